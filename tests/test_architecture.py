@@ -24,7 +24,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 KERNELS = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".h", ".cpp", ".cu"))
 
 # Who may import whom (docs/developer/architecture.md). A layer may always import itself.
-BASE = {"errors", "conventions", "versions", "text", "units", "lock", "integrity"}
+BASE = {"errors", "conventions", "versions", "text", "units", "lock", "integrity", "memory"}
 INPUT = BASE | {"tables", "io"}
 MODEL = INPUT | {"model"}
 OUTPUT = MODEL | {"survey", "core"}
@@ -40,6 +40,7 @@ ALLOWED = {
     "versions": set(),
     "text": set(),
     "lock": set(),
+    "memory": set(),
     "integrity": {"errors"},
     "units": {"text"},
     "io": BASE,

@@ -37,6 +37,28 @@ def _dimension(line):
 
 
 DIMENSIONS = dict(map(_dimension, _UNITS.split("\n")[1:-1]))  # name: (SI unit, {spelling: factor})
+# Beyond these no number of its dimension means anything on a planet, in a scenario or in a file: a
+# slip of a unit or a digit, of which arrays, or sums of squares in single precision, would overflow.
+LARGEST = {
+    "length": 1e15,
+    "time": 1e10,
+    "frequency": 1e10,
+    "velocity": 1e6,
+    "density": 1e7,
+    "moment": 1e30,
+    "force": 1e25,
+    "stiffness": 1e16,
+}
+# A positive number below: its square, or what it divides, would overflow.
+SMALLEST = {
+    "length": 1e-9,
+    "time": 1e-12,
+    "frequency": 1e-10,
+    "velocity": 1e-6,
+    "moment": 1e-20,
+    "density": 1e-6,
+    "stiffness": 1e-6,
+}
 _NUMBER = re.compile(
     r"\s*([+-]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL
 )

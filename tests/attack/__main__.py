@@ -4,46 +4,62 @@ import argparse
 import json
 import sys
 import time
-from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 from attack import corpus, folders
-from attack.mutate import damage_folder, damaged
-from attack.server import Server
-
-
-def attack_inputs(server, place, random):
-    """One damaged input: name, command line, folder, answer."""
-    cases = place_cases(place)
-    name = random.choice(sorted(cases))
-    folder, toml, file = cases[name]
-    file = random.choice((file, file, toml))
-    path = folder / file
-    if path.is_dir():
-        path = random.choice(sorted(p for p in path.rglob("*") if p.is_file()))
-    sound = path.read_bytes()
-    path.write_bytes(damaged(sound, random))
-    try:
-        words = ["plan", toml]
-        return f"{name}: {path.name}", words, folder, server.ask(words, folder), path.read_bytes()
-    finally:
-        path.write_bytes(sound)
-
+from attack.mutate import damage_folder, wounded
+from attack.record import Record
+from attack.server import Answer, Server
 
 CASES = {}
 
 
-def place_cases(place):
-    """The corpus in a folder, built once."""
+@dataclass(frozen=True)
+class Trial:
+    """A damaged input and its answer: name of the case, file in it, wounds, command line, and the file before and after."""
+
+    case: str
+    file: str
+    wounds: list
+    words: list
+    answer: Answer
+    before: bytes = b""
+    after: bytes = b""
+
+
+def attack_inputs(server, place, random):
+    """Trial of one damaged input."""
+    cases = place_cases(server, place)
+    name = corpus.chosen(cases, random)
+    folder, toml, file = cases[name]
+    path = folder / random.choice((file, file, toml))
+    if path.is_dir():
+        path = random.choice(sorted(p for p in path.rglob("*") if p.is_file()))
+    sound = path.read_bytes()
+    data, wounds = wounded(sound, random)
+    words = ["plan", toml]
+    path.write_bytes(data)
+    try:
+        answer = server.ask(words, folder)
+    finally:
+        path.write_bytes(sound)
+    return Trial(name, path.name, wounds, words, answer, sound, data)
+
+
+def place_cases(server, place):
+    """The corpus in a folder, built once; planned once in the server, from another folder."""
     if place not in CASES:
+        for folder, toml, _ in corpus.build(place / "warm").values():
+            server.warm(["plan", toml], folder)
         CASES[place] = corpus.build(place / "corpus")
     return CASES[place]
 
 
 def attack_folders(server, place, random):
-    """One damaged run folder: name, command line, folder, answer."""
+    """Trial of one damaged run folder."""
     if ("folders", place) not in CASES:
         CASES["folders", place] = folders.build(place / "folders")
     kinds = CASES["folders", place]
@@ -51,43 +67,40 @@ def attack_folders(server, place, random):
     copied = folders.copy(kinds, kind, place / "copy")
     file = damage_folder(copied / "out", random)
     words = random.choice(folders.commands(kind))
-    return f"{kind}: {file}", words, copied, server.ask(words, copied), b""
+    return Trial(kind, file, [], words, server.ask(words, copied))
 
 
-def attack(kind, seconds, most, seed, keep):
+def attack(kind, seconds, most, seed, keep, record=None):
     """Attack for some seconds or so many inputs: counts of answers and of failures; reproducers go into a folder."""
-    answers, failures, end, tried = Counter(), Counter(), time.monotonic() + seconds, 0
+    counted, end = Record(kind, seed), time.monotonic() + seconds
     work = {"inputs": attack_inputs, "folders": attack_folders}[kind]
     with TemporaryDirectory(prefix="attack") as place, Server() as server:
-        while time.monotonic() < end and tried < most:
-            random = Random(f"{kind} {seed} {tried}")
-            name, words, _, answer, data = work(server, Path(place), random)
-            tried += 1
-            answers[answer.code] += 1
-            for failure in answer.failures:
-                failures[failure] += 1
-                report(keep, kind, seed, tried - 1, name, words, answer, data)
-    return {
-        "kind": kind,
-        "seed": seed,
-        "tried": tried,
-        "answers": dict(answers),
-        "failures": dict(failures),
-    }
+        while time.monotonic() < end and counted.tried < most:
+            random = Random(f"{kind} {seed} {counted.tried}")
+            trial = work(server, Path(place), random)
+            if trial.answer.failures:
+                report(keep, kind, seed, counted.tried, trial)
+            elif trial.answer.code == 0 and keep and trial.after:
+                counted.keep_accepted(keep, trial)
+            counted.add(trial)
+    if record:
+        counted.save(Path(record))
+    return counted.summary()
 
 
-def report(keep, kind, seed, number, name, words, answer, data):
+def report(keep, kind, seed, number, trial):
     """Print a failure, and keep its input."""
-    last = [line for line in answer.error.strip().splitlines() if line.strip()][-2:]
-    found = ", ".join(answer.failures)
+    last = [line for line in trial.answer.error.strip().splitlines() if line.strip()][-2:]
+    found = ", ".join(trial.answer.failures)
     print(
-        f"{found}: {kind} seed {seed} number {number}: {name}: craton {' '.join(words)}: {' / '.join(last)[:300]}",
+        f"{found}: {kind} seed {seed} number {number}: {trial.case}: {trial.file}: "
+        f"craton {' '.join(trial.words)}: {' / '.join(last)[:300]}",
         flush=True,
     )
-    if keep and data:
+    if keep and trial.after:
         folder = Path(keep)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{kind}_{seed}_{number}").write_bytes(data)
+        (folder / f"{kind}_{seed}_{number}").write_bytes(trial.after)
 
 
 def main():
@@ -97,10 +110,15 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--most", type=int, default=10**9)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", help="folder for inputs that fail")
+    parser.add_argument(
+        "--keep", help="folder for inputs that fail, and for a list of accepted ones"
+    )
+    parser.add_argument("--record", help="JSON file that counts are added to")
     chosen = parser.parse_args()
     if chosen.kind in ("inputs", "folders"):
-        result = attack(chosen.kind, chosen.seconds, chosen.most, chosen.seed, chosen.keep)
+        result = attack(
+            chosen.kind, chosen.seconds, chosen.most, chosen.seed, chosen.keep, chosen.record
+        )
     else:
         from importlib import import_module
 

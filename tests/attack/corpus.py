@@ -6,13 +6,28 @@ from pathlib import Path
 import numpy as np
 from smallcase import TEXT
 
+from attack import binaries
+
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "sources"
 MEDIUM = 'kind = "homogeneous"\nvp = 3000\nvs = 1700\nrho = 2300'
 SOURCE = TEXT[TEXT.index("[[source]]") : TEXT.index("[[receivers]]")]
 SNAPSHOTS = TEXT[TEXT.index("[[snapshots]]") : TEXT.index("[output]")]
 BASE = TEXT.replace(SNAPSHOTS, "").replace("duration = 1.0", "duration = 0.2")
-LARGE = ("two_layers_full", "globe", "earth_chunk")  # whose sound plans take seconds
+BASE = BASE.replace("spacing = 100", "spacing = 125").replace("thickness = 5", "thickness = 3")
+WIDE = {
+    "origin = [0, 0, -2500]": "origin = [-6000, -6000, -12000]",
+    "size = [3000, 3000, 2500]": "size = [12000, 12000, 12000]",
+    "spacing = 125": "spacing = 500",
+}
+ON_EARTH = {"[model]": "geographic = { longitude = -118.2, latitude = 34.1 }\n[model]"}
+LARGE = ("two_layers_full", "globe", "earth_chunk")  # examples whose sound plans take seconds
+SLOW = (
+    "radial",
+    "model nc",
+    "model rfile",
+    "model zarr",
+)  # beginnings of names: plans of 0.2 s and more
 STATION = BASE[BASE.index("[[receivers]]") : BASE.index("[output]")]
 WAVELET = 'wavelet = { kind = "gaussian", tau = 0.12, delay = 0.6 }'
 GRAVITY = """method = "gravity"
@@ -85,6 +100,15 @@ def build(folder):
     return cases
 
 
+def chosen(cases, random):
+    """Name of a case; one whose plan takes tenths of a second comes one time in ten."""
+    while True:
+        name = random.choice(sorted(cases))
+        slow = name.startswith(SLOW) or cases[name][2] == "case.toml"
+        if not slow or random.random() < 0.1:
+            return name
+
+
 def copied(name):
     """A function that copies a file of the tests' data."""
     return lambda path: shutil.copy(DATA / name, path)
@@ -95,33 +119,43 @@ def texted(text):
     return lambda path: path.write_text(text)
 
 
+def replaced(text, changes):
+    """A text with others in it exchanged, each of which must be there."""
+    for old, new in changes.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
 def sources():
     """Sources, stations and wavelets."""
     cases = {}
-    stf = 'wavelet = { kind = "gaussian", tau = 0.12 }'
-    for kind, file, extra in (
-        ("cmtsolution", "CMTSOLUTION_cartesian", f'coordinates = "metres"\n{stf}'),
-        ("forcesolution", "FORCESOLUTION", f'coordinates = "metres"\n{stf}'),
-        ("srf", "rupture_v2.srf", ""),
-        ("srf", "rupture_v1.srf", ""),
-        ("quakeml", "event.xml", stf),
-        ("fsp", "event.fsp", ""),
-        ("csv", "events.csv", stf),
+    wavelet = 'wavelet = { kind = "gaussian", tau = 0.12 }'
+    metres = f'coordinates = "metres"\n{wavelet}'
+    for kind, file, extra, changes in (
+        ("cmtsolution", "CMTSOLUTION_cartesian", metres, {}),
+        ("forcesolution", "FORCESOLUTION", metres, {}),
+        ("srf", "rupture_v2.srf", 'coordinates = "metres"', {}),
+        ("srf", "rupture_v1.srf", "", WIDE | ON_EARTH),
+        ("quakeml", "event.xml", wavelet, ON_EARTH),
+        ("fsp", "event.fsp", "", WIDE | ON_EARTH),
+        ("csv", "events.csv", wavelet, WIDE | ON_EARTH),
     ):
         text = changed((SOURCE, f'[[source]]\nkind = "{kind}"\nfile = "{file}"\n{extra}\n'))
-        text = text.replace(
-            "spacing = 100", "spacing = 100\ngeographic = { longitude = -118.2, latitude = 34.1 }"
-        )
-        cases[f"source {file}"] = (text, file, copied(file))
-    for file in ("STATIONS_cartesian", "stations.xml"):
-        extra = '\ncoordinates = "metres"' if "cart" in file else ""
+        cases[f"source {file}"] = (replaced(text, changes), file, copied(file))
+    fdsn = "#Network|Station|Latitude|Longitude|Elevation|SiteName|StartTime|EndTime\n"
+    fdsn += "".join(
+        f"CI|S{n}|34.1{n}1|-118.19{n}|100.0|Site|2001-01-01T00:00:00|\n" for n in (1, 2)
+    )
+    for file, extra, make in (
+        ("STATIONS_cartesian", '\ncoordinates = "metres"', copied("STATIONS_cartesian")),
+        ("stations.xml", "", copied("stations.xml")),
+        ("fdsn.txt", "", texted(fdsn)),
+        ("s.csv", "", texted("name,x,y,z\nA,1000,1000,0\nB,1100,1200,-10\n")),
+        ("e.csv", "", texted("name,longitude,latitude,depth\nA,-118.19,34.12,0 km\n")),
+    ):
         text = changed((STATION, f'[[receivers]]\nfile = "{file}"{extra}\n'))
-        text = text.replace(
-            "spacing = 100", "spacing = 100\ngeographic = { longitude = -118.2, latitude = 34.1 }"
-        )
-        cases[f"stations {file}"] = (text, file, copied(file))
-    text = changed((STATION, '[[receivers]]\nfile = "s.csv"\n'))
-    cases["stations csv"] = (text, "s.csv", texted("name,x,y,z\nA,1000,1000,0\nB,1100,1200,-10\n"))
+        cases[f"stations {file}"] = (replaced(text, ON_EARTH), file, make)
     text = changed((WAVELET, 'wavelet = { kind = "samples", file = "w.txt" }'))
     samples = "\n".join(f"{n * 0.01:.2f} {np.exp(-(((n - 30) / 9) ** 2)):.6f}" for n in range(80))
     cases["wavelet"] = (text, "w.txt", texted(samples + "\n"))
@@ -139,10 +173,25 @@ def grids():
     for end, make in (("asc", ascii_grid), ("tif", geotiff)):
         text = buried(changed((MEDIUM, f'{MEDIUM}\ntopography = {{ file = "dem.{end}" }}')))
         cases[f"topography {end}"] = (text, f"dem.{end}", make)
+    text = changed((MEDIUM, 'kind = "file"\nfile = "m.rfile"'))
+    cases["model rfile"] = (replaced(text, ON_EARTH), "m.rfile", binaries.rfile)
+    text = buried(changed((MEDIUM, f'{MEDIUM}\ntopography = {{ file = "dem.rfile" }}')))
+    cases["topography rfile"] = (replaced(text, ON_EARTH), "dem.rfile", binaries.rfile)
+    text = changed((MEDIUM, 'kind = "file"\nfile = "m.xyz"'))
+    cases["model tomography"] = (text, "m.xyz", texted(tomography()))
     properties = 'kind = "file"\n[model.properties]\nvp = { file = "vp.sgy", depth_step = 500 }\nvs = 1700\nrho = 2300'
     text = changed((MEDIUM, properties))
-    cases["model segy"] = (text, "vp.sgy", segy)
+    cases["model segy"] = (text, "vp.sgy", binaries.segy)
     return cases
+
+
+def tomography():
+    """A tomography of SPECFEM of 3 x 3 x 3 points."""
+    heading = "0 0 -3000 3000 3000 0\n1500 1500 1500\n3 3 3\n3000 3000 1700 1700 2300 2300\n"
+    axis = range(0, 3001, 1500)
+    return heading + "".join(
+        f"{x} {y} {z - 3000} 3000 1700 2300\n" for z in axis for y in axis for x in axis
+    )
 
 
 def elevations(path):
@@ -178,7 +227,7 @@ def to_file(dataset, path):
 
 def ascii_grid(path):
     """An ESRI ASCII grid."""
-    rows = "\n".join(" ".join("-100" for _ in range(9)) for _ in range(9))
+    rows = "\n".join(" ".join("-200" for _ in range(9)) for _ in range(9))
     path.write_text(
         f"ncols 9\nnrows 9\nxllcorner -500\nyllcorner -500\ncellsize 500\nNODATA_value -9999\n{rows}\n"
     )
@@ -193,75 +242,42 @@ def geotiff(path):
     place = rasterio.transform.from_origin(-500, 3500, 500, 500)
     options = {"driver": "GTiff", "height": 9, "width": 9, "count": 1, "dtype": "float32"}
     with rasterio.open(path, "w", transform=place, **options) as file:
-        file.write(np.full((9, 9), -100, "float32"), 1)
-    return True
-
-
-def segy(path):
-    """A SEG-Y cube, where segyio is there."""
-    try:
-        import segyio
-    except ImportError:
-        return False
-    segyio.tools.from_array(str(path), np.full((3, 3, 6), 3000, "float32"), dt=500 * 1000)
+        file.write(np.full((9, 9), -200, "float32"), 1)
     return True
 
 
 def others():
     """Meshes, radial models, prisms."""
     cases = {}
-    for end in ("vtu", "msh", "e"):
-        cases[f"mesh {end}"] = (MESH.format(file=f"cube.{end}"), f"cube.{end}", cube)
+    for file in ("cube.vtu", "cube.vtk", "cube.msh", "old.msh", "cube.e", "folder"):
+        kind = file if file == "folder" else file.replace("cube.", "")
+        cases[f"mesh {kind}"] = (MESH.format(file=file), file, binaries.cube)
     globe = (ROOT / "examples" / "globe.toml").read_text()
-    nd = (ROOT / "examples" / "files" / "prem_no_crust.nd").read_text()
-    cases["radial nd"] = (at_home(globe), "m.nd", texted(nd))
-    rows = (
-        "west,east,south,north,bottom,top,density\n0,10,0,10,-20,-10,300\n10,20,0,10,-20,-10,-200\n"
-    )
+    globe = globe.replace("[16, 16]", "[4, 4]").replace("duration = 3600", "duration = 60")
+    globe = globe.replace('growth = ["700 km"]', "")
+    for end in ("nd", "tvel", "csv"):
+        text = at_home(globe).replace("m.nd", f"m.{end}")
+        cases[f"radial {end}"] = (text, f"m.{end}", texted(radial(end)))
     table = GRAVITY.format(prisms='kind = "table"\nfile = "p.{}"')
-    cases["prisms csv"] = (table.format("csv"), "p.csv", texted(rows))
+    for end in ("csv", "nc", "parquet"):
+        cases[f"prisms {end}"] = (table.format(end), f"p.{end}", binaries.prisms)
     return cases
+
+
+def radial(end):
+    """A radial model as .nd, .tvel or .csv."""
+    nd = (ROOT / "examples" / "files" / "prem_no_crust.nd").read_text()
+    if end == "nd":
+        return nd
+    words = [line.split("#")[0].split() for line in nd.splitlines()]
+    rows = [row for row in words if len(row) >= 4]
+    if end == "tvel":
+        return "model - P\nmodel - S\n" + "".join(" ".join(row[:4]) + "\n" for row in rows)
+    lines = (f"{float(d) * 1000},{v}e3,{s}e3,{r}e3\n" for d, v, s, r, *_ in rows)
+    return "depth,vp,vs,rho\n" + "".join(lines)
 
 
 def at_home(text):
     """The scenario of an example with its files where they are, and its radial model in m.nd."""
     text = text.replace("files/prem_no_crust.nd", "m.nd")
     return text.replace('"files/', f'"{ROOT / "examples" / "files"}/')
-
-
-def cube(path):
-    """Eight hexahedra."""
-    x = np.linspace(0, 1000, 3)
-    points = np.stack(np.meshgrid(x, x, x - 1000, indexing="ij"), -1).reshape(-1, 3)
-    corner = np.array([0, 9, 12, 3, 1, 10, 13, 4])
-    cells = [corner + 9 * i + 3 * j + k for i in range(2) for j in range(2) for k in range(2)]
-    if path.suffix == ".e":
-        return exodus(path, points, np.array(cells))
-    try:
-        import meshio
-    except ImportError:
-        return False
-    mesh = meshio.Mesh(points, [("hexahedron", np.array(cells))])
-    meshio.write(path, mesh, file_format={".msh": "gmsh", ".vtu": "vtu"}[path.suffix])
-    return True
-
-
-def exodus(path, points, cells):
-    """An Exodus file of one block."""
-    import xarray as xr
-
-    fields = {f"coord{axis}": ("num_nodes", points[:, n]) for n, axis in enumerate("xyz")}
-    fields["connect1"] = (
-        ("num_el_in_blk1", "num_nod_per_el1"),
-        (cells + 1).astype("int32"),
-        {"elem_type": "HEX8"},
-    )
-    fields["eb_prop1"] = ("num_el_blk", np.array([1], "int32"), {"name": "ID"})
-    fields["eb_status"] = ("num_el_blk", np.array([1], "int32"))
-    attributes = {
-        "version": np.float32(5),
-        "api_version": np.float32(5),
-        "floating_point_word_size": np.int32(8),
-    }
-    xr.Dataset(fields, attrs=attributes).to_netcdf(path, engine="h5netcdf")
-    return True

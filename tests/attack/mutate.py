@@ -12,10 +12,17 @@ BYTES = (b"\x00", b"\xff", b"\x7f\xff\xff\xff", b"\x80\x00\x00\x00", b"\xff\xff\
 
 def damaged(data, random):
     """Bytes with one to four wounds."""
-    text = b"\x00" not in data[:4096]
+    return wounded(data, random)[0]
+
+
+def wounded(data, random):
+    """Bytes with one to four wounds, and the names of these."""
+    text, names = b"\x00" not in data[:4096], []
     for _ in range(random.choice((1, 1, 1, 2, 4))):
-        data = random.choice(TEXT_WOUNDS + WOUNDS if text else WOUNDS)(data, random)
-    return data
+        wound = random.choice(TEXT_WOUNDS + WOUNDS if text else WOUNDS)
+        data = wound(data, random)
+        names.append(wound.__name__)
+    return data, names
 
 
 def flipped(data, random):

@@ -1,5 +1,8 @@
-"""Command lines of craton, each in a child of a process that has imported everything: bounded in memory, time and files."""
+"""Command lines of craton, each in a fork of a process that has imported and planned before: bounded in
+memory, time and files.
+"""
 
+import gc
 import json
 import os
 import resource
@@ -8,14 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-CPU = 20  # s of a command line; slower than SLOW is a failure
-SLOW = 10  # s
-MEMORY = 2 << 30  # bytes resident; more is a failure
-ADDRESS_SPACE = 8 << 30  # bytes that may be asked for
+SLOW = 10  # s of CPU of a command line; a slower one is a failure, and is ended after twice as long
+MEMORY = 2 << 30  # bytes resident, or asked for and refused; more is a failure
+DATA = 3 << 30  # bytes of a child's own memory, with that of the process it is a fork of
 FILE = 1 << 30  # bytes of a file
 GOOD = (0, 2, 3, 4, 75)  # exit codes that are answers
 TAIL = 3000  # characters of output that are returned
@@ -57,7 +59,7 @@ class Answer:
             kinds.append("warning of a library")
         if self.seconds > SLOW:
             kinds.append(f"over {SLOW} s")
-        if self.nbytes > MEMORY:
+        if self.nbytes > MEMORY or "out of memory" in self.error or "MemoryError" in self.error:
             kinds.append("over 2 GB")
         if self.code == 0 and any(word in self.text.split() for word in ("nan", "inf", "-inf")):
             kinds.append("accepted nonsense")
@@ -86,27 +88,30 @@ class Server:
 
     def ask(self, words, folder):
         """Answer to a command line in a folder."""
-        print(json.dumps([words, str(folder)]), file=self.process.stdin, flush=True)
-        return Answer(**json.loads(self.process.stdout.readline()))
+        return Answer(**self._asked(words, folder, False))
+
+    def warm(self, words, folder):
+        """Work a sound command line in the process itself, whose forks then find modules imported and
+        kernels loaded; the exit code.
+        """
+        return self._asked(words, folder, True)
+
+    def _asked(self, *question):
+        print(json.dumps(question, default=str), file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
 
 
 def serve():
     """Answer command lines from standard input until it ends."""
     import pkgutil
+    from functools import lru_cache
     from importlib import import_module
+
+    import typer.main
 
     import craton
 
-    libraries = (
-        "scipy.interpolate",
-        "xarray",
-        "h5netcdf",
-        "h5py",
-        "zarr",
-        "pyproj",
-        "rich.progress",
-        "obspy",
-    )
+    libraries = ("scipy.interpolate", "xarray", "h5netcdf", "h5py", "zarr", "pyproj", "rich.progress", "obspy")  # fmt: skip
     modules = [
         m.name
         for m in pkgutil.walk_packages(craton.__path__, "craton.")
@@ -115,8 +120,24 @@ def serve():
     for name in (*modules, *libraries):
         with suppress(ImportError):
             import_module(name)
+    typer.main.get_command = lru_cache(typer.main.get_command)
+    answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
-        print(json.dumps(bounded(*json.loads(line))), flush=True)
+        words, folder, in_process = json.loads(line)
+        answer = warmed(words, folder) if in_process else bounded(words, folder)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def warmed(words, folder):
+    """Exit code of a command line worked in this process."""
+    from craton.cli import main
+
+    os.chdir(folder)
+    with open(os.devnull, "w") as null, redirect_stdout(null), redirect_stderr(null):
+        code = main(words)
+    gc.collect()
+    gc.freeze()  # what stands is not looked at again: forks do not copy its pages
+    return code
 
 
 def bounded(words, folder):
@@ -143,7 +164,7 @@ def wait(child, began):
         done, status, usage = os.wait4(child, os.WNOHANG)
         if done:
             return status, usage
-        if time.monotonic() - began > 6 * CPU:
+        if time.monotonic() - began > 12 * SLOW:
             os.killpg(child, signal.SIGKILL)
         time.sleep(0.002)
 
@@ -158,8 +179,8 @@ def work(words, folder, text, error):
         for number, file in enumerate((null, text.fileno(), error.fileno())):
             os.dup2(file, number)
         for kind, most in (
-            (resource.RLIMIT_AS, ADDRESS_SPACE),
-            (resource.RLIMIT_CPU, CPU),
+            (resource.RLIMIT_DATA, DATA),
+            (resource.RLIMIT_CPU, 2 * SLOW),
             (resource.RLIMIT_FSIZE, FILE),
             (resource.RLIMIT_CORE, 0),
         ):

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from craton import memory
 from craton.backends import compile as host
 from craton.backends.base import Program, Shared, Stage, aligned, fill, interleaved, parts, separate
 from craton.backends.work import bound, late, skewable
@@ -381,19 +382,6 @@ def cores():
 
 
 def host_memory():
-    """Free and total bytes of this computer."""
+    """Free and total bytes of this computer; free ones within the limits of this process."""
     page = os.sysconf("SC_PAGE_SIZE")
-    return available(page), page * os.sysconf("SC_PHYS_PAGES")
-
-
-def available(page):
-    """Bytes that can be taken without swapping."""
-    info = Path("/proc/meminfo")
-    if info.exists():
-        line_available = next(
-            (line for line in info.read_text().splitlines() if line.startswith("MemAvailable")),
-            None,
-        )
-        if line_available:
-            return int(line_available.split()[1]) * 1024
-    return page * os.sysconf("SC_AVPHYS_PAGES") if hasattr(os, "sysconf") else 0
+    return memory.available() or 0, page * os.sysconf("SC_PHYS_PAGES")

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+
+from craton.io import limits
 from craton.io.contents import FileError, UnknownFormat, errors_of_libraries
 
 
@@ -177,5 +180,8 @@ def read(path, holds, name=None, **options):
             f"{holds} files with the suffix {path.suffix or '(none)'} are not supported",
             f"Supported are {known}.",
         )
-    with errors_of_libraries(path, says_line=holds in TEXT):
-        return row.function(row.read)(path, **options)
+    # what overflows while it is read is not finite then, and refused
+    with errors_of_libraries(path, says_line=holds in TEXT), np.errstate(all="ignore"):
+        contents = row.function(row.read)(path, **options)
+    limits.check(contents, holds)
+    return contents

@@ -4,6 +4,8 @@ import numpy as np
 
 from craton.io.contents import FileError
 
+MOST_KEYS = 20  # lines of a heading
+
 
 def read(path, variable=None, part=None):
     """Read a grid.
@@ -30,12 +32,12 @@ def read(path, variable=None, part=None):
 
     header, lines = {}, path.read_text(encoding="ascii", errors="replace").splitlines()
     try:
-        while (
-            len(header) < len(lines)
-            and lines[len(header)].split()[:1]
-            and lines[len(header)].split()[0][0].isalpha()
-        ):
-            key, value = lines[len(header)].split()[:2]
+        for line in lines[:MOST_KEYS]:
+            if not line.strip()[:1].isalpha():
+                break
+            key, value = line.split()[:2]
+            if key.lower() in header:
+                raise ValueError(f"{key} is stated twice")
             header[key.lower()] = float(value)
         nx, ny, step = int(header["ncols"]), int(header["nrows"]), header["cellsize"]
         west, south = (

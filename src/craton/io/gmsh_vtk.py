@@ -4,6 +4,7 @@ from importlib import import_module
 
 import numpy as np
 
+from craton import memory
 from craton.io.contents import FileError
 from craton.io.mesh_parts import MeshParts
 
@@ -20,6 +21,7 @@ TAGS = (
     "BlockId",
     "ObjectId",
 )
+SLACK, MOST_OF_A_BYTE = 1 << 29, 100  # bytes of memory for a file, and for each of its bytes
 SAVE_GROUPS = "In Gmsh, put all volumes and their outer surfaces into physical groups, and save without Mesh.SaveAll."
 
 
@@ -52,12 +54,17 @@ def read(path):
     FileError
         No library is installed, or it cannot read the file.
     """
-    library = _mesh_library()
+    library, most = _mesh_library(), SLACK + MOST_OF_A_BYTE * path.stat().st_size
     try:
         # Not the library's read: it prints, and ends the program where it fails.
-        mesh = {".msh": library.gmsh, ".vtk": library.vtk, ".vtu": library.vtu}[
-            path.suffix.lower()
-        ].read(str(path))
+        reader = {".msh": library.gmsh, ".vtk": library.vtk, ".vtu": library.vtu}
+        with memory.limited(most):
+            mesh = reader[path.suffix.lower()].read(str(path))
+    except MemoryError:
+        raise FileError(
+            f"reading it takes more than {most / 2**20:,.0f} MiB, far more than so short a file can hold",
+            "The file is damaged, or numbers its nodes with large gaps: write it again.",
+        ) from None
     # a reader of foreign files fails in many ways; all mean the same to the user
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -16,6 +16,7 @@ import numpy as np
 from craton.io.contents import FileError
 from craton.io.mesh_parts import MeshParts
 
+MOST_EXACT = 2.0**53
 SURFACES = {
     "free_or_absorbing_surface_file_zmax": "top",
     "free_surface_file": "top",  # its name before version 2.1
@@ -62,9 +63,9 @@ def read(folder):
             "mesh_file, materials_file and surface files such as absorbing_surface_file_xmin.",
         )
     nodes = _table(folder / "nodes_coords_file", (4,))
-    rows = _table(folder / "mesh_file", (9, 28)).astype(np.int64)
+    rows = whole_numbers(_table(folder / "mesh_file", (9, 28)), "mesh_file")
     order = np.argsort(nodes[:, 0], kind="stable")
-    find = _finder(nodes[order, 0].astype(np.int64), order, "node")
+    find = _finder(whole_numbers(nodes[order, 0], "nodes_coords_file"), order, "node")
     parts = MeshParts(nodes[:, 1:])
     elements = _finder(*_sorted(rows[:, 0]), "element")
     parts.add_elements(
@@ -72,7 +73,7 @@ def read(folder):
     )
     for file, name in SURFACES.items():
         if (folder / file).exists():
-            faces = _table(folder / file, (5, 10)).astype(np.int64)
+            faces = whole_numbers(_table(folder / file, (5, 10)), file)
             parts.add_quads(find(faces[:, 1:5], file), np.full(len(faces), name, object))
     return parts
 
@@ -129,6 +130,28 @@ def _table(path, widths):
     return values[1:].reshape(count, width)
 
 
+def whole_numbers(values, name):
+    """Numbers of elements, nodes and materials: int64 array.
+
+    Parameters
+    ----------
+    values : ndarray
+        As read, float64.
+    name : str
+        Of the file.
+
+    Raises
+    ------
+    FileError
+        One of them is no whole number, or larger than 2^53, beyond which numbers merge.
+    """
+    good = (np.abs(values) <= MOST_EXACT) & (values == np.floor(values))
+    if not good.all():
+        wrong = values.flat[int(np.argmin(good))]
+        raise FileError(f"{name}: {wrong:g} is not a whole number up to 2^53", "Write it again.")
+    return values.astype(np.int64)
+
+
 def _materials(folder, count, find):
     """Name of each element's material, its number; None where there is none."""
     names = np.full(count, None, object)
@@ -139,6 +162,6 @@ def _materials(folder, count, find):
             raise FileError(
                 "materials_file has an odd number of numbers", "A row is: element material."
             )
-        rows = values.reshape(-1, 2).astype(np.int64)
+        rows = whole_numbers(values, path.name).reshape(-1, 2)
         names[find(rows[:, 0], path.name)] = [str(number) for number in rows[:, 1].tolist()]
     return names

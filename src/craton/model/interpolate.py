@@ -4,7 +4,20 @@ gridded models.
 
 import numpy as np
 
-ALONE = 1e-9  # step of an axis with one point: only its own place lies on it
+ALONE = 1e-9  # step of an axis with one point: only its own place lies on it; the least of others
+FAR = 1e15  # coordinates beyond it mean nothing
+
+
+def rises(axis):
+    """Whether coordinates rise by steps that differences and quotients resolve: bool.
+
+    Parameters
+    ----------
+    axis : (n,) array
+    """
+    return bool(
+        np.isfinite(axis).all() and (np.abs(axis) <= FAR).all() and (np.diff(axis) >= ALONE).all()
+    )
 
 
 def weights(axis, at, beyond=np.inf):

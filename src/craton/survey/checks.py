@@ -4,7 +4,9 @@ import numpy as np
 
 from craton.errors import Problem
 from craton.survey import event, places, receivers, source_files, sources, wavelets
+from craton.units import SMALLEST
 
+LEAST_MOMENT = SMALLEST["moment"]
 CUT = 1e-3  # of the peak: a wavelet that begins with more than this makes a visible jump
 
 
@@ -130,16 +132,24 @@ def _source_problems(scenario, i, entry):
     if out:
         problems.append(Problem(key, *out[1:]))
     problems += _silent(scenario, i, entry)
-    if (
-        entry.kind == "moment_tensor"
-        and entry.tensor is not None
-        and not np.any(sources.moment_tensor(entry))
-    ):
-        remedy = "give at least one, N m: tensor = { xy = 1e18 }"
-        problems.append(
-            Problem(f"source.{i}.tensor", "all components of the moment tensor are zero", remedy)
-        )
+    if entry.kind != "force":
+        problems += _no_moment(i, entry)
     return problems + _wavelet_problems(i, entry.wavelet)
+
+
+def _no_moment(i, entry):
+    """Return a moment tensor that is zero, or so small that its magnitude cannot be told."""
+    size = np.abs(sources.moment_tensor(entry)).max()
+    if size >= LEAST_MOMENT:
+        return []
+    key = "tensor" if getattr(entry, "tensor", None) is not None else "moment"
+    if size == 0:
+        words = "all components of the moment tensor are zero"
+        return [
+            Problem(f"source.{i}.{key}", words, "give at least one, N m: tensor = { xy = 1e18 }")
+        ]
+    words = f"the moment {size:.4g} N m is out of range: at least {LEAST_MOMENT:g} N m"
+    return [Problem(f"source.{i}.{key}", words, "correct the number or its unit")]
 
 
 def _silent(scenario, i, entry):

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from craton.text import listed, nearest, number, shown
-from craton.units import DIMENSIONS, UnitError, si
+from craton.units import DIMENSIONS, LARGEST, SMALLEST, UnitError, si
 
 
 class Table(BaseModel):
@@ -129,18 +129,6 @@ LIMITS = {
 }
 
 
-# Beyond these no number of its dimension means anything on a planet: a slip of a unit or a digit,
-# of which arrays, or sums of squares in single precision, would overflow.
-LARGEST = {
-    "length": 1e15,
-    "time": 1e10,
-    "frequency": 1e10,
-    "velocity": 1e6,
-    "density": 1e7,
-    "moment": 1e30,
-    "force": 1e25,
-    "stiffness": 1e16,
-}
 MOST = 10_000_000  # of what is counted, where a key has no limit of its own
 
 
@@ -169,6 +157,12 @@ def quantity(dimension, **limits):
             message = (
                 f"{number(value)} {unit} is out of range: no more than {number(largest)} {unit}"
             )
+            raise wrong(("", message, "correct the number or its unit"))
+        smallest = SMALLEST.get(dimension, 0.0)
+        # a place or a depth may be next to 0 by rounding; a size or a speed is not
+        is_size = limits.get("above") == 0 or limits.get("least") == 0 and dimension == "velocity"
+        if is_size and 0 < value < smallest:
+            message = f"{number(value)} {unit} is out of range: at least {number(smallest)} {unit}"
             raise wrong(("", message, "correct the number or its unit"))
         return _within(value, limits, unit)
 

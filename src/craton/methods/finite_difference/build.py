@@ -191,6 +191,7 @@ def discretise(scenario, grid, sources, reuse=None):
     dt = timing.time_step(scenario, stability_limit(scenario, grid, vp_max))
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
+    timing.refuse_series(steps, len(sources))
     extra = leapfrog.extra(steps) if scenario.receivers else 0
     frequency = (
         max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing

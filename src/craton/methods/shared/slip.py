@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from craton import memory
 from craton.survey import leapfrog
 
 BLOCK = 1024  # components handled at a time
@@ -50,8 +51,9 @@ def bounds(d, fault, band):
     end = (fault.end + fault.interval - d.start) / d.dt
     early = end * (1 - math.cos(min(leapfrog.NONE, leapfrog.TAPER * math.pi * band * d.dt)))
     low = (fault.onset - fault.interval - d.start) / d.dt - ring - np.maximum(early, 0)
-    low = np.clip(np.floor(low).astype(np.int64), 0, d.steps - 1)
-    high = np.clip(np.ceil(end + ring).astype(np.int64), low + 1, np.maximum(d.steps, low + 1))
+    low = np.clip(np.floor(low), 0, d.steps - 1).astype(np.int64)
+    last = np.maximum(d.steps, low + 1)
+    high = np.maximum(np.minimum(np.ceil(end + ring), last).astype(np.int64), low + 1)
     return low, high
 
 
@@ -75,10 +77,5 @@ def joined(parts):
 
 def available():
     """Bytes of memory that the host has left; what a table can have at most where it does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            return 1024 * int(
-                next(line for line in file if line.startswith("MemAvailable")).split()[1]
-            )
-    except (OSError, StopIteration):
-        return SORTED * MOST
+    free = memory.available()
+    return SORTED * MOST if free is None else free

@@ -4,8 +4,15 @@ import math
 
 import numpy as np
 
+from craton.errors import Problem, ResourceError, ScenarioError
+from craton.methods.shared.slip import available
 from craton.survey import sources as survey_sources
 
+MOST_STEPS = 2**31 - 1  # kernels count steps in 32 bits
+SERIES_BYTES = (
+    3 * 8
+)  # of a step of one column: its values, and those for the leapfrog in two precisions
+WORK_BYTES = 128  # of a step, for the transforms of a block of columns (measured: 104)
 COURANT = 0.95  # of the stability limit, where the scenario names no step
 SLOTS = 200  # steps that the record holds on the machine
 RECORD_BYTES = 1 << 28  # of the record on the machine, at most
@@ -32,8 +39,38 @@ def start_time(scenario, sources, dt):
 
 
 def step_count(scenario, start, dt):
-    """Return steps from the start to the duration."""
-    return math.ceil((scenario.time.duration - start) / dt - 1e-6)
+    """Return steps from the start to the duration.
+
+    Raises
+    ------
+    ScenarioError
+        There are more than `MOST_STEPS`.
+    """
+    count = (scenario.time.duration - start) / dt
+    if not count <= MOST_STEPS:
+        words = f"{count:.4g} steps of {dt:.6g} s are more than the {MOST_STEPS:,} that are counted"
+        raise ScenarioError([Problem("time.duration", words, "shorten the run, or split it")])
+    return math.ceil(count - 1e-6)
+
+
+def refuse_series(steps, columns):
+    """Refuse source time functions that do not fit into memory while they are made.
+
+    Parameters
+    ----------
+    steps, columns : int
+
+    Raises
+    ------
+    ResourceError
+    """
+    needed, free = SERIES_BYTES * steps * columns + WORK_BYTES * steps, available()
+    if columns and needed > free:
+        raise ResourceError(
+            f"the series of {columns:,} source{'s' * (columns > 1)} over {steps:,} steps take "
+            f"{needed / 2**30:,.1f} GiB while they are made, of {free / 2**30:,.1f} GiB that are "
+            "free\n    -> shorten time.duration, or use fewer sources or larger steps"
+        )
 
 
 def slots(steps, channels):

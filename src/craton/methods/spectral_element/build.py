@@ -182,6 +182,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None)
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
+    timing.refuse_series(steps, len(sources))
     padding = leapfrog.extra(steps) if scenario.receivers else 0
     units = fixed_point.choose_units(medium, sources, start + np.arange(steps + padding) * dt, dt)
     d = Discretisation(

@@ -10,7 +10,7 @@ import numpy as np
 from craton import io
 from craton.io.netcdf import TO_METRES, factor
 from craton.model import mapping
-from craton.model.interpolate import weights
+from craton.model.interpolate import rises, weights
 
 HORIZONTAL = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 HALF_A_STEP = 0.5  # outside a surface its outermost elevation holds
@@ -162,7 +162,7 @@ def made(x, y, z, name):
     if np.size(y) > 1 and y[0] > y[-1]:
         y, z = y[::-1], z[::-1]
     for axis, values in (("x", x), ("y", y)):
-        if len(values) < 2 or not np.isfinite(values).all() or not (np.diff(values) > 0).all():
+        if len(values) < 2 or not rises(values):
             raise ValueError(f"{name}: {axis} must have at least 2 increasing or decreasing values")
     if np.isinf(z).any():
         j, i = np.argwhere(np.isinf(z))[0]

@@ -3,9 +3,12 @@
 import numpy as np
 
 from craton.errors import Problem
+from craton.units import LARGEST, SMALLEST
 
 NAMES = ("vp", "vs", "rho")
 UNITS = ("m/s", "m/s", "kg/m3")
+SLOWEST, FASTEST = SMALLEST["velocity"], LARGEST["velocity"]
+LIGHTEST, HEAVIEST = SMALLEST["density"], LARGEST["density"]
 # vs / vp where Poisson's ratio reaches zero, with room for float32 files
 LIMIT = np.sqrt(0.5) * (1 + 1e-6)
 
@@ -28,9 +31,9 @@ def wrong(vp, vs, rho):
     """
     with np.errstate(invalid="ignore"):
         return {
-            "vp": ~np.isfinite(vp) | (vp <= 0),
-            "vs": ~np.isfinite(vs) | (vs < 0),
-            "rho": ~np.isfinite(rho) | (rho <= 0),
+            "vp": ~((vp >= SLOWEST) & (vp <= FASTEST)),
+            "vs": ~((vs == 0) | (vs >= SLOWEST) & (vs <= FASTEST)),
+            "rho": ~((rho >= LIGHTEST) & (rho <= HEAVIEST)),
             "ratio": (vs > vp * LIMIT) & (vp > 0),
         }
 
@@ -47,10 +50,11 @@ def sound(vp, vs, rho):
     """
     return bool(
         np.size(vp)
-        and vp.min() > 0
-        and vs.min() >= 0
-        and rho.min() > 0
-        and max(v.max() for v in (vp, vs, rho)) < np.inf
+        and vp.min() >= SLOWEST
+        and (vs.min() >= SLOWEST or ((vs == 0) | (vs >= SLOWEST)).all())
+        and rho.min() >= LIGHTEST
+        and max(vp.max(), vs.max()) <= FASTEST
+        and rho.max() <= HEAVIEST
         and (vs <= vp * LIMIT).all()
     )
 
@@ -69,7 +73,10 @@ def _sentence(fault, vp, vs, rho, where):
             f"{fault} is not a finite number ({value}){where}",
             f"Give {fault} a value in {unit}.",
         )
+    least, most = (LIGHTEST, HEAVIEST) if fault == "rho" else (SLOWEST, FASTEST)
     rule = "0 (a fluid) or more" if fault == "vs" else "more than 0"
+    if value > most or value > 0:
+        rule = f"from {least:g} to {most:g} {unit}"
     return f"{fault} is {value:.6g} {unit}{where}; it must be {rule}", f"Give {fault} in {unit}."
 
 

@@ -13,6 +13,7 @@ from craton.errors import Problem, ScenarioError
 from craton.io.contents import FileError
 from craton.io.netcdf import factor
 from craton.model import mapping
+from craton.model.interpolate import rises
 from craton.model.media import properties
 from craton.model.media.gridded import Gridded
 
@@ -223,7 +224,7 @@ class Source:
         values = -values if axis == "z" and down else values
         flipped = len(values) > 1 and values[0] > values[-1]
         values = values[::-1] if flipped else values
-        if not len(values) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
+        if not len(values) or not rises(values):
             self._complain(
                 f"coordinate {name} must increase or decrease strictly, without missing values"
             )

@@ -176,7 +176,8 @@ def _misordered(mesh, elements, name):
 
 
 def _folded(mesh, rest, least, where, degree):
-    worst = rest[np.argmin(least[rest] / _limit(mesh, mesh.elements[rest]))]
+    with np.errstate(all="ignore"):  # elements of no size, too
+        worst = rest[np.argmin(np.nan_to_num(least[rest] / _limit(mesh, mesh.elements[rest])))]
     local = [c[where[worst]] for c in shape.lattice(shape.gll_points(degree))]
     values, _ = shape.shape(mesh.order + 1, *(np.array([c]) for c in local))
     spot = values[:, 0] @ mesh.nodes[mesh.elements[worst]]

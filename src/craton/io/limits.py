@@ -1,0 +1,105 @@
+"""Numbers of files within the limits of a scenario's keys: what no planet has is refused before
+anything is made of it.
+"""
+
+import numpy as np
+
+from craton.io.contents import FileError
+from craton.units import DIMENSIONS, LARGEST, SMALLEST
+
+LARGEST_SAMPLE = 1e15  # of a wavelet, an angle or an area, whatever its unit
+RUPTURE = {"depth": "length", "onset": "time", "interval": "time", "vs": "velocity"}
+RUPTURE |= {"density": "density", "rates": "velocity"}
+REMEDY = "Correct the number or its unit."
+
+
+def check(contents, holds):
+    """Refuse what a file holds beyond the limits.
+
+    Parameters
+    ----------
+    contents : object
+        Of a reader.
+    holds : str
+        As of `craton.io.Format`.
+
+    Raises
+    ------
+    FileError
+        Names the first number that is too large or not finite, and the limit.
+    """
+    checks = {"source": _sources, "station": _stations, "mesh": _mesh, "wavelet": _wavelet}
+    if holds in checks:
+        checks[holds](contents)
+
+
+def within(name, values, dimension, missing=False):
+    """Refuse numbers that are not finite or beyond the limit of their dimension.
+
+    Parameters
+    ----------
+    name : str
+        What they are, for the message.
+    values : array_like
+    dimension : str
+        A key of `craton.units.LARGEST`.
+    missing : bool
+        NaN stands for a number that the file does not have.
+    """
+    _within(name, values, LARGEST[dimension], DIMENSIONS[dimension][0], missing)
+
+
+def _within(name, values, largest, unit, missing=False):
+    values = np.asarray(values, float)
+    good = np.abs(values) <= largest
+    if missing:
+        good |= np.isnan(values)
+    if not good.all():
+        first = int(np.argmin(good.ravel()))
+        value = f"{values.flat[first]:.6g} {unit}".rstrip()
+        limit = f"{largest:g} {unit}".rstrip()
+        raise FileError(f"{name} {first + 1} is {value}: no more than {limit} is possible", REMEDY)
+
+
+def _sources(contents):
+    if not isinstance(contents, list):
+        for name, dimension in RUPTURE.items():
+            missing = name in ("vs", "density")
+            within(f"{name} of the rupture, number", getattr(contents, name), dimension, missing)
+        within("slip of the rupture, number", contents.slip, "length")
+        for name in ("strike", "dip", "rake", "area"):
+            unit = "m2" if name == "area" else "degrees"
+            _within(f"{name} of the rupture, number", getattr(contents, name), LARGEST_SAMPLE, unit)
+        return
+    for name, dimension in (("depth", "length"), ("shift", "time"), ("width", "time")):
+        values = [getattr(source, name) for source in contents]
+        within({"shift": "time shift", "width": "half duration"}.get(name, name), values, dimension)
+    widths = np.array([source.width for source in contents])
+    if ((widths > 0) & (widths < SMALLEST["time"])).any():
+        least = f"{SMALLEST['time']:g}"
+        raise FileError(f"a half duration or frequency is below {least}, but not 0", REMEDY)
+    moments = [source.moment for source in contents if source.moment is not None]
+    moments += [source.plane[3] * np.eye(3) for source in contents if source.plane is not None]
+    within("moment, component", moments, "moment")
+    least = SMALLEST["moment"]
+    if any(0 < np.abs(moment).max() < least for moment in moments):
+        raise FileError(f"a moment is below {least:g} N m, but not 0", REMEDY)
+    forces = [source.force for source in contents if source.force is not None]
+    within("force, component", forces, "force")
+
+
+def _stations(contents):
+    for name in ("x", "y", "depth"):
+        within(name, getattr(contents, name), "length")
+    if contents.elevation is not None:
+        within("elevation", contents.elevation, "length", missing=True)
+
+
+def _mesh(parts):
+    within("coordinate", parts.points, "length")
+
+
+def _wavelet(contents):
+    times, values = contents
+    within("time", times, "time")
+    _within("sample", values, LARGEST_SAMPLE, "")

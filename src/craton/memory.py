@@ -1,0 +1,75 @@
+"""Memory of this computer that this process may still take."""
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None
+
+
+def available():
+    """Bytes that can be taken without swapping, and within the limits of the process (``ulimit -d``
+    and ``-v``, as batch systems set them); None where the computer does not say.
+
+    Returns
+    -------
+    int or None
+    """
+    info = Path("/proc/meminfo")
+    free = _sizes(info).get("MemAvailable") if info.exists() else _free_pages()
+    left = [free] if free is not None else []
+    return min(left + _left_of_limits(), default=None)
+
+
+@contextmanager
+def limited(nbytes):
+    """Inside, whatever takes so much more memory than the process has now gets a MemoryError; where
+    the computer knows such limits.
+
+    Parameters
+    ----------
+    nbytes : int
+    """
+    status = Path("/proc/self/status")
+    if resource is None or not status.exists():
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = _sizes(status)["VmData"] + nbytes
+    kept = [most] + [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(kept), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _sizes(path):
+    """Bytes by name of a file of Linux with lines ``name: number kB``."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {w[0].rstrip(":"): int(w[1]) * 1024 for w in lines if w[2:] == ["kB"]}
+
+
+def _free_pages():
+    """Bytes of pages that are free."""
+    if not hasattr(os, "sysconf") or "SC_AVPHYS_PAGES" not in os.sysconf_names:
+        return None
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _left_of_limits():
+    """Bytes that are left of each limit of the process that is set."""
+    status = Path("/proc/self/status")
+    if resource is None or not status.exists():
+        return []
+    taken = _sizes(status)
+    limits = {"VmData": resource.RLIMIT_DATA, "VmSize": resource.RLIMIT_AS}
+    most = {name: resource.getrlimit(kind)[0] for name, kind in limits.items()}
+    return [
+        max(size - taken.get(name, 0), 0)
+        for name, size in most.items()
+        if size != resource.RLIM_INFINITY
+    ]

@@ -1,0 +1,81 @@
+"""What an attack has seen: counts by case, answer and wound; a JSON file to which batches are added."""
+
+import json
+import subprocess
+from collections import Counter, defaultdict
+from pathlib import Path
+
+EXTREMES = 5  # slowest and largest answers that are named
+
+
+class Record:
+    """Counts of one batch.
+
+    Parameters
+    ----------
+    kind : str
+        ``"inputs"`` or ``"folders"``.
+    seed : int
+    """
+
+    def __init__(self, kind, seed):
+        self.kind, self.seed, self.tried, self.cpu_seconds = kind, seed, 0, 0.0
+        self.codes, self.failures, self.accepted = Counter(), Counter(), Counter()
+        self.cases = defaultdict(Counter)
+        self.slowest, self.largest = [], []
+
+    def add(self, trial):
+        """Count a trial."""
+        answer, case = trial.answer, trial.case
+        self.codes[str(answer.code)] += 1
+        self.failures.update(answer.failures)
+        self.cases[case][str(answer.code)] += 1
+        self.cpu_seconds += answer.seconds
+        if answer.code == 0 and trial.after:
+            kind = "unchanged" if trial.after == trial.before else "+".join(sorted(trial.wounds))
+            self.accepted[kind if len(trial.wounds) == 1 else "several"] += 1
+        self.slowest = sorted([*self.slowest, [answer.seconds, case, self.tried]])[-EXTREMES:]
+        self.largest = sorted([*self.largest, [answer.nbytes >> 20, case, self.tried]])[-EXTREMES:]
+        self.tried += 1
+
+    def keep_accepted(self, folder, trial):
+        """Append what an accepted input has in other words than the sound one."""
+        before, after = (set(text.split(b"\n")) for text in (trial.before, trial.after))
+        changed = [b" | ".join(sorted(part))[:200] for part in (before - after, after - before)]
+        if b"\0" in changed[0] + changed[1]:
+            changed = []
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with open(Path(folder) / "accepted.jsonl", "a") as file:
+            line = [trial.case, trial.file, trial.wounds, *(repr(c)[2:-1] for c in changed)]
+            print(json.dumps(line), file=file)
+
+    def summary(self):
+        """Counts of the batch: dict."""
+        return {
+            "kind": self.kind,
+            "commit": commit(),
+            "seed": self.seed,
+            "tried": self.tried,
+            "codes": dict(self.codes),
+            "failures": dict(self.failures),
+            "cpu_ms_each": round(1e3 * self.cpu_seconds / max(self.tried, 1), 1),
+            "accepted_by_wound": dict(self.accepted.most_common()),
+            "slowest_s": self.slowest[::-1],
+            "largest_mib": self.largest[::-1],
+        }
+
+    def save(self, path):
+        """Add the batch to a JSON file: the batches, and the answers of all of them by case."""
+        kept = json.loads(path.read_text()) if path.exists() else {"batches": [], "cases": {}}
+        kept["batches"].append(self.summary())
+        for case, codes in sorted(self.cases.items()):
+            kept["cases"][case] = dict(Counter(kept["cases"].get(case, {})) + codes)
+        kept["tried"] = sum(batch["tried"] for batch in kept["batches"])
+        path.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+
+
+def commit():
+    """Short name of the commit, with a + where files were changed since."""
+    words = ["git", "describe", "--always", "--dirty=+"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=Path(__file__).parent)
+    return done.stdout.strip() or "unknown"

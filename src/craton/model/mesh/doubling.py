@@ -163,14 +163,33 @@ class Stack:
         )
 
     def _counted(self, degree, x0, x, y0, y):
-        """Points of x by y of the coarsest blocks, from the first or second one on."""
+        """Points of x by y of the coarsest blocks, from the first or second one on.
+
+        Those of each layer by itself, less those on the side that it shares with the layer below.
+        """
         wx, wy = self.coarsest
-        if (degree, x0, x, y0, y) not in self._known:
-            small = Stack(((x0 + x) * wx, (y0 + y) * wy), self.layers)
-            self._known[degree, x0, x, y0, y] = number(
-                small.build((x0 * wx, (x0 + x) * wx, y0 * wy, (y0 + y) * wy))[0], degree
-            ).count
-        return self._known[degree, x0, x, y0, y]
+        window = (x0 * wx, (x0 + x) * wx, y0 * wy, (y0 + y) * wy)
+        total = 0
+        for n, layer in enumerate(self.layers):
+            i, j = (
+                degree * blocks * w // width + 1
+                for blocks, w, width in zip((x, y), (wx, wy), layer.width)
+            )
+            alone = (
+                i * j * (degree + 1)
+                if layer.axis is None
+                else self._points_alone(layer, degree, window)
+            )
+            total += alone - (i * j if n else 0)
+        return total
+
+    def _points_alone(self, layer, degree, window):
+        """Points of a layer of growing elements over a window."""
+        key = (layer.width, layer.axis, layer.factor, degree, window)
+        if key not in self._known:
+            single = Stack((window[1], window[3]), (layer,))
+            self._known[key] = number(single.build(window)[0], degree).count
+        return self._known[key]
 
     @cached_property
     def _known(self):

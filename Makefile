@@ -10,7 +10,7 @@ demo: $(VENV)/demo
 	$(BIN)/craton plot demo-two-layers
 
 test: $(VENV)/dev
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check src tests bench docs

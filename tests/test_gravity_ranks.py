@@ -29,6 +29,7 @@ from craton.driver.sums import solve
 from craton.driver.sweep import Runner
 from craton.errors import ResourceError
 from craton.gravity import forward
+from craton.lock import start_of
 from craton.methods.gravity import ALGORITHMS, far, shares
 from craton.methods.gravity.problem import problem
 from craton.scenario import loads
@@ -538,12 +539,15 @@ def running(place):
         if (place / "out" / "run.json").exists() and "ranks" in told(place / "out"):
             break
         assert begun.poll() is None, begun.stderr.read()
-    yield begun, [rank["pid"] for rank in told(place / "out")["ranks"]]
+    ranks = [rank["pid"] for rank in told(place / "out")["ranks"]]
+    started = {pid: start_of(pid) for pid in ranks}
+    yield begun, ranks
     begun.kill()
     begun.wait()
-    for rank in told(place / "out")["ranks"]:  # a launcher that was killed leaves them
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(rank["pid"], signal.SIGKILL)
+    for pid in ranks:  # a launcher that was killed leaves them; numbers of processes come again
+        if started[pid] is not None and start_of(pid) == started[pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def gone(pid):

@@ -18,6 +18,7 @@ from craton.backends.cpu import CPU
 from craton.comm import launcher, pulse
 from craton.driver.saved import latest
 from craton.errors import ResourceError, ScenarioError
+from craton.lock import start_of
 from craton.output.store import read_run
 
 needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
@@ -68,18 +69,18 @@ def job(tmp_path):
         pictures = "result.zarr/snapshots/section/velocity/[0-9]*"
         wait_for(lambda: process.poll() is not None or list((tmp_path / "out").glob(pictures)))
         assert process.poll() is None, process.stderr.read()
-        started.extend(ranks_of(tmp_path / "out"))
+        started.extend((pid, start_of(pid)) for pid in ranks_of(tmp_path / "out"))
         return process, ranks_of(tmp_path / "out")
 
     yield start
     for one in started:
-        if isinstance(one, int):
-            if alive(one):
-                os.kill(one, signal.SIGKILL)
+        if isinstance(one, tuple):
+            if alive(one[0]) and start_of(one[0]) == one[1]:  # numbers of processes come again
+                os.kill(one[0], signal.SIGKILL)
         elif one.poll() is None:
             one.kill()
     for one in started:
-        if not isinstance(one, int):
+        if not isinstance(one, tuple):
             one.communicate()
 
 
@@ -189,10 +190,13 @@ def test_a_fork_after_threads_runs_and_threads_side_by_side_give_the_same_bits(t
     scenario = smallcase.pictured(run_threads=2, time_duration=0.3)
     reference = craton.run(scenario, out=tmp_path / "alone", progress=False)
     child = os.fork()
-    if child == 0:
-        os._exit(
-            int(not np.array_equal(reference.samples, craton.run(scenario, progress=False).samples))
-        )
+    if child == 0:  # whatever happens, it must not go on as a second pytest
+        code = 2
+        try:
+            again = craton.run(scenario, progress=False).samples
+            code = int(not np.array_equal(reference.samples, again))
+        finally:
+            os._exit(code)
     status = []
     try:
         wait_for(lambda: status.extend(os.waitpid(child, os.WNOHANG)) or status[-2], 60)

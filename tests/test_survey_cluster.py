@@ -265,11 +265,12 @@ def test_two_ranks_for_a_shot(folder, monkeypatch, capsys):
 # --- schedulers that are not there ------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
 def closed_port():
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on, nor can while the test runs: it is taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
 
 
 @pytest.mark.parametrize(
@@ -277,11 +278,11 @@ def closed_port():
     ["tcp://127.0.0.1:{port}", "tls://127.0.0.1:{port}", "127.0.0.1:{port}", "odd://x", "absent.json", "garbage.json",
      "list.json"],
 )  # fmt: skip
-def test_unknown_scheduler_is_told_at_once(address, folder, capsys):
+def test_unknown_scheduler_is_told_at_once(address, closed_port, folder, capsys):
     Path("garbage.json").write_text("{")
     Path("list.json").write_text('{"address": 5}')
     began = time.monotonic()
-    words = ["--scheduler", address.format(port=closed_port())]
+    words = ["--scheduler", address.format(port=closed_port)]
     assert main(["survey", "survey.toml", "-o", "out", *words]) == 3
     err = capsys.readouterr().err
     assert time.monotonic() - began < 3 and "scheduler" in err and "Traceback" not in err

@@ -165,7 +165,7 @@ class Pulse(Unwatched):
     def kill(self, row):
         """End the process of a row, if it is still that process."""
         pid, begun = int(self.page["pid"][row]), int(self.page["begun"][row])
-        if _times(pid)[1] == begun:
+        if pid > 0 and _times(pid)[1] == begun:  # 0, of a row not written yet, is the whole group
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
 

@@ -30,6 +30,7 @@ last, the second and the third in other patterns of two classes up to 2.5 %).
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -232,6 +233,14 @@ def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="
     ValueError
         Losses too large for these mechanisms: a relaxed modulus would not be positive.
     """
+    band = tuple(map(float, band))
+    return _relaxation(band, float(largest), mechanisms, frequency, float(power), storage)
+
+
+# a plan asks for the same fit at several places, and a fit takes half a second
+@lru_cache(maxsize=32)
+def _relaxation(band, largest, mechanisms, frequency, power, storage):
+    """Fit mechanisms as `relaxation` says; the arrays cannot be written to, as they are shared."""
     stored, of_shear = (STORED[kind][mechanisms] for kind in STORAGES[storage])
     middle = np.sqrt(band[0] * band[1])
     frequency = frequency or middle
@@ -250,9 +259,9 @@ def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="
         raise ValueError(
             f"Q = {1 / largest:.4g} is too low for {mechanisms} mechanism(s) with {storage} storage"
         )
-    return Relaxation(
-        tuple(band), float(frequency), float(power), storage, rates, fitted, shear, float(largest)
-    )
+    for shared in (rates, fitted, shear):
+        shared.flags.writeable = False
+    return Relaxation(band, float(frequency), power, storage, rates, fitted, shear, largest)
 
 
 def _polynomials(omega, rates, nodes, shape, stored):

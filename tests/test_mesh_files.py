@@ -1,5 +1,6 @@
 """Mesh files: every format read back against the mesh that a writer of the test's own, or Gmsh, wrote; messages; .vtu output."""
 
+import signal
 import sys
 from dataclasses import replace
 from types import SimpleNamespace as Spec
@@ -125,6 +126,8 @@ def gmsh_box(path, order, save_all=False, version=4.1):
     except (ImportError, OSError) as error:  # OSError: a library of the windowing system is missing
         pytest.skip(f"Gmsh's Python module cannot be used (pip install gmsh): {error}")
     gmsh.initialize(interruptible=False)
+    # Gmsh has SIGPIPE end the process, also later, in another test that writes to a closed socket
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         gmsh.option.setNumber("General.Terminal", 0)
         gmsh.option.setNumber("Mesh.SaveAll", int(save_all))

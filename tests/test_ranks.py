@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from smallcase import PICTURES, pictured, same_results
 import craton
 from craton.backends import backend
 from craton.backends.cpu import CPU
+from craton.comm import launcher
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
 from craton.core.gathering import divide_channels
@@ -408,13 +410,17 @@ def test_an_explosion_ends_all_ranks(tmp_path):
 # --- processes --------------------------------------------------------------------------------------------------------------------------
 
 
+def environment():
+    """Variables of processes: one thread each, the modules of this one."""
+    return os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
 def command(folder, *words, **options):
     """`craton run` as a process."""
-    env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(
         [sys.executable, "-m", "craton", "run", *words],
         cwd=folder,
-        env=env,
+        env=environment(),
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -423,19 +429,47 @@ def command(folder, *words, **options):
 
 
 @needs_mpi
-@pytest.mark.parametrize(
-    "ranks, grid", [(2, [2, 1, 1]), (3, [1, 1, 3]), (4, [1, 2, 2]), (8, [2, 2, 2])]
-)
-def test_processes_give_the_same_bits(ranks, grid, reference, tmp_path):
+def test_ranks_of_the_command_line_give_the_same_bits(reference, tmp_path):
     (tmp_path / "case.toml").write_text(smallcase.TEXT.replace("[output]", PICTURES))
-    done = command(
-        tmp_path,
-        *("case.toml", "-o", "out", "--ranks", str(ranks), "--oversubscribe"),
-        *("--set", f"run.grid={grid}"),
-    )
-    _, said = done.communicate(timeout=180)  # eight ranks on two cores that have other work
+    words = ("--ranks", "2", "--oversubscribe", "--set", "run.grid=[2, 1, 1]")
+    done = command(tmp_path, "case.toml", "-o", "out", *words)
+    _, said = done.communicate(timeout=180)  # two cores that have other work
     assert done.returncode == 0, said
     same_results(reference, tmp_path / "out")
+
+
+MANY = """
+    from mpi4py import MPI
+    import craton
+    from craton.scenario import load
+    world = MPI.COMM_WORLD
+    fours = world.Split(world.rank // 4)
+    threes = fours.Split(fours.rank // 3)
+    rounds = [(world, [2, 2, 2]), (fours, [1, 2, 2]) if world.rank < 4 else (threes, [1, 1, 3])]
+    for comm, grid in rounds[: 1 if world.rank == 7 else 2]:
+        scenario = load("case.toml", [f"run.grid={grid}"])
+        craton.run(scenario, out=f"out {comm.size}", progress=False, comm=comm)
+    """
+
+
+@needs_mpi
+def test_processes_give_the_same_bits(reference, tmp_path):
+    """Eight, four and three of them, of one start of mpiexec: starting costs more than the runs."""
+    (tmp_path / "case.toml").write_text(smallcase.TEXT.replace("[output]", PICTURES))
+    (tmp_path / "many.py").write_text(textwrap.dedent(MANY))
+    done = subprocess.run(
+        [launcher.mpiexec(), "-n", "8", sys.executable, "-m", "mpi4py", "many.py"],
+        cwd=tmp_path,
+        env=environment(),
+        text=True,
+        capture_output=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    for size in (8, 4, 3):
+        same_results(reference, tmp_path / f"out {size}")
+        told = json.loads((tmp_path / f"out {size}" / "run.json").read_text())
+        assert len({rank["pid"] for rank in told["ranks"]}) == size
 
 
 @needs_mpi

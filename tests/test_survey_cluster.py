@@ -1,7 +1,9 @@
 """Surveys on clusters: workers that die, schedulers that are unknown, batch jobs, ports that strangers cannot use, outcomes of shots."""
 
+import ctypes
 import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -69,6 +71,27 @@ def client():
 
     with local([{}, {}]) as opened:
         yield opened
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")
+def test_a_worker_that_hangs_up_does_not_end_this_process():
+    """Whatever library has let SIGPIPE do so, unknown to Python; Gmsh does."""
+    from craton.comm.workers import ignore_broken_pipes
+
+    def ignored():
+        (line,) = re.findall(r"SigIgn:\s(\w+)", Path("/proc/self/status").read_text())
+        return bool(int(line, 16) >> signal.SIGPIPE - 1 & 1)
+
+    c = ctypes.CDLL(None)
+    c.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+    c.signal.restype = ctypes.c_void_p
+    try:
+        c.signal(signal.SIGPIPE, None)
+        assert not ignored()
+        ignore_broken_pipes()
+        assert ignored()
+    finally:
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
 
 def listening(pids):

@@ -5,7 +5,16 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from craton.comm.workers import LOOPBACK, SETTINGS, SILENT, available, deaf, refilled, silent
+from craton.comm.workers import (
+    LOOPBACK,
+    SETTINGS,
+    SILENT,
+    available,
+    deaf,
+    ignore_broken_pipes,
+    refilled,
+    silent,
+)
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.text import listed, nearest
 
@@ -201,6 +210,7 @@ def batch(system, jobs, options, out, ranks=1, gpus=True):
 
     from craton.comm.shotworker import shot_worker
 
+    ignore_broken_pipes()
     folder = (Path(out) / "jobs").absolute()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     kind, submit = SYSTEMS[system]

@@ -79,6 +79,7 @@ def local(environments):
     import dask
     from distributed import Client, Nanny, Scheduler, Security, SpecCluster
 
+    ignore_broken_pipes()
     spawned = dask.config.get("distributed.nanny.pre-spawn-environ") | {
         "DASK_LOGGING__ASYNCIO": "critical"
     }
@@ -137,6 +138,16 @@ def refilled(cluster):
         cluster.loop.add_callback(callback.stop)
 
 
+def ignore_broken_pipes():
+    """Ignore SIGPIPE, as Python does from its start, where a library has changed that behind its back
+    (`gmsh.initialize` does): else a worker that hangs up ends this process without a word.
+    """
+    broken = getattr(signal, "SIGPIPE", None)  # Windows has none
+    alone = threading.current_thread() is threading.main_thread()
+    if broken and alone and signal.getsignal(broken) == signal.SIG_IGN:
+        signal.signal(broken, signal.SIG_IGN)
+
+
 @contextmanager
 def silent(name):
     """Silence a logger inside."""
@@ -176,6 +187,7 @@ def remote(address):
     """
     from distributed import Client
 
+    ignore_broken_pipes()
     address = address_of(address)
     try:
         knock(address)

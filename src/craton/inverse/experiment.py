@@ -22,32 +22,15 @@ class Experiment:
     machine : Machine
     every : int
         Every how many steps increments are stored and correlated; 1 is exact.
-    memory : float, optional
-        Bytes for stored increments and checkpoints; by default 0.6 of what is free.
+    storage : Storage
+        Of increments or checkpoints.
     """
 
-    def __init__(self, linear, machine, every=1, memory=None):
+    def __init__(self, linear, machine, every, storage):
         self.linear, self.machine, self.every = linear, machine, every
-        d = linear.d
-        self.steps = d.steps
-        self.slots = slots_for(
-            math.ceil(d.steps / every),
-            self._slot_bytes(),
-            self._state_bytes(),
-            SHARE * machine.memory()[0] if memory is None else memory,
-            every,
-        )
+        self.steps, self.storage, self.slots = linear.d.steps, storage, storage.slots
         self.state = self.program = self.held = None
         self.others, self.checkpoints, self.big = {}, [], {}
-
-    def _slot_bytes(self):
-        """Bytes of the increments of a step."""
-        d = self.linear.d
-        return len(d.fields) * math.prod(d.shape) * np.dtype(d.precision).itemsize
-
-    def _state_bytes(self):
-        """Bytes of a checkpoint, about."""
-        return 2 * self._slot_bytes()
 
     @property
     def length(self):
@@ -137,6 +120,15 @@ class Experiment:
             `State.by_sources` returns; ``illumination``: (nz, ny, nx), (m/s2)2 s.
         """
         scale = float(np.abs(derivative).max(initial=0)) or 1.0
+        program, light = self._backward(derivative, scale, illumination, by_sources)
+        taps = self._taps(program, scale)
+        out = {"cells": self._by_medium(program, derivative, scale, taps, by_sources)}
+        if by_sources:
+            out |= {name: self.state.by_sources(name, values) for name, values in taps.items()}
+        return out | ({"illumination": light} if illumination else {})
+
+    def _backward(self, derivative, scale, illumination, by_sources):
+        """Run all transposed steps; return the program and the illumination, or None."""
         program = self._other("adjoint", by_sources=by_sources)
         series = (derivative[::-1] / scale).astype(program.plan.precision)
         self.machine.fill(program.arrays["residual_series"], series)
@@ -146,11 +138,11 @@ class Experiment:
             march(program, self.steps - last, self.steps - first)
             if illumination:
                 light += self._energy((last - first - 1) // self.every + 1)
-        taps = self._taps(program, scale)
-        out = {"cells": self._by_medium(program, derivative, scale, taps, by_sources)}
-        if by_sources:
-            out |= {name: self.state.by_sources(name, values) for name, values in taps.items()}
-        return out | ({"illumination": light} if illumination else {})
+        return program, light
+
+    def _sums(self, program):
+        """Sums of the gradient, (sums, nz, ny, nx)."""
+        return program.host("sums")
 
     def _taps(self, program, scale):
         """Return what a transposed run sampled in the places of sources, first step first."""
@@ -175,7 +167,7 @@ class Experiment:
                 float(self.linear.series[step][:, dependence.column] @ taps[name][:, first + n])
                 for n, dependence in enumerate(table)
             ]
-        return state.gradient(program.host("sums"), ratios, scale * self.every)
+        return state.gradient(self._sums(program), ratios, scale * self.every)
 
     def _of_sources(self):
         """(tap, half step, dependences) of forces and moments."""
@@ -204,7 +196,8 @@ class Experiment:
         state, program = self.state, self._other("born")
         coefficients, ratios = state.perturbation(changes)
         precision = program.plan.precision
-        self.machine.fill(program.arrays["coefficients"], coefficients.astype(precision))
+        coefficients = self._coefficients(coefficients).astype(precision)
+        self.machine.fill(program.arrays["coefficients"], coefficients)
         of_receivers = len(state.of_receivers)
         at = of_receivers
         for name, step, table in self._of_sources():
@@ -213,13 +206,21 @@ class Experiment:
                 series = self.linear.series[step][:, columns] * ratios[at : at + len(table)]
                 self.machine.fill(program.arrays[f"{name}_series"], series.astype(precision))
             at += len(table)
-        for segment in self.segments:
-            self.load(segment)
-            march(program, *segment)
+        self._scattered(program)
         samples = program.host("record").astype(float)
         for n, dependence in enumerate(state.of_receivers):
             samples[:, dependence.column] += ratios[n] * self.record[:, state.columns + n]
         return samples
+
+    def _coefficients(self, coefficients):
+        """Coefficients of `scatter`."""
+        return coefficients
+
+    def _scattered(self, program):
+        """Run the perturbed steps."""
+        for segment in self.segments:
+            self.load(segment)
+            march(program, *segment)
 
     def _other(self, name, **options):
         """Return the transposed or the perturbed steps as a program at rest; its medium and the
@@ -266,13 +267,14 @@ def slots_for(count, slot, state, memory, every):
     return best
 
 
-def march(program, first, last):
-    """Run steps first to last - 1 of a program."""
+def march(program, first, last, wait=True):
+    """Run steps first to last - 1 of a program; `wait` until they are done."""
     for step in range(first, last):
         for phase in program.phases:
             phase.outer(step)
             phase.inner(step)
-    program.backend.finish()
+    if wait:
+        program.backend.finish()
 
 
 def changing(program):

@@ -17,6 +17,7 @@ def gradient(
     every=1,
     memory=None,
     on="grid",
+    storage="auto",
 ):
     """Return the gradient of a waveform misfit by the medium of a scenario, summed over its shots.
 
@@ -24,7 +25,7 @@ def gradient(
     ----------
     scenario : Scenario
     observed : xarray.Dataset
-    misfit, parameters, weights, device, every, memory, on
+    misfit, parameters, weights, device, every, memory, on, storage
         See `craton.Problem`.
 
     Returns
@@ -41,7 +42,9 @@ def gradient(
     ScenarioError, ResourceError, ComputationError
         See `craton.Problem`.
     """
-    problem = Problem(scenario, observed, misfit, parameters, weights, device, every, memory, on)
+    problem = Problem(
+        scenario, observed, misfit, parameters, weights, device, every, memory, on, storage
+    )
     problem._move(problem.m0)
     total, light, value, sources = 0.0, 0.0, 0.0, []
     for n in range(len(problem.recordings)):

@@ -11,10 +11,10 @@ from craton.errors import ScenarioError
 from craton.inverse import model_grid, sources
 from craton.inverse import parameters as sets
 from craton.inverse.datasets import joined
-from craton.inverse.experiment import Experiment
 from craton.inverse.misfit import MISFITS
 from craton.inverse.observed import matched, weights_of
 from craton.inverse.recording import Recording
+from craton.inverse.storage import experiment
 from craton.inverse.terms import Term
 from craton.methods import METHODS
 from craton.text import nearest
@@ -50,8 +50,11 @@ class Problem(Term):
         ``"grid"``: parameters of the cells; ``"model"``: of the points of the scenario's model file
         (vp, vs, rho), through its interpolation and the averages over cells.
     memory : float, optional
-        Bytes for the stored wavefield; by default 0.6 of what is free. Where it does not fit, it is
-        computed again from checkpoints.
+        Bytes for the stored wavefield; by default 0.6 of what is free.
+    storage : str
+        ``"increments"`` of all steps; ``"boundaries"``: the field beside absorbing layers, from which
+        it is computed backwards, or ``"boundaries-16"``, the same in 16 bits; ``"checkpoints"``, from
+        which it is computed again; ``"auto"``: the first of these that fits. See docs/gradients.md.
 
     Raises
     ------
@@ -70,6 +73,7 @@ class Problem(Term):
         every=1,
         memory=None,
         on="grid",
+        storage="auto",
     ):
         check_options(parameters, every, on)
         self.scenario, self.misfit = scenario, misfit_of(misfit)
@@ -100,7 +104,7 @@ class Problem(Term):
         chosen = machine(
             device or scenario.run.device, Alone(), place(Alone()), scenario.run.threads
         )
-        self.experiments = [Experiment(run, chosen, every, memory) for run in linear]
+        self.experiments = [experiment(run, chosen, every, memory, storage) for run in linear]
         self._m, self._cells, self._value, self._gradient = None, None, None, None
         self._derivatives = {}
 

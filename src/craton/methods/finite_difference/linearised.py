@@ -17,6 +17,7 @@ from craton.methods.finite_difference import (
     increments,
     material,
     points,
+    reversal,
     scheme,
     sensitivity,
     units,
@@ -149,6 +150,24 @@ class Linearised:
             if f"{step}_series" in arrays
         }
 
+    # --- steps taken back, see reversal.py ----------------------------------------------------
+
+    def irreversible(self):
+        """Return why the steps cannot be taken back, or ""."""
+        return reversal.refusal(self.d)
+
+    def kept(self, bits):
+        """Return what is to be kept of the field beside absorbing layers, values of so many bits."""
+        return reversal.kept(self.d, bits)
+
+    def outside_layers(self):
+        """True at the points whose medium gradients are by where steps are taken back."""
+        return reversal.inside(self.d)
+
+    def sums_back(self, program):
+        """Return the sums of steps taken back, as `State.gradient` takes them."""
+        return reversal.gathered(self.d, program)
+
     @property
     def waves(self):
         """What is computed: ``"acoustic"``, ``"P-SV"``, ``"SH"`` or, in space, ``"elastic"``."""
@@ -217,7 +236,7 @@ class State:
         """The plan of a run, as `craton plan` would make it of this medium."""
         return self._arranged(self.problem.sources)
 
-    def forward(self, slots, every=1):
+    def forward(self, slots, every=1, kept=None):
         """Return the plan of steps that store their increments and record all channels, and behind
         these what multiplies the ratios of `dependences.of_receivers`, at every step.
 
@@ -225,8 +244,14 @@ class State:
         ----------
         slots, every : int
             See `increments`; with no slots nothing is stored.
+        kept : (Kept, int), optional
+            Keep the field beside absorbing layers in place of increments, so many steps of it; see
+            `reversal`.
         """
         arrays, launches = {}, {}
+        if kept:
+            arrays, launch = reversal.saving(self.d, *kept)
+            launches["velocity_before"] = launch
         if slots:
             arrays = increments.store(self.d, slots)
             for part in increments.PARTS:
@@ -259,6 +284,27 @@ class State:
         by_sources : bool
             Sample the fields in the places of the sources: of unit sources, before the dependences.
         """
+        return adjoint.plan(self.d, *self._around(by_sources), slots, every)
+
+    def backward(self, kept, slots, every=1, by_sources=False, light=False):
+        """Return the plan of the steps back of the forward field and of the transposed ones; see
+        `reversal.plan`.
+
+        Parameters
+        ----------
+        kept : Kept
+        slots, every : int
+            Steps that the history holds; every how many of them are correlated.
+        by_sources : bool
+            See `adjoint`.
+        light : bool
+            Sum the squared increments of velocities as well.
+        """
+        around, sources = self._around(by_sources), self.problem.sources
+        return reversal.plan(self.d, *around, sources, kept, slots, every, light)
+
+    def _around(self, by_sources):
+        """Residuals and taps of transposed steps."""
         residuals = [self.medium.of_receivers(rows) for rows in self.rows]
         taps = {
             name: [self.medium.of_sources(rows) for rows in table]
@@ -269,7 +315,7 @@ class State:
         }
         for name in taps if by_sources else ():
             taps[name] = [*map(self.medium.of_sources, self._of_units(name)), *taps[name]]
-        return adjoint.plan(self.d, residuals, taps, slots, every)
+        return residuals, taps
 
     def _of_units(self, kind):
         """Rows of unit sources in the places of the forces or moments: `units.PARTS` of each."""

@@ -1,0 +1,138 @@
+"""One run of a scenario whose wavefield is taken back in time from its last state and from what was
+kept beside absorbing layers: gradients in little memory.
+"""
+
+import numpy as np
+
+from craton.errors import ComputationError
+from craton.inverse.experiment import Experiment, march, rest
+from craton.inverse.ring import Ring
+
+
+class Reversed(Experiment):
+    """A linearised scenario on a machine; see `Experiment`.
+
+    The medium of absorbing layers, that of their inner edge, is held: derivatives are those by the
+    medium outside.
+
+    Parameters
+    ----------
+    linear : object
+        What `Method.linearised` returns.
+    machine : Machine
+    every : int
+        Every how many steps the fields are correlated; 1 is exact.
+    storage : Storage
+        What is kept, and where.
+    """
+
+    def __init__(self, linear, machine, every, storage):
+        self.linear, self.machine, self.every = linear, machine, every
+        self.steps, self.storage = linear.d.steps, storage
+        self.kept, self.slots = storage.kept, storage.slots
+        self.state = self.program = self.ring = None
+        self.others, self.big, self.spent = {}, {}, False
+        self.mask = linear.outside_layers()
+
+    @property
+    def replayed(self):
+        """False: steps are taken back."""
+        return False
+
+    def forget(self):
+        """Forget the last run; its memory stays for the next."""
+        self.state = self.program = None
+        self.others, self.spent = {}, False
+
+    # --- forward ------------------------------------------------------------------------------
+
+    def run(self, cells, store=True):
+        """See `Experiment.run`."""
+        state = self.linear.at(cells)
+        plan = state.forward(0, kept=(self.kept, self.slots) if store else None)
+        program = self.machine.commit(plan, state.fills(plan), self.big)
+        self.state, self.others = state, {}
+        self.program = program if store else None
+        if store:
+            array = program.arrays["history"]
+            self.ring = Ring(self.machine, array, self.steps, self.big.get("ring"))
+            self.big = {"history": array, "ring": self.ring}
+        self._march(program, store)
+        self.record = program.host("record").astype(float)
+        if not np.isfinite(self.record).all():
+            raise ComputationError("the wavefield diverged: use a shorter time.step")
+        return self.samples
+
+    def _march(self, program, store=True):
+        """Run all steps forwards."""
+        blocks = self.ring.blocks if store else [(0, self.steps)]
+        for n, (first, last) in enumerate(blocks):
+            if store:
+                self.ring.begin(n)
+            march(program, first, last, wait=False)
+            if store:
+                self.ring.end(n)
+        program.backend.finish()
+        self.spent = False
+
+    # --- transposed ---------------------------------------------------------------------------
+
+    def _backward(self, derivative, scale, illumination, by_sources):
+        """Run all steps back; return the program and the illumination, or None."""
+        if self.spent:
+            rest(self.program)
+            self._march(self.program)
+        program = self._other("backward", by_sources=by_sources, light=illumination)
+        series = (derivative[::-1] / scale).astype(program.plan.precision)
+        if "residual_series" in program.arrays:
+            self.machine.fill(program.arrays["residual_series"], series)
+        self.spent = True
+        for n, (first, last) in reversed(list(enumerate(self.ring.blocks))):
+            self.ring.fetch(n)
+            march(program, self.steps - last, self.steps - first, wait=False)
+            self.ring.release(n)
+        program.backend.finish()
+        light = None
+        if illumination:
+            last = max(int(n[4:]) for n in program.arrays if n.startswith("sum_"))
+            light = program.host(f"sum_{last}").astype(float) * (self.every / self.linear.d.dt)
+        return program, light
+
+    def _sums(self, program):
+        """Sums of the gradient, (sums, nz, ny, nx)."""
+        return self.linear.sums_back(program)
+
+    # --- perturbed ----------------------------------------------------------------------------
+
+    def _scattered(self, program):
+        """Run the perturbed steps beside those of the medium."""
+        state = self.state
+        if "beside" not in self.others:
+            plan = state.forward(1, self.every)
+            shared = {"store": program.arrays["store"], "material": program.arrays["material"]}
+            self.others["beside"] = self.machine.commit(plan, state.fills(plan), shared)
+        beside = self.others["beside"]
+        rest(beside)
+        for n in range(self.steps):
+            march(beside, n, n + 1, wait=False)
+            march(program, n, n + 1, wait=False)
+        program.backend.finish()
+
+    def _coefficients(self, coefficients):
+        """Coefficients outside absorbing layers."""
+        return coefficients * self.mask
+
+    def _other(self, name, **options):
+        """See `Experiment._other`."""
+        key = (name, *options.values())
+        if key in self.others:
+            rest(self.others[key])
+            return self.others[key]
+        shared = {"material": self.program.arrays["material"]}
+        if name == "backward":
+            plan = self.state.backward(self.kept, self.slots, self.every, **options)
+            shared |= {"back": self.program.arrays["state"], "history": self.big["history"]}
+        else:
+            plan = self.state.born(1, self.every)
+        self.others[key] = self.machine.commit(plan, self.state.fills(plan), shared)
+        return self.others[key]

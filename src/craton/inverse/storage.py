@@ -1,0 +1,157 @@
+"""What a gradient keeps of the forward run, and why: increments of all steps, checkpoints, or the
+field beside absorbing layers from which the steps are taken back.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from craton.backends.base import Machine
+from craton.errors import Problem, ResourceError, ScenarioError
+from craton.inverse.experiment import SHARE, Experiment, slots_for
+from craton.inverse.reversal import Reversed
+from craton.inverse.ring import BLOCKS
+from craton.text import nearest
+
+STORAGES = ("auto", "increments", "checkpoints", "boundaries", "boundaries-16")
+RING_SHARE = 0.1  # of the machine's memory at hand, for the ring of what waits on the host
+# of gradients in float32 from boundaries in 16 bits and in float32, measured (tests, bench)
+ERRORS = {16: "1e-4", 32: "1e-6", 64: "1e-13"}
+
+
+@dataclass(frozen=True)
+class Storage:
+    """What is kept.
+
+    Parameters
+    ----------
+    kind : str
+        Of `STORAGES`, but "auto".
+    slots : int
+        Steps that the machine holds at a time.
+    machine, host : int
+        Bytes on the machine, and beyond it in the host's memory.
+    reason : str
+        Why it was chosen.
+    kept : Kept or None
+        Of boundaries.
+    """
+
+    kind: str
+    slots: int
+    machine: int
+    host: int = 0
+    reason: str = ""
+    kept: Any = None
+
+
+def experiment(linear, machine, every=1, memory=None, storage="auto"):
+    """Return the run of a linearised scenario with a storage that fits.
+
+    Parameters
+    ----------
+    linear : object
+        What `Method.linearised` returns.
+    machine : Machine
+    every : int
+    memory : float, optional
+        Bytes of the machine for what is kept; by default 0.6 of what is free.
+    storage : str
+        Of `STORAGES`.
+
+    Raises
+    ------
+    ScenarioError
+        Steps of this scenario cannot be taken back.
+    ResourceError
+        It does not fit.
+    """
+    chosen = choose(linear, machine, every, memory, storage)
+    if chosen.kept:
+        return Reversed(linear, machine, every, chosen)
+    return Experiment(linear, machine, every, chosen)
+
+
+def choose(linear, machine: Machine, every=1, memory=None, storage="auto"):
+    """Return the `Storage` of a linearised scenario; see `experiment`."""
+    d = linear.d
+    if storage not in STORAGES:
+        words = f"there is no storage {storage!r}"
+        remedy = f"{nearest(str(storage), STORAGES)}choose one of {', '.join(STORAGES)}"
+        raise ScenarioError([Problem("storage", words, remedy)])
+    memory = SHARE * machine.memory()[0] if memory is None else memory
+    whole = of_increments(d, every)
+    if storage == "increments" or (storage == "auto" and whole.machine <= memory):
+        if whole.machine > memory:
+            raise ResourceError(
+                f"increments of {whole.slots:,} steps need {whole.machine / 2**30:.2f} GiB, {memory / 2**30:.2f} GiB are "
+                'at hand: use storage "auto", or a larger every'
+            )
+        return replace(whole, reason="increments of all steps fit")
+    why = linear.irreversible()
+    if storage.startswith("boundaries"):
+        if why:
+            words = f"the steps of this scenario cannot be taken back: {why}"
+            raise ScenarioError([Problem("storage", words, 'use storage "auto"')])
+        return placed(linear, machine, memory, 16 if storage.endswith("16") else width(d), "asked for")
+    if storage == "auto" and not why:
+        try:
+            return placed(linear, machine, memory, width(d), "increments of all steps do not fit")
+        except ResourceError:
+            pass
+        try:
+            return placed(linear, machine, memory, 16, "neither these fit, nor whole boundaries")
+        except ResourceError:
+            pass
+    return of_checkpoints(d, every, memory, why)
+
+
+def width(d):
+    """Bits of a real."""
+    return 8 * np.dtype(d.precision).itemsize
+
+
+def of_increments(d, every):
+    """Storage of the increments of all steps."""
+    slots = math.ceil(d.steps / every)
+    return Storage("increments", slots, slots * step_bytes(d))
+
+
+def step_bytes(d):
+    """Bytes of the increments of a step."""
+    return len(d.fields) * math.prod(d.shape) * np.dtype(d.precision).itemsize
+
+
+def of_checkpoints(d, every, memory, why):
+    """Storage of checkpoints in the host's memory and of one segment of increments."""
+    count, slot = math.ceil(d.steps / every), step_bytes(d)
+    slots = slots_for(count, slot, 2 * slot, memory, every)
+    states = math.ceil(count / slots) * 2 * slot
+    reason = f"the steps cannot be taken back ({why})" if why else "nothing else fits"
+    return Storage("checkpoints", slots, slots * slot, states, reason)
+
+
+def placed(linear, machine, memory, bits, reason):
+    """Storage of boundaries: on the machine, or in the memory of its host.
+
+    Raises
+    ------
+    ResourceError
+    """
+    d, what = linear.d, linear.kept(bits)
+    kind = "boundaries-16" if bits == 16 else "boundaries"
+    total = d.steps * what.row_bytes
+    if total <= memory:
+        return Storage(kind, d.steps, total, 0, reason, what)
+    from craton.backends.cpu import CPU
+
+    if not machine.shares_host_memory and total <= SHARE * CPU().memory()[0]:
+        slots = BLOCKS * max(1, int(RING_SHARE * memory // (BLOCKS * what.row_bytes)))
+        more = f"{reason}; boundaries wait in the memory of the host"
+        return Storage(kind, slots, slots * what.row_bytes, total, more, what)
+    raise ResourceError(
+        f"boundaries of {d.steps:,} steps need {total / 2**30:.2f} GiB, {memory / 2**30:.2f} GiB are at hand: "
+        'use storage "boundaries-16" or "checkpoints", a larger domain.spacing, or more memory'
+    )

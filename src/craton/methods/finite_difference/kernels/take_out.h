@@ -1,0 +1,22 @@
+// Takes out of the forward field what forces added in the step n = p.last - step, as inject of points.h added it:
+//   state -= f        sums += adjoint velocity * f, as in backward.h, for a step that p.every divides; sums[p.light + ..] += f * f where p.light > 0
+// The density below a force is that of the increments.
+#include "machine.h"
+
+KERNEL take_out(real* RESTRICT state, real* RESTRICT sums, const real* RESTRICT adjoint, const long long* RESTRICT target,
+                const int* RESTRICT first, const int* RESTRICT column, const real* RESTRICT weight, const real* RESTRICT series,
+                const int* RESTRICT step, const Box box, const ForceParams p)
+{
+    const bool summed = (p.last - step[0]) % p.every == 0;
+    const real* const now = series + (ptrdiff_t)(p.last - step[0]) * p.columns;
+    FOR_EACH_POINT(box)
+    {
+        real added = 0;
+        for (int r = first[i]; r < first[i + 1]; ++r) added += weight[r] * now[column[r]];
+        state[target[i]] -= added;
+        if (summed) {
+            sums[target[i]] += adjoint[target[i]] * added;
+            if (p.light) sums[p.light + target[i] % p.field] += added * added;
+        }
+    }
+}

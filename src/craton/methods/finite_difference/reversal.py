@@ -1,0 +1,509 @@
+"""The steps of the forward field taken back, together with the transposed ones: gradients without
+stored wavefields.
+
+Outside absorbing layers a step is v' = v + dt B D s, s' = s + dt C D' v', and so is the step back.
+What the differences there read of the layers is kept at every step (history.h): 1.5 planes of six
+of nine fields at a face, at order 4 in space. From the last state the forward field is taken back,
+sources are taken out, and each step back is one pass with a transposed step (backward.h).
+
+The gradient is that by the medium outside the layers; the layers' own medium, that of their inner
+edge, is held. At step n, last step first:
+
+    residuals and moments of stresses; adjoint stresses on, stresses of the forward field back to
+    s^n; residuals of velocities; adjoint velocities on, those of the forward field back; forces
+
+so that adjoint stresses of step n + 1 and the forward stresses of step n are in one pass.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from craton.core.operator import Operator, Struct
+from craton.core.plan import Array, Launch, Phase, StepPlan
+from craton.methods.finite_difference import adjoint, boundaries, build, increments, material
+from craton.methods.finite_difference import operators as fd
+from craton.methods.finite_difference import points as sources_of
+from craton.methods.finite_difference.scheme import HALF, STRESS, VELOCITY
+from craton.methods.shared import points as tables
+from craton.methods.shared.tables import injection, table_of
+
+BACK = Struct(
+    "BackParams",
+    (
+        *fd.FD.fields,
+        ("field", "i64"),
+        *((name, "i32") for name in ("k0", "k1", "j0", "j1", "i0", "i1", "every", "last")),
+    ),
+)
+HISTORY = Struct(
+    "HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last", "later"))
+)
+FORCE = Struct(
+    "ForceParams",
+    (
+        ("light", "i64"),
+        ("field", "i64"),
+        *((name, "i32") for name in ("columns", "every", "last")),
+    ),
+)
+GROUP, WORDS = 16, 9  # values that share a scale in 16 bits, and the ints that hold them
+FORWARD = tuple(name.replace("v", "u", 1) for name in VELOCITY)
+TENSION = tuple(name.replace("s", "t", 1) for name in STRESS)
+BACKWARD = "{}_back".format  # name of a forward field in the plan of a backward step
+
+# Streamed texts by precision and order: (VEC, BX, BY, PLANES, MIN_BLOCKS).
+STREAMED = {
+    ("float32", 2): (4, 32, 2, 32, 3),
+    ("float32", 4): (4, 32, 2, 32, 3),
+    ("float64", 4): (2, 32, 2, 32, 2),
+}
+
+
+TAKE_OUT = Operator(
+    "take_out",
+    fd.HERE / "take_out.h",
+    ("state", "sums"),
+    ("adjoint", "target", "first", "column", "weight", "series", "step"),
+    FORCE,
+    types=tables.TYPES,
+    pointwise=False,
+)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of the field at each step.
+
+    Parameters
+    ----------
+    source : (n,) int array
+        Places in the state, velocities before stresses, each part filled up to whole groups.
+    velocities : int
+        How many of them are velocities.
+    bits : int
+        Of a value: 16, 32 or 64.
+    """
+
+    source: np.ndarray
+    velocities: int
+    bits: int
+
+    @property
+    def grouped(self):
+        """True where values are kept in 16 bits."""
+        return self.bits == 16
+
+    @property
+    def columns(self):
+        """Values, or groups of values, at a step."""
+        return len(self.source) // (GROUP if self.grouped else 1)
+
+    @property
+    def row(self):
+        """Shape of a step of the history."""
+        return (self.columns * WORDS,) if self.grouped else (self.columns,)
+
+    @property
+    def row_bytes(self):
+        """Bytes of a step."""
+        return self.row[0] * (4 if self.grouped else self.bits // 8)
+
+
+def inner(d):
+    """Box (k0, k1, j0, j1, i0, i1) of the points outside absorbing layers, where every field is
+    advanced by the plain step alone.
+    """
+    box = list(d.box)
+    for kind, beyond in (("cpml", 1), ("sponge", 0)):
+        thickness = getattr(d.scenario.boundaries, kind).thickness
+        for axis, side in d.faces(kind):
+            n = d.grid.shape[2 - axis]
+            # profiles of a CPML at half points begin half a point further inside
+            box[2 * (2 - axis) + side] = n - thickness - beyond if side else thickness
+    return tuple(box)
+
+
+def refusal(d, launches=()):
+    """Return why steps cannot be taken back, or "".
+
+    Parameters
+    ----------
+    d : Discretisation
+    """
+    box = inner(d)
+    least = 2 * d.reach + (d.closure.cols if d.free else 0)
+    layered = {axis for axis, _ in d.faces("cpml") + d.faces("sponge")}
+    if any(box[5 - 2 * axis] - box[4 - 2 * axis] < least for axis in layered):
+        return f"fewer than {least} points along an axis are outside absorbing layers"
+    if d.relaxing:
+        return "attenuation cannot be taken back"
+    if d.partly_fluid and contact_of(d)[0]:
+        return "the closure of a sea floor has no step back yet"
+    return ""
+
+
+def contact_of(d):
+    """Arrays and launches at a sea floor; see contact.py."""
+    from craton.methods.finite_difference.contact import contact
+
+    return contact(d)
+
+
+def kept(d, bits):
+    """Return what is to be `Kept` of the fields of a `Discretisation`.
+
+    Parameters
+    ----------
+    d : Discretisation
+    bits : int
+        16, or the bits of the run's precision.
+    """
+    parts = []
+    for fields in (d.velocity, d.stress):
+        index = np.concatenate([np.zeros(0, np.int64), *(beside(d, field) for field in fields)])
+        if bits == 16 and len(index):
+            index = np.pad(index, (0, -len(index) % GROUP), mode="edge")
+        parts.append(index)
+    return Kept(np.concatenate(parts), len(parts[0]), bits)
+
+
+def beside(d, field):
+    """Places in the state of the points of a field that differences in the inner box read outside
+    it.
+    """
+    box, out = inner(d), [np.zeros(0, np.int64)]
+    for axis, side in d.faces("cpml") + d.faces("sponge"):
+        if not differentiated(d, field, axis):
+            continue
+        half, reach = d.half(field)[axis], d.reach
+        count = reach - 1 if half == side else reach
+        part, at = list(box), 2 * (2 - axis)
+        edge = box[at + side]
+        part[at : at + 2] = (edge, edge + count) if side else (edge - count, edge)
+        k, j, i = np.meshgrid(*(np.arange(a, b) for a, b in zip(part[::2], part[1::2])), indexing="ij")
+        out.append(d.start_of(field) + d.layout.offset(k, j, i).ravel())
+    return np.concatenate(out)
+
+
+def differentiated(d, field, axis):
+    """True where the step has differences of a field along an axis."""
+    if field == "s":
+        return True
+    if field in d.velocity:
+        return not d.acoustic or field == VELOCITY[axis]
+    return "xyz"[axis] in field[1:]
+
+
+def history(d, what, slots):
+    """Arrays of the history of `Kept` values: a ring of some steps, and where they are."""
+    dtype = np.int32 if what.grouped else np.dtype(d.precision)
+    return {
+        "history": Array("history", (slots, *what.row), dtype),
+        "history_source": Array("points", what.source.shape, np.int64, what.source),
+    }
+
+
+def operator(kernel, grouped):
+    """Return ``"save"`` or ``"restore"`` of history.h."""
+    writes, reads = (
+        (("history",), ("state", "source", "step"))
+        if kernel == "save"
+        else (("state",), ("history", "source", "step"))
+    )
+    name = f"{kernel}_16" if grouped else kernel
+    types = (("source", "i64"), ("step", "i32"), *((("history", "i32"),) if grouped else ()))
+    return Operator(
+        name,
+        fd.HERE / "history.h",
+        writes,
+        reads,
+        HISTORY,
+        types=types,
+        reals_per_point=(26 if grouped else 2) + (32 if grouped else 2),
+        pointwise=False,
+        grain=(1, 1, 4096),
+    )
+
+
+def saving(d, what, slots):
+    """Arrays and the launch that keeps the field at the beginning of a step."""
+    params = {"columns": what.columns, "slots": slots, "last": d.steps - 1, "later": 0}
+    names = ("history", "state", "history_source", "step")
+    box = (0, 1, 0, 1, 0, what.columns)
+    arrays = history(d, what, slots)
+    return arrays, [Launch(operator("save", what.grouped), names, box, params)] * bool(what.columns)
+
+
+def restoring(d, what, slots, part):
+    """Launches that put back the velocities after a step, or the stresses before it."""
+    cut = what.velocities // (GROUP if what.grouped else 1)
+    low, high = (0, cut) if part == "velocity" else (cut, what.columns)
+    params = {
+        "columns": what.columns,
+        "slots": slots,
+        "last": d.steps - 1,
+        "later": int(part == "velocity"),
+    }
+    names = ("back", "history", "history_source", "step")
+    op = operator("restore", what.grouped)
+    return [Launch(op, names, (0, 1, 0, 1, low, high), params)] * (high > low)
+
+
+# --- the step back ----------------------------------------------------------------------------
+
+
+def backward(stencil, part, light=False):
+    """Return the step back of ``"velocity"`` or ``"stress"``; see backward.h.
+
+    Parameters
+    ----------
+    stencil : Stencil
+    part : str
+    light : bool
+        Sum the squares of the velocities' increments.
+    """
+    writes, reads = (
+        ((*VELOCITY, *FORWARD, "sums"), (*STRESS, *TENSION, "rho"))
+        if part == "velocity"
+        else ((*STRESS, *TENSION, "sums"), (*VELOCITY, *FORWARD, "lam", "rmu"))
+    )
+    cost = fd.cost(stencil, part)
+    count = {"velocity": len(VELOCITY), "stress": 5}[part]
+    return Operator(
+        f"{'acoustic_' if stencil.acoustic else ''}backward_{part}" + ("_light" if light else ""),
+        fd.HERE / "backward.h",
+        writes,
+        (*reads, "step"),
+        BACK,
+        reach=stencil.reach,
+        kernel=f"backward_{part}",
+        types=(("step", "i32"),),
+        reals_per_point=2 * cost["reals_per_point"] + 2 * count,
+        flops=2 * cost["flops"] + 4 * count,
+        defines=(*fd.constants(stencil), ("SURFACE", 0), *((("LIGHT", 1),) if light else ())),
+        variants=() if stencil.law or stencil.acoustic else streamed(stencil),
+    )
+
+
+def streamed(stencil):
+    """Variants for a GPU, in space; see backward_streamed.cu."""
+    order = 0 if stencil.motion else 2 * stencil.reach
+    return tuple(
+        fd.Variant(
+            "streamed",
+            fd.HERE / "backward_streamed.cu",
+            (bx, by, 2),
+            (bx * vec, by, planes),
+            (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks)),
+            (precision,),
+        )
+        for (precision, of), (vec, bx, by, planes, blocks) in STREAMED.items()
+        if of == order
+    )
+
+
+def steps_back(d, part, every, light):
+    """Launches of one half step of both fields: the planes with plain differences, and those below
+    a free surface.
+    """
+    out, box = [], inner(d)
+    params = dict(zip(("k0", "k1", "j0", "j1", "i0", "i1"), box))
+    params |= d.fd_params | {"field": d.layout.field, "every": every, "last": d.steps - 1}
+    plain = backward(replace(d.stencil, terrain=False), part, light and part == "velocity")
+    for launch in build.steps_of(d, part):
+        surface = dict(launch.op.defines).get("SURFACE")
+        op = fd.at_surface(plain, d.closure, d.stencil) if surface else plain
+        out.append(Launch(op, names_of(d, op), launch.box, params))
+    return out
+
+
+def names_of(d, op):
+    """Arrays of a step back in the plan."""
+    known = dict(zip((*FORWARD, *TENSION), (*VELOCITY, *STRESS)))
+    out = []
+    for name in op.arrays:
+        field = "s" if d.acoustic and known.get(name, name) == "sxx" else known.get(name, name)
+        (field,) = d.names(field)
+        out.append(BACKWARD(field) if field and name in known else field)
+    return tuple(out)
+
+
+def forward_field(d):
+    """Arrays of the field that is taken back: the block ``back`` and its parts."""
+    out = {}
+    for name, array in build.wavefield(d).items():
+        kind = {"kind": "forward field"}
+        if name == "state":
+            out["back"] = replace(array, **kind)
+        else:
+            out[BACKWARD(name)] = replace(array, part_of="back", **kind)
+    return out
+
+
+def count_of_sums(d):
+    """Number of sums of gradients; those of normal stresses have a place where there are none."""
+    return len(increments.sums_of(d)) + (0 if d.normal else increments.TRACES)
+
+
+def sums(d, light):
+    """Arrays of the sums of backward.h: the block ``sums`` and its parts ``sum_0`` and so on."""
+    layout, count = d.layout, count_of_sums(d) + light
+    block = Array(
+        "sums", (layout.block(count),), d.precision, first=layout.start(0) + layout.first, over=layout
+    )
+    part = {"first": layout.first, "part_of": "sums", "window": layout.window(), "over": layout}
+    return {"sums": block} | {
+        f"sum_{n}": Array("sums", layout.padded, d.precision, start=layout.start(n), **part)
+        for n in range(count)
+    }
+
+
+def renamed(launch, names):
+    """Return a launch on other arrays."""
+    return replace(launch, arrays=tuple(names.get(name, name) for name in launch.arrays))
+
+
+def taken_out(d, sources, every, light):
+    """Arrays and launches by half step that take out what sources added, last step first.
+
+    What forces added is part of the velocities' increments: it depends on the density as these do.
+    """
+    arrays, launches, _ = sources_of.sources(d, sources)
+    names = {name: f"{name}_out" for name in arrays} | {"state": "back"}
+    out = {names[name]: array for name, array in arrays.items()}
+    taken = {}
+    if "stress" in launches:
+        series = out["stress_series_out"]
+        out["stress_series_out"] = replace(series, data=-np.asarray(series.data)[::-1])
+        taken["stress"] = [renamed(launches["stress"], names)]
+    if "velocity" in launches:
+        launch = launches["velocity"]
+        fields = ["back", "sums", "state", *(names.get(name, name) for name in launch.arrays[1:])]
+        params = {
+            "light": light and d.layout.field * count_of_sums(d),
+            "field": d.layout.field,
+            "columns": launch.params["columns"],
+            "every": every,
+            "last": d.steps - 1,
+        }
+        taken["velocity"] = [Launch(TAKE_OUT, tuple(fields), launch.box, params)]
+    return out, taken
+
+
+def injected(d, residuals):
+    """Arrays and launches by half step that inject residuals; see `adjoint.plan`."""
+    arrays, launches = {}, {}
+    series = np.zeros((d.steps, len(residuals)))
+    first_stress = d.start_of(d.stress[0]) - d.layout.first
+    index, weight, column = (
+        np.concatenate([*part, np.zeros(0, kind)]).astype(kind)
+        for part, kind in (
+            ([index for index, _ in residuals], np.int64),
+            ([weight for _, weight in residuals], float),
+            ([np.full(len(i), n) for n, (i, _) in enumerate(residuals)], np.int64),
+        )
+    )
+    for part, mine in (("velocity", index < first_stress), ("stress", index >= first_stress)):
+        launches[part] = []
+        if mine.any():
+            table = table_of(index[mine], weight[mine], column[mine])
+            more, launch = injection(f"residual_{part}", table, series, d.precision)
+            arrays["residual_series"] = more.pop(f"residual_{part}_series")
+            arrays |= more
+            launches[part] = [renamed(launch, {f"residual_{part}_series": "residual_series"})]
+    return arrays, launches
+
+
+def plan(d, residuals, taps, sources, what, slots, every=1, light=False):
+    """Return the plan of the steps back, last step first.
+
+    Parameters
+    ----------
+    d : Discretisation
+    residuals, taps
+        See `adjoint.plan`.
+    sources : list of PointSource
+    what : Kept
+    slots : int
+        Steps that the history holds.
+    every : int
+        Every how many steps sums are taken.
+    light : bool
+        Sum the squares of the velocities' increments, behind the other sums.
+
+    Returns
+    -------
+    StepPlan
+        Its array ``back`` is to hold the state at the end of the forward run.
+    """
+    arrays, pieces = adjoint.faces(d)
+    arrays |= build.wavefield(d) | forward_field(d) | material.arrays(d) | sums(d, light)
+    arrays |= {"step": Array("points", (1,), np.int32)}
+    arrays |= history(d, what, slots)
+    phases = {}
+    of_residuals, residual = injected(d, residuals)
+    of_sources, out = taken_out(d, sources, every, light)
+    arrays |= of_residuals | of_sources
+    sampled = {}
+    for name, rows in taps.items():
+        if rows:
+            more, sampled[name] = adjoint.tap(d, name, rows)
+            arrays |= more
+    names = {field: BACKWARD(field) for field in d.fields}
+    for part in ("stress", "velocity"):
+        begins = pieces.get(f"{part}_first", [])
+        phases[f"backward {part}"] = [
+            *(residual["stress"] + out.get("stress", []) if part == "stress" else ()),
+            *restoring(d, what, slots, "velocity" if part == "stress" else "stress"),
+            *begins,
+            *(renamed(launch, names) for launch in begins),
+            *pieces.get(f"{part}_remembered", []),
+            *pieces.get(part, []),
+            *steps_back(d, part, every, light),
+        ]
+    phases["residuals"] = [
+        sampled.get("moment"),
+        *reversed(pieces.get("stress_after", [])),
+        *residual["velocity"],
+    ]
+    last = pieces.get("velocity_last", [])
+    phases["after"] = [
+        *out.get("velocity", []),
+        *reversed([*pieces.get("velocity_after", []), *last]),
+        *(renamed(launch, names) for launch in last),
+        sampled.get("force"),
+        Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}),
+    ]
+    order = ("backward stress", "residuals", "backward velocity", "after")
+    return StepPlan(
+        precision=d.precision,
+        layout=d.layout,
+        arrays=arrays,
+        phases=tuple(
+            Phase(name, tuple(launch for launch in phases[name] if launch)) for name in order
+        ),
+    )
+
+
+def held(d):
+    """(number of the velocity, box) of the points that rigid faces hold: of these no sum is taken."""
+    _, launches = boundaries.rigid(d)
+    return [
+        (d.velocity.index(launch.arrays[0]), launch.box) for launch in launches["velocity_last"]
+    ]
+
+
+def gathered(d, program):
+    """Return the sums of a program of steps back, (sums, nz, ny, nx)."""
+    sums = np.stack([program.host(f"sum_{n}") for n in range(len(increments.sums_of(d)))])
+    for n, (k0, k1, j0, j1, i0, i1) in held(d):
+        sums[n, k0:k1, j0:j1, i0:i1] = 0
+    return sums
+
+
+def inside(d):
+    """True at the points of the inner box, (nz, ny, nx)."""
+    mask, (k0, k1, j0, j1, i0, i1) = np.zeros(d.shape, bool), inner(d)
+    mask[k0:k1, j0:j1, i0:i1] = True
+    return mask

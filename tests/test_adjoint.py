@@ -131,7 +131,7 @@ def test_parameters(names):
 
 
 def test_checkpoints_give_the_same_bits(plain):
-    other = Case(scenario(), memory=1.2e6)
+    other = Case(scenario(), memory=1.2e6, storage="checkpoints")
     assert other.problem.experiments[0].replayed
     assert not plain.problem.experiments[0].replayed
     np.testing.assert_array_equal(other.problem.jac(other.m), plain.problem.jac(plain.m))

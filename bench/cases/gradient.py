@@ -1,10 +1,12 @@
 """Gradients of the elastic grid: on a GPU against the CPU, and what they cost beside the forward run.
 
-`check` compares the gradient of random residuals, and the Born data of random changes, with the CPU's, and takes the dot product of both on
-the GPU. `speed` times steps of random fields: plain, storing increments, and transposed; a gradient is one storing and one transposed run,
-two storing ones where increments are computed again from checkpoints.
+`check` compares the gradient of random residuals, and the Born data of random changes, with the CPU's, and takes the dot product of
+both on the GPU, with each storage. `speed` times steps of random fields: plain, keeping what a storage keeps, and back (transposed; with
+boundaries the forward field is taken back beside); a gradient is one keeping and one run back, two keeping ones where increments are computed
+again from checkpoints. `kernels` times the launches of a step back alone. `shot` takes the gradient of one shot with boundaries in 16 bits,
+data to gradient: 512^3 and 3,000 steps unless --size and --steps say otherwise.
 
-usage: python3 -m bench gradient [check speed] [--small] [--size 256 384] [--out bench/results/gradient_h200.json]
+usage: python3 -m bench gradient [check speed kernels shot] [--small] [--size 256 384] [--out bench/results/gradient_h200.json]
 """
 
 import time
@@ -16,7 +18,9 @@ from bench.harness import difference, merged
 from craton.core.plan import STATE
 from craton.inverse.experiment import march
 
+SHARED = ("material", "back", "store", "history")  # arrays of both programs
 LIMITS = {"float32": 1e-5, "float64": 1e-12}  # of the relative L2, and of the dot product
+SIXTEEN = 1e-4  # where boundaries are kept in 16 bits
 ROCK = {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300}
 SOFT = {"kind": "homogeneous", "vp": 1500, "vs": 0, "rho": 1000}
 SEA = {
@@ -89,30 +93,35 @@ def outcome(tables, device, **options):
 
 
 def check(report):
-    """A row for each scenario, once with all increments stored and once from checkpoints."""
+    """A row for each scenario and storage."""
     for name, tables in scenarios().items():
         if not report.wants(name):
             continue
         if report.options.small:
             tables = merged(tables, {"time": {"duration": 0.012}})
         with report.guarded("check", name):
-            for memory in (None, 15e6 * int(tables["run"]["precision"][5:]) / 8):
-                report.add("check", compared(report, name, tables, memory))
+            limited = 15e6 * int(tables["run"]["precision"][5:]) / 8
+            for storage, memory in (("increments", None), ("checkpoints", limited)):
+                report.add("check", compared(report, name, tables, storage, memory))
+            if not name.startswith("sea"):
+                for storage in ("boundaries", "boundaries-16"):
+                    report.add("check", compared(report, name, tables, storage, None))
 
 
-def compared(report, name, tables, memory):
-    """A row: one scenario on the device and on the CPU."""
+def compared(report, name, tables, storage, memory):
+    """A row: one scenario on the device and on the CPU, there never in 16 bits."""
     precision, device = tables["run"]["precision"], report.options.device
-    *values, dot = outcome(tables, device, memory=memory)
-    row = {"case": name, "memory": memory or "all", "dot": dot}
+    *values, dot = outcome(tables, device, memory=memory, storage=storage)
+    row = {"case": name, "storage": storage, "dot": dot}
     if not report.options.alone:
-        *reference, _ = outcome(tables, "cpu")
+        *reference, _ = outcome(tables, "cpu", storage=storage.removesuffix("-16"))
         row |= {
             key: difference(a, b)["l2"]
             for key, a, b in zip(("gradient", "born"), values, reference)
         }
     worst = max(row.get(key, 0.0) for key in ("dot", "gradient", "born"))
-    return row | {"limit": LIMITS[precision], "passed": bool(worst <= LIMITS[precision])}
+    limit = SIXTEEN if storage == "boundaries-16" else LIMITS[precision]
+    return row | {"limit": limit, "passed": bool(worst <= limit)}
 
 
 def box(points, steps):
@@ -169,38 +178,111 @@ def seconds_per_step(program, steps, repeats):
 
 
 def speed(report):
-    """Rows for every = 1 and 4."""
+    """Rows for every = 1 and 4, and each storage."""
     sizes = report.options.size or ([64] if report.options.small else [256, 384])
     for points in sizes:
-        for every in (1, 4):
-            with report.guarded("speed", f"{points}^3, every {every}"):
-                report.add("speed", timed(report, points, every))
+        for storage in ("increments", "boundaries", "boundaries-16"):
+            for every in (1, 4):
+                with report.guarded("speed", f"{points}^3, {storage}, every {every}"):
+                    report.add("speed", timed(report, points, every, storage))
 
 
-def timed(report, points, every):
+def timed(report, points, every, storage):
     """A row: seconds of a step of each kind, and the gradient over the forward run."""
     slot = 9 * 4 * points**3
-    steps = report.options.steps or int(min(96, 0.45 * report.machine.memory()[0] // slot * every))
-    problem = craton.Problem(box(points, steps), device=report.options.device, every=every)
+    steps = report.options.steps or int(min(96, 0.4 * report.machine.memory()[0] // slot * every))
+    begin = time.perf_counter()
+    problem = craton.Problem(
+        box(points, steps), device=report.options.device, every=every, storage=storage
+    )
     experiment = problem.experiments[0]
     experiment.run(problem.parameters.cells(problem.m0))
+    prepared = time.perf_counter() - begin
     state, repeats = experiment.state, report.options.repeats
     plain = report.machine.commit(state.plain, state.fills(state.plain))
     step = {"plain": seconds_per_step(plain, steps, repeats)}
     del plain
-    step["storing"] = seconds_per_step(experiment.program, steps, repeats)
-    step["transposed"] = seconds_per_step(experiment._other("adjoint"), steps, repeats)
+    step["keeping"] = seconds_per_step(experiment.program, steps, repeats)
+    back = experiment._other("adjoint" if storage == "increments" else "backward")
+    step["back"] = seconds_per_step(back, steps, repeats)
     forward = step["plain"]
-    stored = (step["storing"] + step["transposed"]) / forward
-    return {
+    gradient = (step["keeping"] + step["back"]) / forward
+    nbytes = experiment.program.plan.nbytes + sum(
+        array.nbytes for name, array in back.plan.arrays.items() if name not in SHARED
+    )
+    row = {
         "case": f"{points}^3, every {every}",
+        "storage": storage,
         "steps": steps,
         **{f"{name}_ms": 1e3 * value for name, value in step.items()},
         "forward_point_steps_per_second": points**3 / forward,
         "copy_bandwidth_fraction_of_forward": 72 * points**3 / forward / report.bandwidth,
-        "gradient_over_forward_stored": stored,
-        "gradient_over_forward_replayed": stored + step["storing"] / forward,
+        "gradient_over_forward": gradient,
+        "reals_per_point": (nbytes - experiment.storage.machine) / 4 / points**3,
+        "kept_bytes_per_step": experiment.storage.machine / experiment.slots,
+        "prepared_s": prepared,
+    }
+    if storage == "increments":
+        row["gradient_over_forward_replayed"] = gradient + step["keeping"] / forward
+    return row
+
+
+def kernels(report):
+    """Rows of the launches of a step back, alone: the pass of both fields and what is beside it."""
+    for points in report.options.size or ([64] if report.options.small else [256, 384]):
+        with report.guarded("kernels", f"{points}^3"):
+            problem = craton.Problem(
+                box(points, 16), device=report.options.device, storage="boundaries"
+            )
+            experiment = problem.experiments[0]
+            experiment.run(problem.parameters.cells(problem.m0))
+            program = randomised(experiment._other("backward"))
+            for phase in program.plan.phases:
+                for launch in phase.launches:
+                    report.add("kernels", of_launch(report, points, program, launch))
+
+
+def of_launch(report, points, program, launch):
+    """A row: one launch by itself, its rate by its least traffic."""
+    run = report.machine.single(launch, program)
+    seconds = float(np.median([report.machine.timed(run) for _ in range(9)][2:]))
+    moved = 4 * launch.op.reals_per_point * launch.points
+    return {
+        "case": f"{points}^3 {launch.op.name} {launch.box}",
+        "ms": 1e3 * seconds,
+        "bandwidth_fraction": moved / seconds / report.bandwidth,
     }
 
 
-PARTS = {"check": check, "speed": speed}
+def shot(report):
+    """A row: one shot's data and gradient, boundaries in 16 bits."""
+    points = (report.options.size or [64 if report.options.small else 512])[0]
+    steps = report.options.steps or (40 if report.options.small else 3000)
+    with report.guarded("shot", f"{points}^3, {steps} steps"):
+        clock = [time.perf_counter()]
+        problem = craton.Problem(
+            box(points, steps), device=report.options.device, storage="boundaries-16", every=4
+        )
+        experiment, cells = problem.experiments[0], problem.parameters.cells(problem.m0)
+        clock.append(time.perf_counter())
+        samples = experiment.run(cells)
+        clock.append(time.perf_counter())
+        back = experiment.adjoint(samples)
+        clock.append(time.perf_counter())
+        storage = experiment.storage
+        names = ("set_up_s", "forward_s", "back_s")
+        report.add(
+            "shot",
+            {
+                "case": f"{points}^3, {steps} steps, every 4",
+                **{name: b - a for name, a, b in zip(names, clock, clock[1:])},
+                "gradient_s": clock[-1] - clock[1],
+                "on_device": storage.machine,
+                "on_host": storage.host,
+                "finite": bool(all(np.isfinite(part).all() for part in back["cells"])),
+                "passed": clock[-1] - clock[1] < 60,
+            },
+        )
+
+
+PARTS = {"check": check, "speed": speed, "kernels": kernels, "shot": shot}

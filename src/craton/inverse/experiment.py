@@ -141,7 +141,7 @@ class Experiment:
         return program, light
 
     def _sums(self, program):
-        """Sums of the gradient, (sums, nz, ny, nx)."""
+        """Return the sums of the gradient, (sums, nz, ny, nx)."""
         return program.host("sums")
 
     def _taps(self, program, scale):
@@ -196,8 +196,8 @@ class Experiment:
         state, program = self.state, self._other("born")
         coefficients, ratios = state.perturbation(changes)
         precision = program.plan.precision
-        coefficients = self._coefficients(coefficients).astype(precision)
-        self.machine.fill(program.arrays["coefficients"], coefficients)
+        coefficients = self.every * self._coefficients(coefficients)
+        self.machine.fill(program.arrays["coefficients"], coefficients.astype(precision))
         of_receivers = len(state.of_receivers)
         at = of_receivers
         for name, step, table in self._of_sources():

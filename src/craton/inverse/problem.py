@@ -10,11 +10,11 @@ from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
 from craton.inverse import model_grid, sources
 from craton.inverse import parameters as sets
+from craton.inverse import storage as storages
 from craton.inverse.datasets import joined
 from craton.inverse.misfit import MISFITS
 from craton.inverse.observed import matched, weights_of
 from craton.inverse.recording import Recording
-from craton.inverse.storage import experiment
 from craton.inverse.terms import Term
 from craton.methods import METHODS
 from craton.text import nearest
@@ -104,7 +104,9 @@ class Problem(Term):
         chosen = machine(
             device or scenario.run.device, Alone(), place(Alone()), scenario.run.threads
         )
-        self.experiments = [experiment(run, chosen, every, memory, storage) for run in linear]
+        self.experiments = [
+            storages.experiment(run, chosen, every, memory, storage) for run in linear
+        ]
         self._m, self._cells, self._value, self._gradient = None, None, None, None
         self._derivatives = {}
 

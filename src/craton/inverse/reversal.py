@@ -99,7 +99,7 @@ class Reversed(Experiment):
         return program, light
 
     def _sums(self, program):
-        """Sums of the gradient, (sums, nz, ny, nx)."""
+        """Return the sums of the gradient, (sums, nz, ny, nx)."""
         return self.linear.sums_back(program)
 
     # --- perturbed ----------------------------------------------------------------------------

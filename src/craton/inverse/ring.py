@@ -85,10 +85,10 @@ class Direct:
         array[...] = host
 
     def wait(self, part):
-        """Copies are done."""
+        """Return at once: copies are done."""
 
     def done(self):
-        """Nothing waits."""
+        """Do nothing: nothing waits."""
 
 
 class Queued:
@@ -129,4 +129,4 @@ class Queued:
             self.machine.stream.wait_event(self.copied[part])
 
     def done(self):
-        """Copies wait for work where they begin."""
+        """Do nothing: copies wait for work where they begin."""

@@ -95,7 +95,9 @@ def choose(linear, machine: Machine, every=1, memory=None, storage="auto"):
         if why:
             words = f"the steps of this scenario cannot be taken back: {why}"
             raise ScenarioError([Problem("storage", words, 'use storage "auto"')])
-        return placed(linear, machine, memory, 16 if storage.endswith("16") else width(d), "asked for")
+        return placed(
+            linear, machine, memory, 16 if storage.endswith("16") else width(d), "asked for"
+        )
     if storage == "auto" and not why:
         try:
             return placed(linear, machine, memory, width(d), "increments of all steps do not fit")

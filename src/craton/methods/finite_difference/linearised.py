@@ -161,7 +161,7 @@ class Linearised:
         return reversal.kept(self.d, bits)
 
     def outside_layers(self):
-        """True at the points whose medium gradients are by where steps are taken back."""
+        """Return True at the points whose medium gradients are by where steps are taken back."""
         return reversal.inside(self.d)
 
     def sums_back(self, program):

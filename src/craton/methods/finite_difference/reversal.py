@@ -24,7 +24,7 @@ from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.methods.finite_difference import adjoint, boundaries, build, increments, material
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference import points as sources_of
-from craton.methods.finite_difference.scheme import HALF, STRESS, VELOCITY
+from craton.methods.finite_difference.scheme import STRESS, VELOCITY
 from craton.methods.shared import points as tables
 from craton.methods.shared.tables import injection, table_of
 
@@ -39,14 +39,7 @@ BACK = Struct(
 HISTORY = Struct(
     "HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last", "later"))
 )
-FORCE = Struct(
-    "ForceParams",
-    (
-        ("light", "i64"),
-        ("field", "i64"),
-        *((name, "i32") for name in ("columns", "every", "last")),
-    ),
-)
+FORCE = Struct("ForceParams", tuple((name, "i32") for name in ("columns", "every", "last")))
 GROUP, WORDS = 16, 9  # values that share a scale in 16 bits, and the ints that hold them
 FORWARD = tuple(name.replace("v", "u", 1) for name in VELOCITY)
 TENSION = tuple(name.replace("s", "t", 1) for name in STRESS)
@@ -181,13 +174,15 @@ def beside(d, field):
         part, at = list(box), 2 * (2 - axis)
         edge = box[at + side]
         part[at : at + 2] = (edge, edge + count) if side else (edge - count, edge)
-        k, j, i = np.meshgrid(*(np.arange(a, b) for a, b in zip(part[::2], part[1::2])), indexing="ij")
+        k, j, i = np.meshgrid(
+            *(np.arange(a, b) for a, b in zip(part[::2], part[1::2])), indexing="ij"
+        )
         out.append(d.start_of(field) + d.layout.offset(k, j, i).ravel())
     return np.concatenate(out)
 
 
 def differentiated(d, field, axis):
-    """True where the step has differences of a field along an axis."""
+    """Return True where the step has differences of a field along an axis."""
     if field == "s":
         return True
     if field in d.velocity:
@@ -236,7 +231,7 @@ def saving(d, what, slots):
 
 
 def restoring(d, what, slots, part):
-    """Launches that put back the velocities after a step, or the stresses before it."""
+    """Return launches that put back the velocities after a step, or the stresses before it."""
     cut = what.velocities // (GROUP if what.grouped else 1)
     low, high = (0, cut) if part == "velocity" else (cut, what.columns)
     params = {
@@ -304,7 +299,7 @@ def streamed(stencil):
 
 
 def steps_back(d, part, every, light):
-    """Launches of one half step of both fields: the planes with plain differences, and those below
+    """Return the launches of one half step of both fields: the planes with plain differences, and those below
     a free surface.
     """
     out, box = [], inner(d)
@@ -342,7 +337,7 @@ def forward_field(d):
 
 
 def count_of_sums(d):
-    """Number of sums of gradients; those of normal stresses have a place where there are none."""
+    """Return the number of sums of gradients; those of normal stresses have a place where there are none."""
     return len(increments.sums_of(d)) + (0 if d.normal else increments.TRACES)
 
 
@@ -350,7 +345,11 @@ def sums(d, light):
     """Arrays of the sums of backward.h: the block ``sums`` and its parts ``sum_0`` and so on."""
     layout, count = d.layout, count_of_sums(d) + light
     block = Array(
-        "sums", (layout.block(count),), d.precision, first=layout.start(0) + layout.first, over=layout
+        "sums",
+        (layout.block(count),),
+        d.precision,
+        first=layout.start(0) + layout.first,
+        over=layout,
     )
     part = {"first": layout.first, "part_of": "sums", "window": layout.window(), "over": layout}
     return {"sums": block} | {
@@ -364,7 +363,7 @@ def renamed(launch, names):
     return replace(launch, arrays=tuple(names.get(name, name) for name in launch.arrays))
 
 
-def taken_out(d, sources, every, light):
+def taken_out(d, sources, every):
     """Arrays and launches by half step that take out what sources added, last step first.
 
     What forces added is part of the velocities' increments: it depends on the density as these do.
@@ -380,13 +379,7 @@ def taken_out(d, sources, every, light):
     if "velocity" in launches:
         launch = launches["velocity"]
         fields = ["back", "sums", "state", *(names.get(name, name) for name in launch.arrays[1:])]
-        params = {
-            "light": light and d.layout.field * count_of_sums(d),
-            "field": d.layout.field,
-            "columns": launch.params["columns"],
-            "every": every,
-            "last": d.steps - 1,
-        }
+        params = {"columns": launch.params["columns"], "every": every, "last": d.steps - 1}
         taken["velocity"] = [Launch(TAKE_OUT, tuple(fields), launch.box, params)]
     return out, taken
 
@@ -443,7 +436,7 @@ def plan(d, residuals, taps, sources, what, slots, every=1, light=False):
     arrays |= history(d, what, slots)
     phases = {}
     of_residuals, residual = injected(d, residuals)
-    of_sources, out = taken_out(d, sources, every, light)
+    of_sources, out = taken_out(d, sources, every)
     arrays |= of_residuals | of_sources
     sampled = {}
     for name, rows in taps.items():
@@ -487,7 +480,7 @@ def plan(d, residuals, taps, sources, what, slots, every=1, light=False):
 
 
 def held(d):
-    """(number of the velocity, box) of the points that rigid faces hold: of these no sum is taken."""
+    """Return (number of the velocity, box) of the points that rigid faces hold: no sum is of these."""
     _, launches = boundaries.rigid(d)
     return [
         (d.velocity.index(launch.arrays[0]), launch.box) for launch in launches["velocity_last"]
@@ -503,7 +496,7 @@ def gathered(d, program):
 
 
 def inside(d):
-    """True at the points of the inner box, (nz, ny, nx)."""
+    """Return True at the points of the inner box, (nz, ny, nx)."""
     mask, (k0, k1, j0, j1, i0, i1) = np.zeros(d.shape, bool), inner(d)
     mask[k0:k1, j0:j1, i0:i1] = True
     return mask

@@ -18,7 +18,7 @@
     const bool live = i < box.i1 && j < box.j1;                                                                  \
     const bool inner = live && i + VEC > p.i0 && i < p.i1 && j >= p.j0 && j < p.j1;                              \
     const bool works = adjoint ? live : inner && first < p.k1 && first + planes > p.k0;                          \
-    const Box within = {p.k0, p.k1, p.j0, p.j1, p.i0, p.i1};                                                     \
+    const Box within = {0, 0, 0, 0, p.i0, p.i1}, limits = {0, 0, 0, 0, adjoint ? box.i0 : p.i0, adjoint ? box.i1 : p.i1}; \
     const ptrdiff_t Z = p.plane;                                                                                 \
     ptrdiff_t q = works ? first * Z + j * p.row + i : first * Z + box.j0 * p.row + (box.i0 & ~(VEC - 1))
 
@@ -35,11 +35,11 @@ INLINE void add(real* sum, const Group& values, const int i, const Box& within)
 // Advances the adjoint field, or takes the forward one back where it is inner and shows its increments.
 template <int COUNT>
 INLINE void advance(real* const* at, const ptrdiff_t q, Group* own, const Group* change, Group (*shown)[BY][BX], const bool adjoint,
-                    const bool shows, const int i, const Box& box, const Box& within)
+                    const bool shows, const int i, const Box& limits)
 {
     EACH for (int c = 0; c < COUNT; ++c) {
         EACH for (int n = 0; n < VEC; ++n) own[c].a[n] += adjoint ? change[c].a[n] : -change[c].a[n];
-        store(at[c] + q, own[c], i, adjoint ? box : within);
+        store(at[c] + q, own[c], i, limits);
         if (shows) shown[c] HERE = change[c];
     }
 }
@@ -80,7 +80,7 @@ KERNEL_BOUNDS(BX * BY * 2, MIN_BLOCKS) backward_velocity(
                 change[2].a[n] = p.dt_h * buoyancy(here[n], above[n]) * (bwd(xz_x + n, 1) + yz_y.difference(n) + zz_z.difference(n));
             }
             here = above;
-            if (adjoint || in) advance<3>(to, q, own, change, shared[k & 1], adjoint, !adjoint && summed, i, box, within);
+            if (adjoint || in) advance<3>(to, q, own, change, shared[k & 1], adjoint, !adjoint && summed, i, limits);
         }
         if (summed) {
             __syncthreads();
@@ -139,7 +139,7 @@ KERNEL_BOUNDS(BX * BY * 2, MIN_BLOCKS) backward_stress(
             }
             here = above;
             north = above_north;
-            if (adjoint || in) advance<6>(to, q, own, change, shared[k & 1], adjoint, !adjoint && summed, i, box, within);
+            if (adjoint || in) advance<6>(to, q, own, change, shared[k & 1], adjoint, !adjoint && summed, i, limits);
         }
         if (summed) {
             __syncthreads();

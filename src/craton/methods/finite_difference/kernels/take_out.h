@@ -1,5 +1,5 @@
 // Takes out of the forward field what forces added in the step n = p.last - step, as inject of points.h added it:
-//   state -= f        sums += adjoint velocity * f, as in backward.h, for a step that p.every divides; sums[p.light + ..] += f * f where p.light > 0
+//   state -= f        sums += adjoint velocity * f, as in backward.h, for a step that p.every divides
 // The density below a force is that of the increments.
 #include "machine.h"
 
@@ -14,9 +14,6 @@ KERNEL take_out(real* RESTRICT state, real* RESTRICT sums, const real* RESTRICT 
         real added = 0;
         for (int r = first[i]; r < first[i + 1]; ++r) added += weight[r] * now[column[r]];
         state[target[i]] -= added;
-        if (summed) {
-            sums[target[i]] += adjoint[target[i]] * added;
-            if (p.light) sums[p.light + target[i] % p.field] += added * added;
-        }
+        if (summed) sums[target[i]] += adjoint[target[i]] * added;
     }
 }

@@ -125,5 +125,5 @@ def test_the_storage_is_chosen_with_a_reason():
         craton.Problem(scenario(), memory=1e4, storage="boundaries-16")
     with pytest.raises(ResourceError, match="increments of"):
         craton.Problem(scenario(), memory=1e4, storage="increments")
-    thin = {"boundaries": {"cpml": {"thickness": 8}}, "source": [CASES["sea floor"]["source"][0]]}
+    thin = {"boundaries": {"cpml": {"thickness": 9}}, "source": [CASES["sea floor"]["source"][0]]}
     told(["outside absorbing layers"], scenario(**thin), storage="boundaries")

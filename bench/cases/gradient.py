@@ -3,8 +3,8 @@
 `check` compares the gradient of random residuals, and the Born data of random changes, with the CPU's, and takes the dot product of
 both on the GPU, with each storage. `speed` times steps of random fields: plain, keeping what a storage keeps, and back (transposed; with
 boundaries the forward field is taken back beside); a gradient is one keeping and one run back, two keeping ones where increments are
-computed again from checkpoints. `kernels` times the launches of a step back alone. `shot` takes the gradient of one shot with boundaries in 16 bits,
-data to gradient: 512^3 and 3,000 steps unless --size and --steps say otherwise.
+computed again from checkpoints. `kernels` times the launches of a step back alone. `shot` takes the gradient of one shot, boundaries in
+16 bits, data to gradient: 512^3 and 3,000 steps unless --size and --steps say otherwise.
 
 usage: python3 -m bench gradient [check speed kernels shot] [--small] [--size 256 384] [--out bench/results/gradient_h200.json]
 """

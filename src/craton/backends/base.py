@@ -155,6 +155,11 @@ class Machine(Protocol):
             (ny, nx) of the result.
         """
 
+    def copies(self) -> Any:
+        """Return what copies between its arrays and the host's memory beside its work; see
+        `craton.backends.copies`.
+        """
+
     def extremes(self, array) -> tuple[float, float]:
         """Least and greatest value of an array; nan if any value is nan.
 

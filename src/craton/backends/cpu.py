@@ -15,6 +15,7 @@ import numpy as np
 from craton import memory
 from craton.backends import compile as host
 from craton.backends.base import Program, Shared, Stage, aligned, fill, interleaved, parts, separate
+from craton.backends.copies import DirectCopies
 from craton.backends.work import bound, late, skewable
 from craton.core.plan import LANES, ColourBoundaries, Phase
 from craton.core.subdomain import regions
@@ -221,6 +222,10 @@ class CPU:
         from scipy.fft import irfft2
 
         return irfft2(array, s=shape, workers=self.threads, overwrite_x=True)
+
+    def copies(self):
+        """Return copies within the memory of the host, made at once."""
+        return DirectCopies()
 
     def extremes(self, array):
         """Least and greatest value, nan if any is."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from craton.backends.base import Program, Shared, Stage, fill, parts
+from craton.backends.copies import PinnedCopies
 from craton.backends.kernel_cache import secure_cupy
 from craton.core.operator import BOX
 from craton.core.plan import ColourBoundaries
@@ -197,6 +198,10 @@ class CUDA:
     def irfft2(self, array, shape):
         """Its inverse, real numbers of a shape; what it is given may be lost."""
         return self.cupy.fft.irfft2(array, s=shape)
+
+    def copies(self):
+        """Return copies to and from pinned memory, on a stream of their own."""
+        return PinnedCopies(self)
 
     def extremes(self, array):
         """Least and greatest value, nan if any is."""

@@ -29,7 +29,7 @@ class Reversed(Experiment):
     def __init__(self, linear, machine, every, storage):
         self.linear, self.machine, self.every = linear, machine, every
         self.steps, self.storage = linear.d.steps, storage
-        self.kept, self.slots = storage.kept, storage.slots
+        self.margin, self.slots = storage.margin, storage.slots
         self.state = self.program = self.ring = None
         self.others, self.big, self.spent = {}, {}, False
         self.mask = linear.outside_layers()
@@ -49,7 +49,7 @@ class Reversed(Experiment):
     def run(self, cells, store=True):
         """See `Experiment.run`."""
         state = self.linear.at(cells)
-        plan = state.forward(0, kept=(self.kept, self.slots) if store else None)
+        plan = state.forward(0, margin=(self.margin, self.slots) if store else None)
         program = self.machine.commit(plan, state.fills(plan), self.big)
         self.state, self.others = state, {}
         self.program = program if store else None
@@ -130,7 +130,7 @@ class Reversed(Experiment):
             return self.others[key]
         shared = {"material": self.program.arrays["material"]}
         if name == "backward":
-            plan = self.state.backward(self.kept, self.slots, self.every, **options)
+            plan = self.state.backward(self.margin, self.slots, self.every, **options)
             shared |= {"back": self.program.arrays["state"], "history": self.big["history"]}
         else:
             plan = self.state.born(1, self.every)

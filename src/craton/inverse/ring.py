@@ -2,8 +2,6 @@
 of three blocks and the host's memory while the machine works.
 """
 
-import numpy as np
-
 BLOCKS = 3  # of a ring: one that is worked on, one beside it, one that is on its way
 
 
@@ -27,12 +25,12 @@ class Ring:
         self.blocks = [(n, min(n + self.length, steps)) for n in range(0, steps, self.length)]
         self.there = {}  # number of the block in each part of the ring
         if not self.whole:
-            self.copies = Queued(machine) if hasattr(machine, "cupy") else Direct()
+            self.copies = machine.copies()
             shape = (steps, *array.shape[1:])
             if before is not None and not before.whole and before.host.shape == shape:
                 self.host = before.host
             else:
-                self.host = self.copies.host(shape, array.dtype)
+                self.host = self.copies.memory(shape, array.dtype)
 
     def _part(self, n):
         """Rows of block n in the ring and on the host."""
@@ -67,66 +65,3 @@ class Ring:
         """Say that the steps of block n are done."""
         if not self.whole:
             self.copies.done()
-
-
-class Direct:
-    """Copies at once, on a machine whose arrays are the host's."""
-
-    def host(self, shape, dtype):
-        """Memory of the host."""
-        return np.empty(shape, dtype)
-
-    def out(self, array, host, part):
-        """Copy to the host."""
-        host[...] = array
-
-    def into(self, array, host, part):
-        """Copy from the host."""
-        array[...] = host
-
-    def wait(self, part):
-        """Return at once: copies are done."""
-
-    def done(self):
-        """Do nothing: nothing waits."""
-
-
-class Queued:
-    """Copies between a GPU and pinned memory on a stream of their own."""
-
-    def __init__(self, machine):
-        self.machine, self.cupy = machine, machine.cupy
-        self.stream = self.cupy.cuda.Stream(non_blocking=True)
-        self.copied = {}
-
-    def host(self, shape, dtype):
-        """Pinned memory of the host."""
-        import cupyx
-
-        return cupyx.empty_pinned(shape, dtype)
-
-    def _after_work(self):
-        """Let copies wait for the work that is queued."""
-        event = self.machine.stream.record()
-        self.stream.wait_event(event)
-
-    def out(self, array, host, part):
-        """Queue a copy to the host, behind the work so far."""
-        self._after_work()
-        with self.stream:
-            array.get(out=host, stream=self.stream, blocking=False)
-        self.copied[part] = self.stream.record()
-
-    def into(self, array, host, part):
-        """Queue a copy from the host, behind the work so far."""
-        self._after_work()
-        array.set(host, stream=self.stream)
-        self.copied[part] = self.stream.record()
-
-    def wait(self, part):
-        """Let work wait for the last copy of a part of the ring."""
-        if part in self.copied:
-            self.machine.stream.wait_event(self.copied[part])
-
-    def done(self):
-        """Do nothing: copies wait for work where they begin."""

@@ -35,7 +35,7 @@ class Storage:
         Bytes on the machine, and beyond it in the host's memory.
     reason : str
         Why it was chosen.
-    kept : Kept or None
+    margin : Margin or None
         Of boundaries.
     """
 
@@ -44,7 +44,7 @@ class Storage:
     machine: int
     host: int = 0
     reason: str = ""
-    kept: Any = None
+    margin: Any = None
 
 
 def experiment(linear, machine, every=1, memory=None, storage="auto"):
@@ -69,7 +69,7 @@ def experiment(linear, machine, every=1, memory=None, storage="auto"):
         It does not fit.
     """
     chosen = choose(linear, machine, every, memory, storage)
-    if chosen.kept:
+    if chosen.margin:
         return Reversed(linear, machine, every, chosen)
     return Experiment(linear, machine, every, chosen)
 
@@ -142,17 +142,17 @@ def placed(linear, machine, memory, bits, reason):
     ------
     ResourceError
     """
-    d, what = linear.d, linear.kept(bits)
+    d, margin = linear.d, linear.margin(bits)
     kind = "boundaries-16" if bits == 16 else "boundaries"
-    total = d.steps * what.row_bytes
+    total = d.steps * margin.row_bytes
     if total <= memory:
-        return Storage(kind, d.steps, total, 0, reason, what)
+        return Storage(kind, d.steps, total, 0, reason, margin)
     from craton.backends.cpu import CPU
 
     if not machine.shares_host_memory and total <= SHARE * CPU().memory()[0]:
-        slots = BLOCKS * max(1, int(RING_SHARE * memory // (BLOCKS * what.row_bytes)))
+        slots = BLOCKS * max(1, int(RING_SHARE * memory // (BLOCKS * margin.row_bytes)))
         more = f"{reason}; boundaries wait in the memory of the host"
-        return Storage(kind, slots, slots * what.row_bytes, total, more, what)
+        return Storage(kind, slots, slots * margin.row_bytes, total, more, margin)
     raise ResourceError(
         f"boundaries of {d.steps:,} steps need {total / 2**30:.2f} GiB, {memory / 2**30:.2f} GiB are at hand: "
         'use storage "boundaries-16" or "checkpoints", a larger domain.spacing, or more memory'

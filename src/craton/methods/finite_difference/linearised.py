@@ -156,9 +156,9 @@ class Linearised:
         """Return why the steps cannot be taken back, or ""."""
         return reversal.refusal(self.d)
 
-    def kept(self, bits):
+    def margin(self, bits):
         """Return what is to be kept of the field beside absorbing layers, values of so many bits."""
-        return reversal.kept(self.d, bits)
+        return reversal.margin_of(self.d, bits)
 
     def outside_layers(self):
         """Return True at the points whose medium gradients are by where steps are taken back."""
@@ -236,7 +236,7 @@ class State:
         """The plan of a run, as `craton plan` would make it of this medium."""
         return self._arranged(self.problem.sources)
 
-    def forward(self, slots, every=1, kept=None):
+    def forward(self, slots, every=1, margin=None):
         """Return the plan of steps that store their increments and record all channels, and behind
         these what multiplies the ratios of `dependences.of_receivers`, at every step.
 
@@ -244,13 +244,13 @@ class State:
         ----------
         slots, every : int
             See `increments`; with no slots nothing is stored.
-        kept : (Kept, int), optional
+        margin : (Margin, int), optional
             Keep the field beside absorbing layers in place of increments, so many steps of it; see
             `reversal`.
         """
         arrays, launches = {}, {}
-        if kept:
-            arrays, launch = reversal.saving(self.d, *kept)
+        if margin:
+            arrays, launch = reversal.saving(self.d, *margin)
             launches["velocity_before"] = launch
         if slots:
             arrays = increments.store(self.d, slots)
@@ -286,13 +286,13 @@ class State:
         """
         return adjoint.plan(self.d, *self._around(by_sources), slots, every)
 
-    def backward(self, kept, slots, every=1, by_sources=False, light=False):
+    def backward(self, margin, slots, every=1, by_sources=False, light=False):
         """Return the plan of the steps back of the forward field and of the transposed ones; see
         `reversal.plan`.
 
         Parameters
         ----------
-        kept : Kept
+        margin : Margin
         slots, every : int
             Steps that the history holds; every how many of them are correlated.
         by_sources : bool
@@ -301,7 +301,7 @@ class State:
             Sum the squared increments of velocities as well.
         """
         around, sources = self._around(by_sources), self.problem.sources
-        return reversal.plan(self.d, *around, sources, kept, slots, every, light)
+        return reversal.plan(self.d, *around, sources, margin, slots, every, light)
 
     def _around(self, by_sources):
         """Residuals and taps of transposed steps."""

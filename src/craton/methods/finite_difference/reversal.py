@@ -65,7 +65,7 @@ TAKE_OUT = Operator(
 
 
 @dataclass(frozen=True)
-class Kept:
+class Margin:
     """What is kept of the field at each step.
 
     Parameters
@@ -143,8 +143,8 @@ def contact_of(d):
     return contact(d)
 
 
-def kept(d, bits):
-    """Return what is to be `Kept` of the fields of a `Discretisation`.
+def margin_of(d, bits):
+    """Return what is kept, a `Margin`, of the fields of a `Discretisation`.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def kept(d, bits):
         if bits == 16 and len(index):
             index = np.pad(index, (0, -len(index) % GROUP), mode="edge")
         parts.append(index)
-    return Kept(np.concatenate(parts), len(parts[0]), bits)
+    return Margin(np.concatenate(parts), len(parts[0]), bits)
 
 
 def beside(d, field):
@@ -190,12 +190,12 @@ def differentiated(d, field, axis):
     return "xyz"[axis] in field[1:]
 
 
-def history(d, what, slots):
-    """Arrays of the history of `Kept` values: a ring of some steps, and where they are."""
-    dtype = np.int32 if what.grouped else np.dtype(d.precision)
+def history(d, margin, slots):
+    """Arrays of the history of a `Margin`: a ring of some steps, and where they are."""
+    dtype = np.int32 if margin.grouped else np.dtype(d.precision)
     return {
-        "history": Array("history", (slots, *what.row), dtype),
-        "history_source": Array("points", what.source.shape, np.int64, what.source),
+        "history": Array("history", (slots, *margin.row), dtype),
+        "history_source": Array("points", margin.source.shape, np.int64, margin.source),
     }
 
 
@@ -221,27 +221,29 @@ def operator(kernel, grouped):
     )
 
 
-def saving(d, what, slots):
+def saving(d, margin, slots):
     """Arrays and the launch that keeps the field at the beginning of a step."""
-    params = {"columns": what.columns, "slots": slots, "last": d.steps - 1, "later": 0}
+    params = {"columns": margin.columns, "slots": slots, "last": d.steps - 1, "later": 0}
     names = ("history", "state", "history_source", "step")
-    box = (0, 1, 0, 1, 0, what.columns)
-    arrays = history(d, what, slots)
-    return arrays, [Launch(operator("save", what.grouped), names, box, params)] * bool(what.columns)
+    box = (0, 1, 0, 1, 0, margin.columns)
+    arrays = history(d, margin, slots)
+    return arrays, [Launch(operator("save", margin.grouped), names, box, params)] * bool(
+        margin.columns
+    )
 
 
-def restoring(d, what, slots, part):
+def restoring(d, margin, slots, part):
     """Return launches that put back the velocities after a step, or the stresses before it."""
-    cut = what.velocities // (GROUP if what.grouped else 1)
-    low, high = (0, cut) if part == "velocity" else (cut, what.columns)
+    cut = margin.velocities // (GROUP if margin.grouped else 1)
+    low, high = (0, cut) if part == "velocity" else (cut, margin.columns)
     params = {
-        "columns": what.columns,
+        "columns": margin.columns,
         "slots": slots,
         "last": d.steps - 1,
         "later": int(part == "velocity"),
     }
     names = ("back", "history", "history_source", "step")
-    op = operator("restore", what.grouped)
+    op = operator("restore", margin.grouped)
     return [Launch(op, names, (0, 1, 0, 1, low, high), params)] * (high > low)
 
 
@@ -408,7 +410,7 @@ def injected(d, residuals):
     return arrays, launches
 
 
-def plan(d, residuals, taps, sources, what, slots, every=1, light=False):
+def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
     """Return the plan of the steps back, last step first.
 
     Parameters
@@ -417,7 +419,7 @@ def plan(d, residuals, taps, sources, what, slots, every=1, light=False):
     residuals, taps
         See `adjoint.plan`.
     sources : list of PointSource
-    what : Kept
+    margin : Margin
     slots : int
         Steps that the history holds.
     every : int
@@ -433,7 +435,7 @@ def plan(d, residuals, taps, sources, what, slots, every=1, light=False):
     arrays, pieces = adjoint.faces(d)
     arrays |= build.wavefield(d) | forward_field(d) | material.arrays(d) | sums(d, light)
     arrays |= {"step": Array("points", (1,), np.int32)}
-    arrays |= history(d, what, slots)
+    arrays |= history(d, margin, slots)
     phases = {}
     of_residuals, residual = injected(d, residuals)
     of_sources, out = taken_out(d, sources, every)
@@ -448,7 +450,7 @@ def plan(d, residuals, taps, sources, what, slots, every=1, light=False):
         begins = pieces.get(f"{part}_first", [])
         phases[f"backward {part}"] = [
             *(residual["stress"] + out.get("stress", []) if part == "stress" else ()),
-            *restoring(d, what, slots, "velocity" if part == "stress" else "stress"),
+            *restoring(d, margin, slots, "velocity" if part == "stress" else "stress"),
             *begins,
             *(renamed(launch, names) for launch in begins),
             *pieces.get(f"{part}_remembered", []),

@@ -205,8 +205,9 @@ def test_attenuated_does_what_the_plain_body_does(storage, precision, order, vec
 def compare(ops, precision, order, vec, tmp_path, fields):
     """Steps of both texts on some boxes, on random fields."""
     op, v = ops[0], variant(precision, vec, *BLOCK, PLANES, 1)
-    plain = build(op.source(precision) + entries(ops, False), tmp_path / "plain.so")
-    text = '#include "host_cuda.hpp"\n' + op.as_variant(v).source(precision) + entries(ops, True)
+    plain = build(op.source_of_file(precision) + entries(ops, False), tmp_path / "plain.so")
+    gpu_text = op.as_variant(v).source_of_file(precision)
+    text = f'#include "host_cuda.hpp"\n{gpu_text}{entries(ops, True)}'
     streamed = build(text, tmp_path / "streamed.so")
     for name, box in BOXES.items():
         before, expected, got = (Fields(precision, order) for _ in range(3))

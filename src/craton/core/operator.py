@@ -12,6 +12,10 @@ import numpy as np
 
 C_TYPES = {"real": "real", "force": "force_t", "f64": "double", "i32": "int", "i64": "long long"}
 REALS = {"float32": "float", "float64": "double"}
+# A kernel and the comment right above it, from the first column to the brace in the first column.
+KERNEL = re.compile(
+    r"^(?://[^\n]*\n)*KERNEL(?:_BOUNDS\([^)]*\))?\s+(\w+)\s*\(.*?^\}\n", re.S | re.M
+)
 SHARED = Path(__file__).parent.parent / "methods" / "shared" / "kernels"
 
 
@@ -186,18 +190,31 @@ class Operator:
 
     def source(self, precision):
         """Return the whole translation unit: constants, real type, structs, headers inlined once,
-        kernels.
+        the kernel; others that share its file are left out.
 
         Parameters
         ----------
         precision : str
             ``"float32"`` or ``"float64"``: the C type `real`.
         """
+        return self._unit(precision, with_kernel_alone(self.file, self.function))
+
+    def source_of_file(self, precision):
+        """Return the translation unit with all kernels of the file.
+
+        Parameters
+        ----------
+        precision : str
+        """
+        return self._unit(precision, inlined(self.file))
+
+    def _unit(self, precision, text):
+        """Return a text below the declarations that it needs."""
         head = [
             f"typedef {REALS[precision]} real;",
             *(f"#define {name} {value}" for name, value in self.defines),
         ]
-        return "\n".join([*head, BOX.text(), self.params.text(), inlined(self.file)]) + "\n"
+        return "\n".join([*head, BOX.text(), self.params.text(), text]) + "\n"
 
     def variant(self, suffix, precision):
         """Return the variant in a file of that suffix for a precision, or None where the plain body
@@ -294,6 +311,20 @@ def inlined(file):
         return re.sub(r'#include "([^"]+)"\n', include, text)
 
     return text_of(Path(file))
+
+
+@cache
+def with_kernel_alone(file, function):
+    """Return the text of a kernel file, headers inlined, with one of its kernels: compilers spend
+    their time on every kernel in a text, whether it is launched or not.
+
+    Parameters
+    ----------
+    file : path-like
+    function : str
+        Name of the kernel that stays.
+    """
+    return KERNEL.sub(lambda kernel: kernel[0] if kernel[1] == function else "", inlined(file))
 
 
 def declared_in_text(op):

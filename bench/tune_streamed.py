@@ -79,7 +79,7 @@ def variant(setting, file=STREAMED):
 
 def compiled(ops, precision):
     """CuPy module that holds the text of the operators; velocity and stress share one."""
-    module = cp.RawModule(code=ops[0].source_of_file(precision), options=("-std=c++17",))
+    module = cp.RawModule(code=ops[0].source(precision, [op.function for op in ops]), options=("-std=c++17",))
     module.compile()
     return module
 

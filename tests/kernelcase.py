@@ -1,9 +1,12 @@
 """Shared by the kernel tests: every operator of fd_elastic, and a way to run one of them alone on the CPU machine."""
 
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 
+from craton.backends import nvrtc
 from craton.backends.cpu import CPU
 from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.methods.finite_difference import catalogue, contact, operators
@@ -90,6 +93,30 @@ def every_operator():
                 for name, op in there.items()
             }
     return found
+
+
+def compiled_for_gpus(wanted):
+    """{(`shared_text`, architecture): Compiled} of (operator, precision, architecture) triples, on as many threads as there are cores.
+
+    Kernels of one file with the same constants are one program: NVRTC makes of each what it makes of it alone.
+    """
+    functions, operators = defaultdict(set), {}
+    for op, precision, arch in wanted:
+        key = shared_text(op, precision), arch
+        functions[key].add(op.function)
+        operators[key] = op, precision
+
+    def made(key):
+        op, precision = operators[key]
+        return nvrtc.compile(op.source(precision, functions[key]), key[1])
+
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(operators, pool.map(made, operators)))
+
+
+def shared_text(op, precision):
+    """The text of an operator without its kernel: that of all operators that may be one program."""
+    return op.source(precision, kernels=())
 
 
 def plan_of(launches, arrays, layout, precision):

@@ -3,12 +3,11 @@
 import dataclasses
 import re
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from types import SimpleNamespace
 
 import pytest
-from kernelcase import PRECISIONS, every_operator
+from kernelcase import PRECISIONS, compiled_for_gpus, every_operator, shared_text
 
 from craton.backends import nvrtc
 from craton.core.operator import declared_in_text
@@ -189,17 +188,13 @@ def needs_nvrtc():
 
 @cache
 def compiled():
-    """{(text, architecture): Compiled}, each text once, on as many threads as there are cores."""
+    """As `compiled_for_gpus`, of all cases."""
     needs_nvrtc()
-    jobs = sorted(
-        {
-            (text.source(precision), arch)
-            for op, text, precision, _ in CASES.values()
-            for arch in architectures(op)
-        }
+    return compiled_for_gpus(
+        (text, precision, arch)
+        for op, text, precision, _ in CASES.values()
+        for arch in architectures(op)
     )
-    with ThreadPoolExecutor() as pool:
-        return dict(zip(jobs, pool.map(lambda job: nvrtc.compile(*job), jobs)))
 
 
 @pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
@@ -244,7 +239,7 @@ def test_the_comparison_sees_a_wrong_declaration():
 )
 def test_compiles_for_gpus_within_its_registers(case, arch):
     op, text, precision, budget = CASES[case]
-    result = compiled()[text.source(precision), arch]
+    result = compiled()[shared_text(text, precision), arch]
     assert result.ok, result.log
     assert result.cubin[:4] == b"\x7fELF"
     assert result.spills_bytes[op.function] == 0 and result.stack_bytes[op.function] <= tables(
@@ -262,7 +257,7 @@ def test_budgets_are_tight():
             name, given = budget_of(op)
             key = (name, precision, given[PRECISIONS.index(precision)])
             made = [
-                compiled()[text.source(precision), arch].registers[op.function]
+                compiled()[shared_text(text, precision), arch].registers[op.function]
                 for arch in architectures(op)
             ]
             used[key] = max(used.get(key, 0), *made, 0)

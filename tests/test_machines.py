@@ -400,6 +400,8 @@ def test_second_process_compiles_nothing(tmp_path):
         process = start(tmp_path)
         assert process.wait() == 0, process.stderr.read()
         assert compilations(tmp_path) == 2  # the kernel and the runner, in the first process
+    # nor does it try the compiler: once, the first process asked it for OpenMP
+    assert len((tmp_path / "calls").read_text().splitlines()) == 3
 
 
 def test_racing_processes_are_safe(tmp_path):

@@ -1,13 +1,13 @@
 """Spectral elements, the kernels' bodies on the CPU: against dense matrices, in patch tests, by colours; every text for a GPU."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 import semcase
+from kernelcase import compiled_for_gpus, shared_text
 
 from craton.backends import nvrtc
 from craton.backends.base import interleaved, separate
@@ -492,16 +492,14 @@ SPILLED = {"stiffness-8-float64": 1024}
 
 @cache
 def compiled():
-    """{(text, architecture): Compiled}, each text once."""
+    """As `compiled_for_gpus`, of all cases."""
     try:
         nvrtc.library()
     except ResourceError as e:
         pytest.skip(str(e))
-    jobs = sorted(
-        {(op.source(precision), arch) for op, precision, archs in CASES.values() for arch in archs}
+    return compiled_for_gpus(
+        (op, precision, arch) for op, precision, archs in CASES.values() for arch in archs
     )
-    with ThreadPoolExecutor() as pool:
-        return dict(zip(jobs, pool.map(lambda job: nvrtc.compile(*job), jobs)))
 
 
 @pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
@@ -531,7 +529,7 @@ def test_compiles_for_gpus_within_its_registers(name):
     op, precision, archs = CASES[name]
     width = op.block[0]
     for arch in archs:
-        made = compiled()[op.source(precision), arch]
+        made = compiled()[shared_text(op, precision), arch]
         assert made.ok, made.log
         budget = LISTS.get(op.function) or min(
             255, 65536 // (width * blocks(op, precision)) // 8 * 8

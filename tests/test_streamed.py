@@ -205,8 +205,10 @@ def test_attenuated_does_what_the_plain_body_does(storage, precision, order, vec
 def compare(ops, precision, order, vec, tmp_path, fields):
     """Steps of both texts on some boxes, on random fields."""
     op, v = ops[0], variant(precision, vec, *BLOCK, PLANES, 1)
-    plain = build(op.source_of_file(precision) + entries(ops, False), tmp_path / "plain.so")
-    gpu_text = op.as_variant(v).source_of_file(precision)
+    functions = [op.function for op in ops]
+    text = op.source(precision, functions) + entries(ops, False)
+    plain = build(text, tmp_path / "plain.so")
+    gpu_text = op.as_variant(v).source(precision, functions)
     text = f'#include "host_cuda.hpp"\n{gpu_text}{entries(ops, True)}'
     streamed = build(text, tmp_path / "streamed.so")
     for name, box in BOXES.items():

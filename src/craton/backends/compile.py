@@ -34,6 +34,7 @@ FLAGS = (
     "-x",
     "c++",
 )
+RUNNER = Path(__file__).parent / "runner.cpp"  # of the CPU machine
 COMPILER_PATIENCE = 600  # s: a kernel takes seconds, tens of them on a busy machine
 LOADED: dict[tuple, ctypes.CDLL] = {}  # libraries of this process by folder and digest
 TEXTS = 512  # kernels' texts of which what follows from them is remembered
@@ -51,7 +52,9 @@ def compiler():
     for words in (chosen_compiler(), ["c++"], ["g++"], ["clang++"]):
         if words and shutil.which(words[0]):
             command = (shutil.which(words[0]), *words[1:])
-            return (*command, "-fopenmp" if _works((*command, "-fopenmp")) else "-fopenmp-simd")
+            with_openmp = (*command, "-fopenmp")
+            works = _has_compiled(with_openmp) or _works(with_openmp)
+            return with_openmp if works else (*command, "-fopenmp-simd")
     if importlib.util.find_spec("ziglang"):
         return (sys.executable, "-m", "ziglang", "c++", "-fopenmp-simd")
     raise ResourceError(
@@ -85,6 +88,19 @@ def chosen_compiler():
 def has_openmp():
     """Return True where the compiler links OpenMP threads."""
     return "-fopenmp" in compiler()
+
+
+def _has_compiled(command):
+    """Return True where the cache has the runner as a command compiled it: the command need not be
+    tried again, which takes a twentieth of a second in every process.
+    """
+    if not kernel_cache.folder().is_dir():
+        return False
+    try:
+        digest = digest_of(RUNNER.read_text(), (*command, *FLAGS))
+        return kernel_cache.find(kernel_cache.checked_folder(), digest) is not None
+    except (OSError, ResourceError):  # who compiles next says what is wrong with the folder
+        return False
 
 
 def _works(command):

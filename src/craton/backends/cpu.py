@@ -21,7 +21,6 @@ from craton.core.plan import LANES, ColourBoundaries, Phase
 from craton.core.subdomain import regions
 from craton.errors import ResourceError
 
-RUNNER = Path(__file__).parent / "runner.cpp"
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md
 VECTOR = 8  # points along x: slabs that neighbours wait for are a multiple of it thick
 EVERYTHING = 1 << 30
@@ -154,8 +153,9 @@ class CPU:
     def compile(self, operators, precision):
         """Entry address of each operator."""
         sources = {op.name: host.with_entries(op.source(precision)) for op in operators}
-        built = host.libraries({*sources.values(), RUNNER.read_text()})
-        self.runner = built[RUNNER.read_text()]
+        runner = host.RUNNER.read_text()
+        built = host.libraries({*sources.values(), runner})
+        self.runner = built[runner]
         end_threads_before_forks(self.runner)
         return {
             op.name: ctypes.cast(

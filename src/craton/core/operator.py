@@ -188,32 +188,24 @@ class Operator:
         """
         return C_TYPES[dict(self.types).get(name, "real")]
 
-    def source(self, precision):
+    def source(self, precision, kernels=None):
         """Return the whole translation unit: constants, real type, structs, headers inlined once,
-        the kernel; others that share its file are left out.
+        the kernel. Compilers spend their time on every kernel in a text, launched or not: the
+        others of the file are left out.
 
         Parameters
         ----------
         precision : str
             ``"float32"`` or ``"float64"``: the C type `real`.
+        kernels : iterable of str, optional
+            Functions that stay in place of the operator's own.
         """
-        return self._unit(precision, with_kernel_alone(self.file, self.function))
-
-    def source_of_file(self, precision):
-        """Return the translation unit with all kernels of the file.
-
-        Parameters
-        ----------
-        precision : str
-        """
-        return self._unit(precision, inlined(self.file))
-
-    def _unit(self, precision, text):
-        """Return a text below the declarations that it needs."""
+        stay = frozenset([self.function] if kernels is None else kernels)
         head = [
             f"typedef {REALS[precision]} real;",
             *(f"#define {name} {value}" for name, value in self.defines),
         ]
+        text = with_kernels(self.file, stay)
         return "\n".join([*head, BOX.text(), self.params.text(), text]) + "\n"
 
     def variant(self, suffix, precision):
@@ -314,17 +306,16 @@ def inlined(file):
 
 
 @cache
-def with_kernel_alone(file, function):
-    """Return the text of a kernel file, headers inlined, with one of its kernels: compilers spend
-    their time on every kernel in a text, whether it is launched or not.
+def with_kernels(file, functions):
+    """Return the text of a kernel file, headers inlined, with some of its kernels.
 
     Parameters
     ----------
     file : path-like
-    function : str
-        Name of the kernel that stays.
+    functions : frozenset of str
+        Names of the kernels that stay.
     """
-    return KERNEL.sub(lambda kernel: kernel[0] if kernel[1] == function else "", inlined(file))
+    return KERNEL.sub(lambda kernel: kernel[0] if kernel[1] in functions else "", inlined(file))
 
 
 def declared_in_text(op):

@@ -97,6 +97,8 @@ def workplace(tmp_path, monkeypatch):
         ["prisms.shape=[70, 70, 5]", "points.x.2=15", "points.y.2=10"],
     )
     (tmp_path / "examples" / "seven_spheres.toml").write_text(dumps(spheres))
+    line = tmp_path / "examples" / "survey_3d.toml"
+    line.write_text(dumps(load(line, ["source.0.shots.count=3"])))
     coarse = {
         "earth_chunk": ["domain.chunk.period=200", "source.0.wavelet.tau=60"],
         "bolivia_1994": ["domain.chunk.elements=[16, 16]"],

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from attack import corpus, folders
 from attack.mutate import damage_folder, wounded
-from attack.record import Record
+from attack.record import Record, recorder
 from attack.server import Answer, Server
 
 CASES = {}
@@ -122,9 +122,12 @@ def main():
     else:
         from importlib import import_module
 
+        note = recorder(chosen.record) if chosen.record else lambda counts: None
+        options = {"note": note} if chosen.kind == "kills" else {}
         result = import_module(f"attack.{chosen.kind}").attack(
-            chosen.seconds, chosen.most, chosen.seed
+            chosen.seconds, chosen.most, chosen.seed, **options
         )
+        note(result)
     print(json.dumps(result, indent=1))
     return 1 if result["failures"] else 0
 

@@ -3,7 +3,10 @@
 import json
 import subprocess
 from collections import Counter, defaultdict
+from datetime import UTC, datetime
 from pathlib import Path
+
+from craton.integrity import replace_file
 
 EXTREMES = 5  # slowest and largest answers that are named
 
@@ -72,6 +75,25 @@ class Record:
             kept["cases"][case] = dict(Counter(kept["cases"].get(case, {})) + codes)
         kept["tried"] = sum(batch["tried"] for batch in kept["batches"])
         path.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+
+
+def recorder(file):
+    """Return a function that writes the counts of this attack, as far as it is, into a JSON file beside those of others.
+
+    Parameters
+    ----------
+    file : path-like
+    """
+    path, about = Path(file), {"commit": commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    before = json.loads(path.read_text())["attacks"] if path.exists() else []
+
+    def note(counts):
+        attacks = [*before, about | counts]
+        failed = sum(sum(row["failures"].values()) for row in attacks)
+        totals = {"tried": sum(row["tried"] for row in attacks), "failed": failed}
+        replace_file(path, json.dumps({"totals": totals, "attacks": attacks}, indent=1) + "\n")
+
+    return note
 
 
 def commit():

@@ -14,16 +14,17 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from smallcase import changed
+
 from attack.processes import MARK, family, send
 from attack.server import Server
-from smallcase import changed
 
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGSTOP")
 ENDED = 60  # s within which all must have ended: 10 s of patience, graces, and the rest of a run
 ENDED_SURVEY = 150  # s: Dask starts a stopped worker again after 60 s, the shots that are left run
 SUSPENDED = 1  # s that a stopped command or scheduler waits before it is continued
-THREAD = ("[run]\n", '[run]\nthreads = 1\ncheckpoint = "0.1 s"\npatience = "10 s"\n')
-LONG = ("duration = 1.0", "duration = 3")
+THREAD = ("[run]\n", '[run]\nthreads = 1\ncheckpoint = "0.7 s"\npatience = "10 s"\n')
+LONG = ("duration = 1.0", "duration = 4")
 LINE = 'name = "S"\nshots = { from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = 6 }'
 ELEMENTS = (
     ('method = "fd"', 'method = "sem"'),

@@ -24,7 +24,7 @@ ENDED = 60  # s within which all must have ended: 10 s of patience, graces, and 
 ENDED_SURVEY = 150  # s: Dask starts a stopped worker again after 60 s, the shots that are left run
 SUSPENDED = 1  # s that a stopped command or scheduler waits before it is continued
 THREAD = ("[run]\n", '[run]\nthreads = 1\ncheckpoint = "0.7 s"\npatience = "10 s"\n')
-LONG = ("duration = 1.0", "duration = 4")
+LONG = ("duration = 1.0", "duration = 3")
 LINE = 'name = "S"\nshots = { from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = 6 }'
 ELEMENTS = (
     ('method = "fd"', 'method = "sem"'),
@@ -319,7 +319,7 @@ def attack(seconds, most, seed, only="", note=lambda counts: None):
         folder, references = Path(place) / "one", {}
         while counts.tried < most and time.monotonic() < end:
             random, mark = Random(f"{seed} {number}"), f"{os.getpid()}-{seed}-{number}"
-            name = random.choice(names)
+            name = random.choices(names, [1 / CASES[name].ranks for name in names])[0]
             if name not in references:
                 references[name] = reference_of(CASES[name], folder, f"{mark}-reference")
             victim, seconds_to_end, wrong = attempt(

@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 import smallcase
+from attack.flips import Flip
 from smallcase import pictured, same_results
 
 import craton
@@ -25,6 +26,11 @@ from craton.errors import CratonError, Interrupted, ResourceError, ScenarioError
 from craton.integrity import sealed, unsealed
 from craton.output.store import LOCK, Store, check_out, read_run
 from craton.scenario import loads
+
+PNG = bytes.fromhex(  # of one point
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060"
+    "000000050001a5f645400000000049454e44ae426082"
+)
 
 
 def interrupted_after(steps):
@@ -298,7 +304,44 @@ def test_flipped_bytes_of_a_chunk_are_found_by_check(out, capsys):
     contents = chunk(out).read_bytes()
     chunk(out).write_bytes(contents[:20] + bytes(255 - b for b in contents[20:60]) + contents[60:])
     assert main(["check", str(out)]) == 3
-    assert "cannot be decompressed" in capsys.readouterr().out
+    assert "its checksum does not match" in capsys.readouterr().out
+
+
+def finished_files(out):
+    """Files of a finished run, by name, that bear checksums themselves or in run.json."""
+    return {str(path.relative_to(out)): path for path in out.rglob("*") if path.is_file()}
+
+
+def test_a_flipped_bit_of_a_finished_run_is_found(left, tmp_path, capsys):
+    """By craton check wherever it is; by what reads the file where it is read."""
+    out, rng = shutil.copytree(left / "whole", tmp_path / "whole"), random.Random(3)
+    (out / "overview.png").write_bytes(PNG)
+    files = finished_files(out)
+    assert main(["check", str(out)]) == 0
+    assert {"waveforms.mseed", "result.zarr/velocity/0.0.0", "result.zarr/.zmetadata"} <= set(files)
+    picked = rng.sample(sorted(files), 10)
+    for name in ("overview.png", "run.json", "scenario.toml", "stations.xml", *picked):
+        with Flip(files[name], rng):
+            assert main(["check", str(out)]) == 3, name
+    capsys.readouterr()
+    words = ["convert", str(out), str(tmp_path / "x.sgy"), "--force"]
+    for name in ("velocity/0.0.0", "velocity/.zattrs", ".zmetadata", "time/0"):
+        with Flip(files[f"result.zarr/{name}"], rng):
+            assert main(words) == 2 and "Traceback" not in capsys.readouterr().err, name
+    with Flip(files["run.json"], rng):
+        assert main(words) == 0 and "run.json is damaged" in capsys.readouterr().err
+    files["result.zarr/snapshots/section/velocity/0.0.0.0"].unlink()
+    assert main(["check", str(out)]) == 3 and "chunks" in capsys.readouterr().out
+
+
+def test_chunks_can_be_read_without_craton(left):
+    """Their codecs are those of numcodecs, which every reader of zarr in Python has."""
+    import zarr
+    from numcodecs import CRC32, Blosc
+
+    for name in ("velocity", "receiver", "snapshots/section/velocity", "snapshots/section/time"):
+        array = zarr.open_array(left / "whole/result.zarr" / name, mode="r", zarr_format=2)
+        assert [type(codec) for codec in (*array.filters, *array.compressors)] == [Blosc, CRC32]
 
 
 # --- two writers ------------------------------------------------------------------------------------------------------------------------

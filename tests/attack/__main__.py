@@ -1,4 +1,4 @@
-"""python -m attack inputs|folders|soak|survey|kills: an attack for some seconds, with what failed and how to see it again."""
+"""python -m attack inputs|folders|flips|soak|survey|kills: an attack for some seconds, with what failed and how to see it again."""
 
 import argparse
 import json
@@ -106,7 +106,7 @@ def report(keep, kind, seed, number, trial):
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m attack", description=__doc__)
-    parser.add_argument("kind", choices=("inputs", "folders", "soak", "survey", "kills"))
+    parser.add_argument("kind", choices=("inputs", "folders", "flips", "soak", "survey", "kills"))
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--most", type=int, default=10**9)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,6 +1,5 @@
 """Sound folders of runs, to be damaged: an interrupted run, a finished one, a survey."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -25,6 +24,7 @@ COMMANDS = {
         ["resume", "out"],
         ["check", "out"],
     ),
+    "stopped": (["resume", "out", "-q"], ["check", "out"], ["plot", "out", "records"]),
     "survey": (
         ["survey", "status", "out"],
         ["survey", "survey.toml", "-o", "out", "--workers", "1", "-q"],
@@ -50,7 +50,8 @@ def build(folder):
     short = (("duration = 1.0", "duration = 0.3"), ("at = [1500, 1500, -1000]", LINE))
     write(kinds["survey"], *short, name="survey.toml")
     craton(kinds["survey"], "survey", "survey.toml", "-o", "out", "-q").wait()
-    interrupted(kinds["interrupted"])
+    interrupted(kinds["interrupted"], signal.SIGKILL)
+    interrupted(kinds["stopped"], signal.SIGTERM)
     return kinds
 
 
@@ -60,16 +61,19 @@ def craton(folder, *words, **options):
     return subprocess.Popen([sys.executable, "-m", "craton", *words], cwd=folder, **quiet)
 
 
-def interrupted(folder):
-    """A run that was killed after some checkpoints."""
+def interrupted(folder, number):
+    """A run that got a signal after some checkpoints."""
     write(folder, ("duration = 1.0", "duration = 6"), THREAD)
-    running = craton(folder, "run", "small.toml", "-o", "out", "-q", start_new_session=True)
+    running = craton(folder, "run", "small.toml", "-o", "out", "-q")
     end = time.monotonic() + 60
-    while not list(Path(folder, "out").glob("checkpoints/*/*")) and time.monotonic() < end:
+    while (
+        not list(Path(folder, "out").glob("checkpoints/step_*/manifest.json"))
+        and time.monotonic() < end
+    ):
         assert running.poll() is None, "the run ended before its first checkpoint"
         time.sleep(0.01)
     time.sleep(0.3)
-    os.killpg(running.pid, signal.SIGKILL)
+    running.send_signal(number)  # it is not waited for before: the number is still its own
     running.wait()
 
 

@@ -2,7 +2,9 @@
 warning.
 """
 
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 from craton.errors import Problem, ScenarioError
 
@@ -97,19 +99,57 @@ def refuse(key, message, remedy=""):
 
 @contextmanager
 def results_of(out):
-    """Inside, what a damaged store makes its library raise is a problem of OUT.
+    """Inside, what a damaged store makes its library raise is a problem of OUT; what bears no
+    checksum itself is compared before.
 
     Parameters
     ----------
     out : path-like
     """
+    from craton.integrity import Damaged
     from craton.io.contents import FileError, errors_of_libraries
 
+    remedy = f"craton check {out} says what is damaged"
+    try:
+        compare_texts(out)
+    except Damaged as damage:
+        refuse("OUT", str(damage), remedy)
     try:
         with errors_of_libraries(out):
             yield
     except FileError as error:
-        refuse("OUT", str(error), f"craton check {out} says what is damaged")
+        refuse("OUT", str(error), remedy)
+
+
+def compare_texts(out):
+    """Compare what figures and conversions read beside chunks, which bear checksums: the scenario
+    and metadata of the results. Damage of run.json is only told.
+
+    Parameters
+    ----------
+    out : path-like
+
+    Raises
+    ------
+    Damaged
+    """
+    from craton.integrity import Damaged
+    from craton.output.digests import SCENARIOS, check_files, rows_of
+    from craton.output.inspection import inspect_metadata, inspect_run
+    from craton.output.store import FINISHED, RESULT, read_run
+
+    try:
+        if (Path(out) / "run.json").exists():
+            inspect_run(out)
+    except Damaged as damage:
+        text = f"note: {damage}: the checksums in it are not compared"
+        print(text, file=sys.stderr, flush=True)
+    run = read_run(out)
+    texts = (*SCENARIOS, RESULT)
+    check_files(out, {n: row for n, row in rows_of(run)[0].items() if n.split("/")[0] in texts})
+    finished = run.get("state") == FINISHED
+    for damage in inspect_metadata(Path(out) / RESULT, consolidated=finished)[0]:
+        raise damage
 
 
 def known(key, name, names, noun):

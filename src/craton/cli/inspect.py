@@ -44,6 +44,10 @@ def parts(out):
     for folder in checkpoints(out):
         name = str(folder.relative_to(out))
         yield told(name, lambda folder=folder: checkpoint_state(out, folder))
+    for name, files in others(out).items():
+        yield told(name, lambda files=files: files_state(out, files))
+    for path in sorted(out.glob("*.png")):
+        yield told(path.name, lambda path=path: picture_state(path))
     for store in stores(out):
         name = str(store.relative_to(out))
         yield told(name, lambda store=store: store_state(out, store))
@@ -68,8 +72,12 @@ def run_state(out):
 
 
 def scenario_state(path):
-    """Return in words that a scenario can be read."""
+    """Return in words that a scenario can be read and is as it was written."""
+    from craton.output.digests import check_files
     from craton.scenario import load
+
+    out = path.parent.parent if path.parent.name == "scenarios" else path.parent
+    check_files(out, files_of(out, str(path.relative_to(out))))
 
     try:
         return load(path).method
@@ -121,6 +129,46 @@ def checkpoint_state(out, folder):
     return f"step {saved.step:,} of {counted(saved.ranks)}"
 
 
+def files_of(out, name):
+    """Return the checksums that run.json has of a file, or of the files of a folder: dict."""
+    from craton.output.digests import rows_of
+    from craton.output.store import read_run
+
+    files, _ = rows_of(read_run(out))
+    return {file: row for file, row in files.items() if file == name or file.startswith(f"{name}/")}
+
+
+def others(out):
+    """Return the checksums of files that are neither scenarios nor in a store, by the name of the
+    file or of its folder in OUT: dict of dict.
+    """
+    from craton.output.digests import SCENARIOS, rows_of
+    from craton.output.store import read_run
+
+    groups: dict = {}
+    for name, row in rows_of(read_run(out))[0].items():
+        first = name.split("/")[0]
+        if first not in SCENARIOS and ".zarr/" not in name:
+            groups.setdefault(first, {})[name] = row
+    return groups
+
+
+def files_state(out, files):
+    """Return in words that files are as they were written."""
+    from craton.output.digests import check_files
+
+    check_files(out, files)
+    return f"{len(files):,} file{'s' if len(files) > 1 else ''}"
+
+
+def picture_state(path):
+    """Return in words that a picture is whole."""
+    from craton.output.digests import check_picture
+
+    check_picture(path)
+    return "PNG"
+
+
 def stores(out):
     """Return the zarr stores of a folder."""
     from craton.output.inspection import stores_of
@@ -130,13 +178,17 @@ def stores(out):
 
 def store_state(out, store):
     """Return the number of files of a store, all of which can be read."""
+    from craton.output.digests import check_chunks, check_files, rows_of
     from craton.output.inspection import inspect_store
     from craton.output.store import FINISHED, read_run
 
-    is_finished = read_run(out).get("state") == FINISHED
+    run, name = read_run(out), str(store.relative_to(out))
+    is_finished = run.get("state") == FINISHED
     damages, count = inspect_store(store, consolidated=is_finished)
     for damage in damages:
         others = f" (and {len(damages) - 1} more)" if len(damages) > 1 else ""
         damage.reason += others
         raise damage
+    check_files(out, files_of(out, name))
+    check_chunks(out, {a: n for a, n in rows_of(run)[1].items() if a.startswith(f"{name}/")})
     return f"{count:,} files"

@@ -5,6 +5,7 @@ stores.
 import math
 import re
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from craton.integrity import KEY, Damaged, read_json, unsealed
 
 CHUNK_NAME = re.compile(r"\d{1,18}(\.\d{1,18})*")
 METADATA = (".zgroup", ".zattrs", ".zarray", ".zmetadata")
+CHECKSUM = 4  # bytes of CRC-32 before a chunk
 BLOSC_HEADER = 16  # bytes: versions, flags, size of an element; then three sizes of 4 bytes
 MOST_ELEMENTS = 1 << 50  # of an array
 MOST_CHUNK_BYTES = 1 << 32
@@ -87,6 +89,29 @@ def inspect_store(root, decode=True, consolidated=True):
     consolidated : bool
         Compare gathered metadata with its sources: a kill may leave them apart.
     """
+    damages, count, arrays = inspect_metadata(root, consolidated)
+    for array in arrays:
+        for path in sorted(array.folder.iterdir()):
+            if CHUNK_NAME.fullmatch(path.name):
+                count += 1
+                try:
+                    array.inspect(path, decode)
+                except Damaged as damage:
+                    damages.append(damage)
+    # what was gathered disagrees with a file that is damaged: the file is named first
+    return sorted(damages, key=lambda damage: damage.path.name == ".zmetadata"), count
+
+
+def inspect_metadata(root, consolidated=True):
+    """Return what is damaged in the metadata of a zarr store, how many files they are, and the
+    arrays that they describe: list of Damaged, int, list of ArrayFiles.
+
+    Parameters
+    ----------
+    root : Path
+    consolidated : bool
+        See `inspect_store`.
+    """
     damages, count, arrays = [], 0, []
     for path in sorted(root.rglob(".z*")):
         if path.name in METADATA:
@@ -101,18 +126,9 @@ def inspect_store(root, decode=True, consolidated=True):
                     compare_consolidated(path, fields, consolidated)
             except Damaged as damage:
                 damages.append(damage)
-    for array in arrays:
-        for path in sorted(array.folder.iterdir()):
-            if CHUNK_NAME.fullmatch(path.name):
-                count += 1
-                try:
-                    array.inspect(path, decode)
-                except Damaged as damage:
-                    damages.append(damage)
     if not (root / ".zgroup").exists():
         damages.append(Damaged(root / ".zgroup", "it is missing"))
-    # what was gathered disagrees with a file that is damaged: the file is named first
-    return sorted(damages, key=lambda damage: damage.path.name == ".zmetadata"), count
+    return sorted(damages, key=lambda damage: damage.path.name == ".zmetadata"), count, arrays
 
 
 def compare_consolidated(path, fields, exactly=True):
@@ -164,6 +180,12 @@ def compared(entry, name, exactly):
     if name == ".zattrs" and not exactly:
         return entry.get("_ARRAY_DIMENSIONS")
     return {key: value for key, value in entry.items() if key not in ignored}
+
+
+def compare_checksum(path, contents):
+    """Raise Damaged where a chunk does not have the checksum that it begins with."""
+    if zlib.crc32(memoryview(contents)[CHECKSUM:]) != int.from_bytes(contents[:CHECKSUM], "little"):
+        raise Damaged(path, "its checksum does not match")
 
 
 def chunks_of(folder, axes):
@@ -254,7 +276,9 @@ class ArrayFiles:
             return  # a chunk of a series that was shortened is not read
         try:
             length = path.stat().st_size
-            if self.codecs and self.codecs[-1]["id"] == "blosc":
+            if [codec["id"] for codec in self.codecs[-2:]] == ["blosc", "crc32"]:
+                self.compare_header(path, length, CHECKSUM)
+            elif self.codecs and self.codecs[-1]["id"] == "blosc":
                 self.compare_header(path, length)
             elif not self.codecs and length != self.nbytes:
                 raise Damaged(path, f"it has {length:,} of {self.nbytes:,} bytes")
@@ -263,16 +287,17 @@ class ArrayFiles:
         except OSError as error:
             raise Damaged(path, error.strerror or str(error)) from error
 
-    def compare_header(self, path, length):
-        """Compare the length of a chunk with what its first bytes say."""
+    def compare_header(self, path, length, begin=0):
+        """Compare the length of a file with what its header, which begins at a byte, says."""
         with open(path, "rb") as file:
+            file.seek(begin)
             header = file.read(BLOSC_HEADER)
         if len(header) < BLOSC_HEADER:
             raise Damaged(path, f"it has {length:,} bytes, fewer than its header")
         nbytes, _, compressed = struct.unpack("<III", header[4:])
-        if compressed != length:
-            raise Damaged(path, f"it has {length:,} of {compressed:,} bytes")
-        if len(self.codecs) == 1 and self.dtype != object and nbytes != self.nbytes:
+        if begin + compressed != length:
+            raise Damaged(path, f"it has {length:,} of {begin + compressed:,} bytes")
+        if self.codecs[0]["id"] == "blosc" and self.dtype != object and nbytes != self.nbytes:
             raise Damaged(path, f"it holds {nbytes:,} bytes, not {self.nbytes:,}")
 
     def decode(self, path):
@@ -282,7 +307,11 @@ class ArrayFiles:
         try:
             values = path.read_bytes()
             for codec in reversed(self.codecs):
+                if codec["id"] == "crc32":
+                    compare_checksum(path, values)
                 values = get_codec(dict(codec)).decode(values)
+        except Damaged:
+            raise
         except Exception as error:  # codecs raise what they like
             raise Damaged(path, f"it cannot be decompressed ({error})") from error
         if self.dtype != object and np.asarray(memoryview(values)).nbytes != self.nbytes:

@@ -11,6 +11,7 @@ import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.output.dataset import cf_dataset, receiver_coordinates, waveforms
+from craton.output.packing import packed
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, consolidate
 from craton.output.store import FINISHED, Store, check_alone, check_out, read_run
 from craton.survey.globe import coordinates as on_earth_coordinates
@@ -101,7 +102,7 @@ class ShotStore:
         folder.mkdir(exist_ok=True)
         for name, text in texts.items():
             (folder / f"{name}.toml").write_text(text, encoding="utf-8")
-        return None
+        return self.store.note_files([f"scenarios/{name}.toml" for name in texts])
 
     def note(self, name, **fields):
         """Remember how a shot ended."""
@@ -188,7 +189,8 @@ def lay_out(path, planned, output, motion, names, of_shots, times, attributes):
 
     sample = _sample_dataset(planned, output, motion, attributes)
     whole = _coordinates(sample, planned.receivers, names, of_shots, times)
-    whole.to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
+    encoding = {name: packed() for name in whole.variables}
+    whole.to_zarr(path, mode="w", encoding=encoding, zarr_format=ZARR_FORMAT, consolidated=False)
     auxiliary = " ".join(name for name in whole.coords if name not in whole.dims)
     group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
     for name, variable in sample.data_vars.items():
@@ -260,8 +262,6 @@ def _coordinates(sample, receivers, names, of_shots, times):
 
 def _quantity(group, name, shape, variable, dims, auxiliary):
     """Create an empty array, one or several chunks for each shot; `auxiliary` names coordinates."""
-    from numcodecs import Blosc
-
     rest = int(np.prod(shape[2:])) * variable.dtype.itemsize
     receivers = max(1, min(shape[1], CHUNK_BYTES // max(rest, 1)))
     group.create_array(
@@ -270,6 +270,6 @@ def _quantity(group, name, shape, variable, dims, auxiliary):
         chunks=(1, receivers, *(max(n, 1) for n in shape[2:])),
         dtype=variable.dtype,
         fill_value=np.nan,
-        compressors=[Blosc(cname="zstd", clevel=1, shuffle=Blosc.BITSHUFFLE)],
         attributes={"_ARRAY_DIMENSIONS": list(dims), **variable.attrs, "coordinates": auxiliary},
+        **packed(),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from craton.conventions import DERIVED, QUANTITIES
 from craton.errors import ResourceError
 from craton.output.dataset import COMPONENT_DIMS, coordinate_attributes, global_attributes
+from craton.output.packing import packed
 
 CHUNK_BYTES = 16 << 20
 # Format 2 of zarr: text coordinates and consolidated metadata are part of its specification, so
@@ -353,6 +354,7 @@ def _coordinate(group, name, values, dims, attributes):
         dtype=values.dtype,
         fill_value=None,
         attributes={"_ARRAY_DIMENSIONS": list(dims), **attributes},
+        **packed(),
     )
     array[...] = values
 
@@ -361,8 +363,6 @@ def _quantity(group, name, shape, dims, dtype, cut, chunk):
     """Return an empty array of frames, a chunk for each frame (or for slabs of a large one); `cut`
     names its scalar coordinates.
     """
-    from numcodecs import Blosc
-
     _, units, long_name = QUANTITIES.get(name) or DERIVED.get(name) or ((), "", name)
     chunks = list(shape)
     for axis, dim in enumerate(dims):
@@ -380,6 +380,6 @@ def _quantity(group, name, shape, dims, dtype, cut, chunk):
         chunks=tuple(chunks),
         dtype=dtype,
         fill_value=np.nan,
-        compressors=[Blosc(cname="zstd", clevel=1, shuffle=Blosc.BITSHUFFLE)],
+        **packed(),
         attributes=attributes,
     )

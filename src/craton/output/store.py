@@ -15,6 +15,8 @@ from craton.errors import Problem, ResourceError, ScenarioError
 from craton.integrity import Damaged, read_json, replace_file, sealed
 from craton.io import formats
 from craton.lock import Held, acquire, holder, is_running, started_at
+from craton.output.digests import ARRAYS, FILES, digests_of, row_of, rows_of, scenarios_of
+from craton.output.packing import packed
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, consolidate
 
 FINISHED = "finished"
@@ -40,6 +42,7 @@ OWN = (
     "shots",
     "jobs",
 )
+FILES_OF_RUNS = (*OWN, "mesh.vtu")
 
 
 def check_out(path, force=False):
@@ -229,8 +232,11 @@ class Store:
         except OSError as error:
             raise _unwritable(store.path, error) from error
         store.run = {
-            key: value for key, value in read_run(path).items() if key not in ("ended", "reason")
+            key: value
+            for key, value in read_run(path).items()
+            if key not in ("ended", "reason", FILES, ARRAYS)
         }
+        store.run[FILES] = scenarios_of(rows_of(read_run(path))[0])
         try:
             if check:
                 check()
@@ -261,12 +267,28 @@ class Store:
         (reason, timings ...), and let other runs write here.
         """
         self.lock.give_space()  # the disk may be full
-        self.update(state=state, ended=_now(), **fields)
+        self.update(state=state, ended=_now(), **self.digests(state), **fields)
         self.release()
+
+    def digests(self, state):
+        """Return checksums of files and numbers of chunks, as run.json has them at the end.
+
+        Workers of a survey that has not finished may go on to write shots.
+        """
+        late = () if state == FINISHED else ("shots",)
+        try:
+            return digests_of(self.path, set(FILES_OF_RUNS) - set(late))
+        except OSError:  # the end is to be noted whatever the disk does
+            return {}
 
     def write_scenario(self, text):
         """Write scenario.toml, the scenario as resolved."""
         _replace(self.path / "scenario.toml", text)
+        self.note_files(["scenario.toml"])
+
+    def note_files(self, names):
+        """Note sizes and checksums of files of OUT in run.json."""
+        self.update(**{FILES: {name: row_of(self.path / name) for name in names}})
 
     def write_waveforms(self, dataset, samples=None):
         """Write the dataset to the root of result.zarr, in place of an earlier one; may be called
@@ -318,17 +340,18 @@ class Store:
 
 
 def _encoding(dataset, samples=None):
-    """Chunks of whole series, `samples` long where they are to grow to that, receivers together up
+    """Packed chunks of whole series, `samples` long where they are to grow to that, receivers together up
     to the chunk size.
     """
     encoding = {}
     for name, variable in dataset.variables.items():
+        encoding[name] = packed()
         if name not in dataset.data_vars and not (samples and "time" in variable.dims):
             continue
         lengths = [samples if samples and dim == "time" else n for dim, n in variable.sizes.items()]
         row = max(1, variable.dtype.itemsize * math.prod(lengths[1:]))
         first = max(1, min(lengths[0], CHUNK_BYTES // row))
-        encoding[name] = {"chunks": (first, *(max(n, 1) for n in lengths[1:]))}
+        encoding[name]["chunks"] = (first, *(max(n, 1) for n in lengths[1:]))
     return encoding
 
 

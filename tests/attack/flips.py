@@ -1,0 +1,143 @@
+"""Bits flipped in folders of results, one at a time: craton check, and what reads the folder, must notice each."""
+
+import io
+import time
+from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from attack import folders
+
+UNREAD = (".lock", ".log")  # ends of files that hold no result
+CHECKPOINT = "checkpoint"  # the kind of flips that a run which goes on must notice
+READERS = {  # command lines that read the files of a folder below which a flip must be noticed
+    "result.zarr/velocity": ["convert", "out", "new.sgy"],
+    "result.zarr/time": ["convert", "out", "new.sgy"],
+    "result.zarr/snapshots/section": ["plot", "out", "snapshots"],
+    "result.zarr/.": ["plot", "out", "records"],
+    "scenario.toml": ["plot", "out", "records"],
+    "run.json": ["plot", "out", "records"],
+}
+
+
+def files_of(folder):
+    """Files of a folder in which a bit may matter."""
+    files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+    return [path for path in files if path.stat().st_size and not path.name.endswith(UNREAD)]
+
+
+class Flip:
+    """Inside, one bit of a file is turned.
+
+    Parameters
+    ----------
+    path : Path
+    random : Random
+    """
+
+    def __init__(self, path, random):
+        self.path, self.contents = path, path.read_bytes()
+        self.place = random.randrange(8 * len(self.contents))
+
+    def __enter__(self):
+        flipped = bytearray(self.contents)
+        flipped[self.place // 8] ^= 1 << self.place % 8
+        self.path.write_bytes(flipped)
+        return self
+
+    def __exit__(self, *error):
+        self.path.write_bytes(self.contents)
+
+
+def chosen(files, random):
+    """A file: half of the time any of them, else one by its size."""
+    sizes = [path.stat().st_size for path in files]
+    return random.choice(files) if random.random() < 0.5 else random.choices(files, sizes)[0]
+
+
+def noticed_by_check(out):
+    """Whether craton check finds damage."""
+    from craton.cli.inspect import parts
+
+    return any(damaged for _, damaged, _ in parts(out))
+
+
+def noticed_by_resume(out):
+    """Whether the last checkpoint is refused."""
+    from craton.comm.local import Alone
+    from craton.driver.saved import folders as checkpoints
+    from craton.driver.saved import last_whole
+    from craton.errors import CratonError
+
+    with redirect_stderr(io.StringIO()):
+        try:
+            return last_whole(out, Alone()).folder != checkpoints(out)[0]
+        except CratonError:
+            return True
+
+
+def noticed_by(words, folder):
+    """Whether a command that reads a folder ends in words, or says that something is damaged."""
+    from craton.cli import main
+
+    words = [str(folder / word) if word in ("out", "new.sgy") else word for word in words]
+    said = io.StringIO()
+    with redirect_stderr(said), redirect_stdout(said):
+        code = main(words if words[0] != "convert" else [*words, "--force"])
+    return (code in (2, 3) or "damaged" in said.getvalue()) and "Traceback" not in said.getvalue()
+
+
+def reader_of(out, path):
+    """Command line that reads a file of a finished run, or None."""
+    name = str(path.relative_to(out))
+    return next((words for start, words in READERS.items() if name.startswith(start)), None)
+
+
+def trials(kinds, random):
+    """Kind, file and function that must notice, without end: checkpoints, more rarely folders and commands."""
+    left, finished, number = kinds["interrupted"] / "out", kinds["finished"], 0
+    read = [path for path in files_of(finished / "out") if reader_of(finished / "out", path)]
+    last = sorted(left.glob("checkpoints/step_*"))[-1]
+    while True:
+        number += 1
+        yield CHECKPOINT, chosen(files_of(last), random), lambda: noticed_by_resume(left)
+        if number % 2 == 0:
+            kind = random.choice(["finished", "stopped", "survey"])
+            out = kinds[kind] / "out"
+            path = chosen(files_of(out), random)
+            yield f"check, {kind}", path, lambda out=out: noticed_by_check(out)
+        if number % 8 == 0:
+            path = chosen(read, random)
+            words = reader_of(finished / "out", path)
+            yield f"craton {words[0]}", path, lambda words=words: noticed_by(words, finished)
+
+
+def attack(seconds, most, seed):
+    """Flip bits for some seconds: how many in each kind of place, and which were not noticed.
+
+    Parameters
+    ----------
+    seconds : float
+    most : int
+        Flips in checkpoints; half as many in folders, an eighth before commands.
+    seed : int
+    """
+    random, tried, failures = Random(seed), Counter(), Counter()
+    with TemporaryDirectory(prefix="flips") as place:
+        kinds = folders.build(Path(place))
+        end = time.monotonic() + seconds
+        for kind, path, notices in trials(kinds, random):
+            if tried[CHECKPOINT] >= most or time.monotonic() > end:
+                break
+            with Flip(path, random) as flip:
+                noticed = notices()
+            tried[kind] += 1
+            if not noticed:
+                failures[f"{kind}: {path.name}"] += 1
+                print(
+                    f"not noticed: {kind}: {path.relative_to(place)}: bit {flip.place}", flush=True
+                )
+    counts = {"kind": "flips", "seed": seed, "tried": sum(tried.values()), "places": dict(tried)}
+    return counts | {"failures": dict(failures)}

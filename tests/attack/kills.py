@@ -23,6 +23,8 @@ SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGSTOP")
 ENDED = 60  # s within which all must have ended: 10 s of patience, graces, and the rest of a run
 ENDED_SURVEY = 150  # s: Dask starts a stopped worker again after 60 s, the shots that are left run
 SUSPENDED = 1  # s that a stopped command or scheduler waits before it is continued
+# Dask of its own gives up a stopped worker after five minutes
+SETTINGS = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "60 s"}
 THREAD = ("[run]\n", '[run]\nthreads = 1\ncheckpoint = "0.7 s"\npatience = "10 s"\n')
 LONG = ("duration = 1.0", "duration = 3")
 LINE = 'name = "S"\nshots = { from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = 6 }'
@@ -155,7 +157,7 @@ class Attempt:
 
     def started(self, words, mark=None):
         """Start a process."""
-        environment = os.environ | {MARK: mark or self.mark, "OMP_NUM_THREADS": "1"}
+        environment = os.environ | {MARK: mark or self.mark} | SETTINGS
         with open(self.folder / "said.txt", "a") as said:
             return subprocess.Popen(
                 words,

@@ -54,6 +54,9 @@ def test_damaged_input_is_refused_or_planned(server, cases, number, seed):
     names = sorted(cases)
     place, toml, file = cases[names[number % len(names)]]
     path = place / (file if seed % 3 else toml)
+    if path.is_dir():
+        inside = sorted(p for p in path.rglob("*") if p.is_file())
+        path = inside[seed % len(inside)]
     sound = path.read_bytes()
     path.write_bytes(damaged(sound, Random(seed)))
     try:

@@ -42,13 +42,15 @@ def inspect_run(out):
 
 
 def stores_of(out):
-    """Return the zarr stores of a folder, at any depth: list of Path.
+    """Return the zarr stores of a folder, at any depth: list of Path. Those that a kill left half
+    written, whose names begin with a dot, are no results.
 
     Parameters
     ----------
     out : path-like
     """
-    return sorted(path for path in Path(out).rglob("*.zarr") if path.is_dir())
+    folders = (path for path in Path(out).rglob("*.zarr") if path.is_dir())
+    return sorted(path for path in folders if not path.name.startswith("."))
 
 
 def refuse_damaged_store(root, names):

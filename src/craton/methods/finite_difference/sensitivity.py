@@ -38,19 +38,58 @@ class Medium:
     def __init__(self, d):
         self.d = d
         self.maps = [self._sources(axis, n) for axis, n in zip((2, 1, 0), d.grid.shape)]
-        nz = d.grid.shape[0]
-        rho, kappa, mu = (np.array(v, float) for v in material.cells(d, d.grid, 0, nz))
-        with np.errstate(divide="ignore"):
-            rmu = 1 / mu
+
+    @property
+    def cells(self):
+        """Density, bulk and shear modulus of the cells, (nz, ny, nx) each."""
+        return material.cells(self.d, self.d.grid, 0, self.d.grid.shape[0])
+
+    @cached_property
+    def rho(self):
+        """Density of points and ghosts."""
+        return self.take(self._stored(self.cells[0]))
+
+    @cached_property
+    def lam(self):
+        """Lambda of points and ghosts, as it is stored."""
+        _, kappa, mu = self.cells
         lam = kappa - 2 / 3 * mu
-        self.lam_of_cells = lam.copy()
-        if d.free:
+        if self.d.free:
             lam[-1] = material.plane_stress(lam[-1], mu[-1])
-        self.rho, self.lam, self.rmu = (self.take(self._stored(v)) for v in (rho, lam, rmu))
+        return self.take(self._stored(lam))
+
+    @cached_property
+    def rmu(self):
+        """1/mu of points and ghosts; infinite in a fluid."""
+        with np.errstate(divide="ignore"):
+            return self.take(self._stored(1 / self.cells[2]))
+
+    def of_points(self, name, index):
+        """Return ``"rho"``, ``"lam"`` or ``"rmu"`` of some points or ghosts.
+
+        Parameters
+        ----------
+        name : str
+        index : tuple of int arrays
+            (k, j, i).
+        """
+        at = tuple(sources[a] for sources, a in zip(self.maps, index))
+        rho, kappa, mu = (np.asarray(values[at], float) for values in self.cells)
+        values = material.parameter(name, rho, kappa, mu)
+        if name == "lam" and self.d.free:
+            top = at[0] == self.shape[0] - 1
+            values[top] = material.plane_stress(values[top], mu[top])
+        return self._stored(values)
+
+    def mean_of_points(self, name, field, index):
+        """Return the mean of a parameter at some points of a field; see `of_points`."""
+        firsts = [[part.start for part in corner] for corner in self.corners(HALF[field])]
+        shifted = [tuple(a + s for a, s in zip(index, first)) for first in firsts]
+        return sum(self.of_points(name, at) for at in shifted) / len(shifted)
 
     def _stored(self, values):
         """Values as they are on the machine."""
-        return values.astype(self.d.precision).astype(float)
+        return np.asarray(values).astype(self.d.precision).astype(float)
 
     def _sources(self, axis, n):
         """Cell from which each point along an axis, and the ghost behind the last, has its medium."""
@@ -186,10 +225,11 @@ class Medium:
             if field in d.normal:
                 parts += self._normal_rows(field, at, sheet, values, inverse)
                 continue
+            mean = self.mean_of_points("rho" if field in d.velocity else "rmu", field, sheet)
             factor = (
-                self.density(field)[sheet] ** (1 if inverse else -1)
+                mean ** (1 if inverse else -1)
                 if field in d.velocity
-                else -_inverted(self.shear(field)[sheet] ** (-1 if inverse else 1))
+                else -_inverted(mean ** (-1 if inverse else 1))
             )
             parts.append((index[mine], values * factor))
         return tuple(np.concatenate(part) for part in zip(*parts))
@@ -197,7 +237,10 @@ class Medium:
     def _normal_rows(self, field, at, sheet, values, inverse):
         """Rows of all normal stresses that stand for one of them."""
         d, n = self.d, self.normals[at[0], 0, 0]
-        deviatoric, trace = (v[sheet] for v in self.moduli(inverse))
+        mu = 0.0 if d.acoustic else 1 / self.of_points("rmu", sheet)
+        deviatoric, trace = 2 * mu + 0 * n, n * self.of_points("lam", sheet) + 2 * mu
+        if inverse:
+            deviatoric, trace = _inverted(deviatoric), _inverted(trace)
         held = self._held(at[0])
         for other in d.normal:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -262,13 +305,12 @@ class Medium:
     @cached_property
     def _solid_cells(self):
         """Cells with a shear modulus."""
-        _, _, mu = material.cells(self.d, self.d.grid, 0, self.shape[0])
-        return np.asarray(mu) > 0
+        return np.asarray(self.cells[2]) > 0
 
     def _plane_stress(self):
         """Return d/dlambda and d/dmu of 2 mu lambda / (lambda + 2 mu), of the highest cells."""
-        lam = self.lam_of_cells[-1]
-        mu = np.asarray(material.cells(self.d, self.d.grid, 0, self.shape[0])[2][-1], float)
+        _, kappa, mu = (np.asarray(values[-1], float) for values in self.cells)
+        lam = kappa - 2 / 3 * mu
         stiff = (lam + 2 * mu) ** 2
         return 4 * mu**2 / stiff, 2 * lam**2 / stiff
 

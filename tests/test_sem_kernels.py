@@ -459,6 +459,10 @@ def texts():
     """{id: (operator, precision, architectures)}: all operators at degree 4, plain elements at every degree, some in float64."""
     found = {}
     for name, op in OPERATORS.items():
+        if op.file.name.startswith("pair_") or "pair_force" in " ".join(op.arrays):
+            if not name.startswith("fluid_pair_") and not name.endswith(("_corners", "_box")):
+                found[f"{name}-float32"] = (op, "float32", ("sm_90",))
+            continue
         more = not op.span or name in OFTEN
         for precision in ("float32", "float64") if more else ("float32",):
             found[f"{name}-{precision}"] = (
@@ -483,6 +487,17 @@ LISTS = {
     "damped_points": 32,
     "to_fluid": 32,
     "to_solid": 32,
+    "save_points": 24,
+    "pair_back": 32,
+    "pair_forward": 24,
+    "restore_points": 32,
+    "pair_stacey": 32,
+    "scatter_points": 24,
+    "scatter_faces": 32,
+    "pair_to_fluid": 32,
+    "pair_to_solid": 32,
+    "transposed_to_solid": 32,
+    "transposed_to_fluid": 32,
     "pack_shared": 32,
     "add_shared": 40,
 }

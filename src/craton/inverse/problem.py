@@ -5,7 +5,7 @@ linearised operators, for scipy.optimize and pylops.
 import numpy as np
 
 from craton.comm.local import Alone
-from craton.comm.placement import machine, place
+from craton.comm.placement import machine, place, planner
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
 from craton.inverse import model_grid, sources
@@ -80,7 +80,8 @@ class Problem(Term):
         shots = shots_of(scenario)
         self.names = list(shots)
         method = METHODS[scenario.method]
-        linear = [method.linearised(shot) for shot in shots.values()]
+        trial = planner(threads=scenario.run.threads) if method.tries_operators else None
+        linear = [method.linearised(shot, trial) for shot in shots.values()]
         self.recordings = [Recording(run.scenario, run.at(run.cells).plain) for run in linear]
         grid, names = linear[0].grid, tuple(parameters)
         self.parameters = (

@@ -10,6 +10,7 @@ import numpy as np
 
 from craton.backends.base import Machine
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.inverse.elements import ElementExperiment
 from craton.inverse.experiment import SHARE, Experiment, slots_for
 from craton.inverse.reversal import Reversed
 from craton.inverse.ring import BLOCKS
@@ -68,10 +69,20 @@ def experiment(linear, machine, every=1, memory=None, storage="auto"):
     ResourceError
         It does not fit.
     """
+    if hasattr(linear, "ends"):
+        return of_elements(linear, machine, every, memory, storage)
     chosen = choose(linear, machine, every, memory, storage)
     if chosen.margin:
         return Reversed(linear, machine, every, chosen)
     return Experiment(linear, machine, every, chosen)
+
+
+def of_elements(linear, machine, every, memory, storage):
+    """Return the run of spectral elements, whose field is always marched back."""
+    if storage not in ("auto", "boundaries"):
+        words = f"{storage!r} is not for spectral elements"
+        raise ScenarioError([Problem("storage", words, 'use "auto" or "boundaries"')])
+    return ElementExperiment(linear, machine, every, memory)
 
 
 def choose(linear, machine: Machine, every=1, memory=None, storage="auto"):

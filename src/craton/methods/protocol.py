@@ -96,9 +96,15 @@ class Method(Protocol):
             Gives a machine for trials.
         """
 
-    def linearised(self, scenario):
+    def linearised(self, scenario, machine=None):
         """Return the scenario as `craton.inverse` needs it: plans of its forward, transposed and
         perturbed steps, see `craton.methods.finite_difference.linearised.Linearised`.
+
+        Parameters
+        ----------
+        scenario : Scenario
+        machine : backend, optional
+            Where operators are applied (`tries_operators`).
 
         Raises
         ------

@@ -34,7 +34,7 @@ class FiniteDifferences(WaveMethod):
             if array.filled
         }
 
-    def linearised(self, scenario):
+    def linearised(self, scenario, machine=None):
         """See `Method.linearised`."""
         from craton.methods.finite_difference.linearised import Linearised
 

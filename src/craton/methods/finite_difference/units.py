@@ -1,19 +1,13 @@
-"""Unit sources in the places of point sources: what the misfit changes by with their components,
-their positions and their series falls out of the adjoint fields there.
-"""
+"""Rows of unit sources in the places of point sources; see `craton.methods.shared.unit_sources`."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from craton.methods.finite_difference import points
+from craton.methods.shared.unit_sources import AXES, MOVED, PARTS, collected, components, shifted
 
-FORCES = 3
-TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-AXES = 3
-# columns of each source: components, then derivatives by position
-PARTS = {"force": FORCES + AXES, "moment": len(TENSOR) + AXES}
-MOVED = 1e-3  # of the spacing: to both sides, for derivatives by position
+__all__ = ["PARTS", "collected", "rows"]
 
 
 def rows(d, source, kind):
@@ -27,18 +21,8 @@ def rows(d, source, kind):
     kind : str
         ``"force"`` or ``"moment"``.
     """
-    table = [_joined(_rows_of(d, source, kind, unit)) for unit in _units(kind)]
+    table = [_joined(_rows_of(d, source, kind, unit)) for unit in components(kind)]
     return [*table, *(_moved(d, source, kind, axis) for axis in range(AXES))]
-
-
-def _units(kind):
-    """Return unit forces, or symmetric unit moment tensors."""
-    if kind == "force":
-        return list(np.eye(FORCES))
-    tensors = np.zeros((len(TENSOR), 3, 3))
-    for tensor, (a, b) in zip(tensors, TENSOR):
-        tensor[a, b] = tensor[b, a] = 1
-    return list(tensors)
 
 
 def _rows_of(d, source, kind, strength):
@@ -57,10 +41,8 @@ def _moved(d, source, kind, axis):
         return np.zeros(0, int), np.zeros(0)
     parts = []
     for sign in (1, -1):
-        xyz = np.array(source.xyz, float)
-        xyz[axis] += sign * step
         strength = source.force if kind == "force" else source.moment
-        moved = _rows_of(d, replace(source, xyz=xyz), kind, strength)
+        moved = _rows_of(d, shifted(source, axis, sign * step), kind, strength)
         parts += [(index, sign / (2 * step) * weight) for index, weight in moved]
     return _joined(parts)
 
@@ -70,28 +52,3 @@ def _joined(parts):
     if not parts:
         return np.zeros(0, int), np.zeros(0)
     return tuple(np.concatenate(part) for part in zip(*parts))
-
-
-def collected(source, kind, taps, series):
-    """Return derivatives by strength, position and series of a source from the taps of its unit
-    sources.
-
-    Parameters
-    ----------
-    source : PointSource
-    kind : str
-    taps : (steps, parts) array
-    series : (steps,) array
-        What it injects.
-    """
-    count = PARTS[kind] - AXES
-    strength = (
-        np.asarray(source.force, float)
-        if kind == "force"
-        else np.array([source.moment[axes] for axes in TENSOR])
-    )
-    return {
-        "strength": series @ taps[:, :count],
-        "position": series @ taps[:, count:],
-        "series": taps[:, :count] @ strength,
-    }

@@ -22,7 +22,7 @@ class PrismGravity:
     def outline(self, scenario, ranks, planner):
         """Plans are quick: none is needed."""
 
-    def linearised(self, scenario):
+    def linearised(self, scenario, machine=None):
         """See `Method.linearised`; gravity is linear: `craton.gravity` has its operators."""
         from craton.errors import Problem, ScenarioError
 

@@ -25,7 +25,7 @@ class WaveMethod:
         """See `Method.fills`; none."""
         return {}
 
-    def linearised(self, scenario):
+    def linearised(self, scenario, machine=None):
         """See `Method.linearised`; none."""
         raise without_gradients(self)
 

@@ -78,6 +78,13 @@ def build(scenario, prepared=None, team=None, machine=None, reuse=None):
         With every problem found: mesh, model, sources, receivers, step.
     """
     team, reuse = team or SingleRank(), reuse or Reuse(keep=False)
+    return assemble(*discretised_run(scenario, prepared, team, machine, reuse), reuse)
+
+
+def discretised_run(scenario, prepared, team, machine, reuse):
+    """Return what `assemble` takes of a scenario: `Discretisation`, scenario on its mesh, sources,
+    receivers, channels; see `build`.
+    """
     ranks.refuse_mesh(scenario, team)
     tables, prepared, top = reuse.get("mesh", partial(mesh_and_tables, scenario, prepared, team))
     scenario = scenario.model_copy(update=tables).on_mesh(*prepared.bounds, top)
@@ -91,7 +98,7 @@ def build(scenario, prepared=None, team=None, machine=None, reuse=None):
         survey_receivers.channels(len(receivers), scenario.output.waveforms)
         + receivers.fibre_channels()
     )
-    return assemble(d, scenario, sources, receivers, channels, reuse)
+    return d, scenario, sources, receivers, channels
 
 
 def refuse(problems):

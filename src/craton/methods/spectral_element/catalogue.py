@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from craton.methods.shared import sharing
-from craton.methods.spectral_element import fixed_point
+from craton.methods.spectral_element import fixed_point, pair_operators
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import DEGREES
 from craton.model.media import attenuation
@@ -24,8 +24,10 @@ COUNTED = (
 )
 
 
-def operators(degree):
+def operators(degree, precision="float32"):
     """Return all operators of one degree, by name; degrees above 8 are 8.
+
+    Those of two fields are built for a `precision`, by which a GPU's block has its elements.
 
     Element kernels appear once with each geometry, law and assembly; forces are in fixed point
     where elements are coloured. The fit of attenuation is part of the text, so it is an example:
@@ -64,6 +66,7 @@ def operators(degree):
     all_operators += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey()]
     all_operators += [sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
     all_operators += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
+    all_operators += pair_operators.catalogue(kind, precision)
     in_fixed_point = [
         op for op in all_operators if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)
     ]

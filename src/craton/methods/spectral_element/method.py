@@ -21,6 +21,12 @@ class SpectralElements(WaveMethod):
 
         return build(scenario, team=team, machine=machine, reuse=reuse)
 
+    def linearised(self, scenario, machine=None):
+        """See `Method.linearised`."""
+        from craton.methods.spectral_element.linearised import Linearised
+
+        return Linearised(scenario, machine)
+
     def outline(self, scenario, ranks, planner):
         """Of a chunk of the Earth that is large, or for several ranks, what it costs without its
         mesh.
@@ -57,7 +63,7 @@ class SpectralElements(WaveMethod):
         """See `Method.operators`; `order` is the degree."""
         from craton.methods.spectral_element.catalogue import operators
 
-        return {name: (op, precision) for name, op in operators(order).items()}
+        return {name: (op, precision) for name, op in operators(order, precision).items()}
 
     def bench(self, name, device):
         """See `Method.bench`."""

@@ -337,12 +337,7 @@ def recording(d, channels, receivers, slots, team=None):
     arrays : dict of str to Array
     launches : list of Launch
     """
-    rows, in_fluid = [None] * len(channels), np.zeros(len(channels), bool)
-    for key in dict.fromkeys((bool(c.terms), c.quantity) for c in channels):
-        group = [n for n, c in enumerate(channels) if (bool(c.terms), c.quantity) == key]
-        rows_of = fibre_rows if key[0] else receiver_rows
-        for n, row, fluid in rows_of(d, [(n, channels[n]) for n in group], receivers):
-            rows[n], in_fluid[n] = row, fluid
+    rows, in_fluid = channel_rows(d, channels, receivers)
     recorded = np.array([n for n, row in enumerate(rows) if row is not None], int)
     team = team or SingleRank()
     of_rank, in_fluid_by_rank = zip(*team.every(lambda: (recorded, in_fluid)))
@@ -358,6 +353,19 @@ def recording(d, channels, receivers, slots, team=None):
         else None
     )
     return placed, gathering, arrays, launches
+
+
+def channel_rows(d, channels, receivers):
+    """Return the (index, weight) of each channel, None where another rank records it, and which lie
+    in a fluid, (channels,) bool.
+    """
+    rows, in_fluid = [None] * len(channels), np.zeros(len(channels), bool)
+    for key in dict.fromkeys((bool(c.terms), c.quantity) for c in channels):
+        group = [n for n, c in enumerate(channels) if (bool(c.terms), c.quantity) == key]
+        rows_of = fibre_rows if key[0] else receiver_rows
+        for n, row, fluid in rows_of(d, [(n, channels[n]) for n in group], receivers):
+            rows[n], in_fluid[n] = row, fluid
+    return rows, in_fluid
 
 
 def receiver_rows(d, channels, receivers):

@@ -3,6 +3,7 @@ point tables need one index each.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from craton.core.plan import Array
 
 SOLID = {"displacement": 3, "velocity": 3, "force": 3}  # reals a point, component fastest
 FLUID = {"potential": 1, "potential_rate": 1, "potential_force": 1, "pressure": 1}
-FORCES = ("force", "potential_force")  # the block "forces"; all else is "state"
+FORCE = "force"  # how names of the fields of the block "forces" end; all else is "state"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class State:
 
     solid: int
     fluid: int
+    kinds: ClassVar[tuple] = (SOLID, FLUID)
 
     @property
     def layout(self):
@@ -37,9 +39,9 @@ class State:
     def fields(self):
         """Name of each field: (first element in its block, points with the dummy, components)."""
         fields, start = {}, {True: 0, False: 0}
-        for points, kinds in ((self.solid, SOLID), (self.fluid, FLUID)):
+        for points, kinds in zip((self.solid, self.fluid), self.kinds):
             for name, components in kinds.items() if points else ():
-                is_force = name in FORCES
+                is_force = name.endswith(FORCE)
                 fields[name] = (start[is_force], points + 1, components)
                 start[is_force] += rounded((points + 1) * components, ALIGNMENT)
         return fields
@@ -57,7 +59,7 @@ class State:
             fields = {
                 name: field
                 for name, field in self.fields.items()
-                if (name in FORCES) == (block == "forces")
+                if name.endswith(FORCE) == (block == "forces")
             }
             last, points, components = list(fields.values())[-1]
             arrays[block] = Array(
@@ -74,3 +76,15 @@ class State:
                 for name, (start, n, c) in fields.items()
             }
         return arrays
+
+
+@dataclass(frozen=True)
+class PairState(State):
+    """Two fields side by side, of each point first all of the one, then all of the other: a field
+    with its transposed field, or with its Born field; see kernels/pair.h.
+    """
+
+    kinds: ClassVar[tuple] = (
+        {"pair": 6, "pair_rate": 6, "pair_force": 6},
+        {"fluid_pair": 2, "fluid_pair_rate": 2, "fluid_pair_force": 2, "pair_pressure": 1},
+    )

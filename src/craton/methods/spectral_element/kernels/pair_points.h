@@ -1,0 +1,154 @@
+// Points of two fields side by side (pair.h), FIELDS = F reals of each at a point: 3 in a solid, 1 in a fluid. `half` is the first (0) or the
+// second (1); the box counts points, or the entries of a list. A step of the first is  v(n) = v(n - 1) + dt F(n) / M, u(n + 1) = u(n) + dt v(n).
+//   save_points     store[step % slots][i] = v(n - 1) of one field at absorbing points, before a step forward
+//   pair_back       a step back of the first, and one of the second, the transposed field, which the first's forces meet at their step:
+//                   v(n - 1) = v(n) - dt F / M, u(n - 1) = u(n) - dt v(n - 1);  q += dt G / M, lam += dt q;  sums += lam . dt F / M of before;
+//                   light, where there is one, sums (dt F / M)^2. Step 0 has no force of the first: v(n - 1) is what the run ended with.
+//   restore_points  F of the first at absorbing points such that v(n - 1) is what was saved, n = steps - step; sums of
+//                   lam_a (v_b(n) + v_b(n - 1)) / 2, symmetric: xx, yy, zz, yz, xz, xy
+//   pair_forward    a step of both; pressure = -dv/dt of the second
+//   pair_stacey     stacey.h of one half
+//   scatter_points  F of the second -= change F / M of the first;   scatter_faces  -= change (v + dt/2 F / M) of the first at absorbing points
+#include "machine.h"
+
+KERNEL save_points(
+    real* RESTRICT store, const real* RESTRICT velocity, const int* RESTRICT points, const int* RESTRICT step, const Box box,
+    const PairParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        real* const to = store + ((ptrdiff_t)(step[0] % p.slots) * p.count + i) * FIELDS;
+        for (int c = 0; c < FIELDS; ++c) to[c] = velocity[(ptrdiff_t)FIELDS * points[i] + c];
+    }
+}
+
+KERNEL pair_back(
+    real* RESTRICT pair, real* RESTRICT pair_rate, real* RESTRICT pair_force, real* RESTRICT sums, real* RESTRICT light,
+    const real* RESTRICT inverse_mass, const int* RESTRICT step, const Box box, const PairParams p)
+{
+    const bool moves = step[0] > 0, now = step[0] % p.every == 0;
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)i;
+        const real scale = p.dt * inverse_mass[i];
+        real product = 0, energy = 0;
+        for (int c = 0; c < FIELDS; ++c)
+        {
+            const real gained = moves ? scale * pair_force[g + c] : real(0), before = pair_rate[g + c] - gained;
+            const real lam = pair[g + FIELDS + c], rate = pair_rate[g + FIELDS + c] + scale * pair_force[g + FIELDS + c];
+            product += lam * gained;
+            energy += gained * gained;
+            pair_rate[g + c] = before;
+            pair[g + c] -= p.dt * before;
+            pair_rate[g + FIELDS + c] = rate;
+            pair[g + FIELDS + c] = lam + p.dt * rate;
+            pair_force[g + c] = pair_force[g + FIELDS + c] = 0;
+        }
+        if (now) sums[i] += product;
+        if (light) light[i] += energy;
+    }
+}
+
+KERNEL restore_points(
+    real* RESTRICT pair_force, real* RESTRICT sums, const real* RESTRICT pair, const real* RESTRICT pair_rate,
+    const real* RESTRICT inverse_mass, const real* RESTRICT store, const int* RESTRICT points, const int* RESTRICT step, const Box box,
+    const PairParams p)
+{
+    const real now = step[0] % p.every == 0;
+    if (step[0] == 0) return;
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)points[i], count = p.count;
+        const real* const before = store + ((p.steps - step[0]) % p.slots * count + i) * FIELDS;
+        const real mass = 1 / (p.dt * inverse_mass[points[i]]);
+        real lam[FIELDS], mean[FIELDS];
+        for (int c = 0; c < FIELDS; ++c)
+        {
+            const real v = pair_rate[g + c];
+            pair_force[g + c] = mass * (v - before[c]);
+            lam[c] = pair[g + FIELDS + c];
+            mean[c] = now * real(0.5) * (v + before[c]);
+        }
+        for (int c = 0; c < FIELDS; ++c) sums[c * count + i] += lam[c] * mean[c];
+#if FIELDS == 3
+        for (int c = 0; c < 3; ++c)
+        {
+            const int a = (c + 1) % 3, b = (c + 2) % 3;
+            sums[(3 + c) * count + i] += lam[a] * mean[b] + lam[b] * mean[a];
+        }
+#endif
+    }
+}
+
+KERNEL pair_forward(
+    real* RESTRICT pair, real* RESTRICT pair_rate, real* RESTRICT pair_force, real* RESTRICT pressure, const real* RESTRICT inverse_mass,
+    const Box box, const PairParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)i;
+        for (int c = 0; c < 2 * FIELDS; ++c)
+        {
+            const real acceleration = inverse_mass[i] * pair_force[g + c], rate = pair_rate[g + c] + p.dt * acceleration;
+            if (pressure && c == FIELDS) pressure[i] = -acceleration;
+            pair_rate[g + c] = rate;
+            pair[g + c] += p.dt * rate;
+            pair_force[g + c] = 0;
+        }
+    }
+}
+
+KERNEL pair_stacey(
+    real* RESTRICT pair_force, const real* RESTRICT pair_rate, const int* RESTRICT points, const real* RESTRICT terms, const Box box,
+    const PairParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t g = (2 * (ptrdiff_t)points[i] + p.half) * FIELDS, count = p.count;
+#if FIELDS == 1
+        pair_force[g] = terms[i] * (pair_force[g] - terms[count + i] * pair_rate[g]);
+#else
+        real t[12], f[3];
+        for (int m = 0; m < 12; ++m) t[m] = terms[m * count + i];
+        const real x = pair_rate[g], y = pair_rate[g + 1], z = pair_rate[g + 2];
+        f[0] = pair_force[g] - (t[6] * x + t[11] * y + t[10] * z);
+        f[1] = pair_force[g + 1] - (t[11] * x + t[7] * y + t[9] * z);
+        f[2] = pair_force[g + 2] - (t[10] * x + t[9] * y + t[8] * z);
+        pair_force[g] = t[0] * f[0] + t[5] * f[1] + t[4] * f[2];
+        pair_force[g + 1] = t[5] * f[0] + t[1] * f[1] + t[3] * f[2];
+        pair_force[g + 2] = t[4] * f[0] + t[3] * f[1] + t[2] * f[2];
+#endif
+    }
+}
+
+KERNEL scatter_points(
+    real* RESTRICT pair_force, const real* RESTRICT inverse_mass, const real* RESTRICT change, const Box box, const PairParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)i;
+        for (int c = 0; c < FIELDS; ++c) pair_force[g + FIELDS + c] -= change[i] * inverse_mass[i] * pair_force[g + c];
+    }
+}
+
+KERNEL scatter_faces(
+    real* RESTRICT pair_force, const real* RESTRICT pair_rate, const real* RESTRICT inverse_mass, const int* RESTRICT points,
+    const real* RESTRICT change, const Box box, const PairParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)points[i], count = p.count;
+        const real scale = real(0.5) * p.dt * inverse_mass[points[i]];
+        real mean[FIELDS];
+        for (int c = 0; c < FIELDS; ++c) mean[c] = pair_rate[g + c] + scale * pair_force[g + c];
+        for (int c = 0; c < FIELDS; ++c)
+        {
+            real sum = change[c * count + i] * mean[c];
+#if FIELDS == 3
+            const int a = (c + 1) % 3, b = (c + 2) % 3;
+            sum += change[(3 + b) * count + i] * mean[a] + change[(3 + a) * count + i] * mean[b];
+#endif
+            pair_force[g + FIELDS + c] -= sum;
+        }
+    }
+}

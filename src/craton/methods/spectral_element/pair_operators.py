@@ -1,0 +1,235 @@
+"""The operators of two fields side by side, declared: a field marched back with its transposed field,
+or forward with its Born field; see kernels/pair.h and pair_points.h.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from craton.core.operator import Struct
+from craton.methods.spectral_element import operators
+from craton.methods.spectral_element.operators import ELEMENT, pointwise
+
+CORRELATED = Struct("PairElementParams", (("first", "i32"), ("every", "i32")))
+PAIR = Struct(
+    "PairParams",
+    (*((name, "i32") for name in ("count", "half", "slots", "steps", "every")), ("dt", "real")),
+)
+NOTHING = {"count": 0, "half": 0, "slots": 1, "steps": 0, "every": 1, "dt": 0.0}
+SHARED_BYTES = 48 << 10  # of a block
+KEPT = 4  # highest degree at which a thread keeps its column of both fields
+HIGHEST = {"float32": 8, "float64": 6}  # degree that fits the shared memory of a GPU's block
+FORCES = ("pair_force", "fluid_pair_force")
+
+
+def correlated(kind, fluid=False, precision="float32"):
+    """Elements of both fields and their correlation by moduli; see stiffness_correlated.h.
+
+    Parameters
+    ----------
+    kind : operators.Kind
+        Without attenuation and absorbing layers.
+    fluid : bool
+    precision : str
+        What elements a GPU's block has.
+    """
+    pair = "fluid_pair" if fluid else "pair"
+    writes, reads = (f"{pair}_force", "sums"), (pair, "points", "geometry", "moduli", "step")
+    return element_operator("correlated", kind, fluid, precision, (writes, reads, CORRELATED))
+
+
+def born(kind, fluid=False, precision="float32"):
+    """Elements of both fields, the second scattered by a change of moduli; see stiffness_born.h."""
+    pair = "fluid_pair" if fluid else "pair"
+    names = (f"{pair}_force",), (pair, "points", "geometry", "moduli", "change"), ELEMENT
+    return element_operator("born", kind, fluid, precision, names)
+
+
+def element_operator(name, kind, fluid, precision, names):
+    """Return an element operator of both fields, from the one of a single field."""
+    writes, reads, params = names
+    plain = operators.fluid(kind) if fluid else operators.stiffness(kind)
+    function = f"{'fluid' if fluid else 'stiffness'}_{name}"
+    components, nodes = (1 if fluid else 3), (kind.degree + 1) ** 3
+    rows = 1 if fluid else 21 if kind.full else 2
+    width, count, late = block_of(kind.degree, components, precision)
+    blocks = max(1, resident(name, kind, precision) // width)
+    defines = dict(plain.defines) | {
+        "ELEMENTS": count,
+        "THREADS": width,
+        "KEEP": f"(THREAD_PER_POINT && {int(kind.degree <= KEPT)})",
+        "MIN_BLOCKS": f"(sizeof(real) == 4 ? {blocks} : {blocks})",
+        "LATE": f"(THREAD_PER_POINT && {int(late)})",
+    }
+    return replace(
+        plain,
+        name=f"{function}{kind.suffix}",
+        file=operators.HERE / f"{function}.h",
+        writes=writes,
+        reads=reads,
+        params=params,
+        kernel=function,
+        defines=tuple(defines.items()),
+        types=(*plain.types, ("step", "i32"), *((force, "force") for force in FORCES)),
+        reals_per_point=plain.reals_per_point
+        + 3 * components * kind.degree**3
+        + (2 if name == "correlated" else 1) * rows * nodes,
+        flops=2 * plain.flops + 4 * rows * nodes,
+        block=(width, 1, 1),
+        span=(count, 1, 1),
+    )
+
+
+def resident(name, kind, precision):
+    """Return the threads resident on a GPU's multiprocessor: so many that no register spills in
+    float32.
+    """
+    if precision == "float64":
+        return 256
+    return 512 if name == "correlated" and kind.degree <= KEPT and not kind.full else 384
+
+
+def block_of(degree, components, precision):
+    """Return threads and elements of a GPU's block, and whether some of an element waits in
+    registers because the shared memory is too small.
+    """
+    n, size = degree + 1, np.dtype(precision).itemsize
+    rule, terms = size * n * (n + 2), 81
+    for arrays, late in ((3, False), (2, True)):
+        element = size * (arrays * 2 * components * n**3 + terms)
+        count = min(operators.THREADS // n**2 or 1, (SHARED_BYTES - rule) // element)
+        if count:
+            break
+    count = max(1, count)
+    return -(-count * n**2 // 32) * 32, count, late
+
+
+def fields_of(function, components, writes, reads, reals, flops, **options):
+    """Return an operator of pair_points.h on points of 3 or 1 components."""
+    op = pointwise(
+        f"{'' if components == 3 else 'fluid_'}{function}",
+        "pair_points.h",
+        writes,
+        reads,
+        PAIR,
+        kernel=function,
+        defines=operators.FIELDS[components],
+        reals_per_point=reals,
+        flops=flops,
+        **options,
+    )
+    return replace(op, types=(*op.types, ("step", "i32")))
+
+
+def save_points(components=3):
+    """Velocities at absorbing points, stored before a step."""
+    names = ("store",), ("velocity", "points", "step")
+    return fields_of(
+        "save_points", components, *names, 1 + 2 * components, 0, **operators.point_list()
+    )
+
+
+def pair_back(components=3):
+    """A step back of the field and one of the transposed field, at all points."""
+    names = ("pair", "pair_rate", "pair_force", "sums", "light"), ("inverse_mass", "step")
+    return fields_of(
+        "pair_back", components, *names, 12 * components + 3, 14 * components, **point_block()
+    )
+
+
+def pair_forward(components=3):
+    """A step of the field and of the Born field, at all points."""
+    names = ("pair", "pair_rate", "pair_force", "pressure"), ("inverse_mass",)
+    return fields_of(
+        "pair_forward", components, *names, 12 * components + 1, 10 * components, **point_block()
+    )
+
+
+def restore_points(components=3):
+    """Forces that give the field's saved velocities at absorbing points."""
+    writes, sums = ("pair_force", "sums"), {3: 6, 1: 1}[components]
+    reads = ("pair", "pair_rate", "inverse_mass", "store", "points", "step")
+    reals = 2 + 4 * components + 2 * sums
+    return fields_of(
+        "restore_points", components, writes, reads, reals, 20, **operators.point_list()
+    )
+
+
+def pair_stacey(components=3):
+    """The absorbing faces of one of the fields."""
+    names = ("pair_force",), ("pair_rate", "points", "terms")
+    return fields_of(
+        "pair_stacey", components, *names, {3: 22, 1: 6}[components], 33, **operators.point_list()
+    )
+
+
+def scatter_points(components=3):
+    """What a change of the masses scatters."""
+    names = ("pair_force",), ("inverse_mass", "change")
+    return fields_of("scatter_points", components, *names, 2 + 3 * components, 3, **point_block())
+
+
+def scatter_faces(components=3):
+    """What a change of the absorbing faces scatters."""
+    names = ("pair_force",), ("pair_rate", "inverse_mass", "points", "change")
+    return fields_of(
+        "scatter_faces", components, *names, 2 + 5 * components, 20, **operators.point_list()
+    )
+
+
+def coupling(function):
+    """Return an operator of pair_coupling.h."""
+    solid, fluid = "pair", "fluid_pair"
+    writes, *reads = {
+        "pair_to_fluid": (f"{fluid}_force", solid),
+        "pair_to_solid": (f"{solid}_force", f"{fluid}_force", "fluid_inverse_mass"),
+        "transposed_to_solid": (f"{solid}_force", fluid),
+        "transposed_to_fluid": (f"{fluid}_force", f"{solid}_force", "inverse_mass"),
+    }[function]
+    return pointwise(
+        function,
+        "pair_coupling.h",
+        (writes,),
+        (*reads, "solid", "fluid", "vectors"),
+        PAIR,
+        reals_per_point=10,
+        flops=6,
+        **operators.point_list(),
+    )
+
+
+COUPLING = ("pair_to_fluid", "pair_to_solid", "transposed_to_solid", "transposed_to_fluid")
+
+
+def rigid(components=3):
+    """Points at which neither field moves."""
+    prefix = "" if components == 3 else "fluid_"
+    return replace(
+        operators.rigid(3), name=f"{prefix}pair_rigid", defines=(("FIELDS", 2 * components),)
+    )
+
+
+def point_block():
+    """Return how machines run through points."""
+    return {"grain": (1, 1, 4096), "block": (128, 1, 1)}
+
+
+def catalogue(kind, precision):
+    """Return every operator here once, element operators with each law.
+
+    Parameters
+    ----------
+    kind : operators.Kind
+    precision : str
+    """
+    ways = ({}, {"geometry": "corners"}, {"geometry": "box"}, {"full": True})
+    elements = [
+        op(replace(kind, **way), fluid, precision)
+        for op in (correlated, born)
+        for way in ways
+        for fluid in ((False,) if way.get("full") else (False, True))
+    ]
+    lists = (save_points, pair_back, pair_forward, restore_points, pair_stacey)
+    lists += (scatter_points, scatter_faces, rigid)
+    points = [make(components) for make in lists for components in (3, 1)]
+    return [*elements, *points, *(coupling(function) for function in COUPLING)]

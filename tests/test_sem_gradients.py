@@ -1,0 +1,164 @@
+"""Gradients of spectral elements are exact: transposes by dot products, the gradient by central differences and by Taylor's remainder."""
+
+import numpy as np
+import pytest
+from inversecase import RICKER, Case
+
+import craton
+from craton.errors import ResourceError, ScenarioError
+from craton.scenario import Scenario
+
+EXACT, CENTRAL = 1e-13, 1e-8
+ROCK = {"kind": "homogeneous", "vp": 2500, "vs": 1400, "rho": 2200}
+WATER = {"vp": 1500, "vs": 0, "rho": 1000}
+SEA = {
+    "kind": "layers",
+    "layers": [{"top": 0} | WATER, {"top": -80, "vp": 2500, "vs": 1400, "rho": 2200}],
+}
+EXPLOSION = {"kind": "explosion", "at": [61, 52, -30], "moment": 1e12, "wavelet": RICKER}
+FORCE = {"kind": "force", "at": [91, 82, -110], "force": [1e9, 2e9, 3e9], "wavelet": RICKER}
+RECEIVERS = [{"name": "A", "at": [51, 72, -30]}, {"name": "B", "at": [121, 92, -100]}]
+
+
+def scenario(**tables):
+    """2 x 2 x 2 elements of degree 2, a free surface and Stacey faces unless said otherwise, some 20 steps."""
+    return Scenario(
+        method="sem",
+        domain={"origin": [0, 0, -160], "size": [160, 140, 160], "element_size": 80},
+        model=tables.pop("model", ROCK),
+        time={"duration": 0.08, "start": 0.0},
+        boundaries={"top": "free", "others": "stacey"} | tables.pop("boundaries", {}),
+        source=tables.pop("source", [EXPLOSION, FORCE]),
+        receivers=tables.pop("receivers", RECEIVERS),
+        output={"waveforms": tables.pop("waveforms", ["velocity"])},
+        run={"precision": "float64", "threads": 1, "degree": 2} | tables.pop("run", {}),
+        **tables,
+    )
+
+
+CASES = {
+    "solid": {
+        "boundaries": {"west": "rigid", "top": "stacey"},
+        "waveforms": ["velocity", "displacement", "strain_rate", "rotation_rate", "pressure"],
+    },
+    "sea": {"model": SEA, "waveforms": ["pressure"]},
+    "acoustic": {
+        "model": {"kind": "homogeneous"} | WATER,
+        "source": [EXPLOSION],
+        "waveforms": ["pressure"],
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_exact(name):
+    """<F s, r> = <s, F^T r> by the series of sources, <B dm, r> = <dm, B^T r> by the medium, and central differences."""
+    case = Case(scenario(**CASES[name]))
+    assert case.of_sources() < EXACT
+    assert case.of_medium() < EXACT
+    assert case.of_differences() < CENTRAL
+
+
+def test_single_precision():
+    case = Case(scenario(run={"precision": "float32"}))
+    assert case.of_sources() < 1e-5
+    assert case.of_medium() < 1e-5
+    double = Case(scenario())
+    slopes = [each.problem.jac(each.m) for each in (case, double)]
+    assert np.linalg.norm(slopes[0] - slopes[1]) < 1e-4 * np.linalg.norm(slopes[1])
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A case of free surface and Stacey faces."""
+    return Case(scenario())
+
+
+def test_the_remainder_is_of_second_order_over_four_decades(plain):
+    value, slope = plain.problem.fun(plain.m), plain.problem.jac(plain.m) @ plain.dm
+    steps = 0.01 * 10.0 ** -np.arange(5)
+    rest = [abs(plain.problem.fun(plain.m + e * plain.dm) - value - e * slope) for e in steps]
+    assert np.polyfit(np.log(steps), np.log(rest), 1)[0] == pytest.approx(2, abs=0.05)
+
+
+def test_velocities_of_absorbing_points_go_to_the_host_where_they_do_not_fit(plain):
+    whole = plain.problem.jac(plain.m)
+    experiment = plain.problem.experiments[0]
+    bytes_of_a_step = experiment._stores(experiment.program)["store"][0].nbytes
+    parts = craton.Problem(plain.problem.scenario, memory=7.5 * bytes_of_a_step)
+    parts.observed = plain.problem.observed
+    assert np.array_equal(parts.jac(plain.m), whole)
+    assert len(parts.experiments[0].segments) > 2
+    assert np.array_equal(parts.adjoint(0 * parts.born(plain.dm)), 0 * whole)  # twice from one run
+    parts._gradient = None
+    assert np.array_equal(parts.jac(plain.m), whole)
+    with pytest.raises(ResourceError, match="absorbing points of a step"):
+        craton.Problem(plain.problem.scenario, memory=0.5 * bytes_of_a_step).data()
+
+
+def test_the_run_is_that_of_craton_run_and_ends_where_it_began(plain):
+    """The medium at nodes is that of the scenario; marched back, the field is at rest again."""
+    data = plain.problem.data(plain.m0)
+    run = craton.run(plain.problem.scenario, progress=False).dataset
+    scale = float(abs(run.velocity).max())
+    assert float(abs(data.velocity - run.velocity).max()) < 1e-12 * scale
+    plain.problem.jac(plain.m)
+    back = next(iter(plain.problem.experiments[0].others.values()))
+    rest = back.arrays["pair_rate"][:, :3]
+    assert (
+        np.abs(rest).max()
+        < 1e-11 * np.abs(plain.problem.experiments[0].program.arrays["velocity"]).max()
+    )
+
+
+def test_gradient_as_a_dataset(plain):
+    observed = plain.problem.data(plain.m)
+    gradient = craton.gradient(plain.problem.scenario, observed)
+    assert gradient.vp.dims == ("element", "node")
+    assert gradient.vp.shape == (8, 27)
+    assert gradient.x.dims == ("element", "node")
+    flat = np.stack([gradient[name].values for name in ("vp", "vs", "rho")]).ravel()
+    fresh = craton.Problem(plain.problem.scenario, observed)
+    assert np.allclose(flat, fresh.jac(fresh.m0), rtol=1e-12, atol=0)
+    assert float(gradient.illumination.min()) >= 0
+    assert float(gradient.illumination.max()) > 0
+    assert gradient.attrs["misfit"] == pytest.approx(fresh.fun(fresh.m0), rel=1e-12)
+
+
+def test_sources(plain):
+    """Force, moment tensor, position and origin time by differences of the misfit of changed scenarios."""
+    problem, observed = plain.problem, plain.problem.data(plain.m)
+    value = craton.Problem(problem.scenario, observed)
+    gradient = value.by_sources(value.m0)
+
+    def misfit(source, **changes):
+        tables = [EXPLOSION, FORCE]
+        tables[source] = tables[source] | changes
+        changed = craton.Problem(scenario(source=tables), observed)
+        return changed.fun(changed.m0)
+
+    by_force = (misfit(1, force=[1e9, 2.001e9, 3e9]) - misfit(1, force=[1e9, 1.999e9, 3e9])) / 2e6
+    assert float(gradient.force[1, 1]) == pytest.approx(by_force, rel=1e-7)
+    by_x = (misfit(1, at=[91.01, 82, -110]) - misfit(1, at=[90.99, 82, -110])) / 0.02
+    assert float(gradient.position[1, 0]) == pytest.approx(by_x, rel=1e-4)
+    by_moment = (misfit(0, moment=1.001e12) - misfit(0, moment=0.999e12)) / 2e9
+    assert float(gradient.moment[0, :3].sum()) == pytest.approx(by_moment, rel=1e-7)
+
+
+def test_what_is_not_covered_is_refused_before_anything_runs(plain):
+    cases = {
+        "absorbing layers": {"boundaries": {"others": "pml"}},
+        "attenuation": {"model": ROCK | {"qp": 80, "qs": 40, "attenuation": {"band": [1, 20]}}},
+        "anisotropic": {"model": ROCK | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}},
+        "velocity in a fluid": {"model": SEA},
+    }
+    for words, tables in cases.items():
+        with pytest.raises(ScenarioError, match=words):
+            craton.Problem(scenario(**tables))
+    m = plain.m0.copy()
+    m[: m.size // 3] *= 3
+    with pytest.raises(ScenarioError, match=r"unstable for this medium: the limit is"):
+        plain.problem.fun(m)
+    water = craton.Problem(scenario(model=SEA, waveforms=["pressure"]), parameters=("vs",))
+    with pytest.raises(ScenarioError, match="fluid nodes have a shear modulus"):
+        water.data(water.m0 + 100)

@@ -1,9 +1,9 @@
 """Gradients of spectral elements: on a GPU against the CPU, and what they cost beside the forward run.
 
-`check` compares the gradient of random residuals, and the Born data of random changes, with the CPU's, and takes the dot product of both on
-the GPU; once with all velocities of absorbing points on the machine, once with those of some steps at a time. `speed` times steps of random
-fields: plain, saving the velocities of absorbing points, and back (the field reversed, its transposed field marched, both correlated, in one
-pass over the elements); a gradient is one saving and one reversed run. The medium is given at each node in all of them.
+`check` compares the gradient of random residuals, and the Born data of random changes, with the CPU's, and takes the dot product of both
+on the GPU; once with all velocities of absorbing points on the machine, once with those of some steps at a time. `speed` times steps of
+random fields: plain, saving the velocities of absorbing points, and back (the field reversed, its transposed field marched, both
+correlated, in one pass over the elements); a gradient is one saving and one reversed run. The medium is given at each node in all of them.
 
 usage: python3 -m bench sem_gradient [check speed] [--small] [--size 48 64] [--out bench/results/sem_gradient_h200.json]
 """

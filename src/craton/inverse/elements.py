@@ -169,9 +169,8 @@ class ElementExperiment:
     def _load(self, program, n):
         """Make the stores hold a segment; the machine still has the last one after `run`."""
         last = len(self.segments) - 1
-        if n == last:
-            if len(self.saved) == last:
-                self.saved.append(self._stores(self.program))
+        if n == last == len(self.saved):
+            self.saved.append(self._stores(self.program))
         for name, values in self.saved[n].items():
             self.machine.fill(program.arrays[name], values)
 

@@ -23,7 +23,8 @@ FORCES = ("pair_force", "fluid_pair_force")
 
 
 def correlated(kind, fluid=False, precision="float32"):
-    """Elements of both fields and their correlation by moduli; see stiffness_correlated.h.
+    """Return the elements of both fields and their correlation by moduli; see
+    stiffness_correlated.h.
 
     Parameters
     ----------
@@ -39,7 +40,9 @@ def correlated(kind, fluid=False, precision="float32"):
 
 
 def born(kind, fluid=False, precision="float32"):
-    """Elements of both fields, the second scattered by a change of moduli; see stiffness_born.h."""
+    """Return the elements of both fields, the second scattered by a change of moduli; see
+    stiffness_born.h.
+    """
     pair = "fluid_pair" if fluid else "pair"
     names = (f"{pair}_force",), (pair, "points", "geometry", "moduli", "change"), ELEMENT
     return element_operator("born", kind, fluid, precision, names)
@@ -95,13 +98,12 @@ def block_of(degree, components, precision):
     """
     n, size = degree + 1, np.dtype(precision).itemsize
     rule, terms = size * n * (n + 2), 81
-    for arrays, late in ((3, False), (2, True)):
-        element = size * (arrays * 2 * components * n**3 + terms)
-        count = min(operators.THREADS // n**2 or 1, (SHARED_BYTES - rule) // element)
-        if count:
-            break
-    count = max(1, count)
-    return -(-count * n**2 // 32) * 32, count, late
+    fit, late_fit = (
+        (SHARED_BYTES - rule) // (size * (arrays * 2 * components * n**3 + terms))
+        for arrays in (3, 2)
+    )
+    count = max(1, min(operators.THREADS // n**2, fit or late_fit))
+    return -(-count * n**2 // 32) * 32, count, not fit
 
 
 def fields_of(function, components, writes, reads, reals, flops, **options):
@@ -122,7 +124,7 @@ def fields_of(function, components, writes, reads, reals, flops, **options):
 
 
 def save_points(components=3):
-    """Velocities at absorbing points, stored before a step."""
+    """Return what stores velocities at absorbing points before a step."""
     names = ("store",), ("velocity", "points", "step")
     return fields_of(
         "save_points", components, *names, 1 + 2 * components, 0, **operators.point_list()
@@ -130,7 +132,7 @@ def save_points(components=3):
 
 
 def pair_back(components=3):
-    """A step back of the field and one of the transposed field, at all points."""
+    """Return the step back of the field and the step of its transposed field, at all points."""
     names = ("pair", "pair_rate", "pair_force", "sums", "light"), ("inverse_mass", "step")
     return fields_of(
         "pair_back", components, *names, 12 * components + 3, 14 * components, **point_block()
@@ -138,7 +140,7 @@ def pair_back(components=3):
 
 
 def pair_forward(components=3):
-    """A step of the field and of the Born field, at all points."""
+    """Return the step of the field and of its Born field, at all points."""
     names = ("pair", "pair_rate", "pair_force", "pressure"), ("inverse_mass",)
     return fields_of(
         "pair_forward", components, *names, 12 * components + 1, 10 * components, **point_block()
@@ -146,7 +148,7 @@ def pair_forward(components=3):
 
 
 def restore_points(components=3):
-    """Forces that give the field's saved velocities at absorbing points."""
+    """Return what gives the field its saved velocities at absorbing points, by forces."""
     writes, sums = ("pair_force", "sums"), {3: 6, 1: 1}[components]
     reads = ("pair", "pair_rate", "inverse_mass", "store", "points", "step")
     reals = 2 + 4 * components + 2 * sums
@@ -156,7 +158,7 @@ def restore_points(components=3):
 
 
 def pair_stacey(components=3):
-    """The absorbing faces of one of the fields."""
+    """Return the absorbing faces of one of the two fields."""
     names = ("pair_force",), ("pair_rate", "points", "terms")
     return fields_of(
         "pair_stacey", components, *names, {3: 22, 1: 6}[components], 33, **operators.point_list()
@@ -164,13 +166,13 @@ def pair_stacey(components=3):
 
 
 def scatter_points(components=3):
-    """What a change of the masses scatters."""
+    """Return what adds the forces that a change of masses scatters."""
     names = ("pair_force",), ("inverse_mass", "change")
     return fields_of("scatter_points", components, *names, 2 + 3 * components, 3, **point_block())
 
 
 def scatter_faces(components=3):
-    """What a change of the absorbing faces scatters."""
+    """Return what adds the forces that a change of absorbing faces scatters."""
     names = ("pair_force",), ("pair_rate", "inverse_mass", "points", "change")
     return fields_of(
         "scatter_faces", components, *names, 2 + 5 * components, 20, **operators.point_list()
@@ -202,7 +204,7 @@ COUPLING = ("pair_to_fluid", "pair_to_solid", "transposed_to_solid", "transposed
 
 
 def rigid(components=3):
-    """Points at which neither field moves."""
+    """Return the points at which neither field moves."""
     prefix = "" if components == 3 else "fluid_"
     return replace(
         operators.rigid(3), name=f"{prefix}pair_rigid", defines=(("FIELDS", 2 * components),)

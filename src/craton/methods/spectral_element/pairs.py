@@ -187,7 +187,7 @@ class Parts:
         return (Launch(op, arrays, (0, 1, 0, 1, 0, count), params),)
 
     def absorbing(self, components):
-        """Number of absorbing points of a medium."""
+        """Return the number of absorbing points of a medium."""
         name = f"{self._medium(components)[0]}stacey_points"
         return self.shared[name].shape[0] if name in self.shared else 0
 

@@ -10,6 +10,7 @@ from test_streamed import build
 
 from craton.core.operator import BOX
 from craton.methods.spectral_element import operators as sem
+from craton.methods.spectral_element import pair_operators as pair
 
 BOUNDS = tuple(name for name, _ in BOX.fields)
 
@@ -120,6 +121,57 @@ def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
         error = np.abs(got[field] - expected[field]).max() / np.abs(expected[field]).max()
         # rounding of a node's sums; of degree 8 in a layer 27 products and as many filtered ones, added in any order
         assert error <= (24 if name == "high layer" else 16) * np.finfo(precision).eps, field
+
+
+PAIRS = {
+    "correlated": (pair.correlated, sem.Kind(4), False, "float32"),
+    "correlated in a fluid": (pair.correlated, sem.Kind(3, "corners"), True, "float64"),
+    "correlated, of high degree": (pair.correlated, sem.Kind(6, "box"), False, "float64"),
+    "born": (pair.born, sem.Kind(2, full=True), False, "float32"),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_gpu_text_of_two_fields_does_what_the_cpu_does(name, tmp_path):
+    """Forces of both, which are those of each alone; sums, or what a change scatters."""
+    make, kind, fluid, precision = PAIRS[name]
+    flat, straight = kind.geometry == "box", kind.geometry == "corners"
+    mesh = semcase.Mesh(kind.degree, (3, 1, 1), 0 if flat else 0.15, straight=straight)
+    rng, rows, fields = (
+        np.random.default_rng(5),
+        1 if fluid else 21 if kind.full else 2,
+        3 - 2 * fluid,
+    )
+    op, box = make(kind, fluid, precision), (0, 1, 0, 1, 0, mesh.size)
+    into, field = op.arrays[0], next(a for a in op.reads if a.endswith("pair"))
+    arrays = {
+        into: np.zeros((mesh.count + 1) * 2 * fields),
+        field: rng.random((mesh.count + 1) * 2 * fields),
+        "points": mesh.points,
+        "geometry": mesh.geometry(kind.geometry),
+        "moduli": mesh.random(rows),
+        "sums": rng.random((mesh.size, rows, mesh.element.size)),
+        "change": mesh.random(rows, low=0.1),
+        "step": np.array([6], np.int32),
+    }
+    arrays = {a: values for a, values in arrays.items() if a in op.arrays}
+    params = {"first": 0} | ({"every": 3} if "step" in arrays else {})
+    laned = (*semcase.LANED, "sums", "change")
+    expected = semcase.run(op, arrays, box, params, precision, laned=laned)
+    few = small_blocks(op, 2 if kind.degree < 6 else 1)
+    got = run(few, arrays, box, params, precision, tmp_path / "gpu.so")
+    for written in {into, "sums"} & set(arrays):
+        assert np.abs(expected[written] - arrays[written].astype(precision)).max() > 1e-3
+        error = np.abs(got[written] - expected[written]).max() / np.abs(expected[written]).max()
+        assert error <= 16 * np.finfo(precision).eps, written
+    first = arrays[field].reshape(-1, 2, fields)[:, 0].ravel()
+    single = sem.fluid(kind) if fluid else sem.stiffness(kind)
+    names = dict(zip(single.arrays, (np.zeros(first.size),))) | {
+        "potential" if fluid else "displacement": first
+    }
+    alone = semcase.run(single, arrays | names, box, {"first": 0}, precision)[single.arrays[0]]
+    both = got[into].reshape(-1, 2, fields)[:, 0].ravel()
+    assert np.abs(both - alone).max() <= 16 * np.finfo(precision).eps * np.abs(alone).max()
 
 
 @pytest.mark.parametrize("offset", [0, 1])

@@ -185,6 +185,23 @@ def test_a_rank_that_hangs_in_a_step_ends_itself(monkeypatch, capsys):
 
 
 @linux
+def test_only_the_process_of_a_row_is_killed(monkeypatch):
+    """Not the group of this one for a row that is not written yet, nor a process that has the number of one that ended."""
+    killed = []
+    monkeypatch.setattr(pulse.os, "kill", lambda pid, number: killed.append(pid))
+    monkeypatch.setattr(pulse.threading.Thread, "start", lambda self: None)
+    sign = pulse.Pulse(np.zeros(3, pulse.ROW), 0, 0, "here")
+    sign.page[2] = sign.page[0]
+    sign.page["begun"][2] -= 1
+    for row in (1, 2):
+        sign.kill(row)
+    assert killed == []
+    sign.kill(0)
+    assert killed == [os.getpid()]
+    sign.leave()
+
+
+@linux
 def test_a_fork_after_threads_runs_and_threads_side_by_side_give_the_same_bits(tmp_path):
     """A child of a process that ran with OpenMP threads runs as well; eight threads at once write eight folders alike."""
     scenario = smallcase.pictured(run_threads=2, time_duration=0.3)

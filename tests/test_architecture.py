@@ -33,7 +33,7 @@ METHODS = OUTPUT | {"output"}
 SCENARIO = METHODS | {"methods"}
 DRIVER = SCENARIO | {"scenario", "backends", "comm"}
 PUBLIC = DRIVER | {"driver"}
-COMMANDS = PUBLIC | {"report", "api", "shots", "gravity", "benchmark", "validation"}
+COMMANDS = PUBLIC | {"report", "api", "shots", "inverse", "gravity", "benchmark", "validation"}
 ALLOWED = {
     "errors": set(),
     "conventions": {"errors"},

@@ -9,6 +9,7 @@ from craton.api import Result, load, plan, resume, run
 if TYPE_CHECKING:
     from craton.driver.simulation import Simulation
     from craton.inverse import Problem, gradient
+    from craton.inverse.survey import run_gradient
     from craton.scenario import *  # noqa: F403 (its tables)
     from craton.scenario import Scenario
     from craton.shots import run_survey
@@ -23,18 +24,21 @@ __all__ = [
     "plan",
     "resume",
     "run",
+    "run_gradient",
     "run_survey",
 ]
 _ELSEWHERE = {
     "Problem": "craton.inverse",
     "Simulation": "craton.driver.simulation",
     "gradient": "craton.inverse",
+    "run_gradient": "craton.inverse.survey",
     "run_survey": "craton.shots",
 }
 
 
 def __getattr__(name):
-    """`Scenario`, its tables, `Simulation`, `run_survey`, `Problem`, `gradient` and `gravity` are
+    """`Scenario`, its tables, `Simulation`, `run_survey`, `Problem`, `gradient`, `run_gradient` and
+    `gravity` are
     imported when they are first used: `craton --help` answers at once.
     """
     from importlib import import_module

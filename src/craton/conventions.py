@@ -14,6 +14,14 @@ FACES = {
     "top": ("z", 1),
 }
 
+# Parameters that describe the same medium; any of a set may be inverted for, the others stay.
+PARAMETER_SETS = (
+    ("vp", "vs", "rho"),
+    ("kappa", "mu", "rho"),
+    ("lambda", "mu", "rho"),
+    ("ip", "is", "rho"),
+)
+
 # What a receiver or a snapshot can record: components, unit, long name.
 VECTOR = ("E", "N", "Z")
 TENSOR = ("EE", "NN", "ZZ", "EN", "EZ", "NZ")

@@ -80,7 +80,7 @@ from craton.tables.receivers import (
     Snapshot,
     Station,
 )
-from craton.tables.schema import Geographic, Output, TimeSpan
+from craton.tables.schema import Geographic, Gradient, Output, TimeSpan
 from craton.tables.source_files import (
     CmtSolution,
     ForceSolution,
@@ -309,6 +309,7 @@ __all__ = [
     "Gaussian",
     "GaussianDerivative",
     "Geographic",
+    "Gradient",
     "Gravity",
     "GravityRun",
     "GravityScenario",

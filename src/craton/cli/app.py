@@ -256,6 +256,71 @@ def survey(
 
 
 @app.command()
+def gradient(
+    file: File,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="OUT",
+            help="Folder for the results; by default the file's name and -gradient, here.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Processes that run a shot each; by default one for each GPU or four cores.",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A Dask scheduler (address, or its file .json) whose workers run the shots.",
+        ),
+    ] = None,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Run the shots in Slurm jobs.")] = False,
+    pbs: Annotated[bool, typer.Option("--pbs", help="Run the shots in PBS jobs.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Batch jobs; by default one.")
+    ] = None,
+    job: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Option of each job, e.g. cores=16, memory=60GB, queue=gpu; may be repeated.",
+        ),
+    ] = None,
+    job_file: Annotated[
+        str | None,
+        typer.Option("--job-file", metavar="FILE.yaml", help="Options of the jobs in a file."),
+    ] = None,
+    device: Where = None,
+    force: Annotated[bool, typer.Option("--force", help="Run all shots anew.")] = False,
+    overrides: Set = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")
+    ] = False,
+    debug: Debug = False,
+):
+    """Compute the gradient of a misfit over all shots.
+
+    The scenario names observed data in [gradient]. The sum over all shots, illumination and the
+    misfit of each shot go to gradient.zarr in the folder OUT. Shots that are there already are not
+    run again.
+    """
+    systems = [name for name, chosen in (("slurm", slurm), ("pbs", pbs)) if chosen]
+    places = {"workers": workers, "scheduler": scheduler, "systems": systems, "jobs": jobs}
+    options = {"words": job or (), "file": job_file}
+    how = {"force": force, "quiet": quiet, "overrides": overrides or ()}
+    how |= {"device": device and device.value}
+    return call("gradient", file=file, out=out, places=places, options=options, **how)
+
+
+@app.command()
 def plan(
     file: File,
     device: Where = None,

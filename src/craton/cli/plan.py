@@ -4,6 +4,7 @@ from functools import partial
 from types import SimpleNamespace
 
 from craton.cli.check import checked, warn
+from craton.errors import ScenarioError
 
 
 def command(file, device=None, overrides=(), ranks=None):
@@ -28,6 +29,8 @@ def command(file, device=None, overrides=(), ranks=None):
             f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}",
             flush=True,
         )
+    if getattr(scenario, "gradient", None) is not None:
+        print(of_gradient(scenario), flush=True)
     warn(planned)
     if ranks is not None and ranks > 1:
         check_ranks(scenario, SimpleNamespace(size=ranks))
@@ -57,6 +60,16 @@ def one_run(scenario, ranks=1, outlined=None):
         (outlined if outlined is not None else []).append(outline)
         return outline
     return shots.prepare(scenario).planned if shots_apart(scenario) else api.plan(scenario)
+
+
+def of_gradient(scenario):
+    """Return what `craton gradient` would do, or why it cannot, in words."""
+    from craton.inverse.survey import prepare, words
+
+    try:
+        return words(prepare(scenario))
+    except ScenarioError as error:
+        return f"Gradient\n  not yet: {error}"
 
 
 def shots_apart(scenario):

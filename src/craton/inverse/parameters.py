@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from craton.conventions import PARAMETER_SETS
 from craton.errors import Problem, ScenarioError
 
-# Parameters that describe the same medium; any of a set may be inverted for, the others stay.
-SETS = (("vp", "vs", "rho"), ("kappa", "mu", "rho"), ("lambda", "mu", "rho"), ("ip", "is", "rho"))
+SETS = PARAMETER_SETS
 UNITS = {"vp": "m/s", "vs": "m/s", "rho": "kg/m3"}
 UNITS |= dict.fromkeys(("kappa", "mu", "lambda"), "Pa")
 UNITS |= dict.fromkeys(("ip", "is"), "kg/(m2 s)")

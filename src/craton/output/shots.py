@@ -195,7 +195,7 @@ def lay_out(path, planned, output, motion, names, of_shots, times, attributes):
     group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
     for name, variable in sample.data_vars.items():
         shape = (len(names), len(planned.receivers), *variable.shape[1:-1], len(times))
-        _quantity(group, name, shape, variable, ("shot", *variable.dims), auxiliary)
+        add_quantity(group, name, shape, variable, ("shot", *variable.dims), auxiliary)
     consolidate(path)
 
 
@@ -260,8 +260,21 @@ def _coordinates(sample, receivers, names, of_shots, times):
     return cf_dataset(None, coordinates | of_shots, attributes)
 
 
-def _quantity(group, name, shape, variable, dims, auxiliary):
-    """Create an empty array, one or several chunks for each shot; `auxiliary` names coordinates."""
+def add_quantity(group, name, shape, variable, dims, auxiliary):
+    """Create an empty array, one or several chunks for each shot.
+
+    Parameters
+    ----------
+    group : zarr.Group
+    name : str
+    shape : tuple of int
+        (shots, ...).
+    variable : xarray.Variable
+        Of its type, with its attributes.
+    dims : tuple of str
+    auxiliary : str
+        Names of coordinates.
+    """
     rest = int(np.prod(shape[2:])) * variable.dtype.itemsize
     receivers = max(1, min(shape[1], CHUNK_BYTES // max(rest, 1)))
     group.create_array(

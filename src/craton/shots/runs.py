@@ -9,8 +9,6 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
-
 from craton.errors import (
     ComputationError,
     CratonError,
@@ -21,7 +19,7 @@ from craton.errors import (
 )
 from craton.shots.log import FOLDER, clear, now, outcomes_in
 from craton.shots.survey import prepare, single, together
-from craton.shots.task import COMPARED, Task, run_shot
+from craton.shots.task import COMPARED, run_shot
 
 
 def run(survey, out, workers=None, client=None, force=False, progress=True, ranks=1):
@@ -165,18 +163,15 @@ def checked_crew(survey, workers, ranks):
 def begin(store, survey):
     """Scenarios and an empty result.zarr, where they are not there already; what ended since."""
     from craton.output import inputs as files
-    from craton.output.shots import lay_out
     from craton.output.store import check_space
     from craton.versions import versions
 
-    first, planned = survey.shots[0].scenario, survey.planned
+    planned = survey.planned
     (store.path / FOLDER).mkdir(exist_ok=True)
     if store.laid_out:
         adopt(store, survey)
         return
-    pictures = sum(series.nbytes for series in planned.snapshots) if survey.snapshots else 0
-    waveforms = 4 * len(survey.times) * len(planned.channels)
-    check_space(store.path, (waveforms + pictures) * len(survey.shots))
+    check_space(store.path, survey.nbytes_kept)
     inputs = files.Inputs(*survey.scenarios.values())
     store.store.update(inputs=inputs.keep(store.path))
     folder = files.FOLDER if len(survey.scenarios) == 1 else f"../{files.FOLDER}"
@@ -184,42 +179,10 @@ def begin(store, survey):
     store.write_scenarios(texts)
     about = {"title": survey.title, "precision": planned.precision}
     about |= {"scenario": texts["scenario"]} if "scenario" in survey.scenarios else {}
-    origin, of_shots = on_earth(survey.shots)
-    lay_out(
-        store.zarr,
-        planned,
-        first.output,
-        first.domain.motion,
-        [s.name for s in survey.shots],
-        of_shots,
-        survey.times,
-        about | origin,
-    )
+    survey.lay_out(store.zarr, about)
     store.store.update(
         precision=planned.precision, points=planned.points, steps=planned.steps, versions=versions()
     )
-
-
-def on_earth(shots):
-    """Where and when shots are: attributes with the origin time that they share, and coordinates
-    over ``shot``, with their origin times where these differ.
-
-    Parameters
-    ----------
-    shots : list of craton.survey.shots.Shot
-    """
-    from craton.conventions import ORIGIN_TIME
-    from craton.output.dataset import source_coordinates
-    from craton.survey import event, geography
-
-    maps = {geography.local_of(shot.scenario.domain) for shot in shots}
-    local = next(iter(maps)) if len(maps) == 1 else None
-    coordinates = source_coordinates([shot.place() for shot in shots], local)
-    origins = [event.origin_time(shot.scenario) or ORIGIN_TIME for shot in shots]
-    if len(set(origins)) == 1:
-        return {"origin_time": origins[0]}, coordinates
-    about = {"long_name": "origin time, UTC"}
-    return {}, coordinates | {"origin_time": ("shot", np.array(origins, dtype=str), about)}
 
 
 def adopt(store, survey):
@@ -237,9 +200,7 @@ def tasks_of(store, survey, ranks):
     store.store.update(start=start, total=len(survey.shots))
     finished = store.finished
     return {
-        shot.name: Task(
-            shot.name, n, survey.texts[shot.name], zarr, here, start, ranks, survey.snapshots
-        )
+        shot.name: survey.task(n, zarr, here, start, ranks)
         for n, shot in enumerate(survey.shots)
         if shot.name not in finished
     }

@@ -6,8 +6,11 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from craton.errors import Problem, ScenarioError
 from craton.methods import METHODS
+from craton.shots.task import Task
 
 
 @dataclass
@@ -69,6 +72,58 @@ class Survey:
             else []
         )
         return [*self.planned.warnings, *left_out]
+
+    @property
+    def nbytes_kept(self):
+        """Bytes of the waveforms, and of snapshots that are kept, of all shots."""
+        pictures = sum(series.nbytes for series in self.planned.snapshots) if self.snapshots else 0
+        waveforms = 4 * len(self.times) * len(self.planned.channels)
+        return (waveforms + pictures) * len(self.shots)
+
+    def lay_out(self, path, about):
+        """Make the empty result.zarr, for `write_shot`.
+
+        Parameters
+        ----------
+        path : path-like
+        about : dict
+            Attributes.
+        """
+        from craton.output.shots import lay_out
+
+        first = self.shots[0].scenario
+        origin, of_shots = on_earth(self.shots)
+        names = [shot.name for shot in self.shots]
+        motion, attributes = first.domain.motion, about | origin
+        lay_out(path, self.planned, first.output, motion, names, of_shots, self.times, attributes)
+
+    def task(self, number, zarr, versions, start, ranks):
+        """Return the Task of a shot; parameters as there."""
+        shot = self.shots[number]
+        text = self.texts[shot.name]
+        return Task(shot.name, number, text, zarr, versions, start, ranks, self.snapshots)
+
+
+def on_earth(shots):
+    """Where and when shots are: attributes with the origin time that they share, and coordinates
+    over ``shot``, with their origin times where these differ.
+
+    Parameters
+    ----------
+    shots : list of craton.survey.shots.Shot
+    """
+    from craton.conventions import ORIGIN_TIME
+    from craton.output.dataset import source_coordinates
+    from craton.survey import event, geography
+
+    maps = {geography.local_of(shot.scenario.domain) for shot in shots}
+    local = next(iter(maps)) if len(maps) == 1 else None
+    coordinates = source_coordinates([shot.place() for shot in shots], local)
+    origins = [event.origin_time(shot.scenario) or ORIGIN_TIME for shot in shots]
+    if len(set(origins)) == 1:
+        return {"origin_time": origins[0]}, coordinates
+    about = {"long_name": "origin time, UTC"}
+    return {}, coordinates | {"origin_time": ("shot", np.array(origins, dtype=str), about)}
 
 
 def prepare(scenario, snapshots=False):
@@ -191,6 +246,7 @@ def shot_from(shot, start, snapshots):
     """Return the shot with a run that begins at `start`, s, with its snapshots or without."""
     changes = {"time": shot.scenario.time.model_copy(update={"start": start})}
     changes |= {} if snapshots else {"snapshots": ()}
+    changes |= {"gradient": None}  # waveforms do not depend on it
     return replace(shot, scenario=shot.scenario.model_copy(update=changes))
 
 

@@ -1,4 +1,4 @@
-"""One shot on whatever worker: run it, write its waveforms, report."""
+"""One shot on whatever worker: do what its task says, write the result, report."""
 
 import gc
 import os
@@ -48,9 +48,28 @@ class Task:
     ranks: int = 1
     snapshots: bool = False
 
+    def perform(self, log):
+        """Run the shot and write its waveforms; return its state and device.
+
+        Parameters
+        ----------
+        log : ShotLog
+        """
+        from craton import api
+        from craton.output.shots import write_shot
+        from craton.scenario import loads
+
+        scenario = loads(self.text)
+        if not self.snapshots:
+            scenario = scenario.model_copy(update={"snapshots": ()})
+        kept = {"out": log.run, "force": True} if self.snapshots else {}
+        result = api.run(scenario, progress=False, warn=False, devices=self.ranks, **kept)
+        write_shot(self.zarr, self.number, result.dataset)
+        return {"state": "finished", "device": result.report["device"]}
+
 
 def run_shot(task):
-    """Run a shot and write its waveforms; what run.json says of it: dict with its name, state,
+    """Do what a task says; what run.json says of it: dict with its name, state,
     worker, and reason where it failed.
     """
     gc.freeze()  # what is there before stays: only what the shot leaves is looked at below
@@ -62,7 +81,7 @@ def run_shot(task):
         attempt = log.begin(task.start)
         report |= {"start": task.start} | ({"attempts": attempt} if attempt > 1 else {})
         with log.signals():
-            report |= written(task, log) if attempt <= ATTEMPTS else set_aside(attempt - 1, log)
+            report |= task.perform(log) if attempt <= ATTEMPTS else set_aside(attempt - 1, log)
     except Interrupted:
         raise
     except CratonError as error:
@@ -88,21 +107,6 @@ def check_versions(task):
         raise ResourceError(
             f"worker {socket.gethostname()} has {here}, the survey was started with {task.versions}"
         )
-
-
-def written(task, log):
-    """Run a shot and write its waveforms; its state and device."""
-    from craton import api
-    from craton.output.shots import write_shot
-    from craton.scenario import loads
-
-    scenario = loads(task.text)
-    if not task.snapshots:
-        scenario = scenario.model_copy(update={"snapshots": ()})
-    kept = {"out": log.run, "force": True} if task.snapshots else {}
-    result = api.run(scenario, progress=False, warn=False, devices=task.ranks, **kept)
-    write_shot(task.zarr, task.number, result.dataset)
-    return {"state": "finished", "device": result.report["device"]}
 
 
 def set_aside(lost, log):

@@ -11,7 +11,7 @@ from craton.errors import Problem, ScenarioError
 from craton.tables.lines import line_map, line_of
 from craton.text import nearest, shown, toml_pairs
 
-FILE_KEYS = ("file", "mesh")  # keys whose strings are paths, in whatever table
+FILE_KEYS = ("file", "mesh", "observed")  # keys whose strings are paths, in whatever table
 
 
 @dataclass(frozen=True)

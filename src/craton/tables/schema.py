@@ -16,12 +16,13 @@ from pydantic import (
     model_validator,
 )
 
-from craton.conventions import DEVICES, QUANTITIES
+from craton.conventions import DEVICES, PARAMETER_SETS, QUANTITIES
 from craton.errors import ScenarioError
 from craton.tables.consistency import place_problems, plane_problems, shot_problems, space_problems
 from craton.tables.fields import (
     Distance,
     Duration,
+    FilePath,
     Length,
     Table,
     Time,
@@ -207,6 +208,27 @@ class Output(Table):
 
     def _problems(self):
         return repeated(self.waveforms, "waveforms.{}", "leave one of them out")
+
+
+class Gradient(Table):
+    """What `craton gradient` computes: of the misfit with ``observed`` data, by ``parameters``, from
+    every ``every``-th step.
+    """
+
+    observed: FilePath = key('"observed/result.zarr"')
+    misfit: choice("l2", "correlation", "travel_time", "envelope", "phase") = "l2"
+    parameters: many(choice("vp", "vs", "rho", "kappa", "mu", "lambda", "ip", "is")) = (
+        "vp",
+        "vs",
+        "rho",
+    )
+    every: whole(least=1) = 1
+
+    def _problems(self):
+        yield from repeated(self.parameters, "parameters.{}", "leave one of them out")
+        if not any(self.parameters and set(self.parameters) <= set(n) for n in PARAMETER_SETS):
+            sets = "; ".join(", ".join(names) for names in PARAMETER_SETS)
+            yield "parameters", "these are not parameters of one set", f"choose some of {sets}"
 
 
 Precision = choice("float32", "float64", meant={"double": "float64", "single": "float32"})

@@ -23,6 +23,7 @@ from craton.tables.medium import RADIAL, Model
 from craton.tables.receivers import Receivers
 from craton.tables.schema import (
     Geographic,
+    Gradient,
     Output,
     RankGrid,
     Snapshots,
@@ -226,6 +227,7 @@ class FiniteDifferenceScenario(WaveScenario):
     receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
     output: Output = Output()
+    gradient: Gradient | None = None
     run: Run = Run()
 
     @property

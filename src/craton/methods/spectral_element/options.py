@@ -30,6 +30,7 @@ from craton.tables.medium import Model
 from craton.tables.receivers import Receivers
 from craton.tables.schema import (
     Geographic,
+    Gradient,
     Output,
     Snapshots,
     Sources,
@@ -270,6 +271,7 @@ class SpectralScenario(WaveScenario):
     receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
     output: ElementOutput = ElementOutput()
+    gradient: Gradient | None = None
     run: ElementRun = ElementRun()
 
     def _problems(self):

@@ -1,0 +1,59 @@
+"""craton gradient: the gradient of a misfit over all shots of a scenario, in one folder."""
+
+import sys
+from pathlib import Path
+
+from craton.cli import survey as surveys
+from craton.cli.check import checked, warn
+from craton.cli.run import ended_by_signal
+from craton.errors import Interrupted
+
+
+def command(
+    file, out=None, places=None, options=None, device=None, force=False, overrides=(), quiet=False
+):
+    """Compute a gradient into a directory.
+
+    Parameters
+    ----------
+    file : str
+        Scenario with the table gradient.
+    out : str, optional
+        Directory; by default the file's stem and -gradient in the current directory.
+    places, options, device, force, overrides, quiet
+        See `craton.cli.survey.command`.
+    """
+    from craton.inverse.survey import RESULT, prepare, words
+    from craton.output.shots import check_survey_out
+
+    job_options = surveys.checked_places(places, options)
+    out = Path(out if out is not None else f"{Path(file).stem}-gradient")
+    with ended_by_signal():
+        overrides = (*overrides, *([f"run.device={device}"] if device else ()))
+        survey = checked(file, overrides, planner=prepare)[1]
+        warn(survey)
+        surveys.worded(check_survey_out, out, survey.digest, force)
+        if not quiet:
+            print(f"{surveys.header(survey, out)}\n{words(survey)}", flush=True)
+        dataset = run(survey, out, places, job_options, force, quiet)
+    if not quiet:
+        names = ", ".join(map(str, dataset.data_vars))
+        print(f"done: misfit {dataset.attrs['misfit']:.6g}\n  {out / RESULT}  {names}", flush=True)
+
+
+def run(survey, out, places, options, force, quiet):
+    """Run the shots that are not there, and sum: xarray.Dataset."""
+    from craton.inverse.survey import run_gradient
+
+    try:
+        with surveys.client_of(survey, out, places, options, 1) as client:
+            arguments = (survey, out, places["workers"], client, force, not quiet)
+            return surveys.worded(run_gradient, *arguments)
+    except (KeyboardInterrupt, Interrupted) as error:
+        error.exit_code = Interrupted.exit_code
+        print(
+            f"kept: the shots that ended are in {out}; the same command goes on",
+            file=sys.stderr,
+            flush=True,
+        )
+        raise

@@ -1,0 +1,342 @@
+"""Gradients of many shots: each shot is a task of a survey; what they leave is summed."""
+
+import hashlib
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from craton.errors import Problem as Fault
+from craton.errors import ScenarioError
+from craton.inverse.datasets import on_grid
+from craton.inverse.maps import gradient
+from craton.inverse.observed import matched
+from craton.inverse.parameters import UNITS
+from craton.inverse.problem import Problem
+from craton.shots import Survey, run, single
+from craton.shots.survey import on_earth
+from craton.shots.task import Task
+from craton.text import megabytes
+
+RESULT = "gradient.zarr"
+OPTIONS = ("misfit", "parameters", "every")  # of [gradient], that `craton.gradient` takes
+
+
+@dataclass
+class GradientSurvey(Survey):
+    """Shots whose gradients are computed and summed; `prepare` makes it.
+
+    Parameters
+    ----------
+    settings : Gradient
+        The table of the scenario.
+    axes : dict of str to ndarray
+        Coordinates of the cells along x, y, z, m.
+    checksum : str
+        Of the observed data.
+    """
+
+    settings: Any = None
+    axes: Any = None
+    checksum: str = ""
+
+    @property
+    def digest(self):
+        """Says which survey it is: its shots, what is computed, and the observed data."""
+        said = f"{super().digest}\n{self.settings.model_dump_json()}\n{self.checksum}"
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+    @property
+    def fields(self):
+        """Names of what each shot leaves on the grid."""
+        return (*self.settings.parameters, "illumination")
+
+    @property
+    def nbytes_kept(self):
+        """Bytes of the gradients of all shots, and of their sum."""
+        points = int(np.prod([len(axis) for axis in self.axes.values()]))
+        return (len(self.shots) + 1) * len(self.fields) * points * 4
+
+    def lay_out(self, path, about):
+        """Make the empty result.zarr: fields over (shot, z, y, x), in the plane (shot, z, x), and
+        ``misfit(shot)``.
+
+        Parameters
+        ----------
+        path : path-like
+        about : dict
+            Attributes.
+        """
+        import xarray as xr
+        import zarr
+
+        from craton.output.shots import add_quantity
+        from craton.output.snapshots import ZARR_FORMAT, consolidate
+
+        sample = self._sample()
+        origin, of_shots = on_earth(self.shots)
+        names = ("shot", np.array([s.name for s in self.shots], dtype=str))
+        coordinates = {name: sample.coords[name] for name in sample.coords}
+        whole = xr.Dataset(
+            {"misfit": ("shot", np.full(len(self.shots), np.nan))},
+            coordinates | {"shot": names} | of_shots,
+            sample.attrs | about | origin,
+        )
+        chunk = {"misfit": {"chunks": (1,)}}  # processes never meet in a file
+        whole.to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False, encoding=chunk)
+        group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        for name, variable in sample.data_vars.items():
+            dims = ("shot", *variable.dims)
+            add_quantity(group, name, (len(self.shots), *variable.shape), variable, dims, "")
+        consolidate(path)
+
+    def _sample(self):
+        """Return a dataset as that of each shot."""
+        blank = np.zeros([len(self.axes[axis]) for axis in "zyx"], np.float32)
+        units = {name: f"1/({UNITS[name]})" for name in self.settings.parameters}
+        return on_grid(self.axes, dict.fromkeys(units, blank), blank, units)
+
+    def task(self, number, zarr, versions, start, ranks):
+        """Return the task of a shot; parameters as of `craton.shots.task.Task`."""
+        shot = self.shots[number]
+        text, options = self.texts[shot.name], self.settings.model_dump(include=set(OPTIONS))
+        return GradientTask(
+            shot.name,
+            number,
+            text,
+            zarr,
+            versions,
+            start,
+            ranks,
+            observed=os.path.abspath(self.settings.observed),
+            options=options,
+        )
+
+
+@dataclass(frozen=True)
+class GradientTask(Task):
+    """The gradient of one shot.
+
+    Parameters
+    ----------
+    observed : str
+        Path of the observed data of all shots.
+    options : dict
+        For `craton.gradient`.
+    """
+
+    observed: str = ""
+    options: Any = None
+
+    def perform(self, log):
+        """Compute the gradient of the shot and write it; return its state.
+
+        Parameters
+        ----------
+        log : ShotLog
+        """
+        import zarr
+
+        from craton.output.snapshots import ZARR_FORMAT
+        from craton.scenario import loads
+
+        with opened(self.observed) as data:
+            observed = of_shot(data, self.name).load()
+        out = gradient(loads(self.text), observed, **self.options)
+        group = zarr.open_group(
+            self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
+        )
+        for name in (*self.options["parameters"], "illumination"):
+            group[name][self.number] = out[name].values
+        group["misfit"][self.number] = out.attrs["misfit"]
+        return {"state": "finished", "misfit": out.attrs["misfit"]}
+
+
+def prepare(scenario):
+    """Return the GradientSurvey of a scenario with shots, or of one shot; all observed data are
+    looked at.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With the table ``gradient``.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario or the data are wrong, with every problem found; or gradients do not cover it.
+    """
+    settings = scenario.gradient
+    if settings is None:
+        remedy = 'add [gradient] with observed = "observed/result.zarr"'
+        raise ScenarioError([Fault("gradient", "there is no table [gradient]", remedy)])
+    survey = single("shot", scenario)
+    options = settings.model_dump(include=set(OPTIONS))
+    first = Problem(survey.shots[0].scenario, None, device="cpu", memory=np.inf, **options)
+    with opened(settings.observed) as data:
+        checksum = checked(data, [s.name for s in survey.shots], first.recordings[0].blank())
+    return GradientSurvey(
+        survey.title,
+        survey.shots,
+        survey.planned,
+        survey.times,
+        survey.scenarios,
+        settings=settings,
+        axes=first.parameters.axes,
+        checksum=checksum,
+    )
+
+
+def opened(path):
+    """Open observed data, zarr or netCDF: xarray.Dataset, a context.
+
+    Raises
+    ------
+    ScenarioError
+        There is none, or it cannot be read.
+    """
+    import xarray as xr
+
+    if not Path(path).exists():
+        remedy = "compute or fetch it first; the path is relative to the scenario's folder"
+        raise ScenarioError([Fault("gradient.observed", f"there is no {path}", remedy)])
+    try:
+        if Path(path).is_dir():
+            return xr.open_zarr(path, chunks=None)
+        return xr.open_dataset(path)
+    # a damaged store raises whatever its metadata make of it
+    except Exception as error:
+        words = f"{path} cannot be read: {type(error).__name__}: {error}"
+        raise ScenarioError([Fault("gradient.observed", words, "give zarr or netCDF")]) from error
+
+
+def of_shot(data, name):
+    """Return the data of a shot; all where there is no dimension of shots.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+    name : str
+
+    Raises
+    ------
+    ScenarioError
+        There is no such shot.
+    """
+    if "shot" not in data.dims:
+        return data
+    names = list(map(str, data["shot"].values))
+    if name not in names:
+        words = f'there is no shot "{name}"; there are {", ".join(names[:5])}'
+        raise ScenarioError([Fault("gradient.observed", words, "give the data of all shots")])
+    return data.isel(shot=names.index(name), drop=True)
+
+
+def checked(data, names, blank):
+    """Refuse observed data that do not fit some shot; return their checksum.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+    names : list of str
+        Shots.
+    blank : xarray.Dataset
+        As a shot would record it.
+    """
+    problems, digest = [], hashlib.sha256()
+    if "shot" not in data.dims and len(names) > 1:
+        words = f"has no dimension shot, the scenario has {len(names)} shots"
+        problems.append(Fault("gradient.observed", words, "give the data of all shots"))
+        names = []
+    for name in names:
+        try:
+            one = of_shot(data, name).load()
+            arrays = matched(one, blank, "gradient.observed")
+        except ScenarioError as error:
+            problems += [replace(p, message=f'shot "{name}": {p.message}') for p in error.problems]
+            continue
+        for key in sorted(arrays):
+            digest.update(key.encode() + np.ascontiguousarray(arrays[key]).tobytes())
+    if problems:
+        raise ScenarioError(problems)
+    return digest.hexdigest()
+
+
+def run_gradient(source, out, workers=None, client=None, force=False, progress=True):
+    """Compute the gradient of a misfit over all shots of a scenario into a folder; `craton gradient`
+    in Python. Shots that are there already are not run again.
+
+    Parameters
+    ----------
+    source : Scenario, path-like or GradientSurvey
+        With the table ``gradient``.
+    out, workers, client, force, progress
+        See `craton.run_survey`.
+
+    Returns
+    -------
+    xarray.Dataset
+        OUT/gradient.zarr: the gradient by the parameters, ``illumination``, ``misfit(shot)``, and
+        the attribute ``misfit``.
+
+    Raises
+    ------
+    CratonError
+        See `craton.run_survey`.
+    """
+    import xarray as xr
+
+    if isinstance(source, GradientSurvey):
+        survey = source
+    else:
+        from craton.scenario import load
+
+        survey = prepare(source if hasattr(source, "method") else load(source))
+    outcome = run(survey, out, workers, client, force, progress).finished()
+    path = Path(outcome.out) / RESULT
+    if outcome.ran or not (path / ".zmetadata").exists():
+        summed(outcome.out, survey).to_zarr(path, mode="w", zarr_format=2, consolidated=True)
+    return xr.open_zarr(path, chunks=None)
+
+
+def summed(out, survey):
+    """Return the sum of what all shots left, in their order: xarray.Dataset.
+
+    Parameters
+    ----------
+    out : path-like
+        Folder of the survey.
+    survey : GradientSurvey
+    """
+    import xarray as xr
+
+    with xr.open_zarr(Path(out) / "result.zarr", chunks=None) as shots:
+        fields = {
+            name: sum(shots[name][n].values.astype(float) for n in range(len(survey.shots)))
+            for name in survey.fields
+        }
+        misfit = shots["misfit"].load()
+    total = survey._sample()
+    total = total.assign({name: total[name].copy(data=v) for name, v in fields.items()})
+    total = total.assign(misfit=misfit)
+    return total.assign_attrs(title=survey.title, misfit=float(misfit.sum()))
+
+
+def words(survey):
+    """Return what a gradient costs and leaves, in words, for `craton plan` and the header.
+
+    Parameters
+    ----------
+    survey : GradientSurvey
+    """
+    settings, count = survey.settings, len(survey.shots)
+    rows = [
+        ("misfit", f"{settings.misfit}, with {settings.observed}"),
+        ("parameters", ", ".join(settings.parameters)),
+        ("every", f"{settings.every} steps" if settings.every > 1 else "each step, exact"),
+        ("runs", f"{count}, each forward and back: some four plain runs; see docs/gradients.md"),
+        ("on disk", f"{megabytes(survey.nbytes_kept)}"),
+    ]
+    return "\n".join(["Gradient", *(f"  {label:<22} {text}" for label, text in rows)])

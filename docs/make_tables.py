@@ -21,7 +21,16 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "bench" / "results"
 BLOCK = re.compile(r"(<!-- (\w+)(?: ([^\n]*))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-PAGES = ("earth", "gradients", "gravity", "run", "scenario", "spectral_elements", "speed", "validation")
+PAGES = (
+    "earth",
+    "gradients",
+    "gravity",
+    "run",
+    "scenario",
+    "spectral_elements",
+    "speed",
+    "validation",
+)
 
 
 def filled(page):

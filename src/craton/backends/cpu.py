@@ -3,6 +3,7 @@
 import ctypes
 import os
 import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -151,8 +152,16 @@ class CPU:
         return run
 
     def compile(self, operators, precision):
-        """Entry address of each operator."""
-        sources = {op.name: host.with_entries(op.source(precision)) for op in operators}
+        """Entry address of each operator; those that differ in their kernel only share a text."""
+        operators, functions = list(operators), defaultdict(set)
+        for op in operators:
+            functions[op.source(precision, kernels=())].add(op.function)
+        sources = {
+            op.name: host.with_entries(
+                op.source(precision, functions[op.source(precision, kernels=())])
+            )
+            for op in operators
+        }
         runner = host.RUNNER.read_text()
         built = host.libraries({*sources.values(), runner})
         self.runner = built[runner]

@@ -141,8 +141,8 @@ class Experiment:
         return program, light
 
     def _sums(self, program):
-        """Return the sums of the gradient, (sums, nz, ny, nx)."""
-        return program.host("sums")
+        """Return the sums of the gradient, (sums, nz, ny, nx) on the machine."""
+        return program.arrays["sums"]
 
     def _taps(self, program, scale):
         """Return what a transposed run sampled in the places of sources, first step first."""
@@ -167,7 +167,7 @@ class Experiment:
                 float(self.linear.series[step][:, dependence.column] @ taps[name][:, first + n])
                 for n, dependence in enumerate(table)
             ]
-        return state.gradient(self._sums(program), ratios, scale * self.every)
+        return state.gradient(self._sums(program), ratios, self.machine, scale * self.every)
 
     def _of_sources(self):
         """(tap, half step, dependences) of forces and moments."""

@@ -99,7 +99,7 @@ class Reversed(Experiment):
         return program, light
 
     def _sums(self, program):
-        """Return the sums of the gradient, (sums, nz, ny, nx)."""
+        """Return the sums of the gradient, (nz, ny, nx) each, on the machine."""
         return self.linear.sums_back(program)
 
     # --- perturbed ----------------------------------------------------------------------------

@@ -345,19 +345,23 @@ class State:
 
     # --- the medium ---------------------------------------------------------------------------
 
-    def gradient(self, sums, ratios, scale=1.0):
+    def gradient(self, sums, ratios, machine, scale=1.0):
         """Return dJ/d(rho, kappa, mu) of the cells.
 
         Parameters
         ----------
-        sums : (sums, nz, ny, nx) array
+        sums : (sums, nz, ny, nx) array of the machine
             Of ``correlate``.
         ratios : sequence of float
             dJ/d(ratio) of the dependences of receivers, forces and moments, in this order.
+        machine : Machine
         scale : float
             See `sensitivity.Medium.gradient`.
         """
-        rho, kappa, mu = self.medium.gradient(sums, scale)
+        with machine.work():
+            medium = sensitivity.Medium(self.d, machine.xp)
+            parts = medium.gradient(sums, scale)
+        rho, kappa, mu = (machine.to_host(part) for part in parts)
         by_kappa, by_mu = dependences.by_moduli(self.dependences, ratios, self.cells)
         return rho, kappa + by_kappa, mu + by_mu
 

@@ -490,10 +490,11 @@ def held(d):
 
 
 def gathered(d, program):
-    """Return the sums of a program of steps back, (sums, nz, ny, nx)."""
-    sums = np.stack([program.host(f"sum_{n}") for n in range(len(increments.sums_of(d)))])
-    for n, (k0, k1, j0, j1, i0, i1) in held(d):
-        sums[n, k0:k1, j0:j1, i0:i1] = 0
+    """Return the sums of a program of steps back, on its machine: (nz, ny, nx) each."""
+    sums = [program.grid(f"sum_{n}") for n in range(len(increments.sums_of(d)))]
+    with program.backend.work():
+        for n, (k0, k1, j0, j1, i0, i1) in held(d):
+            sums[n][k0:k1, j0:j1, i0:i1] = 0
     return sums
 
 

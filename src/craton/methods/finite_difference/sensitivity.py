@@ -26,6 +26,8 @@ class Medium:
     Parameters
     ----------
     d : Discretisation
+    xp : module, optional
+        numpy, or the module of the machine whose arrays `gradient` takes and returns.
 
     Attributes
     ----------
@@ -35,24 +37,28 @@ class Medium:
         traction-free surface holds the lambda of plane stress.
     """
 
-    def __init__(self, d):
-        self.d = d
+    def __init__(self, d, xp=np):
+        self.d, self.xp = d, xp
         self.maps = [self._sources(axis, n) for axis, n in zip((2, 1, 0), d.grid.shape)]
 
     @property
     def cells(self):
-        """Density, bulk and shear modulus of the cells, (nz, ny, nx) each."""
+        """Density, bulk and shear modulus of the cells on the host, (nz, ny, nx) each."""
         return material.cells(self.d, self.d.grid, 0, self.d.grid.shape[0])
+
+    def _on_machine(self, *numbers):
+        """Cells by their numbers, as arrays of the machine in float64."""
+        return [self.xp.asarray(np.ascontiguousarray(self.cells[n], float)) for n in numbers]
 
     @cached_property
     def rho(self):
         """Density of points and ghosts."""
-        return self.take(self._stored(self.cells[0]))
+        return self.take(self._stored(*self._on_machine(0)))
 
     @cached_property
     def lam(self):
         """Lambda of points and ghosts, as it is stored."""
-        _, kappa, mu = self.cells
+        kappa, mu = self._on_machine(1, 2)
         lam = kappa - 2 / 3 * mu
         if self.d.free:
             lam[-1] = material.plane_stress(lam[-1], mu[-1])
@@ -62,7 +68,7 @@ class Medium:
     def rmu(self):
         """1/mu of points and ghosts; infinite in a fluid."""
         with np.errstate(divide="ignore"):
-            return self.take(self._stored(1 / self.cells[2]))
+            return self.take(self._stored(1 / self._on_machine(2)[0]))
 
     def of_points(self, name, index):
         """Return ``"rho"``, ``"lam"`` or ``"rmu"`` of some points or ghosts.
@@ -89,7 +95,7 @@ class Medium:
 
     def _stored(self, values):
         """Values as they are on the machine."""
-        return np.asarray(values).astype(self.d.precision).astype(float)
+        return values.astype(self.d.precision).astype(float)
 
     def _sources(self, axis, n):
         """Cell from which each point along an axis, and the ghost behind the last, has its medium."""
@@ -104,15 +110,21 @@ class Medium:
 
     def take(self, values):
         """Return values of cells at points and ghosts."""
-        return np.asarray(values)[np.ix_(*self.maps)]
+        for axis, index in enumerate(self.maps):
+            values = self.xp.take(values, self.xp.asarray(index), axis)
+        return values
 
     def fold(self, values):
         """Return the transpose of `take`: sums over the points that have the medium of a cell."""
         for axis, (index, n) in enumerate(zip(self.maps, self.d.grid.shape)):
-            moved = np.moveaxis(values, axis, 0)
-            out = np.zeros((n, *moved.shape[1:]))
-            np.add.at(out, index, moved)
-            values = np.moveaxis(out, 0, axis)
+            moved = self.xp.moveaxis(values, axis, 0)
+            out = self.xp.zeros((n, *moved.shape[1:]))
+            same = np.flatnonzero(index == np.arange(len(index)))  # but for edges: in one piece
+            first, last = same[0], same[-1] + 1
+            out[first:last] = moved[first:last]
+            for at in (*range(first), *range(last, len(index))):
+                out[index[at]] += moved[at]
+            values = self.xp.moveaxis(out, 0, axis)
         return values
 
     def corners(self, axes):
@@ -137,10 +149,14 @@ class Medium:
 
     def spread(self, values, field):
         """Return the transpose of `mean`."""
-        parts, out = self.corners(HALF[field]), np.zeros_like(self.rho)
+        parts, out = self.corners(HALF[field]), self._blank()
         for part in parts:
             out[part] += values / len(parts)
         return out
+
+    def _blank(self):
+        """Zeros of points and ghosts."""
+        return self.xp.zeros(tuple(len(index) for index in self.maps))
 
     @cached_property
     def shape(self):
@@ -154,12 +170,13 @@ class Medium:
 
     def norm(self, field):
         """Norms where a field is, (nz, 1, 1)."""
-        return self.d.norms(np.arange(self.shape[0]), HALF[field][2])[:, None, None]
+        norms = self.d.norms(np.arange(self.shape[0]), HALF[field][2])
+        return self.xp.asarray(norms)[:, None, None]
 
     @cached_property
     def normals(self):
         """Number of normal stresses of each plane, (nz, 1, 1): one less on a traction-free one."""
-        count = np.full((self.shape[0], 1, 1), float(len(self.d.normal)))
+        count = self.xp.full((self.shape[0], 1, 1), float(len(self.d.normal)))
         if self.d.free:
             count[-1] -= 1
         return count
@@ -167,7 +184,7 @@ class Medium:
     @cached_property
     def mu(self):
         """Shear modulus of the points, 0 in a fluid."""
-        return np.zeros(self.shape) if self.d.acoustic else 1 / self.rmu[self.here]
+        return self.xp.zeros(self.shape) if self.d.acoustic else 1 / self.rmu[self.here]
 
     @cached_property
     def stiff_trace(self):
@@ -261,25 +278,27 @@ class Medium:
 
         Parameters
         ----------
-        sums : (sums, nz, ny, nx) array
+        sums : (sums, nz, ny, nx) array of the machine
             Of all shots, one behind the other along y, in the plane.
         scale : float
             The number a of adjoint.py, times the steps that a stored one stands for.
         """
-        d = self.d
-        sums = np.asarray(sums, float)
-        if d.planar:
-            sums = sums.sum(2, keepdims=True)
+        d, xp = self.d, self.xp
+        # in float64 one by one: all of them would be twice the memory
+        doubles = (values.astype(float) for values in sums)
         named = dict(zip(increments.sums_of(d), sums))
-        rho, rmu = np.zeros_like(self.rho), np.zeros_like(self.rho)
-        for field in d.velocity:
-            rho -= self.spread(scale * self.norm(field) * named[field], field)
-        for field in named.keys() & set(d.stress):
-            # a harmonic mean of mu is the inverse of the mean of 1/mu
-            rmu += self.spread(scale * self.norm(field) * named[field], field)
-        solid = self.rmu < np.inf
-        mu = -rmu * np.where(solid, self.rmu, 0.0) ** 2
-        lam = np.zeros_like(self.rho)
+        rho, mu, lam = self._blank(), self._blank(), self._blank()
+        for field, values in zip(increments.sums_of(d), doubles):
+            if field in d.velocity or field in d.stress:
+                values = values.sum(1, keepdims=True) if d.planar else values
+                part = self.spread(scale * self.norm(field) * values, field)
+                # a harmonic mean of mu is the inverse of the mean of 1/mu
+                if field in d.velocity:
+                    rho -= part
+                else:
+                    mu -= part
+        if mu.any():
+            mu *= xp.where(self.rmu < np.inf, self.rmu, 0.0) ** 2
         if d.normal:
             lam[self.here], more = self._by_moduli(named, scale)
             mu[self.here] += more
@@ -289,8 +308,14 @@ class Medium:
         """dJ/d(lambda, mu) by normal stresses, lambda as it is stored."""
         weight = scale * self.norm("sxx")
         deviatoric, trace = self.moduli(inverse=True)
-        by_trace = -weight * named["trace"] * trace**2 * self.normals
-        by_shear = -weight * named["deviatoric"] * deviatoric**2 * 2
+        of_trace, of_deviatoric = (
+            named[name].astype(float).sum(1, keepdims=True)
+            if self.d.planar
+            else named[name].astype(float)
+            for name in ("trace", "deviatoric")
+        )
+        by_trace = -weight * of_trace * trace**2 * self.normals
+        by_shear = -weight * of_deviatoric * deviatoric**2 * 2
         return by_trace, by_shear + 2 * by_trace / np.maximum(self.normals, 1)
 
     def _of_cells(self, rho, lam, mu):
@@ -300,16 +325,18 @@ class Medium:
             by_lam, by_mu = self._plane_stress()
             mu[-1] += by_mu * lam[-1]
             lam[-1] *= by_lam
-        return rho, lam, np.where(self._solid_cells, mu - 2 / 3 * lam, 0.0)
+        return rho, lam, self.xp.where(self._solid_cells, mu - 2 / 3 * lam, 0.0)
 
     @cached_property
     def _solid_cells(self):
         """Cells with a shear modulus."""
-        return np.asarray(self.cells[2]) > 0
+        return self._on_machine(2)[0] > 0
 
     def _plane_stress(self):
         """Return d/dlambda and d/dmu of 2 mu lambda / (lambda + 2 mu), of the highest cells."""
-        _, kappa, mu = (np.asarray(values[-1], float) for values in self.cells)
+        kappa, mu = (
+            self.xp.asarray(np.ascontiguousarray(values[-1], float)) for values in self.cells[1:]
+        )
         lam = kappa - 2 / 3 * mu
         stiff = (lam + 2 * mu) ** 2
         return 4 * mu**2 / stiff, 2 * lam**2 / stiff
@@ -340,6 +367,5 @@ class Medium:
 
 def _inverted(values):
     """1 / values; 0 where they are 0 or infinite."""
-    values = np.asarray(values, float)
     usable = (values != 0) & np.isfinite(values)
     return np.where(usable, 1 / np.where(usable, values, 1.0), 0.0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from inversecase import RICKER, Case
 
 import craton
@@ -57,6 +58,56 @@ def test_gradients_are_exact(name):
     assert case.of_sources() < EXACT
     assert case.of_medium() < EXACT
     assert case.of_differences() < CENTRAL
+
+
+def test_a_chunk_of_the_earth():
+    """PREM with the outer core; curved elements; stations with an east, north and up of their own."""
+    chunk = {"longitude": 21.0, "latitude": 38.5, "width": [20, 20], "elements": [2, 2]}
+    quake = {
+        "kind": "moment_tensor",
+        "at": {"longitude": 20.1, "latitude": 38.4, "depth": "150 km"},
+        "strike": 250,
+        "dip": 40,
+        "rake": -80,
+        "magnitude": 6.5,
+        "wavelet": {"kind": "gaussian", "tau": 12},
+    }
+    earth = Scenario(
+        method="sem",
+        domain={"chunk": chunk | {"bottom": "3200 km"}},
+        model={"kind": "prem"},
+        time={"duration": 60, "start": 0},
+        source=[quake],
+        receivers=[{"name": "A", "at": {"longitude": 22.0, "latitude": 38.5, "depth": "200 km"}}],
+        output={"waveforms": ["displacement", "strain_rate"]},
+        run={"precision": "float64", "threads": 1, "degree": 2},
+    )
+    case = Case(earth, varied=0.01)
+    assert case.problem.experiments[0].linear.d.fluid.sum() == 4
+    assert case.of_sources() < EXACT
+    assert case.of_medium() < EXACT
+    assert case.of_differences() < CENTRAL
+
+
+def test_parameters_on_the_grid_of_a_model_file(tmp_path):
+    x, y, z = (np.linspace(*ends) for ends in ((-10, 170, 4), (-10, 150, 3), (-170, 10, 5)))
+    rng, shape = np.random.default_rng(5), (5, 3, 4)
+    means = {"vp": 2500, "vs": 1400, "rho": 2200}
+    fields = {
+        name: (("z", "y", "x"), mean * (1 + 0.03 * rng.uniform(-1, 1, shape)))
+        for name, mean in means.items()
+    }
+    xr.Dataset(fields, {"z": z, "y": y, "x": x}).to_netcdf(tmp_path / "model.nc")
+    here = scenario(model={"kind": "file", "file": str(tmp_path / "model.nc")})
+    case = Case(here, on="model")
+    cells = case.problem.parameters.cells(case.m0)
+    for ours, theirs in zip(cells, case.problem.experiments[0].linear.cells):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    assert case.of_medium() < EXACT
+    assert case.of_differences() < CENTRAL
+    assert dict(case.problem.dataset(case.m).sizes) == {"z": 5, "y": 3, "x": 4}
+    with pytest.raises(ScenarioError, match="not a file"):
+        craton.Problem(scenario(), on="model")
 
 
 def test_single_precision():
@@ -120,6 +171,7 @@ def test_gradient_as_a_dataset(plain):
     flat = np.stack([gradient[name].values for name in ("vp", "vs", "rho")]).ravel()
     fresh = craton.Problem(plain.problem.scenario, observed)
     assert np.allclose(flat, fresh.jac(fresh.m0), rtol=1e-12, atol=0)
+    assert float(gradient.volume.sum()) == pytest.approx(160 * 140 * 160)
     assert float(gradient.illumination.min()) >= 0
     assert float(gradient.illumination.max()) > 0
     assert gradient.attrs["misfit"] == pytest.approx(fresh.fun(fresh.m0), rel=1e-12)

@@ -34,7 +34,8 @@ def gradient(
         ``vp``, ``vs``, ``rho`` (or the parameters asked for) over (z, y, x), in the plane (z, x):
         the derivative of the misfit by the value of one cell, or of one point of the model file;
         ``illumination``, the integral of squared accelerations of the forward wavefield, (m/s2)2 s,
-        of the cells (left out on a model file). Attribute ``misfit``. Adjoint
+        of the cells (left out on a model file). Of spectral elements all this over (element, node),
+        with ``volume``, m3, by which kernels are divided. Attribute ``misfit``. Adjoint
         sources, the derivative by the data, under ``adjoint_velocity`` and the like.
 
     Raises
@@ -59,6 +60,9 @@ def gradient(
     units = {name: f"1/({UNITS[name]})" for name in named}
     out = on_grid(problem.parameters.axes, named, light if on == "grid" else None, units)
     out.attrs["misfit"] = value
+    if on == "grid" and hasattr(problem.grid, "volumes"):
+        about = {"units": "m3", "long_name": "volume of a node of an element"}
+        out["volume"] = (out[problem.parameters.names[0]].dims, problem.grid.volumes, about)
     return out.merge(joined(sources, problem.names), combine_attrs="override")
 
 

@@ -14,8 +14,10 @@ import numpy as np
 from craton.conventions import AXES
 from craton.errors import Problem, ScenarioError
 from craton.inverse import parameters as sets
+from craton.inverse.model_nodes import NodeParameters
 from craton.model.interpolate import weights
 from craton.model.media import cells, earth
+from craton.model.media.gridded import Gridded
 
 SAMPLES = 2  # of a cell, along each axis
 SPEEDS = sets.SETS[0]
@@ -51,8 +53,25 @@ def parameters(names, scenario, grid):
         )
     if problems:
         raise ScenarioError(problems)
+    if hasattr(grid, "coordinates"):  # nodes of elements
+        return NodeParameters(tuple(names), gridded(grid.d.sampler), grid)
     medium = earth.medium_of(model, cells.slab(grid, 0, grid.shape[0]))
     return ModelParameters(tuple(names), medium, grid)
+
+
+def gridded(sampler):
+    """Return the grid of the model file that a sampler of elements looks up.
+
+    Raises
+    ------
+    ScenarioError
+        It looks up something else besides.
+    """
+    medium = getattr(sampler, "medium", None)
+    if not isinstance(medium, Gridded) or sampler.regions or sampler.ground is not None:
+        words = "the mesh takes its medium not from the model file alone"
+        raise ScenarioError([Problem("on", words, 'use on="grid"')])
+    return medium
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ resampling, sorting into receivers and components.
 
 import numpy as np
 
-from craton.conventions import DIFFERENTIATED, INTEGRATED, QUANTITIES, recorded_as
+from craton.conventions import DIFFERENTIATED, INTEGRATED, QUANTITIES, TENSOR, VECTOR, recorded_as
 from craton.driver.result import Result
 from craton.output.dataset import COMPONENT_DIMS, components_along, time_axis
-from craton.survey import filters, leapfrog
+from craton.survey import filters, globe, leapfrog
 from craton.survey.receivers import ALONG_FIBRE
 
 
@@ -105,7 +105,7 @@ class Recording:
 
     def _add_quantity(self, out, name, values, shot):
         """Add the derivative by one quantity of a shot, (receiver[, component], time)."""
-        plan, recorded = self.plan, recorded_as(name)
+        plan, recorded, values = self.plan, recorded_as(name), self._in_model_axes(name, values)
         columns = [
             n
             for n, channel in enumerate(plan.channels)
@@ -131,6 +131,21 @@ class Recording:
             elif name in DIFFERENTIATED:
                 at_steps = filters.differentiate_transposed(at_steps, plan.dt)
             out[:, [columns[n] for n in chosen]] += at_steps
+
+    def _in_model_axes(self, name, values):
+        """Transpose of `craton.survey.globe.turned`: from each receiver's east, north, up to the axes
+        of the model.
+        """
+        stations = self.plan.receivers.stations
+        axes, dim = getattr(stations, "axes", None), COMPONENT_DIMS.get(QUANTITIES[name][0])
+        if axes is None or dim is None:
+            return values
+        turn, labels = (globe.vectors, VECTOR) if dim == "component" else (globe.tensors, TENSOR)
+        unit = np.broadcast_to(np.eye(len(labels)), (len(values), len(labels), len(labels)))
+        after = [labels.index(c) for c in self.blank()[dim].values]
+        before = [labels.index(c) for c in self._components(name)]
+        matrices = turn(unit, axes)[:, after][:, :, before]
+        return np.einsum("roi,rot->rit", matrices, values)
 
     def _components(self, name):
         """Components of a quantity in the order of the dataset; empty without."""

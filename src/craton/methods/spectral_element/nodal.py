@@ -76,10 +76,13 @@ class Nodes:
 
     Parameters
     ----------
-    d : ElementGeometry
+    d : Discretisation
+    volumes : (ne, n^3) array
+        Of the nodes by the elements' quadrature, m3: they add up to those of the elements.
     """
 
     d: Any
+    volumes: Any
     planar = False
 
     @cached_property

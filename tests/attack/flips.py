@@ -95,9 +95,18 @@ def reader_of(out, path):
     return next((words for start, words in READERS.items() if name.startswith(start)), None)
 
 
+def check_sound(kinds):
+    """Otherwise damage would be noticed wherever it is."""
+    for kind, folder in kinds.items():
+        assert not noticed_by_check(folder / "out"), kind
+    assert not noticed_by_resume(kinds["killed"] / "out")
+    for words in READERS.values():
+        assert not noticed_by(words, kinds["finished"]), words
+
+
 def trials(kinds, random):
     """Kind, file and function that must notice, without end: checkpoints, more rarely folders and commands."""
-    left, finished, number = kinds["interrupted"] / "out", kinds["finished"], 0
+    left, finished, number = kinds["killed"] / "out", kinds["finished"], 0
     read = [path for path in files_of(finished / "out") if reader_of(finished / "out", path)]
     last = sorted(left.glob("checkpoints/step_*"))[-1]
     while True:
@@ -127,6 +136,7 @@ def attack(seconds, most, seed):
     random, tried, failures = Random(seed), Counter(), Counter()
     with TemporaryDirectory(prefix="flips") as place:
         kinds = folders.build(Path(place))
+        check_sound(kinds)
         end = time.monotonic() + seconds
         for kind, path, notices in trials(kinds, random):
             if tried[CHECKPOINT] >= most or time.monotonic() > end:

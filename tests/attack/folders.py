@@ -1,30 +1,23 @@
-"""Sound folders of runs, to be damaged: an interrupted run, a finished one, a survey."""
+"""Sound folders of runs, to be damaged: one that was killed, one that was interrupted, a finished one, a survey."""
 
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
+from contextlib import contextmanager
 
-from smallcase import write
+from smallcase import changed, write
 
 LINE = 'name = "S"\nshots = { from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = 2 }'
-THREAD = ('device = "cpu"', 'device = "cpu"\nthreads = 1\ncheckpoint = "0.05 s"')
+SHORT = (("duration = 1.0", "duration = 0.3"), ('device = "cpu"', 'device = "cpu"\nthreads = 1'))
+KEPT, LAST = (10, 20), 28  # of 38 steps: those after which a checkpoint is written; the last one
+RESUME = ["resume", "out", "-q"]
 COMMANDS = {
-    "interrupted": (
-        ["resume", "out", "-q"],
-        ["resume", "out", "-q"],
-        ["resume", "out", "-q"],
-        ["check", "out"],
-    ),
+    "killed": (RESUME, RESUME, RESUME, ["check", "out"]),
+    "stopped": (RESUME, RESUME, ["check", "out"], ["plot", "out", "records"]),
     "finished": (
         ["convert", "out", "g.sgy"],
         ["plot", "out", "records"],
         ["resume", "out"],
         ["check", "out"],
     ),
-    "stopped": (["resume", "out", "-q"], ["check", "out"], ["plot", "out", "records"]),
     "survey": (
         ["survey", "status", "out"],
         ["survey", "survey.toml", "-o", "out", "--workers", "1", "-q"],
@@ -33,48 +26,56 @@ COMMANDS = {
 
 
 def commands(kind):
-    """Command lines that read a folder, as far as this craton has them."""
-    from craton.cli.app import app
-
-    names = {command.callback.__name__ for command in app.registered_commands}
-    return [words for words in COMMANDS[kind] if words[0] in names]
+    """Command lines that read a folder."""
+    return COMMANDS[kind]
 
 
 def build(folder):
     """Write the folders: kind -> path."""
+    import craton
+    from craton.errors import Interrupted
+    from craton.scenario import loads
+
     kinds = {kind: folder / kind for kind in COMMANDS}
     for path in kinds.values():
         path.mkdir(parents=True)
-    write(kinds["finished"], ("duration = 1.0", "duration = 0.3"), THREAD)
-    craton(kinds["finished"], "run", "small.toml", "-o", "out", "-q").wait()
-    short = (("duration = 1.0", "duration = 0.3"), ("at = [1500, 1500, -1000]", LINE))
-    write(kinds["survey"], *short, name="survey.toml")
-    craton(kinds["survey"], "survey", "survey.toml", "-o", "out", "-q").wait()
-    interrupted(kinds["interrupted"], signal.SIGKILL)
-    interrupted(kinds["stopped"], signal.SIGTERM)
-    return kinds
+    scenario = loads(changed(*SHORT))
+    craton.run(scenario, out=kinds["finished"] / "out", progress=False, warn=False)
+    write(kinds["survey"], *SHORT, ("at = [1500, 1500, -1000]", LINE), name="survey.toml")
+    file = kinds["survey"] / "survey.toml"
+    craton.run_survey(file, kinds["survey"] / "out", workers=1, progress=False)
+    out = kinds["stopped"] / "out"
+    with watched(out, kinds["killed"] / "out"):
+        try:
+            craton.run(scenario, out=out, progress=False, warn=False)
+        except Interrupted:
+            return kinds
+    raise AssertionError("the run was not stopped")
 
 
-def craton(folder, *words, **options):
-    """Start a command line in a folder."""
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | options
-    return subprocess.Popen([sys.executable, "-m", "craton", *words], cwd=folder, **quiet)
+@contextmanager
+def watched(out, copy):
+    """Inside, a run writes checkpoints, its folder is copied as a kill would leave it, then it is stopped."""
+    from craton.driver.recorder import Recorder
 
+    sample = Recorder.sample
 
-def interrupted(folder, number):
-    """A run that got a signal after some checkpoints."""
-    write(folder, ("duration = 1.0", "duration = 6"), THREAD)
-    running = craton(folder, "run", "small.toml", "-o", "out", "-q")
-    end = time.monotonic() + 60
-    while (
-        not list(Path(folder, "out").glob("checkpoints/step_*/manifest.json"))
-        and time.monotonic() < end
-    ):
-        assert running.poll() is None, "the run ended before its first checkpoint"
-        time.sleep(0.01)
-    time.sleep(0.3)
-    running.send_signal(number)  # it is not waited for before: the number is still its own
-    running.wait()
+    def looked(self, step):
+        if step in KEPT:
+            self.done = step + 1
+            self.drain()
+            self.checkpoints.save(self.done, self.recorded)
+        if step == LAST:
+            self.snapshots.settle()
+            shutil.copytree(out, copy)
+            self.stopped = "SIGTERM"
+        sample(self, step)
+
+    Recorder.sample = looked
+    try:
+        yield
+    finally:
+        Recorder.sample = sample
 
 
 def copy(kinds, kind, place):

@@ -51,6 +51,9 @@ def parts(out):
     for store in stores(out):
         name = str(store.relative_to(out))
         yield told(name, lambda store=store: store_state(out, store))
+    for run in runs_of_shots(out):
+        name = str(run.relative_to(out))
+        yield told(name, lambda run=run: run_of_shot_state(run))
 
 
 def told(name, state):
@@ -169,11 +172,25 @@ def picture_state(path):
     return "PNG"
 
 
+def runs_of_shots(out):
+    """Return the folders of shots of a survey that kept them, each one of a run."""
+    return sorted(path.parent for path in out.glob("shots/*/run.json"))
+
+
+def run_of_shot_state(out):
+    """Return in words that the folder of a shot is whole."""
+    for name, damaged, words in parts(out):
+        if damaged:
+            raise CratonError(f"{name}: {words}")
+    return run_state(out)
+
+
 def stores(out):
-    """Return the zarr stores of a folder."""
+    """Return the zarr stores of a folder, without those of runs inside it."""
     from craton.output.inspection import stores_of
 
-    return stores_of(out)
+    inside = runs_of_shots(out)
+    return [path for path in stores_of(out) if not any(run in path.parents for run in inside)]
 
 
 def store_state(out, store):

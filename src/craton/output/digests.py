@@ -16,7 +16,8 @@ from craton.output.inspection import CHUNK_NAME, METADATA
 FILES = "files"  # key of run.json: name -> [bytes, SHA-256 in hexadecimal digits]
 ARRAYS = "chunks"  # key of run.json: folder of an array -> number of its chunks
 SCENARIOS = ("scenario.toml", "scenarios")  # written once: a run that goes on leaves them
-ELSEWHERE = ("run.json", "checkpoints", "inputs", "jobs", "report.html")
+# what bears or lists checksums itself, or no results
+ELSEWHERE = ("run.json", "checkpoints", "inputs", "shots", "jobs", "report.html")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 PNG_BEGIN = b"\x89PNG\r\n\x1a\n"
 

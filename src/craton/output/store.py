@@ -267,17 +267,13 @@ class Store:
         (reason, timings ...), and let other runs write here.
         """
         self.lock.give_space()  # the disk may be full
-        self.update(state=state, ended=_now(), **self.digests(state), **fields)
+        self.update(state=state, ended=_now(), **self.digests(), **fields)
         self.release()
 
-    def digests(self, state):
-        """Return checksums of files and numbers of chunks, as run.json has them at the end.
-
-        Workers of a survey that has not finished may go on to write shots.
-        """
-        late = () if state == FINISHED else ("shots",)
+    def digests(self):
+        """Return checksums of files and numbers of chunks, as run.json has them at the end."""
         try:
-            return digests_of(self.path, set(FILES_OF_RUNS) - set(late))
+            return digests_of(self.path, FILES_OF_RUNS)
         except OSError:  # the end is to be noted whatever the disk does
             return {}
 

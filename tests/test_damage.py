@@ -456,3 +456,25 @@ def test_a_full_disk_is_named_and_nothing_is_corrupt(small_disk, monkeypatch, ca
         assert code == 0, capsys.readouterr().out
         assert not (small_disk / name / LOCK).exists()
         shutil.rmtree(small_disk / name)
+
+
+def test_a_run_on_a_full_disk_goes_on_where_there_is_room(left, small_disk, monkeypatch, capsys):
+    """Two checkpoints fit and a third one does not: the older ones are whole, and with more room every bit comes."""
+    from craton.output import store
+
+    def size(nbytes):
+        words = ["mount", "-o", f"remount,size={nbytes >> 10}k", str(small_disk)]
+        subprocess.run(words, check=True)
+
+    state = sum(p.stat().st_size for p in latest(left / "out").folder.rglob("*") if p.is_file())
+    monkeypatch.setattr(store, "check_space", lambda path, nbytes: None)
+    size(int(2.9 * state))
+    out, words = small_disk / "out", "No space left on device"
+    with pytest.raises(CratonError, match=words):
+        craton.run(pictured(run_checkpoint='"1 ms"'), out=out, progress=False)
+    assert words in read_run(out)["reason"] and latest(out).step > 1
+    assert main(["check", str(out)]) == 0, capsys.readouterr().out
+    size(64 << 20)
+    monkeypatch.setattr(Recorder, "keep", lambda self: None)
+    craton.resume(out, progress=False)
+    same_results(left / "whole", out)

@@ -15,7 +15,10 @@ import smallcase
 
 import craton
 from craton.backends.cpu import CPU
+from craton.cli import main
 from craton.comm import launcher, pulse
+from craton.driver import checkpoint
+from craton.driver.recorder import Recorder
 from craton.driver.saved import latest
 from craton.errors import ResourceError, ScenarioError
 from craton.lock import start_of
@@ -143,6 +146,113 @@ def test_a_second_interruption_ends_at_once(job):
     assert time.monotonic() - begin < 5 and process.returncode == 130, said
     assert "interrupted twice" in said
     wait_for(lambda: not any(map(alive, ranks)), 5)
+
+
+class Forked:
+    """A command line in a fork of this process, each of whose steps takes 10 ms: signals come in its midst.
+
+    Parameters
+    ----------
+    folder : Path
+    words : sequence of str
+    ignored : sequence of signal
+        As nohup leaves them.
+    """
+
+    def __init__(self, folder, *words, ignored=()):
+        self.out = folder / "out"
+        self.pid = os.fork()
+        if self.pid == 0:
+            code = 99
+            try:
+                os.chdir(folder)
+                quiet = os.open(os.devnull, os.O_RDWR)
+                for number in (0, 1, 2):
+                    os.dup2(quiet, number)
+                for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                    handler = signal.SIG_IGN if number in ignored else signal.SIG_DFL
+                    signal.signal(number, handler)
+                self.slow()
+                code = main([*words, "-q"])
+            finally:
+                os._exit(code)
+
+    @staticmethod
+    def slow():
+        """Let steps and files of checkpoints take longer."""
+        sample, write = Recorder.sample, checkpoint.write
+
+        def pausing(self, step):
+            time.sleep(0.01)
+            sample(self, step)
+
+        def waiting(*arguments):
+            time.sleep(0.03)
+            return write(*arguments)
+
+        Recorder.sample, checkpoint.write = pausing, waiting
+
+    def send(self, *numbers):
+        """Signals, one after the other; the child is not waited for before, so the number is its own."""
+        for number in numbers:
+            os.kill(self.pid, number)
+
+    def code(self, seconds=60):
+        """Exit code, when it has ended; minus a signal's number."""
+        status = []
+        try:
+            wait_for(
+                lambda: status.extend(os.waitpid(self.pid, os.WNOHANG)) or any(status), seconds
+            )
+        except AssertionError:
+            self.send(signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            raise
+        return os.waitstatus_to_exitcode(status[-1])
+
+    def marches(self):
+        """Wait until it has taken a picture."""
+        before = {path.stat().st_mtime_ns for path in self.frames()}
+        wait_for(lambda: {p.stat().st_mtime_ns for p in self.frames()} - before)
+        return self
+
+    def frames(self):
+        """Pictures in the store."""
+        return list(self.out.glob("result.zarr/snapshots/section/velocity/[0-9]*"))
+
+
+def test_sequences_of_systemd_and_kubernetes(tmp_path):
+    """TERM and HUP at once, then a grace: 75. TERM and a grace that ends in the midst of a checkpoint: the one before stays.
+    HUP under nohup: it goes on. In the end every bit is there."""
+    changes = (
+        ("every = 0.25", "every = 0.02"),
+        ('device = "cpu"', 'device = "cpu"\nthreads = 1'),
+        ("duration = 1.0", "duration = 1.5"),
+    )
+    file = smallcase.write(tmp_path, *changes)
+    craton.run(craton.load(file), out=tmp_path / "whole", progress=False, warn=False)
+    out = tmp_path / "out"
+
+    systemd = Forked(tmp_path, "run", "small.toml", "-o", "out").marches()
+    systemd.send(signal.SIGTERM, signal.SIGCONT, signal.SIGHUP)
+    assert systemd.code(20) == 75 and read_run(out)["state"] == "interrupted"
+    first = latest(out).step
+
+    kubernetes = Forked(tmp_path, "resume", "out").marches()
+    kubernetes.send(signal.SIGTERM)
+    wait_for(lambda: checkpoint.saving(out), 20)
+    kubernetes.send(signal.SIGKILL)
+    assert kubernetes.code(20) == -signal.SIGKILL and read_run(out)["state"] == "running"
+    assert latest(out).step == first and checkpoint.saving(out)
+
+    terminal = Forked(tmp_path, "resume", "out").marches()
+    terminal.send(signal.SIGHUP)
+    assert terminal.code(20) == 75 and latest(out).step > first
+
+    nohup = Forked(tmp_path, "resume", "out", ignored=[signal.SIGHUP]).marches()
+    nohup.send(signal.SIGHUP)
+    assert nohup.code() == 0 and read_run(out)["state"] == "finished"
+    smallcase.same_results(tmp_path / "whole", out, (None, "snapshots/section"))
 
 
 @pytest.mark.parametrize("rank, size", [("first", "4"), ("4", "4"), ("-1", "4"), ("0", "9" * 30)])

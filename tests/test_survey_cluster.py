@@ -7,10 +7,12 @@ import re
 import signal
 import socket
 import ssl
+import stat
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,7 @@ pytest.importorskip("cryptography")
 
 AT = "at = [1500, 1500, -1000]"
 LINE = 'name = "S"\nshots = {{ from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = {} }}'
+PLANTED = ("multiprocessing", "bisect", "random")
 THREAD = ('device = "cpu"', 'device = "cpu"\nthreads = 1')
 SHORT = ("duration = 1.0", "duration = 0.3")
 
@@ -65,12 +68,37 @@ def run_here(out="out", **options):
 
 
 @pytest.fixture(scope="module")
-def client():
-    """Two workers."""
+def client(tmp_path_factory):
+    """Two workers, begun in a folder with a module that hides one of the standard library."""
     from craton.comm.workers import local
 
-    with local([{}, {}]) as opened:
-        yield opened
+    folder = tmp_path_factory.mktemp("planted")
+    for name in PLANTED:
+        (folder / f"{name}.py").write_text(f"open({str(folder / 'ran')!r}, 'a')\nraise ImportError")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        with local([{}, {}]) as opened:
+            assert not (folder / "ran").exists()
+            yield opened
+
+
+def test_no_module_of_other_users_is_imported(client):
+    """Neither of the working folder nor of Dask's, which by default any user may have made before."""
+    paths = [sys.path, *client.run(lambda: sys.path).values()]
+    writable = [p for places in paths for p in places if p and open_to_others(Path(p))]
+    assert len(paths) == 3 and not writable, writable
+    assert all(Path.cwd() != Path(p) for places in paths[1:] for p in places)
+
+
+def open_to_others(path):
+    """Whether another user may have put something there: owner, or mode of the path from its root, but for sticky folders."""
+    for place in (path.resolve(), *path.resolve().parents):
+        if place.exists():
+            mode = place.stat()
+            sticky = place != path.resolve() and mode.st_mode & stat.S_ISVTX
+            if mode.st_uid not in (0, os.getuid()) or (mode.st_mode & stat.S_IWOTH and not sticky):
+                return True
+    return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")
@@ -179,6 +207,33 @@ def test_task_that_kills_its_workers_is_set_aside(client):
     tasks = {name: name for name in ("bad", *"abcdefgh")}
     ended = dict(outcomes(client, fatal, tasks))
     assert isinstance(ended.pop("bad"), LostWorker) and ended == {n: n for n in "abcdefgh"}
+
+
+def test_result_that_is_lost_with_its_worker(client):
+    """A worker dies after its task, before anybody has asked for the result: no scheduler is lost, the task is run again."""
+    from craton.comm.workers import outcomes
+
+    ended = outcomes(client, abs, {n: -n for n in range(6)})
+    first = next(ended)
+    while client.processing() and any(client.processing().values()):
+        time.sleep(0.01)
+    for pid in client.run(os.getpid).values():
+        os.kill(pid, signal.SIGKILL)
+    time.sleep(0.3)
+    assert sorted([first, *ended]) == [(-n, n) for n in range(5, -1, -1)]
+
+
+def test_shot_that_has_finished_is_not_run_again(folder, monkeypatch):
+    from craton.shots import task as tasks
+    from craton.versions import versions
+
+    ends = iter(({"state": "finished", "device": "here"}, {"state": "failed", "reason": "", "code": 1}))
+    monkeypatch.setattr(tasks.Task, "perform", lambda task, log: next(ends))
+    Path("out/shots").mkdir(parents=True)
+    shot = tasks.Task("S.1", 0, "", "out/result.zarr", versions(*tasks.COMPARED), "this start")
+    first = tasks.run_shot(shot)
+    assert tasks.run_shot(shot) == first and first["device"] == "here"
+    assert tasks.run_shot(replace(shot, start="the next"))["state"] == "failed"
 
 
 def test_shot_that_lost_three_workers_is_not_tried_again(folder, monkeypatch, capsys):
@@ -362,6 +417,8 @@ def test_job_script(system, folder):
     script = kind("tls://192.0.2.1:8786", name="n", **arguments).job_script()
     for line in (
         "export OMP_NUM_THREADS=4",
+        "export PYTHONSAFEPATH=1",
+        'DASK_TEMPORARY_DIRECTORY="$(mktemp -d)"',
         " -x\n",
         " --gres=gpu:1\n",
         "--nthreads 1",

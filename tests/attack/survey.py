@@ -26,49 +26,84 @@ def survey_of(shots, steps):
     return surveys.prepare(loads(text, ("run.threads=1",)))
 
 
-def attack(seconds, most, seed, workers=2, steps=200):
+def attack(seconds, most, seed, workers=2, steps=60):
     """Run the survey without kills and with; what was lost, repeated and spent beside the shots."""
     from craton import shots as surveys
     from craton.comm.workers import local
+    from craton.shots.task import NEEDED
 
     shots = min(SHOTS, most)
     survey, random, results = survey_of(shots, steps), Random(seed), {}
     with (
         TemporaryDirectory(prefix="survey") as place,
-        local([{"OMP_NUM_THREADS": "1"}] * workers) as client,
+        local([{"OMP_NUM_THREADS": "1"}] * workers, NEEDED) as client,
     ):
         warm = survey_of(2 * workers, steps)
         surveys.run(warm, f"{place}/warm", client=client, progress=False)
-        began = time.monotonic()
+        begun = Clock()
         calm = surveys.run(survey, f"{place}/calm", client=client, progress=False)
-        results["calm"] = figures(calm, time.monotonic() - began, workers)
+        results["calm"] = figures(calm, begun, workers)
         killer = Killer(client, random, f"{place}/killed")
         killer.start()
-        began = time.monotonic()
+        begun = Clock()
         outcome = surveys.run(survey, f"{place}/killed", client=client, progress=False)
-        wall = time.monotonic() - began
+        results["killed"] = figures(outcome, begun, workers) | {"kills": killer.kills}
         killer.over.set()
         killer.join()
-        results["killed"] = figures(outcome, wall, workers) | {"kills": killer.kills}
-        spent = results["killed"]["seconds in shots"]
+        spent = results["killed"]["in shots, s"]
         results["killed"]["repeated, % of the work"] = round(100 * killer.lost / spent, 2)
         same = bool((outcome.dataset.velocity.values == calm.dataset.velocity.values).all())
     lost = len(outcome.failed) + (0 if same else 1)
-    return results | {"shots": shots, "bit-equal": same, "failures": {"lost": lost} if lost else {}}
+    results |= {"kind": "survey", "tried": shots, "workers": workers, "steps": steps}
+    return results | {"bit-equal": same, "failures": {"lost": lost} if lost else {}}
 
 
-def figures(outcome, wall, workers):
-    """Seconds of a survey: of its shots, beside them for each, and what attempts that were cut off took."""
+class Clock:
+    """Seconds since it was made, on the wall and of the processors, in all processes of the survey."""
+
+    def __init__(self):
+        self.began, self.spent = time.monotonic(), cpu_seconds()
+
+    def wall(self):
+        return time.monotonic() - self.began
+
+    def cpu(self):
+        return cpu_seconds() - self.spent
+
+
+def cpu_seconds():
+    """Processor seconds of this process and all that it has begun, those that ended among them."""
+    import psutil
+
+    this = psutil.Process()
+    total = 0.0
+    for process in (this, *this.children(recursive=True)):
+        with suppress(psutil.Error):
+            total += sum(process.cpu_times()[:4])
+    return total
+
+
+def figures(outcome, clock, workers):
+    """Seconds of a survey: of its shots, beside them for each, and attempts that were cut off."""
     from craton.output.store import read_run
 
+    wall, cpu = clock.wall(), clock.cpu()
     noted = read_run(outcome.out)["shots"].values()
-    spent = sum(shot["seconds"] for shot in noted)
-    again = sum(shot.get("attempts", 1) - 1 for shot in noted)
+    spent, loops, processor = (
+        sum(shot[key] for shot in noted) for key in ("seconds", "loop", "processor")
+    )
+    per_shot = 1e3 / len(noted)
     return {
-        "wall": round(wall, 1),
-        "seconds in shots": round(spent, 1),
-        "overhead per shot, ms": round(1e3 * (wall * workers - spent) / len(noted), 1),
-        "shots begun again": again,
+        "wall, s": round(wall, 1),
+        "in shots, s": round(spent, 1),
+        "in time loops, s": round(loops, 1),
+        "processors, s": round(cpu, 1),
+        "processors in time loops, s": round(processor, 1),
+        "beside shots, ms per shot": round(per_shot * (wall * workers - spent), 1),
+        "beside time loops, ms per shot": round(per_shot * (wall * workers - loops), 1),
+        "processors beside time loops, ms per shot": round(per_shot * (cpu - processor), 1),
+        "shots begun again": sum(shot.get("attempts", 1) - 1 for shot in noted),
+        "load of the computer": round(os.getloadavg()[0], 1),
     }
 
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from craton.comm.forking import private_folder
 from craton.comm.workers import (
     LOOPBACK,
     SETTINGS,
@@ -23,6 +24,13 @@ INSTALL = "pip install 'craton[survey]' (dask, distributed, cryptography and das
 LISTS = ("job-extra-directives", "job-script-prologue", "worker-extra-args")
 NUMBERS = ("cores", "processes", "job-cpu", "death-timeout")
 LARGEST = 1 << 20  # bytes of a file with options
+# of a job: no modules of the working folder, and none of a folder that another user may have made
+SAFE_JOB = (
+    "export PYTHONSAFEPATH=1",
+    'DASK_TEMPORARY_DIRECTORY="$(mktemp -d)" || exit 1',
+    "export DASK_TEMPORARY_DIRECTORY",
+    """trap 'rm -rf "$DASK_TEMPORARY_DIRECTORY"' EXIT""",
+)
 
 
 def options_of(system, file=None, words=()):
@@ -144,6 +152,7 @@ def arguments_of(system, options, ranks, folder):
     elif options.get("resource-spec") is None:
         options["resource-spec"] = f"select=1:ncpus={cores}:mem={options['memory']}"
     options["job-script-prologue"] = [
+        *SAFE_JOB,
         f"export OMP_NUM_THREADS={threads}",
         *(options["job-script-prologue"] or []),
     ]
@@ -214,7 +223,12 @@ def batch(system, jobs, options, out, ranks=1, gpus=True):
     folder = (Path(out) / "jobs").absolute()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     kind, submit = SYSTEMS[system]
-    with silent("asyncio"), silent("tornado.application"), dask.config.set(SETTINGS):
+    with (
+        silent("asyncio"),
+        silent("tornado.application"),
+        private_folder(),
+        dask.config.set(SETTINGS),
+    ):
         arguments = arguments_of(system, options, ranks, folder)
         try:
             with deaf():

@@ -21,6 +21,8 @@ INSTALL = "pip install 'craton[survey]' (dask, distributed and cryptography)"
 SILENT = logging.CRITICAL
 ATTEMPTS = 3  # workers that a task may lose before it is set aside
 WINDOW = 256  # tasks at a scheduler at one time, beside twice as many as there are threads
+BATCH = 64  # tasks that are sent together when so many have ended
+LOST = ("lost", "pending")  # a worker died with the result: Dask runs the task again
 ANSWER = 5  # s in which a scheduler must answer
 REFILL = 3  # s between looks at workers that are gone
 LOOPBACK = "127.0.0.1"
@@ -34,6 +36,14 @@ SETTINGS = {
     "distributed.comm.timeouts.connect": "30s",
     # a process that is started again on a busy computer is not given up before it can answer
     "distributed.deploy.lost-worker-timeout": "60 s",
+    # the cores are for the kernels: no samples of call stacks, few looks at the process itself
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1 s",
+    "distributed.admin.tick.limit": "60 s",
+    "distributed.admin.system-monitor.interval": "10 s",
+    # there are no results to be moved, and no tasks that wait at a worker
+    "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.active-memory-manager.start": False,
     # no pages and no interface over HTTP
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
@@ -64,7 +74,7 @@ def needed(key):
 
 
 @contextmanager
-def local(environments):
+def local(environments, needed=()):
     """Open a Dask client with one process of this computer per environment; a process that dies is
     started again.
 
@@ -75,9 +85,13 @@ def local(environments):
     ----------
     environments : list of dict
         Variables of each process, as `craton.comm.placement.environments` deals them out.
+    needed : iterable of str
+        Modules that tasks import: new processes have them when they begin.
     """
     import dask
     from distributed import Client, Nanny, Scheduler, Security, SpecCluster
+
+    from craton.comm.forking import private_folder, safe_start, start_method
 
     ignore_broken_pipes()
     spawned = dask.config.get("distributed.nanny.pre-spawn-environ") | {
@@ -85,7 +99,10 @@ def local(environments):
     }
     with (
         silent("asyncio"),
-        dask.config.set(SETTINGS | {"distributed.nanny.pre-spawn-environ": spawned}),
+        safe_start(),
+        private_folder(),
+        start_method(needed) as method,
+        dask.config.set(SETTINGS | method | {"distributed.nanny.pre-spawn-environ": spawned}),
     ):
         shared = {"protocol": "tls", "host": LOOPBACK, "security": Security.temporary()}
         address = {"dashboard": False, "dashboard_address": f"{LOOPBACK}:0"}
@@ -96,7 +113,7 @@ def local(environments):
             "silence_logs": SILENT,
         }
         workers = {
-            n: {"cls": Nanny, "options": {**process, "env": env}}
+            n: {"cls": Nanny, "options": {**process, "env": {**os.environ, **spawned, **env}}}
             for n, env in enumerate(environments)
         }
         with deaf():
@@ -252,7 +269,7 @@ def outcomes(client, function, tasks):
     end.
 
     Dask runs a task again whose worker was lost, up to `distributed.scheduler.allowed-failures`
-    times. Tasks go to the scheduler some hundred at a time.
+    times. A scheduler has some hundred tasks at a time.
 
     Parameters
     ----------
@@ -282,10 +299,16 @@ def outcomes(client, function, tasks):
 
     submit(WINDOW + 2 * sum(client.nthreads().values()))
     try:
+        count = 0
         for future in ended:
+            if future.status in LOST:
+                ended.add(future)
+                continue
             yield futures.pop(future), _outcome(client, future)
             future.release()
-            submit(1)
+            count += 1
+            if count % BATCH == 0:
+                submit(BATCH)
     finally:
         if futures and client.status == "running":
             client.cancel(list(futures))

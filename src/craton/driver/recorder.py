@@ -81,7 +81,7 @@ class Recorder:
             self.samples[:begun] = before
         self.pause = GUARD_EVERY if self.patience == np.inf else 2
         self.stopped = None
-        self.clock = {"start": time.perf_counter()}
+        self.clock = {"start": time.perf_counter(), "processor": time.process_time()}
         self.schedule = {}
         for number, series in enumerate(self.plan.snapshots if snapshots else ()):
             camera = self.camera(series, number)

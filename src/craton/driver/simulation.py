@@ -9,6 +9,70 @@ from craton.tables.fields import Table
 from craton.tables.objects import as_files
 
 
+class MediumRuns:
+    """Runs of one rank whose scenarios differ in sources, receivers and wavelets only: plans,
+    material on the machine and kernels stay from one to the next.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The first of them, of waves.
+    device : str, optional
+        As of `craton.run`.
+
+    Attributes
+    ----------
+    plan : Plan
+        Of the first scenario.
+    machine : Machine
+
+    Raises
+    ------
+    ScenarioError, ResourceError
+        As `craton.run`.
+    """
+
+    def __init__(self, scenario, device=None):
+        from craton.comm.local import Alone
+        from craton.driver import run as driver
+
+        self._comm, self._reuse, self._first = Alone(), Reuse(), scenario
+        self.plan = driver.plan(scenario, reuse=self._reuse)
+        self.machine = driver.choose_machine(scenario, self.plan, self._comm, device)
+        self._arrays, self._filled_for = {}, None
+
+    def compute(self, scenario, progress=False):
+        """Run a scenario of this medium, in memory: Result, with the bits of `craton.run`.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            With the domain, model, times and run of the first.
+        progress : bool
+            Show progress on standard error.
+        """
+        from craton.driver import waves
+
+        plan = self._planned(scenario)
+        arrays = unchanged(plan, self._filled_for, self._arrays) if self._filled_for else {}
+        program = waves.commit(scenario, plan, self.machine, arrays)
+        self._filled_for, self._arrays = plan, {name: program.arrays[name] for name in fixed(plan)}
+        return waves.compute(scenario, plan, program, self._comm, progress).finished()
+
+    def _planned(self, scenario):
+        """Return the plan of a scenario, which fits beside the arrays that are there."""
+        from craton.driver import run as driver
+        from craton.driver import waves
+
+        if scenario is self._first:
+            return self.plan
+        plan = driver.plan(scenario, reuse=self._reuse)
+        if plan.nbytes > self.plan.nbytes:
+            held = sum(array.nbytes for array in self._arrays.values())
+            waves.check_memory(plan, self.machine, held=held)
+        return plan
+
+
 class Simulation:
     """A scenario of waves that is run again and again with other sources, receivers or wavelets.
 
@@ -46,21 +110,18 @@ class Simulation:
     """
 
     def __init__(self, scenario, device=None):
-        from craton.comm.local import Alone
-        from craton.driver import run as driver
+        from craton.driver.run import log_warnings
 
         if METHODS[scenario.method].drive != "march":
             remedy = "use craton.run, or craton.gravity.operator for many densities"
             message = f'a Simulation is of waves, and the method is "{scenario.method}"'
             raise ScenarioError([Problem("method", message, remedy)])
-        self.scenario, self._comm, self._reuse = scenario, Alone(), Reuse()
-        self.plan = driver.plan(scenario, reuse=self._reuse)
-        self._machine = driver.choose_machine(scenario, self.plan, self._comm, device)
-        self._arrays, self._filled_for = {}, None
-        driver.log_warnings(self.plan)
+        self.scenario, self._runs = scenario, MediumRuns(scenario, device)
+        self.plan = self._runs.plan
+        log_warnings(self.plan)
 
     def __repr__(self):
-        return f"<craton.Simulation of {self.scenario.title!r} on {self._machine.describe()}>"
+        return f"<craton.Simulation of {self.scenario.title!r} on {self._runs.machine.describe()}>"
 
     def changed(self, source=None, receivers=None, wavelet=None):
         """Return the scenario with other sources, receivers or wavelets, checked: Scenario.
@@ -110,19 +171,10 @@ class Simulation:
         ScenarioError, ResourceError, ComputationError, Interrupted
             As `craton.run`.
         """
-        from craton.driver import run as driver
-        from craton.driver import waves
-
-        scenario, plan = self.scenario, self.plan
+        scenario = self.scenario
         if any(table is not None for table in (source, receivers, wavelet)):
             scenario = self.changed(source, receivers, wavelet)
-            plan = driver.plan(scenario, reuse=self._reuse)
-            if plan.nbytes > self.plan.nbytes:
-                waves.check_memory(plan, self._machine)
-        arrays = unchanged(plan, self._filled_for, self._arrays) if self._filled_for else {}
-        program = waves.commit(scenario, plan, self._machine, arrays)
-        self._filled_for, self._arrays = plan, {name: program.arrays[name] for name in fixed(plan)}
-        return waves.compute(scenario, plan, program, self._comm, progress).finished()
+        return self._runs.compute(scenario, progress)
 
 
 def _listed(tables):

@@ -18,14 +18,14 @@ MESH = "mesh.vtu"
 SNAPSHOT_SHARE = 0.5  # of the free memory, that snapshots of a run without a folder may take
 
 
-def check_memory(planned, machine, ranks=1):
+def check_memory(planned, machine, ranks=1, held=0):
     """Refuse what does not fit into the machine's free memory; on a CPU into the host's, for all
-    its `ranks`.
+    its `ranks`. The bytes `held` are of arrays that the plan takes over.
     """
     from craton.backends.cpu import host_memory
 
     (free, _), (host, _) = machine.memory(), host_memory()
-    needed, record = planned.nbytes, planned.record_memory if planned.rank == 0 else 0
+    needed, record = planned.nbytes - held, planned.record_memory if planned.rank == 0 else 0
     if machine.shares_host_memory:
         needed = needed * ranks + record
     elif record > host:
@@ -325,6 +325,7 @@ def timings(program, recorder, end, halos, comm):
             "commit": program.seconds,
             "first step": first - clock["start"],
             "steady": end - first,
+            "processor": time.process_time() - clock["processor"],
         },
         "point_steps_per_second": rate,
         "least_bytes_per_step": sum(planned.totals.traffic.values()),

@@ -75,6 +75,20 @@ class ShotLog:
             ) from error
         return attempt
 
+    def finished(self, start):
+        """Return the outcome of the shot where it has finished in a start of the survey, else None.
+
+        Parameters
+        ----------
+        start : str
+            As of `begin`.
+        """
+        outcome = _outcome_in(self.outcome)
+        same = outcome is not None and (outcome["name"], outcome.get("start")) == (self.name, start)
+        if not same or outcome["state"] != STATES[0]:
+            return None
+        return {key: value for key, value in outcome.items() if key not in ("name", "ended")}
+
     def write(self, text):
         """Append to the log."""
         with open(self.path, "a", encoding="utf-8") as file:

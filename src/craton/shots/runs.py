@@ -3,7 +3,7 @@ run again.
 """
 
 import os
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from craton.errors import (
 )
 from craton.shots.log import FOLDER, clear, now, outcomes_in
 from craton.shots.survey import prepare, single, together
-from craton.shots.task import COMPARED, run_shot
+from craton.shots.task import COMPARED, NEEDED, forget, run_shot
 
 
 def run(survey, out, workers=None, client=None, force=False, progress=True, ranks=1):
@@ -216,17 +216,20 @@ def ways(survey, workers, client, ranks, needed):
 
     if not needed:
         yield lambda tasks: (pair for pair in ())
-    elif callable(client):
-        with client() as opened:
-            yield partial(dask.outcomes, opened, run_shot)
     elif client is not None:
-        yield partial(dask.outcomes, client, run_shot)
+        with client() if callable(client) else nullcontext(client) as opened:
+            yield partial(dask.outcomes, opened, run_shot)
+            with suppress(OSError):  # workers of others live on
+                opened.run(forget, wait=False, on_error="ignore")
     elif workers > 1:
         device = survey.shots[0].scenario.run.device
-        with dask.local(environments(device, workers, ranks)) as workers_here:
+        with dask.local(environments(device, workers, ranks), NEEDED) as workers_here:
             yield partial(dask.outcomes, workers_here, run_shot)
     else:
-        yield lambda tasks: ((task, run_shot(task)) for task in tasks.values())
+        try:
+            yield lambda tasks: ((task, run_shot(task)) for task in tasks.values())
+        finally:
+            forget()
 
 
 def run_all(store, outcomes, before, total, progress):

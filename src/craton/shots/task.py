@@ -14,6 +14,25 @@ from craton.shots.log import ShotLog
 
 # packages that workers must have in the versions of the one who asks
 COMPARED = ("craton", "numpy")
+# what a shot imports beyond what the survey has imported when its workers begin
+NEEDED = (
+    "craton.backends.cpu",
+    "craton.comm.halos",
+    "craton.driver.march",
+    "craton.driver.progress",
+    "craton.driver.recorder",
+    "craton.driver.records",
+    "craton.driver.simulation",
+    "craton.driver.waves",
+    "craton.output.shots",
+    "craton.shots.task",
+    "scipy.fft",
+    "xarray",
+    "zarr",
+)
+# plan, material and kernels of the last shot of this process, by start of the survey and scenario
+# without sources and receivers: one at most
+KEPT: dict = {}
 
 
 @dataclass(frozen=True)
@@ -49,23 +68,24 @@ class Task:
     snapshots: bool = False
 
     def perform(self, log):
-        """Run the shot and write its waveforms; return its state and device.
+        """Run the shot and write its waveforms; return its state, device, and seconds of its time loop.
 
         Parameters
         ----------
         log : ShotLog
         """
-        from craton import api
         from craton.output.shots import write_shot
         from craton.scenario import loads
 
-        scenario = loads(self.text)
-        if not self.snapshots:
-            scenario = scenario.model_copy(update={"snapshots": ()})
-        kept = {"out": log.run, "force": True} if self.snapshots else {}
-        result = api.run(scenario, progress=False, warn=False, devices=self.ranks, **kept)
+        result = computed(self, loads(self.text), log)
         write_shot(self.zarr, self.number, result.dataset)
-        return {"state": "finished", "device": result.report["device"]}
+        seconds = result.report["seconds"]
+        return {
+            "state": "finished",
+            "device": result.report["device"],
+            "loop": round(seconds["first step"] + seconds["steady"], 4),
+            "processor": round(seconds["processor"], 4),
+        }
 
 
 def run_shot(task):
@@ -78,6 +98,10 @@ def run_shot(task):
     try:
         check_versions(task)
         log = ShotLog(Path(task.zarr).parent, task.number, task.name)
+        outcome = log.finished(task.start)
+        if outcome is not None:  # its worker was lost after it, before anybody heard of it
+            gc.unfreeze()
+            return outcome
         attempt = log.begin(task.start)
         report |= {"start": task.start} | ({"attempts": attempt} if attempt > 1 else {})
         with log.signals():
@@ -107,6 +131,37 @@ def check_versions(task):
         raise ResourceError(
             f"worker {socket.gethostname()} has {here}, the survey was started with {task.versions}"
         )
+
+
+def computed(task, scenario, log):
+    """Run a shot: Result; of one rank with plan and material of the shot before, where these are
+    its own.
+    """
+    from craton import api
+    from craton.driver.simulation import MediumRuns
+    from craton.scenario import dumps
+
+    if task.snapshots or task.ranks > 1:
+        forget()
+        scenario = scenario if task.snapshots else scenario.model_copy(update={"snapshots": ()})
+        folder = {"out": log.run, "force": True} if task.snapshots else {}
+        return api.run(scenario, progress=False, warn=False, devices=task.ranks, **folder)
+    scenario = scenario.model_copy(update={"snapshots": ()})
+    key = task.start, dumps(scenario.model_copy(update={"source": (), "receivers": ()}))
+    # taken out while it is at work: another thread of this process makes its own
+    runs = KEPT.pop(key, None)
+    if runs is None:
+        forget()
+        runs = MediumRuns(scenario)
+    result = runs.compute(scenario)
+    KEPT[key] = runs
+    return result
+
+
+def forget():
+    """Free what this process has of the medium of its last shot."""
+    KEPT.clear()
+    gc.collect()
 
 
 def set_aside(lost, log):

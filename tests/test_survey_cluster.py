@@ -227,7 +227,9 @@ def test_shot_that_has_finished_is_not_run_again(folder, monkeypatch):
     from craton.shots import task as tasks
     from craton.versions import versions
 
-    ends = iter(({"state": "finished", "device": "here"}, {"state": "failed", "reason": "", "code": 1}))
+    ends = iter(
+        ({"state": "finished", "device": "here"}, {"state": "failed", "reason": "", "code": 1})
+    )
     monkeypatch.setattr(tasks.Task, "perform", lambda task, log: next(ends))
     Path("out/shots").mkdir(parents=True)
     shot = tasks.Task("S.1", 0, "", "out/result.zarr", versions(*tasks.COMPARED), "this start")

@@ -59,6 +59,7 @@ ALLOWED = {
     "gravity": PUBLIC,
     "shots": PUBLIC | {"api"},
     "inverse": PUBLIC | {"shots", "gravity"},
+    "torch": PUBLIC | {"inverse"},
     "benchmark": PUBLIC | {"api", "gravity"},
     "validation": PUBLIC | {"api", "report"},
     "commands": COMMANDS,

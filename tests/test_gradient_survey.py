@@ -116,6 +116,7 @@ def test_bad_tables_are_told(tmp_path):
         ({"parameters": ["vp", "mu"]}, "one set"),
         ({"misfit": "l1"}, "misfit"),
         ({"every": 0}, "every"),
+        ({"storage": "disk"}, "storage"),
     ):
         with pytest.raises(ScenarioError, match=words):
             survey.prepare(with_data(tmp_path, **table))

@@ -16,7 +16,7 @@ from craton.inverse import CrossGradient, GravityProblem, Tikhonov
 from craton.model.media import cells
 from craton.model.prisms.from_model import of_model
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "joint.py"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 FIELDS = ("g_z", "g_zz", "g_ez")
 BODY = {"shape": "sphere", "center": place(3, 0.5, 0.4, 0.4), "radius": 45, "drho": 0.2}
 
@@ -202,9 +202,7 @@ def test_bad_terms_are_told(waves):
 
 def test_joint_inversion_halves_the_error_of_density():
     """The example in a small form."""
-    spec = importlib.util.spec_from_file_location("joint", EXAMPLE)
-    module = sys.modules["joint"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = example("joint")
     small = module.Survey(
         480, 240, 10, 12, shots=3, receivers=9, stations=15, duration=0.55, layer=6
     )
@@ -215,3 +213,31 @@ def test_joint_inversion_halves_the_error_of_density():
     }
     assert errors[True]["rho"] < 0.5 * errors[False]["rho"], errors
     assert errors[True]["vs"] < 0.75 and errors[True]["vp"] < 0.9, errors
+
+
+def example(name):
+    """The module of an example."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_moment_tensor_in_three_iterations():
+    """Each of them one run forward and one back."""
+    event = example("moment_tensor")
+    size = {"width": 800, "depth": 600, "spacing": 20, "duration": 0.5}
+    observed = craton.Problem(event.scenario(event.TRUE, **size)).data()
+    inverted = event.invert(observed, report=lambda text: None, **size)
+    for name, value in event.TRUE.items():
+        assert inverted[name] == pytest.approx(value, abs=1e-6 * event.UNIT)
+
+
+def test_an_image_shows_reflectors_where_they_are():
+    """The image is largest at the top and bottom of the layer that reflects first."""
+    migration = example("rtm")
+    small = migration.Survey(600, 360, 6, 22, 5, 30, duration=0.45, layer=8, muted=6)
+    image = np.abs(migration.image(small).image)
+    for across, depth in ((slice(150, 250), 0.4), (slice(350, 450), 0.5)):  # beside the fault
+        brightest = float(image.sel(x=across).mean("x").idxmax("z"))
+        assert abs(brightest / small.depth + depth) < 0.09

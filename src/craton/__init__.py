@@ -37,14 +37,14 @@ _ELSEWHERE = {
 
 
 def __getattr__(name):
-    """`Scenario`, its tables, `Simulation`, `run_survey`, `Problem`, `gradient`, `run_gradient` and
-    `gravity` are
+    """`Scenario`, its tables, `Simulation`, `run_survey`, `Problem`, `gradient`, `run_gradient`,
+    `gravity` and `torch` are
     imported when they are first used: `craton --help` answers at once.
     """
     from importlib import import_module
 
-    if name == "gravity":
-        return import_module("craton.gravity")
+    if name in ("gravity", "torch"):
+        return import_module(f"craton.{name}")
     if name in _ELSEWHERE or name[:1].isupper():
         module = import_module(_ELSEWHERE.get(name, "craton.scenario"))
         if name in (*_ELSEWHERE, *getattr(module, "__all__", ())):

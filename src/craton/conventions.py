@@ -21,6 +21,8 @@ PARAMETER_SETS = (
     ("lambda", "mu", "rho"),
     ("ip", "is", "rho"),
 )
+# What a gradient keeps of the forward run.
+GRADIENT_STORAGES = ("auto", "increments", "checkpoints", "boundaries", "boundaries-16")
 
 # What a receiver or a snapshot can record: components, unit, long name.
 VECTOR = ("E", "N", "Z")

@@ -7,7 +7,7 @@ import numpy as np
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
 from craton.inverse.parameters import LONG_NAMES
-from craton.inverse.terms import Term
+from craton.inverse.terms import Term, lines_of
 from craton.model.media import cells
 
 ACROSS = 100.0  # length of the cells of a section across it, over its largest extent
@@ -201,14 +201,12 @@ class GravityProblem(Term):
 
 
 def refuse_without_density(parameters):
-    """Refuse parameters without density, to which gravity would be blind."""
+    """Refuse parameters without density, to which gravity would be blind, and those of elements."""
     if "rho" not in parameters.names:
         words = f"{', '.join(parameters.names)}: gravity depends on density"
         remedy = f"add rho ({LONG_NAMES['rho']}) to the parameters of the problem"
         raise ScenarioError([Fault("parameters", words, remedy)])
-    if not hasattr(parameters, "grid") or not hasattr(parameters, "cells"):
-        words = "the parameters are not those of the cells of a grid"
-        raise ScenarioError([Fault("problem", words, "use a scenario of finite differences")])
+    lines_of(parameters)
 
 
 def fields_of(observed, grid):

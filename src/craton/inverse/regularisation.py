@@ -4,7 +4,7 @@ import numpy as np
 
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
-from craton.inverse.terms import Term
+from craton.inverse.terms import Term, lines_of
 
 ORDERS = (0, 1, 2)
 
@@ -42,7 +42,7 @@ class Tikhonov(Term):
         weights = dict.fromkeys(names, 1.0) if weights is None else dict(weights)
         check_numbers("weights", weights, names, 0.0)
         scales = scales_of(parameters, scales)
-        lines = [parameters.axes[axis] for axis in "zyx"]
+        lines = lines_of(parameters)
         matrix = sparse.vstack(
             [sparse.diags_array(np.sqrt(v)) @ part for part, v in derivatives(lines, order)]
         )
@@ -112,7 +112,7 @@ class CrossGradient(Term):
         self.places = names.index(first), names.index(second)
         scales = scales_of(parameters, scales)
         self.factors = 1 / scales[first], 1 / scales[second]
-        lines = [parameters.axes[axis] for axis in "zyx"]
+        lines = lines_of(parameters)
         if sum(len(line) > 1 for line in lines) < 2:
             raise ScenarioError([Fault("problem", "its grid is a line", "use a plane or space")])
         self.slopes, self.volumes = slopes_at_corners(lines)

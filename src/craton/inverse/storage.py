@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from craton.backends.base import Machine
+from craton.conventions import GRADIENT_STORAGES
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.inverse.elements import ElementExperiment
 from craton.inverse.experiment import SHARE, Experiment, slots_for
@@ -16,7 +17,7 @@ from craton.inverse.reversal import Reversed
 from craton.inverse.ring import BLOCKS
 from craton.text import nearest
 
-STORAGES = ("auto", "increments", "checkpoints", "boundaries", "boundaries-16")
+STORAGES = GRADIENT_STORAGES
 RING_SHARE = 0.1  # of the machine's memory at hand, for the ring of what waits on the host
 # of gradients in float32 from boundaries in 16 bits and in float32, measured (tests, bench)
 ERRORS = {16: "1e-4", 32: "1e-6", 64: "1e-13"}

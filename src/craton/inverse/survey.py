@@ -21,7 +21,12 @@ from craton.shots.task import Task
 from craton.text import megabytes
 
 RESULT = "gradient.zarr"
-OPTIONS = ("misfit", "parameters", "every")  # of [gradient], that `craton.gradient` takes
+OPTIONS = (
+    "misfit",
+    "parameters",
+    "every",
+    "storage",
+)  # of [gradient], that `craton.gradient` takes
 
 
 @dataclass
@@ -33,13 +38,16 @@ class GradientSurvey(Survey):
     settings : Gradient
         The table of the scenario.
     axes : dict of str to ndarray
-        Coordinates of the cells along x, y, z, m.
+        Coordinates of the cells along x, y, z, m; of elements, those of their nodes.
+    shape : tuple of int
+        Of a parameter.
     checksum : str
         Of the observed data.
     """
 
     settings: Any = None
     axes: Any = None
+    shape: tuple = ()
     checksum: str = ""
 
     @property
@@ -56,8 +64,7 @@ class GradientSurvey(Survey):
     @property
     def nbytes_kept(self):
         """Bytes of the gradients of all shots, and of their sum."""
-        points = int(np.prod([len(axis) for axis in self.axes.values()]))
-        return (len(self.shots) + 1) * len(self.fields) * points * 4
+        return (len(self.shots) + 1) * len(self.fields) * int(np.prod(self.shape)) * 4
 
     def lay_out(self, path, about):
         """Make the empty result.zarr: fields over (shot, z, y, x), in the plane (shot, z, x), and
@@ -94,7 +101,7 @@ class GradientSurvey(Survey):
 
     def _sample(self):
         """Return a dataset as that of each shot."""
-        blank = np.zeros([len(self.axes[axis]) for axis in "zyx"], np.float32)
+        blank = np.zeros(self.shape, np.float32)
         units = {name: f"1/({UNITS[name]})" for name in self.settings.parameters}
         return on_grid(self.axes, dict.fromkeys(units, blank), blank, units)
 
@@ -185,6 +192,7 @@ def prepare(scenario):
         survey.scenarios,
         settings=settings,
         axes=first.parameters.axes,
+        shape=first.shape[1:],
         checksum=checksum,
     )
 
@@ -335,6 +343,7 @@ def words(survey):
     rows = [
         ("misfit", f"{settings.misfit}, with {settings.observed}"),
         ("parameters", ", ".join(settings.parameters)),
+        ("storage", settings.storage),
         ("every", f"{settings.every} steps" if settings.every > 1 else "each step, exact"),
         ("runs", f"{count}, each forward and back: some four plain runs; see docs/gradients.md"),
         ("on disk", f"{megabytes(survey.nbytes_kept)}"),

@@ -129,6 +129,21 @@ class Sum(Term):
         return sum(weight * term.hvp(dm, m) for weight, term in self.summands)
 
 
+def lines_of(parameters):
+    """Return the coordinates of the cells along z, y, x, m.
+
+    Raises
+    ------
+    ScenarioError
+        The parameters are those of nodes of elements.
+    """
+    lines = [parameters.axes[axis] for axis in "zyx"]
+    if any(np.ndim(line) != 1 for line in lines):
+        words = "its parameters lie at nodes of elements"
+        raise ScenarioError([Fault("problem", words, "use a scenario of finite differences")])
+    return lines
+
+
 def refuse_strangers(terms):
     """Refuse to add terms whose parameters are others, or lie elsewhere."""
     first = terms[0].parameters

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from craton.conventions import DEVICES, PARAMETER_SETS, QUANTITIES
+from craton.conventions import DEVICES, GRADIENT_STORAGES, PARAMETER_SETS, QUANTITIES
 from craton.errors import ScenarioError
 from craton.tables.consistency import place_problems, plane_problems, shot_problems, space_problems
 from craton.tables.fields import (
@@ -223,6 +223,7 @@ class Gradient(Table):
         "rho",
     )
     every: whole(least=1) = 1
+    storage: choice(*GRADIENT_STORAGES) = "auto"
 
     def _problems(self):
         yield from repeated(self.parameters, "parameters.{}", "leave one of them out")

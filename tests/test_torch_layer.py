@@ -1,0 +1,92 @@
+"""craton.torch: data and gradients through autograd; runs where PyTorch is installed."""
+
+import sys
+
+import numpy as np
+import pytest
+from inversecase import place, scenario
+
+import craton
+from craton.errors import ResourceError, ScenarioError
+
+
+def test_a_friendly_word_without_pytorch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ResourceError, match=r"pip install 'craton\[torch\]'"):
+        craton.torch.layer(scenario())
+
+
+def test_importing_craton_torch_does_not_import_pytorch():
+    present = "torch" in sys.modules
+    assert craton.torch.layer.__module__ == "craton.torch"
+    assert ("torch" in sys.modules) == present
+
+
+SHOTS = [
+    {"kind": "force", "at": place(2, x, 0.4), "force": [1e9, 2e9], "shot": name}
+    for name, x in (("a", 0.3), ("b", 0.6))
+]
+CASES = {
+    "one shot": {},
+    "shots": {"source": SHOTS},
+    "variables": {"output": {"waveforms": ["velocity", "pressure"]}},
+    "space": {"dimensions": 3, "steps": 20},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_layer_is_the_problem(name):
+    torch = pytest.importorskip("torch")
+    here = scenario(**CASES[name])
+    problem = craton.Problem(here)
+    m = problem.m0 * (1 + 0.02 * np.random.default_rng(0).uniform(-1, 1, problem.m0.shape))
+    problem = craton.Problem(here, problem.data(m))
+    layer = craton.torch.layer(here)
+    fields = [f.requires_grad_() for f in layer.start()]
+    out = layer(*fields)
+    out = out if isinstance(out, dict) else {layer.variables[0]: out}
+    data = problem.data(problem.m0)
+    assert set(out) == set(data.data_vars)
+    loss = 0.0
+    for key, values in out.items():
+        expected = np.nan_to_num(data[key].values)
+        np.testing.assert_array_equal(values.detach().numpy(), expected)
+        observed = torch.tensor(np.nan_to_num(problem_data(problem, key, expected.shape)))
+        loss = loss + 0.5 * problem.recordings[0].interval * ((values - observed) ** 2).sum()
+    loss.backward()
+    assert float(loss.detach()) == pytest.approx(problem.fun(problem.m0), rel=1e-12)
+    slope = np.stack([f.grad.numpy().reshape(problem.shape[1:]) for f in fields]).ravel()
+    expected = problem.jac(problem.m0)
+    np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+def problem_data(problem, key, shape):
+    """Observed data of all shots of a problem, 0 where there is no channel."""
+    return np.stack([run[key] for run in problem.observed]).reshape(shape)
+
+
+def test_a_layer_among_others():
+    """Single precision goes through; what craton does not know is differentiated around it."""
+    torch = pytest.importorskip("torch")
+    layer = craton.torch.layer(scenario(), parameters=("vp",), every=2)
+    (start,) = layer.start(torch.float32)
+    scale = torch.ones(1, requires_grad=True)
+    out = layer(start * scale)
+    assert out.dtype == torch.float32
+    (out**2).sum().backward()
+    assert torch.isfinite(scale.grad).all() and float(scale.grad.abs()) > 0
+
+
+def test_wrong_tensors_are_told():
+    torch = pytest.importorskip("torch")
+    layer = craton.torch.layer(scenario())
+    vp, vs, rho = layer.start()
+    for fields, words in (
+        ((vp, vs), "2 tensors"),
+        ((vp[1:], vs, rho), "layer.vp: has the shape"),
+        ((vp, vs, rho.to(torch.float32)), "dtype"),
+        ((vp, vs, -rho), "densities that are not positive"),
+        ((vp * float("nan"), vs, rho), "not finite"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            layer(*fields)

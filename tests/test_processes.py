@@ -16,7 +16,7 @@ import smallcase
 import craton
 from craton.backends.cpu import CPU
 from craton.cli import main
-from craton.comm import launcher, pulse
+from craton.comm import launcher, pulse, suspended
 from craton.driver import checkpoint
 from craton.driver.recorder import Recorder
 from craton.driver.saved import latest
@@ -146,6 +146,30 @@ def test_a_second_interruption_ends_at_once(job):
     assert time.monotonic() - begin < 5 and process.returncode == 130, said
     assert "interrupted twice" in said
     wait_for(lambda: not any(map(alive, ranks)), 5)
+
+
+@linux
+def test_a_stopped_launcher_is_noticed(monkeypatch):
+    """Which no rank would: it and all that it started end, others do not."""
+    monkeypatch.setattr(suspended, "LOOK", 0.2)
+    monkeypatch.setattr(suspended, "MORE", 0.5)
+    words, said = ["sh", "-c", "sleep 100 & sleep 100; true"], []
+    launched, other = (subprocess.Popen(words, start_new_session=True) for _ in range(2))
+    wait_for(lambda: len(suspended.descendants(launched.pid)) == 3)
+    team = [pid for pid, _ in suspended.descendants(launched.pid)]
+    watch = suspended.LauncherWatch(launched, lambda: 0.2, said.append)
+    try:
+        time.sleep(0.5)
+        assert not said and all(map(alive, team))
+        os.kill(team[1], signal.SIGSTOP)
+        assert launched.wait(20) == -signal.SIGKILL
+        wait_for(lambda: not any(map(alive, team)), 20)
+        assert len(said) == 1 and f"process {team[1]}) was stopped" in said[0]
+        assert len(suspended.descendants(other.pid)) == 3
+    finally:
+        watch.close()
+        os.killpg(other.pid, signal.SIGKILL)
+        other.wait()
 
 
 class Forked:

@@ -219,8 +219,8 @@ class Attempt:
         process, name = random.choice(kinds[kind]), random.choice(SIGNALS)
         if not send(process, getattr(signal, name)):
             return None
-        if name == "SIGSTOP" and kind in ("parent", "scheduler", "mpiexec", "proxy"):
-            # what was suspended goes on where it was; ranks and workers are found and ended
+        if name == "SIGSTOP" and kind in ("parent", "scheduler"):
+            # what was suspended goes on where it was; all others are noticed and ended
             time.sleep(SUSPENDED)
             send(process, signal.SIGCONT)
         return kind, name

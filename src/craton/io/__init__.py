@@ -87,6 +87,7 @@ class Format:
 
 
 TEXT = ("source", "station", "wavelet")  # callers name the line of what is wrong in these
+LARGEST_TEXT = 1 << 30  # bytes; a million moment tensors have 300 MB
 FORMATS = [
     Format("csv", "source", "source_table"),
     Format("fsp", "source", "fsp", options=("subfaults",)),
@@ -179,6 +180,11 @@ def read(path, holds, name=None, **options):
         raise UnknownFormat(
             f"{holds} files with the suffix {path.suffix or '(none)'} are not supported",
             f"Supported are {known}.",
+        )
+    if holds in TEXT and path.stat().st_size > LARGEST_TEXT:
+        raise FileError(
+            f"{path.name} has {path.stat().st_size:,} bytes: text files up to {LARGEST_TEXT:,} are read",
+            "Split the file.",
         )
     # what overflows while it is read is not finite then, and refused
     with errors_of_libraries(path, says_line=holds in TEXT), np.errstate(all="ignore"):

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from craton.io.contents import FileSource, moment_tensor
-from craton.io.keyed import EVENT, blocks_of
+from craton.io.keyed import EVENT, Block, blocks_of, columns_of
 
 DYNE_CM = 1e-7  # N m
 MOMENTS = ("mrr", "mtt", "mpp", "mrt", "mrp", "mtp")
@@ -35,7 +35,32 @@ def read(path, convention="rtp"):
     ValueError
         A line that is wrong or missing: says which.
     """
+    many = _by_column(path, convention)
+    if many is not None:
+        return many
     return [_source(block, convention) for block in blocks_of(path, KEYS, "CMTSOLUTION")]
+
+
+def _by_column(path, convention):
+    """Return the sources of a file of blocks that are all alike, or None, also where one is wrong."""
+    columns = columns_of(path, KEYS)
+    if columns is None:
+        return None
+    titles, names, v = columns
+    moments = DYNE_CM * np.array([v[k] for k in MOMENTS])
+    if not moments.any(axis=0).all() or (v["half duration"] < 0).any():
+        return None
+    try:
+        origins = {title: origin_of(Block(title, 1)) for title in dict.fromkeys(titles)}
+    except ValueError:
+        return None
+    tensors = np.moveaxis(moment_tensor(moments, convention), -1, 0)
+    numbers = (v["longitude"], v["latitude"], 1e3 * v["depth"], v["time shift"], v["half duration"])
+    rows = zip(*(column.tolist() for column in numbers), tensors, names, titles)
+    return [
+        FileSource(*row, moment, name=name, origin=origins[title])
+        for *row, moment, name, title in rows
+    ]
 
 
 def _source(block, convention):

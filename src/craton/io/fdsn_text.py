@@ -18,7 +18,7 @@ def recognises(path):
     path : path-like
     """
     with open(path, encoding="utf-8-sig", errors="replace") as file:
-        heading = _columns(file.readline())
+        heading = _columns(file.readline(1 << 16))
     return {"latitude", "longitude"} <= set(heading)
 
 

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from craton.io.limits import refuse_many
+
 EVENT, FUNCTION = "event name", "source time function"  # may be missing; the first is text
+HEAD = 1 << 20  # characters in which a first line is looked for
 ALIASES = {
     "latorutm": "latitude",
     "longorutm": "longitude",
@@ -39,12 +42,27 @@ def lines_of(path):
     list of (int, str)
         Number of the line, from 1, and its text.
     """
-    lines = Path(path).read_text(encoding="utf-8-sig", errors="replace").splitlines()
-    return [
-        (n, line)
-        for n, line in enumerate(lines, 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
+    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    lines = enumerate(text.splitlines(), 1)
+    if "#" not in text:
+        return [(n, line) for n, line in lines if line and not line.isspace()]
+    return [(n, line) for n, line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def first_line(path):
+    """Return the first line of a text file that is not empty and no comment; empty without one.
+
+    Parameters
+    ----------
+    path : path-like
+    """
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        read = 0
+        while read < HEAD and (line := file.readline(HEAD)):
+            read += len(line)
+            if line.strip() and not line.lstrip().startswith("#"):
+                return line
+    return ""
 
 
 def blocks_of(path, keys, noun):
@@ -93,6 +111,73 @@ def blocks_of(path, keys, noun):
                 f'line {block.line}: the source that starts here has no "{missing[0]}"'
             )
     return blocks
+
+
+def columns_of(path, keys):
+    """Titles, texts and numbers of a file whose blocks all have the same lines in the same order,
+    column by column: a million blocks in seconds. None of another file, and of one with a fault,
+    which `blocks_of` reads and names.
+
+    Parameters
+    ----------
+    path : path-like
+    keys : sequence of str
+        As of `blocks_of`.
+
+    Returns
+    -------
+    titles : list of str
+    texts : list of str
+        Names of events; empty where the file has none.
+    values : dict of str to ndarray, shape (n,)
+    """
+    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    if "#" in text:
+        lines = [line for _, line in lines_of(path)]
+    else:
+        lines = list(filter(str.strip, text.splitlines()))
+    names = (*keys, EVENT, FUNCTION)
+    refuse_many(len(lines) // (len(names) + 1))
+    layout = [_key(line, names)[0] for line in lines[: len(names) + 2]]
+    period = next((n for n, key in enumerate(layout) if n and key is None), len(lines))
+    layout = layout[:period]
+    once = set(layout[1:])
+    if len(lines) % max(period, 1) or len(once) != period - 1 or not set(keys) <= once:
+        return None
+    if layout[0] is not None or FUNCTION in once:
+        return None
+    texts, values = [""] * (len(lines) // period), {}
+    for place, name in enumerate(layout[1:], 1):
+        column, start = lines[place::period], lines[place].index(":") + 1
+        head = lines[place][:start]
+        if not all(line.startswith(head) for line in column):
+            return None
+        if name == EVENT:
+            texts = [line[start:].strip() for line in column]
+            continue
+        values[name] = _floats([line[start:] for line in column])
+        if values[name] is None:
+            return None
+    titles = lines[::period]
+    if not all(np.isfinite(v).all() for v in values.values()) or any(
+        _key(title, names)[0] for title in dict.fromkeys(titles)
+    ):
+        return None
+    return [title.strip() for title in titles], texts, values
+
+
+def _floats(texts):
+    """Numbers of texts, of which each is one, perhaps with words behind it or Fortran's exponent;
+    None where one is not.
+    """
+    try:
+        return np.array(list(map(float, texts)))
+    except ValueError:
+        pass
+    try:
+        return np.array([float(text.split()[0].lower().replace("d", "e")) for text in texts])
+    except (ValueError, IndexError):
+        return None
 
 
 def _key(line, keys):

@@ -7,6 +7,8 @@ import numpy as np
 from craton.io.contents import FileError
 from craton.units import DIMENSIONS, LARGEST, SMALLEST
 
+MOST_POINTS = 100_000  # sources of a file
+MOST_STATIONS = 1_000_000
 LARGEST_SAMPLE = 1e15  # of a wavelet, an angle or an area, whatever its unit
 RUPTURE = {"depth": "length", "onset": "time", "interval": "time", "vs": "velocity"}
 RUPTURE |= {"density": "density", "rates": "velocity"}
@@ -29,8 +31,27 @@ def check(contents, holds):
         Names the first number that is too large or not finite, and the limit.
     """
     checks = {"source": _sources, "station": _stations, "mesh": _mesh, "wavelet": _wavelet}
+    checks["radial model"] = _radial
     if holds in checks:
         checks[holds](contents)
+
+
+def refuse_many(count):
+    """Refuse more point sources than one run can have, before they are read.
+
+    Parameters
+    ----------
+    count : int
+
+    Raises
+    ------
+    FileError
+    """
+    if count > MOST_POINTS:
+        raise FileError(
+            f"its {count:,} point sources are more than the {MOST_POINTS:,} that one run can have",
+            "Each has a series over all steps: write them as a rupture (SRF), or split the file.",
+        )
 
 
 def within(name, values, dimension, missing=False):
@@ -62,7 +83,9 @@ def _within(name, values, largest, unit, missing=False):
 
 
 def _sources(contents):
-    if not isinstance(contents, list):
+    if isinstance(contents, list):
+        refuse_many(len(contents))
+    else:
         for name, dimension in RUPTURE.items():
             missing = name in ("vs", "density")
             within(f"{name} of the rupture, number", getattr(contents, name), dimension, missing)
@@ -82,17 +105,33 @@ def _sources(contents):
     moments += [source.plane[3] * np.eye(3) for source in contents if source.plane is not None]
     within("moment, component", moments, "moment")
     least = SMALLEST["moment"]
-    if any(0 < np.abs(moment).max() < least for moment in moments):
+    sizes = np.abs(np.array(moments).reshape(-1, 9)).max(axis=1, initial=0)
+    if ((sizes > 0) & (sizes < least)).any():
         raise FileError(f"a moment is below {least:g} N m, but not 0", REMEDY)
     forces = [source.force for source in contents if source.force is not None]
     within("force, component", forces, "force")
 
 
 def _stations(contents):
+    if len(contents.names) > MOST_STATIONS:
+        count = len(contents.names)
+        raise FileError(
+            f"its {count:,} receivers are more than the {MOST_STATIONS:,} that one run can have",
+            "Write fewer, or split the file over runs.",
+        )
     for name in ("x", "y", "depth"):
         within(name, getattr(contents, name), "length")
     if contents.elevation is not None:
         within("elevation", contents.elevation, "length", missing=True)
+
+
+def _radial(table):
+    within("radius", table.radius, "length")
+    for name, values in table.columns.items():
+        if name == "rho":
+            within(f"{name}, row", values, "density", missing=True)
+        elif name.startswith("v"):
+            within(f"{name}, row", values, "velocity", missing=True)
 
 
 def _mesh(parts):

@@ -9,6 +9,7 @@ import numpy as np
 from craton.conventions import magnitude_to_moment
 from craton.io.contents import FileSource, moment_tensor
 from craton.io.keyed import lines_of
+from craton.io.limits import refuse_many
 from craton.units import UnitError, si
 
 SEPARATORS = ",;\t"
@@ -52,12 +53,20 @@ def read(path):
     lines = lines_of(path)
     if len(lines) < 2:
         raise ValueError("no sources: the file needs a heading of column names and rows")
+    refuse_many(len(lines) - 1)
     separator = max(SEPARATORS, key=lines[0][1].count)
-    heading, *rows = (
-        next(csv.reader([line], delimiter=separator, skipinitialspace=True)) for _, line in lines
-    )
+    if any('"' in line for _, line in lines):
+        heading, *rows = (
+            next(csv.reader([line], delimiter=separator, skipinitialspace=True))
+            for _, line in lines
+        )
+    else:
+        heading, *rows = (line.rstrip("\n").split(separator) for _, line in lines)
     names = [NAMES.get(name, name) for name in (cell.strip().lower() for cell in heading)]
     _check_columns(names)
+    many = _by_column(names, rows)
+    if many is not None:
+        return many
     tables = [dict(zip(names, cells)) for cells in rows]
     sources = [_source(n, table) for (n, _), table in zip(lines[1:], tables)]
     if "time" not in names:
@@ -70,6 +79,53 @@ def read(path):
         )
         for source, time in zip(sources, times)
     ]
+
+
+def _by_column(names, rows):
+    """Return the sources of rows that hold plain numbers in all columns but ``name``, column by
+    column; None of others, which are read one by one.
+    """
+    if (
+        "time" in names
+        or len(set(names)) < len(names)
+        or {len(row) for row in rows} != {len(names)}
+    ):
+        return None
+    columns = dict(zip(names, zip(*rows)))
+    try:
+        numbers = {n: np.array(list(map(float, columns[n]))) for n in names if n in DIMENSIONS}
+    except ValueError:  # units, gaps, faults
+        return None
+    if not all(np.isfinite(column).all() for column in numbers.values()):
+        return None
+    on_earth = {"longitude", "latitude"} <= set(numbers)
+    x, y = ("longitude", "latitude") if on_earth else ("x", "y")
+    depth = numbers["depth"] if "depth" in numbers else -numbers["z"]
+    nothing = np.zeros(len(rows))
+    shift, width = (numbers.get(name, nothing) for name in ("time_shift", "half_duration"))
+    texts = [text.strip() for text in columns["name"]] if "name" in columns else [""] * len(rows)
+    kind, values = _mechanisms(numbers, _mechanism(names))
+    where = "geographic" if on_earth else "metres"
+    places = (column.tolist() for column in (numbers[x], numbers[y], depth, shift, width))
+    return [
+        FileSource(*place, name=text, coordinates=where, **{kind: value})
+        for *place, text, value in zip(*places, texts, values)
+    ]
+
+
+def _mechanisms(numbers, columns):
+    """Name of what `FileSource` holds of a mechanism, and its values, one for each row."""
+    rows = np.array([numbers[name] for name in columns]).T.tolist()
+    kind = next(iter(_moment_or_force(dict(zip(columns, rows[0])), columns)))
+    if columns in (GLOBAL_CMT, LOCAL):
+        six = np.array(rows).T
+        if columns == LOCAL:
+            xx, yy, zz, xy, xz, yz = six
+            tensors = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        else:
+            tensors = moment_tensor(six)
+        return kind, np.moveaxis(tensors, -1, 0)
+    return kind, [_moment_or_force(dict(zip(columns, row)), columns)[kind] for row in rows]
 
 
 def _time(line, text):

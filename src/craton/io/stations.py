@@ -3,7 +3,7 @@
 import numpy as np
 
 from craton.io.contents import Stations, unique_codes
-from craton.io.keyed import lines_of, number
+from craton.io.keyed import first_line, lines_of, number
 
 NAMES, PLACES = {"name", "station", "sta", "code"}, {"x", "longitude", "lon"}  # in a heading
 COLUMNS = ("latitude", "longitude", "elevation", "burial")
@@ -16,7 +16,7 @@ def recognises(path):
     ----------
     path : path-like
     """
-    _, line = next(iter(lines_of(path)), (0, ""))
+    line = first_line(path)
     words = line.lower().split()
     is_heading = all(set(words) & names for names in (NAMES, PLACES))
     return len(words) >= 4 and not any(c in line for c in ",;") and not is_heading
@@ -41,19 +41,21 @@ def read(path):
     ValueError
         A line that is wrong: says which.
     """
-    pairs, rows = [], []
-    for n, line in lines_of(path):
-        words = line.split()
+    lines = lines_of(path)
+    if not lines:
+        raise ValueError("line 1: no stations")
+    rows = [line.split() for _, line in lines]
+    for (n, _), words in zip(lines, rows):
         if len(words) < 6:
             raise ValueError(
                 f"line {n}: {len(words)} columns, but six are required: station network {' '.join(COLUMNS)}"
             )
-        pairs.append((words[1], words[0]))
-        rows.append([number(word, n, label) for word, label in zip(words[2:6], COLUMNS)])
-    if not rows:
-        raise ValueError("line 1: no stations")
-    latitude, longitude, elevation, burial = np.array(rows).T
-    networks, codes = (list(column) for column in zip(*pairs))
+    latitude, longitude, elevation, burial = (
+        _numbers(lines, [words[place] for words in rows], label)
+        for place, label in enumerate(COLUMNS, 2)
+    )
+    networks, codes = [words[1] for words in rows], [words[0] for words in rows]
+    pairs = list(zip(networks, codes))
     return Stations(
         unique_codes(pairs),
         longitude,
@@ -63,3 +65,14 @@ def read(path):
         codes=codes,
         elevation=elevation,
     )
+
+
+def _numbers(lines, words, label):
+    """Finite numbers of a column; the first that is none is named with its line."""
+    try:
+        values = np.array(list(map(float, words)))
+        if np.isfinite(values).all():
+            return values
+    except ValueError:  # Fortran's exponents, too
+        pass
+    return np.array([number(word, n, label) for (n, _), word in zip(lines, words)])

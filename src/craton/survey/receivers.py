@@ -5,6 +5,7 @@ records at them.
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from craton.errors import Problem, ScenarioError
 from craton.survey import fibres, geography, places
 
 # Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
+MOST_RECEIVERS = 1_000_000  # of a run: each has a channel for every component of every quantity
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
 KINDS = "CSV, STATIONS, StationXML or FDSN text file"
 COLUMNS = (
@@ -229,8 +231,17 @@ def collect(scenario):
         All that can be read.
     problems : list of Problem
     """
-    entries, problems = [], []
+    entries, problems, total = [], [], 0
     for i, entry in enumerate(scenario.receivers):
+        total += _count(entry)
+        if total > MOST_RECEIVERS:
+            words = (
+                f"{total:,} receivers are more than the {MOST_RECEIVERS:,} that one run can have"
+            )
+            problems.append(
+                Problem(f"receivers.{i}.{where(entry)}", words, "write fewer, or split the run")
+            )
+            break
         try:
             names, xyz, codes = expand(entry, scenario)
         except (OSError, ValueError, LookupError) as error:
@@ -248,6 +259,17 @@ def collect(scenario):
         )
         taken.update(entry.names)
     return entries, problems
+
+
+def _count(entry):
+    """Receivers of an entry, as far as they are counted before they are made or read."""
+    line, grid = getattr(entry, "line", None), getattr(entry, "grid", None)
+    if line is not None:
+        return line.count
+    if grid is None:
+        return 1
+    axes = (grid.longitude, grid.latitude) if grid.on_earth else (grid.x, grid.y)
+    return axes[0][2] * axes[1][2]
 
 
 def with_networks(entries):
@@ -431,8 +453,8 @@ def read_file(entry, domain):
     OSError, ValueError, LookupError
         A file that cannot be read or understood, or positions without reference.
     """
-    os.stat(entry.file)
-    stations = io.read(entry.file, "station")
+    status = os.stat(entry.file)
+    stations = _stations(entry.file, status.st_mtime_ns, status.st_size)
     codes = Codes(stations.networks, stations.codes, stations.elevation)
     if stations.coordinates == "model":
         xyz = np.stack([stations.x, stations.y, 0.0 - stations.depth], axis=1)
@@ -445,3 +467,9 @@ def read_file(entry, domain):
         )
     xyz = mapped.xyz(stations.x, stations.y, stations.depth)
     return stations.names, xyz, mapped.deep and stations.deep, codes
+
+
+@lru_cache(4)
+def _stations(file, *_):
+    """Stations of a file, read once until it changes: checks and plans ask several times."""
+    return io.read(file, "station")

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from craton.conventions import QUANTITIES
 from craton.tables.fields import (
+    MOST,
     At,
     Distance,
     Duration,
@@ -68,6 +69,22 @@ Axis = Annotated[
 _DEGREES = items_of(3, "{value} is not [first, last, count]", "write [11.5, 12.5, 11] in degrees")
 
 
+def too_many(names, x, y, most=MOST):
+    """Problem of a lattice of more points than can be listed: generator of (key, message, remedy).
+
+    Parameters
+    ----------
+    names : (str, str)
+        Keys of its axes.
+    x, y : tuple or None
+        [first, last, count] of each.
+    most : int
+    """
+    if x is not None and y is not None and x[2] * y[2] > most:
+        message = f"{x[2]} x {y[2]} points are more than the {most:,} that are possible"
+        yield names[0], message, f"write fewer points along {names[0]} or {names[1]}"
+
+
 class Lattice(Table):
     """Receivers on a horizontal lattice; x and y are [first, last, count] (m), or longitude and
     latitude (deg), and z (m, up) or depth (m, down).
@@ -91,6 +108,7 @@ class Lattice(Table):
         for name in pair:
             if getattr(self, name) is None:
                 yield name, f'missing: "{name}" is required', f"write {name} = {example}"
+        yield from too_many(pair, *(getattr(self, name) for name in pair))
         for name in ("x", "y") if self.on_earth else ():
             if getattr(self, name) is not None:
                 message = f"{name} and longitude, latitude are mutually exclusive"

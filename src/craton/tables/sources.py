@@ -1,6 +1,8 @@
 """Sources and their wavelets, as a scenario states them."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from craton.tables.fields import (
     At,
@@ -18,6 +20,7 @@ from craton.tables.fields import (
     tagged,
     union,
     whole,
+    wrong,
 )
 from craton.tables.receivers import Line
 from craton.text import listed
@@ -120,6 +123,16 @@ Wavelet = tagged(
     samples=Samples,
 )
 
+MOST_SHOTS = 100_000
+
+
+def _few_shots(line):
+    if line.count > MOST_SHOTS:
+        message = f"{line.count} shots are more than the {MOST_SHOTS:,} that one survey can have"
+        raise wrong(("count", message, "write fewer, or split the survey"))
+    return line
+
+
 _AT = "[2000, 4000, -2500]  # m, or { x =, y =, depth = }"
 _WAVELET = '{ kind = "gaussian", tau = 0.1 }'
 
@@ -135,7 +148,7 @@ class _Source(Table):
     name: Text | None = None
     at: At | None = None
     shot: Text | None = None
-    shots: Line | None = None
+    shots: Annotated[Line, AfterValidator(_few_shots)] | None = None
     wavelet: Wavelet = key(_WAVELET)
 
     def _problems(self):

@@ -43,6 +43,7 @@ from craton.survey.planes import PlaneWave
 from craton.survey.shots import refusal
 from craton.survey.whereabouts import located
 
+MOST_POINTS = 1 << 52
 LONGEST = 2**31 - 64  # points along an axis
 # a run has diverged beyond this multiple of the velocity that all sources could give to one cell
 DIVERGED = 1e3
@@ -278,6 +279,10 @@ def size_problems(scenario, grid):
             problems.append(
                 Problem("domain.size", message, "use a larger spacing or a smaller domain")
             )
+    count = math.prod(grid.shape)
+    if not problems and count > MOST_POINTS:
+        message = f"{count:,} points are more than a machine can address"
+        problems.append(Problem("domain.size", message, "use a larger spacing"))
     return problems
 
 

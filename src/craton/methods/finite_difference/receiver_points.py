@@ -16,6 +16,7 @@ from craton.methods.finite_difference.scheme import VELOCITY
 from craton.methods.shared.interpolate import axis_weights_many
 from craton.methods.shared.tables import stacked_rows
 
+SHORT = 64  # rows of a channel up to which those of many are copied together
 ROWS = 1 << 20  # rows that are made at a time
 TILE = 64  # points of the grid to a side of the tiles in which the medium at the surface is asked
 
@@ -106,13 +107,22 @@ def needs_medium(d, quantity):
 
 def positions_of(d, channels, receivers):
     """Positions (channels, 3) in units of the spacing; each receiver and shot is rounded once."""
-    of_place = {}
-    for channel in channels:
-        at = (channel.receiver, channel.shot)
-        if at not in of_place and not channel.terms:
-            of_place[at] = place(d, receivers.xyz[channel.receiver].tolist(), channel.shot)
-    nowhere = (np.nan,) * 3
-    return np.array([of_place.get((c.receiver, c.shot), nowhere) for c in channels], dtype=float)
+    spacing, count = d.grid.spacing, len(channels)
+    # Python's round, as of `points.place`: NumPy's has other last bits
+    rounded = np.array(
+        [
+            [round(x, 6) for x in ((column - origin) / spacing).tolist()]
+            for column, origin in zip(np.asarray(receivers.xyz, float).T, d.grid.origin)
+        ]
+    )
+    of_receiver = np.fromiter((-1 if c.terms else c.receiver for c in channels), np.int64, count)
+    out = np.full((count, 3), np.nan)
+    at_receiver = of_receiver >= 0
+    out[at_receiver] = rounded.T[of_receiver[at_receiver]]
+    if d.planar:
+        shot = np.fromiter((c.shot for c in channels), float, count)
+        out[at_receiver, 1] = shot[at_receiver]
+    return out
 
 
 class Spread(NamedTuple):
@@ -191,15 +201,19 @@ def laid_out(d, count, single, spreads):
     source, weight = np.empty(first[-1], np.int64), np.empty(first[-1], d.precision)
     for n, (index, weights) in single.items():
         source[first[n] : first[n + 1]], weight[first[n] : first[n + 1]] = index, weights
-    free = first[:-1].tolist()
+    free = first[:-1].copy()
     for spread in spreads:
         for numbers, index, weights in spread.blocks(d.layout):
             rows = index.shape[1]
-            for n, row_index, row_weights in zip(numbers.tolist(), index, weights):
-                begin = free[n]
+            begins = free[numbers]
+            free[numbers] = begins + rows
+            if rows <= SHORT:
+                to = begins[:, None] + np.arange(rows)
+                source[to], weight[to] = index, weights
+                continue
+            for begin, row_index, row_weights in zip(begins.tolist(), index, weights):
                 source[begin : begin + rows] = row_index
                 weight[begin : begin + rows] = row_weights
-                free[n] = begin + rows
     return first, source, weight
 
 

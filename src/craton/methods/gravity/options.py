@@ -25,11 +25,12 @@ from craton.tables.fields import (
     whole,
     wrong,
 )
-from craton.tables.receivers import Axis
+from craton.tables.receivers import Axis, too_many
 from craton.tables.schema import PATIENCE, Device, Document, Patience, Precision, Threads, not_empty
 from craton.text import number
 
 FIELDS = tuple(GRAVITY)
+MOST_POINTS = 1 << 28  # of a grid
 
 
 def _all_fields(value):
@@ -75,6 +76,9 @@ class GridPoints(Table):
     y: Axis = key("[0, 22_000, 100]  # m, first, last, count")
     z: Length = key("100  # m, up")
 
+    def _problems(self):
+        return too_many(("x", "y"), self.x, self.y, MOST_POINTS)
+
 
 class DrapePoints(Table):
     """Points at a ``height`` (m) over a ``surface``: on a grid x, y = [first, last, count], by
@@ -88,7 +92,8 @@ class DrapePoints(Table):
     y: Axis | None = None
 
     def _problems(self):
-        return both_or_none(self, ("x", "y"), "the points of the surface")
+        yield from both_or_none(self, ("x", "y"), "the points of the surface")
+        yield from too_many(("x", "y"), self.x, self.y, MOST_POINTS)
 
 
 class ProfilePoints(Table):

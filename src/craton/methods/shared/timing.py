@@ -8,6 +8,7 @@ from craton.errors import Problem, ResourceError, ScenarioError
 from craton.methods.shared.slip import available
 from craton.survey import sources as survey_sources
 
+FREQUENT = 1e-2  # of a step: pictures that follow each other within it are as frequent as steps
 MOST_STEPS = 2**31 - 1  # kernels count steps in 32 bits
 SERIES_BYTES = (
     3 * 8
@@ -84,8 +85,11 @@ def picture_steps(d, every, place):
 
     `d` has start, end, dt, steps and extra.
     """
+    last = d.steps - d.extra - 1
+    if every < FREQUENT * d.dt:  # each step has pictures of its own: these are not counted
+        first = np.clip(np.rint((every - d.start) / d.dt - place), 0, last)
+        steps = np.arange(int(first), last + 1)
+        return steps, d.start + (steps + place) * d.dt
     wanted = np.arange(1, int(d.end / every) + 1) * every
-    steps = np.unique(
-        np.clip(np.rint((wanted - d.start) / d.dt - place), 0, d.steps - d.extra - 1).astype(int)
-    )
+    steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - place), 0, last).astype(int))
     return steps, d.start + (steps + place) * d.dt

@@ -6,6 +6,7 @@ import numpy as np
 
 from craton import io
 from craton.model.prisms.ensembles import SIDES, PrismList
+from craton.units import LARGEST
 
 ALIASES = {"density": ("density", "rho", "density_contrast")}
 
@@ -53,6 +54,14 @@ def listed(prisms, density, name="the list"):
         ~np.isfinite(prisms).all(axis=1) | ~np.isfinite(density),
         name,
         lambda n: f"is not finite: {prisms[n].tolist()}, {density[n]}",
+    )
+    _refuse(
+        (np.abs(prisms) > LARGEST["length"]).any(axis=1) | (np.abs(density) > LARGEST["density"]),
+        name,
+        lambda n: (
+            f"is out of range: {prisms[n].tolist()} m, {density[n]} kg/m3; no more than "
+            f"{LARGEST['length']:g} m and {LARGEST['density']:g} kg/m3 are possible"
+        ),
     )
     for low, high in ((0, 1), (2, 3), (4, 5)):
         _refuse(

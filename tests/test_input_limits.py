@@ -1,0 +1,157 @@
+"""Files and keys within limits: huge and tiny numbers, huge counts, damaged binary files; readers that read many rows at once."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from attack import binaries, corpus
+from attack.mutate import damaged
+from smallcase import changed
+
+from craton import io, memory
+from craton.errors import ScenarioError
+from craton.io.contents import FileError
+from craton.methods.shared import timing
+from craton.scenario import loads
+
+LINE = "from = [1000, 1500, 0], to = [1400, 1500, 0], count = 3"
+EVENTS = "x,y,depth,half_duration,{}\n1,2,3,0.5,{}\n4,5,6,0.5,{}\n"
+
+
+@pytest.mark.parametrize(
+    "name, holds, kind, text, message",
+    [
+        (
+            "e.csv",
+            "source",
+            "csv",
+            EVENTS.format("moment", "1e40", "1e15"),
+            "moment, component 1 is 1e",
+        ),
+        ("e.csv", "source", "csv", "x,y,depth,moment\n1,2,1e300,1e15\n", "depth 1 is 1e"),
+        ("s.csv", "station", None, "name,x,y,z\nA,0,1e18,0\n", "y 1 is 1e"),
+        ("w.txt", "wavelet", "text", "0 0\n1 1\n2 1e300\n3 0\n", "sample 3 is 1e"),
+        (
+            "m.tvel",
+            "radial model",
+            None,
+            "P\nS\n0 5.8 3.4 2.7\n6371 1e18 3.4 2.7\n",
+            "vp, row 2 is 1e",
+        ),
+        ("d.asc", "raster", None, "ncols 2\nncols 2\n1 2\n", "stated twice"),
+        (
+            "e.csv",
+            "source",
+            "csv",
+            "x,y,depth,moment\n" + "1,2,3,4\n" * 100_001,
+            "100,001 point sources",
+        ),
+    ],
+)
+def test_numbers_beyond_the_limits_are_named(name, holds, kind, text, message, tmp_path):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(FileError, match=message):
+        io.read(tmp_path / name, holds, kind)
+
+
+@pytest.mark.parametrize(
+    "old, new, key",
+    [
+        (LINE, LINE.replace("= 3", "= 2_000_000"), "receivers.1.line"),
+        ("line = { " + LINE, "grid = { depth = 0, x = [0, 9, 10_000], y = [0, 9, 10_000]", "receivers.1.grid.x"),
+        ("duration = 1.0", "duration = 1e9", "time.duration"),
+        ("spacing = 100", "spacing = 1e-3", "domain.size"),
+        ("tau = 0.12", "tau = 1e-300", "source.0.wavelet.tau"),
+        ("moment = 1e14", "moment = 1e-300", "source.0.moment"),
+        ("vs = 1700", "vs = 1e-300", "model.vs"),
+        ("at = [1500, 1500, -1000]", "shots = { " + LINE.replace("= 3", "= 200_000") + " }", "source.0.shots.count"),
+    ],
+)  # fmt: skip
+def test_huge_and_tiny_numbers_are_refused_before_anything_is_made(old, new, key):
+    import craton
+
+    with pytest.raises(ScenarioError) as refused:
+        craton.plan(loads(changed((old, new))))
+    assert [p.key for p in refused.value.problems] == [key]
+
+
+def test_series_that_do_not_fit_are_refused(monkeypatch):
+    monkeypatch.setattr(timing, "available", lambda: 1 << 30)
+    timing.refuse_series(1_000_000, 10)
+    with pytest.raises(Exception, match="100 sources over 1,000,000 steps take 2.4 GiB"):
+        timing.refuse_series(1_000_000, 100)
+
+
+def test_pictures_of_every_step_are_not_counted_one_by_one():
+    class Steps:
+        start, end, dt, steps, extra = -0.1, 1.0, 0.01, 115, 5
+
+    few, times = timing.picture_steps(Steps, 0.005, 0.5)
+    many, same = timing.picture_steps(Steps, 1e-9, 0.5)
+    assert many[-1] == few[-1] == 109
+    assert set(few) <= set(many) and len(many) - len(few) <= 1
+    assert np.array_equal(same[-len(few) :], times)
+
+
+def test_a_reader_that_takes_too_much_gets_a_memory_error():
+    with pytest.raises(MemoryError), memory.limited(50 << 20):
+        np.ones(20 << 20)
+    assert np.ones(20 << 20).nbytes == 160 << 20
+
+
+def test_blocks_that_are_alike_are_read_as_others_are(tmp_path):
+    """A comment does not change how they are read; another order of lines has them read one by one."""
+    text = (corpus.DATA / "CMTSOLUTION").read_text()
+    lines = [line for line in text.splitlines() if line.strip()]
+    alike, mixed = tmp_path / "alike", tmp_path / "mixed"
+    alike.write_text("\n".join(lines * 3))
+    mixed.write_text("\n".join([*lines * 2, lines[0], *lines[:0:-1]]))
+    for one, other in zip(*(io.read(path, "source", "cmtsolution") for path in (alike, mixed))):
+        assert one.moment.tobytes() == other.moment.tobytes()
+        for name in ("longitude", "latitude", "depth", "shift", "width", "name", "origin"):
+            assert getattr(one, name) == getattr(other, name)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    ["mrr,mtt,mpp,mrt,mrp,mtp", "mxx,myy,mzz,mxy,mxz,myz", "fx,fy,fz", "strike,dip,rake,magnitude"],
+)
+def test_rows_of_plain_numbers_are_read_as_others_are(columns, tmp_path):
+    numbers = ",".join(f"{n + 3}.5" for n in range(len(columns.split(","))))
+    plain, unit = tmp_path / "plain.csv", tmp_path / "unit.csv"
+    plain.write_text(EVENTS.format(columns, numbers, numbers))
+    unit.write_text(EVENTS.format(columns, numbers, numbers).replace("2,3,", "2,3 m,"))
+    for one, other in zip(*(io.read(path, "source", "csv") for path in (plain, unit))):
+        for name in ("longitude", "latitude", "depth", "shift", "width", "plane", "coordinates"):
+            assert getattr(one, name) == getattr(other, name)
+        for name in ("moment", "force"):
+            assert np.array_equal(getattr(one, name), getattr(other, name))
+
+
+BINARY = {
+    "m.rfile": ("gridded model", binaries.rfile),
+    "cube.e": ("mesh", binaries.cube),
+    "cube.vtu": ("mesh", binaries.cube),
+    "old.msh": ("mesh", binaries.cube),
+    "vp.sgy": ("gridded model", binaries.segy),
+    "p.nc": ("table", binaries.prisms),
+    "dem.tif": ("raster", corpus.geotiff),
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_damaged_binary_files_are_read_or_refused(name, tmp_path):
+    holds, make = BINARY[name]
+    path = tmp_path / name
+    if make(path) is False:
+        pytest.skip("the library of this format is not installed")
+    sound = path.read_bytes()
+    for seed in range(8):
+        path.write_bytes(damaged(sound, Random(f"{name} {seed}")))
+        try:
+            contents = io.read(path, holds)
+            if hasattr(contents, "__enter__"):
+                with contents as dataset:
+                    dataset.load()
+        except (FileError, OSError, ValueError):
+            continue

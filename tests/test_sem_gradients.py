@@ -16,6 +16,8 @@ from craton.scenario import Scenario
 EXAMPLE = Path(__file__).parents[1] / "examples" / "banana_doughnut.py"
 EXACT, CENTRAL = 1e-13, 1e-8
 ROCK = {"kind": "homogeneous", "vp": 2500, "vs": 1400, "rho": 2200}
+ANISOTROPIC = ROCK | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
+CONSTANTS = [f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)]
 WATER = {"vp": 1500, "vs": 0, "rho": 1000}
 SEA = {
     "kind": "layers",
@@ -63,6 +65,27 @@ def test_gradients_are_exact(name):
     assert case.of_sources() < EXACT
     assert case.of_medium() < EXACT
     assert case.of_differences() < CENTRAL
+
+
+def test_21_constants():
+    """All of them at each node, those that are zero at the start, too."""
+    here, rng = scenario(model=ANISOTROPIC), np.random.default_rng(1)
+    case = Case(here, parameters=("rho", *CONSTANTS), varied=0.01)
+    most = np.full(case.problem.shape, 1e9)  # Pa
+    most[0] = 2200
+    case.dm = (most * rng.uniform(-1, 1, most.shape)).ravel()
+    case.m = case.m0 + 0.02 * (most * rng.uniform(-1, 1, most.shape)).ravel()
+    assert case.of_sources() < EXACT
+    assert case.of_medium() < EXACT
+    assert case.of_differences() < CENTRAL
+    for parameters, model, words in (
+        (("vp",), ANISOTROPIC, "the medium is anisotropic"),
+        (("c11", "c44"), ROCK, "the medium is isotropic"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            craton.Problem(scenario(model=model), parameters=parameters)
+    with pytest.raises(ScenarioError, match=r"c11, c22 .. c66 that are not positive"):
+        case.problem.fun(case.m - 10 * case.m0)
 
 
 def test_a_chunk_of_the_earth():
@@ -206,7 +229,7 @@ def test_what_is_not_covered_is_refused_before_anything_runs(plain):
     cases = {
         "absorbing layers": {"boundaries": {"others": "pml"}},
         "attenuation": {"model": ROCK | {"qp": 80, "qs": 40, "attenuation": {"band": [1, 20]}}},
-        "anisotropic": {"model": ROCK | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}},
+        "pressure in an anisotropic": {"model": ANISOTROPIC, "waveforms": ["pressure"]},
         "velocity in a fluid": {"model": SEA},
     }
     for words, tables in cases.items():

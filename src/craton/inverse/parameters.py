@@ -11,6 +11,8 @@ from craton.conventions import PARAMETER_SETS
 from craton.errors import Problem, ScenarioError
 
 SETS = PARAMETER_SETS
+# of an anisotropic medium of spectral elements, for xx yy zz yz xz xy
+CONSTANTS = ("rho", *(f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)))
 UNITS = {"vp": "m/s", "vs": "m/s", "rho": "kg/m3"}
 UNITS |= dict.fromkeys(("kappa", "mu", "lambda"), "Pa")
 UNITS |= dict.fromkeys(("ip", "is"), "kg/(m2 s)")
@@ -24,6 +26,8 @@ LONG_NAMES = {
     "ip": "P impedance",
     "is": "S impedance",
 }
+UNITS |= dict.fromkeys(CONSTANTS[1:], "Pa")
+LONG_NAMES |= {name: f"elastic constant {name}" for name in CONSTANTS[1:]}
 
 
 def set_of(names):
@@ -38,10 +42,10 @@ def set_of(names):
     ScenarioError
         They are not different parameters of one set.
     """
-    for known in SETS:
+    for known in (*SETS, CONSTANTS):
         if names and len(set(names)) == len(names) and set(names) <= set(known):
             return known
-    listed = "; ".join(", ".join(known) for known in SETS)
+    listed = "; ".join(", ".join(known) for known in SETS) + "; rho, c11, c12, ..., c66"
     message = f"{', '.join(map(str, names)) or 'none'} are not different parameters of one set"
     raise ScenarioError([Problem("parameters", message, f"choose some of one of {listed}")])
 
@@ -56,6 +60,8 @@ def from_cells(names, cells):
     cells : (rho, kappa, mu)
         kg/m3, Pa, Pa.
     """
+    if names == CONSTANTS:
+        return tuple(cells)
     rho, kappa, mu = cells
     if names[0] == "vp":
         return np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho), rho
@@ -72,6 +78,8 @@ def to_cells(names, values):
     names : tuple of str
     values : sequence of arrays
     """
+    if names == CONSTANTS:
+        return tuple(values)
     p, s, rho = values
     if names[0] in ("vp", "ip"):
         scale = rho if names[0] == "vp" else 1 / rho
@@ -88,6 +96,8 @@ def jacobian(names, values):
     names : tuple of str
     values : sequence of arrays
     """
+    if names == CONSTANTS:
+        return tuple(map(tuple, np.eye(len(names))))
     p, s, rho = values
     if names[0] in ("vp", "ip"):
         scale = rho if names[0] == "vp" else 1 / rho
@@ -154,8 +164,9 @@ class Parameters:
         """Return the gradient by the parameters from that by (rho, kappa, mu)."""
         rows = jacobian(self.set, self.whole(m))
         parts = {
-            name: sum(row[n] * values for row, values in zip(rows, by_cells))
+            name: _combined([row[n] for row in rows], by_cells)
             for n, name in enumerate(self.set)
+            if name in self.names
         }
         return np.stack([np.broadcast_to(parts[n], self.shape[1:]) for n in self.names]).ravel()
 
@@ -166,10 +177,56 @@ class Parameters:
         named = dict(zip(self.names, np.reshape(np.asarray(dm, float), self.shape)))
         rows = jacobian(self.set, self.whole(m))
         zero = np.zeros(self.shape[1:])
-        return tuple(
-            zero + sum(row[n] * named[name] for n, name in enumerate(self.set) if name in named)
-            for row in rows
-        )
+        chosen = [n for n, name in enumerate(self.set) if name in named]
+        moved = [named[self.set[n]] for n in chosen]
+        return tuple(zero + _combined([row[n] for n in chosen], moved) for row in rows)
+
+
+def _combined(factors, values):
+    """Return the sum of factors, numbers or arrays, times values; zeros are left out."""
+    return sum(f * v for f, v in zip(factors, values) if np.ndim(f) or f)
+
+
+def refuse_other(names, cells):
+    """Refuse parameters of an isotropic medium for 21 constants, or the other way round.
+
+    Parameters
+    ----------
+    names : sequence of str
+    cells : tuple of arrays
+
+    Raises
+    ------
+    ScenarioError
+    """
+    constants = len(cells) == len(CONSTANTS)
+    if constants == (set_of(names) == CONSTANTS):
+        return
+    words, remedy = (
+        ("the medium is anisotropic", "choose some of c11, c12, ..., c66, and rho")
+        if constants
+        else ("the medium is isotropic", f"choose some of {', '.join(SETS[0])}")
+    )
+    message = f"{', '.join(names)} are not its parameters: {words}"
+    raise ScenarioError([Problem("parameters", message, remedy)])
+
+
+def _problems_of_constants(cells):
+    """Return what is wrong with density and 21 constants."""
+    diagonal = [n for n, name in enumerate(CONSTANTS) if n and name[1] == name[2]]
+    wrong = [
+        (~np.all([np.isfinite(v) for v in cells], axis=0), "values that are not finite"),
+        (~(cells[0] > 0), "densities that are not positive"),
+        (
+            ~np.all([cells[n] > 0 for n in diagonal], axis=0),
+            "constants c11, c22 .. c66 that are not positive",
+        ),
+    ]
+    return [
+        Problem("m", f"{int(where.sum())} nodes have {words}", "bound the parameters")
+        for where, words in wrong
+        if np.any(where)
+    ]
 
 
 def problems(cells, fastest, waves):
@@ -183,6 +240,8 @@ def problems(cells, fastest, waves):
     waves : str
         ``"acoustic"``: no shear modulus is computed; ``"SH"``: nothing else.
     """
+    if len(cells) == len(CONSTANTS):
+        return _problems_of_constants(cells)
     rho, kappa, mu = cells
     wrong = [
         (~(np.isfinite(rho) & np.isfinite(kappa) & np.isfinite(mu)), "values that are not finite"),

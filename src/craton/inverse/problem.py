@@ -84,6 +84,7 @@ class Problem(Term):
         linear = [method.linearised(shot, trial) for shot in shots.values()]
         self.recordings = [Recording(run.scenario, run.at(run.cells).plain) for run in linear]
         grid, names = linear[0].grid, tuple(parameters)
+        sets.refuse_other(names, linear[0].cells)
         self.parameters = (
             model_grid.parameters(names, scenario, grid)
             if on == "model"

@@ -12,6 +12,7 @@ from craton.errors import Problem, ScenarioError
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import build, nodal, pair_operators, pairs, points
+from craton.methods.spectral_element.constants import ConstantsRule
 from craton.methods.spectral_element.linearised_state import HALF_STEPS, State
 from craton.methods.spectral_element.sites import sites
 from craton.methods.spectral_element.time_step import stable_step
@@ -64,8 +65,12 @@ def refused_on_mesh(d, sources, channels, rows):
     wrong = []
     if d.layers is not None:
         wrong.append(("boundaries", "absorbing layers of elements", 'use "stacey"'))
-    if d.anisotropic:
-        wrong.append(("model", "an anisotropic medium", "leave Thomsen's parameters out"))
+    if d.anisotropic and d.fluid.any():
+        words = "a fluid beside an anisotropic medium"
+        wrong.append(("model", words, "leave Thomsen's parameters out"))
+    if d.anisotropic and any(channel.quantity == "pressure" for channel in channels):
+        words = "pressure in an anisotropic medium"
+        wrong.append(("receivers", words, "record velocity or strain rate"))
     for source in sources:
         if isinstance(source, FiniteFault):
             wrong.append(("source", f"{source.name}: a finite fault", "use point sources"))
@@ -136,7 +141,7 @@ class Linearised:
         self.rows, in_fluid = points.channel_rows(d, self.channels, receivers)
         build.refuse(refused_on_mesh(d, self.sources, self.channels, self.rows))
         self.d = nodal.nodal(d)
-        self.rule = nodal.ChainRule(self.d)
+        self.rule = (ConstantsRule if d.anisotropic else nodal.ChainRule)(self.d)
         self.grid = nodal.Nodes(self.d, self.rule.weights)
         self.sites = self._sites_of_pressure(receivers, in_fluid)
         self.columns = columns_of(self.d, self.sources)
@@ -157,8 +162,8 @@ class Linearised:
 
     @cached_property
     def cells(self):
-        """Density, bulk and shear modulus of the scenario's model at the nodes: (ne, n^3) each, kg/m3
-        and Pa.
+        """Density, bulk and shear modulus of the scenario's model at the nodes, or density and 21
+        constants: (ne, n^3) each, kg/m3 and Pa.
         """
         return nodal.moduli_of(self.d)
 
@@ -228,7 +233,8 @@ class Linearised:
             Of all sums.
         """
         d = self.d
-        of_elements = np.zeros((d.mesh.size, 2, d.element.size))
+        rows = 21 if d.anisotropic else 2
+        of_elements = np.zeros((d.mesh.size, rows, d.element.size))
         for arranged in d.families:
             elements = arranged.order.elements
             values = host(f"{arranged.family.name}_sums").astype(float)
@@ -273,7 +279,8 @@ class Linearised:
         ScenarioError
             Fluid elements that shear, solid ones that do not, waves too fast for the time step.
         """
-        self._refuse_media(cells[2])
+        if not self.d.anisotropic:
+            self._refuse_media(cells[2])
         d = self.rule.discretisation(cells)
         self._refuse_speeds(d)
         return State(self, cells, d)
@@ -291,13 +298,14 @@ class Linearised:
 
     def _refuse_speeds(self, d):
         """Refuse a medium for which the time step is unstable; it is looked at closely only where
-        waves are faster than the step allows for at once.
+        waves are faster than the step allows for at once, and in an anisotropic medium.
         """
         start, names = self.d.nodal, ("vp", "vs")
         ratio = max(
             float(np.max(d.nodal[n] / np.where(start[n] > 0, start[n], np.inf))) for n in names
         )
-        if ratio * self.d.dt <= self.d.stable.limit:
+        same = not self.d.anisotropic or d.nodal["stiffness"] is start["stiffness"]
+        if same and ratio * self.d.dt <= self.d.stable.limit:
             return
         limit = stable_step(d, d.families, self.machine).limit
         if d.dt > limit:

@@ -152,12 +152,13 @@ class State:
         of_receivers, of_sources : dict of int to float
             dJ by the relative change of the bulk modulus at channels and columns.
         """
-        rho, by_kappa, mu = self.problem.rule.gradient(self.cells, *sums)
+        out = self.problem.rule.gradient(self.cells, *sums)
+        by_kappa = out[1]
         for n, value in of_receivers.items():
             self._add_at(by_kappa, self.problem.sites[n], value)
         for n, value in of_sources.items():
             self._add_at(by_kappa, self.problem.columns[n].site, -value)
-        return rho, by_kappa, mu
+        return out
 
     def _add_at(self, by_kappa, site, value):
         """Add the derivative by the relative change of the bulk modulus at a site."""
@@ -275,7 +276,7 @@ def change_arrays(d, changes):
     moduli, masses, damping = changes
     out = {}
     for arranged in d.families:
-        rows = 1 if arranged.family.fluid else 2
+        rows = arranged.arrays[f"{arranged.family.name}_moduli"].shape[1]
         values = arranged.order.arrange(moduli[:, :rows], 0.0)
         out[f"{arranged.family.name}_change"] = values
     for (prefix, _), mass, of_faces in zip(pairs.MEDIA, masses, damping):

@@ -33,14 +33,14 @@ class NodalDiscretisation(Discretisation):
     Parameters
     ----------
     nodal : dict of str to (ne, n^3) array
-        ``vp``, ``vs``, m/s, and ``rho``, kg/m3.
+        ``vp``, ``vs``, m/s, and ``rho``, kg/m3; of 21 constants ``stiffness``, (ne, 21, n^3), Pa.
     """
 
     nodal: Any
 
     def material(self, elements, nodes=slice(None)):
         """See `Medium.material`."""
-        return {name: values[elements][:, nodes] for name, values in self.nodal.items()}
+        return {name: values[elements][..., nodes] for name, values in self.nodal.items()}
 
 
 def nodal(d):
@@ -50,11 +50,11 @@ def nodal(d):
     Parameters
     ----------
     d : Discretisation
-        Isotropic.
     """
     values = d.material(slice(None))
     statistics = replace(d.statistics, varying=np.ones(d.mesh.size, bool))
-    medium = {name: np.ascontiguousarray(values[name], float) for name in ("vp", "vs", "rho")}
+    names = [name for name in ("vp", "vs", "rho", "stiffness") if name in values]
+    medium = {name: np.ascontiguousarray(values[name], float) for name in names}
     named = fields_of(d) | {"statistics": statistics, "nodal": medium, "families": None}
     out = NodalDiscretisation(**named)
     vars(out)["places"] = d.places
@@ -65,7 +65,11 @@ def nodal(d):
 
 
 def moduli_of(d):
-    """Return density, bulk and shear modulus at the nodes: (ne, n^3) each, kg/m3 and Pa."""
+    """Return density, bulk and shear modulus at the nodes, or density and 21 constants: (ne, n^3)
+    each, kg/m3 and Pa.
+    """
+    if d.anisotropic:
+        return (d.nodal["rho"], *d.nodal["stiffness"].transpose(1, 0, 2))
     kappa, mu = media.moduli(d.nodal["vp"], d.nodal["vs"], d.nodal["rho"])
     return d.nodal["rho"], kappa, np.where(d.fluid[:, None], 0.0, mu)
 

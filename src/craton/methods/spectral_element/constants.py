@@ -1,0 +1,102 @@
+"""The chain rule of gradients of a mesh with 21 constants at each node; see nodal.py.
+
+An absorbing face has the impedance Z, Z^2 = rho Gamma, with the Christoffel matrix Gamma of its
+normal: a change of the medium gives  Z dZ + dZ Z = d(rho Gamma),  solved in the axes of Z.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from craton.methods.spectral_element import faces
+from craton.methods.spectral_element.discretisation import fields_of
+from craton.methods.spectral_element.nodal import ChainRule, NodalDiscretisation, with_moduli
+from craton.methods.spectral_element.sites import VOIGT
+
+UPPER = np.triu_indices(6)
+TWICE = np.where(UPPER[0] == UPPER[1], 1.0, 2.0)  # places that each constant has in the matrix
+
+
+class ConstantsRule(ChainRule):
+    """Masses, moduli and absorbing faces of a solid mesh by density and 21 constants of its nodes:
+    cells are (rho, c11, c12, ..., c66), (ne, n^3) each.
+    """
+
+    def discretisation(self, cells):
+        """See `ChainRule.discretisation`."""
+        d, rho = self.d, np.asarray(cells[0], float)
+        values = d.nodal | {"rho": rho, "stiffness": np.stack(cells[1:], axis=1)}
+        statistics = replace(d.statistics, mass=self.masses(rho, rho))
+        named = fields_of(d) | {"nodal": values, "statistics": statistics}
+        out = NodalDiscretisation(**named)
+        families = [with_moduli(out, arranged) for arranged in d.families]
+        out = NodalDiscretisation(**named | {"families": families})
+        vars(out)["places"] = d.places
+        return out
+
+    def gradient(self, cells, of_elements, of_points, of_faces):
+        """See `ChainRule.gradient`; `of_elements` has 21 rows."""
+        by_density = of_points[0][self.d.points] * self.weights
+        by_constants = np.array(of_elements)
+        if self.absorbing[False] is not None:
+            self._add_constants(by_density, by_constants, cells, of_faces[0])
+        return (by_density, *by_constants.transpose(1, 0, 2))
+
+    def _add_constants(self, by_density, by_constants, cells, by_damping):
+        """Add what the misfit changes by with the impedances of the absorbing faces."""
+        (element, node), place, _, area, _ = self.absorbing[False]
+        rho, gamma, normals, roots, axes = self._christoffel(cells)
+        six = by_damping[:, place]
+        by_impedance = np.empty((len(area), 3, 3))
+        for row, (a, b) in zip(six, faces.SIX):
+            by_impedance[:, a, b] = by_impedance[:, b, a] = row if a == b else row / 2
+        by_square = area[:, None, None] * _solved(by_impedance, roots, axes)
+        np.add.at(by_density, (element, node), (by_square * gamma).sum(axis=(1, 2)))
+        matrix = np.einsum("nIa,nab,nJb->nIJ", normals, by_square, normals, optimize=True)
+        change = rho[:, None] * matrix[:, UPPER[0], UPPER[1]] * TWICE
+        np.add.at(by_constants, (element, slice(None), node), change)
+
+    def changes(self, cells, change):
+        """See `ChainRule.changes`; moduli have 21 rows."""
+        masses = self.masses(change[0], change[0])
+        return np.stack(change[1:], axis=1), masses, [self._change_of_faces(cells, change), None]
+
+    def _change_of_faces(self, cells, change):
+        """Change of the damping of the absorbing points, (6, m)."""
+        if self.absorbing[False] is None:
+            return None
+        at, place, count, area, _ = self.absorbing[False]
+        rho, gamma, normals, roots, axes = self._christoffel(cells)
+        moved = np.einsum(
+            "nIa,nIJ,nJb->nab", normals, self._law(change, at), normals, optimize=True
+        )
+        square = change[0][at][:, None, None] * gamma + rho[:, None, None] * moved
+        impedance = area[:, None, None] * _solved(square, roots, axes)
+        return np.stack([np.bincount(place, impedance[:, a, b], count) for a, b in faces.SIX])
+
+    def _law(self, cells, at):
+        """Hooke's law at the nodes of absorbing faces, (m, 6, 6)."""
+        law = np.empty((len(at[0]), 6, 6))
+        for n, (a, b) in enumerate(zip(*UPPER)):
+            law[:, a, b] = law[:, b, a] = cells[1 + n][at]
+        return law
+
+    def _christoffel(self, cells):
+        """Return at the nodes of absorbing faces: density; Christoffel matrix; matrices (6, 3) from
+        axes to rows of Hooke's law; eigenvalues and axes of the impedance of a unit area.
+        """
+        at, _, _, _, normal = self.absorbing[False]
+        normals = np.zeros((len(normal), 6, 3))
+        for a in range(3):
+            for b in range(3):
+                normals[:, VOIGT[a, b], a] += normal[:, b]
+        gamma = np.einsum("nIa,nIJ,nJb->nab", normals, self._law(cells, at), normals, optimize=True)
+        rho = cells[0][at]
+        squares, axes = np.linalg.eigh(rho[:, None, None] * gamma)
+        return rho, gamma, normals, np.sqrt(squares), axes
+
+
+def _solved(right, roots, axes):
+    """Return symmetric X (m, 3, 3) of Z X + X Z = right, from the eigenvalues and axes of Z."""
+    inside = axes.transpose(0, 2, 1) @ right @ axes / (roots[:, :, None] + roots[:, None, :])
+    return axes @ inside @ axes.transpose(0, 2, 1)

@@ -77,7 +77,10 @@ def test_the_command(out, observed, tmp_path, capsys):
     assert main(["check", str(out)]) == 0
     assert main(["survey", "status", str(out)]) == 0
     assert main(["plan", str(file)]) == 0
-    assert "3, each forward and back" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "3, each forward and back" in said and "increments of all steps take" in said
+    for storage in ("boundaries", "boundaries-16", "checkpoints"):
+        assert survey.prepare(with_data(observed, storage=storage)).increments == 0
     assert main(["gradient", str(file), "-o", str(out), "--set", "gradient.every=2"]) == 2
     assert "holds a survey of another scenario" in capsys.readouterr().err
 

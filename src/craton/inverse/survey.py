@@ -43,12 +43,15 @@ class GradientSurvey(Survey):
         Of a parameter.
     checksum : str
         Of the observed data.
+    increments : float
+        Bytes of the increments of all steps of a shot; 0 where no increments are kept.
     """
 
     settings: Any = None
     axes: Any = None
     shape: tuple = ()
     checksum: str = ""
+    increments: float = 0
 
     @property
     def digest(self):
@@ -194,7 +197,14 @@ def prepare(scenario):
         axes=first.parameters.axes,
         shape=first.shape[1:],
         checksum=checksum,
+        increments=increments_of(first.experiments[0]),
     )
+
+
+def increments_of(experiment):
+    """Return the bytes of the increments of all steps of a run; 0 where something else is kept."""
+    storage = getattr(experiment, "storage", None)
+    return storage.machine if getattr(storage, "kind", "") == "increments" else 0
 
 
 def opened(path):
@@ -340,10 +350,12 @@ def words(survey):
     survey : GradientSurvey
     """
     settings, count = survey.settings, len(survey.shots)
+    needed = megabytes(survey.increments) if survey.increments else ""
+    increments = f"; increments of all steps take {needed} for each shot" if needed else ""
     rows = [
         ("misfit", f"{settings.misfit}, with {settings.observed}"),
         ("parameters", ", ".join(settings.parameters)),
-        ("storage", settings.storage),
+        ("storage", settings.storage + increments),
         ("every", f"{settings.every} steps" if settings.every > 1 else "each step, exact"),
         ("runs", f"{count}, each forward and back: some four plain runs; see docs/gradients.md"),
         ("on disk", f"{megabytes(survey.nbytes_kept)}"),

@@ -58,3 +58,24 @@ def test_a_trial_foretells_the_loop(method):
 def test_a_trial_takes_no_more_steps_than_the_run(steps):
     plan = replace(craton.plan(benchscript.load("cases.estimates").cube(26)), steps=steps)
     assert trial.step_seconds(plan, backend("cpu", threads=1)) > 0
+
+
+def test_large_grids_are_timed_on_a_part(monkeypatch):
+    """`craton plan` takes the memory of a part of a large grid; seconds are those of the whole."""
+    from smallcase import TEXT
+
+    from craton.backends.cpu import CPU
+    from craton.driver import run, trial, waves
+    from craton.scenario import loads
+
+    scenario = loads(TEXT)
+    planned, timed = run.plan(scenario), []
+    monkeypatch.setattr(trial, "LARGEST", planned.nbytes // 3)
+    seconds = trial.step_seconds
+    monkeypatch.setattr(
+        trial, "step_seconds", lambda plan, machine: (timed.append(plan), 1e-9 * plan.points)[1]
+    )
+    assert waves.trial(scenario, planned, CPU(threads=1)) == pytest.approx(1e-9 * planned.points)
+    (part,) = timed
+    assert part.nbytes < planned.nbytes / 2 and not part.subdomain.neighbours
+    assert seconds(part, CPU(threads=1)) > 0

@@ -39,7 +39,7 @@ def command(file, device=None, overrides=(), ranks=None):
     machine = backend(scenario.run.device, threads=scenario.run.threads)
     driver = drive(scenario)
     driver.check_memory(planned, machine)
-    return print(method.estimate(planned, machine, driver.trial(planned, machine)))
+    return print(method.estimate(planned, machine, driver.trial(scenario, planned, machine)))
 
 
 def one_run(scenario, ranks=1, outlined=None):

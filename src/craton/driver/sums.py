@@ -10,7 +10,7 @@ import numpy as np
 from craton.errors import ResourceError
 
 
-def trial(planned, machine):
+def trial(scenario, planned, machine):
     """Return nothing: there are no time steps to measure."""
 
 

@@ -6,6 +6,17 @@ import numpy as np
 
 LEAST, MOST = 3, 20  # steps that are timed
 SECONDS = 0.4  # spent on them, about
+LARGEST = 256 << 20  # bytes of what is timed: many times the caches of a processor
+
+
+def parts_to_time(plan):
+    """Return into how many parts a plan is cut of which one is timed.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+    return -(-plan.nbytes // LARGEST)
 
 
 def step_seconds(plan, machine, clock=time.perf_counter):

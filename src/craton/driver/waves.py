@@ -4,6 +4,7 @@ kept of it.
 
 import logging
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from craton.core.plan import RECORD_IN_MEMORY
 from craton.driver.records import Waveforms, opened, write_records
 from craton.driver.result import Result
-from craton.errors import CratonError, Interrupted, ResourceError
+from craton.errors import CratonError, Interrupted, ResourceError, ScenarioError
 from craton.methods import METHODS
 
 MESH = "mesh.vtu"
@@ -41,13 +42,25 @@ def check_memory(planned, machine, ranks=1, held=0):
         )
 
 
-def trial(planned, machine):
-    """Return the seconds of a time step, measured; None on a machine where compiling alone would
-    take longer than a guess is worth.
+def trial(scenario, planned, machine):
+    """Return the seconds of a time step, measured, of a large grid on a part of it; None on a
+    machine where compiling alone would take longer than a guess is worth.
     """
-    from craton.driver.trial import step_seconds
+    from craton.driver.trial import parts_to_time, step_seconds
 
-    return step_seconds(planned, machine) if machine.shares_host_memory else None
+    if not machine.shares_host_memory:
+        return None
+    count = parts_to_time(planned)
+    method = METHODS[scenario.method]
+    if count == 1 or method.plans_by_rank:
+        return step_seconds(planned, machine)
+    try:
+        part = method.subdomain(scenario, planned, count // 2, count)
+    except ScenarioError:  # not to be cut into so many
+        return step_seconds(planned, machine)
+    # without neighbours its phases share passes through memory as those of the whole do
+    alone = replace(part, partition=(), rank=0)
+    return step_seconds(alone, machine) * planned.points / alone.points
 
 
 def commit(scenario, planned, machine, arrays=None):

@@ -19,6 +19,9 @@ RECORD_BLOCK = 16 << 20  # bytes of samples that are corrected, filtered and lai
 RECORD_RECEIVER = 2560  # bytes of the objects that name and place a receiver, and of its files
 # bytes of memory for a byte of such a block: transforms in double precision; where there are several
 RECORD_WORK, RECORD_WORK_OF_SEVERAL = 7.5, 10.0
+# frames of snapshots in memory: those that wait for the disk and the one that is written; and what
+# making one takes, in frames
+FRAMES_WAITING, FRAME_WORK = 4, 1.5
 # kinds of arrays that change in time, where nothing fills them
 STATE = ("wavefield", "boundary", "boundary points", "memory variables", "memory")
 
@@ -395,6 +398,18 @@ class Plan(StepPlan):
     def record_bytes(self):
         """Bytes of all samples of all channels."""
         return self.steps * len(self.channels) * np.dtype(self.precision).itemsize
+
+    @property
+    def snapshot_memory(self):
+        """Bytes of the host that the snapshots of a run with a folder take on this rank, where the
+        time loop is faster than the disk.
+        """
+        if not self.snapshots:
+            return 0
+        count = sum(len(series.steps) for series in self.snapshots)
+        largest = max(series.nbytes // max(len(series.steps), 1) for series in self.snapshots)
+        frames = min(count + 1, FRAMES_WAITING) + FRAME_WORK
+        return int(frames * largest / max(len(self.partition), 1))
 
     @property
     def record_memory(self):

@@ -27,12 +27,14 @@ def check_memory(planned, machine, ranks=1, held=0):
 
     (free, _), (host, _) = machine.memory(), host_memory()
     needed, record = planned.nbytes - held, planned.record_memory if planned.rank == 0 else 0
+    pictures = planned.snapshot_memory * ranks
     if machine.shares_host_memory:
-        needed = needed * ranks + record
-    elif record > host:
+        needed = needed * ranks + record + pictures
+    elif record + pictures > host:
         raise ResourceError(
-            f"the record needs {record / 2**30:.1f} GiB, {host / 2**30:.1f} GiB are free on this "
-            "host: take fewer receivers"
+            f"the record needs {record / 2**30:.1f} GiB and snapshots need {pictures / 2**30:.1f} "
+            f"GiB, {host / 2**30:.1f} GiB are free on this host: take fewer receivers, or a larger "
+            "stride of the snapshots"
         )
     if needed > free:
         fits = planned.grid.coarser(1.01 * (needed / free) ** (1 / 3))

@@ -93,7 +93,15 @@ def memory(plan):
             f"{plan.nbytes / 2**20:,.1f} MiB, {per_point:.1f} bytes per grid point ({numbers:.1f} {plan.precision})",
         ),
         *record_on_host(plan),
+        *snapshots_on_host(plan),
     ]
+
+
+def snapshots_on_host(plan):
+    """Return memory of the frames of snapshots that wait for the disk."""
+    if not plan.snapshots:
+        return []
+    return [("snapshots on the host", f"{plan.snapshot_memory / 2**20:,.1f} MiB at most")]
 
 
 def record_on_host(plan):

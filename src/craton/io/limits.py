@@ -9,7 +9,8 @@ from craton.units import DIMENSIONS, LARGEST, SMALLEST
 
 MOST_POINTS = 100_000  # sources of a file
 MOST_STATIONS = 1_000_000
-LARGEST_SAMPLE = 1e15  # of a wavelet, an angle or an area, whatever its unit
+TURNS = 3600.0  # degrees of an angle
+LARGEST_SAMPLE = 1e15  # of a wavelet or an area, whatever its unit
 RUPTURE = {"depth": "length", "onset": "time", "interval": "time", "vs": "velocity"}
 RUPTURE |= {"density": "density", "rates": "velocity"}
 REMEDY = "Correct the number or its unit."
@@ -90,9 +91,9 @@ def _sources(contents):
             missing = name in ("vs", "density")
             within(f"{name} of the rupture, number", getattr(contents, name), dimension, missing)
         within("slip of the rupture, number", contents.slip, "length")
-        for name in ("strike", "dip", "rake", "area"):
-            unit = "m2" if name == "area" else "degrees"
-            _within(f"{name} of the rupture, number", getattr(contents, name), LARGEST_SAMPLE, unit)
+        _within("area of the rupture, number", contents.area, LARGEST_SAMPLE, "m2")
+        for name in ("strike", "dip", "rake"):
+            _within(f"{name} of the rupture, number", getattr(contents, name), TURNS, "degrees")
         return
     for name, dimension in (("depth", "length"), ("shift", "time"), ("width", "time")):
         values = [getattr(source, name) for source in contents]
@@ -108,6 +109,8 @@ def _sources(contents):
     sizes = np.abs(np.array(moments).reshape(-1, 9)).max(axis=1, initial=0)
     if ((sizes > 0) & (sizes < least)).any():
         raise FileError(f"a moment is below {least:g} N m, but not 0", REMEDY)
+    angles = [source.plane[:3] for source in contents if source.plane is not None]
+    _within("strike, dip or rake", angles, TURNS, "degrees")
     forces = [source.force for source in contents if source.force is not None]
     within("force, component", forces, "force")
 

@@ -154,7 +154,8 @@ class Local:
         longitude, latitude = np.broadcast_arrays(
             np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float)
         )
-        off = np.asarray((longitude - self.longitude + 180.0) % 360.0 - 180.0)
+        with np.errstate(invalid="ignore"):  # what is infinite is refused below
+            off = np.asarray((longitude - self.longitude + 180.0) % 360.0 - 180.0)
         far = np.hypot(off * np.cos(np.radians(latitude)), latitude - self.latitude) > WIDEST
         bad = far | ~((np.abs(latitude) <= 90) & (np.abs(longitude) <= 360))
         if np.any(bad):

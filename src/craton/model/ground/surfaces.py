@@ -125,7 +125,8 @@ def from_array(array, name=None, dimension="length"):
             f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs x and y"
         )
     array = array.transpose(dims["y"], dims["x"])
-    z = np.asarray(array.values, float) * factor(array, dimension, name)
+    with np.errstate(all="ignore"):  # infinite and signalling numbers are refused below
+        z = np.asarray(array.values, float) * factor(array, dimension, name)
     for dim in dims.values():
         if dim not in array.coords:
             raise ValueError(f"{name} has no coordinate {dim}")

@@ -23,6 +23,7 @@ class Record:
 
     def __init__(self, kind, seed):
         self.kind, self.seed, self.tried, self.cpu_seconds = kind, seed, 0, 0.0
+        self.commit = commit()  # of the start: files may change under a long batch
         self.codes, self.failures, self.accepted = Counter(), Counter(), Counter()
         self.cases = defaultdict(Counter)
         self.slowest, self.largest = [], []
@@ -56,7 +57,7 @@ class Record:
         """Counts of the batch: dict."""
         return {
             "kind": self.kind,
-            "commit": commit(),
+            "commit": self.commit,
             "seed": self.seed,
             "tried": self.tried,
             "codes": dict(self.codes),
@@ -84,7 +85,7 @@ def recorder(file):
     ----------
     file : path-like
     """
-    path, about = Path(file), {"commit": commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    path, about = Path(file), {"commit": self.commit, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
     before = json.loads(path.read_text())["attacks"] if path.exists() else []
 
     def note(counts):

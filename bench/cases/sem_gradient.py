@@ -73,7 +73,7 @@ def check(report):
             tables = merged(tables, {"time": {"duration": 0.02}})
         with report.guarded("check", name):
             for memory in (None, MEMORY * int(tables["run"]["precision"][5:]) / 64):
-                report.add("check", compared(report, name, tables, memory))
+                report.add("check", compared(report, name, tables, "auto", memory))
 
 
 def speed(report):

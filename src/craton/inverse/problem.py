@@ -211,7 +211,7 @@ class Problem(Term):
             words = f"has {m.size:,} values, the problem has {' x '.join(map(str, self.shape))}"
             raise ScenarioError([Fault("m", words, "start from problem.m0")])
         linear, cells = self.experiments[0].linear, self.parameters.cells(m)
-        if wrong := sets.problems(cells, linear.fastest, linear.waves):
+        if wrong := sets.problems(cells, linear.fastest, linear.waves, linear.on_grid(cells)):
             raise ScenarioError(wrong)
         self._m, self._cells, self._value, self._gradient = m.copy(), cells, None, None
         self._derivatives = {}

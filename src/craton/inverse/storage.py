@@ -93,6 +93,9 @@ def choose(linear, machine: Machine, every=1, memory=None, storage="auto"):
         words = f"there is no storage {storage!r}"
         remedy = f"{nearest(str(storage), STORAGES)}choose one of {', '.join(STORAGES)}"
         raise ScenarioError([Problem("storage", words, remedy)])
+    if d.relaxing and every > 1:
+        words = f"every = {every}: attenuation remembers all steps"
+        raise ScenarioError([Problem("every", words, "use 1")])
     memory = SHARE * machine.memory()[0] if memory is None else memory
     whole = of_increments(d, every)
     if storage == "increments" or (storage == "auto" and whole.machine <= memory):
@@ -138,11 +141,17 @@ def step_bytes(d):
     return len(d.fields) * math.prod(d.shape) * np.dtype(d.precision).itemsize
 
 
+def variable_bytes(d):
+    """Bytes of the memory variables of attenuation."""
+    return d.memory_variables * math.prod(d.shape) * np.dtype(d.precision).itemsize
+
+
 def of_checkpoints(d, every, memory, why):
     """Storage of checkpoints in the host's memory and of one segment of increments."""
     count, slot = math.ceil(d.steps / every), step_bytes(d)
-    slots = slots_for(count, slot, 2 * slot, memory, every)
-    states = math.ceil(count / slots) * 2 * slot
+    state = 2 * (slot + variable_bytes(d))
+    slots = slots_for(count, slot, state, memory, every)
+    states = math.ceil(count / slots) * state
     reason = f"the steps cannot be taken back ({why})" if why else "nothing else fits"
     return Storage("checkpoints", slots, slots * slot, states, reason)
 

@@ -10,7 +10,7 @@ and v^, s^ then obey the step itself, backwards in time: residuals are injected,
 by the velocity step, stresses by the stress step. Nothing is divided by a modulus or a density
 that may vanish. What is not of this form is transposed by itself: memory variables (cpml.h) and
 damped velocities (damping.h); sponge, rigid faces and periodic axes are their own transposes, in
-the reverse order. Correlated with the increments that the forward step gave (increments.h), v^ and
+the reverse order. With attenuation the step is the forward one as well (strains.py). Correlated with the increments that the forward step gave (increments.h), v^ and
 s^ are the gradient by density and by compliances (sensitivity.py).
 """
 
@@ -26,6 +26,8 @@ from craton.methods.finite_difference import (
     increments,
     material,
     operators,
+    relaxing,
+    strains,
 )
 from craton.methods.shared import points as tables
 from craton.methods.shared.tables import injection, of_values, table_of
@@ -37,8 +39,9 @@ def plan(d, residuals, taps, slots, every=1):
     Parameters
     ----------
     d : Discretisation
-    residuals : list of (index, weight)
-        Rows by which each recorded column enters the adjoint fields; the array ``residual_series``,
+    residuals : dict of str to list of (index, weight)
+        Rows by which each recorded column enters the adjoint fields (``"state"``), and with
+        attenuation their memory variables (``"memory"``); the array ``residual_series``,
         (steps, columns), holds the misfit's derivative, last step first.
     taps : dict of str to list of (index, weight)
         What is sampled of the adjoint fields, into arrays (steps, columns) of their names:
@@ -52,12 +55,8 @@ def plan(d, residuals, taps, slots, every=1):
     """
     arrays, pieces = faces(d)
     arrays |= build.wavefield(d) | material.arrays(d) | increments.store(d, slots)
-    arrays |= increments.sums(d) | {"step": Array("points", (1,), np.int32)}
-    series = np.zeros((d.steps, len(residuals)))
-    columns = [np.full(len(index), n) for n, (index, _) in enumerate(residuals)]
-    rows = [(*row, column) for row, column in zip(residuals, columns)]
-    table = table_of(*(np.concatenate(part) for part in zip(*rows)))
-    more, inject = injection("residual", table, series, d.precision)
+    arrays |= increments.sums(d) | {"step": Array("points", (1,), np.int32)} | strains.memory(d)
+    more, inject = injected(d, residuals)
     arrays |= more
     sampled = {name: tap(d, name, rows) for name, rows in taps.items() if rows}
     for more, _ in sampled.values():
@@ -65,9 +64,9 @@ def plan(d, residuals, taps, slots, every=1):
     moment, force = ([launch] for _, launch in (sampled.get(n, ({}, None)) for n in taps_order()))
     one = {"columns": 1, "slots": 1}
     phases = {
-        "residual": [inject, *moment, *reversed(pieces.get("stress_after", []))],
+        "residual": [*inject, *moment, *reversed(pieces.get("stress_after", []))],
         "adjoint velocity": half_step(d, "velocity", pieces),
-        "correlation": [*force, increments.launch(d, "correlate", slots, every)],
+        "correlation": [*force, strains.correlated(d, slots, every)],
         "adjoint stress": half_step(d, "stress", pieces),
         "advance": [Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), one)],
     }
@@ -80,6 +79,25 @@ def plan(d, residuals, taps, slots, every=1):
             for name, launches in phases.items()
         ),
     )
+
+
+def injected(d, residuals):
+    """Arrays and launches that inject residuals, all by the series of ``residual_series``."""
+    arrays, launches = {}, []
+    for into, rows in residuals.items():
+        name = "residual" if into == "state" else f"residual_{into}"
+        columns = [np.full(len(index), n) for n, (index, _) in enumerate(rows)]
+        parts = [(*row, column) for row, column in zip(rows, columns)]
+        table = table_of(*(np.concatenate(part) for part in zip(*parts)))
+        if into != "state" and not len(table[0]):
+            continue
+        series = np.zeros((d.steps, len(rows)))
+        more, launch = injection(name, table, series, d.precision, into)
+        more.pop(f"{name}_series")
+        names = tuple("residual_series" if n == f"{name}_series" else n for n in launch.arrays)
+        arrays |= more | {"residual_series": Array("points", series.shape, d.precision, series)}
+        launches.append(replace(launch, arrays=names))
+    return arrays, launches
 
 
 def taps_order():
@@ -100,7 +118,8 @@ def tap(d, name, rows):
         first=(first, np.int32),
         weight=(weight, d.precision),
     )
-    names = (name, "state", *(f"{name}_tap_{part}" for part in ("source", "first", "weight")))
+    sampled = "memory" if d.relaxing and name == "moment" else "state"
+    names = (name, sampled, *(f"{name}_tap_{part}" for part in ("source", "first", "weight")))
     params = {"columns": len(rows), "slots": d.steps}
     return arrays, Launch(tables.SAMPLE, (*names, "step"), (0, 1, 0, 1, 0, len(rows)), params)
 
@@ -136,7 +155,10 @@ def half_step(d, name, pieces):
     (sponge) has acted on adjoint stresses, and what followed the velocity step acts last.
     """
     plain, *surface = build.steps_of(d, name)
-    steps = [plain, *pieces.get(name, ()), *surface]
+    layered = pieces.get(name, ())
+    steps = [plain, *layered, *surface]
+    if d.relaxing and name == "stress":  # as `build.phase_of`
+        steps = [plain, *surface, *layered]
     begins = [*pieces.get(f"{name}_first", ())]  # ghosts of a periodic axis
     if name == "velocity":
         ends = [*pieces.get("velocity_after", ()), *pieces.get("velocity_last", ())]
@@ -227,4 +249,5 @@ def differentiated(d, step, axis, side, box):
         op = operators.cpml_stress(d.stencil, axis, d.relaxing, d.free)
         shear = operators.CYCLIC_SHEAR[axis]
         names = d.names(*normal, *shear, psi, "memory", *q, *operators.MEDIUM, profile)
+        return arrays, Launch(op, names, wide, relaxing.params(d, boundaries.slab_params(d, wide)))
     return arrays, Launch(op, names, wide, boundaries.slab_params(d, wide))

@@ -103,6 +103,11 @@ class Discretisation:
         """Their constants in kernels; empty without attenuation."""
         return relaxing.constants(self.relaxation, self.dt, self.planar)
 
+    @property
+    def memory_variables(self):
+        """How many memory variables of attenuation a point has."""
+        return relaxing.count(self)
+
     @cached_property
     def speeds(self):
         """What `earth.extremes` says of the model on the grid."""

@@ -13,13 +13,16 @@ from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference import (
     adjoint,
     build,
+    contact,
     dependences,
     increments,
     material,
     points,
     reversal,
+    relaxing,
     scheme,
     sensitivity,
+    strains,
     units,
 )
 from craton.methods.finite_difference.receiver_points import rows_of
@@ -42,18 +45,22 @@ def refused_tables(scenario):
     ----------
     scenario : Scenario
     """
-    model, boundaries = scenario.model, scenario.boundaries
+    boundaries = scenario.boundaries
     kinds = {boundaries.face(name) for name in FACES}
     surface = boundaries.face("top") == "free" and boundaries.surface
     wrong = [
-        (getattr(model, "attenuation", None), "model.attenuation", "attenuation", "leave it out"),
-        (model.topography is not None, "model.topography", "topography", "leave it out"),
         ("a1" in kinds, "boundaries", '"a1" faces', 'use "cpml" or "sponge"'),
         (
             surface in ("imaging", "imaging-2"),
             "boundaries.surface",
             f'"{surface}", which has no exact transpose',
             'use "sbp"',
+        ),
+        (
+            getattr(scenario.model, "attenuation", None) and "sponge" in kinds,
+            "boundaries",
+            "attenuation in a sponge",
+            'use "cpml"',
         ),
     ]
     return [
@@ -74,6 +81,10 @@ def refused_on_grid(d, sources):
     wrong = []
     if d.anisotropic:
         wrong.append(("model", "an anisotropic medium", "leave Thomsen's parameters out"))
+    if d.relaxing and contact.contact(d)[0]:
+        # its stresses do not relax: the transposed step is no longer the step
+        words = "attenuation in a model with a flat sea floor"
+        wrong.append(("model.attenuation", words, "leave it out, or set run.order = 2"))
     for s in sources:
         if isinstance(s, FiniteFault | PlaneWave):
             kind = "a plane wave" if isinstance(s, PlaneWave) else "a finite fault"
@@ -135,10 +146,16 @@ class Linearised:
     @cached_property
     def cells(self):
         """Density, bulk and shear modulus of the scenario's model, averaged over the cells:
-        (nz, ny, nx) each, kg/m3 and Pa.
+        (nz, ny, nx) each, kg/m3 and Pa; with attenuation at its frequency, in cells that the
+        ground cuts those of the matter in them.
         """
-        averages = material.cells(self.d, self.grid, 0, self.grid.shape[0])
+        averages = earth.cell_averages(self.scenario.model, self.grid, 0, self.grid.shape[0], False)
         return tuple(np.array(v, float) for v in averages)
+
+    @cached_property
+    def factors(self):
+        """Factors that make of density, lambda + 2 mu and mu of the cells those of the steps."""
+        return relaxing.factors(self.d)
 
     @cached_property
     def series(self):
@@ -188,7 +205,31 @@ class Linearised:
         cells : (rho, kappa, mu)
             (nz, ny, nx) each, kg/m3 and Pa.
         """
-        return State(self, cells)
+        return State(self, self.on_grid(cells))
+
+    def on_grid(self, cells):
+        """Return density, bulk and shear modulus of the steps, from those of the cells: unrelaxed
+        moduli, times the part of a cell that is not air. Linear: changes go through it, too.
+
+        Parameters
+        ----------
+        cells : (rho, kappa, mu)
+        """
+        if self.factors is None:
+            return cells
+        of_rho, of_p, of_s = self.factors
+        rho, kappa, mu = cells
+        return of_rho * rho, of_p * kappa + 4 / 3 * (of_p - of_s) * mu, of_s * mu
+
+    def off_grid(self, gradient):
+        """Return dJ/d(rho, kappa, mu) of the cells from that by what the steps have: the transpose
+        of `on_grid`.
+        """
+        if self.factors is None:
+            return gradient
+        of_rho, of_p, of_s = self.factors
+        rho, kappa, mu = gradient
+        return of_rho * rho, of_p * kappa, of_s * mu + 4 / 3 * (of_p - of_s) * kappa
 
 
 class State:
@@ -198,6 +239,7 @@ class State:
     ----------
     problem : Linearised
     cells : (rho, kappa, mu)
+        Of the steps, see `Linearised.on_grid`.
     """
 
     def __init__(self, problem, cells):
@@ -254,10 +296,7 @@ class State:
             launches["velocity_before"] = launch
         if slots:
             arrays = increments.store(self.d, slots)
-            for part in increments.PARTS:
-                for place, kernel in (("before", "keep"), ("updated", "increment")):
-                    launch = increments.launch(self.d, kernel, slots, every, part)
-                    launches[f"{part}_{place}"] = [launch]
+            launches |= strains.stored(self.d, slots, every)
         plan = self._arranged(self.problem.sources, (arrays, launches))
         return self._recording(plan, [*self.rows, *(v.rows for v in self.of_receivers)])
 
@@ -284,7 +323,11 @@ class State:
         by_sources : bool
             Sample the fields in the places of the sources: of unit sources, before the dependences.
         """
-        return adjoint.plan(self.d, *self._around(by_sources), slots, every)
+        residuals, taps = self._around(by_sources)
+        entries = {"state": residuals}
+        if self.d.relaxing:
+            entries["memory"] = [self.medium.into_memory(rows) for rows in self.rows]
+        return adjoint.plan(self.d, entries, taps, slots, every)
 
     def backward(self, margin, slots, every=1, by_sources=False, light=False):
         """Return the plan of the steps back of the forward field and of the transposed ones; see
@@ -329,10 +372,8 @@ class State:
         """
         d, more = self.d, increments.store(self.d, slots)
         more |= increments.sums(d, "coefficients")
-        launches = {
-            f"{part}_updated": [increments.launch(d, "scatter", slots, every, part)]
-            for part in increments.PARTS
-        }
+        scattered, launches = strains.scattered(d, slots, every)
+        more |= scattered
         plan = self._arranged([], (more, launches))
         phases = list(plan.phases)
         for n, (name, table) in enumerate((("force", self.of_forces), ("moment", self.of_moments))):
@@ -363,7 +404,7 @@ class State:
             parts = medium.gradient(sums, scale)
         rho, kappa, mu = (machine.to_host(part) for part in parts)
         by_kappa, by_mu = dependences.by_moduli(self.dependences, ratios, self.cells)
-        return rho, kappa + by_kappa, mu + by_mu
+        return self.problem.off_grid((rho, kappa + by_kappa, mu + by_mu))
 
     def by_sources(self, kind, taps):
         """Return what the misfit changes by with the forces or moments.
@@ -407,7 +448,7 @@ class State:
         changes : (rho, kappa, mu)
             (nz, ny, nx) each.
         """
-        _, kappa, mu = changes
+        _, kappa, mu = changes = self.problem.on_grid(changes)
         coefficients = self.medium.perturbation(*changes)
         shape = (len(coefficients), *self.d.shape)
         ratios = dependences.changes(self.dependences, kappa, mu, self.cells)

@@ -13,6 +13,28 @@ def constants(relaxation, dt, planar=False):
     """
     if relaxation is None:
         return ()
+    table, counts = mechanisms(relaxation, dt, planar)
+    return (
+        ("ATTENUATION", 1),
+        ("CLASSES", int(len(table) > 1)),
+        ("STORED", max(counts)),
+        ("NORMAL_STORED", counts[0]),
+        ("SHEAR_STORED", counts[1]),
+        ("RELAXATION", _text(table)),
+    )
+
+
+def mechanisms(relaxation, dt, planar=False):
+    """Return decay, held and c0 .. c3 of relax.h by pattern, row, odd or even point and stored
+    mechanism, and how many of these normal and shear stresses have.
+
+    Parameters
+    ----------
+    relaxation : Relaxation
+    dt : float
+        s.
+    planar : bool
+    """
     r, decay = relaxation, np.exp(-relaxation.omega * dt)
     both = (r.polynomials, r.stored), (r.of_shear, r.stored_of_shear)
     tables = [
@@ -25,22 +47,14 @@ def constants(relaxation, dt, planar=False):
             np.pad(t, ((0, 0),) * 3 + ((0, max(counts) - n), (0, 0)))
             for t, n in zip(tables, counts)
         ]
-    table = np.concatenate([tables[0][:1], tables[1][1:]])
-    return (
-        ("ATTENUATION", 1),
-        ("CLASSES", int(len(table) > 1)),
-        ("STORED", max(counts)),
-        ("NORMAL_STORED", counts[0]),
-        ("SHEAR_STORED", counts[1]),
-        ("RELAXATION", _text(table)),
-    )
+    return np.concatenate([tables[0][:1], tables[1][1:]]), counts
 
 
-def _table(mechanisms, stored, planar):
+def _table(values, stored, planar):
     """Constants (L, 6) of mechanisms by pattern, row, odd or even point and place in the store; (1,
     1, 1, L, 6) where points are alike.
     """
-    table = mechanisms[np.array(stored)]
+    table = values[np.array(stored)]
     return table[attenuation.classes(len(stored), planar)] if len(stored) > 1 else table[None, None]
 
 
@@ -57,18 +71,27 @@ def arrays(d):
     """
     if not d.relaxing:
         return {}
-    normal = sum(name[1] == name[2] for name in d.stress)
-    found = dict(d.relaxing)
-    count = found["NORMAL_STORED"] * normal + found["SHEAR_STORED"] * (len(d.stress) - normal)
-    return {
-        "memory": Array(
-            "memory variables",
-            (d.layout.block(count),),
-            d.precision,
-            first=d.layout.start(0) + d.layout.first,
-            over=d.layout,
-        )
-    }
+    return {"memory": block(d, count(d))}
+
+
+def count(d):
+    """Return how many memory variables a point has."""
+    if not d.relaxing:
+        return 0
+    constants_of, normal = dict(d.relaxing), len(d.normal)
+    shear = len(d.stress) - normal
+    return constants_of["NORMAL_STORED"] * normal + constants_of["SHEAR_STORED"] * shear
+
+
+def block(d, variables):
+    """Array of so many memory variables at each point."""
+    return Array(
+        "memory variables",
+        (d.layout.block(variables),),
+        d.precision,
+        first=d.layout.start(0) + d.layout.first,
+        over=d.layout,
+    )
 
 
 def params(d, scalars):
@@ -91,6 +114,22 @@ def cells(d, grid, k0, k1):
     )
     unrelaxed = mu * of_s
     return rho, (kappa + 4 / 3 * mu) * of_p - 4 / 3 * unrelaxed, unrelaxed
+
+
+def factors(d):
+    """Return what density, lambda + 2 mu and mu of the cells are multiplied by before a step has
+    them: the part of a cell that is not air, and of moduli unrelaxed over given; None without both.
+    """
+    if d.relaxation is None and d.ground is None:
+        return None
+    grid, model = d.grid, d.scenario.model
+    share = np.ones(grid.shape)
+    if d.ground is not None:
+        share = np.add(*d.ground.shares(grid, 0, grid.shape[0]))
+    if d.relaxation is None:
+        return share, share, share
+    losses = cell_losses(model, grid, 0, grid.shape[0])
+    return share, *(share * stiffer(d.relaxation, loss) for loss in losses)
 
 
 def stiffer(relaxation, loss):

@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from craton.methods.finite_difference import increments, material
+from craton.methods.finite_difference import increments, material, strains
 from craton.methods.finite_difference.scheme import HALF
 
 
@@ -219,13 +219,39 @@ class Medium:
         scale : float
             Of the residual.
         """
-        return self._in_adjoint_units(rows, scale, False)
+        if not self.d.relaxing:
+            return self._in_adjoint_units(rows, scale, False)
+        moving, stressed = self._split(rows)
+        parts = [self._in_adjoint_units(moving, scale, False)]
+        parts.append(self.law.of_receivers(stressed, scale)[0])
+        return tuple(np.concatenate(part) for part in zip(*parts))
+
+    def into_memory(self, rows, scale=1.0):
+        """Return rows that record the fields as rows that inject a residual into adjoint memory
+        variables; see `of_receivers`.
+        """
+        return self.law.of_receivers(self._split(rows)[1], scale)[1]
 
     def of_sources(self, rows, scale=1.0):
         """Return rows that inject into the fields as rows that sample what the misfit changes by:
-        times H / B for adjoint velocities, -H C^-1 for stresses; see `of_receivers`.
+        times H / B for adjoint velocities, -H C^-1 for stresses; see `of_receivers`. With
+        attenuation rows of stresses sample the block of memory variables.
         """
+        if self.d.relaxing and len(self._split(rows)[1][0]):
+            return self.law.of_sources(rows, scale)
         return self._in_adjoint_units(rows, scale, True)
+
+    @cached_property
+    def law(self):
+        """The law of a medium with attenuation, see `strains.Law`."""
+        return strains.Law(self)
+
+    def _split(self, rows):
+        """Rows of velocities and rows of stresses."""
+        index, weight = (np.asarray(part) for part in rows)
+        numbers = (index + self.d.layout.first) // self.d.layout.field
+        stressed = numbers >= len(self.d.velocity)
+        return (index[~stressed], weight[~stressed]), (index[stressed], weight[stressed])
 
     def _in_adjoint_units(self, rows, scale, inverse):
         index, weight = (np.asarray(part) for part in rows)
@@ -244,7 +270,7 @@ class Medium:
                 continue
             mean = self.mean_of_points("rho" if field in d.velocity else "rmu", field, sheet)
             factor = (
-                mean ** (1 if inverse else -1)
+                (mean if inverse else _inverted(mean))  # nothing moves among air
                 if field in d.velocity
                 else -_inverted(mean ** (-1 if inverse else 1))
             )
@@ -291,6 +317,8 @@ class Medium:
         for field, values in zip(increments.sums_of(d), doubles):
             if field in d.velocity or field in d.stress:
                 values = values.sum(1, keepdims=True) if d.planar else values
+                if d.relaxing and field in d.stress:  # sums of strains
+                    values = values * _inverted(self.shear(field)) ** 2
                 part = self.spread(scale * self.norm(field) * values, field)
                 # a harmonic mean of mu is the inverse of the mean of 1/mu
                 if field in d.velocity:
@@ -307,13 +335,16 @@ class Medium:
     def _by_moduli(self, named, scale):
         """dJ/d(lambda, mu) by normal stresses, lambda as it is stored."""
         weight = scale * self.norm("sxx")
-        deviatoric, trace = self.moduli(inverse=True)
         of_trace, of_deviatoric = (
             named[name].astype(float).sum(1, keepdims=True)
             if self.d.planar
             else named[name].astype(float)
             for name in ("trace", "deviatoric")
         )
+        if self.d.relaxing:
+            by_stiff = -weight * self.xp.where(self._held_fluid, 0.0, of_trace)
+            return by_stiff, 2 * by_stiff - weight * of_deviatoric
+        deviatoric, trace = self.moduli(inverse=True)
         by_trace = -weight * of_trace * trace**2 * self.normals
         by_shear = -weight * of_deviatoric * deviatoric**2 * 2
         return by_trace, by_shear + 2 * by_trace / np.maximum(self.normals, 1)
@@ -321,11 +352,24 @@ class Medium:
     def _of_cells(self, rho, lam, mu):
         """dJ/d(rho, kappa, mu) of cells from those by what points and ghosts have."""
         rho, lam, mu = (self.fold(values) for values in (rho, lam, mu))
-        if self.d.free:
+        if self._in_plane_stress:
             by_lam, by_mu = self._plane_stress()
             mu[-1] += by_mu * lam[-1]
             lam[-1] *= by_lam
         return rho, lam, self.xp.where(self._solid_cells, mu - 2 / 3 * lam, 0.0)
+
+    @property
+    def _in_plane_stress(self):
+        """True where the highest plane has the moduli of plane stress: without attenuation."""
+        return self.d.free and not self.d.relaxing
+
+    @cached_property
+    def _held_fluid(self):
+        """Points of a fluid on a traction-free plane: no pressure, whatever the modulus."""
+        out = self.xp.zeros(self.shape, bool)
+        if self.d.free:
+            out[-1] = self.mu[-1] == 0
+        return out
 
     @cached_property
     def _solid_cells(self):
@@ -348,17 +392,21 @@ class Medium:
         d = self.d
         mu = np.where(self._solid_cells, mu, 0.0)
         lam = np.asarray(kappa) - 2 / 3 * mu
-        if d.free:
+        if self._in_plane_stress:
             by_lam, by_mu = self._plane_stress()
             lam = lam.copy()
             lam[-1] = by_lam * lam[-1] + by_mu * mu[-1]
         rho, lam, mu = (self.take(values) for values in (rho, lam, mu))
         solid = self.rmu < np.inf
         rmu = -mu * np.where(solid, self.rmu, 0.0) ** 2
-        out = [-self.mean(rho, f) / self.density(f) for f in d.velocity]
+        out = [-self.mean(rho, f) * _inverted(self.density(f)) for f in d.velocity]
         shear = [f for f in d.stress if f not in d.normal]
-        out += [-self.mean(rmu, f) * _inverted(self.shear(f)) for f in shear]
-        if d.normal:
+        power = 2 if d.relaxing else 1
+        out += [-self.mean(rmu, f) * _inverted(self.shear(f)) ** power for f in shear]
+        if d.normal and d.relaxing:
+            mu, lam = mu[self.here], lam[self.here]
+            out += [mu, np.where(self._held_fluid, 0.0, lam + 2 * mu)]
+        elif d.normal:
             deviatoric, trace = self.moduli(inverse=True)
             mu, lam = mu[self.here], lam[self.here]
             out += [2 * mu * deviatoric, (self.normals * lam + 2 * mu) * trace]

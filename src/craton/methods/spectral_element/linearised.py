@@ -202,6 +202,10 @@ class Linearised:
         "potential_rate": ("fluid_pair_rate", 1),
     }
 
+    def on_grid(self, cells):
+        """Return what the steps have of the nodes' density and moduli: these themselves."""
+        return cells
+
     def refuse_machine(self, machine):
         """Refuse a machine that cannot march both fields at once.
 

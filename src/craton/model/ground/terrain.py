@@ -315,7 +315,7 @@ def _ground(topography):
     )
 
 
-def fill(terrain, grid, k0, k1, averages):
+def fill(terrain, grid, k0, k1, averages, cut=True):
     """Cell averages with the terrain in them: rho, kappa, mu or rho, c11, c13, c33, c44, c66 (k1 -
     k0, ny, nx) of a medium without surface.
 
@@ -334,11 +334,13 @@ def fill(terrain, grid, k0, k1, averages):
         One past the last plane.
     averages : tuple of arrays
         rho, kappa, mu, each (k1 - k0, ny, nx).
+    cut : bool
+        Times the share; else those of the matter in a cell, of the medium in an empty one.
     """
     if terrain.above(grid, k1):
         return averages
     rock, water = terrain.shares(grid, k0, k1)
-    share = rock + water
+    share = rock + water if cut else 1.0
     if terrain.water is None:
         return tuple(share * values for values in averages)
     rho, bulk = terrain.water.rho, terrain.water.rho * terrain.water.vp**2

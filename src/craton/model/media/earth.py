@@ -18,7 +18,7 @@ CUT = 4  # samples per axis in a cell that the surface of an anomaly cuts
 BATCH = 1 << 18  # samples held at a time while such cells are averaged
 
 
-def cell_averages(model, grid, k0, k1):
+def cell_averages(model, grid, k0, k1, cut=True):
     """Density and moduli averaged over the cells of some planes of a grid.
 
     A cell has the size of the spacing, is centred on its integer point and is clipped at the first
@@ -35,6 +35,9 @@ def cell_averages(model, grid, k0, k1):
     grid : Grid
     k0, k1 : int
         Planes k0 to k1 - 1, counted from the bottom.
+    cut : bool
+        Density and moduli times the part of a cell that is below the surface; else those of the
+        matter in a cell, without a surface where it is empty.
 
     Returns
     -------
@@ -51,7 +54,7 @@ def cell_averages(model, grid, k0, k1):
     ground = terrain.build(model)
     with np.errstate(divide="ignore", invalid="ignore"):
         averages = _averages(model, grid, k0, k1, cells.ELASTIC)
-    return averages if ground is None else terrain.fill(ground, grid, k0, k1, averages)
+    return averages if ground is None else terrain.fill(ground, grid, k0, k1, averages, cut)
 
 
 def cell_losses(model, grid, k0, k1):

@@ -1,0 +1,294 @@
+"""Strain rates of a medium with attenuation, for gradients: the store, what fills it and reads it
+(kernels/strains.h), and rows of point tables that act on adjoint strains.
+
+The law of a medium with attenuation (kernels/relax.h) is linear, does not change with time, and
+couples the normal stresses of a point symmetrically; so is what the plane of a free surface makes
+of it. It therefore commutes with the sum over time that makes stresses of stress rates, and the
+transposed run is the forward run, memory variables included (adjoint.py): s^ is the law of the
+adjoint strain e^. With Q fixed, stresses are linear in lambda + 2 mu and in mu, and with the
+increments dt e of the forward strain
+
+    dJ/d(lambda + 2 mu) = -a H sum of F_p(tr e^) dt tr e
+    dJ/d(mu)            = -a H sum of 2 (F_s(e^) : dt e - F_s(tr e^) dt tr e)
+
+where F_p and F_s take from a strain what the mechanisms with 1/Qp and 1/Qs lose.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from craton.core.operator import Operator, Struct
+from craton.core.plan import Launch
+from craton.methods.finite_difference import increments, operators, relaxing
+from craton.methods.finite_difference.scheme import HALF
+from craton.model.media.earth import cell_losses
+
+PARAMS = Struct(
+    "StrainParams",
+    (
+        *((name, "i64") for name in ("row", "plane", "sheet", "field", "points", "past")),
+        *((name, "i32") for name in ("top", "nj", "ni", "last", "slots")),
+        ("dt_h", "real"),
+    ),
+)
+ARRAYS = {  # written, read
+    "keep_strain": (("store",), ("memory", "step")),
+    "increment_strain": (("store",), ("memory", "step")),
+    "correlate_strain": (("sums", "memory"), ("state", "store", "qp", "qs", "step")),
+    "scatter_strain": (
+        ("state", "memory", "scattered"),
+        ("store", "coefficients", "lam", "rmu", "qp", "qs", "step"),
+    ),
+}
+
+
+def operator(kernel, stencil, constants, fields, stresses, variables, free=False):
+    """Return a kernel of strains.h.
+
+    Parameters
+    ----------
+    kernel : str
+        Of `ARRAYS`.
+    stencil : Stencil
+    constants : tuple of (str, object)
+        Of attenuation, see `relaxing.constants`.
+    fields, stresses, variables : int
+        All fields, how many of them are stresses, and memory variables of a point.
+    free : bool
+        The top is traction-free.
+    """
+    writes, reads = ARRAYS[kernel]
+    reals, flops = {
+        "keep_strain": (2 * stresses, 0),
+        "increment_strain": (3 * stresses, 4 * stresses),
+        "correlate_strain": (4 * fields + 3 * variables, 2 * fields + 25 * variables),
+        "scatter_strain": (4 * stresses + 2 * variables, 2 * stresses + 25 * variables),
+    }[kernel]
+    more = {"SURFACE": 0, "FREE": int(free), "FIELDS": fields}
+    more["TRANSPOSED"] = int(kernel == "correlate_strain")
+    return Operator(
+        kernel,
+        operators.HERE / "strains.h",
+        writes,
+        reads,
+        PARAMS,
+        types=(("step", "i32"),),
+        reals_per_point=reals,
+        flops=flops,
+        defines=tuple({**dict(operators.constants(stencil)), **dict(constants), **more}.items()),
+    )
+
+
+def launch(d, kernel, slots):
+    """Return a launch of a kernel of strains.h on the whole grid of a `Discretisation`.
+
+    Parameters
+    ----------
+    d : Discretisation
+    kernel : str
+        Of `ARRAYS`.
+    slots : int
+        Steps that the store holds.
+    """
+    plain, variables = replace(d.stencil, terrain=False), d.memory_variables
+    op = operator(kernel, plain, d.relaxing, len(d.fields), len(d.stress), variables, d.free)
+    nz, ny, nx = d.shape
+    params = relaxing.params(d, d.fd_params) | {
+        "points": nz * ny * nx,
+        "past": variables * d.layout.field,
+        "nj": ny,
+        "ni": nx,
+        "last": d.steps - 1,
+        "slots": slots,
+    }
+    return Launch(op, op.arrays, d.box, params)
+
+
+def stored(d, slots, every):
+    """Return launches that store the increments of a step, by place in it: of velocities, and of
+    stresses or, with attenuation, strains.
+    """
+    kernels = (("before", "keep"), ("updated", "increment"))
+    launches = {
+        f"{part}_{place}": [increments.launch(d, kernel, slots, every, part)]
+        for part in increments.PARTS
+        for place, kernel in kernels
+    }
+    if d.relaxing:
+        launches |= {
+            f"stress_{place}": [launch(d, f"{kernel}_strain", slots)] for place, kernel in kernels
+        }
+    return launches
+
+
+def correlated(d, slots, every):
+    """Return the launch that correlates adjoint fields with what is stored."""
+    if d.relaxing:
+        return launch(d, "correlate_strain", slots)
+    return increments.launch(d, "correlate", slots, every)
+
+
+def scattered(d, slots, every):
+    """Arrays and launches that scatter what is stored, by place in the step."""
+    launches = {
+        f"{part}_updated": [increments.launch(d, "scatter", slots, every, part)]
+        for part in increments.PARTS
+    }
+    if not d.relaxing:
+        return {}, launches
+    launches["stress_updated"] = [launch(d, "scatter_strain", slots)]
+    return {"scattered": relaxing.block(d, d.memory_variables)}, launches
+
+
+def memory(d):
+    """Array of the memory variables of a transposed run, and of their sums over time behind them;
+    none without attenuation.
+    """
+    return {"memory": relaxing.block(d, 2 * d.memory_variables)} if d.relaxing else {}
+
+
+class Law:
+    """The law of a medium with attenuation at points of the grid, as the step has it.
+
+    Parameters
+    ----------
+    medium : craton.methods.finite_difference.sensitivity.Medium
+    """
+
+    def __init__(self, medium):
+        self.medium, self.d = medium, medium.d
+        self.table, (self.normal, self.shear) = relaxing.mechanisms(
+            self.d.relaxation, self.d.dt, self.d.planar
+        )
+        self.losses = cell_losses(self.d.scenario.model, self.d.grid, 0, self.d.grid.shape[0])
+
+    def mechanisms(self, field, at):
+        """Constants of the mechanisms of a stress at points (k, j, i): (mechanisms, points, 6)."""
+        k, j, i = at
+        rows = (k & 1) if self.d.planar else (j & 1) + 2 * (k & 1)
+        pattern = ("sxy", "sxz", "syz").index(field) + 1 if field not in self.d.normal else 0
+        if len(self.table) == 1:
+            values = np.broadcast_to(self.table[0, 0, 0], (len(k), *self.table.shape[3:]))
+        else:
+            values = self.table[pattern][rows, i & 1]
+        count = self.normal if field in self.d.normal else self.shear
+        return np.moveaxis(values[:, :count], 1, 0)
+
+    def slot(self, n, field):
+        """Number of the n-th memory variable of a stress."""
+        normals, number = len(self.d.normal), self.d.stress.index(field)
+        if field in self.d.normal:
+            return n * normals + number
+        return self.normal * normals + n * (len(self.d.stress) - normals) + number - normals
+
+    def place(self, n, field, at):
+        """Places of the n-th memory variable of a stress at points in the block of `memory`."""
+        return self.slot(n, field) * self.d.layout.field + self.d.layout.offset(*at)
+
+    def loss(self, number, cells):
+        """1/Qp (0) or 1/Qs (1) at points or ghosts."""
+        at = tuple(sources[a] for sources, a in zip(self.medium.maps, cells))
+        return np.asarray(self.losses[number])[at]
+
+    def kept(self, mechanisms, loss):
+        """What is left of a modulus where a strain acts over one step: 1 - sum Y (1 - held)."""
+        out = 1.0
+        for _, held, *c in np.moveaxis(mechanisms, -1, 1):
+            strength = loss * (c[0] + loss * (c[1] + loss * (c[2] + loss * c[3])))
+            out = out - strength * (1 - held)
+        return out
+
+    # --- rows of point tables -----------------------------------------------------------------
+
+    def of_sources(self, rows, scale=1.0):
+        """Return rows that moments inject into stresses as rows that sample adjoint strains, times
+        -H, from the block of `memory`.
+        """
+        parts, d = [], self.d
+        past = d.memory_variables * d.layout.field
+        factor = scale * d.dt / d.grid.spacing
+        for field, at, weight in self._by_field(rows):
+            norms = d.norms(at[0], d.half(field)[2])
+            decay = self.mechanisms(field, at)[0][:, 0]
+            place = self.place(0, field, at)
+            parts.append((place, -factor * norms * weight / (1 - decay)))
+            parts.append((place + past, -factor * norms * weight))
+        return _joined(parts)
+
+    def of_receivers(self, rows, scale=1.0):
+        """Return rows that record stresses as rows that inject a residual into adjoint strains,
+        times -1 / H: into stresses, and into memory variables.
+        """
+        stresses, variables = [], []
+        for field, at, weight in self._by_field(rows):
+            strain = -scale * weight / self.d.norms(at[0], self.d.half(field)[2])
+            if field not in self.d.normal:
+                mean = self.medium.mean_of_points("rmu", field, self.d.cell(at))
+                kept = self.kept(self.mechanisms(field, at), self._shear_loss(field, at))
+                stresses.append((self._state(field, at), kept * strain / mean))
+                variables += self._driven(field, at, strain)
+                continue
+            held = self.d.free & (at[0] == self.d.grid.shape[0] - 1)
+            for on in (held, ~held):
+                part = tuple(a[on] for a in at)
+                if on.any() and not (field == "szz" and held[on].all()):
+                    more = self._normal(field, part, strain[on], bool(held[on].all()))
+                    stresses += more[0]
+                    variables += more[1]
+        return _joined(stresses), _joined(variables)
+
+    def _normal(self, field, at, strain, free):
+        """Rows of a normal strain at points, all of them on a traction-free plane or none."""
+        lam, mu2 = self._moduli(field, at)
+        vertical = np.where(lam + mu2 > 0, -lam / np.where(lam + mu2 > 0, lam + mu2, 1.0), 0.0)
+        strains = {field: strain} | ({"szz": vertical * strain} if free else {})
+        trace = sum(strains.values())
+        others = [f for f in self.d.normal if not (free and f == "szz")]
+        stresses = [(self._state(f, at), lam * trace + mu2 * strains.get(f, 0.0)) for f in others]
+        return stresses, [row for f, e in strains.items() for row in self._driven(f, at, e)]
+
+    def _moduli(self, field, at):
+        """Lambda and 2 mu that a strain over one step sees at points."""
+        sheet, mechanisms = self.d.cell(at), self.mechanisms(field, at)
+        cells = tuple(sources[a] for sources, a in zip(self.medium.maps, sheet))
+        _, kappa, mu = (np.asarray(v, float)[cells] for v in self.medium.cells)
+        stiff = (kappa + 4 / 3 * mu) * self.kept(mechanisms, self.loss(0, sheet))
+        mu2 = 2 * mu * self.kept(mechanisms, self.loss(1, sheet))
+        return stiff - mu2, mu2
+
+    def _shear_loss(self, field, at):
+        """1/Qs where a shear stress is."""
+        sheet = self.d.cell(at)
+        firsts = [[part.start for part in corner] for corner in self.medium.corners(HALF[field])]
+        return sum(
+            self.loss(1, tuple(a + s for a, s in zip(sheet, first))) for first in firsts
+        ) / len(firsts)
+
+    def _driven(self, field, at, strain):
+        """Rows of the memory variables that a strain drives."""
+        step = self.d.dt / self.d.grid.spacing
+        return [
+            (self.place(n, field, at), (1 - constants[:, 0]) * strain / step)
+            for n, constants in enumerate(self.mechanisms(field, at))
+        ]
+
+    def _state(self, field, at):
+        return self.d.start_of(field) + self.d.layout.offset(*at)
+
+    def _by_field(self, rows):
+        """Yield (field, (k, j, i), weight) of the rows of each field."""
+        index, weight = (np.asarray(part) for part in rows)
+        layout = self.d.layout
+        numbers = (index + layout.first) // layout.field
+        for number in np.unique(numbers):
+            on = numbers == number
+            at = tuple(np.asarray(a) for a in layout.place(index[on]))
+            yield self.d.fields[number], at, weight[on]
+
+
+def _joined(parts):
+    """Return rows as one table."""
+    if not parts:
+        return np.zeros(0, int), np.zeros(0)
+    return tuple(np.concatenate(part) for part in zip(*parts))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from inversecase import Case, model_file, place, scenario
+from inversecase import SOLID, Case, model_file, place, scenario
 
 import craton
 from craton.errors import ResourceError, ScenarioError
@@ -40,6 +40,14 @@ def explosion(*parts):
     """An explosion."""
     return {"kind": "explosion", "at": place(len(parts), *parts), "moment": 1e12}
 
+
+LOSSES = {"qp": 40, "qs": 25}
+BAND = {"attenuation": {"band": [5, 50]}}
+LOSSY = SOLID | LOSSES | BAND
+GROUND = {"topography": {"x": [0, 100, 180, 270], "z": [-30, -42, -25, -61]}}
+LAKE = {"water": {"level": -35, "vp": 1480, "rho": 1000}}
+BOTH = {"output": {"waveforms": ["velocity", "pressure"]}}
+ON_GROUND = [{"name": "A", "at": place(2, 0.37, 0.55)}, {"name": "B", "at": [100, -45]}]
 
 CASES = {
     "free surface and CPML": {},
@@ -78,6 +86,25 @@ CASES = {
         "source": [explosion(0.4, 0.4, 0.05)],
         "output": {"waveforms": ["pressure"]},
     },
+    "attenuation": {"model": LOSSY, "source": [explosion(0.4, 0.06), force(0.4, 0.0)]} | BOTH,
+    "attenuation, pairs of mechanisms, CPML all around": {
+        "model": SOLID | LOSSES | {"attenuation": {"band": [5, 50], "storage": "paired"}},
+        "boundaries": {"top": "cpml"},
+    },
+    "attenuation, SH": {
+        "waves": "SH",
+        "model": LOSSY,
+        "source": [force(0.4, 0.4, components=(0, 1e9, 0))],
+    },
+    "attenuation in water and soil": {
+        "model": {"layers": [layer | LOSSES for layer in WATER["layers"]], "kind": "layers"} | BAND,
+        "source": [explosion(0.41, 0.2), force(0.41, 0.6)],
+        "run": {"order": 2},
+    }
+    | BOTH,
+    "attenuation in space": {"dimensions": 3, "model": LOSSY, "steps": 25} | BOTH,
+    "topography with attenuation": {"model": LOSSY | GROUND, "receivers": ON_GROUND},
+    "topography with a lake": {"model": SOLID | GROUND | LAKE, "receivers": ON_GROUND[:1]} | BOTH,
 }
 
 
@@ -90,11 +117,12 @@ def test_gradients_are_exact(name):
     assert case.of_differences() < CENTRAL
 
 
-def test_single_precision():
-    case = Case(scenario(run={"precision": "float32"}))
+@pytest.mark.parametrize("tables", [{}, CASES["attenuation"]], ids=["elastic", "attenuation"])
+def test_single_precision(tables):
+    case = Case(scenario(**tables, run={"precision": "float32"}))
     assert case.of_sources() < 1e-5
     assert case.of_medium() < 1e-5
-    double = Case(scenario())
+    double = Case(scenario(**tables))
     slopes = [one.problem.jac(one.m) for one in (case, double)]
     assert np.linalg.norm(slopes[0] - slopes[1]) < 1e-4 * np.linalg.norm(slopes[1])
 
@@ -128,6 +156,19 @@ def test_a_function_as_a_misfit(plain):
 @pytest.mark.parametrize("names", [("lambda", "mu"), ("rho", "ip", "is"), ("kappa", "mu", "rho")])
 def test_parameters(names):
     assert Case(scenario(), names, varied=0.005).of_differences() < CENTRAL
+
+
+def test_checkpoints_of_memory_variables_give_the_same_bits():
+    tables = CASES["attenuation"]
+    cases = [Case(scenario(**tables)), Case(scenario(**tables), memory=9e5, storage="checkpoints")]
+    assert cases[1].problem.experiments[0].replayed
+    for results in (
+        [case.problem.jac(case.m) for case in cases],
+        [case.problem.born(case.dm, case.m) for case in cases],
+    ):
+        np.testing.assert_array_equal(*results)
+    with pytest.raises(ScenarioError, match="remembers all steps"):
+        craton.Problem(scenario(**tables), every=2)
 
 
 def test_checkpoints_give_the_same_bits(plain):
@@ -364,20 +405,12 @@ def test_impossible_parameters_are_told(plain):
 
 
 REFUSED = {
-    "attenuation": (
-        {
-            "model": {
-                "kind": "homogeneous",
-                "vp": 2500,
-                "vs": 1400,
-                "rho": 2200,
-                "qp": 50,
-                "qs": 30,
-                "attenuation": {"band": [5, 50]},
-            }
-        },
-        "attenuation",
+    "attenuation in a sponge": ({"model": LOSSY, "boundaries": {"others": "sponge"}}, "cpml"),
+    "attenuation and a sea floor": (
+        CASES["attenuation in water and soil"] | {"run": {}},
+        "run.order = 2",
     ),
+    "anisotropy": ({"model": SOLID | {"epsilon": 0.1}}, "Thomsen"),
     "a1": ({"boundaries": {"others": "a1"}}, "a1"),
     "imaging": ({"boundaries": {"surface": "imaging"}}, "sbp"),
     "force in a layer": ({"source": [force(0.5, 0.8)]}, "move it inwards"),

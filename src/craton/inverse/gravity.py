@@ -62,6 +62,7 @@ class GravityProblem(Term):
         self.parameters = problem.parameters
         self.grid = self.parameters.grid
         refuse_without_density(self.parameters)
+        refuse_ground(getattr(problem, "scenario", None))
         observed, names = fields_of(observed, self.grid)
         self.observed = observed[names]
         self.fields = tuple(names)
@@ -207,6 +208,13 @@ def refuse_without_density(parameters):
         remedy = f"add rho ({LONG_NAMES['rho']}) to the parameters of the problem"
         raise ScenarioError([Fault("parameters", words, remedy)])
     lines_of(parameters)
+
+
+def refuse_ground(scenario):
+    """Refuse a scenario with topography, whose cells hold matter above the ground, too."""
+    if scenario is not None and scenario.model.topography is not None:
+        words = "gravity of the cells of a model with topography is not covered"
+        raise ScenarioError([Fault("model.topography", words, "leave it out")])
 
 
 def fields_of(observed, grid):

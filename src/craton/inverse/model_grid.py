@@ -47,6 +47,10 @@ def parameters(names, scenario, grid):
         problems.append(
             Problem("on", "anomalies lie on top of the model file", "put them into the file")
         )
+    if getattr(model, "water", None) is not None:
+        problems.append(
+            Problem("on", "water lies on top of the model file", 'use on="grid", or leave it out')
+        )
     if not set(names) <= set(SPEEDS):
         problems.append(
             Problem("parameters", f"{', '.join(names)} on a model file", f"use {', '.join(SPEEDS)}")

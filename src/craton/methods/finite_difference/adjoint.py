@@ -8,10 +8,11 @@ H D = -(H D')^T. The adjoint variables of v and s are written
 
 and v^, s^ then obey the step itself, backwards in time: residuals are injected, velocities advance
 by the velocity step, stresses by the stress step. Nothing is divided by a modulus or a density
-that may vanish. What is not of this form is transposed by itself: memory variables (cpml.h) and
-damped velocities (damping.h); sponge, rigid faces and periodic axes are their own transposes, in
-the reverse order. With attenuation the step is the forward one as well (strains.py). Correlated with the increments that the forward step gave (increments.h), v^ and
-s^ are the gradient by density and by compliances (sensitivity.py).
+that may vanish. What is not of this form is transposed by itself: memory variables of layers
+(cpml.h) and damped velocities (damping.h); sponge, rigid faces and periodic axes are their own
+transposes, in the reverse order. With attenuation the step is the forward one, too, and what is correlated are
+strains (strains.py). Correlated with the increments that the forward step gave (increments.h), v^
+and s^ are the gradient by density and by compliances (sensitivity.py).
 """
 
 from dataclasses import replace

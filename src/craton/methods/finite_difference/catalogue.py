@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from craton.methods.finite_difference import contact, increments, relaxing, scheme
+from craton.methods.finite_difference import contact, increments, relaxing, scheme, strains
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.methods.shared import halo, points
@@ -49,7 +49,8 @@ def operators(order, motion=None):
 
 
 def transposed(order, motion=None):
-    """Operators that only gradients need, by name: increments, and what CPML layers do transposed.
+    """Operators that only gradients need, by name: increments, strains of media with attenuation, and
+    what CPML layers do transposed.
 
     In space, or with `motion` (``"P-SV"``, ``"SH"``) in the (x, z) plane; increments of elastic
     waves below a free surface.
@@ -66,28 +67,36 @@ def transposed(order, motion=None):
         for part in increments.PARTS[: 1 if kernel == "correlate" else 2]
     ]
     transposes += [fd.damping(axis, motion, transposed=True) for axis in axes]
+    some = example_of("paired" if motion else "mixed", motion)
+    counts = [dict(some)[f"{kind}_STORED"] for kind in ("NORMAL", "SHEAR")]
+    stresses = len(fields) - velocities
+    variables = counts[0] * normals + counts[1] * (stresses - normals)
+    transposes += [
+        strains.operator(
+            kernel, differences, some, len(fields), stresses, variables, free=normals > 0
+        )
+        for kernel in strains.ARRAYS
+    ]
     transposes += [
         fd.remember(differences, axis, step) for axis in axes for step in increments.PARTS
     ]
     return {op.name: op for op in transposes}
 
 
-def attenuated(differences, order, axes, example=(0.1, 10.0)):
+def example_of(kind, motion):
+    """Constants of a storage of four mechanisms for Q = 20 from 0.1 to 10 Hz, steps of 1 ms."""
+    fit = attenuation.relaxation((0.1, 10.0), 1 / 20, storage=kind, mechanisms=4)
+    return relaxing.constants(fit, 1e-3, motion is not None)
+
+
+def attenuated(differences, order, axes):
     """Operators with memory variables: the stress step of each storage; below a free surface and in
     layers of one of them.
 
-    The fit stands in the text, so these are examples: four mechanisms for Q = 20 from 0.1 to 10 Hz,
-    steps of 1 ms.
+    The fit stands in the text, so these are examples, see `example_of`.
     """
     storages = [kind for kind in attenuation.STORAGES if kind != "mixed" or not differences.motion]
-    fits = {
-        kind: attenuation.relaxation(example, 1 / 20, storage=kind, mechanisms=4)
-        for kind in storages
-    }
-    constants = {
-        kind: relaxing.constants(fit, 1e-3, differences.motion is not None)
-        for kind, fit in fits.items()
-    }
+    constants = {kind: example_of(kind, differences.motion) for kind in storages}
     steps = {kind: fd.stress(differences, values) for kind, values in constants.items()}
     found = [replace(op, name=f"{op.name}_{kind}") for kind, op in steps.items()]
     kind = "paired" if differences.motion else "mixed"

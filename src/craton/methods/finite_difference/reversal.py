@@ -131,6 +131,8 @@ def refusal(d, launches=()):
         return f"fewer than {least} points along an axis are outside absorbing layers"
     if d.relaxing:
         return "attenuation cannot be taken back"
+    if d.ground is not None:
+        return "topography has no step back yet"
     if d.partly_fluid and contact_of(d)[0]:
         return "the closure of a sea floor has no step back yet"
     return ""

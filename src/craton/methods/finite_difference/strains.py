@@ -176,7 +176,7 @@ class Law:
         return np.moveaxis(values[:, :count], 1, 0)
 
     def slot(self, n, field):
-        """Number of the n-th memory variable of a stress."""
+        """Return the number of the n-th memory variable of a stress."""
         normals, number = len(self.d.normal), self.d.stress.index(field)
         if field in self.d.normal:
             return n * normals + number
@@ -192,7 +192,7 @@ class Law:
         return np.asarray(self.losses[number])[at]
 
     def kept(self, mechanisms, loss):
-        """What is left of a modulus where a strain acts over one step: 1 - sum Y (1 - held)."""
+        """Return what is left of a modulus for a strain over one step: 1 - sum Y (1 - held)."""
         out = 1.0
         for _, held, *c in np.moveaxis(mechanisms, -1, 1):
             strength = loss * (c[0] + loss * (c[1] + loss * (c[2] + loss * c[3])))

@@ -72,7 +72,7 @@ BUDGET = {
     "scatter_velocity": (24, 24),
     "scatter_stress": (32, 40),
     "correlate": (32, 48),
-    "keep_strain": (32, 40),
+    "keep_strain": (32, 32),
     "increment_strain": (24, 40),
     "correlate_strain": (48, 72),
     "scatter_strain": (56, 72),

@@ -183,19 +183,19 @@ class Law:
         return self.normal * normals + n * (len(self.d.stress) - normals) + number - normals
 
     def place(self, n, field, at):
-        """Places of the n-th memory variable of a stress at points in the block of `memory`."""
+        """Return the places of the n-th memory variable of a stress at points in the block of `memory`."""
         return self.slot(n, field) * self.d.layout.field + self.d.layout.offset(*at)
 
-    def loss(self, number, cells):
-        """1/Qp (0) or 1/Qs (1) at points or ghosts."""
+    def inverse_q(self, number, cells):
+        """Return 1/Qp (0) or 1/Qs (1) at points or ghosts."""
         at = tuple(sources[a] for sources, a in zip(self.medium.maps, cells))
         return np.asarray(self.losses[number])[at]
 
-    def kept(self, mechanisms, loss):
+    def remainder(self, mechanisms, inverse_q):
         """Return what is left of a modulus for a strain over one step: 1 - sum Y (1 - held)."""
         out = 1.0
         for _, held, *c in np.moveaxis(mechanisms, -1, 1):
-            strength = loss * (c[0] + loss * (c[1] + loss * (c[2] + loss * c[3])))
+            strength = inverse_q * np.polyval([*c[::-1]], inverse_q)
             out = out - strength * (1 - held)
         return out
 
@@ -225,8 +225,8 @@ class Law:
             strain = -scale * weight / self.d.norms(at[0], self.d.half(field)[2])
             if field not in self.d.normal:
                 mean = self.medium.mean_of_points("rmu", field, self.d.cell(at))
-                kept = self.kept(self.mechanisms(field, at), self._shear_loss(field, at))
-                stresses.append((self._state(field, at), kept * strain / mean))
+                left = self.remainder(self.mechanisms(field, at), self._shear_loss(field, at))
+                stresses.append((self._state(field, at), left * strain / mean))
                 variables += self._driven(field, at, strain)
                 continue
             held = self.d.free & (at[0] == self.d.grid.shape[0] - 1)
@@ -253,8 +253,8 @@ class Law:
         sheet, mechanisms = self.d.cell(at), self.mechanisms(field, at)
         cells = tuple(sources[a] for sources, a in zip(self.medium.maps, sheet))
         _, kappa, mu = (np.asarray(v, float)[cells] for v in self.medium.cells)
-        stiff = (kappa + 4 / 3 * mu) * self.kept(mechanisms, self.loss(0, sheet))
-        mu2 = 2 * mu * self.kept(mechanisms, self.loss(1, sheet))
+        stiff = (kappa + 4 / 3 * mu) * self.remainder(mechanisms, self.inverse_q(0, sheet))
+        mu2 = 2 * mu * self.remainder(mechanisms, self.inverse_q(1, sheet))
         return stiff - mu2, mu2
 
     def _shear_loss(self, field, at):
@@ -262,7 +262,7 @@ class Law:
         sheet = self.d.cell(at)
         firsts = [[part.start for part in corner] for corner in self.medium.corners(HALF[field])]
         return sum(
-            self.loss(1, tuple(a + s for a, s in zip(sheet, first))) for first in firsts
+            self.inverse_q(1, tuple(a + s for a, s in zip(sheet, first))) for first in firsts
         ) / len(firsts)
 
     def _driven(self, field, at, strain):

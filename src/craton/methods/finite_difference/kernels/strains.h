@@ -8,8 +8,8 @@
 //   scatter_strain    stresses += coefficient * F(e), coefficients in the order of the sums
 // The adjoint strain e^ is the sum of the adjoint strain rates; with Z the sum of a variable over the steps before it is
 //   e^ = dt (xi / (1 - decay) + Z),    and dt Z is the variable that e^ drives.
-// layout  store, sums: increments.h; memory: relax.h; correlate: Z lies p.past behind the variables; scatter: z are variables of the store's
-//         strain rates, `memory` those of the perturbed field
+// layout  store, sums: increments.h; memory: relax.h; correlate: Z lies p.past behind the variables; scatter: those of the store's
+//         strain rates are `scattered`, `memory` those of the perturbed field
 // FREE = 1: the highest plane, p.top, is traction-free; there a perturbation changes the vertical strain so that szz stays zero.
 #include "law.h"
 #ifndef TRANSPOSED
@@ -128,7 +128,7 @@ KERNEL correlate_strain(real* RESTRICT sums, real* RESTRICT memory, const real* 
     }
 }
 
-KERNEL scatter_strain(real* RESTRICT state, real* RESTRICT memory, real* RESTRICT z, const real* RESTRICT store, const real* RESTRICT coefficients,
+KERNEL scatter_strain(real* RESTRICT state, real* RESTRICT memory, real* RESTRICT scattered, const real* RESTRICT store, const real* RESTRICT coefficients,
                       const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT qp, const real* RESTRICT qs,
                       const int* RESTRICT step, const Box box, const StrainParams p)
 {
@@ -142,7 +142,7 @@ KERNEL scatter_strain(real* RESTRICT state, real* RESTRICT memory, real* RESTRIC
 #define ONE(C)                                                                                                      \
     if constexpr (C < STRESSES) {                                                                                   \
         const real e = here[(VELOCITIES + C) * p.points + at];                                                      \
-        const Filtered f = forward_strain<C>(e, z + q, p.field, C < NORMALS ? qp[m] : real(0), loss_at<C>(qs + m, X, MY, MZ), row, i); \
+        const Filtered f = forward_strain<C>(e, scattered + q, p.field, C < NORMALS ? qp[m] : real(0), loss_at<C>(qs + m, X, MY, MZ), row, i); \
         if constexpr (C < NORMALS) {                                                                                \
             along[C < NORMALS ? C : 0] = f.s;                                                                       \
             trace_p += f.p;                                                                                         \

@@ -85,7 +85,7 @@ def recorder(file):
     ----------
     file : path-like
     """
-    path, about = Path(file), {"commit": self.commit, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    path, about = Path(file), {"commit": commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
     before = json.loads(path.read_text())["attacks"] if path.exists() else []
 
     def note(counts):

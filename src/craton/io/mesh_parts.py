@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from craton.io.contents import FileError
+
 # Lexicographic place (c * 3 + b) * 3 + a of each node of a 27-node hexahedron, in the order of the
 # format.
 _CORNERS = (0, 2, 8, 6, 18, 20, 26, 24)
@@ -63,6 +65,8 @@ class MeshParts:
         names : (ne,) array of object
         """
         width = cells.shape[1]
+        if width not in (8, 20, 27):
+            raise FileError(f"elements of {width} nodes are no hexahedra of 8, 20 or 27")
         columns = [NODE_ORDERS[order][:width].index(place) for place in NODE_ORDERS["VTK"][:width]]
         self.elements.append(np.asarray(cells[:, columns], np.int64))
         self.names.append(names)

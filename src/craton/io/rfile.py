@@ -5,6 +5,7 @@ x of the file points at its azimuth from north, y to the right of it, z down. He
 array run along the file's y and rows along its x: at azimuth 0 east and north.
 """
 
+import math
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +122,7 @@ def _record(file, fields, order, path):
 
 
 def _mapped(path, kind, offset, shape):
-    needed, held = offset + kind.itemsize * int(np.prod(shape)), path.stat().st_size
+    needed, held = offset + kind.itemsize * math.prod(shape), path.stat().st_size
     if min(shape) < 1 or needed > held:
         raise FileError(f"{path.name} has {held} bytes, its heading announces at least {needed}")
     return np.memmap(path, kind, "r", offset, shape)

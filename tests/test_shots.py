@@ -156,6 +156,17 @@ def test_a_failing_shot_is_told_at_the_end(folder, monkeypatch, capsys):
     assert np.isfinite(xr.open_zarr("out/result.zarr").velocity).all()
 
 
+def test_a_damaged_store_is_refused_and_can_be_replaced(folder):
+    """Before any shot runs; the folder is free afterwards."""
+    short = ("duration = 1.0", "duration = 0.1")
+    write(folder, (AT, LINE), THREAD, short, name="survey.toml")
+    craton.run_survey("survey.toml", "out", workers=1, progress=False)
+    Path("out/result.zarr/velocity/.zarray").unlink()
+    with pytest.raises(ScenarioError, match="velocity/.zarray is damaged"):
+        craton.run_survey("survey.toml", "out", workers=1, progress=False)
+    assert craton.run_survey("survey.toml", "out", workers=1, progress=False, force=True).ran == 3
+
+
 def test_shot_of_a_killed_worker_is_run_again(folder):
     """The first worker that is at work dies; another one, or its successor, runs the shot."""
     pytest.importorskip("distributed")

@@ -6,11 +6,13 @@ import os
 import re
 import time
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.output.dataset import cf_dataset, receiver_coordinates, waveforms
+from craton.output.inspection import inspect_metadata
 from craton.output.packing import packed
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, consolidate
 from craton.output.store import FINISHED, Store, check_alone, check_out, read_run
@@ -141,12 +143,14 @@ def complete_shots(path):
     """
     import zarr
 
+    remedy = "add --force to compute all shots anew"
+    for damage in inspect_metadata(Path(path), consolidated=False)[0]:
+        raise ScenarioError([Problem("-o", str(damage), remedy)])
     try:
         group = zarr.open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
         quantities = {name: a for name, a in group.arrays() if a.ndim > 2}
     # a damaged store raises whatever its metadata make of it
     except Exception as error:
-        remedy = "add --force to compute all shots anew"
         raise ScenarioError(
             [Problem("-o", f"{path} is damaged: {type(error).__name__}: {error}", remedy)]
         ) from error

@@ -71,7 +71,8 @@ def run(survey, out, workers=None, client=None, force=False, progress=True, rank
             run_all(store, ended, before, len(survey.shots), progress)
     except BaseException as failure:
         state = "interrupted" if isinstance(failure, KeyboardInterrupt | Interrupted) else "failed"
-        adopt(store, survey)
+        with suppress(ScenarioError):  # a store that is damaged is what has failed
+            adopt(store, survey)
         store.finish(state, reason=str(failure) or type(failure).__name__)
         clear(store.path, store.shots)
         raise

@@ -330,8 +330,9 @@ def test_a_flipped_bit_of_a_finished_run_is_found(left, tmp_path, capsys):
             assert main(words) == 2 and "Traceback" not in capsys.readouterr().err, name
     with Flip(files["run.json"], rng):
         assert main(words) == 0 and "run.json is damaged" in capsys.readouterr().err
-    files["result.zarr/snapshots/section/velocity/0.0.0.0"].unlink()
-    assert main(["check", str(out)]) == 3 and "chunks" in capsys.readouterr().out
+    files["result.zarr/component/0"].unlink()
+    assert main(["check", str(out)]) == 3 and "0 of 1 chunks" in capsys.readouterr().out
+    assert main(["plot", str(out), "records"]) == 2 and "0 of 1 chunks" in capsys.readouterr().err
 
 
 def test_chunks_can_be_read_without_craton(left):

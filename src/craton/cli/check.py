@@ -134,7 +134,7 @@ def compare_texts(out):
     Damaged
     """
     from craton.integrity import Damaged
-    from craton.output.digests import SCENARIOS, check_files, rows_of
+    from craton.output.digests import SCENARIOS, check_chunks, check_files, rows_of
     from craton.output.inspection import inspect_metadata, inspect_run
     from craton.output.store import FINISHED, RESULT, read_run
 
@@ -145,8 +145,9 @@ def compare_texts(out):
         text = f"note: {damage}: the checksums in it are not compared"
         print(text, file=sys.stderr, flush=True)
     run = read_run(out)
-    texts = (*SCENARIOS, RESULT)
-    check_files(out, {n: row for n, row in rows_of(run)[0].items() if n.split("/")[0] in texts})
+    files, arrays = rows_of(run)
+    check_files(out, {n: f for n, f in files.items() if n.split("/")[0] in (*SCENARIOS, RESULT)})
+    check_chunks(out, arrays)
     finished = run.get("state") == FINISHED
     for damage in inspect_metadata(Path(out) / RESULT, consolidated=finished)[0]:
         raise damage

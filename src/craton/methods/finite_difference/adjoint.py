@@ -164,7 +164,7 @@ def half_step(d, name, pieces):
     if name == "velocity":
         ends = [*pieces.get("velocity_after", ()), *pieces.get("velocity_last", ())]
         steps += reversed(ends)
-    return [*begins, *pieces.get(f"{name}_remembered", ()), *steps]
+    return [*begins, *steps]
 
 
 def transposed_damping(d, launch):
@@ -176,22 +176,34 @@ def transposed_damping(d, launch):
 
 def layers(d, step):
     """Arrays and launches of all CPML layers for the transposed half step by which `step`,
-    velocities or stresses, advance: ``{step}_remembered`` of the fields that it differentiates,
-    and their differences along the layers' normals.
+    velocities or stresses, advance: along each axis it remembers the fields that the step
+    differentiates, then differences what it remembered along the layers' normal.
     """
-    arrays, launches = {}, {f"{step}_remembered": [], step: []}
-    for axis, side in d.faces("cpml"):
+    arrays, launches = {}, []
+    for axis in sorted({axis for axis, _ in d.faces("cpml")}):
         arrays |= scratch(d, axis)
-        box, *_ = boundaries.slab_depths(d, axis, side, d.scenario.boundaries.cpml.thickness)
-        launches[f"{step}_remembered"].append(remembered(d, step, axis, side, box))
-        more, launch = differentiated(d, step, axis, side, box)
-        arrays |= more
-        launches[step].append(launch)
-    return arrays, launches
+        sides = [side for a, side in d.faces("cpml") if a == axis]
+        thickness = d.scenario.boundaries.cpml.thickness
+        boxes = {side: boundaries.slab_depths(d, axis, side, thickness)[0] for side in sides}
+        launches += [remembered(d, step, axis, side, boxes) for side in sides]
+        launches += [differentiated(d, step, axis, side, boxes) for side in sides]
+    return arrays, {step: launches}
+
+
+def widened(d, axis, side, boxes, count):
+    """Return the box of a layer and of `count` points beyond it, not into the other layer."""
+    n, at = d.grid.shape[2 - axis], 2 * (2 - axis)
+    first, last = boxes[side][at : at + 2]
+    other = boxes.get(1 - side)
+    if side == 0:
+        return d.slab(axis, first, min(last + count, other[at] if other else n))
+    return d.slab(axis, max(first - count, other[at + 1] if other else 0), last)
 
 
 def scratch(d, axis):
-    """Fields that hold q of cpml.h in the layers across an axis, zero elsewhere."""
+    """Fields that hold q of cpml.h in the layers across an axis and beside them; those of all axes
+    share them.
+    """
     layout = d.layout
     part = {"first": layout.first, "window": layout.window(), "defined": build.defined(d)}
     return {
@@ -204,9 +216,7 @@ def scratch(d, axis):
 def scratch_names(d, axis):
     """Names of the scratch fields of the components along (A, B, C); "" where there is none."""
     velocity, _ = boundaries.cyclic(d, axis)
-    return tuple(
-        f"q_{'xyz'[axis]}_{n}" if name else "" for n, name in enumerate(d.names(*velocity))
-    )
+    return tuple(f"q_{n}" if name else "" for n, name in enumerate(d.names(*velocity)))
 
 
 def tractions(d, axis):
@@ -215,40 +225,43 @@ def tractions(d, axis):
     return d.names(saa, *operators.CYCLIC_SHEAR[axis])
 
 
-def remembered(d, step, axis, side, box):
+def remembered(d, step, axis, side, boxes):
     """Return the launch that remembers adjoint stresses for the step of velocities, or velocities
-    for that of stresses.
+    for that of stresses, and clears what differences of these read beside the layer.
     """
     face, of = f"{'xyz'[axis]}{side}", "stress" if step == "velocity" else "velocity"
     fields = tractions(d, axis) if of == "stress" else d.names(*boundaries.cyclic(d, axis)[0])
     names = (*scratch_names(d, axis), f"psi_{of}_{face}", *fields, f"cpml_{face}")
     op = operators.remember(d.stencil, axis, of)
-    return Launch(op, names, box, boundaries.slab_params(d, box))
+    box = widened(d, axis, side, boxes, 2 * d.reach)
+    return Launch(op, names, box, boundaries.slab_params(d, boxes[side]))
 
 
-def differentiated(d, step, axis, side, box):
-    """Arrays and launch that add what differences of q along an axis give to velocities or
-    stresses, in a layer and as far beyond as they reach.
+def differentiated(d, step, axis, side, boxes):
+    """Return the launch that adds what differences of q along an axis give to velocities or
+    stresses, in a layer and as far beyond as they reach; between two layers whose reaches meet,
+    each point once.
     """
-    first, last = box[2 * (2 - axis)], box[2 * (2 - axis) + 1]
-    n, reach = d.grid.shape[2 - axis], d.reach
-    first, last = (first, min(last + reach, n)) if side == 0 else (max(first - reach, 0), last)
-    wide = d.slab(axis, first, last)
-    face, q = f"{'xyz'[axis]}{side}", scratch_names(d, axis)
+    wide, q = reached(d, axis, side, boxes), scratch_names(d, axis)
     velocity, normal = boundaries.cyclic(d, axis)
-    psi, profile = f"nothing_{face}", f"whole_{face}"
-    count = 1 if d.acoustic else len(d.velocity)
-    whole = [np.stack([np.zeros(last - first)] * 2 + [np.ones(last - first)])] * 2
-    arrays = {
-        psi: boundaries.memories(d, count, wide),
-        profile: boundaries.profiled(d, axis, wide, whole),
-    }
     if step == "velocity":
-        op = operators.cpml_velocity(d.stencil, axis)
-        names = (*d.names(*velocity), psi, *q, "rho", profile)
+        op = operators.cpml_velocity(d.stencil, axis, transposed=True)
+        names = (*d.names(*velocity), "", *q, "rho", "")
     else:
-        op = operators.cpml_stress(d.stencil, axis, d.relaxing, d.free)
+        op = operators.cpml_stress(d.stencil, axis, d.relaxing, d.free, transposed=True)
         shear = operators.CYCLIC_SHEAR[axis]
-        names = d.names(*normal, *shear, psi, "memory", *q, *operators.MEDIUM, profile)
-        return arrays, Launch(op, names, wide, relaxing.params(d, boundaries.slab_params(d, wide)))
-    return arrays, Launch(op, names, wide, boundaries.slab_params(d, wide))
+        names = d.names(*normal, *shear, "", "memory", *q, *operators.MEDIUM, "")
+        return Launch(op, names, wide, relaxing.params(d, boundaries.slab_params(d, wide)))
+    return Launch(op, names, wide, boundaries.slab_params(d, wide))
+
+
+def reached(d, axis, side, boxes):
+    """Return the box of a layer and of the points that differences in it reach; where those of the
+    other layer reach them too, they are the first one's.
+    """
+    at = 2 * (2 - axis)
+    box = widened(d, axis, side, {side: boxes[side]}, d.reach)
+    if side == 1 and 0 in boxes:
+        first = widened(d, axis, 0, {0: boxes[0]}, d.reach)[at + 1]
+        return d.slab(axis, max(box[at], min(first, box[at + 1])), box[at + 1])
+    return box

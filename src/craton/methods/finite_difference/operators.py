@@ -351,21 +351,35 @@ def _table(rows):
     )
 
 
-def cpml_velocity(stencil, axis):
-    """Return what the CPML adds to the velocity step along one axis; see cpml.h."""
-    return _cpml(
+def cpml_velocity(stencil, axis, transposed=False):
+    """Return what the CPML adds to the velocity step along one axis; see cpml.h.
+
+    `transposed`: what its transpose adds, of remembered stresses.
+    """
+    op = _cpml(
         "cpml_velocity",
         ("va", "vb", "vc", "psi"),
         ("saa", "sab", "sca", "rho", "profile"),
         stencil,
         axis,
     )
+    return _of_remembered(op, stencil) if transposed else op
 
 
-def cpml_stress(stencil, axis, relaxing=(), free=False):
+def _of_remembered(op, stencil):
+    """Return the part of a CPML step that differences what was remembered: no memory variables."""
+    count = 1 if stencil.acoustic else {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
+    return replace(
+        op.specialised(f"{op.name}_transposed", TRANSPOSED=1),
+        reals_per_point=op.reals_per_point - 2 * count,
+        flops=op.flops - 5 * count,
+    )
+
+
+def cpml_stress(stencil, axis, relaxing=(), free=False, transposed=False):
     """Return what the CPML adds to the stress step along one axis; see cpml.h.
 
-    `free`: the top is traction-free.
+    `free`: the top is traction-free. `transposed`: see `cpml_velocity`.
     """
     op = _cpml(
         "cpml_stress",
@@ -374,12 +388,10 @@ def cpml_stress(stencil, axis, relaxing=(), free=False):
         stencil,
         axis,
     )
-    constants = dict(relaxing) | {"FREE": int(free)}
-    return (
-        _relaxing(op, constants, {None: (1, 2), "P-SV": (1, 1), "SH": (0, 1)}[stencil.motion])
-        if relaxing
-        else op
-    )
+    if relaxing:
+        components = {None: (1, 2), "P-SV": (1, 1), "SH": (0, 1)}[stencil.motion]
+        op = _relaxing(op, dict(relaxing) | {"FREE": int(free)}, components)
+    return _of_remembered(op, stencil) if transposed else op
 
 
 def remember(stencil, axis, step):

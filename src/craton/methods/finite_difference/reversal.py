@@ -455,7 +455,6 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
             *restoring(d, margin, slots, "velocity" if part == "stress" else "stress"),
             *begins,
             *(renamed(launch, names) for launch in begins),
-            *pieces.get(f"{part}_remembered", []),
             *pieces.get(part, []),
             *steps_back(d, part, every, light),
         ]

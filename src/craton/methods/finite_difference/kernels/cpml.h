@@ -8,6 +8,9 @@
 // ACOUSTIC = 1: saa is s of acoustic.h; va, psi and it are all that is there besides the material
 #include "differences.h"
 #include "law.h"
+#ifndef TRANSPOSED
+#define TRANSPOSED 0
+#endif
 
 // Components along B and C that differ from those along A, and shear stresses with A: there are none in acoustic waves.
 #define SHEARED_B (ON_B && !ACOUSTIC)
@@ -25,6 +28,7 @@
 // What the layer adds to the derivative d, its memory variable advanced.
 INLINE real stretched(real* psi, const real* profile, const int N, const real d)
 {
+    if constexpr (TRANSPOSED) return d;  // of q, see below
     *psi = profile[N] * *psi + profile[0] * d;
     return profile[2 * N] * d + *psi;
 }
@@ -91,7 +95,8 @@ KERNEL cpml_laminate(
 // Transposes of what these layers do, for adjoint fields in energy units (adjoint.py). The step differences, then remembers; its transpose
 // remembers, then differences: of an adjoint field f and a memory variable psi,
 //   t = psi + f,   psi <- b t,   q = (1/kappa - 1) f + a t
-// and q is differentiated along A by the kernels above with a = b = 0 and 1/kappa - 1 = 1. q lies where f does.
+// and q is differentiated along A by the kernels above with TRANSPOSED = 1, which add the difference as it is. q lies where f does, and is
+// zero at points of the box that are beyond the layer.
 INLINE void remembered(real* q, real* psi, const real* profile, const int N, const real f)
 {
     const real t = *psi + f;
@@ -106,9 +111,19 @@ KERNEL remember_velocity(
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
-        if constexpr (ON_A) remembered(qa + q, psi + at_a, half, N, va[q]);
-        if constexpr (SHEARED_B) remembered(qb + q, psi + at_b, at, N, vb[q]);
-        if constexpr (SHEARED_C) remembered(qc + q, psi + at_c, at, N, vc[q]);
+        const bool layer = n >= 0 && n < N;
+        if constexpr (ON_A) {
+            if (layer) remembered(qa + q, psi + at_a, half, N, va[q]);
+            else qa[q] = 0;
+        }
+        if constexpr (SHEARED_B) {
+            if (layer) remembered(qb + q, psi + at_b, at, N, vb[q]);
+            else qb[q] = 0;
+        }
+        if constexpr (SHEARED_C) {
+            if (layer) remembered(qc + q, psi + at_c, at, N, vc[q]);
+            else qc[q] = 0;
+        }
     }
 }
 
@@ -119,8 +134,18 @@ KERNEL remember_stress(
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
-        if constexpr (ON_A) remembered(qaa + q, psi + at_a, at, N, saa[q]);
-        if constexpr (SHEARED_B) remembered(qab + q, psi + at_b, half, N, sab[q]);
-        if constexpr (SHEARED_C) remembered(qca + q, psi + at_c, half, N, sca[q]);
+        const bool layer = n >= 0 && n < N;
+        if constexpr (ON_A) {
+            if (layer) remembered(qaa + q, psi + at_a, at, N, saa[q]);
+            else qaa[q] = 0;
+        }
+        if constexpr (SHEARED_B) {
+            if (layer) remembered(qab + q, psi + at_b, half, N, sab[q]);
+            else qab[q] = 0;
+        }
+        if constexpr (SHEARED_C) {
+            if (layer) remembered(qca + q, psi + at_c, half, N, sca[q]);
+            else qca[q] = 0;
+        }
     }
 }

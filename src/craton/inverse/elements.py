@@ -6,6 +6,7 @@ import numpy as np
 
 from craton.errors import ComputationError, ResourceError
 from craton.inverse.experiment import SHARE, march, rest
+from craton.text import megabytes
 
 STORES = ("store", "fluid_store")
 
@@ -32,6 +33,13 @@ class ElementExperiment:
         self.memory = SHARE * machine.memory()[0] if memory is None else memory
         self.big: dict = {}
         self.forget()
+
+    def lines(self):
+        """Return what is stored, as (label, text) rows."""
+        return [
+            ("storage", "velocities of absorbing points; the field is marched back"),
+            ("on the machine", f"at most {megabytes(self.memory)}, the rest in the host's memory"),
+        ]
 
     @property
     def samples(self):

@@ -32,6 +32,10 @@ class Experiment:
         self.state = self.program = self.held = None
         self.others, self.checkpoints, self.big = {}, [], {}
 
+    def lines(self):
+        """Return what is stored, as (label, text) rows."""
+        return self.storage.lines(self.linear, self.every)
+
     @property
     def length(self):
         """Steps of a segment: those that are stored at a time."""

@@ -126,6 +126,13 @@ class Problem(Term):
     # --- the vector of parameters -----------------------------------------------------------
 
     @property
+    def plan(self):
+        """What a gradient keeps and costs, as text: known before anything runs."""
+        rows = self.experiments[0].lines()
+        width = max(len(label) for label, _ in rows)
+        return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)
+
+    @property
     def grid(self):
         """The points of the cells: `Grid`."""
         return self.experiments[0].linear.grid

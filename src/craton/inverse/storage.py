@@ -15,12 +15,12 @@ from craton.inverse.elements import ElementExperiment
 from craton.inverse.experiment import SHARE, Experiment, slots_for
 from craton.inverse.reversal import Reversed
 from craton.inverse.ring import BLOCKS
-from craton.text import nearest
+from craton.text import megabytes, nearest
 
 STORAGES = GRADIENT_STORAGES
 RING_SHARE = 0.1  # of the machine's memory at hand, for the ring of what waits on the host
-# of gradients in float32 from boundaries in 16 bits and in float32, measured (tests, bench)
-ERRORS = {16: "1e-4", 32: "1e-6", 64: "1e-13"}
+# of a gradient, L2, relative: by boundaries in 16 bits, by reals (tests/test_reversal.py)
+ERRORS = {16: 1e-4, 32: 1e-5, 64: 1e-12}
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,31 @@ class Storage:
     host: int = 0
     reason: str = ""
     margin: Any = None
+
+    def lines(self, linear, every):
+        """Return what is to be told of it, before anything runs: (label, text) rows.
+
+        Parameters
+        ----------
+        linear : object
+            What `Method.linearised` returns.
+        every : int
+        """
+        bits = self.margin.bits if self.margin else width(linear.d)
+        runs = linear.traffic(self.kind, every)
+        rows = [
+            ("storage", f"{self.kind}, every {every}: {self.reason}"),
+            ("on the machine", megabytes(self.machine)),
+            ("in the host's memory", megabytes(self.host)),
+            ("cost by traffic", f"{runs:.2f} forward runs for misfit and gradient"),
+            (
+                "error of the gradient",
+                f"about 1e{round(math.log10(ERRORS[bits]))}"
+                + (", and that of every > 1" if every > 1 else ""),
+            ),
+        ]
+        held = "layers' medium, that of their inner edge, is held"
+        return rows + ([("absorbing layers", held)] if self.margin else [])
 
 
 def experiment(linear, machine, every=1, memory=None, storage="auto"):

@@ -2,7 +2,14 @@
 
 from dataclasses import replace
 
-from craton.methods.finite_difference import contact, increments, relaxing, scheme, strains
+from craton.methods.finite_difference import (
+    contact,
+    increments,
+    relaxing,
+    reversal,
+    scheme,
+    strains,
+)
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.methods.shared import halo, points
@@ -49,8 +56,8 @@ def operators(order, motion=None):
 
 
 def transposed(order, motion=None):
-    """Operators that only gradients need, by name: increments, strains of media with attenuation, and
-    what CPML layers do transposed.
+    """Operators that only gradients need, by name: increments, strains of media with attenuation,
+    what CPML layers do transposed, and steps that are taken back.
 
     In space, or with `motion` (``"P-SV"``, ``"SH"``) in the (x, z) plane; increments of elastic
     waves below a free surface.
@@ -80,7 +87,30 @@ def transposed(order, motion=None):
     transposes += [
         fd.remember(differences, axis, step) for axis in axes for step in increments.PARTS
     ]
+    transposes += [
+        kind(differences, axis, transposed=True)
+        for kind in (fd.cpml_velocity, fd.cpml_stress)
+        for axis in axes
+    ]
+    transposes += backwards(differences, order)
     return {op.name: op for op in transposes}
+
+
+def backwards(differences, order):
+    """Operators of steps that are taken back."""
+    steps = [reversal.backward(differences, part) for part in increments.PARTS]
+    closed = closure(min(order, HIGHEST))
+    return [
+        *steps,
+        reversal.backward(differences, "velocity", light=True),
+        *(fd.at_surface(op, closed, differences) for op in steps),
+        *(
+            reversal.operator(kernel, grouped)
+            for kernel in ("save", "restore")
+            for grouped in (False, True)
+        ),
+        reversal.TAKE_OUT,
+    ]
 
 
 def example_of(kind, motion):

@@ -181,6 +181,17 @@ class Linearised:
         """Return True at the points whose medium gradients are by where steps are taken back."""
         return reversal.inside(self.d)
 
+    def traffic(self, kind, every):
+        """Return the least traffic of misfit and gradient, in plain forward runs.
+
+        Parameters
+        ----------
+        kind : str
+            What is stored: ``"increments"``, ``"checkpoints"``, ``"boundaries"`` or so.
+        every : int
+        """
+        return reversal.traffic(self.d, kind, every)
+
     def sums_back(self, program):
         """Return the sums of steps taken back, as `State.gradient` takes them."""
         return reversal.gathered(self.d, program)

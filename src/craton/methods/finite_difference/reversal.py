@@ -490,6 +490,26 @@ def held(d):
     ]
 
 
+def traffic(d, kind, every):
+    """Return the least traffic of misfit and gradient over that of a plain forward run, layers left
+    out; see `Linearised.traffic`.
+    """
+    plain = sum(fd.cost(d.stencil, part)["reals_per_point"] for part in increments.PARTS)
+    fields = len(d.fields)
+    if kind.startswith("boundaries"):
+        correlated = 2 * len(increments.sums_of(d))
+        # both fields read the same material
+        return 1 + (2 * plain - material_reads(d) + correlated / every) / plain
+    keeping = plain + (2 + 3) * fields / every  # copies before a step, increments behind it
+    transposed = plain + 4 * fields / every
+    return (keeping * (2 if kind == "checkpoints" else 1) + transposed) / plain
+
+
+def material_reads(d):
+    """Return the parameters of the medium that a step reads: of points, each in one half step."""
+    return len([name for name in material.NAMES if name != "rmu" or not d.acoustic])
+
+
 def gathered(d, program):
     """Return the sums of a program of steps back, on its machine: (nz, ny, nx) each."""
     sums = [program.grid(f"sum_{n}") for n in range(len(increments.sums_of(d)))]

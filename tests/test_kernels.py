@@ -77,7 +77,7 @@ BUDGET = {
     "correlate_strain": (48, 72),
     "scatter_strain": (56, 72),
     "remember_velocity": (32, 32),
-    "remember_stress": (32, 32),
+    "remember_stress": (32, 40),
     "backward_velocity": (40, 56),
     "backward_stress": (56, 72),
     "backward_velocity_surface": (56, 96),
@@ -174,7 +174,7 @@ def architectures(op):
     """
     defined = dict(op.defines)
     reach, plane = defined.get("R", 0), defined.get("PLANE")
-    if "TRANSPOSED" in defined:
+    if "TRANSPOSED" in defined or op.function.startswith("backward"):
         return ARCHITECTURES[1:]
     if op.function == "a1" or op.name.startswith("contact") or op.name.endswith("terrain"):
         return ARCHITECTURES[1:] if reach == 2 and not plane else ()

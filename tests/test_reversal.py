@@ -111,8 +111,8 @@ def test_the_illumination_and_sources_are_those_of_increments(layers_held):
 
 
 def test_the_storage_is_chosen_with_a_reason():
-    problem = craton.Problem(scenario(), memory=1e6, every=2)
-    for words in ("boundaries, every 2", "do not fit", "0.9 MiB", "is held", "3.20 forward runs"):
+    problem = craton.Problem(scenario(), memory=6e5, every=2)
+    for words in ("boundaries, every 2", "do not fit", "0.1 MiB", "is held", "3.11 forward runs"):
         assert words in problem.plan, problem.plan
     small = craton.Problem(scenario(), memory=1e6).experiments[0].storage
     assert small.kind == "boundaries" and "do not fit" in small.reason

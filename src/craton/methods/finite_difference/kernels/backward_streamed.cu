@@ -83,16 +83,19 @@ KERNEL_BOUNDS(BX * BY * 2, MIN_BLOCKS) backward_velocity(
             if (adjoint || in) advance<3>(to, q, own, change, shared[k & 1], adjoint, !adjoint && summed, i, limits);
         }
         if (summed) {
+            Group so_far[3];  // loaded while the others of the block are waited for
+            if (adjoint && in)
+                EACH for (int c = 0; c < 3; ++c) so_far[c] = load(sums + c * p.field + q);
             __syncthreads();
             if (adjoint && in) {
                 Group light = {};
                 EACH for (int c = 0; c < 3; ++c) {
-                    Group e = shared[k & 1][c] HERE;
+                    const Group e = shared[k & 1][c] HERE;
                     EACH for (int n = 0; n < VEC; ++n) {
                         if (LIGHT) light.a[n] += e.a[n] * e.a[n];
-                        e.a[n] *= own[c].a[n];
+                        so_far[c].a[n] += own[c].a[n] * e.a[n];
                     }
-                    add(sums + c * p.field + q, e, i, within);
+                    store(sums + c * p.field + q, so_far[c], i, within);
                 }
                 if constexpr (LIGHT) add(sums + SUM_LIGHT * p.field + q, light, i, within);
             }
@@ -144,17 +147,19 @@ KERNEL_BOUNDS(BX * BY * 2, MIN_BLOCKS) backward_stress(
         if (summed) {
             __syncthreads();
             if (adjoint && in) {
-                EACH for (int c = 3; c < 6; ++c) {
-                    Group e = shared[k & 1][c] HERE;
-                    EACH for (int n = 0; n < VEC; ++n) e.a[n] *= own[c].a[n];
-                    add(sums + (VELOCITIES + c - 3) * p.field + q, e, i, within);
-                }
+                // loads at once: each would wait for the stores before it
+                Group so_far[3], deviatoric = load(sums + SUM_DEVIATORIC * p.field + q), trace = load(sums + SUM_TRACE * p.field + q);
+                EACH for (int c = 0; c < 3; ++c) so_far[c] = load(sums + (VELOCITIES + c) * p.field + q);
                 const Group exx = shared[k & 1][0] HERE, eyy = shared[k & 1][1] HERE, ezz = shared[k & 1][2] HERE;
-                Group deviatoric = {}, trace = {};
                 EACH for (int n = 0; n < VEC; ++n)
                     sum_normal(&deviatoric.a[n], &trace.a[n], {own[0].a[n], own[1].a[n], own[2].a[n]}, {exx.a[n], eyy.a[n], ezz.a[n]}, false);
-                add(sums + SUM_DEVIATORIC * p.field + q, deviatoric, i, within);
-                add(sums + SUM_TRACE * p.field + q, trace, i, within);
+                store(sums + SUM_DEVIATORIC * p.field + q, deviatoric, i, within);
+                store(sums + SUM_TRACE * p.field + q, trace, i, within);
+                EACH for (int c = 0; c < 3; ++c) {
+                    const Group e = shared[k & 1][3 + c] HERE;
+                    EACH for (int n = 0; n < VEC; ++n) so_far[c].a[n] += own[3 + c].a[n] * e.a[n];
+                    store(sums + (VELOCITIES + c) * p.field + q, so_far[c], i, within);
+                }
             }
         }
     }

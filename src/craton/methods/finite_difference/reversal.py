@@ -131,6 +131,8 @@ def refusal(d, launches=()):
         return f"fewer than {least} points along an axis are outside absorbing layers"
     if d.relaxing:
         return "attenuation cannot be taken back"
+    if d.anisotropic or d.ground is not None:
+        return "anisotropic media and topography have no step back yet"
     if d.ground is not None:
         return "topography has no step back yet"
     if d.partly_fluid and contact_of(d)[0]:

@@ -43,11 +43,14 @@ def explosion(*parts):
 
 LOSSES = {"qp": 40, "qs": 25}
 BAND = {"attenuation": {"band": [5, 50]}}
+THOMSEN = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.08}
 LOSSY = SOLID | LOSSES | BAND
 GROUND = {"topography": {"x": [0, 100, 180, 270], "z": [-30, -42, -25, -61]}}
 LAKE = {"water": {"level": -35, "vp": 1480, "rho": 1000}}
 BOTH = {"output": {"waveforms": ["velocity", "pressure"]}}
 ON_GROUND = [{"name": "A", "at": place(2, 0.37, 0.55)}, {"name": "B", "at": [100, -45]}]
+
+SIX = {"parameters": ("vp", "vs", *THOMSEN, "rho")}
 
 CASES = {
     "free surface and CPML": {},
@@ -104,6 +107,17 @@ CASES = {
     | BOTH,
     "attenuation in space": {"dimensions": 3, "model": LOSSY, "steps": 25} | BOTH,
     "topography with attenuation": {"model": LOSSY | GROUND, "receivers": ON_GROUND},
+    "anisotropy": {"model": SOLID | THOMSEN, "source": [explosion(0.4, 0.06), force(0.4, 0.0)]},
+    "anisotropy, SH": {
+        "waves": "SH",
+        "model": SOLID | THOMSEN,
+        "source": [force(0.4, 0.4, components=(0, 1e9, 0))],
+    },
+    "anisotropy in space": {"dimensions": 3, "model": SOLID | THOMSEN, "steps": 25} | BOTH,
+    "anisotropy, topography with a lake": {
+        "model": SOLID | THOMSEN | GROUND | LAKE,
+        "receivers": ON_GROUND[:1],
+    },
     "topography with a lake": {"model": SOLID | GROUND | LAKE, "receivers": ON_GROUND[:1]} | BOTH,
 }
 
@@ -111,7 +125,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_exact(name):
     """<F s, r> = <s, F^T r> by the series of sources, <B dm, r> = <dm, B^T r> by the medium, and central differences."""
-    case = Case(scenario(**CASES[name]))
+    case = Case(scenario(**CASES[name]), **(SIX if "anisotropy" in name else {}))
     assert case.of_sources() < EXACT
     assert case.of_medium() < EXACT
     assert case.of_differences() < CENTRAL
@@ -156,6 +170,11 @@ def test_a_function_as_a_misfit(plain):
 @pytest.mark.parametrize("names", [("lambda", "mu"), ("rho", "ip", "is"), ("kappa", "mu", "rho")])
 def test_parameters(names):
     assert Case(scenario(), names, varied=0.005).of_differences() < CENTRAL
+
+
+def test_parameters_of_an_anisotropic_medium():
+    case = Case(scenario(**CASES["anisotropy"]), ("c11", "c13", "c33", "c44", "c66"))
+    assert case.of_differences() < CENTRAL
 
 
 def test_checkpoints_of_memory_variables_give_the_same_bits():
@@ -410,7 +429,8 @@ REFUSED = {
         CASES["attenuation in water and soil"] | {"run": {}},
         "run.order = 2",
     ),
-    "anisotropy": ({"model": SOLID | {"epsilon": 0.1}}, "Thomsen"),
+    "anisotropy with attenuation": ({"model": LOSSY | THOMSEN}, "Thomsen"),
+    "parameters of an isotropic medium": ({"model": SOLID | THOMSEN}, "epsilon, delta, gamma"),
     "a1": ({"boundaries": {"others": "a1"}}, "a1"),
     "imaging": ({"boundaries": {"surface": "imaging"}}, "sbp"),
     "force in a layer": ({"source": [force(0.5, 0.8)]}, "move it inwards"),
@@ -421,7 +441,8 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_covered_is_refused(name):
     tables, words = REFUSED[name]
-    told([words], scenario(**tables))
+    isotropic = {"parameters": ("kappa", "mu")} if "isotropic" in name else {}
+    told([words], scenario(**tables), **isotropic)
 
 
 def test_other_methods_are_refused():

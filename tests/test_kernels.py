@@ -72,6 +72,8 @@ BUDGET = {
     "scatter_velocity": (24, 24),
     "scatter_stress": (32, 40),
     "correlate": (32, 48),
+    "scatter_stress_pairs": (40, 48),
+    "correlate_pairs": (48, 64),
     "keep_strain": (32, 32),
     "increment_strain": (24, 40),
     "correlate_strain": (48, 72),

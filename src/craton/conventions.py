@@ -20,6 +20,8 @@ PARAMETER_SETS = (
     ("kappa", "mu", "rho"),
     ("lambda", "mu", "rho"),
     ("ip", "is", "rho"),
+    ("vp", "vs", "epsilon", "delta", "gamma", "rho"),
+    ("c11", "c13", "c33", "c44", "c66", "rho"),
 )
 # What a gradient keeps of the forward run.
 GRADIENT_STORAGES = ("auto", "increments", "checkpoints", "boundaries", "boundaries-16")

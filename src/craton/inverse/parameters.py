@@ -1,5 +1,6 @@
 """Parameters of an inversion: sets of three per cell, and the chain rule from density, bulk and
-shear modulus.
+shear modulus; sets of six of a medium that is transversely isotropic about z, from density and
+c11, c13, c33, c44, c66.
 """
 
 from dataclasses import dataclass
@@ -9,13 +10,16 @@ import numpy as np
 
 from craton.conventions import PARAMETER_SETS
 from craton.errors import Problem, ScenarioError
+from craton.model.media.cells import stiffness
 
 SETS = PARAMETER_SETS
+THOMSEN = SETS[4]
 # of an anisotropic medium of spectral elements, for xx yy zz yz xz xy
 CONSTANTS = ("rho", *(f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)))
 UNITS = {"vp": "m/s", "vs": "m/s", "rho": "kg/m3"}
 UNITS |= dict.fromkeys(("kappa", "mu", "lambda"), "Pa")
 UNITS |= dict.fromkeys(("ip", "is"), "kg/(m2 s)")
+UNITS |= dict.fromkeys(("epsilon", "delta", "gamma"), "1")
 LONG_NAMES = {
     "vp": "P velocity",
     "vs": "S velocity",
@@ -25,17 +29,22 @@ LONG_NAMES = {
     "lambda": "first Lamé parameter",
     "ip": "P impedance",
     "is": "S impedance",
+    "epsilon": "Thomsen's epsilon",
+    "delta": "Thomsen's delta",
+    "gamma": "Thomsen's gamma",
 }
 UNITS |= dict.fromkeys(CONSTANTS[1:], "Pa")
 LONG_NAMES |= {name: f"elastic constant {name}" for name in CONSTANTS[1:]}
 
 
-def set_of(names):
+def set_of(names, count=None):
     """Return the set to which parameters belong.
 
     Parameters
     ----------
     names : sequence of str
+    count : int, optional
+        Parameters of the set: 3 of an isotropic medium, 6 of an anisotropic one.
 
     Raises
     ------
@@ -43,7 +52,12 @@ def set_of(names):
         They are not different parameters of one set.
     """
     for known in (*SETS, CONSTANTS):
-        if names and len(set(names)) == len(names) and set(names) <= set(known):
+        if (
+            count in (None, len(known))
+            and names
+            and len(set(names)) == len(names)
+            and set(names) <= set(known)
+        ):
             return known
     listed = "; ".join(", ".join(known) for known in SETS) + "; rho, c11, c12, ..., c66"
     message = f"{', '.join(map(str, names)) or 'none'} are not different parameters of one set"
@@ -62,6 +76,8 @@ def from_cells(names, cells):
     """
     if names == CONSTANTS:
         return tuple(cells)
+    if len(names) == 6:
+        return _from_stiffness(cells) if names == THOMSEN else (*cells[1:], cells[0])
     rho, kappa, mu = cells
     if names[0] == "vp":
         return np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho), rho
@@ -80,6 +96,8 @@ def to_cells(names, values):
     """
     if names == CONSTANTS:
         return tuple(values)
+    if len(names) == 6:
+        return _to_stiffness(values) if names == THOMSEN else (values[-1], *values[:-1])
     p, s, rho = values
     if names[0] in ("vp", "ip"):
         scale = rho if names[0] == "vp" else 1 / rho
@@ -98,6 +116,10 @@ def jacobian(names, values):
     """
     if names == CONSTANTS:
         return tuple(map(tuple, np.eye(len(names))))
+    if names == THOMSEN:
+        return _slopes_of_stiffness(values)
+    if len(names) == 6:
+        return tuple(tuple(np.roll(np.eye(6), 1, axis=0)[n]) for n in range(6))
     p, s, rho = values
     if names[0] in ("vp", "ip"):
         scale = rho if names[0] == "vp" else 1 / rho
@@ -110,6 +132,42 @@ def jacobian(names, values):
         )
     by_mu = 0.0 if names[0] == "kappa" else 2 / 3
     return (0.0, 0.0, 1.0), (1.0, by_mu, 0.0), (0.0, 1.0, 0.0)
+
+
+def _from_stiffness(cells):
+    """Thomsen's (1986) parameters and density from density, c11, c13, c33, c44, c66; gamma is 0 in
+    a fluid.
+    """
+    rho, c11, c13, c33, c44, c66 = cells
+    solid = c44 > 0
+    gamma = np.where(solid, (c66 - c44) / np.where(solid, 2 * c44, 1.0), 0.0)
+    delta = ((c13 + c44) ** 2 - (c33 - c44) ** 2) / (2 * c33 * (c33 - c44))
+    epsilon = (c11 - c33) / (2 * c33)
+    return np.sqrt(c33 / rho), np.sqrt(c44 / rho), epsilon, delta, gamma, rho
+
+
+def _to_stiffness(values):
+    """Density and c11, c13, c33, c44, c66 from vp, vs, Thomsen's parameters, density."""
+    vp, vs, epsilon, delta, gamma, rho = values
+    return rho, *stiffness(vp, vs, rho, epsilon, delta, gamma)
+
+
+def _slopes_of_stiffness(values):
+    """Return derivatives of (rho, c11, c13, c33, c44, c66) by vp, vs, Thomsen's parameters, rho."""
+    vp, vs, epsilon, delta, gamma, rho = values
+    c11, c13, c33, c44, c66 = stiffness(vp, vs, rho, epsilon, delta, gamma)
+    by_vp, by_vs = 2 * rho * vp, 2 * rho * vs  # of c33, of c44
+    root = c13 + c44
+    of_33 = ((2 * c33 - c44) * delta + c33 - c44) / root
+    of_44 = -(c33 * delta + c33 - c44) / root - 1
+    return (
+        (0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+        (by_vp * (1 + 2 * epsilon), 0.0, 2 * c33, 0.0, 0.0, c11 / rho),
+        (of_33 * by_vp, of_44 * by_vs, 0.0, c33 * (c33 - c44) / root, 0.0, c13 / rho),
+        (by_vp, 0.0, 0.0, 0.0, 0.0, c33 / rho),
+        (0.0, by_vs, 0.0, 0.0, 0.0, c44 / rho),
+        (0.0, by_vs * (1 + 2 * gamma), 0.0, 0.0, 2 * c44, c66 / rho),
+    )
 
 
 @dataclass(frozen=True)
@@ -142,7 +200,7 @@ class Parameters:
     @property
     def set(self):
         """Names of the whole set."""
-        return set_of(self.names)
+        return set_of(self.names, len(self.start))
 
     @property
     def vector(self):
@@ -199,12 +257,14 @@ def refuse_other(names, cells):
     ------
     ScenarioError
     """
-    constants = len(cells) == len(CONSTANTS)
-    if constants == (set_of(names) == CONSTANTS):
+    constants, transverse = len(cells) == len(CONSTANTS), len(cells) == 6
+    if any(set(names) <= set(known) and len(known) == len(cells) for known in (*SETS, CONSTANTS)):
         return
     words, remedy = (
         ("the medium is anisotropic", "choose some of c11, c12, ..., c66, and rho")
         if constants
+        else ("the medium is anisotropic", f"choose some of {', '.join(THOMSEN)}")
+        if transverse
         else ("the medium is isotropic", f"choose some of {', '.join(SETS[0])}")
     )
     message = f"{', '.join(names)} are not its parameters: {words}"
@@ -244,6 +304,8 @@ def problems(cells, fastest, waves, moving=None):
     """
     if len(cells) == len(CONSTANTS):
         return _problems_of_constants(cells)
+    if len(cells) == 6:
+        return _anisotropic_problems(cells, fastest, waves, moving or cells)
     rho, kappa, mu = cells
     wrong = [
         (~(np.isfinite(rho) & np.isfinite(kappa) & np.isfinite(mu)), "values that are not finite"),
@@ -260,7 +322,36 @@ def problems(cells, fastest, waves, moving=None):
         out.append(Problem("m", "acoustic waves have no shear modulus", "leave vs at 0"))
     if out:
         return out
-    rho, kappa, mu = moving or cells
+    return _too_fast(fastest, waves, *(moving or cells))
+
+
+def _anisotropic_problems(cells, fastest, waves, moving):
+    """`problems` of a medium that is transversely isotropic about z: what is not stable elastic."""
+    rho, c11, c13, c33, c44, c66 = cells
+    wrong = [
+        (~np.isfinite(np.stack(cells)).all(axis=0), "values that are not finite"),
+        (~(rho > 0), "densities that are not positive"),
+        ((c44 < 0) | (c66 < 0), "shear moduli below zero"),
+        (
+            ~(c33 > 0) | ((c44 > 0) & ~((c11 - c66) * c33 > c13**2)),
+            "moduli of no stable medium: (c11 - c66) c33 must be above c13^2",
+        ),
+    ]
+    out = [
+        Problem("m", f"{int(where.sum())} cells have {words}", "bound the parameters")
+        for where, words in wrong
+        if np.any(where)
+    ]
+    if out:
+        return out
+    rho, c11, _, c33, c44, c66 = moving
+    shear, normal = np.maximum(c44, c66), np.maximum(c11, c33)
+    return _too_fast(fastest, waves, rho, normal - 4 / 3 * shear, shear)
+
+
+def _too_fast(fastest, waves, rho, kappa, mu):
+    """Problem of waves too fast for the time step."""
+    out = []
     stiff = mu if waves == "SH" else kappa + 4 / 3 * mu
     matter = rho > 0
     speed = float(np.sqrt((stiff[matter] / rho[matter]).max()))

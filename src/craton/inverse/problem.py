@@ -85,6 +85,9 @@ class Problem(Term):
         self.recordings = [Recording(run.scenario, run.at(run.cells).plain) for run in linear]
         grid, names = linear[0].grid, tuple(parameters)
         sets.refuse_other(names, linear[0].cells)
+        if on == "model" and len(linear[0].cells) == len(sets.THOMSEN):
+            words = "the model file has Thomsen's parameters"
+            raise ScenarioError([Fault("on", words, 'use on="grid"')])
         self.parameters = (
             model_grid.parameters(names, scenario, grid)
             if on == "model"

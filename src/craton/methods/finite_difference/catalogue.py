@@ -73,6 +73,10 @@ def transposed(order, motion=None):
         for kernel in ("keep", "increment", "scatter", "correlate")
         for part in increments.PARTS[: 1 if kernel == "correlate" else 2]
     ]
+    transposes += [
+        increments.operator(kernel, len(fields), velocities, normals, "stress", spread, True)
+        for kernel in ("scatter", "correlate")
+    ]
     transposes += [fd.damping(axis, motion, transposed=True) for axis in axes]
     some = example_of("paired" if motion else "mixed", motion)
     counts = [dict(some)[f"{kind}_STORED"] for kind in ("NORMAL", "SHEAR")]

@@ -36,16 +36,20 @@ class Dependence:
     rows: tuple
 
 
-def derivative(ratio, kappa, mu):
-    """Return the derivatives of a ratio by bulk and shear modulus, 1/Pa.
+def derivative(ratio, *moduli):
+    """Return the derivatives of a ratio by the moduli of a cell, 1/Pa.
 
     Parameters
     ----------
     ratio : str
         See `Dependence`.
-    kappa, mu : float
-        Pa.
+    *moduli : float
+        Bulk and shear modulus, or c11, c13, c33, c44, c66, Pa.
     """
+    if len(moduli) > 2:
+        _, c13, c33, *_ = moduli  # the plane has no pressure then
+        return 0.0, 1 / c33, -c13 / c33**2, 0.0, 0.0
+    kappa, mu = moduli
     if ratio == "vertical strain":
         stiff = kappa + 4 / 3 * mu
         return 2 * mu / stiff**2, -2 * kappa / stiff**2
@@ -162,41 +166,47 @@ def of_moments(d, sources):
 
 
 def by_moduli(dependences, values, cells):
-    """Return dJ/d(kappa, mu) of the cells from dJ/d(ratio) of each dependence.
+    """Return dJ/d(moduli) of the cells from dJ/d(ratio) of each dependence.
 
     Parameters
     ----------
     dependences : list of Dependence
     values : sequence of float
         dJ/d(ratio).
-    cells : (rho, kappa, mu)
+    cells : (rho, kappa, mu) or (rho, c11, c13, c33, c44, c66)
         (nz, ny, nx) each.
     """
-    _, kappa, mu = (np.asarray(v, float) for v in cells)
-    out = np.zeros((2, *kappa.shape))
+    moduli = [np.asarray(v, float) for v in cells[1:]]
+    out = np.zeros((len(moduli), *moduli[0].shape))
     for dependence, value in zip(dependences, values):
         at = dependence.cell
-        by_kappa, by_mu = derivative(dependence.ratio, kappa[at], mu[at])
-        out[(0, *at)] += value * by_kappa
-        out[(1, *at)] += value * by_mu if mu[at] > 0 else 0.0
+        for n, slope in enumerate(_slopes(dependence, moduli)):
+            out[(n, *at)] += value * slope
     return out
 
 
-def changes(dependences, kappa, mu, cells):
+def _slopes(dependence, moduli):
+    """Return derivatives of a ratio by the moduli of its cell, none by shear moduli that are 0."""
+    values = [modulus[dependence.cell] for modulus in moduli]
+    shear = (1,) if len(values) == 2 else (3, 4)
+    slopes = derivative(dependence.ratio, *values)
+    return [0.0 if n in shear and values[n] == 0 else slope for n, slope in enumerate(slopes)]
+
+
+def changes(dependences, by, cells):
     """Return by how much each ratio changes where the moduli of the cells do: the transpose of
     `by_moduli`.
 
     Parameters
     ----------
     dependences : list of Dependence
-    kappa, mu : (nz, ny, nx) arrays
-        Changes, Pa.
-    cells : (rho, kappa, mu)
+    by : sequence of (nz, ny, nx) arrays
+        Changes of the moduli, Pa.
+    cells : (rho, kappa, mu) or (rho, c11, c13, c33, c44, c66)
     """
-    _, bulk, shear = (np.asarray(v, float) for v in cells)
+    moduli = [np.asarray(v, float) for v in cells[1:]]
     out = np.zeros(len(dependences))
     for n, dependence in enumerate(dependences):
-        at = dependence.cell
-        by_kappa, by_mu = derivative(dependence.ratio, bulk[at], shear[at])
-        out[n] = by_kappa * kappa[at] + (by_mu * mu[at] if shear[at] > 0 else 0.0)
+        slopes = _slopes(dependence, moduli)
+        out[n] = sum(slope * change[dependence.cell] for slope, change in zip(slopes, by))
     return out

@@ -60,7 +60,8 @@ class Discretisation:
     acoustic : bool
         Velocity and pressure only.
     cells : tuple of (nz, ny, nx) arrays, optional
-        Density, bulk and shear modulus of the cells, in place of the averages of the scenario's
+        Density, bulk and shear modulus of the cells, or density and c11, c13, c33, c44, c66 where
+        the medium is anisotropic, in place of the averages of the scenario's
         model: of inversions. What the model says of speeds (CPML, time step) stays.
     """
 

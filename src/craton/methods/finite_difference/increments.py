@@ -19,7 +19,7 @@ PARTS = ("velocity", "stress")
 TRACES = 2  # sums of normal stresses: deviatoric part, trace
 
 
-def operator(kernel, fields, velocities, normals, part="velocity", spread=-1):
+def operator(kernel, fields, velocities, normals, part="velocity", spread=-1, products=False):
     """Return a kernel of increments.h.
 
     Parameters
@@ -32,6 +32,8 @@ def operator(kernel, fields, velocities, normals, part="velocity", spread=-1):
         Half step, ``"velocity"`` or ``"stress"``.
     spread : int
         Number of the field szz where the top is traction-free, else -1.
+    products : bool
+        Of normal stresses the products of each pair.
     """
     writes, reads = {
         "keep": (("store",), ("state", "step")),
@@ -56,9 +58,10 @@ def operator(kernel, fields, velocities, normals, part="velocity", spread=-1):
         "SPREAD": spread,
         "TRANSPOSED": int(kernel == "correlate"),
     }
+    constants |= {"PRODUCTS": 1} if products else {}
     suffix = "" if kernel == "correlate" else f"_{part}"
     return Operator(
-        f"{kernel}{suffix}",
+        f"{kernel}{suffix}{'_pairs' if products else ''}",
         HERE / "increments.h",
         writes,
         reads,
@@ -85,7 +88,8 @@ def launch(d, kernel, slots, every=1, part="velocity"):
     fields = d.fields
     free = d.free and bool(d.normal)
     spread = fields.index("s" if d.acoustic else "szz") if free else -1
-    op = operator(kernel, len(fields), len(d.velocity), len(d.normal), part, spread)
+    counts = len(fields), len(d.velocity), len(d.normal)
+    op = operator(kernel, *counts, part, spread, products=d.anisotropic)
     nz, ny, nx = d.shape
     params = {
         "row": d.layout.row,
@@ -122,6 +126,8 @@ def sums_of(d):
     d : Discretisation
     """
     shear = tuple(f for f in d.stress if f not in d.normal)
+    if d.anisotropic:
+        return (*d.velocity, *shear, *(f"{a} {b}" for a in d.normal for b in d.normal))
     return (*d.velocity, *shear, *(("deviatoric", "trace") if d.normal else ()))
 
 
@@ -134,4 +140,6 @@ def sums(d, name="sums"):
     name : str
     """
     count = len(d.velocity) + len(d.stress) - len(d.normal) + TRACES
+    if d.anisotropic:
+        count += len(d.normal) ** 2 - TRACES
     return {name: Array("sums", (count, *d.shape), np.dtype(d.precision))}

@@ -23,6 +23,7 @@ from craton.methods.finite_difference import (
     scheme,
     sensitivity,
     strains,
+    transverse,
     units,
 )
 from craton.methods.finite_difference.receiver_points import rows_of
@@ -79,8 +80,9 @@ def refused_on_grid(d, sources):
     sources : list
     """
     wrong = []
-    if d.anisotropic:
-        wrong.append(("model", "an anisotropic medium", "leave Thomsen's parameters out"))
+    if d.anisotropic and d.relaxing:
+        words = "an anisotropic medium with attenuation"
+        wrong.append(("model", words, "leave attenuation or Thomsen's parameters out"))
     if d.relaxing and contact.contact(d)[0]:
         # its stresses do not relax: the transposed step is no longer the step
         words = "attenuation in a model with a flat sea floor"
@@ -149,7 +151,8 @@ class Linearised:
         (nz, ny, nx) each, kg/m3 and Pa; with attenuation at its frequency, in cells that the
         ground cuts those of the matter in them.
         """
-        averages = earth.cell_averages(self.scenario.model, self.grid, 0, self.grid.shape[0], False)
+        averages_of = earth.cell_stiffness if self.d.anisotropic else earth.cell_averages
+        averages = averages_of(self.scenario.model, self.grid, 0, self.grid.shape[0], False)
         return tuple(np.array(v, float) for v in averages)
 
     @cached_property
@@ -229,6 +232,8 @@ class Linearised:
         if self.factors is None:
             return cells
         of_rho, of_p, of_s = self.factors
+        if self.d.anisotropic:
+            return tuple(of_rho * values for values in cells)
         rho, kappa, mu = cells
         return of_rho * rho, of_p * kappa + 4 / 3 * (of_p - of_s) * mu, of_s * mu
 
@@ -239,6 +244,8 @@ class Linearised:
         if self.factors is None:
             return gradient
         of_rho, of_p, of_s = self.factors
+        if self.d.anisotropic:
+            return tuple(of_rho * values for values in gradient)
         rho, kappa, mu = gradient
         return of_rho * rho, of_p * kappa, of_s * mu + 4 / 3 * (of_p - of_s) * kappa
 
@@ -256,7 +263,8 @@ class State:
     def __init__(self, problem, cells):
         self.problem, self.cells = problem, cells
         self.d = d = problem.d.with_cells(cells)
-        self.medium = sensitivity.Medium(d)
+        kind = transverse.TransverseMedium if d.anisotropic else sensitivity.Medium
+        self.medium = kind(d)
         self.forces = [s for s in problem.sources if s.force is not None]
         self.moments = [s for s in problem.sources if s.moment is not None]
         self.of_receivers = dependences.of_receivers(d, problem.channels, problem.receivers)
@@ -410,12 +418,15 @@ class State:
         scale : float
             See `sensitivity.Medium.gradient`.
         """
-        with machine.work():
-            medium = sensitivity.Medium(self.d, machine.xp)
-            parts = medium.gradient(sums, scale)
-        rho, kappa, mu = (machine.to_host(part) for part in parts)
-        by_kappa, by_mu = dependences.by_moduli(self.dependences, ratios, self.cells)
-        return self.problem.off_grid((rho, kappa + by_kappa, mu + by_mu))
+        if self.d.anisotropic:
+            rho, *moduli = self.medium.gradient(machine.to_host(sums), scale)
+        else:
+            with machine.work():
+                medium = sensitivity.Medium(self.d, machine.xp)
+                parts = medium.gradient(sums, scale)
+            rho, *moduli = (machine.to_host(part) for part in parts)
+        more = dependences.by_moduli(self.dependences, ratios, self.cells)
+        return self.problem.off_grid((rho, *(a + b for a, b in zip(moduli, more))))
 
     def by_sources(self, kind, taps):
         """Return what the misfit changes by with the forces or moments.
@@ -459,10 +470,10 @@ class State:
         changes : (rho, kappa, mu)
             (nz, ny, nx) each.
         """
-        _, kappa, mu = changes = self.problem.on_grid(changes)
+        changes = self.problem.on_grid(changes)
         coefficients = self.medium.perturbation(*changes)
         shape = (len(coefficients), *self.d.shape)
-        ratios = dependences.changes(self.dependences, kappa, mu, self.cells)
+        ratios = dependences.changes(self.dependences, changes[1:], self.cells)
         return np.broadcast_to(coefficients, shape), ratios
 
 

@@ -124,7 +124,7 @@ def cells(d, grid, k0, k1):
     """Density and the bulk and shear modulus of the isotropic step, of planes of cells: (k1 - k0,
     ny, nx).
     """
-    if d.cells is not None:
+    if d.cells is not None and not d.anisotropic:
         starts = (grid.start[0] + k0, *grid.start[1:])
         counts = (k1 - k0, *grid.shape[1:])
         window = tuple(slice(a, a + n) for a, n in zip(starts, counts))

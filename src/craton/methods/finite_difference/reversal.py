@@ -133,8 +133,6 @@ def refusal(d, launches=()):
         return "attenuation cannot be taken back"
     if d.anisotropic or d.ground is not None:
         return "anisotropic media and topography have no step back yet"
-    if d.ground is not None:
-        return "topography has no step back yet"
     if d.partly_fluid and contact_of(d)[0]:
         return "the closure of a sea floor has no step back yet"
     return ""

@@ -198,6 +198,10 @@ class Medium:
         deviatoric, trace = 2 * self.mu, self.stiff_trace
         return tuple(_inverted(v) if inverse else v for v in (deviatoric, trace))
 
+    def soft(self, field):
+        """Return the name of the compliance whose mean a shear stress has."""
+        return "rmu"
+
     def shear(self, field):
         """Mean of 1/mu where a shear stress is."""
         return self.mean(self.rmu, field)
@@ -268,7 +272,9 @@ class Medium:
             if field in d.normal:
                 parts += self._normal_rows(field, at, sheet, values, inverse)
                 continue
-            mean = self.mean_of_points("rho" if field in d.velocity else "rmu", field, sheet)
+            mean = self.mean_of_points(
+                "rho" if field in d.velocity else self.soft(field), field, sheet
+            )
             factor = (
                 (mean if inverse else _inverted(mean))  # nothing moves among air
                 if field in d.velocity

@@ -20,6 +20,11 @@ def stiffness(d, grid, k0, k1):
     """Density, kg/m3, and c11, c13, c33, c44, c66, Pa, with attenuation unrelaxed, of planes of
     cells: (k1 - k0, ny, nx) each.
     """
+    if d.cells is not None:
+        starts = (grid.start[0] + k0, *grid.start[1:])
+        counts = (k1 - k0, *grid.shape[1:])
+        window = tuple(slice(a, a + n) for a, n in zip(starts, counts))
+        return tuple(values[window] for values in d.cells)
     rho, *moduli = cell_stiffness(d.scenario.model, grid, k0, k1)
     if d.relaxation is None:
         return rho, *moduli

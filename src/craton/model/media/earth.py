@@ -84,7 +84,7 @@ def cell_losses(model, grid, k0, k1):
     return losses if ground is None else terrain.lossless(ground, grid, k0, k1, losses)
 
 
-def cell_stiffness(model, grid, k0, k1):
+def cell_stiffness(model, grid, k0, k1, cut=True):
     """Density and c11, c13, c33, c44, c66 averaged over the cells of some planes of a grid:
     transverse isotropy about z.
 
@@ -98,6 +98,8 @@ def cell_stiffness(model, grid, k0, k1):
         First plane.
     k1 : int
         One past the last plane.
+    cut : bool
+        See `cell_averages`.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def cell_stiffness(model, grid, k0, k1):
     ground = terrain.build(model)
     with np.errstate(divide="ignore", invalid="ignore"):
         averages = _averages(model, grid, k0, k1, cells.VTI)
-    return averages if ground is None else terrain.fill(ground, grid, k0, k1, averages)
+    return averages if ground is None else terrain.fill(ground, grid, k0, k1, averages, cut)
 
 
 def _averages(model, grid, k0, k1, average):

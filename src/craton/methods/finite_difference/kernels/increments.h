@@ -4,12 +4,16 @@
 //   correlate  sums += adjoint field * increment: of each velocity, each shear stress; of normal stresses n the deviatoric part,
 //              sum (s - tr/n) (e - tr/n), and the trace, tr tr / n
 //   scatter    fields += coefficient * increment, coefficients in the order of the sums
+// PRODUCTS = 1, of an anisotropic medium: of normal stresses the products of each pair, s_a e_b, and coefficients of each pair.
 // PART = 0 is the half step of velocities, 1 that of stresses; correlate takes both.
 // layout  state: all fields, p.field reals apart, as in elastic.h; FIELDS of them, VELOCITIES, then NORMALS normal and the shear stresses;
 //         store[slots][FIELDS][points], sums[VELOCITIES + shear stresses + 2][points], x fastest, without padding; the grid is the box
 // A store holds every p.every-th step, step n in slot n / every % slots; TRANSPOSED = 1: steps are counted from p.last downwards.
 // FREE = 1: the highest plane, p.top, is traction-free: there szz is zero, and n one less. SPREAD = number of the field szz.
 #include "machine.h"
+#ifndef PRODUCTS
+#define PRODUCTS 0
+#endif
 #ifndef TRANSPOSED
 #define TRANSPOSED 0
 #endif
@@ -59,7 +63,12 @@ KERNEL correlate(
         for (int f = 0; f < VELOCITIES; ++f) sums[f * p.points + at] += state[f * p.field + q] * here[f * p.points + at];
         for (int f = VELOCITIES + NORMALS; f < FIELDS; ++f)
             sums[(f - NORMALS) * p.points + at] += state[f * p.field + q] * here[f * p.points + at];
-        if constexpr (NORMALS > 0) {
+        if constexpr (PRODUCTS) {
+            for (int a = 0; a < NORMALS; ++a)
+                for (int b = 0; b < NORMALS; ++b)
+                    sums[(VELOCITIES + SHEARS + a * NORMALS + b) * p.points + at] +=
+                        state[(VELOCITIES + a) * p.field + q] * here[(VELOCITIES + b) * p.points + at];
+        } else if constexpr (NORMALS > 0) {
             const int n = FREE && k == p.top ? NORMALS - 1 : NORMALS;
             real adjoint_trace = 0, trace = 0, product = 0;
             for (int f = VELOCITIES; f < VELOCITIES + NORMALS; ++f) {
@@ -89,7 +98,13 @@ KERNEL scatter(
         else {
             for (int f = VELOCITIES + NORMALS; f < FIELDS; ++f)
                 state[f * p.field + q] += coefficients[(f - NORMALS) * p.points + at] * here[f * p.points + at];
-            if constexpr (NORMALS > 0) {
+            if constexpr (PRODUCTS) {
+                for (int a = 0; a < NORMALS; ++a)
+                    for (int b = 0; b < NORMALS; ++b)
+                        if (!(FREE && k == p.top) || VELOCITIES + a != SPREAD)
+                            state[(VELOCITIES + a) * p.field + q] +=
+                                coefficients[(VELOCITIES + SHEARS + a * NORMALS + b) * p.points + at] * here[(VELOCITIES + b) * p.points + at];
+            } else if constexpr (NORMALS > 0) {
                 const int n = FREE && k == p.top ? NORMALS - 1 : NORMALS;
                 const real c = coefficients[(VELOCITIES + SHEARS) * p.points + at], c_trace = coefficients[(VELOCITIES + SHEARS + 1) * p.points + at];
                 real trace = 0;

@@ -39,7 +39,8 @@ class Problem(Term):
         computed and observed traces (..., time) and the sampling interval that returns the value and the
         derivative by the computed traces.
     parameters : sequence of str
-        Of one set: vp, vs, rho; kappa, mu, rho; lambda, mu, rho; ip, is, rho (impedances).
+        Of one set: vp, vs, rho; kappa, mu, rho; lambda, mu, rho; ip, is, rho (impedances); of an
+        anisotropic medium vp, vs, epsilon, delta, gamma, rho; c11, c13, c33, c44, c66, rho.
     weights : xarray.Dataset or dict, optional
         Factors of computed and observed data by variable, broadcast to them: windows, tapers.
     device : str, optional

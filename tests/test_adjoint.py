@@ -122,6 +122,10 @@ CASES = {
 }
 
 
+ON_GPU = ["free surface and CPML", "sea floor", "space", "two shots"]
+ON_GPU += ["attenuation", "anisotropy", "anisotropy, topography with a lake"]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_exact(name):
     """<F s, r> = <s, F^T r> by the series of sources, <B dm, r> = <dm, B^T r> by the medium, and central differences."""
@@ -208,14 +212,15 @@ def test_nothing_undefined_is_read(plain):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("precision, bound", [("float64", 1e-12), ("float32", 1e-5)])
-@pytest.mark.parametrize("name", ["free surface and CPML", "sea floor", "space", "two shots"])
+@pytest.mark.parametrize("name", ON_GPU)
 def test_a_gpu_agrees_with_the_cpu(name, precision, bound):
     from craton.backends.cuda import available
 
     if not available():
         pytest.skip("no CUDA device")
     tables = CASES[name] | {"run": {"precision": precision}}
-    cases = [Case(scenario(**tables), device=device) for device in ("cpu", "cuda")]
+    more = SIX if "anisotropy" in name else {}
+    cases = [Case(scenario(**tables), device=device, **more) for device in ("cpu", "cuda")]
     ours, theirs = (case.problem.jac(case.m) * case.m0 for case in cases)
     assert np.linalg.norm(ours - theirs) < bound * np.linalg.norm(ours)
     born = [case.problem.born(case.dm, case.m) for case in cases]

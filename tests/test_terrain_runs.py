@@ -10,7 +10,7 @@ import xarray
 import craton
 from craton.core.grid import Grid
 from craton.errors import ScenarioError
-from craton.methods.finite_difference import build, faults
+from craton.methods.finite_difference import build, faults, points
 from craton.model import cell_averages
 from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
@@ -180,6 +180,29 @@ def test_faults_act_on_matter_only():
         assert (rock[k[0], j[0], i[0]][weights[0] != 0] > terrain.FULL).all()
     with pytest.raises(ScenarioError, match="in the air"):
         faults.around(d, places + np.array([0, 0, 4.0]), (0, 0, 0), 8)
+
+
+def test_points_deep_in_rock_are_interpolated_as_without_topography():
+    """Also those less than half a cell from a grid point, whose eight points begin one further down."""
+    slope = {"x": np.arange(0, 201, 20.0), "y": np.arange(0, 201, 20.0)}
+    ground = terrain.build(Homogeneous(**ROCK, topography=slope | {"z": np.zeros((11, 11))}))
+    halves = {"vx": (1, 0, 0), "vz": (0, 0, 1), "sxx": (0, 0, 0), "sxz": (1, 0, 1)}
+    d = SimpleNamespace(
+        grid=Grid((0.0, 0.0, -200.0), 10.0, (30, 21, 21)),
+        ground=ground,
+        planar=False,
+        half=halves.get,
+        cell=lambda at: at,
+    )
+    random = np.random.default_rng(0)
+    for position in random.uniform(5, 15, (20, 3)):
+        for field, half in halves.items():
+            plain = points.point_weights(tuple(position), half, (30, 21, 21))
+            assert points.clear_of_air(d, field, tuple(position), None, plain) is plain
+            shallow = (*position[:2], 20.2)
+            plain = points.point_weights(shallow, half, (30, 21, 21))
+            k, _, _, weights = points.clear_of_air(d, field, shallow, None, plain)
+            assert k.max() <= 20 and abs(weights.sum() - 1) < 1e-9
 
 
 def test_a_fibre_along_the_ground():

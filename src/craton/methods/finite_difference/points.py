@@ -55,15 +55,15 @@ def clear_of_air(d, field, position, derivative, plain):
     """Those indices and weights, or others fitted to the points around that lie wholly in matter
     where some of them do not.
     """
-    half, box = d.half(field), around_position(d, position)
+    half = d.half(field)
+    cells = d.cell(plain[:3])
+    # the cells of the points, and those behind them, whose mean the points carry
+    box = [v for a, n in zip(cells, d.grid.shape) for v in (int(a.min()), min(int(a.max()) + 2, n))]
     use = whole_points(d, box, half)
-    k, j, i, _ = plain
-    cells = d.cell((k, j, i))
-    inside = tuple(np.clip(a - low, 0, n - 1) for a, low, n in zip(cells, box[::2], use.shape))
-    if use[inside].all() and all(
-        (a >= low).all() and (a < high).all() for a, low, high in zip(cells, box[::2], box[1::2])
-    ):
+    if use[tuple(a - low for a, low in zip(cells, box[::2]))].all():
         return plain
+    box = around_position(d, position)
+    use = whole_points(d, box, half)
     k, j, i = (a + low for a, low in zip(np.nonzero(use), box[::2]))
     j = np.full_like(j, position[1]) if d.planar else j
     return k, j, i, scattered_weights(position, half, (k, j, i), derivative)

@@ -200,7 +200,7 @@ def results(has):
 def speed(_, before):
     """A table for each file that `craton bench fd -o` wrote."""
     parts = []
-    for name, found in (each for each in results("cases") if each[1].get("bench", "fd") == "fd"):
+    for name, found in (each for each in results("cases") if each[1].get("bench") == "fd"):
         rows = [speed_row(case) for case in found["cases"] if "skipped" not in case]
         head = ("case", "Mpoint-steps/s", "spread", "of copy bandwidth", "first step")
         copies = f"copies {found['copy_bandwidth'] / 1e9:,.0f} GB/s"

@@ -187,7 +187,7 @@ def test_many_ranks_need_the_user_s_word(copied, capsys, monkeypatch):
     from craton.comm import launcher
 
     monkeypatch.setattr(cpu, "cores", lambda: 2)
-    monkeypatch.setattr(launcher, "run", lambda ranks, words, busy: (ranks, ""))
+    monkeypatch.setattr(launcher, "run", lambda ranks, words, **asked: (ranks, ""))
     box = [0, 1, 0, 1, 0, 7, 0, 0]
     for ranks, words, code in ((5000, (), 2), (9, ("--oversubscribe",), 2), (3, (), 2)):
         manifest(copied, ranks=ranks, subdomains=[box] * ranks, fields=[None] * ranks)

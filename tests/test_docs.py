@@ -256,7 +256,8 @@ def test_tables_and_outputs_are_those_of_the_code(page, maker):
 
 
 def test_scenario_page_has_every_table_and_every_meaning(maker):
-    text = (ROOT / "docs" / "scenario.md").read_text()
+    """That of `craton gradient` stands on the page of gradients."""
+    text = "".join((ROOT / "docs" / page).read_text() for page in ("scenario.md", "gradients.md"))
     blocks = [(m[3], m[4]) for m in maker.BLOCK.finditer(text) if m[2] == "keys"]
     tables = {name for names, _ in blocks for name in names.split()}
     assert tables == {"Scenario", *FiniteDifferenceScenario.model_json_schema()["$defs"]}

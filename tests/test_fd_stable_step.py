@@ -73,14 +73,17 @@ def test_limit_is_a_bound(name):
     ids=("density", "density by e^3", "fluid cells"),
 )
 def test_limit_is_a_bound_in_random_media(tmp_path, order, spread):
-    """Lognormal point by point: speeds, density, and a share of fluid cells. Where one point is the fastest the step could be longer."""
+    """Lognormal point by point: speeds, density, and a share of fluid cells. Where one point is the fastest the step could be longer.
+
+    The limit does not depend on the mean density; this one keeps all points below 1e7 kg/m3.
+    """
     rng, axes = (
         np.random.default_rng(1),
         [np.arange(-10.0, 210, 10), np.arange(-10.0, 200, 10), np.arange(-190.0, 20, 10)],
     )
     shape = tuple(len(a) for a in axes[::-1])
     vp, rho = (
-        mean * np.exp(part * rng.standard_normal(shape)) for mean, part in zip((3000, 2200), spread)
+        mean * np.exp(part * rng.standard_normal(shape)) for mean, part in zip((3000, 22), spread)
     )
     vs = np.where(rng.random(shape) < spread[2], 0, vp / 1.7)
     file = tmp_path / "random.nc"

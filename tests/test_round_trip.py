@@ -13,7 +13,7 @@ from craton.io import cmtsolution, fdsn, quakeml, stationxml
 from craton.io.contents import moment_tensor
 from craton.output.rotation import rotated
 from craton.scenario import loads
-from craton.shots.runs import on_earth
+from craton.shots.survey import on_earth
 from craton.survey import geography, receivers, source_files
 from craton.survey.shots import Shot
 

@@ -162,7 +162,7 @@ def test_a_damaged_store_is_refused_and_can_be_replaced(folder):
     write(folder, (AT, LINE), THREAD, short, name="survey.toml")
     craton.run_survey("survey.toml", "out", workers=1, progress=False)
     Path("out/result.zarr/velocity/.zarray").unlink()
-    with pytest.raises(ScenarioError, match="velocity/.zarray is damaged"):
+    with pytest.raises(ScenarioError, match="result.zarr is damaged: velocity/.zarray: "):
         craton.run_survey("survey.toml", "out", workers=1, progress=False)
     assert craton.run_survey("survey.toml", "out", workers=1, progress=False, force=True).ran == 3
 

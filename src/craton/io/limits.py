@@ -78,6 +78,8 @@ def _within(name, values, largest, unit, missing=False):
         good |= np.isnan(values)
     if not good.all():
         first = int(np.argmin(good.ravel()))
+        if not np.isfinite(values.flat[first]):
+            raise FileError(f"{name} {first + 1} is not finite", REMEDY)
         value = f"{values.flat[first]:.6g} {unit}".rstrip()
         limit = f"{largest:g} {unit}".rstrip()
         raise FileError(f"{name} {first + 1} is {value}: no more than {limit} is possible", REMEDY)

@@ -145,7 +145,8 @@ def complete_shots(path):
 
     remedy = "add --force to compute all shots anew"
     for damage in inspect_metadata(Path(path), consolidated=False)[0]:
-        raise ScenarioError([Problem("-o", str(damage), remedy)])
+        words = f"{path} is damaged: {damage.path.relative_to(path)}: {damage.reason}"
+        raise ScenarioError([Problem("-o", words, remedy)])
     try:
         group = zarr.open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
         quantities = {name: a for name, a in group.arrays() if a.ndim > 2}

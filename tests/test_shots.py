@@ -173,7 +173,7 @@ def test_shot_of_a_killed_worker_is_run_again(folder):
     from craton import shots
     from craton.comm.workers import local
 
-    long = ("duration = 1.0", "duration = 5")
+    long = ("duration = 1.0", "duration = 2")
     survey = shots.prepare(craton.load(write(folder, (AT, LINE), THREAD, long, name="long.toml")))
     with local([{}, {}]) as client:
         pids, got = client.run(os.getpid), []
@@ -215,7 +215,7 @@ def test_interrupted_and_restarted(folder, workers):
     """Ctrl-C after the first of six shots: 75, what ended is readable and is not run again."""
     pytest.importorskip("distributed")
     line = LINE.replace("count = 3", "count = 6")
-    write(folder, (AT, line), THREAD, ("duration = 1.0", "duration = 4"), name="six.toml")
+    write(folder, (AT, line), THREAD, ("duration = 1.0", "duration = 2"), name="six.toml")
     words = [
         sys.executable,
         "-m",

@@ -18,7 +18,7 @@ SMALL = {
         device, orders=(4,), places=conserved.PLACES[1:]
     ),
     "scholte": lambda device: guided.scholte(device, bottoms=("soft bottom",)),
-    "attenuation": lambda device: lossy.attenuating(device, runs=((20, "full"),)),
+    "attenuation": lambda device: lossy.attenuating(device, runs=((20, "full"),), border=13),
 }
 LONG = {
     "two-layers-100",

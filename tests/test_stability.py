@@ -1,5 +1,7 @@
 """Long runs: nothing grows in any row of the table (the quick form: planes and thin slices); and that the instrument sees what grows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,8 +36,16 @@ def rows(names):
     ]
 
 
+# Elements along x, y and z in place of those of the table, half as many: as large, so as many steps of the same length, and the same
+# faces, edges and corners of layers, three elements thick; the source stays above those at the bottom.
+ELEMENTS = {"cubes": (8, 8, 7), "lossy": (8, 8, 7), "two-layers": (9, 9, 8)}
+
+
 @pytest.mark.parametrize("name", rows(QUICK))
-def test_nothing_grows(name):
+def test_nothing_grows(name, monkeypatch):
+    for of_row, elements in ELEMENTS.items():
+        if name.startswith(f"sem-{of_row}-"):
+            monkeypatch.setitem(ROWS, name, replace(ROWS[name], elements=elements))
     (row,) = stability("cpu", "quick", [name])
     assert row["passed"], row
 

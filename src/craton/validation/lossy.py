@@ -36,7 +36,7 @@ LIMIT = 0.02
 STRONG = 0.2  # of the largest amplitude: spectra are compared where they are larger
 
 
-def attenuating(device, method="fd", runs=None, spacing=30.0, order=8):
+def attenuating(device, method="fd", runs=None, spacing=30.0, order=8, border=22):
     """Spectral amplitude and phase, and velocity, of runs with Q = Qp = Qs, the worst of the
     receivers.
 
@@ -46,14 +46,14 @@ def attenuating(device, method="fd", runs=None, spacing=30.0, order=8):
     method : str
     runs : sequence, optional
         In place of `RUNS`.
-    spacing, order : float, int
-        Of finite differences.
+    spacing, order, border : float, int, int
+        Of finite differences; points between the faces and what is inside.
     """
     rows, places = [], PLACES[method]
     for quality, kind in runs or RUNS[method]:
         if method == "fd":
             of_run = f"{kind or 'default'} storage, h = {spacing:g} m, order {order}"
-            wanted = scenario(quality, spacing, order, method, storage=kind)
+            wanted = scenario(quality, spacing, order, method, border, storage=kind)
             data = api.run(wanted, device=device, progress=False).dataset
         else:
             of_run, corners = f"{kind} mechanisms, edge {EDGE:g} m", [(0, 0, 0), *places]
@@ -87,10 +87,10 @@ def ratio(found, wanted, t):
     return one[strong] / other[strong]
 
 
-def scenario(quality, spacing, order, method="fd", **attenuation):
+def scenario(quality, spacing, order, method="fd", border=22, **attenuation):
     """Source and receivers in a box with CPML."""
-    places, border = PLACES[method], 22 * spacing
-    corners = [(0, 0, 0), *places]
+    places = PLACES[method]
+    corners, border = [(0, 0, 0), *places], border * spacing
     low = np.floor(np.min(corners, axis=0) - border)
     size = np.ceil((np.max(corners, axis=0) + border - low) / spacing) * spacing
     ricker = {"kind": "ricker", "frequency": FREQUENCY, "delay": DELAY}

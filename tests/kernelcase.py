@@ -99,6 +99,7 @@ def compiled_for_gpus(wanted):
     """{(`shared_text`, architecture): Compiled} of (operator, precision, architecture) triples, on as many threads as there are cores.
 
     Kernels of one file with the same constants are one program: NVRTC makes of each what it makes of it alone.
+    `-minimal` leaves out declarations that no kernel has, such as textures: the machine code is the same bytes.
     """
     functions, operators = defaultdict(set), {}
     for op, precision, arch in wanted:
@@ -108,7 +109,8 @@ def compiled_for_gpus(wanted):
 
     def made(key):
         op, precision = operators[key]
-        return nvrtc.compile(op.source(precision, functions[key]), key[1])
+        text = op.source(precision, functions[key])
+        return nvrtc.compile(text, key[1], (*nvrtc.OPTIONS, "-minimal"))
 
     with ThreadPoolExecutor() as pool:
         return dict(zip(operators, pool.map(made, operators)))

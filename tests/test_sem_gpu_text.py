@@ -23,12 +23,20 @@ def entry(op):
     return f"\n{head} {{ launch({{g, 1, 1}}, {{{x}, {y}, {z}}}, [&] {{ {op.function}({call}, *box, *p); }}); }}\n"
 
 
+LIBRARIES = {}
+
+
+def built(text, path):
+    """The library of a text, compiled to that path once."""
+    if text not in LIBRARIES:
+        # Hidden, or shared arrays of templates would be one for all libraries of this process.
+        LIBRARIES[text] = build(text, path, "-fvisibility=hidden")
+    return LIBRARIES[text]
+
+
 def run(op, arrays, box, params, precision, path):
     """Host arrays after one launch of the GPU's text."""
-    # Hidden, or shared arrays of templates would be one for all libraries of this process.
-    library = build(
-        '#include "host_cuda.hpp"\n' + op.source(precision) + entry(op), path, "-fvisibility=hidden"
-    )
+    library = built('#include "host_cuda.hpp"\n' + op.source(precision) + entry(op), path)
     out = {
         name: np.array(a, a.dtype if a.dtype.kind == "i" else precision)
         for name, a in arrays.items()

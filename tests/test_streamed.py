@@ -32,16 +32,12 @@ def variant(precision, vec, bx, by, planes, blocks):
     return Variant("streamed", FILE, (bx, by, 1), (bx * vec, by, planes), defines, (precision,))
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("precision, order", operators.STREAMED)
-def test_compiles_without_spills(precision, order, arch):
-    for op, setting in zip(both(order), operators.STREAMED[precision, order]):
-        compiles(op, precision, setting, arch)
-
-
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("precision, order", operators.STREAMED_RELAXING)
+@pytest.mark.parametrize(
+    "precision, order", [case for case in operators.STREAMED_RELAXING if case[1] not in (4, 8)]
+)
 def test_attenuated_compiles_without_spills(precision, order, storage):
+    """Those of the orders 4 and 8, and all without attenuation, are in test_kernels.py."""
     compiles(
         attenuated(storage, order),
         precision,

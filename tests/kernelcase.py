@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -142,15 +142,32 @@ def plan_of(launches, arrays, layout, precision):
     return StepPlan(precision=precision, layout=layout, arrays=described, phases=phases)
 
 
-def commit(launches, arrays, layout, precision, machine=None):
+@dataclass
+class CPUWithOthers(CPU):
+    """The CPU machine, whose texts hold the kernels of other operators with the same constants, too.
+
+    Velocity and stress of one order are one text in every run. A test of either alone compiles
+    that text, which the test of the other one finds in the cache.
+    """
+
+    others: tuple = ()
+
+    def compile(self, operators, precision):
+        """Entry address of each operator, the others' too."""
+        return super().compile([*operators, *self.others], precision)
+
+
+def commit(launches, arrays, layout, precision, machine=None, others=()):
     """The arrays on the machine and a function that runs the launches on them."""
-    program = (machine or CPU(threads=1)).commit(plan_of(launches, arrays, layout, precision))
+    machine = machine or CPUWithOthers(threads=1, others=tuple(others))
+    program = machine.commit(plan_of(launches, arrays, layout, precision))
     return program.arrays, lambda: program.phases[0].inner(0)
 
 
-def run(op, names, arrays, box, params, layout, precision):
+def run(op, names, arrays, box, params, layout, precision, others=()):
     """All arrays after one launch."""
-    after, step = commit([Launch(op, tuple(names), box, params)], arrays, layout, precision)
+    launches = [Launch(op, tuple(names), box, params)]
+    after, step = commit(launches, arrays, layout, precision, others=others)
     step()
     return after
 

@@ -34,6 +34,7 @@ TAYLOR = {
 AXES = "xyz"
 SHAPE = (19, 13, 37)  # z, y, x: nothing divides anything
 DT_H = 0.05
+HALF_STEPS = ("velocity", "stress")
 both = pytest.mark.parametrize("precision", PRECISIONS)
 all_orders = pytest.mark.parametrize("order", sorted(TAYLOR))
 
@@ -151,11 +152,14 @@ def fd(layout):
 
 @both
 @all_orders
-@pytest.mark.parametrize("half_step", ["velocity", "stress"])
+@pytest.mark.parametrize("half_step", HALF_STEPS)
 def test_step(half_step, order, precision):
     layout, box = Layout(SHAPE, order // 2), (1, 18, 0, 13, 3, 36)
-    op, before = getattr(operators, half_step)(stencil(order)), random_fields(layout, precision)
-    after = run(op, op.arrays, before, box, fd(layout), layout, precision)
+    both_steps = {name: getattr(operators, name)(stencil(order)) for name in HALF_STEPS}
+    op, before = both_steps[half_step], random_fields(layout, precision)
+    after = run(
+        op, op.arrays, before, box, fd(layout), layout, precision, others=both_steps.values()
+    )
     at = inside(layout, box)
     changes, magnitudes = (
         accelerations(f, d) if half_step == "velocity" else stress_rates(f, *strain_rates(f, d))
@@ -200,13 +204,17 @@ def with_closure(d, layout, order, half_step):
     "order, weights",
     [*((order, "taylor") for order in (*SURFACE_ORDERS, LONGEST)), (4, "holberg"), (10, "holberg")],
 )
-@pytest.mark.parametrize("half_step", ["velocity", "stress"])
+@pytest.mark.parametrize("half_step", HALF_STEPS)
 def test_step_below_a_free_surface(half_step, order, weights, precision):
     """The plain step and the step at the surface together are the whole column with the closure's matrices; nothing above it is read."""
     layout, (nz, ny, nx) = Layout(SHAPE, order // 2), SHAPE
     differences, vertical = stencil(order, weights, free=True), min(order, max(SURFACE_ORDERS))
-    plain, across = getattr(operators, half_step)(differences), differences.horizontal
-    surface = operators.at_surface(plain, closure(vertical), differences)
+    across = differences.horizontal
+    deep = {name: getattr(operators, name)(differences) for name in HALF_STEPS}
+    shallow = {
+        name: operators.at_surface(op, closure(vertical), differences) for name, op in deep.items()
+    }
+    plain, surface = deep[half_step], shallow[half_step]
     cut = nz - closure(vertical).rows - 1
     before = random_fields(layout, precision)
     top = layout.reach + nz - 1
@@ -216,7 +224,8 @@ def test_step_below_a_free_surface(half_step, order, weights, precision):
         )  # half planes above the surface, and everything else above it
     parts = ((plain, (0, cut, 0, ny, 0, nx)), (surface, (cut, nz, 0, ny, 0, nx)))
     launches = [Launch(op, plain.arrays, box, fd(layout)) for op, box in parts]
-    after, step = commit(launches, before, layout, precision)
+    others = (*deep.values(), *shallow.values())
+    after, step = commit(launches, before, layout, precision, others)
     step()
     known = [
         {n: np.where(np.isnan(f), 1, f) for n, f in fields.items()} for fields in exactly(before)
@@ -615,14 +624,14 @@ def added(half_step, a, f, extra, to):
 @both
 @all_orders
 @pytest.mark.parametrize("axis", range(3))
-@pytest.mark.parametrize("half_step", ["velocity", "stress"])
+@pytest.mark.parametrize("half_step", HALF_STEPS)
 def test_cpml(half_step, axis, order, precision):
     """Three steps with new driving fields each, from random memory: the recursion against the convolution that it stands for."""
     layout, a, rng = Layout(SHAPE, order // 2), AXES[axis], np.random.default_rng(3)
-    op, derivatives = (
-        getattr(operators, f"cpml_{half_step}")(stencil(order), axis),
-        layer_derivatives(a, half_step),
-    )
+    both_steps = {
+        name: getattr(operators, f"cpml_{name}")(stencil(order), axis) for name in HALF_STEPS
+    }
+    op, derivatives = both_steps[half_step], layer_derivatives(a, half_step)
     extent = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
     profile = rng.uniform(-0.9, 0.9, (2, 3, extent["zyx".index(a)])).astype(precision)
     before = random_fields(layout, precision) | {
@@ -634,6 +643,7 @@ def test_cpml(half_step, axis, order, precision):
         before,
         layout,
         precision,
+        others=both_steps.values(),
     )
     to, at = inside(layout, SLAB), inside(layout, BOX)
     part = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], BOX[::2], BOX[1::2]))

@@ -225,7 +225,7 @@ def test_step_below_a_free_surface(half_step, order, weights, precision):
     parts = ((plain, (0, cut, 0, ny, 0, nx)), (surface, (cut, nz, 0, ny, 0, nx)))
     launches = [Launch(op, plain.arrays, box, fd(layout)) for op, box in parts]
     others = (*deep.values(), *shallow.values())
-    after, step = commit(launches, before, layout, precision, others)
+    after, step = commit(launches, before, layout, precision, others=others)
     step()
     known = [
         {n: np.where(np.isnan(f), 1, f) for n, f in fields.items()} for fields in exactly(before)

@@ -953,6 +953,7 @@ def test_increments():
         layout=layout,
         free=True,
         acoustic=False,
+        anisotropic=False,
         steps=9,
         precision="float64",
         box=(0, 6, 0, 5, 0, 7),

@@ -321,7 +321,11 @@ def test_tables_of_measurements(maker, tmp_path, monkeypatch):
     }
     files = {
         "fd": origin
-        | {"copy_bandwidth": 2.5e10, "cases": [case, {"case": "x", "skipped": "too large"}]},
+        | {
+            "bench": "fd",
+            "copy_bandwidth": 2.5e10,
+            "cases": [case, {"case": "x", "skipped": "too large"}],
+        },
         "peers": {
             "threads": 2,
             "sizes": {

@@ -139,6 +139,8 @@ del plan
 gc.collect()
 if hasattr(ctypes.CDLL(None), "malloc_trim"):  # free heap of the warm run would be used again, uncounted
     ctypes.CDLL(None).malloc_trim(0)
+# resident pages stay: a machine that reclaims idle ones meanwhile would show less
+ctypes.CDLL(None).mlockall(1 | 4)  # MCL_CURRENT, MCL_ONFAULT of <sys/mman.h>
 Path("/proc/self/clear_refs").write_text("5")  # the peak VmHWM begins anew
 before = kilobytes("VmRSS:")
 craton.run(scenario, out="out", progress=False)

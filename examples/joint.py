@@ -158,10 +158,10 @@ class Inversion:
             report(f"objective {intermediate_result.fun:.4f}, errors {errors}")
 
         options = {"maxiter": iterations, "maxcor": 20}
-        found = minimize(
+        best = minimize(
             function, 0 * m0, jac=True, method="L-BFGS-B", callback=note, options=options
         )
-        return self.model(found.x)
+        return self.model(best.x)
 
     def errors(self, m):
         """Return the error of each parameter over that of the start."""

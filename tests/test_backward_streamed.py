@@ -24,13 +24,13 @@ def test_compiles_without_spills(precision, order):
         op = reversal.backward(stencil(order, free=True), part, light=part == "velocity")
         v = op.variant(".cu", precision)
         try:
-            made = nvrtc.compile(op.as_variant(v).source(precision), "sm_90")
+            compiled = nvrtc.compile(op.as_variant(v).source(precision), "sm_90")
         except ResourceError as e:
             pytest.skip(str(e))
-        assert made.ok, made.log
+        assert compiled.ok, compiled.log
         budget = min(255, 65536 // (np.prod(v.block) * dict(v.defines)["MIN_BLOCKS"]))
-        assert made.spills_bytes[op.function] == 0, made.log
-        assert made.registers[op.function] <= budget, made.log
+        assert compiled.spills_bytes[op.function] == 0, compiled.log
+        assert compiled.registers[op.function] <= budget, compiled.log
 
 
 def ops_of(order):

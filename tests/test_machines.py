@@ -21,7 +21,7 @@ from craton.core.layout import Layout
 from craton.core.plan import Launch
 from craton.core.subdomain import Neighbour, Subdomain, regions, shells
 from craton.driver import waves
-from craton.errors import ResourceError
+from craton.errors import ResourceError, ScenarioError
 from craton.methods import METHODS
 from craton.methods.finite_difference import operators
 from craton.scenario import loads
@@ -465,3 +465,8 @@ def test_denormals_are_flushed_in_kernels_only(precision, threads, openmp, monke
     assert keeps_denormals()
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(keeps_denormals).result()
+
+
+def test_a_device_that_does_not_exist_is_told():
+    with pytest.raises(ScenarioError, match=r"(?s)no device 'gpu'.*use auto, cpu, cuda"):
+        backend("gpu")

@@ -39,8 +39,8 @@ def limited(nbytes):
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = _sizes(status)["VmData"] + nbytes
-    kept = [most] + [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(kept), hard))
+    limits = [most] + [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
     try:
         yield
     finally:

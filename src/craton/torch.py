@@ -2,6 +2,8 @@
 when a layer is made.
 """
 
+from importlib import import_module
+
 import numpy as np
 
 from craton.errors import Problem as Fault
@@ -145,9 +147,9 @@ class Layer:
 
 
 def needed():
-    """Refuse to go on without PyTorch."""
+    """Return the module torch, or refuse to go on without it."""
     try:
-        import torch  # noqa: F401
+        return import_module("torch")
     except ImportError as error:
         raise ResourceError(
             "craton.torch needs PyTorch; install it with: pip install 'craton[torch]'"

@@ -91,9 +91,9 @@ def attack(kind, seconds, most, seed, keep, record=None):
 def report(keep, kind, seed, number, trial):
     """Print a failure, and keep its input."""
     last = [line for line in trial.answer.error.strip().splitlines() if line.strip()][-2:]
-    found = ", ".join(trial.answer.failures)
+    failures = ", ".join(trial.answer.failures)
     print(
-        f"{found}: {kind} seed {seed} number {number}: {trial.case}: {trial.file}: "
+        f"{failures}: {kind} seed {seed} number {number}: {trial.case}: {trial.file}: "
         f"craton {' '.join(trial.words)}: {' / '.join(last)[:300]}",
         flush=True,
     )

@@ -70,12 +70,12 @@ class Record:
 
     def save(self, path):
         """Add the batch to a JSON file: the batches, and the answers of all of them by case."""
-        kept = json.loads(path.read_text()) if path.exists() else {"batches": [], "cases": {}}
-        kept["batches"].append(self.summary())
+        record = json.loads(path.read_text()) if path.exists() else {"batches": [], "cases": {}}
+        record["batches"].append(self.summary())
         for case, codes in sorted(self.cases.items()):
-            kept["cases"][case] = dict(Counter(kept["cases"].get(case, {})) + codes)
-        kept["tried"] = sum(batch["tried"] for batch in kept["batches"])
-        path.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+            record["cases"][case] = dict(Counter(record["cases"].get(case, {})) + codes)
+        record["tried"] = sum(batch["tried"] for batch in record["batches"])
+        path.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def recorder(file):

@@ -2,7 +2,8 @@
 
 from importlib import import_module
 
-from craton.errors import ResourceError
+from craton.conventions import DEVICES
+from craton.errors import Problem, ResourceError, ScenarioError
 
 BACKENDS = {
     "cpu": "craton.backends.cpu:CPU",
@@ -18,11 +19,17 @@ def backend(device="auto", **options):
     ------
     ResourceError
         If the machine is not there, with what to install.
+    ScenarioError
+        There is no such name.
     """
     if device == "auto":
         from craton.backends.cuda import available
 
         device = "cuda" if available() else "cpu"
+    if device not in BACKENDS:
+        raise ScenarioError(
+            [Problem("device", f"there is no device {device!r}", f"use {', '.join(DEVICES)}")]
+        )
     module, name = BACKENDS[device].split(":")
     chosen = getattr(import_module(module), name)
     return chosen(**{key: value for key, value in options.items() if value is not None})

@@ -73,6 +73,39 @@ Oversubscribe = Annotated[
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback when something fails.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a finished run, or a file.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]
+
+# Where and how the shots of a survey, or of a gradient, run.
+Anew = Annotated[bool, typer.Option("--force", help="Run all shots anew.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Processes that run a shot each; by default one for each GPU or four cores.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="A Dask scheduler (address, or its file .json) whose workers run the shots.",
+    ),
+]
+Slurm = Annotated[bool, typer.Option("--slurm", help="Run the shots in Slurm jobs.")]
+Pbs = Annotated[bool, typer.Option("--pbs", help="Run the shots in PBS jobs.")]
+Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Batch jobs; by default one.")]
+JobOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="Option of each job, e.g. cores=16, memory=60GB, queue=gpu; may be repeated.",
+    ),
+]
+JobFile = Annotated[
+    str | None,
+    typer.Option("--job-file", metavar="FILE.yaml", help="Options of the jobs in a file."),
+]
 
 
 def call(module, **arguments):
@@ -113,9 +146,7 @@ def run(
     oversubscribe: Oversubscribe = False,
     force: Force = False,
     overrides: Set = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")
-    ] = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ):
     """Run a scenario.
@@ -148,9 +179,7 @@ def resume(
         typer.Option(min=1, metavar="N", help="Processes; by default as many as the run had."),
     ] = None,
     oversubscribe: Oversubscribe = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")
-    ] = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ):
     """Go on with a run that was interrupted.
@@ -176,6 +205,12 @@ def check(
     return call("inspect", out=out)
 
 
+def shot_places(workers, scheduler, slurm, pbs, jobs):
+    """Return where shots run, as `craton.cli.survey.command` takes it."""
+    systems = [name for name, chosen in (("slurm", slurm), ("pbs", pbs)) if chosen]
+    return {"workers": workers, "scheduler": scheduler, "systems": systems, "jobs": jobs}
+
+
 @app.command()
 def survey(
     files: Annotated[
@@ -195,37 +230,13 @@ def survey(
             help="Folder for the results; by default the first file's name, here.",
         ),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Processes that run a shot each; by default one for each GPU or four cores.",
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="A Dask scheduler (address, or its file .json) whose workers run the shots.",
-        ),
-    ] = None,
-    slurm: Annotated[bool, typer.Option("--slurm", help="Run the shots in Slurm jobs.")] = False,
-    pbs: Annotated[bool, typer.Option("--pbs", help="Run the shots in PBS jobs.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Batch jobs; by default one.")
-    ] = None,
-    job: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Option of each job, e.g. cores=16, memory=60GB, queue=gpu; may be repeated.",
-        ),
-    ] = None,
-    job_file: Annotated[
-        str | None,
-        typer.Option("--job-file", metavar="FILE.yaml", help="Options of the jobs in a file."),
-    ] = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    slurm: Slurm = False,
+    pbs: Pbs = False,
+    jobs: Jobs = None,
+    job: JobOptions = None,
+    job_file: JobFile = None,
     ranks: Annotated[
         int, typer.Option(min=1, metavar="N", help="GPUs, or groups of cores, for each shot.")
     ] = 1,
@@ -233,11 +244,9 @@ def survey(
         bool, typer.Option("--snapshots", help="Keep the snapshots of each shot, in OUT/shots.")
     ] = False,
     device: Where = None,
-    force: Annotated[bool, typer.Option("--force", help="Run all shots anew.")] = False,
+    force: Anew = False,
     overrides: Set = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")
-    ] = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ):
     """Run many shots, one on each GPU or on some cores.
@@ -247,8 +256,7 @@ def survey(
     """
     if files[0] == "status" and len(files) == 2:
         return call("survey_status", out=files[1])
-    systems = [name for name, chosen in (("slurm", slurm), ("pbs", pbs)) if chosen]
-    places = {"workers": workers, "scheduler": scheduler, "systems": systems, "jobs": jobs}
+    places = shot_places(workers, scheduler, slurm, pbs, jobs)
     options = {"words": job or (), "file": job_file}
     how = {"ranks": ranks, "snapshots": snapshots, "force": force, "quiet": quiet}
     how |= {"device": device and device.value, "overrides": overrides or ()}
@@ -267,43 +275,17 @@ def gradient(
             help="Folder for the results; by default the file's name and -gradient, here.",
         ),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Processes that run a shot each; by default one for each GPU or four cores.",
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="A Dask scheduler (address, or its file .json) whose workers run the shots.",
-        ),
-    ] = None,
-    slurm: Annotated[bool, typer.Option("--slurm", help="Run the shots in Slurm jobs.")] = False,
-    pbs: Annotated[bool, typer.Option("--pbs", help="Run the shots in PBS jobs.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Batch jobs; by default one.")
-    ] = None,
-    job: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Option of each job, e.g. cores=16, memory=60GB, queue=gpu; may be repeated.",
-        ),
-    ] = None,
-    job_file: Annotated[
-        str | None,
-        typer.Option("--job-file", metavar="FILE.yaml", help="Options of the jobs in a file."),
-    ] = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    slurm: Slurm = False,
+    pbs: Pbs = False,
+    jobs: Jobs = None,
+    job: JobOptions = None,
+    job_file: JobFile = None,
     device: Where = None,
-    force: Annotated[bool, typer.Option("--force", help="Run all shots anew.")] = False,
+    force: Anew = False,
     overrides: Set = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")
-    ] = False,
+    quiet: Quiet = False,
     debug: Debug = False,
 ):
     """Compute the gradient of a misfit over all shots.
@@ -312,8 +294,7 @@ def gradient(
     misfit of each shot go to gradient.zarr in the folder OUT. Shots that are there already are not
     run again.
     """
-    systems = [name for name, chosen in (("slurm", slurm), ("pbs", pbs)) if chosen]
-    places = {"workers": workers, "scheduler": scheduler, "systems": systems, "jobs": jobs}
+    places = shot_places(workers, scheduler, slurm, pbs, jobs)
     options = {"words": job or (), "file": job_file}
     how = {"force": force, "quiet": quiet, "overrides": overrides or ()}
     how |= {"device": device and device.value}

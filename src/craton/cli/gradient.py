@@ -1,12 +1,10 @@
 """craton gradient: the gradient of a misfit over all shots of a scenario, in one folder."""
 
-import sys
 from pathlib import Path
 
 from craton.cli import survey as surveys
 from craton.cli.check import checked, warn
 from craton.cli.run import ended_by_signal
-from craton.errors import Interrupted
 
 
 def command(
@@ -45,15 +43,6 @@ def run(survey, out, places, options, force, quiet):
     """Run the shots that are not there, and sum: xarray.Dataset."""
     from craton.inverse.survey import run_gradient
 
-    try:
-        with surveys.client_of(survey, out, places, options, 1) as client:
-            arguments = (survey, out, places["workers"], client, force, not quiet)
-            return surveys.worded(run_gradient, *arguments)
-    except (KeyboardInterrupt, Interrupted) as error:
-        error.exit_code = Interrupted.exit_code
-        print(
-            f"kept: the shots that ended are in {out}; the same command goes on",
-            file=sys.stderr,
-            flush=True,
-        )
-        raise
+    with surveys.interruptible(out), surveys.client_of(survey, out, places, options, 1) as client:
+        arguments = (survey, out, places["workers"], client, force, not quiet)
+        return surveys.worded(run_gradient, *arguments)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -123,10 +123,16 @@ def run(survey, out, places, options, ranks, force, quiet):
     worded(check_survey_out, out, survey.digest, force)
     if not quiet:
         print(header(survey, out), flush=True)
+    with interruptible(out), client_of(survey, out, places, options, ranks) as client:
+        arguments = (survey, out, places["workers"], client, force, not quiet, ranks)
+        return worded(shots.run, *arguments)
+
+
+@contextmanager
+def interruptible(out):
+    """Inside, an interruption says that the shots that ended are kept, and how to go on."""
     try:
-        with client_of(survey, out, places, options, ranks) as client:
-            arguments = (survey, out, places["workers"], client, force, not quiet, ranks)
-            return worded(shots.run, *arguments)
+        yield
     except (KeyboardInterrupt, Interrupted) as error:
         error.exit_code = Interrupted.exit_code
         print(

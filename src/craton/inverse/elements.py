@@ -90,11 +90,11 @@ class ElementExperiment:
         ResourceError
             Not even those of one step fit.
         """
-        one = sum(a.nbytes for n, a in state.forward(1).arrays.items() if n in STORES)
-        slots = self.steps if not one else min(self.steps, int(self.memory // one))
+        step_bytes = sum(a.nbytes for n, a in state.forward(1).arrays.items() if n in STORES)
+        slots = self.steps if not step_bytes else min(self.steps, int(self.memory // step_bytes))
         if slots < 1:
             raise ResourceError(
-                f"the gradient needs {one / 2**20:.4g} MiB for the absorbing points of a step, "
+                f"the gradient needs {step_bytes / 2**20:.4g} MiB for the absorbing points of a step, "
                 f"{self.memory / 2**20:.4g} MiB are at hand: use more memory"
             )
         return slots

@@ -15,12 +15,12 @@ from craton.conventions import AXES
 from craton.errors import Problem, ScenarioError
 from craton.inverse import parameters as sets
 from craton.inverse.model_nodes import NodeParameters
+from craton.inverse.model_points import SPEEDS, PointParameters
 from craton.model.interpolate import weights
 from craton.model.media import cells, earth
 from craton.model.media.gridded import Gridded
 
 SAMPLES = 2  # of a cell, along each axis
-SPEEDS = sets.SETS[0]
 
 
 def parameters(names, scenario, grid):
@@ -79,38 +79,19 @@ def gridded(sampler):
 
 
 @dataclass(frozen=True)
-class ModelParameters:
-    """Parameters of the points of a model file as one vector: one after the other, each (nz, ny,
-    nx). The counterpart of `craton.inverse.parameters.Parameters`.
+class ModelParameters(PointParameters):
+    """Parameters of a model file for a grid of finite differences; see `PointParameters`. The
+    counterpart of `craton.inverse.parameters.Parameters`.
 
     Parameters
     ----------
-    names : tuple of str
-    medium : Gridded
-        The start.
+    names, medium
+        See `PointParameters`.
     grid : Grid
         Of the computation.
     """
 
-    names: tuple
-    medium: Any
     grid: Any
-
-    @property
-    def shape(self):
-        """(parameters, nz, ny, nx) of the file."""
-        return (len(self.names), *self.medium.fields[0].shape)
-
-    @property
-    def axes(self):
-        """Coordinates by axis, m."""
-        return dict(zip(AXES, self.medium.axes))
-
-    @property
-    def vector(self):
-        """The start as a vector."""
-        fields = dict(zip(SPEEDS, self.medium.fields))
-        return np.stack([fields[name] for name in self.names]).ravel()
 
     @cached_property
     def _maps(self):
@@ -138,9 +119,7 @@ class ModelParameters:
 
     def _samples(self, m):
         """Speeds and density at the samples."""
-        fields = dict(zip(SPEEDS, self.medium.fields))
-        fields |= dict(zip(self.names, np.reshape(np.asarray(m, float), self.shape)))
-        return [self._sampled(fields[name]) for name in SPEEDS]
+        return [self._sampled(field) for field in self.at_points(m)]
 
     def cells(self, m):
         """Return (rho, kappa, mu) of the cells from a vector of parameters."""

@@ -9,47 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from craton.conventions import AXES
 from craton.inverse import parameters as sets
+from craton.inverse.model_points import SPEEDS, PointParameters
 from craton.model.interpolate import weights
 from craton.model.media.sampling import INWARDS
 
-SPEEDS = sets.SETS[0]
-
 
 @dataclass(frozen=True)
-class NodeParameters:
-    """Parameters of the points of a model file as one vector: one after the other, each (nz, ny,
-    nx). The counterpart of `craton.inverse.model_grid.ModelParameters`.
+class NodeParameters(PointParameters):
+    """Parameters of a model file for the nodes of elements; see `PointParameters`.
 
     Parameters
     ----------
-    names : tuple of str
-        Of vp, vs, rho.
-    medium : Gridded
-        The start.
+    names, medium
+        See `PointParameters`.
     nodes : craton.methods.spectral_element.nodal.Nodes
     """
 
-    names: tuple
-    medium: Any
     nodes: Any
-
-    @property
-    def shape(self):
-        """(parameters, nz, ny, nx) of the file."""
-        return (len(self.names), *self.medium.fields[0].shape)
-
-    @property
-    def axes(self):
-        """Coordinates by axis, m."""
-        return dict(zip(AXES, self.medium.axes))
-
-    @property
-    def vector(self):
-        """The start as a vector."""
-        fields = dict(zip(SPEEDS, self.medium.fields))
-        return np.stack([fields[name] for name in self.names]).ravel()
 
     @cached_property
     def _map(self):
@@ -80,9 +57,7 @@ class NodeParameters:
 
     def _speeds(self, m):
         """Speeds and density at the nodes."""
-        fields = dict(zip(SPEEDS, self.medium.fields))
-        fields |= dict(zip(self.names, np.reshape(np.asarray(m, float), self.shape)))
-        return [self._at_nodes(fields[name]) for name in SPEEDS]
+        return [self._at_nodes(field) for field in self.at_points(m)]
 
     def cells(self, m):
         """Return (rho, kappa, mu) of the nodes from a vector of parameters."""

@@ -270,8 +270,8 @@ def checked(data, names, blank):
         names = []
     for name in names:
         try:
-            one = of_shot(data, name).load()
-            arrays = matched(one, blank, "gradient.observed")
+            recorded = of_shot(data, name).load()
+            arrays = matched(recorded, blank, "gradient.observed")
         except ScenarioError as error:
             problems += [replace(p, message=f'shot "{name}": {p.message}') for p in error.problems]
             continue

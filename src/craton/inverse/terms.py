@@ -2,6 +2,8 @@
 weights.
 """
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from craton.errors import Problem as Fault
@@ -9,7 +11,7 @@ from craton.errors import ScenarioError
 from craton.inverse.datasets import on_grid
 
 
-class Term:
+class Term(ABC):
     """A function of the vector of parameters of `parameters`: `fun`, `jac`, `hvp`. Terms of the
     same parameters add up: ``waves + 1e3 * gravity``.
     """
@@ -26,13 +28,13 @@ class Term:
         """(parameters, nz, ny, nx): of a vector before it is raveled."""
         return self.parameters.shape
 
+    @abstractmethod
     def fun(self, m):
         """Return the value at a vector of parameters, (n,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def jac(self, m):
         """Return the gradient at a vector of parameters, (n,)."""
-        raise NotImplementedError
 
     def fun_and_jac(self, m):
         """Return value and gradient, for `scipy.optimize.minimize(..., jac=True)`.

@@ -53,13 +53,13 @@ def attenuating(device, method="fd", runs=None, spacing=30.0, order=8, border=22
     for quality, kind in runs or RUNS[method]:
         if method == "fd":
             of_run = f"{kind or 'default'} storage, h = {spacing:g} m, order {order}"
-            wanted = scenario(quality, spacing, order, method, border, storage=kind)
-            data = api.run(wanted, device=device, progress=False).dataset
+            case = scenario(quality, spacing, order, method, border, storage=kind)
+            data = api.run(case, device=device, progress=False).dataset
         else:
             of_run, corners = f"{kind} mechanisms, edge {EDGE:g} m", [(0, 0, 0), *places]
-            wanted = scenario(quality, spacing, 4, method, storage="full", mechanisms=kind)
+            case = scenario(quality, spacing, 4, method, storage="full", mechanisms=kind)
             box = grown(np.min(corners, axis=0), np.max(corners, axis=0), BORDER, EDGE)
-            data = ran(by_elements(wanted, EDGE, box=box), device)
+            data = ran(by_elements(case, EDGE, box=box), device)
         rows += compared(f"Q = {quality}, {of_run}:", data, places, quality)
     return rows
 

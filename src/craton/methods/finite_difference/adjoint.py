@@ -63,13 +63,13 @@ def plan(d, residuals, taps, slots, every=1):
     for more, _ in sampled.values():
         arrays |= more
     moment, force = ([launch] for _, launch in (sampled.get(n, ({}, None)) for n in taps_order()))
-    one = {"columns": 1, "slots": 1}
+    advance = {"columns": 1, "slots": 1}
     phases = {
         "residual": [*inject, *moment, *reversed(pieces.get("stress_after", []))],
         "adjoint velocity": half_step(d, "velocity", pieces),
         "correlation": [*force, strains.correlated(d, slots, every)],
         "adjoint stress": half_step(d, "stress", pieces),
-        "advance": [Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), one)],
+        "advance": [Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), advance)],
     }
     return StepPlan(
         precision=d.precision,

@@ -78,13 +78,13 @@ def transposed(order, motion=None):
         for kernel in ("scatter", "correlate")
     ]
     transposes += [fd.damping(axis, motion, transposed=True) for axis in axes]
-    some = example_of("paired" if motion else "mixed", motion)
-    counts = [dict(some)[f"{kind}_STORED"] for kind in ("NORMAL", "SHEAR")]
+    example = example_of("paired" if motion else "mixed", motion)
+    counts = [dict(example)[f"{kind}_STORED"] for kind in ("NORMAL", "SHEAR")]
     stresses = len(fields) - velocities
     variables = counts[0] * normals + counts[1] * (stresses - normals)
     transposes += [
         strains.operator(
-            kernel, differences, some, len(fields), stresses, variables, free=normals > 0
+            kernel, differences, example, len(fields), stresses, variables, free=normals > 0
         )
         for kernel in strains.ARRAYS
     ]
@@ -134,9 +134,9 @@ def attenuated(differences, order, axes):
     steps = {kind: fd.stress(differences, values) for kind, values in constants.items()}
     found = [replace(op, name=f"{op.name}_{kind}") for kind, op in steps.items()]
     kind = "paired" if differences.motion else "mixed"
-    some = constants[kind]
+    example = constants[kind]
     surface = fd.at_surface(steps[kind], closure(min(order, HIGHEST)), differences)
-    layers = [fd.cpml_stress(differences, axis, some, free=True) for axis in axes]
+    layers = [fd.cpml_stress(differences, axis, example, free=True) for axis in axes]
     return found + [
         replace(op, name=f"{op.name}_{kind}", kernel=op.function) for op in (surface, *layers)
     ]

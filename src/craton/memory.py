@@ -65,11 +65,8 @@ def _left_of_limits():
     status = Path("/proc/self/status")
     if resource is None or not status.exists():
         return []
-    taken = _sizes(status)
     limits = {"VmData": resource.RLIMIT_DATA, "VmSize": resource.RLIMIT_AS}
     most = {name: resource.getrlimit(kind)[0] for name, kind in limits.items()}
-    return [
-        max(size - taken.get(name, 0), 0)
-        for name, size in most.items()
-        if size != resource.RLIM_INFINITY
-    ]
+    finite = {name: size for name, size in most.items() if size != resource.RLIM_INFINITY}
+    taken = _sizes(status) if finite else {}
+    return [max(size - taken.get(name, 0), 0) for name, size in finite.items()]

@@ -3,6 +3,7 @@
 Arrays, scalars, an ordered list of phases; no method computes physics.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,9 +79,7 @@ class Array:
     def nbytes(self):
         """Bytes in memory; 0 for a part of another array."""
         return (
-            0
-            if self.part_of
-            else int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+            0 if self.part_of else math.prod(map(int, self.shape)) * np.dtype(self.dtype).itemsize
         )
 
     def on_host(self):

@@ -134,11 +134,11 @@ def _spectrum(rows, phase, shift):
     position = phase * length / (2 * np.pi)
     first = np.ceil(position - WIDTH / 2).astype(int)
     out = np.zeros((len(rows), len(phase)), complex)
-    for point in range(WIDTH):
-        index = first + point
+    points = first + np.arange(WIDTH)[:, None]
+    for index, weight in zip(points, _window(position - points), strict=True):
         values = grid[:, np.abs(index)]
         np.conjugate(values, out=values, where=index < 0)
-        out += values * _window(position - index)
+        out += values * weight
     return out * np.exp(-1j * phase * (middle + shift))
 
 

@@ -110,6 +110,7 @@ class Stencil:
         return (self.horizontal, () if self.motion else self.horizontal, self.vertical)
 
 
+@lru_cache(64)
 def stencil(order, kind="taylor", free=False, motion=None, **medium):
     """Return the differences of an order (2, 4 .. 16) with weights ``"taylor"`` or ``"holberg"``.
 

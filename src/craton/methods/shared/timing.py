@@ -14,6 +14,7 @@ SERIES_BYTES = (
     3 * 8
 )  # of a step of one column: its values, and those for the leapfrog in two precisions
 WORK_BYTES = 128  # of a step, for the transforms of a block of columns (measured: 104)
+FEW_BYTES = 1 << 24  # that every computer has; to ask what is free takes longer than a small series
 COURANT = 0.95  # of the stability limit, where the scenario names no step
 SLOTS = 200  # steps that the record holds on the machine
 RECORD_BYTES = 1 << 28  # of the record on the machine, at most
@@ -65,8 +66,11 @@ def refuse_series(steps, columns):
     ------
     ResourceError
     """
-    needed, free = SERIES_BYTES * steps * columns + WORK_BYTES * steps, available()
-    if columns and needed > free:
+    needed = SERIES_BYTES * steps * columns + WORK_BYTES * steps
+    if not columns or needed < FEW_BYTES:
+        return
+    free = available()
+    if needed > free:
         raise ResourceError(
             f"the series of {columns:,} source{'s' * (columns > 1)} over {steps:,} steps take "
             f"{needed / 2**30:,.1f} GiB while they are made, of {free / 2**30:,.1f} GiB that are "

@@ -1,5 +1,12 @@
 """craton gradient: all shots, their sum, resume, and what is told before anything runs."""
 
+import functools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -7,8 +14,9 @@ from inversecase import place, scenario
 
 import craton
 from craton.cli import main
-from craton.errors import ScenarioError
+from craton.errors import ResourceError, ScenarioError
 from craton.inverse import survey
+from craton.output.store import read_run
 from craton.scenario import dumps
 from craton.shots import runs
 
@@ -83,6 +91,87 @@ def test_the_command(out, observed, tmp_path, capsys):
         assert survey.prepare(with_data(observed, storage=storage)).increments == 0
     assert main(["gradient", str(file), "-o", str(out), "--set", "gradient.every=2"]) == 2
     assert "holds a survey of another scenario" in capsys.readouterr().err
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import craton, zarr
+from craton.inverse import experiment
+from craton.shots import runs
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def in_transposed_steps():
+    march, calls = experiment.march, []
+    def half(program, first, last, wait=True):
+        calls.append(1)
+        march(program, first, last if len(calls) == 1 else (first + last) // 2, wait)
+        len(calls) == 2 and die()
+    experiment.march = half
+
+def in_writing():
+    item = zarr.Group.__getitem__
+    zarr.Group.__getitem__ = lambda group, name: die() if name == "rho" else item(group, name)
+
+def between_shots():
+    whole, calls = runs.run_shot, []
+    runs.run_shot = lambda task: die() if calls else calls.append(1) or whole(task)
+
+def in_summing():
+    rename = Path.rename
+    Path.rename = lambda path, to: die() if path.name == ".gradient.zarr" else rename(path, to)
+
+for arm in (in_transposed_steps, in_writing, between_shots, in_summing):
+    pid = os.fork()
+    if not pid:
+        arm()
+        craton.run_gradient(*sys.argv[1:], workers=1, progress=False)
+        os._exit(0)
+    print(arm.__name__, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+
+
+def test_killed_outright_and_resumed(out, observed, tmp_path, monkeypatch):
+    """SIGKILL in transposed steps, in writing, between shots, in summing: the same bits at the end."""
+    file, killed = tmp_path / "survey.toml", tmp_path / "killed"
+    file.write_text(dumps(with_data(observed)))
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", KILLED, str(file), str(killed)]
+    said = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200)
+    lines = [line.split() for line in said.stdout.splitlines()]
+    assert [code for _, code in lines] == [str(-signal.SIGKILL)] * 4, said.stdout + said.stderr
+    assert not (killed / "gradient.zarr").exists() and read_run(killed)["state"] == "running"
+    monkeypatch.setattr(runs, "run_shot", None)  # all shots are there: only the sum is missing
+    craton.run_gradient(file, killed, workers=1, progress=False)
+    assert main(["check", str(killed)]) == 0
+    for name in ("result.zarr", "gradient.zarr"):
+        ours, whole = (xr.open_zarr(folder / name, chunks=None) for folder in (killed, out))
+        xr.testing.assert_identical(ours.drop_attrs(), whole.drop_attrs())
+
+
+def test_damaged_gradients_are_found(out, observed, tmp_path, capsys):
+    """A bit that flips in a shot's file or in the sum; the shot is computed again, the sum made anew."""
+    copy = shutil.copytree(out, tmp_path / "out")
+    before = xr.open_zarr(out / "gradient.zarr", chunks=None)
+    shot, total = (copy / name for name in ("result.zarr/rho/1.0.0", "gradient.zarr/vp/0.0"))
+    for path in (shot, total):
+        contents = bytearray(path.read_bytes())
+        contents[len(contents) // 2] ^= 16
+        path.write_bytes(contents)
+    assert main(["check", str(copy)]) == 3
+    said = capsys.readouterr().out
+    assert "2 parts are damaged" in said and "rho/1.0.0" in said and "vp/0.0" in said
+    again = functools.partial(
+        craton.run_gradient, with_data(observed), copy, workers=1, progress=False
+    )
+    with pytest.raises(ResourceError, match=r'remove vp/1\.\*, .* shot "b" is computed again'):
+        again()
+    for file in copy.glob("result.zarr/*/1.*"):
+        file.unlink()
+    xr.testing.assert_identical(again().drop_attrs(), before.drop_attrs())  # a history of its own
+    assert main(["check", str(copy)]) == 0
 
 
 def changed(folder, change):

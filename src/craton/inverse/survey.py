@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from craton.errors import Problem as Fault
-from craton.errors import ScenarioError
+from craton.errors import ResourceError, ScenarioError
 from craton.inverse.datasets import on_grid
 from craton.inverse.maps import gradient
 from craton.inverse.observed import matched
@@ -107,6 +108,10 @@ class GradientSurvey(Survey):
         blank = np.zeros(self.shape, np.float32)
         units = {name: f"1/({UNITS[name]})" for name in self.settings.parameters}
         return on_grid(self.axes, dict.fromkeys(units, blank), blank, units)
+
+    def conclude(self, out):
+        """Write the sum over the shots to OUT/gradient.zarr; see `write_sum`."""
+        write_sum(out, self)
 
     def task(self, number, zarr, versions, start, ranks):
         """Return the task of a shot; parameters as of `craton.shots.task.Task`."""
@@ -313,10 +318,36 @@ def run_gradient(source, out, workers=None, client=None, force=False, progress=T
 
         survey = prepare(source if hasattr(source, "method") else load(source))
     outcome = run(survey, out, workers, client, force, progress).finished()
-    path = Path(outcome.out) / RESULT
-    if outcome.ran or not (path / ".zmetadata").exists():
-        summed(outcome.out, survey).to_zarr(path, mode="w", zarr_format=2, consolidated=True)
-    return xr.open_zarr(path, chunks=None)
+    return xr.open_zarr(Path(outcome.out) / RESULT, chunks=None)
+
+
+def write_sum(out, survey):
+    """Write the sum of what all shots left to OUT/gradient.zarr, in place of an earlier one; a
+    kill at any moment leaves the old one, none, or the new one, whole.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the survey.
+    survey : GradientSurvey
+
+    Raises
+    ------
+    ResourceError
+        What a shot left is damaged, or nothing can be written.
+    """
+    from craton.output.packing import packed
+
+    total, aside = summed(out, survey), out / f".{RESULT}"
+    encoding = {name: packed() for name in total.variables}
+    try:
+        for old in (aside, out / RESULT):
+            shutil.rmtree(old, ignore_errors=True)
+        total.to_zarr(aside, mode="w", encoding=encoding, zarr_format=2, consolidated=True)
+        aside.rename(out / RESULT)
+    except OSError as error:
+        words = f"could not write {out / RESULT}: {error.strerror or error}"
+        raise ResourceError(words) from error
 
 
 def summed(out, survey):
@@ -324,13 +355,19 @@ def summed(out, survey):
 
     Parameters
     ----------
-    out : path-like
+    out : Path
         Folder of the survey.
     survey : GradientSurvey
+
+    Raises
+    ------
+    Damaged
+        A file of the shots is not as it was written.
     """
     import xarray as xr
 
-    with xr.open_zarr(Path(out) / "result.zarr", chunks=None) as shots:
+    refuse_damage(out / "result.zarr", survey)
+    with xr.open_zarr(out / "result.zarr", chunks=None) as shots:
         fields = {
             name: sum(shots[name][n].values.astype(float) for n in range(len(survey.shots)))
             for name in survey.fields
@@ -340,6 +377,33 @@ def summed(out, survey):
     total = total.assign({name: total[name].copy(data=v) for name, v in fields.items()})
     total = total.assign(misfit=misfit)
     return total.assign_attrs(title=survey.title, misfit=float(misfit.sum()))
+
+
+def refuse_damage(path, survey):
+    """Refuse to sum a store that is not as the shots wrote it.
+
+    Parameters
+    ----------
+    path : Path
+        The store, result.zarr.
+    survey : GradientSurvey
+
+    Raises
+    ------
+    Damaged
+        With the files to be removed, so that their shot is computed again.
+    """
+    from craton.output.inspection import inspect_store
+
+    for damage in inspect_store(path, consolidated=False)[0]:
+        number = damage.path.name.partition(".")[0]
+        remedy = "add --force to compute all shots anew"
+        if damage.path.parent.name in (*survey.fields, "misfit") and number.isdecimal():
+            name = survey.shots[int(number)].name
+            files = ", ".join(f"{field}/{number}.*" for field in survey.fields)
+            remedy = f'remove {files} there and go on: shot "{name}" is computed again'
+        damage.args = (f"{damage}\n    {remedy}",)
+        raise damage
 
 
 def words(survey):

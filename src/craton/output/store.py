@@ -29,6 +29,7 @@ CLOCKS_APART = 5.0  # s by which the clock may have been set
 OWN = (
     "scenario.toml",
     "result.zarr",
+    "gradient.zarr",
     *(row.file for row in formats("waveform")),
     "checkpoints",
     "report.html",
@@ -38,6 +39,7 @@ OWN = (
     "snapshots.png",
     "maps.png",
     ".waveforms.zarr",
+    ".gradient.zarr",
     "scenarios",
     "shots",
     "jobs",

@@ -69,6 +69,9 @@ def run(survey, out, workers=None, client=None, force=False, progress=True, rank
             closing(outcomes(tasks)) as ended,
         ):
             run_all(store, ended, before, len(survey.shots), progress)
+        failed = {name: shot for name, shot in store.shots.items() if shot["state"] != "finished"}
+        if not failed:
+            survey.conclude(store.path)
     except BaseException as failure:
         state = "interrupted" if isinstance(failure, KeyboardInterrupt | Interrupted) else "failed"
         with suppress(ScenarioError):  # a store that is damaged is what has failed
@@ -76,7 +79,6 @@ def run(survey, out, workers=None, client=None, force=False, progress=True, rank
         store.finish(state, reason=str(failure) or type(failure).__name__)
         clear(store.path, store.shots)
         raise
-    failed = {name: shot for name, shot in store.shots.items() if shot["state"] != "finished"}
     store.finish(
         "failed" if failed else "finished", **({"reason": reasons(failed)} if failed else {})
     )

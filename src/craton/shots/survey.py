@@ -103,6 +103,15 @@ class Survey:
         text = self.texts[shot.name]
         return Task(shot.name, number, text, zarr, versions, start, ranks, self.snapshots)
 
+    def conclude(self, out):
+        """Write into OUT what follows from all shots together, once they are there: of waveforms
+        nothing.
+
+        Parameters
+        ----------
+        out : Path
+        """
+
 
 def on_earth(shots):
     """Where and when shots are: attributes with the origin time that they share, and coordinates

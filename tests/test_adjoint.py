@@ -158,9 +158,17 @@ def test_the_remainder_is_of_second_order_over_four_decades(plain):
     assert np.polyfit(np.log(steps), np.log(rest), 1)[0] == pytest.approx(2, abs=0.05)
 
 
-@pytest.mark.parametrize("misfit", ["correlation", "travel_time", "envelope", "phase"])
+@pytest.mark.parametrize("misfit", ["correlation", "travel_time", "envelope", "phase", "transport"])
 def test_misfits(misfit):
-    assert Case(scenario(), misfit=misfit).of_differences() < CENTRAL
+    """Two quantities with several components, a fibre, and windows."""
+    here = scenario(receivers=[{"name": "A", "at": place(2, 0.37, 0.55)}, FIBRE], **BOTH)
+    blank = craton.Problem(here).recordings[0].blank()
+    weights = {
+        name: factor * craton.inverse.window(blank, 0.01, 0.07, 0.6)
+        for name, factor in (("velocity", 1), ("fibre_strain_rate", 2))
+    }
+    assert set(weights) < set(blank.data_vars)
+    assert Case(here, misfit=misfit, weights=weights).of_differences() < CENTRAL
 
 
 def test_a_function_as_a_misfit(plain):

@@ -23,6 +23,8 @@ PARAMETER_SETS = (
     ("vp", "vs", "epsilon", "delta", "gamma", "rho"),
     ("c11", "c13", "c33", "c44", "c66", "rho"),
 )
+# How a gradient compares computed and observed traces.
+GRADIENT_MISFITS = ("l2", "correlation", "travel_time", "envelope", "phase", "transport")
 # What a gradient keeps of the forward run.
 GRADIENT_STORAGES = ("auto", "increments", "checkpoints", "boundaries", "boundaries-16")
 

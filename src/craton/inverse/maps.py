@@ -3,6 +3,7 @@
 import numpy as np
 
 from craton.inverse.datasets import joined, on_grid
+from craton.inverse.misfit import compared, refuse_infinite
 from craton.inverse.parameters import UNITS
 from craton.inverse.problem import Problem
 
@@ -57,6 +58,7 @@ def gradient(
         light = light + (shots.sum(1, keepdims=True) if problem.grid.planar else shots)
     values = np.reshape(problem.parameters.gradient(problem.m0, total), problem.shape)
     named = dict(zip(problem.parameters.names, values))
+    refuse_infinite(values, "the gradient")
     units = {name: f"1/({UNITS[name]})" for name in named}
     out = on_grid(problem.parameters.axes, named, light if on == "grid" else None, units)
     out.attrs["misfit"] = value
@@ -69,12 +71,14 @@ def gradient(
 def adjoint_sources(problem, n):
     """Return the derivative of the misfit by the data of run n."""
     recording = problem.recordings[n]
-    data = recording.dataset(problem.experiments[n].samples)
+    samples = problem.experiments[n].samples
+    data, arrays = recording.dataset(samples), recording.arrays(samples)
     named = {}
     for name, observed in problem.observed[n].items():
         weight = problem.weights[n].get(name, 1.0)
-        _, slope = problem.misfit(weight * data[name].values, weight * observed, recording.interval)
-        named[f"adjoint_{name}"] = data[name].copy(data=weight * slope)
+        both = weight * arrays[name], weight * observed
+        _, slope = compared(problem.misfit, *both, recording.interval)
+        named[f"adjoint_{name}"] = data[name].copy(data=weight * slope).where(data[name].notnull())
         named[f"adjoint_{name}"].attrs = {
             "long_name": f"derivative of the misfit by {name}",
             "units": f"1/({data[name].attrs.get('units', '')})",

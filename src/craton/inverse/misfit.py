@@ -6,6 +6,9 @@ this form may stand in their place. Traces are the last axis; what is not a trac
 
 import numpy as np
 
+from craton.errors import ComputationError, Problem, ScenarioError
+from craton.inverse.transport import transport
+
 QUIET = 0.05  # of the largest observed envelope: phases of what is smaller count less
 LEVEL = 1e-6  # of the largest envelope: added, so that silence has a derivative
 
@@ -163,10 +166,65 @@ def hilbert(values):
     return np.fft.irfft(spectrum, 2 * n)[..., :n]
 
 
+def compared(misfit, computed, observed, interval):
+    """Return the value of a misfit and its derivative by the computed data, as a float and an array.
+
+    Parameters
+    ----------
+    misfit : callable
+        Of `MISFITS`, or a user's.
+    computed, observed, interval
+        See `l2`.
+
+    Raises
+    ------
+    ScenarioError
+        It returns something else.
+    """
+    outcome = misfit(computed, observed, interval)
+    words = ""
+    try:
+        value, derivative = outcome
+        value, derivative = float(value), np.asarray(derivative, float)
+    except (TypeError, ValueError):
+        words = f"returned {type(outcome).__name__} where a value and an array are needed"
+    else:
+        if derivative.shape != computed.shape:
+            words = (
+                f"returned a derivative of shape {derivative.shape} for data of {computed.shape}"
+            )
+    if words:
+        remedy = "return the value, a number, and its derivative by each computed sample"
+        raise ScenarioError([Problem("misfit", f"the function {words}", remedy)])
+    return value, derivative
+
+
+def refuse_infinite(values, noun):
+    """Refuse a misfit or a gradient with values that are not finite.
+
+    Parameters
+    ----------
+    values : float or array
+    noun : str
+        What they are.
+
+    Raises
+    ------
+    ComputationError
+    """
+    count = int(np.size(values) - np.isfinite(values).sum())
+    if count:
+        raise ComputationError(
+            f"{noun} has {count:,} of {np.size(values):,} values that are not finite: the wavefield "
+            "overflowed, or the misfit divides by data that are zero; scale the data, or use weights="
+        )
+
+
 MISFITS = {
     "l2": l2,
     "correlation": correlation,
     "travel_time": travel_time,
     "envelope": envelope,
     "phase": phase,
+    "transport": transport,
 }

@@ -55,6 +55,9 @@ def _differences(observed, computed, key):
             problems.append(Problem(key, words, _remedy(dim)))
         elif dim in observed.coords and dim in computed.coords:
             problems += _labels(observed[dim].values, computed[dim].values, dim, key)
+    if not problems and not np.issubdtype(observed.dtype, np.number):
+        words = f"holds values of type {observed.dtype}"
+        problems.append(Problem(key, words, "give numbers, in the units of the computed data"))
     if problems:
         return problems
     wrong = ~np.isfinite(observed.transpose(*computed.dims).values)

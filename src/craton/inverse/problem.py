@@ -12,7 +12,7 @@ from craton.inverse import model_grid, sources
 from craton.inverse import parameters as sets
 from craton.inverse import storage as storages
 from craton.inverse.datasets import joined
-from craton.inverse.misfit import MISFITS
+from craton.inverse.misfit import MISFITS, compared, refuse_infinite
 from craton.inverse.observed import matched, weights_of
 from craton.inverse.recording import Recording
 from craton.inverse.terms import Term
@@ -35,9 +35,9 @@ class Problem(Term):
         Data as `craton.run` returns them, of some or all `output.waveforms`; dimension ``shot``
         for many shots. Without, `fun` and `jac` cannot be used.
     misfit : str or callable
-        ``"l2"``, ``"correlation"``, ``"travel_time"``, ``"envelope"``, ``"phase"``, or a function of
-        computed and observed traces (..., time) and the sampling interval that returns the value and the
-        derivative by the computed traces.
+        ``"l2"``, ``"correlation"``, ``"travel_time"``, ``"envelope"``, ``"phase"``,
+        ``"transport"``, or a function of computed and observed traces (..., time) and the sampling
+        interval that returns the value and the derivative by the computed traces.
     parameters : sequence of str
         Of one set: vp, vs, rho; kappa, mu, rho; lambda, mu, rho; ip, is, rho (impedances); of an
         anisotropic medium vp, vs, epsilon, delta, gamma, rho; c11, c13, c33, c44, c66, rho.
@@ -107,6 +107,8 @@ class Problem(Term):
             )
             for name, recording in zip(self.names, self.recordings)
         ]
+        if callable(misfit):
+            self._try_misfit()
         chosen = machine(
             device or scenario.run.device, Alone(), place(Alone()), scenario.run.threads
         )
@@ -115,6 +117,14 @@ class Problem(Term):
         ]
         self._m, self._cells, self._value, self._gradient = None, None, None, None
         self._derivatives = {}
+
+    def _try_misfit(self):
+        """Refuse a user's misfit that returns something else than a value and a derivative, before
+        anything runs.
+        """
+        for name, observed in self.observed[0].items() if self.observed[0] else ():
+            weighted = self.weights[0].get(name, 1.0) * observed
+            compared(self.misfit, 0.9 * weighted, weighted, self.recordings[0].interval)
 
     def _of_shot(self, data, name):
         """Return the data of one of several runs, by its shot."""
@@ -172,9 +182,9 @@ class Problem(Term):
         """
         self.fun(m)
         if self._gradient is None:
-            self._gradient = self.parameters.gradient(
-                self._m, self._adjoint(0, self._derivatives[0])
-            )
+            by_cells = self._adjoint(0, self._derivatives[0])
+            self._gradient = self.parameters.gradient(self._m, by_cells)
+        refuse_infinite(self._gradient, "the gradient")
         return self._gradient.copy()
 
     def by_sources(self, m=None):
@@ -254,9 +264,11 @@ class Problem(Term):
         data, value, derivatives = recording.arrays(samples), 0.0, {}
         for name, observed in self.observed[n].items():
             weight = self.weights[n].get(name, 1.0)
-            more, slope = self.misfit(weight * data[name], weight * observed, recording.interval)
-            value += float(more)
-            derivatives[name] = weight * np.asarray(slope)
+            both = weight * data[name], weight * observed
+            more, slope = compared(self.misfit, *both, recording.interval)
+            value += more
+            derivatives[name] = weight * slope
+            refuse_infinite(np.append(slope, more), f"the misfit of {name}, with its derivative,")
         return value, recording.transpose(derivatives)
 
     def _samples(self, n):

@@ -16,7 +16,13 @@ from pydantic import (
     model_validator,
 )
 
-from craton.conventions import DEVICES, GRADIENT_STORAGES, PARAMETER_SETS, QUANTITIES
+from craton.conventions import (
+    DEVICES,
+    GRADIENT_MISFITS,
+    GRADIENT_STORAGES,
+    PARAMETER_SETS,
+    QUANTITIES,
+)
 from craton.errors import ScenarioError
 from craton.tables.consistency import place_problems, plane_problems, shot_problems, space_problems
 from craton.tables.fields import (
@@ -216,7 +222,7 @@ class Gradient(Table):
     """
 
     observed: FilePath = key('"observed/result.zarr"')
-    misfit: choice("l2", "correlation", "travel_time", "envelope", "phase") = "l2"
+    misfit: choice(*GRADIENT_MISFITS) = "l2"
     parameters: many(choice("vp", "vs", "rho", "kappa", "mu", "lambda", "ip", "is")) = (
         "vp",
         "vs",

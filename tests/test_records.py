@@ -124,34 +124,33 @@ MEASURE = """
 import ctypes, gc, json, sys
 import craton
 from pathlib import Path
-from craton.scenario import loads
+from craton.cli import main
 
 def kilobytes(name):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
-text = Path(sys.argv[1]).read_text()
-craton.run(loads(text, ("time.duration=1", "receivers.0.line.count=2")), out="warm", progress=False)
-scenario = loads(text)
-plan = craton.plan(scenario)
+short = ["--set", "time.duration=1", "--set", "receivers.0.line.count=2"]
+assert main(["run", "many.toml", "-o", "warm", "--quiet", *short]) == 0
+plan = craton.plan(craton.load("many.toml"))
 planned = plan.nbytes + plan.record_memory
 del plan
 gc.collect()
 if hasattr(ctypes.CDLL(None), "malloc_trim"):  # free heap of the warm run would be used again, uncounted
     ctypes.CDLL(None).malloc_trim(0)
-# resident pages stay: a machine that reclaims idle ones meanwhile would show less
+# resident pages stay, where that is allowed: a machine that reclaims idle ones meanwhile would show less
 ctypes.CDLL(None).mlockall(1 | 4)  # MCL_CURRENT, MCL_ONFAULT of <sys/mman.h>
 Path("/proc/self/clear_refs").write_text("5")  # the peak VmHWM begins anew
 before = kilobytes("VmRSS:")
-craton.run(scenario, out="out", progress=False)
+assert main(["run", "many.toml", "-o", "out", "--quiet"]) == 0
 print(json.dumps({"planned": planned, "measured": 1024 * (kilobytes("VmHWM:") - before)}))
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory as Linux counts it")
 def test_memory_of_many_records_is_planned(tmp_path):
-    """Within 10 % of what the process takes: 160 receivers of 6,000 steps on a small grid."""
-    line = 'name = "L"\nline = { from = [200, 1500, -100], to = [2800, 1500, -100], count = 160 }\n'
+    """Within 5 % of what the command takes: 200 receivers of 6,000 steps on a small grid."""
+    line = 'name = "L"\nline = { from = [200, 1500, -100], to = [2800, 1500, -100], count = 200 }\n'
     text = smallcase.changed(
         ("duration = 1.0", "duration = 275"),
         ("spacing = 100", "spacing = 300"),
@@ -163,7 +162,7 @@ def test_memory_of_many_records_is_planned(tmp_path):
     begin, end = text.index('name = "A"'), text.index("[output]")
     (tmp_path / "many.toml").write_text(text[:begin] + line + text[end:])
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, "many.toml"],
+        [sys.executable, "-c", MEASURE],
         cwd=tmp_path,
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
@@ -172,4 +171,4 @@ def test_memory_of_many_records_is_planned(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert abs(found["measured"] / found["planned"] - 1) < 0.1, found
+    assert abs(found["measured"] / found["planned"] - 1) < 0.05, found

@@ -9,6 +9,21 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None
 
+LARGE = 1 << 20  # bytes of memory that goes back to the system when it is freed
+M_MMAP_THRESHOLD = -3  # of <malloc.h>
+
+
+def give_back_freed():
+    """From now on, large arrays go back to the system when they are freed, where the C library is
+    that of GNU: it would keep those of up to 32 MiB in the heap of each thread, and a run would
+    take more than its plan says. For programs of our own, not for a library in another's.
+    """
+    import ctypes
+
+    library = ctypes.CDLL(None) if os.name == "posix" else None
+    if hasattr(library, "mallopt"):
+        library.mallopt(M_MMAP_THRESHOLD, LARGE)
+
 
 def available():
     """Bytes that can be taken without swapping, and within the limits of the process (``ulimit -d``

@@ -194,8 +194,10 @@ def reported(scenario, planned, machine, out, quiet, comm, work, note=""):
     """
     from craton.comm import agreed
     from craton.driver.saved import latest
+    from craton.memory import give_back_freed
     from craton.methods import METHODS
 
+    give_back_freed()
     first, method = comm.rank == 0, METHODS[scenario.method]
     with agreed(comm):
         if first:

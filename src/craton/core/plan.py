@@ -16,10 +16,10 @@ from craton.text import html_sections, megabytes
 
 LANES = 8  # elements side by side where the CPU computes on vectors of them
 RECORD_IN_MEMORY = 1 << 28  # bytes of a record on the host; larger ones wait in a file of OUT
-RECORD_BLOCK = 16 << 20  # bytes of samples that are corrected, filtered and laid out at a time
+RECORD_BLOCK = 8 << 20  # bytes of samples that are corrected, filtered and laid out at a time
 RECORD_RECEIVER = 2560  # bytes of the objects that name and place a receiver, and of its files
 # bytes of memory for a byte of such a block: transforms in double precision; where there are several
-RECORD_WORK, RECORD_WORK_OF_SEVERAL = 7.5, 10.0
+RECORD_WORK, RECORD_WORK_OF_SEVERAL = 4.8, 5.8
 # frames of snapshots in memory: those that wait for the disk and the one that is written; and what
 # making one takes, in frames
 FRAMES_WAITING, FRAME_WORK = 4, 1.5

@@ -8,7 +8,7 @@ from craton.errors import ResourceError
 from craton.io.fdsn import channel_code, components, sites, span
 from craton.io.obspy_files import has_obspy
 
-BLOCK_BYTES = 16 << 20  # of waveforms that are in memory at a time where a file is written
+BLOCK_BYTES = 8 << 20  # of waveforms that are in memory at a time where a file is written
 
 
 def stream(dataset, network="XX"):
@@ -98,14 +98,23 @@ def _of_shot(trace, name):
 
 def _rows(dataset, network):
     """(site, quantity, component, values (time,)) by receiver."""
-    named, size = sites(dataset, network), sum(array.nbytes for array in dataset.data_vars.values())
-    count = max(1, BLOCK_BYTES // max(size // max(len(named), 1), 1))
+    named = sites(dataset, network)
+    count = _receivers_in_memory(dataset)
     for first in range(0, len(named), count):
         columns = list(components(dataset.isel(receiver=slice(first, first + count))))
         for row, site in enumerate(named[first : first + count]):
             for quantity, component, values in columns:
                 if not np.isnan(values[row]).all():
                     yield site, quantity, component, values[row]
+
+
+def _receivers_in_memory(dataset):
+    """Return the number of receivers that are read at a time: whole chunks of the store."""
+    size = sum(array.nbytes for array in dataset.data_vars.values())
+    count = max(1, BLOCK_BYTES // max(size // max(dataset.sizes["receiver"], 1), 1))
+    chunks = [array.encoding.get("chunks") or (1,) for array in dataset.data_vars.values()]
+    chunk = max((lengths[0] for lengths in chunks), default=1)
+    return count // chunk * chunk or count
 
 
 def write(dataset, path, network="XX"):

@@ -157,13 +157,16 @@ def corrected(samples, channels, dt, band):
     -------
     ndarray, shape (steps, n_channels)
     """
-    from craton.survey.leapfrog import from_leapfrog
+    from craton.survey.leapfrog import blocks, from_leapfrog
 
     samples = np.asarray(samples)
     out = np.empty_like(samples)
-    for place in {channel.place for channel in channels}:
-        columns = [c for c, channel in enumerate(channels) if channel.place == place]
-        out[:, columns] = from_leapfrog(samples[:, columns], dt, place, band)
+    places = np.array([channel.place for channel in channels])
+    for place in np.unique(places):
+        columns = np.flatnonzero(places == place)
+        for block in blocks(len(columns), len(samples)):
+            part = columns[block]
+            out[:, part] = from_leapfrog(samples[:, part], dt, place, band)
     return out
 
 

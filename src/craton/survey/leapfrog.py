@@ -28,7 +28,7 @@ TAPER = 1.25  # times the band of the sources: what is above is gone
 LEVEL = 1e-7  # of a wavelet's largest amplitude: its band ends where it stays below
 WIDTH = 12  # points of the window in frequency
 BETA = math.pi * math.sqrt((WIDTH / 2) ** 2 * 1.5**2 - 0.8)
-BLOCK = 1 << 21  # values of one FFT of several series
+BLOCK = 1 << 19  # values of one FFT of several series: they stay in the cache
 
 
 def extra(steps):
@@ -97,7 +97,7 @@ def band(series, dt):
         Time step, s.
     """
     series, highest = np.asarray(series), 0.0
-    for block in _blocks(series.shape[1], 2 * len(series)):
+    for block in blocks(series.shape[1], len(series)):
         spectrum = np.abs(np.fft.rfft(_continued(series[:, block]), _good(2 * len(series))))
         above = np.flatnonzero((spectrum > LEVEL * spectrum.max(axis=1, keepdims=True)).any(axis=0))
         highest = max(highest, above[-1] if len(above) else 0)
@@ -116,7 +116,7 @@ def _mapped(series, shift, to, stretch, full, none):
     x = np.pi * np.arange(length // 2 + 1) / length
     x = x[x < none]
     factor = _taper(x, full, none) * np.exp(2j * x * shift)
-    for block in _blocks(series.shape[1], 2 * n):
+    for block in blocks(series.shape[1], n):
         spectrum = _spectrum(_continued(series[:, block]), 2 * to(x), shift)
         out[:, block] = np.fft.irfft(spectrum * factor, length)[:, :n].T
     return out
@@ -190,9 +190,15 @@ def _good(length):
     return -(-length // step) * step
 
 
-def _blocks(columns, length):
-    """Columns some at a time."""
-    width = max(1, BLOCK // max(length, 1))
+def blocks(columns, steps):
+    """Return slices of columns that are transformed at a time.
+
+    Parameters
+    ----------
+    columns, steps : int
+        Number of series, and of their values.
+    """
+    width = max(1, BLOCK // max(2 * steps, 1))
     return [slice(at, at + width) for at in range(0, columns, width)]
 
 
@@ -242,7 +248,7 @@ def _mapped_transposed(values, shift, to, stretch, full, none):
     x = np.pi * np.arange(length // 2 + 1) / length
     x = x[x < none]
     factor = _taper(x, full, none) * np.exp(2j * x * shift)
-    for block in _blocks(values.shape[1], 2 * n):
+    for block in blocks(values.shape[1], n):
         spectrum = np.fft.rfft(values[:, block].T, length)[:, : len(x)] * (2 / length)
         spectrum[:, 0] *= 0.5  # the irfft counts all frequencies but this one twice
         rows = _spectrum_transposed(spectrum * np.conj(factor), 2 * to(x), shift, n + _more(n))

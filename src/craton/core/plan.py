@@ -11,6 +11,7 @@ import numpy as np
 
 from craton.core.layout import Layout
 from craton.core.operator import Operator
+from craton.core.peaks import KIND as PEAKS
 from craton.core.subdomain import Subdomain, Totals
 from craton.text import html_sections, megabytes
 
@@ -24,7 +25,7 @@ RECORD_WORK, RECORD_WORK_OF_SEVERAL = 4.8, 5.8
 # making one takes, in frames
 FRAMES_WAITING, FRAME_WORK = 4, 1.5
 # kinds of arrays that change in time, where nothing fills them
-STATE = ("wavefield", "boundary", "boundary points", "memory variables", "memory")
+STATE = ("wavefield", "boundary", "boundary points", "memory variables", "memory", PEAKS)
 
 
 @dataclass(frozen=True)
@@ -319,6 +320,8 @@ class Plan(StepPlan):
     unit : str
         Unit of `limit` and of the watched fields.
     snapshots : tuple of SnapshotSeries
+    peaks : tuple of PeakSeries
+        Maps of ground motion that are measured at every step.
     extra : int
         Padding steps after the end, for the time-dispersion correction of the record.
     band : float
@@ -358,6 +361,7 @@ class Plan(StepPlan):
     watched: tuple = ()
     unit: str = "m/s"
     snapshots: tuple = ()
+    peaks: tuple = ()
     extra: int = 0
     band: float = np.inf
     notes: dict = field(default_factory=dict)

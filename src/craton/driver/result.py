@@ -27,6 +27,8 @@ class Result:
         What ended the run early.
     in_memory : dict of str to xarray.Dataset
         Snapshots of a run without a folder.
+    measured : dict of str to dict
+        Quantities of the maps of peaks, by the map's name; on rank 0.
     """
 
     scenario: Any
@@ -36,6 +38,7 @@ class Result:
     out: Path | None = None
     error: Exception | None = None
     in_memory: dict = field(default_factory=dict, repr=False)
+    measured: dict = field(default_factory=dict, repr=False)
     _dataset: Any = field(default=None, repr=False)
     _corrected: Any = field(default=None, repr=False)
 
@@ -70,6 +73,22 @@ class Result:
         from craton.output.snapshots import read_series
 
         return {f.name: read_series(self.out, f.name) for f in self.plan.snapshots}
+
+    @property
+    def peaks(self):
+        """Maps of ground motion by name, pgv(component, y, x) and the like: dict of
+        xarray.Dataset. Of several ranks, rank 0 has them.
+
+        They are of the computed field, at every step; waveforms are corrected for temporal
+        dispersion besides.
+        """
+        from craton.output.peaks import dataset
+
+        return {
+            series.name: dataset(series, self.measured[series.name], self.attributes)
+            for series in self.plan.peaks
+            if series.name in self.measured
+        }
 
     def part(self, receivers, holds, first=0):
         """Return the result of some channels.

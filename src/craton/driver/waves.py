@@ -14,6 +14,7 @@ from craton.driver.records import Waveforms, opened, write_records
 from craton.driver.result import Result
 from craton.errors import CratonError, Interrupted, ResourceError, ScenarioError
 from craton.methods import METHODS
+from craton.output import peaks
 
 MESH = "mesh.vtu"
 SNAPSHOT_SHARE = 0.5  # of the free memory, that snapshots of a run without a folder may take
@@ -232,6 +233,7 @@ def keep(result, store):
     from craton.output import export
 
     write_records(result, store)
+    peaks.write(result.peaks, store.zarr)
     # the other formats know one experiment
     if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:
         export(opened(result, store), store.path, result.scenario.output.network)
@@ -296,6 +298,7 @@ def march(
         recorder.recorded,
         timings(program, recorder, time.perf_counter(), halos, comm),
         error=error,
+        measured=peaks.collected(program, comm) if planned.peaks else {},
     )
 
 

@@ -47,6 +47,7 @@ from craton.tables.fields import (
 from craton.tables.ground import sampled
 from craton.tables.medium import Model
 from craton.tables.on_earth import framed_model, unframed_problems
+from craton.tables.peaks import peak_problems
 from craton.tables.problems import diagnose
 from craton.tables.receivers import Snapshot
 from craton.tables.source_files import Source
@@ -374,6 +375,7 @@ class WaveScenario(Document):
         yield from plane_problems(self) if self.domain.planar else space_problems(self)
         yield from place_problems(self)
         yield from shot_problems(self)
+        yield from peak_problems(self)
         step, sampling = self.time.step, self.output.sampling
         if step is not None and sampling is not None and sampling < step * (1 - 1e-9):
             message = (

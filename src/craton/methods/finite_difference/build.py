@@ -18,6 +18,7 @@ from craton.methods.finite_difference import (
     material,
     notes,
     operators,
+    peaks,
     points,
     ranks,
     receiver_points,
@@ -344,13 +345,15 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
         (d.acoustic, channels, receivers.xyz.tolist()),
     )
     record_arrays, record = sampling(*rows, slots, d.precision)
-    arrays |= source_arrays | record_arrays
+    of_steps = (*medium, d.dt, d.start, d.steps, d.extra)
+    series, peak_arrays, measuring = reuse.get("peaks", lambda: peaks.maps(d), of_steps)
+    arrays |= source_arrays | record_arrays | peak_arrays
     steps = reuse.get(
         "steps", lambda: {name: steps_of(d, name) for name in ("velocity", "stress")}, medium
     )
     phases = tuple(
         phase_of(d, name, steps[name], pieces, injections.get(name)) for name in steps
-    ) + (Phase("record", tuple(record)),)
+    ) + (Phase("record", (*measuring, *record)),)
     return Plan(
         title=d.scenario.title,
         solver="fd_elastic",
@@ -371,6 +374,7 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
         extra=d.extra,
         band=band,
         shots=d.shots,
+        peaks=tuple(series),
         weights=ranks.weights(d, phases),
     )
 

@@ -20,6 +20,7 @@ from craton.tables.fields import (
 )
 from craton.tables.foreign import Foreign
 from craton.tables.medium import RADIAL, Model
+from craton.tables.peaks import PeakMaps
 from craton.tables.receivers import Receivers
 from craton.tables.schema import (
     Geographic,
@@ -226,6 +227,7 @@ class FiniteDifferenceScenario(WaveScenario):
     source: Sources = key("[[source]] with kind, at and wavelet")
     receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
+    peaks: PeakMaps = ()
     output: Output = Output()
     gradient: Gradient | None = None
     run: Run = Run()

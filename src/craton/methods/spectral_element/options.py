@@ -27,6 +27,7 @@ from craton.tables.fields import (
 )
 from craton.tables.foreign import Foreign
 from craton.tables.medium import Model
+from craton.tables.peaks import PeakMaps
 from craton.tables.receivers import Receivers
 from craton.tables.schema import (
     Geographic,
@@ -270,6 +271,7 @@ class SpectralScenario(WaveScenario):
     source: Sources = key("[[source]] with kind, at and wavelet")
     receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
+    peaks: PeakMaps = ()
     output: ElementOutput = ElementOutput()
     gradient: Gradient | None = None
     run: ElementRun = ElementRun()

@@ -1,0 +1,188 @@
+"""Peak maps of a plan: the operator that measures at every step, its arrays, and its launch."""
+
+from pathlib import Path
+
+import numpy as np
+
+from craton.core.operator import Operator, Struct
+from craton.core.peaks import INTEGRALS, KIND, MAXIMA, PeakSeries, nigam_jennings
+from craton.core.plan import Array, Launch
+from craton.errors import Problem, ScenarioError
+from craton.methods.shared.tables import of_values
+
+FILE = Path(__file__).parent / "kernels" / "peaks.h"
+PARAMS = Struct(
+    "PeakParams",
+    (
+        *((name, "i32") for name in ("count", "together", "last", "every")),
+        ("dt", "real"),
+    ),
+)
+DOUBLES = ("displaced", "sums", "oscillators", "recursion")
+TYPES = (
+    *((name, "f64") for name in DOUBLES),
+    ("source", "i64"),
+    ("first", "i32"),
+    ("step", "i32"),
+)
+WRITES = (
+    "before",
+    "displaced",
+    "largest",
+    "sums",
+    "pushed",
+    "oscillators",
+    "oscillators_largest",
+    "history",
+)
+READS = ("state", "ghosts", "source", "first", "weight", "axes", "recursion", "step")
+MOST_ROWS = 2**31 - 1  # rows are counted in 32 bits
+BINS = 256  # values of the history behind the significant duration, where no resolution is given
+BESIDE = {"together": 0, "last": 0, "every": 1, "dt": 1.0}  # scalars that gathering does not read
+ROWS_OF_SITE = 40  # rows that a site has about, for the traffic of the declaration
+
+GATHER = Operator(
+    "gather_points",
+    FILE,
+    ("values",),
+    ("state", "source"),
+    PARAMS,
+    reals_per_point=4,
+    types=TYPES,
+    pointwise=False,
+    grain=(1, 1, 4096),
+)
+
+
+def operator(series):
+    """Return the operator that measures what a series asks for; see peaks.h.
+
+    Parameters
+    ----------
+    series : PeakSeries
+    """
+    fields, integrals = series.fields, series.integrals
+    rows = {of.upper(): fields.index(of) if of in fields else -1 for of in MAXIMA.values()}
+    rows |= {of.upper(): integrals.index(of) if of in integrals else -1 for of in INTEGRALS}
+    constants = rows | {"PERIODS": len(series.oscillators), "HISTORY": int(series.bins > 0)}
+    values = 8 * len(fields) + 12 * len(integrals) + 6 + 12 * ("displacement" in fields)
+    return Operator(
+        "peaks_" + "_".join(str(value).replace("-", "m") for value in constants.values()),
+        FILE,
+        WRITES,
+        READS,
+        PARAMS,
+        reals_per_point=values + 38 * len(series.oscillators) + 3 * ROWS_OF_SITE,
+        flops=2 * ROWS_OF_SITE + 10 * len(fields) + 48 * len(series.oscillators),
+        kernel="peaks",
+        defines=tuple(constants.items()),
+        types=TYPES,
+        pointwise=False,
+        grain=(1, 1, 4096),
+    )
+
+
+def series_of(d, spec, coords, places, where, points=None):
+    """Return the `PeakSeries` of one table of a scenario.
+
+    Parameters
+    ----------
+    d : the discretised problem
+        With dt, start, steps and extra, the padding steps, which do not count.
+    spec : craton.tables.peaks.Peaks
+    coords, places, where, points
+        As of `PeakSeries`.
+    """
+    last = d.steps - d.extra
+    every = max(1, last // BINS if spec.resolution is None else round(spec.resolution / d.dt))
+    return PeakSeries(
+        name=spec.name,
+        coords=coords,
+        places=places,
+        where=where,
+        quantities=tuple(spec.quantities),
+        periods=tuple(spec.periods),
+        damping=spec.damping,
+        dt=d.dt,
+        start=d.start,
+        last=last,
+        every=every,
+        points=points,
+    )
+
+
+def measuring(series, rows, precision, together=False, axes=None):
+    """Return the arrays and the launch of a series; none where it has no site here.
+
+    Parameters
+    ----------
+    series : PeakSeries
+    rows : (first, source, weight)
+        As of `tables.stacked_rows`: of E, N, Z of each site, or with `together` of each site.
+    precision : str
+    together : bool
+        All components share rows; component c lies c behind in the state.
+    axes : (n, 3, 3) array, optional
+        East, north, up of each site in the axes of the state, as columns.
+    """
+    count = len(series.where)
+    if not count:
+        return {}, []
+    first, source, weight = rows
+    if first[-1] > MOST_ROWS:
+        message = f"the map {series.name} needs {first[-1]:,} rows, {MOST_ROWS:,} are possible"
+        raise ScenarioError([Problem("peaks", message, "use a larger stride")])
+    named = series.array
+    arrays = of_values(
+        named("sites"),
+        source=(source, np.int64),
+        first=(first, np.int32),
+        weight=(weight, precision),
+    )
+    if axes is not None:
+        turned = np.ascontiguousarray(axes.transpose(1, 2, 0)).reshape(9, count)
+        arrays |= of_values(named("sites"), axes=(turned, precision))
+    periods = series.oscillators
+    if periods:
+        table = np.stack([nigam_jennings(t, series.damping, series.dt).ravel() for t in periods])
+        arrays |= of_values(named("sites"), recursion=(table, np.float64))
+    shapes = state_shapes(series)
+    for part, n in shapes.items():
+        dtype = np.float64 if part in DOUBLES else precision
+        arrays[named(part)] = Array(KIND, (n, count), dtype)
+    present = {*shapes, *(name.rsplit("_", 1)[1] for name in arrays if "_sites_" in name)}
+    table_names = ("source", "first", "weight", "axes", "recursion")
+    names = [named(part) if part in present else "" for part in WRITES]
+    names += ["state", ""]
+    names += [named(f"sites_{part}") if part in present else "" for part in table_names]
+    params = {
+        "count": count,
+        "together": int(together),
+        "last": series.last,
+        "every": series.every,
+        "dt": series.dt,
+    }
+    box = (0, 1, 0, 1, 0, count)
+    return arrays, [Launch(operator(series), (*names, "step"), box, params)]
+
+
+def state_shapes(series):
+    """Return the rows of the arrays that change in time: dict of part to int.
+
+    Parameters
+    ----------
+    series : PeakSeries
+    """
+    fields, integrals, periods = series.fields, series.integrals, len(series.oscillators)
+    accelerated = "acceleration" in fields or periods or {"arias", "cav"} & {*integrals}
+    shapes = {
+        "before": 3 * bool(accelerated),
+        "displaced": 3 * ("displacement" in fields),
+        "largest": 4 * len(fields),
+        "sums": 3 * len(integrals),
+        "pushed": 3 * bool(periods),
+        "oscillators": 6 * periods,
+        "oscillators_largest": 4 * periods,
+        "history": series.bins,
+    }
+    return {part: n for part, n in shapes.items() if n}

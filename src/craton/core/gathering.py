@@ -169,11 +169,7 @@ def divide_channels(plan, partition):
     if launch is None:
         return None
     source, first, weight = (plan.arrays[name].data for name in names_of(launch))
-    lows = [np.unique([subdomain.box[2 * n] for subdomain in partition]) for n in range(3)]
-    place = [
-        np.searchsorted(low, a, side="right") - 1 for low, a in zip(lows, plan.layout.place(source))
-    ]
-    owner, counts = np.ravel_multi_index(place, partition[0].ranks), np.diff(first)
+    owner, counts = owner_of(partition, plan.layout.place(source)), np.diff(first)
     low, high = (f.reduceat(owner, first[:-1]) for f in (np.minimum, np.maximum))
     single, of_several = np.where(low == high, low, -1), np.repeat(low != high, counts)
     columns = [
@@ -191,6 +187,19 @@ def divide_channels(plan, partition):
     limits = np.append(0, np.cumsum(np.where(single < 0, counts, 1)))
     weights = np.where(of_several, weight, 1)[entries].astype(weight.dtype)
     return columns, Gathering(limits, column[entries], weights, launch.op), launch
+
+
+def owner_of(partition, points):
+    """Return the rank that owns each point of a grid.
+
+    Parameters
+    ----------
+    partition : sequence of Subdomain
+    points : (k, j, i) int arrays
+    """
+    lows = [np.unique([subdomain.box[2 * n] for subdomain in partition]) for n in range(3)]
+    place = [np.searchsorted(low, a, side="right") - 1 for low, a in zip(lows, points)]
+    return np.ravel_multi_index(place, partition[0].ranks)
 
 
 def names_of(launch):

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.core.layout import LEAD, Layout
+from craton.core.peaks import KIND as PEAKS
 from craton.core.subdomain import Subdomain, clip
 from craton.errors import CratonError
 
-BOUND = ("places", "points", "record")  # kinds of arrays that may be the same on every rank
+BOUND = ("places", "points", "record", PEAKS)  # kinds of arrays that may be the same on every rank
 TABLE = ("target", "first", "column", "weight")
 
 
@@ -102,8 +103,8 @@ def localise_plan(plan, subdomain):
     Returns
     -------
     Plan
-        Arrays and launches of the rank, without its record (`craton.core.gathering`) and its
-        messages.
+        Arrays and launches of the rank, without its record (`craton.core.gathering`), its part of
+        maps of peaks and its messages.
 
     Raises
     ------
@@ -217,7 +218,7 @@ def _cut_launch(whole_launch, plan, cut):
     if whole_launch.places is not None:
         return _cut_table(whole_launch, plan, cut)
     if not whole_launch.on_grid:
-        return ([] if whole_launch.op.function == "sample" else [whole_launch]), {}
+        return ([] if whole_launch.op.function in ("sample", "peaks") else [whole_launch]), {}
     if "shift" in whole_launch.params and _split_behind(whole_launch, cut):
         return [], {}
     box = cut.box(whole_launch.box)

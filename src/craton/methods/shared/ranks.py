@@ -6,6 +6,7 @@ from craton.core.gathering import RECORD_BYTES, divide_channels, record_columns
 from craton.core.localise import localise_plan
 from craton.core.partition import split
 from craton.methods.shared.halo import exchange
+from craton.methods.shared.peak_ranks import maps_of_rank
 
 
 def plan_of_rank(plan, rank, ranks, grid=None):
@@ -41,6 +42,10 @@ def plan_of_rank(plan, rank, ranks, grid=None):
         record, launches = record_columns(plan, columns[rank], launch, partition[rank], slots)
         arrays |= record
         phases[-1] = replace(phases[-1], launches=(*launches, *phases[-1].launches))
+    series, measured, exchanging, launches = maps_of_rank(plan, partition, rank)
+    arrays |= measured
+    last = replace(phases[-1], launches=(*launches, *phases[-1].launches))
+    phases[-1:] = [*exchanging, last]
     return replace(
         local,
         arrays=arrays,
@@ -50,5 +55,6 @@ def plan_of_rank(plan, rank, ranks, grid=None):
         partition=tuple(partition),
         rank=rank,
         gathering=gathering,
+        peaks=series,
         all_ranks=plan.totals,
     )

@@ -98,6 +98,25 @@ class PeakSeries:
         """Values of the history that are kept: int."""
         return -(-self.last // self.every) if "duration" in self.quantities else 0
 
+    @property
+    def rows(self):
+        """Rows of the arrays that change in time, of which each site is a column: dict of part to
+        int.
+        """
+        fields, integrals, periods = self.fields, self.integrals, len(self.oscillators)
+        accelerated = "acceleration" in fields or periods or {"arias", "cav"} & {*integrals}
+        counts = {
+            "before": 3 * bool(accelerated),
+            "displaced": 3 * ("displacement" in fields),
+            "largest": 4 * len(fields),
+            "sums": 3 * len(integrals),
+            "pushed": 3 * bool(periods),
+            "oscillators": 6 * periods,
+            "oscillators_largest": 4 * periods,
+            "history": self.bins,
+        }
+        return {part: count for part, count in counts.items() if count}
+
     def array(self, part):
         """Return the name of one of its arrays in a plan.
 
@@ -106,6 +125,36 @@ class PeakSeries:
         part : str
         """
         return f"peaks_{self.name}_{part}"
+
+
+def map_of(all_series, name):
+    """Return the series that an array of a plan belongs to, or None.
+
+    Parameters
+    ----------
+    all_series : sequence of PeakSeries
+    name : str
+        Of the array.
+    """
+    owners = (series for series in all_series if name in map(series.array, series.rows))
+    return next(owners, None)
+
+
+def put_together(values, where, shares):
+    """Fill the columns of an array with those of other ranks, by the numbers of the sites.
+
+    Parameters
+    ----------
+    values : (rows, n) array
+        Written in place.
+    where : (n,) int array
+        Sites of its columns, rising.
+    shares : iterable of ((m,) int array, (rows, m) array)
+        Sites and columns of each of the other ranks.
+    """
+    for sites, columns in shares:
+        _, here, there = np.intersect1d(where, sites, return_indices=True)
+        values[:, here] = columns[:, there]
 
 
 def nigam_jennings(period, damping, dt):

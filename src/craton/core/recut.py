@@ -7,8 +7,10 @@ from itertools import product
 
 import numpy as np
 
+from craton.core.gathering import owner_of
 from craton.core.layout import LEAD, Layout
 from craton.core.localise import localise_plan
+from craton.core.peaks import map_of, put_together
 from craton.core.subdomain import Subdomain
 from craton.errors import CratonError
 
@@ -71,6 +73,14 @@ def recut(whole, partition, plan, read):
     def values_of(name):
         spec = plan.arrays[name]
         values, count = np.zeros(spec.shape, spec.dtype), 0
+        series = map_of(plan.peaks, name)
+        if series:
+            all_sites = map_of(whole.peaks, name)
+            owner = owner_of(partition, all_sites.points)
+            shares = ((all_sites.where[owner == n], n) for n in range(len(partition)))
+            shares = ((sites, read(n, name)) for sites, n in shares if len(sites))
+            put_together(values, series.where, shares)
+            return values
         for rank, (subdomain, arrays) in enumerate(sources):
             source = arrays.get(name)
             if source is None or 0 in source.shape:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from craton.core.peaks import map_of, put_together
 from craton.core.plan import LANES
 from craton.errors import CratonError
 
@@ -27,6 +28,7 @@ def identity_tables(plan):
     tables |= {f"{family}_centres": centres for family, centres in elements.centres.items()}
     names = [f"{family}_points" for family in elements.numbers]
     names += [table for table, _ in elements.tables.values()]
+    tables |= {series.array("where"): series.where for series in plan.peaks}
     return tables | {name: plan.arrays[name].data for name in names}
 
 
@@ -136,10 +138,28 @@ class ElementRecut:
             return self.point_table(name, spec)
         if spec.lanes:
             return self.elements(name, spec)
+        series = map_of(self.plan.peaks, name)
+        if series:
+            return self.columns(name, spec, series)
         parts = [field for fields in self.media for field in fields]
         if any(self.plan.arrays[field].part_of == name for field in parts):
             return self.block(name, spec)
         return np.array(self.read(0, name))  # the same on every rank
+
+    def columns(self, name, spec, series):
+        """Return an array of a map of peaks, whose columns are sites.
+
+        Parameters
+        ----------
+        name : str
+        spec : Array
+        series : PeakSeries
+        """
+        values = np.zeros(spec.shape, spec.dtype)
+        sites = [self.read(rank, series.array("where")) for rank in range(len(self.places))]
+        shares = ((where, self.read(n, name)) for n, where in enumerate(sites) if len(where))
+        put_together(values, series.where, shares)
+        return values
 
     def of_rank(self, rank, fields):
         """Return the Numbered elements of another rank, of the medium of some fields, or None.

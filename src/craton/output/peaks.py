@@ -74,7 +74,11 @@ def dataset(series, values, attributes):
         Of the dataset: title, scenario.
     """
     coordinates = {
-        name: ((name,) if np.ndim(c) else (), np.asarray(c, float), coordinate_attributes(name))
+        name: (
+            (name,) if np.ndim(c) else (),
+            np.asarray(c, float),
+            coordinate_attributes(name) | PLACES.get(name, {}),
+        )
         for name, c in series.coords.items()
     }
     for name, (dims, array) in series.places.items():
@@ -100,6 +104,8 @@ PLACES = {
     "elevation": {"units": "m", "long_name": "elevation of the site"},
     "longitude": {"units": "degrees_east", "standard_name": "longitude"},
     "latitude": {"units": "degrees_north", "standard_name": "latitude"},
+    "xi": {"units": "degree", "long_name": "gnomonic angle from the centre along xi"},
+    "eta": {"units": "degree", "long_name": "gnomonic angle from the centre along eta"},
 }
 
 

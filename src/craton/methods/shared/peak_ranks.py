@@ -11,7 +11,7 @@ import numpy as np
 from craton.core.gathering import owner_of
 from craton.core.localise import Cut
 from craton.core.plan import Array, Launch, Message, Phase
-from craton.methods.shared.peaks import BESIDE, GATHER, state_shapes
+from craton.methods.shared.peaks import BESIDE, GATHER
 from craton.methods.shared.tables import of_values
 
 SITES = ("source", "first", "weight")
@@ -70,7 +70,7 @@ def map_of_rank(plan, whole, partition, rank):
     arrays |= of_values(named("sites"), **tables)
     arrays |= {
         named(part): replace(plan.arrays[named(part)], shape=(n, len(sites)))
-        for part, n in state_shapes(whole).items()
+        for part, n in whole.rows.items()
     }
     launch = launch_of(plan, whole)
     names = list(launch.arrays)

@@ -146,7 +146,7 @@ def measuring(series, rows, precision, together=False, axes=None):
     if periods:
         table = np.stack([nigam_jennings(t, series.damping, series.dt).ravel() for t in periods])
         arrays |= of_values(named("sites"), recursion=(table, np.float64))
-    shapes = state_shapes(series)
+    shapes = series.rows
     for part, n in shapes.items():
         dtype = np.float64 if part in DOUBLES else precision
         arrays[named(part)] = Array(KIND, (n, count), dtype)
@@ -164,25 +164,3 @@ def measuring(series, rows, precision, together=False, axes=None):
     }
     box = (0, 1, 0, 1, 0, count)
     return arrays, [Launch(operator(series), (*names, "step"), box, params)]
-
-
-def state_shapes(series):
-    """Return the rows of the arrays that change in time: dict of part to int.
-
-    Parameters
-    ----------
-    series : PeakSeries
-    """
-    fields, integrals, periods = series.fields, series.integrals, len(series.oscillators)
-    accelerated = "acceleration" in fields or periods or {"arias", "cav"} & {*integrals}
-    shapes = {
-        "before": 3 * bool(accelerated),
-        "displaced": 3 * ("displacement" in fields),
-        "largest": 4 * len(fields),
-        "sums": 3 * len(integrals),
-        "pushed": 3 * bool(periods),
-        "oscillators": 6 * periods,
-        "oscillators_largest": 4 * periods,
-        "history": series.bins,
-    }
-    return {part: n for part, n in shapes.items() if n}

@@ -20,6 +20,7 @@ from craton.methods.spectral_element import (
     fixed_point,
     notes,
     operators,
+    peaks,
     placing,
     points,
     ranks,
@@ -277,8 +278,14 @@ def assemble(d, scenario, sources, receivers, channels, reuse=None):
         lambda: points.recording(d, channels, receivers, slots, team),
         (channels, slots, receivers.xyz.tolist()),
     )
-    arrays = arrays | source_arrays | record_arrays
-    recording = Phase("record", tuple(replace(launch, outer=True) for launch in record))
+    series, peak_arrays, measuring = reuse.get(
+        "peaks",
+        lambda: peaks.maps(d, scenario, median_edge(d) / d.element.degree),
+        (d.dt, d.start, d.steps, d.extra),
+    )
+    arrays = arrays | source_arrays | record_arrays | peak_arrays
+    ending = (*measuring, *record)
+    recording = Phase("record", tuple(replace(launch, outer=True) for launch in ending))
     phases = (*phases_of(d, injections, elements, edges, exchanges), recording)
     limit, watched, grid = *divergence_guard(d, sources), grid_of(d, scenario.domain)
     plan = Plan(
@@ -303,6 +310,7 @@ def assemble(d, scenario, sources, receivers, channels, reuse=None):
         ),
         extra=d.extra,
         band=band,
+        peaks=tuple(series),
         gathering=gathering,
         cells=cells_of(d) if scenario.output.mesh else None,
         elements=identity_of(d, arrays),

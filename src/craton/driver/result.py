@@ -191,6 +191,31 @@ class Result:
         about = {"title": self.plan.title, "scenario": text}
         return about | {"precision": self.plan.precision, "device": self.report["device"]}
 
+    def response_spectra(self, periods, damping=0.05):
+        """Return pseudo-spectral accelerations at the receivers: xarray.Dataset with
+        sa(receiver, component, period), rotd50(receiver, period), rotd100(receiver, period), m/s2.
+
+        Parameters
+        ----------
+        periods : sequence of float
+            Of the oscillators, s.
+        damping : float
+            Share of critical damping.
+
+        Raises
+        ------
+        CratonError
+            The run recorded no velocity, or has several shots; a period or the damping is
+            impossible.
+
+        See Also
+        --------
+        craton.output.response.response_spectra : The computation, with its sources.
+        """
+        from craton.output.response import spectra_of
+
+        return spectra_of(self, periods, damping)
+
     def stream(self):
         """Return the waveforms as an obspy.Stream, with coordinates, distances and back azimuths in
         ``trace.stats``; needs the `seis` extra. See `craton.io.miniseed.stream`.

@@ -254,7 +254,7 @@ def begun(shots, planned, scenarios, title, snapshots):
 def shot_from(shot, start, snapshots):
     """Return the shot with a run that begins at `start`, s, with its snapshots or without."""
     changes = {"time": shot.scenario.time.model_copy(update={"start": start})}
-    changes |= {} if snapshots else {"snapshots": ()}
+    changes |= {} if snapshots else {"snapshots": (), "peaks": ()}
     changes |= {"gradient": None}  # waveforms do not depend on it
     return replace(shot, scenario=shot.scenario.model_copy(update=changes))
 

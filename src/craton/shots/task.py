@@ -143,10 +143,10 @@ def computed(task, scenario, log):
 
     if task.snapshots or task.ranks > 1:
         forget()
-        scenario = scenario if task.snapshots else scenario.model_copy(update={"snapshots": ()})
+        scenario = scenario if task.snapshots else scenario.model_copy(update={"snapshots": (), "peaks": ()})
         folder = {"out": log.run, "force": True} if task.snapshots else {}
         return api.run(scenario, progress=False, warn=False, devices=task.ranks, **folder)
-    scenario = scenario.model_copy(update={"snapshots": ()})
+    scenario = scenario.model_copy(update={"snapshots": (), "peaks": ()})
     key = task.start, dumps(scenario.model_copy(update={"source": (), "receivers": ()}))
     # taken out while it is at work: another thread of this process makes its own
     runs = KEPT.pop(key, None)

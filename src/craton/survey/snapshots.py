@@ -1,11 +1,11 @@
-"""Snapshots that a scenario asks for and that cannot be taken, in words."""
+"""Snapshots and maps of peaks that a scenario asks for and that cannot be taken, in words."""
 
 from craton.conventions import components, recorded_as
 from craton.errors import Problem
 
 
 def problems(scenario):
-    """Snapshots that cannot be taken.
+    """Snapshots that cannot be taken, and planes of snapshots and maps of peaks beside the domain.
 
     Parameters
     ----------
@@ -30,25 +30,28 @@ def problems(scenario):
         if components(spec.quantity, scenario.domain.motion) is None
     ]
     planes = [
-        (n, spec.plane) for n, spec in enumerate(scenario.snapshots) if spec.plane is not None
+        (f"{noun}.{n}.plane", spec.plane)
+        for noun in ("snapshots", "peaks")
+        for n, spec in enumerate(getattr(scenario, noun))
+        if spec.plane is not None
     ]
     return problems + [
         problem
-        for n, plane in planes
+        for key, plane in planes
         if not plane.surface
-        for problem in misplaced(scenario.domain, n, plane)
+        for problem in misplaced(scenario.domain, key, plane)
     ]
 
 
-def misplaced(domain, n, plane):
+def misplaced(domain, key, plane):
     """Return the problem of a plane that does not cut the domain.
 
     Parameters
     ----------
     domain : Domain
-    n : int
-        Its number.
-    plane : snapshot of a scenario
+    key : str
+        Of the plane in the scenario.
+    plane : craton.tables.receivers.Plane
     """
     axis = "xyz".index(plane.axis)
     low, high = domain.corner[axis], domain.corner[axis] + domain.extent[axis]
@@ -57,7 +60,7 @@ def misplaced(domain, n, plane):
         return []
     return [
         Problem(
-            f"snapshots.{n}.plane",
+            key,
             f"{plane.axis} = {plane.coordinate:g} m is outside the domain, {low:g} to {high:g} m",
             "move the plane inside, or leave plane out for the whole volume",
         )

@@ -149,5 +149,5 @@ def silence(scenario):
     ----------
     scenario : WaveScenario
     """
-    if not scenario.receivers and not scenario.snapshots:
-        yield "receivers: nothing is recorded; add [[receivers]] or [[snapshots]]"
+    if not (scenario.receivers or scenario.snapshots or scenario.peaks):
+        yield "receivers: nothing is recorded; add [[receivers]], [[snapshots]] or [[peaks]]"

@@ -12,7 +12,7 @@ from craton.methods.finite_difference import (
 )
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference.closure import HIGHEST, closure
-from craton.methods.shared import halo, points
+from craton.methods.shared import halo, peaks, points
 from craton.model.media import attenuation
 
 
@@ -50,6 +50,7 @@ def operators(order, motion=None):
         points.WINDOW,
         points.SAMPLE,
         points.ADVANCE,
+        *(peaks.operators() if motion is None else ()),
     ]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in counts]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}

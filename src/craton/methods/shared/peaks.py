@@ -67,7 +67,7 @@ def operator(series):
     constants = rows | {"PERIODS": len(series.oscillators), "HISTORY": int(series.bins > 0)}
     values = 8 * len(fields) + 12 * len(integrals) + 6 + 12 * ("displacement" in fields)
     return Operator(
-        "peaks_" + "_".join(str(value).replace("-", "m") for value in constants.values()),
+        "_".join(["peaks", *series.quantities, str(len(series.oscillators))]),
         FILE,
         WRITES,
         READS,
@@ -80,6 +80,15 @@ def operator(series):
         pointwise=False,
         grain=(1, 1, 4096),
     )
+
+
+def operators():
+    """Return an operator that measures everything, with two periods, and the one that gathers what
+    other ranks need: list of Operator.
+    """
+    quantities = (*MAXIMA, *INTEGRALS, "duration", "sa")
+    everything = PeakSeries("", {}, {}, np.arange(1), quantities, (0.3, 1.0), 0.05, 1.0, 0.0, 9, 3)
+    return [operator(everything), GATHER]
 
 
 def series_of(d, spec, coords, places, where, points=None):

@@ -1,0 +1,332 @@
+"""Maps of ground motion: measured at every step on the machine, as dense receivers would have them."""
+
+import copy
+import tomllib
+
+import numpy as np
+import pytest
+from kernelcase import PRECISIONS, run, unchanged_outside
+
+import craton
+from craton.core.layout import Layout
+from craton.core.peaks import nigam_jennings
+from craton.driver.recorder import Recorder
+from craton.errors import CratonError, Interrupted, ScenarioError
+from craton.methods.shared import peaks as operators
+from craton.output.peaks import read
+from craton.output.response import response_spectra
+
+TEXT = """
+[domain]
+origin = [0, 0, -1500]
+size = [1800, 1600, 1500]
+spacing = 100
+[model]
+kind = "layers"
+layers = [
+    { top = 0, vp = 3000, vs = 1700, rho = 2300 },
+    { top = -600, vp = 4500, vs = 2600, rho = 2600 },
+]
+[time]
+duration = 0.6
+[boundaries]
+top = "free"
+cpml = { thickness = 4 }
+[[source]]
+kind = "moment_tensor"
+at = { x = 900, y = 700, depth = 600 }
+moment = 1e15
+strike = 30
+dip = 60
+rake = 70
+wavelet = { kind = "ricker", frequency = 4 }
+[[receivers]]
+name = "G"
+grid = { x = [0, 1800, 19], y = [0, 1600, 17], depth = 0 }
+[[peaks]]
+name = "ground"
+quantities = ["pgv", "pga", "pgd", "arias", "cav", "squared_velocity", "duration", "sa"]
+periods = [0.2, 1.0]
+resolution = 0.004
+[run]
+device = "cpu"
+threads = 1
+"""
+ELEMENTS = {
+    "method": "sem",
+    "domain": {"origin": [0, 0, -1200], "size": [1800, 1600, 1200], "element_size": 400},
+    "boundaries": {"top": "free", "others": "stacey"},
+    "run": {"device": "cpu", "threads": 1, "assembly": "colour"},
+}
+TABLES = {
+    "fd": {},
+    "sem": ELEMENTS,
+}
+
+
+def scenario(method="fd", **tables):
+    """The scenario of a method, with other tables."""
+    return craton.Scenario(**copy.deepcopy(tomllib.loads(TEXT) | TABLES[method] | tables))
+
+
+@pytest.fixture(scope="module")
+def results():
+    """Runs of both methods, with receivers at every site."""
+    coords = craton.plan(scenario("sem", receivers=[])).peaks[0].coords
+    x, y = ([float(c[0]), float(c[-1]), len(c)] for c in (coords["x"], coords["y"]))
+    dense = [{"name": "G", "grid": {"x": x, "y": y, "depth": 0}}]
+    made = {"fd": scenario(), "sem": scenario("sem", receivers=dense)}
+    return {name: craton.run(s, progress=False, warn=False) for name, s in made.items()}
+
+
+def sampled(result):
+    """Velocity at every step that counts, as it was computed: (steps, sites, 3)."""
+    steps = result.plan.steps - result.plan.extra
+    return result.samples[:steps].reshape(steps, -1, 3).astype(float)
+
+
+def four(values):
+    """Peaks over time of (steps, sites, 3): E, N, Z and the horizontal vector."""
+    horizontal = np.hypot(values[..., 0], values[..., 1])
+    return np.concatenate([np.abs(values), horizontal[..., None]], axis=-1).max(axis=0).T
+
+
+def off(values, expected):
+    """Greatest difference, as a share of the greatest value."""
+    values = np.asarray(values, float).reshape(np.shape(expected))
+    return np.abs(values - expected).max() / np.abs(expected).max()
+
+
+# --- every step, as dense receivers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", TABLES)
+def test_maps_are_those_of_receivers_at_every_site(method, results):
+    result = results[method]
+    measured, velocity, dt = result.peaks["ground"], sampled(result), result.plan.dt
+    acceleration = np.diff(velocity, axis=0, prepend=0) / dt
+    squares = np.cumsum(acceleration**2, axis=0) * dt
+    assert off(measured.pgv[:3], four(velocity)[:3]) == 0  # the same sums, to the last bit
+    assert off(measured.pgv, four(velocity)) < 1e-6
+    assert off(measured.pga, four(acceleration)) < 1e-6
+    assert off(measured.pgd, four(np.cumsum(velocity, axis=0) * dt)) < 1e-6
+    assert off(measured.arias[:3], np.pi / 2 / 9.80665 * squares[-1].T) < 1e-6
+    assert off(measured.cav[:3], np.abs(acceleration).sum(axis=0).T * dt) < 1e-6
+    assert off(measured.squared_velocity[:3], (velocity**2).sum(axis=0).T * dt) < 1e-6
+    both = squares[..., :2].sum(axis=-1) / squares[-1, :, :2].sum(axis=-1)
+    passed = [(both < share).sum(axis=0) * dt for share in (0.05, 0.75, 0.95)]
+    for name, end in (("duration_5_75", passed[1]), ("duration_5_95", passed[2])):
+        ours = measured[name].values.ravel()
+        assert ours.min() > 0.05
+        assert np.abs(ours - (end - passed[0])).max() < 2 * max(dt, 0.004)
+    spectra = response_spectra(velocity.transpose(1, 2, 0), dt, [0.2, 1.0])
+    assert off(measured.sa[:, :3], spectra[0].transpose(2, 1, 0)) < 1e-6
+    assert off(measured.sa[:, 3], spectra[2].T) < 1e-6
+    assert np.isfinite(measured.pgv).all() and measured.pgv.attrs["units"] == "m/s"
+
+
+# --- the same bits ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method, before, after", [("fd", 1, 2), ("sem", 2, 1)])
+def test_resumed_on_other_ranks_with_the_same_bits(
+    method, before, after, results, tmp_path, monkeypatch
+):
+    """Interrupted, resumed, stored: of a grid along z, whose lower rank has no site but points that sites need."""
+    sample = Recorder.sample
+
+    def told(self, step):
+        if step == 25 and not (tmp_path / "stopped").exists() and self.comm.rank == 0:
+            (tmp_path / "stopped").touch()
+            self.stopped = "SIGTERM"
+        sample(self, step)
+
+    reference = results[method]
+    case = reference.scenario
+    if method == "fd":
+        case = scenario(run={"device": "cpu", "threads": 1, "grid": [1, 1, 2]})
+    monkeypatch.setattr(Recorder, "sample", told)
+    out = tmp_path / "out"
+    with pytest.raises(Interrupted):
+        craton.run(case, out=out, progress=False, warn=False, devices=before)
+    craton.resume(out, progress=False, devices=after)
+    stored = read(out)["ground"]
+    for name, expected in reference.peaks["ground"].data_vars.items():
+        assert stored[name].values.tobytes() == expected.values.tobytes(), name
+
+
+# --- topography, planes -----------------------------------------------------------------------------------------------------------------
+
+
+def test_below_topography_as_snapshots_of_the_highest_cells():
+    """At every step, of a slope with a hill; a plane through it has sites below the ground only."""
+    hill = {"x": [0.0, 700.0, 900.0, 1800.0], "z": [-300.0, -300.0, -100.0, -200.0]}
+    tables = tomllib.loads(TEXT)
+    model = {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300, "topography": hill}
+    every = {"name": "all", "quantity": "velocity", "every": 1e-9}
+    maps = [{"name": "ground", "stride": 2}, {"name": "cut", "plane": {"z": -200}}]
+    tables |= {"model": model, "snapshots": [every], "peaks": maps, "receivers": []}
+    tables["time"] = {"duration": 0.1}
+    result = craton.run(craton.Scenario(**tables), progress=False, warn=False)
+    frames = np.abs(result.snapshots["all"].velocity).max("time")
+    ground, cut = result.peaks["ground"], result.peaks["cut"]
+    assert cut.pgv.dims == ("component", "y", "x") and float(cut.z) == -200
+    at = frames.sel(z=ground.elevation, y=ground.y, x=ground.x).transpose("component", "y", "x")
+    inner = {"y": slice(1, -1), "x": slice(1, -1)}
+    assert off(ground.pgv[:3].isel(inner), at.isel(inner).values) < 1e-6
+    assert {*np.unique(ground.elevation)} >= {-300.0, -200.0}
+    plane = frames.sel(z=-200)
+    there = np.isfinite(plane.values).all(axis=0)
+    assert np.array_equal(np.isfinite(cut.pgv[0].values), there) and 0 < there.mean() < 1
+    inner = np.s_[:, 1:-1, 1:-1]
+    assert off(np.nan_to_num(cut.pgv[:3].values[inner]), np.nan_to_num(plane.values[inner])) < 1e-6
+
+
+# --- the kernel -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("together", [0, 1])
+def test_peaks(together, precision):
+    """Every quantity of one step against NumPy: rows of points here and of other ranks, axes of each site."""
+    rng, sites, dt, every, n = np.random.default_rng(4), 7, 0.02, 3, 5
+    op, layout = operators.operators()[0], Layout((2, 3, 4), 1)
+    counts = rng.integers(1, 5, sites if together else 3 * sites)
+    first = np.append(0, np.cumsum(counts)).astype(np.int32)
+    source = rng.integers(0, 40, first[-1])
+    if not together:
+        source[::3] = -1 - rng.integers(0, 9, len(source[::3]))
+    tables = np.stack([nigam_jennings(t, 0.05, dt).ravel() for t in (0.3, 1.0)])
+    real = {
+        "before": (3, sites),
+        "largest": (12, sites),
+        "pushed": (3, sites),
+        "oscillators_largest": (8, sites),
+        "history": (3, sites),
+        "state": (60,),
+        "ghosts": (9,),
+        "weight": (first[-1],),
+        "axes": (9, sites),
+    }
+    double = {"displaced": (3, sites), "sums": (9, sites), "oscillators": (12, sites)}
+    arrays = {name: rng.standard_normal(shape).astype(precision) for name, shape in real.items()}
+    arrays["largest"], arrays["oscillators_largest"] = (
+        abs(arrays[name]) / 9 for name in ("largest", "oscillators_largest")
+    )
+    arrays |= {name: rng.standard_normal(shape) for name, shape in double.items()}
+    arrays |= {"source": source, "first": first, "recursion": tables}
+    arrays["step"] = np.array([n], np.int32)
+    params = {"count": sites, "together": together, "last": 9, "every": every, "dt": dt}
+    box = (0, 1, 0, 1, 0, sites)
+    after = run(op, op.arrays, copy.deepcopy(arrays), box, params, layout, precision)
+    b = {name: a.astype(float) for name, a in arrays.items() if a.dtype.kind == "f"}
+    values = np.concatenate([b["state"], b["ghosts"][::-1]])  # -1 is the first of the ghosts
+    rows = [
+        b["weight"][first[r] : first[r + 1]] @ values[source[first[r] : first[r + 1]] + c * together]
+        for i in range(sites)
+        for c in range(3)
+        for r in [i if together else 3 * i + c]
+    ]
+    velocity = np.einsum("acn,an->cn", b["axes"].reshape(3, 3, sites), np.reshape(rows, (-1, 3)).T)
+    acceleration = (velocity - b["before"]) / dt
+    moved = b["displaced"] + dt * velocity
+    pairs = b["oscillators"].reshape(2, 3, 2, sites)
+    pushed = np.stack([b["pushed"], acceleration], axis=1)
+    states = np.concatenate([pairs, np.broadcast_to(pushed, (2, 3, 2, sites))], axis=2)
+    pairs = np.einsum("mrs,mcsn->mcrn", tables.reshape(2, 2, 4), states)
+    sums = b["sums"] + dt * np.concatenate([acceleration**2, abs(acceleration), velocity**2])
+
+    def grown(before, *fields):
+        peaks = [np.vstack([abs(f), (f[:2] ** 2).sum(axis=0)]) for f in fields]
+        return np.maximum(before, np.concatenate(peaks))
+
+    expected = {
+        "before": velocity,
+        "displaced": moved,
+        "largest": grown(b["largest"], velocity, acceleration, moved),
+        "sums": sums,
+        "pushed": acceleration,
+        "oscillators": pairs.reshape(12, sites),
+        "oscillators_largest": grown(b["oscillators_largest"], *pairs[:, :, 0]),
+    }
+    bound = 200 * np.finfo(precision).eps
+    for name, value in expected.items():
+        assert off(after[name], value) < bound, name
+    assert off(after["history"][1], sums[:2].sum(axis=0)) < bound
+    assert unchanged_outside(arrays["history"], after["history"], np.s_[1])
+    arrays["step"][0] = params["last"]  # padding steps do not count
+    rest = run(op, op.arrays, copy.deepcopy(arrays), box, params, layout, precision)
+    assert all(np.array_equal(rest[name], arrays[name]) for name in expected)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_gather_points(precision):
+    rng, op = np.random.default_rng(1), operators.GATHER
+    arrays = {
+        "values": np.zeros(6, precision),
+        "state": rng.standard_normal(30).astype(precision),
+        "source": rng.integers(0, 30, 6),
+    }
+    params = {"count": 6, **operators.BESIDE}
+    after = run(op, op.arrays, arrays, (0, 1, 0, 1, 0, 6), params, Layout((2, 3, 4), 1), precision)
+    assert np.array_equal(after["values"], arrays["state"][arrays["source"]])
+
+
+# --- response spectra -------------------------------------------------------------------------------------------------------------------
+
+PERIODS = [0.2, 0.5, 1.0, 2.0]  # s
+# of `motion`, by pyrotd 0.6.1 (Kottke), which works in the frequency domain: pseudo-spectral accelerations of the components, RotD50, RotD100
+PYROTD = [
+    [2.10284397, 2.49039718, 1.88749949, 2.75163576],
+    [1.42902426, 2.40334755, 1.92459015, 0.18122916],
+    [1.28683632, 1.56614405, 1.31605368, 1.38536429],
+    [1.99326299, 2.46943467, 2.13306579, 1.94630213],
+    [2.43824043, 3.23685454, 2.65888961, 2.75204698],
+]
+
+
+def motion(dt):
+    """Acceleration of the ground, m/s2: (3, n)."""
+    t = np.arange(round(60 / dt)) * dt
+    swell = np.where(t < 8, np.sin(np.pi * t / 8) ** 2, 0)
+    east = swell * (np.sin(9.1 * t) + 0.7 * np.sin(3.3 * t + 1) + 0.4 * np.sin(21 * t))
+    north = swell * (0.8 * np.sin(7.7 * t + 2) - 0.5 * np.sin(15 * t))
+    return np.stack([east, north, 0.5 * east - 0.2 * north])
+
+
+def test_response_spectra_against_pyrotd():
+    dt = 0.002
+    found = response_spectra(np.cumsum(motion(dt), axis=-1) * dt, dt, PERIODS)
+    assert np.abs(np.vstack(found) / PYROTD - 1).max() < 1e-3
+
+
+def test_response_spectra_of_a_run(results):
+    """Of the velocities at every step, whatever the run stores; the map has those before the correction of the records."""
+    result = results["sem"]
+    spectra = result.response_spectra([0.2, 1.0])
+    assert spectra.sa.dims == ("receiver", "component", "period") and "x" in spectra.coords
+    peak = spectra.sa.max("receiver")
+    rough = result.peaks["ground"].sa[:, :3].max(["x", "y"]).T
+    assert np.abs(rough.values / peak.values - 1).max() < 0.05
+    assert (spectra.rotd50 <= spectra.rotd100 * (1 + 1e-9)).all()
+    with pytest.raises(CratonError, match="periods must be greater than 0"):
+        result.response_spectra([0.0])
+
+
+# --- in words ---------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "table, words",
+    [
+        ({"quantities": ["sa"]}, "spectral acceleration and periods belong together"),
+        ({"periods": [1.0]}, "spectral acceleration and periods belong together"),
+        ({"resolution": 0.1}, "which is not listed"),
+        ({"quantities": ["mmi"]}, "mmi"),
+        ({"plane": {"z": 5000}}, "outside the domain"),
+        ({"damping": 1.0, "quantities": ["sa"], "periods": [1.0]}, "less than 1"),
+    ],
+)
+def test_problems(table, words):
+    with pytest.raises(ScenarioError, match=words):
+        craton.plan(scenario(peaks=[{"name": "ground"} | table]))

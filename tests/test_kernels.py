@@ -37,6 +37,8 @@ BUDGET = {
     "window": (24, 24),
     "hold": (24, 24),
     "sample": (32, 32),
+    "peaks": (64, 64),
+    "gather_points": (16, 16),
     "damping": (32, 32),
     "advance": (16, 16),
     "a1": (32, 40),

@@ -229,7 +229,12 @@ def quantities_of(series, arrays):
 
 
 def largest_of(rows):
-    """Return maxima of E, N, Z and of the horizontal vector, whose square was kept."""
+    """Return maxima of E, N, Z and of the horizontal vector, whose square was kept.
+
+    Parameters
+    ----------
+    rows : (4, n) array
+    """
     out = np.array(rows, float)
     out[3] = np.sqrt(out[3])
     return out.astype(np.float32)

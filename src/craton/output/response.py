@@ -2,6 +2,8 @@
 ground, as pseudo-spectral acceleration.
 """
 
+from contextlib import suppress
+
 import numpy as np
 
 from craton.core.peaks import nigam_jennings
@@ -33,11 +35,7 @@ def oscillator(acceleration, dt, period, damping=0.05):
 
     step = nigam_jennings(period, damping, dt)
     (a, b, before_u, after_u), (c, d, before_v, after_v) = step
-    rising = [
-        after_u,
-        before_u - d * after_u + b * after_v,
-        b * before_v - d * before_u,
-    ]
+    rising = [after_u, before_u - d * after_u + b * after_v, b * before_v - d * before_u]
     return lfilter(rising, [1.0, -(a + d), a * d - b * c], np.asarray(acceleration, float))
 
 
@@ -89,10 +87,8 @@ def over_angles(east, north, _up=None):
     from scipy.spatial import ConvexHull, QhullError
 
     points = np.stack([east, north], axis=1)
-    try:  # a linear function is greatest on the hull
-        points = points[ConvexHull(points).vertices]
-    except QhullError:  # all on a line
-        pass
+    with suppress(QhullError):  # all on a line
+        points = points[ConvexHull(points).vertices]  # a linear function is greatest on the hull
     directions = np.stack([np.cos(ANGLES), np.sin(ANGLES)])
     return np.abs(points @ directions).max(axis=0)
 
@@ -122,15 +118,16 @@ def spectra_of(result, periods, damping=0.05):
     spectra, median, greatest = response_spectra(
         velocity.transpose("receiver", "component", "time").values, result.plan.dt, periods, damping
     )
-    out = dataset.drop_vars("velocity").drop_dims("time").assign_coords(
-        period=("period", periods, {"units": "s", "long_name": "period of the oscillator"})
+    out = (
+        dataset.drop_vars("velocity")
+        .drop_dims("time")
+        .assign_coords(
+            period=("period", periods, {"units": "s", "long_name": "period of the oscillator"})
+        )
     )
     about = {"units": "m/s2", "long_name": f"pseudo-spectral acceleration, damping {damping:g}"}
     out["sa"] = (("receiver", "component", "period"), spectra, about)
-    for name, values, noun in (
-        ("rotd50", median, "median"),
-        ("rotd100", greatest, "greatest"),
-    ):
+    for name, values, noun in (("rotd50", median, "median"), ("rotd100", greatest, "greatest")):
         if values is not None:
             text = f"{about['long_name']}, {noun} over horizontal directions"
             out[name] = (("receiver", "period"), values, about | {"long_name": text})

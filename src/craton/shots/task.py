@@ -143,7 +143,11 @@ def computed(task, scenario, log):
 
     if task.snapshots or task.ranks > 1:
         forget()
-        scenario = scenario if task.snapshots else scenario.model_copy(update={"snapshots": (), "peaks": ()})
+        scenario = (
+            scenario
+            if task.snapshots
+            else scenario.model_copy(update={"snapshots": (), "peaks": ()})
+        )
         folder = {"out": log.run, "force": True} if task.snapshots else {}
         return api.run(scenario, progress=False, warn=False, devices=task.ranks, **folder)
     scenario = scenario.model_copy(update={"snapshots": (), "peaks": ()})

@@ -17,16 +17,7 @@ from craton.tables.fields import (
 )
 from craton.tables.receivers import Plane, SnapshotName
 
-PEAK_QUANTITIES = (
-    "pgv",
-    "pga",
-    "pgd",
-    "arias",
-    "cav",
-    "squared_velocity",
-    "duration",
-    "sa",
-)
+PEAK_QUANTITIES = ("pgv", "pga", "pgd", "arias", "cav", "squared_velocity", "duration", "sa")
 
 
 class Peaks(Table):

@@ -13,18 +13,10 @@ from craton.methods.shared.tables import of_values
 FILE = Path(__file__).parent / "kernels" / "peaks.h"
 PARAMS = Struct(
     "PeakParams",
-    (
-        *((name, "i32") for name in ("count", "together", "last", "every")),
-        ("dt", "real"),
-    ),
+    (*((name, "i32") for name in ("count", "together", "last", "every")), ("dt", "real")),
 )
 DOUBLES = ("displaced", "sums", "oscillators", "recursion")
-TYPES = (
-    *((name, "f64") for name in DOUBLES),
-    ("source", "i64"),
-    ("first", "i32"),
-    ("step", "i32"),
-)
+TYPES = (*((name, "f64") for name in DOUBLES), ("source", "i64"), ("first", "i32"), ("step", "i32"))
 WRITES = (
     "before",
     "displaced",

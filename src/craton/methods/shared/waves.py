@@ -130,9 +130,7 @@ class WaveMethod:
                 if receivers.fibres is not None
                 else []
             )
-            + [
-                f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in result.plan.snapshots
-            ]
+            + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in result.plan.snapshots]
             + [f"peaks/{p.name}: {', '.join(p.quantities)}" for p in result.plan.peaks],
             "waveforms.mseed": ["the waveforms as MiniSEED"],
             "stations.xml": ["the receivers as StationXML"],

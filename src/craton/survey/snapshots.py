@@ -32,7 +32,7 @@ def problems(scenario):
     planes = [
         (f"{noun}.{n}.plane", spec.plane)
         for noun in ("snapshots", "peaks")
-        for n, spec in enumerate(getattr(scenario, noun))
+        for n, spec in enumerate(getattr(scenario, noun, ()))
         if spec.plane is not None
     ]
     return problems + [

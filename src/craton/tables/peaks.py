@@ -78,7 +78,7 @@ def peak_problems(scenario):
     """
     chunk = getattr(scenario.domain, "chunk", None)
     shots = any(entry.shot or entry.shots for entry in scenario.source)
-    for n, spec in enumerate(scenario.peaks):
+    for n, spec in enumerate(getattr(scenario, "peaks", ())):
         if scenario.domain.planar:
             message = "a map of peaks needs a 3-D domain"
             yield f"peaks.{n}", message, "leave [[peaks]] out, or give the domain three dimensions"

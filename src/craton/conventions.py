@@ -3,6 +3,7 @@
 import math
 
 AXES = ("x", "y", "z")
+MAGNITUDES = (-10.0, 10.5)  # moment magnitudes that earthquakes have, with room to spare
 # machines that a user chooses: "auto" and rows of craton.backends.BACKENDS
 DEVICES = ("auto", "cpu", "cuda")
 FACES = {
@@ -130,5 +131,15 @@ def magnitude_to_moment(magnitude):
     Returns
     -------
     float
+
+    Raises
+    ------
+    ValueError
+        No earthquake has it.
     """
+    least, most = MAGNITUDES
+    if not least <= magnitude <= most:
+        raise ValueError(
+            f"a magnitude of {magnitude:g} is out of range: must be from {least:g} to {most:g}"
+        )
     return 10.0 ** (1.5 * magnitude + 9.1)

@@ -5,6 +5,7 @@ memory, time and files.
 import gc
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -20,6 +21,7 @@ MEMORY = 2 << 30  # bytes resident, or asked for and refused; more is a failure
 DATA = 3 << 30  # bytes of a child's own memory, with that of the process it is a fork of
 FILE = 1 << 30  # bytes of a file
 GOOD = (0, 2, 3, 4, 75)  # exit codes that are answers
+WARNING = re.compile(r"\b[A-Z]\w*Warning: ")  # as Python prints those of libraries
 TAIL = 3000  # characters of output that are returned
 
 
@@ -55,7 +57,7 @@ class Answer:
             kinds.append(f"exit {self.code}")
         if "Traceback (most recent" in self.error:
             kinds.append("traceback")
-        if "RuntimeWarning" in self.error or "DeprecationWarning" in self.error:
+        if WARNING.search(self.error):
             kinds.append("warning of a library")
         if self.seconds > SLOW:
             kinds.append(f"over {SLOW} s")

@@ -6,6 +6,7 @@ docs/developer/add_a_format.md.
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -189,5 +190,16 @@ def read(path, holds, name=None, **options):
     # what overflows while it is read is not finite then, and refused
     with errors_of_libraries(path, says_line=holds in TEXT), np.errstate(all="ignore"):
         contents = row.function(row.read)(path, **options)
+    if row.read == "opened":
+        return _opened(path, contents)
     limits.check(contents, holds)
     return contents
+
+
+@contextmanager
+def _opened(path, manager):
+    """Enter a file that stays open while it is read; what is wrong with it is told as by `read`."""
+    with ExitStack() as files:
+        with errors_of_libraries(path), np.errstate(all="ignore"):
+            contents = files.enter_context(manager)
+        yield contents

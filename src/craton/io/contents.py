@@ -98,6 +98,28 @@ class MissingLibrary(FileError):
     """The library that reads a format is not installed."""
 
 
+def floats(texts):
+    """Numbers of texts as files write them.
+
+    Parameters
+    ----------
+    texts : sequence of str
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        A text is no number. ``1_0``, which is Python's way of writing 10, is none in a file.
+    """
+    if "_" in "".join(texts):
+        text = next(text for text in texts if "_" in text)
+        raise ValueError(f"could not convert string to float: {text!r}")
+    return np.array(list(map(float, texts)))
+
+
 @dataclass(frozen=True, eq=False)
 class FileSource:
     """A point source of a file.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from craton.io.contents import FileError
+from craton.io.contents import FileError, floats
 
 MOST_KEYS = 20  # lines of a heading
 
@@ -38,12 +38,12 @@ def read(path, variable=None, part=None):
             key, value = line.split()[:2]
             if key.lower() in header:
                 raise ValueError(f"{key} is stated twice")
-            header[key.lower()] = float(value)
+            header[key.lower()] = floats([value])[0]
         nx, ny, step = int(header["ncols"]), int(header["nrows"]), header["cellsize"]
         west, south = (
             header.get(f"{a}llcenter", header.get(f"{a}llcorner", np.nan) + step / 2) for a in "xy"
         )
-        z = np.array(" ".join(lines[len(header) :]).split(), float).reshape(ny, nx)
+        z = floats(" ".join(lines[len(header) :]).split()).reshape(ny, nx)
     except (KeyError, ValueError) as error:
         raise FileError(f"{path.name} is not an ESRI ASCII grid: {error}") from None
     z[z == header.get("nodata_value", -9999.0)] = np.nan

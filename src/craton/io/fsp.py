@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from craton.io.contents import floats
 from craton.io.srf import Rupture
 
 KEY = re.compile(r"(\w+)\s*=\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)")
@@ -100,7 +101,7 @@ def _is_layers(words, before):
 
 def _numbers(words):
     try:
-        return [float(word) for word in words]
+        return floats(words).tolist()
     except ValueError:
         return []
 
@@ -113,12 +114,12 @@ def _structure(rows):
 
 def _row(n, line, columns):
     try:
-        values = [float(word) for word in line.split()]
+        values = floats(line.split()).tolist()
     except ValueError:
         raise ValueError(f"line {n}: not all of {line.strip()[:40]!r} are numbers") from None
-    if len(values) < len(columns):
+    if len(values) != len(columns):
         raise ValueError(f"line {n}: {len(values)} numbers under {len(columns)} columns")
-    return values[: len(columns)]
+    return values
 
 
 def _subfaults(segment, heading, layers, mark):

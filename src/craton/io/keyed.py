@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from craton.io.contents import floats
 from craton.io.limits import refuse_many
 
 EVENT, FUNCTION = "event name", "source time function"  # may be missing; the first is text
@@ -47,6 +48,31 @@ def lines_of(path):
     if "#" not in text:
         return [(n, line) for n, line in lines if line and not line.isspace()]
     return [(n, line) for n, line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def refuse_odd_table(lines, rows, names, used):
+    """Refuse a table with a used column that stands twice, or a row that is longer than the heading.
+
+    Parameters
+    ----------
+    lines : list of (int, str)
+        As of `lines_of`: the heading and the rows.
+    rows : list of list of str
+        Cells below the heading.
+    names : list of str
+        Of the columns.
+    used : collection of str
+        Names of columns that are read.
+
+    Raises
+    ------
+    ValueError
+    """
+    if twice := next((name for name in used if names.count(name) > 1), None):
+        raise ValueError(f"line {lines[0][0]}: the column {twice} stands twice")
+    for (n, _), cells in zip(lines[1:], rows):
+        if len(cells) > len(names) and any(map(str.strip, cells[len(names) :])):
+            raise ValueError(f"line {n} has {len(cells)} columns, the heading {len(names)}")
 
 
 def first_line(path):
@@ -171,11 +197,11 @@ def _floats(texts):
     None where one is not.
     """
     try:
-        return np.array(list(map(float, texts)))
+        return floats(texts)
     except ValueError:
         pass
     try:
-        return np.array([float(text.split()[0].lower().replace("d", "e")) for text in texts])
+        return floats([text.split()[0].lower().replace("d", "e") for text in texts])
     except (ValueError, IndexError):
         return None
 
@@ -218,7 +244,7 @@ def number(word, line, name):
         Says line and name.
     """
     try:
-        value = float(word.lower().replace("d", "e"))
+        value = float(floats([word.lower().replace("d", "e")])[0])
     except ValueError:
         value = float("nan")
     if not np.isfinite(value):

@@ -11,7 +11,9 @@ MOST_POINTS = 100_000  # sources of a file
 MOST_STATIONS = 1_000_000
 TURNS = 3600.0  # degrees of an angle
 LARGEST_SAMPLE = 1e15  # of a wavelet or an area, whatever its unit
-RUPTURE = {"depth": "length", "onset": "time", "interval": "time", "vs": "velocity"}
+PLACES = ("longitude", "latitude")  # degrees, or metres: callers know the limits of angles
+RUPTURE = dict.fromkeys((*PLACES, "depth"), "length")
+RUPTURE |= {"onset": "time", "interval": "time", "vs": "velocity"}
 RUPTURE |= {"density": "density", "rates": "velocity"}
 REMEDY = "Correct the number or its unit."
 
@@ -97,7 +99,8 @@ def _sources(contents):
         for name in ("strike", "dip", "rake"):
             _within(f"{name} of the rupture, number", getattr(contents, name), TURNS, "degrees")
         return
-    for name, dimension in (("depth", "length"), ("shift", "time"), ("width", "time")):
+    kinds = dict.fromkeys((*PLACES, "depth"), "length") | {"shift": "time", "width": "time"}
+    for name, dimension in kinds.items():
         values = [getattr(source, name) for source in contents]
         within({"shift": "time shift", "width": "half duration"}.get(name, name), values, dimension)
     widths = np.array([source.width for source in contents])

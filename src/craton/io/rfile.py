@@ -98,7 +98,7 @@ def read_blocks(path):
         if heading["precision"] not in (4, 8) or not 0 <= heading["length"] < 10_000:
             raise FileError(f"{path.name} is no rfile: its heading makes no sense")
         projection = file.read(int(heading["length"])).decode("utf-8", "replace").strip("\0 \n")
-        count = int(np.frombuffer(file.read(4), order + "i4")[0])
+        count = int(_record(file, [("blocks", "i4")], order, path)["blocks"])
         records = [_record(file, BLOCK, order, path) for _ in range(count)]
         offset = file.tell()
     kind, blocks = np.dtype(f"{order}f{heading['precision']}"), []
@@ -109,6 +109,8 @@ def read_blocks(path):
         blocks.append(Block(float(record["hh"]), float(record["hv"]), float(record["z0"]), values))
     if len(blocks) < 2 or blocks[0].values.shape[3] != 1:
         raise FileError(f"{path.name} has {len(blocks)} blocks; topography and material are needed")
+    if (held := path.stat().st_size) > offset:
+        raise FileError(f"{path.name} has {held:,} bytes, its heading announces {offset:,}")
     azimuth, longitude, latitude = (float(heading[n]) for n in ("azimuth", "longitude", "latitude"))
     return Rfile(azimuth, longitude, latitude, projection, blocks[0], blocks[1:])
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import numpy as np
 
 from craton.conventions import magnitude_to_moment
-from craton.io.contents import FileSource, moment_tensor
-from craton.io.keyed import lines_of
+from craton.io.contents import FileSource, floats, moment_tensor
+from craton.io.keyed import lines_of, refuse_odd_table
 from craton.io.limits import refuse_many
 from craton.units import UnitError, si
 
@@ -64,6 +64,7 @@ def read(path):
         heading, *rows = (line.rstrip("\n").split(separator) for _, line in lines)
     names = [NAMES.get(name, name) for name in (cell.strip().lower() for cell in heading)]
     _check_columns(names)
+    refuse_odd_table(lines, rows, names, (*DIMENSIONS, "name", "time"))
     many = _by_column(names, rows)
     if many is not None:
         return many
@@ -93,7 +94,7 @@ def _by_column(names, rows):
         return None
     columns = dict(zip(names, zip(*rows)))
     try:
-        numbers = {n: np.array(list(map(float, columns[n]))) for n in names if n in DIMENSIONS}
+        numbers = {n: floats(columns[n]) for n in names if n in DIMENSIONS}
     except ValueError:  # units, gaps, faults
         return None
     if not all(np.isfinite(column).all() for column in numbers.values()):
@@ -104,7 +105,10 @@ def _by_column(names, rows):
     nothing = np.zeros(len(rows))
     shift, width = (numbers.get(name, nothing) for name in ("time_shift", "half_duration"))
     texts = [text.strip() for text in columns["name"]] if "name" in columns else [""] * len(rows)
-    kind, values = _mechanisms(numbers, _mechanism(names))
+    try:
+        kind, values = _mechanisms(numbers, _mechanism(names))
+    except ValueError:
+        return None
     where = "geographic" if on_earth else "metres"
     places = (column.tolist() for column in (numbers[x], numbers[y], depth, shift, width))
     return [
@@ -199,6 +203,8 @@ def _moment_or_force(row, columns):
 
 
 def _number(text, name):
+    if "_" in text:
+        raise ValueError(f"{name}: {text!r} is not a number")
     try:
         value = float(text)
     except ValueError:

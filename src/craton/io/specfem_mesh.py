@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.io.contents import FileError
+from craton.io.contents import FileError, floats
 from craton.io.mesh_parts import MeshParts
 
 MOST_EXACT = 2.0**53
@@ -109,7 +109,7 @@ def _numbers(path):
         except (DeprecationWarning, ValueError):
             pass
     try:
-        return np.array(path.read_text().replace("D", "E").replace("d", "E").split(), float)
+        return floats(path.read_text().replace("D", "E").replace("d", "E").split())
     except ValueError as error:
         raise FileError(
             f"{path.name} contains something that is not a number: {error}", "Write the file again."

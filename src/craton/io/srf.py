@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from craton.io.contents import floats
+
 AREA, SLIP, SPEED, DENSITY = 1e-4, 1e-2, 1e-2, 1e3  # cm2, cm and cm/s, cm/s, g/cm3 in SI units
 WORDS = {"1.0": (8, 7), "2.0": (10, 7)}  # numbers in the two heading lines of a subfault
 
@@ -179,7 +181,7 @@ class _Lines:
         if line is None:
             raise ValueError(f"line {self.at}: the file ends where {noun} is expected")
         try:
-            return np.array(line.split(), dtype=float)
+            return floats(line.split())
         except ValueError:
             raise ValueError(f"line {self.at}: {line.strip()[:40]!r} is not {noun}") from None
 

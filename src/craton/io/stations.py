@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from craton.io.contents import Stations, unique_codes
+from craton.io.contents import Stations, floats, unique_codes
 from craton.io.keyed import first_line, lines_of, number
 
 NAMES, PLACES = {"name", "station", "sta", "code"}, {"x", "longitude", "lon"}  # in a heading
@@ -70,7 +70,7 @@ def read(path):
 def _numbers(lines, words, label):
     """Finite numbers of a column; the first that is none is named with its line."""
     try:
-        values = np.array(list(map(float, words)))
+        values = floats(words)
         if np.isfinite(values).all():
             return values
     except ValueError:  # Fortran's exponents, too

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.io.contents import FileError, RadialTable, surface_radius
+from craton.io.contents import FileError, RadialTable, floats, surface_radius
 
 BOUNDARIES = {
     "mantle": "moho",
@@ -60,7 +60,7 @@ def _rows(path):
             marks[BOUNDARIES[words[0].lower()]] = len(rows) - 1
             continue
         try:
-            rows.append([float(w) for w in words])
+            rows.append(floats(words).tolist())
         except ValueError:
             expected = f"neither a row of numbers nor {', '.join(BOUNDARIES)}"
             raise FileError(f"{path.name}, line {number}: {line.strip()!r} is {expected}") from None

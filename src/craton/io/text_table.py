@@ -6,9 +6,9 @@ import csv
 
 import numpy as np
 
-from craton.io.contents import FileError, Stations, unique_codes
-from craton.io.keyed import lines_of
-from craton.units import si
+from craton.io.contents import FileError, Stations, floats, unique_codes
+from craton.io.keyed import lines_of, refuse_odd_table
+from craton.units import UnitError, si
 
 SEPARATORS = ",;\t"
 # Other names of the columns of stations, as FDSN text, ObsPy and tables of networks have them.
@@ -116,7 +116,10 @@ def read_stations(path):
         heading, *rows = (line.split(separator) for _, line in lines)
     else:
         heading, *rows = (split(line) for _, line in lines)
-    columns = _columns(_renamed([name.strip().lower() for name in heading]))
+    names = _renamed([name.strip().lower() for name in heading])
+    columns = _columns(names)
+    if separator in lines[0][1]:  # between blanks, names may have several words
+        refuse_odd_table(lines, rows, names, columns)
     texts, values = _plain_columns(rows, columns) or _columns_by_row(lines[1:], rows, columns)
     pairs = list(zip(texts.get("network", [""] * len(rows)), texts["name"]))
     on_earth = "longitude" in columns
@@ -173,7 +176,7 @@ def _plain_columns(rows, columns):
     columns_of = {name: [cells[place] for cells in rows] for name, place in columns.items()}
     texts = {c: [t.strip() for t in columns_of[c]] for c in TEXT_COLUMNS if c in columns}
     try:
-        values = {c: np.array(list(map(float, columns_of[c]))) for c in columns if c not in texts}
+        values = {c: floats(columns_of[c]) for c in columns if c not in texts}
     except ValueError:
         return None
     if not all(texts["name"]) or not all(np.isfinite(column).all() for column in values.values()):
@@ -205,6 +208,8 @@ def _station(number, cells, columns):
 
 
 def _in_si(text, dimension):
+    if "_" in text:
+        raise UnitError(f"{text!r} is not a number")
     try:
         value = float(text)
     except ValueError:
@@ -240,7 +245,7 @@ def read_samples(path):
         if not words:
             continue
         try:
-            time, value = map(float, words)
+            time, value = floats(words).tolist()
             rows.append((time, value))
         except ValueError:
             if not heading:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.io.contents import FileError
+from craton.io.contents import FileError, floats
 from craton.io.keyed import lines_of
 
 COLUMNS = ("x", "y", "z", "vp", "vs", "rho", "qp", "qs")
@@ -83,9 +83,8 @@ def read(path):
 
 def _numbers(line, text, path):
     try:
-        return [
-            float(word.replace("d", "e").replace("D", "e")) for word in text.split("#")[0].split()
-        ]
+        words = text.split("#")[0].split()
+        return floats([word.replace("d", "e").replace("D", "e") for word in words]).tolist()
     except ValueError:
         raise FileError(f"{Path(path).name}: line {line} of the heading is not numbers") from None
 
@@ -102,7 +101,7 @@ def _rows(lines, counts, path):
     if not 6 <= width <= len(COLUMNS):
         raise FileError(f"{name}: {width} columns; they are x y z vp vs rho and perhaps Qp Qs")
     try:
-        return np.array([text.split() for _, text in lines], float).reshape(total, width)
+        return floats(" ".join(text for _, text in lines).split()).reshape(total, width)
     except ValueError:
         bad = next(n for n, text in lines if not _is_row(text, width))
         raise FileError(f"{name}: line {bad} is not {width} numbers") from None
@@ -110,7 +109,7 @@ def _rows(lines, counts, path):
 
 def _is_row(text, width):
     try:
-        return len([float(word) for word in text.split()]) == width
+        return len(floats(text.split())) == width
     except ValueError:
         return False
 

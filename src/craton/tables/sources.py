@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from craton.conventions import MAGNITUDES
 from craton.tables.fields import (
     At,
     Duration,
@@ -30,7 +31,7 @@ TensorMoment = quantity("moment")
 Force = quantity("force")
 Angle = quantity("angle", least=-360, most=360)
 Dip = quantity("angle", least=0, most=90)
-Magnitude = quantity("ratio", least=-10, most=10.5)
+Magnitude = quantity("ratio", least=MAGNITUDES[0], most=MAGNITUDES[1])
 Value = quantity("ratio")
 
 

@@ -54,6 +54,44 @@ def test_numbers_beyond_the_limits_are_named(name, holds, kind, text, message, t
         io.read(tmp_path / name, holds, kind)
 
 
+COUPLE = "x,y,depth,strike,dip,rake,magnitude\n"
+
+
+@pytest.mark.parametrize(
+    "name, kind, text, message",
+    [
+        ("e.csv", "csv", COUPLE + "1,2,3,10,20,30,1e300\n", "line 2: a magnitude of 1e.300 is out"),
+        ("e.csv", "csv", COUPLE + "1,2,3,10,20,30,4,5\n", "line 2 has 8 columns, the heading 7"),
+        ("e.csv", "csv", COUPLE + "1,2,3,1_0,20,30,4\n", "strike: '1_0' is not a number"),
+        ("e.csv", "csv", COUPLE + "1,2,3,,20,30,4\n", "line 2: the mechanism is not complete"),
+        ("e.csv", "csv", COUPLE.replace("st", "sd") + "1,2,3,10,20,30,4\n", "did you mean strike"),
+        ("e.csv", "csv", COUPLE.replace("strike", "s") + "1,2,3,10,20,30,4\n", "no column strike"),
+        ("e.csv", "csv", "x,y,x,depth,moment\n1,2,3,4,5\n", "the column x stands twice"),
+        ("s.csv", None, "name,longitude,latitude,depph\nA,1,2,3\n", "did you mean depth"),
+        ("s.csv", None, "name,x,y,z\nA,1,1_0,3\n", "'1_0' is not a number"),
+        ("w.txt", "text", "0 0\n1 1_0\n", "line 2 is not a time and a value"),
+    ],
+)
+def test_odd_rows_and_columns_are_told(name, kind, text, message, tmp_path):
+    """Each was accepted before, as another source or station than the file meant."""
+    (tmp_path / name).write_text(text)
+    holds = {"e": "source", "s": "station", "w": "wavelet"}[name[0]]
+    with pytest.raises(ValueError, match=message):
+        io.read(tmp_path / name, holds, kind)
+
+
+def test_an_rfile_with_bytes_too_many_or_too_few_is_refused(tmp_path):
+    binaries.rfile(tmp_path / "m.rfile")
+    sound = (tmp_path / "m.rfile").read_bytes()
+    for data in (sound + b"\0\0\0\0", sound[:-4], sound[:41]):
+        (tmp_path / "m.rfile").write_bytes(data)
+        with (
+            pytest.raises(FileError, match="heading"),
+            io.read(tmp_path / "m.rfile", "gridded model"),
+        ):
+            pass
+
+
 @pytest.mark.parametrize(
     "old, new, key",
     [

@@ -4,12 +4,13 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 from attack import corpus, folders
+from attack.accepted import changes
 from attack.mutate import damage_folder, wounded
 from attack.record import Record, recorder
 from attack.server import Answer, Server
@@ -19,7 +20,9 @@ CASES = {}
 
 @dataclass(frozen=True)
 class Trial:
-    """A damaged input and its answer: name of the case, file in it, wounds, command line, and the file before and after."""
+    """A damaged input and its answer: name of the case, file in it, wounds, command line, the file before and after, and
+    what an accepted one says that the sound one does not.
+    """
 
     case: str
     file: str
@@ -28,6 +31,13 @@ class Trial:
     answer: Answer
     before: bytes = b""
     after: bytes = b""
+    changes: list = field(default_factory=list)
+
+    @property
+    def failures(self):
+        """What is wrong with the answer: list of str."""
+        nonsense = any(change.fault for change in self.changes)
+        return [*self.answer.failures, *(["accepted nonsense"] if nonsense else [])]
 
 
 def attack_inputs(server, place, random):
@@ -40,13 +50,15 @@ def attack_inputs(server, place, random):
         path = random.choice(sorted(p for p in path.rglob("*") if p.is_file()))
     sound = path.read_bytes()
     data, wounds = wounded(sound, random)
-    words = ["plan", toml]
+    words, changed = ["plan", toml], []
     path.write_bytes(data)
     try:
         answer = server.ask(words, folder)
+        if answer.code == 0 and data != sound:
+            changed = changes(name, cases[name], path, sound)
     finally:
         path.write_bytes(sound)
-    return Trial(name, path.name, wounds, words, answer, sound, data)
+    return Trial(name, path.name, wounds, words, answer, sound, data, changed)
 
 
 def place_cases(server, place):
@@ -78,7 +90,7 @@ def attack(kind, seconds, most, seed, keep, record=None):
         while time.monotonic() < end and counted.tried < most:
             random = Random(f"{kind} {seed} {counted.tried}")
             trial = work(server, Path(place), random)
-            if trial.answer.failures:
+            if trial.failures:
                 report(keep, kind, seed, counted.tried, trial)
             elif trial.answer.code == 0 and keep and trial.after:
                 counted.keep_accepted(keep, trial)
@@ -91,7 +103,8 @@ def attack(kind, seconds, most, seed, keep, record=None):
 def report(keep, kind, seed, number, trial):
     """Print a failure, and keep its input."""
     last = [line for line in trial.answer.error.strip().splitlines() if line.strip()][-2:]
-    failures = ", ".join(trial.answer.failures)
+    last += [f"{change.part}: {change.fault}" for change in trial.changes if change.fault]
+    failures = ", ".join(trial.failures)
     print(
         f"{failures}: {kind} seed {seed} number {number}: {trial.case}: {trial.file}: "
         f"craton {' '.join(trial.words)}: {' / '.join(last)[:300]}",

@@ -25,22 +25,32 @@ class Record:
         self.kind, self.seed, self.tried, self.cpu_seconds = kind, seed, 0, 0.0
         self.commit = commit()  # of the start: files may change under a long batch
         self.codes, self.failures, self.accepted = Counter(), Counter(), Counter()
-        self.cases = defaultdict(Counter)
+        self.cases, self.changes = defaultdict(Counter), defaultdict(dict)
         self.slowest, self.largest = [], []
 
     def add(self, trial):
         """Count a trial."""
         answer, case = trial.answer, trial.case
         self.codes[str(answer.code)] += 1
-        self.failures.update(answer.failures)
+        self.failures.update(trial.failures)
         self.cases[case][str(answer.code)] += 1
         self.cpu_seconds += answer.seconds
         if answer.code == 0 and trial.after:
             kind = "unchanged" if trial.after == trial.before else "+".join(sorted(trial.wounds))
             self.accepted[kind if len(trial.wounds) == 1 else "several"] += 1
+            for change in trial.changes:
+                self.count_change(change)
         self.slowest = sorted([*self.slowest, [answer.seconds, case, self.tried]])[-EXTREMES:]
         self.largest = sorted([*self.largest, [answer.nbytes >> 20, case, self.tried]])[-EXTREMES:]
         self.tried += 1
+
+    def count_change(self, change):
+        """Count a change of an accepted input by part and kind, with the extent of its new numbers."""
+        row = self.changes[change.part]
+        row[change.how] = row.get(change.how, 0) + 1
+        if change.values:
+            least, most = row.get("extent", change.values[:1] * 2)
+            row["extent"] = [min(least, *change.values), max(most, *change.values)]
 
     def keep_accepted(self, folder, trial):
         """Append what an accepted input has in other words than the sound one."""
@@ -50,7 +60,9 @@ class Record:
             changed = []
         Path(folder).mkdir(parents=True, exist_ok=True)
         with open(Path(folder) / "accepted.jsonl", "a") as file:
-            line = [trial.case, trial.file, trial.wounds, *(repr(c)[2:-1] for c in changed)]
+            parts = [[change.part, change.how, *change.values] for change in trial.changes]
+            lines = [repr(c)[2:-1] for c in changed]
+            line = [trial.case, trial.file, trial.wounds, parts, *lines]
             print(json.dumps(line), file=file)
 
     def summary(self):
@@ -74,8 +86,21 @@ class Record:
         record["batches"].append(self.summary())
         for case, codes in sorted(self.cases.items()):
             record["cases"][case] = dict(Counter(record["cases"].get(case, {})) + codes)
+        merge(record.setdefault("accepted", {}), self.changes)
         record["tried"] = sum(batch["tried"] for batch in record["batches"])
         path.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def merge(rows, more):
+    """Add counts of changes by part to those of earlier batches."""
+    for part, counts in more.items():
+        row = rows.setdefault(part, {})
+        for how, count in counts.items():
+            if how == "extent":
+                least, most = row.get(how, count)
+                row[how] = [min(least, count[0]), max(most, count[1])]
+            else:
+                row[how] = row.get(how, 0) + count
 
 
 def recorder(file):

@@ -87,17 +87,20 @@ class Grid:
         """
         return f"domain.spacing = {self.spacing * factor:.4g} m, or a smaller domain"
 
-    def axis(self, name):
+    def axis(self, name, begin=0, end=None):
         """Coordinates of the integer points along an axis, metres.
 
         Parameters
         ----------
         name : str
             ``"x"``, ``"y"`` or ``"z"``.
+        begin, end : int
+            First point and one past the last one; all by default.
         """
         a = "xyz".index(name)
-        first = self.start[2 - a]
-        return self.origin[a] + self.spacing * np.arange(first, first + self.shape[2 - a])
+        first, count = self.start[2 - a], self.shape[2 - a]
+        last = count if end is None else min(end, count)
+        return self.origin[a] + self.spacing * np.arange(first + begin, first + last)
 
     def bounds(self, name):
         """First and last coordinate along an axis, metres.

@@ -1,5 +1,6 @@
 """Text files of SPECFEM3D with lines ``key: value``, and numbers and lines of text files."""
 
+import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from craton.io.limits import refuse_many
 
 EVENT, FUNCTION = "event name", "source time function"  # may be missing; the first is text
 HEAD = 1 << 20  # characters in which a first line is looked for
+MISSPELT = 0.8  # likeness of a name to a known one, by difflib
 ALIASES = {
     "latorutm": "latitude",
     "longorutm": "longitude",
@@ -50,8 +52,9 @@ def lines_of(path):
     return [(n, line) for n, line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
-def refuse_odd_table(lines, rows, names, used):
-    """Refuse a table with a used column that stands twice, or a row that is longer than the heading.
+def refuse_odd_table(lines, rows, names, used, known):
+    """Refuse a table with a used column that stands twice, a misspelt one, or a row that is longer
+    than the heading.
 
     Parameters
     ----------
@@ -62,7 +65,9 @@ def refuse_odd_table(lines, rows, names, used):
     names : list of str
         Of the columns.
     used : collection of str
-        Names of columns that are read.
+        Names of columns that are read of this table.
+    known : collection of str
+        Names of columns whose numbers are read where a table has them.
 
     Raises
     ------
@@ -70,6 +75,12 @@ def refuse_odd_table(lines, rows, names, used):
     """
     if twice := next((name for name in used if names.count(name) > 1), None):
         raise ValueError(f"line {lines[0][0]}: the column {twice} stands twice")
+    missing = [name for name in known if name not in names]
+    for name in set(names).difference(known, used):
+        if close := difflib.get_close_matches(name, missing, 1, MISSPELT):
+            raise ValueError(
+                f"line {lines[0][0]}: the column {name!r} is not known; did you mean {close[0]}?"
+            )
     for (n, _), cells in zip(lines[1:], rows):
         if len(cells) > len(names) and any(map(str.strip, cells[len(names) :])):
             raise ValueError(f"line {n} has {len(cells)} columns, the heading {len(names)}")

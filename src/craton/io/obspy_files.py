@@ -1,8 +1,12 @@
 """Files through ObsPy: its errors as ours, and whether it is installed."""
 
 import logging
+import warnings
 
 from craton.io.contents import MissingLibrary
+
+# Where ObsPy leaves a value out and only warns of it.
+LEFT_OUT = ("could not convert", "could not be converted", "value of nan")
 
 
 def read_with_obspy(path, form, reader):
@@ -27,7 +31,7 @@ def read_with_obspy(path, form, reader):
     OSError
         The file cannot be read.
     ValueError
-        ObsPy does not understand it.
+        ObsPy does not understand it, or leaves out a value that it does not understand.
     """
     try:
         import obspy
@@ -38,10 +42,17 @@ def read_with_obspy(path, form, reader):
     with open(path, "rb") as file:
         file.read(1)
     try:
-        return getattr(obspy, reader)(str(path), format=form.upper())
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            contents = getattr(obspy, reader)(str(path), format=form.upper())
     except Exception as error:  # ObsPy raises what lxml, its plug-ins and its types raise
         text = " ".join(str(error).split())[:120] or type(error).__name__
         raise ValueError(f"ObsPy cannot read it as {form}: {text}") from None
+    for message in (str(warning.message) for warning in told):
+        if any(words in message.lower() for words in LEFT_OUT):
+            raise ValueError(f"ObsPy cannot read it as {form}: {message}")
+        logging.getLogger("craton").debug("%s: ObsPy: %s", path, message)
+    return contents
 
 
 def has_obspy(path):

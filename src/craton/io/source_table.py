@@ -24,6 +24,7 @@ DIMENSIONS |= dict.fromkeys(("x", "y", "z", "depth"), "length")
 DIMENSIONS |= dict.fromkeys((*GLOBAL_CMT, *LOCAL, "moment"), "moment")
 DIMENSIONS |= dict.fromkeys(FORCE, "force") | dict.fromkeys(("time_shift", "half_duration"), "time")
 DIMENSIONS |= {"magnitude": "ratio"}
+TEXTS = ("name", "time")
 
 
 def read(path):
@@ -63,8 +64,8 @@ def read(path):
     else:
         heading, *rows = (line.rstrip("\n").split(separator) for _, line in lines)
     names = [NAMES.get(name, name) for name in (cell.strip().lower() for cell in heading)]
+    refuse_odd_table(lines, rows, names, (*DIMENSIONS, *TEXTS), DIMENSIONS)
     _check_columns(names)
-    refuse_odd_table(lines, rows, names, (*DIMENSIONS, "name", "time"))
     many = _by_column(names, rows)
     if many is not None:
         return many
@@ -154,6 +155,10 @@ def _check_columns(names):
             "it needs a mechanism: strike, dip, rake with moment or magnitude; the six of a moment "
             f"tensor (mrr ... or mxx ...); fx, fy, fz; or moment of an explosion{held}"
         )
+    angles = [name for name in COUPLE if name in names]
+    if angles and len(_mechanism(names)) == 1:
+        missing = ", ".join(name for name in COUPLE if name not in names)
+        raise ValueError(f"it has {', '.join(angles)}, but no column {missing}{held}")
 
 
 def _mechanism(names):
@@ -186,7 +191,7 @@ def _source(line, cells):
 
 
 def _moment_or_force(row, columns):
-    if columns is None:
+    if columns is None or len(columns) == 1 and set(COUPLE) & set(row):
         raise ValueError("the mechanism is not complete")
     values = [row[name] for name in columns]
     if columns == FORCE:

@@ -15,6 +15,7 @@ SEPARATORS = ",;\t"
 STATION_COLUMNS = {"station": "name", "lon": "longitude", "lat": "latitude", "burial": "depth"}
 STATION_COLUMNS |= {"net": "network", "sta": "name", "elev": "elevation", "code": "name"}
 TEXT_COLUMNS = ("name", "network")
+NUMBER_COLUMNS = ("longitude", "latitude", "x", "y", "z", "depth", "elevation")
 ANGLES = {"longitude": "angle", "latitude": "angle"}
 
 
@@ -119,7 +120,7 @@ def read_stations(path):
     names = _renamed([name.strip().lower() for name in heading])
     columns = _columns(names)
     if separator in lines[0][1]:  # between blanks, names may have several words
-        refuse_odd_table(lines, rows, names, columns)
+        refuse_odd_table(lines, rows, names, columns, NUMBER_COLUMNS)
     texts, values = _plain_columns(rows, columns) or _columns_by_row(lines[1:], rows, columns)
     pairs = list(zip(texts.get("network", [""] * len(rows)), texts["name"]))
     on_earth = "longitude" in columns

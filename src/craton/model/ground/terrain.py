@@ -111,7 +111,7 @@ class Terrain:
         """
         wide, inside = wider(grid)
         ground, top = columns(self, wide)
-        lower, upper = (edge[k0:k1] for edge in cells.edges(grid, "z"))
+        lower, upper = cells.edges(grid, "z", k0, k1)
         rock, water = np.zeros((2, k1 - k0, *ground.shape[1:]))
         rock[upper <= ground.min()] = 1
         parts = self.parts if isinstance(grid, cells.Blocks) else self.held
@@ -189,7 +189,7 @@ class Terrain:
         k1 : int
             One past the last plane.
         """
-        return cells.edges(grid, "z")[1][k1 - 1] <= columns(self, wider(grid)[0])[0].min()
+        return cells.edges(grid, "z", k1 - 1, k1)[1][0] <= columns(self, wider(grid)[0])[0].min()
 
 
 @lru_cache(4)

@@ -99,11 +99,11 @@ def slab(grid, k0, k1):
     k1 : int
         One past the last plane.
     """
-    (x, y), (lower, upper) = ((edges(grid, name) for name in "xy"), edges(grid, "z"))
-    return (x[0][0], x[1][-1]), (y[0][0], y[1][-1]), (lower[k0], upper[k1 - 1])
+    x, y, z = (*(edges(grid, name) for name in "xy"), edges(grid, "z", k0, k1))
+    return tuple((lower[0], upper[-1]) for lower, upper in (x, y, z))
 
 
-def edges(grid, name):
+def edges(grid, name, begin=0, end=None):
     """Lower and upper edge of each cell along one axis, metres: two arrays (n,).
 
     A cell reaches half a spacing to both sides of its point and is clipped at the first and last
@@ -115,12 +115,15 @@ def edges(grid, name):
     grid : Grid
     name : str
         ``"x"``, ``"y"`` or ``"z"``.
+    begin, end : int
+        First cell and one past the last one; all by default.
     """
     if isinstance(grid, Blocks):
-        return grid.edges[name][:-1], grid.edges[name][1:]
-    points, half = grid.axis(name), grid.spacing / 2
+        return grid.edges[name][:-1][begin:end], grid.edges[name][1:][begin:end]
+    points, half = grid.axis(name, begin, end), grid.spacing / 2
     lower, upper = points - half, points + half
-    first, count = (n[2 - AXES.index(name)] for n in (grid.start, grid.whole))
+    start, count = (n[2 - AXES.index(name)] for n in (grid.start, grid.whole))
+    first = start + begin
     if count > 1 and first == 0:
         lower[0] = points[0]
     if count > 1 and first + len(points) == count:

@@ -154,12 +154,12 @@ def _overlay(medium, bodies, grid, k, plane, average):
     """
     whole, cut = anomalies.cover(bodies, grid, k)
     faces = np.array([z for a in bodies if not a.radius for z in (a.lower[2], a.upper[2])])
-    lower, upper = cells.edges(grid, "z")
+    (lower,), (upper,) = cells.edges(grid, "z", k, k + 1)
     parts, pieces, order = medium.whole
     for where, sides, nodes in (
-        (whole, parts, cells.quadrature(lower[k], upper[k], medium.breaks, pieces, order)),
+        (whole, parts, cells.quadrature(lower, upper, medium.breaks, pieces, order)),
         # the horizontal faces of boxes are known exactly: no need to sample for them
-        (cut, CUT, cells.quadrature(lower[k], upper[k], np.append(medium.breaks, faces), CUT, 1)),
+        (cut, CUT, cells.quadrature(lower, upper, np.append(medium.breaks, faces), CUT, 1)),
     ):
         j, i = np.nonzero(where)
         batch = max(BATCH // (sides * sides * len(nodes[0])), 1)

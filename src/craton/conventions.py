@@ -3,7 +3,6 @@
 import math
 
 AXES = ("x", "y", "z")
-MAGNITUDES = (-10.0, 10.5)  # moment magnitudes that earthquakes have, with room to spare
 # machines that a user chooses: "auto" and rows of craton.backends.BACKENDS
 DEVICES = ("auto", "cpu", "cuda")
 FACES = {
@@ -28,6 +27,8 @@ PARAMETER_SETS = (
 GRADIENT_MISFITS = ("l2", "correlation", "travel_time", "envelope", "phase", "transport")
 # What a gradient keeps of the forward run.
 GRADIENT_STORAGES = ("auto", "increments", "checkpoints", "boundaries", "boundaries-16")
+
+MAGNITUDES = (-10.0, 10.5)  # moment magnitudes that earthquakes have, with room to spare
 
 # What a receiver or a snapshot can record: components, unit, long name.
 VECTOR = ("E", "N", "Z")

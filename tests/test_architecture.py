@@ -24,7 +24,17 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 KERNELS = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".h", ".cpp", ".cu"))
 
 # Who may import whom (docs/developer/architecture.md). A layer may always import itself.
-BASE = {"errors", "conventions", "versions", "text", "units", "lock", "integrity", "memory"}
+BASE = {
+    "errors",
+    "conventions",
+    "versions",
+    "citations",
+    "text",
+    "units",
+    "lock",
+    "integrity",
+    "memory",
+}
 INPUT = BASE | {"tables", "io"}
 MODEL = INPUT | {"model"}
 OUTPUT = MODEL | {"survey", "core"}
@@ -39,6 +49,7 @@ ALLOWED = {
     "conventions": {"errors"},
     "versions": set(),
     "text": set(),
+    "citations": {"text", "versions"},
     "lock": set(),
     "memory": set(),
     "integrity": {"errors"},

@@ -245,6 +245,14 @@ class Result:
 
         return event(self.dataset)
 
+    def citations(self):
+        """Return what to cite for this run: `craton.citations.Citations`, whose ``bibtex()`` gives
+        BibTeX. Works are chosen by the operators of the plan and the values of the scenario.
+        """
+        from craton.citations import citations
+
+        return citations(self.scenario, self.plan, self.report)
+
     def rotate(self, components="RT"):
         """Return the dataset with radial and transverse components in place of east and north; see
         `craton.output.rotation.rotated`. ObsPy's ``result.stream().rotate("NE->RT")`` does the same.

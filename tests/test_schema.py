@@ -1,6 +1,7 @@
 """craton schema: what it accepts is what craton reads."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -67,4 +68,22 @@ def test_version(capsys):
     from craton.versions import versions
 
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out.split() == ["craton", *versions("craton").values()]
+    words = capsys.readouterr().out.split()
+    assert words[:2] == ["craton", versions("craton")["craton"] + ","] and words[2] == "commit"
+    assert re.fullmatch(r"[0-9a-f]{7,40}(-dirty)?", words[3])  # this is a clone
+
+
+def test_commit_of_a_wheel_of_a_copy_and_of_neither(tmp_path, monkeypatch):
+    """A file says it; an installed package does not ask the repository that happens to lie around it."""
+    from craton import versions
+
+    package = tmp_path / "site" / "src" / "craton"
+    package.mkdir(parents=True)
+    monkeypatch.setattr(versions, "PACKAGE", package)
+    commit = versions.source_commit.__wrapped__
+    (tmp_path / ".git").mkdir()
+    assert commit() is None
+    (tmp_path / "site" / "COMMIT").write_text("1234567\n")
+    assert commit() == "1234567"
+    (package / "COMMIT").write_text("89abcde\n")
+    assert commit() == "89abcde"

@@ -2,7 +2,6 @@
 
 import json
 import platform
-import subprocess
 import time
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +20,7 @@ from craton.errors import CratonError
 from craton.gravity import forward
 from craton.methods import METHODS
 from craton.methods.protocol import BenchCase
-from craton.versions import versions
+from craton.versions import source_commit, versions
 
 REPEATS, CALLS = 5, 3  # timings of a case; of whole calls
 SECONDS = 0.6  # of each repeat, about
@@ -266,16 +265,6 @@ def provenance(machine):
         "device": machine.describe(),
         "host": platform.processor() or platform.machine(),
         "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        "commit": commit(),
+        "commit": source_commit(),
         "versions": {"python": platform.python_version(), **versions()},
     }
-
-
-def commit():
-    """Commit of the source tree: of the file COMMIT at its root, else what git says, else None."""
-    root = Path(__file__).parents[2]
-    if (root / "COMMIT").exists():
-        return (root / "COMMIT").read_text().strip()
-    command = ["git", "describe", "--always", "--dirty"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
-    return done.stdout.strip() or None

@@ -24,16 +24,19 @@ app = typer.Typer(
 
 def _version(asked):
     if asked:
-        from craton.versions import versions
+        from craton.versions import described_version
 
-        print("craton", *versions("craton").values())
+        print("craton", described_version())
         raise typer.Exit
 
 
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show version and commit."
+        ),
     ] = False,
 ):
     """Forward modelling in geophysics on CPUs and GPUs, from one scenario file.

@@ -9,10 +9,11 @@ def command():
     where something is missing.
     """
     from craton.backends.inventory import inventory
+    from craton.versions import described_version
 
     needed, extras = dependencies()
     rows = [
-        ("craton", version_of("craton")),
+        ("craton", described_version()),
         ("python", f"{platform.python_version()} on {platform.platform()}"),
     ]
     rows += [(name, version_of(name)) for name in needed]

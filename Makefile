@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint clean attack
+.PHONY: demo test lint docs docs-links clean attack
 
 demo: $(VENV)/demo
 	$(BIN)/craton run examples/two_layers.toml -o demo-two-layers --force
@@ -16,6 +16,15 @@ lint: $(VENV)/dev
 	$(BIN)/ruff check src tests bench docs
 	$(BIN)/ruff format --check src tests bench docs
 	$(BIN)/mypy
+
+# The site, in build/docs: gallery executed, no warning let through, then every link, script and picture looked at.
+docs: $(VENV)/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs
+	$(BIN)/python docs/check_site.py build/docs
+
+# Links to other sites: needs a network.
+docs-links: $(VENV)/docs
+	$(BIN)/python -m sphinx -q -b linkcheck -d build/doctrees docs build/links
 
 # g++ (or clang++) compiles the kernels; where there is none, apt or the ziglang wheel brings one.
 $(VENV)/bin/python:
@@ -31,8 +40,12 @@ $(VENV)/dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --prefer-binary -e .[dev]
 	touch $@
 
+$(VENV)/docs: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --only-binary :all: --prefer-binary -e .[docs]
+	touch $@
+
 clean:
-	rm -rf $(VENV) demo-two-layers
+	rm -rf $(VENV) demo-two-layers build docs/generated
 
 # Damaged inputs, damaged run folders and killed processes for an hour; bounded in memory, time and processes.
 attack: $(VENV)/dev

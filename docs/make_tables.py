@@ -118,7 +118,9 @@ def value_of(key, spec):
     if spec.get("type") == "array":
         if "prefixItems" in spec:
             units = [value_of(key, s) for s in spec["prefixItems"]]
-            return f"[x, y, z], {units[0]}" if len(set(units)) == 1 else "[first, last, count]"
+            if len(set(units)) > 1:
+                return "[first, last, count]"
+            return ("two values, " if len(units) == 2 else "[x, y, z], ") + units[0]
         return {"table": "list of tables", "number": "numbers"}.get(
             item := value_of(key, spec["items"]), f"list: {item}"
         )

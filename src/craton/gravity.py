@@ -104,6 +104,13 @@ def forward(
         No such device, or no compiler.
     craton.comm.Elsewhere
         What only another rank has found.
+
+    Examples
+    --------
+    >>> prism = [[-500, 500, -500, 500, -2000, -1000]]
+    >>> fields = craton.gravity.forward(prism, 300, ([0.0], [0.0], [0.0]), device="cpu")
+    >>> print(f"{fields['g_z'][0]:.4f} mGal")
+    0.8782 mGal
     """
     from craton.comm import agreed, ranks
     from craton.comm.local import Alone, spawn

@@ -135,7 +135,7 @@ def diagnose(values):
     -------
     scenario : craton.tables.schema.Document or None
         See `craton.tables.problems.diagnose`.
-    problems : list of Problem
+    problems : list of craton.errors.Problem
     """
     method, wrong = _method_of(values)
     tables = values | {"method": method} if "method" in values else values
@@ -276,6 +276,12 @@ def with_overrides(scenario, overrides):
     ------
     craton.errors.ScenarioError
         With every problem found.
+
+    Examples
+    --------
+    >>> finer = craton.scenario.with_overrides(craton.load("two_layers.toml"), ["run.order=8"])
+    >>> finer.run.order
+    8
     """
     return loads(dumps(scenario), overrides)
 

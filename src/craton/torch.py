@@ -49,7 +49,7 @@ class Layer:
 
     Parameters
     ----------
-    problem : Problem
+    problem : craton.Problem
 
     Attributes
     ----------

@@ -24,7 +24,14 @@ __all__ = [
 
 
 def load(path, overrides=(), **tables):
-    """Return a scenario from a TOML file; see `craton.scenario.load`."""
+    """Return a scenario from a TOML file; see `craton.scenario.load`.
+
+    Examples
+    --------
+    >>> scenario = craton.load("two_layers.toml", ["time.duration=0.5"])
+    >>> scenario.time.duration
+    0.5
+    """
     from craton.scenario import load
 
     return load(path, overrides, **tables)
@@ -47,6 +54,12 @@ def plan(scenario, comm=None, reuse=None):
     ------
     ScenarioError
         With every problem found.
+
+    Examples
+    --------
+    >>> plan = craton.plan(craton.load("two_layers.toml"))
+    >>> plan.grid.shape, plan.dt > 0, plan.nbytes > 0
+    ((31, 41, 46), True, True)
     """
     from craton.comm import Together
     from craton.comm.placement import planner

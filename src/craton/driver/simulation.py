@@ -104,9 +104,13 @@ class Simulation:
 
     Examples
     --------
-    >>> simulation = craton.Simulation(craton.load("two_layers.toml"))
+    >>> scenario = craton.load("two_layers.toml")
+    >>> simulation = craton.Simulation(scenario, device="cpu")
+    >>> (source,) = scenario.source
     >>> for x in (1000, 2000):
-    ...     shot = simulation.run(source={**source, "at": [x, 4000, -2500]})
+    ...     shot = simulation.run(source=source.model_copy(update={"at": [x, 4000, -2500]}))
+    >>> shot.dataset.velocity.dims
+    ('receiver', 'component', 'time')
     """
 
     def __init__(self, scenario, device=None):

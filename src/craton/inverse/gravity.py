@@ -23,7 +23,7 @@ class GravityProblem(Term):
 
     Parameters
     ----------
-    problem : Problem
+    problem : craton.Problem
         Its parameters, of which one is ``rho``; or any term on a grid.
     observed : xarray.Dataset
         ``g_z`` (mGal), ``g_zz`` (Eotvos) or other fields of `craton.gravity.forward` at points with

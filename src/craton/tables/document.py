@@ -23,7 +23,7 @@ class Reading:
     scenario : craton.tables.schema.Document or None
         Present whenever enough is right to check more on it; to be run only when there are no
         problems.
-    problems : tuple of Problem
+    problems : tuple of craton.errors.Problem
         Everything wrong.
     file, text : str
         Where it was read from, and what stood there, for `format_problems`.
@@ -268,7 +268,7 @@ def format_problems(error, file=None, text=None, overrides=()):
 
     Parameters
     ----------
-    error : ScenarioError, Reading, or sequence of Problem
+    error : ScenarioError, Reading, or sequence of craton.errors.Problem
     file, text : str, optional
         The scenario file's name and content; a Reading knows them.
     overrides : sequence of str, optional

@@ -135,6 +135,58 @@ def test_gradients_are_exact(name):
     assert case.of_differences() < CENTRAL
 
 
+BY_Q = ("inverse_qp", "inverse_qs")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["attenuation", "attenuation, SH", "attenuation in water and soil", "attenuation in space"],
+)
+def test_gradients_by_q_are_exact(name):
+    """Alone, so that nothing else hides them; and of second order."""
+    names = BY_Q[1:] if "SH" in name else BY_Q
+    case = Case(scenario(**CASES[name]), names, varied=0.2)
+    assert case.of_medium() < EXACT
+    assert case.of_differences(steps=(3e-4, 1e-4)) < CENTRAL
+    if name == "attenuation":
+        assert order_of_remainder(case, 0.03) == pytest.approx(2, abs=0.05)
+
+
+def test_parameters_with_q():
+    """Q in place of 1/Q; all five together have the gradient by speeds and density that three have."""
+    tables = CASES["attenuation"]
+    assert Case(scenario(**tables), ("qp", "qs"), varied=0.1).of_differences() < CENTRAL
+    case = Case(scenario(**tables), ("vp", "vs", *BY_Q, "rho"))
+    assert case.of_medium() < EXACT
+    assert case.of_differences() < CENTRAL
+    observed, mixed = case.problem.data(1.01 * case.m0), ("vp", "rho", *BY_Q)
+    slopes = []
+    for problem in (
+        craton.Problem(scenario(**tables), observed),
+        craton.Problem(scenario(**tables), observed, parameters=mixed),
+    ):
+        named = problem.dataset(problem.jac(problem.m0))
+        slopes.append(np.stack([named.vp, 1000 * named.rho]))
+    # ratios of moduli are interpolated where Q stays, to 1e-6
+    assert np.linalg.norm(slopes[0] - slopes[1]) < 1e-4 * np.linalg.norm(slopes[0])
+
+
+def test_wrong_q_is_told():
+    here = scenario(**CASES["attenuation in water and soil"])
+    told(["qs is infinite in", "inverse_qs"], here, parameters=("qs",))
+    told(["Q of an elastic medium", "model.attenuation"], scenario(), parameters=BY_Q)
+    problem = craton.Problem(here, parameters=BY_Q)
+    for factor, words in (
+        (1.3, "(?s)Q below 20, .*lowest_q"),
+        (-1, "below zero"),
+        (np.nan, "finite"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            problem.data(factor * problem.m0)
+    lower = {"attenuation": BAND["attenuation"] | {"lowest_q": 10}}
+    craton.Problem(scenario(model=LOSSY | lower, steps=4), parameters=BY_Q).data(2 * problem.m0)
+
+
 @pytest.mark.parametrize("tables", [{}, CASES["attenuation"]], ids=["elastic", "attenuation"])
 def test_single_precision(tables):
     case = Case(scenario(**tables, run={"precision": "float32"}))
@@ -151,11 +203,16 @@ def plain():
     return Case(scenario())
 
 
+def order_of_remainder(case, largest=0.01):
+    """Power with which Taylor's remainder falls over four decades."""
+    value, slope = case.problem.fun(case.m), case.problem.jac(case.m) @ case.dm
+    steps = largest * 10.0 ** -np.arange(5)
+    rest = [abs(case.problem.fun(case.m + e * case.dm) - value - e * slope) for e in steps]
+    return np.polyfit(np.log(steps), np.log(rest), 1)[0]
+
+
 def test_the_remainder_is_of_second_order_over_four_decades(plain):
-    value, slope = plain.problem.fun(plain.m), plain.problem.jac(plain.m) @ plain.dm
-    steps = 0.01 * 10.0 ** -np.arange(5)
-    rest = [abs(plain.problem.fun(plain.m + e * plain.dm) - value - e * slope) for e in steps]
-    assert np.polyfit(np.log(steps), np.log(rest), 1)[0] == pytest.approx(2, abs=0.05)
+    assert order_of_remainder(plain) == pytest.approx(2, abs=0.05)
 
 
 @pytest.mark.parametrize("misfit", ["correlation", "travel_time", "envelope", "phase", "transport"])
@@ -492,7 +549,7 @@ def test_inversion_of_a_section_with_lenses():
     sys.modules["fwi"] = fwi  # its dataclass looks there
     spec.loader.exec_module(fwi)
     survey = fwi.Survey(480, 260, 10, 10, shots=6, receivers=16, duration=0.7, smoothing=1, layer=5)
-    problem, truth, models, values = fwi.invert(survey, 8, report=lambda text: None)
+    problem, truth, models, values = fwi.invert(survey, 10, report=lambda text: None)
     errors = [fwi.error(truth, m, problem) for m in models]
     assert values[-1] < 0.2 and (np.diff(values) < 0).all()
-    assert errors[-1] < 0.4
+    assert errors[-1] < 1 / 3  # 0.28; 0.19 after 20

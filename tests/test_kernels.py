@@ -80,6 +80,8 @@ BUDGET = {
     "increment_strain": (24, 40),
     "correlate_strain": (48, 72),
     "scatter_strain": (56, 72),
+    "correlate_strain_by_q": (56, 80),
+    "scatter_strain_by_q": (56, 88),
     "remember_velocity": (32, 32),
     "remember_stress": (32, 40),
     "backward_velocity": (40, 56),

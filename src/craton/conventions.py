@@ -22,7 +22,10 @@ PARAMETER_SETS = (
     ("ip", "is", "rho"),
     ("vp", "vs", "epsilon", "delta", "gamma", "rho"),
     ("c11", "c13", "c33", "c44", "c66", "rho"),
+    ("vp", "vs", "qp", "qs", "rho"),
+    ("vp", "vs", "inverse_qp", "inverse_qs", "rho"),
 )
+OF_Q = ("qp", "qs", "inverse_qp", "inverse_qs")  # parameters of attenuation
 # How a gradient compares computed and observed traces.
 GRADIENT_MISFITS = ("l2", "correlation", "travel_time", "envelope", "phase", "transport")
 # What a gradient keeps of the forward run.

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from craton.conventions import PARAMETER_SETS
+from craton.conventions import OF_Q, PARAMETER_SETS
 from craton.errors import Problem, ScenarioError
 from craton.model.media.cells import stiffness
 
 SETS = PARAMETER_SETS
 THOMSEN = SETS[4]
+WITH_Q = 5  # parameters of a set with Q
 # of an anisotropic medium of spectral elements, for xx yy zz yz xz xy
 CONSTANTS = ("rho", *(f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)))
 UNITS = {"vp": "m/s", "vs": "m/s", "rho": "kg/m3"}
 UNITS |= dict.fromkeys(("kappa", "mu", "lambda"), "Pa")
 UNITS |= dict.fromkeys(("ip", "is"), "kg/(m2 s)")
-UNITS |= dict.fromkeys(("epsilon", "delta", "gamma"), "1")
+UNITS |= dict.fromkeys(("epsilon", "delta", "gamma", *OF_Q), "1")
 LONG_NAMES = {
     "vp": "P velocity",
     "vs": "S velocity",
@@ -32,6 +33,10 @@ LONG_NAMES = {
     "epsilon": "Thomsen's epsilon",
     "delta": "Thomsen's delta",
     "gamma": "Thomsen's gamma",
+    "qp": "quality factor of P waves",
+    "qs": "quality factor of S waves",
+    "inverse_qp": "inverse quality factor of P waves",
+    "inverse_qs": "inverse quality factor of S waves",
 }
 UNITS |= dict.fromkeys(CONSTANTS[1:], "Pa")
 LONG_NAMES |= {name: f"elastic constant {name}" for name in CONSTANTS[1:]}
@@ -44,7 +49,7 @@ def set_of(names, count=None):
     ----------
     names : sequence of str
     count : int, optional
-        Parameters of the set: 3 of an isotropic medium, 6 of an anisotropic one.
+        Parameters of the set: 3 of an isotropic medium, 5 with Q, 6 of an anisotropic one.
 
     Raises
     ------
@@ -76,6 +81,9 @@ def from_cells(names, cells):
     """
     if names == CONSTANTS:
         return tuple(cells)
+    if len(names) == WITH_Q:
+        vp, vs, rho = from_cells(SETS[0], cells[:3])
+        return vp, vs, *(_quality(names, loss) for loss in cells[3:]), rho
     if len(names) == 6:
         return _from_stiffness(cells) if names == THOMSEN else (*cells[1:], cells[0])
     rho, kappa, mu = cells
@@ -96,6 +104,9 @@ def to_cells(names, values):
     """
     if names == CONSTANTS:
         return tuple(values)
+    if len(names) == WITH_Q:
+        vp, vs, of_p, of_s, rho = values
+        return *to_cells(SETS[0], (vp, vs, rho)), *(_quality(names, q) for q in (of_p, of_s))
     if len(names) == 6:
         return _to_stiffness(values) if names == THOMSEN else (values[-1], *values[:-1])
     p, s, rho = values
@@ -118,6 +129,8 @@ def jacobian(names, values):
         return tuple(map(tuple, np.eye(len(names))))
     if names == THOMSEN:
         return _slopes_of_stiffness(values)
+    if len(names) == WITH_Q:
+        return _slopes_with_q(names, values)
     if len(names) == 6:
         return tuple(tuple(np.roll(np.eye(6), 1, axis=0)[n]) for n in range(6))
     p, s, rho = values
@@ -132,6 +145,23 @@ def jacobian(names, values):
         )
     by_mu = 0.0 if names[0] == "kappa" else 2 / 3
     return (0.0, 0.0, 1.0), (1.0, by_mu, 0.0), (0.0, 1.0, 0.0)
+
+
+def _quality(names, values):
+    """Return 1/Q from parameters of a set with Q, or the parameters from 1/Q: its own inverse."""
+    if "inverse_qp" in names:
+        return values
+    with np.errstate(divide="ignore"):
+        return 1 / np.asarray(values, float)
+
+
+def _slopes_with_q(names, values):
+    """Return derivatives of (rho, kappa, mu, 1/Qp, 1/Qs) by vp, vs, those of Q, rho."""
+    vp, vs, of_p, of_s, rho = values
+    elastic = jacobian(SETS[0], (vp, vs, rho))
+    rows = [(by_vp, by_vs, 0.0, 0.0, by_rho) for by_vp, by_vs, by_rho in elastic]
+    slopes = (1.0, 1.0) if "inverse_qp" in names else (-1 / of_p**2, -1 / of_s**2)
+    return *rows, (0.0, 0.0, slopes[0], 0.0, 0.0), (0.0, 0.0, 0.0, slopes[1], 0.0)
 
 
 def _from_stiffness(cells):
@@ -289,7 +319,23 @@ def _problems_of_constants(cells):
     ]
 
 
-def problems(cells, fastest, waves, moving=None):
+def _problems_of_losses(losses, largest):
+    """Return what is wrong with 1/Qp and 1/Qs of cells, which may not be above `largest`."""
+    wrong = [
+        (~np.isfinite(losses), "Q that are not finite, or 0"),
+        (losses < 0, "Q below zero"),
+        (losses > largest, f"Q below {1 / largest:.4g}, for which the mechanisms are not made"),
+    ]
+    remedies = ["bound the parameters"] * 2
+    remedies.append("bound them, or set model.attenuation.lowest_q")
+    return [
+        Problem("m", f"{int(where.any(axis=0).sum())} cells have {words}", remedy)
+        for (where, words), remedy in zip(wrong, remedies)
+        if np.any(where)
+    ]
+
+
+def problems(cells, fastest, waves, moving=None, largest=np.inf):
     """Return what is wrong with a medium of cells: list of Problem.
 
     Parameters
@@ -301,12 +347,15 @@ def problems(cells, fastest, waves, moving=None):
         ``"acoustic"``: no shear modulus is computed; ``"SH"``: nothing else.
     moving : (rho, kappa, mu), optional
         What the steps have of these cells: with attenuation waves are faster; 0 in empty cells.
+    largest : float
+        Largest 1/Q that the steps can have, where it is among the cells.
     """
     if len(cells) == len(CONSTANTS):
         return _problems_of_constants(cells)
     if len(cells) == 6:
         return _anisotropic_problems(cells, fastest, waves, moving or cells)
-    rho, kappa, mu = cells
+    of_q = _problems_of_losses(np.stack(cells[3:]), largest) if len(cells) == WITH_Q else []
+    rho, kappa, mu = cells[:3]
     wrong = [
         (~(np.isfinite(rho) & np.isfinite(kappa) & np.isfinite(mu)), "values that are not finite"),
         (~(rho > 0), "densities that are not positive"),
@@ -318,11 +367,12 @@ def problems(cells, fastest, waves, moving=None):
         for where, words in wrong
         if np.any(where)
     ]
+    out += of_q
     if waves == "acoustic" and np.any(mu > 0):
         out.append(Problem("m", "acoustic waves have no shear modulus", "leave vs at 0"))
     if out:
         return out
-    return _too_fast(fastest, waves, *(moving or cells))
+    return _too_fast(fastest, waves, *(moving or cells)[:3])
 
 
 def _anisotropic_problems(cells, fastest, waves, moving):

@@ -40,7 +40,8 @@ class Problem(Term):
         interval that returns the value and the derivative by the computed traces.
     parameters : sequence of str
         Of one set: vp, vs, rho; kappa, mu, rho; lambda, mu, rho; ip, is, rho (impedances); of an
-        anisotropic medium vp, vs, epsilon, delta, gamma, rho; c11, c13, c33, c44, c66, rho.
+        anisotropic medium vp, vs, epsilon, delta, gamma, rho; c11, c13, c33, c44, c66, rho; with
+        attenuation vp, vs, qp, qs, rho or vp, vs, inverse_qp, inverse_qs (1/Q), rho.
     weights : xarray.Dataset or dict, optional
         Factors of computed and observed data by variable, broadcast to them: windows, tapers.
     device : str, optional
@@ -85,14 +86,15 @@ class Problem(Term):
         linear = [method.linearised(shot, trial) for shot in shots.values()]
         self.recordings = [Recording(run.scenario, run.at(run.cells).plain) for run in linear]
         grid, names = linear[0].grid, tuple(parameters)
-        sets.refuse_other(names, linear[0].cells)
-        if on == "model" and len(linear[0].cells) == len(sets.THOMSEN):
+        start = linear[0].start(names)
+        sets.refuse_other(names, start)
+        if on == "model" and len(start) == len(sets.THOMSEN):
             words = "the model file has Thomsen's parameters"
             raise ScenarioError([Fault("on", words, 'use on="grid"')])
         self.parameters = (
             model_grid.parameters(names, scenario, grid)
             if on == "model"
-            else sets.Parameters(names, linear[0].cells, grid)
+            else sets.Parameters(names, start, grid)
         )
         self.observed = [None] * len(linear)
         if observed is not None:
@@ -232,7 +234,9 @@ class Problem(Term):
             words = f"has {m.size:,} values, the problem has {' x '.join(map(str, self.shape))}"
             raise ScenarioError([Fault("m", words, "start from problem.m0")])
         linear, cells = self.experiments[0].linear, self.parameters.cells(m)
-        if wrong := sets.problems(cells, linear.fastest, linear.waves, linear.on_grid(cells)):
+        with np.errstate(invalid="ignore", divide="ignore"):  # told below
+            limits = linear.fastest, linear.waves, linear.on_grid(cells)
+        if wrong := sets.problems(cells, *limits, linear.largest_inverse_q):
             raise ScenarioError(wrong)
         self._m, self._cells, self._value, self._gradient = m.copy(), cells, None, None
         self._derivatives = {}

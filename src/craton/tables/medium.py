@@ -87,7 +87,8 @@ class Attenuation(Table):
     Speeds are phase velocities at ``frequency`` (Hz; None: the band's geometric mean), where Q
     holds too: Q (f / frequency)^``power``. ``mechanisms`` 1 to 4; ``storage``: "full" at each
     point, "paired" two of four, "coarse" one, "mixed" two of four for shear stresses and one for
-    normal ones (None: by the lowest Q).
+    normal ones (None: by the lowest Q). ``lowest_q``: mechanisms are fitted down to this Q (None:
+    the lowest of the model), for inversions for Q.
     """
 
     band: Annotated[tuple[Frequency, Frequency], BeforeValidator(_BAND)] = key("[0.1, 10]  # Hz")
@@ -95,6 +96,12 @@ class Attenuation(Table):
     mechanisms: whole(least=1, most=4) = 4
     power: quantity("ratio", least=-1, most=1) = 0.0
     storage: choice("coarse", "mixed", "paired", "full") | None = None
+    lowest_q: Quality | None = None
+
+    @property
+    def largest_inverse_q(self):
+        """1/Q of the lowest Q; 0 where it is the model's."""
+        return 1 / self.lowest_q if self.lowest_q else 0.0
 
     def _problems(self):
         low, high = self.band

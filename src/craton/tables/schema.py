@@ -224,7 +224,7 @@ class Gradient(Table):
 
     observed: FilePath = key('"observed/result.zarr"')
     misfit: choice(*GRADIENT_MISFITS) = "l2"
-    parameters: many(choice("vp", "vs", "rho", "kappa", "mu", "lambda", "ip", "is")) = (
+    parameters: many(choice(*dict.fromkeys(name for names in PARAMETER_SETS for name in names))) = (
         "vp",
         "vs",
         "rho",

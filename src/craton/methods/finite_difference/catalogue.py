@@ -85,8 +85,9 @@ def transposed(order, motion=None):
     variables = counts[0] * normals + counts[1] * (stresses - normals)
     transposes += [
         strains.operator(
-            kernel, differences, example, len(fields), stresses, variables, free=normals > 0
+            kernel, differences, example, len(fields), stresses, variables, normals > 0, by_q
         )
+        for by_q in (False, True)
         for kernel in strains.ARRAYS
     ]
     transposes += [

@@ -63,6 +63,8 @@ class Discretisation:
         Density, bulk and shear modulus of the cells, or density and c11, c13, c33, c44, c66 where
         the medium is anisotropic, in place of the averages of the scenario's
         model: of inversions. What the model says of speeds (CPML, time step) stays.
+    inverse_q : tuple of (nz, ny, nx) arrays, optional
+        1/Qp and 1/Qs of the cells in place of the model's: of inversions for them.
     """
 
     scenario: Any
@@ -78,10 +80,13 @@ class Discretisation:
     shots: tuple = ()
     acoustic: bool = False
     cells: tuple | None = None
+    inverse_q: tuple | None = None
 
-    def with_cells(self, cells):
-        """Return the same with the medium of its cells: rho, kappa, mu."""
-        return replace(self, cells=tuple(cells)).sharing(self)
+    def with_cells(self, cells, inverse_q=None):
+        """Return the same with the medium of its cells: rho, kappa, mu, and 1/Qp, 1/Qs if these
+        change.
+        """
+        return replace(self, cells=tuple(cells), inverse_q=inverse_q).sharing(self)
 
     def sharing(self, other):
         """Return self, with what `other` knows of the same medium on the same grid.

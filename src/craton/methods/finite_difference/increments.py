@@ -16,7 +16,7 @@ STORE = Struct(
     ),
 )
 PARTS = ("velocity", "stress")
-TRACES = 2  # sums of normal stresses: deviatoric part, trace
+BY_Q = " by 1/Q"  # behind the names of sums by it
 
 
 def operator(kernel, fields, velocities, normals, part="velocity", spread=-1, products=False):
@@ -119,7 +119,7 @@ def store(d, slots):
 
 def sums_of(d):
     """Names of the sums of `correlate`, in order: velocities, shear stresses, deviatoric part and
-    trace of normal stresses.
+    trace of normal stresses; with 1/Q that changes, of stresses those by it.
 
     Parameters
     ----------
@@ -128,7 +128,9 @@ def sums_of(d):
     shear = tuple(f for f in d.stress if f not in d.normal)
     if d.anisotropic:
         return (*d.velocity, *shear, *(f"{a} {b}" for a in d.normal for b in d.normal))
-    return (*d.velocity, *shear, *(("deviatoric", "trace") if d.normal else ()))
+    normal = ("deviatoric", "trace") if d.normal else ()
+    by_q = (*shear, *normal) if d.inverse_q is not None else ()
+    return (*d.velocity, *shear, *normal, *(name + BY_Q for name in by_q))
 
 
 def sums(d, name="sums"):
@@ -139,7 +141,5 @@ def sums(d, name="sums"):
     d : Discretisation
     name : str
     """
-    count = len(d.velocity) + len(d.stress) - len(d.normal) + TRACES
-    if d.anisotropic:
-        count += len(d.normal) ** 2 - TRACES
+    count = len(sums_of(d))
     return {name: Array("sums", (count, *d.shape), np.dtype(d.precision))}

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from craton.conventions import FACES
+from craton.conventions import FACES, OF_Q
 from craton.core.plan import Phase
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference import (
@@ -18,6 +18,7 @@ from craton.methods.finite_difference import (
     increments,
     material,
     points,
+    quality,
     relaxing,
     reversal,
     scheme,
@@ -26,6 +27,7 @@ from craton.methods.finite_difference import (
     transverse,
     units,
 )
+from craton.methods.finite_difference.quality import WITH_Q
 from craton.methods.finite_difference.receiver_points import rows_of
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.tables import injection, sampling, stacked_rows, table_of
@@ -36,6 +38,7 @@ from craton.survey.faults import FiniteFault
 from craton.survey.planes import PlaneWave
 from craton.survey.whereabouts import located
 
+BEYOND = 1.25  # 1/Q over the largest for which mechanisms were fitted: their Q is then a little off
 RECEIVERS = "gradients need receivers: add [[receivers]]"
 
 
@@ -155,6 +158,44 @@ class Linearised:
         averages = averages_of(self.scenario.model, self.grid, 0, self.grid.shape[0], False)
         return tuple(np.array(v, float) for v in averages)
 
+    def start(self, names):
+        """Return the cells of the scenario's model that parameters are made of: `cells`, and for
+        parameters of Q behind them 1/Qp and 1/Qs.
+
+        Parameters
+        ----------
+        names : tuple of str
+
+        Raises
+        ------
+        ScenarioError
+            The medium has no Q, or an infinite one where Q and not 1/Q is asked for.
+        """
+        if not set(names) & set(OF_Q):
+            return self.cells
+        if self.d.relaxation is None or self.d.anisotropic:
+            kind = "anisotropic" if self.d.anisotropic else "elastic"
+            remedy = "give the model qp, qs and [model.attenuation], or leave them out"
+            raise ScenarioError([Problem("parameters", f"Q of an {kind} medium", remedy)])
+        losses = relaxing.inverse_q(self.d, self.grid, 0, self.grid.shape[0])
+        losses = dict(zip(("qp", "qs"), (np.array(v, float) for v in losses)))
+        lossless = {name: int((losses[name] == 0).sum()) for name in losses if name in names}
+        build.refuse(
+            [
+                Problem(
+                    "parameters", f"{name} is infinite in {count:,} cells", f"use inverse_{name}"
+                )
+                for name, count in lossless.items()
+                if count
+            ]
+        )
+        return (*self.cells, *losses.values())
+
+    @property
+    def largest_inverse_q(self):
+        """Largest 1/Q for which the mechanisms are good; None without attenuation."""
+        return self.d.relaxation and BEYOND * self.d.relaxation.largest
+
     @cached_property
     def factors(self):
         """Factors that make of density, lambda + 2 mu and mu of the cells those of the steps."""
@@ -217,18 +258,22 @@ class Linearised:
         Parameters
         ----------
         cells : (rho, kappa, mu)
-            (nz, ny, nx) each, kg/m3 and Pa.
+            (nz, ny, nx) each, kg/m3 and Pa; with 1/Qp and 1/Qs where these change.
         """
-        return State(self, self.on_grid(cells))
+        return State(self, self.on_grid(cells), cells)
 
     def on_grid(self, cells):
         """Return density, bulk and shear modulus of the steps, from those of the cells: unrelaxed
-        moduli, times the part of a cell that is not air. Linear: changes go through it, too.
+        moduli, times the part of a cell that is not air. Linear, so that changes go through it,
+        too, where Q stays.
 
         Parameters
         ----------
         cells : (rho, kappa, mu)
+            With 1/Qp and 1/Qs where these change.
         """
+        if len(cells) == WITH_Q:
+            return quality.on_grid(self.d, cells)
         if self.factors is None:
             return cells
         of_rho, of_p, of_s = self.factors
@@ -257,12 +302,16 @@ class State:
     ----------
     problem : Linearised
     cells : (rho, kappa, mu)
-        Of the steps, see `Linearised.on_grid`.
+        Of the steps, see `Linearised.on_grid`; 1/Qp and 1/Qs behind them where these change.
+    given : (rho, kappa, mu)
+        Those that parameters are made of.
     """
 
-    def __init__(self, problem, cells):
-        self.problem, self.cells = problem, cells
-        self.d = d = problem.d.with_cells(cells)
+    def __init__(self, problem, cells, given):
+        self.problem, self.given = problem, given
+        losses = cells[3:] if len(cells) == WITH_Q else None
+        self.cells = cells[:3] if losses else cells
+        self.d = d = problem.d.with_cells(self.cells, losses)
         kind = transverse.TransverseMedium if d.anisotropic else sensitivity.Medium
         self.medium = kind(d)
         self.forces = [s for s in problem.sources if s.force is not None]
@@ -426,7 +475,10 @@ class State:
                 parts = medium.gradient(sums, scale)
             rho, *moduli = (machine.to_host(part) for part in parts)
         more = dependences.by_moduli(self.dependences, ratios, self.cells)
-        return self.problem.off_grid((rho, *(a + b for a, b in zip(moduli, more))))
+        moduli[: len(more)] = (a + b for a, b in zip(moduli, more))
+        if self.d.inverse_q is not None:
+            return quality.off_grid(self.d, self.given, (rho, *moduli))
+        return self.problem.off_grid((rho, *moduli))
 
     def by_sources(self, kind, taps):
         """Return what the misfit changes by with the forces or moments.
@@ -470,7 +522,10 @@ class State:
         changes : (rho, kappa, mu)
             (nz, ny, nx) each.
         """
-        changes = self.problem.on_grid(changes)
+        if self.d.inverse_q is not None:
+            changes = quality.changes_on_grid(self.d, self.given, changes)
+        else:
+            changes = self.problem.on_grid(changes)
         coefficients = self.medium.perturbation(*changes)
         shape = (len(coefficients), *self.d.shape)
         ratios = dependences.changes(self.dependences, changes[1:], self.cells)

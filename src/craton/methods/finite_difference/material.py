@@ -8,7 +8,6 @@ import numpy as np
 
 from craton.core.plan import Array
 from craton.methods.finite_difference import relaxing, vti
-from craton.model.media.earth import cell_losses
 
 NAMES = ("rho", "lam", "rmu")
 LOSSES = ("qp", "qs")  # 1/Qp, 1/Qs: with attenuation
@@ -93,12 +92,12 @@ def planes_of(d, grid, name):
     depend on.
     """
     if name in LOSSES:
-        losses = (
+        inverse_q = (
             vti.inverse_q(d, grid, 0, grid.shape[0])
             if d.anisotropic
-            else cell_losses(d.scenario.model, grid, 0, grid.shape[0])
+            else relaxing.inverse_q(d, grid, 0, grid.shape[0])
         )
-        return thin(losses[LOSSES.index(name)])
+        return thin(inverse_q[LOSSES.index(name)])
     if name in vti.NAMES:
         return thin(vti.parameters(d, grid, 0, grid.shape[0])[vti.NAMES.index(name)])
     rho, kappa, mu = map(thin, cells(d, grid, 0, grid.shape[0]))

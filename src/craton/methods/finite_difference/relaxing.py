@@ -116,16 +116,31 @@ def cells(d, grid, k0, k1):
     return rho, (kappa + 4 / 3 * mu) * of_p - 4 / 3 * unrelaxed, unrelaxed
 
 
+def inverse_q(d, grid, k0, k1):
+    """1/Qp and 1/Qs of planes of cells: (k1 - k0, ny, nx)."""
+    if d.inverse_q is None:
+        return cell_losses(d.scenario.model, grid, k0, k1)
+    window = tuple(
+        slice(first, first + n)
+        for first, n in zip((grid.start[0] + k0, *grid.start[1:]), (k1 - k0, *grid.shape[1:]))
+    )
+    return tuple(values[window] for values in d.inverse_q)
+
+
+def shares(d):
+    """Part of each cell that is not air: an array (nz, ny, nx)."""
+    if d.ground is None:
+        return np.ones(d.grid.shape)
+    return np.add(*d.ground.shares(d.grid, 0, d.grid.shape[0]))
+
+
 def factors(d):
     """Return what density, lambda + 2 mu and mu of the cells are multiplied by before a step has
     them: the part of a cell that is not air, and of moduli unrelaxed over given; None without both.
     """
     if d.relaxation is None and d.ground is None:
         return None
-    grid, model = d.grid, d.scenario.model
-    share = np.ones(grid.shape)
-    if d.ground is not None:
-        share = np.add(*d.ground.shares(grid, 0, grid.shape[0]))
+    grid, model, share = d.grid, d.scenario.model, shares(d)
     if d.relaxation is None:
         return share, share, share
     losses = cell_losses(model, grid, 0, grid.shape[0])

@@ -306,7 +306,8 @@ class Medium:
     # --- the chain rule ----------------------------------------------------------------------
 
     def gradient(self, sums, scale=1.0):
-        """Return dJ/d(rho, kappa, mu) of the cells, (nz, ny, nx) each, from the sums of `correlate`.
+        """Return dJ/d(rho, kappa, mu) of the cells, (nz, ny, nx) each, from the sums of `correlate`;
+        and where it changes by 1/Qp and 1/Qs, with unrelaxed moduli that stay.
 
         Parameters
         ----------
@@ -336,7 +337,35 @@ class Medium:
         if d.normal:
             lam[self.here], more = self._by_moduli(named, scale)
             mu[self.here] += more
-        return self._of_cells(rho, lam, mu)
+        by_q = self._by_losses(named, scale) if d.inverse_q is not None else ()
+        return (*self._of_cells(rho, lam, mu), *by_q)
+
+    def _by_losses(self, named, scale):
+        """dJ/d(1/Qp, 1/Qs) of the cells."""
+        by_qp, by_qs = self._blank(), self._blank()
+        sums = {
+            name.removesuffix(increments.BY_Q): v
+            for name, v in named.items()
+            if name.endswith(increments.BY_Q)
+        }
+        for name, values in sums.items():
+            values = values.astype(float)
+            sums[name] = values.sum(1, keepdims=True) if self.d.planar else values
+        for field in (name for name in sums if name in self.d.stress):
+            weight = -scale * self.norm(field) * _inverted(self.shear(field))
+            by_qs += self.spread(weight * sums[field], field)
+        if self.d.normal:
+            weight = -scale * self.norm("sxx")
+            by_qs[self.here] += weight * self.mu * sums["deviatoric"]
+            by_qp[self.here] += weight * self._relaxing_stiff * sums["trace"]
+        return self.fold(by_qp), self.fold(by_qs)
+
+    @cached_property
+    def _relaxing_stiff(self):
+        """lambda + 2 mu of the points; 0 in a fluid on a traction-free plane."""
+        kappa, mu = self._on_machine(1, 2)
+        stiff = self.take(kappa + 4 / 3 * mu)[self.here]
+        return self.xp.where(self._held_fluid, 0.0, stiff)
 
     def _by_moduli(self, named, scale):
         """dJ/d(lambda, mu) by normal stresses, lambda as it is stored."""
@@ -391,9 +420,10 @@ class Medium:
         stiff = (lam + 2 * mu) ** 2
         return 4 * mu**2 / stiff, 2 * lam**2 / stiff
 
-    def perturbation(self, rho, kappa, mu):
-        """Return the coefficients of `scatter` that a change of the cells makes: the transpose of
-        `gradient` but for the increments, (sums, nz, ny, nx).
+    def perturbation(self, rho, kappa, mu, *losses):
+        """Return the coefficients of `scatter` that a change of the cells makes, and of 1/Qp and
+        1/Qs where these change: the transpose of `gradient` but for the increments, (sums, nz, ny,
+        nx).
         """
         d = self.d
         mu = np.where(self._solid_cells, mu, 0.0)
@@ -416,6 +446,11 @@ class Medium:
             deviatoric, trace = self.moduli(inverse=True)
             mu, lam = mu[self.here], lam[self.here]
             out += [2 * mu * deviatoric, (self.normals * lam + 2 * mu) * trace]
+        if losses:
+            of_qp, of_qs = map(self.take, losses)
+            out += [self.mean(of_qs, f) * _inverted(self.shear(f)) for f in shear]
+            if d.normal:
+                out += [self.mu * of_qs[self.here], self._relaxing_stiff * of_qp[self.here]]
         return np.stack([np.broadcast_to(v, self.shape) for v in out])
 
 

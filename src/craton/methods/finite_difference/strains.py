@@ -11,7 +11,10 @@ increments dt e of the forward strain
     dJ/d(lambda + 2 mu) = -a H sum of F_p(tr e^) dt tr e
     dJ/d(mu)            = -a H sum of 2 (F_s(e^) : dt e - F_s(tr e^) dt tr e)
 
-where F_p and F_s take from a strain what the mechanisms with 1/Qp and 1/Qs lose.
+where F_p and F_s take from a strain what the mechanisms with 1/Qp and 1/Qs lose. Their strengths Y_n
+are functions of 1/Q: with G the derivative of F by it and unrelaxed moduli that stay,
+
+    dJ/d(1/Qp) = -a H (lambda + 2 mu) sum of G_p(tr e^) dt tr e,   dJ/d(1/Qs) = mu times the sum of mu with G_s
 """
 
 from dataclasses import replace
@@ -22,7 +25,6 @@ from craton.core.operator import Operator, Struct
 from craton.core.plan import Launch
 from craton.methods.finite_difference import increments, operators, relaxing
 from craton.methods.finite_difference.scheme import HALF
-from craton.model.media.earth import cell_losses
 
 PARAMS = Struct(
     "StrainParams",
@@ -43,7 +45,7 @@ ARRAYS = {  # written, read
 }
 
 
-def operator(kernel, stencil, constants, fields, stresses, variables, free=False):
+def operator(kernel, stencil, constants, fields, stresses, variables, free=False, by_q=False):
     """Return a kernel of strains.h.
 
     Parameters
@@ -57,6 +59,8 @@ def operator(kernel, stencil, constants, fields, stresses, variables, free=False
         All fields, how many of them are stresses, and memory variables of a point.
     free : bool
         The top is traction-free.
+    by_q : bool
+        Sums and coefficients of 1/Q as well.
     """
     writes, reads = ARRAYS[kernel]
     reals, flops = {
@@ -65,14 +69,18 @@ def operator(kernel, stencil, constants, fields, stresses, variables, free=False
         "correlate_strain": (4 * fields + 3 * variables, 2 * fields + 25 * variables),
         "scatter_strain": (4 * stresses + 2 * variables, 2 * stresses + 25 * variables),
     }[kernel]
+    by_q = by_q and kernel in ("correlate_strain", "scatter_strain")
+    reals += (2 if kernel == "correlate_strain" else 1) * stresses * by_q
     more = {"SURFACE": 0, "FREE": int(free), "FIELDS": fields}
     more["TRANSPOSED"] = int(kernel == "correlate_strain")
+    more |= {"BY_Q": 1} if by_q else {}
     return Operator(
-        kernel,
+        f"{kernel}{'_by_q' if by_q else ''}",
         operators.HERE / "strains.h",
         writes,
         reads,
         PARAMS,
+        kernel=kernel,
         types=(("step", "i32"),),
         reals_per_point=reals,
         flops=flops,
@@ -92,7 +100,8 @@ def launch(d, kernel, slots):
         Steps that the store holds.
     """
     plain, variables = replace(d.stencil, terrain=False), d.memory_variables
-    op = operator(kernel, plain, d.relaxing, len(d.fields), len(d.stress), variables, d.free)
+    counts, by_q = (len(d.fields), len(d.stress), variables), d.inverse_q is not None
+    op = operator(kernel, plain, d.relaxing, *counts, d.free, by_q)
     nz, ny, nx = d.shape
     params = relaxing.params(d, d.fd_params) | {
         "points": nz * ny * nx,
@@ -161,7 +170,7 @@ class Law:
         self.table, (self.normal, self.shear) = relaxing.mechanisms(
             self.d.relaxation, self.d.dt, self.d.planar
         )
-        self.losses = cell_losses(self.d.scenario.model, self.d.grid, 0, self.d.grid.shape[0])
+        self.losses = relaxing.inverse_q(self.d, self.d.grid, 0, self.d.grid.shape[0])
 
     def mechanisms(self, field, at):
         """Constants of the mechanisms of a stress at points (k, j, i): (mechanisms, points, 6)."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from craton.conventions import OF_Q
 from craton.errors import Problem, ScenarioError
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.sharing import SingleRank
@@ -166,6 +167,22 @@ class Linearised:
         constants: (ne, n^3) each, kg/m3 and Pa.
         """
         return nodal.moduli_of(self.d)
+
+    largest_inverse_q: ClassVar[None] = None  # Q is no parameter
+
+    def start(self, names):
+        """Return the cells that parameters are made of: `cells`.
+
+        Raises
+        ------
+        ScenarioError
+            They are parameters of Q.
+        """
+        if set(names) & set(OF_Q):
+            words = "gradients of spectral elements do not cover Q"
+            remedy = 'leave them out, or use method = "fd"'
+            raise ScenarioError([Problem("parameters", words, remedy)])
+        return self.cells
 
     @cached_property
     def histories(self):

@@ -177,6 +177,24 @@ class Relaxation:
         """
         return (1 / np.sqrt(self.modulus(self.frequency, inverse_q))).real[..., 0] ** 2
 
+    def unrelaxed_slope(self, inverse_q):
+        """Return the derivative of `unrelaxed` by 1/Q0: array (...).
+
+        Parameters
+        ----------
+        inverse_q : array_like
+            1/Q0 at the reference frequency.
+        """
+        loss = np.asarray(inverse_q, dtype=float)
+        rows = np.arange(1, len(self.polynomials) + 1)[:, None] * self.polynomials
+        by_loss = _polynomial(rows, loss) / np.where(loss > 0, loss, 1.0)[..., None]
+        by_loss = np.where(loss[..., None] > 0, by_loss, rows[0])
+        omega = 2 * np.pi * np.atleast_1d(self.frequency)
+        arguments = self.coefficients(loss), by_loss, self.omega, omega, self.stored
+        modulus, slope = (part[..., 0] for part in _relaxed_with_slope(*arguments))
+        root = 1 / np.sqrt(modulus)
+        return 2 * root.real * (-0.5 * root / modulus * slope).real
+
     def target(self, frequency, inverse_q):
         """1/Q that the scenario asks for: array (..., n).
 
@@ -306,11 +324,23 @@ def relaxed(coefficients, rates, omega, stored):
         rad/s.
     stored : str
     """
-    parts = (coefficients[..., None, :] * rates / (rates + 1j * omega[:, None]))[
-        ..., list(stored)
-    ].sum(-1)
+    parts = _parts(coefficients, rates, omega, stored)
     mean = parts.mean(-1)
     return 1 - mean - THETA * ((parts - mean[..., None]) ** 2).mean(-1)
+
+
+def _relaxed_with_slope(coefficients, slopes, rates, omega, stored):
+    """`relaxed`, and its derivative where the coefficients have the derivatives `slopes`."""
+    parts, moved = (_parts(c, rates, omega, stored) for c in (coefficients, slopes))
+    mean, drift = (v.mean(-1, keepdims=True) for v in (parts, moved))
+    bent = 2 * THETA * ((parts - mean) * (moved - drift)).mean(-1)
+    return relaxed(coefficients, rates, omega, stored), -drift[..., 0] - bent
+
+
+def _parts(coefficients, rates, omega, stored):
+    """Return what the mechanisms of each class of points take of a modulus: (..., n, classes)."""
+    each = coefficients[..., None, :] * rates / (rates + 1j * omega[:, None])
+    return each[..., list(stored)].sum(-1)
 
 
 def _polynomial(c, s):

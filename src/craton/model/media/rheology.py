@@ -172,7 +172,8 @@ def _largest(values):
 
 
 def _fit(table, largest):
-    """Mechanisms of an attenuation table for losses up to `largest`."""
+    """Mechanisms of an attenuation table for losses up to `largest`, or to that of its lowest Q."""
+    largest = max(largest, table.largest_inverse_q)
     storage = table.storage or _storage(table.mechanisms, largest * (1 - EXACT))
     return attenuation.relaxation(
         table.band, largest, table.mechanisms, table.frequency, table.power, storage

@@ -387,7 +387,12 @@ def relaxation(model, largest):
     if table is None or not largest:
         return None
     return attenuation.relaxation(
-        table.band, largest, table.mechanisms, table.frequency, table.power, "full"
+        table.band,
+        max(largest, table.largest_inverse_q),
+        table.mechanisms,
+        table.frequency,
+        table.power,
+        "full",
     )
 
 

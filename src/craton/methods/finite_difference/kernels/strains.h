@@ -10,13 +10,19 @@
 //   e^ = dt (xi / (1 - decay) + Z),    and dt Z is the variable that e^ drives.
 // layout  store, sums: increments.h; memory: relax.h; correlate: Z lies p.past behind the variables; scatter: those of the store's
 //         strain rates are `scattered`, `memory` those of the perturbed field
+// BY_Q = 1: sums and coefficients of 1/Qs of each shear stress and of 1/Qs and 1/Qp of normal stresses follow, as those before them with
+//         G(e) = - sum_n dY_n/d(1/Q) (mean of xi_n) in place of F(e).
 // FREE = 1: the highest plane, p.top, is traction-free; there a perturbation changes the vertical strain so that szz stays zero.
 #include "law.h"
+#ifndef BY_Q
+#define BY_Q 0
+#endif
 #ifndef TRANSPOSED
 #define TRANSPOSED 0
 #endif
 
 constexpr int STRESSES = NORMALS + SHEARS, VELOCITIES = FIELDS - STRESSES, SUM_NORMAL = VELOCITIES + SHEARS;
+constexpr int SUM_Q = SUM_NORMAL + (NORMALS > 0 ? 2 : 0), SUM_NORMAL_Q = SUM_Q + SHEARS;
 
 #define STRAIN_POINT                                                                                                \
     POINT;                                                                                                          \
@@ -57,21 +63,33 @@ KERNEL increment_strain(real* RESTRICT store, const real* RESTRICT memory, const
     }
 }
 
-// A strain that two filters have seen: with 1/Qp and with 1/Qs.
-struct Filtered { real p, s; };
+// A strain that filters have seen: with 1/Qp and with 1/Qs, and the derivatives of both by these.
+struct Filtered { real p, s, by_p, by_s; };
+
+// Derivative of `coefficient` by 1/Q.
+ALWAYS_INLINE real coefficient_slope(const Mechanism m, const real s) { return m.c0 + s * (2 * m.c1 + s * (3 * m.c2 + s * (4 * m.c3))); }
+
+// What a mechanism takes of a strain whose variable has the mean x over a step.
+ALWAYS_INLINE void lose(Filtered& f, const Mechanism m, const real x, const real qp, const real qs)
+{
+    f.p -= coefficient(m, qp) * x;
+    f.s -= coefficient(m, qs) * x;
+    if constexpr (BY_Q) {
+        f.by_p -= coefficient_slope(m, qp) * x;
+        f.by_s -= coefficient_slope(m, qs) * x;
+    }
+}
 
 // The adjoint strain of the component C, filtered; Z is advanced.
 template <int C> ALWAYS_INLINE Filtered adjoint_strain(const real* xi, real* past, const ptrdiff_t field, const real dt_h, const real qp, const real qs, const int row, const int i)
 {
     constexpr int COUNT = C < NORMALS ? NORMAL_STORED : SHEAR_STORED;
     const real e = dt_h * (xi[slot(0, C) * field] / (1 - mechanism<pattern(C)>(0, row, i).decay) + past[slot(0, C) * field]);
-    Filtered f = {e, e};
+    Filtered f = {e, e, 0, 0};
     for (int n = 0; n < COUNT; ++n) {
         const Mechanism m = mechanism<pattern(C)>(n, row, i);
         const ptrdiff_t of = slot(n, C) * field;
-        const real mean = e + m.held * (dt_h * past[of] - e);
-        f.p -= coefficient(m, qp) * mean;
-        f.s -= coefficient(m, qs) * mean;
+        lose(f, m, e + m.held * (dt_h * past[of] - e), qp, qs);
         past[of] += xi[of];
     }
     return f;
@@ -81,12 +99,10 @@ template <int C> ALWAYS_INLINE Filtered adjoint_strain(const real* xi, real* pas
 template <int C> ALWAYS_INLINE Filtered forward_strain(const real e, real* z, const ptrdiff_t field, const real qp, const real qs, const int row, const int i)
 {
     constexpr int COUNT = C < NORMALS ? NORMAL_STORED : SHEAR_STORED;
-    Filtered f = {e, e};
+    Filtered f = {e, e, 0, 0};
     for (int n = 0; n < COUNT; ++n) {
         const Mechanism m = mechanism<pattern(C)>(n, row, i);
-        const real mean = advance(m, z + slot(n, C) * field, e);
-        f.p -= coefficient(m, qp) * mean;
-        f.s -= coefficient(m, qs) * mean;
+        lose(f, m, advance(m, z + slot(n, C) * field, e), qp, qs);
     }
     return f;
 }
@@ -106,7 +122,7 @@ KERNEL correlate_strain(real* RESTRICT sums, real* RESTRICT memory, const real* 
     {
         STRAIN_POINT;
         real *const sum = sums + at, *const xi = memory + q, *const past = xi + p.past;
-        [[maybe_unused]] real product = 0, trace = 0, trace_p = 0, trace_s = 0;
+        [[maybe_unused]] real product = 0, trace = 0, trace_p = 0, trace_s = 0, product_q = 0, by_qp = 0, by_qs = 0;
         for (int f = 0; f < VELOCITIES; ++f) sum[f * p.points] += state[f * p.field + q] * here[f * p.points + at];
 #define ONE(C)                                                                                                      \
     if constexpr (C < STRESSES) {                                                                                   \
@@ -117,13 +133,23 @@ KERNEL correlate_strain(real* RESTRICT sums, real* RESTRICT memory, const real* 
             trace += e;                                                                                             \
             trace_p += f.p;                                                                                         \
             trace_s += f.s;                                                                                         \
-        } else sum[(VELOCITIES + C - NORMALS) * p.points] += f.s * e;                                               \
+            product_q += f.by_s * e;                                                                                \
+            by_qp += f.by_p;                                                                                        \
+            by_qs += f.by_s;                                                                                        \
+        } else {                                                                                                    \
+            sum[(VELOCITIES + C - NORMALS) * p.points] += f.s * e;                                                  \
+            if constexpr (BY_Q) sum[(SUM_Q + C - NORMALS) * p.points] += f.by_s * e;                                \
+        }                                                                                                           \
     }
         EACH_STRESS(ONE)
 #undef ONE
         if constexpr (NORMALS > 0) {
             sum[SUM_NORMAL * p.points] += 2 * (product - trace_s * trace);
             sum[(SUM_NORMAL + 1) * p.points] += trace_p * trace;
+            if constexpr (BY_Q) {
+                sum[SUM_NORMAL_Q * p.points] += 2 * (product_q - by_qs * trace);
+                sum[(SUM_NORMAL_Q + 1) * p.points] += by_qp * trace;
+            }
         }
     }
 }
@@ -138,7 +164,7 @@ KERNEL scatter_strain(real* RESTRICT state, real* RESTRICT memory, real* RESTRIC
     {
         STRAIN_POINT;
         real *const stress = state + VELOCITIES * p.field + q;
-        [[maybe_unused]] real trace_p = 0, trace_s = 0, along[NORMALS + 1] = {};
+        [[maybe_unused]] real trace_p = 0, trace_s = 0, by_qp = 0, by_qs = 0, along[NORMALS + 1] = {}, along_q[NORMALS + 1] = {};
 #define ONE(C)                                                                                                      \
     if constexpr (C < STRESSES) {                                                                                   \
         const real e = here[(VELOCITIES + C) * p.points + at];                                                      \
@@ -147,15 +173,24 @@ KERNEL scatter_strain(real* RESTRICT state, real* RESTRICT memory, real* RESTRIC
             along[C < NORMALS ? C : 0] = f.s;                                                                       \
             trace_p += f.p;                                                                                         \
             trace_s += f.s;                                                                                         \
-        } else stress[C * p.field] += coefficients[(VELOCITIES + C - NORMALS) * p.points + at] * f.s;               \
+            along_q[C < NORMALS ? C : 0] = f.by_s;                                                                  \
+            by_qp += f.by_p;                                                                                        \
+            by_qs += f.by_s;                                                                                        \
+        } else {                                                                                                    \
+            stress[C * p.field] += coefficients[(VELOCITIES + C - NORMALS) * p.points + at] * f.s;                  \
+            if constexpr (BY_Q) stress[C * p.field] += coefficients[(SUM_Q + C - NORMALS) * p.points + at] * f.by_s; \
+        }                                                                                                           \
     }
         EACH_STRESS(ONE)
 #undef ONE
         if constexpr (NORMALS > 0) {
             const bool free = FREE && k == p.top;
             const real by_mu = 2 * coefficients[SUM_NORMAL * p.points + at];
-            const real across = coefficients[(SUM_NORMAL + 1) * p.points + at] * trace_p - by_mu * trace_s;
-            real spread = 0;
+            real across = coefficients[(SUM_NORMAL + 1) * p.points + at] * trace_p - by_mu * trace_s, spread = 0, of_q = 0;
+            if constexpr (BY_Q) {
+                of_q = 2 * coefficients[SUM_NORMAL_Q * p.points + at];
+                across += coefficients[(SUM_NORMAL_Q + 1) * p.points + at] * by_qp - of_q * by_qs;
+            }
             if (free) {
                 const Moduli c = moduli(MEDIUM, true);
                 real l = c.c.lam, m2 = c.c.mu2;
@@ -165,13 +200,13 @@ KERNEL scatter_strain(real* RESTRICT state, real* RESTRICT memory, real* RESTRIC
                     l -= (1 - mech.held) * lost.lam;
                     m2 -= (1 - mech.held) * lost.mu2;
                 }
-                const real ezz = l + m2 > 0 ? -(across + by_mu * along[ZZ]) / (l + m2) : real(0);
+                const real ezz = l + m2 > 0 ? -(across + by_mu * along[ZZ] + of_q * along_q[ZZ]) / (l + m2) : real(0);
                 spread = l * ezz;
                 for (int n = 0; n < NORMAL_STORED; ++n)
                     memory[slot(n, ZZ) * p.field + q] += (1 - mechanism<0>(n, row, i).decay) * ezz / p.dt_h;
             }
             for (int c = 0; c < NORMALS; ++c)
-                if (!free || c != ZZ) stress[c * p.field] += across + by_mu * along[c] + spread;
+                if (!free || c != ZZ) stress[c * p.field] += across + by_mu * along[c] + of_q * along_q[c] + spread;
         }
     }
 }

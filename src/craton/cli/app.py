@@ -370,7 +370,7 @@ def convert(
         str,
         typer.Argument(
             metavar="FILE",
-            help="File to write: .sgy, .su, .mseed, .xml, .quakeml, .sac, .asdf, .vtkhdf.",
+            help="File to write: .sgy, .su, .mseed, .xml, .quakeml, .sac, .asdf, .vtkhdf, .tif, .nc.",
             show_default=False,
         ),
     ],
@@ -382,7 +382,7 @@ def convert(
     ] = None,
     shot: Annotated[str | None, typer.Option(help="One shot; by default all.")] = None,
     series: Annotated[
-        str | None, typer.Option(help="Series of snapshots; by default the first one.")
+        str | None, typer.Option(help="Snapshots or map of peaks; by default the first one.")
     ] = None,
     rotate: Annotated[
         bool, typer.Option("--rotate", help="Radial and transverse for east and north.")
@@ -393,7 +393,8 @@ def convert(
     """Write what a run recorded for another program.
 
     Shot gathers as SEG-Y or SU, waveforms as MiniSEED, SAC (a folder) or ASDF, stations as
-    StationXML, the event as QuakeML, snapshots as VTKHDF (ParaView).
+    StationXML, the event as QuakeML, snapshots as VTKHDF (ParaView), maps of peaks as GeoTIFF
+    or netCDF.
     """
     return call(
         "convert",

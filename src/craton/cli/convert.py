@@ -6,13 +6,13 @@ from craton.cli.check import refuse, results_of
 from craton.io import FORMATS
 from craton.text import listed
 
-RECORDED = ("gather", "waveform", "seismograms", "snapshots")  # kinds of data of a run
+RECORDED = ("gather", "waveform", "seismograms", "snapshots", "peaks")  # kinds of data of a run
 
 
 def command(
     out, file, quantity=None, component=None, shot=None, series=None, rotate=False, force=False
 ):
-    """Write gathers, waveforms or snapshots of a run into a file and print its path.
+    """Write gathers, waveforms, snapshots or maps of a run into a file and print its path.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def command(
     shot : str, optional
         One shot; by default all, of which only gathers can hold several.
     series : str, optional
-        Name of the snapshots; by default the first series.
+        Name of the snapshots, or of the map of peaks; by default the first one.
     rotate : bool
         Radial and transverse components in place of east and north.
     force : bool
@@ -48,6 +48,8 @@ def written(row, path, out, quantity, component, shot, series, rotate):
     write = row.function(row.write)
     if row.holds == "snapshots":
         write(snapshots(out, series), path)
+    elif row.holds == "peaks":
+        write(peaks(out, series), path)
     elif row.holds == "gather":
         write(waveforms(out, shot, rotate), path, quantity, component)
     else:
@@ -137,6 +139,34 @@ def snapshots(out, series=None):
     named = read_snapshots(out)
     if not named:
         refuse("OUT", f"{out} has no snapshots", "runs with [[snapshots]] take them")
+    return named_one(named, series)
+
+
+def peaks(out, name=None):
+    """Return a map of peaks: xarray.Dataset.
+
+    Parameters
+    ----------
+    out : path-like
+    name : str, optional
+        Its name; by default the first one.
+    """
+    from craton.output.peaks import read
+
+    named = read(out)
+    if not named:
+        refuse("OUT", f"{out} has no maps of peaks", "runs with [[peaks]] measure them")
+    return named_one(named, name)
+
+
+def named_one(named, series):
+    """Return the dataset of a name, the first one without.
+
+    Parameters
+    ----------
+    named : dict of str to xarray.Dataset
+    series : str or None
+    """
     if series is not None and series not in named:
         refuse("--series", f"there is no series {series}", f"there are {', '.join(named)}")
     return named[series or next(iter(named))]

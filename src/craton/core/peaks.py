@@ -2,7 +2,7 @@
 maxima become quantities.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,9 @@ class PeakSeries:
         Steps between two values of the history behind the significant duration.
     points : (3, n) int array or None
         Points (k, j, i) of the grid by which ranks share the sites.
+    reference : dict of str to float
+        ``map_longitude``, ``map_latitude`` and ``map_azimuth``, degrees, of the transverse Mercator
+        map that x and y are of; empty where the model lies nowhere.
     """
 
     name: str
@@ -63,6 +66,7 @@ class PeakSeries:
     last: int
     every: int
     points: Any = None
+    reference: dict = field(default_factory=dict)
 
     @property
     def shape(self):

@@ -28,7 +28,7 @@ class Format:
     holds : str
         What callers ask for: ``"source"``, ``"station"``, ``"mesh"``, ``"raster"``, ``"gridded
         model"``, ``"radial model"``, ``"table"``, ``"wavelet"``, ``"waveform"``; of `craton
-        convert` alone ``"seismograms"``, ``"gather"``, ``"snapshots"``.
+        convert` alone ``"seismograms"``, ``"gather"``, ``"snapshots"``, ``"peaks"``.
     module : str
         In this package; imported when a file is read or written.
     suffixes : tuple of str
@@ -126,6 +126,8 @@ FORMATS = [
     Format("SEG-Y", "gather", "segy", (".sgy", ".segy"), write="write_gathers"),
     Format("SU", "gather", "segy", (".su",), write="write_gathers"),
     Format("VTKHDF", "snapshots", "vtkhdf", (".vtkhdf",), write="write_snapshots"),
+    Format("GeoTIFF", "peaks", "geotiff", (".tif", ".tiff"), write="write_map"),
+    Format("netCDF", "peaks", "netcdf", (".nc",), write="write_map"),
 ]
 
 

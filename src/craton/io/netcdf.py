@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from importlib.util import find_spec
 
+from craton.errors import ResourceError
 from craton.io.contents import FileError, close_quietly, errors_of_libraries
 from craton.units import UnitError, si
 
@@ -179,3 +180,29 @@ def read_table(path):
         for name in names
     }
     return names, lambda name: dataset[name].values * factor(dataset[name], dimensions[name], name)
+
+
+def write_map(dataset, path):
+    """Write a map as it is.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    path : path-like
+
+    Returns
+    -------
+    path-like
+
+    Raises
+    ------
+    ResourceError
+        h5netcdf is missing, or the file cannot be written.
+    """
+    if find_spec("h5netcdf") is None:
+        raise ResourceError("netCDF needs h5netcdf: pip install 'craton[netcdf]'")
+    try:
+        dataset.to_netcdf(path, engine="h5netcdf")
+    except OSError as error:
+        raise ResourceError(f"could not write {path}: {error.strerror or error}") from error
+    return path

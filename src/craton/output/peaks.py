@@ -96,7 +96,7 @@ def dataset(series, values, attributes):
         )
         for name, array in values.items()
     }
-    about = {"damping": series.damping, "time_step": series.dt} | attributes
+    about = {"damping": series.damping, "time_step": series.dt} | series.reference | attributes
     return cf_dataset(variables, coordinates, global_attributes(**about))
 
 

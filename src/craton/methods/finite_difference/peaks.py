@@ -31,8 +31,13 @@ def maps(d):
     all_series, arrays, launches = [], {}, []
     for spec in d.scenario.peaks:
         coords, where, points = sites(d, spec)
-        series = peaks.series_of(d, spec, coords, places_of(d, spec, where, points), where, points)
-        map_arrays, map_launches = peaks.measuring(series, rows_of(d, points), d.precision)
+        xyz = np.stack([d.grid.axis(a)[n] for a, n in zip("xyz", points[::-1])], axis=1)
+        axes, on_earth, reference = peaks.on_earth(d.scenario.domain, xyz)
+        heights = {"elevation": xyz[:, 2]} if d.ground is not None and spec.on_ground else {}
+        places = {n: on_map(coords, where, values) for n, values in (heights | on_earth).items()}
+        series = peaks.series_of(d, spec, coords, places, where, points, reference)
+        rows = rows_of(d, points)
+        map_arrays, map_launches = peaks.measuring(series, rows, d.precision, axes=axes)
         all_series.append(series)
         arrays |= map_arrays
         launches += map_launches
@@ -58,14 +63,12 @@ def sites(d, spec):
     return coords, where, points[:, where]
 
 
-def places_of(d, spec, where, points):
-    """Return the elevation of the sites below topography, nan elsewhere: dict of (dims, array)."""
-    if d.ground is None or not spec.on_ground:
-        return {}
-    shape = tuple(len(d.grid.axis(axis)[:: spec.stride]) for axis in "yx")
-    elevation = np.full(shape, np.nan)
-    elevation.flat[where] = d.grid.axis("z")[points[0]]
-    return {"elevation": (("y", "x"), elevation)}
+def on_map(coords, where, values):
+    """Return dimensions and values of a map, nan where there is no site."""
+    dims = tuple(name for name, c in coords.items() if np.ndim(c))
+    out = np.full([len(coords[name]) for name in dims], np.nan)
+    out.flat[where] = values
+    return dims, out
 
 
 def rows_of(d, points):

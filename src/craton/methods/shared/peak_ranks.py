@@ -75,6 +75,9 @@ def map_of_rank(plan, whole, partition, rank):
     launch = launch_of(plan, whole)
     names = list(launch.arrays)
     names[launch.op.arrays.index("ghosts")] = named("ghosts") if taken else ""
+    axes = named("sites_axes")
+    if axes in names:
+        arrays |= of_values(named("sites"), axes=(plan.arrays[axes].data[:, sites], plan.precision))
     recursion = named("sites_recursion")
     arrays |= {recursion: plan.arrays[recursion]} if recursion in names else {}
     params = launch.params | {"count": len(sites)}

@@ -9,6 +9,7 @@ from craton.core.peaks import INTEGRALS, KIND, MAXIMA, PeakSeries, nigam_jenning
 from craton.core.plan import Array, Launch
 from craton.errors import Problem, ScenarioError
 from craton.methods.shared.tables import of_values
+from craton.survey import geography
 
 FILE = Path(__file__).parent / "kernels" / "peaks.h"
 PARAMS = Struct(
@@ -31,6 +32,7 @@ READS = ("state", "ghosts", "source", "first", "weight", "axes", "recursion", "s
 MOST_ROWS = 2**31 - 1  # rows are counted in 32 bits
 BINS = 256  # values of the history behind the significant duration, where no resolution is given
 BESIDE = {"together": 0, "last": 0, "every": 1, "dt": 1.0}  # scalars that gathering does not read
+TURNED = 1e-12  # of axes, below which nothing is turned
 ROWS_OF_SITE = 40  # rows that a site has about, for the traffic of the declaration
 
 GATHER = Operator(
@@ -83,7 +85,27 @@ def operators():
     return [operator(everything), GATHER]
 
 
-def series_of(d, spec, coords, places, where, points=None):
+def on_earth(domain, xyz):
+    """Return true east, north and up at sites of a box, (n, 3, 3) as columns, None where these are
+    its axes; longitude and latitude of the sites, and the reference of a `PeakSeries`.
+
+    Parameters
+    ----------
+    domain : Domain of a scenario
+    xyz : (n, 3) array
+        m.
+    """
+    local = geography.local_of(domain)
+    if local is None:
+        return None, {}, {}
+    axes = local.axes(xyz)
+    reference = {f"map_{key}": getattr(local, key) for key in ("longitude", "latitude", "azimuth")}
+    places = dict(zip(("longitude", "latitude"), local.degrees(xyz[:, 0], xyz[:, 1])))
+    is_turned = not np.allclose(axes, np.eye(3), rtol=0, atol=TURNED)
+    return (axes if is_turned else None), places, reference
+
+
+def series_of(d, spec, coords, places, where, points=None, reference=None):
     """Return the `PeakSeries` of one table of a scenario.
 
     Parameters
@@ -91,7 +113,7 @@ def series_of(d, spec, coords, places, where, points=None):
     d : the discretised problem
         With dt, start, steps and extra, the padding steps, which do not count.
     spec : craton.tables.peaks.Peaks
-    coords, places, where, points
+    coords, places, where, points, reference
         As of `PeakSeries`.
     """
     last = d.steps - d.extra
@@ -109,6 +131,7 @@ def series_of(d, spec, coords, places, where, points=None):
         last=last,
         every=every,
         points=points,
+        reference=reference or {},
     )
 
 

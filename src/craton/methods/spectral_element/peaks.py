@@ -34,9 +34,15 @@ def maps(d, scenario, spacing):
     all_series, arrays, launches = [], {}, []
     for spec in scenario.peaks:
         coords, places, xyz, axes = lattice(d, spec, spacing)
+        reference = {}
+        if d.globe is None:
+            axes, on_map, reference = peaks.on_earth(scenario.domain, xyz)
+            dims = tuple(name for name, c in coords.items() if np.ndim(c))
+            shape = [len(coords[name]) for name in dims]
+            places |= {name: (dims, values.reshape(shape)) for name, values in on_map.items()}
         located = d.locate(xyz, False)
         where = np.flatnonzero(located.element >= 0)
-        series = peaks.series_of(d, spec, coords, places, where)
+        series = peaks.series_of(d, spec, coords, places, where, reference=reference)
         together, rows = rows_of(d, located.some(where))
         turned = None if axes is None else axes[where]
         more = peaks.measuring(series, rows, d.precision, together, turned)
@@ -51,7 +57,7 @@ def lattice(d, spec, spacing):
     and east, north, up there where they are not the axes of the mesh.
     """
     if d.globe is not None:
-        return on_earth(d.globe, spacing * spec.stride)
+        return on_globe(d.globe, spacing * spec.stride)
     if spec.on_ground:
         spec = spec.model_copy(update={"plane": Plane(surface=True)})
     coords, xyz = raster(d, d.subdomain.bounds, spec, spacing)
@@ -62,7 +68,7 @@ def lattice(d, spec, spacing):
     return coords, {"elevation": (("y", "x"), elevation.reshape(shape))}, xyz, None
 
 
-def on_earth(globe, spacing):
+def on_globe(globe, spacing):
     """Return the lattice of a chunk of the Earth, on the ground: of one chunk over its gnomonic
     angles eta and xi, of several over latitude and longitude, degrees; as `lattice`.
     """

@@ -351,7 +351,7 @@ def plot(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Figures: overview, records, radial, gathers, snapshots, maps, section.",
+            help="Figures: overview, records, radial, gathers, snapshots, peaks, maps, section.",
             show_default=False,
         ),
     ] = None,

@@ -211,8 +211,8 @@ def quantities_of(series, arrays):
     """
     largest, sums = arrays.get("largest"), arrays.get("sums")
     out = {}
-    for row, field in enumerate(series.fields):
-        name = next(name for name, of in MAXIMA.items() if of == field)
+    for row, measured in enumerate(series.fields):
+        name = next(name for name, of in MAXIMA.items() if of == measured)
         out[name] = largest_of(largest[4 * row : 4 * row + 4])
     for row, name in enumerate(series.integrals):
         values = sums[3 * row : 3 * row + 3]

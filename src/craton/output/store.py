@@ -37,6 +37,7 @@ OWN = (
     "records.png",
     "radial.png",
     "snapshots.png",
+    "peaks.png",
     "maps.png",
     ".waveforms.zarr",
     ".gradient.zarr",

@@ -3,6 +3,7 @@
 from craton.report.earth_pictures import section
 from craton.report.fieldmaps import maps
 from craton.report.pictures import gathers, overview, radial, records, snapshots
+from craton.report.shaking import peaks
 
 # Name for `craton plot OUT NAME` -> function(out_dir, path=None) that writes a PNG and returns its
 # path.
@@ -12,6 +13,7 @@ FIGURES = {
     "radial": radial,
     "gathers": gathers,
     "snapshots": snapshots,
+    "peaks": peaks,
     "maps": maps,
     "section": section,
 }

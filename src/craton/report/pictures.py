@@ -41,7 +41,7 @@ def overview(out_dir, path=None):
     if fieldmaps.read_fields(out_dir) is not None:
         return fieldmaps.maps(out_dir, path or out_dir / "overview.png")
     waves = read_waveforms(out_dir)
-    scene = _scene(out_dir, waves)
+    scene = scene_of(out_dir, waves)
     series = [(name, ds) for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")]
     frame = _section(series, scene["sources"])
     if waves is None and frame is None:
@@ -70,7 +70,7 @@ def records(out_dir, path=None):
     """
     out_dir = Path(out_dir)
     waves = read_waveforms(out_dir)
-    scene = _scene(out_dir, waves)
+    scene = scene_of(out_dir, waves)
     if waves is None:
         raise CratonError(f"{out_dir} has no waveforms to plot")
     origin = scene["sources"][0] if scene["sources"] else None
@@ -87,7 +87,7 @@ def radial(out_dir, path=None):
     waves = read_waveforms(out_dir)
     if waves is None:
         raise CratonError(f"{out_dir} has no waveforms to plot")
-    sources = _scene(out_dir, waves)["sources"][:1]
+    sources = scene_of(out_dir, waves)["sources"][:1]
     if not _recorded_source(waves):  # the scenario knows it
         named = (f"source_{axis}" for axis in "xyz")
         waves = waves.assign_attrs(zip(named, map(float, *sources))) if sources else waves
@@ -105,7 +105,7 @@ def gathers(out_dir, path=None):
     waves = read_waveforms(out_dir, every_shot=True)
     if waves is None or waves.sizes["receiver"] < 2:
         raise CratonError(f"{out_dir} has no gather to plot: it needs waveforms of many receivers")
-    scene = _scene(out_dir, waves)
+    scene = scene_of(out_dir, waves)
     array = waves[next(iter(waves.data_vars))]
     with figures.figure(11, 6.5) as page:
         title = figures.label(array)
@@ -129,7 +129,7 @@ def gathers(out_dir, path=None):
 def snapshots(out_dir, path=None):
     """Six frames of the first series of snapshots on one colour scale; ``OUT/snapshots.png``."""
     out_dir = Path(out_dir)
-    scene = _scene(out_dir)
+    scene = scene_of(out_dir)
     series = [(name, ds) for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")]
     if not series:
         raise CratonError(f"{out_dir} has no snapshots to plot")
@@ -218,7 +218,7 @@ def _written(folder, dataset):
     return frames
 
 
-def _scene(out_dir, waves=None):
+def scene_of(out_dir, waves=None):
     """Title, source positions, layer tops and ground of the run's scenario.
 
     What cannot be read of it, as where a file of its sources is gone, is taken from the attributes

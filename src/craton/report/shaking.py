@@ -12,10 +12,7 @@ from craton.report.style import prefixed
 
 # Worden et al. (2012), Bull. Seism. Soc. Am. 102, 204-221, table 1, of the larger horizontal peak in
 # cm/s and cm/s2: I = a + b log10 y up to log10 y = t, c + d log10 y beyond.
-RELATIONS = {
-    "pgv": (3.78, 1.47, 2.89, 3.16, 0.53),
-    "pga": (1.78, 1.55, -1.60, 3.70, 1.57),
-}
+RELATIONS = {"pgv": (3.78, 1.47, 2.89, 3.16, 0.53), "pga": (1.78, 1.55, -1.60, 3.70, 1.57)}
 CENTI = 100.0  # cm in a metre
 NUMERALS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X+")
 # of intensities 1 to 10, as ShakeMap has them (Worden & Wald 2016)
@@ -33,6 +30,7 @@ _SHAKEMAP = (
 )
 COMPONENT = {"H": "horizontal vector", "E": "east", "N": "north", "Z": "up"}
 MOST = 6  # panels of a picture
+FEW_ENOUGH = 100  # receivers that are drawn
 COLUMNS = 3
 
 
@@ -95,7 +93,9 @@ def peaks(out_dir, path=None):
 
     out_dir, maps = Path(out_dir), read(out_dir)
     if not maps:
-        raise CratonError(f"{out_dir} has no map of peaks to plot: runs with [[peaks]] measure them")
+        raise CratonError(
+            f"{out_dir} has no map of peaks to plot: runs with [[peaks]] measure them"
+        )
     name, dataset = next(iter(maps.items()))
     waves = read_waveforms(out_dir)
     scene = scene_of(out_dir, waves)
@@ -153,7 +153,9 @@ def panels_of(dataset):
         if "component" in array.dims:
             array, label = array.sel(component="H"), f"{label}, horizontal"
         if "period" in array.dims:
-            panels += [(f"SA({t:g} s), horizontal", array.sel(period=t)) for t in array.period.values]
+            panels += [
+                (f"SA({t:g} s), horizontal", array.sel(period=t)) for t in array.period.values
+            ]
         else:
             panels.append((label, array))
     return panels
@@ -220,6 +222,3 @@ def mark(axis, xyz, **style):
     (left, right), (low, high) = axis.get_xlim(), axis.get_ylim()
     inside = (left <= x) & (x <= right) & (low <= y) & (y <= high)
     axis.scatter(x[inside], y[inside], edgecolors="white", linewidths=0.8, zorder=5, **style)
-
-
-FEW_ENOUGH = 100  # receivers that are drawn

@@ -301,3 +301,19 @@ def periodic(d):
 
 # The free surface is the step itself with the closure's rows: see build.steps_of.
 BOUNDARIES = {"cpml": cpml, "sponge": sponge, "a1": a1, "rigid": rigid, "periodic": periodic}
+
+
+def inside_layer(d, xyz):
+    """Return which positions, shape (n, 3), are within an absorbing layer: (n,) booleans."""
+    xyz, options = np.asarray(xyz, float).reshape(-1, 3), d.scenario.boundaries
+    inside = np.zeros(len(xyz), bool)
+    for kind, planes in (
+        ("cpml", options.cpml.thickness),
+        ("sponge", options.sponge.thickness),
+        ("a1", d.reach),
+    ):
+        thickness = planes * d.grid.spacing
+        for axis, side in d.faces(kind):
+            distance = np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side])
+            inside |= distance < thickness * (1 - 1e-9)
+    return inside

@@ -26,7 +26,7 @@ from craton.methods.finite_difference import (
     scheme,
     snapshots,
 )
-from craton.methods.finite_difference.boundaries import BOUNDARIES
+from craton.methods.finite_difference.boundaries import BOUNDARIES, inside_layer
 from craton.methods.finite_difference.closure import HIGHEST
 from craton.methods.finite_difference.discretisation import Discretisation
 from craton.methods.finite_difference.imaging import surface
@@ -408,22 +408,6 @@ def growing(d):
         f"A1 at a side face grows in long runs, sooner for larger vp / vs ({ratio:.2f} here; within 2,000 steps at 2.5): "
         'use "sponge" or "cpml"'
     ]
-
-
-def inside_layer(d, xyz):
-    """Return which positions, shape (n, 3), are within an absorbing layer: (n,) booleans."""
-    xyz, options = np.asarray(xyz, float).reshape(-1, 3), d.scenario.boundaries
-    inside = np.zeros(len(xyz), bool)
-    for kind, planes in (
-        ("cpml", options.cpml.thickness),
-        ("sponge", options.sponge.thickness),
-        ("a1", d.reach),
-    ):
-        thickness = planes * d.grid.spacing
-        for axis, side in d.faces(kind):
-            distance = np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side])
-            inside |= distance < thickness * (1 - 1e-9)
-    return inside
 
 
 def wavefield(d):

@@ -8,6 +8,7 @@ filled cell of each column, as snapshots have it.
 import numpy as np
 
 from craton.methods.finite_difference import receiver_points
+from craton.methods.finite_difference.boundaries import inside_layer
 from craton.methods.finite_difference.scheme import VELOCITY
 from craton.methods.finite_difference.snapshots import shown
 from craton.methods.shared import peaks
@@ -31,7 +32,7 @@ def maps(d):
     all_series, arrays, launches = [], {}, []
     for spec in d.scenario.peaks:
         coords, where, points = sites(d, spec)
-        xyz = np.stack([d.grid.axis(a)[n] for a, n in zip("xyz", points[::-1])], axis=1)
+        xyz = positions_of(d, points)
         axes, on_earth, reference = peaks.on_earth(d.scenario.domain, xyz)
         heights = {"elevation": xyz[:, 2]} if d.ground is not None and spec.on_ground else {}
         places = {n: on_map(coords, where, values) for n, values in (heights | on_earth).items()}
@@ -45,22 +46,28 @@ def maps(d):
 
 
 def sites(d, spec):
-    """Return coordinates of a map, the numbers of the sites that have a medium, and their points of
-    the grid (k, j, i): (3, n).
+    """Return coordinates of a map, the numbers of the sites that have a medium and lie outside
+    absorbing layers, and their points of the grid (k, j, i): (3, n).
     """
     plane = Plane(z=float(d.grid.bounds("z")[1])) if spec.on_ground else spec.plane
     coords, lattice = shown(d, spec.model_copy(update={"plane": plane}))
     axes = [np.atleast_1d(n if isinstance(n, int) else np.arange(*n)) for n in lattice.values()]
     points = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")])
+    outside = ~inside_layer(d, positions_of(d, points))
     if d.ground is None:
-        return coords, np.arange(points.shape[1]), points
+        return coords, np.flatnonzero(outside), points[:, outside]
     filled = terrain.filled(d.ground, d.grid)
     filled = np.broadcast_to(filled, d.grid.shape[1:])[points[1], points[2]]
     if spec.on_ground:
         coords.pop("z")
         points[0] = np.maximum(filled - 1, 0)
-    where = np.flatnonzero(points[0] < filled)
+    where = np.flatnonzero((points[0] < filled) & outside)
     return coords, where, points[:, where]
+
+
+def positions_of(d, points):
+    """Return the positions, m, of points (k, j, i) of the grid: (n, 3)."""
+    return np.stack([d.grid.axis(a)[n] for a, n in zip("xyz", points[::-1])], axis=1)
 
 
 def on_map(coords, where, values):

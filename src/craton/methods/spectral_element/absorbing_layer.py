@@ -272,16 +272,19 @@ def refuse(d, layers):
 
 def warn_inside_layers(d, placed):
     """Warn of sources and receivers, (name, positions), inside absorbing layers: list of str."""
-    sides = d.layers.sides if d.layers is not None else ()
-    names = [
-        name
-        for name, xyz in placed
-        if any((side.depth(np.atleast_2d(xyz)[:, :, None]) > INSIDE).any() for side in sides)
-    ]
+    names = [name for name, xyz in placed if inside_layers(d, np.atleast_2d(xyz)).any()]
     if not names:
         return []
     rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{rest}"]
+
+
+def inside_layers(d, xyz):
+    """Return which positions (n, 3), m, lie inside absorbing layers: (n,) bool."""
+    inside = np.zeros(len(xyz), bool)
+    for side in d.layers.sides if d.layers is not None else ():
+        inside |= (side.depth(xyz[:, :, None]) > INSIDE).reshape(len(xyz), -1).any(axis=1)
+    return inside
 
 
 def friction_of(d, share=None):

@@ -6,6 +6,7 @@ import numpy as np
 
 from craton.methods.shared import peaks
 from craton.methods.shared.tables import stacked_rows
+from craton.methods.spectral_element.absorbing_layer import inside_layers
 from craton.methods.spectral_element.points import drop_zero_weights, is_fluid_at, quantity_rows
 from craton.methods.spectral_element.sites import numbers, polynomials, sites
 from craton.methods.spectral_element.snapshots import axis, raster
@@ -42,6 +43,7 @@ def maps(d, scenario, spacing):
             places |= {name: (dims, values.reshape(shape)) for name, values in on_map.items()}
         located = d.locate(xyz, False)
         where = np.flatnonzero(located.element >= 0)
+        where = where[~inside_layers(d, xyz[where])]
         series = peaks.series_of(d, spec, coords, places, where, reference=reference)
         together, rows = rows_of(d, located.some(where))
         turned = None if axes is None else axes[where]

@@ -545,7 +545,7 @@ def test_pictures_show_something(out, name):
 
 def test_overview_takes_the_vertical_section_and_its_liveliest_component(out):
     series = list(report.pictures.read_snapshots(out).items())
-    scene = report.pictures._scene(out)
+    scene = report.pictures.scene_of(out)
     assert scene == {
         "title": "Two layers",
         "sources": [(4000.0, 1000.0, -2000.0)],

@@ -110,9 +110,9 @@ def test_a_moved_folder_is_resumed_and_plotted(moved):
     (out / "inputs" / "CMT").write_text(CMT)
     craton.resume(out, progress=False)
     same_results(moved / "whole", out, (None, "snapshots/section"))
-    from craton.report.pictures import _scene
+    from craton.report.pictures import scene_of
 
-    assert _scene(out)["title"] == "Small case"
+    assert scene_of(out)["title"] == "Small case"
     again = craton.load(out / "scenario.toml")
     craton.run(again, out=out, force=True, progress=False)  # from its own copies, in its own place
     same_results(moved / "whole", out, (None, "snapshots/section"))
@@ -123,7 +123,7 @@ def test_a_figure_without_its_scenario_says_so(moved, tmp_path, caplog):
     from craton.report import fieldmaps, pictures
 
     (tmp_path / "scenario.toml").write_text("[domain\n")
-    assert pictures._scene(tmp_path)["title"] == "" and fieldmaps.outlines(tmp_path) == []
+    assert pictures.scene_of(tmp_path)["title"] == "" and fieldmaps.outlines(tmp_path) == []
     assert caplog.text.count("scenario.toml cannot be read, the figure is drawn without it") == 2
     assert fieldmaps.outlines(moved / "whole") == []  # waves have no prisms
 

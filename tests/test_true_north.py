@@ -180,7 +180,7 @@ def test_sections_count_from_a_source_that_stands_in_a_file(runs, tmp_path):
     assert pictures._recorded_source(dataset) == [
         tuple(dataset.attrs[f"source_{axis}"] for axis in "xyz")
     ]
-    scene = pictures._scene(tmp_path, dataset)  # no scenario there
+    scene = pictures.scene_of(tmp_path, dataset)  # no scenario there
     assert scene["title"] == "box" and len(scene["sources"]) == 1
     distance, unit = figures.distances(dataset.velocity, scene["sources"][0])
     assert unit == "km" and np.allclose(1000 * distance, dataset.distance, rtol=1e-3)

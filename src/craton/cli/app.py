@@ -362,6 +362,30 @@ def plot(
 
 
 @app.command()
+def report(
+    out: Annotated[
+        str,
+        typer.Argument(
+            metavar="OUT", help="Folder of a run, a survey or a gradient.", show_default=False
+        ),
+    ],
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE.html", help="Page to write; by default OUT/report.html."
+        ),
+    ] = None,
+    debug: Debug = False,
+):
+    """Write a page about a run that opens in a browser, without a network.
+
+    What was run, map, model, seismograms to zoom and pick, wavefield, gravity fields, kernels,
+    time, and files with their checksums.
+    """
+    return call("report", out=out, file=file)
+
+
+@app.command()
 def convert(
     out: Annotated[
         str, typer.Argument(metavar="OUT", help="Folder of a run or a survey.", show_default=False)

@@ -286,7 +286,8 @@ def open_store(scenario, planned, machine, out, force):
         store.update(inputs=inputs.keep(store.path))
         store.write_scenario(inputs.text(scenario))
         facts = drive(scenario).facts(planned)
-        store.update(device=machine.describe(), warnings=planned.warnings, **facts)
+        about = {"device": machine.describe(), "plan": str(planned)}
+        store.update(**about, warnings=planned.warnings, **facts)
     except BaseException as failure:
         store.finish("failed", reason=str(failure) or type(failure).__name__)
         raise

@@ -20,6 +20,7 @@ ORDER = ("potential", "g_e", "g_n", "g_z", "g_zz", "g_ee", "g_nn", "g_en", "g_ez
 # numbers, labels of x, the heading.
 MAP, ASIDE, LEFT, TITLE, BAR, LABELS, HEADING = 2.7, 0.36, 0.62, 0.4, 0.62, 0.42, 0.42
 LINES = 9  # contour lines of a map
+LINE_COLOURS = ("#0072b2", "#d55e00", "#007a5a", "#cc79a7", "#b8860b", "#333333")
 _INK = "#20262e"
 
 
@@ -53,6 +54,50 @@ def maps(out_dir, path=None):
     return Path(path or out_dir / "maps.png")
 
 
+def profiles(out_dir, path=None):
+    """Fields along x and along y through the largest anomaly of a map; ``OUT/profiles.png``.
+
+    Parameters
+    ----------
+    out_dir : path-like
+        OUT directory of a run.
+    path : path-like, optional
+        PNG to write.
+
+    Raises
+    ------
+    CratonError
+        If OUT holds no gravity fields over x and y.
+    """
+    dataset = read_fields(out_dir)
+    names = [] if dataset is None else [name for name in ORDER if name in dataset.data_vars]
+    if not names or dataset[names[0]].ndim != 2:
+        raise CratonError(f"{out_dir} has no maps of gravity fields to take profiles from")
+    strongest = dataset[next((n for n in ("g_z", "g_zz") if n in names), names[0])]
+    size = np.abs(np.nan_to_num(strongest.transpose("y", "x").values))
+    row, column = np.unravel_index(int(size.argmax()), size.shape)
+    units = {}
+    for name in names:
+        units.setdefault(dataset[name].attrs.get("units", ""), []).append(name)
+    with figures.figure(11, 0.7 + 1.9 * len(units)) as page:
+        axes = page.subplots(len(units), 2, sharex="col", sharey="row", squeeze=False)
+        for line, (unit, group) in zip(axes, units.items()):
+            line[0].set_ylabel(unit)
+            for name, colour in zip(group, LINE_COLOURS):
+                field = dataset[name].transpose("y", "x").values
+                line[0].plot(dataset.x / 1000, field[row], color=colour, label=symbol(name))
+                line[1].plot(dataset.y / 1000, field[:, column], color=colour, label=symbol(name))
+            line[1].legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        north, east = float(dataset.y[row]) / 1000, float(dataset.x[column]) / 1000
+        axes[0, 0].set_title(f"West to east at y = {north:.4g} km", loc="left")
+        axes[0, 1].set_title(f"South to north at x = {east:.4g} km", loc="left")
+        axes[-1, 0].set_xlabel("x (easting, km)")
+        axes[-1, 1].set_xlabel("y (northing, km)")
+    path = Path(path or Path(out_dir) / "profiles.png")
+    page.savefig(path, format="png", dpi=160)
+    return path
+
+
 def read_fields(out_dir):
     """Fields of a gravity run, or None where there are none."""
     import xarray as xr
@@ -60,7 +105,7 @@ def read_fields(out_dir):
     store = Path(out_dir) / "result.zarr"
     if not any((store / name).exists() for name in GRAVITY):
         return None
-    return xr.open_zarr(store).load()
+    return xr.open_zarr(store, chunks=None).load()
 
 
 def draw(dataset, title="", bodies=()):
@@ -303,9 +348,7 @@ def _curves(dataset, names, title, line):
             squeeze=False,
         ).ravel()
         for axis, (unit, group) in zip(axes, units.items()):
-            for name, colour in zip(
-                group, ("#0072b2", "#d55e00", "#007a5a", "#cc79a7", "#b8860b", "#333333")
-            ):
+            for name, colour in zip(group, LINE_COLOURS):
                 pair = (dataset[name].values, along) if down else (along, dataset[name].values)
                 axis.plot(*pair, color=colour, linewidth=1.3, label=symbol(name))
             (axis.axvline if down else axis.axhline)(0, color="0.75", linewidth=0.6, zorder=0)

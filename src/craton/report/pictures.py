@@ -174,7 +174,7 @@ def read_waveforms(out_dir, every_shot=False):
     store = Path(out_dir) / "result.zarr"
     if not (store / "time").exists():
         return None
-    dataset = xr.open_zarr(store)
+    dataset = xr.open_zarr(store, chunks=None)
     dataset = dataset if every_shot else _first_shot(dataset)
     return (
         dataset
@@ -197,7 +197,7 @@ def read_snapshots(out_dir):
     )
     series = {}
     for name in names:
-        dataset = _first_shot(xr.open_zarr(folder.parent, group=f"snapshots/{name}"))
+        dataset = _first_shot(xr.open_zarr(folder.parent, group=f"snapshots/{name}", chunks=None))
         series[name] = dataset.isel(time=slice(0, _written(folder / name, dataset)))
     return series
 
@@ -277,13 +277,13 @@ def _at(scenario, source):
     """Position of the first shot of a source as a list; empty where it stands in a file or is a
     plane wave.
     """
-    from craton.survey.places import globe_of
     from craton.survey.sources import positions
     from craton.tables.fields import Place
 
     ends = (source.at, getattr(source.shots, "from_", None))
     # figures of boxes do not show a chunk of the Earth
-    if globe_of(scenario) is not None and any(isinstance(at, Place) for at in ends):
+    is_chunk = getattr(scenario.domain, "chunk", None) is not None
+    if is_chunk and any(isinstance(at, Place) for at in ends):
         return []
     return (
         positions(scenario, source)[:1] if source.at is not None or source.shots is not None else []

@@ -1,0 +1,48 @@
+"""craton report: one HTML page about a run."""
+
+import socket
+from pathlib import Path
+
+from craton.cli.check import refuse, results_of
+
+COPIED = 1 << 27  # bytes; larger than caches
+
+
+def command(out, file=None):
+    """Write the page and print where it is.
+
+    Parameters
+    ----------
+    out : str
+        Folder of a run, a survey or a gradient.
+    file : str, optional
+        HTML to write; ``OUT/report.html`` when absent.
+    """
+    from craton.report.page import report
+
+    if not Path(out).is_dir():
+        refuse("OUT", f"there is no folder {out}", "name the folder of a run; craton run makes one")
+    if not (Path(out) / "result.zarr").is_dir():
+        remedy = "name the folder that craton run, craton survey or craton gradient wrote to"
+        refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
+    with results_of(out):
+        print(report(out, file, bandwidth(out)))
+
+
+def bandwidth(out):
+    """Return the copy bandwidth of this computer's memory, bytes/s, measured now; None where the
+    run was made elsewhere or on a GPU.
+
+    Parameters
+    ----------
+    out : path-like
+    """
+    from craton.backends import backend
+    from craton.output.store import read_run
+
+    run = read_run(out)
+    device = str(run.get("device", ""))
+    if run.get("host") != socket.gethostname() or not device.startswith("CPU"):
+        return None
+    threads = device.split(",")[1].split()[0] if "thread" in device else "1"
+    return backend("cpu", threads=int(threads)).copy_bandwidth(COPIED)

@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint docs docs-links clean attack
+.PHONY: demo test lint docs docs-links clean attack browser
 
 demo: $(VENV)/demo
 	$(BIN)/craton run examples/two_layers.toml -o demo-two-layers --force
 	$(BIN)/craton plot demo-two-layers
+	$(BIN)/craton report demo-two-layers
 
 test: $(VENV)/dev
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -43,6 +44,10 @@ $(VENV)/dev: $(VENV)/bin/python pyproject.toml
 $(VENV)/docs: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --only-binary :all: --prefer-binary -e .[docs]
 	touch $@
+
+# A test opens pages of craton report in Chromium where there is one.
+browser:
+	command -v chromium || command -v google-chrome || (apt-get update && apt-get install -y --no-install-recommends chromium)
 
 clean:
 	rm -rf $(VENV) demo-two-layers build docs/generated

@@ -51,6 +51,7 @@ def first_arrivals(tops, speeds, source, receivers, distance):
     receivers, distance : (m,) arrays
         Elevations, m, and horizontal distances from the source, m.
     """
+    tops, speeds = np.asarray(tops, float), np.asarray(speeds, float)
     receivers, distance = np.asarray(receivers, float), np.asarray(distance, float)
     times = np.empty(len(receivers))
     for z in np.unique(receivers):

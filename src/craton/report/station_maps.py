@@ -11,6 +11,7 @@ from craton.report.style import prefixed
 
 MANY = 60  # stations above which their symbols are small and without names
 NAMED = 25
+WIDE = 50.0  # degrees from the middle of all places, beyond which both hemispheres are shown
 INK, SEA, LAND = "#20262e", "#eaf1f7", "#efece3"
 PEAKS = {"velocity": "PGV", "acceleration": "PGA", "displacement": "PGD"}
 
@@ -245,8 +246,10 @@ def _seen(axis, longitude, latitude, centre, **look):
 
 
 def globe_map(waves, chunk=None):
-    """Stations and the source of a run on the Earth, on a hemisphere with coastlines, with the edges
-    of the chunks.
+    """Stations and the source of a run on the Earth, with coastlines and the edges of the chunks.
+
+    A hemisphere and beside it the region, or where that is wider than `WIDE` both hemispheres, the
+    first about the source.
 
     Parameters
     ----------
@@ -260,33 +263,57 @@ def globe_map(waves, chunk=None):
     """
     longitude, latitude = waves.longitude.values, waves.latitude.values
     source = [waves.attrs.get(f"source_{name}") for name in ("longitude", "latitude")]
-    is_known = None not in source
-    centre = _middle(
-        np.append(longitude, [source[0]] * is_known), np.append(latitude, [source[1]] * is_known)
-    )
-    sides = (centre, (centre[0] + 180.0, -centre[1]))
-    hidden = not orthographic(longitude, latitude, centre)[2].all()
-    with figures.figure(11 if hidden else 6.2, 6.0) as page:
-        for axis, middle in zip(page.subplots(1, 1 + hidden, squeeze=False)[0], sides):
-            draw_hemisphere(axis, *middle)
+    known = [source] * (None not in source)
+    places = np.array([*zip(longitude, latitude), *known], float)
+    centre = _middle(*places.T)
+    reach = np.hypot(*orthographic(*places.T, centre)[:2]).max()
+    is_wide = not orthographic(*places.T, centre)[2].all() or reach > np.sin(np.radians(WIDE))
+    if is_wide:
+        centre = tuple(known[0]) if known else centre
+    views = (centre, (centre[0] + 180.0, -centre[1]) if is_wide else centre)
+    with figures.figure(11, 5.8) as page:
+        for n, (axis, view) in enumerate(zip(page.subplots(1, 2), views)):
+            draw_hemisphere(axis, *view)
             for edge in _edges(chunk):
-                _seen(axis, *edge, middle, color="#b3261e", linewidth=1.2)
-            if is_known:
-                _paths(axis, source, longitude, latitude, middle)
-            east, north, seen = orthographic(longitude, latitude, middle)
-            axis.scatter(east[seen], north[seen], marker="v", s=40, color=INK, zorder=5)
-            if len(longitude) <= NAMED:
-                _names(axis, east[seen], north[seen], waves.receiver.values[seen])
-            if is_known and orthographic(*source, middle)[2]:
-                at = tuple(float(v) for v in orthographic(*source, middle)[:2])
-                six = waves.attrs.get("source_moment_tensor")
-                if six is not None and np.any(six):
-                    beachball.draw(axis, six, at)
-                else:
-                    axis.scatter(*at, marker="*", s=150, color="#f2c200", edgecolors=INK, zorder=6)
-            axis.set_title(f"seen from {middle[1]:.0f}° N, {_about(middle[0]):.0f}° E", loc="left")
+                _seen(axis, *edge, view, color="#b3261e", linewidth=1.2)
+            for path in (great_circle(place, there) for place in known for there in places):
+                _seen(axis, *path, view, color="#1f5f9f", linewidth=0.6, alpha=0.7)
+            _draw_places(axis, waves, known, view, is_named=is_wide or n == 1)
+            axis.set_title(f"above {_degrees(view)}", loc="left")
+        if not is_wide:
+            _zoom(axis, places, chunk, centre)
         page.text(0.995, 0.005, coastlines.SOURCE, ha="right", va="bottom", fontsize=7, color="0.4")
     return page
+
+
+def _degrees(place):
+    """Return longitude and latitude in words."""
+    east, north = _about(place[0]), place[1]
+    return f"{abs(north):.0f}° {'SN'[north >= 0]}, {abs(east):.0f}° {'WE'[east >= 0]}"
+
+
+def _draw_places(axis, waves, known, view, is_named):
+    """Draw the stations, and the source where it is known and seen."""
+    east, north, seen = orthographic(waves.longitude.values, waves.latitude.values, view)
+    axis.scatter(east[seen], north[seen], marker="v", s=30, color=INK, zorder=5)
+    if is_named and len(east) <= NAMED:
+        _names(axis, east[seen], north[seen], waves.receiver.values[seen])
+    for source in known:
+        x, y, is_seen = orthographic(*source, view)
+        six = waves.attrs.get("source_moment_tensor")
+        if is_seen and six is not None and np.any(six) and is_named:
+            beachball.draw(axis, six, (float(x), float(y)))
+        elif is_seen:
+            axis.scatter(x, y, marker="*", s=110, color="#f2c200", edgecolors=INK, zorder=6)
+
+
+def _zoom(axis, places, chunk, centre):
+    """Show the part of a map that has the places and the chunk in it."""
+    lines = [np.stack(edge, axis=1) for edge in _edges(chunk)]
+    points = np.concatenate([places, *lines])
+    half = 1.12 * max(np.abs(part).max() for part in orthographic(*points.T, centre)[:2])
+    axis.set(xlim=(-half, half), ylim=(-half, half))
+    axis.set_title("the region", loc="left")
 
 
 def _about(longitude):
@@ -302,12 +329,6 @@ def _middle(longitude, latitude):
         np.sin(lat).mean(),
     )
     return float(np.degrees(np.arctan2(y, x))), float(np.degrees(np.arctan2(z, np.hypot(x, y))))
-
-
-def _paths(axis, source, longitude, latitude, centre):
-    """Draw the great circles from the source to the stations."""
-    for path in (great_circle(source, place) for place in zip(longitude, latitude)):
-        _seen(axis, *path, centre, color="#1f5f9f", linewidth=0.6, alpha=0.7)
 
 
 def great_circle(start, end, count=91):

@@ -1,0 +1,312 @@
+"""craton report: the page about a run, what it says, and what it does in a browser; the pieces that its pictures are made of."""
+
+import base64
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+import smallcase
+from browser import PATH, Browser
+
+from craton.cli.app import main
+from craton.report import arrivals, beachball, coastlines, station_maps
+
+FORBIDDEN = re.compile(r"""(src|href)=["'](?!data:|#)|url\((?!data:)|@import|https?://""")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A run, its page, and what the page embeds."""
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "s.toml").write_text(smallcase.TEXT)
+    assert main(["run", str(folder / "s.toml"), "-o", str(folder / "out"), "--quiet"]) == 0
+    assert main(["report", str(folder / "out")]) == 0
+    return folder / "out" / "report.html"
+
+
+def embedded(path):
+    """Records that a page embeds."""
+    text = path.read_text()
+    return json.loads(re.search(r'id="records">(.*?)</script>', text, re.DOTALL)[1])
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_page_tells_what_was_run(page):
+    text = page.read_text()
+    run = json.loads((page.parent / "run.json").read_text())
+    for words in (
+        "Small case",
+        run["checksum"],
+        run["device"],
+        run["versions"]["numpy"],
+        "scenario.toml",
+        "time loop",
+    ):
+        assert words in text, words
+    assert "points per wavelength" in run["plan"] and "points per wavelength" in text
+    names = re.findall(r'<section id="([\w-]+)"', text)
+    assert names == ["run", "map", "model", "records-section", "snapshots", "time", "files"]
+    assert text.count("data:image/png;base64") == 3 and len(text) < 2_000_000
+    assert not FORBIDDEN.search(re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
+
+
+def test_page_holds_the_samples(page):
+    import xarray as xr
+
+    data = xr.open_zarr(page.parent / "result.zarr")
+    records = embedded(page)
+    count = records["time"]["count"]
+    whole = np.frombuffer(base64.b64decode(records["samples"]), "<i2").reshape(4, 3, count)
+    traces = whole / 32767 * np.array(records["peaks"])[..., None]
+    scale = np.abs(data.velocity.values).max(axis=-1, keepdims=True)
+    assert np.abs(traces - data.velocity.values).max() < 2e-5 * scale.max()
+    assert (np.abs(traces - data.velocity.values) <= 2e-5 * scale).all()
+    assert records["time"]["start"] == pytest.approx(float(data.time[0]))
+    assert records["names"] == ["A", "L1", "L2", "L3"]
+    # A stands 500 m to the east of the source, 1000 m above it, in 3000 m/s; the pulse has its centre at 0.6 s
+    assert records["arrivals"]["P"][0] == pytest.approx(0.6 + np.hypot(500, 1000) / 3000, abs=1e-5)
+    assert records["arrivals"]["S"][0] == pytest.approx(0.6 + np.hypot(500, 1000) / 1700, abs=1e-5)
+
+
+def test_page_needs_a_run(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "none")]) == 2
+    (tmp_path / "empty").mkdir()
+    assert main(["report", str(tmp_path / "empty")]) == 2
+    assert "result.zarr is missing" in capsys.readouterr().err
+
+
+# --- in a browser -----------------------------------------------------------------------------------------------------------------------
+
+
+def ink(png, shape=(12, 24)):
+    """Share of dark pixels in the fields of a picture: (rows, columns)."""
+    from PIL import Image
+
+    pixels = np.asarray(Image.open(io.BytesIO(png)).convert("L"), float)
+    dark = pixels < 200
+    rows, columns = (n - n % part for n, part in zip(dark.shape, shape))
+    blocks = dark[:rows, :columns].reshape(
+        shape[0], rows // shape[0], shape[1], columns // shape[1]
+    )
+    return blocks.mean(axis=(1, 3))
+
+
+def expected_ink(records, width, height, shape=(12, 24)):
+    """Share of the station's traces in the fields of its canvas, from the samples: the geometry of viewer.js in Python."""
+    left, right, top, bottom = 74, 58, 24, 38
+    count, parts = records["time"]["count"], len(records["components"])
+    whole = np.frombuffer(base64.b64decode(records["samples"]), "<i2").reshape(-1, parts, count)[0]
+    peaks = np.array(records["peaks"][0])
+    tall = (height - bottom - top) / parts
+    x = left + np.linspace(0, 1, count) * (width - left - right)
+    hits = np.zeros(shape)
+    for n in range(parts):
+        values = whole[n] / 32767 * peaks[n] / peaks.max()
+        y = top + tall * (n + 0.5 - 0.46 * values)
+        # points along the line, a pixel apart and less
+        fine = np.linspace(0, count - 1, 20 * count)
+        px, py = np.interp(fine, np.arange(count), x), np.interp(fine, np.arange(count), y)
+        hits += np.histogram2d(py, px, shape, [[0, height], [0, width]])[0] > 0
+    return hits > 0
+
+
+@pytest.mark.skipif(PATH is None, reason="no Chromium here: apt-get install chromium")
+def test_page_in_a_browser(page, tmp_path):
+    records = embedded(page)
+    start, step = records["time"]["start"], records["time"]["step"]
+    end = start + (records["time"]["count"] - 1) * step
+    with Browser() as browser:
+        browser.open(page)
+        assert browser.value("craton.state.limits") == pytest.approx([start, end])
+        assert browser.value("craton.records.names.length") == 4
+        assert browser.value(
+            "[...document.images].every((i) => i.complete && i.naturalWidth > 300)"
+        )
+
+        # what the canvas shows are the samples
+        box = browser.box("station")
+        whole = ink(browser.screenshot(box))
+        lines = expected_ink(records, box["width"], box["height"])
+        assert (whole[lines] > 0).mean() > 0.97
+        inside = np.zeros(whole.shape, bool)
+        inside[1:10, 2:22] = True  # without axes, marks and their words
+        assert (whole[inside & ~lines] < 0.06).mean() > 0.9
+
+        # a drag zooms in, a double click shows all again
+        left, top, width = box["left"], box["top"], box["width"]
+        at = lambda t: left + 74 + (t - start) / (end - start) * (width - 74 - 58)  # noqa: E731
+        browser.drag((at(0.3), top + 60), (at(0.8), top + 60))
+        assert browser.value("craton.state.limits") == pytest.approx(
+            [0.3, 0.8], abs=2 * (end - start) / width
+        )
+        zoomed = ink(browser.screenshot(box))
+        assert np.abs(zoomed - whole).max() > 0.02
+        browser.mouse("mouseWheel", at(0.5), top + 60, deltaX=0, deltaY=-200)
+        a, b = browser.value("craton.state.limits")
+        assert 0.3 < a < b < 0.8
+        for count in (1, 2):
+            for kind in ("mousePressed", "mouseReleased"):
+                browser.mouse(kind, at(0.5), top + 60, button="left", clickCount=count)
+        assert browser.value("craton.state.limits") == pytest.approx([start, end])
+        assert np.abs(ink(browser.screenshot(box)) - whole).max() < 0.01
+
+        # a pick by the button and one by the key; the table compares them with the arrivals
+        browser.value("document.getElementById('pick-P').click()")
+        browser.click(at(0.92), top + 60)
+        browser.mouse("mouseMoved", at(0.96), top + 60)
+        browser.value("document.getElementById('station').focus()")
+        browser("Input.dispatchKeyEvent", type="keyDown", key="s", text="s")
+        picks = browser.value("craton.state.picks")
+        assert [pick["phase"] for pick in picks] == ["P", "S"]
+        assert [pick["time"] for pick in picks] == pytest.approx([0.92, 0.96], abs=0.005)
+        cells = browser.value(
+            "[...document.querySelectorAll('#picks tr')].map((r) => r.cells[3].textContent)"
+        )
+        assert float(cells[0]) == pytest.approx(
+            picks[0]["time"] - records["arrivals"]["P"][0], abs=1e-4
+        )
+
+        # a click on the record section chooses a station
+        box = browser.box("section")
+        browser.click(box["left"] + 400, box["top"] + box["height"] - 66)
+        farthest = int(np.argmax(records["keys"]["distance"]["values"]))
+        assert browser.value("craton.state.receiver") == farthest
+
+        assert browser.logged == []
+        assert [
+            address for address in browser.asked if not address.startswith(("data:", "file:"))
+        ] == []
+        assert sum(address.startswith("file:") for address in browser.asked) == 1  # the page itself
+
+
+# --- its pieces -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_arrivals_of_two_layers():
+    """Direct and head waves against their closed forms."""
+    tops, speeds = np.array([0.0, -1400.0]), np.array([4200.0, 6000.0])
+    x = np.array([500.0, 10_000.0])
+    times = arrivals.first_arrivals(tops, speeds, -500.0, [0.0, 0.0], x)
+    head = x[1] / 6000 + (1400 + 900) * np.sqrt(1 / 4200**2 - 1 / 6000**2)
+    assert times == pytest.approx([np.hypot(500, 500) / 4200, head], rel=1e-9)
+    # from below: Snell's law is kept, no other path through the interface is faster
+    t = arrivals.first_arrivals(tops, speeds, -2500.0, [0.0], [10_000.0])[0]
+    crossings = np.linspace(0, 10_000, 200_001)
+    paths = np.hypot(crossings, 1400) / 4200 + np.hypot(10_000 - crossings, 1100) / 6000
+    assert t == pytest.approx(paths.min(), rel=1e-8)
+
+
+def test_arrivals_of_a_gradient_and_of_a_fluid():
+    def speeds(z):
+        return np.stack([2000 - 0.5 * z, np.where(z > -100, 0.0, 1000.0)])
+
+    tops, layers = arrivals.profile(speeds, 0.0, -10_000.0)
+    x = np.array([5000.0, 10_000.0])
+    times = arrivals.first_arrivals(tops, layers[0], 0.0, [0.0, 0.0], x)
+    assert times == pytest.approx(4 * np.arcsinh(0.5 * x / 4000), rel=5e-4)
+    below = tops[np.flatnonzero(np.diff(layers[1])) + 1]
+    assert below == pytest.approx([-100.0], abs=1e-3)
+    assert np.isnan(arrivals.first_arrivals(tops, layers[1], -500.0, [0.0], [100.0])).all()
+
+
+TENSORS = {
+    "strike slip": [0, 0, 0, 0, 0, -1.0],
+    "normal fault": [-1.0, 0.7, 0.3, 0.2, -0.4, 0.1],
+    "CLVD": [2.0, -1.0, -1.0, 0, 0, 0],
+    "explosive": [1.4, 0.2, 0.9, 0.5, 0.3, -0.6],
+    "explosion": [1.0, 1.0, 1.0, 0, 0, 0],
+    "implosion": [-1.0, -1.0, -1.0, 0, 0, 0],
+}
+
+
+def darkness(artists, collection=None):
+    """Where a beachball of radius 1 is dark, within a circle that leaves out its edge."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    page = Figure(figsize=(2, 2), dpi=80)
+    axis = page.add_axes([0, 0, 1, 1])
+    axis.set(xlim=(-1, 1), ylim=(-1, 1))
+    axis.set_axis_off()
+    for artist in artists:
+        axis.add_patch(artist)
+    if collection is not None:
+        axis.add_collection(collection)
+    canvas = FigureCanvasAgg(page)
+    canvas.draw()
+    y, x = np.mgrid[-1:1:160j, -1:1:160j]
+    return np.asarray(canvas.buffer_rgba())[..., 0][np.hypot(x, y) < 0.93] < 128
+
+
+@pytest.mark.parametrize("name", [name for name in TENSORS if name != "explosive"])
+def test_beachball_is_that_of_obspy(name):
+    """Pixel by pixel, deviatoric and isotropic tensors. (Of mixed ones ObsPy draws the nodal lines of the deviatoric part.)"""
+    pytest.importorskip("obspy")
+    from obspy.imaging.beachball import beach
+
+    theirs = darkness(
+        [], beach(TENSORS[name], width=2.0, xy=(0, 0), size=200, facecolor="k", linewidth=0)
+    )
+    ours = darkness(beachball.patches(TENSORS[name], (0, 0), 1.0, colour="k"))
+    assert (ours == theirs).mean() > 0.99
+    assert 0.02 < ours.mean() < 0.98 or name in ("explosion", "implosion")
+
+
+def test_beachball_is_the_radiation_of_the_full_tensor():
+    """Amplitudes are those of ObsPy's far field, and what is filled is where they are positive."""
+    pytest.importorskip("obspy")
+    from obspy.core.event.source import farfield
+
+    rng = np.random.default_rng(3)
+    azimuth, takeoff = rng.uniform(0, 360, 400), rng.uniform(0, 88, 400)
+    rays = np.radians(np.stack([takeoff, azimuth]))  # about north, east, down
+    direction = np.stack(
+        [np.sin(rays[0]) * np.cos(rays[1]), np.sin(rays[0]) * np.sin(rays[1]), np.cos(rays[0])]
+    )
+    for six in (TENSORS["explosive"], rng.normal(size=6), rng.normal(size=6)):
+        m = beachball.tensor_of(six)
+        theirs = farfield([m[0, 0], m[1, 1], m[2, 2], m[0, 1], m[0, 2], m[1, 2]], rays, "P")
+        ours = beachball.radiated(m, azimuth, takeoff)
+        assert ours == pytest.approx((theirs * direction).sum(axis=0), abs=1e-12)
+        points = np.stack(beachball.projected(azimuth, takeoff), axis=1)
+        filled = sum(path.contains_points(points) for path in beachball.compressional(six)) % 2 == 1
+        clear = np.abs(ours) > 0.03 * np.abs(ours).max()
+        assert (filled == (ours > 0))[clear].all()
+
+
+def test_coastlines():
+    """Places on land and at sea, and the shores between."""
+    from matplotlib.path import Path
+
+    def on_land(longitude, latitude):
+        return (
+            sum(Path(ring).contains_point((longitude, latitude)) for ring in coastlines.land()) % 2
+            == 1
+        )
+
+    land = [(12.5, 47.2), (21.0, 39.5), (-60.0, -15.0), (133.0, -25.0), (100.0, 60.0)]
+    sea = [(-30.0, 30.0), (160.0, 0.0), (51.0, 42.0), (80.0, -20.0)]  # the Caspian among them
+    assert all(on_land(*place) for place in land) and not any(on_land(*place) for place in sea)
+    assert (
+        coastlines.nearest_shore(-9.3, 38.7) < 1.0 and coastlines.nearest_shore(85.0, 45.0) > 15.0
+    )
+    assert np.nanmax(np.abs(np.diff(coastlines.shores(), axis=0))) < 30  # no line across the map
+
+
+def test_orthographic_projection_and_great_circles():
+    east, north, seen = station_maps.orthographic(
+        [10.0, 100.0, 10.0], [50.0, 50.0, 80.0], (10.0, 50.0)
+    )
+    assert (
+        east[0] == pytest.approx(0)
+        and north[0] == pytest.approx(0)
+        and list(seen) == [True, True, True]
+    )
+    assert north[2] == pytest.approx(np.sin(np.radians(30)))
+    assert not station_maps.orthographic(190.0, -50.0, (10.0, 50.0))[2]
+    longitude, latitude = station_maps.great_circle((0.0, 0.0), (90.0, 0.0), 3)
+    assert longitude == pytest.approx([0, 45, 90]) and latitude == pytest.approx([0, 0, 0])

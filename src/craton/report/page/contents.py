@@ -122,8 +122,8 @@ class Contents:
             return "gradient of a misfit"
         if self.gravity is not None:
             return "gravity"
-        method = getattr(self.scenario, "method", "")
-        name = {"fd": "finite differences", "sem": "spectral elements"}.get(method, "waves")
+        method = getattr(self.scenario, "method", None)
+        name = f"waves, method {method}" if method else "waves"
         shots = self.every_shot.sizes.get("shot", 0) if self.every_shot is not None else 0
         return name + (f", {shots} shots" if shots else "")
 

@@ -102,6 +102,21 @@ class Survey:
             for name, (first, last, n) in ends.items()
         ]
 
+    def taper(self, problem):
+        """Weights of the cells, which precondition the inversion: they grow with depth, where waves
+        are weaker, and are 0 at sources and receivers on the surface and in absorbing layers.
+        """
+        layer = self.layer * self.spacing
+        z, *horizontal = (problem.grid.axis(axis) for axis in "zyx")
+        window = np.minimum(-z - self.spacing, z + self.depth - layer)[:, None, None] / layer
+        window = np.clip(3 * window, 0, 1)
+        for axis, at in enumerate(horizontal):
+            if len(at) > 1:
+                inside = np.clip(3 * np.minimum(at - layer, self.width - layer - at) / layer, 0, 1)
+                window = window * np.expand_dims(inside, [0, 2 - axis])
+        depth = np.maximum(-z, 0)[:, None, None] / self.depth
+        return np.broadcast_to(window * (0.05 + depth**2), problem.shape).ravel()
+
 
 def invert(survey, iterations=20, every=3, report=print):
     """Return the problem, the true model, and the models of all iterations as vectors.
@@ -113,14 +128,14 @@ def invert(survey, iterations=20, every=3, report=print):
     observed = truth.data()
     problem = craton.Problem(start, observed, parameters=("vp", "vs"), every=every)
     scale, shape = 0.1 * problem.m0, problem.shape
-    weight = taper(survey, problem)
+    weight = survey.taper(problem)
     first = problem.fun(problem.m0)
 
     def model(x):
         return problem.m0 + (scale * weight * smooth(x)).ravel()
 
     def smooth(x):
-        sigma = (0, survey.smoothing, 0, survey.smoothing)
+        sigma = [0, *(survey.smoothing if count > 1 else 0 for count in shape[1:])]
         return gaussian_filter(np.reshape(x, shape), sigma, mode="constant").ravel()
 
     def misfit(x):
@@ -140,19 +155,6 @@ def invert(survey, iterations=20, every=3, report=print):
     options = {"maxiter": iterations, "maxcor": 20}
     minimize(misfit, 0 * problem.m0, jac=True, method="L-BFGS-B", callback=note, options=options)
     return problem, truth.m0, models, values
-
-
-def taper(survey, problem):
-    """Weights of the cells, which precondition the inversion: they grow with depth, where waves are weaker, and are 0 at sources and
-    receivers on the surface and in absorbing layers.
-    """
-    z, x = (problem.grid.axis(axis) for axis in "zx")
-    layer = survey.layer * survey.spacing
-    inside = np.minimum.reduce([x - layer, survey.width - layer - x])[None, None] / layer
-    below = np.minimum(-z - survey.spacing, z + survey.depth - layer)[:, None, None] / layer
-    window = np.clip(3 * inside, 0, 1) * np.clip(3 * below, 0, 1)
-    depth = np.maximum(-z, 0)[:, None, None] / survey.depth
-    return np.broadcast_to(window * (0.05 + depth**2), problem.shape).ravel()
 
 
 def error(truth, m, problem, part=1):

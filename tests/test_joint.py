@@ -215,6 +215,18 @@ def test_joint_inversion_halves_the_error_of_density():
     assert errors[True]["vs"] < 0.75 and errors[True]["vp"] < 0.9, errors
 
 
+def test_inversion_in_space(monkeypatch):
+    """The example's small form: four shots on the free surface of a box, for vp and vs."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    box = example("fwi_3d")
+    problem, truth, models, values = box.invert(box.SMALL, 3, report=lambda text: None)
+    assert len(problem.recordings) == 4 and problem.shape == (2, 16, 21, 21)
+    errors = [box.error(truth, m, problem) for m in models]
+    assert values[-1] < 0.7 and (np.diff(values) < 0).all(), values
+    assert errors[-1] < 0.95 and (np.diff(errors) < 0).all(), errors
+    assert 15 < box.Survey().predicted < 25  # what the example's text says
+
+
 def example(name):
     """The module of an example."""
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")

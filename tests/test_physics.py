@@ -6,13 +6,41 @@ import math
 import numpy as np
 import pytest
 
-from craton.validation import CASES, FULL, GROUPS, conserved, guided, homogeneous, lossy, validate
+import craton
+from craton.validation import (
+    CASES,
+    FULL,
+    GROUPS,
+    absorbing,
+    conserved,
+    guided,
+    homogeneous,
+    lossy,
+    validate,
+)
 from craton.validation.compare import misfit, reference
 from craton.validation.exact import fullspace, lines
 from craton.validation.exact import guided as exact_guided
 from craton.validation.figure import draw
 
+
+def near(source, order):
+    """A full space of half the points: closer limits make up for the shorter way."""
+    limit = {4: 0.003, 8: 0.0005}[order]
+    return lambda device: homogeneous.full_space(source, order, device, reach=7.5, limit=limit)
+
+
+def plane(device):
+    """The slice in the (x, z) plane, which `test_slice_is_the_plane` compares with it."""
+    return absorbing.limits("plane", *absorbing.energies(absorbing.plane_scenario(4.2), device))
+
+
 SMALL = {
+    "force-4": near("single force", 4),
+    "force-8": near("single force", 8),
+    "double-couple-4": near("double couple", 4),
+    "double-couple-8": near("double couple", 8),
+    "cpml-slice": plane,
     "energy": lambda device: conserved.energy(device, orders=(4, 8), duration=3.0),
     "reciprocity": lambda device: conserved.reciprocity(
         device, orders=(4,), places=conserved.PLACES[1:]
@@ -36,6 +64,19 @@ def test_validate(name):
     assert all(row["passed"] and 0 < row["misfit"] <= row["limit"] for row in rows), json.dumps(
         rows, indent=1
     )
+
+
+def test_slice_is_the_plane():
+    """Energies of the slice, periodic along y, are those of the plane to rounding: while the waves are in the layers, too."""
+    step = craton.plan(absorbing.slice_scenario(0.3)).dt
+    energies = []
+    for scenario in (absorbing.slice_scenario(0.3), absorbing.plane_scenario(0.3)):
+        same_step = scenario.model_copy(
+            update={"time": scenario.time.model_copy(update={"step": step})}
+        )
+        energies.append(absorbing.energies(same_step, "cpu")[1])
+    assert len(energies[0]) > 4 and 0.1 < energies[0][-1] < 0.9
+    np.testing.assert_allclose(*energies, rtol=1e-9)
 
 
 def test_validate_names_its_rows(monkeypatch):

@@ -18,6 +18,7 @@ SPACING, POINTS = 100.0, 10  # m; points per minimum S wavelength
 # falls to 1 % of its peak: 2.7299 f0.
 ONE_PERCENT = 2.7299
 LIMITS = {4: 0.01, 8: 0.003}
+NEAREST = 5  # wavelengths; in all directions
 FORCE = (1e10, 0.7e10, -0.5e10)
 COUPLE = {"strike": 30, "dip": 60, "rake": 40, "moment": 1e15}
 DIRECTIONS = ((1, 0.03, 0.02), (1, 1, 1), (1, 0.6, 0.2), (0.3, 1, 0.8), (0.9, 1, 0.1))
@@ -25,9 +26,9 @@ UNITS = [np.array(d) / np.linalg.norm(d) for d in DIRECTIONS]
 BORDER = 14  # points between the faces and what is inside
 
 
-def full_space(source, order, device, reach=10):
+def full_space(source, order, device, reach=10, limit=None):
     """Return a source off the nodes near a corner of a cube, receivers off the nodes from 5 to
-    `reach` wavelengths away, along axes and across.
+    `reach` wavelengths away, along axes and across; the limit is that of `LIMITS` by default.
     """
     frequency = VS / (POINTS * SPACING) / ONE_PERCENT
     at = SPACING * (BORDER + np.array([0.3, 0.45, 0.2]))
@@ -42,7 +43,7 @@ def full_space(source, order, device, reach=10):
         row(
             what,
             worst,
-            LIMITS[order],
+            limit or LIMITS[order],
             (data.time.values, data.velocity.values[-1, 0], wanted[-1][0]),
         )
     ]
@@ -50,16 +51,11 @@ def full_space(source, order, device, reach=10):
 
 def places_about(at, reach):
     """Places in some directions, 5, 7.5, 10, 15, 20 wavelengths away as far as the cube goes whose
-    diagonal is `reach`.
+    diagonal is `reach`; the nearest in all directions.
     """
-    wavelength = POINTS * SPACING
-    distances = [d for d in (5, 7.5, 10, 15, 20) if d <= reach]
-    return [
-        at + wavelength * d * u
-        for u in UNITS
-        for d in distances
-        if d * u.max() <= 1.02 * reach / math.sqrt(3)
-    ]
+    wavelength, side = POINTS * SPACING, max(NEAREST, 1.02 * reach / math.sqrt(3))
+    distances = [d for d in (NEAREST, 7.5, 10, 15, 20) if d <= reach]
+    return [at + wavelength * d * u for u in UNITS for d in distances if d * u.max() <= side]
 
 
 def infinite(source, places, duration, order, **others):

@@ -25,6 +25,7 @@ from craton.errors import ResourceError, ScenarioError
 from craton.methods import METHODS
 from craton.methods.finite_difference import operators
 from craton.scenario import loads
+from craton.validation import stability
 
 STEPS = 12
 PERIODIC = {
@@ -115,6 +116,27 @@ def test_compiler_without_openmp_changes_no_bit(monkeypatch):
     machine = CPU(threads=2)
     same_bits(outcome(march(committed(machine))), expected())
     assert machine.pool is not None
+
+
+@pytest.mark.parametrize("name, shape", [("lossy-layers", "P-SV"), ("sem-lossy-pml", None)])
+def test_flags_of_the_package_give_the_same_bits(name, shape, monkeypatch, tmp_path):
+    """The compiler as users have it, where conftest.py leaves out passes of GCC; differences, elements, layers and attenuation."""
+    row = stability.ROWS[name]
+    scenario = row.scenario(tmp_path, shape) if shape else row.scenario(tmp_path)
+    planned = planned_by_method(scenario, machine=CPU(threads=1))
+
+    def fields():
+        program = march(waves.commit(scenario, planned, CPU(threads=1)), 40)
+        names = [name for name, a in planned.arrays.items() if a.kind == "wavefield"]
+        return {name: program.host(name) for name in names if name != "state"}
+
+    of_tests = fields()
+    command = tuple(word for word in host.compiler() if not word.startswith("-fno-"))
+    monkeypatch.setattr(host, "compiler", lambda: command)
+    of_package = fields()
+    moved = [name for name, values in of_tests.items() if np.abs(values).max() > 0]
+    assert len(moved) > 1 and of_package.keys() == of_tests.keys()
+    assert not [n for n in of_tests if of_tests[n].tobytes() != of_package[n].tobytes()]
 
 
 @pytest.mark.parametrize("order, precision", [(2, "float64"), (8, "float32"), (4, "float64")])

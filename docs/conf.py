@@ -34,6 +34,7 @@ templates_path = ["_templates"]
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "cache"
 nb_execution_timeout = 120
+nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_ipywidgets_js = {}  # they would come from the network
 nb_merge_streams = True
@@ -74,6 +75,7 @@ def setup(app):
     """Make the generated pages and figures, and let formulas be MathML, which browsers draw themselves."""
     reference_pages.write(DOCS / "generated")
     measurements.draw(DOCS / "generated")
+    outside.copy()
     app.add_html_math_renderer("mathml", (mathml.visit_inline, None), (mathml.visit_block, None))
     app.connect("source-read", outside.read)
     app.config.html_math_renderer = "mathml"

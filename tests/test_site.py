@@ -131,8 +131,11 @@ def test_links_out_of_the_pages_stay_within_the_site():
     import outside
 
     text = "[a](../CHANGELOG.md#b) [`c.py`](../src/c.py) [d](run.md) [e](../bench/e.md)"
-    turned = outside.turned("speed", text)
-    assert turned == "[a](project/changelog.md#b) `c.py` [d](run.md) `e`"
+    turned = outside.turned(text, DOCS, DOCS)
+    assert turned == "[a](generated/changelog.md#b) `c.py` [d](run.md) `e`"
+    text = "[a](docs/run.md) [b](CHANGELOG.md) [c](https://example.org/d)"
+    turned = outside.turned(text, ROOT, DOCS / "generated")
+    assert turned == "[a](../run.md) [b](changelog.md) [c](https://example.org/d)"
 
 
 def test_a_site_with_mistakes_is_refused(tmp_path, capsys):

@@ -167,6 +167,13 @@ def test_a_damaged_store_is_refused_and_can_be_replaced(folder):
     assert craton.run_survey("survey.toml", "out", workers=1, progress=False, force=True).ran == 3
 
 
+def media():
+    """How many media this process has kept for its next shot."""
+    from craton.shots.task import KEPT
+
+    return len(KEPT)
+
+
 def test_shot_of_a_killed_worker_is_run_again(folder):
     """The first worker that is at work dies; another one, or its successor, runs the shot."""
     pytest.importorskip("distributed")
@@ -184,6 +191,10 @@ def test_shot_of_a_killed_worker_is_run_again(folder):
         address, (key, *_) = busy(client)
         os.kill(pids[address], signal.SIGKILL)
         thread.join(120)
+        until = time.monotonic() + 20
+        while any(client.run(media).values()):  # workers free the medium of their last shot
+            assert time.monotonic() < until
+            time.sleep(0.05)
     ((outcome,), (_, name)) = got, key
     run = read_run("out")
     assert (

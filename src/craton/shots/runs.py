@@ -19,7 +19,7 @@ from craton.errors import (
 )
 from craton.shots.log import FOLDER, clear, now, outcomes_in
 from craton.shots.survey import prepare, single, together
-from craton.shots.task import COMPARED, NEEDED, forget, run_shot
+from craton.shots.task import COMPARED, NEEDED, forget, forget_beside, run_shot
 
 
 def run(survey, out, workers=None, client=None, force=False, progress=True, ranks=1):
@@ -223,7 +223,7 @@ def ways(survey, workers, client, ranks, needed):
         with client() if callable(client) else nullcontext(client) as opened:
             yield partial(dask.outcomes, opened, run_shot)
             with suppress(OSError):  # workers of others live on
-                opened.run(forget, wait=False, on_error="ignore")
+                opened.run(forget_beside, wait=False, on_error="ignore")
     elif workers > 1:
         device = survey.shots[0].scenario.run.device
         with dask.local(environments(device, workers, ranks), NEEDED) as workers_here:

@@ -168,6 +168,11 @@ def forget():
     gc.collect()
 
 
+async def forget_beside():
+    """Free the same on a worker that nobody waits for: Dask takes only a coroutine for that."""
+    forget()
+
+
 def set_aside(lost, log):
     """Return the outcome of a shot that has cost as many workers as it may."""
     reason = f"set aside: its worker was lost each of the {lost} times that it ran, see {log.path}"

@@ -25,6 +25,7 @@ PAGES = (
     "earth",
     "gradients",
     "gravity",
+    "greens",
     "run",
     "scenario",
     "spectral_elements",

@@ -43,7 +43,16 @@ METHODS = OUTPUT | {"output"}
 SCENARIO = METHODS | {"methods"}
 DRIVER = SCENARIO | {"scenario", "backends", "comm"}
 PUBLIC = DRIVER | {"driver"}
-COMMANDS = PUBLIC | {"report", "api", "shots", "inverse", "gravity", "benchmark", "validation"}
+COMMANDS = PUBLIC | {
+    "report",
+    "api",
+    "shots",
+    "inverse",
+    "greens",
+    "gravity",
+    "benchmark",
+    "validation",
+}
 ALLOWED = {
     "errors": set(),
     "conventions": {"errors"},
@@ -70,6 +79,7 @@ ALLOWED = {
     "gravity": PUBLIC,
     "shots": PUBLIC | {"api"},
     "inverse": PUBLIC | {"shots", "gravity"},
+    "greens": PUBLIC | {"shots"},
     "torch": PUBLIC | {"inverse"},
     "benchmark": PUBLIC | {"api", "gravity"},
     "validation": PUBLIC | {"api", "report"},

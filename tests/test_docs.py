@@ -259,8 +259,10 @@ def test_tables_and_outputs_are_those_of_the_code(page, maker):
 
 
 def test_scenario_page_has_every_table_and_every_meaning(maker):
-    """That of `craton gradient` stands on the page of gradients."""
-    text = "".join((ROOT / "docs" / page).read_text() for page in ("scenario.md", "gradients.md"))
+    """Those of gradients and of Green's functions stand on pages of their own."""
+    text = "".join(
+        (ROOT / "docs" / page).read_text() for page in ("scenario.md", "gradients.md", "greens.md")
+    )
     blocks = [(m[3], m[4]) for m in maker.BLOCK.finditer(text) if m[2] == "keys"]
     tables = {name for names, _ in blocks for name in names.split()}
     assert tables == {"Scenario", *FiniteDifferenceScenario.model_json_schema()["$defs"]}

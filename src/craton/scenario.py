@@ -80,7 +80,7 @@ from craton.tables.receivers import (
     Snapshot,
     Station,
 )
-from craton.tables.schema import Geographic, Gradient, Output, TimeSpan
+from craton.tables.schema import Geographic, Gradient, Greens, Output, TimeSpan
 from craton.tables.source_files import (
     CmtSolution,
     ForceSolution,
@@ -97,6 +97,7 @@ from craton.tables.sources import (
     Gaussian,
     GaussianDerivative,
     Kuepper,
+    Lowpass,
     MomentTensor,
     PointForce,
     Ricker,
@@ -316,6 +317,7 @@ __all__ = [
     "GaussianDerivative",
     "Geographic",
     "Gradient",
+    "Greens",
     "Gravity",
     "GravityRun",
     "GravityScenario",
@@ -325,6 +327,7 @@ __all__ = [
     "GroundTable",
     "Homogeneous",
     "Kuepper",
+    "Lowpass",
     "Lattice",
     "Layer",
     "LayerPrisms",

@@ -110,10 +110,6 @@ JobFile = Annotated[
     typer.Option("--job-file", metavar="FILE.yaml", help="Options of the jobs in a file."),
 ]
 
-RanksOfShot = Annotated[
-    int, typer.Option(min=1, metavar="N", help="GPUs, or groups of cores, for each shot.")
-]
-
 
 def call(module, **arguments):
     """Return the work of a command, function `command` of a module beside this one, to be done when
@@ -244,7 +240,9 @@ def survey(
     jobs: Jobs = None,
     job: JobOptions = None,
     job_file: JobFile = None,
-    ranks: RanksOfShot = 1,
+    ranks: Annotated[
+        int, typer.Option(min=1, metavar="N", help="GPUs, or groups of cores, for each shot.")
+    ] = 1,
     snapshots: Annotated[
         bool, typer.Option("--snapshots", help="Keep the snapshots of each shot, in OUT/shots.")
     ] = False,
@@ -287,7 +285,6 @@ def gradient(
     jobs: Jobs = None,
     job: JobOptions = None,
     job_file: JobFile = None,
-    ranks: RanksOfShot = 1,
     device: Where = None,
     force: Anew = False,
     overrides: Set = None,
@@ -302,9 +299,90 @@ def gradient(
     """
     places = shot_places(workers, scheduler, slurm, pbs, jobs)
     options = {"words": job or (), "file": job_file}
-    how = {"ranks": ranks, "force": force, "quiet": quiet, "overrides": overrides or ()}
+    how = {"force": force, "quiet": quiet, "overrides": overrides or ()}
     how |= {"device": device and device.value}
     return call("gradient", file=file, out=out, places=places, options=options, **how)
+
+
+greens = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Green's functions by reciprocity: build a store, take seismograms from it.",
+)
+app.add_typer(greens, name="greens")
+
+
+@greens.command("build")
+def build_greens(
+    file: File,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="OUT",
+            help="Folder of the store; by default the file's name and -greens, here.",
+        ),
+    ] = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    slurm: Slurm = False,
+    pbs: Pbs = False,
+    jobs: Jobs = None,
+    job: JobOptions = None,
+    job_file: JobFile = None,
+    device: Where = None,
+    force: Anew = False,
+    overrides: Set = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+):
+    """Run the forces at all stations, and keep their fields in the volume of [greens].
+
+    The receivers of the scenario are the stations. Forces that are there already are not run again.
+    """
+    places = shot_places(workers, scheduler, slurm, pbs, jobs)
+    options = {"words": job or (), "file": job_file}
+    how = {"force": force, "quiet": quiet, "overrides": overrides or ()}
+    how |= {"device": device and device.value}
+    return call("greens", verb="build", file=file, out=out, places=places, options=options, **how)
+
+
+def _file_of(words):
+    return Annotated[str | None, typer.Option(metavar="FILE", help=words)]
+
+
+@greens.command("query")
+def query_greens(
+    store: Annotated[
+        str,
+        typer.Argument(metavar="OUT", help="Folder of craton greens build.", show_default=False),
+    ],
+    cmt: _file_of("The earthquake, a CMTSOLUTION.") = None,
+    srf: _file_of("A rupture, SRF.") = None,
+    quakeml: _file_of("The earthquake, QuakeML.") = None,
+    csv: _file_of("Moment tensors, CSV.") = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE", help="File .nc or .mseed; by default seismograms.nc."
+        ),
+    ] = None,
+    station: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A station; may be repeated.")
+    ] = None,
+    sampling: Annotated[float | None, typer.Option(min=0, metavar="S", help="Interval, s.")] = None,
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="velocity, displacement, acceleration; may be repeated."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    debug: Debug = False,
+):
+    """Write the seismograms of an earthquake; without a file, of the store's own sources."""
+    sources = {"cmt": cmt, "srf": srf, "quakeml": quakeml, "csv": csv}
+    how = {"stations": station, "sampling": sampling, "quantities": quantity or (), "force": force}
+    return call("greens", verb="query", store=store, sources=sources, out=out, **how)
 
 
 @app.command()

@@ -2,6 +2,8 @@
 and compiled once.
 """
 
+from dataclasses import replace
+
 from craton.errors import Problem, ScenarioError
 from craton.methods import METHODS
 from craton.methods.shared.reuse import Reuse
@@ -41,7 +43,7 @@ class MediumRuns:
         self.machine = driver.choose_machine(scenario, self.plan, self._comm, device)
         self._arrays, self._filled_for = {}, None
 
-    def compute(self, scenario, progress=False):
+    def compute(self, scenario, progress=False, series=None, writer=None):
         """Run a scenario of this medium, in memory: Result, with the bits of `craton.run`.
 
         Parameters
@@ -50,13 +52,22 @@ class MediumRuns:
             With the domain, model, times and run of the first.
         progress : bool
             Show progress on standard error.
+        series : callable, optional
+            Takes the plan and gives the series of pictures to be taken, in place of those of the
+            scenario.
+        writer : object, optional
+            Takes these pictures, see `craton.driver.recorder.Recorder`.
         """
         from craton.driver import waves
 
         plan = self._planned(scenario)
+        if series is not None:
+            plan = replace(plan, snapshots=(series(plan),))
         arrays = unchanged(plan, self._filled_for, self._arrays) if self._filled_for else {}
         program = waves.commit(scenario, plan, self.machine, arrays)
         self._filled_for, self._arrays = plan, {name: program.arrays[name] for name in fixed(plan)}
+        if series is not None:
+            return waves.march(scenario, program, writer, progress, self._comm).finished()
         return waves.compute(scenario, plan, program, self._comm, progress).finished()
 
     def _planned(self, scenario):
@@ -143,18 +154,7 @@ class Simulation:
         ScenarioError
             With every problem found.
         """
-        from craton.scenario import Scenario
-
-        tables = {name: getattr(self.scenario, name) for name in self.scenario.model_fields_set}
-        given = {"source": source, "receivers": receivers}
-        tables |= {name: _listed(value) for name, value in given.items() if value is not None}
-        tables, problems = as_files(tables)
-        if problems:
-            raise ScenarioError(problems)
-        if wavelet is not None:
-            sources = _listed(tables["source"])
-            tables["source"] = [{**table, "wavelet": wavelet} for table in sources]
-        return Scenario(**tables)
+        return changed(self.scenario, source, receivers, wavelet)
 
     def run(self, source=None, receivers=None, wavelet=None, progress=False):
         """Run the scenario with other sources, receivers or wavelets, in memory.
@@ -179,6 +179,24 @@ class Simulation:
         if any(table is not None for table in (source, receivers, wavelet)):
             scenario = self.changed(source, receivers, wavelet)
         return self._runs.compute(scenario, progress)
+
+
+def changed(scenario, source=None, receivers=None, wavelet=None):
+    """Return a scenario with other sources, receivers or wavelets, checked; parameters as of
+    `Simulation.changed`.
+    """
+    from craton.scenario import Scenario
+
+    tables = {name: getattr(scenario, name) for name in scenario.model_fields_set}
+    given = {"source": source, "receivers": receivers}
+    tables |= {name: _listed(value) for name, value in given.items() if value is not None}
+    tables, problems = as_files(tables)
+    if problems:
+        raise ScenarioError(problems)
+    if wavelet is not None:
+        sources = _listed(tables["source"])
+        tables["source"] = [{**table, "wavelet": wavelet} for table in sources]
+    return Scenario(**tables)
 
 
 def _listed(tables):

@@ -19,8 +19,6 @@ def gradient(
     memory=None,
     on="grid",
     storage="auto",
-    ranks=None,
-    comm=None,
 ):
     """Return the gradient of a waveform misfit by the medium of a scenario, summed over its shots.
 
@@ -28,7 +26,7 @@ def gradient(
     ----------
     scenario : Scenario
     observed : xarray.Dataset
-    misfit, parameters, weights, device, every, memory, on, storage, ranks, comm
+    misfit, parameters, weights, device, every, memory, on, storage
         See `craton.Problem`.
 
     Returns
@@ -47,18 +45,7 @@ def gradient(
         See `craton.Problem`.
     """
     problem = Problem(
-        scenario,
-        observed,
-        misfit,
-        parameters,
-        weights,
-        device,
-        every,
-        memory,
-        on,
-        storage,
-        ranks,
-        comm,
+        scenario, observed, misfit, parameters, weights, device, every, memory, on, storage
     )
     problem._move(problem.m0)
     total, light, value, sources = 0.0, 0.0, 0.0, []

@@ -159,7 +159,7 @@ class GradientTask(Task):
 
         with opened(self.observed) as data:
             observed = of_shot(data, self.name).load()
-        out = gradient(loads(self.text), observed, **self.options, ranks=self.ranks)
+        out = gradient(loads(self.text), observed, **self.options)
         group = zarr.open_group(
             self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
         )
@@ -169,7 +169,7 @@ class GradientTask(Task):
         return {"state": "finished", "misfit": out.attrs["misfit"]}
 
 
-def prepare(scenario, ranks=1):
+def prepare(scenario):
     """Return the GradientSurvey of a scenario with shots, or of one shot; all observed data are
     looked at.
 
@@ -177,8 +177,6 @@ def prepare(scenario, ranks=1):
     ----------
     scenario : Scenario
         With the table ``gradient``.
-    ranks : int
-        That are to share each shot.
 
     Raises
     ------
@@ -191,9 +189,7 @@ def prepare(scenario, ranks=1):
         raise ScenarioError([Fault("gradient", "there is no table [gradient]", remedy)])
     survey = single("shot", scenario)
     options = settings.model_dump(include=set(OPTIONS))
-    first = Problem(
-        survey.shots[0].scenario, None, device="cpu", memory=np.inf, **options, ranks=ranks
-    )
+    first = Problem(survey.shots[0].scenario, None, device="cpu", memory=np.inf, **options)
     with opened(settings.observed) as data:
         checksum = checked(data, [s.name for s in survey.shots], first.recordings[0].blank())
     return GradientSurvey(
@@ -291,7 +287,7 @@ def checked(data, names, blank):
     return digest.hexdigest()
 
 
-def run_gradient(source, out, workers=None, client=None, force=False, progress=True, ranks=1):
+def run_gradient(source, out, workers=None, client=None, force=False, progress=True):
     """Compute the gradient of a misfit over all shots of a scenario into a folder; `craton gradient`
     in Python. Shots that are there already are not run again.
 
@@ -299,7 +295,7 @@ def run_gradient(source, out, workers=None, client=None, force=False, progress=T
     ----------
     source : Scenario, path-like or GradientSurvey
         With the table ``gradient``.
-    out, workers, client, force, progress, ranks
+    out, workers, client, force, progress
         See `craton.run_survey`.
 
     Returns
@@ -320,8 +316,8 @@ def run_gradient(source, out, workers=None, client=None, force=False, progress=T
     else:
         from craton.scenario import load
 
-        survey = prepare(source if hasattr(source, "method") else load(source), ranks)
-    outcome = run(survey, out, workers, client, force, progress, ranks).finished()
+        survey = prepare(source if hasattr(source, "method") else load(source))
+    outcome = run(survey, out, workers, client, force, progress).finished()
     return xr.open_zarr(Path(outcome.out) / RESULT, chunks=None)
 
 

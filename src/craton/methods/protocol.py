@@ -112,6 +112,37 @@ class Method(Protocol):
             The scenario is wrong, or the method has no gradients of what it asks for.
         """
 
+    def moment_field(self, scenario, low, high):
+        """Return what a moment in a volume sees of the field of a force, by reciprocity, and how it
+        is stored; None where the volume is refused.
+
+        Parameters
+        ----------
+        scenario : Scenario
+        low, high : sequence of float
+            Corners of the volume, m.
+
+        Returns
+        -------
+        field : object
+            With ``places`` and ``chunk`` (numbers), ``about`` (dict for JSON) and
+            ``series(steps, times, precision)``, the `SnapshotSeries` that the time loop takes: each
+            picture (places,) float32. See
+            `craton.methods.finite_difference.greens.StrainRates`.
+        problems : list of Problem
+        """
+
+    def moment_rows(self, about):
+        """Return the function that gives weights of unit moments on what `moment_field` stores:
+        ``rows(xyz)`` gives components of the tensor (m,), and places and weights (m, n, points) of
+        n positions.
+
+        Parameters
+        ----------
+        about : dict
+            Of the field.
+        """
+
     def subdomain(self, scenario, plan, rank, ranks):
         """Return the plan of one rank from the plan of the whole.
 

@@ -86,6 +86,31 @@ def from_leapfrog(series, dt, shift=0.5, band=math.inf):
     return _mapped(series, shift, np.arcsin, 1 / math.sqrt(1 - none**2), full, none)
 
 
+def spectra(series, dt, every, shift, frequencies):
+    """Spectra of records of a leapfrog run as if time had been continuous, s times their unit.
+
+    Parameters
+    ----------
+    series : array_like, shape (n, columns)
+        Every `every`-th step, from the one at ``shift dt`` after the start of the run.
+    dt : float
+        Step, s.
+    every : int
+    shift : float
+        Place of the first value, in steps.
+    frequencies : array
+        Hz; below 0.85 / (pi dt), and as steps count, see the module, below the Nyquist frequency of
+        the series.
+
+    Returns
+    -------
+    ndarray of complex, shape (columns, frequencies)
+        Of times that count from the start of the run.
+    """
+    phase = 2 * every * np.arcsin(np.pi * np.asarray(frequencies) * dt)
+    return every * dt * _spectrum(_continued(np.asarray(series)), phase, shift / every)
+
+
 def band(series, dt):
     """Highest frequency, Hz, at which any column's spectrum is above 1e-7 of its largest value; at
     most the Nyquist frequency.

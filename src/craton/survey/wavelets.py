@@ -16,6 +16,10 @@ START_LEVEL = 1e-8  # of the peak: before `start` a wavelet is smaller
 END_LEVEL = 1e-4  # of the peak: after `end` a wavelet is smaller
 F95 = 0.95  # part of the spectrum's area below f95
 LONGEST_GRID = 1 << 18
+# of a low-pass pulse: its spectrum is integrated up to LOWPASS_TOP times its frequency; it is
+# below 1e-9 of its peak LOWPASS_SPAN periods of that frequency from its centre
+LOWPASS_TOP, LOWPASS_NODES, LOWPASS_SPAN = 2.0, 256, 6.5
+F95_LOWPASS, END_LOWPASS = 0.8514376313197741, 2.7734  # f95, and periods to 1e-4 of the peak
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +155,40 @@ def gaussian_derivative_shape(t, tau):
     return -x * np.exp(0.5 - 0.5 * x * x)
 
 
+def lowpass_shape(t, frequency):
+    """Band-limited impulse of unit area, 1/s: zero phase, amplitude spectrum ``exp(-ln(10)
+    (f/frequency)^4)``, that is 0.1 at `frequency` (Hz) and 1e-7 at 1.63 times that.
+
+    Parameters
+    ----------
+    t : array_like
+        Times, s.
+    frequency : float
+        Hz.
+    """
+    x, t = LOWPASS_SPAN, np.asarray(t, dtype=float) * frequency
+    node, weight = np.polynomial.legendre.leggauss(LOWPASS_NODES)
+    f = LOWPASS_TOP * (node + 1) / 2
+    amplitude = LOWPASS_TOP * weight * lowpass_spectrum(f, 1.0)
+    inside = np.abs(t) < x
+    out = np.zeros(t.shape)
+    out[inside] = frequency * (np.cos(2 * np.pi * t[inside][:, None] * f) @ amplitude)
+    return out
+
+
+def lowpass_spectrum(f, frequency):
+    """Amplitude spectrum of `lowpass_shape`.
+
+    Parameters
+    ----------
+    f : array_like
+        Hz.
+    frequency : float
+        Hz.
+    """
+    return np.exp(-math.log(10) * (np.asarray(f) / frequency) ** 4)
+
+
 def brune_shape(t, corner_frequency):
     """Omega-squared pulse of unit area, ``w0^2 t exp(-w0 t)`` from t = 0 on, 1/s (Brune 1970);
     `corner_frequency` in Hz.
@@ -263,6 +301,24 @@ def _gaussian_derivative(spec):
     )
 
 
+def _lowpass(spec):
+    f, delay = spec.frequency, spec.delay or 0.0
+    shape = partial(lowpass_shape, frequency=f)
+    # |S| = exp(-ln(10) x^4), x = f/f0: f |S| is largest at (4 ln 10)^(-1/4) f0.
+    return Wavelet(
+        "lowpass",
+        delay,
+        shape,
+        area=1.0,
+        peak=float(shape(np.zeros(1))[0]),
+        peak_frequency=f / (4 * math.log(10)) ** 0.25,
+        f95=F95_LOWPASS * f,
+        start=delay - LOWPASS_SPAN / f,
+        end=delay + END_LOWPASS / f,
+        parameters=f"frequency {f:g} Hz",
+    )
+
+
 def _brune(spec):
     fc, shape, delay = (
         spec.corner_frequency,
@@ -330,6 +386,7 @@ WAVELETS = {
     "gaussian": _gaussian,
     "ricker": _ricker,
     "gaussian_derivative": _gaussian_derivative,
+    "lowpass": _lowpass,
     "brune": _brune,
     "kuepper": _kuepper_wavelet,
     "samples": _samples,

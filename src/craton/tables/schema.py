@@ -29,10 +29,12 @@ from craton.tables.fields import (
     Distance,
     Duration,
     FilePath,
+    Frequency,
     Length,
     Table,
     Time,
     choice,
+    in_space_or_plane,
     items_of,
     key,
     many,
@@ -237,6 +239,24 @@ class Gradient(Table):
         if not any(self.parameters and set(self.parameters) <= set(n) for n in PARAMETER_SETS):
             sets = "; ".join(", ".join(names) for names in PARAMETER_SETS)
             yield "parameters", "these are not parameters of one set", f"choose some of {sets}"
+
+
+class Greens(Table):
+    """What `craton greens build` computes: Green's functions from a volume of possible sources, a
+    box with the corners ``from`` and ``to`` (m), up to ``max_frequency`` (Hz).
+    """
+
+    from_: in_space_or_plane(Length, "xyz", "m") = key("[4_000, 4_000, -6_000]  # m", alias="from")
+    to: in_space_or_plane(Length, "xyz", "m") = key("[6_000, 6_000, -4_000]  # m")
+    max_frequency: Frequency = key("2  # Hz")
+    storage: choice("float32", "16 bits") = "float32"
+
+    def _problems(self):
+        if len(self.from_) != len(self.to):
+            yield "to", "from and to have different lengths", "write both as [x, y, z]"
+        elif any(a > b for a, b in zip(self.from_, self.to)):
+            remedy = "from is the lower south-west corner, to the upper north-east one"
+            yield "to", "the volume ends before it begins", remedy
 
 
 Precision = choice("float32", "float64", meant={"double": "float64", "single": "float32"})

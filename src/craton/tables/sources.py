@@ -66,6 +66,15 @@ class GaussianDerivative(_Wavelet):
     tau: Duration = key("0.1  # s, standard deviation of the Gaussian")
 
 
+class Lowpass(_Wavelet):
+    """An impulse of unit area and zero phase whose spectrum falls smoothly to 0.1 at ``frequency``
+    (Hz).
+    """
+
+    kind: Literal["lowpass"] = "lowpass"
+    frequency: Frequency = key("5  # Hz, where its spectrum is 0.1")
+
+
 class Brune(_Wavelet):
     """The omega-squared pulse of Brune (1970), unit area, with its ``corner_frequency`` (Hz)."""
 
@@ -119,6 +128,7 @@ Wavelet = tagged(
     gaussian=Gaussian,
     ricker=Ricker,
     gaussian_derivative=GaussianDerivative,
+    lowpass=Lowpass,
     brune=Brune,
     kuepper=Kuepper,
     samples=Samples,

@@ -111,9 +111,9 @@ def backwards(differences, order):
         reversal.backward(differences, "velocity", light=True),
         *(fd.at_surface(op, closed, differences) for op in steps),
         *(
-            reversal.operator(kernel, reversal.joined_margin(([], []), *kept))
+            reversal.operator(kernel, grouped)
             for kernel in ("save", "restore")
-            for kept in ((32, 1), (16, 16))
+            for grouped in (False, True)
         ),
         reversal.TAKE_OUT,
     ]

@@ -16,7 +16,6 @@ STORE = Struct(
     ),
 )
 PARTS = ("velocity", "stress")
-OVER = (None, ("z", 0), ("y", 0), ("x", 0))  # how arrays of numbers of points follow the grid
 BY_Q = " by 1/Q"  # behind the names of sums by it
 
 
@@ -115,8 +114,7 @@ def store(d, slots):
     d : Discretisation
     slots : int
     """
-    shape = (slots, len(d.fields), *d.shape)
-    return {"store": Array("store", shape, np.dtype(d.precision), over=(None, *OVER))}
+    return {"store": Array("store", (slots, len(d.fields), *d.shape), np.dtype(d.precision))}
 
 
 def sums_of(d):
@@ -143,5 +141,5 @@ def sums(d, name="sums"):
     d : Discretisation
     name : str
     """
-    shape = (len(sums_of(d)), *d.shape)
-    return {name: Array("sums", shape, np.dtype(d.precision), over=OVER)}
+    count = len(sums_of(d))
+    return {name: Array("sums", (count, *d.shape), np.dtype(d.precision))}

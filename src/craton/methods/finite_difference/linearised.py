@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from craton.conventions import FACES, OF_Q
-from craton.core.partition import split
+from craton.core.plan import Phase
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference import (
     adjoint,
@@ -19,7 +19,6 @@ from craton.methods.finite_difference import (
     material,
     points,
     quality,
-    ranks,
     relaxing,
     reversal,
     scheme,
@@ -226,25 +225,6 @@ class Linearised:
         """Return True at the points whose medium gradients are by where steps are taken back."""
         return reversal.inside(self.d)
 
-    def partition(self, count, bits):
-        """Return the subdomains of several ranks: tuple of Subdomain.
-
-        Parameters
-        ----------
-        count : int
-            Ranks.
-        bits : int
-            Of what is kept beside absorbing layers, see `margin`; 0 where nothing is.
-
-        Raises
-        ------
-        ScenarioError
-            The grid is too small for so many.
-        """
-        plain, align = self.at(self.cells).plain, reversal.EDGE if bits == 16 else 1
-        weights = ranks.gradient_weights(self.d, plain.weights, align)
-        return tuple(split(replace(plain, weights=weights), count, self.scenario.run.grid))
-
     def traffic(self, kind, every):
         """Return the least traffic of misfit and gradient, in plain forward runs.
 
@@ -256,14 +236,9 @@ class Linearised:
         """
         return reversal.traffic(self.d, kind, every)
 
-    @property
-    def sums(self):
-        """Number of the sums of a gradient."""
-        return len(increments.sums_of(self.d))
-
-    def held(self):
-        """Return what rigid faces hold, see `reversal.held`."""
-        return reversal.held(self.d)
+    def sums_back(self, program):
+        """Return the sums of steps taken back, as `State.gradient` takes them."""
+        return reversal.gathered(self.d, program)
 
     @property
     def waves(self):
@@ -474,7 +449,7 @@ class State:
                 arrays, inject = _injection(d, name, [v.rows for v in table])
                 plan = replace(plan, arrays=plan.arrays | arrays)
                 both = (inject, *phases[n].launches) if n == 0 else (*phases[n].launches, inject)
-                phases[n] = replace(phases[n], launches=both)
+                phases[n] = Phase(phases[n].name, both)
         return self._recording(replace(plan, phases=tuple(phases)), self.rows)
 
     # --- the medium ---------------------------------------------------------------------------
@@ -566,5 +541,4 @@ def _injection(d, name, rows):
     """Arrays and launch that inject columns of a series that is filled for each perturbation."""
     columns = [np.full(len(index), n) for n, (index, _) in enumerate(rows)]
     table = table_of(*(np.concatenate(p) for p in zip(*((*r, c) for r, c in zip(rows, columns)))))
-    arrays, launch = injection(name, table, np.zeros((d.steps, len(rows))), d.precision)
-    return arrays, replace(launch, places=d.layout.place(table[0]))
+    return injection(name, table, np.zeros((d.steps, len(rows))), d.precision)

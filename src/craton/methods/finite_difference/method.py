@@ -44,9 +44,26 @@ class FiniteDifferences(WaveMethod):
         """See `Method.picture_maker`."""
         from functools import partial
 
+        from craton.methods.finite_difference.greens import StrainRates
         from craton.methods.finite_difference.snapshots import picture
 
+        if isinstance(series.sampling, StrainRates):
+            return series.sampling.picture
         return partial(picture, series)
+
+    def moment_field(self, scenario, low, high):
+        """See `Method.moment_field`: strain rates at the points of stress."""
+        from craton.methods.finite_difference import build, greens
+
+        grid = build.grid_of(scenario)
+        d = build.discretise(scenario, grid, build.source_files.build_all(scenario))
+        return greens.strain_rates(d, low, high)
+
+    def moment_rows(self, about):
+        """See `Method.moment_rows`."""
+        from craton.methods.finite_difference.greens import of_about
+
+        return of_about(about).rows
 
     def cut(self, scenario, plan, ranks):
         """Boxes of the ranks, their halos, memory and expected efficiency."""

@@ -25,6 +25,7 @@ from craton.tables.receivers import Receivers
 from craton.tables.schema import (
     Geographic,
     Gradient,
+    Greens,
     Output,
     RankGrid,
     Snapshots,
@@ -230,6 +231,7 @@ class FiniteDifferenceScenario(WaveScenario):
     peaks: PeakMaps = ()
     output: Output = Output()
     gradient: Gradient | None = None
+    greens: Greens | None = None
     run: Run = Run()
 
     @property

@@ -29,6 +29,19 @@ class PrismGravity:
         words = 'method = "gravity" is linear in density'
         raise ScenarioError([Problem("method", words, "use craton.gravity.operator")])
 
+    def moment_field(self, scenario, low, high):
+        """See `Method.moment_field`; none."""
+        from craton.errors import Problem
+
+        words = 'method = "gravity" has no earthquakes'
+        return None, [Problem("method", words, 'use method = "fd"')]
+
+    def moment_rows(self, about):
+        """See `Method.moment_rows`; none."""
+        from craton.errors import ScenarioError
+
+        raise ScenarioError(self.moment_field(None, None, None)[1])
+
     def subdomain(self, scenario, plan, rank, ranks):
         """Return the plan itself: prisms or points are shared out while it is computed."""
         return plan

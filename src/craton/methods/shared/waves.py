@@ -29,6 +29,15 @@ class WaveMethod:
         """See `Method.linearised`; none."""
         raise without_gradients(self)
 
+    def moment_field(self, scenario, low, high):
+        """See `Method.moment_field`; none."""
+        words = f'there are no reciprocal runs with method = "{self.name}" yet'
+        return None, [Problem("method", words, 'use method = "fd"')]
+
+    def moment_rows(self, about):
+        """See `Method.moment_rows`; none."""
+        raise ScenarioError(self.moment_field(None, None, None)[1])
+
     def subdomain(self, scenario, plan, rank, ranks):
         """Return the part of a plan that a rank owns."""
         from craton.methods.shared.ranks import plan_of_rank

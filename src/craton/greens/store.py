@@ -1,0 +1,436 @@
+"""Builds a store of Green's functions: a reciprocal run for each force at each station, as the
+shots of a survey.
+"""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from craton.conventions import VECTOR
+from craton.errors import Problem, ResourceError, ScenarioError
+from craton.greens.synthesis import interval_steps, margin
+from craton.methods import METHODS
+from craton.shots import Survey, run
+from craton.shots.survey import planned_of, refuse
+from craton.shots.task import KEPT, Task, forget
+from craton.survey import leapfrog
+from craton.text import megabytes
+
+FORCE = 1e12  # N: strain rates far above the smallest numbers of float32
+BUFFER = 1 << 26  # bytes of pictures that wait to be sorted by place
+LEVELS = 32767  # of values in 16 bits
+ERRORS = {"float32": "1e-6", "16 bits": "5e-4"}  # of seismograms, L2 (tests/test_greens.py)
+SHARE = 0.5  # of the free memory of the host, that the field of one force may take
+
+
+@dataclass
+class GreensSurvey(Survey):
+    """Forces at stations, whose fields are kept in a volume; `prepare` makes it.
+
+    Parameters
+    ----------
+    settings : Greens
+        The table of the scenario.
+    field : object
+        What is kept, see `Method.moment_field`.
+    stations : Receivers
+    forces : dict
+        Name of each shot -> (number of the station, component).
+    every : int
+        Steps from one stored sample to the next.
+    scenario : Scenario
+        As it was given.
+    """
+
+    settings: Any = None
+    field: Any = None
+    stations: Any = None
+    forces: Any = None
+    every: int = 1
+    scenario: Any = None
+
+    @property
+    def samples(self):
+        """Stored samples of a run."""
+        return math.ceil(self.planned.steps / self.every)
+
+    @property
+    def digest(self):
+        """Says which store it is."""
+        said = f"{super().digest}\n{self.settings.model_dump_json()}"
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+    @property
+    def nbytes_kept(self):
+        """Bytes of the store without compression."""
+        width = 2 if self.settings.storage == "16 bits" else 4
+        return len(self.shots) * self.field.places * self.samples * width
+
+    @property
+    def warnings(self):
+        """Sentences about what is probably not meant; none of them about the pulse."""
+        return [*self.scenario.warnings]
+
+    def lay_out(self, path, about):
+        """Make the empty result.zarr: ``values(shot, place, time)``, and ``scale(shot, place)`` in
+        16 bits.
+
+        Parameters
+        ----------
+        path : path-like
+        about : dict
+            Attributes.
+        """
+        import xarray as xr
+        import zarr
+
+        from craton.output.packing import packed
+        from craton.output.snapshots import ZARR_FORMAT, consolidate
+        from craton.scenario import dumps
+
+        names = np.array([shot.name for shot in self.shots], dtype=str)
+        station, component = zip(*self.forces.values())
+        planned = self.planned
+        attributes = about | {
+            "method": self.shots[0].scenario.method,
+            "field": self.field.about,
+            "dt": planned.dt,
+            "start": planned.start,
+            "every": self.every,
+            "max_frequency": self.settings.max_frequency,
+            "duration": self.scenario.time.duration,
+            "volume": [list(self.settings.from_), list(self.settings.to)],
+            "scenario": dumps(self.scenario),
+        }
+        coordinates = {
+            "shot": ("shot", names),
+            "station": ("shot", np.array(self.stations.names, dtype=str)[list(station)]),
+            "component": ("shot", np.array(component, dtype=str)),
+        }
+        coordinates |= {
+            axis: ("shot", self.stations.xyz[list(station), n]) for n, axis in enumerate("xyz")
+        }
+        whole = xr.Dataset({}, coordinates, {})
+        whole.to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
+        group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        group.attrs.update(attributes)
+        half = self.settings.storage == "16 bits"
+        group.create_array(
+            "values",
+            shape=(len(names), self.field.places, self.samples),
+            chunks=(1, self.field.chunk, self.samples),
+            dtype="int16" if half else "float32",
+            fill_value=0,
+            attributes={"_ARRAY_DIMENSIONS": ["shot", "place", "time"]},
+            **packed(),
+        )
+        if half:
+            group.create_array(
+                "scale",
+                shape=(len(names), self.field.places),
+                chunks=(1, self.field.places),
+                dtype="float32",
+                fill_value=0,
+                attributes={"_ARRAY_DIMENSIONS": ["shot", "place"]},
+                **packed(),
+            )
+        consolidate(path)
+
+    def task(self, number, zarr, versions, start, ranks):
+        """Return the task of a force; parameters as of `craton.shots.task.Task`."""
+        shot = self.shots[number]
+        volume = (tuple(self.settings.from_), tuple(self.settings.to))
+        text = self.texts[shot.name]
+        return GreensTask(
+            shot.name, number, text, zarr, versions, start, ranks, volume=volume, every=self.every
+        )
+
+
+@dataclass(frozen=True)
+class GreensTask(Task):
+    """The field of one force.
+
+    Parameters
+    ----------
+    volume : tuple
+        Corners of the volume, m.
+    every : int
+        Steps from one stored sample to the next.
+    """
+
+    volume: tuple = ()
+    every: int = 1
+
+    def perform(self, log):
+        """Run the force, and write the field in the volume; return the task's state.
+
+        Parameters
+        ----------
+        log : ShotLog
+        """
+        from craton.driver.simulation import MediumRuns
+        from craton.scenario import dumps, loads
+
+        scenario = loads(self.text)
+        key = self.start, dumps(scenario.model_copy(update={"source": ()}))
+        # taken out while it is at work: another thread of this process makes its own
+        runs, field = KEPT.pop(key, (None, None))
+        if runs is None:
+            forget()
+            runs = MediumRuns(scenario)
+            low, high = map(spatial, self.volume)
+            field, problems = METHODS[scenario.method].moment_field(scenario, low, high)
+            refuse(problems)
+        pictures = Pictures(field.places)
+        runs.compute(scenario, series=partial_series(field, self.every), writer=pictures)
+        self.write(pictures.sorted(), field.chunk)
+        KEPT[key] = runs, field
+        return {"state": "finished"}
+
+    def write(self, values, chunk):
+        """Write the field by place.
+
+        Parameters
+        ----------
+        values : (places, samples) array
+        chunk : int
+            Places that are written at a time.
+        """
+        import zarr
+
+        from craton.output.snapshots import ZARR_FORMAT
+
+        group = zarr.open_group(
+            self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
+        )
+        stored, half = group["values"], "scale" in group
+        scales = np.zeros(len(values), np.float32)
+        for begin in range(0, len(values), chunk):
+            part = slice(begin, begin + chunk)
+            block = values[part] / FORCE
+            if half:
+                scales[part] = np.abs(block).max(axis=1) / LEVELS
+                safe = np.where(scales[part] > 0, scales[part], 1)
+                block = np.rint(block / safe[:, None])
+            stored[self.number, part] = block.astype(stored.dtype)
+        if half:
+            group["scale"][self.number] = scales
+
+
+def spatial(corner):
+    """Three coordinates of a corner; 0 along y in the plane."""
+    return tuple(corner) if len(corner) == 3 else (corner[0], 0.0, corner[1])
+
+
+def partial_series(field, every):
+    """Return what makes the series of pictures of a plan."""
+
+    def series(plan):
+        steps = np.arange(0, plan.steps, every)
+        return field.series(steps, plan.start + (steps + 0.5) * plan.dt, plan.precision)
+
+    return series
+
+
+class Pictures:
+    """Takes pictures of the time loop and sorts them by place.
+
+    Parameters
+    ----------
+    places : int
+    """
+
+    def __init__(self, places):
+        self.size = max(1, BUFFER // (4 * places))
+        self.waiting, self.blocks = [], []
+
+    def put(self, name, time, arrays, copy=True, region=None):
+        """Take one; parameters as of `craton.output.snapshots.SnapshotWriter.put`."""
+        self.waiting.append(next(iter(arrays.values())))
+        if len(self.waiting) == self.size:
+            self.flush()
+
+    def flush(self):
+        """Sort what waits."""
+        if self.waiting:
+            self.blocks.append(np.ascontiguousarray(np.stack(self.waiting).T))
+            self.waiting = []
+
+    def sorted(self):
+        """Return all pictures, (places, samples)."""
+        self.flush()
+        return np.concatenate(self.blocks, axis=1) if len(self.blocks) > 1 else self.blocks[0]
+
+
+def prepare(scenario):
+    """Return the GreensSurvey of a scenario; its sources are left out.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With the table ``greens``, and receivers: the stations.
+
+    Raises
+    ------
+    ScenarioError
+        With every problem found.
+    """
+    from craton.survey.shots import Shot
+
+    settings = scenario.greens
+    if settings is None:
+        remedy = "add [greens] with from, to and max_frequency"
+        raise ScenarioError([Problem("greens", "there is no table [greens]", remedy)])
+    if len(settings.from_) != len(scenario.domain.size):
+        words = f"the corners have {len(settings.from_)} numbers, the domain {len(scenario.domain.size)}"
+        raise ScenarioError([Problem("greens.from", words, "give as many")])
+    stations = stations_of(scenario)
+    forces = forces_of(scenario, stations)
+    bare = {"receivers": (), "snapshots": (), "greens": None, "gradient": None}
+    bare = scenario.model_copy(update=bare)
+    first = with_force(bare, stations, *next(iter(forces.values())), settings.max_frequency)
+    planned, problems = planned_of(Shot("greens", first))
+    refuse(problems)
+    low, high = map(spatial, (settings.from_, settings.to))
+    field, problems = METHODS[scenario.method].moment_field(first, low, high)
+    every = interval_steps(settings.max_frequency, planned.dt)
+    if not every:
+        words = f"{settings.max_frequency:g} Hz is too high for time steps of {planned.dt:.4g} s"
+        problems.append(Problem("greens.max_frequency", words, "lower it, or take a finer grid"))
+    refuse(problems)
+    time = first.time
+    extra = leapfrog.extra(planned.steps) * planned.dt + margin(settings.max_frequency)
+    time = time.model_copy(update={"duration": time.duration + extra, "start": planned.start})
+    bare = bare.model_copy(update={"time": time})
+    shots = [
+        Shot(name, with_force(bare, stations, *force, settings.max_frequency))
+        for name, force in forces.items()
+    ]
+    planned, problems = planned_of(shots[0])
+    refuse(problems)
+    survey = GreensSurvey(
+        scenario.title,
+        shots,
+        planned,
+        np.empty(0),
+        {"scenario": scenario},
+        settings=settings,
+        field=field,
+        stations=stations,
+        forces=forces,
+        every=every,
+        scenario=scenario,
+    )
+    check_memory(survey)
+    return survey
+
+
+def stations_of(scenario):
+    """Return the receivers of a scenario.
+
+    Raises
+    ------
+    ScenarioError
+        There are none, or two of one name.
+    """
+    from craton.survey import receivers
+
+    if not scenario.receivers:
+        words = "there are no stations"
+        raise ScenarioError([Problem("receivers", words, "add [[receivers]]: the stations")])
+    stations = receivers.build(scenario)
+    names = list(stations.names)
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    refuse(
+        [Problem("receivers", f'two stations are called "{n}"', "rename one") for n in twice[:5]]
+    )
+    return stations
+
+
+def forces_of(scenario, stations):
+    """Return the forces: name of each -> (number of the station, component)."""
+    motion = {"P-SV": "EZ", "SH": "N"}.get(scenario.domain.motion, "".join(VECTOR))
+    return {f"{name}.{c}": (n, c) for n, name in enumerate(stations.names) for c in motion}
+
+
+def with_force(scenario, stations, number, component, max_frequency):
+    """Return a scenario with a force at a station."""
+    force = [FORCE * (c == component) for c in VECTOR]
+    xyz = [float(v) for v in stations.xyz[number]]
+    if scenario.domain.planar:
+        xyz = [xyz[0], xyz[2]]
+    tables = {name: getattr(scenario, name) for name in scenario.model_fields_set}
+    wavelet = {"kind": "lowpass", "frequency": max_frequency}
+    source = {"kind": "force", "at": xyz, "force": force, "wavelet": wavelet}
+    return type(scenario)(**{**tables, "source": [source]})
+
+
+def check_memory(survey):
+    """Refuse a field that does not fit into the host's memory while it is sorted."""
+    from craton.backends.cpu import host_memory
+
+    needed, (free, _) = 2 * 4 * survey.field.places * survey.samples, host_memory()
+    if needed > SHARE * free:
+        raise ResourceError(
+            f"the field of one force takes {megabytes(needed)} while it is sorted, of "
+            f"{megabytes(free)} that are free\n    -> make the volume of [greens] smaller, lower "
+            "its max_frequency, or shorten time.duration"
+        )
+
+
+def build(source, out, workers=None, client=None, force=False, progress=True):
+    """Compute the Green's functions of a scenario into a folder; `craton greens build` in Python.
+    Forces that are there already are not run again.
+
+    Parameters
+    ----------
+    source : Scenario, path-like or GreensSurvey
+        With the table ``greens``.
+    out, workers, client, force, progress
+        See `craton.run_survey`.
+
+    Returns
+    -------
+    Database
+
+    Raises
+    ------
+    CratonError
+        See `craton.run_survey`.
+    """
+    from craton.greens.database import Database
+
+    if isinstance(source, GreensSurvey):
+        survey = source
+    else:
+        from craton.scenario import load
+
+        survey = prepare(source if hasattr(source, "method") else load(source))
+    outcome = run(survey, out, workers, client, force, progress).finished()
+    return Database(Path(outcome.out))
+
+
+def words(survey):
+    """Return what a store costs and holds, in words.
+
+    Parameters
+    ----------
+    survey : GreensSurvey
+    """
+    settings, field = survey.settings, survey.field
+    bytes_of_point = survey.nbytes_kept / field.places * len(getattr(field, "stresses", "xyz"))
+    rows = [
+        ("stations", f"{len(survey.stations)}, {len(survey.shots)} forces"),
+        ("volume", f"{field.places:,} places; {bytes_of_point / 2**10:,.1f} KiB for each point"),
+        (
+            "samples",
+            f"{survey.samples:,}, every {survey.every} steps, to {settings.max_frequency:g} Hz",
+        ),
+        ("storage", f"{settings.storage}: seismograms are off by about {ERRORS[settings.storage]}"),
+        ("on disk", f"{megabytes(survey.nbytes_kept)} before compression"),
+    ]
+    return "\n".join(["Green's functions", *(f"  {label:<10} {text}" for label, text in rows)])

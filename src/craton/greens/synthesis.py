@@ -1,0 +1,158 @@
+"""From strain rates of band-limited impulses to seismograms: how often they are stored, and what
+makes a wavelet's velocities of them.
+
+The field is that of a force with the history p, `wavelets.lowpass_shape`. A source with the moment
+rate s moves a station with v = s * p^-1 * integral of e dt (Aki & Richards 2002, section 3.1): all
+in the frequency domain, where p is known.
+"""
+
+import math
+
+import numpy as np
+
+from craton.survey import leapfrog, wavelets
+
+BAND = 1.3  # times max_frequency, up to which spectra are kept
+ALIASES = 1.66  # times max_frequency, where the spectrum of the pulse has fallen to 3e-8
+FINE = 16  # samples of a wavelet in one of the stored samples
+LOST = 1e-3  # of a wavelet's spectrum above max_frequency, from which on it is told
+
+
+def interval_steps(max_frequency, dt):
+    """Return the steps from one stored sample to the next; 0 where steps are too long.
+
+    Parameters
+    ----------
+    max_frequency : float
+        Hz.
+    dt : float
+        s.
+    """
+    highest = ALIASES * max_frequency
+    if math.pi * highest * dt >= leapfrog.NONE:
+        return 0
+    # of the leapfrog's own time, in which the samples are taken
+    phase = 2 * math.asin(math.pi * highest * dt)
+    return max(1, int(math.pi / phase))
+
+
+def margin(max_frequency):
+    """Return the time, s, that runs go on after the seismograms: a wavelet that begins before t = 0
+    needs what comes so much later.
+
+    Parameters
+    ----------
+    max_frequency : float
+        Hz.
+    """
+    return 2 * wavelets.LOWPASS_SPAN / max_frequency
+
+
+class Synthesis:
+    """Seismograms from what is stored of runs with one time axis.
+
+    Parameters
+    ----------
+    dt, start : float
+        Of the runs, s.
+    every, count : int
+        Steps from one stored sample to the next, and samples.
+    max_frequency : float
+        Hz.
+    place : float
+        Time of the first sample in steps after the start.
+    """
+
+    def __init__(self, dt, start, every, count, max_frequency, place=0.5):
+        self.dt, self.every, self.place, self.count = dt, every, place, count
+        self.interval, self.start = every * dt, start
+        self.max_frequency, self._last = max_frequency, None
+        from scipy.fft import next_fast_len
+
+        self.length = next_fast_len(2 * count + 128, real=True)
+        f = np.fft.rfftfreq(self.length, self.interval)
+        self.frequencies = f[f < BAND * max_frequency]
+
+    def spectra(self, series):
+        """Return the spectra of series as if time had been continuous.
+
+        Parameters
+        ----------
+        series : (columns, samples) array
+
+        Returns
+        -------
+        (columns, frequencies) complex array
+        """
+        rows = np.asarray(series, float).T
+        return leapfrog.spectra(rows, self.dt, self.every, self.place, self.frequencies)
+
+    def factor(self, wavelet):
+        """Return the spectrum of a wavelet over that of the pulse, up to max_frequency.
+
+        Parameters
+        ----------
+        wavelet : Wavelet
+        """
+        if self._last is not None and self._last[0] is wavelet:
+            return self._last[1]
+        f, count = self.frequencies, FINE * self.length
+        times = wavelet.start + np.arange(count) * self.interval / FINE
+        spectrum = np.fft.rfft(wavelet(times))[: len(f)] * self.interval / FINE
+        spectrum = spectrum * np.exp(-2j * np.pi * f * wavelet.start)
+        full, none = self.max_frequency, BAND * self.max_frequency
+        taper = 0.5 + 0.5 * np.cos(np.pi * np.clip((f - full) / (none - full), 0, 1))
+        out = spectrum * taper / wavelets.lowpass_spectrum(f, full)
+        self._last = wavelet, out
+        return out
+
+    def velocities(self, spectra, wavelet, times):
+        """Return velocities at equidistant times, (columns, times).
+
+        Parameters
+        ----------
+        spectra : (columns, frequencies) array
+            Of strain rates, see `spectra`.
+        wavelet : Wavelet
+            Moment rate.
+        times : array
+            s.
+        """
+        f = self.frequencies
+        rates, start = spectra * self.factor(wavelet), wavelet.start
+        mean = rates[:, :1].real / (self.length * self.interval)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            integrated = rates / (2j * np.pi * f)
+        integrated[:, 0] = 0.0
+        step = times[1] - times[0] if len(times) > 1 else self.interval
+        # harmonics repeat: before the wavelet begins there is what fades behind the last sample
+        rest = np.array([min(start, 0.0) - 2 / self.max_frequency])
+        at_rest = self._evaluated(integrated, rest, step) + mean * rest
+        out = self._evaluated(integrated, times - self.start, step) + mean * (times - self.start)
+        return out - at_rest
+
+    def _evaluated(self, spectra, times, step):
+        """Sum of the harmonics at times after the first sample."""
+        space = self.frequencies[1]
+        turn = np.exp(2j * np.pi * space * step)
+        begin = np.exp(-2j * np.pi * space * times[0])
+        from scipy.signal import czt
+
+        sums = czt(spectra, len(times), turn, begin, axis=1).real
+        return 2 * sums / (self.length * self.interval)
+
+    def end(self, wavelet):
+        """Return the time up to which seismograms of a wavelet are complete, s."""
+        last = self.start + (self.count - 1) * self.interval
+        steps = self.every * self.count
+        edge = wavelets.LOWPASS_SPAN / 2 / self.max_frequency + leapfrog.extra(steps) * self.dt
+        return last - edge + min(wavelet.start, 0.0)
+
+    def lost(self, wavelet):
+        """Return the largest amplitude of a wavelet's spectrum above max_frequency over its largest
+        one.
+        """
+        times = wavelet.start + np.arange(FINE * self.length) * self.interval / FINE
+        amplitude = np.abs(np.fft.rfft(wavelet(times)))
+        f = np.fft.rfftfreq(len(times), self.interval / FINE)
+        return float(amplitude[f > self.max_frequency].max() / amplitude.max())

@@ -1,0 +1,328 @@
+"""What a moment in a volume sees of the field of a force: strain rates at the points of stress of a
+box, and the weights of a moment tensor on them.
+
+A moment M at x adds -dt M' w / (V H) to stresses, w the weights that interpolate at x and H the
+norm of the scheme (points.py). The scheme is symmetric in the energy product with weights V H, so
+that the velocity which a force functional r records of this moment is
+
+    r(v) = sum over components of M_c times the sum of w e_c,    e = D v of the run with force r,
+
+shear strains counted twice (gamma_xy = 2 e_xy): reciprocity of the discrete scheme, exact to
+rounding (Aki & Richards 2002, section 2.3.2, for the continuum). D are the scheme's own
+differences, closures of a free surface included; there szz is zero, and the vertical strain follows
+from the horizontal ones.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from craton.core.snapshots import SnapshotSeries
+from craton.errors import Problem
+from craton.methods.finite_difference import material
+from craton.methods.finite_difference.points import TENSOR
+from craton.methods.finite_difference.scheme import HALF, VELOCITY
+from craton.methods.shared.interpolate import NODES, axis_weights_many
+
+MARGIN = NODES // 2  # points beside a position that its weights reach
+EDGE = 4  # points to a side of the blocks in which places are counted
+ROUND = 6  # digits of positions in units of the spacing, as of sources
+
+
+@dataclass(frozen=True, eq=False)
+class StrainRates:
+    """Strain rates at the points of stress of a box.
+
+    Parameters
+    ----------
+    origin : tuple of float
+        Of the grid's first point, m.
+    spacing : float
+        m.
+    shape : tuple of int
+        Points of the grid along (z, y, x).
+    box : tuple of int
+        (k0, k1, j0, j1, i0, i1): points at which strain rates are stored.
+    stresses : tuple of str
+        Components that are computed.
+    planar : bool
+        The (x, z) plane.
+    weights : tuple of tuple of float, optional
+        Of horizontal and vertical differences; only for pictures, as the following.
+    closure : Closure or None
+        Of the free surface at the top.
+    ratio : float array or None
+        Vertical over the sum of horizontal strains where szz = 0, at the top points of the box.
+    """
+
+    origin: tuple
+    spacing: float
+    shape: tuple
+    box: tuple
+    stresses: tuple
+    planar: bool
+    weights: tuple = ()
+    closure: Any = None
+    ratio: Any = None
+
+    @property
+    def counts(self):
+        """Points of the box along (z, y, x)."""
+        k0, k1, j0, j1, i0, i1 = self.box
+        return (k1 - k0, j1 - j0, i1 - i0)
+
+    @property
+    def blocks(self):
+        """Blocks along (z, y, x)."""
+        return tuple(math.ceil(n / e) for n, e in zip(self.counts, self.edges))
+
+    @property
+    def edges(self):
+        """Points of a block along (z, y, x)."""
+        return (EDGE, 1 if self.planar else EDGE, EDGE)
+
+    @property
+    def chunk(self):
+        """Places of a block: all components of its points."""
+        return len(self.stresses) * math.prod(self.edges)
+
+    @property
+    def places(self):
+        """All places."""
+        return self.chunk * math.prod(self.blocks)
+
+    @property
+    def about(self):
+        """What weights need to know of the box: dict for JSON."""
+        return {
+            "origin": list(self.origin),
+            "spacing": self.spacing,
+            "shape": list(self.shape),
+            "box": list(self.box),
+            "stresses": list(self.stresses),
+            "planar": self.planar,
+        }
+
+    # --- in: strain rates of a velocity ------------------------------------------------------------
+
+    def read(self):
+        """Return the slices (z, y, x) of velocities from which strain rates are made."""
+        k0, k1, j0, j1, i0, i1 = self.box
+        reach, rise = len(self.weights[0]), len(self.weights[1])
+        low, high = k0 - rise, k1 + rise
+        if self.closure is not None:
+            high = min(high, self.shape[0])
+            low = min(low, self.shape[0] - 1 - self.closure.cols)
+        y = slice(0, 1) if self.planar else slice(j0 - reach, j1 + reach)
+        return (slice(low, high), y, slice(i0 - reach, i1 + reach))
+
+    def series(self, steps, times, precision):
+        """Return the series of pictures that the time loop takes."""
+        velocities = [v for v in VELOCITY if any(v in self._parts(s) for s in self.stresses)]
+        reads = dict.fromkeys(velocities, self.read())
+        return SnapshotSeries("greens", "strain_rate", (), {}, steps, times, reads, self, precision)
+
+    def picture(self, arrays):
+        """Return the strain rates of a velocity by place, float32."""
+        rates = np.stack([self._rate(stress, arrays) for stress in self.stresses])
+        if self.ratio is not None:
+            horizontal = [n for n, s in enumerate(self.stresses) if s in ("sxx", "syy")]
+            vertical = self.stresses.index("szz")
+            rates[vertical, -1] = self.ratio * rates[horizontal, -1].sum(axis=0)
+        return self._by_place(rates.astype(np.float32))
+
+    def _parts(self, stress):
+        """Velocities that a strain rate is made of, with the axis of their derivative."""
+        a, b = TENSOR[stress]
+        parts = {VELOCITY[a]: b} if a == b else {VELOCITY[a]: b, VELOCITY[b]: a}
+        return {v: axis for v, axis in parts.items() if not (self.planar and axis == 1)}
+
+    def _rate(self, stress, arrays):
+        """Strain rate at the points of a stress in the box."""
+        return sum(
+            self._difference(arrays[v], axis, HALF[stress][axis])
+            for v, axis in self._parts(stress).items()
+        )
+
+    def _difference(self, values, axis, to_half):
+        """Differentiate a velocity along x, y or z (0, 1, 2), at the points of a stress in the box."""
+        reads, first = self.read(), self.box[::2]
+        across = [slice(f - r.start, f - r.start + n) for f, r, n in zip(first, reads, self.counts)]
+        at, count = 2 - axis, self.counts[2 - axis]
+        across[at] = slice(None)
+        f = np.moveaxis(values[tuple(across)], at, 0)
+        begin = first[at] - reads[at].start
+        weights = self.weights[int(axis == 2)]
+        if axis == 2 and self.closure is not None:
+            f = np.concatenate([f, np.zeros((len(weights), *f.shape[1:]), f.dtype)])
+        out = np.zeros((count, *f.shape[1:]))
+        for n, c in enumerate(weights, 1):
+            after, before = begin + n - 1 + to_half, begin - n + to_half
+            out += c * (f[after : after + count].astype(float) - f[before : before + count])
+        if axis == 2 and self.closure is not None:
+            self._close(out, f, to_half, reads[0].start)
+        return np.moveaxis(out, 0, at) / self.spacing
+
+    def _close(self, out, f, to_half, start):
+        """Replace vertical differences below a free surface by those of its closure."""
+        table = self.closure.d1 if to_half else self.closure.d2
+        top = self.shape[0] - 1
+        first = top if to_half else top - 1  # the highest plane that is read
+        planes = [first - start - c for c in range(self.closure.cols)]
+        for depth, row in enumerate(table):
+            k = top - depth - to_half - self.box[0]
+            if 0 <= k < len(out):
+                out[k] = -np.tensordot(row, f[planes].astype(float), 1)
+        if to_half and self.box[1] == self.shape[0]:
+            out[-1] = 0.0  # no half points above the surface
+
+    def _by_place(self, rates):
+        """Values (component, z, y, x) in the order of places."""
+        edges, blocks = self.edges, self.blocks
+        whole = [(0, b * e - n) for b, e, n in zip(blocks, edges, self.counts)]
+        padded = np.pad(rates, [(0, 0), *whole])
+        split = padded.reshape(len(rates), *(v for pair in zip(blocks, edges) for v in pair))
+        return split.transpose(1, 3, 5, 0, 2, 4, 6).ravel()
+
+    # --- out: weights of moments -------------------------------------------------------------------
+
+    def rows(self, xyz):
+        """Return the weights of unit moments on the places.
+
+        Parameters
+        ----------
+        xyz : (n, 3) array
+            m, inside the volume.
+
+        Returns
+        -------
+        component : (m,) int array
+            xx, yy, zz, xy, xz, yz of each group of rows.
+        index, weight : (m, n, points) arrays
+            Places and weights of the n moments.
+        """
+        position = np.round((np.asarray(xyz, float) - self.origin) / self.spacing, ROUND)
+        order = list(TENSOR)
+        index, weight = zip(*(self._of_stress(n, position) for n in range(len(self.stresses))))
+        return np.array([order.index(s) for s in self.stresses]), np.stack(index), np.stack(weight)
+
+    def _of_stress(self, number, position):
+        """Places and weights of one component."""
+        half, axes = HALF[self.stresses[number]], []
+        for a in range(3):
+            if self.planar and a == 1:
+                axes.append((np.zeros(len(position), int), np.ones((len(position), 1))))
+                continue
+            last = self.shape[2 - a] - 1 - half[a]
+            first, _, weights = axis_weights_many(position[:, a] - half[a] / 2, 0, last)
+            axes.append((first - self.box[2 * (2 - a)], weights))
+        (i, wx), (j, wy), (k, wz) = axes
+        blocks, edges = self.blocks, self.edges
+        place = np.zeros((len(position), wz.shape[1], wy.shape[1], wx.shape[1]), np.int64)
+        within = np.zeros_like(place)
+        for n, (first, w) in enumerate(((k, wz), (j, wy), (i, wx))):
+            # weights behind the last are zero, and may lie outside
+            at = np.minimum(first[:, None] + np.arange(w.shape[1]), self.counts[n] - 1)
+            shape = [len(position), 1, 1, 1]
+            shape[n + 1] = w.shape[1]
+            place = place * blocks[n] + (at // edges[n]).reshape(shape)
+            within = within * edges[n] + (at % edges[n]).reshape(shape)
+        place = place * self.chunk + number * math.prod(edges) + within
+        weight = wz[:, :, None, None] * wy[:, None, :, None] * wx[:, None, None, :]
+        return place.reshape(len(position), -1), weight.reshape(len(position), -1)
+
+
+def strain_rates(d, low, high):
+    """Return the `StrainRates` of a volume of a `Discretisation`.
+
+    Parameters
+    ----------
+    d : Discretisation
+    low, high : tuple of float
+        Corners of the volume of sources, m.
+
+    Returns
+    -------
+    StrainRates or None
+    problems : list of Problem
+    """
+    box = box_around(d, low, high)
+    problems = refusals(d, box)
+    if problems:
+        return None, problems
+    stresses = tuple(s for s in TENSOR if s in d.stress)
+    ratio = None
+    if d.free and box[1] == d.grid.shape[0] and "szz" in stresses:
+        ratio = top_ratio(d, box)
+    weights = (d.stencil.horizontal, d.stencil.vertical)
+    origin, spacing = tuple(map(float, d.grid.origin)), float(d.grid.spacing)
+    closure = d.closure if d.free and reaches_closure(d, box) else None
+    shape = tuple(map(int, d.grid.shape))
+    return StrainRates(
+        origin, spacing, shape, box, stresses, bool(d.planar), weights, closure, ratio
+    ), []
+
+
+def of_about(about):
+    """Return the `StrainRates` of a store, for weights: see `StrainRates.about`."""
+    names = ("origin", "spacing", "shape", "box", "stresses", "planar")
+    return StrainRates(**{n: tuple(v) if isinstance(v := about[n], list) else v for n in names})
+
+
+def box_around(d, low, high):
+    """Box of points that the weights of positions in a volume reach."""
+    box = []
+    for n, axis in enumerate((2, 1, 0)):
+        count = d.grid.shape[n]
+        if d.planar and axis == 1:
+            box += [0, 1]
+            continue
+        first = (low[axis] - d.grid.origin[axis]) / d.grid.spacing
+        last = (high[axis] - d.grid.origin[axis]) / d.grid.spacing
+        top = axis == 2 and d.free
+        end = math.ceil(last - 1e-6) + MARGIN + 1
+        # below the free surface fewer points are taken, from further inside (EDGE_NODES)
+        begin = math.floor(first + 1e-6) - MARGIN
+        box += [min(begin, count - NODES) if top else begin, min(end, count) if top else end]
+    return tuple(int(v) for v in box)
+
+
+def reaches_closure(d, box):
+    """Return True where differences in the box are those of the closure."""
+    return box[1] + len(d.stencil.vertical) > d.grid.shape[0] - d.closure.rows
+
+
+def top_ratio(d, box):
+    """Vertical over the sum of horizontal strains on the free surface, at the top of a box."""
+    j, i = np.meshgrid(np.arange(*box[2:4]), np.arange(*box[4:]), indexing="ij")
+    top = np.full(j.size, d.grid.shape[0] - 1)
+    return -material.vertical_strain(d, [top, j.ravel(), i.ravel()]).reshape(j.shape)
+
+
+def refusals(d, box):
+    """Return what is wrong with a volume: list of Problem."""
+    if d.acoustic:
+        remedy = 'write domain.waves = "elastic"'
+        return [Problem("greens", "Green's functions are not computed of acoustic waves", remedy)]
+    if d.ground is not None and box[1] + len(d.stencil.vertical) > d.vacuum_planes[0]:
+        words = "the volume and four points around it reach the topography"
+        return [Problem("greens.to", words, "end the volume further below the ground")]
+    reach = max(len(d.stencil.horizontal), len(d.stencil.vertical))
+    for axis in range(3):
+        if d.planar and axis == 1:
+            continue
+        # layers have derivatives of their own; differences may reach into them
+        first, last = d.unstretched(axis)
+        first, last = max(first, reach), min(last, d.grid.shape[2 - axis] - reach)
+        begin, end = box[2 * (2 - axis) : 2 * (2 - axis) + 2]
+        free = axis == 2 and d.free
+        if begin < first or (end > last and not free):
+            low, high = (
+                d.grid.origin[axis] + d.grid.spacing * n
+                for n in (first + MARGIN, last - 1 + (reach if free else -MARGIN))
+            )
+            words = f"the volume is too close to a boundary along {'xyz'[axis]}"
+            return [Problem("greens", words, f"keep it between {low:,.6g} and {high:,.6g} m")]
+    return []

@@ -1,0 +1,220 @@
+"""Green's functions by reciprocity: seismograms of a store are those of forward runs."""
+
+import json
+import logging
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import craton
+from craton import greens
+from craton.cli.app import main
+from craton.errors import ScenarioError
+from craton.greens.store import prepare
+from craton.survey import wavelets
+
+LAYERS = [
+    {"top": 0, "vp": 2000, "vs": 1100, "rho": 2000},
+    {"top": -600, "vp": 3000, "vs": 1700, "rho": 2300},
+]
+TENSOR = {"xx": 1e13, "yy": -2e13, "zz": 1.5e13, "xy": 0.7e13, "xz": -0.4e13, "yz": 0.9e13}
+SPACE = {
+    "domain": {"origin": [0, 0, -1800], "size": [2600, 2500, 1800], "spacing": 100},
+    "model": {"kind": "layers", "layers": LAYERS},
+    "time": {"duration": 2.6},
+    "boundaries": {"cpml": {"thickness": 4, "frequency": 2.0}},
+    "receivers": [{"name": "A", "at": [1700, 1100, 0]}, {"name": "B", "at": [1633, 1331, -333]}],
+    "greens": {"from": [1200, 1150, -500], "to": [1300, 1250, 0], "max_frequency": 3.5},
+}
+PLANE = {
+    "domain": {"origin": [0, -2000], "size": [3000, 2000], "spacing": 50, "waves": "P-SV"},
+    "model": {"kind": "homogeneous", "vp": 2000, "vs": 1100, "rho": 2000, "qp": 60, "qs": 30},
+    "time": {"duration": 2.6},
+    "boundaries": {"cpml": {"thickness": 6, "frequency": 2.0}},
+    "receivers": [{"name": "A", "at": [2000, 0]}],
+    "greens": {"from": [900, -800], "to": [1300, 0], "max_frequency": 4.5},
+}
+RUN = {"device": "cpu", "threads": 1}
+
+
+def scenario(base, at, tensor=TENSOR, tau=0.25, precision="float64", **changes):
+    """A scenario with a moment tensor."""
+    if len(at) == 2:
+        tensor = {name: value for name, value in tensor.items() if "y" not in name}
+    wavelet = {"kind": "gaussian_derivative", "tau": tau}
+    source = [{"kind": "moment_tensor", "at": list(at), "tensor": tensor, "wavelet": wavelet}]
+    run = RUN | {"precision": precision}
+    return craton.Scenario(**{**base, "source": source, "run": run, **changes})
+
+
+def forward(base, at, until=2.0, **options):
+    """Velocity of a forward run to a time, and its times."""
+    run = craton.run(scenario(base, at, **options), progress=False).dataset.velocity
+    return run.values[..., run.time.values < until], run.time.values[run.time.values < until]
+
+
+def mismatch(store, at, reference):
+    """Relative L2 of the seismograms of each station from those of a forward run."""
+    values, times = reference
+    # the forward run's own times, so that nothing is interpolated
+    source = scenario(json_base(store), at).source
+    computed = store.seismograms(list(source))
+    moments = greens.database.moments_of(store._changed(list(source)))
+    assert computed.velocity.shape[:2] == values.shape[:2]
+    computed = store._sum(moments, range(len(store.stations)), times)
+    return np.linalg.norm(computed - values, axis=(1, 2)) / np.linalg.norm(values, axis=(1, 2))
+
+
+def json_base(store):
+    """Tables of the scenario of a store."""
+    return SPACE if store.volume.shape[1] == 3 else PLANE
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory):
+    """A store in space, in float64."""
+    logging.getLogger("craton").setLevel(logging.ERROR)
+    out = tmp_path_factory.mktemp("greens") / "space"
+    return greens.build(scenario(SPACE, (1200, 1200, -300)), out, workers=1, progress=False)
+
+
+@pytest.mark.parametrize("at", [(1213.7, 1167.1, -331.9), (1300, 1250, 0), (1241.3, 1150, -43.7)])
+def test_seismograms_in_space_are_those_of_forward_runs(space, at):
+    """At depth, on the free surface and below it; layers, station in the ground."""
+    assert mismatch(space, at, forward(SPACE, at)).max() < 1e-5
+
+
+@pytest.mark.parametrize("storage, bound", [("float32", 1e-5), ("16 bits", 1e-3)])
+def test_seismograms_in_the_plane_are_those_of_forward_runs(tmp_path, storage, bound):
+    """With attenuation, and in both storages."""
+    table = {"greens": PLANE["greens"] | {"storage": storage}}
+    made = scenario(PLANE, (1000, -400), **table)
+    store = greens.build(made, tmp_path / "out", workers=1, progress=False)
+    at = (1013.7, -331.9)
+    assert mismatch(store, at, forward(PLANE, at)).max() < bound
+    assert mismatch(store, (1100, 0), forward(PLANE, (1100, 0))).max() < bound
+
+
+def test_sums_batches_and_unit_moments_agree(space):
+    """Sources that act together are the sum of each; six unit moments make up a tensor."""
+    at, six = (
+        (1213.7, 1167.1, -331.9),
+        np.array([TENSOR[n] for n in ("xx", "yy", "zz", "xy", "xz", "yz")]),
+    )
+    wavelet = {"kind": "gaussian_derivative", "tau": 0.25}
+    entry = {"kind": "moment_tensor", "at": list(at), "tensor": TENSOR, "wavelet": wavelet}
+    alone = space.seismograms([entry])
+    both = space.seismograms([entry, entry | {"at": [1250, 1200, -100]}])
+    other = space.seismograms([entry | {"at": [1250, 1200, -100]}])
+    scale = float(np.abs(alone.velocity).max())
+    np.testing.assert_allclose(both.velocity, alone.velocity + other.velocity, atol=1e-5 * scale)
+    units = space.derivatives([entry])
+    np.testing.assert_allclose(
+        np.tensordot(six, units.values, 1), alone.velocity, atol=1e-5 * scale
+    )
+    many, times = space.batch([at, (1250, 1200, -100)], [six, six], wavelet, stations=["B"])
+    np.testing.assert_allclose(times, alone.time.values, atol=1e-12)
+    np.testing.assert_allclose(many[1], other.velocity.sel(receiver=["B"]), atol=1e-5 * scale)
+
+
+def test_other_quantities_follow_from_velocity(space):
+    """Displacement is its integral."""
+    wave = space.seismograms(quantities=("velocity", "displacement"), sampling=0.02)
+    slope = np.gradient(wave.displacement.values, wave.time.values, axis=-1)[..., 5:-5]
+    scale = np.abs(wave.velocity.values).max()
+    assert np.abs(slope - wave.velocity.values[..., 5:-5]).max() < 0.02 * scale
+
+
+def test_the_pulse_has_the_spectrum_that_is_taken_out():
+    """Values, area, start and end of the low-pass wavelet."""
+    pulse = wavelets.build(SimpleNamespace(kind="lowpass", frequency=3.0, delay=None))
+    times = np.arange(-4, 4, 0.005)
+    spectrum = 0.005 * np.abs(np.fft.rfft(pulse(times)))
+    f = np.fft.rfftfreq(len(times), 0.005)
+    below = f < 5
+    expected = wavelets.lowpass_spectrum(f[below], 3.0)
+    np.testing.assert_allclose(spectrum[below], expected, atol=1e-9)
+    assert np.abs(pulse(times[times < pulse.start])).max() < 1e-8 * pulse.peak
+    assert np.abs(pulse(times[times > pulse.end])).max() < 1e-4 * pulse.peak
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"greens": None}, "there is no table"),
+        ({"receivers": []}, "no stations"),
+        ({"greens": SPACE["greens"] | {"to": [2500, 1250, 0]}}, "too close to a boundary along x"),
+        ({"greens": SPACE["greens"] | {"max_frequency": 40}}, "too high for time steps"),
+        ({"greens": {"from": [0, 0], "to": [1, 1], "max_frequency": 1}}, "2 numbers, the domain 3"),
+    ],
+)
+def test_what_cannot_be_built_is_told(changes, words):
+    """Before anything runs."""
+    with pytest.raises(ScenarioError, match=words):
+        prepare(scenario(SPACE, (1200, 1200, -300), **changes))
+
+
+def test_a_volume_that_ends_before_it_begins_is_refused():
+    """By the schema."""
+    table = SPACE["greens"] | {"to": [1100, 1250, 0]}
+    with pytest.raises(ScenarioError, match="the volume ends before it begins"):
+        scenario(SPACE, (1200, 1200, -300), greens=table)
+
+
+@pytest.mark.parametrize(
+    "question, words",
+    [
+        ({"stations": ["Q"]}, 'no station "Q"'),
+        ({"duration": 9}, "more than"),
+        ({"source": [{"kind": "force", "at": [1200, 1200, -300], "force": [1, 0, 0]}]}, "moment"),
+        ({"source": [{"kind": "explosion", "at": [500, 1200, -300], "moment": 1.0}]}, "outside"),
+    ],
+)
+def test_what_a_store_does_not_hold_is_told(space, question, words):
+    """Stations, times, kinds of sources, places."""
+    wavelet = {"kind": "gaussian", "tau": 0.25}
+    if "source" in question:
+        question["source"] = [entry | {"wavelet": wavelet} for entry in question["source"]]
+    with pytest.raises(ScenarioError, match=words):
+        space.seismograms(**question)
+
+
+def test_wavelets_beyond_the_band_are_told(space):
+    """A short one; none of the scenario's own."""
+    source = {"kind": "explosion", "at": [1200, 1200, -300], "moment": 1.0}
+    assert (
+        "left out" in space.warnings([source | {"wavelet": {"kind": "gaussian", "tau": 0.03}}])[0]
+    )
+    assert not space.warnings()
+
+
+def test_the_command_line_writes_seismograms(space, tmp_path, capsys):
+    """NetCDF and MiniSEED of a store; words for what is no store."""
+    import obspy
+    import xarray as xr
+
+    out = tmp_path / "quake.nc"
+    assert main(["greens", "query", str(space.path), "-o", str(out), "--sampling", "0.05"]) == 0
+    with xr.open_dataset(out) as written:
+        assert (
+            written.velocity.sizes["receiver"] == 2
+            and abs(written.time.diff("time")[0] - 0.05) < 1e-12
+        )
+    seed = tmp_path / "quake.mseed"
+    assert main(["greens", "query", str(space.path), "-o", str(seed), "--station", "B"]) == 0
+    assert {trace.stats.station for trace in obspy.read(seed)} == {"B"}
+    assert main(["greens", "query", str(tmp_path), "-o", str(tmp_path / "x.nc")]) == 2
+    assert main(["greens", "query", str(space.path), "-o", str(seed)]) == 2
+    assert "holds no Green's functions" in capsys.readouterr().err
+
+
+def test_a_store_is_complete_or_refused(space, tmp_path):
+    """One whose run ended early."""
+    run = json.loads((space.path / "run.json").read_text())
+    part = tmp_path / "part"
+    part.mkdir()
+    (part / "result.zarr").symlink_to(space.path / "result.zarr")
+    (part / "run.json").write_text(json.dumps(run | {"state": "interrupted"}))
+    with pytest.raises(ScenarioError, match="not complete"):
+        greens.open(part)

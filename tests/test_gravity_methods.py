@@ -2,6 +2,7 @@
 
 import itertools
 import time
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -367,6 +368,21 @@ def test_convolution_says_why_not(change, why):
     asked = problem(prisms, density, points, FIELDS)
     answer = fft.estimate(asked, speed(backend("cpu"), FIELDS, "float64"))
     assert not answer.applies and why in answer.why
+
+
+@pytest.mark.parametrize("far", [2.0**31, 1e9 + 1])
+def test_points_far_apart_take_no_memory_for_a_lattice(far):
+    """Lattices of 1e7 steps and more to a side of a few points are refused before they are laid out."""
+    prisms, density, _ = convolution_case("over centres, outside too")
+    points = np.array([[45.0, 45 + 90 * round(far / 90)], [30.0, 30.0], [0.0, 0.0]])
+    tracemalloc.start()
+    machine = backend("cpu")
+    best = estimates(problem(prisms, density, points, FIELDS), speed(machine, FIELDS, "float64"))
+    taken, peak = best[0].method, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    refused = next(e for e in best if e.method == "fft")
+    assert taken != "fft" and not refused.applies
+    assert peak < 1 << 20
 
 
 def test_many_levels_fit_into_little_memory(monkeypatch):

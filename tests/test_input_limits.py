@@ -113,6 +113,16 @@ def test_huge_and_tiny_numbers_are_refused_before_anything_is_made(old, new, key
     assert [p.key for p in refused.value.problems] == [key]
 
 
+def test_subfaults_out_of_this_world_are_named(tmp_path):
+    text = (corpus.DATA / "rupture_v2.srf").read_text()
+    lines = text.splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("POINTS")) + 1
+    lines[first] = " ".join(["1e300", *lines[first].split()[1:]])
+    (tmp_path / "far.srf").write_text("\n".join(lines) + "\n")
+    with pytest.raises(FileError, match="longitude of the rupture, number 1 is 1e"):
+        io.read(tmp_path / "far.srf", "source", "srf")
+
+
 def test_series_that_do_not_fit_are_refused(monkeypatch):
     monkeypatch.setattr(timing, "available", lambda: 1 << 30)
     timing.refuse_series(1_000_000, 10)

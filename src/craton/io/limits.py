@@ -91,6 +91,8 @@ def _sources(contents):
     if isinstance(contents, list):
         refuse_many(len(contents))
     else:
+        for name in ("longitude", "latitude"):  # or metres
+            within(f"{name} of the rupture, number", getattr(contents, name), "length")
         for name, dimension in RUPTURE.items():
             missing = name in ("vs", "density")
             within(f"{name} of the rupture, number", getattr(contents, name), dimension, missing)

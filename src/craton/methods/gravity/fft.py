@@ -9,7 +9,7 @@ every `refine`-th place of it, points at every `stride`-th.
 """
 
 from dataclasses import dataclass
-from math import log2
+from math import log2, prod
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ FEW = 1 << 16  # points that are looked at on the host first
 # them
 NEEDED = 140, 50
 AREA = 1 << 29  # places of the padded lattice, at most
+FINDING = 64  # bytes of the host to find the distances along an axis, for each of its places
 # roundings of a value after the transforms, over `_spread` and the greatest value; twice what was
 # measured or more
 NOISE = 2.0
@@ -107,6 +108,17 @@ def columns(problem, machine):
     return lattice.remembered(problem, "_columns", find)
 
 
+def least_places(columns):
+    """Return a number of horizontal distances that `places_of` is not below."""
+    counts = (axis.reach[1] - axis.reach[0] + 1 for axis in (columns.y, columns.x))
+    return prod(-(-count // 2) for count in counts)
+
+
+def places_of(columns, shape):
+    """Return the number of different horizontal distances, of transforms of a shape (y, x)."""
+    return prod(len(distances(axis, n).at) for axis, n in zip((columns.y, columns.x), shape))
+
+
 def kernels(found, levels):
     """Prisms that differ in bottom and top relative to the points: dict of (bottom, top) to pairs
     (layer, level of `levels`).
@@ -149,22 +161,26 @@ def estimate(problem, speed):
         len(problem.fields),
         len(found.layers) * len(found.levels),
     )
-    area = shape[0] * shape[1]
-    places = len(distances(found.x, shape[1]).at) * len(distances(found.y, shape[0]).at)
-    room, needed = (
-        0.5 * speed.machine.memory()[0],
-        8 * (area * (2 * fields + 5) + places * (3 * fields + 4)),
-    )
-    if area > AREA or needed > room:
+    area, most = shape[0] * shape[1], 4 * problem.pairs // combinations
+    room = 0.5 * speed.machine.memory()[0]
+    if area > AREA or FINDING * sum(shape) > room:
         return Estimate(
-            "fft", 0.0, f"{shape[0]} x {shape[1]} places need {needed / 1e9:.1f} GB", False
+            "fft", 0.0, f"{shape[0]:,} x {shape[1]:,} places of the lattice are too many", False
         )
-    if places * combinations > 4 * problem.pairs or combinations > MANY:
+    # mirrored distances count once: no less than a half along each axis
+    least = least_places(found)
+    places = least if least > most else places_of(found, shape)
+    if places > most or combinations > MANY:
         return Estimate(
             "fft",
             0.0,
             f"{places} distances for each of {combinations} pairs of layer and level are too much work",
             False,
+        )
+    needed = 8 * (area * (2 * fields + 5) + places * (3 * fields + 4))
+    if needed > room:
+        return Estimate(
+            "fft", 0.0, f"{shape[0]} x {shape[1]} places need {needed / 1e9:.1f} GB", False
         )
     some = blocks(found, fields, area, room)
     different = sum(len(kernels(found, block)) for block in some)

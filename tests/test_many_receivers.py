@@ -76,6 +76,9 @@ def test_a_table_of_many_rows(tmp_path):
         assert getattr(fast, column) == getattr(slow, column)
     for column in ("x", "y", "depth"):
         assert getattr(fast, column).tobytes() == getattr(slow, column).tobytes()
+    path.write_text("name,x,y,depth\n" + "".join([*rows[:3], "R3,1,2\n", *rows[4:]]))
+    with pytest.raises(ValueError, match="line 5 has 3"):
+        read_stations(path)
     for bad, message in (
         ("R3,1,2\n", "line 5 has 3"),
         ("R3,1,2,nan\n", "line 5"),

@@ -23,7 +23,8 @@ from craton.output import export
 from craton.output.snapshots import SnapshotWriter
 from craton.output.store import Store, check_out, check_space, read_run
 from craton.report import figures, style
-from craton.survey.receivers import Channel, Receivers, channels
+from craton.survey.channels import Channel, channels
+from craton.survey.receivers import Receivers
 
 DT, START, STEPS = 0.01, -0.3, 400
 SCENARIO = """

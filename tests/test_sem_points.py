@@ -19,7 +19,8 @@ from craton.model.mesh.locate import Cells, Locator
 from craton.output.dataset import waveforms
 from craton.scenario import Homogeneous, Layers, Scenario, Stiffness
 from craton.survey import leapfrog
-from craton.survey.receivers import Channel, Receivers, channels
+from craton.survey.channels import Channel, channels
+from craton.survey.receivers import Receivers
 from craton.survey.sources import PointSource
 
 MODEL = Homogeneous(vp=3000, vs=1700, rho=2000)

@@ -20,6 +20,7 @@ from craton.model.ground import relief
 from craton.model.mesh import hexmesh, numbering, shape
 from craton.model.mesh.doubling import Layer, Stack
 from craton.scenario import Scenario, dumps, loads, reads
+from craton.survey import channels as survey_channels
 from craton.survey import receivers as survey_receivers
 from craton.validation import absorbing, spectral
 from craton.validation.exact.modes import Waves
@@ -393,7 +394,7 @@ def mounted(scenario):
         scenario,
         d,
         assemble(
-            d, scenario, [], receivers, survey_receivers.channels(len(receivers), ("velocity",))
+            d, scenario, [], receivers, survey_channels.channels(len(receivers), ("velocity",))
         ),
         receivers,
     )

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import pickle
 from pathlib import Path
 from types import SimpleNamespace as Spec
 
@@ -10,7 +11,16 @@ import pytest
 
 from craton.errors import ScenarioError
 from craton.scenario import loads
-from craton.survey import filters, problems, receivers, source_files, sources, warnings, wavelets
+from craton.survey import (
+    channels,
+    filters,
+    problems,
+    receivers,
+    source_files,
+    sources,
+    warnings,
+    wavelets,
+)
 
 SPECS = {
     "gaussian": Spec(kind="gaussian", delay=None, tau=0.045),
@@ -460,17 +470,17 @@ def test_bad_receiver_files(tmp_path, text, says):
 
 
 def test_channels():
-    found = receivers.channels(2, ("displacement", "velocity", "pressure"))
-    assert found[0] == receivers.Channel(0, "velocity", "E", True)
+    found = channels.channels(2, ("displacement", "velocity", "pressure"))
+    assert found[0] == channels.Channel(0, "velocity", "E", True)
     assert [(c.receiver, c.quantity, c.component) for c in found[2:4]] == [
         (0, "velocity", "Z"),
         (1, "velocity", "E"),
     ]
     assert found[6:] == [
-        receivers.Channel(0, "pressure", "P", False),
-        receivers.Channel(1, "pressure", "P", False),
+        channels.Channel(0, "pressure", "P", False),
+        channels.Channel(1, "pressure", "P", False),
     ]
-    assert len(receivers.channels(3, ("strain", "strain_rate"))) == 18
+    assert len(channels.channels(3, ("strain", "strain_rate"))) == 18
 
 
 # --- problems ----------------------------------------------------------------------------------------------------------------------
@@ -644,3 +654,24 @@ def test_integral_is_known_at_the_end_of_each_step():
     assert displacement[:, 0] == pytest.approx(np.sin(end), abs=1e-5)
     assert displacement[:, 1] == pytest.approx(2 * end, rel=1e-13)
     assert filters.integrate(velocity.astype(np.float32)[:, :, None], dt).dtype == np.float32
+
+
+def test_channels_are_the_same_listed_and_counted():
+    """By their numbers, in order and as arrays: several shots, quantities of 3, 1 and no components in a plane, fibres behind."""
+    along = channels.Channel(0, "fibre_strain_rate", "", True, terms=((0, 0, 1.0),))
+    counted = channels.channels(4, ("velocity", "pressure", "rotation_rate"), "P-SV", 2) + [along]
+    listed = list(counted)
+    assert counted == listed and len(counted) == len(listed) == 2 * 4 * (2 + 1 + 1) + 1
+    assert [counted[n] for n in range(len(listed))] == listed == counted[:]
+    assert counted[-1] == along and counted == pickle.loads(pickle.dumps(counted))
+    arrays, expected = channels.columns(counted), channels.columns(listed)
+    assert np.array_equal(arrays.receiver, expected.receiver)
+    assert np.array_equal(arrays.shot, expected.shot)
+    assert (
+        list(arrays.by_component) != []
+        and arrays.by_component.keys() == expected.by_component.keys()
+    )
+    for name, numbers in expected.by_component.items():
+        assert np.array_equal(np.sort(arrays.by_component[name]), numbers)
+    with pytest.raises(IndexError):
+        counted[len(listed)]

@@ -107,7 +107,7 @@ class Result:
         plan = self.plan
         columns = [n for n, channel in enumerate(plan.channels) if holds(channel)]
         channels = [
-            replace(plan.channels[n], receiver=plan.channels[n].receiver - first) for n in columns
+            plan.channels[n]._replace(receiver=plan.channels[n].receiver - first) for n in columns
         ]
         return Result(
             self.scenario,

@@ -3,6 +3,8 @@ tabs or blanks.
 """
 
 import csv
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +18,7 @@ STATION_COLUMNS = {"station": "name", "lon": "longitude", "lat": "latitude", "bu
 STATION_COLUMNS |= {"net": "network", "sta": "name", "elev": "elevation", "code": "name"}
 TEXT_COLUMNS = ("name", "network")
 NUMBER_COLUMNS = ("longitude", "latitude", "x", "y", "z", "depth", "elevation")
+LONG = 1 << 18  # bytes of a file from which its table is long
 ANGLES = {"longitude": "angle", "latitude": "angle"}
 
 
@@ -102,6 +105,8 @@ def read_stations(path):
     ValueError
         A column is missing, or a row is wrong: says which.
     """
+    if table := _long_table(path):
+        return _stations(*table)
     lines = lines_of(path)
     if len(lines) < 2:
         raise ValueError(
@@ -121,19 +126,24 @@ def read_stations(path):
     columns = _columns(names)
     if separator in lines[0][1]:  # between blanks, names may have several words
         refuse_odd_table(lines, rows, names, columns, NUMBER_COLUMNS)
-    texts, values = _plain_columns(rows, columns) or _columns_by_row(lines[1:], rows, columns)
-    pairs = list(zip(texts.get("network", [""] * len(rows)), texts["name"]))
+    return _stations(
+        columns, *(_plain_columns(rows, columns) or _columns_by_row(lines[1:], rows, columns))
+    )
+
+
+def _stations(columns, texts, values):
+    """Return `Stations` from the texts and SI numbers of each column."""
+    codes = texts["name"]
+    networks = texts.get("network", [""] * len(codes))
     on_earth = "longitude" in columns
-    networks, codes = (list(column) for column in zip(*pairs))
     x, y = ("longitude", "latitude") if on_earth else ("x", "y")
     deep = "depth" in columns or not {"z", "elevation"} & set(columns)
     elevation = values.get("elevation")
     height = values.get("z", elevation)
-    depth = values.get("depth", np.zeros(len(rows))) if deep else -height
+    depth = values.get("depth", np.zeros(len(codes))) if deep else -height
     where = "geographic" if on_earth else "model"
-    names = unique_codes(pairs)
     return Stations(
-        names,
+        unique_codes(list(zip(networks, codes))),
         values[x],
         values[y],
         depth,
@@ -143,6 +153,43 @@ def read_stations(path):
         codes,
         elevation if deep else None,
     )
+
+
+def _long_table(path):
+    """Columns, texts and SI numbers of a long table of plain cells; None of others, which are to be
+    read row by row, with a message for each fault.
+    """
+    text = Path(path).read_bytes()
+    if len(text) < LONG or any(mark in text for mark in (b"#", b'"', b"\0")):
+        return None
+    heading = text[:LONG].decode("utf-8-sig", "replace").splitlines()[0]
+    separator = max(SEPARATORS, key=heading.count)
+    names = _renamed([name.strip().lower() for name in heading.split(separator)])
+    rows = text.count(b"\n") - 1 + (not text.endswith(b"\n"))
+    if separator not in heading or text.count(separator.encode()) != (rows + 1) * (len(names) - 1):
+        return None
+    columns = _columns(names)
+    refuse_odd_table([(1, heading)], [], names, columns, NUMBER_COLUMNS)
+    texts = _cells(text, separator, [c for c in columns if c in TEXT_COLUMNS], columns, object)
+    values = _cells(text, separator, [c for c in columns if c not in TEXT_COLUMNS], columns, float)
+    if texts is None or values is None:
+        return None
+    texts = {c: [cell.strip() for cell in column] for c, column in texts.items()}
+    plain = all(texts["name"]) and all(np.isfinite(column).all() for column in values.values())
+    return (columns, texts, values) if plain and len(texts["name"]) == rows else None
+
+
+def _cells(text, separator, names, columns, kind):
+    """Cells below the heading by the names of some columns; None where one is not of its kind."""
+    places = [columns[name] for name in names]
+    try:
+        with TextIOWrapper(BytesIO(text), encoding="utf-8-sig") as lines:
+            cells = np.loadtxt(
+                lines, kind, None, separator, skiprows=1, usecols=places, ndmin=2, unpack=True
+            )
+    except ValueError:
+        return None
+    return dict(zip(names, cells))
 
 
 def _renamed(heading):

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from craton import io
-from craton.conventions import components, recorded_as
 from craton.errors import Problem, ScenarioError
 from craton.survey import fibres, geography, places
+from craton.survey.channels import Channel
 
-# Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
 MOST_RECEIVERS = 1_000_000  # of a run: each has a channel for every component of every quantity
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
 KINDS = "CSV, STATIONS, StationXML or FDSN text file"
@@ -24,44 +23,6 @@ COLUMNS = (
     "and depth or elevation: see docs/sources.md"
 )
 FAR_AWAY = "correct longitude and latitude, or move the box (domain.geographic)"
-HALF_STEP = ("velocity", "strain_rate", "rotation_rate")
-
-
-@dataclass(frozen=True)
-class Channel:
-    """One recorded time series.
-
-    Parameters
-    ----------
-    receiver : int
-        Number of the receiver in ``Receivers``.
-    quantity, component : str
-        A key of ``conventions.QUANTITIES`` that the wavefield gives directly, and one of its
-        components.
-    half : bool
-        True where sample n belongs to ``start + (n + 1/2) dt``, False where it belongs to ``start +
-        (n + 1) dt``, `at` aside.
-    shot : int
-        Number of the shot, where there are several.
-    terms : tuple
-        Of a channel of a fibre: (position, velocity component 0 1 2, weight) whose sum it is; see
-        `craton.survey.fibres`.
-    at : float, optional
-        Where sample n belongs to ``start + (n + at) dt``.
-    """
-
-    receiver: int
-    quantity: str
-    component: str
-    half: bool
-    shot: int = 0
-    terms: tuple = ()
-    at: float | None = None
-
-    @property
-    def place(self):
-        """Place of the sample within its step, in steps."""
-        return self.at if self.at is not None else 0.5 if self.half else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,38 +94,6 @@ class Receivers:
         return [
             Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in numbers
         ]
-
-
-def channels(count, quantities, motion=None, shots=1):
-    """Channels to record at `count` receivers so that every one of `quantities` can be written.
-
-    Quantities that are integrated (displacement, strain) or differentiated (acceleration) after the
-    run are recorded as what they come from, once. In the plane, only the components of `motion` (``"P-SV"`` or ``"SH"``) are.
-
-    Parameters
-    ----------
-    count : int
-        Receivers.
-    quantities : sequence of str
-        Keys of `conventions.QUANTITIES`.
-    motion : str, optional
-        ``"P-SV"`` or ``"SH"`` in the plane.
-    shots : int
-        How many there are.
-
-    Returns
-    -------
-    list of Channel
-        By shot, then quantity, receiver, component.
-    """
-    recorded = dict.fromkeys(map(recorded_as, quantities))
-    return [
-        Channel(r, q, c, q in HALF_STEP, s)
-        for s in range(shots)
-        for q in recorded
-        for r in range(count)
-        for c in components(q, motion) or ()
-    ]
 
 
 def build(scenario):
@@ -280,6 +209,9 @@ def with_networks(entries):
     ----------
     entries : list of Entry
     """
+    taken = [name for entry in entries for name in entry.names]
+    if len(set(taken)) == len(taken):
+        return entries
     pairs = [pair for entry in entries for pair in zip(entry.names, entry.networks)]
     counts = Counter(name for name, _ in pairs)
     networks = Counter(name for name, _ in set(pairs))
@@ -320,9 +252,14 @@ class Codes:
         names : list of str
         network : str
         """
-        networks = self.networks if self.networks is not None else [""] * len(names)
+        stated = self.networks if self.networks is not None else [""]
+        networks = [name or network for name in stated]
         elevation = self.elevation if self.elevation is not None else np.full(len(names), np.nan)
-        return [name or network for name in networks], self.codes or list(names), elevation
+        return (
+            networks if self.networks is not None else networks * len(names),
+            self.codes or list(names),
+            elevation,
+        )
 
 
 def expand(entry, scenario):
@@ -376,6 +313,8 @@ def where(entry):
 
 
 def _used_twice(index, entry, taken, names):
+    if len(different := set(names)) == len(names) and different.isdisjoint(taken):
+        return []
     seen, twice = set(taken), []
     for name in names:
         twice += [name] if name in seen else []

@@ -18,6 +18,7 @@ from craton.model.mesh import meshing
 from craton.model.mesh.ordering import locality
 from craton.model.mesh.prepared import Prepared
 from craton.scenario import SpectralScenario
+from craton.survey import channels as survey_channels
 from craton.survey import receivers as survey_receivers
 
 MOST_MOVED, MOST_CURVED = 0.15, 0.03  # of an edge
@@ -142,7 +143,7 @@ def prepared(scenario, mesh=None):
         scenario,
         [],
         receivers,
-        survey_receivers.channels(len(receivers), scenario.output.waveforms),
+        survey_channels.channels(len(receivers), scenario.output.waveforms),
     )
 
 

@@ -35,6 +35,7 @@ from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.tables import sampling
 from craton.model.media import earth, rheology
 from craton.model.media.cells import Region
+from craton.survey import channels as survey_channels
 from craton.survey import leapfrog, source_files
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
@@ -75,7 +76,7 @@ def build(scenario, reuse=None):
     refuse(acoustic.source_problems(scenario, sources))
     receivers = located(survey_receivers.build(scenario), scenario, sources)
     d = discretise(scenario, grid, sources, reuse)
-    channels = survey_receivers.channels(
+    channels = survey_channels.channels(
         len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1)
     )
     channels += receivers.fibre_channels()
@@ -342,7 +343,7 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
     rows = reuse.get(
         "rows of channels",
         lambda: receiver_points.rows_of(d, channels, receivers),
-        (d.acoustic, channels, receivers.xyz.tolist()),
+        (d.acoustic, channels, receivers.xyz.tobytes()),
     )
     record_arrays, record = sampling(*rows, slots, d.precision)
     of_steps = (*medium, d.dt, d.start, d.steps, d.extra)

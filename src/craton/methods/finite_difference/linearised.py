@@ -32,6 +32,7 @@ from craton.methods.finite_difference.receiver_points import rows_of
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.tables import injection, sampling, stacked_rows, table_of
 from craton.model.media import earth
+from craton.survey import channels as survey_channels
 from craton.survey import receivers as survey_receivers
 from craton.survey import source_files
 from craton.survey.faults import FiniteFault
@@ -141,7 +142,7 @@ class Linearised:
         self.receivers = located(survey_receivers.build(scenario), scenario, self.sources)
         self.d = build.discretise(scenario, self.grid, self.sources)
         build.refuse(refused_on_grid(self.d, self.sources))
-        self.channels = survey_receivers.channels(
+        self.channels = survey_channels.channels(
             len(self.receivers), scenario.output.waveforms, self.d.motion, max(len(self.d.shots), 1)
         )
         self.channels += self.receivers.fibre_channels()

@@ -5,7 +5,6 @@ A channel is a sum of terms: a field, or its derivative along an axis, times a f
 velocity on a free surface, where it has no points, has terms of its own (`points.velocity_at`).
 """
 
-from collections import defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from craton.methods.finite_difference.points import COMPONENT_AXES, nodes, place
 from craton.methods.finite_difference.scheme import VELOCITY
 from craton.methods.shared.interpolate import axis_weights_many
 from craton.methods.shared.tables import stacked_rows
+from craton.survey.channels import columns
 
 SHORT = 64  # rows of a channel up to which those of many are copied together
 ROWS = 1 << 20  # rows that are made at a time
@@ -80,22 +80,22 @@ def rows_of(d, channels, receivers):
     """Rows of all channels, one channel behind the other: first rows (channels + 1,), indices,
     weights.
     """
-    groups, single = defaultdict(list), {}
-    for n, channel in enumerate(channels):
-        if channel.terms or d.ground is not None or needs_medium(d, channel.quantity):
-            xyz = None if channel.terms else receivers.xyz[channel.receiver]
-            single[n] = stacked_rows(
-                [tuple(map(np.concatenate, zip(*channel_rows(d, channel, xyz))))]
-            )[1:]
-        else:
-            groups[channel.quantity, channel.component].append(n)
+    table = columns(channels)
+    groups, single = dict(table.by_component), {}
+    for name in list(groups):
+        if name is None or d.ground is not None or needs_medium(d, name[0]):
+            for n in groups.pop(name).tolist():
+                xyz = None if name is None else receivers.xyz[table.receiver[n]]
+                single[n] = stacked_rows(
+                    [tuple(map(np.concatenate, zip(*channel_rows(d, channels[n], xyz))))]
+                )[1:]
     if not groups:
         return stacked_rows([single[n] for n in range(len(channels))])
-    positions = positions_of(d, channels, receivers)
+    positions = positions_of(d, table, receivers)
     spreads = [
         of_term
         for (quantity, component), numbers in groups.items()
-        for of_term in group_terms(d, quantity, component, positions, np.array(numbers))
+        for of_term in group_terms(d, quantity, component, positions, numbers)
     ]
     return laid_out(d, len(channels), single, spreads)
 
@@ -105,23 +105,33 @@ def needs_medium(d, quantity):
     return quantity == "pressure" and d.planar and not d.acoustic
 
 
-def positions_of(d, channels, receivers):
+def positions_of(d, table, receivers):
     """Positions (channels, 3) in units of the spacing; each receiver and shot is rounded once."""
-    spacing, count = d.grid.spacing, len(channels)
-    # Python's round, as of `points.place`: NumPy's has other last bits
+    spacing = d.grid.spacing
     rounded = np.array(
         [
-            [round(x, 6) for x in ((column - origin) / spacing).tolist()]
+            rounded_as_python((column - origin) / spacing)
             for column, origin in zip(np.asarray(receivers.xyz, float).T, d.grid.origin)
         ]
     )
-    of_receiver = np.fromiter((-1 if c.terms else c.receiver for c in channels), np.int64, count)
-    out = np.full((count, 3), np.nan)
-    at_receiver = of_receiver >= 0
-    out[at_receiver] = rounded.T[of_receiver[at_receiver]]
+    out = np.full((len(table.receiver), 3), np.nan)
+    at_receiver = table.receiver >= 0
+    out[at_receiver] = rounded.T[table.receiver[at_receiver]]
     if d.planar:
-        shot = np.fromiter((c.shot for c in channels), float, count)
-        out[at_receiver, 1] = shot[at_receiver]
+        out[at_receiver, 1] = table.shot[at_receiver]
+    return out
+
+
+def rounded_as_python(values):
+    """Return values, (n,), to six decimals with the bits of Python's `round`, as `points.place` has
+    them: the quotient of two whole numbers is rounded once, so only values half way between two
+    decimals differ, and those too large for whole numbers.
+    """
+    scaled = values * 1e6
+    whole = np.rint(scaled)
+    out = whole / 1e6
+    doubtful = ~((np.abs(np.abs(scaled - whole) - 0.5) > 1e-3) & (np.abs(scaled) < 1e10))
+    out[doubtful] = [round(value, 6) for value in values[doubtful].tolist()]
     return out
 
 
@@ -156,8 +166,10 @@ class Spread(NamedTuple):
         axis: index and weight (channels, rows).
         """
         counts = np.stack([count for _, count, _ in self.axes])
-        for along in np.unique(counts, axis=1).T:
-            alike = np.flatnonzero((counts == along[:, None]).all(axis=0))
+        together = np.ravel_multi_index(tuple(counts), tuple(counts.max(axis=1, initial=0) + 1))
+        for name in np.flatnonzero(np.bincount(together)):
+            alike = np.flatnonzero(together == name)
+            along = counts[:, alike[0]]
             for part in np.array_split(alike, -(-len(alike) * int(along.prod()) // ROWS)):
                 yield self.channels[part], *self.outer(layout, part, along)
 

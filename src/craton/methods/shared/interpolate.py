@@ -13,6 +13,7 @@ EDGE_NODES = (4, 6)
 BAND = 0.5 * np.pi
 REACH = 3  # points to each side that are looked at where some hold nothing
 WORST = 1e4  # condition of a fit
+MANY = 1 << 16  # different positions from which the last bit of weights gives way to speed
 DEGREE = 6  # polynomials of lower degree are exact
 
 
@@ -76,7 +77,7 @@ def axis_weights_many(positions, lowest, highest, derivative=0):
     first = np.where(on_point, nearest.astype(np.int64), np.where(at_edge, edge_first, first))
     weights = np.zeros((len(positions), NODES))
     weights[on_point, 0] = 1.0
-    for points in np.unique(count[~on_point]):
+    for points in {of_edge, NODES}:
         rows = np.flatnonzero((count == points) & ~on_point)
         x = np.round(positions[rows] - first[rows], 12)
         different, of_row = np.unique(x, return_inverse=True)
@@ -86,8 +87,10 @@ def axis_weights_many(positions, lowest, highest, derivative=0):
 
 def _solved_one_by_one(x, count, derivative):
     """Weights, shape (n, count), with the bits that `_solved` gives for each x alone: a system with
-    many right sides rounds otherwise.
+    many right sides rounds otherwise. Beyond MANY they are solved together.
     """
+    if len(x) > MANY:
+        return _solved(x, count, derivative).T
     system, right = _system(x, count, derivative)
     systems = np.broadcast_to(system, (len(x), *system.shape))
     return np.linalg.solve(systems, right.T[:, :, None])[:, :count, 0]

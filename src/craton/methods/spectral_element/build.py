@@ -40,6 +40,7 @@ from craton.model.media.cells import Region
 from craton.model.mesh import hexmesh, meshing
 from craton.model.mesh.ordering import locality
 from craton.model.mesh.prepared import Prepared
+from craton.survey import channels as survey_channels
 from craton.survey import leapfrog, source_files
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
@@ -96,7 +97,7 @@ def discretised_run(scenario, prepared, team, machine, reuse):
     del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = (
-        survey_receivers.channels(len(receivers), scenario.output.waveforms)
+        survey_channels.channels(len(receivers), scenario.output.waveforms)
         + receivers.fibre_channels()
     )
     return d, scenario, sources, receivers, channels

@@ -10,8 +10,6 @@ with u = grad chi / rho and p = -chi'', an isotropic moment M adds -M l_a(x) / k
 the potential.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from craton.core.gathering import partial_sums
@@ -343,7 +341,7 @@ def recording(d, channels, receivers, slots, team=None):
     of_rank, in_fluid_by_rank = zip(*team.every(lambda: (recorded, in_fluid)))
     fluid_channels = np.any(in_fluid_by_rank, axis=0)
     placed = [
-        replace(c, at=0.0) if fluid and c.quantity == "pressure" else c
+        c._replace(at=0.0) if fluid and c.quantity == "pressure" else c
         for c, fluid in zip(channels, fluid_channels)
     ]
     arrays, launches = sampling(*stacked_rows([rows[n] for n in recorded]), slots, d.precision)

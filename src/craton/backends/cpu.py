@@ -28,6 +28,7 @@ EVERYTHING = 1 << 30
 MOST_THREADS = 1 << 12
 OMP_PAUSE_HARD = 2  # <omp.h>
 PAUSES: list = []  # the function that ends OpenMP's threads, once it is called before forks
+KERNELS: dict[str, list] = {}  # sets of kernels of one text that were compiled, by its digest
 # of one field's plane in a block where two phases share a pass: some sixty of these fill 2 MiB of
 # cache
 BLOCK_BYTES = 24 << 10
@@ -141,12 +142,13 @@ class CPU:
         )
         last = max(late(launches, reach, int(hull[1])), int(hull[0]))
 
-        def run(step):
+        run_skewed, box = self.runner.run_skewed, ctypes.c_void_p(hull.ctypes.data)
+        arguments = *first.arguments, *second.arguments, box, reach, last, rows, self.threads
+        pointed_to = first, second, hull
+
+        def run(step, alive=pointed_to):
             begin(step)
-            box = ctypes.c_void_p(hull.ctypes.data)
-            self.runner.run_skewed(
-                *first.arguments, *second.arguments, box, reach, last, rows, self.threads
-            )
+            run_skewed(*arguments)
             end(step)
 
         return run
@@ -156,12 +158,11 @@ class CPU:
         operators, functions = list(operators), defaultdict(set)
         for op in operators:
             functions[op.source(precision, kernels=())].add(op.function)
-        sources = {
-            op.name: host.with_entries(
-                op.source(precision, functions[op.source(precision, kernels=())])
-            )
-            for op in operators
-        }
+        sources = {}
+        for op in operators:
+            text_alone = op.source(precision, kernels=())
+            kernels = compiled_kernels(text_alone, functions[text_alone])
+            sources[op.name] = host.with_entries(op.source(precision, kernels))
         runner = host.RUNNER.read_text()
         built = host.libraries({*sources.values(), runner})
         self.runner = built[runner]
@@ -297,9 +298,11 @@ class CPU:
         tile, hull = self.tile_of(launches[0].op), work.hull
         axis = 4 if tile[2] < EVERYTHING else 0  # along which slabs are cut
         if threads == 1 or host.has_openmp() or tile[axis // 2] >= hull[axis + 1] - hull[axis]:
-            return lambda: self.runner.run_tiles(
-                *work.arguments, ctypes.c_void_p(hull.ctypes.data), *tile, threads
+            run_tiles, arguments = (
+                self.runner.run_tiles,
+                (*work.arguments, work.hull_address, *tile, threads),
             )
+            return lambda alive=work: run_tiles(*arguments)
         self.pool = self.pool or ThreadPoolExecutor(threads)
 
         def slab(box):
@@ -314,6 +317,23 @@ class CPU:
         if len(op.grain) == 3:
             return op.grain
         return (*(op.grain or self.tile), EVERYTHING) if op.pointwise else 3 * (EVERYTHING,)
+
+
+def compiled_kernels(text_alone, kernels):
+    """Return the kernels to compile as one text so that some of them can be launched: the smallest
+    set with all of them that this process has compiled already, else these alone.
+
+    Parameters
+    ----------
+    text_alone : str
+        Text that the kernels share, without them.
+    kernels : set of str
+    """
+    asked_for = KERNELS.setdefault(host.digest_of(text_alone, host.compiler()), [])
+    covering = [earlier for earlier in asked_for if earlier >= kernels]
+    if not covering:
+        asked_for.append(frozenset(kernels))
+    return min(covering, key=len, default=kernels)
 
 
 def slabs(hull, axis, unit, count):

@@ -31,16 +31,23 @@ class Work:
         The box that holds all of them.
     keep : list
         What the entries point to.
+
+    Attributes
+    ----------
+    arguments : tuple
+        Address and number of the entries, as the runner takes them.
+    hull_address : ctypes.c_void_p
+        Address of the hull.
     """
 
     items: np.ndarray
     hull: np.ndarray
     keep: list
 
-    @property
-    def arguments(self):
-        """Address and number of the entries."""
-        return ctypes.c_void_p(self.items.ctypes.data), len(self.items)
+    def __post_init__(self):
+        # made once: a launch of a small grid takes no longer than making them
+        self.arguments = ctypes.c_void_p(self.items.ctypes.data), len(self.items)
+        self.hull_address = ctypes.c_void_p(self.hull.ctypes.data)
 
 
 def bound(launches, compiled, arrays, plan):

@@ -427,19 +427,50 @@ def new(
 
 @app.command()
 def plot(
-    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run.", show_default=False)],
+    out: Annotated[
+        str,
+        typer.Argument(
+            metavar="OUT", help="Folder of a run; or a scenario, for its model.", show_default=False
+        ),
+    ],
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Figures: overview, records, radial, gathers, snapshots, peaks, maps, section.",
+            help="Figures: overview, records, radial, gathers, section, snapshots, map, model, "
+            "peaks, maps, profiles, spectra, spectrogram, motion, fk, dispersion, kernels.",
             show_default=False,
         ),
     ] = None,
+    component: Annotated[
+        str | None, typer.Option(help="Component: section, spectrogram, fk, dispersion.")
+    ] = None,
+    station: Annotated[str | None, typer.Option(help="Receiver: spectrogram, motion.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Section over distance, azimuth, offset or number.")
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="Section by the peak of each station, trace, or all.")
+    ] = None,
+    reduce: Annotated[
+        float | None,
+        typer.Option(min=0.001, metavar="KM/S", help="Section with times reduced by a velocity."),
+    ] = None,
+    gain: Annotated[
+        float | None, typer.Option(min=0.001, help="Of amplitudes: section, gathers.")
+    ] = None,
+    db: Annotated[
+        float | None, typer.Option(min=1, help="Range of spectra, spectrogram, fk, dB.")
+    ] = None,
     debug: Debug = False,
 ):
-    """Draw a run: PNG files in its folder."""
-    return call("plot", out=out, names=names or ("overview",))
+    """Draw a run: PNG files in its folder.
+
+    Of a scenario file the model as it will be computed, before anything runs.
+    """
+    options = {"component": component, "station": station, "by": by, "scale": scale}
+    options |= {"reduce": reduce, "gain": gain, "db": db}
+    return call("plot", out=out, names=names or (), **options)
 
 
 @app.command()

@@ -195,3 +195,17 @@ def _below(model, x, y):
         return np.stack([vp, vs])
 
     return speeds
+
+
+def wavelet_delay(wavelet):
+    """Return the time of a wavelet's centre or onset, s; 0 of none.
+
+    Parameters
+    ----------
+    wavelet : wavelet of a scenario, or None
+    """
+    if wavelet is None:
+        return 0.0
+    from craton.survey import wavelets
+
+    return float(wavelets.build(wavelet).delay)

@@ -216,7 +216,7 @@ def draw_section(axes, array, origin=None):
         axis.set_title(COMPONENT_NAMES.get(name, name), loc="left")
         axis.set_xlabel("Time (s)")
     if named:
-        _name_traces(axes[-1], distance[order], scaled.receiver.values)
+        name_traces(axes[-1], distance[order], scaled.receiver.values)
     axes[0].set_ylabel(f"Distance ({unit})")
     axes[0].set_xlim(float(array.time[0]), float(array.time[-1]))
     axes[-1].set_title(f"{label(array)}, normalised per receiver", loc="right", **ASIDE)
@@ -224,9 +224,16 @@ def draw_section(axes, array, origin=None):
         colour_bar(image, list(axes), f"{label(array)} / peak at each receiver")
 
 
-def _name_traces(axis, distance, names):
+def name_traces(axis, distance, names):
     """Write the names of receivers at the end of their traces; those at nearly one distance side by
     side.
+
+    Parameters
+    ----------
+    axis : matplotlib.axes.Axes
+    distance : (n,) array
+        Rising.
+    names : sequence of str
     """
     near = np.ptp(distance) / 25
     groups = []

@@ -95,7 +95,7 @@ def radial(out_dir, path=None):
     return _save(page, path or out_dir / "radial.png")
 
 
-def gathers(out_dir, path=None):
+def gathers(out_dir, path=None, gain=1.0):
     """Shot gathers over signed offset, time downwards; ``OUT/gathers.png``.
 
     Several shots stand side by side, up to four from the first to the last, with the component that
@@ -110,12 +110,12 @@ def gathers(out_dir, path=None):
     with figures.figure(11, 6.5) as page:
         title = figures.label(array)
         if "shot" in array.dims:
-            name = draw_shots(page, array)
+            name = draw_shots(page, array, gain)
             title += f", {figures.COMPONENT_NAMES.get(name, name).lower()} component, {NOTE}"
         else:
             names = figures.components(array.isel(time=slice(0, 1)))
             axes = page.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
-            draw_gather(axes, array, scene["sources"][0] if scene["sources"] else None)
+            draw_gather(axes, array, scene["sources"][0] if scene["sources"] else None, gain)
         page.suptitle(
             f"{scene['title'] or out_dir.name}: {title}",
             x=0.012,

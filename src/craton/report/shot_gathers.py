@@ -10,7 +10,7 @@ CLIP = 0.25
 NOTE = "each trace divided by its peak"
 
 
-def draw_shots(page, array):
+def draw_shots(page, array, gain=1.0):
     """Draw up to four shots side by side, from the first to the last, each with the component that
     has most to see; return the name of that component.
 
@@ -19,6 +19,8 @@ def draw_shots(page, array):
     page : matplotlib.figure.Figure
     array : xarray.DataArray
         Over shot, receiver and time, with the positions of the sources as `source_of` reads them.
+    gain : float
+        Of amplitudes.
     """
     shown = np.unique(np.linspace(0, array.sizes["shot"] - 1, SHOWN).round().astype(int))
     parts = {
@@ -31,7 +33,7 @@ def draw_shots(page, array):
         shot = array.isel(shot=int(index)).load()
         dim = next((d for d in ("component", "tensor") if d in shot.dims), None)
         place = source_of(shot)
-        draw_gather([axis], shot.sel({dim: [name]}) if dim else shot, place)
+        draw_gather([axis], shot.sel({dim: [name]}) if dim else shot, place, gain)
         axis.set_title(f"shot {str(shot.shot.values)}", loc="left")
         where = "" if place is None else f"x {place[0] / 1000:.4g} km"
         axis.set_title(where, loc="right", **figures.ASIDE)
@@ -71,11 +73,12 @@ def signed_offsets(array, origin=None):
     return np.hypot(*away.T) * np.where(away @ line < 0, -1.0, 1.0)
 
 
-def draw_gather(axes, array, origin=None):
+def draw_gather(axes, array, origin=None, gain=1.0):
     """Draw all receivers over signed offset with time downwards on `axes`, a component on each.
 
     Wiggles with their positive side filled, or a colour image where receivers are many; each is
-    scaled by the largest absolute value of its components, and colours end at a quarter of it.
+    scaled by the largest absolute value of its components, and colours end at a quarter of it over
+    `gain`.
     """
     offset = signed_offsets(array, origin) / 1000
     order = np.argsort(offset, kind="stable")
@@ -89,13 +92,15 @@ def draw_gather(axes, array, origin=None):
                 time,
                 traces.T,
                 cmap=figures.wave_colours(),
-                vmin=-CLIP,
-                vmax=CLIP,
+                vmin=-CLIP / gain,
+                vmax=CLIP / gain,
                 shading="nearest",
                 rasterized=True,
             )
         else:
-            _hanging_wiggles(axis, time, offset, 1.5 * step * traces, figures.COLOURS[name[-1:]])
+            _hanging_wiggles(
+                axis, time, offset, 1.5 * gain * step * traces, figures.COLOURS[name[-1:]]
+            )
         axis.set_title(figures.COMPONENT_NAMES.get(name, name), loc="left")
         axis.set_xlabel("Offset (km)")
         axis.xaxis.set_label_position("top")

@@ -3,17 +3,88 @@ a box or a chunk lies.
 """
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
-from craton.report import beachball, coastlines, figures
+from craton.errors import CratonError
+from craton.model.globe.earth_chunk import chunk_of
+from craton.report import beachball, coastlines, fieldmaps, figures, pictures
 from craton.report.style import prefixed
+from craton.scenario import load
+from craton.survey import geography
 
 MANY = 60  # stations above which their symbols are small and without names
 NAMED = 25
 WIDE = 50.0  # degrees from the middle of all places, beyond which both hemispheres are shown
 INK, SEA, LAND = "#20262e", "#eaf1f7", "#efece3"
 PEAKS = {"velocity": "PGV", "acceleration": "PGA", "displacement": "PGD"}
+
+
+def station_map(out_dir, path=None):
+    """Map of a run: stations, source as a beachball, peaks; on the Earth a globe; ``OUT/map.png``.
+
+    Parameters
+    ----------
+    out_dir : path-like
+        OUT directory of a run.
+    path : path-like, optional
+        PNG to write.
+
+    Raises
+    ------
+    CratonError
+        There are no waveforms.
+    """
+    waves = pictures.read_waveforms(out_dir)
+    if waves is None:
+        raise CratonError(f"{out_dir} has no waveforms to plot")
+    waves = waves.load()
+    path = Path(path or Path(out_dir) / "map.png")
+    map_of(waves, scenario_of(out_dir), pictures.scene_of(out_dir, waves)["sources"]).savefig(
+        path, dpi=160
+    )
+    return path
+
+
+def scenario_of(out_dir):
+    """Return the scenario of a run; None, with a word in the log, where it cannot be read.
+
+    Parameters
+    ----------
+    out_dir : path-like
+    """
+    try:
+        return load(Path(out_dir) / "scenario.toml")
+    except (OSError, CratonError) as error:
+        fieldmaps.warn_unread(out_dir, error)
+        return None
+
+
+def map_of(waves, scenario, sources):
+    """Return the map of waveforms of one shot.
+
+    Parameters
+    ----------
+    waves : xarray.Dataset
+    scenario : Scenario or None
+    sources : sequence of (x, y, z)
+        m.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    domain = getattr(scenario, "domain", None)
+    if "distance" in waves.coords and waves.distance.attrs.get("units") == "degree":
+        return globe_map(waves, None if scenario is None else chunk_of(scenario))
+    box = None
+    if getattr(domain, "size", None):
+        low = np.asarray(domain.corner, float)
+        high = low + np.asarray(domain.extent, float)
+        box = None if low[1] == high[1] else (low[:2], high[:2])
+    local = geography.local_of(domain) if domain is not None else None
+    return survey_map(waves, sources, box, turn=local.azimuth if local is not None else 0.0)
 
 
 def survey_map(waves, sources=(), box=None, peaks=True, turn=0.0):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from craton.errors import CratonError
+from craton.model.globe.earth_chunk import chunk_of
 from craton.output.store import read_run
 from craton.report import (
     arrivals,
@@ -20,11 +21,10 @@ from craton.report import (
     gradient_pictures,
     model_figures,
     pictures,
+    shaking,
     station_maps,
 )
 from craton.report.page import facts, markup, viewer
-from craton.scenario import load
-from craton.survey import geography
 
 DPI = 110
 # Arrivals are marked at the centre of the wavelet; that of these kinds begins at its delay.
@@ -57,11 +57,7 @@ class Contents:
     @cached_property
     def scenario(self):
         """The scenario; None where it cannot be read."""
-        try:
-            return load(self.out / "scenario.toml")
-        except (OSError, CratonError) as error:
-            fieldmaps.warn_unread(self.out, error)
-            return None
+        return station_maps.scenario_of(self.out)
 
     @cached_property
     def gravity(self):
@@ -133,6 +129,7 @@ class Contents:
         rows = [
             ("run", "Run", self.what_was_run),
             ("map", "Map", self.map),
+            ("shaking", "Shaking", self.shaking),
             ("model", "Model", self.model),
             ("fields", "Fields", self.fields),
             ("kernels", "Kernels", self.kernels),
@@ -167,28 +164,23 @@ class Contents:
             or not {"x", "y"} <= set(self.waves.coords)
         ):
             return ""
+        words = "Stations and source, and the largest amplitude at each station over all samples"
         if self.on_earth:
-            picture = self._drawn(self._globe_map, "Source and stations on the Earth")
-        else:
-            words = (
-                "Stations and source, and the largest amplitude at each station over all samples"
-            )
-            picture = self._drawn(self._survey_map, words)
-        return markup.section("map", "Map", picture)
+            words = "Source and stations on the Earth"
+        return markup.section("map", "Map", self._drawn(self._map, words))
 
-    def _survey_map(self, path):
-        scenario, sources, box = self.scenario, self.scene["sources"], None
-        domain = getattr(scenario, "domain", None)
-        if getattr(domain, "size", None):
-            low, high = model_figures.limits_of(scenario)
-            box = None if low[1] == high[1] else (low[:2], high[:2])
-        local = geography.local_of(domain) if domain is not None else None
-        turn = local.azimuth if local is not None else 0.0
-        station_maps.survey_map(self.waves, sources, box, turn=turn).savefig(path, dpi=DPI)
+    def _map(self, path):
+        page = station_maps.map_of(self.waves, self.scenario, self.scene["sources"])
+        page.savefig(path, dpi=DPI)
 
-    def _globe_map(self, path):
-        chunk = model_figures.chunk_of(self.scenario) if self.scenario is not None else None
-        station_maps.globe_map(self.waves, chunk).savefig(path, dpi=DPI)
+    def shaking(self):
+        """Return maps of peaks of every step, where the run took them."""
+        if not (self.out / "result.zarr" / "peaks").is_dir():
+            return ""
+        words = "Peaks of every time step; intensity from them (Worden et al. 2012)"
+        return markup.section(
+            "shaking", "Shaking", self._drawn(partial(shaking.peaks, self.out), words)
+        )
 
     def model(self):
         """Sections of the model, or its profile."""
@@ -259,9 +251,7 @@ class Contents:
 
     def _taup(self):
         """Return times of P and S by TauP; none where ObsPy is missing."""
-        return earth_pictures.first_arrivals(
-            self.waves, model_figures.chunk_of(self.scenario).model
-        )
+        return earth_pictures.first_arrivals(self.waves, chunk_of(self.scenario).model)
 
     def _delay(self):
         """Time of the first source's wavelet, s, and what that is: its centre or its onset."""
@@ -269,7 +259,7 @@ class Contents:
         if self.waves.attrs.get("centroid_time") is not None and wavelet is None:
             return float(self.waves.attrs["centroid_time"]), "centroid"
         name = "onset" if getattr(wavelet, "kind", "") in ONSETS else "centre"
-        return wavelet_delay(wavelet), name
+        return arrivals.wavelet_delay(wavelet), name
 
     def snapshots(self):
         """Frames of the first series of snapshots."""
@@ -387,20 +377,6 @@ class Contents:
             except CratonError as error:
                 return markup.paragraph(f"Not drawn: {error}", "note")
             return markup.image(path.read_bytes(), caption)
-
-
-def wavelet_delay(wavelet):
-    """Return the time of a wavelet's centre or onset, s; 0 of none.
-
-    Parameters
-    ----------
-    wavelet : wavelet of a scenario, or None
-    """
-    if wavelet is None:
-        return 0.0
-    from craton.survey import wavelets
-
-    return float(wavelets.build(wavelet).delay)
 
 
 def _scrolled(table):

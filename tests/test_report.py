@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import smallcase
 from browser import PATH, Browser
+from test_pictures import plain
 
 from craton.cli.app import main
-from craton.report import arrivals, beachball, coastlines, station_maps
+from craton.report import arrivals, beachball, coastlines, figures, station_maps
 
 FORBIDDEN = re.compile(r"""(src|href)=["'](?!data:|#)|url\((?!data:)|@import|https?://""")
 
@@ -22,7 +23,9 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     (folder / "s.toml").write_text(smallcase.TEXT)
     assert main(["run", str(folder / "s.toml"), "-o", str(folder / "out"), "--quiet"]) == 0
-    assert main(["report", str(folder / "out")]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "figure", plain)
+        assert main(["report", str(folder / "out")]) == 0
     return folder / "out" / "report.html"
 
 

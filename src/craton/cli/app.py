@@ -498,6 +498,37 @@ def report(
 
 
 @app.command()
+def compare(
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run.", show_default=False)],
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="Observed seismograms (MiniSEED, SAC, ...), or the folder of another run.",
+            show_default=False,
+        ),
+    ],
+    band: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Pass band of both, Hz.")
+    ] = None,
+    align: Annotated[
+        float, typer.Option(min=0, metavar="S", help="Move observed traces by up to S seconds.")
+    ] = 0.0,
+    file: Annotated[
+        str | None,
+        typer.Option("-o", "--out", metavar="FILE.png", help="By default OUT/compare.png."),
+    ] = None,
+    debug: Debug = False,
+):
+    """Compare the seismograms of a run with data.
+
+    Traces of the same station and component, filtered and aligned: misfit, correlation, time shift
+    and ratio of amplitudes of each, and a figure. Data are in the unit of the run's waveforms.
+    """
+    return call("compare", out=out, data=data, band=band, align=align, file=file)
+
+
+@app.command()
 def convert(
     out: Annotated[
         str, typer.Argument(metavar="OUT", help="Folder of a run or a survey.", show_default=False)

@@ -49,6 +49,7 @@ OWN = (
     "fk.png",
     "dispersion.png",
     "kernels.png",
+    "compare.png",
     "maps.png",
     ".waveforms.zarr",
     ".gradient.zarr",

@@ -77,7 +77,9 @@ def _draw(axis, plane):
     values = plane.transpose("z", "x").values
     is_signed = bool(np.nanmin(values) < 0)
     limit = figures.robust_limit(values, 99.0)
-    factor, unit = prefixed(plane.attrs.get("units", ""), limit)
+    unit = plane.attrs.get("units", "")
+    # a prefix of m2 s-3 would be squared
+    factor, unit = prefixed(unit, limit) if is_signed else (1.0, unit)
     limit *= factor
     image = axis.pcolormesh(
         plane.x / 1000,

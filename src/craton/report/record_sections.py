@@ -121,13 +121,14 @@ def draw(
     delays = distance / reduce if reduce else np.zeros(len(distance))
     peaks = _peaks(array, traces, scale)
     rows = len(places)
-    step = max(np.ptp(places), 1e-6) / max(rows - 1, 1)
+    spread = np.ptp(places)  # none, where all receivers lie in one direction
+    step = spread / max(rows - 1, 1) if spread > 1e-4 * np.abs(places).max(initial=1) else 1.0
     with figures.figure(9.5, float(np.clip(2.5 + 0.25 * rows, 4.5, 8.5))) as page:
         axis = page.subplots()
         colour = figures.COLOURS.get(name[-1:], "#333333")
         time = array.time.values
         for row in np.argsort(places):
-            moved, size = time - delays[row], 0.9 * step * gain
+            moved, size = time - delays[row], (0.9 if rows <= figures.DENSE else 2.5) * step * gain
             line = places[row] + size * traces[row] / peaks[row]
             axis.plot(moved, line, color=colour, linewidth=0.5 if rows > figures.DENSE else 0.8)
             if rows <= figures.DENSE:
@@ -137,6 +138,7 @@ def draw(
             _mark(axis, phase, row - delays, places, step)
         axis.set_xlim(float(time[0] - delays.min()), float(time[-1] - delays.min()))
         axis.margins(y=0.03)
+        axis.ticklabel_format(useOffset=False)
         axis.set_ylabel(label)
         reduced = f"Time - distance / ({reduce:g} {unit}/s) (s)" if reduce else "Time (s)"
         axis.set_xlabel(reduced)

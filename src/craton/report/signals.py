@@ -61,7 +61,7 @@ def spectrogram(out_dir, path=None, station=None, component=None, db=RANGE):
     return _save(page, path or Path(out_dir) / "spectrogram.png")
 
 
-def levels(trace, step, parts=24):
+def levels(trace, step, periods=4.0):
     """Spectrogram of a trace in dB below its largest value: frequencies, Hz, times from its first
     sample, s, and levels (frequencies, times).
 
@@ -70,20 +70,39 @@ def levels(trace, step, parts=24):
     trace : (n,) array
     step : float
         s.
-    parts : int
-        Windows in the length of the trace, without their overlaps.
+    periods : float
+        Of the mean frequency of the trace, in a window.
     """
     from scipy.signal import ShortTimeFFT
 
-    length = max(len(trace) // parts, min(16, len(trace)))
-    window = ShortTimeFFT.from_window(
-        "hann", 1 / step, length, max(length * 7 // 8, 1), mfft=4 * length
+    frequency = np.fft.rfftfreq(len(trace), step)
+    power = np.abs(np.fft.rfft(tapered(trace))) ** 2
+    mean = float((frequency * power).sum() / max(float(power.sum()), 1e-300))
+    longest = max(len(trace) // 4, min(16, len(trace)))
+    length = int(np.clip(periods / max(mean * step, 1e-12), min(16, longest), longest))
+    transform = ShortTimeFFT.from_window(
+        "hann", 1 / step, length, length * 15 // 16, fft_mode="onesided", mfft=4 * length
     )
-    power = window.spectrogram(trace)
-    inside = (window.t(len(trace)) >= 0) & (window.t(len(trace)) <= step * (len(trace) - 1))
+    power, times = transform.spectrogram(trace), transform.t(len(trace))
+    inside = (times >= 0) & (times <= step * (len(trace) - 1))
     power = power[:, inside]
-    floor = max(float(power.max()), 1e-300)
-    return window.f, window.t(len(trace))[inside], 10 * np.log10(np.maximum(power / floor, 1e-30))
+    top = max(float(power.max(initial=0)), 1e-300)
+    return transform.f, times[inside], 10 * np.log10(np.maximum(power / top, 1e-30))
+
+
+def tapered(traces, part=0.05):
+    """Return traces that fade over a part of their length at the end, without their first value:
+    what a record cuts off is no jump.
+
+    Parameters
+    ----------
+    traces : (..., n) array
+    part : float
+    """
+    count = max(int(part * traces.shape[-1]), 1)
+    window = np.ones(traces.shape[-1])
+    window[-count:] = 0.5 * (1 + np.cos(np.pi * (np.arange(count) + 1) / count))
+    return (traces - traces[..., :1]) * window
 
 
 def spectra(out_dir, path=None, db=RANGE + 30):
@@ -104,7 +123,7 @@ def spectra(out_dir, path=None, db=RANGE + 30):
     step = float(time[1] - time[0])
     frequency = np.fft.rfftfreq(2 * len(time), step)[1:]
     bands = {
-        n: np.abs(np.fft.rfft(np.nan_to_num(v), 2 * len(time))[:, 1:]) * step
+        n: np.abs(np.fft.rfft(tapered(np.nan_to_num(v)), 2 * len(time))[:, 1:]) * step
         for n, v in parts.items()
     }
     top = max(float(band.max(initial=0)) for band in bands.values()) or 1.0
@@ -218,7 +237,7 @@ def _velocities(axis, top, nyquist):
     """Draw lines of round apparent velocities on an f-k spectrum."""
     steepest = top / nyquist
     for velocity in (100, 200, 500, 1000, 2000, 3000, 5000, 8000):
-        if velocity < steepest / 4:
+        if velocity < steepest / 4 or velocity > 6 * steepest:
             continue
         for sign in (-1, 1):
             k = min(top / velocity, nyquist)
@@ -248,7 +267,7 @@ def dispersion(out_dir, path=None, component=None):
     along, step = line_of(array), float(array.time[1] - array.time[0])
     traces, along = one_side(traces, along, array, scene["sources"])
     frequency, band = _band(traces, step)
-    slow, fast = _velocity_limits(along, frequency)
+    slow, fast = velocity_limits(band, along, frequency)
     velocity = np.linspace(slow, fast, POINTS)
     image_values = phase_velocities(band, along, frequency, velocity)
     with figures.figure(8.5, 5.0) as page:
@@ -362,22 +381,36 @@ def one_side(traces, along, array, sources):
 
 def _band(traces, step):
     """Frequencies, Hz, and spectra (n, f) of traces in which they have energy, without zero."""
-    frequency = np.fft.rfftfreq(2 * traces.shape[1], step)
-    band = np.fft.rfft(traces, 2 * traces.shape[1])
+    count = 2 * traces.shape[1]
+    frequency, band = np.fft.rfftfreq(count, step), np.fft.rfft(tapered(traces), count)
     level = np.sqrt((np.abs(band) ** 2).mean(axis=0))
-    seen = np.flatnonzero(level > 3e-3 * level.max(initial=0))
-    last = min(seen[-1] + 1, len(frequency)) if len(seen) else len(frequency)
+    seen = np.flatnonzero(level > 1e-2 * level.max(initial=0))
+    last = min(seen[-1] + 2, len(frequency)) if len(seen) else len(frequency)
     stride = max(1, last // (2 * POINTS))
     return frequency[1:last:stride], band[:, 1:last:stride]
 
 
-def _velocity_limits(along, frequency):
-    """Slowest and fastest velocity of a dispersion image, m/s: not aliased in the middle of the
-    band, and with a wavelength of four lines.
+def velocity_limits(band, along, frequency):
+    """Slowest and fastest velocity of a dispersion image, m/s: those that hold the energy of the f-k
+    spectrum, with a margin.
+
+    Parameters
+    ----------
+    band : (n, f) array
+        Spectra as `wavenumbers` takes them.
+    along : (n,) array
+        m.
+    frequency : (f,) array
+        Hz.
     """
-    gap = np.median(np.abs(np.diff(np.sort(along))))
-    middle = frequency[len(frequency) // 3]
-    return 2 * gap * middle, min(max(4 * np.ptp(along) * middle, 4 * gap * middle), 8000.0)
+    nyquist = 0.5 / np.median(np.abs(np.diff(np.sort(along))))
+    wavenumber = np.linspace(0, nyquist, POINTS + 1)[1:]
+    power = np.abs(wavenumbers(band, along, wavenumber)) ** 2
+    velocity = (frequency[:, None] / wavenumber).ravel()
+    order = np.argsort(velocity)
+    share = np.cumsum(power.ravel()[order]) / max(float(power.sum()), 1e-300)
+    slow, fast = (velocity[order][np.searchsorted(share, part)] for part in (0.1, 0.8))
+    return 0.5 * slow, 1.5 * max(fast, 1.2 * slow)
 
 
 # --- what is drawn --------------------------------------------------------------------------------

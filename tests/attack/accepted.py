@@ -13,7 +13,7 @@ import numpy as np
 
 HOLDS = {"source": "source", "stations": "station", "wavelet": "wavelet", "mesh": "mesh"}
 HOLDS |= {"topography": "raster", "model": "gridded model", "radial": "radial model"}
-HOLDS |= {"prisms": "table"}
+HOLDS |= {"prisms": "table", "perturbation": "gridded model", "observed": ""}
 # dimension of what readers return, by name; other numbers need only be finite
 LENGTHS = ("longitude", "latitude", "depth", "x", "y", "z", "elevation", "radius", "points", "slip")
 LENGTHS += ("west", "east", "south", "north", "bottom", "top")
@@ -212,6 +212,11 @@ def contents(name, folder, toml, file):
     """Return what the reader of a case finds in its file: name -> array, or text."""
     from craton import io
 
+    if name.startswith("observed"):
+        from craton.inverse.survey import opened
+
+        with opened(folder / file) as data:
+            return dict(arrays(data.load(), ""))
     document = tomllib.loads((folder / toml).read_text())
     holds = HOLDS[name.split()[0]]
     kind = document["source"][0]["kind"] if holds == "source" else None

@@ -27,6 +27,8 @@ SLOW = (
     "model nc",
     "model rfile",
     "model zarr",
+    "perturbation",
+    "observed",
 )  # beginnings of names: plans of 0.2 s and more
 STATION = BASE[BASE.index("[[receivers]]") : BASE.index("[output]")]
 WAVELET = 'wavelet = { kind = "gaussian", tau = 0.12, delay = 0.6 }'
@@ -66,6 +68,38 @@ device = "cpu"
 """
 
 
+SECTION = """[domain]
+origin = [0, -600]
+size = [900, 600]
+spacing = 50
+[model]
+kind = "homogeneous"
+vp = 2000
+vs = 1100
+rho = 2200
+[time]
+start = 0.0
+step = 0.005
+duration = 0.1
+[boundaries]
+others = "rigid"
+[[source]]
+kind = "force"
+shots = { from = [200, -100], to = [600, -100], count = 2 }
+name = "S"
+force = [1e9, 0]
+wavelet = { kind = "ricker", frequency = 8, delay = 0.1 }
+[[receivers]]
+name = "A"
+line = { from = [300, -50], to = [700, -50], count = 3 }
+[gradient]
+observed = "d.FORMAT"
+parameters = ["vp"]
+[run]
+device = "cpu"
+"""
+
+
 def changed(*changes):
     """The small scenario with texts replaced."""
     text = BASE
@@ -80,17 +114,21 @@ def buried(text):
     return text.replace("1500, 0]", "1500, -300]")
 
 
-def build(folder):
-    """Write the corpus into a folder: name -> (folder, scenario, file that is read)."""
+def build(folder, beginnings=""):
+    """Write the corpus into a folder: name -> (folder, scenario, file that is read); of all cases, or of those whose
+    names begin so.
+    """
     cases = {}
     for name, (text, file, make) in {**sources(), **grids(), **others()}.items():
+        if not name.startswith(beginnings):
+            continue
         place = folder / name
         place.mkdir(parents=True)
         if make(place / file) is not False:
             (place / "case.toml").write_text(text)
             cases[name] = (place, "case.toml", file)
     for path in sorted((ROOT / "examples").glob("*.toml")):
-        if path.stem in LARGE:
+        if path.stem in LARGE or not path.stem.startswith(beginnings):
             continue
         place = folder / path.stem
         place.mkdir()
@@ -258,10 +296,36 @@ def others():
     for end in ("nd", "tvel", "csv"):
         text = at_home(globe).replace("m.nd", f"m.{end}")
         cases[f"radial {end}"] = (text, f"m.{end}", texted(radial(end)))
+    text = globe.replace(
+        'kind = "radial"\nfile = "files/prem_no_crust.nd"',
+        'kind = "prem"\nperturbation = { file = "p.nc" }',
+    )
+    cases["perturbation nc"] = (at_home(text), "p.nc", perturbation)
+    for end in ("nc", "zarr"):
+        cases[f"observed {end}"] = (SECTION.replace("FORMAT", end), f"d.{end}", observed)
     table = GRAVITY.format(prisms='kind = "table"\nfile = "p.{}"')
     for end in ("csv", "nc", "parquet"):
         cases[f"prisms {end}"] = (table.format(end), f"p.{end}", binaries.prisms)
     return cases
+
+
+def perturbation(path):
+    """Changes of vs by longitude, latitude and depth."""
+    import xarray as xr
+
+    axes = {"depth": [0.0, 400.0, 800.0], "latitude": [-90.0, 0.0, 90.0]}
+    axes |= {"longitude": [-180.0, -60.0, 60.0, 180.0]}
+    changes = xr.Dataset({"dvs": (tuple(axes), np.ones((3, 3, 4)), {"units": "%"})}, axes)
+    return to_file(changes, path)
+
+
+def observed(path):
+    """Data of two shots."""
+    import craton
+    from craton.scenario import loads
+
+    text = SECTION.replace("FORMAT", path.suffix[1:])
+    return to_file(craton.Problem(loads(text)).data(), path)
 
 
 def radial(end):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -311,12 +312,12 @@ def attack(seconds, most, seed, only="", note=lambda counts: None):
         Kills.
     seed : int
     only : str
-        Cases whose names hold this text.
+        Cases in whose names this regular expression is found.
     note : callable
         Is given the counts after each kill.
     """
     end, number, counts = time.monotonic() + seconds, 0, Counts(seed)
-    names = [name for name in sorted(CASES) if only in name]
+    names = [name for name in sorted(CASES) if re.search(only, name)]
     with TemporaryDirectory(prefix="kills") as place, Server() as server:
         folder, references = Path(place) / "one", {}
         while counts.tried < most and time.monotonic() < end:
@@ -359,12 +360,13 @@ class Counts:
     """
 
     def __init__(self, seed):
-        self.seed, self.tried, self.slowest = seed, 0, {}
+        self.seed, self.tried, self.slowest, self.load = seed, 0, {}, 0.0
         self.cases, self.victims, self.failures = Counter(), Counter(), Counter()
 
     def add(self, name, victim, seconds, wrong):
         """Count a kill."""
         self.tried += 1
+        self.load = max(self.load, round(os.getloadavg()[0], 1))
         self.cases[name] += 1
         self.victims[victim] += 1
         self.slowest[victim] = max(round(seconds, 1), self.slowest.get(victim, 0))
@@ -379,6 +381,7 @@ class Counts:
             "seed": self.seed,
             "tried": self.tried,
             **counts,
+            "largest load": self.load,
             "slowest end, s": dict(sorted(self.slowest.items())),
             "failures": dict(self.failures),
         }

@@ -111,15 +111,24 @@ def recorder(file):
     file : path-like
     """
     path, about = Path(file), {"commit": commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-    before = json.loads(path.read_text())["attacks"] if path.exists() else []
+    record = json.loads(path.read_text()) if path.exists() else {"attacks": []}
 
     def note(counts):
-        attacks = [*before, about | counts]
-        failed = sum(sum(row["failures"].values()) for row in attacks)
-        totals = {"tried": sum(row["tried"] for row in attacks), "failed": failed}
-        replace_file(path, json.dumps({"totals": totals, "attacks": attacks}, indent=1) + "\n")
+        attacks = [*record["attacks"], about | counts]
+        text = json.dumps(record | {"totals": totals(attacks), "attacks": attacks}, indent=1)
+        replace_file(path, text + "\n")
 
     return note
+
+
+def totals(attacks):
+    """Return the sums over some attacks: what was tried and failed, and what tables of counts they have."""
+    failed = sum(sum(row["failures"].values()) for row in attacks)
+    summed = {"tried": sum(row["tried"] for row in attacks), "failed": failed}
+    for table in ("cases", "victims"):
+        counts = sum((Counter(row.get(table, {})) for row in attacks), Counter())
+        summed |= {table: dict(sorted(counts.items()))} if counts else {}
+    return summed
 
 
 def commit():

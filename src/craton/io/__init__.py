@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
-
 from craton.io import limits
-from craton.io.contents import FileError, UnknownFormat, errors_of_libraries
+from craton.io.contents import FileError, UnknownFormat, errors_of_libraries, warnings_of_libraries
 
 
 @dataclass(frozen=True)
@@ -190,7 +188,7 @@ def read(path, holds, name=None, **options):
             "Split the file.",
         )
     # what overflows while it is read is not finite then, and refused
-    with errors_of_libraries(path, says_line=holds in TEXT), np.errstate(all="ignore"):
+    with errors_of_libraries(path, says_line=holds in TEXT), warnings_of_libraries(path):
         contents = row.function(row.read)(path, **options)
     if row.read == "opened":
         return _opened(path, contents)
@@ -202,6 +200,6 @@ def read(path, holds, name=None, **options):
 def _opened(path, manager):
     """Enter a file that stays open while it is read; what is wrong with it is told as by `read`."""
     with ExitStack() as files:
-        with errors_of_libraries(path), np.errstate(all="ignore"):
+        with errors_of_libraries(path), warnings_of_libraries(path):
             contents = files.enter_context(manager)
         yield contents

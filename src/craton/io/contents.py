@@ -3,8 +3,10 @@ of a file.
 """
 
 import gc
+import logging
 import sys
 import traceback
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -61,6 +63,24 @@ def errors_of_libraries(path, says_line=False):
             f"cannot read {path}: {type(error).__name__}: {reason}",
             "The file is damaged, or it is of another format than its name says.",
         ) from error
+
+
+@contextmanager
+def warnings_of_libraries(path):
+    """Inside, what libraries warn of goes to the log of debugging: what is wrong with a file is an
+    error, and what is not is nothing to its user.
+
+    Parameters
+    ----------
+    path : path-like
+    """
+    with warnings.catch_warnings(record=True) as told, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for warning in told:
+                logging.getLogger("craton").debug("%s: %s", path, warning.message)
 
 
 def _module_of(error):

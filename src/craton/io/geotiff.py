@@ -1,5 +1,7 @@
 """GeoTIFF: rasters through rioxarray, maps of peaks through rasterio."""
 
+import warnings
+
 import numpy as np
 
 from craton.errors import CratonError, ResourceError
@@ -30,12 +32,17 @@ def read(path, variable=None, part=None):
     """
     try:
         import rioxarray
+        from rasterio.errors import NotGeoreferencedWarning
     except ImportError:
         raise FileError(
             f"{path.name}: GeoTIFF needs rioxarray (pip install 'craton[geo]'); netCDF and .asc do not"
         ) from None
     try:
-        with rioxarray.open_rasterio(path, masked=True) as array:
+        with warnings.catch_warnings():
+            # a raster without a place would lie at x = y = 0 with cells of 1 m
+            warnings.simplefilter("error", NotGeoreferencedWarning)
+            raster = rioxarray.open_rasterio(path, masked=True)
+        with raster as array:
             system = array.rio.crs
             array = array.isel(band=0, drop=True)
             if system is not None:

@@ -51,7 +51,6 @@ def read_with_obspy(path, form, reader):
     for message in (str(warning.message) for warning in told):
         if any(words in message.lower() for words in LEFT_OUT):
             raise ValueError(f"ObsPy cannot read it as {form}: {message}")
-        logging.getLogger("craton").debug("%s: ObsPy: %s", path, message)
     return contents
 
 

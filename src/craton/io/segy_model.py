@@ -2,6 +2,7 @@
 through segyio.
 """
 
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -79,7 +80,11 @@ def _traces(path):
             f"{path.name}: SEG-Y models need segyio", "install it: pip install 'craton[segy]'"
         ) from None
     try:
-        with segyio.open(path, strict=False, ignore_geometry=True) as file:
+        with warnings.catch_warnings():
+            # segyio takes IBM's numbers where it does not know the format, and warns
+            warnings.simplefilter("error", UserWarning)
+            opened_file = segyio.open(path, strict=False, ignore_geometry=True)
+        with opened_file as file:
             scalar = np.asarray(file.attributes(SCALAR)[:], float)
             scale = np.where(
                 scalar < 0, -1 / np.where(scalar, scalar, 1), np.where(scalar, scalar, 1)
@@ -89,8 +94,9 @@ def _traces(path):
                 x, y = (file.attributes(byte)[:] * scale for byte in (SOURCE_X, SOURCE_Y))
             interval = float(file.bin[segyio.BinField.Interval])
             return file.trace.raw[:], x, y, interval, float(file.attributes(DELAY)[0][0])
-    except (OSError, RuntimeError, ValueError, IndexError) as error:
-        raise FileError(f"cannot read {path} as SEG-Y: {str(error)[:150]}") from error
+    except (OSError, RuntimeError, ValueError, IndexError, UserWarning) as error:
+        reason = str(error).partition(", falling back")[0][:150]
+        raise FileError(f"cannot read {path} as SEG-Y: {reason}") from error
 
 
 def _grid(x, y, name):

@@ -39,6 +39,7 @@ EVENTS = "x,y,depth,half_duration,{}\n1,2,3,0.5,{}\n4,5,6,0.5,{}\n"
             "vp, row 2 is 1e",
         ),
         ("d.asc", "raster", None, "ncols 2\nncols 2\n1 2\n", "stated twice"),
+        ("d.asc", "raster", None, "ncols 2\nnodat_value 2\n1 2\n", "nodat_value is none of"),
         (
             "e.csv",
             "source",
@@ -54,6 +55,9 @@ def test_numbers_beyond_the_limits_are_named(name, holds, kind, text, message, t
         io.read(tmp_path / name, holds, kind)
 
 
+HALF = "x,y,depth,moment,half_duration\n1,2,3,1e15,{}\n"
+FDSN = "#Network|Station|Latitude|Longitude|Elevation\n"
+EVENT = (corpus.DATA / "CMTSOLUTION_cartesian").read_text()
 COUPLE = "x,y,depth,strike,dip,rake,magnitude\n"
 
 
@@ -69,13 +73,23 @@ COUPLE = "x,y,depth,strike,dip,rake,magnitude\n"
         ("e.csv", "csv", "x,y,x,depth,moment\n1,2,3,4,5\n", "the column x stands twice"),
         ("s.csv", None, "name,longitude,latitude,depph\nA,1,2,3\n", "did you mean depth"),
         ("s.csv", None, "name,x,y,z\nA,1,1_0,3\n", "'1_0' is not a number"),
+        ("e.csv", "csv", HALF.format(-1), "a half duration or frequency is -1: below 0"),
+        ("e.csv", "csv", HALF.format(1).replace("half", "h\xff\xff\xfff"), "is no UTF-8 text"),
+        ("s.csv", None, "name,longitude,latitude,d\xff\nA,1,2,3\n", "is no UTF-8 text"),
+        ("s.txt", None, FDSN + "CI|A|34|-118|1|Site\n", "line 2: 6 columns under a heading of 5"),
+        (
+            "c.cmt",
+            "cmtsolution",
+            EVENT.replace(" 01 00 ", " 01 700 ", 1),
+            "the origin time is no date",
+        ),
         ("w.txt", "text", "0 0\n1 1_0\n", "line 2 is not a time and a value"),
     ],
 )
 def test_odd_rows_and_columns_are_told(name, kind, text, message, tmp_path):
     """Each was accepted before, as another source or station than the file meant."""
-    (tmp_path / name).write_text(text)
-    holds = {"e": "source", "s": "station", "w": "wavelet"}[name[0]]
+    (tmp_path / name).write_bytes(text.encode("latin-1"))
+    holds = {"s": "station", "w": "wavelet"}.get(name[0], "source")
     with pytest.raises(ValueError, match=message):
         io.read(tmp_path / name, holds, kind)
 

@@ -12,6 +12,8 @@ DYNE_CM = 1e-7  # N m
 MOMENTS = ("mrr", "mtt", "mpp", "mrt", "mrp", "mtp")
 # Letters of the catalogue, perhaps glued to the year; year month day hour minute seconds.
 DATE = re.compile(r"\D*(\d{4})" + r"\s+(\d{1,2})" * 4 + r"\s+(\d{1,2}(?:\.\d*)?)(?:\s|$)")
+# first line of the Global CMT: a catalogue of hypocentres and a year
+CATALOGUE = re.compile(r"\s*(PDE[A-Z]?|ISC|SWE[A-Z]?|REB|MLI)\s*\d{4}\s")
 KEYS = ("time shift", "half duration", "latitude", "longitude", "depth", *MOMENTS)
 
 
@@ -91,6 +93,8 @@ def origin_of(block):
         There is no such date or time.
     """
     match = DATE.match(block.title)
+    if match is None and CATALOGUE.match(block.title):
+        raise ValueError(f"line {block.line}: the origin time is no date: {block.title[:60]!r}")
     if match is None:
         return None
     *date, seconds = match.groups()

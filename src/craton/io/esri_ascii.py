@@ -4,6 +4,8 @@ import numpy as np
 
 from craton.io.contents import FileError, floats
 
+KEYS = ("ncols", "nrows", "xllcorner", "yllcorner", "xllcenter", "yllcenter", "cellsize")
+KEYS += ("nodata_value",)
 MOST_KEYS = 20  # lines of a heading
 
 
@@ -36,6 +38,8 @@ def read(path, variable=None, part=None):
             if not line.strip()[:1].isalpha():
                 break
             key, value = line.split()[:2]
+            if key.lower() not in KEYS:
+                raise ValueError(f"{key} is none of {', '.join(KEYS)}")
             if key.lower() in header:
                 raise ValueError(f"{key} is stated twice")
             header[key.lower()] = floats([value])[0]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.io.contents import Stations, unique_codes
-from craton.io.keyed import number
+from craton.io.keyed import number, refuse_unreadable
 
 NEEDED = ("network", "station", "latitude", "longitude")
 
@@ -44,6 +44,7 @@ def read(path):
     """
     lines = Path(path).read_text(encoding="utf-8-sig", errors="replace").splitlines()
     columns = _columns(lines[0])
+    refuse_unreadable(1, columns)
     missing = [name for name in NEEDED if name not in columns]
     if missing:
         raise ValueError(f"line 1: it has no column {', '.join(missing)}")
@@ -82,6 +83,8 @@ def _row(n, line, columns):
     """Codes and numbers of a line by column."""
     cells = [cell.strip() for cell in line.split("|")]
     if len(cells) < len(columns):
+        raise ValueError(f"line {n}: {len(cells)} columns under a heading of {len(columns)}")
+    if any(cells[len(columns) :]):
         raise ValueError(f"line {n}: {len(cells)} columns under a heading of {len(columns)}")
     row = dict(zip(columns, cells))
     numbers = {

@@ -73,6 +73,7 @@ def refuse_odd_table(lines, rows, names, used, known):
     ------
     ValueError
     """
+    refuse_unreadable(lines[0][0], names)
     if twice := next((name for name in used if names.count(name) > 1), None):
         raise ValueError(f"line {lines[0][0]}: the column {twice} stands twice")
     missing = [name for name in known if name not in names]
@@ -84,6 +85,24 @@ def refuse_odd_table(lines, rows, names, used, known):
     for (n, _), cells in zip(lines[1:], rows):
         if len(cells) > len(names) and any(map(str.strip, cells[len(names) :])):
             raise ValueError(f"line {n} has {len(cells)} columns, the heading {len(names)}")
+
+
+def refuse_unreadable(line, names):
+    """Refuse names of columns with bytes that are no text: the column would be missing.
+
+    Parameters
+    ----------
+    line : int
+        Of the heading.
+    names : list of str
+
+    Raises
+    ------
+    ValueError
+    """
+    for name in names:
+        if "\ufffd" in name:
+            raise ValueError(f"line {line}: the column {name!r} is no UTF-8 text")
 
 
 def first_line(path):

@@ -10,11 +10,13 @@ from craton.units import DIMENSIONS, LARGEST, SMALLEST
 MOST_POINTS = 100_000  # sources of a file
 MOST_STATIONS = 1_000_000
 TURNS = 3600.0  # degrees of an angle
-LARGEST_SAMPLE = 1e15  # of a wavelet or an area, whatever its unit
+LARGEST_SAMPLE = 1e15  # of a wavelet, whatever its unit
+LARGEST_SLIP = 1e4  # m, and m/s of its rate: a hundred times what was ever observed
+LARGEST_AREA = 5.2e14  # m2, surface of the Earth
 PLACES = ("longitude", "latitude")  # degrees, or metres: callers know the limits of angles
 RUPTURE = dict.fromkeys((*PLACES, "depth"), "length")
 RUPTURE |= {"onset": "time", "interval": "time", "vs": "velocity"}
-RUPTURE |= {"density": "density", "rates": "velocity"}
+RUPTURE |= {"density": "density"}
 REMEDY = "Correct the number or its unit."
 
 
@@ -96,8 +98,9 @@ def _sources(contents):
         for name, dimension in RUPTURE.items():
             missing = name in ("vs", "density")
             within(f"{name} of the rupture, number", getattr(contents, name), dimension, missing)
-        within("slip of the rupture, number", contents.slip, "length")
-        _within("area of the rupture, number", contents.area, LARGEST_SAMPLE, "m2")
+        _within("slip of the rupture, number", contents.slip, LARGEST_SLIP, "m")
+        _within("slip rate of the rupture, number", contents.rates, LARGEST_SLIP, "m/s")
+        _within("area of the rupture, number", contents.area, LARGEST_AREA, "m2")
         for name in ("strike", "dip", "rake"):
             _within(f"{name} of the rupture, number", getattr(contents, name), TURNS, "degrees")
         return
@@ -106,6 +109,8 @@ def _sources(contents):
         values = [getattr(source, name) for source in contents]
         within({"shift": "time shift", "width": "half duration"}.get(name, name), values, dimension)
     widths = np.array([source.width for source in contents])
+    if (widths < 0).any():
+        raise FileError(f"a half duration or frequency is {widths.min():g}: below 0", REMEDY)
     if ((widths > 0) & (widths < SMALLEST["time"])).any():
         least = f"{SMALLEST['time']:g}"
         raise FileError(f"a half duration or frequency is below {least}, but not 0", REMEDY)

@@ -9,6 +9,7 @@ import numpy as np
 from craton.model.mesh.doubling import Layer
 
 ROUNDING = 0.02  # of an element: so much larger than wanted they may be before there is one more
+MOST_LAYERS = 10_000  # of elements between two radii of the model
 LOOKED_AT = 200  # radii of a section at which it is decided where elements may grow
 # Height of a layer in which elements grow, in widths of the smaller ones: least, wanted where
 # speeds allow, largest to save a layer.
@@ -209,7 +210,13 @@ def _plain(bottom, top, sizes, width, section):
     """
     if top - bottom < 1e-9 * top:
         return []
-    count = max(1, int(np.ceil((top - bottom) / sizes.largest(bottom, top) - ROUNDING)))
+    ratio = (top - bottom) / sizes.largest(bottom, top)
+    if ratio > MOST_LAYERS:
+        raise ValueError(
+            f"{ratio:.3g} layers of elements between radius {bottom / 1e3:.10g} and {top / 1e3:.10g} km are "
+            f"more than {MOST_LAYERS:,}: correct the speeds of the model there, or the period"
+        )
+    count = max(1, int(np.ceil(ratio - ROUNDING)))
     levels = np.linspace(bottom, top, count + 1)
     return [
         Layer((float(a), float(b)), width, section) for a, b in zip(levels[-2::-1], levels[:0:-1])

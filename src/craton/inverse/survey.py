@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from craton.inverse.maps import gradient
 from craton.inverse.observed import matched
 from craton.inverse.parameters import UNITS
 from craton.inverse.problem import Problem
+from craton.io import netcdf
+from craton.io.contents import FileError, warnings_of_libraries
 from craton.shots import Survey, run, single
 from craton.shots.survey import on_earth
 from craton.shots.task import Task
@@ -212,27 +215,24 @@ def increments_of(experiment):
     return storage.machine if getattr(storage, "kind", "") == "increments" else 0
 
 
+@contextmanager
 def opened(path):
     """Open observed data, zarr or netCDF: xarray.Dataset, a context.
 
     Raises
     ------
     ScenarioError
-        There is none, or it cannot be read.
+        There is none, or it cannot be read; also where that is found only while it is read.
     """
-    import xarray as xr
-
     if not Path(path).exists():
         remedy = "compute or fetch it first; the path is relative to the scenario's folder"
         raise ScenarioError([Fault("gradient.observed", f"there is no {path}", remedy)])
     try:
-        if Path(path).is_dir():
-            return xr.open_zarr(path, chunks=None)
-        return xr.open_dataset(path)
-    # a damaged store raises whatever its metadata make of it
-    except Exception as error:
-        words = f"{path} cannot be read: {type(error).__name__}: {error}"
-        raise ScenarioError([Fault("gradient.observed", words, "give zarr or netCDF")]) from error
+        with warnings_of_libraries(path), netcdf.opened(Path(path)) as data:
+            yield data
+    except FileError as error:
+        fault = Fault("gradient.observed", str(error), "give zarr or netCDF")
+        raise ScenarioError([fault]) from error
 
 
 def of_shot(data, name):

@@ -10,6 +10,9 @@ from attack.server import Server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from craton.cli.convert import RECORDED
+from craton.io import FORMATS
+
 QUICK = {"derandomize": True, "deadline": None, "database": None}
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 CHEAP = (
@@ -23,6 +26,46 @@ CHEAP = (
     "model segy",
     "radial",
 )
+
+
+CASE_OF = {  # of each reader, by what a file holds and its format
+    ("source", "csv"): "source events.csv",
+    ("source", "fsp"): "source event.fsp",
+    ("source", "cmtsolution"): "source CMTSOLUTION_cartesian",
+    ("source", "forcesolution"): "source FORCESOLUTION",
+    ("source", "srf"): "source rupture_v2.srf",
+    ("source", "quakeml"): "source event.xml",
+    ("station", "StationXML"): "stations stations.xml",
+    ("station", "FDSN text"): "stations fdsn.txt",
+    ("station", "STATIONS"): "stations STATIONS_cartesian",
+    ("station", "CSV"): "stations e.csv",
+    ("wavelet", "text"): "wavelet",
+    ("mesh", "Gmsh"): "mesh msh",
+    ("mesh", "VTK"): "mesh vtu",
+    ("mesh", "Exodus"): "mesh e",
+    ("mesh", "mesh folders of SPECFEM3D"): "mesh folder",
+    ("raster", "ESRI ASCII grid"): "topography asc",
+    ("raster", "GeoTIFF"): "topography tif",
+    ("raster", "SW4 rfile"): "topography rfile",
+    ("raster", "netCDF or zarr"): "topography nc",
+    ("gridded model", "SEG-Y"): "model segy",
+    ("gridded model", "SW4 rfile"): "model rfile",
+    ("gridded model", "SPECFEM tomography"): "model tomography",
+    ("gridded model", "netCDF or zarr"): "model zarr",
+    ("radial model", "TauP"): "radial nd",
+    ("radial model", "CSV"): "radial csv",
+    ("table", "parquet"): "prisms parquet",
+    ("table", "netCDF or zarr"): "prisms nc",
+    ("table", "text"): "prisms csv",
+}
+
+
+def test_each_reader_is_attacked():
+    """A new format needs a small sound file in the corpus, which is damaged."""
+    read = {(row.holds, row.name) for row in FORMATS if row.holds not in RECORDED}
+    assert set(CASE_OF) == read
+    names = {**corpus.sources(), **corpus.grids(), **corpus.others()}
+    assert set(CASE_OF.values()) <= set(names)
 
 
 @pytest.fixture(scope="module")

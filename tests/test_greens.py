@@ -35,6 +35,14 @@ PLANE = {
     "receivers": [{"name": "A", "at": [2000, 0]}],
     "greens": {"from": [900, -800], "to": [1300, 0], "max_frequency": 4.5},
 }
+ELEMENTS = {
+    "method": "sem",
+    "domain": {"origin": [0, 0, -1600], "size": [2000, 2000, 1600], "element_size": 400},
+    "model": {"kind": "layers", "layers": LAYERS},
+    "time": {"duration": 3.0},
+    "receivers": [{"name": "A", "at": [1500, 1100, 0]}],
+    "greens": {"from": [500, 550, -500], "to": [700, 750, 0], "max_frequency": 3.5},
+}
 RUN = {"device": "cpu", "threads": 1}
 
 
@@ -58,7 +66,7 @@ def mismatch(store, at, reference):
     """Relative L2 of the seismograms of each station from those of a forward run."""
     values, times = reference
     # the forward run's own times, so that nothing is interpolated
-    source = scenario(json_base(store), at).source
+    source = scenario(base_of(store), at).source
     computed = store.seismograms(list(source))
     moments = greens.database.moments_of(store._changed(list(source)))
     assert computed.velocity.shape[:2] == values.shape[:2]
@@ -66,9 +74,15 @@ def mismatch(store, at, reference):
     return np.linalg.norm(computed - values, axis=(1, 2)) / np.linalg.norm(values, axis=(1, 2))
 
 
-def json_base(store):
+def base_of(store):
     """Tables of the scenario of a store."""
-    return SPACE if store.volume.shape[1] == 3 else PLANE
+    return (
+        ELEMENTS
+        if store.scenario.method == "sem"
+        else SPACE
+        if store.volume.shape[1] == 3
+        else PLANE
+    )
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +108,15 @@ def test_seismograms_in_the_plane_are_those_of_forward_runs(tmp_path, storage, b
     at = (1013.7, -331.9)
     assert mismatch(store, at, forward(PLANE, at)).max() < bound
     assert mismatch(store, (1100, 0), forward(PLANE, (1100, 0))).max() < bound
+
+
+def test_seismograms_of_elements_are_those_of_forward_runs(tmp_path):
+    """Moments that are distributed over elements and such that are not, on the free surface."""
+    made = scenario(ELEMENTS, (600, 650, -300))
+    greens.build(made, tmp_path / "out", workers=1, progress=False)
+    store = greens.open(tmp_path / "out")
+    for at in ((613.7, 667.1, -331.9), (700, 600, 0)):
+        assert mismatch(store, at, forward(ELEMENTS, at, until=1.3)).max() < 1e-5
 
 
 def test_sums_batches_and_unit_moments_agree(space):

@@ -85,7 +85,7 @@ class Database:
         self.synthesis = Synthesis(
             about["dt"], about["start"], about["every"], self._values.shape[-1], self.max_frequency
         )
-        self._rows = METHODS[about["method"]].moment_rows(about["field"])
+        self._rows = METHODS[about["method"]].moment_rows(self.scenario, about["field"])
         self._chunk, self._cache = self._values.chunks[1], {}
 
     def __repr__(self):

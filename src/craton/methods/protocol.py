@@ -132,13 +132,14 @@ class Method(Protocol):
         problems : list of Problem
         """
 
-    def moment_rows(self, about):
+    def moment_rows(self, scenario, about):
         """Return the function that gives weights of unit moments on what `moment_field` stores:
         ``rows(xyz)`` gives components of the tensor (m,), and places and weights (m, n, points) of
         n positions.
 
         Parameters
         ----------
+        scenario : Scenario
         about : dict
             Of the field.
         """

@@ -59,7 +59,7 @@ class FiniteDifferences(WaveMethod):
         d = build.discretise(scenario, grid, build.source_files.build_all(scenario))
         return greens.strain_rates(d, low, high)
 
-    def moment_rows(self, about):
+    def moment_rows(self, scenario, about):
         """See `Method.moment_rows`."""
         from craton.methods.finite_difference.greens import of_about
 

@@ -36,7 +36,7 @@ class PrismGravity:
         words = 'method = "gravity" has no earthquakes'
         return None, [Problem("method", words, 'use method = "fd"')]
 
-    def moment_rows(self, about):
+    def moment_rows(self, scenario, about):
         """See `Method.moment_rows`; none."""
         from craton.errors import ScenarioError
 

@@ -34,7 +34,7 @@ class WaveMethod:
         words = f'there are no reciprocal runs with method = "{self.name}" yet'
         return None, [Problem("method", words, 'use method = "fd"')]
 
-    def moment_rows(self, about):
+    def moment_rows(self, scenario, about):
         """See `Method.moment_rows`; none."""
         raise ScenarioError(self.moment_field(None, None, None)[1])
 

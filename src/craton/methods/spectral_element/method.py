@@ -44,9 +44,24 @@ class SpectralElements(WaveMethod):
 
     def picture_maker(self, series):
         """See `Method.picture_maker`."""
+        from craton.methods.spectral_element.greens import NodeVelocities
         from craton.methods.spectral_element.snapshots import picture_maker
 
+        if isinstance(series.sampling, NodeVelocities):
+            return series.sampling.picture
         return picture_maker(series)
+
+    def moment_field(self, scenario, low, high):
+        """See `Method.moment_field`: velocities at nodes."""
+        from craton.methods.spectral_element.greens import node_velocities
+
+        return node_velocities(scenario, low, high)
+
+    def moment_rows(self, scenario, about):
+        """See `Method.moment_rows`; the mesh is made anew."""
+        from craton.methods.spectral_element.greens import node_velocities
+
+        return node_velocities(scenario, about["low"], about["high"])[0].rows
 
     def cut(self, scenario, plan, ranks):
         """Elements, shared points, memory and expected efficiency of the ranks."""

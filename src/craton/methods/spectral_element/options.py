@@ -32,6 +32,7 @@ from craton.tables.receivers import Receivers
 from craton.tables.schema import (
     Geographic,
     Gradient,
+    Greens,
     Output,
     Snapshots,
     Sources,
@@ -274,6 +275,7 @@ class SpectralScenario(WaveScenario):
     peaks: PeakMaps = ()
     output: ElementOutput = ElementOutput()
     gradient: Gradient | None = None
+    greens: Greens | None = None
     run: ElementRun = ElementRun()
 
     def _problems(self):

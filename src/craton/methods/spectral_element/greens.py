@@ -1,0 +1,146 @@
+"""What a moment in a volume sees of the field of a force: velocities at the nodes of elements
+around the volume, and the weights of a moment tensor on them.
+
+In the weak form a moment M acts on node a with M . grad l_a (points.py), a force F with F l_a; with
+the diagonal mass matrix both runs are transposes of each other: the velocity that a force records
+of a moment is the sum of the moment's weights times the velocity of the force's run (Aki & Richards
+2002, section 2.3.2, for the continuum).
+"""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from craton.core.snapshots import SnapshotSeries
+from craton.errors import Problem
+from craton.methods.shared.sharing import SingleRank
+from craton.methods.spectral_element import build, couples
+from craton.methods.spectral_element.points import rows_of_points
+
+TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+CHUNK = 375  # places that are read at a time: a few elements are far more
+TOGETHER = couples.MOST // len(TENSOR)  # positions whose moments are distributed at a time
+
+
+@dataclass(frozen=True, eq=False)
+class NodeVelocities:
+    """Velocities at nodes of the solid.
+
+    Parameters
+    ----------
+    medium : Medium
+    points : (m,) int array
+        Numbers of the nodes, rising.
+    low, high : tuple of float
+        Corners of the volume, m.
+    """
+
+    medium: Any
+    points: np.ndarray
+    low: tuple
+    high: tuple
+    chunk: int = CHUNK
+
+    @property
+    def places(self):
+        """Nodes times components."""
+        return 3 * len(self.points)
+
+    @property
+    def about(self):
+        """Corners of the volume, from which the nodes follow: dict for JSON."""
+        return {"low": list(self.low), "high": list(self.high)}
+
+    def series(self, steps, times, precision):
+        """Return the series of pictures that the time loop takes."""
+        reads = {"velocity": self.points}
+        return SnapshotSeries("greens", "velocity", (), {}, steps, times, reads, self, precision)
+
+    def picture(self, arrays):
+        """Return the velocities by place, float32."""
+        return np.asarray(arrays["velocity"], np.float32).ravel()
+
+    def rows(self, xyz):
+        """Return the weights of unit moments on the places; see
+        `craton.methods.finite_difference.greens.StrainRates.rows`.
+        """
+        parts = [self._some(xyz[n : n + TOGETHER]) for n in range(0, len(xyz), TOGETHER)]
+        most = max(index.shape[2] for index, _ in parts)
+        index, weight = (
+            np.concatenate(
+                [np.pad(p[k], ((0, 0), (0, 0), (0, most - p[k].shape[2]))) for p in parts], 1
+            )
+            for k in (0, 1)
+        )
+        return np.arange(len(TENSOR)), index, weight
+
+    def _some(self, xyz):
+        """Places and weights of few positions."""
+        units = []
+        for a, b in TENSOR:
+            moment = np.zeros((3, 3))
+            moment[a, b] = moment[b, a] = 1.0
+            units += [SimpleNamespace(xyz=at, moment=moment, force=None) for at in xyz]
+        index, weight, column = rows_of_points(self.medium, units)
+        number, component = np.divmod(index - self.medium.offset("force"), 3)
+        place = 3 * np.searchsorted(self.points, number) + component
+        order = np.argsort(column, kind="stable")
+        counts = np.bincount(column, minlength=len(units))
+        slot = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        out = np.zeros((2, len(units), counts.max()))
+        out[0, column[order], slot], out[1, column[order], slot] = place[order], weight[order]
+        shape = (len(TENSOR), len(xyz), -1)
+        return out[0].astype(np.int64).reshape(shape), out[1].reshape(shape)
+
+
+def node_velocities(scenario, low, high):
+    """Return the `NodeVelocities` of a volume of a scenario.
+
+    Parameters
+    ----------
+    scenario : SpectralScenario
+    low, high : sequence of float
+        Corners of the volume of sources, m.
+
+    Returns
+    -------
+    NodeVelocities or None
+    problems : list of Problem
+    """
+    if scenario.domain.chunk is not None:
+        words = "chunks of the Earth have no stores of Green's functions yet"
+        return None, [Problem("domain.chunk", words, "use a box or a mesh")]
+    medium = medium_of(scenario)
+    inside = elements_at(medium, low, high)
+    if not len(inside):
+        words = "no element of the solid is in the volume"
+        return None, [Problem("greens", words, "place it in the solid part of the mesh")]
+    return NodeVelocities(medium, nodes_around(medium, inside), tuple(low), tuple(high)), []
+
+
+def medium_of(scenario):
+    """Return the `Medium` of a scenario on one rank."""
+    team = SingleRank()
+    tables, prepared, top = build.mesh_and_tables(scenario, None, team)
+    placed = scenario.model_copy(update=tables).on_mesh(*prepared.bounds, top)
+    return build.build_medium(placed, prepared, team)
+
+
+def elements_at(medium, low, high):
+    """Return the solid elements whose bounding box meets a volume."""
+    solid = np.flatnonzero(~medium.fluid)
+    nodes = medium.mesh.nodes[medium.mesh.elements[solid]]
+    meets = (nodes.min(axis=1) <= high) & (nodes.max(axis=1) >= low)
+    return solid[meets.all(axis=1)]
+
+
+def nodes_around(medium, elements):
+    """Return the nodes of solid elements, and of those that touch them, rising."""
+    solid = np.flatnonzero(~medium.fluid)
+    points = np.asarray(medium.points).reshape(medium.mesh.size, -1)
+    marked = np.zeros(points.max() + 1, bool)
+    marked[points[elements]] = True
+    touching = solid[marked[points[solid]].any(axis=1)]
+    return np.unique(points[touching]).astype(np.int64)

@@ -23,7 +23,7 @@ from craton.backends.cpu import CPU
 from craton.comm import launcher
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
-from craton.core.gathering import divide_channels
+from craton.core.gathering import divide_channels, sampling_launches
 from craton.core.partition import split
 from craton.driver import waves
 from craton.driver.march import march
@@ -145,8 +145,9 @@ def test_source_and_receiver_on_the_cut():
     scenario = text(middle=1350, receivers='[[receivers]]\nname = "C"\nat = [1350, 1220, 0]')
     parts = same_bits(scenario, (2, 1, 1))
     assert parts[0].box[5] == 14
-    columns, gathering, _ = divide_channels(
-        alone(scenario)[0], split(alone(scenario)[0], 2, (2, 1, 1))
+    plan = alone(scenario)[0]
+    columns, gathering = divide_channels(
+        plan, split(plan, 2, (2, 1, 1)), *sampling_launches(plan)
     )
     assert (np.diff(gathering.first) > 1).any() and all(len(of_rank.rows) for of_rank in columns)
 

@@ -3,6 +3,7 @@
 import queue
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -204,7 +205,56 @@ def spawn(size, work):
         team.leave()
         raise
     if errors:
-        raise min(
-            errors.items(), key=lambda item: (isinstance(item[1], Left | Elsewhere), item[0])
-        )[1]
+        raise first_error(errors)
     return results
+
+
+def first_error(errors):
+    """Return the error of the first rank that failed by itself.
+
+    Parameters
+    ----------
+    errors : dict of int to BaseException
+        By rank.
+    """
+    return min(errors.items(), key=lambda item: (isinstance(item[1], Left | Elsewhere), item[0]))[1]
+
+
+class Threads:
+    """Ranks of this process that keep their threads: for work that comes one piece after another.
+
+    Parameters
+    ----------
+    size : int
+        Number of ranks.
+    """
+
+    def __init__(self, size):
+        self.team = Team(size)
+        self.pools = [ThreadPoolExecutor(1, f"rank {rank}") for rank in range(size)]
+
+    def run(self, work):
+        """Return what ``work(comm)`` returns on each rank: list.
+
+        Raises
+        ------
+        BaseException
+            The error of the first rank that failed by itself; these ranks are of no more use.
+        """
+
+        def run_rank(rank):
+            try:
+                return work(Member(self.team, rank))
+            except BaseException:
+                self.team.leave()
+                raise
+
+        futures = [pool.submit(run_rank, rank) for rank, pool in enumerate(self.pools)]
+        try:
+            failures = {rank: future.exception() for rank, future in enumerate(futures)}
+        except KeyboardInterrupt:
+            self.team.leave()
+            raise
+        if errors := {rank: error for rank, error in failures.items() if error is not None}:
+            raise first_error(errors)
+        return [future.result() for future in futures]

@@ -147,37 +147,39 @@ class Columns:
         return len(self.channels) + len(self.rows)
 
 
-def divide_channels(plan, partition):
-    """Return the columns of every rank, the `Gathering` of all channels, and the launch that
-    samples; None where nothing is recorded.
+def sampling_launches(plan):
+    """Return the launches of a plan that sample, in their order: list of Launch.
 
     Parameters
     ----------
-    plan : Plan
+    plan : StepPlan
+    """
+    launches = (launch for phase in plan.phases for launch in phase.launches)
+    return [launch for launch in launches if launch.op.function == "sample"]
+
+
+def divide_channels(plan, partition, launch):
+    """Return the columns of every rank, and the `Gathering` of all channels that a launch samples.
+
+    Parameters
+    ----------
+    plan : StepPlan
         Of the whole grid.
     partition : list of Subdomain
+    launch : Launch
     """
-    launch = next(
-        (
-            launch
-            for phase in plan.phases
-            for launch in phase.launches
-            if launch.op.function == "sample"
-        ),
-        None,
-    )
-    if launch is None:
-        return None
     source, first, weight = (plan.arrays[name].data for name in names_of(launch))
     owner, counts = owner_of(partition, plan.layout.place(source)), np.diff(first)
-    low, high = (f.reduceat(owner, first[:-1]) for f in (np.minimum, np.maximum))
-    single, of_several = np.where(low == high, low, -1), np.repeat(low != high, counts)
+    sampled, single = counts > 0, np.full(len(counts), -1)
+    low, high = (f.reduceat(owner, first[:-1][sampled]) for f in (np.minimum, np.maximum))
+    single[sampled] = np.where(low == high, low, -1)
+    of_several = np.repeat(single < 0, counts)
     columns = [
         Columns(np.flatnonzero(single == rank), np.flatnonzero(of_several & (owner == rank)))
         for rank in range(len(partition))
     ]
     entries = of_several.copy()
-    entries[first[:-1]] = True  # a channel of one rank: one column, at its first row
+    entries[first[:-1][sampled]] = True  # a channel of one rank: one column, at its first row
     column, start = np.empty(len(source), np.int64), 0
     for of_rank in columns:
         column[np.concatenate([first[of_rank.channels], of_rank.rows])] = start + np.arange(
@@ -186,7 +188,7 @@ def divide_channels(plan, partition):
         start += len(of_rank)
     limits = np.append(0, np.cumsum(np.where(single < 0, counts, 1)))
     weights = np.where(of_several, weight, 1)[entries].astype(weight.dtype)
-    return columns, Gathering(limits, column[entries], weights, launch.op), launch
+    return columns, Gathering(limits, column[entries], weights, launch.op)
 
 
 def owner_of(partition, points):
@@ -246,6 +248,7 @@ def record_columns(plan, columns, launch, subdomain, slots):
         name: replace(plan.arrays[name], shape=v.shape, data=np.asarray(v, plan.arrays[name].dtype))
         for name, v in zip(names, values)
     }
-    arrays["record"] = replace(plan.arrays["record"], shape=(slots, len(counts)))
+    record = launch.arrays[0]
+    arrays[record] = replace(plan.arrays[record], shape=(slots, len(counts)))
     params = {"columns": len(counts), "slots": slots}
     return arrays, [replace(launch, box=(0, 1, 0, 1, 0, len(counts)), params=params)]

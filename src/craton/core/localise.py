@@ -12,10 +12,13 @@ import numpy as np
 
 from craton.core.layout import LEAD, Layout
 from craton.core.peaks import KIND as PEAKS
+from craton.core.plan import Plan
 from craton.core.subdomain import Subdomain, clip
 from craton.errors import CratonError
 
-BOUND = ("places", "points", "record", PEAKS)  # kinds of arrays that may be the same on every rank
+# kinds of arrays that may be the same on every rank, or are cut with the launch that uses them
+BOUND = ("places", "points", "record", "history", PEAKS)
+LOOKED_AT = ("wavefield", "history", "sums")  # kinds of arrays that are there without a launch, too
 TABLE = ("target", "first", "column", "weight")
 
 
@@ -91,20 +94,22 @@ class Cut:
         )
 
 
-def localise_plan(plan, subdomain):
+def localise_plan(plan, subdomain, records=None):
     """Cut the plan of one rank out of the plan of the whole grid.
 
     Parameters
     ----------
-    plan : Plan
+    plan : StepPlan
         Plan of the whole grid.
     subdomain : Subdomain
+    records : dict of str to (dict, list), optional
+        Arrays and launches by which the rank samples (`craton.core.gathering`), by the name of the
+        array that is sampled into; without them it samples nothing.
 
     Returns
     -------
-    Plan
-        Arrays and launches of the rank, without its record (`craton.core.gathering`), its part of
-        maps of peaks and its messages.
+    StepPlan
+        Arrays and launches of the rank, without its part of maps of peaks and its messages.
 
     Raises
     ------
@@ -117,7 +122,7 @@ def localise_plan(plan, subdomain):
     for phase in plan.phases:
         launches = []
         for whole_launch in phase.launches:
-            local_launches, tables = _cut_launch(whole_launch, plan, cut)
+            local_launches, tables = _cut_launch(whole_launch, plan, cut, records or {})
             launches += local_launches
             arrays |= tables
         phases.append(replace(phase, launches=tuple(launches)))
@@ -125,9 +130,11 @@ def localise_plan(plan, subdomain):
         name for phase in phases for whole_launch in phase.launches for name in whole_launch.arrays
     }
     used |= {"step"} | {a.part_of for name, a in arrays.items() if name in used}
-    arrays = {name: a for name, a in arrays.items() if name in used or a.kind == "wavefield"}
-    grid = plan.grid.window(_grid_box(subdomain, plan.grid))
-    return replace(plan, grid=grid, layout=cut.new, arrays=arrays, phases=tuple(phases))
+    arrays = {name: a for name, a in arrays.items() if name in used or a.kind in LOOKED_AT}
+    local = replace(plan, layout=cut.new, arrays=arrays, phases=tuple(phases))
+    if isinstance(plan, Plan):
+        local.grid = plan.grid.window(_grid_box(subdomain, plan.grid))
+    return local
 
 
 def _grid_box(subdomain, grid):
@@ -154,13 +161,13 @@ def _cut_array(spec, name, cut):
 
 
 def _cut_field(spec, old, new, cut):
-    """Return a block of fields, or a field of it, in the part's layout."""
-    if not spec.part_of:
+    """Return a block of fields, or a field of it or by itself, in the part's layout."""
+    if not spec.part_of and len(spec.shape) == 1:
         count = (spec.shape[0] - LEAD) // old.field
         return replace(
             spec, shape=(new.block(count),), first=spec.first and new.start(0) + new.first, over=new
         )
-    start = new.start((spec.start - LEAD) // old.field)
+    start = new.start((spec.start - LEAD) // old.field) if spec.part_of else 0
     return replace(
         spec,
         shape=new.padded,
@@ -213,12 +220,17 @@ def _cut_along_axes(spec, subdomain):
 # --- launches -------------------------------------------------------------------------------------
 
 
-def _cut_launch(whole_launch, plan, cut):
+def _cut_launch(whole_launch, plan, cut, records):
     """Return a launch on the part, a list of at most one launch, and the arrays of its own table."""
+    if whole_launch.op.function == "sample":
+        arrays, launches = records.get(whole_launch.arrays[0], ({}, []))
+        return launches, arrays
+    if "history" in whole_launch.op.arrays:
+        return _cut_history(whole_launch, plan, cut)
     if whole_launch.places is not None:
         return _cut_table(whole_launch, plan, cut)
     if not whole_launch.on_grid:
-        return ([] if whole_launch.op.function in ("sample", "peaks") else [whole_launch]), {}
+        return ([] if whole_launch.op.function == "peaks" else [whole_launch]), {}
     if "shift" in whole_launch.params and _split_behind(whole_launch, cut):
         return [], {}
     box = cut.box(whole_launch.box)
@@ -256,7 +268,13 @@ def _cut_scalars(whole_launch, cut):
         p["top"] -= low["k"]
     if "shift" in p:
         p["shift"] = _cut_shift(p["shift"], old, new)
-    if "k0" in p:
+    if "past" in p:
+        p["past"] = p["past"] // old.field * new.field
+    if "points" in p:
+        p |= {"points": int(np.prod(new.shape)), "nj": new.shape[1], "ni": new.shape[2]}
+    if "k1" in p:
+        p |= {f"{name}{side}": p[f"{name}{side}"] - low[name] for name in "kji" for side in (0, 1)}
+    elif "k0" in p:
         for name, n in zip("kji", range(3)):
             first, (a, b) = p[f"{name}0"], cut.subdomain.box[2 * n : 2 * n + 2]
             begin, end = max(first, a), min(first + p[f"n{name}"], b)
@@ -280,7 +298,7 @@ def _cut_shift(shift, old, new):
 
 def _cut_table(whole_launch, plan, cut):
     """Return an injection with the rows whose targets the part owns."""
-    named = dict(zip(("state", *TABLE), whole_launch.arrays))
+    named = dict(zip(whole_launch.op.arrays, whole_launch.arrays))
     target, first, column, weight = (plan.arrays[named[name]] for name in TABLE)
     owned = cut.owns(target.data)
     if not owned.any():
@@ -300,3 +318,26 @@ def _cut_table(whole_launch, plan, cut):
     }
     places = tuple(n[chosen] - low for n, low in zip(whole_launch.places, cut.subdomain.box[::2]))
     return [replace(whole_launch, box=(0, 1, 0, 1, 0, len(chosen)), places=places)], arrays
+
+
+def _cut_history(whole_launch, plan, cut):
+    """Return a launch that keeps or puts back groups of points at every step, with the groups that
+    the part owns: a group is never divided.
+    """
+    names = dict(zip(whole_launch.op.arrays, whole_launch.arrays))
+    history, source = (plan.arrays[names[name]] for name in ("history", "source"))
+    groups = source.data.reshape(whole_launch.params["columns"], -1)
+    owned = cut.owns(groups)
+    if (owned.any(axis=1) != owned.all(axis=1)).any():
+        raise CratonError("a group of values that share a scale lies on several ranks")
+    chosen = owned[:, 0]
+    moved, count = cut.move(groups[chosen]).ravel(), int(chosen.sum())
+    row = history.shape[1] // len(chosen) * count
+    arrays = {
+        names["history"]: replace(history, shape=(history.shape[0], row)),
+        names["source"]: replace(source, shape=moved.shape, data=moved),
+    }
+    low, high = (int(chosen[:n].sum()) for n in whole_launch.box[4:])
+    params = whole_launch.params | {"columns": count}
+    local = replace(whole_launch, box=(0, 1, 0, 1, low, high), params=params)
+    return [local] * (high > low), arrays

@@ -1,9 +1,10 @@
 """Partition of a grid over ranks: the box that each rank owns, from the cost of planes of points."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from craton.core.layout import rounded
 from craton.core.subdomain import Neighbour, Subdomain
 from craton.errors import Problem, ScenarioError
 
@@ -25,6 +26,10 @@ class GridWeights:
         Axes whose ends are neighbours, and axes that no cut crosses, as ``"xy"``.
     together : (int, int) or None
         First and last + 1 plane along z of a run that no cut divides.
+    ends : dict of str to (int, int)
+        For an axis, the planes at its low and its high end that no cut divides.
+    align : int
+        Cuts lie at multiples of it.
     """
 
     cost: dict
@@ -34,6 +39,8 @@ class GridWeights:
     periodic: str = ""
     uncut: str = ""
     together: tuple | None = None
+    ends: dict = field(default_factory=dict)
+    align: int = 2
 
 
 def split(plan, ranks, grid=None):
@@ -74,10 +81,11 @@ def split(plan, ranks, grid=None):
     if not candidates:
         words = f"{ranks} ranks" + (f" as {' x '.join(map(str, grid))}" if grid else "")
         nz, ny, nx = shape
-        sea_floor = ", and those of a sea floor," if weights.together else ""
+        more = ", and those of a sea floor," if weights.together else ""
+        more += ", and those of an absorbing layer and beside it," if weights.ends else ""
         message = (
             f"{words} do not fit {nx} x {ny} x {nz} points: each needs {weights.least} along an axis that is cut, "
-            f"and the planes of a free surface{sea_floor} stay together"
+            f"and the planes of a free surface{more} stay together"
         )
         raise ScenarioError([Problem("--ranks", message, "use fewer ranks")])
     return subdomains(min(candidates, key=lambda cut: max(costs(cut, weights))), weights.periodic)
@@ -111,17 +119,21 @@ def cuts(counts, weights):
         others = sum(weights.cost[b].mean() - 1 for b in "zyx" if b != axis)
         least_last = weights.least_at_top if axis == "z" else weights.least
         together = weights.together if axis == "z" else None
+        low, high = weights.ends.get(axis, (0, 0))
+        ends = max(weights.least, low), max(least_last, high)
         out.append(
-            balance_limits(weights.cost[axis] + others, count, weights.least, least_last, together)
+            balance_limits(
+                weights.cost[axis] + others, count, weights.least, ends, together, weights.align
+            )
         )
         if out[-1] is None:
             return None
     return out
 
 
-def balance_limits(weights, count, least, least_last, together=None):
-    """Return even limits that give `count` runs nearly equal weight; None where a run would be too
-    short.
+def balance_limits(weights, count, least, ends, together=None, align=2):
+    """Return aligned limits that give `count` runs nearly equal weight; None where a run would be
+    too short.
 
     No limit lies within the run `together` (first, last + 1).
 
@@ -131,35 +143,38 @@ def balance_limits(weights, count, least, least_last, together=None):
         Cost of each plane.
     count : int
         Number of runs.
-    least, least_last : int
-        Least number of planes of a run, and of the last run.
+    least : int
+        Least number of planes of a run.
+    ends : (int, int)
+        Least numbers of planes of the first and of the last run.
     together : (int, int), optional
+    align : int
+        Limits are multiples of it.
 
     Returns
     -------
     ndarray of int, shape (count + 1,), or None
     """
     total, n = np.concatenate([[0], np.cumsum(weights)]), len(weights)
-    inner = 2 * np.rint(
-        np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1)) / 2
+    inner = align * np.rint(
+        np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1)) / align
     ).astype(int)
     limits = np.array([0, *inner, n])
-    short = least + least % 2
+    short, lowest = rounded(least, align), rounded(ends[0], align)
+    highest = (n - ends[1]) // align * align
     low, high = together or (0, 0)
-    down, up = low - low % 2, high + high % 2
+    down, up = low // align * align, rounded(high, align)
     limits[1:-1] = [
         v if not low < v < high else down if v - low < high - v else up for v in limits[1:-1]
     ]
     for m in range(1, count):  # no shorter than the least, from below and from above
-        limits[m] = max(limits[m], limits[m - 1] + short)
+        limits[m] = max(limits[m], limits[m - 1] + short if m > 1 else lowest)
         limits[m] = up if low < limits[m] < high else limits[m]
     for m in range(count - 1, 0, -1):
-        limits[m] = min(
-            limits[m],
-            limits[m + 1] - (short if m < count - 1 else least_last + (n - least_last) % 2),
-        )
+        limits[m] = min(limits[m], limits[m + 1] - short if m < count - 1 else highest)
         limits[m] = down if low < limits[m] < high else limits[m]
-    return limits if count == 1 or (np.diff(limits) >= least).all() else None
+    fits = (np.diff(limits) >= least).all() and limits[1] >= ends[0]
+    return limits if count == 1 or fits else None
 
 
 def costs(cut, weights):

@@ -253,17 +253,22 @@ class StepPlan:
         All arrays by name.
     phases : tuple of Phase
         One step: launches in order, and the messages that neighbours exchange after a phase.
+    partition : tuple of Subdomain
+        Subdomains of all ranks; empty on one rank.
+    rank : int
     """
 
     precision: str
     layout: Layout
     arrays: dict
     phases: tuple
+    partition: tuple = ()
+    rank: int = 0
 
     @property
     def subdomain(self):
-        """The `Subdomain` of this rank: the whole."""
-        return Subdomain.whole(self.layout.shape)
+        """The `Subdomain` of this rank."""
+        return self.partition[self.rank] if self.partition else Subdomain.whole(self.layout.shape)
 
     @property
     def nbytes(self):
@@ -293,7 +298,7 @@ class StepPlan:
 
 @dataclass(kw_only=True)
 class Plan(StepPlan):
-    """All data of a run of waves; see `StepPlan` for the first four fields.
+    """All data of a run of waves; see `StepPlan` for what is not named here.
 
     A plan is data alone: no builder, mesh, medium or scenario is reachable from it, and it can be
     pickled. The values of arrays that are `filled` are no part of it.
@@ -334,9 +339,6 @@ class Plan(StepPlan):
         Names of the shots that are computed side by side; empty for a run of one.
     weights : GridWeights or ElementWeights or None
         Costs by which the whole is divided among ranks; None where that has been done.
-    partition : tuple of Subdomain
-        Subdomains of all ranks; empty on one rank.
-    rank : int
     gathering : Gathering or None
         Makes all channels of what the ranks record; None on one rank, and where nothing is
         recorded.
@@ -368,17 +370,10 @@ class Plan(StepPlan):
     warnings: list = field(default_factory=list)
     shots: tuple = ()
     weights: Any = None
-    partition: tuple = ()
-    rank: int = 0
     gathering: Any = None
     all_ranks: Totals | None = None
     cells: Any = None
     elements: ElementIdentity | None = None
-
-    @property
-    def subdomain(self):
-        """The `Subdomain` of this rank."""
-        return self.partition[self.rank] if self.partition else Subdomain.whole(self.layout.shape)
 
     @property
     def totals(self):

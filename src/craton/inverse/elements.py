@@ -5,6 +5,7 @@ of motion can be reversed where absorbing points have their velocities saved.
 import numpy as np
 
 from craton.errors import ComputationError, ResourceError
+from craton.inverse.division import on_one_rank
 from craton.inverse.experiment import SHARE, march, rest
 from craton.text import megabytes
 
@@ -71,7 +72,7 @@ class ElementExperiment:
         self.forget()
         state = self.linear.at(cells)
         self.slots = self._slots(state) if store else 0
-        program = self.machine.commit(state.forward(self.slots))
+        program = on_one_rank(self.machine.commit(state.forward(self.slots)))
         for first, last in self.segments:
             march(program, first, last)
             if last < self.steps:
@@ -151,7 +152,7 @@ class ElementExperiment:
                 if name in STORES
                 or (array.data is not None and forward.plan.arrays.get(name) is array)
             }
-            self.others[key] = self.machine.commit(plan, arrays=shared)
+            self.others[key] = on_one_rank(self.machine.commit(plan, arrays=shared))
         else:
             rest(self.others[key])
         return self.others[key]
@@ -217,7 +218,7 @@ class ElementExperiment:
         """
         state = self.state
         perturbation = state.perturbation(changes)
-        program = self.machine.commit(state.born(perturbation))
+        program = on_one_rank(self.machine.commit(state.born(perturbation)))
         march(program, 0, self.steps)
         samples = program.host("record").astype(float)
         for n, relative in perturbation[1].items():

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 
+from craton.backends.cpu import CPU
 from craton.core.plan import STATE
 from craton.errors import ComputationError, ResourceError
+from craton.inverse.division import Division
 
 SHARE = 0.6  # of the free memory, that stored increments and checkpoints may take
 
@@ -24,10 +26,13 @@ class Experiment:
         Every how many steps increments are stored and correlated; 1 is exact.
     storage : Storage
         Of increments or checkpoints.
+    division : Division, optional
+        Of several ranks, each of which has such an object; all must call its methods.
     """
 
-    def __init__(self, linear, machine, every, storage):
+    def __init__(self, linear, machine, every, storage, division=None):
         self.linear, self.machine, self.every = linear, machine, every
+        self.division = division or Division()
         self.steps, self.storage, self.slots = linear.d.steps, storage, storage.slots
         self.state = self.program = self.held = None
         self.others, self.checkpoints, self.big = {}, [], {}
@@ -78,9 +83,12 @@ class Experiment:
         ComputationError
             The wavefield diverged.
         """
-        state = self.linear.at(cells)
+        return self.run_state(self.linear.at(cells), store)
+
+    def run_state(self, state, store=True):
+        """Run a medium by its `State`; see `run`."""
         plan = state.forward(self.slots if store else 0, self.every)
-        program = self.machine.commit(plan, state.fills(plan), self.big)
+        program = self.division.commit(self.machine, state, plan, self.big)
         self.state, self.others, self.checkpoints = state, {}, []
         self.program = program if store else None
         if store:
@@ -90,10 +98,18 @@ class Experiment:
                 self.checkpoints.append(snapshot(program))
             march(program, first, last)
         self.held = self.segments[-1]
-        self.record = program.host("record").astype(float)
+        return self._recorded(program)
+
+    def _recorded(self, program):
+        """Keep the record of a forward run; return the samples."""
+        self.record = self._samples_of(program)
         if not np.isfinite(self.record).all():
             raise ComputationError("the wavefield diverged: use a shorter time.step")
         return self.samples
+
+    def _samples_of(self, program, name="record"):
+        """Return a record of a program, (steps, columns), in float64."""
+        return self.division.record(program, name, self.steps).astype(float)
 
     def load(self, segment):
         """Make the store hold the increments of a segment."""
@@ -121,12 +137,15 @@ class Experiment:
         -------
         dict
             ``cells``: dJ/d(rho, kappa, mu); where it was asked for ``force``, ``moment``: what
-            `State.by_sources` returns; ``illumination``: (nz, ny, nx), (m/s2)2 s.
+            `State.by_sources` returns; ``illumination``: (nz, ny, nx), (m/s2)2 s. Empty on a rank
+            that does not lead.
         """
         scale = float(np.abs(derivative).max(initial=0)) or 1.0
         program, light = self._backward(derivative, scale, illumination, by_sources)
-        taps = self._taps(program, scale)
-        out = {"cells": self._by_medium(program, derivative, scale, taps, by_sources)}
+        taps, sums = self._taps(program, scale), self._sums(program)
+        if not self.division.leads:
+            return {}
+        out = {"cells": self._by_medium(sums, derivative, scale, taps, by_sources)}
         if by_sources:
             out |= {name: self.state.by_sources(name, values) for name, values in taps.items()}
         return out | ({"illumination": light} if illumination else {})
@@ -134,30 +153,41 @@ class Experiment:
     def _backward(self, derivative, scale, illumination, by_sources):
         """Run all transposed steps; return the program and the illumination, or None."""
         program = self._other("adjoint", by_sources=by_sources)
-        series = (derivative[::-1] / scale).astype(program.plan.precision)
-        self.machine.fill(program.arrays["residual_series"], series)
-        light = np.zeros(self.linear.d.shape) if illumination else None
+        self._fill(program, "residual_series", derivative[::-1] / scale)
+        light = 0.0 if illumination else None
         for first, last in reversed(self.segments):
             self.load((first, last))
             march(program, self.steps - last, self.steps - first)
             if illumination:
-                light += self._energy((last - first - 1) // self.every + 1)
-        return program, light
+                light = light + self._energy((last - first - 1) // self.every + 1)
+        if illumination:
+            light = self.division.whole(self.machine, light)
+        return program, None if light is None else self._on_host(light) * (self.every / self.linear.d.dt)
+
+    def _fill(self, program, name, values):
+        """Fill an array of a program; one that this rank has no use for is not there."""
+        if name in program.arrays:
+            self.machine.fill(program.arrays[name], values.astype(program.plan.precision))
+
+    def _on_host(self, values):
+        """Return an array of the machine, or of the host, on the host."""
+        return values if isinstance(values, np.ndarray) else self.machine.to_host(values)
 
     def _sums(self, program):
-        """Return the sums of the gradient, (sums, nz, ny, nx) on the machine."""
-        return program.arrays["sums"]
+        """Return the sums of the gradient, (sums, nz, ny, nx), on the machine; of several ranks on
+        the host.
+        """
+        if self.division.alone:
+            return program.arrays["sums"]
+        return [self.division.whole(self.machine, values) for values in program.arrays["sums"]]
 
     def _taps(self, program, scale):
         """Return what a transposed run sampled in the places of sources, first step first."""
         return {
-            name: scale * program.host(name).astype(float)[::-1]
-            if name in program.arrays
-            else np.zeros((self.steps, 0))
-            for name in ("force", "moment")
+            name: scale * self._samples_of(program, name)[::-1] for name in ("force", "moment")
         }
 
-    def _by_medium(self, program, derivative, scale, taps, by_sources):
+    def _by_medium(self, sums, derivative, scale, taps, by_sources):
         """Return dJ/d(rho, kappa, mu) from the sums and taps of a transposed run."""
         state = self.state
         extra = self.record[:, state.columns :]
@@ -171,7 +201,8 @@ class Experiment:
                 float(self.linear.series[step][:, dependence.column] @ taps[name][:, first + n])
                 for n, dependence in enumerate(table)
             ]
-        return state.gradient(self._sums(program), ratios, self.machine, scale * self.every)
+        machine = self.machine if self.division.alone else CPU()
+        return state.gradient(sums, ratios, machine, scale * self.every)
 
     def _of_sources(self):
         """(tap, half step, dependences) of forces and moments."""
@@ -179,13 +210,13 @@ class Experiment:
         return ("force", "velocity", state.of_forces), ("moment", "stress", state.of_moments)
 
     def _energy(self, slots):
-        """Integral of squared accelerations over the stored steps, (m/s2)2 s."""
-        d, xp = self.linear.d, self.machine.xp
+        """Sum of the squared increments of velocities over the stored steps, on the machine."""
+        xp, total = self.machine.xp, 0.0
         with self.machine.work():
-            total = xp.zeros(d.shape)
             for slot in self.program.arrays["store"][:slots]:
-                total += (slot[: len(d.velocity)].astype(xp.float64) ** 2).sum(0)
-        return self.machine.to_host(total) * (self.every / d.dt)
+                velocities = slot[: len(self.linear.d.velocity)]
+                total = total + (velocities.astype(xp.float64) ** 2).sum(0)
+        return total
 
     # --- perturbed ----------------------------------------------------------------------------
 
@@ -199,19 +230,18 @@ class Experiment:
         """
         state, program = self.state, self._other("born")
         coefficients, ratios = state.perturbation(changes)
-        precision = program.plan.precision
         coefficients = self.every * self._coefficients(coefficients)
-        self.machine.fill(program.arrays["coefficients"], coefficients.astype(precision))
+        self._fill(program, "coefficients", self.division.own(coefficients))
         of_receivers = len(state.of_receivers)
         at = of_receivers
         for name, step, table in self._of_sources():
             if table:
                 columns = [dependence.column for dependence in table]
                 series = self.linear.series[step][:, columns] * ratios[at : at + len(table)]
-                self.machine.fill(program.arrays[f"{name}_series"], series.astype(precision))
+                self._fill(program, f"{name}_series", series)
             at += len(table)
         self._scattered(program)
-        samples = program.host("record").astype(float)
+        samples = self._samples_of(program)
         for n, dependence in enumerate(state.of_receivers):
             samples[:, dependence.column] += ratios[n] * self.record[:, state.columns + n]
         return samples
@@ -234,7 +264,7 @@ class Experiment:
         if key not in self.others:
             plan = getattr(self.state, name)(self.slots, self.every, **options)
             shared = {key: self.program.arrays[key] for key in ("material", "store")}
-            self.others[key] = self.machine.commit(plan, self.state.fills(plan), shared)
+            self.others[key] = self.division.commit(self.machine, self.state, plan, shared)
         else:
             rest(self.others[key])
         return self.others[key]
@@ -272,11 +302,13 @@ def slots_for(count, slot, state, memory, every):
 
 
 def march(program, first, last, wait=True):
-    """Run steps first to last - 1 of a program; `wait` until they are done."""
+    """Run steps first to last - 1 of a `RankProgram`; `wait` until they are done."""
     for step in range(first, last):
         for phase in program.phases:
             phase.outer(step)
+            program.exchange.start(phase.shared)
             phase.inner(step)
+            program.exchange.finish(phase.shared)
     if wait:
         program.backend.finish()
 

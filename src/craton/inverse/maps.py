@@ -19,6 +19,8 @@ def gradient(
     memory=None,
     on="grid",
     storage="auto",
+    ranks=None,
+    comm=None,
 ):
     """Return the gradient of a waveform misfit by the medium of a scenario, summed over its shots.
 
@@ -26,7 +28,7 @@ def gradient(
     ----------
     scenario : Scenario
     observed : xarray.Dataset
-    misfit, parameters, weights, device, every, memory, on, storage
+    misfit, parameters, weights, device, every, memory, on, storage, ranks, comm
         See `craton.Problem`.
 
     Returns
@@ -45,7 +47,18 @@ def gradient(
         See `craton.Problem`.
     """
     problem = Problem(
-        scenario, observed, misfit, parameters, weights, device, every, memory, on, storage
+        scenario,
+        observed,
+        misfit,
+        parameters,
+        weights,
+        device,
+        every,
+        memory,
+        on,
+        storage,
+        ranks,
+        comm,
     )
     problem._move(problem.m0)
     total, light, value, sources = 0.0, 0.0, 0.0, []

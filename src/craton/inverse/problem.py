@@ -4,6 +4,8 @@ linearised operators, for scipy.optimize and pylops.
 
 import numpy as np
 
+from craton.comm import agreed
+from craton.comm import ranks as communicator
 from craton.comm.local import Alone
 from craton.comm.placement import machine, place, planner
 from craton.errors import Problem as Fault
@@ -15,6 +17,7 @@ from craton.inverse.datasets import joined
 from craton.inverse.misfit import MISFITS, compared, refuse_infinite
 from craton.inverse.observed import matched, weights_of
 from craton.inverse.recording import Recording
+from craton.inverse.team import TeamExperiment
 from craton.inverse.terms import Term
 from craton.methods import METHODS
 from craton.text import nearest
@@ -57,6 +60,12 @@ class Problem(Term):
         ``"increments"`` of all steps; ``"boundaries"``: the field beside absorbing layers, from which
         it is computed backwards, or ``"boundaries-16"``, the same in 16 bits; ``"checkpoints"``, from
         which it is computed again; ``"auto"``: the first of these that fits. See docs/gradients.md.
+    ranks : int, optional
+        GPUs of this computer that share each run, without MPI; on a CPU groups of its cores. Finite
+        differences only.
+    comm : mpi4py communicator or craton.comm.Comm, optional
+        Ranks that share each run; all must make the same problem and ask it the same, and each has
+        the whole vector of parameters. By default this process alone.
 
     Raises
     ------
@@ -76,8 +85,11 @@ class Problem(Term):
         memory=None,
         on="grid",
         storage="auto",
+        ranks=None,
+        comm=None,
     ):
         check_options(parameters, every, on)
+        check_ranks(ranks, comm)
         self.scenario, self.misfit = scenario, misfit_of(misfit)
         shots = shots_of(scenario)
         self.names = list(shots)
@@ -111,12 +123,17 @@ class Problem(Term):
         ]
         if callable(misfit):
             self._try_misfit()
-        chosen = machine(
-            device or scenario.run.device, Alone(), place(Alone()), scenario.run.threads
-        )
-        self.experiments = [
-            storages.experiment(run, chosen, every, memory, storage) for run in linear
-        ]
+        options, device = (every, memory, storage), device or scenario.run.device
+        threads = scenario.run.threads
+        if ranks is not None and ranks > 1:
+            self.experiments = [
+                TeamExperiment(run, device, ranks, threads, options) for run in linear
+            ]
+        else:
+            comm = Alone() if comm is None else communicator(comm)
+            with agreed(comm):
+                chosen = machine(device, comm, place(comm), threads)
+            self.experiments = [storages.experiment(run, chosen, *options, comm) for run in linear]
         self._m, self._cells, self._value, self._gradient = None, None, None, None
         self._derivatives = {}
 
@@ -394,6 +411,17 @@ def check_options(parameters, every, on):
         raise ScenarioError([Fault("on", f"{on!r} is no place", 'use "grid" or "model"')])
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ScenarioError([Fault("every", f"{every!r} is no number of steps", "use 1 or more")])
+
+
+def check_ranks(ranks, comm):
+    """Refuse numbers of ranks that are none, and ranks of two kinds."""
+    if ranks is None:
+        return
+    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
+        raise ScenarioError([Fault("ranks", f"{ranks!r} is no number of ranks", "use 1 or more")])
+    if comm is not None and ranks > 1:
+        words = "ranks are threads of this process, comm has ranks of its own"
+        raise ScenarioError([Fault("ranks", words, "give one of them")])
 
 
 def misfit_of(misfit):

@@ -2,9 +2,7 @@
 kept beside absorbing layers: gradients in little memory.
 """
 
-import numpy as np
-
-from craton.errors import ComputationError
+from craton.inverse.division import Division
 from craton.inverse.experiment import Experiment, march, rest
 from craton.inverse.ring import Ring
 
@@ -24,10 +22,13 @@ class Reversed(Experiment):
         Every how many steps the fields are correlated; 1 is exact.
     storage : Storage
         What is kept, and where.
+    division : Division, optional
+        See `Experiment`.
     """
 
-    def __init__(self, linear, machine, every, storage):
+    def __init__(self, linear, machine, every, storage, division=None):
         self.linear, self.machine, self.every = linear, machine, every
+        self.division = division or Division()
         self.steps, self.storage = linear.d.steps, storage
         self.margin, self.slots = storage.margin, storage.slots
         self.state = self.program = self.ring = None
@@ -46,11 +47,10 @@ class Reversed(Experiment):
 
     # --- forward ------------------------------------------------------------------------------
 
-    def run(self, cells, store=True):
-        """See `Experiment.run`."""
-        state = self.linear.at(cells)
+    def run_state(self, state, store=True):
+        """See `Experiment.run_state`."""
         plan = state.forward(0, margin=(self.margin, self.slots) if store else None)
-        program = self.machine.commit(plan, state.fills(plan), self.big)
+        program = self.division.commit(self.machine, state, plan, self.big)
         self.state, self.others = state, {}
         self.program = program if store else None
         if store:
@@ -58,10 +58,7 @@ class Reversed(Experiment):
             self.ring = Ring(self.machine, array, self.steps, self.big.get("ring"))
             self.big = {"history": array, "ring": self.ring}
         self._march(program, store)
-        self.record = program.host("record").astype(float)
-        if not np.isfinite(self.record).all():
-            raise ComputationError("the wavefield diverged: use a shorter time.step")
-        return self.samples
+        return self._recorded(program)
 
     def _march(self, program, store=True):
         """Run all steps forwards."""
@@ -83,9 +80,7 @@ class Reversed(Experiment):
             rest(self.program)
             self._march(self.program)
         program = self._other("backward", by_sources=by_sources, light=illumination)
-        series = (derivative[::-1] / scale).astype(program.plan.precision)
-        if "residual_series" in program.arrays:
-            self.machine.fill(program.arrays["residual_series"], series)
+        self._fill(program, "residual_series", derivative[::-1] / scale)
         self.spent = True
         for n, (first, last) in reversed(list(enumerate(self.ring.blocks))):
             self.ring.fetch(n)
@@ -95,12 +90,21 @@ class Reversed(Experiment):
         light = None
         if illumination:
             last = max(int(n[4:]) for n in program.arrays if n.startswith("sum_"))
-            light = program.host(f"sum_{last}").astype(float) * (self.every / self.linear.d.dt)
+            light = self.division.whole(self.machine, program.grid(f"sum_{last}"))
+        if light is not None:
+            light = self._on_host(light).astype(float) * (self.every / self.linear.d.dt)
         return program, light
 
     def _sums(self, program):
-        """Return the sums of the gradient, (nz, ny, nx) each, on the machine."""
-        return self.linear.sums_back(program)
+        """Return the sums of the gradient, (nz, ny, nx) each; see `Experiment._sums`."""
+        sums = [
+            self.division.whole(self.machine, program.grid(f"sum_{n}"))
+            for n in range(self.linear.sums)
+        ]
+        with self.machine.work():
+            for n, (k0, k1, j0, j1, i0, i1) in self.linear.held() if self.division.leads else ():
+                sums[n][k0:k1, j0:j1, i0:i1] = 0
+        return sums
 
     # --- perturbed ----------------------------------------------------------------------------
 
@@ -110,7 +114,7 @@ class Reversed(Experiment):
         if "beside" not in self.others:
             plan = state.forward(1, self.every)
             shared = {"store": program.arrays["store"], "material": program.arrays["material"]}
-            self.others["beside"] = self.machine.commit(plan, state.fills(plan), shared)
+            self.others["beside"] = self.division.commit(self.machine, state, plan, shared)
         beside = self.others["beside"]
         rest(beside)
         for n in range(self.steps):
@@ -134,5 +138,5 @@ class Reversed(Experiment):
             shared |= {"back": self.program.arrays["state"], "history": self.big["history"]}
         else:
             plan = self.state.born(1, self.every)
-        self.others[key] = self.machine.commit(plan, self.state.fills(plan), shared)
+        self.others[key] = self.division.commit(self.machine, self.state, plan, shared)
         return self.others[key]

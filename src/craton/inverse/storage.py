@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from craton.backends.base import Machine
+from craton.comm.local import Alone
+from craton.comm.placement import place
 from craton.conventions import GRADIENT_STORAGES
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.inverse.division import Division
 from craton.inverse.elements import ElementExperiment
 from craton.inverse.experiment import SHARE, Experiment, slots_for
 from craton.inverse.reversal import Reversed
@@ -74,7 +77,9 @@ class Storage:
         return rows + ([("absorbing layers", held)] if self.margin else [])
 
 
-def experiment(linear, machine, every=1, memory=None, storage="auto"):
+def experiment(
+    linear, machine, every=1, memory=None, storage="auto", comm=None, everywhere=True
+):
     """Return the run of a linearised scenario with a storage that fits.
 
     Parameters
@@ -87,32 +92,49 @@ def experiment(linear, machine, every=1, memory=None, storage="auto"):
         Bytes of the machine for what is kept; by default 0.6 of what is free.
     storage : str
         Of `STORAGES`.
+    comm : Comm, optional
+        Ranks that share it, all of which must ask.
+    everywhere : bool
+        See `Division`.
 
     Raises
     ------
     ScenarioError
-        Steps of this scenario cannot be taken back.
+        Steps of this scenario cannot be taken back, or several ranks cannot share it.
     ResourceError
         It does not fit.
     """
+    comm = comm or Alone()
     if hasattr(linear, "ends"):
-        return of_elements(linear, machine, every, memory, storage)
-    chosen = choose(linear, machine, every, memory, storage)
-    if chosen.margin:
-        return Reversed(linear, machine, every, chosen)
-    return Experiment(linear, machine, every, chosen)
+        return of_elements(linear, machine, every, memory, storage, comm.size)
+    chosen = choose(linear, machine, every, memory_of_all(machine, memory, comm), storage)
+    division = Division(comm, chosen.margin.bits if chosen.margin else 0, everywhere)
+    kind = Reversed if chosen.margin else Experiment
+    return kind(linear, machine, every, chosen, division)
 
 
-def of_elements(linear, machine, every, memory, storage):
+def memory_of_all(machine, memory, comm):
+    """Return the bytes that all ranks have for what is kept; every rank must ask."""
+    if memory is None:
+        memory = SHARE * machine.memory()[0]
+        if machine.shares_host_memory:
+            memory /= place(comm).ranks
+    return comm.size * min(comm.gather(memory))
+
+
+def of_elements(linear, machine, every, memory, storage, ranks):
     """Return the run of spectral elements, whose field is always marched back."""
+    if ranks > 1:
+        words = f"{ranks} ranks, but gradients of spectral elements run on one rank for now"
+        raise ScenarioError([Problem("ranks", words, "leave ranks out; shots run side by side")])
     if storage not in ("auto", "boundaries"):
         words = f"{storage!r} is not for spectral elements"
         raise ScenarioError([Problem("storage", words, 'use "auto" or "boundaries"')])
     return ElementExperiment(linear, machine, every, memory)
 
 
-def choose(linear, machine: Machine, every=1, memory=None, storage="auto"):
-    """Return the `Storage` of a linearised scenario; see `experiment`."""
+def choose(linear, machine: Machine, every, memory, storage):
+    """Return the `Storage` of a linearised scenario in some bytes of memory; see `experiment`."""
     d = linear.d
     if storage not in STORAGES:
         words = f"there is no storage {storage!r}"
@@ -121,7 +143,6 @@ def choose(linear, machine: Machine, every=1, memory=None, storage="auto"):
     if d.relaxing and every > 1:
         words = f"every = {every}: attenuation remembers all steps"
         raise ScenarioError([Problem("every", words, "use 1")])
-    memory = SHARE * machine.memory()[0] if memory is None else memory
     whole = of_increments(d, every)
     if storage == "increments" or (storage == "auto" and whole.machine <= memory):
         if whole.machine > memory:

@@ -27,6 +27,7 @@ from craton.methods.finite_difference import (
     increments,
     material,
     operators,
+    ranks,
     relaxing,
     strains,
 )
@@ -76,10 +77,32 @@ def plan(d, residuals, taps, slots, every=1):
         layout=d.layout,
         arrays=arrays,
         phases=tuple(
-            Phase(name, tuple(launch for launch in launches if launch))
+            phase_of(d, name, launches, {"residual": "stress", "adjoint velocity": "velocity"})
             for name, launches in phases.items()
         ),
     )
+
+
+def phase_of(d, name, launches, exchanged, renamed=None):
+    """Return a phase whose neighbours wait for all of its launches.
+
+    Parameters
+    ----------
+    d : Discretisation
+    name : str
+    launches : iterable of (Launch or None)
+    exchanged : dict of str to str
+        By the name of a phase, whether ghosts of ``"velocity"`` or ``"stress"`` are exchanged
+        after it.
+    renamed : callable, optional
+        Name of a second field of each that is exchanged, by that of the first.
+    """
+    halos = ranks.halos(d, exchanged[name]) if name in exchanged else ()
+    if renamed:
+        halos += tuple(replace(halo, field=renamed(halo.field)) for halo in halos)
+    # a layer differences what it has remembered: its points are not to be divided
+    launches = tuple(replace(launch, outer=True) for launch in launches if launch)
+    return Phase(name, launches, halos)
 
 
 def injected(d, residuals):
@@ -97,7 +120,7 @@ def injected(d, residuals):
         more.pop(f"{name}_series")
         names = tuple("residual_series" if n == f"{name}_series" else n for n in launch.arrays)
         arrays |= more | {"residual_series": Array("points", series.shape, d.precision, series)}
-        launches.append(replace(launch, arrays=names))
+        launches.append(replace(launch, arrays=names, places=d.layout.place(table[0])))
     return arrays, launches
 
 

@@ -464,7 +464,7 @@ def phase_of(d, name, steps, pieces, injection):
         steps = [plain, *surface, *pieces.get(name, ())]
     ends = [f"{name}_{place}" for place in ("updated", "after", "last")]
     steps = [*steps, *(launch for end in ends for launch in pieces.get(end, ()))]
-    begins = [f"{name}_{place}" for place in ("before", "first")]
+    begins = [f"{name}_{place}" for place in ("first", "before")]
     first = [launch for begin in begins for launch in pieces.get(begin, ())]
     launches = [*first, *before, *steps, *after]
     return Phase(name, tuple(launch for launch in launches if launch), ranks.halos(d, name))

@@ -111,9 +111,9 @@ def backwards(differences, order):
         reversal.backward(differences, "velocity", light=True),
         *(fd.at_surface(op, closed, differences) for op in steps),
         *(
-            reversal.operator(kernel, grouped)
+            reversal.operator(kernel, reversal.joined_margin(([], []), *kept))
             for kernel in ("save", "restore")
-            for grouped in (False, True)
+            for kept in ((32, 1), (16, 16))
         ),
         reversal.TAKE_OUT,
     ]

@@ -16,6 +16,7 @@ STORE = Struct(
     ),
 )
 PARTS = ("velocity", "stress")
+OVER = (None, ("z", 0), ("y", 0), ("x", 0))  # how arrays of numbers of points follow the grid
 BY_Q = " by 1/Q"  # behind the names of sums by it
 
 
@@ -114,7 +115,8 @@ def store(d, slots):
     d : Discretisation
     slots : int
     """
-    return {"store": Array("store", (slots, len(d.fields), *d.shape), np.dtype(d.precision))}
+    shape = (slots, len(d.fields), *d.shape)
+    return {"store": Array("store", shape, np.dtype(d.precision), over=(None, *OVER))}
 
 
 def sums_of(d):
@@ -141,5 +143,5 @@ def sums(d, name="sums"):
     d : Discretisation
     name : str
     """
-    count = len(sums_of(d))
-    return {name: Array("sums", (count, *d.shape), np.dtype(d.precision))}
+    shape = (len(sums_of(d)), *d.shape)
+    return {name: Array("sums", shape, np.dtype(d.precision), over=OVER)}

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from craton.conventions import FACES, OF_Q
-from craton.core.plan import Phase
+from craton.core.partition import split
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference import (
     adjoint,
@@ -19,6 +19,7 @@ from craton.methods.finite_difference import (
     material,
     points,
     quality,
+    ranks,
     relaxing,
     reversal,
     scheme,
@@ -237,9 +238,14 @@ class Linearised:
         """
         return reversal.traffic(self.d, kind, every)
 
-    def sums_back(self, program):
-        """Return the sums of steps taken back, as `State.gradient` takes them."""
-        return reversal.gathered(self.d, program)
+    @property
+    def sums(self):
+        """Number of the sums of a gradient."""
+        return len(increments.sums_of(self.d))
+
+    def held(self):
+        """Return what rigid faces hold, see `reversal.held`."""
+        return reversal.held(self.d)
 
     @property
     def waves(self):
@@ -347,6 +353,25 @@ class State:
         """The plan of a run, as `craton plan` would make it of this medium."""
         return self._arranged(self.problem.sources)
 
+    def partition(self, count, bits):
+        """Return the subdomains of several ranks: list of Subdomain.
+
+        Parameters
+        ----------
+        count : int
+            Ranks.
+        bits : int
+            Of what is kept beside absorbing layers; see `Linearised.margin`.
+
+        Raises
+        ------
+        ScenarioError
+            The grid is too small for so many.
+        """
+        align = reversal.EDGE if bits == 16 else 1
+        weights = ranks.gradient_weights(self.d, self.plain.weights, align)
+        return split(replace(self.plain, weights=weights), count, self.problem.scenario.run.grid)
+
     def forward(self, slots, every=1, margin=None):
         """Return the plan of steps that store their increments and record all channels, and behind
         these what multiplies the ratios of `dependences.of_receivers`, at every step.
@@ -450,7 +475,7 @@ class State:
                 arrays, inject = _injection(d, name, [v.rows for v in table])
                 plan = replace(plan, arrays=plan.arrays | arrays)
                 both = (inject, *phases[n].launches) if n == 0 else (*phases[n].launches, inject)
-                phases[n] = Phase(phases[n].name, both)
+                phases[n] = replace(phases[n], launches=both)
         return self._recording(replace(plan, phases=tuple(phases)), self.rows)
 
     # --- the medium ---------------------------------------------------------------------------
@@ -542,4 +567,5 @@ def _injection(d, name, rows):
     """Arrays and launch that inject columns of a series that is filled for each perturbation."""
     columns = [np.full(len(index), n) for n, (index, _) in enumerate(rows)]
     table = table_of(*(np.concatenate(p) for p in zip(*((*r, c) for r, c in zip(rows, columns)))))
-    return injection(name, table, np.zeros((d.steps, len(rows))), d.precision)
+    arrays, launch = injection(name, table, np.zeros((d.steps, len(rows))), d.precision)
+    return arrays, replace(launch, places=d.layout.place(table[0]))

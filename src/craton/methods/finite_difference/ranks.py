@@ -2,6 +2,8 @@
 and what planes of points cost.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from craton.core.partition import GridWeights
@@ -60,3 +62,28 @@ def weights(d, phases):
         uncut="y" if d.planar else "",
         together=floors[0][:2] if floors else None,
     )
+
+
+def gradient_weights(d, weights, align):
+    """Return the `GridWeights` by which steps of gradients are divided: a transposed CPML layer
+    differences what it remembered, and what is kept of the field beside a layer may share a scale,
+    so that no cut along its normal comes near it.
+
+    Parameters
+    ----------
+    d : Discretisation
+    weights : GridWeights
+        Of the plain steps.
+    align : int
+        Cuts lie at multiples of it.
+    """
+    ends = {}
+    for kind, beyond in (("cpml", 2 * d.reach), ("sponge", d.reach)):
+        thickness = getattr(d.scenario.boundaries, kind).thickness
+        for axis, side in d.faces(kind):
+            box, *_ = slab_depths(d, axis, side, thickness)
+            low, high = box[2 * (2 - axis) : 2 * (2 - axis) + 2]
+            planes = list(ends.get("xyz"[axis], (0, 0)))
+            planes[side] = high - low + beyond
+            ends["xyz"[axis]] = tuple(planes)
+    return replace(weights, ends=ends, align=max(align, weights.align))

@@ -12,7 +12,9 @@ edge, is held. At step n, last step first:
     residuals and moments of stresses; adjoint stresses on, stresses of the forward field back to
     s^n; residuals of velocities; adjoint velocities on, those of the forward field back; forces
 
-so that adjoint stresses of step n + 1 and the forward stresses of step n are in one pass.
+so that adjoint stresses of step n + 1 and the forward stresses of step n are in one pass. What was
+kept of step n is put back with the half step that takes the field there, before neighbouring ranks
+exchange it.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.core.operator import Operator, Struct
-from craton.core.plan import Array, Launch, Phase, StepPlan
+from craton.core.plan import Array, Launch, StepPlan
 from craton.methods.finite_difference import adjoint, boundaries, build, increments, material
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference import points as sources_of
@@ -36,11 +38,10 @@ BACK = Struct(
         *((name, "i32") for name in ("k0", "k1", "j0", "j1", "i0", "i1", "every", "last")),
     ),
 )
-HISTORY = Struct(
-    "HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last", "later"))
-)
+HISTORY = Struct("HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last")))
 FORCE = Struct("ForceParams", tuple((name, "i32") for name in ("columns", "every", "last")))
-GROUP, WORDS = 16, 9  # values that share a scale in 16 bits, and the ints that hold them
+GROUPS = (16, 12, 8)  # values that share a scale in 16 bits: what takes the fewest bytes
+EDGE = 4  # points along an edge of a block of a face; ranks divide no block
 FORWARD = tuple(name.replace("v", "u", 1) for name in VELOCITY)
 TENSION = tuple(name.replace("s", "t", 1) for name in STRESS)
 BACKWARD = "{}_back".format  # name of a forward field in the plan of a backward step
@@ -76,11 +77,14 @@ class Margin:
         How many of them are velocities.
     bits : int
         Of a value: 16, 32 or 64.
+    group : int
+        Values that share a scale; 1 where they are not kept in 16 bits.
     """
 
     source: np.ndarray
     velocities: int
     bits: int
+    group: int = 1
 
     @property
     def grouped(self):
@@ -90,12 +94,12 @@ class Margin:
     @property
     def columns(self):
         """Values, or groups of values, at a step."""
-        return len(self.source) // (GROUP if self.grouped else 1)
+        return len(self.source) // self.group
 
     @property
     def row(self):
         """Shape of a step of the history."""
-        return (self.columns * WORDS,) if self.grouped else (self.columns,)
+        return (self.columns * (self.group // 2 + 1),) if self.grouped else (self.columns,)
 
     @property
     def row_bytes(self):
@@ -154,33 +158,77 @@ def margin_of(d, bits):
     bits : int
         16, or the bits of the run's precision.
     """
-    parts = []
+    faces, parts = d.faces("cpml") + d.faces("sponge"), []
     for fields in (d.velocity, d.stress):
-        index = np.concatenate([np.zeros(0, np.int64), *(beside(d, field) for field in fields)])
-        if bits == 16 and len(index):
-            index = np.pad(index, (0, -len(index) % GROUP), mode="edge")
-        parts.append(index)
-    return Margin(np.concatenate(parts), len(parts[0]), bits)
+        of_faces = [[plane for f in fields for plane in beside(d, f, *face)] for face in faces]
+        parts.append([planes for planes in of_faces if planes])
+    if bits != 16:
+        source = [[offsets.ravel() for planes in part for _, offsets in planes] for part in parts]
+        return joined_margin(source, bits)
+    blocks = [[b for planes in part for b in shared_scale(d, planes)] for part in parts]
+    nbytes = {g: sum(grouped(b, g).size // g * (2 * g + 4) for b in sum(blocks, [])) for g in GROUPS}
+    group = min(nbytes, key=nbytes.get)
+    return joined_margin([[grouped(b, group) for b in part] for part in blocks], bits, group)
 
 
-def beside(d, field):
-    """Places in the state of the points of a field that differences in the inner box read outside
-    it.
+def joined_margin(parts, bits, group=1):
+    """Return the `Margin` of the places of velocities and of stresses, lists of arrays each."""
+    empty = [np.zeros(0, np.int64)]
+    velocities, stresses = (np.concatenate(empty + part) for part in parts)
+    return Margin(np.append(velocities, stresses), len(velocities), bits, group)
+
+
+def shared_scale(d, planes):
+    """Return the blocks of the planes of a face, (blocks, places) each: in the plane, where a block
+    is a line of points, those of all planes together.
     """
-    box, out = inner(d), [np.zeros(0, np.int64)]
-    for axis, side in d.faces("cpml") + d.faces("sponge"):
-        if not differentiated(d, field, axis):
-            continue
-        half, reach = d.half(field)[axis], d.reach
-        count = reach - 1 if half == side else reach
-        part, at = list(box), 2 * (2 - axis)
-        edge = box[at + side]
-        part[at : at + 2] = (edge, edge + count) if side else (edge - count, edge)
-        k, j, i = np.meshgrid(
-            *(np.arange(a, b) for a, b in zip(part[::2], part[1::2])), indexing="ij"
-        )
-        out.append(d.start_of(field) + d.layout.offset(k, j, i).ravel())
-    return np.concatenate(out)
+    blocks = [blocks_of(d, *plane) for plane in planes]
+    return [np.concatenate(blocks, axis=1)] if d.planar else blocks
+
+
+def grouped(blocks, group):
+    """Return blocks in groups of `group` places, raveled; each is filled up with its last place."""
+    width = blocks.shape[1]
+    return np.pad(blocks, ((0, 0), (0, -width % group)), mode="edge").ravel()
+
+
+def beside(d, field, axis, side):
+    """Return the points of a field outside the inner box, at one of its faces, that differences in
+    it read: list of planes, each (k, j, i) of its first point and its places in the state,
+    (nz, ny, nx).
+    """
+    if not differentiated(d, field, axis):
+        return []
+    half, reach, box, planes = d.half(field)[axis], d.reach, inner(d), []
+    count = reach - 1 if half == side else reach
+    limit = box[2 * (2 - axis) + side]
+    for n in range(limit, limit + count) if side else range(limit - count, limit):
+        plane = list(box)
+        plane[2 * (2 - axis) : 2 * (2 - axis) + 2] = (n, n + 1)
+        k, j, i = np.ogrid[tuple(slice(a, b) for a, b in zip(plane[::2], plane[1::2]))]
+        planes.append((plane[::2], d.start_of(field) + d.layout.offset(k, j, i)))
+    return planes
+
+
+def blocks_of(d, first, offsets):
+    """Return the places of a plane by blocks that begin at multiples of `EDGE` along its axes,
+    (blocks, places of a block); blocks at its edge are filled up with their own places.
+
+    Parameters
+    ----------
+    d : Discretisation
+    first : (k, j, i)
+        Of the first point.
+    offsets : (nz, ny, nx) int array
+    """
+    lengths = [EDGE if n > 1 else 1 for n in offsets.shape]
+    if d.planar:
+        lengths[1] = 1  # shots
+    before = [low % length for low, length in zip(first, lengths)]
+    behind = [-(a + n) % m for a, n, m in zip(before, offsets.shape, lengths)]
+    filled = np.pad(offsets, list(zip(before, behind)), mode="edge")
+    shape = [v for n, length in zip(filled.shape, lengths) for v in (n // length, length)]
+    return filled.reshape(shape).transpose(0, 2, 4, 1, 3, 5).reshape(-1, np.prod(lengths))
 
 
 def differentiated(d, field, axis):
@@ -201,15 +249,16 @@ def history(d, margin, slots):
     }
 
 
-def operator(kernel, grouped):
-    """Return ``"save"`` or ``"restore"`` of history.h."""
+def operator(kernel, margin):
+    """Return ``"save"`` or ``"restore"`` of history.h for a `Margin`."""
     writes, reads = (
         (("history",), ("state", "source", "step"))
         if kernel == "save"
         else (("state",), ("history", "source", "step"))
     )
-    name = f"{kernel}_16" if grouped else kernel
+    name, grouped = f"{kernel}_16" if margin.grouped else kernel, margin.grouped
     types = (("source", "i64"), ("step", "i32"), *((("history", "i32"),) if grouped else ()))
+    reals = margin.group + margin.group // 2 + 2
     return Operator(
         name,
         fd.HERE / "history.h",
@@ -217,7 +266,8 @@ def operator(kernel, grouped):
         reads,
         HISTORY,
         types=types,
-        reals_per_point=(26 if grouped else 2) + (32 if grouped else 2),
+        reals_per_point=(reals if grouped else 2) + (2 * margin.group if grouped else 2),
+        defines=(("GROUP", margin.group),),
         pointwise=False,
         grain=(1, 1, 4096),
     )
@@ -225,27 +275,20 @@ def operator(kernel, grouped):
 
 def saving(d, margin, slots):
     """Arrays and the launch that keeps the field at the beginning of a step."""
-    params = {"columns": margin.columns, "slots": slots, "last": d.steps - 1, "later": 0}
+    params = {"columns": margin.columns, "slots": slots, "last": d.steps - 1}
     names = ("history", "state", "history_source", "step")
     box = (0, 1, 0, 1, 0, margin.columns)
     arrays = history(d, margin, slots)
-    return arrays, [Launch(operator("save", margin.grouped), names, box, params)] * bool(
-        margin.columns
-    )
+    return arrays, [Launch(operator("save", margin), names, box, params)] * bool(margin.columns)
 
 
 def restoring(d, margin, slots, part):
-    """Return launches that put back the velocities after a step, or the stresses before it."""
-    cut = margin.velocities // (GROUP if margin.grouped else 1)
+    """Return launches that put back the velocities or the stresses before a step."""
+    cut = margin.velocities // margin.group
     low, high = (0, cut) if part == "velocity" else (cut, margin.columns)
-    params = {
-        "columns": margin.columns,
-        "slots": slots,
-        "last": d.steps - 1,
-        "later": int(part == "velocity"),
-    }
+    params = {"columns": margin.columns, "slots": slots, "last": d.steps - 1}
     names = ("back", "history", "history_source", "step")
-    op = operator("restore", margin.grouped)
+    op = operator("restore", margin)
     return [Launch(op, names, (0, 1, 0, 1, low, high), params)] * (high > low)
 
 
@@ -384,7 +427,9 @@ def taken_out(d, sources, every):
         launch = launches["velocity"]
         fields = ["back", "sums", "state", *(names.get(name, name) for name in launch.arrays[1:])]
         params = {"columns": launch.params["columns"], "every": every, "last": d.steps - 1}
-        taken["velocity"] = [Launch(TAKE_OUT, tuple(fields), launch.box, params)]
+        taken["velocity"] = [
+            Launch(TAKE_OUT, tuple(fields), launch.box, params, launch.places)
+        ]
     return out, taken
 
 
@@ -408,7 +453,8 @@ def injected(d, residuals):
             more, launch = injection(f"residual_{part}", table, series, d.precision)
             arrays["residual_series"] = more.pop(f"residual_{part}_series")
             arrays |= more
-            launches[part] = [renamed(launch, {f"residual_{part}_series": "residual_series"})]
+            launch = renamed(launch, {f"residual_{part}_series": "residual_series"})
+            launches[part] = [replace(launch, places=d.layout.place(table[0]))]
     return arrays, launches
 
 
@@ -438,7 +484,6 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
     arrays |= build.wavefield(d) | forward_field(d) | material.arrays(d) | sums(d, light)
     arrays |= {"step": Array("points", (1,), np.int32)}
     arrays |= history(d, margin, slots)
-    phases = {}
     of_residuals, residual = injected(d, residuals)
     of_sources, out = taken_out(d, sources, every)
     arrays |= of_residuals | of_sources
@@ -447,37 +492,45 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
         if rows:
             more, sampled[name] = adjoint.tap(d, name, rows)
             arrays |= more
-    names = {field: BACKWARD(field) for field in d.fields}
+    names, half_steps = {field: BACKWARD(field) for field in d.fields}, {}
     for part in ("stress", "velocity"):
         begins = pieces.get(f"{part}_first", [])
-        phases[f"backward {part}"] = [
+        half_steps[part] = [
             *(residual["stress"] + out.get("stress", []) if part == "stress" else ()),
-            *restoring(d, margin, slots, "velocity" if part == "stress" else "stress"),
             *begins,
             *(renamed(launch, names) for launch in begins),
             *pieces.get(part, []),
             *steps_back(d, part, every, light),
         ]
-    phases["residuals"] = [
-        sampled.get("moment"),
-        *reversed(pieces.get("stress_after", [])),
-        *residual["velocity"],
-    ]
     last = pieces.get("velocity_last", [])
-    phases["after"] = [
-        *out.get("velocity", []),
-        *reversed([*pieces.get("velocity_after", []), *last]),
-        *(renamed(launch, names) for launch in last),
-        sampled.get("force"),
-        Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}),
-    ]
-    order = ("backward stress", "residuals", "backward velocity", "after")
+    phases = {
+        "backward stress": [
+            *half_steps["stress"],
+            sampled.get("moment"),
+            *reversed(pieces.get("stress_after", [])),
+            *residual["velocity"],
+            *restoring(d, margin, slots, "stress"),
+        ],
+        "backward velocity": [
+            *half_steps["velocity"],
+            *out.get("velocity", []),
+            *reversed([*pieces.get("velocity_after", []), *last]),
+            *(renamed(launch, names) for launch in last),
+            sampled.get("force"),
+            *restoring(d, margin, slots, "velocity"),
+        ],
+        "advance": [
+            Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1})
+        ],
+    }
+    exchanged = {f"backward {part}": part for part in ("stress", "velocity")}
     return StepPlan(
         precision=d.precision,
         layout=d.layout,
         arrays=arrays,
         phases=tuple(
-            Phase(name, tuple(launch for launch in phases[name] if launch)) for name in order
+            adjoint.phase_of(d, name, launches, exchanged, BACKWARD)
+            for name, launches in phases.items()
         ),
     )
 
@@ -508,15 +561,6 @@ def traffic(d, kind, every):
 def material_reads(d):
     """Return the parameters of the medium that a step reads: of points, each in one half step."""
     return len([name for name in material.NAMES if name != "rmu" or not d.acoustic])
-
-
-def gathered(d, program):
-    """Return the sums of a program of steps back, on its machine: (nz, ny, nx) each."""
-    sums = [program.grid(f"sum_{n}") for n in range(len(increments.sums_of(d)))]
-    with program.backend.work():
-        for n, (k0, k1, j0, j1, i0, i1) in held(d):
-            sums[n][k0:k1, j0:j1, i0:i1] = 0
-    return sums
 
 
 def inside(d):

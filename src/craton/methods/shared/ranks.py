@@ -2,7 +2,12 @@
 
 from dataclasses import replace
 
-from craton.core.gathering import RECORD_BYTES, divide_channels, record_columns
+from craton.core.gathering import (
+    RECORD_BYTES,
+    divide_channels,
+    record_columns,
+    sampling_launches,
+)
 from craton.core.localise import localise_plan
 from craton.core.partition import split
 from craton.methods.shared.halo import exchange
@@ -30,26 +35,21 @@ def plan_of_rank(plan, rank, ranks, grid=None):
         The grid cannot be cut so.
     """
     partition = split(plan, ranks, grid)
-    local = localise_plan(plan, partition[rank])
-    arrays, phases, slots, gathering = dict(local.arrays), [], plan.slots, None
-    for phase in local.phases:
-        buffers, exchanging = exchange(local, partition[rank], phase)
-        arrays |= buffers
-        phases.append(exchanging)
-    if divided := divide_channels(plan, partition):
-        columns, gathering, launch = divided
+    slots, gathering, records, launches = plan.slots, None, {}, sampling_launches(plan)
+    if launches:
+        columns, gathering = divide_channels(plan, partition, launches[0])
         slots = max(1, min(plan.slots, RECORD_BYTES // max(8 * max(map(len, columns)), 1)))
-        record, launches = record_columns(plan, columns[rank], launch, partition[rank], slots)
-        arrays |= record
-        phases[-1] = replace(phases[-1], launches=(*launches, *phases[-1].launches))
+        records["record"] = record_columns(
+            plan, columns[rank], launches[0], partition[rank], slots
+        )
+    local = with_messages(localise_plan(plan, partition[rank], records), partition[rank])
     series, measured, exchanging, launches = maps_of_rank(plan, partition, rank)
-    arrays |= measured
-    last = replace(phases[-1], launches=(*launches, *phases[-1].launches))
-    phases[-1:] = [*exchanging, last]
+    *phases, last = local.phases
+    last = replace(last, launches=(*launches, *last.launches))
     return replace(
         local,
-        arrays=arrays,
-        phases=tuple(phases),
+        arrays=local.arrays | measured,
+        phases=(*phases, *exchanging, last),
         slots=slots,
         weights=None,
         partition=tuple(partition),
@@ -58,3 +58,49 @@ def plan_of_rank(plan, rank, ranks, grid=None):
         peaks=series,
         all_ranks=plan.totals,
     )
+
+
+def steps_of_rank(plan, partition, rank):
+    """Return the steps of one rank, and what makes whole records of those of all ranks.
+
+    The record of a rank holds as many steps as that of the whole; of a `Plan`, too, the notes are
+    those of the whole.
+
+    Parameters
+    ----------
+    plan : StepPlan
+        Steps on the whole grid.
+    partition : tuple of Subdomain
+        Of all ranks.
+    rank : int
+
+    Returns
+    -------
+    (StepPlan, dict of str to Gathering)
+        By the name of the array of a record.
+    """
+    records, gatherings = {}, {}
+    for launch in sampling_launches(plan):
+        name = launch.arrays[0]
+        columns, gatherings[name] = divide_channels(plan, partition, launch)
+        slots = plan.arrays[name].shape[0]
+        records[name] = record_columns(plan, columns[rank], launch, partition[rank], slots)
+    local = with_messages(localise_plan(plan, partition[rank], records), partition[rank])
+    return replace(local, partition=tuple(partition), rank=rank), gatherings
+
+
+def with_messages(local, subdomain):
+    """Return the plan of a rank with its messages to neighbours.
+
+    Parameters
+    ----------
+    local : StepPlan
+        As `localise_plan` returns it.
+    subdomain : Subdomain
+    """
+    arrays, phases = dict(local.arrays), []
+    for phase in local.phases:
+        buffers, exchanging = exchange(local, subdomain, phase)
+        arrays |= buffers
+        phases.append(exchanging)
+    return replace(local, arrays=arrays, phases=tuple(phases))

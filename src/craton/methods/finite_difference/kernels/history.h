@@ -1,12 +1,13 @@
 // The field beside absorbing layers at each step, kept so that the steps can be taken back: a row of values per step, or of groups of GROUP
 // values in 16 bits and their scale.
 //   save     history[step % slots] = state[source[.]]
-//   restore  state[source[.]] = history[n % slots], n = p.last - step + p.later; nothing where n > p.last
+//   restore  state[source[.]] = history[n % slots], n = p.last - step
+// GROUP values share a scale; 1 in save and restore, which have none.
 // layout  save, restore: history[slots][p.columns] reals, one a point of the box; save_16, restore_16: p.columns groups of WORDS ints, one
 //         group a point of the box: two values in each, and the bits of the scale, a float; source[p.columns * GROUP]
 #include "machine.h"
 
-constexpr int GROUP = 16, WORDS = GROUP / 2 + 1;
+constexpr int WORDS = GROUP / 2 + 1;
 constexpr float UNITS = 32767;  // of the largest value of a group
 
 union Bits { float f; int i; };
@@ -21,8 +22,7 @@ KERNEL save(real* RESTRICT history, const real* RESTRICT state, const long long*
 KERNEL restore(real* RESTRICT state, const real* RESTRICT history, const long long* RESTRICT source, const int* RESTRICT step,
                const Box box, const HistoryParams p)
 {
-    const int n = p.last - step[0] + p.later;
-    if (n > p.last) return;
+    const int n = p.last - step[0];
     const real* const row = history + (ptrdiff_t)(n % p.slots) * p.columns;
     FOR_EACH_POINT(box) state[source[i]] = row[i];
 }
@@ -56,8 +56,7 @@ KERNEL save_16(int* RESTRICT history, const real* RESTRICT state, const long lon
 KERNEL restore_16(real* RESTRICT state, const int* RESTRICT history, const long long* RESTRICT source, const int* RESTRICT step,
                   const Box box, const HistoryParams p)
 {
-    const int n = p.last - step[0] + p.later;
-    if (n > p.last) return;
+    const int n = p.last - step[0];
     const int* const row = history + (ptrdiff_t)(n % p.slots) * p.columns * WORDS;
     FOR_EACH_POINT(box)
     {

@@ -146,9 +146,7 @@ def test_source_and_receiver_on_the_cut():
     parts = same_bits(scenario, (2, 1, 1))
     assert parts[0].box[5] == 14
     plan = alone(scenario)[0]
-    columns, gathering = divide_channels(
-        plan, split(plan, 2, (2, 1, 1)), *sampling_launches(plan)
-    )
+    columns, gathering = divide_channels(plan, split(plan, 2, (2, 1, 1)), *sampling_launches(plan))
     assert (np.diff(gathering.first) > 1).any() and all(len(of_rank.rows) for of_rank in columns)
 
 

@@ -110,6 +110,10 @@ JobFile = Annotated[
     typer.Option("--job-file", metavar="FILE.yaml", help="Options of the jobs in a file."),
 ]
 
+RanksOfShot = Annotated[
+    int, typer.Option(min=1, metavar="N", help="GPUs, or groups of cores, for each shot.")
+]
+
 
 def call(module, **arguments):
     """Return the work of a command, function `command` of a module beside this one, to be done when
@@ -240,9 +244,7 @@ def survey(
     jobs: Jobs = None,
     job: JobOptions = None,
     job_file: JobFile = None,
-    ranks: Annotated[
-        int, typer.Option(min=1, metavar="N", help="GPUs, or groups of cores, for each shot.")
-    ] = 1,
+    ranks: RanksOfShot = 1,
     snapshots: Annotated[
         bool, typer.Option("--snapshots", help="Keep the snapshots of each shot, in OUT/shots.")
     ] = False,
@@ -285,6 +287,7 @@ def gradient(
     jobs: Jobs = None,
     job: JobOptions = None,
     job_file: JobFile = None,
+    ranks: RanksOfShot = 1,
     device: Where = None,
     force: Anew = False,
     overrides: Set = None,
@@ -299,7 +302,7 @@ def gradient(
     """
     places = shot_places(workers, scheduler, slurm, pbs, jobs)
     options = {"words": job or (), "file": job_file}
-    how = {"force": force, "quiet": quiet, "overrides": overrides or ()}
+    how = {"ranks": ranks, "force": force, "quiet": quiet, "overrides": overrides or ()}
     how |= {"device": device and device.value}
     return call("gradient", file=file, out=out, places=places, options=options, **how)
 

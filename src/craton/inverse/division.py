@@ -32,7 +32,13 @@ class RankProgram(Program):
 
 def on_one_rank(program):
     """Return a program of a rank without neighbours as a RankProgram."""
-    return RankProgram(**vars(program))
+    return with_neighbours(program, Alone(), {})
+
+
+def with_neighbours(program, halos, gatherings):
+    """Return a program as a RankProgram; parameters as there."""
+    p = program
+    return RankProgram(p.plan, p.backend, p.phases, p.arrays, p.seconds, halos, gatherings)
 
 
 class Division:
@@ -41,15 +47,14 @@ class Division:
     Parameters
     ----------
     comm : Comm
-    bits : int
-        Of what is kept of the field beside absorbing layers; 0 without.
+    partition : tuple of Subdomain
+        Of all ranks; empty on one.
     everywhere : bool
         Every rank has the whole sums; otherwise only rank 0 does.
     """
 
-    def __init__(self, comm=None, bits=0, everywhere=True):
-        self.comm, self.bits, self.everywhere = comm or Alone(), bits, everywhere
-        self.partition = ()
+    def __init__(self, comm=None, partition=(), everywhere=True):
+        self.comm, self.partition, self.everywhere = comm or Alone(), partition, everywhere
 
     @property
     def alone(self):
@@ -77,11 +82,9 @@ class Division:
         if self.alone:
             return on_one_rank(machine.commit(plan, state.fills(plan), arrays))
         with agreed(self.comm):
-            self.partition = self.partition or tuple(state.partition(self.comm.size, self.bits))
             local, gatherings = steps_of_rank(plan, self.partition, self.comm.rank)
             program = machine.commit(local, state.fills(local), arrays)
-        halos = exchange(program, self.comm)
-        return RankProgram(**vars(program), exchange=halos, gatherings=gatherings)
+        return with_neighbours(program, exchange(program, self.comm), gatherings)
 
     def record(self, program, name, steps):
         """Return a record of all ranks, (steps, columns) host array, on each; no columns where the
@@ -111,18 +114,18 @@ class Division:
         """
         if self.alone:
             return values
-        own = machine.to_host(values)
+        values = machine.to_host(values)
         shape = [max(part.box[n] for part in self.partition) for n in (1, 3, 5)]
         out = np.zeros(shape)
-        out[self._own_slices()] = own
+        out[self._box()] = values
         total = self.comm.reduce(out, None if self.everywhere else 0)
-        return total.astype(own.dtype) if self.leads else None
+        return total.astype(values.dtype) if self.leads else None
 
-    def own(self, values):
+    def owned(self, values):
         """Return the values (..., nz, ny, nx) of the points that this rank owns."""
-        return values if self.alone else values[(..., *self._own_slices())]
+        return values if self.alone else values[(..., *self._box())]
 
-    def _own_slices(self):
+    def _box(self):
         """Slices of the points that this rank owns."""
         box = self.partition[self.comm.rank].box
         return tuple(slice(a, b) for a, b in zip(box[::2], box[1::2]))

@@ -162,7 +162,9 @@ class Experiment:
                 light = light + self._energy((last - first - 1) // self.every + 1)
         if illumination:
             light = self.division.whole(self.machine, light)
-        return program, None if light is None else self._on_host(light) * (self.every / self.linear.d.dt)
+        return program, None if light is None else self._on_host(light) * (
+            self.every / self.linear.d.dt
+        )
 
     def _fill(self, program, name, values):
         """Fill an array of a program; one that this rank has no use for is not there."""
@@ -183,9 +185,7 @@ class Experiment:
 
     def _taps(self, program, scale):
         """Return what a transposed run sampled in the places of sources, first step first."""
-        return {
-            name: scale * self._samples_of(program, name)[::-1] for name in ("force", "moment")
-        }
+        return {name: scale * self._samples_of(program, name)[::-1] for name in ("force", "moment")}
 
     def _by_medium(self, sums, derivative, scale, taps, by_sources):
         """Return dJ/d(rho, kappa, mu) from the sums and taps of a transposed run."""
@@ -231,7 +231,7 @@ class Experiment:
         state, program = self.state, self._other("born")
         coefficients, ratios = state.perturbation(changes)
         coefficients = self.every * self._coefficients(coefficients)
-        self._fill(program, "coefficients", self.division.own(coefficients))
+        self._fill(program, "coefficients", self.division.owned(coefficients))
         of_receivers = len(state.of_receivers)
         at = of_receivers
         for name, step, table in self._of_sources():

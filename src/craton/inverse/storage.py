@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from craton.backends.base import Machine
+from craton.comm import agreed
 from craton.comm.local import Alone
 from craton.comm.placement import place
 from craton.conventions import GRADIENT_STORAGES
@@ -77,9 +78,7 @@ class Storage:
         return rows + ([("absorbing layers", held)] if self.margin else [])
 
 
-def experiment(
-    linear, machine, every=1, memory=None, storage="auto", comm=None, everywhere=True
-):
+def experiment(linear, machine, every=1, memory=None, storage="auto", comm=None, everywhere=True):
     """Return the run of a linearised scenario with a storage that fits.
 
     Parameters
@@ -108,7 +107,10 @@ def experiment(
     if hasattr(linear, "ends"):
         return of_elements(linear, machine, every, memory, storage, comm.size)
     chosen = choose(linear, machine, every, memory_of_all(machine, memory, comm), storage)
-    division = Division(comm, chosen.margin.bits if chosen.margin else 0, everywhere)
+    bits = chosen.margin.bits if chosen.margin else 0
+    with agreed(comm):
+        partition = linear.partition(comm.size, bits) if comm.size > 1 else ()
+    division = Division(comm, partition, everywhere)
     kind = Reversed if chosen.margin else Experiment
     return kind(linear, machine, every, chosen, division)
 

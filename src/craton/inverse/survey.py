@@ -162,7 +162,7 @@ class GradientTask(Task):
 
         with opened(self.observed) as data:
             observed = of_shot(data, self.name).load()
-        out = gradient(loads(self.text), observed, **self.options)
+        out = gradient(loads(self.text), observed, **self.options, ranks=self.ranks)
         group = zarr.open_group(
             self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
         )
@@ -172,7 +172,7 @@ class GradientTask(Task):
         return {"state": "finished", "misfit": out.attrs["misfit"]}
 
 
-def prepare(scenario):
+def prepare(scenario, ranks=1):
     """Return the GradientSurvey of a scenario with shots, or of one shot; all observed data are
     looked at.
 
@@ -180,6 +180,8 @@ def prepare(scenario):
     ----------
     scenario : Scenario
         With the table ``gradient``.
+    ranks : int
+        That are to share each shot.
 
     Raises
     ------
@@ -192,7 +194,9 @@ def prepare(scenario):
         raise ScenarioError([Fault("gradient", "there is no table [gradient]", remedy)])
     survey = single("shot", scenario)
     options = settings.model_dump(include=set(OPTIONS))
-    first = Problem(survey.shots[0].scenario, None, device="cpu", memory=np.inf, **options)
+    first = Problem(
+        survey.shots[0].scenario, None, device="cpu", memory=np.inf, **options, ranks=ranks
+    )
     with opened(settings.observed) as data:
         checksum = checked(data, [s.name for s in survey.shots], first.recordings[0].blank())
     return GradientSurvey(
@@ -287,7 +291,7 @@ def checked(data, names, blank):
     return digest.hexdigest()
 
 
-def run_gradient(source, out, workers=None, client=None, force=False, progress=True):
+def run_gradient(source, out, workers=None, client=None, force=False, progress=True, ranks=1):
     """Compute the gradient of a misfit over all shots of a scenario into a folder; `craton gradient`
     in Python. Shots that are there already are not run again.
 
@@ -295,7 +299,7 @@ def run_gradient(source, out, workers=None, client=None, force=False, progress=T
     ----------
     source : Scenario, path-like or GradientSurvey
         With the table ``gradient``.
-    out, workers, client, force, progress
+    out, workers, client, force, progress, ranks
         See `craton.run_survey`.
 
     Returns
@@ -316,8 +320,8 @@ def run_gradient(source, out, workers=None, client=None, force=False, progress=T
     else:
         from craton.scenario import load
 
-        survey = prepare(source if hasattr(source, "method") else load(source))
-    outcome = run(survey, out, workers, client, force, progress).finished()
+        survey = prepare(source if hasattr(source, "method") else load(source), ranks)
+    outcome = run(survey, out, workers, client, force, progress, ranks).finished()
     return xr.open_zarr(Path(outcome.out) / RESULT, chunks=None)
 
 

@@ -227,6 +227,25 @@ class Linearised:
         """Return True at the points whose medium gradients are by where steps are taken back."""
         return reversal.inside(self.d)
 
+    def partition(self, count, bits):
+        """Return the subdomains of several ranks: tuple of Subdomain.
+
+        Parameters
+        ----------
+        count : int
+            Ranks.
+        bits : int
+            Of what is kept beside absorbing layers, see `margin`; 0 where nothing is.
+
+        Raises
+        ------
+        ScenarioError
+            The grid is too small for so many.
+        """
+        plain, align = self.at(self.cells).plain, reversal.EDGE if bits == 16 else 1
+        weights = ranks.gradient_weights(self.d, plain.weights, align)
+        return tuple(split(replace(plain, weights=weights), count, self.scenario.run.grid))
+
     def traffic(self, kind, every):
         """Return the least traffic of misfit and gradient, in plain forward runs.
 
@@ -352,25 +371,6 @@ class State:
     def plain(self):
         """The plan of a run, as `craton plan` would make it of this medium."""
         return self._arranged(self.problem.sources)
-
-    def partition(self, count, bits):
-        """Return the subdomains of several ranks: list of Subdomain.
-
-        Parameters
-        ----------
-        count : int
-            Ranks.
-        bits : int
-            Of what is kept beside absorbing layers; see `Linearised.margin`.
-
-        Raises
-        ------
-        ScenarioError
-            The grid is too small for so many.
-        """
-        align = reversal.EDGE if bits == 16 else 1
-        weights = ranks.gradient_weights(self.d, self.plain.weights, align)
-        return split(replace(self.plain, weights=weights), count, self.problem.scenario.run.grid)
 
     def forward(self, slots, every=1, margin=None):
         """Return the plan of steps that store their increments and record all channels, and behind

@@ -41,6 +41,7 @@ BACK = Struct(
 HISTORY = Struct("HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last")))
 FORCE = Struct("ForceParams", tuple((name, "i32") for name in ("columns", "every", "last")))
 GROUPS = (16, 12, 8)  # values that share a scale in 16 bits: what takes the fewest bytes
+TRACES = 2  # sums of normal stresses, deviatoric part and trace
 EDGE = 4  # points along an edge of a block of a face; ranks divide no block
 FORWARD = tuple(name.replace("v", "u", 1) for name in VELOCITY)
 TENSION = tuple(name.replace("s", "t", 1) for name in STRESS)
@@ -166,7 +167,9 @@ def margin_of(d, bits):
         source = [[offsets.ravel() for planes in part for _, offsets in planes] for part in parts]
         return joined_margin(source, bits)
     blocks = [[b for planes in part for b in shared_scale(d, planes)] for part in parts]
-    nbytes = {g: sum(grouped(b, g).size // g * (2 * g + 4) for b in sum(blocks, [])) for g in GROUPS}
+    nbytes = {
+        g: sum(grouped(b, g).size // g * (2 * g + 4) for b in sum(blocks, [])) for g in GROUPS
+    }
     group = min(nbytes, key=nbytes.get)
     return joined_margin([[grouped(b, group) for b in part] for part in blocks], bits, group)
 
@@ -385,7 +388,7 @@ def forward_field(d):
 
 def count_of_sums(d):
     """Return the number of sums of gradients; those of normal stresses have a place where there are none."""
-    return len(increments.sums_of(d)) + (0 if d.normal else increments.TRACES)
+    return len(increments.sums_of(d)) + (0 if d.normal else TRACES)
 
 
 def sums(d, light):
@@ -427,9 +430,7 @@ def taken_out(d, sources, every):
         launch = launches["velocity"]
         fields = ["back", "sums", "state", *(names.get(name, name) for name in launch.arrays[1:])]
         params = {"columns": launch.params["columns"], "every": every, "last": d.steps - 1}
-        taken["velocity"] = [
-            Launch(TAKE_OUT, tuple(fields), launch.box, params, launch.places)
-        ]
+        taken["velocity"] = [Launch(TAKE_OUT, tuple(fields), launch.box, params, launch.places)]
     return out, taken
 
 

@@ -2,12 +2,7 @@
 
 from dataclasses import replace
 
-from craton.core.gathering import (
-    RECORD_BYTES,
-    divide_channels,
-    record_columns,
-    sampling_launches,
-)
+from craton.core.gathering import RECORD_BYTES, divide_channels, record_columns, sampling_launches
 from craton.core.localise import localise_plan
 from craton.core.partition import split
 from craton.methods.shared.halo import exchange
@@ -39,9 +34,7 @@ def plan_of_rank(plan, rank, ranks, grid=None):
     if launches:
         columns, gathering = divide_channels(plan, partition, launches[0])
         slots = max(1, min(plan.slots, RECORD_BYTES // max(8 * max(map(len, columns)), 1)))
-        records["record"] = record_columns(
-            plan, columns[rank], launches[0], partition[rank], slots
-        )
+        records["record"] = record_columns(plan, columns[rank], launches[0], partition[rank], slots)
     local = with_messages(localise_plan(plan, partition[rank], records), partition[rank])
     series, measured, exchanging, launches = maps_of_rank(plan, partition, rank)
     *phases, last = local.phases

@@ -75,12 +75,15 @@ def same_bits(found, expected):
 def test_every_storage_and_cut(name, storage, grid):
     """Of two and three ranks; what nobody has sent is nan."""
     memory = {"memory": MEMORY} if storage == "checkpoints" else {}
-    expected, alone = outcome(tables_of(name), storage=storage, device="cpu", **memory)
+    options = {"storage": storage}
+    if "attenuation" in name:
+        options["parameters"] = ("vs", "rho", "inverse_qp")
+    expected, alone = outcome(tables_of(name), device="cpu", **options, **memory)
     run = CASES[name].get("run", {}) | {"grid": list(grid)}
     ranks = int(np.prod(grid))
     memory = {"memory": MEMORY / ranks} if memory else {}
     shared, problem = outcome(
-        tables_of(name, run=run), storage=storage, device="hostile", ranks=ranks, **memory
+        tables_of(name, run=run), device="hostile", ranks=ranks, **options, **memory
     )
     same_bits(shared, expected)
     (experiment,) = problem.experiments

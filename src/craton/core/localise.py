@@ -225,7 +225,7 @@ def _cut_launch(whole_launch, plan, cut, records):
     if whole_launch.op.function == "sample":
         arrays, launches = records.get(whole_launch.arrays[0], ({}, []))
         return launches, arrays
-    if "history" in whole_launch.op.arrays:
+    if any(name and plan.arrays[name].kind == "history" for name in whole_launch.arrays):
         return _cut_history(whole_launch, plan, cut)
     if whole_launch.places is not None:
         return _cut_table(whole_launch, plan, cut)

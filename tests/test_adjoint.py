@@ -106,6 +106,16 @@ CASES = {
     }
     | BOTH,
     "attenuation in space": {"dimensions": 3, "model": LOSSY, "steps": 25} | BOTH,
+    "attenuation in sponges": {
+        "model": LOSSY,
+        "boundaries": {
+            "bottom": "cpml",
+            "others": "sponge",
+            "sponge": {"thickness": 8, "strength": 0.1},
+        },
+        "source": [explosion(0.13, 0.12), force(0.4, 0.0)],
+    }
+    | BOTH,
     "topography with attenuation": {"model": LOSSY | GROUND, "receivers": ON_GROUND},
     "anisotropy": {"model": SOLID | THOMSEN, "source": [explosion(0.4, 0.06), force(0.4, 0.0)]},
     "anisotropy, SH": {
@@ -494,7 +504,6 @@ def test_impossible_parameters_are_told(plain):
 
 
 REFUSED = {
-    "attenuation in a sponge": ({"model": LOSSY, "boundaries": {"others": "sponge"}}, "cpml"),
     "attenuation and a sea floor": (
         CASES["attenuation in water and soil"] | {"run": {}},
         "run.order = 2",

@@ -70,6 +70,7 @@ def same_bits(found, expected):
         ("anisotropy, topography with a lake", "increments", (1, 1, 2)),
         ("space, CPML all around", "boundaries-16", (1, 1, 2)),
         ("attenuation in space", "increments", (1, 2, 1)),
+        ("attenuation in sponges", "increments", (1, 1, 2)),
     ],
 )
 def test_every_storage_and_cut(name, storage, grid):

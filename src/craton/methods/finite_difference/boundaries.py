@@ -215,15 +215,12 @@ def _damping(d, axis, box, lowpass, profile):
 
 def sponge(d):
     """Cerjan et al. (1985): all fields times exp(-(strength depth)^2) after each half step."""
-    options = d.scenario.boundaries.sponge
     arrays, phases = {}, {"velocity_after": [], "stress_after": []}
     for axis, side in d.faces("sponge"):
-        box, depth, _ = slab_depths(d, axis, side, options.thickness)
+        box, factors = sponge_profile(d, axis, side)
         face = f"sponge_{'xyz'[axis]}{side}"
-        factors = np.exp(-((options.strength * np.clip(depth, 0, None)) ** 2))
-        arrays[face] = Array(
-            "boundary", depth.shape, d.precision, factors, over=(along(axis, box),)
-        )
+        over = (along(axis, box),)
+        arrays[face] = Array("boundary", factors.shape, d.precision, factors, over=over)
         for phase, fields in (("velocity_after", d.velocity), ("stress_after", d.stress)):
             phases[phase] += [
                 Launch(
@@ -235,6 +232,23 @@ def sponge(d):
                 for some in threes(fields)
             ]
     return arrays, phases
+
+
+def sponge_profile(d, axis, side):
+    """Return the box of a sponge, and what it multiplies fields by along its axis."""
+    options = d.scenario.boundaries.sponge
+    box, depth, _ = slab_depths(d, axis, side, options.thickness)
+    return box, np.exp(-((options.strength * np.clip(depth, 0, None)) ** 2))
+
+
+def sponge_factors(d):
+    """Return what all sponges multiply fields by after each half step, (nz, ny, nx)."""
+    out = np.ones(d.shape)
+    for axis, side in d.faces("sponge"):
+        (k0, k1, j0, j1, i0, i1), factors = sponge_profile(d, axis, side)
+        others = [n for n in range(3) if n != 2 - axis]
+        out[k0:k1, j0:j1, i0:i1] *= np.expand_dims(factors, others)
+    return out
 
 
 def threes(fields):

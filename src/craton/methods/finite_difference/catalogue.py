@@ -85,9 +85,9 @@ def transposed(order, motion=None):
     variables = counts[0] * normals + counts[1] * (stresses - normals)
     transposes += [
         strains.operator(
-            kernel, differences, example, len(fields), stresses, variables, normals > 0, by_q
+            kernel, differences, example, len(fields), stresses, variables, normals > 0, *more
         )
-        for by_q in (False, True)
+        for more in ((False, False), (True, False), (False, True))  # by 1/Q, in a sponge
         for kernel in strains.ARRAYS
     ]
     transposes += [

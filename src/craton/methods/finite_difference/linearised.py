@@ -62,12 +62,6 @@ def refused_tables(scenario):
             f'"{surface}", which has no exact transpose',
             'use "sbp"',
         ),
-        (
-            getattr(scenario.model, "attenuation", None) and "sponge" in kinds,
-            "boundaries",
-            "attenuation in a sponge",
-            'use "cpml"',
-        ),
     ]
     return [
         Problem(key, f"gradients do not cover {words}", remedy)

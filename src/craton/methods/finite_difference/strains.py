@@ -18,12 +18,13 @@ are functions of 1/Q: with G the derivative of F by it and unrelaxed moduli that
 """
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from craton.core.operator import Operator, Struct
-from craton.core.plan import Launch
-from craton.methods.finite_difference import increments, operators, relaxing
+from craton.core.plan import Array, Launch
+from craton.methods.finite_difference import boundaries, increments, operators, relaxing
 from craton.methods.finite_difference.scheme import HALF
 
 PARAMS = Struct(
@@ -37,7 +38,7 @@ PARAMS = Struct(
 ARRAYS = {  # written, read
     "keep_strain": (("store",), ("memory", "step")),
     "increment_strain": (("store",), ("memory", "step")),
-    "correlate_strain": (("sums", "memory"), ("state", "store", "qp", "qs", "step")),
+    "correlate_strain": (("sums", "memory"), ("state", "store", "qp", "qs", "damping", "step")),
     "scatter_strain": (
         ("state", "memory", "scattered"),
         ("store", "coefficients", "lam", "rmu", "qp", "qs", "step"),
@@ -45,7 +46,9 @@ ARRAYS = {  # written, read
 }
 
 
-def operator(kernel, stencil, constants, fields, stresses, variables, free=False, by_q=False):
+def operator(
+    kernel, stencil, constants, fields, stresses, variables, free=False, by_q=False, sponge=False
+):
     """Return a kernel of strains.h.
 
     Parameters
@@ -61,6 +64,8 @@ def operator(kernel, stencil, constants, fields, stresses, variables, free=False
         The top is traction-free.
     by_q : bool
         Sums and coefficients of 1/Q as well.
+    sponge : bool
+        The array ``damping`` holds what stresses are multiplied by after each step.
     """
     writes, reads = ARRAYS[kernel]
     reals, flops = {
@@ -74,8 +79,10 @@ def operator(kernel, stencil, constants, fields, stresses, variables, free=False
     more = {"SURFACE": 0, "FREE": int(free), "FIELDS": fields}
     more["TRANSPOSED"] = int(kernel == "correlate_strain")
     more |= {"BY_Q": 1} if by_q else {}
+    sponge = sponge and kernel == "correlate_strain"
+    more |= {"SPONGE": 1} if sponge else {}
     return Operator(
-        f"{kernel}{'_by_q' if by_q else ''}",
+        f"{kernel}{'_by_q' if by_q else ''}{'_sponge' if sponge else ''}",
         operators.HERE / "strains.h",
         writes,
         reads,
@@ -101,7 +108,9 @@ def launch(d, kernel, slots):
     """
     plain, variables = replace(d.stencil, terrain=False), d.memory_variables
     counts, by_q = (len(d.fields), len(d.stress), variables), d.inverse_q is not None
-    op = operator(kernel, plain, d.relaxing, *counts, d.free, by_q)
+    sponge = bool(d.faces("sponge"))
+    op = operator(kernel, plain, d.relaxing, *counts, d.free, by_q, sponge)
+    names = op.arrays if sponge else ("" if n == "damping" else n for n in op.arrays)
     nz, ny, nx = d.shape
     params = relaxing.params(d, d.fd_params) | {
         "points": nz * ny * nx,
@@ -111,7 +120,7 @@ def launch(d, kernel, slots):
         "last": d.steps - 1,
         "slots": slots,
     }
-    return Launch(op, op.arrays, d.box, params)
+    return Launch(op, tuple(names), d.box, params)
 
 
 def stored(d, slots, every):
@@ -151,10 +160,17 @@ def scattered(d, slots, every):
 
 
 def memory(d):
-    """Array of the memory variables of a transposed run, and of their sums over time behind them;
-    none without attenuation.
+    """Arrays of the memory variables of a transposed run, and of their sums over time behind them;
+    and of what sponges multiply stresses by; none without attenuation.
     """
-    return {"memory": relaxing.block(d, 2 * d.memory_variables)} if d.relaxing else {}
+    if not d.relaxing:
+        return {}
+    arrays = {"memory": relaxing.block(d, 2 * d.memory_variables)}
+    if d.faces("sponge"):
+        factors = boundaries.sponge_factors(d).astype(d.precision)
+        over = increments.OVER[1:]
+        arrays["damping"] = Array("boundary", d.shape, d.precision, factors, over=over)
+    return arrays
 
 
 class Law:
@@ -171,6 +187,11 @@ class Law:
             self.d.relaxation, self.d.dt, self.d.planar
         )
         self.losses = relaxing.inverse_q(self.d, self.d.grid, 0, self.d.grid.shape[0])
+
+    @cached_property
+    def damping(self):
+        """What sponges multiply stresses by after each step, (nz, ny, nx)."""
+        return boundaries.sponge_factors(self.d)
 
     def mechanisms(self, field, at):
         """Constants of the mechanisms of a stress at points (k, j, i): (mechanisms, points, 6)."""
@@ -222,7 +243,9 @@ class Law:
             decay = self.mechanisms(field, at)[0][:, 0]
             place = self.place(0, field, at)
             parts.append((place, -factor * norms * weight / (1 - decay)))
-            parts.append((place + past, -factor * norms * weight))
+            # in a sponge moments come after it, and the sum over time has gone through it
+            remembered = (1 - decay / self.damping[at]) / (1 - decay)
+            parts.append((place + past, -factor * norms * weight * remembered))
         return _joined(parts)
 
     def of_receivers(self, rows, scale=1.0):

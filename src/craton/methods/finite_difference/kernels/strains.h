@@ -8,7 +8,9 @@
 //   scatter_strain    stresses += coefficient * F(e), coefficients in the order of the sums
 // The adjoint strain e^ is the sum of the adjoint strain rates; with Z the sum of a variable over the steps before it is
 //   e^ = dt (xi / (1 - decay) + Z),    and dt Z is the variable that e^ drives.
-// layout  store, sums: increments.h; memory: relax.h; correlate: Z lies p.past behind the variables; scatter: those of the store's
+// SPONGE = 1: a sponge multiplies stresses by g, `damping` of a point, after each of these rates has come, so that with G = g:
+//   Z' = G (Z + xi),   e^ = dt (Z' - decay Z) / (1 - decay)
+// layout  store, sums: increments.h; damping as a field of them; memory: relax.h; correlate: Z lies p.past behind the variables; scatter: those of the store's
 //         strain rates are `scattered`, `memory` those of the perturbed field
 // BY_Q = 1: sums and coefficients of 1/Qs of each shear stress and of 1/Qs and 1/Qp of normal stresses follow, as those before them with
 //         G(e) = - sum_n dY_n/d(1/Q) (mean of xi_n) in place of F(e).
@@ -16,6 +18,9 @@
 #include "law.h"
 #ifndef BY_Q
 #define BY_Q 0
+#endif
+#ifndef SPONGE
+#define SPONGE 0
 #endif
 #ifndef TRANSPOSED
 #define TRANSPOSED 0
@@ -81,16 +86,19 @@ ALWAYS_INLINE void lose(Filtered& f, const Mechanism m, const real x, const real
 }
 
 // The adjoint strain of the component C, filtered; Z is advanced.
-template <int C> ALWAYS_INLINE Filtered adjoint_strain(const real* xi, real* past, const ptrdiff_t field, const real dt_h, const real qp, const real qs, const int row, const int i)
+template <int C>
+ALWAYS_INLINE Filtered adjoint_strain(const real* xi, real* past, const ptrdiff_t field, const real dt_h, const real qp, const real qs, const real g,
+                                      const int row, const int i)
 {
     constexpr int COUNT = C < NORMALS ? NORMAL_STORED : SHEAR_STORED;
-    const real e = dt_h * (xi[slot(0, C) * field] / (1 - mechanism<pattern(C)>(0, row, i).decay) + past[slot(0, C) * field]);
+    const real first = xi[slot(0, C) * field], z = past[slot(0, C) * field], decay = mechanism<pattern(C)>(0, row, i).decay;
+    const real e = dt_h * (SPONGE ? (g * (z + first) - decay * z) / (1 - decay) : first / (1 - decay) + z);
     Filtered f = {e, e, 0, 0};
     for (int n = 0; n < COUNT; ++n) {
         const Mechanism m = mechanism<pattern(C)>(n, row, i);
         const ptrdiff_t of = slot(n, C) * field;
         lose(f, m, e + m.held * (dt_h * past[of] - e), qp, qs);
-        past[of] += xi[of];
+        past[of] = SPONGE ? g * (past[of] + xi[of]) : past[of] + xi[of];
     }
     return f;
 }
@@ -115,19 +123,21 @@ template <int C> ALWAYS_INLINE real loss_at(const real* qs, const ptrdiff_t X, c
 }
 
 KERNEL correlate_strain(real* RESTRICT sums, real* RESTRICT memory, const real* RESTRICT state, const real* RESTRICT store,
-                        const real* RESTRICT qp, const real* RESTRICT qs, const int* RESTRICT step, const Box box, const StrainParams p)
+                        const real* RESTRICT qp, const real* RESTRICT qs, const real* RESTRICT damping, const int* RESTRICT step, const Box box,
+                        const StrainParams p)
 {
     const real* const here = stored(store, step, p);
     FOR_EACH_POINT(box)
     {
         STRAIN_POINT;
+        [[maybe_unused]] const real g = SPONGE ? damping[at] : real(1);
         real *const sum = sums + at, *const xi = memory + q, *const past = xi + p.past;
         [[maybe_unused]] real product = 0, trace = 0, trace_p = 0, trace_s = 0, product_q = 0, by_qp = 0, by_qs = 0;
         for (int f = 0; f < VELOCITIES; ++f) sum[f * p.points] += state[f * p.field + q] * here[f * p.points + at];
 #define ONE(C)                                                                                                      \
     if constexpr (C < STRESSES) {                                                                                   \
         const real e = here[(VELOCITIES + C) * p.points + at];                                                      \
-        const Filtered f = adjoint_strain<C>(xi, past, p.field, p.dt_h, C < NORMALS ? qp[m] : real(0), loss_at<C>(qs + m, X, MY, MZ), row, i); \
+        const Filtered f = adjoint_strain<C>(xi, past, p.field, p.dt_h, C < NORMALS ? qp[m] : real(0), loss_at<C>(qs + m, X, MY, MZ), g, row, i); \
         if constexpr (C < NORMALS) {                                                                                \
             product += f.s * e;                                                                                     \
             trace += e;                                                                                             \

@@ -143,6 +143,7 @@ class Database:
         from craton.output.dataset import waveforms
         from craton.scenario import dumps
         from craton.survey import receivers
+        from craton.survey.channels import channels as channels_of
         from craton.survey.whereabouts import located
 
         scenario, chosen = self._changed(source), self._chosen(stations)
@@ -150,7 +151,7 @@ class Database:
         times = self._times(sources, sampling, duration)
         places = located(receivers.build(scenario), scenario, sources)
         motion, step = scenario.domain.motion, times[1] - times[0]
-        channels = receivers.channels(len(places), ("velocity",), motion)
+        channels = channels_of(len(places), ("velocity",), motion)
         everywhere = list(range(len(self.stations)))
         samples = self._sum(sources, everywhere, times).reshape(len(channels), -1).T
         about = {"title": scenario.title, "scenario": dumps(scenario)} | places.event

@@ -36,11 +36,8 @@ def value(state, row):
 def recorded(d, quantity, xyz, state):
     """Components of a quantity at one receiver."""
     receivers = Receivers(["R"], np.atleast_2d(np.asarray(xyz, float)))
-    wanted = channels(1, [quantity])
-    rows = sorted(
-        points.receiver_rows(d, list(enumerate(wanted)), receivers), key=lambda one: one[0]
-    )
-    return np.array([value(state, row) for _, row, _ in rows])
+    rows, _ = points.channel_rows(d, channels(1, [quantity]), receivers)
+    return np.array([value(state, row) for row in rows])
 
 
 # --- positions --------------------------------------------------------------------------------------------------------------------------
@@ -247,7 +244,7 @@ def test_fibres_are_sums_of_velocities():
     d = Toy(brick(), MODEL)
     other = (20.0, 120.0, -10.0)
     channel = Channel(0, "fibre_strain_rate", "", True, terms=((AT, 0, 0.5), (other, 2, -2.0)))
-    ((_, row, _),) = points.fibre_rows(d, [(0, channel)], None)
+    ((_, row, _),) = points.fibre_rows(d, [(0, channel)])
     np.testing.assert_allclose(
         value(d.filled(velocity=polynomial), row),
         0.5 * polynomial(*AT)[0] - 2 * polynomial(*other)[2],

@@ -7,7 +7,7 @@ import numpy as np
 from craton.methods.shared import peaks
 from craton.methods.shared.tables import stacked_rows
 from craton.methods.spectral_element.absorbing_layer import inside_layers
-from craton.methods.spectral_element.points import drop_zero_weights, is_fluid_at, quantity_rows
+from craton.methods.spectral_element.points import is_fluid_at, quantity_rows, rows_without_zeros
 from craton.methods.spectral_element.sites import numbers, polynomials, sites
 from craton.methods.spectral_element.snapshots import axis, raster
 from craton.tables.receivers import Plane
@@ -108,8 +108,8 @@ def rows_of(d, located):
             positions = sites(d, located.some(batch))
             for c, component in enumerate("ENZ"):
                 index, weight = quantity_rows(d, positions, "velocity", component)
-                for n, *row in zip(batch, index, weight):
-                    rows[3 * n + c] = drop_zero_weights(*row)
+                for n, row in zip(batch, rows_without_zeros(index, weight)):
+                    rows[3 * n + c] = row
     return False, stacked_rows(rows)
 
 

@@ -32,6 +32,7 @@ from craton.methods.spectral_element.sites import (
     velocity_rows,
 )
 from craton.survey import leapfrog
+from craton.survey.channels import columns
 from craton.survey.faults import FiniteFault
 
 COMPONENT_AXES = {
@@ -357,20 +358,39 @@ def channel_rows(d, channels, receivers):
     """Return the (index, weight) of each channel, None where another rank records it, and which lie
     in a fluid, (channels,) bool.
     """
+    table = columns(channels)
     rows, in_fluid = [None] * len(channels), np.zeros(len(channels), bool)
-    for key in dict.fromkeys((bool(c.terms), c.quantity) for c in channels):
-        group = [n for n, c in enumerate(channels) if (bool(c.terms), c.quantity) == key]
-        rows_of = fibre_rows if key[0] else receiver_rows
-        for n, row, fluid in rows_of(d, [(n, channels[n]) for n in group], receivers):
-            rows[n], in_fluid[n] = row, fluid
+    by_quantity = {}
+    for name, of_name in table.by_component.items():
+        if name is not None:
+            by_quantity.setdefault(name[0], {})[name[1]] = of_name
+    for quantity, by_component in by_quantity.items():
+        for chosen, made, fluid in receiver_rows(
+            d, quantity, by_component, table.receiver, receivers.xyz
+        ):
+            in_fluid[chosen] = fluid
+            for n, row in zip(chosen.tolist(), made):
+                rows[n] = row
+    fibres = [(n, channels[n]) for n in map(int, table.by_component.get(None, ()))]
+    for n, row, fluid in fibre_rows(d, fibres) if fibres else ():
+        rows[n], in_fluid[n] = row, fluid
     return rows, in_fluid
 
 
-def receiver_rows(d, channels, receivers):
-    """Yield (number, (index, weight), in a fluid) of numbered channels of one quantity."""
-    quantity = channels[0][1].quantity
-    receiver_numbers = sorted({c.receiver for _, c in channels})
-    located = d.locate(receivers.xyz[receiver_numbers], quantity == "pressure")
+def receiver_rows(d, quantity, by_component, receiver, xyz):
+    """Yield (numbers, list of (index, weight), in a fluid) of channels of one quantity.
+
+    Parameters
+    ----------
+    by_component : dict of str to int array
+        Numbers of the channels of each component.
+    receiver : (channels,) int array
+        Receiver of each channel.
+    xyz : (receivers, 3) array
+        m.
+    """
+    receiver_numbers = np.unique(receiver[np.concatenate(list(by_component.values()))])
+    located = d.locate(xyz[receiver_numbers], quantity == "pressure")
     for fluid in (False, True):
         in_medium = np.flatnonzero(
             (is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE)
@@ -378,26 +398,27 @@ def receiver_rows(d, channels, receivers):
         for batch in (
             np.array_split(in_medium, -(-len(in_medium) // DETAIL)) if len(in_medium) else ()
         ):
-            batch_sites, place = (
-                sites(d, located.some(batch)),
-                {receiver_numbers[i]: n for n, i in enumerate(batch)},
-            )
-            selected = [(n, c) for n, c in channels if c.receiver in place]
-            for component in dict.fromkeys(c.component for _, c in selected):
-                index, weight = quantity_rows(d, batch_sites, quantity, component)
-                for n, c in selected:
-                    if c.component == component:
-                        yield (
-                            n,
-                            drop_zero_weights(index[place[c.receiver]], weight[place[c.receiver]]),
-                            fluid,
-                        )
+            batch_sites, place = sites(d, located.some(batch)), np.full(len(xyz), -1)
+            place[receiver_numbers[batch]] = np.arange(len(batch))
+            for component, of_component in by_component.items():
+                at = place[receiver[of_component]]
+                if (at >= 0).any():
+                    index, weight = quantity_rows(d, batch_sites, quantity, component)
+                    at, chosen = at[at >= 0], of_component[at >= 0]
+                    yield chosen, rows_without_zeros(index[at], weight[at]), fluid
 
 
-def drop_zero_weights(index, weight):
-    """Return a row without its zero weights."""
+def rows_without_zeros(index, weight):
+    """Return rows (index, weight) without their zero weights; the first of a row that has no other.
+
+    Parameters
+    ----------
+    index, weight : (n, m) arrays
+    """
     nonzero = weight != 0
-    return (index[nonzero], weight[nonzero]) if nonzero.any() else (index[:1], weight[:1])
+    nonzero[~nonzero.any(axis=1), 0] = True
+    ends = np.cumsum(nonzero.sum(axis=1))[:-1]
+    return list(zip(np.split(index[nonzero], ends), np.split(weight[nonzero], ends)))
 
 
 def quantity_rows(d, positions, quantity, component):
@@ -452,7 +473,7 @@ def mean_stress(positions, material):
     return law[:, :3].sum(axis=1)[:, VOIGT] / 3
 
 
-def fibre_rows(d, channels, receivers):
+def fibre_rows(d, channels):
     """Yield (number, (index, weight), False) of the numbered channels of fibres: sums of velocities
     at the ends of gauge lengths.
     """
@@ -477,7 +498,8 @@ def fibre_rows(d, channels, receivers):
         rows = [quantity_rows(d, end_sites, "velocity", component) for component in "ENZ"]
         for n, place_number, axis, factor in terms:
             if place_number in place:
-                index, weight = (part[place[place_number]] for part in rows[axis])
-                parts[n].append(drop_zero_weights(index, factor * weight))
+                at = slice(place[place_number], place[place_number] + 1)
+                index, weight = (part[at] for part in rows[axis])
+                parts[n] += rows_without_zeros(index, factor * weight)
     for n, row_parts in ((n, row_parts) for n, row_parts in parts.items() if row_parts):
         yield n, tuple(np.concatenate(part) for part in zip(*row_parts)), False

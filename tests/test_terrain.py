@@ -8,7 +8,7 @@ from scipy.interpolate import CubicSpline
 import craton
 from craton.core.grid import Grid
 from craton.errors import ScenarioError
-from craton.methods.finite_difference import build, contact, snapshots
+from craton.methods.finite_difference import build, contact, receiver_points, snapshots
 from craton.model import cell_averages, extremes, problems
 from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
@@ -220,6 +220,28 @@ def test_depths_count_from_the_ground():
 
 
 # --- waves -----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_receivers_far_below_the_ground_are_placed_together(monkeypatch):
+    """With the bits of receivers that are placed one by one, which those near the air are."""
+    depths = np.linspace(-1200, -65, 24)
+    model = {"kind": "homogeneous", **ROCK, "topography": lambda x: 60 * np.sin(x / 300)}
+    asked = scenario(
+        model,
+        receivers=[(1000.3 + 13.7 * n, z) for n, z in enumerate(depths)],
+        output={"waveforms": ["velocity", "strain_rate"]},
+    )
+    together, singly = craton.plan(asked), receiver_points.channel_rows
+    counted = []
+    monkeypatch.setattr(
+        receiver_points, "channel_rows", lambda *of: counted.append(of) or singly(*of)
+    )
+    craton.plan(asked)
+    assert 0 < len(counted) < len(together.channels) / 2
+    monkeypatch.setattr(receiver_points, "close_to_air", lambda d, xyz: np.ones(len(xyz), bool))
+    one_by_one = craton.plan(asked)
+    for name in ("sample_first", "sample_source", "sample_weight"):
+        assert np.array_equal(together.arrays[name].data, one_by_one.arrays[name].data)
 
 
 def test_flat_ground_is_the_free_surface():

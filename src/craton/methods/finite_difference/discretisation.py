@@ -30,6 +30,8 @@ OF_MEDIUM = (
     "sheet",
     "ground",
     "vacuum_planes",
+    "full_planes",
+    "whole_cells",
     "closure",
 )
 
@@ -286,6 +288,35 @@ class Discretisation:
             return (self.grid.shape[0],) * 2
         filled = terrain.filled(self.ground, self.grid)
         return int(filled.min()), int(filled.max())
+
+    @cached_property
+    def full_planes(self):
+        """Number of planes from the bottom up that hold nothing but ground."""
+        full = self.vacuum_planes[0]
+        while self.ground is not None and full and not self.ground.above(self.grid, full):
+            full -= 1
+        return full
+
+    @cached_property
+    def whole_cells(self):
+        """By plane, which cells are full, as far as they were asked for."""
+        return {}
+
+    def whole_box(self, box):
+        """Return which cells of a box (k0, k1, j0, j1, i0, i1) of a model with topography are full.
+
+        Planes are kept: positions below the same ground ask for the same ones.
+
+        Parameters
+        ----------
+        box : sequence of int
+        """
+        k0, k1, j0, j1, i0, i1 = box
+        whole = (0, self.grid.shape[1], 0, self.grid.shape[2])
+        for k in range(k0, k1):
+            if k not in self.whole_cells:
+                self.whole_cells[k] = terrain.whole(self.ground, self.grid, (k, k + 1, *whole))[0]
+        return np.stack([self.whole_cells[k][j0:j1, i0:i1] for k in range(k0, k1)])
 
     @cached_property
     def closure(self):

@@ -16,7 +16,6 @@ from craton.methods.finite_difference.acoustic import isotropic
 from craton.methods.finite_difference.scheme import VELOCITY
 from craton.methods.shared.interpolate import REACH, axis_weights, point_weights, scattered_weights
 from craton.methods.shared.tables import injection, table_of
-from craton.model.ground import terrain
 from craton.survey import leapfrog
 from craton.survey.faults import FiniteFault
 from craton.survey.planes import PlaneWave
@@ -80,7 +79,7 @@ def whole_points(d, box, half):
     """Which points of a field in a box of the grid have matter in all the cells whose mean they
     carry; a velocity needs one.
     """
-    full = terrain.whole(d.ground, d.grid, box)
+    full = d.whole_box(box)
     normal = not any(half)
     use = full.copy()
     for axis, on in enumerate(reversed(half)):

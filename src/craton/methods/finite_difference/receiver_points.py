@@ -12,7 +12,7 @@ import numpy as np
 from craton.methods.finite_difference import material
 from craton.methods.finite_difference.points import COMPONENT_AXES, nodes, place, velocity_at
 from craton.methods.finite_difference.scheme import VELOCITY
-from craton.methods.shared.interpolate import axis_weights_many
+from craton.methods.shared.interpolate import NODES, axis_weights_many
 from craton.methods.shared.tables import stacked_rows
 from craton.survey.channels import columns
 
@@ -81,23 +81,36 @@ def rows_of(d, channels, receivers):
     weights.
     """
     table = columns(channels)
-    groups, single = dict(table.by_component), {}
-    for name in list(groups):
-        if name is None or d.ground is not None or needs_medium(d, name[0]):
-            for n in groups.pop(name).tolist():
-                xyz = None if name is None else receivers.xyz[table.receiver[n]]
-                single[n] = stacked_rows(
-                    [tuple(map(np.concatenate, zip(*channel_rows(d, channels[n], xyz))))]
-                )[1:]
-    if not groups:
-        return stacked_rows([single[n] for n in range(len(channels))])
     positions = positions_of(d, table, receivers)
+    groups, single = {}, {}
+    for name, numbers in table.by_component.items():
+        alone = np.ones(len(numbers), bool)
+        if name is not None and not needs_medium(d, name[0]):
+            alone = close_to_air(d, positions[numbers])
+            groups[name] = numbers[~alone]
+        for n in numbers[alone].tolist():
+            xyz = None if name is None else receivers.xyz[table.receiver[n]]
+            single[n] = stacked_rows(
+                [tuple(map(np.concatenate, zip(*channel_rows(d, channels[n], xyz))))]
+            )[1:]
+    if len(single) == len(channels):
+        return stacked_rows([single[n] for n in range(len(channels))])
     spreads = [
         of_term
         for (quantity, component), numbers in groups.items()
+        if len(numbers)
         for of_term in group_terms(d, quantity, component, positions, numbers)
     ]
     return laid_out(d, len(channels), single, spreads)
+
+
+def close_to_air(d, positions):
+    """Return which positions, (n, 3) in units of the spacing, have cells that are not full among
+    those that interpolation reaches: (n,) booleans.
+    """
+    if d.ground is None:
+        return np.zeros(len(positions), bool)
+    return np.floor(positions[:, 2]) + NODES > d.full_planes
 
 
 def needs_medium(d, quantity):

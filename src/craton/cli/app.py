@@ -532,6 +532,33 @@ def compare(
 
 
 @app.command()
+def film(
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run.", show_default=False)],
+    file: Annotated[
+        str | None,
+        typer.Option("-o", "--out", metavar="FILE", help="Film: .mp4 or .gif; OUT/film.mp4."),
+    ] = None,
+    series: Annotated[
+        str | None, typer.Option(help="Series of snapshots; by default the first one.")
+    ] = None,
+    component: Annotated[
+        str | None, typer.Option(help="Component; by default the one with most to see.")
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Frames per second; by default the film lasts 12 s.")
+    ] = None,
+    force: Force = False,
+    debug: Debug = False,
+):
+    """Write snapshots as a film.
+
+    All frames have one colour scale; the model, the relief or the Earth lies underneath.
+    """
+    how = {"series": series, "component": component, "rate": rate, "force": force}
+    return call("film", out=out, file=file, **how)
+
+
+@app.command()
 def convert(
     out: Annotated[
         str, typer.Argument(metavar="OUT", help="Folder of a run or a survey.", show_default=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.core.plan import RECORD_IN_MEMORY
+from craton.driver.films import films_of
 from craton.driver.records import Waveforms, opened, write_records
 from craton.driver.result import Result
 from craton.errors import CratonError, Interrupted, ResourceError, ScenarioError
@@ -160,7 +161,8 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
     from craton.output.snapshots import SnapshotWriter
     from craton.output.store import RESULT
 
-    writer, chunks = SnapshotWriter(Path(out) / RESULT), None
+    films = films_of(scenario, program.plan, out) if comm.rank == 0 else None
+    writer, chunks = SnapshotWriter(Path(out) / RESULT, told=films and films.taken), None
     try:
         if saved:
             chunks = stored_chunks(program.plan.snapshots, Path(out) / RESULT, comm)
@@ -186,8 +188,13 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
         with agreed(comm):
             if comm.rank:
                 writer.close(last=False)
+        if films:
+            writer.close()
+            films.finish()
         return result
     finally:
+        if films:
+            films.stop()
         writer.close(last=comm.rank == 0)
 
 

@@ -42,10 +42,12 @@ class SnapshotWriter:
         The zarr store, ``OUT/result.zarr``; created when missing.
     depth : int
         Frames that may wait; `put` blocks when more do.
+    told : callable, optional
+        Called with the name of a series and the number of its frames whenever one is put.
     """
 
-    def __init__(self, path, depth=3):
-        self.path = Path(path)
+    def __init__(self, path, depth=3, told=None):
+        self.path, self.told = Path(path), told
         self._series = {}
         self._arrays = {}
         self._error = None
@@ -151,6 +153,8 @@ class SnapshotWriter:
         series = self._series[name]
         index = frame_number(series["times"], time, name)
         series["frames"] = max(series["frames"], index + 1)
+        if self.told:
+            self.told(name, series["frames"])
         if arrays is None:
             return
         expected = {q: _cut(shape, region) for q, shape in series["shapes"].items()}

@@ -50,6 +50,8 @@ OWN = (
     "dispersion.png",
     "kernels.png",
     "compare.png",
+    "films",
+    "film.mp4",
     "maps.png",
     ".waveforms.zarr",
     ".gradient.zarr",

@@ -14,6 +14,7 @@ COMPONENT_NAMES = {"E": "East", "N": "North", "Z": "Up", "R": "Radial", "T": "Tr
 # component.
 FEW = 4
 DENSE = 60
+KNEE = 200.0  # a shared scale is linear up to this part of its limit, logarithmic beyond
 NAMED = 12  # receivers of a section that are named
 ASIDE = {"fontsize": 8.5, "fontweight": "normal", "color": "0.35"}
 
@@ -367,6 +368,36 @@ def robust_limit(values, percentile=99.7):
     return float(np.percentile(size, percentile)) if size.size else 1.0
 
 
+def shared_norm(limit):
+    """Return the norm of a colour scale on which both the first and the last of many frames show:
+    linear about zero, logarithmic towards its limits.
+
+    Parameters
+    ----------
+    limit : float
+        Nearly the largest absolute value of all frames.
+    """
+    from matplotlib.colors import AsinhNorm
+
+    return AsinhNorm(limit / KNEE, vmin=-limit, vmax=limit)
+
+
+def mark_shared(bar, limit):
+    """Draw the ticks of a colour bar of `shared_norm`.
+
+    Parameters
+    ----------
+    bar : matplotlib.colorbar.Colorbar
+    limit : float
+    """
+    largest = 10.0 ** np.floor(np.log10(limit))
+    largest *= max(step for step in (1, 2, 5) if step * largest <= limit * (1 + 1e-9))
+    steps = [largest * share for share in (1.0, 0.3, 0.1, 0.03)]
+    ticks = [*(-step for step in steps), 0.0, *reversed(steps)]
+    bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks])
+    bar.minorticks_off()
+
+
 def _quantity(dataset, name):
     """Return the variable asked for, or the first."""
     if not dataset.data_vars:
@@ -453,7 +484,9 @@ def _symbols(axis, frame, xyz, color, **style):
 
 
 def colour_bar(image, axes, text=None):
-    """Colour bar of `axes` labelled with quantity and unit; as tall as the axes where there is one."""
+    """Draw and return the colour bar of `axes` labelled with quantity and unit; as tall as the axes
+    where there is one.
+    """
     part = axes[0].figure
     if len(axes) == 1:
         bar = part.colorbar(
@@ -472,3 +505,4 @@ def colour_bar(image, axes, text=None):
         )
     bar.set_label(text or f"{image.label} ({image.unit})")
     bar.outline.set_linewidth(0.5)
+    return bar

@@ -10,6 +10,7 @@ from craton.report.shot_gathers import NOTE, draw_gather, draw_shots
 
 _FRAMES_LOOKED_AT = 48
 _FRAMES_SHOWN = 6
+_SEEN = 0.02  # of the largest amplitude of all frames: what is worth a panel
 
 
 def overview(out_dir, path=None):
@@ -138,11 +139,11 @@ def snapshots(out_dir, path=None):
     if dim:
         array = array.isel({dim: best})
     # The first frame of a run is empty as a rule: spread the others over the rest.
-    shown = np.unique(
-        np.linspace(0, array.sizes["time"] - 1, _FRAMES_SHOWN + 1).round().astype(int)
-    )[-_FRAMES_SHOWN:]
+    shown = np.unique(np.linspace(0, _last_to_see(array), _FRAMES_SHOWN + 1).round().astype(int))[
+        -_FRAMES_SHOWN:
+    ]
     frames = [array.isel(time=int(i)).load() for i in shown]
-    limit = float(np.median([figures.robust_limit(frame.values) for frame in frames]))
+    limit = max(figures.robust_limit(frame.values) for frame in frames)
     with figures.figure(
         11, 0.8 + 3 * float(np.clip(4.75 * _aspect(frames[0]) + 0.3, 1.4, 5.5))
     ) as page:
@@ -158,13 +159,23 @@ def snapshots(out_dir, path=None):
             image = figures.draw_snapshot(
                 axis, frame, scene["sources"], (), scene["interfaces"], limit
             )
+            image.set_norm(figures.shared_norm(image.norm.vmax))
             axis.set_title(f"t = {float(frame.time):.4g} s", loc="left")
             axis.set_title("", loc="right")
             axis.label_outer()
         for axis in axes[len(frames) :]:
             axis.set_axis_off()
-        figures.colour_bar(image, list(axes))
+        figures.mark_shared(figures.colour_bar(image, list(axes)), image.norm.vmax)
     return _save(page, path or out_dir / "snapshots.png")
+
+
+def _last_to_see(array):
+    """Return the number of the last frame that shows something on the colour scale of all."""
+    numbers = np.unique(np.linspace(0, array.sizes["time"] - 1, _FRAMES_LOOKED_AT).astype(int))
+    peaks = np.array(
+        [np.nanmax(np.abs(array.isel(time=int(n)).values), initial=0) for n in numbers]
+    )
+    return int(numbers[np.flatnonzero(peaks >= _SEEN * peaks.max())[-1]])
 
 
 def read_waveforms(out_dir, every_shot=False):

@@ -250,3 +250,4 @@ class Snapshot(Table):
     plane: Plane | None = None
     every: Duration = key("0.5  # s between snapshots")
     stride: whole(least=1) = Field(1)
+    film: choice("mp4", "gif") | None = None

@@ -1,0 +1,37 @@
+"""craton film: snapshots of a run as a film."""
+
+from pathlib import Path
+
+from craton.cli.check import refuse, results_of
+
+
+def command(out, file=None, series=None, component=None, rate=None, force=False):
+    """Write a film of a series of snapshots and print its path.
+
+    Parameters
+    ----------
+    out : str
+        Folder of a run, also of one that goes on.
+    file : str, optional
+        The film, .mp4 or .gif; by default OUT/NAME.mp4.
+    series, component : str, optional
+        Which snapshots; by default the first series, and the component with most to see.
+    rate : float, optional
+        Frames per second.
+    force : bool
+        Replace the file.
+    """
+    from craton.report.films import ENDINGS, film
+
+    path = Path(file or Path(out) / f"{series or 'film'}.mp4")
+    if path.suffix.lower() not in ENDINGS:
+        refuse("-o", f"{path.name}: a film ends in {' or '.join(ENDINGS)}", "name it film.mp4")
+    if not (Path(out) / "result.zarr").is_dir():
+        remedy = "name the folder that craton run wrote to"
+        refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
+    if file and path.exists() and not force:
+        refuse("-o", f"{path} is there already", "name another file, or add --force")
+    if rate is not None and not 0 < rate <= 120:
+        refuse("--rate", f"{rate:g} frames per second", "give a number above 0, at most 120")
+    with results_of(out):
+        print(film(out, path, series, component, rate))

@@ -72,7 +72,7 @@ def test_mp4_of_a_component(out, tmp_path, capsys):
     assert main(["film", str(out), "-o", str(path), "--component", "Z", "--rate", "5"]) == 0
     assert capsys.readouterr().out.strip() == str(path)
     frames = imageio.imread(path, plugin="FFMPEG", index=None)
-    array, _ = films.frames_of(out, None, "Z")
+    array, _ = films.plane_over_time(out, None, "Z")
     assert len(frames) == array.sizes["time"] and frames.shape[2] == 960
     assert [p.name for p in tmp_path.iterdir()] == ["waves.mp4"]
     assert main(["film", str(out), "-o", str(path)]) == 2  # is there already
@@ -80,7 +80,7 @@ def test_mp4_of_a_component(out, tmp_path, capsys):
 
 def test_frames_have_the_colours_of_the_bar_over_the_model(out):
     """Positive red-brown, negative blue, as the norm has it; nothing over the model where nothing moves; a time that changes."""
-    array, scene = films.frames_of(out, "section", "Z")
+    array, scene = films.plane_over_time(out, "section", "Z")
     stage = films.Stage.set_up(array, scene, out)
     top, bottom, left, right = stage.box
     limit = films.shared_limit(array)
@@ -103,7 +103,7 @@ def test_frames_have_the_colours_of_the_bar_over_the_model(out):
 
 
 def test_first_frames_are_not_saturated_and_the_last_not_blank(out):
-    array, scene = films.frames_of(out, "section", "Z")
+    array, scene = films.plane_over_time(out, "section", "Z")
     stage = films.Stage.set_up(array, scene, out)
     shares = [np.nanmax(np.abs(array.isel(time=n).values)) / stage.limit for n in range(7)]
     assert 0.9 < max(shares) < 2.5

@@ -56,14 +56,14 @@ def film(out_dir, path, series=None, component=None, rate=None):
     path = Path(path)
     if path.suffix.lower() not in ENDINGS:
         raise CratonError(f"{path.name}: a film ends in {' or '.join(ENDINGS)}")
-    array, scene = frames_of(out_dir, series, component)
+    array, scene = plane_over_time(out_dir, series, component)
     stage = Stage.set_up(array, scene, Path(out_dir))
     rate = rate or float(np.clip(array.sizes["time"] / SECONDS, *RATES))
     write(path, (stage.frame(array, n) for n in range(array.sizes["time"])), stage.shape, rate)
     return path
 
 
-def frames_of(out_dir, series=None, component=None):
+def plane_over_time(out_dir, series=None, component=None):
     """Return the frames of a film, (time, rows, columns), and the scene of the run.
 
     Parameters

@@ -141,14 +141,14 @@ def draw_grid(axis, globe):
     lines = [(fine, np.full_like(fine, lat)) for lat in range(-75, 90, GRID)]
     lines += [(np.full_like(fine, lon), fine / 2) for lon in range(-180, 180, GRID)]
     for longitude, latitude in lines:
-        seen(axis, frame, radius, longitude, latitude, color="0.55", linewidth=0.5)
+        draw_visible(axis, frame, radius, longitude, latitude, color="0.55", linewidth=0.5)
     shores = coastlines()
     if shores is not None:
-        seen(axis, frame, radius, *shores, color="0.15", linewidth=0.8)
+        draw_visible(axis, frame, radius, *shores, color="0.15", linewidth=0.8)
     axis.set(xlim=limits[0], ylim=limits[1])
 
 
-def seen(axis, frame, radius, longitude, latitude, **look):
+def draw_visible(axis, frame, radius, longitude, latitude, **look):
     """Draw a line on the side of the Earth that is seen."""
     x, y, z = np.moveaxis(radius * frame.direction(longitude, latitude), -1, 0)
     hidden = ~(z > 0)

@@ -73,7 +73,7 @@ ALLOWED = {
     "scenario": SCENARIO,
     "backends": MACHINE,
     "comm": MACHINE | {"backends"},
-    "driver": DRIVER,
+    "driver": DRIVER | {"report"},
     "report": SCENARIO | {"scenario"},
     "api": PUBLIC,
     "gravity": PUBLIC,

@@ -233,6 +233,35 @@ def test_compare_measures_shift_ratio_and_misfit(out, waves, quick, tmp_path, ca
     assert "half the sampling rate" in capsys.readouterr().err
 
 
+def test_result_in_three_dimensions():
+    """Planes, the model, receivers and the source are where they are; nothing is rendered."""
+    pytest.importorskip("pyvista")
+    import smallcase
+
+    import craton
+
+    result = craton.run(
+        loads(smallcase.TEXT.replace("duration = 1.0", "duration = 0.3")), progress=False
+    )
+    plotter = result.show(time=0.25, off_screen=True)
+    bounds = [actor.bounds for actor in plotter.actors.values() if hasattr(actor, "mapper")]
+    bounds = [b for b in bounds if b is not None and None not in tuple(b)]
+    assert any(np.allclose(b, [0, 3000, 1500, 1500, -2500, 0], atol=1) for b in bounds)
+    assert any(np.allclose(b, [1500, 1500, 1500, 1500, -1000, -1000]) for b in bounds)
+    meshes = [actor.mapper.dataset for actor in plotter.actors.values() if hasattr(actor, "mapper")]
+    plane = next(
+        mesh for mesh in meshes if mesh is not None and "Particle velocity" in str(mesh.array_names)
+    )
+    frame = result.snapshots["section"].velocity.sel(time=0.25, method="nearest")
+    name = next(n for n in plane.array_names if "velocity" in n)
+    part = "ENZ"[["east", "north", "up"].index(name.split(", ")[1].split()[0])]
+    expected = frame.sel(component=part).transpose("x", "z").values.ravel(order="F")
+    assert np.asarray(plane[name]) == pytest.approx(expected)
+    plotter.close()
+    with pytest.raises(craton.CratonError, match="x, y and z"):
+        craton.run(loads(LINE), progress=False).show(off_screen=True)
+
+
 def test_names_of_figures_are_those_of_the_help():
     from craton.report import FIGURES
 

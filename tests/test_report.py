@@ -313,3 +313,51 @@ def test_orthographic_projection_and_great_circles():
     assert not station_maps.orthographic(190.0, -50.0, (10.0, 50.0))[2]
     longitude, latitude = station_maps.great_circle((0.0, 0.0), (90.0, 0.0), 3)
     assert longitude == pytest.approx([0, 45, 90]) and latitude == pytest.approx([0, 0, 0])
+
+
+GRAVITY = """
+title = "A ball"
+method = "gravity"
+[gravity]
+fields = ["g_z", "g_zz"]
+[prisms]
+kind = "grid"
+origin = [0, 0, -1000]
+size = [2000, 2000, 1000]
+shape = [20, 20, 10]
+bodies = [{ shape = "sphere", center = [1200, 800, -500], radius = 300, density = 300 }]
+[points]
+kind = "grid"
+x = [0, 2000, 11]
+y = [0, 2000, 9]
+z = 50
+"""
+
+
+def test_page_of_gravity_tells_its_errors(tmp_path):
+    """Maps, profiles and the error of each field; the picture of the prisms has their mass."""
+    from craton.model.prisms import ensembles, from_scenario
+    from craton.report import prism_figures
+    from craton.scenario import load
+
+    (tmp_path / "g.toml").write_text(GRAVITY)
+    assert main(["run", str(tmp_path / "g.toml"), "-o", str(tmp_path / "out"), "--quiet"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "figure", plain)
+        assert main(["report", str(tmp_path / "out")]) == 0
+    text = (tmp_path / "out" / "report.html").read_text()
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert re.findall(r'<section id="([\w-]+)"', text) == [
+        "run",
+        "model",
+        "fields",
+        "time",
+        "files",
+    ]
+    assert all(f"{run['error'][name]:.1e}" in text for name in ("g_z", "g_zz"))
+    assert "Not drawn" not in text and text.count("data:image/png") == 3
+    ball = from_scenario.build(load(tmp_path / "g.toml").prisms)[0]
+    for up in (1, 2):
+        x, y, values = prism_figures.mass_per_area(ball, 0, up)
+        total = (values * np.outer(np.diff(y), np.diff(x))).sum()
+        assert total == pytest.approx(ensembles.mass(ball)[0][0], rel=1e-12)

@@ -253,6 +253,33 @@ class Result:
 
         return citations(self.scenario, self.plan, self.report)
 
+    def show(self, time=None, off_screen=False):
+        """Show the run in three dimensions with PyVista: its snapshots at one time, or the model
+        where there are none, sources and receivers. Returns the pyvista.Plotter; off the screen it
+        is not shown, and its ``screenshot`` writes a picture.
+
+        Parameters
+        ----------
+        time : float, optional
+            Of the snapshots, s; by default the middle of the first series.
+        off_screen : bool
+
+        Raises
+        ------
+        ResourceError
+            PyVista is missing.
+        CratonError
+            It is no run in a box in three dimensions.
+        """
+        from craton.report.scene3d import scene
+
+        waves = self.dataset if len(getattr(self.plan, "receivers", ())) else None
+        series = {} if waves is None and not hasattr(self.plan, "snapshots") else self.snapshots
+        plotter = scene(self.scenario, waves, series, time, off_screen)
+        if not off_screen:
+            plotter.show()
+        return plotter
+
     def rotate(self, components="RT"):
         """Return the dataset with radial and transverse components in place of east and north; see
         `craton.output.rotation.rotated`. ObsPy's ``result.stream().rotate("NE->RT")`` does the same.

@@ -3,6 +3,8 @@ wavefield, and an overview of OUT.
 """
 
 from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -24,13 +26,34 @@ def figure(width, height):
     """Open a matplotlib Figure in the house style, without pyplot and its global list of figures."""
     try:
         import matplotlib
-        from matplotlib.figure import Figure
     except ImportError as error:
         raise ResourceError(
             "figures need matplotlib; install it with: pip install 'craton[plot]'"
         ) from error
     with matplotlib.rc_context(STYLE):
-        yield Figure(figsize=(width, height), layout="constrained")
+        yield _page_class()(figsize=(width, height), layout="constrained")
+
+
+@lru_cache(1)
+def _page_class():
+    """Return the class of figures: PNG files of these are drawn once, where matplotlib draws all
+    once to lay it out and once more.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.image import imsave
+
+    class Page(Figure):
+        def savefig(self, fname, dpi=None, **options):
+            if options.get("format", Path(str(fname)).suffix[1:]) != "png":
+                return super().savefig(fname, dpi=dpi, **options)
+            if dpi is not None:
+                self.set_dpi(dpi)
+            canvas = FigureCanvasAgg(self)
+            canvas.draw()
+            return imsave(fname, np.asarray(canvas.buffer_rgba()), format="png", dpi=self.dpi)
+
+    return Page
 
 
 def record(dataset, receiver=None, quantity=None, mark=None):

@@ -10,7 +10,7 @@ from craton.errors import CratonError
 from craton.model.globe.earth_chunk import chunk_of
 from craton.model.ground import terrain
 from craton.model.media import earth
-from craton.report import figures
+from craton.report import figures, prism_figures
 from craton.scenario import load
 from craton.survey import places, sources
 
@@ -56,10 +56,8 @@ def figure_of(scenario):
     CratonError
         It has no model that could be drawn so.
     """
-    if scenario.method == "gravity":
-        from craton.report.prism_figures import figure_of as of_prisms
-
-        return of_prisms(scenario)
+    if hasattr(scenario, "prisms"):
+        return prism_figures.figure_of(scenario)
     if getattr(scenario.domain, "chunk", None) is not None:
         return _radial(chunk_of(scenario).model, scenario.title)
     if scenario.model.kind == "regions" or not getattr(scenario.domain, "size", None):

@@ -184,9 +184,11 @@ class Contents:
 
     def model(self):
         """Sections of the model, or its profile."""
-        if self.scenario is None or self.scenario.method == "gravity":
+        if self.scenario is None:
             return ""
         words = "The model as it is computed, at the source; triangles are stations, the star is the source"
+        if self.gravity is not None:
+            words = "Mass of the prisms over area, from above and from the south"
         return markup.section("model", "Model", self._drawn(self._model, words))
 
     def _model(self, path):

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from craton.cli.app import main
+from craton.errors import CratonError
 from craton.report import comparison, figures, model_figures, record_sections, signals
 from craton.scenario import load, loads
 
@@ -244,21 +245,18 @@ def test_result_in_three_dimensions():
         loads(smallcase.TEXT.replace("duration = 1.0", "duration = 0.3")), progress=False
     )
     plotter = result.show(time=0.25, off_screen=True)
-    bounds = [actor.bounds for actor in plotter.actors.values() if hasattr(actor, "mapper")]
-    bounds = [b for b in bounds if b is not None and None not in tuple(b)]
+    meshes = plotter.meshes
+    bounds = [mesh.bounds for mesh in meshes]
     assert any(np.allclose(b, [0, 3000, 1500, 1500, -2500, 0], atol=1) for b in bounds)
     assert any(np.allclose(b, [1500, 1500, 1500, 1500, -1000, -1000]) for b in bounds)
-    meshes = [actor.mapper.dataset for actor in plotter.actors.values() if hasattr(actor, "mapper")]
-    plane = next(
-        mesh for mesh in meshes if mesh is not None and "Particle velocity" in str(mesh.array_names)
-    )
+    plane = next(mesh for mesh in meshes if "Particle velocity" in str(mesh.array_names))
     frame = result.snapshots["section"].velocity.sel(time=0.25, method="nearest")
     name = next(n for n in plane.array_names if "velocity" in n)
     part = "ENZ"[["east", "north", "up"].index(name.split(", ")[1].split()[0])]
     expected = frame.sel(component=part).transpose("x", "z").values.ravel(order="F")
     assert np.asarray(plane[name]) == pytest.approx(expected)
     plotter.close()
-    with pytest.raises(craton.CratonError, match="x, y and z"):
+    with pytest.raises(CratonError, match="x, y and z"):
         craton.run(loads(LINE), progress=False).show(off_screen=True)
 
 

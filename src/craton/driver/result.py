@@ -273,8 +273,9 @@ class Result:
         """
         from craton.report.scene3d import scene
 
-        waves = self.dataset if len(getattr(self.plan, "receivers", ())) else None
-        series = {} if waves is None and not hasattr(self.plan, "snapshots") else self.snapshots
+        has_domain = hasattr(self.scenario, "domain")
+        waves = self.dataset if has_domain and len(self.plan.receivers) else None
+        series = self.snapshots if has_domain else {}
         plotter = scene(self.scenario, waves, series, time, off_screen)
         if not off_screen:
             plotter.show()

@@ -90,17 +90,19 @@ def attack(kind, seconds, most, seed, keep, record=None, only=""):
     counted, end = Record(kind, seed), time.monotonic() + seconds
     inputs = partial(attack_inputs, only=only)
     work = {"inputs": inputs, "folders": attack_folders}[kind]
-    with TemporaryDirectory(prefix="attack") as place, Server() as server:
-        while time.monotonic() < end and counted.tried < most:
-            random = Random(f"{kind} {seed} {counted.tried}")
-            trial = work(server, Path(place), random)
-            if trial.failures:
-                report(keep, kind, seed, counted.tried, trial)
-            elif trial.answer.code == 0 and keep and trial.after:
-                counted.keep_accepted(keep, trial)
-            counted.add(trial)
-    if record:
-        counted.save(Path(record))
+    try:
+        with TemporaryDirectory(prefix="attack") as place, Server() as server:
+            while time.monotonic() < end and counted.tried < most:
+                random = Random(f"{kind} {seed} {counted.tried}")
+                trial = work(server, Path(place), random)
+                if trial.failures:
+                    report(keep, kind, seed, counted.tried, trial)
+                elif trial.answer.code == 0 and keep and trial.after:
+                    counted.keep_accepted(keep, trial)
+                counted.add(trial)
+    finally:  # also of a batch that ends early
+        if record:
+            counted.save(Path(record))
     return counted.summary()
 
 

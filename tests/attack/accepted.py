@@ -7,6 +7,7 @@ import tomllib
 import warnings
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
+from io import BytesIO, TextIOWrapper
 from numbers import Real
 
 import numpy as np
@@ -85,7 +86,7 @@ def changes(name, case, path, before):
 
 def of_scenario(before, after):
     """List the changes of a scenario in TOML, each value held against the schema that `craton schema` prints."""
-    old, document = (tomllib.loads(data.decode("utf-8-sig")) for data in (before, after))
+    old, document = (tomllib.loads(text_of(data)) for data in (before, after))
     was, listed = dict(flat(old)), []
     new = dict(flat(document))
     for path in sorted(was.keys() | new.keys(), key=str):
@@ -98,6 +99,11 @@ def of_scenario(before, after):
             numbers = (float(value),) if is_number(value) else ()
             listed.append(Change(key, how, numbers, scenario_fault(document, path, value)))
     return listed
+
+
+def text_of(data):
+    """Return the text of a file with ends of lines of any system, as craton reads it."""
+    return TextIOWrapper(BytesIO(data), encoding="utf-8-sig").read()
 
 
 def flat(table, path=()):

@@ -245,6 +245,14 @@ class Result:
 
         return event(self.dataset)
 
+    def view(self, series=None, component=None):
+        """Return a widget for a notebook: snapshots with a slider for time, receivers to click on;
+        needs the `notebook` extra. See `craton.notebook.view`.
+        """
+        from craton.notebook import view
+
+        return view(self, series, component)
+
     def citations(self):
         """Return what to cite for this run: `craton.citations.Citations`, whose ``bibtex()`` gives
         BibTeX. Works are chosen by the operators of the plan and the values of the scenario.

@@ -104,7 +104,7 @@ def largest_eigenvalue(operator):
     nodes = np.linspace(0, d.element.size - 1, SAMPLES).astype(int)
 
     def store_sample():
-        """Store the values at the nodes, in double: (ne, nodes, components) of each medium."""
+        """Store the values at the nodes: (ne, nodes, components) of each medium."""
         samples.append(
             {
                 medium: operator.previous_at(

@@ -243,13 +243,11 @@ class Undamped:
             }
 
     def previous_at(self, medium, points):
-        """Return the previous vector at points of a medium on the host, points.shape +
-        (components,).
+        """Return the previous vector at points of a medium on the host, in the precision of the
+        machine: points.shape + (components,).
         """
         with self.machine.work():
-            return self.machine.to_host(
-                self.array(medium, "before")[self.machine.asarray(points)]
-            ).astype(float)
+            return self.machine.to_host(self.array(medium, "before")[self.machine.asarray(points)])
 
     def start(self):
         """Set a random vector that does not depend on the partition: it follows from numbers of

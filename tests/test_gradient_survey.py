@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -87,6 +88,14 @@ def test_the_command(out, observed, tmp_path, capsys):
     assert main(["plan", str(file)]) == 0
     said = capsys.readouterr().out
     assert "3, each forward and back" in said and "increments of all steps take" in said
+    assert "increments, every 1: increments of all steps fit" in said
+    assert main(["plan", str(file), "--set", "gradient.storage=boundaries-16"]) == 0
+    said = capsys.readouterr().out
+    for label in ("on the machine", "in the host's memory", "cost by traffic", "is held"):
+        assert label in said
+    # two wavefields of five fields, the medium, five sums and illumination, remembered stresses
+    found = re.search(r"bytes per grid point \(([\d.]+) float64\)", said)
+    assert found and float(found[1]) > 19
     for storage in ("boundaries", "boundaries-16", "checkpoints"):
         assert survey.prepare(with_data(observed, storage=storage)).increments == 0
     assert main(["gradient", str(file), "-o", str(out), "--set", "gradient.every=2"]) == 2

@@ -30,7 +30,7 @@ def command(file, device=None, overrides=(), ranks=None):
             flush=True,
         )
     if getattr(scenario, "gradient", None) is not None:
-        print(of_gradient(scenario), flush=True)
+        print(of_gradient(scenario, ranks or 1), flush=True)
     warn(planned)
     if ranks is not None and ranks > 1:
         check_ranks(scenario, SimpleNamespace(size=ranks))
@@ -62,12 +62,13 @@ def one_run(scenario, ranks=1, outlined=None):
     return shots.prepare(scenario).planned if shots_apart(scenario) else api.plan(scenario)
 
 
-def of_gradient(scenario):
+def of_gradient(scenario, ranks=1):
     """Return what `craton gradient` would do, or why it cannot, in words."""
-    from craton.inverse.survey import prepare, words
+    from craton.inverse.survey import prepare, words, words_of_storage
 
     try:
-        return words(prepare(scenario))
+        survey = prepare(scenario)
+        return f"{words(survey)}\n{words_of_storage(survey, ranks)}"
     except ScenarioError as error:
         return f"Gradient\n  not yet: {error}"
 

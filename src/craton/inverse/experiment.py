@@ -10,6 +10,7 @@ from craton.backends.cpu import CPU
 from craton.core.plan import STATE
 from craton.errors import ComputationError, ResourceError
 from craton.inverse.division import Division
+from craton.text import megabytes
 
 SHARE = 0.6  # of the free memory, that stored increments and checkpoints may take
 
@@ -38,8 +39,22 @@ class Experiment:
         self.others, self.checkpoints, self.big = {}, [], {}
 
     def lines(self):
-        """Return what is stored, as (label, text) rows."""
-        return self.storage.lines(self.linear, self.every)
+        """Return what is stored and what the programs take, of all ranks, as (label, text) rows."""
+        held, points = self._program_bytes(), math.prod(self.linear.d.shape)
+        itemsize = np.dtype(self.linear.d.precision).itemsize
+        numbers = held / points / itemsize
+        text = (
+            f"{megabytes(held)}, {held / points:.1f} bytes per grid point ({numbers:.1f} "
+            f"{self.linear.d.precision}): forward and back, without what is stored"
+        )
+        return [*self.storage.lines(self.linear, self.every), ("memory of programs", text)]
+
+    def _program_bytes(self):
+        """Bytes of the arrays of the forward and the transposed steps, without what is stored."""
+        state = self.linear.at(self.linear.cells)
+        forward = state.forward(self.slots, self.every)
+        back = state.adjoint(self.slots, self.every)
+        return nbytes_of(forward, ("store",)) + nbytes_of(back, ("store", "material"))
 
     @property
     def length(self):
@@ -299,6 +314,11 @@ def slots_for(count, slot, state, memory, every):
             "are at hand: use a larger domain.spacing, float32, or more memory"
         )
     return best
+
+
+def nbytes_of(plan, without):
+    """Return the bytes of the arrays of a plan but for some."""
+    return sum(array.nbytes for name, array in plan.arrays.items() if name not in without)
 
 
 def march(program, first, last, wait=True):

@@ -3,7 +3,7 @@ kept beside absorbing layers: gradients in little memory.
 """
 
 from craton.inverse.division import Division
-from craton.inverse.experiment import Experiment, march, rest
+from craton.inverse.experiment import Experiment, march, nbytes_of, rest
 from craton.inverse.ring import Ring
 
 
@@ -39,6 +39,14 @@ class Reversed(Experiment):
     def replayed(self):
         """False: steps are taken back."""
         return False
+
+    def _program_bytes(self):
+        """See `Experiment._program_bytes`; with the sums of `craton.gradient`."""
+        state = self.linear.at(self.linear.cells)
+        forward = state.forward(0, margin=(self.margin, self.slots))
+        back = state.backward(self.margin, self.slots, self.every, light=True)
+        shared = ("history", "material", "back")
+        return nbytes_of(forward, ("history",)) + nbytes_of(back, shared)
 
     def forget(self):
         """Forget the last run; its memory stays for the next."""

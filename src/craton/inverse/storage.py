@@ -63,10 +63,11 @@ class Storage:
         """
         bits = self.margin.bits if self.margin else width(linear.d)
         runs = linear.traffic(self.kind, every)
+        waiting = ", pinned: it comes and goes while steps run" if self.margin and self.host else ""
         rows = [
             ("storage", f"{self.kind}, every {every}: {self.reason}"),
             ("on the machine", megabytes(self.machine)),
-            ("in the host's memory", megabytes(self.host)),
+            ("in the host's memory", megabytes(self.host) + waiting),
             ("cost by traffic", f"{runs:.2f} forward runs for misfit and gradient"),
             (
                 "error of the gradient",

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from craton.backends import backend
+from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.errors import Problem as Fault
-from craton.errors import ResourceError, ScenarioError
 from craton.inverse.datasets import on_grid
 from craton.inverse.maps import gradient
 from craton.inverse.observed import matched
 from craton.inverse.parameters import UNITS
 from craton.inverse.problem import Problem
+from craton.inverse.storage import experiment
+from craton.inverse.team import TeamExperiment
 from craton.io import netcdf
 from craton.io.contents import FileError, warnings_of_libraries
 from craton.shots import Survey, run, single
@@ -49,6 +52,8 @@ class GradientSurvey(Survey):
         Of the observed data.
     increments : float
         Bytes of the increments of all steps of a shot; 0 where no increments are kept.
+    linear : object
+        Of the first shot, what `Method.linearised` returns.
     """
 
     settings: Any = None
@@ -56,6 +61,7 @@ class GradientSurvey(Survey):
     shape: tuple = ()
     checksum: str = ""
     increments: float = 0
+    linear: Any = None
 
     @property
     def digest(self):
@@ -210,6 +216,7 @@ def prepare(scenario, ranks=1):
         shape=first.shape[1:],
         checksum=checksum,
         increments=increments_of(first.experiments[0]),
+        linear=first.experiments[0].linear,
     )
 
 
@@ -429,3 +436,26 @@ def words(survey):
         ("on disk", f"{megabytes(survey.nbytes_kept)}"),
     ]
     return "\n".join(["Gradient", *(f"  {label:<22} {text}" for label, text in rows)])
+
+
+def words_of_storage(survey, ranks=1):
+    """Return what the run of a shot keeps on this computer, and what that costs, in words: what
+    `craton plan` says of it.
+
+    Parameters
+    ----------
+    survey : GradientSurvey
+    ranks : int
+        That share a shot.
+    """
+    settings, run = survey.settings, survey.shots[0].scenario.run
+    options = (settings.every, None, settings.storage)
+    try:
+        if ranks > 1:
+            rows = TeamExperiment(survey.linear, run.device, ranks, run.threads, options).lines()
+        else:
+            chosen = backend(run.device, threads=run.threads)
+            rows = experiment(survey.linear, chosen, *options).lines()
+    except CratonError as error:
+        rows = [("storage", f"not on this computer: {error}")]
+    return "\n".join(["Gradient of a shot", *(f"  {label:<22} {text}" for label, text in rows)])

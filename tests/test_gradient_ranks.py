@@ -128,8 +128,8 @@ def test_what_is_wrong_with_ranks_is_told():
     case = plain()[0]
     told(["ranks", "is no number of ranks"], case, ranks=0)
     told(["give one of them"], case, ranks=2, comm=Alone())
-    wide = scenario(run={"grid": [5, 1, 1]})
-    told(["5 ranks as 5 x 1 x 1 do not fit", "absorbing layer"], wide, ranks=5)
+    wide = scenario(run={"grid": [10, 1, 1]})
+    told(["10 ranks as 10 x 1 x 1 do not fit", "absorbing layer"], wide, ranks=10)
 
 
 @pytest.mark.skipif(cores() < 2, reason="one core")

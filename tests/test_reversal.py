@@ -8,6 +8,7 @@ from test_adjoint import CASES, told
 import craton
 from craton.errors import ResourceError
 from craton.inverse.experiment import Experiment
+from craton.methods import METHODS
 
 # relative errors of a gradient in float64; with boundaries in 16 bits
 EXACT, SIXTEEN = 1e-10, 1e-4
@@ -130,3 +131,17 @@ def test_the_storage_is_chosen_with_a_reason():
         craton.Problem(scenario(), memory=1e4, storage="increments")
     thin = {"boundaries": {"cpml": {"thickness": 9}}, "source": [CASES["sea floor"]["source"][0]]}
     told(["outside absorbing layers"], scenario(**thin), storage="boundaries")
+
+
+def test_what_steps_back_hold_at_each_point():
+    """Two wavefields, the sums and the medium: what layers remember lies in the memory of sums."""
+    linear = METHODS["fd"].linearised(scenario(3, run={"precision": "float32"}))
+    plan = linear.at(linear.cells).backward(linear.margin(16), 5)
+    field = plan.layout.field
+    fields = {
+        name: array.nbytes // (4 * field)
+        for name, array in plan.arrays.items()
+        if array.over == plan.layout and array.nbytes
+    }
+    assert fields == {"state": 9, "back": 9, "sums": 8, "material": 3}
+    assert [name for name, array in plan.arrays.items() if array.nbytes > 4 * field] == list(fields)

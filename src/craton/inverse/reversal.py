@@ -45,7 +45,8 @@ class Reversed(Experiment):
         state = self.linear.at(self.linear.cells)
         forward = state.forward(0, margin=(self.margin, self.slots))
         back = state.backward(self.margin, self.slots, self.every, light=True)
-        shared = ("history", "material", "back")
+        shared = {"history", "material", "back"}
+        shared |= {name for name, array in back.arrays.items() if array.kind == "boundary"}
         return nbytes_of(forward, ("history",)) + nbytes_of(back, shared)
 
     def forget(self):
@@ -109,8 +110,9 @@ class Reversed(Experiment):
             self.division.whole(self.machine, program.grid(f"sum_{n}"))
             for n in range(self.linear.sums)
         ]
+        unsummed = self.linear.unsummed() if self.division.leads else ()
         with self.machine.work():
-            for n, (k0, k1, j0, j1, i0, i1) in self.linear.held() if self.division.leads else ():
+            for n, (k0, k1, j0, j1, i0, i1) in unsummed:
                 sums[n][k0:k1, j0:j1, i0:i1] = 0
         return sums
 
@@ -144,7 +146,19 @@ class Reversed(Experiment):
         if name == "backward":
             plan = self.state.backward(self.margin, self.slots, self.every, **options)
             shared |= {"back": self.program.arrays["state"], "history": self.big["history"]}
+            shared |= {name: self.program.arrays[name] for name in self._remembering(plan)}
         else:
             plan = self.state.born(1, self.every)
         self.others[key] = self.division.commit(self.machine, self.state, plan, shared)
+        rest(self.others[key])  # memory variables are as the forward steps left them
         return self.others[key]
+
+    def _remembering(self, plan):
+        """Return the names of the memory variables of layers that the steps back take over from the
+        forward ones, which begin anew before they are run again.
+        """
+        return [
+            name
+            for name, array in plan.arrays.items()
+            if array.kind == "boundary" and array.data is None and name in self.program.arrays
+        ]

@@ -206,27 +206,13 @@ def layers(d, step):
     for axis in sorted({axis for axis, _ in d.faces("cpml")}):
         arrays |= scratch(d, axis)
         sides = [side for a, side in d.faces("cpml") if a == axis]
-        thickness = d.scenario.boundaries.cpml.thickness
-        boxes = {side: boundaries.slab_depths(d, axis, side, thickness)[0] for side in sides}
-        launches += [remembered(d, step, axis, side, boxes) for side in sides]
-        launches += [differentiated(d, step, axis, side, boxes) for side in sides]
+        launches += [remembered(d, step, axis, side) for side in sides]
+        launches += [differentiated(d, step, axis, side) for side in sides]
     return arrays, {step: launches}
 
 
-def widened(d, axis, side, boxes, count):
-    """Return the box of a layer and of `count` points beyond it, not into the other layer."""
-    n, at = d.grid.shape[2 - axis], 2 * (2 - axis)
-    first, last = boxes[side][at : at + 2]
-    other = boxes.get(1 - side)
-    if side == 0:
-        return d.slab(axis, first, min(last + count, other[at] if other else n))
-    return d.slab(axis, max(first - count, other[at + 1] if other else 0), last)
-
-
 def scratch(d, axis):
-    """Fields that hold q of cpml.h in the layers across an axis and beside them; those of all axes
-    share them.
-    """
+    """Fields that hold q of cpml.h in the layers across an axis; those of all axes share them."""
     layout = d.layout
     part = {"first": layout.first, "window": layout.window(), "defined": build.defined(d)}
     return {
@@ -248,43 +234,33 @@ def tractions(d, axis):
     return d.names(saa, *operators.CYCLIC_SHEAR[axis])
 
 
-def remembered(d, step, axis, side, boxes):
+def remembered(d, step, axis, side):
     """Return the launch that remembers adjoint stresses for the step of velocities, or velocities
-    for that of stresses, and clears what differences of these read beside the layer.
+    for that of stresses, in a layer.
     """
     face, of = f"{'xyz'[axis]}{side}", "stress" if step == "velocity" else "velocity"
     fields = tractions(d, axis) if of == "stress" else d.names(*boundaries.cyclic(d, axis)[0])
     names = (*scratch_names(d, axis), f"psi_{of}_{face}", *fields, f"cpml_{face}")
     op = operators.remember(d.stencil, axis, of)
-    box = widened(d, axis, side, boxes, 2 * d.reach)
-    return Launch(op, names, box, boundaries.slab_params(d, boxes[side]))
+    thickness = d.scenario.boundaries.cpml.thickness
+    slab, *_ = boundaries.slab_depths(d, axis, side, thickness)
+    return Launch(op, names, boundaries.layer(d, axis, side), boundaries.slab_params(d, slab))
 
 
-def differentiated(d, step, axis, side, boxes):
+def differentiated(d, step, axis, side):
     """Return the launch that adds what differences of q along an axis give to velocities or
-    stresses, in a layer and as far beyond as they reach; between two layers whose reaches meet,
-    each point once.
+    stresses, in a layer and as far beyond as they reach.
     """
-    wide, q = reached(d, axis, side, boxes), scratch_names(d, axis)
+    layer, q = boundaries.layer(d, axis, side), scratch_names(d, axis)
+    first, last = layer[2 * (2 - axis) : 2 * (2 - axis) + 2]
+    n = d.grid.shape[2 - axis]
+    box = d.slab(axis, max(first - d.reach * side, 0), min(last + d.reach * (1 - side), n))
+    params = boundaries.slab_params(d, layer)
     velocity, normal = boundaries.cyclic(d, axis)
     if step == "velocity":
         op = operators.cpml_velocity(d.stencil, axis, transposed=True)
-        names = (*d.names(*velocity), "", *q, "rho", "")
-    else:
-        op = operators.cpml_stress(d.stencil, axis, d.relaxing, d.free, transposed=True)
-        shear = operators.CYCLIC_SHEAR[axis]
-        names = d.names(*normal, *shear, "", "memory", *q, *operators.MEDIUM, "")
-        return Launch(op, names, wide, relaxing.params(d, boundaries.slab_params(d, wide)))
-    return Launch(op, names, wide, boundaries.slab_params(d, wide))
-
-
-def reached(d, axis, side, boxes):
-    """Return the box of a layer and of the points that differences in it reach; where those of the
-    other layer reach them too, they are the first one's.
-    """
-    at = 2 * (2 - axis)
-    box = widened(d, axis, side, {side: boxes[side]}, d.reach)
-    if side == 1 and 0 in boxes:
-        first = widened(d, axis, 0, {0: boxes[0]}, d.reach)[at + 1]
-        return d.slab(axis, max(box[at], min(first, box[at + 1])), box[at + 1])
-    return box
+        return Launch(op, (*d.names(*velocity), "", *q, "rho", ""), box, params)
+    op = operators.cpml_stress(d.stencil, axis, d.relaxing, d.free, transposed=True)
+    shear = operators.CYCLIC_SHEAR[axis]
+    names = d.names(*normal, *shear, "", "memory", *q, *operators.MEDIUM, "")
+    return Launch(op, names, box, relaxing.params(d, params))

@@ -55,6 +55,14 @@ def slab_depths(d, axis, side, thickness, first=0):
     return d.slab(axis, low, high), depth(index), depth(index + 0.5)
 
 
+def layer(d, axis, side):
+    """Return the box of the points where a CPML stretches a field: one more on the high side, whose
+    half point lies in the layer.
+    """
+    n, thickness = d.grid.shape[2 - axis], d.scenario.boundaries.cpml.thickness
+    return d.slab(axis, n - thickness - 1, n) if side else d.slab(axis, 0, thickness)
+
+
 # of alpha at the inner edge, kept at the outer one where waves are guided: slow ones are amplified
 # less
 ALPHA_FLOOR = 0.3

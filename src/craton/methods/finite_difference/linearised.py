@@ -256,9 +256,9 @@ class Linearised:
         """Number of the sums of a gradient."""
         return len(increments.sums_of(self.d))
 
-    def held(self):
-        """Return what rigid faces hold, see `reversal.held`."""
-        return reversal.held(self.d)
+    def unsummed(self):
+        """Return the points that have no sums of steps taken back; see `reversal.unsummed`."""
+        return reversal.unsummed(self.d)
 
     @property
     def waves(self):

@@ -78,12 +78,10 @@ def gradient_weights(d, weights, align):
         Cuts lie at multiples of it.
     """
     ends = {}
-    for kind, beyond in (("cpml", 2 * d.reach), ("sponge", d.reach)):
+    for kind in ("cpml", "sponge"):
         thickness = getattr(d.scenario.boundaries, kind).thickness
         for axis, side in d.faces(kind):
-            box, *_ = slab_depths(d, axis, side, thickness)
-            low, high = box[2 * (2 - axis) : 2 * (2 - axis) + 2]
             planes = list(ends.get("xyz"[axis], (0, 0)))
-            planes[side] = high - low + beyond
+            planes[side] = thickness + side + d.reach
             ends["xyz"[axis]] = tuple(planes)
     return replace(weights, ends=ends, align=max(align, weights.align))

@@ -41,6 +41,7 @@ BACK = Struct(
 HISTORY = Struct("HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last")))
 FORCE = Struct("ForceParams", tuple((name, "i32") for name in ("columns", "every", "last")))
 GROUPS = (16, 12, 8)  # values that share a scale in 16 bits: what takes the fewest bytes
+REMEMBERED = {n: f"q_{n}" for n in range(3)}  # by the number of the sum in whose memory it lies
 TRACES = 2  # sums of normal stresses, deviatoric part and trace
 EDGE = 4  # points along an edge of a block of a face; ranks divide no block
 FORWARD = tuple(name.replace("v", "u", 1) for name in VELOCITY)
@@ -483,6 +484,8 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
     """
     arrays, pieces = adjoint.faces(d)
     arrays |= build.wavefield(d) | forward_field(d) | material.arrays(d) | sums(d, light)
+    # sums are of points outside the layers, what these remember of points inside
+    arrays |= {name: arrays[f"sum_{n}"] for n, name in REMEMBERED.items() if name in arrays}
     arrays |= {"step": Array("points", (1,), np.int32)}
     arrays |= history(d, margin, slots)
     of_residuals, residual = injected(d, residuals)
@@ -536,12 +539,16 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
     )
 
 
-def held(d):
-    """Return (number of the velocity, box) of the points that rigid faces hold: no sum is of these."""
+def unsummed(d):
+    """Return (number of a sum, box) of the points that have none of it: those that rigid faces hold,
+    and those of layers, which remember in its memory.
+    """
     _, launches = boundaries.rigid(d)
-    return [
+    held = [
         (d.velocity.index(launch.arrays[0]), launch.box) for launch in launches["velocity_last"]
     ]
+    layers = [boundaries.layer(d, *face) for face in d.faces("cpml")]
+    return held + [(n, box) for n in REMEMBERED for box in layers]
 
 
 def traffic(d, kind, every):

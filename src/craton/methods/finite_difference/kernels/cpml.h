@@ -33,6 +33,20 @@ INLINE real stretched(real* psi, const real* profile, const int N, const real d)
     return profile[2 * N] * d + *psi;
 }
 
+#define LAYER_PAIR(k, weight) if constexpr (R >= k) d += real(weight) * (value(k) - value(1 - k))
+
+// Differences along A as fwd and bwd, of q only in the layer, N points from n = 0 on: beyond it other values lie in its memory.
+INLINE real fwd_q(const real* a, const ptrdiff_t S, [[maybe_unused]] const int n, [[maybe_unused]] const int N)
+{
+    if constexpr (!TRANSPOSED) return fwd(a, S);
+    const auto value = [&](const int o) { return n + o >= 0 && n + o < N ? a[o * S] : real(0); };
+    real d = real(C1) * (value(1) - value(0));
+    LAYER_PAIR(2, C2); LAYER_PAIR(3, C3); LAYER_PAIR(4, C4); LAYER_PAIR(5, C5); LAYER_PAIR(6, C6); LAYER_PAIR(7, C7); LAYER_PAIR(8, C8);
+    return d;
+}
+
+INLINE real bwd_q(const real* a, const ptrdiff_t S, const int n, const int N) { return fwd_q(a - S, S, n - 1, N); }
+
 KERNEL cpml_velocity(
     real* RESTRICT va, real* RESTRICT vb, real* RESTRICT vc, real* RESTRICT psi,
     const real* RESTRICT saa, const real* RESTRICT sab, const real* RESTRICT sca,
@@ -41,9 +55,9 @@ KERNEL cpml_velocity(
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
-        if constexpr (ON_A) va[q] += p.dt_h * buoyancy(rho + m, MA) * stretched(psi + at_a, half, N, fwd(saa + q, A));
-        if constexpr (SHEARED_B) vb[q] += p.dt_h * buoyancy(rho + m, MB) * stretched(psi + at_b, at, N, bwd(sab + q, A));
-        if constexpr (SHEARED_C) vc[q] += p.dt_h * buoyancy(rho + m, MC) * stretched(psi + at_c, at, N, bwd(sca + q, A));
+        if constexpr (ON_A) va[q] += p.dt_h * buoyancy(rho + m, MA) * stretched(psi + at_a, half, N, fwd_q(saa + q, A, n, N));
+        if constexpr (SHEARED_B) vb[q] += p.dt_h * buoyancy(rho + m, MB) * stretched(psi + at_b, at, N, bwd_q(sab + q, A, n, N));
+        if constexpr (SHEARED_C) vc[q] += p.dt_h * buoyancy(rho + m, MC) * stretched(psi + at_c, at, N, bwd_q(sca + q, A, n, N));
     }
 }
 
@@ -61,13 +75,13 @@ KERNEL cpml_stress(
         [[maybe_unused]] const real before = ATTENUATION ? real(1) : p.dt_h, after = ATTENUATION ? p.dt_h : real(1);
         if constexpr (ON_A) {
             const bool free = FREE && k == p.top;
-            const Column s = added<AXIS>(medium, before * stretched(psi + at_a, at, N, bwd(va + q, A)), free);
+            const Column s = added<AXIS>(medium, before * stretched(psi + at_a, at, N, bwd_q(va + q, A, n, N)), free);
             saa[q] += after * s.a;
             if constexpr (SHEARED_B) sbb[q] += AXIS == 1 && free ? real(0) : after * s.b;
             if constexpr (SHEARED_C) scc[q] += AXIS == 0 && free ? real(0) : after * (VTI ? s.c : s.b);
         }
-        if constexpr (SHEARED_B) sab[q] += shear<AB, true>(medium, p.dt_h, stretched(psi + at_b, half, N, fwd(vb + q, A)), MA, MB);
-        if constexpr (SHEARED_C) sca[q] += shear<CA, true>(medium, p.dt_h, stretched(psi + at_c, half, N, fwd(vc + q, A)), MA, MC);
+        if constexpr (SHEARED_B) sab[q] += shear<AB, true>(medium, p.dt_h, stretched(psi + at_b, half, N, fwd_q(vb + q, A, n, N)), MA, MB);
+        if constexpr (SHEARED_C) sca[q] += shear<CA, true>(medium, p.dt_h, stretched(psi + at_c, half, N, fwd_q(vc + q, A, n, N)), MA, MC);
     }
 }
 
@@ -95,8 +109,8 @@ KERNEL cpml_laminate(
 // Transposes of what these layers do, for adjoint fields in energy units (adjoint.py). The step differences, then remembers; its transpose
 // remembers, then differences: of an adjoint field f and a memory variable psi,
 //   t = psi + f,   psi <- b t,   q = (1/kappa - 1) f + a t
-// and q is differentiated along A by the kernels above with TRANSPOSED = 1, which add the difference as it is. q lies where f does, and is
-// zero at points of the box that are beyond the layer.
+// and q is differentiated along A by the kernels above with TRANSPOSED = 1, whose slab is the layer and whose box reaches beyond it; they add
+// the difference as it is. q lies where f does.
 INLINE void remembered(real* q, real* psi, const real* profile, const int N, const real f)
 {
     const real t = *psi + f;
@@ -111,19 +125,9 @@ KERNEL remember_velocity(
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
-        const bool layer = n >= 0 && n < N;
-        if constexpr (ON_A) {
-            if (layer) remembered(qa + q, psi + at_a, half, N, va[q]);
-            else qa[q] = 0;
-        }
-        if constexpr (SHEARED_B) {
-            if (layer) remembered(qb + q, psi + at_b, at, N, vb[q]);
-            else qb[q] = 0;
-        }
-        if constexpr (SHEARED_C) {
-            if (layer) remembered(qc + q, psi + at_c, at, N, vc[q]);
-            else qc[q] = 0;
-        }
+        if constexpr (ON_A) remembered(qa + q, psi + at_a, half, N, va[q]);
+        if constexpr (SHEARED_B) remembered(qb + q, psi + at_b, at, N, vb[q]);
+        if constexpr (SHEARED_C) remembered(qc + q, psi + at_c, at, N, vc[q]);
     }
 }
 
@@ -134,18 +138,8 @@ KERNEL remember_stress(
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
-        const bool layer = n >= 0 && n < N;
-        if constexpr (ON_A) {
-            if (layer) remembered(qaa + q, psi + at_a, at, N, saa[q]);
-            else qaa[q] = 0;
-        }
-        if constexpr (SHEARED_B) {
-            if (layer) remembered(qab + q, psi + at_b, half, N, sab[q]);
-            else qab[q] = 0;
-        }
-        if constexpr (SHEARED_C) {
-            if (layer) remembered(qca + q, psi + at_c, half, N, sca[q]);
-            else qca[q] = 0;
-        }
+        if constexpr (ON_A) remembered(qaa + q, psi + at_a, at, N, saa[q]);
+        if constexpr (SHEARED_B) remembered(qab + q, psi + at_b, half, N, sab[q]);
+        if constexpr (SHEARED_C) remembered(qca + q, psi + at_c, half, N, sca[q]);
     }
 }

@@ -45,7 +45,7 @@ class Reversed(Experiment):
         state = self.linear.at(self.linear.cells)
         forward = state.forward(0, margin=(self.margin, self.slots))
         back = state.backward(self.margin, self.slots, self.every, light=True)
-        shared = {"history", "material", "back"}
+        shared = {"history", "history_source", "material", "back"}
         shared |= {name for name, array in back.arrays.items() if array.kind == "boundary"}
         return nbytes_of(forward, ("history",)) + nbytes_of(back, shared)
 
@@ -146,19 +146,21 @@ class Reversed(Experiment):
         if name == "backward":
             plan = self.state.backward(self.margin, self.slots, self.every, **options)
             shared |= {"back": self.program.arrays["state"], "history": self.big["history"]}
-            shared |= {name: self.program.arrays[name] for name in self._remembering(plan)}
+            shared |= {name: self.program.arrays[name] for name in self._taken_over(plan)}
         else:
             plan = self.state.born(1, self.every)
         self.others[key] = self.division.commit(self.machine, self.state, plan, shared)
         rest(self.others[key])  # memory variables are as the forward steps left them
         return self.others[key]
 
-    def _remembering(self, plan):
-        """Return the names of the memory variables of layers that the steps back take over from the
-        forward ones, which begin anew before they are run again.
+    def _taken_over(self, plan):
+        """Return the names of further arrays that the steps back take over from the forward ones:
+        the places of the history, and the memory variables of layers, which begin anew whenever
+        either of them is run.
         """
         return [
             name
             for name, array in plan.arrays.items()
-            if array.kind == "boundary" and array.data is None and name in self.program.arrays
+            if (array.kind == "boundary" and array.data is None) or name == "history_source"
+            if name in self.program.arrays
         ]

@@ -423,3 +423,23 @@ def test_room_for_two_is_asked_for(tmp_path, monkeypatch):
         waves.check_disk(asking, plan, tmp_path / "out", False)
     # two are retained while a third is written
     assert asked[1] - asked[0] == 3 * sum(plan.arrays[name].nbytes for name in plan.changing) > 0
+
+
+def test_a_kill_while_checkpoints_are_removed_leaves_none_that_is_damaged(tmp_path, monkeypatch):
+    step = tmp_path / checkpoint.FOLDER / "step_000000213"
+    (step / "rank_2").mkdir(parents=True)
+
+    class Killed(BaseException):
+        pass
+
+    def killed(folder, **how):
+        if folder.exists():
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint.shutil, "rmtree", killed)
+        with pytest.raises(Killed):
+            checkpoint.discard(step)
+        assert not [*step.parent.glob("step_*")]
+    checkpoint.remove(tmp_path)
+    assert not [*tmp_path.iterdir()]

@@ -17,6 +17,7 @@ import hashlib
 import os
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -146,13 +147,13 @@ class Checkpoints:
         replace_file(aside / MANIFEST, sealed(manifest))
         sync_folder(aside)
         target = self.folder / aside.name[1:]
-        shutil.rmtree(target, ignore_errors=True)
+        discard(target)
         os.replace(aside, target)
         sync_folder(self.folder)
         retained = sorted(self.folder.glob("step_*"))[-RETAINED:]
         for other in self.folder.iterdir():
             if other not in retained:
-                shutil.rmtree(other, ignore_errors=True)
+                discard(other)
 
 
 class on_disk:  # noqa: N801 (a context, used like a function)
@@ -223,7 +224,25 @@ class Hashing:
 
 def remove(out):
     """Take all of them away: the run is finished."""
-    shutil.rmtree(Path(out) / FOLDER, ignore_errors=True)
+    discard(Path(out) / FOLDER)
+
+
+def discard(folder):
+    """Remove a folder under a name that nothing reads: a kill meanwhile leaves no half of it that
+    would be taken for a damaged one.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+    aside = folder
+    if not folder.name.startswith("."):
+        aside = folder.with_name(f".removed_{folder.name}")
+        shutil.rmtree(aside, ignore_errors=True)
+        with suppress(OSError):
+            os.replace(folder, aside)
+    for left in {aside, folder}:
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def saving(out):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from craton.io.contents import FileError, floats
+from craton.io.limits import within
 
 KEYS = ("ncols", "nrows", "xllcorner", "yllcorner", "xllcenter", "yllcenter", "cellsize")
 KEYS += ("nodata_value",)
@@ -51,6 +52,7 @@ def read(path, variable=None, part=None):
     except (KeyError, ValueError) as error:
         raise FileError(f"{path.name} is not an ESRI ASCII grid: {error}") from None
     z[z == header.get("nodata_value", -9999.0)] = np.nan
+    within("elevation, number", z, "length", missing=True)
     axes = {"y": south + step * np.arange(ny)[::-1], "x": west + step * np.arange(nx)}
     array = DataArray(z, axes, ("y", "x"))
     return part(array) if part else array

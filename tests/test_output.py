@@ -532,8 +532,13 @@ def pixels(path):
     return imread(path)[..., :3]
 
 
-# Maps are of gravity runs (test_gravity_scenario.py), sections of chunks of the Earth (test_earth_scenario.py).
-@pytest.mark.parametrize("name", sorted(set(report.FIGURES) - {"maps", "section", "gathers"}))
+# Drawn elsewhere: what other runs have (test_gravity_scenario.py, test_earth_scenario.py, test_peaks.py, test_report.py), and the
+# figures with options (test_pictures.py).
+ELSEWHERE = {"maps", "profiles", "section", "gathers", "peaks", "kernels", "map", "model"}
+ELSEWHERE |= {"spectra", "spectrogram", "motion", "fk", "dispersion"}
+
+
+@pytest.mark.parametrize("name", sorted(set(report.FIGURES) - ELSEWHERE))
 def test_pictures_show_something(out, name):
     pytest.importorskip("matplotlib")
     path = report.FIGURES[name](out)

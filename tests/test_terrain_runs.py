@@ -164,6 +164,7 @@ def test_faults_act_on_matter_only():
         vacuum_planes=(19, 25),
         norms=lambda k, half: np.ones(len(k)),
         cell=lambda at: at,
+        whole_box=lambda box: terrain.whole(ground, grid, box),
     )
     places = np.array(
         [[10.3, 9.7, 21.0], [4.0, 12.2, 10.5]]
@@ -187,12 +188,14 @@ def test_points_deep_in_rock_are_interpolated_as_without_topography():
     slope = {"x": np.arange(0, 201, 20.0), "y": np.arange(0, 201, 20.0)}
     ground = terrain.build(Homogeneous(**ROCK, topography=slope | {"z": np.zeros((11, 11))}))
     halves = {"vx": (1, 0, 0), "vz": (0, 0, 1), "sxx": (0, 0, 0), "sxz": (1, 0, 1)}
+    grid = Grid((0.0, 0.0, -200.0), 10.0, (30, 21, 21))
     d = SimpleNamespace(
-        grid=Grid((0.0, 0.0, -200.0), 10.0, (30, 21, 21)),
+        grid=grid,
         ground=ground,
         planar=False,
         half=halves.get,
         cell=lambda at: at,
+        whole_box=lambda box: terrain.whole(ground, grid, box),
     )
     random = np.random.default_rng(0)
     for position in random.uniform(5, 15, (20, 3)):

@@ -38,7 +38,14 @@ PLAIN = (
     "Q full",
 )  # once more without variants of kernels
 GRIDS = {"x": (2, 1, 1), "y": (1, 2, 1), "z": (1, 1, 2)}
-CUT = (("cpml", "xyz"), ("Q paired", "y"), ("sea floor", "y"), ("P-SV cpml", "x"), ("SH cpml", "z"))
+CUT = (
+    ("cpml", "xyz"),
+    ("peaks", "y"),
+    ("Q paired", "y"),
+    ("sea floor", "y"),
+    ("P-SV cpml", "x"),
+    ("SH cpml", "z"),
+)
 
 
 def cases():
@@ -76,7 +83,7 @@ def outcome(scenario, plan, machine, steps):
     """Fields and record after some steps on one machine."""
     program = commit(scenario, plan, machine)
     march(program, Alone(), Blind(), steps)
-    return fields(program), recorded(program, steps)
+    return fields(program) | measured(program), recorded(program, steps)
 
 
 def resumed(scenario, plan, machine, steps):
@@ -96,6 +103,12 @@ def fields(program):
     """Every field that is computed, at the grid's points."""
     state = (name for name, array in program.plan.arrays.items() if array.part_of == "state")
     return {name: program.host(name) for name in state}
+
+
+def measured(program):
+    """Everything that maps of peaks hold."""
+    arrays = program.plan.arrays.items()
+    return {name: program.host(name) for name, array in arrays if array.kind == "peaks"}
 
 
 def recorded(program, steps):
@@ -130,7 +143,10 @@ def kinds(plan, result):
     state, record = result
     out = {"velocities": [], "stresses": []}
     for name, values in state.items():
-        out["velocities" if name in plan.watched else "stresses"].append(values)
+        if plan.arrays[name].kind == "peaks":
+            out[name] = [values]
+        else:
+            out["velocities" if name in plan.watched else "stresses"].append(values)
     for kind in sorted({channel.quantity for channel in plan.channels}):
         out[f"recorded {kind}"] = [record[:, [c.quantity == kind for c in plan.channels]]]
     return {name: values for name, values in out.items() if values}

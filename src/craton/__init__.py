@@ -38,12 +38,12 @@ _ELSEWHERE = {
 
 def __getattr__(name):
     """`Scenario`, its tables, `Simulation`, `run_survey`, `Problem`, `gradient`, `run_gradient`,
-    `gravity` and `torch` are
+    `gravity`, `greens` and `torch` are
     imported when they are first used: `craton --help` answers at once.
     """
     from importlib import import_module
 
-    if name in ("gravity", "torch"):
+    if name in ("gravity", "greens", "torch"):
         return import_module(f"craton.{name}")
     if name in _ELSEWHERE or name[:1].isupper():
         module = import_module(_ELSEWHERE.get(name, "craton.scenario"))
@@ -57,5 +57,11 @@ def __dir__():
     from craton import scenario
 
     return sorted(
-        {*globals(), *__all__, "gravity", *(n for n in scenario.__all__ if n[0].isupper())}
+        {
+            *globals(),
+            *__all__,
+            "gravity",
+            "greens",
+            *(n for n in scenario.__all__ if n[0].isupper()),
+        }
     )

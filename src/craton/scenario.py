@@ -68,6 +68,7 @@ from craton.tables.medium import (
     Regions,
     Sphere,
 )
+from craton.tables.peaks import Peaks
 from craton.tables.receivers import (
     Fibre,
     FibrePath,
@@ -341,6 +342,7 @@ __all__ = [
     "Perturbation",
     "Place",
     "Plane",
+    "Peaks",
     "PlaneWave",
     "Pml",
     "PointForce",

@@ -103,8 +103,8 @@ def test_seismograms_in_space_are_those_of_forward_runs(space, at):
 def test_seismograms_in_the_plane_are_those_of_forward_runs(tmp_path, storage, bound):
     """With attenuation, and in both storages."""
     table = {"greens": PLANE["greens"] | {"storage": storage}}
-    made = scenario(PLANE, (1000, -400), **table)
-    store = greens.build(made, tmp_path / "out", workers=1, progress=False)
+    valley = scenario(PLANE, (1000, -400), **table)
+    store = greens.build(valley, tmp_path / "out", workers=1, progress=False)
     at = (1013.7, -331.9)
     assert mismatch(store, at, forward(PLANE, at)).max() < bound
     assert mismatch(store, (1100, 0), forward(PLANE, (1100, 0))).max() < bound
@@ -112,8 +112,8 @@ def test_seismograms_in_the_plane_are_those_of_forward_runs(tmp_path, storage, b
 
 def test_seismograms_of_elements_are_those_of_forward_runs(tmp_path):
     """Moments that are distributed over elements and such that are not, on the free surface."""
-    made = scenario(ELEMENTS, (600, 650, -300))
-    greens.build(made, tmp_path / "out", workers=1, progress=False)
+    box = scenario(ELEMENTS, (600, 650, -300))
+    greens.build(box, tmp_path / "out", workers=1, progress=False)
     store = greens.open(tmp_path / "out")
     for at in ((613.7, 667.1, -331.9), (700, 600, 0)):
         assert mismatch(store, at, forward(ELEMENTS, at, until=1.3)).max() < 1e-5
@@ -190,6 +190,9 @@ def test_a_volume_that_ends_before_it_begins_is_refused():
     [
         ({"stations": ["Q"]}, 'no station "Q"'),
         ({"duration": 9}, "more than"),
+        ({"sampling": 0.5}, "no sampling of waves"),
+        ({"sampling": -0.1}, "no sampling of waves"),
+        ({"duration": 0.001}, "hold no sample"),
         ({"source": [{"kind": "force", "at": [1200, 1200, -300], "force": [1, 0, 0]}]}, "moment"),
         ({"source": [{"kind": "explosion", "at": [500, 1200, -300], "moment": 1.0}]}, "outside"),
     ],

@@ -36,6 +36,7 @@ MAGNITUDES = (-10.0, 10.5)  # moment magnitudes that earthquakes have, with room
 # What a receiver or a snapshot can record: components, unit, long name.
 VECTOR = ("E", "N", "Z")
 TENSOR = ("EE", "NN", "ZZ", "EN", "EZ", "NZ")
+TENSOR_AXES = tuple((VECTOR.index(a), VECTOR.index(b)) for a, b in TENSOR)
 QUANTITIES = {
     "velocity": (VECTOR, "m/s", "particle velocity"),
     "displacement": (VECTOR, "m", "displacement"),

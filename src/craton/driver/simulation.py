@@ -188,8 +188,8 @@ def changed(scenario, source=None, receivers=None, wavelet=None):
     from craton.scenario import Scenario
 
     tables = {name: getattr(scenario, name) for name in scenario.model_fields_set}
-    given = {"source": source, "receivers": receivers}
-    tables |= {name: _listed(value) for name, value in given.items() if value is not None}
+    others = {"source": source, "receivers": receivers}
+    tables |= {name: _listed(value) for name, value in others.items() if value is not None}
     tables, problems = as_files(tables)
     if problems:
         raise ScenarioError(problems)

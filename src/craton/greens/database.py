@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.conventions import VECTOR
+from craton.conventions import TENSOR, TENSOR_AXES, VECTOR
 from craton.errors import Problem, ScenarioError
 from craton.greens.synthesis import LOST, Synthesis
 from craton.methods import METHODS
 
-TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of rows, shear counted twice
 TOGETHER = 64  # sources of a batch that are summed at a time
 CACHE = 1 << 31  # bytes of chunks that stay in memory
 
@@ -209,15 +208,19 @@ class Database:
         import xarray as xr
 
         sources, chosen = moments_of(self._changed(source)), self._chosen(stations)
+        if len(sources) > 1:
+            words = f"unit moments are of one place, and there are {len(sources)} sources"
+            raise ScenarioError([Problem("source", words, "give them one after another")])
         times = self._times(sources, sampling, duration)
         xyz = np.array([sources[0].xyz] * len(TENSOR), float)
+        self._inside(xyz)
         units = np.eye(len(TENSOR))
         strain = self._strain(xyz, units, chosen, np.arange(len(units)))
         spectra = self.synthesis.spectra(strain.reshape(-1, strain.shape[-1]))
         velocity = self.synthesis.velocities(spectra, sources[0].wavelet, times)
         shape = (len(TENSOR), len(chosen), len(self.components), len(times))
         coordinates = {
-            "tensor": list(("EE", "NN", "ZZ", "EN", "EZ", "NZ")),
+            "tensor": list(TENSOR),
             "receiver": [self.stations[n] for n in chosen],
             "component": list(self.components),
             "time": times,
@@ -235,7 +238,9 @@ class Database:
         groups = {}
         for n, source in enumerate(sources):
             w = source.wavelet
-            groups.setdefault((w.kind, w.delay, w.parameters, w.start, w.peak), []).append(n)
+            # samples are told apart as objects: two lists of values may have the same description
+            key = w if w.kind == "samples" else (w.kind, w.delay, w.parameters, w.start, w.peak)
+            groups.setdefault(key, []).append(n)
         out = np.zeros((shape[0] * shape[1], shape[2]))
         for numbers in groups.values():
             strain = self._strain(xyz[numbers], six[numbers], chosen)[0]
@@ -330,8 +335,14 @@ class Database:
         if end > last * (1 + 1e-9):
             words = f"{end:g} s are more than the {last:.4g} s that are stored for this wavelet"
             raise ScenarioError([Problem("duration", words, "build a longer store")])
-        step = sampling or self.synthesis.interval / 2
+        step, longest = sampling or self.synthesis.interval / 2, 0.5 / self.max_frequency
+        if not 0 < step <= longest:
+            words = f"{step:g} s is no sampling of waves up to {self.max_frequency:g} Hz"
+            raise ScenarioError([Problem("sampling", words, f"give at most {longest:.4g} s")])
         first = np.floor(min(0.0, *(w.start for w in histories)) / step)
+        if end < step:
+            words = f"seismograms to {end:.4g} s hold no sample"
+            raise ScenarioError([Problem("duration", words, "give a longer one")])
         return np.arange(first, np.floor(end / step + 1e-9) + 1) * step
 
     def warnings(self, source=None):
@@ -386,5 +397,5 @@ def six_numbers(moment):
     moment = np.asarray(moment, float)
     if moment.ndim >= 2 and moment.shape[-2:] == (3, 3):
         moment = moment.reshape(-1, 3, 3)
-        return np.stack([moment[:, a, b] for a, b in TENSOR], axis=1)
+        return np.stack([moment[:, a, b] for a, b in TENSOR_AXES], axis=1)
     return np.atleast_2d(moment)

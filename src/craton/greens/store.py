@@ -18,6 +18,7 @@ from craton.shots import Survey, run
 from craton.shots.survey import planned_of, refuse
 from craton.shots.task import KEPT, Task, forget
 from craton.survey import leapfrog
+from craton.tables.fields import spatial
 from craton.text import megabytes
 
 FORCE = 1e12  # N: strain rates far above the smallest numbers of float32
@@ -186,7 +187,7 @@ class GreensTask(Task):
             field, problems = METHODS[scenario.method].moment_field(scenario, low, high)
             refuse(problems)
         pictures = Pictures(field.places)
-        runs.compute(scenario, series=partial_series(field, self.every), writer=pictures)
+        runs.compute(scenario, series=series_every(field, self.every), writer=pictures)
         self.write(pictures.sorted(), field.chunk)
         KEPT[key] = runs, field
         return {"state": "finished"}
@@ -221,12 +222,7 @@ class GreensTask(Task):
             group["scale"][self.number] = scales
 
 
-def spatial(corner):
-    """Three coordinates of a corner; 0 along y in the plane."""
-    return tuple(corner) if len(corner) == 3 else (corner[0], 0.0, corner[1])
-
-
-def partial_series(field, every):
+def series_every(field, every):
     """Return what makes the series of pictures of a plan."""
 
     def series(plan):

@@ -84,8 +84,8 @@ def medium_at(scenario, xyz):
         above = xyz[:, 2] > ground.surface(xyz[:, 0], xyz[:, 1])
         values[:, above] = np.nan
         if water is not None:
-            wet = above & (xyz[:, 2] <= water.level)
-            values[:, wet] = np.array([[water.vp], [0.0], [water.rho]])
+            in_water = above & (xyz[:, 2] <= water.level)
+            values[:, in_water] = np.array([[water.vp], [0.0], [water.rho]])
     return dict(zip(("vp", "vs", "rho"), values))
 
 

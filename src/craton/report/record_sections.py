@@ -190,11 +190,12 @@ def _along(array, origin, by):
 
 def _peaks(array, traces, scale):
     """Return what each trace is divided by, (n,)."""
-    own = np.abs(traces).max(axis=1)
+    peaks = np.abs(traces).max(axis=1)
     if scale == "station":
         values = np.abs(np.nan_to_num(array.values))
-        own = values.reshape(len(values), -1).max(axis=1)
-    peaks = np.full(len(own), own.max(initial=0)) if scale == "all" else own
+        peaks = values.reshape(len(values), -1).max(axis=1)
+    if scale == "all":
+        peaks = np.full(len(peaks), peaks.max(initial=0))
     return np.where(peaks > 1e-6 * peaks.max(initial=0), peaks, np.inf)
 
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from craton.conventions import TENSOR_AXES
 from craton.core.snapshots import SnapshotSeries
 from craton.errors import Problem
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import build, couples
 from craton.methods.spectral_element.points import rows_of_points
 
-TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 CHUNK = 375  # places that are read at a time: a few elements are far more
-TOGETHER = couples.MOST // len(TENSOR)  # positions whose moments are distributed at a time
+TOGETHER = couples.MOST // len(TENSOR_AXES)  # positions whose moments are distributed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +74,12 @@ class NodeVelocities:
             )
             for k in (0, 1)
         )
-        return np.arange(len(TENSOR)), index, weight
+        return np.arange(len(TENSOR_AXES)), index, weight
 
     def _some(self, xyz):
         """Places and weights of few positions."""
         units = []
-        for a, b in TENSOR:
+        for a, b in TENSOR_AXES:
             moment = np.zeros((3, 3))
             moment[a, b] = moment[b, a] = 1.0
             units += [SimpleNamespace(xyz=at, moment=moment, force=None) for at in xyz]
@@ -91,7 +91,7 @@ class NodeVelocities:
         slot = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
         out = np.zeros((2, len(units), counts.max()))
         out[0, column[order], slot], out[1, column[order], slot] = place[order], weight[order]
-        shape = (len(TENSOR), len(xyz), -1)
+        shape = (len(TENSOR_AXES), len(xyz), -1)
         return out[0].astype(np.int64).reshape(shape), out[1].reshape(shape)
 
 

@@ -28,7 +28,7 @@ VERBS = [
     if inspect.isfunction(value) and not name.startswith("_")
 ]
 # Who may write a method's name: the methods themselves, the command line's choices, and what writes scenarios of its own.
-NAMING = {"methods", "cli/app.py", "validation"}
+NAMING = {"methods", "cli/commands/machine.py", "validation"}
 
 
 def test_methods_are_those_of_scenarios():

@@ -1,4 +1,4 @@
-"""The command line: `app` says what can be typed, a module per command does the work: its `command`
+"""The command line: `commands` say what can be typed, a module per command does the work: its `command`
 returns an exit code or nothing.
 """
 

@@ -225,7 +225,7 @@ def reported(scenario, planned, machine, out, quiet, comm, work, note=""):
 
 @contextmanager
 def on_all(comm):
-    """Inside, an error knows on which ranks it happened: `craton.cli.app` says it once and ends
+    """Inside, an error knows on which ranks it happened: `craton.cli.failures` says it once and ends
     them all.
     """
     try:

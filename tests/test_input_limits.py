@@ -10,6 +10,7 @@ from smallcase import changed
 
 from craton import io, memory
 from craton.errors import ScenarioError
+from craton.io import hdf5
 from craton.io.contents import FileError
 from craton.methods.shared import timing
 from craton.scenario import loads
@@ -217,3 +218,26 @@ def test_damaged_binary_files_are_read_or_refused(name, tmp_path):
                     dataset.load()
         except (FileError, OSError, ValueError):
             continue
+
+
+@pytest.mark.parametrize("name, holds", [("model.nc", "gridded model"), ("cube.e", "mesh")])
+def test_an_hdf5_file_without_an_end_is_refused(name, holds, tmp_path, monkeypatch):
+    """A heap of attributes whose free space has 0 bytes: HDF5 2.0 reads it for ever. The sound file passes, and is looked
+    through once.
+    """
+    h5py, path = pytest.importorskip("h5py"), tmp_path / name
+    with h5py.File(path, "w") as file:
+        file["x"] = np.zeros(3)
+        file["x"].attrs["units"] = "m"  # of variable length: in a heap
+    monkeypatch.setattr(hdf5, "SECONDS", 1)
+    hdf5.refuse_endless(path)
+    misses = hdf5.fault.cache_info().misses
+    hdf5.refuse_endless(path)
+    assert hdf5.fault.cache_info().misses == misses
+    data = path.read_bytes()
+    objects = data.index(b"GCOL") + 16
+    path.write_bytes(data[:objects] + bytes(16) + data[objects + 16 :])
+    with pytest.raises(FileError, match=f"{name}: the HDF5 library comes to no end"):
+        opened = io.read(path, holds)
+        with opened:
+            pass

@@ -8,6 +8,7 @@ The file is netCDF, either HDF5 or classic.
 import numpy as np
 
 from craton.io.contents import FileError
+from craton.io.hdf5 import refuse_endless
 from craton.io.mesh_parts import MeshParts
 
 SIDES = np.array([2, 1, 3, 0, 4, 5])  # local face of sides 1 to 6 of a hexahedron
@@ -98,6 +99,7 @@ def _opened(path):
         raise FileError(
             "Exodus meshes need h5py", "Install it: pip install h5py (or craton[mesh])."
         ) from None
+    refuse_endless(path)
     held = h5py.File(path, "r")
     return _File(held, held.close)
 

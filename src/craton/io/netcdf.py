@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 from craton.errors import ResourceError
 from craton.io.contents import FileError, close_quietly, errors_of_libraries
+from craton.io.hdf5 import refuse_endless
 from craton.units import UnitError, si
 
 SUFFIXES = (".nc", ".nc4", ".grd", ".cdf", ".zarr")
@@ -49,6 +50,7 @@ def opened(path):
     """
     import xarray
 
+    refuse_endless(path)
     kind = (
         {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from craton.conventions import AXES
 from craton.errors import ScenarioError
+from craton.io import netcdf
 from craton.model.media import cells as gridcells
 from craton.model.media import earth, readers
 from craton.model.prisms.ensembles import Cells, edges, edges_around
@@ -220,10 +221,7 @@ def _opened(path):
         from craton.tables.schema import BoxOfModel
 
         return document.checked(document.read(path, lambda values: diagnose(values, BoxOfModel)))
-    import xarray
-
-    kind = {"engine": "zarr", "consolidated": False} if Path(path).is_dir() else {}
-    with xarray.open_dataset(path, decode_times=False, **kind) as dataset:
+    with netcdf.opened(Path(path)) as dataset:
         return dataset.load()
 
 

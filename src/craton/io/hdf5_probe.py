@@ -1,0 +1,88 @@
+"""A walk through the metadata of an HDF5 file, in a process of its own: ``python hdf5_probe.py FILE``.
+
+On a damaged file the library may loop for ever or end the process; `craton.io.hdf5` starts this
+and watches. Nothing of craton is imported: the process begins in 0.2 s.
+"""
+
+import sys
+
+SMALL, CHUNKS = 1 << 20, 1000  # bytes of values that are read, and in how many chunks
+
+
+def bounded(seconds, nbytes):
+    """Let the system end this process after some CPU time, and refuse it more memory."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return
+    limits = {"RLIMIT_CPU": seconds, "RLIMIT_CORE": 0, "RLIMIT_DATA": nbytes}
+    for name, most in limits.items():
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (soft, hard))
+
+
+def walk(group, seen):
+    """Touch all objects below a group, each once: attributes, dimension scales, lists of chunks.
+
+    Parameters
+    ----------
+    group : h5py.Group
+    seen : set of tuple
+        File number and address of objects.
+    """
+    attributes(group)
+    for name in group:
+        item = readable(group.get, name)
+        if item is None:
+            continue
+        info = readable(address, item)
+        if info is None or info in seen:
+            continue
+        seen.add(info)
+        if hasattr(item, "keys"):
+            readable(walk, item, seen)
+        elif hasattr(item, "dims"):
+            dataset(item)
+
+
+def address(item):
+    """Where an object lies: it has several names perhaps."""
+    import h5py
+
+    info = h5py.h5o.get_info(item.id)
+    return info.fileno, info.addr
+
+
+def attributes(item):
+    """Read all attributes."""
+    for name in readable(list, item.attrs) or ():
+        readable(item.attrs.get, name)
+
+
+def dataset(item):
+    """Read what describes a dataset, and values of a small one."""
+    attributes(item)
+    for dimension in item.dims:
+        readable(len, dimension)
+    chunks = 0 if item.chunks is None else readable(item.id.get_num_chunks)
+    if item.nbytes <= SMALL and (chunks or 0) <= CHUNKS:
+        readable(item.__getitem__, ())
+
+
+def readable(work, *arguments):
+    """Return what a function returns; None where it fails: the reader meets that again."""
+    try:
+        return work(*arguments)
+    except Exception:
+        return None
+
+
+if __name__ == "__main__":
+    bounded(int(sys.argv[2]), int(sys.argv[3]))
+    import h5py
+
+    file = readable(h5py.File, sys.argv[1], "r")
+    if file is not None:
+        readable(walk, file, set())

@@ -9,7 +9,7 @@ import sys
 SMALL, CHUNKS = 1 << 20, 1000  # bytes of values that are read, and in how many chunks
 
 
-def bounded(seconds, nbytes):
+def _bounded(seconds, nbytes):
     """Let the system end this process after some CPU time, and refuse it more memory."""
     try:
         import resource
@@ -23,7 +23,7 @@ def bounded(seconds, nbytes):
         resource.setrlimit(kind, (soft, hard))
 
 
-def walk(group, seen):
+def _walk(group, seen):
     """Touch all objects below a group, each once: attributes, dimension scales, lists of chunks.
 
     Parameters
@@ -32,22 +32,22 @@ def walk(group, seen):
     seen : set of tuple
         File number and address of objects.
     """
-    attributes(group)
+    _attributes(group)
     for name in group:
-        item = readable(group.get, name)
+        item = _readable(group.get, name)
         if item is None:
             continue
-        info = readable(address, item)
+        info = _readable(_address, item)
         if info is None or info in seen:
             continue
         seen.add(info)
         if hasattr(item, "keys"):
-            readable(walk, item, seen)
+            _readable(_walk, item, seen)
         elif hasattr(item, "dims"):
-            dataset(item)
+            _dataset(item)
 
 
-def address(item):
+def _address(item):
     """Where an object lies: it has several names perhaps."""
     import h5py
 
@@ -55,23 +55,23 @@ def address(item):
     return info.fileno, info.addr
 
 
-def attributes(item):
+def _attributes(item):
     """Read all attributes."""
-    for name in readable(list, item.attrs) or ():
-        readable(item.attrs.get, name)
+    for name in _readable(list, item.attrs) or ():
+        _readable(item.attrs.get, name)
 
 
-def dataset(item):
+def _dataset(item):
     """Read what describes a dataset, and values of a small one."""
-    attributes(item)
+    _attributes(item)
     for dimension in item.dims:
-        readable(len, dimension)
-    chunks = 0 if item.chunks is None else readable(item.id.get_num_chunks)
+        _readable(len, dimension)
+    chunks = 0 if item.chunks is None else _readable(item.id.get_num_chunks)
     if item.nbytes <= SMALL and (chunks or 0) <= CHUNKS:
-        readable(item.__getitem__, ())
+        _readable(item.__getitem__, ())
 
 
-def readable(work, *arguments):
+def _readable(work, *arguments):
     """Return what a function returns; None where it fails: the reader meets that again."""
     try:
         return work(*arguments)
@@ -80,9 +80,9 @@ def readable(work, *arguments):
 
 
 if __name__ == "__main__":
-    bounded(int(sys.argv[2]), int(sys.argv[3]))
+    _bounded(int(sys.argv[2]), int(sys.argv[3]))
     import h5py
 
-    file = readable(h5py.File, sys.argv[1], "r")
+    file = _readable(h5py.File, sys.argv[1], "r")
     if file is not None:
-        readable(walk, file, set())
+        _readable(_walk, file, set())

@@ -6,7 +6,9 @@ import pytest
 import smallcase
 
 import craton
-from craton.errors import ScenarioError
+from craton import memory
+from craton.errors import ResourceError, ScenarioError
+from craton.methods import METHODS
 from craton.output.store import check_out
 from craton.scenario import loads
 
@@ -35,3 +37,11 @@ def test_huge_numbers_are_refused(old, new, key):
 def test_a_zero_byte_in_a_folder_is_refused(tmp_path):
     with pytest.raises(ScenarioError, match="zero byte"):
         check_out(f"{tmp_path}/a\0b")
+
+
+def test_parameters_beyond_memory_are_told_before_they_are_made(monkeypatch):
+    """2.4e10 cells of three moduli would be 580 GB."""
+    wide = loads(smallcase.TEXT, ("domain.size=[3e9, 3000, 2500]", "snapshots=[]"))
+    monkeypatch.setattr(memory, "available", lambda: 4 << 30)
+    with pytest.raises(ResourceError, match="parameters of a gradient in 24,180,000,806 cells"):
+        METHODS[wide.method].linearised(wide, None)

@@ -7,9 +7,10 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from craton import memory
 from craton.conventions import FACES, OF_Q
 from craton.core.partition import split
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ResourceError, ScenarioError
 from craton.methods.finite_difference import (
     adjoint,
     build,
@@ -39,9 +40,11 @@ from craton.survey import source_files
 from craton.survey.faults import FiniteFault
 from craton.survey.planes import PlaneWave
 from craton.survey.whereabouts import located
+from craton.text import megabytes
 
 BEYOND = 1.25  # 1/Q over the largest for which mechanisms were fitted: their Q is then a little off
 RECEIVERS = "gradients need receivers: add [[receivers]]"
+PARAMETER_BYTES = 32  # of a cell: density and moduli in double precision, and what is made of them
 
 
 def refused_tables(scenario):
@@ -112,6 +115,26 @@ def touches_layer(d, source):
     return False
 
 
+def refuse_large(grid):
+    """Refuse a grid whose cells, the parameters of a gradient, do not fit into this host's memory.
+
+    Parameters
+    ----------
+    grid : Grid
+
+    Raises
+    ------
+    ResourceError
+    """
+    needed, free = PARAMETER_BYTES * grid.size, memory.available()
+    if free is not None and needed > free:
+        fits = grid.coarser(1.01 * (needed / free) ** (1 / 3))
+        raise ResourceError(
+            f"the parameters of a gradient in {grid.size:,} cells need {megabytes(needed)}, "
+            f"{megabytes(free)} are free on this host.\n    they fit with {fits}"
+        )
+
+
 class Linearised:
     """A scenario of one run, discretised once, with a medium that may change.
 
@@ -125,6 +148,8 @@ class Linearised:
     ------
     ScenarioError
         The scenario is wrong, or asks for what gradients do not cover.
+    ResourceError
+        The parameters do not fit into memory.
     """
 
     def __init__(self, scenario):
@@ -132,6 +157,7 @@ class Linearised:
         build.refuse(refused_tables(scenario))
         self.grid = build.grid_of(scenario)
         build.refuse(build.problems(scenario, self.grid, Reuse(keep=False)))
+        refuse_large(self.grid)
         values = partial(earth.point_values, scenario.model)
         self.sources = source_files.build_all(scenario, values)
         self.receivers = located(survey_receivers.build(scenario), scenario, self.sources)

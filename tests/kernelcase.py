@@ -12,7 +12,7 @@ from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.methods.finite_difference import catalogue, contact, operators
 from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.methods.finite_difference.scheme import ORDERS, stencil
-from craton.methods.shared import halo, points
+from craton.methods.shared import halo, points, series
 
 ABSENT = ("memory", "d11", "d13", "r66", "qp", "qs")  # in an isotropic medium without attenuation
 PRECISIONS = ("float32", "float64")
@@ -78,7 +78,7 @@ def every_operator():
         *tables,
     ]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in (1, 2, 3)]
-    others += catalogue.transposed(4).values()
+    others += [*catalogue.transposed(4).values(), *series.operators()]
     found |= {op.name: op for op in others}
     for motion in ("P-SV", "SH"):
         for order in PLANE_ORDERS:

@@ -128,3 +128,12 @@ def test_alone_it_compares_nothing(every, monkeypatch, capsys):
     ]
     assert run(*words) == 0
     assert "peak" in capsys.readouterr().out
+
+
+def test_sums_of_series_are_compared(tmp_path):
+    """Both storages; one machine against itself."""
+    out = tmp_path / "sums.json"
+    assert run("--device", "cpu", "--threads", "1", "--only", "sums of", "--out", str(out)) == 0
+    rows = json.loads(out.read_text())["cases"]
+    assert [row["operators"] for row in rows] == [["sum_series"], ["sum_series_16"]]
+    assert all(row["passed"] and row["worst"] == 0 for row in rows)

@@ -39,6 +39,7 @@ BUDGET = {
     "sample": (32, 32),
     "peaks": (64, 64),
     "gather_points": (16, 16),
+    "sum_series": (32, 32),
     "damping": (32, 32),
     "advance": (16, 16),
     "a1": (32, 40),

@@ -5,6 +5,7 @@ usage: python3 -m bench every [--out FILE.json] [--only NAME ...] [--steps 80] [
 
 Compared are all fields after the last step and all that was recorded: for velocities, for stresses and for each recorded quantity the root
 mean square of the difference over that of the values. The scenarios are the groups "every" of scenarios.toml.
+The sums of stored series, of queries of Green's functions, are compared on random numbers.
 """
 
 import time
@@ -22,6 +23,7 @@ from craton.driver.checkpoint import Checkpoints
 from craton.driver.march import march
 from craton.driver.saved import latest
 from craton.driver.waves import commit
+from craton.methods.shared import series
 from craton.methods.shared.ranks import plan_of_rank
 from craton.scenario import Scenario
 
@@ -37,6 +39,7 @@ PLAIN = (
     "Q paired",
     "Q full",
 )  # once more without variants of kernels
+SERIES = {"sums of series": "float32", "sums of series in 16 bits": "int16"}
 GRIDS = {"x": (2, 1, 1), "y": (1, 2, 1), "z": (1, 1, 2)}
 CUT = (
     ("cpml", "xyz"),
@@ -138,6 +141,52 @@ def by_ranks(scenario, plan, make, grid, steps):
     return whole, parts[0][2]
 
 
+def sums_of_series(stored, machine, sums=64, places=2000, samples=600, rows=500):
+    """Weighted sums of random series of one machine, {"sums": [array]}."""
+    rng, columns = np.random.default_rng(5), range(3)
+    plan = series.plan(list(columns), places, samples, stored, sums, sums * rows)
+    size = plan.arrays["values_0"].shape
+    values = {f"values_{n}": (1e3 * rng.standard_normal(size)).astype(stored) for n in columns}
+    if stored == "int16":
+        values |= {f"scale_{n}": rng.random(places).astype(np.float32) for n in columns}
+    ready = {name: machine.asarray(array) for name, array in values.items()}
+    program = machine.commit(plan, arrays=ready)
+    given = {
+        "row": rng.integers(0, places, sums * rows),
+        "first": rows * np.arange(sums + 1, dtype=np.int32),
+        "weight": rng.standard_normal(sums * rows).astype(np.float32),
+    }
+    for name, array in given.items():
+        machine.fill(program.arrays[name], array)
+    program.phases[0].inner(0)
+    return {"sums": [machine.to_host(program.arrays["sums"])]}
+
+
+def row_of_series(name, stored, options):
+    """`row_of` of sums of series."""
+    begin, make = time.perf_counter(), partial(backend, threads=options.threads)
+    parts = sums_of_series(stored, make(options.device))
+    row = {"case": name, "steps": 1, "precision": "float32"}
+    row |= {"operators": [series.operator(stored).name], "peaks": largest(parts)}
+    row["passed"] = bool(np.isfinite(parts["sums"][0]).all())
+    if not (options.alone or options.small):
+        row = compared(row, parts, sums_of_series(stored, make("cpu")))
+    return row | {"seconds": time.perf_counter() - begin}
+
+
+def largest(parts):
+    """Largest magnitude of each part."""
+    return {key: max(float(np.abs(v).max()) for v in values) for key, values in parts.items()}
+
+
+def compared(row, parts, reference):
+    """The row with its differences from a reference."""
+    l2 = {key: difference(values, reference[key])["l2"] for key, values in parts.items()}
+    worst = max(l2, key=lambda key: np.nan_to_num(l2[key], nan=np.inf))
+    row |= {"l2": l2, "worst": l2[worst], "where": worst, "limit": LIMITS[row["precision"]]}
+    return row | {"passed": bool(row["passed"] and l2[worst] <= row["limit"])}
+
+
 def kinds(plan, result):
     """Fields and record by what is measured as one: velocities, stresses, each quantity that was recorded."""
     state, record = result
@@ -164,23 +213,19 @@ def row_of(name, scenario, how, options):
     else:
         result = (resumed if how == "resumed" else outcome)(scenario, plan, make(), steps)
     parts = kinds(plan, result)
-    peaks = {key: max(float(np.abs(v).max()) for v in values) for key, values in parts.items()}
+    peaks = largest(parts)
     row = {"case": name, "steps": steps, "precision": plan.precision}
     row |= {"operators": sorted(plan.operators), "peaks": peaks}
     row["passed"] = bool(np.isfinite(list(peaks.values())).all())
     if not alone:
         host = backend("cpu", threads=options.threads)
-        reference = kinds(plan, outcome(scenario, plan, host, steps))
-        l2 = {key: difference(values, reference[key])["l2"] for key, values in parts.items()}
-        worst = max(l2, key=lambda key: np.nan_to_num(l2[key], nan=np.inf))
-        row |= {"l2": l2, "worst": l2[worst], "where": worst, "limit": LIMITS[plan.precision]}
-        row["passed"] = bool(row["passed"] and l2[worst] <= row["limit"])
+        row = compared(row, parts, kinds(plan, outcome(scenario, plan, host, steps)))
     return row | {"seconds": time.perf_counter() - begin}
 
 
 def line(row):
     """A row in words."""
-    measure = f"peak {row['peaks']['velocities']:.2e}"
+    measure = f"peak {next(iter(row['peaks'].values())):.2e}"
     if "worst" in row:
         measure = f"normalised RMS {row['worst']:.1e} ({row['where']})"
     verdict = "ok" if row["passed"] else "FAILED"
@@ -191,12 +236,17 @@ def line(row):
 def every(report):
     """All cases."""
     chosen = {name: case for name, case in cases().items() if report.wants(name)}
+    sums = {name: stored for name, stored in SERIES.items() if report.wants(name)}
     if report.options.list:
-        report.say("\n".join(chosen))
+        report.say("\n".join([*chosen, *sums]))
         return
     for name, (make, how) in chosen.items():
         with report.guarded("cases", name):
             row = row_of(name, make(), how, report.options)
+            report.add("cases", row, line(row))
+    for name, stored in sums.items():
+        with report.guarded("cases", name):
+            row = row_of_series(name, stored, report.options)
             report.add("cases", row, line(row))
 
 

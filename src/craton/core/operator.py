@@ -10,7 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-C_TYPES = {"real": "real", "force": "force_t", "f64": "double", "i32": "int", "i64": "long long"}
+C_TYPES = {
+    "real": "real",
+    "force": "force_t",
+    "stored": "stored_t",
+    "f64": "double",
+    "i32": "int",
+    "i64": "long long",
+}
 REALS = {"float32": "float", "float64": "double"}
 # A kernel and the comment right above it, from the first column to the brace in the first column.
 KERNEL = re.compile(

@@ -1,26 +1,33 @@
 """A store of Green's functions, open: seismograms of any source in its volume."""
 
 import json
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 
 from craton.conventions import TENSOR, TENSOR_AXES, VECTOR
 from craton.errors import Problem, ScenarioError
-from craton.greens.synthesis import LOST, Synthesis
+from craton.greens.fields import Fields
+from craton.greens.synthesis import LOST, Synthesis, key_of
 from craton.methods import METHODS
 
 TOGETHER = 64  # sources of a batch that are summed at a time
-CACHE = 1 << 31  # bytes of chunks that stay in memory
+# share of a source's weights, by magnitude, that need not be read: far below the errors of storage
+SPARED = {"float32": 3e-7, "int16": 3e-5}
 
 
-def open(path):
+def open(path, device="cpu", threads=None):
     """Open a store of Green's functions.
 
     Parameters
     ----------
     path : path-like
         What `craton greens build` made.
+    device : str
+        Where sums are computed: ``"cpu"``, ``"cuda"``, or ``"auto"``.
+    threads : int, optional
+        Of a CPU; by default $OMP_NUM_THREADS, else one per core.
 
     Returns
     -------
@@ -31,7 +38,7 @@ def open(path):
     ScenarioError
         There is none, it is not complete, or it cannot be read.
     """
-    return Database(path)
+    return Database(path, device, threads)
 
 
 class Database:
@@ -41,6 +48,8 @@ class Database:
     ----------
     path : path-like
         Folder of `craton greens build`.
+    device, threads
+        See `open`.
 
     Attributes
     ----------
@@ -53,7 +62,7 @@ class Database:
         Hz.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, device="cpu", threads=None):
         import zarr
 
         from craton.output.snapshots import ZARR_FORMAT
@@ -63,8 +72,8 @@ class Database:
             group = zarr.open_group(
                 self.path / "result.zarr", mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False
             )
-            self._about, self._values = dict(group.attrs), group["values"]
-            self._scale = group.get("scale", None)
+            self._about = dict(group.attrs)
+            self._fields = Fields(group, self.path / "result.zarr", device, threads)
             columns = [np.asarray(group[name][:]) for name in ("station", "component")]
             places = [np.asarray(group[axis][:], float) for axis in "xyz"]
         # a damaged store raises whatever its metadata make of it
@@ -82,10 +91,10 @@ class Database:
         self.volume = np.array(self._about["volume"], float)
         about = self._about
         self.synthesis = Synthesis(
-            about["dt"], about["start"], about["every"], self._values.shape[-1], self.max_frequency
+            about["dt"], about["start"], about["every"], self._fields.samples, self.max_frequency
         )
         self._rows = METHODS[about["method"]].moment_rows(self.scenario, about["field"])
-        self._chunk, self._cache = self._values.chunks[1], {}
+        self._spared, self._last = SPARED[self._fields.dtype.name], None
 
     def __repr__(self):
         return (
@@ -101,7 +110,7 @@ class Database:
             words = f"{self.path} is not complete: its state is {state}"
             raise ScenarioError([Problem("greens", words, "run craton greens build again")])
 
-    @property
+    @cached_property
     def scenario(self):
         """The scenario that it was built from."""
         from craton.scenario import loads
@@ -157,8 +166,11 @@ class Database:
         series = samples, channels, places, step, times[0] - step / 2, quantities
         return waveforms(*series, attributes=about, motion=motion).isel(receiver=chosen)
 
-    def batch(self, xyz, moment, wavelet, stations=None, sampling=None, duration=None):
+    def batch(self, xyz, moment, wavelet, stations=None, sampling=None, duration=None, out=None):
         """Return the velocities of many sources, each by itself.
+
+        Sources are summed TOGETHER at a time: what it needs beside the outcome does not grow with
+        their number. They are fastest in an order in which neighbours are close to each other.
 
         Parameters
         ----------
@@ -170,6 +182,9 @@ class Database:
             Of all of them: moment rate of unit moment.
         stations, sampling, duration
             As of `seismograms`.
+        out : (n, receivers, components, times) array, optional
+            Where they are written, also a `numpy.memmap` or an array of a file; by default a new
+            array.
 
         Returns
         -------
@@ -177,18 +192,30 @@ class Database:
             m/s.
         times : array
             s.
+
+        Raises
+        ------
+        ScenarioError
+            A position outside of the volume or that is no number, moments that are not as many as
+            positions, an `out` of another shape.
         """
         history, chosen = wavelet_of(wavelet), self._chosen(stations)
         times = self._times([history], sampling, duration)
         xyz, six = np.atleast_2d(np.asarray(xyz, float)), six_numbers(moment)
-        self._inside(xyz)
-        out = np.empty((len(xyz), len(chosen), len(self.components), len(times)), np.float32)
-        for begin in range(0, len(xyz), TOGETHER):
-            part = slice(begin, begin + TOGETHER)
-            strain = self._strain(xyz[part], six[part], chosen, np.arange(len(xyz[part])))
-            spectra = self.synthesis.spectra(strain.reshape(-1, strain.shape[-1]))
-            velocity = self.synthesis.velocities(spectra, history, times)
-            out[part] = velocity.reshape(-1, *out.shape[1:])
+        self._check(xyz, six)
+        shape = (len(xyz), len(chosen), len(self.components), len(times))
+        out = np.empty(shape, np.float32) if out is None else checked_out(out, shape)
+        machine, begin = self._fields.machine, 0
+        transform = self._transform(history, times)
+        for columns in self._fields.groups(self._columns(chosen)):
+            where = np.unravel_index(np.arange(begin, begin + len(columns)), shape[1:3])
+            begin += len(columns)
+            for first in range(0, len(xyz), TOGETHER):
+                part = slice(first, first + TOGETHER)
+                strain = self._strain(columns, xyz[part], six[part])
+                with machine.work():
+                    velocity = strain @ transform
+                out[part, *where] = machine.to_host(velocity)
         return out, times
 
     def derivatives(self, source, stations=None, sampling=None, duration=None):
@@ -212,12 +239,11 @@ class Database:
             words = f"unit moments are of one place, and there are {len(sources)} sources"
             raise ScenarioError([Problem("source", words, "give them one after another")])
         times = self._times(sources, sampling, duration)
-        xyz = np.array([sources[0].xyz] * len(TENSOR), float)
+        xyz, wavelet = np.array([sources[0].xyz] * len(TENSOR), float), sources[0].wavelet
         self._inside(xyz)
-        units = np.eye(len(TENSOR))
-        strain = self._strain(xyz, units, chosen, np.arange(len(units)))
-        spectra = self.synthesis.spectra(strain.reshape(-1, strain.shape[-1]))
-        velocity = self.synthesis.velocities(spectra, sources[0].wavelet, times)
+        strain = self._on_host(self._columns(chosen), xyz, np.eye(len(TENSOR)))
+        rates = self.synthesis.rates(strain.reshape(-1, strain.shape[-1]), wavelet)
+        velocity = self.synthesis.velocities(rates, wavelet.start, times)
         shape = (len(TENSOR), len(chosen), len(self.components), len(times))
         coordinates = {
             "tensor": list(TENSOR),
@@ -234,68 +260,53 @@ class Database:
         xyz = np.array([s.xyz for s in sources], float)
         self._inside(xyz)
         six = six_numbers([s.moment for s in sources])
-        shape = (len(chosen), len(self.components), len(times))
-        groups = {}
+        columns, groups, rates = self._columns(chosen), {}, 0
         for n, source in enumerate(sources):
-            w = source.wavelet
-            # samples are told apart as objects: two lists of values may have the same description
-            key = w if w.kind == "samples" else (w.kind, w.delay, w.parameters, w.start, w.peak)
-            groups.setdefault(key, []).append(n)
-        out = np.zeros((shape[0] * shape[1], shape[2]))
+            groups.setdefault(key_of(source.wavelet), []).append(n)
         for numbers in groups.values():
-            strain = self._strain(xyz[numbers], six[numbers], chosen)[0]
-            spectra = self.synthesis.spectra(strain)
-            out += self.synthesis.velocities(spectra, sources[numbers[0]].wavelet, times)
-        return out.reshape(shape)
+            strain = 0
+            for begin in range(0, len(numbers), TOGETHER):
+                part = numbers[begin : begin + TOGETHER]
+                strain = strain + self._on_host(columns, xyz[part], six[part]).sum(axis=0)
+            rates = rates + self.synthesis.rates(strain, sources[numbers[0]].wavelet)
+        first = min(s.wavelet.start for s in sources)
+        return self.synthesis.velocities(rates, first, times).reshape(
+            len(chosen), len(self.components), -1
+        )
 
-    def _strain(self, xyz, six, chosen, rows=None):
-        """Strain rates weighted with moments, for the forces of stations: (rows, columns, samples).
+    def _transform(self, wavelet, times):
+        """Return `Synthesis.matrix` on the machine, in float32."""
+        matrix = self.synthesis.matrix(wavelet, times)
+        if self._last is None or self._last[0] is not matrix:
+            self._last = matrix, self._fields.machine.asarray(matrix.astype(np.float32))
+        return self._last[1]
+
+    def _columns(self, chosen):
+        """Numbers of the forces of stations."""
+        width = len(self.components)
+        return [n * width + c for n in chosen for c in range(width)]
+
+    def _strain(self, columns, xyz, six):
+        """Strain rates weighted with moments, for some forces: (n, columns, samples), float32, of
+        the machine's arrays; they hold until the next call.
 
         Parameters
         ----------
+        columns : list of int
+            Numbers of forces.
         xyz : (n, 3) array
-            m.
+            m; at most TOGETHER of them.
         six : (n, 6) array
             Moments.
-        chosen : list of int
-            Stations.
-        rows : (n,) int array, optional
-            To which sum each source adds; by default all to one.
         """
-        from scipy.sparse import csr_matrix
+        slots = 1 if len(xyz) == 1 else TOGETHER
+        index, weight = self._rows(xyz, six)
+        return self._fields.sums(columns, slots, index, weight, self._spared)
 
-        rows = np.zeros(len(xyz), int) if rows is None else rows
-        component, index, weight = self._rows(xyz)
-        weight = (weight * six.T[component][:, :, None]).ravel()
-        row = np.broadcast_to(rows[None, :, None], index.shape).ravel()
-        chunk, local = np.divmod(index.ravel(), self._chunk)
-        order = np.argsort(chunk, kind="stable")
-        order = order[weight[order] != 0]
-        edges = np.flatnonzero(np.diff(chunk[order], prepend=-1))
-        count, samples = rows.max() + 1, self._values.shape[-1]
-        out = np.zeros((count, self._values.shape[0] * samples), np.float32)
-        for begin, end in zip(edges, [*edges[1:], len(order)]):
-            part = order[begin:end]
-            entries = weight[part].astype(np.float32), (row[part], local[part])
-            block = self._block(int(chunk[part[0]]))
-            out += csr_matrix(entries, shape=(count, self._chunk)) @ block
-        width = len(self.components)
-        columns = [n * width + c for n in chosen for c in range(width)]
-        return out.reshape(count, -1, samples)[:, columns]
-
-    def _block(self, number):
-        """Values of one chunk of places, (places, forces times samples) float32; kept in memory."""
-        block = self._cache.pop(number, None)
-        if block is None:
-            part = slice(number * self._chunk, (number + 1) * self._chunk)
-            block = self._values[:, part].astype(np.float32)
-            if self._scale is not None:
-                block *= self._scale[:, part][:, :, None]
-            block = np.ascontiguousarray(block.transpose(1, 0, 2)).reshape(block.shape[1], -1)
-            while self._cache and (len(self._cache) + 1) * block.nbytes > CACHE:
-                self._cache.pop(next(iter(self._cache)))
-        self._cache[number] = block  # the last one used stands last
-        return block
+    def _on_host(self, columns, xyz, six):
+        """`_strain` in the host's memory, whatever the machine holds at a time."""
+        parts = [self._strain(group, xyz, six) for group in self._fields.groups(columns)]
+        return np.concatenate([self._fields.machine.to_host(part) for part in parts], axis=1)
 
     def _changed(self, source):
         """Return the scenario, with other sources."""
@@ -326,6 +337,17 @@ class Database:
                 f"volume from {tuple(low.tolist())} to {tuple(high.tolist())} m"
             )
             raise ScenarioError([Problem("source", words, "build a store of a larger volume")])
+
+    def _check(self, xyz, six):
+        """Refuse arrays of sources that do not fit together, or are no numbers."""
+        if xyz.shape != (len(six), 3) or six.shape[1] != len(TENSOR):
+            words = f"positions {xyz.shape} and moments {six.shape} do not fit together"
+            raise ScenarioError([Problem("source", words, "give arrays (n, 3) and (n, 6)")])
+        wrong = np.flatnonzero(~(np.isfinite(xyz).all(axis=1) & np.isfinite(six).all(axis=1)))
+        if len(wrong):
+            words = f"source {wrong[0]} (counted from 0) has a place or moment that is no number"
+            raise ScenarioError([Problem("source", words, "leave it out")])
+        self._inside(xyz)
 
     def _times(self, sources, sampling, duration):
         """Return the times of seismograms, s."""
@@ -383,13 +405,19 @@ def moments_of(scenario):
 
 def wavelet_of(table):
     """Return the `Wavelet` of a table or dict."""
+    from craton.survey import wavelets
+
+    return wavelets.build(adapter().validate_python(table) if isinstance(table, dict) else table)
+
+
+@cache
+def adapter():
+    """Return what checks the table of a wavelet."""
     from pydantic import TypeAdapter
 
-    from craton.survey import wavelets
     from craton.tables.sources import Wavelet
 
-    spec = TypeAdapter(Wavelet).validate_python(table) if isinstance(table, dict) else table
-    return wavelets.build(spec)
+    return TypeAdapter(Wavelet)
 
 
 def six_numbers(moment):
@@ -399,3 +427,11 @@ def six_numbers(moment):
         moment = moment.reshape(-1, 3, 3)
         return np.stack([moment[:, a, b] for a, b in TENSOR_AXES], axis=1)
     return np.atleast_2d(moment)
+
+
+def checked_out(out, shape):
+    """Return the array that seismograms are written to; refused where it has another shape."""
+    if tuple(out.shape) != shape:
+        words = f"out has the shape {tuple(out.shape)}, the seismograms {shape}"
+        raise ScenarioError([Problem("out", words, "give an array of that shape")])
+    return out

@@ -12,6 +12,7 @@ import numpy as np
 
 from craton.conventions import VECTOR
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.greens import fields
 from craton.greens.synthesis import interval_steps, margin
 from craton.methods import METHODS
 from craton.shots import Survey, run
@@ -23,7 +24,6 @@ from craton.text import megabytes
 
 FORCE = 1e12  # N: strain rates far above the smallest numbers of float32
 BUFFER = 1 << 26  # bytes of pictures that wait to be sorted by place
-LEVELS = 32767  # of values in 16 bits
 ERRORS = {"float32": "1e-6", "16 bits": "5e-4"}  # of seismograms, L2 (tests/test_greens.py)
 SHARE = 0.5  # of the free memory of the host, that the field of one force may take
 
@@ -121,13 +121,13 @@ class GreensSurvey(Survey):
         group.attrs.update(attributes)
         half = self.settings.storage == "16 bits"
         group.create_array(
-            "values",
+            fields.FOLDER,
             shape=(len(names), self.field.places, self.samples),
-            chunks=(1, self.field.chunk, self.samples),
+            chunks=(1, self.field.places, self.samples),
             dtype="int16" if half else "float32",
             fill_value=0,
             attributes={"_ARRAY_DIMENSIONS": ["shot", "place", "time"]},
-            **packed(),
+            **fields.packing(),
         )
         if half:
             group.create_array(
@@ -188,18 +188,17 @@ class GreensTask(Task):
             refuse(problems)
         pictures = Pictures(field.places)
         runs.compute(scenario, series=series_every(field, self.every), writer=pictures)
-        self.write(pictures.sorted(), field.chunk)
+        self.write(pictures.finished())
         KEPT[key] = runs, field
         return {"state": "finished"}
 
-    def write(self, values, chunk):
-        """Write the field by place.
+    def write(self, blocks):
+        """Write the field by place, its scale first: a field that is there is complete.
 
         Parameters
         ----------
-        values : (places, samples) array
-        chunk : int
-            Places that are written at a time.
+        blocks : list of (places, samples) arrays
+            One after another in time.
         """
         import zarr
 
@@ -208,18 +207,13 @@ class GreensTask(Task):
         group = zarr.open_group(
             self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
         )
-        stored, half = group["values"], "scale" in group
-        scales = np.zeros(len(values), np.float32)
-        for begin in range(0, len(values), chunk):
-            part = slice(begin, begin + chunk)
-            block = values[part] / FORCE
-            if half:
-                scales[part] = np.abs(block).max(axis=1) / LEVELS
-                safe = np.where(scales[part] > 0, scales[part], 1)
-                block = np.rint(block / safe[:, None])
-            stored[self.number, part] = block.astype(stored.dtype)
-        if half:
-            group["scale"][self.number] = scales
+        factor = np.full(len(blocks[0]), 1 / FORCE)
+        if "scale" in group:
+            largest = np.max([np.abs(block).max(axis=1) for block in blocks], axis=0)
+            group["scale"][self.number] = largest / FORCE / fields.LEVELS
+            factor = fields.LEVELS / np.where(largest > 0, largest, 1)
+        dtype = group[fields.FOLDER].dtype
+        fields.write(Path(self.zarr) / fields.FOLDER, self.number, blocks, factor, dtype)
 
 
 def series_every(field, every):
@@ -256,10 +250,10 @@ class Pictures:
             self.blocks.append(np.ascontiguousarray(np.stack(self.waiting).T))
             self.waiting = []
 
-    def sorted(self):
-        """Return all pictures, (places, samples)."""
+    def finished(self):
+        """Return all pictures: list of (places, samples) arrays, one after another in time."""
         self.flush()
-        return np.concatenate(self.blocks, axis=1) if len(self.blocks) > 1 else self.blocks[0]
+        return self.blocks
 
 
 def prepare(scenario):
@@ -369,7 +363,7 @@ def check_memory(survey):
     """Refuse a field that does not fit into the host's memory while it is sorted."""
     from craton.backends.cpu import host_memory
 
-    needed, (free, _) = 2 * 4 * survey.field.places * survey.samples, host_memory()
+    needed, (free, _) = 4 * survey.field.places * survey.samples, host_memory()
     if needed > SHARE * free:
         raise ResourceError(
             f"the field of one force takes {megabytes(needed)} while it is sorted, of "
@@ -427,6 +421,6 @@ def words(survey):
             f"{survey.samples:,}, every {survey.every} steps, to {settings.max_frequency:g} Hz",
         ),
         ("storage", f"{settings.storage}: seismograms are off by about {ERRORS[settings.storage]}"),
-        ("on disk", f"{megabytes(survey.nbytes_kept)} before compression"),
+        ("on disk", megabytes(survey.nbytes_kept)),
     ]
     return "\n".join(["Green's functions", *(f"  {label:<10} {text}" for label, text in rows)])

@@ -15,6 +15,7 @@ from craton.survey import leapfrog, wavelets
 BAND = 1.3  # times max_frequency, up to which spectra are kept
 ALIASES = 1.66  # times max_frequency, where the spectrum of the pulse has fallen to 3e-8
 FINE = 16  # samples of a wavelet in one of the stored samples
+TOGETHER = 64  # series that are transformed at a time
 LOST = 1e-3  # of a wavelet's spectrum above max_frequency, from which on it is told
 
 
@@ -66,7 +67,7 @@ class Synthesis:
     def __init__(self, dt, start, every, count, max_frequency, place=0.5):
         self.dt, self.every, self.place, self.count = dt, every, place, count
         self.interval, self.start = every * dt, start
-        self.max_frequency, self._last = max_frequency, None
+        self.max_frequency, self._last, self._matrix = max_frequency, None, None
         from scipy.fft import next_fast_len
 
         self.length = next_fast_len(2 * count + 128, real=True)
@@ -94,7 +95,7 @@ class Synthesis:
         ----------
         wavelet : Wavelet
         """
-        if self._last is not None and self._last[0] is wavelet:
+        if self._last is not None and self._last[0] == key_of(wavelet):
             return self._last[1]
         f, count = self.frequencies, FINE * self.length
         times = wavelet.start + np.arange(count) * self.interval / FINE
@@ -103,33 +104,66 @@ class Synthesis:
         full, none = self.max_frequency, BAND * self.max_frequency
         taper = 0.5 + 0.5 * np.cos(np.pi * np.clip((f - full) / (none - full), 0, 1))
         out = spectrum * taper / wavelets.lowpass_spectrum(f, full)
-        self._last = wavelet, out
+        self._last = key_of(wavelet), out, wavelet
         return out
 
-    def velocities(self, spectra, wavelet, times):
+    def rates(self, series, wavelet):
+        """Return the spectra of what sources of a wavelet give, before it is integrated.
+
+        Parameters
+        ----------
+        series : (columns, samples) array
+            Of strain rates.
+        wavelet : Wavelet
+            Moment rate.
+
+        Returns
+        -------
+        (columns, frequencies) complex array
+        """
+        return self.spectra(series) * self.factor(wavelet)
+
+    def velocities(self, rates, begin, times):
         """Return velocities at equidistant times, (columns, times).
 
         Parameters
         ----------
-        spectra : (columns, frequencies) array
-            Of strain rates, see `spectra`.
-        wavelet : Wavelet
-            Moment rate.
+        rates : (columns, frequencies) array
+            See `rates`; of several wavelets their sum.
+        begin : float
+            When the first wavelet begins, s.
         times : array
             s.
         """
         f = self.frequencies
-        rates, start = spectra * self.factor(wavelet), wavelet.start
         mean = rates[:, :1].real / (self.length * self.interval)
         with np.errstate(divide="ignore", invalid="ignore"):
             integrated = rates / (2j * np.pi * f)
         integrated[:, 0] = 0.0
         step = times[1] - times[0] if len(times) > 1 else self.interval
         # harmonics repeat: before the wavelet begins there is what fades behind the last sample
-        rest = np.array([min(start, 0.0) - 2 / self.max_frequency])
+        rest = np.array([min(begin, 0.0) - 2 / self.max_frequency])
         at_rest = self._evaluated(integrated, rest, step) + mean * rest
         out = self._evaluated(integrated, times - self.start, step) + mean * (times - self.start)
         return out - at_rest
+
+    def matrix(self, wavelet, times):
+        """Return what makes velocities of series: (samples, times), for many series.
+
+        Parameters
+        ----------
+        wavelet, times
+            As of `rates` and `velocities`.
+        """
+        key = key_of(wavelet), len(times), times[0], times[-1]
+        if self._matrix is None or self._matrix[0] != key:
+            parts = [
+                self.velocities(self.rates(rows, wavelet), wavelet.start, times)
+                for rows in np.array_split(np.eye(self.count), -(-self.count // TOGETHER))
+            ]
+            # the wavelet stays with it: one of samples is told apart as an object
+            self._matrix = key, np.concatenate(parts), wavelet
+        return self._matrix[1]
 
     def _evaluated(self, spectra, times, step):
         """Sum of the harmonics at times after the first sample."""
@@ -156,3 +190,12 @@ class Synthesis:
         amplitude = np.abs(np.fft.rfft(wavelet(times)))
         f = np.fft.rfftfreq(len(times), self.interval / FINE)
         return float(amplitude[f > self.max_frequency].max() / amplitude.max())
+
+
+def key_of(wavelet):
+    """Return what tells wavelets apart; samples as objects: two lists of values may have the same
+    description.
+    """
+    if wavelet.kind == "samples":
+        return id(wavelet)
+    return wavelet.kind, wavelet.delay, wavelet.parameters, wavelet.start, wavelet.peak

@@ -125,7 +125,7 @@ class Method(Protocol):
         Returns
         -------
         field : object
-            With ``places`` and ``chunk`` (numbers), ``about`` (dict for JSON) and
+            With ``places`` (their number), ``about`` (dict for JSON) and
             ``series(steps, times, precision)``, the `SnapshotSeries` that the time loop takes: each
             picture (places,) float32. See
             `craton.methods.finite_difference.greens.StrainRates`.
@@ -133,9 +133,9 @@ class Method(Protocol):
         """
 
     def moment_rows(self, scenario, about):
-        """Return the function that gives weights of unit moments on what `moment_field` stores:
-        ``rows(xyz)`` gives components of the tensor (m,), and places and weights (m, n, points) of
-        n positions.
+        """Return the function that gives weights of moments on what `moment_field` stores:
+        ``rows(xyz, six)`` gives places and weights, (n, points) each, of n positions (m) with the
+        moments EE, NN, ZZ, EN, EZ, NZ.
 
         Parameters
         ----------

@@ -27,7 +27,6 @@ from craton.methods.finite_difference.scheme import HALF, VELOCITY
 from craton.methods.shared.interpolate import NODES, axis_weights_many
 
 MARGIN = NODES // 2  # points beside a position that its weights reach
-EDGE = 4  # points to a side of the blocks in which places are counted
 ROUND = 6  # digits of positions in units of the spacing, as of sources
 
 
@@ -74,24 +73,9 @@ class StrainRates:
         return (k1 - k0, j1 - j0, i1 - i0)
 
     @property
-    def blocks(self):
-        """Blocks along (z, y, x)."""
-        return tuple(math.ceil(n / e) for n, e in zip(self.counts, self.edges))
-
-    @property
-    def edges(self):
-        """Points of a block along (z, y, x)."""
-        return (EDGE, 1 if self.planar else EDGE, EDGE)
-
-    @property
-    def chunk(self):
-        """Places of a block: all components of its points."""
-        return len(self.stresses) * math.prod(self.edges)
-
-    @property
     def places(self):
         """All places."""
-        return self.chunk * math.prod(self.blocks)
+        return len(self.stresses) * math.prod(self.counts)
 
     @property
     def about(self):
@@ -179,59 +163,76 @@ class StrainRates:
             out[-1] = 0.0  # no half points above the surface
 
     def _by_place(self, rates):
-        """Values (component, z, y, x) in the order of places."""
-        edges, blocks = self.edges, self.blocks
-        whole = [(0, b * e - n) for b, e, n in zip(blocks, edges, self.counts)]
-        padded = np.pad(rates, [(0, 0), *whole])
-        split = padded.reshape(len(rates), *(v for pair in zip(blocks, edges) for v in pair))
-        return split.transpose(1, 3, 5, 0, 2, 4, 6).ravel()
+        """Values (component, z, y, x) in the order of places: components of a point side by side."""
+        return np.moveaxis(rates, 0, -1).ravel()
 
     # --- out: weights of moments -------------------------------------------------------------------
 
-    def rows(self, xyz):
-        """Return the weights of unit moments on the places.
+    def rows(self, xyz, six):
+        """Return the weights of moments on the places.
 
         Parameters
         ----------
         xyz : (n, 3) array
             m, inside the volume.
+        six : (n, 6) array
+            EE, NN, ZZ, EN, EZ, NZ of each.
 
         Returns
         -------
-        component : (m,) int array
-            xx, yy, zz, xy, xz, yz of each group of rows.
-        index, weight : (m, n, points) arrays
-            Places and weights of the n moments.
+        index : (n, points) int array
+            Places.
+        weight : (n, points) array
         """
         position = np.round((np.asarray(xyz, float) - self.origin) / self.spacing, ROUND)
+        along = self._along_axes(position)
         order = list(TENSOR)
-        index, weight = zip(*(self._of_stress(n, position) for n in range(len(self.stresses))))
-        return np.array([order.index(s) for s in self.stresses]), np.stack(index), np.stack(weight)
+        parts = []
+        for number, stress in enumerate(self.stresses):
+            point, weight = self._products([along[a, HALF[stress][a]] for a in range(3)])
+            moment = np.asarray(six, float)[:, order.index(stress), None]
+            parts.append((point * len(self.stresses) + number, weight * moment))
+        return tuple(np.concatenate(part, axis=1) for part in zip(*parts))
 
-    def _of_stress(self, number, position):
-        """Places and weights of one component."""
-        half, axes = HALF[self.stresses[number]], []
-        for a in range(3):
-            if self.planar and a == 1:
-                axes.append((np.zeros(len(position), int), np.ones((len(position), 1))))
-                continue
-            last = self.shape[2 - a] - 1 - half[a]
-            first, _, weights = axis_weights_many(position[:, a] - half[a] / 2, 0, last)
-            axes.append((first - self.box[2 * (2 - a)], weights))
+    def _along_axes(self, position):
+        """Points of the box and weights, (n, points) each, along each axis, of points that lie at
+        whole and at half spacings: dict (axis, half).
+        """
+        axes = [0, 2] if self.planar else [0, 1, 2]
+        keys = [(axis, half) for axis in axes for half in (0, 1)]
+        last = np.array([[self.shape[2 - axis] - 1 - half] for axis, half in keys])
+        at = np.stack([position[:, axis] - half / 2 for axis, half in keys])
+        inside = (at >= MARGIN).all(axis=1) & (at <= last - MARGIN).all(axis=1)
+        fitted = {}
+        if inside.any():  # together: the ends of the grid do not matter
+            parts = axis_weights_many(at[inside].ravel(), 0, 2 * max(self.shape))
+            parts = [part.reshape(inside.sum(), len(position), -1) for part in parts]
+            pooled = [key for key, within in zip(keys, inside) if within]
+            fitted = {key: (f[:, 0], w) for key, f, w in zip(pooled, parts[0], parts[2])}
+        for key, x, end in zip(keys, at, last):
+            if key not in fitted:
+                fitted[key] = axis_weights_many(x, 0, end[0])[::2]
+        out = {key: self._in_box(key[0], *pair) for key, pair in fitted.items()}
+        if self.planar:
+            single = np.zeros((len(position), 1), np.int64), np.ones((len(position), 1))
+            out |= {(1, 0): single, (1, 1): single}
+        return out
+
+    def _in_box(self, axis, first, weights):
+        """Numbers in the box of points along an axis, and their weights: (n, points) each."""
+        n = 2 - axis
+        at = first[:, None] - self.box[2 * n] + np.arange(weights.shape[1])
+        # weights behind the last are zero, and may lie outside
+        return np.minimum(at, self.counts[n] - 1), weights
+
+    def _products(self, axes):
+        """Points of the box and weights of products along x, y, z: (n, points) each."""
         (i, wx), (j, wy), (k, wz) = axes
-        blocks, edges = self.blocks, self.edges
-        place = np.zeros((len(position), wz.shape[1], wy.shape[1], wx.shape[1]), np.int64)
-        within = np.zeros_like(place)
-        for n, (first, w) in enumerate(((k, wz), (j, wy), (i, wx))):
-            # weights behind the last are zero, and may lie outside
-            at = np.minimum(first[:, None] + np.arange(w.shape[1]), self.counts[n] - 1)
-            shape = [len(position), 1, 1, 1]
-            shape[n + 1] = w.shape[1]
-            place = place * blocks[n] + (at // edges[n]).reshape(shape)
-            within = within * edges[n] + (at % edges[n]).reshape(shape)
-        place = place * self.chunk + number * math.prod(edges) + within
+        _, ny, nx = self.counts
+        rows = k[:, :, None] * ny + j[:, None, :]
+        point = rows[:, :, :, None] * nx + i[:, None, None, :]
         weight = wz[:, :, None, None] * wy[:, None, :, None] * wx[:, None, None, :]
-        return place.reshape(len(position), -1), weight.reshape(len(position), -1)
+        return point.reshape(len(i), -1), weight.reshape(len(i), -1)
 
 
 def strain_rates(d, low, high):

@@ -20,9 +20,6 @@ from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import build, couples
 from craton.methods.spectral_element.points import rows_of_points
 
-CHUNK = 375  # places that are read at a time: a few elements are far more
-TOGETHER = couples.MOST // len(TENSOR_AXES)  # positions whose moments are distributed at a time
-
 
 @dataclass(frozen=True, eq=False)
 class NodeVelocities:
@@ -41,7 +38,6 @@ class NodeVelocities:
     points: np.ndarray
     low: tuple
     high: tuple
-    chunk: int = CHUNK
 
     @property
     def places(self):
@@ -62,37 +58,35 @@ class NodeVelocities:
         """Return the velocities by place, float32."""
         return np.asarray(arrays["velocity"], np.float32).ravel()
 
-    def rows(self, xyz):
-        """Return the weights of unit moments on the places; see
+    def rows(self, xyz, six):
+        """Return the weights of moments on the places; see
         `craton.methods.finite_difference.greens.StrainRates.rows`.
         """
-        parts = [self._some(xyz[n : n + TOGETHER]) for n in range(0, len(xyz), TOGETHER)]
-        most = max(index.shape[2] for index, _ in parts)
-        index, weight = (
-            np.concatenate(
-                [np.pad(p[k], ((0, 0), (0, 0), (0, most - p[k].shape[2]))) for p in parts], 1
-            )
+        parts = [
+            self._some(xyz[n : n + couples.MOST], six[n : n + couples.MOST])
+            for n in range(0, len(xyz), couples.MOST)
+        ]
+        most = max(index.shape[1] for index, _ in parts)
+        return tuple(
+            np.concatenate([np.pad(p[k], ((0, 0), (0, most - p[k].shape[1]))) for p in parts])
             for k in (0, 1)
         )
-        return np.arange(len(TENSOR_AXES)), index, weight
 
-    def _some(self, xyz):
-        """Places and weights of few positions."""
-        units = []
-        for a, b in TENSOR_AXES:
-            moment = np.zeros((3, 3))
-            moment[a, b] = moment[b, a] = 1.0
-            units += [SimpleNamespace(xyz=at, moment=moment, force=None) for at in xyz]
-        index, weight, column = rows_of_points(self.medium, units)
+    def _some(self, xyz, six):
+        """Places and weights of few moments."""
+        tensors = np.zeros((len(xyz), 3, 3))
+        for n, (a, b) in enumerate(TENSOR_AXES):
+            tensors[:, a, b] = tensors[:, b, a] = six[:, n]
+        moments = [SimpleNamespace(xyz=at, moment=m, force=None) for at, m in zip(xyz, tensors)]
+        index, weight, column = rows_of_points(self.medium, moments)
         number, component = np.divmod(index - self.medium.offset("force"), 3)
         place = 3 * np.searchsorted(self.points, number) + component
         order = np.argsort(column, kind="stable")
-        counts = np.bincount(column, minlength=len(units))
+        counts = np.bincount(column, minlength=len(moments))
         slot = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-        out = np.zeros((2, len(units), counts.max()))
-        out[0, column[order], slot], out[1, column[order], slot] = place[order], weight[order]
-        shape = (len(TENSOR_AXES), len(xyz), -1)
-        return out[0].astype(np.int64).reshape(shape), out[1].reshape(shape)
+        places, weights = np.zeros((2, len(moments), counts.max()))
+        places[column[order], slot], weights[column[order], slot] = place[order], weight[order]
+        return places.astype(np.int64), weights
 
 
 def node_velocities(scenario, low, high):

@@ -143,9 +143,6 @@ def choose(linear, machine: Machine, every, memory, storage):
         words = f"there is no storage {storage!r}"
         remedy = f"{nearest(str(storage), STORAGES)}choose one of {', '.join(STORAGES)}"
         raise ScenarioError([Problem("storage", words, remedy)])
-    if d.relaxing and every > 1:
-        words = f"every = {every}: attenuation remembers all steps"
-        raise ScenarioError([Problem("every", words, "use 1")])
     whole = of_increments(d, every)
     if storage == "increments" or (storage == "auto" and whole.machine <= memory):
         if whole.machine > memory:

@@ -83,11 +83,19 @@ def transposed(order, motion=None):
     counts = [dict(example)[f"{kind}_STORED"] for kind in ("NORMAL", "SHEAR")]
     stresses = len(fields) - velocities
     variables = counts[0] * normals + counts[1] * (stresses - normals)
+    plain, vti = differences, replace(differences, law=(("VTI", 1),))
     transposes += [
-        strains.operator(
-            kernel, differences, example, len(fields), stresses, variables, normals > 0, *more
+        strains.operator(kernel, law, example, len(fields), stresses, variables, normals > 0, *more)
+        # by 1/Q, in a sponge, of some steps
+        for law, *more in (
+            (plain,),
+            (plain, True),
+            (plain, False, True),
+            (plain, False, False, True),
+            (vti,),
+            (vti, False, True),
+            (vti, False, False, True),
         )
-        for more in ((False, False), (True, False), (False, True))  # by 1/Q, in a sponge
         for kernel in strains.ARRAYS
     ]
     transposes += [

@@ -18,6 +18,8 @@ STORE = Struct(
 PARTS = ("velocity", "stress")
 OVER = (None, ("z", 0), ("y", 0), ("x", 0))  # how arrays of numbers of points follow the grid
 BY_Q = " by 1/Q"  # behind the names of sums by it
+BY_REST = " not relaxing"  # and of sums by what of a medium does not relax
+REST = ("c11", "c13", "c33", "c66")  # of normal stresses; in the plane there is no c66 among them
 
 
 def operator(kernel, fields, velocities, normals, part="velocity", spread=-1, products=False):
@@ -121,18 +123,22 @@ def store(d, slots):
 
 def sums_of(d):
     """Names of the sums of `correlate`, in order: velocities, shear stresses, deviatoric part and
-    trace of normal stresses; with 1/Q that changes, of stresses those by it.
+    trace of normal stresses; with 1/Q that changes, of stresses those by it; of an anisotropic medium
+    all pairs of normal stresses, with attenuation sums by what does not relax.
 
     Parameters
     ----------
     d : Discretisation
     """
     shear = tuple(f for f in d.stress if f not in d.normal)
-    if d.anisotropic:
+    if d.anisotropic and not d.relaxing:
         return (*d.velocity, *shear, *(f"{a} {b}" for a in d.normal for b in d.normal))
     normal = ("deviatoric", "trace") if d.normal else ()
     by_q = (*shear, *normal) if d.inverse_q is not None else ()
-    return (*d.velocity, *shear, *normal, *(name + BY_Q for name in by_q))
+    rest = ()
+    if d.anisotropic:  # by what does not relax, see strains.h
+        rest = (*(name + BY_REST for name in shear), *(REST[: 1 + len(d.normal)] if normal else ()))
+    return (*d.velocity, *shear, *normal, *(name + BY_Q for name in by_q), *rest)
 
 
 def sums(d, name="sums"):

@@ -27,7 +27,9 @@ from craton.methods.finite_difference import (
     sensitivity,
     strains,
     transverse,
+    transverse_relaxing,
     units,
+    vti,
 )
 from craton.methods.finite_difference.quality import WITH_Q
 from craton.methods.finite_difference.receiver_points import rows_of
@@ -82,9 +84,6 @@ def refused_on_grid(d, sources):
     sources : list
     """
     wrong = []
-    if d.anisotropic and d.relaxing:
-        words = "an anisotropic medium with attenuation"
-        wrong.append(("model", words, "leave attenuation or Thomsen's parameters out"))
     if d.relaxing and contact.contact(d)[0]:
         # its stresses do not relax: the transposed step is no longer the step
         words = "attenuation in a model with a flat sea floor"
@@ -97,6 +96,15 @@ def refused_on_grid(d, sources):
             words = f"{s.name}: a force on points of a CPML layer, or next to one"
             wrong.append(("source", words, "move it inwards"))
     return [Problem(key, f"gradients do not cover {words}", remedy) for key, words, remedy in wrong]
+
+
+def medium_of(d):
+    """Return the medium of a `Discretisation` with `cells`: the chain rule of its law."""
+    if not d.anisotropic:
+        return sensitivity.Medium(d)
+    if d.relaxing:
+        return transverse_relaxing.RelaxingTransverseMedium(d)
+    return transverse.TransverseMedium(d)
 
 
 def touches_layer(d, source):
@@ -221,7 +229,7 @@ class Linearised:
     @cached_property
     def factors(self):
         """Factors that make of density, lambda + 2 mu and mu of the cells those of the steps."""
-        return relaxing.factors(self.d)
+        return (vti if self.d.anisotropic else relaxing).factors(self.d)
 
     @cached_property
     def series(self):
@@ -322,9 +330,9 @@ class Linearised:
             return quality.on_grid(self.d, cells)
         if self.factors is None:
             return cells
-        of_rho, of_p, of_s = self.factors
         if self.d.anisotropic:
-            return tuple(of_rho * values for values in cells)
+            return vti.on_grid(self.factors, cells)
+        of_rho, of_p, of_s = self.factors
         rho, kappa, mu = cells
         return of_rho * rho, of_p * kappa + 4 / 3 * (of_p - of_s) * mu, of_s * mu
 
@@ -334,9 +342,9 @@ class Linearised:
         """
         if self.factors is None:
             return gradient
-        of_rho, of_p, of_s = self.factors
         if self.d.anisotropic:
-            return tuple(of_rho * values for values in gradient)
+            return vti.off_grid(self.factors, gradient)
+        of_rho, of_p, of_s = self.factors
         rho, kappa, mu = gradient
         return of_rho * rho, of_p * kappa, of_s * mu + 4 / 3 * (of_p - of_s) * kappa
 
@@ -358,8 +366,7 @@ class State:
         losses = cells[3:] if len(cells) == WITH_Q else None
         self.cells = cells[:3] if losses else cells
         self.d = d = problem.d.with_cells(self.cells, losses)
-        kind = transverse.TransverseMedium if d.anisotropic else sensitivity.Medium
-        self.medium = kind(d)
+        self.medium = medium_of(d)
         self.forces = [s for s in problem.sources if s.force is not None]
         self.moments = [s for s in problem.sources if s.moment is not None]
         self.of_receivers = dependences.of_receivers(d, problem.channels, problem.receivers)

@@ -555,14 +555,16 @@ def traffic(d, kind, every):
     """Return the least traffic of misfit and gradient over that of a plain forward run, layers left
     out; see `Linearised.traffic`.
     """
-    plain = sum(fd.cost(d.stencil, part)["reals_per_point"] for part in increments.PARTS)
+    steps = fd.velocity(d.stencil), fd.stress(d.stencil, d.relaxing)
+    plain = sum(op.reals_per_point for op in steps)
     fields = len(d.fields)
     if kind.startswith("boundaries"):
         correlated = 2 * len(increments.sums_of(d))
         # both fields read the same material
         return 1 + (2 * plain - material_reads(d) + correlated / every) / plain
     keeping = plain + (2 + 3) * fields / every  # copies before a step, increments behind it
-    transposed = plain + 4 * fields / every
+    # sums of memory variables advance at every step
+    transposed = plain + 3 * d.memory_variables + 4 * fields / every
     return (keeping * (2 if kind == "checkpoints" else 1) + transposed) / plain
 
 

@@ -206,6 +206,35 @@ class Medium:
         """Mean of 1/mu where a shear stress is."""
         return self.mean(self.rmu, field)
 
+    def shear_modulus_left(self, field, index, left):
+        """Return the modulus of a shear stress for a strain over one step, at some of its points.
+
+        Parameters
+        ----------
+        field : str
+        index : tuple of int arrays
+            (k, j, i).
+        left : array
+            What is left of a modulus that relaxes.
+        """
+        return left / self.mean_of_points("rmu", field, index)
+
+    def stiffness_left(self, index, of_p, of_s):
+        """Return matrices (points, n, n) from strains over one step to normal stresses at the points
+        of some cells.
+
+        Parameters
+        ----------
+        index : tuple of int arrays
+            (k, j, i).
+        of_p, of_s : arrays
+            What is left of P and S moduli that relax.
+        """
+        _, kappa, mu = (np.asarray(values, float)[index] for values in self.cells)
+        mu2 = 2 * mu * of_s
+        lam = (kappa + 4 / 3 * mu) * of_p - mu2
+        return lam[:, None, None] + mu2[:, None, None] * np.eye(len(self.d.normal))
+
     def density(self, field):
         """Mean density where a velocity is."""
         return self.mean(self.rho, field)

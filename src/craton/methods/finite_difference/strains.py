@@ -24,14 +24,14 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch
-from craton.methods.finite_difference import boundaries, increments, operators, relaxing
+from craton.methods.finite_difference import boundaries, increments, operators, relaxing, vti
 from craton.methods.finite_difference.scheme import HALF
 
 PARAMS = Struct(
     "StrainParams",
     (
         *((name, "i64") for name in ("row", "plane", "sheet", "field", "points", "past")),
-        *((name, "i32") for name in ("top", "nj", "ni", "last", "slots")),
+        *((name, "i32") for name in ("top", "nj", "ni", "last", "every", "slots")),
         ("dt_h", "real"),
     ),
 )
@@ -41,13 +41,22 @@ ARRAYS = {  # written, read
     "correlate_strain": (("sums", "memory"), ("state", "store", "qp", "qs", "damping", "step")),
     "scatter_strain": (
         ("state", "memory", "scattered"),
-        ("store", "coefficients", "lam", "rmu", "qp", "qs", "step"),
+        ("store", "coefficients", *operators.MEDIUM, "step"),
     ),
 }
 
 
 def operator(
-    kernel, stencil, constants, fields, stresses, variables, free=False, by_q=False, sponge=False
+    kernel,
+    stencil,
+    constants,
+    fields,
+    stresses,
+    variables,
+    free=False,
+    by_q=False,
+    sponge=False,
+    sparse=False,
 ):
     """Return a kernel of strains.h.
 
@@ -66,6 +75,8 @@ def operator(
         Sums and coefficients of 1/Q as well.
     sponge : bool
         The array ``damping`` holds what stresses are multiplied by after each step.
+    sparse : bool
+        Not all steps are stored.
     """
     writes, reads = ARRAYS[kernel]
     reals, flops = {
@@ -75,14 +86,20 @@ def operator(
         "scatter_strain": (4 * stresses + 2 * variables, 2 * stresses + 25 * variables),
     }[kernel]
     by_q = by_q and kernel in ("correlate_strain", "scatter_strain")
-    reals += (2 if kernel == "correlate_strain" else 1) * stresses * by_q
+    # sums by 1/Q, or by what does not relax: of each stress
+    more_sums = kernel in ("correlate_strain", "scatter_strain") and (by_q or stencil.anisotropic)
+    reals += (2 if kernel == "correlate_strain" else 1) * stresses * more_sums
     more = {"SURFACE": 0, "FREE": int(free), "FIELDS": fields}
     more["TRANSPOSED"] = int(kernel == "correlate_strain")
     more |= {"BY_Q": 1} if by_q else {}
     sponge = sponge and kernel == "correlate_strain"
+    sparse = sparse and kernel == "scatter_strain"
     more |= {"SPONGE": 1} if sponge else {}
+    more |= {"SPARSE": 1} if sparse else {}
+    prefix = "vti_" if stencil.anisotropic else ""
+    suffixes = {"_by_q": by_q, "_sponge": sponge, "_sparse": sparse}
     return Operator(
-        f"{kernel}{'_by_q' if by_q else ''}{'_sponge' if sponge else ''}",
+        prefix + kernel + "".join(suffix for suffix, is_so in suffixes.items() if is_so),
         operators.HERE / "strains.h",
         writes,
         reads,
@@ -95,7 +112,7 @@ def operator(
     )
 
 
-def launch(d, kernel, slots):
+def launch(d, kernel, slots, every):
     """Return a launch of a kernel of strains.h on the whole grid of a `Discretisation`.
 
     Parameters
@@ -103,14 +120,14 @@ def launch(d, kernel, slots):
     d : Discretisation
     kernel : str
         Of `ARRAYS`.
-    slots : int
-        Steps that the store holds.
+    slots, every : int
+        Steps that the store holds, and every how many of them it holds one.
     """
     plain, variables = replace(d.stencil, terrain=False), d.memory_variables
     counts, by_q = (len(d.fields), len(d.stress), variables), d.inverse_q is not None
     sponge = bool(d.faces("sponge"))
-    op = operator(kernel, plain, d.relaxing, *counts, d.free, by_q, sponge)
-    names = op.arrays if sponge else ("" if n == "damping" else n for n in op.arrays)
+    op = operator(kernel, plain, d.relaxing, *counts, d.free, by_q, sponge, every > 1)
+    names = d.names(*("" if n == "damping" and not sponge else n for n in op.arrays))
     nz, ny, nx = d.shape
     params = relaxing.params(d, d.fd_params) | {
         "points": nz * ny * nx,
@@ -118,9 +135,10 @@ def launch(d, kernel, slots):
         "nj": ny,
         "ni": nx,
         "last": d.steps - 1,
+        "every": every,
         "slots": slots,
     }
-    return Launch(op, tuple(names), d.box, params)
+    return Launch(op, names, d.box, params)
 
 
 def stored(d, slots, every):
@@ -135,7 +153,8 @@ def stored(d, slots, every):
     }
     if d.relaxing:
         launches |= {
-            f"stress_{place}": [launch(d, f"{kernel}_strain", slots)] for place, kernel in kernels
+            f"stress_{place}": [launch(d, f"{kernel}_strain", slots, every)]
+            for place, kernel in kernels
         }
     return launches
 
@@ -143,7 +162,7 @@ def stored(d, slots, every):
 def correlated(d, slots, every):
     """Return the launch that correlates adjoint fields with what is stored."""
     if d.relaxing:
-        return launch(d, "correlate_strain", slots)
+        return launch(d, "correlate_strain", slots, every)
     return increments.launch(d, "correlate", slots, every)
 
 
@@ -155,7 +174,7 @@ def scattered(d, slots, every):
     }
     if not d.relaxing:
         return {}, launches
-    launches["stress_updated"] = [launch(d, "scatter_strain", slots)]
+    launches["stress_updated"] = [launch(d, "scatter_strain", slots, every)]
     return {"scattered": relaxing.block(d, d.memory_variables)}, launches
 
 
@@ -186,7 +205,8 @@ class Law:
         self.table, (self.normal, self.shear) = relaxing.mechanisms(
             self.d.relaxation, self.d.dt, self.d.planar
         )
-        self.losses = relaxing.inverse_q(self.d, self.d.grid, 0, self.d.grid.shape[0])
+        losses_of = vti.inverse_q if self.d.anisotropic else relaxing.inverse_q
+        self.losses = losses_of(self.d, self.d.grid, 0, self.d.grid.shape[0])
 
     @cached_property
     def damping(self):
@@ -256,9 +276,9 @@ class Law:
         for field, at, weight in self._by_field(rows):
             strain = -scale * weight / self.d.norms(at[0], self.d.half(field)[2])
             if field not in self.d.normal:
-                mean = self.medium.mean_of_points("rmu", field, self.d.cell(at))
                 left = self.remainder(self.mechanisms(field, at), self._shear_loss(field, at))
-                stresses.append((self._state(field, at), left * strain / mean))
+                modulus = self.medium.shear_modulus_left(field, self.d.cell(at), left)
+                stresses.append((self._state(field, at), modulus * strain))
                 variables += self._driven(field, at, strain)
                 continue
             held = self.d.free & (at[0] == self.d.grid.shape[0] - 1)
@@ -272,22 +292,27 @@ class Law:
 
     def _normal(self, field, at, strain, free):
         """Rows of a normal strain at points, all of them on a traction-free plane or none."""
-        lam, mu2 = self._moduli(field, at)
-        vertical = np.where(lam + mu2 > 0, -lam / np.where(lam + mu2 > 0, lam + mu2, 1.0), 0.0)
-        strains = {field: strain} | ({"szz": vertical * strain} if free else {})
-        trace = sum(strains.values())
-        others = [f for f in self.d.normal if not (free and f == "szz")]
-        stresses = [(self._state(f, at), lam * trace + mu2 * strains.get(f, 0.0)) for f in others]
+        normal, vertical = self.d.normal, len(self.d.normal) - 1
+        stiffness = self._stiffness(field, at)
+        strains = {field: strain}
+        if free:
+            stiff = stiffness[:, vertical, vertical]
+            ratio = stiffness[:, vertical, normal.index(field)] / np.where(stiff > 0, stiff, 1.0)
+            strains["szz"] = -np.where(stiff > 0, ratio, 0.0) * strain
+        others = [f for f in normal if not (free and f == "szz")]
+        numbers = [(normal.index(f), e) for f, e in strains.items()]
+        stresses = [
+            (self._state(f, at), sum(stiffness[:, normal.index(f), n] * e for n, e in numbers))
+            for f in others
+        ]
         return stresses, [row for f, e in strains.items() for row in self._driven(f, at, e)]
 
-    def _moduli(self, field, at):
-        """Lambda and 2 mu that a strain over one step sees at points."""
+    def _stiffness(self, field, at):
+        """Matrices (points, n, n) from the strains over one step to the normal stresses at points."""
         sheet, mechanisms = self.d.cell(at), self.mechanisms(field, at)
         cells = tuple(sources[a] for sources, a in zip(self.medium.maps, sheet))
-        _, kappa, mu = (np.asarray(v, float)[cells] for v in self.medium.cells)
-        stiff = (kappa + 4 / 3 * mu) * self.remainder(mechanisms, self.inverse_q(0, sheet))
-        mu2 = 2 * mu * self.remainder(mechanisms, self.inverse_q(1, sheet))
-        return stiff - mu2, mu2
+        left = [self.remainder(mechanisms, self.inverse_q(n, sheet)) for n in range(2)]
+        return self.medium.stiffness_left(cells, *left)
 
     def _shear_loss(self, field, at):
         """1/Qs where a shear stress is."""

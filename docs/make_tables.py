@@ -26,6 +26,7 @@ PAGES = (
     "gradients",
     "gravity",
     "greens",
+    "injection",
     "run",
     "scenario",
     "spectral_elements",

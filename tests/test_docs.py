@@ -259,10 +259,9 @@ def test_tables_and_outputs_are_those_of_the_code(page, maker):
 
 
 def test_scenario_page_has_every_table_and_every_meaning(maker):
-    """Those of gradients and of Green's functions stand on pages of their own."""
-    text = "".join(
-        (ROOT / "docs" / page).read_text() for page in ("scenario.md", "gradients.md", "greens.md")
-    )
+    """Those of gradients, Green's functions and injections stand on pages of their own."""
+    pages = ("scenario.md", "gradients.md", "greens.md", "injection.md")
+    text = "".join((ROOT / "docs" / page).read_text() for page in pages)
     blocks = [(m[3], m[4]) for m in maker.BLOCK.finditer(text) if m[2] == "keys"]
     tables = {name for names, _ in blocks for name in names.split()}
     assert tables == {"Scenario", *FiniteDifferenceScenario.model_json_schema()["$defs"]}

@@ -51,6 +51,7 @@ from craton.tables import document, problems
 from craton.tables.document import Reading, checked, dumps, format_problems
 from craton.tables.fields import Place, Position, one_of
 from craton.tables.ground import GroundFile, GroundTable, Water
+from craton.tables.injection import Injection, Recording
 from craton.tables.medium import (
     Ak135,
     Attenuation,
@@ -327,6 +328,7 @@ __all__ = [
     "GroundFile",
     "GroundTable",
     "Homogeneous",
+    "Injection",
     "Kuepper",
     "Lowpass",
     "Lattice",
@@ -354,6 +356,7 @@ __all__ = [
     "QuakeMl",
     "Radial",
     "Reading",
+    "Recording",
     "ReceiverFile",
     "ReceiverGrid",
     "ReceiverLine",

@@ -77,6 +77,19 @@ def listed(names, last="or"):
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" {last} {names[-1]}"
 
 
+def first_of(names, most=5):
+    """Return the first of many names, and how many more there are: str.
+
+    Parameters
+    ----------
+    names : sequence of str
+    most : int
+        How many are listed.
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def shown(value, most=60):
     """Return a value as one would write it in TOML, cut to a readable length.
 

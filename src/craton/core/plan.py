@@ -327,6 +327,8 @@ class Plan(StepPlan):
     snapshots : tuple of SnapshotSeries
     peaks : tuple of PeakSeries
         Maps of ground motion that are measured at every step.
+    recordings : tuple of Recording
+        Of the wavefield around boxes, for other runs.
     extra : int
         Padding steps after the end, for the time-dispersion correction of the record.
     band : float
@@ -364,6 +366,7 @@ class Plan(StepPlan):
     unit: str = "m/s"
     snapshots: tuple = ()
     peaks: tuple = ()
+    recordings: tuple = ()
     extra: int = 0
     band: float = np.inf
     notes: dict = field(default_factory=dict)

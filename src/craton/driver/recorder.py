@@ -45,6 +45,8 @@ class Recorder:
         Samples of these steps, (begun, channels), on rank 0.
     waveforms : craton.driver.records.Waveforms, optional
         On rank 0 of a run with a folder: where samples wait, and how they are written.
+    tapes : craton.driver.recordings.Tapes, optional
+        Take the recordings for other runs.
     pictures : callable, optional
         ``pictures(series)`` gives the function that makes a picture of a `SnapshotSeries` from a
         dict of host arrays (`craton.methods.protocol.Method.picture_maker`).
@@ -64,7 +66,9 @@ class Recorder:
         pictures=None,
         chunks=None,
         waveforms=None,
+        tapes=None,
     ):
+        self.tapes = tapes
         self.program, self.plan, self.snapshots, self.progress = (
             program,
             program.plan,
@@ -111,6 +115,8 @@ class Recorder:
         if self.done == self.begun + 1:
             self.program.backend.finish()
             self.clock["first step"] = time.perf_counter()
+        if self.tapes:
+            self.tapes.sample(self.done)
         if self.done - self.drained == self.plan.slots or self.done == self.plan.steps:
             self.drain()
         if self.done - self.guarded >= self.pause or self.done == self.plan.steps:
@@ -182,6 +188,8 @@ class Recorder:
     def keep(self):
         """Write a checkpoint, where there is a place for it; all ranks after the same step."""
         self.drain()
+        if self.tapes:
+            self.tapes.drain(self.done)
         if self.checkpoints:
             self.checkpoints.save(self.done, self.recorded)
 

@@ -95,7 +95,7 @@ def check_disk(scenario, planned, out, force):
     check_space(
         out,
         planned.record_bytes * (2 if planned.record_bytes > RECORD_IN_MEMORY else 1)
-        + sum(f.nbytes for f in planned.snapshots)
+        + sum(f.nbytes for f in (*planned.snapshots, *planned.recordings))
         + state,
     )
 
@@ -133,6 +133,8 @@ def in_memory(scenario, program, progress, comm):
     from craton.output.snapshot_memory import SnapshotMemory
 
     series = program.plan.snapshots
+    if program.plan.recordings and comm.rank == 0:
+        logging.getLogger("craton").warning("recordings are not taken: give out=")
     if not series:
         return march(scenario, program, None, progress, comm)
     nbytes, (free, _) = sum(f.nbytes for f in series), host_memory()
@@ -157,6 +159,7 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
     """
     from craton.comm import agreed
     from craton.driver.checkpoint import Checkpoints
+    from craton.driver.recordings import tapes_of
     from craton.output.inputs import Inputs
     from craton.output.snapshots import SnapshotWriter
     from craton.output.store import RESULT
@@ -172,6 +175,8 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
                     declare(program.plan, writer, first, saved, chunks)
                     writer.settle()
         waveforms = Waveforms(scenario, program, store) if store else None
+        with agreed(comm):
+            tapes = tapes_of(program, comm, Path(out) / RESULT, saved.step if saved else 0)
         checkpoints = Checkpoints(
             out,
             program,
@@ -183,7 +188,7 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
             saved.step if saved else 0,
         )
         result = march(
-            scenario, program, writer, progress, comm, checkpoints, saved, chunks, waveforms
+            scenario, program, writer, progress, comm, checkpoints, saved, chunks, waveforms, tapes
         )
         with agreed(comm):
             if comm.rank:
@@ -260,6 +265,7 @@ def march(
     saved=None,
     chunks=None,
     waveforms=None,
+    tapes=None,
 ):
     """Return the time loop with its recorder; an error that ends it early is kept in the result,
     beside what was recorded.
@@ -284,7 +290,17 @@ def march(
         pictures = METHODS[scenario.method].picture_maker
         begun = saved.step if saved else 0
         recorder = Recorder(
-            program, writer, report, comm, checkpoints, begun, before, pictures, chunks, waveforms
+            program,
+            writer,
+            report,
+            comm,
+            checkpoints,
+            begun,
+            before,
+            pictures,
+            chunks,
+            waveforms,
+            tapes,
         )
         with Signals(recorder):
             try:

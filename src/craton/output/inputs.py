@@ -63,7 +63,10 @@ class Inputs:
     def _add(self, tables, prefix=""):
         for table, key, dotted in named_files(tables):
             path = table[key]
-            if path in self.by_path or key == "observed":  # as large as results: they stay there
+            if path in self.by_path or key in (
+                "observed",
+                "recorded",
+            ):  # as large as results: they stay there
                 continue
             nested = _scenario_tables(path)
             temporary = objects.is_temporary(

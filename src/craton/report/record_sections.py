@@ -84,7 +84,7 @@ def box_arrivals(out_dir, waves, origin):
         times = arrivals.of_model(scenario.model, origin, xyz)
     except (OSError, CratonError):
         return {}
-    delay = arrivals.wavelet_delay(getattr(scenario.source[0], "wavelet", None))
+    delay = arrivals.wavelet_delay(getattr(next(iter(scenario.source), None), "wavelet", None))
     return {phase: row + delay for phase, row in times.items()}
 
 

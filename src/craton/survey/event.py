@@ -115,7 +115,9 @@ def name_of(scenario):
     ----------
     scenario : Scenario
     """
-    first = scenario.source[0]
+    first = next(iter(scenario.source), None)
+    if first is None:
+        return ""
     held = contents(first) if hasattr(first, "file") else None
     return first.name or (held[0].name if isinstance(held, list) else "")
 

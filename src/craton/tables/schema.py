@@ -47,6 +47,7 @@ from craton.tables.fields import (
     wrong,
 )
 from craton.tables.ground import sampled
+from craton.tables.injection import injection_problems
 from craton.tables.medium import Model
 from craton.tables.on_earth import framed_model, unframed_problems
 from craton.tables.peaks import peak_problems
@@ -317,9 +318,7 @@ Title = Annotated[
         'write a title in quotes, "..."',
     ),
 ]
-Sources = Annotated[
-    many(Source, "source"), not_empty("source", "add a [[source]] table with kind, at and wavelet")
-]
+Sources = many(Source, "source")
 Snapshots = Annotated[many(Snapshot, "snapshots"), AfterValidator(_names_differ)]
 
 
@@ -396,6 +395,7 @@ class WaveScenario(Document):
         yield from place_problems(self)
         yield from shot_problems(self)
         yield from peak_problems(self)
+        yield from injection_problems(self)
         step, sampling = self.time.step, self.output.sampling
         if step is not None and sampling is not None and sampling < step * (1 - 1e-9):
             message = (

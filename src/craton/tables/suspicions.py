@@ -149,5 +149,6 @@ def silence(scenario):
     ----------
     scenario : WaveScenario
     """
-    if not (scenario.receivers or scenario.snapshots or getattr(scenario, "peaks", ())):
+    kept = (scenario.receivers, scenario.snapshots, scenario.peaks, scenario.recording)
+    if not any(kept):
         yield "receivers: nothing is recorded; add [[receivers]], [[snapshots]] or [[peaks]]"

@@ -14,6 +14,7 @@ from craton.methods.finite_difference import (
     acoustic,
     contact,
     faults,
+    injection,
     laminate,
     material,
     notes,
@@ -30,7 +31,7 @@ from craton.methods.finite_difference.boundaries import BOUNDARIES, inside_layer
 from craton.methods.finite_difference.closure import HIGHEST
 from craton.methods.finite_difference.discretisation import Discretisation
 from craton.methods.finite_difference.imaging import surface
-from craton.methods.shared import timing
+from craton.methods.shared import recorded, timing
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.tables import sampling
 from craton.model.media import earth, rheology
@@ -44,6 +45,7 @@ from craton.survey import warnings as survey_warnings
 from craton.survey.planes import PlaneWave
 from craton.survey.shots import refusal
 from craton.survey.whereabouts import located
+from craton.text import first_of
 
 MOST_POINTS = 1 << 52
 LONGEST = 2**31 - 64  # points along an axis
@@ -75,12 +77,17 @@ def build(scenario, reuse=None):
     sources = source_files.build_all(scenario, partial(earth.point_values, scenario.model))
     refuse(acoustic.source_problems(scenario, sources))
     receivers = located(survey_receivers.build(scenario), scenario, sources)
+    incident = recorded.checked(*recorded.opened(scenario, "fd"))
+    begin = survey_sources.start_time(scenario, sources) if sources else math.inf
+    scenario = recorded.timed(scenario, incident, begin)
+    refuse(step_problems(scenario, grid, reuse))
     d = discretise(scenario, grid, sources, reuse)
+    refuse(injection.problems(d, incident))
     channels = survey_channels.channels(
         len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1)
     )
     channels += receivers.fibre_channels()
-    return assemble(d, sources, receivers, channels, reuse)
+    return assemble(d, sources, receivers, channels, reuse, incident)
 
 
 def problems(scenario, grid, reuse):
@@ -195,7 +202,7 @@ def discretise(scenario, grid, sources, reuse=None):
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
     timing.refuse_series(steps, len(sources))
-    extra = leapfrog.extra(steps) if scenario.receivers else 0
+    extra = leapfrog.extra(steps) if scenario.receivers or scenario.recording else 0
     frequency = (
         max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
     )
@@ -313,16 +320,20 @@ def step_problems(scenario, grid, reuse):
     ]
 
 
-def assemble(d, sources, receivers, channels, reuse):
+def assemble(d, sources, receivers, channels, reuse, incident=()):
     """Return the plan: arrays, phases, and what `craton plan` says of it."""
-    plan = arranged(d, sources, receivers, channels, reuse)
+    plan = arranged(d, sources, receivers, channels, reuse, incident=incident)
     plan.warnings = warnings(d, sources, receivers)
-    plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
+    plan.warnings += injection.warnings(d, incident, sources, receivers)
+    limit = stability_limit(d.scenario, d.grid, d.vp_max)
+    plan.notes = notes.sections(d, plan, sources, limit, incident)
     return plan
 
 
-def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
-    """Arrays and phases of the plan; `more` are further arrays, and launches by phase."""
+def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=()):
+    """Arrays and phases of the plan; `more` are further arrays, and launches by phase; `incident`
+    the recordings that are injected.
+    """
     slots = timing.slots(d.steps, len(channels))
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
     pieces = {phase: list(launches) for phase, launches in more[1].items()}
@@ -336,10 +347,13 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
             pieces.setdefault(phase, []).extend(phase_launches)
     source_arrays, injections, band = points.sources(d, sources)
     fault_arrays, launches, fault_band = faults.sources(d, sources)
-    for phase, phase_launches in launches.items():
+    injected_arrays, injected, peak = injection.injections(d, incident)
+    for phase, phase_launches in (*launches.items(), *injected.items()):
         pieces.setdefault(phase, []).extend(phase_launches)
-    arrays |= fault_arrays
     band = max(fault_band, band if np.isfinite(band) or not fault_band else 0.0)
+    band = recorded.band_with(band, sources, incident)
+    recordings, ring_arrays, recording = injection.recordings(d, band)
+    arrays |= fault_arrays | injected_arrays | ring_arrays
     rows = reuse.get(
         "rows of channels",
         lambda: receiver_points.rows_of(d, channels, receivers),
@@ -354,7 +368,7 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
     )
     phases = tuple(
         phase_of(d, name, steps[name], pieces, injections.get(name)) for name in steps
-    ) + (Phase("record", (*measuring, *record)),)
+    ) + (Phase("record", (*measuring, *recording, *record)),)
     return Plan(
         title=d.scenario.title,
         solver="fd_elastic",
@@ -369,13 +383,14 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
         channels=channels,
         receivers=receivers,
         slots=slots,
-        limit=divergence_limit(d, sources),
+        limit=divergence_limit(d, sources, peak),
         watched=d.velocity,
         snapshots=tuple(snapshots.series_of(d, spec) for spec in d.scenario.snapshots),
         extra=d.extra,
         band=band,
         shots=d.shots,
         peaks=tuple(series),
+        recordings=tuple(recordings),
         weights=ranks.weights(d, phases),
     )
 
@@ -390,10 +405,8 @@ def warnings(d, sources, receivers):
     in_layer = [source.name for source in sources if inside_layer(d, source.points).any()]
     in_layer += [receivers.names[n] for n in np.flatnonzero(inside_layer(d, receivers.xyz))]
     if in_layer:
-        names = ", ".join(in_layer[:5]) + (
-            f" and {len(in_layer) - 5} more" if len(in_layer) > 5 else ""
-        )
-        sentences.append(f"inside an absorbing layer, where waves are damped: {names}")
+        words = f"inside an absorbing layer, where waves are damped: {first_of(in_layer)}"
+        sentences.append(words)
     return sentences + growing(d) + notes.too_coarse(d, sources)
 
 
@@ -497,13 +510,13 @@ def steps_of(d, name):
     return launches
 
 
-def divergence_limit(d, sources):
+def divergence_limit(d, sources, peak=0.0):
     """Particle velocity beyond which a run has diverged, m/s: `DIVERGED` times what all sources
-    could give to one cell.
+    could give to one cell, and incident waves of a `peak` velocity.
     """
     rho, vs = d.speeds["rho"][0], d.slowest
     volume, times = d.volume, d.start + np.arange(d.steps) * d.dt
-    total = 0.0
+    total = peak
     for s in sources:
         impulse = np.abs(s.wavelet(times)).sum() * d.dt
         if isinstance(s, PlaneWave):

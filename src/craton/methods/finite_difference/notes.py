@@ -7,6 +7,7 @@ import numpy as np
 from craton.methods.finite_difference import acoustic, laminate, relaxing, scheme
 from craton.methods.shared import guided
 from craton.methods.shared.notes import memory, phases, receivers, sources_of, steps
+from craton.methods.shared.recorded import notes as injected
 
 ON_GROUND = 20  # points of the shortest wave where it runs along topography: docs/terrain.md
 # fewest points per shortest wavelength without a warning; from order 6 on, the phase velocity error
@@ -32,14 +33,14 @@ SURFACE = {
 }
 
 
-def sections(d, plan, sources, limit):
+def sections(d, plan, sources, limit, incident=()):
     """All sections, in the order in which they are printed."""
     return {
         plan.title or ("Acoustic waves" if d.acoustic else "Elastic waves"): algorithm(d, sources),
         "Grid": grid(d),
         "Time": time(d, limit),
         "Resolution": resolution(d, sources),
-        "Sources": sources_of(sources, d.scenario.domain),
+        "Sources": [*sources_of(sources, d.scenario.domain, incident), *injected(plan, incident)],
         "Receivers": receivers(plan, d.scenario.output.waveforms),
         "Memory": memory(plan),
         "Phases of a step": phases(plan),

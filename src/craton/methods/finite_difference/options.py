@@ -19,6 +19,7 @@ from craton.tables.fields import (
     whole,
 )
 from craton.tables.foreign import Foreign
+from craton.tables.injection import Injections, Recordings
 from craton.tables.medium import RADIAL, Model
 from craton.tables.peaks import PeakMaps
 from craton.tables.receivers import Receivers
@@ -225,10 +226,12 @@ class FiniteDifferenceScenario(WaveScenario):
     model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
     time: TimeSpan = key("[time] with duration")
     boundaries: Boundaries = Boundaries()
-    source: Sources = key("[[source]] with kind, at and wavelet")
+    source: Sources = ()
     receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
     peaks: PeakMaps = ()
+    recording: Recordings = ()
+    injection: Injections = ()
     output: Output = Output()
     gradient: Gradient | None = None
     greens: Greens | None = None

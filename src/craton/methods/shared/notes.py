@@ -11,7 +11,7 @@ from craton.survey import sources as survey_sources
 LISTED = 20  # receivers whose positions on Earth are listed
 
 
-def sources_of(sources, domain):
+def sources_of(sources, domain, incident=()):
     """Each source with its position, mechanism and wavelet; where the domain has a place on Earth,
     with longitude and latitude, and the mechanism in true east, north and up.
     """
@@ -19,7 +19,7 @@ def sources_of(sources, domain):
     if earth is not None and not domain.planar:
         sources = [_true(source, earth) for source in sources]
     rows = [(s.name, survey_sources.describe(s, earth).removeprefix(f"{s.name} ")) for s in sources]
-    return rows or [("none", "the wavefield stays at rest")]
+    return rows or [("none", "the wavefield stays at rest")] * (not incident)
 
 
 def _true(source, earth):
@@ -94,6 +94,19 @@ def memory(plan):
         ),
         *record_on_host(plan),
         *snapshots_on_host(plan),
+        *recordings_on_disk(plan),
+    ]
+
+
+def recordings_on_disk(plan):
+    """Return places and bytes of the recordings for other runs."""
+    return [
+        (
+            f"recording {one.name}",
+            f"{one.places:,} places x {one.steps:,} steps: {one.nbytes / 2**20:,.1f} MiB on disk "
+            "before compression",
+        )
+        for one in plan.recordings
     ]
 
 

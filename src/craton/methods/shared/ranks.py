@@ -30,11 +30,15 @@ def plan_of_rank(plan, rank, ranks, grid=None):
         The grid cannot be cut so.
     """
     partition = split(plan, ranks, grid)
-    slots, gathering, records, launches = plan.slots, None, {}, sampling_launches(plan)
-    if launches:
-        columns, gathering = divide_channels(plan, partition, launches[0])
-        slots = max(1, min(plan.slots, RECORD_BYTES // max(8 * max(map(len, columns)), 1)))
-        records["record"] = record_columns(plan, columns[rank], launches[0], partition[rank], slots)
+    slots, records, gatherings = plan.slots, {}, {}
+    for launch in sampling_launches(plan):
+        name = launch.arrays[0]
+        columns, gatherings[name] = divide_channels(plan, partition, launch)
+        rows = plan.arrays[name].shape[0]
+        if name == "record":
+            most = RECORD_BYTES // max(8 * max(map(len, columns)), 1)
+            rows = slots = max(1, min(plan.slots, most))
+        records[name] = record_columns(plan, columns[rank], launch, partition[rank], rows)
     local = with_messages(localise_plan(plan, partition[rank], records), partition[rank])
     series, measured, exchanging, launches = maps_of_rank(plan, partition, rank)
     *phases, last = local.phases
@@ -47,8 +51,12 @@ def plan_of_rank(plan, rank, ranks, grid=None):
         weights=None,
         partition=tuple(partition),
         rank=rank,
-        gathering=gathering,
+        gathering=gatherings.get("record"),
         peaks=series,
+        recordings=tuple(
+            replace(recording, gathering=gatherings[recording.array])
+            for recording in plan.recordings
+        ),
         all_ranks=plan.totals,
     )
 

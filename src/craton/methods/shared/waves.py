@@ -140,6 +140,7 @@ class WaveMethod:
                 else []
             )
             + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in result.plan.snapshots]
+            + [f"recordings/{r.name}: {r.places:,} places" for r in result.plan.recordings]
             + [f"peaks/{p.name}: {', '.join(p.quantities)}" for p in result.plan.peaks],
             "waveforms.mseed": ["the waveforms as MiniSEED"],
             "stations.xml": ["the receivers as StationXML"],

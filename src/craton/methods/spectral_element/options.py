@@ -26,6 +26,7 @@ from craton.tables.fields import (
     whole,
 )
 from craton.tables.foreign import Foreign
+from craton.tables.injection import Injections, Recordings
 from craton.tables.medium import Model
 from craton.tables.peaks import PeakMaps
 from craton.tables.receivers import Receivers
@@ -269,10 +270,12 @@ class SpectralScenario(WaveScenario):
     model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
     time: TimeSpan = key("[time] with duration")
     boundaries: Faces = Faces()
-    source: Sources = key("[[source]] with kind, at and wavelet")
+    source: Sources = ()
     receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
     peaks: PeakMaps = ()
+    recording: Recordings = ()
+    injection: Injections = ()
     output: ElementOutput = ElementOutput()
     gradient: Gradient | None = None
     greens: Greens | None = None
@@ -281,6 +284,9 @@ class SpectralScenario(WaveScenario):
     def _problems(self):
         yield from super()._problems()
         yield from chunk_problems(self)
+        for name in ("recording", "injection"):
+            if getattr(self, name):
+                yield name, "spectral elements have no injection yet", 'use method = "fd"'
         model, names = self.model, [name for name in self.boundaries.faces if name not in FACES]
         if self.domain.mesh is not None and model.topography is not None:
             message = (

@@ -257,7 +257,7 @@ class Contents:
 
     def _delay(self):
         """Time of the first source's wavelet, s, and what that is: its centre or its onset."""
-        wavelet = getattr(self.scenario.source[0], "wavelet", None)
+        wavelet = getattr(next(iter(self.scenario.source), None), "wavelet", None)
         if self.waves.attrs.get("centroid_time") is not None and wavelet is None:
             return float(self.waves.attrs["centroid_time"]), "centroid"
         name = "onset" if getattr(wavelet, "kind", "") in ONSETS else "centre"

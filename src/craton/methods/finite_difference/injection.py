@@ -1,0 +1,327 @@
+"""Recordings on the sides of a box of the staggered grid, and their injection into another run on
+the same points of space: which values, what they add, and what does not fit.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from craton.errors import Problem
+from craton.methods.finite_difference import material
+from craton.methods.finite_difference.boundaries import inside_layer
+from craton.methods.finite_difference.crossing import Box, crossings
+from craton.methods.finite_difference.scheme import HALF
+from craton.methods.shared import recorded
+from craton.methods.shared.interpolate import NODES
+from craton.methods.shared.tables import injection, table_of
+from craton.tables.fields import spatial
+from craton.text import first_of
+
+MARGIN = NODES // 2  # points beside a position that its weights reach
+ON_POINT = 1e-3  # of half a spacing: positions that are the same
+FAR = 1 << 19  # half spacings; places are told apart by three such numbers
+
+
+def box_of(d, low, high):
+    """Return the `Box` of the grid points nearest to two corners, m."""
+    corners = [
+        np.rint((np.array(spatial(c)) - d.grid.origin) / d.grid.spacing).astype(int)
+        for c in (low, high)
+    ]
+    if d.planar:
+        for corner in corners:
+            corner[1] = 0
+    open_top = d.face("top") == "free" and corners[1][2] >= d.grid.shape[0] - 1
+    return Box(*(tuple(map(int, c)) for c in corners), bool(open_top), d.planar)
+
+
+def box_problems(d, box, key):
+    """Return what stands against a box: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    box : Box
+    key : str
+        Of the scenario.
+    """
+    refused = [
+        (bool(d.relaxing), "the medium has attenuation", "leave attenuation out"),
+        (d.partly_fluid, "the model has both fluid and solid parts", "leave the fluid out"),
+        (d.cells is not None, "the medium is that of an inversion", "leave it out"),
+    ]
+    problems = [
+        Problem(key, f"there is no box yet where {words}", remedy)
+        for holds, words, remedy in refused
+        if holds
+    ]
+    for axis in box.axes:
+        first, last = reachable(d, axis)
+        if box.high[axis] - box.low[axis] < 2:
+            words = f"the box is less than two points wide along {'xyz'[axis]}"
+            problems.append(Problem(key, words, "make it larger, or the spacing smaller"))
+        elif box.low[axis] < first or (box.high[axis] > last and not (axis == 2 and box.open_top)):
+            low, high = (d.grid.origin[axis] + d.grid.spacing * n for n in (first, last))
+            words = f"the box is too close to a boundary along {'xyz'[axis]}"
+            remedy = f"keep it between {low:,.6g} and {high:,.6g} m"
+            top = (
+                " , or end it at the free surface" if axis == 2 and d.face("top") == "free" else ""
+            )
+            problems.append(Problem(key, words, remedy + top.replace(" ,", ",")))
+    return problems
+
+
+def reachable(d, axis):
+    """First and last integer point along an axis through which a side may pass: differences through
+    it reach no layer, and no planes of a free surface.
+    """
+    count, reach = d.grid.shape[2 - axis], max(map(len, d.stencil.axes)) + 1
+    points = np.zeros((count, 3))
+    points[:] = [np.mean(d.grid.bounds(a)) for a in "xyz"]
+    points[:, axis] = d.grid.axis("xyz"[axis])
+    plain = ~inside_layer(d, points)
+    if axis == 2:
+        plain[count - d.surface_planes :] = False
+    inside = np.flatnonzero(plain)
+    return int(inside[0]) + reach, int(inside[-1]) - reach
+
+
+def recordings(d, band):
+    """Return the recordings of a scenario, their arrays and launches: list of Recording, dict, list.
+
+    Parameters
+    ----------
+    d : Discretisation
+    band : float
+        Highest frequency of the run, Hz.
+    """
+    all_recordings, arrays, launches = [], {}, []
+    for spec in d.scenario.recording:
+        box = box_of(d, spec.from_, spec.to)
+        sources = np.unique(np.concatenate([c.source for c in crossings(d, box).values()]))
+        about = {
+            "method": "fd",
+            "spacing": float(d.grid.spacing),
+            "low": list(box.low),
+            "high": list(box.high),
+            "origin": [float(v) for v in d.grid.origin],
+            "open_top": box.open_top,
+            "differences": differences(d),
+        }
+        recording, more, launch = recorded.ring(
+            spec.name, sources, labels(d, sources), about, d, band
+        )
+        all_recordings.append(recording)
+        arrays |= more
+        launches.append(launch)
+    return all_recordings, arrays, launches
+
+
+def differences(d):
+    """Differences of a run, in words that two runs can compare."""
+    run = d.scenario.run
+    surface = f", boundaries.surface {d.scenario.boundaries.surface}" if d.free else ""
+    return f"run.order {run.order}, weights {run.weights}{surface}"
+
+
+def labels(d, index):
+    """Field, position and medium of places of the state: dict of arrays."""
+    fields, xyz, at = where(d, index)
+    names = np.array(d.fields)[fields]
+    return {"field": names, **dict(zip("xyz", xyz.T)), **medium(d, at)}
+
+
+def where(d, index):
+    """Numbers of the fields, positions (n, 3), m, and points (k, j, i) of places of the state."""
+    fields = (index + d.layout.first) // d.layout.field
+    at = d.layout.place(index)
+    half = np.array([HALF[name] for name in d.fields])[fields] / 2
+    xyz = d.grid.origin + d.grid.spacing * (np.stack(at[::-1], axis=1) + half)
+    if d.planar:
+        xyz[:, 1] = 0.0
+    return fields, xyz, at
+
+
+def medium(d, at):
+    """vp, vs, m/s, and rho, kg/m3, of the cells at points (k, j, i): dict of arrays."""
+    out = np.zeros((3, len(at[0])))
+    cells = d.cell(at)
+    for k in np.unique(cells[0]):
+        on = cells[0] == k
+        box = [v for a in cells for v in (int(a[on].min()), int(a[on].max()) + 1)]
+        part = d.grid.window(box)
+        here = tuple(a[on] - low for a, low in zip(cells, box[::2]))
+        rho, kappa, mu = (v[here] for v in material.cells(d, part, 0, 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            speeds = np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho)
+        out[:, on] = (*np.nan_to_num(speeds), rho)
+    return dict(zip(("vp", "vs", "rho"), out))
+
+
+def problems(d, incident):
+    """Return what is wrong with boxes of recordings and with injections: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    incident : list of recorded.Incident
+    """
+    wrong = []
+    for n, spec in enumerate(d.scenario.recording):
+        wrong += box_problems(d, box_of(d, spec.from_, spec.to), f"recording.{n}")
+    wrong += recorded.clock_problems(d, incident)
+    for wave in incident:
+        box, reason = box_here(d, wave)
+        wrong += reason or box_problems(d, box, wave.key)
+    return wrong
+
+
+def box_here(d, wave):
+    """Return the `Box` of a recording in the points of this grid, and list of Problem."""
+    about, h = wave.about, d.grid.spacing
+    if abs(about["spacing"] - h) > 1e-9 * h:
+        words = (
+            f"it was recorded with a spacing of {about['spacing']:.9g} m, the grid has {h:.9g} m"
+        )
+        return None, [Problem(f"{wave.key}.recorded", words, "use the same spacing in both runs")]
+    offset = (np.array(about["origin"]) - d.grid.origin) / h
+    if d.planar:
+        offset[1] = 0.0
+    if np.abs(offset - np.rint(offset)).max() > ON_POINT:
+        words = "its points do not lie on points of this grid"
+        remedy = "move domain.origin by a part of the spacing"
+        return None, [Problem(f"{wave.key}.recorded", words, remedy)]
+    low, high = (np.array(about[name]) + np.rint(offset).astype(int) for name in ("low", "high"))
+    box = Box(tuple(map(int, low)), tuple(map(int, high)), about["open_top"], d.planar)
+    if box.open_top and (d.face("top") != "free" or box.high[2] != d.grid.shape[0] - 1):
+        words = "the box is open at a free surface at its top, which this run does not have there"
+        remedy = 'give both runs boundaries.top = "free" at the same elevation'
+        return None, [Problem(f"{wave.key}.recorded", words, remedy)]
+    if about["differences"] != differences(d):
+        words = f"it was recorded with {about['differences']}; this run has {differences(d)}"
+        return None, [
+            Problem(f"{wave.key}.recorded", words, "use the same differences in both runs")
+        ]
+    return box, []
+
+
+def warnings(d, incident, sources, receivers):
+    """Return warnings of sources in the boxes of recordings, and of receivers that take points on
+    both sides of a box: list of str.
+
+    Parameters
+    ----------
+    d : Discretisation
+    incident : list of recorded.Incident
+    sources : list of sources
+    receivers : Receivers
+    """
+    sentences = []
+    for spec in d.scenario.recording:
+        box = box_of(d, spec.from_, spec.to)
+        names = [s.name for s in sources if np.any(beside(d, box, s.points)[0])]
+        words = f'in the box of the recording "{spec.name}", or less than {MARGIN} points from it, so that it is no incident wave: '
+        sentences += [words + first_of(names)] * bool(names)
+    for wave in incident:
+        around, deep = beside(d, box_here(d, wave)[0], receivers.xyz)
+        names = [receivers.names[n] for n in np.flatnonzero(around & ~deep)]
+        words = f"less than {MARGIN} points from a side of an injection's box, where records mix the total and the scattered field: "
+        sentences += [words + first_of(names)] * bool(names)
+    return sentences
+
+
+def beside(d, box, xyz):
+    """Return which positions (n, 3), m, are in a box or so near that their weights reach into it,
+    and which are so deep inside that they do not reach out of it: (n,) bool arrays.
+    """
+    n = (np.asarray(xyz, float).reshape(-1, 3) - d.grid.origin) / d.grid.spacing
+    around, deep = np.ones((2, len(n)), bool)
+    for axis in box.axes:
+        low, high = box.low[axis], np.inf if axis == 2 and box.open_top else box.high[axis]
+        around &= (n[:, axis] > low - MARGIN) & (n[:, axis] < high + MARGIN)
+        deep &= (n[:, axis] >= low + MARGIN) & (n[:, axis] <= high - MARGIN)
+    return around, deep
+
+
+def injections(d, incident):
+    """Return arrays, and launches by phase, that inject recordings, and the largest velocity of
+    them, m/s.
+
+    Parameters
+    ----------
+    d : Discretisation
+    incident : list of recorded.Incident
+
+    Raises
+    ------
+    ScenarioError
+        A recording has not the places that are needed, or another medium, or is not complete.
+    """
+    arrays, launches, peak = {}, {}, 0.0
+    for n, wave in enumerate(incident):
+        parts = crossings(d, box_here(d, wave)[0])
+        sources = np.unique(np.concatenate([c.source for c in parts.values()]))
+        series = recorded.checked(*series_of(d, wave, sources))
+        fields = where(d, sources)[0]
+        moving = np.isin(fields, [d.fields.index(name) for name in d.velocity])
+        peak = max(peak, recorded.peak_of([series[:, moving]]))
+        for step, crossing in parts.items():
+            table = table_of(
+                crossing.target, crossing.weight, np.searchsorted(sources, crossing.source)
+            )
+            name = f"injection{n}_{step}"
+            more, launch = injection(name, table, series, d.precision)
+            shared = recorded.series_name(n)
+            more[shared] = more.pop(f"{name}_series")
+            names = tuple(shared if a == f"{name}_series" else a for a in launch.arrays)
+            arrays |= more
+            phase = {"velocity": "velocity_before", "stress": "stress_last"}[step]
+            launches.setdefault(phase, []).append(
+                replace(launch, arrays=names, places=d.layout.place(table[0]))
+            )
+    return arrays, launches, peak
+
+
+def series_of(d, wave, sources):
+    """Return the values at every step of places of the state, (steps, n), and list of Problem.
+
+    The velocity step takes the stress that the step before has left.
+    """
+    fields, xyz, at = where(d, sources)
+    places, missing = places_of(d, wave, fields, xyz)
+    if missing is not None:
+        x, y, z = missing
+        words = f"it has no {d.fields[fields[places < 0][0]]} at ({x:.6g}, {y:.6g}, {z:.6g}) m"
+        remedy = "record it anew with [[recording]]"
+        return None, [Problem(f"{wave.key}.recorded", words, remedy)]
+    wrong = recorded.medium_problems(wave, places, medium(d, at), xyz)
+    if wrong:
+        return None, wrong
+    late = np.isin(fields, [d.fields.index(name) for name in d.stress])
+    return recorded.values_of(d, wave, places, late)
+
+
+def places_of(d, wave, fields, xyz):
+    """Return the places in a recording of fields at positions, -1 where there is none, and the
+    first position without one.
+    """
+    there = wave.recorded.labels
+    numbers = {name: n for n, name in enumerate(d.fields)}
+    of_there = np.array([numbers.get(str(name), -1) for name in there["field"]])
+    keys = [
+        key_of(d, *pair)
+        for pair in ((of_there, np.stack([there[a] for a in "xyz"], axis=1)), (fields, xyz))
+    ]
+    order = np.argsort(keys[0])
+    at = np.minimum(np.searchsorted(keys[0][order], keys[1]), len(order) - 1)
+    places = np.where(keys[0][order][at] == keys[1], order[at], -1)
+    absent = np.flatnonzero(places < 0)
+    return places, xyz[absent[0]] if len(absent) else None
+
+
+def key_of(d, fields, xyz):
+    """Return numbers that tell fields at positions apart, on this grid."""
+    n = np.rint(2 * (xyz - d.grid.origin) / d.grid.spacing).astype(np.int64)
+    if d.planar:
+        n[:, 1] = 0
+    return ((fields * FAR + n[:, 0]) * FAR + n[:, 1]) * FAR + n[:, 2]

@@ -1,0 +1,276 @@
+"""Injections of recordings and the recordings themselves, whatever the method: rings that sample
+places, clocks that agree, values by step.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from craton.core.plan import Array, Launch
+from craton.core.recording import Recording, slots_for
+from craton.errors import Problem, ScenarioError
+from craton.methods.shared import points as operators
+from craton.methods.shared.tables import of_values
+from craton.output.recordings import Recorded, open_recording
+
+QUIET = 1e-6  # of the largest value: what a recording may hold before the run begins
+SAME_STEP = 1e-9  # relative
+ALIGNED = 1e-3  # of a step
+SAME_MEDIUM = 1e-4  # relative
+
+
+@dataclass(frozen=True, eq=False)
+class Incident:
+    """A recording that is injected into a run.
+
+    Parameters
+    ----------
+    key : str
+        Of the scenario, for messages: ``"injection.0"``.
+    recorded : Recorded
+    """
+
+    key: str
+    recorded: Recorded
+
+    @property
+    def about(self):
+        """What the recording says of itself."""
+        return self.recorded.about
+
+    def shift(self, start):
+        """Return the steps from the start of the recording to a start, s; not a whole number where the clocks
+        do not agree.
+        """
+        return (start - self.about["start"]) / self.about["dt"]
+
+
+def opened(scenario, method):
+    """Return the injections of a scenario, opened: list of `Incident`, and list of Problem.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    method : str
+        That of the run: ``"fd"``.
+    """
+    incident, problems = [], []
+    for n, entry in enumerate(scenario.injection):
+        key = f"injection.{n}"
+        try:
+            recorded = open_recording(entry.recorded, entry.name)
+        except (OSError, ValueError, KeyError) as error:
+            remedy = "name the folder of a run with [[recording]], and the recording"
+            problems.append(Problem(f"{key}.recorded", str(error), remedy))
+            continue
+        other = recorded.about.get("method")
+        if other != method:
+            words = f'it was recorded with method = "{other}", this run has "{method}"'
+            problems.append(Problem(f"{key}.recorded", words, "record it with the same method"))
+            continue
+        incident.append(Incident(key, recorded))
+    return incident, problems
+
+
+def timed(scenario, incident, begin):
+    """Return the scenario with the step and the start of its first recording, where it names none.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    incident : list of Incident
+    begin : float
+        Where its sources begin, s; infinite without sources.
+    """
+    if not incident:
+        return scenario
+    about, time = incident[0].about, scenario.time
+    step = time.step or about["dt"]
+    start = time.start
+    if start is None:
+        earlier = (
+            max(np.ceil((about["start"] - begin) / step - ALIGNED), 0) if begin < np.inf else 0
+        )
+        start = about["start"] - earlier * step
+    update = {"step": step, "start": start}
+    return scenario.model_copy(update={"time": time.model_copy(update=update)})
+
+
+def clock_problems(d, incident):
+    """Return where recordings and run do not agree in time: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    incident : list of Incident
+    """
+    problems = []
+    for wave in incident:
+        dt, start = wave.about["dt"], wave.about["start"]
+        shift = wave.shift(d.start)
+        if abs(d.dt - dt) > SAME_STEP * dt:
+            words = f"it was recorded with steps of {dt:.9g} s, the run has {d.dt:.9g} s"
+            remedy = f"write time.step = {dt:.12g}, or record it with this step"
+            problems.append(Problem(f"{wave.key}.recorded", words, remedy))
+        elif abs(shift - round(shift)) > ALIGNED:
+            words = f"its steps begin at {start:.9g} s, those of the run at {d.start:.9g} s: no whole number of steps apart"
+            remedy = f"write time.start = {start:.12g}, or leave start out"
+            problems.append(Problem("time.start", words, remedy))
+        elif d.steps + round(shift) > wave.recorded.steps:
+            last = start + wave.recorded.steps * dt
+            words = f"it ends at {last:.6g} s, the run needs it to {d.start + d.steps * dt:.6g} s"
+            longest = last - d.extra * dt
+            remedy = f"record it for longer, or write time.duration = {longest:.6g} at most"
+            problems.append(Problem(f"{wave.key}.recorded", words, remedy))
+    return problems
+
+
+def values_of(d, wave, places, late):
+    """Return the values of some places of a recording for every step of a run, and list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    wave : Incident
+    places : (n,) int array
+    late : (n,) int array
+        Steps by which the run takes each value later than it was recorded.
+
+    Returns
+    -------
+    series : (steps, n) array
+    problems : list of Problem
+    """
+    recorded, shift = wave.recorded, round(wave.shift(d.start))
+    # the row of the first value that is taken late stands before the first one that is not
+    first = max(shift - 1, 0)
+    block = recorded.columns(places, first, d.steps + shift)
+    if not np.isfinite(block).all():
+        words = "it is not complete: the run that recorded it was stopped"
+        return None, [Problem(f"{wave.key}.recorded", words, "run it again, or resume it")]
+    peak = np.abs(block).max(initial=0.0)
+    if first > 0:
+        before = np.abs(recorded.columns(places, 0, first)).max(initial=0.0)
+        if before > QUIET * max(peak, before):
+            words = f"waves have come before the run begins, at {d.start:.6g} s"
+            remedy = f"write time.start = {wave.about['start']:.12g}, or leave start out"
+            return None, [Problem("time.start", words, remedy)]
+    lead = np.zeros((max(first - shift + 1, 0), len(places)), block.dtype)
+    rows = np.concatenate([lead, block])[-(d.steps + 1) :]
+    return np.where(late, rows[:-1], rows[1:]), []
+
+
+def medium_problems(wave, places, medium, xyz):
+    """Return where the medium at some places is not that of a recording: list of Problem.
+
+    Parameters
+    ----------
+    wave : Incident
+    places : (n,) int array
+    medium : dict of str to (n,) array
+        vp, vs, m/s, and rho, kg/m3.
+    xyz : (n, 3) array
+        m.
+    """
+    for name, values in medium.items():
+        there = wave.recorded.labels[name][places]
+        differs = np.abs(values - there) > SAME_MEDIUM * np.maximum(np.abs(there), 1.0)
+        if differs.any():
+            n = int(np.flatnonzero(differs)[0])
+            where = ", ".join(f"{v:.6g}" for v in xyz[n])
+            words = f"at the box the medium is not that of the recording: {name} = {values[n]:.6g} instead of {there[n]:.6g} at ({where}) m"
+            remedy = "let the media agree at the sides of the box; anomalies belong inside"
+            return [Problem(wave.key, words, remedy)]
+    return []
+
+
+def checked(value, problems):
+    """Return a value that was made without problems.
+
+    Parameters
+    ----------
+    value : object
+    problems : list of Problem
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if problems:
+        raise ScenarioError(problems)
+    return value
+
+
+def peak_of(series):
+    """Return the largest magnitude of some series, 0 without any."""
+    return max((float(np.abs(s).max(initial=0.0)) for s in series), default=0.0)
+
+
+def band_with(band, sources, incident):
+    """Return the highest frequency of a run, Hz, with that of its recordings.
+
+    Parameters
+    ----------
+    band : float
+        That of its sources, infinite without any.
+    sources : list of sources
+    incident : list of Incident
+    """
+    bands = [wave.about["band"] or np.inf for wave in incident]
+    return max([band] * bool(sources) + bands, default=band)
+
+
+def notes(plan, incident):
+    """Return the rows of `craton plan` on injections.
+
+    Parameters
+    ----------
+    plan : Plan
+    incident : list of Incident
+    """
+    rows = []
+    for n, wave in enumerate(incident):
+        series = plan.arrays[series_name(n)]
+        words = f"{series.shape[1]:,} incident values a step, {series.nbytes / 2**20:,.1f} MiB"
+        rows.append(("injection", f'"{wave.recorded.name}" of {wave.recorded.path}: {words}'))
+    return rows
+
+
+def series_name(number):
+    """Name of the array of the incident values of an injection, (steps, values)."""
+    return f"injection{number}_series"
+
+
+def ring(name, source, labels, about, d, band, state="state"):
+    """Return the `Recording` of some entries of the state, its arrays, and the launch that samples
+    them.
+
+    Parameters
+    ----------
+    name : str
+    source : (places,) int array
+        Places in the state.
+    labels, about : dict
+        See `Recording`.
+    d : Discretisation
+    band : float
+        Highest frequency of the run, Hz.
+    state : str
+        Array that holds them.
+    """
+    places = len(source)
+    slots, array = slots_for(places, d.steps, d.precision), f"recording_{name}"
+    arrays = {array: Array("record", (slots, places), d.precision)}
+    arrays |= of_values(
+        array,
+        source=(source, np.int64),
+        first=(np.arange(places + 1), np.int32),
+        weight=(np.ones(places), d.precision),
+    )
+    names = (array, state, *(f"{array}_{part}" for part in ("source", "first", "weight")), "step")
+    params: dict[str, Any] = {"columns": places, "slots": slots}
+    launch = Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, places), params)
+    about = about | {"dt": float(d.dt), "start": float(d.start)}
+    about["band"] = float(band) if np.isfinite(band) else None
+    return Recording(name, array, slots, labels, about, d.steps, d.precision), arrays, launch

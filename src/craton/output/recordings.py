@@ -1,0 +1,181 @@
+"""Recordings of the wavefield around a box, in result.zarr: laid out, written in blocks of steps,
+and opened by the run into which they are injected.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from craton.errors import ResourceError
+from craton.output.packing import packed
+from craton.output.snapshots import ZARR_FORMAT, consolidate
+
+GROUP = "recordings"
+VALUES = "values"
+CHUNK_BYTES = 16 << 20
+UNITS = {"x": "m", "y": "m", "z": "m", "vp": "m/s", "vs": "m/s", "rho": "kg/m3"}
+ABOUT = {
+    "long_name": "field of each place, SI units",
+    "comment": "row n is the state after time step n; time of each field: attribute `late` of "
+    "the group, in steps after the start",
+}
+
+
+class RecordingWriter:
+    """Writes recordings to the groups ``recordings/NAME`` of a zarr store: ``values(time, place)``.
+
+    Parameters
+    ----------
+    path : path-like
+        ``OUT/result.zarr``; created when missing.
+    """
+
+    def __init__(self, path):
+        self.path, self.arrays = Path(path), {}
+
+    def declare(self, recording, again=False):
+        """Lay a recording out, all values missing; or open it `again` where a run goes on.
+
+        Parameters
+        ----------
+        recording : Recording
+        again : bool
+        """
+        import zarr
+
+        root = zarr.open_group(self.path, mode="a", zarr_format=ZARR_FORMAT)
+        name = f"{GROUP}/{recording.name}"
+        if again:
+            self.arrays[recording.name] = root[f"{name}/{VALUES}"]
+            return
+        group = root.require_group(name, overwrite=True)
+        group.attrs.update(recording.about)
+        for label, values in recording.labels.items():
+            _column(group, label, np.asarray(values), packed())
+        shape = (recording.steps, recording.places)
+        width = np.dtype(recording.precision).itemsize
+        places = min(max(recording.places, 1), CHUNK_BYTES // (width * recording.slots))
+        self.arrays[recording.name] = group.create_array(
+            VALUES,
+            shape=shape,
+            chunks=(recording.slots, places),
+            dtype=recording.precision,
+            fill_value=np.nan,
+            **packed(),
+            attributes={"_ARRAY_DIMENSIONS": ["time", "place"], **ABOUT},
+        )
+        consolidate(self.path, name)
+        consolidate(self.path)
+
+    def write(self, name, first, block):
+        """Write the values of some steps.
+
+        Parameters
+        ----------
+        name : str
+        first : int
+            Step of the first row.
+        block : (steps, places) array
+
+        Raises
+        ------
+        ResourceError
+            The disk is full.
+        """
+        try:
+            self.arrays[name][first : first + len(block)] = block
+        except OSError as error:
+            reason = error.strerror or error
+            raise ResourceError(
+                f'could not write the recording "{name}" to {self.path}: {reason}'
+            ) from error
+
+
+def _column(group, name, values, codecs):
+    array = group.create_array(
+        name,
+        shape=values.shape,
+        chunks=values.shape,
+        dtype=values.dtype,
+        fill_value=None,
+        attributes={"_ARRAY_DIMENSIONS": ["place"], "units": UNITS.get(name, "")},
+        **codecs,
+    )
+    array[...] = values
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A recording of another run, opened.
+
+    Parameters
+    ----------
+    path : Path
+        The store.
+    name : str
+    labels : dict of str to (places,) array
+    about : dict
+        See `craton.core.recording.Recording`.
+    values : array
+        (time, place), read when it is used.
+    """
+
+    path: Path
+    name: str
+    labels: dict
+    about: dict
+    values: Any
+
+    @property
+    def steps(self):
+        """Number of rows."""
+        return self.values.shape[0]
+
+    def columns(self, places, first, last):
+        """Return the values of some places in the rows first .. last - 1.
+
+        Parameters
+        ----------
+        places : (n,) int array
+        first, last : int
+        """
+        out = np.empty((last - first, len(places)), self.values.dtype)
+        rows = self.values.chunks[0]
+        for low in range(first, last, rows):
+            high = min(low + rows, last)
+            out[low - first : high - first] = self.values[low:high][:, places]
+        return out
+
+
+def open_recording(path, name):
+    """Return a recording of a run: `Recorded`.
+
+    Parameters
+    ----------
+    path : path-like
+        The directory OUT of the run, or its result.zarr.
+    name : str
+
+    Raises
+    ------
+    FileNotFoundError
+        There is none of this name; the message says which there are.
+    OSError, ValueError
+        It cannot be read.
+    """
+    import zarr
+
+    path = Path(path)
+    store = path if path.suffix == ".zarr" else path / "result.zarr"
+    if not store.is_dir():
+        raise FileNotFoundError(f"there is no run in {path}")
+    root = zarr.open_group(store, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+    names = sorted(root[GROUP].group_keys()) if GROUP in root else []
+    if name not in names:
+        others = f"; there are {', '.join(names)}" if names else ""
+        raise FileNotFoundError(f'{store} has no recording "{name}"{others}')
+    group = root[f"{GROUP}/{name}"]
+    labels = {label: group[label][...] for label in group.array_keys() if label != VALUES}
+    return Recorded(store, name, labels, dict(group.attrs), group[VALUES])

@@ -9,7 +9,9 @@ import pytest
 import craton
 from craton.cli import main
 from craton.driver.films import Films
-from craton.report import figures, films, underlays
+from craton.report import films, scales, underlays
+from craton.report import stage as stages
+from craton.report.style import wave_colours
 
 imageio = pytest.importorskip("imageio.v3")
 pytest.importorskip("imageio_ffmpeg")
@@ -81,19 +83,19 @@ def test_mp4_of_a_component(out, tmp_path, capsys):
 def test_frames_have_the_colours_of_the_bar_over_the_model(out):
     """Positive red-brown, negative blue, as the norm has it; nothing over the model where nothing moves; a time that changes."""
     array, scene = films.plane_over_time(out, "section", "Z")
-    stage = films.Stage.set_up(array, scene, out)
+    stage = stages.Stage.set_up(array, scene, out)
     top, bottom, left, right = stage.box
-    limit = films.shared_limit(array)
+    limit = stages.shared_limit(array)
     shape = array.shape[1:]
     still = stage.painted(np.zeros(shape), "t = 0 s")
     inside = still[top + 2 : bottom - 2, left + 2 : right - 2].astype(int)
     upper, lower = inside[: len(inside) // 4], inside[-len(inside) // 4 :]
     assert upper[..., 0].min() > lower[..., 0].max() - 40 and upper.mean() > lower.mean() + 20
     middle = (top + bottom) // 2 - 60, right - 60
-    norm, colours = figures.shared_norm(limit), films.wave_colours()
+    norm, colours = scales.shared_norm(limit), wave_colours()
     below = stage.below[middle[0] - top, middle[1] - left]
     for value in (limit, -limit, 0.1 * limit):
-        painted = stage.painted(np.full(shape, value), "t = 0 s")[middle]
+        painted = stage.painted(np.full(shape, value), "t = 0 s")[middle][:3]
         expected = 255 * np.array(colours(norm(value))[:3])
         cover = 1 - expected.min() / 255
         # on white the very colour; on grey what white would add is grey
@@ -104,10 +106,10 @@ def test_frames_have_the_colours_of_the_bar_over_the_model(out):
 
 def test_first_frames_are_not_saturated_and_the_last_not_blank(out):
     array, scene = films.plane_over_time(out, "section", "Z")
-    stage = films.Stage.set_up(array, scene, out)
+    stage = stages.Stage.set_up(array, scene, out)
     shares = [np.nanmax(np.abs(array.isel(time=n).values)) / stage.limit for n in range(7)]
     assert 0.9 < max(shares) < 2.5
-    last = int(np.flatnonzero(np.array(shares) > 4 / figures.KNEE)[-1])
+    last = int(np.flatnonzero(np.array(shares) > 4 / scales.KNEE)[-1])
     moved = stage.frame(array, last).astype(int) - stage.painted(np.zeros(array.shape[1:]), "")
     assert np.abs(moved).max() > 25
 
@@ -149,7 +151,7 @@ def test_films_follow_the_frames(monkeypatch, tmp_path):
 
 def test_problems(out, tmp_path, capsys):
     for words, said in (
-        (["-o", "x.avi"], "a film ends in .mp4 or .gif"),
+        (["-o", "x.avi"], "a film ends in .mp4, .gif or .webp"),
         (["-o", "x.mp4", "--series", "none"], "there are all, section"),
         (["-o", "x.mp4", "--component", "R"], "there are E, N, Z"),
         (["-o", "x.mp4", "--rate", "0"], "frames per second"),

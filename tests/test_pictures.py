@@ -188,7 +188,7 @@ def test_model_before_the_run(out, quick, tmp_path, monkeypatch, capsys):
     )
     assert list(medium["vs"][2:]) == [900, 1500]
     page = model_figures.figure_of(load(out / "scenario.toml"))
-    image = next(c for c in page.axes[0].collections if type(c).__name__ == "QuadMesh")
+    image = page.axes[0].images[0]
     assert sorted(set(np.asarray(image.get_array()).ravel())) == [1800, 2600]
 
 

@@ -13,7 +13,7 @@ def command(out, file=None, series=None, component=None, rate=None, force=False)
     out : str
         Folder of a run, also of one that goes on.
     file : str, optional
-        The film, .mp4 or .gif; by default OUT/NAME.mp4.
+        The film, .mp4, .gif or .webp; by default OUT/NAME.mp4.
     series, component : str, optional
         Which snapshots; by default the first series, and the component with most to see.
     rate : float, optional
@@ -21,11 +21,11 @@ def command(out, file=None, series=None, component=None, rate=None, force=False)
     force : bool
         Replace the file.
     """
-    from craton.report.films import ENDINGS, film
+    from craton.report.films import ENDINGS, NAMED, film
 
     path = Path(file or Path(out) / f"{series or 'film'}.mp4")
     if path.suffix.lower() not in ENDINGS:
-        refuse("-o", f"{path.name}: a film ends in {' or '.join(ENDINGS)}", "name it film.mp4")
+        refuse("-o", f"{path.name}: a film ends in {NAMED}", "name it film.mp4")
     if not (Path(out) / "result.zarr").is_dir():
         remedy = "name the folder that craton run wrote to"
         refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from craton.cli.check import refuse, results_of
 
-COPIED = 1 << 27  # bytes; larger than caches
+COPIED = 1 << 26  # bytes; larger than caches
 
 
 def command(out, file=None):

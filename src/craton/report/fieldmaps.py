@@ -9,7 +9,7 @@ import numpy as np
 
 from craton.conventions import GRAVITY
 from craton.errors import CratonError, ScenarioError
-from craton.report import figures
+from craton.report import figures, scales
 from craton.report.style import wave_colours
 
 # panels side by side, by their number
@@ -185,7 +185,7 @@ def _map(axis, dataset, name, bodies, below):
     x, y, values = dataset.x.values / 1000, dataset.y.values / 1000, field.values
     style = colours(values)
     if field.ndim == 2:
-        image = axis.pcolormesh(x, y, values, shading="nearest", rasterized=True, **style)
+        image = scales.draw_cells(axis, x, y, values, **style)
         if (
             min(values.shape) > 3
             and np.isfinite(values).any()

@@ -3,12 +3,14 @@ wavefield, and an overview of OUT.
 """
 
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from craton.errors import ResourceError
+from craton.report import scales
 from craton.report.style import COLOURS, STYLE, prefixed, wave_colours
 
 COMPONENT_NAMES = {"E": "East", "N": "North", "Z": "Up", "R": "Radial", "T": "Transverse"}
@@ -16,9 +18,10 @@ COMPONENT_NAMES = {"E": "East", "N": "North", "Z": "Up", "R": "Radial", "T": "Tr
 # component.
 FEW = 4
 DENSE = 60
-KNEE = 200.0  # a shared scale is linear up to this part of its limit, logarithmic beyond
 NAMED = 12  # receivers of a section that are named
+FRAME = 0.09  # inches around all that a figure shows
 ASIDE = {"fontsize": 8.5, "fontweight": "normal", "color": "0.35"}
+_dpi: ContextVar = ContextVar("dpi", default=None)
 
 
 @contextmanager
@@ -31,7 +34,27 @@ def figure(width, height):
             "figures need matplotlib; install it with: pip install 'craton[plot]'"
         ) from error
     with matplotlib.rc_context(STYLE):
-        yield _page_class()(figsize=(width, height), layout="constrained")
+        page = _page_class()(figsize=(width, height), layout="constrained")
+        # room for tick labels that grow once the axes have their size
+        x, y = FRAME / width, FRAME / height
+        page.get_layout_engine().set(rect=(x, y, 1 - 2 * x, 1 - 2 * y))
+        yield page
+
+
+@contextmanager
+def resolution(dpi):
+    """Inside, PNG files have this resolution whatever their function asks for.
+
+    Parameters
+    ----------
+    dpi : float
+        Pixels per inch.
+    """
+    token = _dpi.set(dpi)
+    try:
+        yield
+    finally:
+        _dpi.reset(token)
 
 
 @lru_cache(1)
@@ -47,8 +70,8 @@ def _page_class():
         def savefig(self, fname, dpi=None, **options):
             if options.get("format", Path(str(fname)).suffix[1:]) != "png":
                 return super().savefig(fname, dpi=dpi, **options)
-            if dpi is not None:
-                self.set_dpi(dpi)
+            if _dpi.get() or dpi:
+                self.set_dpi(_dpi.get() or dpi)
             canvas = FigureCanvasAgg(self)
             canvas.draw()
             return imsave(fname, np.asarray(canvas.buffer_rgba()), format="png", dpi=self.dpi)
@@ -144,7 +167,7 @@ def snapshot(frame, sources=(), receivers=(), interfaces=(), limit=None):
     with figure(10, float(np.clip(8.4 * height / width, 2.2, 9)) + 1.2) as page:
         axis = page.subplots()
         image = draw_snapshot(axis, frame, sources, receivers, interfaces, limit)
-        colour_bar(image, [axis])
+        scales.colour_bar(image, [axis])
     return page
 
 
@@ -187,7 +210,7 @@ def draw_record(axes, array, receiver=None, mark=None):
     axes[0].margins(y=0.08)
     axes[-1].set_xlabel("Time (s)")
     x, y, z = (float(traces[axis]) / 1000 for axis in "xyz")
-    axes[0].set_title(f"Station {receiver}: {label(array)}", loc="left")
+    axes[0].set_title(f"Station {receiver}: {label(array).lower()}", loc="left")
     axes[0].set_title(f"x {x:.6g} km, y {y:.6g} km, z {z:.6g} km", loc="right", **ASIDE)
 
 
@@ -245,7 +268,7 @@ def draw_section(axes, array, origin=None):
     axes[0].set_xlim(float(array.time[0]), float(array.time[-1]))
     axes[-1].set_title(f"{label(array)}, normalised per receiver", loc="right", **ASIDE)
     if dense:
-        colour_bar(image, list(axes), f"{label(array)} / peak at each receiver")
+        scales.colour_bar(image, list(axes), f"{label(array)} / peak at each receiver")
 
 
 def name_traces(axis, distance, names):
@@ -319,24 +342,25 @@ def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=No
     vertical, horizontal = frame.dims
     values = frame.values
     if limit is None:
-        limit = robust_limit(values)
+        limit = scales.robust_limit(values)
     factor, unit = prefixed(frame.attrs.get("units", ""), limit)
-    image = axis.pcolormesh(
-        frame[horizontal] / 1000,
-        frame[vertical] / 1000,
+    image = scales.draw_cells(
+        axis,
+        frame[horizontal].values / 1000,
+        frame[vertical].values / 1000,
         values * factor,
         cmap=wave_colours(),
-        shading="nearest",
         vmin=-limit * factor,
         vmax=limit * factor,
-        rasterized=True,
     )
     image.unit, image.label = unit, label(frame)
     axis.set_aspect("equal")
     axis.set_xlabel(f"{horizontal} ({'easting' if horizontal == 'x' else 'northing'}, km)")
     if vertical == "z":
-        axis.yaxis.set_major_formatter(lambda value, _: f"{-value + 0:g}")
-        axis.set_ylabel("Depth (km)")
+        is_above = float(frame[vertical].max()) > 0  # as with mountains: depths would be negative
+        if not is_above:
+            axis.yaxis.set_major_formatter(lambda value, _: f"{-value + 0:g}")
+        axis.set_ylabel("Elevation (km)" if is_above else "Depth (km)")
         for elevation in interfaces:
             level = along(frame, horizontal, elevation) / 1000
             axis.plot(
@@ -382,45 +406,6 @@ def along(frame, horizontal, elevation):
     )
 
 
-def robust_limit(values, percentile=99.7):
-    """Symmetric colour limit: a percentile of the absolute values that are not next to nothing; 1
-    where all are zero.
-    """
-    size = np.abs(values[np.isfinite(values)])
-    size = size[size > 1e-3 * size.max(initial=0)]
-    return float(np.percentile(size, percentile)) if size.size else 1.0
-
-
-def shared_norm(limit):
-    """Return the norm of a colour scale on which both the first and the last of many frames show:
-    linear about zero, logarithmic towards its limits.
-
-    Parameters
-    ----------
-    limit : float
-        Nearly the largest absolute value of all frames.
-    """
-    from matplotlib.colors import AsinhNorm
-
-    return AsinhNorm(limit / KNEE, vmin=-limit, vmax=limit)
-
-
-def mark_shared(bar, limit):
-    """Draw the ticks of a colour bar of `shared_norm`.
-
-    Parameters
-    ----------
-    bar : matplotlib.colorbar.Colorbar
-    limit : float
-    """
-    largest = 10.0 ** np.floor(np.log10(limit))
-    largest *= max(step for step in (1, 2, 5) if step * largest <= limit * (1 + 1e-9))
-    steps = [largest * share for share in (1.0, 0.3, 0.1, 0.03)]
-    ticks = [*(-step for step in steps), 0.0, *reversed(steps)]
-    bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks])
-    bar.minorticks_off()
-
-
 def _quantity(dataset, name):
     """Return the variable asked for, or the first."""
     if not dataset.data_vars:
@@ -433,7 +418,8 @@ def components(array):
     dim = next((d for d in ("component", "tensor") if d in array.dims), None)
     if dim is None:
         return {array.attrs.get("symbol", "P"): array.values}
-    return {str(name): array.sel({dim: name}).values for name in array[dim].values}
+    values, axis = array.values, array.dims.index(dim)
+    return {str(name): values.take(n, axis) for n, name in enumerate(array[dim].values)}
 
 
 def label(array):
@@ -504,28 +490,3 @@ def _symbols(axis, frame, xyz, color, **style):
                 linewidths=0.8,
                 **style,
             )
-
-
-def colour_bar(image, axes, text=None):
-    """Draw and return the colour bar of `axes` labelled with quantity and unit; as tall as the axes
-    where there is one.
-    """
-    part = axes[0].figure
-    if len(axes) == 1:
-        bar = part.colorbar(
-            image, cax=axes[0].inset_axes([1.015, 0, 0.018, 1]), extend="both", extendfrac=0.03
-        )
-    else:
-        bar = part.colorbar(
-            image,
-            ax=axes,
-            pad=0.015,
-            fraction=0.02,
-            aspect=34,
-            shrink=0.85,
-            extend="both",
-            extendfrac=0.03,
-        )
-    bar.set_label(text or f"{image.label} ({image.unit})")
-    bar.outline.set_linewidth(0.5)
-    return bar

@@ -5,10 +5,12 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import CratonError
-from craton.report import figures
-from craton.report.style import prefixed
+from craton.report import figures, scales
+from craton.report.style import prefixed, typeset
 
 RESULT = "gradient.zarr"
+SHOWN = 95.0  # percent of the values that the colour scale spans: the largest lie at the sources
+POINTS = 240  # across a section through elements
 
 
 def read_gradient(out_dir):
@@ -42,10 +44,9 @@ def kernels(out_dir, path=None):
     dataset = read_gradient(out_dir)
     if dataset is None:
         raise CratonError(f"{out_dir} has no {RESULT}; craton gradient writes it")
-    fields = [f for f in dataset.data_vars.values() if {"x", "z"} <= set(f.dims)]
-    if not fields:
+    planes = _planes(dataset)
+    if not planes:
         raise CratonError(f"{out_dir}/{RESULT} has no fields over x and z to plot")
-    planes = [_plane(field) for field in fields]
     spans = [max(float(np.ptp(planes[0][dim].values)), 1e-9) for dim in ("z", "x")]
     columns = 1 if len(planes) < 3 else 2
     rows = -(-len(planes) // columns)
@@ -58,11 +59,43 @@ def kernels(out_dir, path=None):
             axis.set_axis_off()
         shots = dataset.sizes.get("shot", 0)
         words = f"misfit {float(dataset.attrs['misfit']):.4g}" if "misfit" in dataset.attrs else ""
-        title = ", ".join(w for w in ("Gradient", f"{shots} shots" if shots else "", words) if w)
+        title = ", ".join(
+            w for w in ("Gradient", f"{shots} shot{'s' * (shots > 1)}" if shots else "", words) if w
+        )
         page.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold")
     path = Path(path or Path(out_dir) / "kernels.png")
     page.savefig(path, format="png", dpi=160)
     return path
+
+
+def _planes(dataset):
+    """Vertical planes of all fields, (z, x): of a grid, or of the nodes of elements."""
+    fields = dataset.data_vars.values()
+    if "node" in dataset.dims:
+        return [_nodes_near(field) for field in fields if "node" in field.dims]
+    return [_plane(field) for field in fields if {"x", "z"} <= set(field.dims)]
+
+
+def _nodes_near(field):
+    """Values at the nodes of elements on the plane in which the largest lies: at each point of a
+    grid that of the nearest node.
+    """
+    import xarray as xr
+    from scipy.spatial import cKDTree
+
+    nodes = np.stack([field[axis].values.ravel() for axis in "xyz"], axis=1)
+    values = np.nan_to_num(field.values.ravel())
+    y = nodes[np.abs(values).argmax(), 1]
+    (x0, _, z0), (x1, _, z1) = nodes.min(axis=0), nodes.max(axis=0)
+    x = np.linspace(x0, x1, POINTS)
+    z = np.linspace(z0, z1, max(int(POINTS * (z1 - z0) / max(x1 - x0, 1e-9)), 2))
+    at = np.stack(np.broadcast_arrays(x, y, z[:, None]), axis=-1)
+    distance, nearest = cKDTree(nodes).query(at)
+    plane = values[nearest]
+    extent = np.ptp(nodes.reshape(*field.shape, 3), axis=1).max()
+    plane[distance > extent / 2] = np.nan  # outside the mesh
+    coords = {"z": z, "x": x, "y": float(y)}
+    return xr.DataArray(plane, coords, ("z", "x"), field.name, field.attrs)
 
 
 def _plane(field):
@@ -76,24 +109,21 @@ def _plane(field):
 def _draw(axis, plane):
     values = plane.transpose("z", "x").values
     is_signed = bool(np.nanmin(values) < 0)
-    limit = figures.robust_limit(values, 99.0)
+    limit = scales.robust_limit(values, SHOWN)
     unit = plane.attrs.get("units", "")
     # a prefix of m2 s-3 would be squared
-    factor, unit = prefixed(unit, limit) if is_signed else (1.0, unit)
+    factor, unit = prefixed(unit, limit) if is_signed else (1.0, typeset(unit))
     limit *= factor
-    image = axis.pcolormesh(
-        plane.x / 1000,
-        plane.z / 1000,
+    image = scales.draw_cells(
+        axis,
+        plane.x.values / 1000,
+        plane.z.values / 1000,
         values * factor,
         cmap=figures.wave_colours() if is_signed else "cividis",
         vmin=-limit if is_signed else 0.0,
         vmax=limit,
-        shading="nearest",
-        rasterized=True,
     )
-    bar = axis.figure.colorbar(image, ax=axis, pad=0.01, aspect=16, extend="both")
-    bar.set_label(unit)
-    bar.outline.set_linewidth(0.5)
+    scales.side_bar(image, axis, unit, "both" if is_signed else "max")
     axis.set_aspect("equal")
     axis.set(xlabel="x (easting, km)", ylabel="z (elevation, km)")
     name = {"vp": "Vp", "vs": "Vs", "rho": "density"}.get(plane.name, plane.name)

@@ -10,7 +10,7 @@ from craton.errors import CratonError
 from craton.model.globe.earth_chunk import chunk_of
 from craton.model.ground import terrain
 from craton.model.media import earth
-from craton.report import figures, prism_figures
+from craton.report import figures, prism_figures, scales
 from craton.scenario import load
 from craton.survey import places, sources
 
@@ -131,7 +131,7 @@ def _box(scenario):
     with figures.figure(11, 0.4 + 2 * tall) as page:
         axes = page.subplots(2, 2).ravel()
         for panel, (axis, name) in zip(axes, dict.fromkeys(panels)):
-            _draw_cut(panel, sections[axis], axis, name, centre)
+            _draw_cut(panel, sections[axis], axis, name, centre, 1 not in sections)
             _draw_places(panel, axis, shots, stations)
         _draw_profile(axes[3], scenario, centre, low, high)
         if len(dict.fromkeys(panels)) < 3:
@@ -151,23 +151,17 @@ def _cut(scenario, axis, centre, low, high):
     return along, z, {name: v.reshape(tall, POINTS) for name, v in values.items()}
 
 
-def _draw_cut(panel, section, axis, name, centre):
+def _draw_cut(panel, section, axis, name, centre, is_plane):
     along, z, fields = section
     panel.set_facecolor(AIR)
     values = np.ma.masked_invalid(fields[name])
-    image = panel.pcolormesh(
-        along / 1000, z / 1000, values, cmap="cividis", shading="nearest", rasterized=True
-    )
-    bar = panel.figure.colorbar(image, ax=panel, pad=0.01, aspect=14)
-    bar.set_label(LABELS[name])
-    bar.outline.set_linewidth(0.5)
+    image = scales.draw_cells(panel, along / 1000, z / 1000, values, cmap="cividis")
+    scales.side_bar(image, panel, LABELS[name])
     panel.set_aspect("equal")
     panel.set_xlabel(f"{'xy'[axis]} ({('easting', 'northing')[axis]}, km)")
     panel.set_ylabel("z (elevation, km)")
-    other = "yx"[axis]
-    panel.set_title(
-        f"{LABELS[name].split(' (')[0]} at {other} = {centre[1 - axis] / 1000:.4g} km", loc="left"
-    )
+    place = f" at {'yx'[axis]} = {centre[1 - axis] / 1000:.4g} km" * (not is_plane)
+    panel.set_title(LABELS[name].split(" (")[0] + place, loc="left")
 
 
 def _draw_places(panel, axis, shots, stations):

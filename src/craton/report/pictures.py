@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import CratonError, ScenarioError
-from craton.report import fieldmaps, figures
+from craton.report import fieldmaps, figures, gradient_pictures, scales, underlays
 from craton.report.shot_gathers import NOTE, draw_gather, draw_shots
 
 _FRAMES_LOOKED_AT = 48
@@ -18,7 +18,8 @@ def overview(out_dir, path=None):
     components at the first station.
 
     The section shows the frame and the component with most to see. With more than a few receivers a
-    record section takes the place of the single record. Of a gravity run the maps of all fields.
+    record section takes the place of the single record. Of a gravity run the maps of all fields, of
+    a gradient its sections.
 
     Parameters
     ----------
@@ -41,6 +42,8 @@ def overview(out_dir, path=None):
     out_dir = Path(out_dir)
     if fieldmaps.read_fields(out_dir) is not None:
         return fieldmaps.maps(out_dir, path or out_dir / "overview.png")
+    if (out_dir / gradient_pictures.RESULT).is_dir():
+        return gradient_pictures.kernels(out_dir, path or out_dir / "overview.png")
     waves = read_waveforms(out_dir)
     scene = scene_of(out_dir, waves)
     series = [(name, ds) for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")]
@@ -50,9 +53,9 @@ def overview(out_dir, path=None):
     n = _record_panels(waves)
     tall = 0.0 if frame is None else float(np.clip(8.2 * _aspect(frame), 2.2, 6.5)) + 1.0
     with figures.figure(10, 0.5 + tall + (0.75 + 1.25 * n if n else 0)) as page:
-        page.suptitle(
-            scene["title"] or out_dir.name, x=0.012, ha="left", fontsize=13, fontweight="bold"
-        )
+        shot = f", shot {waves.shot.item()}" if waves is not None and "shot" in waves.coords else ""
+        title = (scene["title"] or out_dir.name) + shot
+        page.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold")
         parts = (
             page.subfigures(2, 1, height_ratios=[tall, 0.75 + 1.25 * n])
             if n and frame is not None
@@ -135,15 +138,15 @@ def snapshots(out_dir, path=None):
     if not series:
         raise CratonError(f"{out_dir} has no snapshots to plot")
     array = _plane(series[0][1], scene["sources"])
-    _, dim, best = _liveliest(array)
+    dim, numbers, scores, peaks = _sampled(array)
+    best = _strongest(scores)[1]
     if dim:
         array = array.isel({dim: best})
+    last = numbers[np.flatnonzero(peaks[:, best] >= _SEEN * peaks[:, best].max())[-1]]
     # The first frame of a run is empty as a rule: spread the others over the rest.
-    shown = np.unique(np.linspace(0, _last_to_see(array), _FRAMES_SHOWN + 1).round().astype(int))[
-        -_FRAMES_SHOWN:
-    ]
+    shown = np.unique(np.linspace(0, last, _FRAMES_SHOWN + 1).round().astype(int))[-_FRAMES_SHOWN:]
     frames = [array.isel(time=int(i)).load() for i in shown]
-    limit = max(figures.robust_limit(frame.values) for frame in frames)
+    limit = max(scales.robust_limit(frame.values) for frame in frames)
     with figures.figure(
         11, 0.8 + 3 * float(np.clip(4.75 * _aspect(frames[0]) + 0.3, 1.4, 5.5))
     ) as page:
@@ -159,23 +162,15 @@ def snapshots(out_dir, path=None):
             image = figures.draw_snapshot(
                 axis, frame, scene["sources"], (), scene["interfaces"], limit
             )
-            image.set_norm(figures.shared_norm(image.norm.vmax))
+            image.set_norm(scales.shared_norm(image.norm.vmax))
+            underlays.draw_ground(axis, frame, out_dir)
             axis.set_title(f"t = {float(frame.time):.4g} s", loc="left")
             axis.set_title("", loc="right")
             axis.label_outer()
         for axis in axes[len(frames) :]:
             axis.set_axis_off()
-        figures.mark_shared(figures.colour_bar(image, list(axes)), image.norm.vmax)
+        scales.mark_shared(scales.colour_bar(image, list(axes)), image.norm.vmax)
     return _save(page, path or out_dir / "snapshots.png")
-
-
-def _last_to_see(array):
-    """Return the number of the last frame that shows something on the colour scale of all."""
-    numbers = np.unique(np.linspace(0, array.sizes["time"] - 1, _FRAMES_LOOKED_AT).astype(int))
-    peaks = np.array(
-        [np.nanmax(np.abs(array.isel(time=int(n)).values), initial=0) for n in numbers]
-    )
-    return int(numbers[np.flatnonzero(peaks >= _SEEN * peaks.max())[-1]])
 
 
 def read_waveforms(out_dir, every_shot=False):
@@ -329,20 +324,32 @@ def _liveliest(array):
     """(frame, dimension, component) with the largest mean root of amplitude: strong waves, and all
     over the plane.
     """
+    dim, numbers, scores, _ = _sampled(array)
+    frame, component = _strongest(scores)
+    return int(numbers[frame]), dim, component
+
+
+def _strongest(scores):
+    """Frame and component of the largest score."""
+    frame, component = np.unravel_index(np.argmax(scores), scores.shape)
+    return int(frame), int(component)
+
+
+def _sampled(array):
+    """Amplitudes of some frames, spread over all: the dimension of components or None, numbers of
+    the frames (n,), their mean root of amplitude and their peak by component (n, components).
+    """
     dim = next((d for d in array.dims if d not in ("time", "x", "y", "z")), None)
     space = [d for d in array.dims if d in ("x", "y", "z")]
-    thin = {d: slice(None, None, max(1, array.sizes[d] // 200)) for d in space}
-    best = (-1.0, array.sizes["time"] - 1, dim, 0)
-    for index in np.unique(np.linspace(0, array.sizes["time"] - 1, _FRAMES_LOOKED_AT).astype(int)):
-        values = np.abs(array.isel(time=int(index), **thin).values)
-        scores = np.sqrt(np.nan_to_num(values)).mean(axis=tuple(range(-len(space), 0)))
-        component = int(np.argmax(scores))
-        best = max(
-            best,
-            (float(np.ravel(scores)[component]), int(index), dim, component),
-            key=lambda row: row[0],
-        )
-    return best[1:]
+    thin = tuple(slice(None, None, max(1, array.sizes[d] // 200)) for d in space)
+    numbers = np.unique(np.linspace(0, array.sizes["time"] - 1, _FRAMES_LOOKED_AT).astype(int))
+    scores, peaks = [], []
+    for number in numbers:
+        frame = array.isel(time=int(number)).transpose(..., *space).values
+        size = np.nan_to_num(np.abs(frame.reshape(-1, *frame.shape[-len(space) :])))
+        peaks.append(size.max(axis=tuple(range(1, size.ndim)), initial=0))
+        scores.append(np.sqrt(size[:, *thin]).mean(axis=tuple(range(1, size.ndim))))
+    return dim, numbers, np.array(scores), np.array(peaks)
 
 
 def _record_panels(waves):
@@ -363,7 +370,7 @@ def _draw_frame(part, frame, waves, scene):
     axis = part.subplots()
     receivers = () if waves is None else np.column_stack([waves[c].values for c in "xyz"])
     image = figures.draw_snapshot(axis, frame, scene["sources"], receivers, scene["interfaces"])
-    figures.colour_bar(image, [axis])
+    scales.colour_bar(image, [axis])
 
 
 def _draw_waves(part, waves, scene, mark):

@@ -5,7 +5,7 @@ the south, and where the points are.
 import numpy as np
 
 from craton.model.prisms import ensembles, from_scenario
-from craton.report import figures
+from craton.report import figures, scales
 from craton.report.style import wave_colours
 
 BINS = 400  # of a map at most
@@ -71,7 +71,7 @@ def _edges(ensemble, axis):
 
 def _draw(axis, view, label, title):
     across, up, values = view
-    limit = figures.robust_limit(values, 100.0)
+    limit = scales.robust_limit(values, 100.0)
     is_signed = values.min() < 0 < values.max()
     image = axis.pcolormesh(
         across / 1000,
@@ -82,9 +82,7 @@ def _draw(axis, view, label, title):
         vmax=limit if is_signed else None,
         rasterized=True,
     )
-    bar = axis.figure.colorbar(image, ax=axis, pad=0.01)
-    bar.set_label("kg/m²")
-    bar.outline.set_linewidth(0.5)
+    scales.side_bar(image, axis, "kg/m²")
     axis.set_aspect("equal")
     axis.set(xlabel="x (easting, km)", ylabel=label)
     axis.set_title(f"{title}: mass over area", loc="left")

@@ -134,9 +134,9 @@ def draw(
             if rows <= figures.DENSE:
                 look = {"where": line > places[row], "alpha": 0.35, "linewidth": 0}
                 axis.fill_between(moved, places[row], line, color=colour, **look)
+        axis.set_xlim(float(time[0] - delays.min()), float(time[-1] - delays.min()))
         for phase, row in (times or {}).items():
             _mark(axis, phase, row - delays, places, step)
-        axis.set_xlim(float(time[0] - delays.min()), float(time[-1] - delays.min()))
         axis.margins(y=0.03)
         axis.ticklabel_format(useOffset=False)
         axis.set_ylabel(label)
@@ -208,12 +208,15 @@ def _scale_words(array, peaks, scale):
 
 
 def _mark(axis, phase, times, places, step):
-    """Draw the arrivals of a phase as short lines, and its name."""
+    """Draw the arrivals of a phase as short lines, and its name at the
+    farthest one that is shown.
+    """
     colour = PHASE_COLOURS.get(phase[0].upper(), "#7a5195")
     axis.vlines(
         times, places - 0.4 * step, places + 0.4 * step, color=colour, linewidth=1.6, zorder=6
     )
-    known = np.flatnonzero(np.isfinite(times))
+    low, high = axis.get_xlim()
+    known = np.flatnonzero((times >= low) & (times <= high - 0.02 * (high - low)))
     if len(known):
         last = known[np.argmax(places[known])]
         look = {"color": colour, "fontweight": "bold", "fontsize": 9}

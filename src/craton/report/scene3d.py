@@ -3,7 +3,7 @@
 import numpy as np
 
 from craton.errors import CratonError, ResourceError
-from craton.report import figures, model_figures
+from craton.report import figures, model_figures, scales
 
 POINTS = 60  # of the model along the longest edge
 
@@ -101,7 +101,7 @@ def planes_at(snapshots, time=None):
         mesh = pyvista.StructuredGrid(*(np.asarray(grid, float) for grid in grids))
         name = f"{figures.heading(frame)} ({frame.attrs.get('units', '')})"
         mesh[name] = ordered.values.reshape(grids[0].shape).ravel(order="F")
-        yield mesh, name, figures.robust_limit(frame.values)
+        yield mesh, name, scales.robust_limit(frame.values)
 
 
 def model_volume(scenario, low, high):

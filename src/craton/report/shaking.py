@@ -32,6 +32,7 @@ COMPONENT = {"H": "horizontal vector", "E": "east", "N": "north", "Z": "up"}
 MOST = 6  # panels of a picture
 FEW_ENOUGH = 100  # receivers that are drawn
 COLUMNS = 3
+MOST_POINTS = 97  # percent
 
 
 def intensity(dataset, of=None):
@@ -178,9 +179,10 @@ def draw_map(axis, array, text):
     if array.name == "mmi":
         colours, limits, ticks, factor, unit = shakemap_colours(), (0.5, 10.5), range(1, 11), 1, ""
     else:
-        peak = float(np.nanmax(array.values, initial=0.0))
-        factor, unit = prefixed(array.attrs.get("units", ""), peak)
-        colours, limits, ticks = "magma_r", (0.0, factor * peak or 1.0), None
+        limit, peak = limit_of(array.values)
+        factor, unit = prefixed(array.attrs.get("units", ""), limit)
+        unit += f", largest {peak * factor:.3g}" * (peak > limit)
+        colours, limits, ticks = "magma_r", (0.0, factor * limit or 1.0), None
     image = axis.pcolormesh(
         across,
         along,
@@ -196,13 +198,31 @@ def draw_map(axis, array, text):
     axis.set_xlabel(labels[0])
     axis.set_ylabel(labels[1])
     axis.set_title(text, loc="left", fontsize=9.5)
-    bar = axis.figure.colorbar(image, ax=axis, orientation="horizontal", pad=0.02, aspect=32)
+    beyond = "max" if np.nanmax(array.values * factor, initial=0.0) > limits[1] else "neither"
+    look = {"orientation": "horizontal", "pad": 0.02, "aspect": 28, "shrink": 0.85}
+    bar = axis.figure.colorbar(image, ax=axis, extend=beyond, **look)
     bar.outline.set_linewidth(0.5)
     bar.ax.tick_params(labelsize=8)
     if ticks is not None:
         bar.set_ticks(list(ticks), labels=list(NUMERALS))
     else:
         bar.set_label(unit, fontsize=8.5)
+
+
+def limit_of(values):
+    """Return the upper end of a colour scale and the largest value: the end is lower where few
+    points, as corners of a ground in steps, stand out more than twofold.
+
+    Parameters
+    ----------
+    values : array
+        Not negative; nan where nothing is.
+    """
+    size = values[np.isfinite(values)]
+    if not size.size:
+        return 0.0, 0.0
+    peak, most = float(size.max()), float(np.percentile(size, MOST_POINTS))
+    return (most, peak) if 0 < 2 * most < peak else (peak, peak)
 
 
 def shakemap_colours():

@@ -143,7 +143,10 @@ def spectra(out_dir, path=None, db=RANGE + 30):
             high = max(high, frequency[seen[-1]] if len(seen) else frequency[-1])
         axes[0].set(ylim=(-db, 3), xlim=(frequency[0], min(1.3 * high, frequency[-1])))
         axes[0].set_ylabel(f"dB, 0 dB is {top:.3g} ({array.attrs.get('units', '')})/Hz")
-        words = f"{figures.label(array)}, {array.sizes['receiver']} receivers"
+        count = array.sizes["receiver"]
+        words = f"{figures.label(array)}, " + (
+            f"{count} receivers; thick: their root mean square" if count > 1 else "1 receiver"
+        )
         axes[-1].set_title(words, loc="right", **figures.ASIDE)
     return _save(page, path or Path(out_dir) / "spectra.png")
 
@@ -235,6 +238,10 @@ def fk(out_dir, path=None, component=None, db=RANGE):
 
 def _velocities(axis, top, nyquist):
     """Draw lines of round apparent velocities on an f-k spectrum."""
+    from matplotlib.patheffects import withStroke
+
+    rim = [withStroke(linewidth=1.5, foreground="black")]
+    look = {"color": "white", "fontsize": 7.5, "ha": "right", "path_effects": rim}
     steepest = top / nyquist
     for velocity in (100, 200, 500, 1000, 2000, 3000, 5000, 8000):
         if velocity < steepest / 4 or velocity > 6 * steepest:
@@ -245,7 +252,7 @@ def _velocities(axis, top, nyquist):
                 [0, sign * k * 1000], [0, k * velocity], color="white", linewidth=0.6, alpha=0.7
             )
         place = (k * 1000 * 0.93, k * velocity * 0.93)
-        axis.annotate(f"{velocity:g} m/s", place, color="white", fontsize=7.5, ha="center")
+        axis.annotate(f"{velocity:g} m/s", place, **look)
 
 
 def dispersion(out_dir, path=None, component=None):

@@ -156,8 +156,12 @@ def _line(waves, array, sources):
 
 
 def _names(axis, x, y, names):
+    """Write names beside stations, with a white rim: also over a beachball they can be read."""
+    from matplotlib.patheffects import withStroke
+
+    look = {"fontsize": 8, "zorder": 9, "path_effects": [withStroke(linewidth=2, foreground="w")]}
     for east, north, name in zip(x, y, names):
-        axis.annotate(str(name), (east, north), (4, 4), textcoords="offset points", fontsize=8)
+        axis.annotate(str(name), (east, north), (4, 4), textcoords="offset points", **look)
 
 
 def _outline(axis, box):
@@ -258,7 +262,8 @@ def scale_bar(axis, unit="km"):
         [0.04, 0.04 + share], [0.035, 0.035], transform=axis.transAxes, color=INK, linewidth=2.2
     )
     words = f"{length:g} {unit}"
-    axis.text(0.04 + share / 2, 0.05, words, transform=axis.transAxes, ha="center", fontsize=8)
+    look = {"fontsize": 8, "bbox": {"pad": 1, "fc": "w", "ec": "none"}}
+    axis.text(0.04 + share / 2, 0.06, words, transform=axis.transAxes, ha="center", **look)
 
 
 def _place(axis, longitude, latitude):

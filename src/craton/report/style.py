@@ -3,6 +3,7 @@ prefix.
 """
 
 import math
+import re
 
 STYLE = {
     "font.size": 9.5,
@@ -33,6 +34,7 @@ _WAVES = (
     "#ae4320",
     "#561404",
 )
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PREFIXES = (
     (1e9, "G"),
     (1e6, "M"),
@@ -72,12 +74,23 @@ def prefixed(unit, peak):
         Unit of the product; a power of ten where the unit takes no prefix.
     """
     if not peak or not math.isfinite(peak):
-        return 1.0, unit
+        return 1.0, typeset(unit)
     if unit and unit[0].isalpha():
         for scale, prefix in _PREFIXES:
             if peak >= scale and (prefix != "c" or unit.startswith("m")):
-                return 1 / scale, prefix + unit
+                return 1 / scale, typeset(prefix + unit)
     power = math.floor(math.log10(peak))
     if -2 <= power <= 3:
-        return 1.0, unit
+        return 1.0, typeset(unit)
+    unit = typeset(unit)
     return 10.0**-power, f"10$^{{{power}}}$ {unit}".strip() if unit != "1" else f"10$^{{{power}}}$"
+
+
+def typeset(unit):
+    """Return a unit with its exponents raised: ``typeset("m2 s-3") -> "m² s⁻³"``.
+
+    Parameters
+    ----------
+    unit : str
+    """
+    return re.sub(r"(?<=[A-Za-z])-?\d+", lambda power: power[0].translate(_RAISED), unit)

@@ -1,5 +1,5 @@
-"""What lies under and over the waves of a film: the medium on a section, the relief on a map, the
-Earth's grid on a globe; sources and interfaces.
+"""What lies under and over the waves of a film: the medium on a section, the relief and its contour
+lines on a map, the Earth's grid on a globe; sources and interfaces.
 """
 
 from pathlib import Path
@@ -14,6 +14,7 @@ LIGHTEST, DARKEST = 0.98, 0.8  # grey of the slowest and of the fastest medium
 AIR = 1.0
 SUN = np.radians([315.0, 45.0])  # azimuth and height of the light on a relief
 STEEP = 4.0  # by which a relief is exaggerated
+CONTOURS = 8  # lines of a relief, about
 GRID = 15  # degrees between lines of the Earth's grid
 
 
@@ -115,10 +116,7 @@ def overlay(axis, frame, scene, out_dir):
     out_dir : path-like
     """
     vertical, horizontal = frame.dims
-    scenario = scenario_of(out_dir)
-    globe = None if scenario is None else globe_of(scenario)
-    if globe is not None and (vertical, horizontal) == ("y", "x"):
-        draw_grid(axis, globe)
+    draw_ground(axis, frame, out_dir)
     if vertical == "z":
         for elevation in scene["interfaces"]:
             level = figures.along(frame, horizontal, elevation) / 1e3
@@ -127,6 +125,50 @@ def overlay(axis, frame, scene, out_dir):
         xyz = np.asarray(scene["sources"], float).reshape(-1, 3) / 1e3
         places = xyz[:, "xyz".index(horizontal)], xyz[:, "xyz".index(vertical)]
         axis.scatter(*places, marker="*", s=150, color="#f2c200", edgecolors="#1a1a1a", zorder=6)
+
+
+def draw_ground(axis, frame, out_dir):
+    """Draw coastlines and the Earth's grid over the map of a chunk, contour lines over that of a box
+    with topography.
+
+    Parameters
+    ----------
+    axis : matplotlib axes
+        In km.
+    frame : xarray.DataArray
+    out_dir : path-like
+    """
+    scenario = scenario_of(out_dir)
+    if scenario is None or frame.dims != ("y", "x"):
+        return
+    globe = globe_of(scenario)
+    if globe is None:
+        draw_heights(axis, frame, ground_of(scenario))
+    else:
+        draw_grid(axis, globe)
+
+
+def draw_heights(axis, frame, ground):
+    """Draw contour lines of the ground on a map, with their elevations in m.
+
+    Parameters
+    ----------
+    axis : matplotlib axes
+        In km.
+    frame : xarray.DataArray
+        Over y and x.
+    ground : craton.model.ground.terrain.Ground or None
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if ground is None:
+        return
+    x, y = (np.linspace(frame[d].values[0], frame[d].values[-1], POINTS) for d in ("x", "y"))
+    heights = ground.surface(*np.meshgrid(x, y))
+    levels = MaxNLocator(CONTOURS).tick_values(np.nanmin(heights), np.nanmax(heights))
+    look = {"colors": "0.2", "linewidths": 0.7, "linestyles": "solid", "alpha": 0.8}
+    lines = axis.contour(x / 1e3, y / 1e3, heights, levels, **look)
+    axis.clabel(lines, fmt="%.0f m", fontsize=7.5)
 
 
 def draw_grid(axis, globe):

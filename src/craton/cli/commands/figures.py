@@ -86,7 +86,9 @@ def film(
     out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run.", show_default=False)],
     file: Annotated[
         str | None,
-        typer.Option("-o", "--out", metavar="FILE", help="Film: .mp4 or .gif; OUT/film.mp4."),
+        typer.Option(
+            "-o", "--out", metavar="FILE", help="Film: .mp4, .gif or .webp; OUT/film.mp4."
+        ),
     ] = None,
     series: Annotated[
         str | None, typer.Option(help="Series of snapshots; by default the first one.")

@@ -18,6 +18,8 @@ from craton.report import (
     arrivals,
     earth_pictures,
     fieldmaps,
+    figures,
+    films,
     gradient_pictures,
     model_figures,
     pictures,
@@ -27,6 +29,7 @@ from craton.report import (
 from craton.report.page import facts, markup, viewer
 
 DPI = 110
+FEWEST, MOST = 12, 60  # frames of a film
 # Arrivals are marked at the centre of the wavelet; that of these kinds begins at its delay.
 ONSETS = ("brune", "kuepper")
 
@@ -171,7 +174,7 @@ class Contents:
 
     def _map(self, path):
         page = station_maps.map_of(self.waves, self.scenario, self.scene["sources"])
-        page.savefig(path, dpi=DPI)
+        page.savefig(path)
 
     def shaking(self):
         """Return maps of peaks of every step, where the run took them."""
@@ -192,7 +195,7 @@ class Contents:
         return markup.section("model", "Model", self._drawn(self._model, words))
 
     def _model(self, path):
-        model_figures.figure_of(self.scenario).savefig(path, dpi=DPI)
+        model_figures.figure_of(self.scenario).savefig(path)
 
     def seismograms(self):
         """Record section and seismograms on canvases."""
@@ -264,17 +267,21 @@ class Contents:
         return arrivals.wavelet_delay(wavelet), name
 
     def snapshots(self):
-        """Frames of the first series of snapshots."""
+        """Film of the first series of snapshots; of a few snapshots some frames."""
         if (
             self.gradient is not None
             or self.gravity is not None
             or not pictures.read_snapshots(self.out)
         ):
             return ""
-        words = "Frames of the first series of snapshots on one colour scale"
-        return markup.section(
-            "snapshots", "Wavefield", self._drawn(partial(pictures.snapshots, self.out), words)
-        )
+        first = next(iter(pictures.read_snapshots(self.out).values()))
+        words = "The first series of snapshots on one colour scale"
+        if first.sizes.get("time", 0) < FEWEST:
+            picture = self._drawn(partial(pictures.snapshots, self.out), words)
+        else:
+            film = partial(films.film, self.out, most=MOST)
+            picture = self._drawn(film, f"{words}: a film of {MOST} frames at most", "webp")
+        return markup.section("snapshots", "Wavefield", picture)
 
     def fields(self):
         """Return maps and profiles of gravity, and how exact they are."""
@@ -363,22 +370,25 @@ class Contents:
 
     # --- pictures ---------------------------------------------------------------------------------
 
-    def _drawn(self, draw, caption):
+    def _drawn(self, draw, caption, kind="png"):
         """Return a picture inside the page; where it cannot be drawn, why, in words.
 
         Parameters
         ----------
         draw : callable
-            Writes a PNG to the path ``path``.
+            Writes a picture to the path ``path``.
         caption : str
+        kind : str
+            Ending of the picture.
         """
         with TemporaryDirectory(prefix="craton-report-") as folder:
-            path = Path(folder) / "picture.png"
+            path = Path(folder) / f"picture.{kind}"
             try:
-                draw(path=path)
+                with figures.resolution(DPI):
+                    draw(path=path)
             except CratonError as error:
                 return markup.paragraph(f"Not drawn: {error}", "note")
-            return markup.image(path.read_bytes(), caption)
+            return markup.image(path.read_bytes(), caption, kind)
 
 
 def _scrolled(table):

@@ -45,18 +45,20 @@ def paragraph(text, kind=""):
     return f'<p class="{kind}">{escaped(text)}</p>' if kind else f"<p>{escaped(text)}</p>"
 
 
-def image(png, caption):
+def image(data, caption, kind="png"):
     """Return a picture inside the page, with what it shows in words.
 
     Parameters
     ----------
-    png : bytes
+    data : bytes
     caption : str
+    kind : str
+        ``"png"``, or ``"webp"`` for a film.
     """
-    data = base64.b64encode(png).decode()
+    data = base64.b64encode(data).decode()
     words = escaped(caption)
     return (
-        f'<figure><img src="data:image/png;base64,{data}" alt="{words}">'
+        f'<figure><img src="data:image/{kind};base64,{data}" alt="{words}">'
         f"<figcaption>{words}</figcaption></figure>"
     )
 

@@ -281,6 +281,7 @@ def prepare(scenario):
     stations = stations_of(scenario)
     forces = forces_of(scenario, stations)
     bare = {"receivers": (), "snapshots": (), "greens": None, "gradient": None}
+    bare |= {"recording": (), "injection": ()}
     bare = scenario.model_copy(update=bare)
     first = with_force(bare, stations, *next(iter(forces.values())), settings.max_frequency)
     planned, problems = planned_of(Shot("greens", first))

@@ -60,6 +60,7 @@ def refused_tables(scenario):
     kinds = {boundaries.face(name) for name in FACES}
     surface = boundaries.face("top") == "free" and boundaries.surface
     wrong = [
+        (scenario.injection, "injection", "injections", "leave it out"),
         ("a1" in kinds, "boundaries", '"a1" faces', 'use "cpml" or "sponge"'),
         (
             surface in ("imaging", "imaging-2"),

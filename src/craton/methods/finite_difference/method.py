@@ -38,7 +38,7 @@ class FiniteDifferences(WaveMethod):
         """See `Method.linearised`."""
         from craton.methods.finite_difference.linearised import Linearised
 
-        return Linearised(scenario.model_copy(update={"peaks": ()}))
+        return Linearised(scenario.model_copy(update={"peaks": (), "recording": ()}))
 
     def picture_maker(self, series):
         """See `Method.picture_maker`."""

@@ -10,7 +10,7 @@ import numpy as np
 from craton.core.grid import Cells, ElementGrid, ElementTable
 from craton.core.plan import Array, ElementIdentity, Launch, Phase, Plan
 from craton.errors import Problem, ScenarioError
-from craton.methods.shared import timing
+from craton.methods.shared import recorded, timing
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import (
@@ -18,6 +18,7 @@ from craton.methods.spectral_element import (
     faces,
     families,
     fixed_point,
+    injection,
     notes,
     operators,
     peaks,
@@ -44,6 +45,7 @@ from craton.survey import channels as survey_channels
 from craton.survey import leapfrog, source_files
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
+from craton.survey import sources as survey_sources
 from craton.survey import warnings as survey_warnings
 from craton.survey.shots import refusal
 from craton.survey.snapshots import problems as snapshot_problems
@@ -85,7 +87,7 @@ def build(scenario, prepared=None, team=None, machine=None, reuse=None):
 
 def discretised_run(scenario, prepared, team, machine, reuse):
     """Return what `assemble` takes of a scenario: `Discretisation`, scenario on its mesh, sources,
-    receivers, channels; see `build`.
+    receivers, channels, recordings that are injected; see `build`.
     """
     ranks.refuse_mesh(scenario, team)
     tables, prepared, top = reuse.get("mesh", partial(mesh_and_tables, scenario, prepared, team))
@@ -93,14 +95,18 @@ def discretised_run(scenario, prepared, team, machine, reuse):
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     sources = source_files.build_all(scenario, partial(placing.medium, prepared))
     receivers = located(survey_receivers.build(scenario), scenario, sources)
+    incident = recorded.checked(*recorded.opened(scenario, "sem"))
+    begin = survey_sources.start_time(scenario, sources) if sources else np.inf
+    scenario = recorded.timed(scenario, incident, begin)
     d = discretise(scenario, prepared, sources, team, machine, reuse)
     del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
+    refuse(injection.problems(d, scenario, incident))
     channels = (
         survey_channels.channels(len(receivers), scenario.output.waveforms)
         + receivers.fibre_channels()
     )
-    return d, scenario, sources, receivers, channels
+    return d, scenario, sources, receivers, channels, incident
 
 
 def refuse(problems):
@@ -192,7 +198,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None)
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
     timing.refuse_series(steps, len(sources))
-    padding = leapfrog.extra(steps) if scenario.receivers else 0
+    padding = leapfrog.extra(steps) if scenario.receivers or scenario.recording else 0
     units = fixed_point.choose_units(medium, sources, start + np.arange(steps + padding) * dt, dt)
     d = Discretisation(
         **fields_of(medium),
@@ -251,7 +257,7 @@ def step_problems(scenario, limit):
     ]
 
 
-def assemble(d, scenario, sources, receivers, channels, reuse=None):
+def assemble(d, scenario, sources, receivers, channels, incident=(), reuse=None):
     """Build the plan of a discretised problem.
 
     Parameters
@@ -262,6 +268,7 @@ def assemble(d, scenario, sources, receivers, channels, reuse=None):
     sources : list of PointSource and FiniteFault
     receivers : craton.survey.receivers.Receivers
     channels : list of Channel
+    incident : list of craton.methods.shared.recorded.Incident
     reuse : craton.methods.shared.reuse.Reuse, optional
         As of `build`.
 
@@ -273,6 +280,9 @@ def assemble(d, scenario, sources, receivers, channels, reuse=None):
     of_medium = (id(d.families), d.dt, d.units)
     arrays, elements, edges, exchanges = reuse.get("elements", lambda: elements_of(d), of_medium)
     source_arrays, injections, band = points.sources(d, sources, reuse=reuse)
+    incident_arrays, incident_launches, peak = injection.injections(d, incident)
+    band = recorded.band_with(band, sources, incident)
+    recordings, ring_arrays, ringing = injection.recordings(d, scenario, band)
     slots = timing.slots(d.steps, len(channels))
     channels, gathering, record_arrays, record = reuse.get(
         "recording",
@@ -284,11 +294,12 @@ def assemble(d, scenario, sources, receivers, channels, reuse=None):
         lambda: peaks.maps(d, scenario, median_edge(d) / d.element.degree),
         (d.dt, d.start, d.steps, d.extra),
     )
-    arrays = arrays | source_arrays | record_arrays | peak_arrays
-    ending = (*measuring, *record)
+    arrays = arrays | source_arrays | record_arrays | peak_arrays | incident_arrays | ring_arrays
+    injections = [*injections, *incident_launches]
+    ending = (*measuring, *ringing, *record)
     recording = Phase("record", tuple(replace(launch, outer=True) for launch in ending))
     phases = (*phases_of(d, injections, elements, edges, exchanges), recording)
-    limit, watched, grid = *divergence_guard(d, sources), grid_of(d, scenario.domain)
+    limit, watched, grid = *divergence_guard(d, sources, peak), grid_of(d, scenario.domain)
     plan = Plan(
         title=scenario.title,
         solver="sem_elastic",
@@ -312,6 +323,7 @@ def assemble(d, scenario, sources, receivers, channels, reuse=None):
         extra=d.extra,
         band=band,
         peaks=tuple(series),
+        recordings=tuple(recordings),
         gathering=gathering,
         cells=cells_of(d) if scenario.output.mesh else None,
         elements=identity_of(d, arrays),
@@ -323,11 +335,12 @@ def assemble(d, scenario, sources, receivers, channels, reuse=None):
         *absorbing_layer.warn_inside_layers(
             d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]
         ),
+        *injection.warnings(d, scenario, incident, sources, receivers),
         *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, grid.spacing),
     ]
     if team.size > 1:
         return ranks.complete_plan(d, plan)
-    plan.notes = notes.sections(d, plan, sources, scenario)
+    plan.notes = notes.sections(d, plan, sources, scenario, incident)
     plan.weights = ranks.weigh_elements(scenario, d.subdomain.whole, d.fluid)
     return plan
 
@@ -467,13 +480,14 @@ def updates(d):
             )
 
 
-def divergence_guard(d, sources):
+def divergence_guard(d, sources, peak=0.0):
     """Return the value above which the wavefield has diverged, and the field that is watched:
     velocity, or pressure where all is fluid.
 
-    The limit is a thousand times what all sources, each within one element, could cause.
+    The limit is a thousand times what all sources, each within one element, could cause, and
+    incident waves of a `peak` velocity.
     """
-    times, total = d.start + np.arange(d.steps) * d.dt, 0.0
+    times, total = d.start + np.arange(d.steps) * d.dt, peak
     for s in sources:
         impulse = np.abs(s.wavelet(times)).sum() * d.dt
         strength = (

@@ -37,6 +37,7 @@ def refused_tables(scenario):
         if getattr(boundaries, name, None) == "pml"
     ]
     wrong = [
+        (scenario.injection, "injection", "injections", "leave it out"),
         (
             getattr(scenario.model, "attenuation", None),
             "model.attenuation",
@@ -133,8 +134,8 @@ class Linearised:
         run = build.discretised_run(
             scenario.model_copy(update={"run": fast}), prepared, SingleRank(), machine, reuse
         )
-        d, _, self.sources, receivers, _ = run
-        if not run[-1]:
+        d, _, self.sources, receivers, channels, _ = run
+        if not channels:
             raise ScenarioError([Problem("receivers", RECEIVERS, "")])
         self.scenario = scenario
         self.plan = replace(build.assemble(*run, reuse), arrays={}, phases=())

@@ -25,7 +25,7 @@ class SpectralElements(WaveMethod):
         """See `Method.linearised`."""
         from craton.methods.spectral_element.linearised import Linearised
 
-        return Linearised(scenario.model_copy(update={"peaks": ()}), machine)
+        return Linearised(scenario.model_copy(update={"peaks": (), "recording": ()}), machine)
 
     def outline(self, scenario, ranks, planner):
         """Of a chunk of the Earth that is large, or for several ranks, what it costs without its

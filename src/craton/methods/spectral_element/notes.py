@@ -5,10 +5,11 @@ memory, phases.
 import numpy as np
 
 from craton.methods.shared.notes import memory, phases, receivers, sources_of
+from craton.methods.shared.recorded import notes as injected
 from craton.methods.spectral_element import chunk_notes, quality
 
 
-def sections(d, plan, sources, scenario):
+def sections(d, plan, sources, scenario, incident=()):
     """Return all sections, in the order in which they are printed."""
     return {
         plan.title or "Elastic waves": algorithm(d, plan, scenario.boundaries.pml.reflection),
@@ -18,7 +19,7 @@ def sections(d, plan, sources, scenario):
         "Model": model(d),
         "Sources": chunk_notes.sources(d.globe, sources)
         if d.globe and sources
-        else sources_of(sources, scenario.domain),
+        else [*sources_of(sources, scenario.domain, incident), *injected(plan, incident)],
         "Receivers": receivers(plan, scenario.output.waveforms),
         "Memory": memory(plan) + [("per element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
         "Phases of a step": phases(plan),

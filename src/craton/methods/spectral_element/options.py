@@ -284,9 +284,6 @@ class SpectralScenario(WaveScenario):
     def _problems(self):
         yield from super()._problems()
         yield from chunk_problems(self)
-        for name in ("recording", "injection"):
-            if getattr(self, name):
-                yield name, "spectral elements have no injection yet", 'use method = "fd"'
         model, names = self.model, [name for name in self.boundaries.faces if name not in FACES]
         if self.domain.mesh is not None and model.topography is not None:
             message = (

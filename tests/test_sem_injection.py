@@ -1,0 +1,137 @@
+"""Injection of recorded waves into spectral elements: the domain reduction method, exact for the discrete scheme."""
+
+import pytest
+from injectioncase import LAYERS, RUN, injected, leaves, off, ran
+
+import craton
+from craton.driver.run import plan
+from craton.errors import ScenarioError
+
+CASE = {
+    "method": "sem",
+    "domain": {"origin": [0, 0, -1600], "size": [2800, 2000, 1600], "element_size": 400},
+    "model": {"kind": "layers", "layers": [LAYERS[0], LAYERS[1] | {"top": -800}]},
+    "time": {"duration": 1.0},
+    "source": [
+        {
+            "kind": "force",
+            "at": [300, 800, -600],
+            "force": [1e12, 3e12, 2e12],
+            "wavelet": {"kind": "gaussian", "tau": 0.15},
+        }
+    ],
+    "recording": [{"name": "box", "from": [1100, 300, -900], "to": [2100, 1700, 0]}],
+    "receivers": [{"name": "in", "at": [1500, 1050, 0]}, {"name": "out", "at": [2500, 900, -310]}],
+}
+ANOMALY = {
+    "shape": "box",
+    "min": [1200, 800, -800],
+    "max": [1600, 1200, -400],
+    "vp": 2600,
+    "vs": 1350,
+    "rho": 2500,
+}
+DOUBLE = RUN | {"precision": "float64"}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """The incident field and where it is recorded."""
+    out = tmp_path_factory.mktemp("elements")
+    return ran(CASE, out), out
+
+
+def test_the_box_holds_the_full_field_and_nothing_leaves_it(recorded):
+    """To rounding: in float32 a run differs from that in float64 by 0.7 to 1.7e-6 itself."""
+    full, out = recorded
+    run = injected(out, CASE)
+    assert off(run, full, "in") < 2e-6
+    assert leaves(run, full) < 1e-6
+    with_anomaly, run = ran(CASE, None, ANOMALY), injected(out, CASE, ANOMALY)
+    assert off(run, with_anomaly, "in") < 2e-6
+    assert off(run, with_anomaly, "out", less=full) < 1e-4  # of the scattered field, a thirtieth
+    assert leaves(run, full) > 1e-2
+
+
+def test_it_is_exact_to_rounding_in_bent_anisotropic_elements_of_a_small_domain(tmp_path):
+    layers = [
+        layer | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1} for layer in CASE["model"]["layers"]
+    ]
+    ground = {"x": [0, 1200, 1600, 2800], "z": [-50, 0, -90, -40]}
+    model = {"kind": "layers", "layers": layers, "topography": ground}
+    receivers = [{"name": "in", "at": [1500, 1050, -200]}, CASE["receivers"][1]]
+    changes = {"model": model, "run": DOUBLE | {"degree": 3}, "time": {"duration": 0.5}}
+    changes["receivers"] = receivers
+    full = ran(CASE, tmp_path, **changes)
+    domain = {"origin": [400, 0, -1600], "size": [2400, 2000, 1600], "element_size": 400}
+    run = injected(tmp_path, CASE, domain=domain, **changes)
+    assert off(run, full, "in") < 1e-11
+    assert leaves(run, full) < 1e-11
+
+
+WRONG = {  # changes of the run, the key that is told, words of the message
+    "other elements": (
+        {"domain": CASE["domain"] | {"element_size": 500}},
+        "injection.0.recorded",
+        "has no point at",
+    ),
+    "other degree": (
+        {"run": RUN | {"degree": 3}, "time": {"duration": 0.5}},
+        "injection.0.recorded",
+        "of degree 4",
+    ),
+    "other medium": (
+        {"model": {"kind": "homogeneous", "vp": 2500, "vs": 1400, "rho": 2000}},
+        "injection.0",
+        "instead of",
+    ),
+    "colours": ({"run": RUN | {"assembly": "colour"}}, "injection", "colour"),
+    "finite differences": (
+        {
+            "method": "fd",
+            "domain": {"origin": [0, 0, -1600], "size": [2800, 2000, 1600], "spacing": 50},
+        },
+        "injection.0.recorded",
+        'method = "sem"',
+    ),
+    "at a boundary": (
+        {"recording": [{"name": "b", "from": [0, 300, -900], "to": [1000, 1700, 0]}]},
+        "recording.0",
+        "reaches the boundary",
+    ),
+    "no element": (
+        {"recording": [{"name": "b", "from": [810, 300, -900], "to": [850, 310, 0]}]},
+        "recording.0",
+        "no element",
+    ),
+    "longer": ({"time": {"duration": 1.3}}, "injection.0.recorded", "it ends at"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_does_not_fit_is_told_before_anything_runs(name, recorded):
+    _, out = recorded
+    changes, key, words = WRONG[name]
+    injection = [{"recorded": str(out), "name": "box"}]
+    tables = CASE | {"source": [], "recording": [], "injection": injection, "run": RUN} | changes
+    with pytest.raises(ScenarioError) as raised:
+        plan(craton.Scenario(**tables))
+    told = {p.key: p.message for p in raised.value.problems}
+    assert key in told, told
+    assert words in told[key], told
+
+
+def test_receivers_in_the_elements_around_the_box_are_told(recorded):
+    _, out = recorded
+    receivers = [{"name": "side", "at": [900, 900, 0]}, {"name": "in", "at": [1500, 1000, 0]}]
+    injection = [{"recorded": str(out), "name": "box"}]
+    planned = plan(
+        craton.Scenario(
+            **CASE | {"source": [], "recording": [], "injection": injection, "receivers": receivers}
+        )
+    )
+    assert any("total and the scattered field: side" in words for words in planned.warnings)
+    near = [CASE["source"][0] | {"at": [900, 900, -300]}]
+    planned = plan(craton.Scenario(**CASE | {"source": near}))
+    assert any("in the box of recording.0" in words for words in planned.warnings)
+    assert "MiB on disk" in dict(planned.notes["Memory"])["recording box"]

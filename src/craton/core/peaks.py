@@ -157,8 +157,8 @@ def put_together(values, where, shares):
         Sites and columns of each of the other ranks.
     """
     for sites, columns in shares:
-        _, here, there = np.intersect1d(where, sites, return_indices=True)
-        values[:, here] = columns[:, there]
+        _, here, theirs = np.intersect1d(where, sites, return_indices=True)
+        values[:, here] = columns[:, theirs]
 
 
 def nigam_jennings(period, damping, dt):

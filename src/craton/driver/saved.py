@@ -252,9 +252,9 @@ class Saved:
         """Return the names of the families of elements of each rank that wrote it: list of list."""
         names: list[list[str]] = [[] for _ in range(self.ranks)]
         for name in self.about["files"]:
-            found = FAMILY.fullmatch(name)
-            if found:
-                names[int(found[1])].append(found[2])
+            match = FAMILY.fullmatch(name)
+            if match:
+                names[int(match[1])].append(match[2])
         return names
 
     def of_rank(self, rank, name):

@@ -52,9 +52,9 @@ def write(dataset, path, network="XX"):
 
 
 def _fill(file, dataset, network):
-    made = event(dataset) if source_place(dataset) is not None else None
-    if made is not None:
-        file.add_quakeml(made)
+    quake = event(dataset) if source_place(dataset) is not None else None
+    if quake is not None:
+        file.add_quakeml(quake)
     file.add_stationxml(inventory(dataset, network))
-    about = {} if made is None else {"event_id": made}
+    about = {} if quake is None else {"event_id": quake}
     file.add_waveforms(stream(dataset, network), tag=TAG, **about)

@@ -163,19 +163,19 @@ def event(dataset):
         time=origin_time(dataset), origin_type="hypocenter", evaluation_mode="manual", **where
     )
     title = str(dataset.attrs.get("source_name") or dataset.attrs.get("title") or "craton")
-    made = library.Event(
+    quake = library.Event(
         event_type="earthquake",
         origins=[hypocentre],
         event_descriptions=[library.EventDescription(text=title)],
         creation_info=library.CreationInfo(author=str(dataset.attrs.get("source", "craton"))),
     )
-    made.preferred_origin_id = hypocentre.resource_id
+    quake.preferred_origin_id = hypocentre.resource_id
     if "source_moment_tensor" in dataset.attrs:
-        _add_mechanism(made, dataset, centre)
-    return made
+        _add_mechanism(quake, dataset, centre)
+    return quake
 
 
-def _add_mechanism(made, dataset, centre):
+def _add_mechanism(quake, dataset, centre):
     """Add centroid, moment tensor and magnitude to an event."""
     from obspy.core import event as library
 
@@ -196,11 +196,11 @@ def _add_mechanism(made, dataset, centre):
     magnitude = library.Magnitude(
         mag=moment_to_magnitude(moment), magnitude_type="Mw", origin_id=centroid.resource_id
     )
-    made.origins.append(centroid)
-    made.focal_mechanisms.append(mechanism)
-    made.magnitudes.append(magnitude)
-    made.preferred_focal_mechanism_id = mechanism.resource_id
-    made.preferred_magnitude_id = magnitude.resource_id
+    quake.origins.append(centroid)
+    quake.focal_mechanisms.append(mechanism)
+    quake.magnitudes.append(magnitude)
+    quake.preferred_focal_mechanism_id = mechanism.resource_id
+    quake.preferred_magnitude_id = magnitude.resource_id
 
 
 def write_event(dataset, path, network="XX"):

@@ -155,14 +155,14 @@ def compare_consolidated(path, fields, exactly=True):
         if source.name not in METADATA or ".." in name or not isinstance(entry, dict):
             raise Damaged(path, f"it tells of {source}")
         try:
-            found = read_json(source)
+            document = read_json(source)
         except (FileNotFoundError, NotADirectoryError):
             if source.name == ".zattrs" and not entry:
                 continue
             raise Damaged(source, "it is missing") from None
         except Damaged:
             continue  # it is told by itself
-        if compared(found, source.name, exactly) != compared(entry, source.name, exactly):
+        if compared(document, source.name, exactly) != compared(entry, source.name, exactly):
             raise Damaged(path, f"it does not agree with {source}")
 
 

@@ -366,11 +366,11 @@ def turned(dataset, dim, turn, labels, axes):
             values[:, lacking] = np.nan
             values[silent] = np.nan
             full[name] = rows.copy(data=values).transpose(*array.dims)
-    some = [array for array in full.data_vars.values() if dim in array.dims]
+    arrays = [array for array in full.data_vars.values() if dim in array.dims]
     known = np.any(
         [
             np.isfinite(array.transpose(dim, ...).values).any(axis=tuple(range(1, array.ndim)))
-            for array in some
+            for array in arrays
         ],
         axis=0,
     )

@@ -52,8 +52,8 @@ def _named(table, axis):
     name = next((word for word in WORDS[axis] if word in table), None)
     if name is None:
         remedy = f"; {TO_METRES}" if set(table) & set(GEOGRAPHIC) else ""
-        wanted = " or ".join(WORDS[axis])
-        raise ValueError(f"the points have no {wanted}; they have {', '.join(table)}{remedy}")
+        names = " or ".join(WORDS[axis])
+        raise ValueError(f"the points have no {names}; they have {', '.join(table)}{remedy}")
     return name, table[name]
 
 

@@ -90,7 +90,7 @@ FULL = {
 }
 EARTH = {
     "earth-moment": regional,
-    "earth-force": partial(regional, what="force"),
+    "earth-force": partial(regional, kind="force"),
     "earth-bolivia": bolivia,
     "earth-body": body,
     "earth-surface": surface_of_earth,

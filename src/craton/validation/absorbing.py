@@ -27,17 +27,17 @@ def cpml_slice(device):
     return limits("CPML slice", times, left)
 
 
-def limits(what, times, left):
+def limits(case, times, left):
     """Rows: the ratio at 2.8 s and 4 s, and what is the most that it rises after 3 s."""
     rows = [
-        row(f"{what}: energy / peak at {t:g} s", np.interp(t, times, left), limit)
+        row(f"{case}: energy / peak at {t:g} s", np.interp(t, times, left), limit)
         for t, limit in ((2.8, 1e-5), (4.0, 1e-6))
     ]
     late = left[times >= 3]
     return [
         *rows,
         row(
-            f"{what}: largest energy after 3 s / energy at 3 s, until {times[-1]:.3g} s",
+            f"{case}: largest energy after 3 s / energy at 3 s, until {times[-1]:.3g} s",
             late.max() / late[0],
             1.0,
         ),
@@ -53,11 +53,11 @@ def slice_scenario(duration, planes=5):
 
 def plane_scenario(duration):
     """Return the slice as a computation in the (x, z) plane: force per metre along y."""
-    line, wanted = force(0.0), slice_scenario(duration).model_dump(exclude_unset=True)
+    line, tables = force(0.0), slice_scenario(duration).model_dump(exclude_unset=True)
     line["at"], line["force"] = line["at"][::2], [f / SPACING for f in line["force"][::2]]
     domain = {"origin": [0, 0], "size": list(LENGTHS), "spacing": SPACING, "waves": "P-SV"}
     faces = {"top": "cpml", "others": "cpml", "cpml": {"thickness": THICKNESS}}
-    return Scenario(**wanted | {"domain": domain, "boundaries": faces, "source": [line]})
+    return Scenario(**tables | {"domain": domain, "boundaries": faces, "source": [line]})
 
 
 def bar_scenario(duration):
@@ -90,22 +90,22 @@ def scenario(duration, width, boundaries, sources):
     )
 
 
-def energies(wanted, device, every=0.05):
+def energies(scenario, device, every=0.05):
     """Return times and the energy inside the layers over its largest value."""
-    planned = api.plan(wanted)
-    program = waves.commit(wanted, planned, backend(device))
+    planned = api.plan(scenario)
+    program = waves.commit(scenario, planned, backend(device))
     layered = [
-        points > 1 and wanted.boundaries.face(low) == "cpml"
+        points > 1 and scenario.boundaries.face(low) == "cpml"
         for points, low in zip(program.grid("vx").shape, ("bottom", "south", "west"))
     ]
     inside = tuple(slice(THICKNESS, -THICKNESS) if cpml else slice(None) for cpml in layered)
-    gap, times, found = round(every / planned.dt), [], []
+    gap, times, values = round(every / planned.dt), [], []
     for step in range(planned.steps):
         advance(program, step)
         if (step + 1) % gap == 0:
             times.append((step + 1) * planned.dt)
-            found.append(energy_of(program, inside))
-    return np.array(times), np.array(found) / max(found)
+            values.append(energy_of(program, inside))
+    return np.array(times), np.array(values) / max(values)
 
 
 def advance(program, step):

@@ -42,22 +42,27 @@ def body(device, period=56.0, width=(48.0, 36.0), until=950.0):
         area, source, places, until, device, start=-6 * SIGMA, quantity="velocity"
     )
     t = np.arange(6 * SIGMA, until - 2)
-    found = [
-        earth.turned(at_times(data.time.values, one, t), 270.0) for one in data.velocity.values
+    computed = [
+        earth.turned(at_times(data.time.values, record, t), 270.0)
+        for record in data.velocity.values
     ]
-    wanted = velocity(prem(), TENSOR, DEPTH, SIGMA, DISTANCES, [90.0] * len(DISTANCES), t)
+    expected = velocity(prem(), TENSOR, DEPTH, SIGMA, DISTANCES, [90.0] * len(DISTANCES), t)
     return [
-        one
+        record
         for phase in TIMES
-        for one in rows(phase, t, found, wanted, f"PREM, chunk of {size} elements: {phase}")
+        for record in rows(phase, t, computed, expected, f"PREM, chunk of {size} elements: {phase}")
     ]
 
 
-def rows(phase, t, found, wanted, text):
+def rows(phase, t, computed, expected, text):
     """Of one phase: how much later than on the exact seismograms it is picked."""
     late = [
-        (picked(one[COMPONENTS[phase]], t, time) - picked(other[COMPONENTS[phase]], t, time), time)
-        for one, other, time in zip(found, wanted, TIMES[phase])
+        (
+            picked(record[COMPONENTS[phase]], t, time)
+            - picked(exact_record[COMPONENTS[phase]], t, time),
+            time,
+        )
+        for record, exact_record, time in zip(computed, expected, TIMES[phase])
         if time
     ]
     words = ", ".join(f"{off:+.2f} of {time:.0f}" for off, time in late)

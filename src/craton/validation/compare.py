@@ -5,18 +5,18 @@ from pathlib import Path
 import numpy as np
 
 
-def misfit(found, wanted):
+def misfit(computed, expected):
     """Relative L2 misfit of arrays of the same shape."""
-    return float(np.sqrt(((found - wanted) ** 2).sum() / (wanted**2).sum()))
+    return float(np.sqrt(((computed - expected) ** 2).sum() / (expected**2).sum()))
 
 
-def row(what, value, limit, curves=None):
+def row(label, value, limit, curves=None):
     """Return a row: what was compared, its misfit, the most it may be; `curves`, (t, found, wanted)
     with the last two (nt,), for a figure.
     """
     value = float(value)
-    found = {"what": what, "misfit": value, "limit": limit, "passed": bool(value <= limit)}
-    return {**found, "curves": curves} if curves is not None else found
+    result = {"what": label, "misfit": value, "limit": limit, "passed": bool(value <= limit)}
+    return {**result, "curves": curves} if curves is not None else result
 
 
 def reference(name):

@@ -64,10 +64,10 @@ def energy(device, orders=(2, 4, 6, 8), duration=6.0, weights="taylor"):
     sources = [inside, {"kind": "force", "at": [1110, 1133, 0], "force": [1e10] * 3}]
     rows = []
     for order in orders:
-        found, steps = energies(
+        values, steps = energies(
             scenario(sources, (), duration, order, {"others": "rigid"}, weights), order, device
         )
-        drift = (found.max() - found.min()) / found.mean()
+        drift = (values.max() - values.min()) / values.mean()
         rows.append(
             row(
                 f"energy, order {order}, {steps} steps: (largest - smallest) / mean",
@@ -78,25 +78,25 @@ def energy(device, orders=(2, 4, 6, 8), duration=6.0, weights="taylor"):
     return rows
 
 
-def energies(wanted, order, device, every=11):
+def energies(scenario, order, device, every=11):
     """Return the energy now and then once the sources are silent, and the steps between the first
     and the last look.
     """
-    planned = api.plan(wanted)
+    planned = api.plan(scenario)
     quiet = int(QUIET / planned.dt)
     for name in ("stress_series", "velocity_series"):
         planned.arrays[name].data[quiet:] = 0
-    program = waves.commit(wanted, planned, backend(device))
-    weights, found = weighted(program, order), []
+    program = waves.commit(scenario, planned, backend(device))
+    weights, values = weighted(program, order), []
     for step in range(planned.steps):
         if step > quiet and step % every == 0:
             before = {name: program.host(name) for name in ("vx", "vy", "vz", *STRESS)}
             advance(program, step)
             after = [program.host(name) for name in ("vx", "vy", "vz")]
-            found.append(energy_of(weights, before, after))
+            values.append(energy_of(weights, before, after))
         else:
             advance(program, step)
-    return np.array(found), (len(found) - 1) * every
+    return np.array(values), (len(values) - 1) * every
 
 
 def weighted(program, order):
@@ -177,14 +177,14 @@ def reciprocity(device, method="fd", orders=None, places=PLACES, weights="taylor
         for at, direction in zip(places, directions):
             force = {"kind": "force", "at": at, "force": (1e10 * direction).tolist()}
             thin = {"others": "cpml", "cpml": {"thickness": 5}}
-            wanted = scenario([force], places, 1.2, order, thin, weights)
-            wanted = wanted if method == "fd" else by_elements(wanted, EDGE, order)
-            samples = api.run(wanted, device=device, progress=False).samples
+            case = scenario([force], places, 1.2, order, thin, weights)
+            case = case if method == "fd" else by_elements(case, EDGE, order)
+            samples = api.run(case, device=device, progress=False).samples
             motion.append(samples.reshape(len(samples), len(places), 3) @ directions.T)
         pairs = [
             (motion[a][:, b, b], motion[b][:, a, a]) for a in range(len(places)) for b in range(a)
         ]
-        worst = max(np.abs(one - other).max() / np.abs(one).max() for one, other in pairs)
+        worst = max(np.abs(first - second).max() / np.abs(first).max() for first, second in pairs)
         of_order = f", order {order}" if method == "fd" else ""
         rows.append(
             row(f"reciprocity{of_order}: largest difference / peak of the pair", worst, ROUNDING)

@@ -17,7 +17,7 @@ BOLIVIA, BOLIVIA_DEPTH = (-67.25, -13.82), 647.1e3
 BOLIVIA_STATION = (-67.25, -18.82)
 
 
-def regional(device, what="moment", period=55.0, width=30.0, until=400.0):
+def regional(device, kind="moment", period=55.0, width=30.0, until=400.0):
     """Return a moment tensor, or an upward force, at 150 km depth; stations 3 and 6 degrees away,
     until the sides answer.
     """
@@ -26,17 +26,17 @@ def regional(device, what="moment", period=55.0, width=30.0, until=400.0):
     stations = [placed(distance, azimuth) for distance, azimuth in kept["stations"]]
     source = (
         moment((0.0, 0.0), 150e3, kept["tensor"])
-        if what == "moment"
+        if kind == "moment"
         else force((0.0, 0.0), 150e3, kept["size"])
     )
     data, size = run(area, source, stations, until, device)
     t = kept["t"][kept["t"] < until - 2]
     for n, (distance, azimuth) in enumerate(kept["stations"]):
-        own = data.displacement.values[n]
-        found = at_times(data.time.values, turned(own, float(data.back_azimuth[n])), t)
-        wanted = kept[what][n][:, : len(t)]
-        text = f"PREM, chunk of {size} elements, {what} at 150 km: displacement at {distance:g} degrees, azimuth {azimuth:g}"
-        rows.append(row(text, misfit(found, wanted), LIMIT, (t, found[0], wanted[0])))
+        trace = data.displacement.values[n]
+        computed = at_times(data.time.values, turned(trace, float(data.back_azimuth[n])), t)
+        expected = kept[kind][n][:, : len(t)]
+        text = f"PREM, chunk of {size} elements, {kind} at 150 km: displacement at {distance:g} degrees, azimuth {azimuth:g}"
+        rows.append(row(text, misfit(computed, expected), LIMIT, (t, computed[0], expected[0])))
     return rows
 
 
@@ -56,20 +56,20 @@ def bolivia(device, period=80.0, width=60.0, until=800.0):
         device,
     )
     t = kept["bolivia_t"][kept["bolivia_t"] < until - 2]
-    found = at_times(data.time.values, data.displacement.values[0, [2, 1, 0]], t)  # Z, N, E
-    wanted = kept["bolivia"][:, : len(t)]
+    computed = at_times(data.time.values, data.displacement.values[0, [2, 1, 0]], t)  # Z, N, E
+    expected = kept["bolivia"][:, : len(t)]
     text = f"Bolivia 1994, chunk of {size} elements"
     rows = [
         row(
             f"{text}: displacement at 5 degrees",
-            misfit(found, wanted),
+            misfit(computed, expected),
             LIMIT,
-            (t, found[0], wanted[0]),
+            (t, computed[0], expected[0]),
         )
     ]
     late = (t > ONSET + 400) & (t < ONSET + 700)
-    for name, own, offset in zip(("vertical", "north"), found, (-6.4e-3, 7.1e-3)):
-        value = float(own[late].mean())
+    for name, trace, offset in zip(("vertical", "north"), computed, (-6.4e-3, 7.1e-3)):
+        value = float(trace[late].mean())
         rows.append(
             row(
                 f"{text}: {name} offset {1e3 * value:.2f} mm for {1e3 * offset:.1f}",

@@ -57,19 +57,19 @@ def worst_of(rows, name):
 
 def seismogram(axes, row):
     """Exact in black, found in colour over it, their difference below."""
-    t, found, wanted = row["curves"]
-    factor, unit = prefixed("m/s", np.abs(wanted).max())
-    axes.plot(t, factor * wanted, color="black", linewidth=2.2, label="exact")
-    axes.plot(t, factor * found, color=COLOURS["N"], linewidth=1.0, label="craton")
-    below = 1.6 * np.abs(wanted).max()
+    t, computed, expected = row["curves"]
+    factor, unit = prefixed("m/s", np.abs(expected).max())
+    axes.plot(t, factor * expected, color="black", linewidth=2.2, label="exact")
+    axes.plot(t, factor * computed, color=COLOURS["N"], linewidth=1.0, label="craton")
+    below = 1.6 * np.abs(expected).max()
     axes.plot(
         t,
-        factor * (MAGNIFIED * (found - wanted) - below),
+        factor * (MAGNIFIED * (computed - expected) - below),
         color="0.5",
         linewidth=0.8,
         label=f"difference x {MAGNIFIED}",
     )
-    strong = t[np.abs(wanted) > 0.005 * np.abs(wanted).max()]
+    strong = t[np.abs(expected) > 0.005 * np.abs(expected).max()]
     axes.set(
         xlim=(strong[0] - 0.1 * np.ptp(strong), strong[-1] + 0.1 * np.ptp(strong)),
         xlabel="time (s)",

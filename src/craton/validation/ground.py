@@ -23,10 +23,15 @@ def flat_ground(device, spacing=5.0, lifts=(0.0, 0.3, 0.5)):
     """Flat ground at some heights above a plane of points, in spacings."""
     rows = []
     for lift in lifts:
-        t, found, wanted = ground_run(0.0, lift * spacing, spacing, device)
-        what = f"flat ground {lift:g} h above the points, h = {spacing:g} m: E, worst of both receivers"
+        t, computed, expected = ground_run(0.0, lift * spacing, spacing, device)
+        label = f"flat ground {lift:g} h above the points, h = {spacing:g} m: E, worst of both receivers"
         rows.append(
-            row(what, worst(found, wanted) ** 2, FLAT_LIMIT, (t, found[-1][1], wanted[-1][1]))
+            row(
+                label,
+                worst(computed, expected) ** 2,
+                FLAT_LIMIT,
+                (t, computed[-1][1], expected[-1][1]),
+            )
         )
     return rows
 
@@ -35,22 +40,22 @@ def slope(device, spacings=(10.0, 5.0), degrees=15.0):
     """Ground with a slope: how the misfit falls with the spacing."""
     errors = []
     for spacing in spacings:
-        t, found, wanted = ground_run(math.radians(degrees), 0.0, spacing, device)
-        errors.append(worst(found, wanted))
-    what = f"slope of {degrees:g} degrees: misfit {', '.join(f'{e:.2g}' for e in errors)} at h = {', '.join(f'{h:g}' for h in spacings)} m"
+        t, computed, expected = ground_run(math.radians(degrees), 0.0, spacing, device)
+        errors.append(worst(computed, expected))
+    label = f"slope of {degrees:g} degrees: misfit {', '.join(f'{e:.2g}' for e in errors)} at h = {', '.join(f'{h:g}' for h in spacings)} m"
     return [
         row(
-            f"{what}: last / first",
+            f"{label}: last / first",
             errors[-1] / errors[0],
             RATE_LIMIT,
-            (t, found[-1][1], wanted[-1][1]),
+            (t, computed[-1][1], expected[-1][1]),
         )
     ]
 
 
-def worst(found, wanted):
+def worst(computed, expected):
     """Largest misfit of the receivers."""
-    return max(misfit(one, exact) for one, exact in zip(found, wanted))
+    return max(misfit(trace, exact) for trace, exact in zip(computed, expected))
 
 
 def ground_run(angle, height, spacing, device):
@@ -65,10 +70,10 @@ def ground_run(angle, height, spacing, device):
         ground_scenario(turn, height, spacing, medium), device=device, progress=False
     ).dataset
     t, history = data.time.values, fullspace.history("ricker", FREQUENCY)
-    wanted = [
+    expected = [
         lines.buried_explosion(x, DEPTH, MOMENT, history, WIDTH, t - DELAY, medium) for x in PLACES
     ]
-    return t, turn @ data.velocity.values, np.array(wanted)
+    return t, turn @ data.velocity.values, np.array(expected)
 
 
 def ground_scenario(turn, height, spacing, medium):

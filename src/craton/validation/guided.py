@@ -50,14 +50,14 @@ def love(device, spacing=50.0, distances=(20e3, 30e3)):
         receivers=[{"name": f"R{n}", "at": [x, 0]} for n, x in enumerate(distances)],
     )
     data = api.run(scenario, device=device, progress=False).dataset
-    wanted = [love_speed(f, THICKNESS, LAYER, HALF_SPACE) for f in LOVE_FREQUENCIES]
-    found = speeds(
-        data.time.values, data.velocity.values[:, 0], distances, LOVE_FREQUENCIES, wanted
+    exact = [love_speed(f, THICKNESS, LAYER, HALF_SPACE) for f in LOVE_FREQUENCIES]
+    measured = speeds(
+        data.time.values, data.velocity.values[:, 0], distances, LOVE_FREQUENCIES, exact
     )
-    what = f"Love wave, h = {spacing:g} m: phase velocity at"
+    label = f"Love wave, h = {spacing:g} m: phase velocity at"
     return [
-        row(f"{what} {f:g} Hz, {c:.1f} m/s", abs(v / c - 1), SPEED_LIMIT)
-        for f, v, c in zip(LOVE_FREQUENCIES, found, wanted)
+        row(f"{label} {f:g} Hz, {c:.1f} m/s", abs(v / c - 1), SPEED_LIMIT)
+        for f, v, c in zip(LOVE_FREQUENCIES, measured, exact)
     ]
 
 
@@ -90,13 +90,13 @@ def scholte_row(name, points, height, device, frequency=10.0):
     t, curves = data.time.values, data.velocity.sel(component="Z").values
     delay = 1.2 / frequency
     windowed = [
-        one * np.exp(-0.5 * ((t - delay - x / c) * frequency / 1.2) ** 2)
-        for x, one in zip(distances, curves)
+        curve * np.exp(-0.5 * ((t - delay - x / c) * frequency / 1.2) ** 2)
+        for x, curve in zip(distances, curves)
     ]
-    (found,) = speeds(t, windowed, distances, [frequency], [c])
+    (speed,) = speeds(t, windowed, distances, [frequency], [c])
     return row(
         f"Scholte wave, {name}, {points:g} points per wavelength: speed, {c:.1f} m/s",
-        abs(found / c - 1),
+        abs(speed / c - 1),
         SPEED_LIMIT,
     )
 
@@ -134,13 +134,13 @@ def scholte_scenario(bottom, distances, length, spacing, height, frequency):
     )
 
 
-def speeds(t, records, distances, frequencies, near):
-    """Phase velocities between two records, of the branches of the phase nearest to `near`."""
-    found, (first, second) = [], records
-    for f, c in zip(frequencies, near):
+def speeds(t, records, distances, frequencies, guesses):
+    """Phase velocities between two records, of the branches of the phase nearest to `guesses`."""
+    measured, (first, second) = [], records
+    for f, c in zip(frequencies, guesses):
         carrier = np.exp(-2j * np.pi * f * t)
         lag = np.angle((first * carrier).sum() / (second * carrier).sum())
         expected = 2 * np.pi * f * (distances[1] - distances[0]) / c
         lag += 2 * np.pi * round((expected - lag) / (2 * np.pi))
-        found.append(2 * np.pi * f * (distances[1] - distances[0]) / lag)
-    return found
+        measured.append(2 * np.pi * f * (distances[1] - distances[0]) / lag)
+    return measured

@@ -36,15 +36,15 @@ def full_space(source, order, device, reach=10, limit=None):
     duration = reach * POINTS * SPACING / VS + 1.8 / frequency
     scenario = infinite(source_table(source, at, frequency), places, duration, order)
     data = api.run(scenario, device=device, progress=False).dataset
-    wanted = [exact(source, x, at, frequency, data.time.values) for x in places]
-    worst = max(misfit(found, one) for found, one in zip(data.velocity.values, wanted))
-    what = f"{source}, order {order}: velocity at 5 to {reach:g} wavelengths, the worst of {len(places)}"
+    expected = [exact(source, x, at, frequency, data.time.values) for x in places]
+    worst = max(misfit(computed, trace) for computed, trace in zip(data.velocity.values, expected))
+    label = f"{source}, order {order}: velocity at 5 to {reach:g} wavelengths, the worst of {len(places)}"
     return [
         row(
-            what,
+            label,
             worst,
             limit or LIMITS[order],
-            (data.time.values, data.velocity.values[-1, 0], wanted[-1][0]),
+            (data.time.values, data.velocity.values[-1, 0], expected[-1][0]),
         )
     ]
 
@@ -171,16 +171,20 @@ def elements_errors(source, place, degree, moved, distances, points, device):
     scenario = elements_scenario(source, at, places, distances, spacing, degree)
     data = ran(scenario, device, distorted(scenario) if moved else None)
     t = data.time.values
-    wanted = [
+    expected = [
         exact(source, x, at, FREQUENCY, t) * (t <= np.linalg.norm(x - at) / VS + PULSE)
         for x in places
     ]
-    found = [
-        one * (t <= np.linalg.norm(x - at) / VS + PULSE)
-        for x, one in zip(places, data.velocity.values)
+    computed = [
+        trace * (t <= np.linalg.norm(x - at) / VS + PULSE)
+        for x, trace in zip(places, data.velocity.values)
     ]
-    worst = max(misfit(one, other) for one, other in zip(found, wanted))
-    return misfit(np.array(found), np.array(wanted)), worst, (t, found[-1][0], wanted[-1][0])
+    worst = max(misfit(trace, other) for trace, other in zip(computed, expected))
+    return (
+        misfit(np.array(computed), np.array(expected)),
+        worst,
+        (t, computed[-1][0], expected[-1][0]),
+    )
 
 
 def elements_scenario(source, at, places, distances, spacing, degree):

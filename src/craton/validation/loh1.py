@@ -31,12 +31,12 @@ def layer_over_half_space(device, spacing=100.0, order=4):
     places = 1e3 * kept["stations_km"]
     data = api.run(scenario(places, spacing, order, kept), device=device, progress=False).dataset
     t, rows = kept["t"][kept["t"] < 9], []
-    for (x, y), found, wanted in zip(
+    for (x, y), computed, expected in zip(
         places / 1e3, data.velocity.values, kept["velocity"].astype(float)
     ):
-        found, wanted = at_times(data.time.values, found, t), wanted[:, : len(t)]
-        what = f"LOH.1, h = {spacing:g} m, order {order}: velocity at {x:g}, {y:g} km"
-        rows.append(row(what, misfit(found, wanted), LIMIT, (t, found[1], wanted[1])))
+        computed, expected = at_times(data.time.values, computed, t), expected[:, : len(t)]
+        label = f"LOH.1, h = {spacing:g} m, order {order}: velocity at {x:g}, {y:g} km"
+        rows.append(row(label, misfit(computed, expected), LIMIT, (t, computed[1], expected[1])))
     return rows
 
 

@@ -64,27 +64,27 @@ def attenuating(device, method="fd", runs=None, spacing=30.0, order=8, border=22
     return rows
 
 
-def compared(what, data, places, quality):
+def compared(label, data, places, quality):
     """Rows of a run."""
     t, runs = data.time.values, data.velocity.values
-    wanted = [constant_q(x, t, quality) for x in places]
-    ratios = np.concatenate([ratio(found, one, t) for found, one in zip(runs, wanted)])
+    expected = [constant_q(x, t, quality) for x in places]
+    ratios = np.concatenate([ratio(computed, exact, t) for computed, exact in zip(runs, expected)])
     amplitude, phase = np.abs(np.abs(ratios) - 1).max(), np.abs(np.angle(ratios)).max() / np.pi
-    worst, curves = max(map(misfit, runs, wanted)), (t, runs[0, 2], wanted[0][2])
+    worst, curves = max(map(misfit, runs, expected)), (t, runs[0, 2], expected[0][2])
     return [
-        row(f"{what} spectral amplitude, worst of both receivers", amplitude, LIMIT, curves),
-        row(f"{what} spectral phase / pi, worst of both receivers", phase, LIMIT),
-        row(f"{what} velocity", worst, LIMIT),
+        row(f"{label} spectral amplitude, worst of both receivers", amplitude, LIMIT, curves),
+        row(f"{label} spectral phase / pi, worst of both receivers", phase, LIMIT),
+        row(f"{label} velocity", worst, LIMIT),
     ]
 
 
-def ratio(found, wanted, t):
-    """Spectra of `found` over those of `wanted` where these are strong: complex, all components
+def ratio(computed, expected, t):
+    """Spectra of `computed` over those of `expected` where these are strong: complex, all components
     together.
     """
-    one, other = (np.fft.rfft(values, 4 * len(t)) for values in (found, wanted))
-    strong = np.abs(other) > STRONG * np.abs(other).max()
-    return one[strong] / other[strong]
+    spectrum, exact_spectrum = (np.fft.rfft(values, 4 * len(t)) for values in (computed, expected))
+    strong = np.abs(exact_spectrum) > STRONG * np.abs(exact_spectrum).max()
+    return spectrum[strong] / exact_spectrum[strong]
 
 
 def scenario(quality, spacing, order, method="fd", border=22, **attenuation):

@@ -28,9 +28,9 @@ def lamb_2d(device, spacing=5.0, order=4):
     kept = reference("lamb2d")
     medium, force = (float(kept["vp"]), VS, RHO), (0.0, -float(kept["F_down_per_m"]))
     data = surface_run(force_table(force), kept["x"], medium, spacing, order, device)
-    what = f"Lamb 2-D, h = {spacing:g} m, order {order}: E at"
-    rows = compared(what, data, kept["x"], kept["t"], np.stack([kept["vx"], -kept["vz"]], axis=1))
-    return rows + [one for ratio in RATIOS for one in lamb_at(ratio, device, spacing, order)]
+    label = f"Lamb 2-D, h = {spacing:g} m, order {order}: E at"
+    rows = compared(label, data, kept["x"], kept["t"], np.stack([kept["vx"], -kept["vz"]], axis=1))
+    return rows + [case for ratio in RATIOS for case in lamb_at(ratio, device, spacing, order)]
 
 
 def lamb_at(ratio, device, spacing=5.0, order=4):
@@ -38,13 +38,13 @@ def lamb_at(ratio, device, spacing=5.0, order=4):
     force, medium = (6e5, -8e5), medium_of(ratio)
     data = surface_run(force_table(force), DISTANCES, medium, spacing, order, device)
     history, t = fullspace.history("ricker", FREQUENCY), data.time.values
-    wanted = [lines.surface_force(x, force, history, WIDTH, t - DELAY, medium) for x in DISTANCES]
+    expected = [lines.surface_force(x, force, history, WIDTH, t - DELAY, medium) for x in DISTANCES]
     return compared(
         f"Lamb 2-D, inclined force, Poisson ratio {ratio:g}, h = {spacing:g} m: E at",
         data,
         DISTANCES,
         t,
-        wanted,
+        expected,
     )
 
 
@@ -56,12 +56,12 @@ def garvin(device, spacing=5.0, order=4, depth=153.0, ratios=(0.25, 0.4)):
         source = {"kind": "explosion", "at": [1.7, -depth], "moment": moment, "wavelet": ricker()}
         data = surface_run(source, DISTANCES, medium, spacing, order, device)
         t = data.time.values
-        wanted = [
+        expected = [
             lines.buried_explosion(x - 1.7, depth, moment, history, WIDTH, t - DELAY, medium)
             for x in DISTANCES
         ]
-        what = f"Garvin, {depth:g} m deep, Poisson ratio {ratio:g}, h = {spacing:g} m: E at"
-        rows += compared(what, data, DISTANCES, t, wanted, GARVIN_LIMIT)
+        label = f"Garvin, {depth:g} m deep, Poisson ratio {ratio:g}, h = {spacing:g} m: E at"
+        rows += compared(label, data, DISTANCES, t, expected, GARVIN_LIMIT)
     return rows
 
 
@@ -95,17 +95,20 @@ def surface_run(source, distances, medium, spacing, order, device):
     return api.run(scenario, device=device, progress=False).dataset
 
 
-def compared(what, data, distances, t, wanted, limit=E_LIMIT):
+def compared(label, data, distances, t, expected, limit=E_LIMIT):
     """Rows of E = sum (a - b)^2 / sum b^2 over both components, up to the end of the run."""
     rows, inside = [], t <= data.time.values[-1]
     for n, x in enumerate(distances):
-        found, exact = (
+        computed, exact = (
             at_times(data.time.values, data.velocity.values[n], t[inside]),
-            np.asarray(wanted[n])[:, inside],
+            np.asarray(expected[n])[:, inside],
         )
         rows.append(
             row(
-                f"{what} {x:g} m", misfit(found, exact) ** 2, limit, (t[inside], found[1], exact[1])
+                f"{label} {x:g} m",
+                misfit(computed, exact) ** 2,
+                limit,
+                (t[inside], computed[1], exact[1]),
             )
         )
     return rows
@@ -126,17 +129,17 @@ def sh(device, spacing=5.0, order=4):
         t, where = data.time.values, "in a full space" if top == "cpml" else "below a free surface"
         sources = [at] if top == "cpml" else [at, at * [1, -1]]
         for n, place in enumerate(SH_PLACES):
-            distances = [np.linalg.norm(at + place - one) for one in sources]
+            distances = [np.linalg.norm(at + place - source) for source in sources]
             exact = sum(
                 lines.sh_force(r, 1e6, history, WIDTH, t - DELAY, VS, RHO) for r in distances
             )
-            found = data.velocity.values[n, 0]
+            computed = data.velocity.values[n, 0]
             rows.append(
                 row(
                     f"SH {where}, h = {spacing:g} m: receiver {n + 1}",
-                    misfit(found, exact),
+                    misfit(computed, exact),
                     SH_LIMIT,
-                    (t, found, exact),
+                    (t, computed, exact),
                 )
             )
     return rows

@@ -104,8 +104,8 @@ class Incidence:
 
     def receivers(self, large):
         """Places of the receivers; in the large box also of their mirror images."""
-        found = [self.place(RECEIVER, way) for way in self.ways]
-        return found + ([self.place(-RECEIVER, way) for way in self.ways] if large else [])
+        places = [self.place(RECEIVER, way) for way in self.ways]
+        return places + ([self.place(-RECEIVER, way) for way in self.ways] if large else [])
 
     def sources(self):
         """Return an explosion, a torque of four forces, or a blow on the surface."""
@@ -159,20 +159,22 @@ def measured(incidence, device="auto"):
     names = {"velocity": "velocity"}
     if incidence.wave in QUANTITIES:
         names["same"] = QUANTITIES[incidence.wave]
-    found = {}
+    peaks = {}
     for key, name in names.items():
         # no rotation about x and z
-        near, far = (np.nan_to_num(data[name].values.astype(float)) for data in (small, large))
+        small_run, large_run = (
+            np.nan_to_num(data[name].values.astype(float)) for data in (small, large)
+        )
         back, incident = (
             np.sqrt((v**2).reshape(count, -1, v.shape[-1]).sum(axis=1))
-            for v in (near - far[:count], far[count:])
+            for v in (small_run - large_run[:count], large_run[count:])
         )
         ratios = [
             back[n, t < at + PULSE].max() / incident[n, np.abs(t - at) < PULSE].max()
             for n, at in enumerate(incidence.arrivals())
         ]
-        found[key] = np.array(ratios)
-    return found
+        peaks[key] = np.array(ratios)
+    return peaks
 
 
 def decibel(ratio):
@@ -186,9 +188,9 @@ def reflection(device="auto", full=False):
     """
     along = Incidence("Rayleigh", ANGLES, plane=False) if full else Incidence("Rayleigh", (0,))
     return [
-        one
+        row
         for incidence in (Incidence("P"), Incidence("S"), along)
-        for one in rows(incidence, device)
+        for row in rows(incidence, device)
     ]
 
 
@@ -196,12 +198,12 @@ def rows(incidence, device):
     """Return a row for each angle; beyond `UNTIL` degrees any amplitude is let pass that is less
     than what came.
     """
-    found = measured(incidence, device)
-    words = [f"{decibel(ratio):.0f} dB" for ratio in found["velocity"]]
-    if "same" in found:
+    peaks = measured(incidence, device)
+    words = [f"{decibel(ratio):.0f} dB" for ratio in peaks["velocity"]]
+    if "same" in peaks:
         words = [
             f"{text}, of its kind {decibel(ratio):.0f} dB"
-            for text, ratio in zip(words, found["same"])
+            for text, ratio in zip(words, peaks["same"])
         ]
     return [
         row(
@@ -209,5 +211,5 @@ def rows(incidence, device):
             ratio,
             LIMIT if angle <= UNTIL else 1.0,
         )
-        for angle, text, ratio in zip(incidence.angles, words, found["velocity"])
+        for angle, text, ratio in zip(incidence.angles, words, peaks["velocity"])
     ]

@@ -59,8 +59,8 @@ def energy(device, media=tuple(MEDIA), steps=400):
     for name in media:
         scenario = box(MEDIA[name], "rigid", 1.0)
         d, planned = prepared(scenario, None if name.startswith("water") else distorted(scenario))
-        found = energies(planned, begun(planned, device, noise(planned)), steps)
-        drift = np.ptp(found) / found.mean()
+        total = energies(planned, begun(planned, device, noise(planned)), steps)
+        drift = np.ptp(total) / total.mean()
         rows.append(
             row(f"energy, {name}, {steps} steps: (largest - smallest) / mean", drift, ENERGY_LIMIT)
         )
@@ -85,14 +85,14 @@ def noise(planned, seed=2):
 
 def energies(planned, program, steps, every=10):
     """Return the conserved energy now and then."""
-    terms, found, last = Terms(planned), [], None
+    terms, totals, last = Terms(planned), [], None
     for step in range(steps):
         advance(program, step)
         now = terms.state(program)
         if last is not None and step > 1 and step % every == 0:
-            found.append(terms.energy(last, now))
+            totals.append(terms.energy(last, now))
         last = now
-    return np.array(found)
+    return np.array(totals)
 
 
 class Terms:

@@ -147,8 +147,8 @@ def shear_error(degree, edge, device):
     )
     d, planned = prepared(scenario)
     wave = Wave(DIRECTION, ACROSS, VS, BEFORE, planned.dt)
-    found = recorded(scenario, planned, device, initial([wave], positions(d)))
-    return misfit(found, wave.rate(len(found))[:, None] * ACROSS)
+    computed = recorded(scenario, planned, device, initial([wave], positions(d)))
+    return misfit(computed, wave.rate(len(computed))[:, None] * ACROSS)
 
 
 # --- anisotropy -----------------------------------------------------------------------------------
@@ -180,11 +180,11 @@ def tilted(angles=TILT):
                 c[p, q, k, m] = c[p, q, m, k] = 1e6 * value
     turn = np.eye(3)
     for axis, angle in enumerate(angles):
-        one = np.eye(3)
+        rotation = np.eye(3)
         a, b = (axis + 1) % 3, (axis + 2) % 3
-        one[a, a] = one[b, b] = np.cos(angle)
-        one[a, b], one[b, a] = -np.sin(angle), np.sin(angle)
-        turn = one @ turn
+        rotation[a, a] = rotation[b, b] = np.cos(angle)
+        rotation[a, b], rotation[b, a] = -np.sin(angle), np.sin(angle)
+        turn = rotation @ turn
     return np.einsum("ip,jq,kr,ms,pqrs->ijkm", turn, turn, turn, turn, c)
 
 
@@ -208,9 +208,11 @@ def christoffel(tensor, direction):
 def anisotropic(device, directions=((1, 0.6, 0.3),), points=5):
     """Speeds of the three plane waves in a medium of 21 constants against Christoffel's equation."""
     return [
-        one
+        case
         for direction in directions
-        for one in anisotropic_rows(np.array(direction) / np.linalg.norm(direction), points, device)
+        for case in anisotropic_rows(
+            np.array(direction) / np.linalg.norm(direction), points, device
+        )
     ]
 
 
@@ -228,21 +230,23 @@ def anisotropic_rows(direction, points, device):
     )
     d, planned = prepared(scenario)
     waves = [Wave(direction, axis, c, c * arrival, planned.dt) for c, axis in zip(speeds, axes)]
-    found = recorded(scenario, planned, device, initial(waves, positions(d)))
-    what = f"21 constants, {points:g} points per wavelength, along ({', '.join(f'{n:.2f}' for n in direction)}):"
+    computed = recorded(scenario, planned, device, initial(waves, positions(d)))
+    label = f"21 constants, {points:g} points per wavelength, along ({', '.join(f'{n:.2f}' for n in direction)}):"
     rows = []
     for name, wave in zip(("slower S", "faster S", "P"), waves):
-        error = abs(late(found @ wave.polarisation, wave.rate(len(found)), planned.dt)) / arrival
+        error = (
+            abs(late(computed @ wave.polarisation, wave.rate(len(computed)), planned.dt)) / arrival
+        )
         rows.append(
-            row(f"{what} speed of the {name} wave, {wave.speed:.1f} m/s", error, SPEED_LIMIT)
+            row(f"{label} speed of the {name} wave, {wave.speed:.1f} m/s", error, SPEED_LIMIT)
         )
     return rows
 
 
-def late(found, wanted, dt):
+def late(computed, expected, dt):
     """By how much time a record is behind another of almost its shape, s."""
-    slope = np.gradient(wanted, dt)
-    return -((found - wanted) @ slope) / (slope @ slope)
+    slope = np.gradient(expected, dt)
+    return -((computed - expected) @ slope) / (slope @ slope)
 
 
 # --- faces ----------------------------------------------------------------------------------------
@@ -269,13 +273,13 @@ def absorbed(device, points=5):
         Wave(down, axis, c, BEFORE + low, planned.dt)
         for c, axis in ((VS, np.array([1.0, 0, 0])), (VP, down))
     ]
-    found, rows = recorded(scenario, planned, device, initial(waves, positions(d))), []
+    computed, rows = recorded(scenario, planned, device, initial(waves, positions(d))), []
     for name, wave in zip(("S", "P"), waves):
-        wanted = wave.rate(len(found), (0, 0, low))
+        expected = wave.rate(len(computed), (0, 0, low))
         rows.append(
             row(
                 f"{name} wave onto an absorbing face at a right angle: reflected amplitude",
-                misfit(found @ wave.polarisation, wanted),
+                misfit(computed @ wave.polarisation, expected),
                 REFLECTION_LIMIT,
             )
         )
@@ -313,8 +317,8 @@ def sea_floor(device, points=6):
         device,
         {"potential": now, "potential_rate": (now - earlier) / planned.dt},
     )
-    series = {(c.quantity, c.component): one for c, one in zip(planned.channels, samples.T)}
-    pressure = next(one for (quantity, _), one in series.items() if quantity == "pressure")
+    series = {(c.quantity, c.component): samples[:, n] for n, c in enumerate(planned.channels)}
+    pressure = next(values for (quantity, _), values in series.items() if quantity == "pressure")
     lines = [wave.line(step) for step in range(-1, len(samples) + 1)]
     incident = -np.diff([line(0.0) for line in lines], 2) / planned.dt**2  # pressure at whole steps
     # vertical velocity half a step later
@@ -326,11 +330,11 @@ def sea_floor(device, points=6):
     )
     return [
         row(
-            f"water over rock, at a right angle: {what}, {wanted:.4f} of the incident one",
-            abs((one @ other) / (other @ other) - more - wanted),
+            f"water over rock, at a right angle: {label}, {expected:.4f} of the incident one",
+            abs((computed_wave @ unit_wave) / (unit_wave @ unit_wave) - more - expected),
             INTERFACE_LIMIT,
         )
-        for what, one, other, more, wanted in pairs
+        for label, computed_wave, unit_wave, more, expected in pairs
     ]
 
 
@@ -361,8 +365,8 @@ def scholte_row(name, points, device):
     dt, mode = planned.dt, Scholte(c, k, bottom)
     steps = [-mode.angle(step, dt) for step in (0, -1)]
     (solid, before), (fluid, earlier) = (
-        [one(xyz, phase) for phase in steps]
-        for one, xyz in (
+        [field(xyz, phase) for phase in steps]
+        for field, xyz in (
             (mode.displacement, positions(d)),
             (mode.potential, positions(d, fluid=True)),
         )
@@ -373,10 +377,10 @@ def scholte_row(name, points, device):
         "potential": fluid,
         "potential_rate": (fluid - earlier) / dt,
     }
-    found = recorded(scenario, planned, device, fields)[:, 2]
-    wanted = mode.rate(len(found), dt)
-    slope = (mode.rate(len(found), dt, 1 + 1e-5) - mode.rate(len(found), dt, 1 - 1e-5)) / 2e-5
-    error = abs((found - wanted) @ slope / (slope @ slope))
+    computed = recorded(scenario, planned, device, fields)[:, 2]
+    expected = mode.rate(len(computed), dt)
+    slope = (mode.rate(len(computed), dt, 1 + 1e-5) - mode.rate(len(computed), dt, 1 - 1e-5)) / 2e-5
+    error = abs((computed - expected) @ slope / (slope @ slope))
     return row(
         f"Scholte wave, {name}, {points:g} points per wavelength: speed, {c:.1f} m/s",
         error,

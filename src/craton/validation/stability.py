@@ -103,17 +103,17 @@ class Watch:
         """Keep the largest values of the groups; raise Diverged where one is not finite or beyond
         all measure.
         """
-        found = np.max(self.comm.gather([self.largest(group) for group in self.groups]), axis=0)
+        peaks = np.max(self.comm.gather([self.largest(group) for group in self.groups]), axis=0)
         self.steps.append(done)
-        self.values.append(found)
+        self.values.append(peaks)
         if self.report:
             self.report(done)
-        if not np.isfinite(found).all() or (
-            done > self.beginning and (found > DIVERGED * self.peak).any()
+        if not np.isfinite(peaks).all() or (
+            done > self.beginning and (peaks > DIVERGED * self.peak).any()
         ):
             raise Diverged
         if done <= self.beginning:
-            self.peak = np.maximum(self.peak, found)
+            self.peak = np.maximum(self.peak, peaks)
 
     def largest(self, group):
         """Largest absolute value of some fields, nan if any is."""
@@ -239,18 +239,18 @@ def summary(watch, diverged, steps):
     late = series[at > (1 - LAST) * steps]
     half, middle = (series[np.abs(at - steps / 2) <= part * steps] for part in (LAST / 2, 1 / 4))
     largest = float(max(np.fmax.reduce(series), DIVERGED * peak)) if diverged else float(late.max())
-    found = {
+    decay = {
         "steps": at,
         "velocity": series,
         "peak": peak,
         "diverged": int(at[-1]) if diverged else None,
         "late": largest,
     }
-    found |= {
+    decay |= {
         "half": float(half.max()) if half.size else largest,
         "grows": diverged or bool(largest > GROWTH * middle.max(initial=0)),
     }
-    return found | {"ratio": largest / peak, "half_ratio": found["half"] / peak}
+    return decay | {"ratio": largest / peak, "half_ratio": decay["half"] / peak}
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -293,19 +293,19 @@ def outcome(name, device, steps, shape="space", progress=False):
     row = ROWS[name]
     with TemporaryDirectory() as folder:
         scenario = row.scenario(Path(folder), shape)
-        found = measure(scenario, steps, device, ranks=row.ranks, progress=progress)
-        kind, value, limit, wide = "late / peak", found["ratio"], LATE, {}
-        if row.trapped and value > limit and not found["grows"]:
-            wide = against_wide(row, Path(folder), shape, device, found["dt"])
+        peaks = measure(scenario, steps, device, ranks=row.ranks, progress=progress)
+        kind, value, limit, wide = "late / peak", peaks["ratio"], LATE, {}
+        if row.trapped and value > limit and not peaks["grows"]:
+            wide = against_wide(row, Path(folder), shape, device, peaks["dt"])
             kind, value, limit = "from a wide box", wide["difference"], TRAPPED
     about = {
         "name": name,
         "shape": shape,
         "steps": steps,
-        "half": found["half_ratio"],
-        "late": found["ratio"],
+        "half": peaks["half_ratio"],
+        "late": peaks["ratio"],
     }
-    about |= {key: found[key] for key in ("diverged", "where", "seconds", "rate")} | wide
+    about |= {key: peaks[key] for key in ("diverged", "where", "seconds", "rate")} | wide
     return (
         told(f"{name}: {row.what}{'' if shape == 'space' else f', {shape}'}: {kind}", value, limit)
         | about
@@ -331,9 +331,9 @@ def against_wide(row, folder, shape, device, dt):
     delay = 1.2 / row.frequency  # of the wavelet's main part
     until = (2 * wide - row.layer - small) / fastest(scenarios[0]) + 2 * delay
     region = partial(inside, half=small - row.layer, of_elements=row.method == "sem")
-    found = [measure(s, int(until / dt), device, region=region) for s in scenarios]
-    small, large = (f["late"] for f in found)
-    peak = found[1]["peak"]
+    runs = [measure(s, int(until / dt), device, region=region) for s in scenarios]
+    small, large = (f["late"] for f in runs)
+    peak = runs[1]["peak"]
     return {
         "difference": abs(small - large) / max(large, LATE / TRAPPED * peak),
         "until": until,

@@ -151,10 +151,10 @@ ROWS = rows_of(LongRun, DATA["issue"] | DATA["more"])
 
 def faces(boundaries, shape):
     """Return the table of the faces; y periodic in a slice."""
-    found = {"top": "free", "others": "cpml", "cpml": {"thickness": THICKNESS}, **boundaries}
+    table = {"top": "free", "others": "cpml", "cpml": {"thickness": THICKNESS}, **boundaries}
     if shape == "slice":
-        found |= {"south": "periodic", "north": "periodic"}
-    return found
+        table |= {"south": "periodic", "north": "periodic"}
+    return table
 
 
 def source(row, shape):

@@ -49,15 +49,15 @@ def lamb(device, method="fd", spacing=None, order=4, most=400.0, border=560.0):
     """
     if method == "fd":
         spacing, solution = spacing or 10.0, reference("lamb3d")
-        what = f"Lamb 3-D, order {order}, h = {spacing:g} m"
+        label = f"Lamb 3-D, order {order}, h = {spacing:g} m"
         data = api.run(
             lamb_scenario(solution["r"], spacing, order), device=device, progress=False
         ).dataset
     else:
         spacing, solution = spacing or 40.0, lamb_until(most)
-        what = f"Lamb 3-D, degree {order}, edge {spacing:g} m"
+        label = f"Lamb 3-D, degree {order}, edge {spacing:g} m"
         data = lamb_elements(solution, device, spacing, border, order, duration=0.4 + most / 1000)
-    return lamb_rows(solution, data, f"{what}: E at", LAMB_LIMIT, power=2)
+    return lamb_rows(solution, data, f"{label}: E at", LAMB_LIMIT, power=2)
 
 
 def lamb_until(most):
@@ -76,16 +76,16 @@ def lamb_elements(solution, device, spacing, border, degree=4, absorbing="stacey
     return ran(by_elements(scenario, spacing, degree, box, absorbing=absorbing), device)
 
 
-def lamb_rows(solution, data, what, limit, power=1):
+def lamb_rows(solution, data, label, limit, power=1):
     """Rows of the receivers: a power of the misfit."""
     t, rows = solution["t"][solution["t"] < data.time.values[-1]], []
     for values, r, radial, down in zip(
         data.velocity.values, solution["r"], solution["vr"], solution["vz_down"]
     ):
-        found = at_times(data.time.values, values, t)
-        wanted = np.stack([radial, 0 * radial, -down])[:, : len(t)]
-        error = misfit(found, wanted) ** power
-        rows.append(row(f"{what} {r:g} m", error, limit, (t, found[2], wanted[2])))
+        computed = at_times(data.time.values, values, t)
+        expected = np.stack([radial, 0 * radial, -down])[:, : len(t)]
+        error = misfit(computed, expected) ** power
+        rows.append(row(f"{label} {r:g} m", error, limit, (t, computed[2], expected[2])))
     return rows
 
 
@@ -145,14 +145,18 @@ def two_layers(device, method="fd", tau=0.32, spacings=(200.0, 1200.0), degree=4
         return layers_rows(solution, t, records, spacings[0], tau, COARSE_LIMIT)
     t, elements = layers_elements(solution, spacings[1], tau, device, border, degree)
     _, differences = layers_run(solution, spacings[0], tau, device)
-    made = f"degree {degree}, edge {spacings[1]:g} m, tau = {tau:g} s"
+    mesh = f"degree {degree}, edge {spacings[1]:g} m, tau = {tau:g} s"
     rows = layers_rows(
-        solution, t, elements, spacings[1], tau, ELEMENTS_LIMIT, f"two layers, {made}"
+        solution, t, elements, spacings[1], tau, ELEMENTS_LIMIT, f"two layers, {mesh}"
     )
-    what = f"two layers, finite differences of {spacings[0]:g} m against {made}: velocity at"
-    for (x, y), one, other in zip(solution["stations_km"], elements, differences[..., : len(t)]):
-        curves = (t, other[1], one[1])
-        rows.append(row(f"{what} {x:g}, {y:g} km", misfit(other, one), AGREEMENT_LIMIT, curves))
+    label = f"two layers, finite differences of {spacings[0]:g} m against {mesh}: velocity at"
+    for (x, y), trace, difference in zip(
+        solution["stations_km"], elements, differences[..., : len(t)]
+    ):
+        curves = (t, difference[1], trace[1])
+        rows.append(
+            row(f"{label} {x:g}, {y:g} km", misfit(difference, trace), AGREEMENT_LIMIT, curves)
+        )
     return rows
 
 
@@ -169,17 +173,19 @@ def two_layers_refined(device, spacings=(200.0, 100.0), taus=(0.16, 0.12), share
         t, records = layers_run(solution, spacing, tau, device)
         rows += (
             [
-                one
+                coarse
                 for wide in taus
-                for one in layers_rows(solution, t, widened(t, records, tau, wide), spacing, wide)
+                for coarse in layers_rows(
+                    solution, t, widened(t, records, tau, wide), spacing, wide
+                )
             ]
             if last
             else []
         )
         worst.append(
             max(
-                one["misfit"]
-                for one in layers_rows(
+                coarse["misfit"]
+                for coarse in layers_rows(
                     solution, t, widened(t, records, tau, shared), spacing, shared
                 )
             )
@@ -202,15 +208,15 @@ def near_layers(device, tau=0.16, spacing=600.0, border=2200.0):
     solution = reference("two_layers")
     low, high = -np.full(2, border), 1e3 * solution["stations_km"].max(axis=0)[:2] + border
     box = [*low, -6000.0], [*(high - low), 6000.0]
-    t, found = layers_elements(
+    t, computed = layers_elements(
         solution, spacing, tau, device, box=box, absorbing="pml", window=12.5
     )
-    what = f"two layers, sides {border / 1e3:g} km from source and stations, tau = {tau:g} s"
-    rows = layers_rows(solution, t, found, spacing, tau, NEAR_LIMIT, what)
+    label = f"two layers, sides {border / 1e3:g} km from source and stations, tau = {tau:g} s"
+    rows = layers_rows(solution, t, computed, spacing, tau, NEAR_LIMIT, label)
     solution, edge = lamb_until(400.0), 100 / 3
     data = lamb_elements(solution, device, edge, 250.0, absorbing="pml")
-    what = "Lamb 3-D, sides 250 m from source and stations: velocity at"
-    return rows + lamb_rows(solution, data, what, LAMB_NEAR_LIMIT)
+    label = "Lamb 3-D, sides 250 m from source and stations: velocity at"
+    return rows + lamb_rows(solution, data, label, LAMB_NEAR_LIMIT)
 
 
 def layers_run(solution, spacing, tau, device):
@@ -247,20 +253,23 @@ def at_reference(solution, data):
     return t, at_times(data.time.values, data.velocity.values, t)
 
 
-def layers_rows(solution, t, found, spacing, tau, limit=LAYERS_LIMIT, what=None):
+def layers_rows(solution, t, computed, spacing, tau, limit=LAYERS_LIMIT, label=None):
     """Rows of the stations."""
-    wanted = widened(
+    expected = widened(
         solution["t"], solution["velocity"].astype(float), float(solution["tau"]), tau
     )[..., : len(t)]
-    what, places = (
-        what or f"two layers, h = {spacing:.4g} m, tau = {tau:g} s",
+    label, places = (
+        label or f"two layers, h = {spacing:.4g} m, tau = {tau:g} s",
         solution["stations_km"],
     )
     return [
         row(
-            f"{what}: velocity at {x:g}, {y:g} km", misfit(one, exact), limit, (t, one[1], exact[1])
+            f"{label}: velocity at {x:g}, {y:g} km",
+            misfit(one, exact),
+            limit,
+            (t, one[1], exact[1]),
         )
-        for (x, y), one, exact in zip(places, found, wanted)
+        for (x, y), one, exact in zip(places, computed, expected)
     ]
 
 

@@ -34,44 +34,59 @@ def surface(device, period=60.0, width=(36.0, 30.0), until=650.0, transverse=Fal
     model = prem(transverse)
     data, size = records(device, period, width, until, transverse)
     t = np.arange(6 * SIGMA, until - 2)
-    found = [
-        earth.turned(at_times(data.time.values, one, t), 270.0) for one in data.velocity.values
+    computed = [
+        earth.turned(at_times(data.time.values, record, t), 270.0)
+        for record in data.velocity.values
     ]
-    wanted = velocity(model, TENSOR, DEPTH, SIGMA, DISTANCES, [90.0] * len(DISTANCES), t)
+    expected = velocity(model, TENSOR, DEPTH, SIGMA, DISTANCES, [90.0] * len(DISTANCES), t)
     text = f"PREM{' (transversely isotropic)' * transverse}, chunk of {size} elements"
-    return [one for kind in COMPONENTS for one in rows(kind, model, t, found, wanted, text)]
+    return [
+        record for kind in COMPONENTS for record in rows(kind, model, t, computed, expected, text)
+    ]
 
 
-def rows(kind, model, t, found, wanted, text):
+def rows(kind, model, t, computed, expected, text):
     """Of one kind of wave: how it looks, phase and group at each period."""
     component, waves, out, a = COMPONENTS[kind], Waves(model, kind), [], model.radius
     pairs = [
-        (one[component], other[component], a * np.radians(d))
-        for one, other, d in zip(found, wanted, DISTANCES)
+        (record[component], exact_record[component], a * np.radians(d))
+        for record, exact_record, d in zip(computed, expected, DISTANCES)
     ]
     name = f"{text}: {kind.capitalize()} wave"
-    for one, other, x in pairs:
-        own = (t > x / waves.at(2 * np.pi / PERIODS[-1]).phase - MARGIN) & (t < x / 3.7e3 + MARGIN)
-        what = f"{name}, {np.degrees(x / a):g} degrees: velocity"
-        out.append(row(what, misfit(one[own], other[own]), LOOKS, (t[own], one[own], other[own])))
+    for record, exact_record, x in pairs:
+        window = (t > x / waves.at(2 * np.pi / PERIODS[-1]).phase - MARGIN) & (
+            t < x / 3.7e3 + MARGIN
+        )
+        label = f"{name}, {np.degrees(x / a):g} degrees: velocity"
+        out.append(
+            row(
+                label,
+                misfit(record[window], exact_record[window]),
+                LOOKS,
+                (t[window], record[window], exact_record[window]),
+            )
+        )
     for period in PERIODS:
         mode = waves.at(2 * np.pi / period)
         late = np.array(
-            [lateness(t, one, other, period, x / mode.group) for one, other, x in pairs]
+            [
+                lateness(t, record, exact_record, period, x / mode.group)
+                for record, exact_record, x in pairs
+            ]
         )
         total = pairs[-1][2] / mode.group
-        for what, off in zip(("phase", "group"), late.T):
-            text = f"{name} at {period:g} s: {what} late by {off[0]:+.2f}, {off[1]:+.2f} of {total:.0f} s"
+        for label, off in zip(("phase", "group"), late.T):
+            text = f"{name} at {period:g} s: {label} late by {off[0]:+.2f}, {off[1]:+.2f} of {total:.0f} s"
             out.append(row(text, np.abs(off).max() / total, LIMIT))
     return out
 
 
-def lateness(t, found, wanted, period, arrival):
-    """How much later `found` is than `wanted` in the band about a period, s: its phase at the
+def lateness(t, computed, expected, period, arrival):
+    """How much later `computed` is than `expected` in the band about a period, s: its phase at the
     arrival, and its envelope's peak.
     """
     around = arrival + np.arange(-1.5 * period, 1.5 * period)
-    a, b = (band(t, one, period, around) for one in (found, wanted))
+    a, b = (band(t, series, period, around) for series in (computed, expected))
     middle = len(around) // 2
     phase = -np.angle(a[middle] / b[middle]) * period / (2 * np.pi)
     return phase, peak(around, np.abs(a)) - peak(around, np.abs(b))

@@ -59,15 +59,15 @@ def closed_form(problem, values=None, runner=None):
     hardly falls with distance. Of large ensembles some prisms stand for all.
     """
     chosen = sample(len(problem.density), SEEN)
-    some, density, share = (
+    part, density, share = (
         problem.prisms[chosen],
         problem.density[chosen],
         np.sqrt(len(problem.density) / len(chosen)),
     )
-    sides = (some[:, 1::2] - some[:, ::2]).max(axis=1)
+    sides = (part[:, 1::2] - part[:, ::2]).max(axis=1)
     points = problem.points[:, telling(problem)]
     away = np.linalg.norm(
-        points[:, :, None] - 0.5 * (some[:, ::2] + some[:, 1::2]).T[:, None], axis=0
+        points[:, :, None] - 0.5 * (part[:, ::2] + part[:, 1::2]).T[:, None], axis=0
     )
     away, weight = np.maximum(away, sides), density * sides
     sizes = [
@@ -81,9 +81,9 @@ def closed_form(problem, values=None, runner=None):
 def nodes(problem, values, runner):
     """Return rounding of the sum over nodes: see `vertex.bound`."""
     machine = runner.machine
-    found = vertex.nodes(problem, machine)
-    rough = np.linalg.norm(machine.to_host(found.coefficient))
-    reach = farthest(problem.points, vertex.ends(found, machine))
+    corners = vertex.nodes(problem, machine)
+    rough = np.linalg.norm(machine.to_host(corners.coefficient))
+    reach = farthest(problem.points, vertex.ends(corners, machine))
     return (
         vertex.NOISE
         * rough
@@ -139,9 +139,11 @@ def coarse(problem):
         np.int64
     ) @ [1, count, count**2]
     total = np.bincount(cell, mass, count**3)
-    some = np.flatnonzero(total)
-    middle = np.stack([np.bincount(cell, mass * c, count**3)[some] / total[some] for c in centre.T])
-    return total[some], middle, 0.5 * max(float(extent.max()) / count, float((high - low).max()))
+    heavy = np.flatnonzero(total)
+    middle = np.stack(
+        [np.bincount(cell, mass * c, count**3)[heavy] / total[heavy] for c in centre.T]
+    )
+    return total[heavy], middle, 0.5 * max(float(extent.max()) / count, float((high - low).max()))
 
 
 def measured(problem, values, runner):
@@ -163,11 +165,13 @@ def telling(problem):
     fields and errors are greatest.
     """
     step = max(problem.points.shape[1] // THINNED, 1)
-    some, points = problem.prisms[sample(len(problem.prisms), SEEN)], problem.points[:, ::step]
-    low, high = some[:, ::2].min(axis=0)[:, None], some[:, 1::2].max(axis=0)[:, None]
+    part, points = problem.prisms[sample(len(problem.prisms), SEEN)], problem.points[:, ::step]
+    low, high = part[:, ::2].min(axis=0)[:, None], part[:, 1::2].max(axis=0)[:, None]
     gap = np.linalg.norm(np.maximum(np.maximum(low - points, points - high), 0.0), axis=0)
-    near = np.flatnonzero(gap <= gap.min() + 0.05 * np.linalg.norm(high - low))
-    return step * np.union1d(near[sample(len(near), SAMPLES // 2)], sample(len(gap), SAMPLES // 2))
+    nearest = np.flatnonzero(gap <= gap.min() + 0.05 * np.linalg.norm(high - low))
+    return step * np.union1d(
+        nearest[sample(len(nearest), SAMPLES // 2)], sample(len(gap), SAMPLES // 2)
+    )
 
 
 def sample(count, most):

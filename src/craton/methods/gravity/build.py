@@ -127,7 +127,7 @@ def build(scenario):
         raise ScenarioError(problems)
     asked = scenario.gravity
     whole = prisms.union(ensembles)
-    made = problem(
+    task = problem(
         whole.prisms,
         whole.density,
         laid.xyz,
@@ -136,7 +136,7 @@ def build(scenario):
         asked.rtol,
         whole,
     )
-    plan = GravityPlan(scenario.title, made, laid, ensembles, asked.method)
+    plan = GravityPlan(scenario.title, task, laid, ensembles, asked.method)
     plan.notes = sections(plan, scenario)
     plan.warnings = [*scenario.warnings, *prisms_scenario.warnings(ensembles, scenario.prisms)]
     return plan
@@ -144,26 +144,26 @@ def build(scenario):
 
 def sections(plan, scenario):
     """Return what `craton plan` prints."""
-    made, rtol = plan.problem, scenario.gravity.rtol
+    task, rtol = plan.problem, scenario.gravity.rtol
     named = [
         ("prisms" if len(plan.ensembles) == 1 else f"prisms {i}", prisms_scenario.describe(e))
         for i, e in enumerate(plan.ensembles)
     ]
     return {
         plan.title or "Gravity": [
-            ("method", f"{plan.method}, {made.precision}" + (f", rtol {rtol:g}" if rtol else "")),
-            ("fields", ", ".join(made.fields)),
+            ("method", f"{plan.method}, {task.precision}" + (f", rtol {rtol:g}" if rtol else "")),
+            ("fields", ", ".join(task.fields)),
         ],
         "Prisms": [
             *named,
-            ("extent", extent(made.prisms[:, ::2].min(axis=0), made.prisms[:, 1::2].max(axis=0))),
+            ("extent", extent(task.prisms[:, ::2].min(axis=0), task.prisms[:, 1::2].max(axis=0))),
             *weight(plan),
         ],
-        "Points": [("layout", plan.points.words), *span(made.points)],
+        "Points": [("layout", plan.points.words), *span(task.points)],
         "Work": [
             (
                 "pairs",
-                f"{len(made.prisms):,} prisms x {made.points.shape[1]:,} points = {made.pairs:,}, {len(made.fields)} fields each",
+                f"{len(task.prisms):,} prisms x {task.points.shape[1]:,} points = {task.pairs:,}, {len(task.fields)} fields each",
             )
         ],
         "Memory": [("total", f"{plan.nbytes / 2**20:,.1f} MiB")],

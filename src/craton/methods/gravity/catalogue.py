@@ -30,7 +30,7 @@ def operators(precision, fields=FIELDS):
     begins = series.starts if single else Far.within(6, rtol, rtol, kinds(fields)).starts
     degree = far.degree_for(rtol)
     walk = sums.attract_clusters(fields, precision, degree, begins)
-    found = [
+    launches = [
         sums.attract(fields, precision, series.order, series.starts),
         walk,
         sums.records(walk),
@@ -44,4 +44,4 @@ def operators(precision, fields=FIELDS):
         raster.pick(),
         sums.collect(fields),
     ]
-    return {op.name: op for op in found}
+    return {op.name: op for op in launches}

@@ -149,9 +149,9 @@ def _tiles(problem, sorted_, prisms, stride, parts, frame):
     ]
 
 
-def _tile(problem, chosen, some, stride, parts, frame, first, last):
+def _tile(problem, chosen, prisms_here, stride, parts, frame, first, last):
     """One tile; its arrays are made when it is its turn."""
-    prisms, density = problem.prisms[some], problem.density[some]
+    prisms, density = problem.prisms[prisms_here], problem.density[prisms_here]
 
     def load():
         out = {

@@ -72,8 +72,8 @@ def solve(problem, runner):
     most = ROOMY[0] if machine.width >= DEVICE and machine.memory()[1] >= ROOMY[1] else PRISMS
     most = min(most, max(machine.memory()[0] // (2 * NEEDED), LEAST))
     for begin in range(0, len(problem.prisms), most):
-        some = slice(begin, begin + most)
-        out += runner.sweep(plan(problem, problem.prisms[some], problem.density[some], runner))
+        part = slice(begin, begin + most)
+        out += runner.sweep(plan(problem, problem.prisms[part], problem.density[part], runner))
     return out
 
 

@@ -119,26 +119,26 @@ def places_of(columns, shape):
     return prod(len(distances(axis, n).at) for axis, n in zip((columns.y, columns.x), shape))
 
 
-def kernels(found, levels):
+def kernels(grid, levels):
     """Prisms that differ in bottom and top relative to the points: dict of (bottom, top) to pairs
     (layer, level of `levels`).
     """
-    least, out = lattice.ULPS * (np.abs(found.layers).max() + np.abs(found.levels).max()) or 1.0, {}
-    for number, height in enumerate(found.levels[levels]):
-        for layer, (bottom, top) in enumerate(found.layers - height):
+    least, out = lattice.ULPS * (np.abs(grid.layers).max() + np.abs(grid.levels).max()) or 1.0, {}
+    for number, height in enumerate(grid.levels[levels]):
+        for layer, (bottom, top) in enumerate(grid.layers - height):
             name = round(bottom / (64 * least)), round(top / (64 * least)), bottom == 0, top == 0
             out.setdefault(name, ((bottom, top), []))[1].append((layer, number))
     return list(out.values())
 
 
-def blocks(found, fields, area, room):
+def blocks(grid, fields, area, room):
     """Levels in blocks whose spectra fit into `room` bytes beside the spectra of all layers; one by
     one where these do not fit.
     """
     spectrum = 8 * area
-    several = (room // spectrum - len(found.layers) - 4) // fields
+    several = (room // spectrum - len(grid.layers) - 4) // fields
     size = int(several) if several >= 2 else 1
-    return [slice(n, n + size) for n in range(0, len(found.levels), size)]
+    return [slice(n, n + size) for n in range(0, len(grid.levels), size)]
 
 
 def estimate(problem, speed):
@@ -153,13 +153,13 @@ def estimate(problem, speed):
             f"to find the lattice of prisms and points needs {copied / 2**30:.1f} GiB at once",
             False,
         )
-    found = columns(problem, speed.machine)
-    if isinstance(found, str):
-        return Estimate("fft", 0.0, found, False)
+    grid = columns(problem, speed.machine)
+    if isinstance(grid, str):
+        return Estimate("fft", 0.0, grid, False)
     shape, fields, combinations = (
-        sizes(found),
+        sizes(grid),
         len(problem.fields),
-        len(found.layers) * len(found.levels),
+        len(grid.layers) * len(grid.levels),
     )
     area, most = shape[0] * shape[1], 4 * problem.pairs // combinations
     room = 0.5 * speed.machine.memory()[0]
@@ -168,8 +168,8 @@ def estimate(problem, speed):
             "fft", 0.0, f"{shape[0]:,} x {shape[1]:,} places of the lattice are too many", False
         )
     # mirrored distances count once: no less than a half along each axis
-    least = least_places(found)
-    places = least if least > most else places_of(found, shape)
+    least = least_places(grid)
+    places = least if least > most else places_of(grid, shape)
     if places > most or combinations > MANY:
         return Estimate(
             "fft",
@@ -182,9 +182,11 @@ def estimate(problem, speed):
         return Estimate(
             "fft", 0.0, f"{shape[0]} x {shape[1]} places need {needed / 1e9:.1f} GB", False
         )
-    some = blocks(found, fields, area, room)
-    different = sum(len(kernels(found, block)) for block in some)
-    transforms = different * fields + len(some) * len(found.layers) + fields * len(found.levels)
+    level_blocks = blocks(grid, fields, area, room)
+    different = sum(len(kernels(grid, block)) for block in level_blocks)
+    transforms = (
+        different * fields + len(level_blocks) * len(grid.layers) + fields * len(grid.levels)
+    )
     seconds = (
         different * places / speed.double
         + (transforms * 2.5 * log2(area) + combinations * fields * 8) * area * SLOWER / speed.flops
@@ -201,13 +203,13 @@ class Kernel:
     one prism after another.
     """
 
-    def __init__(self, found, fields, shape, machine):
+    def __init__(self, grid, fields, shape, machine):
         self.machine, self.x, self.y = (
             machine,
-            distances(found.x, shape[1]),
-            distances(found.y, shape[0]),
+            distances(grid.x, shape[1]),
+            distances(grid.y, shape[0]),
         )
-        self.half = 0.5 * np.array([found.x.width, found.y.width])
+        self.half = 0.5 * np.array([grid.x.width, grid.y.width])
         x, y = np.meshgrid(-self.x.at, -self.y.at)
         points = np.stack([x.ravel(), y.ravel(), np.zeros(x.size)])
         self.problem = Problem(np.array([[-1.0, 1, -1, 1, -1, 1]]), np.ones(1), points, fields)
@@ -261,11 +263,11 @@ class Kernel:
 class Density:
     """Spectra of the layers' densities, kept where several levels want them."""
 
-    def __init__(self, problem, found, shape, machine, keep):
+    def __init__(self, problem, grid, shape, machine, keep):
         xp = machine.xp
         _, density = lattice.prisms_of(problem, xp)
-        place = found.y.cell * (found.y.refine * shape[1]) + found.x.cell * found.x.refine
-        order = xp.argsort(found.layer)
+        place = grid.y.cell * (grid.y.refine * shape[1]) + grid.x.cell * grid.x.refine
+        order = xp.argsort(grid.layer)
         self.place, self.density, self.shape, self.machine = (
             place[order],
             density[order],
@@ -273,19 +275,19 @@ class Density:
             machine,
         )
         self.ends = machine.to_host(
-            xp.searchsorted(found.layer[order], xp.arange(len(found.layers) + 1))
+            xp.searchsorted(grid.layer[order], xp.arange(len(grid.layers) + 1))
         )
         self.power = machine.to_host(
-            xp.bincount(found.layer, weights=density**2, minlength=len(found.layers))
+            xp.bincount(grid.layer, weights=density**2, minlength=len(grid.layers))
         )
         self.kept = {} if keep else None
 
     def spread(self, layer, occupied=False):
         """Return a layer's density on the lattice, or how many prisms there are."""
-        some, xp = slice(*(int(n) for n in self.ends[layer : layer + 2])), self.machine.xp
-        weights = xp.ones_like(self.density[some]) if occupied else self.density[some]
+        span, xp = slice(*(int(n) for n in self.ends[layer : layer + 2])), self.machine.xp
+        weights = xp.ones_like(self.density[span]) if occupied else self.density[span]
         return xp.bincount(
-            self.place[some], weights=weights, minlength=self.shape[0] * self.shape[1]
+            self.place[span], weights=weights, minlength=self.shape[0] * self.shape[1]
         ).reshape(self.shape)
 
     def spectrum(self, layer):
@@ -308,35 +310,35 @@ class Density:
 def solve(problem, runner):
     """Fields (fields, points) in their units."""
     machine = runner.machine
-    found = columns(problem, machine)
-    shape, fields = sizes(found), problem.fields
+    grid = columns(problem, machine)
+    shape, fields = sizes(grid), problem.fields
     out = np.zeros((len(fields), problem.points.shape[1]))
     with machine.work():
-        kernel = Kernel(found, fields, shape, machine)
-        some = blocks(found, len(fields), shape[0] * shape[1], 0.5 * machine.memory()[0])
-        density = Density(problem, found, shape, machine, keep=some[0].stop > 1)
-        share, power = problem.pairs / len(some), np.zeros((len(found.levels), len(fields)))
-        for number, levels in enumerate(some):
+        kernel = Kernel(grid, fields, shape, machine)
+        level_blocks = blocks(grid, len(fields), shape[0] * shape[1], 0.5 * machine.memory()[0])
+        density = Density(problem, grid, shape, machine, keep=level_blocks[0].stop > 1)
+        share, power = problem.pairs / len(level_blocks), np.zeros((len(grid.levels), len(fields)))
+        for number, levels in enumerate(level_blocks):
             report = runner.report and (
                 lambda part, done=number: runner.report(int(share * (done + part)))
             )
-            for level, values in block(problem, found, levels, kernel, density, power, report):
-                here = found.level == level
+            for level, values in block(problem, grid, levels, kernel, density, power, report):
+                here = grid.level == level
                 rows, columns_ = (
-                    found.y.point[here] * found.y.stride,
-                    found.x.point[here] * found.x.stride,
+                    grid.y.point[here] * grid.y.stride,
+                    grid.x.point[here] * grid.x.stride,
                 )
                 out[:, machine.to_host(here)] = machine.to_host(values[:, rows, columns_])
     vars(problem)["_spread"] = np.sqrt(power.max(axis=0) / (shape[0] * shape[1]))  # for accuracy.py
     return out
 
 
-def block(problem, found, levels, kernel, density, power, report):
+def block(problem, grid, levels, kernel, density, power, report):
     """(level, fields on the lattice) for each of some levels; to `power` (levels, fields) come the
     squares |kernel|^2 |density|^2.
     """
     machine, xp, fields, shape = kernel.machine, kernel.machine.xp, problem.fields, density.shape
-    count, different = len(found.levels[levels]), kernels(found, levels)
+    count, different = len(grid.levels[levels]), kernels(grid, levels)
     sums = xp.zeros((count, len(fields), shape[0], shape[1] // 2 + 1), np.complex128)
     places, undefined, norms = xp.zeros(shape), {}, xp.zeros((len(different), len(fields)))
     for done, ((bottom, top), pairs) in enumerate(different):
@@ -360,7 +362,7 @@ def block(problem, found, levels, kernel, density, power, report):
     for (_, pairs), norm in zip(different, machine.to_host(norms)):
         for layer, level in pairs:
             power[levels][level] += norm * density.power[layer]
-    for level, number in enumerate(range(len(found.levels))[levels]):
+    for level, number in enumerate(range(len(grid.levels))[levels]):
         values = xp.stack([machine.irfft2(sums[level, f], shape) for f in range(len(fields))])
         for f in range(len(fields)):
             values[f][undefined.get((level, f), slice(0, 0))] = xp.nan

@@ -25,9 +25,9 @@ def ordered(fields):
         if name not in FIELDS:
             from difflib import get_close_matches
 
-            near = get_close_matches(str(name), FIELDS, 1)
+            similar = get_close_matches(str(name), FIELDS, 1)
             raise ValueError(
-                f"unknown field {name!r}{f', did you mean {near[0]!r}?' if near else ''} (fields are {', '.join(FIELDS)})"
+                f"unknown field {name!r}{f', did you mean {similar[0]!r}?' if similar else ''} (fields are {', '.join(FIELDS)})"
             )
     if not fields:
         raise ValueError(f"no field asked for (fields are {', '.join(FIELDS)})")

@@ -24,11 +24,11 @@ class Frame:
         self.split = problem.precision == "float32"
         self.origin, self.unit = np.zeros(3), 1.0
         if self.split and len(problem.prisms):
-            some = problem.prisms[:: max(len(problem.prisms) // SAMPLE, 1)]
+            sample = problem.prisms[:: max(len(problem.prisms) // SAMPLE, 1)]
             sides, low, high = (
-                some[:, 1::2] - some[:, ::2],
-                some[:, ::2].min(axis=0),
-                some[:, 1::2].max(axis=0),
+                sample[:, 1::2] - sample[:, ::2],
+                sample[:, ::2].min(axis=0),
+                sample[:, 1::2].max(axis=0),
             )
             self.origin = 0.5 * (low + high)
             self.unit = float(2.0 ** np.round(np.log2(np.median(np.linalg.norm(sides, axis=1)))))
@@ -144,13 +144,13 @@ class Far:
     starts: tuple = (1.0, 1.0)
 
     @classmethod
-    def within(cls, order, near, far, orders):
+    def within(cls, order, low, high, orders):
         """Return the series errs by less than `near` where it begins and by less than `far` where
         lower orders take over.
         """
-        ratio = series_ratio(order, near, orders)
+        ratio = series_ratio(order, low, orders)
         return cls(
             order,
             ratio,
-            tuple(max(series_ratio(lower, far, orders) / ratio, 1.0) for lower in (4, 2)),
+            tuple(max(series_ratio(lower, high, orders) / ratio, 1.0) for lower in (4, 2)),
         )

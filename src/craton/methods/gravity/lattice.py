@@ -149,7 +149,7 @@ def nodes(prisms, density, xp):
     """Nodes of an ensemble whose mixed third difference of density is not zero: at (n, 3),
     coefficient (n,).
     """
-    x, y, z = found = tuple(
+    x, y, z = axes_nodes = tuple(
         planes(prisms[:, 2 * axis], prisms[:, 2 * axis + 1], xp) for axis in range(3)
     )
     key, value = third_difference(x, y, z, density, xp)
@@ -157,7 +157,7 @@ def nodes(prisms, density, xp):
     return Nodes(
         xp.stack([x.at[key % nx], y.at[key // nx % ny], z.at[key // (nx * ny)]], axis=1),
         value,
-        found,
+        axes_nodes,
     )
 
 
@@ -276,13 +276,13 @@ class Columns:
 
 def columns(prisms, points, to_host, xp):
     """Prisms (M, 6) and points (3, N) as Columns, or in words why that cannot be."""
-    found = []
+    axes = []
     for n in range(2):
-        found.append(axis(prisms[:, 2 * n], prisms[:, 2 * n + 1], points[n], xp))
-        if isinstance(found[-1], str):
-            return found[-1] + (" along x", " along y")[n]
+        axes.append(axis(prisms[:, 2 * n], prisms[:, 2 * n + 1], points[n], xp))
+        if isinstance(axes[-1], str):
+            return axes[-1] + (" along x", " along y")[n]
     z = planes(prisms[:, 4], prisms[:, 5], xp)
     pairs, layer = xp.unique(z.lower * len(z.at) + z.upper, return_inverse=True)
     layers = xp.stack([z.at[pairs // len(z.at)], z.at[pairs % len(z.at)]], axis=1)
     levels, level = xp.unique(points[2], return_inverse=True)
-    return Columns(*found, to_host(layers), layer, to_host(levels), level)
+    return Columns(*axes, to_host(layers), layer, to_host(levels), level)

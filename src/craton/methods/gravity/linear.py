@@ -67,8 +67,12 @@ def operator(problem, runner, fields, prisms, count):
     rows, points = [problem.fields.index(name) for name in fields], problem.points.shape[1]
 
     def forward(density):
-        some = np.asarray(density, np.float64).reshape(-1)[prisms]
-        here = replace(problem, prisms=problem.prisms[some != 0], density=some[some != 0])
+        density_part = np.asarray(density, np.float64).reshape(-1)[prisms]
+        here = replace(
+            problem,
+            prisms=problem.prisms[density_part != 0],
+            density=density_part[density_part != 0],
+        )
         values = (
             direct.solve(here, runner) if here.pairs else np.zeros((len(problem.fields), points))
         )

@@ -83,7 +83,7 @@ def problem(
         raise ValueError(f"precision {precision!r} is neither 'float64' nor 'float32'")
     if rtol is not None and not 1e-14 <= rtol <= 1e-1:
         raise ValueError(f"rtol = {rtol} is outside 1e-14 .. 0.1")
-    prisms, density, solid, there = checked(prisms, density, machine)
+    prisms, density, solid, on_device = checked(prisms, density, machine)
     points, shape = check_points(points)
     if not (solid and np.count_nonzero(density) == len(density)):
         kept = (
@@ -93,7 +93,7 @@ def problem(
             & (prisms[:, 5] > prisms[:, 4])
         )
         prisms, density = prisms[kept], density[kept]
-        there = {}
+        on_device = {}
     asked = Problem(
         prisms,
         density,
@@ -104,7 +104,7 @@ def problem(
         ensemble,
         shape,
     )
-    vars(asked).update(there)
+    vars(asked).update(on_device)
     return asked
 
 
@@ -132,8 +132,8 @@ def checked(prisms, density, machine=None):
     if len(density) != len(prisms):
         raise ValueError(f"{len(prisms)} prisms but {len(density)} densities")
     prisms, density = np.ascontiguousarray(prisms), np.ascontiguousarray(density)
-    there = copies(prisms, density, machine)
-    solid = sound_there(*next(iter(there.values())), machine) if there else sound(prisms)
+    on_device = copies(prisms, density, machine)
+    solid = sound_there(*next(iter(on_device.values())), machine) if on_device else sound(prisms)
     if not (solid or finite(prisms)):
         refuse(
             ~np.isfinite(prisms).all(axis=1),
@@ -152,7 +152,7 @@ def checked(prisms, density, machine=None):
                     f"prism {n} is reversed: {sides[0]} = {a[n]} > {sides[1]} = {b[n]}"
                 ),
             )
-    return prisms, density, solid, there
+    return prisms, density, solid, on_device
 
 
 def finite(values):

@@ -60,8 +60,8 @@ def launch(machine, op, arrays, points, **params):
         arrays={name: Array("scratch", a.shape, a.dtype) for name, a in arrays.items()},
     )
     given = dict.fromkeys((name for name, _ in PARAMS.fields), 0) | params
-    one = Launch(op, op.arrays, (0, 1, 0, -(-points // LANES), 0, LANES), given)
-    machine.single(one, SimpleNamespace(plan=plan, arrays=arrays))()
+    points_launch = Launch(op, op.arrays, (0, 1, 0, -(-points // LANES), 0, LANES), given)
+    machine.single(points_launch, SimpleNamespace(plan=plan, arrays=arrays))()
 
 
 def nodes(prisms, density, machine):
@@ -103,9 +103,12 @@ def nodes(prisms, density, machine):
     keys = xp.flatnonzero(xp.abs(arrays["corners"]) > ULPS * rho)
     if not len(keys):
         return None
-    found = arrays | {"keys": keys.astype(np.int64, copy=False), "nodes": xp.empty((len(keys), 4))}
-    launch(machine, pick(), found, len(keys), count=len(keys), **params)
-    records, planes = machine.to_host(found["nodes"]), machine.to_host(arrays["planes"])
+    corners = arrays | {
+        "keys": keys.astype(np.int64, copy=False),
+        "nodes": xp.empty((len(keys), 4)),
+    }
+    launch(machine, pick(), corners, len(keys), count=len(keys), **params)
+    records, planes = machine.to_host(corners["nodes"]), machine.to_host(arrays["planes"])
     spaced = [begin[axis] + step[axis] * np.arange(shape[axis]) for axis in range(3)]
     at = [
         np.where(np.isnan(given), regular, given)

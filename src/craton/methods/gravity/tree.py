@@ -137,7 +137,7 @@ def grow(levels, count, leaf):
     start, stop, parent = [np.array([0])], [np.array([count])], [np.array([-1])]
     # start, stop, name
     active = tuple(np.array([value] * (count > leaf), np.int64) for value in (0, count, 0))
-    made = 1
+    built = 1
     for level in range(1, LEVELS + 1):
         if not len(active[0]):
             break
@@ -153,14 +153,14 @@ def grow(levels, count, leaf):
         begin, of = begin[sorted_], of[sorted_]
         end = np.minimum(np.append(begin[1:], count), last[of])
         start.append(begin), stop.append(end), parent.append(name[of])
-        some = end - begin > leaf
+        divisible = end - begin > leaf
         both = [
-            np.concatenate([a[~divided], b[some]])
-            for a, b in zip(active, (begin, end, made + np.arange(len(begin))))
+            np.concatenate([a[~divided], b[divisible]])
+            for a, b in zip(active, (begin, end, built + np.arange(len(begin))))
         ]
-        sorted_, made = np.argsort(both[0]), made + len(begin)
+        sorted_, built = np.argsort(both[0]), built + len(begin)
         active = tuple(a[sorted_] for a in both)
-    return tuple(np.concatenate(some) for some in (start, stop, parent))
+    return tuple(np.concatenate(part) for part in (start, stop, parent))
 
 
 def depths(parent):

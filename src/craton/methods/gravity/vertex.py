@@ -59,8 +59,8 @@ def nodes(problem, machine):
             given = lattice.prisms_of(problem, machine.xp)
             if machine.width < DEVICE:
                 return lattice.nodes(*given, machine.xp)
-            found, vars(problem)["_mass"] = raster.nodes(*given, machine) or (None, None)
-            return found or lattice.nodes(*given, machine.xp)
+            vertices, vars(problem)["_mass"] = raster.nodes(*given, machine) or (None, None)
+            return vertices or lattice.nodes(*given, machine.xp)
 
     return lattice.remembered(problem, "_nodes", find)
 
@@ -111,15 +111,18 @@ def estimate(problem, speed):
         )
     else:
         try:
-            found = nodes(problem, speed.machine)
+            vertices = nodes(problem, speed.machine)
         except OverflowError as reason:
-            found = str(reason)
-        if isinstance(found, str):
-            return Estimate("vertex", 0.0, found, False)
-        count, special = len(found.coefficient), len(split_off(problem, found, speed.machine)[1])
+            vertices = str(reason)
+        if isinstance(vertices, str):
+            return Estimate("vertex", 0.0, vertices, False)
+        count, special = (
+            len(vertices.coefficient),
+            len(split_off(problem, vertices, speed.machine)[1]),
+        )
         rough, box = (
-            np.linalg.norm(speed.machine.to_host(found.coefficient)),
-            ends(found, speed.machine),
+            np.linalg.norm(speed.machine.to_host(vertices.coefficient)),
+            ends(vertices, speed.machine),
         )
     error = bound(problem, rough, box)
     seconds = (
@@ -188,34 +191,34 @@ def bound(problem, rough, box):
     return float(NOISE * rough * farthest**3 / mass(problem))
 
 
-def ends(found, machine):
+def ends(vertices, machine):
     """Corners of the box around all nodes."""
-    at = np.array([machine.to_host(axis.at[[0, -1]]) for axis in found.planes])
+    at = np.array([machine.to_host(axis.at[[0, -1]]) for axis in vertices.planes])
     return at[:, 0], at[:, 1]
 
 
-def split_off(problem, found, machine):
+def split_off(problem, vertices, machine):
     """Points (3, N) for the nodes, and indices of those that need the closed form's rules:
     gradients on faces and edges in the ensemble.
 
     On its outer faces the field is the limit from outside: there points step outside by a rounding
     error.
     """
-    return lattice.remembered(problem, "_special", lambda: _split_off(problem, found, machine))
+    return lattice.remembered(problem, "_special", lambda: _split_off(problem, vertices, machine))
 
 
-def _split_off(problem, found, machine):
+def _split_off(problem, vertices, machine):
     points = problem.points
     if not any(order(name) == 2 for name in problem.fields):
         return points, np.zeros(0, int)
-    low, high = ends(found, machine)
+    low, high = ends(vertices, machine)
     slack = lattice.ULPS * np.maximum(np.abs(low), np.abs(high))
     inside = np.flatnonzero(
         ((points >= (low - slack)[:, None]) & (points <= (high + slack)[:, None])).all(axis=0)
     )
     touched, stepped = np.zeros((3, len(inside)), bool), np.zeros(len(inside), bool)
     points = points.copy() if len(inside) else points
-    for axis, planes in enumerate(found.planes):
+    for axis, planes in enumerate(vertices.planes):
         at, here = machine.to_host(planes.at), points[axis, inside]
         place = np.searchsorted(at, here).clip(1, len(at) - 1)
         touched[axis] = (
@@ -287,18 +290,18 @@ def _tile(problem, frame, chosen, records, parts, stride, first, last):
 def solve(problem, runner):
     """Fields (fields, points) in their units."""
     machine = runner.machine
-    found = nodes(problem, machine)
-    points, special = split_off(problem, found, machine)
+    vertices = nodes(problem, machine)
+    points, special = split_off(problem, vertices, machine)
     here = plan(
         replace(problem, points=points),
-        machine.to_host(found.at),
-        machine.to_host(found.coefficient),
+        machine.to_host(vertices.at),
+        machine.to_host(vertices.coefficient),
         machine.width,
     )
     values = runner.scaled(problem.pairs / max(here.work, 1)).sweep(here)
     if len(special):
-        there = replace(
+        distinct = replace(
             problem, precision="float64", points=np.ascontiguousarray(problem.points[:, special])
         )
-        values[:, special] = direct.solve(there, runner)
+        values[:, special] = direct.solve(distinct, runner)
     return values

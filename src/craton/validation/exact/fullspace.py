@@ -91,11 +91,11 @@ def point_force(x, source, force, w, t, vp, vs, rho, deriv=1):
     r, g = _direction(x, source)
     force = np.asarray(force, float)
     along = (g @ force) * g
-    near = np.outer(3 * along - force, _near(w, t, r, vp, vs, deriv)) / r**3
+    near_field = np.outer(3 * along - force, _near(w, t, r, vp, vs, deriv)) / r**3
     far = np.outer(along, w(t - r / vp, deriv)) / (vp**2 * r) + np.outer(
         force - along, w(t - r / vs, deriv)
     ) / (vs**2 * r)
-    return (near + far) / (4 * math.pi * rho)
+    return (near_field + far) / (4 * math.pi * rho)
 
 
 def moment_tensor(x, source, moment, w, t, vp, vs, rho, deriv=1):

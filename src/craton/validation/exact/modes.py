@@ -205,8 +205,8 @@ class Waves:
         """
         a, nu = self.model.radius, omega * self.model.radius / speed
         for _ in range(ROUNDS):
-            found, slopes, shapes = (part[..., overtone] for part in self.lowest(nu, overtone + 1))
-            change = (omega - found) / slopes
+            speeds, slopes, shapes = (part[..., overtone] for part in self.lowest(nu, overtone + 1))
+            change = (omega - speeds) / slopes
             nu += np.clip(change, -0.3 * nu, 0.3 * nu)
             if abs(change) < CLOSE * nu:
                 return Mode(omega, nu, omega * a / (nu + 0.5), a * slopes, shapes)

@@ -51,7 +51,14 @@ def scenario(base, at, tensor=TENSOR, tau=0.25, precision="float64", **changes):
     if len(at) == 2:
         tensor = {name: value for name, value in tensor.items() if "y" not in name}
     wavelet = {"kind": "gaussian_derivative", "tau": tau}
-    source = [{"kind": "moment_tensor", "at": list(at), "tensor": tensor, "wavelet": wavelet}]
+    source = [
+        {
+            "kind": "moment_tensor",
+            "at": at if isinstance(at, dict) else list(at),
+            "tensor": tensor,
+            "wavelet": wavelet,
+        }
+    ]
     run = RUN | {"precision": precision}
     return craton.Scenario(**{**base, "source": source, "run": run, **changes})
 
@@ -126,7 +133,12 @@ def test_sums_batches_and_unit_moments_agree(space):
         np.array([TENSOR[n] for n in ("xx", "yy", "zz", "xy", "xz", "yz")]),
     )
     wavelet = {"kind": "gaussian_derivative", "tau": 0.25}
-    entry = {"kind": "moment_tensor", "at": list(at), "tensor": TENSOR, "wavelet": wavelet}
+    entry = {
+        "kind": "moment_tensor",
+        "at": at if isinstance(at, dict) else list(at),
+        "tensor": TENSOR,
+        "wavelet": wavelet,
+    }
     alone = space.seismograms([entry])
     both = space.seismograms([entry, entry | {"at": [1250, 1200, -100]}])
     other = space.seismograms([entry | {"at": [1250, 1200, -100]}])

@@ -46,7 +46,7 @@ def test_sums_of_the_cpu(case):
     for name, given in rows.items():
         program.backend.fill(program.arrays[name], given)
     program.phases[0].inner(0)
-    np.testing.assert_allclose(program.arrays["sums"], expected, rtol=1e-4, atol=1e-2)
+    np.testing.assert_allclose(program.arrays["sums"], expected, rtol=1e-5, atol=1e-3)
 
 
 def test_sums_of_the_text_of_a_gpu(case, tmp_path):
@@ -58,7 +58,7 @@ def test_sums_of_the_text_of_a_gpu(case, tmp_path):
     size = f"{{(unsigned)(box->i1 + {x - 1}) / {x}, 1, (unsigned)box->k1}}, {{{x}, {y}, {z}}}"
     entry = f"{head} {{ launch({size}, [&] {{ {op.function}({call}, *box, *p); }}); }}"
     text = f'#include "host_cuda.hpp"\n{op.source("float32")}\n{entry}\n'
-    library, sums = built(text, tmp_path / "sums"), np.zeros((SUMS, COLUMNS, SAMPLES), np.float32)
+    library, sums = built(text, tmp_path / "sums"), np.zeros((SUMS, COLUMNS, SAMPLES))
     for launch in series.plan([0, 1], PLACES, SAMPLES, stored, SUMS, 64).phases[0].launches:
         arrays = {**ready(stored, values, scale), **rows, "sums": sums}
         pointers = (ctypes.c_void_p * len(op.arrays))(
@@ -67,7 +67,7 @@ def test_sums_of_the_text_of_a_gpu(case, tmp_path):
         box = BOX.value("float32", **dict(zip((n for n, _ in BOX.fields), launch.box)))
         params = op.params.value("float32", **launch.params)
         library.run(pointers, *(ctypes.c_void_p(value.ctypes.data) for value in (box, params)))
-    np.testing.assert_allclose(sums, expected, rtol=1e-4, atol=1e-2)
+    np.testing.assert_allclose(sums, expected, rtol=1e-5, atol=1e-3)
 
 
 def test_what_is_left_out_is_lighter_than_allowed():
@@ -98,8 +98,11 @@ def test_fields_are_chunks_of_zarr_with_a_checksum(tmp_path, dtype):
     factor = np.full(7, 2.0)
     fields.write(tmp_path / fields.FOLDER, 0, blocks, factor, dtype)
     expected = 2 * np.concatenate(blocks, axis=1)
-    expected = np.rint(expected) if dtype == "int16" else expected
-    np.testing.assert_array_equal(group[fields.FOLDER][0], expected.astype(dtype))
+    stored = group[fields.FOLDER][0].astype(float)
+    if dtype == "int16":  # sums over time are off by half a unit at most: roundings do not add up
+        assert np.abs(np.cumsum(stored - expected, axis=1)).max() < 0.501
+    else:
+        np.testing.assert_array_equal(stored, expected)
     path = tmp_path / fields.FOLDER / "0.0.0"
     data = bytearray(path.read_bytes())
     assert int.from_bytes(data[-4:], "little") == zlib.crc32(data[:-4])

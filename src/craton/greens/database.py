@@ -1,6 +1,7 @@
 """A store of Green's functions, open: seismograms of any source in its volume."""
 
 import json
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from craton.errors import Problem, ScenarioError
 from craton.greens.fields import Fields
 from craton.greens.synthesis import LOST, Synthesis, key_of
 from craton.methods import METHODS
+from craton.survey.globe import in_corners
 
 TOGETHER = 64  # sources of a batch that are summed at a time
 # share of a source's weights, by magnitude, that need not be read: far below the errors of storage
@@ -93,7 +95,8 @@ class Database:
         self.synthesis = Synthesis(
             about["dt"], about["start"], about["every"], self._fields.samples, self.max_frequency
         )
-        self._rows = METHODS[about["method"]].moment_rows(self.scenario, about["field"])
+        method = METHODS[about["method"]]
+        self._placed, self._rows = method.moment_rows(self.scenario, about["field"])
         self._spared, self._last = SPARED[self._fields.dtype.name], None
 
     def __repr__(self):
@@ -152,6 +155,7 @@ class Database:
         from craton.scenario import dumps
         from craton.survey import receivers
         from craton.survey.channels import channels as channels_of
+        from craton.survey.globe import local
         from craton.survey.whereabouts import located
 
         scenario, chosen = self._changed(source), self._chosen(stations)
@@ -164,7 +168,12 @@ class Database:
         samples = self._sum(sources, everywhere, times).reshape(len(channels), -1).T
         about = {"title": scenario.title, "scenario": dumps(scenario)} | places.event
         series = samples, channels, places, step, times[0] - step / 2, quantities
-        return waveforms(*series, attributes=about, motion=motion).isel(receiver=chosen)
+        dataset = waveforms(*series, attributes=about, motion=motion)
+        if places.stations is not None and places.stations.axes is not None:
+            # in space forces have been along the stations' true east, north and up
+            axes = places.stations.axes if scenario.domain.planar else None
+            dataset = local(dataset, replace(places.stations, axes=axes))
+        return dataset.isel(receiver=chosen)
 
     def batch(self, xyz, moment, wavelet, stations=None, sampling=None, duration=None, out=None):
         """Return the velocities of many sources, each by itself.
@@ -275,10 +284,10 @@ class Database:
         )
 
     def _transform(self, wavelet, times):
-        """Return `Synthesis.matrix` on the machine, in float32."""
+        """Return `Synthesis.matrix` on the machine."""
         matrix = self.synthesis.matrix(wavelet, times)
         if self._last is None or self._last[0] is not matrix:
-            self._last = matrix, self._fields.machine.asarray(matrix.astype(np.float32))
+            self._last = matrix, self._fields.machine.asarray(matrix)
         return self._last[1]
 
     def _columns(self, chosen):
@@ -287,7 +296,7 @@ class Database:
         return [n * width + c for n in chosen for c in range(width)]
 
     def _strain(self, columns, xyz, six):
-        """Strain rates weighted with moments, for some forces: (n, columns, samples), float32, of
+        """Strain rates weighted with moments, for some forces: (n, columns, samples) of
         the machine's arrays; they hold until the next call.
 
         Parameters
@@ -309,10 +318,13 @@ class Database:
         return np.concatenate([self._fields.machine.to_host(part) for part in parts], axis=1)
 
     def _changed(self, source):
-        """Return the scenario, with other sources."""
+        """Return the scenario on its grid or mesh, with other sources."""
         from craton.driver.simulation import changed
 
-        return self.scenario if source is None else changed(self.scenario, source=source)
+        if source is None:
+            return self._placed
+        tables = changed(self.scenario, source=source).source
+        return self._placed.model_copy(update={"source": tables})
 
     def _chosen(self, stations):
         """Numbers of stations."""
@@ -327,16 +339,22 @@ class Database:
 
     def _inside(self, xyz):
         """Refuse positions outside of the volume."""
+        from craton.survey.checks import outside
+
         axes = [0, 2] if self.volume.shape[1] == 2 else [0, 1, 2]
         low, high = self.volume
-        slack = 1e-6 * np.abs(self.volume).max()
-        outside = ((xyz[:, axes] < low - slack) | (xyz[:, axes] > high + slack)).any(axis=1)
-        if outside.any():
+        at = in_corners(getattr(self._placed.domain, "globe", None), xyz, low)[:, axes]
+        slack = 1e-6 * np.abs(self.volume).max(axis=0)
+        beyond = ((at < low - slack) | (at > high + slack)).any(axis=1)
+        if beyond.any():
             words = (
-                f"a source at {tuple(xyz[outside][0].round(3).tolist())} m lies outside of the "
-                f"volume from {tuple(low.tolist())} to {tuple(high.tolist())} m"
+                f"a source at {tuple(at[beyond][0].round(3).tolist())} lies outside of the "
+                f"volume from {tuple(low.tolist())} to {tuple(high.tolist())}"
             )
             raise ScenarioError([Problem("source", words, "build a store of a larger volume")])
+        wrong = outside(self._placed, xyz)
+        if wrong:
+            raise ScenarioError([Problem("source", *wrong[1:])])
 
     def _check(self, xyz, six):
         """Refuse arrays of sources that do not fit together, or are no numbers."""

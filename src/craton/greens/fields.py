@@ -51,12 +51,23 @@ def write(path, number, blocks, factor, dtype):
             values = np.concatenate([block[part] for block in blocks], axis=1)
             values *= factor[part, None]
             if np.dtype(dtype).kind == "i":
-                np.rint(values, out=values)
+                round_whole(values)
             data = np.ascontiguousarray(values, dtype).tobytes()
             check = zlib.crc32(data, check)
             file.write(data)
         file.write(struct.pack("<I", check))
     os.replace(f"{chunk}.part", chunk)
+
+
+def round_whole(values):
+    """Round series, (places, samples), in place, to whole numbers; what is rounded off a value is
+    added to the next one, see `craton.greens.store.Pictures`.
+    """
+    left = np.zeros(len(values))
+    for n in range(values.shape[1]):
+        exact = values[:, n] + left
+        values[:, n] = np.rint(exact)
+        left = exact - values[:, n]
 
 
 class Fields:

@@ -22,7 +22,7 @@ from craton.survey import leapfrog
 from craton.tables.fields import spatial
 from craton.text import megabytes
 
-FORCE = 1e12  # N: strain rates far above the smallest numbers of float32
+FORCE = 2.0**40  # N: strain rates far above the smallest numbers of float32; no digits are lost
 BUFFER = 1 << 26  # bytes of pictures that wait to be sorted by place
 ERRORS = {"float32": "1e-6", "16 bits": "5e-4"}  # of seismograms, L2 (tests/test_greens.py)
 SHARE = 0.5  # of the free memory of the host, that the field of one force may take
@@ -227,7 +227,11 @@ def series_every(field, every):
 
 
 class Pictures:
-    """Takes pictures of the time loop and sorts them by place.
+    """Takes pictures of the time loop, rounds them to float32 and sorts them by place.
+
+    What is rounded off a value is added to the next one at its place, so that integrals over time,
+    which seismograms are made of, are not off by more than one rounding (noise shaping: Spang &
+    Schultheiss 1962, IRE Trans. Commun. Syst. 10, 373).
 
     Parameters
     ----------
@@ -236,11 +240,13 @@ class Pictures:
 
     def __init__(self, places):
         self.size = max(1, BUFFER // (4 * places))
-        self.waiting, self.blocks = [], []
+        self.waiting, self.blocks, self.left = [], [], 0.0
 
     def put(self, name, time, arrays, copy=True, region=None):
         """Take one; parameters as of `craton.output.snapshots.SnapshotWriter.put`."""
-        self.waiting.append(next(iter(arrays.values())))
+        exact = next(iter(arrays.values())) + self.left
+        self.waiting.append(exact.astype(np.float32))
+        self.left = exact - self.waiting[-1]
         if len(self.waiting) == self.size:
             self.flush()
 
@@ -275,24 +281,26 @@ def prepare(scenario):
     if settings is None:
         remedy = "add [greens] with from, to and max_frequency"
         raise ScenarioError([Problem("greens", "there is no table [greens]", remedy)])
-    if len(settings.from_) != len(scenario.domain.size):
-        words = f"the corners have {len(settings.from_)} numbers, the domain {len(scenario.domain.size)}"
+    axes = 3 if getattr(scenario.domain, "chunk", None) else len(scenario.domain.size or ())
+    if axes and len(settings.from_) != axes:
+        words = f"the corners have {len(settings.from_)} numbers, the domain {axes}"
         raise ScenarioError([Problem("greens.from", words, "give as many")])
-    stations = stations_of(scenario)
-    forces = forces_of(scenario, stations)
-    bare = {"receivers": (), "snapshots": (), "greens": None, "gradient": None}
+    low, high = map(spatial, (settings.from_, settings.to))
+    bare = {"source": (), "snapshots": (), "peaks": (), "greens": None, "gradient": None}
     bare |= {"recording": (), "injection": ()}
     bare = scenario.model_copy(update=bare)
+    field, problems = METHODS[scenario.method].moment_field(bare, low, high)
+    refuse(problems)
+    stations = stations_of(field.scenario)
+    forces, bare = forces_of(scenario, stations), bare.model_copy(update={"receivers": ()})
     first = with_force(bare, stations, *next(iter(forces.values())), settings.max_frequency)
     planned, problems = planned_of(Shot("greens", first))
     refuse(problems)
-    low, high = map(spatial, (settings.from_, settings.to))
-    field, problems = METHODS[scenario.method].moment_field(first, low, high)
     every = interval_steps(settings.max_frequency, planned.dt)
     if not every:
         words = f"{settings.max_frequency:g} Hz is too high for time steps of {planned.dt:.4g} s"
-        problems.append(Problem("greens.max_frequency", words, "lower it, or take a finer grid"))
-    refuse(problems)
+        remedy = "lower it, or take a finer grid"
+        raise ScenarioError([Problem("greens.max_frequency", words, remedy)])
     time = first.time
     extra = leapfrog.extra(planned.steps) * planned.dt + margin(settings.max_frequency)
     time = time.model_copy(update={"duration": time.duration + extra, "start": planned.start})
@@ -329,11 +337,12 @@ def stations_of(scenario):
         There are none, or two of one name.
     """
     from craton.survey import receivers
+    from craton.survey.whereabouts import located
 
     if not scenario.receivers:
         words = "there are no stations"
         raise ScenarioError([Problem("receivers", words, "add [[receivers]]: the stations")])
-    stations = receivers.build(scenario)
+    stations = located(receivers.build(scenario), scenario, [])
     names = list(stations.names)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     refuse(
@@ -349,14 +358,31 @@ def forces_of(scenario, stations):
 
 
 def with_force(scenario, stations, number, component, max_frequency):
-    """Return a scenario with a force at a station."""
-    force = [FORCE * (c == component) for c in VECTOR]
-    xyz = [float(v) for v in stations.xyz[number]]
+    """Return a scenario with a force at a station, along its true east, north or up.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    stations : Receivers
+        With what is known of them on Earth.
+    number : int
+        Of the station.
+    component : str
+    max_frequency : float
+        Hz.
+    """
+    force = np.array([FORCE * (c == component) for c in VECTOR])
+    at = [float(v) for v in stations.xyz[number]]
     if scenario.domain.planar:
-        xyz = [xyz[0], xyz[2]]
+        at = [at[0], at[2]]
+    elif getattr(scenario.domain, "chunk", None) is not None:
+        where = {name: float(v[number]) for name, v, _ in stations.stations.coordinates}
+        at = {name: where[name] for name in ("longitude", "latitude", "depth")}
+    elif stations.stations is not None and stations.stations.axes is not None:
+        force = stations.stations.axes[number] @ force
     tables = {name: getattr(scenario, name) for name in scenario.model_fields_set}
     wavelet = {"kind": "lowpass", "frequency": max_frequency}
-    source = {"kind": "force", "at": xyz, "force": force, "wavelet": wavelet}
+    source = {"kind": "force", "at": at, "force": force.tolist(), "wavelet": wavelet}
     return type(scenario)(**{**tables, "source": [source]})
 
 

@@ -120,22 +120,22 @@ class Method(Protocol):
         ----------
         scenario : Scenario
         low, high : sequence of float
-            Corners of the volume, m.
+            Corners of the volume, m; in a chunk of the Earth as `craton.survey.globe.in_corners`.
 
         Returns
         -------
         field : object
-            With ``places`` (their number), ``about`` (dict for JSON) and
-            ``series(steps, times, precision)``, the `SnapshotSeries` that the time loop takes: each
-            picture (places,) float32. See
+            With ``places`` (their number), ``about`` (dict for JSON), ``scenario`` (with its
+            positions as the grid or mesh has them) and ``series(steps, times, precision)``, the
+            `SnapshotSeries` that the time loop takes: each picture (places,). See
             `craton.methods.finite_difference.greens.StrainRates`.
         problems : list of Problem
         """
 
     def moment_rows(self, scenario, about):
-        """Return the function that gives weights of moments on what `moment_field` stores:
-        ``rows(xyz, six)`` gives places and weights, (n, points) each, of n positions (m) with the
-        moments EE, NN, ZZ, EN, EZ, NZ.
+        """Return the scenario with its positions as the grid or mesh has them, and the function that
+        gives weights of moments on what `moment_field` stores: ``rows(xyz, six)`` gives places and
+        weights, (n, points) each, of n positions (m) with the moments EE, NN, ZZ, EN, EZ, NZ.
 
         Parameters
         ----------

@@ -175,6 +175,25 @@ class Globe:
         return f"{place}: below the chunk, which is {(self.chunk.model.radius - self.chunk.radii[0]) / 1e3:g} km deep"
 
 
+def in_corners(globe, xyz, low):
+    """Return positions (n, 3), m, as the corners of a volume count: in a chunk of the Earth
+    longitude within half a turn of that of `low`, latitude (degrees), and minus the depth (m).
+
+    Parameters
+    ----------
+    globe : Globe or None
+    xyz : (n, 3) array
+        m.
+    low : sequence of float
+        The volume's lower corner.
+    """
+    if globe is None:
+        return xyz
+    longitude, latitude, depth = globe.chunk.whereabouts(xyz)
+    longitude = low[0] + (longitude - low[0] + 180) % 360 - 180
+    return np.stack([longitude, latitude, -depth], axis=-1)
+
+
 def vectors(values, axes):
     """Components east, north, up at each station of vectors in the chunk's axes: (receiver, 3, ...)
     to the same.

@@ -10,7 +10,8 @@ that the velocity which a force functional r records of this moment is
 shear strains counted twice (gamma_xy = 2 e_xy): reciprocity of the discrete scheme, exact to
 rounding (Aki & Richards 2002, section 2.3.2, for the continuum). D are the scheme's own
 differences, closures of a free surface included; there szz is zero, and the vertical strain follows
-from the horizontal ones.
+from the horizontal ones. Below a topography differences are the same, and read zeros in the air;
+moments there stand on points that lie wholly in matter (points.py).
 """
 
 import math
@@ -21,7 +22,7 @@ import numpy as np
 
 from craton.core.snapshots import SnapshotSeries
 from craton.errors import Problem
-from craton.methods.finite_difference import material
+from craton.methods.finite_difference import material, points
 from craton.methods.finite_difference.points import TENSOR
 from craton.methods.finite_difference.scheme import HALF, VELOCITY
 from craton.methods.shared.interpolate import NODES, axis_weights_many
@@ -54,6 +55,10 @@ class StrainRates:
         Of the free surface at the top.
     ratio : float array or None
         Vertical over the sum of horizontal strains where szz = 0, at the top points of the box.
+    terrain : Discretisation or None
+        Where the model has a topography: knows what lies in the air.
+    scenario : Scenario or None
+        Whose positions are those of the grid.
     """
 
     origin: tuple
@@ -65,6 +70,8 @@ class StrainRates:
     weights: tuple = ()
     closure: Any = None
     ratio: Any = None
+    terrain: Any = None
+    scenario: Any = None
 
     @property
     def counts(self):
@@ -95,9 +102,8 @@ class StrainRates:
         """Return the slices (z, y, x) of velocities from which strain rates are made."""
         k0, k1, j0, j1, i0, i1 = self.box
         reach, rise = len(self.weights[0]), len(self.weights[1])
-        low, high = k0 - rise, k1 + rise
+        low, high = k0 - rise, min(k1 + rise, self.shape[0])
         if self.closure is not None:
-            high = min(high, self.shape[0])
             low = min(low, self.shape[0] - 1 - self.closure.cols)
         y = slice(0, 1) if self.planar else slice(j0 - reach, j1 + reach)
         return (slice(low, high), y, slice(i0 - reach, i1 + reach))
@@ -109,13 +115,13 @@ class StrainRates:
         return SnapshotSeries("greens", "strain_rate", (), {}, steps, times, reads, self, precision)
 
     def picture(self, arrays):
-        """Return the strain rates of a velocity by place, float32."""
+        """Return the strain rates of a velocity by place."""
         rates = np.stack([self._rate(stress, arrays) for stress in self.stresses])
         if self.ratio is not None:
             horizontal = [n for n, s in enumerate(self.stresses) if s in ("sxx", "syy")]
             vertical = self.stresses.index("szz")
             rates[vertical, -1] = self.ratio * rates[horizontal, -1].sum(axis=0)
-        return self._by_place(rates.astype(np.float32))
+        return self._by_place(rates)
 
     def _parts(self, stress):
         """Velocities that a strain rate is made of, with the axis of their derivative."""
@@ -139,7 +145,7 @@ class StrainRates:
         f = np.moveaxis(values[tuple(across)], at, 0)
         begin = first[at] - reads[at].start
         weights = self.weights[int(axis == 2)]
-        if axis == 2 and self.closure is not None:
+        if axis == 2:  # nothing moves above the grid
             f = np.concatenate([f, np.zeros((len(weights), *f.shape[1:]), f.dtype)])
         out = np.zeros((count, *f.shape[1:]))
         for n, c in enumerate(weights, 1):
@@ -185,12 +191,38 @@ class StrainRates:
         weight : (n, points) array
         """
         position = np.round((np.asarray(xyz, float) - self.origin) / self.spacing, ROUND)
+        six = np.asarray(six, float)
+        index, weight = self._regular(position, six)
+        if self.terrain is not None:
+            full = self.terrain.full_planes
+            for n in np.flatnonzero(position[:, 2] + MARGIN + 1 >= full):
+                index[n], weight[n] = self._among_air(position[n], six[n], index.shape[1])
+        return index, weight
+
+    def _among_air(self, position, six, width):
+        """Places and weights of one moment on points that lie wholly in matter, as of points.py,
+        filled up with zeros to a width.
+        """
+        index, weight = np.zeros(width, np.int64), np.zeros(width)
+        begin, (_, ny, nx) = 0, self.counts
+        for number, stress in enumerate(self.stresses):
+            _, at, weights = points.nodes(self.terrain, stress, tuple(position))
+            k, j, i = (a - first for a, first in zip(at, self.box[::2]))
+            part = slice(begin, begin + len(weights))
+            point = (k * ny + (0 if self.planar else j)) * nx + i
+            index[part] = point * len(self.stresses) + number
+            weight[part] = weights * six[list(TENSOR).index(stress)]
+            begin += len(weights)
+        return index, weight
+
+    def _regular(self, position, six):
+        """Places and weights of moments with nothing but matter around."""
         along = self._along_axes(position)
         order = list(TENSOR)
         parts = []
         for number, stress in enumerate(self.stresses):
             point, weight = self._products([along[a, HALF[stress][a]] for a in range(3)])
-            moment = np.asarray(six, float)[:, order.index(stress), None]
+            moment = six[:, order.index(stress), None]
             parts.append((point * len(self.stresses) + number, weight * moment))
         return tuple(np.concatenate(part, axis=1) for part in zip(*parts))
 
@@ -235,7 +267,7 @@ class StrainRates:
         return point.reshape(len(i), -1), weight.reshape(len(i), -1)
 
 
-def strain_rates(d, low, high):
+def strain_rates(d, low, high, stations):
     """Return the `StrainRates` of a volume of a `Discretisation`.
 
     Parameters
@@ -243,6 +275,8 @@ def strain_rates(d, low, high):
     d : Discretisation
     low, high : tuple of float
         Corners of the volume of sources, m.
+    stations : Receivers
+        Where forces will be.
 
     Returns
     -------
@@ -250,7 +284,7 @@ def strain_rates(d, low, high):
     problems : list of Problem
     """
     box = box_around(d, low, high)
-    problems = refusals(d, box)
+    problems = refusals(d, box) or close_to_layers(d, stations)
     if problems:
         return None, problems
     stresses = tuple(s for s in TENSOR if s in d.stress)
@@ -258,18 +292,34 @@ def strain_rates(d, low, high):
     if d.free and box[1] == d.grid.shape[0] and "szz" in stresses:
         ratio = top_ratio(d, box)
     weights = (d.stencil.horizontal, d.stencil.vertical)
-    origin, spacing = tuple(map(float, d.grid.origin)), float(d.grid.spacing)
-    closure = d.closure if d.free and reaches_closure(d, box) else None
-    shape = tuple(map(int, d.grid.shape))
     return StrainRates(
-        origin, spacing, shape, box, stresses, bool(d.planar), weights, closure, ratio
+        tuple(map(float, d.grid.origin)),
+        float(d.grid.spacing),
+        tuple(map(int, d.grid.shape)),
+        box,
+        stresses,
+        bool(d.planar),
+        weights,
+        d.closure if d.free and reaches_closure(d, box) else None,
+        ratio,
+        d if d.ground is not None else None,
+        d.scenario,
     ), []
 
 
-def of_about(about):
-    """Return the `StrainRates` of a store, for weights: see `StrainRates.about`."""
+def of_about(about, terrain=None):
+    """Return the `StrainRates` of a store, for weights.
+
+    Parameters
+    ----------
+    about : dict
+        See `StrainRates.about`.
+    terrain : Discretisation, optional
+        Where the model has a topography.
+    """
     names = ("origin", "spacing", "shape", "box", "stresses", "planar")
-    return StrainRates(**{n: tuple(v) if isinstance(v := about[n], list) else v for n in names})
+    known = {n: tuple(v) if isinstance(v := about[n], list) else v for n in names}
+    return StrainRates(**known, terrain=terrain)
 
 
 def box_around(d, low, high):
@@ -282,7 +332,7 @@ def box_around(d, low, high):
             continue
         first = (low[axis] - d.grid.origin[axis]) / d.grid.spacing
         last = (high[axis] - d.grid.origin[axis]) / d.grid.spacing
-        top = axis == 2 and d.free
+        top = axis == 2 and (d.free or d.ground is not None)
         end = math.ceil(last - 1e-6) + MARGIN + 1
         # below the free surface fewer points are taken, from further inside (EDGE_NODES)
         begin = math.floor(first + 1e-6) - MARGIN
@@ -307,9 +357,6 @@ def refusals(d, box):
     if d.acoustic:
         remedy = 'write domain.waves = "elastic"'
         return [Problem("greens", "Green's functions are not computed of acoustic waves", remedy)]
-    if d.ground is not None and box[1] + len(d.stencil.vertical) > d.vacuum_planes[0]:
-        words = "the volume and four points around it reach the topography"
-        return [Problem("greens.to", words, "end the volume further below the ground")]
     reach = max(len(d.stencil.horizontal), len(d.stencil.vertical))
     for axis in range(3):
         if d.planar and axis == 1:
@@ -318,7 +365,7 @@ def refusals(d, box):
         first, last = d.unstretched(axis)
         first, last = max(first, reach), min(last, d.grid.shape[2 - axis] - reach)
         begin, end = box[2 * (2 - axis) : 2 * (2 - axis) + 2]
-        free = axis == 2 and d.free
+        free = axis == 2 and (d.free or d.ground is not None)
         if begin < first or (end > last and not free):
             low, high = (
                 d.grid.origin[axis] + d.grid.spacing * n
@@ -327,3 +374,19 @@ def refusals(d, box):
             words = f"the volume is too close to a boundary along {'xyz'[axis]}"
             return [Problem("greens", words, f"keep it between {low:,.6g} and {high:,.6g} m")]
     return []
+
+
+def close_to_layers(d, stations):
+    """Return which stations a layer's points are weights of, where runs are not reciprocal: list of
+    Problem.
+    """
+    position = (stations.xyz - np.array(d.grid.origin)) / d.grid.spacing
+    close = np.zeros(len(position), bool)
+    for axis, side in d.faces("cpml"):
+        first, last = d.unstretched(axis)
+        at = position[:, axis]
+        close |= at < first + MARGIN - 1 if side == 0 else at > last - MARGIN
+    names = [stations.names[n] for n in np.flatnonzero(close)]
+    remedy = f"keep {MARGIN} spacings from it, or make the domain larger"
+    words = "{} lies in an absorbing layer or next to it"
+    return [Problem("receivers", words.format(name), remedy) for name in names[:5]]

@@ -57,13 +57,17 @@ class FiniteDifferences(WaveMethod):
 
         grid = build.grid_of(scenario)
         d = build.discretise(scenario, grid, build.source_files.build_all(scenario))
-        return greens.strain_rates(d, low, high)
+        return greens.strain_rates(d, low, high, build.survey_receivers.build(scenario))
 
     def moment_rows(self, scenario, about):
         """See `Method.moment_rows`."""
-        from craton.methods.finite_difference.greens import of_about
+        from craton.methods.finite_difference import build, greens
 
-        return of_about(about).rows
+        terrain = None
+        if getattr(scenario.model, "topography", None) is not None:
+            bare = scenario.model_copy(update={"source": ()})
+            terrain = build.discretise(bare, build.grid_of(bare), [])
+        return scenario, greens.of_about(about, terrain).rows
 
     def cut(self, scenario, plan, ranks):
         """Boxes of the ranks, their halos, memory and expected efficiency."""

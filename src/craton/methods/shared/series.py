@@ -28,11 +28,11 @@ def operator(stored):
         ("sums",),
         ("values", "scale", "row", "first", "weight"),
         PARAMS,
-        reals_per_point=1 + ROWS_OF_SUM / (1 + half),
+        reals_per_point=2 + ROWS_OF_SUM / (1 + half),
         flops=2 * ROWS_OF_SUM,
         kernel="sum_series",
         defines=(("STORED_16", int(half)),),
-        types=(("values", "stored"), ("row", "i64"), ("first", "i32")),
+        types=(("sums", "f64"), ("values", "stored"), ("row", "i64"), ("first", "i32")),
         pointwise=False,
         grain=(1, 1, 1 << 20),
         block=(128, 1, 1),
@@ -68,7 +68,7 @@ def plan(columns, places, samples, stored, sums, rows):
     """
     op, half = operator(stored), stored == "int16"
     arrays = {
-        "sums": Array("sums", (sums, len(columns), samples), np.float32),
+        "sums": Array("sums", (sums, len(columns), samples), np.float64),
         "row": Array("points", (rows,), np.int64),
         "first": Array("points", (sums + 1,), np.int32),
         "weight": Array("points", (rows,), np.float32),

@@ -17,8 +17,12 @@ from craton.conventions import TENSOR_AXES
 from craton.core.snapshots import SnapshotSeries
 from craton.errors import Problem
 from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import build, couples
+from craton.methods.spectral_element import absorbing_layer, build, couples
 from craton.methods.spectral_element.points import rows_of_points
+from craton.survey import receivers
+from craton.survey.globe import in_corners
+
+MOVE = "move it inwards, or make the domain larger"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +35,16 @@ class NodeVelocities:
     points : (m,) int array
         Numbers of the nodes, rising.
     low, high : tuple of float
-        Corners of the volume, m.
+        Corners of the volume, see `in_corners`.
+    scenario : SpectralScenario
+        On its mesh.
     """
 
     medium: Any
     points: np.ndarray
     low: tuple
     high: tuple
+    scenario: Any
 
     @property
     def places(self):
@@ -55,8 +62,11 @@ class NodeVelocities:
         return SnapshotSeries("greens", "velocity", (), {}, steps, times, reads, self, precision)
 
     def picture(self, arrays):
-        """Return the velocities by place, float32."""
-        return np.asarray(arrays["velocity"], np.float32).ravel()
+        """Return the velocities by place, without their mean: a moment does not feel a translation,
+        and what is left has more digits.
+        """
+        velocity = np.asarray(arrays["velocity"], float)
+        return (velocity - velocity.mean(axis=0)).ravel()
 
     def rows(self, xyz, six):
         """Return the weights of moments on the places; see
@@ -103,29 +113,47 @@ def node_velocities(scenario, low, high):
     NodeVelocities or None
     problems : list of Problem
     """
-    if scenario.domain.chunk is not None:
-        words = "chunks of the Earth have no stores of Green's functions yet"
-        return None, [Problem("domain.chunk", words, "use a box or a mesh")]
-    medium = medium_of(scenario)
+    medium, placed = medium_of(scenario)
     inside = elements_at(medium, low, high)
     if not len(inside):
         words = "no element of the solid is in the volume"
         return None, [Problem("greens", words, "place it in the solid part of the mesh")]
-    return NodeVelocities(medium, nodes_around(medium, inside), tuple(low), tuple(high)), []
+    problems = in_layers(medium, placed, inside)
+    if problems:
+        return None, problems
+    nodes = nodes_around(medium, inside)
+    return NodeVelocities(medium, nodes, tuple(low), tuple(high), placed), []
+
+
+def in_layers(medium, scenario, elements):
+    """Return what of a volume's elements and a scenario's stations lies in absorbing layers, where
+    runs are not reciprocal: list of Problem.
+    """
+    layers = absorbing_layer.build_layers(medium, 0.0, scenario.boundaries.pml)
+    if layers is None:
+        return []
+    if (layers.directions[:, elements] >= 0).any():
+        words = "the volume reaches into an absorbing layer"
+        return [Problem("greens", words, "make it smaller, or the domain larger")]
+    stations = receivers.build(scenario)
+    inside = absorbing_layer.inside_layers(SimpleNamespace(layers=layers), stations.xyz)
+    names = [stations.names[n] for n in np.flatnonzero(inside)]
+    return [Problem("receivers", f"{name} lies in an absorbing layer", MOVE) for name in names[:5]]
 
 
 def medium_of(scenario):
-    """Return the `Medium` of a scenario on one rank."""
+    """Return the `Medium` of a scenario on one rank, and the scenario on its mesh."""
     team = SingleRank()
     tables, prepared, top = build.mesh_and_tables(scenario, None, team)
     placed = scenario.model_copy(update=tables).on_mesh(*prepared.bounds, top)
-    return build.build_medium(placed, prepared, team)
+    return build.build_medium(placed, prepared, team), placed
 
 
 def elements_at(medium, low, high):
-    """Return the solid elements whose bounding box meets a volume."""
+    """Return the solid elements whose bounding box, as corners of a volume count, meets it."""
     solid = np.flatnonzero(~medium.fluid)
     nodes = medium.mesh.nodes[medium.mesh.elements[solid]]
+    nodes = in_corners(medium.globe, nodes.reshape(-1, 3), low).reshape(nodes.shape)
     meets = (nodes.min(axis=1) <= high) & (nodes.max(axis=1) >= low)
     return solid[meets.all(axis=1)]
 

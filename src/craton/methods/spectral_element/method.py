@@ -61,7 +61,8 @@ class SpectralElements(WaveMethod):
         """See `Method.moment_rows`; the mesh is made anew."""
         from craton.methods.spectral_element.greens import node_velocities
 
-        return node_velocities(scenario, about["low"], about["high"])[0].rows
+        field, _ = node_velocities(scenario, about["low"], about["high"])
+        return field.scenario, field.rows
 
     def cut(self, scenario, plan, ranks):
         """Elements, shared points, memory and expected efficiency of the ranks."""

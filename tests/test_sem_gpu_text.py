@@ -11,6 +11,7 @@ from test_streamed import build
 from craton.core.operator import BOX
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element import pair_operators as pair
+from craton.methods.spectral_element import replay_operators as replay
 
 BOUNDS = tuple(name for name, _ in BOX.fields)
 
@@ -131,12 +132,32 @@ def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
         assert error <= (24 if name == "high layer" else 16) * np.finfo(precision).eps, field
 
 
+LOSSY_LAYER = replace(CASES["attenuated"], axes=5)
+ACROSS = sem.Kind(2, "corners", axes=3, general=True)
 PAIRS = {
     "correlated": (pair.correlated, sem.Kind(4), False, "float32"),
     "correlated in a fluid": (pair.correlated, sem.Kind(3, "corners"), True, "float64"),
     "correlated, of high degree": (pair.correlated, sem.Kind(6, "box"), False, "float64"),
     "born": (pair.born, sem.Kind(2, full=True), False, "float32"),
+    "born, attenuated in a layer": (pair.born, LOSSY_LAYER, False, "float32"),
+    "replayed": (replay.replayed, sem.Kind(4), False, "float32"),
+    "replayed, attenuated in a layer": (replay.replayed, LOSSY_LAYER, False, "float64"),
+    "replayed in a fluid, across a layer": (replay.replayed, ACROSS, True, "float32"),
 }
+
+
+def remembered(kind, mesh, fields, rng, second):
+    """Memory variables of elements, of both fields if `second`, with losses and rates."""
+    size, directions = mesh.element.size, kind.directions
+    shapes = {}
+    if kind.relaxation:
+        shapes |= dict.fromkeys(("memory", "second_memory"), (size, kind.stored))
+        shapes["loss"] = (1 + kind.bulk, size)
+    if kind.axes:
+        shapes["layer"] = (2 * fields * directions * (1 + second), size)
+        shapes |= {"rates": ((8 if kind.general else 2) * directions, size)}
+        shapes |= {"past": (fields * directions, size)}
+    return {a: rng.random((mesh.size, *shape)) / 4 for a, shape in shapes.items()}
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -145,11 +166,7 @@ def test_gpu_text_of_two_fields_does_what_the_cpu_does(name, tmp_path):
     make, kind, fluid, precision = PAIRS[name]
     flat, straight = kind.geometry == "box", kind.geometry == "corners"
     mesh = semcase.Mesh(kind.degree, (3, 1, 1), 0 if flat else 0.15, straight=straight)
-    rng, rows, fields = (
-        np.random.default_rng(5),
-        1 if fluid else 21 if kind.full else 2,
-        3 - 2 * fluid,
-    )
+    rng, rows, fields = np.random.default_rng(5), pair.rows_of(kind, fluid), 3 - 2 * fluid
     op, box = make(kind, fluid, precision), (0, 1, 0, 1, 0, mesh.size)
     into, field = op.arrays[0], next(a for a in op.reads if a.endswith("pair"))
     arrays = {
@@ -157,21 +174,25 @@ def test_gpu_text_of_two_fields_does_what_the_cpu_does(name, tmp_path):
         field: rng.random((mesh.count + 1) * 2 * fields),
         "points": mesh.points,
         "geometry": mesh.geometry(kind.geometry),
-        "moduli": mesh.random(rows),
+        "moduli": mesh.random(1 if fluid else 21 if kind.full else 2),
         "sums": rng.random((mesh.size, rows, mesh.element.size)),
         "change": mesh.random(rows, low=0.1),
         "step": np.array([6], np.int32),
     }
+    arrays |= remembered(kind, mesh, fields, rng, second="change" in op.arrays)
     arrays = {a: values for a, values in arrays.items() if a in op.arrays}
-    params = {"first": 0} | ({"every": 3} if "step" in arrays else {})
-    laned = (*semcase.LANED, "sums", "change")
+    known = {"first": 0, "every": 3, "steps": 6, "slots": 1, "count": mesh.size}
+    params = {name: known[name] for name, _ in op.params.fields}
+    laned = (*semcase.LANED, "sums", "change", "second_memory", "past")
     expected = semcase.run(op, arrays, box, params, precision, laned=laned)
     few = small_blocks(op, 2 if kind.degree < 6 else 1)
     got = run(few, arrays, box, params, precision, tmp_path / "gpu.so")
-    for written in {into, "sums"} & set(arrays):
+    for written in {into, "sums", "memory", "second_memory", "layer"} & set(arrays):
         assert np.abs(expected[written] - arrays[written].astype(precision)).max() > 1e-3
         error = np.abs(got[written] - expected[written]).max() / np.abs(expected[written]).max()
         assert error <= 16 * np.finfo(precision).eps, written
+    if kind.axes or "replayed" in name:
+        return
     first = arrays[field].reshape(-1, 2, fields)[:, 0].ravel()
     single = sem.fluid(kind) if fluid else sem.stiffness(kind)
     names = dict(zip(single.arrays, (np.zeros(first.size),))) | {

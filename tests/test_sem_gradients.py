@@ -11,6 +11,7 @@ from inversecase import RICKER, Case
 
 import craton
 from craton.errors import ResourceError, ScenarioError
+from craton.methods.spectral_element import absorbing_layer
 from craton.scenario import Scenario
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "banana_doughnut.py"
@@ -23,6 +24,9 @@ SEA = {
     "kind": "layers",
     "layers": [{"top": 0} | WATER, {"top": -80, "vp": 2500, "vs": 1400, "rho": 2200}],
 }
+LOSSY = ROCK | {"qp": 80, "qs": 40, "attenuation": {"band": [1, 20]}}
+WITH_Q = ("vp", "vs", "rho", "inverse_qp", "inverse_qs")
+LAYERS = {"west": "pml", "bottom": "pml", "pml": {"thickness": 1, "friction": 0.3}}
 EXPLOSION = {"kind": "explosion", "at": [61, 52, -30], "moment": 1e12, "wavelet": RICKER}
 FORCE = {"kind": "force", "at": [91, 82, -110], "force": [1e9, 2e9, 3e9], "wavelet": RICKER}
 RECEIVERS = [{"name": "A", "at": [51, 72, -30]}, {"name": "B", "at": [121, 92, -100]}]
@@ -65,6 +69,75 @@ def test_gradients_are_exact(name):
     assert case.of_sources() < EXACT
     assert case.of_medium() < EXACT
     assert case.of_differences() < CENTRAL
+
+
+REMEMBERING = {
+    "a sea in a layer": (
+        {"model": SEA, "waveforms": ["pressure"], "boundaries": LAYERS | {"bottom": "rigid"}},
+        {},
+    ),
+    "21 constants in a layer beside Stacey's faces": (
+        {"model": ANISOTROPIC, "boundaries": LAYERS | {"bottom": "stacey"}},
+        {"parameters": ("c11", "c33", "c44", "rho")},
+    ),
+    "attenuation": ({"model": LOSSY}, {}),
+    "layers that relax, across lines of the mesh": (
+        {"model": LOSSY, "boundaries": LAYERS},
+        {"parameters": WITH_Q},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REMEMBERING)
+def test_what_remembers_has_exact_gradients(name, monkeypatch):
+    """Steps of absorbing layers and of attenuation cannot be taken back: the field is saved."""
+    tables, options = REMEMBERING[name]
+    if "across" in name:
+        monkeypatch.setattr(absorbing_layer, "ALIGNED", -1.0)
+    case = Case(scenario(**tables), **options)
+    operators = case.problem.experiments[0].linear.elements[1]["solid"]
+    assert ("across" in name) == any("across" in launch.op.name for launch in operators)
+    assert case.of_sources() < EXACT
+    assert case.of_medium() < EXACT
+    assert case.of_differences() < CENTRAL
+
+
+def test_q_of_layers_in_single_precision_and_in_segments():
+    """The remainder is of second order; float32 is float64 to 1e-4; segments of steps that run again
+    give the same bits as all steps at once.
+    """
+    tables = {"model": LOSSY, "boundaries": LAYERS}
+    case = Case(scenario(**tables), parameters=WITH_Q)
+    value, slope = case.problem.fun(case.m), case.problem.jac(case.m) @ case.dm
+    steps = 0.01 * 10.0 ** -np.arange(5)
+    rest = [abs(case.problem.fun(case.m + e * case.dm) - value - e * slope) for e in steps]
+    assert np.polyfit(np.log(steps), np.log(rest), 1)[0] == pytest.approx(2, abs=0.05)
+    whole = case.problem.jac(case.m)
+    parts = craton.Problem(case.problem.scenario, parameters=WITH_Q)
+    parts.observed = case.problem.observed
+    parts.experiments[0]._slots = lambda state: 7
+    assert "of 4 segments, which run again" in parts.plan
+    assert np.array_equal(parts.jac(case.m), whole)
+    assert np.array_equal(parts.adjoint(0 * parts.born(case.dm)), 0 * whole)  # twice from one run
+    parts._gradient = None
+    assert np.array_equal(parts.jac(case.m), whole)
+    single = Case(scenario(**tables, run={"precision": "float32"}), parameters=WITH_Q)
+    assert single.of_sources() < 1e-5
+    assert single.of_medium() < 1e-5
+    slope = single.problem.jac(single.m)
+    assert np.linalg.norm(slope - whole) < 1e-4 * np.linalg.norm(whole)
+
+
+def test_saved_steps_give_the_gradient_of_steps_taken_back(plain):
+    """And so the illumination."""
+    observed, options = plain.problem.data(plain.m), {"storage": "checkpoints", "memory": 1e5}
+    assert "segments" in craton.Problem(plain.problem.scenario, **options).plan
+    back, saved = (
+        craton.gradient(plain.problem.scenario, observed, **kept) for kept in ({}, options)
+    )
+    for name in ("vp", "vs", "rho", "illumination"):
+        most = float(abs(back[name]).max())
+        assert float(abs(back[name] - saved[name]).max()) < 1e-11 * most > 0
 
 
 def test_21_constants():
@@ -227,14 +300,21 @@ def test_sources(plain):
 
 def test_what_is_not_covered_is_refused_before_anything_runs(plain):
     cases = {
-        "absorbing layers": {"boundaries": {"others": "pml"}},
-        "attenuation": {"model": ROCK | {"qp": 80, "qs": 40, "attenuation": {"band": [1, 20]}}},
+        "attenuation in an anisotropic": {"model": LOSSY | ANISOTROPIC},
         "pressure in an anisotropic": {"model": ANISOTROPIC, "waveforms": ["pressure"]},
         "velocity in a fluid": {"model": SEA},
     }
     for words, tables in cases.items():
         with pytest.raises(ScenarioError, match=words):
             craton.Problem(scenario(**tables))
+    lossy = scenario(model=LOSSY)
+    with pytest.raises(ScenarioError, match="cannot be taken back: attenuation remembers"):
+        craton.Problem(lossy, storage="boundaries")
+    with pytest.raises(ScenarioError, match="Q of an elastic medium"):
+        craton.Problem(scenario(), parameters=WITH_Q)
+    with pytest.raises(ScenarioError, match="for which the mechanisms are not made"):
+        low = craton.Problem(lossy, parameters=WITH_Q)
+        low.fun(np.where(low.m0 < 1, 2 * low.m0, low.m0))
     m = plain.m0.copy()
     m[: m.size // 3] *= 3
     with pytest.raises(ScenarioError, match=r"unstable for this medium: the limit is"):

@@ -72,16 +72,30 @@ class ElementExperiment:
         self.forget()
         state = self.linear.at(cells)
         self.slots = self._slots(state) if store else 0
-        program = on_one_rank(self.machine.commit(state.forward(self.slots)))
+        program = self._forward(state)
         for first, last in self.segments:
+            if store:
+                self._begin(program, first)
             march(program, first, last)
-            if last < self.steps:
-                self.saved.append(self._stores(program))
+            if store:
+                self._end(program, last)
         self.state, self.program = state, program if store else None
         self.record = program.host("record").astype(float)
         if not np.isfinite(self.record).all():
             raise ComputationError("the wavefield diverged: use a shorter time.step")
         return self.samples
+
+    def _forward(self, state):
+        """Return the forward steps as a program."""
+        return on_one_rank(self.machine.commit(state.forward(self.slots)))
+
+    def _begin(self, program, first):
+        """Prepare for the forward steps of a segment."""
+
+    def _end(self, program, last):
+        """Keep what the forward steps of a segment saved, but for the last segment."""
+        if last < self.steps:
+            self.saved.append(self._stores(program))
 
     def _slots(self, state):
         """Return how many steps the machine's memory holds the velocities of absorbing points of.
@@ -134,8 +148,7 @@ class ElementExperiment:
         self._end_state(program)
         march(program, 0, 1)
         for n, (first, last) in reversed(list(enumerate(self.segments))):
-            if len(self.segments) > 1:
-                self._load(program, n)
+            self._load(program, n)
             march(program, self.steps - last + 1, self.steps - first + 1)
         return self._collected(program, derivative, scale, illumination, by_sources)
 
@@ -145,17 +158,21 @@ class ElementExperiment:
         """
         key = tuple(options.values())
         if key not in self.others:
-            plan, forward = self.state.reversal(self.slots, self.every, **options), self.program
+            plan, forward = self._plan_back(**options), self.program
             shared = {
                 name: forward.arrays[name]
                 for name, array in plan.arrays.items()
-                if name in STORES
+                if array.kind == "store"
                 or (array.data is not None and forward.plan.arrays.get(name) is array)
             }
             self.others[key] = on_one_rank(self.machine.commit(plan, arrays=shared))
         else:
             rest(self.others[key])
         return self.others[key]
+
+    def _plan_back(self, **options):
+        """Return the plan of the steps back."""
+        return self.state.reversal(self.slots, self.every, **options)
 
     def _scale(self, series):
         """Return a factor of residuals such that the transposed field is near 1, which float32
@@ -178,6 +195,8 @@ class ElementExperiment:
     def _load(self, program, n):
         """Make the stores hold a segment; the machine still has the last one after `run`."""
         last = len(self.segments) - 1
+        if last == 0:
+            return
         if n == last == len(self.saved):
             self.saved.append(self._stores(self.program))
         for name, values in self.saved[n].items():

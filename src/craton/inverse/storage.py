@@ -16,6 +16,7 @@ from craton.conventions import GRADIENT_STORAGES
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.inverse.division import Division
 from craton.inverse.elements import ElementExperiment
+from craton.inverse.elements_replayed import ReplayedElements
 from craton.inverse.experiment import SHARE, Experiment, slots_for
 from craton.inverse.reversal import Reversed
 from craton.inverse.ring import BLOCKS
@@ -126,13 +127,20 @@ def memory_of_all(machine, memory, comm):
 
 
 def of_elements(linear, machine, every, memory, storage, ranks):
-    """Return the run of spectral elements, whose field is always marched back."""
+    """Return the run of spectral elements, whose field is marched back where that is possible."""
     if ranks > 1:
         words = f"{ranks} ranks, but gradients of spectral elements run on one rank for now"
         raise ScenarioError([Problem("ranks", words, "leave ranks out; shots run side by side")])
-    if storage not in ("auto", "boundaries"):
+    if storage not in ("auto", "boundaries", "checkpoints"):
         words = f"{storage!r} is not for spectral elements"
-        raise ScenarioError([Problem("storage", words, 'use "auto" or "boundaries"')])
+        remedy = 'use "auto", "boundaries" or "checkpoints"'
+        raise ScenarioError([Problem("storage", words, remedy)])
+    why = linear.irreversible()
+    if why and storage == "boundaries":
+        words = f"the steps of this scenario cannot be taken back: {why}"
+        raise ScenarioError([Problem("storage", words, 'use storage "auto"')])
+    if why or storage == "checkpoints":
+        return ReplayedElements(linear, machine, every, memory, why or "asked for")
     return ElementExperiment(linear, machine, every, memory)
 
 

@@ -33,6 +33,7 @@ from craton.methods.finite_difference import (
 )
 from craton.methods.finite_difference.quality import WITH_Q
 from craton.methods.finite_difference.receiver_points import rows_of
+from craton.methods.shared import q_parameters
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.tables import injection, sampling, stacked_rows, table_of
 from craton.model.media import earth
@@ -44,7 +45,6 @@ from craton.survey.planes import PlaneWave
 from craton.survey.whereabouts import located
 from craton.text import megabytes
 
-BEYOND = 1.25  # 1/Q over the largest for which mechanisms were fitted: their Q is then a little off
 RECEIVERS = "gradients need receivers: add [[receivers]]"
 PARAMETER_BYTES = 32  # of a cell: density and moduli in double precision, and what is made of them
 
@@ -204,28 +204,20 @@ class Linearised:
         """
         if not set(names) & set(OF_Q):
             return self.cells
-        if self.d.relaxation is None or self.d.anisotropic:
-            kind = "anisotropic" if self.d.anisotropic else "elastic"
-            remedy = "give the model qp, qs and [model.attenuation], or leave them out"
-            raise ScenarioError([Problem("parameters", f"Q of an {kind} medium", remedy)])
-        losses = relaxing.inverse_q(self.d, self.grid, 0, self.grid.shape[0])
-        losses = dict(zip(("qp", "qs"), (np.array(v, float) for v in losses)))
-        lossless = {name: int((losses[name] == 0).sum()) for name in losses if name in names}
-        build.refuse(
-            [
-                Problem(
-                    "parameters", f"{name} is infinite in {count:,} cells", f"use inverse_{name}"
-                )
-                for name, count in lossless.items()
-                if count
-            ]
+        of_q = q_parameters.refuse(
+            names, self._losses, self.d.relaxation, self.d.anisotropic, "cells"
         )
-        return (*self.cells, *losses.values())
+        return (*self.cells, *of_q)
+
+    def _losses(self):
+        """1/Qp and 1/Qs of the cells."""
+        values = relaxing.inverse_q(self.d, self.grid, 0, self.grid.shape[0])
+        return [np.array(v, float) for v in values]
 
     @property
     def largest_inverse_q(self):
         """Largest 1/Q for which the mechanisms are good; None without attenuation."""
-        return self.d.relaxation and BEYOND * self.d.relaxation.largest
+        return q_parameters.largest(self.d.relaxation)
 
     @cached_property
     def factors(self):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from craton.methods.shared import sharing
-from craton.methods.spectral_element import fixed_point, pair_operators
+from craton.methods.spectral_element import fixed_point, pair_operators, replay_operators
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import DEGREES
 from craton.model.media import attenuation
@@ -66,7 +66,8 @@ def operators(degree, precision="float32"):
     all_operators += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey()]
     all_operators += [sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
     all_operators += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
-    all_operators += pair_operators.catalogue(kind, precision)
+    all_operators += pair_operators.catalogue(kind, precision, lossy_layers[:1])
+    all_operators += replay_operators.catalogue(kind, precision, [lossy_layers[0], layers[-1]])
     in_fixed_point = [
         op for op in all_operators if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)
     ]

@@ -178,9 +178,8 @@ def arrays_and_launch(d, arranged):
     d : Discretisation
     arranged : ArrangedFamily
     """
-    family, kind, arrays = arranged.family, arranged.family.kind, arranged.arrays
+    family, kind, arrays = arranged.family, relaxing(d, arranged.family.kind), arranged.arrays
     if kind.relaxation:
-        kind = replace(kind, relaxation=operators.relaxation_constants(d.relaxation, d.dt))
         memory = Array(
             "wavefield", (len(arranged.order), d.element.size, kind.stored), d.precision, lanes=True
         )
@@ -191,6 +190,15 @@ def arrays_and_launch(d, arranged):
     return arrays, d.units.launch(
         launch, family.fluid, 2 * (1 if family.fluid else 3) * d.element.degree**3
     )
+
+
+def relaxing(d, kind):
+    """Return a kind with the constants of its mechanisms of attenuation for the step of a
+    `Discretisation`.
+    """
+    if not kind.relaxation:
+        return kind
+    return replace(kind, relaxation=operators.relaxation_constants(d.relaxation, d.dt))
 
 
 def elastic_launch(d, arranged):

@@ -10,11 +10,22 @@ import numpy as np
 
 from craton.conventions import OF_Q
 from craton.errors import Problem, ScenarioError
+from craton.methods.shared import q_parameters
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import build, nodal, pair_operators, pairs, points
+from craton.methods.spectral_element import (
+    build,
+    nodal,
+    pair_operators,
+    pair_parts,
+    pairs,
+    points,
+    replay,
+    replay_operators,
+)
 from craton.methods.spectral_element.constants import ConstantsRule
 from craton.methods.spectral_element.linearised_state import HALF_STEPS, State
+from craton.methods.spectral_element.relaxing_rule import RelaxingRule
 from craton.methods.spectral_element.sites import sites
 from craton.methods.spectral_element.time_step import stable_step
 from craton.survey import leapfrog
@@ -30,27 +41,10 @@ def refused_tables(scenario):
     ----------
     scenario : Scenario
     """
-    boundaries = scenario.boundaries
-    layered = [
-        name
-        for name in ("top", "bottom", "west", "east", "south", "north", "others")
-        if getattr(boundaries, name, None) == "pml"
-    ]
-    wrong = [
-        (scenario.injection, "injection", "injections", "leave it out"),
-        (
-            getattr(scenario.model, "attenuation", None),
-            "model.attenuation",
-            "attenuation",
-            "leave it out",
-        ),
-        (layered, "boundaries", "absorbing layers of elements", 'use "stacey"'),
-    ]
-    return [
-        Problem(key, f"gradients of spectral elements do not cover {words}", remedy)
-        for is_wrong, key, words, remedy in wrong
-        if is_wrong
-    ]
+    if not scenario.injection:
+        return []
+    words = "gradients of spectral elements do not cover injections"
+    return [Problem("injection", words, "leave it out")]
 
 
 def refused_on_mesh(d, sources, channels, rows):
@@ -65,8 +59,9 @@ def refused_on_mesh(d, sources, channels, rows):
         Of each channel.
     """
     wrong = []
-    if d.layers is not None:
-        wrong.append(("boundaries", "absorbing layers of elements", 'use "stacey"'))
+    if d.anisotropic and d.relaxation is not None:
+        words = "attenuation in an anisotropic medium"
+        wrong.append(("model.attenuation", words, "leave it out"))
     if d.anisotropic and d.fluid.any():
         words = "a fluid beside an anisotropic medium"
         wrong.append(("model", words, "leave Thomsen's parameters out"))
@@ -79,7 +74,7 @@ def refused_on_mesh(d, sources, channels, rows):
     moving = {
         channel.quantity
         for channel, (index, _) in zip(channels, rows)
-        if pairs.field_of(d, index[0]) == "potential_rate"
+        if pair_parts.field_of(d, index[0]) == "potential_rate"
     }
     for quantity in sorted(moving):
         wrong.append(("receivers", f"{quantity} in a fluid", "record its pressure"))
@@ -143,7 +138,7 @@ class Linearised:
         self.rows, in_fluid = points.channel_rows(d, self.channels, receivers)
         build.refuse(refused_on_mesh(d, self.sources, self.channels, self.rows))
         self.d = nodal.nodal(d)
-        self.rule = (ConstantsRule if d.anisotropic else nodal.ChainRule)(self.d)
+        self.rule = rule_of(d)(self.d)
         self.grid = nodal.Nodes(self.d, self.rule.weights)
         self.sites = self._sites_of_pressure(receivers, in_fluid)
         self.columns = columns_of(self.d, self.sources)
@@ -169,21 +164,40 @@ class Linearised:
         """
         return nodal.moduli_of(self.d)
 
-    largest_inverse_q: ClassVar[None] = None  # Q is no parameter
+    @property
+    def largest_inverse_q(self):
+        """Largest 1/Q for which the mechanisms are good; None without attenuation."""
+        return q_parameters.largest(self.d.relaxation)
 
     def start(self, names):
-        """Return the cells that parameters are made of: `cells`.
+        """Return the cells that parameters are made of: `cells`, and for parameters of Q behind them
+        1/Qp and 1/Qs.
 
         Raises
         ------
         ScenarioError
-            They are parameters of Q.
+            The medium has no Q, or an infinite one where Q and not 1/Q is asked for.
         """
-        if set(names) & set(OF_Q):
-            words = "gradients of spectral elements do not cover Q"
-            remedy = 'leave them out, or use method = "fd"'
-            raise ScenarioError([Problem("parameters", words, remedy)])
-        return self.cells
+        if not set(names) & set(OF_Q):
+            return self.cells
+        relaxation = self.d.relaxation if self.relaxes else None
+        of_q = q_parameters.refuse(names, self._losses, relaxation, self.d.anisotropic, "nodes")
+        return (*self.cells, *of_q)
+
+    def _losses(self):
+        """1/Qp and 1/Qs of the nodes."""
+        return self.d.nodal["loss_p"], self.d.nodal["loss_s"]
+
+    @property
+    def relaxes(self):
+        """True where elements have memory variables of attenuation."""
+        return any(arranged.family.kind.relaxation for arranged in self.d.families)
+
+    def irreversible(self):
+        """Return why the steps cannot be taken back, or ""."""
+        if self.d.layers is not None:
+            return "absorbing layers remember"
+        return "attenuation remembers" if self.relaxes else ""
 
     @cached_property
     def histories(self):
@@ -233,6 +247,8 @@ class Linearised:
         """
         precision, degree = self.d.precision, self.d.element.degree
         highest = pair_operators.HIGHEST[precision]
+        if self.irreversible():
+            highest = max(n for n in range(1, highest + 1) if replay_operators.fits(n, precision))
         if not machine.shares_host_memory and degree > highest:
             words = f"gradients in {precision} on a GPU need a degree of at most {highest}"
             remedy = 'set run.degree, run.precision = "float32" or run.device = "cpu"'
@@ -255,15 +271,15 @@ class Linearised:
             Of all sums.
         """
         d = self.d
-        rows = 21 if d.anisotropic else 2
-        of_elements = np.zeros((d.mesh.size, rows, d.element.size))
+        rows = max(pair_operators.rows_of(f.family.kind, f.family.fluid) for f in d.families)
+        of_elements = np.zeros((d.mesh.size, max(rows, 2), d.element.size))
         for arranged in d.families:
             elements = arranged.order.elements
             values = host(f"{arranged.family.name}_sums").astype(float)
             inside = np.flatnonzero(elements >= 0)
             of_elements[elements[inside], : values.shape[1]] = values[inside]
         of_points, of_faces = [], []
-        for prefix, _ in pairs.MEDIA:
+        for prefix, _ in pair_parts.MEDIA:
             named = {
                 name: host(f"{prefix}{name}").astype(float) if f"{prefix}{name}" in arrays else None
                 for name in ("point_sums", "face_sums")
@@ -271,6 +287,7 @@ class Linearised:
             sums, faces_sums = named["point_sums"], named["face_sums"]
             of_points.append(np.zeros(0) if sums is None else factor * sums[:-1])
             of_faces.append(None if faces_sums is None else factor * d.dt * faces_sums)
+        of_points, of_faces = replay.undamped(self.d, self.elements[0], of_points, of_faces)
         return factor * d.dt * of_elements, of_points, of_faces
 
     def illumination(self, host):
@@ -304,7 +321,7 @@ class Linearised:
         if not self.d.anisotropic:
             self._refuse_media(cells[2])
         d = self.rule.discretisation(cells)
-        self._refuse_speeds(d)
+        self._refuse_speeds(cells, d)
         return State(self, cells, d)
 
     def _refuse_media(self, mu):
@@ -318,21 +335,35 @@ class Linearised:
                 words = f"{int(wrong.sum())} {words}"
                 raise ScenarioError([Problem("m", words, "bound the parameters")])
 
-    def _refuse_speeds(self, d):
+    def _refuse_speeds(self, cells, d):
         """Refuse a medium for which the time step is unstable; it is looked at closely only where
         waves are faster than the step allows for at once, and in an anisotropic medium.
         """
-        start, names = self.d.nodal, ("vp", "vs")
-        ratio = max(
-            float(np.max(d.nodal[n] / np.where(start[n] > 0, start[n], np.inf))) for n in names
-        )
-        same = not self.d.anisotropic or d.nodal["stiffness"] is start["stiffness"]
+        ratio = 1.0 if self.d.anisotropic else self._faster(cells)
+        same = not self.d.anisotropic or d.nodal["stiffness"] is self.d.nodal["stiffness"]
         if same and ratio * self.d.dt <= self.d.stable.limit:
             return
         limit = stable_step(d, d.families, self.machine).limit
         if d.dt > limit:
             words = f"the time step {d.dt:.6g} s is unstable for this medium: the limit is {limit:.6g} s"
             raise ScenarioError([Problem("m", words, "bound vp, or set a shorter time.step")])
+
+    def _faster(self, cells):
+        """Return by which factor waves of high frequency are faster than at the start, at most."""
+        squares = []
+        for rho, (kappa, mu) in (
+            (medium[0], self.rule.unrelaxed(medium)) for medium in (cells, self.cells)
+        ):
+            squares.append(((kappa + 4 / 3 * mu) / rho, mu / rho))
+        ratios = [now / np.where(start > 0, start, np.inf) for now, start in zip(*squares)]
+        return float(np.sqrt(np.max(ratios)))
+
+
+def rule_of(d):
+    """Return the class of the chain rule of a `Discretisation`."""
+    if d.anisotropic:
+        return ConstantsRule
+    return nodal.ChainRule if d.relaxation is None or d.fluid.all() else RelaxingRule
 
 
 def columns_of(d, sources):

@@ -9,7 +9,8 @@ import numpy as np
 
 from craton.methods.shared import unit_sources
 from craton.methods.shared.tables import injection, sampling, stacked_rows, table_of
-from craton.methods.spectral_element import build, faces, pairs, points
+from craton.methods.spectral_element import build, faces, pair_operators, pairs, points, replay
+from craton.methods.spectral_element.pair_parts import MEDIA, field_of
 from craton.methods.spectral_element.sites import at_sites
 
 HALF_STEPS = {"force": "velocity", "moment": "stress"}
@@ -63,7 +64,7 @@ class State:
     def orders(self):
         """How often the field that a channel records is differentiated by time: (channels,)."""
         return np.array(
-            [pairs.DERIVATIVES[pairs.field_of(self.d, index[0])] for index, _ in self.rows], int
+            [pairs.DERIVATIVES[field_of(self.d, index[0])] for index, _ in self.rows], int
         )
 
     @cached_property
@@ -72,8 +73,10 @@ class State:
         arrays, *_ = self.problem.elements
         new = build.inverse_mass_arrays(self.d) | faces.absorbing_faces(self.d)[0]
         for arranged in self.d.families:
-            name = f"{arranged.family.name}_moduli"
-            new[name] = arranged.arrays[name]
+            for part in ("moduli", "loss"):
+                name = f"{arranged.family.name}_{part}"
+                if name in arranged.arrays:
+                    new[name] = arranged.arrays[name]
         new = {n: a for n, a in new.items() if not n.endswith("_points")}
         return arrays | new
 
@@ -82,14 +85,14 @@ class State:
         """The plan of a run without its arrays, as `craton plan` would make it of this medium."""
         return self.problem.plan
 
-    def forward(self, slots):
-        """Return the plan of steps that record all channels, and with slots save what `reversal`
-        needs.
+    def forward(self, slots, replayed=False):
+        """Return the plan of steps that record all channels, and with slots save what `reversal`, or
+        `transposed` where they are `replayed`, needs.
         """
         d, (_, elements, edges, exchanges) = self.d, self.problem.elements
-        arrays = {n: a for n, a in self.arrays.items()}
+        arrays, first = dict(self.arrays), []
         if slots:
-            more, before = pairs.saves(d, arrays, slots)
+            more, first, before = self.saves(slots, replayed)
             arrays |= more
             absorbing = {m: [*before[m], *launches] for m, launches in edges[0].items()}
             edges = [absorbing, *edges[1:]]
@@ -102,9 +105,18 @@ class State:
         return replace(
             self.problem.plan,
             arrays=arrays | more | recorded,
-            phases=(*phases, build.phase("record", record)),
+            phases=(build.phase("save", first), *phases, build.phase("record", record)),
             slots=d.steps,
         )
+
+    def saves(self, slots, replayed):
+        """Return arrays of what is saved of each step, launches before it, and by medium those
+        between forces and step.
+        """
+        if replayed:
+            return replay.saves(self.d, self.arrays, slots)
+        arrays, of_faces = pairs.saves(self.d, self.arrays, slots)
+        return arrays, [], of_faces
 
     def reversal(self, slots, every=1, light=False, by_sources=False):
         """Return the plan of the steps back; see `pairs.reversal`.
@@ -117,11 +129,22 @@ class State:
             Sample the transposed field in the places of unit sources, before that of columns in a
             fluid.
         """
-        stores, _ = pairs.saves(self.d, self.arrays, max(slots, 1))
-        sources = self.injected, self.problem.histories
-        taps = self.units if by_sources else []
-        taps = [*taps, *(self.injected[n] for n in self.of_sources)]
+        stores, *_ = self.saves(max(slots, 1), False)
+        sources, taps = (self.injected, self.problem.histories), self._taps(by_sources)
         return pairs.reversal(self.d, self.arrays, sources, self.rows, taps, stores, every, light)
+
+    def transposed(self, slots, every=1, light=False, by_sources=False):
+        """Return the plan of the steps back of the transposed field alone; see `replay.transposed`,
+        parameters as of `reversal`.
+        """
+        stores, *_ = self.saves(slots, True)
+        steps, taps = len(self.problem.histories), self._taps(by_sources)
+        return replay.transposed(self.d, self.arrays, steps, self.rows, taps, stores, every, light)
+
+    def _taps(self, by_sources):
+        """Rows in whose places the transposed field is sampled."""
+        units = self.units if by_sources else []
+        return [*units, *(self.injected[n] for n in self.of_sources)]
 
     def born(self, changes):
         """Return the plan of the steps of the field and its Born field; see `pairs.born`.
@@ -276,10 +299,10 @@ def change_arrays(d, changes):
     moduli, masses, damping = changes
     out = {}
     for arranged in d.families:
-        rows = arranged.arrays[f"{arranged.family.name}_moduli"].shape[1]
+        rows = pair_operators.rows_of(arranged.family.kind, arranged.family.fluid)
         values = arranged.order.arrange(moduli[:, :rows], 0.0)
         out[f"{arranged.family.name}_change"] = values
-    for (prefix, _), mass, of_faces in zip(pairs.MEDIA, masses, damping):
+    for (prefix, _), mass, of_faces in zip(MEDIA, masses, damping):
         if len(mass):
             out[f"{prefix}mass_change"] = np.append(mass, 0.0)
         if of_faces is not None:

@@ -33,7 +33,8 @@ class NodalDiscretisation(Discretisation):
     Parameters
     ----------
     nodal : dict of str to (ne, n^3) array
-        ``vp``, ``vs``, m/s, and ``rho``, kg/m3; of 21 constants ``stiffness``, (ne, 21, n^3), Pa.
+        ``vp``, ``vs``, m/s, and ``rho``, kg/m3; of 21 constants ``stiffness``, (ne, 21, n^3), Pa;
+        with attenuation ``loss_p`` and ``loss_s``, 1/Q.
     """
 
     nodal: Any
@@ -52,13 +53,19 @@ def nodal(d):
     d : Discretisation
     """
     values = d.material(slice(None))
-    statistics = replace(d.statistics, varying=np.ones(d.mesh.size, bool))
-    names = [name for name in ("vp", "vs", "rho", "stiffness") if name in values]
+    # losses of the bulk modulus come with changes of vp or vs, where Qp and Qs stay
+    statistics = replace(
+        d.statistics,
+        varying=np.ones(d.mesh.size, bool),
+        bulk_loss=d.relaxation is not None or d.statistics.bulk_loss,
+    )
+    names = ("vp", "vs", "rho", "stiffness", "loss_p", "loss_s")
+    names = [name for name in names if name in values]
     medium = {name: np.ascontiguousarray(values[name], float) for name in names}
     named = fields_of(d) | {"statistics": statistics, "nodal": medium, "families": None}
     out = NodalDiscretisation(**named)
     vars(out)["places"] = d.places
-    families = arrange_families(out)
+    families = arrange_families(out, d.layers)
     out = NodalDiscretisation(**named | {"families": families})
     vars(out)["places"] = d.places
     return out
@@ -143,19 +150,27 @@ class ChainRule:
         cells : (rho, kappa, mu)
             (ne, n^3) each, kg/m3 and Pa.
         """
-        d, (rho, kappa, mu) = self.d, cells
-        speeds = {
-            "vp": np.sqrt((kappa + 4 / 3 * mu) / rho),
-            "vs": np.sqrt(mu / rho),
-            "rho": np.asarray(rho, float),
-        }
+        d, (rho, kappa) = self.d, cells[:2]
         statistics = replace(d.statistics, mass=self.masses(rho, 1 / kappa))
-        named = fields_of(d) | {"nodal": speeds, "statistics": statistics}
+        named = fields_of(d) | {"nodal": self.medium(cells), "statistics": statistics}
         out = NodalDiscretisation(**named)
         families = [with_moduli(out, arranged) for arranged in d.families]
         out = NodalDiscretisation(**named | {"families": families})
         vars(out)["places"] = d.places
         return out
+
+    def medium(self, cells):
+        """Return the medium of the nodes by name, see `NodalDiscretisation`."""
+        rho, kappa, mu = cells
+        return {
+            "vp": np.sqrt((kappa + 4 / 3 * mu) / rho),
+            "vs": np.sqrt(mu / rho),
+            "rho": np.asarray(rho, float),
+        }
+
+    def unrelaxed(self, cells):
+        """Return bulk and shear modulus that waves of high frequency see, Pa."""
+        return cells[1:3]
 
     def masses(self, in_solid, in_fluid):
         """Return sums at the points, (solid, fluid), of densities (ne, n^3) times volume."""
@@ -266,11 +281,12 @@ class ChainRule:
 
 
 def with_moduli(d, arranged):
-    """Return an `ArrangedFamily` with the moduli of a `NodalDiscretisation`."""
-    name = f"{arranged.family.name}_moduli"
-    values = material.arrays(d, arranged.family, arranged.order)["moduli"]
-    moduli = Array("material", values.shape, values.dtype, values, lanes=True)
-    return replace(arranged, arrays=arranged.arrays | {name: moduli})
+    """Return an `ArrangedFamily` with the moduli and losses of a `NodalDiscretisation`."""
+    arrays = {
+        f"{arranged.family.name}_{name}": Array("material", v.shape, v.dtype, v, lanes=True)
+        for name, v in material.arrays(d, arranged.family, arranged.order).items()
+    }
+    return replace(arranged, arrays=arranged.arrays | arrays)
 
 
 def _contracted(six, normal):

@@ -29,7 +29,7 @@ def correlated(kind, fluid=False, precision="float32"):
     Parameters
     ----------
     kind : operators.Kind
-        Without attenuation and absorbing layers.
+        Without attenuation and absorbing layers, whose steps cannot be taken back.
     fluid : bool
     precision : str
         What elements a GPU's block has.
@@ -44,7 +44,9 @@ def born(kind, fluid=False, precision="float32"):
     stiffness_born.h.
     """
     pair = "fluid_pair" if fluid else "pair"
-    names = (f"{pair}_force",), (pair, "points", "geometry", "moduli", "change"), ELEMENT
+    own = () if fluid else ("memory", "second_memory")
+    medium = ("moduli", "change", *(() if fluid else ("loss",)), "rates")
+    names = (f"{pair}_force", *own, "layer"), (pair, "points", "geometry", *medium), ELEMENT
     return element_operator("born", kind, fluid, precision, names)
 
 
@@ -54,8 +56,8 @@ def element_operator(name, kind, fluid, precision, names):
     plain = operators.fluid(kind) if fluid else operators.stiffness(kind)
     function = f"{'fluid' if fluid else 'stiffness'}_{name}"
     components, nodes = (1 if fluid else 3), (kind.degree + 1) ** 3
-    rows = 1 if fluid else 21 if kind.full else 2
-    width, count, late = block_of(kind.degree, components, precision)
+    rows = rows_of(kind, fluid)
+    width, count, late = block_of(kind, components, precision)
     blocks = max(1, resident(name, kind, precision) // width)
     defines = dict(plain.defines) | {
         "ELEMENTS": count,
@@ -87,19 +89,24 @@ def resident(name, kind, precision):
     """Return the threads resident on a GPU's multiprocessor: so many that no register spills in
     float32.
     """
-    if precision == "float64":
+    if precision == "float64" or kind.relaxation:
         return 256
     return 512 if name == "correlated" and kind.degree <= KEPT and not kind.full else 384
 
 
-def block_of(degree, components, precision):
+def rows_of(kind, fluid):
+    """Return by how many parameters the forces of elements change: moduli, then losses."""
+    return 1 if fluid else 21 if kind.full else 2 + (2 if kind.relaxation else 0)
+
+
+def block_of(kind, components, precision):
     """Return threads and elements of a GPU's block, and whether some of an element waits in
     registers because the shared memory is too small.
     """
-    n, size = degree + 1, np.dtype(precision).itemsize
-    rule, terms = size * n * (n + 2), 81
+    n, size = kind.degree + 1, np.dtype(precision).itemsize
+    rule, terms, through = size * n * (n + 2), 81, kind.general * kind.directions
     fit, late_fit = (
-        (SHARED_BYTES - rule) // (size * (arrays * 2 * components * n**3 + terms))
+        (SHARED_BYTES - rule) // (size * ((arrays + through) * 2 * components * n**3 + terms))
         for arrays in (3, 2)
     )
     count = max(1, min(operators.THREADS // n**2, fit or late_fit))
@@ -216,13 +223,15 @@ def point_block():
     return {"grain": (1, 1, 4096), "block": (128, 1, 1)}
 
 
-def catalogue(kind, precision):
+def catalogue(kind, precision, remembering=()):
     """Return every operator here once, element operators with each law.
 
     Parameters
     ----------
     kind : operators.Kind
     precision : str
+    remembering : sequence of dict
+        Changes of the kind to attenuation and absorbing layers.
     """
     ways = ({}, {"geometry": "corners"}, {"geometry": "box"}, {"full": True})
     elements = [
@@ -231,6 +240,7 @@ def catalogue(kind, precision):
         for way in ways
         for fluid in ((False,) if way.get("full") else (False, True))
     ]
+    elements += [born(replace(kind, **way), precision=precision) for way in remembering]
     lists = (save_points, pair_back, pair_forward, restore_points, pair_stacey)
     lists += (scatter_points, scatter_faces, rigid)
     points = [make(components) for make in lists for components in (3, 1)]

@@ -62,9 +62,9 @@ INLINE void add_one(force_t* to, value more, double per_unit)
     atomicAdd(to, more);
 #endif
 }
-template <int FIELDS> INLINE void add(force_t* field, Place g, const value (&sum)[FIELDS], double per_unit)
+template <int FIELDS, int STRIDE = FIELDS> INLINE void add(force_t* field, Place g, const value (&sum)[FIELDS], double per_unit)
 {
-    UNROLL for (int c = 0; c < FIELDS; ++c) add_one(field + (ptrdiff_t)FIELDS * g + c, sum[c], per_unit);
+    UNROLL for (int c = 0; c < FIELDS; ++c) add_one(field + (ptrdiff_t)STRIDE * g + c, sum[c], per_unit);
 }
 template <int FIELDS> INLINE void add_spread(force_t* field, const Points& point, const value* sum, int column, double per_unit)
 {
@@ -105,10 +105,10 @@ template <int FIELDS> BODY void gather(value* out, int stride, const real* field
     for (int lane = 0; lane < LANES; ++lane)
         for (int c = 0; c < FIELDS; ++c) ((real*)(out + c * stride))[lane] = field[(ptrdiff_t)FIELDS * g[lane] + c];
 }
-template <int FIELDS> BODY void add(force_t* field, Place g, const value (&sum)[FIELDS], double per_unit)
+template <int FIELDS, int STRIDE = FIELDS> BODY void add(force_t* field, Place g, const value (&sum)[FIELDS], double per_unit)
 {
     for (int lane = 0; lane < LANES; ++lane)  // one after another: they may share points
-        for (int c = 0; c < FIELDS; ++c) field[(ptrdiff_t)FIELDS * g[lane] + c] += to_force(sum[c][lane], per_unit);
+        for (int c = 0; c < FIELDS; ++c) field[(ptrdiff_t)STRIDE * g[lane] + c] += to_force(sum[c][lane], per_unit);
 }
 template <int FIELDS> BODY void add_spread(force_t*, const Points&, const value*, int, double) {}  // for a GPU
 #endif

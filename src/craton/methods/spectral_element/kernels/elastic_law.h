@@ -7,6 +7,22 @@ constexpr int ROWS = FULL ? 21 : 2;
 
 INLINE constexpr int row_of(int a, int b) { return a * 6 - a * (a - 1) / 2 + b - a; }  // of c_ab, a <= b
 
+BODY void as_matrix(value (&flux)[3][3], const value (&s)[6])  // from xx yy zz yz xz xy
+{
+    UNROLL for (int a = 0; a < 3; ++a) flux[a][a] = s[a];
+    flux[1][2] = flux[2][1] = s[3];
+    flux[0][2] = flux[2][0] = s[4];
+    flux[0][1] = flux[1][0] = s[5];
+}
+
+BODY void strain_of(value (&out)[6], const value (&g)[3][3])  // with engineering shear strains
+{
+    UNROLL for (int a = 0; a < 3; ++a) out[a] = g[a][a];
+    out[3] = g[1][2] + g[2][1];
+    out[4] = g[0][2] + g[2][0];
+    out[5] = g[0][1] + g[1][0];
+}
+
 struct Elastic {
     const real* moduli;
     const real* loss;
@@ -21,7 +37,16 @@ struct Elastic {
 
     MEMBER void operator()(value (&flux)[3][3], const value (&g)[3][3], const Metric& m, const Memories& before, ptrdiff_t e, int node) const
     {
-        value strain[6] = {g[0][0], g[1][1], g[2][2], g[1][2] + g[2][1], g[0][2] + g[2][0], g[0][1] + g[1][0]}, s[6], lambda, mu;
+        Lost<false> lost;
+        stress(flux, lost, g, m, before, e, node);
+    }
+
+    template <bool SLOPES>
+    MEMBER void stress(
+        value (&flux)[3][3], Lost<SLOPES>& lost, const value (&g)[3][3], const Metric& m, const Memories& before, ptrdiff_t e, int node) const
+    {
+        value strain[6], s[6], lambda, mu;
+        strain_of(strain, g);
         if constexpr (MECHANISMS > 0) UNROLL for (int a = 0; a < 6; ++a) strain[a] = INNER(m, strain[a]);
         if constexpr (FULL) {
             value c[ROWS];
@@ -49,12 +74,9 @@ struct Elastic {
                 s[a + 3] = mu * strain[a + 3];
             }
         }
-        if constexpr (MECHANISMS > 0) relax(s, memory, before, loss, lambda, mu, strain, e, node);
+        if constexpr (MECHANISMS > 0) relax<SLOPES>(s, lost, memory, before, loss, lambda, mu, strain, e, node);
         if constexpr (MECHANISMS > 0) UNROLL for (int a = 0; a < 6; ++a) s[a] = OUTER(m, s[a]);
         else if constexpr (FULL) UNROLL for (int a = 0; a < 6; ++a) s[a] = OUTER(m, INNER(m, s[a]));
-        UNROLL for (int a = 0; a < 3; ++a) flux[a][a] = s[a];
-        flux[1][2] = flux[2][1] = s[3];
-        flux[0][2] = flux[2][0] = s[4];
-        flux[0][1] = flux[1][0] = s[5];
+        as_matrix(flux, s);
     }
 };

@@ -1,12 +1,5 @@
 // Internal forces of acoustic elements of two potentials, and their correlation by 1 / rho: pair.h, stiffness_correlated.h.
-#include "acoustic_law.h"
-
-BODY void products(value (&out)[1], const value (&a)[1][3], const value (&b)[1][3])
-{
-    out[0] = a[0][0] * b[0][0] + a[0][1] * b[0][1] + a[0][2] * b[0][2];
-}
-
-// asks for products
+#include "acoustic_products.h"
 #include "pair.h"
 
 KERNEL fluid_correlated(

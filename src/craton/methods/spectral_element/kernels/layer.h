@@ -41,6 +41,7 @@ template <int FIELDS> struct Layer {
         return now;
     }
 
+    MEMBER value held(ptrdiff_t e, int a, int node) const { return VALUES(rates)[(e * LAYERED + a) * RATES * NODES + node]; }
     MEMBER value slope(ptrdiff_t e, int a, int s, int node) const { return VALUES(rates)[((e * LAYERED + a) * RATES + 2 + s) * NODES + node]; }
     MEMBER value across(ptrdiff_t e, int a, int s, int node) const { return VALUES(rates)[((e * LAYERED + a) * RATES + 5 + s) * NODES + node]; }
 

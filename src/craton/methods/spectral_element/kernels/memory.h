@@ -49,34 +49,53 @@ BODY value coefficient(int l, value s)
     return s * (MECHANISM[l][3] + s * (MECHANISM[l][4] + s * (MECHANISM[l][5] + s * MECHANISM[l][6])));
 }
 
-BODY void relax(
-    value (&stress)[6], real* memory, const Memories& before, const real* loss, value lambda, value mu, const value (&strain)[6],
-    ptrdiff_t e, int node)
+BODY value slope_of_coefficient(int l, value s)  // by s
 {
-    const value trace = strain[0] + strain[1] + strain[2], third = trace * real(1.0 / 3);
-    const value part[6] = {strain[0] - third, strain[1] - third, real(0.5) * strain[3], real(0.5) * strain[4], real(0.5) * strain[5], trace};
-    const value* const s = VALUES(loss) + (PER_NODE ? e * LOSSES * NODES + node : e * LOSSES);
-    value lost[6] = {};
-    Memories now = {};
-    UNROLL for (int l = 0; l < MECHANISMS; ++l)
-    {
-        const value y = coefficient(l, s[0]), of_bulk = BULK ? coefficient(l, s[BULK * (PER_NODE ? NODES : 1)]) : y;
-        UNROLL for (int m = 0; m < MEMORIES; ++m)
-        {
-            const value s_l = before.of[l * MEMORIES + m];
-            lost[m] += (m < 5 ? y : of_bulk) * (s_l + MECHANISM[l][1] * part[m]);
-            now.of[l * MEMORIES + m] = MECHANISM[l][0] * s_l + MECHANISM[l][2] * part[m];
-        }
-    }
-    keep(memory, now, e, node);
+    return MECHANISM[l][3] + s * (real(2) * MECHANISM[l][4] + s * (real(3) * MECHANISM[l][5] + s * (real(4) * MECHANISM[l][6])));
+}
+
+// What mechanisms take of the deviatoric strain, and of its trace: sum_l Y_l xi_l; with SLOPES its derivative by 1/Q, too.
+template <bool SLOPES> struct Lost { value of[6], by_loss[SLOPES ? 6 : 1]; };
+
+BODY void take_lost(value (&stress)[6], const value (&lost)[6], value lambda, value mu)  // stress -= what these moduli make of it
+{
     const value mu2 = real(2) * mu, bulk = BULK ? (lambda + mu2 * real(1.0 / 3)) * lost[5] : value{};
     stress[0] -= mu2 * lost[0] + bulk;
     stress[1] -= mu2 * lost[1] + bulk;
     stress[2] -= bulk - mu2 * (lost[0] + lost[1]);
     UNROLL for (int m = 2; m < 5; ++m) stress[m + 1] -= mu2 * lost[m];
 }
+
+template <bool SLOPES>
+BODY void relax(
+    value (&stress)[6], Lost<SLOPES>& lost, real* memory, const Memories& before, const real* loss, value lambda, value mu, const value (&strain)[6],
+    ptrdiff_t e, int node)
+{
+    const value trace = strain[0] + strain[1] + strain[2], third = trace * real(1.0 / 3);
+    const value part[6] = {strain[0] - third, strain[1] - third, real(0.5) * strain[3], real(0.5) * strain[4], real(0.5) * strain[5], trace};
+    const value* const s = VALUES(loss) + (PER_NODE ? e * LOSSES * NODES + node : e * LOSSES);
+    lost = {};
+    Memories now = {};
+    UNROLL for (int l = 0; l < MECHANISMS; ++l)
+    {
+        const value of_shear = s[0], bulk_loss = s[BULK * (PER_NODE ? NODES : 1)];
+        const value y = coefficient(l, of_shear), of_bulk = BULK ? coefficient(l, bulk_loss) : y;
+        UNROLL for (int m = 0; m < MEMORIES; ++m)
+        {
+            const value s_l = before.of[l * MEMORIES + m];
+            const value xi = s_l + MECHANISM[l][1] * part[m];
+            lost.of[m] += (m < 5 ? y : of_bulk) * xi;
+            if constexpr (SLOPES) lost.by_loss[m] += slope_of_coefficient(l, m < 5 ? of_shear : bulk_loss) * xi;
+            now.of[l * MEMORIES + m] = MECHANISM[l][0] * s_l + MECHANISM[l][2] * part[m];
+        }
+    }
+    keep(memory, now, e, node);
+    take_lost(stress, lost.of, lambda, mu);
+}
 #else
 struct Memories {};
 BODY Memories memories(const real*, ptrdiff_t, int) { return {}; }
-BODY void relax(value (&)[6], real*, const Memories&, const real*, value, value, const value (&)[6], ptrdiff_t, int) {}
+template <bool SLOPES> struct Lost {};
+template <bool SLOPES>
+BODY void relax(value (&)[6], Lost<SLOPES>&, real*, const Memories&, const real*, value, value, const value (&)[6], ptrdiff_t, int) {}
 #endif

@@ -43,10 +43,13 @@ template <int F, int R, class Law> struct Correlated {
     }
 };
 
-template <int F, class Law> struct Scattered {
-    Law law, change;
+template <class Loaded> struct Both { Loaded first, second; };
 
-    MEMBER auto load(ptrdiff_t e, int node) const { return law.load(e, node); }
+template <int F, class Law> struct Scattered {
+    Law law, second_law;  // with the memory variables of each field
+    const real* change;
+
+    MEMBER auto load(ptrdiff_t e, int node) const { return Both<decltype(law.load(e, node))>{law.load(e, node), second_law.load(e, node)}; }
 
     template <class Loaded>
     MEMBER void operator()(value (&flux)[2 * F][3], const value (&g)[2 * F][3], const Metric& m, const Loaded& loaded, ptrdiff_t e, int node) const
@@ -54,10 +57,9 @@ template <int F, class Law> struct Scattered {
         value first[F][3], second[F][3], out[F][3], more[F][3];
         half<F, 0>(first, g);
         half<F, F>(second, g);
-        law(out, first, m, loaded, e, node);
+        law.scattered(out, more, change, first, m, loaded.first, e, node);
         put<F, 0>(flux, out);
-        law(out, second, m, loaded, e, node);
-        change(more, first, m, change.load(e, node), e, node);
+        second_law(out, second, m, loaded.second, e, node);
         UNROLL for (int c = 0; c < F; ++c)
             UNROLL for (int r = 0; r < 3; ++r) flux[F + c][r] = out[c][r] + more[c][r];
     }

@@ -6,6 +6,9 @@
 //                   light, where there is one, sums (dt F / M)^2. Step 0 has no force of the first: v(n - 1) is what the run ended with.
 //   restore_points  F of the first at absorbing points such that v(n - 1) is what was saved, n = steps - step; sums of
 //                   lam_a (v_b(n) + v_b(n - 1)) / 2, symmetric: xx, yy, zz, yz, xz, xy
+//   save_path       path[step % slots][i] = u(n) of one field at all points, before a step forward
+//   take_points     the first at step n = steps - step as it was saved, and v(n) = (u(n + 1) - u(n)) / dt; light as above
+//   transposed_step a step of the second; sums += dt q . v(n), over all steps the same as lam . (v(n) - v(n - 1))
 //   pair_forward    a step of both; pressure = -dv/dt of the second
 //   pair_stacey     stacey.h of one half
 //   scatter_points  F of the second -= change F / M of the first;   scatter_faces  -= change (v + dt/2 F / M) of the first at absorbing points
@@ -46,6 +49,59 @@ KERNEL pair_back(
         }
         if (now) sums[i] += product;
         if (light) light[i] += energy;
+    }
+}
+
+KERNEL save_path(real* RESTRICT path, const real* RESTRICT field, const int* RESTRICT step, const Box box, const PairParams p)
+{
+    const ptrdiff_t slot = (ptrdiff_t)(step[0] % p.slots) * p.count;
+    FOR_EACH_POINT(box)
+    {
+        for (int c = 0; c < FIELDS; ++c) path[(slot + i) * FIELDS + c] = field[(ptrdiff_t)FIELDS * i + c];
+    }
+}
+
+KERNEL take_points(
+    real* RESTRICT pair, real* RESTRICT pair_rate, real* RESTRICT light, const real* RESTRICT path, const int* RESTRICT step, const Box box,
+    const PairParams p)
+{
+    if (step[0] == 0) return;
+    const ptrdiff_t slot = (ptrdiff_t)((p.steps - step[0]) % p.slots) * p.count;
+    const real per_step = 1 / p.dt, follows = step[0] > 1, begins = step[0] == p.steps;
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)i;
+        real energy = 0;
+        for (int c = 0; c < FIELDS; ++c)
+        {
+            const real now = path[(slot + i) * FIELDS + c], rate = per_step * (pair[g + c] - now), gained = follows * (pair_rate[g + c] - rate);
+            energy += gained * gained + begins * rate * rate;
+            pair_rate[g + c] = rate;
+            pair[g + c] = now;
+        }
+        if (light) light[i] += energy;
+    }
+}
+
+KERNEL transposed_step(
+    real* RESTRICT pair, real* RESTRICT pair_rate, real* RESTRICT pair_force, real* RESTRICT sums, const real* RESTRICT inverse_mass,
+    const int* RESTRICT step, const Box box, const PairParams p)
+{
+    const bool now = step[0] % p.every == 0;
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)i;
+        const real scale = p.dt * inverse_mass[i];
+        real product = 0;
+        for (int c = 0; c < FIELDS; ++c)
+        {
+            const real before = pair_rate[g + FIELDS + c], rate = before + scale * pair_force[g + FIELDS + c];
+            product += before * pair_rate[g + c];
+            pair_rate[g + FIELDS + c] = rate;
+            pair[g + FIELDS + c] += p.dt * rate;
+            pair_force[g + c] = pair_force[g + FIELDS + c] = 0;
+        }
+        if (now) sums[i] += p.dt * product;
     }
 }
 

@@ -4,9 +4,14 @@
 //   fluid_stacey  the same for the potential; terms[m][i]: G, C
 //   damped_points F <- g (F - c (v - w)), g = 1 / (1 + rate dt/2), c = rate M, then w <- w + b (v - w), b = 1 - exp(-alpha dt): friction in
 //                 absorbing layers, of motion that is faster than alpha; terms[m][i]: g, c, b; lowpass[m][i]: w of component m
+//                 of fields side by side STRIDE reals a point, of which FIELDS from FIRST on
 //   rigid_points  F <- 0: points that do not move (of a fluid: pressure 0)
 // i counts the entries of `points`; p.count is their number.
 #include "machine.h"
+#ifndef STRIDE
+#define STRIDE FIELDS
+#define FIRST 0
+#endif
 
 KERNEL stacey(
     force_t* RESTRICT force, const real* RESTRICT velocity, const int* RESTRICT points, const real* RESTRICT terms, const Box box,
@@ -48,7 +53,7 @@ KERNEL damped_points(
         const ptrdiff_t count = p.count;
         for (int c = 0; c < FIELDS; ++c)
         {
-            const ptrdiff_t g = (ptrdiff_t)FIELDS * points[i] + c;
+            const ptrdiff_t g = (ptrdiff_t)STRIDE * points[i] + FIRST + c;
             const real fast = velocity[g] - lowpass[c * count + i];
             force[g] = to_force(terms[i] * (to_real(force[g], UNIT(p)) - terms[count + i] * fast), 1 / UNIT(p));
             lowpass[c * count + i] += terms[2 * count + i] * fast;

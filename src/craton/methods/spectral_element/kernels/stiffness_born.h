@@ -1,12 +1,45 @@
-// Internal forces of elastic elements of two fields, the second scattered by changes of the moduli: pair.h; arrays as stiffness_correlated.h
-// has them, change[e][row][node] as the moduli.
+// Internal forces of elastic elements of two fields, the second scattered by changes of the medium: pair.h; arrays as stiffness_correlated.h
+// has them, change[e][row][node] as the sums of stiffness_replayed.h; memory and second_memory are those of the two fields, layer has rows of
+// six components: layer.h.
 #include "elastic_law.h"
 #include "pair.h"
 
+struct Scattering : Elastic {
+    MEMBER void scattered(
+        value (&flux)[3][3], value (&more)[3][3], const real* change, const value (&g)[3][3], const Metric& m, const Memories& before,
+        ptrdiff_t e, int node) const
+    {
+#if MECHANISMS
+        Lost<true> lost;
+        stress(flux, lost, g, m, before, e, node);
+        value strain[6], s[6], by[4];
+        strain_of(strain, g);
+        UNROLL for (int a = 0; a < 6; ++a) strain[a] = INNER(m, strain[a]);
+        UNROLL for (int r = 0; r < 4; ++r) by[r] = VALUES(change)[(e * 4 + r) * NODES + node];
+        const value trace = by[0] * (strain[0] + strain[1] + strain[2]), lambda = modulus(0, e, node), mu = modulus(1, e, node);
+        UNROLL for (int a = 0; a < 3; ++a)
+        {
+            s[a] = trace + real(2) * by[1] * strain[a];
+            s[a + 3] = by[1] * strain[a + 3];
+        }
+        take_lost(s, lost.of, by[0], by[1]);
+        value of_losses[6];
+        UNROLL for (int c = 0; c < 6; ++c) of_losses[c] = by[c < 5 ? 2 : 3] * lost.by_loss[c];
+        take_lost(s, of_losses, lambda, mu);
+        UNROLL for (int a = 0; a < 6; ++a) s[a] = OUTER(m, s[a]);
+        as_matrix(more, s);
+#else
+        (*this)(flux, g, m, before, e, node);
+        Elastic{change, nullptr, nullptr}(more, g, m, before, e, node);
+#endif
+    }
+};
+
 KERNEL stiffness_born(
-    force_t* RESTRICT pair_force, const real* RESTRICT pair, const int* RESTRICT points, const real* RESTRICT geometry,
-    const real* RESTRICT moduli, const real* RESTRICT change, const Box box, const ElementParams p)
+    force_t* RESTRICT pair_force, real* RESTRICT memory, real* RESTRICT second_memory, real* RESTRICT layer, const real* RESTRICT pair, const int* RESTRICT points, const real* RESTRICT geometry,
+    const real* RESTRICT moduli, const real* RESTRICT change, const real* RESTRICT loss, const real* RESTRICT rates, const Box box,
+    const ElementParams p)
 {
-    const Scattered<3, Elastic> law{{moduli, nullptr, nullptr}, {change, nullptr, nullptr}};
-    weak_form<6>(pair_force, pair, points, geometry, (const int*)nullptr, law, Layer<6>{}, box, p.first, 1.0);
+    const Scattered<3, Scattering> law{{{moduli, loss, memory}}, {{moduli, loss, second_memory}}, change};
+    weak_form<6>(pair_force, pair, points, geometry, (const int*)nullptr, law, Layer<6>{layer, rates}, box, p.first, 1.0);
 }

@@ -120,31 +120,7 @@ def test_a_disk_without_room_for_the_samples_is_refused(whole, tmp_path, monkeyp
     assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] == "failed"
 
 
-MEASURE = """
-import ctypes, gc, json, sys
-import craton
-from pathlib import Path
-from craton.cli import main
-
-def kilobytes(name):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name))
-
-short = ["--set", "time.duration=1", "--set", "receivers.0.line.count=2"]
-assert main(["run", "many.toml", "-o", "warm", "--quiet", *short]) == 0
-plan = craton.plan(craton.load("many.toml"))
-planned = plan.nbytes + plan.record_memory
-del plan
-gc.collect()
-if hasattr(ctypes.CDLL(None), "malloc_trim"):  # free heap of the warm run would be used again, uncounted
-    ctypes.CDLL(None).malloc_trim(0)
-# resident pages stay, where that is allowed: a machine that reclaims idle ones meanwhile would show less
-ctypes.CDLL(None).mlockall(1 | 4)  # MCL_CURRENT, MCL_ONFAULT of <sys/mman.h>
-Path("/proc/self/clear_refs").write_text("5")  # the peak VmHWM begins anew
-before = kilobytes("VmRSS:")
-assert main(["run", "many.toml", "-o", "out", "--quiet"]) == 0
-print(json.dumps({"planned": planned, "measured": 1024 * (kilobytes("VmHWM:") - before)}))
-"""
+MEASURE = Path(__file__).parents[1] / "bench" / "peak_memory.py"
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory as Linux counts it")
@@ -162,7 +138,10 @@ def test_memory_of_many_records_is_planned(tmp_path):
     begin, end = text.index('name = "A"'), text.index("[output]")
     (tmp_path / "many.toml").write_text(text[:begin] + line + text[end:])
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE],
+        [
+            *(sys.executable, MEASURE, "many.toml", "out"),
+            *("--warm", "time.duration=1", "receivers.0.line.count=2"),
+        ],
         cwd=tmp_path,
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,

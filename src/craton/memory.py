@@ -1,8 +1,10 @@
-"""Memory of this computer that this process may still take."""
+"""Memory of this computer that this process may still take, and bytes of arrays that are held."""
 
 import os
 from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
 
 try:
     import resource
@@ -14,15 +16,17 @@ M_MMAP_THRESHOLD = -3  # of <malloc.h>
 
 
 def give_back_freed():
-    """From now on, large arrays go back to the system when they are freed, where the C library is
-    that of GNU: it would keep those of up to 32 MiB in the heap of each thread, and a run would
-    take more than its plan says. For programs of our own, not for a library in another's.
+    """Give what has been freed back to the system, and from now on large arrays as soon as they are
+    freed, where the C library is that of GNU: it would keep those of up to 32 MiB in the heap of
+    each thread, and a run would take more than its plan says. For programs of our own, not for a
+    library in another's.
     """
     import ctypes
 
     library = ctypes.CDLL(None) if os.name == "posix" else None
     if hasattr(library, "mallopt"):
         library.mallopt(M_MMAP_THRESHOLD, LARGE)
+        library.malloc_trim(0)
 
 
 def available():
@@ -60,6 +64,51 @@ def limited(nbytes):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def array_bytes(*roots):
+    """Bytes of all NumPy arrays in memory that are reachable from some values through lists,
+    tuples, dicts and objects of craton; each once, views by the array that they show.
+
+    Parameters
+    ----------
+    *roots
+        Values to begin with.
+
+    Returns
+    -------
+    int
+    """
+    known, waiting, total = set(), list(roots), 0
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, np.ndarray):
+            value = _owner(value)
+        if value is None or id(value) in known:
+            continue
+        known.add(id(value))
+        if isinstance(value, np.ndarray):
+            total += 0 if isinstance(value, np.memmap) else value.nbytes
+        else:
+            waiting += _parts(value)
+    return total
+
+
+def _owner(array):
+    """Return the array whose memory an array shows."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _parts(value):
+    """Return what a list, tuple, dict or object of craton holds; nothing of lists of plain values."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [] if value and isinstance(value[0], (str, int, float)) else list(value)
+    of_craton = type(value).__module__.startswith("craton.")
+    return list(getattr(value, "__dict__", {}).values()) if of_craton else []
 
 
 def _sizes(path):

@@ -51,7 +51,9 @@ def command(out, device=None, ranks=None, quiet=False, debug=False, oversubscrib
 def resume_rank(out, device, quiet, comm):
     """Run on this rank; rank 0 writes and prints."""
     from craton.driver import run as driver
+    from craton.memory import give_back_freed
 
+    give_back_freed()
     scenario, planned, saved = driver.restart(out, comm)
     machine = driver.choose_machine(scenario, planned, comm, device)
     reported(

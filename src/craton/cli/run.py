@@ -164,7 +164,9 @@ def run_rank(file, overrides, out, force, quiet, comm):
     """Run on this rank; rank 0 writes and prints."""
     from craton.comm import agreed
     from craton.driver import run as driver
+    from craton.memory import give_back_freed
 
+    give_back_freed()
     first = comm.rank == 0
     with agreed(comm):
         scenario, planned = checked(

@@ -13,6 +13,7 @@ from craton.core.layout import Layout
 from craton.core.operator import Operator
 from craton.core.peaks import KIND as PEAKS
 from craton.core.subdomain import Subdomain, Totals
+from craton.memory import array_bytes
 from craton.text import html_sections, megabytes
 
 LANES = 8  # elements side by side where the CPU computes on vectors of them
@@ -350,6 +351,8 @@ class Plan(StepPlan):
         Elements with their medium, where the scenario asks for a file of the mesh.
     elements : ElementIdentity or None
         Of a mesh, how its elements are found again on other ranks.
+    planning : int
+        Most bytes of arrays that were held on the host while it was made; 0 where these are few.
     """
 
     title: str
@@ -377,6 +380,7 @@ class Plan(StepPlan):
     all_ranks: Totals | None = None
     cells: Any = None
     elements: ElementIdentity | None = None
+    planning: int = 0
 
     @property
     def totals(self):
@@ -399,6 +403,29 @@ class Plan(StepPlan):
     def record_bytes(self):
         """Bytes of all samples of all channels."""
         return self.steps * len(self.channels) * np.dtype(self.precision).itemsize
+
+    @property
+    def held_memory(self):
+        """Bytes of the host that the plan itself takes beside the machine's arrays: the values from
+        which these are filled, and what is known of a mesh.
+        """
+        return array_bytes(self.held)
+
+    @property
+    def held(self):
+        """What of the plan has arrays on the host: values, tables of elements, weights."""
+        values = [array.data for array in self.arrays.values()]
+        tables = (self.grid, self.cells, self.elements, self.weights, self.gathering)
+        return (values, *tables, self.partition)
+
+    @property
+    def host_memory(self):
+        """Bytes of the host that a run with a folder takes on a CPU, and on any other machine:
+        (int, int); the larger of what making the plan and what the run take.
+        """
+        beside = self.held_memory + self.snapshot_memory
+        beside += self.record_memory if self.rank == 0 else 0
+        return max(self.planning, self.nbytes + beside), max(self.planning, beside)
 
     @property
     def snapshot_memory(self):

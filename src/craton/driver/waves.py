@@ -24,6 +24,8 @@ SNAPSHOT_SHARE = 0.5  # of the free memory, that snapshots of a run without a fo
 def check_memory(planned, machine, ranks=1, held=0):
     """Refuse what does not fit into the machine's free memory; on a CPU into the host's, for all
     its `ranks`. The bytes `held` are of arrays that the plan takes over.
+
+    What the plan itself holds is in memory already.
     """
     from craton.backends.cpu import host_memory
 

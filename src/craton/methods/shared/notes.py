@@ -9,6 +9,10 @@ from craton.survey import geography
 from craton.survey import sources as survey_sources
 
 LISTED = 20  # receivers whose positions on Earth are listed
+SHOWN = 1 << 19  # bytes; less is not listed
+# bytes of Python and the libraries of a run that writes waveforms: 128 to 170 MiB of resident
+# memory (bench/results/memory_cpu.json), 110 without records
+LIBRARIES = 160 << 20
 
 
 def sources_of(sources, domain, incident=()):
@@ -92,9 +96,11 @@ def memory(plan):
             "total",
             f"{plan.nbytes / 2**20:,.1f} MiB, {per_point:.1f} bytes per grid point ({numbers:.1f} {plan.precision})",
         ),
+        *plan_on_host(plan),
         *record_on_host(plan),
         *snapshots_on_host(plan),
         *recordings_on_disk(plan),
+        *process(plan),
     ]
 
 
@@ -108,6 +114,24 @@ def recordings_on_disk(plan):
         )
         for one in plan.recordings
     ]
+
+
+def plan_on_host(plan):
+    """Return memory of the values that the plan itself holds."""
+    held = plan.held_memory
+    return [("plan on the host", f"{held / 2**20:,.1f} MiB")] if held > SHOWN else []
+
+
+def process(plan):
+    """Return memory that making the plan takes, where that is not little, and that of the process
+    of a run on a CPU, as the system counts it.
+    """
+    total = plan.host_memory[0] + LIBRARIES
+    libraries = f"{LIBRARIES / 2**20:,.0f} MiB of them Python and its libraries"
+    row = ("process on a CPU", f"about {total / 2**20:,.0f} MiB at most, some {libraries}")
+    if plan.planning < SHOWN:
+        return [row]
+    return [("making this plan", f"{plan.planning / 2**20:,.1f} MiB at most"), row]
 
 
 def snapshots_on_host(plan):

@@ -18,6 +18,7 @@ from craton.methods.spectral_element import (
     faces,
     families,
     fixed_point,
+    host_memory,
     injection,
     notes,
     operators,
@@ -144,7 +145,7 @@ def prepare_mesh(scenario, team):
     box = None if scenario.domain.mesh else meshing.region_of(scenario)
     if box is not None:
         refuse(sampling.problems(scenario.model, box))
-    mesh = meshing.mesh_of(scenario)
+    mesh = meshing.mesh_of(scenario, host_memory.most_elements(scenario.run.degree, team.size))
     team.every(
         lambda: refuse(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None
     )
@@ -339,9 +340,11 @@ def assemble(d, scenario, sources, receivers, channels, incident=(), reuse=None)
         *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, grid.spacing),
     ]
     if team.size > 1:
+        plan.planning = host_memory.of_planning(d, plan)
         return ranks.complete_plan(d, plan)
-    plan.notes = notes.sections(d, plan, sources, scenario, incident)
     plan.weights = ranks.weigh_elements(scenario, d.subdomain.whole, d.fluid)
+    plan.planning = host_memory.of_planning(d, plan)
+    plan.notes = notes.sections(d, plan, sources, scenario, incident)
     return plan
 
 

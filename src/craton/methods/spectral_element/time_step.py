@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from craton.memory import array_bytes
 from craton.methods.shared.sharing import Sharing
 from craton.methods.spectral_element import faces, lanczos
 from craton.methods.spectral_element.families import arrange_families
@@ -39,6 +40,7 @@ RATIOS = np.array([1.6, 2.2, 3.5])  # vp / vs between kinds
 COMPACT = np.array([1.2, 1.7, 2.3])
 # of the limit, rounded down: the last ones depend on the order of sums, and so on the partition
 DIGITS = 4
+BATCH_BYTES = 2 << 20  # bytes of the intermediate values of a batch of points or elements
 SAMPLES = 2  # nodes of an element at which the worst mode is known: opposite corners
 
 
@@ -55,11 +57,14 @@ class Stable:
     courant : float
         At the limit: step over the shortest distance of neighbouring nodes divided by the P speed
         there, of this element.
+    nbytes : int
+        Bytes of the host's arrays that were held while it was found, those of the medium included.
     """
 
     limit: float
     element: int
     courant: float
+    nbytes: int
 
 
 def stable_step(medium, families, machine):
@@ -75,11 +80,12 @@ def stable_step(medium, families, machine):
     """
     team, selected = medium.subdomain.team, np.arange(medium.mesh.size)
     if sum(team.every(lambda: medium.mesh.size)) <= WHOLE:
-        eigenvalue, energy = largest_eigenvalue(Undamped(medium, families, machine))
+        eigenvalue, energy, nbytes = largest_eigenvalue(Undamped(medium, families, machine))
     else:
         selected = likely_elements(medium)
         part = restrict_to(medium, selected)
-        eigenvalue, energy = largest_eigenvalue(Undamped(part, arrange_families(part), machine))
+        undamped = Undamped(part, arrange_families(part), machine)
+        eigenvalue, energy, nbytes = largest_eigenvalue(undamped, (medium, families))
     peaks = team.every(lambda: float(energy.max(initial=0.0)))
     rank = int(np.argmax(peaks))
     element = int(selected[energy.argmax()]) if rank == team.rank else -1
@@ -87,7 +93,7 @@ def stable_step(medium, families, machine):
     courant = team.every(
         lambda: courant_number(medium, element, limit) if rank == team.rank else 0.0
     )[rank]
-    return Stable(limit, element, courant)
+    return Stable(limit, element, courant, nbytes)
 
 
 def round_down(value):
@@ -96,33 +102,31 @@ def round_down(value):
     return float(np.floor(value / unit) * unit)
 
 
-def largest_eigenvalue(operator):
-    """Return the `lanczos.Largest` of an `Undamped`, and the relative energy of its mode at
-    `SAMPLES` nodes of each element: (ne,).
+def largest_eigenvalue(operator, held=()):
+    """Return the `lanczos.Largest` of an `Undamped`, the relative energy of its mode at `SAMPLES`
+    nodes of each element, (ne,), and the bytes that this took, those of values `held` besides
+    included.
     """
     d, samples = operator.d, []
     nodes = np.linspace(0, d.element.size - 1, SAMPLES).astype(int)
+    elements = {m: np.flatnonzero(d.fluid == (m == "fluid")) for m in operator.media}
+    sampled = {m: d.points[rows[:, None], nodes] for m, rows in elements.items()}
 
     def store_sample():
         """Store the values at the nodes: (ne, nodes, components) of each medium."""
-        samples.append(
-            {
-                medium: operator.previous_at(
-                    medium, d.points[d.fluid == (medium == "fluid")][:, nodes]
-                )
-                for medium in operator.media
-            }
-        )
+        samples.append({m: operator.previous_at(m, points) for m, points in sampled.items()})
 
     operator.start()
     eigenvalue, energy = lanczos.largest_eigenvalue(operator, store_sample), np.zeros(d.mesh.size)
     for medium in operator.media:
-        fluid = medium == "fluid"
         mode = sum(weight * vector[medium] for weight, vector in zip(eigenvalue.weights, samples))
-        mass = operator.masses[medium][d.points[d.fluid == fluid][:, nodes]]
-        scale = eigenvalue.value if fluid else 1.0  # chi^T K_f chi = value chi^T M_f chi, about
-        energy[d.fluid == fluid] = scale * (mass[:, :, None] * mode**2).sum(axis=(1, 2))
-    return eigenvalue, energy
+        mass = operator.masses[medium][sampled[medium]]
+        # chi^T K_f chi = value chi^T M_f chi, about
+        scale = eigenvalue.value if medium == "fluid" else 1.0
+        energy[elements[medium]] = scale * (mass[:, :, None] * mode**2).sum(axis=(1, 2))
+    beginning = array_bytes(operator, held) + operator.start_bytes
+    nbytes = max(beginning, array_bytes(operator, held, samples)) + BATCH_BYTES
+    return eigenvalue, energy, nbytes
 
 
 # --- large meshes ---------------------------------------------------------------------------------

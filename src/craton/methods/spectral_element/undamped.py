@@ -24,6 +24,7 @@ Factors of each node on stiffness and mass, as of an absorbing layer, would ente
 import numpy as np
 
 from craton.core.plan import Array, Phase, StepPlan
+from craton.errors import ResourceError
 from craton.methods.spectral_element import faces, families, mesh_terms
 from craton.methods.spectral_element.fixed_point import FloatingPoint
 from craton.model.media import cells
@@ -55,7 +56,8 @@ class Undamped:
         # then ranks agree to more digits than are kept of the limit
         self.precision = "float64" if d.exact else d.precision
         self.masses = dict(zip(FIELDS, d.statistics.mass))
-        self.program = machine.commit(self.plan(elements))
+        self.elements = elements
+        self.program = self.committed(self.plan(elements))
         self.stages = {stage.name: stage for stage in self.program.phases}
         with machine.work():
             self.mass = {medium: self.real(self.masses[medium])[:, None] for medium in self.media}
@@ -67,6 +69,28 @@ class Undamped:
     def real(self, values):
         """Copy host values to an array of the machine in the operator's precision."""
         return self.machine.asarray(np.asarray(values, self.precision))
+
+    def committed(self, plan):
+        """Return the program of a plan, whose arrays fit into the memory that is free.
+
+        Raises
+        ------
+        ResourceError
+        """
+        needed, (free, _) = plan.nbytes, self.machine.memory()
+        if needed > free:
+            raise ResourceError(
+                f"finding the stable step of {self.d.mesh.size:,} elements needs {needed / 2**30:.1f} "
+                f"GiB, {free / 2**30:.1f} GiB are free on {self.machine.describe()}\n"
+                "    -> take larger elements, or more ranks"
+            )
+        return self.machine.commit(plan)
+
+    @property
+    def start_bytes(self):
+        """Bytes that making the first vector takes."""
+        size = np.dtype(self.precision).itemsize
+        return sum((8 + size * FIELDS[m][2]) * len(self.masses[m]) for m in self.media)
 
     @property
     def size(self):

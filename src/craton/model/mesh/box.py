@@ -8,7 +8,7 @@ from math import ceil, prod
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import Problem, ResourceError, ScenarioError
 from craton.model.mesh import doubling as bricks
 from craton.model.mesh import shape
 from craton.model.mesh.hexmesh import HexMesh
@@ -21,7 +21,9 @@ HEIGHT = 2.0  # of a transition layer, in elements of the layers above
 STRETCH = 1.3  # by which it may be made higher, where that saves a layer of flat elements below it
 
 
-def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(), order=None):
+def box_mesh(
+    origin, size, element_size, interfaces=(), surface=None, refine=(), order=None, most=None
+):
     """Mesh a box.
 
     The box is meshed flat, at the mean elevations of its surfaces, in layers of elements; then
@@ -49,6 +51,8 @@ def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(),
     order : int, optional
         1 for elements with 8 nodes, 2 for 27, the default where a surface is given, so that faces
         are curved.
+    most : int, optional
+        Elements that there may be.
 
     Returns
     -------
@@ -61,6 +65,8 @@ def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(),
     ScenarioError
         Surfaces that touch or cross or are not known everywhere; no room for the transitions;
         elements folded by steep surfaces.
+    ResourceError
+        More elements than `most`.
     """
     origin, size = np.asarray(origin, float), np.asarray(size, float)
     element_size = np.broadcast_to(np.asarray(element_size, float), 3)
@@ -74,7 +80,13 @@ def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(),
     thickest = [(a - b).max() for a, b in pairwise(sampled)]
     layers = _layers(references, thickest, element_size[2], refine)
     curved = any(np.ptp(z) > 0 for z in sampled)
-    flat = _flat(origin, size, counts, layers, order or (2 if curved else 1))
+    stack = bricks.Stack(tuple(counts), tuple(reversed(layers)))
+    if most is not None and stack.size > most:
+        raise ResourceError(
+            f"the mesh has {stack.size:,} elements, and {most:,} fit into the memory that is free on "
+            "this host\n    -> make domain.element_size larger, or the domain smaller"
+        )
+    flat = _flat(origin, size, stack, order or (2 if curved else 1))
     return (
         _unfolded(replace(flat, nodes=_draped(flat.nodes, surfaces, references)))
         if curved
@@ -245,9 +257,8 @@ def _piece(top, bottom, slab, steps, width):
     return layers
 
 
-def _flat(origin, size, counts, layers, order):
-    """Return the mesh before it follows its surfaces."""
-    stack = bricks.Stack(tuple(counts), tuple(reversed(layers)))
+def _flat(origin, size, stack, order):
+    """Return the mesh of a stack of layers before it follows its surfaces."""
     elements, keys, number, faces = stack.build()
     if order == 1:
         corners = elements[:, shape.CORNERS[27]]
@@ -257,7 +268,7 @@ def _flat(origin, size, counts, layers, order):
     places = stack.places(keys)
     nodes = np.empty((len(keys), 3))
     for axis in range(2):
-        last = bricks.QUARTERS * counts[axis]
+        last = bricks.QUARTERS * stack.count[axis]
         along = origin[axis] + size[axis] * (np.arange(last + 1) / last)
         along[-1] = origin[axis] + size[axis]
         nodes[:, axis] = along[places[:, axis]]

@@ -47,17 +47,21 @@ def element_size_of(scenario):
     return math.floor(edge * 10**digits) / 10**digits
 
 
-def mesh_of(scenario):
+def mesh_of(scenario, most=None):
     """Return the `HexMesh` of a scenario of spectral elements whose model is right.
 
     Parameters
     ----------
     scenario : Scenario
+    most : int, optional
+        Elements of a box that can be meshed.
 
     Raises
     ------
     ScenarioError
         A file that is no mesh, interfaces that cross, a ground that rises above its water.
+    ResourceError
+        More elements than `most`.
     """
     domain = scenario.domain
     if domain.mesh is not None:
@@ -77,6 +81,7 @@ def mesh_of(scenario):
         surface,
         refine,
         2 if curved else 1,
+        most,
     )
 
 

@@ -17,6 +17,7 @@ from craton.methods.shared import peaks as operators
 from craton.output.peaks import read, write
 from craton.output.response import response_spectra
 from craton.report.shaking import intensity
+from craton.scenario import loads
 
 TEXT = """
 [domain]
@@ -191,6 +192,11 @@ def test_below_topography_as_snapshots_of_the_highest_cells():
 
 
 # --- the kernel -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_plan_says_what_maps_lack():
+    plan = str(craton.plan(loads(TEXT)))
+    assert "peaks ground" in plan and "without the time-dispersion correction" in plan
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -2,13 +2,14 @@
 
 from contextlib import contextmanager
 
+import benchscript
 import numpy as np
 import pytest
 import xarray as xr
 
 from craton.cli.app import main
 from craton.errors import CratonError
-from craton.report import comparison, figures, model_figures, record_sections, signals
+from craton.report import FIGURES, comparison, figures, model_figures, record_sections, signals
 from craton.scenario import load, loads
 
 LINE = """
@@ -53,9 +54,7 @@ def out(tmp_path_factory):
 @contextmanager
 def plain(width, height):
     """A figure whose parts are not moved apart, which takes half of the time of drawing."""
-    from matplotlib.figure import Figure
-
-    yield Figure(figsize=(width, height), dpi=50)
+    yield figures._page_class()(figsize=(width, height), dpi=50)
 
 
 @pytest.fixture
@@ -289,3 +288,36 @@ def test_peaks_of_stations_are_those_of_the_horizontal_vector(waves):
     expected = np.sqrt((array.values.astype(float) ** 2).sum(axis=1)).max(axis=-1)
     assert peaks_of(both)[0] == pytest.approx(expected)
     assert figures.components(both).keys() == {"E", "N"}
+
+
+WAVES = {"overview", "records", "radial", "gathers", "section", "snapshots", "map", "model"} | {
+    "spectra",
+    "spectrogram",
+    "motion",
+}
+DRAWN = {
+    "plane": WAVES | {"fk", "dispersion"},
+    "relief": WAVES | {"peaks"},
+    "chunk": WAVES,
+    "gradient": {"overview", "kernels", "model"},
+    "gravity": {"overview", "maps", "profiles", "model"},
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_figure_of_every_method_is_drawn_or_refused(name, quick, tmp_path):
+    """The same runs at full length are drawn by `python -m bench pictures`, to be looked at."""
+    pictures = benchscript.load("cases.pictures")
+    pictures.compute(name, tmp_path / "out", "cpu", small=True)
+    drawn = set()
+    for figure, draw in FIGURES.items():
+        path = tmp_path / f"{figure}.png"
+        try:
+            with figures.resolution(40):
+                draw(tmp_path / "out", path)
+        except CratonError as error:
+            assert "has no" in str(error) or "needs" in str(error), error
+        else:
+            assert pictures.ink(path) > 0.005, figure
+            drawn.add(figure)
+    assert drawn >= DRAWN[name]

@@ -39,7 +39,7 @@ def travel_time_section(time, traces, distance, curves=None, component="Z", size
     time, traces, distance = (np.asarray(a, float) for a in (time, traces, distance))
     limits = limits or (time[0], time[-1])
     shown = (time >= limits[0]) & (time <= limits[1])
-    size = size or 2 * max(np.ptp(distance), 1.0) / max(len(distance), 2)
+    size = size or 1.2 * max(np.ptp(distance), 1.0) / max(len(distance), 2)
     with figure(9, 6.5) as page:
         axes = page.subplots()
         for degrees, trace in zip(distance, traces):

@@ -10,7 +10,7 @@ from craton.errors import CratonError, Problem, ScenarioError
 from craton.report import figures
 from craton.report.pictures import read_waveforms, scene_of
 from craton.report.record_sections import component_of
-from craton.report.style import prefixed
+from craton.report.style import prefixed, typeset
 
 RANGE = 50.0  # dB shown by default
 POINTS = 240  # wavenumbers and velocities of an image
@@ -142,7 +142,8 @@ def spectra(out_dir, path=None, db=RANGE + 30):
             seen = np.flatnonzero((level > -db).any(axis=0))
             high = max(high, frequency[seen[-1]] if len(seen) else frequency[-1])
         axes[0].set(ylim=(-db, 3), xlim=(frequency[0], min(1.3 * high, frequency[-1])))
-        axes[0].set_ylabel(f"dB, 0 dB is {top:.3g} ({array.attrs.get('units', '')})/Hz")
+        unit = typeset(array.attrs.get("units", ""))
+        axes[0].set_ylabel(f"dB, 0 dB is {top:.3g} {f'({unit})' if '/' in unit else unit}/Hz")
         count = array.sizes["receiver"]
         words = f"{figures.label(array)}, " + (
             f"{count} receivers; thick: their root mean square" if count > 1 else "1 receiver"

@@ -38,8 +38,18 @@ def _true(source, earth):
 
 
 def receivers(plan, waveforms):
-    """Return number of receivers and channels, and where the first of them are on Earth."""
-    return _counts(plan, waveforms) + _on_earth(plan.receivers)
+    """Return number of receivers and channels, where the first of them are on Earth, and what maps
+    of peaks lack.
+    """
+    return _counts(plan, waveforms) + _on_earth(plan.receivers) + _peaks(plan)
+
+
+def _peaks(plan):
+    """Return what maps of peaks lack beside seismograms that are corrected."""
+    if not (plan.peaks and plan.extra):
+        return []
+    names = ", ".join(series.name for series in plan.peaks)
+    return [(f"peaks {names}", "of each step, without the time-dispersion correction")]
 
 
 def _on_earth(receivers):

@@ -180,7 +180,10 @@ class Contents:
         """Return maps of peaks of every step, where the run took them."""
         if not (self.out / "result.zarr" / "peaks").is_dir():
             return ""
-        words = "Peaks of every time step; intensity from them (Worden et al. 2012)"
+        words = (
+            "Peaks of every time step, without the correction of time dispersion that seismograms "
+            "have; intensity from them (Worden et al. 2012)"
+        )
         return markup.section(
             "shaking", "Shaking", self._drawn(partial(shaking.peaks, self.out), words)
         )

@@ -6,11 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from test_files_physics import rupture
 
 import craton
 from craton import greens
 from craton.cli.app import main
 from craton.errors import ScenarioError
+from craton.greens.sources import moments_of, six_numbers
 from craton.greens.store import prepare
 from craton.survey import wavelets
 
@@ -75,7 +77,7 @@ def mismatch(store, at, reference):
     # the forward run's own times, so that nothing is interpolated
     source = scenario(base_of(store), at).source
     computed = store.seismograms(list(source))
-    moments = greens.database.moments_of(store._changed(list(source)))
+    moments = moments_of(store._changed(list(source)), store._medium)
     assert computed.velocity.shape[:2] == values.shape[:2]
     computed = store._sum(moments, range(len(store.stations)), times)
     return np.linalg.norm(computed - values, axis=(1, 2)) / np.linalg.norm(values, axis=(1, 2))
@@ -151,6 +153,37 @@ def test_sums_batches_and_unit_moments_agree(space):
     many, times = space.batch([at, (1250, 1200, -100)], [six, six], wavelet, stations=["B"])
     np.testing.assert_allclose(times, alone.time.values, atol=1e-12)
     np.testing.assert_allclose(many[1], other.velocity.sel(receiver=["B"]), atol=1e-5 * scale)
+
+
+def test_slopes_are_those_of_differences(space):
+    """By the position of a source, along each axis."""
+    at, wavelet = np.array([1241.3, 1193.1, -231.9]), {"kind": "gaussian_derivative", "tau": 0.25}
+    entry = {"kind": "moment_tensor", "at": list(at), "tensor": TENSOR, "wavelet": wavelet}
+    slopes, six = space.slopes([entry]), six_numbers(space._single([entry]).moment)
+    shift = 8.0  # m; (k shift)^2 / 6 is below 1e-3
+    moved = np.concatenate([at + shift * np.eye(3), at - shift * np.eye(3)])
+    velocity, _ = space.batch(moved, np.repeat(six, 6, axis=0), wavelet)
+    expected = (velocity[:3].astype(float) - velocity[3:]) / (2 * shift)
+    assert slopes.dims == ("axis", "receiver", "component", "time")
+    for n in range(3):
+        mismatch = np.linalg.norm(slopes.values[n] - expected[n]) / np.linalg.norm(expected[n])
+        assert mismatch < 3e-3, n
+
+
+def test_finite_faults_are_those_of_forward_runs(space, tmp_path):
+    """Subfaults with slip rates of their own, from an SRF file."""
+    rates = 100 * np.hanning(42)[1:-1] ** 4
+    places = [(1230.0, 1180.0, 0.33, 20, 70, 0.1, 30), (1290.0, 1240.0, 0.21, 80, 50, 0.25, -60)]
+    fault = rupture(tmp_path / "r.srf", places, rates, 0.04)
+    run = {"run": RUN | {"precision": "float64"}, "source": [fault]}
+    reference = craton.run(craton.Scenario(**SPACE, **run), progress=False).dataset.velocity
+    reference = reference[..., (reference.time > 0) & (reference.time < 2.2)]
+    source = list(craton.Scenario(**SPACE, **run).source)
+    computed = space._sum(
+        moments_of(space._changed(source), space._medium), [0, 1], reference.time.values
+    )
+    mismatch = np.linalg.norm(computed - reference.values) / np.linalg.norm(reference.values)
+    assert mismatch < 5e-5  # a run cuts slip rates off at 1e-6 of their peak (slip.CUT)
 
 
 def test_other_quantities_follow_from_velocity(space):

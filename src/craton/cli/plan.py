@@ -4,7 +4,8 @@ from functools import partial
 from types import SimpleNamespace
 
 from craton.cli.check import checked, warn
-from craton.errors import ScenarioError
+from craton.errors import CratonError, ScenarioError
+from craton.text import duration
 
 
 def command(file, device=None, overrides=(), ranks=None):
@@ -31,6 +32,9 @@ def command(file, device=None, overrides=(), ranks=None):
         )
     if getattr(scenario, "gradient", None) is not None:
         print(of_gradient(scenario, ranks or 1), flush=True)
+    building = of_greens(scenario) if getattr(scenario, "greens", None) is not None else None
+    if building is not None:
+        print(building[1], flush=True)
     warn(planned)
     if ranks is not None and ranks > 1:
         check_ranks(scenario, SimpleNamespace(size=ranks))
@@ -39,7 +43,12 @@ def command(file, device=None, overrides=(), ranks=None):
     machine = backend(scenario.run.device, threads=scenario.run.threads)
     driver = drive(scenario)
     driver.check_memory(planned, machine)
-    return print(method.estimate(planned, machine, driver.trial(scenario, planned, machine)))
+    step = driver.trial(scenario, planned, machine)
+    print(method.estimate(planned, machine, step))
+    if building is not None and building[0] is not None and step is not None:
+        forces, steps = len(building[0].shots), building[0].planned.steps
+        print(f"  Green's functions: about {duration(step * steps * forces)} for {forces} forces")
+    return None
 
 
 def one_run(scenario, ranks=1, outlined=None):
@@ -71,6 +80,19 @@ def of_gradient(scenario, ranks=1):
         return f"{words(survey)}\n{words_of_storage(survey, ranks)}"
     except ScenarioError as error:
         return f"Gradient\n  not yet: {error}"
+
+
+def of_greens(scenario):
+    """Return the survey of `craton greens build`, None where it cannot be, and what it would do, or
+    why it cannot, in words.
+    """
+    from craton.greens.store import prepare, words
+
+    try:
+        survey = prepare(scenario)
+        return survey, words(survey)
+    except CratonError as error:
+        return None, f"Green's functions\n  not yet: {error}"
 
 
 def shots_apart(scenario):

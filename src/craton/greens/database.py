@@ -7,13 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.conventions import TENSOR, TENSOR_AXES, VECTOR
+from craton.conventions import TENSOR, VECTOR
 from craton.errors import Problem, ScenarioError
 from craton.greens.fields import Fields
+from craton.greens.sources import moments_of, six_numbers
 from craton.greens.synthesis import LOST, Synthesis, key_of
 from craton.methods import METHODS
 from craton.survey.globe import in_corners
 
+SHIFT = 0.1  # of the spacing: how far a source is moved to see how seismograms change
+FOURTH = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}  # shift: weight of a derivative
 TOGETHER = 64  # sources of a batch that are summed at a time
 # share of a source's weights, by magnitude, that need not be read: far below the errors of storage
 SPARED = {"float32": 3e-7, "int16": 3e-5}
@@ -96,7 +99,8 @@ class Database:
             about["dt"], about["start"], about["every"], self._fields.samples, self.max_frequency
         )
         method = METHODS[about["method"]]
-        self._placed, self._rows = method.moment_rows(self.scenario, about["field"])
+        medium = method.moment_rows(self.scenario, about["field"])
+        self._placed, self._medium, self._rows = medium
         self._spared, self._last = SPARED[self._fields.dtype.name], None
 
     def __repr__(self):
@@ -159,7 +163,7 @@ class Database:
         from craton.survey.whereabouts import located
 
         scenario, chosen = self._changed(source), self._chosen(stations)
-        sources = moments_of(scenario)
+        sources = moments_of(scenario, self._medium)
         times = self._times(sources, sampling, duration)
         places = located(receivers.build(scenario), scenario, sources)
         motion, step = scenario.domain.motion, times[1] - times[0]
@@ -221,7 +225,7 @@ class Database:
             begin += len(columns)
             for first in range(0, len(xyz), TOGETHER):
                 part = slice(first, first + TOGETHER)
-                strain = self._strain(columns, xyz[part], six[part])
+                strain = self._strain(columns, *self._rows(xyz[part], six[part]))
                 with machine.work():
                     velocity = strain @ transform
                 out[part, *where] = machine.to_host(velocity)
@@ -241,26 +245,42 @@ class Database:
         xarray.DataArray
             ``(tensor, receiver, component, time)``, m/s for 1 N m.
         """
-        import xarray as xr
+        point = self._single(source)
+        rows = self._rows(np.array([point.xyz] * len(TENSOR), float), np.eye(len(TENSOR)))
+        labels = {"tensor": list(TENSOR)}
+        return self._labelled(labels, rows, point.wavelet, stations, sampling, duration)
 
-        sources, chosen = moments_of(self._changed(source)), self._chosen(stations)
-        if len(sources) > 1:
-            words = f"unit moments are of one place, and there are {len(sources)} sources"
-            raise ScenarioError([Problem("source", words, "give them one after another")])
-        times = self._times(sources, sampling, duration)
-        xyz, wavelet = np.array([sources[0].xyz] * len(TENSOR), float), sources[0].wavelet
-        self._inside(xyz)
-        strain = self._on_host(self._columns(chosen), xyz, np.eye(len(TENSOR)))
-        rates = self.synthesis.rates(strain.reshape(-1, strain.shape[-1]), wavelet)
-        velocity = self.synthesis.velocities(rates, wavelet.start, times)
-        shape = (len(TENSOR), len(chosen), len(self.components), len(times))
-        coordinates = {
-            "tensor": list(TENSOR),
-            "receiver": [self.stations[n] for n in chosen],
-            "component": list(self.components),
-            "time": times,
-        }
-        return xr.DataArray(velocity.reshape(shape), coordinates, tuple(coordinates))
+    def slopes(self, source, stations=None, sampling=None, duration=None):
+        """Return how the velocities of a source change with its position: what inversions for a
+        hypocentre need.
+
+        Differences of the weights, of fourth order over SHIFT of the spacing; the source lies 2
+        SHIFT spacings inside the volume.
+
+        Parameters
+        ----------
+        source, stations, sampling, duration
+            As of `seismograms`; one source.
+
+        Returns
+        -------
+        xarray.DataArray
+            ``(axis, receiver, component, time)``, m/s for 1 m along x, y, z of the model.
+        """
+        point, step = self._single(source), SHIFT * self._about["field"]["resolution"]
+        axes = [0, 2] if self.scenario.domain.planar else [0, 1, 2]
+        six, parts = six_numbers(point.moment), []
+        for axis in axes:
+            xyz = np.array([point.xyz] * len(FOURTH), float)
+            xyz[:, axis] += step * np.array(list(FOURTH))
+            self._inside(xyz)
+            index, weight = self._rows(xyz, six * np.array(list(FOURTH.values()))[:, None] / step)
+            places, row = np.unique(index, return_inverse=True)
+            parts.append((places, np.bincount(row.ravel(), weight.ravel())))
+        longest = max(len(places) for places, _ in parts)
+        rows = (np.stack([np.pad(p[k], (0, longest - len(p[k]))) for p in parts]) for k in (0, 1))
+        labels = {"axis": ["xyz"[axis] for axis in axes]}
+        return self._labelled(labels, tuple(rows), point.wavelet, stations, sampling, duration)
 
     # --- parts -------------------------------------------------------------------------------------
 
@@ -269,19 +289,44 @@ class Database:
         xyz = np.array([s.xyz for s in sources], float)
         self._inside(xyz)
         six = six_numbers([s.moment for s in sources])
-        columns, groups, rates = self._columns(chosen), {}, 0
-        for n, source in enumerate(sources):
-            groups.setdefault(key_of(source.wavelet), []).append(n)
-        for numbers in groups.values():
-            strain = 0
-            for begin in range(0, len(numbers), TOGETHER):
-                part = numbers[begin : begin + TOGETHER]
-                strain = strain + self._on_host(columns, xyz[part], six[part]).sum(axis=0)
-            rates = rates + self.synthesis.rates(strain, sources[numbers[0]].wavelet)
+        columns, rates = self._columns(chosen), 0
+        for begin in range(0, len(sources), TOGETHER):
+            part = slice(begin, begin + TOGETHER)
+            strain, groups = self._on_host(columns, *self._rows(xyz[part], six[part])), {}
+            for n, source in enumerate(sources[part]):
+                groups.setdefault(key_of(source.wavelet), []).append(n)
+            for rows in groups.values():
+                wavelet = sources[begin + rows[0]].wavelet
+                rates = rates + self.synthesis.rates(strain[rows].sum(axis=0), wavelet)
         first = min(s.wavelet.start for s in sources)
         return self.synthesis.velocities(rates, first, times).reshape(
             len(chosen), len(self.components), -1
         )
+
+    def _single(self, source):
+        """Return the point moment that a source is."""
+        sources = moments_of(self._changed(source), self._medium)
+        if len(sources) > 1:
+            words = f"derivatives are of one place, and there are {len(sources)} sources"
+            raise ScenarioError([Problem("source", words, "give them one after another")])
+        self._inside(np.array([sources[0].xyz], float))
+        return sources[0]
+
+    def _labelled(self, labels, rows, wavelet, stations, sampling, duration):
+        """Return the velocities of rows (index, weight), one for each label: xarray.DataArray."""
+        import xarray as xr
+
+        chosen, times = self._chosen(stations), self._times([wavelet], sampling, duration)
+        strain = self._on_host(self._columns(chosen), *rows)
+        rates = self.synthesis.rates(strain.reshape(-1, strain.shape[-1]), wavelet)
+        velocity = self.synthesis.velocities(rates, wavelet.start, times)
+        coordinates = labels | {
+            "receiver": [self.stations[n] for n in chosen],
+            "component": list(self.components),
+            "time": times,
+        }
+        shape = tuple(map(len, coordinates.values()))
+        return xr.DataArray(velocity.reshape(shape), coordinates, tuple(coordinates))
 
     def _transform(self, wavelet, times):
         """Return `Synthesis.matrix` on the machine."""
@@ -295,27 +340,27 @@ class Database:
         width = len(self.components)
         return [n * width + c for n in chosen for c in range(width)]
 
-    def _strain(self, columns, xyz, six):
-        """Strain rates weighted with moments, for some forces: (n, columns, samples) of
-        the machine's arrays; they hold until the next call.
+    def _strain(self, columns, index, weight):
+        """Strain rates weighted with moments, for some forces: (n, columns, samples) of the
+        machine's arrays; they hold until the next call.
 
         Parameters
         ----------
         columns : list of int
             Numbers of forces.
-        xyz : (n, 3) array
-            m; at most TOGETHER of them.
-        six : (n, 6) array
-            Moments.
+        index, weight : (n, rows) arrays
+            Of at most TOGETHER sources.
         """
-        slots = 1 if len(xyz) == 1 else TOGETHER
-        index, weight = self._rows(xyz, six)
+        slots = 1 if len(index) == 1 else TOGETHER
         return self._fields.sums(columns, slots, index, weight, self._spared)
 
-    def _on_host(self, columns, xyz, six):
+    def _on_host(self, columns, index, weight):
         """`_strain` in the host's memory, whatever the machine holds at a time."""
-        parts = [self._strain(group, xyz, six) for group in self._fields.groups(columns)]
-        return np.concatenate([self._fields.machine.to_host(part) for part in parts], axis=1)
+        parts = []
+        for group in self._fields.groups(columns):
+            strain = self._strain(group, index, weight)
+            parts.append(self._fields.machine.to_host(strain))
+        return np.concatenate(parts, axis=1)
 
     def _changed(self, source):
         """Return the scenario on its grid or mesh, with other sources."""
@@ -393,32 +438,14 @@ class Database:
         source : table, dict, object, or list of these, optional
             As of `seismograms`.
         """
-        histories = [s.wavelet for s in moments_of(self._changed(source))]
-        share = max(map(self.synthesis.lost, histories))
+        histories = [s.wavelet for s in moments_of(self._changed(source), self._medium)]
+        share = max(map(self.synthesis.lost, histories), default=0.0)
         if share < LOST:
             return []
         return [
             f"the wavelet goes beyond the store's {self.max_frequency:g} Hz, where its spectrum is "
             f"{share:.2g} of its largest value: what is above is left out"
         ]
-
-
-def moments_of(scenario):
-    """Return the point sources of a scenario.
-
-    Raises
-    ------
-    ScenarioError
-        There are none, or others than moment tensors.
-    """
-    from craton.survey import source_files
-
-    sources = source_files.build_all(scenario)
-    wrong = [s for s in sources if getattr(s, "moment", None) is None]
-    if wrong or not sources:
-        words = "Green's functions are of moment tensors" if wrong else "there is no source"
-        raise ScenarioError([Problem("source", words, 'use kind = "moment_tensor"')])
-    return sources
 
 
 def wavelet_of(table):
@@ -436,15 +463,6 @@ def adapter():
     from craton.tables.sources import Wavelet
 
     return TypeAdapter(Wavelet)
-
-
-def six_numbers(moment):
-    """Return tensors as (n, 6): EE, NN, ZZ, EN, EZ, NZ."""
-    moment = np.asarray(moment, float)
-    if moment.ndim >= 2 and moment.shape[-2:] == (3, 3):
-        moment = moment.reshape(-1, 3, 3)
-        return np.stack([moment[:, a, b] for a, b in TENSOR_AXES], axis=1)
-    return np.atleast_2d(moment)
 
 
 def checked_out(out, shape):

@@ -4,6 +4,7 @@ shots of a survey.
 
 import hashlib
 import math
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -427,6 +428,7 @@ def build(source, out, workers=None, client=None, force=False, progress=True):
         from craton.scenario import load
 
         survey = prepare(source if hasattr(source, "method") else load(source))
+    check_disk(out, survey)
     outcome = run(survey, out, workers, client, force, progress).finished()
     return Database(Path(outcome.out))
 
@@ -439,10 +441,15 @@ def words(survey):
     survey : GreensSurvey
     """
     settings, field = survey.settings, survey.field
-    bytes_of_point = survey.nbytes_kept / field.places * len(getattr(field, "stresses", "xyz"))
+    bytes_of_point = survey.nbytes_kept / field.places * field.per_point
     rows = [
         ("stations", f"{len(survey.stations)}, {len(survey.shots)} forces"),
-        ("volume", f"{field.places:,} places; {bytes_of_point / 2**10:,.1f} KiB for each point"),
+        ("runs", f"{survey.planned.steps:,} steps for each force"),
+        (
+            "volume",
+            f"{field.places // field.per_point:,} points of the {field.of_what}; "
+            f"{bytes_of_point:,.0f} bytes for each",
+        ),
         (
             "samples",
             f"{survey.samples:,}, every {survey.every} steps, to {settings.max_frequency:g} Hz",
@@ -451,3 +458,15 @@ def words(survey):
         ("on disk", megabytes(survey.nbytes_kept)),
     ]
     return "\n".join(["Green's functions", *(f"  {label:<10} {text}" for label, text in rows)])
+
+
+def check_disk(out, survey):
+    """Refuse a store that does not fit on the disk of its folder."""
+    free = shutil.disk_usage(next(p for p in Path(out).absolute().parents if p.exists())).free
+    present = sum(p.stat().st_size for p in Path(out).glob(f"result.zarr/{fields.FOLDER}/*.*"))
+    if survey.nbytes_kept - present > free:
+        raise ResourceError(
+            f"the store needs {megabytes(survey.nbytes_kept)}, {megabytes(free)} are free at {out}\n"
+            "    -> make the volume of [greens] smaller, lower its max_frequency, write "
+            'storage = "16 bits", or choose another disk'
+        )

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from craton.greens.sources import SlipRate
 from craton.survey import leapfrog, wavelets
 
 BAND = 1.3  # times max_frequency, up to which spectra are kept
@@ -93,14 +94,17 @@ class Synthesis:
 
         Parameters
         ----------
-        wavelet : Wavelet
+        wavelet : Wavelet or SlipRate
         """
         if self._last is not None and self._last[0] == key_of(wavelet):
             return self._last[1]
-        f, count = self.frequencies, FINE * self.length
-        times = wavelet.start + np.arange(count) * self.interval / FINE
-        spectrum = np.fft.rfft(wavelet(times))[: len(f)] * self.interval / FINE
-        spectrum = spectrum * np.exp(-2j * np.pi * f * wavelet.start)
+        f = self.frequencies
+        if isinstance(wavelet, SlipRate):
+            spectrum = wavelet.spectrum(f, self.dt)
+        else:
+            times = wavelet.start + np.arange(FINE * self.length) * self.interval / FINE
+            spectrum = np.fft.rfft(wavelet(times))[: len(f)] * self.interval / FINE
+            spectrum = spectrum * np.exp(-2j * np.pi * f * wavelet.start)
         full, none = self.max_frequency, BAND * self.max_frequency
         taper = 0.5 + 0.5 * np.cos(np.pi * np.clip((f - full) / (none - full), 0, 1))
         out = spectrum * taper / wavelets.lowpass_spectrum(f, full)
@@ -114,7 +118,7 @@ class Synthesis:
         ----------
         series : (columns, samples) array
             Of strain rates.
-        wavelet : Wavelet
+        wavelet : Wavelet or SlipRate
             Moment rate.
 
         Returns
@@ -184,8 +188,10 @@ class Synthesis:
 
     def lost(self, wavelet):
         """Return the largest amplitude of a wavelet's spectrum above max_frequency over its largest
-        one.
+        one; 0 of a slip rate, whose samples have corners.
         """
+        if isinstance(wavelet, SlipRate):
+            return 0.0
         times = wavelet.start + np.arange(FINE * self.length) * self.interval / FINE
         amplitude = np.abs(np.fft.rfft(wavelet(times)))
         f = np.fft.rfftfreq(len(times), self.interval / FINE)
@@ -196,6 +202,6 @@ def key_of(wavelet):
     """Return what tells wavelets apart; samples as objects: two lists of values may have the same
     description.
     """
-    if wavelet.kind == "samples":
+    if isinstance(wavelet, SlipRate) or wavelet.kind == "samples":
         return id(wavelet)
     return wavelet.kind, wavelet.delay, wavelet.parameters, wavelet.start, wavelet.peak

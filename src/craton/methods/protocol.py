@@ -125,17 +125,19 @@ class Method(Protocol):
         Returns
         -------
         field : object
-            With ``places`` (their number), ``about`` (dict for JSON), ``scenario`` (with its
-            positions as the grid or mesh has them) and ``series(steps, times, precision)``, the
-            `SnapshotSeries` that the time loop takes: each picture (places,). See
-            `craton.methods.finite_difference.greens.StrainRates`.
+            With ``places`` (their number), ``per_point`` (places of a point), ``of_what`` (points
+            of what, in a word), ``about`` (dict for JSON, with the ``resolution`` in m),
+            ``scenario`` (with its positions as the grid or mesh has them) and
+            ``series(steps, times, precision)``, the `SnapshotSeries` that the time loop takes: each
+            picture (places,). See `craton.methods.finite_difference.greens.StrainRates`.
         problems : list of Problem
         """
 
     def moment_rows(self, scenario, about):
-        """Return the scenario with its positions as the grid or mesh has them, and the function that
-        gives weights of moments on what `moment_field` stores: ``rows(xyz, six)`` gives places and
-        weights, (n, points) each, of n positions (m) with the moments EE, NN, ZZ, EN, EZ, NZ.
+        """Return the scenario with its positions as the grid or mesh has them; vp, vs and density
+        at positions (n, 3), a function; and the function that gives weights of moments on what
+        `moment_field` stores: ``rows(xyz, six)`` gives places and weights, (n, points) each, of n
+        positions (m) with the moments EE, NN, ZZ, EN, EZ, NZ.
 
         Parameters
         ----------

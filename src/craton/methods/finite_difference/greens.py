@@ -73,6 +73,13 @@ class StrainRates:
     terrain: Any = None
     scenario: Any = None
 
+    of_what = "grid"
+
+    @property
+    def per_point(self):
+        """Places of a point."""
+        return len(self.stresses)
+
     @property
     def counts(self):
         """Points of the box along (z, y, x)."""
@@ -94,6 +101,7 @@ class StrainRates:
             "box": list(self.box),
             "stresses": list(self.stresses),
             "planar": self.planar,
+            "resolution": self.spacing,
         }
 
     # --- in: strain rates of a velocity ------------------------------------------------------------

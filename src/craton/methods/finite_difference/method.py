@@ -61,13 +61,16 @@ class FiniteDifferences(WaveMethod):
 
     def moment_rows(self, scenario, about):
         """See `Method.moment_rows`."""
+        from functools import partial
+
         from craton.methods.finite_difference import build, greens
 
         terrain = None
         if getattr(scenario.model, "topography", None) is not None:
             bare = scenario.model_copy(update={"source": ()})
             terrain = build.discretise(bare, build.grid_of(bare), [])
-        return scenario, greens.of_about(about, terrain).rows
+        medium = partial(build.earth.point_values, scenario.model)
+        return scenario, medium, greens.of_about(about, terrain).rows
 
     def cut(self, scenario, plan, ranks):
         """Boxes of the ranks, their halos, memory and expected efficiency."""

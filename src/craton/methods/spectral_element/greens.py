@@ -8,6 +8,7 @@ of a moment is the sum of the moment's weights times the velocity of the force's
 """
 
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from craton.conventions import TENSOR_AXES
 from craton.core.snapshots import SnapshotSeries
 from craton.errors import Problem
 from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import absorbing_layer, build, couples
+from craton.methods.spectral_element import absorbing_layer, build, couples, placing
 from craton.methods.spectral_element.points import rows_of_points
 from craton.survey import receivers
 from craton.survey.globe import in_corners
@@ -38,6 +39,8 @@ class NodeVelocities:
         Corners of the volume, see `in_corners`.
     scenario : SpectralScenario
         On its mesh.
+    values : callable
+        vp, vs, density at positions (n, 3).
     """
 
     medium: Any
@@ -45,6 +48,9 @@ class NodeVelocities:
     low: tuple
     high: tuple
     scenario: Any
+    values: Any
+    per_point: int = 3
+    of_what: str = "mesh"
 
     @property
     def places(self):
@@ -54,7 +60,10 @@ class NodeVelocities:
     @property
     def about(self):
         """Corners of the volume, from which the nodes follow: dict for JSON."""
-        return {"low": list(self.low), "high": list(self.high)}
+        nodes = self.medium.mesh.nodes[self.medium.mesh.elements]
+        edge = np.ptp(nodes, axis=1).min()
+        resolution = float(edge / self.medium.element.degree)
+        return {"low": list(self.low), "high": list(self.high), "resolution": resolution}
 
     def series(self, steps, times, precision):
         """Return the series of pictures that the time loop takes."""
@@ -113,7 +122,7 @@ def node_velocities(scenario, low, high):
     NodeVelocities or None
     problems : list of Problem
     """
-    medium, placed = medium_of(scenario)
+    medium, placed, prepared = medium_of(scenario)
     inside = elements_at(medium, low, high)
     if not len(inside):
         words = "no element of the solid is in the volume"
@@ -122,7 +131,8 @@ def node_velocities(scenario, low, high):
     if problems:
         return None, problems
     nodes = nodes_around(medium, inside)
-    return NodeVelocities(medium, nodes, tuple(low), tuple(high), placed), []
+    values = partial(placing.medium, prepared)
+    return NodeVelocities(medium, nodes, tuple(low), tuple(high), placed, values), []
 
 
 def in_layers(medium, scenario, elements):
@@ -142,11 +152,13 @@ def in_layers(medium, scenario, elements):
 
 
 def medium_of(scenario):
-    """Return the `Medium` of a scenario on one rank, and the scenario on its mesh."""
+    """Return the `Medium` of a scenario on one rank, the scenario on its mesh, and its `Prepared`
+    mesh and model.
+    """
     team = SingleRank()
     tables, prepared, top = build.mesh_and_tables(scenario, None, team)
     placed = scenario.model_copy(update=tables).on_mesh(*prepared.bounds, top)
-    return build.build_medium(placed, prepared, team), placed
+    return build.build_medium(placed, prepared, team), placed, prepared
 
 
 def elements_at(medium, low, high):

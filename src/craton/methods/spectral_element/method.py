@@ -62,7 +62,7 @@ class SpectralElements(WaveMethod):
         from craton.methods.spectral_element.greens import node_velocities
 
         field, _ = node_velocities(scenario, about["low"], about["high"])
-        return field.scenario, field.rows
+        return field.scenario, field.values, field.rows
 
     def cut(self, scenario, plan, ranks):
         """Elements, shared points, memory and expected efficiency of the ranks."""

@@ -359,6 +359,25 @@ def test_files_in_any_dress_give_the_same_medium(tmp_path, change, kind):
 
 
 @pytest.mark.filterwarnings("ignore:Consolidated metadata")
+def test_blocks_read_ahead_have_the_bits_of_parts_read_apart(tmp_path, monkeypatch):
+    """Threads that ask for planes of a file in any order, with blocks of a few of its planes."""
+    from craton.model.media import blocks, readers
+
+    dataset(X, Y, Z).to_netcdf(tmp_path / "model.nc", engine="h5netcdf")
+    model, planes = file_model(tmp_path / "model.nc"), range(GRID.shape[0])
+    apart = [cell_averages(model, GRID, k, k + 1) for k in planes]
+    monkeypatch.setattr(blocks, "VALUES", 3 * 2 * len(X) * len(Y))
+    reads, read = [], readers.Source.read
+    monkeypatch.setattr(readers.Source, "read", lambda *given: reads.append(1) or read(*given))
+    with blocks.read_ahead(model):
+        ahead = [cell_averages(model, GRID, k, k + 1) for k in planes]
+        back = cell_averages(model, GRID, 2, 4)
+    assert len(reads) < len(apart) and not blocks.HELD
+    for one, other in zip(apart, ahead):
+        assert all(np.array_equal(a, b) for a, b in zip(one, other))
+    assert np.array_equal(back[0][0], apart[2][0][0])
+
+
 def test_zarr_with_consolidated_metadata_and_blocks(tmp_path):
     dataset(X, Y, Z).to_zarr(tmp_path / "m.zarr", encoding={"vs": {"chunks": (3, 2, 4)}})
     model = ModelFile(file=str(tmp_path / "m.zarr"))

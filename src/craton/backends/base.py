@@ -65,8 +65,9 @@ class Machine(Protocol):
         ----------
         plan : StepPlan
         fills : dict of str to callable, optional
-            Fills the arrays of the plan that are `filled`: ``fills[name](array, box)`` writes the
-            values of a box of the whole grid into a zeroed array, part by part.
+            Fills the arrays of the plan that are `filled`, all those of a block at once:
+            ``fills[block](arrays, box)`` writes the values of a box of the whole grid into zeroed
+            arrays, given by name, part by part. An array that stands alone is a block of its own.
         arrays : dict of str to array, optional
             Arrays of an earlier program on this machine that have the values which the plan asks
             for: they are neither allocated nor filled again.
@@ -347,9 +348,14 @@ def fill(plan, fills, arrays, ready=()):
     ready : container of str
         Names of blocks that have their values.
     """
+    blocks: dict[str, dict] = {}
     for name, spec in plan.arrays.items():
         if spec.filled and (spec.part_of or name) not in ready:
-            (fills or {})[name](arrays[name], plan.subdomain.box)
+            blocks.setdefault(spec.part_of or name, {})[name] = arrays[name]
+    for block, filled in blocks.items():
+        if block not in (fills or {}):
+            raise KeyError(", ".join(filled))
+        fills[block](filled, plan.subdomain.box)
 
 
 def aligned(shape, dtype, alignment=128):

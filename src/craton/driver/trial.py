@@ -36,7 +36,7 @@ def step_seconds(plan, machine, clock=time.perf_counter):
     -------
     float
     """
-    fills = {name: constant for name, array in plan.arrays.items() if array.filled}
+    fills = {a.part_of or name: constant for name, a in plan.arrays.items() if a.filled}
     program = machine.commit(plan, fills)
     seconds, begin = [], clock()
     most = min(MOST, plan.steps - 1)
@@ -50,13 +50,14 @@ def step_seconds(plan, machine, clock=time.perf_counter):
     return float(np.median(seconds[1:] or seconds))
 
 
-def constant(array, box):
-    """Fill an array with ones.
+def constant(arrays, box):
+    """Fill arrays with ones.
 
     Parameters
     ----------
-    array : ndarray
+    arrays : dict of str to ndarray
     box : tuple of int
         Of the whole grid; unused.
     """
-    array[...] = 1
+    for array in arrays.values():
+        array[...] = 1

@@ -156,8 +156,8 @@ class Method(Protocol):
         """
 
     def fills(self, scenario, plan):
-        """Return what fills the arrays of a rank's plan that are `filled`, see
-        `craton.backends.base.Machine.commit`.
+        """Return what fills the arrays of a rank's plan that are `filled`, by the block that they
+        are parts of, see `craton.backends.base.Machine.commit`.
 
         Until then they take no memory; builders are needed for them, and are gone afterwards.
         """

@@ -16,6 +16,8 @@ water, which have no stiffness, get a little and swing at low frequencies, seen 
 layers. At the steps between level pieces they still have some.
 """
 
+from itertools import chain
+
 import numpy as np
 
 from craton.core.plan import Array, Launch
@@ -23,6 +25,7 @@ from craton.methods.finite_difference import operators
 from craton.methods.finite_difference.boundaries import slab_params
 from craton.methods.finite_difference.laminate import inner_planes
 from craton.methods.finite_difference.material import cells
+from craton.model.media.cells import in_order
 
 NOWHERE = -1000000  # a plane far below the grid
 CHUNK = 16  # planes looked at a time
@@ -140,13 +143,15 @@ def highest_solid(d):
     """Highest solid plane of each column where all below is solid and the cell above is a fluid,
     else `NOWHERE`: (ny, nx).
     """
-    nz = d.grid.shape[0]
+    nz, ny, nx = d.grid.shape
     top, above, count = (np.zeros(d.grid.shape[1:], np.int32) for _ in range(3))
-    for k0 in range(0, nz, CHUNK):
-        k1 = min(k0 + CHUNK, nz)
-        rho, _, mu = cells(d, d.grid, k0, k1)
-        for k in range(k0, k1):
-            solid = mu[k - k0] > 0
-            above = np.where((top == k - 1) & ~solid, rho[k - k0] > 0, above)
-            top, count = np.where(solid, k, top), count + solid
+
+    def matter(k0):
+        rho, _, mu = cells(d, d.grid.window((k0, min(k0 + CHUNK, nz), 0, ny, 0, nx)))
+        return zip(mu > 0, rho > 0)
+
+    planes = chain.from_iterable(in_order(matter, range(0, nz, CHUNK)))
+    for k, (solid, filled) in enumerate(planes):
+        above = np.where((top == k - 1) & ~solid, filled, above)
+        top, count = np.where(solid, k, top), count + solid
     return np.where((above > 0) & (count == top + 1), top, NOWHERE).astype(np.int32)

@@ -195,11 +195,11 @@ class Around:
         Parameters
         ----------
         name : str
-            Of `material.planes_of`.
+            Of `material.parameters`.
         moved : int
             Axes (0, 1, 2 for x, y, z).
         """
-        planes = material.planes_of(self.d, self.part, name)
+        planes = material.parameters(self.d, self.part, (name,))[name]
         shift = [int(2 - n in moved) for n in range(3)]
         return planes[
             tuple(np.minimum(a + s, n - 1) for a, s, n in zip(self.at, shift, planes.shape))

@@ -151,7 +151,7 @@ def medium(d, at):
         box = [v for a in cells for v in (int(a[on].min()), int(a[on].max()) + 1)]
         part = d.grid.window(box)
         here = tuple(a[on] - low for a, low in zip(cells, box[::2]))
-        rho, kappa, mu = (v[here] for v in material.cells(d, part, 0, 1))
+        rho, kappa, mu = (v[here] for v in material.cells(d, part))
         with np.errstate(divide="ignore", invalid="ignore"):
             speeds = np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho)
         out[:, on] = (*np.nan_to_num(speeds), rho)

@@ -211,7 +211,7 @@ class Linearised:
 
     def _losses(self):
         """1/Qp and 1/Qs of the cells."""
-        values = relaxing.inverse_q(self.d, self.grid, 0, self.grid.shape[0])
+        values = relaxing.inverse_q(self.d, self.grid)
         return [np.array(v, float) for v in values]
 
     @property
@@ -381,11 +381,7 @@ class State:
 
     def fills(self, plan):
         """Return what fills the material of a plan, see `Machine.commit`."""
-        return {
-            name: partial(material.fill, d=self.d, name=name)
-            for name, array in plan.arrays.items()
-            if array.filled
-        }
+        return {"material": partial(material.fill, d=self.d)}
 
     @cached_property
     def plain(self):

@@ -8,10 +8,13 @@ import numpy as np
 
 from craton.core.plan import Array
 from craton.methods.finite_difference import relaxing, vti
+from craton.model.media.blocks import read_ahead
+from craton.model.media.cells import in_order
 
 NAMES = ("rho", "lam", "rmu")
 LOSSES = ("qp", "qs")  # 1/Qp, 1/Qs: with attenuation
-CHUNK = 16  # planes averaged at a time
+# planes averaged at a time, fewer where these hold more cells: temporaries of several threads
+CHUNK, CHUNK_CELLS = 16, 1 << 20
 
 
 def arrays(d):
@@ -37,35 +40,57 @@ def arrays(d):
     }
 
 
-def fill(out, box, d, name):
-    """Write one parameter into a padded array of the part `box` of the grid.
+def fill(arrays, box, d):
+    """Write the parameters into padded arrays, by name, of the part `box` of the grid; those of some
+    planes at a time, on the cores of this process.
 
     Ghosts hold what neighbours have there; at the edges of the grid its outermost points, repeated
     (wrapped where it is periodic). So do CPML layers, with the points at their inner edge
     (`Discretisation.unstretched`).
     """
+    runs = runs_of(d, box)
+
+    def parameters_of(part):
+        at, grid = part
+        return at, parameters(d, grid, arrays)
+
+    with read_ahead(d.scenario.model):
+        for at, values in in_order(parameters_of, parts_of(d, runs)):
+            for name, out in arrays.items():
+                out[at] = values[name]
+    for axis, run in enumerate(runs):
+        first, last = (min(at for at, _, _ in run), max(at + high - low for at, low, high in run))
+        for out in arrays.values():
+            repeat_edges(out, axis, first, last)
+
+
+def runs_of(d, box):
+    """Return, along z, y and x, the `pieces` of which a part `box` of the grid is made."""
     axes = {2 - axis for axis, _ in d.faces("periodic")}
     if d.planar:
         box = (*box[:2], 0, 1, *box[4:])  # one plane for all shots
-    limits = list(
-        zip(
-            box[::2],
-            box[1::2],
-            d.sheet.origin,
-            map(d.unstretched, (2, 1, 0)),
-            (axis in axes for axis in range(3)),
-        )
+    limits = zip(
+        box[::2],
+        box[1::2],
+        d.sheet.origin,
+        map(d.unstretched, (2, 1, 0)),
+        (axis in axes for axis in range(3)),
     )
-    runs = [pieces(*one) for one in limits]
+    return [pieces(*limit) for limit in limits]
+
+
+def parts_of(d, runs):
+    """Return the place in the padded arrays and the grid of some planes at a time: list of (slices,
+    Grid).
+    """
+    parts = []
     for (k, ka, kb), (j, ja, jb), (i, ia, ib) in product(*runs):
-        for k0 in range(ka, kb, CHUNK):
-            k1 = min(k0 + CHUNK, kb)
+        planes = min(max(CHUNK_CELLS // ((jb - ja) * (ib - ia)), 1), CHUNK)
+        for k0 in range(ka, kb, planes):
+            k1 = min(k0 + planes, kb)
             at = (slice(k + k0 - ka, k + k1 - ka), slice(j, j + jb - ja), slice(i, i + ib - ia))
-            out[at] = planes_of(d, d.grid.window((k0, k1, ja, jb, ia, ib)), name)
-    for axis, made in enumerate(runs):
-        repeat_edges(
-            out, axis, min(at for at, _, _ in made), max(at + high - low for at, low, high in made)
-        )
+            parts.append((at, d.grid.window((k0, k1, ja, jb, ia, ib))))
+    return parts
 
 
 def pieces(low, high, ghosts, limits, periodic):
@@ -87,48 +112,27 @@ def pieces(low, high, ghosts, limits, periodic):
     return made
 
 
-def planes_of(d, grid, name):
-    """One parameter at the points of a part of the grid; thin along axes that the model does not
-    depend on.
+def parameters(d, grid, names):
+    """Return parameters at the points of a part of the grid: dict by name of arrays that are thin
+    along axes on which the model does not depend.
     """
-    if name in LOSSES:
-        inverse_q = (
-            vti.inverse_q(d, grid, 0, grid.shape[0])
-            if d.anisotropic
-            else relaxing.inverse_q(d, grid, 0, grid.shape[0])
-        )
-        return thin(inverse_q[LOSSES.index(name)])
-    if name in vti.NAMES:
-        return thin(vti.parameters(d, grid, 0, grid.shape[0])[vti.NAMES.index(name)])
-    rho, kappa, mu = map(thin, cells(d, grid, 0, grid.shape[0]))
-    values = parameter(name, rho, kappa, mu)
-    if d.free and name == "lam" and grid.start[0] + grid.shape[0] == d.grid.shape[0]:
-        values[-1] = plane_stress(values[-1], mu[-1])
-    return values
+    (rho, *moduli), losses = (vti if d.anisotropic else relaxing).medium(d, grid)
+    means = vti.departure(rho, *moduli) if d.anisotropic else (rho, *moduli)
+    out = vti.parameters(d, grid, *moduli) if d.anisotropic else {}
+    out |= {name: parameter(name, *means) for name in NAMES if name in names}
+    top = grid.start[0] + grid.shape[0] == d.grid.shape[0]
+    if d.free and top and "lam" in names:
+        out["lam"][-1] = plane_stress(out["lam"][-1], means[2][-1])
+    return out | dict(zip(LOSSES, losses or ()))
 
 
-def thin(values):
-    """Return an array without the repetitions of a broadcast view: 1 in place of n points along an
-    axis on which it is constant.
+def cells(d, grid):
+    """Density and the bulk and shear modulus from which the step departs, of the cells of a part of
+    the grid: (nz, ny, nx) each.
     """
-    return values[
-        tuple(
-            slice(0, 1) if step == 0 and axis else slice(None)
-            for axis, step in enumerate(values.strides)
-        )
-    ]
-
-
-def cells(d, grid, k0, k1):
-    """Density and the bulk and shear modulus of the isotropic step, of planes of cells: (k1 - k0,
-    ny, nx).
-    """
-    if d.cells is not None and not d.anisotropic:
-        starts = (grid.start[0] + k0, *grid.start[1:])
-        counts = (k1 - k0, *grid.shape[1:])
-        window = tuple(slice(a, a + n) for a, n in zip(starts, counts))
-        return tuple(values[window] for values in d.cells)
-    return (vti if d.anisotropic else relaxing).cells(d, grid, k0, k1)
+    means, _ = (vti if d.anisotropic else relaxing).medium(d, grid)
+    means = vti.departure(*means) if d.anisotropic else means
+    return tuple(np.broadcast_to(values, grid.shape) for values in means)
 
 
 def vertical_strain(d, at):
@@ -139,9 +143,9 @@ def vertical_strain(d, at):
     low, part = surroundings(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
     here = tuple(a - start for a, start in zip(at, low))
     if d.anisotropic:
-        _, _, c13, c33, _, _ = (v[here] for v in vti.stiffness(d, part, 0, part.shape[0]))
+        _, _, c13, c33, _, _ = (v[here] for v in vti.stiffness(d, part))
         return c13 / c33
-    _, kappa, mu = (v[here] for v in cells(d, part, 0, part.shape[0]))
+    _, kappa, mu = (v[here] for v in cells(d, part))
     return (kappa - 2 / 3 * mu) / (kappa + 4 / 3 * mu)
 
 
@@ -189,7 +193,7 @@ def around(d, box):
     beyond it where the grid goes on.
     """
     low, part = surroundings(d, box)
-    return low, cells(d, part, 0, part.shape[0])
+    return low, cells(d, part)
 
 
 def surroundings(d, box):

@@ -27,12 +27,7 @@ class FiniteDifferences(WaveMethod):
         from craton.methods.finite_difference.build import restore
         from craton.methods.finite_difference.material import fill
 
-        d = restore(scenario, plan)
-        return {
-            name: partial(fill, d=d, name=name)
-            for name, array in plan.arrays.items()
-            if array.filled
-        }
+        return {"material": partial(fill, d=restore(scenario, plan))}
 
     def linearised(self, scenario, machine=None):
         """See `Method.linearised`."""

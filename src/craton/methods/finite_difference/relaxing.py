@@ -104,27 +104,54 @@ def names(d):
     return () if d.relaxing else ("memory", "qp", "qs")
 
 
-def cells(d, grid, k0, k1):
-    """Density and unrelaxed moduli of planes of cells: rho, kappa, mu (k1 - k0, ny, nx)."""
-    rho, kappa, mu = cell_averages(d.scenario.model, grid, k0, k1)
+def medium(d, grid):
+    """Density with bulk and shear modulus, unrelaxed where there is attenuation, and 1/Qp and 1/Qs
+    (None without): of the cells of a part of the grid, thin arrays.
+    """
+    if d.cells is not None:
+        return window(d.cells, grid), thin_inverse_q(d, grid)
+    model, relaxed = d.scenario.model, thin_inverse_q(d, grid)
+    rho, kappa, mu = map(thin, cell_averages(model, grid, 0, grid.shape[0]))
+    if relaxed is None:
+        return (rho, kappa, mu), None
+    of_p, of_s = (stiffer(d.relaxation, loss) for loss in relaxed)
+    stiff = mu * of_s
+    return (rho, (kappa + 4 / 3 * mu) * of_p - 4 / 3 * stiff, stiff), relaxed
+
+
+def thin_inverse_q(d, grid):
+    """1/Qp and 1/Qs of the cells of a part of the grid, thin arrays; None without attenuation."""
     if d.relaxation is None:
-        return rho, kappa, mu
-    of_p, of_s = (
-        stiffer(d.relaxation, loss) for loss in cell_losses(d.scenario.model, grid, k0, k1)
-    )
-    unrelaxed = mu * of_s
-    return rho, (kappa + 4 / 3 * mu) * of_p - 4 / 3 * unrelaxed, unrelaxed
+        return None
+    return inverse_q_of_model(d, grid) if d.inverse_q is None else window(d.inverse_q, grid)
 
 
-def inverse_q(d, grid, k0, k1):
-    """1/Qp and 1/Qs of planes of cells: (k1 - k0, ny, nx)."""
-    if d.inverse_q is None:
-        return cell_losses(d.scenario.model, grid, k0, k1)
-    window = tuple(
-        slice(first, first + n)
-        for first, n in zip((grid.start[0] + k0, *grid.start[1:]), (k1 - k0, *grid.shape[1:]))
-    )
-    return tuple(values[window] for values in d.inverse_q)
+def inverse_q(d, grid):
+    """1/Qp and 1/Qs of the cells of a part of the grid: (nz, ny, nx) each."""
+    return tuple(np.broadcast_to(loss, grid.shape) for loss in thin_inverse_q(d, grid))
+
+
+def inverse_q_of_model(d, grid):
+    """1/Qp and 1/Qs that the model gives for the cells of a part of the grid: thin arrays."""
+    return tuple(map(thin, cell_losses(d.scenario.model, grid, 0, grid.shape[0])))
+
+
+def window(arrays, grid):
+    """Return the parts of arrays of the whole grid that belong to a part of it."""
+    index = tuple(slice(a, a + n) for a, n in zip(grid.start, grid.shape))
+    return tuple(values[index] for values in arrays)
+
+
+def thin(values):
+    """Return an array without the repetitions of a broadcast view: 1 in place of n points along an
+    axis on which it is constant.
+    """
+    return values[
+        tuple(
+            slice(0, 1) if step == 0 and axis else slice(None)
+            for axis, step in enumerate(values.strides)
+        )
+    ]
 
 
 def shares(d):

@@ -44,7 +44,7 @@ class Medium:
     @property
     def cells(self):
         """Density, bulk and shear modulus of the cells on the host, (nz, ny, nx) each."""
-        return material.cells(self.d, self.d.grid, 0, self.d.grid.shape[0])
+        return material.cells(self.d, self.d.grid)
 
     def _on_machine(self, *numbers):
         """Cells by their numbers, as arrays of the machine in float64."""

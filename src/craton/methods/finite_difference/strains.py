@@ -206,7 +206,7 @@ class Law:
             self.d.relaxation, self.d.dt, self.d.planar
         )
         losses_of = vti.inverse_q if self.d.anisotropic else relaxing.inverse_q
-        self.losses = losses_of(self.d, self.d.grid, 0, self.d.grid.shape[0])
+        self.losses = losses_of(self.d, self.d.grid)
 
     @cached_property
     def damping(self):

@@ -34,7 +34,7 @@ class TransverseMedium(Medium):
     @cached_property
     def moduli_of_cells(self):
         """c11, c13, c33, c44, c66 of the cells by name, Pa."""
-        values = vti.stiffness(self.d, self.d.grid, 0, self.d.grid.shape[0])[1:]
+        values = vti.stiffness(self.d, self.d.grid)[1:]
         return dict(zip(MODULI, (np.asarray(v, float) for v in values)))
 
     def soft(self, field):

@@ -6,7 +6,7 @@ import numpy as np
 
 from craton.methods.finite_difference import relaxing
 from craton.model.media import rheology
-from craton.model.media.earth import cell_losses, cell_stiffness
+from craton.model.media.earth import cell_stiffness
 
 NAMES = ("d11", "d13", "r66")
 
@@ -16,27 +16,33 @@ def names(d):
     return () if d.anisotropic else NAMES
 
 
-def stiffness(d, grid, k0, k1):
-    """Density, kg/m3, and c11, c13, c33, c44, c66, Pa, with attenuation unrelaxed, of planes of
-    cells: (k1 - k0, ny, nx) each.
+def medium(d, grid):
+    """Density, kg/m3, with c11, c13, c33, c44, c66, Pa, unrelaxed where there is attenuation, and
+    1/Qp and 1/Qs of what relaxes (`rheology.relaxing_part`; None without): of the cells of a part
+    of the grid, thin arrays.
     """
-    if d.cells is not None:
-        starts = (grid.start[0] + k0, *grid.start[1:])
-        counts = (k1 - k0, *grid.shape[1:])
-        window = tuple(slice(a, a + n) for a, n in zip(starts, counts))
-        return tuple(values[window] for values in d.cells)
-    rho, *moduli = cell_stiffness(d.scenario.model, grid, k0, k1)
+    if d.cells is not None and d.relaxation is None:
+        return relaxing.window(d.cells, grid), None
+    model, planes = d.scenario.model, grid.shape[0]
+    rho, *moduli = map(relaxing.thin, cell_stiffness(model, grid, 0, planes))
     if d.relaxation is None:
-        return rho, *moduli
-    ratios = (relaxing.stiffer(d.relaxation, loss) for loss in inverse_q(d, grid, k0, k1))
-    return rho, *rheology.stiffened(*moduli, *ratios)
+        return (rho, *moduli), None
+    of_p, of_s = relaxing.inverse_q_of_model(d, grid)
+    losses = rheology.relaxing_part(*moduli, of_p, of_s)[2], of_s
+    if d.cells is not None:
+        return relaxing.window(d.cells, grid), losses
+    ratios = (relaxing.stiffer(d.relaxation, loss) for loss in losses)
+    return (rho, *rheology.stiffened(*moduli, *ratios)), losses
 
 
-def inverse_q(d, grid, k0, k1):
-    """1/Qp and 1/Qs of what relaxes in planes of cells, see `rheology.relaxing_part`."""
-    of_p, of_s = cell_losses(d.scenario.model, grid, k0, k1)
-    _, *moduli = cell_stiffness(d.scenario.model, grid, k0, k1)
-    return rheology.relaxing_part(*moduli, of_p, of_s)[2], of_s
+def stiffness(d, grid):
+    """Density and the moduli of `medium`, (nz, ny, nx) each."""
+    return tuple(np.broadcast_to(values, grid.shape) for values in medium(d, grid)[0])
+
+
+def inverse_q(d, grid):
+    """1/Qp and 1/Qs of `medium`, (nz, ny, nx) each."""
+    return tuple(np.broadcast_to(loss, grid.shape) for loss in medium(d, grid)[1])
 
 
 def factors(d):
@@ -45,7 +51,7 @@ def factors(d):
     """
     if d.relaxation is None:
         return d.ground and (relaxing.shares(d), 1.0, 1.0)
-    losses = inverse_q(d, d.grid, 0, d.grid.shape[0])
+    losses = inverse_q(d, d.grid)
     return relaxing.shares(d), *(relaxing.stiffer(d.relaxation, loss) for loss in losses)
 
 
@@ -94,22 +100,18 @@ def off_grid(of, gradient):
     return rho, *(a + b for a, b in zip(moduli, more))
 
 
-def cells(d, grid, k0, k1):
-    """Density, kappa = c33 - 4/3 c44 and mu = c44, from which the law departs, of planes of cells:
-    (k1 - k0, ny, nx).
-    """
-    rho, _, _, c33, c44, _ = stiffness(d, grid, k0, k1)
+def departure(rho, c11, c13, c33, c44, c66):
+    """Density, kappa = c33 - 4/3 c44 and mu = c44, from which the law departs."""
     return rho, c33 - 4 / 3 * c44, c44
 
 
-def parameters(d, grid, k0, k1):
-    """d11, d13 (Pa) and 1/c66 (1/Pa) of planes of cells, see law.h."""
-    _, c11, c13, c33, c44, c66 = stiffness(d, grid, k0, k1)
+def parameters(d, grid, c11, c13, c33, c44, c66):
+    """d11, d13 (Pa) and 1/c66 (1/Pa) of the stiffness of a part of the grid, see law.h: dict."""
     d11, d13 = c11 - c33, c13 - (c33 - 2 * c44)
     # with szz = 0: moduli of plane stress
-    if d.free and not d.relaxing and grid.start[0] + k1 == d.grid.shape[0]:
+    if d.free and not d.relaxing and grid.start[0] + grid.shape[0] == d.grid.shape[0]:
         isotropic = 4 * c44 * (c33 - c44) / c33
         d11 = np.concatenate([d11[:-1], (c11 - c13**2 / c33 - isotropic)[-1:]])
         d13 = np.concatenate([d13[:-1], 0 * d13[-1:]])
     with np.errstate(divide="ignore"):
-        return d11, d13, 1 / c66
+        return dict(zip(NAMES, (d11, d13, 1 / c66)))

@@ -381,8 +381,8 @@ def filled(terrain, grid):
     low, high = ((z - grid.origin[2]) / grid.spacing for z in heights(terrain, grid))
     highest = min(int(high) + 2, grid.shape[0])
     out = np.full(grid.shape[1:], highest)
-    for k in range(highest - 1, max(int(low) - 1, 0) - 1, -1):
-        rock, water = shares(terrain, grid, k)
+    planes = range(highest - 1, max(int(low) - 1, 0) - 1, -1)
+    for k, (rock, water) in zip(planes, cells.in_order(lambda k: shares(terrain, grid, k), planes)):
         out[rock + water == 0] = k
     return out
 
@@ -412,7 +412,7 @@ def shares(terrain, grid, k):
     k : int
         Plane.
     """
-    return (part[0] for part in terrain.shares(grid, k, k + 1))
+    return tuple(part[0] for part in terrain.shares(grid, k, k + 1))
 
 
 def clipped(terrain, region):

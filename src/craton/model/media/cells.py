@@ -3,6 +3,7 @@ density and two moduli.
 """
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from craton.model.blas import one_thread
 # Two faces closer than this part of the spacing are the same face: rounding must not put a sliver
 # of fluid into a solid cell.
 SLIVER = 1e-6
+WORKING = threading.local()  # `now` is True in threads among which work is divided
 
 
 @dataclass(frozen=True)
@@ -329,9 +331,14 @@ def in_parallel(work, items):
         pass
 
 
+def set_working():
+    """Say that this thread is one of those among which work is divided."""
+    WORKING.now = True
+
+
 def in_order(work, items):
     """Results of `work` for each item, in order, computed on the cores of this process, few at a
-    time; the first error is raised.
+    time; the first error is raised. Work that is itself a part of such work stays on its thread.
 
     Parameters
     ----------
@@ -339,12 +346,13 @@ def in_order(work, items):
     items : iterable
     """
     items, count = list(items), cores()
-    if min(count, len(items)) < 2:
+    if min(count, len(items)) < 2 or getattr(WORKING, "now", False):
         yield from map(work, items)
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    with one_thread(), ThreadPoolExecutor(min(count, len(items))) as pool:
+    workers = min(count, len(items))
+    with one_thread(), ThreadPoolExecutor(workers, initializer=set_working) as pool:
         waiting = deque()
         for item in items:
             waiting.append(pool.submit(work, item))

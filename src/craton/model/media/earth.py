@@ -12,7 +12,7 @@ import numpy as np
 
 from craton.errors import ScenarioError
 from craton.model.ground import terrain
-from craton.model.media import anomalies, cells, checks, followed, gridded, layered, readers
+from craton.model.media import anomalies, blocks, cells, checks, followed, gridded, layered, readers
 
 CUT = 4  # samples per axis in a cell that the surface of an anomaly cuts
 BATCH = 1 << 18  # samples held at a time while such cells are averaged
@@ -144,8 +144,7 @@ def medium_of(model, box, names=checks.NAMES):
     if model.kind != "file":
         flat, ground = layered.build(model, names), terrain.build(model)
         return followed.Followed(flat, ground) if followed.asked(model) else flat
-    with readers.open_file(model, variables=names) as source:
-        return source.read(source.ranges(box))
+    return blocks.part_of(model, box, names)
 
 
 def _overlay(medium, bodies, grid, k, plane, average):

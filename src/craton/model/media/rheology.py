@@ -18,6 +18,7 @@ from craton.model.media import (
 
 COARSE = 1 / 60  # largest 1/Q for which it is taken where the scenario leaves the storage open
 EXACT = 1e-9  # of 1/Q: rounding where bulk loss is zero
+PIECE = 4096  # samples at a time, each in many directions: temporaries stay in the cache
 
 
 def samples(model, region):
@@ -278,19 +279,41 @@ def fastest_anisotropic(model, region, speed="vp", relaxation=None):
     """
     angle = np.linspace(0, np.pi / 2, 46)
     s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
-    most = 0.0
-    for *_, (vp, vs, rho, qp, qs, *thomsen) in samples(model, region):
-        stiffness = cells.stiffness(*map(np.asarray, (vp, vs, rho, *thomsen)))
+
+    def fastest(vp, vs, rho, qp, qs, *thomsen):
+        stiffness = cells.stiffness(vp, vs, rho, *thomsen)
         if relaxation is not None:
             losses = relaxing_part(*stiffness, qp, qs)[2], qs
             stiffness = stiffened(*stiffness, *map(relaxation.unrelaxed, losses))
-        c11, c13, c33, c44, c66 = (np.asarray(m)[..., None] for m in stiffness)
+        c11, c13, c33, c44, c66 = (modulus[:, None] for modulus in stiffness)
         if speed == "vs":
             squares = c66 * s + c44 * c
         else:
             root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
             squares = np.maximum(((c11 + c44) * s + (c33 + c44) * c + root) / 2, c66 * s)
-        most = max(most, float(np.sqrt(squares / np.asarray(rho)[..., None]).max()))
+        return float(np.sqrt(squares / rho[:, None]).max())
+
+    return largest(fastest, model, region)
+
+
+def largest(value, model, region):
+    """Return the largest of what `value` gives for the samples of a model, some of them at a time on
+    the cores of this process; not below 0.
+
+    Parameters
+    ----------
+    value : callable
+        Takes the values of `properties.NAMES`, (n,) each.
+    model : model of a scenario
+    region : Grid or Region
+    """
+    most = 0.0
+    for *_, values in samples(model, region):
+        flat = [np.ravel(v) for v in np.broadcast_arrays(*values)]
+        pieces = [
+            [v[start : start + PIECE] for v in flat] for start in range(0, flat[0].size, PIECE)
+        ]
+        most = max(most, *cells.in_order(lambda piece: value(*piece), pieces))
     return most
 
 
@@ -308,20 +331,21 @@ def backwardness(model, region):
     """
     angle = np.linspace(0, np.pi / 2, 91)
     s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
-    most = 0.0
-    for *_, (vp, vs, rho, _, _, *thomsen) in samples(model, region):
-        c11, c13, c33, c44, _ = (
-            np.asarray(m)[..., None]
-            for m in cells.stiffness(*map(np.asarray, (vp, vs, rho, *thomsen)))
-        )
+
+    def most_backward(vp, vs, rho, qp, qs, *thomsen):
+        stiffness = cells.stiffness(vp, vs, rho, *thomsen)
+        c11, c13, c33, c44, _ = (modulus[:, None] for modulus in stiffness)
         root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
+        most = 0.0
         for sign in (1, -1):
             square = ((c11 + c44) * s + (c33 + c44) * c + sign * root) / 2
             # of log phase speed with the angle from z
             change = np.gradient(square, angle, axis=-1) / np.maximum(2 * square, 1e-300)
             along = s + np.sqrt(s * c) * change, c - np.sqrt(s * c) * change  # s_i c_i of x and z
             most = max(most, *(float(-value.min()) for value in along))
-    return most
+        return most
+
+    return largest(most_backward, model, region)
 
 
 def anisotropic(model, region):

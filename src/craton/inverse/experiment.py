@@ -155,6 +155,8 @@ class Experiment:
             `State.by_sources` returns; ``illumination``: (nz, ny, nx), (m/s2)2 s. Empty on a rank
             that does not lead.
         """
+        if by_sources:
+            self.state.refuse_by_sources()
         scale = float(np.abs(derivative).max(initial=0)) or 1.0
         program, light = self._backward(derivative, scale, illumination, by_sources)
         taps, sums = self._taps(program, scale), self._sums(program)

@@ -60,6 +60,7 @@ def gradient(
         ranks,
         comm,
     )
+    problem.check_observed()
     problem._move(problem.m0)
     total, light, value, sources = 0.0, 0.0, 0.0, []
     for n in range(len(problem.recordings)):

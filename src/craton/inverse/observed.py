@@ -53,9 +53,12 @@ def _differences(observed, computed, key):
         if ours != theirs:
             words = f"has {theirs} along {dim}, the scenario records {ours}"
             problems.append(Problem(key, words, _remedy(dim)))
+        elif dim == "time" and dim not in observed.coords:
+            words = "has no times: their sampling is not known"
+            problems.append(Problem(key, words, 'give it a coordinate "time", s'))
         elif dim in observed.coords and dim in computed.coords:
             problems += _labels(observed[dim].values, computed[dim].values, dim, key)
-    if not problems and not np.issubdtype(observed.dtype, np.number):
+    if not problems and observed.dtype.kind not in "iuf":
         words = f"holds values of type {observed.dtype}"
         problems.append(Problem(key, words, "give numbers, in the units of the computed data"))
     if problems:
@@ -79,6 +82,8 @@ def _labels(theirs, ours, dim, key):
         return [Problem(key, words, f"sort the data with .sel({dim}=[...])")]
     if not np.issubdtype(np.asarray(theirs).dtype, np.number):
         return [Problem(key, "time is no number of seconds", "count seconds from the origin time")]
+    if not np.isfinite(theirs).all():
+        return [Problem(key, "times are not finite", "count seconds from the origin time")]
     interval = ours[1] - ours[0] if len(ours) > 1 else 1.0
     worst = float(np.abs(theirs - ours).max())
     if worst <= SLACK * interval:
@@ -108,7 +113,12 @@ def weights_of(weights, computed):
         They are of no variable, do not broadcast, or are not finite.
     """
     out, problems = {}, []
-    for name, values in ({} if weights is None else dict(weights)).items():
+    weights = {} if weights is None else weights
+    if not hasattr(weights, "items"):
+        words = f"is of the type {type(weights).__name__}"
+        remedy = f'give a dict or an xarray.Dataset: {{"{next(iter(computed.data_vars))}": ...}}'
+        raise ScenarioError([Problem("weights", words, remedy)])
+    for name, values in weights.items():
         key = f"weights.{name}"
         if name not in computed.data_vars:
             held = ", ".join(map(str, computed.data_vars))

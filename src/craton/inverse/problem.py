@@ -10,17 +10,16 @@ from craton.comm.local import Alone
 from craton.comm.placement import machine, place, planner
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
-from craton.inverse import model_grid, sources
+from craton.inverse import checks, model_grid, sources
 from craton.inverse import parameters as sets
 from craton.inverse import storage as storages
 from craton.inverse.datasets import joined
-from craton.inverse.misfit import MISFITS, compared, refuse_infinite
+from craton.inverse.misfit import compared, refuse_infinite
 from craton.inverse.observed import matched, weights_of
 from craton.inverse.recording import Recording
 from craton.inverse.team import TeamExperiment
 from craton.inverse.terms import Term
 from craton.methods import METHODS
-from craton.text import nearest
 
 
 class Problem(Term):
@@ -88,9 +87,9 @@ class Problem(Term):
         ranks=None,
         comm=None,
     ):
-        check_options(parameters, every, on)
-        check_ranks(ranks, comm)
-        self.scenario, self.misfit = scenario, misfit_of(misfit)
+        checks.options(parameters, every, on, memory)
+        checks.of_ranks(ranks, comm)
+        self.scenario, self.misfit = scenario, checks.misfit_of(misfit)
         shots = shots_of(scenario)
         self.names = list(shots)
         method = METHODS[scenario.method]
@@ -244,12 +243,9 @@ class Problem(Term):
 
     def _move(self, m):
         """Make a vector of parameters the current one."""
-        m = np.asarray(m, float).ravel()
+        m = checks.numbers(m, self.shape, "m", "start from problem.m0")
         if self._m is not None and np.array_equal(m, self._m):
             return
-        if m.size != np.prod(self.shape):
-            words = f"has {m.size:,} values, the problem has {' x '.join(map(str, self.shape))}"
-            raise ScenarioError([Fault("m", words, "start from problem.m0")])
         linear, cells = self.experiments[0].linear, self.parameters.cells(m)
         with np.errstate(invalid="ignore", divide="ignore"):  # told below
             limits = linear.fastest, linear.waves, linear.on_grid(cells)
@@ -332,6 +328,7 @@ class Problem(Term):
         m : (n,) array, optional
             Where; by default the current one, or the start.
         """
+        dm = checks.finite(dm, self.shape, "dm", "give changes of all of problem.m0")
         self._at(m)
         changes = self.parameters.changes(self._m, dm)
         parts = []
@@ -350,8 +347,12 @@ class Problem(Term):
             As `born` returns it.
         m : (n,) array, optional
         """
+        rows = sum(int(np.prod(s)) for r in self.recordings for s in r.shapes.values())
+        residual = checks.finite(
+            residual, (rows,), "residual", "give it as problem.born returns it"
+        )
         self._at(m)
-        residual, at, total = np.asarray(residual, float).ravel(), 0, 0.0
+        at, total = 0, 0.0
         for n, recording in enumerate(self.recordings):
             derivatives = {}
             for name, shape in recording.shapes.items():
@@ -402,39 +403,6 @@ class Problem(Term):
         """Make a vector of parameters the current one: the one given, the last one, the start."""
         if m is not None or self._m is None:
             self._move(self.m0 if m is None else m)
-
-
-def check_options(parameters, every, on):
-    """Refuse parameters of no set, numbers of steps that are none, and places that are none."""
-    sets.set_of(parameters)
-    if on not in ("grid", "model"):
-        raise ScenarioError([Fault("on", f"{on!r} is no place", 'use "grid" or "model"')])
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise ScenarioError([Fault("every", f"{every!r} is no number of steps", "use 1 or more")])
-
-
-def check_ranks(ranks, comm):
-    """Refuse numbers of ranks that are none, and ranks of two kinds."""
-    if ranks is None:
-        return
-    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
-        raise ScenarioError([Fault("ranks", f"{ranks!r} is no number of ranks", "use 1 or more")])
-    if comm is not None and ranks > 1:
-        words = "ranks are threads of this process, comm has ranks of its own"
-        raise ScenarioError([Fault("ranks", words, "give one of them")])
-
-
-def misfit_of(misfit):
-    """Return the function of a misfit by its name, or the function itself."""
-    if callable(misfit):
-        return misfit
-    if misfit in MISFITS:
-        return MISFITS[misfit]
-    words = f"there is no misfit {misfit!r}"
-    remedy = (
-        f"{nearest(str(misfit), MISFITS)}choose one of {', '.join(MISFITS)}, or give a function"
-    )
-    raise ScenarioError([Fault("misfit", words, remedy)])
 
 
 def shots_of(scenario):

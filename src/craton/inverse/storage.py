@@ -14,13 +14,14 @@ from craton.comm.local import Alone
 from craton.comm.placement import place
 from craton.conventions import GRADIENT_STORAGES
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.inverse.checks import choice
 from craton.inverse.division import Division
 from craton.inverse.elements import ElementExperiment
 from craton.inverse.elements_replayed import ReplayedElements
 from craton.inverse.experiment import SHARE, Experiment, slots_for
 from craton.inverse.reversal import Reversed
 from craton.inverse.ring import BLOCKS
-from craton.text import megabytes, nearest
+from craton.text import megabytes
 
 STORAGES = GRADIENT_STORAGES
 RING_SHARE = 0.1  # of the machine's memory at hand, for the ring of what waits on the host
@@ -149,8 +150,12 @@ def choose(linear, machine: Machine, every, memory, storage):
     d = linear.d
     if storage not in STORAGES:
         words = f"there is no storage {storage!r}"
-        remedy = f"{nearest(str(storage), STORAGES)}choose one of {', '.join(STORAGES)}"
-        raise ScenarioError([Problem("storage", words, remedy)])
+        raise ScenarioError([Problem("storage", words, choice(storage, STORAGES))])
+    if every > d.steps:
+        words = f"every {every:,} steps, and the run has {d.steps:,}"
+        raise ScenarioError(
+            [Problem("every", words, "use 1, or some steps of the shortest period")]
+        )
     whole = of_increments(d, every)
     if storage == "increments" or (storage == "auto" and whole.machine <= memory):
         if whole.machine > memory:

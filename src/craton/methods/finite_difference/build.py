@@ -132,6 +132,11 @@ def surface_problems(scenario):
 def output_problems(scenario, grid, readable):
     """Quantities that 2-D waves do not have, or that are not supported in 2-D."""
     motion = scenario.domain.motion
+    fibres = [n for n, entry in enumerate(scenario.receivers) if hasattr(entry, "das")]
+    if motion == "SH" and fibres:
+        message = "SH waves do not strain a fibre in the (x, z) plane"
+        remedy = "leave it out, or change domain.waves"
+        return [Problem(f"receivers.{n}.das", message, remedy) for n in fibres]
     if (
         readable
         and motion

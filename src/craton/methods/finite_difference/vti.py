@@ -75,15 +75,37 @@ def by_isotropic(c11, c13, c33, c44, c66):
     return c11 + c13 + c33, c44 + c66 - 2 * c13
 
 
+def tied(cells, fluid):
+    """Return cells whose fluid ones have one modulus, c33; linear.
+
+    Parameters
+    ----------
+    cells : (rho, c11, c13, c33, c44, c66)
+    fluid : bool array
+        Of the same shape.
+    """
+    rho, c11, c13, c33, *shear = cells
+    return rho, *(np.where(fluid, c33, c) for c in (c11, c13)), c33, *shear
+
+
+def untied(gradient, fluid):
+    """Return the transpose of `tied`."""
+    rho, c11, c13, c33, *shear = gradient
+    c33 = c33 + np.where(fluid, c11 + c13, 0.0)
+    return rho, *(np.where(fluid, 0.0, c) for c in (c11, c13)), c33, *shear
+
+
 def on_grid(of, cells):
     """Return density and moduli of the steps from those of the cells; linear.
 
     Parameters
     ----------
-    of : tuple
+    of : tuple or None
         `factors`.
     cells : (rho, c11, c13, c33, c44, c66)
     """
+    if of is None:
+        return cells
     share, of_p, of_s = of
     rho, *moduli = cells
     stiff, shear = relaxing_moduli(*moduli)
@@ -93,6 +115,8 @@ def on_grid(of, cells):
 
 def off_grid(of, gradient):
     """Return the transpose of `on_grid`."""
+    if of is None:
+        return gradient
     share, of_p, of_s = of
     rho, *moduli = (share * values for values in gradient)
     stiff, shear = by_isotropic(*moduli)

@@ -265,7 +265,7 @@ class State:
         Returns
         -------
         list of dict
-            See `craton.methods.finite_difference.linearised.State.by_sources`.
+            See `craton.methods.finite_difference.linearised_state.State.by_sources`.
         """
         chosen = self.problem.of_kind(kind)
         if not chosen:

@@ -1,0 +1,99 @@
+"""What of a scenario gradients do not cover yet, and grids too large for their parameters, with the remedy."""
+
+import numpy as np
+
+from craton import memory
+from craton.conventions import FACES
+from craton.errors import Problem, ResourceError
+from craton.methods.finite_difference import contact, points
+from craton.survey.faults import FiniteFault
+from craton.survey.planes import PlaneWave
+from craton.text import megabytes
+
+PARAMETER_BYTES = 32  # of a cell: density and moduli in double precision, and what is made of them
+
+
+def refused_tables(scenario):
+    """Return what gradients do not cover yet and the tables of a scenario say: list of Problem.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
+    boundaries = scenario.boundaries
+    kinds = {boundaries.face(name) for name in FACES}
+    surface = boundaries.face("top") == "free" and boundaries.surface
+    wrong = [
+        (scenario.injection, "injection", "injections", "leave it out"),
+        ("a1" in kinds, "boundaries", '"a1" faces', 'use "cpml" or "sponge"'),
+        (
+            surface in ("imaging", "imaging-2"),
+            "boundaries.surface",
+            f'"{surface}", which has no exact transpose',
+            'use "sbp"',
+        ),
+    ]
+    return [
+        Problem(key, f"gradients do not cover {words}", remedy)
+        for is_wrong, key, words, remedy in wrong
+        if is_wrong
+    ]
+
+
+def refused_on_grid(d, sources):
+    """Return what gradients do not cover yet and the discretisation shows: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    sources : list
+    """
+    wrong = []
+    if d.relaxing and contact.contact(d)[0]:
+        # its stresses do not relax: the transposed step is no longer the step
+        words = "attenuation in a model with a flat sea floor"
+        wrong.append(("model.attenuation", words, "leave it out, or set run.order = 2"))
+    for s in sources:
+        if isinstance(s, FiniteFault | PlaneWave):
+            kind = "a plane wave" if isinstance(s, PlaneWave) else "a finite fault"
+            wrong.append(("source", f"{s.name}: {kind}", "use point sources"))
+        elif s.force is not None and touches_layer(d, s):
+            words = f"{s.name}: a force on points of a CPML layer, or next to one"
+            wrong.append(("source", words, "move it inwards"))
+    return [Problem(key, f"gradients do not cover {words}", remedy) for key, words, remedy in wrong]
+
+
+def touches_layer(d, source):
+    """Return True for a force on points whose medium is that of the edge of a CPML layer: its
+    weights have the density of their own cells, the step has that of the edge.
+    """
+    offsets = [d.layout.place(index) for index, _ in points.force_rows(d, source)]
+    for axis in (*d.horizontal, 2):
+        low, high = d.unstretched(axis)
+        at = np.concatenate([place[2 - axis] for place in offsets])
+        beyond = (low > 0 and at.min() < low) or (
+            high < d.grid.shape[2 - axis] and at.max() + 1 >= high
+        )
+        if beyond:
+            return True
+    return False
+
+
+def refuse_large(grid):
+    """Refuse a grid whose cells, the parameters of a gradient, do not fit into this host's memory.
+
+    Parameters
+    ----------
+    grid : Grid
+
+    Raises
+    ------
+    ResourceError
+    """
+    needed, free = PARAMETER_BYTES * grid.size, memory.available()
+    if free is not None and needed > free:
+        fits = grid.coarser(1.01 * (needed / free) ** (1 / 3))
+        raise ResourceError(
+            f"the parameters of a gradient in {grid.size:,} cells need {megabytes(needed)}, "
+            f"{megabytes(free)} are free on this host.\n    they fit with {fits}"
+        )

@@ -9,11 +9,13 @@ import numpy as np
 from craton.core.plan import Array, ColourBoundaries, Launch
 from craton.methods.spectral_element import absorbing_layer, material, mesh_terms, operators
 from craton.methods.spectral_element.assembly import Order, order_elements
+from craton.model.media import cells
 
 SHAPES = ("box", "corners", "nodes")  # descriptions of elements, the cheapest first
 # of a medium's elements: a smaller kind joins the more general one, because a launch costs more
 # than it saves
 FEW = 0.02
+GEOMETRY_BATCH = 1 << 12  # elements whose nodes a thread takes at a time
 
 
 @dataclass(frozen=True)
@@ -268,7 +270,10 @@ def geometry(d, family, order):
         return d.statistics.edges[elements].astype(d.precision)
     straight = family.kind.geometry == "corners"
     out = np.empty((len(order), 3, 8 if straight else 27), d.precision)
-    for part in mesh_terms.batches(len(order)):
+
+    def fill(part):
         shapes = d.shapes(elements[part])
         out[part] = mesh_terms.corners(shapes)[0] if straight else shapes
+
+    cells.in_parallel(fill, mesh_terms.batches(len(order), GEOMETRY_BATCH))
     return out

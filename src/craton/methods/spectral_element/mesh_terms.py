@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from craton.methods.spectral_element.element import Element, lagrange, lagrange_slopes
+from craton.model.media.cells import in_parallel
 
 NODES = np.array([-1.0, 0.0, 1.0])
 HALVES = np.array([[1, 0.5, 0], [0, 0.5, 1]])
@@ -27,8 +28,11 @@ def batches(count, size=BATCH):
 def centres(mesh):
     """Return the means of the nodes of each element, (ne, 3), m."""
     means = np.empty((mesh.size, 3))
-    for part in batches(mesh.size, CENTRE_BATCH):
+
+    def average(part):
         means[part] = mesh.nodes[mesh.elements[part]].mean(axis=1)
+
+    in_parallel(average, batches(mesh.size, CENTRE_BATCH))
     return means
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from craton.errors import ResourceError
+from craton.model.media.cells import in_parallel
 from craton.model.mesh.ordering import Chunks, by_colour, chunks, colour, locality
 from craton.model.mesh.shape import CORNERS
 
@@ -116,22 +117,28 @@ def number(elements, degree):
         _first(faces, face_count),
         np.ones((len(corners), 1), bool),
     ]
-    points, known, count = (
-        np.empty((len(corners), n**3), np.int32),
-        np.empty(starts[-1], np.int32),
-        0,
-    )
-    for block in _blocks(len(corners)):
-        provisional = _provisional(
+    points, known = np.empty((len(corners), n**3), np.int32), np.empty(starts[-1], np.int32)
+    blocks = _blocks(len(corners))
+    # new points are those of new entities, which have as many points each
+    sizes = np.repeat([1, m, m**2, m**3], [8, 12, 6, 1])
+    counts = [int(np.concatenate([p[b] for p in new], axis=1).sum(0) @ sizes) for b in blocks]
+    ends = np.cumsum([0, *counts])
+
+    def touch(place):
+        block = blocks[place]
+        part = points[block]
+        part[...] = _provisional(
             corners[block], edges[block], faces[block], degree, starts, block.start
         )
-        fresh = provisional[
-            np.concatenate([part[block] for part in new], axis=1)[:, _parts(degree)]
-        ]
-        known[fresh] = np.arange(count, count + len(fresh), dtype=np.int32)
-        count += len(fresh)
-        points[block] = known[provisional]
-    return Numbering(points.reshape(-1, n, n, n), count)
+        fresh = part[np.concatenate([p[block] for p in new], axis=1)[:, _parts(degree)]]
+        known[fresh] = np.arange(ends[place], ends[place + 1], dtype=np.int32)
+
+    def settle(block):
+        points[block] = known[points[block]]
+
+    in_parallel(touch, range(len(blocks)))
+    in_parallel(settle, blocks)
+    return Numbering(points.reshape(-1, n, n, n), int(ends[-1]))
 
 
 def _refuse(count, degree):

@@ -100,7 +100,7 @@ class Linearised:
 
     def _losses(self):
         """1/Qp and 1/Qs of the cells."""
-        values = relaxing.inverse_q(self.d, self.grid, 0, self.grid.shape[0])
+        values = relaxing.inverse_q(self.d, self.grid)
         return [np.array(v, float) for v in values]
 
     @property

@@ -82,6 +82,10 @@ def build(scenario, reuse=None):
     scenario = recorded.timed(scenario, incident, begin)
     refuse(step_problems(scenario, grid, reuse))
     d = discretise(scenario, grid, sources, reuse)
+    waves = recorded.carriers(sources, incident)
+    if len(waves) > len(sources):
+        frequency = max(wave.wavelet.peak_frequency for wave in waves)
+        d = replace(d, frequency=frequency).sharing(d)
     refuse(injection.problems(d, incident))
     channels = survey_channels.channels(
         len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1)
@@ -328,7 +332,7 @@ def step_problems(scenario, grid, reuse):
 def assemble(d, sources, receivers, channels, reuse, incident=()):
     """Return the plan: arrays, phases, and what `craton plan` says of it."""
     plan = arranged(d, sources, receivers, channels, reuse, incident=incident)
-    plan.warnings = warnings(d, sources, receivers)
+    plan.warnings = warnings(d, sources, receivers, incident)
     plan.warnings += injection.warnings(d, incident, sources, receivers)
     limit = stability_limit(d.scenario, d.grid, d.vp_max)
     plan.notes = notes.sections(d, plan, sources, limit, incident)
@@ -400,7 +404,7 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=())
     )
 
 
-def warnings(d, sources, receivers):
+def warnings(d, sources, receivers, incident=()):
     """Warnings about a valid scenario that is probably not what was meant: list of str."""
     sentences = [
         *d.scenario.warnings,
@@ -412,7 +416,7 @@ def warnings(d, sources, receivers):
     if in_layer:
         words = f"inside an absorbing layer, where waves are damped: {first_of(in_layer)}"
         sentences.append(words)
-    return sentences + growing(d) + notes.too_coarse(d, sources)
+    return sentences + growing(d) + notes.too_coarse(d, recorded.carriers(sources, incident))
 
 
 def growing(d):

@@ -13,6 +13,7 @@ from craton.methods.finite_difference.crossing import Box, crossings
 from craton.methods.finite_difference.scheme import HALF
 from craton.methods.shared import recorded
 from craton.methods.shared.interpolate import NODES
+from craton.methods.shared.oblique import side_problems
 from craton.methods.shared.tables import injection, table_of
 from craton.tables.fields import spatial
 from craton.text import first_of
@@ -177,7 +178,9 @@ def problems(d, incident):
 
 
 def box_here(d, wave):
-    """Return the `Box` of a recording in the points of this grid, and list of Problem."""
+    """Return the `Box` of an incident wave in the points of this grid, and list of Problem."""
+    if wave.wavelet:
+        return box_of(d, wave.settings.from_, wave.settings.to), []
     about, h = wave.about, d.grid.spacing
     if abs(about["spacing"] - h) > 1e-9 * h:
         words = (
@@ -288,6 +291,13 @@ def series_of(d, wave, sources):
     The velocity step takes the stress that the step before has left.
     """
     fields, xyz, at = where(d, sources)
+    if wave.wavelet:
+        layers = d.scenario.model.model_copy(update={"anomalies": ()})
+        scenario = d.scenario.model_copy(update={"model": layers})
+        wrong = side_problems(
+            d, wave, medium(d, at), medium(replace(d, scenario=scenario), at), xyz
+        )
+        return (None, wrong) if wrong else (wave.series(d, np.array(d.fields)[fields], xyz), [])
     places, missing = places_of(d, wave, fields, xyz)
     if missing is not None:
         x, y, z = missing

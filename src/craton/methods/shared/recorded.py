@@ -11,6 +11,7 @@ from craton.core.plan import Array, Launch
 from craton.core.recording import Recording, slots_for
 from craton.errors import Problem, ScenarioError
 from craton.methods.shared import points as operators
+from craton.methods.shared.oblique import plane_incident
 from craton.methods.shared.tables import of_values
 from craton.output.recordings import Recorded, open_recording
 
@@ -34,6 +35,13 @@ class Incident:
     key: str
     recorded: Recorded
 
+    wavelet = None
+
+    @property
+    def band(self):
+        """Highest frequency, Hz."""
+        return self.about["band"] or np.inf
+
     @property
     def about(self):
         """What the recording says of itself."""
@@ -44,6 +52,35 @@ class Incident:
         do not agree.
         """
         return (start - self.about["start"]) / self.about["dt"]
+
+    @property
+    def corners(self):
+        """Corners of the box of elements, m."""
+        return np.array(self.about["from"]), np.array(self.about["to"])
+
+    def describe(self):
+        """Return what it is, in words."""
+        return f'"{self.recorded.name}" of {self.recorded.path}'
+
+    def clock_problems(self, d):
+        """Return where recording and run do not agree in time: list of Problem."""
+        dt, start, steps = self.about["dt"], self.about["start"], self.recorded.steps
+        shift, key = self.shift(d.start), f"{self.key}.recorded"
+        if abs(d.dt - dt) > SAME_STEP * dt:
+            words = f"it was recorded with steps of {dt:.9g} s, the run has {d.dt:.9g} s"
+            remedy = f"write time.step = {dt:.12g}, or record it with this step"
+            return [Problem(key, words, remedy)]
+        if abs(shift - round(shift)) > ALIGNED:
+            words = f"the recording begins at {start:.9g} s, the run at {d.start:.9g} s: no whole number of steps apart"
+            remedy = f"write time.start = {start:.12g}, or leave start out"
+            return [Problem("time.start", words, remedy)]
+        if d.steps + round(shift) > steps:
+            last = start + steps * dt
+            words = f"it ends at {last:.6g} s, the run needs it to {d.start + d.steps * dt:.6g} s"
+            longest = last - d.extra * dt
+            remedy = f"record it for longer, or write time.duration = {longest:.6g} at most"
+            return [Problem(key, words, remedy)]
+        return []
 
 
 def opened(scenario, method):
@@ -58,6 +95,11 @@ def opened(scenario, method):
     incident, problems = [], []
     for n, entry in enumerate(scenario.injection):
         key = f"injection.{n}"
+        if not hasattr(entry, "recorded"):
+            wave, wrong = plane_incident(scenario, key, entry)
+            incident += [wave] * (wave is not None)
+            problems += wrong
+            continue
         try:
             recorded = open_recording(entry.recorded, entry.name)
         except (OSError, ValueError, KeyError) as error:
@@ -83,9 +125,11 @@ def timed(scenario, incident, begin):
     begin : float
         Where its sources begin, s; infinite without sources.
     """
-    if not incident:
-        return scenario
-    about, time = incident[0].about, scenario.time
+    begin = min([begin, *(wave.begin for wave in incident if wave.wavelet)])
+    abouts = [wave.about for wave in incident if not wave.wavelet]
+    if not abouts:
+        return with_time(scenario, {"start": min(begin, 0.0)}) if incident else scenario
+    about, time = abouts[0], scenario.time
     step = time.step or about["dt"]
     start = time.start
     if start is None:
@@ -93,37 +137,42 @@ def timed(scenario, incident, begin):
             max(np.ceil((about["start"] - begin) / step - ALIGNED), 0) if begin < np.inf else 0
         )
         start = about["start"] - earlier * step
-    update = {"step": step, "start": start}
-    return scenario.model_copy(update={"time": time.model_copy(update=update)})
+    return with_time(scenario, {"step": step, "start": start})
+
+
+def with_time(scenario, values):
+    """Return the scenario with keys of its table ``time`` where it does not name them.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    values : dict
+    """
+    time = scenario.time
+    values = {name: value for name, value in values.items() if getattr(time, name) is None}
+    return scenario.model_copy(update={"time": time.model_copy(update=values)})
+
+
+def carriers(sources, incident):
+    """Return sources, and incident waves that have a wavelet.
+
+    Parameters
+    ----------
+    sources : list of sources
+    incident : list of Incident and PlaneIncident
+    """
+    return [*sources, *(wave for wave in incident if wave.wavelet)]
 
 
 def clock_problems(d, incident):
-    """Return where recordings and run do not agree in time: list of Problem.
+    """Return where incident waves and run do not agree in time: list of Problem.
 
     Parameters
     ----------
     d : Discretisation
-    incident : list of Incident
+    incident : list of Incident and PlaneIncident
     """
-    problems = []
-    for wave in incident:
-        dt, start = wave.about["dt"], wave.about["start"]
-        shift = wave.shift(d.start)
-        if abs(d.dt - dt) > SAME_STEP * dt:
-            words = f"it was recorded with steps of {dt:.9g} s, the run has {d.dt:.9g} s"
-            remedy = f"write time.step = {dt:.12g}, or record it with this step"
-            problems.append(Problem(f"{wave.key}.recorded", words, remedy))
-        elif abs(shift - round(shift)) > ALIGNED:
-            words = f"its steps begin at {start:.9g} s, those of the run at {d.start:.9g} s: no whole number of steps apart"
-            remedy = f"write time.start = {start:.12g}, or leave start out"
-            problems.append(Problem("time.start", words, remedy))
-        elif d.steps + round(shift) > wave.recorded.steps:
-            last = start + wave.recorded.steps * dt
-            words = f"it ends at {last:.6g} s, the run needs it to {d.start + d.steps * dt:.6g} s"
-            longest = last - d.extra * dt
-            remedy = f"record it for longer, or write time.duration = {longest:.6g} at most"
-            problems.append(Problem(f"{wave.key}.recorded", words, remedy))
-    return problems
+    return [problem for wave in incident for problem in wave.clock_problems(d)]
 
 
 def values_of(d, wave, places, late):
@@ -217,7 +266,7 @@ def band_with(band, sources, incident):
     sources : list of sources
     incident : list of Incident
     """
-    bands = [wave.about["band"] or np.inf for wave in incident]
+    bands = [wave.band for wave in incident]
     return max([band] * bool(sources) + bands, default=band)
 
 
@@ -233,7 +282,7 @@ def notes(plan, incident):
     for n, wave in enumerate(incident):
         series = plan.arrays[series_name(n)]
         words = f"{series.shape[1]:,} incident values a step, {series.nbytes / 2**20:,.1f} MiB"
-        rows.append(("injection", f'"{wave.recorded.name}" of {wave.recorded.path}: {words}'))
+        rows.append(("injection", f"{wave.describe()}: {words}"))
     return rows
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from craton.errors import Problem
 from craton.methods.shared import recorded
+from craton.methods.shared.oblique import side_problems
 from craton.methods.shared.tables import injection, table_of
 from craton.methods.spectral_element import material, mesh_terms
 from craton.methods.spectral_element.element import lagrange_slopes
@@ -73,11 +74,6 @@ def layer_around(d, low, high):
     return Layer(np.flatnonzero(inside), elements, numbers, local, within[points[elements]])
 
 
-def corners(about):
-    """Return the corners of a recording's box."""
-    return np.array(about["from"]), np.array(about["to"])
-
-
 def boxes_of(d, scenario, incident):
     """Yield (key, `Layer`) of all recordings and injections.
 
@@ -90,7 +86,7 @@ def boxes_of(d, scenario, incident):
     for n, spec in enumerate(scenario.recording):
         yield f"recording.{n}", layer_around(d, spec.from_, spec.to)
     for wave in incident:
-        yield wave.key, layer_around(d, *corners(wave.about))
+        yield wave.key, layer_around(d, *wave.corners)
 
 
 def problems(d, scenario, incident):
@@ -207,7 +203,7 @@ def injections(d, incident):
     """
     arrays, launches, peak = {}, [], 0.0
     for n, wave in enumerate(incident):
-        layer = layer_around(d, *corners(wave.about))
+        layer = layer_around(d, *wave.corners)
         moved = recorded.checked(*displacements(d, wave, layer))
         peak = max(peak, recorded.peak_of([np.diff(moved, axis=0)]) / d.dt)
         target = vector_places(d, "force", layer.points)
@@ -226,7 +222,10 @@ def displacements(d, wave, layer):
     """
     from scipy.spatial import cKDTree
 
-    there, xyz = wave.recorded.labels, positions(d, layer)
+    xyz = positions(d, layer)
+    if wave.wavelet:
+        return wave.displacement(d, xyz), side_of(d, wave, layer, xyz)
+    there = wave.recorded.labels
     if wave.about["degree"] != d.element.degree:
         words = f"it was recorded with elements of degree {wave.about['degree']}, this run has {d.element.degree}"
         return None, [Problem(f"{wave.key}.recorded", words, "use the same run.degree")]
@@ -243,6 +242,19 @@ def displacements(d, wave, layer):
         return None, wrong
     places = (3 * point[:, None] + np.arange(3)).ravel()
     return recorded.values_of(d, wave, places, np.ones(len(places), bool))
+
+
+def side_of(d, wave, layer, xyz):
+    """Return where anomalies touch the elements around a box: list of Problem."""
+    z = d.coordinates(layer.elements)[:, 2].ravel()
+    middle = np.repeat(d.centres[layer.elements][:, 2], d.element.size)
+    numbers = wave.stack.layer(z + 1e-6 * (middle - z))
+    counts = np.bincount(layer.local.ravel(), minlength=len(layer.points))
+    without = {
+        name: np.bincount(layer.local.ravel(), getattr(wave.stack, name)[numbers]) / counts
+        for name in ("vp", "vs", "rho")
+    }
+    return side_problems(d, wave, medium(d, layer), without, xyz)
 
 
 def forces(d, layer, moved):

@@ -45,8 +45,8 @@ EVENTS = "x,y,depth,half_duration,{}\n1,2,3,0.5,{}\n4,5,6,0.5,{}\n"
             "e.csv",
             "source",
             "csv",
-            "x,y,depth,moment\n" + "1,2,3,4\n" * 100_001,
-            "100,001 point sources",
+            "x,y,depth,moment\n" + "1,2,3,4\n" * 1_000_001,
+            "1,000,001 point sources",
         ),
     ],
 )

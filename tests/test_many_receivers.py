@@ -43,7 +43,7 @@ def scattered(folder, count, planar=False):
 def test_rows_made_together_are_those_made_one_by_one(more, planar, tmp_path, monkeypatch):
     compared, together = [], receiver_points.rows_of
 
-    def both(d, channels, receivers):
+    def both(d, channels, receivers, later):
         single = [receiver_points.channel_rows(d, c, receivers.xyz[c.receiver]) for c in channels]
         expected = stacked_rows([tuple(map(np.concatenate, zip(*rows))) for rows in single])
         first, source, weight = together(d, channels, receivers)

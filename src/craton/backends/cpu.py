@@ -18,6 +18,7 @@ from craton.backends import compile as host
 from craton.backends.base import Program, Shared, Stage, aligned, fill, interleaved, parts, separate
 from craton.backends.copies import DirectCopies
 from craton.backends.work import bound, late, skewable
+from craton.core.deferred import Part
 from craton.core.plan import LANES, ColourBoundaries, Phase
 from craton.core.subdomain import regions
 from craton.errors import ResourceError
@@ -187,7 +188,11 @@ class CPU:
         return arrays
 
     def array(self, spec):
-        """One array with its initial values, elements interleaved."""
+        """One array with its initial values, elements interleaved; values that are made now are
+        taken as they are.
+        """
+        if isinstance(spec.data, Part):
+            return spec.on_host()
         shape = (spec.shape[0] // LANES, *spec.shape[1:], LANES) if spec.lanes else spec.shape
         out = aligned(shape, spec.dtype)
         if spec.data is None:

@@ -168,7 +168,7 @@ def divide_channels(plan, partition, launch):
     partition : list of Subdomain
     launch : Launch
     """
-    source, first, weight = (plan.arrays[name].data for name in names_of(launch))
+    source, first, weight = (np.asarray(plan.arrays[name].data) for name in names_of(launch))
     owner, counts = owner_of(partition, plan.layout.place(source)), np.diff(first)
     sampled, single = counts > 0, np.full(len(counts), -1)
     low, high = (f.reduceat(owner, first[:-1][sampled]) for f in (np.minimum, np.maximum))
@@ -233,7 +233,7 @@ def record_columns(plan, columns, launch, subdomain, slots):
     if not len(columns):
         return {}, []
     names = names_of(launch)
-    source, first, weight = (plan.arrays[name].data for name in names)
+    source, first, weight = (np.asarray(plan.arrays[name].data) for name in names)
     rows = np.concatenate(
         [np.empty(0, int), *(np.arange(first[c], first[c + 1]) for c in columns.channels)]
     )

@@ -304,13 +304,13 @@ def _cut_table(whole_launch, plan, cut):
     if not owned.any():
         return [], {}
     chosen = np.flatnonzero(owned)
-    counts = np.diff(first.data)[chosen]
-    rows = np.repeat(owned, np.diff(first.data))
+    counts = np.diff(first.data)
+    rows = np.repeat(owned, counts)
     values = (
         cut.move(target.data[chosen]),
-        np.append(0, np.cumsum(counts)),
-        column.data[rows],
-        weight.data[rows],
+        np.append(0, np.cumsum(counts[chosen])),
+        np.asarray(column.data)[rows],
+        np.asarray(weight.data)[rows],
     )
     arrays = {
         named[name]: replace(spec, shape=v.shape, data=np.asarray(v, spec.dtype))

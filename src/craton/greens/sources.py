@@ -9,6 +9,7 @@ import numpy as np
 
 from craton.conventions import TENSOR_AXES
 from craton.errors import Problem, ScenarioError
+from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 
 
@@ -95,6 +96,8 @@ def moments_of(scenario, medium=None):
 
 def parts_of(source):
     """Return a source's point moments: list."""
+    if isinstance(source, Catalogue):
+        return source.single()
     if not isinstance(source, FiniteFault):
         return [source]
     table = zip(source.points, source.tensors, source.onset, source.interval)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from craton.io.contents import FileSource, moment_tensor
+from craton.io.contents import FileSource, FileSources, moment_tensor
 from craton.io.keyed import EVENT, Block, blocks_of, columns_of
 
 DYNE_CM = 1e-7  # N m
@@ -28,7 +28,7 @@ def read(path, convention="rtp"):
 
     Returns
     -------
-    list of FileSource
+    FileSources or list of FileSource
 
     Raises
     ------
@@ -56,13 +56,12 @@ def _by_column(path, convention):
         origins = {title: origin_of(Block(title, 1)) for title in dict.fromkeys(titles)}
     except ValueError:
         return None
-    tensors = np.moveaxis(moment_tensor(moments, convention), -1, 0)
-    numbers = (v["longitude"], v["latitude"], 1e3 * v["depth"], v["time shift"], v["half duration"])
-    rows = zip(*(column.tolist() for column in numbers), tensors, names, titles)
-    return [
-        FileSource(*row, moment, name=name, origin=origins[title])
-        for *row, moment, name, title in rows
-    ]
+    return FileSources(
+        *(v["longitude"], v["latitude"], 1e3 * v["depth"], v["time shift"], v["half duration"]),
+        np.moveaxis(moment_tensor(moments, convention), -1, 0),
+        names=names,
+        origins=[origins[title] for title in titles],
+    )
 
 
 def _source(block, convention):

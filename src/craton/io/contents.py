@@ -185,6 +185,56 @@ class FileSource:
 
 
 @dataclass(frozen=True, eq=False)
+class FileSources:
+    """Point sources of a file with mechanisms of one kind, as arrays: a million in 150 MB. Items
+    are `FileSource`.
+
+    Parameters
+    ----------
+    longitude, latitude, depth, shift, width : ndarray, shape (n,)
+        See `FileSource`.
+    moment : ndarray, shape (n, 3, 3), optional
+    force : ndarray, shape (n, 3), optional
+    plane : ndarray, shape (n, 4), optional
+    wavelet : str
+    names : list of str, optional
+        Of each.
+    origins : list of str or None, optional
+        Of each.
+    coordinates : str or None
+    """
+
+    longitude: np.ndarray
+    latitude: np.ndarray
+    depth: np.ndarray
+    shift: np.ndarray
+    width: np.ndarray
+    moment: np.ndarray | None = None
+    force: np.ndarray | None = None
+    plane: np.ndarray | None = None
+    wavelet: str = "gaussian"
+    names: list | None = None
+    origins: list | None = None
+    coordinates: str | None = None
+
+    def __len__(self):
+        return len(self.longitude)
+
+    def __getitem__(self, n):
+        place = (self.longitude, self.latitude, self.depth, self.shift, self.width)
+        return FileSource(
+            *(float(column[n]) for column in place),
+            None if self.moment is None else self.moment[n],
+            None if self.force is None else self.force[n],
+            None if self.plane is None else tuple(self.plane[n].tolist()),
+            self.wavelet,
+            "" if self.names is None else self.names[n],
+            None if self.origins is None else self.origins[n],
+            self.coordinates,
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Stations:
     """Stations of a file.
 

@@ -4,10 +4,11 @@ anything is made of it.
 
 import numpy as np
 
-from craton.io.contents import FileError
+from craton.io.contents import FileError, FileSources
 from craton.units import DIMENSIONS, LARGEST, SMALLEST
 
-MOST_POINTS = 100_000  # sources of a file
+MOST_POINTS = 1_000_000  # sources of a file, column by column
+MOST_ROWS = 100_000  # and of one whose rows or blocks are read one by one
 MOST_STATIONS = 1_000_000
 TURNS = 3600.0  # degrees of an angle
 LARGEST_SAMPLE = 1e15  # of a wavelet, whatever its unit
@@ -55,7 +56,28 @@ def refuse_many(count):
     if count > MOST_POINTS:
         raise FileError(
             f"its {count:,} point sources are more than the {MOST_POINTS:,} that one run can have",
-            "Each has a series over all steps: write them as a rupture (SRF), or split the file.",
+            "Write them as a rupture (SRF), or split the file.",
+        )
+
+
+def refuse_unlike(count, reason):
+    """Refuse many sources that are to be read one by one.
+
+    Parameters
+    ----------
+    count : int
+    reason : str
+        Which row or block is not like the others.
+
+    Raises
+    ------
+    FileError
+    """
+    if count > MOST_ROWS:
+        raise FileError(
+            f"{reason}: more than {MOST_ROWS:,} sources are read where all have the same entries, "
+            "plain numbers without units",
+            "Correct the line, write all sources in the same way, or split the file.",
         )
 
 
@@ -90,41 +112,52 @@ def _within(name, values, largest, unit, missing=False):
 
 
 def _sources(contents):
-    if isinstance(contents, list):
-        refuse_many(len(contents))
-    else:
-        for name in ("longitude", "latitude"):  # or metres
-            within(f"{name} of the rupture, number", getattr(contents, name), "length")
-        for name, dimension in RUPTURE.items():
-            missing = name in ("vs", "density")
-            within(f"{name} of the rupture, number", getattr(contents, name), dimension, missing)
-        _within("slip of the rupture, number", contents.slip, LARGEST_SLIP, "m")
-        _within("slip rate of the rupture, number", contents.rates, LARGEST_SLIP, "m/s")
-        _within("area of the rupture, number", contents.area, LARGEST_AREA, "m2")
-        for name in ("strike", "dip", "rake"):
-            _within(f"{name} of the rupture, number", getattr(contents, name), TURNS, "degrees")
+    if hasattr(contents, "rates"):
+        _rupture(contents)
         return
+    refuse_many(len(contents))
     kinds = dict.fromkeys((*PLACES, "depth"), "length") | {"shift": "time", "width": "time"}
     for name, dimension in kinds.items():
-        values = [getattr(source, name) for source in contents]
+        values = _column(contents, name)
         within({"shift": "time shift", "width": "half duration"}.get(name, name), values, dimension)
-    widths = np.array([source.width for source in contents])
+    widths = _column(contents, "width")
     if (widths < 0).any():
         raise FileError(f"a half duration or frequency is {widths.min():g}: below 0", REMEDY)
     if ((widths > 0) & (widths < SMALLEST["time"])).any():
         least = f"{SMALLEST['time']:g}"
         raise FileError(f"a half duration or frequency is below {least}, but not 0", REMEDY)
-    moments = [source.moment for source in contents if source.moment is not None]
-    moments += [source.plane[3] * np.eye(3) for source in contents if source.plane is not None]
-    within("moment, component", moments, "moment")
+    planes = _column(contents, "plane").reshape(-1, 4)
+    tensors, sizes = _column(contents, "moment").reshape(-1, 9), planes[:, 3]
+    within("moment, component", tensors.reshape(-1, 3, 3), "moment")
+    within("moment", sizes, "moment")
     least = SMALLEST["moment"]
-    sizes = np.abs(np.array(moments).reshape(-1, 9)).max(axis=1, initial=0)
+    sizes = np.append(np.abs(tensors).max(axis=1, initial=0), np.abs(sizes))
     if ((sizes > 0) & (sizes < least)).any():
         raise FileError(f"a moment is below {least:g} N m, but not 0", REMEDY)
-    angles = [source.plane[:3] for source in contents if source.plane is not None]
-    _within("strike, dip or rake", angles, TURNS, "degrees")
-    forces = [source.force for source in contents if source.force is not None]
-    within("force, component", forces, "force")
+    _within("strike, dip or rake", planes[:, :3], TURNS, "degrees")
+    within("force, component", _column(contents, "force"), "force")
+
+
+def _column(contents, name):
+    """Return what sources of a file have under a name, as an array; empty without any."""
+    if isinstance(contents, FileSources):
+        values = getattr(contents, name)
+        return np.empty(0) if values is None else values
+    values = [getattr(source, name) for source in contents]
+    return np.array([value for value in values if value is not None], float)
+
+
+def _rupture(contents):
+    for name in ("longitude", "latitude"):  # or metres
+        within(f"{name} of the rupture, number", getattr(contents, name), "length")
+    for name, dimension in RUPTURE.items():
+        missing = name in ("vs", "density")
+        within(f"{name} of the rupture, number", getattr(contents, name), dimension, missing)
+    _within("slip of the rupture, number", contents.slip, LARGEST_SLIP, "m")
+    _within("slip rate of the rupture, number", contents.rates, LARGEST_SLIP, "m/s")
+    _within("area of the rupture, number", contents.area, LARGEST_AREA, "m2")
+    for name in ("strike", "dip", "rake"):
+        _within(f"{name} of the rupture, number", getattr(contents, name), TURNS, "degrees")
 
 
 def _stations(contents):

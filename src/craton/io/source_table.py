@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import numpy as np
 
 from craton.conventions import magnitude_to_moment
-from craton.io.contents import FileSource, floats, moment_tensor
+from craton.io import long_table
+from craton.io.contents import FileSource, FileSources, floats, moment_tensor
 from craton.io.keyed import lines_of, refuse_odd_table
-from craton.io.limits import refuse_many
+from craton.io.limits import MOST_ROWS, refuse_many, refuse_unlike
 from craton.units import UnitError, si
 
-SEPARATORS = ",;\t"
 NAMES = {"lon": "longitude", "lat": "latitude", "mw": "magnitude", "m0": "moment"}
 NAMES |= {"fe": "fx", "fn": "fy", "fu": "fz", "shift": "time_shift"}
 GLOBAL_CMT = ("mrr", "mtt", "mpp", "mrt", "mrp", "mtp")
@@ -42,7 +42,7 @@ def read(path):
 
     Returns
     -------
-    list of FileSource
+    FileSources or list of FileSource
 
     Raises
     ------
@@ -51,11 +51,15 @@ def read(path):
     ValueError
         A column is missing, or a row is wrong: says which.
     """
+    table = long_table.opened(path)
+    many = None if table is None else _by_long_column(table)
+    if many is not None:
+        return many
     lines = lines_of(path)
     if len(lines) < 2:
         raise ValueError("no sources: the file needs a heading of column names and rows")
     refuse_many(len(lines) - 1)
-    separator = max(SEPARATORS, key=lines[0][1].count)
+    separator = max(long_table.SEPARATORS, key=lines[0][1].count)
     if any('"' in line for _, line in lines):
         heading, *rows = (
             next(csv.reader([line], delimiter=separator, skipinitialspace=True))
@@ -63,12 +67,14 @@ def read(path):
         )
     else:
         heading, *rows = (line.rstrip("\n").split(separator) for _, line in lines)
-    names = [NAMES.get(name, name) for name in (cell.strip().lower() for cell in heading)]
+    names = _names(heading)
     refuse_odd_table(lines, rows, names, (*DIMENSIONS, *TEXTS), DIMENSIONS)
     _check_columns(names)
     many = _by_column(names, rows)
     if many is not None:
         return many
+    if len(rows) > MOST_ROWS:
+        _refuse_unlike_row(lines, names, rows)
     tables = [dict(zip(names, cells)) for cells in rows]
     sources = [_source(n, table) for (n, _), table in zip(lines[1:], tables)]
     if "time" not in names:
@@ -83,15 +89,44 @@ def read(path):
     ]
 
 
+def _names(heading):
+    """Our names of the columns of a heading."""
+    return [NAMES.get(name, name) for name in (cell.strip().lower() for cell in heading)]
+
+
+def _by_long_column(table):
+    """Return the sources of a long table as arrays; None of one that is to be read row by row."""
+    refuse_many(table.rows)
+    names = _names(table.heading)
+    refuse_odd_table([(1, "")], [], names, (*DIMENSIONS, *TEXTS), DIMENSIONS)
+    _check_columns(names)
+    columns = {name: place for place, name in enumerate(names)}
+    numbers = table.cells([n for n in names if n in DIMENSIONS], columns, float)
+    texts = table.cells([n for n in names if n in TEXTS], columns, object)
+    return None if numbers is None or texts is None else _of_columns(names, numbers, texts)
+
+
+def _refuse_unlike_row(lines, names, rows):
+    """Refuse a large table that cannot be read column by column; names the first row because of
+    which.
+    """
+    for (n, _), cells in zip(lines[1:], rows):
+        numbers = [cell for cell, name in zip(cells, names) if name in DIMENSIONS]
+        try:
+            plain = len(cells) == len(names) and np.isfinite(floats(numbers)).all()
+        except ValueError:
+            plain = False
+        if not plain:
+            _source(n, dict(zip(names, cells)))
+            refuse_unlike(len(rows), f"line {n} has a unit, or not all entries")
+    refuse_unlike(len(rows), "not all times and mechanisms can be read")
+
+
 def _by_column(names, rows):
     """Return the sources of rows that hold plain numbers in all columns but ``name``, column by
     column; None of others, which are read one by one.
     """
-    if (
-        "time" in names
-        or len(set(names)) < len(names)
-        or {len(row) for row in rows} != {len(names)}
-    ):
+    if len(set(names)) < len(names) or {len(row) for row in rows} != {len(names)}:
         return None
     columns = dict(zip(names, zip(*rows)))
     try:
@@ -100,37 +135,60 @@ def _by_column(names, rows):
         return None
     if not all(np.isfinite(column).all() for column in numbers.values()):
         return None
+    texts = {n: [text.strip() for text in columns[n]] for n in TEXTS if n in columns}
+    return _of_columns(names, numbers, texts)
+
+
+def _of_columns(names, numbers, texts):
+    """Return `FileSources` of columns of numbers and of texts; None where a time or a mechanism
+    cannot be read, which is told row by row.
+    """
     on_earth = {"longitude", "latitude"} <= set(numbers)
     x, y = ("longitude", "latitude") if on_earth else ("x", "y")
     depth = numbers["depth"] if "depth" in numbers else -numbers["z"]
-    nothing = np.zeros(len(rows))
+    nothing = np.zeros(len(depth))
     shift, width = (numbers.get(name, nothing) for name in ("time_shift", "half_duration"))
-    texts = [text.strip() for text in columns["name"]] if "name" in columns else [""] * len(rows)
+    origins = None
     try:
-        kind, values = _mechanisms(numbers, _mechanism(names))
+        mechanisms = _mechanisms(numbers, _mechanism(names))
+        if "time" in texts:
+            shift, origins = _shifted(shift, texts["time"])
     except ValueError:
         return None
-    where = "geographic" if on_earth else "metres"
-    places = (column.tolist() for column in (numbers[x], numbers[y], depth, shift, width))
-    return [
-        FileSource(*place, name=text, coordinates=where, **{kind: value})
-        for *place, text, value in zip(*places, texts, values)
-    ]
+    return FileSources(
+        *(numbers[x], numbers[y], depth, shift, width),
+        names=texts.get("name"),
+        origins=origins,
+        coordinates="geographic" if on_earth else "metres",
+        **mechanisms,
+    )
+
+
+def _shifted(shift, texts):
+    """Return time shifts from the earliest of the times of events, and that as the origin of all."""
+    times = [_time(0, text) for text in texts]
+    origin = min(times)
+    later = [(time - origin).total_seconds() for time in times]
+    return shift + np.array(later), [origin.isoformat()] * len(times)
 
 
 def _mechanisms(numbers, columns):
-    """Name of what `FileSource` holds of a mechanism, and its values, one for each row."""
-    rows = np.array([numbers[name] for name in columns]).T.tolist()
-    kind = next(iter(_moment_or_force(dict(zip(columns, rows[0])), columns)))
-    if columns in (GLOBAL_CMT, LOCAL):
-        six = np.array(rows).T
-        if columns == LOCAL:
-            xx, yy, zz, xy, xz, yz = six
-            tensors = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        else:
-            tensors = moment_tensor(six)
-        return kind, np.moveaxis(tensors, -1, 0)
-    return kind, [_moment_or_force(dict(zip(columns, row)), columns)[kind] for row in rows]
+    """Return what `FileSources` holds of mechanisms, by name."""
+    values = np.array([numbers[name] for name in columns])
+    if columns == FORCE:
+        return {"force": values.T}
+    if columns == GLOBAL_CMT:
+        return {"moment": np.moveaxis(moment_tensor(values), -1, 0)}
+    if columns == LOCAL:
+        xx, yy, zz, xy, xz, yz = values
+        tensors = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return {"moment": np.moveaxis(tensors, -1, 0)}
+    sizes = values[-1]
+    if columns[-1] == "magnitude":
+        sizes = np.array([magnitude_to_moment(magnitude) for magnitude in sizes.tolist()])
+    if len(columns) == 1:
+        return {"moment": sizes[:, None, None] * np.eye(3)}
+    return {"plane": np.column_stack([*values[:3], sizes])}
 
 
 def _time(line, text):

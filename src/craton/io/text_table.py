@@ -3,22 +3,20 @@ tabs or blanks.
 """
 
 import csv
-from io import BytesIO, TextIOWrapper
-from pathlib import Path
 
 import numpy as np
 
+from craton.io import long_table
 from craton.io.contents import FileError, Stations, floats, unique_codes
 from craton.io.keyed import lines_of, refuse_odd_table
+from craton.io.long_table import SEPARATORS
 from craton.units import UnitError, si
 
-SEPARATORS = ",;\t"
 # Other names of the columns of stations, as FDSN text, ObsPy and tables of networks have them.
 STATION_COLUMNS = {"station": "name", "lon": "longitude", "lat": "latitude", "burial": "depth"}
 STATION_COLUMNS |= {"net": "network", "sta": "name", "elev": "elevation", "code": "name"}
 TEXT_COLUMNS = ("name", "network")
 NUMBER_COLUMNS = ("longitude", "latitude", "x", "y", "z", "depth", "elevation")
-LONG = 1 << 18  # bytes of a file from which its table is long
 ANGLES = {"longitude": "angle", "latitude": "angle"}
 
 
@@ -159,37 +157,17 @@ def _long_table(path):
     """Columns, texts and SI numbers of a long table of plain cells; None of others, which are to be
     read row by row, with a message for each fault.
     """
-    text = Path(path).read_bytes()
-    if len(text) < LONG or any(mark in text for mark in (b"#", b'"', b"\0")):
+    table = long_table.opened(path)
+    if table is None:
         return None
-    heading = text[:LONG].decode("utf-8-sig", "replace").splitlines()[0]
-    separator = max(SEPARATORS, key=heading.count)
-    names = _renamed([name.strip().lower() for name in heading.split(separator)])
-    rows = text.count(b"\n") - 1 + (not text.endswith(b"\n"))
-    if separator not in heading or text.count(separator.encode()) != (rows + 1) * (len(names) - 1):
-        return None
+    names = _renamed([name.strip().lower() for name in table.heading])
     columns = _columns(names)
-    refuse_odd_table([(1, heading)], [], names, columns, NUMBER_COLUMNS)
-    texts = _cells(text, separator, [c for c in columns if c in TEXT_COLUMNS], columns, object)
-    values = _cells(text, separator, [c for c in columns if c not in TEXT_COLUMNS], columns, float)
-    if texts is None or values is None:
+    refuse_odd_table([(1, "")], [], names, columns, NUMBER_COLUMNS)
+    texts = table.cells([c for c in columns if c in TEXT_COLUMNS], columns, object)
+    values = table.cells([c for c in columns if c not in TEXT_COLUMNS], columns, float)
+    if texts is None or values is None or not all(texts["name"]):
         return None
-    texts = {c: [cell.strip() for cell in column] for c, column in texts.items()}
-    plain = all(texts["name"]) and all(np.isfinite(column).all() for column in values.values())
-    return (columns, texts, values) if plain and len(texts["name"]) == rows else None
-
-
-def _cells(text, separator, names, columns, kind):
-    """Cells below the heading by the names of some columns; None where one is not of its kind."""
-    places = [columns[name] for name in names]
-    try:
-        with TextIOWrapper(BytesIO(text), encoding="utf-8-sig") as lines:
-            cells = np.loadtxt(
-                lines, kind, None, separator, skiprows=1, usecols=places, ndmin=2, unpack=True
-            )
-    except ValueError:
-        return None
-    return dict(zip(names, cells))
+    return columns, texts, values
 
 
 def _renamed(heading):

@@ -20,7 +20,7 @@ def origin_times(scenario):
     scenario : Scenario
     """
     held = {n: contents(e) for n, e in enumerate(scenario.source) if hasattr(e, "file")}
-    stated = {n: points[0].origin for n, points in held.items() if isinstance(points, list)}
+    stated = {n: points[0].origin for n, points in held.items() if not hasattr(points, "rates")}
     return {n: origin for n, origin in stated.items() if origin}
 
 
@@ -119,7 +119,8 @@ def name_of(scenario):
     if first is None:
         return ""
     held = contents(first) if hasattr(first, "file") else None
-    return first.name or (held[0].name if isinstance(held, list) else "")
+    named = held is not None and not hasattr(held, "rates")
+    return first.name or (held[0].name if named else "")
 
 
 def cmt_order(tensor):

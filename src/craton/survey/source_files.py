@@ -12,8 +12,9 @@ import numpy as np
 
 from craton import io
 from craton.errors import Problem, ScenarioError
-from craton.io.contents import MissingLibrary
-from craton.survey import faults, geography, planes, wavelets
+from craton.io.contents import FileSources, MissingLibrary
+from craton.io.limits import MOST_ROWS
+from craton.survey import catalogues, faults, geography, planes, wavelets
 from craton.survey.places import globe_of
 from craton.survey.receivers import file_fault
 from craton.survey.sources import (
@@ -40,7 +41,7 @@ def contents(entry):
 
     Returns
     -------
-    list of FileSource, or Rupture
+    FileSources, list of FileSource, or Rupture
 
     Raises
     ------
@@ -76,8 +77,8 @@ def tau_of(half_duration):
 
 
 def build_all(scenario, medium=None):
-    """Return the sources of a scenario, in its order: PointSource, and where it says so FiniteFault
-    and PlaneWave.
+    """Return the sources of a scenario, in its order: PointSource, and where it says so Catalogue,
+    FiniteFault and PlaneWave.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def build_all(scenario, medium=None):
 
     Returns
     -------
-    list of PointSource, FiniteFault or PlaneWave
+    list of PointSource, Catalogue, FiniteFault or PlaneWave
 
     Raises
     ------
@@ -121,7 +122,7 @@ def build(entry, name, scenario, medium):
 
     Returns
     -------
-    list of PointSource, FiniteFault or PlaneWave
+    list of PointSource, Catalogue, FiniteFault or PlaneWave
 
     Raises
     ------
@@ -204,16 +205,42 @@ def in_domain_axes(scenario, xyz, moment, force, true_axes=False):
 
 
 def _from_file(entry, name, scenario, medium):
-    """Return the sources of a file: points, or a finite fault."""
+    """Return the sources of a file: points, a catalogue, or a finite fault."""
     held, coordinates = contents(entry), getattr(entry, "coordinates", "geographic")
-    if not isinstance(held, list):
+    if hasattr(held, "rates"):
         mapped = geography.places(scenario.domain, coordinates)
         return [faults.build(held, name, mapped, medium)]
     mapped = geography.places(scenario.domain, held[0].coordinates or coordinates)
+    if is_catalogue(held, scenario):
+        shared = None if entry.wavelet is None else wavelets.build(entry.wavelet)
+        catalogue = replace(_placed(held, mapped), name=name, shared=shared)
+        catalogues.refuse_instant(catalogue)
+        return [catalogue]
+    if len(held) > MOST_ROWS:
+        raise ValueError(
+            f"{len(held):,} point sources: more than {MOST_ROWS:,} must be moments in space"
+        )
     names = [name] if len(held) == 1 else [f"{name}.{n}" for n in range(1, len(held) + 1)]
     return [
         _point(mapped, title, point, _wavelet(entry, point)) for title, point in zip(names, held)
     ]
+
+
+@lru_cache(2)  # they are checked, and then built
+def _placed(held, places):
+    return catalogues.build(held, "", places, tau_of)
+
+
+def is_catalogue(held, scenario):
+    """Whether sources of a file stay arrays: moments in space by the thousand.
+
+    Parameters
+    ----------
+    held : FileSources, Rupture or list of FileSource
+    scenario : Scenario
+    """
+    many = isinstance(held, FileSources) and len(held) > catalogues.MANY
+    return many and held.force is None and not scenario.domain.planar
 
 
 def _point(places, name, point, wavelet):

@@ -271,6 +271,17 @@ def _tidy(degrees):
     return round(degrees, 9) + 0.0
 
 
+def largest_moment(source):
+    """Largest component of a source's moment tensor, N m; of a catalogue the sum of those of its
+    sources, which may cancel each other far away but not near by.
+
+    Parameters
+    ----------
+    source : PointSource, Catalogue or FiniteFault
+    """
+    return getattr(source, "largest", None) or np.abs(source.moment).max()
+
+
 def scalar_moment(tensor):
     """Scalar moment M0 = |M| / sqrt(2), N m (Silver & Jordan 1982): M0 for a double couple,
     sqrt(3/2) M for an explosion of M.

@@ -6,6 +6,7 @@ import numpy as np
 
 from craton.errors import Problem
 from craton.model.media import earth, rheology
+from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 
 SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
@@ -70,10 +71,12 @@ def source_problems(scenario, sources):
         return []
     planar, moments = (
         scenario.domain.planar,
-        [s for s in sources if s.moment is not None or isinstance(s, FiniteFault)],
+        [s for s in sources if s.moment is not None or isinstance(s, FiniteFault | Catalogue)],
     )
     silent = [
-        s.name for s in moments if isinstance(s, FiniteFault) or not isotropic(s.moment, planar)
+        s.name
+        for s in moments
+        if isinstance(s, FiniteFault | Catalogue) or not isotropic(s.moment, planar)
     ]
     return [
         Problem(
@@ -104,8 +107,8 @@ def isotropic(moment, planar):
 
 def sheared(source, planar):
     """Return True where a source's moment is more than isotropic, of the components that act."""
-    if source.moment is None or isinstance(source, FiniteFault):
-        return isinstance(source, FiniteFault)
+    if source.moment is None or isinstance(source, FiniteFault | Catalogue):
+        return isinstance(source, FiniteFault | Catalogue)
     axes = [0, 2] if planar else [0, 1, 2]
     moment = source.moment[np.ix_(axes, axes)]
     return bool(

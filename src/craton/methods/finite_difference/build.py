@@ -12,6 +12,7 @@ from craton.core.plan import Array, Launch, Phase, Plan
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference import (
     acoustic,
+    catalogues,
     contact,
     faults,
     injection,
@@ -44,6 +45,7 @@ from craton.survey import sources as survey_sources
 from craton.survey import warnings as survey_warnings
 from craton.survey.planes import PlaneWave
 from craton.survey.shots import refusal
+from craton.survey.sources import largest_moment
 from craton.survey.whereabouts import located
 from craton.text import first_of
 
@@ -355,17 +357,21 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=())
         for phase, phase_launches in launches.items():
             pieces.setdefault(phase, []).extend(phase_launches)
     source_arrays, injections, band = points.sources(d, sources)
-    fault_arrays, launches, fault_band = faults.sources(d, sources)
+    for separate in (faults, catalogues):
+        more_arrays, launches, more_band = separate.sources(d, sources)
+        for phase, phase_launches in launches.items():
+            pieces.setdefault(phase, []).extend(phase_launches)
+        arrays |= more_arrays
+        band = max(more_band, band if np.isfinite(band) or not more_band else 0.0)
     injected_arrays, injected, peak = injection.injections(d, incident)
-    for phase, phase_launches in (*launches.items(), *injected.items()):
+    for phase, phase_launches in injected.items():
         pieces.setdefault(phase, []).extend(phase_launches)
-    band = max(fault_band, band if np.isfinite(band) or not fault_band else 0.0)
     band = recorded.band_with(band, sources, incident)
     recordings, ring_arrays, recording = injection.recordings(d, band)
-    arrays |= fault_arrays | injected_arrays | ring_arrays
+    arrays |= injected_arrays | ring_arrays
     rows = reuse.get(
         "rows of channels",
-        lambda: receiver_points.rows_of(d, channels, receivers),
+        lambda: receiver_points.rows_of(d, channels, receivers, later=True),
         (d.acoustic, channels, receivers.xyz.tobytes()),
     )
     record_arrays, record = sampling(*rows, slots, d.precision)
@@ -531,6 +537,6 @@ def divergence_limit(d, sources, peak=0.0):
         if isinstance(s, PlaneWave):
             total += abs(s.velocity) * s.wavelet.peak
             continue
-        strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / vs
+        strength = np.abs(s.force).max() if s.force is not None else largest_moment(s) / vs
         total += impulse * strength / (rho * volume)
     return float(DIVERGED * total) if total > 0 else np.inf

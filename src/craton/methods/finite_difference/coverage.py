@@ -6,10 +6,13 @@ from craton import memory
 from craton.conventions import FACES
 from craton.errors import Problem, ResourceError
 from craton.methods.finite_difference import contact, points
+from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 from craton.survey.planes import PlaneWave
 from craton.text import megabytes
 
+BEYOND_GRADIENTS = {PlaneWave: "a plane wave", FiniteFault: "a finite fault"}
+BEYOND_GRADIENTS |= {Catalogue: "a file of more than 1,000 sources"}
 PARAMETER_BYTES = 32  # of a cell: density and moduli in double precision, and what is made of them
 
 
@@ -54,8 +57,7 @@ def refused_on_grid(d, sources):
         words = "attenuation in a model with a flat sea floor"
         wrong.append(("model.attenuation", words, "leave it out, or set run.order = 2"))
     for s in sources:
-        if isinstance(s, FiniteFault | PlaneWave):
-            kind = "a plane wave" if isinstance(s, PlaneWave) else "a finite fault"
+        if kind := BEYOND_GRADIENTS.get(type(s)):
             wrong.append(("source", f"{s.name}: {kind}", "use point sources"))
         elif s.force is not None and touches_layer(d, s):
             words = f"{s.name}: a force on points of a CPML layer, or next to one"

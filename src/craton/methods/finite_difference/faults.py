@@ -30,12 +30,12 @@ def sources(d, found):
     """Arrays and launches of the finite faults among sources, by phase, and the highest frequency
     that they carry, Hz.
     """
-    faults = [s for s in found if isinstance(s, FiniteFault)]
-    if not faults:
+    held = [s for s in found if isinstance(s, FiniteFault)]
+    if not held:
         return {}, {}, 0.0
     band = highest(d)
-    begin, at, series = joined([windows(d, f, band) for f in faults])
-    index, weight, column = rows(d, faults)
+    begin, at, series = joined([windows(d, f, band) for f in held])
+    index, weight, column = rows(d, held)
     target, first, column, weight = table_of(index, weight, column)
     values = {
         "target": (target, np.int64),
@@ -51,27 +51,39 @@ def sources(d, found):
         for name, (v, dtype) in values.items()
     }
     arrays["fault_now"] = Array("points", begin.shape, d.precision)
+    places = d.layout.place(target)
+    return arrays, launches("fault", len(begin), len(target), places), leapfrog.TAPER * band
+
+
+def launches(name, columns, targets, places):
+    """Return the launches, by phase, that read the windows of a step and inject them.
+
+    Parameters
+    ----------
+    name : str
+        With which the names of the arrays begin.
+    columns, targets : int
+        Number of windows, and of points.
+    places : tuple of arrays
+        Grid points (k, j, i) of the targets.
+    """
     now = Launch(
         operators.WINDOW,
-        ("fault_now", "fault_begin", "fault_at", "fault_series", "step"),
-        (0, 1, 0, 1, 0, len(begin)),
+        (*(f"{name}_{part}" for part in ("now", "begin", "at", "series")), "step"),
+        (0, 1, 0, 1, 0, columns),
         {"columns": 1, "slots": 1},
     )
-    names = (
-        "state",
-        *(f"fault_{name}" for name in ("target", "first", "column", "weight", "now")),
-        "step",
-    )
+    tables = (f"{name}_{part}" for part in ("target", "first", "column", "weight", "now"))
     inject = Launch(
         operators.INJECT,
-        names,
-        (0, 1, 0, 1, 0, len(target)),
+        ("state", *tables, "step"),
+        (0, 1, 0, 1, 0, targets),
         {"columns": 0, "slots": 1},
-        d.layout.place(target),
+        places,
     )
     # The values of the step come first of all: a phase may be cut in two, and both parts of the
     # table read them.
-    return arrays, {"stress_first": [now], "stress_last": [inject]}, leapfrog.TAPER * band
+    return {"stress_first": [now], "stress_last": [inject]}
 
 
 def highest(d):
@@ -200,18 +212,30 @@ def axis_weights(x, highest_point, width):
     """First points (n,) and weights (n, width) at positions x along an axis of points 0 .. highest;
     see `interpolate.axis_weights`.
     """
+    first, count = axis_points(x, highest_point, width)
+    weights = np.zeros((len(x), width))
+    for n in np.unique(count):
+        chosen = count == n
+        weights[chosen, :n] = fitted_many(x[chosen] - first[chosen], n) if n > 1 else 1.0
+    return first, weights
+
+
+def axis_points(x, highest_point, width):
+    """Return the first points, and how many, (n,) each, that have a weight at positions x along an
+    axis of points 0 .. highest.
+
+    Parameters
+    ----------
+    x : (n,) array
+        In units of the spacing.
+    highest_point, width : int
+    """
     nearest = np.round(x)
     on_point = (np.abs(x - nearest) < 1e-9) & (nearest >= 0) & (nearest <= highest_point)
-    first = np.floor(x).astype(int) - width // 2 + 1
+    low = np.floor(x).astype(int)
+    first = low - width // 2 + 1
     inside = (first >= 0) & (first + width - 1 <= highest_point)
     few = min(4, highest_point + 1)
-    first = np.where(
-        inside, first, np.clip(np.floor(x).astype(int) - few // 2 + 1, 0, highest_point + 1 - few)
-    )
+    first = np.where(inside, first, np.clip(low - few // 2 + 1, 0, highest_point + 1 - few))
     first = np.where(on_point, nearest.astype(int), first)
-    weights = np.zeros((len(x), width))
-    for chosen, count in ((inside & ~on_point, width), (~inside & ~on_point, few)):
-        if chosen.any():
-            weights[chosen, :count] = fitted_many(x[chosen] - first[chosen], count)
-    weights[on_point, 0] = 1.0
-    return first, weights
+    return first, np.where(on_point, 1, np.where(inside, width, few))

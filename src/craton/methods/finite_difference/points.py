@@ -17,9 +17,11 @@ from craton.methods.finite_difference.scheme import VELOCITY
 from craton.methods.shared.interpolate import REACH, axis_weights, point_weights, scattered_weights
 from craton.methods.shared.tables import injection, table_of
 from craton.survey import leapfrog
+from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 from craton.survey.planes import PlaneWave
 
+SEPARATE = FiniteFault | Catalogue  # sources with tables of their own
 # Stress components of a symmetric tensor, by axes.
 TENSOR = {"sxx": (0, 0), "syy": (1, 1), "szz": (2, 2), "sxy": (0, 1), "sxz": (0, 2), "syz": (1, 2)}
 COMPONENT_AXES = {
@@ -236,7 +238,7 @@ def sources(d, point_sources):
         (
             "stress",
             moment_rows,
-            [s for s in point_sources if s.moment is not None and not isinstance(s, FiniteFault)],
+            [s for s in point_sources if s.moment is not None and not isinstance(s, SEPARATE)],
             0.5,
         ),
     ):

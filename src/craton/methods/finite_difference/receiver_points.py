@@ -5,19 +5,24 @@ A channel is a sum of terms: a field, or its derivative along an axis, times a f
 velocity on a free surface, where it has no points, has terms of its own (`points.velocity_at`).
 """
 
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from craton.core.deferred import Deferred
+from craton.errors import ResourceError
 from craton.methods.finite_difference import material
 from craton.methods.finite_difference.points import COMPONENT_AXES, nodes, place, velocity_at
 from craton.methods.finite_difference.scheme import VELOCITY
-from craton.methods.shared.interpolate import NODES, axis_weights_many
+from craton.methods.shared.interpolate import NODES, AxisWeights
 from craton.methods.shared.tables import stacked_rows
 from craton.survey.channels import columns
 
 SHORT = 64  # rows of a channel up to which those of many are copied together
 ROWS = 1 << 20  # rows that are made at a time
+LATER = 1 << 22  # rows above which they are made when a run begins
+MOST_ROWS = 2**31 - 1
 TILE = 64  # points of the grid to a side of the tiles in which the medium at the surface is asked
 
 
@@ -76,9 +81,9 @@ def pressure_rows(d, position):
         yield index, -weights * material.trace_share(d, at)
 
 
-def rows_of(d, channels, receivers):
-    """Rows of all channels, one channel behind the other: first rows (channels + 1,), indices,
-    weights.
+def rows_of(d, channels, receivers, later=False):
+    """Return the rows of all channels, one channel behind the other: first rows (channels + 1,),
+    indices, weights; the latter two, where they are many, made `later`.
     """
     table = columns(channels)
     positions = positions_of(d, table, receivers)
@@ -101,7 +106,7 @@ def rows_of(d, channels, receivers):
         if len(numbers)
         for of_term in group_terms(d, quantity, component, positions, numbers)
     ]
-    return laid_out(d, len(channels), single, spreads)
+    return laid_out(d, len(channels), single, spreads, later)
 
 
 def close_to_air(d, positions):
@@ -156,7 +161,7 @@ class Spread(NamedTuple):
     channels : int array, shape (n,)
     start : int
         Of the field in the state.
-    axes : list of (first, count, weights)
+    axes : list of AxisWeights, or with the same attributes
         Along x, y and z: first point (n,), number of points (n,), weights (n, most).
     factor : ndarray, shape (n,), float or None
     scale : float or None
@@ -172,13 +177,13 @@ class Spread(NamedTuple):
     @property
     def lengths(self):
         """Number of rows of each channel."""
-        return np.prod([count for _, count, _ in self.axes], axis=0)
+        return np.prod([axis.count for axis in self.axes], axis=0)
 
     def blocks(self, layout):
         """Yield (channels, index, weight) of channels that have equally many points along each
         axis: index and weight (channels, rows).
         """
-        counts = np.stack([count for _, count, _ in self.axes])
+        counts = np.stack([axis.count for axis in self.axes])
         together = np.ravel_multi_index(tuple(counts), tuple(counts.max(axis=1, initial=0) + 1))
         for name in np.flatnonzero(np.bincount(together)):
             alike = np.flatnonzero(together == name)
@@ -189,8 +194,8 @@ class Spread(NamedTuple):
     def outer(self, layout, part, along):
         """Index and weight (part, rows) of some channels from their points along each axis."""
         (i, wx), (j, wy), (k, wz) = (
-            (first[part, None] + np.arange(n), weights[part, :n])
-            for (first, _, weights), n in zip(self.axes, along)
+            (axis.first[part, None] + np.arange(n), axis.weights[part, :n])
+            for axis, n in zip(self.axes, along)
         )
         index = layout.offset(k[:, :, None, None], j[:, None, :, None], i[:, None, None, :])
         weights = wz[:, :, None, None] * wy[:, None, :, None] * wx[:, None, None, :]
@@ -204,8 +209,8 @@ class Spread(NamedTuple):
         return index, factor * weights
 
 
-def laid_out(d, count, single, spreads):
-    """Rows of all channels, in the precision of the run: as `stacked_rows`.
+def laid_out(d, count, single, spreads, later=False):
+    """Return the rows of all channels, in the precision of the run: as `stacked_rows`.
 
     Parameters
     ----------
@@ -216,6 +221,13 @@ def laid_out(d, count, single, spreads):
         Channels by their number.
     spreads : list of Spread
         Of the other channels, in the order of their terms.
+    later : bool
+        Many indices and weights are made when they are taken.
+
+    Raises
+    ------
+    ResourceError
+        More rows than 32 bits count.
     """
     lengths = np.zeros(count, np.int64)
     for n, (index, _) in single.items():
@@ -223,6 +235,27 @@ def laid_out(d, count, single, spreads):
     for spread in spreads:
         lengths[spread.channels] += spread.lengths
     first = np.append(0, np.cumsum(lengths))
+    if first[-1] > MOST_ROWS:
+        raise ResourceError(
+            f"{count:,} channels take {first[-1]:,} points of the grid, {MOST_ROWS:,} at most are "
+            "possible: take fewer receivers, or put them on points of the grid"
+        )
+    if later and first[-1] > LATER:
+        rows = Deferred(lambda: filled(d, first, single, spreads))
+        return first, rows.part(0, first[-1], np.int64), rows.part(1, first[-1], d.precision)
+    return first, *filled(d, first, single, spreads)
+
+
+def filled(d, first, single, spreads):
+    """Return indices and weights of the rows of `laid_out`.
+
+    Parameters
+    ----------
+    first : (channels + 1,) array of int
+        First row of each channel.
+    d, single, spreads
+        See `laid_out`.
+    """
     source, weight = np.empty(first[-1], np.int64), np.empty(first[-1], d.precision)
     for n, (index, weights) in single.items():
         source[first[n] : first[n + 1]], weight[first[n] : first[n + 1]] = index, weights
@@ -239,7 +272,7 @@ def laid_out(d, count, single, spreads):
             for begin, row_index, row_weights in zip(begins.tolist(), index, weights):
                 source[begin : begin + rows] = row_index
                 weight[begin : begin + rows] = row_weights
-    return first, source, weight
+    return source, weight
 
 
 def group_terms(d, quantity, component, positions, numbers):
@@ -302,12 +335,13 @@ def spread(d, term, positions, numbers, vertical=None):
     """
     half, shape = d.half(term.field), d.shape
     axes = [
-        axis_weights_many(
+        AxisWeights(
             positions[:, a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(term.derivative == a)
         )
         for a in ((0, 1) if vertical else (0, 1, 2))
     ]
     if vertical:
         (first, weights), n = vertical, len(numbers)
-        axes.append((np.full(n, first), np.full(n, len(weights)), np.tile(weights, (n, 1))))
+        count, weights = np.full(n, len(weights)), np.tile(weights, (n, 1))
+        axes.append(SimpleNamespace(first=np.full(n, first), count=count, weights=weights))
     return Spread(numbers, d.start_of(term.field), axes, term.factor)

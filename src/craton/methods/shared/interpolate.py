@@ -2,7 +2,7 @@
 receivers, their adjoint for sources.
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -45,7 +45,19 @@ def axis_weights(position, lowest, highest, derivative=0):
 
 
 def axis_weights_many(positions, lowest, highest, derivative=0):
-    """Return the weights of `axis_weights` for many positions, each with the same bits.
+    """Return first points (n,), their numbers (n,) and weights (n, NODES) of `AxisWeights`.
+
+    Parameters
+    ----------
+    positions, lowest, highest, derivative
+        See there.
+    """
+    axis = AxisWeights(positions, lowest, highest, derivative)
+    return axis.first, axis.count, axis.weights
+
+
+class AxisWeights:
+    """The weights of `axis_weights` for many positions, each with the same bits.
 
     Parameters
     ----------
@@ -55,34 +67,41 @@ def axis_weights_many(positions, lowest, highest, derivative=0):
         Limits of the indices.
     derivative : int, optional
 
-    Returns
-    -------
+    Attributes
+    ----------
     first : ndarray of int, shape (n,)
         Index of the first point of each position.
     count : ndarray of int, shape (n,)
         Number of its points.
-    weights : ndarray, shape (n, NODES)
-        Zero behind the last point.
     """
-    positions = np.asarray(positions, dtype=float)
-    nearest, below = np.rint(positions), np.floor(positions).astype(np.int64)
-    on_point = (lowest <= nearest) & (nearest <= highest) & (np.abs(positions - nearest) < 1e-9)
-    on_point &= derivative == 0
-    first = below - NODES // 2 + 1
-    at_edge = (first < lowest) | (first + NODES - 1 > highest)
-    of_edge = min(EDGE_NODES[derivative], highest - lowest + 1)
-    edge_first = np.maximum(below - of_edge // 2 + 1, lowest)
-    edge_first = np.minimum(edge_first, highest - of_edge + 1)
-    count = np.where(on_point, 1, np.where(at_edge, of_edge, NODES))
-    first = np.where(on_point, nearest.astype(np.int64), np.where(at_edge, edge_first, first))
-    weights = np.zeros((len(positions), NODES))
-    weights[on_point, 0] = 1.0
-    for points in {of_edge, NODES}:
-        rows = np.flatnonzero((count == points) & ~on_point)
-        x = np.round(positions[rows] - first[rows], 12)
-        different, of_row = np.unique(x, return_inverse=True)
-        weights[rows, :points] = _solved_one_by_one(different, points, derivative)[of_row]
-    return first, count, weights
+
+    def __init__(self, positions, lowest, highest, derivative=0):
+        self.positions = positions = np.asarray(positions, dtype=float)
+        self.derivative = derivative
+        nearest, below = np.rint(positions), np.floor(positions).astype(np.int64)
+        on_point = (lowest <= nearest) & (nearest <= highest) & (np.abs(positions - nearest) < 1e-9)
+        on_point &= derivative == 0
+        first = below - NODES // 2 + 1
+        at_edge = (first < lowest) | (first + NODES - 1 > highest)
+        self.of_edge = min(EDGE_NODES[derivative], highest - lowest + 1)
+        edge_first = np.maximum(below - self.of_edge // 2 + 1, lowest)
+        edge_first = np.minimum(edge_first, highest - self.of_edge + 1)
+        self.count = np.where(on_point, 1, np.where(at_edge, self.of_edge, NODES))
+        first = np.where(at_edge, edge_first, first)
+        self.first = np.where(on_point, nearest.astype(np.int64), first)
+        self.on_point = on_point
+
+    @cached_property
+    def weights(self):
+        """Weights, shape (n, NODES): zero behind the last point."""
+        weights = np.zeros((len(self.positions), NODES))
+        weights[self.on_point, 0] = 1.0
+        for points in {self.of_edge, NODES}:
+            rows = np.flatnonzero((self.count == points) & ~self.on_point)
+            x = np.round(self.positions[rows] - self.first[rows], 12)
+            different, of_row = np.unique(x, return_inverse=True)
+            weights[rows, :points] = _solved_one_by_one(different, points, self.derivative)[of_row]
+        return weights
 
 
 def _solved_one_by_one(x, count, derivative):

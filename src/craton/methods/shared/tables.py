@@ -4,6 +4,7 @@ beside them, the ring of the record.
 
 import numpy as np
 
+from craton.core.deferred import Part
 from craton.core.plan import Array, Launch
 from craton.methods.shared import points as operators
 
@@ -44,7 +45,9 @@ def injection(name, table, series, precision, into="state"):
 def of_values(name, **values):
     """Arrays of point tables from (values, type) by the last part of their names."""
     return {
-        f"{name}_{part}": Array("points", v.shape, dtype, np.asarray(v, dtype))
+        f"{name}_{part}": Array(
+            "points", v.shape, dtype, v if isinstance(v, Part) else np.asarray(v, dtype)
+        )
         for part, (v, dtype) in values.items()
     }
 

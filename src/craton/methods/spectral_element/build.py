@@ -50,6 +50,7 @@ from craton.survey import sources as survey_sources
 from craton.survey import warnings as survey_warnings
 from craton.survey.shots import refusal
 from craton.survey.snapshots import problems as snapshot_problems
+from craton.survey.sources import largest_moment
 from craton.survey.whereabouts import located
 
 # times the largest value that all sources together could cause in one element
@@ -496,7 +497,7 @@ def divergence_guard(d, sources, peak=0.0):
         strength = (
             np.abs(s.force).max()
             if s.force is not None
-            else np.abs(s.moment).max() / d.statistics.speeds["slowest"][0]
+            else largest_moment(s) / d.statistics.speeds["slowest"][0]
         )
         total += impulse * strength / (d.statistics.speeds["rho"][0] * d.statistics.smallest)
     watched, scale = (

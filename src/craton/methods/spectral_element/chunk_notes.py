@@ -58,7 +58,7 @@ def sources(globe, all_sources):
     """
     rows = []
     for s in all_sources:
-        if not hasattr(s, "force"):  # a finite fault
+        if not hasattr(s, "force") or hasattr(s, "histories"):  # many places
             rows.append((s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")))
             continue
         longitude, latitude, depth = (float(v[0]) for v in globe.chunk.whereabouts(s.points))

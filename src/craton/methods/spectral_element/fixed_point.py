@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from craton.survey.sources import largest_moment
+
 BITS = 46
 
 
@@ -89,7 +91,7 @@ def peak_force(source, times, dt, spacing):
     history = source.wavelet(times)
     if getattr(source, "force", None) is not None:
         return np.abs(history).max() * np.abs(source.force).max()
-    return np.abs(np.cumsum(history)).max() * dt * np.abs(source.moment).max() / spacing
+    return np.abs(np.cumsum(history)).max() * dt * largest_moment(source) / spacing
 
 
 def unit(largest):

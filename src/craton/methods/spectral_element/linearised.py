@@ -29,9 +29,13 @@ from craton.methods.spectral_element.relaxing_rule import RelaxingRule
 from craton.methods.spectral_element.sites import sites
 from craton.methods.spectral_element.time_step import stable_step
 from craton.survey import leapfrog
+from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 
 RECEIVERS = "gradients need receivers: add [[receivers]]"
+
+
+BEYOND_GRADIENTS = {FiniteFault: "a finite fault", Catalogue: "a file of more than 1,000 sources"}
 
 
 def refused_tables(scenario):
@@ -69,8 +73,8 @@ def refused_on_mesh(d, sources, channels, rows):
         words = "pressure in an anisotropic medium"
         wrong.append(("receivers", words, "record velocity or strain rate"))
     for source in sources:
-        if isinstance(source, FiniteFault):
-            wrong.append(("source", f"{source.name}: a finite fault", "use point sources"))
+        if kind := BEYOND_GRADIENTS.get(type(source)):
+            wrong.append(("source", f"{source.name}: {kind}", "use point sources"))
     moving = {
         channel.quantity
         for channel, (index, _) in zip(channels, rows)

@@ -20,7 +20,7 @@ from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.shared.slip import BLOCK, MOST, SORTED, available, joined, windows
 from craton.methods.shared.tables import injection, of_values, sampling, stacked_rows, table_of
-from craton.methods.spectral_element import couples
+from craton.methods.spectral_element import catalogues, couples
 from craton.methods.spectral_element.ranks import ELSEWHERE
 from craton.methods.spectral_element.sites import (
     VOIGT,
@@ -32,6 +32,7 @@ from craton.methods.spectral_element.sites import (
     velocity_rows,
 )
 from craton.survey import leapfrog
+from craton.survey.catalogues import Catalogue
 from craton.survey.channels import columns
 from craton.survey.faults import FiniteFault
 
@@ -73,6 +74,8 @@ def source_problems(d, sources):
 def _not_in_fluid(source):
     if isinstance(source, FiniteFault):
         return "a finite fault"
+    if isinstance(source, Catalogue):
+        return "a catalogue of more than 1,000 moment tensors"
     if source.force is not None:
         return "a force"
     isotropic = np.trace(source.moment) / 3
@@ -105,7 +108,7 @@ def sources(d, all_sources, carried=np.inf, reuse=None):
     band : float
         Infinite without sources.
     """
-    points = [s for s in all_sources if not isinstance(s, FiniteFault)]
+    points = [s for s in all_sources if not isinstance(s, FiniteFault | Catalogue)]
     arrays, launches, bands = {}, [], []
     if points:
         series, rates = histories(d, points)
@@ -130,10 +133,13 @@ def sources(d, all_sources, carried=np.inf, reuse=None):
     fault_arrays, fault_launches, fault_bands = fault_sources(
         d, [s for s in all_sources if isinstance(s, FiniteFault)], carried
     )
+    more_arrays, more_launches, more_bands = catalogues.sources(
+        d, all_sources, moment_rows, held_launches, integrate_slip
+    )
     return (
-        arrays | fault_arrays,
-        [*launches, *fault_launches],
-        max([*bands, *fault_bands], default=np.inf),
+        arrays | fault_arrays | more_arrays,
+        [*launches, *fault_launches, *more_launches],
+        max([*bands, *fault_bands, *more_bands], default=np.inf),
     )
 
 
@@ -252,21 +258,34 @@ def fault_sources(d, faults, carried):
         series=(series, d.precision),
     )
     arrays["fault_now"] = Array("points", begin.shape, d.precision)
+    return arrays, held_launches(d, "fault", len(begin), len(target)), [leapfrog.TAPER * carried]
+
+
+def held_launches(d, name, columns, targets):
+    """Return the launches that read the windows of a step, whose last values stay, and inject them.
+
+    Parameters
+    ----------
+    d : Discretisation
+    name : str
+        With which the names of the arrays begin.
+    columns, targets : int
+        Number of windows, and of points.
+    """
     now = Launch(
         operators.HOLD,
-        ("fault_now", "fault_begin", "fault_at", "fault_series", "step"),
-        (0, 1, 0, 1, 0, len(begin)),
+        (*(f"{name}_{part}" for part in ("now", "begin", "at", "series")), "step"),
+        (0, 1, 0, 1, 0, columns),
         {"columns": 1, "slots": 1},
     )
-    names = (
-        "forces",
-        *(f"fault_{name}" for name in ("target", "first", "column", "weight", "now")),
-        "step",
+    tables = (f"{name}_{part}" for part in ("target", "first", "column", "weight", "now"))
+    inject = Launch(
+        operators.INJECT,
+        ("forces", *tables, "step"),
+        (0, 1, 0, 1, 0, targets),
+        {"columns": 0, "slots": 1},
     )
-    inject = d.units.launch(
-        Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": 0, "slots": 1})
-    )
-    return arrays, [now, inject], [leapfrog.TAPER * carried]
+    return [now, d.units.launch(inject)]
 
 
 def integrate_slip(rates, limits, dt):

@@ -4,15 +4,20 @@ import base64
 import io
 import json
 import re
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 import smallcase
 from browser import PATH, Browser
+from PIL import Image
 from test_pictures import plain
 
 from craton.cli.app import main
+from craton.errors import CratonError
 from craton.report import arrivals, beachball, coastlines, figures, station_maps
+from craton.report.page import drawings
 
 FORBIDDEN = re.compile(r"""(src|href)=["'](?!data:|#)|url\((?!data:)|@import|https?://""")
 
@@ -21,7 +26,7 @@ FORBIDDEN = re.compile(r"""(src|href)=["'](?!data:|#)|url\((?!data:)|@import|htt
 def page(tmp_path_factory):
     """A run, its page, and what the page embeds."""
     folder = tmp_path_factory.mktemp("report")
-    (folder / "s.toml").write_text(smallcase.TEXT)
+    (folder / "s.toml").write_text(smallcase.TEXT.replace("every = 0.25", "every = 0.05"))
     assert main(["run", str(folder / "s.toml"), "-o", str(folder / "out"), "--quiet"]) == 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "figure", plain)
@@ -53,7 +58,12 @@ def test_page_tells_what_was_run(page):
     assert "points per wavelength" in run["plan"] and "points per wavelength" in text
     names = re.findall(r'<section id="([\w-]+)"', text)
     assert names == ["run", "map", "model", "records-section", "snapshots", "time", "files"]
-    assert text.count("data:image/png;base64") == 3 and len(text) < 2_000_000
+    kinds = re.findall(r"data:image/(\w+);base64", text)
+    assert kinds == ["png", "png", "webp"] and len(text) < 2_000_000
+    film = re.search(r"image/webp;base64,([^\"]*)", text)[1]
+    with Image.open(io.BytesIO(base64.b64decode(film))) as frames:
+        count = smallcase.opened(page.parent, "snapshots/section").sizes["time"]
+        assert frames.n_frames == count >= 20 and frames.size[0] == 960
     assert not FORBIDDEN.search(re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
 
 
@@ -87,7 +97,6 @@ def test_page_needs_a_run(tmp_path, capsys):
 
 def ink(png, shape=(12, 24)):
     """Share of dark pixels in the fields of a picture: (rows, columns)."""
-    from PIL import Image
 
     pixels = np.asarray(Image.open(io.BytesIO(png)).convert("L"), float)
     dark = pixels < 200
@@ -184,6 +193,27 @@ def test_page_in_a_browser(page, tmp_path):
             address for address in browser.asked if not address.startswith(("data:", "file:"))
         ] == []
         assert sum(address.startswith("file:") for address in browser.asked) == 1  # the page itself
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_pictures_are_drawn_aside(processes):
+    """In their order and with their errors, whoever draws them."""
+
+    def refuse(path):
+        raise CratonError("nothing to see")
+
+    def fail(path):
+        raise ValueError("a mistake")
+
+    with drawings.Drawings(processes) as pictures:
+        texts = [partial(Path.write_text, data=f"picture {n}") for n in range(4)]
+        works = [lambda path, write=write: write(path) for write in texts] + [refuse, fail]
+        numbers = [pictures.add(work) for work in works]
+        assert [pictures.picture(n) for n in numbers[:4]] == [b"picture %d" % n for n in range(4)]
+        with pytest.raises(CratonError, match="nothing to see"):
+            pictures.picture(numbers[4])
+        with pytest.raises(ValueError, match="a mistake"):
+            pictures.picture(numbers[5])
 
 
 # --- its pieces -------------------------------------------------------------------------------------------------------------------------

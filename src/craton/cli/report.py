@@ -1,6 +1,8 @@
 """craton report: one HTML page about a run."""
 
+import os
 import socket
+import sys
 from pathlib import Path
 
 from craton.cli.check import refuse, results_of
@@ -26,7 +28,16 @@ def command(out, file=None):
         remedy = "name the folder that craton run, craton survey or craton gradient wrote to"
         refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
     with results_of(out):
-        print(report(out, file, bandwidth(out)))
+        print(report(out, file, bandwidth(out), processes()))
+
+
+def processes():
+    """Return how many pictures are drawn at the same time: on Linux as many as there are cores,
+    elsewhere one, since copies of processes are not safe there.
+    """
+    if not sys.platform.startswith("linux"):
+        return 1
+    return len(os.sched_getaffinity(0))
 
 
 def bandwidth(out):

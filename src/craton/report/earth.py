@@ -28,7 +28,7 @@ def travel_time_section(time, traces, distance, curves=None, component="Z", size
         Distances (degrees) and times (s) of phases, as `survey.traveltimes.curves` gives them.
     component : str
     size : float, optional
-        Height of a peak, degrees; by default twice the mean distance between seismograms.
+        Height of a peak, degrees; by default 1.2 times the mean distance between them.
     limits : (float, float), optional
         Times shown, s.
 

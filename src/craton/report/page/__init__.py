@@ -6,9 +6,10 @@ from craton.errors import CratonError, ResourceError
 from craton.integrity import replace_file
 from craton.report.page import markup
 from craton.report.page.contents import Contents
+from craton.report.page.drawings import Drawings
 
 
-def report(out_dir, path=None, bandwidth=None):
+def report(out_dir, path=None, bandwidth=None, processes=1):
     """Write a page about a run: what was run, map, model, seismograms to zoom and pick, wavefield,
     fields, kernels, shots, time, files with checksums.
 
@@ -20,6 +21,9 @@ def report(out_dir, path=None, bandwidth=None):
         HTML to write; ``OUT/report.html`` when absent.
     bandwidth : float, optional
         Copy bandwidth of this machine, bytes/s, to compare the run's traffic with.
+    processes : int
+        Copies of this process that draw pictures at the same time, see
+        `craton.report.page.drawings.Drawings`.
 
     Returns
     -------
@@ -32,9 +36,21 @@ def report(out_dir, path=None, bandwidth=None):
     ResourceError
         matplotlib is missing, or the page cannot be written.
     """
-    contents = Contents(Path(out_dir), bandwidth)
+    with Drawings(processes) as drawings:
+        return write(Contents(Path(out_dir), bandwidth, drawings), path)
+
+
+def write(contents, path=None):
+    """Write the page of contents and return its path.
+
+    Parameters
+    ----------
+    contents : Contents
+    path : path-like, optional
+        ``OUT/report.html`` when absent.
+    """
     if not contents.run and not contents.attributes:
-        raise CratonError(f"{out_dir} holds no run to report on")
+        raise CratonError(f"{contents.out} holds no run to report on")
     path = Path(path or contents.out / "report.html")
     lead = f"{contents.kind}, {contents.attributes.get('source', 'craton')}, folder {contents.out.resolve().name}"
     sections = contents.sections

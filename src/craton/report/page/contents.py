@@ -6,7 +6,6 @@ import logging
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from craton.report import (
     arrivals,
     earth_pictures,
     fieldmaps,
-    figures,
     films,
     gradient_pictures,
     model_figures,
@@ -27,8 +25,9 @@ from craton.report import (
     station_maps,
 )
 from craton.report.page import facts, markup, viewer
+from craton.report.page.drawings import Drawings
 
-DPI = 110
+PLACE = "<!-- picture {} -->"
 FEWEST, MOST = 12, 60  # frames of a film
 # Arrivals are marked at the centre of the wavelet; that of these kinds begins at its delay.
 ONSETS = ("brune", "kuepper")
@@ -44,13 +43,17 @@ class Contents:
         OUT directory.
     bandwidth : float, optional
         Copy bandwidth of the machine, bytes/s.
+    drawings : Drawings
+        Pictures that are being drawn.
     records : dict or None
         For the canvases, once `seismograms` was asked for.
     """
 
     out: Path
     bandwidth: float | None = None
+    drawings: Drawings = field(default_factory=Drawings)
     records: dict | None = field(default=None, init=False)
+    captions: dict = field(default_factory=dict, init=False)
 
     @cached_property
     def run(self):
@@ -143,7 +146,7 @@ class Contents:
             ("files", "Files", self.files),
         ]
         parts = [(name, label, make()) for name, label, make in rows]
-        return [part for part in parts if part[2]]
+        return [(name, label, self._with_pictures(text)) for name, label, text in parts if text]
 
     # --- sections ---------------------------------------------------------------------------------
 
@@ -374,7 +377,8 @@ class Contents:
     # --- pictures ---------------------------------------------------------------------------------
 
     def _drawn(self, draw, caption, kind="png"):
-        """Return a picture inside the page; where it cannot be drawn, why, in words.
+        """Return the place of a picture, which is drawn meanwhile; where it cannot be drawn, it says
+        why.
 
         Parameters
         ----------
@@ -384,14 +388,20 @@ class Contents:
         kind : str
             Ending of the picture.
         """
-        with TemporaryDirectory(prefix="craton-report-") as folder:
-            path = Path(folder) / f"picture.{kind}"
-            try:
-                with figures.resolution(DPI):
-                    draw(path=path)
-            except CratonError as error:
-                return markup.paragraph(f"Not drawn: {error}", "note")
-            return markup.image(path.read_bytes(), caption, kind)
+        number = self.drawings.add(draw, kind)
+        self.captions[number] = caption, kind
+        return PLACE.format(number)
+
+    def _with_pictures(self, text):
+        """Return a section with its pictures in their places."""
+        for number, (caption, kind) in self.captions.items():
+            if PLACE.format(number) in text:
+                try:
+                    picture = markup.image(self.drawings.picture(number), caption, kind)
+                except CratonError as error:
+                    picture = markup.paragraph(f"Not drawn: {error}", "note")
+                text = text.replace(PLACE.format(number), picture)
+        return text
 
 
 def _scrolled(table):

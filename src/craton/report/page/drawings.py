@@ -1,0 +1,119 @@
+"""Pictures of a page, drawn at once or by copies of this process, several at a time."""
+
+import multiprocessing
+from multiprocessing.connection import wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from craton.errors import CratonError
+from craton.report import figures
+
+DPI = 110
+
+
+class Drawings:
+    """Pictures that are asked for one after another and fetched at the end.
+
+    Parameters
+    ----------
+    processes : int
+        Copies of this process that draw at the same time; with 1 this process draws by itself. Only
+        for a process that may be copied as it is, on systems that can.
+    """
+
+    def __init__(self, processes=1):
+        can_copy = processes > 1 and "fork" in multiprocessing.get_all_start_methods()
+        self.processes = processes if can_copy else 1
+        self.folder = TemporaryDirectory(prefix="craton-report-")
+        self.works, self.waiting, self.running = [], [], {}
+        if self.processes > 1:
+            with figures.figure(1, 1):  # copies find matplotlib loaded
+                pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.running.values():
+            process.kill()
+            process.join()
+        self.folder.cleanup()
+
+    def add(self, draw, kind="png"):
+        """Begin a picture, or let it wait for its turn; returns its number.
+
+        Parameters
+        ----------
+        draw : callable
+            Writes a picture to the path ``path``.
+        kind : str
+            Ending of the picture.
+        """
+        number = len(self.works)
+        self.works.append((draw, Path(self.folder.name) / f"{number}.{kind}"))
+        if self.processes > 1:
+            self.waiting.append(number)
+            self._begin()
+        return number
+
+    def picture(self, number):
+        """Return the bytes of a picture.
+
+        Parameters
+        ----------
+        number : int
+            Of `add`.
+
+        Raises
+        ------
+        CratonError
+            It cannot be drawn.
+        """
+        while number in self.running or number in self.waiting:
+            wait([process.sentinel for process in self.running.values()])
+            self._begin()
+        draw, path = self.works[number]
+        why = path.with_suffix(".txt")
+        if why.exists():
+            raise CratonError(why.read_text(encoding="utf-8"))
+        if not path.exists():  # also where a copy ended early: its error comes again, here
+            drawn(draw, path)
+        return path.read_bytes()
+
+    def _begin(self):
+        """Start what waits while there is room."""
+        self.running = {n: process for n, process in self.running.items() if process.is_alive()}
+        while self.waiting and len(self.running) < self.processes:
+            number = self.waiting.pop(0)
+            copy = multiprocessing.get_context("fork")
+            process = copy.Process(target=draw_aside, args=self.works[number], daemon=True)
+            process.start()
+            self.running[number] = process
+
+
+def drawn(draw, path):
+    """Draw a picture for a page.
+
+    Parameters
+    ----------
+    draw : callable
+    path : pathlib.Path
+    """
+    with figures.resolution(DPI):
+        draw(path=path)
+
+
+def draw_aside(draw, path):
+    """Draw a picture in a copy of a process; why it cannot be drawn is left beside it.
+
+    Parameters
+    ----------
+    draw : callable
+    path : pathlib.Path
+    """
+    part = path.with_name(f"part-{path.name}")
+    try:
+        drawn(draw, part)
+        part.replace(path)
+    except CratonError as error:
+        path.with_suffix(".txt").write_text(str(error), encoding="utf-8")

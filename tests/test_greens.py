@@ -280,6 +280,32 @@ def test_the_command_line_writes_seismograms(space, tmp_path, capsys):
     assert "holds no Green's functions" in capsys.readouterr().err
 
 
+def test_files_for_mtuq_are_those_of_unit_couples(space, tmp_path):
+    """Names, basis, units and times: their sum is the displacement of a tensor, radial and transverse."""
+    import obspy
+
+    from craton.output.rotation import rotated
+
+    wavelet = {"kind": "gaussian", "tau": 0.25}
+    at, units = [1213.7, 1167.1, -331.9], {"mrr": 3.0, "mtt": -1.0, "mpp": 0.5}
+    assert space.write_mtuq(at, tmp_path, wavelet)
+    units |= {"mrt": 2.0, "mrp": -1.5, "mtp": 0.7}
+    tensor = {"zz": 3.0, "yy": -1.0, "xx": 0.5, "yz": -2.0, "xz": -1.5, "xy": -0.7}
+    entry = {"kind": "moment_tensor", "at": at, "tensor": tensor, "wavelet": wavelet}
+    expected = rotated(space.seismograms([entry], quantities=("displacement",))).displacement
+    assert len(list(tmp_path.iterdir())) == 2 * 3 * 6
+    for component in "ZRT":
+        parts = [
+            value * obspy.read(tmp_path / f"XX.B.DI.{component}.M{couple[1:]}.sac")[0].data
+            for couple, value in units.items()
+        ]
+        trace = obspy.read(tmp_path / f"XX.B.DI.{component}.Mrr.sac")[0]
+        sought = expected.sel(receiver="B", component=component)
+        scale = float(np.abs(sought).max())
+        np.testing.assert_allclose(sum(parts), sought.values, atol=1e-5 * scale)
+        assert abs(trace.stats.sac.b - float(expected.time[0])) < 1e-5
+
+
 def test_a_store_is_complete_or_refused(space, tmp_path):
     """One whose run ended early."""
     run = json.loads((space.path / "run.json").read_text())

@@ -110,3 +110,11 @@ def test_fields_are_chunks_of_zarr_with_a_checksum(tmp_path, dtype):
     path.write_bytes(data)
     with pytest.raises(RuntimeError, match="crc32"):
         group[fields.FOLDER][0]
+
+
+def test_the_largest_values_fit_into_16_bits(tmp_path):
+    """With what was rounded off before them, on both sides."""
+    row = [0.49, fields.LEVELS, 0.3, -0.49, -fields.LEVELS, fields.LEVELS]
+    fields.write(tmp_path, 0, [np.array([row], np.float32)], np.ones(1), "int16")
+    stored = np.fromfile(tmp_path / "0.0.0", np.int16, len(row)).astype(float)
+    assert np.abs(np.cumsum(stored - row)).max() < 0.501

@@ -282,6 +282,14 @@ class Database:
         labels = {"axis": ["xyz"[axis] for axis in axes]}
         return self._labelled(labels, tuple(rows), point.wavelet, stations, sampling, duration)
 
+    def write_mtuq(self, at, path, wavelet=None, network="XX", sampling=None):
+        """Write the Green's functions of a place as SAC files for MTUQ; see
+        `craton.greens.mtuq.write_mtuq`.
+        """
+        from craton.greens.mtuq import write_mtuq
+
+        return write_mtuq(self, at, path, wavelet, network, sampling)
+
     # --- parts -------------------------------------------------------------------------------------
 
     def _sum(self, sources, chosen, times):

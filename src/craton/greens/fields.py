@@ -13,7 +13,7 @@ FOLDER = "values"
 CHECK = 4  # bytes of the checksum behind the values, as of numcodecs.CRC32
 SHARE = 0.5  # of a machine's free memory that fields of several forces may take
 BLOCK = 1 << 24  # bytes that are written at a time
-LEVELS = 32767  # of values in 16 bits
+LEVELS = 32766  # of values in 16 bits; one more may come from what was rounded off before
 ROOM = 1 << 14  # rows of a sum for which there is room at first
 
 

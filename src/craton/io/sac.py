@@ -17,7 +17,7 @@ NAME_LENGTH = 16
 RESOLUTION = 1000  # SAC's reference time has whole milliseconds: microseconds of one
 
 
-def write(dataset, path, network="XX"):
+def write(dataset, path, network="XX", ending=None):
     """Write waveforms into the folder `path`: NETWORK.STATION.LOCATION.CHANNEL.sac.
 
     The reference time is the origin time (but for less than a millisecond, which is in header o).
@@ -31,6 +31,8 @@ def write(dataset, path, network="XX"):
     path : path-like
     network : str
         Network code of receivers without one.
+    ending : str, optional
+        Of the files' names in place of the channel, with ``{channel}`` for its last letter.
 
     Returns
     -------
@@ -51,7 +53,9 @@ def write(dataset, path, network="XX"):
         for trace in stream(dataset, network):
             site = rows[trace.stats.network, trace.stats.station]
             headers = event | headers_of_site(site, dataset) | headers_of_trace(trace, site)
-            _write_trace(trace, headers, dataset, path / f"{trace.id}.sac")
+            start, channel = trace.id.rpartition(".")[::2]
+            name = channel if ending is None else ending.format(channel=channel[-1])
+            _write_trace(trace, headers, dataset, path / f"{start}.{name}.sac")
     except OSError as error:
         raise ResourceError(f"cannot write {path}: {error.strerror or error}") from error
     return True

@@ -203,6 +203,23 @@ def test_gpu_text_of_two_fields_does_what_the_cpu_does(name, tmp_path):
     assert np.abs(both - alone).max() <= 16 * np.finfo(precision).eps * np.abs(alone).max()
 
 
+@pytest.mark.parametrize("fields", [3, 1])
+@pytest.mark.parametrize("make", [pair.pair_back, pair.pair_forward, replay.transposed_step])
+def test_steps_of_points_go_through_shared_memory(make, fields, tmp_path):
+    """What the CPU does point by point; the last block of a GPU is not full."""
+    op, rng, count = make(fields), np.random.default_rng(5), pair.BLOCK + 37
+    arrays = {a: rng.random(count * (2 * fields if "pair" in a else 1)) for a in op.arrays}
+    arrays |= {"step": np.array([6], np.int32)}
+    arrays = {a: arrays[a] for a in op.arrays}
+    params = pair.NOTHING | {"every": 3, "steps": 9, "dt": 0.1}
+    box = (0, 1, 0, 1, 0, count)
+    expected = semcase.run(op, arrays, box, params, "float64")
+    got = run(op, arrays, box, params, "float64", tmp_path / "gpu.so")
+    for name in op.writes:
+        assert np.abs(expected[name] - arrays[name]).max() > 1e-3
+        np.testing.assert_allclose(got[name], expected[name], rtol=1e-14, atol=1e-15)
+
+
 @pytest.mark.parametrize("offset", [0, 1])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_update_on_any_address(precision, offset, tmp_path):

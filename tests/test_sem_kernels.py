@@ -492,7 +492,7 @@ LISTS = {
     "to_solid": 32,
     "save_points": 24,
     "pair_back": 32,
-    "pair_forward": 24,
+    "pair_forward": 32,
     "restore_points": 32,
     "save_path": 24,
     "take_points": 32,

@@ -77,6 +77,37 @@ def test_a_layer_among_others():
     assert torch.isfinite(scale.grad).all() and float(scale.grad.abs()) > 0
 
 
+def test_tensors_and_arrays_of_the_cpu_share_their_memory():
+    """Parameters, data, and both derivatives: written by one, read by the other."""
+    torch = pytest.importorskip("torch")
+    from craton.torch import function, on_host
+
+    class Doubled:  # in place of a layer
+        shape, problem = (3,), None
+
+        def vector(self, fields):
+            self.given = on_host(fields[0])
+            return self.given
+
+        def data(self, m):
+            self.returned = [2 * m]
+            return self.returned
+
+        def transposed(self, m, derivatives):
+            (self.slope,) = derivatives
+            self.back = np.array([2 * self.slope])
+            return self.back
+
+    layer, field = Doubled(), torch.ones(3, dtype=torch.float64, requires_grad=True)
+    out = function().apply(layer, field)[0]
+    slope = torch.arange(3, dtype=torch.float64)
+    out.backward(slope)
+    pairs = ((layer.given, field), (layer.returned[0], out), (layer.slope, slope))
+    for array, tensor in (*pairs, (layer.back, field.grad)):
+        assert np.shares_memory(array, tensor.detach().numpy())
+    np.testing.assert_array_equal(field.grad, [0, 2, 4])
+
+
 def test_wrong_tensors_are_told():
     torch = pytest.importorskip("torch")
     layer = craton.torch.layer(scenario())

@@ -123,7 +123,7 @@ class Layer:
 
     def vector(self, fields):
         """Return the vector of parameters of tensors."""
-        return np.concatenate([on_host(f).astype(float).ravel() for f in fields])
+        return np.concatenate([on_host(f).ravel() for f in fields], dtype=float)
 
     def data(self, m):
         """Return the data of a vector of parameters by variable, of many shots one after another:
@@ -143,7 +143,8 @@ class Layer:
         count = len(self.problem.recordings)
         shots = [d if count > 1 else d[None] for d in derivatives]
         residual = [np.ravel(d[n]) for n in range(count) for d in shots]
-        return np.reshape(self.problem.adjoint(np.concatenate(residual), m), self.problem.shape)
+        residual = residual[0] if len(residual) == 1 else np.concatenate(residual)
+        return np.reshape(self.problem.adjoint(residual, m), self.problem.shape)
 
 
 def needed():
@@ -179,7 +180,7 @@ def function():
         @staticmethod
         @once_differentiable
         def backward(ctx, *slopes):
-            arrays = [on_host(slope).astype(float) for slope in slopes]
+            arrays = [np.asarray(on_host(slope), float) for slope in slopes]
             back = ctx.layer.transposed(ctx.m, arrays)
             shapes = [ctx.layer.shape] * len(back)
             out = [

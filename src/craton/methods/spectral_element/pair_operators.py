@@ -16,6 +16,7 @@ PAIR = Struct(
     (*((name, "i32") for name in ("count", "half", "slots", "steps", "every")), ("dt", "real")),
 )
 NOTHING = {"count": 0, "half": 0, "slots": 1, "steps": 0, "every": 1, "dt": 0.0}
+BLOCK = 128  # points of a GPU's block
 SHARED_BYTES = 48 << 10  # of a block
 KEPT = 4  # highest degree at which a thread keeps its column of both fields
 HIGHEST = {"float32": 8, "float64": 6}  # degree that fits the shared memory of a GPU's block
@@ -91,7 +92,8 @@ def resident(name, kind, precision):
     """
     if precision == "float64" or kind.relaxation:
         return 256
-    return 512 if name == "correlated" and kind.degree <= KEPT and not kind.full else 384
+    few = kind.degree <= KEPT and kind.geometry == "box" and not kind.full
+    return 512 if name == "correlated" and few else 384
 
 
 def rows_of(kind, fluid):
@@ -122,7 +124,7 @@ def fields_of(function, components, writes, reads, reals, flops, **options):
         reads,
         PAIR,
         kernel=function,
-        defines=operators.FIELDS[components],
+        defines=(*operators.FIELDS[components], ("BLOCK", BLOCK)),
         reals_per_point=reals,
         flops=flops,
         **options,
@@ -220,7 +222,7 @@ def rigid(components=3):
 
 def point_block():
     """Return how machines run through points."""
-    return {"grain": (1, 1, 4096), "block": (128, 1, 1)}
+    return {"grain": (1, 1, 4096), "block": (BLOCK, 1, 1)}
 
 
 def catalogue(kind, precision, remembering=()):

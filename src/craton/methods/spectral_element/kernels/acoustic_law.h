@@ -3,6 +3,7 @@
 #include "weak.h"
 
 struct Acoustic {
+    static constexpr int KEEPS = 0;
     const real* moduli;
 
     MEMBER value load(ptrdiff_t e, int node) const { return VALUES(moduli)[PER_NODE ? e * NODES + node : e]; }

@@ -24,6 +24,7 @@ BODY void strain_of(value (&out)[6], const value (&g)[3][3])  // with engineerin
 }
 
 struct Elastic {
+    static constexpr int KEEPS = 0;
     const real* moduli;
     const real* loss;
     real* memory;

@@ -18,6 +18,7 @@ template <int F, int FIRST> BODY void put(value (&both)[2 * F][3], const value (
 }
 
 template <int F, int R, class Law> struct Correlated {
+    static constexpr int KEEPS = R <= 2 ? R : 0;  // 21 of a column are more than there are registers
     Law law;
     real* sums;
     bool now;
@@ -27,6 +28,37 @@ template <int F, int R, class Law> struct Correlated {
     template <class Loaded>
     MEMBER void operator()(value (&flux)[2 * F][3], const value (&g)[2 * F][3], const Metric& m, const Loaded& loaded, ptrdiff_t e, int node) const
     {
+        value product[R];
+        both(flux, product, g, m, loaded, e, node);
+        if (now) {
+            value* const to = (value*)sums + e * R * NODES + node;
+            UNROLL_ROWS for (int r = 0; r < R; ++r) to[r * NODES] += product[r];
+        }
+    }
+
+    template <class Loaded>
+    MEMBER void operator()(
+        value (&flux)[2 * F][3], const value (&g)[2 * F][3], const Metric& m, const Loaded& loaded, ptrdiff_t e, int node,
+        value (&kept)[R][N], int k) const
+    {
+        value product[R];
+        both(flux, product, g, m, loaded, e, node);
+        UNROLL for (int r = 0; r < R; ++r) kept[r][k] = product[r];
+    }
+
+    MEMBER void store(const value (&kept)[R][N], ptrdiff_t e, int column) const
+    {
+        if (!now) return;
+        value* const to = (value*)sums + e * R * NODES + column;
+        UNROLL for (int r = 0; r < R; ++r)
+            UNROLL for (int k = 0; k < N; ++k) to[r * NODES + k * COLUMNS] += kept[r][k];
+    }
+
+    template <class Loaded>
+    MEMBER void both(
+        value (&flux)[2 * F][3], value (&product)[R], const value (&g)[2 * F][3], const Metric& m, const Loaded& loaded, ptrdiff_t e,
+        int node) const
+    {
         value first[F][3], second[F][3], out[F][3];
         half<F, 0>(first, g);
         half<F, F>(second, g);
@@ -34,18 +66,15 @@ template <int F, int R, class Law> struct Correlated {
         put<F, 0>(flux, out);
         law(out, second, m, loaded, e, node);
         put<F, F>(flux, out);
-        if (now) {
-            value product[R];
-            products(product, first, second);
-            value* const to = (value*)sums + e * R * NODES + node;
-            UNROLL_ROWS for (int r = 0; r < R; ++r) to[r * NODES] += OUTER(m, INNER(m, product[r]));
-        }
+        products(product, first, second);
+        UNROLL_ROWS for (int r = 0; r < R; ++r) product[r] = OUTER(m, INNER(m, product[r]));
     }
 };
 
 template <class Loaded> struct Both { Loaded first, second; };
 
 template <int F, class Law> struct Scattered {
+    static constexpr int KEEPS = 0;
     Law law, second_law;  // with the memory variables of each field
     const real* change;
 

@@ -12,7 +12,37 @@
 //   pair_forward    a step of both; pressure = -dv/dt of the second
 //   pair_stacey     stacey.h of one half
 //   scatter_points  F of the second -= change F / M of the first;   scatter_faces  -= change (v + dt/2 F / M) of the first at absorbing points
+// Steps of points: a GPU's block takes its points through shared memory, so that threads fetch and write reals side by side.
 #include "machine.h"
+
+template <class Step> INLINE void at_points(const Box& box, real* pair, real* pair_rate, real* pair_force, const Step& step_of)
+{
+#if THREAD_PER_POINT
+    constexpr int REALS = 2 * FIELDS;
+    __shared__ real tile[3][BLOCK * REALS];
+    real* const arrays[3] = {pair, pair_rate, pair_force};
+    const int begin = box.i0 + blockIdx.x * BLOCK, count = box.i1 - begin < BLOCK ? box.i1 - begin : BLOCK, thread = threadIdx.x;
+    const ptrdiff_t at = (ptrdiff_t)REALS * begin;
+    const auto each_real = [&](auto copy) {
+        _Pragma("unroll") for (int a = 0; a < 3; ++a)
+            if (count == BLOCK)
+                _Pragma("unroll") for (int r = 0; r < REALS; ++r) copy(tile[a][r * BLOCK + thread], arrays[a][at + r * BLOCK + thread]);
+            else
+                for (int m = thread; m < REALS * count; m += BLOCK) copy(tile[a][m], arrays[a][at + m]);
+    };
+    each_real([](real& here, const real& there) { here = there; });
+    __syncthreads();
+    if (thread < count) step_of(tile[0] + REALS * thread, tile[1] + REALS * thread, tile[2] + REALS * thread, begin + thread);
+    __syncthreads();
+    each_real([](const real& here, real& there) { there = here; });
+#else
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)i;
+        step_of(pair + g, pair_rate + g, pair_force + g, i);
+    }
+#endif
+}
 
 KERNEL save_points(
     real* RESTRICT store, const real* RESTRICT velocity, const int* RESTRICT points, const int* RESTRICT step, const Box box,
@@ -30,26 +60,24 @@ KERNEL pair_back(
     const real* RESTRICT inverse_mass, const int* RESTRICT step, const Box box, const PairParams p)
 {
     const bool moves = step[0] > 0, now = step[0] % p.every == 0;
-    FOR_EACH_POINT(box)
-    {
-        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)i;
+    at_points(box, pair, pair_rate, pair_force, [&](real* u, real* v, real* force, int i) {
         const real scale = p.dt * inverse_mass[i];
         real product = 0, energy = 0;
         for (int c = 0; c < FIELDS; ++c)
         {
-            const real gained = moves ? scale * pair_force[g + c] : real(0), before = pair_rate[g + c] - gained;
-            const real lam = pair[g + FIELDS + c], rate = pair_rate[g + FIELDS + c] + scale * pair_force[g + FIELDS + c];
+            const real gained = moves ? scale * force[c] : real(0), before = v[c] - gained;
+            const real lam = u[FIELDS + c], rate = v[FIELDS + c] + scale * force[FIELDS + c];
             product += lam * gained;
             energy += gained * gained;
-            pair_rate[g + c] = before;
-            pair[g + c] -= p.dt * before;
-            pair_rate[g + FIELDS + c] = rate;
-            pair[g + FIELDS + c] = lam + p.dt * rate;
-            pair_force[g + c] = pair_force[g + FIELDS + c] = 0;
+            v[c] = before;
+            u[c] -= p.dt * before;
+            v[FIELDS + c] = rate;
+            u[FIELDS + c] = lam + p.dt * rate;
+            force[c] = force[FIELDS + c] = 0;
         }
         if (now) sums[i] += product;
         if (light) light[i] += energy;
-    }
+    });
 }
 
 KERNEL save_path(real* RESTRICT path, const real* RESTRICT field, const int* RESTRICT step, const Box box, const PairParams p)
@@ -88,21 +116,19 @@ KERNEL transposed_step(
     const int* RESTRICT step, const Box box, const PairParams p)
 {
     const bool now = step[0] % p.every == 0;
-    FOR_EACH_POINT(box)
-    {
-        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)i;
+    at_points(box, pair, pair_rate, pair_force, [&](real* u, real* v, real* force, int i) {
         const real scale = p.dt * inverse_mass[i];
         real product = 0;
         for (int c = 0; c < FIELDS; ++c)
         {
-            const real before = pair_rate[g + FIELDS + c], rate = before + scale * pair_force[g + FIELDS + c];
-            product += before * pair_rate[g + c];
-            pair_rate[g + FIELDS + c] = rate;
-            pair[g + FIELDS + c] += p.dt * rate;
-            pair_force[g + c] = pair_force[g + FIELDS + c] = 0;
+            const real before = v[FIELDS + c], rate = before + scale * force[FIELDS + c];
+            product += before * v[c];
+            v[FIELDS + c] = rate;
+            u[FIELDS + c] += p.dt * rate;
+            force[c] = force[FIELDS + c] = 0;
         }
         if (now) sums[i] += p.dt * product;
-    }
+    });
 }
 
 KERNEL restore_points(
@@ -140,18 +166,16 @@ KERNEL pair_forward(
     real* RESTRICT pair, real* RESTRICT pair_rate, real* RESTRICT pair_force, real* RESTRICT pressure, const real* RESTRICT inverse_mass,
     const Box box, const PairParams p)
 {
-    FOR_EACH_POINT(box)
-    {
-        const ptrdiff_t g = 2 * FIELDS * (ptrdiff_t)i;
+    at_points(box, pair, pair_rate, pair_force, [&](real* u, real* v, real* force, int i) {
         for (int c = 0; c < 2 * FIELDS; ++c)
         {
-            const real acceleration = inverse_mass[i] * pair_force[g + c], rate = pair_rate[g + c] + p.dt * acceleration;
+            const real acceleration = inverse_mass[i] * force[c], rate = v[c] + p.dt * acceleration;
             if (pressure && c == FIELDS) pressure[i] = -acceleration;
-            pair_rate[g + c] = rate;
-            pair[g + c] += p.dt * rate;
-            pair_force[g + c] = 0;
+            v[c] = rate;
+            u[c] += p.dt * rate;
+            force[c] = 0;
         }
-    }
+    });
 }
 
 KERNEL pair_stacey(

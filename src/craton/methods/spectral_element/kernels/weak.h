@@ -1,7 +1,8 @@
 // The weak form of an element: out -= sum over its nodes of grad l : flux(grad in), for any law of flux. Law::load fetches early what is
 // slow to come; law(flux, g, metric, loaded, e, node) makes  outer * flux(inner * g). Three visits of the element's columns:
 //   gather the field; derivatives along xi, eta, zeta, gradient in space, flux by the law, back to the reference element; sum of the
-//   derivatives' transposes, added to the global points. In absorbing layers some derivatives and sums pass filters: layer.h.
+//   derivatives' transposes, added to the global points. A law that KEEPS products of a column has them stored behind its nodes, all at once: a
+//   store between the nodes would keep a GPU from fetching what the next node needs. In absorbing layers some derivatives and sums pass filters: layer.h.
 #pragma once
 #include "layer.h"
 #include "metric.h"
@@ -50,6 +51,7 @@ BODY void weak_form(
             shape = column_of(terms, rule[POINTS + i], rule[POINTS + j]);
 #endif
             const real area = rule[WEIGHTS + i] * rule[WEIGHTS + j];
+            value kept[Law::KEEPS ? Law::KEEPS : 1][N];
             UNROLL_COLUMN for (int k = 0; k < N; ++k)
             {
                 const int node = k * COLUMNS + column;
@@ -85,7 +87,8 @@ BODY void weak_form(
                 const real weight = area * RULE[WEIGHTS + k];
                 const Metric m = metric_of(shape, terms, node, RULE[POINTS + k], weight);
                 to_gradient<FIELDS>(g, d, m);
-                law(flux, g, m, loaded, e, node);
+                if constexpr (Law::KEEPS > 0) law(flux, g, m, loaded, e, node, kept, k);
+                else law(flux, g, m, loaded, e, node);
                 to_reference<FIELDS>(f, flux, m);
 #if GENERAL
                 UNROLL for (int a = 0; a < LAYERED; ++a)
@@ -105,6 +108,7 @@ BODY void weak_form(
                     else fz[c * NODES + node] = f[c][2];
                 }
             }
+            if constexpr (Law::KEEPS > 0) law.store(kept, e, column);
         }
         BARRIER
         if constexpr (LATE) {  // u has been read

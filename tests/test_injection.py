@@ -8,8 +8,9 @@ import zarr
 from injectioncase import LAYERS, RUN, injected, leaves, off, ran
 
 import craton
+from craton.driver.recorder import Recorder
 from craton.driver.run import plan
-from craton.errors import ScenarioError
+from craton.errors import Interrupted, ScenarioError
 from craton.output.recordings import open_recording
 
 WAVELET = {"kind": "gaussian", "tau": 0.08}
@@ -265,3 +266,30 @@ def test_receivers_and_sources_next_to_the_sides_are_told(plane):
     near = [PLANE["source"][0] | {"at": [1100, -600]}]
     told = plan(craton.Scenario(**PLANE | {"source": near})).warnings
     assert any('in the box of the recording "box"' in words for words in told)
+
+
+def test_both_runs_go_on_after_an_interruption_with_the_same_bits(plane, tmp_path, monkeypatch):
+    _, out = plane
+    sample, stops = Recorder.sample, [130, 77]
+
+    def told(self, step):
+        if stops and step == stops[-1]:
+            stops.pop()
+            self.stopped = "SIGTERM"
+        sample(self, step)
+
+    monkeypatch.setattr(Recorder, "sample", told)
+    with pytest.raises(Interrupted):
+        ran(PLANE, tmp_path / "recording")
+    with pytest.raises(Interrupted):
+        craton.resume(tmp_path / "recording", progress=False)
+    craton.resume(tmp_path / "recording", progress=False)
+    values = [open_recording(path, "box").values[...] for path in (out, tmp_path / "recording")]
+    assert np.array_equal(*values)
+    stops.append(100)
+    injection = [{"recorded": str(out), "name": "box"}]
+    tables = PLANE | {"source": [], "recording": [], "injection": injection, "run": RUN}
+    with pytest.raises(Interrupted):
+        craton.run(craton.Scenario(**tables), out=tmp_path / "injection", progress=False)
+    run = craton.resume(tmp_path / "injection", progress=False)
+    assert np.array_equal(run.samples, injected(out, PLANE).samples)

@@ -479,6 +479,14 @@ def test_a_fluid_in_an_anisotropic_model_has_one_modulus():
     assert fluid.any() and not slope.c11.where(fluid, 0).any() and slope.c33.where(fluid, 0).any()
 
 
+def test_the_plan_tells_of_cut_cells():
+    """An interface through the middle of cells; one between cells cuts none."""
+    for depth, is_cut in ((-90, True), (-85, False)):
+        layers = [SOFT["layers"][0], SOFT["layers"][1] | {"top": depth}]
+        plan = craton.Problem(scenario(model={"kind": "layers", "layers": layers})).plan
+        assert ("planes that interfaces cut  1: isotropic means" in plan) == is_cut, plan
+
+
 @pytest.fixture(scope="module")
 def file_model(tmp_path_factory):
     """A model file on a grid of its own, coarser than the computation's."""

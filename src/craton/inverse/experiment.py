@@ -47,7 +47,11 @@ class Experiment:
             f"{megabytes(held)}, {held / points:.1f} bytes per grid point ({numbers:.1f} "
             f"{self.linear.d.precision}): forward and back, without what is stored"
         )
-        return [*self.storage.lines(self.linear, self.every), ("memory of programs", text)]
+        return [
+            *self.storage.lines(self.linear, self.every),
+            ("memory of programs", text),
+            *self.linear.replaced(),
+        ]
 
     def _program_bytes(self):
         """Bytes of the arrays of the forward and the transposed steps, without what is stored."""

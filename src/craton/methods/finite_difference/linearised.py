@@ -12,6 +12,7 @@ from craton.methods.finite_difference import (
     build,
     coverage,
     increments,
+    laminate,
     points,
     quality,
     ranks,
@@ -127,6 +128,14 @@ class Linearised:
             for step in increments.PARTS
             if f"{step}_series" in arrays
         }
+
+    def replaced(self):
+        """Return what of the scenario's medium gradients replace, as (label, text) rows."""
+        planes = laminate.planes(self.d)
+        if not any(laminate.rectangles(self.d, k) for k in planes):
+            return []
+        means = "isotropic means there, in place of the Backus averages of a plain run"
+        return [("planes that interfaces cut", f"{len(planes)}: {means}")]
 
     # --- steps taken back, see reversal.py ----------------------------------------------------
 

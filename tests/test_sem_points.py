@@ -240,6 +240,33 @@ def test_quantities_of_a_fluid():
     assert [c.place for c in placed] == [0.0, 0.5, 0.5, 0.5]
 
 
+def test_rows_of_many_channels_are_those_of_each():
+    """Of four quantities, receivers in both media and a fibre, in one table: what a channel alone has, and nothing else."""
+    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
+    d = Toy(mesh, SEA, fluid_elements=mesh.centroids()[:, 2] > -200)
+    xyz = np.random.default_rng(2).uniform((5, 5, -395), (195, 195, -5), (40, 3))
+    ends = ((tuple(xyz[0]), 0, 0.5), (tuple(xyz[1]), 2, -2.0))
+    more = [Channel(-1, "fibre_strain_rate", "", True, terms=ends)]
+    every = channels(len(xyz), ["curl", "velocity", "pressure", "divergence"]) + more
+    receivers = Receivers([f"R{n}" for n in range(len(xyz))], xyz)
+    _, _, arrays, _ = points.recording(d, every, receivers, 10)
+    first, index, weight = (arrays[f"sample_{part}"].data for part in ("first", "source", "weight"))
+    assert len(first) == len(every) + 1 and first[-1] == len(index)
+    for n, channel in enumerate(every):
+        if channel.terms:
+            ((_, row, _),) = points.fibre_rows(d, [(n, channel)])
+        else:
+            at = Receivers(["R"], xyz[channel.receiver : channel.receiver + 1])
+            alone, _ = points.channel_rows(d, channels(1, [channel.quantity]), at)
+            components = [c.component for c in channels(1, [channel.quantity])]
+            row = alone[components.index(channel.component)]
+        part = slice(first[n], first[n + 1])
+        np.testing.assert_array_equal(index[part], row[0])
+        np.testing.assert_allclose(
+            weight[part], row[1], rtol=1e-6, atol=1e-12 * np.abs(row[1]).max()
+        )
+
+
 def test_fibres_are_sums_of_velocities():
     d = Toy(brick(), MODEL)
     other = (20.0, 120.0, -10.0)

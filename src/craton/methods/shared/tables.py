@@ -2,6 +2,8 @@
 beside them, the ring of the record.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from craton.core.deferred import Part
@@ -50,6 +52,54 @@ def of_values(name, **values):
         )
         for part, (v, dtype) in values.items()
     }
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of some channels, the rows of one channel behind those of the other.
+
+    Parameters
+    ----------
+    channels : (n,) array of int
+    counts : (n,) array of int
+        Number of rows of each channel.
+    index, weight : (rows,) arrays
+        Index in the state, and weight, of each row.
+    """
+
+    channels: np.ndarray
+    counts: np.ndarray
+    index: np.ndarray
+    weight: np.ndarray
+
+    def by_channel(self):
+        """Return (channel, (index, weight)) of each channel: list."""
+        ends = np.cumsum(self.counts)[:-1]
+        rows = zip(np.split(self.index, ends), np.split(self.weight, ends))
+        return list(zip(self.channels.tolist(), rows))
+
+
+def joined_rows(parts):
+    """Return the channels of some `Rows`, rising, and their rows as `stacked_rows`.
+
+    Parameters
+    ----------
+    parts : list of Rows
+        No channel twice.
+    """
+    none = [np.empty(0, np.int64)]
+    channels = np.concatenate([*(part.channels for part in parts), *none])
+    order = np.argsort(channels, kind="stable")
+    counts = np.concatenate([*(part.counts for part in parts), *none])[order]
+    first = np.concatenate([[0], np.cumsum(counts)])
+    index, weight = np.empty(first[-1], np.int64), np.empty(first[-1])
+    channels = channels[order]
+    for part in parts:
+        begins = first[np.searchsorted(channels, part.channels)]
+        shift = begins - np.cumsum(part.counts) + part.counts
+        at = np.arange(len(part.index)) + np.repeat(shift, part.counts)
+        index[at], weight[at] = part.index, part.weight
+    return channels, (first, index, weight)
 
 
 def stacked_rows(rows):

@@ -272,7 +272,12 @@ def refuse(d, layers):
 
 def warn_inside_layers(d, placed):
     """Warn of sources and receivers, (name, positions), inside absorbing layers: list of str."""
-    names = [name for name, xyz in placed if inside_layers(d, np.atleast_2d(xyz)).any()]
+    if d.layers is None:
+        return []
+    positions = [np.atleast_2d(xyz) for _, xyz in placed]
+    inside = inside_layers(d, np.concatenate([np.empty((0, 3)), *positions]))
+    begins = np.cumsum([0, *map(len, positions)])
+    names = [name for (name, _), a, b in zip(placed, begins, begins[1:]) if inside[a:b].any()]
     if not names:
         return []
     rest = f" and {len(names) - 5} more" if len(names) > 5 else ""

@@ -16,6 +16,7 @@ from craton.model.mesh.hexmesh import named_by_place
 from craton.survey import globe, receivers, sources
 
 ON_FACE = 1e-6  # of the reference coordinates
+MANY = 1000  # positions that are remembered with their places in the mesh
 SLANTED = 0.05  # of the distance to a curved top, by which the way to it may be off the vertical
 # elements from a point moment, within which velocity, or its derivatives, are off by more than some
 # per cent
@@ -60,6 +61,13 @@ class Places:
         return locate.Locator(self.mesh)
 
     @cached_property
+    def last(self):
+        """The last `MANY` or more positions that were located, by `prefer_fluid` and `nearest`:
+        (positions, Located).
+        """
+        return {}
+
+    @cached_property
     def top(self):
         """The top of the mesh."""
         local_top = mesh_top(self.mesh if self.whole is None else self.whole)
@@ -86,6 +94,15 @@ class Places:
         assigned a nearest element.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
+        positions, located = self.last.get((prefer_fluid, nearest), (None, None))
+        if positions is None or not np.array_equal(positions, xyz):
+            located = self._located(xyz, prefer_fluid, nearest)
+            if len(xyz) >= MANY:
+                self.last[prefer_fluid, nearest] = xyz.copy(), located
+        return located
+
+    def _located(self, xyz, prefer_fluid, nearest):
+        """Locate positions as `locate`."""
         located = self.find_elements(self.every, xyz, nearest)
         located = self._project_to_top(xyz, located) if nearest else located
         return (
@@ -279,6 +296,7 @@ def problems(scenario, places):
                 positions_of_entry
             )
             names += [""] * len(positions_of_entry)
+    of_sources = len(positions)
     for i, these, xyz, *_ in receivers.collect(scenario)[0]:
         positions += list(xyz)
         keys += [f"receivers.{i}.{receivers.where(scenario.receivers[i])}"] * len(xyz)
@@ -286,10 +304,9 @@ def problems(scenario, places):
     if not positions:
         return []
     xyz = np.array(positions, float)
-    located = places.locate(xyz, False)
-    return locate.problems(
-        replace(located, element=np.where(located.element < -1, 0, located.element)),
-        xyz,
-        keys,
-        names,
-    )
+    refused = []
+    for part in (slice(0, of_sources), slice(of_sources, None)):
+        located = places.locate(xyz[part], False)
+        inside = replace(located, element=np.where(located.element < -1, 0, located.element))
+        refused += locate.problems(inside, xyz[part], keys[part], names[part])
+    return refused

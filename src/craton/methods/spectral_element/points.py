@@ -19,7 +19,7 @@ from craton.methods.shared import points as operators
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.shared.slip import BLOCK, MOST, SORTED, available, joined, windows
-from craton.methods.shared.tables import injection, of_values, sampling, stacked_rows, table_of
+from craton.methods.shared.tables import Rows, injection, joined_rows, of_values, sampling, table_of
 from craton.methods.spectral_element import catalogues, couples
 from craton.methods.spectral_element.ranks import ELSEWHERE
 from craton.methods.spectral_element.sites import (
@@ -178,10 +178,7 @@ def rows_of_points(d, points):
     for m, n in enumerate(source_numbers):
         if shared[n]:
             continue
-        source, row = points[n], slice(m, m + 1)
-        site = type(holding_sites)(
-            holding_sites.element[row], holding_sites.values[row], holding_sites.slopes[row]
-        )
+        source, site = points[n], holding_sites.part(slice(m, m + 1))
         index, weight = (
             force_rows(d, site, source.force)
             if source.moment is None
@@ -355,16 +352,13 @@ def recording(d, channels, receivers, slots, team=None):
     arrays : dict of str to Array
     launches : list of Launch
     """
-    rows, in_fluid = channel_rows(d, channels, receivers)
-    recorded = np.array([n for n, row in enumerate(rows) if row is not None], int)
+    parts, in_fluid = rows_of_channels(d, channels, receivers)
+    recorded, table = joined_rows(parts)
     team = team or SingleRank()
     of_rank, in_fluid_by_rank = zip(*team.every(lambda: (recorded, in_fluid)))
     fluid_channels = np.any(in_fluid_by_rank, axis=0)
-    placed = [
-        c._replace(at=0.0) if fluid and c.quantity == "pressure" else c
-        for c, fluid in zip(channels, fluid_channels)
-    ]
-    arrays, launches = sampling(*stacked_rows([rows[n] for n in recorded]), slots, d.precision)
+    placed = with_times(channels, fluid_channels)
+    arrays, launches = sampling(*table, slots, d.precision)
     gathering = (
         partial_sums(of_rank, len(channels), operators.SAMPLE)
         if team.size > 1 and channels
@@ -373,31 +367,48 @@ def recording(d, channels, receivers, slots, team=None):
     return placed, gathering, arrays, launches
 
 
+def with_times(channels, in_fluid):
+    """Return the channels, those of pressure in a fluid with the start of the step as their time."""
+    if not np.any(in_fluid):
+        return channels
+    return [
+        c._replace(at=0.0) if fluid and c.quantity == "pressure" else c
+        for c, fluid in zip(channels, in_fluid)
+    ]
+
+
 def channel_rows(d, channels, receivers):
     """Return the (index, weight) of each channel, None where another rank records it, and which lie
     in a fluid, (channels,) bool.
     """
+    parts, in_fluid = rows_of_channels(d, channels, receivers)
+    rows = dict(row for part in parts for row in part.by_channel())
+    return [rows.get(n) for n in range(len(channels))], in_fluid
+
+
+def rows_of_channels(d, channels, receivers):
+    """Return the rows of the channels of this rank, list of `Rows`, and which channels lie in a
+    fluid, (channels,) bool.
+    """
     table = columns(channels)
-    rows, in_fluid = [None] * len(channels), np.zeros(len(channels), bool)
+    parts, in_fluid = [], np.zeros(len(channels), bool)
     by_quantity = {}
     for name, of_name in table.by_component.items():
         if name is not None:
             by_quantity.setdefault(name[0], {})[name[1]] = of_name
     for quantity, by_component in by_quantity.items():
-        for chosen, made, fluid in receiver_rows(
-            d, quantity, by_component, table.receiver, receivers.xyz
-        ):
-            in_fluid[chosen] = fluid
-            for n, row in zip(chosen.tolist(), made):
-                rows[n] = row
+        for part, fluid in receiver_rows(d, quantity, by_component, table.receiver, receivers.xyz):
+            in_fluid[part.channels] = fluid
+            parts.append(part)
     fibres = [(n, channels[n]) for n in map(int, table.by_component.get(None, ()))]
-    for n, row, fluid in fibre_rows(d, fibres) if fibres else ():
-        rows[n], in_fluid[n] = row, fluid
-    return rows, in_fluid
+    for n, (index, weight), fluid in fibre_rows(d, fibres) if fibres else ():
+        in_fluid[n] = fluid
+        parts.append(Rows(np.array([n]), np.array([len(index)]), index, weight))
+    return parts, in_fluid
 
 
 def receiver_rows(d, quantity, by_component, receiver, xyz):
-    """Yield (numbers, list of (index, weight), in a fluid) of channels of one quantity.
+    """Yield (`Rows`, in a fluid) of channels of one quantity.
 
     Parameters
     ----------
@@ -424,11 +435,12 @@ def receiver_rows(d, quantity, by_component, receiver, xyz):
                 if (at >= 0).any():
                     index, weight = quantity_rows(d, batch_sites, quantity, component)
                     at, chosen = at[at >= 0], of_component[at >= 0]
-                    yield chosen, rows_without_zeros(index[at], weight[at]), fluid
+                    yield Rows(chosen, *nonzero_rows(index[at], weight[at])), fluid
 
 
-def rows_without_zeros(index, weight):
-    """Return rows (index, weight) without their zero weights; the first of a row that has no other.
+def nonzero_rows(index, weight):
+    """Return rows without their zero weights, the first of a row that has no other: number of each,
+    index and weight of all.
 
     Parameters
     ----------
@@ -436,8 +448,18 @@ def rows_without_zeros(index, weight):
     """
     nonzero = weight != 0
     nonzero[~nonzero.any(axis=1), 0] = True
-    ends = np.cumsum(nonzero.sum(axis=1))[:-1]
-    return list(zip(np.split(index[nonzero], ends), np.split(weight[nonzero], ends)))
+    return nonzero.sum(axis=1), index[nonzero], weight[nonzero]
+
+
+def rows_without_zeros(index, weight):
+    """Return the `nonzero_rows`, (index, weight) of each: list.
+
+    Parameters
+    ----------
+    index, weight : (n, m) arrays
+    """
+    part = Rows(np.arange(len(index)), *nonzero_rows(index, weight))
+    return [row for _, row in part.by_channel()]
 
 
 def quantity_rows(d, positions, quantity, component):
@@ -446,6 +468,10 @@ def quantity_rows(d, positions, quantity, component):
     """
     if quantity == "pressure":
         return pressure_rows(d, positions)
+    in_fluid = len(positions) and d.fluid[positions.element[0]]
+    if quantity == "velocity" and not in_fluid:
+        first = d.offset("velocity") + "ENZ".index(component)
+        return first + 3 * numbers(d, positions.element), positions.values
     weights = np.zeros((len(positions), 3, positions.values.shape[1]))
     if quantity == "velocity":
         weights[:, "ENZ".index(component)] = positions.values

@@ -21,6 +21,8 @@ Attributes of the discretised problem, `d`, that these functions use:
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -35,29 +37,49 @@ class Sites:
 
     Parameters
     ----------
+    d : Discretisation
     element : (n,) int array
-    values : (n, n^3) array
-        Lagrange polynomials of the element's nodes at the positions.
-    slopes : (n, 3, n^3) array
-        Their derivatives along x, y, z, 1/m.
+    local : (n, 3) array
+        Reference coordinates.
     """
 
+    d: Any
     element: np.ndarray
-    values: np.ndarray
-    slopes: np.ndarray
+    local: np.ndarray
 
     def __len__(self):
         return len(self.element)
+
+    def part(self, rows):
+        """Return the sites of some rows, a slice, with the polynomials of all."""
+        sites_of_rows = Sites(self.d, self.element[rows], self.local[rows])
+        vars(sites_of_rows).update(values=self.values[rows], slopes=self.slopes[rows])
+        return sites_of_rows
+
+    @cached_property
+    def values(self):
+        """Lagrange polynomials of the element's nodes at the positions: (n, n^3)."""
+        return _product(_along(lagrange, self.d.element, self.local))
+
+    @cached_property
+    def slopes(self):
+        """Their derivatives along x, y, z, 1/m: (n, 3, n^3)."""
+        _, reference = polynomials(self.d.element, self.local)
+        return slopes_in_space(reference, nodes_of(self.d, self.element))
 
 
 def polynomials(element, local):
     """Evaluate Lagrange polynomials of an element's nodes at reference coordinates (n, 3): values
     (n, n^3), slopes (n, 3, n^3).
     """
-    value = [lagrange(element.points, local[:, a]) for a in range(3)]
-    slope = [lagrange_slopes(element.points, local[:, a]) for a in range(3)]
+    value, slope = (_along(f, element, local) for f in (lagrange, lagrange_slopes))
     slopes = [_product([slope[a] if a == b else value[a] for a in range(3)]) for b in range(3)]
     return _product(value), np.stack(slopes, axis=1)
+
+
+def _along(function, element, local):
+    """Return a function of an element's points and a coordinate for xi, eta and zeta: list."""
+    return [function(element.points, local[:, axis]) for axis in range(3)]
 
 
 def _product(along):
@@ -72,8 +94,7 @@ def sites(d, located):
     """Return the `Sites` of positions, all of which are in the mesh."""
     if (located.element < 0).any():
         raise ValueError(f"{(located.element < 0).sum()} positions are outside the mesh")
-    values, reference = polynomials(d.element, located.local)
-    return Sites(located.element, values, slopes_in_space(reference, nodes_of(d, located.element)))
+    return Sites(d, located.element, located.local)
 
 
 def nodes_of(d, elements):

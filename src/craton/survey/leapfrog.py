@@ -105,7 +105,7 @@ def _backward(full):
 def _cut(band, dt, n):
     """Return w dt / 2 up to which records of n samples are kept."""
     full = math.pi * band * dt
-    return full if full < FULL and n > 2 * RING * math.pi / full else FULL
+    return full if full < FULL and n * full > 2 * RING * math.pi else FULL
 
 
 def _end(n, full):

@@ -212,8 +212,11 @@ def name_of(n, kind):
 
 def measure(report, part, cases):
     """A row for each case, each in a process of its own."""
-    name, out = report.setting("name", "now"), report.options.out
-    before = json.loads(out.read_text()).get(part, []) if out and out.exists() else []
+    name, out = report.setting("name", "today"), report.options.out
+    kept = json.loads(out.read_text()) if out and out.exists() else {}
+    for other in PARTS:
+        report.parts.setdefault(other, kept.get(other, []))
+    before = report.parts[part]
     for case in filter(report.wants, cases):
         words = [
             sys.executable,

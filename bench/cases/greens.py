@@ -5,7 +5,7 @@ random moment tensors at random places with random wavelets, from forward runs o
 are small; runs are in double precision, so that what is measured is the store. Stations are four spacings from the volume,
 or an element, at least: closer by, the field that is stored varies by orders of magnitude over the points of one source.
 
-`speed`: CPU time of a source, 4 stations and 600 samples at the store's own sampling (331 are stored): the first query with the files out
+`speed`: CPU time of a source, 4 stations and 600 samples at the store's own sampling: the first query with the files out
 of the page cache, single ones after it, batches.
 
 usage: python3 -m bench greens [mismatch speed] --device cpu [--only "fd space"] [--set sources=50 batch=1000 many=10000]
@@ -202,7 +202,7 @@ def speed(report):
         with report.guarded("speed", storage), TemporaryDirectory() as folder:
             quake = {"kind": "moment_tensor", "at": [1200, 1200, -600], "tensor": {"xx": 1e13}}
             quake |= {"wavelet": PULSE}
-            built = scenario(case, storage, [quake], NETWORK, time={"duration": 20.0})
+            built = scenario(case, storage, [quake], NETWORK, time={"duration": 24.0})
             greens.build(built, Path(folder) / "store", workers=1, progress=False)
             report.add("speed", {"case": storage} | queries(report, folder, quake))
 

@@ -1,7 +1,6 @@
 """Green's functions by reciprocity: seismograms of a store are those of forward runs."""
 
 import json
-import logging
 from types import SimpleNamespace
 
 import numpy as np
@@ -97,7 +96,6 @@ def base_of(store):
 @pytest.fixture(scope="module")
 def space(tmp_path_factory):
     """A store in space, in float64."""
-    logging.getLogger("craton").setLevel(logging.ERROR)
     out = tmp_path_factory.mktemp("greens") / "space"
     return greens.build(scenario(SPACE, (1200, 1200, -300)), out, workers=1, progress=False)
 

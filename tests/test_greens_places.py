@@ -1,7 +1,5 @@
 """Stores whose volume reaches a topography, on chunks of the Earth and where the model has a place on Earth: as forward runs."""
 
-import logging
-
 import numpy as np
 import pytest
 
@@ -90,7 +88,6 @@ def scenario(tables, at, tensor, wavelet):
 @pytest.mark.parametrize("name", CASES)
 def test_seismograms_are_those_of_forward_runs(tmp_path, name):
     """Whole datasets, with components and coordinates, of positions as a forward run takes them."""
-    logging.getLogger("craton").setLevel(logging.ERROR)
     tables, places, tensor, wavelet = CASES[name]
     first = scenario(tables, places[0], tensor, wavelet)
     greens.build(first, tmp_path / "store", workers=1, progress=False)

@@ -384,6 +384,13 @@ class WaveScenario(Document):
     def _functions_are_sampled(cls, values):
         return sampled(values, cls.model_fields["domain"].annotation)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _injections_are_sources(cls, values):
+        if isinstance(values, dict) and values.get("injection") and "source" not in values:
+            return values | {"source": ()}
+        return values
+
     @model_validator(mode="after")
     def _files_know_their_box(self):
         self.__dict__["model"] = framed_model(self.model, self.domain)

@@ -226,7 +226,7 @@ class FiniteDifferenceScenario(WaveScenario):
     model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
     time: TimeSpan = key("[time] with duration")
     boundaries: Boundaries = Boundaries()
-    source: Sources = ()
+    source: Sources = key("[[source]] with kind, at and wavelet")
     receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
     peaks: PeakMaps = ()

@@ -270,7 +270,7 @@ class SpectralScenario(WaveScenario):
     model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
     time: TimeSpan = key("[time] with duration")
     boundaries: Faces = Faces()
-    source: Sources = ()
+    source: Sources = key("[[source]] with kind, at and wavelet")
     receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
     peaks: PeakMaps = ()

@@ -83,6 +83,15 @@ def test_help_answers_at_once():
     assert all(re.search(rf"\b{name}\b", "\n".join(text)) for name in COMMANDS)
 
 
+@pytest.mark.parametrize("command", ["report", "plan"])
+def test_dask_stays_out_of_commands_that_only_read_results(command):
+    """Though it is installed: xarray would import it, which takes half a second."""
+    code = f"import sys\nsys.argv = ['craton', '{command}', '--help']\nfrom craton.cli import main\nmain()\n"
+    code += "from importlib.util import find_spec\nprint(find_spec('dask') is None)"
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
+    assert done.stdout.split()[-1] == str(command == "report")
+
+
 def test_first_step_needs_no_heavy_import(tmp_path):
     """Warm start: what only reading, drawing and exporting need is imported after the first step, or never."""
     write(tmp_path)

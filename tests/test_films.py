@@ -1,6 +1,7 @@
 """Films of snapshots: every frame is there, on one scale, over what lies underneath."""
 
 import json
+import shutil
 import tomllib
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 import craton
 from craton.cli import main
 from craton.driver.films import Films
-from craton.report import films, scales, underlays
+from craton.errors import CratonError
+from craton.report import films, pictures, scales, underlays
 from craton.report import stage as stages
 from craton.report.style import wave_colours
 
@@ -67,6 +69,20 @@ def test_made_while_the_run_goes_on(out):
     assert len(frames) == 7
     assert json.loads((out / "run.json").read_text())["state"] == "finished"
     assert [p.name for p in (out / "films").iterdir()] == ["section.gif"]
+
+
+def test_of_the_first_shot_of_a_survey(out, tmp_path):
+    """Whose folder lies in that of the survey, beside those of later shots."""
+    shutil.copy(out / "scenario.toml", tmp_path)
+    for stem, last in (("00000-A", None), ("00001-B", "section")):
+        shutil.copytree(out, tmp_path / "shots" / stem)
+        if last:
+            shutil.rmtree(tmp_path / "shots" / stem / "result.zarr" / "snapshots" / last)
+    assert set(pictures.read_snapshots(tmp_path)) == {"section", "all"}
+    array, _ = films.plane_over_time(tmp_path, "section", "Z")
+    np.testing.assert_array_equal(array, films.plane_over_time(out, "section", "Z")[0])
+    with pytest.raises(CratonError, match="surveys with --snapshots"):
+        films.plane_over_time(tmp_path / "shots")
 
 
 def test_mp4_of_a_component(out, tmp_path, capsys):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import CratonError, ResourceError
-from craton.report.pictures import read_snapshots, scene_of
+from craton.report.pictures import TAKEN, read_snapshots, scene_of
 from craton.report.stage import Stage, sample
 
 ENDINGS = (".mp4", ".gif", ".webp")
@@ -69,7 +69,7 @@ def plane_over_time(out_dir, series=None, component=None):
     """
     named = {name: ds for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")}
     if not named:
-        raise CratonError(f"{out_dir} has no snapshots: runs with [[snapshots]] take them")
+        raise CratonError(f"{out_dir} has no snapshots: {TAKEN}")
     if series is not None and series not in named:
         raise CratonError(f"{out_dir} has no snapshots {series}: there are {', '.join(named)}")
     scene = scene_of(out_dir)

@@ -10,6 +10,7 @@ from craton.report.shot_gathers import NOTE, draw_gather, draw_shots
 
 _FRAMES_LOOKED_AT = 48
 _FRAMES_SHOWN = 6
+TAKEN = "runs with [[snapshots]] take them, surveys with --snapshots too"
 _SEEN = 0.02  # of the largest amplitude of all frames: what is worth a panel
 
 
@@ -136,7 +137,7 @@ def snapshots(out_dir, path=None):
     scene = scene_of(out_dir)
     series = [(name, ds) for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")]
     if not series:
-        raise CratonError(f"{out_dir} has no snapshots to plot")
+        raise CratonError(f"{out_dir} has no snapshots to plot: {TAKEN}")
     array = _plane(series[0][1], scene["sources"])
     dim, numbers, scores, peaks = _sampled(array)
     best = _strongest(scores)[1]
@@ -191,11 +192,13 @@ def read_waveforms(out_dir, every_shot=False):
 
 def read_snapshots(out_dir):
     """Series of snapshots: name -> xarray.Dataset, without the frames that a killed run never
-    wrote.
+    wrote; of a survey those of its first shot, which has a folder of its own.
     """
     import xarray as xr
 
-    folder = Path(out_dir) / "result.zarr" / "snapshots"
+    stored = Path("result.zarr", "snapshots")
+    first = next(Path(out_dir).glob(f"shots/{0:05d}-*/{stored}"), None)
+    folder = first or Path(out_dir) / stored
     names = (
         sorted(p.name for p in folder.iterdir() if (p / ".zgroup").exists())
         if folder.is_dir()

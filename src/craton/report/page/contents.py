@@ -282,6 +282,8 @@ class Contents:
             return ""
         first = next(iter(pictures.read_snapshots(self.out).values()))
         words = "The first series of snapshots on one colour scale"
+        if self.every_shot is not None and "shot" in self.every_shot.dims:
+            words += f", shot {self.waves.shot.item()}"
         if first.sizes.get("time", 0) < FEWEST:
             picture = self._drawn(partial(pictures.snapshots, self.out), words)
         else:

@@ -10,7 +10,7 @@ from smallcase import changed
 
 from craton import io, memory
 from craton.errors import ScenarioError
-from craton.io import hdf5
+from craton.io import hdf5, keyed
 from craton.io.contents import FileError
 from craton.methods.shared import timing
 from craton.scenario import loads
@@ -173,6 +173,28 @@ def test_blocks_that_are_alike_are_read_as_others_are(tmp_path):
         assert one.moment.tobytes() == other.moment.tobytes()
         for name in ("longitude", "latitude", "depth", "shift", "width", "name", "origin"):
             assert getattr(one, name) == getattr(other, name)
+
+
+def test_columns_of_plain_numbers_are_read_bit_for_bit_or_refused():
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=2000) * 10.0 ** rng.uniform(-300, 300, 2000)
+    values = np.concatenate([values, [5e-324, 1.7976931348623157e308, 0.1, 123456789012345678.0]])
+    read = keyed._plain_floats("\n".join(map(repr, values.tolist())))
+    assert read.tobytes() == values.tobytes()
+    for column in (
+        "1-2\n3",
+        "1.2.3",
+        "1\n\n2",
+        "1\n2\n",
+        "\n1",
+        "",
+        "1e",
+        "1_0",
+        "1 2",
+        "nan",
+        "+-1",
+    ):
+        assert keyed._plain_floats(column) is None
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ MOMENTS = ("mrr", "mtt", "mpp", "mrt", "mrp", "mtp")
 DATE = re.compile(r"\D*(\d{4})" + r"\s+(\d{1,2})" * 4 + r"\s+(\d{1,2}(?:\.\d*)?)(?:\s|$)")
 # first line of the Global CMT: a catalogue of hypocentres and a year
 CATALOGUE = re.compile(r"\s*(PDE[A-Z]?|ISC|SWE[A-Z]?|REB|MLI)\s*\d{4}\s")
+# what any first line with a date, or any of a catalogue, has
+DATED = re.compile(r"\d{4}\s+\d{1,2}\s+\d|\n" + CATALOGUE.pattern)
 KEYS = ("time shift", "half duration", "latitude", "longitude", "depth", *MOMENTS)
 
 
@@ -53,15 +55,23 @@ def _by_column(path, convention):
     if not moments.any(axis=0).all() or (v["half duration"] < 0).any():
         return None
     try:
-        origins = {title: origin_of(Block(title, 1)) for title in dict.fromkeys(titles)}
+        origins = _origins(titles)
     except ValueError:
         return None
     return FileSources(
         *(v["longitude"], v["latitude"], 1e3 * v["depth"], v["time shift"], v["half duration"]),
         np.moveaxis(moment_tensor(moments, convention), -1, 0),
         names=names,
-        origins=[origins[title] for title in titles],
+        origins=origins,
     )
+
+
+def _origins(titles):
+    """Return `origin_of` of many first lines: list; a million without dates at once."""
+    if not DATED.search("\n" + "\n".join(titles)):
+        return [None] * len(titles)
+    origins = {title: origin_of(Block(title, 1)) for title in dict.fromkeys(titles)}
+    return [origins[title] for title in titles]
 
 
 def _source(block, convention):

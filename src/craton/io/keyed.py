@@ -1,6 +1,7 @@
 """Text files of SPECFEM3D with lines ``key: value``, and numbers and lines of text files."""
 
 import difflib
+import warnings
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -13,6 +14,7 @@ from craton.io.limits import refuse_many, refuse_unlike
 EVENT, FUNCTION = "event name", "source time function"  # may be missing; the first is text
 HEAD = 1 << 20  # characters in which a first line is looked for
 CHUNK = 1 << 25  # characters of lines that are read at a time
+PLAIN = b"0123456789+-.eE\n"  # what numbers in lines of their own are made of
 MISSPELT = 0.8  # likeness of a name to a known one, by difflib
 ALIASES = {
     "latorutm": "latitude",
@@ -269,24 +271,28 @@ def _columns(lines, layout):
         column = "\n" + "\n".join(lines[place::period])
         if column.count("\n" + head) != len(texts):
             return None
-        cells = column.replace("\n" + head, "\n").split("\n")[1:]
+        column = column.replace("\n" + head + " ", "\n").replace("\n" + head, "\n")[1:]
         if name == EVENT:
-            texts = [cell.strip() for cell in cells]
+            texts = [cell.strip() for cell in column.split("\n")]
             continue
-        values[name] = _floats(cells)
+        values[name] = _floats(column)
         if values[name] is None or not np.isfinite(values[name]).all():
             return None
     titles = [title.strip() for title in lines[::period]]
     names = tuple(name for name, _ in layout[1:])
-    if any(_key(title, names)[0] for title in dict.fromkeys(titles)):
+    if any(_key(title, names)[0] for title in dict.fromkeys(titles) if ":" in title):
         return None
     return titles, texts, values
 
 
-def _floats(texts):
-    """Numbers of texts, of which each is one, perhaps with words behind it or Fortran's exponent;
-    None where one is not.
+def _floats(column):
+    """Numbers of the lines of a text, of which each is one, perhaps with words behind it or
+    Fortran's exponent; None where one is not.
     """
+    values = _plain_floats(column)
+    if values is not None:
+        return values
+    texts = column.split("\n")
     try:
         return floats(texts)
     except ValueError:
@@ -295,6 +301,19 @@ def _floats(texts):
         return floats([text.split()[0].lower().replace("d", "e") for text in texts])
     except (ValueError, IndexError):
         return None
+
+
+def _plain_floats(column):
+    """Numbers of the lines of a text without anything else; None of another text."""
+    plain = column.isascii() and not column.encode().translate(None, PLAIN)
+    if not plain or "\n\n" in column or column[:1] in ("", "\n") or column[-1] == "\n":
+        return None
+    try:
+        with warnings.catch_warnings(action="error"):
+            values = np.fromstring(column, sep=" ")
+    except (DeprecationWarning, ValueError):  # such as 1-2
+        return None
+    return values if len(values) == column.count("\n") + 1 else None
 
 
 def _key(line, keys):

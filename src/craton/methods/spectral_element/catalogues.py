@@ -79,19 +79,17 @@ def holding(d, xyz):
     located : Located
     parts : (n,) int array
     """
-    alone = d.subdomain.team.size == 1
-    pieces, parts = [], np.ones(len(xyz), int)
-    for low in range(0, len(xyz), LOCATED):
-        several = np.arange(low, min(low + LOCATED, len(xyz)))
-        if alone:
-            located = d.locate(xyz[several], False)
-            inside = np.abs(located.local).max(axis=1) < 1 - TOUCH
-            pieces.append((several[inside], located.some(inside)))
-            several = several[~inside]
-        if len(several):
-            which, located, count = d.elements_holding(xyz[several])
-            pieces.append((several[which], located))
-            parts[several] = count
+    pieces, parts, several = [], np.ones(len(xyz), int), np.arange(len(xyz))
+    if d.subdomain.team.size == 1:
+        located = d.locate(xyz, False)
+        inside = np.abs(located.local).max(axis=1) < 1 - TOUCH
+        pieces.append((several[inside], located.some(inside)))
+        several = several[~inside]
+    for low in range(0, len(several), LOCATED):
+        block = several[low : low + LOCATED]
+        which, located, count = d.elements_holding(xyz[block])
+        pieces.append((block[which], located))
+        parts[block] = count
     which, located = zip(*pieces)
     return (
         np.concatenate(which),

@@ -94,11 +94,12 @@ class Places:
         assigned a nearest element.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
-        positions, located = self.last.get((prefer_fluid, nearest), (None, None))
+        of_medium = prefer_fluid and self.fluid.any() and not self.fluid.all()
+        positions, located = self.last.get((of_medium, nearest), (None, None))
         if positions is None or not np.array_equal(positions, xyz):
             located = self._located(xyz, prefer_fluid, nearest)
             if len(xyz) >= MANY:
-                self.last[prefer_fluid, nearest] = xyz.copy(), located
+                self.last[of_medium, nearest] = xyz.copy(), located
         return located
 
     def _located(self, xyz, prefer_fluid, nearest):
@@ -265,9 +266,11 @@ def warn_near_sources(sources, receivers, quantities, edge):
     ).reshape(-1, 3)
     if not len(points) or not len(receivers):
         return []
-    distance = np.linalg.norm(receivers.xyz[:, None] - points, axis=2).min(axis=1) / edge
+    from scipy.spatial import cKDTree
+
     reach = FAR if set(quantities) - {"velocity", "displacement", "acceleration"} else CLOSE
-    close = np.flatnonzero(distance < reach)
+    distance = cKDTree(points).query(receivers.xyz, distance_upper_bound=1.01 * reach * edge)[0]
+    close = np.flatnonzero(distance / edge < reach)
     if not len(close):
         return []
     names = ", ".join(receivers.names[n] for n in close[:4]) + (

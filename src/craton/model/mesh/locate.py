@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from craton.errors import Problem
-from craton.model.mesh.shape import functions
+from craton.model.mesh.shape import functions, lattice, values
 
 # of the reference coordinates: a position that rounding puts outside by less is on the face
 INSIDE = 1e-6
 FACE = 10 * INSIDE  # that near to a face, another element may have the position as well
 TURNS = 30  # of Newton's method at most; from 3 to 6 are needed
 EXACT = 1e-12  # step of the reference coordinates at which it ends
+STRAIGHT = 1e-13  # of a cell's size, by which nodes may be off a parallelepiped
+FLAT = 1e-9  # volume by the cube of the size, below which a cell's map is not inverted at once
 MAPPED = 1e-9  # of a cell's size, by which a position may be missed: Newton's method did end
 ROOM = 0.02  # of an edge: positions higher above a mesh's top are in the air
 NEAR = 8  # centres tried first: of plain meshes, one of them is that of the element
@@ -116,7 +118,7 @@ class Cells:
 
     def inverse(self, cells, at):
         """Return reference coordinates (m, d) that a cell each maps to positions (m, d), and what
-        is missing of them, m: Newton's method.
+        is missing of them, m: at once where edges are parallel, by Newton's method elsewhere.
 
         Parameters
         ----------
@@ -125,21 +127,54 @@ class Cells:
         at : (n, d) array
             Positions, m.
         """
+        different, which = np.unique(cells, return_inverse=True)
+        slopes, centre, bent = self.straight(different)
+        off = at - centre[which]
+        local = (np.linalg.inv(slopes)[which] @ off[..., None])[..., 0]
+        local = np.clip(local, -3.0, 3.0)
+        missed = np.linalg.norm(off - (slopes[which] @ local[..., None])[..., 0], axis=1)
+        others = np.flatnonzero(bent[which])
+        if len(others):
+            local[others] = self._newton(cells[others], at[others])
+            missed[others] = self.missed(cells[others], local[others], at[others])
+        return local, missed
+
+    def straight(self, cells):
+        """Slopes of the maps of cells whose edges are straight and parallel, (n, d, d), their
+        centres (n, d), m, and which cells are not such, (n,) bool.
+
+        Parameters
+        ----------
+        cells : (n,) array of int
+        """
+        nodes = self.places[self.cells[cells]]
+        centre, dims = nodes.mean(axis=1), nodes.shape[2]
+        corners = np.stack(lattice(np.linspace(-1, 1, self.edge))[:dims], 1)[: nodes.shape[1]]
+        slopes = np.einsum("as,nad->nds", corners / (corners[:, 0] ** 2).sum(), nodes)
+        off = nodes - centre[:, None] - np.einsum("as,nds->nad", corners, slopes)
+        size = np.ptp(nodes, axis=1).max(axis=1)
+        bent = np.abs(off).max(axis=(1, 2)) > STRAIGHT * size
+        bent |= np.abs(np.linalg.det(slopes)) <= FLAT * size**dims
+        slopes[bent] = np.eye(dims)
+        return slopes, centre, bent
+
+    def _newton(self, cells, at):
+        """Return reference coordinates as of `inverse`, by Newton's method."""
         nodes = self.places[self.cells[cells]]
         origin = nodes.mean(axis=1)
         nodes, target = nodes - origin[:, None], at - origin
         local, active = np.zeros_like(target), np.arange(len(target))
         for _ in range(TURNS):
-            values, slopes = functions(self.edge, local[active])
+            shapes, slopes = functions(self.edge, local[active])
             active_nodes = nodes[active]
-            lacking = target[active] - np.einsum("ma,mad->md", values, active_nodes)
+            lacking = target[active] - np.einsum("ma,mad->md", shapes, active_nodes)
             jacobian = np.einsum("mas,mad->mds", slopes, active_nodes)
             step = np.clip(_solved(jacobian, lacking), -1.0, 1.0)
             local[active] = np.clip(local[active] + step, -3.0, 3.0)
             active = active[np.abs(step).max(axis=1) > EXACT]
             if not len(active):
                 break
-        return local, self.missed(cells, local, at)
+        return local
 
     def missed(self, cells, local, at):
         """Distance of positions from the points that reference coordinates name, m.
@@ -165,8 +200,7 @@ class Cells:
         local : (n, d) array
             Reference coordinates.
         """
-        values, _ = functions(self.edge, local)
-        return np.einsum("ma,mad->md", values, self.places[self.cells[cells]])
+        return np.einsum("ma,mad->md", values(self.edge, local), self.places[self.cells[cells]])
 
     def candidates(self, at, count=NEAR):
         """Cells with the nearest centres, (n, NEAR or fewer), nearest first.
@@ -304,11 +338,15 @@ class Locator:
         then all boxes that hold one.
         """
         cell, local = np.full(len(xyz), -1), np.zeros_like(xyz)
-        candidates = self.cells.candidates(xyz)
+        first = self.cells.candidates(xyz, 1)[:, 0]  # of plain meshes mostly the right one
+        todo = np.flatnonzero(self.cells.hold(first, xyz))
+        self._try(todo, first[todo], xyz, cell, local)
+        others = np.flatnonzero(cell < 0)
+        candidates = self.cells.candidates(xyz[others])
         for column in candidates.T:
-            todo = np.flatnonzero(cell < 0)
-            todo = todo[self.cells.hold(column[todo], xyz[todo])]
-            self._try(todo, column[todo], xyz, cell, local)
+            which = np.flatnonzero(cell[others] < 0)
+            which = which[self.cells.hold(column[which], xyz[others[which]])]
+            self._try(others[which], column[which], xyz, cell, local)
         todo = np.flatnonzero(cell < 0)
         which, cells = (
             self.cells.all_candidates(xyz[todo]) if len(todo) else (np.empty(0, int),) * 2
@@ -321,8 +359,8 @@ class Locator:
         inside = np.flatnonzero(cell >= 0)
         distance[inside] = self.cells.missed(cell[inside], local[inside], xyz[inside])
         if with_nearest:
-            lost = np.flatnonzero(cell < 0)
-            turns = [(lost, column[lost]) for column in candidates.T]
+            lost = cell[others] < 0
+            turns = [(others[lost], column[lost]) for column in candidates.T]
             at, is_lost = todo[which], cell[todo[which]] < 0
             # of flat elements, the one below a position need not be among the nearest centres
             turns += [
@@ -497,8 +535,8 @@ class MeshTop:
             local, _ = flat.inverse(cells, at[which])
             inside = np.abs(local).max(axis=1) <= 1 + INSIDE
             which, cells, local = which[inside], cells[inside], np.clip(local[inside], -1, 1)
-            values, _ = functions(space.edge, local)
-            height = np.einsum("ma,ma->m", values, space.places[space.cells[cells], 2])
+            shapes = values(space.edge, local)
+            height = np.einsum("ma,ma->m", shapes, space.places[space.cells[cells], 2])
             # of several, the highest comes last and stays
             order = np.argsort(height, kind="stable")
             best[which[order]], where[which[order]], z[which[order]] = (

@@ -59,21 +59,36 @@ def functions(p, local):
     local : (m, d) array
     """
     x = np.asarray(local, float)
+    value = _values_along(p, x)
     if p == 2:
-        value, slope = (
-            np.stack([(1 - x) / 2, (1 + x) / 2], -1),
-            np.broadcast_to([-0.5, 0.5], (*x.shape, 2)),
-        )
+        slope = np.broadcast_to([-0.5, 0.5], (*x.shape, 2))
     else:
-        value, slope = (
-            np.stack([x * (x - 1) / 2, 1 - x * x, x * (x + 1) / 2], -1),
-            np.stack([x - 0.5, -2 * x, x + 0.5], -1),
-        )
+        slope = np.stack([x - 0.5, -2 * x, x + 0.5], -1)
     dims = x.shape[1]
     slopes = [
         _product([slope[:, a] if a == b else value[:, a] for a in range(dims)]) for b in range(dims)
     ]
     return _product([value[:, a] for a in range(dims)]), np.stack(slopes, -1)
+
+
+def values(p, local):
+    """Shape functions as of `functions`, without slopes: (m, p^d).
+
+    Parameters
+    ----------
+    p : int
+        2 or 3 nodes along each axis.
+    local : (m, d) array
+    """
+    value = _values_along(p, np.asarray(local, float))
+    return _product(list(value.swapaxes(0, 1)))
+
+
+def _values_along(p, x):
+    """Values of the p nodes of an axis at coordinates, with an axis of nodes behind theirs."""
+    if p == 2:
+        return np.stack([(1 - x) / 2, (1 + x) / 2], -1)
+    return np.stack([x * (x - 1) / 2, 1 - x * x, x * (x + 1) / 2], -1)
 
 
 def _product(factors):

@@ -9,7 +9,7 @@ from craton.report import figures, scales
 from craton.report.style import prefixed, typeset
 
 RESULT = "gradient.zarr"
-SHOWN = 95.0  # percent of the values that the colour scale spans: the largest lie at the sources
+DECADES = 1e4  # between the ends of the scale of an illumination
 POINTS = 240  # across a section through elements
 
 
@@ -107,9 +107,14 @@ def _plane(field):
 
 
 def _draw(axis, plane):
+    """Draw a plane of a field on a scale that is logarithmic towards its ends: what lies at sources
+    and receivers is many times the rest.
+    """
+    from matplotlib.colors import LogNorm
+
     values = plane.transpose("z", "x").values
     is_signed = bool(np.nanmin(values) < 0)
-    limit = scales.robust_limit(values, SHOWN)
+    limit = scales.robust_limit(values)
     unit = plane.attrs.get("units", "")
     # a prefix of m2 s-3 would be squared
     factor, unit = prefixed(unit, limit) if is_signed else (1.0, typeset(unit))
@@ -120,10 +125,11 @@ def _draw(axis, plane):
         plane.z.values / 1000,
         values * factor,
         cmap=figures.wave_colours() if is_signed else "cividis",
-        vmin=-limit if is_signed else 0.0,
-        vmax=limit,
+        norm=scales.shared_norm(limit) if is_signed else LogNorm(limit / DECADES, limit),
     )
-    scales.side_bar(image, axis, unit, "both" if is_signed else "max")
+    bar = scales.side_bar(image, axis, unit, "both")
+    if is_signed:
+        scales.mark_shared(bar, limit)
     axis.set_aspect("equal")
     axis.set(xlabel="x (easting, km)", ylabel="z (elevation, km)")
     name = {"vp": "Vp", "vs": "Vs", "rho": "density"}.get(plane.name, plane.name)

@@ -215,6 +215,35 @@ CASES = {
         gravity={"fields": ["g_z", "g_e", "g_zz"]},
         points={"kind": "profile", "from": [0, 8000, 50], "to": [12_000, 4000, 50], "count": 60},
     ),
+    "borehole": changed(
+        GRAVITY,
+        title="Down a borehole through the sphere",
+        gravity={"fields": ["g_z", "g_zz"]},
+        points={"kind": "borehole", "x": 4060, "y": 8060, "top": 100, "bottom": -3500, "count": 61},
+    ),
+    "drape": changed(
+        GRAVITY,
+        title="Draped over a ground",
+        gravity={"fields": ["g_z", "g_zz"]},
+        points={"kind": "drape", "surface": {"file": "pictures-ground.nc"}, "height": 80},
+    ),
+    "mesh": changed(
+        SPACE,
+        title="A mesh from a file",
+        method="sem",
+        domain={"mesh": "pictures-mesh.vtu"},
+        model={"kind": "regions", "regions": {"0": {"vp": 3200, "vs": 1800, "rho": 2300}}},
+        boundaries={"faces": {"top": "free"}, "others": "stacey"},
+        snapshots=[{"name": "section", "plane": {"y": 2000}, "every": 0.1}],
+    ),
+    "greens": changed(
+        SPACE,
+        title="Green's functions of two stations",
+        receivers=[STATIONS[0], STATIONS[2] | {"at": {"x": 2900, "y": 1200, "depth": 0}}],
+        snapshots=[],
+        peaks=[],
+        greens={"from": [1300, 1800, -1400], "to": [1700, 2200, -1000], "max_frequency": 3},
+    ),
     "survey": changed(
         PLANE,
         title="Three shots",
@@ -243,6 +272,35 @@ CASES = {
 }
 
 
+def ground():
+    """Elevations over x and y: a hill."""
+    import xarray as xr
+
+    x, y = np.linspace(0, 12_000, 41), np.linspace(0, 12_000, 31)
+    z = 600 * np.exp(-((x - 7000) ** 2 + (y[:, None] - 6000) ** 2) / 8e6)
+    return xr.DataArray(z, {"y": y, "x": x}, ("y", "x"), "elevation")
+
+
+def write_inputs(name, folder):
+    """Write the file that a case reads and return the change of its tables: its path."""
+    from craton.io.vtu import write_mesh
+    from craton.model.mesh.box import box_mesh
+
+    if name == "drape":
+        path = folder / "pictures-ground.nc"
+        ground().to_netcdf(path)
+        return {"points": CASES[name]["points"] | {"surface": {"file": str(path)}}}
+    if name == "mesh":
+        path = folder / "pictures-mesh.vtu"
+
+        def hill(x, y):
+            return 300 * np.exp(-((x - 2500) ** 2 + (y - 2000) ** 2) / 8e5)
+
+        write_mesh(path, box_mesh((0, 0, -3200), (4000, 4000, 3200), 500, surface=hill))
+        return {"domain": {"mesh": str(path)}}
+    return {}
+
+
 def scenario(name, device, small=False, **more):
     """Scenario of a case; a small one lasts a fifth as long."""
     tables = CASES[name] | more
@@ -254,8 +312,10 @@ def scenario(name, device, small=False, **more):
 
 def compute(name, out, device, small=False):
     """Run a case into a folder: a run, a survey or a gradient."""
-    made = scenario(name, device, small)
-    if name == "survey":
+    made = scenario(name, device, small, **write_inputs(name, out.parent))
+    if name == "greens":
+        craton.greens.build(made, out, workers=1, progress=False)
+    elif name == "survey":
         craton.run_survey(made, out, workers=1, progress=False, snapshots=True)
     elif name.startswith("gradient-") or name == "gradient":
         with_gradient(name, out, device, small)

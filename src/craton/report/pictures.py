@@ -11,7 +11,7 @@ from craton.report.shot_gathers import NOTE, draw_gather, draw_shots
 _FRAMES_LOOKED_AT = 48
 _FRAMES_SHOWN = 6
 TAKEN = "runs with [[snapshots]] take them, surveys with --snapshots too"
-_SEEN = 0.02  # of the largest amplitude of all frames: what is worth a panel
+_SEEN = 1 / scales.KNEE  # of the largest amplitude of all frames: what is worth a panel
 
 
 def overview(out_dir, path=None):
@@ -148,8 +148,9 @@ def snapshots(out_dir, path=None):
     shown = np.unique(np.linspace(0, last, _FRAMES_SHOWN + 1).round().astype(int))[-_FRAMES_SHOWN:]
     frames = [array.isel(time=int(i)).load() for i in shown]
     limit = max(scales.robust_limit(frame.values) for frame in frames)
+    rows = -(-len(frames) // 2)
     with figures.figure(
-        11, 0.8 + 3 * float(np.clip(4.75 * _aspect(frames[0]) + 0.3, 1.4, 5.5))
+        11, 0.8 + rows * float(np.clip(4.75 * _aspect(frames[0]) + 0.3, 1.4, 5.5))
     ) as page:
         page.suptitle(
             f"{scene['title'] or out_dir.name}: {figures.heading(frames[0])}",
@@ -158,7 +159,7 @@ def snapshots(out_dir, path=None):
             fontsize=12,
             fontweight="bold",
         )
-        axes = page.subplots(3, 2, sharex=True, sharey=True).ravel()
+        axes = page.subplots(rows, 2, sharex=True, sharey=True).ravel()
         for axis, frame in zip(axes, frames):
             image = figures.draw_snapshot(
                 axis, frame, scene["sources"], (), scene["interfaces"], limit

@@ -200,11 +200,12 @@ def test_points_deep_in_rock_are_interpolated_as_without_topography():
     random = np.random.default_rng(0)
     for position in random.uniform(5, 15, (20, 3)):
         for field, half in halves.items():
-            plain = points.point_weights(tuple(position), half, (30, 21, 21))
-            assert points.clear_of_air(d, field, tuple(position), None, plain) is plain
+            *at, _ = points.point_weights(tuple(position), half, (30, 21, 21))
+            assert np.array_equal(at, points.point_indices(tuple(position), half, (30, 21, 21)))
+            assert not points.reaches_air(d, field, at)
             shallow = (*position[:2], 20.2)
-            plain = points.point_weights(shallow, half, (30, 21, 21))
-            k, _, _, weights = points.clear_of_air(d, field, shallow, None, plain)
+            assert points.reaches_air(d, field, points.point_indices(shallow, half, (30, 21, 21)))
+            k, _, _, weights = points.clear_of_air(d, field, shallow, None)
             assert k.max() <= 20 and abs(weights.sum() - 1) < 1e-9
 
 

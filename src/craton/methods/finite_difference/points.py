@@ -14,7 +14,13 @@ import numpy as np
 from craton.methods.finite_difference import material
 from craton.methods.finite_difference.acoustic import isotropic
 from craton.methods.finite_difference.scheme import VELOCITY
-from craton.methods.shared.interpolate import REACH, axis_weights, point_weights, scattered_weights
+from craton.methods.shared.interpolate import (
+    REACH,
+    axis_weights,
+    point_indices,
+    point_weights,
+    scattered_weights,
+)
 from craton.methods.shared.tables import injection, table_of
 from craton.survey import leapfrog
 from craton.survey.catalogues import Catalogue
@@ -46,23 +52,28 @@ def place(d, xyz, shot=0):
 
 def nodes(d, field, position, derivative=None, vertical=None):
     """Index in the state, (k, j, i) and weight of the points of one field around a position."""
-    k, j, i, weights = point_weights(position, d.half(field), d.shape, derivative, vertical)
-    if d.ground is not None:
-        k, j, i, weights = clear_of_air(d, field, position, derivative, (k, j, i, weights))
+    around = position, d.half(field), d.shape, derivative, vertical
+    if d.ground is not None and reaches_air(d, field, point_indices(*around)):
+        k, j, i, weights = clear_of_air(d, field, position, derivative)
+    else:
+        k, j, i, weights = point_weights(*around)
     return d.start_of(field) + d.layout.offset(k, j, i), (k, j, i), weights
 
 
-def clear_of_air(d, field, position, derivative, plain):
-    """Those indices and weights, or others fitted to the points around that lie wholly in matter
-    where some of them do not.
-    """
-    half = d.half(field)
-    cells = d.cell(plain[:3])
+def reaches_air(d, field, at):
+    """Return True where some points (k, j, i) of a field do not lie wholly in matter."""
+    cells = d.cell(at)
     # the cells of the points, and those behind them, whose mean the points carry
     box = [v for a, n in zip(cells, d.grid.shape) for v in (int(a.min()), min(int(a.max()) + 2, n))]
-    use = whole_points(d, box, half)
-    if use[tuple(a - low for a, low in zip(cells, box[::2]))].all():
-        return plain
+    use = whole_points(d, box, d.half(field))
+    return not use[tuple(a - low for a, low in zip(cells, box[::2]))].all()
+
+
+def clear_of_air(d, field, position, derivative):
+    """Return indices (k, j, i) of the points around a position that lie wholly in matter, and weights
+    fitted to them.
+    """
+    half = d.half(field)
     box = around_position(d, position)
     use = whole_points(d, box, half)
     k, j, i = (a + low for a, low in zip(np.nonzero(use), box[::2]))

@@ -2,6 +2,7 @@
 receivers, their adjoint for sources.
 """
 
+import math
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -33,15 +34,23 @@ def axis_weights(position, lowest, highest, derivative=0):
     weights : ndarray
         One weight per point.
     """
+    first, count = axis_points(position, lowest, highest, derivative)
+    if count == 1 and derivative == 0:
+        return first, np.ones(1)
+    return first, _fitted(round(position - first, 12), count, derivative)
+
+
+def axis_points(position, lowest, highest, derivative=0):
+    """Return the first point and the number of points of `axis_weights`."""
     nearest = round(position)
     if derivative == 0 and abs(position - nearest) < 1e-9 and lowest <= nearest <= highest:
-        return nearest, np.ones(1)
-    first = int(np.floor(position)) - NODES // 2 + 1
-    count = NODES
+        return nearest, 1
+    below = math.floor(position)
+    first = below - NODES // 2 + 1
     if first < lowest or first + NODES - 1 > highest:
         count = min(EDGE_NODES[derivative], highest - lowest + 1)
-        first = min(max(int(np.floor(position)) - count // 2 + 1, lowest), highest - count + 1)
-    return first, _fitted(round(position - first, 12), count, derivative)
+        return min(max(below - count // 2 + 1, lowest), highest - count + 1), count
+    return first, NODES
 
 
 def axis_weights_many(positions, lowest, highest, derivative=0):
@@ -136,21 +145,26 @@ def _solved(x, count, derivative):
 def _system(x, count, derivative):
     """Matrix (m, m) and right sides (m, n) of the weights at x, shape (n,)."""
     nodes = np.arange(count, dtype=float)
-    degrees = np.arange(min(DEGREE, count))
-    # Normal equations of the misfit over the band: inner products of cosines, k integrated from 0
-    # to BAND.
-    gram = BAND * np.sinc((nodes[:, None] - nodes) * BAND / np.pi) + 1e-7 * np.eye(count)
     right = _band_integral(nodes[:, None] - x, derivative)
-    centre = nodes.mean()
-    exact = (nodes - centre) ** degrees[:, None]
-    degrees = degrees[:, None]
+    centre, degrees = nodes.mean(), np.arange(min(DEGREE, count))[:, None]
     moments = (
         (x - centre) ** degrees
         if derivative == 0
         else degrees * (x - centre) ** np.maximum(degrees - 1, 0)
     )
-    system = np.block([[gram, exact.T], [exact, np.zeros((len(degrees),) * 2)]])
-    return system, np.concatenate([right, moments])
+    return _matrix(count), np.concatenate([right, moments])
+
+
+@lru_cache(64)
+def _matrix(count):
+    """Return the normal equations of the misfit over the band, with the polynomials that are
+    exact, (m, m): inner products of cosines, k integrated from 0 to BAND.
+    """
+    nodes = np.arange(count, dtype=float)
+    degrees = np.arange(min(DEGREE, count))
+    gram = BAND * np.sinc((nodes[:, None] - nodes) * BAND / np.pi) + 1e-7 * np.eye(count)
+    exact = (nodes - nodes.mean()) ** degrees[:, None]
+    return np.block([[gram, exact.T], [exact, np.zeros((len(degrees),) * 2)]])
 
 
 def _band_integral(u, derivative):
@@ -197,11 +211,23 @@ def scattered_weights(position, half, at, derivative=None):
             else []
         )
         matrix = np.stack(basis, axis=1) * root
-        if len(u) >= matrix.shape[1] and np.linalg.cond(matrix) < WORST:
+        left, singular, right = np.linalg.svd(matrix, full_matrices=False)
+        if len(u) >= matrix.shape[1] and singular[0] < WORST * singular[-1]:
             break
     wanted = np.zeros(matrix.shape[1])
     wanted[0 if derivative is None else 1 + axes.index(derivative)] = 1.0
-    return np.linalg.lstsq(matrix.T, wanted, rcond=None)[0] * root[:, 0]
+    return left @ (right @ wanted / singular) * root[:, 0]
+
+
+def point_indices(position, half, shape, derivative=None, vertical=None):
+    """Return indices (k, j, i), flat, of the points of `point_weights`, without their weights."""
+    spans = [
+        axis_points(position[a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(derivative == a))
+        for a in ((0, 1) if vertical else (0, 1, 2))
+    ]
+    spans += [(vertical[0], len(vertical[1]))] if vertical else []
+    ranges = (np.arange(first, first + count) for first, count in reversed(spans))
+    return tuple(index.ravel() for index in np.meshgrid(*ranges, indexing="ij"))
 
 
 def point_weights(position, half, shape, derivative=None, vertical=None):

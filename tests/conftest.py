@@ -21,6 +21,7 @@ LEFT_OUT = (
     "loop-unroll-and-jam",
     "loop-interchange",
     "version-loops-for-strides",
+    "ivopts",
 )
 
 # Files of more than 20 s, the longest first; `make test` hands files out in this order.

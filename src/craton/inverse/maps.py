@@ -5,7 +5,7 @@ import numpy as np
 from craton.inverse.datasets import joined, on_grid
 from craton.inverse.misfit import compared, refuse_infinite
 from craton.inverse.parameters import UNITS
-from craton.inverse.problem import Problem
+from craton.inverse.problem import Problem, added
 
 
 def gradient(
@@ -62,19 +62,21 @@ def gradient(
     )
     problem.check_observed()
     problem._move(problem.m0)
-    total, light, value, sources = 0.0, 0.0, 0.0, []
+    total, light, value, sources = None, None, 0.0, []
     for n in range(len(problem.recordings)):
         more, derivative = problem.judged(n, problem._samples(n))
         sources.append(adjoint_sources(problem, n))
         back = problem.experiments[n].adjoint(derivative, illumination=True)
-        total, value = total + np.stack(back["cells"]), value + more
-        shots = back["illumination"]  # in the plane one behind the other along y
-        light = light + (shots.sum(1, keepdims=True) if problem.grid.planar else shots)
-    values = np.reshape(problem.parameters.gradient(problem.m0, total), problem.shape)
+        total, value = added(total, back["cells"]), value + more
+        shots = back.pop("illumination")  # in the plane one behind the other along y
+        if problem.grid.planar and shots.shape[1] > 1:
+            shots = shots.sum(1, keepdims=True)
+        light = added(light, [shots])
+    values = np.reshape(problem.parameters.gradient(problem._m, total), problem.shape)
     named = dict(zip(problem.parameters.names, values))
     refuse_infinite(values, "the gradient")
     units = {name: f"1/({UNITS[name]})" for name in named}
-    out = on_grid(problem.parameters.axes, named, light if on == "grid" else None, units)
+    out = on_grid(problem.parameters.axes, named, light[0] if on == "grid" else None, units)
     out.attrs["misfit"] = value
     if on == "grid" and hasattr(problem.grid, "volumes"):
         about = {"units": "m3", "long_name": "volume of a node of an element"}

@@ -3,6 +3,7 @@ shear modulus; sets of six of a medium that is transversely isotropic about z, f
 c11, c13, c33, c44, c66.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from craton.model.media.cells import stiffness
 SETS = PARAMETER_SETS
 THOMSEN = SETS[4]
 WITH_Q = 5  # parameters of a set with Q
+SLAB_CELLS = 1 << 14  # of which parameters are made at a time
 # of an anisotropic medium of spectral elements, for xx yy zz yz xz xy
 CONSTANTS = ("rho", *(f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)))
 UNITS = {"vp": "m/s", "vs": "m/s", "rho": "kg/m3"}
@@ -235,13 +237,32 @@ class Parameters:
     @property
     def vector(self):
         """The start as a vector."""
-        values = dict(zip(self.set, from_cells(self.set, self.start)))
-        return np.stack([values[name] for name in self.names]).ravel()
+        out = np.empty(self.shape)
+        for part in self._slabs():
+            values = dict(zip(self.set, from_cells(self.set, self._start_of(part))))
+            for n, name in enumerate(self.names):
+                out[n, part] = values[name]
+        return out.ravel()
 
-    def whole(self, m):
-        """Return the values of the whole set."""
-        values = dict(zip(self.set, from_cells(self.set, self.start)))
-        values |= dict(zip(self.names, np.reshape(np.asarray(m, float), self.shape)))
+    def _slabs(self):
+        """Slices along the first axis of cells: of what is made of few cells at a time, the steps
+        between take little memory.
+        """
+        count, *rest = self.shape[1:]
+        planes = max(SLAB_CELLS // math.prod(rest), 1)
+        return [slice(n, min(n + planes, count)) for n in range(0, count, planes)]
+
+    def _start_of(self, part):
+        """The start in a slab."""
+        return tuple(values[part] for values in self.start)
+
+    def whole(self, m, part=slice(None)):
+        """Return the values of the whole set, of all cells or of a slab of them."""
+        values = {}
+        if set(self.names) != set(self.set):
+            values = dict(zip(self.set, from_cells(self.set, self._start_of(part))))
+        given = np.reshape(np.asarray(m, float), self.shape)
+        values |= dict(zip(self.names, given[:, part]))
         return tuple(values[name] for name in self.set)
 
     def cells(self, m):
@@ -250,13 +271,14 @@ class Parameters:
 
     def gradient(self, m, by_cells):
         """Return the gradient by the parameters from that by (rho, kappa, mu)."""
-        rows = jacobian(self.set, self.whole(m))
-        parts = {
-            name: _combined([row[n] for row in rows], by_cells)
-            for n, name in enumerate(self.set)
-            if name in self.names
-        }
-        return np.stack([np.broadcast_to(parts[n], self.shape[1:]) for n in self.names]).ravel()
+        out = np.empty(self.shape)
+        for part in self._slabs():
+            rows = jacobian(self.set, self.whole(m, part))
+            by_part = [values[part] for values in by_cells]
+            for n, name in enumerate(self.names):
+                column = self.set.index(name)
+                out[n, part] = _combined([row[column] for row in rows], by_part)
+        return out.ravel()
 
     def changes(self, m, dm):
         """Return the changes of (rho, kappa, mu) that a change of the parameters makes, to first

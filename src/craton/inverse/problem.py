@@ -251,7 +251,7 @@ class Problem(Term):
             limits = linear.fastest, linear.waves, linear.on_grid(cells)
         if wrong := sets.problems(cells, *limits, linear.largest_inverse_q):
             raise ScenarioError(wrong)
-        self._m, self._cells, self._value, self._gradient = m.copy(), cells, None, None
+        self._m, self._cells, self._value, self._gradient = m, cells, None, None
         self._derivatives = {}
         for experiment in self.experiments:
             experiment.forget()
@@ -259,12 +259,12 @@ class Problem(Term):
     def _evaluate(self, with_gradient=False):
         """Misfit, its derivative by the samples, and with many runs the gradient."""
         self.check_observed()
-        value, by_cells = 0.0, 0.0
+        value, by_cells = 0.0, None
         for n in range(len(self.experiments)):
             more, self._derivatives[n] = self.judged(n, self._samples(n))
             value += more
             if with_gradient:
-                by_cells = by_cells + np.stack(self._adjoint(n, self._derivatives[n]))
+                by_cells = added(by_cells, self._adjoint(n, self._derivatives[n]))
         self._value = value
         if with_gradient:
             self._gradient = self.parameters.gradient(self._m, by_cells)
@@ -352,14 +352,14 @@ class Problem(Term):
             residual, (rows,), "residual", "give it as problem.born returns it"
         )
         self._at(m)
-        at, total = 0, 0.0
+        at, total = 0, None
         for n, recording in enumerate(self.recordings):
             derivatives = {}
             for name, shape in recording.shapes.items():
                 count = int(np.prod(shape))
                 derivatives[name] = residual[at : at + count].reshape(shape)
                 at += count
-            total = total + np.stack(self._adjoint(n, recording.transpose(derivatives)))
+            total = added(total, self._adjoint(n, recording.transpose(derivatives)))
         return self.parameters.gradient(self._m, total)
 
     def hvp(self, dm, m=None):
@@ -403,6 +403,19 @@ class Problem(Term):
         """Make a vector of parameters the current one: the one given, the last one, the start."""
         if m is not None or self._m is None:
             self._move(self.m0 if m is None else m)
+
+
+def added(total, parts):
+    """Return the sums of arrays of runs, each of them by itself; of the first run its own.
+
+    Parameters
+    ----------
+    total : list of arrays or None
+    parts : sequence of arrays
+    """
+    if total is None:
+        return list(parts)
+    return [whole + part for whole, part in zip(total, parts)]
 
 
 def shots_of(scenario):

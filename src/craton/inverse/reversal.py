@@ -101,7 +101,8 @@ class Reversed(Experiment):
             last = max(int(n[4:]) for n in program.arrays if n.startswith("sum_"))
             light = self.division.whole(self.machine, program.grid(f"sum_{last}"))
         if light is not None:
-            light = self._on_host(light).astype(float) * (self.every / self.linear.d.dt)
+            light = self._on_host(light).astype(float)
+            light *= self.every / self.linear.d.dt
         return program, light
 
     def _sums(self, program):

@@ -150,8 +150,9 @@ class Medium:
     def spread(self, values, field):
         """Return the transpose of `mean`."""
         parts, out = self.corners(HALF[field]), self._blank()
+        shared = values / len(parts)
         for part in parts:
-            out[part] += values / len(parts)
+            out[part] += shared
         return out
 
     def _blank(self):
@@ -346,40 +347,46 @@ class Medium:
             The number a of adjoint.py, times the steps that a stored one stands for.
         """
         d, xp = self.d, self.xp
-        # in float64 one by one: all of them would be twice the memory
-        doubles = (values.astype(float) for values in sums)
         named = dict(zip(increments.sums_of(d), sums))
-        rho, mu, lam = self._blank(), self._blank(), self._blank()
-        for field, values in zip(increments.sums_of(d), doubles):
-            if field in d.velocity or field in d.stress:
-                values = values.sum(1, keepdims=True) if d.planar else values
-                if d.relaxing and field in d.stress:  # sums of strains
-                    values = values * _inverted(self.shear(field)) ** 2
-                part = self.spread(scale * self.norm(field) * values, field)
-                # a harmonic mean of mu is the inverse of the mean of 1/mu
-                if field in d.velocity:
-                    rho -= part
-                else:
-                    mu -= part
+        rho, mu = self._blank(), self._blank()
+        for field in named:  # one by one: all of them in float64 would be twice the memory
+            # a harmonic mean of mu is the inverse of the mean of 1/mu
+            if field in d.velocity:
+                rho -= self._by_mean(field, named[field], scale)
+            elif field in d.stress:
+                mu -= self._by_mean(field, named[field], scale)
         if mu.any():
             mu *= xp.where(self.rmu < np.inf, self.rmu, 0.0) ** 2
+        lam = self._blank()
         if d.normal:
             lam[self.here], more = self._by_moduli(named, scale)
             mu[self.here] += more
+            del more
         by_q = self._by_losses(named, scale) if d.inverse_q is not None else ()
         return (*self._of_cells(rho, lam, mu), *by_q)
+
+    def _by_mean(self, field, values, scale):
+        """Return what the misfit loses by the parameter of points and ghosts whose mean a field has."""
+        values = self._doubles(values)
+        if self.d.relaxing and field in self.d.stress:  # sums of strains
+            values *= _inverted(self.shear(field)) ** 2
+        values *= scale * self.norm(field)
+        return self.spread(values, field)
+
+    def _doubles(self, values):
+        """Return sums of all shots in float64, as an array of their own."""
+        if self.d.planar:
+            return values.sum(1, keepdims=True, dtype=float)
+        return values.astype(float)
 
     def _by_losses(self, named, scale):
         """dJ/d(1/Qp, 1/Qs) of the cells."""
         by_qp, by_qs = self._blank(), self._blank()
         sums = {
-            name.removesuffix(increments.BY_Q): v
+            name.removesuffix(increments.BY_Q): self._doubles(v)
             for name, v in named.items()
             if name.endswith(increments.BY_Q)
         }
-        for name, values in sums.items():
-            values = values.astype(float)
-            sums[name] = values.sum(1, keepdims=True) if self.d.planar else values
         for field in (name for name in sums if name in self.d.stress):
             weight = -scale * self.norm(field) * _inverted(self.shear(field))
             by_qs += self.spread(weight * sums[field], field)
@@ -399,19 +406,18 @@ class Medium:
     def _by_moduli(self, named, scale):
         """dJ/d(lambda, mu) by normal stresses, lambda as it is stored."""
         weight = scale * self.norm("sxx")
-        of_trace, of_deviatoric = (
-            named[name].astype(float).sum(1, keepdims=True)
-            if self.d.planar
-            else named[name].astype(float)
-            for name in ("trace", "deviatoric")
-        )
+        of_trace, of_deviatoric = (self._doubles(named[name]) for name in ("trace", "deviatoric"))
         if self.d.relaxing:
             by_stiff = -weight * self.xp.where(self._held_fluid, 0.0, of_trace)
             return by_stiff, 2 * by_stiff - weight * of_deviatoric
-        deviatoric, trace = self.moduli(inverse=True)
-        by_trace = -weight * of_trace * trace**2 * self.normals
-        by_shear = -weight * of_deviatoric * deviatoric**2 * 2
-        return by_trace, by_shear + 2 * by_trace / np.maximum(self.normals, 1)
+        of_deviatoric *= -weight  # in place: each of these is as large as the medium
+        of_deviatoric *= _inverted(2 * self.mu) ** 2
+        of_deviatoric *= 2
+        of_trace *= -weight
+        of_trace *= _inverted(self.stiff_trace) ** 2
+        of_trace *= self.normals
+        of_deviatoric += 2 * of_trace / np.maximum(self.normals, 1)
+        return of_trace, of_deviatoric
 
     def _of_cells(self, rho, lam, mu):
         """dJ/d(rho, kappa, mu) of cells from those by what points and ghosts have."""
@@ -486,4 +492,7 @@ class Medium:
 def _inverted(values):
     """1 / values; 0 where they are 0 or infinite."""
     usable = (values != 0) & np.isfinite(values)
-    return np.where(usable, 1 / np.where(usable, values, 1.0), 0.0)
+    out = np.where(usable, values, 1.0)
+    np.divide(1.0, out, out=out)
+    out *= usable
+    return out

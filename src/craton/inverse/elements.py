@@ -7,6 +7,7 @@ import numpy as np
 from craton.errors import ComputationError, ResourceError
 from craton.inverse.division import on_one_rank
 from craton.inverse.experiment import SHARE, march, rest
+from craton.memory import array_bytes
 from craton.text import megabytes
 
 STORES = ("store", "fluid_store")
@@ -37,10 +38,33 @@ class ElementExperiment:
 
     def lines(self):
         """Return what is stored, as (label, text) rows."""
+        state = self.linear.at(self.linear.cells)
+        slots, of_step = self._slots(state), self._step_bytes(state)
         return [
             ("storage", "velocities of absorbing points; the field is marched back"),
-            ("on the machine", f"at most {megabytes(self.memory)}, the rest in the host's memory"),
+            ("on the machine", megabytes(of_step * slots)),
+            ("in the host's memory", megabytes(self._waiting_bytes(state, slots))),
         ]
+
+    def host_bytes(self, start):
+        """See `Experiment.host_bytes`; with mesh and medium."""
+        state = self.linear.at(self.linear.cells)
+        slots = self._slots(state)
+        held = array_bytes(self.linear, state, start) + self._waiting_bytes(state, slots)
+        if not self.machine.shares_host_memory:
+            return held
+        forward = self._plan_forward(state, slots).arrays
+        back = self._plan_back(state, slots, light=True, by_sources=False).arrays
+        programs = [a for n, a in back.items() if not _taken_over(n, a, forward)]
+        return held + sum(a.nbytes for a in (*forward.values(), *programs))
+
+    def _waiting_bytes(self, state, slots):
+        """Bytes of what is stored beyond the machine."""
+        return self._step_bytes(state) * self.steps if slots < self.steps else 0
+
+    def _step_bytes(self, state):
+        """Bytes of the velocities of absorbing points of a step."""
+        return sum(a.nbytes for n, a in state.forward(1).arrays.items() if n in STORES)
 
     @property
     def samples(self):
@@ -87,7 +111,11 @@ class ElementExperiment:
 
     def _forward(self, state):
         """Return the forward steps as a program."""
-        return on_one_rank(self.machine.commit(state.forward(self.slots)))
+        return on_one_rank(self.machine.commit(self._plan_forward(state, self.slots)))
+
+    def _plan_forward(self, state, slots):
+        """Return the plan of the forward steps."""
+        return state.forward(slots)
 
     def _begin(self, program, first):
         """Prepare for the forward steps of a segment."""
@@ -105,7 +133,7 @@ class ElementExperiment:
         ResourceError
             Not even those of one step fit.
         """
-        step_bytes = sum(a.nbytes for n, a in state.forward(1).arrays.items() if n in STORES)
+        step_bytes = self._step_bytes(state)
         slots = self.steps if not step_bytes else min(self.steps, int(self.memory // step_bytes))
         if slots < 1:
             raise ResourceError(
@@ -158,21 +186,20 @@ class ElementExperiment:
         """
         key = tuple(options.values())
         if key not in self.others:
-            plan, forward = self._plan_back(**options), self.program
+            plan, forward = self._plan_back(self.state, self.slots, **options), self.program
             shared = {
                 name: forward.arrays[name]
                 for name, array in plan.arrays.items()
-                if array.kind == "store"
-                or (array.data is not None and forward.plan.arrays.get(name) is array)
+                if _taken_over(name, array, forward.plan.arrays)
             }
             self.others[key] = on_one_rank(self.machine.commit(plan, arrays=shared))
         else:
             rest(self.others[key])
         return self.others[key]
 
-    def _plan_back(self, **options):
+    def _plan_back(self, state, slots, **options):
         """Return the plan of the steps back."""
-        return self.state.reversal(self.slots, self.every, **options)
+        return state.reversal(slots, self.every, **options)
 
     def _scale(self, series):
         """Return a factor of residuals such that the transposed field is near 1, which float32
@@ -243,3 +270,8 @@ class ElementExperiment:
         for n, relative in perturbation[1].items():
             samples[:, n] += relative * self.record[:, n]
         return samples
+
+
+def _taken_over(name, array, forward):
+    """Return True where steps back take an array of their plan from the forward program."""
+    return array.kind == "store" or (array.data is not None and forward.get(name) is array)

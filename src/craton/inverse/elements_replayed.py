@@ -2,7 +2,8 @@
 or attenuation remember: its field is saved step by step, all steps or segments that are run again.
 """
 
-from craton.inverse.division import on_one_rank
+import math
+
 from craton.inverse.elements import ElementExperiment
 from craton.inverse.experiment import march, restore, slots_for, snapshot
 from craton.text import megabytes
@@ -64,9 +65,14 @@ class ReplayedElements(ElementExperiment):
         """
         return slots_for(self.steps, *self._bytes(state), self.memory, 1)
 
-    def _forward(self, state):
-        """See `ElementExperiment._forward`."""
-        return on_one_rank(self.machine.commit(state.forward(self.slots, replayed=True)))
+    def _plan_forward(self, state, slots):
+        """See `ElementExperiment._plan_forward`."""
+        return state.forward(slots, replayed=True)
+
+    def _waiting_bytes(self, state, slots):
+        """See `ElementExperiment._waiting_bytes`: of checkpoints."""
+        count = math.ceil(self.steps / slots)
+        return count * self._bytes(state)[1] if count > 1 else 0
 
     def _begin(self, program, first):
         """See `ElementExperiment._begin`."""
@@ -79,9 +85,9 @@ class ReplayedElements(ElementExperiment):
 
     # --- back ---------------------------------------------------------------------------------
 
-    def _plan_back(self, **options):
+    def _plan_back(self, state, slots, **options):
         """See `ElementExperiment._plan_back`."""
-        return self.state.transposed(self.slots, self.every, **options)
+        return state.transposed(slots, self.every, **options)
 
     def _load(self, program, n):
         """Have the steps of a segment, which is run again where the last one is another."""

@@ -60,6 +60,14 @@ class Experiment:
         back = state.adjoint(self.slots, self.every)
         return nbytes_of(forward, ("store",)) + nbytes_of(back, ("store", "material"))
 
+    def host_bytes(self, start):
+        """Return the bytes of the host that the start, (rho, kappa, mu), programs and what is stored
+        take.
+        """
+        machine = self._program_bytes() + self.storage.machine
+        held = self.storage.host + sum(values.nbytes for values in start)
+        return held + machine * self.machine.shares_host_memory
+
     @property
     def length(self):
         """Steps of a segment: those that are stored at a time."""

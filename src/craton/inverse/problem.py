@@ -10,7 +10,7 @@ from craton.comm.local import Alone
 from craton.comm.placement import machine, place, planner
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
-from craton.inverse import checks, model_grid, sources
+from craton.inverse import checks, host_memory, model_grid, sources
 from craton.inverse import parameters as sets
 from craton.inverse import storage as storages
 from craton.inverse.datasets import joined
@@ -133,6 +133,8 @@ class Problem(Term):
             with agreed(comm):
                 chosen = machine(device, comm, place(comm), threads)
             self.experiments = [storages.experiment(run, chosen, *options, comm) for run in linear]
+        if memory != np.inf:  # which only plans
+            host_memory.refuse_large(self.experiments[0], names)
         self._m, self._cells, self._value, self._gradient = None, None, None, None
         self._derivatives = {}
 
@@ -160,7 +162,8 @@ class Problem(Term):
     @property
     def plan(self):
         """What a gradient keeps and costs, as text: known before anything runs."""
-        rows = self.experiments[0].lines()
+        first = self.experiments[0]
+        rows = [*first.lines(), host_memory.row(first, self.parameters.names)]
         width = max(len(label) for label, _ in rows)
         return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)
 

@@ -13,6 +13,7 @@ import numpy as np
 from craton.backends import backend
 from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.errors import Problem as Fault
+from craton.inverse import host_memory
 from craton.inverse.datasets import on_grid
 from craton.inverse.maps import gradient
 from craton.inverse.observed import matched
@@ -452,10 +453,11 @@ def words_of_storage(survey, ranks=1):
     options = (settings.every, None, settings.storage)
     try:
         if ranks > 1:
-            rows = TeamExperiment(survey.linear, run.device, ranks, run.threads, options).lines()
+            shared = TeamExperiment(survey.linear, run.device, ranks, run.threads, options)
         else:
             chosen = backend(run.device, threads=run.threads)
-            rows = experiment(survey.linear, chosen, *options).lines()
+            shared = experiment(survey.linear, chosen, *options)
+        rows = [*shared.lines(), host_memory.row(shared, tuple(settings.parameters))]
     except CratonError as error:
         rows = [("storage", f"not on this computer: {error}")]
     return "\n".join(["Gradient of a shot", *(f"  {label:<22} {text}" for label, text in rows)])

@@ -53,6 +53,10 @@ class TeamExperiment:
         """Return what is stored, by all ranks together, as (label, text) rows."""
         return [*self.experiments[0].lines(), ("ranks", f"{self.ranks}, each a part of the grid")]
 
+    def host_bytes(self, start):
+        """See `Experiment.host_bytes`: of all ranks together."""
+        return self.experiments[0].host_bytes(start)
+
     @property
     def storage(self):
         """What is kept: `Storage`, of all ranks together."""

@@ -31,6 +31,10 @@ from craton.survey import receivers as survey_receivers
 from craton.survey import source_files
 from craton.survey.whereabouts import located
 
+# measured bytes of a cell, see bench/NOTES.md: with attenuation or without, in the plane or in space
+CHAIN_BYTES = {False: 102, True: 134}
+CHAIN_ANISOTROPIC = {True: 406, False: 622}
+CHAIN_WITH_Q = 471
 RECEIVERS = "gradients need receivers: add [[receivers]]"
 
 
@@ -180,6 +184,14 @@ class Linearised:
         every : int
         """
         return reversal.traffic(self.d, kind, every)
+
+    def chain_bytes(self, count):
+        """Return the bytes of a cell that the chain rule takes at its peak, from the sums to `count`
+        parameters (rho, kappa, mu and so on).
+        """
+        if self.d.anisotropic:
+            return CHAIN_ANISOTROPIC[bool(self.d.planar)]
+        return CHAIN_WITH_Q if count == WITH_Q else CHAIN_BYTES[bool(self.d.relaxing)]
 
     @property
     def sums(self):

@@ -205,18 +205,20 @@ class State:
         scale : float
             See `sensitivity.Medium.gradient`.
         """
-        if self.d.anisotropic:
-            rho, *moduli = self.medium.gradient(machine.to_host(sums), scale)
-        else:
-            with machine.work():
-                medium = sensitivity.Medium(self.d, machine.xp)
-                parts = medium.gradient(sums, scale)
-            rho, *moduli = (machine.to_host(part) for part in parts)
+        rho, *moduli = self._by_cells(sums, machine, scale)
         more = dependences.by_moduli(self.dependences, ratios, self.cells)
         moduli[: len(more)] = (a + b for a, b in zip(moduli, more))
         if self.d.inverse_q is not None:
             return quality.off_grid(self.d, self.given, (rho, *moduli))
         return self.problem.off_grid((rho, *moduli))
+
+    def _by_cells(self, sums, machine, scale):
+        """Chain rule of the sums, on the machine where it can be; see `gradient`."""
+        if self.d.anisotropic:
+            return self.medium.gradient(machine.to_host(sums), scale)
+        with machine.work():
+            parts = sensitivity.Medium(self.d, machine.xp).gradient(sums, scale)
+        return [machine.to_host(part) for part in parts]
 
     def refuse_by_sources(self):
         """Refuse derivatives by moments whose shear stresses act on points of a fluid: their adjoint

@@ -32,6 +32,9 @@ from craton.survey import leapfrog
 from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 
+# measured bytes of a node, see bench/NOTES.md: without attenuation and with it, of 21 constants
+CHAIN_BYTES = {False: 103, True: 438}
+CHAIN_CONSTANTS = 343
 RECEIVERS = "gradients need receivers: add [[receivers]]"
 
 
@@ -241,6 +244,14 @@ class Linearised:
     def on_grid(self, cells):
         """Return what the steps have of the nodes' density and moduli: these themselves."""
         return cells
+
+    def chain_bytes(self, count):
+        """Return the bytes of a node that the chain rule takes at its peak, from the sums to `count`
+        parameters (rho, kappa, mu and so on).
+        """
+        if self.d.anisotropic:
+            return CHAIN_CONSTANTS
+        return CHAIN_BYTES[self.relaxes]
 
     def refuse_machine(self, machine):
         """Refuse a machine that cannot march both fields at once.

@@ -1,0 +1,45 @@
+"""Memory of the host that a gradient foretells, beside the peak of the arrays that it allocates."""
+
+import numpy as np
+import pytest
+from test_memory import peak
+
+import craton
+from craton.errors import ResourceError
+from craton.inverse import host_memory
+
+RICKER = {"kind": "ricker", "frequency": 5, "delay": 0.05}
+ROCK = {"kind": "homogeneous", "vp": 2500, "vs": 1400, "rho": 2200}
+SHORT = {"model": ROCK, "time": {"duration": 0.1, "start": 0.0}, "run": {"device": "cpu"}}
+PLANE = SHORT | {
+    "domain": {"origin": [0, -2000], "size": [4000, 2000], "spacing": 12.5},
+    "source": [{"kind": "force", "at": [2000, -600], "force": [0, 1e9], "wavelet": RICKER}],
+    "receivers": [{"name": "A", "at": [1000, -200]}],
+}
+ELEMENTS = SHORT | {
+    "method": "sem",
+    "domain": {"origin": [0, 0, -1600], "size": [1600, 1600, 1600], "element_size": 200},
+    "source": [{"kind": "force", "at": [800, 800, -800], "force": [0, 0, 1e9], "wavelet": RICKER}],
+    "receivers": [{"name": "A", "at": [700, 800, -200]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("tables", "storage"),
+    [(PLANE, "boundaries"), (PLANE, "increments"), (ELEMENTS, "auto")],
+    ids=["plane, reversed", "plane, increments", "elements"],
+)
+def test_memory_of_gradients(tables, storage, monkeypatch):
+    scenario = craton.Scenario(**tables)
+    problem = craton.Problem(scenario, storage=storage, device="cpu")
+    told = host_memory.gradient_bytes(problem.experiments[0], problem.parameters.names)
+    assert f"{told / 2**20:,.1f} MiB of arrays at the peak" in problem.plan
+    observed = problem.recordings[0].blank().fillna(0.0) + 1e-9
+    del problem
+    measured = peak(lambda: craton.gradient(scenario, observed, storage=storage, device="cpu"))
+    assert abs(measured / told - 1) < 0.1
+    monkeypatch.setattr(host_memory, "available", lambda: told - 1)
+    with pytest.raises(ResourceError, match="the gradient needs .* of the host's memory"):
+        craton.Problem(scenario, storage=storage, device="cpu")
+    planned = craton.Problem(scenario, storage=storage, device="cpu", memory=np.inf)
+    assert planned.shape[0] == 3

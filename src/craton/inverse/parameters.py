@@ -253,7 +253,7 @@ class Parameters:
         return [slice(n, min(n + planes, count)) for n in range(0, count, planes)]
 
     def _start_of(self, part):
-        """The start in a slab."""
+        """Return the start in a slab."""
         return tuple(values[part] for values in self.start)
 
     def whole(self, m, part=slice(None)):

@@ -16,6 +16,8 @@ INSIDE = 1e-6
 FACE = 10 * INSIDE  # that near to a face, another element may have the position as well
 TURNS = 30  # of Newton's method at most; from 3 to 6 are needed
 EXACT = 1e-12  # step of the reference coordinates at which it ends
+# reference coordinates found directly: a position on a face has the same ones in both elements
+DECIMALS = 13
 STRAIGHT = 1e-13  # of a cell's size, by which nodes may be off a parallelepiped
 FLAT = 1e-9  # volume by the cube of the size, below which a cell's map is not inverted at once
 MAPPED = 1e-9  # of a cell's size, by which a position may be missed: Newton's method did end
@@ -131,7 +133,7 @@ class Cells:
         slopes, centre, bent = self.straight(different)
         off = at - centre[which]
         local = (np.linalg.inv(slopes)[which] @ off[..., None])[..., 0]
-        local = np.clip(local, -3.0, 3.0)
+        local = np.clip(np.round(local, DECIMALS), -3.0, 3.0)
         missed = np.linalg.norm(off - (slopes[which] @ local[..., None])[..., 0], axis=1)
         others = np.flatnonzero(bent[which])
         if len(others):

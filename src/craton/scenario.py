@@ -51,7 +51,7 @@ from craton.tables import document, problems
 from craton.tables.document import Reading, checked, dumps, format_problems
 from craton.tables.fields import Place, Position, one_of
 from craton.tables.ground import GroundFile, GroundTable, Water
-from craton.tables.injection import InjectedPlaneWave, Injection, Recording
+from craton.tables.injection import InjectedPlaneWave, InjectedWavefield, Injection, Recording
 from craton.tables.medium import (
     Ak135,
     Attenuation,
@@ -329,6 +329,7 @@ __all__ = [
     "GroundTable",
     "Homogeneous",
     "InjectedPlaneWave",
+    "InjectedWavefield",
     "Injection",
     "Kuepper",
     "Lowpass",

@@ -111,6 +111,7 @@ FORMATS = [
     Format("SW4 rfile", "gridded model", "rfile", (".rfile",), read="opened"),
     Format("SPECFEM tomography", "gridded model", "tomography_xyz", read="opened"),
     Format("netCDF or zarr", "gridded model", "netcdf", read="opened"),
+    Format("netCDF or zarr", "wavefield", "wavefield"),
     Format("TauP", "radial model", "taup", (".nd", ".tvel")),
     Format("CSV", "radial model", "radial_csv", (".csv",)),
     Format("parquet", "table", "parquet", (".parquet",)),

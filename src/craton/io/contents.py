@@ -8,7 +8,7 @@ import sys
 import traceback
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -344,3 +344,46 @@ def surface_radius(deepest):
     float
     """
     return deepest if deepest > 6e6 else 6_371_000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Wavefield:
+    """Waves at points around a box.
+
+    Parameters
+    ----------
+    name : str
+        In words, for messages.
+    xyz : (n, 3) array
+        m.
+    values : dict of str to (time, n) array
+        ``"ux"``, m, or ``"vx"``, m/s, and ``"sxx"``, Pa, tension positive, and the like, SI units.
+    start, interval : float
+        Time of the first values and between values, s.
+    medium : dict of str to (n,) array
+        ``"vp"``, ``"vs"``, m/s, and ``"rho"``, kg/m3, or nothing.
+    place : dict of str to float
+        Where values lie after the first time, in intervals; 0 of those that are not named.
+    leapfrog : bool
+        As a leapfrog run of the step `interval` has left them.
+    """
+
+    name: str
+    xyz: np.ndarray
+    values: dict
+    start: float
+    interval: float
+    medium: dict
+    place: dict = field(default_factory=dict)
+    leapfrog: bool = False
+
+    @property
+    def samples(self):
+        """Number of times."""
+        return len(next(iter(self.values.values())))
+
+    @property
+    def end(self):
+        """Time of the last values, s."""
+        last = min(self.place.get(name, 0.0) for name in self.values)
+        return self.start + (self.samples - 1 + last) * self.interval

@@ -32,12 +32,14 @@ def recognises(path):
 
 
 @contextmanager
-def opened(path):
+def opened(path, group=None):
     """Open a file; values are read when they are used.
 
     Parameters
     ----------
     path : pathlib.Path
+    group : str, optional
+        Of the file, in place of its root.
 
     Yields
     ------
@@ -56,7 +58,7 @@ def opened(path):
     )
     try:
         # chunks stays None: reading is lazy, by blocks, without dask
-        dataset = xarray.open_dataset(path, decode_times=False, **kind)
+        dataset = xarray.open_dataset(path, decode_times=False, group=group, **kind)
     # each engine has its own kinds of failure; all mean the same to the user
     except Exception as error:
         close_quietly(error)

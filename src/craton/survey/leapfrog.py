@@ -177,6 +177,24 @@ def band(series, dt):
     return highest / (_good(2 * len(series)) * dt)
 
 
+def amplitudes(series, dt):
+    """Return frequencies, Hz, and the largest amplitude of any column there.
+
+    Parameters
+    ----------
+    series : (steps, n) array
+    dt : float
+        Time step, s.
+    """
+    series = np.asarray(series)
+    length = _good(2 * len(series))
+    largest = np.zeros(length // 2 + 1)
+    for block in blocks(series.shape[1], len(series)):
+        spectrum = np.abs(np.fft.rfft(_continued(series[:, block]), length))
+        np.maximum(largest, spectrum.max(axis=0), out=largest)
+    return np.arange(len(largest)) / (length * dt), largest
+
+
 def _mapped(series, shift, to, stretch, full, none):
     """Return the series whose spectrum at w is that of the given one at ``2/dt to(w dt / 2)``;
     times grow by `stretch` at most.
@@ -363,4 +381,55 @@ def _continued_transposed(rows, n):
     out = rows[:, :n].copy()
     out[:, n - 1] += 2 * faded.sum(axis=1)
     out[:, n - 1 - extra_samples : n - 1] -= faded[:, ::-1]
+    return out
+
+
+def resampled(series, interval, offset, steps, dt, shift=0.0, leapfrog=False, rate=False):
+    """Series of any sampling as a leapfrog run of another step has them: its spectrum at w is that
+    of the series at w~(w).
+
+    Parameters
+    ----------
+    series : array_like, shape (n, columns)
+        Before the first value all is at rest.
+    interval : float
+        Of the series, s.
+    offset : (float, float)
+        Seconds from the start of the run to the time from which the series counts, and where its
+        first value lies after that, in intervals.
+    steps : int
+        Of the run.
+    dt, shift : float
+        Step of the run, s, and place within the step of the values that are returned.
+    leapfrog : bool
+        The series come from a leapfrog run of the step `interval`, as it has left them.
+    rate : bool
+        Return the time derivative.
+
+    Returns
+    -------
+    ndarray, shape (steps, columns), float64
+    """
+    series = np.asarray(series)
+    (away, place), n = offset, len(series)
+    stretch = 1 / math.sqrt(1 - FULL**2) if leapfrog else 1.0
+    latest = away + stretch * (n + _more(n) + place) * interval
+    length = _good(max(latest / dt, steps) + max(-away, 0) / dt + 64)
+    x = np.pi * np.arange(length // 2 + 1) / length
+    omega = 2 / dt * np.sin(x)
+    half = omega * interval / 2
+    phase = 2 * np.arcsin(np.minimum(half, 1)) if leapfrog else 2 * half
+    # the window in frequency stays below the Nyquist frequency
+    inside = (1 - (WIDTH + 2) / _good(max(2 * n, 8 * WIDTH))) * np.pi / 2
+    ends = min(np.sin(inside), FULL) if leapfrog else min(inside, 0.95 * np.pi / 2)
+    carried = (x < NONE) & (half < ends)
+    x, omega, phase = x[carried], omega[carried], phase[carried]
+    factor = _taper(x, FULL, NONE) * _taper(half[carried], 0.9 * ends, ends)
+    factor = factor * interval / dt * np.exp(1j * (2 * x * shift - omega * away))
+    if rate:
+        factor = factor * 1j * omega
+    out = np.empty((steps, series.shape[1]))
+    for block in blocks(series.shape[1], n):
+        spectrum = _spectrum(_continued(series[:, block]), phase, place) * factor
+        out[:, block] = np.fft.irfft(spectrum, length)[:, :steps].T
     return out

@@ -5,8 +5,11 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from craton.tables.fields import (
+    Distance,
     FilePath,
+    Latitude,
     Length,
+    Longitude,
     Table,
     choice,
     in_space_or_plane,
@@ -21,21 +24,59 @@ from craton.tables.receivers import SnapshotName
 from craton.tables.sources import Wavelet
 
 
+def box_problems(table):
+    """Problems of the corners of a box.
+
+    Parameters
+    ----------
+    table : Table
+        With ``from_`` and ``to``.
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
+    if len(table.from_) != len(table.to):
+        yield "to", "from and to have different lengths", "write both as [x, y, z]"
+    elif any(a >= b for a, b in zip(table.from_, table.to)):
+        remedy = "from is the lower south-west corner, to the upper north-east one"
+        yield "to", "the box ends before it begins", remedy
+
+
 class Recording(Table):
     """A recording of the wavefield on the sides of a box with the corners ``from`` and ``to`` (m),
     for an injection into another run; a box that ends at the free surface has no side there.
+
+    With a ``sampling`` (m) it is recorded at points, for runs of any grid, up to a ``thickness``
+    (m; None: four times the sampling) from the sides. Corners count then from an ``origin``
+    (m), or from the ground at a ``longitude`` and ``latitude`` of a chunk of the Earth, along
+    axes turned by an ``azimuth`` (degrees, clockwise).
     """
 
     name: SnapshotName = key('"basin"')
     from_: in_space_or_plane(Length, "xyz", "m") = key("[4_000, 4_000, -3_000]  # m", alias="from")
     to: in_space_or_plane(Length, "xyz", "m") = key("[6_000, 6_000, 0]  # m")
 
+    sampling: Distance | None = None
+    thickness: Distance | None = None
+    origin: in_space_or_plane(Length, "xyz", "m") | None = None
+    longitude: Longitude | None = None
+    latitude: Latitude | None = None
+    azimuth: quantity("angle", least=-360, most=360) = 0.0
+
     def _problems(self):
-        if len(self.from_) != len(self.to):
-            yield "to", "from and to have different lengths", "write both as [x, y, z]"
-        elif any(a >= b for a, b in zip(self.from_, self.to)):
-            remedy = "from is the lower south-west corner, to the upper north-east one"
-            yield "to", "the box ends before it begins", remedy
+        yield from box_problems(self)
+        for name in ("thickness", "origin", "longitude", "azimuth"):
+            if self.sampling is None and getattr(self, name):
+                remedy = "add sampling, the distance of the points, m"
+                yield name, f"{name} needs a recording at points", remedy
+        if (self.longitude is None) != (self.latitude is None):
+            yield "latitude", "longitude and latitude go together", "give both, or none"
+        if self.origin is not None and self.longitude is not None:
+            yield "origin", "origin and longitude are mutually exclusive", "leave one out"
+        if self.azimuth and len(self.from_) == 2:
+            yield "azimuth", "a box in the plane is not turned", "leave it out"
 
 
 class Injection(Table):
@@ -45,6 +86,21 @@ class Injection(Table):
 
     recorded: FilePath = key('"regional/result.zarr"')
     name: SnapshotName = key('"basin"')
+
+
+class InjectedWavefield(Table):
+    """An incident wavefield of another program, which enters through the sides of the box with the
+    corners ``from`` and ``to`` (m): velocity or displacement, and stress or strain, at points around
+    these sides. ``at`` is added to the positions in the file.
+    """
+
+    file: FilePath = key('"wavefield.nc"')
+    from_: in_space_or_plane(Length, "xyz", "m") = key("[4_000, 4_000, -3_000]  # m", alias="from")
+    to: in_space_or_plane(Length, "xyz", "m") = key("[6_000, 6_000, 0]  # m")
+    at: in_space_or_plane(Length, "xyz", "m") | None = None
+
+    def _problems(self):
+        yield from box_problems(self)
 
 
 class InjectedPlaneWave(Table):
@@ -67,7 +123,7 @@ class InjectedPlaneWave(Table):
     wavelet: Wavelet = key('{ kind = "ricker", frequency = 1 }')
 
     def _problems(self):
-        yield from Recording._problems(self)
+        yield from box_problems(self)
         if not self.velocity:
             remedy = "give the peak particle velocity of the incident wave, m/s"
             yield "velocity", "the velocity is zero", remedy
@@ -83,7 +139,8 @@ def _names_differ(recordings):
 
 Recordings = Annotated[many(Recording, "recording"), AfterValidator(_names_differ)]
 Injections = many(
-    tagged("injection", None, recorded=Injection, wave=InjectedPlaneWave), "injection"
+    tagged("injection", None, recorded=Injection, wave=InjectedPlaneWave, file=InjectedWavefield),
+    "injection",
 )
 
 
@@ -107,8 +164,13 @@ def injection_problems(scenario):
         yield "source", 'missing: "source" or "injection" is required', remedy
     dimensions = 2 if scenario.domain.planar else 3
     boxes = [(f"recording.{n}.to", spec.to) for n, spec in enumerate(recordings)]
-    waves = [(n, spec) for n, spec in enumerate(injections) if isinstance(spec, InjectedPlaneWave)]
+    waves = [(n, spec) for n, spec in enumerate(injections) if not isinstance(spec, Injection)]
     boxes += [(f"injection.{n}.to", spec.to) for n, spec in waves]
+    boxes += [
+        (f"recording.{n}.origin", spec.origin)
+        for n, spec in enumerate(recordings)
+        if spec.origin is not None
+    ]
     boxes += [(f"injection.{n}.at", spec.at) for n, spec in waves if spec.at is not None]
     for name, numbers in boxes:
         if len(numbers) != dimensions:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from craton.errors import Problem
-from craton.methods.finite_difference import material
+from craton.methods.finite_difference import material, receiver_points
 from craton.methods.finite_difference.boundaries import inside_layer
 from craton.methods.finite_difference.crossing import Box, crossings
 from craton.methods.finite_difference.scheme import HALF
-from craton.methods.shared import recorded
+from craton.methods.shared import recorded, shell
 from craton.methods.shared.interpolate import NODES
 from craton.methods.shared.oblique import side_problems
 from craton.methods.shared.tables import injection, table_of
@@ -98,6 +98,12 @@ def recordings(d, band):
     """
     all_recordings, arrays, launches = [], {}, []
     for spec in d.scenario.recording:
+        if spec.sampling:
+            recording, more, launch = sampled_recording(d, spec, band)
+            all_recordings.append(recording)
+            arrays |= more
+            launches.append(launch)
+            continue
         box = box_of(d, spec.from_, spec.to)
         sources = np.unique(np.concatenate([c.source for c in crossings(d, box).values()]))
         about = {
@@ -116,6 +122,73 @@ def recordings(d, band):
         arrays |= more
         launches.append(launch)
     return all_recordings, arrays, launches
+
+
+def shell_of(d, spec):
+    """Return the `Shell` of a recording at points."""
+    top = d.grid.bounds("z")[1] if d.face("top") == "free" else np.inf
+    return shell.shell_of(spec, top)
+
+
+def sampled_recording(d, spec, band):
+    """Return the `Recording` of a shell of points, its arrays and launch.
+
+    Parameters
+    ----------
+    d : Discretisation
+    spec : craton.tables.injection.Recording
+    band : float
+        Hz.
+    """
+    from scipy.sparse import csr_array
+
+    around = shell_of(d, spec)
+    names = [name for name in (*shell.VELOCITY, *shell.STRESS) if name in d.fields]
+    positions = np.round((around.xyz - d.grid.origin) / d.grid.spacing, 6)
+    if d.planar:
+        positions[:, 1] = 0
+    spreads, count = [], len(positions)
+    at_top = positions[:, 2] > d.grid.shape[0] - 1 - ON_POINT
+    for n, name in enumerate(names):
+        numbers, chosen = n * count + np.arange(count), np.ones(count, bool)
+        if name == "vz" and d.free:
+            whole = np.full((len(names) * count, 3), np.nan)
+            whole[numbers] = positions
+            spreads += receiver_points.surface_terms(d, whole, numbers[at_top])
+            chosen = ~at_top
+        elif name[0] == "s" and "z" in name and d.free:
+            chosen = ~at_top  # no traction on the free surface
+        term = receiver_points.Term(name)
+        spreads.append(receiver_points.spread(d, term, positions[chosen], numbers[chosen]))
+    first, index, weight = receiver_points.laid_out(d, len(names) * count, {}, spreads)
+    size = int(index.max()) + 1
+    rows = csr_array((weight, index, first), shape=(len(names) * count, size))
+    cells = tuple(np.rint(positions[:, axis]).astype(int) for axis in (2, 1, 0))
+    about = {"method": "fd"}
+    return shell.ring(around, names, rows, medium(d, cells), about, d, band)
+
+
+def sampled_problems(d, spec, key):
+    """Return what stands against a recording at points: list of Problem."""
+    refused = [
+        (d.acoustic, "in acoustic runs", "record without sampling"),
+        (d.ground is not None, "where the medium has topography", "record without sampling"),
+        (d.partly_fluid, "where the model has fluid parts", "leave the fluid out"),
+        (spec.longitude is not None, "by longitude outside a chunk", "write origin, m"),
+    ]
+    wrong = [
+        Problem(key, f"there is no recording at points yet {words}", remedy)
+        for holds, words, remedy in refused
+        if holds
+    ]
+    if wrong:
+        return wrong
+    xyz = shell_of(d, spec).xyz
+    bounds = np.array([d.grid.bounds(axis) for axis in "xyz"])
+    beyond = (xyz < bounds[:, 0] - ON_POINT) | (xyz > bounds[:, 1] + ON_POINT)
+    outside = beyond[:, [0, 2] if d.planar else [0, 1, 2]].any(axis=1)
+    outside |= inside_layer(d, xyz)
+    return shell.outside_problems(key, outside, xyz, "outside the domain or in absorbing layers")
 
 
 def differences(d):
@@ -169,7 +242,11 @@ def problems(d, incident):
     """
     wrong = []
     for n, spec in enumerate(d.scenario.recording):
-        wrong += box_problems(d, box_of(d, spec.from_, spec.to), f"recording.{n}")
+        key = f"recording.{n}"
+        if spec.sampling:
+            wrong += sampled_problems(d, spec, key)
+        else:
+            wrong += box_problems(d, box_of(d, spec.from_, spec.to), key)
     wrong += recorded.clock_problems(d, incident)
     for wave in incident:
         box, reason = box_here(d, wave)
@@ -179,8 +256,8 @@ def problems(d, incident):
 
 def box_here(d, wave):
     """Return the `Box` of an incident wave in the points of this grid, and list of Problem."""
-    if wave.wavelet:
-        return box_of(d, wave.settings.from_, wave.settings.to), []
+    if wave.wavelet or wave.resampled:
+        return box_of(d, *wave.corners), []
     about, h = wave.about, d.grid.spacing
     if abs(about["spacing"] - h) > 1e-9 * h:
         words = (
@@ -221,6 +298,9 @@ def warnings(d, incident, sources, receivers):
     """
     sentences = []
     for spec in d.scenario.recording:
+        if spec.sampling:
+            sentences += shell.source_warning(shell_of(d, spec), sources)
+            continue
         box = box_of(d, spec.from_, spec.to)
         names = [s.name for s in sources if np.any(beside(d, box, s.points)[0])]
         words = f'in the box of the recording "{spec.name}", or less than {MARGIN} points from it, so that it is no incident wave: '
@@ -298,6 +378,10 @@ def series_of(d, wave, sources):
             d, wave, medium(d, at), medium(replace(d, scenario=scenario), at), xyz
         )
         return (None, wrong) if wrong else (wave.series(d, np.array(d.fields)[fields], xyz), [])
+    if wave.resampled:
+        names = np.array(d.fields)[fields]
+        wrong = wave.problems(d, names, xyz, medium(d, at), d.grid.spacing)
+        return (None, wrong) if wrong else (wave.series(d, names, xyz), [])
     places, missing = places_of(d, wave, fields, xyz)
     if missing is not None:
         x, y, z = missing

@@ -49,7 +49,7 @@ class PlaneIncident:
     travel: np.ndarray
     origin: np.ndarray
 
-    band = np.inf
+    band, resampled = np.inf, False
 
     @property
     def corners(self):

@@ -2,18 +2,23 @@
 places, clocks that agree, values by step.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from craton import io
 from craton.core.plan import Array, Launch
 from craton.core.recording import Recording, slots_for
 from craton.errors import Problem, ScenarioError
+from craton.io.contents import Wavefield
 from craton.methods.shared import points as operators
 from craton.methods.shared.oblique import plane_incident
+from craton.methods.shared.sampled import SampledIncident
 from craton.methods.shared.tables import of_values
 from craton.output.recordings import Recorded, open_recording
+from craton.tables.fields import spatial
 
 QUIET = 1e-6  # of the largest value: what a recording may hold before the run begins
 SAME_STEP = 1e-9  # relative
@@ -35,7 +40,7 @@ class Incident:
     key: str
     recorded: Recorded
 
-    wavelet = None
+    wavelet, resampled = None, False
 
     @property
     def band(self):
@@ -96,7 +101,8 @@ def opened(scenario, method):
     for n, entry in enumerate(scenario.injection):
         key = f"injection.{n}"
         if not hasattr(entry, "recorded"):
-            wave, wrong = plane_incident(scenario, key, entry)
+            make = partial(plane_incident, scenario) if hasattr(entry, "wave") else of_file
+            wave, wrong = make(key, entry)
             incident += [wave] * (wave is not None)
             problems += wrong
             continue
@@ -106,13 +112,63 @@ def opened(scenario, method):
             remedy = "name the folder of a run with [[recording]], and the recording"
             problems.append(Problem(f"{key}.recorded", str(error), remedy))
             continue
+        if recorded.about.get("sampling"):
+            incident.append(of_points(key, recorded))
+            continue
         other = recorded.about.get("method")
         if other != method:
             words = f'it was recorded with method = "{other}", this run has "{method}"'
-            problems.append(Problem(f"{key}.recorded", words, "record it with the same method"))
+            remedy = "record it with the same method, or with sampling, for runs of any grid"
+            problems.append(Problem(f"{key}.recorded", words, remedy))
             continue
         incident.append(Incident(key, recorded))
     return incident, problems
+
+
+def of_file(key, entry):
+    """Return the `SampledIncident` of a file, and list of Problem.
+
+    Parameters
+    ----------
+    key : str
+        Of the scenario.
+    entry : InjectedWavefield
+    """
+    try:
+        waves = io.read(entry.file, "wavefield")
+    except (OSError, ValueError) as error:
+        remedy = getattr(error, "remedy", "") or "name a file of waves around the box"
+        return None, [Problem(f"{key}.file", str(error), remedy)]
+    if entry.at is not None:
+        waves = replace(waves, xyz=waves.xyz + spatial(entry.at))
+    corners = np.array([spatial(entry.from_), spatial(entry.to)])
+    return SampledIncident(key, waves, corners), []
+
+
+def of_points(key, recorded):
+    """Return the `SampledIncident` of a recording at points.
+
+    Parameters
+    ----------
+    key : str
+    recorded : Recorded
+    """
+    about, labels = recorded.about, recorded.labels
+    names = list(dict.fromkeys(map(str, labels["field"])))
+    count = len(labels["field"]) // len(names)
+    values = recorded.values[:]
+    waves = Wavefield(
+        f'"{recorded.name}" of {recorded.path}',
+        np.stack([labels[axis][:count] for axis in "xyz"], axis=1),
+        {name: values[:, n * count : (n + 1) * count] for n, name in enumerate(names)},
+        about["start"],
+        about["dt"],
+        {name: labels[name][:count] for name in ("vp", "vs", "rho")},
+        {name: 0.5 if name[0] == "v" else 1.0 for name in names},
+        leapfrog=True,
+    )
+    corners = np.array([spatial(about["from"]), spatial(about["to"])])
+    return SampledIncident(key, waves, corners, about["band"] or np.inf)
 
 
 def timed(scenario, incident, begin):
@@ -126,9 +182,12 @@ def timed(scenario, incident, begin):
         Where its sources begin, s; infinite without sources.
     """
     begin = min([begin, *(wave.begin for wave in incident if wave.wavelet)])
-    abouts = [wave.about for wave in incident if not wave.wavelet]
+    begin = min([begin, *(wave.about["start"] for wave in incident if wave.resampled)])
+    abouts = [wave.about for wave in incident if not (wave.wavelet or wave.resampled)]
     if not abouts:
-        return with_time(scenario, {"start": min(begin, 0.0)}) if incident else scenario
+        resampled = any(wave.resampled for wave in incident)
+        start = begin if resampled else min(begin, 0.0)
+        return with_time(scenario, {"start": start}) if incident else scenario
     about, time = abouts[0], scenario.time
     step = time.step or about["dt"]
     start = time.start
@@ -282,6 +341,7 @@ def notes(plan, incident):
     for n, wave in enumerate(incident):
         series = plan.arrays[series_name(n)]
         words = f"{series.shape[1]:,} incident values a step, {series.nbytes / 2**20:,.1f} MiB"
+        words += f"; {wave.words}" if wave.resampled else ""
         rows.append(("injection", f"{wave.describe()}: {words}"))
     return rows
 
@@ -291,14 +351,14 @@ def series_name(number):
     return f"injection{number}_series"
 
 
-def ring(name, source, labels, about, d, band, state="state"):
+def ring(name, source, labels, about, d, band, state="state", first=None, weight=None):
     """Return the `Recording` of some entries of the state, its arrays, and the launch that samples
     them.
 
     Parameters
     ----------
     name : str
-    source : (places,) int array
+    source : (rows,) int array
         Places in the state.
     labels, about : dict
         See `Recording`.
@@ -307,15 +367,18 @@ def ring(name, source, labels, about, d, band, state="state"):
         Highest frequency of the run, Hz.
     state : str
         Array that holds them.
+    first : (places + 1,) int array, optional
+        Where the rows of each place begin; by default each has one.
+    weight : (rows,) array, optional
+        By default 1.
     """
-    places = len(source)
+    first = np.arange(len(source) + 1) if first is None else first
+    weight = np.ones(len(source)) if weight is None else weight
+    places = len(first) - 1
     slots, array = slots_for(places, d.steps, d.precision), f"recording_{name}"
     arrays = {array: Array("record", (slots, places), d.precision)}
     arrays |= of_values(
-        array,
-        source=(source, np.int64),
-        first=(np.arange(places + 1), np.int32),
-        weight=(np.ones(places), d.precision),
+        array, source=(source, np.int64), first=(first, np.int32), weight=(weight, d.precision)
     )
     names = (array, state, *(f"{array}_{part}" for part in ("source", "first", "weight")), "step")
     params: dict[str, Any] = {"columns": places, "slots": slots}

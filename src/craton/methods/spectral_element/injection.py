@@ -11,17 +11,24 @@ u - u0 at e; then the forces
 stand for the incident field. Mass and absorbing faces act at single points: they add nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from craton.errors import Problem
-from craton.methods.shared import recorded
+from craton.methods.shared import recorded, shell
 from craton.methods.shared.oblique import side_problems
 from craton.methods.shared.tables import injection, table_of
 from craton.methods.spectral_element import material, mesh_terms
 from craton.methods.spectral_element.element import lagrange_slopes
-from craton.methods.spectral_element.sites import VOIGT
+from craton.methods.spectral_element.sites import (
+    VOIGT,
+    at_sites,
+    materials,
+    numbers,
+    sites,
+    vector_index,
+)
 from craton.text import first_of
 
 SAME_POINT = 1e-4  # of the shortest distance between points: positions that are the same
@@ -84,7 +91,8 @@ def boxes_of(d, scenario, incident):
     incident : list of recorded.Incident
     """
     for n, spec in enumerate(scenario.recording):
-        yield f"recording.{n}", layer_around(d, spec.from_, spec.to)
+        if not spec.sampling:
+            yield f"recording.{n}", layer_around(d, spec.from_, spec.to)
     for wave in incident:
         yield wave.key, layer_around(d, *wave.corners)
 
@@ -93,9 +101,14 @@ def problems(d, scenario, incident):
     """Return what is wrong with boxes of recordings and with injections: list of Problem; see
     `boxes_of`.
     """
-    if not (scenario.recording or incident):
-        return []
-    key = "recording" if scenario.recording else "injection"
+    wrong = []
+    for n, spec in enumerate(scenario.recording):
+        if spec.sampling:
+            wrong += sampled_problems(d, scenario, spec, f"recording.{n}")
+    boxed = [spec for spec in scenario.recording if not spec.sampling]
+    if wrong or not (boxed or incident):
+        return wrong
+    key = "recording" if boxed else "injection"
     refused = [
         (d.subdomain.team.size > 1, "on several ranks", "run it on one rank"),
         (d.globe is not None, "in a chunk of the Earth", "use a box or a mesh"),
@@ -148,6 +161,12 @@ def recordings(d, scenario, band):
     """
     all_recordings, arrays, launches = [], {}, []
     for spec in scenario.recording:
+        if spec.sampling:
+            recording, more, launch = sampled_recording(d, scenario, spec, band)
+            all_recordings.append(recording)
+            arrays |= more
+            launches.append(launch)
+            continue
         layer = layer_around(d, spec.from_, spec.to)
         about = {"method": "sem", "degree": d.element.degree}
         about |= {"from": list(spec.from_), "to": list(spec.to)}
@@ -160,6 +179,101 @@ def recordings(d, scenario, band):
         arrays |= more
         launches.append(launch)
     return all_recordings, arrays, launches
+
+
+def shell_of(d, scenario, spec):
+    """Return the `Shell` of a recording at points."""
+    if spec.longitude is None:
+        free = d.face_kinds["top"] == "free"
+        return shell.shell_of(spec, scenario.domain.top if free else np.inf)
+    chunk = d.globe.chunk
+    origin = np.asarray(chunk.place(spec.longitude, spec.latitude, 0.0), float)
+    axes = np.asarray(chunk.axes(spec.longitude, spec.latitude), float).T
+    around = shell.shell_of(spec, 0.0, (origin, shell.turned_axes(axes, spec.azimuth)))
+    depth = chunk.whereabouts(around.xyz)[2]
+    up = around.xyz / np.linalg.norm(around.xyz, axis=1, keepdims=True)
+    # the tangent plane at the origin rises above the ground away from it
+    return replace(around, xyz=around.xyz + np.minimum(depth, 0.0)[:, None] * up)
+
+
+def sampled_recording(d, scenario, spec, band):
+    """Return the `Recording` of a shell of points, its arrays and launch.
+
+    Parameters
+    ----------
+    d : Discretisation
+    scenario : SpectralScenario
+    spec : craton.tables.injection.Recording
+    band : float
+        Hz.
+    """
+    from scipy.sparse import csr_array
+
+    around = shell_of(d, scenario, spec)
+    positions = sites(d, d.locate(around.xyz, False))
+    samples = materials(d, positions.element)
+    law, number = stiffness(positions, samples), numbers(d, positions.element)
+    index, weight = [], []
+    for axis in range(3):
+        index.append(d.offset("velocity") + axis + 3 * number)
+        weight.append(positions.values)
+    for a, b in shell.PAIRS:
+        moduli = law[:, VOIGT[a, b]][:, VOIGT]
+        index.append(vector_index(d, "displacement", number))
+        weight.append(np.einsum("ncd,ndm->ncm", moduli, positions.slopes).reshape(len(number), -1))
+    counts = np.concatenate([np.full(len(number), part.shape[1]) for part in index])
+    columns, values = (np.concatenate([p.ravel() for p in parts]) for parts in (index, weight))
+    shape = len(counts), int(columns.max()) + 1
+    rows = csr_array((values, columns, np.append(0, np.cumsum(counts))), shape=shape)
+    media = {name: at_sites(positions, samples[name]) for name in ("vp", "vs", "rho")}
+    names = (*shell.VELOCITY, *shell.STRESS)
+    return shell.ring(around, names, rows, media, {"method": "sem"}, d, band)
+
+
+def stiffness(positions, material):
+    """Return Hooke's law at sites, (n, 6, 6), Pa."""
+    law = np.zeros((len(positions), 6, 6))
+    if "stiffness" in material:
+        upper = np.triu_indices(6)
+        constants = at_sites(positions, material["stiffness"])
+        law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = constants
+        return law
+    mu = at_sites(positions, material["rho"] * material["vs"] ** 2)
+    lam = at_sites(positions, material["rho"] * material["vp"] ** 2) - 2 * mu
+    law[:, :3, :3] = lam[:, None, None]
+    law[:, range(3), range(3)] += 2 * mu[:, None]
+    law[:, range(3, 6), range(3, 6)] = mu[:, None]
+    return law
+
+
+def sampled_problems(d, scenario, spec, key):
+    """Return what stands against a recording at points: list of Problem."""
+    on_earth = spec.longitude is not None
+    refused = [
+        (d.subdomain.team.size > 1, "on several ranks", "run it on one rank"),
+        (d.relaxation is not None, "where the medium has attenuation", "leave attenuation out"),
+        (on_earth and d.globe is None, "by longitude outside a chunk", "write origin, m"),
+        (
+            not on_earth and d.globe is not None,
+            "by x and y in a chunk of the Earth",
+            "add longitude and latitude, from whose ground the corners count",
+        ),
+    ]
+    wrong = [
+        Problem(key, f"there is no recording at points yet {words}", remedy)
+        for holds, words, remedy in refused
+        if holds
+    ]
+    if wrong:
+        return wrong
+    xyz = shell_of(d, scenario, spec).xyz
+    located = d.locate(xyz, False).element
+    outside = located < 0
+    words = "outside the mesh, in absorbing layers or in fluid"
+    if d.layers is not None:
+        outside |= d.layers.axes[np.maximum(located, 0)] != 0
+    outside |= d.fluid[np.maximum(located, 0)]
+    return shell.outside_problems(key, outside, xyz, words)
 
 
 def vector_places(d, field, points):
@@ -225,6 +339,10 @@ def displacements(d, wave, layer):
     xyz = positions(d, layer)
     if wave.wavelet:
         return wave.displacement(d, xyz), side_of(d, wave, layer, xyz)
+    if wave.resampled:
+        reach = np.cbrt(d.statistics.smallest)
+        wrong = wave.problems(d, wave.displaced, xyz, medium(d, layer), reach)
+        return (None, wrong) if wrong else (wave.displacement(d, xyz), [])
     there = wave.recorded.labels
     if wave.about["degree"] != d.element.degree:
         words = f"it was recorded with elements of degree {wave.about['degree']}, this run has {d.element.degree}"
@@ -339,6 +457,9 @@ def warnings(d, scenario, incident, sources, receivers):
     receivers : Receivers
     """
     sentences = []
+    for spec in scenario.recording:
+        if spec.sampling:
+            sentences += shell.source_warning(shell_of(d, scenario, spec), sources)
     for key, layer in boxes_of(d, scenario, incident):
         if key.startswith("recording"):
             around = np.concatenate([layer.inside, layer.elements])

@@ -1,0 +1,266 @@
+"""Injection of waves that were sampled on another grid, in a chunk of the Earth or by another program."""
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from injectioncase import LAYERS, RUN
+from scipy.interpolate import CubicSpline
+from test_injection import PLANE
+from test_oblique import STACK, WAVELET, exact, flat
+
+import craton
+from craton import io
+from craton.driver.run import plan
+from craton.errors import ScenarioError
+from craton.methods.shared.lattice import NoLattice, interpolation, lattice_of
+from craton.scenario import Ricker
+from craton.survey import leapfrog, wavelets
+from craton.survey.layered_response import response
+
+BOX = {"from": [600, -1000], "to": [2400, 0]}
+
+
+def shell(spacing, thickness):
+    """Points of a lattice on both sides of the faces of BOX."""
+    x = np.arange(600 - thickness, 2400 + thickness + 1, spacing)
+    z = np.arange(-1000 - thickness, 1, spacing)
+    grid = np.stack(np.meshgrid(x, z, indexing="ij"), axis=-1).reshape(-1, 2)
+    low, high = np.array([600, -1000]) + thickness, 2400 - thickness
+    return grid[~((grid[:, 0] > low[0]) & (grid[:, 0] < high) & (grid[:, 1] > low[1]))]
+
+
+def section(points, times):
+    """Exact velocity and stress of a P wave at points (x, z): dict of (time, point) arrays; as `test_oblique.exact`."""
+    dt, p = times[1] - times[0], np.sin(np.radians(25)) / 3200
+    count = 2048
+    t = times[0] - 5 + np.arange(count) * dt
+    spectrum = np.fft.rfft(wavelets.build(Ricker(**WAVELET))(t))
+    omega = 2 * np.pi * np.fft.rfftfreq(count, dt)
+    spectrum = spectrum * np.exp(-1j * omega * 600 * np.cos(np.radians(25)) / 3200)
+    of_stack, first = response(STACK, "P", p, omega), round(5 / dt)
+    fields = {name: np.zeros((len(times), len(points))) for name in ("r", "z", "rr", "zz", "rz")}
+    for z in np.unique(points[:, 1]):
+        at = points[:, 1] == z
+        along = np.exp(-1j * omega * p * (points[at, 0] - 1500)[:, None])
+        for name, series in fields.items():
+            whole = np.fft.irfft(spectrum * of_stack.at(z, name) * along, count)
+            series[:, at] = whole[:, first : first + len(times)].T
+    return fields
+
+
+def wavefield(spacing=50.0, thickness=200.0, dt=0.02, end=1.9):
+    """The dataset of the section, by points."""
+    points, times = shell(spacing, thickness), np.arange(-1.5, end, dt)
+    fields = section(points, times)
+    layer = [int(z >= -400) for z in points[:, 1]]
+    medium = {name: ("point", getattr(STACK, name)[layer]) for name in ("vp", "vs", "rho")}
+    waves = {
+        "velocity": (("component", "time", "point"), np.stack([fields["r"], fields["z"]])),
+        "stress": (("tensor", "time", "point"), np.stack([fields[n] for n in ("rr", "zz", "rz")])),
+    }
+    coordinates = {"time": times, "component": ["x", "z"], "tensor": ["xx", "zz", "xz"]}
+    coordinates |= {"x": ("point", points[:, 0]), "y": 0.0, "z": ("point", points[:, 1])}
+    return xr.Dataset(waves | medium, coordinates)
+
+
+@pytest.fixture(scope="module")
+def waves():
+    """The dataset of the section."""
+    return wavefield()
+
+
+def injected(path, **changes):
+    """The section of `test_oblique` with the waves of a file."""
+    return flat("P", 25, injection=[{"file": str(path), **BOX}], **changes)
+
+
+def off(values, expected):
+    """Relative L2."""
+    return np.linalg.norm(values - expected) / np.linalg.norm(expected)
+
+
+def test_waves_of_a_file_are_those_of_the_plane_wave(waves, tmp_path):
+    waves.to_netcdf(tmp_path / "waves.nc")
+    result = craton.run(injected(tmp_path / "waves.nc"), progress=False)
+    velocity = result.dataset.velocity
+    for name, along, z in (("in", 220, 0.0), ("deep", -200, -700.0)):
+        expected = exact(velocity.time.values, along, z, "P", 25, ("r", "z"))
+        assert off(velocity.sel(receiver=name).values, expected) < 0.01
+    assert np.abs(velocity.sel(receiver="out").values).max() < 0.01 * np.abs(expected).max()
+    words = dict(result.plan.notes["Sources"])["injection"]
+    assert "9.03 samples a period, 3.97 points a wavelength" in words
+    assert "interpolated with errors up to 0.052" in words
+
+
+def test_faces_and_strain_read_as_points_and_stress(waves, tmp_path):
+    """Faces are groups of the file with x, y, z as dimensions; the first components E, Z read as x, z."""
+    waves.to_netcdf(tmp_path / "points.nc")
+    lam = waves.rho * (waves.vp**2 - 2 * waves.vs**2)
+    mean = waves.stress.sel(tensor=["xx", "zz"]).sum("tensor") / (
+        2 * (lam + waves.rho * waves.vs**2)
+    )
+    normal = xr.DataArray([1.0, 1.0, 0.0], dims="tensor")
+    strain = (waves.stress - lam * mean * normal) / (2 * waves.rho * waves.vs**2)
+    waves = waves.drop_vars("stress").assign(strain=strain, velocity=waves.velocity / 1000)
+    waves.velocity.attrs["units"] = "km/s"
+    for name, part in (
+        ("west", waves.x <= 800), ("east", waves.x >= 2200), ("bottom", waves.z <= -800),
+    ):  # fmt: skip
+        face = waves.isel(point=np.flatnonzero(part)).set_index(point=["x", "z"]).unstack("point")
+        face = face.assign_coords(component=["E", "Z"], tensor=["EE", "ZZ", "EZ"])
+        face.to_netcdf(tmp_path / "faces.nc", group=name, mode="w" if name == "west" else "a")
+    points, faces = (io.read(tmp_path / f"{n}.nc", "wavefield") for n in ("points", "faces"))
+    assert np.array_equal(points.xyz, faces.xyz)
+    for name, series in points.values.items():
+        size = np.abs(points.values["szz"] if name[0] == "s" else series).max()
+        assert np.allclose(faces.values[name], series, rtol=0, atol=1e-9 * size)
+
+
+WRONG = {  # options of the file, changes of the dataset, the key that is told, words of the message
+    "too short": ({"end": 1.5}, {}, "injection.0", "the waves end at 1.48 s"),
+    "coarse in time": ({"dt": 0.1}, {}, "injection.0", "samples a period"),
+    "coarse in space": (
+        {"spacing": 100.0, "thickness": 400.0}, {}, "injection.0", "points a wavelength",
+    ),
+    "too thin": ({"thickness": 50.0}, {}, "injection.0", "does not cover the box"),
+    "elsewhere": ({}, {"x": 300.0}, "injection.0", "does not cover the box"),
+    "other medium": ({}, {"vs": 100.0}, "injection.0", "instead of 1900 to 1900"),
+    "no stress": ({}, {"stress": None}, "injection.0", "has no sxx, sxz, szz"),
+    "in motion": ({}, {"velocity": 1.0}, "injection.0", "begin in motion"),
+    "uneven": ({}, {"time": "uneven"}, "injection.0.file", "not equally spaced"),
+    "nothing": ({}, {"velocity": None}, "injection.0.file", "neither velocity nor displacement"),
+    "not finite": ({}, {"velocity": np.nan}, "injection.0.file", "not finite"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_waves_that_do_not_fit_are_told_before_anything_runs(name, waves, tmp_path):
+    options, changes, key, words = WRONG[name]
+    waves = wavefield(**options) if options else waves
+    for variable, change in changes.items():
+        if change is None:
+            waves = waves.drop_vars(variable)
+        elif variable == "time":
+            waves = waves.assign_coords(time=waves.time + 0.01 * (waves.time > 0))
+        else:
+            waves = waves.assign({variable: waves[variable] + change})
+    waves.to_netcdf(tmp_path / "waves.nc")
+    with pytest.raises(ScenarioError) as raised:
+        plan(injected(tmp_path / "waves.nc"))
+    told = {p.key: p.message for p in raised.value.problems}
+    assert key in told, told
+    assert words in told[key], told
+
+
+def test_a_recording_at_points_is_injected_on_another_grid(tmp_path):
+    source = PLANE["source"][0] | {"wavelet": {"kind": "gaussian", "tau": 0.14}}
+    layers = [LAYERS[0], LAYERS[1] | {"top": -400}]
+    tables = PLANE | {"source": [source], "run": RUN | {"order": 8}, "time": {"duration": 1.4}}
+    tables["model"] = {"kind": "layers", "layers": layers}
+    tables["domain"] = tables["domain"] | {"spacing": 40}
+    tables["recording"] = [PLANE["recording"][0] | {"sampling": 60}]
+    full = craton.run(craton.Scenario(**tables), out=tmp_path, progress=False)
+    tables["domain"] = tables["domain"] | {"spacing": 30}
+    injection = [{"recorded": str(tmp_path), "name": "box"}]
+    tables |= {"source": [], "recording": [], "injection": injection}
+    result = craton.run(craton.Scenario(**tables), progress=False)
+    values, expected = together(result, full)
+    assert off(values[:, 0], expected[:, 0]) < 0.01
+    assert np.abs(values[:, 1]).max() < 0.01 * np.abs(expected[:, 1]).max()
+
+
+def together(result, full):
+    """Velocity (time, receiver, component) of two runs at the times of the first that both have."""
+    velocity, other = (r.dataset.velocity.transpose("time", ...) for r in (result, full))
+    times = velocity.time.values
+    both = (times >= other.time.values[0]) & (times <= other.time.values[-1])
+    spline = CubicSpline(other.time.values, other.values)
+    return velocity.values[both], spline(times[both])
+
+
+def test_waves_of_a_chunk_of_the_earth_are_injected_into_a_box(tmp_path):
+    """Global to local: a box turned by 30 degrees in a chunk turned by 20."""
+    (tmp_path / "even.csv").write_text(
+        "depth_km,vp,vs,rho\n0,5500,3200,2600\n6371,5500,3200,2600\n"
+    )
+    turn, degree = math.radians(30), math.radians(1) * 6371e3
+    east = np.array([[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]])
+
+    def at(x, y, depth=0.0):
+        x, y = east.T @ [x, y]
+        longitude = 10 + x / degree / math.cos(math.radians(45))
+        return {"longitude": longitude, "latitude": 45 + y / degree, "depth": depth}
+
+    chunk = {"longitude": 10, "latitude": 45, "width": [0.07, 0.07], "bottom": 3600.0}
+    chunk |= {"elements": [6, 6], "growth": [], "geographic": False, "azimuth": 20}
+    sides = {"from": [-900, -900, -900], "to": [900, 900, 0], "sampling": 450, "thickness": 900}
+    places = [(200, -300, 0.0), (-300, 300, 450.0)]
+    whole = craton.Scenario(
+        method="sem",
+        domain={"chunk": chunk},
+        model={"kind": "radial", "file": str(tmp_path / "even.csv")},
+        time={"duration": 2.4, "start": -1.5},
+        source=[{
+            "kind": "force", "force": [1e12, 2e12, -3e12], "at": at(2500, 300, 1500),
+            "wavelet": {"kind": "gaussian", "tau": 0.35},
+        }],
+        receivers=[{"name": f"R{n}", "at": at(*place)} for n, place in enumerate(places)],
+        recording=[{"name": "box", "longitude": 10, "latitude": 45, "azimuth": 30, **sides}],
+        run=RUN,
+    )  # fmt: skip
+    full = craton.run(whole, out=tmp_path / "whole", progress=False)
+    local = craton.Scenario(
+        domain={"origin": [-2250, -2250, -2250], "size": [4500, 4500, 2250], "spacing": 150},
+        model={"kind": "homogeneous", "vp": 5500, "vs": 3200, "rho": 2600},
+        time={"duration": 2.4},
+        boundaries={"cpml": {"thickness": 4, "frequency": 1.5}},
+        injection=[{"recorded": str(tmp_path / "whole"), "name": "box"}],
+        receivers=[{"name": f"R{n}", "at": [x, y, -deep]} for n, (x, y, deep) in enumerate(places)],
+        run=RUN,
+    )
+    result = craton.run(local, progress=False)
+    values, expected = together(result, full)
+    expected[..., :2] = expected[..., :2] @ east.T
+    assert off(values, expected) < 0.01
+
+
+# --- parts ------------------------------------------------------------------------------------------
+
+
+def test_resampling_is_the_time_dispersion_transform():
+    def pulse(t):
+        return np.exp(-(((t - 2) / 0.1) ** 2))
+
+    dt, steps = 0.01, 400
+    fine = 0.004 * np.arange(1200) - 0.6
+    wanted = leapfrog.for_leapfrog(pulse((np.arange(steps) + 0.5) * dt)[:, None], dt, 0.5)
+    made = leapfrog.resampled(pulse(fine)[:, None], 0.004, (-0.6, 0.0), steps, dt, 0.5)
+    assert np.abs(made - wanted).max() < 1e-6
+    again = leapfrog.resampled(wanted, dt, (0.0, 0.5), steps, dt, 0.5, leapfrog=True)
+    assert np.abs(again - wanted).max() < 1e-6
+    coarser = leapfrog.resampled(wanted, dt, (0.0, 0.5), 250, 0.016, 0.0, leapfrog=True)
+    wanted = leapfrog.for_leapfrog(pulse(np.arange(250) * 0.016)[:, None], 0.016)
+    assert np.abs(coarser - wanted).max() < 1e-6
+    slope = leapfrog.resampled(pulse(fine)[:, None], 0.004, (-0.6, 0.0), steps, dt, rate=True)
+    t = np.arange(steps) * dt
+    wanted = leapfrog.for_leapfrog((-2 * (t - 2) / 0.01 * pulse(t))[:, None], dt)
+    assert np.abs(slope - wanted).max() < 1e-5
+
+
+def test_interpolation_takes_the_points_that_are_there():
+    grid = np.stack(np.meshgrid(*3 * [np.arange(12)], indexing="ij"), axis=-1).reshape(-1, 3)
+    points = 100.0 * grid[(grid < 5).any(axis=1)] - [300, 0, 0]
+    lattice = lattice_of(points)
+    xyz = np.array([[310.0, 520, 130], [-300, 0, 400], [230, 0, 0], [777, 777, 777.0]])
+    onto = interpolation(lattice, xyz)
+    assert onto.missing.tolist() == [False, False, False, True]
+    assert onto.count[:3].tolist() == [[8, 8, 4], [1, 1, 1], [8, 1, 1]]
+    number = 2 * np.pi / 800
+    wave = np.exp(1j * number * points[:, 0])
+    exact_wave = np.exp(1j * number * xyz[:3, 0])
+    error = np.abs(onto.matrix[:3] @ wave - exact_wave).max()
+    assert 0 < error < onto.error(number) < 0.05
+    with pytest.raises(NoLattice):
+        lattice_of(np.array([[0.0, 0, 0], [1, 0, 0], [2.3, 0, 0], [7, 0, 0]]))

@@ -23,6 +23,8 @@ LIMITS = {"float32": 1e-5, "float64": 1e-12}  # of the relative L2, and of the d
 SIXTEEN = 1e-4  # where boundaries are kept in 16 bits
 ROCK = {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300}
 SOFT = {"kind": "homogeneous", "vp": 1500, "vs": 0, "rho": 1000}
+LOSS = {"qp": 80, "qs": 40, "attenuation": {"band": [2, 40], "mechanisms": 3}}
+THOMSEN = {"epsilon": 0.15, "delta": 0.07, "gamma": 0.1}
 SEA = {
     "kind": "layers",
     "layers": [
@@ -59,6 +61,14 @@ CASES = {
     "sponge": {"boundaries": {"others": "sponge", "sponge": {"thickness": 10}}},
     "rigid": {"boundaries": {"others": "rigid"}},
     "sea": {},
+    "attenuation": {"model": {**ROCK, **LOSS}},
+    "VTI": {"model": {**ROCK, **THOMSEN}},
+    "VTI, attenuation": {"model": {**ROCK, **THOMSEN, **LOSS}},
+    "topography": {
+        "domain": {"origin": [0, 0, -540]},
+        "boundaries": {"top": "rigid"},
+        "model": {**ROCK, "topography": {"x": [0, 300, 500, 800], "z": [-90, 30, -20, -60]}},
+    },
     "acoustic": {
         "domain": {"waves": "acoustic"},
         "source": [
@@ -66,6 +76,19 @@ CASES = {
         ],
     },
 }
+ANISOTROPIC = ("vp", "vs", "epsilon", "delta", "gamma", "rho")
+PARAMETERS = {  # of media that have more of them
+    "attenuation": ("vp", "vs", "qp", "qs", "rho"),
+    "VTI": ANISOTROPIC,
+    "VTI, attenuation": ANISOTROPIC,
+}
+NOT_REVERSED = ("sea", "topography", *PARAMETERS)
+
+
+def parameters_of(name):
+    """Parameters of the gradient of a case, as options of a problem."""
+    case = name.rsplit(", ", 1)[0]
+    return {"parameters": PARAMETERS[case]} if case in PARAMETERS else {}
 
 
 def scenarios():
@@ -103,7 +126,7 @@ def check(report):
             limited = 15e6 * int(tables["run"]["precision"][5:]) / 8
             for storage, memory in (("increments", None), ("checkpoints", limited)):
                 report.add("check", compared(report, name, tables, storage, memory))
-            if not name.startswith("sea"):
+            if not name.startswith(NOT_REVERSED):
                 for storage in ("boundaries", "boundaries-16"):
                     report.add("check", compared(report, name, tables, storage, None))
 
@@ -111,10 +134,11 @@ def check(report):
 def compared(report, name, tables, storage, memory):
     """A row: one scenario on the device and on the CPU, there never in 16 bits."""
     precision, device = tables["run"]["precision"], report.options.device
-    *values, dot = outcome(tables, device, memory=memory, storage=storage)
+    options = parameters_of(name)
+    *values, dot = outcome(tables, device, memory=memory, storage=storage, **options)
     row = {"case": name, "storage": storage, "dot": dot}
     if not report.options.alone:
-        *reference, _ = outcome(tables, "cpu", storage=storage.removesuffix("-16"))
+        *reference, _ = outcome(tables, "cpu", storage=storage.removesuffix("-16"), **options)
         row |= {
             key: difference(a, b)["l2"]
             for key, a, b in zip(("gradient", "born"), values, reference)

@@ -54,6 +54,7 @@ CASE_OF = {  # of each reader, by what a file holds and its format
     ("gridded model", "netCDF or zarr"): "model zarr",
     ("radial model", "TauP"): "radial nd",
     ("radial model", "CSV"): "radial csv",
+    ("wavefield", "netCDF or zarr"): "waves nc",
     ("table", "parquet"): "prisms parquet",
     ("table", "netCDF or zarr"): "prisms nc",
     ("table", "text"): "prisms csv",

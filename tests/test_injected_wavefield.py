@@ -132,6 +132,9 @@ WRONG = {  # options of the file, changes of the dataset, the key that is told, 
     "uneven": ({}, {"time": "uneven"}, "injection.0.file", "not equally spaced"),
     "nothing": ({}, {"velocity": None}, "injection.0.file", "neither velocity nor displacement"),
     "not finite": ({}, {"velocity": np.nan}, "injection.0.file", "not finite"),
+    "medium not finite": ({}, {"vp": np.nan}, "injection.0.file", "vp of"),
+    "positions not finite": ({}, {"x": np.nan}, "injection.0.file", "a position of"),
+    "huge": ({}, {"velocity": 1e300}, "injection.0.file", "beyond 1e+30"),
 }  # fmt: skip
 
 

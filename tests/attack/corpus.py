@@ -29,6 +29,7 @@ SLOW = (
     "model zarr",
     "perturbation",
     "observed",
+    "waves",
 )  # beginnings of names: plans of 0.2 s and more
 STATION = BASE[BASE.index("[[receivers]]") : BASE.index("[output]")]
 WAVELET = 'wavelet = { kind = "gaussian", tau = 0.12, delay = 0.6 }'
@@ -95,6 +96,17 @@ line = { from = [300, -50], to = [700, -50], count = 3 }
 [gradient]
 observed = "d.FORMAT"
 parameters = ["vp"]
+[run]
+device = "cpu"
+"""
+INJECTED = SECTION[: SECTION.index("[[source]]")].replace("start = 0.0\n", "")
+INJECTED += """[[injection]]
+file = "w.FORMAT"
+from = [300, -300]
+to = [600, 0]
+[[receivers]]
+name = "A"
+at = [450, -100]
 [run]
 device = "cpu"
 """
@@ -303,6 +315,7 @@ def others():
     cases["perturbation nc"] = (at_home(text), "p.nc", perturbation)
     for end in ("nc", "zarr"):
         cases[f"observed {end}"] = (SECTION.replace("FORMAT", end), f"d.{end}", observed)
+        cases[f"waves {end}"] = (INJECTED.replace("FORMAT", end), f"w.{end}", waves)
     table = GRAVITY.format(prisms='kind = "table"\nfile = "p.{}"')
     for end in ("csv", "nc", "parquet"):
         cases[f"prisms {end}"] = (table.format(end), f"p.{end}", binaries.prisms)
@@ -326,6 +339,25 @@ def observed(path):
 
     text = SECTION.replace("FORMAT", path.suffix[1:])
     return to_file(craton.Problem(loads(text)).data(), path)
+
+
+def waves(path):
+    """Velocity and strain of a vertical P wave of 2000 m/s at points 50 m apart."""
+    import xarray as xr
+
+    times, x, z = np.arange(-0.5, 0.81, 0.05), np.arange(100.0, 801, 50), np.arange(-500.0, 1, 50)
+    late = times[:, None, None] - (z[:, None] + 500) / 2000 + 0 * x
+    pulse, still = np.exp(-((late / 0.14) ** 2)).astype("float32"), np.zeros(late.shape, "float32")
+    axes = ("time", "z", "x")
+    fields = {
+        "velocity": (("component", *axes), np.stack([still, pulse])),
+        "strain": (("tensor", *axes), np.stack([still, -pulse / 2000, still])),
+        "vp": 2000.0,
+        "vs": 1100.0,
+        "rho": 2200.0,
+    }
+    names = {"component": ["x", "z"], "tensor": ["xx", "zz", "xz"]}
+    return to_file(xr.Dataset(fields, names | {"time": times, "x": x, "y": 0.0, "z": z}), path)
 
 
 def radial(end):

@@ -13,6 +13,7 @@ TENSORS = {"stress": "s", "strain": "e"}
 MEDIUM = {"vp": "velocity", "vs": "velocity", "rho": "density"}
 UNEVEN = 1e-4  # of the interval: how far times may lie off equal steps
 SAME = 1e-3  # m: points that several faces have
+LARGEST = 1e30  # of any value: single precision holds its transforms
 LAYOUT = "see docs/injection.md for the layout"
 
 
@@ -60,10 +61,9 @@ def read(path):
         for name in parts[0].medium
     }
     start, interval = _regular(times, path)
-    _finite(joined, path)
-    return Wavefield(
-        str(path), xyz[kept], _with_stress(joined, medium, path), start, interval, medium
-    )
+    waves = _with_stress(joined, medium, path)
+    _finite(waves, path)
+    return Wavefield(str(path), xyz[kept], waves, start, interval, medium)
 
 
 class _Part:
@@ -104,6 +104,7 @@ def _part_of(dataset, path):
         if name in dataset
     }
     times = dataset["time"].values * factor(dataset["time"], "time", "time")
+    _finite({"time": times, "a position": xyz} | values | medium, path)
     return _Part(times, xyz, values, medium)
 
 
@@ -144,10 +145,13 @@ def _regular(times, path):
 
 
 def _finite(values, path):
-    """Refuse values that are not finite."""
-    for name, series in values.items():
-        if not np.isfinite(series).all():
-            raise FileError(f"{name} of {path} is not finite everywhere", "write it anew")
+    """Refuse arrays that are empty, not finite or too large."""
+    for name, array in values.items():
+        if not array.size:
+            raise FileError(f"{path} has no points or no times", LAYOUT)
+        if not (array.min() > -LARGEST and array.max() < LARGEST):
+            words = f"{name} of {path} is not finite everywhere, or beyond {LARGEST:g}"
+            raise FileError(words, "write it anew")
 
 
 def _with_stress(values, medium, path):

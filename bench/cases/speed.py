@@ -15,6 +15,9 @@ from craton.methods.finite_difference import bench as differences
 from craton.scenario import Scenario
 
 FACES = (("rigid", "rigid"), ("free", "cpml"))
+SHAKEN = ["pgv", "pga", "pgd"]
+ALL = [*SHAKEN, "arias", "cav", "squared_velocity", "duration", "sa"]
+PERIODS = [0.1, 0.3, 1.0]  # s, of sa
 
 
 def nakata(sizes):
@@ -50,6 +53,17 @@ def rheology(sizes):
     ]
 
 
+def peaks(sizes):
+    """A cube with a free top and CPML, without maps of peaks, with three, and with all."""
+    maps = (
+        {},
+        {"peaks": [{"name": "ground", "quantities": SHAKEN}]},
+        {"peaks": [{"name": "ground", "quantities": ALL, "periods": PERIODS}]},
+    )
+    cubes = [differences.cube(n, *FACES[1]) for n in sizes or (512,)]
+    return [builders.changed(scenario, **tables) for scenario in cubes for tables in maps]
+
+
 # Part: benchmark whose engine measures, scenarios (those of the benchmark without), rows of a group.
 GROUPS = {
     "fd": ("fd", None, 0),
@@ -60,6 +74,7 @@ GROUPS = {
     "layers_sem": ("sem", layers_sem, 0),
     "terrain": ("fd", terrain, len(builders.GROUNDS)),
     "rheology": ("fd", rheology, len(builders.RHEOLOGIES)),
+    "peaks": ("fd", peaks, 3),
 }
 
 

@@ -55,6 +55,7 @@ CASE_OF = {  # of each reader, by what a file holds and its format
     ("radial model", "TauP"): "radial nd",
     ("radial model", "CSV"): "radial csv",
     ("wavefield", "netCDF or zarr"): "waves nc",
+    ("wavefield", "H5DRM"): "waves h5drm",
     ("table", "parquet"): "prisms parquet",
     ("table", "netCDF or zarr"): "prisms nc",
     ("table", "text"): "prisms csv",

@@ -2,6 +2,7 @@
 
 import math
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,9 +10,11 @@ from injectioncase import LAYERS, RUN
 from scipy.interpolate import CubicSpline
 from test_injection import PLANE
 from test_oblique import STACK, WAVELET, exact, flat
+from test_sem_injection import CASE
 
 import craton
 from craton import io
+from craton.cli import main
 from craton.driver.run import plan
 from craton.errors import ScenarioError
 from craton.methods.shared.lattice import NoLattice, interpolation, lattice_of
@@ -227,6 +230,39 @@ def test_waves_of_a_chunk_of_the_earth_are_injected_into_a_box(tmp_path):
     values, expected = together(result, full)
     expected[..., :2] = expected[..., :2] @ east.T
     assert off(values, expected) < 0.01
+
+
+def test_h5drm_goes_out_and_comes_in(tmp_path, capsys):
+    """The nodes of the domain reduction method, as ShakerMaker writes and OpenSees reads them, back into the same elements."""
+    source = CASE["source"][0] | {"wavelet": {"kind": "gaussian", "tau": 0.3}}
+    sides = {"from": [1200, 800, -400], "to": [1600, 1200, 0]}
+    recording = [{"name": "box", **sides, "sampling": 100}]
+    tables = CASE | {"source": [source], "run": RUN, "recording": recording}
+    full = craton.run(craton.Scenario(**tables), out=tmp_path, progress=False)
+    path = tmp_path / "box.h5drm"
+    assert main(["convert", str(tmp_path), str(path)]) == 0
+    with h5py.File(path) as file:
+        data, about = file["DRM_Data"], file["DRM_Metadata"]
+        xyz, internal = data["xyz"][()], data["internal"][()]
+        assert data["displacement"].shape == (3 * len(xyz), full.plan.steps - 1)
+        assert internal.sum() == 5**3 - 3 * 3 * 4  # four sides and the bottom
+        assert xyz[internal].min(axis=0).tolist() == pytest.approx([0.8, 1.2, 0.0])
+        assert xyz[internal].max(axis=0).tolist() == pytest.approx([1.2, 1.6, 0.4])
+        assert about["drmbox_x0"][()].tolist() == pytest.approx([1.0, 1.4, 0.0])
+        # the third component points down, the derivatives are those of the first
+        u, v, a = (data[name][2] for name in ("displacement", "velocity", "acceleration"))
+        dt = about["dt"][()]
+        assert off(np.gradient(u, dt)[2:-2], v[2:-2]) < 0.01
+        assert off(np.gradient(v, dt)[2:-2], a[2:-2]) < 0.01
+    back = io.read(path, "wavefield")
+    assert back.xyz[0].tolist() == pytest.approx(
+        [1000 * v for v in (xyz[0][1], xyz[0][0], -xyz[0][2])]
+    )
+    assert np.array_equal(back.values["uz"][:, 0], -u)
+    tables |= {"source": [], "recording": [], "injection": [{"file": str(path), **sides}]}
+    values, expected = together(craton.run(craton.Scenario(**tables), progress=False), full)
+    assert off(values[:, 0], expected[:, 0]) < 0.01
+    assert np.abs(values[:, 1]).max() < 0.01 * np.abs(expected[:, 1]).max()
 
 
 # --- parts ------------------------------------------------------------------------------------------

@@ -9,7 +9,9 @@ from craton.io.contents import FileError, UnknownFormat
 
 WRITTEN = io.formats("waveform")
 CONVERTED = [  # written by craton convert alone
-    row for holds in ("gather", "seismograms", "snapshots", "peaks") for row in io.formats(holds)
+    row
+    for holds in ("gather", "seismograms", "snapshots", "peaks", "recording")
+    for row in io.formats(holds)
 ]
 READ = [row for row in io.FORMATS if row not in (*WRITTEN, *CONVERTED)]
 

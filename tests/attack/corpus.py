@@ -110,6 +110,21 @@ at = [450, -100]
 [run]
 device = "cpu"
 """
+REDUCED = (
+    MESH[: MESH.index("[[source]]")]
+    .format(file="")
+    .replace('mesh = ""', "origin = [0, 0, -800]\nsize = [1200, 1200, 800]\nelement_size = 400")
+)
+REDUCED += """[[injection]]
+file = "w.h5drm"
+from = [400, 400, -400]
+to = [800, 800, 0]
+[[receivers]]
+name = "A"
+at = [600, 500, -100]
+[run]
+device = "cpu"
+"""
 
 
 def changed(*changes):
@@ -316,6 +331,7 @@ def others():
     for end in ("nc", "zarr"):
         cases[f"observed {end}"] = (SECTION.replace("FORMAT", end), f"d.{end}", observed)
         cases[f"waves {end}"] = (INJECTED.replace("FORMAT", end), f"w.{end}", waves)
+    cases["waves h5drm"] = (REDUCED, "w.h5drm", reduced)
     table = GRAVITY.format(prisms='kind = "table"\nfile = "p.{}"')
     for end in ("csv", "nc", "parquet"):
         cases[f"prisms {end}"] = (table.format(end), f"p.{end}", binaries.prisms)
@@ -358,6 +374,21 @@ def waves(path):
     }
     names = {"component": ["x", "z"], "tensor": ["xx", "zz", "xz"]}
     return to_file(xr.Dataset(fields, names | {"time": times, "x": x, "y": 0.0, "z": z}), path)
+
+
+def reduced(path):
+    """Displacement of a vertical P wave of 3000 m/s at nodes 200 m apart, in km."""
+    import h5py
+
+    times, side = np.arange(-1.4, 1.21, 0.1), np.arange(0, 1.3, 0.2)
+    xyz = np.stack(np.meshgrid(side, side, side[:5], indexing="ij"), axis=-1).reshape(-1, 3)
+    rows = np.zeros((len(xyz), 3, len(times)), "float32")
+    rows[:, 2] = np.exp(-(((times + xyz[:, 2:] / 3) / 0.4) ** 2))
+    with h5py.File(path, "w") as file:
+        file["DRM_Data/xyz"] = xyz
+        file["DRM_Data/data_location"] = 3 * np.arange(len(xyz))
+        file["DRM_Data/displacement"] = rows.reshape(-1, len(times))
+        file["DRM_Metadata/dt"], file["DRM_Metadata/tstart"] = 0.1, -1.4
 
 
 def radial(end):

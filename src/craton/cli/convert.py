@@ -6,7 +6,14 @@ from craton.cli.check import refuse, results_of
 from craton.io import FORMATS
 from craton.text import listed
 
-RECORDED = ("gather", "waveform", "seismograms", "snapshots", "peaks")  # kinds of data of a run
+RECORDED = (
+    "gather",
+    "waveform",
+    "seismograms",
+    "snapshots",
+    "peaks",
+    "recording",
+)  # kinds of data of a run
 
 
 def command(
@@ -25,7 +32,7 @@ def command(
     shot : str, optional
         One shot; by default all, of which only gathers can hold several.
     series : str, optional
-        Name of the snapshots, or of the map of peaks; by default the first one.
+        Name of the snapshots, the map of peaks or the recording; by default the first one.
     rotate : bool
         Radial and transverse components in place of east and north.
     force : bool
@@ -50,6 +57,8 @@ def written(row, path, out, quantity, component, shot, series, rotate):
         write(snapshots(out, series), path)
     elif row.holds == "peaks":
         write(peaks(out, series), path)
+    elif row.holds == "recording":
+        write(recording(out, series), path)
     elif row.holds == "gather":
         write(waveforms(out, shot, rotate), path, quantity, component)
     else:
@@ -157,6 +166,23 @@ def peaks(out, name=None):
     if not named:
         refuse("OUT", f"{out} has no maps of peaks", "runs with [[peaks]] measure them")
     return named_one(named, name)
+
+
+def recording(out, name=None):
+    """Return a recording at points as nodes of the domain reduction method: xarray.Dataset.
+
+    Parameters
+    ----------
+    out : path-like
+    name : str, optional
+        Its name; by default the first one.
+    """
+    from craton.output import drm, recordings
+
+    names = recordings.names(out)
+    if not names:
+        refuse("OUT", f"{out} has no recordings", "runs with [[recording]] make them")
+    return drm.waves(out, named_one(dict(zip(names, names)), name))
 
 
 def named_one(named, series):

@@ -25,8 +25,9 @@ class Format:
         In the scenario (``kind`` of a source) and in messages.
     holds : str
         What callers ask for: ``"source"``, ``"station"``, ``"mesh"``, ``"raster"``, ``"gridded
-        model"``, ``"radial model"``, ``"table"``, ``"wavelet"``, ``"waveform"``; of `craton
-        convert` alone ``"seismograms"``, ``"gather"``, ``"snapshots"``, ``"peaks"``.
+        model"``, ``"radial model"``, ``"table"``, ``"wavelet"``, ``"waveform"``, ``"wavefield"``; of `craton
+        convert` alone ``"seismograms"``, ``"gather"``, ``"snapshots"``, ``"peaks"``,
+        ``"recording"``.
     module : str
         In this package; imported when a file is read or written.
     suffixes : tuple of str
@@ -111,6 +112,7 @@ FORMATS = [
     Format("SW4 rfile", "gridded model", "rfile", (".rfile",), read="opened"),
     Format("SPECFEM tomography", "gridded model", "tomography_xyz", read="opened"),
     Format("netCDF or zarr", "gridded model", "netcdf", read="opened"),
+    Format("H5DRM", "wavefield", "h5drm", (".h5drm",)),
     Format("netCDF or zarr", "wavefield", "wavefield"),
     Format("TauP", "radial model", "taup", (".nd", ".tvel")),
     Format("CSV", "radial model", "radial_csv", (".csv",)),
@@ -126,6 +128,7 @@ FORMATS = [
     Format("SU", "gather", "segy", (".su",), write="write_gathers"),
     Format("VTKHDF", "snapshots", "vtkhdf", (".vtkhdf",), write="write_snapshots"),
     Format("GeoTIFF", "peaks", "geotiff", (".tif", ".tiff"), write="write_map"),
+    Format("H5DRM", "recording", "h5drm", (".h5drm",)),
     Format("netCDF", "peaks", "netcdf", (".nc",), write="write_map"),
 ]
 

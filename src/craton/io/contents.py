@@ -366,6 +366,8 @@ class Wavefield:
         Where values lie after the first time, in intervals; 0 of those that are not named.
     leapfrog : bool
         As a leapfrog run of the step `interval` has left them.
+    fewest : int
+        Points along an axis from which values between them are made, where no more are there.
     """
 
     name: str
@@ -376,6 +378,7 @@ class Wavefield:
     medium: dict
     place: dict = field(default_factory=dict)
     leapfrog: bool = False
+    fewest: int = 4
 
     @property
     def samples(self):

@@ -149,6 +149,21 @@ class Recorded:
         return out
 
 
+def names(path):
+    """Return the names of the recordings of a run, sorted.
+
+    Parameters
+    ----------
+    path : path-like
+        The directory OUT of the run.
+    """
+    import zarr
+
+    store = Path(path) / "result.zarr"
+    root = zarr.open_group(store, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+    return sorted(root[GROUP].group_keys()) if GROUP in root else []
+
+
 def open_recording(path, name):
     """Return a recording of a run: `Recorded`.
 

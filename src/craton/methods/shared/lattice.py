@@ -10,7 +10,7 @@ import numpy as np
 
 from craton.methods.shared.interpolate import fitted_many
 
-COUNTS = (8, 6, 4)  # points along an axis, the most that are there
+COUNTS = (8, 6, 4, 2)  # points along an axis, the most that are there
 ON_LINE = 1e-6  # of the spacing: positions on a line of the lattice
 REGULAR = 1e-3  # of the spacing: how far points may lie off the lattice
 SPAN = np.array(list(product((0, 1), repeat=3)))
@@ -158,9 +158,9 @@ class Interpolation:
         return worst
 
 
-def interpolation(lattice, xyz):
+def interpolation(lattice, xyz, fewest=4):
     """Return the `Interpolation` of positions (n, 3), m: on the most points along each axis that
-    are all there, as centred as may be.
+    are all there, as centred as may be, and on no fewer than `fewest` off its lines.
     """
     position = lattice.positions(xyz)
     nearest = np.rint(position).astype(np.int64)
@@ -169,13 +169,13 @@ def interpolation(lattice, xyz):
     cells, of_position = np.unique(
         np.concatenate([cell, on_line], axis=1), axis=0, return_inverse=True
     )
-    first, count = blocks(lattice, cells[:, :3], cells[:, 3:].astype(bool))
+    first, count = blocks(lattice, cells[:, :3], cells[:, 3:].astype(bool), fewest)
     first, count = first[of_position.ravel()], count[of_position.ravel()]
     matrix = weights_of(lattice, first, count, position)
     return Interpolation(matrix, first, count, position, lattice.spacing)
 
 
-def blocks(lattice, cell, on_line):
+def blocks(lattice, cell, on_line, fewest):
     """Return the first lines and the numbers of lines along each axis, 0 without, of the best blocks
     of points around positions: (n, 3) int arrays.
 
@@ -186,6 +186,8 @@ def blocks(lattice, cell, on_line):
         Line before the position along each axis.
     on_line : (n, 3) bool array
         Whether the position is on that line.
+    fewest : int
+        Points along an axis off its lines.
     """
 
     def block(rows, choice):
@@ -195,10 +197,12 @@ def blocks(lattice, cell, on_line):
         return firsts, counts, lattice.complete(firsts, counts)
 
     first, count = np.zeros(cell.shape, np.int64), np.zeros(cell.shape, np.int64)
-    fewest = [choice for choice in choices() if all(c == COUNTS[-1] for c, _ in choice)]
+    lines = [max(count, fewest) for count in lattice.number.shape]
+    tried = [c for c in choices(fewest) if all(n <= most for (n, _), most in zip(c, lines))]
+    least = [choice for choice in tried if all(c == fewest for c, _ in choice)]
     every = np.arange(len(cell))
-    rows = np.flatnonzero(np.any([block(every, choice)[2] for choice in fewest], axis=0))
-    for choice in choices():
+    rows = np.flatnonzero(np.any([block(every, choice)[2] for choice in least], axis=0))
+    for choice in tried:
         if not len(rows):
             break
         firsts, counts, fits = block(rows, choice)
@@ -207,8 +211,8 @@ def blocks(lattice, cell, on_line):
     return first, count
 
 
-@lru_cache(1)
-def choices():
+@lru_cache(4)
+def choices(fewest):
     """Return what is tried along the axes, best first: list of three (points, shift)."""
 
     def quality(option):
@@ -217,7 +221,7 @@ def choices():
         factorial = np.cumprod(np.arange(1, count + 1))[-1]
         return np.prod(offsets) / factorial * (np.pi / 4) ** count
 
-    options = [(c, s) for c in COUNTS for s in range(1 - c // 2, c // 2)]
+    options = [(c, s) for c in COUNTS if c >= fewest for s in range(1 - c // 2, c // 2)]
     return sorted(product(options, repeat=3), key=lambda three: sum(map(quality, three)))
 
 

@@ -17,6 +17,7 @@ CARRIED = 1e-2  # of the largest amplitude: the highest frequency that counts ha
 QUIET = 1e-3  # of the largest value: the first one, where waves have come before it
 SAMPLES = 2.5  # a period of the highest frequency that counts
 POINTS = 3.5  # a wavelength of it
+WORST = 0.3  # relative error of that frequency
 SAME_MEDIUM = 1e-2  # relative; the medium is known at the points around a place only
 SAME_POINT = 1e-3  # m: positions that are the same
 PLACES = {"v": 0.5, "s": 0.0, "u": 0.0}  # of values within a step
@@ -121,7 +122,7 @@ class SampledIncident:
         relative error per wavenumber or None, and which have too few points around them.
         """
         if self.lattice is not None:
-            onto = interpolation(self.lattice, xyz)
+            onto = interpolation(self.lattice, xyz, self.waves.fewest)
             return onto.matrix, onto.error, onto.missing
         from scipy.sparse import csr_array
         from scipy.spatial import cKDTree
@@ -179,6 +180,15 @@ class SampledIncident:
                 f"the waves have a hundredth of their largest amplitude, at {slowest:.5g} m/s"
             )
             remedy = f"sample them with {POINTS:g} points a wavelength or more, or filter them"
+            return [Problem(self.key, words, remedy)]
+        if self.told["error"] > WORST:
+            words = (
+                f"between its points waves of {self.frequency:.4g} Hz, where they have a hundredth of their largest "
+                f"amplitude, are off by {self.told['error']:.2g}"
+            )
+            remedy = (
+                "sample them with more points a wavelength, or in a thicker layer, or filter them"
+            )
             return [Problem(self.key, words, remedy)]
         return self.medium_problems(xyz, medium, reach)
 

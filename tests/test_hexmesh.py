@@ -528,3 +528,12 @@ def test_boxes_that_cannot_be_meshed(change, words):
     with pytest.raises(ScenarioError) as refusal:
         box_mesh(**BOX | change)
     assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 17, 50])
+def test_products_do_not_depend_on_the_number_of_rows(count):
+    random = np.random.default_rng(count)
+    rows, matrix = random.standard_normal((400, 27)), random.standard_normal((27, 125))
+    want = shape.product(rows, matrix)
+    assert np.array_equal(shape.product(rows[:count], matrix), want[:count])
+    assert np.allclose(want, rows @ matrix, rtol=0, atol=1e-13)

@@ -12,6 +12,7 @@ from craton.methods.spectral_element import mesh_terms
 from craton.methods.spectral_element.material import inertia
 from craton.methods.spectral_element.quality import Quality, corner_quality
 from craton.model.media import cells, sampling
+from craton.model.mesh.shape import product
 
 # relative: differences between the nodes of an element below are rounding of positions
 UNIFORM = 1e-6
@@ -199,7 +200,7 @@ def scan_slice(geometry, sampler, part):
     """
     elements = np.arange(part.start, part.stop)
     local, centres = geometry.shapes(elements), geometry.centres[elements]
-    z = centres[:, 2:] + local[:, 2] @ mesh_terms.interpolation(geometry.element.degree)[0]
+    z = centres[:, 2:] + product(local[:, 2], mesh_terms.interpolation(geometry.element.degree)[0])
     uniform = sampler.uniform(z, centres, geometry.mesh.regions[elements])
     if uniform.all() or not uniform.any():
         return [scan_batch(geometry, sampler, elements, local, bool(uniform[0]))]

@@ -12,6 +12,7 @@ import numpy as np
 
 from craton.methods.spectral_element.element import Element, lagrange, lagrange_slopes
 from craton.model.media.cells import in_parallel
+from craton.model.mesh.shape import product
 
 NODES = np.array([-1.0, 0.0, 1.0])
 HALVES = np.array([[1, 0.5, 0], [0, 0.5, 1]])
@@ -69,14 +70,14 @@ def interpolation(degree):
 def coordinates(element, local, nodes=slice(None)):
     """Return coordinates of the points, or of selected nodes, relative to the centre, (ne, 3, n^3)."""
     values = interpolation(element.degree)[0][:, nodes]
-    return (local.reshape(-1, 27) @ values).reshape(len(local), 3, values.shape[1])
+    return product(local.reshape(-1, 27), values).reshape(len(local), 3, values.shape[1])
 
 
 def jacobian(element, local, nodes=slice(None)):
     """Return J[s, r] = d x_r / d xi_s at the points, or at selected nodes, (ne, 3, 3, n^3)."""
     slopes = interpolation(element.degree)[1][:, :, nodes]
     return (
-        (local.reshape(-1, 27) @ slopes.reshape(27, -1))
+        product(local.reshape(-1, 27), slopes.reshape(27, -1))
         .reshape(len(local), 3, 3, slopes.shape[2])
         .swapaxes(1, 2)
     )

@@ -76,7 +76,7 @@ class Part:
         """
         n = len(points)
         values, _ = shape.shape(3, *shape.lattice(np.asarray(points, float)))
-        r = self.radius[self.mesh.elements[chosen]] @ values
+        r = shape.product(self.radius[self.mesh.elements[chosen]], values)
         # about the centre radii are not what lies linearly between those of nodes
         if self.chunk.radii[0] == 0:
             central = self.sections[chosen] == 0

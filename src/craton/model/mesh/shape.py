@@ -5,6 +5,7 @@ import numpy as np
 from craton.io.mesh_parts import NODE_ORDERS
 
 BLOCK = 4096  # elements handled at a time, so that temporaries stay in the cache
+ROWS = 16  # that BLAS multiplies by its main kernels: a multiple of what its blocks have
 
 # lexicographic corners among the nodes of an element
 CORNERS = {8: np.arange(8), 27: np.array([0, 2, 6, 8, 18, 20, 24, 26])}
@@ -140,6 +141,27 @@ def nodes_per_edge(count):
     return {8: 2, 27: 3}[count]
 
 
+def product(rows, matrix):
+    """Return rows @ matrix with bits that do not depend on how many rows there are.
+
+    BLAS takes what is left over of its blocks of rows by other kernels, which on processors without
+    AVX-512 round otherwise: an element's points would depend on the batch or rank it is in.
+
+    Parameters
+    ----------
+    rows : (m, k) array
+    matrix : (k, n) array
+    """
+    whole = len(rows) // ROWS * ROWS
+    out = np.empty((len(rows), matrix.shape[1]), np.result_type(rows, matrix))
+    np.matmul(rows[:whole], matrix, out=out[:whole])
+    if whole < len(rows):
+        filled = np.zeros((ROWS, rows.shape[1]), rows.dtype)
+        filled[: len(rows) - whole] = rows[whole:]
+        out[whole:] = (filled @ matrix)[: len(rows) - whole]
+    return out
+
+
 def positions(places, elements, points):
     """Coordinates of the points of a lattice in elements: (ne, n^3, 3).
 
@@ -152,7 +174,8 @@ def positions(places, elements, points):
         Reference coordinates along each axis.
     """
     values, _ = shape(nodes_per_edge(elements.shape[1]), *lattice(points))
-    return np.einsum("eac,an->enc", places[elements], values, optimize=True)
+    rows = places[elements].transpose(0, 2, 1).reshape(-1, len(values))
+    return product(rows, values).reshape(len(elements), 3, -1).transpose(0, 2, 1)
 
 
 def is_affine(places, elements, tolerance=1e-9):
@@ -204,7 +227,8 @@ def determinants(places, elements, points):
     for start in range(0, len(elements), block):
         corners = places[elements[start : start + block]]
         corners = corners - corners[:, :1]
-        rows = (corners.transpose(2, 0, 1) @ operator).reshape(3, -1, 3, count)
+        rows = product(corners.transpose(2, 0, 1).reshape(-1, len(operator)), operator)
+        rows = rows.reshape(3, -1, 3, count)
         (xa, xb, xc), (ya, yb, yc), (za, zb, zc) = (row.swapaxes(0, 1) for row in rows)
         out[start : start + block] = (
             xa * (yb * zc - yc * zb) + xb * (yc * za - ya * zc) + xc * (ya * zb - yb * za)

@@ -57,11 +57,19 @@ def peaks(sizes):
     """A cube with a free top and CPML, without maps of peaks, with three, and with all."""
     maps = (
         {},
-        {"peaks": [{"name": "ground", "quantities": SHAKEN}]},
-        {"peaks": [{"name": "ground", "quantities": ALL, "periods": PERIODS}]},
+        {"maps of pgv, pga, pgd": {"quantities": SHAKEN}},
+        {"maps of all peaks": {"quantities": ALL, "periods": PERIODS}},
     )
     cubes = [differences.cube(n, *FACES[1]) for n in sizes or (512,)]
-    return [builders.changed(scenario, **tables) for scenario in cubes for tables in maps]
+    return [
+        builders.changed(
+            scenario,
+            title=": ".join([*kind, scenario.title]),
+            peaks=[{"name": "ground", **table} for table in kind.values()],
+        )
+        for scenario in cubes
+        for kind in maps
+    ]
 
 
 # Part: benchmark whose engine measures, scenarios (those of the benchmark without), rows of a group.

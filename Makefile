@@ -37,8 +37,10 @@ $(VENV)/demo: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --prefer-binary -e .[seis,plot]
 	touch $@
 
+# uv takes a sixth of pip's time for the same wheels; where it or its connection does not work, pip does the same.
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --prefer-binary -e .[dev]
+	($(BIN)/pip install --quiet --only-binary :all: uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: -e .[dev]) \
+		|| $(BIN)/pip install --quiet --prefer-binary -e .[dev]
 	touch $@
 
 $(VENV)/docs: $(VENV)/bin/python pyproject.toml

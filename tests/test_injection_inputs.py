@@ -1,0 +1,231 @@
+"""Injection from zarr and from scattered points; boxes that are moved and turned; ranks, and runs that go on."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from injectioncase import RUN
+from test_injected_wavefield import BOX, wavefield
+from test_injection import PLANE
+from test_oblique import flat
+from test_sem_injection import CASE
+
+import craton
+from craton import io
+from craton.driver.recorder import Recorder
+from craton.driver.run import plan
+from craton.errors import Interrupted, ScenarioError
+from craton.io.contents import Wavefield
+from craton.methods.shared.recorded import series_name
+from craton.methods.shared.sampled import SampledIncident
+from craton.output.recordings import open_recording
+from craton.survey import leapfrog
+
+SHORT = {
+    "time": {"duration": 0.9},
+    "domain": PLANE["domain"] | {"spacing": 40},
+    "boundaries": {"cpml": {"thickness": 4, "frequency": 2.0}},
+    "run": RUN,
+}
+CUBE = {
+    "domain": {"origin": [0, 0, -1500], "size": [1600, 1500, 1500], "spacing": 100},
+    "model": {"kind": "homogeneous", "vp": 2500, "vs": 1500, "rho": 2200},
+    "time": {"duration": 0.6},
+    "boundaries": {"cpml": {"thickness": 2, "frequency": 3.0}},
+    "source": [
+        {
+            "kind": "force",
+            "at": [400, 300, -400],
+            "force": [2e12, -1e12, 3e12],
+            "wavelet": {"kind": "gaussian", "tau": 0.12},
+        }
+    ],
+    "run": RUN,
+}
+
+
+@pytest.fixture(scope="module")
+def waves():
+    """A dataset of exact waves around a box of the plane."""
+    return wavefield(end=1.2)
+
+
+@pytest.fixture(scope="module")
+def file(waves, tmp_path_factory):
+    """The same in a netCDF file."""
+    path = tmp_path_factory.mktemp("waves") / "waves.nc"
+    waves.to_netcdf(path)
+    return path
+
+
+def taking(path, **changes):
+    """A section that takes the waves of a file."""
+    entry = {"file": str(path), **BOX} | changes.pop("entry", {})
+    return flat("P", 25, **SHORT | {"injection": [entry]} | changes)
+
+
+def incident_values(scenario):
+    """What the plan of a scenario injects, (steps, values)."""
+    return np.asarray(plan(scenario).arrays[series_name(0)].data)
+
+
+def test_zarr_holds_what_netcdf_holds(waves, file, tmp_path):
+    waves.to_zarr(tmp_path / "waves.zarr", zarr_format=2, consolidated=False)
+    paths = file, tmp_path / "waves.zarr"
+    of_netcdf, of_zarr = (io.read(path, "wavefield") for path in paths)
+    assert np.array_equal(of_netcdf.xyz, of_zarr.xyz)
+    assert of_netcdf.values.keys() == of_zarr.values.keys() == {"vx", "vz", "sxx", "szz", "sxz"}
+    assert np.array_equal(*(incident_values(taking(path)) for path in paths))
+
+
+def test_at_moves_the_points_of_a_file(waves, file, tmp_path):
+    path = tmp_path / "moved.nc"
+    waves.assign_coords(x=waves.x - 500.0, z=waves.z + 40.0).to_netcdf(path)
+    with pytest.raises(ScenarioError, match="does not cover the box"):
+        plan(taking(path))
+    values = incident_values(taking(path, entry={"at": [500, -40]}))
+    expected = incident_values(taking(file))
+    assert np.abs(values - expected).max() < 1e-6 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("points, told", [(3.6, ["are off by 0.3"]), (4.5, [])])
+def test_points_between_which_waves_change_by_a_third_are_refused(points, told):
+    """Between two layers of points values are linear: off by 1 - cos(pi / n) at n points a wavelength, 0.36 and 0.23."""
+    grid = np.stack(np.meshgrid([0, 100], *2 * [np.arange(0, 900, 100)], indexing="ij"), axis=-1)
+    series = np.exp(-(((np.arange(200) - 100) * 0.02 / 0.2) ** 2))[:, None]
+    xyz = grid.reshape(-1, 3).astype(float)
+    values = {f"u{axis}": np.repeat(series, len(xyz), axis=1) for axis in "xyz"}
+    wavefield = Wavefield("two layers", xyz, values, 0.0, 0.02, {}, fewest=2)
+    incident = SampledIncident("injection.0", wavefield, np.zeros((2, 3)))
+    slowest = np.array([points * 100.0 * incident.frequency])
+    medium = {"vp": 1.7 * slowest, "vs": slowest, "rho": np.array([2000.0])}
+    problems = incident.problems(None, incident.displaced, np.array([[50.0, 400, 400]]), medium, 0)
+    assert incident.told["error"] == pytest.approx(1 - np.cos(np.pi / points), rel=1e-6)
+    assert len(problems) == len(told)
+    assert all(words in problem.message for words, problem in zip(told, problems))
+
+
+def test_a_box_is_moved_and_turned(tmp_path):
+    """By 90 degrees its points are those of another box; by any other the velocities are those of receivers."""
+    even = {"from": [700, 500, -700], "to": [1100, 700, -400], "sampling": 100}
+    turned = {
+        "from": [-200, 0, 0],
+        "to": [0, 400, 300],
+        "sampling": 100,
+        "origin": [700, 500, -700],
+    }
+    recordings = [
+        even | {"name": "even"},
+        turned | {"name": "quarter", "azimuth": 90},
+        turned | {"name": "oblique", "azimuth": 60},
+    ]
+    recordings = [entry | {"thickness": 100} for entry in recordings]
+    # a station of the oblique box's lattice: 0.1 km along each of its axes
+    angle = np.radians(60)
+    east = np.array([np.cos(angle), -np.sin(angle)])
+    north = np.array([np.sin(angle), np.cos(angle)])
+    station = np.append([700, 500] + 100 * (east + north), -700.0)
+    tables = {"recording": recordings, "receivers": [{"name": "R", "at": station.tolist()}]}
+    result = craton.run(craton.Scenario(**CUBE | tables), out=tmp_path, progress=False)
+    fields = {
+        name: fields_of(open_recording(tmp_path, name)) for name in ("even", "quarter", "oblique")
+    }
+    xyz, values = fields["even"]
+    turned_xyz, turned_values = fields["quarter"]
+    x, y, z = turned_xyz.T
+    order = np.lexsort(np.round([700 + y, 500 - x, z - 700]))
+    same = np.lexsort(np.round(xyz.T))
+    assert np.abs(np.stack([700 + y, 500 - x, z - 700], axis=1)[order] - xyz[same]).max() < 1e-6
+    # x' points to the south, y' to the east
+    for name, (source, sign) in {
+        "vx": ("vy", -1), "vy": ("vx", 1), "vz": ("vz", 1), "sxx": ("syy", 1), "syy": ("sxx", 1),
+        "sxy": ("sxy", -1), "sxz": ("syz", -1), "syz": ("sxz", 1),
+    }.items():  # fmt: skip
+        expected = sign * values[source][:, same]
+        assert (
+            np.abs(turned_values[name][:, order] - expected).max() < 1e-6 * np.abs(expected).max()
+        )
+    xyz, values = fields["oblique"]
+    at = np.abs(xyz - [100, 100, 0]).sum(axis=1).argmin()
+    recorded = np.stack([values[name][:, at] for name in ("vx", "vy", "vz")], axis=1)
+    recorded = leapfrog.from_leapfrog(recorded, result.plan.dt)
+    velocity = result.dataset.velocity.sel(receiver="R").transpose("time", ...).values
+    expected = velocity @ np.stack([np.append(east, 0), np.append(north, 0), [0, 0, 1]]).T
+    count = len(expected)
+    assert np.linalg.norm(recorded[:count] - expected) < 1e-4 * np.linalg.norm(expected)
+
+
+def fields_of(recorded):
+    """Positions (points, 3), and values (time, points) by field, of a recording at points."""
+    labels = recorded.labels
+    names = list(dict.fromkeys(map(str, labels["field"])))
+    count = len(labels["field"]) // len(names)
+    values = recorded.values[...]
+    xyz = np.stack([labels[axis][:count] for axis in "xyz"], axis=1)
+    return xyz, {name: values[:, n * count : (n + 1) * count] for n, name in enumerate(names)}
+
+
+AGAIN = {"name": "again", "from": [1200, 600], "to": [1800, 0], "sampling": 90, "thickness": 180}
+
+
+def test_ranks_take_and_record_the_waves_of_a_file_as_one_process(file, tmp_path):
+    scenario = taking(file, recording=[AGAIN])
+    alone, shared = (
+        craton.run(scenario, out=tmp_path / str(n), progress=False, devices=n) for n in (1, 2)
+    )
+    assert np.array_equal(alone.samples, shared.samples)
+    values = [open_recording(tmp_path / str(n), "again").values[...] for n in (1, 2)]
+    assert np.abs(values[0]).max() > 0
+    assert np.array_equal(*values)
+
+
+def test_a_run_that_takes_a_file_goes_on_with_the_same_bits(file, tmp_path, monkeypatch):
+    scenario = taking(file, recording=[AGAIN])
+    whole = craton.run(scenario, out=tmp_path / "whole", progress=False)
+    sample, stops = Recorder.sample, [whole.plan.steps // 2]
+
+    def interrupted(self, step):
+        if stops and step == stops[-1]:
+            stops.pop()
+            self.stopped = "SIGTERM"
+        sample(self, step)
+
+    monkeypatch.setattr(Recorder, "sample", interrupted)
+    with pytest.raises(Interrupted):
+        craton.run(scenario, out=tmp_path / "parts", progress=False)
+    result = craton.resume(tmp_path / "parts", progress=False)
+    assert np.array_equal(result.samples, whole.samples)
+    values = [open_recording(tmp_path / name, "again").values[...] for name in ("whole", "parts")]
+    assert np.array_equal(*values)
+
+
+def test_scattered_points_are_taken_at_the_nodes_of_elements(tmp_path):
+    """The displacement of a run at its nodes, as another program would write it: no points between are needed."""
+    tables = CASE | {"run": RUN, "time": {"duration": 0.8}}
+    full = craton.run(craton.Scenario(**tables), out=tmp_path, progress=False)
+    recorded = open_recording(tmp_path, "box")
+    about, labels = recorded.about, recorded.labels
+    motion = leapfrog.from_leapfrog(recorded.values[...].astype(float), about["dt"], 1.0)
+    xyz = {axis: ("point", labels[axis][::3]) for axis in "xyz"}
+    times = about["start"] + about["dt"] * np.arange(1, len(motion) + 1)
+    series = np.stack([motion[:, n::3] for n in range(3)])
+    dataset = xr.Dataset(
+        {"displacement": (("component", "time", "point"), series)},
+        xyz | {"time": times, "component": ["x", "y", "z"]},
+    )
+    dataset.to_netcdf(tmp_path / "nodes.nc")
+    box = {key: CASE["recording"][0][key] for key in ("from", "to")}
+    tables |= {
+        "source": [],
+        "recording": [],
+        "injection": [{"file": str(tmp_path / "nodes.nc"), **box}],
+    }
+    scenario = craton.Scenario(**tables)
+    assert "taken at the points themselves" in dict(plan(scenario).notes["Sources"])["injection"]
+    result = craton.run(scenario, progress=False)
+    values, expected = (run.dataset.velocity.sel(receiver="in") for run in (result, full))
+    expected = expected.interp(time=values.time, method="cubic")
+    assert np.abs(values - expected).max() < 1e-3 * np.abs(expected).max()
+    dataset.assign_coords(x=dataset.x + 1.0).to_netcdf(tmp_path / "beside.nc")
+    tables["injection"] = [{"file": str(tmp_path / "beside.nc"), **box}]
+    with pytest.raises(ScenarioError, match="scattered points are taken only within 0.001 m"):
+        plan(craton.Scenario(**tables))

@@ -164,7 +164,7 @@ def fields_of(recorded):
     return xyz, {name: values[:, n * count : (n + 1) * count] for n, name in enumerate(names)}
 
 
-AGAIN = {"name": "again", "from": [1200, 600], "to": [1800, 0], "sampling": 90, "thickness": 180}
+AGAIN = {"name": "again", "from": [1200, -600], "to": [1800, 0], "sampling": 90, "thickness": 180}
 
 
 def test_ranks_take_and_record_the_waves_of_a_file_as_one_process(file, tmp_path):

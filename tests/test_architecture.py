@@ -34,6 +34,7 @@ BASE = {
     "lock",
     "integrity",
     "memory",
+    "host",
 }
 INPUT = BASE | {"tables", "io"}
 MODEL = INPUT | {"model"}
@@ -60,6 +61,7 @@ ALLOWED = {
     "text": set(),
     "citations": {"text", "versions"},
     "lock": set(),
+    "host": {"errors", "lock"},
     "memory": set(),
     "integrity": {"errors"},
     "notebook": {"errors"},
@@ -340,7 +342,7 @@ def code_of(path):
     return ast.unparse(tree)
 
 
-PLACES_OF_MACHINES = ("conventions", "backends", "comm", "tables", "benchmark")
+PLACES_OF_MACHINES = ("conventions", "host", "backends", "comm", "tables", "benchmark")
 
 
 def may_say_cuda(path):

@@ -545,7 +545,7 @@ def test_kernel_text_of_gravity(cli):
 
 def test_kernel_text_is_what_the_compiler_gets(cli):
     """The text printed compiles as it is, with the flags printed."""
-    from craton.backends.compile import compiler
+    from craton.host.compile import compiler
 
     code, out, _ = cli("kernels", "velocity", "--order", "2", "--precision", "float64")
     assert code == 0 and "typedef double real;" in out and "#define R 1" in out

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from craton.backends import compile as host
 from craton.comm import Elsewhere, agree, agreed, broadcast, launcher, mpi, placement, ranks
 from craton.comm.local import Alone, spawn
 from craton.errors import ResourceError, ScenarioError
+from craton.host import compile as host
 
 SIZES = (1, 2, 3, 4, 8)
 needs_mpi = pytest.mark.skipif(

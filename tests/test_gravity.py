@@ -198,8 +198,8 @@ def test_harmonica_agrees():
 def test_elementary_functions_err_by_few_ulp(real, limit):
     import ctypes
 
-    from craton.backends import compile as host
     from craton.core.operator import REALS, inlined
+    from craton.host import compile as host
 
     text = f"typedef {REALS[real]} real;\n#define LANES 64\n" + inlined(
         operators.HERE / "elementary.h"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from craton.backends import compile as host
-from craton.backends import kernel_cache, trust
 from craton.errors import ResourceError
+from craton.host import compile as host
+from craton.host import kernel_cache, trust
 
 SOURCE = 'extern "C" int answer() { return 42; }\n'
 STRANGER = 54321  # a user number of nobody here
@@ -96,7 +96,7 @@ def test_a_planted_library_is_not_run_by_another_user(entry, compiled, tmp_path)
         shutil.copy(planted, folder)
         os.chown(folder, STRANGER, STRANGER)
         code = (
-            "import os\nfrom craton.backends import compile as host\nhost.compiler()\n"
+            "import os\nfrom craton.host import compile as host\nhost.compiler()\n"
             "os.setegid(12345); os.seteuid(12345)\n"
             f"try: print(host.library({SOURCE!r}).answer())\n"
             "except Exception as error: print(type(error).__name__, error)"

@@ -15,13 +15,13 @@ from kernelcase import commit, inside
 from layeredcase import BOUNDARIES, text
 
 from craton.backends import backend
-from craton.backends import compile as host
 from craton.backends.cpu import CPU
 from craton.core.layout import Layout
 from craton.core.plan import Launch
 from craton.core.subdomain import Neighbour, Subdomain, regions, shells
 from craton.driver import waves
 from craton.errors import ResourceError, ScenarioError
+from craton.host import compile as host
 from craton.methods import METHODS
 from craton.methods.finite_difference import operators
 from craton.scenario import loads

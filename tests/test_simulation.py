@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import craton
-from craton.backends import compile
 from craton.backends.cpu import CPU
 from craton.errors import ScenarioError
+from craton.host import compile
 from craton.methods.finite_difference import build, material
 from craton.methods.spectral_element import build as elements
 

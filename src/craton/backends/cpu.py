@@ -14,7 +14,6 @@ from typing import ClassVar
 import numpy as np
 
 from craton import memory
-from craton.backends import compile as host
 from craton.backends.base import Program, Shared, Stage, aligned, fill, interleaved, parts, separate
 from craton.backends.copies import DirectCopies
 from craton.backends.work import bound, late, skewable
@@ -22,6 +21,7 @@ from craton.core.deferred import Part
 from craton.core.plan import LANES, ColourBoundaries, Phase
 from craton.core.subdomain import regions
 from craton.errors import ResourceError
+from craton.host import compile as host
 
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md
 VECTOR = 8  # points along x: slabs that neighbours wait for are a multiple of it thick

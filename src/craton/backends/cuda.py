@@ -10,11 +10,11 @@ import numpy as np
 
 from craton.backends.base import Program, Shared, Stage, fill, parts
 from craton.backends.copies import PinnedCopies
-from craton.backends.kernel_cache import secure_cupy
 from craton.core.operator import BOX
 from craton.core.plan import ColourBoundaries
 from craton.core.subdomain import regions
 from craton.errors import ResourceError
+from craton.host.kernel_cache import secure_cupy
 
 OPTIONS = ("-std=c++17",)
 # points of the slabs that neighbours wait for: whole cache lines along x, a block's rows along y

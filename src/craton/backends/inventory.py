@@ -5,10 +5,11 @@ something is missing.
 import importlib.util
 import platform
 
-from craton.backends import compile as host
-from craton.backends import cuda, kernel_cache, nvrtc
+from craton.backends import cuda, nvrtc
 from craton.backends.cpu import CPU, cores
 from craton.errors import CratonError
+from craton.host import compile as host
+from craton.host import kernel_cache
 
 
 def inventory():

@@ -4,8 +4,8 @@ printed or compiled.
 
 from dataclasses import dataclass
 
-from craton.backends import compile as host
 from craton.backends import nvrtc
+from craton.host import compile as host
 
 
 @dataclass(frozen=True)

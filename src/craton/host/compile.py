@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
 from pathlib import Path
 
-from craton.backends import kernel_cache
 from craton.errors import ResourceError
+from craton.host import kernel_cache
 
 # No -ffast-math: it drops nan checks, reorders sums (a point's value then depends on the box it
 # falls in) and, with gcc, switches the whole process to flushing denormals.

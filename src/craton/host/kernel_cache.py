@@ -11,8 +11,8 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from craton.backends.trust import private_folder, trusted_bytes
 from craton.errors import ResourceError
+from craton.host.trust import private_folder, trusted_bytes
 from craton.lock import Held, acquire
 
 REMEDY = (

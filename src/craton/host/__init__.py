@@ -1,0 +1,1 @@
+"""Compiler of this computer, and the cache of what it compiled."""

@@ -10,8 +10,9 @@ demo: $(VENV)/demo
 	$(BIN)/craton plot demo-two-layers
 	$(BIN)/craton report demo-two-layers
 
+# Modules are compiled once, not by each of the hundreds of processes that tests start; uv leaves that to the first import.
 test: $(VENV)/dev
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check src tests bench docs

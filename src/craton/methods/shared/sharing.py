@@ -175,18 +175,19 @@ class Sharing:
         flagged[at, 0], flagged[at, 1:] = 1, flat[common]
         return flat, common, at, flagged
 
-    def exchange(self, field, fields, precision, exact=False):
+    def exchange(self, field, fields, precision, exact=False, of_name=""):
         """Return arrays, and the messages, packing and unpacking of a `Phase` that complete a field
         of `fields` numbers a point in a step.
 
-        `precision` is that of the field; `exact` where it is counted in whole units.
+        `precision` is that of the field; `exact` where it is counted in whole units; `of_name`
+        distinguishes the arrays of several exchanges of a field.
         """
         if not self.lists:
             return {}, {}
         counts = [len(numbers) for numbers in self.lists.values()]
         starts = np.concatenate([[0], np.cumsum(counts)])
         first, source = self.rows(dict(zip(self.lists, starts)))
-        name, total = f"shared_{field}", int(starts[-1])
+        name, total = f"shared_{field}{of_name}", int(starts[-1])
         tables = {
             "packed": np.concatenate(list(self.lists.values())),
             "points": self.points,

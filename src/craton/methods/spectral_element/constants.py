@@ -4,13 +4,10 @@ An absorbing face has the impedance Z, Z^2 = rho Gamma, with the Christoffel mat
 normal: a change of the medium gives  Z dZ + dZ Z = d(rho Gamma),  solved in the axes of Z.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from craton.methods.spectral_element import faces
-from craton.methods.spectral_element.discretisation import fields_of
-from craton.methods.spectral_element.nodal import ChainRule, NodalDiscretisation, with_moduli
+from craton.methods.spectral_element.nodal import ChainRule, with_medium
 from craton.methods.spectral_element.sites import VOIGT
 
 UPPER = np.triu_indices(6)
@@ -26,13 +23,7 @@ class ConstantsRule(ChainRule):
         """See `ChainRule.discretisation`."""
         d, rho = self.d, np.asarray(cells[0], float)
         values = d.nodal | {"rho": rho, "stiffness": np.stack(cells[1:], axis=1)}
-        statistics = replace(d.statistics, mass=self.masses(rho, rho))
-        named = fields_of(d) | {"nodal": values, "statistics": statistics}
-        out = NodalDiscretisation(**named)
-        families = [with_moduli(out, arranged) for arranged in d.families]
-        out = NodalDiscretisation(**named | {"families": families})
-        vars(out)["places"] = d.places
-        return out
+        return with_medium(d, values, self.masses(rho, rho))
 
     def gradient(self, cells, of_elements, of_points, of_faces):
         """See `ChainRule.gradient`; `of_elements` has 21 rows."""

@@ -150,14 +150,8 @@ class ChainRule:
         cells : (rho, kappa, mu)
             (ne, n^3) each, kg/m3 and Pa.
         """
-        d, (rho, kappa) = self.d, cells[:2]
-        statistics = replace(d.statistics, mass=self.masses(rho, 1 / kappa))
-        named = fields_of(d) | {"nodal": self.medium(cells), "statistics": statistics}
-        out = NodalDiscretisation(**named)
-        families = [with_moduli(out, arranged) for arranged in d.families]
-        out = NodalDiscretisation(**named | {"families": families})
-        vars(out)["places"] = d.places
-        return out
+        rho, kappa = cells[:2]
+        return with_medium(self.d, self.medium(cells), self.masses(rho, 1 / kappa))
 
     def medium(self, cells):
         """Return the medium of the nodes by name, see `NodalDiscretisation`."""
@@ -278,6 +272,26 @@ class ChainRule:
                 for a, b in faces.SIX
             ]
         return np.stack([np.bincount(place, part, count) for part in parts])
+
+
+def with_medium(d, medium, masses):
+    """Return a `NodalDiscretisation` with another medium.
+
+    Parameters
+    ----------
+    d : NodalDiscretisation
+    medium : dict of str to array
+        Of the nodes, see there.
+    masses : (solid, fluid) arrays
+        Of the points.
+    """
+    statistics = replace(d.statistics, mass=tuple(masses))
+    named = fields_of(d) | {"nodal": medium, "statistics": statistics}
+    out = NodalDiscretisation(**named)
+    families = [with_moduli(out, arranged) for arranged in d.families]
+    out = NodalDiscretisation(**named | {"families": families})
+    vars(out)["places"] = d.places
+    return out
 
 
 def with_moduli(d, arranged):

@@ -2,10 +2,13 @@
 faces, points, sources and receivers; see pairs.py and replay.py.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from craton.core.plan import Array, ColourBoundaries, Launch, StepPlan
 from craton.methods.shared import points as tables
+from craton.methods.shared.sharing import Sharing
 from craton.methods.shared.tables import injection, of_values, stacked_rows, table_of
 from craton.methods.spectral_element import build, families, pair_operators, replay_operators
 from craton.methods.spectral_element.faces import launch_on_points
@@ -26,6 +29,7 @@ REMEMBERED = ("memory", "second_memory", "layer")
 KINDS_OF = dict.fromkeys(REMEMBERED, "wavefield")
 FIELDS = ("pair", "pair_rate", "pair_force")  # of a solid; of a fluid with its prefix
 MEDIA = (("", 3), ("fluid_", 1))  # prefixes of names, components
+COMPONENTS = {"fluid": 1, "solid": 3}  # of the media in the order of their forces
 
 
 def pair_state(d):
@@ -119,8 +123,8 @@ class Parts:
         self.arrays[name] = Array(kind, shape, precision, data, **options)
         return name
 
-    def elements(self, make, of_family):
-        """Return the launches of elements, of solid and of fluid.
+    def elements(self, make, of_family, medium):
+        """Return the launches of the elements of a medium.
 
         Parameters
         ----------
@@ -128,10 +132,14 @@ class Parts:
             `pair_operators.correlated` or `born`.
         of_family : str
             Last part of the name of the array that each family has besides: "sums", "change".
+        medium : str
+            ``"solid"`` or ``"fluid"``.
         """
         out = []
         for arranged in self.d.families:
             family, order = arranged.family, arranged.order
+            if family.fluid != (medium == "fluid"):
+                continue
             kind = families.relaxing(self.d, family.kind)
             op = make(kind, family.fluid, self.d.precision)
             rows = pair_operators.rows_of(kind, family.fluid)
@@ -155,7 +163,7 @@ class Parts:
                     (0, 1, 0, 1, 0, len(order)),
                     {name: known[name] for name, _ in op.params.fields},
                     colours=ColourBoundaries(order.colours.runs),
-                    outer=False,
+                    outer=family.outer,
                 )
             )
         return out
@@ -302,14 +310,87 @@ class Parts:
         """Prefix of names and number of points of a medium."""
         return ("", self.d.state.solid) if components == 3 else ("fluid_", self.d.state.fluid)
 
-    def plan(self, **phases):
-        """Return the plan of phases of launches, which counts the steps last."""
-        advance = Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1})
-        listed = [build.phase(name, launches) for name, launches in phases.items()]
-        listed[-1] = build.phase(listed[-1].name, [*listed[-1].launches, advance])
+    # --- phases -------------------------------------------------------------------------------
+
+    @property
+    def media(self):
+        """Media that any rank has, in the order of their forces: list of str."""
+        solid, fluid = self.d.subdomain.media
+        return ["fluid"] * fluid + ["solid"] * solid
+
+    @property
+    def coupled(self):
+        """True where the run has both media."""
+        return all(self.d.subdomain.media)
+
+    def forces(self, make, of_family, before, injected, coupling, halves):
+        """Return the phases of the forces of elements, which neighbours complete: dict by medium.
+
+        Parameters
+        ----------
+        make, of_family
+            See `elements`.
+        before : list of Launch
+            Before all forces.
+        injected : list of Launch
+            What sources add to the forces of both media.
+        coupling : dict of str to list of Launch
+            By medium, what adds to its forces from the other medium.
+        halves : dict of str to tuple of int
+            By medium, the fields whose forces are complete then: 0 the first, 1 the second. Where
+            the run has one medium only, those of all media.
+        """
+        out = {}
+        for medium in self.media:
+            launches = [*injected, *coupling.get(medium, ())]
+            elements = self.elements(make, of_family, medium)
+            complete = halves[medium] if self.coupled else sorted({*sum(halves.values(), ())})
+            phase = build.phase(medium, launches, elements, self.exchange(medium, complete))
+            first = (replace(launch, outer=True) for launch in before)
+            out[medium] = replace(phase, launches=(*first, *phase.launches))
+            before = injected = ()
+        return out
+
+    def exchange(self, medium, halves):
+        """Have the arrays of an exchange that completes forces at points of several ranks; return
+        the parts of its `Phase`: dict.
+
+        Parameters
+        ----------
+        medium : str
+        halves : sequence of int
+            Which of the two fields.
+        """
+        shared, components = self.d.subdomain.shared[medium], COMPONENTS[medium]
+        if not (shared.lists and halves):
+            return {}
+        lists = {
+            rank: np.ravel(2 * np.asarray(numbers, np.int64)[:, None] + list(halves))
+            for rank, numbers in shared.lists.items()
+        }
+        arrays, parts = Sharing(shared.team, lists).exchange(
+            f"{self._medium(components)[0]}pair_force",
+            components,
+            self.d.precision,
+            of_name="_" + "".join(map(str, halves)),
+        )
+        self.arrays |= arrays
+        return parts
+
+    def plan(self, phases):
+        """Return the plan of phases, which counts the steps last.
+
+        Parameters
+        ----------
+        phases : list of Phase
+        """
+        advance = Launch(
+            tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}, outer=True
+        )
+        *others, last = phases
         return StepPlan(
             precision=self.d.precision,
             layout=self.state.layout,
             arrays=self.arrays,
-            phases=tuple(listed),
+            phases=(*others, replace(last, launches=(*last.launches, advance))),
         )

@@ -12,7 +12,15 @@ import numpy as np
 
 from craton.core.plan import Array, Launch
 from craton.methods.spectral_element import pair_operators
-from craton.methods.spectral_element.pair_parts import MEDIA, Parts, field_of, forces_at, moved
+from craton.methods.spectral_element.build import phase
+from craton.methods.spectral_element.pair_parts import (
+    COMPONENTS,
+    MEDIA,
+    Parts,
+    field_of,
+    forces_at,
+    moved,
+)
 
 # how often a recorded field is differentiated by time
 DERIVATIVES = {"displacement": 0, "velocity": 1, "potential": 0, "potential_rate": 1, "pressure": 2}
@@ -104,24 +112,45 @@ def reversal(d, shared, sources, residuals, taps, stores, every=1, light=False):
             back[medium] = parts.on_points(pair_operators.pair_back, components, **names)
     rigid = [*parts.rigid(3), *parts.rigid(1)]
     stacey = pair_operators.pair_stacey
+    # each medium takes from the other what is complete there: the field's fluid and the transposed
+    # field's solid come first
+    coupling = {
+        "fluid": parts.coupling("pair_to_fluid", 0),
+        "solid": parts.coupling("transposed_to_solid", 1),
+    }
+    halves = {"fluid": (0,), "solid": (1,)}
+    forces = parts.forces(pair_operators.correlated, "sums", tapped, injected, coupling, halves)
+    first = [*restored["fluid"], *parts.on_faces(stacey, 3, 1), *rigid]
+    second = [*restored["solid"], *parts.on_faces(stacey, 1, 1), *rigid]
     return parts.plan(
-        elements=[
-            *tapped,
-            *parts.elements(pair_operators.correlated, "sums"),
-            *injected,
-            *parts.coupling("pair_to_fluid", 0),
-            *parts.coupling("transposed_to_solid", 1),
-        ],
-        first=[*restored["fluid"], *parts.on_faces(stacey, 3, 1), *rigid],
-        second=[
-            *parts.coupling("pair_to_solid", 0),
-            *parts.coupling("transposed_to_fluid", 1),
-            *restored["solid"],
-            *parts.on_faces(stacey, 1, 1),
-            *rigid,
-        ],
-        step=[*back["solid"], *back["fluid"]],
+        [
+            *forces.values(),
+            phase("first faces", first),
+            *_second_coupling(parts),
+            phase("second faces", second),
+            phase("step", [*back["solid"], *back["fluid"]]),
+        ]
     )
+
+
+def _second_coupling(parts):
+    """Return the phases of what the field's solid and the transposed field's fluid take from the
+    other medium.
+    """
+    if not parts.coupled:
+        return []
+    return [
+        phase(
+            "to solid",
+            parts.coupling("pair_to_solid", 0),
+            exchange=parts.exchange("solid", (0,)),
+        ),
+        phase(
+            "to fluid",
+            parts.coupling("transposed_to_fluid", 1),
+            exchange=parts.exchange("fluid", (1,)),
+        ),
+    ]
 
 
 def row_of_residual(d, row):
@@ -187,35 +216,29 @@ def born(d, shared, sources, scattered, rows, changes):
         injected += parts.injected("scattered", moved_rows, series)
     recorded = [(moved(d, index, field_of(d, index[0]), True), weight) for index, weight in rows]
     sampled = parts.sampled("record", recorded, series.shape[0])
-    faces = {medium: _scattering(parts, components) for medium, components in KINDS.items()}
     ops = pair_operators
-    return parts.plan(
-        elements=[
-            *parts.elements(ops.born, "change"),
-            *injected,
-            *parts.coupling("pair_to_fluid", 0),
-            *parts.coupling("pair_to_fluid", 1),
-        ],
-        fluid=faces["fluid"],
-        solid=[
-            *parts.coupling("pair_to_solid", 0),
-            *parts.coupling("pair_to_solid", 1),
-            *faces["solid"],
-        ],
-        step=[
-            *parts.on_points(ops.pair_forward, 3, pressure=""),
-            *parts.on_points(ops.pair_forward, 1, pressure="pair_pressure"),
-        ],
-        record=[*sampled],
-    )
+    coupling = {
+        medium: [*parts.coupling(function, 0), *parts.coupling(function, 1)]
+        for medium, function in (("fluid", "pair_to_fluid"), ("solid", "pair_to_solid"))
+    }
+    halves = {"fluid": (0, 1), "solid": (0, 1)}
+    forces = parts.forces(ops.born, "change", [], injected, coupling, halves)
+    step = [
+        *parts.on_points(ops.pair_forward, 3, pressure=""),
+        *parts.on_points(ops.pair_forward, 1, pressure="pair_pressure"),
+    ]
+    of_media = [
+        of_medium
+        for medium, elements in forces.items()
+        for of_medium in (elements, phase(f"{medium} faces", _scattering(parts, medium)))
+    ]
+    return parts.plan([*of_media, phase("step", step), phase("record", sampled)])
 
 
-KINDS = {"solid": 3, "fluid": 1}
-
-
-def _scattering(parts, components):
+def _scattering(parts, medium):
     """Return the launches of a medium's faces, between which masses and faces scatter."""
-    ops, (prefix, count) = pair_operators, parts._medium(components)
+    ops, components = pair_operators, COMPONENTS[medium]
+    prefix, count = parts._medium(components)
     if not count:
         return []
     rigid = parts.rigid(components)

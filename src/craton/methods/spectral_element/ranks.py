@@ -252,6 +252,26 @@ def complete_plan(d, plan):
     """Return the plan of a rank with the subdomains of all ranks and their `Totals`; all ranks must
     call.
     """
+    team, subdomain = d.subdomain.team, described(d)
+    partition, totals = zip(
+        *team.every(lambda: (subdomain, replace(plan.totals, grid=replace(plan.grid, tables=()))))
+    )
+    return replace(
+        plan, partition=partition, rank=team.rank, all_ranks=add_totals(partition, totals)
+    )
+
+
+def described(d):
+    """Return the subdomain of a rank as machines and the files of a run know it.
+
+    Parameters
+    ----------
+    d : Medium
+
+    Returns
+    -------
+    craton.core.subdomain.Subdomain
+    """
     team, shared = d.subdomain.team, {}
     counted = sum(
         count - len(d.subdomain.shared[name].elsewhere)
@@ -260,7 +280,7 @@ def complete_plan(d, plan):
     for sharing in d.subdomain.shared.values():
         for rank, numbers in sharing.lists.items():
             shared[rank] = shared.get(rank, 0) + len(numbers)
-    subdomain = Subdomain(
+    return Subdomain(
         box=(0, 1, 0, 1, 0, d.mesh.size),
         neighbours=tuple(Neighbour(rank, shared=count) for rank, count in sorted(shared.items())),
         place=(0, 0, team.rank),
@@ -268,12 +288,6 @@ def complete_plan(d, plan):
         points=int(counted),
         outer=d.subdomain.outer,
         checksum=zlib.crc32(np.ascontiguousarray(d.subdomain.numbers, np.int64)),
-    )
-    partition, totals = zip(
-        *team.every(lambda: (subdomain, replace(plan.totals, grid=replace(plan.grid, tables=()))))
-    )
-    return replace(
-        plan, partition=partition, rank=team.rank, all_ranks=add_totals(partition, totals)
     )
 
 

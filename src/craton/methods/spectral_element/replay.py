@@ -17,6 +17,7 @@ import numpy as np
 
 from craton.core.plan import Array, ColourBoundaries, Launch
 from craton.methods.spectral_element import families, pair_operators, pairs, replay_operators
+from craton.methods.spectral_element.build import phase
 from craton.methods.spectral_element.pair_parts import MEDIA, Parts
 
 SAVED = {"path": "displacement", "fluid_path": "potential"}
@@ -105,17 +106,24 @@ def transposed(d, shared, steps, residuals, taps, stores, every=1, light=False):
             sums = parts.have(f"{prefix}point_sums", (points + 1,))
             back += parts.on_points(replay_operators.transposed_step, components, sums=sums)
     rigid = [*parts.rigid(3), *parts.rigid(1)]
+    coupling = {"solid": parts.coupling("transposed_to_solid", 1)}
+    halves = {"fluid": (), "solid": (1,)}
+    forces = parts.forces(
+        replay_operators.replayed, "sums", [*tapped, *taken], injected, coupling, halves
+    )
+    to_fluid = []
+    if parts.coupled:
+        complete = parts.exchange("fluid", (1,))
+        launches = parts.coupling("transposed_to_fluid", 1)
+        to_fluid = [phase("to fluid", launches, exchange=complete)]
     return parts.plan(
-        elements=[
-            *tapped,
-            *taken,
-            *parts.elements(replay_operators.replayed, "sums"),
-            *injected,
-            *parts.coupling("transposed_to_solid", 1),
-        ],
-        solid=[*faces[3], *rigid],
-        fluid=[*parts.coupling("transposed_to_fluid", 1), *faces[1], *rigid],
-        step=back,
+        [
+            *forces.values(),
+            phase("solid faces", [*faces[3], *rigid]),
+            *to_fluid,
+            phase("fluid faces", [*faces[1], *rigid]),
+            phase("step", back),
+        ]
     )
 
 

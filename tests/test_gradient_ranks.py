@@ -36,7 +36,11 @@ def tables_of(name, **more):
 
 def outcome(tables, **options):
     """What all linearised operators of a problem make of random numbers, and the problem."""
-    problem = craton.Problem(scenario(**tables), **options)
+    return outcome_of(craton.Problem(scenario(**tables), **options))
+
+
+def outcome_of(problem):
+    """What all linearised operators of a problem make of random numbers, and the problem."""
     rng = np.random.default_rng(4)
     m = problem.m0 * (1 + 0.02 * rng.uniform(-1, 1, problem.m0.shape))
     arrays = {"born": problem.born(problem.m0 * rng.uniform(-1, 1, m.shape), m)}
@@ -155,8 +159,8 @@ MPI = """
     import craton
     from craton.scenario import load
     observed = xr.open_dataset("observed.nc").load()
-    out = craton.gradient(load("case.toml"), observed, storage="boundaries", comm=MPI.COMM_WORLD)
-    out.to_netcdf(f"gradient_{MPI.COMM_WORLD.rank}.nc")
+    out = craton.gradient(load("case.toml"), observed, storage="{storage}", comm=MPI.COMM_WORLD)
+    out.to_netcdf(f"gradient_{{MPI.COMM_WORLD.rank}}.nc")
     """
 
 
@@ -169,7 +173,7 @@ def test_processes_give_the_same_bits(tmp_path):
     case, observed, _ = plain()
     observed.to_netcdf(tmp_path / "observed.nc")
     (tmp_path / "case.toml").write_text(dumps(case))
-    (tmp_path / "gradient.py").write_text(textwrap.dedent(MPI))
+    (tmp_path / "gradient.py").write_text(textwrap.dedent(MPI.format(storage="boundaries")))
     done = subprocess.run(
         [launcher.mpiexec(), "-n", "2", sys.executable, "-m", "mpi4py", "gradient.py"],
         cwd=tmp_path,

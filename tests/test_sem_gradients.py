@@ -115,7 +115,7 @@ def test_q_of_layers_in_single_precision_and_in_segments():
     whole = case.problem.jac(case.m)
     parts = craton.Problem(case.problem.scenario, parameters=WITH_Q)
     parts.observed = case.problem.observed
-    parts.experiments[0]._slots = lambda state: 7
+    parts.experiments[0]._slots = lambda: 7
     assert "of 4 segments, which run again" in parts.plan
     assert np.array_equal(parts.jac(case.m), whole)
     assert np.array_equal(parts.adjoint(0 * parts.born(case.dm)), 0 * whole)  # twice from one run

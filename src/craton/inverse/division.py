@@ -41,20 +41,18 @@ def with_neighbours(program, halos, gatherings):
     return RankProgram(p.plan, p.backend, p.phases, p.arrays, p.seconds, halos, gatherings)
 
 
-class Division:
-    """Ranks that share an experiment; all of them must call what is said to be of all.
+class Ranks:
+    """Ranks that share an experiment.
 
     Parameters
     ----------
     comm : Comm
-    partition : tuple of Subdomain
-        Of all ranks; empty on one.
     everywhere : bool
         Every rank has the whole sums; otherwise only rank 0 does.
     """
 
-    def __init__(self, comm=None, partition=(), everywhere=True):
-        self.comm, self.partition, self.everywhere = comm or Alone(), partition, everywhere
+    def __init__(self, comm=None, everywhere=True):
+        self.comm, self.everywhere = comm or Alone(), everywhere
 
     @property
     def alone(self):
@@ -65,6 +63,29 @@ class Division:
     def leads(self):
         """True on a rank that has the whole sums."""
         return self.everywhere or self.comm.rank == 0
+
+    def total(self, values):
+        """Return the sum of arrays of all ranks, None on a rank that does not lead; all ranks must
+        call.
+        """
+        return self.comm.reduce(values, None if self.everywhere else 0)
+
+
+class Division(Ranks):
+    """Ranks that share an experiment on a grid; all of them must call what is said to be of all.
+
+    Parameters
+    ----------
+    comm : Comm
+    partition : tuple of Subdomain
+        Of all ranks; empty on one.
+    everywhere : bool
+        See `Ranks`.
+    """
+
+    def __init__(self, comm=None, partition=(), everywhere=True):
+        super().__init__(comm, everywhere)
+        self.partition = partition
 
     def commit(self, machine, state, plan, arrays=None):
         """Return a plan on the machine of this rank: RankProgram. Of all ranks.
@@ -118,7 +139,7 @@ class Division:
         shape = [max(part.box[n] for part in self.partition) for n in (1, 3, 5)]
         out = np.zeros(shape)
         out[self._box()] = values
-        total = self.comm.reduce(out, None if self.everywhere else 0)
+        total = self.total(out)
         return total.astype(values.dtype) if self.leads else None
 
     def owned(self, values):

@@ -5,7 +5,7 @@ of motion can be reversed where absorbing points have their velocities saved.
 import numpy as np
 
 from craton.errors import ComputationError, ResourceError
-from craton.inverse.division import on_one_rank
+from craton.inverse.element_division import ElementDivision
 from craton.inverse.experiment import SHARE, march, rest
 from craton.memory import array_bytes
 from craton.text import megabytes
@@ -26,31 +26,36 @@ class ElementExperiment:
     memory : float, optional
         Bytes for the velocities of absorbing points; by default 0.6 of what is free. Where those of
         all steps do not fit, they go to the memory of the host, segment by segment.
+    division : ElementDivision, optional
+        Of several ranks, each of which has such an object; all must call its methods. Then `memory`
+        is that of a rank.
     """
 
-    def __init__(self, linear, machine, every=1, memory=None):
+    replayed = False
+
+    def __init__(self, linear, machine, every=1, memory=None, division=None):
         linear.refuse_machine(machine)
         self.linear, self.machine, self.every = linear, machine, every
+        self.division = division or ElementDivision(linear)
         self.steps = linear.d.steps
         self.memory = SHARE * machine.memory()[0] if memory is None else memory
+        self.largest, self.total = self.division.kept_bytes(self.replayed)
         self.big: dict = {}
         self.forget()
 
     def lines(self):
-        """Return what is stored, as (label, text) rows."""
-        state = self.linear.at(self.linear.cells)
-        slots, of_step = self._slots(state), self._step_bytes(state)
+        """Return what is stored, by all ranks, as (label, text) rows."""
+        slots = self._slots()
         return [
             ("storage", "velocities of absorbing points; the field is marched back"),
-            ("on the machine", megabytes(of_step * slots)),
-            ("in the host's memory", megabytes(self._waiting_bytes(state, slots))),
+            ("on the machine", megabytes(self.total[0] * slots)),
+            ("in the host's memory", megabytes(self._waiting_bytes(slots))),
         ]
 
     def host_bytes(self, start):
         """See `Experiment.host_bytes`; with mesh and medium."""
-        state = self.linear.at(self.linear.cells)
-        slots = self._slots(state)
-        held = array_bytes(self.linear, state, start) + self._waiting_bytes(state, slots)
+        state, slots = self.linear.at(self.linear.cells), self._slots()
+        held = array_bytes(self.linear, state, start) + self._waiting_bytes(slots)
         if not self.machine.shares_host_memory:
             return held
         forward = self._plan_forward(state, slots).arrays
@@ -58,13 +63,9 @@ class ElementExperiment:
         programs = [a for n, a in back.items() if not _taken_over(n, a, forward)]
         return held + sum(a.nbytes for a in (*forward.values(), *programs))
 
-    def _waiting_bytes(self, state, slots):
-        """Bytes of what is stored beyond the machine."""
-        return self._step_bytes(state) * self.steps if slots < self.steps else 0
-
-    def _step_bytes(self, state):
-        """Bytes of the velocities of absorbing points of a step."""
-        return sum(a.nbytes for n, a in state.forward(1).arrays.items() if n in STORES)
+    def _waiting_bytes(self, slots):
+        """Bytes of what is stored beyond the machine, by all ranks."""
+        return self.total[0] * self.steps if slots < self.steps else 0
 
     @property
     def samples(self):
@@ -73,7 +74,7 @@ class ElementExperiment:
 
     def forget(self):
         """Forget the last run."""
-        self.state = self.program = self.record = None
+        self.state = self.local = self.program = self.record = None
         self.others, self.saved = {}, []
 
     # --- forward ------------------------------------------------------------------------------
@@ -93,29 +94,33 @@ class ElementExperiment:
         ComputationError
             The wavefield diverged.
         """
+        return self.run_state(self.linear.at(cells), store)
+
+    def run_state(self, state, store=True):
+        """Run a medium by its `State`; see `run`."""
         self.forget()
-        state = self.linear.at(cells)
-        self.slots = self._slots(state) if store else 0
-        program = self._forward(state)
+        self.slots = self._slots() if store else 0
+        local = self.division.steps(state)
+        program = self.division.commit(self.machine, self._plan_forward(local, self.slots))
         for first, last in self.segments:
             if store:
                 self._begin(program, first)
             march(program, first, last)
             if store:
                 self._end(program, last)
-        self.state, self.program = state, program if store else None
-        self.record = program.host("record").astype(float)
+        self.state, self.local, self.program = state, local, program if store else None
+        self.record = self._recorded(program, local)
         if not np.isfinite(self.record).all():
             raise ComputationError("the wavefield diverged: use a shorter time.step")
         return self.samples
 
-    def _forward(self, state):
-        """Return the forward steps as a program."""
-        return on_one_rank(self.machine.commit(self._plan_forward(state, self.slots)))
+    def _recorded(self, program, local):
+        """Return the record of all channels, (steps, channels)."""
+        return self.division.record(program, "record", self.steps, local.columns("record"))
 
-    def _plan_forward(self, state, slots):
-        """Return the plan of the forward steps."""
-        return state.forward(slots)
+    def _plan_forward(self, steps, slots):
+        """Return the plan of the forward steps of a `Steps`."""
+        return steps.forward(slots)
 
     def _begin(self, program, first):
         """Prepare for the forward steps of a segment."""
@@ -125,7 +130,7 @@ class ElementExperiment:
         if last < self.steps:
             self.saved.append(self._stores(program))
 
-    def _slots(self, state):
+    def _slots(self):
         """Return how many steps the machine's memory holds the velocities of absorbing points of.
 
         Raises
@@ -133,7 +138,7 @@ class ElementExperiment:
         ResourceError
             Not even those of one step fit.
         """
-        step_bytes = self._step_bytes(state)
+        step_bytes = self.largest[0]
         slots = self.steps if not step_bytes else min(self.steps, int(self.memory // step_bytes))
         if slots < 1:
             raise ResourceError(
@@ -167,12 +172,16 @@ class ElementExperiment:
         derivative : (steps, channels) array
         illumination : bool
         by_sources : bool
+
+        Returns
+        -------
+        dict
+            Empty on a rank that does not lead.
         """
-        state, d = self.state, self.linear.d
         program = self._reversal(light=illumination, by_sources=by_sources)
-        series = self.linear.residual_series(derivative, state.orders)
+        series = self.linear.residual_series(derivative, self.state.orders)
         scale = self._scale(series)
-        self.machine.fill(program.arrays["residual_series"], (scale * series).astype(d.precision))
+        self._fill_residual(program, scale * series)
         self._end_state(program)
         march(program, 0, 1)
         for n, (first, last) in reversed(list(enumerate(self.segments))):
@@ -180,26 +189,33 @@ class ElementExperiment:
             march(program, self.steps - last + 1, self.steps - first + 1)
         return self._collected(program, derivative, scale, illumination, by_sources)
 
+    def _fill_residual(self, program, series):
+        """Fill what the channels of this rank inject; without any there is no such array."""
+        if "residual_series" in program.arrays:
+            here, _ = self.local.columns("record")
+            values = series[:, here].astype(program.plan.precision)
+            self.machine.fill(program.arrays["residual_series"], values)
+
     def _reversal(self, **options):
         """Return the steps back as a program at rest; its mesh, medium and saved velocities are
         those of the forward one.
         """
         key = tuple(options.values())
         if key not in self.others:
-            plan, forward = self._plan_back(self.state, self.slots, **options), self.program
+            plan, forward = self._plan_back(self.local, self.slots, **options), self.program
             shared = {
                 name: forward.arrays[name]
                 for name, array in plan.arrays.items()
                 if _taken_over(name, array, forward.plan.arrays)
             }
-            self.others[key] = on_one_rank(self.machine.commit(plan, arrays=shared))
+            self.others[key] = self.division.commit(self.machine, plan, shared)
         else:
             rest(self.others[key])
         return self.others[key]
 
-    def _plan_back(self, state, slots, **options):
-        """Return the plan of the steps back."""
-        return state.reversal(slots, self.every, **options)
+    def _plan_back(self, steps, slots, **options):
+        """Return the plan of the steps back of a `Steps`."""
+        return steps.reversal(slots, self.every, **options)
 
     def _scale(self, series):
         """Return a factor of residuals such that the transposed field is near 1, which float32
@@ -211,7 +227,7 @@ class ElementExperiment:
 
     def _end_state(self, program):
         """Begin with the last state of the forward run."""
-        d, forward = self.linear.d, self.program.arrays
+        d, forward = self.local.d, self.program.arrays
         with self.machine.work():
             for name, (into, components) in self.linear.ends.items():
                 if name in d.state.fields:
@@ -231,12 +247,12 @@ class ElementExperiment:
 
     def _collected(self, program, derivative, scale, illumination, by_sources):
         """Return what the sums of a reversed run say; see `adjoint`."""
-        state, d = self.state, self.linear.d
-        factor = -self.every / scale
-        sums = self.linear.sums(program.host, program.plan.arrays, factor)
-        taps = np.zeros((self.steps, 0))
-        if "taps" in program.arrays:
-            taps = d.dt / scale * program.host("taps").astype(float)[1:][::-1]
+        state, taps = self.state, self._taps(program, scale, by_sources)
+        collected = self.division.sums(program)
+        light = self.division.light(program) if illumination else None
+        if not self.division.leads:
+            return {}
+        sums = self.linear.sums(collected, -self.every / scale)
         units = len(state.units) if by_sources else 0
         of_receivers = {n: float(derivative[:, n] @ self.record[:, n]) for n in state.of_receivers}
         of_sources = {
@@ -249,8 +265,16 @@ class ElementExperiment:
             out["force"] = state.by_sources("force", taps[:, :count])
             out["moment"] = state.by_sources("moment", taps[:, count:units])
         if illumination:
-            out["illumination"] = self.linear.illumination(program.host)
+            out["illumination"] = self.linear.illumination(light)
         return out
+
+    def _taps(self, program, scale, by_sources):
+        """Return what a reversed run sampled in the places of sources, (steps, columns), first step
+        first.
+        """
+        columns = self.local.columns("taps", by_sources)
+        sampled = self.division.record(program, "taps", self.steps + 1, columns)
+        return self.linear.d.dt / scale * sampled[1:][::-1]
 
     # --- perturbed ----------------------------------------------------------------------------
 
@@ -264,9 +288,9 @@ class ElementExperiment:
         """
         state = self.state
         perturbation = state.perturbation(changes)
-        program = on_one_rank(self.machine.commit(state.born(perturbation)))
+        program = self.division.commit(self.machine, self.local.born(perturbation))
         march(program, 0, self.steps)
-        samples = program.host("record").astype(float)
+        samples = self._recorded(program, self.local)
         for n, relative in perturbation[1].items():
             samples[:, n] += relative * self.record[:, n]
         return samples

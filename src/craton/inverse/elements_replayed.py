@@ -14,32 +14,32 @@ class ReplayedElements(ElementExperiment):
 
     Parameters
     ----------
-    linear, machine, every, memory
+    linear, machine, every, memory, division
         As there; `memory` holds the fields of steps, and on the host checkpoints, from which segments
         of steps are run again.
     reason : str
         Why steps are not taken back.
     """
 
-    def __init__(self, linear, machine, every=1, memory=None, reason="asked for"):
-        super().__init__(linear, machine, every, memory)
+    replayed = True
+
+    def __init__(self, linear, machine, every=1, memory=None, division=None, reason="asked for"):
+        super().__init__(linear, machine, every, memory, division)
         self.reason = reason
 
     def lines(self):
         """See `ElementExperiment.lines`."""
-        state = self.linear.at(self.linear.cells)
-        self.slots = self._slots(state)
-        held, count = self.slots * self._bytes(state)[0], len(self.segments)
+        slots = self._slots()
+        held, count = slots * self.total[0], math.ceil(self.steps / slots)
         again = (
             "of all steps"
             if count == 1
             else f"of {count} segments, which run again from checkpoints"
         )
-        waiting = count * self._bytes(state)[1] if count > 1 else 0
         return [
             ("storage", f"checkpoints: the field at all points, {again} ({self.reason})"),
             ("on the machine", megabytes(held)),
-            ("in the host's memory", megabytes(waiting)),
+            ("in the host's memory", megabytes(self._waiting_bytes(slots))),
         ]
 
     def forget(self):
@@ -49,13 +49,7 @@ class ReplayedElements(ElementExperiment):
 
     # --- forward ------------------------------------------------------------------------------
 
-    def _bytes(self, state):
-        """Bytes of what is saved of a step, and of a checkpoint."""
-        plan = state.forward(1, replayed=True)
-        saved = sum(a.nbytes for a in plan.arrays.values() if a.kind == "store")
-        return saved, plan.state_bytes
-
-    def _slots(self, state):
+    def _slots(self):
         """Return of how many steps the machine holds the field at a time.
 
         Raises
@@ -63,16 +57,16 @@ class ReplayedElements(ElementExperiment):
         ResourceError
             Not even checkpoints fit.
         """
-        return slots_for(self.steps, *self._bytes(state), self.memory, 1)
+        return slots_for(self.steps, *self.largest, self.memory, 1)
 
-    def _plan_forward(self, state, slots):
+    def _plan_forward(self, steps, slots):
         """See `ElementExperiment._plan_forward`."""
-        return state.forward(slots, replayed=True)
+        return steps.forward(slots, replayed=True)
 
-    def _waiting_bytes(self, state, slots):
+    def _waiting_bytes(self, slots):
         """See `ElementExperiment._waiting_bytes`: of checkpoints."""
         count = math.ceil(self.steps / slots)
-        return count * self._bytes(state)[1] if count > 1 else 0
+        return count * self.total[1] if count > 1 else 0
 
     def _begin(self, program, first):
         """See `ElementExperiment._begin`."""
@@ -85,9 +79,9 @@ class ReplayedElements(ElementExperiment):
 
     # --- back ---------------------------------------------------------------------------------
 
-    def _plan_back(self, state, slots, **options):
+    def _plan_back(self, steps, slots, **options):
         """See `ElementExperiment._plan_back`."""
-        return state.transposed(slots, self.every, **options)
+        return steps.transposed(slots, self.every, **options)
 
     def _load(self, program, n):
         """Have the steps of a segment, which is run again where the last one is another."""

@@ -16,6 +16,7 @@ from craton.conventions import GRADIENT_STORAGES
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.inverse.checks import choice
 from craton.inverse.division import Division
+from craton.inverse.element_division import ElementDivision
 from craton.inverse.elements import ElementExperiment
 from craton.inverse.elements_replayed import ReplayedElements
 from craton.inverse.experiment import SHARE, Experiment, slots_for
@@ -108,7 +109,8 @@ def experiment(linear, machine, every=1, memory=None, storage="auto", comm=None,
     """
     comm = comm or Alone()
     if hasattr(linear, "ends"):
-        return of_elements(linear, machine, every, memory, storage, comm.size)
+        memory = memory_of_all(machine, memory, comm) / comm.size
+        return of_elements(linear, machine, every, memory, storage, comm, everywhere)
     chosen = choose(linear, machine, every, memory_of_all(machine, memory, comm), storage)
     bits = chosen.margin.bits if chosen.margin else 0
     with agreed(comm):
@@ -127,11 +129,8 @@ def memory_of_all(machine, memory, comm):
     return comm.size * min(comm.gather(memory))
 
 
-def of_elements(linear, machine, every, memory, storage, ranks):
+def of_elements(linear, machine, every, memory, storage, comm, everywhere):
     """Return the run of spectral elements, whose field is marched back where that is possible."""
-    if ranks > 1:
-        words = f"{ranks} ranks, but gradients of spectral elements run on one rank for now"
-        raise ScenarioError([Problem("ranks", words, "leave ranks out; shots run side by side")])
     if storage not in ("auto", "boundaries", "checkpoints"):
         words = f"{storage!r} is not for spectral elements"
         remedy = 'use "auto", "boundaries" or "checkpoints"'
@@ -140,9 +139,10 @@ def of_elements(linear, machine, every, memory, storage, ranks):
     if why and storage == "boundaries":
         words = f"the steps of this scenario cannot be taken back: {why}"
         raise ScenarioError([Problem("storage", words, 'use storage "auto"')])
+    division = ElementDivision(linear, comm, everywhere)
     if why or storage == "checkpoints":
-        return ReplayedElements(linear, machine, every, memory, why or "asked for")
-    return ElementExperiment(linear, machine, every, memory)
+        return ReplayedElements(linear, machine, every, memory, division, why or "asked for")
+    return ElementExperiment(linear, machine, every, memory, division)
 
 
 def choose(linear, machine: Machine, every, memory, storage):

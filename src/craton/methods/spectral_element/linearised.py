@@ -24,7 +24,9 @@ from craton.methods.spectral_element import (
     replay_operators,
 )
 from craton.methods.spectral_element.constants import ConstantsRule
+from craton.methods.spectral_element.linearised_ranks import RankElements
 from craton.methods.spectral_element.linearised_state import HALF_STEPS, State
+from craton.methods.spectral_element.linearised_steps import Discretised
 from craton.methods.spectral_element.relaxing_rule import RelaxingRule
 from craton.methods.spectral_element.sites import sites
 from craton.methods.spectral_element.time_step import stable_step
@@ -110,7 +112,7 @@ class Column:
     site: Any = None
 
 
-class Linearised:
+class Linearised(Discretised):
     """A scenario of one run, discretised once, with a medium of the nodes that may change.
 
     Mesh, time step, and sources' series stay those of the scenario.
@@ -273,52 +275,52 @@ class Linearised:
         """See `pairs.residual_series`."""
         return pairs.residual_series(derivative, orders, self.d.dt)
 
-    def sums(self, host, arrays, factor):
+    @property
+    def rows_of_sums(self):
+        """Rows of the sums of an element, most of all families."""
+        kinds = (arranged.family for arranged in self.d.families)
+        return max(2, *(pair_operators.rows_of(f.kind, f.fluid) for f in kinds))
+
+    def sums(self, collected, factor):
         """Return what reversed steps summed, see `nodal.ChainRule.gradient`.
 
         Parameters
         ----------
-        host : callable
-            Gives an array of their program on the host, by name.
-        arrays : dict of str to Array
-            Of their plan.
+        collected : linearised_steps.Sums
+            Of the whole mesh.
         factor : float
             Of all sums.
         """
-        d = self.d
-        rows = max(pair_operators.rows_of(f.family.kind, f.family.fluid) for f in d.families)
-        of_elements = np.zeros((d.mesh.size, max(rows, 2), d.element.size))
-        for arranged in d.families:
-            elements = arranged.order.elements
-            values = host(f"{arranged.family.name}_sums").astype(float)
-            inside = np.flatnonzero(elements >= 0)
-            of_elements[elements[inside], : values.shape[1]] = values[inside]
-        of_points, of_faces = [], []
-        for prefix, _ in pair_parts.MEDIA:
-            named = {
-                name: host(f"{prefix}{name}").astype(float) if f"{prefix}{name}" in arrays else None
-                for name in ("point_sums", "face_sums")
-            }
-            sums, faces_sums = named["point_sums"], named["face_sums"]
-            of_points.append(np.zeros(0) if sums is None else factor * sums[:-1])
-            of_faces.append(None if faces_sums is None else factor * d.dt * faces_sums)
+        of_points = [factor * values for values in collected.points]
+        of_faces = [
+            None if values is None else factor * self.d.dt * values for values in collected.faces
+        ]
         of_points, of_faces = replay.undamped(self.d, self.elements[0], of_points, of_faces)
-        return factor * d.dt * of_elements, of_points, of_faces
+        return factor * self.d.dt * collected.elements, of_points, of_faces
 
-    def illumination(self, host):
+    def illumination(self, light):
         """Return the integral of squared accelerations at the nodes, (ne, n^3), (m/s2)2 s; nan in a
         fluid.
 
         Parameters
         ----------
-        host : callable
-            See `sums`.
+        light : (points,) array
+            Sums of the solid's points; empty without a solid.
         """
         d = self.d
         out = np.full((d.mesh.size, d.element.size), np.nan)
         if d.state.solid:
-            out[~d.fluid] = (host("light").astype(float) / d.dt)[d.points[~d.fluid]]
+            out[~d.fluid] = (light / d.dt)[d.points[~d.fluid]]
         return out
+
+    def of_rank(self, team):
+        """Return the elements that a rank has: `RankElements`; all ranks must call.
+
+        Parameters
+        ----------
+        team : craton.comm.Together
+        """
+        return RankElements(self, team)
 
     def at(self, cells):
         """Return the `State` of a medium.

@@ -1,5 +1,5 @@
-"""One medium of a linearised scenario of spectral elements: plans of its forward, reversed and
-perturbed (Born) steps, and the chain rule from their sums to the medium and to sources.
+"""One medium of a linearised scenario of spectral elements: what its steps are made of, and the chain
+rule from their sums to the medium and to sources.
 """
 
 from dataclasses import replace
@@ -8,15 +8,15 @@ from functools import cached_property
 import numpy as np
 
 from craton.methods.shared import unit_sources
-from craton.methods.shared.tables import injection, sampling, stacked_rows, table_of
-from craton.methods.spectral_element import build, faces, pair_operators, pairs, points, replay
-from craton.methods.spectral_element.pair_parts import MEDIA, field_of
+from craton.methods.spectral_element import pairs, points
+from craton.methods.spectral_element.linearised_steps import Steps, arrays_of
+from craton.methods.spectral_element.pair_parts import field_of
 from craton.methods.spectral_element.sites import at_sites
 
 HALF_STEPS = {"force": "velocity", "moment": "stress"}
 
 
-class State:
+class State(Steps):
     """Plans and chain rule of a `Linearised` scenario with one medium.
 
     Parameters
@@ -38,11 +38,6 @@ class State:
             for n, column in enumerate(problem.columns)
             if column.site is not None
         }
-
-    @property
-    def columns(self):
-        """Number of recorded channels."""
-        return len(self.problem.channels)
 
     @cached_property
     def rows(self):
@@ -70,98 +65,34 @@ class State:
     @cached_property
     def arrays(self):
         """Arrays of mesh, medium and faces: those of the start, with the medium of this state."""
-        arrays, *_ = self.problem.elements
-        new = build.inverse_mass_arrays(self.d) | faces.absorbing_faces(self.d)[0]
-        for arranged in self.d.families:
-            for part in ("moduli", "loss"):
-                name = f"{arranged.family.name}_{part}"
-                if name in arranged.arrays:
-                    new[name] = arranged.arrays[name]
-        new = {n: a for n, a in new.items() if not n.endswith("_points")}
-        return arrays | new
+        return arrays_of(self.d, self.problem.elements[0])
 
-    @cached_property
+    @property
+    def launches(self):
+        """Launches of elements and of faces, and what ranks exchange; see `build.elements_of`."""
+        return self.problem.elements[1:]
+
+    @property
+    def histories(self):
+        """What the columns of sources inject, (steps, columns)."""
+        return self.problem.histories
+
+    @property
+    def acting(self):
+        """Numbers of the columns of sources in `injected`: all of them."""
+        return range(len(self.injected))
+
+    @property
     def plain(self):
         """The plan of a run without its arrays, as `craton plan` would make it of this medium."""
         return self.problem.plan
 
-    def forward(self, slots, replayed=False):
-        """Return the plan of steps that record all channels, and with slots save what `reversal`, or
-        `transposed` where they are `replayed`, needs.
+    def taps(self, by_sources):
+        """Return rows in whose places the transposed field is sampled: of unit sources, where these
+        are asked for, and of columns in a fluid.
         """
-        d, (_, elements, edges, exchanges) = self.d, self.problem.elements
-        arrays, first = dict(self.arrays), []
-        if slots:
-            more, first, before = self.saves(slots, replayed)
-            arrays |= more
-            absorbing = {m: [*before[m], *launches] for m, launches in edges[0].items()}
-            edges = [absorbing, *edges[1:]]
-        columns = [np.full(len(i), n, np.int32) for n, (i, _) in enumerate(self.injected)]
-        rows = [(*row, column) for row, column in zip(self.injected, columns)]
-        table = table_of(*(np.concatenate(part) for part in zip(*rows)))
-        more, inject = injection("source", table, self.problem.histories, d.precision, "forces")
-        recorded, record = sampling(*stacked_rows(self.rows), d.steps, d.precision)
-        phases = build.phases_of(d, [inject], elements, edges, exchanges)
-        return replace(
-            self.problem.plan,
-            arrays=arrays | more | recorded,
-            phases=(build.phase("save", first), *phases, build.phase("record", record)),
-            slots=d.steps,
-        )
-
-    def saves(self, slots, replayed):
-        """Return arrays of what is saved of each step, launches before it, and by medium those
-        between forces and step.
-        """
-        if replayed:
-            return replay.saves(self.d, self.arrays, slots)
-        arrays, of_faces = pairs.saves(self.d, self.arrays, slots)
-        return arrays, [], of_faces
-
-    def reversal(self, slots, every=1, light=False, by_sources=False):
-        """Return the plan of the steps back; see `pairs.reversal`.
-
-        Parameters
-        ----------
-        slots, every : int
-        light : bool
-        by_sources : bool
-            Sample the transposed field in the places of unit sources, before that of columns in a
-            fluid.
-        """
-        stores, *_ = self.saves(max(slots, 1), False)
-        sources, taps = (self.injected, self.problem.histories), self._taps(by_sources)
-        return pairs.reversal(self.d, self.arrays, sources, self.rows, taps, stores, every, light)
-
-    def transposed(self, slots, every=1, light=False, by_sources=False):
-        """Return the plan of the steps back of the transposed field alone; see `replay.transposed`,
-        parameters as of `reversal`.
-        """
-        stores, *_ = self.saves(slots, True)
-        steps, taps = len(self.problem.histories), self._taps(by_sources)
-        return replay.transposed(self.d, self.arrays, steps, self.rows, taps, stores, every, light)
-
-    def _taps(self, by_sources):
-        """Rows in whose places the transposed field is sampled."""
         units = self.units if by_sources else []
         return [*units, *(self.injected[n] for n in self.of_sources)]
-
-    def born(self, changes):
-        """Return the plan of the steps of the field and its Born field; see `pairs.born`.
-
-        Parameters
-        ----------
-        changes : tuple
-            What `perturbation` returns.
-        """
-        sources = self.injected, self.problem.histories
-        moduli, _, of_sources = changes
-        scattered = [
-            (index, -of_sources[n] * weight) if n in of_sources else (index[:0], weight[:0])
-            for n, (index, weight) in enumerate(self.injected)
-        ]
-        values = change_arrays(self.d, moduli)
-        return pairs.born(self.d, self.arrays, sources, scattered, self.rows, values)
 
     # --- the medium ---------------------------------------------------------------------------
 
@@ -285,26 +216,3 @@ class State:
 def _at(site, values):
     """Return values of the nodes at a site."""
     return float(at_sites(site, values[site.element])[0])
-
-
-def change_arrays(d, changes):
-    """Return the values of the arrays of a Born plan that hold changes, by name.
-
-    Parameters
-    ----------
-    d : NodalDiscretisation
-    changes : (moduli, masses, damping)
-        See `nodal.ChainRule.changes`.
-    """
-    moduli, masses, damping = changes
-    out = {}
-    for arranged in d.families:
-        rows = pair_operators.rows_of(arranged.family.kind, arranged.family.fluid)
-        values = arranged.order.arrange(moduli[:, :rows], 0.0)
-        out[f"{arranged.family.name}_change"] = values
-    for (prefix, _), mass, of_faces in zip(MEDIA, masses, damping):
-        if len(mass):
-            out[f"{prefix}mass_change"] = np.append(mass, 0.0)
-        if of_faces is not None:
-            out[f"{prefix}face_change"] = of_faces
-    return out

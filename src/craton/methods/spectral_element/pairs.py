@@ -141,9 +141,7 @@ def _second_coupling(parts):
         return []
     return [
         phase(
-            "to solid",
-            parts.coupling("pair_to_solid", 0),
-            exchange=parts.exchange("solid", (0,)),
+            "to solid", parts.coupling("pair_to_solid", 0), exchange=parts.exchange("solid", (0,))
         ),
         phase(
             "to fluid",

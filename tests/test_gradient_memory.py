@@ -25,21 +25,26 @@ ELEMENTS = SHORT | {
 
 
 @pytest.mark.parametrize(
-    ("tables", "storage"),
-    [(PLANE, "boundaries"), (PLANE, "increments"), (ELEMENTS, "auto")],
-    ids=["plane, reversed", "plane, increments", "elements"],
+    ("tables", "options"),
+    [
+        (PLANE, {"storage": "boundaries"}),
+        (PLANE, {"storage": "increments"}),
+        (ELEMENTS, {}),
+        (ELEMENTS, {"ranks": 2}),
+    ],
+    ids=["plane, reversed", "plane, increments", "elements", "elements of two ranks"],
 )
-def test_memory_of_gradients(tables, storage, monkeypatch):
-    scenario = craton.Scenario(**tables)
-    problem = craton.Problem(scenario, storage=storage, device="cpu")
+def test_memory_of_gradients(tables, options, monkeypatch):
+    scenario, options = craton.Scenario(**tables), options | {"device": "cpu"}
+    problem = craton.Problem(scenario, **options)
     told = host_memory.gradient_bytes(problem.experiments[0], problem.parameters.names)
     assert f"{told / 2**20:,.1f} MiB of arrays at the peak" in problem.plan
     observed = problem.recordings[0].blank().fillna(0.0) + 1e-9
     del problem
-    measured = peak(lambda: craton.gradient(scenario, observed, storage=storage, device="cpu"))
+    measured = peak(lambda: craton.gradient(scenario, observed, **options))
     assert abs(measured / told - 1) < 0.1
     monkeypatch.setattr(host_memory, "available", lambda: told - 1)
     with pytest.raises(ResourceError, match="the gradient needs .* of the host's memory"):
-        craton.Problem(scenario, storage=storage, device="cpu")
-    planned = craton.Problem(scenario, storage=storage, device="cpu", memory=np.inf)
+        craton.Problem(scenario, **options)
+    planned = craton.Problem(scenario, memory=np.inf, **options)
     assert planned.shape[0] == 3

@@ -7,6 +7,7 @@ import numpy as np
 from craton.comm import Together, agreed
 from craton.comm.halos import exchange
 from craton.inverse.division import Ranks, on_one_rank, with_neighbours
+from craton.memory import array_bytes
 
 
 class ElementDivision(Ranks):
@@ -18,11 +19,20 @@ class ElementDivision(Ranks):
     comm : Comm
     everywhere : bool
         See `Ranks`.
+
+    Attributes
+    ----------
+    held : int
+        Bytes of the arrays of mesh and medium that all ranks have beside those of `linear`.
     """
 
     def __init__(self, linear, comm=None, everywhere=True):
         super().__init__(comm, everywhere)
-        self.elements = linear if self.alone else linear.of_rank(Together(self.comm))
+        self.elements, self.held = linear, 0
+        if not self.alone:
+            self.elements = linear.of_rank(Together(self.comm))
+            here = array_bytes(self.elements, linear) - array_bytes(linear)
+            self.held = sum(self.comm.gather(here))
 
     def steps(self, state):
         """Return the steps of a medium on this rank: `Steps`. Of all ranks.

@@ -56,6 +56,7 @@ class ElementExperiment:
         """See `Experiment.host_bytes`; with mesh and medium."""
         state, slots = self.linear.at(self.linear.cells), self._slots()
         held = array_bytes(self.linear, state, start) + self._waiting_bytes(slots)
+        held += 2 * self.division.held  # with the medium of the start, and with that of a run
         if not self.machine.shares_host_memory:
             return held
         forward = self._plan_forward(state, slots).arrays

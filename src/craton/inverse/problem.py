@@ -60,8 +60,7 @@ class Problem(Term):
         it is computed backwards, or ``"boundaries-16"``, the same in 16 bits; ``"checkpoints"``, from
         which it is computed again; ``"auto"``: the first of these that fits. See docs/gradients.md.
     ranks : int, optional
-        GPUs of this computer that share each run, without MPI; on a CPU groups of its cores. Finite
-        differences only.
+        GPUs of this computer that share each run, without MPI; on a CPU groups of its cores.
     comm : mpi4py communicator or craton.comm.Comm, optional
         Ranks that share each run; all must make the same problem and ask it the same, and each has
         the whole vector of parameters. By default this process alone.

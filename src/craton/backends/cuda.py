@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from craton.backends.base import Program, Shared, Stage, fill, parts
+from craton.backends.concurrent import side_by_side
 from craton.backends.copies import PinnedCopies
 from craton.core.operator import BOX
 from craton.core.plan import ColourBoundaries
@@ -115,20 +116,22 @@ class CUDA:
             arrays, subdomain = self.allocate(plan, fills, arrays), plan.subdomain
             thick = max(plan.layout.reach, THICK) if subdomain.neighbours else plan.layout.reach
             cut = [regions(p.launches, subdomain, thick, ALONG_X) for p in plan.phases]
-            bound = [[self.bind(launches, arrays, plan) for launches in pair] for pair in cut]
+
+            def region(launches):
+                if not self.graph:
+                    return self.region(self.bind(launches, arrays, plan))
+                groups = side_by_side(launches, plan)
+                return self.captured(
+                    [[self.bind([launch], arrays, plan) for launch in group] for group in groups]
+                )
+
             if self.graph and not subdomain.neighbours:
-                stages = [
-                    Stage(
-                        "step",
-                        self.region([]),
-                        self.captured([call for _, inner in bound for call in inner]),
-                    )
-                ]
+                step = [launch for _, inner in cut for launch in inner]
+                stages = [Stage("step", self.region([]), region(step))]
             else:
-                region = self.captured if self.graph else self.region
                 stages = [
                     Stage(p.name, region(outer), region(inner), self.shared(p, arrays, plan))
-                    for p, (outer, inner) in zip(plan.phases, bound)
+                    for p, (outer, inner) in zip(plan.phases, cut)
                 ]
         return Program(plan, self, stages, arrays)
 
@@ -289,8 +292,15 @@ class CUDA:
 
         return Queued(run, calls)
 
-    def captured(self, calls):
-        """Return a function of the step that replays the calls as one graph."""
+    def captured(self, groups):
+        """Return a function of the step that replays calls as one graph.
+
+        Parameters
+        ----------
+        groups : list of list of list of callable
+            One group after another; the lists of calls of a group side by side.
+        """
+        calls = [call for group in groups for branch in group for call in branch]
         if not calls:
             return self.region([])
         for_warmth = self.cupy.zeros(1)  # loads what CuPy loads lazily, before the capture
@@ -298,8 +308,8 @@ class CUDA:
         self.stream.synchronize()
         self.stream.begin_capture()
         try:
-            for call in calls:
-                call()
+            for group in groups:
+                self.queue(group)
         finally:
             graph = self.stream.end_capture()
 
@@ -307,6 +317,34 @@ class CUDA:
             graph.launch(self.stream)
 
         return Queued(run, calls)
+
+    def queue(self, branches):
+        """Queue lists of calls side by side, the first on the stream of all work, which then waits
+        for the others.
+        """
+        first, *others = branches
+        begin = self.stream.record()
+        for stream, branch in zip(self.side_streams(len(others)), others):
+            stream.wait_event(begin)
+            with stream:
+                for call in branch:
+                    call()
+        with self.stream:
+            for call in first:
+                call()
+        for stream in self.side_streams(len(others)):
+            self.stream.wait_event(stream.record())
+
+    def side_streams(self, count):
+        """Return so many streams besides that of all work."""
+        while len(self.sides) < count:
+            self.sides.append(self.cupy.cuda.Stream(non_blocking=True))
+        return self.sides[:count]
+
+    @cached_property
+    def sides(self):
+        """Streams of what runs beside `stream`."""
+        return []
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ INLINE real fwd_y(const real* a, const ptrdiff_t S) { return PLANE ? real(0) : f
 INLINE real bwd_y(const real* a, const ptrdiff_t S) { return PLANE ? real(0) : bwd(a, S); }
 
 #if SURFACE
+// Rows of the closure, from integer to half planes and back.
+CONSTANT real TO_HALF[ROWS][COLUMNS] = CLOSURE_FWD, TO_INTEGER[ROWS][COLUMNS] = CLOSURE_BWD;
+
 INLINE real closed(const real* top, const ptrdiff_t Z, const real* row, const int first)
 {
     real d = 0;
@@ -31,15 +34,13 @@ INLINE real closed(const real* top, const ptrdiff_t Z, const real* row, const in
 // From integer planes to the half plane `depth - 1/2` below the surface; there is none above it.
 INLINE real fwd_z(const real* a, const ptrdiff_t Z, const int depth)
 {
-    constexpr real row[ROWS][COLUMNS] = CLOSURE_FWD;
-    return depth < 1 ? real(0) : closed(a + depth * Z, Z, row[depth - 1], 0);
+    return depth < 1 ? real(0) : closed(a + depth * Z, Z, TO_HALF[depth - 1], 0);
 }
 
 // From half planes to the integer plane `depth`; the highest half plane is the one below the surface.
 INLINE real bwd_z(const real* a, const ptrdiff_t Z, const int depth)
 {
-    constexpr real row[ROWS][COLUMNS] = CLOSURE_BWD;
-    return closed(a + (depth - 1) * Z, Z, row[depth], 0);
+    return closed(a + (depth - 1) * Z, Z, TO_INTEGER[depth], 0);
 }
 #else
 INLINE real fwd_z(const real* a, const ptrdiff_t S, const int)

@@ -21,6 +21,7 @@ import typer
 import craton
 from craton.cli import main
 from craton.cli.plan import one_run, shots_apart
+from craton.report import earth_pictures
 from craton.scenario import FiniteDifferenceScenario, Scenario, dumps, load, loads
 
 ROOT = Path(__file__).parents[1]
@@ -109,6 +110,7 @@ def workplace(tmp_path, monkeypatch):
             ROOT / "examples" / f"{name}.toml", [*more, "time.start=-60", "time.duration=60"]
         )
         (tmp_path / "examples" / f"{name}.toml").write_text(dumps(short))
+    monkeypatch.setattr(earth_pictures, "CURVES", 8)  # distances with travel times by TauP
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -25,9 +25,9 @@ from craton.validation.figure import draw
 
 
 def near(source, order):
-    """A full space of half the points: closer limits make up for the shorter way."""
-    limit = {4: 0.003, 8: 0.0005}[order]
-    return lambda device: homogeneous.full_space(source, order, device, reach=7.5, limit=limit)
+    """A full space of a quarter of the points: closer limits make up for the shorter way."""
+    limit = {4: 0.002, 8: 0.00033}[order]
+    return lambda device: homogeneous.full_space(source, order, device, reach=5, limit=limit)
 
 
 def plane(device):
@@ -46,7 +46,9 @@ SMALL = {
         device, orders=(4,), places=conserved.PLACES[1:]
     ),
     "scholte": lambda device: guided.scholte(device, bottoms=("soft bottom",)),
-    "attenuation": lambda device: lossy.attenuating(device, runs=((20, "full"),), border=13),
+    "attenuation": lambda device: lossy.attenuating(
+        device, runs=((20, "full"),), border=13, share=0.5
+    ),
 }
 LONG = {
     "two-layers-100",

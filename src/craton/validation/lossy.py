@@ -36,7 +36,7 @@ LIMIT = 0.02
 STRONG = 0.2  # of the largest amplitude: spectra are compared where they are larger
 
 
-def attenuating(device, method="fd", runs=None, spacing=30.0, order=8, border=22):
+def attenuating(device, method="fd", runs=None, spacing=30.0, order=8, border=22, share=1.0):
     """Spectral amplitude and phase, and velocity, of runs with Q = Qp = Qs, the worst of the
     receivers.
 
@@ -48,23 +48,25 @@ def attenuating(device, method="fd", runs=None, spacing=30.0, order=8, border=22
         In place of `RUNS`.
     spacing, order, border : float, int, int
         Of finite differences; points between the faces and what is inside.
+    share : float
+        Of the way to the receivers, and of the limit, which grows with it.
     """
-    rows, places = [], PLACES[method]
+    rows, places = [], [tuple(share * x for x in place) for place in PLACES[method]]
     for quality, kind in runs or RUNS[method]:
         if method == "fd":
             of_run = f"{kind or 'default'} storage, h = {spacing:g} m, order {order}"
-            case = scenario(quality, spacing, order, method, border, storage=kind)
+            case = scenario(quality, spacing, order, method, places, border, storage=kind)
             data = api.run(case, device=device, progress=False).dataset
         else:
             of_run, corners = f"{kind} mechanisms, edge {EDGE:g} m", [(0, 0, 0), *places]
-            case = scenario(quality, spacing, 4, method, storage="full", mechanisms=kind)
+            case = scenario(quality, spacing, 4, method, places, storage="full", mechanisms=kind)
             box = grown(np.min(corners, axis=0), np.max(corners, axis=0), BORDER, EDGE)
             data = ran(by_elements(case, EDGE, box=box), device)
-        rows += compared(f"Q = {quality}, {of_run}:", data, places, quality)
+        rows += compared(f"Q = {quality}, {of_run}:", data, places, quality, share * LIMIT)
     return rows
 
 
-def compared(label, data, places, quality):
+def compared(label, data, places, quality, limit):
     """Rows of a run."""
     t, runs = data.time.values, data.velocity.values
     expected = [constant_q(x, t, quality) for x in places]
@@ -72,9 +74,9 @@ def compared(label, data, places, quality):
     amplitude, phase = np.abs(np.abs(ratios) - 1).max(), np.abs(np.angle(ratios)).max() / np.pi
     worst, curves = max(map(misfit, runs, expected)), (t, runs[0, 2], expected[0][2])
     return [
-        row(f"{label} spectral amplitude, worst of both receivers", amplitude, LIMIT, curves),
-        row(f"{label} spectral phase / pi, worst of both receivers", phase, LIMIT),
-        row(f"{label} velocity", worst, LIMIT),
+        row(f"{label} spectral amplitude, worst of both receivers", amplitude, limit, curves),
+        row(f"{label} spectral phase / pi, worst of both receivers", phase, limit),
+        row(f"{label} velocity", worst, limit),
     ]
 
 
@@ -87,9 +89,8 @@ def ratio(computed, expected, t):
     return spectrum[strong] / exact_spectrum[strong]
 
 
-def scenario(quality, spacing, order, method="fd", border=22, **attenuation):
+def scenario(quality, spacing, order, method, places, border=22, **attenuation):
     """Source and receivers in a box with CPML."""
-    places = PLACES[method]
     corners, border = [(0, 0, 0), *places], border * spacing
     low = np.floor(np.min(corners, axis=0) - border)
     size = np.ceil((np.max(corners, axis=0) + border - low) / spacing) * spacing

@@ -26,6 +26,7 @@ from craton.scenario import dumps
 ROUNDING, OF_POSITION = 1e-13, 1e-11
 EXACT = 1e-13  # of dot products
 RANKS = 3
+DEEP = {"origin": [0, 0, -240], "size": [160, 140, 240]}  # m: two layers of elements below the sea
 TRIED = {
     "free faces": ({"boundaries": {"others": "free"}}, {}),
     **{name: (tables, {}) for name, tables in CASES.items()},
@@ -34,6 +35,10 @@ TRIED = {
     "Stacey's faces, some steps at a time": ({}, {"memory": 2e4}),
     "some steps saved, which run again": ({}, {"storage": "checkpoints", "memory": 1e5}),
     "every third step": ({}, {"every": 3}),
+    "a rank without water": (
+        CASES["sea"] | {"domain": DEEP, "run": {"partition": "bisection"}},
+        {},
+    ),
 }
 
 
@@ -60,6 +65,8 @@ def test_every_medium_and_storage(name, monkeypatch):
     problem = craton.Problem(scenario(**tables), device="hostile", ranks=RANKS, **options)
     same(outcome_of(problem)[0], expected)
     (experiment,) = problem.experiments
+    points = [each.division.elements.d.subdomain.counts for each in experiment.experiments]
+    assert ("without" in name) == (0 < sum(fluid == 0 for _, fluid in points) < RANKS)
     (segments,) = {len(each.segments) for each in experiment.experiments}
     assert (segments > 1) == (len(alone.experiments[0].segments) > 1) == ("some" in name)
     assert len(experiment.experiments) == RANKS and f"{RANKS}, each" in problem.plan

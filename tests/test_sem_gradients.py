@@ -36,7 +36,8 @@ def scenario(**tables):
     """2 x 2 x 2 elements of degree 2, a free surface and Stacey faces unless said otherwise, some 20 steps."""
     return Scenario(
         method="sem",
-        domain={"origin": [0, 0, -160], "size": [160, 140, 160], "element_size": 80},
+        domain={"origin": [0, 0, -160], "size": [160, 140, 160], "element_size": 80}
+        | tables.pop("domain", {}),
         model=tables.pop("model", ROCK),
         time={"duration": 0.08, "start": 0.0},
         boundaries={"top": "free", "others": "stacey"} | tables.pop("boundaries", {}),

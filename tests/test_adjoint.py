@@ -24,6 +24,14 @@ WATER, SOFT = (
     }
     for vp, vs, rho in ((1500, 0, 1000), (1200, 500, 1800))
 )
+# interfaces within cells, one of them below a free surface
+CUT = SOFT | {
+    "layers": [
+        SOFT["layers"][0],
+        SOFT["layers"][1] | {"top": -30},
+        {"top": -112, "vp": 3000, "vs": 1700, "rho": 2400},
+    ]
+}
 SEA = {"kind": "homogeneous", "vp": 2000, "vs": 0, "rho": 1000}
 FIBRE = {
     "name": "F",
@@ -139,6 +147,19 @@ CASES = {
         "model": LOSSY | THOMSEN,
         "source": [force(0.4, 0.4, components=(0, 1e9, 0))],
     },
+    "cut cells": {"model": CUT, "source": [explosion(0.41, 0.48), force(0.41, 0.13)]} | BOTH,
+    "cut cells, SH": {
+        "waves": "SH",
+        "model": CUT,
+        "source": [force(0.4, 0.4, components=(0, 1e9, 0))],
+        "output": {"waveforms": ["strain_rate"]},
+    },
+    "cut cells in space": {"dimensions": 3, "model": CUT, "steps": 25} | BOTH,
+    "cut cells with attenuation": {
+        "model": {"layers": [layer | LOSSES for layer in CUT["layers"]], "kind": "layers"} | BAND,
+        "source": [explosion(0.41, 0.48), force(0.41, 0.13)],
+    }
+    | BOTH,
     "anisotropy with attenuation in space": {"dimensions": 3, "model": LOSSY | THOMSEN, "steps": 20}
     | BOTH,
 }
@@ -146,6 +167,7 @@ CASES = {
 
 ON_GPU = ["free surface and CPML", "sea floor", "space", "two shots"]
 ON_GPU += ["attenuation", "anisotropy", "anisotropy, topography with a lake"]
+ON_GPU += ["cut cells in space", "cut cells with attenuation"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -484,7 +506,35 @@ def test_the_plan_tells_of_cut_cells():
     for depth, is_cut in ((-90, True), (-85, False)):
         layers = [SOFT["layers"][0], SOFT["layers"][1] | {"top": depth}]
         plan = craton.Problem(scenario(model={"kind": "layers", "layers": layers})).plan
-        assert ("planes that interfaces cut  1: isotropic means" in plan) == is_cut, plan
+        assert ("planes that interfaces cut  1: what Backus averages" in plan) == is_cut, plan
+
+
+@pytest.mark.parametrize("name", ["cut cells", "cut cells with attenuation"])
+def test_the_start_of_a_problem_is_the_run_of_its_scenario(name):
+    """Cut cells have their Backus averages in both: with isotropic means the data are 1e-3 apart."""
+    tables = scenario(**CASES[name])
+    run = craton.run(tables, progress=False).dataset
+    observed = run * 1.1
+    problem = craton.Problem(tables, observed)
+    data = problem.data()
+    for quantity in data.data_vars:
+        np.testing.assert_allclose(
+            data[quantity], run[quantity], rtol=0, atol=1e-13 * float(abs(run[quantity]).max())
+        )
+    interval = float(np.diff(run.time[:2])[0])
+    expected = sum(float(((0.1 * run[q]) ** 2).sum()) for q in data.data_vars) * interval / 2
+    assert problem.fun(problem.m0) == pytest.approx(expected, rel=1e-12)
+
+
+def test_cut_cells_keep_a_shear_modulus():
+    problem = craton.Problem(scenario(**CASES["cut cells"]), parameters=("vs",))
+    fluid = 0 * problem.m0
+    with pytest.raises(ScenarioError, match="interface cuts have no shear modulus"):
+        problem.data(fluid)
+
+
+def test_the_remainder_is_of_second_order_in_cut_cells():
+    assert order_of_remainder(Case(scenario(**CASES["cut cells"]))) == pytest.approx(2, abs=0.05)
 
 
 @pytest.fixture(scope="module")

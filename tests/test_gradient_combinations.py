@@ -66,7 +66,9 @@ def medium(law, above, dimensions, waves):
     of_all = {key: solid.pop(key) for key in ("kind", "attenuation") if key in solid}
     speeds = {"water": (1500, 0, 1000), "soil": (1700, 900, 1800)}[above]
     top = dict(zip(("vp", "vs", "rho"), speeds)) | (LOSSES if "qp" in solid else {})
-    layers = [top | {"top": 0}, solid | {"top": -85}]
+    # half-way between points; within cells, which have Backus averages there
+    depth = {"water": -85, "soil": -90}[above]
+    layers = [top | {"top": 0}, solid | {"top": depth}]
     return of_all | {"kind": "layers", "layers": layers}
 
 

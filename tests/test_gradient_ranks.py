@@ -75,6 +75,8 @@ def same_bits(found, expected):
         ("space, CPML all around", "boundaries-16", (1, 1, 2)),
         ("attenuation in space", "increments", (1, 2, 1)),
         ("attenuation in sponges", "increments", (1, 1, 2)),
+        ("cut cells in space", "boundaries", (1, 1, 2)),
+        ("cut cells", "increments", (2, 1, 1)),
     ],
 )
 def test_every_storage_and_cut(name, storage, grid):

@@ -23,6 +23,8 @@ REVERSED = (
     "SH",
     "acoustic",
     "space, CPML all around",
+    "cut cells",
+    "cut cells in space",
 )
 
 

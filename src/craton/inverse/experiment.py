@@ -50,7 +50,7 @@ class Experiment:
         return [
             *self.storage.lines(self.linear, self.every),
             ("memory of programs", text),
-            *self.linear.replaced(),
+            *self.linear.held(),
         ]
 
     def _program_bytes(self):

@@ -25,6 +25,8 @@ from craton.methods.finite_difference import (
     build,
     contact,
     increments,
+    laminate,
+    laminate_gradient,
     material,
     operators,
     ranks,
@@ -56,6 +58,7 @@ def plan(d, residuals, taps, slots, every=1):
     StepPlan
     """
     arrays, pieces = faces(d)
+    pieces["stress"] = [*pieces.get("stress", ()), *laminate_gradient.stressed(d)]
     arrays |= build.wavefield(d) | material.arrays(d) | increments.store(d, slots)
     arrays |= increments.sums(d) | {"step": Array("points", (1,), np.int32)} | strains.memory(d)
     more, inject = injected(d, residuals)
@@ -68,7 +71,7 @@ def plan(d, residuals, taps, slots, every=1):
     phases = {
         "residual": [*inject, *moment, *reversed(pieces.get("stress_after", []))],
         "adjoint velocity": half_step(d, "velocity", pieces),
-        "correlation": [*force, strains.correlated(d, slots, every)],
+        "correlation": [*force, *strains.correlated(d, slots, every)],
         "adjoint stress": half_step(d, "stress", pieces),
         "advance": [Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), advance)],
     }
@@ -149,10 +152,10 @@ def tap(d, name, rows):
 
 
 def faces(d):
-    """Arrays of the faces of the grid and of a sea floor, and their launches by place in the
-    forward step; those of CPML layers transposed.
+    """Arrays of the faces of the grid, of cut cells and of a sea floor, and their launches by place
+    in the forward step; those of CPML layers transposed.
     """
-    arrays, pieces = {}, {}
+    arrays, pieces = laminate.table(d), {}
     for name, kind in (*boundaries.BOUNDARIES.items(), ("contact", contact.contact)):
         more, launches = kind(d)
         arrays |= more
@@ -208,6 +211,9 @@ def layers(d, step):
         sides = [side for a, side in d.faces("cpml") if a == axis]
         launches += [remembered(d, step, axis, side) for side in sides]
         launches += [differentiated(d, step, axis, side) for side in sides]
+        for side in sides if step == "stress" else ():
+            around = reached(d, axis, side)
+            launches += laminate_gradient.remembered(d, axis, *around, scratch_names(d, axis))
     return arrays, {step: launches}
 
 
@@ -251,11 +257,7 @@ def differentiated(d, step, axis, side):
     """Return the launch that adds what differences of q along an axis give to velocities or
     stresses, in a layer and as far beyond as they reach.
     """
-    layer, q = boundaries.layer(d, axis, side), scratch_names(d, axis)
-    first, last = layer[2 * (2 - axis) : 2 * (2 - axis) + 2]
-    n = d.grid.shape[2 - axis]
-    box = d.slab(axis, max(first - d.reach * side, 0), min(last + d.reach * (1 - side), n))
-    params = boundaries.slab_params(d, layer)
+    q, (box, params) = scratch_names(d, axis), reached(d, axis, side)
     velocity, normal = boundaries.cyclic(d, axis)
     if step == "velocity":
         op = operators.cpml_velocity(d.stencil, axis, transposed=True)
@@ -264,3 +266,14 @@ def differentiated(d, step, axis, side):
     shear = operators.CYCLIC_SHEAR[axis]
     names = d.names(*normal, *shear, "", "memory", *q, *operators.MEDIUM, "")
     return Launch(op, names, box, relaxing.params(d, params))
+
+
+def reached(d, axis, side):
+    """Return the box of a layer and of the points beyond it that differences of what it remembers
+    reach, and scalars of the layer.
+    """
+    layer = boundaries.layer(d, axis, side)
+    first, last = layer[2 * (2 - axis) : 2 * (2 - axis) + 2]
+    n = d.grid.shape[2 - axis]
+    box = d.slab(axis, max(first - d.reach * side, 0), min(last + d.reach * (1 - side), n))
+    return box, boundaries.slab_params(d, layer)

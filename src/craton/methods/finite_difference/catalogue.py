@@ -5,6 +5,7 @@ from dataclasses import replace
 from craton.methods.finite_difference import (
     contact,
     increments,
+    laminate_gradient,
     relaxing,
     reversal,
     scheme,
@@ -106,6 +107,11 @@ def transposed(order, motion=None):
         for kind in (fd.cpml_velocity, fd.cpml_stress)
         for axis in axes
     ]
+    transposes += [fd.cpml_laminate(differences, axis, True) for axis in axes if axis < 2]
+    transposes += [
+        laminate_gradient.operator(f"laminate_{kernel}", differences)
+        for kernel in ("increment", "correlate")
+    ]
     transposes += backwards(differences, order)
     return {op.name: op for op in transposes}
 
@@ -113,6 +119,7 @@ def transposed(order, motion=None):
 def backwards(differences, order):
     """Operators of steps that are taken back."""
     steps = [reversal.backward(differences, part) for part in increments.PARTS]
+    steps.append(laminate_gradient.operator("backward_laminate", differences, reversal.BACK))
     closed = closure(min(order, HIGHEST))
     return [
         *steps,

@@ -219,7 +219,7 @@ def shear(d, at, axes):
     medium = Around(d, at)
     corners = [medium.values(name, *moved) for moved in ((), axes[:1], axes[1:], axes)]
     modulus = 4 / sum(corners)
-    return modulus + cut_planes(d, at)[3] if set(axes) == {0, 1} else modulus
+    return modulus + laminate.at_points(d, at)[3] if set(axes) == {0, 1} else modulus
 
 
 def column(d, at, axis, component):
@@ -231,7 +231,7 @@ def column(d, at, axis, component):
     if d.acoustic:
         return lam
     mu2 = 2 / medium.values("rmu")
-    d11, d13, d33, d66 = cut_planes(d, at)
+    d11, d13, d33, d66 = laminate.at_points(d, at)
     across = 2 * d66
     if d.anisotropic:
         d11, d13 = medium.values("d11"), medium.values("d13")
@@ -239,15 +239,3 @@ def column(d, at, axis, component):
     if axis == component:
         return lam + mu2 + (d33 if axis == 2 else d11)
     return lam + (d13 if 2 in (axis, component) else d11 - across)
-
-
-def cut_planes(d, at):
-    """Return d11, d13, d33, d66 that thin layers in cut cells add at points (k, j, i), see
-    laminate.py: (4, n).
-    """
-    out = np.zeros((4, len(at[0])))
-    for k, change in laminate.planes(d).items():
-        for j0, j1, i0, i1 in laminate.rectangles(d, k):
-            inside = (at[0] == k) & (at[1] >= j0) & (at[1] < j1) & (at[2] >= i0) & (at[2] < i1)
-            out[:, inside] = change[:, None]
-    return out

@@ -32,6 +32,7 @@ OF_MEDIUM = (
     "vacuum_planes",
     "full_planes",
     "whole_cells",
+    "laminates",
     "closure",
 )
 
@@ -300,6 +301,11 @@ class Discretisation:
     @cached_property
     def whole_cells(self):
         """By plane, which cells are full, as far as they were asked for."""
+        return {}
+
+    @cached_property
+    def laminates(self):
+        """What laminate.py has found of the cells that interfaces cut, by name, once it was asked."""
         return {}
 
     def whole_box(self, box):

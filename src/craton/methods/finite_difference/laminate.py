@@ -28,30 +28,45 @@ def laminate(d):
     fluid, in CPML layers along z, and on the plane of a free surface. It goes on in CPML layers
     along x and y: an end of it in front of them would scatter waves.
     """
-    changes = planes(d)
-    regions = {k: rectangles(d, k) for k in changes}
-    if not any(regions.values()):
+    parts = boxes(d)
+    if not parts:
         return {}, {}
-    table = np.zeros((d.grid.shape[0], 4))
+    launches = unlayered(d)
+    launches += [
+        in_layer(d, *face, common)
+        for face in d.faces("cpml")
+        if face[0] < 2
+        for common in overlaps(d, face, parts)
+    ]
+    return table(d), {"stress": launches}
+
+
+def table(d):
+    """Return the array of d11, d13, d33, d66 by plane, (nz, 4), Pa; none where no cell is cut."""
+    changes = planes(d)
+    if not boxes(d):
+        return {}
+    values = np.zeros((d.grid.shape[0], 4), d.precision)
     for k, change in changes.items():
-        table[k] = change
-    launches = [one for run in runs(d, regions) for one in launches_of(d, run, regions[run[0]])]
-    return {
-        "laminate": Array(
-            "material", table.shape, d.precision, table.astype(d.precision), over=(("z", 0), None)
-        )
-    }, {"stress": launches}
+        values[k] = change
+    over = (("z", 0), None)
+    return {"laminate": Array("material", values.shape, d.precision, values, over=over)}
 
 
 def planes(d):
-    """Return what `cut_planes` finds, of the planes to which it applies."""
-    if d.anisotropic or d.cells is not None:  # their cells have that average, or none, anyway
+    """Return what `cut_planes` finds, of the planes to which it applies.
+
+    It is that of the scenario's model, whatever the medium of the cells is.
+    """
+    if d.anisotropic:  # its cells have that average anyway
         return {}
-    return {
-        k: change
-        for k, change in cut_planes(d.scenario.model, d.grid).items()
-        if k in inner_planes(d) and k < lowest_air(d)
-    }
+    if "planes" not in d.laminates:
+        d.laminates["planes"] = {
+            k: change
+            for k, change in cut_planes(d.scenario.model, d.grid).items()
+            if k in inner_planes(d) and k < lowest_air(d)
+        }
+    return d.laminates["planes"]
 
 
 def cut_planes(model, grid):
@@ -174,22 +189,61 @@ def runs(d, regions):
     ]
 
 
-def launches_of(d, run, rectangles):
-    """Return launches for the rectangles of some planes, and for the parts of them that lie in CPML
-    layers.
-    """
+def unlayered(d):
+    """Return launches for all cut cells, without what absorbing layers add in them."""
     op = operators.laminate(d.stencil)
-    if run[0] >= d.grid.shape[0] - d.surface_planes:
-        op = operators.at_surface(op, d.closure, d.stencil)
     names = d.names(*op.writes, *op.reads[:-1], "laminate")
-    boxes = [(run[0], run[-1] + 1, *part) for part in rectangles]
-    plain = [Launch(op, names, box, d.fd_params) for box in boxes]
-    return plain + [
-        in_layer(d, *face, common)
-        for face in d.faces("cpml")
-        if face[0] < 2
-        for common in overlaps(d, face, boxes)
+    return [Launch(each, names, box, d.fd_params) for each, box in on_planes(d, op)]
+
+
+def boxes(d):
+    """Boxes (k0, k1, j0, j1, i0, i1) of points with a laminate; see `runs`."""
+    if "boxes" not in d.laminates:
+        regions = {k: rectangles(d, k) for k in planes(d)}
+        d.laminates["boxes"] = [
+            (run[0], run[-1] + 1, *part)
+            for run in runs(d, {k: parts for k, parts in regions.items() if parts})
+            for part in regions[run[0]]
+        ]
+    return d.laminates["boxes"]
+
+
+def on_planes(d, op):
+    """Return an operator, that of the planes below a free surface where it is there, and each box."""
+    surface = d.grid.shape[0] - d.surface_planes
+    return [
+        (operators.at_surface(op, d.closure, d.stencil) if box[0] >= surface else op, box)
+        for box in boxes(d)
     ]
+
+
+def at_points(d, at):
+    """Return d11, d13, d33, d66 at points (k, j, i) of fields, 0 where no interface cuts a cell:
+    (4, n), Pa.
+    """
+    out = np.zeros((4, len(at[0])))
+    for k0, k1, j0, j1, i0, i1 in boxes(d):
+        inside = (at[0] >= k0) & (at[0] < k1)
+        inside &= (at[1] >= j0) & (at[1] < j1) & (at[2] >= i0) & (at[2] < i1)
+        for k in np.unique(at[0][inside]):
+            out[:, inside & (at[0] == k)] = planes(d)[k][:, None]
+    return out
+
+
+def stiffness(d, changes):
+    """Return what laminates add to the matrices of normal stresses, (n, normal, normal), Pa.
+
+    Parameters
+    ----------
+    d : Discretisation
+    changes : (4, n) array
+        d11, d13, d33, d66.
+    """
+    d11, d13, d33, d66 = changes
+    pairs = {"xx": d11, "yy": d11, "zz": d33, "xy": d11 - 2 * d66, "xz": d13, "yz": d13}
+    axes = [field[1] for field in d.normal]
+    rows = [[pairs["".join(sorted((a, b)))] for b in axes] for a in axes]
+    return np.moveaxis(np.array(rows), -1, 0) if axes else np.zeros((len(d11), 0, 0))
 
 
 def overlaps(d, face, boxes):

@@ -133,13 +133,15 @@ class Linearised:
             if f"{step}_series" in arrays
         }
 
-    def replaced(self):
-        """Return what of the scenario's medium gradients replace, as (label, text) rows."""
+    def held(self):
+        """Return what of the scenario's medium stays whatever the parameters are, as (label, text)
+        rows.
+        """
         planes = laminate.planes(self.d)
-        if not any(laminate.rectangles(self.d, k) for k in planes):
+        if not laminate.boxes(self.d):
             return []
-        means = "isotropic means there, in place of the Backus averages of a plain run"
-        return [("planes that interfaces cut", f"{len(planes)}: {means}")]
+        words = "what Backus averages of the layers add to isotropic moduli is held"
+        return [("planes that interfaces cut", f"{len(planes)}: {words}")]
 
     # --- steps taken back, see reversal.py ----------------------------------------------------
 

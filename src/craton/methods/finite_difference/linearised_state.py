@@ -13,6 +13,7 @@ from craton.methods.finite_difference import (
     build,
     dependences,
     increments,
+    laminate_gradient,
     material,
     points,
     quality,
@@ -55,6 +56,7 @@ class State:
         losses = cells[3:] if len(cells) == WITH_Q else None
         self.cells = cells[:3] if losses else cells
         self.d = d = problem.d.with_cells(self.cells, losses)
+        build.refuse(laminate_gradient.fluid_problems(d))
         self.medium = medium_of(d)
         self.forces = [s for s in problem.sources if s.force is not None]
         self.moments = [s for s in problem.sources if s.moment is not None]

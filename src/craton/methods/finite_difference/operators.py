@@ -449,14 +449,25 @@ def damping(axis, motion=None, friction=0, transposed=False):
     )
 
 
-def cpml_laminate(stencil, axis):
-    """Return what the CPML along x or y adds to `laminate`; see cpml.h."""
-    return _cpml(
+def cpml_laminate(stencil, axis, transposed=False):
+    """Return what the CPML along x or y adds to `laminate`; see cpml.h.
+
+    `transposed`: see `cpml_velocity`.
+    """
+    op = _cpml(
         "cpml_laminate",
         ("saa", "shh", "szz", "sxy"),
         ("va", "vh", "psi", "profile", "planes"),
         stencil,
         axis,
+    )
+    if not transposed:
+        return op
+    without = 1 if stencil.motion else 2  # memory variables, which it does not read
+    return replace(
+        op.specialised(f"{op.name}_transposed", TRANSPOSED=1),
+        reals_per_point=op.reals_per_point - without,
+        flops=op.flops - 2 * without,
     )
 
 

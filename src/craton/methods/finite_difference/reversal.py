@@ -23,7 +23,15 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch, StepPlan
-from craton.methods.finite_difference import adjoint, boundaries, build, increments, material
+from craton.methods.finite_difference import (
+    adjoint,
+    boundaries,
+    build,
+    increments,
+    laminate,
+    laminate_gradient,
+    material,
+)
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference import points as sources_of
 from craton.methods.finite_difference.scheme import STRESS, VELOCITY
@@ -350,17 +358,22 @@ def streamed(stencil):
 
 
 def steps_back(d, part, every, light):
-    """Return the launches of one half step of both fields: the planes with plain differences, and those below
-    a free surface.
+    """Return the launches of one half step of both fields: the planes with plain differences, those below
+    a free surface, and what cut cells add.
     """
     out, box = [], inner(d)
     params = dict(zip(("k0", "k1", "j0", "j1", "i0", "i1"), box))
     params |= d.fd_params | {"field": d.layout.field, "every": every, "last": d.steps - 1}
-    plain = backward(replace(d.stencil, terrain=False), part, light and part == "velocity")
+    plain_stencil = replace(d.stencil, terrain=False)
+    plain = backward(plain_stencil, part, light and part == "velocity")
     for launch in build.steps_of(d, part):
         surface = dict(launch.op.defines).get("SURFACE")
         op = fd.at_surface(plain, d.closure, d.stencil) if surface else plain
         out.append(Launch(op, names_of(d, op), launch.box, params))
+    if part == "stress" and laminate.boxes(d):
+        op = laminate_gradient.operator("backward_laminate", plain_stencil, BACK)
+        planes = laminate.on_planes(d, op)
+        out += [Launch(each, names_of(d, each), box, params) for each, box in planes]
     return out
 
 
@@ -369,6 +382,7 @@ def names_of(d, op):
     known = dict(zip((*FORWARD, *TENSION), (*VELOCITY, *STRESS)))
     out = []
     for name in op.arrays:
+        name = "laminate" if name == "planes" else name
         field = "s" if d.acoustic and known.get(name, name) == "sxx" else known.get(name, name)
         (field,) = d.names(field)
         out.append(BACKWARD(field) if field and name in known else field)

@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from craton.methods.finite_difference import increments, material, strains
+from craton.methods.finite_difference import increments, laminate, material, strains
 from craton.methods.finite_difference.scheme import HALF
 
 
@@ -305,6 +305,8 @@ class Medium:
             mean = self.mean_of_points(
                 "rho" if field in d.velocity else self.soft(field), field, sheet
             )
+            if field == "sxy":
+                mean = _stiffer(mean, laminate.at_points(d, at)[3])
             factor = (
                 (mean if inverse else _inverted(mean))  # nothing moves among air
                 if field in d.velocity
@@ -320,14 +322,29 @@ class Medium:
         deviatoric, trace = 2 * mu + 0 * n, n * self.of_points("lam", sheet) + 2 * mu
         if inverse:
             deviatoric, trace = _inverted(deviatoric), _inverted(trace)
-        held = self._held(at[0])
-        for other in d.normal:
+        held, (cut, matrices) = self._held(at[0]), self._of_cut_cells(at, sheet, inverse)
+        for number, other in enumerate(d.normal):
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = np.where(n > 0, (trace - deviatoric) / n, 0.0)
             share = share + (deviatoric if other == field else 0)
+            share[cut] = matrices[:, number, d.normal.index(field)]
             on = ~held if "szz" in (field, other) or d.acoustic else np.ones(len(held), bool)
             place = d.start_of(other) + d.layout.offset(*(a[on] for a in at))
             yield place, -(share * values)[on]
+
+    def _of_cut_cells(self, at, sheet, inverse):
+        """Which points lie in cut cells (laminate.py), and the matrices from their strains to normal
+        stresses, or inverted.
+        """
+        changes = laminate.at_points(self.d, at)
+        cut = changes.any(axis=0)
+        if not cut.any():
+            return cut, np.zeros((0, len(self.d.normal), len(self.d.normal)))
+        index = tuple(a[cut] for a in sheet)
+        lam, mu2 = self.of_points("lam", index), 2 / self.of_points("rmu", index)
+        isotropic = lam[:, None, None] + mu2[:, None, None] * np.eye(len(self.d.normal))
+        matrices = isotropic + laminate.stiffness(self.d, changes[:, cut])
+        return cut, np.linalg.inv(matrices) if inverse else matrices
 
     def _held(self, k):
         """Whether points lie on a traction-free plane, where szz or the pressure stays zero."""
@@ -495,4 +512,11 @@ def _inverted(values):
     out = np.where(usable, values, 1.0)
     np.divide(1.0, out, out=out)
     out *= usable
+    return out
+
+
+def _stiffer(compliance, more):
+    """Return compliances of the moduli that are so much larger."""
+    out, on = np.array(compliance, float), more > 0
+    out[on] = 1 / (1 / out[on] + more[on])
     return out

@@ -24,7 +24,15 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch
-from craton.methods.finite_difference import boundaries, increments, operators, relaxing, vti
+from craton.methods.finite_difference import (
+    boundaries,
+    increments,
+    laminate,
+    laminate_gradient,
+    operators,
+    relaxing,
+    vti,
+)
 from craton.methods.finite_difference.scheme import HALF
 
 PARAMS = Struct(
@@ -156,14 +164,20 @@ def stored(d, slots, every):
             f"stress_{place}": [launch(d, f"{kernel}_strain", slots, every)]
             for place, kernel in kernels
         }
+    else:
+        cut = laminate_gradient.on_store(d, "laminate_increment", slots, every)
+        launches["stress_updated"] += cut
     return launches
 
 
 def correlated(d, slots, every):
-    """Return the launch that correlates adjoint fields with what is stored."""
+    """Return the launches that correlate adjoint fields with what is stored."""
     if d.relaxing:
-        return launch(d, "correlate_strain", slots, every)
-    return increments.launch(d, "correlate", slots, every)
+        return [launch(d, "correlate_strain", slots, every)]
+    return [
+        increments.launch(d, "correlate", slots, every),
+        *laminate_gradient.on_store(d, "laminate_correlate", slots, every),
+    ]
 
 
 def scattered(d, slots, every):
@@ -278,6 +292,8 @@ class Law:
             if field not in self.d.normal:
                 left = self.remainder(self.mechanisms(field, at), self._shear_loss(field, at))
                 modulus = self.medium.shear_modulus_left(field, self.d.cell(at), left)
+                if field == "sxy":
+                    modulus = modulus + laminate.at_points(self.d, at)[3]
                 stresses.append((self._state(field, at), modulus * strain))
                 variables += self._driven(field, at, strain)
                 continue
@@ -312,7 +328,8 @@ class Law:
         sheet, mechanisms = self.d.cell(at), self.mechanisms(field, at)
         cells = tuple(sources[a] for sources, a in zip(self.medium.maps, sheet))
         left = [self.remainder(mechanisms, self.inverse_q(n, sheet)) for n in range(2)]
-        return self.medium.stiffness_left(cells, *left)
+        held = laminate.stiffness(self.d, laminate.at_points(self.d, at))
+        return self.medium.stiffness_left(cells, *left) + held
 
     def _shear_loss(self, field, at):
         """1/Qs where a shear stress is."""

@@ -8,8 +8,6 @@
 // Beyond the inner box, where absorbing layers are, only the adjoint field changes.
 #include "sums.h"
 
-#define INSIDE (k >= p.k0 && k < p.k1 && j >= p.j0 && j < p.j1 && i >= p.i0 && i < p.i1)
-
 // One field of both, d and e the increments of the adjoint and of the forward one; `light` of velocities.
 INLINE void back(real* v, real* u, real* sum, [[maybe_unused]] real* light, const real d, const real e, const bool inside, const bool summed)
 {

@@ -85,6 +85,13 @@ KERNEL cpml_stress(
     }
 }
 
+// What `stretched` has returned, its memory variable advanced since.
+INLINE real stretched_before(const real* psi, const real* profile, const int N, const real d)
+{
+    if constexpr (TRANSPOSED) return d;
+    return profile[2 * N] * d + *psi;
+}
+
 // The same for what cut cells add to the stress step (laminate.h), in a layer along x or y: H is the other horizontal axis,
 // psi is that of cpml_stress, already advanced.
 KERNEL cpml_laminate(
@@ -97,12 +104,12 @@ KERNEL cpml_laminate(
         CPML_POINT;
         const real d66 = excess_xy(planes + 4 * k);
         if constexpr (PSV) {
-            const Column s = transverse<AXIS>(excess(planes + 4 * k), p.dt_h * (at[2 * N] * bwd(va + q, A) + psi[at_a]));
+            const Column s = transverse<AXIS>(excess(planes + 4 * k), p.dt_h * stretched_before(psi + at_a, at, N, bwd_q(va + q, A, n, N)));
             saa[q] += s.a;
             if constexpr (!PLANE) shh[q] += AXIS == 0 ? s.b : s.c;
             szz[q] += AXIS == 0 ? s.c : s.b;
         }
-        if constexpr (SH) sxy[q] += p.dt_h * d66 * (half[2 * N] * fwd(vh + q, A) + psi[AXIS == 0 ? at_b : at_c]);
+        if constexpr (SH) sxy[q] += p.dt_h * d66 * stretched_before(psi + (AXIS == 0 ? at_b : at_c), half, N, fwd_q(vh + q, A, n, N));
     }
 }
 

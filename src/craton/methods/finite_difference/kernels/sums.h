@@ -10,6 +10,9 @@ constexpr int NORMAL_STRESSES = ACOUSTIC ? 1 : !PSV ? 0 : PLANE ? 2 : 3;
 constexpr int SUM_VY = PSV, SUM_VZ = PSV + SH, SUM_XY = VELOCITIES, SUM_XZ = VELOCITIES + SH, SUM_YZ = VELOCITIES + SHEAR_STRESSES - 1;
 constexpr int SUM_DEVIATORIC = VELOCITIES + SHEAR_STRESSES, SUM_TRACE = SUM_DEVIATORIC + 1, SUM_LIGHT = SUM_TRACE + 1;
 
+// Whether a point lies in the inner box, where the forward field is taken back.
+#define INSIDE (k >= p.k0 && k < p.k1 && j >= p.j0 && j < p.j1 && i >= p.i0 && i < p.i1)
+
 // Sums of normal stresses, n of them, of the adjoint field a and the increments e.
 INLINE void sum_normal(real* deviatoric, real* trace, const Normal a, const Normal e, const bool free)
 {

@@ -79,6 +79,7 @@ def every_operator():
     ]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in (1, 2, 3)]
     others += [*catalogue.transposed(4).values(), *series.operators()]
+    others += catalogue.in_half(4).values()
     found |= {op.name: op for op in others}
     for motion in ("P-SV", "SH"):
         for order in PLANE_ORDERS:

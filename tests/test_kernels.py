@@ -149,7 +149,8 @@ REGISTERS = 65536
 
 def variants(op):
     """(precision, text, budget or None) of an operator: the plain body in both precisions, and what it declares for GPUs."""
-    yield from ((precision, op, None) for precision in PRECISIONS)
+    precisions = PRECISIONS[:1] if dict(op.defines).get("HALF") else PRECISIONS
+    yield from ((precision, op, None) for precision in precisions)
     for v in op.variants:
         if v.file.suffix == ".cu":
             threads = v.block[0] * v.block[1] * v.block[2] * dict(v.defines).get("MIN_BLOCKS", 1)

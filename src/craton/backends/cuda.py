@@ -20,6 +20,8 @@ from craton.host.kernel_cache import secure_cupy
 OPTIONS = ("-std=c++17",)
 # points of the slabs that neighbours wait for: whole cache lines along x, a block's rows along y
 ALONG_X, THICK = 32, 4
+# values along x of a thread of a variant, at most; all numbers of them divide it
+MOST_PER_THREAD = 8
 # threads along x, y, z of a plain body; a slab that is thin along x gets a narrower block
 BLOCK = (32, 4, 2)
 
@@ -411,9 +413,9 @@ def plain_geometry(box):
 
 
 def blocks(box, span, aligned):
-    """Blocks along x, y, z that cover a box; a variant starts at a multiple of its reals per thread
+    """Blocks along x, y, z that cover a box; a variant starts at a multiple of its values per thread
     along x.
     """
     k0, k1, j0, j1, i0, i1 = box
-    start = i0 - i0 % 4 if aligned else i0
+    start = i0 - i0 % MOST_PER_THREAD if aligned else i0
     return tuple(-(-(b - a) // s) for (a, b), s in zip(((start, i1), (j0, j1), (k0, k1)), span))

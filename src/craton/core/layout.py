@@ -8,9 +8,6 @@ import numpy as np
 
 ALIGNMENT = 32  # elements: 128 bytes in float32, a cache line of a GPU
 LEFT = 8  # ghosts before the first point of a row, at least
-# elements before a field, so that the first point of each row is aligned; measured in
-# bench/NOTES.md
-LEAD = ALIGNMENT - LEFT
 # between fields of one block, against conflicts of equal low address bits
 FIELD_GAP = 17 * ALIGNMENT
 
@@ -38,11 +35,14 @@ class Layout:
         the right.
     flat : bool
         No ghost rows: the rows of a plane are the same line of the (x, z) plane in several shots.
+    alignment : int
+        Elements of which the length of a row is a multiple.
     """
 
     shape: tuple
     reach: int
     flat: bool = False
+    alignment: int = ALIGNMENT
 
     @property
     def origin(self):
@@ -53,7 +53,11 @@ class Layout:
     def padded(self):
         """Shape with ghosts and padding."""
         nz, ny, nx = self.shape
-        return (nz + 2 * self.origin[0], ny + 2 * self.origin[1], rounded(nx + 2 * LEFT, ALIGNMENT))
+        return (
+            nz + 2 * self.origin[0],
+            ny + 2 * self.origin[1],
+            rounded(nx + 2 * LEFT, self.alignment),
+        )
 
     @property
     def row(self):
@@ -66,9 +70,14 @@ class Layout:
         return self.padded[1] * self.padded[2]
 
     @property
+    def lead(self):
+        """Elements before the first field of a block."""
+        return self.alignment - LEFT
+
+    @property
     def field(self):
         """Elements from one field to the next where several share a block."""
-        return self.padded[0] * self.plane + FIELD_GAP
+        return self.padded[0] * self.plane + FIELD_GAP // ALIGNMENT * self.alignment
 
     @property
     def first(self):
@@ -88,7 +97,7 @@ class Layout:
         fields : int
             Number of fields in the block.
         """
-        return LEAD + fields * self.field
+        return self.lead + fields * self.field
 
     def start(self, number):
         """Return the elements from the start of a block to field `number`, padding included.
@@ -98,7 +107,7 @@ class Layout:
         number : int
             Of the field, from 0.
         """
-        return LEAD + number * self.field
+        return self.lead + number * self.field
 
     def offset(self, k, j, i):
         """Return the elements from the grid's point (0, 0, 0) to (k, j, i); works on arrays, int64.

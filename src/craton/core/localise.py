@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from craton.core.layout import LEAD, Layout
+from craton.core.layout import Layout
 from craton.core.peaks import KIND as PEAKS
 from craton.core.plan import Plan
 from craton.core.subdomain import Subdomain, clip
@@ -163,11 +163,11 @@ def _cut_array(spec, name, cut):
 def _cut_field(spec, old, new, cut):
     """Return a block of fields, or a field of it or by itself, in the part's layout."""
     if not spec.part_of and len(spec.shape) == 1:
-        count = (spec.shape[0] - LEAD) // old.field
+        count = (spec.shape[0] - old.lead) // old.field
         return replace(
             spec, shape=(new.block(count),), first=spec.first and new.start(0) + new.first, over=new
         )
-    start = new.start((spec.start - LEAD) // old.field) if spec.part_of else 0
+    start = new.start((spec.start - old.lead) // old.field) if spec.part_of else 0
     return replace(
         spec,
         shape=new.padded,

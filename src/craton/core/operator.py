@@ -14,6 +14,8 @@ C_TYPES = {
     "real": "real",
     "force": "force_t",
     "stored": "stored_t",
+    "field": "field_t",
+    "material": "material_t",
     "f64": "double",
     "i32": "int",
     "i64": "long long",

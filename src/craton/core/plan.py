@@ -325,6 +325,8 @@ class Plan(StepPlan):
         Fields that the divergence guard watches.
     unit : str
         Unit of `limit` and of the watched fields.
+    scale : float
+        Values of the watched fields as they are kept over values in that unit.
     snapshots : tuple of SnapshotSeries
     peaks : tuple of PeakSeries
         Maps of ground motion that are measured at every step.
@@ -367,6 +369,7 @@ class Plan(StepPlan):
     limit: float
     watched: tuple = ()
     unit: str = "m/s"
+    scale: float = 1.0
     snapshots: tuple = ()
     peaks: tuple = ()
     recordings: tuple = ()

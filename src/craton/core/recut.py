@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from craton.core.gathering import owner_of
-from craton.core.layout import LEAD, Layout
+from craton.core.layout import Layout
 from craton.core.localise import localise_plan
 from craton.core.peaks import map_of, put_together
 from craton.core.subdomain import Subdomain
@@ -164,7 +164,7 @@ def copy_block(values, spec, subdomain, array, source, other, whole, periodic):
         if any(pair is None for pair in pairs):
             continue
         target, chosen = (tuple(pair[n] for pair in pairs) for n in (0, 1))
-        for number in range((spec.shape[0] - LEAD) // new.field):
+        for number in range((spec.shape[0] - new.lead) // new.field):
             part = field(values, new, number)[target]
             part[...] = field(array, old, number)[chosen]
             count += part.size

@@ -35,6 +35,9 @@ class GridSampling:
         Shots side by side in the plane, 0 for one without a name; None in space.
     chosen : tuple
         The picture's points in the block that is read: for each axis a slice or a number.
+    scale : float or None
+        Values of the fields as they are kept in 16 bits over values in SI units; None where they
+        are kept as they are.
     """
 
     shape: tuple
@@ -45,6 +48,7 @@ class GridSampling:
     filled: np.ndarray | None = None
     shots: int | None = None
     chosen: tuple = ()
+    scale: float | None = None
 
     def window(self, ranges):
         """Return the block (z, y, x) to read for a part of the picture, and the part's points in

@@ -215,7 +215,7 @@ class Recorder:
         for name in self.plan.watched:
             # ghosts and padding too: one contiguous pass
             low, high = self.program.backend.extremes(self.program.arrays[name])
-            if not max(-low, high) <= self.plan.limit:
+            if not max(-low, high) <= self.plan.limit * self.plan.scale:
                 return explosion(self.program, name, self.done)
         return None
 
@@ -232,7 +232,7 @@ class Recorder:
 def explosion(program, name, step):
     """Describe where a field diverged."""
     plan = program.plan
-    field = program.host(name)
+    field = program.host(name) / np.float32(plan.scale)
     at = np.unravel_index(
         np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape
     )

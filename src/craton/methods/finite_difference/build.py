@@ -27,6 +27,8 @@ from craton.methods.finite_difference import (
     relaxing,
     scheme,
     snapshots,
+    source_boxes,
+    storage,
 )
 from craton.methods.finite_difference.boundaries import BOUNDARIES, inside_layer
 from craton.methods.finite_difference.closure import HIGHEST
@@ -78,12 +80,16 @@ def build(scenario, reuse=None):
     refuse(problems(scenario, grid, reuse))
     sources = source_files.build_all(scenario, partial(earth.point_values, scenario.model))
     refuse(acoustic.source_problems(scenario, sources))
+    refuse(storage.source_problems(scenario, sources))
     receivers = located(survey_receivers.build(scenario), scenario, sources)
     incident = recorded.checked(*recorded.opened(scenario, "fd"))
     begin = survey_sources.start_time(scenario, sources) if sources else math.inf
     scenario = recorded.timed(scenario, incident, begin)
     refuse(step_problems(scenario, grid, reuse))
     d = discretise(scenario, grid, sources, reuse)
+    if d.in_half:
+        distance = source_boxes.RADIUS * grid.spacing
+        d = replace(d, amplitude=storage.amplitude(d, sources, distance)).sharing(d)
     waves = recorded.carriers(sources, incident)
     if len(waves) > len(sources):
         frequency = max(wave.wavelet.peak_frequency for wave in waves)
@@ -108,6 +114,7 @@ def problems(scenario, grid, reuse):
         *snapshots.problems(scenario),
     ]
     others += output_problems(scenario, grid, not wrong_model)
+    others += [] if wrong_model else storage.problems(scenario, grid)
     return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *others]
 
 
@@ -231,6 +238,7 @@ def discretise(scenario, grid, sources, reuse=None):
         extra,
         shots,
         acoustic.chosen(scenario, grid, sources, speeds),
+        storage=scenario.run.storage,
     )
     return d.sharing(reuse.get("medium", lambda: d, (d.acoustic, d.shots)))
 
@@ -252,6 +260,7 @@ def restore(scenario, plan):
         plan.extra,
         plan.shots,
         acoustic="s" in plan.arrays,
+        storage=scenario.run.storage,
     )
 
 
@@ -371,9 +380,11 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=())
     arrays |= injected_arrays | ring_arrays
     rows = reuse.get(
         "rows of channels",
-        lambda: receiver_points.rows_of(d, channels, receivers, later=True),
+        lambda: receiver_points.rows_of(d, channels, receivers, later=not d.in_half),
         (d.acoustic, channels, receivers.xyz.tobytes()),
     )
+    if d.in_half:
+        rows = (*rows[:2], rows[2] / storage.scales(d, rows[1]))
     record_arrays, record = sampling(*rows, slots, d.precision)
     of_steps = (*medium, d.dt, d.start, d.steps, d.extra)
     series, peak_arrays, measuring = reuse.get("peaks", lambda: peaks.maps(d), of_steps)
@@ -384,6 +395,11 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=())
     phases = tuple(
         phase_of(d, name, steps[name], pieces, injections.get(name)) for name in steps
     ) + (Phase("record", (*measuring, *recording, *record)),)
+    boxes = []
+    if d.in_half:
+        boxes, box_arrays, phases = source_boxes.kept_in_half(d, phases, source_arrays)
+        arrays |= box_arrays
+        arrays = {name: array for name, array in arrays.items() if name not in source_arrays}
     return Plan(
         title=d.scenario.title,
         solver="fd_elastic",
@@ -399,6 +415,7 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=())
         receivers=receivers,
         slots=slots,
         limit=divergence_limit(d, sources, peak),
+        scale=d.amplitude,
         watched=d.velocity,
         snapshots=tuple(snapshots.series_of(d, spec) for spec in d.scenario.snapshots),
         extra=d.extra,
@@ -443,7 +460,7 @@ def wavefield(d):
     """Return the state: all fields in one block, so that point tables need one index, and each
     field as a part of it.
     """
-    layout, dtype = d.layout, np.dtype(d.precision)
+    layout, dtype = d.layout, np.dtype(d.kept_as[0])
     parts = {
         "first": layout.first,
         "part_of": "state",

@@ -9,6 +9,8 @@ from craton.methods.finite_difference import (
     relaxing,
     reversal,
     scheme,
+    source_boxes,
+    storage,
     strains,
 )
 from craton.methods.finite_difference import operators as fd
@@ -55,6 +57,26 @@ def operators(order, motion=None):
     ]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in counts]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}
+
+
+def in_half(order):
+    """Operators on fields and material in 16 bits, by name; none of orders that have none."""
+    if order != storage.ORDER:
+        return {}
+    differences = scheme.stencil(order, free=True)
+    steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences)]
+    surface = [fd.at_surface(op, closure(order), differences) for op in steps]
+    layers = [
+        kind(differences, axis)
+        for kind in (fd.cpml_velocity, fd.cpml_stress, fd.cpml_laminate)
+        for axis in range(2 if kind is fd.cpml_laminate else 3)
+    ]
+    others = [fd.rigid(), *(fd.damping(axis) for axis in range(3))]
+    found = [
+        storage.on_16_bits(op, differences, True) for op in (*steps, *surface, *layers, *others)
+    ]
+    found += [storage.SAMPLE, source_boxes.NARROW, source_boxes.WIDEN]
+    return {op.name: op for op in found}
 
 
 def transposed(order, motion=None):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import FACES
-from craton.core.layout import Layout
-from craton.methods.finite_difference import relaxing, vti
+from craton.core.layout import ALIGNMENT, Layout
+from craton.methods.finite_difference import relaxing, storage, vti
 from craton.methods.finite_difference.imaging import surface
 from craton.methods.finite_difference.scheme import ACOUSTIC, HALF, MOTION, VELOCITY, stencil
 from craton.methods.shared import guided
@@ -68,6 +68,10 @@ class Discretisation:
         model: of inversions. What the model says of speeds (CPML, time step) stays.
     inverse_q : tuple of (nz, ny, nx) arrays, optional
         1/Qp and 1/Qs of the cells in place of the model's: of inversions for them.
+    storage : str
+        ``"full"`` or ``"half"``, see storage.py.
+    amplitude : float
+        Velocity as it is kept over velocity in m/s; 1 unless it is kept in 16 bits.
     """
 
     scenario: Any
@@ -84,6 +88,8 @@ class Discretisation:
     acoustic: bool = False
     cells: tuple | None = None
     inverse_q: tuple | None = None
+    storage: str = "full"
+    amplitude: float = 1.0
 
     def with_cells(self, cells, inverse_q=None):
         """Return the same with the medium of its cells: rho, kappa, mu, and 1/Qp, 1/Qs if these
@@ -262,15 +268,40 @@ class Discretisation:
             law=self.law,
         )
 
+    @property
+    def in_half(self):
+        """True where fields and material are kept in 16 bits."""
+        return self.storage == "half"
+
+    @property
+    def kept_as(self):
+        """Types of fields and of material in memory."""
+        return (storage.FIELD, storage.MATERIAL) if self.in_half else 2 * (self.precision,)
+
+    @cached_property
+    def codes(self):
+        """Codes of material in 16 bits by name, see `storage.codes`."""
+        return storage.codes(self.speeds)
+
+    @cached_property
+    def impedance(self):
+        """What stress in SI units is divided by where it is kept in 16 bits; else 1."""
+        return storage.impedance(self.speeds) if self.in_half else 1.0
+
+    @property
+    def alignment(self):
+        """Values of which a row is a multiple: 128 bytes."""
+        return ALIGNMENT * (2 if self.in_half else 1)
+
     @cached_property
     def layout(self):
         """Memory of a field."""
-        return Layout(self.shape, self.reach, self.planar)
+        return Layout(self.shape, self.reach, self.planar, self.alignment)
 
     @cached_property
     def sheet(self):
         """Memory of a material parameter: of one plane for all shots."""
-        return Layout(self.grid.shape, self.reach, self.planar)
+        return Layout(self.grid.shape, self.reach, self.planar, self.alignment)
 
     @property
     def free(self):

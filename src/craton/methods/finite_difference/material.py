@@ -27,13 +27,14 @@ def arrays(d):
     )
     part = {
         "shape": layout.padded,
-        "dtype": d.precision,
+        "dtype": d.kept_as[1],
         "first": layout.first,
         "window": layout.window(),
         "part_of": "material",
     }
     part["over"] = layout
-    block = {"material": Array("material", (layout.block(len(names)),), d.precision, over=layout)}
+    whole = (layout.block(len(names)),)
+    block = {"material": Array("material", whole, d.kept_as[1], over=layout)}
     return block | {
         name: Array("material", filled=True, start=layout.start(n), **part)
         for n, name in enumerate(names)
@@ -121,6 +122,8 @@ def parameters(d, grid, names):
     out = vti.parameters(d, grid, *moduli) if d.anisotropic else {}
     out |= {name: parameter(name, *means) for name in NAMES if name in names}
     top = grid.start[0] + grid.shape[0] == d.grid.shape[0]
+    if d.in_half:
+        return {name: d.codes[name].encoded(values) for name, values in out.items()}
     if d.free and top and "lam" in names:
         out["lam"][-1] = plane_stress(out["lam"][-1], means[2][-1])
     return out | dict(zip(LOSSES, losses or ()))

@@ -31,6 +31,9 @@ class FiniteDifferences(WaveMethod):
 
     def linearised(self, scenario, machine=None):
         """See `Method.linearised`."""
+        from craton.methods.finite_difference.storage import refuse
+
+        refuse(scenario, "for gradients")
         from craton.methods.finite_difference.linearised import Linearised
 
         return Linearised(scenario.model_copy(update={"peaks": (), "recording": ()}))
@@ -67,8 +70,22 @@ class FiniteDifferences(WaveMethod):
         medium = partial(build.earth.point_values, scenario.model)
         return scenario, medium, greens.of_about(about, terrain).rows
 
+    def subdomain(self, scenario, plan, rank, ranks):
+        """See `Method.subdomain`."""
+        self.refuse_ranks(scenario, ranks)
+        return super().subdomain(scenario, plan, rank, ranks)
+
+    def refuse_ranks(self, scenario, ranks):
+        """Refuse several ranks where fields are kept in 16 bits."""
+        from craton.methods.finite_difference.storage import refuse
+
+        if ranks > 1:
+            words = f"on several ranks ({ranks})"
+            refuse(scenario, words, "run on one rank, or leave run.storage out")
+
     def cut(self, scenario, plan, ranks):
         """Boxes of the ranks, their halos, memory and expected efficiency."""
+        self.refuse_ranks(scenario, ranks)
         from craton.methods.shared.cuts import of_grid
 
         return of_grid(scenario, plan, ranks)
@@ -79,10 +96,11 @@ class FiniteDifferences(WaveMethod):
 
     def operators(self, order, precision):
         """See `Method.operators`."""
-        from craton.methods.finite_difference.catalogue import operators, transposed
+        from craton.methods.finite_difference.catalogue import in_half, operators, transposed
 
         both = operators(order) | transposed(order)
-        return {name: (op, precision) for name, op in both.items()}
+        halves = in_half(order) if precision == "float32" else {}
+        return {name: (op, precision) for name, op in (both | halves).items()}
 
     def bench(self, name, device):
         """See `Method.bench`."""

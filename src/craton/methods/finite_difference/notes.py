@@ -4,7 +4,7 @@ memory, phases.
 
 import numpy as np
 
-from craton.methods.finite_difference import acoustic, laminate, relaxing, scheme
+from craton.methods.finite_difference import acoustic, laminate, relaxing, scheme, storage
 from craton.methods.shared import guided
 from craton.methods.shared.notes import memory, phases, receivers, sources_of, steps
 from craton.methods.shared.recorded import notes as injected
@@ -36,7 +36,10 @@ SURFACE = {
 def sections(d, plan, sources, limit, incident=()):
     """All sections, in the order in which they are printed."""
     return {
-        plan.title or ("Acoustic waves" if d.acoustic else "Elastic waves"): algorithm(d, sources),
+        plan.title or ("Acoustic waves" if d.acoustic else "Elastic waves"): [
+            *algorithm(d, sources),
+            *storage.notes(d, plan),
+        ],
         "Grid": grid(d),
         "Time": time(d, limit),
         "Resolution": resolution(d, sources),

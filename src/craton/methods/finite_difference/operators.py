@@ -27,6 +27,12 @@ CYCLIC_VELOCITY = (("vx", "vy", "vz"), ("vy", "vz", "vx"), ("vz", "vx", "vy"))
 CYCLIC_NORMAL = (("sxx", "syy", "szz"), ("syy", "szz", "sxx"), ("szz", "sxx", "syy"))
 CYCLIC_SHEAR = (("sxy", "sxz"), ("syz", "sxy"), ("sxz", "syz"))  # sab, sca
 MEDIUM = ("lam", "rmu", "d11", "d13", "r66", "qp", "qs")  # of any law, see law.h
+# What is kept in 16 bits where a run asks for it, see storage.h: fields, by axes too, and material.
+CYCLIC = ("va", "vb", "vc", "saa", "sbb", "scc", "sab", "sca", "vh", "shh")
+KEPT = (
+    *((name, "field") for name in (*VELOCITY, *STRESS, *CYCLIC)),
+    *((name, "material") for name in ("rho", "lam", "rmu")),
+)
 
 
 # Of the streamed text, by precision and order: (VEC, BX, BY, PLANES, MIN_BLOCKS) for velocity and
@@ -57,6 +63,33 @@ STREAMED_RELAXING = {
     ("float64", 4): (1, 32, 4, 32, 3),
 }
 
+# Of the elastic steps with fields and material in 16 bits, by order: velocity, stress.
+STREAMED_HALF = {4: ((8, 32, 4, 32, 4), (8, 32, 4, 32, 3))}
+CODES = tuple(
+    (f"{name}_{part}", "i32") for name in ("rho", "lam", "rmu") for part in ("base", "step")
+)
+IN_HALF = {s.name: Struct(s.name, (*s.fields, *CODES)) for s in (FD, SLAB)}
+
+
+def in_half(op, stencil, reals=0):
+    """Return the same on fields and material that are kept in 16 bits; see storage.h.
+
+    Parameters
+    ----------
+    op : Operator
+    stencil : Stencil
+    reals : float
+        Reals per point that it reads or writes besides these: memory variables of layers.
+    """
+    order, kernel = 2 * stencil.reach, ("velocity", "stress").index(op.name) if op.variants else 0
+    settings = STREAMED_HALF.get(order) if op.variants else None
+    return replace(
+        op.specialised(f"{op.name}_half", HALF=1),
+        params=IN_HALF[op.params.name],
+        variants=(_variant("float32", settings[kernel]),) if settings else (),
+        reals_per_point=(op.reals_per_point + reals) / 2,
+    )
+
 
 def streamed(stencil, kernel):
     """Return the variants for a GPU of the velocity step (kernel 0) or the stress step (1) in
@@ -74,16 +107,19 @@ def _variants(stencil, settings):
     """Return the streamed variants of one kernel in space, settings by precision and order."""
     order = 0 if stencil.motion else 2 * stencil.reach
     chosen = {precision: one for (precision, of), one in settings.items() if of == order}
-    return tuple(
-        Variant(
-            "streamed",
-            HERE / "elastic_streamed.cu",
-            (bx, by, 1),
-            (bx * vec, by, planes),
-            (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks)),
-            (precision,),
-        )
-        for precision, (vec, bx, by, planes, blocks) in chosen.items()
+    return tuple(_variant(precision, setting) for precision, setting in chosen.items())
+
+
+def _variant(precision, setting):
+    """Return the streamed variant of one setting, see `STREAMED`."""
+    vec, bx, by, planes, blocks = setting
+    return Variant(
+        "streamed",
+        HERE / "elastic_streamed.cu",
+        (bx, by, 1),
+        (bx * vec, by, planes),
+        (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks)),
+        (precision,),
     )
 
 
@@ -198,6 +234,7 @@ def velocity(stencil):
         (*STRESS, "rho"),
         FD,
         reach=stencil.reach,
+        types=KEPT,
         defines=(*constants(stencil), ("SURFACE", 0)),
         variants=streamed(stencil, 0),
         **cost(stencil, "velocity"),
@@ -219,6 +256,7 @@ def stress(stencil, relaxing=()):
         FD,
         stencil.reach,
         kernel="stress",
+        types=KEPT,
         defines=(*constants(stencil), ("SURFACE", 0)),
         variants=streamed(stencil, 1),
         **cost(stencil, "stress"),
@@ -268,6 +306,7 @@ def laminate(stencil):
         (*VELOCITY, "planes"),
         FD,
         reach=stencil.reach,
+        types=KEPT,
         defines=(*constants(stencil), ("SURFACE", 0)),
         **cost(stencil, "laminate"),
     )
@@ -407,6 +446,7 @@ def remember(stencil, axis, step):
         name=f"{_prefix(stencil, name)}{name}_{'xyz'[axis]}",
         kernel=name,
         reach=0,
+        types=(),  # fields of the adjoint, always reals
         reals_per_point=4 * count,
         flops=5 * count,
         pointwise=False,  # its q is differentiated by the launch that follows
@@ -436,6 +476,7 @@ def damping(axis, motion=None, friction=0, transposed=False):
         SLAB,
         kernel="damping",
         reach=friction,
+        types=KEPT,
         reals_per_point=4 * count + (friction > 0),
         flops=6 * count,
         defines=(
@@ -483,6 +524,7 @@ def _cpml(kernel, writes, reads, stencil, axis):
         SLAB,
         reach=stencil.reach,
         kernel=kernel,
+        types=KEPT,
         defines=defines,
         **least,
     )
@@ -530,7 +572,8 @@ def a1(stencil, axis, side):
 
 def rigid():
     """Return a field held at zero; see rigid.h."""
-    return Operator("rigid", HERE / "rigid.h", ("f",), (), FD, reals_per_point=1)
+    types = (("f", "field"),)
+    return Operator("rigid", HERE / "rigid.h", ("f",), (), FD, reals_per_point=1, types=types)
 
 
 def wrap(fields=3):

@@ -176,12 +176,15 @@ class Run(WaveRun):
     """Precision, device, threads and checkpoints; ``order`` in space of the differences and their
     ``weights``.
 
+    ``storage = "half"`` keeps fields and material in 16 bits, with arithmetic in float32: half the
+    memory, for what `craton plan` states of the error.
     ``grid`` arranges several ranks along x, y and z, [2, 2, 1]; without it the fastest arrangement
     is looked for.
     """
 
     order: choice(2, 4, 6, 8, 10, 12, 14, 16) = 4
     weights: choice("taylor", "holberg") = "taylor"
+    storage: choice("full", "half") = "full"
     grid: RankGrid | None = None
 
 

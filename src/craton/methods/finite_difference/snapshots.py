@@ -6,6 +6,7 @@ import numpy as np
 
 from craton.conventions import components
 from craton.core.snapshots import GridSampling, SnapshotSeries
+from craton.methods.finite_difference import storage
 from craton.methods.finite_difference.material import trace_share
 from craton.methods.finite_difference.points import COMPONENT_AXES
 from craton.methods.finite_difference.scheme import VELOCITY
@@ -30,6 +31,7 @@ def series_of(d, spec):
         trace_share=np.float32(trace_share(d, cells_of_plane(d))) if is_pressure else None,
         filled=None if d.ground is None else terrain.filled(d.ground, d.grid),
         shots=len(d.shots) if d.planar else None,
+        scale=storage.scale(d, next(iter(fields))) if d.in_half else None,
     )
     whole = SnapshotSeries(
         spec.name,
@@ -88,6 +90,8 @@ def picture(series, arrays):
         The fields that it reads, where it reads them.
     """
     sampling, block = series.sampling, next(iter(series.reads.values()))
+    if sampling.scale is not None:
+        arrays = {name: a / np.float32(sampling.scale) for name, a in arrays.items()}
     if series.quantity == "pressure":
         share = sampling.trace_share
         values = pressure(arrays, share if share.ndim == 0 else share[block[0], :, block[2]])

@@ -29,7 +29,7 @@ SAMPLE = Operator(
     ("ring",),
     ("state", "source", "first", "weight", "step"),
     PARAMS,
-    types=TYPES,
+    types=(*TYPES, ("state", "field")),
     pointwise=False,
 )
 WINDOW = Operator(

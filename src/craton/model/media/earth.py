@@ -223,8 +223,9 @@ def extremes(model, region):
     Returns
     -------
     dict
-        ``vp``, ``vs`` (m/s), ``rho`` (kg/m3): (smallest, largest); ``slowest``: the slowest wave,
-        m/s: the smallest vs of the solid and vp of the fluid, which limits the spacing.
+        ``vp``, ``vs`` (m/s), ``rho`` (kg/m3), ``lam`` (lambda, Pa): (smallest, largest);
+        ``slowest``: the slowest wave, m/s: the smallest vs of the solid and vp of the fluid, which
+        limits the spacing.
     """
     ground = terrain.build(model)
     region = region if ground is None else terrain.clipped(ground, region)
@@ -246,7 +247,7 @@ def extremes(model, region):
         if len(xyz[0]):
             seen.append(_summary(*anomalies.apply(bodies, *xyz, medium.values(*xyz))))
     low, high, slowest = zip(*seen)
-    limits = zip(checks.NAMES, np.min(low, 0), np.max(high, 0))
+    limits = zip((*checks.NAMES, "lam"), np.min(low, 0), np.max(high, 0))
     return {name: (float(a), float(b)) for name, a, b in limits} | {"slowest": float(min(slowest))}
 
 
@@ -262,8 +263,9 @@ def _depths(model, ground, region):
 
 
 def _summary(vp, vs, rho):
-    slow = np.where(vs > 0, vs, vp)
-    return [v.min() for v in (vp, vs, rho)], [v.max() for v in (vp, vs, rho)], slow.min()
+    slow, lam = np.where(vs > 0, vs, vp), rho * (vp**2 - 2 * vs**2)
+    shown = (vp, vs, rho, lam)
+    return [v.min() for v in shown], [v.max() for v in shown], slow.min()
 
 
 def around(bodies, box):

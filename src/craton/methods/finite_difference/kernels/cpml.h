@@ -36,7 +36,7 @@ INLINE real stretched(real* psi, const real* profile, const int N, const real d)
 #define LAYER_PAIR(k, weight) if constexpr (R >= k) d += real(weight) * (value(k) - value(1 - k))
 
 // Differences along A as fwd and bwd, of q only in the layer, N points from n = 0 on: beyond it other values lie in its memory.
-INLINE real fwd_q(const real* a, const ptrdiff_t S, [[maybe_unused]] const int n, [[maybe_unused]] const int N)
+template <class Values> INLINE real fwd_q(const Values a, const ptrdiff_t S, [[maybe_unused]] const int n, [[maybe_unused]] const int N)
 {
     if constexpr (!TRANSPOSED) return fwd(a, S);
     const auto value = [&](const int o) { return n + o >= 0 && n + o < N ? a[o * S] : real(0); };
@@ -45,27 +45,28 @@ INLINE real fwd_q(const real* a, const ptrdiff_t S, [[maybe_unused]] const int n
     return d;
 }
 
-INLINE real bwd_q(const real* a, const ptrdiff_t S, const int n, const int N) { return fwd_q(a - S, S, n - 1, N); }
+template <class Values> INLINE real bwd_q(const Values a, const ptrdiff_t S, const int n, const int N) { return fwd_q(a - S, S, n - 1, N); }
 
 KERNEL cpml_velocity(
-    real* RESTRICT va, real* RESTRICT vb, real* RESTRICT vc, real* RESTRICT psi,
-    const real* RESTRICT saa, const real* RESTRICT sab, const real* RESTRICT sca,
-    const real* RESTRICT rho, const real* RESTRICT profile, const Box box, const SlabParams p)
+    field_t* RESTRICT va, field_t* RESTRICT vb, field_t* RESTRICT vc, real* RESTRICT psi,
+    const field_t* RESTRICT saa, const field_t* RESTRICT sab, const field_t* RESTRICT sca,
+    const material_t* RESTRICT rho, const real* RESTRICT profile, const Box box, const SlabParams p)
 {
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
-        if constexpr (ON_A) va[q] += p.dt_h * buoyancy(rho + m, MA) * stretched(psi + at_a, half, N, fwd_q(saa + q, A, n, N));
-        if constexpr (SHEARED_B) vb[q] += p.dt_h * buoyancy(rho + m, MB) * stretched(psi + at_b, at, N, bwd_q(sab + q, A, n, N));
-        if constexpr (SHEARED_C) vc[q] += p.dt_h * buoyancy(rho + m, MC) * stretched(psi + at_c, at, N, bwd_q(sca + q, A, n, N));
+        const Material density = MATERIAL(rho);
+        if constexpr (ON_A) va[q] += p.dt_h * buoyancy(density + m, MA) * stretched(psi + at_a, half, N, fwd_q(saa + q, A, n, N));
+        if constexpr (SHEARED_B) vb[q] += p.dt_h * buoyancy(density + m, MB) * stretched(psi + at_b, at, N, bwd_q(sab + q, A, n, N));
+        if constexpr (SHEARED_C) vc[q] += p.dt_h * buoyancy(density + m, MC) * stretched(psi + at_c, at, N, bwd_q(sca + q, A, n, N));
     }
 }
 
 constexpr int AB = AXIS == 0 ? XY : AXIS == 1 ? YZ : XZ, CA = AXIS == 0 ? XZ : AXIS == 1 ? XY : YZ;
 KERNEL cpml_stress(
-    real* RESTRICT saa, real* RESTRICT sbb, real* RESTRICT scc, real* RESTRICT sab, real* RESTRICT sca, real* RESTRICT psi,
-    real* RESTRICT memory, const real* RESTRICT va, const real* RESTRICT vb, const real* RESTRICT vc,
-    const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT d11, const real* RESTRICT d13, const real* RESTRICT r66,
+    field_t* RESTRICT saa, field_t* RESTRICT sbb, field_t* RESTRICT scc, field_t* RESTRICT sab, field_t* RESTRICT sca, real* RESTRICT psi,
+    real* RESTRICT memory, const field_t* RESTRICT va, const field_t* RESTRICT vb, const field_t* RESTRICT vc,
+    const material_t* RESTRICT lam, const material_t* RESTRICT rmu, const real* RESTRICT d11, const real* RESTRICT d13, const real* RESTRICT r66,
     const real* RESTRICT qp, const real* RESTRICT qs, const real* RESTRICT profile, const Box box, const SlabParams p)
 {
     FOR_EACH_POINT(box)
@@ -95,8 +96,8 @@ INLINE real stretched_before(const real* psi, const real* profile, const int N, 
 // The same for what cut cells add to the stress step (laminate.h), in a layer along x or y: H is the other horizontal axis,
 // psi is that of cpml_stress, already advanced.
 KERNEL cpml_laminate(
-    real* RESTRICT saa, real* RESTRICT shh, real* RESTRICT szz, real* RESTRICT sxy,
-    const real* RESTRICT va, const real* RESTRICT vh, const real* RESTRICT psi, const real* RESTRICT profile,
+    field_t* RESTRICT saa, field_t* RESTRICT shh, field_t* RESTRICT szz, field_t* RESTRICT sxy,
+    const field_t* RESTRICT va, const field_t* RESTRICT vh, const real* RESTRICT psi, const real* RESTRICT profile,
     const real* RESTRICT planes, const Box box, const SlabParams p)
 {
     FOR_EACH_POINT(box)

@@ -14,10 +14,10 @@
 
 constexpr int RATES = FRICTION ? 3 : 2;
 
-INLINE bool fluid(const real* rmu, const ptrdiff_t S) { return 1 / rmu[0] + 1 / rmu[S] <= 0; }
+INLINE bool fluid(const Material rmu, const ptrdiff_t S) { return 1 / rmu[0] + 1 / rmu[S] <= 0; }
 
 // True for a velocity along the axis of stride S between fluid points, with solid near along the axis of stride T.
-INLINE bool along_wall(const real* rmu, const ptrdiff_t S, const ptrdiff_t T)
+INLINE bool along_wall(const Material rmu, const ptrdiff_t S, const ptrdiff_t T)
 {
     if (!fluid(rmu, S)) return false;
     bool wall = false;
@@ -25,7 +25,7 @@ INLINE bool along_wall(const real* rmu, const ptrdiff_t S, const ptrdiff_t T)
     return wall;
 }
 
-INLINE void damp_transposed(real* v, real* lowpass, const real* profile, const int N, const bool wall)
+template <class Field> INLINE void damp_transposed(Field* v, real* lowpass, const real* profile, const int N, const bool wall)
 {
     const real whole = *v + profile[N] * *lowpass;
     *lowpass += profile[0] * whole - profile[N] * *lowpass;
@@ -33,7 +33,7 @@ INLINE void damp_transposed(real* v, real* lowpass, const real* profile, const i
     if (FRICTION && wall) *v -= profile[2 * N] * *v;
 }
 
-INLINE void damp(real* v, real* lowpass, const real* profile, const int N, const bool wall)
+template <class Field> INLINE void damp(Field* v, real* lowpass, const real* profile, const int N, const bool wall)
 {
     if constexpr (TRANSPOSED) return damp_transposed(v, lowpass, profile, N, wall);
     if (FRICTION && wall) *v -= profile[2 * N] * *v;
@@ -43,7 +43,7 @@ INLINE void damp(real* v, real* lowpass, const real* profile, const int N, const
 }
 
 KERNEL damping(
-    real* RESTRICT va, real* RESTRICT vb, real* RESTRICT vc, real* RESTRICT lowpass, const real* RESTRICT rmu,
+    field_t* RESTRICT va, field_t* RESTRICT vb, field_t* RESTRICT vc, real* RESTRICT lowpass, const material_t* RESTRICT rmu,
     const real* RESTRICT profile, const Box box, const SlabParams p)
 {
     FOR_EACH_POINT(box)
@@ -55,8 +55,9 @@ KERNEL damping(
         [[maybe_unused]] const real *at = profile + n, *half = profile + RATES * N + n;
         [[maybe_unused]] const ptrdiff_t A = AXIS == 0 ? X : AXIS == 1 ? MY : MZ, B = AXIS == 0 ? MY : AXIS == 1 ? MZ : X,
                                          C = AXIS == 0 ? MZ : AXIS == 1 ? X : MY;
+        [[maybe_unused]] const Material soft = MATERIAL(rmu);
         const auto wall = [=](const ptrdiff_t S, const ptrdiff_t T, const ptrdiff_t U) {
-            return FRICTION && (along_wall(rmu + m, S, T) || along_wall(rmu + m, S, U));
+            return FRICTION && (along_wall(soft + m, S, T) || along_wall(soft + m, S, U));
         };
         if constexpr (ON_A) damp(va + q, lowpass + at_a, half, N, wall(A, B, C));
         if constexpr (ON_B) damp(vb + q, lowpass + at_b, at, N, wall(B, C, A));

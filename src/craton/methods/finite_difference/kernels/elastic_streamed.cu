@@ -1,6 +1,6 @@
 // The kernels of elastic.h for CUDA: VEC points a thread along x, PLANES planes one after another along z. What a plane
 // shares with the next ones (taps along z, moduli) waits in registers, so that it leaves the memory once.
-// layout  as in elastic.h; (0, 0, 0) and rows aligned to VEC reals; whole groups of VEC are read, in the pads too,
+// layout  as in elastic.h; (0, 0, 0) and rows aligned to VEC values; whole groups of VEC are read, in the pads too,
 //         but only points of the box are written
 // block   BX x BY threads, from the last multiple of VEC not after box.i0; MIN_BLOCKS of them on a multiprocessor
 #include "differences.h"
@@ -8,40 +8,52 @@
 
 #include "streamed.h"
 
-// The thread's column: first element q, number of planes; strides. Fewest registers with an int Y and a count down.
+// The thread's column: first element q, number of planes; strides. Fewest registers with an int Y and a count down. Of 16-bit fields a thread
+// beyond the box stays for those of its warp, at the last group of the row, and stores nothing.
+#if HALF
+#define BEYOND (i - int(threadIdx.x & 31) * VEC >= box.i1 || j >= box.j1)
+#define COLUMN (i < box.i1 ? i : (box.i1 - 1) & ~(VEC - 1))
+#else
+#define BEYOND (i >= box.i1 || j >= box.j1)
+#define COLUMN i
+#endif
 #define STREAM                                                                    \
     const int i = (box.i0 & ~(VEC - 1)) + (blockIdx.x * BX + threadIdx.x) * VEC;  \
     const int j = box.j0 + blockIdx.y * BY + threadIdx.y;                         \
     const int first = box.k0 + blockIdx.z * PLANES, Y = p.row;                    \
     const int planes = box.k1 - first < PLANES ? box.k1 - first : PLANES;         \
-    if (i >= box.i1 || j >= box.j1) return;                                       \
+    if (BEYOND) return;                                                           \
+    [[maybe_unused]] const Ends at = ends(i, box);                                \
     const ptrdiff_t Z = p.plane;                                                  \
-    ptrdiff_t q = first * Z + j * p.row + i
+    ptrdiff_t q = first * Z + j * p.row + COLUMN
 
 KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) velocity(
-    real* RESTRICT vx, real* RESTRICT vy, real* RESTRICT vz,
-    const real* RESTRICT sxx, const real* RESTRICT syy, const real* RESTRICT szz,
-    const real* RESTRICT sxy, const real* RESTRICT sxz, const real* RESTRICT syz,
-    const real* RESTRICT rho, const Box box, const FDParams p)
+    field_t* RESTRICT vx, field_t* RESTRICT vy, field_t* RESTRICT vz,
+    const field_t* RESTRICT sxx, const field_t* RESTRICT syy, const field_t* RESTRICT szz,
+    const field_t* RESTRICT sxy, const field_t* RESTRICT sxz, const field_t* RESTRICT syz,
+    const material_t* RESTRICT rho, const Box box, const FDParams p)
 {
     STREAM;
     Planes sxz_z(sxz + q - RZ * Z, Z), syz_z(syz + q - RZ * Z, Z), szz_z(szz + q - (RZ - 1) * Z, Z);
-    Row<0, 1> here(rho + q);
+    const Material density = MATERIAL(rho);
+    MediumRow here = medium(density + q, at);
     for (int k = planes; k > 0; --k, q += Z) {
         sxz_z.push(sxz + q + (RZ - 1) * Z);
         syz_z.push(syz + q + (RZ - 1) * Z);
         szz_z.push(szz + q + RZ * Z);
-        const Row<0, 1> above(rho + q + Z);
-        const Group north = load(rho + q + Y);
-        Group x = load(vx + q), y = load(vy + q), z = load(vz + q);
-        const Forward sxx_x(sxx + q);
-        const Backward sxy_x(sxy + q), sxz_x(sxz + q, sxz_z.g[RZ]);
-        const Rows sxy_y(sxy + q - R * Y, Y, R, sxy_x.group()), syy_y(syy + q - (R - 1) * Y, Y, -1, north);
+        const MediumRow above = medium(density + q + Z, at);
+        const auto north = medium(density + q + Y);
+        const auto own_x = load(vx + q), own_y = load(vy + q), own_z = load(vz + q);
+        const Forward sxx_x(sxx + q, at);
+        const auto sxy_here = load(sxy + q);
+        const Backward sxy_x(sxy + q, sxy_here, at), sxz_x(sxz + q, sxz_z.g[RZ], at);
+        const Rows sxy_y(sxy + q - R * Y, Y, R, sxy_here), syy_y(syy + q - (R - 1) * Y, Y, -1, sxy_here);
         const Rows syz_y(syz + q - R * Y, Y, R, syz_z.g[RZ]);
+        Group x, y, z;
         EACH for (int n = 0; n < VEC; ++n) {
-            x.a[n] += p.dt_h * buoyancy(here[n], here[n + 1]) * (fwd(sxx_x + n, 1) + sxy_y.difference(n) + sxz_z.difference(n));
-            y.a[n] += p.dt_h * buoyancy(here[n], north.a[n]) * (bwd(sxy_x + n, 1) + syy_y.difference(n) + syz_z.difference(n));
-            z.a[n] += p.dt_h * buoyancy(here[n], above[n]) * (bwd(sxz_x + n, 1) + syz_y.difference(n) + szz_z.difference(n));
+            x.a[n] = own_x[n] + p.dt_h * buoyancy(here[n], here[n + 1]) * (fwd(sxx_x + n, 1) + sxy_y.difference(n) + sxz_z.difference(n));
+            y.a[n] = own_y[n] + p.dt_h * buoyancy(here[n], north[n]) * (bwd(sxy_x + n, 1) + syy_y.difference(n) + syz_z.difference(n));
+            z.a[n] = own_z[n] + p.dt_h * buoyancy(here[n], above[n]) * (bwd(sxz_x + n, 1) + syz_y.difference(n) + szz_z.difference(n));
         }
         store(vx + q, x, i, box);
         store(vy + q, y, i, box);
@@ -110,15 +122,16 @@ INLINE Group mean_across(const Row<0, 1>& a, const Row<0, 1>& b, const Row<0, 1>
 #endif
 
 KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
-    real* RESTRICT sxx, real* RESTRICT syy, real* RESTRICT szz,
-    real* RESTRICT sxy, real* RESTRICT sxz, real* RESTRICT syz, real* RESTRICT memory,
-    const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT vz,
-    const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT d11, const real* RESTRICT d13, const real* RESTRICT r66,
+    field_t* RESTRICT sxx, field_t* RESTRICT syy, field_t* RESTRICT szz,
+    field_t* RESTRICT sxy, field_t* RESTRICT sxz, field_t* RESTRICT syz, real* RESTRICT memory,
+    const field_t* RESTRICT vx, const field_t* RESTRICT vy, const field_t* RESTRICT vz,
+    const material_t* RESTRICT lam, const material_t* RESTRICT rmu, const real* RESTRICT d11, const real* RESTRICT d13, const real* RESTRICT r66,
     const real* RESTRICT qp, const real* RESTRICT qs, const Box box, const FDParams p)
 {
     STREAM;
     Planes vx_z(vx + q - (RZ - 1) * Z, Z), vy_z(vy + q - (RZ - 1) * Z, Z), vz_z(vz + q - RZ * Z, Z);
-    Row<0, 1> here(rmu + q), north(rmu + q + Y);
+    const Material stiffness = MATERIAL(lam), softness = MATERIAL(rmu);
+    MediumRow here = medium(softness + q, at), north = medium(softness + q + Y, at);
 #if ATTENUATION
     Row<0, 1> lost(qs + q), lost_north(qs + q + Y);
 #endif
@@ -126,11 +139,13 @@ KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
         vx_z.push(vx + q + RZ * Z);
         vy_z.push(vy + q + RZ * Z);
         vz_z.push(vz + q + (RZ - 1) * Z);
-        const Row<0, 1> above(rmu + q + Z), above_north(rmu + q + Y + Z);
-        const Group l = load(lam + q);
-        Group xx = load(sxx + q), yy = load(syy + q), zz = load(szz + q), xy = load(sxy + q), xz = load(sxz + q), yz = load(syz + q);
-        const Backward vx_x(vx + q, vx_z.g[RZ - 1]);
-        const Forward vy_x(vy + q, vy_z.g[RZ - 1]), vz_x(vz + q, vz_z.g[RZ]);
+        const MediumRow above = medium(softness + q + Z, at), above_north = medium(softness + q + Y + Z, at);
+        const auto l = medium(stiffness + q);
+        const auto own_xx = load(sxx + q), own_yy = load(syy + q), own_zz = load(szz + q);
+        const auto own_xy = load(sxy + q), own_xz = load(sxz + q), own_yz = load(syz + q);
+        Group xx, yy, zz, xy, xz, yz;
+        const Backward vx_x(vx + q, vx_z.g[RZ - 1], at);
+        const Forward vy_x(vy + q, vy_z.g[RZ - 1], at), vz_x(vz + q, vz_z.g[RZ], at);
         const Rows vx_y(vx + q - (R - 1) * Y, Y, R - 1, vx_z.g[RZ - 1]), vy_y(vy + q - R * Y, Y, R, vy_z.g[RZ - 1]);
         const Rows vz_y(vz + q - (R - 1) * Y, Y, R - 1, vz_z.g[RZ]);
 #if ATTENUATION
@@ -142,20 +157,20 @@ KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
             exy.a[n] = vx_y.difference(n) + fwd(vy_x + n, 1);
             exz.a[n] = vx_z.difference(n) + fwd(vz_x + n, 1);
             eyz.a[n] = vy_z.difference(n) + vz_y.difference(n);
-            mu2.a[n] = quotient(real(2), here[n]), stiff.a[n] = l.a[n] + mu2.a[n];
-            const real t = l.a[n] * (exx.a[n] + eyy.a[n] + ezz.a[n]);
-            xx.a[n] += p.dt_h * (t + mu2.a[n] * exx.a[n]);
-            yy.a[n] += p.dt_h * (t + mu2.a[n] * eyy.a[n]);
-            zz.a[n] += p.dt_h * (t + mu2.a[n] * ezz.a[n]);
+            mu2.a[n] = quotient(real(2), here[n]), stiff.a[n] = l[n] + mu2.a[n];
+            const real t = l[n] * (exx.a[n] + eyy.a[n] + ezz.a[n]);
+            xx.a[n] = own_xx[n] + p.dt_h * (t + mu2.a[n] * exx.a[n]);
+            yy.a[n] = own_yy[n] + p.dt_h * (t + mu2.a[n] * eyy.a[n]);
+            zz.a[n] = own_zz[n] + p.dt_h * (t + mu2.a[n] * ezz.a[n]);
         }
         relax_normal(memory, xx, yy, zz, exx, eyy, ezz, stiff, mu2, load(qp + q), lost.group(), row, i, q, box, p);
         relax_shear<XY>(memory, exy, mean_along(lost, lost_north), row, i, q, box, p);
         relax_shear<XZ>(memory, exz, mean_along(lost, lost_above), row, i, q, box, p);
         relax_shear<YZ>(memory, eyz, mean_across(lost, lost_north, lost_above, lost_above_north), row, i, q, box, p);
         EACH for (int n = 0; n < VEC; ++n) {
-            xy.a[n] += p.dt_h * shear_modulus(here[n], here[n + 1], north[n], north[n + 1]) * exy.a[n];
-            xz.a[n] += p.dt_h * shear_modulus(here[n], here[n + 1], above[n], above[n + 1]) * exz.a[n];
-            yz.a[n] += p.dt_h * shear_modulus(here[n], north[n], above[n], above_north[n]) * eyz.a[n];
+            xy.a[n] = own_xy[n] + p.dt_h * shear_modulus(here[n], here[n + 1], north[n], north[n + 1]) * exy.a[n];
+            xz.a[n] = own_xz[n] + p.dt_h * shear_modulus(here[n], here[n + 1], above[n], above[n + 1]) * exz.a[n];
+            yz.a[n] = own_yz[n] + p.dt_h * shear_modulus(here[n], north[n], above[n], above_north[n]) * eyz.a[n];
         }
         lost = lost_above;
         lost_north = lost_above_north;
@@ -167,18 +182,18 @@ KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
         EACH for (int n = 0; n < VEC; ++n) {
             const Normal e = {bwd(vx_x + n, 1), vy_y.difference(n), vz_z.difference(n)};
             const real mu2 = quotient(real(2), here[n]);
-            Normal s = isotropic({l.a[n], mu2}, e);
+            Normal s = isotropic({l[n], mu2}, e);
 #if VTI
             s = s + transverse({more11.a[n], more13.a[n], 0, quotient(real(2), soft[n]) - mu2}, e);
 #else
-            const Row<0, 1>&soft = here, &soft_north = north;
+            const MediumRow &soft = here, &soft_north = north;
 #endif
-            xx.a[n] += p.dt_h * s.xx;
-            yy.a[n] += p.dt_h * s.yy;
-            zz.a[n] += p.dt_h * s.zz;
-            xy.a[n] += p.dt_h * shear_modulus(soft[n], soft[n + 1], soft_north[n], soft_north[n + 1]) * (vx_y.difference(n) + fwd(vy_x + n, 1));
-            xz.a[n] += p.dt_h * shear_modulus(here[n], here[n + 1], above[n], above[n + 1]) * (vx_z.difference(n) + fwd(vz_x + n, 1));
-            yz.a[n] += p.dt_h * shear_modulus(here[n], north[n], above[n], above_north[n]) * (vy_z.difference(n) + vz_y.difference(n));
+            xx.a[n] = own_xx[n] + p.dt_h * s.xx;
+            yy.a[n] = own_yy[n] + p.dt_h * s.yy;
+            zz.a[n] = own_zz[n] + p.dt_h * s.zz;
+            xy.a[n] = own_xy[n] + p.dt_h * shear_modulus(soft[n], soft[n + 1], soft_north[n], soft_north[n + 1]) * (vx_y.difference(n) + fwd(vy_x + n, 1));
+            xz.a[n] = own_xz[n] + p.dt_h * shear_modulus(here[n], here[n + 1], above[n], above[n + 1]) * (vx_z.difference(n) + fwd(vz_x + n, 1));
+            yz.a[n] = own_yz[n] + p.dt_h * shear_modulus(here[n], north[n], above[n], above_north[n]) * (vy_z.difference(n) + vz_y.difference(n));
         }
 #endif
         store(sxx + q, xx, i, box);

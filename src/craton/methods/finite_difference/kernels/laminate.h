@@ -7,8 +7,8 @@
 #include "law.h"
 
 KERNEL laminate(
-    real* RESTRICT sxx, real* RESTRICT syy, real* RESTRICT szz, real* RESTRICT sxy,
-    const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT vz,
+    field_t* RESTRICT sxx, field_t* RESTRICT syy, field_t* RESTRICT szz, field_t* RESTRICT sxy,
+    const field_t* RESTRICT vx, const field_t* RESTRICT vy, const field_t* RESTRICT vz,
     const real* RESTRICT planes, const Box box, const FDParams p)
 {
     FOR_EACH_POINT(box)

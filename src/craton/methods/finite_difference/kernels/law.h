@@ -7,6 +7,7 @@
 //                    spectral elements: lambda = (c12 + c13 + c23) / 3, mu = (c44 + c55 + c66) / 3
 // At a traction-free plane (FREE there) the vertical strain rate is the one that keeps szz zero. Without attenuation it is left out instead, and
 // lam and d11 stored are those of plane stress, d13 is 0.
+// HALF = 1: lam holds lambda at the traction-free plane too, so that its 16 bits have less to span.
 // layout  lam, rmu = 1/mu, d11, d13, r66 = 1/c66, qp = 1/Qp, qs = 1/Qs (i, j, k); what a law does not have is absent
 // Constants that a medium sets, 0 in the others.
 #ifndef VTI
@@ -38,12 +39,13 @@ ALWAYS_INLINE Normal operator-(const Normal a, const Normal b) { return {a.xx - 
 
 // Arrays of the material and of memory variables, the point's place in them.
 struct Medium {
-    const real *lam, *rmu, *d11, *d13, *r66, *qp, *qs;
+    Material lam, rmu;
+    const real *d11, *d13, *r66, *qp, *qs;
     real* memory;
     ptrdiff_t m, q, field;
     int row, i;
 };
-#define MEDIUM {lam, rmu, d11, d13, r66, qp, qs, memory, m, q, FIELD, row_class(j, k), i}
+#define MEDIUM {MATERIAL(lam), MATERIAL(rmu), d11, d13, r66, qp, qs, memory, m, q, FIELD, row_class(j, k), i}
 #if ATTENUATION
 #define FIELD p.field
 #else
@@ -52,6 +54,14 @@ struct Medium {
 
 // lambda where 2 mu lambda / (lambda + 2 mu) is stored; nothing in a fluid.
 ALWAYS_INLINE real from_plane_stress(const real lam, const real mu2) { return mu2 > 0 ? mu2 * lam / (mu2 - lam) : real(0); }
+
+// lambda of the step; of plane stress at a traction-free plane, unless memory variables need the other one.
+ALWAYS_INLINE real lambda(const Medium at, const real mu2, [[maybe_unused]] const bool free)
+{
+    const real lam = at.lam[at.m];
+    if constexpr (HALF) return free ? mu2 * lam / (lam + mu2) : lam;
+    return ATTENUATION && free ? from_plane_stress(lam, mu2) : lam;
+}
 
 // Moduli of normal stresses at an integer point.
 struct Moduli {
@@ -65,7 +75,7 @@ struct Moduli {
 ALWAYS_INLINE Moduli moduli(const Medium at, [[maybe_unused]] const bool free)
 {
     const ptrdiff_t m = at.m;
-    const real mu2 = 2 / at.rmu[m], lam = ATTENUATION && free ? from_plane_stress(at.lam[m], mu2) : at.lam[m];
+    const real mu2 = 2 / at.rmu[m], lam = lambda(at, mu2, free);
     const real d11 = VTI ? at.d11[m] : real(0), d13 = VTI ? at.d13[m] : real(0);
     const real across = VTI && (!PLANE || ATTENUATION) ? 2 / at.r66[m] - mu2 : real(0);
 #if ATTENUATION
@@ -101,7 +111,7 @@ ALWAYS_INLINE real free_strain([[maybe_unused]] const Medium at, [[maybe_unused]
 }
 
 // Modulus of the shear stress C half-way along the axes of strides S and T; soft = 1/c44, of sxy in a VTI medium 1/c66.
-template <int C> ALWAYS_INLINE real modulus(const real* soft, const ptrdiff_t S, const ptrdiff_t T) { return shear_modulus(soft, S, T); }
+template <int C, class Parameter> ALWAYS_INLINE real modulus(const Parameter soft, const ptrdiff_t S, const ptrdiff_t T) { return shear_modulus(soft, S, T); }
 
 // What a cell of thin layers has more than the harmonic mean of mu, for sxy.
 ALWAYS_INLINE real excess_xy(const real* d) { return d[3]; }
@@ -145,9 +155,10 @@ template <int A> ALWAYS_INLINE Column added(const Medium at, const real e, [[may
     const real rest = c.more.d13 * of.ezz;
     return s + transverse<A>(c.more, e) + Column{rest, rest, rest};
 #else
-    const real t = at.lam[at.m] * e;
+    real t = at.lam[at.m] * e;
     if constexpr (ACOUSTIC) return {t, t, t};
     const Moduli c = moduli(at, false);
+    if (HALF && free) t *= c.c.mu2 / (c.c.lam + c.c.mu2);
     const Column s = {t + c.c.mu2 * e, t, t};
     return VTI ? s + transverse<A>(c.more, e) : s;
 #endif

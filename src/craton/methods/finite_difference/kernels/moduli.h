@@ -1,6 +1,6 @@
 // Material where velocities and shear stresses are, averaged from the integer points (Moczo et al. 2002, eqs 17-20).
 // The (x, z) plane has one for all shots: its rows, one a shot, share a row of the material, and there is nothing to average along y.
-#include "machine.h"
+#include "storage.h"
 
 // Strides of the fields, the point's place in them and in the material, strides of the material.
 #define POINT                                                                                                       \
@@ -14,14 +14,14 @@
 
 // 1 / (arithmetic mean of density) half-way along the axis of stride S. TERRAIN = 1: some cells hold nothing, rho = lam = mu = 0;
 // between two of these nothing moves, and next to one there is half the mass (Takenaka et al. 2009).
-INLINE real buoyancy(const real* rho, const ptrdiff_t S)
+INLINE real buoyancy(const Material rho, const ptrdiff_t S)
 {
     const real both = rho[0] + rho[S];
     return TERRAIN && both <= 0 ? real(0) : 2 / both;
 }
 
 // Harmonic mean of mu over the four points around (1/2, 1/2) of the axes S and T; rmu = 1/mu, infinite in a fluid.
-INLINE real shear_modulus(const real* rmu, const ptrdiff_t S, const ptrdiff_t T)
+template <class Parameter> INLINE real shear_modulus(const Parameter rmu, const ptrdiff_t S, const ptrdiff_t T)
 {
     return 4 / ((rmu[0] + rmu[S]) + (rmu[T] + rmu[S + T]));
 }

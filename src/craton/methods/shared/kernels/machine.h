@@ -9,6 +9,7 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type
 #define INLINE __device__ __forceinline__
 #define ALWAYS_INLINE INLINE
 #define CONSTANT __constant__ const  // a table within a function would be copied to the memory of each thread
+#define MEMBER INLINE
 #define FOR_EACH_POINT(box)                                        \
     const int i = box.i0 + blockIdx.x * blockDim.x + threadIdx.x;  \
     const int j = box.j0 + blockIdx.y * blockDim.y + threadIdx.y;  \
@@ -22,6 +23,7 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type
 #define INLINE static inline
 #define CONSTANT static constexpr
 #define ALWAYS_INLINE __attribute__((always_inline)) INLINE  // what takes structs: else loops with them are not vectorised
+#define MEMBER __attribute__((always_inline)) inline
 #define PRAGMA(text) _Pragma(#text)
 #define FOR_EACH_POINT(box)                                        \
     for (int k = box.k0; k < box.k1; ++k)                          \

@@ -5,7 +5,7 @@
 //   sample  ring[step % slots, i] = sum of weight[r] * state[source[r]]       over the rows r of channel i
 // Rows of one target or channel are contiguous, first[i] .. first[i + 1]: no two threads add to one place, so sums are reproducible.
 // `step` lives on the machine, so that a captured graph of one step can be replayed.
-#include "machine.h"
+#include "storage.h"
 
 KERNEL inject(
     force_t* RESTRICT state, const long long* RESTRICT target, const int* RESTRICT first, const int* RESTRICT column,
@@ -21,7 +21,7 @@ KERNEL inject(
 }
 
 KERNEL sample(
-    real* RESTRICT ring, const real* RESTRICT state, const long long* RESTRICT source, const int* RESTRICT first,
+    real* RESTRICT ring, const field_t* RESTRICT state, const long long* RESTRICT source, const int* RESTRICT first,
     const real* RESTRICT weight, const int* RESTRICT step, const Box box, const PointParams p)
 {
     FOR_EACH_POINT(box)

@@ -101,6 +101,8 @@ BUDGET = {
     "restore": (16, 16),
     "restore_16": (32, 32),
     "take_out": (40, 40),
+    "narrow": (32, 32),
+    "widen": (32, 32),
     "pack": (24, 24),
     "unpack": (24, 24),
     "acoustic_velocity": (40, 48),
@@ -169,7 +171,8 @@ CASES = {
 
 def budget_of(op):
     """The name under which an operator has its budget, and the registers."""
-    defined, name = dict(op.defines), op.name if op.name in BUDGET else op.function
+    name = op.name.removesuffix("_half")
+    defined, name = dict(op.defines), name if name in BUDGET else op.function
     kind, table = (
         ("plane", PLANE)
         if defined.get("PLANE")

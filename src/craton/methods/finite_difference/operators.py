@@ -64,7 +64,7 @@ STREAMED_RELAXING = {
 }
 
 # Of the elastic steps with fields and material in 16 bits, by order: velocity, stress.
-STREAMED_HALF = {4: ((8, 32, 4, 32, 4), (8, 32, 4, 32, 3))}
+STREAMED_HALF = {4: ((8, 32, 4, 32, 3), (8, 32, 4, 32, 3))}
 CODES = tuple(
     (f"{name}_{part}", "i32") for name in ("rho", "lam", "rmu") for part in ("base", "step")
 )

@@ -239,6 +239,7 @@ _FACES = 'write "free", "pml", "stacey" or "rigid", or method = "fd"'
 _ABSORBING = f'{{value}} is {_FD}; using first-order absorbing boundaries, "stacey", instead'
 _IGNORED = 'this key is ignored, only method = "fd" has it; '
 _DEGREE = _IGNORED + "spectral elements use run.degree = {0.run.degree}"
+_HALF = 'storage = {value} is available only with method = "fd"'
 _ALL_STORED = _IGNORED + "each point stores all mechanisms"
 _PLANE_WAVE = f"{{value}} needs periodic sides, {_FD}"
 FOREIGN = (
@@ -250,6 +251,8 @@ FOREIGN = (
     Foreign("boundaries.**.*", ("periodic",), (_PERIODIC, _FACES), becomes="stacey"),
     Foreign("boundaries.**.*", ("cpml", "sponge", "a1"), note=_ABSORBING, becomes="stacey"),
     Foreign("run.order|weights|grid", note=_DEGREE),
+    Foreign("run.storage", ("half",), (_HALF, 'leave storage out, or use method = "fd"')),
+    Foreign("run.storage", ("full",)),
     Foreign("model.attenuation.storage", note=_ALL_STORED),
     Foreign("source.*.kind", ("plane_wave",), (_PLANE_WAVE, 'use method = "fd", or point sources')),
 )

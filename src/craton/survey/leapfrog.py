@@ -26,6 +26,8 @@ import math
 
 import numpy as np
 
+from craton.model.media.cells import in_parallel
+
 # of w dt / 2: kept as it is below, gone above; the wavefield carries nothing there on a stable grid
 FULL, NONE = 0.6, 0.85
 TAPER = 1.25  # times the band of the sources: what is above is gone
@@ -33,6 +35,7 @@ LEVEL = 1e-7  # of a wavelet's largest amplitude: its band ends where it stays b
 RING = 12  # periods of the band's end; before them the ringing is below 4e-5 of the peak
 WIDTH = 12  # points of the window in frequency
 BETA = math.pi * math.sqrt((WIDTH / 2) ** 2 * 1.5**2 - 0.8)
+SLAB = 1 << 13  # frequencies of which a thread takes the window
 BLOCK = 1 << 19  # values of one FFT of several series: they stay in the cache
 
 
@@ -225,12 +228,17 @@ def _spectrum(rows, phase, shift):
     position = phase * length / (2 * np.pi)
     first = np.ceil(position - WIDTH / 2).astype(int)
     out = np.zeros((len(rows), len(phase)), complex)
-    points = first + np.arange(WIDTH)[:, None]
-    for index, weight in zip(points, _window(position - points), strict=True):
-        values = grid[:, np.abs(index)]
-        np.conjugate(values, out=values, where=index < 0)
-        out += values * weight
-    return out * np.exp(-1j * phase * (middle + shift))
+
+    def add(part):
+        for point in range(WIDTH):
+            index = first[part] + point
+            values = grid[:, np.abs(index)]
+            np.conjugate(values, out=values, where=index < 0)
+            out[:, part] += values * _window(position[part] - index)
+        out[:, part] *= np.exp(-1j * phase[part] * (middle + shift))
+
+    in_parallel(add, [slice(n, n + SLAB) for n in range(0, len(phase), SLAB)])
+    return out
 
 
 def _window(x):

@@ -21,6 +21,9 @@ SLANTED = 0.05  # of the distance to a curved top, by which the way to it may be
 # elements from a point moment, within which velocity, or its derivatives, are off by more than some
 # per cent
 CLOSE, FAR = 2, 4
+FEW_PAIRS = (
+    1 << 18
+)  # of points and positions whose distances are quicker taken than a tree is built
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,10 +269,8 @@ def warn_near_sources(sources, receivers, quantities, edge):
     ).reshape(-1, 3)
     if not len(points) or not len(receivers):
         return []
-    from scipy.spatial import cKDTree
-
     reach = FAR if set(quantities) - {"velocity", "displacement", "acceleration"} else CLOSE
-    distance = cKDTree(points).query(receivers.xyz, distance_upper_bound=1.01 * reach * edge)[0]
+    distance = nearest_distances(points, receivers.xyz, 1.01 * reach * edge)
     close = np.flatnonzero(distance / edge < reach)
     if not len(close):
         return []
@@ -280,6 +281,18 @@ def warn_near_sources(sources, receivers, quantities, edge):
         f"receivers within {reach} elements of a point source: {names}; the wavefield is not resolved there, strain, rotation and "
         "pressure least of all: use smaller elements there"
     ]
+
+
+def nearest_distances(points, xyz, limit):
+    """Return the distance of positions (n, 3) from the nearest of some points (m, 3), m: (n,); it may
+    be infinite beyond a limit.
+    """
+    if len(points) * len(xyz) <= FEW_PAIRS:  # importing scipy takes half a second
+        square = ((xyz[:, None] - points) ** 2).sum(axis=2)
+        return np.sqrt(square.min(axis=1))
+    from scipy.spatial import cKDTree
+
+    return cKDTree(points).query(xyz, distance_upper_bound=limit)[0]
 
 
 def problems(scenario, places):

@@ -3,12 +3,13 @@ elevation of the mesh's top.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 
 from craton.errors import Problem
+from craton.model.media.cells import in_parallel
 from craton.model.mesh.shape import functions, lattice, values
 
 # of the reference coordinates: a position that rounding puts outside by less is on the face
@@ -26,6 +27,7 @@ NEAR = 8  # centres tried first: of plain meshes, one of them is that of the ele
 BULGE = 0.15  # of its size, by which a curved element may reach beyond the box around its nodes
 BATCH = 1 << 15  # positions at a time
 FEW = 32  # positions for which a look at all boxes is quicker than to build a tree of them
+BLOCK = 1 << 13  # cells of which a thread takes the boxes
 
 
 @dataclass(frozen=True)
@@ -88,21 +90,29 @@ class Cells:
     @cached_property
     def boxes(self):
         """Lowest and highest coordinates that a cell may reach: two arrays (nc, d)."""
-        low, high = self.places[self.cells[:, 0]], self.places[self.cells[:, 0]]
-        for n in range(1, self.cells.shape[1]):
-            low, high = (
-                np.minimum(low, self.places[self.cells[:, n]]),
-                np.maximum(high, self.places[self.cells[:, n]]),
-            )
-        room = (BULGE if self.edge == 3 else 1e-6) * (high - low).max(axis=1, keepdims=True)
-        return low - room, high + room
+        low, high = np.empty((2, len(self.cells), self.places.shape[1]))
+        bulge = BULGE if self.edge == 3 else 1e-6
+
+        def fill(part):
+            nodes = [self.places[column] for column in self.cells[part].T]
+            least, most = (reduce(extreme, nodes) for extreme in (np.minimum, np.maximum))
+            room = bulge * (most - least).max(axis=1, keepdims=True)
+            low[part], high[part] = least - room, most + room
+
+        in_parallel(fill, [slice(n, n + BLOCK) for n in range(0, len(low), BLOCK)])
+        return low, high
+
+    @cached_property
+    def centres(self):
+        """Centres of the boxes, (nc, d), m."""
+        return (self.boxes[0] + self.boxes[1]) / 2
 
     @cached_property
     def tree(self):
         """k-d tree of the centres of the boxes."""
         from scipy.spatial import cKDTree
 
-        return cKDTree((self.boxes[0] + self.boxes[1]) / 2)
+        return cKDTree(self.centres)
 
     @cached_property
     def sizes(self):
@@ -214,7 +224,17 @@ class Cells:
         count : int
         """
         count = min(count, len(self.cells))
-        return self.tree.query(at, k=count)[1].reshape(len(at), count)
+        if len(at) > FEW or "tree" in vars(self):
+            return self.tree.query(at, k=count)[1].reshape(len(at), count)
+        nearest = np.empty((len(at), count), int)
+
+        def look(position):
+            square = ((self.centres - at[position]) ** 2).sum(axis=1)
+            close = np.argpartition(square, count - 1)[:count]
+            nearest[position] = close[np.lexsort((close, square[close]))]
+
+        in_parallel(look, range(len(at)))
+        return nearest
 
     def all_candidates(self, at):
         """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted

@@ -152,8 +152,15 @@ def with_entries(source):
     return source + "\n".join(entries) + "\n"
 
 
-def library(source):
+def library(source, flags=FLAGS):
     """Compile a text, or find it in the cache, and load it.
+
+    Parameters
+    ----------
+    source : str
+        C++.
+    flags : tuple of str
+        Of the compiler.
 
     Raises
     ------
@@ -165,7 +172,7 @@ def library(source):
     # alone nothing (bench/NOTES.md). Read when OpenMP is loaded.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    command, place = (*compiler(), *FLAGS), kernel_cache.checked_folder()
+    command, place = (*compiler(), *flags), kernel_cache.checked_folder()
     digest = digest_of(source, command)
     if (place, digest) not in LOADED:
         LOADED[place, digest] = _load(command, source, place, digest)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.methods.spectral_element import mesh_terms
+from craton.methods.spectral_element import batched, mesh_terms
 from craton.methods.spectral_element.element import Element
 from craton.methods.spectral_element.state import State
 
@@ -63,8 +63,10 @@ class ElementGeometry:
 
     def shapes(self, elements):
         """Return the 27 nodes of elements relative to their centres: (n, 3, 27), m, float64."""
-        nodes = self.mesh.nodes[self.mesh.elements[elements]]
-        return np.ascontiguousarray((nodes - self.centres[elements][:, None]).transpose(0, 2, 1))
+        rows, centres = self.mesh.elements[elements], self.centres[elements]
+        if (compiled := batched.compiled()) is not None:
+            return compiled.shapes(rows, self.mesh.nodes, centres)
+        return np.ascontiguousarray((self.mesh.nodes[rows] - centres[:, None]).transpose(0, 2, 1))
 
     def coordinates(self, elements, nodes=slice(None)):
         """Return positions of GLL nodes of elements: (n, 3, nodes), m."""

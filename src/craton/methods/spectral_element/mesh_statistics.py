@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 
 from craton.errors import ScenarioError
-from craton.methods.spectral_element import mesh_terms
+from craton.methods.spectral_element import batched, mesh_terms
 from craton.methods.spectral_element.material import inertia
-from craton.methods.spectral_element.quality import Quality, corner_quality
-from craton.model.media import cells, sampling
+from craton.methods.spectral_element.quality import Quality, corner_quality, named_quality
+from craton.model.media import cells, checks, sampling
 from craton.model.mesh.shape import product
 
 # relative: differences between the nodes of an element below are rounding of positions
@@ -187,11 +187,16 @@ def add_mass(geometry, batch, mass):
     for fluid, total in enumerate(mass):
         in_medium = geometry.fluid[batch.elements] == bool(fluid)
         if in_medium.any():
-            np.add.at(
-                total,
-                geometry.points[batch.elements[in_medium]].ravel(),
-                batch.mass[in_medium].ravel(),
-            )
+            points = geometry.points[batch.elements[in_medium]]
+            add_at(total, points, batch.mass if in_medium.all() else batch.mass[in_medium])
+
+
+def add_at(total, points, values):
+    """Add values (n, nodes) to the total at their points (n, nodes), one after another."""
+    if (compiled := batched.compiled()) is not None:
+        compiled.add_at(total, points, values)
+    else:
+        np.add.at(total, points.ravel(), values.ravel())
 
 
 def scan_slice(geometry, sampler, part):
@@ -225,24 +230,19 @@ def scan_batch(geometry, sampler, elements, local, at_centres):
         else mesh_terms.coordinates(element, local) + centres[:, :, None]
     )
     samples = sampler.at(places, centres, regions)
-    problems = sampling.element_problems(samples, centres, numbers=elements)
-    slowest, edges, (corners, straight) = (
-        sampling.slowest_in(samples),
-        mesh_terms.boxes(local),
-        mesh_terms.corners(local),
-    )
-    limits = {name: (values.min(axis=-1), values.max(axis=-1)) for name, values in samples.items()}
+    problems = impossible(samples, centres, elements)
+    slowest, look = slowest_in(samples), look_at(local)
+    limits, constant, varying = material_of(samples)
     speeds = {name: limits[name] for name in ("vp", "vs", "rho")} | {"slowest": (slowest, slowest)}
+    inert = inertia_by_medium(samples, geometry.fluid[elements])
     return BatchStatistics(
         elements=elements,
-        tables={"edges": edges, "straight": straight, "varying": varying_elements(limits)},
-        quality=corner_quality(corners) | {"slowest": slowest},
-        constant={name: values.mean(axis=-1) for name, values in samples.items()},
-        mass=volumes(element, local, edges)
-        * inertia_by_medium(samples, geometry.fluid[elements])
-        * element.volume_weights,
+        tables={"edges": look.edges, "straight": look.straight, "varying": varying},
+        quality=look.quality | {"slowest": slowest},
+        constant=constant,
+        mass=masses(volumes(element, local, look.edges), inert, element.volume_weights),
         speeds={name: (low.min(), high.max()) for name, (low, high) in speeds.items()},
-        smallest=float(np.prod(local.max(axis=2) - local.min(axis=2), axis=1).min()),
+        smallest=look.smallest,
         losses=(sampling.largest_inverse_q(samples), bool(sampling.bulk(samples).any()))
         if sampler.lossy
         else (0.0, False),
@@ -255,6 +255,75 @@ def inertia_by_medium(samples, fluid):
     if not fluid.any():
         return inertia(samples, False)
     return np.where(fluid[:, None], inertia(samples, True), inertia(samples, False))
+
+
+@dataclass(frozen=True)
+class Look:
+    """Shapes of a batch of elements.
+
+    Parameters
+    ----------
+    edges, straight
+        See `MeshStatistics`.
+    quality : dict of str to (n,) array
+        As of `corner_quality`.
+    smallest : float
+        Volume of the smallest box around an element, m3.
+    """
+
+    edges: np.ndarray
+    straight: np.ndarray
+    quality: dict
+    smallest: float
+
+
+def look_at(local):
+    """Return the `Look` of elements with nodes `local`, (n, 3, 27)."""
+    if (compiled := batched.compiled()) is not None:
+        edges, straight, quality, boxes = compiled.look(
+            local, mesh_terms.RECTANGULAR, mesh_terms.MIDWAY
+        )
+        return Look(edges, straight, named_quality(*quality), float(boxes.min()))
+    (corners, straight), extents = mesh_terms.corners(local), local.max(axis=2) - local.min(axis=2)
+    smallest = float(np.prod(extents, axis=1).min())
+    return Look(mesh_terms.boxes(local), straight, corner_quality(corners), smallest)
+
+
+def impossible(samples, centres, elements):
+    """Return the problems of the material of elements, see `sampling.element_problems`."""
+    if (compiled := batched.compiled()) is not None and samples["vp"].size:
+        speeds = (checks.SLOWEST, checks.FASTEST, checks.LIGHTEST, checks.HEAVIEST, checks.LIMIT)
+        if not compiled.unsound(*(samples[name] for name in ("vp", "vs", "rho")), speeds):
+            return []
+    return sampling.element_problems(samples, centres, numbers=elements)
+
+
+def slowest_in(samples):
+    """Return the slowest wave in each element, m/s, see `sampling.slowest_in`."""
+    if (compiled := batched.compiled()) is not None and "stiffness" not in samples:
+        return compiled.slowest(samples["vp"], samples["vs"])
+    return sampling.slowest_in(samples)
+
+
+def material_of(samples):
+    """Return of values (n, ..., nodes) by name: the (least, largest) of each element, (n, ...), its
+    mean, (n, ...), and the elements in which any of them differs between nodes, (n,) bool.
+    """
+    if (compiled := batched.compiled()) is not None:
+        limits, constant, varying = {}, {}, np.zeros(len(samples["vp"]), bool)
+        for name, values in samples.items():
+            *limits[name], constant[name] = compiled.extremes(values, UNIFORM, varying)
+        return limits, constant, varying
+    limits = {name: (values.min(axis=-1), values.max(axis=-1)) for name, values in samples.items()}
+    constant = {name: values.mean(axis=-1) for name, values in samples.items()}
+    return limits, constant, varying_elements(limits)
+
+
+def masses(volume, inert, weights):
+    """Return volume (n, nodes or 1) times inertia (n, nodes or 1) times weights (nodes,)."""
+    if (compiled := batched.compiled()) is not None:
+        return compiled.masses(volume, inert, weights)
+    return volume * inert * weights
 
 
 def varying_elements(limits):

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from craton.methods.spectral_element import batched
 from craton.methods.spectral_element.element import Element, lagrange, lagrange_slopes
 from craton.model.media.cells import in_parallel
 from craton.model.mesh.shape import product
@@ -17,6 +18,8 @@ from craton.model.mesh.shape import product
 NODES = np.array([-1.0, 0.0, 1.0])
 HALVES = np.array([[1, 0.5, 0], [0, 0.5, 1]])
 MIDDLES = np.kron(HALVES, np.kron(HALVES, HALVES))  # (8, 27): nodes in the middle between corners
+MIDWAY = 1e-7  # of an element's size, by which nodes of a straight one are off the middle at most
+RECTANGULAR = 1e-6  # of the shortest edge, by which nodes of a box are off their places at most
 CENTRE_BATCH = 1 << 14  # elements per batch when only centroids are needed
 BATCH = 256  # elements per batch: their temporaries stay in the cache
 
@@ -44,7 +47,7 @@ def relative(nodes):
     return np.ascontiguousarray((nodes - centres[:, None]).transpose(0, 2, 1)), centres
 
 
-def corners(local, tolerance=1e-7):
+def corners(local, tolerance=MIDWAY):
     """Return corners (ne, 3, 8) of elements, and True (ne,) where the other nodes lie midway
     between them, to `tolerance` of the size.
     """
@@ -101,6 +104,9 @@ def cofactors(jacobian):
 
 def determinants(element, local):
     """Return det J at the points, (ne, n^3)."""
+    if (compiled := batched.compiled()) is not None:
+        slopes = interpolation(element.degree)[1].reshape(27, -1)
+        return compiled.determinants(product(local.reshape(-1, 27), slopes), len(local))
     j = jacobian(element, local)
     total, part, other = (np.zeros(j.shape[::3]) for _ in range(3))
     for r in range(3):  # a scalar triple product, term by term in the same memory
@@ -120,7 +126,7 @@ def metric(element, local):
     return np.concatenate([(a / det[:, None, None]).reshape(len(local), 9, -1), det[:, None]], 1)
 
 
-def boxes(local, tolerance=1e-6):
+def boxes(local, tolerance=RECTANGULAR):
     """Return edge lengths (ne, 3) of elements that are boxes along the axes, nan for others;
     `tolerance` relative to the shortest edge.
     """

@@ -79,12 +79,16 @@ def corner_quality(corners):
     sines = [
         np.abs((u * v).sum(axis=1)).max(axis=1) for u, v in ((xi, eta), (xi, zeta), (eta, zeta))
     ]
-    return {
-        "shortest": lengths.min(axis=1),
-        "longest": lengths.max(axis=1),
-        "jacobian": (cross(xi, eta) * zeta).sum(axis=1).min(axis=1),
-        "skewness": np.arcsin(np.minimum(np.max(sines, axis=0), 1)) / (np.pi / 2),
-    }
+    jacobian = (cross(xi, eta) * zeta).sum(axis=1).min(axis=1)
+    return named_quality(lengths.min(axis=1), lengths.max(axis=1), jacobian, np.max(sines, axis=0))
+
+
+def named_quality(shortest, longest, jacobian, sine):
+    """Return the dict of `corner_quality` from shortest and longest edge, least scaled Jacobian and
+    largest sine of what angles between edges lack of a right one: (ne,) each.
+    """
+    skewness = np.arcsin(np.minimum(sine, 1)) / (np.pi / 2)
+    return {"shortest": shortest, "longest": longest, "jacobian": jacobian, "skewness": skewness}
 
 
 def report(quality, mesh, f95=None, stable=None):

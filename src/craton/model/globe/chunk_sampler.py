@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from craton.host.helpers import helper
 from craton.model.globe import radial
 from craton.model.globe.planet import INWARD, directed
 
@@ -56,8 +57,9 @@ class ChunkSampler:
         centres, regions
             Not used.
         """
-        xyz = np.moveaxis(np.asarray(coordinates, float), 1, -1)
-        r, model = self.radii(xyz), self.chunk.model
+        coordinates = np.ascontiguousarray(coordinates, float)
+        xyz = np.moveaxis(coordinates, 1, -1)
+        r, model = self._radii_of(coordinates), self.chunk.model
         vp, vs, rho, loss_p, loss_s = self._values(model, r, xyz)
         if self.dispersion:
             vp, vs = vp * (1 + self.dispersion * loss_p), vs * (1 + self.dispersion * loss_s)
@@ -113,7 +115,25 @@ class ChunkSampler:
         xyz : (ne, n, 3) array
             Positions, m.
         """
-        limits, r = self.chunk.radii, self.chunk.undone(xyz)
+        return self._settled(self.chunk.undone(xyz))
+
+    def _radii_of(self, coordinates):
+        """Return `radii` of positions (ne, 3, n)."""
+        compiled = helper(radial.SPHERES)
+        if compiled is None or not self.chunk.spherical:
+            return self.radii(np.moveaxis(coordinates, 1, -1))
+        r = np.empty(coordinates.shape[::2])
+        compiled.call("lengths", *r.shape, coordinates, r)
+        return self._settled(r)
+
+    def _settled(self, r):
+        """Put radii (ne, n) into the section of their element."""
+        limits, compiled = self.chunk.radii, helper(radial.SPHERES)
+        if compiled is not None and r.size:
+            r, limits = np.ascontiguousarray(r), np.ascontiguousarray(limits, float)
+            away = float(INWARD * self.chunk.model.radius)
+            compiled.call("settle", *r.shape, len(limits) - 1, limits, away, r)
+            return r
         middle = (r.min(axis=1) + r.max(axis=1)) / 2
         section = np.clip(np.searchsorted(limits, middle, side="right") - 1, 0, len(limits) - 2)[
             :, None

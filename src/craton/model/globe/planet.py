@@ -135,6 +135,11 @@ class Planet:
             out[high] += ground * (r[high] - self.root) / (self.model.radius - self.root)
         return out
 
+    @property
+    def spherical(self):
+        """True without flattening and topography."""
+        return self.figure is None and self.topography is None
+
     def undone(self, xyz):
         """Radius, m, that positions (..., 3) had before flattening and topography.
 
@@ -143,7 +148,7 @@ class Planet:
         xyz : (..., 3) array
             Positions, m.
         """
-        if self.figure is None and self.topography is None:
+        if self.spherical:
             return length(xyz)
         directions, height = directed(xyz)
         r = height

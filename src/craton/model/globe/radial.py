@@ -4,9 +4,13 @@ discontinuities; elastic moduli.
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
+from craton.host.helpers import helper
+
+SPHERES = Path(__file__).parent / "spheres.cpp"  # the compiled form of polynomials at nodes
 # Shear and pressure speeds along the vertical (v) and across it (h), eta = F / (A - 2 L); qkappa
 # and qmu stand for losses, 1 / Q.
 PARAMETERS = ("rho", "vpv", "vph", "vsv", "vsh", "eta", "qkappa", "qmu")
@@ -93,6 +97,8 @@ class RadialModel:
 
     def _of_elements(self, r, side, parameter_rows):
         """Return the same at radii (ne, n), of which most rows lie in one piece each."""
+        if (compiled := helper(SPHERES)) is not None:
+            return self._by_compiled(compiled, r, side, parameter_rows)
         low, high = self.piece(np.stack([r.min(axis=1), r.max(axis=1)]), side)
         x = r / self.radius
         out = _of_rows(self.coefficients[low][:, parameter_rows], x)
@@ -105,6 +111,18 @@ class RadialModel:
                 self.coefficients[low[rows_above] + n][:, parameter_rows], x[rows_above]
             )
             out[:, rows_above] = np.where(is_above, above, out[:, rows_above])
+        return out
+
+    def _by_compiled(self, compiled, r, side, parameter_rows):
+        """Return what `_of_elements` does, by compiled code, with the same bits."""
+        coefficients = np.ascontiguousarray(self.coefficients[:, parameter_rows])
+        pieces, rows, powers = coefficients.shape
+        r, knots = np.ascontiguousarray(r), np.ascontiguousarray(self.knots, float)
+        out, fuzz = np.empty((rows, *r.shape)), 1e-9 * self.radius
+        below = int(_below(side))
+        sizes = (pieces, knots, rows, powers, coefficients)
+        if compiled.call("polynomials", *r.shape, r, below, fuzz, self.radius, *sizes, out):
+            self.piece(r, side)  # raises its error
         return out
 
     def medium(self, r, lossy=True):

@@ -8,11 +8,13 @@ exactly, takes the layer of the centre. An element whose centre lies in the wate
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from craton.errors import Problem
+from craton.host.helpers import helper
 from craton.model.ground import terrain
 from craton.model.media import (
     anomalies,
@@ -29,6 +31,7 @@ from craton.text import nearest
 
 INWARDS = 1e-6  # of the way to the centre
 NEARLY = 0.05  # of an element's height, within which a node takes the layer of the centre
+LAYERS = Path(__file__).parent / "layers.cpp"  # the compiled form of flat layers at nodes
 BLOCK = 256  # elements at a time: their temporaries stay in the cache
 UPPER = np.triu_indices(6)
 SHEAR = [15, 18, 20]  # c44, c55, c66 among the 21 constants
@@ -91,6 +94,8 @@ class Sampler:
         regions : (ne,) array of int, optional
             Number of each element's region.
         """
+        if self._plain and (compiled := helper(LAYERS)) is not None:
+            return self._layered(compiled, coordinates, centres)
         count, nodes = len(coordinates), coordinates.shape[2]
         out = {name: np.empty((count, nodes)) for name in self.outputs}
         if self.anisotropic:
@@ -104,6 +109,30 @@ class Sampler:
             )
             for name, values in part.items():
                 out[name][rows] = values
+        return out
+
+    @property
+    def _plain(self):
+        """True for flat layers and nothing else."""
+        flat = isinstance(self.medium, layered.Layered) and not self.bodies and not self.regions
+        dry = self.ground is None or self.ground.water is None
+        return flat and dry and not self.anisotropic
+
+    def _layered(self, compiled, coordinates, centres):
+        """Return what `at` does of flat layers, by compiled code, with the same bits."""
+        medium, names = self.medium, len(self.names)
+        z, middle = (np.ascontiguousarray(a, float) for a in (coordinates[:, 2], centres[:, 2]))
+        lowest, highest = medium.within(np.arange(len(medium.breaks)))
+        tables = [np.ascontiguousarray(a[:names], float) for a in (medium.tops, medium.gradients)]
+        tops, values = np.ascontiguousarray(medium.breaks, float), np.empty((names, *z.shape))
+        layers = (len(tops), tops, lowest, highest)
+        compiled.call(
+            "layered", *z.shape, z, middle, INWARDS, NEARLY, *layers, names, *tables, values
+        )
+        named = dict(zip(self.names, values))
+        out = {name: named[name] for name in ("rho", "vp", "vs")}
+        if self.lossy:
+            out |= {"loss_p": named["qp"], "loss_s": np.where(named["vs"] > 0, named["qs"], 0.0)}
         return out
 
     def uniform(self, z, centres, regions=None):

@@ -95,3 +95,25 @@ class Batched:
         """Add values (n, nodes) to the total at their points (n, nodes), one after another."""
         points = np.ascontiguousarray(points, np.int32)
         self.call("add_masses", *points.shape, points, np.ascontiguousarray(values), total)
+
+    def corner_stiffness(self, slopes, speed, inertia, weights):
+        """Return the stiffness at corners (n, 8) and the compactness (n,) of elements from d x_r / d
+        xi_s there, rows [element][r] and columns [s][corner], speed and inertia (n, 8).
+        """
+        stiff, compact = np.empty(speed.shape), np.empty(len(speed))
+        arrays = (np.ascontiguousarray(a, float) for a in (slopes, speed, inertia, weights))
+        self.call("corner_stiffness", len(speed), *arrays, stiff, compact)
+        return stiff, compact
+
+    def moduli(self, samples, places, out):
+        """Store lambda and mu, Pa, of isotropic samples (n, nodes) at their places (n,) in out (...,
+        2, nodes), of one of the precisions of a run.
+        """
+        arrays = [np.ascontiguousarray(samples[name]) for name in ("vp", "vs", "rho")]
+        self.call(
+            f"moduli_{out.dtype}",
+            *arrays[0].shape,
+            *arrays,
+            np.ascontiguousarray(places, np.int64),
+            out,
+        )

@@ -4,7 +4,7 @@ fluid; and losses of attenuation.
 
 import numpy as np
 
-from craton.methods.spectral_element import mesh_terms
+from craton.methods.spectral_element import batched, mesh_terms
 from craton.model.media import cells, sampling
 
 BATCH = 1 << 14  # elements per batch where one value per element is needed
@@ -33,6 +33,8 @@ def arrays(d, family, order):
     nodes = (d.element.size,) if family.kind.per_node else ()
     out = {name: np.zeros((len(order), count, *nodes), d.precision) for name, count in rows.items()}
 
+    plain = not family.fluid and not family.kind.full and not family.kind.relaxation
+
     def fill(part):
         places = part.start + np.flatnonzero(order.elements[part] >= 0)
         elements = order.elements[places]
@@ -41,6 +43,9 @@ def arrays(d, family, order):
             if nodes
             else {name: v[elements][..., None] for name, v in d.statistics.constant.items()}
         )
+        if plain and (compiled := batched.compiled()) is not None:
+            compiled.moduli(samples, places, out["moduli"])
+            return
         values = unrelaxed_moduli(d, samples, family.fluid)
         for name, array in out.items():
             array[places] = values[name][:, : rows[name]].reshape(len(places), *array.shape[1:])

@@ -78,12 +78,16 @@ def coordinates(element, local, nodes=slice(None)):
 
 def jacobian(element, local, nodes=slice(None)):
     """Return J[s, r] = d x_r / d xi_s at the points, or at selected nodes, (ne, 3, 3, n^3)."""
+    rows = jacobian_rows(element, local, nodes)
+    return rows.reshape(len(local), 3, 3, rows.shape[1] // 3).swapaxes(1, 2)
+
+
+def jacobian_rows(element, local, nodes=slice(None)):
+    """Return d x_r / d xi_s at the points, or at selected nodes, rows [element][r] and columns
+    [s][node].
+    """
     slopes = interpolation(element.degree)[1][:, :, nodes]
-    return (
-        product(local.reshape(-1, 27), slopes.reshape(27, -1))
-        .reshape(len(local), 3, 3, slopes.shape[2])
-        .swapaxes(1, 2)
-    )
+    return product(local.reshape(-1, 27), slopes.reshape(27, -1))
 
 
 def cross(t, u):
@@ -105,8 +109,7 @@ def cofactors(jacobian):
 def determinants(element, local):
     """Return det J at the points, (ne, n^3)."""
     if (compiled := batched.compiled()) is not None:
-        slopes = interpolation(element.degree)[1].reshape(27, -1)
-        return compiled.determinants(product(local.reshape(-1, 27), slopes), len(local))
+        return compiled.determinants(jacobian_rows(element, local), len(local))
     j = jacobian(element, local)
     total, part, other = (np.zeros(j.shape[::3]) for _ in range(3))
     for r in range(3):  # a scalar triple product, term by term in the same memory

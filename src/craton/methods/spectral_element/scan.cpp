@@ -227,4 +227,50 @@ void weigh(Index count, Index size, const double* volume, Index volume_step, con
             out[e * size + n] = v * i * weights[n];
         }
 }
+
+// stiffness at corners (count, 8), 1/s2 times a mass: speed^2 |grad xi|^2 inertia det J weight; how compact each
+// element is, (count): trace of the inverse metric over its largest eigenvalue, as axes of the element have it,
+// mean of the corners (time_step.indicator). `slopes` are d x_r / d xi_s as [element][r][s][8].
+void corner_stiffness(Index count, const double* slopes, const double* speed, const double* inertia,
+                      const double* weights, double* stiff, double* compact)
+{
+    for (Index e = 0; e < count; e++) {
+        double ratio[8];
+        for (int p = 0; p < 8; p++) {
+            double j[3][3], a[3][3], metric[3], det = 0;
+            for (int s = 0; s < 3; s++)
+                for (int r = 0; r < 3; r++) j[s][r] = slopes[72 * e + 24 * r + 8 * s + p];
+            for (int s = 0; s < 3; s++) {
+                const double *t = j[(s + 1) % 3], *u = j[(s + 2) % 3];
+                for (int r = 0; r < 3; r++) a[s][r] = t[(r + 1) % 3] * u[(r + 2) % 3] - t[(r + 2) % 3] * u[(r + 1) % 3];
+            }
+            for (int r = 0; r < 3; r++) det = r ? det + j[0][r] * a[0][r] : j[0][r] * a[0][r];
+            for (int s = 0; s < 3; s++) {
+                const double x = a[s][0] / det, y = a[s][1] / det, z = a[s][2] / det;
+                metric[s] = (x * x + y * y) + z * z;
+            }
+            const double trace = (metric[0] + metric[1]) + metric[2];
+            ratio[p] = trace / largest(largest(metric[0], metric[1]), metric[2]);
+            const double v = speed[8 * e + p];
+            stiff[8 * e + p] = v * v * trace * inertia[8 * e + p] * det * weights[p];
+        }
+        compact[e] = (0.0 + sum(ratio, 8)) / 8;
+    }
+}
+
+// lambda and mu, Pa, of the nodes (count, nodes) of isotropic elements, at their places in out (.., 2, nodes)
+// (cells.moduli, sampling.moduli)
+#define MODULI(name, real)                                                                                            \
+    void name(Index count, Index nodes, const double* vp, const double* vs, const double* rho, const Index* places,   \
+              real* out)                                                                                              \
+    {                                                                                                                 \
+        for (Index e = 0; e < count; e++)                                                                             \
+            for (Index n = 0, q = e * nodes; n < nodes; n++, q++) {                                                   \
+                const double mu = rho[q] * (vs[q] * vs[q]), kappa = rho[q] * (vp[q] * vp[q]) - 4.0 / 3 * mu;          \
+                real* to = out + 2 * nodes * places[e] + n;                                                           \
+                to[0] = (real)(kappa - 2.0 / 3 * mu), to[nodes] = (real)mu;                                           \
+            }                                                                                                         \
+    }
+MODULI(moduli_float32, float)
+MODULI(moduli_float64, double)
 }

@@ -22,10 +22,10 @@ import numpy as np
 
 from craton.memory import array_bytes
 from craton.methods.shared.sharing import Sharing
-from craton.methods.spectral_element import faces, lanczos
+from craton.methods.spectral_element import batched, faces, lanczos
 from craton.methods.spectral_element.families import arrange_families
 from craton.methods.spectral_element.material import inertia
-from craton.methods.spectral_element.mesh_terms import batches, cofactors
+from craton.methods.spectral_element.mesh_terms import batches, cofactors, jacobian_rows
 from craton.methods.spectral_element.subdomain import select_elements
 from craton.methods.spectral_element.undamped import Undamped
 from craton.model.media import cells, sampling
@@ -173,20 +173,17 @@ def indicator(d):
 
     def find(part):
         in_medium = np.arange(part.start, part.stop)
-        across, det = cofactors(d.jacobian(in_medium, nodes))
-        samples, slopes = d.material(in_medium, nodes), across / det[:, None, None]
-        metric, fluid = (slopes**2).sum(axis=2), d.fluid[in_medium, None]  # |grad xi_s|^2
+        samples, fluid = d.material(in_medium, nodes), d.fluid[in_medium, None]
         speed = p_speed(samples, d.relaxation)
         inert = (
             np.where(fluid, inertia(samples, True), inertia(samples, False))
             if fluid.any()
             else inertia(samples, False)
         )
-        stiff[part] = speed**2 * metric.sum(axis=1) * inert * det * d.element.volume_weights[nodes]
+        stiff[part], compact = corner_stiffness(d, in_medium, nodes, speed, inert)
         ratio = np.where(
             fluid[:, 0], 1.0, (samples["vp"] / np.maximum(samples["vs"], 1e-9)).mean(axis=1)
         )
-        compact = (metric.sum(axis=1) / metric.max(axis=1)).mean(axis=1)
         kinds[part] = np.searchsorted(RATIOS, ratio) * 4 + np.searchsorted(COMPACT, compact)
 
     cells.in_parallel(find, batches(d.mesh.size, 1 << 11))
@@ -200,6 +197,21 @@ def indicator(d):
         out[in_medium] = (sums / mass)[points].max(axis=1)
         kinds[in_medium] += 16 * np.minimum(counts[points].min(axis=1).astype(int), 8) + 256 * fluid
     return out, kinds
+
+
+def corner_stiffness(d, elements, nodes, speed, inert):
+    """Return the stiffness speed^2 |grad xi|^2 at corner nodes times their masses, (n, 8), and how
+    compact the elements are, (n,), see `COMPACT`.
+    """
+    weights = d.element.volume_weights[nodes]
+    if (compiled := batched.compiled()) is not None:
+        slopes = jacobian_rows(d.element, d.shapes(elements), nodes)
+        return compiled.corner_stiffness(slopes, speed, inert, weights)
+    across, det = cofactors(d.jacobian(elements, nodes))
+    slopes = across / det[:, None, None]
+    metric = (slopes**2).sum(axis=2)  # |grad xi_s|^2
+    stiff = speed**2 * metric.sum(axis=1) * inert * det * weights
+    return stiff, (metric.sum(axis=1) / metric.max(axis=1)).mean(axis=1)
 
 
 def sum_over_touching(d, values, pairs):
@@ -233,7 +245,7 @@ def sum_over_touching(d, values, pairs):
 def corners(d, fluid):
     """Return the elements of a medium, and the points at their corners, (m, 8)."""
     in_medium = np.flatnonzero(d.fluid == bool(fluid))
-    return in_medium, d.points[in_medium][:, corner_nodes(d.element.n)]
+    return in_medium, d.points[in_medium[:, None], corner_nodes(d.element.n)]
 
 
 def corner_nodes(n):

@@ -537,3 +537,29 @@ def test_products_do_not_depend_on_the_number_of_rows(count):
     want = shape.product(rows, matrix)
     assert np.array_equal(shape.product(rows[:count], matrix), want[:count])
     assert np.allclose(want, rows @ matrix, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 4])
+def test_compiled_numbers_are_those_of_numpy(degree, monkeypatch):
+    random, nodes = np.random.default_rng(degree), np.arange(5 * 6 * 7).reshape(7, 6, 5)
+    cubes = np.lib.stride_tricks.sliding_window_view(nodes, (2, 2, 2)).reshape(-1, 2, 2, 2)
+    turned = [cube.transpose(random.permutation(3))[::-1, :, ::-1] for cube in cubes]
+    elements = random.permutation(500)[random.permutation(np.reshape(turned, (-1, 8)))]
+    elements[3, 5] = elements[3, 2]  # of a bad mesh, too
+    compiled = numbering.number(elements, degree)
+    rows, places = random.permutation(len(elements))[:50], np.arange(50)
+    table = compiled.points.reshape(len(elements), -1)
+
+    def again():
+        flags, out = np.zeros(compiled.count, bool), np.zeros((50, table.shape[1]), np.int32)
+        numbering.mark(flags, table, rows)
+        number = np.arange(compiled.count, dtype=np.int32)[::-1].copy()
+        numbering.renumber(out, places, number, table, rows)
+        return flags, out
+
+    marked, renumbered = again()
+    assert numbering.helper(numbering.TEXT) is not None
+    monkeypatch.setattr(numbering, "helper", lambda path: None)
+    plain = numbering.number(elements, degree)
+    assert compiled.count == plain.count and np.array_equal(compiled.points, plain.points)
+    assert np.array_equal(marked, again()[0]) and np.array_equal(renumbered, again()[1])

@@ -104,10 +104,9 @@ def test_layers_have_the_bits_of_numpy(numpy_alone):
     table = {"origin": [0, 0, -900], "size": [900] * 3, "spacing": 50.0}
     source = {"kind": "explosion", "at": [400, 400, -300], "moment": 1e9}
     source["wavelet"] = {"kind": "ricker", "frequency": 5}
-    scenario = Scenario(
-        title="layers", domain=table, model=model, time={"duration": 0.1}, source=[source],
-        receivers=[{"name": "R", "at": [100, 100, 0]}],
-    )  # fmt: skip
+    tables = {"title": "layers", "domain": table, "model": model, "time": {"duration": 0.1}}
+    receiver = {"name": "R", "at": [100, 100, 0]}
+    scenario = Scenario(**tables, source=[source], receivers=[receiver])
     random = np.random.default_rng(2)
     centres = random.uniform(-900, 0, (400, 3))
     nodes = centres[:, :, None] + shapes(1.0, 400)

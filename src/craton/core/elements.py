@@ -375,8 +375,9 @@ def piece_from_neighbourhood(rank, elements, ids, ranks):
     is_owned, common = np.zeros(int(ids.max()) + 1, bool), {}
     is_owned[ids[ranks == rank]] = True
     for other in np.unique(ranks[ranks != rank]):
-        both = np.unique(ids[ranks == other])
-        both = both[is_owned[both]]
+        is_theirs = np.zeros(len(is_owned), bool)
+        is_theirs[ids[ranks == other]] = True
+        both = np.flatnonzero(is_owned & is_theirs)
         if len(both):
             common[int(other)] = both
     owned = np.flatnonzero(ranks == rank)

@@ -17,8 +17,6 @@ from craton.methods.spectral_element.geometry import ElementGeometry
 from craton.methods.spectral_element.state import State
 from craton.model.mesh import numbering
 
-BLOCK = 1 << 12  # elements numbered at a time
-
 
 @dataclass(frozen=True, eq=False)
 class Subdomain:
@@ -205,8 +203,7 @@ def number_owned_first(ids, order, counts, fluid, size):
         owned, used, rows = np.zeros(count, bool), np.zeros(count, bool), np.flatnonzero(in_medium)
         split = int(np.searchsorted(rows, size))
         for flags, part in ((owned, rows[:split]), (used, rows[split:])):
-            for block in blocks(part):
-                flags[ids[order[block]]] = True
+            numbering.mark(flags, ids, order[part])
         number, ghosts = (
             np.cumsum(owned, dtype=np.int32) - np.int32(1),
             np.flatnonzero(used & ~owned),
@@ -214,14 +211,8 @@ def number_owned_first(ids, order, counts, fluid, size):
         owned_counts.append(int(owned.sum()))
         total_counts.append(owned_counts[-1] + len(ghosts))
         number[ghosts] = np.arange(owned_counts[-1], total_counts[-1], dtype=np.int32)
-        for block in blocks(rows):
-            points[block] = number[ids[order[block]]]
+        numbering.renumber(points, rows, number, ids, order[rows])
     return points, tuple(owned_counts), tuple(total_counts)
-
-
-def blocks(rows):
-    """Split rows into blocks whose temporaries stay in the cache."""
-    return (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
 
 
 def sharing_by_medium(team, piece, points, fluid):
@@ -263,11 +254,9 @@ def number_by_medium(points, count, fluid):
     out, counts = np.empty_like(points), []
     for in_medium in (~fluid, fluid):
         used, rows = np.zeros(count, bool), np.flatnonzero(in_medium)
-        for block in blocks(rows):
-            used[points[block]] = True
+        numbering.mark(used, points, rows)
         number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        for block in blocks(rows):
-            out[block] = number[points[block]]
+        numbering.renumber(out, rows, number, points, rows)
         counts.append(int(used.sum()))
     return out, *counts
 

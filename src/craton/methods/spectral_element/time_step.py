@@ -138,7 +138,8 @@ def likely_elements(d):
 
     All ranks must call. The choice does not depend on the partition.
     """
-    team, (quotients, kinds) = d.subdomain.team, indicator(d)
+    tables = [corners(d, fluid) for fluid in (0, 1)]
+    team, (quotients, kinds) = d.subdomain.team, indicator(d, tables)
     largest = max(team.every(lambda: float(quotients.max(initial=0.0))))
     candidates = np.flatnonzero(quotients > LEAST * largest)
     classes = np.rint(np.log(quotients[candidates] / largest) / EQUAL).astype(int)
@@ -147,7 +148,8 @@ def likely_elements(d):
     )
     table, count = np.concatenate(team.every(lambda: table)), SEEDS
     while True:
-        chosen = grow_selection(d, np.isin(d.subdomain.numbers, first_of_kinds(table, count)[:, 2]))
+        seeds = np.isin(d.subdomain.numbers, first_of_kinds(table, count)[:, 2])
+        chosen = grow_selection(d, seeds, tables)
         if count == 1 or sum(team.every(lambda part=chosen: len(part))) <= WHOLE:
             return chosen
         count //= 2
@@ -161,9 +163,11 @@ def first_of_kinds(table, count):
     return table[place < count]
 
 
-def indicator(d):
+def indicator(d, tables):
     """Return the largest quotient of stiffness and mass at corners of each element, (ne,), 1/s2,
     and its kind; all ranks must call.
+
+    `tables` are the `corners` of the solid and of the fluid.
     """
     nodes, stiff, kinds = (
         corner_nodes(d.element.n),
@@ -189,7 +193,7 @@ def indicator(d):
     cells.in_parallel(find, batches(d.mesh.size, 1 << 11))
     out = np.empty(d.mesh.size)
     for fluid, (mass, sharing) in enumerate(zip(d.statistics.mass, d.subdomain.shared.values())):
-        in_medium, points = corners(d, fluid)
+        in_medium, points = tables[fluid]
         sums, counts = (
             sharing.complete(np.bincount(points.ravel(), v, len(mass)).astype(float))
             for v in (stiff[in_medium].ravel(), None)
@@ -214,16 +218,13 @@ def corner_stiffness(d, elements, nodes, speed, inert):
     return stiff, (metric.sum(axis=1) / metric.max(axis=1)).mean(axis=1)
 
 
-def sum_over_touching(d, values, pairs):
+def sum_over_touching(d, values, pairs, tables):
     """Sum values (ne,) over each element and those that touch it, each as often as they have
     corners in common.
 
-    Pairs (m, 2) of a solid and a fluid point join the two media.
+    Pairs (m, 2) of a solid and a fluid point join the two media; `tables` are their `corners`.
     """
-    sums, corners_by_medium = (
-        {},
-        {medium: corners(d, fluid) for fluid, medium in enumerate(("solid", "fluid"))},
-    )
+    sums, corners_by_medium = {}, dict(zip(("solid", "fluid"), tables))
     for fluid, (medium, (in_medium, points)) in enumerate(corners_by_medium.items()):
         total = np.bincount(
             points.ravel(), np.repeat(values[in_medium], 8), len(d.statistics.mass[fluid])
@@ -255,14 +256,14 @@ def corner_nodes(n):
     )
 
 
-def grow_selection(d, selected, rings=RINGS):
+def grow_selection(d, selected, tables, rings=RINGS):
     """Return the owned elements among selected ones of all ranks, flags (ne,), and `rings` rings
-    around them: (m,); all ranks must call.
+    around them: (m,); all ranks must call. `tables` are the `corners` of the solid and of the fluid.
     """
     rows = faces.interface(d)
     pairs = faces.coupled_points(d, rows)[0] if len(rows) else np.empty((0, 2), int)
     for _ in range(rings):
-        selected = sum_over_touching(d, selected.astype(float), pairs) > 0
+        selected = sum_over_touching(d, selected.astype(float), pairs, tables) > 0
     return np.flatnonzero(selected)
 
 

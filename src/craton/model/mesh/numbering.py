@@ -8,10 +8,12 @@ take 8 s on one core of a Xeon, and 1.7 GB.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
 from craton.errors import ResourceError
+from craton.host.helpers import helper
 from craton.model.media.cells import in_parallel
 from craton.model.mesh.ordering import Chunks, by_colour, chunks, colour, locality
 from craton.model.mesh.shape import CORNERS
@@ -27,10 +29,13 @@ __all__ = [
     "face_nodes",
     "faces_of",
     "locality",
+    "mark",
     "number",
+    "renumber",
 ]
 
 LARGEST = np.iinfo(np.int32).max
+TEXT = Path(__file__).parent / "numbering.cpp"  # the compiled form
 BLOCK = 1 << 12  # elements handled at a time, so that their points stay in the cache
 
 
@@ -103,9 +108,10 @@ def number(elements, degree):
     """
     if len(elements) * (degree + 1) ** 3 > LARGEST:  # kernels count places in the table in 32 bits
         _refuse(len(elements), degree)
-    corners, nodes, touched = _by_first_touch(
-        np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]]
-    )
+    corners = np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]]
+    if (compiled := helper(TEXT)) is not None:
+        return _by_compiled(compiled, np.ascontiguousarray(corners, np.int32), degree)
+    corners, nodes, touched = _by_first_touch(corners)
     edges, edge_count = _edges(corners)
     faces, face_count = _faces(edges)
     m, n = degree - 1, degree + 1
@@ -141,11 +147,57 @@ def number(elements, degree):
     return Numbering(points.reshape(-1, n, n, n), int(ends[-1]))
 
 
+def _by_compiled(compiled, corners, degree):
+    """Return the `Numbering` of elements by their corners (ne, 8), made by compiled code: the same."""
+    points = np.empty((len(corners), *(degree + 1,) * 3), np.int32)
+    span = int(corners.max(initial=-1)) + 1
+    sizes = (len(corners), degree, span)
+    count = compiled.call("number_points", *sizes, corners, *_tables(degree), points)
+    return Numbering(points, count)
+
+
+@lru_cache
+def _tables(degree):
+    """Return what the compiled code is told of an element: corners of edges, edges and corners of
+    faces, entity of each point, its place in the entity, places on a face by orientation.
+    """
+    parts, places = _parts(degree), np.zeros((degree + 1) ** 3, int)
+    for part in range(27):  # points of an entity follow one another as in `_provisional`
+        places[parts == part] = np.arange((parts == part).sum())
+    tables = (_edge_ends(), _face_edges(), face_nodes(1), parts, places, _turned(degree - 1))
+    return tuple(np.ascontiguousarray(table, np.int64) for table in tables)
+
+
 def _refuse(count, degree):
     raise ResourceError(
         f"{count} elements of degree {degree} have more points than the {LARGEST} that a 32-bit number counts;\n"
         "use larger elements, a lower degree, or share the mesh among ranks"
     )
+
+
+def mark(flags, points, rows):
+    """Set the flags (n,) of the points (ne, nodes) of some rows (m,)."""
+    if (compiled := helper(TEXT)) is not None:
+        compiled.call("mark", len(rows), points.shape[1], *_contiguous(rows, points), flags)
+        return
+    for block in _blocks(len(rows)):
+        flags[points[rows[block]]] = True
+
+
+def renumber(out, places, number, points, rows):
+    """Give some places (m,) of out (.., nodes) the new numbers (n,) of the points (ne, nodes) of as
+    many rows (m,).
+    """
+    if (compiled := helper(TEXT)) is not None:
+        inputs, places = _contiguous(rows, points), np.ascontiguousarray(places, np.int64)
+        compiled.call("renumber", len(rows), points.shape[1], *inputs, number, places, out)
+        return
+    for block in _blocks(len(rows)):
+        out[places[block]] = number[points[rows[block]]]
+
+
+def _contiguous(rows, points):
+    return np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(points, np.int32)
 
 
 def boundary_faces(elements):

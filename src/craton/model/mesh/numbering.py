@@ -176,7 +176,16 @@ def _refuse(count, degree):
 
 
 def mark(flags, points, rows):
-    """Set the flags (n,) of the points (ne, nodes) of some rows (m,)."""
+    """Set the flags of the points of some elements.
+
+    Parameters
+    ----------
+    flags : (n,) bool array
+        Of all points; changed.
+    points : (ne, nodes) int32 array
+    rows : (m,) array of int
+        Elements.
+    """
     if (compiled := helper(TEXT)) is not None:
         compiled.call("mark", len(rows), points.shape[1], *_contiguous(rows, points), flags)
         return
@@ -185,8 +194,18 @@ def mark(flags, points, rows):
 
 
 def renumber(out, places, number, points, rows):
-    """Give some places (m,) of out (.., nodes) the new numbers (n,) of the points (ne, nodes) of as
-    many rows (m,).
+    """Store new numbers of the points of some elements.
+
+    Parameters
+    ----------
+    out : (.., nodes) int32 array
+        Changed at `places`.
+    places : (m,) array of int
+    number : (n,) int32 array
+        New number of each point.
+    points : (ne, nodes) int32 array
+    rows : (m,) array of int
+        Elements.
     """
     if (compiled := helper(TEXT)) is not None:
         inputs, places = _contiguous(rows, points), np.ascontiguousarray(places, np.int64)

@@ -59,7 +59,7 @@ def same(first, second):
 
 def test_shapes_and_quality_have_the_bits_of_numpy(numpy_alone):
     local = shapes(1.0)
-    looks = twice(numpy_alone, lambda: mesh_statistics.look_at(local))
+    looks = twice(numpy_alone, lambda: mesh_statistics.shape_statistics(local))
     same(*([getattr(look, field.name) for field in fields(look)] for look in looks))
     assert looks[0].straight.sum() == 200 and np.isfinite(looks[0].edges[:, 0]).sum() == 100
 

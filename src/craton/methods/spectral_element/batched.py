@@ -45,13 +45,13 @@ class Batched:
         )
         return local
 
-    def look(self, local, rectangular, midway):
+    def shape_statistics(self, local, rectangular, midway):
         """Return edges (n, 3), straight (n,), shortest and longest edge, scaled Jacobian and largest
         sine between edges (4, n), volumes of the boxes around elements (n,).
         """
         count = len(local)
         out = np.empty((count, 3)), np.empty(count, bool), np.empty((4, count)), np.empty(count)
-        self.call("look", count, local, float(rectangular), float(midway), *out)
+        self.call("shape_statistics", count, local, float(rectangular), float(midway), *out)
         return out
 
     def determinants(self, slopes, count):

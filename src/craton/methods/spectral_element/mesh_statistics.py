@@ -231,18 +231,18 @@ def scan_batch(geometry, sampler, elements, local, at_centres):
     )
     samples = sampler.at(places, centres, regions)
     problems = impossible(samples, centres, elements)
-    slowest, look = slowest_in(samples), look_at(local)
+    slowest, shape = slowest_in(samples), shape_statistics(local)
     limits, constant, varying = material_of(samples)
     speeds = {name: limits[name] for name in ("vp", "vs", "rho")} | {"slowest": (slowest, slowest)}
     inert = inertia_by_medium(samples, geometry.fluid[elements])
     return BatchStatistics(
         elements=elements,
-        tables={"edges": look.edges, "straight": look.straight, "varying": varying},
-        quality=look.quality | {"slowest": slowest},
+        tables={"edges": shape.edges, "straight": shape.straight, "varying": varying},
+        quality=shape.quality | {"slowest": slowest},
         constant=constant,
-        mass=masses(volumes(element, local, look.edges), inert, element.volume_weights),
+        mass=masses(volumes(element, local, shape.edges), inert, element.volume_weights),
         speeds={name: (low.min(), high.max()) for name, (low, high) in speeds.items()},
-        smallest=look.smallest,
+        smallest=shape.smallest,
         losses=(sampling.largest_inverse_q(samples), bool(sampling.bulk(samples).any()))
         if sampler.lossy
         else (0.0, False),
@@ -258,7 +258,7 @@ def inertia_by_medium(samples, fluid):
 
 
 @dataclass(frozen=True)
-class Look:
+class ShapeStatistics:
     """Shapes of a batch of elements.
 
     Parameters
@@ -277,16 +277,16 @@ class Look:
     smallest: float
 
 
-def look_at(local):
-    """Return the `Look` of elements with nodes `local`, (n, 3, 27)."""
+def shape_statistics(local):
+    """Return the `ShapeStatistics` of elements with nodes `local`, (n, 3, 27)."""
     if (compiled := batched.compiled()) is not None:
-        edges, straight, quality, boxes = compiled.look(
+        edges, straight, quality, boxes = compiled.shape_statistics(
             local, mesh_terms.RECTANGULAR, mesh_terms.MIDWAY
         )
-        return Look(edges, straight, named_quality(*quality), float(boxes.min()))
+        return ShapeStatistics(edges, straight, named_quality(*quality), float(boxes.min()))
     (corners, straight), extents = mesh_terms.corners(local), local.max(axis=2) - local.min(axis=2)
     smallest = float(np.prod(extents, axis=1).min())
-    return Look(mesh_terms.boxes(local), straight, corner_quality(corners), smallest)
+    return ShapeStatistics(mesh_terms.boxes(local), straight, corner_quality(corners), smallest)
 
 
 def impossible(samples, centres, elements):

@@ -126,7 +126,7 @@ void shapes(Index count, const std::int32_t* elements, const double* nodes, cons
 }
 
 // edges (count, 3), straight (count), quality (4, count); volumes of the boxes around elements (count)
-void look(Index count, const double* local, double box_tolerance, double straight_tolerance, double* edges,
+void shape_statistics(Index count, const double* local, double box_tolerance, double straight_tolerance, double* edges,
           bool* straight, double* quality, double* volume)
 {
     for (Index e = 0; e < count; e++) {

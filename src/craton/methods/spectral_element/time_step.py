@@ -25,6 +25,7 @@ from craton.methods.shared.sharing import Sharing
 from craton.methods.spectral_element import batched, faces, lanczos
 from craton.methods.spectral_element.families import arrange_families
 from craton.methods.spectral_element.material import inertia
+from craton.methods.spectral_element.mesh_statistics import add_at
 from craton.methods.spectral_element.mesh_terms import batches, cofactors, jacobian_rows
 from craton.methods.spectral_element.subdomain import select_elements
 from craton.methods.spectral_element.undamped import Undamped
@@ -138,8 +139,8 @@ def likely_elements(d):
 
     All ranks must call. The choice does not depend on the partition.
     """
-    tables = [corners(d, fluid) for fluid in (0, 1)]
-    team, (quotients, kinds) = d.subdomain.team, indicator(d, tables)
+    corners = corners_by_medium(d)
+    team, (quotients, kinds) = d.subdomain.team, indicator(d, corners)
     largest = max(team.every(lambda: float(quotients.max(initial=0.0))))
     candidates = np.flatnonzero(quotients > LEAST * largest)
     classes = np.rint(np.log(quotients[candidates] / largest) / EQUAL).astype(int)
@@ -149,7 +150,7 @@ def likely_elements(d):
     table, count = np.concatenate(team.every(lambda: table)), SEEDS
     while True:
         seeds = np.isin(d.subdomain.numbers, first_of_kinds(table, count)[:, 2])
-        chosen = grow_selection(d, seeds, tables)
+        chosen = grow_selection(d, seeds, corners)
         if count == 1 or sum(team.every(lambda part=chosen: len(part))) <= WHOLE:
             return chosen
         count //= 2
@@ -163,11 +164,11 @@ def first_of_kinds(table, count):
     return table[place < count]
 
 
-def indicator(d, tables):
+def indicator(d, corners):
     """Return the largest quotient of stiffness and mass at corners of each element, (ne,), 1/s2,
     and its kind; all ranks must call.
 
-    `tables` are the `corners` of the solid and of the fluid.
+    `corners` are those of `corners_by_medium`.
     """
     nodes, stiff, kinds = (
         corner_nodes(d.element.n),
@@ -192,14 +193,13 @@ def indicator(d, tables):
 
     cells.in_parallel(find, batches(d.mesh.size, 1 << 11))
     out = np.empty(d.mesh.size)
-    for fluid, (mass, sharing) in enumerate(zip(d.statistics.mass, d.subdomain.shared.values())):
-        in_medium, points = tables[fluid]
-        sums, counts = (
-            sharing.complete(np.bincount(points.ravel(), v, len(mass)).astype(float))
-            for v in (stiff[in_medium].ravel(), None)
-        )
-        out[in_medium] = (sums / mass)[points].max(axis=1)
-        kinds[in_medium] += 16 * np.minimum(counts[points].min(axis=1).astype(int), 8) + 256 * fluid
+    for fluid, medium in enumerate(corners.values()):
+        rows = medium.elements
+        sums = medium.sharing.complete(medium.added(stiff[rows]))
+        counts = medium.sharing.complete(medium.added(np.ones((len(rows), 8))))
+        out[rows] = (sums / medium.mass)[medium.points].max(axis=1)
+        least = counts[medium.points].min(axis=1).astype(int)
+        kinds[rows] += 16 * np.minimum(least, 8) + 256 * fluid
     return out, kinds
 
 
@@ -218,35 +218,75 @@ def corner_stiffness(d, elements, nodes, speed, inert):
     return stiff, (metric.sum(axis=1) / metric.max(axis=1)).mean(axis=1)
 
 
-def sum_over_touching(d, values, pairs, tables):
+def sum_over_touching(d, values, pairs, corners):
     """Sum values (ne,) over each element and those that touch it, each as often as they have
     corners in common.
 
-    Pairs (m, 2) of a solid and a fluid point join the two media; `tables` are their `corners`.
+    Pairs (m, 2) of a solid and a fluid point, numbered as in `corners`, join the two media;
+    `corners` are those of `corners_by_medium`.
     """
-    sums, corners_by_medium = {}, dict(zip(("solid", "fluid"), tables))
-    for fluid, (medium, (in_medium, points)) in enumerate(corners_by_medium.items()):
-        total = np.bincount(
-            points.ravel(), np.repeat(values[in_medium], 8), len(d.statistics.mass[fluid])
-        )
-        sums[medium] = d.subdomain.shared[medium].complete(total)
-    across = {medium: np.zeros(len(total)) for medium, total in sums.items()}
-    for n, (medium, other) in enumerate((("solid", "fluid"), ("fluid", "solid"))):
-        across[medium][pairs[:, n]] = sums[other][pairs[:, 1 - n]]
     sums = {
-        medium: total + d.subdomain.shared[medium].complete(across[medium])
-        for medium, total in sums.items()
+        name: medium.sharing.complete(
+            medium.added(np.repeat(values[medium.elements], 8).reshape(-1, 8))
+        )
+        for name, medium in corners.items()
     }
+    across = {name: np.zeros(len(total)) for name, total in sums.items()}
+    for n, (name, other) in enumerate((("solid", "fluid"), ("fluid", "solid"))):
+        across[name][pairs[:, n]] = sums[other][pairs[:, 1 - n]]
     out = np.zeros(d.mesh.size)
-    for medium, (in_medium, points) in corners_by_medium.items():
-        out[in_medium] = sums[medium][points].sum(axis=1)
+    for name, medium in corners.items():
+        total = sums[name] + medium.sharing.complete(across[name])
+        out[medium.elements] = total[medium.points].sum(axis=1)
     return out
 
 
-def corners(d, fluid):
-    """Return the elements of a medium, and the points at their corners, (m, 8)."""
-    in_medium = np.flatnonzero(d.fluid == bool(fluid))
-    return in_medium, d.points[in_medium[:, None], corner_nodes(d.element.n)]
+@dataclass(frozen=True, eq=False)
+class Corners:
+    """The corners of the elements of one medium, whose points have numbers of their own.
+
+    Parameters
+    ----------
+    elements : (m,) int array
+        The elements of the medium.
+    points : (m, 8) int32 array
+        Numbers of the points at their corners, among these only.
+    mass : (n,) array
+        Masses of these points.
+    sharing : Sharing
+        Those that other ranks have, too.
+    number : (all points,) int32 array
+        Number of each point of the medium; -1 of one that is no corner.
+    """
+
+    elements: np.ndarray
+    points: np.ndarray
+    mass: np.ndarray
+    sharing: Sharing
+    number: np.ndarray
+
+    def added(self, values):
+        """Return the sums (n,) of values (m, 8) at the corners."""
+        total = np.zeros(len(self.mass))
+        add_at(total, self.points, values)
+        return total
+
+
+def corners_by_medium(d):
+    """Return the `Corners` of the solid and of the fluid; all ranks must call."""
+    corners = {}
+    for fluid, (medium, sharing) in enumerate(d.subdomain.shared.items()):
+        elements, mass = np.flatnonzero(d.fluid == bool(fluid)), d.statistics.mass[fluid]
+        points, used = (
+            d.points[elements[:, None], corner_nodes(d.element.n)],
+            np.zeros(len(mass), bool),
+        )
+        used[points] = True
+        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        shared = restrict_sharing(sharing, used, number)
+        number[~used] = -1
+        corners[medium] = Corners(elements, number[points], mass[used], shared, number)
+    return corners
 
 
 def corner_nodes(n):
@@ -256,14 +296,16 @@ def corner_nodes(n):
     )
 
 
-def grow_selection(d, selected, tables, rings=RINGS):
+def grow_selection(d, selected, corners, rings=RINGS):
     """Return the owned elements among selected ones of all ranks, flags (ne,), and `rings` rings
-    around them: (m,); all ranks must call. `tables` are the `corners` of the solid and of the fluid.
+    around them: (m,); all ranks must call. `corners` are those of `corners_by_medium`.
     """
     rows = faces.interface(d)
     pairs = faces.coupled_points(d, rows)[0] if len(rows) else np.empty((0, 2), int)
+    sides = [medium.number[pairs[:, n]] for n, medium in enumerate(corners.values())]
+    pairs = np.stack([side[(sides[0] >= 0) & (sides[1] >= 0)] for side in sides], axis=1)
     for _ in range(rings):
-        selected = sum_over_touching(d, selected.astype(float), pairs, tables) > 0
+        selected = sum_over_touching(d, selected.astype(float), pairs, corners) > 0
     return np.flatnonzero(selected)
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from craton.model.mesh.numbering import number
 
 QUARTERS = 4
+DENSE = 8  # numbers from the least to the largest key, over keys, below which keys are dense
 LARGEST = 2.0**50  # node number: means of eight are exact in double precision
 # Corners (place along the axis in fine elements, level 0 to 2) of each quadrilateral: (low, low),
 # (high, low), (low, high), (high, high).
@@ -375,7 +376,7 @@ class Stack:
         first, nodes, shared = 0, 0, 0
         for n in range(len(self.layers)):
             corners = self.corners(n, window)
-            node_keys, inverse = np.unique(all_nodes(self.keys(corners)), return_inverse=True)
+            node_keys, inverse = different(all_nodes(self.keys(corners)))
             above = self.keys(np.array([0, 0, QUARTERS * self._base(n) + 1]))
             # on its lower side: the last nodes of the layer below
             shared = int(np.searchsorted(node_keys, above)) if n else 0
@@ -405,6 +406,24 @@ class Stack:
             on = (corners[:, FACES[face], face // 2] == end).all(axis=1)
             faces[name] = np.stack([np.flatnonzero(on), np.full(on.sum(), face)], axis=1)
         return faces
+
+
+def different(keys):
+    """Different keys, rising, and where each key is among them; quicker than by sorting where the
+    keys are dense.
+
+    Parameters
+    ----------
+    keys : array of int
+    """
+    low, high = (int(keys.min()), int(keys.max())) if keys.size else (0, 0)
+    if high - low >= DENSE * keys.size:
+        values, inverse = np.unique(keys, return_inverse=True)
+        return values, inverse.reshape(keys.shape)
+    used = np.zeros(high - low + 1, bool)
+    used[keys - low] = True
+    place = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(used) + low, place[keys - low]
 
 
 def _quads(layer, columns):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from craton.errors import ResourceError, ScenarioError
-from craton.model.mesh import numbering, shape
+from craton.model.mesh import numbering, ordering, shape
 from craton.model.mesh.box import box_mesh
 from craton.model.mesh.hexmesh import HexMesh, boundary_faces, named_by_place, problems
 
@@ -563,3 +563,20 @@ def test_compiled_numbers_are_those_of_numpy(degree, monkeypatch):
     plain = numbering.number(elements, degree)
     assert compiled.count == plain.count and np.array_equal(compiled.points, plain.points)
     assert np.array_equal(marked, again()[0]) and np.array_equal(renumbered, again()[1])
+
+
+@pytest.mark.parametrize("size", [1, 16])
+def test_compiled_colours_are_those_of_numpy(size, monkeypatch):
+    nodes = np.arange(21**3).reshape(21, 21, 21)
+    cubes = np.lib.stride_tricks.sliding_window_view(nodes, (2, 2, 2)).reshape(-1, 8)
+
+    def coloured():
+        cut = ordering.chunks(cubes, size)
+        return cut.offsets, cut.starts, cut.nodes, ordering.colour(cut)
+
+    compiled = coloured()
+    many = ordering.chunks(np.tile(np.arange(8), (65, 1)), 1)
+    with pytest.raises(ValueError, match="more than 64 chunks"):
+        ordering.colour(many)
+    monkeypatch.setattr(ordering, "helper", lambda path: None)
+    assert all(map(np.array_equal, compiled, coloured())) and len(np.unique(compiled[3])) >= 8

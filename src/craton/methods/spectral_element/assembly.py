@@ -64,13 +64,11 @@ def order_elements(which, corners, coloured=False):
     colours, lengths = numbering.colour(cut), np.diff(cut.offsets)
     sequence = np.lexsort((-lengths, colours))
     padding = -lengths[sequence] % LANES
-    place = np.concatenate(
-        [
-            np.append(np.arange(*cut.offsets[c : c + 2]), np.full(count, -1))
-            for c, count in zip(sequence, padding)
-        ]
-    )
-    ends = np.cumsum(lengths[sequence] + padding)
+    full = lengths[sequence] + padding
+    within = np.arange(full.sum()) - np.repeat(np.cumsum(full) - full, full)
+    starts, filled = (np.repeat(a[sequence], full) for a in (cut.offsets[:-1], lengths))
+    place = np.where(within < filled, starts + within, -1)
+    ends = np.cumsum(full)
     runs = (
         0,
         *ends[np.append(np.flatnonzero(np.diff(colours[sequence])), len(sequence) - 1)].tolist(),

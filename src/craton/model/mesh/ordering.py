@@ -4,15 +4,19 @@ point.
 
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
+from craton.host.helpers import helper
 from craton.model.mesh.shape import CORNERS
 
 BITS = 16  # of each coordinate along the curve
 GROUP = 64  # chunks of a group, when groups are coloured
 PASSES = 10  # of colouring again
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+TOO_MANY = "more than 64 chunks meet: use smaller chunks"
+TEXT = Path(__file__).parent / "ordering.cpp"  # the compiled form
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,12 @@ def chunks(elements, size):
 
 
 def _incidence(offsets, owner, nodes):
-    """Chunks from pairs of a chunk and a node, in which pairs may come more than once."""
+    """Chunks from pairs of a chunk, rising, and a node, in which pairs may come more than once."""
+    if (compiled := helper(TEXT)) is not None:
+        before = np.searchsorted(owner, np.arange(len(offsets)))
+        nodes, starts = np.array(nodes, np.int64), np.empty(len(offsets), np.int64)
+        count = compiled.call("incidence", len(offsets) - 1, before, nodes, starts)
+        return Chunks(offsets, starts, nodes[:count].copy())
     span = int(nodes.max(initial=0)) + 1
     pairs = np.sort(owner * span + nodes)
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]
@@ -189,6 +198,8 @@ def _greedy(chunks, rounds):
     round share no node.
     """
     sequence = np.argsort(rounds, kind="stable")
+    if (compiled := helper(TEXT)) is not None:
+        return _greedy_by_compiled(compiled, chunks, sequence)
     lengths = np.diff(chunks.starts)[sequence]
     ends = np.cumsum(lengths)
     nodes = chunks.nodes[_joined(chunks.starts[sequence], lengths)]
@@ -202,9 +213,19 @@ def _greedy(chunks, rounds):
             used[nodes[window]], ends[low:high] - lengths[low:high] - window.start
         )
         if (taken == ALL).any():
-            raise ValueError("more than 64 chunks meet: use smaller chunks")
+            raise ValueError(TOO_MANY)
         bits[low:high] = ~taken & (taken + np.uint64(1))
         used[nodes[window]] |= np.repeat(bits[low:high], lengths[low:high])
     out = np.empty(len(sequence), np.int32)
     out[sequence] = np.log2(bits.astype(float))
+    return out
+
+
+def _greedy_by_compiled(compiled, chunks, sequence):
+    """Return what `_greedy` does, by compiled code."""
+    used = np.zeros(int(chunks.nodes.max(initial=0)) + 1, np.uint64)
+    out, count = np.empty(len(sequence), np.int32), len(sequence)
+    tables = (np.ascontiguousarray(a, np.int64) for a in (sequence, chunks.starts, chunks.nodes))
+    if not compiled.call("greedy", count, *tables, used, out):
+        raise ValueError(TOO_MANY)
     return out

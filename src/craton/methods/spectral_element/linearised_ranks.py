@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from craton.methods.shared.tables import stacked_rows
 from craton.methods.spectral_element import build, ranks
 from craton.methods.spectral_element.discretisation import fields_of
 from craton.methods.spectral_element.families import arrange_families
@@ -32,6 +33,19 @@ class RankElements(Discretised):
     ----------
     linear : Linearised
     team : craton.comm.Together
+
+    Attributes
+    ----------
+    numbers : (m,) int array
+        Of the elements in the whole mesh.
+    points : list of (points,) int array
+        Numbers in the whole mesh of the points of the solid and of the fluid.
+    owned : list of int array
+        Own numbers of those that this rank takes: no lower rank has them.
+    d : NodalDiscretisation
+        Of the start.
+    partition : tuple of craton.core.subdomain.Subdomain
+        Of all ranks.
     """
 
     def __init__(self, linear, team):
@@ -119,24 +133,31 @@ class RankElements(Discretised):
         block : str
             ``"state"`` or ``"forces"``.
         """
-        here = [self._row(*row, block) for row in rows]
-        numbers = [n for n, (index, _) in enumerate(here) if len(index)]
-        return [here[n] for n in numbers], np.array(numbers, int)
+        first, index, weight = stacked_rows(rows)
+        local = self._indices(index, block)
+        here = local != NOT_HERE
+        row = np.repeat(np.arange(len(rows)), np.diff(first))[here]
+        numbers, begins = np.unique(row, return_index=True)
+        if not len(numbers):
+            return [], numbers
+        parts = (np.split(values[here], begins[1:]) for values in (local, weight))
+        return list(zip(*parts)), numbers
 
-    def _row(self, index, weight, block):
-        """Return the entries of a row that this rank takes, as indices of its own block."""
+    def _indices(self, index, block):
+        """Return indices of a block of the whole mesh as those of this rank's, `NOT_HERE` where it
+        does not take the point.
+        """
         out = np.full(len(index), NOT_HERE, np.int64)
-        for name, (start, count, components) in self.d.state.fields.items():
+        for name, (start, _, components) in self.d.state.fields.items():
             if name.endswith(FORCE) != (block == "forces"):
                 continue
             first, count, _ = self.whole.state.fields[name]
             inside = (first <= index) & (index < first + count * components)
             point, component = np.divmod(index[inside] - first, components)
             place = self.places[components == 1][point]
-            out[inside] = np.where(
-                place == NOT_HERE, NOT_HERE, start + components * place + component
-            )
-        return out[out != NOT_HERE], weight[out != NOT_HERE]
+            moved = start + components * place + component
+            out[inside] = np.where(place == NOT_HERE, NOT_HERE, moved)
+        return out
 
     def changes(self, moduli, masses, damping):
         """Return changes of the medium of this rank; see `nodal.ChainRule.changes`."""

@@ -1,0 +1,39 @@
+"""The examples of injection in small forms: a mountain under a plane P wave, soil in a box of a region."""
+
+import numpy as np
+import pytest
+from test_joint import example
+
+import craton
+
+
+def test_a_mountain_scatters_and_amplifies():
+    """On flat ground the plane wave is the exact one; on the summit it is larger, and waves leave the box."""
+    module = example("teleseism_mountain")
+    small = module.Section(
+        length=10_800, width=10_800, depth=4500, element=900, height=700, reach=850, stretch=1.0,
+        frequency=0.7, duration=2.5, stations=25,
+    )  # fmt: skip
+    result = craton.run(small.scenario(), progress=False)
+    x, ratio = module.amplification(small, result)
+    velocity = result.dataset.velocity.sel(component="Z")
+    outside = np.abs(velocity.x.values) > small.box[0] + small.element
+    flat = small.on_flat_ground(velocity.time.values, 0.0)
+    assert 1.1 < ratio[1].max() < 2 and abs(x[ratio[1].argmax()]) < 500
+    scattered = np.abs(velocity.values[outside]).max() / np.abs(flat).max()
+    assert 0.02 < scattered < 0.4
+
+
+def test_soil_in_a_box_resonates(tmp_path):
+    """Between the frequencies of a layer (vs / 4h) and of a narrow basin; without soil the coarse and the fine run agree."""
+    module = example("soil_box")
+    small = module.Site(
+        length=6000, width=4440, depth=3600, spacing=120, source=(-1800, -300, -1300), duration=3.2,
+        half=640, bottom=-320, sampling=160, fine=80, margin=1280, radius=480, thickness=200, stations=9,
+    )  # fmt: skip
+    rock, soil = module.run(small, tmp_path)
+    frequency, ratio = module.spectral_ratio(rock, soil)
+    band = (frequency > 0.4) & (frequency < 2.0)
+    middle = ratio[small.stations // 2, band]
+    assert 0.6 < frequency[band][middle.argmax()] < 1.8
+    assert middle.max() > 2

@@ -1,7 +1,6 @@
 """The examples of injection in small forms: a mountain under a plane P wave, soil in a box of a region."""
 
 import numpy as np
-import pytest
 from test_joint import example
 
 import craton
@@ -25,7 +24,7 @@ def test_a_mountain_scatters_and_amplifies():
 
 
 def test_soil_in_a_box_resonates(tmp_path):
-    """Between the frequencies of a layer (vs / 4h) and of a narrow basin; without soil the coarse and the fine run agree."""
+    """Between vs / 4h of a layer as thick, 0.75 Hz, and twice as much."""
     module = example("soil_box")
     small = module.Site(
         length=6000, width=4440, depth=3600, spacing=120, source=(-1800, -300, -1300), duration=3.2,
@@ -35,5 +34,5 @@ def test_soil_in_a_box_resonates(tmp_path):
     frequency, ratio = module.spectral_ratio(rock, soil)
     band = (frequency > 0.4) & (frequency < 2.0)
     middle = ratio[small.stations // 2, band]
-    assert 0.6 < frequency[band][middle.argmax()] < 1.8
+    assert 0.75 < frequency[band][middle.argmax()] < 1.5
     assert middle.max() > 2

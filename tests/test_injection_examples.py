@@ -10,9 +10,17 @@ def test_a_mountain_scatters_and_amplifies():
     """On flat ground the plane wave is the exact one; on the summit it is larger, and waves leave the box."""
     module = example("teleseism_mountain")
     small = module.Section(
-        length=10_800, width=10_800, depth=4500, element=900, height=700, reach=850, stretch=1.0,
-        frequency=0.7, duration=2.5, stations=25,
-    )  # fmt: skip
+        length=10_800,
+        width=10_800,
+        depth=4500,
+        element=900,
+        height=700,
+        reach=850,
+        stretch=1.0,
+        frequency=0.7,
+        duration=2.5,
+        stations=25,
+    )
     result = craton.run(small.scenario(), progress=False)
     x, ratio = module.amplification(small, result)
     velocity = result.dataset.velocity.sel(component="Z")
@@ -27,9 +35,21 @@ def test_soil_in_a_box_resonates(tmp_path):
     """Between vs / 4h of a layer as thick, 0.75 Hz, and twice as much."""
     module = example("soil_box")
     small = module.Site(
-        length=6000, width=4440, depth=3600, spacing=120, source=(-1800, -300, -1300), duration=3.2,
-        half=640, bottom=-320, sampling=160, fine=80, margin=1280, radius=480, thickness=200, stations=9,
-    )  # fmt: skip
+        length=6000,
+        width=4440,
+        depth=3600,
+        spacing=120,
+        source=(-1800, -300, -1300),
+        duration=3.2,
+        half=640,
+        bottom=-320,
+        sampling=160,
+        fine=80,
+        margin=1280,
+        radius=480,
+        thickness=200,
+        stations=9,
+    )
     rock, soil = module.run(small, tmp_path)
     frequency, ratio = module.spectral_ratio(rock, soil)
     band = (frequency > 0.4) & (frequency < 2.0)

@@ -137,9 +137,15 @@ def test_a_box_is_moved_and_turned(tmp_path):
     assert np.abs(np.stack([700 + y, 500 - x, z - 700], axis=1)[order] - xyz[same]).max() < 1e-6
     # x' points to the south, y' to the east
     for name, (source, sign) in {
-        "vx": ("vy", -1), "vy": ("vx", 1), "vz": ("vz", 1), "sxx": ("syy", 1), "syy": ("sxx", 1),
-        "sxy": ("sxy", -1), "sxz": ("syz", -1), "syz": ("sxz", 1),
-    }.items():  # fmt: skip
+        "vx": ("vy", -1),
+        "vy": ("vx", 1),
+        "vz": ("vz", 1),
+        "sxx": ("syy", 1),
+        "syy": ("sxx", 1),
+        "sxy": ("sxy", -1),
+        "sxz": ("syz", -1),
+        "syz": ("sxz", 1),
+    }.items():
         expected = sign * values[source][:, same]
         assert (
             np.abs(turned_values[name][:, order] - expected).max() < 1e-6 * np.abs(expected).max()

@@ -128,16 +128,14 @@ def forward(
         raise ValueError("give either comm or devices: a rank has one device")
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
-        machine = (
-            on(device, comm, place(comm), threads)
-            if isinstance(device, str) and devices is None
-            else None
-        )
+        machine = None if devices is not None else device
+        if isinstance(machine, str):
+            machine = on(device, comm, place(comm), threads)
         at, dims = coordinates_of(points)
         arrays = arrays_of(prisms, density)
         asked = problem(*arrays, at, fields, precision, rtol, machine=machine)
     if devices is None:
-        values, report = solve(asked, machine or device, method, threads, progress, comm)
+        values, report = solve(asked, machine, method, threads, progress, comm)
     else:
         values, report = spawn(
             devices, lambda one: solve(asked, device, method, threads, progress, one)

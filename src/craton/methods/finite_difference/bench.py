@@ -25,7 +25,10 @@ def cases(name, device):
     scenarios = [cube(n, *pair) for n in sizes for pair in faces]
     scenarios += [cube(sizes[1], order=order) for order in (2, 6, 8)]
     scenarios += [cube(sizes[0], precision="float64")]
-    large = [] if device in SIZES else [FiniteDifferenceScenario(**tables("two_layers"))]
+    large = []
+    if device not in SIZES:
+        layers = cube(sizes[1], "free", "cpml", order=8)
+        large = [FiniteDifferenceScenario(**tables("two_layers")), layers]
     return [case_of(scenario) for scenario in large + scenarios]
 
 

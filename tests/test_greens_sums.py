@@ -76,12 +76,15 @@ def test_what_is_left_out_is_lighter_than_allowed():
     index = rng.integers(0, 99, (3, 500))
     weight = 10.0 ** rng.uniform(-9, 0, (3, 500)) * rng.choice([-1, 1], (3, 500))
     weight[1] = 0
-    first, row, heavy = fields.lightened(index, weight, 1e-4)
+    magnitude = 10.0 ** rng.uniform(-3, 3, 99)
+    first, row, heavy = fields.lightened(index, weight, magnitude, 1e-4)
     assert first[1] == first[2] and len(row) == len(heavy) == first[3]
     for n in (0, 2):
-        total, kept = np.abs(weight[n]).sum(), np.abs(heavy[first[n] : first[n + 1]]).sum()
+        part = slice(first[n], first[n + 1])
+        total = (np.abs(weight[n]) * magnitude[index[n]]).sum()
+        kept = (np.abs(heavy[part]) * magnitude[row[part]]).sum()
         assert 0 <= total - kept <= 2e-4 * total and first[n + 1] - first[n] < 400
-    first, row, _ = fields.lightened(index, weight, 0.0)
+    first, row, _ = fields.lightened(index, weight, magnitude, 0.0)
     assert np.array_equal(np.sort(row[: first[1]]), np.sort(index[0]))
 
 

@@ -76,7 +76,7 @@ class Fields:
     Parameters
     ----------
     group : zarr.Group
-        Of the store, with ``values(shot, place, time)`` and, in 16 bits, ``scale(shot, place)``.
+        Of the store, with ``values(shot, place, time)`` and ``scale(shot, place)``.
     folder : path-like
         Of the group.
     device : str
@@ -94,10 +94,13 @@ class Fields:
         values = group["values"]
         self.count, self.places, self.samples = values.shape
         self.dtype = np.dtype(values.dtype)
-        if tuple(values.chunks) != (1, self.places, self.samples) or values.filters:
+        mapped = tuple(values.chunks) == (1, self.places, self.samples) and not values.filters
+        if not mapped or "scale" not in group:
             raise ValueError("its values cannot be mapped; it was built by an earlier version")
         self.mapped = [self._map(os.path.join(folder, FOLDER), n) for n in range(self.count)]
-        self.scale = np.asarray(group["scale"][:]) if "scale" in group else None
+        scale = np.asarray(group["scale"][:])
+        self.magnitude = scale.max(axis=0)
+        self.scale = scale if self.dtype.kind == "i" else None
         self.machine = backend(device, **({"threads": threads} if device == "cpu" else {}))
         self._programs, self._room = {}, ROOM
 
@@ -137,9 +140,9 @@ class Fields:
         index, weight : (n, rows) arrays
             Places and weights.
         spared : float
-            Share of a sum's weights, by magnitude, that may be left out.
+            Share of a sum, by magnitude, that may be left out.
         """
-        first, row, heavy = lightened(index, weight, spared)
+        first, row, heavy = lightened(index, weight, self.magnitude, spared)
         if len(row) > slots * self._room:
             self._room = -(-len(row) // slots)
             self._programs.clear()
@@ -167,12 +170,14 @@ class Fields:
         return self.machine.commit(planned, arrays=ready)
 
 
-def lightened(index, weight, spared):
-    """Return rows without the lightest, and without zeros.
+def lightened(index, weight, magnitude, spared):
+    """Return rows without those that give the least, and without zeros.
 
     Parameters
     ----------
     index, weight : (n, rows) arrays
+    magnitude : (places,) array
+        Of what is stored: a row gives at most that times its weight.
     spared : float
         Share of the sum of magnitudes that those left out may have.
 
@@ -182,7 +187,7 @@ def lightened(index, weight, spared):
         Where the rows of each begin.
     row, weight : arrays
     """
-    size = np.abs(weight)
+    size = np.abs(weight) * magnitude[index]
     exponent = np.frexp(size)[1]
     heavy = size > 0
     for n, (sizes, exponents) in enumerate(zip(size, exponent)):

@@ -26,6 +26,7 @@ from craton.text import megabytes
 FORCE = 2.0**40  # N: strain rates far above the smallest numbers of float32; no digits are lost
 BUFFER = 1 << 26  # bytes of pictures that wait to be sorted by place
 ERRORS = {"float32": "1e-6", "16 bits": "5e-4"}  # of seismograms, L2 (tests/test_greens.py)
+SCALE_BYTES = 4  # of each place of a force, beside its values
 SHARE = 0.5  # of the free memory of the host, that the field of one force may take
 
 
@@ -68,7 +69,7 @@ class GreensSurvey(Survey):
 
     @property
     def nbytes_kept(self):
-        """Bytes of the store without compression."""
+        """Bytes of the stored values."""
         width = 2 if self.settings.storage == "16 bits" else 4
         return len(self.shots) * self.field.places * self.samples * width
 
@@ -78,8 +79,8 @@ class GreensSurvey(Survey):
         return [*self.scenario.warnings]
 
     def lay_out(self, path, about):
-        """Make the empty result.zarr: ``values(shot, place, time)``, and ``scale(shot, place)`` in
-        16 bits.
+        """Make the empty result.zarr: ``values(shot, place, time)``, and ``scale(shot, place)``:
+        the largest magnitude over LEVELS, in 16 bits the unit of values.
 
         Parameters
         ----------
@@ -120,26 +121,24 @@ class GreensSurvey(Survey):
         whole.to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
         group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         group.attrs.update(attributes)
-        half = self.settings.storage == "16 bits"
         group.create_array(
             fields.FOLDER,
             shape=(len(names), self.field.places, self.samples),
             chunks=(1, self.field.places, self.samples),
-            dtype="int16" if half else "float32",
+            dtype="int16" if self.settings.storage == "16 bits" else "float32",
             fill_value=0,
             attributes={"_ARRAY_DIMENSIONS": ["shot", "place", "time"]},
             **fields.packing(),
         )
-        if half:
-            group.create_array(
-                "scale",
-                shape=(len(names), self.field.places),
-                chunks=(1, self.field.places),
-                dtype="float32",
-                fill_value=0,
-                attributes={"_ARRAY_DIMENSIONS": ["shot", "place"]},
-                **packed(),
-            )
+        group.create_array(
+            "scale",
+            shape=(len(names), self.field.places),
+            chunks=(1, self.field.places),
+            dtype="float32",
+            fill_value=0,
+            attributes={"_ARRAY_DIMENSIONS": ["shot", "place"]},
+            **packed(),
+        )
         consolidate(path)
 
     def task(self, number, zarr, versions, start, ranks):
@@ -208,12 +207,13 @@ class GreensTask(Task):
         group = zarr.open_group(
             self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
         )
-        factor = np.full(len(blocks[0]), 1 / FORCE)
-        if "scale" in group:
-            largest = np.max([np.abs(block).max(axis=1) for block in blocks], axis=0)
-            group["scale"][self.number] = largest / FORCE / fields.LEVELS
-            factor = fields.LEVELS / np.where(largest > 0, largest, 1)
+        largest = np.max([np.abs(block).max(axis=1) for block in blocks], axis=0)
+        group["scale"][self.number] = largest / FORCE / fields.LEVELS
         dtype = group[fields.FOLDER].dtype
+        if dtype.kind == "i":
+            factor = fields.LEVELS / np.where(largest > 0, largest, 1)
+        else:
+            factor = np.full(len(largest), 1 / FORCE)
         fields.write(Path(self.zarr) / fields.FOLDER, self.number, blocks, factor, dtype)
 
 
@@ -464,9 +464,10 @@ def check_disk(out, survey):
     """Refuse a store that does not fit on the disk of its folder."""
     free = shutil.disk_usage(next(p for p in Path(out).absolute().parents if p.exists())).free
     present = sum(p.stat().st_size for p in Path(out).glob(f"result.zarr/{fields.FOLDER}/*.*"))
-    if survey.nbytes_kept - present > free:
+    needed = survey.nbytes_kept + SCALE_BYTES * len(survey.shots) * survey.field.places
+    if needed - present > free:
         raise ResourceError(
-            f"the store needs {megabytes(survey.nbytes_kept)}, {megabytes(free)} are free at {out}\n"
+            f"the store needs {megabytes(needed)}, {megabytes(free)} are free at {out}\n"
             "    -> make the volume of [greens] smaller, lower its max_frequency, write "
             'storage = "16 bits", or choose another disk'
         )

@@ -1,40 +1,49 @@
-"""What a moment in a volume sees of the field of a force: velocities at the nodes of elements
-around the volume, and the weights of a moment tensor on them.
+"""What a moment in a volume sees of the field of a force: Legendre coefficients of the velocity in
+the elements of the volume, and the weights of a moment tensor on them.
 
 In the weak form a moment M acts on node a with M . grad l_a (points.py), a force F with F l_a; with
 the diagonal mass matrix both runs are transposes of each other: the velocity that a force records
 of a moment is the sum of the moment's weights times the velocity of the force's run (Aki & Richards
 2002, section 2.3.2, for the continuum).
+
+A moment takes differences of velocities, which in a thin element or at long periods are a small part
+of the velocities themselves: of the values at the nodes few digits would be left. Each element
+therefore keeps the coefficients of the products of Legendre polynomials (Canuto, Hussaini,
+Quarteroni & Zang 2006, Spectral Methods, section 2.3) without the constant, which no moment sees:
+what varies little in a direction has small coefficients there, with all their digits.
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.legendre import legvander
 
 from craton.conventions import TENSOR_AXES
 from craton.core.snapshots import SnapshotSeries
-from craton.errors import Problem
+from craton.errors import Problem, ScenarioError
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import absorbing_layer, build, couples, placing
-from craton.methods.spectral_element.points import rows_of_points
+from craton.methods.spectral_element.points import element_parts
 from craton.survey import receivers
 from craton.survey.globe import in_corners
 
 MOVE = "move it inwards, or make the domain larger"
+BULGE = 0.01  # of an element's extent: how far a curved one may reach beyond its 27 nodes
+LAYOUT = "Legendre coefficients"  # what is kept of an element, as stores name it
 
 
 @dataclass(frozen=True, eq=False)
-class NodeVelocities:
-    """Velocities at nodes of the solid.
+class ElementVelocities:
+    """Velocities in elements of the solid, as Legendre coefficients.
 
     Parameters
     ----------
     medium : Medium
-    points : (m,) int array
-        Numbers of the nodes, rising.
+    elements : (m,) int array
+        Numbers of the elements, rising.
     low, high : tuple of float
         Corners of the volume, see `in_corners`.
     scenario : SpectralScenario
@@ -44,42 +53,66 @@ class NodeVelocities:
     """
 
     medium: Any
-    points: np.ndarray
+    elements: np.ndarray
     low: tuple
     high: tuple
     scenario: Any
     values: Any
     per_point: int = 3
-    of_what: str = "mesh"
+    of_what: str = "elements"
+
+    @property
+    def places_of_element(self):
+        """Coefficients times components."""
+        return 3 * (self.medium.element.size - 1)
 
     @property
     def places(self):
-        """Nodes times components."""
-        return 3 * len(self.points)
+        """All places."""
+        return self.places_of_element * len(self.elements)
 
     @property
     def about(self):
-        """Corners of the volume, from which the nodes follow: dict for JSON."""
+        """Corners of the volume, from which the elements follow: dict for JSON."""
         nodes = self.medium.mesh.nodes[self.medium.mesh.elements]
         edge = np.ptp(nodes, axis=1).min()
         resolution = float(edge / self.medium.element.degree)
-        return {"low": list(self.low), "high": list(self.high), "resolution": resolution}
+        low, high = list(self.low), list(self.high)
+        return {"low": low, "high": high, "resolution": resolution, "layout": LAYOUT}
+
+    @cached_property
+    def nodes(self):
+        """Numbers of the elements' nodes, rising, and where each element has them: (m, n^3)."""
+        points = np.asarray(self.medium.points).reshape(self.medium.mesh.size, -1)
+        numbers, where = np.unique(points[self.elements], return_inverse=True)
+        return numbers.astype(np.int64), where.reshape(len(self.elements), -1)
+
+    @cached_property
+    def polynomials(self):
+        """Products of Legendre polynomials at the nodes, and what makes coefficients of values at
+        the nodes: (n^3, n^3) each, the constant first.
+        """
+        along = legvander(self.medium.element.points, self.medium.element.degree)
+        return tuple(np.kron(f, np.kron(f, f)) for f in (along, np.linalg.inv(along)))
 
     def series(self, steps, times, precision):
         """Return the series of pictures that the time loop takes."""
-        reads = {"velocity": self.points}
+        reads = {"velocity": self.nodes[0]}
         return SnapshotSeries("greens", "velocity", (), {}, steps, times, reads, self, precision)
 
     def picture(self, arrays):
-        """Return the velocities by place, without their mean: a moment does not feel a translation,
-        and what is left has more digits.
-        """
-        velocity = np.asarray(arrays["velocity"], float)
-        return (velocity - velocity.mean(axis=0)).ravel()
+        """Return the coefficients of velocities by place: element, coefficient, component."""
+        velocity = np.asarray(arrays["velocity"], float)[self.nodes[1]]
+        return (self.polynomials[1][1:] @ velocity).ravel()
 
     def rows(self, xyz, six):
         """Return the weights of moments on the places; see
         `craton.methods.finite_difference.greens.StrainRates.rows`.
+
+        Raises
+        ------
+        ScenarioError
+            A moment is in part in a fluid.
         """
         parts = [
             self._some(xyz[n : n + couples.MOST], six[n : n + couples.MOST])
@@ -97,19 +130,26 @@ class NodeVelocities:
         for n, (a, b) in enumerate(TENSOR_AXES):
             tensors[:, a, b] = tensors[:, b, a] = six[:, n]
         moments = [SimpleNamespace(xyz=at, moment=m, force=None) for at, m in zip(xyz, tensors)]
-        index, weight, column = rows_of_points(self.medium, moments)
-        number, component = np.divmod(index - self.medium.offset("force"), 3)
-        place = 3 * np.searchsorted(self.points, number) + component
-        order = np.argsort(column, kind="stable")
-        counts = np.bincount(column, minlength=len(moments))
-        slot = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-        places, weights = np.zeros((2, len(moments), counts.max()))
-        places[column[order], slot], weights[column[order], slot] = place[order], weight[order]
-        return places.astype(np.int64), weights
+        parts = element_parts(self.medium, moments)
+        slots = np.searchsorted(self.elements, [element for _, element, *_ in parts])
+        for slot, (number, element, *_) in zip(slots, parts):
+            if slot == len(self.elements) or self.elements[slot] != element:
+                words = f"a source at {tuple(xyz[number].tolist())} is in part in a fluid"
+                raise ScenarioError([Problem("source", words, "move it into the solid")])
+        counts = np.bincount([number for number, *_ in parts], minlength=len(moments))
+        size, along = self.places_of_element, self.polynomials[0][:, 1:]
+        places = np.zeros((len(moments), counts.max(), size), np.int64)
+        weights, filled = np.zeros(places.shape), np.zeros(len(moments), int)
+        for slot, (number, _, _, weight) in zip(slots, parts):
+            where = number, filled[number]
+            places[where] = size * slot + np.arange(size)
+            weights[where] = (weight.reshape(3, -1) @ along).T.ravel()
+            filled[number] += 1
+        return places.reshape(len(moments), -1), weights.reshape(len(moments), -1)
 
 
-def node_velocities(scenario, low, high):
-    """Return the `NodeVelocities` of a volume of a scenario.
+def element_velocities(scenario, low, high):
+    """Return the `ElementVelocities` of a volume of a scenario.
 
     Parameters
     ----------
@@ -119,7 +159,7 @@ def node_velocities(scenario, low, high):
 
     Returns
     -------
-    NodeVelocities or None
+    ElementVelocities or None
     problems : list of Problem
     """
     medium, placed, prepared = medium_of(scenario)
@@ -130,9 +170,9 @@ def node_velocities(scenario, low, high):
     problems = in_layers(medium, placed, inside)
     if problems:
         return None, problems
-    nodes = nodes_around(medium, inside)
+    elements = with_neighbours(medium, inside)
     values = partial(placing.medium, prepared)
-    return NodeVelocities(medium, nodes, tuple(low), tuple(high), placed, values), []
+    return ElementVelocities(medium, elements, tuple(low), tuple(high), placed, values), []
 
 
 def in_layers(medium, scenario, elements):
@@ -166,15 +206,19 @@ def elements_at(medium, low, high):
     solid = np.flatnonzero(~medium.fluid)
     nodes = medium.mesh.nodes[medium.mesh.elements[solid]]
     nodes = in_corners(medium.globe, nodes.reshape(-1, 3), low).reshape(nodes.shape)
-    meets = (nodes.min(axis=1) <= high) & (nodes.max(axis=1) >= low)
+    bulge = BULGE * np.ptp(nodes, axis=1)
+    meets = (nodes.min(axis=1) - bulge <= high) & (nodes.max(axis=1) + bulge >= low)
     return solid[meets.all(axis=1)]
 
 
-def nodes_around(medium, elements):
-    """Return the nodes of solid elements, and of those that touch them, rising."""
+def with_neighbours(medium, elements):
+    """Return solid elements and those that touch a box among them, rising: moments in boxes are
+    distributed over their neighbours, see `couples`.
+    """
     solid = np.flatnonzero(~medium.fluid)
     points = np.asarray(medium.points).reshape(medium.mesh.size, -1)
     marked = np.zeros(points.max() + 1, bool)
-    marked[points[elements]] = True
+    is_box = ~np.isnan(medium.statistics.edges[elements, 0])
+    marked[points[elements[is_box]]] = True
     touching = solid[marked[points[solid]].any(axis=1)]
-    return np.unique(points[touching]).astype(np.int64)
+    return np.union1d(elements, touching)

@@ -1,5 +1,6 @@
 """Spectral elements as a `craton.methods.protocol.Method`."""
 
+from craton.errors import Problem, ScenarioError
 from craton.methods.shared.waves import WaveMethod
 
 
@@ -44,24 +45,27 @@ class SpectralElements(WaveMethod):
 
     def picture_maker(self, series):
         """See `Method.picture_maker`."""
-        from craton.methods.spectral_element.greens import NodeVelocities
+        from craton.methods.spectral_element.greens import ElementVelocities
         from craton.methods.spectral_element.snapshots import picture_maker
 
-        if isinstance(series.sampling, NodeVelocities):
+        if isinstance(series.sampling, ElementVelocities):
             return series.sampling.picture
         return picture_maker(series)
 
     def moment_field(self, scenario, low, high):
-        """See `Method.moment_field`: velocities at nodes."""
-        from craton.methods.spectral_element.greens import node_velocities
+        """See `Method.moment_field`: velocities in elements."""
+        from craton.methods.spectral_element.greens import element_velocities
 
-        return node_velocities(scenario, low, high)
+        return element_velocities(scenario, low, high)
 
     def moment_rows(self, scenario, about):
         """See `Method.moment_rows`; the mesh is made anew."""
-        from craton.methods.spectral_element.greens import node_velocities
+        from craton.methods.spectral_element.greens import LAYOUT, element_velocities
 
-        field, _ = node_velocities(scenario, about["low"], about["high"])
+        if about.get("layout") != LAYOUT:
+            words = "the store was built by an earlier version of craton"
+            raise ScenarioError([Problem("greens", words, "run craton greens build again")])
+        field, _ = element_velocities(scenario, about["low"], about["high"])
         return field.scenario, field.values, field.rows
 
     def cut(self, scenario, plan, ranks):

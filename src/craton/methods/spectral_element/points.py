@@ -165,7 +165,20 @@ def moments(rates, dt):
 
 
 def rows_of_points(d, points):
-    """Return (index, weight, column) of the parts of point sources that owned elements take.
+    """Return (index, weight, column) of the parts of point sources that owned elements take; see
+    `element_parts`.
+    """
+    parts = [(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32))]
+    parts += [
+        (index, weight, np.full(index.size, number, np.int32))
+        for number, _, index, weight in element_parts(d, points)
+    ]
+    return tuple(np.concatenate(part) for part in zip(*parts))
+
+
+def element_parts(d, points):
+    """Return (number of the source, element, index, weight) of each part of a point source that an
+    owned element takes: list.
 
     A moment is distributed over Gauss points around it, see `couples`. Elsewhere, where elements
     meet, each has an equal share: the polynomials of an element have slopes on its own side of a
@@ -184,27 +197,23 @@ def rows_of_points(d, points):
             if source.moment is None
             else moment_rows(d, site, source.moment[None])
         )
-        parts.append(
-            (index.ravel(), weight.ravel() / parts_of[n], np.full(index.size, n, np.int32))
-        )
-    return tuple(np.concatenate(part) for part in zip(*parts))
+        parts.append((n, located.element[m], index.ravel(), weight.ravel() / parts_of[n]))
+    return parts
 
 
 def moment_parts(d, points, xyz):
-    """Return (index, weight, column) of the owned elements that take a part of a distributed
-    moment, and which sources these are.
-    """
+    """Return the parts of distributed moments, as of `element_parts`, and which sources these are."""
     moments = np.array([n for n, source in enumerate(points) if source.moment is not None], int)
     is_shared, which, located, weights = couples.samples(d, xyz[moments])
     shared = np.zeros(len(points), bool)
     shared[moments] = is_shared
-    parts = [(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32))]
+    parts = []
     first = np.flatnonzero(np.diff(which, prepend=-1) | np.diff(located.element, prepend=-1))
     for begin, end in zip(first, [*first[1:], len(which)]):
         n = moments[which[begin]]
         tensors = weights[begin:end, None, None] * points[n].moment
         index, weight = moment_rows(d, sites(d, located.some(slice(begin, end))), tensors)
-        parts.append((index[0], weight.sum(axis=0), np.full(index.shape[1], n, np.int32)))
+        parts.append((n, located.element[begin], index[0], weight.sum(axis=0)))
     return parts, shared
 
 

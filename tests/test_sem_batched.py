@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from craton.host import helpers
-from craton.methods.spectral_element import batched, mesh_statistics, mesh_terms
+from craton.methods.spectral_element import batched, mesh_statistics, mesh_terms, undamped
 from craton.methods.spectral_element.element import Element
 from craton.model.globe import radial
 from craton.model.media import sampling
@@ -164,3 +164,17 @@ def test_moduli_have_the_bits_of_numpy():
 def test_a_helper_refuses_what_is_not_contiguous():
     with pytest.raises(ValueError, match="not contiguous"):
         helpers.argument(np.zeros((4, 4))[:, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("components", [1, 3])
+def test_vectors_of_lanczos_have_the_bits_of_numpy(dtype, components):
+    compiled, random = helpers.helper(undamped.TEXT), np.random.default_rng(8)
+    force, vector, before = random.normal(size=(3, 1001, components)).astype(dtype)
+    mass = random.uniform(1, 2, (1001, 1)).astype(dtype)
+    same(*(undamped.weigh(code, vector, force, mass) for code in (compiled, None)))
+    for alpha, beta in ((0.0, 0.0), (0.3, 0.0), (0.3, 1.7)):
+        states = [(vector.copy(), before.copy()) for _ in range(2)]
+        for code, (v, b) in zip((compiled, None), states):
+            undamped.advance(code, v, force, b, mass, 1.3, alpha, beta)
+        same(*states)

@@ -21,14 +21,18 @@ Factors of each node on stiffness and mass, as of an absorbing layer, would ente
 `families.elastic_launch`, which returns launches, and `masses`.
 """
 
+from pathlib import Path
+
 import numpy as np
 
 from craton.core.plan import Array, Phase, StepPlan
 from craton.errors import ResourceError
+from craton.host.helpers import helper
 from craton.methods.spectral_element import faces, families, mesh_terms
 from craton.methods.spectral_element.fixed_point import FloatingPoint
 from craton.model.media import cells
 
+TEXT = Path(__file__).parent / "undamped.cpp"
 FIELDS = {"solid": ("displacement", "force", 3), "fluid": ("potential", "potential_force", 1)}
 # turns to the unit: numbers of neighbouring points that differ little are mixed by the sine
 MIXING = 1000.0
@@ -195,15 +199,19 @@ class Undamped:
             for a in (self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium])
         )
         stiffness = fluid_force[points] if medium == "fluid" else None
+        compiled = self.compiled()
 
         def slab(part):
-            weighed = vector[part] * mass[part] if stiffness is None else -stiffness[part]
-            return [
-                float(self.machine.xp.vdot(weighed, a))
-                for a in (vector[part], -force[part] / mass[part])
-            ]
+            weighed, image = weigh(compiled, vector[part], force[part], mass[part])
+            if stiffness is not None:
+                weighed = -stiffness[part]
+            return [float(self.machine.xp.vdot(weighed, a)) for a in (vector[part], image)]
 
         return np.sum([np.zeros(2), *cells.in_order(slab, self.slabs(len(vector)))], axis=0)
+
+    def compiled(self):
+        """Return the compiled form of vectors' sums; None on a machine with memory of its own."""
+        return helper(TEXT) if self.machine.shares_host_memory else None
 
     def slabs(self, count):
         """Return batches of points: on a host their temporaries stay in the cache."""
@@ -234,17 +242,10 @@ class Undamped:
             vector, image, before = (
                 self.array(medium, name) for name in ("vector", "image", "before")
             )
-            mass = self.mass[medium]
+            arrays, compiled = (vector, image, before, self.mass[medium]), self.compiled()
 
-            def step(part, vector=vector, image=image, before=before, mass=mass):
-                v = vector[part] * (1 / norm)
-                new = image[part] / mass[part]
-                new *= -1 / norm
-                if alpha:
-                    new -= alpha * v
-                if beta:
-                    new -= beta * before[part]
-                before[part], vector[part] = v, new
+            def step(part, arrays=arrays, compiled=compiled):
+                advance(compiled, *(a[part] for a in arrays), norm, alpha, beta)
 
             with self.machine.work():
                 cells.in_parallel(step, self.slabs(len(vector)))
@@ -317,6 +318,33 @@ class Undamped:
 
         cells.in_parallel(fill, mesh_terms.batches(len(mass), SLAB))
         return out
+
+
+def weigh(compiled, vector, force, mass):
+    """Return vector times mass, and its image -force / mass: (points, components) each."""
+    if compiled is None:
+        return vector * mass, -force / mass
+    weighed, image = np.empty((2, *vector.shape), vector.dtype)
+    compiled.call(f"weigh_{vector.dtype}", *vector.shape, vector, force, mass, weighed, image)
+    return weighed, image
+
+
+def advance(compiled, vector, force, before, mass, norm, alpha, beta):
+    """Replace a slab of the vector and of the one before, (points, components), as
+    `Undamped.advance`.
+    """
+    if compiled is not None:
+        numbers = map(float, (norm, alpha, beta))
+        shape, name = vector.shape, f"advance_{vector.dtype}"
+        compiled.call(name, *shape, force, mass, *numbers, vector, before)
+        return
+    v, new = vector * (1 / norm), force / mass
+    new *= -1 / norm
+    if alpha:
+        new -= alpha * v
+    if beta:
+        new -= beta * before
+    before[...], vector[...] = v, new
 
 
 def hash_numbers(numbers):

@@ -86,7 +86,7 @@ def in_half(op, stencil, reals=0):
     return replace(
         op.specialised(f"{op.name}_half", HALF=1),
         params=IN_HALF[op.params.name],
-        variants=(_variant("float32", settings[kernel]),) if settings else (),
+        variants=(variant("float32", settings[kernel]),) if settings else (),
         reals_per_point=(op.reals_per_point + reals) / 2,
     )
 
@@ -107,10 +107,10 @@ def _variants(stencil, settings):
     """Return the streamed variants of one kernel in space, settings by precision and order."""
     order = 0 if stencil.motion else 2 * stencil.reach
     chosen = {precision: one for (precision, of), one in settings.items() if of == order}
-    return tuple(_variant(precision, setting) for precision, setting in chosen.items())
+    return tuple(variant(precision, setting) for precision, setting in chosen.items())
 
 
-def _variant(precision, setting):
+def variant(precision, setting):
     """Return the streamed variant of one setting, see `STREAMED`."""
     vec, bx, by, planes, blocks = setting
     return Variant(

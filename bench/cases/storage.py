@@ -70,7 +70,7 @@ def parity(report):
                 "half",
             )
             if report.options.small:
-                half = builders.changed(half, time={"duration": 0.008})
+                half = builders.changed(half, time={"duration": 0.008, "start": 0.0})
             found = traces(half, report.options.device)
             row = {"case": name, "steps": found.shape[-1]}
             if not report.options.small:
@@ -214,7 +214,7 @@ def compared(report, part, tables, last=1.0, near=None):
     if not report.options.small:
         row["passed"] = all(row[name]["median"] <= most for name, most in LIMITS[part].items())
     text = [
-        f"{name}: median {row[name]['median']:.2e} worst {row[name]['worst']:.2e}, of all {row[name]['all_median']:.2e} {row[name]['all_worst']:.2e}"
+        f"{name}: " + ", ".join(f"{kind} {value:.2e}" for kind, value in row[name].items())
         for name in ("raw", "band")
     ]
     report.add(part, row, f"{row['case']}  {'; '.join(text)}")

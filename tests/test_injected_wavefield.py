@@ -131,6 +131,7 @@ WRONG = {  # options of the file, changes of the dataset, the key that is told, 
     "elsewhere": ({}, {"x": 300.0}, "injection.0", "does not cover the box"),
     "other medium": ({}, {"vs": 100.0}, "injection.0", "instead of 1900 to 1900"),
     "no stress": ({}, {"stress": None}, "injection.0", "has no sxx, sxz, szz"),
+    "traction alone": ({}, {"stress": "traction"}, "injection.0.file", "both sides"),
     "in motion": ({}, {"velocity": 1.0}, "injection.0", "begin in motion"),
     "uneven": ({}, {"time": "uneven"}, "injection.0.file", "not equally spaced"),
     "nothing": ({}, {"velocity": None}, "injection.0.file", "neither velocity nor displacement"),
@@ -148,6 +149,8 @@ def test_waves_that_do_not_fit_are_told_before_anything_runs(name, waves, tmp_pa
     for variable, change in changes.items():
         if change is None:
             waves = waves.drop_vars(variable)
+        elif change == "traction":
+            waves = waves.rename({variable: change})
         elif variable == "time":
             waves = waves.assign_coords(time=waves.time + 0.01 * (waves.time > 0))
         else:

@@ -96,6 +96,9 @@ def _part_of(dataset, path):
             scale = _pascal(dataset[name], path) if name == "stress" else 1.0
             pairs = {a + b: AXES[a] + AXES[b] for a in AXES for b in AXES}
             values |= _columns(dataset[name], "tensor", letter, pairs, scale, path)
+    if "traction" in dataset and not any(name[0] in "se" for name in values):
+        words = f"{path} has traction on a surface, which is not enough: the waves are needed on both sides of it"
+        raise FileError(words, "write velocity and stress at points in layers around the box")
     if not any(name[0] in "uv" for name in values):
         raise FileError(f"{path} has neither velocity nor displacement", LAYOUT)
     medium = {

@@ -6,7 +6,9 @@ Surface waves and body waves are inverted together for vp and vs by L-BFGS; dens
 function: x is smoothed to m, so that the gradient is smoothed by the transpose.
 """
 
+import math
 import sys
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,11 +120,14 @@ class Survey:
         return np.broadcast_to(window * (0.05 + depth**2), problem.shape).ravel()
 
 
-def invert(survey, iterations=20, every=3, report=print):
+def invert(survey, iterations=20, every=3, report=print, seconds=math.inf, gradients=None):
     """Return the problem, the true model, and the models of all iterations as vectors.
 
-    The wavefield of the start has `every`-th step stored: some ten in the shortest period.
+    The wavefield of the start has `every`-th step stored: some ten in the shortest period. No
+    iteration begins after so many `seconds`; those that each gradient takes are appended to the list
+    `gradients`.
     """
+    begin, gradients = time.perf_counter(), [] if gradients is None else gradients
     start = survey.scenario([])
     truth = craton.Problem(survey.scenario(LENSES), parameters=("vp", "vs"))
     observed = truth.data()
@@ -139,7 +144,9 @@ def invert(survey, iterations=20, every=3, report=print):
         return gaussian_filter(np.reshape(x, shape), sigma, mode="constant").ravel()
 
     def misfit(x):
+        before = time.perf_counter()
         value, slope = problem.fun_and_jac(model(x))
+        gradients.append(time.perf_counter() - before)
         return value / first, smooth(scale * weight * slope) / first
 
     models, values = [problem.m0], [1.0]
@@ -151,6 +158,8 @@ def invert(survey, iterations=20, every=3, report=print):
             f"iteration {len(models) - 1}: misfit {values[-1]:.4f}, "
             f"error of vs {error(truth.m0, models[-1], problem):.3f}"
         )
+        if time.perf_counter() - begin > seconds:
+            raise StopIteration
 
     options = {"maxiter": iterations, "maxcor": 20}
     minimize(misfit, 0 * problem.m0, jac=True, method="L-BFGS-B", callback=note, options=options)

@@ -1,15 +1,18 @@
-"""Full-waveform inversion in space: two lenses in a layered box below a free surface, from 16 shots on it.
+"""Full-waveform inversion in space: two lenses in a layered box below a free surface, from shots on it and in four wells.
 
-    python examples/fwi_3d.py          # one GPU; writes fwi_3d.png
-    python examples/fwi_3d.py --small  # seconds on a core
+    python examples/fwi_3d.py           # one GPU; writes fwi_3d.png and fwi_3d.json
+    python examples/fwi_3d.py --small   # a minute on a core
+    python examples/fwi_3d.py --seconds 200  # no iteration begins later
 
-The plane's inversion is examples/fwi.py; shots, receivers and the pictures are others here. The large form has not been run yet: by
-the rate of one H200 (bench/results/gradient_h200.json: 134 million points and 3,000 steps in 63 s, forward and back) its 16
-gradients take 20 s together, 20 iterations with 22 evaluations 7 minutes, and setting up 352 runs about 2 more.
+The plane's inversion is examples/fwi.py; shots, receivers and the pictures are others here. The JSON holds misfit and errors of vp and
+vs of each iteration, and the seconds of each gradient, of all shots.
 """
 
-import sys
-from dataclasses import dataclass
+import argparse
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 from fwi import LAYERS, LENSES, error, invert
@@ -17,20 +20,21 @@ from fwi import Survey as Section
 
 import craton
 
-PACE = 63.0 / (512**3 * 3000)  # s a point and step of misfit and gradient on one H200, measured
-
 
 @dataclass(frozen=True)
 class Survey(Section):
-    """Size of the box, m, and of the survey: shots and receivers are those along one side."""
+    """Size of the box, m, and of the survey: shots and receivers on the surface are those along one
+    side, each of four wells has one shot and so many receivers.
+    """
 
-    width: float = 1000
-    depth: float = 400
-    spacing: float = 4
-    frequency: float = 15
-    shots: int = 4
-    receivers: int = 24
-    duration: float = 1.0
+    width: float = 800
+    depth: float = 320
+    spacing: float = 5
+    frequency: float = 12
+    shots: int = 3
+    receivers: int = 20
+    in_wells: int = 16
+    duration: float = 0.95
     smoothing: float = 2.0
 
     def scenario(self, lenses):
@@ -59,42 +63,51 @@ class Survey(Section):
             receivers=self.lines(),
         )
 
+    @property
+    def wells(self):
+        """Places (x, y) of the wells, and the horizontal directions in which they see the middle."""
+        edge = (self.layer + 4) * self.spacing
+        sides = (edge, 1.0), (self.width - edge, -1.0)
+        return [((x, y), (to_x, to_y)) for x, to_x in sides for y, to_y in sides]
+
     def sources(self):
-        """Vertical forces on a square grid on the surface."""
+        """Vertical forces on a square grid on the surface, horizontal ones in the wells."""
         edge = (self.layer + 4) * self.spacing
         along = np.linspace(edge, self.width - edge, self.shots)
+        forces = [((x, y, 0), (0, 0, -1e8)) for y in along for x in along]
+        forces += [
+            ((x, y, -0.6 * self.depth), (a * 1e8, b * 1e8, 0)) for (x, y), (a, b) in self.wells
+        ]
         return [
             {
                 "kind": "force",
-                "at": [float(x), float(y), 0],
-                "force": [0, 0, -1e8],
+                "at": list(map(float, at)),
+                "force": list(force),
                 "wavelet": {"kind": "ricker", "frequency": self.frequency},
                 "shot": f"S{n + 1}",
             }
-            for n, (y, x) in enumerate((y, x) for y in along for x in along)
+            for n, (at, force) in enumerate(forces)
         ]
 
     def lines(self):
-        """Receivers on a square grid on the surface."""
+        """Receivers on a square grid on the surface, and down the wells."""
         edge = (self.layer + 2) * self.spacing
         first, last = edge, self.width - edge
+        ends = [([first, y, 0], [last, y, 0]) for y in np.linspace(first, last, self.receivers)]
+        counts = [self.receivers] * len(ends) + [self.in_wells] * len(self.wells)
+        ends += [([x, y, -edge / 2], [x, y, edge - self.depth]) for (x, y), _ in self.wells]
         return [
             {
                 "name": f"L{n + 1}",
-                "line": {"from": [first, y, 0], "to": [last, y, 0], "count": self.receivers},
+                "line": {"from": list(map(float, a)), "to": list(map(float, b)), "count": count},
             }
-            for n, y in enumerate(map(float, np.linspace(first, last, self.receivers)))
+            for n, ((a, b), count) in enumerate(zip(ends, counts))
         ]
 
-    @property
-    def predicted(self):
-        """Seconds of misfit and gradient of all shots on one H200, without setting up."""
-        across, down = (round(extent / self.spacing) + 1 for extent in (self.width, self.depth))
-        steps = (self.duration + 1.5 / self.frequency) / self.step
-        return self.shots**2 * across**2 * down * steps * PACE
 
-
-SMALL = Survey(200, 150, 10, 14, shots=2, receivers=4, duration=0.18, smoothing=1, layer=4)
+SMALL = Survey(
+    200, 150, 10, 14, shots=1, receivers=4, in_wells=4, duration=0.18, smoothing=1, layer=4
+)
 
 
 def draw(problem, truth, m, path):
@@ -117,17 +130,39 @@ def draw(problem, truth, m, path):
     figure.savefig(path, dpi=100)
 
 
-def main(*words):
-    """Invert, and draw."""
-    small = "--small" in words
-    path = next((word for word in words if not word.startswith("-")), "fwi_3d.png")
-    survey, iterations = (SMALL, 5) if small else (Survey(), 20)
-    if not small:
-        print(f"16 shots; predicted for one H200: {survey.predicted:.0f} s a gradient")
-    problem, truth, models, _ = invert(survey, iterations)
-    draw(problem, truth, models[-1], path)
-    print(f"error of vs {error(truth, models[-1], problem):.3f} of the start's; {path}")
+def history(survey, problem, truth, models, values, gradients):
+    """Return what the JSON file holds of an inversion."""
+    return {
+        "survey": asdict(survey),
+        "shots": len(problem.names),
+        "shape": problem.shape,
+        "misfit": values,
+        "error_of_vp": [error(truth, m, problem, 0) for m in models],
+        "error_of_vs": [error(truth, m, problem, 1) for m in models],
+        "seconds_of_gradients": gradients[1:],  # that of the start came with its misfit
+    }
+
+
+def main():
+    """Invert, draw and record."""
+    words = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    words.add_argument("--small", action="store_true", help="a form for one core")
+    words.add_argument("--seconds", type=float, default=math.inf, help="begin no iteration later")
+    words.add_argument("path", nargs="?", type=Path, default=Path("fwi_3d.png"))
+    given = words.parse_args()
+    survey, iterations = (SMALL, 5) if given.small else (Survey(), 20)
+    gradients = []
+    problem, truth, models, values = invert(
+        survey, iterations, seconds=given.seconds, gradients=gradients
+    )
+    draw(problem, truth, models[-1], given.path)
+    found = history(survey, problem, truth, models, values, gradients)
+    given.path.with_suffix(".json").write_text(json.dumps(found, indent=1))
+    print(
+        f"error of vs {found['error_of_vs'][-1]:.3f} of the start's, "
+        f"{np.median(found['seconds_of_gradients']):.1f} s a gradient of {found['shots']} shots; {given.path}"
+    )
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -110,7 +110,6 @@ CASES = {
     "attenuation in water and soil": {
         "model": {"layers": [layer | LOSSES for layer in WATER["layers"]], "kind": "layers"} | BAND,
         "source": [explosion(0.41, 0.2), force(0.41, 0.6)],
-        "run": {"order": 2},
     }
     | BOTH,
     "attenuation in space": {"dimensions": 3, "model": LOSSY, "steps": 25} | BOTH,

@@ -88,10 +88,6 @@ def test_impossible_parameters_are_told(plain):
 
 
 REFUSED = {
-    "attenuation and a sea floor": (
-        CASES["attenuation in water and soil"] | {"run": {}},
-        "run.order = 2",
-    ),
     "parameters of an isotropic medium": ({"model": SOLID | THOMSEN}, "epsilon, delta, gamma"),
     "a1": ({"boundaries": {"others": "a1"}}, "a1"),
     "imaging": ({"boundaries": {"surface": "imaging"}}, "sbp"),

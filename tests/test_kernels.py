@@ -45,6 +45,8 @@ BUDGET = {
     "a1": (32, 40),
     "contact_velocity": (32, 40),
     "contact_stress": (32, 40),
+    "contact_stress_mixed": (40, 48),
+    "vti_contact_stress_mixed": (40, 48),
     "stress_coarse": (56, 72),
     "stress_mixed": (56, 80),
     "stress_paired": (64, 80),
@@ -208,7 +210,7 @@ def architectures(op, precision):
     reach, plane = defined.get("R", 0), defined.get("PLANE")
     if "TRANSPOSED" in defined or op.function.startswith("backward"):
         return ARCHITECTURES[1:]
-    if op.function == "a1" or op.name.startswith("contact") or op.name.endswith("terrain"):
+    if op.function == "a1" or op.function.startswith("contact") or op.name.endswith("terrain"):
         return ARCHITECTURES[1:] if reach == 2 and not plane else ()
     if defined.get("ACOUSTIC"):
         return ARCHITECTURES[1:] if reach == 2 else ()

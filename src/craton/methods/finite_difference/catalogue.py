@@ -176,8 +176,11 @@ def attenuated(differences, order, axes):
     example = constants[kind]
     surface = fd.at_surface(steps[kind], closure(min(order, HIGHEST)), differences)
     layers = [fd.cpml_stress(differences, axis, example, free=True) for axis in axes]
+    block = contact.block(differences.vertical)
+    floor = [] if block is None else [fd.contact_stress(differences, block, example)]
     return found + [
-        replace(op, name=f"{op.name}_{kind}", kernel=op.function) for op in (surface, *layers)
+        replace(op, name=f"{op.name}_{kind}", kernel=op.function)
+        for op in (surface, *layers, *floor)
     ]
 
 

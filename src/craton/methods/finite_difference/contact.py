@@ -21,7 +21,7 @@ from itertools import chain
 import numpy as np
 
 from craton.core.plan import Array, Launch
-from craton.methods.finite_difference import operators
+from craton.methods.finite_difference import operators, relaxing
 from craton.methods.finite_difference.boundaries import slab_params
 from craton.methods.finite_difference.laminate import inner_planes
 from craton.methods.finite_difference.material import cells
@@ -99,14 +99,13 @@ def contact(d):
         return {}, {}
     low, high = reached(floor, len(added), d.reach)
     box = d.slab(2, low, high)
+    velocity = operators.contact_velocity(d.stencil, added)
+    stress = operators.contact_stress(d.stencil, added, d.relaxing)
     params = slab_params(d, d.box)
-    launches = {}
-    for phase, op in (
-        ("velocity", operators.contact_velocity),
-        ("stress", operators.contact_stress),
-    ):
-        op = op(d.stencil, added)
-        launches[phase] = [Launch(op, d.names(*op.arrays), box, params)]
+    launches = {
+        "velocity": [Launch(velocity, d.names(*velocity.arrays), box, params)],
+        "stress": [Launch(stress, d.names(*stress.arrays), box, relaxing.params(d, params))],
+    }
     table = np.stack(
         [floor - (d.grid.shape[0] - 1), *(floor == beside(floor, axis) for axis in (1, 0))]
     ).astype(np.int32)

@@ -5,7 +5,7 @@ import numpy as np
 from craton import memory
 from craton.conventions import FACES
 from craton.errors import Problem, ResourceError
-from craton.methods.finite_difference import contact, points
+from craton.methods.finite_difference import points
 from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 from craton.survey.planes import PlaneWave
@@ -52,10 +52,6 @@ def refused_on_grid(d, sources):
     sources : list
     """
     wrong = []
-    if d.relaxing and contact.contact(d)[0]:
-        # its stresses do not relax: the transposed step is no longer the step
-        words = "attenuation in a model with a flat sea floor"
-        wrong.append(("model.attenuation", words, "leave it out, or set run.order = 2"))
     for s in sources:
         if kind := BEYOND_GRADIENTS.get(type(s)):
             wrong.append(("source", f"{s.name}: {kind}", "use point sources"))

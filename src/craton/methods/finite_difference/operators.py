@@ -352,9 +352,11 @@ def contact_velocity(stencil, block):
     )
 
 
-def contact_stress(stencil, block):
+def contact_stress(stencil, block, relaxing=()):
     """Return what the stress step lacks below a flat sea floor; see contact.h."""
-    return _contact("contact_stress", ("sxz", "syz"), ("vx", "vy", "rmu", "floor"), stencil, block)
+    writes, reads = ("sxz", "syz", "memory"), ("vx", "vy", *MEDIUM, "floor")
+    op = _contact("contact_stress", writes, reads, stencil, block)
+    return _relaxing(op, relaxing, (0, 1 if stencil.motion else 2)) if relaxing else op
 
 
 def _contact(kernel, writes, reads, stencil, block):
@@ -368,12 +370,13 @@ def _contact(kernel, writes, reads, stencil, block):
         ("CONTACT", _table(block)),
     )
     return Operator(
-        kernel,
+        f"{_prefix(stencil, kernel)}{kernel}",
         HERE / "contact.h",
         writes,
         reads,
         SLAB,
         reach=len(block),
+        kernel=kernel,
         types=(("floor", "i32"),),
         reals_per_point=3 * components + 2,
         flops=components * (2 * len(block) + 7),

@@ -2,6 +2,7 @@
 // whose tangential traction vanishes there, closed by the rows CONTACT (contact.py) in place of values beyond the contact.
 // layout  fields as in elastic.h; floor[0][j][i]: the highest solid plane of the column, counted from the top plane, far below the grid where
 //         nothing is to be added; floor[1], floor[2]: 1 where the column to the east, to the north has the same
+// ATTENUATION = 1: what is added to a shear strain rate relaxes as the rest of it does (relax.h).
 #include "differences.h"
 #include "law.h"
 
@@ -45,15 +46,17 @@ KERNEL contact_velocity(
 }
 
 KERNEL contact_stress(
-    real* RESTRICT sxz, real* RESTRICT syz, const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT rmu,
-    const int* RESTRICT floor, const Box box, const SlabParams p)
+    real* RESTRICT sxz, real* RESTRICT syz, real* RESTRICT memory, const real* RESTRICT vx, const real* RESTRICT vy,
+    const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT d11, const real* RESTRICT d13, const real* RESTRICT r66,
+    const real* RESTRICT qp, const real* RESTRICT qs, const int* RESTRICT floor, const Box box, const SlabParams p)
 {
     FOR_EACH_POINT(box)
     {
         CONTACT_POINT;
+        const Medium medium = MEDIUM;
         if (n >= 1 && n < COLUMNS) {
-            if constexpr (PSV) { if (east) sxz[q] += p.dt_h * modulus<XZ>(rmu + m, X, MZ) * to_half(vx + q, Z, n); }
-            if constexpr (SH) { if (north) syz[q] += p.dt_h * modulus<YZ>(rmu + m, MY, MZ) * to_half(vy + q, Z, n); }
+            if constexpr (PSV) { if (east) sxz[q] += shear<XZ, true>(medium, p.dt_h, to_half(vx + q, Z, n), X, MZ); }
+            if constexpr (SH) { if (north) syz[q] += shear<YZ, true>(medium, p.dt_h, to_half(vy + q, Z, n), MY, MZ); }
         }
     }
 }

@@ -1,12 +1,12 @@
 """Sensitivity of a P wave's travel time to a chunk of PREM: a banana-doughnut kernel through the Earth's mantle.
 
-    python examples/banana_doughnut_prem.py  # some four minutes on one core; writes banana_doughnut_prem.png
-    python examples/banana_doughnut_prem.py --phase S  # of an SH wave, half as many minutes again
+    python examples/banana_doughnut_prem.py  # two minutes on two cores; writes banana_doughnut_prem.png
+    python examples/banana_doughnut_prem.py --phase S  # of an SH wave, half as long again
     python examples/banana_doughnut_prem.py --check  # and by two more runs with a block that is faster or slower
 
-An earthquake at 600 km depth, a station 40 degrees away. The delay by cross-correlation changes with the speed around the ray but not on it (Dahlen, Hung & Nolet 2000,
-Geophys. J. Int. 141, 157): K of  delay = integral of K dv/v  is a banana that is hollow as a doughnut. Kernel and seismogram are of one mesh and one law: the discrete
-adjoint of the spectral elements.
+An explosion at 600 km depth, a station 40 degrees away. The delay by cross-correlation changes with the speed around the ray but not
+on it (Dahlen, Hung & Nolet 2000, Geophys. J. Int. 141, 157): K of  delay = integral of K dv/v  is a banana that is hollow as a
+doughnut. Kernel and seismogram are of one mesh and one law: the discrete adjoint of the spectral elements.
 """
 
 import argparse
@@ -140,7 +140,7 @@ def check(path, kernels, radius=300e3, change=0.002):
 
 
 def section(kernels, axis, tolerance=1.0):
-    """Return the kernel on the faces of elements in a plane through the Earth's centre, means of both sides, and coordinates, m: three (faces, n, n) arrays."""
+    """Return coordinates, m, and the kernel on element faces in a plane through the centre, means of both sides: (faces, n, n) each."""
     n = round(kernels.sizes["node"] ** (1 / 3))
     shape = (kernels.sizes["element"], n, n, n)  # along z, y, x of the element
     x, y, z, values = (kernels[name].values.reshape(shape) for name in ("x", "y", "z", "kernel"))
@@ -190,7 +190,7 @@ def draw(path, kernels, file):
     axes[1].set(title="across it, halfway")
     label = f"K of d{PHASES[path.phase][0]} / {PHASES[path.phase][0]}, 1e-6 s/km3"
     figure.colorbar(image, ax=axes, label=label)
-    figure.savefig(file, dpi=110)
+    figure.savefig(file, dpi=100)
 
 
 def main(words=None):

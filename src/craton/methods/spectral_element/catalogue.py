@@ -66,8 +66,9 @@ def operators(degree, precision="float32"):
     all_operators += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey()]
     all_operators += [sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
     all_operators += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
-    all_operators += pair_operators.catalogue(kind, precision, lossy_layers[:1])
-    all_operators += replay_operators.catalogue(kind, precision, [lossy_layers[0], layers[-1]])
+    remembering = [lossy_layers[0], {"relaxation": lossy, "full": True, "bulk": True}]
+    all_operators += pair_operators.catalogue(kind, precision, remembering)
+    all_operators += replay_operators.catalogue(kind, precision, [*remembering, layers[-1]])
     in_fixed_point = [
         op for op in all_operators if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)
     ]

@@ -2,15 +2,26 @@
 
 An absorbing face has the impedance Z, Z^2 = rho Gamma, with the Christoffel matrix Gamma of its
 normal: a change of the medium gives  Z dZ + dZ Z = d(rho Gamma),  solved in the axes of Z.
+
+With attenuation the isotropic part of the constants relaxes, see `sampling.moduli`, and Q of its
+moduli stays; steps have unrelaxed constants.
 """
+
+from functools import cached_property
 
 import numpy as np
 
 from craton.methods.spectral_element import faces
 from craton.methods.spectral_element.nodal import ChainRule, with_medium
 from craton.methods.spectral_element.sites import VOIGT
+from craton.model.media import sampling
 
 UPPER = np.triu_indices(6)
+# shear and bulk modulus of the isotropic part by the constants, see `sampling.moduli`
+MODULI = np.zeros((2, len(sampling.SHEARING)))
+MODULI[0, sampling.SHEAR] = 1 / 3
+MODULI[1, sampling.CROSS] = 1 / 3
+MODULI[1] += 2 / 3 * MODULI[0]
 TWICE = np.where(UPPER[0] == UPPER[1], 1.0, 2.0)  # places that each constant has in the matrix
 
 
@@ -85,6 +96,44 @@ class ConstantsRule(ChainRule):
         rho = cells[0][at]
         squares, axes = np.linalg.eigh(rho[:, None, None] * gamma)
         return rho, gamma, normals, np.sqrt(squares), axes
+
+
+class RelaxingConstantsRule(ConstantsRule):
+    """The same with attenuation, whose Q stays."""
+
+    def gradient(self, cells, of_elements, of_points, of_faces):
+        """See `ChainRule.gradient`; `of_elements` has 23 rows, of unrelaxed constants and of 1/Q of
+        shear and bulk modulus.
+        """
+        by_unrelaxed = of_elements[:, : len(TWICE)]
+        by_moduli = [
+            grown * np.einsum("r,ern->en", pattern, by_unrelaxed)
+            for grown, pattern in zip(self._growths, (sampling.SHEARING, sampling.SQUEEZING))
+        ]
+        by_constants = by_unrelaxed + sum(
+            weights[:, None] * part[:, None] for weights, part in zip(MODULI, by_moduli)
+        )
+        return super().gradient(cells, by_constants, of_points, of_faces)
+
+    def changes(self, cells, change):
+        """See `ChainRule.changes`; moduli have 23 rows, the last two of losses."""
+        constants, masses, damping = super().changes(cells, change)
+        patterns = sampling.SHEARING, sampling.SQUEEZING
+        unrelaxed = constants + sum(
+            pattern[:, None] * (grown * np.einsum("r,ern->en", weights, constants))[:, None]
+            for grown, weights, pattern in zip(self._growths, MODULI, patterns)
+        )
+        losses = np.zeros((len(constants), 2, constants.shape[2]))
+        return np.concatenate([unrelaxed, losses], axis=1), masses, damping
+
+    @cached_property
+    def _growths(self):
+        """By how much shear and bulk modulus of the nodes are larger unrelaxed, relatively: two
+        (ne, n^3) arrays.
+        """
+        nodal = self.d.nodal
+        losses = nodal["loss_s"], sampling.bulk(nodal)
+        return [self.d.relaxation.unrelaxed(loss) - 1 for loss in losses]
 
 
 def _solved(right, roots, axes):

@@ -23,7 +23,7 @@ from craton.methods.spectral_element import (
     replay,
     replay_operators,
 )
-from craton.methods.spectral_element.constants import ConstantsRule
+from craton.methods.spectral_element.constants import ConstantsRule, RelaxingConstantsRule
 from craton.methods.spectral_element.linearised_ranks import RankElements
 from craton.methods.spectral_element.linearised_state import HALF_STEPS, State
 from craton.methods.spectral_element.linearised_steps import Discretised
@@ -68,9 +68,6 @@ def refused_on_mesh(d, sources, channels, rows):
         Of each channel.
     """
     wrong = []
-    if d.anisotropic and d.relaxation is not None:
-        words = "attenuation in an anisotropic medium"
-        wrong.append(("model.attenuation", words, "leave it out"))
     if d.anisotropic and d.fluid.any():
         words = "a fluid beside an anisotropic medium"
         wrong.append(("model", words, "leave Thomsen's parameters out"))
@@ -379,7 +376,7 @@ class Linearised(Discretised):
 def rule_of(d):
     """Return the class of the chain rule of a `Discretisation`."""
     if d.anisotropic:
-        return ConstantsRule
+        return ConstantsRule if d.relaxation is None else RelaxingConstantsRule
     return nodal.ChainRule if d.relaxation is None or d.fluid.all() else RelaxingRule
 
 

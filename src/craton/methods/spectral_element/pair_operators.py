@@ -98,7 +98,7 @@ def resident(name, kind, precision):
 
 def rows_of(kind, fluid):
     """Return by how many parameters the forces of elements change: moduli, then losses."""
-    return 1 if fluid else 21 if kind.full else 2 + (2 if kind.relaxation else 0)
+    return 1 if fluid else (21 if kind.full else 2) + (2 if kind.relaxation else 0)
 
 
 def block_of(kind, components, precision):

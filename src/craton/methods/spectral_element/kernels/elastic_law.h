@@ -23,6 +23,20 @@ BODY void strain_of(value (&out)[6], const value (&g)[3][3])  // with engineerin
     out[5] = g[0][1] + g[1][0];
 }
 
+// Stress of a strain by the upper triangle of 21 constants.
+BODY void hooke(value (&s)[6], const value (&c)[ROWS], const value (&strain)[6])
+{
+    UNROLL for (int a = 0; a < 6; ++a)
+    {
+        s[a] = c[row_of(0, a)] * strain[0];
+        UNROLL for (int b = 1; b < 6; ++b) s[a] += c[a < b ? row_of(a, b) : row_of(b, a)] * strain[b];
+    }
+}
+
+// Moduli of the isotropic part, which relaxes, of 21 constants.
+BODY value relaxing_mu(const value* c) { return (c[row_of(3, 3)] + c[row_of(4, 4)] + c[row_of(5, 5)]) * real(1.0 / 3); }
+BODY value relaxing_lambda(const value* c) { return (c[row_of(0, 1)] + c[row_of(0, 2)] + c[row_of(1, 2)]) * real(1.0 / 3); }
+
 struct Elastic {
     static constexpr int KEEPS = 0;
     const real* moduli;
@@ -32,6 +46,19 @@ struct Elastic {
     MEMBER value modulus(int row, ptrdiff_t e, int node) const
     {
         return VALUES(moduli)[PER_NODE ? (e * ROWS + row) * NODES + node : e * ROWS + row];
+    }
+
+    MEMBER void relaxing(value& lambda, value& mu, ptrdiff_t e, int node) const  // moduli of what relaxes
+    {
+        if constexpr (FULL) {
+            value c[ROWS];
+            UNROLL_ROWS for (int r = 0; r < ROWS; ++r) c[r] = modulus(r, e, node);
+            mu = relaxing_mu(c);
+            lambda = relaxing_lambda(c);
+        } else {
+            lambda = modulus(0, e, node);
+            mu = modulus(1, e, node);
+        }
     }
 
     MEMBER Memories load(ptrdiff_t e, int node) const { return memories(memory, e, node); }
@@ -52,14 +79,10 @@ struct Elastic {
         if constexpr (FULL) {
             value c[ROWS];
             UNROLL_ROWS for (int r = 0; r < ROWS; ++r) c[r] = modulus(r, e, node);
-            UNROLL for (int a = 0; a < 6; ++a)
-            {
-                s[a] = c[row_of(0, a)] * strain[0];
-                UNROLL for (int b = 1; b < 6; ++b) s[a] += c[a < b ? row_of(a, b) : row_of(b, a)] * strain[b];
-            }
-            if constexpr (MECHANISMS > 0) {  // the isotropic part relaxes
-                mu = (c[row_of(3, 3)] + c[row_of(4, 4)] + c[row_of(5, 5)]) * real(1.0 / 3);
-                lambda = (c[row_of(0, 1)] + c[row_of(0, 2)] + c[row_of(1, 2)]) * real(1.0 / 3);
+            hooke(s, c, strain);
+            if constexpr (MECHANISMS > 0) {
+                mu = relaxing_mu(c);
+                lambda = relaxing_lambda(c);
             }
         } else {
             lambda = modulus(0, e, node);

@@ -12,19 +12,25 @@ struct Scattering : Elastic {
 #if MECHANISMS
         Lost<true> lost;
         stress(flux, lost, g, m, before, e, node);
-        value strain[6], s[6], by[4];
+        value strain[6], s[6], by[ROWS], by_loss[2], lambda, mu;
         strain_of(strain, g);
         UNROLL for (int a = 0; a < 6; ++a) strain[a] = INNER(m, strain[a]);
-        UNROLL for (int r = 0; r < 4; ++r) by[r] = VALUES(change)[(e * 4 + r) * NODES + node];
-        const value trace = by[0] * (strain[0] + strain[1] + strain[2]), lambda = modulus(0, e, node), mu = modulus(1, e, node);
-        UNROLL for (int a = 0; a < 3; ++a)
-        {
-            s[a] = trace + real(2) * by[1] * strain[a];
-            s[a + 3] = by[1] * strain[a + 3];
+        const value* const at = VALUES(change) + e * (ROWS + 2) * NODES + node;
+        UNROLL_ROWS for (int r = 0; r < ROWS; ++r) by[r] = at[r * NODES];
+        UNROLL for (int r = 0; r < 2; ++r) by_loss[r] = at[(ROWS + r) * NODES];
+        relaxing(lambda, mu, e, node);
+        if constexpr (FULL) hooke(s, by, strain);
+        else {
+            const value trace = by[0] * (strain[0] + strain[1] + strain[2]);
+            UNROLL for (int a = 0; a < 3; ++a)
+            {
+                s[a] = trace + real(2) * by[ROWS - 1] * strain[a];
+                s[a + 3] = by[ROWS - 1] * strain[a + 3];
+            }
         }
-        take_lost(s, lost.of, by[0], by[1]);
+        take_lost(s, lost.of, FULL ? relaxing_lambda(by) : by[0], FULL ? relaxing_mu(by) : by[ROWS - 1]);
         value of_losses[6];
-        UNROLL for (int c = 0; c < 6; ++c) of_losses[c] = by[c < 5 ? 2 : 3] * lost.by_loss[c];
+        UNROLL for (int c = 0; c < 6; ++c) of_losses[c] = by_loss[c == 5] * lost.by_loss[c];
         take_lost(s, of_losses, lambda, mu);
         UNROLL for (int a = 0; a < 6; ++a) s[a] = OUTER(m, s[a]);
         as_matrix(more, s);

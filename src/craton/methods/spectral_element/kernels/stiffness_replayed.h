@@ -23,16 +23,31 @@ struct Transposed {
         products(elastic, first, second);
         UNROLL_ROWS for (int r = 0; r < ROWS; ++r) product[r] = INNER(m, elastic[r]);
 #if MECHANISMS
-        value s[6];
+        value s[6], lambda, mu;
         strain_of(s, first);
-        const value trace = s[0] + s[1] + s[2], lambda = law.modulus(0, e, node), mu = law.modulus(1, e, node);
-        const value shear = deviatoric(s, lost.of), by_shear = deviatoric(s, lost.by_loss);
-        product[0] -= trace * lost.of[5];
-        product[1] -= real(2) * shear + real(2.0 / 3) * trace * lost.of[5];
-        product[2] = real(-2) * mu * by_shear;
-        product[3] = -(lambda + real(2.0 / 3) * mu) * trace * lost.by_loss[5];
+        law.relaxing(lambda, mu, e, node);
+        const value trace = s[0] + s[1] + s[2], by_shear = deviatoric(s, lost.by_loss);
+        const value by_lambda = BULK ? trace * lost.of[5] : value{};
+        take_products(product, by_lambda, real(2) * deviatoric(s, lost.of) + real(2.0 / 3) * by_lambda);
+        product[ROWS] = real(-2) * mu * by_shear;
+        if constexpr (BULK) product[ROWS + BULK] = -(lambda + real(2.0 / 3) * mu) * trace * lost.by_loss[5];
 #endif
         UNROLL_ROWS for (int r = 0; r < PARAMETERS; ++r) product[r] = OUTER(m, product[r]);
+    }
+
+    // of lambda and mu of what relaxes: with 21 constants means of three each
+    MEMBER void take_products(value (&product)[PARAMETERS], value by_lambda, value by_mu) const
+    {
+        if constexpr (FULL) {
+            UNROLL for (int a = 0; a < 3; ++a)
+            {
+                product[row_of(a == 2, 1 + (a > 0))] -= real(1.0 / 3) * by_lambda;
+                product[row_of(a + 3, a + 3)] -= real(1.0 / 3) * by_mu;
+            }
+        } else {
+            product[0] -= by_lambda;
+            product[1] -= by_mu;
+        }
     }
 
     MEMBER value deviatoric(const value (&s)[6], const value (&lost)[6]) const  // a strain times a deviatoric one

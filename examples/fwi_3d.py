@@ -98,7 +98,7 @@ class Survey(Section):
         ends += [([x, y, -edge / 2], [x, y, edge - self.depth]) for (x, y), _ in self.wells]
         return [
             {
-                "name": f"L{n + 1}",
+                "name": f"L{n + 1:02d}",
                 "line": {"from": list(map(float, a)), "to": list(map(float, b)), "count": count},
             }
             for n, ((a, b), count) in enumerate(zip(ends, counts))

@@ -14,6 +14,7 @@ from craton.validation import (
     spectral,
     spectral_conserved,
     spectral_waves,
+    surface,
 )
 from craton.validation.exact import guided as exact_guided
 
@@ -24,6 +25,7 @@ SMALL = {
     "sem-degrees": lambda device: spectral_waves.degrees(
         device, {n: spectral_waves.DEGREE_LIMITS[n] for n in (2, 3, 4)}
     ),
+    "sem-layers": lambda device: surface.near_layers(device, window=8.0, most=200.0),
     "sem-scholte": lambda device: spectral_waves.scholte(device, bottoms=("soft bottom",)),
     "sem-anisotropy": lambda device: spectral_waves.anisotropic(device, points=4),
     "sem-energy": lambda device: spectral_conserved.energy(

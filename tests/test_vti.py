@@ -340,7 +340,7 @@ SPACE = {
 def in_full_space(method, model):
     """Velocities on common times."""
     finer = {
-        "fd": ({"spacing": 25.0}, {"top": "cpml"}, {"order": 8}),
+        "fd": ({"spacing": 32.0}, {"top": "cpml"}, {"order": 8}),
         "sem": ({"element_size": 200.0}, {"top": "stacey", "others": "stacey"}, {"degree": 6}),
     }
     domain, boundaries, run = finer[method]

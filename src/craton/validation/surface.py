@@ -201,20 +201,29 @@ def two_layers_refined(device, spacings=(200.0, 100.0), taus=(0.16, 0.12), share
     ]
 
 
-def near_layers(device, tau=0.16, spacing=600.0, border=2200.0):
+def near_layers(device, tau=0.16, spacing=600.0, border=2200.0, window=12.5, most=400.0):
     """Return the two layers and Lamb's problem by spectral elements in small boxes, absorbing
     layers of three elements inside.
+
+    Parameters
+    ----------
+    device : str
+    tau, spacing, border, window : float
+        Of the two layers: of the Gaussian, s; edge of the elements; from source and stations to the
+        sides, m; duration, s.
+    most : float
+        Lamb's receivers up to so many metres away.
     """
     solution = reference("two_layers")
     low, high = -np.full(2, border), 1e3 * solution["stations_km"].max(axis=0)[:2] + border
     box = [*low, -6000.0], [*(high - low), 6000.0]
     t, computed = layers_elements(
-        solution, spacing, tau, device, box=box, absorbing="pml", window=12.5
+        solution, spacing, tau, device, box=box, absorbing="pml", window=window
     )
     label = f"two layers, sides {border / 1e3:g} km from source and stations, tau = {tau:g} s"
     rows = layers_rows(solution, t, computed, spacing, tau, NEAR_LIMIT, label)
-    solution, edge = lamb_until(400.0), 100 / 3
-    data = lamb_elements(solution, device, edge, 250.0, absorbing="pml")
+    solution, edge = lamb_until(most), 100 / 3
+    data = lamb_elements(solution, device, edge, 250.0, absorbing="pml", duration=0.8 + most / 1000)
     label = "Lamb 3-D, sides 250 m from source and stations: velocity at"
     return rows + lamb_rows(solution, data, label, LAMB_NEAR_LIMIT)
 

@@ -135,14 +135,20 @@ def test_orders(order, weights):
 def test_snapshots(tmp_path, size, elastic):
     import xarray as xr
 
-    def taken(waves, quantity, out):
-        asked = [{"name": "s", "quantity": quantity, "every": 0.2, "plane": {"z": -150}}]
-        run(water(size, waves, snapshots=asked, run={"precision": "float32"}), out=out)
-        return xr.open_zarr(out / "result.zarr", group="snapshots/s")[quantity].values
+    quantities = ("pressure", "divergence", "velocity")
+    asked = [
+        {"name": name, "quantity": name, "every": 0.2, "plane": {"z": -150}} for name in quantities
+    ]
+    for waves in (None, elastic):
+        scenario = water(size, waves, snapshots=asked, run={"precision": "float32"})
+        run(scenario, out=tmp_path / str(waves))
 
-    for quantity in ("pressure", "divergence", "velocity"):
+    for quantity in quantities:
         found, wanted = (
-            taken(waves, quantity, tmp_path / f"{quantity}{waves}") for waves in (None, elastic)
+            xr.open_zarr(tmp_path / str(waves) / "result.zarr", group=f"snapshots/{quantity}")[
+                quantity
+            ].values
+            for waves in (None, elastic)
         )
         assert np.abs(wanted).max() > 0 and misfit(found, wanted) < 1e-5, (
             quantity

@@ -139,16 +139,16 @@ def test_snapshots(tmp_path, size, elastic):
     asked = [
         {"name": name, "quantity": name, "every": 0.2, "plane": {"z": -150}} for name in quantities
     ]
-    for waves in (None, elastic):
-        scenario = water(size, waves, snapshots=asked, run={"precision": "float32"})
-        run(scenario, out=tmp_path / str(waves))
+    for scheme in (None, elastic):
+        scenario = water(size, scheme, snapshots=asked, run={"precision": "float32"})
+        run(scenario, out=tmp_path / str(scheme))
 
     for quantity in quantities:
         found, wanted = (
-            xr.open_zarr(tmp_path / str(waves) / "result.zarr", group=f"snapshots/{quantity}")[
+            xr.open_zarr(tmp_path / str(scheme) / "result.zarr", group=f"snapshots/{quantity}")[
                 quantity
             ].values
-            for waves in (None, elastic)
+            for scheme in (None, elastic)
         )
         assert np.abs(wanted).max() > 0 and misfit(found, wanted) < 1e-5, (
             quantity

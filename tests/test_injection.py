@@ -142,6 +142,28 @@ def test_the_plan_states_what_recordings_and_injections_take(plane):
     assert f"{places:,} incident values a step" in dict(notes["Sources"])["injection"]
 
 
+def test_a_recording_is_read_in_blocks_of_steps_with_the_same_bits(plane, monkeypatch):
+    """Blocks of 2 and 7 steps, and a last one that is not full, against all steps in memory."""
+    _, out = plane
+    injection = [{"recorded": str(out), "name": "box"}]
+    tables = PLANE | {"source": [], "recording": [], "injection": injection, "run": RUN}
+    results, words = {}, {}
+    for slots in (2, 7, 10**6):
+        monkeypatch.setattr("craton.core.recording.MOST_SLOTS", slots)
+        result = craton.run(craton.Scenario(**tables), progress=False)
+        results[slots], words[slots] = result, dict(result.plan.notes["Sources"])["injection"]
+    monkeypatch.setattr("craton.driver.waves.with_rings", lambda plan: plan)
+    monkeypatch.setattr("craton.driver.waves.rolling_series", lambda plan: {})
+    whole = craton.run(craton.Scenario(**tables), progress=False)
+    for result in results.values():
+        assert np.array_equal(result.samples, whole.samples)
+    series = whole.plan.arrays["injection0_series"]
+    row = series.shape[1] * 4
+    assert results[7].plan.arrays["injection0_series"].nbytes == 7 * row
+    assert f"{7 * row / 2**20:,.1f} MiB of {len(series.data) * row / 2**20:,.1f} MiB" in words[7]
+    assert results[7].plan.nbytes < results[10**6].plan.nbytes - 100 * row
+
+
 LOSSY = PLANE["model"] | {
     "layers": [layer | {"qp": 60, "qs": 30} for layer in LAYERS],
     "attenuation": {"band": [0.5, 10]},

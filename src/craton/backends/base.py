@@ -9,7 +9,7 @@ write one.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -281,6 +281,8 @@ class Program:
         The plan's arrays on the machine, padding included.
     seconds : float
         Time that the commit took.
+    rolling : dict of str to Rolling
+        Series whose rings are filled as the run goes.
     """
 
     plan: StepPlan
@@ -288,6 +290,7 @@ class Program:
     phases: list
     arrays: dict
     seconds: float = 0.0
+    rolling: dict = field(default_factory=dict)
 
     def grid(self, name):
         """Return the grid's points of a field, as an array of the machine.

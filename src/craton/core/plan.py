@@ -12,6 +12,7 @@ import numpy as np
 from craton.core.layout import Layout
 from craton.core.operator import Operator
 from craton.core.peaks import KIND as PEAKS
+from craton.core.rolling import Rolling
 from craton.core.subdomain import Subdomain, Totals
 from craton.memory import array_bytes
 from craton.text import html_sections, megabytes
@@ -79,7 +80,9 @@ class Array:
 
     @property
     def nbytes(self):
-        """Bytes in memory; 0 for a part of another array."""
+        """Bytes in memory; 0 for a part of another array, of `Rolling` series those of the ring."""
+        if isinstance(self.data, Rolling):
+            return self.data.nbytes
         return (
             0 if self.part_of else math.prod(map(int, self.shape)) * np.dtype(self.dtype).itemsize
         )

@@ -10,6 +10,7 @@ import numpy as np
 from craton.comm import agreed
 from craton.comm.local import Alone
 from craton.driver import records
+from craton.driver.rings import Rings
 from craton.driver.snapshots import Camera, Collected, tiling
 from craton.errors import ComputationError, Interrupted
 
@@ -68,7 +69,7 @@ class Recorder:
         waveforms=None,
         tapes=None,
     ):
-        self.tapes = tapes
+        self.tapes, self.rings = tapes, Rings(program, begun)
         self.program, self.plan, self.snapshots, self.progress = (
             program,
             program.plan,
@@ -115,6 +116,7 @@ class Recorder:
         if self.done == self.begun + 1:
             self.program.backend.finish()
             self.clock["first step"] = time.perf_counter()
+        self.rings.fill(self.done)
         if self.tapes:
             self.tapes.sample(self.done)
         if self.done - self.drained == self.plan.slots or self.done == self.plan.steps:

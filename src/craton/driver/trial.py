@@ -4,6 +4,8 @@ import time
 
 import numpy as np
 
+from craton.core.rolling import with_rings
+
 LEAST, MOST = 3, 20  # steps that are timed
 SECONDS = 0.4  # spent on them, about
 LARGEST = 256 << 20  # bytes of what is timed: many times the caches of a processor
@@ -37,7 +39,7 @@ def step_seconds(plan, machine, clock=time.perf_counter):
     float
     """
     fills = {a.part_of or name: constant for name, a in plan.arrays.items() if a.filled}
-    program = machine.commit(plan, fills)
+    program = machine.commit(with_rings(plan), fills)
     seconds, begin = [], clock()
     most = min(MOST, plan.steps - 1)
     while len(seconds) <= min(LEAST, most) or (len(seconds) <= most and clock() - begin < SECONDS):

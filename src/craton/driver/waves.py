@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.core.plan import RECORD_IN_MEMORY
+from craton.core.rolling import rolling_series, with_rings
 from craton.driver.films import films_of
 from craton.driver.records import Waveforms, opened, write_records
 from craton.driver.result import Result
@@ -71,17 +72,18 @@ def trial(scenario, planned, machine):
 
 def commit(scenario, planned, machine, arrays=None):
     """Return the plan on the machine, filled from the scenario; `arrays` have their values already
-    (`Machine.commit`).
+    (`Machine.commit`). Series that can be read as the run goes have rings, which `Recorder` fills.
     """
     begin = time.perf_counter()
     try:
         fills = METHODS[scenario.method].fills(scenario, planned)
-        program = machine.commit(planned, fills, arrays)
+        program = machine.commit(with_rings(planned), fills, arrays)
     except MemoryError as e:
         raise ResourceError(
             f"{machine.describe()} ran out of memory: the run needs {planned.nbytes / 2**30:.1f} GiB"
         ) from e
     machine.finish()
+    program.rolling = rolling_series(planned)
     program.seconds = time.perf_counter() - begin
     return program
 

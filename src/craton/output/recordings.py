@@ -141,12 +141,64 @@ class Recorded:
         places : (n,) int array
         first, last : int
         """
-        out = np.empty((last - first, len(places)), self.values.dtype)
-        rows = self.values.chunks[0]
-        for low in range(first, last, rows):
-            high = min(low + rows, last)
-            out[low - first : high - first] = self.values[low:high][:, places]
-        return out
+        return columns_of(self.values, places, first, last)
+
+
+def columns_of(values, places, first, last):
+    """Return some columns of the rows first .. last - 1 of a stored array, chunk by chunk.
+
+    Parameters
+    ----------
+    values : zarr array, shape (time, place)
+    places : (n,) int array
+    first, last : int
+    """
+    out, rows = np.empty((last - first, len(places)), values.dtype), values.chunks[0]
+    low = first
+    while low < last:
+        high = min((low // rows + 1) * rows, last)
+        out[low - first : high - first] = values[low:high][:, places]
+        low = high
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedRows:
+    """Rows of a recording as a run takes them, read from its store when they are asked for.
+
+    Parameters
+    ----------
+    path : Path
+        The store.
+    name : str
+        Of the recording.
+    places : (n,) int array
+    late : (n,) bool array
+        Which the run takes a step later than they were recorded.
+    shift : int
+        Row of the recording at the first step of the run; rows before the first one are zero.
+    largest : (n,) array
+        Largest magnitude of each place.
+    """
+
+    path: Path
+    name: str
+    places: np.ndarray
+    late: np.ndarray
+    shift: int
+    largest: np.ndarray
+
+    def __call__(self, first, last):
+        """Return the rows of the steps first .. last - 1."""
+        import zarr
+
+        root = zarr.open_group(self.path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        values = root[f"{GROUP}/{self.name}/{VALUES}"]
+        begin = first + self.shift - 1
+        rows = np.zeros((last - first + 1, len(self.places)), values.dtype)
+        rest = min(max(-begin, 0), len(rows))
+        rows[rest:] = columns_of(values, self.places, begin + rest, last + self.shift)
+        return np.where(self.late, rows[:-1], rows[1:])
 
 
 def names(path):

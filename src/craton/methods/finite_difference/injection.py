@@ -347,7 +347,7 @@ def injections(d, incident):
         series = recorded.checked(*series_of(d, wave, sources))
         fields = where(d, sources)[0]
         moving = np.isin(fields, [d.fields.index(name) for name in d.velocity])
-        peak = max(peak, recorded.peak_of([series[:, moving]]))
+        peak = max(peak, recorded.peak_of(series, moving))
         for step, crossing in parts.items():
             table = table_of(
                 crossing.target, crossing.weight, np.searchsorted(sources, crossing.source)

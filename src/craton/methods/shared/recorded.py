@@ -11,13 +11,14 @@ import numpy as np
 from craton import io
 from craton.core.plan import Array, Launch
 from craton.core.recording import Recording, slots_for
+from craton.core.rolling import Rolling
 from craton.errors import Problem, ScenarioError
 from craton.io.contents import Wavefield
 from craton.methods.shared import points as operators
 from craton.methods.shared.oblique import plane_incident
 from craton.methods.shared.sampled import SampledIncident
 from craton.methods.shared.tables import of_values
-from craton.output.recordings import Recorded, open_recording
+from craton.output.recordings import Recorded, RecordedRows, open_recording
 from craton.tables.fields import spatial
 
 QUIET = 1e-6  # of the largest value: what a recording may hold before the run begins
@@ -247,26 +248,37 @@ def values_of(d, wave, places, late):
 
     Returns
     -------
-    series : (steps, n) array
+    series : Rolling, shape (steps, n)
     problems : list of Problem
     """
     recorded, shift = wave.recorded, round(wave.shift(d.start))
     # the row of the first value that is taken late stands before the first one that is not
     first = max(shift - 1, 0)
-    block = recorded.columns(places, first, d.steps + shift)
-    if not np.isfinite(block).all():
+    # a ring of one row would stand for series of all steps (points.h)
+    slots = max(2, slots_for(len(places), d.steps, recorded.values.dtype))
+    largest = largest_values(recorded, places, first, d.steps + shift, slots)
+    if not np.isfinite(largest).all():
         words = "it is not complete: the run that recorded it was stopped"
         return None, [Problem(f"{wave.key}.recorded", words, "run it again, or resume it")]
-    peak = np.abs(block).max(initial=0.0)
-    if first > 0:
-        before = np.abs(recorded.columns(places, 0, first)).max(initial=0.0)
-        if before > QUIET * max(peak, before):
-            words = f"waves have come before the run begins, at {d.start:.6g} s"
-            remedy = f"write time.start = {wave.about['start']:.12g}, or leave start out"
-            return None, [Problem("time.start", words, remedy)]
-    lead = np.zeros((max(first - shift + 1, 0), len(places)), block.dtype)
-    rows = np.concatenate([lead, block])[-(d.steps + 1) :]
-    return np.where(late, rows[:-1], rows[1:]), []
+    before = largest_values(recorded, places, 0, first, slots).max(initial=0.0)
+    if before > QUIET * max(largest.max(initial=0.0), before):
+        words = f"waves have come before the run begins, at {d.start:.6g} s"
+        remedy = f"write time.start = {wave.about['start']:.12g}, or leave start out"
+        return None, [Problem("time.start", words, remedy)]
+    late = np.asarray(late, bool)
+    rows = RecordedRows(recorded.path, recorded.name, places, late, shift, largest)
+    return Rolling(rows, (d.steps, len(places)), np.dtype(d.precision), slots), []
+
+
+def largest_values(recorded, places, first, last, rows):
+    """Return the largest magnitude of some places in the rows first .. last - 1 of a recording,
+    nan where any is, (n,): read in blocks of some rows.
+    """
+    largest = np.zeros(len(places), recorded.values.dtype)
+    for low in range(first, last, rows):
+        block = recorded.columns(places, low, min(low + rows, last))
+        largest = np.maximum(largest, np.abs(block).max(axis=0))
+    return largest
 
 
 def medium_problems(wave, places, medium, xyz):
@@ -310,9 +322,17 @@ def checked(value, problems):
     return value
 
 
-def peak_of(series):
-    """Return the largest magnitude of some series, 0 without any."""
-    return max((float(np.abs(s).max(initial=0.0)) for s in series), default=0.0)
+def peak_of(series, columns=...):
+    """Return the largest magnitude of some columns of series, 0 without any.
+
+    Parameters
+    ----------
+    series : (steps, n) array or Rolling
+    columns : index expression
+    """
+    if isinstance(series, Rolling):
+        return float(series.read.largest[columns].max(initial=0.0))
+    return float(np.abs(series[:, columns]).max(initial=0.0))
 
 
 def band_with(band, sources, incident):
@@ -341,6 +361,9 @@ def notes(plan, incident):
     for n, wave in enumerate(incident):
         series = plan.arrays[series_name(n)]
         words = f"{series.shape[1]:,} incident values a step, {series.nbytes / 2**20:,.1f} MiB"
+        if isinstance(series.data, Rolling):
+            whole = series.data.shape[0] * series.nbytes / series.data.slots
+            words += f" of {whole / 2**20:,.1f} MiB: read {series.data.slots} steps at a time"
         words += f"; {wave.words}" if wave.resampled else ""
         rows.append(("injection", f"{wave.describe()}: {words}"))
     return rows

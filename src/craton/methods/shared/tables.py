@@ -8,6 +8,7 @@ import numpy as np
 
 from craton.core.deferred import Part
 from craton.core.plan import Array, Launch
+from craton.core.rolling import Rolling
 from craton.methods.shared import points as operators
 
 
@@ -19,8 +20,8 @@ def table_of(index, weight, column):
 
 
 def injection(name, table, series, precision, into="state"):
-    """Arrays, called NAME_target and so on, and the launch that adds `series` (steps, columns) to a
-    block by a `table_of` rows.
+    """Arrays, called NAME_target and so on, and the launch that adds `series` (steps, columns),
+    ndarray or `Rolling`, to a block by a `table_of` rows.
     """
     target, first, column, weight = table
     arrays = of_values(
@@ -48,7 +49,7 @@ def of_values(name, **values):
     """Arrays of point tables from (values, type) by the last part of their names."""
     return {
         f"{name}_{part}": Array(
-            "points", v.shape, dtype, v if isinstance(v, Part) else np.asarray(v, dtype)
+            "points", v.shape, dtype, v if isinstance(v, Part | Rolling) else np.asarray(v, dtype)
         )
         for part, (v, dtype) in values.items()
     }

@@ -319,7 +319,7 @@ def injections(d, incident):
     for n, wave in enumerate(incident):
         layer = layer_around(d, *wave.corners)
         moved = recorded.checked(*displacements(d, wave, layer))
-        peak = max(peak, recorded.peak_of([np.diff(moved, axis=0)]) / d.dt)
+        peak = max(peak, recorded.peak_of(np.diff(moved, axis=0)) / d.dt)
         target = vector_places(d, "force", layer.points)
         number = np.arange(len(target))
         table = table_of(target, np.ones(len(target)), number)
@@ -359,7 +359,8 @@ def displacements(d, wave, layer):
     if wrong:
         return None, wrong
     places = (3 * point[:, None] + np.arange(3)).ravel()
-    return recorded.values_of(d, wave, places, np.ones(len(places), bool))
+    series, wrong = recorded.values_of(d, wave, places, np.ones(len(places), bool))
+    return (None, wrong) if wrong else (np.asarray(series), [])
 
 
 def side_of(d, wave, layer, xyz):

@@ -1,5 +1,6 @@
 // Point tables: sources and receivers reach the wavefield only as (index, weight, column) rows, sorted by what they add to.
-//   inject  state[target[i]] += sum of weight[r] * series[step, column[r]]    over the rows r of target i; state as force_t
+//   inject  state[target[i]] += sum of weight[r] * series[step, column[r]]    over the rows r of target i; state as force_t;
+//           series has the rows of all steps, or with slots > 1 is a ring: [step % slots, column[r]]
 //   window  now[i] = column i of short series at this step; inject reads it with columns = 0
 //   hold    the same of series that keep their last value
 //   sample  ring[step % slots, i] = sum of weight[r] * state[source[r]]       over the rows r of channel i
@@ -13,7 +14,7 @@ KERNEL inject(
 {
     FOR_EACH_POINT(box)
     {
-        const real* now = series + (ptrdiff_t)step[0] * p.columns;
+        const real* now = series + (ptrdiff_t)(p.slots > 1 ? step[0] % p.slots : step[0]) * p.columns;
         force_t sum = 0;
         for (int r = first[i]; r < first[i + 1]; ++r) sum += to_force(weight[r] * now[column[r]], 1 / UNIT(p));
         state[target[i]] += sum;

@@ -42,7 +42,12 @@ class Rolling:
 
 
 def rolling_series(plan):
-    """Return the series of a plan that a ring can stand for: dict of str to Rolling."""
+    """Return the series of a plan that a ring can stand for: dict of str to Rolling.
+
+    Parameters
+    ----------
+    plan : StepPlan
+    """
     return {name: a.data for name, a in plan.arrays.items() if isinstance(a.data, Rolling)}
 
 

@@ -3,8 +3,9 @@
 usage: python3 -m bench storage [PART ...] [--out FILE.json] [--size 512]
        compute-sanitizer python3 -m bench storage parity --small
 
-parity: waveforms of the GPU against the CPU, both in 16 bits. Sums that round otherwise in float32 now and then take the neighbouring
-number of 16 bits: they differ by a share of the error against float32, which the row has, too.
+parity: the GPU against the CPU, both in 16 bits. "step": fields after one step from random ones; sums that round otherwise in float32 now
+and then take the neighbouring number of 16 bits, so that few points differ, by two units at most. Waveforms: errors of rounding on two machines
+are independent after some steps, so the difference is near sqrt(2) of that from float32, which the row has, too.
 speed: time steps of cubes, in float32 and in 16 bits. settings: the streamed steps alone, by (VEC, BX, BY, PLANES, MIN_BLOCKS).
 waves: 224 x 224 x 288 points, layers with heterogeneity, 1,000 steps: relative L2 of each receiver, at 15 to 25 of the shortest
 wavelengths and at all; raw, and low-passed at 3 to 3.5 times the peak frequency ("band"). coda: 96^3 between rigid faces, the last third of
@@ -21,13 +22,21 @@ import numpy as np
 from bench.cases import builders
 from bench.harness import difference
 from craton import api, benchmark
+from craton.backends.cpu import CPU
+from craton.comm.local import Alone
 from craton.driver import waves as driver
+from craton.driver.march import march
+from craton.driver.recorder import Recorder
 from craton.methods.finite_difference import bench as differences
 from craton.methods.finite_difference import operators
+from craton.methods.finite_difference.scheme import STRESS, VELOCITY
 from craton.scenario import Scenario
 
 FACES = {"plain": ("rigid", "rigid"), "free top, CPML": ("free", "cpml")}
 GOALS = {"plain": 52e9, "free top, CPML": 40e9}  # point-steps/s at 512^3
+# share of values: float32 sums off by 2 units lie across one of the 2^13 times wider boundaries in 1 of 2,000 cases, ten times that is let pass
+DIFFERING = 5e-3
+SLACK = 1.15  # of the ratio of errors
 LIMITS = {"waves": {"raw": 4e-3, "band": 5e-4}, "coda": {"raw": 1e-2, "band": 1e-3}}
 SETTINGS = (
     (8, 32, 4, 32, 3),
@@ -40,6 +49,9 @@ SETTINGS = (
     (4, 32, 4, 32, 5),
     (4, 32, 4, 32, 4),
     (4, 64, 4, 32, 2),
+    (4, 32, 4, 16, 4),
+    (4, 32, 4, 16, 5),
+    (4, 64, 4, 16, 2),
 )
 SPACING, SLOW, RATIO = 10.0, 1000.0, 1.75  # m, m/s, vp / vs
 WAVELENGTH = 10 * SPACING  # the shortest, at 2.5 times the peak frequency
@@ -73,12 +85,32 @@ def parity(report):
                 half = builders.changed(half, time={"duration": 0.008, "start": 0.0})
             found = traces(half, report.options.device)
             row = {"case": name, "steps": found.shape[-1]}
+            row |= stepped(half, [report.machine, *([] if report.options.small else [CPU()])])
             if not report.options.small:
                 full = traces(stored(half, "full"), report.options.device)
                 row |= difference(found, traces(half, "cpu"))
                 row["against_float32"] = difference(found, full)["l2"]
-                row["passed"] = row["l2"] < min(row["against_float32"], 1e-3)
+                independent = row["l2"] < SLACK * np.sqrt(2) * row["against_float32"]
+                near = row["against_float32"] < LIMITS["waves"]["raw"]
+                alike = row["differing"] < DIFFERING and row["units"] <= 2
+                row["passed"] = bool(independent and near and alike)
             report.add("parity", row)
+
+
+def stepped(scenario, machines):
+    """Share of values that differ between machines after one step from the same random fields, and the largest difference in units of the
+    16 bits of the largest value.
+    """
+    fields = []
+    for machine in machines:
+        program = driver.commit(scenario, api.plan(scenario), machine)
+        benchmark.randomise(program, machine)
+        march(program, Alone(), Recorder(program), 1, 0)
+        state = [program.host(name).ravel() for name in (*VELOCITY, *STRESS)]
+        fields.append(np.concatenate(state).astype(np.float32))
+    off = np.abs(fields[-1] - fields[0])
+    unit = float(np.spacing(np.float16(np.abs(fields[0]).max())))
+    return {"differing": float((off > 0).mean()), "units": float(off.max() / unit)}
 
 
 def traces(scenario, device):

@@ -63,33 +63,6 @@ STREAMED_RELAXING = {
     ("float64", 4): (1, 32, 4, 32, 3),
 }
 
-# Of the elastic steps with fields and material in 16 bits, by order: velocity, stress.
-STREAMED_HALF = {4: ((8, 32, 4, 32, 3), (8, 32, 4, 32, 3))}
-CODES = tuple(
-    (f"{name}_{part}", "i32") for name in ("rho", "lam", "rmu") for part in ("base", "step")
-)
-IN_HALF = {s.name: Struct(s.name, (*s.fields, *CODES)) for s in (FD, SLAB)}
-
-
-def in_half(op, stencil, reals=0):
-    """Return the same on fields and material that are kept in 16 bits; see storage.h.
-
-    Parameters
-    ----------
-    op : Operator
-    stencil : Stencil
-    reals : float
-        Reals per point that it reads or writes besides these: memory variables of layers.
-    """
-    order, kernel = 2 * stencil.reach, ("velocity", "stress").index(op.name) if op.variants else 0
-    settings = STREAMED_HALF.get(order) if op.variants else None
-    return replace(
-        op.specialised(f"{op.name}_half", HALF=1),
-        params=IN_HALF[op.params.name],
-        variants=(variant("float32", settings[kernel]),) if settings else (),
-        reals_per_point=(op.reals_per_point + reals) / 2,
-    )
-
 
 def streamed(stencil, kernel):
     """Return the variants for a GPU of the velocity step (kernel 0) or the stress step (1) in

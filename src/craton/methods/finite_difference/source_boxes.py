@@ -271,12 +271,11 @@ def kept_in_half(d, phases, tables):
         ]
         more, added = injections(d, boxes, phase.name, tables, sources.get(phase.name))
         found |= more
-        if phase.name == "velocity":
-            launches = [*added, *launches, *steps_of(d, boxes, phase.name)]
-        elif phase.name == "stress":
-            launches = [*launches, *steps_of(d, boxes, phase.name), *added]
-        if phase.name in ("velocity", "stress"):
-            launches += [told for box in boxes for told in exchange(d, box, phase.name)]
+        if phase.name in ("velocity", "stress"):  # small steps beside the large one that follows
+            steps = steps_of(d, boxes, phase.name)
+            before, after = (added, []) if phase.name == "velocity" else ([], added)
+            told = [launch for box in boxes for launch in exchange(d, box, phase.name)]
+            launches = [*before, *steps, *launches, *after, *told]
         changed.append(replace(phase, launches=tuple(launches)))
     return boxes, found, tuple(changed)
 

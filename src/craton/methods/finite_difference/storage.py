@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from craton.core.operator import Struct
 from craton.core.plan import Launch
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference import operators
@@ -37,6 +38,13 @@ FIELD, MATERIAL = "float16", "uint16"
 EXPECTED = {"within 20 wavelengths": (2e-4, 3e-3), "after 3,000 steps of coda": (5e-4, 1e-2)}
 # reals per point of what stays in float32: memory variables of layers
 REALS = {"cpml_velocity": 6, "cpml_stress": 6, "damping": 6, "cpml_laminate": 2}
+# of the streamed steps, see `operators.STREAMED`; measured best on an H200
+STREAMED = {"velocity": (8, 32, 4, 16, 3), "stress": (4, 32, 4, 32, 4)}
+# scalars of steps, with the codes of the material
+CODES = tuple(
+    (f"{name}_{part}", "i32") for name in ("rho", "lam", "rmu") for part in ("base", "step")
+)
+PARAMS = {s.name: Struct(s.name, (*s.fields, *CODES)) for s in (operators.FD, operators.SLAB)}
 BOX_FIELD = re.compile(r"box\d+_vx")  # of boxes in float32, see source_boxes.py
 SAMPLE = points.SAMPLE.specialised("sample_half", HALF=1)
 REMEDY = "leave run.storage out"
@@ -207,13 +215,17 @@ def converted(d, launch, phase):
 
 
 def on_16_bits(op, stencil, free):
-    """Return an operator of the grid on fields and material in 16 bits; `free`: the top is
-    traction-free.
+    """Return an operator of the grid on fields and material in 16 bits, see storage.h; `free`: the
+    top is traction-free.
     """
-    op = operators.in_half(op, stencil, REALS.get(op.function, 0))
-    if op.function != "cpml_stress":
-        return op
-    return replace(op, defines=tuple({**dict(op.defines), "FREE": int(free)}.items()))
+    setting = STREAMED.get(op.name) if op.variants and 2 * stencil.reach == ORDER else None
+    surface = {"FREE": int(free)} if op.function == "cpml_stress" else {}
+    return replace(
+        op.specialised(f"{op.name}_half", HALF=1, **surface),
+        params=PARAMS[op.params.name],
+        variants=(operators.variant("float32", setting),) if setting else (),
+        reals_per_point=(op.reals_per_point + REALS.get(op.function, 0)) / 2,
+    )
 
 
 def scaled_step(d, dt_h, phase):

@@ -3,9 +3,9 @@
 usage: python3 -m bench storage [PART ...] [--out FILE.json] [--size 512]
        compute-sanitizer python3 -m bench storage parity --small
 
-parity: the GPU against the CPU, both in 16 bits. "step": fields after one step from random ones; sums that round otherwise in float32 now
-and then take the neighbouring number of 16 bits, so that few points differ, by two units at most. Waveforms: errors of rounding on two machines
-are independent after some steps, so the difference is near sqrt(2) of that from float32, which the row has, too.
+parity: the GPU against the CPU, both in 16 bits. "step": fields after one step from random ones; sums that round otherwise in
+float32 now and then take the neighbouring number of 16 bits, so that few points differ, by two units at most. Waveforms: errors of
+rounding on two machines are independent after some steps, so the difference is near sqrt(2) of that from float32, which the row has, too.
 speed: time steps of cubes, in float32 and in 16 bits. settings: the streamed steps alone, by (VEC, BX, BY, PLANES, MIN_BLOCKS).
 waves: 224 x 224 x 288 points, layers with heterogeneity, 1,000 steps: relative L2 of each receiver, at 15 to 25 of the shortest
 wavelengths and at all; raw, and low-passed at 3 to 3.5 times the peak frequency ("band"). coda: 96^3 between rigid faces, the last third of
@@ -34,7 +34,8 @@ from craton.scenario import Scenario
 
 FACES = {"plain": ("rigid", "rigid"), "free top, CPML": ("free", "cpml")}
 GOALS = {"plain": 52e9, "free top, CPML": 40e9}  # point-steps/s at 512^3
-# share of values: float32 sums off by 2 units lie across one of the 2^13 times wider boundaries in 1 of 2,000 cases, ten times that is let pass
+# Share of values: float32 sums off by 2 units lie across one of the boundaries of 16 bits, 2^13 times wider, in 1 of 2,000 cases;
+# ten times that is let pass.
 DIFFERING = 5e-3
 SLACK = 1.15  # of the ratio of errors
 LIMITS = {"waves": {"raw": 4e-3, "band": 5e-4}, "coda": {"raw": 1e-2, "band": 1e-3}}

@@ -25,6 +25,14 @@ SEA = {
     "layers": [{"top": 0} | WATER, {"top": -80, "vp": 2500, "vs": 1400, "rho": 2200}],
 }
 LOSSY = ROCK | {"qp": 80, "qs": 40, "attenuation": {"band": [1, 20]}}
+SEA_OVER_SHALE = {
+    "kind": "layers",
+    "layers": [
+        {"top": 0, "qp": 9999, "qs": 9999} | WATER,
+        {"top": -80, "vp": 2500, "vs": 1400, "rho": 2200, "qp": 80, "qs": 40}
+        | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1},
+    ],
+}
 LOSSY_ANISOTROPIC = LOSSY | ANISOTROPIC
 WITH_Q = ("vp", "vs", "rho", "inverse_qp", "inverse_qs")
 LAYERS = {"west": "pml", "bottom": "pml", "pml": {"thickness": 1, "friction": 0.3}}
@@ -56,6 +64,11 @@ CASES = {
         "waveforms": ["velocity", "displacement", "strain_rate", "rotation_rate", "pressure"],
     },
     "sea": {"model": SEA, "waveforms": ["pressure"]},
+    "a sea over 21 constants": {
+        "model": SEA_OVER_SHALE,
+        "receivers": RECEIVERS[1:],
+        "waveforms": ["velocity", "strain_rate"],
+    },
     "acoustic": {
         "model": {"kind": "homogeneous"} | WATER,
         "source": [EXPLOSION],
@@ -67,7 +80,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_exact(name):
     """<F s, r> = <s, F^T r> by the series of sources, <B dm, r> = <dm, B^T r> by the medium, and central differences."""
-    case = Case(scenario(**CASES[name]))
+    by = ("c11", "c13", "c33", "c44", "rho") if "constants" in name else ("vp", "vs", "rho")
+    case = Case(scenario(**CASES[name]), by)
     assert case.of_sources() < EXACT
     assert case.of_medium() < EXACT
     assert case.of_differences() < CENTRAL
@@ -83,6 +97,15 @@ REMEMBERING = {
         {"parameters": ("c11", "c33", "c44", "rho")},
     ),
     "attenuation": ({"model": LOSSY}, {}),
+    "a sea over 21 constants that relax": (
+        {
+            "model": SEA_OVER_SHALE | {"attenuation": {"band": [1, 20]}},
+            "boundaries": LAYERS | {"bottom": "stacey"},
+            "waveforms": ["pressure"],
+            "receivers": RECEIVERS[:1],
+        },
+        {"parameters": ("c11", "c13", "c33", "c44", "rho")},
+    ),
     "21 constants that relax in a layer": (
         {"model": LOSSY_ANISOTROPIC, "boundaries": LAYERS},
         {"parameters": ("c11", "c12", "c33", "c44", "c66", "rho")},

@@ -3,6 +3,8 @@
 An absorbing face has the impedance Z, Z^2 = rho Gamma, with the Christoffel matrix Gamma of its
 normal: a change of the medium gives  Z dZ + dZ Z = d(rho Gamma),  solved in the axes of Z.
 
+In a fluid c33 is the bulk modulus; the other constants have no part in it.
+
 With attenuation the isotropic part of the constants relaxes, see `sampling.moduli`, and Q of its
 moduli stays; steps have unrelaxed constants.
 """
@@ -16,6 +18,7 @@ from craton.methods.spectral_element.nodal import ChainRule, with_medium
 from craton.methods.spectral_element.sites import VOIGT
 from craton.model.media import sampling
 
+C33, C44 = 1 + sampling.NORMAL[2], 1 + sampling.SHEAR[0]  # behind density
 UPPER = np.triu_indices(6)
 # shear and bulk modulus of the isotropic part by the constants, see `sampling.moduli`
 MODULI = np.zeros((2, len(sampling.SHEARING)))
@@ -26,20 +29,37 @@ TWICE = np.where(UPPER[0] == UPPER[1], 1.0, 2.0)  # places that each constant ha
 
 
 class ConstantsRule(ChainRule):
-    """Masses, moduli and absorbing faces of a solid mesh by density and 21 constants of its nodes:
+    """Masses, moduli and absorbing faces of a mesh by density and 21 constants of its nodes:
     cells are (rho, c11, c12, ..., c66), (ne, n^3) each.
     """
+
+    BULK = C33
 
     def discretisation(self, cells):
         """See `ChainRule.discretisation`."""
         d, rho = self.d, np.asarray(cells[0], float)
-        values = d.nodal | {"rho": rho, "stiffness": np.stack(cells[1:], axis=1)}
-        return with_medium(d, values, self.masses(rho, rho))
+        vp = np.where(self._wet, np.sqrt(cells[C33] / rho), d.nodal["vp"])
+        values = d.nodal | {"rho": rho, "vp": vp, "stiffness": np.stack(cells[1:], axis=1)}
+        return with_medium(d, values, self.masses(rho, 1 / cells[C33]))
+
+    @property
+    def _wet(self):
+        """Elements of fluids, (ne, 1)."""
+        return self.d.fluid[:, None]
+
+    def _as_fluid(self, cells):
+        """Return (rho, kappa, mu) of cells, as `ChainRule` has them, good in fluids."""
+        return cells[0], cells[C33], np.zeros_like(cells[0])
 
     def gradient(self, cells, of_elements, of_points, of_faces):
         """See `ChainRule.gradient`; `of_elements` has 21 rows."""
-        by_density = of_points[0][self.d.points] * self.weights
-        by_constants = np.array(of_elements)
+        wet, fluid_cells = self._wet, self._as_fluid(cells)
+        by_fluid = self._of_volumes(*fluid_cells[:2], of_elements, of_points)
+        if self.absorbing[True] is not None:
+            self._add_faces(by_fluid, fluid_cells, of_faces[1], True)
+        by_density = by_fluid[0]
+        by_constants = np.where(wet[:, None], 0.0, of_elements)
+        by_constants[:, C33 - 1] += np.where(wet, by_fluid[1], 0.0)
         if self.absorbing[False] is not None:
             self._add_constants(by_density, by_constants, cells, of_faces[0])
         return (by_density, *by_constants.transpose(1, 0, 2))
@@ -60,8 +80,13 @@ class ConstantsRule(ChainRule):
 
     def changes(self, cells, change):
         """See `ChainRule.changes`; moduli have 21 rows."""
-        masses = self.masses(change[0], change[0])
-        return np.stack(change[1:], axis=1), masses, [self._change_of_faces(cells, change), None]
+        fluid_cells, fluid_change = self._as_fluid(cells), self._as_fluid(change)
+        wet, constants = self._wet, np.stack(change[1:], axis=1)
+        constants = np.where(wet[:, None], 0.0, constants)
+        constants[:, 0] += np.where(wet, -change[0] / cells[0] ** 2, 0.0)
+        masses = self.masses(change[0], -change[C33] / cells[C33] ** 2)
+        of_fluid = self._damping(fluid_cells, fluid_change, True)
+        return constants, masses, [self._change_of_faces(cells, change), of_fluid]
 
     def _change_of_faces(self, cells, change):
         """Change of the damping of the absorbing points, (6, m)."""
@@ -128,12 +153,13 @@ class RelaxingConstantsRule(ConstantsRule):
 
     @cached_property
     def _growths(self):
-        """By how much shear and bulk modulus of the nodes are larger unrelaxed, relatively: two
-        (ne, n^3) arrays.
+        """By how much shear and bulk modulus of the nodes are larger unrelaxed, relatively, 0 in
+        fluids: two (ne, n^3) arrays.
         """
         nodal = self.d.nodal
         losses = nodal["loss_s"], sampling.bulk(nodal)
-        return [self.d.relaxation.unrelaxed(loss) - 1 for loss in losses]
+        growths = [self.d.relaxation.unrelaxed(loss) - 1 for loss in losses]
+        return [np.where(self._wet, 0.0, growth) for growth in growths]
 
 
 def _solved(right, roots, axes):

@@ -23,7 +23,7 @@ from craton.methods.spectral_element import (
     replay,
     replay_operators,
 )
-from craton.methods.spectral_element.constants import ConstantsRule, RelaxingConstantsRule
+from craton.methods.spectral_element.constants import C44, ConstantsRule, RelaxingConstantsRule
 from craton.methods.spectral_element.linearised_ranks import RankElements
 from craton.methods.spectral_element.linearised_state import HALF_STEPS, State
 from craton.methods.spectral_element.linearised_steps import Discretised
@@ -68,10 +68,12 @@ def refused_on_mesh(d, sources, channels, rows):
         Of each channel.
     """
     wrong = []
-    if d.anisotropic and d.fluid.any():
-        words = "a fluid beside an anisotropic medium"
-        wrong.append(("model", words, "leave Thomsen's parameters out"))
-    if d.anisotropic and any(channel.quantity == "pressure" for channel in channels):
+    in_rock = {
+        channel.quantity
+        for channel, (index, _) in zip(channels, rows)
+        if pair_parts.field_of(d, index[0]) != "pressure"
+    }
+    if d.anisotropic and "pressure" in in_rock:
         words = "pressure in an anisotropic medium"
         wrong.append(("receivers", words, "record velocity or strain rate"))
     for source in sources:
@@ -332,8 +334,7 @@ class Linearised(Discretised):
         ScenarioError
             Fluid elements that shear, solid ones that do not, waves too fast for the time step.
         """
-        if not self.d.anisotropic:
-            self._refuse_media(cells[2])
+        self._refuse_media(cells[C44] if self.d.anisotropic else cells[2])
         d = self.rule.discretisation(cells)
         self._refuse_speeds(cells, d)
         return State(self, cells, d)

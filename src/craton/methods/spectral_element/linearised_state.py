@@ -29,7 +29,8 @@ class State(Steps):
 
     def __init__(self, problem, cells, d):
         self.problem, self.cells, self.d = problem, cells, d
-        kappa, start = cells[1], problem.cells[1]
+        bulk = problem.rule.BULK
+        kappa, start = cells[bulk], problem.cells[bulk]
         self.of_receivers = {
             n: _at(site, kappa) / _at(site, start) for n, site in problem.sites.items()
         }
@@ -107,7 +108,7 @@ class State(Steps):
             dJ by the relative change of the bulk modulus at channels and columns.
         """
         out = self.problem.rule.gradient(self.cells, *sums)
-        by_kappa = out[1]
+        by_kappa = out[self.problem.rule.BULK]
         for n, value in of_receivers.items():
             self._add_at(by_kappa, self.problem.sites[n], value)
         for n, value in of_sources.items():
@@ -116,14 +117,15 @@ class State(Steps):
 
     def _add_at(self, by_kappa, site, value):
         """Add the derivative by the relative change of the bulk modulus at a site."""
-        kappa = _at(site, self.cells[1])
+        kappa = _at(site, self.cells[self.problem.rule.BULK])
         by_kappa[site.element[0]] += value / kappa * site.values[0]
 
     def perturbation(self, changes):
         """Return what changes to first order: see `nodal.ChainRule.changes`; and by how much the bulk
         modulus at channels and columns does, relatively: two dicts.
         """
-        kappa, d_kappa = self.cells[1], changes[1]
+        bulk = self.problem.rule.BULK
+        kappa, d_kappa = self.cells[bulk], changes[bulk]
         relative = [
             {n: _at(site, d_kappa) / _at(site, kappa) for n, site in places.items()}
             for places in (

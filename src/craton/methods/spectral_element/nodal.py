@@ -115,6 +115,8 @@ class ChainRule:
         The start: mesh, faces and time step stay.
     """
 
+    BULK = 1  # place of a fluid's bulk modulus in the cells
+
     def __init__(self, d):
         self.d = d
         self.shape = (d.mesh.size, d.element.size)
@@ -193,22 +195,25 @@ class ChainRule:
         of_faces : (solid, fluid) arrays
             dJ by the damping of absorbing points, (6, m) and (1, m).
         """
-        d, (rho, kappa, _) = self.d, cells
-        by_mass = np.empty(self.shape)
+        out = self._of_volumes(*cells[:2], of_elements, of_points)
+        for fluid, values in enumerate(of_faces):
+            if self.absorbing[fluid] is not None:
+                self._add_faces(out, cells, values, bool(fluid))
+        return tuple(out)
+
+    def _of_volumes(self, rho, kappa, of_elements, of_points):
+        """Return what `gradient` does but for faces: a list."""
+        d, by_mass = self.d, np.empty(self.shape)
         for fluid, values in enumerate(of_points):
             chosen = d.fluid == bool(fluid)
             if chosen.any():
                 by_mass[chosen] = values[d.points[chosen]] * self.weights[chosen]
         fluid, first, second = d.fluid[:, None], of_elements[:, 0], of_elements[:, 1]
-        out = [
+        return [
             np.where(fluid, -first / rho**2, by_mass),
             np.where(fluid, -by_mass / kappa**2, first),
             np.where(fluid, 0.0, second - 2 / 3 * first),
         ]
-        for fluid, values in enumerate(of_faces):
-            if self.absorbing[fluid] is not None:
-                self._add_faces(out, cells, values, bool(fluid))
-        return tuple(out)
 
     def _add_faces(self, out, cells, by_damping, fluid):
         """Add what the misfit changes by with the impedances of the absorbing faces of a medium."""

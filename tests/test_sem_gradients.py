@@ -190,8 +190,12 @@ def test_21_constants():
         case.problem.fun(case.m - 10 * case.m0)
 
 
-def test_a_chunk_of_the_earth():
-    """PREM with the outer core; curved elements; stations with an east, north and up of their own."""
+@pytest.mark.parametrize("transverse", [False, True])
+def test_a_chunk_of_the_earth(transverse):
+    """PREM with the outer core; curved elements; stations with an east, north and up of their own. The transversely isotropic
+    PREM relaxes, and is flattened.
+    """
+    model = {"transverse": True, "attenuation": {"band": [0.002, 0.02]}} if transverse else {}
     chunk = {"longitude": 21.0, "latitude": 38.5, "width": [20, 20], "elements": [2, 2]}
     quake = {
         "kind": "moment_tensor",
@@ -204,15 +208,16 @@ def test_a_chunk_of_the_earth():
     }
     earth = Scenario(
         method="sem",
-        domain={"chunk": chunk | {"bottom": "3200 km"}},
-        model={"kind": "prem"},
+        domain={"chunk": chunk | {"bottom": "3200 km", "elliptic": transverse}},
+        model={"kind": "prem"} | model,
         time={"duration": 60, "start": 0},
         source=[quake],
         receivers=[{"name": "A", "at": {"longitude": 22.0, "latitude": 38.5, "depth": "200 km"}}],
         output={"waveforms": ["displacement", "strain_rate"]},
         run={"precision": "float64", "threads": 1, "degree": 2},
     )
-    case = Case(earth, varied=0.01)
+    by = ("c11", "c13", "c33", "c44", "c66", "rho") if transverse else ("vp", "vs", "rho")
+    case = Case(earth, by, varied=0.01)
     assert case.problem.experiments[0].linear.d.fluid.sum() == 4
     assert case.of_sources() < EXACT
     assert case.of_medium() < EXACT

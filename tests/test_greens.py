@@ -44,6 +44,7 @@ ELEMENTS = {
     "receivers": [{"name": "A", "at": [1500, 1100, 0]}],
     "greens": {"from": [500, 550, -500], "to": [700, 750, 0], "max_frequency": 3.5},
 }
+MTUQ_COUPLES = ("rr", "tt", "pp", "rt", "rp", "tp")
 RUN = {"device": "cpu", "threads": 1}
 
 
@@ -157,7 +158,7 @@ def test_slopes_are_those_of_differences(space):
     """By the position of a source, along each axis."""
     at, wavelet = np.array([1241.3, 1193.1, -231.9]), {"kind": "gaussian_derivative", "tau": 0.25}
     entry = {"kind": "moment_tensor", "at": list(at), "tensor": TENSOR, "wavelet": wavelet}
-    slopes, six = space.slopes([entry]), six_numbers(space._single([entry]).moment)
+    slopes, six = space.slopes([entry]), six_numbers(space.single_source([entry]).moment)
     shift = 8.0  # m; (k shift)^2 / 6 is below 1e-3
     moved = np.concatenate([at + shift * np.eye(3), at - shift * np.eye(3)])
     velocity, _ = space.batch(moved, np.repeat(six, 6, axis=0), wavelet)
@@ -313,3 +314,19 @@ def test_a_store_is_complete_or_refused(space, tmp_path):
     (part / "run.json").write_text(json.dumps(run | {"state": "interrupted"}))
     with pytest.raises(ScenarioError, match="not complete"):
         greens.open(part)
+
+
+def test_the_command_line_writes_files_for_mtuq(space, tmp_path, capsys):
+    """At the place of the store's source: those of Python; never over files that are there."""
+    folder = tmp_path / "mtuq"
+    query = ["greens", "query", str(space.path), "--mtuq", str(folder)]
+    assert main([*query, "--station", "B"]) == 0
+    assert space.write_mtuq([1200, 1200, -300], tmp_path / "python", stations=["B"])
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == sorted(f"XX.B.DI.{c}.M{m}.sac" for c in "ZRT" for m in MTUQ_COUPLES)
+    for name in names:
+        assert (folder / name).read_bytes() == (tmp_path / "python" / name).read_bytes()
+    assert main(query) == 2
+    assert "holds SAC files" in capsys.readouterr().err
+    assert main([*query, "--force", "--quantity", "velocity"]) == 2
+    assert "leave out -o and --quantity" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import pytest
 import craton
 from craton import greens
 from craton.errors import ScenarioError
+from craton.greens.mtuq import place_of
 
 TENSOR = {"xx": 1e13, "yy": -2e13, "zz": 1.5e13, "xy": 0.7e13, "xz": -0.4e13, "yz": 0.9e13}
 GROUND = {"kind": "homogeneous", "vp": 2000, "vs": 1100, "rho": 2000}
@@ -107,6 +108,8 @@ def test_seismograms_are_those_of_forward_runs(tmp_path, name):
         got, expected = computed.velocity[..., where], run.velocity[..., : len(where)]
         np.testing.assert_allclose(got.time, expected.time, atol=1e-9)
         assert np.linalg.norm(got.values - expected.values) < 1e-5 * np.linalg.norm(expected)
+        if "chunk" in tables["domain"]:
+            assert place_of(store, list(quake.source)) == pytest.approx(at, rel=1e-9)
 
 
 def test_sources_in_the_air_are_refused(tmp_path):

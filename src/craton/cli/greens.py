@@ -51,7 +51,9 @@ def run(survey, out, places, options, force, quiet):
         return surveys.worded(build_store, *arguments)
 
 
-def query(store, sources, out=None, stations=None, sampling=None, quantities=(), force=False):
+def query(
+    store, sources, out=None, stations=None, sampling=None, quantities=(), mtuq=None, force=False
+):
     """Write the seismograms of a source.
 
     Parameters
@@ -66,25 +68,56 @@ def query(store, sources, out=None, stations=None, sampling=None, quantities=(),
     sampling : float, optional
         s.
     quantities : sequence of str
+    mtuq : str, optional
+        Folder to which Green's functions of the source's place are written for MTUQ, in place of
+        seismograms.
     force : bool
         Replace the file.
     """
     from craton.io.miniseed import write
 
+    files = {KINDS[name]: file for name, file in sources.items() if file is not None}
+    if len(files) > 1:
+        refuse("--cmt", f"{listed(files, 'and')} are two sources", "give one of them")
+    if mtuq is not None:
+        if out is not None or quantities:
+            words = "Green's functions for MTUQ are displacements, in a folder of their own"
+            refuse("--mtuq", words, "leave out -o and --quantity")
+        surveys.worded(for_mtuq, store, files, Path(mtuq), stations, sampling, force)
+        print(mtuq)
+        return
     path = Path(out or "seismograms.nc")
     if path.suffix not in (".nc", ".mseed"):
         refuse("-o", f"{path} ends neither with .nc nor with .mseed", "name another file")
     if path.exists() and not force:
         refuse("-o", f"{path} is there already", "name another file, or add --force")
-    files = {KINDS[name]: file for name, file in sources.items() if file is not None}
-    if len(files) > 1:
-        refuse("--cmt", f"{listed(files, 'and')} are two sources", "give one of them")
     dataset = surveys.worded(seismograms, store, files, stations, sampling, quantities)
     if path.suffix == ".nc":
         dataset.to_netcdf(path)
     else:
         write(dataset, path)
     print(path)
+
+
+def sources_of(files):
+    """Return files of sources as tables of a scenario; None of none."""
+    tables = [{"kind": kind, "file": str(Path(file).resolve())} for kind, file in files.items()]
+    return tables or None
+
+
+def for_mtuq(store, files, folder, stations, sampling, force):
+    """Write the Green's functions of the place of a file's source; see `query`."""
+    from craton.greens import open as open_store
+    from craton.greens.mtuq import place_of, write_mtuq
+    from craton.io.obspy_files import has_obspy
+
+    if any(folder.glob("*.sac")) and not force:
+        refuse("--mtuq", f"{folder} holds SAC files", "name another folder, or add --force")
+    if not has_obspy(folder):
+        refuse("--mtuq", "ObsPy is not installed", "pip install obspy")
+    database = open_store(store)
+    at = place_of(database, sources_of(files))
+    write_mtuq(database, at, folder, sampling=sampling, stations=stations)
 
 
 def seismograms(store, files, stations, sampling, quantities):
@@ -94,15 +127,15 @@ def seismograms(store, files, stations, sampling, quantities):
     from craton.greens import open as open_store
 
     database = open_store(store)
-    source = [{"kind": kind, "file": str(Path(file).resolve())} for kind, file in files.items()]
+    source = sources_of(files)
     names = tuple(quantities) or ("velocity",)
     unknown = set(names) - {"velocity", "displacement", "acceleration"}
     if unknown:
         remedy = "choose velocity, displacement or acceleration"
         refuse("--quantity", f'there is no "{unknown.pop()}" of a store', remedy)
-    for warning in database.warnings(source or None):
+    for warning in database.warnings(source):
         print(warning, file=sys.stderr)
-    return database.seismograms(source or None, stations, sampling, None, names)
+    return database.seismograms(source, stations, sampling, None, names)
 
 
 def command(verb, **arguments):

@@ -66,6 +66,8 @@ class Database:
         Its corners, m.
     max_frequency : float
         Hz.
+    scenario_on_grid : Scenario
+        From which it was built, with positions as the grid or mesh has them.
     """
 
     def __init__(self, path, device="cpu", threads=None):
@@ -101,7 +103,7 @@ class Database:
         )
         method = METHODS[about["method"]]
         medium = method.moment_rows(self.scenario, about["field"])
-        self._placed, self._medium, self._rows = medium
+        self.scenario_on_grid, self._medium, self._rows = medium
         self._spared, self._last = SPARED[self._fields.dtype.name], None
 
     def __repr__(self):
@@ -246,7 +248,7 @@ class Database:
         xarray.DataArray
             ``(tensor, receiver, component, time)``, m/s for 1 N m.
         """
-        point = self._single(source)
+        point = self.single_source(source)
         rows = self._rows(np.array([point.xyz] * len(TENSOR), float), np.eye(len(TENSOR)))
         labels = {"tensor": list(TENSOR)}
         return self._labelled(labels, rows, point.wavelet, stations, sampling, duration)
@@ -268,7 +270,7 @@ class Database:
         xarray.DataArray
             ``(axis, receiver, component, time)``, m/s for 1 m along x, y, z of the model.
         """
-        point, step = self._single(source), SHIFT * self._about["field"]["resolution"]
+        point, step = self.single_source(source), SHIFT * self._about["field"]["resolution"]
         axes = [0, 2] if self.scenario.domain.planar else [0, 1, 2]
         six, parts = six_numbers(point.moment), []
         for axis in axes:
@@ -283,13 +285,13 @@ class Database:
         labels = {"axis": ["xyz"[axis] for axis in axes]}
         return self._labelled(labels, tuple(rows), point.wavelet, stations, sampling, duration)
 
-    def write_mtuq(self, at, path, wavelet=None, network="XX", sampling=None):
+    def write_mtuq(self, at, path, wavelet=None, network="XX", sampling=None, stations=None):
         """Write the Green's functions of a place as SAC files for MTUQ; see
         `craton.greens.mtuq.write_mtuq`.
         """
         from craton.greens.mtuq import write_mtuq
 
-        return write_mtuq(self, at, path, wavelet, network, sampling)
+        return write_mtuq(self, at, path, wavelet, network, sampling, stations)
 
     # --- parts -------------------------------------------------------------------------------------
 
@@ -312,11 +314,26 @@ class Database:
             len(chosen), len(self.components), -1
         )
 
-    def _single(self, source):
-        """Return the point moment that a source is."""
+    def single_source(self, source=None):
+        """Return the point moment that a source is.
+
+        Parameters
+        ----------
+        source : table, dict, object, or list of these, optional
+            As of `seismograms`; one source.
+
+        Returns
+        -------
+        PointSource or craton.greens.sources.PointMoment
+
+        Raises
+        ------
+        ScenarioError
+            There are several, or it lies outside of the volume.
+        """
         sources = moments_of(self._changed(source), self._medium)
         if len(sources) > 1:
-            words = f"derivatives are of one place, and there are {len(sources)} sources"
+            words = f"a single place is needed, and there are {len(sources)} sources"
             raise ScenarioError([Problem("source", words, "give them one after another")])
         self._inside(np.array([sources[0].xyz], float))
         return sources[0]
@@ -376,9 +393,9 @@ class Database:
         from craton.driver.simulation import changed
 
         if source is None:
-            return self._placed
+            return self.scenario_on_grid
         tables = changed(self.scenario, source=source).source
-        return self._placed.model_copy(update={"source": tables})
+        return self.scenario_on_grid.model_copy(update={"source": tables})
 
     def _chosen(self, stations):
         """Numbers of stations."""
@@ -397,7 +414,7 @@ class Database:
 
         axes = [0, 2] if self.volume.shape[1] == 2 else [0, 1, 2]
         low, high = self.volume
-        at = in_corners(getattr(self._placed.domain, "globe", None), xyz, low)[:, axes]
+        at = in_corners(getattr(self.scenario_on_grid.domain, "globe", None), xyz, low)[:, axes]
         slack = 1e-6 * np.abs(self.volume).max(axis=0)
         beyond = ((at < low - slack) | (at > high + slack)).any(axis=1)
         if beyond.any():
@@ -406,7 +423,7 @@ class Database:
                 f"volume from {tuple(low.tolist())} to {tuple(high.tolist())}"
             )
             raise ScenarioError([Problem("source", words, "build a store of a larger volume")])
-        wrong = outside(self._placed, xyz)
+        wrong = outside(self.scenario_on_grid, xyz)
         if wrong:
             raise ScenarioError([Problem("source", *wrong[1:])])
 

@@ -13,7 +13,7 @@ COUPLES = {
 }
 
 
-def write_mtuq(store, at, path, wavelet=None, network="XX", sampling=None):
+def write_mtuq(store, at, path, wavelet=None, network="XX", sampling=None, stations=None):
     """Write the Green's functions of a place into a folder for MTUQ's client SPECFEM3D_SAC:
     NETWORK.STATION.LOCATION.{Z,R,T}.{Mrr, Mtt, ...}.sac, displacement in m for 1 N m.
 
@@ -31,6 +31,8 @@ def write_mtuq(store, at, path, wavelet=None, network="XX", sampling=None):
         Of stations without one.
     sampling : float, optional
         s, see `Database.seismograms`.
+    stations : list of str, optional
+        By default all.
 
     Returns
     -------
@@ -54,6 +56,35 @@ def write_mtuq(store, at, path, wavelet=None, network="XX", sampling=None):
     written = True
     for couple, (name, sign) in COUPLES.items():
         source = {"kind": "moment_tensor", "at": at, "tensor": {name: sign}, "wavelet": wavelet}
-        dataset = store.seismograms([source], None, sampling, None, ("displacement",))
+        dataset = store.seismograms([source], stations, sampling, None, ("displacement",))
         written &= sac.write(rotated(dataset), path, network, f"{{channel}}.{couple}")
     return written
+
+
+def place_of(store, source=None):
+    """Return the place of a source as a scenario has it, for `write_mtuq`.
+
+    Parameters
+    ----------
+    store : Database
+    source : table, dict, object, or list of these, optional
+        As of `Database.seismograms`; one source.
+
+    Returns
+    -------
+    list of float or dict
+        x, y, z, m; in a chunk of the Earth longitude, latitude (degrees) and depth (m).
+
+    Raises
+    ------
+    ScenarioError
+        There are several, or the place is outside of the volume.
+    """
+    from craton.survey.globe import in_corners
+
+    xyz = store.single_source(source).xyz
+    globe = getattr(store.scenario_on_grid.domain, "globe", None)
+    if globe is None:
+        return [float(v) for v in xyz]
+    longitude, latitude, height = in_corners(globe, xyz[None], store.volume[0])[0].tolist()
+    return {"longitude": longitude, "latitude": latitude, "depth": -height}

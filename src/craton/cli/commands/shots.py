@@ -203,10 +203,18 @@ def query_greens(
         list[str] | None,
         typer.Option(metavar="NAME", help="velocity, displacement, acceleration; may be repeated."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    mtuq: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write SAC files of Green's functions at its place for MTUQ there.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the files.")] = False,
     debug: Debug = False,
 ):
     """Write the seismograms of an earthquake; without a file, of the store's own sources."""
     sources = {"cmt": cmt, "srf": srf, "quakeml": quakeml, "csv": csv}
-    how = {"stations": station, "sampling": sampling, "quantities": quantity or (), "force": force}
+    how = {"stations": station, "sampling": sampling, "quantities": quantity or ()}
+    how |= {"mtuq": mtuq, "force": force}
     return call("greens", verb="query", store=store, sources=sources, out=out, **how)

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -478,7 +478,17 @@ def wavelet_of(table):
     """Return the `Wavelet` of a table or dict."""
     from craton.survey import wavelets
 
-    return wavelets.build(adapter().validate_python(table) if isinstance(table, dict) else table)
+    if not isinstance(table, dict):
+        return wavelets.build(table)
+    return wavelet_of_text(json.dumps(table, default=np.ndarray.tolist))
+
+
+@lru_cache(maxsize=16)
+def wavelet_of_text(text):
+    """Return the `Wavelet` of a table in JSON; queries that differ in their places have the same."""
+    from craton.survey import wavelets
+
+    return wavelets.build(adapter().validate_python(json.loads(text)))
 
 
 @cache

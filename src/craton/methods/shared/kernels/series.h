@@ -12,7 +12,7 @@ typedef short stored_t;
 #else
 typedef float stored_t;
 #endif
-#define ROWS 8
+#define ROWS 16
 
 KERNEL sum_series(
     double* RESTRICT sums, const stored_t* RESTRICT values, const real* RESTRICT scale, const long long* RESTRICT row, const int* RESTRICT first,

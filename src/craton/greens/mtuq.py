@@ -87,4 +87,5 @@ def place_of(store, source=None):
     if globe is None:
         return [float(v) for v in xyz]
     longitude, latitude, height = in_corners(globe, xyz[None], store.volume[0])[0].tolist()
+    longitude = (longitude + 180) % 360 - 180
     return {"longitude": longitude, "latitude": latitude, "depth": -height}

@@ -1,5 +1,7 @@
 """Green's functions of one place as SAC files that MTUQ reads: displacements of six unit couples."""
 
+import numpy as np
+
 from craton.io import sac
 
 # MTUQ's couples, in up, south, east: our components and signs (Aki & Richards 2002, box 4.4)
@@ -82,7 +84,7 @@ def place_of(store, source=None):
     """
     from craton.survey.globe import in_corners
 
-    xyz = store.single_source(source).xyz
+    xyz = np.array(store.single_source(source).xyz, float)
     globe = getattr(store.scenario_on_grid.domain, "globe", None)
     if globe is None:
         return [float(v) for v in xyz]

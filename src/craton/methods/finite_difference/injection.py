@@ -200,20 +200,20 @@ def differences(d):
 
 def labels(d, index):
     """Field, position and medium of places of the state: dict of arrays."""
-    fields, xyz, at = where(d, index)
+    fields, xyz, points = where(d, index)
     names = np.array(d.fields)[fields]
-    return {"field": names, **dict(zip("xyz", xyz.T)), **medium(d, at)}
+    return {"field": names, **dict(zip("xyz", xyz.T)), **medium(d, points)}
 
 
 def where(d, index):
     """Numbers of the fields, positions (n, 3), m, and points (k, j, i) of places of the state."""
     fields = (index + d.layout.first) // d.layout.field
-    at = d.layout.place(index)
+    points = d.layout.place(index)
     half = np.array([HALF[name] for name in d.fields])[fields] / 2
-    xyz = d.grid.origin + d.grid.spacing * (np.stack(at[::-1], axis=1) + half)
+    xyz = d.grid.origin + d.grid.spacing * (np.stack(points[::-1], axis=1) + half)
     if d.planar:
         xyz[:, 1] = 0.0
-    return fields, xyz, at
+    return fields, xyz, points
 
 
 def medium(d, at):
@@ -370,17 +370,17 @@ def series_of(d, wave, sources):
 
     The velocity step takes the stress that the step before has left.
     """
-    fields, xyz, at = where(d, sources)
+    fields, xyz, points = where(d, sources)
     if wave.wavelet:
         layers = d.scenario.model.model_copy(update={"anomalies": ()})
         scenario = d.scenario.model_copy(update={"model": layers})
         wrong = side_problems(
-            d, wave, medium(d, at), medium(replace(d, scenario=scenario), at), xyz
+            d, wave, medium(d, points), medium(replace(d, scenario=scenario), points), xyz
         )
         return (None, wrong) if wrong else (wave.series(d, np.array(d.fields)[fields], xyz), [])
     if wave.resampled:
         names = np.array(d.fields)[fields]
-        wrong = wave.problems(d, names, xyz, medium(d, at), d.grid.spacing)
+        wrong = wave.problems(d, names, xyz, medium(d, points), d.grid.spacing)
         return (None, wrong) if wrong else (wave.series(d, names, xyz), [])
     places, missing = places_of(d, wave, fields, xyz)
     if missing is not None:
@@ -388,7 +388,7 @@ def series_of(d, wave, sources):
         words = f"it has no {d.fields[fields[places < 0][0]]} at ({x:.6g}, {y:.6g}, {z:.6g}) m"
         remedy = "record it anew with [[recording]]"
         return None, [Problem(f"{wave.key}.recorded", words, remedy)]
-    wrong = recorded.medium_problems(wave, places, medium(d, at), xyz)
+    wrong = recorded.medium_problems(wave, places, medium(d, points), xyz)
     if wrong:
         return None, wrong
     late = np.isin(fields, [d.fields.index(name) for name in d.stress])
@@ -399,16 +399,19 @@ def places_of(d, wave, fields, xyz):
     """Return the places in a recording of fields at positions, -1 where there is none, and the
     first position without one.
     """
-    there = wave.recorded.labels
+    recorded_labels = wave.recorded.labels
     numbers = {name: n for n, name in enumerate(d.fields)}
-    of_there = np.array([numbers.get(str(name), -1) for name in there["field"]])
+    label_fields = np.array([numbers.get(str(name), -1) for name in recorded_labels["field"]])
     keys = [
         key_of(d, *pair)
-        for pair in ((of_there, np.stack([there[a] for a in "xyz"], axis=1)), (fields, xyz))
+        for pair in (
+            (label_fields, np.stack([recorded_labels[a] for a in "xyz"], axis=1)),
+            (fields, xyz),
+        )
     ]
     order = np.argsort(keys[0])
-    at = np.minimum(np.searchsorted(keys[0][order], keys[1]), len(order) - 1)
-    places = np.where(keys[0][order][at] == keys[1], order[at], -1)
+    nearest = np.minimum(np.searchsorted(keys[0][order], keys[1]), len(order) - 1)
+    places = np.where(keys[0][order][nearest] == keys[1], order[nearest], -1)
     absent = np.flatnonzero(places < 0)
     return places, xyz[absent[0]] if len(absent) else None
 

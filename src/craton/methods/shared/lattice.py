@@ -59,8 +59,8 @@ class Lattice:
         low, high = np.clip(first, 0, shape), np.clip(last, 0, shape)
         total = np.zeros(len(first), np.int64)
         for corner in SPAN:
-            at = np.where(corner, high, low)
-            total += (-1) ** (3 - corner.sum()) * self.filled[tuple(at.T)]
+            place = np.where(corner, high, low)
+            total += (-1) ** (3 - corner.sum()) * self.filled[tuple(place.T)]
         return inside & (total == count.prod(axis=1))
 
     def corners(self, xyz, reach=0.0):
@@ -143,14 +143,14 @@ class Interpolation:
         """Return the largest relative error of plane waves along the axes, of a wavenumber (1/m)."""
         worst = 0.0
         for axis in range(3):
-            at = np.unique(
+            offsets_by_count = np.unique(
                 np.stack(
                     [self.count[:, axis], (self.position - self.first)[:, axis].round(6)], axis=1
                 ),
                 axis=0,
             )
             for count in COUNTS:
-                x = at[at[:, 0] == count, 1]
+                x = offsets_by_count[offsets_by_count[:, 0] == count, 1]
                 offsets = np.arange(count) - x[:, None]
                 waves = np.exp(1j * wavenumber * self.spacing[axis] * offsets)
                 sums = (fitted_many(x, count) * waves).sum(axis=1)
@@ -191,9 +191,9 @@ def blocks(lattice, cell, on_line, fewest):
     """
 
     def block(rows, choice):
-        wanted, shift = np.array(choice).T
-        counts = np.where(on_line[rows], 1, wanted)
-        firsts = np.where(on_line[rows], cell[rows], cell[rows] - wanted // 2 + 1 + shift)
+        points, shift = np.array(choice).T
+        counts = np.where(on_line[rows], 1, points)
+        firsts = np.where(on_line[rows], cell[rows], cell[rows] - points // 2 + 1 + shift)
         return firsts, counts, lattice.complete(firsts, counts)
 
     first, count = np.zeros(cell.shape, np.int64), np.zeros(cell.shape, np.int64)
@@ -235,19 +235,19 @@ def weights_of(lattice, first, count, position):
     for along in np.unique(count, axis=0):
         if not along.all():
             continue
-        at = np.flatnonzero((count == along).all(axis=1))
+        rows_of_block = np.flatnonzero((count == along).all(axis=1))
         fitted, lines = [], []
         for axis, number in enumerate(along):
-            x = (position[at, axis] - first[at, axis]).round(9)
+            x = (position[rows_of_block, axis] - first[rows_of_block, axis]).round(9)
             different, of_row = np.unique(x, return_inverse=True)
-            one = number == 1
-            each = np.ones((len(different), 1)) if one else fitted_many(different, number)
+            single = number == 1
+            each = np.ones((len(different), 1)) if single else fitted_many(different, number)
             fitted.append(each[of_row])
-            lines.append(first[at, axis, None] + np.arange(number))
+            lines.append(first[rows_of_block, axis, None] + np.arange(number))
         i, j, k = lines
         points = lattice.number[i[:, :, None, None], j[:, None, :, None], k[:, None, None, :]]
         product_of = np.einsum("ni,nj,nk->nijk", *fitted)
-        rows.append(np.repeat(at, int(along.prod())))
+        rows.append(np.repeat(rows_of_block, int(along.prod())))
         columns.append(points.ravel())
         weights.append(product_of.ravel())
     shape = len(position), int(lattice.number.max()) + 1

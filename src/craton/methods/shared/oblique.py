@@ -153,18 +153,18 @@ class PlaneIncident:
         out = np.zeros((d.steps, len(fields)), d.precision)
         heights, level = np.unique(xyz[:, 2].round(6), return_inverse=True)
         for field, number in sorted(set(zip(map(str, fields), level.tolist()))):
-            at = heights[number]
+            height = heights[number]
             late = np.exp(2j * phase * (0.5 if field[0] == "v" else 0.0))
-            parts = [factor * of_stack.at(at, c) for c, factor in self.parts(field)]
+            parts = [factor * of_stack.at(height, c) for c, factor in self.parts(field)]
             if not parts:
                 continue
             whole = sum(parts) * spectrum * late
             chosen = np.flatnonzero((level == number) & (fields == field))
             for first in range(0, len(chosen), TOGETHER):
-                some = chosen[first : first + TOGETHER]
-                along = p * (xyz[some, :2] @ self.travel)
+                columns = chosen[first : first + TOGETHER]
+                along = p * (xyz[columns, :2] @ self.travel)
                 shifted = whole * np.exp(-1j * omega * along[:, None])
-                out[:, some] = np.fft.irfft(shifted, count)[:, : d.steps].T
+                out[:, columns] = np.fft.irfft(shifted, count)[:, : d.steps].T
         return out
 
     def displacement(self, d, xyz):
@@ -232,8 +232,8 @@ def stack_of(scenario, key, corner):
         (getattr(model, "water", None) is not None, "there is water"),
     ]
     for layer in layers or ():
-        given = {name for name in type(layer).model_fields if name not in plain}
-        values = [getattr(layer, name, None) for name in sorted(given)]
+        others = {name for name in type(layer).model_fields if name not in plain}
+        values = [getattr(layer, name, None) for name in sorted(others)]
         varied = any(v for v in values if isinstance(v, int | float) and not isinstance(v, bool))
         refused += [
             (varied, "layers have gradients, anisotropy or attenuation"),

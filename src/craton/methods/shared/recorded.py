@@ -294,12 +294,17 @@ def medium_problems(wave, places, medium, xyz):
         m.
     """
     for name, values in medium.items():
-        there = wave.recorded.labels[name][places]
-        differs = np.abs(values - there) > SAME_MEDIUM * np.maximum(np.abs(there), 1.0)
+        recorded_values = wave.recorded.labels[name][places]
+        differs = np.abs(values - recorded_values) > SAME_MEDIUM * np.maximum(
+            np.abs(recorded_values), 1.0
+        )
         if differs.any():
             n = int(np.flatnonzero(differs)[0])
             where = ", ".join(f"{v:.6g}" for v in xyz[n])
-            words = f"at the box the medium is not that of the recording: {name} = {values[n]:.6g} instead of {there[n]:.6g} at ({where}) m"
+            words = (
+                f"at the box the medium is not that of the recording: {name} = {values[n]:.6g} "
+                f"instead of {recorded_values[n]:.6g} at ({where}) m"
+            )
             remedy = "let the media agree at the sides of the box; anomalies belong inside"
             return [Problem(wave.key, words, remedy)]
     return []

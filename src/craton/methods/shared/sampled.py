@@ -36,7 +36,7 @@ class SampledIncident:
         Of the box, m.
     band : float
         Highest frequency, Hz.
-    told : dict
+    resolution : dict
         Slowest speed and error of the interpolation, once the places of the run are known.
     """
 
@@ -44,7 +44,7 @@ class SampledIncident:
     waves: Wavefield
     corners: np.ndarray
     band: float = np.inf
-    told: dict = field(default_factory=dict)
+    resolution: dict = field(default_factory=dict)
 
     wavelet, resampled = None, True
 
@@ -173,7 +173,7 @@ class SampledIncident:
             remedy = "sample a thicker layer on both sides of the box, on a regular lattice"
             return [Problem(self.key, words, remedy)]
         slowest = float((medium["vs"] if np.all(medium["vs"] > 0) else medium["vp"]).min())
-        self.told.update(slowest=slowest, error=error(2 * np.pi * self.frequency / slowest))
+        self.resolution.update(slowest=slowest, error=error(2 * np.pi * self.frequency / slowest))
         if self.lattice is not None and self.points_per_wavelength(slowest) < POINTS:
             words = (
                 f"{self.points_per_wavelength(slowest):.2g} points a wavelength at {self.frequency:.4g} Hz, where "
@@ -181,10 +181,10 @@ class SampledIncident:
             )
             remedy = f"sample them with {POINTS:g} points a wavelength or more, or filter them"
             return [Problem(self.key, words, remedy)]
-        if self.told["error"] > WORST:
+        if self.resolution["error"] > WORST:
             words = (
                 f"between its points waves of {self.frequency:.4g} Hz, where they have a hundredth of their largest "
-                f"amplitude, are off by {self.told['error']:.2g}"
+                f"amplitude, are off by {self.resolution['error']:.2g}"
             )
             remedy = (
                 "sample them with more points a wavelength, or in a thicker layer, or filter them"
@@ -260,13 +260,13 @@ class SampledIncident:
             matrix = self.weights(xyz[chosen])[0]
             used = np.unique(matrix.indices)
             # both are linear: first what makes fewer series
-            first = len(used) <= len(chosen)
+            in_time_first = len(used) <= len(chosen)
             values, matrix = values[:, used], matrix[:, used]
-            values = onto_steps(values).astype(out.dtype) if first else values
+            values = onto_steps(values).astype(out.dtype) if in_time_first else values
             for begin in range(0, len(chosen), TOGETHER):
-                some = slice(begin, begin + TOGETHER)
-                series = (matrix[some] @ values.T).T
-                out[:, chosen[some]] = series if first else onto_steps(series)
+                columns = slice(begin, begin + TOGETHER)
+                series = (matrix[columns] @ values.T).T
+                out[:, chosen[columns]] = series if in_time_first else onto_steps(series)
         return out
 
     def displacement(self, d, xyz):
@@ -288,9 +288,9 @@ class SampledIncident:
     @property
     def words(self):
         """What the plan says of its sampling."""
-        samples, slowest = 1 / (self.frequency * self.waves.interval), self.told["slowest"]
+        samples, slowest = 1 / (self.frequency * self.waves.interval), self.resolution["slowest"]
         words = f"up to {self.frequency:.4g} Hz, where they have a hundredth of their largest amplitude, {samples:.3g} samples a period"
         if self.lattice is None:
             return f"{words}, taken at the points themselves"
-        points, error = self.points_per_wavelength(slowest), self.told["error"]
+        points, error = self.points_per_wavelength(slowest), self.resolution["error"]
         return f"{words}, {points:.3g} points a wavelength at {slowest:.5g} m/s, interpolated with errors up to {error:.2g} there"

@@ -343,11 +343,11 @@ def displacements(d, wave, layer):
         reach = np.cbrt(d.statistics.smallest)
         wrong = wave.problems(d, wave.displaced, xyz, medium(d, layer), reach)
         return (None, wrong) if wrong else (wave.displacement(d, xyz), [])
-    there = wave.recorded.labels
+    labels = wave.recorded.labels
     if wave.about["degree"] != d.element.degree:
         words = f"it was recorded with elements of degree {wave.about['degree']}, this run has {d.element.degree}"
         return None, [Problem(f"{wave.key}.recorded", words, "use the same run.degree")]
-    tree = cKDTree(np.stack([there[a] for a in "xyz"], axis=1)[::3])
+    tree = cKDTree(np.stack([labels[a] for a in "xyz"], axis=1)[::3])
     distance, point = tree.query(xyz)
     spacing = np.cbrt(d.statistics.smallest) / d.element.degree**2
     if len(tree.data) != len(xyz) or distance.max() > SAME_POINT * spacing:
@@ -425,8 +425,8 @@ def reference_slopes(element):
     """Return the derivatives of the nodes' polynomials at the nodes, (3, n^3, n^3): along which
     axis, where, of which node.
     """
-    slope, one = lagrange_slopes(element.points, element.points), np.eye(element.n)
-    lines = [[slope if axis == s else one for axis in (2, 1, 0)] for s in range(3)]
+    slope, unit = lagrange_slopes(element.points, element.points), np.eye(element.n)
+    lines = [[slope if axis == s else unit for axis in (2, 1, 0)] for s in range(3)]
     return np.stack([np.kron(np.kron(*line[:2]), line[2]) for line in lines])
 
 
@@ -469,8 +469,8 @@ def warnings(d, scenario, incident, sources, receivers):
             ]
             words = f"in the box of {key}, or in the elements around it, so that it is no incident wave: "
         else:
-            at = d.locate(receivers.xyz, False).element if len(receivers) else np.empty(0, int)
-            names = [receivers.names[n] for n in np.flatnonzero(np.isin(at, layer.elements))]
+            element = d.locate(receivers.xyz, False).element if len(receivers) else np.empty(0, int)
+            names = [receivers.names[n] for n in np.flatnonzero(np.isin(element, layer.elements))]
             words = f"in the elements around the box of {key}, where records mix the total and the scattered field: "
         sentences += [words + first_of(names)] * bool(names)
     return sentences

@@ -63,13 +63,19 @@ def elements():
     return loads(text, ("run.threads=1",))
 
 
+def in_half():
+    """Fields in 16 bits, and those of a box around the source."""
+    return loads(smallcase.TEXT, ("run.threads=1", "run.storage=half"))
+
+
 CASES = {
     "pictures": (pictured, smallcase.same_results.__defaults__[0]),
     "attenuation and A1": (lossy, (None, "snapshots/section")),
     "plane": (plane, (None,)),
     "spectral elements": (elements, (None, "snapshots/section")),
+    "16 bits": (in_half, (None, "snapshots/section")),
 }
-RUNS = [(case, ranks) for case in CASES for ranks in (1, 2)]
+RUNS = [(case, ranks) for case in CASES for ranks in (1, 2) if (case, ranks) != ("16 bits", 2)]
 
 
 @pytest.fixture

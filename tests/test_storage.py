@@ -120,3 +120,14 @@ def test_what_was_not_validated_is_refused(words):
     old, new = REFUSED[words]
     with pytest.raises(ScenarioError, match=words):
         craton.plan(loads(HALF.replace(old, new, 1)))
+
+
+def test_several_ranks_are_refused():
+    with pytest.raises(ScenarioError, match="several ranks"):
+        craton.run(loads(HALF), devices=2, progress=False)
+
+
+def test_elements_refuse_it():
+    changes = ("method=sem", "domain.spacing=500")
+    with pytest.raises(ScenarioError, match='available only with method = "fd"'):
+        loads(HALF, changes)

@@ -35,7 +35,7 @@ MARGIN = 2.0  # of moduli beyond those of the model's points: averages over cell
 FIELD, MATERIAL = "float16", "uint16"
 # Relative L2 difference from float32 of waveforms (median of receivers) within 20 wavelengths, and
 # in the coda after 3,000 steps: in the band of the source, of all frequencies (bench/NOTES.md).
-EXPECTED = {"within 20 wavelengths": (2e-4, 3e-3), "after 3,000 steps of coda": (5e-4, 1e-2)}
+EXPECTED = {"within 20 wavelengths": (3e-4, 3e-3), "after 3,000 steps of coda": (5e-4, 4e-3)}
 # reals per point of what stays in float32: memory variables of layers
 REALS = {"cpml_velocity": 6, "cpml_stress": 6, "damping": 6, "cpml_laminate": 2}
 # of the streamed steps, see `operators.STREAMED`; measured best on an H200

@@ -1,7 +1,8 @@
-"""From the start of a process to the end of its first step, on the CPU: seconds and peak memory of each stage. No GPU is needed.
+"""From the start of a process to the end of its first step: seconds and peak memory of each stage.
 
 usage: python3 -m bench start_up [grids elements] --device cpu [--only CASE ...] [--threads 1] [--set name=NAME] [--out FILE.json]
-       PYTHONPATH=src python3 bench/cases/start_up.py CASE        (one case, with a profile of its functions on standard error)
+       python3 -m bench start_up large [--only CASE ...]                   (the cases for a GPU, with all cores of its computer)
+       PYTHONPATH=src python3 bench/cases/start_up.py CASE 1 cpu profile   (one case, with a profile of its functions on standard error)
 
 Each case has a process of its own. Kernels come from the cache of compiled ones: run twice.
 "cpu" are seconds of all threads, "wall" those of the clock, "peak" the resident
@@ -44,6 +45,9 @@ CHUNKS = {
     "chunk of 64": (64, 1),
     "slice of 256, 1 of 4": (256, 4),
 }  # elements at the surface along a side, ranks
+LARGE_GRIDS = ((512, "isotropic"), (384, "attenuation"), (384, "VTI"), (512, "topography"))
+LARGE_BOXES = ((96, 96, 36, "331,776 irregular"),)
+LARGE_CHUNKS = {"chunk of 256": (256, 1)}  # that of examples/bolivia_1994.toml
 
 
 # --- scenarios --------------------------------------------------------------------------------
@@ -150,24 +154,25 @@ def plan_of(case, folder, stages, machine):
     from craton.scenario import Scenario, loads
 
     stages.end("import")
-    if case in CHUNKS:
+    chunks = CHUNKS | LARGE_CHUNKS
+    if case in chunks:
         from bench.cases.chunk_build import TEXT, Copies
         from craton.methods.spectral_element import build
 
-        surface, ranks = CHUNKS[case]
+        surface, ranks = chunks[case]
         scenario = loads(TEXT.replace("SURFACE", str(surface)))
         stages.end("scenario")
         team = Copies(ranks) if ranks > 1 else None
         plan = build.build(scenario, team=team, machine=planner())
         return scenario, plan, plan.subdomain.elements if team else plan.grid.elements
-    for nx, ny, nz, name in BOXES:
+    for nx, ny, nz, name in (*BOXES, *LARGE_BOXES):
         if case == name:
             box = box_scenario(nx, ny, nz)
             scenario = box.scenario()
             stages.end("scenario")
             plan = box.plan(planner()) if "irregular" in case else driver.plan(scenario)
             return scenario, plan, plan.grid.elements
-    n, kind = next(pair for pair in GRIDS if name_of(*pair) == case)
+    n, kind = next(pair for pair in (*GRIDS, *LARGE_GRIDS) if name_of(*pair) == case)
     tables = grid_tables(n, kind, folder)
     stages.end("files")
     scenario = Scenario(**tables)
@@ -176,13 +181,13 @@ def plan_of(case, folder, stages, machine):
     return scenario, plan, plan.points
 
 
-def measured(case, threads, folder):
+def measured(case, threads, device, folder):
     """Stages of a case in this process."""
     stages = Stages()
     from craton.backends import backend
     from craton.driver import waves
 
-    machine = backend("cpu", threads=threads)
+    machine = backend(device, threads=threads)
     scenario, plan, items = plan_of(case, folder, stages, machine)
     stages.end("plan")
     alone = "slice" not in case  # of a slice without its neighbours nothing is run
@@ -191,12 +196,13 @@ def measured(case, threads, folder):
     for phase in program.phases if alone else ():
         phase.outer(0)
         phase.inner(0)
+    machine.finish()
     stages.end("first step")
     del stages.rows["files" if "files" in stages.rows else "import"]["peak"]
     rows = stages.rows
     made = {name: row for name, row in rows.items() if name != "files"}
     total = {key: sum(row[key] for row in made.values()) for key in ("wall", "cpu")}
-    about = {"case": case, "items": items, "threads": machine.threads}
+    about = {"case": case, "items": items, "device": device, "threads": threads}
     return (
         about | total | {"us_per_item": 1e6 * total["cpu"] / items, "peak": peak(), "stages": rows}
     )
@@ -223,7 +229,8 @@ def measure(report, part, cases):
             "-m",
             "bench.cases.start_up",
             case,
-            str(report.options.threads or 1),
+            str(report.options.threads or (1 if report.options.device == "cpu" else 0)),
+            report.options.device,
         ]
         done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
         row = {"name": name} | json.loads(done.stdout.splitlines()[-1])
@@ -242,20 +249,31 @@ def elements(report):
     measure(report, "elements", [*(name for *_, name in BOXES), *CHUNKS])
 
 
-PARTS = {"grids": grids, "elements": elements}
+def large(report):
+    """Grids, a box and the whole chunk of 256 for a GPU; nothing on a CPU."""
+    if report.options.device != "cpu":
+        boxes = [name for *_, name in LARGE_BOXES]
+        grid_names = [name_of(*pair) for pair in LARGE_GRIDS]
+        measure(report, "large", [*grid_names, *boxes, *LARGE_CHUNKS])
 
 
-def main(case, threads="1", profile=""):
-    """Measure a case in this process; by "profile" say where its time goes."""
+PARTS = {"grids": grids, "elements": elements, "large": large}
+
+
+def main(case, threads="1", device="cpu", profile=""):
+    """Measure a case in this process; by "profile" say where its time goes. 0 threads: those of the
+    machine.
+    """
+    how = case, int(threads) or None, device
     with tempfile.TemporaryDirectory() as folder:
         if not profile:
-            print(json.dumps(measured(case, int(threads), Path(folder))))
+            print(json.dumps(measured(*how, Path(folder))))
             return
         import cProfile
         import pstats
 
         profiler = cProfile.Profile(time.process_time)
-        row = profiler.runcall(measured, case, int(threads), Path(folder))
+        row = profiler.runcall(measured, *how, Path(folder))
         stats = pstats.Stats(profiler, stream=sys.stderr)
         stats.sort_stats("cumulative").print_stats(r"craton|numpy", 90)
         stats.sort_stats("tottime").print_stats(40)

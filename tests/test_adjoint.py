@@ -567,3 +567,16 @@ def test_inversion_of_a_section_with_lenses():
     errors = [fwi.error(truth, m, problem) for m in models]
     assert values[-1] < 0.2 and (np.diff(values) < 0).all()
     assert errors[-1] < 1 / 3  # 0.28; 0.19 after 20
+
+
+@pytest.mark.parametrize("name", ["free surface and CPML", "pressure and strain", "cut cells"])
+def test_rows_of_all_receivers_together_are_those_one_by_one(name):
+    linear = craton.Problem(scenario(**CASES[name]), device="cpu").experiments[0].linear
+    state = linear.at(linear.cells)
+    for together, single in (
+        (state.medium.of_all_receivers, state.medium.of_receivers),
+        (state.medium.of_all_sources, state.medium.of_sources),
+    ):
+        for got, rows in zip(together(state.rows), state.rows, strict=True):
+            for part, wanted in zip(got, single(rows), strict=True):
+                np.testing.assert_array_equal(part, wanted)

@@ -2,7 +2,7 @@
 sums are those of the whole.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,8 @@ def on_one_rank(program):
 
 def with_neighbours(program, halos, gatherings):
     """Return a program as a RankProgram; parameters as there."""
-    p = program
-    return RankProgram(p.plan, p.backend, p.phases, p.arrays, p.seconds, halos, gatherings)
+    of_program = {part.name: getattr(program, part.name) for part in fields(Program)}
+    return RankProgram(**of_program, exchange=halos, gatherings=gatherings)
 
 
 class Ranks:

@@ -156,9 +156,9 @@ class State:
 
     def _around(self, by_sources):
         """Residuals and taps of transposed steps."""
-        residuals = [self.medium.of_receivers(rows) for rows in self.rows]
+        residuals = self.medium.of_all_receivers(self.rows)
         taps = {
-            name: [self.medium.of_sources(rows) for rows in table]
+            name: self.medium.of_all_sources(table)
             for name, table in (
                 ("moment", [v.rows for v in self.of_moments]),
                 ("force", [v.rows for v in self.of_forces]),

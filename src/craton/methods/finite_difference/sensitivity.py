@@ -287,11 +287,41 @@ class Medium:
         stressed = numbers >= len(self.d.velocity)
         return (index[~stressed], weight[~stressed]), (index[stressed], weight[stressed])
 
+    def of_all_receivers(self, entries):
+        """Return `of_receivers` of each of many rows, of one scale."""
+        if self.d.relaxing:
+            return [self.of_receivers(rows) for rows in entries]
+        return self._each_in_adjoint_units(entries, False)
+
+    def of_all_sources(self, entries):
+        """Return `of_sources` of each of many rows, of one scale."""
+        if self.d.relaxing:
+            return [self.of_sources(rows) for rows in entries]
+        return self._each_in_adjoint_units(entries, True)
+
+    def _each_in_adjoint_units(self, entries, inverse):
+        """`_in_adjoint_units` of each of many rows, computed together: in rows of one entry there are
+        too few points for arrays to be quick.
+        """
+        if not entries:
+            return []
+        rows = [np.concatenate([np.asarray(part) for part in parts]) for parts in zip(*entries)]
+        owners = np.repeat(np.arange(len(entries)), [len(index) for index, _ in entries])
+        index, weight, origin = self._traced_in_adjoint_units(rows, 1.0, inverse)
+        order = np.argsort(owners[origin], kind="stable")
+        ends = np.searchsorted(owners[origin][order], np.arange(1, len(entries)))
+        return list(zip(*(np.split(part[order], ends) for part in (index, weight))))
+
     def _in_adjoint_units(self, rows, scale, inverse):
+        """Rows of adjoint fields for those of fields, or back."""
+        return self._traced_in_adjoint_units(rows, scale, inverse)[:2]
+
+    def _traced_in_adjoint_units(self, rows, scale, inverse):
+        """`_in_adjoint_units`, and for each row the number of the given one that it stands for."""
         index, weight = (np.asarray(part) for part in rows)
         d, parts = self.d, []
         if not len(index):
-            return index, weight
+            return index, weight, np.zeros(0, int)
         numbers = (index + d.layout.first) // d.layout.field
         for number in np.unique(numbers):
             mine, field = numbers == number, d.fields[number]
@@ -299,8 +329,9 @@ class Medium:
             sheet = d.cell(at)
             norms = d.norms(k, HALF[field][2])
             values = scale * weight[mine] * (norms if inverse else 1 / norms)
+            origin = np.flatnonzero(mine)
             if field in d.normal:
-                parts += self._normal_rows(field, at, sheet, values, inverse)
+                parts += self._normal_rows(field, at, sheet, values, inverse, origin)
                 continue
             mean = self.mean_of_points(
                 "rho" if field in d.velocity else self.soft(field), field, sheet
@@ -312,11 +343,11 @@ class Medium:
                 if field in d.velocity
                 else -_inverted(mean ** (-1 if inverse else 1))
             )
-            parts.append((index[mine], values * factor))
+            parts.append((index[mine], values * factor, origin))
         return tuple(np.concatenate(part) for part in zip(*parts))
 
-    def _normal_rows(self, field, at, sheet, values, inverse):
-        """Rows of all normal stresses that stand for one of them."""
+    def _normal_rows(self, field, at, sheet, values, inverse, origin):
+        """Rows of all normal stresses that stand for one of them, and whom each stands for."""
         d, n = self.d, self.normals[at[0], 0, 0]
         mu = 0.0 if d.acoustic else 1 / self.of_points("rmu", sheet)
         deviatoric, trace = 2 * mu + 0 * n, n * self.of_points("lam", sheet) + 2 * mu
@@ -330,7 +361,7 @@ class Medium:
             share[cut] = matrices[:, number, d.normal.index(field)]
             on = ~held if "szz" in (field, other) or d.acoustic else np.ones(len(held), bool)
             place = d.start_of(other) + d.layout.offset(*(a[on] for a in at))
-            yield place, -(share * values)[on]
+            yield place, -(share * values)[on], origin[on]
 
     def _of_cut_cells(self, at, sheet, inverse):
         """Which points lie in cut cells (laminate.py), and the matrices from their strains to normal

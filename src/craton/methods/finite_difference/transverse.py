@@ -111,8 +111,8 @@ class TransverseMedium(Medium):
 
     # --- rows of point tables -----------------------------------------------------------------
 
-    def _normal_rows(self, field, at, sheet, values, inverse):
-        """Rows of all normal stresses that stand for one of them."""
+    def _normal_rows(self, field, at, sheet, values, inverse, origin):
+        """Rows of all normal stresses that stand for one of them, and whom each stands for."""
         d, held = self.d, self._held(at[0])
         index = tuple(sources[a] for sources, a in zip(self.maps, sheet))
         moduli = {name: v[index] for name, v in self.moduli_of_cells.items()}
@@ -130,7 +130,7 @@ class TransverseMedium(Medium):
         for b, other in enumerate(d.normal):
             on = ~held if "szz" in (field, other) else np.ones(len(held), bool)
             place = d.start_of(other) + d.layout.offset(*(part[on] for part in at))
-            yield place, -(matrices[:, a, b] * values)[on]
+            yield place, -(matrices[:, a, b] * values)[on], origin[on]
 
     # --- the chain rule -----------------------------------------------------------------------
 

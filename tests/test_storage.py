@@ -1,14 +1,19 @@
 """Fields and material in 16 bits: conversions, codes of material, accuracy against float32 by the real kernels, what is refused."""
 
+import ctypes
+
 import numpy as np
 import pytest
 from kernelcase import run
 from smallcase import TEXT
+from test_streamed import BLOCK, build
 
 import craton
 from craton.core.layout import Layout
+from craton.core.operator import BOX
 from craton.errors import ScenarioError
-from craton.methods.finite_difference import source_boxes, storage
+from craton.methods.finite_difference import operators, source_boxes, storage
+from craton.methods.finite_difference.scheme import stencil
 from craton.methods.finite_difference.storage import Code
 from craton.scenario import loads
 
@@ -131,3 +136,76 @@ def test_elements_refuse_it():
     changes = ("method=sem", "domain.spacing=500")
     with pytest.raises(ScenarioError, match='available only with method = "fd"'):
         loads(HALF, changes)
+
+
+# --- the streamed text -----------------------------------------------------------------------------
+
+
+def on_host(op, text, folder, launched):
+    """A function run(arrays, box, params, blocks) of the text of a step, for GPUs through the threads of host_cuda.hpp."""
+    arguments = ", ".join(f"({op.c_type(name)}*)a[{n}]" for n, name in enumerate(op.arrays))
+    call = f"{op.function}({arguments}, *box, *p);"
+    if launched:
+        text = f'#include "host_cuda.hpp"\n{text}'
+        call = f"launch({{g[0], g[1], g[2]}}, {{{BLOCK[0]}, {BLOCK[1]}, 1}}, [&] {{ {call} }});"
+    entry = f'\nextern "C" void run(void** a, const Box* box, const FDParams* p, const unsigned* g) {{ {call} }}\n'
+    return build(text + entry, folder / f"{op.function}{launched}.so").run
+
+
+@pytest.mark.parametrize("step", [operators.velocity, operators.stress])
+def test_streamed_step_does_what_the_plain_body_does(step, tmp_path):
+    op = storage.on_16_bits(step(stencil(4)), stencil(4), False)
+    layout, box, rng = (
+        Layout((7, 6, 61), 2, alignment=64),
+        (0, 7, 0, 6, 3, 58),
+        np.random.default_rng(2),
+    )
+    codes = storage.codes({"rho": (2000, 2600), "vs": (1000, 2000), "lam": (2e9, 1e10)})
+    numbers = {f"{n}_{part}": v for n, code in codes.items() for part, v in code._asdict().items()}
+    known = {
+        "row": layout.row,
+        "plane": layout.plane,
+        "sheet": layout.plane,
+        "top": 6,
+        "dt_h": 1e-11,
+    }
+    known["dt_h"] *= 1e14 if step is operators.velocity else 1
+    params = op.params.value("float32", **known, **numbers)
+    bounds = BOX.value("float32", **dict(zip((n for n, _ in BOX.fields), box)))
+    setting = storage.STREAMED[step.__name__]
+    streamed = op.as_variant(operators.variant("float32", (setting[0], *BLOCK, 4, 1)))
+    blocks = -(-box[5] // (setting[0] * BLOCK[0])), -(-6 // BLOCK[1]), -(-7 // 4)
+    before = {
+        name: (
+            rng.standard_normal(layout.block(1))
+            if kind == "field"
+            else rng.integers(0, 65536, layout.block(1))
+        ).astype("f2" if kind == "field" else "u2")
+        for name in op.arrays
+        if (kind := dict(op.types).get(name))
+    }
+    after = []
+    for one in (op, streamed):
+        arrays = {name: aligned_copy(values) for name, values in before.items()}
+        first = 2 * (layout.start(0) + layout.first)
+        starts = [int(arrays[n].ctypes.data + first) if n in arrays else None for n in op.arrays]
+        run = on_host(op, one.source("float32"), tmp_path, one is streamed)
+        pointers, grid = (ctypes.c_void_p * len(starts))(*starts), (ctypes.c_uint * 3)(*blocks)
+        run(
+            pointers, ctypes.c_void_p(bounds.ctypes.data), ctypes.c_void_p(params.ctypes.data), grid
+        )
+        after.append(arrays)
+    for name in op.writes[:6]:
+        if name in before:
+            plain, fast = (arrays[name].astype(float) for arrays in after)
+            assert np.abs(plain - before[name]).max() > 0.1
+            assert np.abs(fast - plain).max() <= 2 * np.spacing(np.float16(np.abs(plain).max()))
+            assert (fast != plain).mean() < 0.005
+
+
+def aligned_copy(values):
+    """A copy at an address that is a multiple of 128 bytes."""
+    raw = np.empty(values.size + 64, values.dtype)
+    skip = -raw.ctypes.data % 128 // raw.itemsize
+    raw[skip : skip + values.size] = values
+    return raw[skip : skip + values.size]

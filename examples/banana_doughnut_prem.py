@@ -18,6 +18,7 @@ import craton
 from craton.inverse.misfit import delays_of
 
 EARTH = 6371e3  # m
+PERIODS = {"P": 30.0, "S": 50.0}  # s, that the elements carry
 PHASES = {"P": ("vp", "Z"), "S": ("vs", "N")}  # speed, component that records it
 
 
@@ -200,7 +201,7 @@ def main(words=None):
     parser.add_argument("--phase", choices=tuple(PHASES), default="P")
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args(words)
-    path = Path(asked.phase)
+    path = Path(asked.phase, period=PERIODS[asked.phase])
     kernels = kernel(path)
     draw(path, kernels, asked.file)
     total = float((kernels.kernel * kernels.volume).sum())

@@ -19,7 +19,7 @@ inline std::barrier<>* cta_barrier;
 #define __global__
 #define __device__
 #define __shared__ static
-#define __constant__ static
+#define __constant__
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)

@@ -13,21 +13,21 @@
 
 // The block has a row for each of the OVER = R - 1 integer points above the contact that plain differences tie to the solid, and for each of
 // the ROWS - OVER below it; columns are half points, the first on the contact.
-CONSTANT real BLOCK[ROWS][COLUMNS] = CONTACT;
-
 // Sum over the half points 1, 2, ... below the contact, to the integer point n below it (-1: the one above); positive up.
 INLINE real to_integer(const real* a, const ptrdiff_t Z, const int n)
 {
+    TABLE block[ROWS][COLUMNS] = CONTACT;
     real d = 0;
-    for (int c = 1; c < COLUMNS; ++c) d -= BLOCK[n + OVER][c] * a[(n - c) * Z];
+    for (int c = 1; c < COLUMNS; ++c) d -= block[n + OVER][c] * a[(n - c) * Z];
     return d;
 }
 
 // The transposed: from integer points to the half point n below the contact.
 INLINE real to_half(const real* a, const ptrdiff_t Z, const int n)
 {
+    TABLE block[ROWS][COLUMNS] = CONTACT;
     real d = 0;
-    for (int r = -OVER; r < ROWS - OVER; ++r) d += BLOCK[r + OVER][n] * a[(n - r) * Z];
+    for (int r = -OVER; r < ROWS - OVER; ++r) d += block[r + OVER][n] * a[(n - r) * Z];
     return d;
 }
 

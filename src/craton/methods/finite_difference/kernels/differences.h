@@ -22,9 +22,6 @@ template <class Values> INLINE real fwd_y(const Values a, const ptrdiff_t S) { r
 template <class Values> INLINE real bwd_y(const Values a, const ptrdiff_t S) { return PLANE ? real(0) : bwd(a, S); }
 
 #if SURFACE
-// Rows of the closure, from integer to half planes and back.
-CONSTANT real TO_HALF[ROWS][COLUMNS] = CLOSURE_FWD, TO_INTEGER[ROWS][COLUMNS] = CLOSURE_BWD;
-
 template <class Values> INLINE real closed(const Values top, const ptrdiff_t Z, const real* row, const int first)
 {
     real d = 0;
@@ -35,13 +32,15 @@ template <class Values> INLINE real closed(const Values top, const ptrdiff_t Z, 
 // From integer planes to the half plane `depth - 1/2` below the surface; there is none above it.
 template <class Values> INLINE real fwd_z(const Values a, const ptrdiff_t Z, const int depth)
 {
-    return depth < 1 ? real(0) : closed(a + depth * Z, Z, TO_HALF[depth - 1], 0);
+    TABLE row[ROWS][COLUMNS] = CLOSURE_FWD;
+    return depth < 1 ? real(0) : closed(a + depth * Z, Z, row[depth - 1], 0);
 }
 
 // From half planes to the integer plane `depth`; the highest half plane is the one below the surface.
 template <class Values> INLINE real bwd_z(const Values a, const ptrdiff_t Z, const int depth)
 {
-    return closed(a + (depth - 1) * Z, Z, TO_INTEGER[depth], 0);
+    TABLE row[ROWS][COLUMNS] = CLOSURE_BWD;
+    return closed(a + (depth - 1) * Z, Z, row[depth], 0);
 }
 #else
 template <class Values> INLINE real fwd_z(const Values a, const ptrdiff_t S, const int)

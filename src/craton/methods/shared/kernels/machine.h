@@ -8,7 +8,7 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type
 #define RESTRICT __restrict__
 #define INLINE __device__ __forceinline__
 #define ALWAYS_INLINE INLINE
-#define CONSTANT __constant__ const  // a table within a function would be copied to the memory of each thread
+#define TABLE static __constant__ const real  // within a function: else each thread has a copy in its memory
 #define MEMBER INLINE
 #define FOR_EACH_POINT(box)                                        \
     const int i = box.i0 + blockIdx.x * blockDim.x + threadIdx.x;  \
@@ -21,7 +21,7 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type
 #define KERNEL static void
 #define RESTRICT __restrict
 #define INLINE static inline
-#define CONSTANT static constexpr
+#define TABLE constexpr real
 #define ALWAYS_INLINE __attribute__((always_inline)) INLINE  // what takes structs: else loops with them are not vectorised
 #define MEMBER __attribute__((always_inline)) inline
 #define PRAGMA(text) _Pragma(#text)

@@ -440,8 +440,8 @@ def test_racing_processes_are_safe(tmp_path):
 def test_another_text_or_flag_is_another_library(monkeypatch, tmp_path):
     monkeypatch.setenv("CRATON_CACHE", str(tmp_path))
     libraries = [host.library(f'extern "C" int f() {{ return {n}; }}') for n in (1, 2)]
-    monkeypatch.setattr(host, "FLAGS", (*host.FLAGS, "-DOTHER"))
-    libraries.append(host.library('extern "C" int f() { return 1; }'))
+    flags = (*host.FLAGS, "-DOTHER")
+    libraries.append(host.library('extern "C" int f() { return 1; }', flags))
     assert [lib.f() for lib in libraries] == [1, 2, 1] and len(list(tmp_path.glob("*.so"))) == 3
 
 

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 from inversecase import Case
 from test_gradient_ranks import MPI, outcome_of
-from test_sem_gradients import CASES, REMEMBERING, scenario
+from test_sem_gradients import CASES, REMEMBERING, parameters_of, scenario
 
 import craton
 from craton.backends.cpu import cores
@@ -29,7 +29,7 @@ RANKS = 3
 DEEP = {"origin": [0, 0, -240], "size": [160, 140, 240]}  # m: two layers of elements below the sea
 TRIED = {
     "free faces": ({"boundaries": {"others": "free"}}, {}),
-    **{name: (tables, {}) for name, tables in CASES.items()},
+    **{name: (tables, {"parameters": parameters_of(name)}) for name, tables in CASES.items()},
     **REMEMBERING,
     "Stacey's faces, all steps saved": ({}, {"storage": "checkpoints"}),
     "Stacey's faces, some steps at a time": ({}, {"memory": 2e4}),

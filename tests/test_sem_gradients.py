@@ -77,11 +77,15 @@ CASES = {
 }
 
 
+def parameters_of(name):
+    """Parameters of the medium of a case."""
+    return ("c11", "c13", "c33", "c44", "rho") if "constants" in name else ("vp", "vs", "rho")
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_exact(name):
     """<F s, r> = <s, F^T r> by the series of sources, <B dm, r> = <dm, B^T r> by the medium, and central differences."""
-    by = ("c11", "c13", "c33", "c44", "rho") if "constants" in name else ("vp", "vs", "rho")
-    case = Case(scenario(**CASES[name]), by)
+    case = Case(scenario(**CASES[name]), parameters_of(name))
     assert case.of_sources() < EXACT
     assert case.of_medium() < EXACT
     assert case.of_differences() < CENTRAL

@@ -5,6 +5,8 @@ bytes, of gravity that of the fields. Hashes depend on processor and compiler: c
 
 usage: PYTHONPATH=src python3 bench/waveforms.py --out FILE.json         write the hashes
        PYTHONPATH=src python3 bench/waveforms.py --against FILE.json     compare, a line per scenario; exit code 1 where a hash differs
+       PYTHONPATH=src python3 bench/waveforms.py --values FILE.npz       write the waveforms themselves
+       PYTHONPATH=src python3 bench/waveforms.py --near FILE.npz         largest differences over the peak from those of another processor
 
 The script uses only scenario files, `craton.load` and `craton.run`, so that it runs unchanged before and after a change of the inside.
 """
@@ -230,8 +232,58 @@ def write(path):
     return 0
 
 
+def waveforms():
+    """Run all scenarios, a line for each.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Arrays by the scenario's name and their number, "NAME/0".
+    """
+    arrays = {}
+    for name, tables in SCENARIOS.items():
+        begin = time.perf_counter()
+        with TemporaryDirectory() as folder:
+            recorded = values(run(tables, folder))
+        arrays |= {f"{name}/{n}": array for n, array in enumerate(recorded)}
+        print(f"{name:<28} {time.perf_counter() - begin:.1f} s", flush=True)
+    return arrays
+
+
+def differences(path):
+    """Compare the waveforms of all scenarios with those of a file, and print, for each scenario, the largest difference over the peak.
+
+    Parameters
+    ----------
+    path : path-like
+        Written by `--values`, on this processor or another one.
+
+    Returns
+    -------
+    int
+        Exit code: 1 where a scenario or array of the file is missing, or has another shape.
+    """
+    with np.load(path) as file:
+        expected = {name: file[name] for name in file.files}
+    computed = waveforms()
+    alike = computed.keys() == expected.keys() and all(
+        computed[name].shape == expected[name].shape for name in computed
+    )
+    if not alike:
+        print(f"{path} has other scenarios, or arrays of other shapes")
+        return 1
+    for name in SCENARIOS:
+        parts = [key for key in computed if key.rpartition("/")[0] == name]
+        worst = max(
+            np.abs(computed[key].astype(float) - expected[key]).max() / np.abs(expected[key]).max()
+            for key in parts
+        )
+        print(f"{name:<28} {worst:.1e} of the peak, {computed[parts[0]].dtype}")
+    return 0
+
+
 def main(words=None):
-    """Write or compare hashes as the command line says, and return the exit code.
+    """Write or compare hashes or waveforms as the command line says, and return the exit code.
 
     Parameters
     ----------
@@ -248,7 +300,16 @@ def main(words=None):
     task = parser.add_mutually_exclusive_group(required=True)
     task.add_argument("--out", metavar="FILE.json", help="write the hashes")
     task.add_argument("--against", metavar="FILE.json", help="compare with the hashes of a file")
+    task.add_argument("--values", metavar="FILE.npz", help="write the waveforms themselves")
+    task.add_argument(
+        "--near", metavar="FILE.npz", help="compare with the waveforms of another processor"
+    )
     options = parser.parse_args(words)
+    if options.values:
+        np.savez(options.values, **waveforms())
+        return 0
+    if options.near:
+        return differences(options.near)
     return write(options.out) if options.out else compare(options.against)
 
 

@@ -20,6 +20,7 @@ from craton.scenario import loads
 HALF = TEXT.replace("[run]", '[run]\nstorage = "half"')
 LAYOUT = Layout((16, 64, 64), 0)  # as many points as there are numbers of 16 bits
 WHOLE = (0, 16, 0, 64, 0, 64)
+MEDIUM = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}  # of `TEXT`
 
 
 def exchanged(op, fields, reals):
@@ -84,6 +85,52 @@ def test_waveforms_differ_from_float32_by_little_and_by_less_with_boxes(monkeypa
     bare = waveforms(HALF)
     assert 1e-6 < error(boxed, exact) < 1e-3
     assert 2 * error(boxed, exact) < error(bare, exact) < 2e-2
+
+
+@pytest.mark.parametrize(
+    "at, bound",
+    [
+        ("1500, 1500, 0", 2e-5),  # beside receivers, where 16 bits would end
+        ("600, 1500, -1000", 2e-3),  # the box around it ends beside it, at the absorbing layer
+    ],
+)
+def test_strong_fields_beside_a_source_do_not_end_at_the_largest_number(at, bound):
+    old = "at = [1500, 1500, -1000]"
+    assert old in HALF
+    exact, found = (waveforms(text.replace(old, f"at = [{at}]")) for text in (TEXT, HALF))
+    assert error(found, exact) < bound
+
+
+def test_channels_between_boxes_are_sampled_in_16_bits():
+    more = '[[receivers]]\nname = "far"\nat = [600, 600, -1900]\n[[receivers]]\nname = "A"'
+    exact, found = (
+        waveforms(text.replace('[[receivers]]\nname = "A"', more, 1)) for text in (TEXT, HALF)
+    )
+    assert 1e-5 < error(found[:1], exact[:1]) < 1e-3
+    assert error(found[1:], exact[1:]) < 2e-5
+
+
+@pytest.mark.parametrize("gap", [0, 1, 2])
+def test_boxes_whose_ghosts_reach_each_other_are_one(gap):
+    box = np.array([0, 9, 0, 9, 0, 9])
+    other = box + np.array([0, 0, 0, 0, 9 + gap, 9 + gap])
+    assert len(source_boxes.joined([box], other, 2)) == (2 if gap == 2 else 1)
+
+
+def test_a_value_beyond_the_samples_of_a_model_is_refused(tmp_path):
+    """A spike of density that the samples of an anomaly's extremes miss."""
+    xr = pytest.importorskip("xarray")
+    x, z = np.arange(-100, 3101, 100.0), np.arange(-2600, 101, 100.0)
+    model = {n: np.full((len(x), len(x), len(z)), v) for n, v in MEDIUM.items()}
+    model["rho"][10:12, 10:12, 10:12] *= 0.6
+    dims = ("x", "y", "z")
+    path = tmp_path / "model.nc"
+    xr.Dataset({n: (dims, v) for n, v in model.items()}, {"x": x, "y": x, "z": z}).to_netcdf(path)
+    body = '{ shape = "box", min = [-100, -100, -2600], max = [3100, 3100, 100], drho = -0.3 }'
+    table = f'kind = "file"\nfile = "{path}"\nanomalies = [{body}]\n\n[time]'
+    text = HALF[: HALF.index('kind = "homogeneous"')] + table + HALF.split("[time]")[1]
+    with pytest.raises(ScenarioError, match=r"model's rho: a parameter of \S+ is outside"):
+        craton.run(loads(text), progress=False)
 
 
 def test_snapshots_are_in_si_units():

@@ -88,8 +88,8 @@ def build(scenario, reuse=None):
     refuse(step_problems(scenario, grid, reuse))
     d = discretise(scenario, grid, sources, reuse)
     if d.in_half:
-        distance = source_boxes.RADIUS * grid.spacing
-        d = replace(d, amplitude=storage.amplitude(d, sources, distance)).sharing(d)
+        distances = source_boxes.distances(d, sources)
+        d = replace(d, amplitude=storage.amplitude(d, sources, distances)).sharing(d)
     waves = recorded.carriers(sources, incident)
     if len(waves) > len(sources):
         frequency = max(wave.wavelet.peak_frequency for wave in waves)
@@ -397,7 +397,8 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=())
     ) + (Phase("record", (*measuring, *recording, *record)),)
     boxes = []
     if d.in_half:
-        boxes, box_arrays, phases = source_boxes.kept_in_half(d, phases, source_arrays)
+        tables = source_arrays | record_arrays
+        boxes, box_arrays, phases = source_boxes.kept_in_half(d, phases, tables)
         arrays |= box_arrays
         arrays = {name: array for name, array in arrays.items() if name not in source_arrays}
     return Plan(

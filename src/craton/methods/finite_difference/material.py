@@ -7,7 +7,7 @@ from itertools import groupby, product
 import numpy as np
 
 from craton.core.plan import Array
-from craton.methods.finite_difference import relaxing, vti
+from craton.methods.finite_difference import relaxing, storage, vti
 from craton.model.media.blocks import read_ahead
 from craton.model.media.cells import in_order
 
@@ -123,7 +123,7 @@ def parameters(d, grid, names):
     out |= {name: parameter(name, *means) for name in NAMES if name in names}
     top = grid.start[0] + grid.shape[0] == d.grid.shape[0]
     if d.in_half:
-        return {name: d.codes[name].encoded(values) for name, values in out.items()}
+        return storage.encoded(d.codes, out)
     if d.free and top and "lam" in names:
         out["lam"][-1] = plane_stress(out["lam"][-1], means[2][-1])
     return out | dict(zip(LOSSES, losses or ()))

@@ -112,7 +112,7 @@ def around(d, tables, launches):
                 low, high = of_source.min(axis=0), of_source.max(axis=0)
                 refuse_outside(d, low, limits)
                 refuse_outside(d, high, limits)
-                boxes = joined(boxes, to_surface(d, grown(low, high, limits)))
+                boxes = joined(boxes, to_surface(d, grown(low, high, limits)), d.reach)
     return [SourceBox(n, tuple(map(int, box)), d.reach) for n, box in enumerate(boxes)]
 
 
@@ -139,25 +139,57 @@ def refuse_outside(d, place, limits):
     raise ScenarioError([Problem("run.storage", words, remedy)])
 
 
+def distances(d, sources):
+    """Return how far each source is from the nearest side of the box around it, m: list.
+
+    That is `RADIUS` points, and less beside absorbing layers and rigid faces, where the box ends;
+    through a free surface no wave leaves it.
+
+    Parameters
+    ----------
+    d : Discretisation
+    sources : list of PointSource
+    """
+    limits = limits_of(d)
+    out = []
+    for source in sources:
+        place = (np.array(source.xyz) - d.grid.origin)[::-1] / d.grid.spacing
+        sides = np.stack([place - limits[:, 0], limits[:, 1] - 1 - place], axis=1) + 1
+        if d.free:
+            sides[0, 1] = RADIUS
+        out.append(float(np.clip(sides.min(), 1, RADIUS)) * d.grid.spacing)
+    return out
+
+
 def grown(low, high, limits):
     """Return the box of points from `RADIUS` before `low` to as many behind `high`, within limits."""
     first = np.maximum(low - RADIUS, limits[:, 0])
     return np.stack([first, np.minimum(high + RADIUS + 1, limits[:, 1])], axis=1).ravel()
 
 
-def joined(boxes, more):
-    """Return disjoint boxes that hold some disjoint ones and one more; ghosts may touch nothing but
-    ghosts.
+def joined(boxes, more, reach):
+    """Return boxes that contain given boxes and one more.
+
+    Boxes whose ghosts reach points of each other are replaced by the smallest box that contains
+    both.
+
+    Parameters
+    ----------
+    boxes : list of (6,) int array
+        (k0, k1, j0, j1, i0, i1) each, apart from each other.
+    more : (6,) int array
+    reach : int
+        Ghost points on each side.
     """
     apart = []
     for box in boxes:
-        if (box[::2] <= more[1::2]).all() and (more[::2] <= box[1::2]).all():
+        if (box[::2] < more[1::2] + reach).all() and (more[::2] < box[1::2] + reach).all():
             more = np.ravel(
                 [np.minimum(box[::2], more[::2]), np.maximum(box[1::2], more[1::2])], order="F"
             )
             continue
         apart.append(box)
-    return joined(apart, more) if len(apart) < len(boxes) else [*apart, more]
+    return joined(apart, more, reach) if len(apart) < len(boxes) else [*apart, more]
 
 
 def to_surface(d, box):
@@ -252,7 +284,7 @@ def kept_in_half(d, phases, tables):
     phases : iterable of Phase
         Those of a step on fields in float32.
     tables : dict of str to Array
-        Of the sources, by name.
+        Of sources and channels, by name.
     """
     sources = {
         phase.name: launch
@@ -271,6 +303,9 @@ def kept_in_half(d, phases, tables):
         ]
         more, added = injections(d, boxes, phase.name, tables, sources.get(phase.name))
         found |= more
+        if any(launch.op is storage.SAMPLE for launch in launches):
+            more, launches = sampled(d, boxes, tables, launches)
+            found |= more
         if phase.name in ("velocity", "stress"):  # small steps beside the large one that follows
             steps = steps_of(d, boxes, phase.name)
             before, after = (added, []) if phase.name == "velocity" else ([], added)
@@ -278,6 +313,47 @@ def kept_in_half(d, phases, tables):
             launches = [*before, *steps, *launches, *after, *told]
         changed.append(replace(phase, launches=tuple(launches)))
     return boxes, found, tuple(changed)
+
+
+def sampled(d, boxes, tables, launches):
+    """Return the launches that record, with those that sample fields of boxes in place of fields in
+    16 bits, and their arrays.
+
+    A channel all of whose points lie in a box is sampled there: beside a source fields in 16 bits
+    end at 65504.
+
+    Parameters
+    ----------
+    d : Discretisation
+    boxes : list of SourceBox
+    tables : dict of str to Array
+        With those of the channels.
+    launches : list of Launch
+    """
+    source, first = (tables[f"sample_{part}"].data for part in ("source", "first"))
+    number, places = (source + d.layout.first) // d.layout.field, d.layout.place(source)
+    in_boxes, added = np.zeros_like(source), []
+    (plain,) = (launch for launch in launches if launch.op is storage.SAMPLE)
+    for box in boxes:
+        at = [n - low for n, low in zip(places, box.box[::2])]
+        inside = np.all([(n >= 0) & (n < size) for n, size in zip(at, box.shape)], axis=0)
+        rows = np.append(0, np.cumsum(inside))[first]
+        channels = np.flatnonzero((np.diff(rows) == np.diff(first)) & (np.diff(first) > 0))
+        here = np.repeat(np.isin(np.arange(len(first) - 1), channels), np.diff(first))
+        index = number * box.layout.field + box.layout.offset(*at)
+        in_boxes[here] = index[here]
+        names = ("record", box.name("state"), "sample_in_boxes", *plain.arrays[3:])
+        runs = np.split(channels, np.flatnonzero(np.diff(channels) > 1) + 1)
+        added += [
+            Launch(points.SAMPLE, names, (0, 1, 0, 1, int(run[0]), int(run[-1]) + 1), plain.params)
+            for run in runs
+            if len(run)
+        ]
+    if not added:
+        return {}, launches
+    n = launches.index(plain) + 1
+    table = replace(tables["sample_source"], data=in_boxes)
+    return {"sample_in_boxes": table}, [*launches[:n], *added, *launches[n:]]
 
 
 def injections(d, boxes, phase, tables, launch):

@@ -27,9 +27,7 @@ from craton.survey.sources import largest_moment
 
 ORDER = 4  # of the differences that it was validated for
 HIGHEST = 65504.0  # of half precision
-PEAK = (
-    4096.0  # of velocity as it is kept, where waves leave the boxes around sources; a 16th of that
-)
+PEAK = 4096.0  # of velocity as it is kept, where waves leave the boxes around sources: HIGHEST / 16
 NUMBERS = (1 << 16) - 1  # of a code
 MARGIN = 2.0  # of moduli beyond those of the model's points: averages over cells of several media
 FIELD, MATERIAL = "float16", "uint16"
@@ -90,20 +88,51 @@ def codes(speeds):
     }
 
 
+def encoded(codes, parameters):
+    """Return material parameters as numbers of their codes: dict of str to uint16 array.
+
+    Parameters
+    ----------
+    codes : dict of str to Code
+    parameters : dict of str to array
+        In SI units.
+
+    Raises
+    ------
+    ScenarioError
+        A value lies outside of its code: extremes of a model with anomalies are those of samples.
+    """
+    out = {}
+    for name, values in parameters.items():
+        try:
+            out[name] = codes[name].encoded(values)
+        except ValueError as e:
+            words = f'"half" does not hold the model\'s {name}: {e}'
+            raise ScenarioError([Problem("run.storage", words, REMEDY)]) from e
+    return out
+
+
 def impedance(speeds):
     """Power of two near the impedance of a model, kg/(m2 s)."""
     (rho0, rho1), (vs0, _), (_, vp1) = (speeds[name] for name in ("rho", "vs", "vp"))
     return 2.0 ** round(np.log2(np.sqrt(rho0 * rho1 * vs0 * vp1)))
 
 
-def amplitude(d, sources, distance):
-    """Power of two that makes `PEAK` of the largest velocity at `distance` from a source, m.
+def amplitude(d, sources, distances):
+    """Power of two that makes `PEAK` of the largest velocity at some distance from each source.
 
     That of a homogeneous medium with the properties at the source: far field of a force and of a
     moment, and the intermediate field of the latter (Aki & Richards 2002, eqs 4.23 and 4.29).
+
+    Parameters
+    ----------
+    d : Discretisation
+    sources : list of PointSource
+    distances : list of float
+        Of each source, m.
     """
     times, peak = d.start + np.arange(d.steps) * d.dt, 0.0
-    for source in sources:
+    for source, distance in zip(sources, distances):
         vp, vs, rho = (v[0] for v in earth.point_values(d.scenario.model, [source.xyz]))
         series = source.wavelet(times)
         value, rate = np.abs(series).max(), np.abs(np.gradient(series, d.dt)).max()

@@ -290,5 +290,8 @@ def notes(d, plan):
             f"fields and material in 16 bits, arithmetic in float32; material to {step:.0e}; float32 in "
             f"{len(boxes)} box(es) around sources, {points:,} points",
         ),
-        ("expected error", f"of waveforms, relative L2 against float32: {errors}"),
+        (
+            "expected error",
+            f"of waveforms, relative L2 against float32, median of receivers: {errors}",
+        ),
     ]

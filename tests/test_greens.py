@@ -11,6 +11,7 @@ import craton
 from craton import greens
 from craton.cli.app import main
 from craton.errors import ScenarioError
+from craton.greens.database import wavelet_of
 from craton.greens.sources import moments_of, six_numbers
 from craton.greens.store import prepare
 from craton.survey import wavelets
@@ -257,6 +258,22 @@ def test_wavelets_beyond_the_band_are_told(space):
         "left out" in space.warnings([source | {"wavelet": {"kind": "gaussian", "tau": 0.03}}])[0]
     )
     assert not space.warnings()
+
+
+def test_wavelets_of_dicts_are_those_of_their_numbers_and_files(tmp_path):
+    def frequency(**table):
+        return wavelet_of(table).peak_frequency
+
+    assert frequency(kind="ricker", frequency=np.float32(2)) == 2
+    assert frequency(kind="ricker", frequency=np.int64(2)) == 2
+    t, path = np.linspace(0, 1, 101), tmp_path / "wavelet.txt"
+    for expected in (3, 9):  # the same file, written again
+        values = np.sin(2 * np.pi * expected * t) * np.sin(np.pi * t) ** 2
+        np.savetxt(path, np.c_[t, values])
+        for file in (path, str(path)):
+            assert frequency(kind="samples", file=file) == pytest.approx(expected, rel=0.01)
+        found = frequency(kind="samples", times=t, values=list(values.astype(np.float32)))
+        assert found == pytest.approx(expected, rel=0.01)
 
 
 def test_the_command_line_writes_seismograms(space, tmp_path, capsys):

@@ -475,12 +475,25 @@ class Database:
 
 
 def wavelet_of(table):
-    """Return the `Wavelet` of a table or dict."""
+    """Return the `Wavelet` of a table or dict; that of the same numbers is made once.
+
+    Raises
+    ------
+    OSError, ValueError
+        The dict is no wavelet, its file cannot be read, or its samples make none.
+    """
     from craton.survey import wavelets
 
-    if not isinstance(table, dict):
-        return wavelets.build(table)
-    return wavelet_of_text(json.dumps(table, default=np.ndarray.tolist))
+    if isinstance(table, dict) and "file" in table:  # which may change
+        return wavelets.build(adapter().validate_python(table))
+    if isinstance(table, dict):
+        return wavelet_of_text(json.dumps(table, default=as_json))
+    return wavelets.build(table)
+
+
+def as_json(value):
+    """Return a NumPy array or number as JSON has it, and any other object by its text."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
 
 
 @lru_cache(maxsize=16)

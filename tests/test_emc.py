@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray
 
-from craton.model.globe import chunk_medium, chunk_sampler, emc, prem
+from craton.model.globe import chunk_medium, chunk_sampler, emc, prem, radial
 from craton.model.globe.chunk import chunk
 from craton.model.media import properties
 from craton.model.mesh import shape
@@ -226,6 +226,26 @@ def test_the_medium_by_position_is_that_of_the_mesh(tmp_path, options):
             name
         )  # 27 nodes put points up to 50 m off; speeds grow by 1e-6 a metre at most
     assert set(found) == {"vp", "vs", "rho", "loss_p", "loss_s"}
+
+
+@pytest.mark.parametrize("options", [{}, {"elliptic": True}], ids=["sphere", "ellipsoid"])
+def test_compiled_code_has_the_bits_of_numpy(options, monkeypatch):
+    """Of elements on both sides of discontinuities, with nodes on them, and of none."""
+    made = chunk(prem.prem(), (0, 0), (30, 30), 900e3, elements=(6, 6), growth=(), **options)
+    part, points = made.part(), shape.gll_points(4)
+    coordinates = np.moveaxis(
+        chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1
+    )
+    sampler = chunk_sampler.ChunkSampler(made, lossy=True, dispersion=0.1)
+    assert chunk_sampler.helper(radial.SPHERES) is not None
+    compiled = [sampler.at(coordinates), sampler.at(coordinates[:0])]
+    for module in (chunk_sampler, radial):
+        monkeypatch.setattr(module, "helper", lambda path: None)
+    assert sampler.at(coordinates)["vp"].size > 1000
+    for some, found in zip((coordinates, coordinates[:0]), compiled):
+        expected = sampler.at(some)
+        assert list(found) == list(expected)
+        assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
 def test_the_stiffness_by_position():

@@ -1,5 +1,6 @@
 """What a store keeps of spectral elements: Legendre coefficients, which have the digits of strains."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ from craton.errors import ScenarioError
 from craton.greens.fields import LEVELS
 from craton.methods import METHODS
 from craton.methods.spectral_element.greens import element_velocities
-from craton.methods.spectral_element.points import rows_of_points
+from craton.methods.spectral_element.points import element_parts, rows_of_points
 
 MOMENT = np.array([[1.0, 0.7, -0.4], [0.7, -2.0, 0.9], [-0.4, 0.9, 1.5]])
 SIX = np.array([[1.0, -2.0, 1.5, 0.7, -0.4, 0.9]])
@@ -74,6 +75,15 @@ def test_long_waves_keep_their_digits_in_16_bits(field):
         nodes = motion.reshape(20, -1)[:, index - field.medium.offset("force")]
         off = rounded(nodes) @ weight - exact
         assert np.linalg.norm(off) > 3e-3 * np.linalg.norm(exact)
+
+
+def test_parts_of_sources_that_are_not_stored_are_told(field):
+    _, element, *_ = element_parts(
+        field.medium, [SimpleNamespace(xyz=np.array(PLACES[0]), moment=MOMENT, force=None)]
+    )[0]
+    less = replace(field, elements=field.elements[field.elements != element])
+    with pytest.raises(ScenarioError, match="outside of what is stored"):
+        less.rows(np.array([PLACES[0]]), SIX)
 
 
 def test_stores_of_another_layout_are_refused(field):

@@ -112,7 +112,7 @@ class ElementVelocities:
         Raises
         ------
         ScenarioError
-            A moment is in part in a fluid.
+            A moment is in part in a fluid, or in an element that is not stored.
         """
         parts = [
             self._some(xyz[n : n + couples.MOST], six[n : n + couples.MOST])
@@ -134,8 +134,7 @@ class ElementVelocities:
         slots = np.searchsorted(self.elements, [element for _, element, *_ in parts])
         for slot, (number, element, *_) in zip(slots, parts):
             if slot == len(self.elements) or self.elements[slot] != element:
-                words = f"a source at {tuple(xyz[number].tolist())} is in part in a fluid"
-                raise ScenarioError([Problem("source", words, "move it into the solid")])
+                raise ScenarioError([self._outside(xyz[number], element)])
         counts = np.bincount([number for number, *_ in parts], minlength=len(moments))
         size, along = self.places_of_element, self.polynomials[0][:, 1:]
         places = np.zeros((len(moments), counts.max(), size), np.int64)
@@ -146,6 +145,13 @@ class ElementVelocities:
             weights[where] = (weight.reshape(3, -1) @ along).T.ravel()
             filled[number] += 1
         return places.reshape(len(moments), -1), weights.reshape(len(moments), -1)
+
+    def _outside(self, xyz, element):
+        """Return the `Problem` of a source, a part of which lies in an element that is not stored."""
+        words, remedy = "in part in a fluid", "move it into the solid"
+        if not self.medium.fluid[element]:
+            words, remedy = "in part outside of what is stored", "build a store of a larger volume"
+        return Problem("source", f"a source at {tuple(xyz.tolist())} is {words}", remedy)
 
 
 def element_velocities(scenario, low, high):

@@ -1,11 +1,13 @@
 """Injection of recorded waves into spectral elements: the domain reduction method, exact for the discrete scheme."""
 
+import numpy as np
 import pytest
 from injectioncase import LAYERS, RUN, injected, leaves, off, ran
 
 import craton
 from craton.driver.run import plan
 from craton.errors import ScenarioError
+from craton.output.recordings import open_recording
 
 CASE = {
     "method": "sem",
@@ -142,3 +144,56 @@ def test_receivers_in_the_elements_around_the_box_are_told(recorded):
     planned = plan(craton.Scenario(**CASE | {"source": near}))
     assert any("in the box of recording.0" in words for words in planned.warnings)
     assert "MiB on disk" in dict(planned.notes["Memory"])["recording box"]
+
+
+def at_places(out):
+    """Values (steps, places) and labels of a recording, places in the order of their positions and fields."""
+    recording = open_recording(out, "box")
+    labels = recording.labels
+    keys = [labels["field"], *(np.rint(labels[axis] * 1e3) for axis in "xyz")]
+    order = np.lexsort(keys)
+    return recording.values[...][:, order], {name: v[order] for name, v in labels.items()}
+
+
+SMALL = CASE | {
+    "time": {"duration": 0.5},
+    "run": DOUBLE | {"degree": 3},
+    "receivers": [{"name": "in", "at": [1500, 1050, -200]}, CASE["receivers"][1]],
+}
+
+
+def over_ranks(ranks, case, out=None, **changes):
+    """The result of a run of a case over ranks of this process."""
+    return craton.run(craton.Scenario(**case | changes), out=out, progress=False, devices=ranks)
+
+
+def test_ranks_record_and_inject_the_same(tmp_path):
+    """To rounding, forces of elements being added in another order; three ranks inject what two have recorded."""
+    full = over_ranks(1, SMALL, tmp_path / "1")
+    assert off(over_ranks(2, SMALL, tmp_path / "2"), full, "in") < 1e-12
+    (values, labels), (of_ranks, labels_of_ranks) = (at_places(tmp_path / n) for n in "12")
+    assert np.abs(of_ranks - values).max() < 1e-12 * np.abs(values).max()
+    for name in ("x", "y", "z", "vp", "vs", "rho"):
+        assert np.allclose(labels_of_ranks[name], labels[name], rtol=1e-12)
+    injection = [{"recorded": str(tmp_path / "2"), "name": "box"}]
+    run = over_ranks(3, SMALL | {"source": [], "recording": [], "injection": injection})
+    assert off(run, full, "in") < 1e-11
+    assert leaves(run, full) < 1e-11
+
+
+def test_ranks_record_the_same_at_points(tmp_path):
+    """Any ranks, the order of one; two ranks inject them."""
+    sampled = {"name": "box", "from": [1150, 850, -700], "to": [1650, 1350, 0], "sampling": 250}
+    for ranks in (1, 2):
+        out = tmp_path / str(ranks)
+        over_ranks(ranks, SMALL, out, recording=[sampled | {"thickness": 250, "azimuth": 10}])
+    one, two = (open_recording(tmp_path / n, "box") for n in "12")
+    assert np.abs(two.values[...] - one.values[...]).max() < 1e-12 * np.abs(one.values[...]).max()
+    assert all(np.allclose(two.labels[name], one.labels[name]) for name in ("x", "z", "vs"))
+    assert np.array_equal(two.labels["field"], one.labels["field"])
+    wave = {"wave": "SV", "from": [1100, 300, -900], "to": [2100, 1700, 0], "incidence": 20}
+    wave |= {"wavelet": {"kind": "ricker", "frequency": 2.0}}
+    wave |= {"at": [1500, 1000, -900]}
+    changes = {"source": [], "recording": [], "injection": [wave], "time": {"duration": 0.3}}
+    runs = [over_ranks(ranks, SMALL, **changes) for ranks in (1, 2)]
+    assert off(*runs, "in") < 1e-11

@@ -130,7 +130,7 @@ def ring(shell, names, rows, medium, about, d, band):
     """
     from scipy.sparse import csr_array, eye_array, kron
 
-    if not np.array_equal(shell.axes, np.eye(3)):
+    if len(shell.local) and not np.array_equal(shell.axes, np.eye(3)):
         mixed = csr_array(mixing(names, shell.axes))
         rows = csr_array(kron(mixed, eye_array(len(shell.local))) @ rows)
     places = {**dict(zip("xyz", shell.local.T)), **medium}

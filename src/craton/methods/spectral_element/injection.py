@@ -11,16 +11,26 @@ u - u0 at e; then the forces
 stand for the incident field. Mass and absorbing faces act at single points: they add nothing.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from craton.errors import Problem
 from craton.methods.shared import recorded, shell
 from craton.methods.shared.oblique import side_problems
+from craton.methods.shared.recorded_ranks import joined, numbered
 from craton.methods.shared.tables import injection, table_of
 from craton.methods.spectral_element import material, mesh_terms
+from craton.methods.spectral_element.box_layer import (
+    SPEEDS,
+    layer_around,
+    means,
+    medium,
+    positions,
+    recorded_rows,
+)
 from craton.methods.spectral_element.element import lagrange_slopes
+from craton.methods.spectral_element.ranks import ELSEWHERE
 from craton.methods.spectral_element.sites import (
     VOIGT,
     at_sites,
@@ -35,50 +45,6 @@ SAME_POINT = 1e-4  # of the shortest distance between points: positions that are
 STEPS = 256  # whose forces are computed at a time
 FIELDS = ("ux", "uy", "uz")
 ROW = {pair: n for n, pair in enumerate((a, b) for a in range(6) for b in range(a, 6))}
-
-
-@dataclass(frozen=True, eq=False)
-class Layer:
-    """Elements outside a box that share points with it.
-
-    Parameters
-    ----------
-    inside : (ni,) int array
-        Elements inside the box.
-    elements : (n,) int array
-        Those of the layer.
-    points : (m,) int array
-        Their points, rising.
-    local : (n, n^3) int array
-        Rows of `points` of each element's nodes.
-    total : (n, n^3) bool array
-        Nodes that the box has, too.
-    """
-
-    inside: np.ndarray
-    elements: np.ndarray
-    points: np.ndarray
-    local: np.ndarray
-    total: np.ndarray
-
-
-def layer_around(d, low, high):
-    """Return the `Layer` of the box that holds the elements with centres between two corners.
-
-    Parameters
-    ----------
-    d : Medium
-    low, high : sequence of float
-        m.
-    """
-    inside = ((d.centres >= low) & (d.centres <= high)).all(axis=1)
-    points = np.asarray(d.points).reshape(d.mesh.size, -1)
-    within = np.zeros(d.state.solid + 1, bool)
-    within[points[inside]] = True
-    elements = np.flatnonzero(~inside & within[points].any(axis=1))
-    numbers, local = np.unique(points[elements], return_inverse=True)
-    local = local.reshape(len(elements), points.shape[1])
-    return Layer(np.flatnonzero(inside), elements, numbers, local, within[points[elements]])
 
 
 def boxes_of(d, scenario, incident):
@@ -110,7 +76,6 @@ def problems(d, scenario, incident):
         return wrong
     key = "recording" if boxed else "injection"
     refused = [
-        (d.subdomain.team.size > 1, "on several ranks", "run it on one rank"),
         (d.globe is not None, "in a chunk of the Earth", "use a box or a mesh"),
         (bool(d.state.fluid), "where the model has fluid parts", "leave the fluid out"),
         (d.relaxation is not None, "where the medium has attenuation", "leave attenuation out"),
@@ -127,20 +92,28 @@ def problems(d, scenario, incident):
 
 
 def layer_problems(d, layer, key):
-    """Return what stands against a box: list of Problem."""
-    if not len(layer.inside) or not len(layer.elements):
-        words = "no element" if not len(layer.inside) else "every element"
+    """Return what stands against a box: list of Problem; all ranks must call."""
+
+    def of_rank():
+        """Elements in the box and around it, the first boundary that it reaches, absorbing layers."""
+        touched = [
+            name
+            for name, rows in d.mesh.faces.items()
+            if d.face_kinds[name] != "free" and np.isin(np.asarray(rows)[:, 0], layer.inside).any()
+        ]
+        absorbing = d.layers is not None and (d.layers.axes[layer.elements] != 0).any()
+        return len(layer.inside), len(layer.elements), touched, bool(absorbing)
+
+    inside, around, touched, absorbing = zip(*d.subdomain.team.every(of_rank))
+    if not any(inside) or not any(around):
+        words = "no element" if not any(inside) else "every element"
         remedy = "give corners around some elements: those whose centres they hold are inside"
         return [Problem(key, f"{words} of the mesh is in the box", remedy)]
-    touched = [
-        name
-        for name, rows in d.mesh.faces.items()
-        if d.face_kinds[name] != "free" and np.isin(np.asarray(rows)[:, 0], layer.inside).any()
-    ]
-    if touched:
-        words = f"the box reaches the boundary {touched[0]!r}, which is {d.face_kinds[touched[0]]}"
+    faces = sorted(set().union(*touched), key=list(d.face_kinds).index)
+    if faces:
+        words = f"the box reaches the boundary {faces[0]!r}, which is {d.face_kinds[faces[0]]}"
         return [Problem(key, words, "leave an element and more between them")]
-    if d.layers is not None and (d.layers.axes[layer.elements] != 0).any():
+    if any(absorbing):
         words = "the box is next to an absorbing layer"
         return [Problem(key, words, "leave an element and more between them")]
     return []
@@ -150,7 +123,8 @@ def layer_problems(d, layer, key):
 
 
 def recordings(d, scenario, band):
-    """Return the recordings of a scenario, their arrays and launches: list of Recording, dict, list.
+    """Return the recordings of a scenario, their arrays and launches: list of Recording, dict, list;
+    all ranks must call.
 
     Parameters
     ----------
@@ -161,24 +135,37 @@ def recordings(d, scenario, band):
     """
     all_recordings, arrays, launches = [], {}, []
     for spec in scenario.recording:
-        if spec.sampling:
-            recording, more, launch = sampled_recording(d, scenario, spec, band)
-            all_recordings.append(recording)
-            arrays |= more
-            launches.append(launch)
-            continue
-        layer = layer_around(d, spec.from_, spec.to)
-        about = {"method": "sem", "degree": d.element.degree}
-        about |= {"from": list(spec.from_), "to": list(spec.to)}
-        labels = {"field": np.tile(FIELDS, len(layer.points))}
-        places = {**dict(zip("xyz", positions(d, layer).T)), **medium(d, layer)}
-        labels |= {name: np.repeat(values, 3) for name, values in places.items()}
-        source = vector_places(d, "displacement", layer.points)
-        recording, more, launch = recorded.ring(spec.name, source, labels, about, d, band)
+        make = sampled_recording if spec.sampling else box_recording
+        recording, more, sampling = make(d, scenario, spec, band)
         all_recordings.append(recording)
         arrays |= more
-        launches.append(launch)
+        launches += sampling
     return all_recordings, arrays, launches
+
+
+def box_recording(d, scenario, spec, band):
+    """Return the `Recording` of displacements around a box, and arrays and launches of this rank;
+    all ranks must call.
+
+    Parameters
+    ----------
+    d : Discretisation
+    scenario : SpectralScenario
+    spec : craton.tables.injection.Recording
+    band : float
+        Hz.
+    """
+    layer = layer_around(d, spec.from_, spec.to)
+    rows = recorded_rows(d, layer)
+    about = {"method": "sem", "degree": d.element.degree}
+    about |= {"from": list(spec.from_), "to": list(spec.to)}
+    labels = {"field": np.tile(FIELDS, len(rows))}
+    places = {**dict(zip("xyz", positions(d, layer).T)), **medium(d, layer)}
+    labels |= {name: np.repeat(values[rows], 3) for name, values in places.items()}
+    source = vector_places(d, "displacement", layer.points[rows])
+    ringed = recorded.ring(spec.name, source, labels, about, d, band)
+    team = d.subdomain.team
+    return joined(ringed, numbered(len(source), team), team)
 
 
 def shell_of(d, scenario, spec):
@@ -197,7 +184,8 @@ def shell_of(d, scenario, spec):
 
 
 def sampled_recording(d, scenario, spec, band):
-    """Return the `Recording` of a shell of points, its arrays and launch.
+    """Return the `Recording` of a shell of points, and arrays and launches of this rank; all ranks
+    must call.
 
     Parameters
     ----------
@@ -209,25 +197,30 @@ def sampled_recording(d, scenario, spec, band):
     """
     from scipy.sparse import csr_array
 
-    around = shell_of(d, scenario, spec)
-    positions = sites(d, d.locate(around.xyz, False))
-    samples = materials(d, positions.element)
-    law, number = stiffness(positions, samples), numbers(d, positions.element)
+    whole = shell_of(d, scenario, spec)
+    located = d.locate(whole.xyz, False)
+    rows = np.flatnonzero(located.element != ELSEWHERE)
+    around = replace(whole, local=whole.local[rows], xyz=whole.xyz[rows])
+    places = sites(d, located.some(rows))
+    samples = materials(d, places.element)
+    law, number = stiffness(places, samples), numbers(d, places.element)
     index, weight = [], []
     for axis in range(3):
         index.append(d.offset("velocity") + axis + 3 * number)
-        weight.append(positions.values)
+        weight.append(places.values)
     for a, b in shell.PAIRS:
         moduli = law[:, VOIGT[a, b]][:, VOIGT]
         index.append(vector_index(d, "displacement", number))
-        weight.append(np.einsum("ncd,ndm->ncm", moduli, positions.slopes).reshape(len(number), -1))
+        weight.append(np.einsum("ncd,ndm->ncm", moduli, places.slopes).reshape(len(number), -1))
     counts = np.concatenate([np.full(len(number), part.shape[1]) for part in index])
     columns, values = (np.concatenate([p.ravel() for p in parts]) for parts in (index, weight))
-    shape = len(counts), int(columns.max()) + 1
-    rows = csr_array((values, columns, np.append(0, np.cumsum(counts))), shape=shape)
-    media = {name: at_sites(positions, samples[name]) for name in ("vp", "vs", "rho")}
+    shape = len(counts), int(columns.max(initial=0)) + 1
+    weights = csr_array((values, columns, np.append(0, np.cumsum(counts))), shape=shape)
+    media = {name: at_sites(places, samples[name]) for name in SPEEDS}
     names = (*shell.VELOCITY, *shell.STRESS)
-    return shell.ring(around, names, rows, media, {"method": "sem"}, d, band)
+    ringed = shell.ring(around, names, weights, media, {"method": "sem"}, d, band)
+    fields = np.arange(len(names))[:, None]
+    return joined(ringed, (fields * len(whole.xyz) + rows).ravel(), d.subdomain.team)
 
 
 def stiffness(positions, material):
@@ -247,10 +240,9 @@ def stiffness(positions, material):
 
 
 def sampled_problems(d, scenario, spec, key):
-    """Return what stands against a recording at points: list of Problem."""
+    """Return what stands against a recording at points: list of Problem; all ranks must call."""
     on_earth = spec.longitude is not None
     refused = [
-        (d.subdomain.team.size > 1, "on several ranks", "run it on one rank"),
         (d.relaxation is not None, "where the medium has attenuation", "leave attenuation out"),
         (on_earth and d.globe is None, "by longitude outside a chunk", "write origin, m"),
         (
@@ -268,11 +260,13 @@ def sampled_problems(d, scenario, spec, key):
         return wrong
     xyz = shell_of(d, scenario, spec).xyz
     located = d.locate(xyz, False).element
-    outside = located < 0
+    outside = (located < 0) & (located != ELSEWHERE)
     words = "outside the mesh, in absorbing layers or in fluid"
+    refused_elements = d.fluid.copy()
     if d.layers is not None:
-        outside |= d.layers.axes[np.maximum(located, 0)] != 0
-    outside |= d.fluid[np.maximum(located, 0)]
+        refused_elements |= d.layers.axes != 0
+    outside |= (located >= 0) & refused_elements[np.maximum(located, 0)]
+    outside = np.any(d.subdomain.team.every(lambda: outside), axis=0)
     return shell.outside_problems(key, outside, xyz, words)
 
 
@@ -281,29 +275,15 @@ def vector_places(d, field, points):
     return (d.offset(field) + 3 * points[:, None] + np.arange(3)).ravel()
 
 
-def positions(d, layer):
-    """Return positions of the points of a layer, (m, 3), m."""
-    out = np.zeros((len(layer.points), 3))
-    out[layer.local] = d.coordinates(layer.elements).transpose(0, 2, 1)
-    return out
-
-
-def medium(d, layer):
-    """vp, vs, m/s, and rho, kg/m3, at the points of a layer, means over its elements: dict."""
-    samples = d.material(layer.elements)
-    counts = np.bincount(layer.local.ravel(), minlength=len(layer.points))
-    return {
-        name: np.bincount(layer.local.ravel(), samples[name].ravel(), len(counts)) / counts
-        for name in ("vp", "vs", "rho")
-    }
-
-
 # --- in -------------------------------------------------------------------------------------------
 
 
 def injections(d, incident):
     """Return arrays, and launches that add the forces of recordings, and the largest velocity of
-    these, m/s.
+    these on all ranks, m/s; all ranks must call.
+
+    A rank adds the forces of its own elements; ranks exchange those of points that they share as
+    any other forces.
 
     Parameters
     ----------
@@ -319,6 +299,8 @@ def injections(d, incident):
     for n, wave in enumerate(incident):
         layer = layer_around(d, *wave.corners)
         moved = recorded.checked(*displacements(d, wave, layer))
+        if not len(layer.points):
+            continue
         peak = max(peak, recorded.peak_of(np.diff(moved, axis=0)) / d.dt)
         target = vector_places(d, "force", layer.points)
         number = np.arange(len(target))
@@ -327,35 +309,27 @@ def injections(d, incident):
         more, launch = injection(f"injection{n}", table, series, d.precision, "forces")
         arrays |= more
         launches.append(d.units.launch(launch, False))
-    return arrays, launches, peak
+    return arrays, launches, max(d.subdomain.team.every(lambda: peak))
 
 
 def displacements(d, wave, layer):
     """Return the incident displacement at the points of a layer at every step, (steps, 3 m), and
-    list of Problem.
+    list of Problem; all ranks must call.
     """
-    from scipy.spatial import cKDTree
-
-    xyz = positions(d, layer)
+    xyz, of_run = positions(d, layer), medium(d, layer)
     if wave.wavelet:
-        return wave.displacement(d, xyz), side_of(d, wave, layer, xyz)
+        without = medium_of_stack(d, wave, layer)
+        if not len(xyz):
+            return np.empty((d.steps, 0)), []
+        return wave.displacement(d, xyz), side_problems(d, wave, of_run, without, xyz)
     if wave.resampled:
+        if not len(xyz):
+            return np.empty((d.steps, 0)), []
         reach = np.cbrt(d.statistics.smallest)
-        wrong = wave.problems(d, wave.displaced, xyz, medium(d, layer), reach)
+        wrong = wave.problems(d, wave.displaced, xyz, of_run, reach)
         return (None, wrong) if wrong else (wave.displacement(d, xyz), [])
-    labels = wave.recorded.labels
-    if wave.about["degree"] != d.element.degree:
-        words = f"it was recorded with elements of degree {wave.about['degree']}, this run has {d.element.degree}"
-        return None, [Problem(f"{wave.key}.recorded", words, "use the same run.degree")]
-    tree = cKDTree(np.stack([labels[a] for a in "xyz"], axis=1)[::3])
-    distance, point = tree.query(xyz)
-    spacing = np.cbrt(d.statistics.smallest) / d.element.degree**2
-    if len(tree.data) != len(xyz) or distance.max() > SAME_POINT * spacing:
-        x, y, z = xyz[distance.argmax()]
-        words = f"the elements around the box are not those of the recording: it has no point at ({x:.6g}, {y:.6g}, {z:.6g}) m"
-        remedy = "let the meshes of both runs agree around the box"
-        return None, [Problem(f"{wave.key}.recorded", words, remedy)]
-    wrong = recorded.medium_problems(wave, 3 * point, medium(d, layer), xyz)
+    point, wrong = recorded_points(d, wave, layer, xyz)
+    wrong = wrong or recorded.medium_problems(wave, 3 * point, of_run, xyz)
     if wrong:
         return None, wrong
     places = (3 * point[:, None] + np.arange(3)).ravel()
@@ -363,17 +337,49 @@ def displacements(d, wave, layer):
     return (None, wrong) if wrong else (np.asarray(series), [])
 
 
-def side_of(d, wave, layer, xyz):
-    """Return where anomalies touch the elements around a box: list of Problem."""
-    z = d.coordinates(layer.elements)[:, 2].ravel()
-    middle = np.repeat(d.centres[layer.elements][:, 2], d.element.size)
+def recorded_points(d, wave, layer, xyz):
+    """Return the number of each point of a layer, (m,), among those of a recording, and list of
+    Problem; all ranks must call.
+
+    Parameters
+    ----------
+    d : Discretisation
+    wave : recorded.Incident
+    layer : Layer
+    xyz : (m, 3) array
+        Positions of its points, m.
+    """
+    from scipy.spatial import cKDTree
+
+    labels, key = wave.recorded.labels, f"{wave.key}.recorded"
+    counted = recorded_rows(d, layer)
+    count = sum(d.subdomain.team.every(lambda: len(counted)))
+    if wave.about["degree"] != d.element.degree:
+        words = f"it was recorded with elements of degree {wave.about['degree']}, this run has {d.element.degree}"
+        return None, [Problem(key, words, "use the same run.degree")]
+    tree = cKDTree(np.stack([labels[a] for a in "xyz"], axis=1)[::3])
+    distance, point = tree.query(xyz)
+    spacing = np.cbrt(d.statistics.smallest) / d.element.degree**2
+    remedy = "let the meshes of both runs agree around the box"
+    words = "the elements around the box are not those of the recording"
+    if distance.max(initial=0.0) > SAME_POINT * spacing:
+        x, y, z = xyz[distance.argmax()]
+        words += f": it has no point at ({x:.6g}, {y:.6g}, {z:.6g}) m"
+        return None, [Problem(key, words, remedy)]
+    if len(tree.data) != count:
+        words += f": it has {len(tree.data):,} points, this run {count:,}"
+        return None, [Problem(key, words, remedy)]
+    return point, []
+
+
+def medium_of_stack(d, wave, layer):
+    """Return vp, vs and rho of the flat layers of a plane wave at the points of a layer of elements:
+    dict of (m,) arrays; all ranks must call.
+    """
+    z = d.coordinates(layer.elements)[:, 2]
+    middle = d.centres[layer.elements][:, 2:]
     numbers = wave.stack.layer(z + 1e-6 * (middle - z))
-    counts = np.bincount(layer.local.ravel(), minlength=len(layer.points))
-    without = {
-        name: np.bincount(layer.local.ravel(), getattr(wave.stack, name)[numbers]) / counts
-        for name in ("vp", "vs", "rho")
-    }
-    return side_problems(d, wave, medium(d, layer), without, xyz)
+    return means(d, layer, {name: getattr(wave.stack, name)[numbers] for name in SPEEDS})
 
 
 def forces(d, layer, moved):
@@ -447,7 +453,7 @@ def hooke(d, number):
 
 def warnings(d, scenario, incident, sources, receivers):
     """Return warnings of sources in the boxes of recordings and of receivers in the elements around
-    a box: list of str.
+    a box: list of str; all ranks must call.
 
     Parameters
     ----------
@@ -464,13 +470,31 @@ def warnings(d, scenario, incident, sources, receivers):
     for key, layer in boxes_of(d, scenario, incident):
         if key.startswith("recording"):
             around = np.concatenate([layer.inside, layer.elements])
-            names = [
-                s.name for s in sources if np.isin(d.locate(s.points, False).element, around).any()
-            ]
+            places = [(s.name, s.points) for s in sources]
             words = f"in the box of {key}, or in the elements around it, so that it is no incident wave: "
         else:
-            element = d.locate(receivers.xyz, False).element if len(receivers) else np.empty(0, int)
-            names = [receivers.names[n] for n in np.flatnonzero(np.isin(element, layer.elements))]
+            around, places = layer.elements, list(zip(receivers.names, receivers.xyz[:, None]))
             words = f"in the elements around the box of {key}, where records mix the total and the scattered field: "
+        names = names_in(d, around, places)
         sentences += [words + first_of(names)] * bool(names)
     return sentences
+
+
+def names_in(d, elements, places):
+    """Return the names of those with a position in elements of any rank: list of str; all ranks
+    must call.
+
+    Parameters
+    ----------
+    d : Medium
+    elements : (n,) int array
+        Of this rank.
+    places : list of (str, (m, 3) array)
+        Names and positions, m.
+    """
+    if not places:
+        return []
+    numbers = np.repeat(np.arange(len(places)), [len(xyz) for _, xyz in places])
+    located = d.locate(np.concatenate([xyz for _, xyz in places]), False).element
+    of_ranks = d.subdomain.team.every(lambda: numbers[np.isin(located, elements)])
+    return [places[n][0] for n in np.unique(np.concatenate(of_ranks))]

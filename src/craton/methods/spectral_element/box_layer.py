@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 SPEEDS = ("vp", "vs", "rho")
+INVERSE_Q = {"inverse_qp": "loss_p", "inverse_qs": "loss_s"}  # labels, and names of the model's
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +96,16 @@ def medium(d, layer):
     """
     samples = d.material(layer.elements)
     return means(d, layer, {name: samples[name] for name in SPEEDS})
+
+
+def inverse_q(d, layer):
+    """1/Qp and 1/Qs at the points of a layer, means over its elements: dict, empty without
+    attenuation; all ranks must call.
+    """
+    if d.relaxation is None:
+        return {}
+    samples = d.material(layer.elements)
+    return means(d, layer, {label: samples[name] for label, name in INVERSE_Q.items()})
 
 
 def recorded_rows(d, layer):

@@ -20,16 +20,16 @@ from craton.methods.shared import recorded, shell
 from craton.methods.shared.oblique import side_problems
 from craton.methods.shared.recorded_ranks import joined, numbered
 from craton.methods.shared.tables import injection, table_of
-from craton.methods.spectral_element import material, mesh_terms
+from craton.methods.spectral_element.box_forces import forces
 from craton.methods.spectral_element.box_layer import (
     SPEEDS,
+    inverse_q,
     layer_around,
     means,
     medium,
     positions,
     recorded_rows,
 )
-from craton.methods.spectral_element.element import lagrange_slopes
 from craton.methods.spectral_element.ranks import ELSEWHERE
 from craton.methods.spectral_element.sites import (
     VOIGT,
@@ -42,9 +42,8 @@ from craton.methods.spectral_element.sites import (
 from craton.text import first_of
 
 SAME_POINT = 1e-4  # of the shortest distance between points: positions that are the same
-STEPS = 256  # whose forces are computed at a time
+SAME_Q = 1e-4  # relative, of 1/Q and of mechanisms
 FIELDS = ("ux", "uy", "uz")
-ROW = {pair: n for n, pair in enumerate((a, b) for a in range(6) for b in range(a, 6))}
 
 
 def boxes_of(d, scenario, incident):
@@ -78,7 +77,6 @@ def problems(d, scenario, incident):
     refused = [
         (d.globe is not None, "in a chunk of the Earth", "use a box or a mesh"),
         (bool(d.state.fluid), "where the model has fluid parts", "leave the fluid out"),
-        (d.relaxation is not None, "where the medium has attenuation", "leave attenuation out"),
         (d.exact, 'with run.assembly = "colour"', 'use "fast" or float64'),
     ]
     wrong = [
@@ -158,9 +156,9 @@ def box_recording(d, scenario, spec, band):
     layer = layer_around(d, spec.from_, spec.to)
     rows = recorded_rows(d, layer)
     about = {"method": "sem", "degree": d.element.degree}
-    about |= {"from": list(spec.from_), "to": list(spec.to)}
+    about |= {"from": list(spec.from_), "to": list(spec.to), "mechanisms": mechanisms_of(d)}
     labels = {"field": np.tile(FIELDS, len(rows))}
-    places = {**dict(zip("xyz", positions(d, layer).T)), **medium(d, layer)}
+    places = {**dict(zip("xyz", positions(d, layer).T)), **medium(d, layer), **inverse_q(d, layer)}
     labels |= {name: np.repeat(values[rows], 3) for name, values in places.items()}
     source = vector_places(d, "displacement", layer.points[rows])
     ringed = recorded.ring(spec.name, source, labels, about, d, band)
@@ -316,12 +314,13 @@ def displacements(d, wave, layer):
     """Return the incident displacement at the points of a layer at every step, (steps, 3 m), and
     list of Problem; all ranks must call.
     """
-    xyz, of_run = positions(d, layer), medium(d, layer)
+    xyz, of_run, lossy = positions(d, layer), medium(d, layer), inverse_q(d, layer)
     if wave.wavelet:
         without = medium_of_stack(d, wave, layer)
         if not len(xyz):
             return np.empty((d.steps, 0)), []
-        return wave.displacement(d, xyz), side_problems(d, wave, of_run, without, xyz)
+        wrong = side_problems(d, wave, of_run, without, xyz)
+        return wave.displacement(d, xyz), wrong or elastic_problems(wave, lossy, xyz)
     if wave.resampled:
         if not len(xyz):
             return np.empty((d.steps, 0)), []
@@ -330,6 +329,7 @@ def displacements(d, wave, layer):
         return (None, wrong) if wrong else (wave.displacement(d, xyz), [])
     point, wrong = recorded_points(d, wave, layer, xyz)
     wrong = wrong or recorded.medium_problems(wave, 3 * point, of_run, xyz)
+    wrong = wrong or attenuation_problems(d, wave, 3 * point, lossy, xyz)
     if wrong:
         return None, wrong
     places = (3 * point[:, None] + np.arange(3)).ravel()
@@ -372,6 +372,72 @@ def recorded_points(d, wave, layer, xyz):
     return point, []
 
 
+def mechanisms_of(d):
+    """Return frequencies, rad/s, and coefficients of the mechanisms of attenuation, rows of numbers
+    that two runs can compare; empty without.
+    """
+    if d.relaxation is None:
+        return []
+    return np.vstack([d.relaxation.omega, d.relaxation.polynomials]).tolist()
+
+
+def attenuation_problems(d, wave, places, inverse, xyz):
+    """Return where the attenuation at places of a recording is not that of a run: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    wave : recorded.Incident
+    places : (m,) int array
+    inverse : dict of str to (m,) array
+        1/Qp and 1/Qs of the run.
+    xyz : (m, 3) array
+        m.
+    """
+    of_recording, of_run = wave.about.get("mechanisms") or [], mechanisms_of(d)
+    if bool(of_recording) != bool(of_run):
+        words = "has attenuation and the other has none"
+        words = f"{'this run' if of_run else 'the recording'} {words}"
+        return [Problem(wave.key, words, "give both runs the same model.attenuation, or none")]
+    shapes = np.shape(of_recording), np.shape(of_run)
+    if shapes[0] != shapes[1] or not np.allclose(of_recording, of_run, rtol=SAME_Q):
+        words = f"the mechanisms of attenuation, fitted down to Q = {1 / d.relaxation.largest:.4g}, are not those of the recording"
+        remedy = "give both runs the same model.attenuation, with the lowest Q of both as lowest_q"
+        return [Problem(wave.key, words, remedy)]
+    for name, values in inverse.items():
+        expected = wave.recorded.labels[name][places]
+        differs = np.abs(values - expected) > SAME_Q * np.abs(expected).max(initial=0.0)
+        if differs.any():
+            n = int(np.flatnonzero(differs)[0])
+            where = ", ".join(f"{v:.6g}" for v in xyz[n])
+            words = (
+                f"at the box the attenuation is not that of the recording: {name} = {values[n]:.6g} "
+                f"instead of {expected[n]:.6g} at ({where}) m"
+            )
+            remedy = "let the media agree at the sides of the box; anomalies belong inside"
+            return [Problem(wave.key, words, remedy)]
+    return []
+
+
+def elastic_problems(wave, inverse, xyz):
+    """Return where the elements around the box of a plane wave have attenuation: list of Problem.
+
+    Parameters
+    ----------
+    wave : PlaneIncident
+    inverse : dict of str to (m,) array
+        1/Qp and 1/Qs of the run.
+    xyz : (m, 3) array
+        m.
+    """
+    for name, values in inverse.items():
+        if values.any():
+            where = ", ".join(f"{v:.6g}" for v in xyz[values.argmax()])
+            words = f"no plane wave: {name} = {values.max():.4g} at the sides of the box, at ({where}) m"
+            return [Problem(wave.key, words, "leave attenuation out there: plane waves have none")]
+    return []
+
+
 def medium_of_stack(d, wave, layer):
     """Return vp, vs and rho of the flat layers of a plane wave at the points of a layer of elements:
     dict of (m,) arrays; all ranks must call.
@@ -380,75 +446,6 @@ def medium_of_stack(d, wave, layer):
     middle = d.centres[layer.elements][:, 2:]
     numbers = wave.stack.layer(z + 1e-6 * (middle - z))
     return means(d, layer, {name: getattr(wave.stack, name)[numbers] for name in SPEEDS})
-
-
-def forces(d, layer, moved):
-    """Return the forces that stand for an incident field at the points of a layer, (steps, 3 m), N.
-
-    Parameters
-    ----------
-    d : Medium
-    layer : Layer
-    moved : (steps, 3 m) array
-        Displacements, m.
-    """
-    out = np.zeros(moved.shape)
-    for number in range(len(layer.elements)):
-        total = layer.total[number]
-        block = coupling(d, layer.elements[number], total)
-        columns = (3 * layer.local[number][:, None] + np.arange(3)).ravel()
-        b, e = (columns[np.repeat(chosen, 3)] for chosen in (total, ~total))
-        for first in range(0, len(moved), STEPS):
-            steps = slice(first, first + STEPS)
-            out[steps, e] += moved[steps][:, b].astype(float) @ block.T
-            out[steps, b] -= moved[steps][:, e].astype(float) @ block
-    return out
-
-
-def coupling(d, number, total):
-    """Return the stiffness of an element between its nodes of the scattered field (rows) and of
-    the total field (columns), (3 ne, 3 nb), N/m.
-
-    K[a i, b j] is the sum over nodes of weight x det J x d_r l_a C_irjs d_s l_b.
-
-    Parameters
-    ----------
-    d : Medium
-    number : int
-    total : (n^3,) bool array
-    """
-    terms = mesh_terms.metric(d.element, d.shapes([number]))[0]
-    inverse, measure = terms[:9].reshape(3, 3, -1), terms[9] * d.element.volume_weights
-    slopes = np.einsum("srq,sqa->qra", inverse, reference_slopes(d.element))
-    stress = np.einsum("irjsq,qsb->qribj", hooke(d, number), slopes[:, :, total])
-    stress *= measure[:, None, None, None, None]
-    rows = slopes[:, :, ~total].reshape(-1, (~total).sum())
-    block = rows.T @ stress.reshape(len(rows), -1)
-    return block.reshape(3 * (~total).sum(), -1)
-
-
-def reference_slopes(element):
-    """Return the derivatives of the nodes' polynomials at the nodes, (3, n^3, n^3): along which
-    axis, where, of which node.
-    """
-    slope, unit = lagrange_slopes(element.points, element.points), np.eye(element.n)
-    lines = [[slope if axis == s else unit for axis in (2, 1, 0)] for s in range(3)]
-    return np.stack([np.kron(np.kron(*line[:2]), line[2]) for line in lines])
-
-
-def hooke(d, number):
-    """Return the stiffness tensor at the nodes of an element, (3, 3, 3, 3, n^3), Pa."""
-    moduli = material.unrelaxed_moduli(d, d.material([number]), False)["moduli"][0]
-    rows = np.zeros((6, 6, moduli.shape[1]))
-    if len(moduli) == 2:
-        lam, mu = moduli
-        rows[:3, :3] = lam
-        rows[range(3), range(3)] += 2 * mu
-        rows[range(3, 6), range(3, 6)] = mu
-    else:
-        for (a, b), n in ROW.items():
-            rows[a, b] = rows[b, a] = moduli[n]
-    return rows[VOIGT[:, :, None, None], VOIGT[None, None]]
 
 
 def warnings(d, scenario, incident, sources, receivers):

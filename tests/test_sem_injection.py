@@ -233,3 +233,65 @@ def test_attenuation_is_exact_to_rounding(precision, bound, tmp_path):
         with pytest.raises(ScenarioError) as raised:
             plan(craton.Scenario(**case | {"model": LOSSY["model"] | {key: value}}))
         assert words in raised.value.problems[0].message
+
+
+SEA = SMALL | {
+    "model": {
+        "kind": "layers",
+        "layers": [
+            {"top": 0, "vp": 1500, "vs": 0, "rho": 1000},
+            *(layer | {"top": top} for layer, top in zip(LAYERS, (-400, -800))),
+        ],
+    },
+    "time": {"duration": 0.6},
+    "receivers": [
+        {"name": "rock", "at": [1500, 1050, -500]},
+        {"name": "water", "at": [1500, 1050, -200]},
+        {"name": "rock outside", "at": [2500, 900, -710]},
+        {"name": "water outside", "at": [2500, 900, -210]},
+    ],
+    "output": {"waveforms": ["velocity", "pressure"]},
+}
+BELOW = LOSSY["model"] | {
+    "topography": {"x": [0, 1200, 1600, 2800], "z": [-400, -350, -480, -390]},
+    "water": {"level": 0},
+}
+BOXES = {  # corners along z, changes, receivers inside
+    "through both": ((-900, 0), {}, ("rock", "water")),
+    "through both, of rock with attenuation below a sea floor with relief": (
+        (-900, 0),
+        {"model": BELOW},
+        ("rock", "water"),
+    ),
+    "of rock alone": ((-900, -400), {}, ("rock",)),
+    "of water alone": ((-400, 0), {}, ("water",)),
+    "through both in float32": ((-900, 0), {"run": RUN | {"degree": 3}}, ("rock", "water")),
+}
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_fluid_and_solid_are_exact_to_rounding(name, tmp_path):
+    """Also where the box has one side of the sea floor only: displacement and pressure couple to what is missing."""
+    (low, high), changes, inside = BOXES[name]
+    box = {"name": "box", "from": [1100, 300, low], "to": [2100, 1700, high]}
+    case = SEA | changes | {"recording": [box]}
+    full = over_ranks(1, case, tmp_path)
+    injection = [{"recorded": str(tmp_path), "name": "box"}]
+    case |= {"source": [], "recording": [], "injection": injection}
+    run = over_ranks(2 if "alone" in name else 1, case)
+    assert np.isfinite(run.plan.limit)
+    for quantity in ("velocity", "pressure"):
+        values, reference = (r.dataset[quantity] for r in (run, full))
+        for receiver in full.dataset.receiver.values:
+            a, b = (v.sel(receiver=receiver).values for v in (values, reference))
+            rest = a - b if receiver in inside else a
+            assert np.abs(rest).max() < (2e-6 if "float32" in name else 1e-11) * np.abs(b).max()
+    if name == "of water alone":
+        with pytest.raises(ScenarioError, match="potential, of fluid or solid elements"):
+            plan(craton.Scenario(**case | {"model": CASE["model"]}))
+        waves = tmp_path / "points"
+        sampled = {"name": "box", "from": [1150, 850, -700], "to": [1650, 1350, 0], "sampling": 250}
+        over_ranks(1, SMALL, waves, recording=[sampled | {"thickness": 250}])
+        injection = [{"recorded": str(waves), "name": "box"}]
+        with pytest.raises(ScenarioError, match="such waves where the box reaches fluid"):
+            plan(craton.Scenario(**case | {"injection": injection}))

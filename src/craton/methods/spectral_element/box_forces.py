@@ -1,6 +1,6 @@
 """Forces that stand for an incident field in the elements around a box: the stiffness of these
-elements times the incident displacement, and in media with attenuation what their mechanisms take
-of it.
+elements times the incident displacement, or in a fluid the potential, and in media with attenuation
+what their mechanisms take of it.
 
 A memory variable follows the strain by constants that belong to its mechanism alone, not to the
 place (kernels/memory.h), and strength and moduli are constant in time. The force of mechanism l is
@@ -20,8 +20,23 @@ STEPS = 256  # whose forces are computed at a time
 ROW = {pair: n for n, pair in enumerate((a, b) for a in range(6) for b in range(a, 6))}
 
 
-def forces(d, layer, moved):
-    """Return the forces that stand for an incident field at the points of a layer, (steps, 3 m), N.
+def forces(d, around, moved):
+    """Return the forces that stand for an incident field around a box, by the places of
+    `box_layer.places_around`: dict of str to (steps, m fields) array, N, of the potential m3.
+
+    Parameters
+    ----------
+    d : Discretisation
+    around : Surroundings
+    moved : dict of str to (steps, m fields) array
+        Displacements, m, potentials, kg/m, pressures, Pa, at these places.
+    """
+    of_kind = {"solid": solid_forces, "fluid": fluid_forces, "pairs": pair_forces}
+    return {kind: of_kind[kind](d, getattr(around, kind), series) for kind, series in moved.items()}
+
+
+def solid_forces(d, layer, moved):
+    """Return the forces at the points of a layer of the solid, (steps, 3 m), N.
 
     Parameters
     ----------
@@ -34,16 +49,73 @@ def forces(d, layer, moved):
     for number, total in enumerate(layer.total):
         blocks = couplings(d, layer.elements[number], total)
         columns = (3 * layer.local[number][:, None] + np.arange(3)).ravel()
-        of_box = np.repeat(total, 3)
-        b, e = columns[of_box], columns[~of_box]
         filters = [Filter(constants) for constants in mechanisms(d)]
-        for first in range(0, len(moved), STEPS):
-            steps = slice(first, first + STEPS)
-            series = moved[steps][:, columns].astype(float)
-            for block, part in zip(blocks, [series, *(passed(series) for passed in filters)]):
-                out[steps, e] += part[:, of_box] @ block.T
-                out[steps, b] -= part[:, ~of_box] @ block
+        add_element(out, moved, columns, np.repeat(total, 3), blocks, filters)
     return out
+
+
+def fluid_forces(d, layer, moved):
+    """Return the forces of the potential at the points of a layer of the fluid, (steps, m), m3.
+
+    Parameters
+    ----------
+    d : Discretisation
+    layer : Layer
+    moved : (steps, m) array
+        Potentials, kg/m.
+    """
+    out = np.zeros(moved.shape)
+    for number, total in enumerate(layer.total):
+        block = fluid_coupling(d, layer.elements[number], total)
+        add_element(out, moved, layer.local[number], total, [block], [])
+    return out
+
+
+def pair_forces(d, pairs, moved):
+    """Return the forces where fluid and solid touch and the box has one side only, (steps, 4 p): of
+    the solid, N, then of the potential, m3.
+
+    The run takes there the total field of the one side for the scattered field that the other side
+    needs, or the scattered field for the total field.
+
+    Parameters
+    ----------
+    d : Discretisation
+    pairs : Pairs
+    moved : (steps, 4 p) array
+        Displacements of the solid, m, then pressure of the fluid, Pa.
+    """
+    series = np.asarray(moved, float).reshape(len(moved), len(pairs.solid), 4)
+    signed = np.where(pairs.solid_inside, -1.0, 1.0)[:, None] * pairs.vectors
+    out = np.empty(series.shape)
+    out[:, :, :3] = -series[:, :, 3:] * signed
+    out[:, :, 3] = (series[:, :, :3] * signed).sum(axis=2)
+    return out.reshape(moved.shape)
+
+
+def add_element(out, moved, columns, of_box, blocks, filters):
+    """Add the forces of one element.
+
+    Parameters
+    ----------
+    out, moved : (steps, n) array
+        Forces, and the incident field, of all points.
+    columns : (m,) int array
+        Those of the element.
+    of_box : (m,) bool array
+        Which of these belong to nodes that the box has.
+    blocks : list of (e, b) array
+        Stiffness between the element's other nodes and these: the first one times the field, the
+        others times what the filters make of it.
+    filters : list of Filter
+    """
+    b, e = columns[of_box], columns[~of_box]
+    for first in range(0, len(moved), STEPS):
+        steps = slice(first, first + STEPS)
+        series = moved[steps][:, columns].astype(float)
+        for block, part in zip(blocks, [series, *(passed(series) for passed in filters)]):
+            out[steps, e] += part[:, of_box] @ block.T
+            out[steps, b] -= part[:, ~of_box] @ block
 
 
 def mechanisms(d):
@@ -94,9 +166,7 @@ def couplings(d, number, total):
     number : int
     total : (n^3,) bool array
     """
-    terms = mesh_terms.metric(d.element, d.shapes([number]))[0]
-    inverse, measure = terms[:9].reshape(3, 3, -1), terms[9] * d.element.volume_weights
-    slopes = np.einsum("srq,sqa->qra", inverse, reference_slopes(d.element))
+    slopes, measure = slopes_at_nodes(d, number)
     rows, blocks = slopes[:, :, ~total].reshape(-1, (~total).sum()), []
     for law in laws(d, number):
         stress = np.einsum("irjsq,qsb->qribj", tensor(law), slopes[:, :, total])
@@ -104,6 +174,27 @@ def couplings(d, number, total):
         block = rows.T @ stress.reshape(len(rows), -1)
         blocks.append(block.reshape(3 * (~total).sum(), -1))
     return blocks
+
+
+def fluid_coupling(d, number, total):
+    """Return the stiffness of a fluid element between its nodes of the scattered field (rows) and
+    of the total field (columns), (ne, nb), m4/kg: the sum over nodes of weight x det J x d_r l_a
+    d_r l_b / rho; see `couplings`.
+    """
+    slopes, measure = slopes_at_nodes(d, number)
+    measure = measure / d.material([number])["rho"][0]
+    size = len(measure) * 3
+    weighed = (slopes[:, :, total] * measure[:, None, None]).reshape(size, -1)
+    return slopes[:, :, ~total].reshape(size, -1).T @ weighed
+
+
+def slopes_at_nodes(d, number):
+    """Return the derivatives of an element's polynomials along x, y, z at its nodes, (n^3, 3, n^3),
+    1/m, and weight times det J there, (n^3,), m3.
+    """
+    terms = mesh_terms.metric(d.element, d.shapes([number]))[0]
+    inverse, measure = terms[:9].reshape(3, 3, -1), terms[9] * d.element.volume_weights
+    return np.einsum("srq,sqa->qra", inverse, reference_slopes(d.element)), measure
 
 
 def reference_slopes(element):

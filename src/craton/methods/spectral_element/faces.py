@@ -203,13 +203,9 @@ def coupling(d, units):
     d : Medium
     units : fixed_point.FixedPoint or fixed_point.FloatingPoint
     """
-    nothing = {}, {"solid": [], "fluid": []}
-    if not all(d.subdomain.media):
-        return nothing
-    pairs, vectors = coupled_points(d, interface(d))
-    pairs, vectors = d.subdomain.shared["solid"].assign_items(pairs[:, 0], pairs, vectors)
+    pairs, vectors = coupled_pairs(d)
     if not len(pairs):
-        return nothing
+        return {}, {"solid": [], "fluid": []}
     arrays = point_arrays(
         "coupling",
         solid=(pairs[:, 0], np.int32),
@@ -224,6 +220,20 @@ def coupling(d, units):
         "fluid": [units.launch(to_fluid, True)],
         "solid": [units.launch(to_solid, False)],
     }
+
+
+def coupled_pairs(d):
+    """Return the pairs of a solid and a fluid point (m, 2) that act on this rank, and their area
+    vectors of all ranks, out of the fluid (m, 3), m2; all ranks must call.
+
+    Parameters
+    ----------
+    d : Medium
+    """
+    if not all(d.subdomain.media):
+        return np.empty((0, 2), int), np.empty((0, 3))
+    pairs, vectors = coupled_points(d, interface(d))
+    return d.subdomain.shared["solid"].assign_items(pairs[:, 0], pairs, vectors)
 
 
 def interface(d):

@@ -8,7 +8,10 @@ u - u0 at e; then the forces
 
     -K_be u0_e   at points b of the layer,      K_eb u0_b   at its points e
 
-stand for the incident field. Mass and absorbing faces act at single points: they add nothing.
+stand for the incident field, and the same of a fluid's potential. Mass and absorbing faces act at
+single points: they add nothing. Nor does the coupling of fluid and solid, where the box has the
+points of both sides or of none; where it has one of them only, the incident displacement and
+pressure of these points are added.
 """
 
 from dataclasses import replace
@@ -22,13 +25,11 @@ from craton.methods.shared.recorded_ranks import joined, numbered
 from craton.methods.shared.tables import injection, table_of
 from craton.methods.spectral_element.box_forces import forces
 from craton.methods.spectral_element.box_layer import (
+    INVERSE_Q,
     SPEEDS,
-    inverse_q,
-    layer_around,
+    around_box,
     means,
-    medium,
-    positions,
-    recorded_rows,
+    places_around,
 )
 from craton.methods.spectral_element.ranks import ELSEWHERE
 from craton.methods.spectral_element.sites import (
@@ -43,11 +44,10 @@ from craton.text import first_of
 
 SAME_POINT = 1e-4  # of the shortest distance between points: positions that are the same
 SAME_Q = 1e-4  # relative, of 1/Q and of mechanisms
-FIELDS = ("ux", "uy", "uz")
 
 
 def boxes_of(d, scenario, incident):
-    """Yield (key, `Layer`) of all recordings and injections.
+    """Yield (key, `Surroundings`) of all recordings and injections.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def boxes_of(d, scenario, incident):
     """
     for n, spec in enumerate(scenario.recording):
         if not spec.sampling:
-            yield f"recording.{n}", layer_around(d, spec.from_, spec.to)
+            yield f"recording.{n}", around_box(d, spec.from_, spec.to)
     for wave in incident:
-        yield wave.key, layer_around(d, *wave.corners)
+        yield wave.key, around_box(d, *wave.corners)
 
 
 def problems(d, scenario, incident):
@@ -76,7 +76,6 @@ def problems(d, scenario, incident):
     key = "recording" if boxed else "injection"
     refused = [
         (d.globe is not None, "in a chunk of the Earth", "use a box or a mesh"),
-        (bool(d.state.fluid), "where the model has fluid parts", "leave the fluid out"),
         (d.exact, 'with run.assembly = "colour"', 'use "fast" or float64'),
     ]
     wrong = [
@@ -84,12 +83,12 @@ def problems(d, scenario, incident):
     ]
     if wrong:
         return wrong
-    for name, layer in boxes_of(d, scenario, incident):
-        wrong += layer_problems(d, layer, name)
+    for name, around in boxes_of(d, scenario, incident):
+        wrong += box_problems(d, around, name)
     return wrong + recorded.clock_problems(d, incident)
 
 
-def layer_problems(d, layer, key):
+def box_problems(d, around, key):
     """Return what stands against a box: list of Problem; all ranks must call."""
 
     def of_rank():
@@ -97,13 +96,13 @@ def layer_problems(d, layer, key):
         touched = [
             name
             for name, rows in d.mesh.faces.items()
-            if d.face_kinds[name] != "free" and np.isin(np.asarray(rows)[:, 0], layer.inside).any()
+            if d.face_kinds[name] != "free" and np.isin(np.asarray(rows)[:, 0], around.inside).any()
         ]
-        absorbing = d.layers is not None and (d.layers.axes[layer.elements] != 0).any()
-        return len(layer.inside), len(layer.elements), touched, bool(absorbing)
+        absorbing = d.layers is not None and (d.layers.axes[around.elements] != 0).any()
+        return len(around.inside), d.mesh.size, touched, bool(absorbing)
 
-    inside, around, touched, absorbing = zip(*d.subdomain.team.every(of_rank))
-    if not any(inside) or not any(around):
+    inside, elements, touched, absorbing = zip(*d.subdomain.team.every(of_rank))
+    if not any(inside) or sum(inside) == sum(elements):
         words = "no element" if not any(inside) else "every element"
         remedy = "give corners around some elements: those whose centres they hold are inside"
         return [Problem(key, f"{words} of the mesh is in the box", remedy)]
@@ -153,17 +152,32 @@ def box_recording(d, scenario, spec, band):
     band : float
         Hz.
     """
-    layer = layer_around(d, spec.from_, spec.to)
-    rows = recorded_rows(d, layer)
+    parts = places_around(d, around_box(d, spec.from_, spec.to)).values()
     about = {"method": "sem", "degree": d.element.degree}
     about |= {"from": list(spec.from_), "to": list(spec.to), "mechanisms": mechanisms_of(d)}
-    labels = {"field": np.tile(FIELDS, len(rows))}
-    places = {**dict(zip("xyz", positions(d, layer).T)), **medium(d, layer), **inverse_q(d, layer)}
-    labels |= {name: np.repeat(values[rows], 3) for name, values in places.items()}
-    source = vector_places(d, "displacement", layer.points[rows])
+    labels = [labels_of(d, places) for places in parts]
+    labels = {name: np.concatenate([of_part[name] for of_part in labels]) for name in labels[0]}
+    source = np.concatenate([places.state[places.rows].ravel() for places in parts])
     ringed = recorded.ring(spec.name, source, labels, about, d, band)
     team = d.subdomain.team
     return joined(ringed, numbered(len(source), team), team)
+
+
+def labels_of(d, places):
+    """Return what and where each value is that this rank records: dict of arrays; no medium where
+    it is not compared.
+
+    Parameters
+    ----------
+    d : Medium
+    places : box_layer.Places
+    """
+    rows, count = places.rows, len(places.fields)
+    values = dict(zip("xyz", places.xyz.T)) | places.medium | places.inverse_q
+    unknown = np.full(len(places.xyz), np.nan)
+    names = (*"xyz", *SPEEDS, *(INVERSE_Q if d.relaxation is not None else ()))
+    labels = {name: np.repeat(values.get(name, unknown)[rows], count) for name in names}
+    return {"field": np.tile(places.fields, len(rows))} | labels
 
 
 def shell_of(d, scenario, spec):
@@ -268,11 +282,6 @@ def sampled_problems(d, scenario, spec, key):
     return shell.outside_problems(key, outside, xyz, words)
 
 
-def vector_places(d, field, points):
-    """Return the places of all components of a field at points, component fastest."""
-    return (d.offset(field) + 3 * points[:, None] + np.arange(3)).ravel()
-
-
 # --- in -------------------------------------------------------------------------------------------
 
 
@@ -295,69 +304,119 @@ def injections(d, incident):
     """
     arrays, launches, peak = {}, [], 0.0
     for n, wave in enumerate(incident):
-        layer = layer_around(d, *wave.corners)
-        moved = recorded.checked(*displacements(d, wave, layer))
-        if not len(layer.points):
+        around = around_box(d, *wave.corners)
+        parts = places_around(d, around)
+        moved = recorded.checked(*incident_values(d, wave, around, parts))
+        target = np.concatenate([places.forces.ravel() for places in parts.values()])
+        if not len(target):
             continue
-        peak = max(peak, recorded.peak_of(np.diff(moved, axis=0)) / d.dt)
-        target = vector_places(d, "force", layer.points)
-        number = np.arange(len(target))
-        table = table_of(target, np.ones(len(target)), number)
-        series = forces(d, layer, moved)
+        peak = max(peak, largest_velocity(d, moved))
+        table = table_of(target, np.ones(len(target)), np.arange(len(target)))
+        series = np.concatenate(list(forces(d, around, moved).values()), axis=1)
         more, launch = injection(f"injection{n}", table, series, d.precision, "forces")
         arrays |= more
         launches.append(d.units.launch(launch, False))
     return arrays, launches, max(d.subdomain.team.every(lambda: peak))
 
 
-def displacements(d, wave, layer):
-    """Return the incident displacement at the points of a layer at every step, (steps, 3 m), and
-    list of Problem; all ranks must call.
+def largest_velocity(d, moved):
+    """Return the largest velocity of incident waves, m/s; in a fluid that which belongs to the
+    largest pressure by the largest speed and the smallest density, see `build.divergence_guard`.
+
+    Parameters
+    ----------
+    d : Discretisation
+    moved : dict of str to (steps, n) array
+        See `box_forces.forces`.
     """
-    xyz, of_run, lossy = positions(d, layer), medium(d, layer), inverse_q(d, layer)
+    none, speeds = np.empty((d.steps, 0)), d.statistics.speeds
+    pressure = recorded.peak_of(np.diff(moved.get("fluid", none).astype(float), 2, axis=0))
+    velocity = recorded.peak_of(np.diff(moved.get("solid", none), axis=0)) / d.dt
+    return max(velocity, pressure / d.dt**2 / (speeds["rho"][0] * speeds["vp"][1]))
+
+
+def incident_values(d, wave, around, parts):
+    """Return the incident field around a box at every step, dict of str to (steps, m fields) array,
+    and list of Problem; all ranks must call.
+
+    Parameters
+    ----------
+    d : Discretisation
+    wave : recorded.Incident, PlaneIncident or SampledIncident
+    around : Surroundings
+    parts : dict of str to Places
+    """
+    if wave.wavelet or wave.resampled:
+        return computed_values(d, wave, around, parts)
+    if wave.about["degree"] != d.element.degree:
+        words = f"it was recorded with elements of degree {wave.about['degree']}, this run has {d.element.degree}"
+        return None, [Problem(f"{wave.key}.recorded", words, "use the same run.degree")]
+    moved, wrong = {}, lacking_problems(wave, parts)
+    for kind, places in parts.items():
+        points, unlike = recorded_points(d, wave, places)
+        wrong = wrong or unlike or unlike_problems(d, wave, places, points)
+        if wrong:
+            continue
+        columns = (points[:, None] + np.arange(len(places.fields))).ravel()
+        late = np.tile(places.late, len(points))
+        series, wrong = recorded.values_of(d, wave, columns, late)
+        moved[kind] = None if wrong else np.asarray(series)
+    return moved, wrong
+
+
+def computed_values(d, wave, around, parts):
+    """Return what `incident_values` does of waves that are computed at any points of a solid."""
+    in_fluid = {kind: len(places.xyz) for kind, places in parts.items() if kind != "solid"}
+    if any(sum(counts.values()) for counts in d.subdomain.team.every(lambda: in_fluid)):
+        words = "there is no injection yet of such waves where the box reaches fluid elements or is next to them"
+        remedy = "keep fluid an element away from its sides, or record them with elements"
+        return None, [Problem(wave.key, words, remedy)]
+    places, moved = parts["solid"], {kind: np.empty((d.steps, 0)) for kind in parts}
+    without = medium_of_stack(d, wave, around.solid) if wave.wavelet else {}
+    if not len(places.xyz):
+        return moved, []
     if wave.wavelet:
-        without = medium_of_stack(d, wave, layer)
-        if not len(xyz):
-            return np.empty((d.steps, 0)), []
-        wrong = side_problems(d, wave, of_run, without, xyz)
-        return wave.displacement(d, xyz), wrong or elastic_problems(wave, lossy, xyz)
-    if wave.resampled:
-        if not len(xyz):
-            return np.empty((d.steps, 0)), []
+        wrong = side_problems(d, wave, places.medium, without, places.xyz)
+        wrong = wrong or elastic_problems(wave, places.inverse_q, places.xyz)
+    else:
         reach = np.cbrt(d.statistics.smallest)
-        wrong = wave.problems(d, wave.displaced, xyz, of_run, reach)
-        return (None, wrong) if wrong else (wave.displacement(d, xyz), [])
-    point, wrong = recorded_points(d, wave, layer, xyz)
-    wrong = wrong or recorded.medium_problems(wave, 3 * point, of_run, xyz)
-    wrong = wrong or attenuation_problems(d, wave, 3 * point, lossy, xyz)
-    if wrong:
-        return None, wrong
-    places = (3 * point[:, None] + np.arange(3)).ravel()
-    series, wrong = recorded.values_of(d, wave, places, np.ones(len(places), bool))
-    return (None, wrong) if wrong else (np.asarray(series), [])
+        wrong = wave.problems(d, wave.displaced, places.xyz, places.medium, reach)
+    return ({} if wrong else moved | {"solid": wave.displacement(d, places.xyz)}), wrong
 
 
-def recorded_points(d, wave, layer, xyz):
-    """Return the number of each point of a layer, (m,), among those of a recording, and list of
-    Problem; all ranks must call.
+def lacking_problems(wave, parts):
+    """Return the problem of a recording with fields that the run has not: list of Problem.
+
+    Parameters
+    ----------
+    wave : recorded.Incident
+    parts : dict of str to Places
+    """
+    fields = {name for places in parts.values() for name in places.fields}
+    others = sorted(set(map(str, np.unique(wave.recorded.labels["field"]))) - fields)
+    if not others:
+        return []
+    words = f"it holds {', '.join(others)}, of fluid or solid elements that this run has not"
+    remedy = "let the media agree at the sides of the box; anomalies belong inside"
+    return [Problem(f"{wave.key}.recorded", words, remedy)]
+
+
+def recorded_points(d, wave, places):
+    """Return the first value of each point, (m,), among those of a recording, and list of Problem;
+    all ranks must call.
 
     Parameters
     ----------
     d : Discretisation
     wave : recorded.Incident
-    layer : Layer
-    xyz : (m, 3) array
-        Positions of its points, m.
+    places : box_layer.Places
     """
     from scipy.spatial import cKDTree
 
-    labels, key = wave.recorded.labels, f"{wave.key}.recorded"
-    counted = recorded_rows(d, layer)
-    count = sum(d.subdomain.team.every(lambda: len(counted)))
-    if wave.about["degree"] != d.element.degree:
-        words = f"it was recorded with elements of degree {wave.about['degree']}, this run has {d.element.degree}"
-        return None, [Problem(key, words, "use the same run.degree")]
-    tree = cKDTree(np.stack([labels[a] for a in "xyz"], axis=1)[::3])
+    labels, xyz, key = wave.recorded.labels, places.xyz, f"{wave.key}.recorded"
+    count = sum(d.subdomain.team.every(lambda: len(places.rows)))
+    values = np.flatnonzero(labels["field"] == places.fields[0])
+    tree = cKDTree(np.stack([labels[axis][values] for axis in "xyz"], axis=1))
     distance, point = tree.query(xyz)
     spacing = np.cbrt(d.statistics.smallest) / d.element.degree**2
     remedy = "let the meshes of both runs agree around the box"
@@ -366,10 +425,25 @@ def recorded_points(d, wave, layer, xyz):
         x, y, z = xyz[distance.argmax()]
         words += f": it has no point at ({x:.6g}, {y:.6g}, {z:.6g}) m"
         return None, [Problem(key, words, remedy)]
-    if len(tree.data) != count:
-        words += f": it has {len(tree.data):,} points, this run {count:,}"
+    if len(values) != count:
+        words += f": it has {len(values):,} points with {places.fields[0]}, this run {count:,}"
         return None, [Problem(key, words, remedy)]
-    return point, []
+    return values[point], []
+
+
+def unlike_problems(d, wave, places, points):
+    """Return where medium and attenuation are not those of a recording: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    wave : recorded.Incident
+    places : box_layer.Places
+    points : (m,) int array
+        Values of the recording, one of each point.
+    """
+    wrong = recorded.medium_problems(wave, points, places.medium, places.xyz)
+    return wrong or attenuation_problems(d, wave, points, places.inverse_q, places.xyz)
 
 
 def mechanisms_of(d):
@@ -464,15 +538,15 @@ def warnings(d, scenario, incident, sources, receivers):
     for spec in scenario.recording:
         if spec.sampling:
             sentences += shell.source_warning(shell_of(d, scenario, spec), sources)
-    for key, layer in boxes_of(d, scenario, incident):
+    for key, around in boxes_of(d, scenario, incident):
         if key.startswith("recording"):
-            around = np.concatenate([layer.inside, layer.elements])
+            elements = np.concatenate([around.inside, around.elements])
             places = [(s.name, s.points) for s in sources]
             words = f"in the box of {key}, or in the elements around it, so that it is no incident wave: "
         else:
-            around, places = layer.elements, list(zip(receivers.names, receivers.xyz[:, None]))
+            elements, places = around.elements, list(zip(receivers.names, receivers.xyz[:, None]))
             words = f"in the elements around the box of {key}, where records mix the total and the scattered field: "
-        names = names_in(d, around, places)
+        names = names_in(d, elements, places)
         sentences += [words + first_of(names)] * bool(names)
     return sentences
 

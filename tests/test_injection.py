@@ -223,7 +223,11 @@ WRONG = {  # changes of the run, the key that is told, words of the message
         "injection.0.recorded",
         "open at a free surface",
     ),
-    "attenuation": ({"model": LOSSY, "time": {"duration": 1.0}}, "injection.0", "attenuation"),
+    "attenuation": (
+        {"model": LOSSY, "time": {"duration": 1.0}},
+        "injection.0.recorded",
+        "recorded with no attenuation",
+    ),
     "outside": (
         {"domain": PLANE["domain"] | {"origin": [1100, -1500]}},
         "injection.0",

@@ -12,15 +12,19 @@ other: sources that are exact for any linear scheme, to rounding (total-field/sc
 Taflove & Hagness 2005, section 5.10; multiple point sources, Robertsson & Chapman 2000, Geophysics
 65, 908). For an entry that takes the value at q to the point p it is A[p, q] (I[p] - I[q]).
 
-A box that ends at a free surface is open there: no difference crosses its top.
+A box that ends at a free surface is open there: no difference crosses its top. Memory variables of
+attenuation are part of the field: a strain rate whose difference crosses a side changes stresses and
+these, see crossing_law.py.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from craton.methods.finite_difference import laminate, material
+from craton.methods.finite_difference import crossing_law as law
+from craton.methods.finite_difference import relaxing
 from craton.methods.finite_difference.points import TENSOR
 from craton.methods.finite_difference.scheme import HALF, VELOCITY
 
@@ -79,8 +83,10 @@ class Crossing:
 
     Parameters
     ----------
-    target, source : (n,) int arrays
-        Places in the state, see `Discretisation.start_of`.
+    target : (n,) int array
+        Places in the state, or in the block of memory variables, see `Discretisation.start_of`.
+    source : (n,) int array
+        Places in the state.
     weight : (n,) array
     """
 
@@ -89,39 +95,90 @@ class Crossing:
     weight: np.ndarray
 
 
+@dataclass(frozen=True, eq=False)
+class Derivative:
+    """A derivative along an axis in a half step, and what it changes.
+
+    Parameters
+    ----------
+    field : str
+        Field that changes, or whose memory variable does.
+    source : str
+        Field that is differentiated.
+    factor : callable
+        Of the discretisation and points (k, j, i): what the derivative is multiplied by.
+    variable : int or None
+        Number of the memory variable in its block; it holds strain rates times the spacing.
+    surface_only : bool
+        It changes the plane of the free surface alone.
+    """
+
+    field: str
+    source: str
+    factor: Callable
+    variable: int | None = None
+    surface_only: bool = False
+
+
 def crossings(d, box):
-    """Return the `Crossing` of both half steps: dict by ``"velocity"`` and ``"stress"``.
+    """Return the `Crossing` of both half steps: dict by ``"velocity"`` and ``"stress"``, and with
+    attenuation of the ``"memory"`` variables.
 
     Parameters
     ----------
     d : Discretisation
     box : Box
     """
-    parts = {"velocity": [], "stress": []}
+    parts = {"velocity": [], "stress": []} | ({"memory": []} if d.relaxing else {})
     for axis in box.axes:
-        for step, target, source, factor in terms(d, axis):
-            for pairs in sides(d, box, axis, HALF[target][axis]):
-                parts[step].append(entries(d, box, axis, target, source, pairs, factor))
+        for step, derivative in derivatives(d, axis):
+            for pairs in sides(d, box, axis, HALF[derivative.field][axis]):
+                parts[step].append(entries(d, box, axis, derivative, pairs))
     return {
         step: Crossing(*(np.concatenate(columns) for columns in zip(*rows)))
         for step, rows in parts.items()
     }
 
 
-def terms(d, axis):
-    """Yield the derivatives along an axis in both half steps: half step, field that changes, field
-    that is differentiated, what they are multiplied by, see `entries`.
+def derivatives(d, axis):
+    """Yield what crosses sides along an axis: ``"velocity"``, ``"stress"`` or ``"memory"``, and the
+    `Derivative`.
     """
     for a, field in enumerate(VELOCITY):
         other = stress_of(a, axis) if not d.acoustic else "s" if a == axis else ""
         if field in d.fields and other in d.fields:
-            yield "velocity", field, other, partial(buoyancy, axis=a)
+            yield "velocity", Derivative(field, other, partial(law.buoyancy, axis=a))
     for field in d.stress:
         a, b = TENSOR.get(field, (0, 0))
         if a == b and VELOCITY[axis] in d.fields:
-            yield "stress", field, VELOCITY[axis], partial(column, axis=axis, component=a)
+            factor = partial(law.column, axis=axis, component=a)
+            yield "stress", Derivative(field, VELOCITY[axis], factor)
         elif a != b and axis in (a, b) and VELOCITY[a + b - axis] in d.fields:
-            yield "stress", field, VELOCITY[a + b - axis], partial(shear, axes=(a, b))
+            factor = partial(law.shear, axes=(a, b), field=field)
+            yield "stress", Derivative(field, VELOCITY[a + b - axis], factor)
+    if d.relaxing:
+        yield from (("memory", derivative) for derivative in remembered(d, axis))
+
+
+def remembered(d, axis):
+    """Yield the `Derivative` along an axis of each memory variable that takes it.
+
+    On a free surface the variables of the vertical strain rate take the horizontal ones, by the
+    vertical one that keeps szz zero.
+    """
+    mechanisms = relaxing.Mechanisms(d)
+    for field in d.stress:
+        a, b = TENSOR[field]
+        if axis in (a, b) and VELOCITY[a + b - axis] in d.fields:
+            for n in range(mechanisms.count(field)):
+                factor = partial(law.driven, field=field, number=n)
+                variable = mechanisms.slot(n, field)
+                yield Derivative(field, VELOCITY[a + b - axis], factor, variable)
+    if not d.free or axis == 2 or not {"szz", VELOCITY[axis]} <= {*d.fields}:
+        return
+    for n in range(mechanisms.count("szz")):
+        factor = partial(law.driven_by_surface, axis=axis, number=n)
+        yield Derivative("szz", VELOCITY[axis], factor, mechanisms.slot(n, "szz"), True)
 
 
 def stress_of(a, b):
@@ -147,95 +204,42 @@ def sides(d, box, axis, to_half):
         yield np.array(targets), np.array(sources), np.array(values)
 
 
-def entries(d, box, axis, target, source, pairs, factor):
+def entries(d, box, axis, derivative, pairs):
     """Return places of targets, places of sources, and weights, of one derivative through a side.
 
     Targets and sources differ only along the axis: along the others they are inside.
     """
     targets, sources, values = pairs
-    lines = [np.arange(*box.limits(a, half)) for a, half in enumerate(d.half(target))]
-    if d.planar:
-        lines[1] = np.zeros(1, int)
-    if d.free and target in ("szz", "s"):  # held at zero on the free surface
-        lines[2] = lines[2][lines[2] < d.grid.shape[0] - 1]
+    lines = inside_lines(d, box, derivative)
     lines[axis] = np.arange(len(targets))
+    if not all(map(len, lines)):
+        return np.zeros(0, int), np.zeros(0, int), np.zeros(0)
     at = [a.ravel() for a in np.meshgrid(*lines[::-1], indexing="ij")]
     number, beside = at[2 - axis], list(at)
     at[2 - axis], beside[2 - axis] = targets[number], sources[number]
-    weight = values[number] * factor(d, at) * d.dt / d.grid.spacing
-    return place(d, target, at), place(d, source, beside), weight
+    weight = values[number] * derivative.factor(d, at)
+    if derivative.variable is None:
+        start, weight = d.start_of(derivative.field), weight * d.dt / d.grid.spacing
+    else:
+        start = derivative.variable * d.layout.field
+    return start + d.layout.offset(*at), place(d, derivative.source, beside), weight
+
+
+def inside_lines(d, box, derivative):
+    """Return the indices along x, y, z of the points inside a box that a derivative changes: list
+    of arrays.
+    """
+    field, top = derivative.field, d.grid.shape[0] - 1
+    lines = [np.arange(*box.limits(a, half)) for a, half in enumerate(d.half(field))]
+    if d.planar:
+        lines[1] = np.zeros(1, int)
+    if derivative.surface_only:
+        lines[2] = lines[2][lines[2] == top]
+    elif d.free and field in ("szz", "s"):  # held at zero on the free surface
+        lines[2] = lines[2][lines[2] < top]
+    return lines
 
 
 def place(d, field, at):
     """Place in the state of points (k, j, i) of a field."""
     return d.start_of(field) + d.layout.offset(*at)
-
-
-# --- the medium -----------------------------------------------------------------------------------
-
-
-class Around:
-    """Stored parameters of the medium around points (k, j, i) of the grid.
-
-    Parameters
-    ----------
-    d : Discretisation
-    at : (k, j, i) int arrays
-    """
-
-    def __init__(self, d, at):
-        self.d, cells = d, d.cell(at)
-        box = [v for a, n in zip(cells, d.grid.shape) for v in (a.min(), min(a.max() + 2, n))]
-        self.part = d.grid.window([int(v) for v in box])
-        self.at = [a - low for a, low in zip(cells, box[::2])]
-
-    def values(self, name, *moved):
-        """Return a parameter at the points, or one point further along some axes.
-
-        Parameters
-        ----------
-        name : str
-            Of `material.parameters`.
-        moved : int
-            Axes (0, 1, 2 for x, y, z).
-        """
-        planes = material.parameters(self.d, self.part, (name,))[name]
-        shift = [int(2 - n in moved) for n in range(3)]
-        return planes[
-            tuple(np.minimum(a + s, n - 1) for a, s, n in zip(self.at, shift, planes.shape))
-        ]
-
-
-def buoyancy(d, at, axis):
-    """1 / (mean of density) where a velocity is; 0 between cells that hold nothing."""
-    medium = Around(d, at)
-    both = medium.values("rho") + medium.values("rho", axis)
-    return np.divide(2, both, out=np.zeros(len(both)), where=both > 0)
-
-
-def shear(d, at, axes):
-    """Modulus of a shear stress across two axes, see law.h."""
-    name = "r66" if d.anisotropic and set(axes) == {0, 1} else "rmu"
-    medium = Around(d, at)
-    corners = [medium.values(name, *moved) for moved in ((), axes[:1], axes[1:], axes)]
-    modulus = 4 / sum(corners)
-    return modulus + laminate.at_points(d, at)[3] if set(axes) == {0, 1} else modulus
-
-
-def column(d, at, axis, component):
-    """Modulus that takes a strain along an axis to a normal stress, or to the pressure's negative,
-    see law.h.
-    """
-    medium = Around(d, at)
-    lam = medium.values("lam")
-    if d.acoustic:
-        return lam
-    mu2 = 2 / medium.values("rmu")
-    d11, d13, d33, d66 = laminate.at_points(d, at)
-    across = 2 * d66
-    if d.anisotropic:
-        d11, d13 = medium.values("d11"), medium.values("d13")
-        across = 2 / medium.values("r66") - mu2
-    if axis == component:
-        return lam + mu2 + (d33 if axis == 2 else d11)
-    return lam + (d13 if 2 in (axis, component) else d11 - across)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from craton.errors import Problem
-from craton.methods.finite_difference import material, receiver_points
+from craton.methods.finite_difference import receiver_points, relaxing, vti
 from craton.methods.finite_difference.boundaries import inside_layer
 from craton.methods.finite_difference.crossing import Box, crossings
 from craton.methods.finite_difference.scheme import HALF
@@ -20,6 +20,12 @@ from craton.text import first_of
 
 MARGIN = NODES // 2  # points beside a position that its weights reach
 ON_POINT = 1e-3  # of half a spacing: positions that are the same
+PHASES = {  # where in a step, and to which array, crossings are added
+    "velocity": ("velocity_before", "state"),
+    "stress": ("stress_last", "state"),
+    "memory": ("stress_last", "memory"),
+}
+SAME_FIT = 1e-9  # relative, of the lowest Q
 FAR = 1 << 19  # half spacings; places are told apart by three such numbers
 
 
@@ -47,7 +53,6 @@ def box_problems(d, box, key):
         Of the scenario.
     """
     refused = [
-        (bool(d.relaxing), "the medium has attenuation", "leave attenuation out"),
         (d.partly_fluid, "the model has both fluid and solid parts", "leave the fluid out"),
         (d.cells is not None, "the medium is that of an inversion", "leave it out"),
     ]
@@ -61,7 +66,9 @@ def box_problems(d, box, key):
         if box.high[axis] - box.low[axis] < 2:
             words = f"the box is less than two points wide along {'xyz'[axis]}"
             problems.append(Problem(key, words, "make it larger, or the spacing smaller"))
-        elif box.low[axis] < first or (box.high[axis] > last and not (axis == 2 and box.open_top)):
+        elif not first <= box.low[axis] <= last or not (
+            box.high[axis] <= last or (axis == 2 and box.open_top)
+        ):
             low, high = (d.grid.origin[axis] + d.grid.spacing * n for n in (first, last))
             words = f"the box is too close to a boundary along {'xyz'[axis]}"
             remedy = f"keep it between {low:,.6g} and {high:,.6g} m"
@@ -114,6 +121,7 @@ def recordings(d, band):
             "origin": [float(v) for v in d.grid.origin],
             "open_top": box.open_top,
             "differences": differences(d),
+            **attenuation(d),
         }
         recording, more, launch = recorded.ring(
             spec.name, sources, labels(d, sources), about, d, band
@@ -164,7 +172,7 @@ def sampled_recording(d, spec, band):
     size = int(index.max()) + 1
     rows = csr_array((weight, index, first), shape=(len(names) * count, size))
     cells = tuple(np.rint(positions[:, axis]).astype(int) for axis in (2, 1, 0))
-    about = {"method": "fd"}
+    about = {"method": "fd", **attenuation(d)}
     return shell.ring(around, names, rows, medium(d, cells), about, d, band)
 
 
@@ -198,6 +206,12 @@ def differences(d):
     return f"run.order {run.order}, weights {run.weights}{surface}"
 
 
+def attenuation(d):
+    """Return what a recording says of the attenuation of its run: dict."""
+    about = {"attenuation": relaxing.words(d)}
+    return about | ({"lowest_q": 1 / d.relaxation.largest} if d.relaxing else {})
+
+
 def labels(d, index):
     """Field, position and medium of places of the state: dict of arrays."""
     fields, xyz, points = where(d, index)
@@ -217,19 +231,26 @@ def where(d, index):
 
 
 def medium(d, at):
-    """vp, vs, m/s, and rho, kg/m3, of the cells at points (k, j, i): dict of arrays."""
-    out = np.zeros((3, len(at[0])))
+    """vp, vs, m/s, and rho, kg/m3, that the model gives for the cells at points (k, j, i), with
+    attenuation Qp and Qs, 0 where there is none: dict of arrays.
+    """
+    names = ("vp", "vs", "rho", *(("qp", "qs") if d.relaxing else ()))
+    out = np.zeros((len(names), len(at[0])))
     cells = d.cell(at)
     for k in np.unique(cells[0]):
         on = cells[0] == k
         box = [v for a in cells for v in (int(a[on].min()), int(a[on].max()) + 1)]
         part = d.grid.window(box)
         here = tuple(a[on] - low for a, low in zip(cells, box[::2]))
-        rho, kappa, mu = (v[here] for v in material.cells(d, part))
+        rho, kappa, mu = (
+            v[here] for v in (vti if d.anisotropic else relaxing).reference_medium(d, part)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             speeds = np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho)
-        out[:, on] = (*np.nan_to_num(speeds), rho)
-    return dict(zip(("vp", "vs", "rho"), out))
+            inverse_q = relaxing.inverse_q(d, part) if d.relaxing else ()
+            quality = [np.where(v[here] > 0, 1 / v[here], 0) for v in inverse_q]
+        out[:, on] = (*np.nan_to_num(speeds), rho, *quality)
+    return dict(zip(names, out))
 
 
 def problems(d, incident):
@@ -282,7 +303,43 @@ def box_here(d, wave):
         return None, [
             Problem(f"{wave.key}.recorded", words, "use the same differences in both runs")
         ]
-    return box, []
+    return box, attenuation_problems(d, wave, np.rint(offset).astype(int))
+
+
+def attenuation_problems(d, wave, offset):
+    """Return where the mechanisms of attenuation are not those of a recording: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    wave : recorded.Incident
+    offset : (3,) int array
+        From the first point of this grid to that of the recording's, in points.
+    """
+    about, key = wave.about, f"{wave.key}.recorded"
+    recorded_lowest, lowest = about.get("lowest_q"), attenuation(d).get("lowest_q")
+    if recorded_lowest and lowest and abs(lowest - recorded_lowest) > SAME_FIT * lowest:
+        words = (
+            f"its mechanisms were fitted down to Q = {recorded_lowest:.9g}, those of this run down "
+            f"to {lowest:.9g}"
+        )
+        remedy = f"write attenuation.lowest_q = {recorded_lowest:.9g}"
+        if lowest < recorded_lowest:
+            remedy = f"record it anew with attenuation.lowest_q = {lowest:.9g}"
+        return [Problem(key, words, remedy)]
+    recorded_words = about.get("attenuation", relaxing.NONE)
+    if recorded_words != relaxing.words(d):
+        words = f"it was recorded with {recorded_words}; this run has {relaxing.words(d)}"
+        return [Problem(key, words, "use the same model.attenuation in both runs")]
+    odd = [axis for axis, n in zip("xyz", offset) if n % 2]
+    if odd and d.relaxing and not relaxing.Mechanisms(d).alike:
+        words = (
+            f"the grids are an odd number of points apart along {', '.join(odd)}, and next points "
+            f'have other mechanisms where attenuation.storage is "{d.relaxation.storage}"'
+        )
+        remedy = f"move domain.origin by {d.grid.spacing:g} m along {', '.join(odd)}"
+        return [Problem(key, words, f'{remedy}, or write storage = "full" in both runs')]
+    return []
 
 
 def warnings(d, incident, sources, receivers):
@@ -353,12 +410,12 @@ def injections(d, incident):
                 crossing.target, crossing.weight, np.searchsorted(sources, crossing.source)
             )
             name = f"injection{n}_{step}"
-            more, launch = injection(name, table, series, d.precision)
+            phase, into = PHASES[step]
+            more, launch = injection(name, table, series, d.precision, into)
             shared = recorded.series_name(n)
             more[shared] = more.pop(f"{name}_series")
             names = tuple(shared if a == f"{name}_series" else a for a in launch.arrays)
             arrays |= more
-            phase = {"velocity": "velocity_before", "stress": "stress_last"}[step]
             launches.setdefault(phase, []).append(
                 replace(launch, arrays=names, places=d.layout.place(table[0]))
             )

@@ -6,6 +6,8 @@ from craton.core.plan import Array
 from craton.model.media import attenuation, rheology
 from craton.model.media.earth import cell_averages, cell_losses
 
+NONE = "no attenuation"
+
 
 def constants(relaxation, dt, planar=False):
     """Constants of relax.h for a time step, s, in space or in the plane, as (name, value) pairs;
@@ -48,6 +50,70 @@ def mechanisms(relaxation, dt, planar=False):
             for t, n in zip(tables, counts)
         ]
     return np.concatenate([tables[0][:1], tables[1][1:]]), counts
+
+
+class Mechanisms:
+    """Mechanisms of a `Discretisation` at points of the grid, and places of their memory variables,
+    see relax.h.
+
+    Parameters
+    ----------
+    d : Discretisation
+        With attenuation.
+    """
+
+    def __init__(self, d):
+        self.d = d
+        self.table, (self.normal, self.shear) = mechanisms(d.relaxation, d.dt, d.planar)
+
+    @property
+    def alike(self):
+        """True where all points store the same mechanisms."""
+        return len(self.table) == 1
+
+    def count(self, field):
+        """Return how many memory variables a stress has at a point."""
+        return self.normal if field in self.d.normal else self.shear
+
+    def at(self, field, points):
+        """Return decay, held and c0 .. c3 of a stress at points (k, j, i): (mechanisms, points, 6)."""
+        k, j, i = points
+        rows = (k & 1) if self.d.planar else (j & 1) + 2 * (k & 1)
+        pattern = ("sxy", "sxz", "syz").index(field) + 1 if field not in self.d.normal else 0
+        if self.alike:
+            values = np.broadcast_to(self.table[0, 0, 0], (len(k), *self.table.shape[3:]))
+        else:
+            values = self.table[pattern][rows, i & 1]
+        return np.moveaxis(values[:, : self.count(field)], 1, 0)
+
+    def slot(self, n, field):
+        """Return the number of the n-th memory variable of a stress."""
+        normals, number = len(self.d.normal), self.d.stress.index(field)
+        if field in self.d.normal:
+            return n * normals + number
+        return self.normal * normals + n * (len(self.d.stress) - normals) + number - normals
+
+    def place(self, n, field, points):
+        """Return the places of the n-th memory variable of a stress at points in the block of
+        ``memory``.
+        """
+        return self.slot(n, field) * self.d.layout.field + self.d.layout.offset(*points)
+
+
+def remainder(mechanisms, inverse_q):
+    """Return what is left of a modulus for a strain over one step: 1 - sum Y (1 - held).
+
+    Parameters
+    ----------
+    mechanisms : (mechanisms, points, 6) array
+        See `Mechanisms.at`.
+    inverse_q : (points,) array
+    """
+    out = 1.0
+    for _, held, *c in np.moveaxis(mechanisms, -1, 1):
+        strength = inverse_q * np.polyval([*c[::-1]], inverse_q)
+        out = out - strength * (1 - held)
+    return out
 
 
 def _table(values, stored, planar):
@@ -134,6 +200,26 @@ def inverse_q(d, grid):
 def inverse_q_of_model(d, grid):
     """1/Qp and 1/Qs that the model gives for the cells of a part of the grid: thin arrays."""
     return tuple(map(thin, cell_losses(d.scenario.model, grid, 0, grid.shape[0])))
+
+
+def reference_medium(d, grid):
+    """Density, bulk and shear modulus that the model gives for the cells of a part of the grid,
+    (nz, ny, nx) each: where it has attenuation, those of its reference frequency.
+    """
+    return cell_averages(d.scenario.model, grid, 0, grid.shape[0])
+
+
+def words(d):
+    """Return the mechanisms of a run but for the lowest Q, in words that two runs can compare."""
+    r = d.relaxation
+    if r is None:
+        return NONE
+    low, high = r.band
+    power = f", power {r.power:.9g}" if r.power else ""
+    return (
+        f"attenuation by {len(r.omega)} mechanisms with {r.storage} storage from {low:.9g} to "
+        f"{high:.9g} Hz, speeds of {r.frequency:.9g} Hz{power}"
+    )
 
 
 def window(arrays, grid):

@@ -216,9 +216,7 @@ class Law:
 
     def __init__(self, medium):
         self.medium, self.d = medium, medium.d
-        self.table, (self.normal, self.shear) = relaxing.mechanisms(
-            self.d.relaxation, self.d.dt, self.d.planar
-        )
+        self.mechanisms = relaxing.Mechanisms(self.d)
         losses_of = vti.inverse_q if self.d.anisotropic else relaxing.inverse_q
         self.losses = losses_of(self.d, self.d.grid)
 
@@ -227,41 +225,10 @@ class Law:
         """What sponges multiply stresses by after each step, (nz, ny, nx)."""
         return boundaries.sponge_factors(self.d)
 
-    def mechanisms(self, field, at):
-        """Constants of the mechanisms of a stress at points (k, j, i): (mechanisms, points, 6)."""
-        k, j, i = at
-        rows = (k & 1) if self.d.planar else (j & 1) + 2 * (k & 1)
-        pattern = ("sxy", "sxz", "syz").index(field) + 1 if field not in self.d.normal else 0
-        if len(self.table) == 1:
-            values = np.broadcast_to(self.table[0, 0, 0], (len(k), *self.table.shape[3:]))
-        else:
-            values = self.table[pattern][rows, i & 1]
-        count = self.normal if field in self.d.normal else self.shear
-        return np.moveaxis(values[:, :count], 1, 0)
-
-    def slot(self, n, field):
-        """Return the number of the n-th memory variable of a stress."""
-        normals, number = len(self.d.normal), self.d.stress.index(field)
-        if field in self.d.normal:
-            return n * normals + number
-        return self.normal * normals + n * (len(self.d.stress) - normals) + number - normals
-
-    def place(self, n, field, at):
-        """Return the places of the n-th memory variable of a stress at points in the block of `memory`."""
-        return self.slot(n, field) * self.d.layout.field + self.d.layout.offset(*at)
-
     def inverse_q(self, number, cells):
         """Return 1/Qp (0) or 1/Qs (1) at points or ghosts."""
         at = tuple(sources[a] for sources, a in zip(self.medium.maps, cells))
         return np.asarray(self.losses[number])[at]
-
-    def remainder(self, mechanisms, inverse_q):
-        """Return what is left of a modulus for a strain over one step: 1 - sum Y (1 - held)."""
-        out = 1.0
-        for _, held, *c in np.moveaxis(mechanisms, -1, 1):
-            strength = inverse_q * np.polyval([*c[::-1]], inverse_q)
-            out = out - strength * (1 - held)
-        return out
 
     # --- rows of point tables -----------------------------------------------------------------
 
@@ -274,8 +241,8 @@ class Law:
         factor = scale * d.dt / d.grid.spacing
         for field, at, weight in self._by_field(rows):
             norms = d.norms(at[0], d.half(field)[2])
-            decay = self.mechanisms(field, at)[0][:, 0]
-            place = self.place(0, field, at)
+            decay = self.mechanisms.at(field, at)[0][:, 0]
+            place = self.mechanisms.place(0, field, at)
             parts.append((place, -factor * norms * weight / (1 - decay)))
             # in a sponge moments come after it, and the sum over time has gone through it
             remembered = (1 - decay / self.damping[at]) / (1 - decay)
@@ -290,7 +257,9 @@ class Law:
         for field, at, weight in self._by_field(rows):
             strain = -scale * weight / self.d.norms(at[0], self.d.half(field)[2])
             if field not in self.d.normal:
-                left = self.remainder(self.mechanisms(field, at), self._shear_loss(field, at))
+                left = relaxing.remainder(
+                    self.mechanisms.at(field, at), self._shear_loss(field, at)
+                )
                 modulus = self.medium.shear_modulus_left(field, self.d.cell(at), left)
                 if field == "sxy":
                     modulus = modulus + laminate.at_points(self.d, at)[3]
@@ -325,9 +294,9 @@ class Law:
 
     def _stiffness(self, field, at):
         """Matrices (points, n, n) from the strains over one step to the normal stresses at points."""
-        sheet, mechanisms = self.d.cell(at), self.mechanisms(field, at)
+        sheet, mechanisms = self.d.cell(at), self.mechanisms.at(field, at)
         cells = tuple(sources[a] for sources, a in zip(self.medium.maps, sheet))
-        left = [self.remainder(mechanisms, self.inverse_q(n, sheet)) for n in range(2)]
+        left = [relaxing.remainder(mechanisms, self.inverse_q(n, sheet)) for n in range(2)]
         held = laminate.stiffness(self.d, laminate.at_points(self.d, at))
         return self.medium.stiffness_left(cells, *left) + held
 
@@ -343,8 +312,8 @@ class Law:
         """Rows of the memory variables that a strain drives."""
         step = self.d.dt / self.d.grid.spacing
         return [
-            (self.place(n, field, at), (1 - constants[:, 0]) * strain / step)
-            for n, constants in enumerate(self.mechanisms(field, at))
+            (self.mechanisms.place(n, field, at), (1 - constants[:, 0]) * strain / step)
+            for n, constants in enumerate(self.mechanisms.at(field, at))
         ]
 
     def _state(self, field, at):

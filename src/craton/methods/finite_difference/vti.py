@@ -35,6 +35,11 @@ def medium(d, grid):
     return (rho, *rheology.stiffened(*moduli, *ratios)), losses
 
 
+def reference_medium(d, grid):
+    """Density, bulk and shear modulus of waves along z, see `relaxing.reference_medium`."""
+    return departure(*cell_stiffness(d.scenario.model, grid, 0, grid.shape[0]))
+
+
 def stiffness(d, grid):
     """Density and the moduli of `medium`, (nz, ny, nx) each."""
     return tuple(np.broadcast_to(values, grid.shape) for values in medium(d, grid)[0])

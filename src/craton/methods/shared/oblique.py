@@ -230,13 +230,17 @@ def stack_of(scenario, key, corner):
             "finite differences have topography",
         ),
         (getattr(model, "water", None) is not None, "there is water"),
+        (
+            getattr(model, "attenuation", None) is not None,
+            "the model has attenuation, the exact response is one of elastic layers",
+        ),
     ]
     for layer in layers or ():
         others = {name for name in type(layer).model_fields if name not in plain}
         values = [getattr(layer, name, None) for name in sorted(others)]
         varied = any(v for v in values if isinstance(v, int | float) and not isinstance(v, bool))
         refused += [
-            (varied, "layers have gradients, anisotropy or attenuation"),
+            (varied, "layers have gradients, anisotropy or Q"),
             (not getattr(layer, "vs", None), "a layer is fluid"),
         ]
     words = next((text for holds, text in refused if holds), None)

@@ -25,6 +25,7 @@ QUIET = 1e-6  # of the largest value: what a recording may hold before the run b
 SAME_STEP = 1e-9  # relative
 ALIGNED = 1e-3  # of a step
 SAME_MEDIUM = 1e-4  # relative
+MEDIUM = ("vp", "vs", "rho", "qp", "qs")  # labels of places
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,7 @@ def of_points(key, recorded):
         {name: values[:, n * count : (n + 1) * count] for n, name in enumerate(names)},
         about["start"],
         about["dt"],
-        {name: labels[name][:count] for name in ("vp", "vs", "rho")},
+        {name: labels[name][:count] for name in MEDIUM if name in labels},
         {name: 0.5 if name[0] == "v" else 1.0 for name in names},
         leapfrog=True,
     )
@@ -289,7 +290,7 @@ def medium_problems(wave, places, medium, xyz):
     wave : Incident
     places : (n,) int array
     medium : dict of str to (n,) array
-        vp, vs, m/s, and rho, kg/m3.
+        vp, vs, m/s, and rho, kg/m3; Qp and Qs.
     xyz : (n, 3) array
         m.
     """

@@ -92,6 +92,10 @@ MEDIA = {
     },
     "Holberg's weights": {"run": RUN | {"order": 8, "weights": "holberg", "precision": "float64"}},
     "topography": {"model": PLANE["model"] | {"topography": -100.0}},
+    "just deep enough": {
+        "recording": [{"name": "box", "from": [1200, -250], "to": [2000, 0]}],
+        "receivers": [{"name": "in", "at": [1625, -60]}, {"name": "out", "at": [2300, -310]}],
+    },
     "below the surface": {
         "recording": [{"name": "box", "from": [1200, -900], "to": [2000, -450]}],
         "receivers": [{"name": "in", "at": [1625, -675]}, {"name": "out", "at": [2300, -310]}],
@@ -238,6 +242,11 @@ WRONG = {  # changes of the run, the key that is told, words of the message
         {"recording": [{"name": "b", "from": [100, -700], "to": [800, 0]}]},
         "recording.0",
         "too close",
+    ),
+    "a side below the free surface": (
+        {"recording": [{"name": "b", "from": [1200, -200], "to": [2000, 0]}]},
+        "recording.0",
+        "among the differences below the free surface",
     ),
     "no width": (
         {"recording": [{"name": "b", "from": [900, -700], "to": [910, 0]}]},

@@ -63,12 +63,11 @@ def box_problems(d, box, key):
     ]
     for axis in box.axes:
         first, last = reachable(d, axis)
+        shallowest = below_surface(d) if axis == 2 and box.open_top else last
         if box.high[axis] - box.low[axis] < 2:
             words = f"the box is less than two points wide along {'xyz'[axis]}"
             problems.append(Problem(key, words, "make it larger, or the spacing smaller"))
-        elif not first <= box.low[axis] <= last or not (
-            box.high[axis] <= last or (axis == 2 and box.open_top)
-        ):
+        elif box.low[axis] < first or (box.high[axis] > last and not (axis == 2 and box.open_top)):
             low, high = (d.grid.origin[axis] + d.grid.spacing * n for n in (first, last))
             words = f"the box is too close to a boundary along {'xyz'[axis]}"
             remedy = f"keep it between {low:,.6g} and {high:,.6g} m"
@@ -76,7 +75,19 @@ def box_problems(d, box, key):
                 " , or end it at the free surface" if axis == 2 and d.face("top") == "free" else ""
             )
             problems.append(Problem(key, words, remedy + top.replace(" ,", ",")))
+        elif box.low[axis] > shallowest:
+            limit = d.grid.origin[2] + d.grid.spacing * shallowest
+            words = "the lower side of the box lies among the differences below the free surface"
+            problems.append(Problem(key, words, f"let it reach down to {limit:,.6g} m or deeper"))
     return problems
+
+
+def below_surface(d):
+    """Return the highest integer point along z of a side through which no difference of the planes
+    below a free surface reaches.
+    """
+    reach = len(d.stencil.axes[2])
+    return d.grid.shape[0] - (d.surface_planes + reach - 1 if d.free else 0)
 
 
 def reachable(d, axis):

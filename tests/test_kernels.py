@@ -103,6 +103,11 @@ BUDGET = {
     "restore": (16, 16),
     "restore_16": (32, 32),
     "take_out": (40, 40),
+    "sum_density": (48, 80),
+    "sum_moduli": (80, 120),
+    "sum_density_surface": (56, 80),
+    "sum_moduli_surface": (80, 128),
+    "sum_forces": (40, 32),
     "narrow": (32, 32),
     "widen": (32, 32),
     "pack": (24, 24),
@@ -196,6 +201,8 @@ TIGHTER_AT_4 = (
     "cpml_stress_x_mixed",
     "cpml_stress_y_mixed",
     "remember",  # of this order alone
+    "sum_density",
+    "sum_moduli",
 )
 
 

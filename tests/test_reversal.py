@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from inversecase import Case, scenario
+from inversecase import Case, place, scenario
 from test_adjoint import CASES, told
 
 import craton
+from craton.backends.cpu import CPU
 from craton.errors import ResourceError
 from craton.inverse.experiment import Experiment
 from craton.methods import METHODS
@@ -63,6 +64,84 @@ def test_gradients_are_those_of_stored_increments(name, layers_held):
     assert apart(sixteen, stored) < SIXTEEN
     if name == "rigid":  # nothing absorbs: nothing has to be kept
         assert problem.experiments[0].storage.machine == 0
+
+
+# One sum for each parameter in place of one for each field: gradients in float64, in float32.
+SUMS = ("fields", "parameters")
+ROUNDED = {"float64": 1e-13, "float32": 1e-5}
+MIXED = {"top": "free", "bottom": "cpml", "west": "rigid", "east": "cpml"}
+MIXED |= {"south": "periodic", "north": "periodic", "cpml": {"thickness": 4}}
+ON_SURFACE = [
+    {"kind": "force", "at": place(3, 0.4, 0.5, 0.0), "force": [1e9, 2e9, 3e9]},
+    {"kind": "explosion", "at": place(3, 0.5, 0.5, 0.06), "moment": 1e12},
+]
+IN_SPACE = {"dimensions": 3, "steps": 12, "output": {"waveforms": ["velocity", "pressure"]}}
+BY_PARAMETERS = {name: CASES[name] for name in REVERSED if "cut" not in name} | {
+    "space, sources on the surface, faces of all kinds": IN_SPACE
+    | {"boundaries": MIXED, "source": ON_SURFACE},
+    "space, order 2": IN_SPACE
+    | {
+        "boundaries": {"top": "rigid", "bottom": "rigid", "others": "periodic"},
+        "run": {"order": 2},
+    },
+}
+IN_FLOAT32 = ("free surface and CPML", "space, sources on the surface, faces of all kinds")
+
+
+@pytest.mark.parametrize(
+    "name, precision",
+    [(name, "float64") for name in BY_PARAMETERS] + [(name, "float32") for name in IN_FLOAT32],
+)
+def test_sums_by_parameters_give_the_gradient_of_those_of_fields(name, precision):
+    """On a machine with nan wherever nothing was promised."""
+    tables = BY_PARAMETERS[name]
+    tables = tables | {"run": tables.get("run", {}) | {"precision": precision}}
+    storage = "boundaries" if precision == "float64" else "boundaries-16"
+    options = {"storage": storage, "every": 1 if precision == "float64" else 3}
+    slopes = [transposed(tables, sums=sums, device="hostile", **options)[0] for sums in SUMS]
+    assert apart(slopes[1], slopes[0]) < ROUNDED[precision]
+
+
+def test_sums_by_parameters_are_exact():
+    """Dot products with both sums; central differences where no layer holds its medium."""
+    for every in (1, 3):
+        case = Case(scenario(3, steps=16), storage="boundaries", sums="parameters", every=every)
+        assert case.of_medium() < 1e-13
+        assert case.of_sources() < 1e-13
+    for name in ("rigid", "SH"):
+        tables = CASES[name] | {"boundaries": CASES["rigid"]["boundaries"]}
+        case = Case(scenario(**tables), storage="boundaries", sums="parameters")
+        assert case.of_differences() < 1e-8
+
+
+def test_the_illumination_with_sums_by_parameters(layers_held):
+    observed = craton.Problem(scenario()).data() * 1.01
+    options = {"storage": "boundaries"}
+    outs = [craton.gradient(scenario(), observed, sums=s, **options) for s in SUMS]
+    assert apart(outs[1].illumination.values, outs[0].illumination.values) < 1e-13
+    assert apart(outs[1].vs.values, outs[0].vs.values) < 1e-13
+
+
+def test_sums_are_chosen_with_a_reason(monkeypatch):
+    """Those of fields where programs fit beside what is kept, else those of parameters."""
+    options = {"storage": "boundaries", "every": 4, "memory": 1e7}
+    plain = craton.Problem(scenario(3), **options)
+    assert "8 a point, one for each field" in plain.plan
+    needed = plain.experiments[0].program_bytes() + plain.experiments[0].storage.machine
+    for free, reason in ((needed, ""), (needed - 1, "those of fields do not fit")):
+        monkeypatch.setattr(CPU, "memory", lambda self, free=free: (free, free))
+        problem = craton.Problem(scenario(3), **options)
+        assert problem.experiments[0].storage.reason_of_sums == reason
+        assert problem.experiments[0].storage.by_parameters == bool(reason)
+    for words in ("3 a point", "40 bytes per grid point fewer", "3.0 % more", "3.12 forward runs"):
+        assert words in problem.plan, problem.plan
+    assert problem.experiments[0].program_bytes() < needed
+    cut = scenario(**CASES["cut cells in space"])
+    assert "Backus averages of cut cells need" in craton.Problem(cut, **options).plan
+    told(["sums: sums cannot", "Backus"], cut, storage="boundaries", sums="parameters")
+    told(["takes no steps back"], scenario(), storage="increments", sums="parameters")
+    told(["several ranks"], scenario(), sums="parameters", ranks=2)
+    told(["no sums 'three'", "fields"], scenario(), sums="three")
 
 
 def test_the_linearised_operators_are_transposes():
@@ -135,15 +214,16 @@ def test_the_storage_is_chosen_with_a_reason():
     told(["outside absorbing layers"], scenario(**thin), storage="boundaries")
 
 
-def test_what_steps_back_hold_at_each_point():
+@pytest.mark.parametrize("by_parameters", [False, True])
+def test_what_steps_back_hold_at_each_point(by_parameters):
     """Two wavefields, the sums and the medium: what layers remember lies in the memory of sums."""
     linear = METHODS["fd"].linearised(scenario(3, run={"precision": "float32"}))
-    plan = linear.at(linear.cells).backward(linear.margin(16), 5)
+    plan = linear.at(linear.cells).backward(linear.margin(16), 5, by_parameters=by_parameters)
     field = plan.layout.field
     fields = {
         name: array.nbytes // (4 * field)
         for name, array in plan.arrays.items()
         if array.over == plan.layout and array.nbytes
     }
-    assert fields == {"state": 9, "back": 9, "sums": 8, "material": 3}
+    assert fields == {"state": 9, "back": 9, "sums": 8 - 5 * by_parameters, "material": 3}
     assert [name for name, array in plan.arrays.items() if array.nbytes > 4 * field] == list(fields)

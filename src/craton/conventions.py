@@ -30,6 +30,7 @@ OF_Q = ("qp", "qs", "inverse_qp", "inverse_qs")  # parameters of attenuation
 GRADIENT_MISFITS = ("l2", "correlation", "travel_time", "envelope", "phase", "transport")
 # What a gradient keeps of the forward run.
 GRADIENT_STORAGES = ("auto", "increments", "checkpoints", "boundaries", "boundaries-16")
+GRADIENT_SUMS = ("auto", "fields", "parameters")
 
 MAGNITUDES = (-10.0, 10.5)  # moment magnitudes that earthquakes have, with room to spare
 

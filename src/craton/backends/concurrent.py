@@ -1,5 +1,7 @@
 """Launches that a device may run side by side, by the arrays and the points that they touch."""
 
+import math
+
 
 def side_by_side(launches, plan):
     """Return launches in groups: those of a group follow one another and do not depend on each
@@ -50,8 +52,14 @@ def _touched(launch):
 
 
 def _same_memory(a, b, arrays):
-    """Return True where two arrays share memory: parts of one array do not."""
-    return a == b or b == arrays[a].part_of or a == arrays[b].part_of
+    """Return True where two arrays share memory: parts of one array do where they overlap."""
+    if a == b or b == arrays[a].part_of or a == arrays[b].part_of:
+        return True
+    first, second = arrays[a], arrays[b]
+    if not first.part_of or first.part_of != second.part_of:
+        return False
+    ends = [part.start + math.prod(part.shape) for part in (first, second)]
+    return first.start < ends[1] and second.start < ends[0]
 
 
 def _meet(a, b, reach):

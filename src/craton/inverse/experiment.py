@@ -40,7 +40,7 @@ class Experiment:
 
     def lines(self):
         """Return what is stored and what the programs take, of all ranks, as (label, text) rows."""
-        held, points = self._program_bytes(), math.prod(self.linear.d.shape)
+        held, points = self.program_bytes(), math.prod(self.linear.d.shape)
         itemsize = np.dtype(self.linear.d.precision).itemsize
         numbers = held / points / itemsize
         text = (
@@ -53,7 +53,7 @@ class Experiment:
             *self.linear.held(),
         ]
 
-    def _program_bytes(self):
+    def program_bytes(self):
         """Bytes of the arrays of the forward and the transposed steps, without what is stored."""
         state = self.linear.at(self.linear.cells)
         forward = state.forward(self.slots, self.every)
@@ -64,7 +64,7 @@ class Experiment:
         """Return the bytes of the host that the start, (rho, kappa, mu), programs and what is stored
         take.
         """
-        machine = self._program_bytes() + self.storage.machine
+        machine = self.program_bytes() + self.storage.machine
         held = self.storage.host + sum(values.nbytes for values in start)
         return held + machine * self.machine.shares_host_memory
 
@@ -231,7 +231,8 @@ class Experiment:
                 for n, dependence in enumerate(table)
             ]
         machine = self.machine if self.division.alone else CPU()
-        return state.gradient(sums, ratios, machine, scale * self.every)
+        by_parameters = self.storage.by_parameters
+        return state.gradient(sums, ratios, machine, scale * self.every, by_parameters)
 
     def _of_sources(self):
         """(tap, half step, dependences) of forces and moments."""

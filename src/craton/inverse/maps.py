@@ -21,6 +21,7 @@ def gradient(
     storage="auto",
     ranks=None,
     comm=None,
+    sums="auto",
 ):
     """Return the gradient of a waveform misfit by the medium of a scenario, summed over its shots.
 
@@ -28,7 +29,7 @@ def gradient(
     ----------
     scenario : Scenario
     observed : xarray.Dataset
-    misfit, parameters, weights, device, every, memory, on, storage, ranks, comm
+    misfit, parameters, weights, device, every, memory, on, storage, ranks, comm, sums
         See `craton.Problem`.
 
     Returns
@@ -59,6 +60,7 @@ def gradient(
         storage,
         ranks,
         comm,
+        sums,
     )
     problem.check_observed()
     problem._move(problem.m0)

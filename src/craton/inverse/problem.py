@@ -59,6 +59,10 @@ class Problem(Term):
         ``"increments"`` of all steps; ``"boundaries"``: the field beside absorbing layers, from which
         it is computed backwards, or ``"boundaries-16"``, the same in 16 bits; ``"checkpoints"``, from
         which it is computed again; ``"auto"``: the first of these that fits. See docs/gradients.md.
+    sums : str
+        With boundaries, ``"fields"``: a sum at each point for each field, 8 in space;
+        ``"parameters"``: one for each parameter, 3, in some more time; ``"auto"``: those of
+        parameters where those of fields do not fit into the memory of the machine.
     ranks : int, optional
         GPUs of this computer that share each run, without MPI; on a CPU groups of its cores.
     comm : mpi4py communicator or craton.comm.Comm, optional
@@ -85,6 +89,7 @@ class Problem(Term):
         storage="auto",
         ranks=None,
         comm=None,
+        sums="auto",
     ):
         checks.options(parameters, every, on, memory)
         checks.of_ranks(ranks, comm)
@@ -121,7 +126,7 @@ class Problem(Term):
         ]
         if callable(misfit):
             self._try_misfit()
-        options, device = (every, memory, storage), device or scenario.run.device
+        options, device = (every, memory, storage, sums), device or scenario.run.device
         threads = scenario.run.threads
         if ranks is not None and ranks > 1:
             self.experiments = [

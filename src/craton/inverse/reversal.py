@@ -40,11 +40,16 @@ class Reversed(Experiment):
         """False: steps are taken back."""
         return False
 
-    def _program_bytes(self):
-        """See `Experiment._program_bytes`; with the sums of `craton.gradient`."""
+    @property
+    def _sums_taken(self):
+        """Which sums steps back take, as an option of `State.backward`."""
+        return {"by_parameters": self.storage.by_parameters}
+
+    def program_bytes(self):
+        """See `Experiment.program_bytes`; with the sums of `craton.gradient`."""
         state = self.linear.at(self.linear.cells)
         forward = state.forward(0, margin=(self.margin, self.slots))
-        back = state.backward(self.margin, self.slots, self.every, light=True)
+        back = state.backward(self.margin, self.slots, self.every, light=True, **self._sums_taken)
         shared = {"history", "history_source", "material", "back"}
         shared |= {name for name, array in back.arrays.items() if array.kind == "boundary"}
         return nbytes_of(forward, ("history",)) + nbytes_of(back, shared)
@@ -109,9 +114,11 @@ class Reversed(Experiment):
         """Return the sums of the gradient, (nz, ny, nx) each; see `Experiment._sums`."""
         sums = [
             self.division.whole(self.machine, program.grid(f"sum_{n}"))
-            for n in range(self.linear.sums)
+            for n in range(self.linear.sums(self.storage.by_parameters))
         ]
-        unsummed = self.linear.unsummed() if self.division.leads else ()
+        unsummed = ()
+        if self.division.leads:
+            unsummed = self.linear.unsummed(self.storage.by_parameters)
         with self.machine.work():
             for n, (k0, k1, j0, j1, i0, i1) in unsummed:
                 sums[n][k0:k1, j0:j1, i0:i1] = 0
@@ -145,6 +152,7 @@ class Reversed(Experiment):
             return self.others[key]
         shared = {"material": self.program.arrays["material"]}
         if name == "backward":
+            options |= self._sums_taken
             plan = self.state.backward(self.margin, self.slots, self.every, **options)
             shared |= {"back": self.program.arrays["state"], "history": self.big["history"]}
             shared |= {name: self.program.arrays[name] for name in self._taken_over(plan)}

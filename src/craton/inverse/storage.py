@@ -12,7 +12,7 @@ from craton.backends.base import Machine
 from craton.comm import agreed
 from craton.comm.local import Alone
 from craton.comm.placement import place
-from craton.conventions import GRADIENT_STORAGES
+from craton.conventions import GRADIENT_STORAGES, GRADIENT_SUMS
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.inverse.checks import choice
 from craton.inverse.division import Division
@@ -25,6 +25,7 @@ from craton.inverse.ring import BLOCKS
 from craton.text import megabytes
 
 STORAGES = GRADIENT_STORAGES
+SURELY = 2  # times the arrays of the whole grid, that programs do not take
 RING_SHARE = 0.1  # of the machine's memory at hand, for the ring of what waits on the host
 # of a gradient, L2, relative: by boundaries in 16 bits, by reals (tests/test_reversal.py)
 ERRORS = {16: 1e-4, 32: 1e-5, 64: 1e-12}
@@ -46,6 +47,10 @@ class Storage:
         Why it was chosen.
     margin : Margin or None
         Of boundaries.
+    by_parameters : bool
+        Steps taken back have a sum for each parameter in place of one for each field.
+    reason_of_sums : str
+        Why.
     """
 
     kind: str
@@ -54,6 +59,8 @@ class Storage:
     host: int = 0
     reason: str = ""
     margin: Any = None
+    by_parameters: bool = False
+    reason_of_sums: str = ""
 
     def lines(self, linear, every):
         """Return what is to be told of it, before anything runs: (label, text) rows.
@@ -65,7 +72,7 @@ class Storage:
         every : int
         """
         bits = self.margin.bits if self.margin else width(linear.d)
-        runs = linear.traffic(self.kind, every)
+        runs = linear.traffic(self.kind, every, self.by_parameters)
         waiting = ", pinned: it comes and goes while steps run" if self.margin and self.host else ""
         rows = [
             ("storage", f"{self.kind}, every {every}: {self.reason}"),
@@ -78,11 +85,28 @@ class Storage:
                 + (", and that of every > 1" if every > 1 else ""),
             ),
         ]
+        if not self.margin:
+            return rows
         held = "layers' medium, that of their inner edge, is held"
-        return rows + ([("absorbing layers", held)] if self.margin else [])
+        return [*rows, ("sums", self._words_of_sums(linear, every)), ("absorbing layers", held)]
+
+    def _words_of_sums(self, linear, every):
+        """Return what is said of the sums of steps taken back."""
+        many, few = (linear.sums(by_parameters) for by_parameters in (False, True))
+        why = f": {self.reason_of_sums}" if self.reason_of_sums else ""
+        if not self.by_parameters:
+            return f"{many} a point, one for each field{why}"
+        plain, dearer = (linear.traffic(self.kind, every, chosen) for chosen in (False, True))
+        fewer = (many - few) * width(linear.d) // 8
+        return (
+            f"{few} a point, one for each parameter{why}; {fewer} bytes per grid point fewer than "
+            f"those of fields, {100 * (dearer / plain - 1):.1f} % more traffic of misfit and gradient"
+        )
 
 
-def experiment(linear, machine, every=1, memory=None, storage="auto", comm=None, everywhere=True):
+def experiment(
+    linear, machine, every=1, memory=None, storage="auto", sums="auto", comm=None, everywhere=True
+):
     """Return the run of a linearised scenario with a storage that fits.
 
     Parameters
@@ -95,6 +119,8 @@ def experiment(linear, machine, every=1, memory=None, storage="auto", comm=None,
         Bytes of the machine for what is kept; by default 0.6 of what is free.
     storage : str
         Of `STORAGES`.
+    sums : str
+        Of `GRADIENT_SUMS`.
     comm : Comm, optional
         Ranks that share it, all of which must ask.
     everywhere : bool
@@ -103,21 +129,71 @@ def experiment(linear, machine, every=1, memory=None, storage="auto", comm=None,
     Raises
     ------
     ScenarioError
-        Steps of this scenario cannot be taken back, or several ranks cannot share it.
+        Steps of this scenario cannot be taken back, or not with such sums, or several ranks cannot
+        share it.
     ResourceError
         It does not fit.
     """
     comm = comm or Alone()
     if hasattr(linear, "ends"):
         memory = memory_of_all(machine, memory, comm) / comm.size
+        refuse_sums(sums, "auto", "spectral elements have one sum for each parameter anyway")
         return of_elements(linear, machine, every, memory, storage, comm, everywhere)
+    many = "several ranks share a run" if comm.size > 1 else ""
+    why = linear.sums_need_fields() or many
+    refuse_sums(sums, storage, why)
     chosen = choose(linear, machine, every, memory_of_all(machine, memory, comm), storage)
     bits = chosen.margin.bits if chosen.margin else 0
     with agreed(comm):
         partition = linear.partition(comm.size, bits) if comm.size > 1 else ()
     division = Division(comm, partition, everywhere)
-    kind = Reversed if chosen.margin else Experiment
-    return kind(linear, machine, every, chosen, division)
+    if not chosen.margin:
+        return Experiment(linear, machine, every, chosen, division)
+    chosen = with_sums(linear, machine, every, chosen, sums, why)
+    return Reversed(linear, machine, every, chosen, division)
+
+
+def refuse_sums(sums, storage, why):
+    """Refuse sums that there are not, and those of parameters where `why` says that, or a storage
+    from which no steps are taken back.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if sums not in GRADIENT_SUMS:
+        words, remedy = f"there are no sums {sums!r}", choice(sums, GRADIENT_SUMS)
+        raise ScenarioError([Problem("sums", words, remedy)])
+    if storage in ("increments", "checkpoints"):
+        why = why or f'storage "{storage}" takes no steps back'
+    if sums == "parameters" and why:
+        words = f"sums cannot be those of parameters: {why}"
+        raise ScenarioError([Problem("sums", words, 'use sums "auto"')])
+
+
+def with_sums(linear, machine, every, chosen, sums, why):
+    """Return a `Storage` of boundaries with the sums that were asked for, or that fit.
+
+    Parameters
+    ----------
+    linear, machine, every
+        See `experiment`.
+    chosen : Storage
+    sums : str
+        Of `GRADIENT_SUMS`.
+    why : str
+        Why sums have to be those of fields, or "".
+    """
+    if sums != "auto":
+        return replace(chosen, by_parameters=sums == "parameters", reason_of_sums="asked for")
+    if why:
+        return replace(chosen, reason_of_sums=why)
+    free = machine.memory()[0] - chosen.machine
+    if SURELY * linear.least_bytes() <= free:
+        return chosen
+    if Reversed(linear, machine, every, chosen).program_bytes() <= free:
+        return chosen
+    return replace(chosen, by_parameters=True, reason_of_sums="those of fields do not fit")
 
 
 def memory_of_all(machine, memory, comm):

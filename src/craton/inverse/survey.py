@@ -34,6 +34,7 @@ OPTIONS = (
     "parameters",
     "every",
     "storage",
+    "sums",
 )  # of [gradient], that `craton.gradient` takes
 
 
@@ -450,7 +451,7 @@ def words_of_storage(survey, ranks=1):
         That share a shot.
     """
     settings, run = survey.settings, survey.shots[0].scenario.run
-    options = (settings.every, None, settings.storage)
+    options = (settings.every, None, settings.storage, settings.sums)
     try:
         if ranks > 1:
             shared = TeamExperiment(survey.linear, run.device, ranks, run.threads, options)

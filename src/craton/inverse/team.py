@@ -20,7 +20,7 @@ class TeamExperiment:
     threads : int or None
         Of each rank on a CPU.
     options : tuple
-        every, memory (of a rank) and storage; see `craton.inverse.storage.experiment`.
+        every, memory (of a rank), storage and sums; see `craton.inverse.storage.experiment`.
     """
 
     def __init__(self, linear, device, ranks, threads, options):

@@ -20,6 +20,7 @@ from craton.conventions import (
     DEVICES,
     GRADIENT_MISFITS,
     GRADIENT_STORAGES,
+    GRADIENT_SUMS,
     PARAMETER_SETS,
     QUANTITIES,
 )
@@ -234,6 +235,7 @@ class Gradient(Table):
     )
     every: whole(least=1) = 1
     storage: choice(*GRADIENT_STORAGES) = "auto"
+    sums: choice(*GRADIENT_SUMS) = "auto"
 
     def _problems(self):
         yield from repeated(self.parameters, "parameters.{}", "leave one of them out")

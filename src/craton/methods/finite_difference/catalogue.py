@@ -6,6 +6,7 @@ from craton.methods.finite_difference import (
     contact,
     increments,
     laminate_gradient,
+    parameter_sums,
     relaxing,
     reversal,
     scheme,
@@ -143,16 +144,22 @@ def backwards(differences, order):
     steps = [reversal.backward(differences, part) for part in increments.PARTS]
     steps.append(laminate_gradient.operator("backward_laminate", differences, reversal.BACK))
     closed = closure(min(order, HIGHEST))
+    sums = [parameter_sums.operator(differences, part) for part in increments.PARTS]
+    sums.append(parameter_sums.operator(differences, "velocity", light=True))
     return [
         *steps,
+        *sums,
+        *(reversal.backward(differences, part, summed=False) for part in increments.PARTS),
         reversal.backward(differences, "velocity", light=True),
         *(fd.at_surface(op, closed, differences) for op in steps),
+        *(parameter_sums.at_surface(op, closed, differences) for op in sums[:2]),
         *(
             reversal.operator(kernel, reversal.joined_margin(([], []), *kept))
             for kernel in ("save", "restore")
             for kept in ((32, 1), (16, 16))
         ),
         reversal.TAKE_OUT,
+        parameter_sums.SUM_FORCES,
     ]
 
 

@@ -13,6 +13,7 @@ from craton.methods.finite_difference import (
     coverage,
     increments,
     laminate,
+    parameter_sums,
     points,
     quality,
     ranks,
@@ -176,7 +177,7 @@ class Linearised:
         weights = ranks.gradient_weights(self.d, plain.weights, align)
         return tuple(split(replace(plain, weights=weights), count, self.scenario.run.grid))
 
-    def traffic(self, kind, every):
+    def traffic(self, kind, every, by_parameters=False):
         """Return the least traffic of misfit and gradient, in plain forward runs.
 
         Parameters
@@ -184,8 +185,10 @@ class Linearised:
         kind : str
             What is stored: ``"increments"``, ``"checkpoints"``, ``"boundaries"`` or so.
         every : int
+        by_parameters : bool
+            Sums of steps taken back are one for each parameter.
         """
-        return reversal.traffic(self.d, kind, every)
+        return reversal.traffic(self.d, kind, every, by_parameters)
 
     def chain_bytes(self, count):
         """Return the bytes of a cell that the chain rule takes at its peak, from the sums to `count`
@@ -195,14 +198,22 @@ class Linearised:
             return CHAIN_ANISOTROPIC[bool(self.d.planar)]
         return CHAIN_WITH_Q if count == WITH_Q else CHAIN_BYTES[bool(self.d.relaxing)]
 
-    @property
-    def sums(self):
-        """Number of the sums of a gradient."""
-        return len(increments.sums_of(self.d))
+    def sums(self, by_parameters):
+        """Return the number of the sums of a gradient: for each parameter or for each field."""
+        names = parameter_sums.names if by_parameters else increments.sums_of
+        return len(names(self.d))
 
-    def unsummed(self):
+    def least_bytes(self):
+        """Return the bytes of the arrays of the whole grid in steps taken back."""
+        return reversal.least_bytes(self.d)
+
+    def sums_need_fields(self):
+        """Return why sums of steps taken back cannot be those of parameters, or ""."""
+        return parameter_sums.refusal(self.d)
+
+    def unsummed(self, by_parameters):
         """Return the points that have no sums of steps taken back; see `reversal.unsummed`."""
-        return reversal.unsummed(self.d)
+        return reversal.unsummed(self.d, by_parameters)
 
     @property
     def waves(self):

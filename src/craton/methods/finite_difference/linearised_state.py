@@ -137,7 +137,7 @@ class State:
             entries["memory"] = [self.medium.into_memory(rows) for rows in self.rows]
         return adjoint.plan(self.d, entries, taps, slots, every)
 
-    def backward(self, margin, slots, every=1, by_sources=False, light=False):
+    def backward(self, margin, slots, every=1, by_sources=False, light=False, by_parameters=False):
         """Return the plan of the steps back of the forward field and of the transposed ones; see
         `reversal.plan`.
 
@@ -150,9 +150,11 @@ class State:
             See `adjoint`.
         light : bool
             Sum the squared increments of velocities as well.
+        by_parameters : bool
+            Take one sum for each parameter in place of one for each field.
         """
         around, sources = self._around(by_sources), self.problem.sources
-        return reversal.plan(self.d, *around, sources, margin, slots, every, light)
+        return reversal.plan(self.d, *around, sources, margin, slots, every, light, by_parameters)
 
     def _around(self, by_sources):
         """Residuals and taps of transposed steps."""
@@ -194,7 +196,7 @@ class State:
 
     # --- the medium ---------------------------------------------------------------------------
 
-    def gradient(self, sums, ratios, machine, scale=1.0):
+    def gradient(self, sums, ratios, machine, scale=1.0, by_parameters=False):
         """Return dJ/d(rho, kappa, mu) of the cells.
 
         Parameters
@@ -206,20 +208,24 @@ class State:
         machine : Machine
         scale : float
             See `sensitivity.Medium.gradient`.
+        by_parameters : bool
+            Sums are those of `parameter_sums`.
         """
-        rho, *moduli = self._by_cells(sums, machine, scale)
+        rho, *moduli = self._by_cells(sums, machine, scale, by_parameters)
         more = dependences.by_moduli(self.dependences, ratios, self.cells)
         moduli[: len(more)] = (a + b for a, b in zip(moduli, more))
         if self.d.inverse_q is not None:
             return quality.off_grid(self.d, self.given, (rho, *moduli))
         return self.problem.off_grid((rho, *moduli))
 
-    def _by_cells(self, sums, machine, scale):
+    def _by_cells(self, sums, machine, scale, by_parameters):
         """Chain rule of the sums, on the machine where it can be; see `gradient`."""
         if self.d.anisotropic:
             return self.medium.gradient(machine.to_host(sums), scale)
         with machine.work():
-            parts = sensitivity.Medium(self.d, machine.xp).gradient(sums, scale)
+            medium = sensitivity.Medium(self.d, machine.xp)
+            chain = medium.gradient_by_parameters if by_parameters else medium.gradient
+            parts = chain(sums, scale)
         return [machine.to_host(part) for part in parts]
 
     def refuse_by_sources(self):

@@ -290,23 +290,24 @@ def among_air(op):
     return op.specialised(f"{op.name}_terrain", TERRAIN=1)
 
 
-def at_surface(op, closure, stencil):
+def at_surface(op, closure, stencil, below=False):
     """Return the same step for the planes below a traction-free top, vertical differences from the
     closure's rows.
 
     It covers `closure.rows` + 1 planes: the last row of half points lies that deep; integer points
-    there have the plain stencil.
+    there have the plain stencil. `below`: the half points below the last plane, too.
     """
     c = np.array(stencil.vertical)
-    plain = np.zeros((1, max(closure.cols, closure.rows + len(c))))
-    plain[0, closure.rows - len(c) : closure.rows + len(c)] = [*-c[::-1], *c]
+    plain = np.zeros((2, max(closure.cols, closure.rows + len(c) + below)))
+    for row, first in enumerate((closure.rows - len(c), closure.rows - len(c) + below)):
+        plain[row, first : first + 2 * len(c)] = [*-c[::-1], *c]
     chosen = (
         closure.stress
         if closure.stress and op.function.endswith("velocity")
         else (closure.d1, closure.d2)
     )
     d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in chosen)
-    forward, backward = np.vstack([d1, plain]), np.vstack([d2, plain])
+    forward, backward = np.vstack([d1, plain[1:]]), np.vstack([d2, plain[:1]])
     closed = op.specialised(
         f"{op.name}_surface",
         SURFACE=1,

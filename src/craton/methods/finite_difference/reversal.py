@@ -31,30 +31,25 @@ from craton.methods.finite_difference import (
     laminate,
     laminate_gradient,
     material,
+    parameter_sums,
 )
+from craton.methods.finite_difference import backward_fields as both
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference import points as sources_of
+from craton.methods.finite_difference.backward_fields import BACKWARD, FORWARD, TENSION, inner
 from craton.methods.finite_difference.scheme import STRESS, VELOCITY
 from craton.methods.shared import points as tables
 from craton.methods.shared.tables import injection, table_of
 
 BACK = Struct(
     "BackParams",
-    (
-        *fd.FD.fields,
-        ("field", "i64"),
-        *((name, "i32") for name in ("k0", "k1", "j0", "j1", "i0", "i1", "every", "last")),
-    ),
+    (*fd.FD.fields, ("field", "i64"), *((name, "i32") for name in (*both.BOUNDS, "every", "last"))),
 )
 HISTORY = Struct("HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last")))
-FORCE = Struct("ForceParams", tuple((name, "i32") for name in ("columns", "every", "last")))
 GROUPS = (16, 12, 8)  # values that share a scale in 16 bits: what takes the fewest bytes
 REMEMBERED = {n: f"q_{n}" for n in range(3)}  # by the number of the sum in whose memory it lies
 TRACES = 2  # sums of normal stresses, deviatoric part and trace
 EDGE = 4  # points along an edge of a block of a face; ranks divide no block
-FORWARD = tuple(name.replace("v", "u", 1) for name in VELOCITY)
-TENSION = tuple(name.replace("s", "t", 1) for name in STRESS)
-BACKWARD = "{}_back".format  # name of a forward field in the plan of a backward step
 
 # Streamed texts by precision and order: (VEC, BX, BY, PLANES, MIN_BLOCKS).
 STREAMED = {
@@ -69,7 +64,7 @@ TAKE_OUT = Operator(
     fd.HERE / "take_out.h",
     ("state", "sums"),
     ("adjoint", "target", "first", "column", "weight", "series", "step"),
-    FORCE,
+    parameter_sums.FORCE,
     types=tables.TYPES,
     pointwise=False,
 )
@@ -115,20 +110,6 @@ class Margin:
     def row_bytes(self):
         """Bytes of a step."""
         return self.row[0] * (4 if self.grouped else self.bits // 8)
-
-
-def inner(d):
-    """Box (k0, k1, j0, j1, i0, i1) of the points outside absorbing layers, where every field is
-    advanced by the plain step alone.
-    """
-    box = list(d.box)
-    for kind, beyond in (("cpml", 1), ("sponge", 0)):
-        thickness = getattr(d.scenario.boundaries, kind).thickness
-        for axis, side in d.faces(kind):
-            n = d.grid.shape[2 - axis]
-            # profiles of a CPML at half points begin half a point further inside
-            box[2 * (2 - axis) + side] = n - thickness - beyond if side else thickness
-    return tuple(box)
 
 
 def refusal(d, launches=()):
@@ -307,7 +288,7 @@ def restoring(d, margin, slots, part):
 # --- the step back ----------------------------------------------------------------------------
 
 
-def backward(stencil, part, light=False):
+def backward(stencil, part, light=False, summed=True):
     """Return the step back of ``"velocity"`` or ``"stress"``; see backward.h.
 
     Parameters
@@ -316,6 +297,8 @@ def backward(stencil, part, light=False):
     part : str
     light : bool
         Sum the squares of the velocities' increments.
+    summed : bool
+        Take sums of fields; False where those by parameters are taken.
     """
     writes, reads = (
         ((*VELOCITY, *FORWARD, "sums"), (*STRESS, *TENSION, "rho"))
@@ -323,9 +306,11 @@ def backward(stencil, part, light=False):
         else ((*STRESS, *TENSION, "sums"), (*VELOCITY, *FORWARD, "lam", "rmu"))
     )
     cost = fd.cost(stencil, part)
-    count = {"velocity": len(VELOCITY), "stress": 5}[part]
+    count = {"velocity": len(VELOCITY), "stress": 5}[part] if summed else 0
+    suffix = ("_light" if light else "") + ("" if summed else "_unsummed")
+    more = [("LIGHT", 1)] * light + [("SUMS", 0)] * (not summed)
     return Operator(
-        f"{'acoustic_' if stencil.acoustic else ''}backward_{part}" + ("_light" if light else ""),
+        f"{'acoustic_' if stencil.acoustic else ''}backward_{part}{suffix}",
         fd.HERE / "backward.h",
         writes,
         (*reads, "step"),
@@ -335,7 +320,7 @@ def backward(stencil, part, light=False):
         types=(("step", "i32"),),
         reals_per_point=2 * cost["reals_per_point"] + 2 * count,
         flops=2 * cost["flops"] + 4 * count,
-        defines=(*fd.constants(stencil), ("SURFACE", 0), *((("LIGHT", 1),) if light else ())),
+        defines=(*fd.constants(stencil), ("SURFACE", 0), *more),
         variants=() if stencil.law or stencil.acoustic else streamed(stencil),
     )
 
@@ -357,58 +342,42 @@ def streamed(stencil):
     )
 
 
-def steps_back(d, part, every, light):
+def steps_back(d, part, every, light, by_parameters):
     """Return the launches of one half step of both fields: the planes with plain differences, those below
     a free surface, and what cut cells add.
     """
     out, box = [], inner(d)
-    params = dict(zip(("k0", "k1", "j0", "j1", "i0", "i1"), box))
+    params = dict(zip(both.BOUNDS, box))
     params |= d.fd_params | {"field": d.layout.field, "every": every, "last": d.steps - 1}
     plain_stencil = replace(d.stencil, terrain=False)
-    plain = backward(plain_stencil, part, light and part == "velocity")
+    light = light and part == "velocity" and not by_parameters
+    plain = backward(plain_stencil, part, light, not by_parameters)
     for launch in build.steps_of(d, part):
         surface = dict(launch.op.defines).get("SURFACE")
         op = fd.at_surface(plain, d.closure, d.stencil) if surface else plain
-        out.append(Launch(op, names_of(d, op), launch.box, params))
+        names = both.names(d, op)
+        if by_parameters:
+            names = tuple("" if name == "sums" else name for name in names)
+        out.append(Launch(op, names, launch.box, params))
     if part == "stress" and laminate.boxes(d):
         op = laminate_gradient.operator("backward_laminate", plain_stencil, BACK)
         planes = laminate.on_planes(d, op)
-        out += [Launch(each, names_of(d, each), box, params) for each, box in planes]
+        out += [Launch(each, both.names(d, each), box, params) for each, box in planes]
     return out
 
 
-def names_of(d, op):
-    """Arrays of a step back in the plan."""
-    known = dict(zip((*FORWARD, *TENSION), (*VELOCITY, *STRESS)))
-    out = []
-    for name in op.arrays:
-        name = "laminate" if name == "planes" else name
-        field = "s" if d.acoustic and known.get(name, name) == "sxx" else known.get(name, name)
-        (field,) = d.names(field)
-        out.append(BACKWARD(field) if field and name in known else field)
-    return tuple(out)
-
-
-def forward_field(d):
-    """Arrays of the field that is taken back: the block ``back`` and its parts."""
-    out = {}
-    for name, array in build.wavefield(d).items():
-        kind = {"kind": "forward field"}
-        if name == "state":
-            out["back"] = replace(array, **kind)
-        else:
-            out[BACKWARD(name)] = replace(array, part_of="back", **kind)
-    return out
-
-
-def count_of_sums(d):
+def count_of_sums(d, by_parameters=False):
     """Return the number of sums of gradients; those of normal stresses have a place where there are none."""
+    if by_parameters:
+        return len(parameter_sums.names(d))
     return len(increments.sums_of(d)) + (0 if d.normal else TRACES)
 
 
-def sums(d, light):
-    """Arrays of the sums of backward.h: the block ``sums`` and its parts ``sum_0`` and so on."""
-    layout, count = d.layout, count_of_sums(d) + light
+def sums(d, light, by_parameters):
+    """Arrays of the sums of backward.h, or of parameter_sums.h: the block ``sums`` and its parts
+    ``sum_0`` and so on.
+    """
+    layout, count = d.layout, count_of_sums(d, by_parameters) + light
     block = Array(
         "sums",
         (layout.block(count),),
@@ -428,10 +397,11 @@ def renamed(launch, names):
     return replace(launch, arrays=tuple(names.get(name, name) for name in launch.arrays))
 
 
-def taken_out(d, sources, every):
+def taken_out(d, sources, every, by_parameters):
     """Arrays and launches by half step that take out what sources added, last step first.
 
     What forces added is part of the velocities' increments: it depends on the density as these do.
+    With sums by parameters it is summed by the launches of ``"density"``.
     """
     arrays, launches, _ = sources_of.sources(d, sources)
     names = {name: f"{name}_out" for name in arrays} | {"state": "back"}
@@ -441,7 +411,13 @@ def taken_out(d, sources, every):
         series = out["stress_series_out"]
         out["stress_series_out"] = replace(series, data=-np.asarray(series.data)[::-1])
         taken["stress"] = [renamed(launches["stress"], names)]
-    if "velocity" in launches:
+    if "velocity" in launches and by_parameters:
+        series = out["velocity_series_out"]
+        out["velocity_series_out"] = replace(series, data=-np.asarray(series.data)[::-1])
+        taken["velocity"] = [renamed(launches["velocity"], names)]
+        more, taken["density"] = parameter_sums.of_forces(d, arrays, "velocity_series_out", every)
+        out |= more
+    elif "velocity" in launches:
         launch = launches["velocity"]
         fields = ["back", "sums", "state", *(names.get(name, name) for name in launch.arrays[1:])]
         params = {"columns": launch.params["columns"], "every": every, "last": d.steps - 1}
@@ -474,7 +450,7 @@ def injected(d, residuals):
     return arrays, launches
 
 
-def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
+def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_parameters=False):
     """Return the plan of the steps back, last step first.
 
     Parameters
@@ -490,6 +466,8 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
         Every how many steps sums are taken.
     light : bool
         Sum the squares of the velocities' increments, behind the other sums.
+    by_parameters : bool
+        Take one sum for each parameter in place of one for each field; see `parameter_sums`.
 
     Returns
     -------
@@ -497,13 +475,18 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
         Its array ``back`` is to hold the state at the end of the forward run.
     """
     arrays, pieces = adjoint.faces(d)
-    arrays |= build.wavefield(d) | forward_field(d) | material.arrays(d) | sums(d, light)
+    arrays |= build.wavefield(d) | both.arrays(d) | material.arrays(d)
+    arrays |= sums(d, light, by_parameters)
     # sums are of points outside the layers, what these remember of points inside
-    arrays |= {name: arrays[f"sum_{n}"] for n, name in REMEMBERED.items() if name in arrays}
+    remembered = {n: name for n, name in REMEMBERED.items() if name in arrays}
+    arrays |= {name: arrays[f"sum_{n}"] for n, name in remembered.items()}
+    if by_parameters:
+        behind, pieces = parameter_sums.remembered_behind(d, arrays, pieces, remembered)
+        arrays |= behind
     arrays |= {"step": Array("points", (1,), np.int32)}
     arrays |= history(d, margin, slots)
     of_residuals, residual = injected(d, residuals)
-    of_sources, out = taken_out(d, sources, every)
+    of_sources, out = taken_out(d, sources, every, by_parameters)
     arrays |= of_residuals | of_sources
     sampled = {}
     for name, rows in taps.items():
@@ -518,12 +501,16 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
             *begins,
             *(renamed(launch, names) for launch in begins),
             *pieces.get(part, []),
-            *steps_back(d, part, every, light),
+            *steps_back(d, part, every, light, by_parameters),
         ]
+    summed = {part: [] for part in half_steps}
+    if by_parameters:
+        summed = {part: parameter_sums.launches(d, part, every, light) for part in half_steps}
     last = pieces.get("velocity_last", [])
     phases = {
         "backward stress": [
             *half_steps["stress"],
+            *summed["stress"],
             sampled.get("moment"),
             *reversed(pieces.get("stress_after", [])),
             *residual["velocity"],
@@ -534,6 +521,8 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
             *out.get("velocity", []),
             *reversed([*pieces.get("velocity_after", []), *last]),
             *(renamed(launch, names) for launch in last),
+            *summed["velocity"],  # of velocities that rigid faces have held
+            *out.get("density", []),
             sampled.get("force"),
             *restoring(d, margin, slots, "velocity"),
         ],
@@ -553,10 +542,12 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False):
     )
 
 
-def unsummed(d):
+def unsummed(d, by_parameters=False):
     """Return (number of a sum, box) of the points that have none of it: those that rigid faces hold,
     and those of layers, which remember in its memory.
     """
+    if by_parameters:
+        return parameter_sums.unsummed(d, REMEMBERED)
     _, launches = boundaries.rigid(d)
     held = [
         (d.velocity.index(launch.arrays[0]), launch.box) for launch in launches["velocity_last"]
@@ -565,7 +556,7 @@ def unsummed(d):
     return held + [(n, box) for n in REMEMBERED for box in layers]
 
 
-def traffic(d, kind, every):
+def traffic(d, kind, every, by_parameters=False):
     """Return the least traffic of misfit and gradient over that of a plain forward run, layers left
     out; see `Linearised.traffic`.
     """
@@ -574,12 +565,23 @@ def traffic(d, kind, every):
     fields = len(d.fields)
     if kind.startswith("boundaries"):
         correlated = 2 * len(increments.sums_of(d))
+        if by_parameters:
+            correlated = sum(
+                parameter_sums.operator(d.stencil, part).reals_per_point
+                for part in increments.PARTS
+            )
         # both fields read the same material
         return 1 + (2 * plain - material_reads(d) + correlated / every) / plain
     keeping = plain + (2 + 3) * fields / every  # copies before a step, increments behind it
     # sums of memory variables advance at every step
     transposed = plain + 3 * d.memory_variables + 4 * fields / every
     return (keeping * (2 if kind == "checkpoints" else 1) + transposed) / plain
+
+
+def least_bytes(d):
+    """Return the bytes of both wavefields, the sums and the medium in steps taken back."""
+    count = 2 * len(d.fields) + count_of_sums(d) + material_reads(d)
+    return count * d.layout.field * np.dtype(d.precision).itemsize
 
 
 def material_reads(d):

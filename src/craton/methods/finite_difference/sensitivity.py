@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from craton.methods.finite_difference import increments, laminate, material, strains
+from craton.methods.finite_difference import increments, laminate, material, parameter_sums, strains
 from craton.methods.finite_difference.scheme import HALF
 
 
@@ -413,6 +413,28 @@ class Medium:
         by_q = self._by_losses(named, scale) if d.inverse_q is not None else ()
         return (*self._of_cells(rho, lam, mu), *by_q)
 
+    def gradient_by_parameters(self, sums, scale=1.0):
+        """Return dJ/d(rho, kappa, mu) of the cells from sums by parameters; see `gradient`.
+
+        Parameters
+        ----------
+        sums : sequence of (nz, ny, nx) arrays of the machine
+            Those of `parameter_sums.names`, norms included.
+        scale : float
+        """
+        named = {
+            name: -scale * self._doubles(values)
+            for name, values in zip(parameter_sums.names(self.d), sums)
+        }
+        by_trace, mu = named["lambda"], self._blank()[self.here]
+        if not self.d.acoustic:
+            mu = named["mu"] * self.xp.where(self.mu > 0, self.rmu[self.here], 0.0) ** 2
+        if self.d.normal:
+            by_trace *= _inverted(self.stiff_trace) ** 2
+            by_trace *= self.normals
+            mu += 2 * by_trace / np.maximum(self.normals, 1)
+        return self._by_kappa(named["rho"], by_trace, mu)
+
     def _by_mean(self, field, values, scale):
         """Return what the misfit loses by the parameter of points and ghosts whose mean a field has."""
         values = self._doubles(values)
@@ -469,7 +491,10 @@ class Medium:
 
     def _of_cells(self, rho, lam, mu):
         """dJ/d(rho, kappa, mu) of cells from those by what points and ghosts have."""
-        rho, lam, mu = (self.fold(values) for values in (rho, lam, mu))
+        return self._by_kappa(*(self.fold(values) for values in (rho, lam, mu)))
+
+    def _by_kappa(self, rho, lam, mu):
+        """dJ/d(rho, kappa, mu) of cells from those by what the cells themselves have."""
         if self._in_plane_stress:
             by_lam, by_mu = self._plane_stress()
             mu[-1] += by_mu * lam[-1]

@@ -5,7 +5,7 @@
 // layout  vx .. syz the adjoint field, ux .. tyz the forward one, as in elastic.h (acoustic waves have sxx alone, s of acoustic.h);
 //         sums[.], p.field reals apart, each as a field: velocities, shear stresses, deviatoric part and trace of normal stresses,
 //         with LIGHT = 1 the squared increments of velocities
-// Beyond the inner box, where absorbing layers are, only the adjoint field changes.
+// Beyond the inner box, where absorbing layers are, only the adjoint field changes. SUMS = 0: no sums here, see parameter_sums.h.
 #include "sums.h"
 
 // One field of both, d and e the increments of the adjoint and of the forward one; `light` of velocities.
@@ -30,7 +30,7 @@ KERNEL backward_velocity(
     const real* RESTRICT txy, const real* RESTRICT txz, const real* RESTRICT tyz,
     const real* RESTRICT rho, const int* RESTRICT step, const Box box, const BackParams p)
 {
-    const bool summed = (p.last - step[0]) % p.every == 0;
+    const bool summed = SUMS && (p.last - step[0]) % p.every == 0;
     FOR_EACH_POINT(box)
     {
         POINT;
@@ -68,7 +68,7 @@ KERNEL backward_stress(
     const real* RESTRICT ux, const real* RESTRICT uy, const real* RESTRICT uz,
     const real* RESTRICT lam, const real* RESTRICT rmu, const int* RESTRICT step, const Box box, const BackParams p)
 {
-    const bool summed = (p.last - step[0]) % p.every == 0;
+    const bool summed = SUMS && (p.last - step[0]) % p.every == 0;
     FOR_EACH_POINT(box)
     {
         POINT;

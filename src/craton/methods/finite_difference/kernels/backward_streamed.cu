@@ -10,7 +10,7 @@
 // The thread's column, and whether it has work: one of the forward field only where the inner box is. A thread without it stays, for the
 // others wait for it; its first loads are those of the corner of the box.
 #define BACKWARD_STREAM                                                                                          \
-    const bool adjoint = threadIdx.z, summed = (p.last - step[0]) % p.every == 0;                                \
+    const bool adjoint = threadIdx.z, summed = SUMS && (p.last - step[0]) % p.every == 0;                                \
     const int i = (box.i0 & ~(VEC - 1)) + (blockIdx.x * BX + threadIdx.x) * VEC;                                 \
     const int j = box.j0 + blockIdx.y * BY + threadIdx.y;                                                        \
     const int first = box.k0 + blockIdx.z * PLANES, Y = p.row;                                                   \

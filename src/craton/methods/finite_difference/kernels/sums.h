@@ -4,6 +4,9 @@
 #ifndef LIGHT
 #define LIGHT 0
 #endif
+#ifndef SUMS
+#define SUMS 1
+#endif
 
 constexpr int VELOCITIES = PSV && SH ? 3 : PSV ? 2 : 1, SHEAR_STRESSES = ACOUSTIC ? 0 : PSV && SH ? 3 : PSV ? 1 : 2;
 constexpr int NORMAL_STRESSES = ACOUSTIC ? 1 : !PSV ? 0 : PLANE ? 2 : 3;

@@ -27,11 +27,31 @@ BOX = {"from": [600, -1000], "to": [2400, 0]}
 
 def shell(spacing, thickness):
     """Points of a lattice on both sides of the faces of BOX."""
-    x = np.arange(600 - thickness, 2400 + thickness + 1, spacing)
-    z = np.arange(-1000 - thickness, 1, spacing)
-    grid = np.stack(np.meshgrid(x, z, indexing="ij"), axis=-1).reshape(-1, 2)
-    low, high = np.array([600, -1000]) + thickness, 2400 - thickness
-    return grid[~((grid[:, 0] > low[0]) & (grid[:, 0] < high) & (grid[:, 1] > low[1]))]
+    points = craton.injection_points(BOX["from"], BOX["to"], spacing, thickness)
+    return np.stack([points.x, points.z], axis=1)
+
+
+def test_points_for_other_programs():
+    """On both sides of each face, as far as the thickness, none further inside, none above the ground."""
+    points = craton.injection_points([0, 0, -400], [600, 600, 0], 100, 200)
+    xyz = np.stack([points[axis] for axis in "xyz"], axis=1)
+    expected = {
+        (x, y, z)
+        for x in range(-200, 801, 100)
+        for y in range(-200, 801, 100)
+        for z in range(-600, 1, 100)
+        if not (200 < x < 400 and 200 < y < 400 and z > -200)
+    }
+    assert len(xyz) == len(expected) and set(map(tuple, xyz.round(9))) == expected
+    above = craton.injection_points([0, 0, -400], [600, 500, 0], 100, 200, top=1000)
+    assert float(above.z.max()) == 200
+    for corners, sampling, words in (
+        (([0, 0], [-10, 10]), 1, "ends before it begins"),
+        (([0, 0], [10, 10, 10]), 1, "different lengths"),
+        (([0, 0], [10, 10]), 0, "greater than 0|positive"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            craton.injection_points(*corners, sampling)
 
 
 def section(points, times):

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from craton.driver.simulation import Simulation
     from craton.inverse import Problem, gradient
     from craton.inverse.survey import run_gradient
+    from craton.methods.shared.shell import injection_points
     from craton.scenario import *  # noqa: F403 (its tables)
     from craton.scenario import Scenario
     from craton.shots import run_survey
@@ -20,6 +21,7 @@ __all__ = [
     "Scenario",
     "Simulation",
     "gradient",
+    "injection_points",
     "load",
     "plan",
     "resume",
@@ -31,6 +33,7 @@ _ELSEWHERE = {
     "Problem": "craton.inverse",
     "Simulation": "craton.driver.simulation",
     "gradient": "craton.inverse",
+    "injection_points": "craton.methods.shared.shell",
     "run_gradient": "craton.inverse.survey",
     "run_survey": "craton.shots",
 }
@@ -38,8 +41,7 @@ _ELSEWHERE = {
 
 def __getattr__(name):
     """`Scenario`, its tables, `Simulation`, `run_survey`, `Problem`, `gradient`, `run_gradient`,
-    `gravity`, `greens` and `torch` are
-    imported when they are first used: `craton --help` answers at once.
+    `injection_points`, `gravity`, `greens` and `torch` are imported when they are first used: `craton --help` answers at once.
     """
     from importlib import import_module
 

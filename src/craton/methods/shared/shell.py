@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.errors import Problem
+from craton.errors import Problem, ScenarioError
 from craton.methods.shared import recorded
 from craton.tables.fields import spatial
+from craton.tables.injection import Recording
 
 LAYERS = 4  # of points on each side of a face, where no thickness is given
 AT_TOP = 1e-6  # of the spacing: boxes that end at the ground
@@ -36,6 +37,54 @@ class Shell:
     local: np.ndarray
     xyz: np.ndarray
     axes: np.ndarray
+
+
+def injection_points(from_, to, sampling, thickness=None, top=0.0):
+    """Return the points around a box at which another program should write velocity and stress, for an
+    injection of its file.
+
+    Parameters
+    ----------
+    from_, to : sequence of 2 or 3 floats
+        Corners of the box of the injection, m, in the axes of the domain: (x, z) in the plane.
+    sampling : float
+        Distance of the points, m: 3.5 of them a shortest wavelength at least.
+    thickness : float, optional
+        How far points reach on both sides of a face, m; by default four times the sampling.
+    top : float
+        Elevation of the flat ground, m; infinite where the top is no free surface. A box that ends
+        there has no points above it.
+
+    Returns
+    -------
+    xarray.Dataset
+        Coordinates ``x``, ``y``, ``z`` over ``point``, m: velocity and stress over time and point
+        make it a file that ``[[injection]]`` reads.
+
+    Raises
+    ------
+    ScenarioError
+        The box ends before it begins, or a distance is not positive.
+    """
+    import xarray as xr
+    from pydantic import ValidationError
+
+    box = {"name": "points", "from": list(from_), "to": list(to)}
+    try:
+        spec = Recording(**box, sampling=sampling, thickness=thickness)
+    except ValidationError as error:
+        remedy = "give two corners, [x, y, z], lower south-west first, and distances above 0, in m"
+        problems = [
+            Problem(".".join(map(str, e["loc"])) or "to", e["msg"], remedy) for e in error.errors()
+        ]
+        raise ScenarioError(problems) from error
+    xyz = shell_of(spec, float(top)).xyz
+    return xr.Dataset(
+        coords={
+            axis: ("point", column, {"units": "m", "long_name": f"{axis} of the domain"})
+            for axis, column in zip("xyz", xyz.T)
+        }
+    )
 
 
 def shell_of(spec, top, frame=None):

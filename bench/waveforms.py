@@ -8,12 +8,13 @@ usage: PYTHONPATH=src python3 bench/waveforms.py --out FILE.json         write t
        PYTHONPATH=src python3 bench/waveforms.py --values FILE.npz       write the waveforms themselves
        PYTHONPATH=src python3 bench/waveforms.py --near FILE.npz         largest differences over the peak from those of another processor
 
-The script uses only scenario files, `craton.load` and `craton.run`, so that it runs unchanged before and after a change of the inside.
+Runs use only scenario files, `craton.load` and `craton.run`, so that the script runs unchanged before and after a change of the inside.
 """
 
 import argparse
 import hashlib
 import json
+import platform
 import sys
 import time
 import tomllib
@@ -250,13 +251,15 @@ def waveforms():
     return arrays
 
 
-def differences(path):
+def differences(path, record=None):
     """Compare the waveforms of all scenarios with those of a file, and print, for each scenario, the largest difference over the peak.
 
     Parameters
     ----------
     path : path-like
         Written by `--values`, on this processor or another one.
+    record : path-like, optional
+        JSON file for the differences, with processor, versions and commit.
 
     Returns
     -------
@@ -272,13 +275,22 @@ def differences(path):
     if not alike:
         print(f"{path} has other scenarios, or arrays of other shapes")
         return 1
+    rows = {}
     for name in SCENARIOS:
         parts = [key for key in computed if key.rpartition("/")[0] == name]
         worst = max(
             np.abs(computed[key].astype(float) - expected[key]).max() / np.abs(expected[key]).max()
             for key in parts
         )
+        rows[name] = {"of_the_peak": float(worst), "dtype": str(computed[parts[0]].dtype)}
         print(f"{name:<28} {worst:.1e} of the peak, {computed[parts[0]].dtype}")
+    if record:
+        from craton.backends import backend
+        from craton.benchmark import provenance
+
+        processor = {"processor": platform.machine()}
+        table = processor | provenance(backend("cpu")) | {"scenarios": rows}
+        Path(record).write_text(json.dumps(table, indent=1) + "\n")
     return 0
 
 
@@ -304,12 +316,13 @@ def main(words=None):
     task.add_argument(
         "--near", metavar="FILE.npz", help="compare with the waveforms of another processor"
     )
+    parser.add_argument("--record", metavar="FILE.json", help="of --near: where differences go")
     options = parser.parse_args(words)
     if options.values:
         np.savez(options.values, **waveforms())
         return 0
     if options.near:
-        return differences(options.near)
+        return differences(options.near, options.record)
     return write(options.out) if options.out else compare(options.against)
 
 

@@ -395,10 +395,9 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=())
     phases = tuple(
         phase_of(d, name, steps[name], pieces, injections.get(name)) for name in steps
     ) + (Phase("record", (*measuring, *recording, *record)),)
-    boxes = []
     if d.in_half:
         tables = source_arrays | record_arrays
-        boxes, box_arrays, phases = source_boxes.kept_in_half(d, phases, tables)
+        box_arrays, phases = source_boxes.kept_in_half(d, phases, tables)
         arrays |= box_arrays
         arrays = {name: array for name, array in arrays.items() if name not in source_arrays}
     return Plan(

@@ -73,11 +73,11 @@ def in_half(order):
         for axis in range(2 if kind is fd.cpml_laminate else 3)
     ]
     others = [fd.rigid(), *(fd.damping(axis) for axis in range(3))]
-    found = [
+    halves = [
         storage.on_16_bits(op, differences, True) for op in (*steps, *surface, *layers, *others)
     ]
-    found += [storage.SAMPLE, source_boxes.NARROW, source_boxes.WIDEN]
-    return {op.name: op for op in found}
+    halves += [storage.SAMPLE, source_boxes.NARROW, source_boxes.WIDEN]
+    return {op.name: op for op in halves}
 
 
 def transposed(order, motion=None):

@@ -313,11 +313,11 @@ class Medium:
         return list(zip(*(np.split(part[order], ends) for part in (index, weight))))
 
     def _in_adjoint_units(self, rows, scale, inverse):
-        """Rows of adjoint fields for those of fields, or back."""
+        """Return rows of adjoint fields from rows of fields, or with `inverse` the reverse."""
         return self._traced_in_adjoint_units(rows, scale, inverse)[:2]
 
     def _traced_in_adjoint_units(self, rows, scale, inverse):
-        """`_in_adjoint_units`, and for each row the number of the given one that it stands for."""
+        """Return `_in_adjoint_units`, and the number of the input row of each output row."""
         index, weight = (np.asarray(part) for part in rows)
         d, parts = self.d, []
         if not len(index):
@@ -347,7 +347,9 @@ class Medium:
         return tuple(np.concatenate(part) for part in zip(*parts))
 
     def _normal_rows(self, field, at, sheet, values, inverse, origin):
-        """Rows of all normal stresses that stand for one of them, and whom each stands for."""
+        """Yield the rows (index, weight) of all normal stresses that replace rows of one of them, and
+        the number of the input row of each.
+        """
         d, n = self.d, self.normals[at[0], 0, 0]
         mu = 0.0 if d.acoustic else 1 / self.of_points("rmu", sheet)
         deviatoric, trace = 2 * mu + 0 * n, n * self.of_points("lam", sheet) + 2 * mu

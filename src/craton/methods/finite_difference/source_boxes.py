@@ -30,7 +30,9 @@ PARAMS = Struct(
 
 
 def _exchange(kernel, writes, reads):
-    """Return what tells the grid the fields of a box, or its ghosts those around it; see box.h."""
+    """Return the operator that copies the fields of a box to the grid, or those around a box to its
+    ghosts; see box.h.
+    """
     return operators.Operator(
         kernel,
         operators.HERE / "box.h",
@@ -257,7 +259,15 @@ def step_in(d, box, op, phase):
 
 
 def exchange(d, box, phase):
-    """Return launches that tell the grid the fields of a box, and its ghosts those around it."""
+    """Return the launches that copy the fields of a box to the grid, and those around it to its ghosts.
+
+    Parameters
+    ----------
+    d : Discretisation
+    box : SourceBox
+    phase : str
+        ``"velocity"`` or ``"stress"``.
+    """
     fields = d.velocity if phase == "velocity" else d.stress
     strides = {
         f"{of}_{stride}": getattr(layout, stride)
@@ -266,8 +276,8 @@ def exchange(d, box, phase):
     }
     place = dict(zip(("k0", "j0", "i0"), box.box[::2]))
     size = dict(zip(("nk", "nj", "ni"), box.shape))
-    some = {"first": d.fields.index(fields[0]), "count": len(fields)}
-    params = strides | place | size | some
+    params = strides | place | size
+    params |= {"first": d.fields.index(fields[0]), "count": len(fields)}
     names = ("state", box.name("state"))
     yield Launch(NARROW, names, box.planes(0, box.shape[0]), params)
     ghosts = tuple(v for n in box.shape for v in (-box.reach, n + box.reach))
@@ -275,8 +285,8 @@ def exchange(d, box, phase):
 
 
 def kept_in_half(d, phases, tables):
-    """Return the boxes around sources, their arrays, and the phases of a step on fields in 16 bits
-    with them.
+    """Return the arrays of the boxes around sources, and the phases of a step on fields in 16 bits
+    with these boxes.
 
     Parameters
     ----------
@@ -293,7 +303,7 @@ def kept_in_half(d, phases, tables):
         if launch.op is points.INJECT
     }
     boxes = around(d, tables, sources)
-    found = {name: array for box in boxes for name, array in arrays(d, box).items()}
+    box_arrays = {name: array for box in boxes for name, array in arrays(d, box).items()}
     changed = []
     for phase in phases:
         launches = [
@@ -302,17 +312,17 @@ def kept_in_half(d, phases, tables):
             if launch is not sources.get(phase.name)
         ]
         more, added = injections(d, boxes, phase.name, tables, sources.get(phase.name))
-        found |= more
+        box_arrays |= more
         if any(launch.op is storage.SAMPLE for launch in launches):
             more, launches = sampled(d, boxes, tables, launches)
-            found |= more
+            box_arrays |= more
         if phase.name in ("velocity", "stress"):  # small steps beside the large one that follows
             steps = steps_of(d, boxes, phase.name)
             before, after = (added, []) if phase.name == "velocity" else ([], added)
-            told = [launch for box in boxes for launch in exchange(d, box, phase.name)]
-            launches = [*before, *steps, *launches, *after, *told]
+            exchanges = [launch for box in boxes for launch in exchange(d, box, phase.name)]
+            launches = [*before, *steps, *launches, *after, *exchanges]
         changed.append(replace(phase, launches=tuple(launches)))
-    return boxes, found, tuple(changed)
+    return box_arrays, tuple(changed)
 
 
 def sampled(d, boxes, tables, launches):
@@ -376,7 +386,7 @@ def injections(d, boxes, phase, tables, launch):
     )
     number = (target + d.layout.first) // d.layout.field
     weight = weight * np.repeat(storage.scales(d, target), np.diff(first))
-    found, launches = {}, []
+    box_arrays, launches = {}, []
     for box in boxes:
         at = [n - low for n, low in zip(launch.places, box.box[::2])]
         inside = np.all([(n >= 0) & (n < size) for n, size in zip(at, box.shape)], axis=0)
@@ -393,6 +403,6 @@ def injections(d, boxes, phase, tables, launch):
         more, added = injection(
             box.name(phase), table, series[:, columns], d.precision, into=box.name("state")
         )
-        found |= more
+        box_arrays |= more
         launches.append(added)
-    return found, launches
+    return box_arrays, launches

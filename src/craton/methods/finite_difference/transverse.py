@@ -112,7 +112,9 @@ class TransverseMedium(Medium):
     # --- rows of point tables -----------------------------------------------------------------
 
     def _normal_rows(self, field, at, sheet, values, inverse, origin):
-        """Rows of all normal stresses that stand for one of them, and whom each stands for."""
+        """Yield the rows (index, weight) of all normal stresses that replace rows of one of them, and
+        the number of the input row of each.
+        """
         d, held = self.d, self._held(at[0])
         index = tuple(sources[a] for sources, a in zip(self.maps, sheet))
         moduli = {name: v[index] for name, v in self.moduli_of_cells.items()}

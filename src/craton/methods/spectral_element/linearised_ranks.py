@@ -240,15 +240,7 @@ class RankSteps(Steps):
         return self.share.rows(self.state.taps(by_sources), "forces")[0]
 
     def columns(self, name, by_sources=False):
-        """Return the numbers of the columns of a record, and how many the whole run has.
-
-        Parameters
-        ----------
-        name : str
-            ``"record"`` or ``"taps"``.
-        by_sources : bool
-            As of the plan that sampled taps.
-        """
+        """See `Steps.columns`."""
         if name == "record":
             return self.recorded, len(self.state.rows)
         rows = self.state.taps(by_sources)

@@ -295,3 +295,68 @@ def test_fluid_and_solid_are_exact_to_rounding(name, tmp_path):
         injection = [{"recorded": str(waves), "name": "box"}]
         with pytest.raises(ScenarioError, match="such waves where the box reaches fluid"):
             plan(craton.Scenario(**case | {"injection": injection}))
+
+
+EARTH = {
+    "method": "sem",
+    "domain": {"chunk": {"longitude": 10, "latitude": 20, "bottom": "400 km"}},
+    "model": {"kind": "prem"},
+    "time": {"duration": 50},
+    "source": [
+        {
+            "kind": "moment_tensor",
+            "at": {"longitude": 8, "latitude": 20, "depth": "100 km"},
+            "tensor": {"rr": 1e20, "tt": -1e20, "rp": 2e19},
+            "wavelet": {"kind": "gaussian", "tau": 5},
+        }
+    ],
+    "recording": [
+        {
+            "name": "box",
+            "longitude": 11.0,
+            "latitude": 20.0,
+            "azimuth": 20,
+            "from": [-120_000, -120_000, -200_000],
+            "to": [120_000, 120_000, 0],
+        }
+    ],
+    "receivers": [
+        {"name": "in", "at": {"longitude": 11, "latitude": 20, "depth": "30 km"}},
+        {"name": "out", "at": {"longitude": 14, "latitude": 20}},
+    ],
+    "run": DOUBLE | {"degree": 3},
+}
+
+
+def chunk_of(width):
+    """The chunk, elements of a degree."""
+    extent = {"width": [width, 6], "elements": [width, 6], "growth": []}
+    return {"chunk": EARTH["domain"]["chunk"] | extent}
+
+
+def test_a_box_in_a_chunk_of_the_earth_is_exact_to_rounding(tmp_path):
+    """Two ranks inject into a narrower chunk; it records between longitudes, not between x and y."""
+    case = EARTH | {"domain": chunk_of(10)}
+    full = over_ranks(1, case, tmp_path)
+    changes = {
+        "source": [],
+        "recording": [],
+        "injection": [{"recorded": str(tmp_path), "name": "box"}],
+    }
+    run = over_ranks(2, case | changes, domain=chunk_of(8))
+    assert off(run, full, "in") < 1e-11
+    assert leaves(run, full) < 1e-11
+    (box,) = case["recording"]
+    in_metres = {key: box[key] for key in ("name", "from", "to")}
+    large = {"origin": [0, 0, -1.6e6], "size": [2.8e6, 2e6, 1.6e6], "element_size": 4e5}
+    rock = {"kind": "homogeneous", "vp": 6000, "vs": 3500, "rho": 2700}
+    grid = {"origin": [0, 0, -1600], "size": [2800, 2000, 1600], "spacing": 50}
+    told = {
+        "box by x and y": case | {"recording": [in_metres]},
+        "recorded in a chunk of the Earth": CASE | changes | {"domain": large, "model": rock},
+        "by longitude outside a": CASE | {"recording": [box]},
+        "longitude outside": CASE | {"recording": [box], "method": "fd", "domain": grid},
+    }
+    for words, tables in told.items():
+        with pytest.raises(ScenarioError, match=words):
+            plan(craton.Scenario(**tables))

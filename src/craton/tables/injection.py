@@ -49,9 +49,9 @@ class Recording(Table):
     for an injection into another run; a box that ends at the free surface has no side there.
 
     With a ``sampling`` (m) it is recorded at points, for runs of any grid, up to a ``thickness``
-    (m; None: four times the sampling) from the sides. Corners count then from an ``origin``
-    (m), or from the ground at a ``longitude`` and ``latitude`` of a chunk of the Earth, along
-    axes turned by an ``azimuth`` (degrees, clockwise).
+    (m; None: four times the sampling) from the sides, and corners count from an ``origin`` (m), if
+    there is one. In a chunk of the Earth they count from the ground at a ``longitude`` and
+    ``latitude``. The axes are turned there by an ``azimuth`` (degrees, clockwise).
     """
 
     name: SnapshotName = key('"basin"')
@@ -67,7 +67,8 @@ class Recording(Table):
 
     def _problems(self):
         yield from box_problems(self)
-        for name in ("thickness", "origin", "longitude", "azimuth"):
+        alone = () if self.longitude is not None else ("azimuth",)
+        for name in ("thickness", "origin", *alone):
             if self.sampling is None and getattr(self, name):
                 remedy = "add sampling, the distance of the points, m"
                 yield name, f"{name} needs a recording at points", remedy

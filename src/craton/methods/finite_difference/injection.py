@@ -277,6 +277,9 @@ def problems(d, incident):
         key = f"recording.{n}"
         if spec.sampling:
             wrong += sampled_problems(d, spec, key)
+        elif spec.longitude is not None:
+            words = "there is no box by longitude outside a chunk of the Earth"
+            wrong.append(Problem(key, words, "leave longitude and latitude out"))
         else:
             wrong += box_problems(d, box_of(d, spec.from_, spec.to), key)
     wrong += recorded.clock_problems(d, incident)

@@ -10,10 +10,60 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from craton.methods.shared.shell import turned_axes
 from craton.methods.spectral_element.faces import coupled_pairs
 
 SPEEDS = ("vp", "vs", "rho")
 INVERSE_Q = {"inverse_qp": "loss_p", "inverse_qs": "loss_s"}  # labels, and names of the model's
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Which elements are inside: those whose centres lie between two corners.
+
+    Parameters
+    ----------
+    low, high : sequence of float
+        m; in a chunk of the Earth east and north along the ground from a place, and up from the
+        ground.
+    place : (float, float, float) or None
+        Longitude and latitude, degrees, in a chunk of the Earth, and the azimuth by which the axes
+        are turned there, clockwise.
+    """
+
+    low: tuple
+    high: tuple
+    place: tuple | None = None
+
+    def holds(self, d):
+        """Return which elements of a `Medium` are inside, (ne,) bool."""
+        centres = d.centres
+        if self.place is not None:
+            centres = along_ground(d.globe.chunk, centres, *self.place)
+        return ((centres >= self.low) & (centres <= self.high)).all(axis=1)
+
+
+def along_ground(chunk, xyz, longitude, latitude, azimuth):
+    """Return coordinates of positions that follow the ground: metres east and north along the great
+    circle from a place, on axes turned by an azimuth, and up from the ground, (n, 3).
+
+    Parameters
+    ----------
+    chunk : craton.model.globe.planet.Planet
+    xyz : (n, 3) array
+        m.
+    longitude, latitude, azimuth : float
+        Degrees.
+    """
+    origin = np.asarray(chunk.place(longitude, latitude, 0.0), float)
+    axes = turned_axes(np.asarray(chunk.axes(longitude, latitude), float).T, azimuth)
+    radius, depth = np.linalg.norm(origin), chunk.whereabouts(xyz)[2]
+    unit = xyz / np.linalg.norm(xyz, axis=1, keepdims=True)
+    cosine = unit @ origin / radius
+    tangent = unit - cosine[:, None] * origin / radius
+    sine = np.linalg.norm(tangent, axis=1)
+    stretch = radius * np.arctan2(sine, cosine) / np.maximum(sine, np.finfo(float).tiny)
+    return np.column_stack([stretch[:, None] * (tangent @ axes[:2].T), -depth])
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,17 +133,15 @@ class Surroundings:
         return np.concatenate([self.solid.elements, self.fluid.elements])
 
 
-def around_box(d, low, high):
-    """Return the `Surroundings` of the box that holds the elements with centres between two
-    corners; all ranks must call.
+def around_box(d, box):
+    """Return the `Surroundings` of a box; all ranks must call.
 
     Parameters
     ----------
     d : Medium
-    low, high : sequence of float
-        m.
+    box : Box
     """
-    inside = ((d.centres >= low) & (d.centres <= high)).all(axis=1)
+    inside = box.holds(d)
     points, layers, within = np.asarray(d.points).reshape(d.mesh.size, -1), [], {}
     for fluid, (medium, shared) in enumerate(d.subdomain.shared.items()):
         of_medium = d.fluid == bool(fluid)

@@ -27,6 +27,7 @@ from craton.methods.spectral_element.box_forces import forces
 from craton.methods.spectral_element.box_layer import (
     INVERSE_Q,
     SPEEDS,
+    Box,
     around_box,
     means,
     places_around,
@@ -46,6 +47,19 @@ SAME_POINT = 1e-4  # of the shortest distance between points: positions that are
 SAME_Q = 1e-4  # relative, of 1/Q and of mechanisms
 
 
+def recorded_box(spec):
+    """Return the `Box` of a recording of a scenario."""
+    on_earth = spec.longitude is not None
+    place = (spec.longitude, spec.latitude, spec.azimuth) if on_earth else None
+    return Box(spec.from_, spec.to, place)
+
+
+def injected_box(wave):
+    """Return the `Box` of an incident wave, that of its recording where there is one."""
+    recorded_with_elements = not (wave.wavelet or wave.resampled)
+    return Box(*wave.corners, wave.about.get("place") if recorded_with_elements else None)
+
+
 def boxes_of(d, scenario, incident):
     """Yield (key, `Surroundings`) of all recordings and injections.
 
@@ -57,9 +71,9 @@ def boxes_of(d, scenario, incident):
     """
     for n, spec in enumerate(scenario.recording):
         if not spec.sampling:
-            yield f"recording.{n}", around_box(d, spec.from_, spec.to)
+            yield f"recording.{n}", around_box(d, recorded_box(spec))
     for wave in incident:
-        yield wave.key, around_box(d, *wave.corners)
+        yield wave.key, around_box(d, injected_box(wave))
 
 
 def problems(d, scenario, incident):
@@ -74,18 +88,48 @@ def problems(d, scenario, incident):
     if wrong or not (boxed or incident):
         return wrong
     key = "recording" if boxed else "injection"
-    refused = [
-        (d.globe is not None, "in a chunk of the Earth", "use a box or a mesh"),
-        (d.exact, 'with run.assembly = "colour"', 'use "fast" or float64'),
-    ]
-    wrong = [
-        Problem(key, f"there is no box yet {words}", r) for holds, words, r in refused if holds
-    ]
+    if d.exact:
+        words = 'there is no box yet with run.assembly = "colour"'
+        return [Problem(key, words, 'use "fast" or float64')]
+    wrong = earth_problems(d, scenario, incident)
     if wrong:
         return wrong
     for name, around in boxes_of(d, scenario, incident):
         wrong += box_problems(d, around, name)
     return wrong + recorded.clock_problems(d, incident)
+
+
+def earth_problems(d, scenario, incident):
+    """Return where boxes lie by longitude outside a chunk of the Earth, or without one inside: list
+    of Problem.
+
+    Parameters
+    ----------
+    d : Medium
+    scenario : SpectralScenario
+    incident : list of recorded.Incident
+    """
+    on_earth, wrong = d.globe is not None, []
+    for n, spec in enumerate(scenario.recording):
+        if not spec.sampling and (spec.longitude is not None) != on_earth:
+            words = "there is no box by longitude outside a chunk of the Earth"
+            remedy = "leave longitude and latitude out"
+            if on_earth:
+                words = "there is no box by x and y in a chunk of the Earth"
+                remedy = "add longitude and latitude, from whose ground the corners count"
+            wrong.append(Problem(f"recording.{n}", words, remedy))
+    for wave in incident:
+        recorded_with_elements = not (wave.wavelet or wave.resampled)
+        if recorded_with_elements and (wave.about.get("place") is not None) != on_earth:
+            runs = ("in a chunk of the Earth", "in a domain in metres")
+            words = f"it was recorded {runs[on_earth]}, this run is {runs[not on_earth]}"
+            remedy = "use the same domain around the box, or record it with sampling"
+            wrong.append(Problem(f"{wave.key}.recorded", words, remedy))
+        elif on_earth and not recorded_with_elements:
+            words = "there is no injection yet of such waves in a chunk of the Earth"
+            remedy = "record them with elements of a chunk, without sampling"
+            wrong.append(Problem(wave.key, words, remedy))
+    return wrong
 
 
 def box_problems(d, around, key):
@@ -152,9 +196,11 @@ def box_recording(d, scenario, spec, band):
     band : float
         Hz.
     """
-    parts = places_around(d, around_box(d, spec.from_, spec.to)).values()
+    box, mechanisms = recorded_box(spec), mechanisms_of(d)
+    parts = places_around(d, around_box(d, box)).values()
     about = {"method": "sem", "degree": d.element.degree}
-    about |= {"from": list(spec.from_), "to": list(spec.to), "mechanisms": mechanisms_of(d)}
+    about |= {"from": list(box.low), "to": list(box.high), "mechanisms": mechanisms}
+    about |= {"place": box.place and list(box.place)}
     labels = [labels_of(d, places) for places in parts]
     labels = {name: np.concatenate([of_part[name] for of_part in labels]) for name in labels[0]}
     source = np.concatenate([places.state[places.rows].ravel() for places in parts])
@@ -304,7 +350,7 @@ def injections(d, incident):
     """
     arrays, launches, peak = {}, [], 0.0
     for n, wave in enumerate(incident):
-        around = around_box(d, *wave.corners)
+        around = around_box(d, injected_box(wave))
         parts = places_around(d, around)
         moved = recorded.checked(*incident_values(d, wave, around, parts))
         target = np.concatenate([places.forces.ravel() for places in parts.values()])

@@ -89,13 +89,8 @@ def contact(d):
     """Arrays and launches of both steps; none where no flat contact of solid under fluid lies in
     the grid.
     """
-    added = block(d.stencil.vertical)
-    if added is None or d.motion == "SH" or not d.partly_fluid:
-        return {}, {}
-    floor = unvaried(d, highest_solid(d))
-    inner = inner_planes(d)
-    floor[(floor - len(added) < inner.start) | (floor + d.reach >= inner.stop)] = NOWHERE
-    if (floor == NOWHERE).all():
+    floor, added = level_floor(d), block(d.stencil.vertical)
+    if floor is None:
         return {}, {}
     low, high = reached(floor, len(added), d.reach)
     box = d.slab(2, low, high)
@@ -112,6 +107,26 @@ def contact(d):
     return {
         "floor": Array("material", table.shape, np.int32, table, over=(None, ("y", 0), ("x", 0)))
     }, launches
+
+
+def level_floor(d):
+    """Return the highest solid plane of each column to which something is added, else `NOWHERE`:
+    (ny, nx); None where there is no such column.
+    """
+    if "floor" not in d.contacts:
+        d.contacts["floor"] = search_floor(d)
+    return d.contacts["floor"]
+
+
+def search_floor(d):
+    """Return what `level_floor` keeps."""
+    added = block(d.stencil.vertical)
+    if added is None or d.motion == "SH" or not d.partly_fluid:
+        return None
+    floor = unvaried(d, highest_solid(d))
+    inner = inner_planes(d)
+    floor[(floor - len(added) < inner.start) | (floor + d.reach >= inner.stop)] = NOWHERE
+    return None if (floor == NOWHERE).all() else floor
 
 
 def reached(floor, rows, reach):

@@ -23,10 +23,13 @@ from functools import partial
 
 import numpy as np
 
+from craton.methods.finite_difference import contact, relaxing
 from craton.methods.finite_difference import crossing_law as law
-from craton.methods.finite_difference import relaxing
 from craton.methods.finite_difference.points import TENSOR
 from craton.methods.finite_difference.scheme import HALF, VELOCITY
+
+# Pairs whose vertical differences are closed at a level sea floor, and the axis along which they move.
+TANGENTIAL = {("vx", "sxz"): 0, ("sxz", "vx"): 0, ("vy", "syz"): 1, ("syz", "vy"): 1}
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,10 @@ class Box:
         axis : int
         half : int
             1 for points half-way.
-        n : int
+        n : int or int array
         """
         first, last = self.limits(axis, half)
-        return n >= first and (n < last or (axis == 2 and self.open_top))
+        return (n >= first) & ((n < last) | (axis == 2 and self.open_top))
 
     def limits(self, axis, half):
         """Return the first and last + 1 index inside, see `holds`.
@@ -134,6 +137,8 @@ def crossings(d, box):
         for step, derivative in derivatives(d, axis):
             for pairs in sides(d, box, axis, HALF[derivative.field][axis]):
                 parts[step].append(entries(d, box, axis, derivative, pairs))
+            if axis == 2:
+                parts[step] += closed_entries(d, box, derivative)
     return {
         step: Crossing(*(np.concatenate(columns) for columns in zip(*rows)))
         for step, rows in parts.items()
@@ -217,12 +222,54 @@ def entries(d, box, axis, derivative, pairs):
     at = [a.ravel() for a in np.meshgrid(*lines[::-1], indexing="ij")]
     number, beside = at[2 - axis], list(at)
     at[2 - axis], beside[2 - axis] = targets[number], sources[number]
-    weight = values[number] * derivative.factor(d, at)
+    return weighted(d, derivative, at, beside, values[number])
+
+
+def weighted(d, derivative, at, beside, values):
+    """Return places of targets, places of sources, and weights, of the weights of a derivative from
+    points `beside` to points `at`, (k, j, i) each.
+    """
+    weight = values * derivative.factor(d, at)
     if derivative.variable is None:
         start, weight = d.start_of(derivative.field), weight * d.dt / d.grid.spacing
     else:
         start = derivative.variable * d.layout.field
     return start + d.layout.offset(*at), place(d, derivative.source, beside), weight
+
+
+def closed_entries(d, box, derivative):
+    """Return what `entries` returns of the differences along z that are closed at a level sea floor
+    (contact.h): list.
+
+    Parameters
+    ----------
+    d : Discretisation
+    box : Box
+    derivative : Derivative
+    """
+    floor, axis = contact.level_floor(d), TANGENTIAL.get((derivative.field, derivative.source))
+    if floor is None or axis is None:
+        return []
+    lines = inside_lines(d, box, derivative)
+    j, i = (a.ravel() for a in np.meshgrid(*lines[1::-1], indexing="ij"))
+    here = floor[j, i]
+    level = (here == contact.beside(floor, 1 - axis)[j, i]) & (here != contact.NOWHERE)
+    added = contact.block(d.stencil.vertical)
+    above = added.shape[0] - added.shape[1]
+    half, out = HALF[derivative.field][2], []
+    for row, column in zip(*np.nonzero(added)):
+        # planes below the floor of the integer and of the half point
+        target, source = (column, row - above) if half else (row - above, column)
+        inside = box.holds(2, half, here - target)
+        chosen = level & (inside != box.holds(2, 1 - half, here - source))
+        if column == 0 or not chosen.any():
+            continue
+        at, beside = ([here[chosen] - n, j[chosen], i[chosen]] for n in (target, source))
+        # up from integer to half points, down the other way
+        value = added[row, column] if half else -added[row, column]
+        values = np.where(inside[chosen], value, -value)
+        out.append(weighted(d, derivative, at, beside, values))
+    return out
 
 
 def inside_lines(d, box, derivative):

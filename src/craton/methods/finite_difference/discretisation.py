@@ -339,6 +339,11 @@ class Discretisation:
         """What laminate.py has found of the cells that interfaces cut, by name, once it was asked."""
         return {}
 
+    @cached_property
+    def contacts(self):
+        """What contact.py has found of the sea floor, by name, once it was asked."""
+        return {}
+
     def whole_box(self, box):
         """Return which cells of a box (k0, k1, j0, j1, i0, i1) of a model with topography are full.
 

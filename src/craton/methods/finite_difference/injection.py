@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from craton.errors import Problem
-from craton.methods.finite_difference import receiver_points, relaxing, vti
+from craton.methods.finite_difference import contact, receiver_points, relaxing, vti
 from craton.methods.finite_difference.boundaries import inside_layer
 from craton.methods.finite_difference.crossing import Box, crossings
 from craton.methods.finite_difference.scheme import HALF
@@ -52,10 +52,7 @@ def box_problems(d, box, key):
     key : str
         Of the scenario.
     """
-    refused = [
-        (d.partly_fluid, "the model has both fluid and solid parts", "leave the fluid out"),
-        (d.cells is not None, "the medium is that of an inversion", "leave it out"),
-    ]
+    refused = [(d.cells is not None, "the medium is that of an inversion", "leave it out")]
     problems = [
         Problem(key, f"there is no box yet where {words}", remedy)
         for holds, words, remedy in refused
@@ -226,8 +223,10 @@ def attenuation(d):
 def labels(d, index):
     """Field, position and medium of places of the state: dict of arrays."""
     fields, xyz, points = where(d, index)
-    names = np.array(d.fields)[fields]
-    return {"field": names, **dict(zip("xyz", xyz.T)), **medium(d, points)}
+    names, floor = np.array(d.fields)[fields], {}
+    if d.partly_fluid:
+        floor = {"sea_floor": sea_floor(d, points)}
+    return {"field": names, **dict(zip("xyz", xyz.T)), **medium(d, points), **floor}
 
 
 def where(d, index):
@@ -262,6 +261,21 @@ def medium(d, at):
             quality = [np.where(v[here] > 0, 1 / v[here], 0) for v in inverse_q]
         out[:, on] = (*np.nan_to_num(speeds), rho, *quality)
     return dict(zip(names, out))
+
+
+def sea_floor(d, at):
+    """Elevation of the level sea floor whose closed differences (contact.py) reach points (k, j, i),
+    m; nan where none does: (n,) array.
+    """
+    floor, out = contact.level_floor(d), np.full(len(at[0]), np.nan)
+    if floor is None:
+        return out
+    k, j, i = d.cell(at)
+    highest = floor[j, i]
+    rows, columns = contact.block(d.stencil.vertical).shape
+    reached = (highest - k < columns) & (k - highest <= rows - columns)
+    out[reached] = d.grid.origin[2] + d.grid.spacing * (highest[reached] + 0.5)
+    return out
 
 
 def problems(d, incident):
@@ -442,6 +456,11 @@ def series_of(d, wave, sources):
     The velocity step takes the stress that the step before has left.
     """
     fields, xyz, points = where(d, sources)
+    floor = sea_floor(d, points)
+    if wave.wavelet or wave.resampled:
+        wrong = fluid_problems(wave, medium(d, points)["vs"], floor, xyz)
+        if wrong:
+            return None, wrong
     if wave.wavelet:
         layers = d.scenario.model.model_copy(update={"anomalies": ()})
         scenario = d.scenario.model_copy(update={"model": layers})
@@ -459,11 +478,35 @@ def series_of(d, wave, sources):
         words = f"it has no {d.fields[fields[places < 0][0]]} at ({x:.6g}, {y:.6g}, {z:.6g}) m"
         remedy = "record it anew with [[recording]]"
         return None, [Problem(f"{wave.key}.recorded", words, remedy)]
-    wrong = recorded.medium_problems(wave, places, medium(d, points), xyz)
+    around = medium(d, points)
+    if d.partly_fluid or "sea_floor" in wave.recorded.labels:
+        around["sea_floor"] = floor
+    wrong = recorded.medium_problems(wave, places, around, xyz)
     if wrong:
         return None, wrong
     late = np.isin(fields, [d.fields.index(name) for name in d.stress])
     return recorded.values_of(d, wave, places, late)
+
+
+def fluid_problems(wave, vs, floor, xyz):
+    """Return where the sides of a box of waves that are not recorded on this grid cross fluid and
+    solid: list of Problem.
+
+    Parameters
+    ----------
+    wave : PlaneIncident or SampledIncident
+    vs, floor : (n,) arrays
+        m/s, and `sea_floor`, m, at places around the box.
+    xyz : (n, 3) array
+        m.
+    """
+    beside_fluid = np.isfinite(floor) | ((vs == 0) if (vs > 0).any() else False)
+    if not beside_fluid.any():
+        return []
+    x, y, z = xyz[np.flatnonzero(beside_fluid)[0]]
+    words = f"fluid and solid meet at the sides of the box, near ({x:.6g}, {y:.6g}, {z:.6g}) m"
+    remedy = "keep the fluid inside the box, or record the waves on this grid, without sampling"
+    return [Problem(wave.key, words, remedy)]
 
 
 def places_of(d, wave, fields, xyz):

@@ -290,15 +290,17 @@ def medium_problems(wave, places, medium, xyz):
     wave : Incident
     places : (n,) int array
     medium : dict of str to (n,) array
-        vp, vs, m/s, and rho, kg/m3; Qp and Qs.
+        vp, vs, m/s, and rho, kg/m3; Qp and Qs; elevation of a level sea floor, m, nan without.
     xyz : (n, 3) array
         m.
     """
     for name, values in medium.items():
-        recorded_values = wave.recorded.labels[name][places]
+        label = wave.recorded.labels.get(name)
+        recorded_values = np.full(len(places), np.nan) if label is None else label[places]
         differs = np.abs(values - recorded_values) > SAME_MEDIUM * np.maximum(
             np.abs(recorded_values), 1.0
         )
+        differs |= np.isnan(values) != np.isnan(recorded_values)
         if differs.any():
             n = int(np.flatnonzero(differs)[0])
             where = ", ".join(f"{v:.6g}" for v in xyz[n])

@@ -7,10 +7,13 @@ from test_injected_wavefield import together
 from test_injection import ANOMALY, PLANE, SPACE
 
 import craton
+from craton.backends import backend
+from craton.driver import waves
 from craton.driver.recorder import Recorder
 from craton.driver.run import plan
 from craton.errors import Interrupted, ScenarioError
 from craton.output.recordings import open_recording
+from craton.validation.absorbing import advance
 
 Q = [layer | {"qp": qp, "qs": qs} for layer, qp, qs in zip(LAYERS, (50, 110), (25, 49))]
 VTI = [layer | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1} for layer in Q]
@@ -125,6 +128,30 @@ WRONG = {  # changes of the run, the key that is told, words of the message
         "odd number of points apart along x",
     ),
 }
+
+
+def test_a_hostile_machine_injects_the_same_bits(plane, monkeypatch):
+    """All incident values in memory, as nothing fills rings here."""
+    _, out = plane
+    monkeypatch.setattr("craton.driver.waves.with_rings", lambda plan: plan)
+    injection = [{"recorded": str(out), "name": "box"}]
+    tables = PLANE | LOW | {"source": [], "recording": [], "injection": injection, "run": RUN}
+    scenario, records = craton.Scenario(**tables), []
+    for name in ("cpu", "hostile"):
+        program = waves.commit(scenario, plan(scenario), backend(name, threads=1))
+        for step in range(80):
+            advance(program, step)
+        records.append(program.host("record")[:80])
+    assert np.abs(records[0]).max() > 0
+    assert np.array_equal(*records)
+
+
+def test_plane_waves_have_no_response_with_attenuation():
+    sides = {"from": [1200, -700], "to": [2000, 0]}
+    wave = {"wave": "P", "incidence": 20, "wavelet": {"kind": "ricker", "frequency": 2}}
+    tables = PLANE | LOW | {"source": [], "recording": [], "injection": [wave | sides]}
+    with pytest.raises(ScenarioError, match="the exact response is one of elastic layers"):
+        plan(craton.Scenario(**tables))
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -181,3 +181,6 @@ def test_a_recording_at_points_is_injected_on_another_grid(tmp_path):
     difference = values[:, 0] - expected[:, 0]
     assert np.linalg.norm(difference) < 0.01 * np.linalg.norm(expected[:, 0])
     assert np.abs(values[:, 1]).max() < 0.01 * np.abs(expected[:, 1]).max()
+    tables["model"] = tables["model"] | {"attenuation": None}
+    with pytest.raises(ScenarioError, match="qp = 0 instead of"):
+        plan(craton.Scenario(**tables))

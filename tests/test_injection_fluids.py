@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from injectioncase import LAYERS, RUN, injected, leaves, off, ran
+from test_injected_wavefield import together
 from test_injection import ANOMALY, PLANE, SPACE
 
 import craton
@@ -124,3 +125,19 @@ def test_waves_that_are_interpolated_do_not_cross_a_floor(tmp_path):
         plan(craton.Scenario(**tables))
     tables["model"] = rock["model"] | {"anomalies": [pond | {"min": [1400, -1e3, -100]}]}
     assert plan(craton.Scenario(**tables))
+
+
+def test_a_recording_at_points_of_acoustic_waves_is_injected_on_another_grid(tmp_path):
+    wavelet = {"kind": "gaussian", "tau": 0.14}
+    source = {"kind": "explosion", "at": [600, -800], "moment": 1e12, "wavelet": wavelet}
+    water = {"kind": "homogeneous", "vp": 1500, "vs": 0, "rho": 1000}
+    tables = PLANE | {"source": [source], "model": water, "time": {"duration": 1.1}, "run": RUN}
+    tables |= {"domain": PLANE["domain"] | {"spacing": 40, "waves": "acoustic"}}
+    tables["recording"] = [PLANE["recording"][0] | {"sampling": 60}]
+    full = craton.run(craton.Scenario(**tables), out=tmp_path, progress=False)
+    tables |= {"domain": tables["domain"] | {"spacing": 30}, "source": [], "recording": []}
+    tables |= {"injection": [{"recorded": str(tmp_path), "name": "box"}]}
+    result = craton.run(craton.Scenario(**tables), progress=False)
+    values, expected = together(result, full)
+    assert np.linalg.norm(values[:, 0] - expected[:, 0]) < 1e-3 * np.linalg.norm(expected[:, 0])
+    assert np.abs(values[:, 1]).max() < 1e-3 * np.abs(expected[:, 1]).max()

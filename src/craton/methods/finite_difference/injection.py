@@ -159,7 +159,7 @@ def sampled_recording(d, spec, band):
     from scipy.sparse import csr_array
 
     around = shell_of(d, spec)
-    names = [name for name in (*shell.VELOCITY, *shell.STRESS) if name in d.fields]
+    names = [name for name in (*shell.VELOCITY, *shell.STRESS, shell.IN_FLUID) if name in d.fields]
     positions = np.round((around.xyz - d.grid.origin) / d.grid.spacing, 6)
     if d.planar:
         positions[:, 1] = 0
@@ -172,7 +172,7 @@ def sampled_recording(d, spec, band):
             whole[numbers] = positions
             spreads += receiver_points.surface_terms(d, whole, numbers[at_top])
             chosen = ~at_top
-        elif name[0] == "s" and "z" in name and d.free:
+        elif d.free and (name == shell.IN_FLUID or (name[0] == "s" and "z" in name)):
             chosen = ~at_top  # no traction on the free surface
         term = receiver_points.Term(name)
         spreads.append(receiver_points.spread(d, term, positions[chosen], numbers[chosen]))
@@ -181,13 +181,12 @@ def sampled_recording(d, spec, band):
     rows = csr_array((weight, index, first), shape=(len(names) * count, size))
     cells = tuple(np.rint(positions[:, axis]).astype(int) for axis in (2, 1, 0))
     about = {"method": "fd", **attenuation(d)}
-    return shell.ring(around, names, rows, medium(d, cells), about, d, band)
+    return shell.ring(around, names, rows, with_quality(medium(d, cells)), about, d, band)
 
 
 def sampled_problems(d, spec, key):
     """Return what stands against a recording at points: list of Problem."""
     refused = [
-        (d.acoustic, "in acoustic runs", "record without sampling"),
         (d.ground is not None, "where the medium has topography", "record without sampling"),
         (d.partly_fluid, "where the model has fluid parts", "leave the fluid out"),
         (spec.longitude is not None, "by longitude outside a chunk", "write origin, m"),
@@ -261,6 +260,11 @@ def medium(d, at):
             quality = [np.where(v[here] > 0, 1 / v[here], 0) for v in inverse_q]
         out[:, on] = (*np.nan_to_num(speeds), rho, *quality)
     return dict(zip(names, out))
+
+
+def with_quality(medium):
+    """Return the medium of some places with Qp and Qs, 0 where there is no attenuation: dict."""
+    return {name: np.zeros(len(medium["vp"])) for name in ("qp", "qs")} | medium
 
 
 def sea_floor(d, at):
@@ -470,7 +474,8 @@ def series_of(d, wave, sources):
         return (None, wrong) if wrong else (wave.series(d, np.array(d.fields)[fields], xyz), [])
     if wave.resampled:
         names = np.array(d.fields)[fields]
-        wrong = wave.problems(d, names, xyz, medium(d, points), d.grid.spacing)
+        around = with_quality(medium(d, points))
+        wrong = wave.problems(d, names, xyz, around, d.grid.spacing)
         return (None, wrong) if wrong else (wave.series(d, names, xyz), [])
     places, missing = places_of(d, wave, fields, xyz)
     if missing is not None:

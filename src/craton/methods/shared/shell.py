@@ -16,6 +16,7 @@ AT_TOP = 1e-6  # of the spacing: boxes that end at the ground
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 VELOCITY = ("vx", "vy", "vz")
 STRESS = ("sxx", "syy", "szz", "sxy", "sxz", "syz")
+IN_FLUID = "s"  # the one normal stress of acoustic waves
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +153,11 @@ def mixing(names, axes):
             if name[0] != source[0]:
                 continue
             a, b = (tuple("xyz".index(letter) for letter in word[1:]) for word in (name, source))
-            if len(a) == 1:
+            if len(a) != len(b):
+                continue
+            if not a:
+                out[row, column] = 1.0
+            elif len(a) == 1:
                 out[row, column] = axes[a[0], b[0]]
             else:
                 out[row, column] = axes[a[0], b[0]] * axes[a[1], b[1]]

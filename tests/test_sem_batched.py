@@ -4,9 +4,10 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+import stepcase
 
 from craton.host import helpers
-from craton.methods.spectral_element import batched, mesh_statistics, mesh_terms, undamped
+from craton.methods.spectral_element import batched, material, mesh_statistics, mesh_terms, undamped
 from craton.methods.spectral_element.element import Element
 from craton.model.globe import radial
 from craton.model.media import sampling
@@ -178,3 +179,38 @@ def test_vectors_of_lanczos_have_the_bits_of_numpy(dtype, components):
         for code, (v, b) in zip((compiled, None), states):
             undamped.advance(code, v, force, b, mass, 1.3, alpha, beta)
         same(*states)
+
+
+MEDIA = {  # top and bottom of a box whose layers cut elements
+    "gradient": ({"vp_gradient": 0.5}, {}),
+    "one layer varies": ({}, {"vs_gradient": 0.1}),
+    "sea": ({"vs": 0, "vp": 1500, "vp_gradient": 0.1}, {"vs_gradient": 0.1}),
+}
+
+
+@pytest.mark.parametrize(
+    "name, precision", [*((name, "float32") for name in MEDIA), ("sea", "float64")]
+)
+def test_moduli_kept_from_the_statistics_have_the_bits_of_those_sampled_again(
+    name, precision, monkeypatch
+):
+    media = MEDIA[name]
+    rock = {"vp": 3000, "vs": 1700, "rho": 2000}
+    tops = (0, -40 if media[0].get("vs") == 0 else -50)
+    layers = [{"top": top} | rock | more for top, more in zip(tops, media)]
+    case = stepcase.box(
+        (5, 4, 4),
+        model={"kind": "layers", "layers": layers},
+        run={"degree": 3, "precision": precision},
+        moved=0.0 if tops[1] == -40 else 0.2,
+    )
+    kept = stepcase.discretised(case)
+    assert kept.statistics.moduli is not None and kept.statistics.moduli.values is None
+    monkeypatch.setattr(material, "KEPT", 0.0)
+    sampled = stepcase.discretised(case)
+    assert sampled.statistics.moduli is None
+    arrays = [
+        {f.family.name: [array.data for array in f.arrays.values()] for f in d.families}
+        for d in (kept, sampled)
+    ]
+    same(*arrays)

@@ -20,6 +20,7 @@ from craton.methods.spectral_element import (
     fixed_point,
     host_memory,
     injection,
+    material,
     notes,
     operators,
     peaks,
@@ -225,7 +226,9 @@ def build_medium(scenario, prepared, team):
     fluid = ranks.find_fluid_elements(prepared, team)
     owner = ranks.assign_owners(scenario, prepared, fluid, team)
     subdomain, ghosted = build_subdomain(prepared, element, fluid, owner, team)
-    scanned = scan_elements(ghosted, prepared.sampler).select_leading(
+    size = ghosted.mesh.size, element.size
+    moduli = material.moduli_to_keep(scenario, prepared.sampler, *size, team.size)
+    scanned = scan_elements(ghosted, prepared.sampler, moduli).select_leading(
         subdomain.mesh.size, subdomain.state
     )
     statistics = ranks.combine_statistics(subdomain, scanned)

@@ -147,8 +147,14 @@ class ArrangedFamily:
 
 
 def arrange_families(medium, layers=None):
-    """Return the families of a `Medium` with absorbing layers, each as an `ArrangedFamily`: list."""
-    return [arrange_family(medium, family) for family in families(medium, layers)]
+    """Return the families of a `Medium` with absorbing layers, each as an `ArrangedFamily`: list.
+
+    Moduli that the statistics have kept are used and released.
+    """
+    arranged = [arrange_family(medium, family) for family in families(medium, layers)]
+    if medium.statistics.moduli is not None:
+        medium.statistics.moduli.release()
+    return arranged
 
 
 def arrange_family(d, family):

@@ -4,10 +4,65 @@ fluid; and losses of attenuation.
 
 import numpy as np
 
+from craton.memory import available
 from craton.methods.spectral_element import batched, mesh_terms
 from craton.model.media import cells, sampling
 
 BATCH = 1 << 14  # elements per batch where one value per element is needed
+KEPT = 0.1  # of the free memory, that moduli of all ranks take at most between two passes of a mesh
+
+
+class SampledModuli:
+    """Lambda and mu at the nodes of isotropic elements, kept from the pass over the mesh that
+    collects its statistics until the arrays of the families hold them: the medium is sampled once.
+
+    Parameters
+    ----------
+    elements, nodes : int
+        Elements of the mesh and nodes of each; rows in which nothing is stored take no memory.
+    precision : str
+        Of the run.
+    """
+
+    def __init__(self, elements, nodes, precision):
+        self.values = np.empty((elements, 2, nodes), precision)
+
+    def store(self, samples, elements):
+        """Store the moduli, Pa, of solid elements (n,) from samples (n, nodes) at their nodes."""
+        store_moduli(samples, elements, self.values)
+
+    def release(self):
+        """Let go of the memory; `arrays` sample the medium again from here on."""
+        self.values = None
+
+
+def moduli_to_keep(scenario, sampler, elements, nodes, ranks):
+    """Return the `SampledModuli` of a mesh, or None where its medium needs more than two moduli or
+    too little memory is free.
+
+    Parameters
+    ----------
+    scenario : craton.SpectralScenario
+    sampler : sampling.Sampler, or one used as that
+    elements, nodes, ranks : int
+        Elements of this rank, nodes of each, and ranks.
+    """
+    if sampler.anisotropic or sampler.lossy:
+        return None
+    needed = 2 * nodes * elements * ranks * np.dtype(scenario.run.precision).itemsize
+    if needed > KEPT * (available() or 0):
+        return None
+    return SampledModuli(elements, nodes, scenario.run.precision)
+
+
+def store_moduli(samples, places, out):
+    """Store lambda and mu, Pa, of isotropic samples (n, nodes) at their places (n,) in out (..., 2,
+    nodes).
+    """
+    if (compiled := batched.compiled()) is not None:
+        compiled.moduli(samples, places, out)
+    else:
+        out[places] = sampling.moduli(samples, None)[0][:, :2]
 
 
 def arrays(d, family, order):
@@ -34,17 +89,21 @@ def arrays(d, family, order):
     out = {name: np.zeros((len(order), count, *nodes), d.precision) for name, count in rows.items()}
 
     plain = not family.fluid and not family.kind.full and not family.kind.relaxation
+    kept = d.statistics.moduli.values if plain and nodes and d.statistics.moduli else None
 
     def fill(part):
         places = part.start + np.flatnonzero(order.elements[part] >= 0)
         elements = order.elements[places]
+        if kept is not None and d.statistics.varying[elements].all():
+            out["moduli"][places] = kept[elements]
+            return
         samples = (
             d.material(elements)
             if nodes
             else {name: v[elements][..., None] for name, v in d.statistics.constant.items()}
         )
-        if plain and (compiled := batched.compiled()) is not None:
-            compiled.moduli(samples, places, out["moduli"])
+        if plain:
+            store_moduli(samples, places, out["moduli"])
             return
         values = unrelaxed_moduli(d, samples, family.fluid)
         for name, array in out.items():

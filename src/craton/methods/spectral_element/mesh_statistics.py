@@ -4,6 +4,7 @@ extremes that later builders need.
 
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,8 @@ class MeshStatistics:
         Largest 1/Q.
     bulk_loss : bool
         The bulk modulus relaxes, too.
+    moduli : material.SampledModuli or None
+        Of the solid elements that vary, until the families have them.
     """
 
     edges: np.ndarray
@@ -57,10 +60,11 @@ class MeshStatistics:
     smallest: float
     loss: float = 0.0
     bulk_loss: bool = False
+    moduli: Any = None
 
     def select(self, elements, masses):
         """Return the statistics of elements (an index or a slice) with the masses (solid, fluid) of
-        their points; extremes stay.
+        their points; extremes stay, moduli are not kept.
         """
         tables = {name: getattr(self, name)[elements] for name in ("edges", "straight", "varying")}
         tables["constant"] = {name: values[elements] for name, values in self.constant.items()}
@@ -72,16 +76,14 @@ class MeshStatistics:
             },
             degree=self.quality.degree,
         )
-        return replace(self, **tables, quality=quality, mass=tuple(masses))
+        return replace(self, **tables, quality=quality, mass=tuple(masses), moduli=None)
 
     def select_leading(self, count, state):
         """Return the statistics of the first elements, whose points, those of a `State`, come
         first; nothing is copied.
         """
-        return self.select(
-            slice(count),
-            [mass[:points] for mass, points in zip(self.mass, (state.solid, state.fluid))],
-        )
+        masses = [mass[:points] for mass, points in zip(self.mass, (state.solid, state.fluid))]
+        return replace(self.select(slice(count), masses), moduli=self.moduli)
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,9 @@ def find_fluid_elements(mesh, sampler):
     )
 
 
-def scan_elements(geometry, sampler):
-    """Collect the `MeshStatistics` of an `ElementGeometry` whose material a sampler gives.
+def scan_elements(geometry, sampler, moduli=None):
+    """Collect the `MeshStatistics` of an `ElementGeometry` whose material a sampler gives; a
+    `material.SampledModuli` keeps the moduli.
 
     Raises
     ------
@@ -142,7 +145,9 @@ def scan_elements(geometry, sampler):
         (np.zeros(state.solid), np.zeros(state.fluid)),
         [],
     )
-    for batches in cells.in_order(partial(scan_slice, geometry, sampler), mesh_terms.batches(size)):
+    for batches in cells.in_order(
+        partial(scan_slice, geometry, sampler, moduli), mesh_terms.batches(size)
+    ):
         for batch in batches:
             if batch.problems:
                 raise ScenarioError(batch.problems)
@@ -169,6 +174,7 @@ def scan_elements(geometry, sampler):
         smallest=min(smallest),
         loss=max(loss for loss, _ in losses),
         bulk_loss=any(bulk for _, bulk in losses),
+        moduli=moduli,
     )
 
 
@@ -199,7 +205,7 @@ def add_at(total, points, values):
         np.add.at(total, points.ravel(), values.ravel())
 
 
-def scan_slice(geometry, sampler, part):
+def scan_slice(geometry, sampler, moduli, part):
     """Return the `BatchStatistics` of a slice of elements: one of those with uniform material, one
     of the others.
     """
@@ -208,14 +214,14 @@ def scan_slice(geometry, sampler, part):
     z = centres[:, 2:] + product(local[:, 2], mesh_terms.interpolation(geometry.element.degree)[0])
     uniform = sampler.uniform(z, centres, geometry.mesh.regions[elements])
     if uniform.all() or not uniform.any():
-        return [scan_batch(geometry, sampler, elements, local, bool(uniform[0]))]
+        return [scan_batch(geometry, sampler, moduli, elements, local, bool(uniform[0]))]
     return [
-        scan_batch(geometry, sampler, elements[chosen], local[chosen], at_centres)
+        scan_batch(geometry, sampler, moduli, elements[chosen], local[chosen], at_centres)
         for chosen, at_centres in ((uniform, True), (~uniform, False))
     ]
 
 
-def scan_batch(geometry, sampler, elements, local, at_centres):
+def scan_batch(geometry, sampler, moduli, elements, local, at_centres):
     """Return the `BatchStatistics` of elements with nodes `local`, the material sampled at their
     centres only, or at all nodes.
     """
@@ -235,6 +241,8 @@ def scan_batch(geometry, sampler, elements, local, at_centres):
     limits, constant, varying = material_of(samples)
     speeds = {name: limits[name] for name in ("vp", "vs", "rho")} | {"slowest": (slowest, slowest)}
     inert = inertia_by_medium(samples, geometry.fluid[elements])
+    if moduli is not None and not at_centres:
+        keep_varying(moduli, samples, elements, varying & ~geometry.fluid[elements])
     return BatchStatistics(
         elements=elements,
         tables={"edges": shape.edges, "straight": shape.straight, "varying": varying},
@@ -248,6 +256,15 @@ def scan_batch(geometry, sampler, elements, local, at_centres):
         else (0.0, False),
         problems=problems,
     )
+
+
+def keep_varying(moduli, samples, elements, chosen):
+    """Store the moduli of the chosen ones, (n,) bool, of elements (n,) in a
+    `material.SampledModuli`.
+    """
+    if not chosen.all():
+        samples = {name: values[chosen] for name, values in samples.items()}
+    moduli.store(samples, elements[chosen])
 
 
 def inertia_by_medium(samples, fluid):

@@ -173,7 +173,13 @@ def test_vectors_of_lanczos_have_the_bits_of_numpy(dtype, components):
     compiled, random = helpers.helper(undamped.TEXT), np.random.default_rng(8)
     force, vector, before = random.normal(size=(3, 1001, components)).astype(dtype)
     mass = random.uniform(1, 2, (1001, 1)).astype(dtype)
-    same(*(undamped.weigh(code, vector, force, mass) for code in (compiled, None)))
+    arrays = vector, force, mass
+    for stiffness in (None, before):
+        sums = [undamped.products_on_host(code, *arrays, stiffness) for code in (compiled, None)]
+        same(*sums)
+        weighed = (mass * vector if stiffness is None else -stiffness).astype(float)
+        exact = [(weighed * values).sum() for values in (vector, -force / mass)]
+        assert sums[0] == pytest.approx(exact, rel=1e-9 if dtype == np.float64 else 1e-5)
     for alpha, beta in ((0.0, 0.0), (0.3, 0.0), (0.3, 1.7)):
         states = [(vector.copy(), before.copy()) for _ in range(2)]
         for code, (v, b) in zip((compiled, None), states):

@@ -36,7 +36,9 @@ TEXT = Path(__file__).parent / "undamped.cpp"
 FIELDS = {"solid": ("displacement", "force", 3), "fluid": ("potential", "potential_force", 1)}
 # turns to the unit: numbers of neighbouring points that differ little are mixed by the sine
 MIXING = 1000.0
-SLAB = 1 << 14  # points per batch
+SLAB = 1 << 14  # points per batch of the first vector
+POINTS = 1 << 16  # per batch of the others, on a host
+LANES = 16  # points whose products are added side by side (undamped.cpp)
 SEED = 12
 
 
@@ -199,13 +201,10 @@ class Undamped:
             for a in (self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium])
         )
         stiffness = fluid_force[points] if medium == "fluid" else None
-        compiled = self.compiled()
 
         def slab(part):
-            weighed, image = weigh(compiled, vector[part], force[part], mass[part])
-            if stiffness is not None:
-                weighed = -stiffness[part]
-            return [float(self.machine.xp.vdot(weighed, a)) for a in (vector[part], image)]
+            arrays = (vector[part], force[part], mass[part])
+            return products(self.machine, *arrays, None if stiffness is None else stiffness[part])
 
         return np.sum([np.zeros(2), *cells.in_order(slab, self.slabs(len(vector)))], axis=0)
 
@@ -214,8 +213,9 @@ class Undamped:
         return helper(TEXT) if self.machine.shares_host_memory else None
 
     def slabs(self, count):
-        """Return batches of points: on a host their temporaries stay in the cache."""
-        return mesh_terms.batches(count, SLAB if self.machine.shares_host_memory else max(count, 1))
+        """Return batches of points, for the threads of a host."""
+        share = self.machine.shares_host_memory
+        return mesh_terms.batches(count, POINTS if share else max(count, 1))
 
     def add(self, medium, *names):
         """Add the forces of the named phases, and those of other ranks at shared points."""
@@ -320,13 +320,31 @@ class Undamped:
         return out
 
 
-def weigh(compiled, vector, force, mass):
-    """Return vector times mass, and its image -force / mass: (points, components) each."""
-    if compiled is None:
-        return vector * mass, -force / mass
-    weighed, image = np.empty((2, *vector.shape), vector.dtype)
-    compiled.call(f"weigh_{vector.dtype}", *vector.shape, vector, force, mass, weighed, image)
-    return weighed, image
+def products(machine, vector, force, mass, stiffness=None):
+    """Return the sums (2,) of r_w r and r_w t over a slab: r the vector, t = -force / mass its image,
+    r_w = mass r, or -stiffness where it is given; (points, components) each.
+    """
+    if not machine.shares_host_memory:
+        weighed = vector * mass if stiffness is None else -stiffness
+        return np.array([float(machine.xp.vdot(weighed, a)) for a in (vector, -force / mass)])
+    return products_on_host(helper(TEXT), vector, force, mass, stiffness)
+
+
+def products_on_host(compiled, vector, force, mass, stiffness=None):
+    """Return `products`, in double precision and always in the same order, by compiled code or, for
+    None, by NumPy.
+    """
+    if compiled is not None:
+        sums = np.empty(2)
+        name = f"products_{vector.dtype}_{vector.shape[1]}"
+        compiled.call(name, len(vector), vector, force, mass, stiffness, sums)
+        return sums
+    weighed = vector * mass if stiffness is None else -stiffness
+    width = LANES * vector.shape[1]
+    terms = np.zeros((2, -(-vector.size // width) * width))
+    for row, values in zip(terms, (vector, -force / mass)):
+        np.multiply(weighed.ravel(), values.ravel(), out=row[: vector.size], dtype=float)
+    return terms.reshape(2, -1, width).sum(axis=1).cumsum(axis=1)[:, -1]
 
 
 def advance(compiled, vector, force, before, mass, norm, alpha, beta):

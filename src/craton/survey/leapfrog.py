@@ -204,7 +204,7 @@ def _mapped(series, shift, to, stretch, full, none):
     """
     series = np.asarray(series)
     n, out = len(series), np.empty_like(series)
-    if not n:
+    if not series.size:
         return out
     length = _good(stretch * (n + _more(n)) + (stretch - 1) * int(shift) + 64)
     x = np.pi * np.arange(length // 2 + 1) / length

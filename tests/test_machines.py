@@ -15,7 +15,8 @@ from kernelcase import commit, inside
 from layeredcase import BOUNDARIES, text
 
 from craton.backends import backend
-from craton.backends.cpu import CPU
+from craton.backends.base import interleaved
+from craton.backends.cpu import CPU, SLABS_FROM, copy_in_slabs
 from craton.core.layout import Layout
 from craton.core.plan import Launch
 from craton.core.subdomain import Neighbour, Subdomain, regions, shells
@@ -100,6 +101,16 @@ def same_bits(got, want):
 )
 def test_tiles_and_threads_change_no_bit(kind, tile, threads):
     same_bits(outcome(march(committed(CPU(threads=threads, tile=tile), kind))), expected(kind))
+
+
+def test_large_arrays_are_copied_by_threads():
+    """Interleaved elements, in slabs that do not divide their number."""
+    elements = np.random.default_rng(1).standard_normal((8 * 1001, 2, 90)).astype(np.float32)
+    values = interleaved(elements, 8)
+    for threads in (1, 3):
+        target = np.zeros(values.shape, values.dtype)
+        copy_in_slabs(target, values, threads)
+        assert target.nbytes > SLABS_FROM and np.array_equal(target, values)
 
 
 @pytest.mark.parametrize("threads", [2, 5, 40])

@@ -24,6 +24,7 @@ from craton.errors import ResourceError
 from craton.host import compile as host
 
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md
+SLABS_FROM = 4 << 20  # bytes of an array that threads copy together
 VECTOR = 8  # points along x: slabs that neighbours wait for are a multiple of it thick
 EVERYTHING = 1 << 30
 MOST_THREADS = 1 << 12
@@ -198,7 +199,8 @@ class CPU:
         if spec.data is None:
             out[...] = 0
         else:
-            out[...] = interleaved(spec.on_host(), LANES) if spec.lanes else spec.on_host()
+            values = interleaved(spec.on_host(), LANES) if spec.lanes else spec.on_host()
+            copy_in_slabs(out, values, self.threads or 1)
         return out
 
     def separate(self, array):
@@ -322,6 +324,18 @@ class CPU:
         if len(op.grain) == 3:
             return op.grain
         return (*(op.grain or self.tile), EVERYTHING) if op.pointwise else 3 * (EVERYTHING,)
+
+
+def copy_in_slabs(target, values, threads):
+    """Copy values to a target of their shape; of large ones each thread copies a slab: most of the
+    time goes into memory that is touched for the first time.
+    """
+    if threads == 1 or target.nbytes < SLABS_FROM:
+        target[...] = values
+        return
+    cuts = np.linspace(0, len(target), threads + 1).astype(int)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda a, b: np.copyto(target[a:b], values[a:b]), cuts, cuts[1:]))
 
 
 def compiled_kernels(text_alone, kernels):

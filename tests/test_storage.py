@@ -133,18 +133,25 @@ def test_a_value_beyond_the_samples_of_a_model_is_refused(tmp_path):
         craton.run(loads(text), progress=False)
 
 
-def test_snapshots_are_in_si_units():
+@pytest.mark.parametrize("quantity", ["velocity", "pressure"])
+def test_snapshots_are_in_si_units_and_cut_off_beside_a_source(quantity):
     def last(text):
+        text = text.replace('quantity = "velocity"', f'quantity = "{quantity}"')
         return craton.run(loads(text)).snapshots["section"].isel(time=-1).to_array().values
 
     exact, found = last(TEXT), last(HALF)
-    assert np.abs(found - exact).max() < 2e-3 * np.abs(exact).max()
+    off = np.abs(found - exact)
+    if quantity == "pressure":  # of the source's point; beside it a small sum of large stresses
+        assert np.abs(exact).max() > 10 * np.abs(found).max()
+        off[..., 12:19, 12:19], exact[..., 12:19, 12:19] = 0, 0
+    assert off.max() < 2e-3 * np.abs(exact).max()
 
 
 def test_plan_states_bytes_and_error():
     plan, exact = craton.plan(loads(HALF)), craton.plan(loads(TEXT))
     text = str(plan)
     assert "fields and material in 16 bits" in text and "expected error" in text
+    assert f"cut off at {65504 / plan.scale:.2g} m/s" in text
     assert [np.dtype(plan.arrays[name].dtype).itemsize for name in ("state", "material")] == [2, 2]
     assert all("HALF" not in dict(op.defines) for op in exact.operators.values())
 

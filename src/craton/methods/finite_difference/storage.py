@@ -284,7 +284,7 @@ def notes(d, plan):
         f"{band:.0e} in the band of the source and {raw:.0e} at all frequencies {where}"
         for where, (band, raw) in EXPECTED.items()
     )
-    return [
+    rows = [
         (
             "storage",
             f"fields and material in 16 bits, arithmetic in float32; material to {step:.0e}; float32 in "
@@ -295,3 +295,8 @@ def notes(d, plan):
             f"of waveforms, relative L2 against float32, median of receivers: {errors}",
         ),
     ]
+    if d.scenario.snapshots:
+        velocity, stress = (HIGHEST / scale(d, field) for field in ("vx", "sxx"))
+        words = f"of 16 bits: beside a source cut off at {velocity:.2g} m/s and {stress:.2g} Pa"
+        rows.append(("snapshots", words))
+    return rows

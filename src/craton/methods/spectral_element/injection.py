@@ -136,9 +136,9 @@ def box_problems(d, around, key):
     """Return what stands against a box: list of Problem; all ranks must call."""
 
     def of_rank():
-        """Elements in the box and around it, the first boundary that it reaches, absorbing layers."""
+        """Elements in the box and in all, boundaries that the box reaches, layers beside it."""
         touched = [
-            name
+            (name, d.face_kinds[name])
             for name, rows in d.mesh.faces.items()
             if d.face_kinds[name] != "free" and np.isin(np.asarray(rows)[:, 0], around.inside).any()
         ]
@@ -150,9 +150,9 @@ def box_problems(d, around, key):
         words = "no element" if not any(inside) else "every element"
         remedy = "give corners around some elements: those whose centres they hold are inside"
         return [Problem(key, f"{words} of the mesh is in the box", remedy)]
-    faces = sorted(set().union(*touched), key=list(d.face_kinds).index)
-    if faces:
-        words = f"the box reaches the boundary {faces[0]!r}, which is {d.face_kinds[faces[0]]}"
+    if any(touched):
+        name, kind = next(boundary for boundaries in touched for boundary in boundaries)
+        words = f"the box reaches the boundary {name!r}, which is {kind}"
         return [Problem(key, words, "leave an element and more between them")]
     if any(absorbing):
         words = "the box is next to an absorbing layer"

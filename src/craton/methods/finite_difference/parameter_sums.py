@@ -156,9 +156,7 @@ def by_planes(d, op, box):
 
 
 def boxes(d):
-    """Return (box, scalars) of the points with sums: the first points of periodic axes by
-    themselves, whose place before them lies at the other end.
-    """
+    """Return (box, scalars) of the points with sums, see `parts_along`."""
     parts = [parts_along(d, axis) for axis in (2, 1, 0)]
     out = []
     for chosen in product(*parts):
@@ -173,10 +171,16 @@ def boxes(d):
 def parts_along(d, axis):
     """Return (low, high, points back to the place before, first point that has one) of the parts of
     an axis.
+
+    The place before the first point of a periodic axis lies at the other end. Beside such an axis,
+    ghosts of edges have no values: there the first points of the others look at no place before
+    them, else at one that does not count.
     """
     n, (low, high) = d.shape[2 - axis], extent(d, axis)
     if is_periodic(d, axis):
         return [(0, 1, 1 - n, 0), (1, n, 1, 1)]
+    if d.faces("periodic") and axis in (*d.horizontal, 2):
+        return [(low, low + 1, 0, low + 1), (low + 1, high, 1, low + 1)]
     return [(low, high, 1, low + 1)]
 
 

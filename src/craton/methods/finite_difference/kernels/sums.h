@@ -17,7 +17,7 @@ constexpr int SUM_DEVIATORIC = VELOCITIES + SHEAR_STRESSES, SUM_TRACE = SUM_DEVI
 #define INSIDE (k >= p.k0 && k < p.k1 && j >= p.j0 && j < p.j1 && i >= p.i0 && i < p.i1)
 
 // Sums of normal stresses, n of them, of the adjoint field a and the increments e.
-INLINE void sum_normal(real* deviatoric, real* trace, const Normal a, const Normal e, const bool free)
+ALWAYS_INLINE void add_normal(real* deviatoric, real* trace, const Normal a, const Normal e, const bool free)
 {
     const int n = free ? NORMAL_STRESSES - 1 : NORMAL_STRESSES;
     const real adjoint_trace = a.xx + a.yy + a.zz, forward_trace = e.xx + e.yy + e.zz;
@@ -27,3 +27,6 @@ INLINE void sum_normal(real* deviatoric, real* trace, const Normal a, const Norm
     *deviatoric += (a.xx - a_mean) * (e.xx - mean) + (PLANE ? real(0) : (a.yy - a_mean) * (e.yy - mean)) +
                    (free ? real(0) : (a.zz - a_mean) * (e.zz - mean));
 }
+
+// The same in the kernels that also advance fields: whether a compiler inlines it there has settled their bits.
+INLINE void sum_normal(real* deviatoric, real* trace, const Normal a, const Normal e, const bool free) { add_normal(deviatoric, trace, a, e, free); }

@@ -293,7 +293,7 @@ def test_fluid_and_solid_are_exact_to_rounding(name, tmp_path):
         sampled = {"name": "box", "from": [1150, 850, -700], "to": [1650, 1350, 0], "sampling": 250}
         over_ranks(1, SMALL, waves, recording=[sampled | {"thickness": 250}])
         injection = [{"recorded": str(waves), "name": "box"}]
-        with pytest.raises(ScenarioError, match="such waves where the box reaches fluid"):
+        with pytest.raises(ScenarioError, match="not injected yet where the box reaches fluid"):
             plan(craton.Scenario(**case | {"injection": injection}))
 
 

@@ -136,6 +136,8 @@ def test_sums_are_chosen_with_a_reason(monkeypatch):
     for words in ("3 a point", "40 bytes per grid point fewer", "3.0 % more", "3.12 forward runs"):
         assert words in problem.plan, problem.plan
     assert problem.experiments[0].program_bytes() < needed
+    rows = [one.experiments[0].linear.d.layout.row for one in (plain, problem)]
+    assert rows == [64, 36]  # 22 points, ghosts of 8 and 8 in 32s; of 8 and 4 in fours
     cut = scenario(**CASES["cut cells in space"])
     assert "Backus averages of cut cells need" in craton.Problem(cut, **options).plan
     told(["sums: sums cannot", "Backus"], cut, storage="boundaries", sums="parameters")

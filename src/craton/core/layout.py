@@ -31,18 +31,20 @@ class Layout:
     shape : tuple of int
         Points of the grid along (z, y, x).
     reach : int
-        Ghost planes and rows on each side. Along x there are at least 8 reals on the left and on
-        the right.
+        Ghost planes and rows on each side. Along x there are at least 8 reals on the left.
     flat : bool
         No ghost rows: the rows of a plane are the same line of the (x, z) plane in several shots.
     alignment : int
         Elements of which the length of a row is a multiple.
+    right : int
+        Ghosts after the last point of a row, at least.
     """
 
     shape: tuple
     reach: int
     flat: bool = False
     alignment: int = ALIGNMENT
+    right: int = LEFT
 
     @property
     def origin(self):
@@ -56,7 +58,7 @@ class Layout:
         return (
             nz + 2 * self.origin[0],
             ny + 2 * self.origin[1],
-            rounded(nx + 2 * LEFT, self.alignment),
+            rounded(LEFT + nx + self.right, self.alignment),
         )
 
     @property
@@ -72,7 +74,7 @@ class Layout:
     @property
     def lead(self):
         """Elements before the first field of a block."""
-        return self.alignment - LEFT
+        return -LEFT % self.alignment
 
     @property
     def field(self):

@@ -150,6 +150,9 @@ def experiment(
     if not chosen.margin:
         return Experiment(linear, machine, every, chosen, division)
     chosen = with_sums(linear, machine, every, chosen, sums, why)
+    if chosen.by_parameters:  # asked for where memory is short
+        linear = linear.in_packed_rows()
+        chosen = replace(chosen, margin=linear.margin(bits))
     return Reversed(linear, machine, every, chosen, division)
 
 

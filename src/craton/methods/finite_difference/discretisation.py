@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import FACES
-from craton.core.layout import ALIGNMENT, Layout
+from craton.core.layout import ALIGNMENT, LEFT, Layout, rounded
 from craton.methods.finite_difference import relaxing, storage, vti
 from craton.methods.finite_difference.imaging import surface
 from craton.methods.finite_difference.scheme import ACOUSTIC, HALF, MOTION, VELOCITY, stencil
@@ -17,6 +17,7 @@ from craton.methods.shared import guided
 from craton.model.ground import terrain
 from craton.model.media import earth, rheology
 
+PACKED = 4  # reals, of which a thread of a GPU loads so many at once
 # what follows from grid, medium and boundaries, and so is that of another plan of these
 OF_MEDIUM = (
     "relaxation",
@@ -72,6 +73,8 @@ class Discretisation:
         ``"full"`` or ``"half"``, see storage.py.
     amplitude : float
         Velocity as it is kept over velocity in m/s; 1 unless it is kept in 16 bits.
+    packed : bool
+        Rows of fields are multiples of `PACKED` reals, not of lines of 128 bytes.
     """
 
     scenario: Any
@@ -90,12 +93,20 @@ class Discretisation:
     inverse_q: tuple | None = None
     storage: str = "full"
     amplitude: float = 1.0
+    packed: bool = False
 
     def with_cells(self, cells, inverse_q=None):
         """Return the same with the medium of its cells: rho, kappa, mu, and 1/Qp, 1/Qs if these
         change.
         """
         return replace(self, cells=tuple(cells), inverse_q=inverse_q).sharing(self)
+
+    def in_packed_rows(self):
+        """Return the same with shorter rows; see `packed`."""
+        out = replace(self, packed=True).sharing(self)
+        for name in ("layout", "sheet"):
+            vars(out).pop(name, None)
+        return out
 
     def sharing(self, other):
         """Return self, with what `other` knows of the same medium on the same grid.
@@ -290,18 +301,26 @@ class Discretisation:
 
     @property
     def alignment(self):
-        """Values of which a row is a multiple: 128 bytes."""
-        return ALIGNMENT * (2 if self.in_half else 1)
+        """Values of which a row is a multiple: 128 bytes, unless rows are packed."""
+        return PACKED if self.packed else ALIGNMENT * (2 if self.in_half else 1)
+
+    @property
+    def right(self):
+        """Ghosts behind the last point of a row, at least; as many as before it in a periodic one,
+        whose material is that of the other end (material.py).
+        """
+        is_periodic = any(axis == 0 for axis, _ in self.faces("periodic"))
+        return rounded(self.reach, PACKED) if self.packed and not is_periodic else LEFT
 
     @cached_property
     def layout(self):
         """Memory of a field."""
-        return Layout(self.shape, self.reach, self.planar, self.alignment)
+        return Layout(self.shape, self.reach, self.planar, self.alignment, self.right)
 
     @cached_property
     def sheet(self):
         """Memory of a material parameter: of one plane for all shots."""
-        return Layout(self.grid.shape, self.reach, self.planar, self.alignment)
+        return Layout(self.grid.shape, self.reach, self.planar, self.alignment, self.right)
 
     @property
     def free(self):

@@ -1,5 +1,6 @@
 """A scenario as an inversion sees it: discretised once, the medium of its cells and that of the steps."""
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -202,6 +203,12 @@ class Linearised:
         """Return the number of the sums of a gradient: for each parameter or for each field."""
         names = parameter_sums.names if by_parameters else increments.sums_of
         return len(names(self.d))
+
+    def in_packed_rows(self):
+        """Return the same with rows of fields that are padded as little as possible."""
+        out = copy(self)
+        out.d = self.d.in_packed_rows()
+        return out
 
     def least_bytes(self):
         """Return the bytes of the arrays of the whole grid in steps taken back."""

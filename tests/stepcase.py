@@ -115,11 +115,11 @@ def ratio(rng):
     return 1.5 * (10 / 1.5) ** rng.uniform()
 
 
-def case_of(seed):
-    """A random `Case`: small meshes of all kinds, the first from the seed whose medium is possible."""
+def case_of(seed, counts=None):
+    """A random `Case`: small meshes of all kinds, or `counts` elements along x, y, z; the first from the seed whose medium is possible."""
     rng = np.random.default_rng(seed)
     while True:
-        case = drawn(rng, seed)
+        case = drawn(rng, seed, counts)
         size = case.tables["domain"]["size"]
         if not sampling.problems(
             case.scenario.model, Region((0.0, 0.0, -size[2]), (size[0], size[1], 0.0))
@@ -127,9 +127,10 @@ def case_of(seed):
             return case
 
 
-def drawn(rng, seed):
+def drawn(rng, seed, counts=None):
     """A `Case`, whatever its medium."""
-    counts, edge = tuple(int(n) for n in rng.integers(2, 6, 3)), float(rng.uniform(5, 500))
+    few, edge = tuple(int(n) for n in rng.integers(2, 6, 3)), float(rng.uniform(5, 500))
+    counts = counts or few
     edges = tuple(edge * part for part in rng.choice((1.0, 1.0, 0.5, 0.1, 0.04), 3).tolist())
     size = [n * e for n, e in zip(counts, edges)]
     kind = str(rng.choice(KINDS))

@@ -1,5 +1,7 @@
 """The stable step of spectral elements: largest eigenvalues against dense matrices and ARPACK, random scenarios, parts of large meshes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import semcase
@@ -11,6 +13,7 @@ from craton.backends.cpu import CPU
 from craton.comm import Together, placement
 from craton.comm.local import spawn
 from craton.errors import ResourceError
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import faces, lanczos, time_step
 from craton.methods.spectral_element.build import build
 from craton.methods.spectral_element.undamped import Undamped
@@ -174,7 +177,28 @@ def test_a_part_of_a_large_mesh_tells_its_step(monkeypatch, case):
     )
 
 
-@pytest.mark.parametrize("whole", [1 << 15, 20])
+def test_elements_that_are_all_but_folded_do_not_hide_others():
+    """The likeliest of each kind in order, though a few have quotients a million times larger."""
+    quotients = np.random.default_rng(5).permutation(np.linspace(0.8, 1, 4000))
+    quotients[:20], kinds = 1e6, np.arange(4000) % 2
+    subdomain = SimpleNamespace(team=SingleRank(), numbers=np.arange(4000))
+    rows = time_step.likely_of_kinds(SimpleNamespace(subdomain=subdomain), quotients, kinds)
+    for kind in (0, 1):
+        order = np.argsort(-quotients[kinds == kind], kind="stable")[: time_step.SEEDS]
+        assert np.array_equal(rows[rows[:, 0] == kind, 2], 2 * order + kind)
+
+
+def test_parts_of_rough_media_are_large():
+    """Where every other element has a node a tenth faster than its mean; not where one in ten has."""
+    for share, most in ((0.5, time_step.MOST), (0.1, time_step.WHOLE)):
+        fastest = np.where(np.arange(20000) < 20000 * share, 3300.0, 3000.0)
+        statistics = SimpleNamespace(fastest=fastest, constant={"vp": np.full(20000, 3000.0)})
+        d = SimpleNamespace(statistics=statistics, mesh=SimpleNamespace(size=20000))
+        d.subdomain = SimpleNamespace(team=SingleRank())
+        assert time_step.part_size(d) == most
+
+
+@pytest.mark.parametrize("whole", [1 << 13, 20])
 @pytest.mark.parametrize("assembly, precision", [("colour", "float32"), ("fast", "float64")])
 def test_ranks_take_the_step_of_one(monkeypatch, whole, assembly, precision):
     """To the last bit, all elements looked at or a part of them."""

@@ -97,13 +97,14 @@ class Batched:
         self.call("add_masses", *points.shape, points, np.ascontiguousarray(values), total)
 
     def corner_stiffness(self, slopes, speed, inertia, weights):
-        """Return the stiffness at corners (n, 8) and the compactness (n,) of elements from d x_r / d
-        xi_s there, rows [element][r] and columns [s][corner], speed and inertia (n, 8).
+        """Return the stiffness at corners (n, 8), its largest quotient with an element's mass (n,)
+        and the compactness (n,) of elements from d x_r / d xi_s there, rows [element][r] and
+        columns [s][corner], speed and inertia (n, 8).
         """
-        stiff, compact = np.empty(speed.shape), np.empty(len(speed))
+        stiff, alone, compact = np.empty(speed.shape), np.empty(len(speed)), np.empty(len(speed))
         arrays = (np.ascontiguousarray(a, float) for a in (slopes, speed, inertia, weights))
-        self.call("corner_stiffness", len(speed), *arrays, stiff, compact)
-        return stiff, compact
+        self.call("corner_stiffness", len(speed), *arrays, stiff, alone, compact)
+        return stiff, alone, compact
 
     def moduli(self, samples, places, out):
         """Store lambda and mu, Pa, of isotropic samples (n, nodes) at their places (n,) in out (...,

@@ -33,6 +33,8 @@ class MeshStatistics:
     quality : Quality
     varying : (ne,) bool array
         Elements in which the material differs between nodes.
+    fastest : (ne,) array
+        Largest vp of their nodes, m/s.
     constant : dict of (ne,) arrays, stiffness (ne, 21)
         Material of each element, the mean of its nodes; names as in `craton.model.media.sampling`.
     mass : (solid, fluid) arrays
@@ -54,6 +56,7 @@ class MeshStatistics:
     straight: np.ndarray
     quality: Quality
     varying: np.ndarray
+    fastest: np.ndarray
     constant: dict
     mass: tuple
     speeds: dict
@@ -66,7 +69,8 @@ class MeshStatistics:
         """Return the statistics of elements (an index or a slice) with the masses (solid, fluid) of
         their points; extremes stay, moduli are not kept.
         """
-        tables = {name: getattr(self, name)[elements] for name in ("edges", "straight", "varying")}
+        names = ("edges", "straight", "varying", "fastest")
+        tables = {name: getattr(self, name)[elements] for name in names}
         tables["constant"] = {name: values[elements] for name, values in self.constant.items()}
         quality = Quality(
             **{
@@ -245,7 +249,12 @@ def scan_batch(geometry, sampler, moduli, elements, local, at_centres):
         keep_varying(moduli, samples, elements, varying & ~geometry.fluid[elements])
     return BatchStatistics(
         elements=elements,
-        tables={"edges": shape.edges, "straight": shape.straight, "varying": varying},
+        tables={
+            "edges": shape.edges,
+            "straight": shape.straight,
+            "varying": varying,
+            "fastest": limits["vp"][1],
+        },
         quality=shape.quality | {"slowest": slowest},
         constant=constant,
         mass=masses(volumes(element, local, shape.edges), inert, element.volume_weights),

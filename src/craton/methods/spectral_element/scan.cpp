@@ -228,14 +228,15 @@ void weigh(Index count, Index size, const double* volume, Index volume_step, con
         }
 }
 
-// stiffness at corners (count, 8), 1/s2 times a mass: speed^2 |grad xi|^2 inertia det J weight; how compact each
-// element is, (count): trace of the inverse metric over its largest eigenvalue, as axes of the element have it,
-// mean of the corners (time_step.indicator). `slopes` are d x_r / d xi_s as [element][r][s][8].
+// stiffness at corners (count, 8), 1/s2 times a mass: speed^2 |grad xi|^2 inertia det J weight; its largest quotient
+// with the mass there of the element alone, (count), 1/s2; how compact each element is, (count): trace of the inverse
+// metric over its largest eigenvalue, as axes of the element have it, mean of the corners (time_step.indicator).
+// `slopes` are d x_r / d xi_s as [element][r][s][8].
 void corner_stiffness(Index count, const double* slopes, const double* speed, const double* inertia,
-                      const double* weights, double* stiff, double* compact)
+                      const double* weights, double* stiff, double* alone, double* compact)
 {
     for (Index e = 0; e < count; e++) {
-        double ratio[8];
+        double ratio[8], quotient = 0;
         for (int p = 0; p < 8; p++) {
             double j[3][3], a[3][3], metric[3], det = 0;
             for (int s = 0; s < 3; s++)
@@ -252,8 +253,10 @@ void corner_stiffness(Index count, const double* slopes, const double* speed, co
             const double trace = (metric[0] + metric[1]) + metric[2];
             ratio[p] = trace / largest(largest(metric[0], metric[1]), metric[2]);
             const double v = speed[8 * e + p];
+            quotient = largest(quotient, v * v * trace);
             stiff[8 * e + p] = v * v * trace * inertia[8 * e + p] * det * weights[p];
         }
+        alone[e] = quotient;
         compact[e] = (0.0 + sum(ratio, 8)) / 8;
     }
 }

@@ -9,11 +9,12 @@ edges, 0.82 at corners.
 
 On a large mesh Lanczos' method is applied to a part, which never has a larger eigenvalue than the
 whole: the elements likely to have the worst mode and two rings around them. Likely elements have a
-large Rayleigh quotient at a corner point, assembled over the mesh. They are chosen separately for
-each kind of element (elements at its corners, vp / vs, flat or compact), because modes with equal
-quotient differ by these. In a mesh of 21,600 moved elements the worst mode was at one of the first
-20 of its kind; in one of 101,376 the part had the limit of the whole, as had a part of 8,192 of
-52,224 elements in a chunk of the Earth.
+large Rayleigh quotient at a corner point: assembled over the mesh, for modes at the corner, and of
+the element alone, for modes at its edges and inside, which fewer neighbours hold. They are chosen
+separately for each kind of element (elements at its corners, vp / vs, flat or compact), because
+modes with equal quotient differ by these. What a part lacks, the bound of Lanczos' method must
+cover, which is 1 % above the part's eigenvalue: bench/cases/stable_part.py has it for random meshes
+of all kinds, bench/NOTES.md what it found.
 """
 
 from dataclasses import dataclass, replace
@@ -31,10 +32,17 @@ from craton.methods.spectral_element.subdomain import select_elements
 from craton.methods.spectral_element.undamped import Undamped
 from craton.model.media import cells, sampling
 
-# elements of all ranks: the whole mesh up to this number, at most this number of a larger mesh
-WHOLE = 1 << 15
-SEEDS, RINGS = 256, 2  # likeliest elements of each kind, and rings of neighbours around them
-LEAST = 0.25  # quotients below this part of the largest are ignored
+# elements of all ranks: the whole mesh up to this number; of a larger one at most as many, or a
+# portion of it up to another number
+WHOLE, PORTION, MOST = 1 << 13, 1 / 8, 1 << 15
+# in media that differ from node to node corners do not tell the worst mode: where more than `MANY` of
+# the elements have a node faster than their mean by `ROUGH`, a part is as large as it may be
+ROUGH, MANY = 0.05, 0.25
+SEEDS, RINGS = 1024, 2  # likeliest elements of each kind, and rings of neighbours around them
+GROWN = 4  # times as many elements as seeds are in a part, at least, unless seeds touch each other
+# quotients below a part of the one at this place are ignored: a few elements that are all but folded
+# do not hide the others
+LEAST, PLACE = 0.5, 256
 EQUAL = 1e-6  # relative: quotients that differ less are equal, and the numbers of elements decide
 RATIOS = np.array([1.6, 2.2, 3.5])  # vp / vs between kinds
 # trace of the inverse metric over its largest eigenvalue, 1 (flat) to 3 (a cube), between kinds
@@ -80,7 +88,7 @@ def stable_step(medium, families, machine):
         Machine on which the operator is applied.
     """
     team, selected = medium.subdomain.team, np.arange(medium.mesh.size)
-    if sum(team.every(lambda: medium.mesh.size)) <= WHOLE:
+    if total_elements(medium) <= part_size(medium):
         eigenvalue, energy, nbytes = largest_eigenvalue(Undamped(medium, families, machine))
     else:
         selected = likely_elements(medium)
@@ -103,10 +111,10 @@ def round_down(value):
     return float(np.floor(value / unit) * unit)
 
 
-def largest_eigenvalue(operator, held=()):
-    """Return the `lanczos.Largest` of an `Undamped`, the relative energy of its mode at `SAMPLES`
-    nodes of each element, (ne,), and the bytes that this took, those of values `held` besides
-    included.
+def largest_eigenvalue(operator, held=(), close=lanczos.CLOSE):
+    """Return the `lanczos.Largest` of an `Undamped`, `close` to its bound, the relative energy of
+    its mode at `SAMPLES` nodes of each element, (ne,), and the bytes that this took, those of
+    values `held` besides included.
     """
     d, samples = operator.d, []
     nodes = np.linspace(0, d.element.size - 1, SAMPLES).astype(int)
@@ -118,7 +126,8 @@ def largest_eigenvalue(operator, held=()):
         samples.append({m: operator.previous_at(m, points) for m, points in sampled.items()})
 
     operator.start()
-    eigenvalue, energy = lanczos.largest_eigenvalue(operator, store_sample), np.zeros(d.mesh.size)
+    eigenvalue = lanczos.largest_eigenvalue(operator, store_sample, close)
+    energy = np.zeros(d.mesh.size)
     for medium in operator.media:
         mode = sum(weight * vector[medium] for weight, vector in zip(eigenvalue.weights, samples))
         mass = operator.masses[medium][sampled[medium]]
@@ -133,27 +142,67 @@ def largest_eigenvalue(operator, held=()):
 # --- large meshes ---------------------------------------------------------------------------------
 
 
+def total_elements(d):
+    """Return the number of elements of all ranks; all must call."""
+    return sum(d.subdomain.team.every(lambda: d.mesh.size))
+
+
+def part_size(d):
+    """Return how many elements of all ranks are looked at, at most; all ranks must call."""
+    return MOST if is_rough(d) else min(max(WHOLE, int(PORTION * total_elements(d))), MOST)
+
+
+def is_rough(d):
+    """Return whether the medium differs much from node to node, see `ROUGH`; all ranks must call."""
+    fast = d.statistics.fastest > (1 + ROUGH) * d.statistics.constant["vp"]
+    return bool(sum(d.subdomain.team.every(fast.sum)) > MANY * total_elements(d))
+
+
 def likely_elements(d):
     """Return the owned elements among those of all ranks that are likely to have the worst mode,
     with the rings around them: (m,).
 
     All ranks must call. The choice does not depend on the partition.
     """
-    corners = corners_by_medium(d)
-    team, (quotients, kinds) = d.subdomain.team, indicator(d, corners)
-    largest = max(team.every(lambda: float(quotients.max(initial=0.0))))
-    candidates = np.flatnonzero(quotients > LEAST * largest)
-    classes = np.rint(np.log(quotients[candidates] / largest) / EQUAL).astype(int)
-    table = first_of_kinds(
-        np.column_stack([kinds[candidates], -classes, d.subdomain.numbers[candidates]]), SEEDS
-    )
-    table, count = np.concatenate(team.every(lambda: table)), SEEDS
+    team, corners, count = d.subdomain.team, corners_by_medium(d), SEEDS
+    most = part_size(d)
+    quotients, kinds = indicator(d, corners)
+    table = np.concatenate([likely_of_kinds(d, *pair) for pair in zip(quotients, kinds)])
+    table = np.concatenate(team.every(lambda: table))
+    while count > 1 and GROWN * len(first_of_kinds(table, count)) > most:
+        count //= 2
     while True:
         seeds = np.isin(d.subdomain.numbers, first_of_kinds(table, count)[:, 2])
         chosen = grow_selection(d, seeds, corners)
-        if count == 1 or sum(team.every(lambda part=chosen: len(part))) <= WHOLE:
+        size = sum(team.every(lambda part=chosen: len(part)))
+        if count == 1 or size <= most:
             return chosen
-        count //= 2
+        count = max(1, min(count - 1, int(0.95 * count * most / size)))
+
+
+def likely_of_kinds(d, quotients, kinds):
+    """Return a row (kind, class, number) for each of the `SEEDS` owned elements of a kind that have
+    its largest quotients (ne,), the largest first; all ranks must call.
+    """
+    first = quotients[largest_of(quotients, PLACE)]
+    reference = np.sort(np.concatenate(d.subdomain.team.every(lambda: first)))[-PLACE:][0]
+    candidates = np.flatnonzero(quotients > LEAST * reference)
+    candidates = candidates[np.argsort(kinds[candidates].astype(np.int16), kind="stable")]
+    ends = np.flatnonzero(np.diff(kinds[candidates])) + 1
+    members = np.split(candidates, ends)
+    candidates = np.concatenate([m[largest_of(quotients[m], SEEDS)] for m in members])
+    classes = np.rint(np.log(quotients[candidates] / reference) / EQUAL).astype(int)
+    rows = [kinds[candidates], -classes, d.subdomain.numbers[candidates]]
+    return first_of_kinds(np.column_stack(rows), SEEDS)
+
+
+def largest_of(values, count):
+    """Return the places of the `count` largest values (n,), and of those that are equal to the
+    least of them.
+    """
+    if len(values) <= count:
+        return np.arange(len(values))
+    return np.flatnonzero(values > (1 - 2 * EQUAL) * np.partition(values, -count)[-count])
 
 
 def first_of_kinds(table, count):
@@ -165,16 +214,15 @@ def first_of_kinds(table, count):
 
 
 def indicator(d, corners):
-    """Return the largest quotient of stiffness and mass at corners of each element, (ne,), 1/s2,
-    and its kind; all ranks must call.
+    """Return the largest quotients of stiffness and mass at corners of each element, (2, ne), 1/s2:
+    assembled, and of the element alone with the speed of its fastest node; and its kind for each
+    of the two, (2, ne). All ranks must call.
 
     `corners` are those of `corners_by_medium`.
     """
-    nodes, stiff, kinds = (
-        corner_nodes(d.element.n),
-        np.empty((d.mesh.size, 8)),
-        np.empty(d.mesh.size, int),
-    )
+    size = d.mesh.size
+    nodes, stiff, kinds = corner_nodes(d.element.n), np.empty((size, 8)), np.empty(size, int)
+    assembled, alone = np.empty((2, size))
 
     def find(part):
         in_medium = np.arange(part.start, part.stop)
@@ -185,27 +233,28 @@ def indicator(d, corners):
             if fluid.any()
             else inertia(samples, False)
         )
-        stiff[part], compact = corner_stiffness(d, in_medium, nodes, speed, inert)
+        stiff[part], quotient, compact = corner_stiffness(d, in_medium, nodes, speed, inert)
+        # the fastest node need not be at a corner
+        alone[part] = quotient * (d.statistics.fastest[part] / samples["vp"].max(axis=1)) ** 2
         ratio = np.where(
             fluid[:, 0], 1.0, (samples["vp"] / np.maximum(samples["vs"], 1e-9)).mean(axis=1)
         )
         kinds[part] = np.searchsorted(RATIOS, ratio) * 4 + np.searchsorted(COMPACT, compact)
 
     cells.in_parallel(find, batches(d.mesh.size, 1 << 11))
-    out = np.empty(d.mesh.size)
     for fluid, medium in enumerate(corners.values()):
         rows = medium.elements
         sums = medium.sharing.complete(medium.added(stiff[rows]))
         counts = medium.sharing.complete(medium.added(np.ones((len(rows), 8))))
-        out[rows] = (sums / medium.mass)[medium.points].max(axis=1)
+        assembled[rows] = (sums / medium.mass)[medium.points].max(axis=1)
         least = counts[medium.points].min(axis=1).astype(int)
         kinds[rows] += 16 * np.minimum(least, 8) + 256 * fluid
-    return out, kinds
+    return np.stack([assembled, alone]), np.stack([kinds, kinds + 512])
 
 
 def corner_stiffness(d, elements, nodes, speed, inert):
-    """Return the stiffness speed^2 |grad xi|^2 at corner nodes times their masses, (n, 8), and how
-    compact the elements are, (n,), see `COMPACT`.
+    """Return the stiffness speed^2 |grad xi|^2 at corner nodes times their masses, (n, 8), its
+    largest value without masses, (n,), and how compact the elements are, (n,), see `COMPACT`.
     """
     weights = d.element.volume_weights[nodes]
     if (compiled := batched.compiled()) is not None:
@@ -214,8 +263,9 @@ def corner_stiffness(d, elements, nodes, speed, inert):
     across, det = cofactors(d.jacobian(elements, nodes))
     slopes = across / det[:, None, None]
     metric = (slopes**2).sum(axis=2)  # |grad xi_s|^2
-    stiff = speed**2 * metric.sum(axis=1) * inert * det * weights
-    return stiff, (metric.sum(axis=1) / metric.max(axis=1)).mean(axis=1)
+    quotient, trace = speed**2 * metric.sum(axis=1), metric.sum(axis=1)
+    compact = (trace / metric.max(axis=1)).mean(axis=1)
+    return quotient * inert * det * weights, quotient.max(axis=1), compact
 
 
 def sum_over_touching(d, values, pairs, corners):

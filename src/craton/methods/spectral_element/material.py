@@ -9,7 +9,9 @@ from craton.methods.spectral_element import batched, mesh_terms
 from craton.model.media import cells, sampling
 
 BATCH = 1 << 14  # elements per batch where one value per element is needed
-KEPT = 0.1  # of the free memory, that moduli of all ranks take at most between two passes of a mesh
+# of the free memory, that moduli of all ranks take at most between two passes of a mesh: where they
+# are large, memory touched for the first time costs as much as sampling again
+KEPT = 0.02
 
 
 class SampledModuli:

@@ -25,6 +25,8 @@ CHECKPOINTS = (
     120e6,
     240e6,
 )  # bytes in float64, without and with attenuation, that ask for checkpoints
+# storages from which steps are taken back, with their sums
+REVERSED = (("boundaries", "fields"), ("boundaries-16", "fields"), ("boundaries", "parameters"))
 SIXTEEN = 1e-4  # where boundaries are kept in 16 bits
 ROCK = {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300}
 SOFT = {"kind": "homogeneous", "vp": 1500, "vs": 0, "rho": 1000}
@@ -133,16 +135,16 @@ def check(report):
             for storage, memory in (("increments", None), ("checkpoints", limited)):
                 report.add("check", compared(report, name, tables, storage, memory))
             if not name.startswith(NOT_REVERSED):
-                for storage in ("boundaries", "boundaries-16"):
-                    report.add("check", compared(report, name, tables, storage, None))
+                for storage, sums in REVERSED:
+                    report.add("check", compared(report, name, tables, storage, None, sums))
 
 
-def compared(report, name, tables, storage, memory):
-    """A row: one scenario on the device and on the CPU, there never in 16 bits."""
+def compared(report, name, tables, storage, memory, sums="auto"):
+    """A row: one scenario on the device and on the CPU, there never in 16 bits, with sums of fields."""
     precision, device = tables["run"]["precision"], report.options.device
     options = parameters_of(name)
-    *values, dot = outcome(tables, device, memory=memory, storage=storage, **options)
-    row = {"case": name, "storage": storage, "dot": dot}
+    *values, dot = outcome(tables, device, memory=memory, storage=storage, sums=sums, **options)
+    row = {"case": name, "storage": storage, "sums": sums, "dot": dot}
     if not report.options.alone:
         *reference, _ = outcome(tables, "cpu", storage=storage.removesuffix("-16"), **options)
         row |= {
@@ -211,19 +213,19 @@ def speed(report):
     """Rows for every = 1 and 4, and each storage."""
     sizes = report.options.size or ([64] if report.options.small else [256, 384])
     for points in sizes:
-        for storage in ("increments", "boundaries", "boundaries-16"):
+        for storage, sums in (("increments", "auto"), *REVERSED):
             for every in (1, 4):
-                with report.guarded("speed", f"{points}^3, {storage}, every {every}"):
-                    report.add("speed", timed(report, points, every, storage))
+                with report.guarded("speed", f"{points}^3, {storage}, {sums}, every {every}"):
+                    report.add("speed", timed(report, points, every, storage, sums))
 
 
-def timed(report, points, every, storage):
+def timed(report, points, every, storage, sums):
     """A row: seconds of a step of each kind, and the gradient over the forward run."""
     slot = 9 * 4 * points**3
     steps = report.options.steps or int(min(96, 0.4 * report.machine.memory()[0] // slot * every))
     begin = time.perf_counter()
     problem = craton.Problem(
-        box(points, steps), device=report.options.device, every=every, storage=storage
+        box(points, steps), device=report.options.device, every=every, storage=storage, sums=sums
     )
     experiment = problem.experiments[0]
     experiment.run(problem.parameters.cells(problem.m0))
@@ -243,6 +245,7 @@ def timed(report, points, every, storage):
     row = {
         "case": f"{points}^3, every {every}",
         "storage": storage,
+        "sums": sums,
         "steps": steps,
         **{f"{name}_ms": 1e3 * value for name, value in step.items()},
         "forward_point_steps_per_second": points**3 / forward,

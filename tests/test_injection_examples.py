@@ -42,7 +42,7 @@ def test_soil_in_a_box_resonates(tmp_path):
         source=(-1800, -300, -1300),
         duration=3.2,
         half=640,
-        bottom=-320,
+        bottom=-400,
         sampling=160,
         fine=80,
         margin=1280,

@@ -19,8 +19,7 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Launch
-from craton.methods.finite_difference import backward_fields as both
-from craton.methods.finite_difference import boundaries, laminate
+from craton.methods.finite_difference import backward_fields, boundaries, laminate
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference.scheme import MOTION, STRESS, VELOCITY
 from craton.methods.shared import points as tables
@@ -77,8 +76,8 @@ def operator(stencil, part, light=False):
     """
     kernel = {"velocity": "sum_density", "stress": "sum_moduli"}[part]
     writes, reads = {
-        "velocity": (("sums",), (*VELOCITY, *both.TENSION, "rho")),
-        "stress": (("sums",), (*STRESS, *both.FORWARD, "lam", "rmu")),
+        "velocity": (("sums",), (*VELOCITY, *backward_fields.TENSION, "rho")),
+        "stress": (("sums",), (*STRESS, *backward_fields.FORWARD, "lam", "rmu")),
     }[part]
     fields, waves = len(MOTION[stencil.motion]), fd.cost(stencil, part)
     if stencil.acoustic:
@@ -133,11 +132,11 @@ def launches(d, part, every, light):
         Sum squared increments of velocities as well.
     """
     plain = operator(replace(d.stencil, terrain=False), part, light and part == "velocity")
-    params = d.fd_params | dict(zip(both.BOUNDS[1::2], both.inner(d)[1::2]))
+    params = d.fd_params | dict(zip(backward_fields.BOUNDS[1::2], backward_fields.inner(d)[1::2]))
     params |= {"field": d.layout.field, "every": every, "last": d.steps - 1}
     params |= {f"last_{n}": last_of(d, axis) for axis, n in enumerate("ijk")}
     return [
-        Launch(op, both.names(d, op), box, params | before)
+        Launch(op, backward_fields.names(d, op), box, params | before)
         for whole, before in boxes(d)
         for op, box in by_planes(d, plain, whole)
     ]
@@ -188,7 +187,7 @@ def extent(d, axis):
     """Return the first point along an axis with sums and the one behind the last one: where a layer
     follows, its first point has part of the products before it.
     """
-    box, n = both.inner(d), d.shape[2 - axis]
+    box, n = backward_fields.inner(d), d.shape[2 - axis]
     low, high = box[2 * (2 - axis) : 2 * (2 - axis) + 2]
     return low, min(high + 1, n)
 
@@ -196,7 +195,7 @@ def extent(d, axis):
 def last_of(d, axis):
     """Return the last point along an axis that has the place behind it alone, or `NONE`."""
     n = d.shape[2 - axis]
-    ends = both.inner(d)[2 * (2 - axis) + 1] == n and not is_periodic(d, axis)
+    ends = backward_fields.inner(d)[2 * (2 - axis) + 1] == n and not is_periodic(d, axis)
     return n - 1 if ends else NONE
 
 
@@ -258,7 +257,7 @@ def points_beside(d, places):
     """
     number = (places + d.layout.first) // d.layout.field
     at = np.stack(d.layout.place(places))
-    box, behind, share_behind = both.inner(d), at.copy(), np.zeros(len(places))
+    box, behind, share_behind = backward_fields.inner(d), at.copy(), np.zeros(len(places))
     inside = np.all([(a >= low) & (a < high) for a, low, high in zip(at, box[::2], box[1::2])], 0)
     norms = np.ones(len(places))
     for n, field in enumerate(d.velocity):

@@ -25,6 +25,7 @@ from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch, StepPlan
 from craton.methods.finite_difference import (
     adjoint,
+    backward_fields,
     boundaries,
     build,
     increments,
@@ -33,7 +34,6 @@ from craton.methods.finite_difference import (
     material,
     parameter_sums,
 )
-from craton.methods.finite_difference import backward_fields as both
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference import points as sources_of
 from craton.methods.finite_difference.backward_fields import BACKWARD, FORWARD, TENSION, inner
@@ -43,7 +43,11 @@ from craton.methods.shared.tables import injection, table_of
 
 BACK = Struct(
     "BackParams",
-    (*fd.FD.fields, ("field", "i64"), *((name, "i32") for name in (*both.BOUNDS, "every", "last"))),
+    (
+        *fd.FD.fields,
+        ("field", "i64"),
+        *((name, "i32") for name in (*backward_fields.BOUNDS, "every", "last")),
+    ),
 )
 HISTORY = Struct("HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last")))
 GROUPS = (16, 12, 8)  # values that share a scale in 16 bits: what takes the fewest bytes
@@ -347,7 +351,7 @@ def steps_back(d, part, every, light, by_parameters):
     a free surface, and what cut cells add.
     """
     out, box = [], inner(d)
-    params = dict(zip(both.BOUNDS, box))
+    params = dict(zip(backward_fields.BOUNDS, box))
     params |= d.fd_params | {"field": d.layout.field, "every": every, "last": d.steps - 1}
     plain_stencil = replace(d.stencil, terrain=False)
     light = light and part == "velocity" and not by_parameters
@@ -355,14 +359,14 @@ def steps_back(d, part, every, light, by_parameters):
     for launch in build.steps_of(d, part):
         surface = dict(launch.op.defines).get("SURFACE")
         op = fd.at_surface(plain, d.closure, d.stencil) if surface else plain
-        names = both.names(d, op)
+        names = backward_fields.names(d, op)
         if by_parameters:
             names = tuple("" if name == "sums" else name for name in names)
         out.append(Launch(op, names, launch.box, params))
     if part == "stress" and laminate.boxes(d):
         op = laminate_gradient.operator("backward_laminate", plain_stencil, BACK)
         planes = laminate.on_planes(d, op)
-        out += [Launch(each, both.names(d, each), box, params) for each, box in planes]
+        out += [Launch(each, backward_fields.names(d, each), box, params) for each, box in planes]
     return out
 
 
@@ -475,7 +479,7 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_pa
         Its array ``back`` is to hold the state at the end of the forward run.
     """
     arrays, pieces = adjoint.faces(d)
-    arrays |= build.wavefield(d) | both.arrays(d) | material.arrays(d)
+    arrays |= build.wavefield(d) | backward_fields.arrays(d) | material.arrays(d)
     arrays |= sums(d, light, by_parameters)
     # sums are of points outside the layers, what these remember of points inside
     remembered = {n: name for n, name in REMEMBERED.items() if name in arrays}

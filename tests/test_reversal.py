@@ -6,6 +6,8 @@ from inversecase import Case, place, scenario
 from test_adjoint import CASES, told
 
 import craton
+from craton.backends import cpu
+from craton.backends.base import aligned
 from craton.backends.cpu import CPU
 from craton.errors import ResourceError
 from craton.inverse.experiment import Experiment
@@ -112,6 +114,23 @@ def test_sums_by_parameters_are_exact():
         tables = CASES[name] | {"boundaries": CASES["rigid"]["boundaries"]}
         case = Case(scenario(**tables), storage="boundaries", sums="parameters")
         assert case.of_differences() < 1e-8
+
+
+def among_nan(shape, dtype, alignment=128):
+    """As `craton.backends.base.aligned`, with nan before and behind the array."""
+    count, beside = int(np.prod(shape)), 1 << 12
+    around = aligned((count + 2 * beside,), dtype, alignment)
+    around[...] = np.nan if around.dtype.kind == "f" else 0
+    return around[beside : beside + count].reshape(shape)
+
+
+@pytest.mark.parametrize("name", ["SH", "rigid"])
+def test_sums_by_parameters_read_nothing_outside_of_arrays(monkeypatch, name):
+    """In the plane there is no place before a point along y."""
+    monkeypatch.setattr(cpu, "aligned", among_nan)
+    tables = CASES[name] | {"boundaries": CASES["rigid"]["boundaries"]}
+    case = Case(scenario(**tables), storage="boundaries", sums="parameters")
+    assert np.isfinite(case.problem.jac(case.m)).all()
 
 
 def test_the_illumination_with_sums_by_parameters(layers_held):

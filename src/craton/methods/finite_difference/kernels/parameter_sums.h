@@ -46,8 +46,9 @@ ALWAYS_INLINE Share share_y(const int n, const int first, const int end, const i
     [[maybe_unused]] const Share sy = share_y(j, p.first_j, p.j1, p.last_j);                                        \
     [[maybe_unused]] const Share hz = {sz.here, half_norm(depth) * sz.own, half_norm(depth + 1) * sz.before};       \
     [[maybe_unused]] const real flat = norm(depth) * sz.here, inside = sx.here * sy.here * sz.here;                 \
-    [[maybe_unused]] const ptrdiff_t BX = p.back_i * X, BY = p.back_j * Y, BZ = p.back_k * Z;                       \
-    [[maybe_unused]] const ptrdiff_t MBY = p.back_j * MY, MBZ = p.back_k * MZ
+    [[maybe_unused]] const ptrdiff_t BX = p.back_i * X, BZ = p.back_k * Z, MBZ = p.back_k * MZ;                     \
+    /* the plane has no place before it along y: what has no share is read there all the same */                    \
+    [[maybe_unused]] const ptrdiff_t BY = PLANE ? 0 : p.back_j * Y, MBY = PLANE ? 0 : p.back_j * MY
 
 KERNEL sum_density(
     real* RESTRICT sums, const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT vz,

@@ -231,12 +231,12 @@ def test_the_medium_by_position_is_that_of_the_mesh(tmp_path, options):
 @pytest.mark.parametrize("options", [{}, {"elliptic": True}], ids=["sphere", "ellipsoid"])
 def test_compiled_code_has_the_bits_of_numpy(options, monkeypatch):
     """Of elements on both sides of discontinuities, with nodes on them, and of none."""
-    made = chunk(prem.prem(), (0, 0), (30, 30), 900e3, elements=(6, 6), growth=(), **options)
-    part, points = made.part(), shape.gll_points(4)
+    globe = chunk(prem.prem(), (0, 0), (30, 30), 900e3, elements=(6, 6), growth=(), **options)
+    part, points = globe.part(), shape.gll_points(4)
     coordinates = np.moveaxis(
         chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1
     )
-    sampler = chunk_sampler.ChunkSampler(made, lossy=True, dispersion=0.1)
+    sampler = chunk_sampler.ChunkSampler(globe, lossy=True, dispersion=0.1)
     assert chunk_sampler.helper(radial.SPHERES) is not None
     compiled = [sampler.at(coordinates), sampler.at(coordinates[:0])]
     for module in (chunk_sampler, radial):

@@ -272,8 +272,8 @@ def test_wavelets_of_dicts_are_those_of_their_numbers_and_files(tmp_path):
         np.savetxt(path, np.c_[t, values])
         for file in (path, str(path)):
             assert frequency(kind="samples", file=file) == pytest.approx(expected, rel=0.01)
-        found = frequency(kind="samples", times=t, values=list(values.astype(np.float32)))
-        assert found == pytest.approx(expected, rel=0.01)
+        computed = frequency(kind="samples", times=t, values=list(values.astype(np.float32)))
+        assert computed == pytest.approx(expected, rel=0.01)
 
 
 def test_the_command_line_writes_seismograms(space, tmp_path, capsys):

@@ -210,13 +210,13 @@ def test_moduli_kept_from_the_statistics_have_the_bits_of_those_sampled_again(
         run={"degree": 3, "precision": precision},
         moved=0.0 if tops[1] == -40 else 0.2,
     )
-    kept = stepcase.discretised(case)
-    assert kept.statistics.moduli is not None and kept.statistics.moduli.values is None
+    holding = stepcase.discretised(case)
+    assert holding.statistics.moduli is not None and holding.statistics.moduli.values is None
     monkeypatch.setattr(material, "KEPT", 0.0)
     sampled = stepcase.discretised(case)
     assert sampled.statistics.moduli is None
     arrays = [
         {f.family.name: [array.data for array in f.arrays.values()] for f in d.families}
-        for d in (kept, sampled)
+        for d in (holding, sampled)
     ]
     same(*arrays)

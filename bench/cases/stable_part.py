@@ -23,22 +23,21 @@ import numpy as np
 
 from bench.cases.start_up import THOMSEN
 from bench.harness import ROOT
+from craton.methods.shared.sharing import SingleRank
+from craton.methods.spectral_element import bench, build, families, time_step
+from craton.methods.spectral_element.undamped import Undamped
+from craton.model.blas import one_thread
+from craton.model.media.cells import Region
+from craton.model.media.sampling import sampler
+from craton.model.mesh import hexmesh
+from craton.model.mesh.prepared import Prepared
+from craton.scenario import SpectralScenario
+from craton.tables.medium import Regions
+from craton.validation.spectral import given
 
 sys.path.insert(0, str(ROOT / "tests"))
 
 import stepcase  # noqa: E402
-
-from craton.methods.shared.sharing import SingleRank  # noqa: E402
-from craton.methods.spectral_element import bench, build, families, time_step  # noqa: E402
-from craton.methods.spectral_element.undamped import Undamped  # noqa: E402
-from craton.model.blas import one_thread  # noqa: E402
-from craton.model.media.cells import Region  # noqa: E402
-from craton.model.media.sampling import sampler  # noqa: E402
-from craton.model.mesh import hexmesh  # noqa: E402
-from craton.model.mesh.prepared import Prepared  # noqa: E402
-from craton.scenario import SpectralScenario  # noqa: E402
-from craton.tables.medium import Regions  # noqa: E402
-from craton.validation.spectral import given  # noqa: E402
 
 CLOSE = 2.5e-3  # of the whole's eigenvalue, by which its bound may be above it
 PARTS_OF = "2048,4096,8192"  # elements at most
@@ -130,11 +129,11 @@ def boxes():
         "gradient": box((30, 28, 18), [soft | {"vp_gradient": 1.5, "vs_gradient": 0.8}]),
     }
     for name, factor in (("doubled", 2), ("tripled", 3)):
-        kept = box((36, 36, 36), two)
-        kept["domain"]["refine"] = [{"below": -900.0, "factor": factor}]
-        tables[name] = kept
-    for name, kept in tables.items():
-        yield f"box, {name}", lambda kept=kept: (SpectralScenario(**kept), None)
+        of_box = box((36, 36, 36), two)
+        of_box["domain"]["refine"] = [{"below": -900.0, "factor": factor}]
+        tables[name] = of_box
+    for name, of_box in tables.items():
+        yield f"box, {name}", lambda of_box=of_box: (SpectralScenario(**of_box), None)
     for shape, moved, degree, seed in (
         ((36, 36, 36), 0.15, 4, 1),
         ((26, 26, 26), 0.25, 4, 2),
@@ -143,10 +142,10 @@ def boxes():
         ((18, 18, 16), 0.2, 6, 5),
         ((16, 16, 16), 0.2, 8, 6),
     ):
-        kept = box(shape, two, degree)
+        of_box = box(shape, two, degree)
 
-        def made(kept=kept, moved=moved, seed=seed):
-            scenario = SpectralScenario(**kept)
+        def made(of_box=of_box, moved=moved, seed=seed):
+            scenario = SpectralScenario(**of_box)
             return scenario, moved_box(scenario, moved, seed)
 
         yield f"box, corners moved to {moved}, degree {degree}", made
@@ -168,8 +167,8 @@ def regional():
 
         def made(moved=moved, degree=degree, counts=counts, seed=seed):
             rng = np.random.default_rng(seed)
-            kept = box(counts, [bench.TOP | {"top": 0}], degree)
-            plain = SpectralScenario(**kept)
+            of_box = box(counts, [bench.TOP | {"top": 0}], degree)
+            plain = SpectralScenario(**of_box)
             mesh = moved_box(plain, moved, 7).mesh
             names = tuple(f"r{n}" for n in range(12))
             media = {}
@@ -199,7 +198,7 @@ def fields():
     ):
 
         def made(step=step, degree=degree, counts=counts, spread=spread):
-            rng, kept = (
+            rng, of_box = (
                 np.random.default_rng(int(step)),
                 box(counts, [bench.TOP | {"top": 0}], degree),
             )
@@ -212,8 +211,8 @@ def fields():
                 {n: (("z", "y", "x"), v.astype(np.float32)) for n, v in values.items()},
                 {"x": axes[0], "y": axes[1], "z": z},
             ).to_netcdf(path)
-            kept["model"] = {"kind": "file", "file": str(path)}
-            scenario = SpectralScenario(**kept)
+            of_box["model"] = {"kind": "file", "file": str(path)}
+            scenario = SpectralScenario(**of_box)
             return scenario, moved_box(scenario, 0.1, 3)
 
         yield f"field of {step:g} m, spread {spread}, degree {degree}", made
@@ -291,11 +290,11 @@ def whole_eigenvalue(medium, machine):
 
 def part_eigenvalue(medium, machine, most):
     """The `lanczos.Largest` of at most so many elements, and which these are."""
-    kept, time_step.part_size = time_step.part_size, lambda medium: most
+    part_size, time_step.part_size = time_step.part_size, lambda medium: most
     try:
         selected = time_step.likely_elements(medium)
     finally:
-        time_step.part_size = kept
+        time_step.part_size = part_size
     part = time_step.restrict_to(medium, selected)
     operator = Undamped(part, families.arrange_families(part), machine)
     return time_step.largest_eigenvalue(operator)[0], selected
@@ -367,9 +366,9 @@ def meshes(report):
                 out = row(name, *made(), report.machine, sizes)
                 report.add("meshes", out, short(out))
     for rough in (False, True):
-        kept = [out for out in report.parts["meshes"] if out["rough"] == rough]
+        meshes = [out for out in report.parts["meshes"] if out["rough"] == rough]
         for most in sizes:
-            parts = [part for out in kept for part in out["parts"] if part["most"] == most]
+            parts = [part for out in meshes for part in out["parts"] if part["most"] == most]
             bounds = [part["bound_over_whole"] for part in parts]
             if bounds:
                 least = {"meshes": len(bounds), "least_bound_over_whole": min(bounds)}

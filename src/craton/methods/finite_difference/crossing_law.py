@@ -102,7 +102,14 @@ def column(d, at, axis, component):
         return medium.values("lam")
     if d.relaxing:
         return relaxing_column(d, at, axis, component)
-    lam, mu2, d11, d13, across = normal_moduli(d, at, medium)
+    lam, mu2, *others = normal_moduli(d, at, medium)
+    return modulus_of(d, at, axis, component, lam, mu2, *others)
+
+
+def modulus_of(d, at, axis, component, lam, mu2, d11, d13, across):
+    """Return the modulus from a strain along an axis to a normal stress, Pa, of `normal_moduli` or of
+    what is left of lambda and 2 mu.
+    """
     d33 = laminate.at_points(d, at)[2]
     if axis == component:
         return lam + mu2 + (d33 if axis == 2 else d11)
@@ -136,13 +143,9 @@ def relaxing_column(d, at, axis, component):
     surface it has the vertical strain rate that keeps szz zero.
     """
     medium = Around(d, at)
-    lam, mu2, d11, d13, across = unrelaxed(d, at, medium)
+    _, _, d11, d13, across = unrelaxed(d, at, medium)
     left_lam, left_mu2 = left(d, at, medium)
-    d33 = laminate.at_points(d, at)[2]
-    if axis == component:
-        modulus = left_lam + left_mu2 + (d33 if axis == 2 else d11)
-    else:
-        modulus = left_lam + (d13 if 2 in (axis, component) else d11 - across)
+    modulus = modulus_of(d, at, axis, component, left_lam, left_mu2, d11, d13, across)
     return modulus + (left_lam + d13) * surface_strain(d, at, axis)
 
 

@@ -16,7 +16,7 @@ from craton.errors import Problem, ScenarioError
 from craton.io.contents import Wavefield
 from craton.methods.shared import points as operators
 from craton.methods.shared.oblique import plane_incident
-from craton.methods.shared.sampled import SampledIncident
+from craton.methods.shared.sampled import SampledIncident, medium_problem
 from craton.methods.shared.tables import of_values
 from craton.output.recordings import Recorded, RecordedRows, open_recording
 from craton.tables.fields import spatial
@@ -303,13 +303,8 @@ def medium_problems(wave, places, medium, xyz):
         differs |= np.isnan(values) != np.isnan(recorded_values)
         if differs.any():
             n = int(np.flatnonzero(differs)[0])
-            where = ", ".join(f"{v:.6g}" for v in xyz[n])
-            words = (
-                f"at the box the medium is not that of the recording: {name} = {values[n]:.6g} "
-                f"instead of {recorded_values[n]:.6g} at ({where}) m"
-            )
-            remedy = "let the media agree at the sides of the box; anomalies belong inside"
-            return [Problem(wave.key, words, remedy)]
+            words = f"{name} = {values[n]:.6g} instead of {recorded_values[n]:.6g}"
+            return [medium_problem(wave.key, words, xyz[n])]
     return []
 
 

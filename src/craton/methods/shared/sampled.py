@@ -23,6 +23,26 @@ SAME_POINT = 1e-3  # m: positions that are the same
 PLACES = {"v": 0.5, "s": 0.0, "u": 0.0}  # of values within a step
 
 
+def medium_problem(key, words, place, subject="medium"):
+    """Return the Problem of a box beside which two runs differ.
+
+    Parameters
+    ----------
+    key : str
+        Of the scenario.
+    words : str
+        What differs, and how.
+    place : (3,) array
+        Where, m.
+    subject : str
+        ``"medium"`` or ``"attenuation"``.
+    """
+    where = ", ".join(f"{v:.6g}" for v in place)
+    message = f"at the box the {subject} is not that of the recording: {words} at ({where}) m"
+    remedy = "let the media agree at the sides of the box; anomalies belong inside"
+    return Problem(key, message, remedy)
+
+
 @dataclass(frozen=True, eq=False)
 class SampledIncident:
     """Waves at points around a box.
@@ -209,13 +229,8 @@ class SampledIncident:
             differs = known & ((values < low - room) | (values > high + room))
             if differs.any():
                 n = int(np.flatnonzero(differs)[0])
-                where = ", ".join(f"{v:.6g}" for v in xyz[n])
-                words = (
-                    f"at the box the medium is not that of the recording: {name} = {values[n]:.6g} "
-                    f"instead of {low[n]:.6g} to {high[n]:.6g} at ({where}) m"
-                )
-                remedy = "let the media agree at the sides of the box; anomalies belong inside"
-                return [Problem(self.key, words, remedy)]
+                words = f"{name} = {values[n]:.6g} instead of {low[n]:.6g} to {high[n]:.6g}"
+                return [medium_problem(self.key, words, xyz[n])]
         return []
 
     def source_of(self, name):

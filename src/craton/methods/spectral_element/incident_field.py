@@ -7,6 +7,7 @@ import numpy as np
 from craton.errors import Problem
 from craton.methods.shared import recorded
 from craton.methods.shared.oblique import side_problems
+from craton.methods.shared.sampled import medium_problem
 from craton.methods.spectral_element.box_layer import SPEEDS, means
 
 SAME_POINT = 1e-4  # of the shortest distance between points: positions that are the same
@@ -162,13 +163,8 @@ def attenuation_problems(d, wave, places, inverse, xyz):
         differs = np.abs(values - expected) > SAME_Q * np.abs(expected).max(initial=0.0)
         if differs.any():
             n = int(np.flatnonzero(differs)[0])
-            where = ", ".join(f"{v:.6g}" for v in xyz[n])
-            words = (
-                f"at the box the attenuation is not that of the recording: {name} = {values[n]:.6g} "
-                f"instead of {expected[n]:.6g} at ({where}) m"
-            )
-            remedy = "let the media agree at the sides of the box; anomalies belong inside"
-            return [Problem(wave.key, words, remedy)]
+            words = f"{name} = {values[n]:.6g} instead of {expected[n]:.6g}"
+            return [medium_problem(wave.key, words, xyz[n], "attenuation")]
     return []
 
 

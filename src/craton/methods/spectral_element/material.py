@@ -91,13 +91,13 @@ def arrays(d, family, order):
     out = {name: np.zeros((len(order), count, *nodes), d.precision) for name, count in rows.items()}
 
     plain = not family.fluid and not family.kind.full and not family.kind.relaxation
-    kept = d.statistics.moduli.values if plain and nodes and d.statistics.moduli else None
+    sampled = d.statistics.moduli.values if plain and nodes and d.statistics.moduli else None
 
     def fill(part):
         places = part.start + np.flatnonzero(order.elements[part] >= 0)
         elements = order.elements[places]
-        if kept is not None and d.statistics.varying[elements].all():
-            out["moduli"][places] = kept[elements]
+        if sampled is not None and d.statistics.varying[elements].all():
+            out["moduli"][places] = sampled[elements]
             return
         samples = (
             d.material(elements)

@@ -9,7 +9,7 @@ import numpy as np
 from craton.backends import nvrtc
 from craton.backends.cpu import CPU
 from craton.core.plan import Array, Launch, Phase, StepPlan
-from craton.methods.finite_difference import catalogue, contact, operators
+from craton.methods.finite_difference import catalogue, operators
 from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.methods.finite_difference.scheme import ORDERS, stencil
 from craton.methods.shared import halo, points, series
@@ -45,12 +45,7 @@ def of_order(order):
         for axis in range(3)
     ]
     layers += [operators.a1(plain, axis, side) for axis in range(3) for side in range(2)]
-    block = contact.block(plain.vertical)
-    floor = (
-        []
-        if block is None
-        else [make(plain, block) for make in (operators.contact_velocity, operators.contact_stress)]
-    )
+    floor = [make(plain, order) for make in (operators.contact_velocity, operators.contact_stress)]
     steps += [*map(operators.among_air, steps[:2]), *floor]
     others = rheologies(order, plain, free) if order in (4, 8) else []
     layers += [operators.cpml_laminate(plain, axis) for axis in range(2)]

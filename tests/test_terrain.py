@@ -238,7 +238,7 @@ def test_receivers_far_below_the_ground_are_placed_together(monkeypatch):
     )
     craton.plan(asked)
     assert 0 < len(counted) < len(together.channels) / 2
-    monkeypatch.setattr(receiver_points, "close_to_air", lambda d, xyz: np.ones(len(xyz), bool))
+    monkeypatch.setattr(receiver_points, "close_to_others", lambda d, xyz: np.ones(len(xyz), bool))
     one_by_one = craton.plan(asked)
     for name in ("sample_first", "sample_source", "sample_weight"):
         assert np.array_equal(together.arrays[name].data, one_by_one.arrays[name].data)
@@ -412,25 +412,30 @@ def test_air_shows_nothing_in_pictures():
     assert np.isnan(picture[:, -1]).all() and np.isfinite(picture[:, :40]).all()
 
 
-def test_contact_block_is_skew_with_the_plain_differences():
-    """Constants have no difference on any row of half points, the points above the contact no tie to the solid."""
+@pytest.mark.parametrize("order", [4, 6, 8, 16])
+def test_differences_end_at_the_sea_floor(order):
+    """No weight reaches across; integer points differentiate linear functions, half points constants, exactly."""
+    from types import SimpleNamespace
+
     from craton.methods.finite_difference.scheme import taylor
 
-    for order in contact.BLOCKS:
-        c = taylor(order)
-        added = contact.block(tuple(c))
-        over, rows = len(c) - 1, added.shape[1]
-        length = rows + len(c)
-        plain = sum(
-            w
-            * (
-                np.eye(over + length, length, n - over)
-                - np.eye(over + length, length, 1 - n - over)
-            )
-            for n, w in enumerate(c, 1)
-        )
-        whole = plain.copy()
-        whole[: over + rows, :rows] += added
-        assert np.allclose(whole[:over, 1:], 0) and np.allclose(
-            whole[over:, 1 : rows + 1].sum(0), 0, atol=1e-12
-        )
+    c, last = taylor(order), 3 * order  # half points -last .. last, integer ones between
+    grid = {"order": order, "reach": order // 2, "free": False, "rise": 1.0}
+    d = SimpleNamespace(**grid, stencil=SimpleNamespace(vertical=tuple(c)))
+    plain = sum(
+        w * (np.eye(2 * last, 2 * last + 1, 1 - n) - np.eye(2 * last, 2 * last + 1, n))
+        for n, w in enumerate(c, 1)
+    )  # upward, from above
+    normal, tangential = plain.copy(), plain.copy()
+    for whole, (table,) in zip((normal, tangential), contact.tables(d)):
+        size = len(table) // 2
+        whole[last - size : last + size, last - size + 1 : last + size] += table
+    inner = slice(order, -order)
+    assert np.abs(normal[:last, last + 1 :]).max() < 1e-12
+    assert np.abs(normal[last:, :last]).max() < 1e-12
+    heights = -np.arange(-last, last + 1.0)
+    assert np.allclose((normal @ heights)[inner], 1, atol=1e-12)
+    assert np.allclose(normal[last:].sum(0)[last + 1 : -order], 0, atol=1e-12)
+    assert np.allclose(normal[last:].sum(0)[last], 1, atol=1e-12)  # traction on the contact
+    assert np.abs(tangential[:last, last + 1 :]).max() < 1e-12
+    assert np.allclose(tangential[last:].sum(0)[last + 1 : -order], 0, atol=1e-12)

@@ -13,14 +13,14 @@ EDGE = 12  # points: what is nearer to a face may be its doing
 
 @dataclass(frozen=True)
 class Grid:
-    """Integer points of a regular grid, equal spacing in all axes.
+    """Integer points of a regular grid, equally spaced along each axis.
 
     Parameters
     ----------
     origin : tuple of float
         Position (x, y, z) of the lower south-west point, metres.
     spacing : float
-        Distance between neighbouring points, metres.
+        Distance between neighbouring points along x and y, metres.
     shape : tuple of int
         Points along (z, y, x), the order in memory.
     start : tuple of int
@@ -28,6 +28,8 @@ class Grid:
         the larger grid, so that coordinates are the same numbers in both.
     total : tuple of int, optional
         Of a part: points of the larger grid along (z, y, x).
+    vertical : float, optional
+        Distance between neighbouring points along z, metres, where it is not `spacing`.
     """
 
     origin: tuple[float, float, float]
@@ -35,6 +37,12 @@ class Grid:
     shape: tuple[int, int, int]
     start: tuple[int, int, int] = (0, 0, 0)
     total: tuple[int, int, int] | None = None
+    vertical: float | None = None
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Distances between neighbouring points along x, y and z, metres: shape (3,)."""
+        return np.array([self.spacing, self.spacing, self.vertical or self.spacing])
 
     @property
     def size(self):
@@ -76,7 +84,10 @@ class Grid:
         """Points and spacing in words."""
         nz, ny, nx = self.shape
         points = f"{nx} x {nz}" if self.planar else f"{nx} x {ny} x {nz}"
-        return f"{points} = {self.size / 1e6:,.2f} million points, spacing {self.spacing:g} m"
+        along_z = f", {self.vertical:.6g} m along z" if self.vertical else ""
+        return (
+            f"{points} = {self.size / 1e6:,.2f} million points, spacing {self.spacing:g} m{along_z}"
+        )
 
     def coarser(self, factor):
         """How a scenario asks for a spacing that is wider by a factor, in words.
@@ -100,7 +111,7 @@ class Grid:
         a = "xyz".index(name)
         first, count = self.start[2 - a], self.shape[2 - a]
         last = count if end is None else min(end, count)
-        return self.origin[a] + self.spacing * np.arange(first + begin, first + last)
+        return self.origin[a] + self.steps[a] * np.arange(first + begin, first + last)
 
     def bounds(self, name):
         """First and last coordinate along an axis, metres.
@@ -111,8 +122,8 @@ class Grid:
             ``"x"``, ``"y"`` or ``"z"``.
         """
         a = "xyz".index(name)
-        first = self.start[2 - a]
-        return self.origin[a] + self.spacing * first, self.origin[a] + self.spacing * (
+        first, step = self.start[2 - a], float(self.steps[a])
+        return self.origin[a] + step * first, self.origin[a] + step * (
             first + self.shape[2 - a] - 1
         )
 

@@ -25,8 +25,8 @@ class GridSampling:
     half : dict of str to tuple of int
         For each field 1 along the axes (x, y, z) along which it lies half a cell after the integer
         point.
-    spacing : float
-        Of the grid, m.
+    spacing : tuple of float
+        Of the grid along x, y, z, m.
     trace_share : float32 or float32 array (nz, 1, nx) or None
         Pressure over minus the sum of the normal stresses that are computed.
     filled : int array (1 or ny, nx) or None
@@ -43,7 +43,7 @@ class GridSampling:
     shape: tuple
     lattice: dict
     half: dict
-    spacing: float
+    spacing: tuple
     trace_share: Any = None
     filled: np.ndarray | None = None
     shots: int | None = None

@@ -129,7 +129,7 @@ class Volume(Table):
         """Elevation of the top plane, metres."""
         return self.origin[-1] + self.size[-1]
 
-    def points(self, spacing):
+    def points(self, spacing, vertical=None):
         """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed
         where the division leaves a rest.
 
@@ -138,7 +138,8 @@ class Volume(Table):
         spacing : float
             Metres.
         """
-        return tuple(math.ceil(s / spacing - 1e-6) + 1 for s in self.extent)
+        steps = (spacing, spacing, vertical or spacing)
+        return tuple(math.ceil(s / h - 1e-6) + 1 for s, h in zip(self.extent, steps))
 
 
 def _utc(value):

@@ -334,8 +334,7 @@ def inside_layer(d, xyz):
         ("sponge", options.sponge.thickness),
         ("a1", d.reach),
     ):
-        thickness = planes * d.grid.spacing
         for axis, side in d.faces(kind):
             distance = np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side])
-            inside |= distance < thickness * (1 - 1e-9)
+            inside |= distance < planes * d.grid.steps[axis] * (1 - 1e-9)
     return inside

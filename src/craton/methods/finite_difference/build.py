@@ -26,6 +26,8 @@ from craton.methods.finite_difference import (
     receiver_points,
     relaxing,
     scheme,
+    sea_floor,
+    sides,
     snapshots,
     source_boxes,
     storage,
@@ -95,6 +97,7 @@ def build(scenario, reuse=None):
         frequency = max(wave.wavelet.peak_frequency for wave in waves)
         d = replace(d, frequency=frequency).sharing(d)
     refuse(injection.problems(d, incident))
+    refuse(sides.source_problems(d, sources))
     channels = survey_channels.channels(
         len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1)
     )
@@ -186,10 +189,12 @@ def grid_of(scenario):
     """
     domain = scenario.domain
     spacing = domain.spacing or derived_spacing(scenario)
-    nx, ny, nz = domain.points(spacing)
+    vertical = domain.vertical_spacing or sea_floor.vertical_spacing(scenario, spacing)
+    nx, ny, nz = domain.points(spacing, vertical)
     x, y, _ = domain.corner
     # the top keeps its elevation
-    return Grid((x, y, domain.top - (nz - 1) * spacing), spacing, (nz, ny, nx))
+    origin = (x, y, domain.top - (nz - 1) * (vertical or spacing))
+    return Grid(origin, spacing, (nz, ny, nx), vertical=None if vertical == spacing else vertical)
 
 
 def derived_spacing(scenario):
@@ -318,10 +323,14 @@ def size_problems(scenario, grid):
 def stability_limit(scenario, grid, vp_max):
     """Largest stable step, s."""
     free = scenario.boundaries.face("top") == "free" and scenario.model.topography is None
+    rise = float(grid.steps[2] / grid.spacing)
     radius = (
-        surface(scenario.boundaries.surface, scenario.run.order).spectral_radius if free else None
+        surface(scenario.boundaries.surface, scenario.run.order).spectral_radius / rise
+        if free
+        else None
     )
-    stencil = scheme.stencil(scenario.run.order, scenario.run.weights, free, scenario.domain.motion)
+    run = scenario.run
+    stencil = scheme.stencil(run.order, run.weights, free, scenario.domain.motion, rise)
     return scheme.stable_step(stencil, grid.spacing, vp_max, radius)
 
 

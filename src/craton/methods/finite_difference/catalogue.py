@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from craton.methods.finite_difference import (
-    contact,
     increments,
     laminate_gradient,
     parameter_sums,
@@ -32,12 +31,7 @@ def operators(order, motion=None):
     steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences)]
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
     surface += [fd.among_air(op) for op in steps[:2]]
-    block = contact.block(differences.vertical)
-    surface += (
-        []
-        if block is None
-        else [fd.contact_velocity(differences, block), fd.contact_stress(differences, block)]
-    )
+    surface += [make(differences, order) for make in (fd.contact_velocity, fd.contact_stress)]
     layers = [
         kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes
     ]
@@ -183,8 +177,7 @@ def attenuated(differences, order, axes):
     example = constants[kind]
     surface = fd.at_surface(steps[kind], closure(min(order, HIGHEST)), differences)
     layers = [fd.cpml_stress(differences, axis, example, free=True) for axis in axes]
-    block = contact.block(differences.vertical)
-    floor = [] if block is None else [fd.contact_stress(differences, block, example)]
+    floor = [fd.contact_stress(differences, order, example)]
     return found + [
         replace(op, name=f"{op.name}_{kind}", kernel=op.function)
         for op in (surface, *layers, *floor)

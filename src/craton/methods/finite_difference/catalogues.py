@@ -58,7 +58,7 @@ class Table:
         xyz = np.concatenate([c.points for c in held])
         self.tensors = np.concatenate([c.tensors for c in held])
         self.column = histories.columns(held)
-        self.position = np.round((xyz - d.grid.origin) / d.grid.spacing, 6)
+        self.position = np.round((xyz - d.grid.origin) / d.grid.steps, 6)
         self.width = 4 if len(xyz) > faults.MANY else 8
         self._refuse_cut()
 

@@ -37,7 +37,7 @@ adjoint between source and receiver:
     eyy rates of strain.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -80,6 +80,14 @@ class Closure:
     surface: np.ndarray
     spectral_radius: float
     stress: tuple | None = None
+
+    def stretched(self, rise: float) -> "Closure":
+        """Return the same for planes `rise` spacings apart; norms stay in units of that distance."""
+        if rise == 1:
+            return self
+        stress = self.stress and tuple(d / rise for d in self.stress)
+        changed = {"d1": self.d1 / rise, "d2": self.d2 / rise, "stress": stress}
+        return replace(self, spectral_radius=self.spectral_radius / rise, **changed)
 
 
 # order: (denominator, hm, hp, B) with B = Hm D1 restricted to the first rows and columns;

@@ -238,7 +238,7 @@ def weighted(d, derivative, at, beside, values):
 
 
 def closed_entries(d, box, derivative):
-    """Return what `entries` returns of the differences along z that are closed at a level sea floor
+    """Return what `entries` returns of the differences along z that are closed at a sea floor
     (contact.h): list.
 
     Parameters
@@ -247,27 +247,48 @@ def closed_entries(d, box, derivative):
     box : Box
     derivative : Derivative
     """
-    floor, axis = contact.level_floor(d), TANGENTIAL.get((derivative.field, derivative.source))
-    if floor is None or axis is None:
+    floor, pair = contact.level_floor(d), (derivative.field, derivative.source)
+    axis, normal = TANGENTIAL.get(pair), "vz" in pair and set(pair) <= {"vz", *d.normal}
+    if floor is None or (axis is None and not normal):
         return []
     lines = inside_lines(d, box, derivative)
     j, i = (a.ravel() for a in np.meshgrid(*lines[1::-1], indexing="ij"))
-    here = floor[j, i]
-    level = (here == contact.beside(floor, 1 - axis)[j, i]) & (here != contact.NOWHERE)
-    added = contact.block(d.stencil.vertical)
-    above = added.shape[0] - added.shape[1]
-    half, out = HALF[derivative.field][2], []
-    for row, column in zip(*np.nonzero(added)):
+    here, kinds, out = floor[j, i], d.contacts["table"][j, i], []
+    closed = here != contact.NOWHERE
+    if not normal:
+        closed &= here == contact.beside(floor, 1 - axis)[j, i]
+        kinds = np.maximum(kinds, 0)
+    for kind, table in enumerate(contact.tables(d)[0 if normal else 1]):
+        chosen = closed & (kinds == kind)
+        if not normal:
+            table[:, len(table) // 2 - 1] = 0  # no tangential traction on the contact
+        out += closed_weights(d, box, derivative, (here, j, i), chosen, contact.weights_of(table))
+    return out
+
+
+def closed_weights(d, box, derivative, columns, closed, weights):
+    """Return what `entries` returns of the columns that are `closed`: list.
+
+    Parameters
+    ----------
+    columns : (floor, j, i)
+        Highest solid plane and place of each column.
+    closed : (columns,) bool array
+    weights : iterable
+        See `contact.weights_of`.
+    """
+    (here, j, i), half, out = columns, HALF[derivative.field][2], []
+    for integer, half_point, value in weights:
         # planes below the floor of the integer and of the half point
-        target, source = (column, row - above) if half else (row - above, column)
+        target, source = (half_point, integer) if half else (integer, half_point)
         inside = box.holds(2, half, here - target)
-        chosen = level & (inside != box.holds(2, 1 - half, here - source))
-        if column == 0 or not chosen.any():
+        chosen = closed & (inside != box.holds(2, 1 - half, here - source))
+        if not chosen.any():
             continue
         at, beside = ([here[chosen] - n, j[chosen], i[chosen]] for n in (target, source))
-        # up from integer to half points, down the other way
-        value = added[row, column] if half else -added[row, column]
-        values = np.where(inside[chosen], value, -value)
+        norm = d.norms(at[0], half)
+        # from integer to half points the transpose, with the other sign
+        values = np.where(inside[chosen], 1, -1) * (-value if half else value) / norm
         out.append(weighted(d, derivative, at, beside, values))
     return out
 

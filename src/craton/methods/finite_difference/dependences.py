@@ -98,7 +98,7 @@ def _cell(d, position):
 
 def _pressure(d, column, position):
     """Dependences of the pressure in the plane, one for each point."""
-    parts = [points.nodes(d, field, position) for field in d.normal]
+    parts = [points.nodes(d, field, position, fluid_first=True) for field in d.normal]
     cells = zip(*d.cell(parts[0][1]))
     return [
         Dependence(

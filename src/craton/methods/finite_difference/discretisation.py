@@ -33,6 +33,7 @@ OF_MEDIUM = (
     "vacuum_planes",
     "full_planes",
     "whole_cells",
+    "cell_contents",
     "laminates",
     "closure",
 )
@@ -241,9 +242,14 @@ class Discretisation:
         return (nz, max(len(self.shots), 1) if self.planar else ny, nx)
 
     @property
+    def rise(self) -> float:
+        """Vertical over horizontal spacing."""
+        return (self.grid.vertical or self.grid.spacing) / self.grid.spacing
+
+    @property
     def volume(self):
         """Of a cell, m3; in the plane its area, m2."""
-        return self.grid.spacing ** (2 if self.planar else 3)
+        return self.grid.spacing ** (2 if self.planar else 3) * self.rise
 
     def half(self, field):
         """Axes (x, y, z) along which a field lies half a cell after the integer point; in the plane
@@ -274,6 +280,7 @@ class Discretisation:
             self.scenario.run.weights,
             self.free,
             self.motion,
+            self.rise,
             terrain=self.ground is not None,
             acoustic=self.acoustic,
             law=self.law,
@@ -354,6 +361,11 @@ class Discretisation:
         return {}
 
     @cached_property
+    def cell_contents(self):
+        """By plane, what cells hold, as far as sides.py was asked for it."""
+        return {}
+
+    @cached_property
     def laminates(self):
         """What laminate.py has found of the cells that interfaces cut, by name, once it was asked."""
         return {}
@@ -383,7 +395,9 @@ class Discretisation:
     def closure(self):
         """Differences and norms below the free surface, or None."""
         return (
-            surface(self.scenario.boundaries.surface, 2 * len(self.stencil.vertical))
+            surface(self.scenario.boundaries.surface, 2 * len(self.stencil.vertical)).stretched(
+                self.rise
+            )
             if self.free
             else None
         )

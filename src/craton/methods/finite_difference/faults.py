@@ -100,7 +100,7 @@ def rows(d, faults):
         np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors")
     )
     width = 4 if len(xyz) > MANY else 8
-    position = np.round((xyz - d.grid.origin) / d.grid.spacing, 6)
+    position = np.round((xyz - d.grid.origin) / d.grid.steps, 6)
     parts, count, most = [], 0, min(MOST_ROWS, available() // SORTED)
     for low in range(0, len(xyz), BLOCK):
         some = slice(low, low + BLOCK)
@@ -120,7 +120,7 @@ def spread(d, position, tensors, width):
     """(index, weight, column) parts of some components; see `points.moment_rows`, of which this is
     the same for many.
     """
-    scale, real = -d.dt / d.grid.spacing**3, np.dtype(d.precision)
+    scale, real = -d.dt / d.volume, np.dtype(d.precision)
     nodes = {}
     for field, axes in points.TENSOR.items():
         moment = scale * tensors[:, axes[0], axes[1]]
@@ -193,7 +193,7 @@ def in_matter(d, at, half, weights):
         for a, first, size in zip(at, low, d.grid.shape)
         for v in (first, min(int(a.max()) + 2, size))
     ]
-    use = points.whole_points(d, box, half)[tuple(a - first for a, first in zip(at, low))]
+    use = points.usable_points(d, box, half)[tuple(a - first for a, first in zip(at, low))]
     kept, total = (weights * use).sum(1), weights.sum(1)
     if (kept < LEAST_KEPT * total).any():
         raise ScenarioError(

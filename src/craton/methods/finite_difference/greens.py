@@ -67,6 +67,7 @@ class StrainRates:
     box: tuple
     stresses: tuple
     planar: bool
+    steps: tuple
     weights: tuple = ()
     closure: Any = None
     ratio: Any = None
@@ -101,6 +102,7 @@ class StrainRates:
             "box": list(self.box),
             "stresses": list(self.stresses),
             "planar": self.planar,
+            "steps": list(self.steps),
             "resolution": self.spacing,
         }
 
@@ -198,7 +200,7 @@ class StrainRates:
             Places.
         weight : (n, points) array
         """
-        position = np.round((np.asarray(xyz, float) - self.origin) / self.spacing, ROUND)
+        position = np.round((np.asarray(xyz, float) - self.origin) / self.steps, ROUND)
         six = np.asarray(six, float)
         index, weight = self._regular(position, six)
         if self.terrain is not None:
@@ -307,6 +309,7 @@ def strain_rates(d, low, high, stations):
         box,
         stresses,
         bool(d.planar),
+        tuple(map(float, d.grid.steps)),
         weights,
         d.closure if d.free and reaches_closure(d, box) else None,
         ratio,
@@ -325,7 +328,8 @@ def of_about(about, terrain=None):
     terrain : Discretisation, optional
         Where the model has a topography.
     """
-    names = ("origin", "spacing", "shape", "box", "stresses", "planar")
+    about = {"steps": [about["spacing"]] * 3} | about  # stores of earlier versions have none
+    names = ("origin", "spacing", "shape", "box", "stresses", "planar", "steps")
     known = {n: tuple(v) if isinstance(v := about[n], list) else v for n in names}
     return StrainRates(**known, terrain=terrain)
 
@@ -338,8 +342,8 @@ def box_around(d, low, high):
         if d.planar and axis == 1:
             box += [0, 1]
             continue
-        first = (low[axis] - d.grid.origin[axis]) / d.grid.spacing
-        last = (high[axis] - d.grid.origin[axis]) / d.grid.spacing
+        first = (low[axis] - d.grid.origin[axis]) / d.grid.steps[axis]
+        last = (high[axis] - d.grid.origin[axis]) / d.grid.steps[axis]
         top = axis == 2 and (d.free or d.ground is not None)
         end = math.ceil(last - 1e-6) + MARGIN + 1
         # below the free surface fewer points are taken, from further inside (EDGE_NODES)
@@ -376,7 +380,7 @@ def refusals(d, box):
         free = axis == 2 and (d.free or d.ground is not None)
         if begin < first or (end > last and not free):
             low, high = (
-                d.grid.origin[axis] + d.grid.spacing * n
+                d.grid.origin[axis] + d.grid.steps[axis] * n
                 for n in (first + MARGIN, last - 1 + (reach if free else -MARGIN))
             )
             words = f"the volume is too close to a boundary along {'xyz'[axis]}"
@@ -388,7 +392,7 @@ def close_to_layers(d, stations):
     """Return which stations a layer's points are weights of, where runs are not reciprocal: list of
     Problem.
     """
-    position = (stations.xyz - np.array(d.grid.origin)) / d.grid.spacing
+    position = (stations.xyz - np.array(d.grid.origin)) / d.grid.steps
     close = np.zeros(len(position), bool)
     for axis, side in d.faces("cpml"):
         first, last = d.unstretched(axis)

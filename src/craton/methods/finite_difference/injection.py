@@ -32,7 +32,7 @@ FAR = 1 << 19  # half spacings; places are told apart by three such numbers
 def box_of(d, low, high):
     """Return the `Box` of the grid points nearest to two corners, m."""
     corners = [
-        np.rint((np.array(spatial(c)) - d.grid.origin) / d.grid.spacing).astype(int)
+        np.rint((np.array(spatial(c)) - d.grid.origin) / d.grid.steps).astype(int)
         for c in (low, high)
     ]
     if d.planar:
@@ -65,7 +65,7 @@ def box_problems(d, box, key):
             words = f"the box is less than two points wide along {'xyz'[axis]}"
             problems.append(Problem(key, words, "make it larger, or the spacing smaller"))
         elif box.low[axis] < first or (box.high[axis] > last and not (axis == 2 and box.open_top)):
-            low, high = (d.grid.origin[axis] + d.grid.spacing * n for n in (first, last))
+            low, high = (d.grid.origin[axis] + d.grid.steps[axis] * n for n in (first, last))
             words = f"the box is too close to a boundary along {'xyz'[axis]}"
             remedy = f"keep it between {low:,.6g} and {high:,.6g} m"
             top = (
@@ -73,7 +73,7 @@ def box_problems(d, box, key):
             )
             problems.append(Problem(key, words, remedy + top.replace(" ,", ",")))
         elif box.low[axis] > shallowest:
-            limit = d.grid.origin[2] + d.grid.spacing * shallowest
+            limit = d.grid.origin[2] + d.grid.steps[2] * shallowest
             words = "the lower side of the box lies among the differences below the free surface"
             problems.append(Problem(key, words, f"let it reach down to {limit:,.6g} m or deeper"))
     return problems
@@ -124,6 +124,7 @@ def recordings(d, band):
         about = {
             "method": "fd",
             "spacing": float(d.grid.spacing),
+            "vertical": float(d.grid.steps[2]),
             "low": list(box.low),
             "high": list(box.high),
             "origin": [float(v) for v in d.grid.origin],
@@ -160,7 +161,7 @@ def sampled_recording(d, spec, band):
 
     around = shell_of(d, spec)
     names = [name for name in (*shell.VELOCITY, *shell.STRESS, shell.IN_FLUID) if name in d.fields]
-    positions = np.round((around.xyz - d.grid.origin) / d.grid.spacing, 6)
+    positions = np.round((around.xyz - d.grid.origin) / d.grid.steps, 6)
     if d.planar:
         positions[:, 1] = 0
     spreads, count = [], len(positions)
@@ -233,7 +234,7 @@ def where(d, index):
     fields = (index + d.layout.first) // d.layout.field
     points = d.layout.place(index)
     half = np.array([HALF[name] for name in d.fields])[fields] / 2
-    xyz = d.grid.origin + d.grid.spacing * (np.stack(points[::-1], axis=1) + half)
+    xyz = d.grid.origin + d.grid.steps * (np.stack(points[::-1], axis=1) + half)
     if d.planar:
         xyz[:, 1] = 0.0
     return fields, xyz, points
@@ -276,9 +277,9 @@ def sea_floor(d, at):
         return out
     k, j, i = d.cell(at)
     highest = floor[j, i]
-    rows, columns = contact.block(d.stencil.vertical).shape
-    reached = (highest - k < columns) & (k - highest <= rows - columns)
-    out[reached] = d.grid.origin[2] + d.grid.spacing * (highest[reached] + 0.5)
+    size = contact.size_of(d)
+    reached = (highest - k < size) & (k - highest <= size)
+    out[reached] = d.grid.origin[2] + d.grid.steps[2] * (highest[reached] + 0.5)
     return out
 
 
@@ -311,13 +312,16 @@ def box_here(d, wave):
     """Return the `Box` of an incident wave in the points of this grid, and list of Problem."""
     if wave.wavelet or wave.resampled:
         return box_of(d, *wave.corners), []
-    about, h = wave.about, d.grid.spacing
-    if abs(about["spacing"] - h) > 1e-9 * h:
-        words = (
-            f"it was recorded with a spacing of {about['spacing']:.9g} m, the grid has {h:.9g} m"
-        )
-        return None, [Problem(f"{wave.key}.recorded", words, "use the same spacing in both runs")]
-    offset = (np.array(about["origin"]) - d.grid.origin) / h
+    about = wave.about
+    theirs = (about["spacing"], about.get("vertical", about["spacing"]))
+    for along, recorded_step, step in zip(("", " along z"), theirs, d.grid.steps[1:]):
+        if abs(recorded_step - step) > 1e-9 * step:
+            words = f"it was recorded with a spacing of {recorded_step:.9g} m{along}, the grid has {step:.9g} m"
+            remedy = "use the same spacing in both runs"
+            if along:
+                remedy = "write the same domain.vertical_spacing in both runs"
+            return None, [Problem(f"{wave.key}.recorded", words, remedy)]
+    offset = (np.array(about["origin"]) - d.grid.origin) / d.grid.steps
     if d.planar:
         offset[1] = 0.0
     if np.abs(offset - np.rint(offset)).max() > ON_POINT:
@@ -406,7 +410,7 @@ def beside(d, box, xyz):
     """Return which positions (n, 3), m, are in a box or so near that their weights reach into it,
     and which are so deep inside that they do not reach out of it: (n,) bool arrays.
     """
-    n = (np.asarray(xyz, float).reshape(-1, 3) - d.grid.origin) / d.grid.spacing
+    n = (np.asarray(xyz, float).reshape(-1, 3) - d.grid.origin) / d.grid.steps
     around, deep = np.ones((2, len(n)), bool)
     for axis in box.axes:
         low, high = box.low[axis], np.inf if axis == 2 and box.open_top else box.high[axis]
@@ -537,7 +541,7 @@ def places_of(d, wave, fields, xyz):
 
 def key_of(d, fields, xyz):
     """Return numbers that tell fields at positions apart, on this grid."""
-    n = np.rint(2 * (xyz - d.grid.origin) / d.grid.spacing).astype(np.int64)
+    n = np.rint(2 * (xyz - d.grid.origin) / d.grid.steps).astype(np.int64)
     if d.planar:
         n[:, 1] = 0
     return ((fields * FAR + n[:, 0]) * FAR + n[:, 1]) * FAR + n[:, 2]

@@ -132,7 +132,7 @@ def lowest_air(d):
     if d.ground is None:
         return d.grid.shape[0]
     low, _ = terrain.heights(d.ground, d.grid)
-    return int((low - d.grid.origin[2]) / d.grid.spacing - 0.5)
+    return int((low - d.grid.origin[2]) / d.grid.steps[2] - 0.5)
 
 
 def rectangles(d, k):

@@ -4,9 +4,18 @@ memory, phases.
 
 import numpy as np
 
-from craton.methods.finite_difference import acoustic, laminate, relaxing, scheme, storage
+from craton.methods.finite_difference import acoustic, laminate, relaxing, scheme, sides, storage
+from craton.methods.finite_difference.sea_floor import level_floor
 from craton.methods.shared import guided
-from craton.methods.shared.notes import memory, phases, receivers, sources_of, steps
+from craton.methods.shared.notes import (
+    media,
+    memory,
+    phases,
+    receivers,
+    sources_of,
+    steps,
+    with_media,
+)
 from craton.methods.shared.recorded import notes as injected
 
 ON_GROUND = 20  # points of the shortest wave where it runs along topography: docs/terrain.md
@@ -43,8 +52,8 @@ def sections(d, plan, sources, limit, incident=()):
         "Grid": grid(d),
         "Time": time(d, limit),
         "Resolution": resolution(d, sources),
-        "Sources": [*sources_of(sources, d.scenario.domain, incident), *injected(plan, incident)],
-        "Receivers": receivers(plan, d.scenario.output.waveforms),
+        "Sources": [*source_rows(d, sources, incident), *injected(plan, incident)],
+        "Receivers": [*receivers(plan, d.scenario.output.waveforms), *receiver_media(d, plan)],
         "Memory": memory(plan),
         "Phases of a step": phases(plan),
     }
@@ -60,7 +69,7 @@ def algorithm(d, sources):
     vertical = 2 * len(d.stencil.vertical)
     lower = (
         ""
-        if d.stencil.vertical == d.stencil.horizontal
+        if d.rise != 1 or d.stencil.vertical == d.stencil.horizontal
         else f" (along z Taylor weights of order {vertical})"
     )
     closure = (
@@ -96,7 +105,50 @@ def algorithm(d, sources):
         ),
         *acoustic.notes(d, sources),
         *interfaces(d),
+        *sea_floor(d),
     ]
+
+
+def source_rows(d, sources, incident):
+    """Return the sources; where fluid and solid meet, each point with its medium."""
+    rows = sources_of(sources, d.scenario.domain, incident)
+    if not d.partly_fluid or not all(len(source.points) == 1 for source in sources):
+        return rows
+    in_fluid = [
+        sides.source_in_fluid(d, source) for source in sources if not hasattr(source, "height")
+    ]
+    return with_media(rows, in_fluid) if len(in_fluid) == len(rows) else rows
+
+
+def receiver_media(d, plan):
+    """Return the media of the receivers, where fluid and solid meet."""
+    if not d.partly_fluid or not len(plan.receivers):
+        return []
+    positions = (plan.receivers.xyz - d.grid.origin) / d.grid.steps
+    pressure = {*d.scenario.output.waveforms} == {"pressure"}
+    return media(plan.receivers.names, sides.in_fluid(d, positions, pressure))
+
+
+def sea_floor(d):
+    """Return how the contact of fluid and solid is represented."""
+    if not d.partly_fluid:
+        return []
+    floor = level_floor(d.scenario.model)
+    highest = sides.flat_floor(d)
+    if highest is None:
+        words = (
+            "in steps of whole cells, up to half a spacing from that of the model; beside walls, "
+            "eddies of the fluid may stay (docs/terrain.md)"
+        )
+        return [("fluid beside solid", words)]
+    off = floor - d.grid.origin[2] - (highest + 0.5) * d.grid.steps[2]
+    words = f"level at {floor:,.6g} m, "
+    if abs(off) < 1e-6 * d.grid.spacing:
+        return [("fluid beside solid", words + "half-way between two planes of points")]
+    words += (
+        f"represented {abs(off):.4g} m {'lower' if off > 0 else 'higher'} (domain.vertical_spacing)"
+    )
+    return [("fluid beside solid", words)]
 
 
 def absorbing(d):

@@ -319,42 +319,36 @@ def at_surface(op, closure, stencil, below=False):
     return replace(closed, reach=max(plain.shape[1], op.reach))
 
 
-def contact_velocity(stencil, block):
-    """Return what the velocity step lacks below a flat sea floor; see contact.h."""
-    return _contact(
-        "contact_velocity", ("vx", "vy"), ("sxz", "syz", "rho", "floor"), stencil, block
-    )
+def contact_velocity(stencil, size):
+    """Return what the velocity step lacks at a sea floor; see contact.h, `contact.size_of`."""
+    reads = ("sxz", "syz", "szz", "rho", "floor", "norms", "normal", "tangential")
+    return _contact("contact_velocity", VELOCITY, reads, stencil, size)
 
 
-def contact_stress(stencil, block, relaxing=()):
-    """Return what the stress step lacks below a flat sea floor; see contact.h."""
-    writes, reads = ("sxz", "syz", "memory"), ("vx", "vy", *MEDIUM, "floor")
-    op = _contact("contact_stress", writes, reads, stencil, block)
-    return _relaxing(op, relaxing, (0, 1 if stencil.motion else 2)) if relaxing else op
+def contact_stress(stencil, size, relaxing=()):
+    """Return what the stress step lacks at a sea floor; see contact.h."""
+    writes = ("sxx", "syy", "szz", "sxz", "syz", "memory")
+    reads = (*VELOCITY, *MEDIUM, "floor", "norms", "normal", "tangential")
+    op = _contact("contact_stress", writes, reads, stencil, size)
+    components = {None: (3, 2), "P-SV": (2, 1), "SH": (0, 1)}[stencil.motion]
+    return _relaxing(op, relaxing, components) if relaxing else op
 
 
-def _contact(kernel, writes, reads, stencil, block):
-    components = {None: 2, "P-SV": 1, "SH": 1}[stencil.motion]
-    rows, columns = block.shape
-    added = (
-        ("SURFACE", 0),
-        ("ROWS", rows),
-        ("COLUMNS", columns),
-        ("OVER", rows - columns),
-        ("CONTACT", _table(block)),
-    )
+def _contact(kernel, writes, reads, stencil, size):
+    reals = {None: (11, 16), "P-SV": (8, 11), "SH": (5, 5)}[stencil.motion]
+    components = {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
     return Operator(
         f"{_prefix(stencil, kernel)}{kernel}",
         HERE / "contact.h",
         writes,
         reads,
         SLAB,
-        reach=len(block),
+        reach=2 * size - 1,
         kernel=kernel,
         types=(("floor", "i32"),),
-        reals_per_point=3 * components + 2,
-        flops=components * (2 * len(block) + 7),
-        defines=(*constants(stencil), *added),
+        reals_per_point=reals[kernel == "contact_stress"],
+        flops=components * (4 * size + 7),
+        defines=(*constants(stencil), ("SURFACE", 0), ("SIZE", size)),
     )
 
 

@@ -72,6 +72,7 @@ class Domain(Volume):
     size: in_space_or_plane(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
     waves: choice("P-SV", "SH", "elastic", "acoustic") | None = None
     spacing: Distance | None = None
+    vertical_spacing: Distance | None = None
     max_frequency: Frequency | None = None
     points_per_wavelength: quantity("ratio", least=2, most=100) = 6.0
     geographic: Geographic | None = None

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.methods.finite_difference import material
+from craton.methods.finite_difference import material, sides
 from craton.methods.finite_difference.acoustic import isotropic
 from craton.methods.finite_difference.scheme import VELOCITY
 from craton.methods.shared.interpolate import (
@@ -46,36 +46,46 @@ def place(d, xyz, shot=0):
 
     In the plane, y counts shots.
     """
-    x, y, z = (round((x - o) / d.grid.spacing, 6) for x, o in zip(xyz, d.grid.origin))
+    x, y, z = (round((x - o) / h, 6) for x, o, h in zip(xyz, d.grid.origin, d.grid.steps.tolist()))
     return (x, shot if d.planar else y, z)
 
 
-def nodes(d, field, position, derivative=None, vertical=None):
-    """Index in the state, (k, j, i) and weight of the points of one field around a position."""
-    around = position, d.half(field), d.shape, derivative, vertical
-    if d.ground is not None and reaches_air(d, field, point_indices(*around)):
-        k, j, i, weights = clear_of_air(d, field, position, derivative)
+def nodes(d, field, position, derivative=None, vertical=None, fluid_first=False):
+    """Index in the state, (k, j, i) and weight of the points of one field around a position, on its
+    side of a contact of fluid and solid; on the contact that of the solid unless `fluid_first`.
+    """
+    around, limits, fluid = (position, d.half(field), d.shape, derivative, vertical), None, None
+    if d.partly_fluid and vertical is None:
+        fluid = bool(sides.in_fluid(d, [position], fluid_first)[0])
+        if sides.flat_floor(d) is not None:
+            limits = sides.limits(d, field, fluid, d.grid.shape[0] - 1 - d.half(field)[2])
+    if (d.ground is not None or (fluid is not None and limits is None)) and reaches_other(
+        d, field, point_indices(*around), fluid
+    ):
+        k, j, i, weights = own_points(d, field, position, derivative, fluid)
     else:
-        k, j, i, weights = point_weights(*around)
+        k, j, i, weights = point_weights(*around, limits)
     return d.start_of(field) + d.layout.offset(k, j, i), (k, j, i), weights
 
 
-def reaches_air(d, field, at):
-    """Return True where some points (k, j, i) of a field do not lie wholly in matter."""
+def reaches_other(d, field, at, fluid):
+    """Return True where some points (k, j, i) of a field do not lie wholly in matter, or not on the
+    side of the fluid or of the solid.
+    """
     cells = d.cell(at)
     # the cells of the points, and those behind them, whose mean the points carry
     box = [v for a, n in zip(cells, d.grid.shape) for v in (int(a.min()), min(int(a.max()) + 2, n))]
-    use = whole_points(d, box, d.half(field))
+    use = usable_points(d, box, d.half(field), fluid)
     return not use[tuple(a - low for a, low in zip(cells, box[::2]))].all()
 
 
-def clear_of_air(d, field, position, derivative):
-    """Return indices (k, j, i) of the points around a position that lie wholly in matter, and weights
-    fitted to them.
+def own_points(d, field, position, derivative, fluid):
+    """Return indices (k, j, i) of the points around a position that lie wholly in matter, on its
+    side of fluid and solid, and weights fitted to them.
     """
     half = d.half(field)
     box = around_position(d, position)
-    use = whole_points(d, box, half)
+    use = usable_points(d, box, half, fluid)
     k, j, i = (a + low for a, low in zip(np.nonzero(use), box[::2]))
     j = np.full_like(j, position[1]) if d.planar else j
     return k, j, i, scattered_weights(position, half, (k, j, i), derivative)
@@ -88,20 +98,12 @@ def around_position(d, position):
     return box if not d.planar else [*box[:2], 0, 1, *box[4:]]
 
 
-def whole_points(d, box, half):
+def usable_points(d, box, half, fluid=None):
     """Which points of a field in a box of the grid have matter in all the cells whose mean they
-    carry; a velocity needs one.
+    carry, a velocity in one of them; with `fluid`, matter that is fluid, or solid.
     """
-    full = d.whole_box(box)
-    normal = not any(half)
-    use = full.copy()
-    for axis, on in enumerate(reversed(half)):
-        if on:
-            after = np.concatenate(
-                [np.take(use, range(1, use.shape[axis]), axis), np.take(use, [-1], axis)], axis
-            )
-            use = use | after if sum(half) == 1 else use & after
-    return use if not normal else full
+    use = sides.of_cells(d.whole_box(box), half) if d.ground is not None else True
+    return use if fluid is None else use & sides.own_points(d, box, half, fluid)
 
 
 def velocity_at(d, axis, position):
@@ -142,7 +144,7 @@ def surface_strain(d, position):
     on_top = (*position[:2], float(d.grid.shape[0] - 1))
     for a in d.horizontal:
         index, at, weights = nodes(d, VELOCITY[a], on_top, derivative=a)
-        yield a, index, at, -d.closure.hp[0] * weights
+        yield a, index, at, -d.closure.hp[0] * d.rise * weights
 
 
 def force_rows(d, source):
@@ -198,7 +200,12 @@ def moment_rows(d, source):
     for field, moment in glut.items():
         if moment == 0 or field not in d.fields:
             continue
-        index, at, weights = nodes(d, field, place(d, source.xyz, source.shot))
+        index, at, weights = nodes(
+            d,
+            field,
+            place(d, source.xyz, source.shot),
+            fluid_first=sides.isotropic(d, source.moment),
+        )
         weights = -d.dt / d.volume * moment * weights / d.norms(at[0], d.half(field)[2])
         top = (
             d.free & (at[0] == d.grid.shape[0] - 1)
@@ -229,7 +236,7 @@ def plane_rows(d, source):
             half = d.half(VELOCITY[axis])[2]
             first, weights = axis_weights(position[2] - half / 2, 0, nz - 1 - half)
             k = first + np.arange(len(weights))
-            weights = d.dt * force / d.grid.spacing * weights / d.norms(k, half)
+            weights = d.dt * force / d.grid.steps[2] * weights / d.norms(k, half)
             k, j, i = (
                 a.ravel() for a in np.meshgrid(k, np.arange(ny), np.arange(nx), indexing="ij")
             )

@@ -12,7 +12,7 @@ import numpy as np
 
 from craton.core.deferred import Deferred
 from craton.errors import ResourceError
-from craton.methods.finite_difference import material
+from craton.methods.finite_difference import material, sides
 from craton.methods.finite_difference.points import COMPONENT_AXES, nodes, place, velocity_at
 from craton.methods.finite_difference.scheme import VELOCITY
 from craton.methods.shared.interpolate import NODES, AxisWeights
@@ -61,14 +61,14 @@ def channel_rows(d, channel, xyz):
 
 def gradient_terms(d, quantity, component):
     """Terms of a strain rate, or of a rotation rate, half the curl."""
-    h = d.grid.spacing
+    h = d.grid.steps.tolist()
     if quantity == "strain_rate":
         a, b = COMPONENT_AXES[component]
-        terms = [Term(VELOCITY[a], b, 0.5 / h), Term(VELOCITY[b], a, 0.5 / h)]
+        terms = [Term(VELOCITY[a], b, 0.5 / h[b]), Term(VELOCITY[b], a, 0.5 / h[a])]
     else:
         a = "ENZ".index(component)
         b, c = (a + 1) % 3, (a + 2) % 3
-        terms = [Term(VELOCITY[c], b, 0.5 / h), Term(VELOCITY[b], c, -0.5 / h)]
+        terms = [Term(VELOCITY[c], b, 0.5 / h[b]), Term(VELOCITY[b], c, -0.5 / h[c])]
     return [t for t in terms if t.field in d.fields and not (d.planar and t.derivative == 1)]
 
 
@@ -77,7 +77,7 @@ def pressure_rows(d, position):
     eyy zero.
     """
     for field in d.normal:
-        index, at, weights = nodes(d, field, position)
+        index, at, weights = nodes(d, field, position, fluid_first=True)
         yield index, -weights * material.trace_share(d, at)
 
 
@@ -91,7 +91,7 @@ def rows_of(d, channels, receivers, later=False):
     for name, numbers in table.by_component.items():
         alone = np.ones(len(numbers), bool)
         if name is not None and not needs_medium(d, name[0]):
-            alone = close_to_air(d, positions[numbers])
+            alone = close_to_others(d, positions[numbers])
             groups[name] = numbers[~alone]
         for n in numbers[alone].tolist():
             xyz = None if name is None else receivers.xyz[table.receiver[n]]
@@ -109,13 +109,25 @@ def rows_of(d, channels, receivers, later=False):
     return laid_out(d, len(channels), single, spreads, later)
 
 
-def close_to_air(d, positions):
-    """Return which positions, (n, 3) in units of the spacing, have cells that are not full among
-    those that interpolation reaches: (n,) booleans.
+def close_to_others(d, positions):
+    """Return which positions, (n, 3) in units of the spacing, have cells that are not full, or both
+    fluid and solid ones at a floor that is not level, among those that interpolation reaches: (n,)
+    booleans.
     """
-    if d.ground is None:
-        return np.zeros(len(positions), bool)
-    return np.floor(positions[:, 2]) + NODES > d.full_planes
+    close = np.zeros(len(positions), bool)
+    if d.ground is not None:
+        close = np.floor(positions[:, 2]) + NODES > d.full_planes
+    if d.partly_fluid and sides.flat_floor(d) is None:
+        lowest = np.floor(positions[:, ::-1]).astype(int) - NODES // 2
+        for n in np.flatnonzero(~close):
+            box = [
+                min(max(int(v), 0), size - end)
+                for low, size in zip(lowest[n], d.grid.shape)
+                for v, end in ((low, 1), (low + NODES + 2, 0))
+            ]
+            kinds = sides.contents(d, box if not d.planar else [*box[:2], 0, 1, *box[4:]])
+            close[n] = kinds.min() != kinds.max()
+    return close
 
 
 def needs_medium(d, quantity):
@@ -125,11 +137,12 @@ def needs_medium(d, quantity):
 
 def positions_of(d, table, receivers):
     """Positions (channels, 3) in units of the spacing; each receiver and shot is rounded once."""
-    spacing = d.grid.spacing
     rounded = np.array(
         [
-            rounded_as_python((column - origin) / spacing)
-            for column, origin in zip(np.asarray(receivers.xyz, float).T, d.grid.origin)
+            rounded_as_python((column - origin) / step)
+            for column, origin, step in zip(
+                np.asarray(receivers.xyz, float).T, d.grid.origin, d.grid.steps
+            )
         ]
     )
     out = np.full((len(table.receiver), 3), np.nan)
@@ -279,19 +292,19 @@ def group_terms(d, quantity, component, positions, numbers):
     """Yield the `Spread` of each term of channels of one quantity and component, by their numbers."""
     if quantity == "velocity":
         axis = "ENZ".index(component)
-        on_top = np.zeros(len(numbers), bool)
         if axis == 2 and d.free:
             on_top = np.abs(positions[numbers, 2] - (d.grid.shape[0] - 1)) <= 1e-6
             yield from surface_terms(d, positions, numbers[on_top])
-        yield spread(d, Term(VELOCITY[axis]), positions[numbers[~on_top]], numbers[~on_top])
-        return
-    terms = (
-        [Term(field, None, -material.trace_share(d, None)) for field in d.normal]
-        if quantity == "pressure"
-        else gradient_terms(d, quantity, component)
-    )
-    for term in terms:
-        yield spread(d, term, positions[numbers], numbers)
+            numbers = numbers[~on_top]
+        terms = [Term(VELOCITY[axis])]
+    elif quantity == "pressure":
+        terms = [Term(field, None, -material.trace_share(d, None)) for field in d.normal]
+    else:
+        terms = gradient_terms(d, quantity, component)
+    for fluid, some in sides.split(d, positions[numbers], quantity == "pressure"):
+        chosen = numbers[some]
+        for term in terms:
+            yield spread(d, term, positions[chosen], chosen, fluid=fluid)
 
 
 def surface_terms(d, positions, numbers):
@@ -305,7 +318,7 @@ def surface_terms(d, positions, numbers):
     ratio = vertical_strain(d, np.rint(on_top[:, ::-1]).astype(np.int64).T)
     for a in d.horizontal:
         term = spread(d, Term(VELOCITY[a], a, ratio), on_top, numbers)
-        yield term._replace(scale=-d.closure.hp[0])
+        yield term._replace(scale=-d.closure.hp[0] * d.rise)
 
 
 def vertical_strain(d, at):
@@ -320,7 +333,7 @@ def vertical_strain(d, at):
     return out
 
 
-def spread(d, term, positions, numbers, vertical=None):
+def spread(d, term, positions, numbers, vertical=None, fluid=None):
     """Return the `Spread` of one term of channels.
 
     Parameters
@@ -332,12 +345,15 @@ def spread(d, term, positions, numbers, vertical=None):
         Of the channels.
     vertical : (int, ndarray), optional
         First index and weights along z, in place of the fitted ones.
+    fluid : bool, optional
+        The side of a level floor of fluid and solid whose points are used.
     """
-    half, shape = d.half(term.field), d.shape
+    half, ends = d.half(term.field), [(0, d.shape[2 - a] - 1) for a in range(3)]
+    ends = [(low, high - half[a]) for a, (low, high) in enumerate(ends)]
+    if fluid is not None:
+        ends[2] = sides.limits(d, term.field, fluid, ends[2][1])
     axes = [
-        AxisWeights(
-            positions[:, a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(term.derivative == a)
-        )
+        AxisWeights(positions[:, a] - half[a] / 2, *ends[a], int(term.derivative == a))
         for a in ((0, 1) if vertical else (0, 1, 2))
     ]
     if vertical:

@@ -79,6 +79,8 @@ class Stencil:
         Weights c_1 .. c_R along x and y, and along z.
     motion : str or None
         ``"P-SV"`` or ``"SH"`` in the (x, z) plane, None in space.
+    rise : float
+        Vertical over horizontal spacing; `vertical` is divided by it.
     terrain : bool
         Some cells hold nothing.
     acoustic : bool
@@ -90,6 +92,7 @@ class Stencil:
     horizontal: tuple
     vertical: tuple
     motion: str | None = None
+    rise: float = 1.0
     terrain: bool = False
     acoustic: bool = False
     law: tuple = ()
@@ -111,17 +114,17 @@ class Stencil:
 
 
 @lru_cache(64)
-def stencil(order, kind="taylor", free=False, motion=None, **medium):
-    """Return the differences of an order (2, 4 .. 16) with weights ``"taylor"`` or ``"holberg"``.
+def stencil(order, kind="taylor", free=False, motion=None, rise=1.0, **medium):
+    """Return the differences of an order (2, 4 .. 16) with weights ``"taylor"`` or ``"holberg"``,
+    all per horizontal spacing; planes are `rise` such spacings apart.
 
     Closures of a free surface exist for Taylor weights to order 8: with one, vertical differences
     are those (closure.py). Each axis keeps its own integration by parts, so energy and reciprocity
     hold to rounding with any horizontal weights. `medium`: what else `Stencil` has.
     """
     chosen = tuple(map(float, WEIGHTS[kind](order)))
-    return Stencil(
-        chosen, tuple(map(float, taylor(min(order, HIGHEST)))) if free else chosen, motion, **medium
-    )
+    vertical = map(float, taylor(min(order, HIGHEST))) if free else chosen
+    return Stencil(chosen, tuple(c / rise for c in vertical), motion, rise, **medium)
 
 
 def symbol(weights, phase):
@@ -164,6 +167,7 @@ def _solve(stencil, target, direction):
     By bisection: importing scipy.optimize would cost every start of the program a third of a
     second.
     """
+    direction = direction * np.array([1, 1, stencil.rise])  # phases from point to point
 
     def excess(phase):
         return (

@@ -27,7 +27,7 @@ def series_of(d, spec):
         shape=d.shape,
         lattice=lattice,
         half={name: d.half(name) for name in fields},
-        spacing=d.grid.spacing,
+        spacing=tuple(d.grid.steps.tolist()),
         trace_share=np.float32(trace_share(d, cells_of_plane(d))) if is_pressure else None,
         filled=None if d.ground is None else terrain.filled(d.ground, d.grid),
         shots=len(d.shots) if d.planar else None,
@@ -52,16 +52,12 @@ def shown(d, spec):
     shots come first, where there are any.
     """
     coords, lattice = {}, {}
-    for axis, n in zip("zyx", d.shape):
+    for axis, n, step in zip("zyx", d.shape, d.grid.steps[::-1]):
         if d.planar and axis == "y":
             continue
         if spec.plane is not None and spec.plane.axis == axis:
             lattice[axis] = int(
-                np.clip(
-                    round((spec.plane.coordinate - d.grid.bounds(axis)[0]) / d.grid.spacing),
-                    0,
-                    n - 1,
-                )
+                np.clip(round((spec.plane.coordinate - d.grid.bounds(axis)[0]) / step), 0, n - 1)
             )
             coords[axis] = float(d.grid.axis(axis)[lattice[axis]])
         else:
@@ -128,7 +124,7 @@ def quantity_of_velocity(arrays, quantity, components, spacing, half):
     def slope(component, axis):
         if VELOCITY[component] not in velocity or (planar and axis == 1):
             return np.zeros_like(next(iter(velocity.values())))
-        return np.gradient(velocity[VELOCITY[component]], spacing, axis=2 - axis)
+        return np.gradient(velocity[VELOCITY[component]], spacing[axis], axis=2 - axis)
 
     return np.stack(derived(quantity, components, slope))
 

@@ -135,7 +135,7 @@ def refuse_outside(d, place, limits):
     """Refuse a point of a source where no box may be."""
     if ((place >= limits[:, 0]) & (place < limits[:, 1])).all():
         return
-    x, y, z = (o + n * d.grid.spacing for o, n in zip(d.grid.origin, place[::-1]))
+    x, y, z = d.grid.origin + d.grid.steps * place[::-1]
     words = f'"half" was not validated for a source within an absorbing layer or at an edge (near {x:g}, {y:g}, {z:g} m)'
     remedy = "move the source inwards, or leave run.storage out"
     raise ScenarioError([Problem("run.storage", words, remedy)])
@@ -155,7 +155,7 @@ def distances(d, sources):
     limits = limits_of(d)
     out = []
     for source in sources:
-        place = (np.array(source.xyz) - d.grid.origin)[::-1] / d.grid.spacing
+        place = ((np.array(source.xyz) - d.grid.origin) / d.grid.steps)[::-1]
         sides = np.stack([place - limits[:, 0], limits[:, 1] - 1 - place], axis=1) + 1
         if d.free:
             sides[0, 1] = RADIUS

@@ -230,7 +230,7 @@ def point_indices(position, half, shape, derivative=None, vertical=None):
     return tuple(index.ravel() for index in np.meshgrid(*ranges, indexing="ij"))
 
 
-def point_weights(position, half, shape, derivative=None, vertical=None):
+def point_weights(position, half, shape, derivative=None, vertical=None, limits=None):
     """Weights around one position on the points of a staggered field.
 
     Parameters
@@ -245,6 +245,8 @@ def point_weights(position, half, shape, derivative=None, vertical=None):
         Axis of a first derivative, per spacing.
     vertical : (int, ndarray), optional
         First index and weights along z, in place of the fitted ones.
+    limits : (int, int), optional
+        Lowest and highest index along z that may be used.
 
     Returns
     -------
@@ -254,10 +256,9 @@ def point_weights(position, half, shape, derivative=None, vertical=None):
         One weight per index.
     """
     own = (0, 1) if vertical else (0, 1, 2)
-    fitted = [
-        axis_weights(position[a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(derivative == a))
-        for a in own
-    ]
+    ends = [(0, shape[2 - a] - 1 - half[a]) for a in range(3)]
+    ends[2] = limits or ends[2]
+    fitted = [axis_weights(position[a] - half[a] / 2, *ends[a], int(derivative == a)) for a in own]
     firsts, axes = zip(*fitted, *([vertical] if vertical else []))
     k, j, i = np.meshgrid(*(firsts[a] + np.arange(len(axes[a])) for a in (2, 1, 0)), indexing="ij")
     weights = axes[2][:, None, None] * axes[1][:, None] * axes[0]

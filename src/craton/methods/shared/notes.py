@@ -7,6 +7,7 @@ import numpy as np
 from craton.core.plan import RECORD_IN_MEMORY
 from craton.survey import geography
 from craton.survey import sources as survey_sources
+from craton.text import first_of
 
 LISTED = 20  # receivers whose positions on Earth are listed
 SHOWN = 1 << 19  # bytes; less is not listed
@@ -24,6 +25,38 @@ def sources_of(sources, domain, incident=()):
         sources = [_true(source, earth) for source in sources]
     rows = [(s.name, survey_sources.describe(s, earth).removeprefix(f"{s.name} ")) for s in sources]
     return rows or [("none", "the wavefield stays at rest")] * (not incident)
+
+
+def with_media(rows, in_fluid):
+    """Return rows of sources, each with the medium in which it lies.
+
+    Parameters
+    ----------
+    rows : list of (str, str)
+    in_fluid : sequence of bool, one for each
+    """
+    return [
+        (name, f"{text}, in the {'fluid' if fluid else 'solid'}")
+        for (name, text), fluid in zip(rows, in_fluid)
+    ]
+
+
+def media(names, in_fluid):
+    """Return the row that says which receivers lie in a fluid and which in a solid: list.
+
+    Parameters
+    ----------
+    names : sequence of str
+    in_fluid : sequence of bool
+    """
+    sides = {
+        medium: [name for name, fluid in zip(names, in_fluid) if fluid == (medium == "fluid")]
+        for medium in ("fluid", "solid")
+    }
+    words = [
+        f"{len(some):,} in the {side}: {first_of(some)}" for side, some in sides.items() if some
+    ]
+    return [("medium", "; ".join(words))] if words else []
 
 
 def _true(source, earth):

@@ -378,7 +378,7 @@ def filled(terrain, grid):
     terrain : Terrain
     grid : Grid
     """
-    low, high = ((z - grid.origin[2]) / grid.spacing for z in heights(terrain, grid))
+    low, high = ((z - grid.origin[2]) / grid.steps[2] for z in heights(terrain, grid))
     highest = min(int(high) + 2, grid.shape[0])
     out = np.full(grid.shape[1:], highest)
     planes = range(highest - 1, max(int(low) - 1, 0) - 1, -1)

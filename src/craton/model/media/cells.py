@@ -122,7 +122,7 @@ def edges(grid, name, begin=0, end=None):
     """
     if isinstance(grid, Blocks):
         return grid.edges[name][:-1][begin:end], grid.edges[name][1:][begin:end]
-    points, half = grid.axis(name, begin, end), grid.spacing / 2
+    points, half = grid.axis(name, begin, end), grid.steps[AXES.index(name)] / 2
     lower, upper = points - half, points + half
     start, count = (n[2 - AXES.index(name)] for n in (grid.start, grid.whole))
     first = start + begin

@@ -1,0 +1,136 @@
+"""The side of a contact of fluid and solid on which sources and receivers lie, and the points of that side.
+
+Tangential velocity jumps at a contact, and so do the normal stresses along it: weights that reach
+across it mix the two. A fluid holds no shear stress, so what a source adds to one there stays for
+ever. Sources and receivers therefore take points of their own side only.
+"""
+
+import numpy as np
+
+from craton.errors import Problem
+from craton.methods.finite_difference import material
+from craton.methods.finite_difference.sea_floor import level_floor
+from craton.model.media import earth
+
+EMPTY, FLUID, SOLID = 0, 1, 2
+ON_FLOOR = 1e-6  # spacings from a contact within which a position lies on it
+SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
+
+
+def in_fluid(d, positions, fluid_first: bool) -> np.ndarray:
+    """Return which positions (n, 3), in units of the spacing, lie in a fluid; on a contact all do,
+    or none, as `fluid_first` says.
+    """
+    above_and_below = np.repeat(np.asarray(positions, float)[None], 2, axis=0)
+    above_and_below[:, :, 2] += np.array([[ON_FLOOR], [-ON_FLOOR]])
+    xyz = (d.grid.origin + d.grid.steps * above_and_below).reshape(-1, 3)
+    if d.planar:
+        xyz[:, 1] = 0.0
+    fluid = earth.point_values(d.scenario.model, xyz)[1] == 0
+    if d.ground is not None and d.ground.water is not None:
+        fluid |= xyz[:, 2] > d.ground.surface(xyz[:, 0], xyz[:, 1])
+    return (np.any if fluid_first else np.all)(fluid.reshape(2, -1), axis=0)
+
+
+def split(d, positions, fluid_first: bool):
+    """Yield (whether in the fluid, numbers) of positions (n, 3) in units of the spacing; None in
+    place of the first where there is no level floor to keep to one side of.
+    """
+    if not d.partly_fluid or flat_floor(d) is None:
+        yield None, np.arange(len(positions))
+        return
+    fluid = in_fluid(d, positions, fluid_first)
+    for side in (False, True):
+        if (fluid == side).any():
+            yield side, np.flatnonzero(fluid == side)
+
+
+def contents(d, box) -> np.ndarray:
+    """Return what the cells of a box (k0, k1, j0, j1, i0, i1) hold, `EMPTY`, `FLUID` or `SOLID`;
+    planes are kept, as those of `Discretisation.whole_box` are.
+    """
+    k0, k1, j0, j1, i0, i1 = box
+    for k in range(k0, k1):
+        if k not in d.cell_contents:
+            rho, _, mu = material.cells(
+                d, d.grid.window((k, k + 1, 0, d.grid.shape[1], 0, d.grid.shape[2]))
+            )
+            d.cell_contents[k] = np.where(mu > 0, SOLID, np.where(rho > 0, FLUID, EMPTY))[0].astype(
+                np.int8
+            )
+    return np.stack([d.cell_contents[k][j0:j1, i0:i1] for k in range(k0, k1)])
+
+
+def flat_floor(d) -> int | None:
+    """Return the highest solid plane where the floor is level and no anomaly comes near it."""
+    if "flat" not in d.contacts:
+        floor = level_floor(d.scenario.model) if d.partly_fluid and d.cells is None else None
+        d.contacts["flat"] = None
+        if floor is not None and not d.scenario.model.anomalies:
+            at = (floor - d.grid.origin[2]) / d.grid.steps[2]
+            d.contacts["flat"] = int(np.floor(at + ON_FLOOR))
+    return d.contacts["flat"]
+
+
+def limits(d, field, fluid: bool, last: int) -> tuple[int, int]:
+    """Return the lowest and the highest index along z of the points of a field on one side of a
+    level floor, of points 0 .. last. Vertical velocity on the floor belongs to both.
+    """
+    solid, half = flat_floor(d), d.half(field)
+    if fluid:
+        return (solid if half[2] else solid + 1), last
+    return 0, min(solid if half == (0, 0, 1) or not half[2] else solid - 1, last)
+
+
+def own_points(d, box, half, fluid: bool) -> np.ndarray:
+    """Return which points of a field in a box lie on one side: velocities of which one of the two
+    cells is of that side, stresses of which all cells are.
+    """
+    return of_cells(contents(d, box) == (FLUID if fluid else SOLID), half)
+
+
+def of_cells(cells: np.ndarray, half) -> np.ndarray:
+    """Return which points of a field have cells that a mask (k, j, i) holds, a velocity one of its
+    two, a stress all.
+    """
+    use = cells.copy()
+    for axis, on in enumerate(reversed(half)):
+        if on:
+            after = np.concatenate(
+                [np.take(use, range(1, use.shape[axis]), axis), np.take(use, [-1], axis)], axis
+            )
+            use = use | after if sum(half) == 1 else use & after
+    return use
+
+
+def source_problems(d, sources) -> list[Problem]:
+    """Return the sources with shear in a fluid, which has none, and those whose points lack a solid."""
+    problems = []
+    for source in sources if d.partly_fluid else ():
+        tensors = getattr(source, "tensors", None)
+        if tensors is None:
+            tensors = () if source.moment is None else source.moment[None]
+        for xyz, tensor in zip(source.points, tensors):
+            position = (np.asarray(xyz) - d.grid.origin) / d.grid.steps
+            if not isotropic(d, tensor) and in_fluid(d, position[None], False)[0]:
+                place = "({:g}, {:g}, {:g})".format(*xyz)
+                words = f"{source.name}: a moment tensor with shear is not possible in a fluid, where it lies at {place} m"
+                problems.append(
+                    Problem("source", words, "move it into the solid, or make it an explosion")
+                )
+                break
+    return problems
+
+
+def source_in_fluid(d, source) -> bool:
+    """Return True for a point source in the fluid; on a contact an explosion is, others are not."""
+    position = (np.asarray(source.xyz) - d.grid.origin) / d.grid.steps
+    fluid_first = source.moment is not None and isotropic(d, source.moment)
+    return bool(in_fluid(d, position[None], fluid_first)[0])
+
+
+def isotropic(d, tensor: np.ndarray) -> bool:
+    """Return True for a moment tensor without shear, in the plane in that plane."""
+    tensor = tensor[np.ix_([0, 2], [0, 2])] if d.planar else tensor
+    shear = tensor - np.trace(tensor) / len(tensor) * np.eye(len(tensor))
+    return bool(np.abs(shear).max() <= SHEAR * np.abs(tensor).max())

@@ -46,7 +46,7 @@ BUDGET = {
     "contact_velocity": (32, 48),
     "contact_stress": (32, 48),
     "contact_stress_mixed": (40, 56),
-    "vti_contact_stress_mixed": (40, 48),
+    "vti_contact_stress_mixed": (48, 64),
     "stress_coarse": (56, 72),
     "stress_mixed": (56, 80),
     "stress_paired": (64, 80),

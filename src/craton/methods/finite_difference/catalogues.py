@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.methods.finite_difference import faults, points
+from craton.methods.finite_difference import faults, points, sides
 from craton.methods.shared import histories
 from craton.methods.shared.gathered import table_arrays
 from craton.survey.catalogues import Catalogue
@@ -71,6 +71,8 @@ class Table:
     def axis(self, half, a):
         """First points along an axis, and how many have a weight, (n,) each."""
         highest = self.d.grid.shape[2 - a] - 1 - half[a]
+        if a == 2:
+            highest = sides.highest_stress(self.d, half)
         return faults.axis_points(self.position[:, a] - half[a] / 2, highest, self.width)
 
     @cached_property
@@ -148,18 +150,22 @@ class Table:
                 yield index, weight, self.column[part][source]
 
     def _refuse_cut(self):
-        """Refuse sources whose points the ground may cut: their weights would be others."""
-        d = self.d
-        if d.ground is None:
-            return
+        """Refuse sources whose points the ground or a fluid may cut: their weights would be others."""
+        d, cut = self.d, ""
         reach = max(int((first + count).max(axis=0)[2]) for first, count in self.spans.values())
-        if reach < d.vacuum_planes[0]:
+        if d.ground is not None and reach >= d.vacuum_planes[0]:
+            cut = "that the ground cuts"
+        elif d.partly_fluid and sides.flat_floor(d) is None:
+            low, high = self.box
+            box = [int(v) for pair in zip(low, high) for v in pair]
+            cut = "of a fluid" if (sides.contents(d, box) == sides.FLUID).any() else ""
+        if not cut:
             return
         raise ScenarioError(
             [
                 Problem(
                     "source",
-                    "a catalogue of moment tensors reaches points that the ground cuts",
+                    f"a catalogue of moment tensors reaches points {cut}",
                     "write it as several files of up to 1,000 sources, or use a smaller spacing",
                 )
             ]

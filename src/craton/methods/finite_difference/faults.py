@@ -10,7 +10,7 @@ import numpy as np
 
 from craton.core.plan import Array, Launch
 from craton.errors import Problem, ResourceError, ScenarioError
-from craton.methods.finite_difference import material, points
+from craton.methods.finite_difference import material, points, sides
 from craton.methods.shared import points as operators
 from craton.methods.shared.interpolate import fitted_many
 from craton.methods.shared.slip import BLOCK, SORTED, available, joined, windows
@@ -155,17 +155,13 @@ def around(d, position, half, width):
     """(k, j, i) and weights, (n, width^3) each, of the points of a field about positions; divided
     by the scheme's norm.
     """
-    shape = d.grid.shape
+    last = [n - 1 - h for n, h in zip(d.grid.shape[::-1], half)]
+    last[2] = sides.highest_stress(d, half)
     firsts, axes = zip(
-        *(
-            axis_weights(position[:, a] - half[a] / 2, shape[2 - a] - 1 - half[a], width)
-            for a in range(3)
-        )
+        *(axis_weights(position[:, a] - half[a] / 2, last[a], width) for a in range(3))
     )
     n, step = len(position), np.arange(width)
-    i, j, k = (
-        np.minimum(f[:, None] + step, shape[2 - a] - 1 - half[a]) for a, f in enumerate(firsts)
-    )
+    i, j, k = (np.minimum(f[:, None] + step, last[a]) for a, f in enumerate(firsts))
     along_z = axes[2] / d.norms(k.ravel(), half[2]).reshape(k.shape)
     weights = along_z[:, :, None, None] * axes[1][:, None, :, None] * axes[0][:, None, None, :]
     full = [
@@ -176,8 +172,8 @@ def around(d, position, half, width):
 
 
 def in_matter(d, at, half, weights):
-    """Weights (n, width^3) of components with none on points that have air around them, the sum of
-    each component's being kept.
+    """Weights (n, width^3) of components with none on points that have air or, beside a floor that is
+    not level, a fluid around them, the sum of each component's being kept.
 
     Raises
     ------
@@ -185,7 +181,8 @@ def in_matter(d, at, half, weights):
         A component with no point in matter.
     """
     low = [int(a.min()) for a in at]
-    if d.ground is None or at[0].max() + 1 < d.vacuum_planes[0]:
+    beside_fluid = d.partly_fluid and sides.flat_floor(d) is None
+    if not beside_fluid and (d.ground is None or at[0].max() + 1 < d.vacuum_planes[0]):
         return weights
     # The box ends a point later: a shear point carries the mean of the cells before and behind it.
     box = [
@@ -193,14 +190,16 @@ def in_matter(d, at, half, weights):
         for a, first, size in zip(at, low, d.grid.shape)
         for v in (first, min(int(a.max()) + 2, size))
     ]
-    use = points.usable_points(d, box, half)[tuple(a - first for a, first in zip(at, low))]
+    use = points.usable_points(d, box, half, False if beside_fluid else None)[
+        tuple(a - first for a, first in zip(at, low))
+    ]
     kept, total = (weights * use).sum(1), weights.sum(1)
     if (kept < LEAST_KEPT * total).any():
         raise ScenarioError(
             [
                 Problem(
                     "source",
-                    f"{(kept < LEAST_KEPT * total).sum()} slipping subfaults lie in the air or next to it",
+                    f"{(kept < LEAST_KEPT * total).sum()} slipping subfaults lie in the air or a fluid, or next to it",
                     "move the fault down, or use a smaller spacing",
                 )
             ]

@@ -22,7 +22,7 @@ import numpy as np
 
 from craton.core.snapshots import SnapshotSeries
 from craton.errors import Problem
-from craton.methods.finite_difference import material, points
+from craton.methods.finite_difference import material, points, sides
 from craton.methods.finite_difference.points import TENSOR
 from craton.methods.finite_difference.scheme import HALF, VELOCITY
 from craton.methods.shared.interpolate import NODES, axis_weights_many
@@ -369,6 +369,15 @@ def refusals(d, box):
     if d.acoustic:
         remedy = 'write domain.waves = "elastic"'
         return [Problem("greens", "Green's functions are not computed of acoustic waves", remedy)]
+    if (
+        d.partly_fluid
+        and (
+            sides.contents(d, (max(box[0], 0), min(box[1], d.grid.shape[0]), *box[2:]))
+            == sides.FLUID
+        ).any()
+    ):
+        words = f"the volume reaches a fluid, or comes within {MARGIN + 1} points of one"
+        return [Problem("greens", words, "let it end deeper (greens.to)")]
     reach = max(len(d.stencil.horizontal), len(d.stencil.vertical))
     for axis in range(3):
         if d.planar and axis == 1:

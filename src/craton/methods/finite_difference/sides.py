@@ -82,6 +82,13 @@ def limits(d, field, fluid: bool, last: int) -> tuple[int, int]:
     return 0, min(solid if half == (0, 0, 1) or not half[2] else solid - 1, last)
 
 
+def highest_stress(d, half) -> int:
+    """Return the highest index along z of stresses that moments of a fault or a catalogue act on."""
+    if not d.partly_fluid or flat_floor(d) is None:
+        return d.grid.shape[0] - 1 - half[2]
+    return flat_floor(d) - half[2]
+
+
 def own_points(d, box, half, fluid: bool) -> np.ndarray:
     """Return which points of a field in a box lie on one side: velocities of which one of the two
     cells is of that side, stresses of which all cells are.

@@ -5,11 +5,13 @@ import time
 import numpy as np
 import pytest
 import smallcase
+import xarray as xr
 
 import craton
 from craton.io.text_table import read_stations
-from craton.methods.finite_difference import receiver_points
+from craton.methods.finite_difference import material, receiver_points
 from craton.methods.shared.tables import stacked_rows
+from craton.model.media import readers
 from craton.scenario import loads
 
 ALL = 'output.waveforms=["velocity", "pressure", "strain_rate", "rotation_rate"]'
@@ -87,3 +89,44 @@ def test_a_table_of_many_rows(tmp_path):
         path.write_text("name,x,y,depth\n" + "".join([*rows[:3], bad, *rows[4:9]]))
         with pytest.raises(ValueError, match=message):
             read_stations(path)
+
+
+def hydrophones(shots, count):
+    """A survey of hydrophones between points over a model of a Dataset whose speeds vary along x and z."""
+    x, z = np.arange(0, 2001, 50.0), np.arange(-600, 1, 20.0)
+    vs = 500 + 0.1 * x - z[:, None, None] + np.zeros((len(z), 2, 1))
+    values = {"vp": 1900 + 0 * vs, "vs": vs, "rho": 2000 + 0 * vs}
+    model = xr.Dataset(
+        {name: (("z", "y", "x"), v) for name, v in values.items()},
+        {"x": x, "y": [-1.0, 1.0], "z": z},
+    )
+    wavelet = {"kind": "ricker", "frequency": 5}
+    along = {"from": [200, -95], "to": [1800, -95], "count": shots}
+    return craton.Scenario(
+        domain={"origin": [0, -600], "size": [2000, 600], "spacing": 10},
+        model=model,
+        time={"duration": 0.1},
+        run={"precision": "float64"},
+        source=[{"kind": "explosion", "shots": along, "moment": 1e9, "wavelet": wavelet}],
+        receivers=[{"name": "H", "line": {"from": [303, -104], "to": [1707, -95], "count": count}}],
+        output={"waveforms": ["pressure"]},
+    )
+
+
+def test_hydrophones_of_many_shots_read_the_model_once(monkeypatch):
+    """More shots and receivers open the file no more often and read few blocks more; weights are those of the whole grid."""
+    opened, read = [], []
+    open_file, read_block = readers.open_file, readers.Source.read
+    monkeypatch.setattr(
+        readers, "open_file", lambda *a, **k: opened.append(1) or open_file(*a, **k)
+    )
+    monkeypatch.setattr(readers.Source, "read", lambda *a: read.append(1) or read_block(*a))
+    craton.plan(hydrophones(2, 2))
+    once, blocks = len(opened), len(read)
+    many = craton.plan(hydrophones(6, 40))
+    assert len(opened) == 2 * once and len(read) < 2 * blocks + 8
+
+    monkeypatch.setattr(material, "TILES", (1 << 20, 1 << 20))  # the whole grid at once
+    whole = craton.plan(hydrophones(6, 40))
+    for name in ("sample_source", "sample_weight"):
+        assert many.arrays[name].data.tobytes() == whole.arrays[name].data.tobytes()

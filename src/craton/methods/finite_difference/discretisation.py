@@ -375,6 +375,11 @@ class Discretisation:
         """What contact.py has found of the sea floor, by name, once it was asked."""
         return {}
 
+    @cached_property
+    def tiles(self):
+        """Cell averages of the tiles that points asked for last, by their box (material.py)."""
+        return {}
+
     def whole_box(self, box):
         """Return which cells of a box (k0, k1, j0, j1, i0, i1) of a model with topography are full.
 

@@ -15,6 +15,8 @@ NAMES = ("rho", "lam", "rmu")
 LOSSES = ("qp", "qs")  # 1/Qp, 1/Qs: with attenuation
 # planes averaged at a time, fewer where these hold more cells: temporaries of several threads
 CHUNK, CHUNK_CELLS = 16, 1 << 20
+# cells to a side of the tiles that points ask for, in the plane and in space, and tiles that are kept
+TILES, KEPT = (64, 16), 32
 
 
 def arrays(d):
@@ -192,11 +194,20 @@ def trace_share(d, at):
 
 
 def around(d, box):
-    """Cell averages (rho, kappa, mu) in a small box of the grid, and what they would be one point
-    beyond it where the grid goes on.
+    """Cell averages (rho, kappa, mu) in whole tiles of the grid around a small box, at least one
+    point beyond it where the grid goes on, and the index (k, j, i) of their first point.
+
+    Tiles are kept: points of many sources and receivers ask for the same ones.
     """
-    low, part = surroundings(d, box)
-    return low, cells(d, part)
+    side = TILES[not d.planar]
+    low = [max(a - 1, 0) // side * side for a in box[::2]]
+    high = [min(-(-(b + 1) // side) * side, n) for b, n in zip(box[1::2], d.grid.shape)]
+    tile = tuple(v for pair in zip(low, high) for v in pair)
+    if tile not in d.tiles:
+        if len(d.tiles) >= KEPT:
+            del d.tiles[next(iter(d.tiles))]
+        d.tiles[tile] = cells(d, d.grid.window(tile))
+    return low, d.tiles[tile]
 
 
 def surroundings(d, box):

@@ -17,8 +17,10 @@ class FiniteDifferences(WaveMethod):
     def plan(self, scenario, team=None, machine=None, reuse=None):
         """See `Method.plan`; the whole grid, whoever asks."""
         from craton.methods.finite_difference.build import build
+        from craton.model.media.blocks import read_ahead
 
-        return build(scenario, reuse)
+        with read_ahead(scenario.model):
+            return build(scenario, reuse)
 
     def fills(self, scenario, plan):
         """Density and elastic parameters at the points of the grid."""

@@ -80,6 +80,8 @@ def test_impossible_parameters_are_told(plain):
         (lambda v: v * np.array([1, 1, -1]).reshape(3, 1, 1, 1), "not positive"),
         (lambda v: v * np.array([0.5, 1, 1]).reshape(3, 1, 1, 1), "bulk moduli"),
         (lambda v: np.where(v > 2400, np.nan, v), "not finite"),
+        (lambda v: v * np.array([-1, 1, 1]).reshape(3, 1, 1, 1), "672 cells have vp below zero"),
+        (lambda v: v * np.array([1, -1, 1]).reshape(3, 1, 1, 1), "have vs below zero"),
     ):
         with pytest.raises(ScenarioError, match=words):
             problem.fun(change(m))

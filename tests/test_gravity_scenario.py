@@ -896,3 +896,8 @@ def test_dataset_as_prisms():
         )
     with pytest.raises(ScenarioError, match="no variable rho"):
         prisms_model.of_anything(dataset.rename(rho="vp"))
+    dataset.rho.attrs = {}
+    with pytest.raises(ValueError, match="is it in g/cm3"):
+        prisms_model.of_anything(dataset)
+    dataset.rho.attrs = {"units": "kg/m3"}
+    assert prisms_model.of_anything(dataset).density.max() < 100

@@ -435,6 +435,60 @@ def test_vs_too_large_for_vp():
     assert only(problems(Homogeneous(vp=2000, vs=1900, rho=2000), GRID)).key == "model.vs"
 
 
+SOFT = {"vp": 300.0, "vs": 30.0, "rho": 1300.0}
+AIR = {"vp": 340.0, "vs": 0.0, "rho": 1.2}
+
+
+@pytest.mark.parametrize(
+    "wrong, asked",
+    [
+        ({"vp": 4.2, "vs": 2.4, "rho": 2.3}, {"vp": "km/s", "vs": "km/s", "rho": "g/cm3"}),
+        ({**ROCK, "rho": 2.67}, {"rho": "g/cm3"}),
+        ({**ROCK, "vs": 2.4}, {"vs": "km/s"}),
+        ({**WATER, "vp": 1.5}, {"vp": "km/s"}),
+        ({**WATER, "rho": 1.03}, {"rho": "g/cm3"}),
+        ({**ROCK, "rho": 2.67e6}, {"rho": "twice"}),
+    ],
+)
+def test_a_whole_model_in_other_units_is_refused(wrong, asked, tmp_path):
+    """In every kind of model; one key takes it as it is."""
+    path = tmp_path / "model.zarr"
+    values = [np.full((8, 5, 9), wrong[name]) for name in ("vp", "vs", "rho")]
+    write(dataset(X, Y, Z, lambda *at: values), path)
+    for model in (
+        Homogeneous(**wrong),
+        layers((0, wrong), (-900, wrong)),
+        ModelFile(file=str(path)),
+    ):
+        found = problems(model, GRID)
+        assert [p.message.split()[0] for p in found] == list(asked)
+        assert all(asked[p.message.split()[0]] in p.message for p in found)
+        assert all('units = "SI"' in p.remedy for p in found)
+        assert problems(model.model_copy(update={"units": "SI"}), GRID) == []
+
+
+def test_soils_air_and_water_are_light_and_slow_as_they_are():
+    for model in (
+        Homogeneous(**AIR),
+        layers((0, SOFT), (-900, ROCK)),
+        layers((0, AIR), (-900, ROCK)),
+        layers((0, {"vp": 200.0, "vs": 10.0, "rho": 90.0}), (-5, ROCK)),
+        layers((0, WATER), (-900, ROCK)),
+    ):
+        assert problems(model, GRID) == []
+    (found,) = problems(layers((0, WATER), (-900, {**ROCK, "rho": 2.3})), GRID)
+    assert "g/cm3" in found.message  # the water does not hide it
+
+
+def test_units_are_read_from_any_spelling_of_their_attribute(tmp_path):
+    ds = other_units(dataset(X, Y, Z))
+    for name in ("vp", "vs", "rho"):
+        ds[name].attrs = {"Unit": ds[name].attrs["units"]}
+    model = write(ds, tmp_path / "model.zarr")
+    (vp,), *_ = point_values(model, [(0, 100, -1000)])
+    assert vp == pytest.approx(field(0, 100, -1000)[0])
+
+
 def test_all_wrong_values_are_told_at_once():
     found = problems(
         SimpleNamespace(kind="homogeneous", vp=float("nan"), vs=-1.0, rho=0.0), GRID, key="earth"
@@ -502,6 +556,12 @@ def test_file_with_nan_names_the_place(tmp_path):
         in found[0].message
     )
     assert "rho is -1 kg/m3 at (x, y, z) = (-500, 0, -2100) m" in found[1].message
+
+
+def test_shear_speeds_that_are_missing_everywhere_are_told(tmp_path):
+    ds = dataset(X, Y, Z)
+    p = only(problems(write(ds.assign(vs=ds.vs * np.nan), tmp_path / "model.zarr"), GRID))
+    assert p.message.startswith("vs is nan everywhere; 360 of 360 points read")
 
 
 def test_file_without_what_it_needs(tmp_path):

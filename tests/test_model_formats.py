@@ -83,6 +83,10 @@ def test_a_tomography_of_specfem_fills_the_box(columns, tmp_path):
             lambda rows: [row.rsplit(" ", 1)[0] for row in rows],
             "5 columns; they are x y z vp vs rho",
         ),
+        (
+            lambda rows: [" ".join([*r.split()[:3], "2.7", "1.5", "1.4"]) for r in rows],
+            "vp runs from 2.7 to 2.7 in its rows and from 2700 to 4320 in its heading",
+        ),
     ],
 )
 def test_a_wrong_tomography_is_refused(change, message, tmp_path):

@@ -16,6 +16,7 @@ from craton.model.media.cells import stiffness
 SETS = PARAMETER_SETS
 THOMSEN = SETS[4]
 WITH_Q = 5  # parameters of a set with Q
+SQUARED = ("vp", "vs", "ip", "is")
 SLAB_CELLS = 1 << 14  # of which parameters are made at a time
 # of an anisotropic medium of spectral elements, for xx yy zz yz xz xy
 CONSTANTS = ("rho", *(f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)))
@@ -295,6 +296,26 @@ class Parameters:
 def _combined(factors, values):
     """Return the sum of factors, numbers or arrays, times values; zeros are left out."""
     return sum(f * v for f, v in zip(factors, values) if np.ndim(f) or f)
+
+
+def below_zero(names, values):
+    """Return parameters that are below zero and may not be, whose squares would hide it: list of
+    Problem.
+
+    Parameters
+    ----------
+    names : sequence of str
+    values : (parameters, ...) array
+    """
+    return [
+        Problem(
+            "m",
+            f"{int((part < 0).sum())} cells have {name} below zero, down to {part.min():.6g} {UNITS[name]}",
+            "bound the parameters",
+        )
+        for name, part in zip(names, values)
+        if name in SQUARED and (part < 0).any()
+    ]
 
 
 def refuse_other(names, cells):

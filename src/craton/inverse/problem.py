@@ -253,6 +253,8 @@ class Problem(Term):
         m = checks.numbers(m, self.shape, "m", "start from problem.m0")
         if self._m is not None and np.array_equal(m, self._m):
             return
+        if wrong := sets.below_zero(self.parameters.names, m.reshape(self.shape)):
+            raise ScenarioError(wrong)
         linear, cells = self.experiments[0].linear, self.parameters.cells(m)
         with np.errstate(invalid="ignore", divide="ignore"):  # told below
             limits = linear.fastest, linear.waves, linear.on_grid(cells)

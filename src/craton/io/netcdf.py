@@ -98,7 +98,7 @@ def factor(variable, dimension, name):
     FileError
         A unit that is unknown or of another dimension.
     """
-    unit = str(variable.attrs.get("units", "")).strip()
+    unit = stated_unit(variable)
     if unit in ("", "1"):  # "1" is CF's way to say that there is none
         return 1.0
     if dimension == "length" and unit.lower().startswith("degree"):
@@ -109,6 +109,17 @@ def factor(variable, dimension, name):
         raise FileError(
             f"the units attribute of {name}, {unit!r}, cannot be read: {error}", error.remedy
         ) from None
+
+
+def stated_unit(variable):
+    """Return the unit in the attributes of a variable, empty where there is none.
+
+    Parameters
+    ----------
+    variable : xarray variable or array
+    """
+    named = {str(name).lower(): value for name, value in variable.attrs.items()}
+    return str(named.get("units", named.get("unit", ""))).strip()
 
 
 def read_raster(path, variable=None, part=None):

@@ -12,6 +12,8 @@ from craton.io.keyed import lines_of
 
 COLUMNS = ("x", "y", "z", "vp", "vs", "rho", "qp", "qs")
 ENOUGH = 1e-3  # of the spacing: coordinates are often rounded
+# times the extremes of the heading: these are often those of another version of the model
+BEYOND = 2
 
 
 @contextmanager
@@ -68,6 +70,7 @@ def read(path):
     origin_end, spacing, counts = (_numbers(*line, path) for line in lines[:3])
     counts = [int(value) for value in counts]
     rows = _rows(lines[4:], counts, path)
+    _check_extremes(rows, _numbers(*lines[3], path), path)
     axes = {
         name: origin_end[n] + spacing[n] * np.arange(count)
         for n, (name, count) in enumerate(zip("xyz", counts))
@@ -112,6 +115,18 @@ def _is_row(text, width):
         return len(floats(text.split())) == width
     except ValueError:
         return False
+
+
+def _check_extremes(rows, stated, path):
+    """Refuse values far beyond the least and greatest vp, vs and rho of the heading."""
+    for name, low, high, column in zip(COLUMNS[3:], stated[::2], stated[1::2], rows.T[3:]):
+        least, most = column.min(), column.max()
+        if 0 < low <= high and (least < low / BEYOND or most > high * BEYOND):
+            raise FileError(
+                f"{Path(path).name}: {name} runs from {least:g} to {most:g} in its rows and from "
+                f"{low:g} to {high:g} in its heading",
+                "put both in m/s and kg/m3",
+            )
 
 
 def _check_places(rows, axes, spacing, path):

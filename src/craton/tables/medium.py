@@ -128,6 +128,7 @@ class _Medium(Grounded):
 
     attenuation: Attenuation | None = None
     regions: dict[Text, Material] | None = None
+    units: choice("SI") | None = None
 
     def _problems(self):
         yield from super()._problems()

@@ -18,13 +18,14 @@ def velocities(model):
     model : table of `craton.tables.medium`
     """
     for key, medium in _media(model):
-        for name in ("vp", "vs"):
+        for name in () if model.units == "SI" else ("vp", "vs"):
             value = getattr(medium, name)
             if value is not None and 0 < value < 20:
                 yield f"{key}.{name}: {number(value)} m/s is very slow; did you mean {number(value)} km/s = {number(value * 1e3)}?"
             elif value is not None and value > 20_000:
                 yield f"{key}.{name}: {number(value)} m/s is faster than any rock; velocities are in m/s"
-        if medium.rho is not None and medium.rho < 20 and (medium.vs is None or medium.vs > 0):
+        is_light = medium.rho is not None and medium.rho < 20 and model.units != "SI"
+        if is_light and (medium.vs is None or medium.vs > 0):
             rho = number(medium.rho)
             yield f"{key}.rho: {rho} kg/m3 is very light; did you mean {rho} g/cm3 = {number(medium.rho * 1e3)}?"
         yield from _quality(key, medium, model.attenuation)

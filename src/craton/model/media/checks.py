@@ -9,6 +9,10 @@ NAMES = ("vp", "vs", "rho")
 UNITS = ("m/s", "m/s", "kg/m3")
 SLOWEST, FASTEST = SMALLEST["velocity"], LARGEST["velocity"]
 LIGHTEST, HEAVIEST = SMALLEST["density"], LARGEST["density"]
+# A whole model that is slower or lighter, or faster or heavier, has units that were not meant.
+SLOW, LIGHT, FAST, HEAVY = 50.0, 100.0, 3e4, 3e4
+GAS = 1000.0  # m/s: a fluid below may be as light as air
+MEANT = "units"  # key of a model: its numbers are meant in SI units
 # vs / vp where Poisson's ratio reaches zero, with room for float32 files
 LIMIT = np.sqrt(0.5) * (1 + 1e-6)
 
@@ -125,7 +129,57 @@ def points(key, xyz, vp, vs, rho, noun="points"):
             x, y, z = (np.broadcast_to(c, mask.shape)[first] for c in xyz)
             where = f" at (x, y, z) = ({x:.10g}, {y:.10g}, {z:.10g}) m"
             message, remedy = _sentence(error, vp[first], vs[first], rho[first], where)
+            if error in NAMES and np.isnan(dict(zip(NAMES, (vp, vs, rho)))[error]).all():
+                message = f"{error} is nan everywhere"
             problems.append(
                 Problem(key, f"{message}; {count} of {mask.size} {noun} are affected", remedy)
             )
     return problems
+
+
+def unlikely(model, key, parts):
+    """Problems of a whole model whose numbers look like km/s and g/cm3, or were multiplied by a
+    thousand too often: of its solids; of its fluids where there are none.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    key : str
+        Of the model in the scenario, for messages.
+    parts : iterable of (vp, vs, rho) arrays
+        m/s and kg/m3.
+    """
+    if getattr(model, MEANT, None) == "SI":
+        return []
+    least, most = np.full((2, 3), np.inf), np.full((2, 3), -np.inf)  # of fluids, of solids
+    for values in parts:
+        solid = np.asarray(values[1]) > 0
+        for n, here in enumerate((~solid, solid)):
+            least[n] = [min(a, np.min(v, where=here, initial=a)) for v, a in zip(values, least[n])]
+            most[n] = [max(a, np.max(v, where=here, initial=a)) for v, a in zip(values, most[n])]
+        if (most[1] >= (SLOW, SLOW, LIGHT)).all() and (least[1] <= (FAST, FAST, HEAVY)).all():
+            return []
+    is_solid = bool(np.isfinite(least[1, 0]))
+    if not np.isfinite(least[is_solid * 1, 0]):
+        return []
+    return [
+        problem
+        for name, low, high in zip(NAMES, least[is_solid * 1], most[is_solid * 1])
+        for problem in _unlikely(name, low, high, is_solid, most[0, 0], key)
+    ]
+
+
+def _unlikely(name, low, high, is_solid, sound, key):
+    """Problem of one property of a whole model, of which `low` and `high` are the extremes."""
+    is_density = name == "rho"
+    unit, large = ("kg/m3", "g/cm3") if is_density else ("m/s", "km/s")
+    small, great = (LIGHT, HEAVY) if is_density else (SLOW, FAST)
+    if not is_solid and (name == "vs" or (is_density and SLOW <= sound < GAS)):
+        return
+    values = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+    words = f"{name} is {values} {unit} in the whole model"
+    remedy = f'if it is meant, write {MEANT} = "SI" in the model'
+    if high < small:
+        yield Problem(key, f"{words}: is it in {large}?", f'write the unit ("{large}"); {remedy}')
+    elif low > great:
+        yield Problem(key, f"{words}: was a unit applied twice?", f"give it in {unit}; {remedy}")

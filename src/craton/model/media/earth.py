@@ -325,7 +325,9 @@ def problems(model, region, key="model"):
 def _layer_problems(model, ground, region, key):
     low, high = _depths(model, ground, region) if ground is not None else region.bounds("z")
     (x0, y0, _), (x1, y1, _) = zip(*(region.bounds(name) for name in "xyz"))
-    return layered.problems(layered.build(model), cells.Region((x0, y0, low), (x1, y1, high)), key)
+    medium = layered.build(model)
+    wrong = layered.problems(medium, cells.Region((x0, y0, low), (x1, y1, high)), key)
+    return wrong or checks.unlikely(model, key, [medium.ends(low, high)])
 
 
 def _file_problems(model, region, box, key):
@@ -340,7 +342,7 @@ def _file_problems(model, region, box, key):
             worse = checks.points(at, slab.points(), *slab.fields, noun="points read")
             if worse:
                 return wrong + worse
-    return wrong
+        return wrong or checks.unlikely(model, at, (slab.fields for slab in source.slabs(box)))
 
 
 def _below(top, region):

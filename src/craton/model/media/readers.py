@@ -162,7 +162,7 @@ class Source:
     def __init__(self, dataset, path, key, variables=tuple(VARIABLES)):
         names = {str(name).lower(): name for name in dataset.variables}
         self._problems = []
-        self._path, self._key = path, key
+        self._path, self._key, self.dataset = path, key, dataset
         axes = [self._axis(dataset, names, axis) for axis in AXES]
         is_held = [
             name not in OPTIONAL or any(word in names for word in OPTIONAL[name])

@@ -582,6 +582,8 @@ def _region_problems(model, region_names, key):
             )
         problems += checks.values(f"{key}.regions.{name}", medium.vp, medium.vs, medium.rho)
     if model.kind == "regions":
+        parts = [np.array([[m.vp], [m.vs], [m.rho]]) for m in media.values()]
+        problems = problems or checks.unlikely(model, f"{key}.regions", parts)
         lost = [name for name in region_names if name not in media]
         problems += [
             Problem(

@@ -11,7 +11,7 @@ from craton.conventions import AXES
 from craton.errors import ScenarioError
 from craton.io import netcdf
 from craton.model.media import cells as gridcells
-from craton.model.media import earth, readers
+from craton.model.media import checks, earth, readers
 from craton.model.prisms.ensembles import Cells, edges, edges_around
 
 REFERENCES = ("background", "mean")
@@ -95,6 +95,7 @@ def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
             )
     rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
     _finite(rho, source.axes, name)
+    _heavy(rho, dataset, name)
     x, y, z = (
         _means(model_points, cell_edges) for model_points, cell_edges in zip(source.axes, axes)
     )
@@ -118,6 +119,7 @@ def of_cells(path, reference=0.0):
     with readers.open_model(path, "prisms.file", ("rho",)) as source:
         rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
         _finite(rho, source.axes, Path(path).name)
+        _heavy(rho, source.dataset, Path(path).name)
         axes = tuple(edges_around(axis, name) for axis, name in zip(source.axes, AXES))
     return _contrast(axes, lambda k0, k1: rho[k0:k1], reference, None)
 
@@ -230,6 +232,19 @@ def _finite(rho, axes, name):
         k, j, i = np.argwhere(~np.isfinite(rho))[0]
         where = ", ".join(f"{a} {axis[n]:.10g}" for a, axis, n in zip(AXES, axes, (i, j, k)))
         raise ValueError(f"{name}: the density at [{k}, {j}, {i}] ({where} m) is not finite")
+
+
+def _heavy(rho, dataset, name):
+    """Refuse densities without a unit that look like g/cm3."""
+    names = {str(n).lower(): n for n in dataset.variables}
+    stated = netcdf.stated_unit(
+        dataset[next(names[n] for n in readers.VARIABLES["rho"] if n in names)]
+    )
+    if not stated and 0 < rho.min() <= rho.max() < checks.LIGHT:
+        raise ValueError(
+            f"{name}: the density is {rho.min():.6g} to {rho.max():.6g} kg/m3: is it in g/cm3? "
+            'Write its units attribute, "g/cm3" or "kg/m3"'
+        )
 
 
 def _contrast(axes, density, reference, without):

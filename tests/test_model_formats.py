@@ -381,3 +381,119 @@ def test_an_fsp_file_that_lacks_something_is_refused_or_filled_from_its_heading(
         craton.plan(
             box({"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2500}, source, **place)
         )
+
+
+OF_ROWS = [
+    (0, 2400, 1100, 2100, 100, 50),
+    (800, 5900, 3400, 2700, 600, 300),
+    (15e3, 6600, 3800, 2900, 0, 0),
+]
+TABLES = {
+    "blanks.txt": """# a crust
+# thickness (km)  vp (km/s) vs (km/s) rho (g/cm3) qp qs
+0.8 2.4 1.1 2.1 100 50
+14.2 5.9 3.4 2.7 600 300
+0 6.6 3.8 2.9 0 0
+""",
+    "depth.csv": """Depth_km,Vp [km/s],Vs_km_s,Density (g/cc),Qp,Qs
+0,2.4,1.1,2.1,100,50
+0.8,5.9,3.4,2.7,600,300
+15,6.6,3.8,2.9,0,0
+""",
+    "metres.csv": """qs;qp;rho kg/m3;vs;vp;depth_m
+50;100;2100;1100;2400;0
+300;600;2700;3400;5900;800
+0;0;2900;3800;6600;15000
+""",
+    "steps.nd": """0 2.4 1.1 2.1 100 50
+0.8 2.4 1.1 2.1 100 50
+0.8 5.9 3.4 2.7 600 300
+15 5.9 3.4 2.7 600 300
+moho
+15 6.6 3.8 2.9 0 0
+""",
+}
+
+
+def flat(path, **more):
+    return {"kind": "layers", "file": str(path), "attenuation": {"band": [0.5, 5]}, **more}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_published_table_is_a_model_of_layers(name, tmp_path):
+    (tmp_path / name).write_text(TABLES[name])
+    found = box(flat(tmp_path / name)).model
+    names = ("top", "vp", "vs", "rho", "qp", "qs")
+    rows = [tuple(getattr(layer, n) or 0 for n in names) for layer in found.layers]
+    assert np.allclose(rows, [(-depth, *values) for depth, *values in OF_ROWS], rtol=1e-9)
+    assert not any(layer.vp_gradient or layer.rho_gradient for layer in found.layers)
+    assert found == box(found.model_dump(exclude_none=True)).model  # as it is written
+    assert box({**flat(tmp_path / name), "attenuation": None}).model.layers[0].qp is None
+
+
+def test_tables_are_linear_between_rows_where_that_is_meant(tmp_path):
+    """A .tvel, and depths in km by a key; a depth twice is a jump."""
+    rows = "0 5.0 2.8 2.6\n2.0 6.0 3.4 2.7\n2.0 7.0 4.0 3.0\n4.0 8.0 4.5 3.2\n"
+    (tmp_path / "a.tvel").write_text(f"one\ntwo\n{rows}")
+    (tmp_path / "a.txt").write_text(f"depth vp vs rho\n{rows}")
+    for model in (flat(tmp_path / "a.tvel"), flat(tmp_path / "a.txt", units="km")):
+        vp, vs, rho = earth.point_values(
+            box(model).model, [(0, 0, -1000), (0, 0, -1999.9), (0, 0, -3000), (0, 0, -9000)]
+        )
+        assert vp == pytest.approx([5500, 6000, 7500, 8000], abs=0.1)
+        assert vs[0] == pytest.approx(3100) and rho[2] == pytest.approx(3100)
+    (tmp_path / "b.txt").write_text("depth vp vs rho\n0 5 2.8 2.6\n2 6 3.4 2.7\n")
+    steps = box(flat(tmp_path / "b.txt", units="km")).model
+    assert earth.point_values(steps, [(0, 0, -1999)])[0] == 5000
+    slope = box(flat(tmp_path / "b.txt", units="km", linear=True)).model
+    assert earth.point_values(slope, [(0, 0, -1000)])[0] == pytest.approx(5500)
+    (plain,) = {p.key for p in earth.problems(box(flat(tmp_path / "b.txt")).model, REGION)}
+    assert plain == "model"  # km/s without a word is refused
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("depth vp vs\n0 1 2\n", "no column rho"),
+        ("vp vs rho\n1 2 3\n", "its columns are"),
+        ("depth vp vs rho qmu\n0 1 2 3 4\n", "'qmu' is unknown"),
+        ("0 5 3 2\n1 5 3 2\n", "column '0' is unknown"),
+        ("depth_s vp vs rho\n0 1 2 3\n", "unknown"),
+        ("depth (s) vp vs rho\n0 1 2 3\n", "is a time, but a length is required"),
+        ("depth vp vs rho\n3 5 3 2\n1 5 3 2\n", "must rise"),
+        ("thickness vp vs rho\n0 5 3 2\n1 5 3 2\n", "a thickness is not above 0"),
+        ("depth vp vs rho\n0 5000 -3000 2000\n", "-3000 m/s is out of range"),
+        ("depth vp vs rho\n0 5000 nan 2000\n", "nan is not a finite number"),
+    ],
+)
+def test_a_wrong_table_of_layers_is_refused(text, words, tmp_path):
+    (tmp_path / "a.txt").write_text(text)
+    with pytest.raises(ScenarioError, match=words):
+        box(flat(tmp_path / "a.txt"))
+    with pytest.raises(ScenarioError, match="no file"):
+        box(flat(tmp_path / "b.txt"))
+
+
+@pytest.mark.parametrize("method", ["fd", "sem"])
+def test_the_first_layer_fills_the_ground_above_its_top(method):
+    """A first layer at top = 0 below hills of 600 m: the same as one at their height, in both methods."""
+    layer = {"vp": 5000, "vs": 2900, "rho": 2700}
+    ground = {"x": [0, 4000], "z": [300, 600]}
+    plans = []
+    for top in (0, 600):
+        layers = [{"top": top, **layer}, {"top": -2000, "vp": 6300, "vs": 3640, "rho": 2670}]
+        model = {"kind": "layers", "layers": layers, "topography": ground}
+        width = {"spacing": 100} if method == "fd" else {"element_size": 1000}
+        domain = {"origin": [0, 0, -4000], "size": [4000, 4000, 5000]} | width
+        scenario = Scenario(
+            method=method,
+            domain=domain,
+            model=model,
+            time={"duration": 1},
+            source=[EXPLOSION],
+            receivers=[],
+        )
+        plans.append(craton.plan(scenario))
+        vp, *_ = earth.point_values(scenario.model, [(3900, 0, 550), (0, 0, -3000)])
+        assert vp.tolist() == [5000, 6300]
+    assert plans[0].dt == plans[1].dt and plans[0].warnings == plans[1].warnings

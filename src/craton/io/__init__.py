@@ -25,7 +25,7 @@ class Format:
         In the scenario (``kind`` of a source) and in messages.
     holds : str
         What callers ask for: ``"source"``, ``"station"``, ``"mesh"``, ``"raster"``, ``"gridded
-        model"``, ``"radial model"``, ``"table"``, ``"wavelet"``, ``"waveform"``, ``"wavefield"``; of `craton
+        model"``, ``"radial model"``, ``"layers"``, ``"table"``, ``"wavelet"``, ``"waveform"``, ``"wavefield"``; of `craton
         convert` alone ``"seismograms"``, ``"gather"``, ``"snapshots"``, ``"peaks"``,
         ``"recording"``.
     module : str
@@ -116,6 +116,7 @@ FORMATS = [
     Format("netCDF or zarr", "wavefield", "wavefield"),
     Format("TauP", "radial model", "taup", (".nd", ".tvel")),
     Format("CSV", "radial model", "radial_csv", (".csv",)),
+    Format("text or TauP", "layers", "layer_table"),
     Format("parquet", "table", "parquet", (".parquet",)),
     Format("netCDF or zarr", "table", "netcdf", (".nc", ".zarr"), read="read_table"),
     Format("text", "table", "text_table"),

@@ -3,6 +3,7 @@ tabs or blanks.
 """
 
 import csv
+import re
 
 import numpy as np
 
@@ -51,6 +52,8 @@ def read(path):
     with open(path, encoding="utf-8-sig") as file:
         heading = _heading(file)
         separator = next((c for c in SEPARATORS if c in heading), None)
+        if separator is None:  # a unit in brackets belongs to the name before it
+            heading = re.sub(r"\s+(?=[\[(])|\s+(?=[^\[(]*[\])])", "", heading)
         names = [name.strip().strip('"') for name in heading.lstrip("#").split(separator)]
         try:
             rows = np.loadtxt(file, delimiter=separator, ndmin=2, comments="#")

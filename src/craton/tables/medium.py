@@ -1,9 +1,12 @@
 """The Earth model of a scenario: homogeneous, layers, or a file, with anomalies on top."""
 
+import os
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from craton import io
+from craton.io.contents import FileError
 from craton.tables.fields import (
     Distance,
     FilePath,
@@ -21,6 +24,7 @@ from craton.tables.fields import (
     tagged,
     union,
     whole,
+    wrong,
 )
 from craton.tables.ground import Grounded
 from craton.tables.on_earth import EarthFile
@@ -220,20 +224,45 @@ class Layer(Elastic):
 
 
 class Layers(_Medium):
-    """Layers listed from the top down: flat, or with ``follow = "surface"`` their tops (0, then
-    negative) counted from the ground.
+    """Layers listed from the top down, or a ``file`` of them (`craton.io.layer_table`): flat, or
+    with ``follow = "surface"`` their tops (0, then negative) counted from the ground.
     """
 
     kind: Literal["layers"] = "layers"
     follow: choice("level", "surface") = "level"
-    layers: many(Layer) = key("[ { top = 0, vp = 6000, vs = 3460, rho = 2700 } ]")
+    layers: many(Layer) = Field((), examples=["[ { top = 0, vp = 6000, vs = 3460, rho = 2700 } ]"])
+    file: FilePath | None = Field(None, examples=['"crust.csv"'])
+    linear: Flag | None = None
+    units: choice("SI", "km") | None = None
     anomalies: many(Anomaly) = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _layers_of_file(cls, value):
+        """Put the layers of a file into the place of its name."""
+        if not isinstance(value, dict) or not isinstance(value.get("file"), str):
+            return value
+        if value.get("layers"):
+            message, remedy = "file and layers are mutually exclusive", "leave one of them out"
+            raise wrong(("file", message, remedy))
+        value = dict(value)
+        units, path = value.pop("units", None), os.path.expanduser(value.pop("file"))
+        try:
+            layers = io.read(path, "layers", units=units, linear=value.pop("linear", None))
+        except (FileError, OSError) as error:
+            raise wrong(("file", str(error), getattr(error, "remedy", ""))) from None
+        if value.get("attenuation") is None:  # Q is used with it only
+            layers = [{k: v for k, v in row.items() if k not in ("qp", "qs")} for row in layers]
+        return value | {"layers": layers} | ({} if units == "km" else {"units": units})
 
     def _problems(self):
         yield from super()._problems()
+        for name, value in (("linear", self.linear), ("units", self.units)):
+            if value is not None and value != "SI":
+                yield name, f"{name} is for a file of layers", 'give file = "crust.csv"'
         if not self.layers:
             message = "the list of layers is empty"
-            yield "layers", message, "give at least one { top =, vp =, vs =, rho = }"
+            yield "layers", message, "give at least one { top =, vp =, vs =, rho = }, or file ="
         remedy = "list layers from the top down; top is an elevation, negative below z = 0"
         for i, (above, layer) in enumerate(zip(self.layers, self.layers[1:]), start=1):
             if not layer.top < above.top:

@@ -199,7 +199,7 @@ def _is_true(value, _):
 
 _SEM = 'available only with method = "sem"'
 _RADIAL = f"{{value}} is a radial Earth model, {_SEM}"
-_LAYERS = 'write method = "sem" and domain.chunk, or kind = "layers"'
+_LAYERS = 'write method = "sem" and domain.chunk, or kind = "layers" (with file = a table)'
 _REGIONS = f"regions of a mesh are {_SEM}"
 _KINDS = 'write kind = "homogeneous", "layers" or "file"'
 _STIFFNESS = f"stiffness (21 elastic constants) is {_SEM}"

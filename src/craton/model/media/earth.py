@@ -326,6 +326,8 @@ def _layer_problems(model, ground, region, key):
     low, high = _depths(model, ground, region) if ground is not None else region.bounds("z")
     (x0, y0, _), (x1, y1, _) = zip(*(region.bounds(name) for name in "xyz"))
     medium = layered.build(model)
+    if ground is not None and not followed.asked(model):  # ground above the first layer is of it
+        high = max(min(high, float(medium.breaks[0])), low)
     wrong = layered.problems(medium, cells.Region((x0, y0, low), (x1, y1, high)), key)
     return wrong or checks.unlikely(model, key, [medium.ends(low, high)])
 

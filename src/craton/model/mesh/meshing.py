@@ -140,7 +140,7 @@ def interfaces_of(scenario):
     interfaces = [] if ground is None or ground.water is None else [ground.surface]
     if model.kind != "layers":
         return interfaces
-    tops = layered.build(model).breaks
+    tops = layered.build(model).breaks[1:]  # the first layer goes on above its top
     if followed.asked(model):
         lowest = terrain.heights(ground, region_of(scenario))[0]
         return interfaces + [

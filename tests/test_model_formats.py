@@ -497,3 +497,98 @@ def test_the_first_layer_fills_the_ground_above_its_top(method):
         vp, *_ = earth.point_values(scenario.model, [(3900, 0, 550), (0, 0, -3000)])
         assert vp.tolist() == [5000, 6300]
     assert plans[0].dt == plans[1].dt and plans[0].warnings == plans[1].warnings
+
+
+SX, SZ = np.arange(0, 2001, 20.0), np.arange(-1000, 1, 20.0)
+
+
+def section(x, z):
+    """vp, m/s, of a section that linear interpolation gives exactly."""
+    return 1500 + 0.1 * x - 0.6 * z
+
+
+def plane(model):
+    """Scenario in the (x, z) plane."""
+    source = {**EXPLOSION, "at": [500, -40]}
+    return box(model, source, origin=[0, -1000], size=[2000, 1000], spacing=20)
+
+
+def dataset():
+    vp = section(SX, SZ[:, None])
+    fields = {n: (("z", "x"), vp * f) for n, f in (("vp", 1), ("vs", 0.5), ("rho", 0.8))}
+    return xarray.Dataset(fields, {"x": SX, "z": SZ})
+
+
+def by_depth(ds):
+    return ds.assign_coords(z=-ds.z).rename(z="depth").transpose("x", "depth")
+
+
+def backwards(ds):
+    return ds.isel(x=slice(None, None, -1), z=slice(None, None, -1))
+
+
+@pytest.mark.parametrize(
+    "dress", [dataset, lambda: by_depth(dataset()), lambda: backwards(dataset())]
+)
+@pytest.mark.parametrize("as_file", [True, False])
+def test_a_section_without_y_is_a_model_of_the_plane(dress, as_file, tmp_path):
+    model = dress()
+    if as_file:
+        model.to_netcdf(tmp_path / "section.nc")
+        model = {"kind": "file", "file": str(tmp_path / "section.nc")}
+    scenario = plane(model)
+    craton.plan(scenario)
+    at = np.random.default_rng(1).uniform((0, 0, -1000), (2000, 0, 0), (50, 3))
+    vp, vs, rho = earth.point_values(scenario.model, at)
+    assert vp == pytest.approx(section(at[:, 0], at[:, 2]), rel=1e-12)
+    assert vs == pytest.approx(vp / 2) and rho == pytest.approx(0.8 * vp)
+    y = [p for p in earth.problems(box(model).model, REGION) if "y runs" in p.message]
+    assert y and "a domain in the (x, z) plane" in y[0].remedy
+
+
+@pytest.mark.parametrize(
+    "order, kind, more",
+    [
+        ("xz", "<f4", {}),
+        ("zx", ">f8", {"type": "float64", "endian": "big"}),
+        ("xz", ">f4", {"endian": "big", "spacing": [-20, -20], "origin": [2000, -1000]}),
+    ],
+)
+def test_bare_numbers_with_a_shape_are_a_model(order, kind, more, tmp_path):
+    """Marmousi's way: columns or rows of float32, in km/s; falling x and rising z by signs."""
+    x, z = (SX[::-1], SZ) if "spacing" in more else (SX, SZ[::-1])
+    values = section(x[:, None], z) / 1000
+    values = values if order == "xz" else values.T
+    values.astype(kind).tofile(tmp_path / "vp.bin")
+    numbers = {"file": str(tmp_path / "vp.bin"), "order": order, "shape": list(values.shape)}
+    numbers = numbers | {"spacing": [20, 20], "units": "km/s"} | more
+    properties = {"vp": numbers, "vs": 0, "rho": 1000}
+    scenario = plane({"kind": "file", "properties": properties})
+    craton.plan(scenario)
+    at = np.random.default_rng(1).uniform((0, 0, -1000), (2000, 0, 0), (50, 3))
+    vp, vs, _ = earth.point_values(scenario.model, at)
+    assert vp == pytest.approx(section(at[:, 0], at[:, 2]), rel=1e-6) and not vs.any()
+    assert loads(dumps(scenario)) == scenario
+    for change, words in (
+        ({"shape": [101, 52]}, "numbers of float"),
+        ({"spacing": [20]}, "1 values for the 2 axes of order"),
+        ({"spacing": [20, 0]}, "a spacing of 0 m"),
+        ({"order": None}, "bare numbers need order"),
+        ({"units": None}, "is it in km/s"),
+        ({"endian": "little" if kind[0] == ">" else "big"}, "vp is"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            wrong = {"vp": {k: v for k, v in (numbers | change).items() if v is not None}}
+            craton.plan(plane({"kind": "file", "properties": properties | wrong}))
+
+
+def test_bare_numbers_fill_a_box(tmp_path):
+    x = y = np.arange(0, 4001, 500.0)
+    z = np.arange(0, -4001, -500.0)
+    values = linear(x[:, None], y[::-1, None, None], z)  # y falling, z fastest
+    values.astype("<f4").tofile(tmp_path / "vs.raw")
+    numbers = {"file": str(tmp_path / "vs.raw"), "order": "yxz", "shape": [9, 9, 9]}
+    numbers |= {"spacing": [-500, 500, 500], "origin": [4000, 0, 0]}
+    model = box({"kind": "file", "properties": {"vp": 5000, "vs": numbers, "rho": 2500}}).model
+    assert not earth.problems(model, REGION)
+    assert earth.point_values(model, PLACES)[1] == pytest.approx(linear(*PLACES.T), rel=1e-6)

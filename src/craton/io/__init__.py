@@ -110,6 +110,7 @@ FORMATS = [
     Format("netCDF or zarr", "raster", "netcdf", read="read_raster"),
     Format("SEG-Y", "gridded model", "segy_model", (".sgy", ".segy"), read="opened"),
     Format("SW4 rfile", "gridded model", "rfile", (".rfile",), read="opened"),
+    Format("raw binary", "gridded model", "raw_model", (".bin", ".raw"), read="opened"),
     Format("SPECFEM tomography", "gridded model", "tomography_xyz", read="opened"),
     Format("netCDF or zarr", "gridded model", "netcdf", read="opened"),
     Format("H5DRM", "wavefield", "h5drm", (".h5drm",)),

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from craton import io
+from craton.io import raw_model
 from craton.io.contents import FileError
 from craton.tables.fields import (
     Distance,
@@ -271,12 +272,44 @@ class Layers(_Medium):
 
 
 class PropertyFile(Table):
-    """One property from a ``file`` (SEG-Y, netCDF); ``depth_step`` (m) between samples of SEG-Y,
-    where its sample interval is not that (1000: 1 m).
+    """One property from a ``file`` (SEG-Y, netCDF, bare numbers); ``depth_step`` (m) between samples
+    of SEG-Y, where its sample interval is not that (1000: 1 m). Bare numbers have a ``shape`` along
+    the axes of an ``order``, a ``spacing`` and the ``origin`` of the first (`craton.io.raw_model`).
     """
 
     file: FilePath
+    units: Text | None = None
     depth_step: Distance | None = None
+    shape: many(whole(least=1)) | None = None
+    order: choice(*raw_model.ORDERS) | None = None
+    spacing: many(Length) | None = None
+    origin: many(Length) | None = None
+    type: choice(*raw_model.TYPES) | None = None
+    endian: choice(*raw_model.ENDIANS) | None = None
+
+    def _problems(self):
+        yield from super()._problems()
+        if not self.of_numbers:
+            return
+        if self.depth_step is not None:
+            yield "depth_step", "depth_step is for SEG-Y, shape for bare numbers", "leave it out"
+        for name in ("shape", "order", "spacing"):
+            if getattr(self, name) is None:
+                yield name, f"bare numbers need {name}", raw_model.REMEDY
+        count = len(self.order or ())
+        for name in ("shape", "spacing", "origin"):
+            values = getattr(self, name)
+            if count and values is not None and len(values) != count:
+                message = f"{len(values)} values for the {count} axes of order"
+                yield name, message, "give one for each axis, in their order"
+        if 0 in (self.spacing or ()):
+            yield "spacing", "a spacing of 0 m", "give the distance of samples"
+
+    @property
+    def of_numbers(self):
+        """What says where the numbers of a file without a heading are, by name; empty for others."""
+        names = ("shape", "order", "spacing", "origin", "type", "endian")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 def _property(dimension, **limits):

@@ -142,14 +142,19 @@ def extent_problems(axes, region, name, key):
         fuzz = checks.tolerance(low, high, axis[0], axis[-1])
         ends = {"start": axis[0] - low, "end": high - axis[-1]}
         short = [f"{gap:.10g} m at its {end}" for end, gap in ends.items() if gap > fuzz]
+        remedy = f"Extend the file along {label}, or make the domain smaller"
+        remedy += ", or write extend = true." if label == "z" and ends["end"] > fuzz else "."
+        if label == "y" and len(axis) == 1:
+            remedy = "A section is for a domain in the (x, z) plane; give the file several y."
+        if label == "z" and -axis[-1] <= low + fuzz and -axis[0] >= high - fuzz:
+            remedy = 'If its z is depth, name it depth, or give it positive = "down".'
         if short:
             problems.append(
                 Problem(
                     key,
                     f"{name}: {label} runs from {axis[0]:.10g} to {axis[-1]:.10g} m, the domain from {low:.10g} to {high:.10g} m: "
                     f"missing {' and '.join(short)}",
-                    f"Extend the file along {label}, or make the domain smaller"
-                    + (", or write extend = true." if label == "z" and ends["end"] > fuzz else "."),
+                    remedy,
                 )
             )
     return problems

@@ -10,6 +10,7 @@ import numpy as np
 from craton import io
 from craton.conventions import AXES
 from craton.errors import Problem, ScenarioError
+from craton.io import netcdf
 from craton.io.contents import FileError
 from craton.io.netcdf import factor
 from craton.model import mapping
@@ -23,6 +24,7 @@ COORDINATES = {
     "z": ("z", "elevation", "upward", "depth"),
 }
 VARIABLES = {"vp": ("vp", "v_p"), "vs": ("vs", "v_s"), "rho": ("rho", "density")}
+SECTION = 0.0  # m: y of a file without one, for domains in the (x, z) plane
 OPTIONAL = {"qp": ("qp", "q_p"), "qs": ("qs", "q_s")} | {
     name: (name,) for name in properties.THOMSEN
 }
@@ -82,7 +84,7 @@ def _open_properties(model, key, variables, frame, system):
         for name, value in model.properties:
             if hasattr(value, "file"):
                 at = f"{key}.properties.{name}.file"
-                arrays[name] = _property(files, Path(value.file), name, value.depth_step, at)
+                arrays[name] = _property(files, value, name, at)
         dataset = _merged(arrays, dict(model.properties), key)
         path, at = Path(model.files[next(iter(arrays))]), f"{key}.properties"
         try:
@@ -91,11 +93,14 @@ def _open_properties(model, key, variables, frame, system):
             raise ScenarioError([Problem(at, str(error), error.remedy)]) from error
 
 
-def _property(files, path, name, depth_step, key):
+def _property(files, table, name, key):
     """Array of one property from its file."""
-    options = {} if depth_step is None else {"depth_step": depth_step}
+    path, options = Path(table.file), table.of_numbers
+    form = "raw binary" if options else None
+    if table.depth_step is not None:
+        options = {"depth_step": table.depth_step}
     try:
-        dataset = files.enter_context(io.read(path, "gridded model", **options))
+        dataset = files.enter_context(io.read(path, "gridded model", form, **options))
     except TypeError:
         remedy = "leave depth_step out: the file states its own z"
         raise ScenarioError([Problem(key, f"{path.name} is no SEG-Y file", remedy)]) from None
@@ -110,6 +115,12 @@ def _property(files, path, name, depth_step, key):
         held = ", ".join(map(str, dataset.data_vars)) or "no variable"
         raise ScenarioError([Problem(key, f"{path.name} has {held}: none is {name}")])
     array = dataset[variable]
+    if table.units is not None:
+        stated = netcdf.stated_unit(array)
+        if stated not in ("", table.units):
+            message, remedy = f"{path.name} states {stated}", "leave units out"
+            raise ScenarioError([Problem(key.removesuffix("file") + "units", message, remedy)])
+        array = array.assign_attrs(units=table.units)
     return array.assign_attrs(dataset.attrs | array.attrs)
 
 
@@ -143,13 +154,17 @@ def _source(dataset, path, key, variables, frame, system):
     system = mapping.system_of(dataset, system)
     if frame is not None and system is not None:
         return MappedSource(dataset, path, key, variables, frame, system)
+    names = {str(name).lower() for name in dataset.variables}
+    if names.isdisjoint(COORDINATES["y"]):
+        return Source(dataset, path, key, variables, SECTION)
     if mapping.on_degrees(dataset):
         raise FileError(f"{path.name} is on longitude and latitude", mapping.WHERE)
     return Source(dataset, path, key, variables)
 
 
 class Source:
-    """An open model file: its axes in metres, rising, and blocks of its values in SI.
+    """An open model file: its axes in metres, rising, and blocks of its values in SI. A section has
+    no y: it stands at one that is given.
 
     Attributes
     ----------
@@ -159,11 +174,16 @@ class Source:
     `variables` are the names, of `VARIABLES`, that are read.
     """
 
-    def __init__(self, dataset, path, key, variables=tuple(VARIABLES)):
+    def __init__(self, dataset, path, key, variables=tuple(VARIABLES), section=None):
         names = {str(name).lower(): name for name in dataset.variables}
         self._problems = []
         self._path, self._key, self.dataset = path, key, dataset
-        axes = [self._axis(dataset, names, axis) for axis in AXES]
+        axes = [
+            ("", np.full(1, section), False)
+            if axis == "y" and section is not None
+            else self._axis(dataset, names, axis)
+            for axis in AXES
+        ]
         is_held = [
             name not in OPTIONAL or any(word in names for word in OPTIONAL[name])
             for name in variables
@@ -233,7 +253,7 @@ class Source:
     def _field(self, dataset, names, quantity, axes):
         """One quantity as a lazy array (z, y, x), and its factor to SI."""
         name = self._find(names, quantity, "variable")
-        dims = tuple(dim for dim, *_ in reversed(axes))
+        dims = tuple(dim for dim, *_ in reversed(axes) if dim != "")
         if name is None or None in dims:
             return None
         array = dataset[name]
@@ -280,14 +300,11 @@ class Source:
             if field is None:
                 return np.zeros([stop - start for start, stop in reversed(ranges)])
             array, scale = field
-            values = (
-                np.ascontiguousarray(
-                    np.asarray(array[tuple(reversed(index))].values, dtype=float)[turn]
-                )
-                * scale
-            )
-            with np.errstate(divide="ignore"):
-                return properties.inside(name, values)
+            of_array = tuple(reversed(index)) if array.ndim == 3 else (index[2], index[0])
+            values = np.asarray(array[of_array].values, dtype=float)
+            values = values if array.ndim == 3 else values[:, None]
+            with np.errstate(divide="ignore", over="ignore"):
+                return properties.inside(name, np.ascontiguousarray(values[turn]) * scale)
 
         values = {name: block(name, field) for name, field in self._fields}
         if "qs" in values:

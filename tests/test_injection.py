@@ -328,3 +328,20 @@ def test_both_runs_go_on_after_an_interruption_with_the_same_bits(plane, tmp_pat
         craton.run(craton.Scenario(**tables), out=tmp_path / "injection", progress=False)
     run = craton.resume(tmp_path / "injection", progress=False)
     assert np.array_equal(run.samples, injected(out, PLANE).samples)
+
+
+def test_layers_made_for_the_same_speeds_leave_no_difference(tmp_path):
+    """A body slower than all before it changes the layers of its run; speeds that are given hold them, and the plan says so."""
+    slow = ANOMALY | {"vp": 1400, "vs": 700}
+    speeds = {"vp": [1400, 3000], "vs": [700, 1700]}
+    cpml = PLANE["boundaries"]["cpml"]
+    for more, bound in ((speeds, 1e-5), ({}, 1.0)):
+        base = PLANE | {"boundaries": {"top": "free", "cpml": cpml | more}}
+        out = tmp_path / str(len(more))
+        full, run, whole = ran(base, out), injected(out, base, slow), ran(base, None, slow)
+        told = [w for w in run.plan.warnings if "same vp and vs in boundaries.cpml" in w]
+        assert off(run, whole, "out", less=full) < bound and bool(told) == (not more)
+    assert off(run, whole, "out", less=full) > 1e-3  # what the layers make of it
+    assert "made for waves of 700 .. 3000, vp 1400 .. 3000, vs 700 .. 1700 m/s" in str(
+        dict(run.plan.notes["Elastic waves"])
+    )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import semcase
 
+import craton
 from craton.backends.cpu import CPU
 from craton.errors import ScenarioError
 from craton.methods.spectral_element import absorbing_layer
@@ -286,3 +287,48 @@ def test_width_in_metres():
         d = build(box(320.0, boundaries={"others": "pml", "pml": given}))
         sides[str(given)] = d.arrays["solid_layer_x_box_rates"].data
     assert len({values.tobytes() for values in sides.values()}) == 1
+
+
+@pytest.mark.parametrize("method", ["fd", "sem"])
+def test_layers_are_those_of_the_speeds_that_are_given(method):
+    """Whatever the model: the same profiles with and without a body slower and faster than the rest."""
+
+    source = {"kind": "explosion", "at": [600, 1000, -1000], "moment": 1e12}
+    source["wavelet"] = {"kind": "gaussian", "tau": 0.3}
+
+    def profiles(speeds, anomalies):
+        name, width = ("cpml", "spacing") if method == "fd" else ("pml", "element_size")
+        layer = {"thickness": 2 if method == "sem" else 5, "frequency": 2.0} | speeds
+        scenario = craton.Scenario(
+            method=method,
+            domain={
+                "origin": [0, 0, -2000],
+                "size": [2000, 2000, 2000],
+                width: 100 if method == "fd" else 250,
+            },
+            model={
+                "kind": "homogeneous",
+                "vp": 3000,
+                "vs": 1500,
+                "rho": 2300,
+                "anomalies": anomalies,
+            },
+            time={"duration": 0.1, "step": 0.004},
+            boundaries={"others": name, name: layer},
+            source=[source],
+            receivers=[],
+        )
+        plan = craton.plan(scenario)
+        words = f"made for {'waves of 900 .. 4000' if speeds else 'waves of'}"
+        assert words in str(plan.notes)
+        return {
+            n: a.data.tobytes()
+            for n, a in plan.arrays.items()
+            if a.kind == "boundary" and a.data is not None
+        }
+
+    body = {"shape": "box", "min": [800, 800, -1200], "max": [1200, 1200, -800]}
+    body |= {"vp": 3900, "vs": 1000, "rho": 2300}
+    speeds = {"vp": [2000, 4000], "vs": [900, 2000]}
+    assert profiles(speeds, []) == profiles(speeds, [body])
+    assert profiles({}, []) != profiles({}, [body]) and profiles(speeds, [])

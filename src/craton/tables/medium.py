@@ -86,6 +86,27 @@ class Elastic(Lossy):
 _BAND = items_of(2, "{value} is not a list of two frequencies", "write band = [0.1, 10]  # Hz")
 
 
+_ENDS = items_of(2, "{value} is not a list of two speeds", "write vp = [1500, 6000]  # m/s")
+Ends = Annotated[tuple[ShearSpeed, ShearSpeed], BeforeValidator(_ENDS)]
+
+
+class LayerSpeeds(Table):
+    """Least and greatest ``vp`` and ``vs`` (m/s; of solids), for which absorbing layers are made in
+    place of the model's: the same in two runs whose waves are compared or injected.
+    """
+
+    vp: Ends | None = None
+    vs: Ends | None = None
+
+    def _problems(self):
+        yield from super()._problems()
+        for name in ("vp", "vs"):
+            low, high = getattr(self, name) or (0.0, 0.0)
+            if low > high or (name == "vp" and self.vp and not low):
+                message = f"{number(low)} and {number(high)} m/s are no least and greatest {name}"
+                yield name, message, f"write {name} = [least, greatest]"
+
+
 class Attenuation(Table):
     """How Q is modelled over the ``band`` [f1, f2] (Hz).
 

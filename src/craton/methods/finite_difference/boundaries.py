@@ -105,11 +105,7 @@ def shift(ratio, frequency, floor=ALPHA_FLOOR):
 
 def undamped(d, thickness):
     """Points from the inner edge of a layer that need no damping."""
-    return (
-        0
-        if d.backward
-        else int(LEAST_DAMPING ** (1 / guided.power(d.vp_max / d.slowest)) * thickness)
-    )
+    return 0 if d.backward else int(LEAST_DAMPING ** (1 / guided.power(d.layer_ratio)) * thickness)
 
 
 def damping_profile(d, depth, thickness, frequency):
@@ -117,8 +113,8 @@ def damping_profile(d, depth, thickness, frequency):
     shape (2 or 3, n): see damping.h.
     """
     ratio = np.clip(depth / thickness, 0, None)
-    d0 = strongest(thickness, d.grid.spacing, d.vp_max, d.scenario.boundaries.cpml)
-    speeds = d.vp_max / d.slowest
+    fastest, speeds = d.layer_speeds.fastest, d.layer_ratio
+    d0 = strongest(thickness, d.grid.spacing, fastest, d.scenario.boundaries.cpml)
     g = d0 * (
         guided.strength(d.guiding, speeds) * ratio ** guided.power(speeds)
         + BACKWARD_DAMPING * d.backward * ratio**2
@@ -147,12 +143,12 @@ def cpml(d):
     thickness, frequency = options.thickness, options.frequency or d.frequency
     floor = ALPHA_FLOOR if d.guiding else UNGUIDED_FLOOR
     arrays, phases = {}, {"velocity": [], "stress": [], "velocity_after": []}
-    count = 1 if d.acoustic else len(d.velocity)
+    count, vp = 1 if d.acoustic else len(d.velocity), d.layer_speeds.fastest
     for axis, side in d.faces("cpml"):
         box, *depths = slab_depths(d, axis, side, thickness)
         face = f"{'xyz'[axis]}{side}"
         profiles = [
-            cpml_profile(x, thickness, d.grid.spacing, d.dt, d.vp_max, options, frequency, floor)
+            cpml_profile(x, thickness, d.grid.spacing, d.dt, vp, options, frequency, floor)
             for x in depths
         ]
         arrays[f"cpml_{face}"] = profiled(d, axis, box, profiles)

@@ -172,7 +172,22 @@ class Discretisation:
             return guided.PLATE
         if self.ground is not None or self.anisotropic:
             return 1.0
-        return guided.guiding(self.speeds["vp"], self.speeds["vs"])
+        return guided.guiding(self.layer_speeds.vp, self.layer_speeds.vs)
+
+    @property
+    def layer_speeds(self):
+        """Speeds for which the CPML layers are made."""
+        return guided.speeds_of(self.scenario.boundaries.cpml, self.speeds, self.vp_max)
+
+    @property
+    def layer_ratio(self):
+        """Their fastest wave over the slowest."""
+        return self.layer_speeds.fastest / self.layer_speeds.slowest
+
+    @property
+    def layer_words(self):
+        """These speeds in words; empty without CPML layers."""
+        return self.layer_speeds.words if self.faces("cpml") else ""
 
     @property
     def partly_fluid(self):

@@ -389,7 +389,7 @@ def warnings(d, incident, sources, receivers):
     sources : list of sources
     receivers : Receivers
     """
-    sentences = []
+    sentences = recorded.layer_warnings(d, incident, "boundaries.cpml")
     for spec in d.scenario.recording:
         if spec.sampling:
             sentences += shell.source_warning(shell_of(d, spec), sources)

@@ -159,7 +159,7 @@ def absorbing(d):
         return []
     thickness = d.scenario.boundaries.cpml.thickness
     measured = REFLECTED[max((n for n in REFLECTED if n <= thickness), default=min(REFLECTED))]
-    ratio = d.vp_max / d.slowest
+    ratio = d.layer_ratio
     damping = guided.strength(d.guiding, ratio) / guided.DAMPING
     known = damping <= max(measured) and ratio <= guided.ORDINARY_RATIO and not d.backward
     sent = (
@@ -172,7 +172,7 @@ def absorbing(d):
     return [
         (
             "absorbing layers",
-            f"{thickness} points; {bound} {sent} dB at incidence angles up to 60 degrees{undamped}",
+            f"{thickness} points; {bound} {sent} dB at incidence angles up to 60 degrees{undamped}; made for {d.layer_words}",
         )
     ]
 

@@ -20,7 +20,7 @@ from craton.tables.fields import (
 )
 from craton.tables.foreign import Foreign
 from craton.tables.injection import Injections, Recordings
-from craton.tables.medium import RADIAL, Model
+from craton.tables.medium import RADIAL, LayerSpeeds, Model
 from craton.tables.peaks import PeakMaps
 from craton.tables.receivers import Receivers
 from craton.tables.schema import (
@@ -90,7 +90,7 @@ class Domain(Volume):
             yield "waves", message, 'write waves = "P-SV" or "SH"'
 
 
-class Cpml(Table):
+class Cpml(LayerSpeeds):
     """Convolutional PML (Komatitsch & Martin 2007): points thick, ``reflection``, ``frequency`` of
     alpha (Hz), ``kappa_max``.
     """

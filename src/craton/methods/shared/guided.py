@@ -9,6 +9,8 @@ layer that is stronger for them, and are amplified further inside, by the ratio 
 the slowest wave. bench/NOTES.md, "Stable layers", has the trials that the constants come from.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 DAMPING = 0.12  # of d at the outer edge, times that ratio, where the medium guides waves
@@ -46,3 +48,42 @@ def power(ratio):
     return max(
         DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(ratio / ORDINARY_RATIO), 0), LEAST_POWER
     )
+
+
+class Speeds(NamedTuple):
+    """Speeds, m/s, for which absorbing layers are made: extremes of vp and of vs (a least vs of 0 is
+    a fluid beside a solid), the fastest and the slowest wave.
+    """
+
+    vp: tuple
+    vs: tuple
+    fastest: float
+    slowest: float
+
+    @property
+    def words(self):
+        """In words that two runs can compare."""
+        ends = (self.slowest, self.fastest, *self.vp, *self.vs)
+        names = ("waves of", "vp", "vs")
+        pairs = zip(names, ends[::2], ends[1::2])
+        return ", ".join(f"{name} {low:.6g} .. {high:.6g}" for name, low, high in pairs) + " m/s"
+
+
+def speeds_of(options, model, fastest):
+    """Return the `Speeds` of absorbing layers: those of the model, where the options give no others.
+
+    Parameters
+    ----------
+    options : craton.tables.medium.LayerSpeeds
+    model : dict
+        As of `craton.model.media.earth.extremes`.
+    fastest : float
+        Fastest wave of the model, m/s.
+    """
+    vp, vs, slowest = model["vp"], model["vs"], float(np.min(model["slowest"]))
+    if options.vp is None and options.vs is None:
+        return Speeds(vp, vs, fastest, slowest)
+    fastest = fastest if options.vp is None else options.vp[1]
+    vp, given = options.vp or vp, options.vs or vs
+    slowest = min([slowest] if options.vs is None else [v for v in (vp[0], given[0]) if v > 0])
+    return Speeds(vp, (given[0] if vs[0] else 0.0, given[1]), fastest, slowest)

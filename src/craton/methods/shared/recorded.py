@@ -409,6 +409,26 @@ def ring(name, source, labels, about, d, band, state="state", first=None, weight
     names = (array, state, *(f"{array}_{part}" for part in ("source", "first", "weight")), "step")
     params: dict[str, Any] = {"columns": places, "slots": slots}
     launch = Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, places), params)
-    about = about | {"dt": float(d.dt), "start": float(d.start)}
+    about = about | {"dt": float(d.dt), "start": float(d.start), "layers": d.layer_words}
     about["band"] = float(band) if np.isfinite(band) else None
     return Recording(name, array, slots, labels, about, d.steps, d.precision), arrays, launch
+
+
+def layer_warnings(d, incident, table):
+    """Return a warning for each recording whose run had absorbing layers made for other speeds.
+
+    Parameters
+    ----------
+    d : Discretisation
+    incident : list of Incident
+    table : str
+        Of the layers in the scenario.
+    """
+    return [
+        f"the absorbing layers of this run are made for {d.layer_words}, those of {wave.describe()} for "
+        f"{theirs}: records may differ by 0.5 %; give both runs the same vp and vs in {table}"
+        for wave in incident
+        if not (wave.wavelet or wave.resampled)
+        if d.layer_words
+        and (theirs := wave.about.get("layers", d.layer_words)) not in ("", d.layer_words)
+    ]

@@ -170,11 +170,14 @@ class Layers:
         layer.
     general : (ne,) bool array
         Elements whose lines do not follow their layers.
+    speeds : guided.Speeds
+        For which they are made.
     """
 
     sides: tuple
     directions: np.ndarray
     general: np.ndarray
+    speeds: guided.Speeds
 
     @property
     def axes(self):
@@ -200,7 +203,8 @@ def build_layers(d, frequency, options):
     names = [name for name in sorted({*d.mesh.faces}) if d.face_kinds[name] == "pml"]
     if not names:
         return None
-    vp, sides = d.statistics.speeds["vp"][1], []
+    speeds, sides = guided.speeds_of(options, d.statistics.speeds, d.statistics.speeds["vp"][1]), []
+    vp = speeds.fastest
     for name in names:
         side = (
             plane_side(d, name, options)
@@ -210,7 +214,7 @@ def build_layers(d, frequency, options):
         if side is not None:
             shift = np.pi * (frequency or 0.1 * vp / side.width)
             damping = -3 * vp * np.log(options.reflection) / (2 * side.width)
-            share, power = friction_of(d, options.friction)
+            share, power = friction_of(d, speeds, options.friction)
             sides.append(
                 replace(side, damping=damping, shift=shift, rate=share * damping, power=power)
             )
@@ -221,6 +225,7 @@ def build_layers(d, frequency, options):
         tuple(sides),
         np.stack([directions for directions, _ in by_side]),
         np.any([bent for _, bent in by_side], axis=0),
+        speeds,
     )
     refuse(d, layers)
     return layers
@@ -292,12 +297,11 @@ def inside_layers(d, xyz):
     return inside
 
 
-def friction_of(d, share=None):
-    """Return the rate of friction on the outer faces of layers over d there (`share` where given),
-    and its power of depth; see `guided`.
+def friction_of(d, speeds, share=None):
+    """Return the rate of friction on the outer faces of layers for some `guided.Speeds` over d there
+    (`share` where given), and its power of depth; see `guided`.
     """
-    speeds = d.statistics.speeds
-    ratio = speeds["vp"][1] / speeds["slowest"][0]
+    ratio = speeds.fastest / speeds.slowest
     plate = d.globe is None and all(
         d.face_kinds[name] in ("free", "rigid") for name in ("top", "bottom")
     )
@@ -306,7 +310,7 @@ def friction_of(d, share=None):
         if plate
         else 1.0
         if d.anisotropic
-        else max(guided.guiding(speeds["vp"], speeds["vs"]), LEAST_GUIDING)
+        else max(guided.guiding(speeds.vp, speeds.vs), LEAST_GUIDING)
     )
     return guided.strength(guide, ratio) if share is None else share, guided.power(ratio)
 

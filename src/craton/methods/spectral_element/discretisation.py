@@ -153,6 +153,11 @@ class Discretisation(Medium):
     units: Any
 
     @property
+    def layer_words(self):
+        """Speeds for which the absorbing layers are made, in words; empty without layers."""
+        return self.layers.speeds.words if self.layers is not None else ""
+
+    @property
     def end(self):
         """Time at which the waveforms end, s."""
         return self.start + (self.steps - self.extra) * self.dt

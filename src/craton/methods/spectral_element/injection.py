@@ -389,7 +389,7 @@ def warnings(d, scenario, incident, sources, receivers):
     sources : list of sources
     receivers : Receivers
     """
-    sentences = []
+    sentences = recorded.layer_warnings(d, incident, "boundaries.pml")
     for spec in scenario.recording:
         if spec.sampling:
             sentences += shell.source_warning(shell_of(d, scenario, spec), sources)

@@ -77,7 +77,7 @@ def layers(d, reflection):
         (
             "layers",
             f"convolutional PML, {width}; {inside:,} elements ({inside / d.mesh.size:.0%}); reflection "
-            f"{reflection:g} at a right angle, frequency {shift:.3g} Hz",
+            f"{reflection:g} at a right angle, frequency {shift:.3g} Hz; made for {d.layers.speeds.words}",
         )
     ]
 

@@ -27,7 +27,7 @@ from craton.tables.fields import (
 )
 from craton.tables.foreign import Foreign
 from craton.tables.injection import Injections, Recordings
-from craton.tables.medium import Model
+from craton.tables.medium import LayerSpeeds, Model
 from craton.tables.peaks import PeakMaps
 from craton.tables.receivers import Receivers
 from craton.tables.schema import (
@@ -140,7 +140,7 @@ def _refinement_problems(domain):
         above = z
 
 
-class Pml(Table):
+class Pml(LayerSpeeds):
     """Absorbing layer inside a plane face: ``thickness`` in elements as they are at the face, or
     ``width`` (m); ``reflection`` of P waves
     across it by its profile, ``frequency`` (Hz) of its frequency shift, by default the sources'

@@ -381,3 +381,23 @@ def test_ranks_share_a_chunk():
         for n in (1, 2)
     )
     assert np.linalg.norm(one - two) < 5e-6 * np.linalg.norm(one)
+
+
+def test_a_perturbation_says_what_it_covers_and_its_extremes(tmp_path):
+    """Above 500 of 1000 km, shells of (6371^3 - 5871^3) / (6371^3 - 5371^3); half of it east of the middle."""
+    import xarray
+
+    depth = ("depth", [0.0, 500.0], {"units": "km", "positive": "down"})
+    shell = (6371**3 - 5871**3) / (6371**3 - 5371**3)
+    for longitudes, share in (([-90.0, -50.0], shell), ([-67.25, -50.0], shell / 2)):
+        axes = {"depth": depth, "latitude": [-30.0, 0.0], "longitude": longitudes}
+        values = np.full((2, 2, 2), 1.5)
+        values[0, 0, 0] = -2.5
+        fields = {"dvs": (("depth", "latitude", "longitude"), values, {"units": "%"})}
+        xarray.Dataset(fields, axes).to_netcdf(tmp_path / "over.nc")
+        over = f'kind = "prem"\nperturbation = {{ file = "{tmp_path / "over.nc"}" }}'
+        rows = dict(craton.plan(loads(changed(('kind = "prem"', over)))).notes["Chunk"])
+        found = rows["perturbation"]
+        assert found.startswith("over.nc covers ") and "dvs -2.5 .. 1.5 %" in found
+        assert float(found.split()[2].rstrip("%")) == pytest.approx(100 * share, abs=2.5)
+    assert "perturbation" not in dict(craton.plan(loads(TEXT)).notes["Chunk"])

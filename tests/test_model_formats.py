@@ -592,3 +592,55 @@ def test_bare_numbers_fill_a_box(tmp_path):
     model = box({"kind": "file", "properties": {"vp": 5000, "vs": numbers, "rho": 2500}}).model
     assert not earth.problems(model, REGION)
     assert earth.point_values(model, PLACES)[1] == pytest.approx(linear(*PLACES.T), rel=1e-6)
+
+
+def test_the_plan_says_how_water_thinner_than_a_cell_is_represented():
+    rock, water = {"vp": 3000, "vs": 1700, "rho": 2300}, {"vp": 1500, "vs": 0, "rho": 1000}
+    layered = {"kind": "layers", "layers": [{"top": 0, **water}, {"top": -30, **rock}]}
+    slope = {"x": [0, 4000], "y": [0, 4000], "z": [[-200, 0]] * 2}
+    sea = {"kind": "homogeneous", **rock, "topography": slope, "water": {"level": -1}}
+
+    def said(model, top, method="fd"):
+        width = {"spacing": 100} if method == "fd" else {"element_size": 1000}
+        domain = {"origin": [0, 0, -4000], "size": [4000, 4000, 4000 + top]} | width
+        values = {"time": {"duration": 1}, "source": [EXPLOSION], "receivers": []}
+        plan = craton.plan(Scenario(method=method, domain=domain, model=model, **values))
+        return {
+            n: row[0]
+            for rows in plan.notes.values()
+            for n, *row in rows
+            if "elements" in row[0] or n == "thin water"
+        }
+
+    assert said(layered, 0)["thin water"].startswith(
+        "30 m at least, less than a cell of 100 m; a cell"
+    )
+    assert (
+        "4 m at least, less than a cell of 100 m over 50% of its area"
+        in said(sea, 200)["thin water"]
+    )
+    deep = {**layered, "layers": [{"top": 0, **water}, {"top": -300, **rock}]}
+    assert "thin water" not in said(deep, 0)
+    flat = sea | {"topography": -40}
+    assert "the thinnest 39 m high" in said(flat, 0, "sem")["fluid"]
+
+
+@pytest.mark.parametrize("method", ["fd", "sem"])
+def test_qs_of_a_fluid_is_ignored_and_no_part_of_the_fit(method):
+    """The plan of a sea with any Qs is that of one without, and says that it is ignored."""
+    plans = []
+    for more in ({}, {"qs": 0.01}, {"qs": 5000}):
+        sea = {"top": 0, "vp": 1500, "vs": 0, "rho": 1000, "qp": 500} | more
+        rock = {"top": -1000, "vp": 3000, "vs": 1700, "rho": 2300, "qp": 120, "qs": 60}
+        model = {"kind": "layers", "layers": [sea, rock], "attenuation": {"band": [0.1, 2]}}
+        width = {"spacing": 100} if method == "fd" else {"element_size": 1000}
+        domain = {"origin": [0, 0, -4000], "size": [4000, 4000, 4000]} | width
+        values = {"time": {"duration": 1}, "source": [EXPLOSION], "receivers": []}
+        plan = craton.plan(Scenario(method=method, domain=domain, model=model, **values))
+        said = [w for w in plan.warnings if "model.layers.0" in w]
+        assert said == (["model.layers.0.qs: Qs of a fluid is ignored"] if more else [])
+        words = str(
+            [row for rows in plan.notes.values() for row in rows if "mechanisms" in str(row)]
+        )
+        plans.append((plan.dt, words))
+    assert plans[0] == plans[1] == plans[2]

@@ -32,13 +32,16 @@ def velocities(model):
 
 
 def _quality(key, medium, attenuation):
-    for name in ("qp", "qs"):
+    is_fluid = medium.vs == 0
+    for name in ("qp",) if is_fluid else ("qp", "qs"):
         value = getattr(medium, name)
         if value is not None and attenuation is None:
             yield f"{key}.{name}: Q is ignored; to use it, add model.attenuation = {{ band = [f1, f2] }} in Hz"
         elif value is not None and value < 1:
             yield f"{key}.{name}: Q = {number(value)} attenuates a wave within one wavelength; did you mean 1/Q, Q = {number(1 / value)}?"
-    if medium.qp is not None and medium.qs is not None and medium.qp < medium.qs:
+    if is_fluid and medium.qs is not None:
+        yield f"{key}.qs: Qs of a fluid is ignored"
+    elif medium.qp is not None and medium.qs is not None and medium.qp < medium.qs:
         yield f"{key}.qp: {number(medium.qp)} is less than qs = {number(medium.qs)}; in rock qp is usually larger: are the two exchanged?"
 
 

@@ -17,6 +17,7 @@ from craton.methods.shared.notes import (
     with_media,
 )
 from craton.methods.shared.recorded import notes as injected
+from craton.model.media import cells, layered
 
 ON_GROUND = 20  # points of the shortest wave where it runs along topography: docs/terrain.md
 # fewest points per shortest wavelength without a warning; from order 6 on, the phase velocity error
@@ -106,6 +107,7 @@ def algorithm(d, sources):
         *acoustic.notes(d, sources),
         *interfaces(d),
         *sea_floor(d),
+        *thin_water(d),
     ]
 
 
@@ -190,6 +192,30 @@ def interfaces(d):
         if count
         else []
     )
+
+
+def thin_water(d):
+    """Say how water or another fluid layer that is thinner than a cell is represented."""
+    h, ground = d.grid.spacing, d.ground
+    depths = np.array([])
+    if ground is not None and ground.water is not None:
+        x, y = (d.grid.axis(name) for name in "xy")
+        depths = ground.water.level - ground.surface(x, y[:, None])
+        depths = depths[depths > 0]
+    elif d.scenario.model.kind == "layers" and d.partly_fluid:
+        medium = layered.build(d.scenario.model)
+        low, high = d.grid.bounds("z") if ground is None else (-np.inf, np.inf)
+        fluid = [
+            upper - lower for n, lower, upper in medium.sections(low, high) if not medium.tops[1, n]
+        ]
+        depths = np.array(fluid)
+    thin = depths[depths < (1 - cells.SLIVER) * h]
+    if not len(thin):
+        return []
+    where = f"over {len(thin) / len(depths):.0%} of its area" if len(depths) > 1 and ground else ""
+    words = f"{thin.min():.3g} m at least, less than a cell of {h:.6g} m {where}".rstrip()
+    rule = "a cell is fluid where the fluid fills more of it than rock: there it is a cell thick, elsewhere left out"
+    return [("thin water", f"{words}; {rule}")]
 
 
 def grid(d):

@@ -1,13 +1,16 @@
 """Description of a chunk of the Earth for `craton plan`: place, layers, resolution."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from craton.model.globe import earth_chunk
 from craton.survey import sources as survey_sources
 
 
-def describe_chunk(scenario, chunk):
-    """Return (name, text) rows of a chunk, its layers and its shortest period."""
+def describe_chunk(scenario, chunk, over):
+    """Return (name, text) rows of a chunk, what is laid over its model, its layers and its shortest
+    period.
+    """
     options, model = scenario.domain.chunk, chunk.model
     single, count, inner = (
         chunk.all_chunks == 1,
@@ -39,6 +42,7 @@ def describe_chunk(scenario, chunk):
             "model",
             f"{model.name}; faces of elements on {len(chunk.radii) - 2} discontinuities or depths",
         ),
+        *laid_over(scenario, chunk, over),
         (
             "surface",
             f"{count[0]} x {count[1]} elements{'' if single else ' on each chunk'}, {chunk.size:,} in all, "
@@ -49,6 +53,20 @@ def describe_chunk(scenario, chunk):
             "shortest period",
             f"{shortest:.4g} s with {options.points_per_wavelength:g} GLL points per wavelength at their average distance",
         ),
+    ]
+
+
+def laid_over(scenario, chunk, over):
+    """Return a (name, text) row on the file of perturbations, an `emc.Geographic`; none without."""
+    if over is None:
+        return []
+    name, share = (
+        Path(scenario.model.perturbation.file).name,
+        earth_chunk.share_covered(over, chunk),
+    )
+    taken = "; ".join(over.taken)
+    return [
+        ("perturbation", f"{name} covers {share:.1%} of the domain; {over.extremes()}; {taken}")
     ]
 
 

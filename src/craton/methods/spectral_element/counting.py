@@ -204,7 +204,7 @@ def count(scenario, machine, ranks=1):
         rate,
         chunk.stack.points(degree),
         scenario.title,
-        chunk_notes.describe_chunk(scenario, chunk),
+        chunk_notes.describe_chunk(scenario, chunk, earth_chunk.perturbation(scenario.model)),
     )
 
 

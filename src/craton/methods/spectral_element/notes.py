@@ -13,7 +13,11 @@ def sections(d, plan, sources, scenario, incident=()):
     """Return all sections, in the order in which they are printed."""
     return {
         plan.title or "Elastic waves": algorithm(d, plan, scenario.boundaries.pml.reflection),
-        **({"Chunk": chunk_notes.describe_chunk(scenario, d.globe.chunk)} if d.globe else {}),
+        **(
+            {"Chunk": chunk_notes.describe_chunk(scenario, d.globe.chunk, d.sampler.over)}
+            if d.globe
+            else {}
+        ),
         "Mesh": mesh(d, plan, sources),
         "Time": time(d),
         "Model": model(d),
@@ -90,7 +94,9 @@ def mesh(d, plan, sources):
     extent = "  ".join(f"{a} {x:,.0f} .. {y:,.0f}" for a, x, y in zip("xyz", low, high))
     rows = [("elements", plan.grid.words()), ("extent", f"{extent}  m")]
     if d.fluid.any():
-        rows.append(("fluid", f"{d.fluid.sum():,} elements"))
+        heights = np.ptp(d.mesh.nodes[d.mesh.corners[d.fluid]][..., 2], axis=1)
+        thinnest = "" if d.globe else f", the thinnest {heights.min():.3g} m high"
+        rows.append(("fluid", f"{d.fluid.sum():,} elements{thinnest}"))
     return rows + quality.report(d.statistics.quality, d.mesh, highest(sources))
 
 

@@ -15,6 +15,7 @@ from craton.model.ground import relief
 from craton.model.mesh.prepared import Prepared
 
 LARGE = 500_000  # elements: above, plans are counted without a mesh, and ranks build slices
+LATTICE = 24  # points along each axis of a chunk at which a perturbation is looked up
 PERIOD = 1.0  # s, at which radial models state their speeds, where the scenario says nothing
 
 
@@ -124,15 +125,51 @@ def sampler(scenario, chunk):
     scenario : Scenario
     chunk : Chunk or CubedSphere
     """
-    over = scenario.model.perturbation
-    if over is not None:
-        file, remedy = over.file, "it needs vp, vs, or their changes, on longitude, latitude, depth"
-        over = _read("model.perturbation.file", lambda: emc.read(file), remedy)
+    over = perturbation(scenario.model)
     attenuation = scenario.model.attenuation
     if attenuation is None:
         return ChunkSampler(chunk, over), None
     stated_at, fitted_at = attenuation.frequency or 1 / PERIOD, reference(attenuation)
     return ChunkSampler(chunk, over, True, math.log(fitted_at / stated_at) / math.pi), fitted_at
+
+
+def perturbation(model):
+    """Return what a model lays over its radial one, `emc.Geographic`, or None.
+
+    Parameters
+    ----------
+    model : radial model of a scenario
+    """
+    if model.perturbation is None:
+        return None
+    file, remedy = (
+        model.perturbation.file,
+        "it needs vp, vs, or their changes, on longitude, latitude, depth",
+    )
+    return _read("model.perturbation.file", lambda: emc.read(file), remedy)
+
+
+def share_covered(over, chunk):
+    """Return the part of a chunk's volume in which a perturbation has values, from `LATTICE` points
+    along each of its axes.
+
+    Parameters
+    ----------
+    over : emc.Geographic
+    chunk : Chunk or CubedSphere
+    """
+    middles = (np.arange(LATTICE) + 0.5) / LATTICE
+    xi, eta = (w * (middles - 0.5) for w in getattr(chunk, "widths", (np.pi / 2,) * 2))
+    xi, eta = np.meshgrid(xi, eta)
+    x, y = np.tan(xi), np.tan(eta)
+    area = (1 + x**2) * (1 + y**2) / (1 + x**2 + y**2) ** 1.5
+    is_filled = bool(getattr(chunk.stack, "inner", 0))
+    top, bottom = chunk.model.radius, 0.0 if is_filled else chunk.radii[0]
+    radius = (bottom + (top - bottom) * middles)[:, None, None]
+    covered = [
+        over.covered(*chunk.frame.degrees(chart(xi, eta)), top - radius) for chart in chunk.charts
+    ]
+    return float((covered * area * radius**2).sum() / (len(covered) * (area * radius**2).sum()))
 
 
 def reference(attenuation):

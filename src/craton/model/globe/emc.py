@@ -99,6 +99,24 @@ class Geographic:
             out[row] *= 1 + np.where(np.isfinite(interpolated) & solid, interpolated, 0.0)
         return out
 
+    def covered(self, longitude, latitude, depth):
+        """Whether the file has a value of anything at places; boolean of their shape."""
+        place = self._place(longitude, latitude, depth)
+        fields = (*self.relative.values(), *self.absolute.values())
+        return np.any([np.isfinite(self._interpolated(field, place)) for field in fields], axis=0)
+
+    def extremes(self):
+        """Least and greatest values of each property in the file, in words."""
+        changes = [
+            f"d{name} {100 * np.nanmin(v):.3g} .. {100 * np.nanmax(v):.3g} %"
+            for name, v in self.relative.items()
+        ]
+        values = [
+            f"{name} {np.nanmin(v):,.5g} .. {np.nanmax(v):,.5g} {'kg/m3' if name == 'rho' else 'm/s'}"
+            for name, v in self.absolute.items()
+        ]
+        return ", ".join([*changes, *values])
+
     def _place(self, longitude, latitude, depth):
         """Return indices and parts along depth, latitude and longitude; nan outside."""
         turned = self.longitude[0] + (np.asarray(longitude, float) - self.longitude[0]) % 360.0

@@ -100,7 +100,15 @@ class Geographic:
         return out
 
     def covered(self, longitude, latitude, depth):
-        """Whether the file has a value of anything at places; boolean of their shape."""
+        """Whether the file has a value of anything at places; boolean of their shape.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        depth : array_like
+            m below the ground.
+        """
         place = self._place(longitude, latitude, depth)
         fields = (*self.relative.values(), *self.absolute.values())
         return np.any([np.isfinite(self._interpolated(field, place)) for field in fields], axis=0)

@@ -106,3 +106,20 @@ def test_topography_needs_finer_grids_than_a_flat_surface():
             if label == "points per wavelength"
         ]
         assert judged in text, text
+
+
+def test_water_in_other_units_is_suspicious():
+    def odd(**water):
+        model = {"kind": "homogeneous", **FAST, "topography": -100, "water": water}
+        wavelet = {"kind": "gaussian", "tau": 0.2}
+        source = {"kind": "explosion", "at": [0, 0, -2000], "moment": 1e15, "wavelet": wavelet}
+        scenario = Scenario(
+            domain={"origin": [0, 0, -6000], "size": [6000] * 3, "spacing": 100},
+            model=model,
+            time={"duration": 1},
+            source=[source],
+            receivers=[{"name": "A", "at": [3500, 3000, -3000]}],
+        )
+        return any("are no water; did you mean km/s" in w for w in scenario.warnings)
+
+    assert odd(vp=1.5) and odd(rho=1.03) and not odd() and not odd(vp=1450, rho=1030)

@@ -262,7 +262,7 @@ class Layers(_Medium):
     @classmethod
     def _layers_of_file(cls, value):
         """Put the layers of a file into the place of its name."""
-        if not isinstance(value, dict) or not isinstance(value.get("file"), str):
+        if not isinstance(value, dict) or not isinstance(value.get("file"), str | os.PathLike):
             return value
         if value.get("layers"):
             message, remedy = "file and layers are mutually exclusive", "leave one of them out"

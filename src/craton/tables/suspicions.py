@@ -29,6 +29,12 @@ def velocities(model):
             rho = number(medium.rho)
             yield f"{key}.rho: {rho} kg/m3 is very light; did you mean {rho} g/cm3 = {number(medium.rho * 1e3)}?"
         yield from _quality(key, medium, model.attenuation)
+    water = model.water
+    if water is not None and model.units != "SI" and (water.vp < 20 or water.rho < 20):
+        yield (
+            f"model.water: {number(water.vp)} m/s and {number(water.rho)} kg/m3 are no water; "
+            "did you mean km/s and g/cm3?"
+        )
 
 
 def _quality(key, medium, attenuation):

@@ -155,7 +155,7 @@ def chunk_problems(scenario):
     if is_radial:
         chunk = "chunk = { longitude =, latitude =, width =, period = } in [domain]"
         message = f"{kind} is a radial Earth model, which needs domain.chunk"
-        yield "model.kind", message, f'write {chunk}; or kind = "layers"'
+        yield "model.kind", message, f'write {chunk}; or kind = "layers" (with file = a table)'
 
 
 def _in_chunk(scenario):

@@ -154,12 +154,11 @@ def _source(dataset, path, key, variables, frame, system):
     system = mapping.system_of(dataset, system)
     if frame is not None and system is not None:
         return MappedSource(dataset, path, key, variables, frame, system)
-    names = {str(name).lower() for name in dataset.variables}
-    if names.isdisjoint(COORDINATES["y"]):
-        return Source(dataset, path, key, variables, SECTION)
     if mapping.on_degrees(dataset):
         raise FileError(f"{path.name} is on longitude and latitude", mapping.WHERE)
-    return Source(dataset, path, key, variables)
+    names = {str(name).lower() for name in (*dataset.variables, *dataset.dims)}
+    is_section = names.isdisjoint(COORDINATES["y"]) and not names.isdisjoint(COORDINATES["x"])
+    return Source(dataset, path, key, variables, SECTION if is_section else None)
 
 
 class Source:

@@ -39,7 +39,7 @@ from craton.methods.finite_difference.imaging import surface
 from craton.methods.shared import recorded, timing
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.tables import sampling
-from craton.model.media import earth, rheology
+from craton.model.media import checks, earth, rheology
 from craton.model.media.cells import Region
 from craton.survey import channels as survey_channels
 from craton.survey import leapfrog, source_files
@@ -123,11 +123,10 @@ def problems(scenario, grid, reuse):
 
 def model_problems(scenario, grid):
     """Return what is wrong with the model on a grid: list of Problem."""
-    return (
-        earth.problems(scenario.model, grid)
-        or rheology.problems(scenario.model, grid)
-        or acoustic.problems(scenario, grid)
-    )
+    wrong = earth.problems(scenario.model, grid)
+    if all(isinstance(problem, checks.Unlikely) for problem in wrong):
+        wrong += rheology.problems(scenario.model, grid) or acoustic.problems(scenario, grid)
+    return wrong
 
 
 def surface_problems(scenario):

@@ -137,6 +137,10 @@ def points(key, xyz, vp, vs, rho, noun="points"):
     return problems
 
 
+class Unlikely(Problem):
+    """A problem of values that are possible: others can be looked for as well."""
+
+
 def unlikely(model, key, parts):
     """Problems of a whole model whose numbers look like km/s and g/cm3, or were multiplied by a
     thousand too often: of its solids; of its fluids where there are none.
@@ -180,6 +184,6 @@ def _unlikely(name, low, high, is_solid, sound, key):
     words = f"{name} is {values} {unit} in the whole model"
     remedy = f'if it is meant, write {MEANT} = "SI" in the model'
     if high < small:
-        yield Problem(key, f"{words}: is it in {large}?", f'write the unit ("{large}"); {remedy}')
+        yield Unlikely(key, f"{words}: is it in {large}?", f'write the unit ("{large}"); {remedy}')
     elif low > great:
-        yield Problem(key, f"{words}: was a unit applied twice?", f"give it in {unit}; {remedy}")
+        yield Unlikely(key, f"{words}: was a unit applied twice?", f"give it in {unit}; {remedy}")

@@ -54,7 +54,7 @@ def scenario(dimensions=2, steps=40, **tables):
         method="fd",
         domain=domain,
         model=tables.pop("model", SOLID),
-        time={"duration": steps * 0.0018, "start": 0.0},
+        time={"duration": steps * 0.0018, "start": 0.0} | tables.pop("time", {}),
         boundaries={"top": "free", "others": "cpml", "cpml": {"thickness": 4}}
         | tables.pop("boundaries", {}),
         source=[{"wavelet": RICKER} | source for source in sources],

@@ -48,7 +48,7 @@ def scenario(**tables):
         domain={"origin": [0, 0, -160], "size": [160, 140, 160], "element_size": 80}
         | tables.pop("domain", {}),
         model=tables.pop("model", ROCK),
-        time={"duration": 0.08, "start": 0.0},
+        time={"duration": 0.08, "start": 0.0} | tables.pop("time", {}),
         boundaries={"top": "free", "others": "stacey"} | tables.pop("boundaries", {}),
         source=tables.pop("source", [EXPLOSION, FORCE]),
         receivers=tables.pop("receivers", RECEIVERS),

@@ -69,7 +69,7 @@ class Discretisation:
         the medium is anisotropic, in place of the averages of the scenario's
         model: of inversions. What the model says of speeds (CPML, time step) stays.
     inverse_q : tuple of (nz, ny, nx) arrays, optional
-        1/Qp and 1/Qs of the cells in place of the model's: of inversions for them.
+        1/Qp and 1/Qs of what relaxes in place of the model's: of inversions in which they change.
     storage : str
         ``"full"`` or ``"half"``, see storage.py.
     amplitude : float

@@ -121,6 +121,18 @@ def store(d, slots):
     return {"store": Array("store", shape, np.dtype(d.precision), over=(None, *OVER))}
 
 
+def by_q(d):
+    """Return whether 1/Qp and 1/Qs of what relaxes change: where they are parameters both, and of an
+    anisotropic medium 1/Qp with the moduli, see quality.py.
+
+    Parameters
+    ----------
+    d : Discretisation
+    """
+    changes = d.inverse_q is not None
+    return changes and bool(d.normal), changes and not d.anisotropic
+
+
 def sums_of(d):
     """Names of the sums of `correlate`, in order: velocities, shear stresses, deviatoric part and
     trace of normal stresses; with 1/Q that changes, of stresses those by it; of an anisotropic medium
@@ -134,11 +146,12 @@ def sums_of(d):
     if d.anisotropic and not d.relaxing:
         return (*d.velocity, *shear, *(f"{a} {b}" for a in d.normal for b in d.normal))
     normal = ("deviatoric", "trace") if d.normal else ()
-    by_q = (*shear, *normal) if d.inverse_q is not None else ()
+    of_p, of_s = by_q(d)
+    of_q = ((*shear, *normal[:1]) if of_s else ()) + (normal[1:] if of_p else ())
     rest = ()
     if d.anisotropic:  # by what does not relax, see strains.h
         rest = (*(name + BY_REST for name in shear), *(REST[: 1 + len(d.normal)] if normal else ()))
-    return (*d.velocity, *shear, *normal, *(name + BY_Q for name in by_q), *rest)
+    return (*d.velocity, *shear, *normal, *(name + BY_Q for name in of_q), *rest)
 
 
 def sums(d, name="sums"):

@@ -101,14 +101,19 @@ class Linearised:
         if not set(names) & set(OF_Q):
             return self.cells
         of_q = q_parameters.refuse(
-            names, self._losses, self.d.relaxation, self.d.anisotropic, "cells"
+            names, lambda: self.losses, self.d.relaxation, self.d.anisotropic, "cells"
         )
         return (*self.cells, *of_q)
 
-    def _losses(self):
-        """1/Qp and 1/Qs of the cells."""
-        values = relaxing.inverse_q(self.d, self.grid)
-        return [np.array(v, float) for v in values]
+    @cached_property
+    def losses(self):
+        """1/Qp and 1/Qs of the cells of the scenario's model, (nz, ny, nx) each; None without
+        attenuation.
+        """
+        if self.d.relaxation is None:
+            return None
+        thin = relaxing.inverse_q_of_model(self.d, self.grid)
+        return tuple(np.broadcast_to(loss, self.grid.shape) for loss in thin)
 
     @property
     def largest_inverse_q(self):
@@ -119,11 +124,6 @@ class Linearised:
     def fluid(self):
         """True in the cells of an anisotropic medium that hold a fluid, (nz, ny, nx)."""
         return self.cells[4] == 0
-
-    @cached_property
-    def factors(self):
-        """Factors that make of density, lambda + 2 mu and mu of the cells those of the steps."""
-        return (vti if self.d.anisotropic else relaxing).factors(self.d)
 
     @cached_property
     def series(self):
@@ -242,36 +242,25 @@ class Linearised:
         cells : (rho, kappa, mu)
             (nz, ny, nx) each, kg/m3 and Pa; with 1/Qp and 1/Qs where these change.
         """
-        return State(self, self.on_grid(cells), cells)
+        moving, losses = quality.on_grid(self.d, *self.parts(cells))
+        changing = self.d.anisotropic or len(cells) == WITH_Q
+        return State(self, self.d.with_cells(moving, losses if changing else None), cells)
 
     def on_grid(self, cells):
-        """Return density, bulk and shear modulus of the steps, from those of the cells: unrelaxed
-        moduli, times the part of a cell that is not air. Linear, so that changes go through it,
-        too, where Q stays.
+        """Return density and moduli of the steps, from those of the cells: unrelaxed, times the part
+        of a cell that is not air.
 
         Parameters
         ----------
         cells : (rho, kappa, mu)
             With 1/Qp and 1/Qs where these change.
         """
-        if len(cells) == WITH_Q:
-            return quality.on_grid(self.d, cells)
-        if self.d.anisotropic:
-            return vti.on_grid(self.factors, vti.tied(cells, self.fluid))
-        if self.factors is None:
-            return cells
-        of_rho, of_p, of_s = self.factors
-        rho, kappa, mu = cells
-        return of_rho * rho, of_p * kappa + 4 / 3 * (of_p - of_s) * mu, of_s * mu
+        return quality.on_grid(self.d, *self.parts(cells))[0]
 
-    def off_grid(self, gradient):
-        """Return dJ/d(rho, kappa, mu) of the cells from that by what the steps have: the transpose
-        of `on_grid`.
+    def parts(self, cells):
+        """Return density and moduli of cells, in a fluid tied to one modulus, and 1/Qp and 1/Qs, of
+        the model where they stay; None without attenuation.
         """
         if self.d.anisotropic:
-            return vti.untied(vti.off_grid(self.factors, gradient), self.fluid)
-        if self.factors is None:
-            return gradient
-        of_rho, of_p, of_s = self.factors
-        rho, kappa, mu = gradient
-        return of_rho * rho, of_p * kappa, of_s * mu + 4 / 3 * (of_p - of_s) * kappa
+            return vti.tied(cells, self.fluid), self.losses
+        return cells[:3], cells[3:] or self.losses

@@ -23,6 +23,7 @@ from craton.methods.finite_difference import (
     transverse,
     transverse_relaxing,
     units,
+    vti,
 )
 from craton.methods.finite_difference.quality import WITH_Q
 from craton.methods.finite_difference.receiver_points import rows_of
@@ -45,17 +46,15 @@ class State:
     Parameters
     ----------
     problem : Linearised
-    cells : (rho, kappa, mu)
-        Of the steps, see `Linearised.on_grid`; 1/Qp and 1/Qs behind them where these change.
+    d : Discretisation
+        With the medium of the steps, see `Linearised.on_grid`.
     given : (rho, kappa, mu)
-        Those that parameters are made of.
+        Cells that parameters are made of; 1/Qp and 1/Qs behind them where these change.
     """
 
-    def __init__(self, problem, cells, given):
-        self.problem, self.given = problem, given
-        losses = cells[3:] if len(cells) == WITH_Q else None
-        self.cells = cells[:3] if losses else cells
-        self.d = d = problem.d.with_cells(self.cells, losses)
+    def __init__(self, problem, d, given):
+        self.problem, self.d, self.given = problem, d, given
+        self.cells = d.cells
         build.refuse(laminate_gradient.fluid_problems(d))
         self.medium = medium_of(d)
         self.forces = [s for s in problem.sources if s.force is not None]
@@ -214,9 +213,10 @@ class State:
         rho, *moduli = self._by_cells(sums, machine, scale, by_parameters)
         more = dependences.by_moduli(self.dependences, ratios, self.cells)
         moduli[: len(more)] = (a + b for a, b in zip(moduli, more))
-        if self.d.inverse_q is not None:
-            return quality.off_grid(self.d, self.given, (rho, *moduli))
-        return self.problem.off_grid((rho, *moduli))
+        count, given = len(self.cells), self.problem.parts(self.given)
+        by_cells = (rho, *moduli)
+        by_cells = quality.off_grid(self.d, *given, by_cells[:count], by_cells[count:])
+        return vti.untied(by_cells, self.problem.fluid) if self.d.anisotropic else by_cells
 
     def _by_cells(self, sums, machine, scale, by_parameters):
         """Chain rule of the sums, on the machine where it can be; see `gradient`."""
@@ -299,11 +299,11 @@ class State:
         changes : (rho, kappa, mu)
             (nz, ny, nx) each.
         """
-        if self.d.inverse_q is not None:
-            changes = quality.changes_on_grid(self.d, self.given, changes)
-        else:
-            changes = self.problem.on_grid(changes)
-        coefficients = self.medium.perturbation(*changes)
+        given, (changes, of_losses) = self.problem.parts(self.given), self.problem.parts(changes)
+        of_q = of_losses if len(self.given) == WITH_Q else (0.0, 0.0)
+        changes, of_losses = quality.changes_on_grid(self.d, *given, changes, of_q)
+        losses = of_losses if any(increments.by_q(self.d)) else ()
+        coefficients = self.medium.perturbation(*changes, *losses)
         shape = (len(coefficients), *self.d.shape)
         ratios = dependences.changes(self.dependences, changes[1:], self.cells)
         return np.broadcast_to(coefficients, shape), ratios

@@ -3,10 +3,13 @@
 import numpy as np
 
 from craton.core.plan import Array
+from craton.methods.shared import q_parameters
 from craton.model.media import attenuation, rheology
 from craton.model.media.earth import cell_averages, cell_losses
 
 NONE = "no attenuation"
+NODES = 512  # intervals up to the largest 1/Q, at whose ends `stiffer` is exact
+PIECE = 1 << 12  # values at a time: temporaries stay in the cache
 
 
 def constants(relaxation, dt, planar=False):
@@ -176,13 +179,27 @@ def medium(d, grid):
     """
     if d.cells is not None:
         return window(d.cells, grid), thin_inverse_q(d, grid)
-    model, relaxed = d.scenario.model, thin_inverse_q(d, grid)
-    rho, kappa, mu = map(thin, cell_averages(model, grid, 0, grid.shape[0]))
-    if relaxed is None:
-        return (rho, kappa, mu), None
-    of_p, of_s = (stiffer(d.relaxation, loss) for loss in relaxed)
+    cells = tuple(map(thin, cell_averages(d.scenario.model, grid, 0, grid.shape[0])))
+    if d.relaxation is None:
+        return cells, None
+    return unrelaxed(d.relaxation, cells, inverse_q_of_model(d, grid))
+
+
+def unrelaxed(relaxation, cells, losses):
+    """Return density with unrelaxed bulk and shear modulus, and 1/Qp and 1/Qs of what relaxes, these
+    themselves: of cells at the reference frequency.
+
+    Parameters
+    ----------
+    relaxation : Relaxation
+    cells : (rho, kappa, mu)
+        kg/m3, Pa.
+    losses : (1/Qp, 1/Qs)
+    """
+    rho, kappa, mu = cells
+    of_p, of_s = map(stiffer(relaxation), losses)
     stiff = mu * of_s
-    return (rho, (kappa + 4 / 3 * mu) * of_p - 4 / 3 * stiff, stiff), relaxed
+    return (rho, (kappa + 4 / 3 * mu) * of_p - 4 / 3 * stiff, stiff), losses
 
 
 def thin_inverse_q(d, grid):
@@ -241,31 +258,35 @@ def thin(values):
 
 
 def shares(d):
-    """Part of each cell that is not air: an array (nz, ny, nx)."""
-    if d.ground is None:
-        return np.ones(d.grid.shape)
+    """Part of each cell that is not air, with topography: an array (nz, ny, nx)."""
     return np.add(*d.ground.shares(d.grid, 0, d.grid.shape[0]))
 
 
-def factors(d):
-    """Return what density, lambda + 2 mu and mu of the cells are multiplied by before a step has
-    them: the part of a cell that is not air, and of moduli unrelaxed over given; None without both.
+def stiffer(relaxation):
+    """Return the function of 1/Q that is the unrelaxed modulus over that of the given speeds, or its
+    derivative: cubic between a few losses, where value and slope are exact (to 1e-12 between them).
     """
-    if d.relaxation is None and d.ground is None:
-        return None
-    grid, model, share = d.grid, d.scenario.model, shares(d)
-    if d.relaxation is None:
-        return share, share, share
-    losses = cell_losses(model, grid, 0, grid.shape[0])
-    return share, *(share * stiffer(d.relaxation, loss) for loss in losses)
+    nodes = relaxation.largest / NODES * np.arange(int(NODES * q_parameters.BEYOND) + 1)
+    value, slope = relaxation.unrelaxed(nodes), relaxation.unrelaxed_slope(nodes) * nodes[1]
+    rise, left, right = np.diff(value), slope[:-1], slope[1:]
+    cubic = np.stack([value[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise])
 
+    def values(losses, derivative=False):
+        losses = np.asarray(losses, float)
+        out, flat = np.empty(losses.shape), losses.reshape(-1)
+        for start in range(0, flat.size, PIECE):
+            piece = slice(start, start + PIECE)
+            x = flat[piece] / nodes[1]
+            n = np.minimum(x.astype(int), len(rise) - 1)
+            t, c = x - n, cubic[:, n]
+            out.reshape(-1)[piece] = (
+                (c[1] + t * (2 * c[2] + t * 3 * c[3])) / nodes[1]
+                if derivative
+                else c[0] + t * (c[1] + t * (c[2] + t * c[3]))
+            )
+        return out
 
-def stiffer(relaxation, loss):
-    """Unrelaxed modulus over that of the given speeds, interpolated between a few losses (to 1e-6:
-    it is smooth).
-    """
-    nodes = np.linspace(0, relaxation.largest, 513)
-    return np.interp(loss, nodes, relaxation.unrelaxed(nodes))
+    return values
 
 
 def fastest(scenario, grid):

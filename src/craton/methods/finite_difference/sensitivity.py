@@ -412,7 +412,7 @@ class Medium:
             lam[self.here], more = self._by_moduli(named, scale)
             mu[self.here] += more
             del more
-        by_q = self._by_losses(named, scale) if d.inverse_q is not None else ()
+        by_q = self._by_losses(named, scale) if any(increments.by_q(d)) else ()
         return (*self._of_cells(rho, lam, mu), *by_q)
 
     def gradient_by_parameters(self, sums, scale=1.0):

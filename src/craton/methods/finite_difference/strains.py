@@ -62,7 +62,7 @@ def operator(
     stresses,
     variables,
     free=False,
-    by_q=False,
+    by_q=(False, False),
     sponge=False,
     sparse=False,
 ):
@@ -79,8 +79,8 @@ def operator(
         All fields, how many of them are stresses, and memory variables of a point.
     free : bool
         The top is traction-free.
-    by_q : bool
-        Sums and coefficients of 1/Q as well.
+    by_q : (bool, bool)
+        Sums and coefficients of 1/Qp, and of 1/Qs, as well.
     sponge : bool
         The array ``damping`` holds what stresses are multiplied by after each step.
     sparse : bool
@@ -93,19 +93,20 @@ def operator(
         "correlate_strain": (4 * fields + 3 * variables, 2 * fields + 25 * variables),
         "scatter_strain": (4 * stresses + 2 * variables, 2 * stresses + 25 * variables),
     }[kernel]
-    by_q = by_q and kernel in ("correlate_strain", "scatter_strain")
+    summed = kernel in ("correlate_strain", "scatter_strain")
+    by_q = {f"BY_Q{wave}": 1 for wave, is_so in zip("PS", by_q) if is_so and summed}
     # sums by 1/Q, or by what does not relax: of each stress
-    more_sums = kernel in ("correlate_strain", "scatter_strain") and (by_q or stencil.anisotropic)
+    more_sums = summed and ("BY_QS" in by_q or stencil.anisotropic)
     reals += (2 if kernel == "correlate_strain" else 1) * stresses * more_sums
     more = {"SURFACE": 0, "FREE": int(free), "FIELDS": fields}
     more["TRANSPOSED"] = int(kernel == "correlate_strain")
-    more |= {"BY_Q": 1} if by_q else {}
+    more |= by_q
     sponge = sponge and kernel == "correlate_strain"
     sparse = sparse and kernel == "scatter_strain"
     more |= {"SPONGE": 1} if sponge else {}
     more |= {"SPARSE": 1} if sparse else {}
     prefix = "vti_" if stencil.anisotropic else ""
-    suffixes = {"_by_q": by_q, "_sponge": sponge, "_sparse": sparse}
+    suffixes = {"_by_q": bool(by_q), "_sponge": sponge, "_sparse": sparse}
     return Operator(
         prefix + kernel + "".join(suffix for suffix, is_so in suffixes.items() if is_so),
         operators.HERE / "strains.h",
@@ -132,7 +133,7 @@ def launch(d, kernel, slots, every):
         Steps that the store holds, and every how many of them it holds one.
     """
     plain, variables = replace(d.stencil, terrain=False), d.memory_variables
-    counts, by_q = (len(d.fields), len(d.stress), variables), d.inverse_q is not None
+    counts, by_q = (len(d.fields), len(d.stress), variables), increments.by_q(d)
     sponge = bool(d.faces("sponge"))
     op = operator(kernel, plain, d.relaxing, *counts, d.free, by_q, sponge, every > 1)
     names = d.names(*("" if n == "damping" and not sponge else n for n in op.arrays))

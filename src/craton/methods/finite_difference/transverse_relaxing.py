@@ -4,13 +4,15 @@ about z; see transverse.py and strains.py.
 Of the moduli an isotropic part relaxes (`rheology.relaxing_part`), linear in them, the rest does not:
 stresses are (C - P) e + P F(e), with F of strains.py. Sums by P have filtered strains, sums by C - P
 plain ones (kernels/strains.h). Both parts of shear stresses are made of harmonic means of c44 and c66.
-Q stays, that of the part that relaxes.
+1/Q of P waves of that part changes with the moduli (quality.py), that of S waves stays.
 """
+
+from functools import cached_property
 
 import numpy as np
 
 from craton.methods.finite_difference import increments, vti
-from craton.methods.finite_difference.increments import BY_REST
+from craton.methods.finite_difference.increments import BY_Q, BY_REST
 from craton.methods.finite_difference.sensitivity import _inverted
 from craton.methods.finite_difference.transverse import MODULI, TransverseMedium
 
@@ -43,7 +45,9 @@ class RelaxingTransverseMedium(TransverseMedium):
     # --- the chain rule -----------------------------------------------------------------------
 
     def gradient(self, sums, scale=1.0):
-        """Return dJ/d(rho, c11, c13, c33, c44, c66) of the cells; see `Medium.gradient`."""
+        """Return dJ/d(rho, c11, c13, c33, c44, c66) of the cells, and where there are normal stresses
+        by 1/Qp of what relaxes; see `Medium.gradient`.
+        """
         d = self.d
         sums = np.asarray(sums, float)
         named = dict(zip(increments.sums_of(d), sums.sum(2, keepdims=True) if d.planar else sums))
@@ -63,7 +67,7 @@ class RelaxingTransverseMedium(TransverseMedium):
         solid = self.moduli_of_cells["c44"] > 0
         folded = [self.fold(values) for values in by.values()]
         shear = [np.where(solid, values, 0.0) for values in folded[3:]]
-        return self.fold(rho), *folded[:3], *shear
+        return self.fold(rho), *folded[:3], *shear, *self._by_losses(named, scale)
 
     def _mean_squared(self, name, field):
         """Squared harmonic mean of c44 or c66 where a shear stress is."""
@@ -80,8 +84,29 @@ class RelaxingTransverseMedium(TransverseMedium):
         )
         return [a + b for a, b in zip(rest, relaxing)]
 
-    def perturbation(self, rho, *changes):
-        """Return the coefficients of `scatter_strain`; see `Medium.perturbation`."""
+    def _by_losses(self, named, scale):
+        """dJ/d(1/Qp) of the part of the cells that relaxes."""
+        if not self.d.normal:
+            return ()
+        by_q = self._blank()
+        by_q[self.here] = -scale * self.norm("sxx") * self._relaxing_stiff * named["trace" + BY_Q]
+        return (self.fold(by_q),)
+
+    @cached_property
+    def _relaxing_stiff(self):
+        """See `Medium._relaxing_stiff`; of the part that relaxes."""
+        stiff, _ = vti.relaxing_moduli(*self._moduli_of_points.values())
+        return np.where(self._held_fluid, 0.0, stiff)
+
+    def perturbation(self, rho, c11, c13, c33, c44, c66, of_q=0.0, _=0.0):
+        """Return the coefficients of `scatter_strain`; see `Medium.perturbation`.
+
+        Parameters
+        ----------
+        rho, c11, c13, c33, c44, c66, of_q : arrays
+            Changes, `of_q` those of 1/Qp of what relaxes; 1/Qs stays.
+        """
+        changes = c11, c13, c33, c44, c66
         d = self.d
         solid = self.moduli_of_cells["c44"] > 0
         by = dict(zip(MODULI, (np.asarray(v, float) for v in changes)))
@@ -101,7 +126,7 @@ class RelaxingTransverseMedium(TransverseMedium):
         if d.normal:
             moduli = [np.where(self._held_fluid, 0.0, by[name][self.here]) for name in MODULI]
             stiff, shear = vti.relaxing_moduli(*moduli)
-            of_parts += [shear, stiff]
+            of_parts += [shear, stiff, self._relaxing_stiff * self.take(of_q)[self.here]]
             rest = dict(
                 zip(MODULI, (c - p for c, p in zip(moduli, vti.of_isotropic(stiff, shear))))
             )

@@ -21,17 +21,30 @@ def medium(d, grid):
     1/Qp and 1/Qs of what relaxes (`rheology.relaxing_part`; None without): of the cells of a part
     of the grid, thin arrays.
     """
-    if d.cells is not None and d.relaxation is None:
-        return relaxing.window(d.cells, grid), None
-    model, planes = d.scenario.model, grid.shape[0]
-    rho, *moduli = map(relaxing.thin, cell_stiffness(model, grid, 0, planes))
-    if d.relaxation is None:
-        return (rho, *moduli), None
-    of_p, of_s = relaxing.inverse_q_of_model(d, grid)
-    losses = rheology.relaxing_part(*moduli, of_p, of_s)[2], of_s
     if d.cells is not None:
-        return relaxing.window(d.cells, grid), losses
-    ratios = (relaxing.stiffer(d.relaxation, loss) for loss in losses)
+        return relaxing.window(d.cells, grid), relaxing.thin_inverse_q(d, grid)
+    cells = tuple(map(relaxing.thin, cell_stiffness(d.scenario.model, grid, 0, grid.shape[0])))
+    if d.relaxation is None:
+        return cells, None
+    return unrelaxed(d.relaxation, cells, relaxing.inverse_q_of_model(d, grid))
+
+
+def unrelaxed(relaxation, cells, losses):
+    """Return density with unrelaxed moduli, and 1/Qp and 1/Qs of what relaxes, of cells at the
+    reference frequency; see `relaxing.unrelaxed`.
+
+    Parameters
+    ----------
+    relaxation : Relaxation
+    cells : (rho, c11, c13, c33, c44, c66)
+        kg/m3, Pa.
+    losses : (1/Qp, 1/Qs)
+        Along z.
+    """
+    rho, *moduli = cells
+    of_p, of_s = losses
+    losses = rheology.relaxing_part(*moduli, of_p, of_s)[2], of_s
+    ratios = map(relaxing.stiffer(relaxation), losses)
     return (rho, *rheology.stiffened(*moduli, *ratios)), losses
 
 
@@ -48,16 +61,6 @@ def stiffness(d, grid):
 def inverse_q(d, grid):
     """1/Qp and 1/Qs of `medium`, (nz, ny, nx) each."""
     return tuple(np.broadcast_to(loss, grid.shape) for loss in medium(d, grid)[1])
-
-
-def factors(d):
-    """Return what density of the cells is multiplied by before a step has it, and P and S moduli
-    of the part that relaxes: see `relaxing.factors`. Q stays, and the losses of that part with it.
-    """
-    if d.relaxation is None:
-        return d.ground and (relaxing.shares(d), 1.0, 1.0)
-    losses = inverse_q(d, d.grid)
-    return relaxing.shares(d), *(relaxing.stiffer(d.relaxation, loss) for loss in losses)
 
 
 def relaxing_moduli(c11, c13, c33, c44, c66):
@@ -98,35 +101,6 @@ def untied(gradient, fluid):
     rho, c11, c13, c33, *shear = gradient
     c33 = c33 + np.where(fluid, c11 + c13, 0.0)
     return rho, *(np.where(fluid, 0.0, c) for c in (c11, c13)), c33, *shear
-
-
-def on_grid(of, cells):
-    """Return density and moduli of the steps from those of the cells; linear.
-
-    Parameters
-    ----------
-    of : tuple or None
-        `factors`.
-    cells : (rho, c11, c13, c33, c44, c66)
-    """
-    if of is None:
-        return cells
-    share, of_p, of_s = of
-    rho, *moduli = cells
-    stiff, shear = relaxing_moduli(*moduli)
-    stiffer = of_isotropic((of_p - 1) * stiff, (of_s - 1) * shear)
-    return share * rho, *(share * (c + more) for c, more in zip(moduli, stiffer))
-
-
-def off_grid(of, gradient):
-    """Return the transpose of `on_grid`."""
-    if of is None:
-        return gradient
-    share, of_p, of_s = of
-    rho, *moduli = (share * values for values in gradient)
-    stiff, shear = by_isotropic(*moduli)
-    more = by_relaxing_moduli((of_p - 1) * stiff, (of_s - 1) * shear)
-    return rho, *(a + b for a, b in zip(moduli, more))
 
 
 def departure(rho, c11, c13, c33, c44, c66):

@@ -5,8 +5,12 @@ normal: a change of the medium gives  Z dZ + dZ Z = d(rho Gamma),  solved in the
 
 In a fluid c33 is the bulk modulus; the other constants have no part in it.
 
-With attenuation the isotropic part of the constants relaxes, see `sampling.moduli`, and Q of its
-moduli stays; steps have unrelaxed constants.
+With attenuation the isotropic part of the constants relaxes, see `sampling.moduli`; steps have
+unrelaxed constants. Qp and Qs stay. 1/Q of the bulk modulus follows from them and from the P and S
+modulus, M and G, of the speeds that the model has beside its constants: c33 and c44 or, where it is
+given by 21 constants, those of their isotropic mean (`Stiffness.speeds`),
+
+    1/Q = (M / Qp - 4/3 G / Qs) / (M - 4/3 G)
 """
 
 from functools import cached_property
@@ -25,6 +29,13 @@ MODULI = np.zeros((2, len(sampling.SHEARING)))
 MODULI[0, sampling.SHEAR] = 1 / 3
 MODULI[1, sampling.CROSS] = 1 / 3
 MODULI[1] += 2 / 3 * MODULI[0]
+# P and S modulus of the isotropic mean (Voigt) by the constants
+MEAN = np.zeros((2, len(sampling.SHEARING)))
+MEAN[1, sampling.NORMAL], MEAN[1, sampling.CROSS], MEAN[1, sampling.SHEAR] = 1 / 15, -1 / 15, 1 / 5
+MEAN[0, sampling.NORMAL], MEAN[0, sampling.CROSS] = 1 / 9, 2 / 9
+MEAN[0] += 4 / 3 * MEAN[1]
+NEAR = 1e-9  # relative: c33 and c44 are the moduli of the model's speeds
+PATTERNS = sampling.SHEARING, sampling.SQUEEZING  # of shear and bulk modulus among the constants
 TWICE = np.where(UPPER[0] == UPPER[1], 1.0, 2.0)  # places that each constant has in the matrix
 
 
@@ -37,10 +48,14 @@ class ConstantsRule(ChainRule):
 
     def discretisation(self, cells):
         """See `ChainRule.discretisation`."""
-        d, rho = self.d, np.asarray(cells[0], float)
-        vp = np.where(self._wet, np.sqrt(cells[C33] / rho), d.nodal["vp"])
-        values = d.nodal | {"rho": rho, "vp": vp, "stiffness": np.stack(cells[1:], axis=1)}
-        return with_medium(d, values, self.masses(rho, 1 / cells[C33]))
+        rho, constants = np.asarray(cells[0], float), np.stack(cells[1:], axis=1)
+        values = self.d.nodal | self.speeds(rho, constants) | {"rho": rho, "stiffness": constants}
+        return with_medium(self.d, values, self.masses(rho, 1 / cells[C33]))
+
+    def speeds(self, rho, constants):
+        """Return the speeds of a medium beside its constants, by name; of a solid those of the start."""
+        of_fluid = np.sqrt(constants[:, C33 - 1] / rho)
+        return {"vp": np.where(self._wet, of_fluid, self.d.nodal["vp"])}
 
     @property
     def _wet(self):
@@ -124,42 +139,82 @@ class ConstantsRule(ChainRule):
 
 
 class RelaxingConstantsRule(ConstantsRule):
-    """The same with attenuation, whose Q stays."""
+    """The same with attenuation, whose Qp and Qs stay."""
+
+    def speeds(self, rho, constants):
+        """See `ConstantsRule.speeds`; of a solid those from which 1/Q of its bulk modulus follows."""
+        moduli = self._moduli_beside(constants)
+        vp, vs = (np.sqrt(modulus / rho) for modulus in moduli)
+        return super().speeds(rho, constants) | {
+            "vp": np.where(self._wet, np.sqrt(constants[:, C33 - 1] / rho), vp),
+            "vs": np.where(self._wet, 0.0, vs),
+        }
 
     def gradient(self, cells, of_elements, of_points, of_faces):
         """See `ChainRule.gradient`; `of_elements` has 23 rows, of unrelaxed constants and of 1/Q of
         shear and bulk modulus.
         """
+        growths, by_loss, by_beside = self._slopes(cells)
         by_unrelaxed = of_elements[:, : len(TWICE)]
-        by_moduli = [
-            grown * np.einsum("r,ern->en", pattern, by_unrelaxed)
-            for grown, pattern in zip(self._growths, (sampling.SHEARING, sampling.SQUEEZING))
-        ]
+        by_moduli = [np.einsum("r,ern->en", pattern, by_unrelaxed) for pattern in PATTERNS]
         by_constants = by_unrelaxed + sum(
-            weights[:, None] * part[:, None] for weights, part in zip(MODULI, by_moduli)
+            weights[:, None] * (grown * part)[:, None]
+            for weights, grown, part in zip(MODULI, growths, by_moduli)
         )
+        by_q = of_elements[:, -1] + by_loss * by_moduli[1]
+        for slope, mean, alone in zip(by_beside, MEAN, (C33 - 1, C44 - 1)):
+            part = slope * by_q
+            by_constants += np.where(self._own, part, 0.0)[:, None] * mean[:, None]
+            by_constants[:, alone] += np.where(self._own, 0.0, part)
         return super().gradient(cells, by_constants, of_points, of_faces)
 
     def changes(self, cells, change):
         """See `ChainRule.changes`; moduli have 23 rows, the last two of losses."""
         constants, masses, damping = super().changes(cells, change)
-        patterns = sampling.SHEARING, sampling.SQUEEZING
+        growths, by_loss, by_beside = self._slopes(cells)
+        moved = self._moduli_beside(np.stack(change[1:], axis=1))
+        of_bulk = sum(slope * modulus for slope, modulus in zip(by_beside, moved))
+        parts = [
+            grown * np.einsum("r,ern->en", weights, constants)
+            for grown, weights in zip(growths, MODULI)
+        ]
+        parts[1] = parts[1] + by_loss * of_bulk
         unrelaxed = constants + sum(
-            pattern[:, None] * (grown * np.einsum("r,ern->en", weights, constants))[:, None]
-            for grown, weights, pattern in zip(self._growths, MODULI, patterns)
+            pattern[:, None] * part[:, None] for pattern, part in zip(PATTERNS, parts)
         )
-        losses = np.zeros((len(constants), 2, constants.shape[2]))
+        losses = np.stack([np.zeros_like(of_bulk), of_bulk], axis=1)
         return np.concatenate([unrelaxed, losses], axis=1), masses, damping
 
     @cached_property
-    def _growths(self):
-        """By how much shear and bulk modulus of the nodes are larger unrelaxed, relatively, 0 in
-        fluids: two (ne, n^3) arrays.
+    def _own(self):
+        """Nodes whose speeds are those of the isotropic mean of their constants."""
+        nodal, (c33, c44) = self.d.nodal, (self.d.nodal["stiffness"][:, n - 1] for n in (C33, C44))
+        moduli = (nodal["rho"] * nodal[name] ** 2 for name in ("vp", "vs"))
+        return np.any([abs(m - c) > NEAR * c33 for m, c in zip(moduli, (c33, c44))], axis=0)
+
+    def _moduli_beside(self, constants):
+        """P and S modulus of the speeds beside constants, (ne, 21, n^3); linear."""
+        return [
+            np.where(self._own, np.einsum("r,ern->en", mean, constants), constants[:, alone - 1])
+            for mean, alone in zip(MEAN, (C33, C44))
+        ]
+
+    def _slopes(self, cells):
+        """By how much shear and bulk modulus of the nodes are larger unrelaxed, relatively; the
+        derivative of the unrelaxed bulk modulus by its 1/Q; those of that by P and S modulus of the
+        speeds: (ne, n^3) arrays, 0 in fluids.
         """
-        nodal = self.d.nodal
-        losses = nodal["loss_s"], sampling.bulk(nodal)
-        growths = [self.d.relaxation.unrelaxed(loss) - 1 for loss in losses]
-        return [np.where(self._wet, 0.0, growth) for growth in growths]
+        relaxation, rho, constants = self.d.relaxation, cells[0], np.stack(cells[1:], axis=1)
+        samples = self.d.nodal | self.speeds(rho, constants) | {"rho": rho}
+        stiff, shear = (rho * samples[name] ** 2 for name in ("vp", "vs"))
+        of_p, of_s, loss = samples["loss_p"], samples["loss_s"], sampling.bulk(samples)
+        kappa = stiff - 4 / 3 * shear
+        slopes = (of_p - loss) / kappa, -4 / 3 * (of_s - loss) / kappa
+        solid, lossy = ~self._wet, ~self._wet & (loss > 0)
+        growths = [np.where(solid, relaxation.unrelaxed(q) - 1, 0.0) for q in (of_s, loss)]
+        relaxing = np.einsum("r,ern->en", MODULI[1], constants)
+        by_loss = np.where(lossy, relaxing * relaxation.unrelaxed_slope(loss), 0.0)
+        return growths, by_loss, [np.where(lossy, slope, 0.0) for slope in slopes]
 
 
 def _solved(right, roots, axes):

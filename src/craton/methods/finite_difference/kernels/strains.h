@@ -16,12 +16,15 @@
 //         what is not stored: so correlate and scatter remain transposes of each other.
 // layout  store, sums: increments.h; damping as a field of them; memory: relax.h; correlate: Z lies p.past behind the variables; scatter: those of the store's
 //         strain rates are `scattered`, `memory` those of the perturbed field
-// BY_Q = 1: sums and coefficients of 1/Qs of each shear stress and of 1/Qs and 1/Qp of normal stresses follow, as those before them with
-//         G(e) = - sum_n dY_n/d(1/Q) (mean of xi_n) in place of F(e).
+// BY_QS = 1: sums and coefficients of 1/Qs of each shear stress and of normal stresses follow, BY_QP = 1: that of 1/Qp of normal stresses, as those
+//         before them with G(e) = - sum_n dY_n/d(1/Q) (mean of xi_n) in place of F(e).
 // FREE = 1: the highest plane, p.top, is traction-free; there a perturbation changes the vertical strain so that szz stays zero.
 #include "law.h"
-#ifndef BY_Q
-#define BY_Q 0
+#ifndef BY_QP
+#define BY_QP 0
+#endif
+#ifndef BY_QS
+#define BY_QS 0
 #endif
 #ifndef SPONGE
 #define SPONGE 0
@@ -34,9 +37,9 @@
 #endif
 
 constexpr int STRESSES = NORMALS + SHEARS, VELOCITIES = FIELDS - STRESSES, SUM_NORMAL = VELOCITIES + SHEARS;
-constexpr int SUM_Q = SUM_NORMAL + (NORMALS > 0 ? 2 : 0), SUM_NORMAL_Q = SUM_Q + SHEARS;
+constexpr int SUM_Q = SUM_NORMAL + (NORMALS > 0 ? 2 : 0), SUM_NORMAL_Q = SUM_Q + (BY_QS ? SHEARS : 0), SUM_TRACE_Q = SUM_NORMAL_Q + BY_QS;
 constexpr int VARIABLES = NORMAL_STORED * NORMALS + SHEAR_STORED * SHEARS;
-constexpr int SUM_REST = SUM_Q, SUM_NORMAL_REST = SUM_NORMAL_Q;  // VTI; Q stays
+constexpr int SUM_REST = NORMALS > 0 ? SUM_TRACE_Q + BY_QP : SUM_NORMAL_Q, SUM_NORMAL_REST = SUM_REST + SHEARS;  // VTI
 
 #define STRAIN_POINT                                                                                                \
     POINT;                                                                                                          \
@@ -93,10 +96,8 @@ ALWAYS_INLINE void lose(Filtered& f, const Mechanism m, const real x, const real
 {
     f.p -= coefficient(m, qp) * x;
     f.s -= coefficient(m, qs) * x;
-    if constexpr (BY_Q) {
-        f.by_p -= coefficient_slope(m, qp) * x;
-        f.by_s -= coefficient_slope(m, qs) * x;
-    }
+    if constexpr (BY_QP) f.by_p -= coefficient_slope(m, qp) * x;
+    if constexpr (BY_QS) f.by_s -= coefficient_slope(m, qs) * x;
 }
 
 // Z for the step before.
@@ -194,7 +195,7 @@ KERNEL correlate_strain(real* RESTRICT sums, real* RESTRICT memory, const real* 
             by_qs += f.by_s;                                                                                        \
         } else {                                                                                                    \
             sum[(VELOCITIES + C - NORMALS) * p.points] += f.s * e;                                                  \
-            if constexpr (BY_Q) sum[(SUM_Q + C - NORMALS) * p.points] += f.by_s * e;                                \
+            if constexpr (BY_QS) sum[(SUM_Q + C - NORMALS) * p.points] += f.by_s * e;                               \
             if constexpr (VTI) sum[(SUM_REST + C - NORMALS) * p.points] += f.whole * e;                             \
         }                                                                                                           \
     }
@@ -203,10 +204,8 @@ KERNEL correlate_strain(real* RESTRICT sums, real* RESTRICT memory, const real* 
         if constexpr (NORMALS > 0) {
             sum[SUM_NORMAL * p.points] += 2 * (product - trace_s * trace);
             sum[(SUM_NORMAL + 1) * p.points] += trace_p * trace;
-            if constexpr (BY_Q) {
-                sum[SUM_NORMAL_Q * p.points] += 2 * (product_q - by_qs * trace);
-                sum[(SUM_NORMAL_Q + 1) * p.points] += by_qp * trace;
-            }
+            if constexpr (BY_QS) sum[SUM_NORMAL_Q * p.points] += 2 * (product_q - by_qs * trace);
+            if constexpr (BY_QP) sum[SUM_TRACE_Q * p.points] += by_qp * trace;
             if constexpr (VTI) sum_constants(sum + SUM_NORMAL_REST * p.points, p.points, along_axes(adjoint), along_axes(along));
         }
     }
@@ -237,7 +236,7 @@ KERNEL scatter_strain(real* RESTRICT state, real* RESTRICT memory, real* RESTRIC
             by_qs += f.by_s;                                                                                        \
         } else {                                                                                                    \
             stress[C * p.field] += coefficients[(VELOCITIES + C - NORMALS) * p.points + at] * f.s;                  \
-            if constexpr (BY_Q) stress[C * p.field] += coefficients[(SUM_Q + C - NORMALS) * p.points + at] * f.by_s; \
+            if constexpr (BY_QS) stress[C * p.field] += coefficients[(SUM_Q + C - NORMALS) * p.points + at] * f.by_s; \
             if constexpr (VTI) stress[C * p.field] += coefficients[(SUM_REST + C - NORMALS) * p.points + at] * e;   \
         }                                                                                                           \
     }
@@ -247,10 +246,11 @@ KERNEL scatter_strain(real* RESTRICT state, real* RESTRICT memory, real* RESTRIC
             const bool free = FREE && k == p.top;
             const real by_mu = 2 * coefficients[SUM_NORMAL * p.points + at];
             real across = coefficients[(SUM_NORMAL + 1) * p.points + at] * trace_p - by_mu * trace_s, spread = 0, of_q = 0;
-            if constexpr (BY_Q) {
+            if constexpr (BY_QS) {
                 of_q = 2 * coefficients[SUM_NORMAL_Q * p.points + at];
-                across += coefficients[(SUM_NORMAL_Q + 1) * p.points + at] * by_qp - of_q * by_qs;
+                across -= of_q * by_qs;
             }
+            if constexpr (BY_QP) across += coefficients[SUM_TRACE_Q * p.points + at] * by_qp;
             [[maybe_unused]] real rest[NORMALS] = {};
             if constexpr (VTI) {
                 const real* const d = coefficients + SUM_NORMAL_REST * p.points + at;

@@ -102,6 +102,25 @@ def test_the_command(out, observed, tmp_path, capsys):
     assert "holds a survey of another scenario" in capsys.readouterr().err
 
 
+def test_a_plan_needs_no_data(tmp_path, capsys):
+    """Memory, storage and cost follow from shapes, in Python too; the gradient itself needs data."""
+    table = {"observed": str(tmp_path / "none.zarr"), "parameters": ["vp", "rho"]}
+    asked = scenario(source=[FORCES[0]], gradient=table)
+    said = str(craton.plan(asked))
+    expected = craton.Problem(asked, parameters=("vp", "rho")).plan
+    for label in ("storage", "on the machine", "memory of programs", "memory of the host"):
+        (row,) = (line for line in expected.splitlines() if line.startswith(f"{label}  "))
+        assert row.removeprefix(label).strip() in said
+    assert "none.zarr, which is not there yet" in said
+    file = tmp_path / "survey.toml"
+    file.write_text(dumps(asked))
+    assert main(["plan", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "which is not there yet" in said and "forward runs for misfit and gradient" in said
+    assert main(["gradient", str(file), "-o", str(tmp_path / "out")]) == 2
+    assert "there is no" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path

@@ -4,7 +4,7 @@ from functools import partial
 from types import SimpleNamespace
 
 from craton.cli.check import checked, warn
-from craton.errors import CratonError, ScenarioError
+from craton.errors import CratonError
 from craton.text import duration
 
 
@@ -58,8 +58,9 @@ def one_run(scenario, ranks=1, outlined=None):
     Where the method has a short cut, what the plan costs, without the plan; `outlined` then has it
     as well.
     """
-    from craton import api, shots
+    from craton import shots
     from craton.comm.placement import planner
+    from craton.driver.run import plan
     from craton.methods import METHODS
 
     outline = METHODS[scenario.method].outline(
@@ -68,18 +69,14 @@ def one_run(scenario, ranks=1, outlined=None):
     if outline is not None:
         (outlined if outlined is not None else []).append(outline)
         return outline
-    return shots.prepare(scenario).planned if shots_apart(scenario) else api.plan(scenario)
+    return shots.prepare(scenario).planned if shots_apart(scenario) else plan(scenario)
 
 
 def of_gradient(scenario, ranks=1):
-    """Return what `craton gradient` would do, or why it cannot, in words."""
-    from craton.inverse.survey import prepare, words, words_of_storage
+    """Return what `craton gradient` would do and cost, or why it cannot, in words."""
+    from craton.inverse.survey import sections, worded
 
-    try:
-        survey = prepare(scenario)
-        return f"{words(survey)}\n{words_of_storage(survey, ranks)}"
-    except ScenarioError as error:
-        return f"Gradient\n  not yet: {error}"
+    return worded(sections(scenario, ranks))
 
 
 def of_greens(scenario):

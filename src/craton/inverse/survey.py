@@ -51,7 +51,7 @@ class GradientSurvey(Survey):
     shape : tuple of int
         Of a parameter.
     checksum : str
-        Of the observed data.
+        Of the observed data; "" where a plan found none.
     increments : float
         Bytes of the increments of all steps of a shot; 0 where no increments are kept.
     linear : object
@@ -180,7 +180,7 @@ class GradientTask(Task):
         return {"state": "finished", "misfit": out.attrs["misfit"]}
 
 
-def prepare(scenario, ranks=1):
+def prepare(scenario, ranks=1, planned=False):
     """Return the GradientSurvey of a scenario with shots, or of one shot; all observed data are
     looked at.
 
@@ -190,6 +190,8 @@ def prepare(scenario, ranks=1):
         With the table ``gradient``.
     ranks : int
         That are to share each shot.
+    planned : bool
+        Observed data need not be there: a plan does without.
 
     Raises
     ------
@@ -205,8 +207,10 @@ def prepare(scenario, ranks=1):
     first = Problem(
         survey.shots[0].scenario, None, device="cpu", memory=np.inf, **options, ranks=ranks
     )
-    with opened(settings.observed) as data:
-        checksum = checked(data, [s.name for s in survey.shots], first.recordings[0].blank())
+    checksum = ""
+    if not planned or Path(settings.observed).exists():
+        with opened(settings.observed) as data:
+            checksum = checked(data, [s.name for s in survey.shots], first.recordings[0].blank())
     return GradientSurvey(
         survey.title,
         survey.shots,
@@ -420,7 +424,39 @@ def refuse_damage(path, survey):
 
 
 def words(survey):
-    """Return what a gradient costs and leaves, in words, for `craton plan` and the header.
+    """Return what a gradient costs and leaves, in words, for the header; see `rows_of_all`."""
+    return worded({"Gradient": rows_of_all(survey)})
+
+
+def worded(sections):
+    """Return rows (label, text) by title as lines."""
+    return "\n".join(
+        line
+        for title, rows in sections.items()
+        for line in (title, *(f"  {label:<22} {text}" for label, text in rows))
+    )
+
+
+def sections(scenario, ranks=1):
+    """Return what `craton gradient` would do and cost, or why it cannot, for a plan: rows (label,
+    text) by title. Observed data need not be there.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With the table ``gradient``.
+    ranks : int
+        That share a shot.
+    """
+    try:
+        survey = prepare(scenario, planned=True)
+    except ScenarioError as error:
+        return {"Gradient": [("not yet", str(error))]}
+    return {"Gradient": rows_of_all(survey), "Gradient of a shot": rows_of_storage(survey, ranks)}
+
+
+def rows_of_all(survey):
+    """Return what the gradients of all shots cost and leave, as (label, text) rows.
 
     Parameters
     ----------
@@ -429,20 +465,20 @@ def words(survey):
     settings, count = survey.settings, len(survey.shots)
     needed = megabytes(survey.increments) if survey.increments else ""
     increments = f"; increments of all steps take {needed} for each shot" if needed else ""
-    rows = [
-        ("misfit", f"{settings.misfit}, with {settings.observed}"),
+    missing = "" if survey.checksum else ", which is not there yet"
+    return [
+        ("misfit", f"{settings.misfit}, with {settings.observed}{missing}"),
         ("parameters", ", ".join(settings.parameters)),
         ("storage", settings.storage + increments),
         ("every", f"{settings.every} steps" if settings.every > 1 else "each step, exact"),
         ("runs", f"{count}, each forward and back: some four plain runs; see docs/gradients.md"),
         ("on disk", f"{megabytes(survey.nbytes_kept)}"),
     ]
-    return "\n".join(["Gradient", *(f"  {label:<22} {text}" for label, text in rows)])
 
 
-def words_of_storage(survey, ranks=1):
-    """Return what the run of a shot keeps on this computer, and what that costs, in words: what
-    `craton plan` says of it.
+def rows_of_storage(survey, ranks=1):
+    """Return what the run of a shot keeps on this computer, and what that costs, as (label, text)
+    rows.
 
     Parameters
     ----------
@@ -458,7 +494,6 @@ def words_of_storage(survey, ranks=1):
         else:
             chosen = backend(run.device, threads=run.threads)
             shared = experiment(survey.linear, chosen, *options)
-        rows = [*shared.lines(), host_memory.row(shared, tuple(settings.parameters))]
+        return [*shared.lines(), host_memory.row(shared, tuple(settings.parameters))]
     except CratonError as error:
-        rows = [("storage", f"not on this computer: {error}")]
-    return "\n".join(["Gradient of a shot", *(f"  {label:<22} {text}" for label, text in rows)])
+        return [("storage", f"not on this computer: {error}")]

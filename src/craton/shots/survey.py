@@ -228,10 +228,10 @@ def unfit(scenario):
 
 def planned_of(shot):
     """Return the plan of a shot, or None; its problems."""
-    from craton import api
+    from craton.driver.run import plan
 
     try:
-        return api.plan(shot.scenario), ()
+        return plan(shot.scenario), ()
     except ScenarioError as error:
         return None, error.problems
 

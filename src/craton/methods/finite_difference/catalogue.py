@@ -107,12 +107,10 @@ def transposed(order, motion=None):
         # by 1/Q, in a sponge, of some steps
         for law, *more in (
             (plain,),
-            (plain, True),
-            (plain, False, True),
-            (plain, False, False, True),
-            (vti,),
-            (vti, False, True),
-            (vti, False, False, True),
+            (plain, (normals > 0, True)),
+            (plain, (False, False), True),
+            (plain, (False, False), False, True),
+            *((vti, (normals > 0, False), *more) for more in ((), (True,), (False, True))),
         )
         for kernel in strains.ARRAYS
     ]

@@ -87,7 +87,7 @@ BUDGET = {
     "scatter_strain_by_q": (56, 88),
     "scatter_strain_sparse": (64, 88),
     "vti_correlate_strain": (56, 88),
-    "vti_correlate_strain_sponge": (56, 88),
+    "vti_correlate_strain_sponge": (64, 88),
     "vti_scatter_strain_sparse": (56, 80),
     "remember_velocity": (32, 32),
     "remember_stress": (32, 40),

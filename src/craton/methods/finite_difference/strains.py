@@ -106,7 +106,7 @@ def operator(
     more |= {"SPONGE": 1} if sponge else {}
     more |= {"SPARSE": 1} if sparse else {}
     prefix = "vti_" if stencil.anisotropic else ""
-    suffixes = {"_by_q": bool(by_q), "_sponge": sponge, "_sparse": sparse}
+    suffixes = {"_by_q": "BY_QS" in by_q, "_sponge": sponge, "_sparse": sparse}
     return Operator(
         prefix + kernel + "".join(suffix for suffix, is_so in suffixes.items() if is_so),
         operators.HERE / "strains.h",

@@ -367,12 +367,12 @@ def test_signal_before_the_first_step(cli, tmp_path, monkeypatch):
     ids=lambda v: str(v)[:12],
 )
 def test_other_ends(error, code, cli, tmp_path, monkeypatch):
-    from craton.driver import run
+    from craton import api
 
     def fails(*arguments):
         raise error
 
-    monkeypatch.setattr(run, "plan", fails)
+    monkeypatch.setattr(api, "plan", fails)
     write(tmp_path)
     got, out, err = cli("plan", "small.toml")
     assert (

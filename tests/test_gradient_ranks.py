@@ -70,6 +70,8 @@ def same_bits(found, expected):
         ("two shots", "boundaries-16", (2, 1, 1)),
         ("periodic", "boundaries", (3, 1, 1)),
         ("sea floor", "checkpoints", (2, 1, 1)),
+        ("sea floor", "boundaries", (2, 1, 1)),
+        ("space, sea floor", "boundaries-16", (1, 1, 2)),
         ("topography with attenuation", "increments", (1, 1, 3)),
         ("anisotropy, topography with a lake", "increments", (1, 1, 2)),
         ("space, CPML all around", "boundaries-16", (1, 1, 2)),

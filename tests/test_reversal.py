@@ -21,6 +21,8 @@ REVERSED = (
     "rigid",
     "periodic",
     "damped layers",
+    "sea floor",
+    "space, sea floor",
     "force on the surface",
     "two shots",
     "SH",
@@ -78,7 +80,7 @@ ON_SURFACE = [
     {"kind": "explosion", "at": place(3, 0.5, 0.5, 0.06), "moment": 1e12},
 ]
 IN_SPACE = {"dimensions": 3, "steps": 12, "output": {"waveforms": ["velocity", "pressure"]}}
-BY_PARAMETERS = {name: CASES[name] for name in REVERSED if "cut" not in name} | {
+BY_PARAMETERS = {name: CASES[name] for name in REVERSED if not {"cut", "sea"} & {*name.split()}} | {
     "space, sources on the surface, faces of all kinds": IN_SPACE
     | {"boundaries": MIXED, "source": ON_SURFACE},
     "space, order 2": IN_SPACE
@@ -172,9 +174,10 @@ def test_the_linearised_operators_are_transposes():
     assert case.of_medium() < 1e-13
 
 
-def test_single_precision(layers_held):
-    tables = {"run": {"precision": "float32"}}
-    stored, _ = transposed({}, storage="increments")
+@pytest.mark.parametrize("name", ["free surface and CPML", "sea floor"])
+def test_single_precision(name, layers_held):
+    tables = CASES[name] | {"run": {"precision": "float32"}}
+    stored, _ = transposed(CASES[name], storage="increments")
     for storage in ("boundaries", "boundaries-16"):
         back, _ = transposed(tables, storage=storage)
         assert apart(back, stored) < SIXTEEN
@@ -197,9 +200,10 @@ def test_blocks_that_wait_on_the_host_change_nothing(monkeypatch):
     np.testing.assert_array_equal(back, whole)
 
 
-def test_the_illumination_and_sources_are_those_of_increments(layers_held):
+@pytest.mark.parametrize("model", ["free surface and CPML", "sea floor"])
+def test_the_illumination_and_sources_are_those_of_increments(model, layers_held):
     """Where a force is, the illumination of increments has what the force itself adds, too."""
-    quiet = scenario(source=CASES["sea floor"]["source"][:1])
+    quiet = scenario(source=CASES["sea floor"]["source"][:1], **medium_of(model))
     case = Case(quiet, storage="increments")
     observed = case.problem.data(case.m)
     outs = [craton.gradient(quiet, observed, storage=s) for s in ("increments", "boundaries")]
@@ -213,6 +217,11 @@ def test_the_illumination_and_sources_are_those_of_increments(layers_held):
     assert apart(by_sources[1].wavelet.values, by_sources[0].wavelet.values) < EXACT
 
 
+def medium_of(name):
+    """The table of the model of a case, where it has one."""
+    return {"model": CASES[name]["model"]} if "model" in CASES[name] else {}
+
+
 def test_the_storage_is_chosen_with_a_reason():
     problem = craton.Problem(scenario(), memory=6e5, every=2)
     for words in ("boundaries, every 2", "do not fit", "0.1 MiB", "is held", "3.11 forward runs"):
@@ -221,11 +230,13 @@ def test_the_storage_is_chosen_with_a_reason():
     assert small.kind == "boundaries" and "do not fit" in small.reason
     sixteen = craton.Problem(scenario(), memory=1e5).experiments[0].storage
     assert sixteen.kind == "boundaries-16" and sixteen.machine < small.machine / 3
-    sea = craton.Problem(scenario(**CASES["sea floor"]), memory=1.2e6).experiments[0].storage
+    sponge = {"bottom": "sponge", "sponge": {"thickness": 11, "strength": 0.1}}
+    water, rock = CASES["sea floor"]["model"]["layers"]
+    layers = {"kind": "layers", "layers": [water, rock | {"top": -115}]}
+    deep = scenario(**CASES["sea floor"] | {"model": layers, "boundaries": sponge})
+    sea = craton.Problem(deep, memory=1.2e6).experiments[0].storage
     assert sea.kind == "checkpoints" and "sea floor" in sea.reason
-    told(
-        ["sea floor", "cannot be taken back"], scenario(**CASES["sea floor"]), storage="boundaries"
-    )
+    told(["sea floor reaches into", "cannot be taken back"], deep, storage="boundaries")
     told(["no storage 'boundary'", "boundaries"], scenario(), storage="boundary")
     with pytest.raises(ResourceError, match="boundaries of"):
         craton.Problem(scenario(), memory=1e4, storage="boundaries-16")

@@ -4,12 +4,12 @@ many GPUs.
 
 from typing import TYPE_CHECKING
 
-from craton.api import Result, load, plan, resume, run
+from craton.api import Result, load, resume, run
 
 if TYPE_CHECKING:
     from craton.driver.simulation import Simulation
     from craton.inverse import Problem, gradient
-    from craton.inverse.survey import run_gradient
+    from craton.inverse.survey import plan, run_gradient
     from craton.methods.shared.shell import injection_points
     from craton.scenario import *  # noqa: F403 (its tables)
     from craton.scenario import Scenario
@@ -34,13 +34,14 @@ _ELSEWHERE = {
     "Simulation": "craton.driver.simulation",
     "gradient": "craton.inverse",
     "injection_points": "craton.methods.shared.shell",
+    "plan": "craton.inverse.survey",
     "run_gradient": "craton.inverse.survey",
     "run_survey": "craton.shots",
 }
 
 
 def __getattr__(name):
-    """`Scenario`, its tables, `Simulation`, `run_survey`, `Problem`, `gradient`, `run_gradient`,
+    """`Scenario`, its tables, `Simulation`, `run_survey`, `Problem`, `gradient`, `run_gradient`, `plan`,
     `injection_points`, `gravity`, `greens` and `torch` are imported when they are first used: `craton --help` answers at once.
     """
     from importlib import import_module

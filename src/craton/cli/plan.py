@@ -58,9 +58,8 @@ def one_run(scenario, ranks=1, outlined=None):
     Where the method has a short cut, what the plan costs, without the plan; `outlined` then has it
     as well.
     """
-    from craton import shots
+    from craton import api, shots
     from craton.comm.placement import planner
-    from craton.driver.run import plan
     from craton.methods import METHODS
 
     outline = METHODS[scenario.method].outline(
@@ -69,7 +68,7 @@ def one_run(scenario, ranks=1, outlined=None):
     if outline is not None:
         (outlined if outlined is not None else []).append(outline)
         return outline
-    return shots.prepare(scenario).planned if shots_apart(scenario) else plan(scenario)
+    return shots.prepare(scenario).planned if shots_apart(scenario) else api.plan(scenario)
 
 
 def of_gradient(scenario, ranks=1):

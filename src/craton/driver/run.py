@@ -38,7 +38,29 @@ def load(path, overrides=(), **tables):
 
 
 def plan(scenario, comm=None, reuse=None):
-    """Return the discretised problem of a run; see `craton.api.plan`."""
+    """Return the discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`,
+    `.phases`.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    comm : Comm, optional
+        Ranks that will share the run, all of which must ask: where each can plan its own subdomain,
+        the plan is that of this rank.
+    reuse : craton.methods.shared.reuse.Reuse, optional
+        See `Method.plan`.
+
+    Raises
+    ------
+    ScenarioError
+        With every problem found.
+
+    Examples
+    --------
+    >>> plan = craton.plan(craton.load("two_layers.toml"))
+    >>> plan.grid.shape, plan.dt > 0, plan.nbytes > 0
+    ((31, 41, 46), True, True)
+    """
     from craton.comm import Together
     from craton.comm.placement import planner
 

@@ -455,6 +455,35 @@ def sections(scenario, ranks=1):
     return {"Gradient": rows_of_all(survey), "Gradient of a shot": rows_of_storage(survey, ranks)}
 
 
+def plan(scenario, comm=None, reuse=None):
+    """Return the discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`,
+    `.phases`. With the table ``gradient`` it also says what a gradient takes.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    comm, reuse
+        See `craton.driver.run.plan`.
+
+    Raises
+    ------
+    ScenarioError
+        With every problem found.
+
+    Examples
+    --------
+    >>> plan = craton.plan(craton.load("two_layers.toml"))
+    >>> plan.grid.shape, plan.dt > 0, plan.nbytes > 0
+    ((31, 41, 46), True, True)
+    """
+    from craton.driver import run as driver
+
+    planned = driver.plan(scenario, comm, reuse)
+    if getattr(scenario, "gradient", None) is not None:
+        planned.notes |= sections(scenario, comm.size if comm is not None else 1)
+    return planned
+
+
 def rows_of_all(survey):
     """Return what the gradients of all shots cost and leave, as (label, text) rows.
 

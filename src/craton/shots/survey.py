@@ -228,10 +228,10 @@ def unfit(scenario):
 
 def planned_of(shot):
     """Return the plan of a shot, or None; its problems."""
-    from craton.driver.run import plan
+    from craton import api
 
     try:
-        return plan(shot.scenario), ()
+        return api.plan(shot.scenario), ()
     except ScenarioError as error:
         return None, error.problems
 

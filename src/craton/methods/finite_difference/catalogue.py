@@ -151,6 +151,8 @@ def backwards(differences, order):
             for kept in ((32, 1), (16, 16))
         ),
         reversal.TAKE_OUT,
+        reversal.SET_ASIDE,
+        reversal.CHANGED,
         parameter_sums.SUM_FORCES,
     ]
 

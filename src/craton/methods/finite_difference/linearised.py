@@ -101,12 +101,12 @@ class Linearised:
         if not set(names) & set(OF_Q):
             return self.cells
         of_q = q_parameters.refuse(
-            names, lambda: self.losses, self.d.relaxation, self.d.anisotropic, "cells"
+            names, lambda: self.inverse_q, self.d.relaxation, self.d.anisotropic, "cells"
         )
         return (*self.cells, *of_q)
 
     @cached_property
-    def losses(self):
+    def inverse_q(self):
         """1/Qp and 1/Qs of the cells of the scenario's model, (nz, ny, nx) each; None without
         attenuation.
         """
@@ -242,9 +242,9 @@ class Linearised:
         cells : (rho, kappa, mu)
             (nz, ny, nx) each, kg/m3 and Pa; with 1/Qp and 1/Qs where these change.
         """
-        moving, losses = quality.on_grid(self.d, *self.parts(cells))
+        moving, inverse_q = quality.on_grid(self.d, *self.parts(cells))
         changing = self.d.anisotropic or len(cells) == WITH_Q
-        return State(self, self.d.with_cells(moving, losses if changing else None), cells)
+        return State(self, self.d.with_cells(moving, inverse_q if changing else None), cells)
 
     def on_grid(self, cells):
         """Return density and moduli of the steps, from those of the cells: unrelaxed, times the part
@@ -262,5 +262,5 @@ class Linearised:
         the model where they stay; None without attenuation.
         """
         if self.d.anisotropic:
-            return vti.tied(cells, self.fluid), self.losses
-        return cells[:3], cells[3:] or self.losses
+            return vti.tied(cells, self.fluid), self.inverse_q
+        return cells[:3], cells[3:] or self.inverse_q

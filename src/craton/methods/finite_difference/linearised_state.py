@@ -299,11 +299,11 @@ class State:
         changes : (rho, kappa, mu)
             (nz, ny, nx) each.
         """
-        given, (changes, of_losses) = self.problem.parts(self.given), self.problem.parts(changes)
-        of_q = of_losses if len(self.given) == WITH_Q else (0.0, 0.0)
-        changes, of_losses = quality.changes_on_grid(self.d, *given, changes, of_q)
-        losses = of_losses if any(increments.by_q(self.d)) else ()
-        coefficients = self.medium.perturbation(*changes, *losses)
+        given, (changes, of_q) = self.problem.parts(self.given), self.problem.parts(changes)
+        of_q = of_q if len(self.given) == WITH_Q else (0.0, 0.0)
+        changes, of_q = quality.changes_on_grid(self.d, *given, changes, of_q)
+        of_q = of_q if any(increments.by_q(self.d)) else ()
+        coefficients = self.medium.perturbation(*changes, *of_q)
         shape = (len(coefficients), *self.d.shape)
         ratios = dependences.changes(self.dependences, changes[1:], self.cells)
         return np.broadcast_to(coefficients, shape), ratios

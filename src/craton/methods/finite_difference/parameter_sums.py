@@ -19,7 +19,7 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Launch
-from craton.methods.finite_difference import backward_fields, boundaries, laminate
+from craton.methods.finite_difference import backward_fields, boundaries, contact, laminate
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference.scheme import MOTION, STRESS, VELOCITY
 from craton.methods.shared import points as tables
@@ -36,6 +36,7 @@ SUM = Struct(
 )
 FORCE = Struct("ForceParams", tuple((name, "i32") for name in ("columns", "every", "last")))
 HELD = "Backus averages of cut cells need one sum for each field"
+CLOSED = "the closure of a sea floor needs one sum for each field"
 NONE = -1  # no point of an axis
 SUM_FORCES = Operator(
     "sum_forces",
@@ -57,7 +58,9 @@ def names(d):
 
 def refusal(d):
     """Return why sums have to be those of fields, or ""."""
-    return HELD if laminate.boxes(d) else ""
+    if laminate.boxes(d):
+        return HELD
+    return CLOSED if d.partly_fluid and contact.contact(d)[0] else ""
 
 
 # --- operators --------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ def medium(d, grid):
     return unrelaxed(d.relaxation, cells, inverse_q_of_model(d, grid))
 
 
-def unrelaxed(relaxation, cells, losses):
+def unrelaxed(relaxation, cells, inverse_q):
     """Return density with unrelaxed bulk and shear modulus, and 1/Qp and 1/Qs of what relaxes, these
     themselves: of cells at the reference frequency.
 
@@ -194,12 +194,12 @@ def unrelaxed(relaxation, cells, losses):
     relaxation : Relaxation
     cells : (rho, kappa, mu)
         kg/m3, Pa.
-    losses : (1/Qp, 1/Qs)
+    inverse_q : (1/Qp, 1/Qs)
     """
     rho, kappa, mu = cells
-    of_p, of_s = map(stiffer(relaxation), losses)
+    of_p, of_s = map(stiffer(relaxation), inverse_q)
     stiff = mu * of_s
-    return (rho, (kappa + 4 / 3 * mu) * of_p - 4 / 3 * stiff, stiff), losses
+    return (rho, (kappa + 4 / 3 * mu) * of_p - 4 / 3 * stiff, stiff), inverse_q
 
 
 def thin_inverse_q(d, grid):

@@ -23,11 +23,13 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch, StepPlan
+from craton.core.subdomain import clip
 from craton.methods.finite_difference import (
     adjoint,
     backward_fields,
     boundaries,
     build,
+    contact,
     increments,
     laminate,
     laminate_gradient,
@@ -71,6 +73,25 @@ TAKE_OUT = Operator(
     parameter_sums.FORCE,
     types=tables.TYPES,
     pointwise=False,
+)
+
+
+CHANGE = Struct(
+    "ChangeParams",
+    (*fd.SLAB.fields, *((name, "i32") for name in ("every", "last")), ("sign", "real")),
+)
+SET_ASIDE = Operator(
+    "set_aside", fd.HERE / "changes.h", ("held",), ("forward",), CHANGE, reals_per_point=2
+)
+CHANGED = Operator(
+    "changed",
+    fd.HERE / "changes.h",
+    ("sum", "light"),
+    ("adjoint", "forward", "held", "step"),
+    CHANGE,
+    types=(("step", "i32"),),
+    reals_per_point=7,
+    flops=6,
 )
 
 
@@ -132,16 +153,18 @@ def refusal(d, launches=()):
         return "attenuation cannot be taken back"
     if d.anisotropic or d.ground is not None:
         return "anisotropic media and topography have no step back yet"
-    if d.partly_fluid and contact_of(d)[0]:
-        return "the closure of a sea floor has no step back yet"
+    low, high = box[:2]
+    for launch in contact_launches(d, *increments.PARTS):
+        k0, k1 = launch.box[:2]  # with the planes that are read, see `contact.reached`
+        if k0 < high and k1 > low and not (low <= k0 and k1 <= high):
+            return "the closure of a sea floor reaches into an absorbing layer"
     return ""
 
 
-def contact_of(d):
-    """Arrays and launches at a sea floor; see contact.py."""
-    from craton.methods.finite_difference.contact import contact
-
-    return contact(d)
+def contact_launches(d, *parts):
+    """Return launches of the closure of a flat sea floor in half steps; see contact.py."""
+    _, launches = contact.contact(d) if d.partly_fluid else ({}, {})
+    return [launch for part in parts for launch in launches.get(part, ())]
 
 
 def margin_of(d, bits):
@@ -370,6 +393,44 @@ def steps_back(d, part, every, light, by_parameters):
     return out
 
 
+def closures_back(d, part, every, light):
+    """Arrays, and launches before and behind the plain half step by which closures of a flat sea floor
+    are taken out of the forward field: those of the step with the opposite sign, in the inner box. What all
+    launches of the half step took out is in the sums then.
+
+    Parameters
+    ----------
+    d : Discretisation
+    part : str
+        ``"velocity"`` or ``"stress"``.
+    every : int
+    light : bool
+        There is a sum of squares of the velocities' increments.
+    """
+    arrays, before, back, behind = {}, [], [], []
+    of_light = f"sum_{count_of_sums(d)}" if light and part == "velocity" else ""
+    for launch in contact_launches(d, part):
+        box = clip(launch.box, inner(d))
+        if box is None:
+            continue
+        params = boundaries.slab_params(d, box) | {"every": every, "last": d.steps - 1}
+        for name in (name for name in launch.arrays[: len(launch.op.writes)] if name in d.fields):
+            held = f"held_{name}"
+            arrays[held] = boundaries.memories(d, 1, box)
+            before.append(Launch(SET_ASIDE, (held, BACKWARD(name)), box, params | {"sign": 0.0}))
+            of_sum = f"sum_{increments.sums_of(d).index(name)}"
+            names = (of_sum, of_light, name, BACKWARD(name), held, "step")
+            behind.append(Launch(CHANGED, names, box, params))
+        taken = renamed(launch, {name: BACKWARD(name) for name in d.fields})
+        opposite = launch.params | {"dt_h": -launch.params["dt_h"]}
+        back.append(replace(taken, box=box, params=opposite))
+    signed = [
+        [replace(launch, params=launch.params | {"sign": sign}) for launch in behind]
+        for sign in (-1.0, 1.0)
+    ]
+    return arrays, before, [*signed[0], *back, *signed[1]]
+
+
 def count_of_sums(d, by_parameters=False):
     """Return the number of sums of gradients; those of normal stresses have a place where there are none."""
     if by_parameters:
@@ -500,12 +561,16 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_pa
     names, half_steps = {field: BACKWARD(field) for field in d.fields}, {}
     for part in ("stress", "velocity"):
         begins = pieces.get(f"{part}_first", [])
+        held, before, behind = closures_back(d, part, every, light)
+        arrays |= held
         half_steps[part] = [
             *(residual["stress"] + out.get("stress", []) if part == "stress" else ()),
             *begins,
             *(renamed(launch, names) for launch in begins),
             *pieces.get(part, []),
+            *before,
             *steps_back(d, part, every, light, by_parameters),
+            *behind,
         ]
     summed = {part: [] for part in half_steps}
     if by_parameters:

@@ -29,7 +29,7 @@ def medium(d, grid):
     return unrelaxed(d.relaxation, cells, relaxing.inverse_q_of_model(d, grid))
 
 
-def unrelaxed(relaxation, cells, losses):
+def unrelaxed(relaxation, cells, inverse_q):
     """Return density with unrelaxed moduli, and 1/Qp and 1/Qs of what relaxes, of cells at the
     reference frequency; see `relaxing.unrelaxed`.
 
@@ -38,14 +38,14 @@ def unrelaxed(relaxation, cells, losses):
     relaxation : Relaxation
     cells : (rho, c11, c13, c33, c44, c66)
         kg/m3, Pa.
-    losses : (1/Qp, 1/Qs)
+    inverse_q : (1/Qp, 1/Qs)
         Along z.
     """
     rho, *moduli = cells
-    of_p, of_s = losses
-    losses = rheology.relaxing_part(*moduli, of_p, of_s)[2], of_s
-    ratios = map(relaxing.stiffer(relaxation), losses)
-    return (rho, *rheology.stiffened(*moduli, *ratios)), losses
+    of_p, of_s = inverse_q
+    inverse_q = rheology.relaxing_part(*moduli, of_p, of_s)[2], of_s
+    ratios = map(relaxing.stiffer(relaxation), inverse_q)
+    return (rho, *rheology.stiffened(*moduli, *ratios)), inverse_q
 
 
 def reference_medium(d, grid):

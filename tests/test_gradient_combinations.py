@@ -122,7 +122,7 @@ def combination(rng):
         sources.remove("explosion on top")
     if waves == "SH":  # none in the water
         sources = ["force", "tensor"] + ["force on top"] * (above != "water")
-    quantities = [name for name in QUANTITIES if has_quantity(name, waves, law)]
+    quantities = [name for name in QUANTITIES if has_quantity(name, waves)]
     return {
         "waves": waves,
         "law": law,
@@ -139,10 +139,10 @@ def combination(rng):
     }
 
 
-def has_quantity(name, waves, law):
+def has_quantity(name, waves):
     """Whether these waves have a quantity of receivers."""
     if name == "pressure":
-        return waves != "SH" and not (waves == "P-SV" and "anisotropy" in law)
+        return waves != "SH"
     return "acoustic" not in waves or name in ("velocity", "displacement", "acceleration")
 
 

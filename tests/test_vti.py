@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
+import craton
 from craton import api
 from craton.backends import backend
 from craton.core.grid import Grid
 from craton.driver.waves import commit
+from craton.methods import METHODS
+from craton.methods.finite_difference import dependences, material
 from craton.methods.finite_difference.laminate import cut_planes
 from craton.methods.finite_difference.scheme import HALF, STRESS, VELOCITY
 from craton.model.media import cells, earth, rheology
@@ -455,3 +458,69 @@ def test_fastest_wave():
     lossy = periodic(THOMSEN | LOSSY).model
     unrelaxed = rheology.fastest_anisotropic(lossy, GRID, "vp", rheology.relaxation(lossy, GRID))
     assert 1.01 < unrelaxed / (3000 * 1.5**0.5) < 1.1
+
+
+def pressure_in_the_plane(**model):
+    """A hydrophone in water and a pressure on a point of the rock."""
+    layers = [
+        {"top": 0, "vp": 1500, "vs": 0, "rho": 1025},
+        {"top": -150, "vp": 2000, "vs": 900, "rho": 2000, **model},
+    ]
+    return Scenario(
+        domain={"origin": [0, -400], "size": [600, 400], "spacing": 20},
+        model={"kind": "layers", "layers": layers},
+        time={"duration": 0.3, "start": 0.0, "step": 0.003},
+        boundaries={"cpml": {"thickness": 4}},
+        source=[
+            {
+                "kind": "explosion",
+                "at": [300, -40],
+                "moment": 1e9,
+                "wavelet": {"kind": "ricker", "frequency": 8},
+            }
+        ],
+        receivers=[{"name": "W", "at": [400, -40]}, {"name": "R", "at": [400, -240]}],
+        output={"waveforms": ["pressure"]},
+        run={"precision": "float64", "device": "cpu"},
+    )
+
+
+def test_pressure_in_the_plane():
+    """In water nothing of the rock's anisotropy is seen before its echo; nor where there is none."""
+    tilted, plain = (
+        craton.run(pressure_in_the_plane(**thomsen), progress=False).dataset.pressure.values
+        for thomsen in ({"epsilon": 0.2, "delta": 0.1}, {"epsilon": 1e-12})
+    )
+    early = 42  # steps: some 0.16 s to the floor and up again
+    peak = np.abs(plain[0]).max()
+    assert np.abs(tilted[0, ..., :early] - plain[0, ..., :early]).max() < 1e-4 * peak
+    assert np.abs(tilted - plain).max() > 1e-2 * peak
+    isotropic = craton.run(pressure_in_the_plane(), progress=False).dataset.pressure.values
+    assert np.abs(isotropic - plain).max() < 1e-4 * peak  # layers are damped from their first point
+
+
+def test_pressure_is_a_third_of_the_trace_where_nothing_moves_across_the_plane():
+    """syy of plane strain, from the stiffness itself."""
+    linear = METHODS["fd"].linearised(pressure_in_the_plane(epsilon=0.2, delta=0.1, gamma=0.15))
+    d = linear.d.with_cells(linear.cells)
+    at = [np.array([n]) for n in (3, 0, 5)]
+    c11, c13, c33, c44, c66 = (float(v[3, 0, 5]) for v in linear.cells[1:])
+    law = np.array([[c11, c13], [c13, c33]])
+    of_syy = np.linalg.solve(law, [c11 - 2 * c66, c13])
+    shares = [material.trace_share(d, at, name)[0] for name in ("sxx", "szz")]
+    np.testing.assert_allclose(shares, (1 + of_syy) / 3, rtol=1e-13)
+    assert abs(shares[0] - shares[1]) > 0.01
+    moduli, h = np.array([c11, c13, c33, c44, c66]), 1e-6 * c11
+
+    def shares_of(c):
+        return (1 + np.linalg.solve([[c[0], c[1]], [c[1], c[2]]], [c[0] - 2 * c[4], c[1]])) / 3
+
+    for n, row in enumerate(np.eye(5)):
+        expected = (shares_of(moduli + h * row) - shares_of(moduli - h * row)) / 2e-6
+        slopes = [
+            c11 * dependences.derivative(f"pressure {field}", *moduli)[n]
+            for field in ("sxx", "szz")
+        ]
+        np.testing.assert_allclose(slopes, expected, atol=1e-8)
+    wet = [np.array([n]) for n in (18, 0, 5)]
+    assert material.trace_share(d, wet, "sxx")[0] == material.trace_share(d, wet, "szz")[0] == 0.5

@@ -27,8 +27,8 @@ class GridSampling:
         point.
     spacing : tuple of float
         Of the grid along x, y, z, m.
-    trace_share : float32 or float32 array (nz, 1, nx) or None
-        Pressure over minus the sum of the normal stresses that are computed.
+    trace_share : float32 or float32 array (nz, 1, nx), or a dict of them by field, or None
+        Pressure over minus the sum of the normal stresses that are computed, or of each its own.
     filled : int array (1 or ny, nx) or None
         Planes below a topography; the picture shows nothing above.
     shots : int or None

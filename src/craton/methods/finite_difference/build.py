@@ -116,7 +116,7 @@ def problems(scenario, grid, reuse):
         *survey_problems(scenario),
         *snapshots.problems(scenario),
     ]
-    others += output_problems(scenario, grid, not wrong_model)
+    others += output_problems(scenario)
     others += [] if wrong_model else storage.problems(scenario, grid)
     return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *others]
 
@@ -144,27 +144,14 @@ def surface_problems(scenario):
     ]
 
 
-def output_problems(scenario, grid, readable):
-    """Quantities that 2-D waves do not have, or that are not supported in 2-D."""
+def output_problems(scenario):
+    """Quantities that 2-D waves do not have."""
     motion = scenario.domain.motion
     fibres = [n for n, entry in enumerate(scenario.receivers) if hasattr(entry, "das")]
     if motion == "SH" and fibres:
         message = "SH waves do not strain a fibre in the (x, z) plane"
         remedy = "leave it out, or change domain.waves"
         return [Problem(f"receivers.{n}.das", message, remedy) for n in fibres]
-    if (
-        readable
-        and motion
-        and "pressure" in scenario.output.waveforms
-        and rheology.anisotropic(scenario.model, grid)
-    ):
-        return [
-            Problem(
-                "output.waveforms",
-                "pressure is not supported in a 2-D anisotropic medium",
-                "use velocity",
-            )
-        ]
     return [
         Problem(
             f"output.waveforms.{n}",

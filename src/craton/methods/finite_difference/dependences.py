@@ -23,7 +23,8 @@ class Dependence:
     column : int
         Of the record, or of the sources that act in a half step.
     ratio : str
-        ``"vertical strain"`` or ``"pressure"``.
+        ``"vertical strain"``, ``"pressure"`` or, of one normal stress in an anisotropic medium,
+        ``"pressure sxx"`` and ``"pressure szz"``.
     cell : tuple of int
         (k, j, i).
     rows : (index, weight)
@@ -47,8 +48,19 @@ def derivative(ratio, *moduli):
         Bulk and shear modulus, or c11, c13, c33, c44, c66, Pa.
     """
     if len(moduli) > 2:
-        _, c13, c33, *_ = moduli  # the plane has no pressure then
-        return 0.0, 1 / c33, -c13 / c33**2, 0.0, 0.0
+        c11, c13, c33, c44, c66 = moduli
+        if ratio == "vertical strain":
+            return 0.0, 1 / c33, -c13 / c33**2, 0.0, 0.0
+        if c44 == 0:
+            return (0.0,) * 5
+        # see `material.trace_share`
+        det = c11 * c33 - c13**2
+        by_det = -c66 / det**2
+        of_q = by_det * c33, -2 * by_det * c13, by_det * c11, 0.0, 1 / det
+        factor, own = (-2 * c33, 2) if ratio == "pressure sxx" else (2 * c13, 1)
+        slopes = [factor * slope / 3 for slope in of_q]
+        slopes[own] += (-2 if own == 2 else 2) * c66 / det / 3
+        return tuple(slopes)
     kappa, mu = moduli
     if ratio == "vertical strain":
         stiff = kappa + 4 / 3 * mu
@@ -99,14 +111,18 @@ def _cell(d, position):
 def _pressure(d, column, position):
     """Dependences of the pressure in the plane, one for each point."""
     parts = [points.nodes(d, field, position, fluid_first=True) for field in d.normal]
-    cells = zip(*d.cell(parts[0][1]))
+    groups = {"pressure": parts}
+    if d.anisotropic:  # each normal stress has a share of its own
+        groups = {f"pressure {field}": [part] for field, part in zip(d.normal, parts)}
+    cells = [tuple(map(int, cell)) for cell in zip(*d.cell(parts[0][1]))]
     return [
         Dependence(
             column,
-            "pressure",
-            tuple(map(int, cell)),
-            (np.array([index[n] for index, *_ in parts]), np.full(len(parts), -parts[0][2][n])),
+            ratio,
+            cell,
+            (np.array([index[n] for index, *_ in group]), np.full(len(group), -group[0][2][n])),
         )
+        for ratio, group in groups.items()
         for n, cell in enumerate(cells)
     ]
 

@@ -178,17 +178,25 @@ def repeat_edges(out, axis, first, last):
         out[(*lead, slice(last, None))] = out[(*lead, slice(last - 1, last))]
 
 
-def trace_share(d, at):
-    """Return what pressure is of minus the normal stresses that are computed, at integer points (k,
-    j, i): a third; of the one in a fluid all.
+def trace_share(d, at, field=""):
+    """Return what pressure has of minus a normal stress that is computed, at integer points (k, j,
+    i): a third; of the one in a fluid all.
 
-    In the plane syy is not computed; eyy = 0 makes it lambda / (2 (lambda + mu)) (sxx + szz).
+    In the plane syy is not computed; eyy = 0 makes it lambda / (2 (lambda + mu)) (sxx + szz), and
+    in an anisotropic medium (1 - 2 q c33) sxx + 2 q c13 szz with q = c66 / (c11 c33 - c13^2).
     """
     if d.acoustic or not d.planar:
         return 1.0 if d.acoustic else 1 / 3
     at = d.cell(at)
-    low, (_, kappa, mu) = around(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
+    low, part = surroundings(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
     here = tuple(a - start for a, start in zip(at, low))
+    if d.anisotropic:
+        _, c11, c13, c33, c44, c66 = (v[here] for v in vti.stiffness(d, part))
+        solid = c44 > 0
+        q = c66 / np.where(solid, c11 * c33 - c13**2, 1.0)
+        of_syy = 1 - 2 * q * c33 if field == "sxx" else 2 * q * c13
+        return (1 + np.where(solid, of_syy, 0.5)) / 3
+    _, kappa, mu = cells(d, part)
     lam, mu = kappa[here] - 2 / 3 * mu[here], mu[here]
     return (1 + lam / (2 * (lam + mu))) / 3
 

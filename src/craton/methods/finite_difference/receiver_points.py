@@ -78,7 +78,7 @@ def pressure_rows(d, position):
     """
     for field in d.normal:
         index, at, weights = nodes(d, field, position, fluid_first=True)
-        yield index, -weights * material.trace_share(d, at)
+        yield index, -weights * material.trace_share(d, at, field)
 
 
 def rows_of(d, channels, receivers, later=False):

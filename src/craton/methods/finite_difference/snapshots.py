@@ -28,7 +28,7 @@ def series_of(d, spec):
         lattice=lattice,
         half={name: d.half(name) for name in fields},
         spacing=tuple(d.grid.steps.tolist()),
-        trace_share=np.float32(trace_share(d, cells_of_plane(d))) if is_pressure else None,
+        trace_share=shares(d) if is_pressure else None,
         filled=None if d.ground is None else terrain.filled(d.ground, d.grid),
         shots=len(d.shots) if d.planar else None,
         scale=storage.scale(d, next(iter(fields))) if d.in_half else None,
@@ -67,6 +67,14 @@ def shown(d, spec):
     ) | coords, lattice
 
 
+def shares(d):
+    """Return what pressure has of the normal stresses: see `GridSampling`."""
+    at = cells_of_plane(d)
+    if d.planar and d.anisotropic:
+        return {name: np.float32(trace_share(d, at, name)) for name in d.normal}
+    return np.float32(trace_share(d, at))
+
+
 def cells_of_plane(d):
     """Return points (k, j, i) of the plane, where pressure depends on them; None in space."""
     nz, _, nx = d.shape
@@ -89,8 +97,7 @@ def picture(series, arrays):
     if sampling.scale is not None:
         arrays = {name: a / np.float32(sampling.scale) for name, a in arrays.items()}
     if series.quantity == "pressure":
-        share = sampling.trace_share
-        values = pressure(arrays, share if share.ndim == 0 else share[block[0], :, block[2]])
+        values = pressure(arrays, sampling.trace_share, (block[0], slice(None), block[2]))
     else:
         values = quantity_of_velocity(
             arrays, series.quantity, series.components, sampling.spacing, sampling.half
@@ -109,9 +116,11 @@ def picture(series, arrays):
     return out[0] if len(out) == 1 else out
 
 
-def pressure(arrays, share):
-    """Minus a share of the trace of stress, (1, z, y, x)."""
-    return -share * sum(arrays.values())[None]
+def pressure(arrays, share, block):
+    """Minus a share of the trace of stress, or of each normal stress its own, (1, z, y, x)."""
+    if isinstance(share, dict):
+        return -sum(share[name][block] * values for name, values in arrays.items())[None]
+    return -(share if share.ndim == 0 else share[block]) * sum(arrays.values())[None]
 
 
 def quantity_of_velocity(arrays, quantity, components, spacing, half):

@@ -339,6 +339,8 @@ def backwardness(model, region):
         most = 0.0
         for sign in (1, -1):
             square = ((c11 + c44) * s + (c33 + c44) * c + sign * root) / 2
+            if sign < 0:
+                square = np.where(c44 > 0, square, c33)  # a fluid has no such wave
             # of log phase speed with the angle from z
             change = np.gradient(square, angle, axis=-1) / np.maximum(2 * square, 1e-300)
             along = s + np.sqrt(s * c) * change, c - np.sqrt(s * c) * change  # s_i c_i of x and z

@@ -10,6 +10,8 @@ from craton.inverse import host_memory
 
 RICKER = {"kind": "ricker", "frequency": 5, "delay": 0.05}
 ROCK = {"kind": "homogeneous", "vp": 2500, "vs": 1400, "rho": 2200}
+LOSSY = ROCK | {"qp": 60, "qs": 30, "attenuation": {"band": [2, 20]}}
+THOMSEN = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.05}
 SHORT = {"model": ROCK, "time": {"duration": 0.1, "start": 0.0}, "run": {"device": "cpu"}}
 PLANE = SHORT | {
     "domain": {"origin": [0, -2000], "size": [4000, 2000], "spacing": 12.5},
@@ -29,10 +31,19 @@ ELEMENTS = SHORT | {
     [
         (PLANE, {"storage": "boundaries"}),
         (PLANE, {"storage": "increments"}),
+        (PLANE | {"model": LOSSY}, {"parameters": ("vp", "vs", "inverse_qp", "inverse_qs", "rho")}),
+        (PLANE | {"model": LOSSY | THOMSEN}, {"parameters": ("vp", "vs", *THOMSEN, "rho")}),
         (ELEMENTS, {}),
         (ELEMENTS, {"ranks": 2}),
     ],
-    ids=["plane, reversed", "plane, increments", "elements", "elements of two ranks"],
+    ids=[
+        "plane, reversed",
+        "plane, increments",
+        "plane, by Q",
+        "plane, VTI Q",
+        "elements",
+        "elements of two ranks",
+    ],
 )
 def test_memory_of_gradients(tables, options, monkeypatch):
     scenario, options = craton.Scenario(**tables), options | {"device": "cpu"}
@@ -47,4 +58,4 @@ def test_memory_of_gradients(tables, options, monkeypatch):
     with pytest.raises(ResourceError, match="the gradient needs .* of the host's memory"):
         craton.Problem(scenario, **options)
     planned = craton.Problem(scenario, memory=np.inf, **options)
-    assert planned.shape[0] == 3
+    assert planned.shape[0] == len(planned.parameters.names)

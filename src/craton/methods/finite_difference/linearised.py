@@ -33,10 +33,11 @@ from craton.survey import receivers as survey_receivers
 from craton.survey import source_files
 from craton.survey.whereabouts import located
 
-# measured bytes of a cell, see bench/NOTES.md: with attenuation or without, in the plane or in space
+# measured bytes of a cell, see bench/NOTES.md: with attenuation or without; in the plane or in space
+# and with attenuation or without
 CHAIN_BYTES = {False: 102, True: 134}
-CHAIN_ANISOTROPIC = {True: 406, False: 622}
-CHAIN_WITH_Q = 471
+CHAIN_ANISOTROPIC = {(True, False): 406, (False, False): 622, (True, True): 476, (False, True): 448}
+CHAIN_WITH_Q = 132
 RECEIVERS = "gradients need receivers: add [[receivers]]"
 
 
@@ -196,7 +197,7 @@ class Linearised:
         parameters (rho, kappa, mu and so on).
         """
         if self.d.anisotropic:
-            return CHAIN_ANISOTROPIC[bool(self.d.planar)]
+            return CHAIN_ANISOTROPIC[bool(self.d.planar), bool(self.d.relaxing)]
         return CHAIN_WITH_Q if count == WITH_Q else CHAIN_BYTES[bool(self.d.relaxing)]
 
     def sums(self, by_parameters):

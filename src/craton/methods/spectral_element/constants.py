@@ -49,12 +49,12 @@ class ConstantsRule(ChainRule):
     def discretisation(self, cells):
         """See `ChainRule.discretisation`."""
         rho, constants = np.asarray(cells[0], float), np.stack(cells[1:], axis=1)
-        values = self.d.nodal | self.speeds(rho, constants) | {"rho": rho, "stiffness": constants}
+        values = self.d.nodal | self.speeds(cells) | {"rho": rho, "stiffness": constants}
         return with_medium(self.d, values, self.masses(rho, 1 / cells[C33]))
 
-    def speeds(self, rho, constants):
+    def speeds(self, cells):
         """Return the speeds of a medium beside its constants, by name; of a solid those of the start."""
-        of_fluid = np.sqrt(constants[:, C33 - 1] / rho)
+        of_fluid = np.sqrt(cells[C33] / cells[0])
         return {"vp": np.where(self._wet, of_fluid, self.d.nodal["vp"])}
 
     @property
@@ -141,14 +141,11 @@ class ConstantsRule(ChainRule):
 class RelaxingConstantsRule(ConstantsRule):
     """The same with attenuation, whose Qp and Qs stay."""
 
-    def speeds(self, rho, constants):
+    def speeds(self, cells):
         """See `ConstantsRule.speeds`; of a solid those from which 1/Q of its bulk modulus follows."""
-        moduli = self._moduli_beside(constants)
-        vp, vs = (np.sqrt(modulus / rho) for modulus in moduli)
-        return super().speeds(rho, constants) | {
-            "vp": np.where(self._wet, np.sqrt(constants[:, C33 - 1] / rho), vp),
-            "vs": np.where(self._wet, 0.0, vs),
-        }
+        vp, vs = (np.sqrt(modulus / cells[0]) for modulus in self._moduli_beside(cells))
+        of_fluid = super().speeds(cells)["vp"]
+        return {"vp": np.where(self._wet, of_fluid, vp), "vs": np.where(self._wet, 0.0, vs)}
 
     def gradient(self, cells, of_elements, of_points, of_faces):
         """See `ChainRule.gradient`; `of_elements` has 23 rows, of unrelaxed constants and of 1/Q of
@@ -164,15 +161,17 @@ class RelaxingConstantsRule(ConstantsRule):
         by_q = of_elements[:, -1] + by_loss * by_moduli[1]
         for slope, mean, alone in zip(by_beside, MEAN, (C33 - 1, C44 - 1)):
             part = slope * by_q
-            by_constants += np.where(self._own, part, 0.0)[:, None] * mean[:, None]
             by_constants[:, alone] += np.where(self._own, 0.0, part)
+            part = np.where(self._own, part, 0.0)
+            for n in np.flatnonzero(mean):
+                by_constants[:, n] += mean[n] * part
         return super().gradient(cells, by_constants, of_points, of_faces)
 
     def changes(self, cells, change):
         """See `ChainRule.changes`; moduli have 23 rows, the last two of losses."""
         constants, masses, damping = super().changes(cells, change)
         growths, by_loss, by_beside = self._slopes(cells)
-        moved = self._moduli_beside(np.stack(change[1:], axis=1))
+        moved = self._moduli_beside(change)
         of_bulk = sum(slope * modulus for slope, modulus in zip(by_beside, moved))
         parts = [
             grown * np.einsum("r,ern->en", weights, constants)
@@ -192,10 +191,10 @@ class RelaxingConstantsRule(ConstantsRule):
         moduli = (nodal["rho"] * nodal[name] ** 2 for name in ("vp", "vs"))
         return np.any([abs(m - c) > NEAR * c33 for m, c in zip(moduli, (c33, c44))], axis=0)
 
-    def _moduli_beside(self, constants):
-        """P and S modulus of the speeds beside constants, (ne, 21, n^3); linear."""
+    def _moduli_beside(self, cells):
+        """P and S modulus of the speeds beside the constants of cells; linear."""
         return [
-            np.where(self._own, np.einsum("r,ern->en", mean, constants), constants[:, alone - 1])
+            np.where(self._own, combined(mean, cells), cells[alone])
             for mean, alone in zip(MEAN, (C33, C44))
         ]
 
@@ -204,17 +203,22 @@ class RelaxingConstantsRule(ConstantsRule):
         derivative of the unrelaxed bulk modulus by its 1/Q; those of that by P and S modulus of the
         speeds: (ne, n^3) arrays, 0 in fluids.
         """
-        relaxation, rho, constants = self.d.relaxation, cells[0], np.stack(cells[1:], axis=1)
-        samples = self.d.nodal | self.speeds(rho, constants) | {"rho": rho}
+        relaxation, rho = self.d.relaxation, cells[0]
+        samples = self.d.nodal | self.speeds(cells) | {"rho": rho}
         stiff, shear = (rho * samples[name] ** 2 for name in ("vp", "vs"))
         of_p, of_s, loss = samples["loss_p"], samples["loss_s"], sampling.bulk(samples)
         kappa = stiff - 4 / 3 * shear
         slopes = (of_p - loss) / kappa, -4 / 3 * (of_s - loss) / kappa
         solid, lossy = ~self._wet, ~self._wet & (loss > 0)
         growths = [np.where(solid, relaxation.unrelaxed(q) - 1, 0.0) for q in (of_s, loss)]
-        relaxing = np.einsum("r,ern->en", MODULI[1], constants)
+        relaxing = combined(MODULI[1], cells)
         by_loss = np.where(lossy, relaxing * relaxation.unrelaxed_slope(loss), 0.0)
         return growths, by_loss, [np.where(lossy, slope, 0.0) for slope in slopes]
+
+
+def combined(weights, cells):
+    """Return the sum of weights, (21,), times the constants of cells."""
+    return sum(weights[n] * cells[1 + n] for n in np.flatnonzero(weights))
 
 
 def _solved(right, roots, axes):

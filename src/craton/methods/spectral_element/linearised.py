@@ -34,9 +34,9 @@ from craton.survey import leapfrog
 from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 
-# measured bytes of a node, see bench/NOTES.md: without attenuation and with it, of 21 constants
+# measured bytes of a node, see bench/NOTES.md: without attenuation and with it; of 21 constants
 CHAIN_BYTES = {False: 103, True: 438}
-CHAIN_CONSTANTS = 343
+CHAIN_CONSTANTS = {False: 536, True: 807}
 RECEIVERS = "gradients need receivers: add [[receivers]]"
 
 
@@ -251,7 +251,7 @@ class Linearised(Discretised):
         parameters (rho, kappa, mu and so on).
         """
         if self.d.anisotropic:
-            return CHAIN_CONSTANTS
+            return CHAIN_CONSTANTS[self.relaxes]
         return CHAIN_BYTES[self.relaxes]
 
     def refuse_machine(self, machine):

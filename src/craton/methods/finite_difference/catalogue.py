@@ -153,6 +153,7 @@ def backwards(differences, order):
         reversal.TAKE_OUT,
         reversal.SET_ASIDE,
         reversal.CHANGED,
+        reversal.CHANGED_NORMAL,
         parameter_sums.SUM_FORCES,
     ]
 

@@ -93,6 +93,16 @@ CHANGED = Operator(
     reals_per_point=7,
     flops=6,
 )
+CHANGED_NORMAL = Operator(
+    "changed_normal",
+    fd.HERE / "changes.h",
+    ("deviatoric", "trace"),
+    (*(f"{of}{axes}" for of in ("s", "t", "held_") for axes in ("xx", "yy", "zz")), "step"),
+    CHANGE,
+    types=(("step", "i32"),),
+    reals_per_point=13,
+    flops=17,
+)
 
 
 @dataclass(frozen=True)
@@ -414,13 +424,22 @@ def closures_back(d, part, every, light):
         if box is None:
             continue
         params = boundaries.slab_params(d, box) | {"every": every, "last": d.steps - 1}
-        for name in (name for name in launch.arrays[: len(launch.op.writes)] if name in d.fields):
+        written = [name for name in launch.arrays[: len(launch.op.writes)] if name in d.fields]
+        for name in written:
             held = f"held_{name}"
             arrays[held] = boundaries.memories(d, 1, box)
             before.append(Launch(SET_ASIDE, (held, BACKWARD(name)), box, params | {"sign": 0.0}))
-            of_sum = f"sum_{increments.sums_of(d).index(name)}"
-            names = (of_sum, of_light, name, BACKWARD(name), held, "step")
-            behind.append(Launch(CHANGED, names, box, params))
+            if name not in d.normal:
+                of_sum = f"sum_{increments.sums_of(d).index(name)}"
+                names = (of_sum, of_light, name, BACKWARD(name), held, "step")
+                behind.append(Launch(CHANGED, names, box, params))
+        if set(d.normal) & set(written):
+            numbers = [increments.sums_of(d).index(name) for name in ("deviatoric", "trace")]
+            normal = [name if name in written else "" for name in ("sxx", "syy", "szz")]
+            taken_back = [name and BACKWARD(name) for name in normal]
+            kept = [name and f"held_{name}" for name in normal]
+            names = (*(f"sum_{n}" for n in numbers), *normal, *taken_back, *kept, "step")
+            behind.append(Launch(CHANGED_NORMAL, names, box, params))
         taken = renamed(launch, {name: BACKWARD(name) for name in d.fields})
         opposite = launch.params | {"dt_h": -launch.params["dt_h"]}
         back.append(replace(taken, box=box, params=opposite))

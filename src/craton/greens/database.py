@@ -13,6 +13,7 @@ from craton.greens.fields import Fields
 from craton.greens.sources import moments_of, six_numbers
 from craton.greens.synthesis import LOST, Synthesis, key_of
 from craton.methods import METHODS
+from craton.survey import wavelets
 from craton.survey.globe import in_corners
 
 SHIFT = 0.1  # of the spacing: how far a source is moved to see how seismograms change
@@ -90,6 +91,7 @@ class Database:
             remedy = "give the folder of craton greens build"
             raise ScenarioError([Problem("greens", words, remedy)]) from error
         self._refuse_unfinished()
+        self._refuse_cut_impulse()
         names, components = (list(map(str, column)) for column in columns)
         self.stations = list(dict.fromkeys(names))
         self.components = "".join(c for c in VECTOR if c in components)
@@ -119,6 +121,17 @@ class Database:
         if state != "finished":
             words = f"{self.path} is not complete: its state is {state}"
             raise ScenarioError([Problem("greens", words, "run craton greens build again")])
+
+    def _refuse_cut_impulse(self):
+        """Refuse a store of an earlier version, which began runs at the scenario's time.start."""
+        about = self._about
+        begins = -wavelets.LOWPASS_SPAN / about["max_frequency"]
+        if about["start"] > begins + about["dt"]:
+            words = (
+                f"the runs of {self.path} begin at {about['start']:.4g} s, their impulse at "
+                f"{begins:.4g} s: an earlier version of craton cut it off"
+            )
+            raise ScenarioError([Problem("greens", words, "build it anew")])
 
     @cached_property
     def scenario(self):
@@ -482,8 +495,6 @@ def wavelet_of(table):
     OSError, ValueError
         The dict is no wavelet, its file cannot be read, or its samples make none.
     """
-    from craton.survey import wavelets
-
     if isinstance(table, dict) and "file" in table:  # which may change
         return wavelets.build(adapter().validate_python(table))
     if isinstance(table, dict):
@@ -499,8 +510,6 @@ def as_json(value):
 @lru_cache(maxsize=16)
 def wavelet_of_text(text):
     """Return the `Wavelet` of a table in JSON; queries that differ in their places have the same."""
-    from craton.survey import wavelets
-
     return wavelets.build(adapter().validate_python(json.loads(text)))
 
 

@@ -289,7 +289,9 @@ def prepare(scenario):
         raise ScenarioError([Problem("greens.from", words, "give as many")])
     low, high = map(spatial, (settings.from_, settings.to))
     bare = {"source": (), "snapshots": (), "peaks": (), "greens": None, "gradient": None}
-    bare |= {"recording": (), "injection": ()}
+    # runs begin with their own impulse, whatever the scenario's sources begin with
+    time = scenario.time.model_copy(update={"start": None})
+    bare |= {"recording": (), "injection": (), "time": time}
     bare = scenario.model_copy(update=bare)
     field, problems = METHODS[scenario.method].moment_field(bare, low, high)
     refuse(problems)
@@ -303,7 +305,6 @@ def prepare(scenario):
         words = f"{settings.max_frequency:g} Hz is too high for time steps of {planned.dt:.4g} s"
         remedy = "lower it, or take a finer grid"
         raise ScenarioError([Problem("greens.max_frequency", words, remedy)])
-    time = first.time
     extra = leapfrog.extra(planned.steps) * planned.dt + margin(settings.max_frequency)
     time = time.model_copy(update={"duration": time.duration + extra, "start": planned.start})
     bare = bare.model_copy(update={"time": time})

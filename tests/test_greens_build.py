@@ -1,17 +1,22 @@
 """What a store of Green's functions costs is told before; a build that ends early goes on; disks that are too small are refused."""
 
+import json
 import os
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_greens import PLANE, scenario
+from test_greens import ELEMENTS, PLANE, scenario
 
+import craton
 from craton import greens
 from craton.cli.app import main
-from craton.errors import ResourceError
+from craton.errors import ResourceError, ScenarioError
 from craton.greens import store
+from craton.greens.sources import SlipRate
 from craton.scenario import dumps
+from craton.survey.wavelets import LOWPASS_SPAN
 
 SHORT = PLANE | {"time": {"duration": 0.4}}
 AT = (1000, -400)
@@ -41,6 +46,80 @@ def test_a_build_that_was_interrupted_goes_on(tmp_path, monkeypatch):
     quake = list(valley.source)
     expected = whole.seismograms(quake).velocity.values
     np.testing.assert_array_equal(part.seismograms(quake).velocity.values, expected)
+
+
+@pytest.mark.parametrize("base", [PLANE, ELEMENTS], ids=["fd", "sem"])
+@pytest.mark.parametrize("start", [0.0, 0.7, -9.0])
+def test_runs_of_a_store_begin_with_their_impulse(base, start):
+    """Whatever time.start says: the same runs as without it."""
+    at = (1000, -400) if base is PLANE else (600, 650, -300)
+    plain = store.prepare(scenario(base, at))
+    other = scenario(base, at, time=base["time"] | {"start": start})
+    begun = store.prepare(other)
+    assert begun.texts == plain.texts
+    span = LOWPASS_SPAN / base["greens"]["max_frequency"]
+    assert -span - plain.planned.dt < begun.planned.start <= -span
+
+
+@pytest.fixture(scope="module")
+def valley(tmp_path_factory):
+    """A store of a scenario with a start and a delayed wavelet, as of a forward run, in float64."""
+    out = tmp_path_factory.mktemp("valley") / "out"
+    return greens.build(delayed(1.0), out, workers=1, progress=False)
+
+
+def delayed(delay=0.0, **wavelet):
+    """A scenario that begins at t = 0, with a wavelet that is delayed to begin there or later."""
+    valley = scenario(PLANE, AT, time={"duration": 2.6, "start": 0.0})
+    source = valley.source[0].model_dump(exclude_none=True)
+    source["wavelet"] = {"delay": delay} | (wavelet or {"kind": "gaussian", "tau": 0.17})
+    return craton.Scenario(**PLANE | {"time": valley.time, "source": [source], "run": valley.run})
+
+
+LONG = np.linspace(0, 40, 801)
+LATER = {
+    "delayed": ({"delay": 1.0}, 1e-6),
+    "cut by the end": ({"delay": 2.0}, 1e-5),
+    # of which a store sees the first hundredths
+    "ten times as long": (
+        {"kind": "samples", "times": LONG.tolist(), "values": np.sin(np.pi * LONG / 40) ** 4},
+        3e-4,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_wavelets_that_end_late_are_those_of_forward_runs(valley, name):
+    """Of a scenario with time.start = 0; what a wavelet does behind the end does not come back."""
+    wavelet, bound = LATER[name]
+    quake = delayed(**wavelet)
+    run = craton.run(quake, progress=False, warn=False).dataset.velocity
+    run = run[..., run.time < 2.4]
+    step, source = float(run.time[1] - run.time[0]), list(quake.source)
+    assert not valley.warnings(source)
+    got = valley.seismograms(source, sampling=step / 2).velocity
+    where = np.round((run.time.values - got.time.values[0]) / (step / 2)).astype(int)
+    got = got[..., where].values
+    assert np.linalg.norm(got - run.values) < bound * np.linalg.norm(run)
+
+
+def test_sources_behind_the_end_of_a_store_give_nothing(valley):
+    """Also where harmonics of its length would bring them back; slip rates, too."""
+    period = valley.synthesis.length * valley.synthesis.interval
+    assert np.abs(valley.seismograms(list(delayed(1.0).source)).velocity).max() > 1e-2
+    late = valley.seismograms(list(delayed(1.0 + period).source)).velocity
+    assert np.abs(late).max() < 1e-12
+    rates = SlipRate(period, 0.02, np.hanning(40))
+    assert np.abs(valley.synthesis.factor(rates)).max() == 0
+
+
+def test_a_store_whose_impulse_was_cut_off_is_refused(valley, tmp_path):
+    """One of an earlier version, which began at time.start."""
+    out = shutil.copytree(valley.path, tmp_path / "out")
+    about = json.loads((out / "result.zarr" / ".zattrs").read_text())
+    (out / "result.zarr" / ".zattrs").write_text(json.dumps(about | {"start": 0.0}))
+    with pytest.raises(ScenarioError, match="an earlier version of craton cut it off"):
+        greens.open(out)
 
 
 def test_plans_and_builds_say_what_a_point_takes(tmp_path, capsys):

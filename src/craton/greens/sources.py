@@ -53,9 +53,9 @@ class SlipRate:
         """Time before which nothing slips, s."""
         return self.onset - self.interval
 
-    def spectrum(self, frequencies, step):
+    def spectrum(self, frequencies, step, factor):
         """Return the spectrum, m, of its means over the time steps of a run, which are what runs
-        take.
+        take, times a factor.
 
         Parameters
         ----------
@@ -63,11 +63,13 @@ class SlipRate:
             Hz.
         step : float
             s.
+        factor : callable
+            Of the rates at times, s.
         """
         times = self.onset + self.interval * np.arange(len(self.rates))
         waves = np.exp(-2j * np.pi * np.outer(frequencies, times))
         linear = np.sinc(frequencies * self.interval) ** 2 * np.sinc(frequencies * step)
-        return self.interval * linear * (waves @ self.rates)
+        return self.interval * linear * (waves @ (self.rates * factor(times)))
 
 
 def moments_of(scenario, medium=None):

@@ -18,6 +18,8 @@ ALIASES = 1.66  # times max_frequency, where the spectrum of the pulse has falle
 FINE = 16  # samples of a wavelet in one of the stored samples
 TOGETHER = 64  # series that are transformed at a time
 LOST = 1e-3  # of a wavelet's spectrum above max_frequency, from which on it is told
+REST = 128  # samples of rest behind a series and a wavelet as long, in the second half of which
+# wavelets end that are longer: harmonics repeat after it
 
 
 def interval_steps(max_frequency, dt):
@@ -71,7 +73,7 @@ class Synthesis:
         self.max_frequency, self._last, self._matrix = max_frequency, None, None
         from scipy.fft import next_fast_len
 
-        self.length = next_fast_len(2 * count + 128, real=True)
+        self.length = next_fast_len(2 * count + REST, real=True)
         f = np.fft.rfftfreq(self.length, self.interval)
         self.frequencies = f[f < BAND * max_frequency]
 
@@ -100,16 +102,28 @@ class Synthesis:
             return self._last[1]
         f = self.frequencies
         if isinstance(wavelet, SlipRate):
-            spectrum = wavelet.spectrum(f, self.dt)
+            spectrum = wavelet.spectrum(f, self.dt, self.needed)
         else:
-            times = wavelet.start + np.arange(FINE * self.length) * self.interval / FINE
-            spectrum = np.fft.rfft(wavelet(times))[: len(f)] * self.interval / FINE
+            spectrum = np.fft.rfft(self.values(wavelet))[: len(f)] * self.interval / FINE
             spectrum = spectrum * np.exp(-2j * np.pi * f * wavelet.start)
         full, none = self.max_frequency, BAND * self.max_frequency
         taper = 0.5 + 0.5 * np.cos(np.pi * np.clip((f - full) / (none - full), 0, 1))
         out = spectrum * taper / wavelets.lowpass_spectrum(f, full)
         self._last = key_of(wavelet), out, wavelet
         return out
+
+    def values(self, wavelet):
+        """Return a wavelet at FINE times in each of `length` intervals from its start."""
+        times = wavelet.start + np.arange(FINE * self.length) * self.interval / FINE
+        return wavelet(times) * self.needed(times)
+
+    def needed(self, times):
+        """Return factors of a wavelet: 1 up to the last sample that is stored, which no later value
+        reaches, and falling to 0 behind it, so that harmonics do not bring it back.
+        """
+        last = self.start + (self.count - 1) * self.interval
+        behind = (times - last) / (REST / 2 * self.interval)
+        return 0.5 + 0.5 * np.cos(np.pi * np.clip(behind, 0, 1))
 
     def rates(self, series, wavelet):
         """Return the spectra of what sources of a wavelet give, before it is integrated.
@@ -192,10 +206,9 @@ class Synthesis:
         """
         if isinstance(wavelet, SlipRate):
             return 0.0
-        times = wavelet.start + np.arange(FINE * self.length) * self.interval / FINE
-        amplitude = np.abs(np.fft.rfft(wavelet(times)))
-        f = np.fft.rfftfreq(len(times), self.interval / FINE)
-        return float(amplitude[f > self.max_frequency].max() / amplitude.max())
+        amplitude = np.abs(np.fft.rfft(self.values(wavelet)))
+        f = np.fft.rfftfreq(FINE * self.length, self.interval / FINE)
+        return float(amplitude[f > self.max_frequency].max() / (amplitude.max() or 1.0))
 
 
 def key_of(wavelet):

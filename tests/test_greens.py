@@ -296,6 +296,31 @@ def test_the_command_line_writes_seismograms(space, tmp_path, capsys):
     assert "holds no Green's functions" in capsys.readouterr().err
 
 
+def test_no_other_command_replaces_a_store(space, tmp_path, monkeypatch, capsys):
+    """A run of its scenario, to the same folder; its films and reports stay away from folders."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quake.toml").write_text((space.path / "scenario.toml").read_text())
+    assert main(["run", "quake.toml", "-o", str(space.path), "--force"]) == 2
+    assert "a store of Green's functions, which a run does not replace" in capsys.readouterr().err
+    assert greens.open(space.path).seismograms().velocity.any()
+    (tmp_path / "x.nc").mkdir()
+    assert main(["greens", "query", str(space.path), "-o", "x.nc", "--force"]) == 2
+    assert main(["report", str(space.path), "-o", "quake.toml"]) == 2
+    assert "is a folder" in capsys.readouterr().err
+    assert "[domain]" in (tmp_path / "quake.toml").read_text()
+
+
+@pytest.mark.parametrize("option", ["--cmt", "--srf", "--quakeml", "--csv"])
+@pytest.mark.parametrize("file", ["nothere", "."])
+def test_files_of_sources_that_cannot_be_read_are_told(space, tmp_path, option, file, capsys):
+    """As a scenario's are, before anything is written."""
+    out = tmp_path / "x.nc"
+    file = str(tmp_path / file)
+    assert main(["greens", "query", str(space.path), option, file, "-o", str(out)]) == 2
+    assert "source.0.file: cannot read" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_files_for_mtuq_are_those_of_unit_couples(space, tmp_path):
     """Names, basis, units and times: their sum is the displacement of a tensor, radial and transverse."""
     import obspy

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,8 +21,9 @@ from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.io import fdsn, miniseed
 from craton.output import dataset as ds_module
 from craton.output import export
+from craton.output.shots import check_survey_out
 from craton.output.snapshots import SnapshotWriter
-from craton.output.store import Store, check_out, check_space, read_run
+from craton.output.store import KINDS, Store, check_out, check_space, kind_of, read_run
 from craton.report import figures, style
 from craton.survey.channels import Channel, channels
 from craton.survey.receivers import Receivers
@@ -376,6 +378,61 @@ def test_finished_run_is_not_overwritten(tmp_path):
     assert (store.path / "notes.txt").read_text() == "mine"
     again.finish("failed", reason="unstable")
     Store(store.path)  # a failed run may be replaced
+
+
+def of_kind(path, kind, how):
+    """A finished OUT of a kind; an old or damaged one tells it by what lies there."""
+    store = Store(path, kind=kind)
+    known = {"values": "greens", "misfit": "gradient"}
+    for name in (name for name, its in known.items() if its == kind):
+        (store.zarr / name).mkdir(parents=True)
+    (path / "scenario.toml").write_text("mine")
+    store.finish(**({} if kind == "run" else {"survey": "abc"}))
+    if kind != "run":
+        (path / "shots").mkdir()
+    state = {k: v for k, v in read_run(path).items() if k != "kind"}
+    if how != "new":
+        (path / "run.json").write_text(json.dumps(state) if how == "old" else "{")
+    return path
+
+
+@pytest.mark.parametrize("how", ["new", "old", "damaged"])
+@pytest.mark.parametrize("there", KINDS)
+def test_only_what_is_of_its_kind_is_replaced(tmp_path, there, how):
+    """By force, and where it did not finish; whatever the other one is."""
+    out = of_kind(tmp_path / "out", there, how)
+    assert kind_of(out) == there
+    for kind in KINDS:
+        survey = SimpleNamespace(kind=kind, digest="xyz")
+        for attempt in (
+            lambda kind=kind: Store(out, force=True, kind=kind),
+            lambda survey=survey: check_survey_out(out, survey, force=True),
+        ):
+            if kind != there:
+                with pytest.raises(ScenarioError, match=f"holds {KINDS[there]}, which"):
+                    attempt()
+                assert (out / "scenario.toml").read_text() == "mine"
+    if how == "damaged":
+        return
+    state = read_run(out) | {"state": "interrupted"}
+    (out / "run.json").write_text(json.dumps(state))
+    with pytest.raises(ScenarioError, match="does not replace"):
+        Store(out, kind="survey" if there != "survey" else "run")
+    Store(out, force=True, kind=there).finish()
+    assert not (out / "scenario.toml").exists()
+
+
+@pytest.mark.parametrize("name", ["map.png", "shots", "result.zarr", "run.json"])
+def test_what_others_made_is_never_replaced(tmp_path, name):
+    """Files of names as a run has them; also a run.json that is not of craton."""
+    (tmp_path / name).mkdir() if name == "shots" else (tmp_path / name).write_text("{}")
+    for force in (False, True):
+        with pytest.raises(ScenarioError, match=f"holds {name}, and no run.json that says"):
+            Store(tmp_path, force)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+    (tmp_path / name).rename(tmp_path / "thesis.tex")
+    Store(tmp_path, force=True).finish()
+    assert (tmp_path / "thesis.tex").exists()
 
 
 def test_foreign_and_running_out_are_refused(tmp_path):

@@ -97,6 +97,25 @@ def refuse(key, message, remedy=""):
     raise error
 
 
+def refuse_present(key, path, force, is_folder=False):
+    """Refuse to write a file where there is one, unless it may be replaced; a folder never is.
+
+    Parameters
+    ----------
+    key : str
+        The word of the command line.
+    path : pathlib.Path
+    force : bool
+        Replace it.
+    is_folder : bool
+        A folder is to be written, into which files are added.
+    """
+    if path.is_dir() and not is_folder:
+        refuse(key, f"{path} is a folder", "name another file")
+    if path.exists() and not force:
+        refuse(key, f"{path} is there already", "name another file, or add --force")
+
+
 @contextmanager
 def results_of(out):
     """Inside, what a damaged store makes its library raise is a problem of OUT; what bears no

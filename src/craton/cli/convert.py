@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.cli.check import refuse, results_of
+from craton.cli.check import refuse, refuse_present, results_of
 from craton.io import FORMATS
 from craton.text import listed
 
@@ -40,8 +40,7 @@ def command(
     """
     path = Path(file)
     row = row_of(path)
-    if path.exists() and not force:
-        refuse("FILE", f"{path} is there already", "name another file, or add --force")
+    refuse_present("FILE", path, force, is_folder=row.name == "SAC")
     if not (Path(out) / "result.zarr").is_dir():
         remedy = "name the folder that craton run or craton survey wrote to"
         refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)

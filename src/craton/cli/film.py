@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.cli.check import refuse, results_of
+from craton.cli.check import refuse, refuse_present, results_of
 
 
 def command(out, file=None, series=None, component=None, rate=None, force=False):
@@ -29,8 +29,7 @@ def command(out, file=None, series=None, component=None, rate=None, force=False)
     if not (Path(out) / "result.zarr").is_dir():
         remedy = "name the folder that craton run wrote to"
         refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
-    if file and path.exists() and not force:
-        refuse("-o", f"{path} is there already", "name another file, or add --force")
+    refuse_present("-o", path, force or not file)
     if rate is not None and not 0 < rate <= 120:
         refuse("--rate", f"{rate:g} frames per second", "give a number above 0, at most 120")
     with results_of(out):

@@ -39,7 +39,7 @@ def command(
         overrides = (*overrides, *([f"run.device={device}"] if device else ()))
         survey = checked(file, overrides, planner=partial(prepare, ranks=ranks))[1]
         warn(survey)
-        surveys.worded(check_survey_out, out, survey.digest, force)
+        surveys.worded(check_survey_out, out, survey, force)
         if not quiet:
             print(f"{surveys.header(survey, out)}\n{words(survey)}", flush=True)
         dataset = run(survey, out, places, job_options, ranks, force, quiet)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from craton.cli import survey as surveys
-from craton.cli.check import checked, refuse, warn
+from craton.cli.check import checked, refuse, refuse_present, warn
 from craton.cli.run import ended_by_signal
 from craton.text import listed
 
@@ -33,7 +33,7 @@ def build(
         overrides = (*overrides, *([f"run.device={device}"] if device else ()))
         survey = checked(file, overrides, planner=prepare)[1]
         warn(survey)
-        surveys.worded(check_survey_out, out, survey.digest, force)
+        surveys.worded(check_survey_out, out, survey, force)
         if not quiet:
             print(f"{surveys.header(survey, out)}\n{words(survey)}", flush=True)
         store = run(survey, out, places, job_options, force, quiet)
@@ -89,8 +89,7 @@ def query(
     path = Path(out or "seismograms.nc")
     if path.suffix not in (".nc", ".mseed"):
         refuse("-o", f"{path} ends neither with .nc nor with .mseed", "name another file")
-    if path.exists() and not force:
-        refuse("-o", f"{path} is there already", "name another file, or add --force")
+    refuse_present("-o", path, force)
     dataset = surveys.worded(seismograms, store, files, stations, sampling, quantities)
     if path.suffix == ".nc":
         dataset.to_netcdf(path)

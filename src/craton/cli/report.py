@@ -5,7 +5,7 @@ import socket
 import sys
 from pathlib import Path
 
-from craton.cli.check import refuse, results_of
+from craton.cli.check import refuse, refuse_present, results_of
 
 COPIED = 1 << 26  # bytes; larger than caches
 
@@ -27,6 +27,10 @@ def command(out, file=None):
     if not (Path(out) / "result.zarr").is_dir():
         remedy = "name the folder that craton run, craton survey or craton gradient wrote to"
         refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
+    if file is not None:
+        if Path(file).suffix.lower() not in (".html", ".htm"):
+            refuse("-o", f"{file} does not end in .html", "name it report.html")
+        refuse_present("-o", Path(file), force=True)
     with results_of(out):
         print(report(out, file, bandwidth(out), processes()))
 

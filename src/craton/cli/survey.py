@@ -120,7 +120,7 @@ def run(survey, out, places, options, ranks, force, quiet):
     from craton import shots
     from craton.output.shots import check_survey_out
 
-    worded(check_survey_out, out, survey.digest, force)
+    worded(check_survey_out, out, survey, force)
     if not quiet:
         print(header(survey, out), flush=True)
     with interruptible(out), client_of(survey, out, places, options, ranks) as client:

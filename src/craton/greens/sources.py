@@ -84,10 +84,14 @@ def moments_of(scenario, medium=None):
     Raises
     ------
     ScenarioError
-        There are none, or others than moment tensors.
+        There are none, others than moment tensors, or a file that cannot be read.
     """
     from craton.survey import source_files
+    from craton.survey.checks import source_problems
 
+    problems = source_problems(scenario)
+    if problems:
+        raise ScenarioError(problems)
     sources = source_files.build_all(scenario, medium)
     wrong = [s for s in sources if getattr(s, "moment", None) is None]
     if wrong or not sources:

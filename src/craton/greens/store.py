@@ -7,7 +7,7 @@ import math
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class GreensSurvey(Survey):
         As it was given.
     """
 
+    kind: ClassVar[str] = "greens"  # of craton.output.store.KINDS
     settings: Any = None
     field: Any = None
     stations: Any = None

@@ -6,7 +6,7 @@ import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class GradientSurvey(Survey):
         Of the first shot, what `Method.linearised` returns.
     """
 
+    kind: ClassVar[str] = "gradient"  # of craton.output.store.KINDS
     settings: Any = None
     axes: Any = None
     shape: tuple = ()

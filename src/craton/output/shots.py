@@ -15,7 +15,7 @@ from craton.output.dataset import cf_dataset, receiver_coordinates, waveforms
 from craton.output.inspection import inspect_metadata
 from craton.output.packing import packed
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, consolidate
-from craton.output.store import FINISHED, Store, check_alone, check_out, read_run
+from craton.output.store import FINISHED, Store, check_alone, check_out, kind_of, read_run
 from craton.survey.globe import coordinates as on_earth_coordinates
 from craton.survey.globe import local
 
@@ -24,28 +24,28 @@ CHUNK = re.compile(r"\d+(\.\d+)+")  # names of files with values
 WRITTEN_EVERY = 1.0  # s between versions of run.json: what a kill takes with it is computed again
 
 
-def check_survey_out(path, digest, force=False):
+def check_survey_out(path, survey, force=False):
     """Refuse an OUT that holds something else than this survey, or is being written. Writes
     nothing.
 
     Parameters
     ----------
     path : path-like
-    digest : str
-        Which survey it is.
+    survey : craton.shots.Survey
+        With `digest`, which survey it is, and `kind`, what it makes.
     force : bool
-        Replace what is there.
+        Replace what is there, if it is of this kind.
 
     Raises
     ------
     ScenarioError, ResourceError
     """
     run = read_run(path)
-    if force or "survey" not in run:
-        check_out(path, force)
+    if force or kind_of(path) != survey.kind:
+        check_out(path, force, survey.kind)
         return
     check_alone(path, run)
-    if run["survey"] != digest:
+    if run.get("survey") != survey.digest:
         remedy = "choose another directory, or add --force to replace it"
         raise ScenarioError([Problem("-o", f"{path} holds a survey of another scenario", remedy)])
 
@@ -56,16 +56,17 @@ class ShotStore:
     Parameters
     ----------
     path : path-like
-    digest : str
-        Which survey it is: what an earlier start of the same one has finished is kept.
+    survey : craton.shots.Survey
+        What an earlier start of the same one has finished is kept.
     force : bool
         Begin anew.
     """
 
-    def __init__(self, path, digest, force=False):
-        check_survey_out(path, digest, force)
+    def __init__(self, path, survey, force=False):
+        check_survey_out(path, survey, force)
+        digest = survey.digest
         goes_on = not force and read_run(path).get("survey") == digest
-        self.store = Store.again(path) if goes_on else Store(path, force)
+        self.store = Store.again(path) if goes_on else Store(path, force, survey.kind)
         self.path, self.zarr, self.written = self.store.path, self.store.zarr, 0.0
         self.laid_out = goes_on and (self.zarr / ".zmetadata").exists()
         self.shots = sound_outcomes(self.store.run.get("shots")) if self.laid_out else {}

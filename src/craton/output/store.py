@@ -60,9 +60,40 @@ OWN = (
     "jobs",
 )
 FILES_OF_RUNS = (*OWN, "mesh.vtu")
+KINDS = {  # of what an OUT holds, key of run.json: in words
+    "run": "a run",
+    "survey": "a survey",
+    "gradient": "a gradient",
+    "greens": "a store of Green's functions",
+}
+# arrays by which those are known that an earlier version wrote
+KNOWN_BY = {"values": "greens", "misfit": "gradient"}
 
 
-def check_out(path, force=False):
+def kind_of(path):
+    """Return what an OUT of craton holds: one of `KINDS`, or None.
+
+    Parameters
+    ----------
+    path : path-like
+    """
+    path = Path(path)
+    try:
+        state = read_json(path / "run.json")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except Damaged:
+        state = {"state": "unknown"}
+    if "state" not in state:
+        return None
+    if state.get("kind") in KINDS:
+        return state["kind"]
+    found = [kind for name, kind in KNOWN_BY.items() if (path / RESULT / name).is_dir()]
+    of_shots = "survey" in state or (path / "shots").is_dir()
+    return found[0] if found else "survey" if of_shots else "run"
+
+
+def check_out(path, force=False, kind="run"):
     """Refuse an OUT that must not or cannot be written. Writes nothing.
 
     Parameters
@@ -71,12 +102,14 @@ def check_out(path, force=False):
         The directory OUT.
     force : bool
         Replace a finished run, or write among files that are not ours.
+    kind : str
+        What is to be written, one of `KINDS`: only its like is replaced.
 
     Raises
     ------
     ScenarioError
-        If OUT holds a finished run, one that still runs, or files of something else, and `force` is
-        not set.
+        If OUT holds something of another kind or that still runs; without `force`, also a finished
+        run and files of something else.
     ResourceError
         If OUT cannot be created or written.
     """
@@ -87,21 +120,33 @@ def check_out(path, force=False):
     try:
         _check_writable(path)
         check_alone(path, read_run(path))
-        _check_contents(path, force)
+        _check_contents(path, force, kind)
     except OSError as error:
         raise _unwritable(path, error) from error
 
 
-def _check_contents(path, force):
-    """Refuse a finished run and files of something else, unless they may be replaced."""
-    state = read_run(path)
-    if not force and state.get("state") == FINISHED:
-        remedy = "choose another directory, or add --force to replace it"
-        raise ScenarioError([Problem("-o", f"{path} holds a finished run", remedy)])
-    is_ours = not path.is_dir() or (path / "run.json").exists()
-    if not force and not is_ours and any(entry.name != LOCK for entry in path.iterdir()):
-        remedy = "choose another directory, or add --force"
-        raise ScenarioError([Problem("-o", f"{path} holds files that are not from craton", remedy)])
+def _check_contents(path, force, kind):
+    """Refuse what is of another kind, and a finished run and files of something else unless they
+    may be replaced.
+    """
+    there, remedy = kind_of(path), "choose another directory"
+    words = ""
+    if there is None:
+        present = [entry.name for entry in path.iterdir()] if path.is_dir() else []
+        ours = sorted({*OWN, "run.json"} & set(present))
+        if ours:  # which a run would take away
+            words = f"holds {ours[0]}, and no run.json that says what craton made there"
+            remedy += ", or remove what is there"
+        elif not force and set(present) - {LOCK}:
+            words, remedy = "holds files that are not from craton", f"{remedy}, or add --force"
+    elif there != kind:
+        words = f"holds {KINDS[there]}, which {KINDS[kind]} does not replace"
+        remedy += ", or remove it"
+    elif not force and read_run(path).get("state") == FINISHED:
+        words = f"holds a finished {KINDS[kind].removeprefix('a ')}"
+        remedy += ", or add --force to replace it"
+    if words:
+        raise ScenarioError([Problem("-o", f"{path} {words}", remedy)])
 
 
 def check_alone(path, state):
@@ -197,6 +242,8 @@ class Store:
         Directory, created with its parents. What an earlier run left in it is removed.
     force : bool
         Replace a finished run.
+    kind : str
+        What is to be written, one of `KINDS`.
 
     Raises
     ------
@@ -204,17 +251,18 @@ class Store:
         As `check_out`; nothing was written then.
     """
 
-    def __init__(self, path, force=False):
+    def __init__(self, path, force=False, kind="run"):
         self.path = Path(path)
         self.zarr = self.path / RESULT
         self.run = {}
-        check_out(self.path, force)
+        check_out(self.path, force, kind)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self.lock = _locked(self.path)
             try:
-                _check_contents(self.path, force)  # another run may have begun and ended since
-                self.begin(started=_now())
+                # another run may have begun and ended since
+                _check_contents(self.path, force, kind)
+                self.begin(kind=kind, started=_now())
                 for name in OWN:
                     _remove(self.path / name)
             except BaseException:

@@ -57,9 +57,9 @@ def run(survey, out, workers=None, client=None, force=False, progress=True, rank
     """
     from craton.output.shots import ShotStore, check_survey_out
 
-    check_survey_out(out, survey.digest, force)
+    check_survey_out(out, survey, force)
     workers = checked_crew(survey, workers, ranks) if client is None else None
-    store = ShotStore(out, survey.digest, force)
+    store = ShotStore(out, survey, force)
     try:
         begin(store, survey)
         before = len(store.finished)

@@ -4,7 +4,7 @@ share.
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Survey:
         Keep the snapshots of every shot.
     """
 
+    kind: ClassVar[str] = "survey"  # of craton.output.store.KINDS
     title: str
     shots: list
     planned: Any

@@ -23,10 +23,14 @@ def problems(scenario):
     list of Problem
         With keys ``source.0.at``, ``receivers.2.line`` and so on; empty where all is well.
     """
-    problems = [
+    return source_problems(scenario) + _receiver_problems(scenario)
+
+
+def source_problems(scenario):
+    """Problems of the sources among `problems`."""
+    return [
         p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)
     ]
-    return problems + _receiver_problems(scenario)
 
 
 def warnings(scenario, built, start):

@@ -1,8 +1,6 @@
 """What a store of Green's functions costs is told before; a build that ends early goes on; disks that are too small are refused."""
 
-import json
 import os
-import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +10,7 @@ from test_greens import ELEMENTS, PLANE, scenario
 import craton
 from craton import greens
 from craton.cli.app import main
-from craton.errors import ResourceError, ScenarioError
+from craton.errors import ResourceError
 from craton.greens import store
 from craton.greens.sources import SlipRate
 from craton.scenario import dumps
@@ -111,15 +109,6 @@ def test_sources_behind_the_end_of_a_store_give_nothing(valley):
     assert np.abs(late).max() < 1e-12
     rates = SlipRate(period, 0.02, np.hanning(40))
     assert np.abs(valley.synthesis.factor(rates)).max() == 0
-
-
-def test_a_store_whose_impulse_was_cut_off_is_refused(valley, tmp_path):
-    """One of an earlier version, which began at time.start."""
-    out = shutil.copytree(valley.path, tmp_path / "out")
-    about = json.loads((out / "result.zarr" / ".zattrs").read_text())
-    (out / "result.zarr" / ".zattrs").write_text(json.dumps(about | {"start": 0.0}))
-    with pytest.raises(ScenarioError, match="an earlier version of craton cut it off"):
-        greens.open(out)
 
 
 def test_plans_and_builds_say_what_a_point_takes(tmp_path, capsys):

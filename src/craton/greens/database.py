@@ -8,11 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from craton.conventions import TENSOR, VECTOR
-from craton.errors import Problem, ScenarioError
+from craton.errors import CratonError, Problem, ScenarioError
+from craton.greens.about import About, refuse_others
 from craton.greens.fields import Fields
 from craton.greens.sources import moments_of, six_numbers
 from craton.greens.synthesis import LOST, Synthesis, key_of
+from craton.integrity import Damaged
 from craton.methods import METHODS
+from craton.output.inputs import changed as changed_inputs
+from craton.output.inspection import named_damage
+from craton.output.store import RESULT, read_run
 from craton.survey import wavelets
 from craton.survey.globe import in_corners
 
@@ -43,7 +48,9 @@ def open(path, device="cpu", threads=None):
     Raises
     ------
     ScenarioError
-        There is none, it is not complete, or it cannot be read.
+        There is none, it is not complete, or of another version.
+    Damaged
+        It is not as it was written; of the fields, that is found when they are first used.
     """
     return Database(path, device, threads)
 
@@ -77,35 +84,35 @@ class Database:
         from craton.output.snapshots import ZARR_FORMAT
 
         self.path = Path(path)
+        folder = self.path / RESULT
+        refuse_others(self.path)
         try:
-            group = zarr.open_group(
-                self.path / "result.zarr", mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False
-            )
-            self._about = dict(group.attrs)
-            self._fields = Fields(group, self.path / "result.zarr", device, threads)
-            columns = [np.asarray(group[name][:]) for name in ("station", "component")]
-            places = [np.asarray(group[axis][:], float) for axis in "xyz"]
+            with named_damage(folder):
+                group = zarr.open_group(
+                    folder, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False
+                )
+                self._fields = Fields(group, folder, device, threads)
+                columns = [np.asarray(group[name][:]) for name in ("station", "component")]
+                places = [np.asarray(group[axis][:], float) for axis in "xyz"]
+        except CratonError:
+            raise
         # a damaged store raises whatever its metadata make of it
         except Exception as error:
             words = f"{path} holds no Green's functions: {type(error).__name__}: {error}"
             remedy = "give the folder of craton greens build"
             raise ScenarioError([Problem("greens", words, remedy)]) from error
-        self._refuse_unfinished()
-        self._refuse_cut_impulse()
+        self._about = about = About.read(folder / ".zattrs", dict(group.attrs))
         names, components = (list(map(str, column)) for column in columns)
         self.stations = list(dict.fromkeys(names))
         self.components = "".join(c for c in VECTOR if c in components)
         firsts = [names.index(name) for name in self.stations]
         self.positions = np.stack(places, axis=1)[firsts]
-        self.max_frequency = float(self._about["max_frequency"])
-        self.volume = np.array(self._about["volume"], float)
-        about = self._about
+        self.max_frequency = about.max_frequency
+        self.volume = np.array(about.volume, float)
         self.synthesis = Synthesis(
-            about["dt"], about["start"], about["every"], self._fields.samples, self.max_frequency
+            about.dt, about.start, about.every, self._fields.samples, self.max_frequency
         )
-        method = METHODS[about["method"]]
-        medium = method.moment_rows(self.scenario, about["field"])
-        self.scenario_on_grid, self._medium, self._rows = medium
+        self.scenario_on_grid, self._medium, self._rows = self._medium_and_rows()
         self._spared, self._last = SPARED[self._fields.dtype.name], None
 
     def __repr__(self):
@@ -114,31 +121,26 @@ class Database:
             f"Hz, in {self.path}>"
         )
 
-    def _refuse_unfinished(self):
-        """Refuse a store some of whose forces are not there."""
-        run = self.path / "run.json"
-        state = json.loads(run.read_text()).get("state") if run.exists() else "unknown"
-        if state != "finished":
-            words = f"{self.path} is not complete: its state is {state}"
-            raise ScenarioError([Problem("greens", words, "run craton greens build again")])
-
-    def _refuse_cut_impulse(self):
-        """Refuse a store of an earlier version, which began runs at the scenario's time.start."""
+    def _medium_and_rows(self):
+        """Return what `Method.moment_rows` makes of the scenario and its files, which are compared
+        with what they were.
+        """
+        for words in changed_inputs(self.path, read_run(self.path).get("inputs", ())):
+            raise ScenarioError([Problem("greens", words, "build the store anew")])
         about = self._about
-        begins = -wavelets.LOWPASS_SPAN / about["max_frequency"]
-        if about["start"] > begins + about["dt"]:
-            words = (
-                f"the runs of {self.path} begin at {about['start']:.4g} s, their impulse at "
-                f"{begins:.4g} s: an earlier version of craton cut it off"
-            )
-            raise ScenarioError([Problem("greens", words, "build it anew")])
+        try:
+            self._resolution = float(about.field["resolution"])
+            return METHODS[about.method].moment_rows(self.scenario, about.field)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            words = f"its field cannot be right ({type(error).__name__}: {error})"
+            raise Damaged(self.path / RESULT / ".zattrs", words) from error
 
     @cached_property
     def scenario(self):
         """The scenario that it was built from."""
-        from craton.scenario import loads
+        from craton.scenario import load
 
-        return loads(self._about["scenario"])
+        return load(self.path / "scenario.toml")
 
     # --- seismograms -------------------------------------------------------------------------------
 
@@ -184,8 +186,9 @@ class Database:
         places = located(receivers.build(scenario), scenario, sources)
         motion, step = scenario.domain.motion, times[1] - times[0]
         channels = channels_of(len(places), ("velocity",), motion)
-        everywhere = list(range(len(self.stations)))
-        samples = self._sum(sources, everywhere, times).reshape(len(channels), -1).T
+        samples = np.zeros((len(times), len(channels)))
+        columns = self._columns(chosen)
+        samples[:, columns] = self._sum(sources, chosen, times).reshape(len(columns), -1).T
         about = {"title": scenario.title, "scenario": dumps(scenario)} | places.event
         series = samples, channels, places, step, times[0] - step / 2, quantities
         dataset = waveforms(*series, attributes=about, motion=motion)
@@ -244,7 +247,7 @@ class Database:
                 strain = self._strain(columns, *self._rows(xyz[part], six[part]))
                 with machine.work():
                     velocity = strain @ transform
-                out[part, *where] = machine.to_host(velocity)
+                out[part, *where] = self._finite(machine.to_host(velocity))
         return out, times
 
     def derivatives(self, source, stations=None, sampling=None, duration=None):
@@ -283,7 +286,7 @@ class Database:
         xarray.DataArray
             ``(axis, receiver, component, time)``, m/s for 1 m along x, y, z of the model.
         """
-        point, step = self.single_source(source), SHIFT * self._about["field"]["resolution"]
+        point, step = self.single_source(source), SHIFT * self._resolution
         axes = [0, 2] if self.scenario.domain.planar else [0, 1, 2]
         six, parts = six_numbers(point.moment), []
         for axis in axes:
@@ -323,9 +326,14 @@ class Database:
                 wavelet = sources[begin + rows[0]].wavelet
                 rates = rates + self.synthesis.rates(strain[rows].sum(axis=0), wavelet)
         first = min(s.wavelet.start for s in sources)
-        return self.synthesis.velocities(rates, first, times).reshape(
-            len(chosen), len(self.components), -1
-        )
+        velocity = self._finite(self.synthesis.velocities(rates, first, times))
+        return velocity.reshape(len(chosen), len(self.components), -1)
+
+    def _finite(self, velocity):
+        """Return velocities; refused where one is no number."""
+        if not np.isfinite(velocity).all():
+            raise Damaged(self.path / RESULT, "its seismograms are not finite")
+        return velocity
 
     def single_source(self, source=None):
         """Return the point moment that a source is.
@@ -358,7 +366,7 @@ class Database:
         chosen, times = self._chosen(stations), self._times([wavelet], sampling, duration)
         strain = self._on_host(self._columns(chosen), *rows)
         rates = self.synthesis.rates(strain.reshape(-1, strain.shape[-1]), wavelet)
-        velocity = self.synthesis.velocities(rates, wavelet.start, times)
+        velocity = self._finite(self.synthesis.velocities(rates, wavelet.start, times))
         coordinates = labels | {
             "receiver": [self.stations[n] for n in chosen],
             "component": list(self.components),
@@ -454,7 +462,7 @@ class Database:
     def _times(self, sources, sampling, duration):
         """Return the times of seismograms, s."""
         histories = [getattr(s, "wavelet", s) for s in sources]
-        last = min(self._about["duration"], *map(self.synthesis.end, histories))
+        last = min(self._about.duration, *map(self.synthesis.end, histories))
         end = last if duration is None else duration
         if end > last * (1 + 1e-9):
             words = f"{end:g} s are more than the {last:.4g} s that are stored for this wavelet"

@@ -7,7 +7,9 @@ import zlib
 import numpy as np
 
 from craton.backends import backend
+from craton.integrity import Damaged
 from craton.methods.shared import series
+from craton.model.media.cells import in_parallel
 
 FOLDER = "values"
 CHECK = 4  # bytes of the checksum behind the values, as of numcodecs.CRC32
@@ -87,7 +89,9 @@ class Fields:
     Raises
     ------
     ValueError
-        The values are not laid out as `packing` has them, or a file has another size.
+        The values are not laid out as `packing` has them.
+    Damaged
+        A file has another size; where it is first used, another checksum.
     """
 
     def __init__(self, group, folder, device="cpu", threads=None):
@@ -97,20 +101,34 @@ class Fields:
         mapped = tuple(values.chunks) == (1, self.places, self.samples) and not values.filters
         if not mapped or "scale" not in group:
             raise ValueError("its values cannot be mapped; it was built by an earlier version")
+        self.folder = folder
         self.mapped = [self._map(os.path.join(folder, FOLDER), n) for n in range(self.count)]
         scale = np.asarray(group["scale"][:])
         self.magnitude = scale.max(axis=0)
         self.scale = scale if self.dtype.kind == "i" else None
         self.machine = backend(device, **({"threads": threads} if device == "cpu" else {}))
-        self._programs, self._room = {}, ROOM
+        self._programs, self._room, self._sound = {}, ROOM, set()
 
     def _map(self, folder, number):
         """Map the field of a force: (places, samples)."""
         path = os.path.join(folder, f"{number}.0.0")
         expected = self.places * self.samples * self.dtype.itemsize + CHECK
-        if os.path.getsize(path) != expected:
-            raise ValueError(f"{path} has {os.path.getsize(path):,} bytes, not {expected:,}")
+        try:
+            present = os.path.getsize(path)
+        except OSError as error:
+            raise Damaged(path, error.strerror or str(error)) from error
+        if present != expected:
+            raise Damaged(path, f"it has {present:,} of {expected:,} bytes")
         return np.memmap(path, self.dtype, "r", shape=(self.places, self.samples))
+
+    def _compare(self, number):
+        """Compare the field of a force, all of it, with its checksum; once."""
+        values = self.mapped[number]
+        stated = np.fromfile(values.filename, "<u4", 1, offset=values.nbytes)[0]
+        if zlib.crc32(values) != stated:
+            remedy = "remove it and build the store again: what is there is not run again"
+            raise Damaged(values.filename, f"its checksum does not match\n    -> {remedy}")
+        self._sound.add(number)
 
     def groups(self, columns):
         """Return columns in groups whose fields the machine holds at a time: list of lists; all
@@ -142,6 +160,9 @@ class Fields:
         spared : float
             Share of a sum, by magnitude, that may be left out.
         """
+        in_parallel(self._compare, set(columns) - self._sound)
+        if index.max(initial=0) >= self.places:
+            raise Damaged(self.folder, f"it has {self.places:,} places, too few for its volume")
         first, row, heavy = lightened(index, weight, self.magnitude, spared)
         if len(row) > slots * self._room:
             self._room = -(-len(row) // slots)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from craton.conventions import VECTOR
-from craton.errors import Problem, ResourceError, ScenarioError
+from craton.errors import ComputationError, Problem, ResourceError, ScenarioError
 from craton.greens import fields
 from craton.greens.synthesis import interval_steps, margin
 from craton.methods import METHODS
@@ -95,7 +95,6 @@ class GreensSurvey(Survey):
 
         from craton.output.packing import packed
         from craton.output.snapshots import ZARR_FORMAT, consolidate
-        from craton.scenario import dumps
 
         names = np.array([shot.name for shot in self.shots], dtype=str)
         station, component = zip(*self.forces.values())
@@ -109,7 +108,6 @@ class GreensSurvey(Survey):
             "max_frequency": self.settings.max_frequency,
             "duration": self.scenario.time.duration,
             "volume": [list(self.settings.from_), list(self.settings.to)],
-            "scenario": dumps(self.scenario),
         }
         coordinates = {
             "shot": ("shot", names),
@@ -120,7 +118,9 @@ class GreensSurvey(Survey):
             axis: ("shot", self.stations.xyz[list(station), n]) for n, axis in enumerate("xyz")
         }
         whole = xr.Dataset({}, coordinates, {})
-        whole.to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
+        how = {"zarr_format": ZARR_FORMAT, "consolidated": False}
+        encoding = {name: packed() for name in whole.variables}
+        whole.to_zarr(path, mode="w", encoding=encoding, **how)
         group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         group.attrs.update(attributes)
         group.create_array(
@@ -210,6 +210,8 @@ class GreensTask(Task):
             self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
         )
         largest = np.max([np.abs(block).max(axis=1) for block in blocks], axis=0)
+        if not np.isfinite(largest).all():
+            raise ComputationError("the field in the volume is not finite")
         group["scale"][self.number] = largest / FORCE / fields.LEVELS
         dtype = group[fields.FOLDER].dtype
         if dtype.kind == "i":

@@ -9,6 +9,7 @@ from craton.errors import ScenarioError
 from craton.inverse.parameters import LONG_NAMES
 from craton.inverse.terms import Term, lines_of
 from craton.model.media import cells
+from craton.output.inspection import named_damage
 
 ACROSS = 100.0  # length of the cells of a section across it, over its largest extent
 REFERENCES = ("start", "mean")
@@ -63,7 +64,8 @@ class GravityProblem(Term):
         self.grid = self.parameters.grid
         refuse_without_density(self.parameters)
         refuse_ground(getattr(problem, "scenario", None))
-        observed, names = fields_of(observed, self.grid)
+        with named_damage(getattr(observed, "encoding", {}).get("source")):
+            observed, names = fields_of(observed, self.grid)
         self.observed = observed[names]
         self.fields = tuple(names)
         self._values = np.concatenate([observed[n].values.ravel() for n in names]).astype(float)

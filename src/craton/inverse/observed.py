@@ -5,6 +5,7 @@ before anything runs.
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
+from craton.output.inspection import named_damage
 
 SLACK = 1e-3  # of the sampling interval: times that differ by less are the same
 
@@ -25,21 +26,24 @@ def matched(observed, computed, name="observed"):
     ------
     ScenarioError
         With every problem found: variables, shapes, stations, components, times, NaN.
+    Damaged
+        The store that they are read from.
     """
     known = [v for v in computed.data_vars if v in getattr(observed, "data_vars", ())]
     if not known:
         held = ", ".join(map(str, getattr(observed, "data_vars", ()))) or "no variables"
         remedy = f"give an xarray.Dataset with {' or '.join(map(str, computed.data_vars))}"
         raise ScenarioError([Problem(name, f"has {held}", remedy)])
-    problems = [p for v in known for p in _differences(observed[v], computed[v], f"{name}.{v}")]
-    if problems:
-        raise ScenarioError(problems)
-    return {
-        v: np.where(
-            np.isnan(computed[v].values), 0.0, observed[v].transpose(*computed[v].dims).values
-        )
-        for v in known
-    }
+    with named_damage(observed.encoding.get("source")):
+        problems = [p for v in known for p in _differences(observed[v], computed[v], f"{name}.{v}")]
+        if problems:
+            raise ScenarioError(problems)
+        return {
+            v: np.where(
+                np.isnan(computed[v].values), 0.0, observed[v].transpose(*computed[v].dims).values
+            )
+            for v in known
+        }
 
 
 def _differences(observed, computed, key):

@@ -23,6 +23,8 @@ from craton.inverse.storage import experiment
 from craton.inverse.team import TeamExperiment
 from craton.io import netcdf
 from craton.io.contents import FileError, warnings_of_libraries
+from craton.output.inspection import named_damage
+from craton.output.store import refuse_changed
 from craton.shots import Survey, run, single
 from craton.shots.survey import on_earth
 from craton.shots.task import Task
@@ -95,6 +97,7 @@ class GradientSurvey(Survey):
         import xarray as xr
         import zarr
 
+        from craton.output.packing import packed
         from craton.output.shots import add_quantity
         from craton.output.snapshots import ZARR_FORMAT, consolidate
 
@@ -107,8 +110,10 @@ class GradientSurvey(Survey):
             coordinates | {"shot": names} | of_shots,
             sample.attrs | about | origin,
         )
-        chunk = {"misfit": {"chunks": (1,)}}  # processes never meet in a file
-        whole.to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False, encoding=chunk)
+        encoding = {name: packed() for name in whole.variables}
+        encoding["misfit"]["chunks"] = (1,)  # processes never meet in a file
+        how = {"zarr_format": ZARR_FORMAT, "consolidated": False}
+        whole.to_zarr(path, mode="w", encoding=encoding, **how)
         group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for name, variable in sample.data_vars.items():
             dims = ("shot", *variable.dims)
@@ -211,6 +216,7 @@ def prepare(scenario, ranks=1, planned=False):
     checksum = ""
     if not planned or Path(settings.observed).exists():
         with opened(settings.observed) as data:
+            refuse_changed(Path(settings.observed).parent, Path(settings.observed).name)
             checksum = checked(data, [s.name for s in survey.shots], first.recordings[0].blank())
     return GradientSurvey(
         survey.title,
@@ -241,12 +247,15 @@ def opened(path):
     ------
     ScenarioError
         There is none, or it cannot be read; also where that is found only while it is read.
+    Damaged
+        It is a store, and a file of it is not as it was written.
     """
-    if not Path(path).exists():
+    path = Path(path)
+    if not path.exists():
         remedy = "compute or fetch it first; the path is relative to the scenario's folder"
         raise ScenarioError([Fault("gradient.observed", f"there is no {path}", remedy)])
     try:
-        with warnings_of_libraries(path), netcdf.opened(Path(path)) as data:
+        with named_damage(path), warnings_of_libraries(path), netcdf.opened(path) as data:
             yield data
     except FileError as error:
         fault = Fault("gradient.observed", str(error), "give zarr or netCDF")

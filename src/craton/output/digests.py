@@ -1,20 +1,21 @@
 """Sizes and checksums, in run.json, of the files of OUT that have none of their own: scenarios,
-waveforms for other programs, metadata of stores; and how many chunks each array has.
+waveforms for other programs, metadata of stores; and how many chunks each array has, and which.
 
 Chunks of stores and pictures bear checksums themselves; checkpoints and inputs have theirs in their
 own tables.
 """
 
+import hashlib
 import os
 import re
 import zlib
 from pathlib import Path
 
 from craton.integrity import Damaged, check_file, digest_of_file
-from craton.output.inspection import CHUNK_NAME, METADATA
+from craton.output.inspection import CHECKSUM, CHUNK_NAME, METADATA
 
 FILES = "files"  # key of run.json: name -> [bytes, SHA-256 in hexadecimal digits]
-ARRAYS = "chunks"  # key of run.json: folder of an array -> number of its chunks
+ARRAYS = "chunks"  # key of run.json: folder of an array -> number of its chunks, and their seal
 SCENARIOS = ("scenario.toml", "scenarios")  # written once: a run that goes on leaves them
 # what bears or lists checksums itself, or no results
 ELSEWHERE = ("run.json", "checkpoints", "inputs", "shots", "jobs", "report.html")
@@ -52,7 +53,26 @@ def _note_folder(out, folder, inside, files, arrays):
         if not is_array or file in METADATA:
             files[str((folder / file).relative_to(out))] = row_of(folder / file)
     if is_array:
-        arrays[str(folder.relative_to(out))] = sum(map(bool, map(CHUNK_NAME.fullmatch, inside)))
+        names = list(filter(CHUNK_NAME.fullmatch, inside))
+        arrays[str(folder.relative_to(out))] = [len(names), seal(folder, names)]
+
+
+def seal(folder, names):
+    """Return the SHA-256 of the names of chunks with the first and last bytes of each, one of which
+    are its checksum: chunks that were exchanged have another one.
+
+    Parameters
+    ----------
+    folder : Path
+    names : list of str
+    """
+    total = hashlib.sha256()
+    for name in sorted(names):
+        with open(folder / name, "rb") as file:
+            begin = file.read(CHECKSUM)
+            file.seek(max(0, os.fstat(file.fileno()).st_size - CHECKSUM))
+            total.update(f"{name}\0".encode() + begin + file.read(CHECKSUM))
+    return total.hexdigest()
 
 
 def row_of(path):
@@ -84,7 +104,7 @@ def rows_of(run):
     arrays = arrays if isinstance(arrays, dict) else {}
     return (
         {name: row for name, row in files.items() if _is_inside(name) and _is_row(row)},
-        {name: count for name, count in arrays.items() if _is_inside(name) and type(count) is int},
+        {name: row for name, row in arrays.items() if _is_inside(name) and _is_count(row)},
     )
 
 
@@ -93,8 +113,13 @@ def _is_inside(name):
     return not os.path.isabs(name) and ".." not in Path(name).parts and "\0" not in name
 
 
+def _is_count(row):
+    """Return True for a number of chunks and their seal; earlier versions wrote the number alone."""
+    return type(row) is int or _is_row(row)
+
+
 def _is_row(row):
-    """Return True for a size and a checksum."""
+    """Return True for a number and a checksum."""
     return (
         isinstance(row, list)
         and len(row) == 2
@@ -122,27 +147,32 @@ def check_files(out, files):
         check_file(Path(out) / name, nbytes, expected)
 
 
-def check_chunks(out, arrays):
-    """Compare the numbers of chunks of arrays of OUT.
+def check_chunks(out, arrays, sealed=True):
+    """Compare the numbers of chunks of arrays of OUT, and their seals.
 
     Parameters
     ----------
     out : path-like
     arrays : dict
         Of `rows_of`.
+    sealed : bool
+        Compare the seals, for which each chunk is opened.
 
     Raises
     ------
     Damaged
     """
-    for name, count in arrays.items():
+    for name, row in arrays.items():
         folder = Path(out) / name
+        count, stated = row if isinstance(row, list) else (row, None)
         try:
-            present = sum(map(bool, map(CHUNK_NAME.fullmatch, os.listdir(folder))))
+            present = list(filter(CHUNK_NAME.fullmatch, os.listdir(folder)))
+            if len(present) < count:
+                raise Damaged(folder, f"it has {len(present):,} of {count:,} chunks")
+            if sealed and stated and len(present) == count and seal(folder, present) != stated:
+                raise Damaged(folder, "its chunks are not those that were written, or exchanged")
         except OSError as error:
             raise Damaged(folder, error.strerror or str(error)) from error
-        if present < count:
-            raise Damaged(folder, f"it has {present:,} of {count:,} chunks")
 
 
 def check_picture(path):

@@ -6,10 +6,12 @@ import math
 import re
 import struct
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
+from craton.errors import CratonError
 from craton.integrity import KEY, Damaged, read_json, unsealed
 
 CHUNK_NAME = re.compile(r"\d{1,18}(\.\d{1,18})*")
@@ -184,9 +186,40 @@ def compared(entry, name, exactly):
     return {key: value for key, value in entry.items() if key not in ignored}
 
 
-def compare_checksum(path, contents):
-    """Raise Damaged where a chunk does not have the checksum that it begins with."""
-    if zlib.crc32(memoryview(contents)[CHECKSUM:]) != int.from_bytes(contents[:CHECKSUM], "little"):
+@contextmanager
+def named_damage(root):
+    """Inside, what a library raises on a damaged file of a zarr store becomes the error that names
+    the file.
+
+    Parameters
+    ----------
+    root : path-like or None
+        The store, or a group of it; another file, or None, changes nothing.
+
+    Raises
+    ------
+    Damaged
+    """
+    try:
+        yield
+    except (CratonError, MemoryError):
+        raise
+    except Exception as error:  # libraries raise what they like
+        if root is not None and (Path(root) / ".zgroup").exists():
+            for damage in inspect_store(Path(root), consolidated=False)[0]:
+                raise damage from error
+        raise
+
+
+def compare_checksum(path, contents, at_end=False):
+    """Raise Damaged where a chunk does not have the checksum that it begins or ends with."""
+    values = memoryview(contents)
+    stated, values = (
+        (values[-CHECKSUM:], values[:-CHECKSUM])
+        if at_end
+        else (values[:CHECKSUM], values[CHECKSUM:])
+    )
+    if zlib.crc32(values) != int.from_bytes(stated, "little"):
         raise Damaged(path, "its checksum does not match")
 
 
@@ -310,7 +343,7 @@ class ArrayFiles:
             values = path.read_bytes()
             for codec in reversed(self.codecs):
                 if codec["id"] == "crc32":
-                    compare_checksum(path, values)
+                    compare_checksum(path, values, codec.get("location") == "end")
                 values = get_codec(dict(codec)).decode(values)
         except Damaged:
             raise

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from craton.errors import ResourceError
+from craton.output.inspection import named_damage
 from craton.output.packing import packed
 from craton.output.snapshots import ZARR_FORMAT, consolidate
 
@@ -140,8 +141,19 @@ class Recorded:
         ----------
         places : (n,) int array
         first, last : int
+
+        Raises
+        ------
+        Damaged
+            A file of it is.
         """
-        return columns_of(self.values, places, first, last)
+        with named_damage(self.path / GROUP / self.name):
+            return columns_of(self.values, places, first, last)
+
+    def whole(self):
+        """Return the values of all places and steps; raises as `columns`."""
+        with named_damage(self.path / GROUP / self.name):
+            return self.values[:]
 
 
 def columns_of(values, places, first, last):
@@ -197,7 +209,8 @@ class RecordedRows:
         begin = first + self.shift - 1
         rows = np.zeros((last - first + 1, len(self.places)), values.dtype)
         rest = min(max(-begin, 0), len(rows))
-        rows[rest:] = columns_of(values, self.places, begin + rest, last + self.shift)
+        with named_damage(self.path / GROUP / self.name):
+            rows[rest:] = columns_of(values, self.places, begin + rest, last + self.shift)
         return np.where(self.late, rows[:-1], rows[1:])
 
 
@@ -231,18 +244,24 @@ def open_recording(path, name):
         There is none of this name; the message says which there are.
     OSError, ValueError
         It cannot be read.
+    Damaged
+        A file of it is not as it was written.
     """
     import zarr
+
+    from craton.output.store import refuse_changed
 
     path = Path(path)
     store = path if path.suffix == ".zarr" else path / "result.zarr"
     if not store.is_dir():
         raise FileNotFoundError(f"there is no run in {path}")
+    refuse_changed(store.parent, f"{store.name}/{GROUP}/{name}")
     root = zarr.open_group(store, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
     names = sorted(root[GROUP].group_keys()) if GROUP in root else []
     if name not in names:
         others = f"; there are {', '.join(names)}" if names else ""
         raise FileNotFoundError(f'{store} has no recording "{name}"{others}')
-    group = root[f"{GROUP}/{name}"]
-    labels = {label: group[label][...] for label in group.array_keys() if label != VALUES}
-    return Recorded(store, name, labels, dict(group.attrs), group[VALUES])
+    with named_damage(store / GROUP / name):
+        group = root[f"{GROUP}/{name}"]
+        labels = {label: group[label][...] for label in group.array_keys() if label != VALUES}
+        return Recorded(store, name, labels, dict(group.attrs), group[VALUES])

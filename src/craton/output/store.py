@@ -15,7 +15,16 @@ from craton.errors import Problem, ResourceError, ScenarioError
 from craton.integrity import Damaged, read_json, replace_file, sealed
 from craton.io import formats
 from craton.lock import Held, acquire, holder, is_running, started_at
-from craton.output.digests import ARRAYS, FILES, digests_of, row_of, rows_of, scenarios_of
+from craton.output.digests import (
+    ARRAYS,
+    FILES,
+    check_chunks,
+    check_files,
+    digests_of,
+    row_of,
+    rows_of,
+    scenarios_of,
+)
 from craton.output.packing import packed
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, consolidate
 
@@ -231,6 +240,28 @@ def read_run(path):
         return read_json(Path(path) / "run.json")
     except (FileNotFoundError, NotADirectoryError, Damaged):
         return {}
+
+
+def refuse_changed(out, *names):
+    """Compare files of OUT, and the chunks of stores, with what run.json says of them, where its
+    run has ended. Contents of chunks are not compared: these bear checksums.
+
+    Parameters
+    ----------
+    out : path-like
+    names : str
+        Of files, stores and groups of stores: ``"result.zarr"``.
+
+    Raises
+    ------
+    Damaged
+    """
+    files, arrays = (
+        {key: row for key, row in rows.items() if any(f"{key}/".startswith(f"{n}/") for n in names)}
+        for rows in rows_of(read_run(out))
+    )
+    check_files(out, files)
+    check_chunks(out, arrays)
 
 
 class Store:

@@ -27,7 +27,12 @@ def problems(scenario):
 
 
 def source_problems(scenario):
-    """Problems of the sources among `problems`."""
+    """Problems of the sources among `problems`.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
     return [
         p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)
     ]

@@ -327,11 +327,20 @@ def of_about(about, terrain=None):
         See `StrainRates.about`.
     terrain : Discretisation, optional
         Where the model has a topography.
+
+    Raises
+    ------
+    LookupError, TypeError, ValueError
+        It is not what `StrainRates.about` says of any.
     """
     about = {"steps": [about["spacing"]] * 3} | about  # stores of earlier versions have none
     names = ("origin", "spacing", "shape", "box", "stresses", "planar", "steps")
     known = {n: tuple(v) if isinstance(v := about[n], list) else v for n in names}
-    return StrainRates(**known, terrain=terrain)
+    field = StrainRates(**known, terrain=terrain)
+    lengths = len(field.origin), len(field.shape), len(field.box)
+    if lengths != (3, 3, 6) or not field.spacing > 0 or not set(field.stresses) <= set(TENSOR):
+        raise ValueError("of no box of a grid")
+    return field
 
 
 def box_around(d, low, high):

@@ -158,7 +158,7 @@ def of_points(key, recorded):
     about, labels = recorded.about, recorded.labels
     names = list(dict.fromkeys(map(str, labels["field"])))
     count = len(labels["field"]) // len(names)
-    values = recorded.values[:]
+    values = recorded.whole()
     waves = Wavefield(
         f'"{recorded.name}" of {recorded.path}',
         np.stack([labels[axis][:count] for axis in "xyz"], axis=1),

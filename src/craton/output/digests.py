@@ -92,8 +92,9 @@ def scenarios_of(files):
 
 
 def rows_of(run):
-    """Return the checksums of files and the numbers of chunks that a run.json states: two dicts;
-    what no run has written is left out.
+    """Return the checksums of files and the numbers of chunks, with their seals, that a run.json
+    states: two dicts of rows of two; what no run has written is left out. Earlier versions wrote no
+    seals: None.
 
     Parameters
     ----------
@@ -104,18 +105,17 @@ def rows_of(run):
     arrays = arrays if isinstance(arrays, dict) else {}
     return (
         {name: row for name, row in files.items() if _is_inside(name) and _is_row(row)},
-        {name: row for name, row in arrays.items() if _is_inside(name) and _is_count(row)},
+        {
+            name: row if isinstance(row, list) else [row, None]
+            for name, row in arrays.items()
+            if _is_inside(name) and (_is_row(row) or type(row) is int)
+        },
     )
 
 
 def _is_inside(name):
     """Return True for the name of a file that does not lead out of its folder."""
     return not os.path.isabs(name) and ".." not in Path(name).parts and "\0" not in name
-
-
-def _is_count(row):
-    """Return True for a number of chunks and their seal; earlier versions wrote the number alone."""
-    return type(row) is int or _is_row(row)
 
 
 def _is_row(row):
@@ -162,9 +162,8 @@ def check_chunks(out, arrays, sealed=True):
     ------
     Damaged
     """
-    for name, row in arrays.items():
+    for name, (count, stated) in arrays.items():
         folder = Path(out) / name
-        count, stated = row if isinstance(row, list) else (row, None)
         try:
             present = list(filter(CHUNK_NAME.fullmatch, os.listdir(folder)))
             if len(present) < count:

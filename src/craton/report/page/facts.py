@@ -137,7 +137,7 @@ def files(run):
     rows = rows[:MOST_FILES] + [(f"and {hidden} more", "", "")] * (hidden > 0)
     chunks = rows_of(run)[1]
     for store, count in stores.items():
-        parts = sum(n for array, n in chunks.items() if array.startswith(f"{store}/"))
+        parts = sum(row[0] for array, row in chunks.items() if array.startswith(f"{store}/"))
         words = (
             f"{count} files of metadata with checksums in run.json, {parts:,} chunks with their own"
         )

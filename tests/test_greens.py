@@ -1,6 +1,7 @@
 """Green's functions by reciprocity: seismograms of a store are those of forward runs."""
 
 import json
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ from test_files_physics import rupture
 import craton
 from craton import greens
 from craton.cli.app import main
-from craton.errors import ScenarioError
+from craton.errors import ResourceError, ScenarioError
 from craton.greens.database import wavelet_of
 from craton.greens.sources import moments_of, six_numbers
 from craton.greens.store import prepare
@@ -249,6 +250,28 @@ def test_what_a_store_does_not_hold_is_told(space, question, words):
         question["source"] = [entry | {"wavelet": wavelet} for entry in question["source"]]
     with pytest.raises(ScenarioError, match=words):
         space.seismograms(**question)
+
+
+@pytest.mark.parametrize("sampling", [1e-9, 1e-15, 1e-300])
+def test_samples_beyond_memory_are_refused_before_they_are_made(space, sampling, tmp_path, capsys):
+    """With the sampling that fits; by each question."""
+    wavelet = {"kind": "gaussian", "tau": 0.25}
+    source = {"kind": "explosion", "at": [1250, 1200, -300], "moment": 1.0, "wavelet": wavelet}
+    began = time.perf_counter()
+    questions = (
+        lambda: space.seismograms(source, sampling=sampling),
+        lambda: space.derivatives(source, sampling=sampling),
+        lambda: space.slopes(source, sampling=sampling),
+        lambda: space.batch([[1200, 1200, -300]], np.ones((1, 6)), wavelet, sampling=sampling),
+        lambda: space.write_mtuq([1200, 1200, -300], tmp_path / "mtuq", sampling=sampling),
+    )
+    for question in questions:
+        with pytest.raises(ResourceError, match="GiB are free\n    -> give at least"):
+            question()
+    query = ["greens", "query", str(space.path), "-o", str(tmp_path / "x.nc")]
+    assert main([*query, "--sampling", str(sampling)]) == 3
+    assert "sampling = " in capsys.readouterr().err and not list(tmp_path.iterdir())
+    assert time.perf_counter() - began < 5
 
 
 def test_wavelets_beyond_the_band_are_told(space):

@@ -1,6 +1,7 @@
 """What a store of Green's functions costs is told before; a build that ends early goes on; disks that are too small are refused."""
 
 import os
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,9 +10,10 @@ from test_greens import ELEMENTS, PLANE, scenario
 
 import craton
 from craton import greens
+from craton.backends import cpu
 from craton.cli.app import main
 from craton.errors import ResourceError
-from craton.greens import store
+from craton.greens import fields, store
 from craton.greens.sources import SlipRate
 from craton.scenario import dumps
 from craton.survey.wavelets import LOWPASS_SPAN
@@ -125,6 +127,37 @@ def test_plans_and_builds_say_what_a_point_takes(tmp_path, capsys):
     points, nbytes = int(words[1]), int(words[-4])
     assert points * nbytes == sum(file.stat().st_size - 4 for file in files)
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+@pytest.mark.parametrize("places, samples", [(20_000, 400), (90_000, 60)])
+def test_a_field_takes_the_memory_that_is_planned(tmp_path, places, samples, dtype):
+    """Within a tenth, from the first picture to the file; arrays alone, as Python counts them."""
+    picture, factor = np.ones(places), np.ones(places)
+    tracemalloc.start()
+    try:
+        pictures = store.Pictures(places, samples)
+        for n in range(samples):
+            pictures.put("greens", n, {"v": n * picture})
+        field = pictures.finished()
+        # and what makes a picture, before it is taken
+        sorting = tracemalloc.get_traced_memory()[1] + 28 * places
+        tracemalloc.reset_peak()
+        fields.write(tmp_path, 0, [field], factor, dtype)
+        peak = max(sorting, tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(field[3], np.arange(samples))
+    assert abs(peak / store.bytes_of_field(places, samples) - 1) < 0.1
+
+
+def test_a_force_that_does_not_fit_is_refused(monkeypatch):
+    """Its run and its field, before anything runs."""
+    survey = store.prepare(scenario(SHORT, AT, tau=0.1))
+    assert survey.memory == survey.planned.host_memory[0] + survey.sorting
+    monkeypatch.setattr(cpu, "host_memory", lambda: (survey.memory - 1, 1 << 40))
+    with pytest.raises(ResourceError, match="the run of one force takes"):
+        store.prepare(scenario(SHORT, AT, tau=0.1))
 
 
 def test_a_disk_that_is_too_small_is_refused(tmp_path, monkeypatch):

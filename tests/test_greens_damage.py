@@ -183,7 +183,7 @@ def test_what_is_not_finite_is_neither_stored_nor_given(out, whole, tmp_path):
     field = np.ones((greens.open(whole)._fields.places, 4))
     field[3, 2] = np.nan
     with pytest.raises(ComputationError, match="not finite"):
-        task.write([field])
+        task.write(field)
     blank = np.full((len(field), greens.open(whole)._fields.samples), np.inf)
     fields.write(out / "result.zarr" / "values", 0, [blank], np.ones(len(blank)), np.float32)
     write_attributes(out)

@@ -176,7 +176,7 @@ def header(survey, out):
         ("shots", f"{len(names)}: {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}"),
         ("grid", f"{planned.grid.words()} for each"),
         ("steps", f"{planned.steps:,} of {planned.dt:.6g} s, to t = {planned.end:.4g} s"),
-        ("memory", f"{megabytes(planned.nbytes)} for each shot that runs"),
+        ("memory", f"{megabytes(survey.memory)} for each shot that runs"),
         ("out", f"{os.fspath(out)}"),
     ]
     return "\n".join([survey.title or "Survey", *(f"  {label:<8}{text}" for label, text in rows)])

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from craton.backends.cpu import host_memory
 from craton.conventions import TENSOR, VECTOR
-from craton.errors import CratonError, Problem, ScenarioError
+from craton.errors import CratonError, Problem, ResourceError, ScenarioError
 from craton.greens.about import About, refuse_others
 from craton.greens.fields import Fields
 from craton.greens.sources import moments_of, six_numbers
@@ -23,6 +24,7 @@ from craton.survey.globe import in_corners
 
 SHIFT = 0.1  # of the spacing: how far a source is moved to see how seismograms change
 FOURTH = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}  # shift: weight of a derivative
+VALUE_BYTES = 100  # of a sample, while seismograms are made (measured: 52 to 86)
 TOGETHER = 64  # sources of a batch that are summed at a time
 # share of a source's sum, by magnitude, that need not be read: far below the errors of storage,
 # also where the sum is a hundredth of its parts, as a vertical couple below a free surface
@@ -172,6 +174,8 @@ class Database:
         ------
         ScenarioError
             A source lies outside of the volume, or is a force; there is no such station.
+        ResourceError
+            They do not fit into memory.
         """
         from craton.output.dataset import waveforms
         from craton.scenario import dumps
@@ -182,7 +186,8 @@ class Database:
 
         scenario, chosen = self._changed(source), self._chosen(stations)
         sources = moments_of(scenario, self._medium)
-        times = self._times(sources, sampling, duration)
+        values = len(self.stations) * len(self.components)
+        times = self._times(sources, sampling, duration, values)
         places = located(receivers.build(scenario), scenario, sources)
         motion, step = scenario.domain.motion, times[1] - times[0]
         channels = channels_of(len(places), ("velocity",), motion)
@@ -232,7 +237,8 @@ class Database:
             positions, an `out` of another shape.
         """
         history, chosen = wavelet_of(wavelet), self._chosen(stations)
-        times = self._times([history], sampling, duration)
+        work = 6 * len(chosen) * len(self.components) + self._fields.samples // 4
+        times = self._times([history], sampling, duration, work)
         xyz, six = np.atleast_2d(np.asarray(xyz, float)), six_numbers(moment)
         self._check(xyz, six)
         shape = (len(xyz), len(chosen), len(self.components), len(times))
@@ -363,7 +369,9 @@ class Database:
         """Return the velocities of rows (index, weight), one for each label: xarray.DataArray."""
         import xarray as xr
 
-        chosen, times = self._chosen(stations), self._times([wavelet], sampling, duration)
+        chosen = self._chosen(stations)
+        values = len(rows[0]) * len(chosen) * len(self.components)
+        times = self._times([wavelet], sampling, duration, values)
         strain = self._on_host(self._columns(chosen), *rows)
         rates = self.synthesis.rates(strain.reshape(-1, strain.shape[-1]), wavelet)
         velocity = self._finite(self.synthesis.velocities(rates, wavelet.start, times))
@@ -459,8 +467,10 @@ class Database:
             raise ScenarioError([Problem("source", words, "leave it out")])
         self._inside(xyz)
 
-    def _times(self, sources, sampling, duration):
-        """Return the times of seismograms, s."""
+    def _times(self, sources, sampling, duration, values):
+        """Return the times of seismograms, s, of which each has so many values; refused where
+        these do not fit into memory.
+        """
         histories = [getattr(s, "wavelet", s) for s in sources]
         last = min(self._about.duration, *map(self.synthesis.end, histories))
         end = last if duration is None else duration
@@ -471,10 +481,18 @@ class Database:
         if not 0 < step <= longest:
             words = f"{step:g} s is no sampling of waves up to {self.max_frequency:g} Hz"
             raise ScenarioError([Problem("sampling", words, f"give at most {longest:.4g} s")])
-        first = np.floor(min(0.0, *(w.start for w in histories)) / step)
+        begin, free = min(0.0, *(w.start for w in histories)), host_memory()[0]
         if end < step:
             words = f"seismograms to {end:.4g} s hold no sample"
             raise ScenarioError([Problem("duration", words, "give a longer one")])
+        needed = VALUE_BYTES * values * (end - begin) / step
+        if needed > free:
+            raise ResourceError(
+                f"sampling = {step:g} s: {(end - begin) / step:,.4g} samples need {needed / 2**30:,.4g}"
+                f" GiB, {free / 2**30:,.1f} GiB are free\n    -> give at least "
+                f"{step * needed / free:.2g} s, or fewer stations at a time"
+            )
+        first = np.floor(begin / step)
         return np.arange(first, np.floor(end / step + 1e-9) + 1) * step
 
     def warnings(self, source=None):

@@ -14,7 +14,7 @@ from craton.model.media.cells import in_parallel
 FOLDER = "values"
 CHECK = 4  # bytes of the checksum behind the values, as of numcodecs.CRC32
 SHARE = 0.5  # of a machine's free memory that fields of several forces may take
-BLOCK = 1 << 24  # bytes that are written at a time
+BLOCK = 1 << 22  # bytes that are written at a time
 LEVELS = 32766  # of values in 16 bits; one more may come from what was rounded off before
 ROOM = 1 << 14  # rows of a sum for which there is room at first
 
@@ -54,7 +54,7 @@ def write(path, number, blocks, factor, dtype):
             values *= factor[part, None]
             if np.dtype(dtype).kind == "i":
                 round_whole(values)
-            data = np.ascontiguousarray(values, dtype).tobytes()
+            data = memoryview(np.ascontiguousarray(values, dtype)).cast("B")
             check = zlib.crc32(data, check)
             file.write(data)
         file.write(struct.pack("<I", check))

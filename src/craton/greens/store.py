@@ -28,7 +28,7 @@ BUFFER = 1 << 26  # bytes of pictures that wait to be sorted by place
 # of seismograms against those of runs, L2: medians and worst of bench/results/greens_cpu.json
 ERRORS = {"float32": "5e-7, at most 1e-5", "16 bits": "6e-5, at most 1e-3"}
 SCALE_BYTES = 4  # of each place of a force, beside its values
-SHARE = 0.5  # of the free memory of the host, that the field of one force may take
+PICTURE_BYTES = 44  # of each place, while a picture is made and rounded (measured)
 
 
 @dataclass
@@ -74,6 +74,19 @@ class GreensSurvey(Survey):
         """Bytes of the stored values."""
         width = 2 if self.settings.storage == "16 bits" else 4
         return len(self.shots) * self.field.places * self.samples * width
+
+    @property
+    def sorting(self):
+        """Bytes of the host that the field of one force takes until it is written."""
+        return bytes_of_field(self.field.places, self.samples)
+
+    @property
+    def memory(self):
+        """Bytes of the host that the run of one force takes, without Python and its libraries."""
+        from craton.comm.placement import gpus
+
+        on_gpu = bool(gpus(self.shots[0].scenario.run.device))
+        return self.planned.host_memory[on_gpu] + self.sorting
 
     @property
     def warnings(self):
@@ -148,9 +161,8 @@ class GreensSurvey(Survey):
         shot = self.shots[number]
         volume = (tuple(self.settings.from_), tuple(self.settings.to))
         text = self.texts[shot.name]
-        return GreensTask(
-            shot.name, number, text, zarr, versions, start, ranks, volume=volume, every=self.every
-        )
+        kept = {"volume": volume, "every": self.every, "samples": self.samples}
+        return GreensTask(shot.name, number, text, zarr, versions, start, ranks, **kept)
 
 
 @dataclass(frozen=True)
@@ -163,10 +175,13 @@ class GreensTask(Task):
         Corners of the volume, m.
     every : int
         Steps from one stored sample to the next.
+    samples : int
+        That are stored.
     """
 
     volume: tuple = ()
     every: int = 1
+    samples: int = 0
 
     def perform(self, log):
         """Run the force, and write the field in the volume; return the task's state.
@@ -188,19 +203,18 @@ class GreensTask(Task):
             low, high = map(spatial, self.volume)
             field, problems = METHODS[scenario.method].moment_field(scenario, low, high)
             refuse(problems)
-        pictures = Pictures(field.places)
+        pictures = Pictures(field.places, self.samples)
         runs.compute(scenario, series=series_every(field, self.every), writer=pictures)
         self.write(pictures.finished())
         KEPT[key] = runs, field
         return {"state": "finished"}
 
-    def write(self, blocks):
+    def write(self, field):
         """Write the field by place, its scale first: a field that is there is complete.
 
         Parameters
         ----------
-        blocks : list of (places, samples) arrays
-            One after another in time.
+        field : (places, samples) array
         """
         import zarr
 
@@ -209,7 +223,7 @@ class GreensTask(Task):
         group = zarr.open_group(
             self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
         )
-        largest = np.max([np.abs(block).max(axis=1) for block in blocks], axis=0)
+        largest = np.maximum(field.max(axis=1), -field.min(axis=1))
         if not np.isfinite(largest).all():
             raise ComputationError("the field in the volume is not finite")
         group["scale"][self.number] = largest / FORCE / fields.LEVELS
@@ -218,7 +232,7 @@ class GreensTask(Task):
             factor = fields.LEVELS / np.where(largest > 0, largest, 1)
         else:
             factor = np.full(len(largest), 1 / FORCE)
-        fields.write(Path(self.zarr) / fields.FOLDER, self.number, blocks, factor, dtype)
+        fields.write(Path(self.zarr) / fields.FOLDER, self.number, [field], factor, dtype)
 
 
 def series_every(field, every):
@@ -240,31 +254,47 @@ class Pictures:
 
     Parameters
     ----------
-    places : int
+    places, samples : int
+        Of the field.
     """
 
-    def __init__(self, places):
-        self.size = max(1, BUFFER // (4 * places))
-        self.waiting, self.blocks, self.left = [], [], 0.0
+    def __init__(self, places, samples):
+        self.field = np.empty((places, samples), np.float32)
+        self.waiting = np.empty((waiting(places, samples), places), np.float32)
+        self.sorted, self.count, self.left = 0, 0, np.zeros(places)
 
     def put(self, name, time, arrays, copy=True, region=None):
         """Take one; parameters as of `craton.output.snapshots.SnapshotWriter.put`."""
-        exact = next(iter(arrays.values())) + self.left
-        self.waiting.append(exact.astype(np.float32))
-        self.left = exact - self.waiting[-1]
-        if len(self.waiting) == self.size:
+        self.left += next(iter(arrays.values()))
+        self.waiting[self.count] = self.left
+        self.left -= self.waiting[self.count]
+        self.count += 1
+        if self.count == len(self.waiting):
             self.flush()
 
     def flush(self):
         """Sort what waits."""
-        if self.waiting:
-            self.blocks.append(np.ascontiguousarray(np.stack(self.waiting).T))
-            self.waiting = []
+        end = self.sorted + self.count
+        self.field[:, self.sorted : end] = self.waiting[: self.count].T
+        self.sorted, self.count = end, 0
 
     def finished(self):
-        """Return all pictures: list of (places, samples) arrays, one after another in time."""
+        """Return all pictures, (places, samples)."""
         self.flush()
-        return self.blocks
+        self.waiting = self.left = None
+        return self.field
+
+
+def waiting(places, samples):
+    """Return how many pictures wait to be sorted."""
+    return max(1, min(BUFFER // (4 * places), samples // 8))
+
+
+def bytes_of_field(places, samples):
+    """Return the bytes of the field of one force, and of the work on it until it is written."""
+    field = 4 * places * samples
+    work = (4 * waiting(places, samples) + PICTURE_BYTES) * places
+    return field + max(work, 2 * min(fields.BLOCK, field))
 
 
 def prepare(scenario):
@@ -393,15 +423,15 @@ def with_force(scenario, stations, number, component, max_frequency):
 
 
 def check_memory(survey):
-    """Refuse a field that does not fit into the host's memory while it is sorted."""
+    """Refuse a force whose run and field do not fit into the host's memory."""
     from craton.backends.cpu import host_memory
 
-    needed, (free, _) = 4 * survey.field.places * survey.samples, host_memory()
-    if needed > SHARE * free:
+    free, _ = host_memory()
+    if survey.memory > free:
         raise ResourceError(
-            f"the field of one force takes {megabytes(needed)} while it is sorted, of "
-            f"{megabytes(free)} that are free\n    -> make the volume of [greens] smaller, lower "
-            "its max_frequency, or shorten time.duration"
+            f"the run of one force takes {megabytes(survey.memory)}, {megabytes(survey.sorting)} of "
+            f"them for its field, of {megabytes(free)} that are free\n    -> make the volume of "
+            "[greens] smaller, lower its max_frequency, or shorten time.duration"
         )
 
 
@@ -459,6 +489,7 @@ def words(survey):
             "samples",
             f"{survey.samples:,}, every {survey.every} steps, to {settings.max_frequency:g} Hz",
         ),
+        ("memory", f"{megabytes(survey.memory)} for each force that runs, beside Python"),
         (
             "storage",
             f"{settings.storage}: seismograms differ from runs by {ERRORS[settings.storage]}",

@@ -145,7 +145,7 @@ def checked_crew(survey, workers, ranks):
     from craton.comm import workers as dask
     from craton.comm.placement import cores, crew, gpus
 
-    device, nbytes = survey.shots[0].scenario.run.device, survey.planned.nbytes
+    device, nbytes = survey.shots[0].scenario.run.device, survey.memory
     units, noun = (len(gpus(device)), "GPUs") if gpus(device) else (cores(), "cores")
     if ranks > units:
         message = f"{ranks} ranks for each shot, but there are {units} {noun} here"

@@ -75,6 +75,11 @@ class Survey:
         return [*self.planned.warnings, *left_out]
 
     @property
+    def memory(self):
+        """Bytes that a shot takes while it runs."""
+        return self.planned.nbytes
+
+    @property
     def nbytes_kept(self):
         """Bytes of the waveforms, and of snapshots that are kept, of all shots."""
         pictures = sum(series.nbytes for series in self.planned.snapshots) if self.snapshots else 0

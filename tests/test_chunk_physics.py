@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 import craton
 from craton.model.globe import prem
@@ -55,10 +56,18 @@ def ran(model, source, stations, until, area=AREA, **more):
             {"name": f"R{n}", "at": dict(zip(("longitude", "latitude", "depth"), place))}
             for n, place in enumerate(stations)
         ],
-        output={"waveforms": ["velocity"], "sampling": 0.1},
+        output={"waveforms": ["velocity"]},
         **more,
     )
-    return craton.run(scenario, device="cpu", progress=False).dataset
+    data = craton.run(scenario, device="cpu", progress=False).dataset
+    times = np.arange(-14, until - 0.5, 0.1)  # finer than steps, which a run does not give
+    velocity = CubicSpline(data.time, data.velocity, axis=-1)(times)
+    return (
+        data.drop_vars("time")
+        .drop_vars("velocity")
+        .assign_coords(time=times)
+        .assign(velocity=(data.velocity.dims, velocity))
+    )
 
 
 def at(place, **more):

@@ -14,9 +14,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import smallcase
 import xarray as xr
 
+import craton
 from craton import report
+from craton.driver import waves
 from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.io import fdsn, miniseed
 from craton.output import dataset as ds_module
@@ -466,6 +469,32 @@ def test_read_only_directory(tmp_path, monkeypatch):
     )  # the tests may run as root, who may write anywhere
     with pytest.raises(ResourceError, match="not writable"):
         check_out(tmp_path / "out")
+
+
+@pytest.mark.parametrize("method", ["fd", "sem"])
+def test_samples_finer_than_the_steps_are_refused(method):
+    """Where the step is chosen by the plan as well: nothing lies between steps."""
+    scenario = smallcase.pictured()
+    tables = {name: getattr(scenario, name) for name in scenario.model_fields_set}
+    if method == "sem":
+        box = {"origin": [0, 0, -900], "size": [900, 900, 900], "element_size": 300}
+        at = [{"name": "R", "at": [450, 450, 0]}]
+        force = {"kind": "force", "at": [300, 300, -300], "force": [0, 0, 1e9]}
+        force["wavelet"] = {"kind": "gaussian", "tau": 0.1}
+        tables = {"method": "sem", "domain": box, "source": [force], "receivers": at}
+        tables["model"] = {"kind": "homogeneous", "vp": 2000, "vs": 1100, "rho": 2000}
+    tables |= {"time": {"duration": 1.0}, "output": {}, "snapshots": []}
+    step = craton.plan(craton.Scenario(**tables)).dt
+    for sampling in (step / 10, 0.99 * step):
+        with pytest.raises(ScenarioError, match="is shorter than the time step") as refused:
+            craton.plan(craton.Scenario(**tables | {"output": {"sampling": sampling}}))
+        assert refused.value.problems[0].key == "output.sampling"
+    coarse = {"sampling": 2 * step, "waveforms": ["velocity", "displacement", "acceleration"]}
+    scenario = craton.Scenario(**tables | {"output": coarse})
+    planned = craton.plan(scenario)
+    dataset = craton.run(scenario, progress=False, warn=False).dataset
+    written = sum(dataset[name].nbytes for name in coarse["waveforms"])
+    assert waves.written_bytes(scenario, planned) == written
 
 
 def test_disk_space(tmp_path):

@@ -98,10 +98,25 @@ def check_disk(scenario, planned, out, force):
     check_out(out, force)
     check_space(
         out,
-        planned.record_bytes * (2 if planned.record_bytes > RECORD_IN_MEMORY else 1)
+        planned.record_bytes * (planned.record_bytes > RECORD_IN_MEMORY)
+        + written_bytes(scenario, planned)
         + sum(f.nbytes for f in (*planned.snapshots, *planned.recordings))
         + state,
     )
+
+
+def written_bytes(scenario, planned):
+    """Return the bytes of the waveforms of a run before compression: all quantities that it writes,
+    of which several may follow from one that is recorded.
+    """
+    from craton.conventions import recorded_as
+    from craton.output.dataset import time_axis
+
+    span = planned.steps - planned.extra, planned.dt, planned.start
+    times = len(time_axis(*span, scenario.output.sampling))
+    recorded = [recorded_as(quantity) for quantity in scenario.output.waveforms]
+    repeats = max(1, max(map(recorded.count, recorded), default=1))
+    return times * len(planned.channels) * repeats * np.dtype(planned.precision).itemsize
 
 
 def prepare(scenario, plan, machine, comm, saved=None):

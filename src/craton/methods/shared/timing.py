@@ -7,6 +7,7 @@ import numpy as np
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.methods.shared.slip import available
 from craton.survey import sources as survey_sources
+from craton.text import number
 
 FREQUENT = 1e-2  # of a step: pictures that follow each other within it are as frequent as steps
 MOST_STEPS = 2**31 - 1  # kernels count steps in 32 bits
@@ -21,8 +22,19 @@ RECORD_BYTES = 1 << 28  # of the record on the machine, at most
 
 
 def time_step(scenario, limit):
-    """Return the scenario's step, s, or the one that the stability limit suggests."""
-    return scenario.time.step or time_step_for(limit)
+    """Return the scenario's step, s, or the one that the stability limit suggests.
+
+    Raises
+    ------
+    ScenarioError
+        Waveforms are to be sampled more often.
+    """
+    step, sampling = scenario.time.step or time_step_for(limit), scenario.output.sampling
+    if sampling is not None and sampling < step * (1 - 1e-9):
+        words = f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
+        remedy = f"leave sampling out to store every step, or give at least {number(step)}"
+        raise ScenarioError([Problem("output.sampling", words, remedy)])
+    return step
 
 
 def time_step_for(limit):

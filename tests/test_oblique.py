@@ -225,6 +225,20 @@ def test_what_does_not_fit_is_told_before_anything_runs(name):
     assert words in told[key], told
 
 
+def test_both_remedies_of_a_run_that_begins_too_late_help():
+    """A run without start begins before the wave, and so does a wave with a later delay."""
+    changes = WRONG["too late"][0]
+    time = {"duration": changes["time"]["duration"]}
+    assert plan(flat("P", 25, time=time)).steps
+    late = flat("P", 25, **changes)
+    wave = late.injection[0].model_dump(by_alias=True, exclude_none=True)
+    with pytest.raises(ScenarioError) as raised:
+        plan(late)
+    more = float(raised.value.problems[0].remedy.rpartition("by ")[2].partition(" s")[0])
+    wave["wavelet"] |= {"delay": more}
+    assert plan(flat("P", 25, **changes, injection=[wave])).steps
+
+
 def test_the_ground_is_flat_around_the_box():
     axis = [0, 700, 1200, 1700, 2400]
     height = np.full((5, 5), -80.0)

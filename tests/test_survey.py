@@ -3,6 +3,7 @@
 import importlib.util
 import math
 import pickle
+import re
 from pathlib import Path
 from types import SimpleNamespace as Spec
 
@@ -394,6 +395,74 @@ def test_warnings_about_wavelets():
         in texts[1]
     )
     assert "the final moment is zero" in texts[2]
+
+
+PULSE = (
+    '"samples", times = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6], values = [0, 0.3, 1, 1.4, 0.9, 0.2, 0]'
+)
+
+
+def warned(*parts, start=None):
+    s = scenario(*parts)
+    built = source_files.build_all(s)
+    return warnings(s, built, sources.start_time(s, built) if start is None else start), built
+
+
+@pytest.mark.parametrize("wavelet", [PULSE, '"kuepper", duration = 0.5, extrema = 3'])
+def test_an_area_that_is_not_one_is_told_and_normalized(wavelet):
+    """The final moment is the area times M0: told with its value, and made M0 by normalize."""
+    texts, (built,) = warned(DOUBLE_COUPLE.replace('"gaussian", tau = 0.1', wavelet))
+    (text,) = texts
+    assert f"area of {built.wavelet.area:.4g} instead of 1" in text and "normalize = true" in text
+    assert f"{built.wavelet.area * 1e18:.4g} N m" in text
+    wavelet += ", normalize = true"
+    texts, (built,) = warned(DOUBLE_COUPLE.replace('"gaussian", tau = 0.1', wavelet))
+    t, values = fine(built.wavelet)
+    assert not texts and built.wavelet.area == 1
+    assert np.trapezoid(values, t) == pytest.approx(1, rel=1e-6)
+    # of samples, the peak is that of their spline at twice as many times
+    assert np.abs(values).max() == pytest.approx(built.wavelet.peak, rel=2e-3)
+    assert "M0 1e+18" in sources.describe(built)
+
+
+def test_a_force_of_any_area_is_no_moment():
+    force = '[[source]]\nkind = "force"\nat = [5000, 4000, -1000]\nforce = [0, 0, 1e9]\n'
+    assert warned(force + f"wavelet = {{ kind = {PULSE} }}\n")[0] == []
+
+
+def test_no_area_is_not_normalized():
+    wavelet = '"kuepper", duration = 0.5, normalize = true'
+    found = problems(scenario(DOUBLE_COUPLE.replace('"gaussian", tau = 0.1', wavelet)))
+    assert [p.key for p in found] == ["source.0.wavelet.normalize"] and "no area" in found[
+        0
+    ].message
+
+
+def test_samples_that_begin_or_end_with_a_jump_are_told_what_helps():
+    wavelet = PULSE.replace("[0, 0.3,", "[1, 0.3,").replace("0.2, 0]", "0.2, 0.7]")
+    at = DOUBLE_COUPLE.replace('"gaussian", tau = 0.1', wavelet + ", normalize = true")
+    texts, _ = warned(at)
+    assert len(texts) == 2 and "first sample" in texts[0] and "rise from zero" in texts[0]
+    assert "last sample" in texts[1] and not any("delay" in text for text in texts)
+    longer = wavelet.replace("times = [0,", "times = [-0.1, 0,").replace("0.6]", "0.6, 0.7]")
+    longer = longer.replace("values = [1,", "values = [0, 1,").replace("0.7 ]", "0.7, 0]")
+    longer = longer.replace("0.2, 0.7]", "0.2, 0.7, 0]") + ", normalize = true"
+    assert warned(DOUBLE_COUPLE.replace('"gaussian", tau = 0.1', longer))[0] == []
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.2345678])
+@pytest.mark.parametrize("wavelet", ['"gaussian", tau = 0.1', '"ricker", frequency = 3', PULSE])
+def test_both_remedies_of_a_run_that_begins_within_the_wavelet_help(wavelet, delay):
+    def cut(delay, start):
+        spec = f"{wavelet}, delay = {delay!r}"
+        texts, _ = warned(DOUBLE_COUPLE.replace('"gaussian", tau = 0.1', spec), start=start)
+        return next((text for text in texts if "already reached" in text), None)
+
+    text = cut(delay, 0.47)
+    start = float(re.search(r"start at (\S+) s", text)[1])
+    more = float(re.search(r"by (\S+) s more", text)[1])
+    assert start < 0.47 and more > 0
+    assert cut(delay, start) is None and cut(delay + more, 0.47) is None
 
 
 # --- receivers ---------------------------------------------------------------------------------------------------------------------

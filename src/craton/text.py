@@ -5,6 +5,7 @@ values as in TOML.
 import difflib
 import html
 import json
+import math
 import re
 from numbers import Real
 
@@ -111,6 +112,17 @@ def number(value):
     value : float
     """
     return f"{value:.10g}"
+
+
+def rounded_up(value):
+    """Return a positive number rounded up to three digits.
+
+    Parameters
+    ----------
+    value : float
+    """
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return float(f"{math.ceil(value / step - 1e-9) * step:.3g}")
 
 
 def toml(value, plain=repr, wide=False):

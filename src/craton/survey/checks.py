@@ -4,10 +4,12 @@ import numpy as np
 
 from craton.errors import Problem
 from craton.survey import event, places, receivers, source_files, sources, wavelets
+from craton.text import rounded_up
 from craton.units import SMALLEST
 
 LEAST_MOMENT = SMALLEST["moment"]
 CUT = 1e-3  # of the peak: a wavelet that begins with more than this makes a visible jump
+AREA = 0.01  # from 1: a moment rate then leaves another moment than the one stated
 
 
 def problems(scenario):
@@ -246,17 +248,23 @@ def _plane_problems(scenario, i, entry):
 
 
 def _wavelet_problems(i, spec):
-    if spec is None or spec.kind != "samples":
+    if spec is None or not hasattr(spec, "normalize"):
         return []
-    key = f"source.{i}.wavelet.{'file' if spec.file is not None else 'values'}"
+    key = f"source.{i}.wavelet.{'file' if getattr(spec, 'file', None) is not None else 'values'}"
     try:
-        wavelets.sample_arrays(spec)
+        if spec.kind == "samples":
+            wavelets.sample_arrays(spec)
     except OSError as error:
         remedy = "give the path of a text file, relative to the scenario"
         return [Problem(key, f"cannot read {spec.file}: {error.strerror or error}", remedy)]
     except ValueError as error:
         message = f"{spec.file}: {error}" if spec.file is not None else str(error)
         return [Problem(key, message, "the file needs two columns: time (s, increasing) and value")]
+    try:
+        wavelets.build(spec)
+    except ValueError as error:
+        key = f"source.{i}.wavelet.normalize"
+        return [Problem(key, str(error), "leave normalize out; the peak of the wavelet counts")]
     return []
 
 
@@ -279,13 +287,8 @@ def _misplaced(scenario, i, names, xyz):
 
 
 def _source_warnings(source, start, duration):
-    wavelet, notes = source.wavelet, [*source.warnings]
-    cut = float(np.abs(wavelet(np.linspace(min(wavelet.start, start), start, 500))).max())
-    if cut > CUT * wavelet.peak:
-        notes.append(
-            f"{source.name}: at the start of the run, {start:g} s, the wavelet has already reached {100 * cut / wavelet.peak:.3g} % of "
-            f"its peak; start at {wavelet.start:.3g} s, or delay it by {start - wavelet.start:.3g} s more"
-        )
+    wavelet = source.wavelet
+    notes = [*source.warnings, *_jumps(source, start)]
     if wavelet.start >= duration:
         notes.append(
             f"{source.name}: its wavelet starts at {wavelet.start:.3g} s, after the end of the run at {duration:g} s"
@@ -294,8 +297,57 @@ def _source_warnings(source, start, duration):
         notes.append(
             f"{source.name}: its wavelet ends at {wavelet.end:.3g} s, after the end of the run at {duration:g} s"
         )
-    if source.moment is not None and not wavelet.is_pulse:
-        notes.append(
-            f"{source.name}: a {wavelet.kind} wavelet is a moment rate of zero mean with peak M0 / s: the final moment is zero"
+    return notes + _other_moment(source)
+
+
+def _jumps(source, start):
+    """Say where a wavelet begins or ends with a jump, which excites all frequencies: because the
+    run begins too late, or because its samples do not begin and end at zero.
+    """
+    wavelet = source.wavelet
+    cut = float(np.abs(wavelet(np.linspace(min(wavelet.start, start), start, 500))).max())
+    given = _given_wavelet(source)
+    inset = 1e-9 * (wavelet.end - wavelet.start)  # rounding may put its ends outside
+    first, last = np.abs(wavelet([wavelet.start + inset, wavelet.end - inset]))
+    if wavelet.start >= start:
+        cut = 0.0  # it begins within the run
+    words = []
+    if cut > CUT * wavelet.peak:
+        late = rounded_up(start - wavelet.start)
+        words.append(
+            f"at the start of the run, {start:g} s, the wavelet has already reached {100 * cut / wavelet.peak:.3g} % of "
+            f"its peak; start at {start - late:g} s (time.start), or delay the wavelet by {late:g} s more"
         )
-    return notes
+    for value, which in ((first, "first"), (last, "last")):
+        if given is not None and given.kind == "samples" and value > CUT * wavelet.peak:
+            words.append(
+                f"the {which} sample of its wavelet is {100 * value / wavelet.peak:.3g} % of the peak, a jump: "
+                f"add samples that {'rise from' if which == 'first' else 'fall to'} zero"
+            )
+    return [f"{source.name}: {text}" for text in words]
+
+
+def _given_wavelet(source):
+    """Return the wavelet of a source as the scenario gives it; None of a finite fault and of a
+    catalogue whose sources have Gaussians of their own.
+    """
+    return None if hasattr(source, "rates") else getattr(source, "shared", source.wavelet)
+
+
+def _other_moment(source):
+    """Say where the final moment is not the one that is stated."""
+    wavelet = source.wavelet
+    if source.moment is None:
+        return []
+    if not wavelet.is_pulse:
+        return [
+            f"{source.name}: a {wavelet.kind} wavelet is a moment rate of zero mean with peak M0 / s: the final moment is zero"
+        ]
+    given = _given_wavelet(source)
+    if given is None or abs(given.area - 1) <= AREA:
+        return []
+    moment = sources.scalar_moment(source.moment) * abs(given.area)
+    return [
+        f"{source.name}: its wavelet, a moment rate, has an area of {given.area:.4g} instead of 1, so that the final moment is "
+        f"{moment:.4g} N m, not the one stated; write normalize = true in the wavelet to divide it by its area"
+    ]

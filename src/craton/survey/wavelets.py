@@ -4,7 +4,7 @@ f95, when it starts and is over).
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -105,9 +105,29 @@ def build(spec):
     Raises
     ------
     OSError, ValueError
-        A file of samples that cannot be read, or samples that make no wavelet.
+        A file of samples that cannot be read, samples that make no wavelet, or a wavelet without
+        area that is to be normalized.
     """
-    return WAVELETS[spec.kind](spec)
+    wavelet = WAVELETS[spec.kind](spec)
+    return normalized(wavelet) if getattr(spec, "normalize", False) else wavelet
+
+
+def normalized(wavelet):
+    """Return a wavelet divided by its area, which then is 1.
+
+    Parameters
+    ----------
+    wavelet : Wavelet
+
+    Raises
+    ------
+    ValueError
+        It has no area.
+    """
+    if not wavelet.is_pulse:
+        raise ValueError(f"a {wavelet.kind} wavelet of zero mean has no area to divide by")
+    shape = partial(scaled_shape, shape=wavelet.shape, factor=1 / wavelet.area)
+    return replace(wavelet, shape=shape, area=1.0, peak=wavelet.peak / abs(wavelet.area))
 
 
 # --- shapes: plain functions of the time since the delay ------------------------------------------
@@ -233,6 +253,19 @@ def samples_shape(t, times, values):
     """
     inside = (t >= times[0]) & (t <= times[-1])
     return np.where(inside, _spline(times, values)(np.clip(t, times[0], times[-1])), 0.0)
+
+
+def scaled_shape(t, shape, factor):
+    """Return another shape times a factor.
+
+    Parameters
+    ----------
+    t : array_like
+        Times, s.
+    shape : callable
+    factor : float
+    """
+    return factor * shape(t)
 
 
 def _kuepper(x, n):

@@ -9,6 +9,7 @@ from craton.tables.fields import (
     At,
     Duration,
     FilePath,
+    Flag,
     Frequency,
     Table,
     Text,
@@ -88,6 +89,7 @@ class Kuepper(_Wavelet):
     kind: Literal["kuepper"] = "kuepper"
     duration: Duration = key("0.5  # s")
     extrema: whole(least=1, most=20) = 2
+    normalize: Flag = False
 
 
 class Samples(_Wavelet):
@@ -97,6 +99,7 @@ class Samples(_Wavelet):
     file: FilePath | None = None
     times: many(Time) | None = None
     values: many(Value) | None = None
+    normalize: Flag = False
 
     def _problems(self):
         times, values = self.times, self.values

@@ -17,6 +17,7 @@ from craton.survey import leapfrog, wavelets
 from craton.survey.layered_response import Stack, response
 from craton.survey.planes import turn
 from craton.tables.fields import spatial
+from craton.text import rounded_up
 
 TOGETHER = 128  # places whose series are computed at a time
 LENGTH = 4  # of the transforms, in lengths of the run: waves between the layers die away meanwhile
@@ -103,7 +104,8 @@ class PlaneIncident:
         if d.start <= self.begin + d.dt:
             return []
         words = f"the wave reaches the box at {self.begin:.6g} s, the run begins at {d.start:.6g} s"
-        remedy = "leave start out, or give the wavelet a later delay"
+        late = rounded_up(d.start - self.begin)
+        remedy = f"leave start out, or delay the wavelet by {late:g} s more"
         return [Problem("time.start", words, remedy)]
 
     def parts(self, field):

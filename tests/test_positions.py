@@ -203,6 +203,9 @@ def test_elevations_of_a_file_are_refused_in_a_chunk_of_the_earth(tmp_path):
     class Ground:
         deep = False  # positions of a chunk already count from its ground
 
+        def off_map(self, longitude, latitude):
+            return np.zeros(len(longitude), bool)
+
         def xyz(self, longitude, latitude, depth):
             return np.stack([longitude, latitude, -depth], axis=-1)
 

@@ -439,7 +439,7 @@ class Database:
 
     def _inside(self, xyz):
         """Refuse positions outside of the volume."""
-        from craton.survey.checks import outside
+        from craton.survey.refusals import outside
 
         axes = [0, 2] if self.volume.shape[1] == 2 else [0, 1, 2]
         low, high = self.volume

@@ -7,6 +7,7 @@ import logging
 import sys
 import traceback
 import warnings
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -255,6 +256,11 @@ class Stations:
         not state is empty.
     elevation : ndarray, shape (n,), or None
         Of the ground at the stations, m; None where the file does not state it.
+    locations : list of str or None
+        Location codes of sensors.
+    epochs : ndarray, shape (n, 2), or None
+        Begin and end of the epoch that each row holds for, s since 1970 UTC, infinite where it is
+        open; a station then has a row for each sensor and epoch.
     """
 
     names: list
@@ -266,6 +272,56 @@ class Stations:
     networks: list | None = None
     codes: list | None = None
     elevation: np.ndarray | None = None
+    locations: list | None = None
+    epochs: np.ndarray | None = None
+
+    @property
+    def pairs(self):
+        """Codes of network and station: list of (str, str)."""
+        networks = self.networks if self.networks is not None else [""] * len(self.names)
+        return list(zip(networks, self.codes if self.codes is not None else self.names))
+
+
+def sensors(rows):
+    """Return the stations of rows, one for each sensor and epoch, that files on Earth state.
+
+    Parameters
+    ----------
+    rows : iterable of (str, tuple)
+        Channel, empty of a station itself; and network, station, location, longitude, latitude
+        (degrees), depth, elevation of the ground (m), begin and end (s since 1970, None where it is
+        open). Channels of equal rows are one sensor, a channel that stands twice is two.
+
+    Returns
+    -------
+    Stations
+
+    Raises
+    ------
+    ValueError
+        There are none.
+    """
+    counts = Counter(rows)
+    rows = list(dict.fromkeys(row for _, row in counts))
+    rows += dict.fromkeys(row for (_, row), count in counts.items() if count > 1)
+    if not rows:
+        raise ValueError("no stations")
+    networks, codes, locations, *numbers = (list(column) for column in zip(*rows))
+    begin = [-np.inf if time is None else time for time in numbers[4]]
+    end = [np.inf if time is None else time for time in numbers[5]]
+    longitude, latitude, depth, elevation = (np.array(column, float) for column in numbers[:4])
+    return Stations(
+        codes,
+        longitude,
+        latitude,
+        depth,
+        coordinates="geographic",
+        networks=networks,
+        codes=codes,
+        elevation=elevation,
+        locations=locations,
+        epochs=np.array([begin, end], float).T,
+    )
 
 
 def moment_tensor(six, convention="rtp"):

@@ -3,7 +3,9 @@ from the source, dates, and the way through a dataset in this order.
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -40,6 +42,8 @@ CODES = {
 # Azimuth and dip, degrees; of R and T the azimuth behind the back azimuth.
 ORIENTATION = {"E": (90.0, 0.0), "N": (0.0, 0.0), "Z": (0.0, -90.0)}
 RADIAL = {"R": 180.0, "T": 270.0}
+SEISMIC = "HLGNPSVJX"  # instruments, second letter of a channel code
+HYDROPHONE = "DH"  # second and third letter; other pressures are those of the air
 METRES_PER_DEGREE = 111_194.93  # sphere of 6371 km
 
 
@@ -63,6 +67,10 @@ class Site:
         From the source along the surface, m; None, as azimuths are, where there is no source.
     azimuth, back_azimuth : float or None
         At the source and at the receiver, degrees clockwise from north.
+    location : str
+        Code, where the station has several receivers.
+    sensor : int
+        Which of the receivers of its station it is, from 1.
     """
 
     network: str
@@ -76,6 +84,8 @@ class Site:
     distance: float | None = None
     azimuth: float | None = None
     back_azimuth: float | None = None
+    location: str = ""
+    sensor: int = 1
 
     @property
     def elevation(self):
@@ -100,6 +110,11 @@ def sites(dataset, network="XX"):
     names = [str(name) for name in columns["receiver"]]
     networks = [str(code) for code in columns.get("network", [network] * len(names))]
     codes = _codes(networks, [str(code) for code in columns.get("station", names)])
+    locations = [str(code) for code in columns.get("location", [""] * len(names))]
+    count, numbers = Counter(), []
+    for pair in zip(networks, codes):
+        count[pair] += 1
+        numbers.append(count[pair])
     places = [_place({key: values[n] for key, values in columns.items()}) for n in rows]
     paths = _paths(dataset, columns)
     return [
@@ -109,19 +124,28 @@ def sites(dataset, network="XX"):
             names[n],
             **places[n],
             **{k: float(v[n]) for k, v in paths.items()},
+            location=locations[n],
+            sensor=numbers[n],
         )
         for n in rows
     ]
 
 
-def station_id(site):
-    """Codes of network and station.
+def sites_of_traces(dataset, network="XX"):
+    """Return the `Site` of each trace of a dataset: dict from ``network.station.location.channel``.
 
     Parameters
     ----------
-    site : Site
+    dataset, network
+        As of `sites`.
     """
-    return site.network, site.station
+    interval = float(dataset.time.attrs["sampling_interval"])
+    names = [(quantity, part) for quantity, part, _ in components(dataset.isel(time=slice(0, 0)))]
+    return {
+        ".".join((site.network, site.station, *channel_code(*name, interval, site))): site
+        for site in sites(dataset, network)
+        for name in names
+    }
 
 
 def _codes(networks, names):
@@ -129,8 +153,10 @@ def _codes(networks, names):
     codes = list(names)
     for network in dict.fromkeys(networks):
         rows = [n for n, code in enumerate(networks) if code == network]
-        for n, code in zip(rows, station_codes([names[n] for n in rows])):
-            codes[n] = code
+        different = list(dict.fromkeys(names[n] for n in rows))
+        coded = dict(zip(different, station_codes(different)))
+        for n in rows:
+            codes[n] = coded[names[n]]
     return codes
 
 
@@ -260,8 +286,12 @@ def band_code(interval):
     return next(letter for lowest, letter in BANDS if rate >= lowest * (1 - 1e-9))
 
 
-def channel_code(quantity, component, interval):
+def channel_code(quantity, component, interval, site=None):
     """Location and channel code of one component, as ``("", "HXE")``.
+
+    The location is that of the sensor where the quantity needs none. Where it does, it is the
+    quantity's (``DI``, ``EZ``); of further receivers of a station its first letter, of tensors the
+    second, which the channel does not have, and the number of the receiver (``D2``, ``Z2``).
 
     Parameters
     ----------
@@ -271,6 +301,7 @@ def channel_code(quantity, component, interval):
         None for pressure.
     interval : float
         Sampling interval, s.
+    site : Site, optional
 
     Returns
     -------
@@ -278,7 +309,42 @@ def channel_code(quantity, component, interval):
     """
     source, location, _ = CODES[quantity]
     letter = component[0] if component else "H"
-    return (component if location is None else location), band_code(interval) + source + letter
+    channel = band_code(interval) + source + letter
+    if site is None or site.sensor == 1 and not site.location:
+        return component if location is None else location, channel
+    if location == "":
+        return site.location, channel
+    if site.sensor == 1:
+        return component if location is None else location, channel
+    return (location or component[1])[0] + np.base_repr(site.sensor, 36), channel
+
+
+def seconds(date):
+    """Return a date of ISO 8601, UTC without an offset, as seconds since 1970.
+
+    Parameters
+    ----------
+    date : str
+
+    Raises
+    ------
+    ValueError
+        It is no date.
+    """
+    parsed = datetime.fromisoformat(date)
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+
+
+def is_seismic(channel):
+    """Whether a channel is one of a seismometer, accelerometer, hydrophone or strainmeter, not of
+    weather or of the state of a station: bool; so are channels without a code.
+
+    Parameters
+    ----------
+    channel : str
+        Its code.
+    """
+    return not channel or channel[1:2] in SEISMIC or channel[1:3] == HYDROPHONE
 
 
 def station_codes(names):

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
-
-from craton.io.contents import Stations, unique_codes
+from craton.io.contents import sensors
+from craton.io.fdsn import is_seismic, seconds
 from craton.io.keyed import number, refuse_unreadable
 
 NEEDED = ("network", "station", "latitude", "longitude")
@@ -32,8 +31,8 @@ def read(path):
     Returns
     -------
     Stations
-        The rows of a station are one: the first. Its depth is that of the channel, 0 at
-        level=station; elevations place nothing, as those of StationXML.
+        A row for each sensor and epoch. Depths are those of channels, 0 at level=station;
+        elevations place nothing, as those of StationXML.
 
     Raises
     ------
@@ -48,28 +47,15 @@ def read(path):
     missing = [name for name in NEEDED if name not in columns]
     if missing:
         raise ValueError(f"line 1: it has no column {', '.join(missing)}")
-    stations = {}
-    for n, line in enumerate(lines[1:], 2):
-        if line.strip() and not line.startswith("#"):
-            row = _row(n, line, columns)
-            stations.setdefault((row["network"], row["station"]), row)
-    if not stations:
+    rows = [
+        _row(n, line, columns)
+        for n, line in enumerate(lines[1:], 2)
+        if line.strip() and not line.startswith("#")
+    ]
+    if not rows:
         raise ValueError("line 1: no stations")
-    longitude, latitude, depth, elevation = (
-        np.array([row.get(name, 0.0) for row in stations.values()])
-        for name in ("longitude", "latitude", "depth", "elevation")
-    )
-    networks, codes = (list(column) for column in zip(*stations))
-    return Stations(
-        unique_codes([*stations]),
-        longitude,
-        latitude,
-        depth,
-        coordinates="geographic",
-        networks=networks,
-        codes=codes,
-        elevation=elevation,
-    )
+    seismic = {row[:2] for channel, row in rows if is_seismic(channel)}
+    return sensors(row for row in rows if is_seismic(row[0]) or row[1][:2] not in seismic)
 
 
 def _columns(heading):
@@ -80,7 +66,7 @@ def _columns(heading):
 
 
 def _row(n, line, columns):
-    """Codes and numbers of a line by column."""
+    """Channel code of a line, and what it holds as a row of `craton.io.contents.sensors`."""
     cells = [cell.strip() for cell in line.split("|")]
     if len(cells) < len(columns):
         raise ValueError(f"line {n}: {len(cells)} columns under a heading of {len(columns)}")
@@ -95,4 +81,19 @@ def _row(n, line, columns):
     missing = {"longitude", "latitude"} - set(numbers)
     if missing or not row["station"]:
         raise ValueError(f"line {n}: no {', '.join(sorted(missing)) or 'station'}")
-    return {"network": row["network"], "station": row["station"], **numbers}
+    location = row.get("location", "").strip("-")
+    place = (numbers["longitude"], numbers["latitude"], numbers.get("depth", 0.0))
+    epoch = (_time(row.get(name), n, name) for name in ("starttime", "endtime"))
+    elevation = numbers.get("elevation", 0.0)
+    codes = row["network"], row["station"], location
+    return row.get("channel", ""), (*codes, *place, elevation, *epoch)
+
+
+def _time(text, n, name):
+    """Return a date as seconds since 1970; None where there is none."""
+    if not text:
+        return None
+    try:
+        return seconds(text)
+    except ValueError:
+        raise ValueError(f"line {n}: the {name} is no date: {text[:40]!r}") from None

@@ -60,7 +60,7 @@ def _traces(dataset, network):
     interval = float(dataset.time.attrs["sampling_interval"])
     begin, _ = span(dataset)
     for site, quantity, component, values in _rows(dataset, network):
-        location, channel = channel_code(quantity, component, interval)
+        location, channel = channel_code(quantity, component, interval, site)
         header = {
             "network": site.network,
             "station": site.station,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import ResourceError
-from craton.io.fdsn import METRES_PER_DEGREE, orientation, sites, source_place, station_id
+from craton.io.fdsn import METRES_PER_DEGREE, orientation, sites_of_traces, source_place
 from craton.io.miniseed import stream
 from craton.io.obspy_files import has_obspy
 
@@ -46,12 +46,12 @@ def write(dataset, path, network="XX", ending=None):
     """
     if not has_obspy(path):
         return False
-    path, rows = Path(path), {station_id(site): site for site in sites(dataset, network)}
+    path, rows = Path(path), sites_of_traces(dataset, network)
     event = headers_of_event(dataset)
     try:
         path.mkdir(parents=True, exist_ok=True)
         for trace in stream(dataset, network):
-            site = rows[trace.stats.network, trace.stats.station]
+            site = rows[trace.id]
             headers = event | headers_of_site(site, dataset) | headers_of_trace(trace, site)
             start, channel = trace.id.rpartition(".")[::2]
             name = channel if ending is None else ending.format(channel=channel[-1])

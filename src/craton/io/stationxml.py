@@ -2,10 +2,8 @@
 
 import io
 
-import numpy as np
-
-from craton.io.contents import Stations, unique_codes
-from craton.io.fdsn import CODES, channel_code, components, orientation, sites, span
+from craton.io.contents import sensors
+from craton.io.fdsn import CODES, channel_code, components, is_seismic, orientation, sites, span
 from craton.io.obspy_files import has_obspy, read_with_obspy
 
 BLOCK = 500  # stations whose objects, 50 kB each, are in memory together where a file is written
@@ -32,7 +30,7 @@ def read(path):
     Returns
     -------
     Stations
-        The epochs of a station are one; depths are those of its first channel, 0 without one.
+        A row for each sensor and epoch of a station.
 
     Raises
     ------
@@ -61,28 +59,25 @@ def stations_of(inventory):
     ValueError
         It has no stations.
     """
-    stations = {}
-    for network in inventory:
-        for station in network:  # the first epoch of a station
-            stations.setdefault((network.code, station.code), station)
-    if not stations:
-        raise ValueError("no stations")
-    depth = [float(s.channels[0].depth or 0.0) if s.channels else 0.0 for s in stations.values()]
-    longitude, latitude, elevation = (
-        np.array([float(getattr(s, k)) for s in stations.values()])
-        for k in ("longitude", "latitude", "elevation")
+    return sensors(
+        row for network in inventory for station in network for row in _rows(network, station)
     )
-    networks, codes = (list(column) for column in zip(*stations))
-    return Stations(
-        unique_codes(list(stations)),
-        longitude,
-        latitude,
-        np.array(depth),
-        coordinates="geographic",
-        networks=networks,
-        codes=codes,
-        elevation=elevation,
-    )
+
+
+def _rows(network, station):
+    """Channels and rows for `sensors` of a station: of its seismic channels; its own where it has
+    none.
+    """
+    own = station.start_date, station.end_date
+    channels = [c for c in station.channels if is_seismic(c.code)]
+    for place in channels or [station]:
+        begin = max(filter(None, (own[0], place.start_date)), default=None)
+        end = min(filter(None, (own[1], place.end_date)), default=None)
+        codes = network.code, station.code, getattr(place, "location_code", "")
+        numbers = place.longitude, place.latitude, getattr(place, "depth", 0.0), station.elevation
+        epoch = (None if time is None else time.timestamp for time in (begin, end))
+        channel = "" if place is station else place.code
+        yield channel, (*codes, *(float(value or 0.0) for value in numbers), *epoch)
 
 
 def inventory(dataset, network="XX"):
@@ -115,10 +110,14 @@ def _inventory(dataset, places):
     stations = {}
     for site in places:
         channels = [_channel(*name, interval, site, dates) for name in names]
-        stations.setdefault(site.network, []).append(_station(site, channels, dates))
+        of_network = stations.setdefault(site.network, {})
+        if site.station in of_network:
+            of_network[site.station].channels.extend(channels)
+        else:
+            of_network[site.station] = _station(site, channels, dates)
     networks = [
         library.Network(
-            code, rows, description="synthetic waveforms by craton", start_date=dates[0]
+            code, [*rows.values()], description="synthetic waveforms by craton", start_date=dates[0]
         )
         for code, rows in stations.items()
     ]
@@ -186,7 +185,7 @@ def _channel(quantity, component, interval, site, dates):
     """StationXML channel of one component."""
     from obspy.core import inventory as library
 
-    location, code = channel_code(quantity, component, interval)
+    location, code = channel_code(quantity, component, interval, site)
     azimuth, dip = orientation(component, site)
     return library.Channel(
         code,

@@ -398,6 +398,8 @@ def receiver_coordinates(receivers):
     if receivers.codes is not None:
         texts["network"] = (receivers.networks, "FDSN network code")
         texts["station"] = (receivers.codes, "station code")
+    if receivers.locations is not None:
+        texts["location"] = (receivers.locations, "location code of the sensor")
     coordinates = {
         name: ("receiver", np.array(values, dtype=str), {"long_name": long_name})
         for name, (values, long_name) in texts.items()

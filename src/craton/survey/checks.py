@@ -4,6 +4,7 @@ import numpy as np
 
 from craton.errors import Problem
 from craton.survey import event, places, receivers, source_files, sources, wavelets
+from craton.survey.refusals import FAR_AWAY, misplaced, outside
 from craton.text import rounded_up
 from craton.units import SMALLEST
 
@@ -56,82 +57,6 @@ def warnings(scenario, built, start):
     return [*texts, *event.warnings(scenario)]
 
 
-def outside(scenario, xyz):
-    """Say how positions lie outside the domain, by its worst axis; None where all are inside.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    xyz : array_like, shape (n, 3)
-        Positions, metres.
-
-    Returns
-    -------
-    (index, message, remedy) or None
-        Of the first position outside.
-    """
-    domain, xyz = scenario.domain, np.asarray(xyz, dtype=float).reshape(-1, 3)
-    if places.globe_of(scenario) is not None:
-        return _outside_chunk(places.globe_of(scenario).outside(xyz))
-    low, size = np.array(domain.corner, dtype=float), np.array(domain.extent, dtype=float)
-    beyond = np.maximum(low - xyz, xyz - (low + size))
-    # The nearest corner of the domain may be missed by rounding only. A coordinate that is nan is
-    # outside.
-    bad = np.flatnonzero(~(beyond <= 1e-9 * size).all(axis=1))
-    if not len(bad):
-        return _in_the_air(scenario, xyz)
-    with np.errstate(all="ignore"):  # a plane is 0 wide, a position may be anything
-        axis = int(np.nan_to_num(beyond[bad[0]] / size, nan=np.inf).argmax())
-    return int(bad[0]), *_outside_words(
-        "xyz"[axis],
-        xyz[bad[0], axis],
-        low[axis],
-        low[axis] + size[axis],
-        scenario.boundaries.face("top"),
-    )
-
-
-def _outside_chunk(misplaced):
-    return (
-        (*misplaced[0], "move it inside, or make domain.chunk wider or deeper")
-        if misplaced
-        else None
-    )
-
-
-def _in_the_air(scenario, xyz):
-    """Say which position lies above the topography, as `outside` does."""
-    high, top = places.in_the_air(scenario, xyz)
-    if not high.any():
-        return None
-    first = int(np.argmax(high))
-    x, y, z = xyz[first]
-    return (
-        first,
-        f"z = {z:.10g} m is in the air: the surface is at {top[first]:.10g} m",
-        "give a lower z, or { x =, y =, depth = } with the depth below the surface",
-    )
-
-
-def _outside_words(axis, value, low, high, top):
-    range_text = f"{axis} from {low:.10g} to {high:.10g} m"
-    if axis == "z" and value > high:
-        place = (
-            "in the air, above the free surface" if top == "free" else "above the top of the domain"
-        )
-        depth = (
-            "; z is positive upward: for a depth write { x =, y =, depth = }" if value > 0 else ""
-        )
-        return (
-            f"z = {value:.10g} m is {place} at z = {high:.10g} m",
-            f"give z from {low:.10g} to {high:.10g} m{depth}",
-        )
-    return (
-        f"{axis} = {value:.10g} m is outside the domain, {range_text}",
-        "move it inside, or enlarge domain.size (and domain.origin)",
-    )
-
-
 def _source_problems(scenario, i, entry):
     if entry.at is None and entry.shots is None:
         return _other_problems(scenario, i, entry)
@@ -139,7 +64,7 @@ def _source_problems(scenario, i, entry):
     try:
         out = outside(scenario, sources.positions(scenario, entry))
     except ValueError as error:
-        return [Problem(key, str(error), receivers.FAR_AWAY)]
+        return [Problem(key, str(error), FAR_AWAY)]
     if out:
         problems.append(Problem(key, *out[1:]))
     problems += _silent(scenario, i, entry)
@@ -276,14 +201,18 @@ def _receiver_problems(scenario):
 
 
 def _misplaced(scenario, i, names, xyz):
-    out = outside(scenario, xyz)
-    if not out:
+    """Problem of the receivers of an entry that are outside: a list of one, or of none."""
+    numbers, texts, remedy = misplaced(scenario, xyz)
+    if not len(numbers):
         return []
-    first, message, remedy = out
-    name = f'"{names[first]}": ' if len(names) > 1 else ""  # a fibre has one name and many corners
-    return [
-        Problem(f"receivers.{i}.{receivers.where(scenario.receivers[i])}", name + message, remedy)
-    ]
+    entry = scenario.receivers[i]
+    if len(names) > 1:  # a fibre has one name and many corners
+        texts = [f'"{names[n]}": {text}' for n, text in zip(numbers, texts)]
+    if len(numbers) > len(texts):
+        texts.append(f"and {len(numbers) - len(texts):,} more")
+    if hasattr(entry, "outside"):
+        remedy += ', or write outside = "skip" beside file'
+    return [Problem(f"receivers.{i}.{receivers.where(entry)}", "; ".join(texts), remedy)]
 
 
 def _source_warnings(source, start, duration):

@@ -147,6 +147,23 @@ class Local:
             _projection(self.latitude).get_factors(*degrees).meridian_convergence
         )
 
+    def off_map(self, longitude, latitude):
+        """Whether places on Earth are more than 20 degrees from the reference: bool array.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        """
+        latitude = np.asarray(latitude, float)
+        return self._off(np.asarray(longitude, float), latitude)[1] & (np.abs(latitude) <= 90)
+
+    def _off(self, longitude, latitude):
+        """Longitude east of the reference's meridian, degrees, and whether places are too far."""
+        with np.errstate(invalid="ignore"):  # what is infinite is refused later
+            off = np.asarray((longitude - self.longitude + 180.0) % 360.0 - 180.0)
+        return off, np.hypot(off * np.cos(np.radians(latitude)), latitude - self.latitude) > WIDEST
+
     def _from_meridian(self, longitude, latitude):
         """Longitude east of the reference's meridian, -180 to 180, and latitude, degrees; refuses
         places that are not on the map.
@@ -154,9 +171,7 @@ class Local:
         longitude, latitude = np.broadcast_arrays(
             np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float)
         )
-        with np.errstate(invalid="ignore"):  # what is infinite is refused below
-            off = np.asarray((longitude - self.longitude + 180.0) % 360.0 - 180.0)
-        far = np.hypot(off * np.cos(np.radians(latitude)), latitude - self.latitude) > WIDEST
+        off, far = self._off(longitude, latitude)
         bad = far | ~((np.abs(latitude) <= 90) & (np.abs(longitude) <= 360))
         if np.any(bad):
             first = np.flatnonzero(bad)[0]
@@ -234,6 +249,18 @@ class Places:
             np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)),
             axis=-1,
         )
+
+    def off_map(self, longitude, latitude):
+        """Whether places are not on the map: bool array.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        """
+        if self.local is None:
+            return np.zeros(np.shape(longitude), bool)
+        return self.local.off_map(longitude, latitude)
 
     def xy(self, longitude, latitude):
         """x and y, metres.

@@ -49,6 +49,16 @@ class Globe:
         """
         return self.chunk.place(longitude, latitude, depth)
 
+    def off_map(self, longitude, latitude):
+        """No place on Earth is off the map: bool array.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        """
+        return np.zeros(np.shape(longitude), bool)
+
     def line(self, start, end, count):
         """Positions (count, 3), m, at equal distances on the great circle from one (longitude,
         latitude, depth) to another.

@@ -12,8 +12,10 @@ import numpy as np
 
 from craton import io
 from craton.errors import Problem, ScenarioError
-from craton.survey import fibres, geography, places
+from craton.survey import event, fibres, geography, places, sensors
 from craton.survey.channels import Channel
+from craton.survey.refusals import FAR_AWAY, file_fault, misplaced
+from craton.text import first_of
 
 MOST_RECEIVERS = 1_000_000  # of a run: each has a channel for every component of every quantity
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
@@ -22,7 +24,6 @@ COLUMNS = (
     "a CSV file has columns name, x, y and z (m, up) or depth (m), or name, longitude, latitude "
     "and depth or elevation: see docs/sources.md"
 )
-FAR_AWAY = "correct longitude and latitude, or move the box (domain.geographic)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,12 @@ class Receivers:
         Of the ground, m, as files state it; NaN elsewhere.
     event : dict
         Attributes of datasets that say what the event is: see `craton.survey.event`.
+    locations : list of str or None
+        Location codes; empty but where a station has several receivers.
+    warnings : tuple of str
+        What files hold and the run does not record.
+    skipped : tuple of str
+        Receivers of files outside the domain, in words.
     """
 
     names: list[str]
@@ -58,6 +65,9 @@ class Receivers:
     codes: list[str] | None = None
     elevation: np.ndarray | None = None
     event: dict = field(default_factory=dict)
+    locations: list[str] | None = None
+    warnings: tuple = ()
+    skipped: tuple = ()
 
     def __len__(self):
         return len(self.names)
@@ -77,7 +87,7 @@ class Receivers:
         rows = slice(first, last)
         texts = {
             name: None if (values := getattr(self, name)) is None else np.array(values, str)[rows]
-            for name in ("names", "networks", "codes")
+            for name in ("names", "networks", "codes", "locations")
         }
         return replace(
             self,
@@ -120,9 +130,9 @@ def build(scenario):
         if where(entry) == "das"
     ]
     points = [e for e in entries if where(scenario.receivers[e.number]) != "das"]
-    names, networks, codes = (
+    names, networks, codes, locations = (
         [text for e in points for text in getattr(e, column)]
-        for column in ("names", "networks", "codes")
+        for column in ("names", "networks", "codes", "locations")
     )
     return Receivers(
         names,
@@ -131,12 +141,16 @@ def build(scenario):
         networks=networks,
         codes=codes,
         elevation=np.concatenate([np.empty(0), *(e.elevation for e in points)]),
+        locations=locations if any(locations) else None,
+        warnings=tuple(word for e in points for word in e.words),
+        skipped=tuple(word for e in points for word in e.skipped),
     )
 
 
 class Entry(NamedTuple):
     """Receivers of one entry of a scenario: its number; names, positions (n, 3), m; codes of
-    networks and stations, elevations of the ground, m, NaN where no file states them.
+    networks and stations, elevations of the ground, m, NaN where no file states them, location
+    codes; what its file holds and is not recorded, and what is outside the domain, in words.
     """
 
     number: int
@@ -145,6 +159,23 @@ class Entry(NamedTuple):
     networks: list
     codes: list
     elevation: np.ndarray
+    locations: list
+    words: list
+    skipped: list
+
+    def part(self, rows, **changes):
+        """Return some of the receivers.
+
+        Parameters
+        ----------
+        rows : sequence of int
+        changes : dict
+            Other fields that change.
+        """
+        lists = ("names", "networks", "codes", "locations")
+        some = {name: [getattr(self, name)[n] for n in rows] for name in lists}
+        arrays = {name: getattr(self, name)[rows] for name in ("xyz", "elevation")}
+        return self._replace(**some, **arrays, **changes)
 
 
 def collect(scenario):
@@ -179,8 +210,16 @@ def collect(scenario):
                 words = file_fault(entry, error, KINDS, COLUMNS)
             problems.append(Problem(f"receivers.{i}.{key}", *words))
             continue
-        entries.append(Entry(i, names, xyz, *codes.filled(names, scenario.output.network)))
-    entries = with_networks(entries)
+        filled = codes.filled(names, scenario.output.network)
+        words = [f"receivers.{i}.file: {text}" for text in codes.words]
+        found = Entry(i, names, xyz, *filled, words, [])
+        if getattr(entry, "outside", "") == "skip":
+            found = _inside(scenario, found)
+            if not found.names:
+                words = f"all {len(names)} receivers of {entry.file} are outside the domain: {found.skipped[0]}"
+                problems.append(Problem(f"receivers.{i}.file", words, FAR_AWAY))
+        entries.append(found)
+    entries = with_networks(_without_repeated(scenario, entries))
     taken = set()
     for entry in entries:
         problems += _used_twice(
@@ -188,6 +227,34 @@ def collect(scenario):
         )
         taken.update(entry.names)
     return entries, problems
+
+
+def _inside(scenario, entry):
+    """Return the receivers of an entry that are inside the domain."""
+    numbers, texts, _ = misplaced(scenario, entry.xyz, len(entry.names))
+    texts = [f"{entry.names[n]}: {text}" for n, text in zip(numbers, texts)]
+    return entry.part(np.setdiff1d(np.arange(len(entry.names)), numbers), skipped=texts)
+
+
+def _without_repeated(scenario, entries):
+    """Return entries without the stations of files that an earlier file has at the same place."""
+    taken = [name for entry in entries for name in entry.names]
+    if len(set(taken)) == len(taken):
+        return entries
+    seen, kept = set(), []
+    for entry in entries:
+        if where(scenario.receivers[entry.number]) == "file":
+            codes = zip(entry.networks, entry.codes, entry.locations)
+            stations = [(*three, *xyz) for three, xyz in zip(codes, entry.xyz.tolist())]
+            rows = [n for n, station in enumerate(stations) if station not in seen]
+            if len(rows) < len(stations):
+                again = [entry.names[n] for n, station in enumerate(stations) if station in seen]
+                words = f"receivers.{entry.number}.file: {sensors.TOLD['twice']}"
+                words = words.format(first_of(again))
+                entry = entry.part(rows, words=[*entry.words, words])
+            seen.update(stations)
+        kept.append(entry)
+    return kept
 
 
 def _count(entry):
@@ -219,8 +286,8 @@ def with_networks(entries):
     return [
         entry._replace(
             names=[
-                f"{network}.{code}" if name in apart else name
-                for name, network, code in zip(entry.names, entry.networks, entry.codes)
+                f"{network}.{name}" if name in apart else name
+                for name, network in zip(entry.names, entry.networks)
             ]
         )
         if apart & set(entry.names)
@@ -231,21 +298,26 @@ def with_networks(entries):
 
 @dataclass(frozen=True)
 class Codes:
-    """Codes of networks and stations, and elevations of the ground, m, as far as a file has them.
+    """Codes of networks and stations, elevations of the ground, m, and location codes, as far as a
+    file has them; what it holds and is not recorded, in words.
 
     Parameters
     ----------
     networks, codes : list of str or None
     elevation : ndarray or None
+    locations : list of str or None
+    words : list of str
     """
 
     networks: list | None = None
     codes: list | None = None
     elevation: np.ndarray | None = None
+    locations: list | None = None
+    words: tuple | list = ()
 
     def filled(self, names, network):
-        """Networks, codes and elevations of all receivers: `network`, the names and NaN where the
-        file has none.
+        """Networks, codes, elevations and locations of all receivers: `network`, the names, NaN and
+        nothing where the file has none.
 
         Parameters
         ----------
@@ -259,6 +331,7 @@ class Codes:
             networks if self.networks is not None else networks * len(names),
             self.codes or list(names),
             elevation,
+            self.locations or [""] * len(names),
         )
 
 
@@ -278,7 +351,7 @@ def expand(entry, scenario):
         latitudes have no reference.
     """
     if getattr(entry, "file", None) is not None:
-        names, xyz, deep, codes = read_file(entry, scenario.domain)
+        names, xyz, deep, codes = read_file(entry, scenario.domain, _origin(scenario))
         return names, _placed(scenario, xyz, deep), codes
     if getattr(entry, "das", None) is not None:
         return [entry.name], places.located(scenario, entry.das.along), Codes()
@@ -290,6 +363,16 @@ def expand(entry, scenario):
     else:
         return [entry.name], places.located(scenario, [entry.at]), Codes()
     return [f"{entry.name}{n}" for n in range(1, len(xyz) + 1)], xyz, Codes()
+
+
+def _origin(scenario):
+    """Return the origin time of a scenario; None where there is none, or its file cannot be read,
+    which is a problem of its source.
+    """
+    try:
+        return event.origin_time(scenario)
+    except (OSError, ValueError, LookupError):
+        return None
 
 
 def _placed(scenario, xyz, deep):
@@ -335,41 +418,7 @@ def _lattice(grid, domain):
     return mapped.xyz(east, north, 0.0 - grid.height)
 
 
-def file_fault(entry, error, kinds, advice):
-    """Message and remedy for an error of a file of sources or receivers.
-
-    Parameters
-    ----------
-    entry : source or receivers of a scenario
-    error : OSError, ValueError or LookupError
-        The file cannot be read; is wrong, ``line N: ...`` where a line is; needs a reference of
-        longitude and latitude.
-    kinds : str
-        What the path should lead to.
-    advice : str
-        Remedy for a file that is wrong.
-
-    Returns
-    -------
-    message, remedy : str
-    """
-    if isinstance(error, LookupError):
-        metres = '; or coordinates = "metres"' if hasattr(entry, "coordinates") else ""
-        return (
-            f"{entry.file}: {error.args[0]}",
-            "add geographic = { longitude =, latitude = } to [domain]" + metres,
-        )
-    if isinstance(error, OSError):
-        return (
-            f"cannot read {entry.file}: {error.strerror or error}",
-            f"give the path of the {kinds}, relative to the scenario",
-        )
-    line, colon, rest = str(error).removeprefix("line ").partition(":")
-    has_line = str(error).startswith("line ") and colon and line.isdecimal()
-    return f"{entry.file}:{line}:{rest}" if has_line else f"{entry.file}: {error}", advice
-
-
-def read_file(entry, domain):
+def read_file(entry, domain, origin=None):
     """Receivers from a file: StationXML, text of the FDSN, STATIONS of SPECFEM or CSV, told apart by
     what they begin with.
 
@@ -377,12 +426,14 @@ def read_file(entry, domain):
     ----------
     entry : receivers of a scenario, from a file
     domain : Domain
+    origin : str, optional
+        Origin time, ISO 8601, UTC, in whose epoch stations are.
 
     Returns
     -------
     names : list of str
     xyz : ndarray, shape (n, 3)
-        Positions, m.
+        Positions, m; NaN where a place is not on the map of the box.
     deep : bool
         Whether z is minus a depth.
     codes : Codes
@@ -393,8 +444,8 @@ def read_file(entry, domain):
         A file that cannot be read or understood, or positions without reference.
     """
     status = os.stat(entry.file)
-    stations = _stations(entry.file, status.st_mtime_ns, status.st_size)
-    codes = Codes(stations.networks, stations.codes, stations.elevation)
+    stations, words = _stations(entry.file, origin, status.st_mtime_ns, status.st_size)
+    codes = Codes(stations.networks, stations.codes, stations.elevation, stations.locations, words)
     if stations.coordinates == "model":
         xyz = np.stack([stations.x, stations.y, 0.0 - stations.depth], axis=1)
         return stations.names, xyz, stations.deep, codes
@@ -404,11 +455,15 @@ def read_file(entry, domain):
             "it gives elevations, but in a chunk of the Earth positions count from the ground: "
             "give a column depth"
         )
-    xyz = mapped.xyz(stations.x, stations.y, stations.depth)
+    far = mapped.off_map(stations.x, stations.y)
+    xyz = np.full((len(far), 3), np.nan)
+    xyz[~far] = mapped.xyz(stations.x[~far], stations.y[~far], stations.depth[~far])
     return stations.names, xyz, mapped.deep and stations.deep, codes
 
 
 @lru_cache(4)
-def _stations(file, *_):
-    """Stations of a file, read once until it changes: checks and plans ask several times."""
-    return io.read(file, "station")
+def _stations(file, origin, *_):
+    """Stations of a file at a time and what is left out, read once until it changes: checks and
+    plans ask several times.
+    """
+    return sensors.recorded(io.read(file, "station"), origin)

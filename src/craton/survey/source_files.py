@@ -16,7 +16,7 @@ from craton.io.contents import FileSources, MissingLibrary
 from craton.io.limits import MOST_ROWS
 from craton.survey import catalogues, faults, geography, planes, wavelets
 from craton.survey.places import globe_of
-from craton.survey.receivers import file_fault
+from craton.survey.refusals import file_fault
 from craton.survey.sources import (
     PointSource,
     double_couple,

@@ -134,11 +134,13 @@ class ReceiverGrid(Table):
 
 class ReceiverFile(Table):
     """Receivers from a file: CSV with columns name, x, y and z or depth (m) or name, longitude,
-    latitude and depth or elevation, a STATIONS file of SPECFEM, StationXML, or text of the FDSN.
+    latitude and depth or elevation, a STATIONS file of SPECFEM, StationXML, or text of the FDSN;
+    those outside the domain are refused, or with ``outside = "skip"`` left out.
     """
 
     file: FilePath
     coordinates: choice("geographic", "metres") = "geographic"
+    outside: choice("refuse", "skip") = "refuse"
 
 
 def _metres(positions):

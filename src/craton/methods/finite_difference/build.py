@@ -427,6 +427,7 @@ def warnings(d, sources, receivers, incident=()):
     sentences = [
         *d.scenario.warnings,
         *survey_warnings(d.scenario, sources, d.start),
+        *receivers.warnings,
         *acoustic.warnings(d, sources),
     ]
     in_layer = [source.name for source in sources if inside_layer(d, source.points).any()]

@@ -71,10 +71,11 @@ def _true(source, earth):
 
 
 def receivers(plan, waveforms):
-    """Return number of receivers and channels, where the first of them are on Earth, and what maps
-    of peaks lack.
+    """Return number of receivers and channels, where the first of them are on Earth, which of files
+    are left out, and what maps of peaks lack.
     """
-    return _counts(plan, waveforms) + _on_earth(plan.receivers) + _peaks(plan)
+    skipped = [("skipped", text) for text in plan.receivers.skipped]
+    return _counts(plan, waveforms) + _on_earth(plan.receivers) + skipped + _peaks(plan)
 
 
 def _peaks(plan):

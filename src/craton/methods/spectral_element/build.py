@@ -336,6 +336,7 @@ def assemble(d, scenario, sources, receivers, channels, incident=(), reuse=None)
     plan.warnings = [
         *scenario.warnings,
         *survey_warnings(scenario, sources, d.start),
+        *receivers.warnings,
         *notes.warnings(d, sources),
         *absorbing_layer.warn_inside_layers(
             d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]

@@ -2,15 +2,17 @@
 their misfits.
 """
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from craton.conventions import ORIGIN_TIME
-from craton.errors import CratonError, ResourceError
+from craton.io.fdsn import CODES
 from craton.report import figures
 from craton.report.pictures import read_waveforms
+from craton.report.seismograms import Receivers, of_files, of_run, origin_of, refuse, tell
+from craton.text import first_of
 
 CORNERS = 4  # of the Butterworth filter, which runs forwards and backwards
 MOST = 24  # traces drawn
@@ -36,6 +38,8 @@ class Pair:
         Coefficient, -1 to 1.
     ratio : float
         Of root mean squares, computed over observed.
+    quantity : str
+        What both are, where that is known.
     """
 
     name: str
@@ -47,90 +51,121 @@ class Pair:
     misfit: float
     correlation: float
     ratio: float
+    quantity: str = ""
 
 
-def compare(out_dir, data, band=None, align=0.0):
-    """Return the pairs of traces of a run and of data that have the same station and component:
-    list of `Pair`.
+def compare(out_dir, data, band=None, align=0.0, quantity=None, inventory=None):
+    """Return the pairs of traces of a run and of data with the same codes of network, station,
+    location and component, and the same quantity: list of `Pair`.
+
+    Codes of network that are empty or XX, and an empty location of a receiver, match any other.
+    What is not compared is told in the log.
 
     Parameters
     ----------
     out_dir : path-like
         OUT directory of a run of one shot.
     data : path-like
-        MiniSEED, SAC or another file of ObsPy in the unit of the run's first quantity, or the OUT
+        A file of ObsPy (MiniSEED, SAC, ...), a folder or a pattern of such files, or the OUT
         directory of another run.
     band : (float, float), optional
         Pass band of both, Hz.
     align : float
         Observed traces are moved by up to so many seconds to where they correlate best.
+    quantity : str, optional
+        What is compared; by default what the data may be, velocity before displacement before
+        acceleration.
+    inventory : path-like, optional
+        StationXML with azimuths and dips of the channels.
 
     Raises
     ------
-    CratonError
-        There are no waveforms, or no trace is in both.
+    ScenarioError
+        There are no waveforms, or no trace can be compared: says why.
     """
     waves = read_waveforms(out_dir)
     if waves is None:
-        raise CratonError(f"{out_dir} has no waveforms to compare")
-    array = waves[next(iter(waves.data_vars))].load()
-    observed = traces_of(data, str(waves.attrs.get("origin_time", ORIGIN_TIME)))
-    time, parts = array.time.values, figures.components(array)
-    codes = waves.station.values if "station" in waves.coords else waves.receiver.values
-    pairs = []
-    for row, (name, code) in enumerate(zip(array.receiver.values, codes)):
-        for component, values in parts.items():
-            trace = observed.get((str(name), component)) or observed.get((str(code), component))
-            if trace is not None:
-                pair = paired(str(name), component, time, values[row], *trace, band, align)
-                pairs += [pair] * (pair is not None)
+        refuse("OUT", f"{out_dir} has no waveforms to compare", "name a run with [[receivers]]")
+    if "shot" in waves.coords:
+        tell(f"{out_dir} has several shots: the first, {waves.shot.item()}, is compared")
+    if quantity is not None and quantity not in waves.data_vars:
+        recorded = ", ".join(map(str, waves.data_vars))
+        refuse("--quantity", f"{out_dir} has no {quantity}", f"it has {recorded}")
+    receivers, traces = Receivers(waves), traces_of(data, waves, out_dir, inventory)
+    found = [(rows, trace) for rows, trace in map(receivers.find, traces)]
+    chosen = quantity or _quantity_of(waves, found)
+    pairs, left = [], defaultdict(list)
+    for rows, trace in found:
+        pair, reason = _compared(receivers, rows, trace, found, chosen, quantity, band, align)
+        if pair is None:
+            left[reason].append(trace.name)
+        else:
+            pairs.append(pair)
+    reasons = [f"{reason}: {first_of(names)}" for reason, names in left.items()]
     if not pairs:
-        known = ", ".join(sorted({f"{name} {part}" for name, part in observed})[:8])
-        raise CratonError(
-            f"no trace of {data} has a station, a component and times of {out_dir}; it has {known}"
-        )
-    return pairs
+        refuse("DATA", f"no trace of {data} can be compared with {out_dir}", "; ".join(reasons))
+    for reason in reasons:
+        tell(f"not compared, {reason}")
+    return sorted(pairs, key=lambda pair: receivers.names.index(pair.name))
 
 
-def traces_of(data, origin_time):
-    """Return traces by station and component: dict of (str, str) to (times, samples), s after the
-    origin time.
+def traces_of(data, waves, out_dir, inventory=None):
+    """Return the seismograms of a file, folder or pattern, or of another run: list of Seismogram.
 
     Parameters
     ----------
     data : path-like
-        A file that ObsPy reads, or the OUT directory of a run.
-    origin_time : str
-        Of the computed waveforms, UTC.
+    waves : xarray.Dataset
+        Of the run that they are compared with.
+    out_dir : path-like
+        Its folder, whose inputs may say the directions of channels.
+    inventory : path-like, optional
+        See `compare`.
     """
-    if (Path(data) / "result.zarr").is_dir():
-        waves = read_waveforms(data)
-        if waves is None:
-            raise CratonError(f"{data} has no waveforms to compare with")
-        array = waves[next(iter(waves.data_vars))].load()
-        return {
-            (str(name), part): (array.time.values, values[row])
-            for part, values in figures.components(array).items()
-            for row, name in enumerate(array.receiver.values)
-        }
-    try:
-        import obspy
-    except ImportError as error:
-        words = "seismograms are read by ObsPy; install it with: pip install 'craton[seis]'"
-        raise ResourceError(words) from error
-    try:
-        stream = obspy.read(str(data))
-    except (OSError, TypeError, ValueError) as error:
-        raise CratonError(f"{data} cannot be read as seismograms: {error}") from error
-    origin = obspy.UTCDateTime(origin_time)
-    stream.merge(method=1, fill_value=0)
-    return {
-        (trace.stats.station, trace.stats.channel[-1:]): (
-            trace.times() + float(trace.stats.starttime - origin),
-            np.asarray(trace.data, float),
-        )
-        for trace in stream
-    }
+    if not (Path(data) / "result.zarr").is_dir():
+        inputs = sorted(Path(out_dir).glob("inputs/*.xml"))
+        return of_files(data, origin_of(waves), inputs, inventory)
+    other = read_waveforms(data)
+    if other is None:
+        refuse("DATA", f"{data} has no waveforms to compare with", "name a run with [[receivers]]")
+    return [trace for name in other.data_vars if name in CODES for trace in of_run(other, name)]
+
+
+def _quantity_of(waves, found):
+    """Return the quantity of a run that one of the traces may be, velocity before others."""
+    matched = [trace for rows, trace in found if rows]
+    recorded = [name for name in CODES if name in waves.data_vars]  # the store sorts them by name
+    may_be = (name for name in recorded if any(trace.may_be(name) for trace in matched))
+    quantity = next(may_be, None)
+    if quantity is None:
+        stated = {trace.quantity or "motion" for trace in matched} or {"no station of OUT"}
+        words = f"DATA holds {', '.join(sorted(stated))}, OUT {', '.join(recorded)}"
+        refuse("DATA", words, "add what DATA holds to output.waveforms, or name it by --quantity")
+    return quantity
+
+
+def _compared(receivers, rows, trace, found, chosen, stated, band, align):
+    """Return the pair of a trace, or None and the reason why there is none."""
+    if not rows:
+        return None, "no receiver has the codes"
+    if len(rows) > 1:
+        return None, "several receivers have the codes"
+    (row,) = rows
+    networks = {other.network for others, other in found if others == rows}
+    if len(networks) > 1 and receivers.codes[row][0] != trace.network:
+        return None, "several networks have the station, and the receiver has none of them"
+    if not trace.may_be(chosen, stated is not None):
+        return None, f"not {chosen}"
+    computed = receivers.along(row, chosen, trace)
+    if computed is None:
+        return None, "the direction is not known (give --inventory FILE) or not recorded"
+    time, name = receivers.waves.time.values, receivers.names[row]
+    label = trace.channel or receivers.waves[chosen].attrs.get("symbol", "P")
+    label = f"{trace.location}.{label}" if trace.location and len(label) == 3 else label
+    pair = paired(name, label, time, computed, trace.times, trace.samples, band, align)
+    if pair is not None:
+        pair = replace(pair, quantity=chosen)
+    return pair, f"silent, or fewer than {LEAST} samples in common"
 
 
 def paired(name, component, time, computed, times, samples, band=None, align=0.0):
@@ -143,21 +178,17 @@ def paired(name, component, time, computed, times, samples, band=None, align=0.0
     time, computed : (n,) arrays
         s, and samples.
     times, samples : (m,) arrays
-        The observed trace.
+        The observed trace; NaN in its gaps, at which each piece is filtered by itself.
     band, align
         As `compare` takes them.
     """
-    step = float(time[1] - time[0])
-    computed, samples = (
-        filtered(computed, step, band),
-        filtered(samples, float(times[1] - times[0]), band),
-    )
-    inside = (time >= times[0] + align) & (time <= times[-1] - align)
+    times, samples = np.asarray(times, float), np.asarray(samples, float)
+    observed = Pieces(times, samples, band)
+    inside = observed.cover(time, align) & bool(np.isfinite(computed).all())
     if inside.sum() < LEAST:
         return None
-    from scipy.interpolate import CubicSpline
-
-    observed = CubicSpline(times, samples)
+    step = float(time[1] - time[0])
+    computed = filtered(computed, step, band)
     shift = _shift(time[inside], computed[inside], observed, align, step)
     moved = observed(time[inside] + shift)
     mine, size = computed[inside], float(np.linalg.norm(moved))
@@ -176,6 +207,51 @@ def paired(name, component, time, computed, times, samples, band=None, align=0.0
     )
 
 
+class Pieces:
+    """An observed trace between its gaps, each piece filtered by itself, at any time in them.
+
+    Parameters
+    ----------
+    times, samples : (m,) arrays
+        s; samples are NaN in gaps.
+    band : (float, float), optional
+        Hz.
+    """
+
+    def __init__(self, times, samples, band=None):
+        from scipy.interpolate import CubicSpline
+
+        good = np.concatenate([[False], np.isfinite(samples), [False]])
+        edges = np.flatnonzero(good[1:] != good[:-1])
+        step = float(times[1] - times[0]) if len(times) > 1 else 1.0
+        self.curves = [
+            CubicSpline(times[a:b], filtered(samples[a:b], step, band))
+            for a, b in zip(edges[::2], edges[1::2])
+            if b - a >= LEAST
+        ]
+
+    def cover(self, time, margin=0.0):
+        """Whether times are in a piece, farther than a margin, s, from its ends: (n,) booleans.
+
+        Parameters
+        ----------
+        time : (n,) array
+        margin : float
+        """
+        inside = np.zeros(len(time), bool)
+        for curve in self.curves:
+            inside |= (time >= curve.x[0] + margin) & (time <= curve.x[-1] - margin)
+        return inside
+
+    def __call__(self, time):
+        """Values at times, s: (n,); NaN outside of the pieces."""
+        values = np.full(len(time), np.nan)
+        for curve in self.curves:
+            inside = (time >= curve.x[0]) & (time <= curve.x[-1])
+            values[inside] = curve(time[inside])
+        return values
+
+
 def filtered(samples, step, band=None):
     """Return samples as double precision, in a pass band without phase shift where one is given.
 
@@ -189,17 +265,16 @@ def filtered(samples, step, band=None):
 
     Raises
     ------
-    CratonError
+    ScenarioError
         The band is not below the Nyquist frequency.
     """
-    samples = np.nan_to_num(np.asarray(samples, float))
+    samples = np.asarray(samples, float)
     if band is None:
         return samples
     low, high = band
     if not 0 < low < high < 0.5 / step:
-        raise CratonError(
-            f"the band {low:g} to {high:g} Hz must rise and end below half the sampling rate, {0.5 / step:g} Hz"
-        )
+        words = f"the band {low:g} to {high:g} Hz must rise and end below half the sampling rate, {0.5 / step:g} Hz"
+        refuse("--band", words, "give two frequencies below it")
     from scipy.signal import butter, sosfiltfilt
 
     sections = butter(CORNERS, [low, high], "bandpass", fs=1 / step, output="sos")

@@ -117,7 +117,7 @@ def compare(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Observed seismograms (MiniSEED, SAC, ...), or the folder of another run.",
+            help="Observed seismograms (MiniSEED, SAC, ...): a file, a folder or a pattern; or the folder of another run.",
             show_default=False,
         ),
     ],
@@ -127,6 +127,15 @@ def compare(
     align: Annotated[
         float, typer.Option(min=0, metavar="S", help="Move observed traces by up to S seconds.")
     ] = 0.0,
+    quantity: Annotated[
+        str | None, typer.Option(help="What the data are; by default the first quantity that fits.")
+    ] = None,
+    inventory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.xml", help="StationXML with the azimuths of components 1 and 2."
+        ),
+    ] = None,
     file: Annotated[
         str | None,
         typer.Option("-o", "--out", metavar="FILE.png", help="By default OUT/compare.png."),
@@ -135,10 +144,11 @@ def compare(
 ):
     """Compare the seismograms of a run with data.
 
-    Traces of the same station and component, filtered and aligned: misfit, correlation, time shift
-    and ratio of amplitudes of each, and a figure. Data are in the unit of the run's waveforms.
+    Traces of the same network, station, location and component, filtered and aligned: misfit,
+    correlation, time shift and ratio of amplitudes of each, and a figure. Data are in SI units.
     """
-    return call("compare", out=out, data=data, band=band, align=align, file=file)
+    words = {"quantity": quantity, "inventory": inventory, "file": file}
+    return call("compare", out=out, data=data, band=band, align=align, **words)
 
 
 @app.command()

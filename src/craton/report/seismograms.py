@@ -1,0 +1,349 @@
+"""Seismograms to compare with a run: of files of ObsPy or of another run, each with its codes, what
+it measures and along which direction.
+"""
+
+import glob
+import logging
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from craton.conventions import ORIGIN_TIME, TENSOR
+from craton.errors import Problem, ResourceError, ScenarioError
+from craton.io.fdsn import CODES, channel_code, orientation, sites
+from craton.report import figures
+from craton.text import first_of
+
+MOTION = ("velocity", "displacement", "acceleration")
+UNSTATED = ("", "XX")  # network codes that match any other
+SAC_QUANTITIES = {6: "displacement", 7: "velocity", 8: "acceleration"}  # of the header idep
+ACCELEROMETERS = "NG"  # second letter of a channel code, of gravimeters, too
+PRESSURE = ("D",)
+
+
+@dataclass(frozen=True, eq=False)
+class Seismogram:
+    """One trace.
+
+    Parameters
+    ----------
+    network, station, location, channel : str
+        Codes; of a run, `channel` is its component.
+    times, samples : (n,) arrays
+        s after the origin time; NaN in gaps.
+    quantity : str or None
+        What it measures, as far as that is stated.
+    azimuth, dip : float or None
+        Direction, degrees, where a header or an inventory states it.
+    guessed : bool
+        The quantity is that of the instrument in the channel code, from which the data may have
+        been converted.
+    """
+
+    network: str
+    station: str
+    location: str
+    channel: str
+    times: np.ndarray
+    samples: np.ndarray
+    quantity: str | None = None
+    azimuth: float | None = None
+    dip: float | None = None
+    guessed: bool = False
+
+    def may_be(self, quantity, stated=False):
+        """Whether it may measure a quantity: bool.
+
+        Parameters
+        ----------
+        quantity : str
+        stated : bool
+            The user says that it does: a guess of ours does not count then.
+        """
+        if self.quantity is None or stated and self.guessed:
+            return quantity in MOTION and self.channel[1:2] not in PRESSURE
+        return self.quantity == quantity
+
+    @property
+    def name(self):
+        """Codes with dots between them."""
+        return ".".join((self.network, self.station, self.location, self.channel))
+
+
+def refuse(key, message, remedy=""):
+    """Raise a problem of one word of the command line.
+
+    Parameters
+    ----------
+    key, message, remedy : str
+    """
+    raise ScenarioError([Problem(key, message, remedy)])
+
+
+def tell(words):
+    """Say in the log what is not compared.
+
+    Parameters
+    ----------
+    words : str
+    """
+    logging.getLogger("craton").warning("%s", words)
+
+
+def of_run(waves, quantity):
+    """Return the seismograms of one quantity of a run: list.
+
+    Parameters
+    ----------
+    waves : xarray.Dataset
+    quantity : str
+    """
+    array = waves[quantity].load()
+    time, parts = array.time.values, figures.components(array)
+    codes = [codes_of(waves, name) for name in ("network", "station", "location")]
+    return [
+        Seismogram(*row, part, time, values[n], quantity)
+        for part, values in parts.items()
+        for n, row in enumerate(zip(*codes))
+    ]
+
+
+def codes_of(waves, name):
+    """Return the codes of all receivers: list of str, names of receivers where there are none.
+
+    Parameters
+    ----------
+    waves : xarray.Dataset
+    name : str
+        ``"network"``, ``"station"`` or ``"location"``.
+    """
+    if name in waves.coords:
+        return [str(code) for code in waves[name].values]
+    names = [str(code) for code in waves.receiver.values]
+    return names if name == "station" else [""] * len(names)
+
+
+def files_of(data):
+    """Return the files that a path, a folder or a pattern names: list of Path.
+
+    Parameters
+    ----------
+    data : path-like
+    """
+    path = Path(data)
+    if path.is_dir():
+        found = sorted(p for p in path.iterdir() if p.is_file())
+    elif path.exists():
+        found = [path] if path.is_file() else []
+    else:
+        found = sorted(Path(p) for p in glob.glob(str(data)) if Path(p).is_file())
+    if not found:
+        remedy = "name a file of seismograms, a folder or a pattern of files, or the OUT of a run"
+        refuse("DATA", f"there is no file {data}", remedy)
+    return found
+
+
+def of_files(data, origin_time, inputs=(), inventory=None):
+    """Return the seismograms of files that ObsPy reads: list.
+
+    Parameters
+    ----------
+    data : path-like
+        A file, a folder, or a pattern.
+    origin_time : str
+        Of the run, UTC.
+    inputs : sequence of path-like
+        Files that may be StationXML, as the .xml files among the data, with the directions of
+        channels.
+    inventory : path-like, optional
+        StationXML that counts before them.
+
+    Raises
+    ------
+    ScenarioError
+        Nothing can be read.
+    ResourceError
+        ObsPy is missing.
+    """
+    try:
+        import obspy
+    except ImportError as error:
+        words = "seismograms are read by ObsPy; install it with: pip install 'craton[seis]'"
+        raise ResourceError(words) from error
+    stream, unread = obspy.Stream(), []
+    for path in files_of(data):
+        try:
+            stream += obspy.read(str(path))
+        except Exception as error:  # each of its readers raises errors of its own
+            unread.append((path, error))
+    beside = [path for path, _ in unread if path.suffix == ".xml"]
+    inventories = _inventories([*beside, *inputs], inventory)
+    if not stream:
+        path, error = unread[0]
+        refuse("DATA", f"{path} cannot be read as seismograms: {error}", "name another file")
+    others = [path.name for path, _ in unread if path.suffix != ".xml"]
+    if others:
+        tell(f"{data}: no seismograms, passed over: {first_of(others)}")
+    try:
+        stream.merge(method=1)
+    except Exception as error:
+        refuse("DATA", f"{data}: {error}", "give traces of one id the same sampling rate")
+    origin = obspy.UTCDateTime(origin_time)
+    return [_of_trace(trace, origin, inventories) for trace in stream]
+
+
+def _inventories(paths, stated):
+    """Return the inventories of files: list; of them those that can be read, and the stated one."""
+    import obspy
+
+    found = []
+    for path in [*([stated] if stated else []), *paths]:
+        try:
+            found.append(obspy.read_inventory(str(path)))
+        except Exception as error:  # each of its readers raises errors of its own
+            if path is stated:
+                refuse("--inventory", f"{path} cannot be read: {error}", "name a StationXML file")
+    return found
+
+
+def _of_trace(trace, origin, inventories):
+    """Return a trace of ObsPy, NaN in its gaps."""
+    stats, sac = trace.stats, trace.stats.get("sac", {})
+    samples = np.ma.filled(np.ma.asarray(trace.data).astype(float), np.nan)
+    quantity = SAC_QUANTITIES.get(int(sac.get("idep", 0)))
+    accelerometer = quantity is None and stats.channel[1:2] in tuple(ACCELEROMETERS)
+    codes = stats.network, stats.station, stats.location, stats.channel
+    return Seismogram(
+        *codes,
+        trace.times() + float(stats.starttime - origin),
+        samples,
+        "acceleration" if accelerometer else quantity,
+        *_direction(trace, sac, inventories),
+        accelerometer,
+    )
+
+
+def _direction(trace, sac, inventories):
+    """Azimuth and dip of a trace, degrees, by inventory or SAC header; None, None without."""
+    for inventory in inventories:
+        try:
+            stated = inventory.get_orientation(trace.id, trace.stats.starttime)
+        except Exception:  # it has no class of its own for what is not there
+            continue
+        if None not in (stated["azimuth"], stated["dip"]):
+            return float(stated["azimuth"]), float(stated["dip"])
+    azimuth, inclination = sac.get("cmpaz"), sac.get("cmpinc")
+    if azimuth is None or inclination is None:
+        return None, None
+    return float(azimuth), float(inclination) - 90.0
+
+
+class Receivers:
+    """Receivers of a run by the codes that seismograms have.
+
+    Parameters
+    ----------
+    waves : xarray.Dataset
+        Of one shot.
+    """
+
+    def __init__(self, waves):
+        self.waves = waves
+        self.names = [str(name) for name in waves.receiver.values]
+        columns = (codes_of(waves, name) for name in ("network", "station", "location"))
+        self.codes = list(zip(*columns))
+        self.sites = sites(waves)
+        self.parts = {
+            name: figures.components(array.load())
+            for name, array in waves.data_vars.items()
+            if name in CODES
+        }
+        self.rows = {}
+        for n, (site, (_, station, _)) in enumerate(zip(self.sites, self.codes)):
+            for code in {station, site.station, self.names[n]}:
+                self.rows.setdefault(code, []).append(n)
+
+    def find(self, trace):
+        """Return numbers of the receivers whose codes are those of a seismogram, and it with what
+        its channel code says: (list of int, Seismogram).
+
+        Parameters
+        ----------
+        trace : Seismogram
+        """
+        rows = [n for n in self.rows.get(trace.station, ()) if self._same_network(n, trace)]
+        exact = [n for n in rows if self.codes[n][0] == trace.network]
+        rows = exact or rows
+        key = trace.location, trace.channel[1:]
+        written = [n for n in rows if key in _written(self.sites[n].location, self.sites[n].sensor)]
+        if written:
+            site = self.sites[written[0]]
+            quantity, part = _written(site.location, site.sensor)[key]
+            return written, replace(trace, quantity=quantity, channel=part or "", guessed=False)
+        locations = ("", trace.location)
+        return [n for n in rows if self.codes[n][2] in locations], trace
+
+    def _same_network(self, n, trace):
+        mine = self.codes[n][0]
+        return mine == trace.network or mine in UNSTATED or trace.network in UNSTATED
+
+    def along(self, n, quantity, trace):
+        """Return what a receiver records along the direction of a seismogram: samples; None where
+        the direction is not known, or not recorded.
+
+        Parameters
+        ----------
+        n : int
+        quantity : str
+        trace : Seismogram
+        """
+        parts, dim = self.parts[quantity], _dim(self.waves[quantity])
+        parts = {name: values[n] for name, values in parts.items()}
+        if dim is None:
+            return next(iter(parts.values()))
+        azimuth, dip, letter = trace.azimuth, trace.dip, trace.channel[-1:]
+        if trace.channel in parts or azimuth is None and letter in parts:
+            return parts.get(trace.channel, parts.get(letter))
+        if azimuth is None:
+            azimuth, dip = orientation(letter, self.sites[n])
+        if azimuth is None or dim != "component":
+            return None
+        a, d = np.radians([azimuth, dip])
+        factors = {"E": np.sin(a) * np.cos(d), "N": np.cos(a) * np.cos(d), "Z": -np.sin(d)}
+        factors = {part: factor for part, factor in factors.items() if abs(factor) > 1e-9}
+        if not set(factors) <= set(parts):
+            return None
+        return sum(factor * parts[part] for part, factor in factors.items())
+
+
+@cache
+def _written(location, sensor):
+    """Return what craton writes of a receiver: dict from location and channel, without its band, to
+    quantity and component.
+    """
+    site = SimpleNamespace(location=location, sensor=sensor)
+    along = {None: (*TENSOR, "RR", "TT", "RT", "RZ", "TZ"), "D": (None,)}
+    found = {}
+    for quantity, (letter, code, _) in CODES.items():
+        for part in along.get(None if code is None else letter, "ENZRT"):
+            where, channel = channel_code(quantity, part, 1.0, site)
+            found[where, channel[1:]] = quantity, part
+    return found
+
+
+def _dim(array):
+    return next((d for d in ("component", "tensor") if d in array.dims), None)
+
+
+def origin_of(waves):
+    """Return the origin time of a run's waveforms, UTC: str.
+
+    Parameters
+    ----------
+    waves : xarray.Dataset
+    """
+    stated = waves.coords.get("origin_time", waves.attrs.get("origin_time", ORIGIN_TIME))
+    return str(getattr(stated, "values", stated))

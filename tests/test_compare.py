@@ -1,6 +1,5 @@
 """craton compare: which traces of data are compared with which of a run, and what is left out."""
 
-
 import numpy as np
 import pytest
 

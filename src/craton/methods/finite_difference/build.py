@@ -42,7 +42,7 @@ from craton.methods.shared.tables import sampling
 from craton.model.media import checks, earth, rheology
 from craton.model.media.cells import Region
 from craton.survey import channels as survey_channels
-from craton.survey import leapfrog, source_files
+from craton.survey import leapfrog, silence, source_files
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
@@ -80,10 +80,12 @@ def build(scenario, reuse=None):
     reuse = reuse or Reuse(keep=False)
     grid = reuse.get("grid", lambda: grid_of(scenario))
     refuse(problems(scenario, grid, reuse))
-    sources = source_files.build_all(scenario, partial(earth.point_values, scenario.model))
+    values = partial(earth.point_values, scenario.model)
+    sources = source_files.build_all(scenario, values)
     refuse(acoustic.source_problems(scenario, sources))
     refuse(storage.source_problems(scenario, sources))
     receivers = located(survey_receivers.build(scenario), scenario, sources)
+    sources, receivers = silence.warned(scenario, sources, receivers, values)
     incident = recorded.checked(*recorded.opened(scenario, "fd"))
     begin = survey_sources.start_time(scenario, sources) if sources else math.inf
     scenario = recorded.timed(scenario, incident, begin)

@@ -44,7 +44,7 @@ from craton.model.mesh import hexmesh, meshing
 from craton.model.mesh.ordering import locality
 from craton.model.mesh.prepared import Prepared
 from craton.survey import channels as survey_channels
-from craton.survey import leapfrog, source_files
+from craton.survey import leapfrog, silence, source_files
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
@@ -96,8 +96,10 @@ def discretised_run(scenario, prepared, team, machine, reuse):
     tables, prepared, top = reuse.get("mesh", partial(mesh_and_tables, scenario, prepared, team))
     scenario = scenario.model_copy(update=tables).on_mesh(*prepared.bounds, top)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
-    sources = source_files.build_all(scenario, partial(placing.medium, prepared))
+    values = partial(placing.medium, prepared)
+    sources = source_files.build_all(scenario, values)
     receivers = located(survey_receivers.build(scenario), scenario, sources)
+    sources, receivers = silence.warned(scenario, sources, receivers, values)
     incident = recorded.checked(*recorded.opened(scenario, "sem"))
     begin = survey_sources.start_time(scenario, sources) if sources else np.inf
     scenario = recorded.timed(scenario, incident, begin)

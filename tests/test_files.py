@@ -21,6 +21,7 @@ from craton.survey import (
     receivers,
     source_files,
     sources,
+    warnings,
 )
 
 DATA = Path(__file__).parent / "data" / "sources"
@@ -334,6 +335,69 @@ def test_stationxml():
     )
     assert found.names == ["AAA", "BBB"] and np.allclose(found.xyz[0], 0, atol=1e-6)
     assert np.allclose(found.xyz[1], [*geography.Local(-118.2, 34.1).xy(-118.189, 34.109), -100])
+
+
+CMT = """PDE 2010 6 9 0 33 16.4 34.1 -118.2 7.5 4.9 4.8 NEAR
+event name: a
+time shift: 0
+half duration: 1
+latitude: 34.1
+longitude: -118.2
+depth: DEPTH
+Mrr: 0
+Mtt: 0
+Mpp: 0
+Mrt: 1eEXPONENT
+Mrp: 0
+Mtp: 0
+"""
+
+
+def quake(form, depth, magnitude, path):
+    """A scenario 12 km deep with an event of a file at a depth (m) of a magnitude."""
+    moment = 10 ** (1.5 * magnitude + 9.1)
+    if form == "cmtsolution":
+        exponent = f"{moment * 1e7:.6e}".partition("e+")
+        text = CMT.replace("1eEXPONENT", f"{exponent[0]}e{exponent[2]}")
+        (path / "e").write_text(text.replace("DEPTH", f"{depth / 1e3:.7g}"))
+    elif form == "csv":
+        heading = "longitude,latitude,depth,strike,dip,rake,magnitude,half_duration\n"
+        (path / "e").write_text(heading + f"-118.2,34.1,{depth},10,60,30,{magnitude},1\n")
+    else:
+        obspy = pytest.importorskip("obspy")
+        ev = obspy.core.event
+        origin = ev.Origin(time=obspy.UTCDateTime(0), longitude=-118.2, latitude=34.1, depth=depth)
+        plane = ev.NodalPlane(strike=30, dip=40, rake=50)
+        event = ev.Event(
+            origins=[origin],
+            focal_mechanisms=[ev.FocalMechanism(nodal_planes=ev.NodalPlanes(nodal_plane_1=plane))],
+            magnitudes=[ev.Magnitude(mag=magnitude, magnitude_type="Mw")],
+        )
+        ev.Catalog([event]).write(str(path / "e"), format="QUAKEML")
+    wavelet = 'wavelet = { kind = "gaussian", tau = 0.2 }'
+    text = SCENARIO.replace("4000]\nsize", "12000]\nsize").replace("4000, 4000]", "4000, 12000]")
+    text = text.replace("GEOGRAPHIC", HERE) + source(form, path / "e", wavelet)
+    return loads(text, file=str(DATA / "scenario.toml"))
+
+
+@pytest.mark.parametrize("form", ["quakeml", "cmtsolution", "csv"])
+def test_depths_that_look_like_km_are_asked_for(form, tmp_path):
+    """A magnitude 5 is a kilometre wide: its depth is not 7.5 m; that of a magnitude 2 may be."""
+    (problem,) = problems(quake(form, 7.5, 5.0, tmp_path))
+    assert problem.key == "source.0.file" and "did you mean 7.5 km?" in problem.message
+    small = quake(form, 7.5, 1.9, tmp_path)
+    assert not problems(small)
+    (words,) = [w for w in warnings(small, source_files.build_all(small, medium), -5) if "km?" in w]
+    assert words.startswith("source.0.file: a depth of 7.5 m for a source of Mw 1.9")
+    for depth, magnitude in ((7500, 5.0), (0, 5.0), (900, 4.0), (150, 2.0)):
+        s = quake(form, depth, magnitude, tmp_path)
+        assert not problems(s)
+        assert not [w for w in warnings(s, source_files.build_all(s, medium), -5) if "km?" in w]
+
+
+def test_depths_of_a_cmtsolution_in_metres_are_asked_for(tmp_path):
+    (problem,) = problems(quake("cmtsolution", 7.5e6, 5.0, tmp_path))
+    assert "are in km: did you mean m?" in problem.remedy
 
 
 # --- SRF --------------------------------------------------------------------------------------------------------------------------------

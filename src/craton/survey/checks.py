@@ -3,7 +3,7 @@
 import numpy as np
 
 from craton.errors import Problem
-from craton.survey import event, places, receivers, source_files, sources, wavelets
+from craton.survey import depths, event, places, receivers, source_files, sources, wavelets
 from craton.survey.refusals import FAR_AWAY, misplaced, outside
 from craton.text import rounded_up
 from craton.units import SMALLEST
@@ -54,6 +54,9 @@ def warnings(scenario, built, start):
     """
     duration = scenario.time.duration
     texts = [text for source in built for text in _source_warnings(source, start, duration)]
+    for i, entry in enumerate(scenario.source):
+        if hasattr(entry, "file") and (asked := depths.suspicion(scenario, entry)):
+            texts.append(f"source.{i}.file: {asked[0]}")
     return [*texts, *event.warnings(scenario)]
 
 
@@ -126,7 +129,14 @@ def _other_problems(scenario, i, entry):
     if wrong:
         return [Problem(f"source.{i}.{wrong[0]}", *wrong[1:])]
     out = outside(scenario, np.concatenate([source.points for source in built]))
-    return [Problem(f"source.{i}.file", f"{entry.file}: {out[1]}", out[2])] if out else []
+    if out:
+        remedy = out[2] + depths.too_deep(scenario, entry)
+        return [Problem(f"source.{i}.file", f"{entry.file}: {out[1]}", remedy)]
+    words, impossible = depths.suspicion(scenario, entry) or ("", False)
+    remedy = (
+        'correct the depth; a source that is so shallow can be written as kind = "moment_tensor"'
+    )
+    return [Problem(f"source.{i}.file", f"{entry.file}: {words}", remedy)] if impossible else []
 
 
 def _plane_problems(scenario, i, entry):

@@ -8,6 +8,7 @@ from craton.text import number
 
 # m, by format: catalogues of earthquakes have depths of hundreds of metres at least
 SHALLOW = {"quakeml": 30.0, "cmtsolution": 30.0}
+DEEPEST = 800.0  # km, of earthquakes
 STRESS_DROP = 3e6  # Pa
 ASKED, REFUSED = 0.2, 0.05  # of the source's radius
 KILOMETRES = ("cmtsolution",)  # formats with depths in km
@@ -35,7 +36,7 @@ def suspicion(scenario, entry):
     low = fits & ((depth < SHALLOW.get(entry.kind, 0.0)) | (depth < ASKED * radius)) | (
         depth < REFUSED * radius
     )
-    low &= (depth > 0) & (moment > 0)
+    low &= (depth > 0) & (depth < DEEPEST) & (moment > 0)
     if not low.any():
         return None
     n = int(np.where(low, depth / np.maximum(radius, 1e-300), np.inf).argmin())

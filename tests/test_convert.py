@@ -73,6 +73,62 @@ def test_waveforms_and_stations(out, tmp_path):
         assert np.array_equal(trace.data, expected.values)
 
 
+@pytest.fixture(scope="module")
+def four(tmp_path_factory):
+    """Folder of a run of one shot that recorded pressure, velocity and strain."""
+    folder = tmp_path_factory.mktemp("four")
+    text = SCENARIO.replace(
+        "shots = { from = [300, -100], to = [700, -100], count = 3 }", "at = [300, -100]"
+    )
+    text = text.replace('["velocity"]', '["pressure", "velocity", "strain"]')
+    (folder / "s.toml").write_text(text)
+    assert main(["run", str(folder / "s.toml"), "-o", str(folder / "out"), "--quiet"]) == 0
+    return folder / "out"
+
+
+@pytest.mark.parametrize(
+    "words, quantity, components",
+    [
+        (["--quantity", "velocity", "--component", "Z"], "velocity", "Z"),
+        (["--quantity", "velocity"], "velocity", "EZ"),
+        (["--component", "Z"], "velocity", "Z"),
+        (["--quantity", "pressure"], "pressure", "H"),
+        (["--component", "EZ"], "strain", "E"),
+    ],
+)
+def test_the_component_and_quantity_that_are_asked_for_are_written(
+    four, tmp_path, words, quantity, components
+):
+    obspy = pytest.importorskip("obspy")
+    assert main(["convert", str(four), str(tmp_path / "w.mseed"), *words]) == 0
+    traces = obspy.read(str(tmp_path / "w.mseed"))
+    assert {t.stats.channel[1] for t in traces} == {{"v": "X", "p": "D", "s": "S"}[quantity[0]]}
+    assert sorted({t.stats.channel[-1] for t in traces}) == sorted(components)
+    assert len(traces) == 4 * len(components)
+    data = xr.open_zarr(four / "result.zarr")[quantity]
+    if words[-1] in ("Z", "EZ"):
+        data = data.sel({data.dims[1]: words[-1]})
+        assert np.array_equal([t.data for t in traces], data.values)
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["x.sgy", "--component", "Z"], "pressure has no components"),
+        (["x.sgy", "--component", "Z"], "--quantity velocity --component Z"),
+        (["x.sgy", "--component", "Q"], "pressure has no components"),
+        (["x.sgy", "--quantity", "velocity", "--component", "Q"], "no component Q"),
+        (["x.mseed", "--component", "Q"], "no quantity has a component Q"),
+        (["x.mseed", "--quantity", "velocty"], 'did you mean "velocity"'),
+        (["x.vtkhdf", "--component", "Z"], "--component: VTKHDF files of snapshots do not take it"),
+        (["x.mseed", "--series", "wave"], "--series: MiniSEED files of waveform do not take it"),
+    ],
+)
+def test_what_cannot_be_written_ends_with_2(four, tmp_path, words, says, capsys):
+    assert main(["convert", str(four), str(tmp_path / words[0]), *words[1:]]) == 2
+    assert says in capsys.readouterr().err and not (tmp_path / words[0]).exists()
+
+
 def test_shots_have_their_sources(out, tmp_path):
     """Positions over shot in the dataset, and with them offsets in SEG-Y."""
     segyio = pytest.importorskip("segyio")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.cli.check import refuse, refuse_present, results_of
+from craton.cli.check import known, refuse, refuse_present, results_of
 from craton.io import FORMATS
 from craton.text import listed
 
@@ -28,7 +28,8 @@ def command(
     file : str
         File to write; its ending says the format.
     quantity, component : str, optional
-        What to write of gathers; by default the first quantity with all its components.
+        What to write of records; by default all, of gathers the first quantity with all its
+        components.
     shot : str, optional
         One shot; by default all, of which only gathers can hold several.
     series : str, optional
@@ -51,7 +52,11 @@ def command(
 
 def written(row, path, out, quantity, component, shot, series, rotate):
     """Write the file in the format of a row; see `command`."""
-    write = row.function(row.write)
+    write, of_series = row.function(row.write), row.holds in ("snapshots", "peaks", "recording")
+    given = {"--quantity": quantity, "--component": component, "--shot": shot, "--rotate": rotate}
+    for option, value in (given if of_series else {"--series": series}).items():
+        if value:
+            refuse(option, f"{row.name} files of {row.holds} do not take it", f"leave {option} out")
     if row.holds == "snapshots":
         write(snapshots(out, series), path)
     elif row.holds == "peaks":
@@ -59,9 +64,11 @@ def written(row, path, out, quantity, component, shot, series, rotate):
     elif row.holds == "recording":
         write(recording(out, series), path)
     elif row.holds == "gather":
-        write(waveforms(out, shot, rotate), path, quantity, component)
-    else:
         dataset = waveforms(out, shot, rotate)
+        quantity = quantity or next(iter(quantities_of(dataset)))
+        write(selected(dataset, quantity, component), path)
+    else:
+        dataset = selected(waveforms(out, shot, rotate), quantity, component)
         if "shot" in dataset.dims:
             names = ", ".join(map(str, dataset.shot.values[:4]))
             message = f"{row.name} cannot tell the {dataset.sizes['shot']} shots of {out} apart"
@@ -112,6 +119,54 @@ def waveforms(out, shot=None, rotate=False):
 
         dataset = rotated(dataset)
     return dataset
+
+
+def quantities_of(dataset):
+    """Return the names of the components of each recorded quantity: dict of str to list of str.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    """
+    dims = {
+        name: next((d for d in ("component", "tensor") if d in array.dims), None)
+        for name, array in dataset.data_vars.items()
+        if "receiver" in array.dims
+    }
+    return {name: [] if d is None else [*map(str, dataset[d].values)] for name, d in dims.items()}
+
+
+def selected(dataset, quantity=None, component=None):
+    """Return one quantity, one component, or all, of waveforms: xarray.Dataset.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    quantity, component : str, optional
+        A component alone is that of every quantity that has it.
+    """
+    recorded = quantities_of(dataset)
+    if quantity is not None:
+        known("--quantity", quantity, recorded, "quantity")
+        dataset = dataset[[quantity]]
+    if component is None:
+        return dataset
+    having = [name for name, parts in recorded.items() if component in parts]
+    chosen = [name for name in having if quantity in (None, name)]
+    if not chosen:
+        parts = recorded.get(quantity, [])
+        words = f"{quantity} has no components"
+        if parts:
+            words = f"{quantity} has no component {component}; its are {listed(parts, 'and')}"
+        words = words if quantity else f"no quantity has a component {component}"
+        others = [f"--quantity {name} --component {component}" for name in having]
+        others = others or [
+            f"--quantity {name}: {listed(names)}" for name, names in recorded.items() if names
+        ]
+        refuse("--component", words, f"write {' or '.join(others)}" if others else "leave it out")
+    dataset = dataset[chosen]
+    dims = [dim for dim in ("component", "tensor") if dim in dataset.dims]
+    return dataset.sel({dim: [component] for dim in dims})
 
 
 def of_shot(dataset, shot):

@@ -101,6 +101,8 @@ def traces_of(dataset, quantity=None, component=None):
         raise CratonError(f"{quantity} was not recorded; recorded are {', '.join(waves) or 'none'}")
     array = dataset[quantity]
     dim = next((d for d in ("component", "tensor") if d in array.dims), None)
+    if dim is None and component is not None:
+        raise CratonError(f"{quantity} has no components")
     if dim is None:
         array, names = array.expand_dims("part"), ["P" if quantity == "pressure" else quantity]
         dim = "part"

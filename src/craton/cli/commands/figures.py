@@ -165,10 +165,10 @@ def convert(
         ),
     ],
     quantity: Annotated[
-        str | None, typer.Option(help="Quantity of gathers; by default the first one.")
+        str | None, typer.Option(help="One quantity; by default all, of gathers the first one.")
     ] = None,
     component: Annotated[
-        str | None, typer.Option(help="Component of gathers; by default all.")
+        str | None, typer.Option(help="One component of records; by default all.")
     ] = None,
     shot: Annotated[str | None, typer.Option(help="One shot; by default all.")] = None,
     series: Annotated[

@@ -111,8 +111,11 @@ def written(text):
 def value_of(key, spec):
     """Unit, or what one may write."""
     if "oneOf" in spec:
-        if any(s.get("$ref", "").endswith("Position") for s in spec["oneOf"]):
-            return "position"
+        kinds = {s.get("$ref", "").rpartition(".")[2].rpartition("/")[2] for s in spec["oneOf"]}
+        if "Position" in kinds:
+            return "position" + " or list of them" * ("Points" in kinds)
+        if "Points" in kinds:
+            return "table or list: position"
         plain = [value_of(key, s) for s in spec["oneOf"] if s.get("type") not in (None, "object")]
         return " or ".join([*dict.fromkeys(plain), "table"])
     if "enum" in spec:

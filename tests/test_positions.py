@@ -217,3 +217,66 @@ def test_elevations_of_a_file_are_refused_in_a_chunk_of_the_earth(tmp_path):
     (tmp_path / "a.csv").write_text("name,longitude,latitude,depth\nA,12.5,47.25,100\n")
     names, xyz, deep, _ = receivers.read_file(entry, chunk)
     assert names == ["A"] and xyz.tolist() == [[12.5, 47.25, -100]] and not deep
+
+
+MANY = {
+    "fd": ({"origin": [0, -600], "size": [1200, 600], "spacing": 20}, [0, 2]),
+    "sem": ({"origin": [0, 0, -600], "size": [1200, 400, 600], "element_size": 200}, [0, 1, 2]),
+}
+
+
+def surveyed(method, source, receivers):
+    """A scenario of explosions, in the plane by differences, in space by elements."""
+    return Scenario(
+        method=method,
+        domain=MANY[method][0],
+        model={"kind": "homogeneous", "vp": 1500, "vs": 800, "rho": 1800},
+        time={"duration": 0.3},
+        source=[
+            {"kind": "explosion", "moment": 1e9, "wavelet": {"kind": "gaussian", "tau": 0.05}} | one
+            for one in source
+        ],
+        receivers=receivers,
+    )
+
+
+@pytest.mark.parametrize("method", MANY)
+def test_many_positions_are_one_entry_for_each(method):
+    """Of receivers one at each, of a source together, as entries one by one: bit for bit."""
+    pick = MANY[method][1]
+    sources_at = [[[x, 200, z][n] for n in pick] for x, z in ((300, -100), (500, -250))]
+    at = np.array([[[x, 150, z][n] for n in pick] for x, z in ((600, -20), (700, -30))])
+    together = surveyed(method, [{"at": sources_at}], [{"name": "R", "at": at}])
+    apart = surveyed(
+        method,
+        [{"at": where, "name": f"source 1.{n}"} for n, where in enumerate(sources_at, 1)],
+        [{"name": f"R{n}", "at": where} for n, where in enumerate(at.tolist(), 1)],
+    )
+    assert loads(dumps(together)) == together
+    one, other = (craton.run(s, progress=False).dataset for s in (together, apart))
+    assert list(one.receiver.values) == ["R1", "R2"] and float(abs(one.velocity).max()) > 0
+    assert np.array_equal(one.velocity.values, other.velocity.values)
+
+
+def test_shots_may_be_a_list_of_positions():
+    """Each is the run of its source alone."""
+    places = [[300, -100], [500, -250], [420, -50]]
+    receivers_at = [{"name": "R", "at": [[600, -20], {"x": 700, "depth": 30}]}]
+    shots = craton.run(surveyed("fd", [{"shots": places}], receivers_at), progress=False).dataset
+    assert list(shots.shot.values) == ["source 1.1", "source 1.2", "source 1.3"]
+    alone = craton.run(surveyed("fd", [{"at": places[1]}], receivers_at), progress=False).dataset
+    assert np.array_equal(shots.velocity[1].values, alone.velocity.values)
+
+
+@pytest.mark.parametrize(
+    "at, words",
+    [
+        ([[1, -2], [3]], r"receivers.0.at.positions.1: \[3\] is not a list"),
+        ([], "is not a list of three numbers"),
+        ([[1, -2], {"longitude": 3, "latitude": 3}], "others have x and y"),
+        ([[1, -2], [3, -9000]], '"R2": z = -9000 m is outside'),
+    ],
+)
+def test_many_positions_that_are_wrong_are_named(at, words):
+    with pytest.raises(ScenarioError, match=words):
+        craton.plan(surveyed("fd", [{"at": [300, -100]}], [{"name": "R", "at": at}]))

@@ -10,6 +10,7 @@ NUMBER = {"type": ["number", "string"]}
 # What readers take beside what the classes hold, by class or key: positions as lists, all fields.
 SHORTER = {
     "Position": {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 3},
+    "Points": {"type": "array", "items": {"type": ["array", "object"]}, "minItems": 1},
     "fields": {"const": "all"},
 }
 

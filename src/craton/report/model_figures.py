@@ -108,10 +108,12 @@ def receiver_places(scenario):
     """Positions of the receivers of tables that state them, m: (n, 3); those in files are left out."""
     rows = [np.empty((0, 3))]
     for table in getattr(scenario, "receivers", ()):
-        if getattr(table, "at", None) is not None:
-            rows.append(places.located(scenario, [table.at]))
-        elif getattr(table, "line", None) is not None:
-            rows.append(places.line(scenario, table.line))
+        at = getattr(table, "at", None)
+        many = getattr(table, "line", None) or (at if hasattr(at, "count") else None)
+        if many is not None:
+            rows.append(places.line(scenario, many))
+        elif at is not None:
+            rows.append(places.located(scenario, [at]))
     return np.concatenate(rows)
 
 

@@ -8,6 +8,7 @@ from craton.model.ground import terrain
 from craton.model.media.cells import Region
 from craton.survey import geography
 from craton.tables.fields import Place
+from craton.tables.receivers import Points
 
 
 def located(scenario, positions):
@@ -62,7 +63,8 @@ def globe_of(scenario):
 
 
 def line(scenario, table):
-    """Coordinates (count, 3), metres, of equal distances from one position to another.
+    """Coordinates (count, 3), metres, of equal distances from one position to another, or of a list
+    of positions.
 
     In a chunk of the Earth they lie on the great circle, depths between those of the ends.
     Elsewhere they lie on a straight line of the box; where both ends are depths, every point of
@@ -71,8 +73,10 @@ def line(scenario, table):
     Parameters
     ----------
     scenario : Scenario
-    table : line of a scenario
+    table : Line or Points of a scenario
     """
+    if isinstance(table, Points):
+        return located(scenario, table.positions)
     ends = [table.from_, table.to]
     if globe_of(scenario) is not None and isinstance(table.from_, Place):
         return globe_of(scenario).line(*(p.where for p in ends), table.count)

@@ -15,6 +15,7 @@ from craton.errors import Problem, ScenarioError
 from craton.survey import event, fibres, geography, places, sensors
 from craton.survey.channels import Channel
 from craton.survey.refusals import FAR_AWAY, file_fault, misplaced
+from craton.tables.receivers import Points
 from craton.text import first_of
 
 MOST_RECEIVERS = 1_000_000  # of a run: each has a channel for every component of every quantity
@@ -260,7 +261,8 @@ def _without_repeated(scenario, entries):
 def _count(entry):
     """Receivers of an entry, as far as they are counted before they are made or read."""
     line, grid = getattr(entry, "line", None), getattr(entry, "grid", None)
-    if line is not None:
+    line = line if line is not None else getattr(entry, "at", None)
+    if hasattr(line, "count"):
         return line.count
     if grid is None:
         return 1
@@ -357,6 +359,8 @@ def expand(entry, scenario):
         return [entry.name], places.located(scenario, entry.das.along), Codes()
     if getattr(entry, "line", None) is not None:
         xyz = places.line(scenario, entry.line)
+    elif isinstance(getattr(entry, "at", None), Points):
+        xyz = places.line(scenario, entry.at)
     elif getattr(entry, "grid", None) is not None:
         lattice = _lattice(entry.grid, scenario.domain)
         xyz = _placed(scenario, lattice, entry.grid.depth is not None)

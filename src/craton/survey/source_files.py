@@ -139,7 +139,7 @@ def build(entry, name, scenario, medium):
 
 
 def _from_keys(entry, name, scenario):
-    """One source, or one for each of its shots."""
+    """One source, or one for each of its positions or shots."""
     force = np.array(entry.vector, dtype=float) if entry.kind == "force" else None
     moment = None if entry.kind == "force" else moment_tensor(entry)
     delayed, wavelet = (
@@ -147,18 +147,20 @@ def _from_keys(entry, name, scenario):
         wavelets.build(entry.wavelet),
     )
     number = {shot: n for n, shot in enumerate(shots(scenario))}
-    names = shots_of(entry, name)
+    names, xyz = shots_of(entry, name), positions(scenario, entry)
     titles = names if entry.shots is not None else [name]
+    if len(xyz) > len(titles):  # they act together
+        titles, names = [f"{name}.{n}" for n in range(1, len(xyz) + 1)], names * len(xyz)
     return [
         PointSource(
             title,
-            xyz,
-            *in_domain_axes(scenario, xyz, moment, force, on_earth(entry)),
+            place,
+            *in_domain_axes(scenario, place, moment, force, on_earth(entry)),
             wavelet,
             number.get(shot, 0),
             delayed,
         )
-        for title, shot, xyz in zip(titles, names, positions(scenario, entry))
+        for title, shot, place in zip(titles, names, xyz)
     ]
 
 
@@ -170,8 +172,8 @@ def on_earth(entry):
     ----------
     entry : source of a scenario
     """
-    at = entry.at if entry.shots is None else entry.shots.from_
-    return isinstance(at, Place)
+    at = entry.at if entry.shots is None else entry.shots
+    return isinstance(getattr(at, "from_", at), Place)
 
 
 def in_domain_axes(scenario, xyz, moment, force, true_axes=False):

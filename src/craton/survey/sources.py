@@ -101,11 +101,9 @@ def positions(scenario, entry):
     scenario : Scenario
     entry : source or receivers of a scenario
     """
-    xyz = (
-        places.located(scenario, [entry.at])
-        if entry.shots is None
-        else places.line(scenario, entry.shots)
-    )
+    table = entry.at if entry.shots is None else entry.shots
+    many = hasattr(table, "count")
+    xyz = places.line(scenario, table) if many else places.located(scenario, [table])
     return [tuple(map(float, position)) for position in xyz]
 
 

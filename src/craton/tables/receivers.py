@@ -6,7 +6,7 @@ import math
 import re
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
 from craton.conventions import QUANTITIES
 from craton.tables.fields import (
@@ -20,8 +20,10 @@ from craton.tables.fields import (
     Length,
     Longitude,
     Place,
+    Position,
     Table,
     Text,
+    as_list,
     choice,
     exactly_one,
     items_of,
@@ -29,6 +31,7 @@ from craton.tables.fields import (
     many,
     must,
     tagged,
+    union,
     whole,
 )
 from craton.text import number
@@ -37,11 +40,53 @@ METRES_PER_DEGREE = 111_194.93  # on a sphere of 6371 km
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
 
 
+class Points(Table):
+    """Many positions, written as a list of them."""
+
+    positions: many(At)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_list(cls, value):
+        return value if isinstance(value, (dict, Points)) else {"positions": as_list(value)}
+
+    @model_serializer
+    def _as_written(self):
+        return [*self.positions]
+
+    def _problems(self):
+        if len({type(at) for at in self.positions}) > 1:
+            message = "some positions have longitude and latitude, others have x and y"
+            yield "", message, "write longitude and latitude for all, or for none"
+
+    @property
+    def count(self):
+        """Number of positions."""
+        return len(self.positions)
+
+    @property
+    def from_(self):
+        """Return the first position."""
+        return self.positions[0]
+
+
+def _kind_of_at(value):
+    listed = as_list(value)
+    first = listed[0] if isinstance(listed, list) and listed else None
+    if first is None or not isinstance(first, (list, tuple, dict, Table)):
+        on_earth = isinstance(value, dict) and {"longitude", "latitude"} & set(value)
+        return "Place" if on_earth else "Position"
+    return "Points"
+
+
+AnyAt = union(_kind_of_at, Position, Place, Points)  # one position or many
+
+
 class Station(Table):
-    """One receiver."""
+    """One receiver, or at many positions NAME1, NAME2, ..."""
 
     name: Text = key('"R1"')
-    at: At = key("[10_000, 10_000, 0]  # m, or { x =, y =, depth = }")
+    at: AnyAt = key("[10_000, 10_000, 0]  # m, or { x =, y =, depth = }")
 
 
 class Line(Table):

@@ -6,7 +6,6 @@ from pydantic import AfterValidator
 
 from craton.conventions import MAGNITUDES
 from craton.tables.fields import (
-    At,
     Duration,
     FilePath,
     Flag,
@@ -24,7 +23,7 @@ from craton.tables.fields import (
     whole,
     wrong,
 )
-from craton.tables.receivers import Line
+from craton.tables.receivers import AnyAt, Line, Points
 from craton.text import listed
 
 Moment = quantity("moment", above=0)
@@ -147,6 +146,10 @@ def _few_shots(line):
     return line
 
 
+def _kind_of_shots(value):
+    return "Line" if isinstance(value, dict) else "Points"
+
+
 _AT = "[2000, 4000, -2500]  # m, or { x =, y =, depth = }"
 _WAVELET = '{ kind = "gaussian", tau = 0.1 }'
 
@@ -155,14 +158,15 @@ class _Source(Table):
     """What sources share: where, when, and a name for lists (``source 1`` without).
 
     A model can be shot at many times: sources with the same ``shot`` (a name) act together, and
-    ``shots``, a line of places instead of ``at``, makes one shot of each. In the (x, z) plane all
-    shots make one run, in space `craton survey` runs one after the other.
+    ``shots``, a line or a list of places instead of ``at``, makes one shot of each; at a list of
+    places in ``at`` the source acts at all of them together. In the (x, z) plane all shots make one
+    run, in space `craton survey` runs one after the other.
     """
 
     name: Text | None = None
-    at: At | None = None
+    at: AnyAt | None = None
     shot: Text | None = None
-    shots: Annotated[Line, AfterValidator(_few_shots)] | None = None
+    shots: Annotated[union(_kind_of_shots, Line, Points), AfterValidator(_few_shots)] | None = None
     wavelet: Wavelet = key(_WAVELET)
 
     def _problems(self):

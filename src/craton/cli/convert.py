@@ -4,6 +4,7 @@ from pathlib import Path
 
 from craton.cli.check import known, refuse, refuse_present, results_of
 from craton.io import FORMATS
+from craton.survey.receivers import ALONG_FIBRE
 from craton.text import listed
 
 RECORDED = (
@@ -64,7 +65,8 @@ def written(row, path, out, quantity, component, shot, series, rotate):
     elif row.holds == "recording":
         write(recording(out, series), path)
     elif row.holds == "gather":
-        dataset = waveforms(out, shot, rotate)
+        dataset = along_fibres(out, quantity, shot)
+        dataset = waveforms(out, shot, rotate) if dataset is None else dataset
         quantity = quantity or next(iter(quantities_of(dataset)))
         write(selected(dataset, quantity, component), path)
     else:
@@ -111,7 +113,8 @@ def waveforms(out, shot=None, rotate=False):
 
     dataset = xr.open_zarr(Path(out) / "result.zarr", chunks=None)
     if not dataset.data_vars or not dataset.sizes.get("receiver"):
-        refuse("OUT", f"{out} has no waveforms", "runs with [[receivers]] record them")
+        remedy = "runs with [[receivers]] record them; what fibres recorded becomes SEG-Y or SU"
+        refuse("OUT", f"{out} has no waveforms", remedy)
     if shot is not None:
         dataset = of_shot(dataset, shot)
     if rotate:
@@ -119,6 +122,33 @@ def waveforms(out, shot=None, rotate=False):
 
         dataset = rotated(dataset)
     return dataset
+
+
+def along_fibres(out, quantity=None, shot=None):
+    """Return what fibres recorded, each channel as a receiver, where it is asked for or there is
+    nothing else: xarray.Dataset, or None.
+
+    Parameters
+    ----------
+    out : path-like
+    quantity : str, optional
+        ``"fibre_strain_rate"`` asks for it.
+    shot : str, optional
+        Its name.
+    """
+    import xarray as xr
+
+    store = Path(out) / "result.zarr"
+    if not (store / "fibres").is_dir():
+        return None
+    others = xr.open_zarr(store, chunks=None)
+    if quantity not in (None, ALONG_FIBRE) or quantity is None and others.sizes.get("receiver"):
+        return None
+    dataset = xr.open_zarr(store, group="fibres", chunks=None)
+    names = [f"{name}.{n}" for n, name in enumerate(map(str, dataset.fibre.values), 1)]
+    dataset = dataset.rename({"channel": "receiver", "strain_rate": ALONG_FIBRE})
+    dataset = dataset.assign_coords(receiver=("receiver", names))
+    return dataset if shot is None else of_shot(dataset, shot)
 
 
 def quantities_of(dataset):

@@ -148,6 +148,8 @@ class Result:
             return None
         from craton.output.fibres import dataset
 
+        source = plan.receivers.source
+        place = {} if source is None else {f"source_{a}": v for a, v in zip("xyz", source)}
         return dataset(
             self.records,
             plan.channels,
@@ -155,7 +157,7 @@ class Result:
             plan.dt,
             plan.start,
             self.scenario.output.sampling,
-            self.attributes | plan.receivers.event,
+            self.attributes | plan.receivers.event | place,
             plan.steps - plan.extra,
         )
 

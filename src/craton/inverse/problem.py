@@ -435,4 +435,8 @@ def shots_of(scenario):
         return {"": scenario}
     from craton.shots.survey import prepare
 
+    fibres = [n for n, entry in enumerate(scenario.receivers) if hasattr(entry, "das")]
+    if fibres:
+        words = "gradients of several shots know no fibres"
+        raise ScenarioError([Fault(f"receivers.{fibres[0]}.das", words, "take one shot at a time")])
     return {shot.name: shot.scenario for shot in prepare(scenario).shots}

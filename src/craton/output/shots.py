@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.output import fibres
 from craton.output.dataset import cf_dataset, receiver_coordinates, waveforms
 from craton.output.inspection import inspect_metadata
 from craton.output.packing import packed
@@ -21,6 +22,7 @@ from craton.survey.globe import local
 
 WHERE = ("longitude", "latitude", "elevation", "depth")  # what does not depend on the shot
 CHUNK = re.compile(r"\d+(\.\d+)+")  # names of files with values
+FIBRES = "fibres"  # group of what fibres recorded
 WRITTEN_EVERY = 1.0  # s between versions of run.json: what a kill takes with it is computed again
 
 
@@ -151,6 +153,8 @@ def complete_shots(path):
     try:
         group = zarr.open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
         quantities = {name: a for name, a in group.arrays() if a.ndim > 2}
+        if FIBRES in group:
+            quantities |= {f"{FIBRES}/{n}": a for n, a in group[FIBRES].arrays() if a.ndim > 2}
     # a damaged store raises whatever its metadata make of it
     except Exception as error:
         raise ScenarioError(
@@ -202,11 +206,36 @@ def lay_out(path, planned, output, motion, names, of_shots, times, attributes):
     for name, variable in sample.data_vars.items():
         shape = (len(names), len(planned.receivers), *variable.shape[1:-1], len(times))
         add_quantity(group, name, shape, variable, ("shot", *variable.dims), auxiliary)
+    if planned.receivers.fibres is not None:
+        _lay_out_fibres(path, planned, output.sampling, names, of_shots, times, attributes)
     consolidate(path)
 
 
-def write_shot(path, number, dataset):
-    """Write the waveforms of one shot; series a sample longer than those of the survey are cut.
+def _lay_out_fibres(path, planned, sampling, names, of_shots, times, attributes):
+    """Make the group of what fibres record: strain_rate(shot, channel, time); see `lay_out`."""
+    import zarr
+
+    channels = [channel for channel in planned.channels if channel.terms]
+    series = np.ones((planned.steps, len(channels)), planned.precision)
+    settings = planned.dt, planned.start, sampling, attributes, planned.steps - planned.extra
+    sample = fibres.dataset(series, channels, planned.receivers.fibres, *settings)
+    coordinates = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items()}
+    coordinates["time"] = ("time", times, sample.time.attrs)
+    coordinates["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})
+    whole, target = cf_dataset(None, coordinates | of_shots, sample.attrs), Path(path) / FIBRES
+    encoding = {name: packed() for name in whole.variables}
+    whole.to_zarr(target, mode="w", encoding=encoding, zarr_format=ZARR_FORMAT, consolidated=False)
+    auxiliary = " ".join(name for name in whole.coords if name not in whole.dims)
+    group = zarr.open_group(target, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+    for name, variable in sample.data_vars.items():
+        shape = (len(names), len(channels), len(times))
+        add_quantity(group, name, shape, variable, ("shot", *variable.dims), auxiliary)
+    consolidate(path, FIBRES)
+
+
+def write_shot(path, number, dataset, along=None):
+    """Write the waveforms of one shot, and what its fibres recorded; series a sample longer than
+    those of the survey are cut.
 
     Raises
     ------
@@ -220,6 +249,9 @@ def write_shot(path, number, dataset):
         for name, variable in dataset.data_vars.items():
             array = group[name]
             array[number] = variable.values[..., : array.shape[-1]]
+        for name, variable in () if along is None else along.data_vars.items():
+            array = group[f"{FIBRES}/{name}"]
+            array[number] = variable.values[..., : array.shape[-1]]
     except FileNotFoundError as error:
         raise ResourceError(
             f"{path} is not seen here: all workers need the folder OUT under the same name"
@@ -230,7 +262,8 @@ def write_shot(path, number, dataset):
 
 def _sample_dataset(planned, output, motion, attributes):
     """Return a dataset as each shot's will be, of the first receiver."""
-    channels = [channel for channel in planned.channels if channel.receiver == 0]
+    channels = [c for c in planned.channels if c.receiver == 0 and not c.terms]
+    quantities = output.waveforms if len(planned.receivers) else ()
     first = planned.receivers.first()
     dataset = waveforms(
         np.ones((planned.steps, len(channels)), planned.precision),
@@ -238,7 +271,7 @@ def _sample_dataset(planned, output, motion, attributes):
         first,
         planned.dt,
         planned.start,
-        output.waveforms,
+        quantities,
         output.sampling,
         attributes,
         planned.steps - planned.extra,

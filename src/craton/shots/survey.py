@@ -212,24 +212,12 @@ def together(surveys):
 
 def unfit(scenario):
     """Problems of a scenario that no survey can be made of."""
-    from craton.tables.receivers import Fibre
-
     if METHODS[scenario.method].drive != "march":
         return [Problem("method", "a survey is of waves", "use craton run")]
-    problem_list = [
-        Problem(f"receivers.{n}.das", "a survey keeps no fibres", "run the shots one by one")
-        for n, entry in enumerate(scenario.receivers)
-        if isinstance(entry, Fibre)
-    ]
-    if not scenario.receivers:
-        problem_list.append(
-            Problem(
-                "receivers",
-                "a survey keeps waveforms, and there are no receivers",
-                "add [[receivers]]",
-            )
-        )
-    return problem_list
+    if scenario.receivers:
+        return []
+    words = "a survey keeps waveforms, and there are no receivers"
+    return [Problem("receivers", words, "add [[receivers]]")]
 
 
 def planned_of(shot):
@@ -305,7 +293,9 @@ def differences(first, ours, planned, name, other):
 
 def receivers_of(planned):
     """Names and places of the receivers, to be compared."""
-    return list(planned.receivers.names), planned.receivers.xyz.tolist()
+    receivers, fibres = planned.receivers, planned.receivers.fibres
+    along = None if fibres is None else (fibres.names, fibres.xyz.tolist(), fibres.gauge.tolist())
+    return list(receivers.names), receivers.xyz.tolist(), along
 
 
 def refuse(problems):

@@ -78,7 +78,7 @@ class Task:
         from craton.scenario import loads
 
         result = computed(self, loads(self.text), log)
-        write_shot(self.zarr, self.number, result.dataset)
+        write_shot(self.zarr, self.number, result.dataset, result.fibres)
         seconds = result.report["seconds"]
         return {
             "state": "finished",

@@ -143,15 +143,20 @@ def side_by_side(scenario):
 
 
 def refusal(scenario):
-    """Problems of a scenario that is to be one run and has shots in space.
+    """Problems of a scenario that is to be one run and has shots in space, or shots and fibres.
 
     Parameters
     ----------
     scenario : Scenario
     """
     names = sources.shots(scenario)
-    if not names or side_by_side(scenario):
+    if not names:
         return []
+    if side_by_side(scenario):
+        remedy = "use craton survey, which runs the shots one by one"
+        words = "the fibres of one run record one shot, but the scenario has several"
+        fibres = [n for n, entry in enumerate(scenario.receivers) if hasattr(entry, "das")]
+        return [Problem(f"receivers.{n}.das", words, remedy) for n in fibres]
     key = "source.0.shot" + ("" if scenario.source[0].shots is None else "s")
     remedy = "use craton survey, which runs them one by one or on several workers"
     return [Problem(key, f"{len(names)} shots in 3-D are {len(names)} separate runs", remedy)]

@@ -1,10 +1,10 @@
 """Problems between the tables of a wave scenario: positions and sources against its dimensions,
-sources and fibres against its shots.
+sources against its shots.
 """
 
 from craton.tables.fields import Place, places
 from craton.tables.foreign import dotted
-from craton.tables.receivers import Fibre, ReceiverGrid
+from craton.tables.receivers import ReceiverGrid
 from craton.text import shown
 
 NO_MAP = (
@@ -91,8 +91,7 @@ def plane_problems(scenario):
 
 
 def shot_problems(scenario):
-    """Problems of sources with and without a shot in one scenario, and of fibres together with
-    shots.
+    """Problems of sources with and without a shot in one scenario.
 
     Parameters
     ----------
@@ -104,10 +103,6 @@ def shot_problems(scenario):
         (key, message, remedy)
     """
     has_shot = [source.shot is not None or source.shots is not None for source in scenario.source]
-    for n, entry in enumerate(scenario.receivers):
-        if any(has_shot) and isinstance(entry, Fibre):
-            message = "fibres record only one shot, but the scenario has several"
-            yield f"receivers.{n}.das", message, "run each shot as its own scenario"
     if any(has_shot) and not all(has_shot):
         n = has_shot.index(False)
         message = f"source {n + 1} has no shot, but other sources do"

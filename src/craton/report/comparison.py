@@ -97,6 +97,9 @@ def compare(out_dir, data, band=None, align=0.0, quantity=None, inventory=None):
     pairs, left = [], defaultdict(list)
     for rows, trace in found:
         pair, reason = _compared(receivers, rows, trace, found, chosen, quantity, band, align)
+        other = trace.quantity != chosen and trace.quantity in waves.data_vars
+        if pair is None and other and not trace.guessed:
+            continue  # compared where --quantity asks for it
         if pair is None:
             left[reason].append(trace.name)
         else:

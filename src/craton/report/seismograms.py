@@ -13,6 +13,7 @@ import numpy as np
 
 from craton.conventions import ORIGIN_TIME, TENSOR
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.io.contents import warnings_of_libraries
 from craton.io.fdsn import CODES, channel_code, orientation, sites
 from craton.report import figures
 from craton.text import first_of
@@ -176,7 +177,8 @@ def of_files(data, origin_time, inputs=(), inventory=None):
     stream, unread = obspy.Stream(), []
     for path in files_of(data):
         try:
-            stream += obspy.read(str(path))
+            with warnings_of_libraries(path):
+                stream += obspy.read(str(path))
         except Exception as error:  # each of its readers raises errors of its own
             unread.append((path, error))
     beside = [path for path, _ in unread if path.suffix == ".xml"]

@@ -19,6 +19,7 @@ REMEDY = (
     "set CRATON_CACHE to a folder of yours that no other user can write to, on a disk "
     "from which programs may be run"
 )
+WRONG_INPUT = 2
 LIMIT_BYTES = 1 << 30  # of all entries: the oldest go first
 IN_USE = 24 * 3600  # s since it was last used in which an entry is not removed
 PATIENCE = 300  # s that a process waits for another one that compiles the same text
@@ -42,9 +43,22 @@ def checked_folder():
     Raises
     ------
     ResourceError
-        Another user could put a library there, or it cannot be created.
+        Another user could put a library there, or it cannot be used: the latter with exit code 2
+        where $CRATON_CACHE names it.
     """
-    return private_folder(folder(), REMEDY)
+    with _chosen():
+        return private_folder(folder(), REMEDY)
+
+
+@contextmanager
+def _chosen():
+    """Inside, a folder that cannot be used is wrong input where $CRATON_CACHE names it."""
+    try:
+        yield
+    except ResourceError as error:
+        if os.environ.get("CRATON_CACHE") and isinstance(error.__cause__, OSError):
+            error.exit_code = WRONG_INPUT
+        raise
 
 
 def secure_cupy():
@@ -206,9 +220,9 @@ def temporary_file(place):
     try:
         handle, name = tempfile.mkstemp(dir=place, suffix=".tmp")
     except OSError as error:
-        raise ResourceError(
-            f"cannot write compiled kernels to {place}: {error.strerror}\n    {REMEDY}"
-        ) from error
+        words = f"cannot write compiled kernels to {place}: {error.strerror}\n    {REMEDY}"
+        with _chosen():
+            raise ResourceError(words) from error
     os.close(handle)
     return name
 

@@ -49,6 +49,10 @@ def private_folder(path, remedy):
                     f"{where} {reason}: what lies there could be theirs\n    {remedy}"
                 )
         state = path.stat()
+        if not stat.S_ISDIR(state.st_mode):
+            raise OSError(20, "it is no folder")
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise OSError(13, "it cannot be read")
         if state.st_uid == os.geteuid() and state.st_mode & 0o077:
             path.chmod(0o700)
     except OSError as error:

@@ -229,7 +229,16 @@ def test_compare_measures_shift_ratio_and_misfit(out, waves, quick, tmp_path, ca
     same = comparison.compare(out, out)
     assert len(same) == 24 and max(p.misfit for p in same) < 1e-12
     assert main(["compare", str(out), str(tmp_path / "none.mseed")]) == 2
-    assert main(["compare", str(out), str(tmp_path / "data.mseed"), "--band", "1", "500"]) != 0
+    (tmp_path / "text.mseed").write_text("no")
+    data = str(tmp_path / "data.mseed")
+    for words in (
+        [data, "--band", "1", "500"],
+        [data, "--band", "5", "1"],
+        [data, "-o", str(tmp_path / "a.exe")],
+        [str(tmp_path / "text.mseed")],
+    ):
+        assert main(["compare", str(out), *words]) == 2
+    assert main(["film", str(out), "--series", "nope"]) == 2
     assert "half the sampling rate" in capsys.readouterr().err
 
 

@@ -6,7 +6,9 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from craton.errors import Problem, ScenarioError
+from craton.errors import CratonError, Problem, ScenarioError
+
+PICTURES = (".png", ".pdf", ".svg", ".eps", ".jpg", ".tif", ".webp")
 
 
 def checked(file, overrides=(), out=None, force=False, planner=None):
@@ -116,10 +118,28 @@ def refuse_present(key, path, force, is_folder=False):
         refuse(key, f"{path} is there already", "name another file, or add --force")
 
 
+def regular_file(key, path, folders=False):
+    """Refuse a word of the command line that names no regular file."""
+    from craton.io.contents import FileError
+    from craton.io.regular import check
+
+    try:
+        check(path, folders)
+    except FileError as error:
+        refuse(key, str(error), error.remedy)
+
+
+def picture_file(key, path):
+    """Refuse a name for a picture that has no ending of one."""
+    if Path(path).suffix.lower() not in PICTURES:
+        remedy = f"name it {Path(path).stem}.png; known are {', '.join(PICTURES)}"
+        refuse(key, f"{path} does not end as a picture does", remedy)
+
+
 @contextmanager
 def results_of(out):
-    """Inside, what a damaged store makes its library raise is a problem of OUT; what bears no
-    checksum itself is compared before.
+    """Inside, what a damaged store makes its library raise is a problem of OUT, and what it does not
+    have as well; what bears no checksum itself is compared before.
 
     Parameters
     ----------
@@ -129,6 +149,7 @@ def results_of(out):
     from craton.io.contents import FileError, errors_of_libraries
 
     remedy = f"craton check {out} says what is damaged"
+    regular_file("OUT", out, folders=True)
     try:
         compare_texts(out)
     except Damaged as damage:
@@ -138,6 +159,10 @@ def results_of(out):
             yield
     except FileError as error:
         refuse("OUT", str(error), remedy)
+    except CratonError as error:
+        if type(error) is not CratonError:
+            raise
+        refuse("OUT", str(error))
 
 
 def compare_texts(out):

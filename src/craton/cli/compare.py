@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.cli.check import refuse, results_of
+from craton.cli.check import picture_file, refuse, regular_file, results_of
 
 
 def command(out, data, band=None, align=0.0, quantity=None, inventory=None, file=None):
@@ -28,8 +28,12 @@ def command(out, data, band=None, align=0.0, quantity=None, inventory=None, file
     from craton.report import comparison
     from craton.report.pictures import read_waveforms
 
+    file = Path(file or Path(out) / "compare.png")
+    picture_file("-o", file)
     if not (path := Path(out) / "result.zarr").exists():
         refuse("OUT", f"there is no {path}", "name a folder that craton run wrote")
+    if Path(data).exists():  # else a pattern, or words of the reader
+        regular_file("DATA", data, folders=True)
     with results_of(out):
         pairs = comparison.compare(out, data, band, align, quantity, inventory)
         waves = read_waveforms(out)
@@ -37,6 +41,5 @@ def command(out, data, band=None, align=0.0, quantity=None, inventory=None, file
     words = f"{Path(out).resolve().name} and {Path(data).name}"
     words += f", {band[0]:g} to {band[1]:g} Hz" if band else ""
     unit = waves[pairs[0].quantity].attrs.get("units", "")
-    file = Path(file or Path(out) / "compare.png")
     comparison.draw(pairs, unit, words).savefig(file, dpi=160)
     print(file)

@@ -1,12 +1,14 @@
 """How a failure ends: the text on standard error and the exit code."""
 
+import errno
 import sys
 import time
 
 import typer
 
-from craton.errors import CratonError, ScenarioError
+from craton.errors import CratonError, ResourceError, ScenarioError
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 GRACE = 5  # s in which rank 0 may end an interrupted run
 
 
@@ -72,6 +74,14 @@ def outcome(error):
         )
     if hasattr(error, "format_message"):  # a wrong command line
         return 2, misuse(error)
+    if isinstance(error, ValueError) and hasattr(error, "remedy"):  # of a file or a unit
+        return 2, f"craton: {error}" + f"\n    -> {error.remedy}" * bool(error.remedy)
+    if isinstance(error, OSError) and error.filename is not None:
+        code = ResourceError.exit_code if error.errno in FULL else ScenarioError.exit_code
+        return (
+            code,
+            f"craton: {error.filename}: {error.strerror}\n    -> check the path, its disk and its permissions",
+        )
     return (
         1,
         f"craton: {type(error).__name__}: {error}\n    -> this is a bug in craton, or a broken installation: --debug shows where",

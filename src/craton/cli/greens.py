@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from craton.cli import survey as surveys
-from craton.cli.check import checked, refuse, refuse_present, warn
+from craton.cli.check import checked, refuse, refuse_present, regular_file, warn
 from craton.cli.run import ended_by_signal
 from craton.text import listed
 
@@ -76,6 +76,8 @@ def query(
     """
     from craton.io.miniseed import write
 
+    for name in (name for name, file in sources.items() if file is not None):
+        regular_file(f"--{name}", sources[name])
     files = {KINDS[name]: file for name, file in sources.items() if file is not None}
     if len(files) > 1:
         refuse("--cmt", f"{listed(files, 'and')} are two sources", "give one of them")

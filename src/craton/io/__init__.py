@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from craton.io import limits
+from craton.io import limits, regular
 from craton.io.contents import FileError, UnknownFormat, errors_of_libraries, warnings_of_libraries
 
 
@@ -79,14 +79,14 @@ class Format:
         -------
         bool
         """
-        return (
-            path.suffix.lower() in self.suffixes
-            if self.suffixes
-            else self.function("recognises")(path)
-        )
+        if self.suffixes:
+            return path.suffix.lower() in self.suffixes
+        regular.check(path, self.holds in FOLDERS)
+        return self.function("recognises")(path)
 
 
 TEXT = ("source", "station", "wavelet")  # callers name the line of what is wrong in these
+FOLDERS = ("mesh", "raster", "gridded model", "wavefield", "table")  # of SPECFEM3D, of zarr
 LARGEST_TEXT = 1 << 30  # bytes; a million moment tensors have 300 MB
 FORMATS = [
     Format("csv", "source", "source_table"),
@@ -188,11 +188,8 @@ def read(path, holds, name=None, **options):
             f"{holds} files with the suffix {path.suffix or '(none)'} are not supported",
             f"Supported are {known}.",
         )
-    if holds in TEXT and path.stat().st_size > LARGEST_TEXT:
-        raise FileError(
-            f"{path.name} has {path.stat().st_size:,} bytes: text files up to {LARGEST_TEXT:,} are read",
-            "Split the file.",
-        )
+    if path.exists():
+        regular.check(path, holds in FOLDERS, LARGEST_TEXT if holds in TEXT else None)
     # what overflows while it is read is not finite then, and refused
     with errors_of_libraries(path, says_line=holds in TEXT), warnings_of_libraries(path):
         contents = row.function(row.read)(path, **options)

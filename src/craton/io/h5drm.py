@@ -16,7 +16,6 @@ KM = 1000.0
 DATA, METADATA = "DRM_Data", "DRM_Metadata"
 MOTIONS = (("displacement", "u"), ("velocity", "v"))  # the first one that is there is taken
 FEWEST_TIMES = 8
-DEFLATE = 1032  # times at most that its compression shortens
 LARGEST = 1e30  # of any value: single precision holds its transforms
 FEWEST = 2  # points along an axis: a file has two layers of them
 REMEDY = "write it with ShakerMaker, or with craton convert"
@@ -68,8 +67,6 @@ def _waves_of(file, path):
     if table.ndim != 2 or table.shape[1] != 3 or not table.size or series.ndim != 2:
         words = f"{path} has positions of shape {table.shape} and motions of shape {series.shape}"
         raise FileError(words, REMEDY)
-    if max(table.nbytes, series.nbytes) > DEFLATE * path.stat().st_size:
-        raise FileError(f"{path} is too short for {series.size:,} values", REMEDY)
     xyz = np.asarray(table, float)
     rows = np.asarray(series, float)
     first = 3 * np.arange(len(xyz))

@@ -17,13 +17,16 @@ PROBE = Path(__file__).with_name("hdf5_probe.py")
 SECONDS = 3  # of CPU; a million chunks are counted in 0.3
 PATIENCE = 60  # s: a slow disk takes time, but no CPU
 MEMORY = 1 << 30  # bytes
+TIMES = 2064  # twice what DEFLATE shortens at most: netCDF's dimensions have sizes without values
+SWOLLEN = 9  # exit code of the probe
 OUT_OF_TIME = -getattr(signal, "SIGXCPU", 0)
 REMEDY = "The file is damaged: fetch or write it anew, or repair it with h5repack."
 
 
 def refuse_endless(path):
-    """Refuse an HDF5 file on which the library does not come to an end, or dies. A file is looked
-    through once in a process, in 0.2 s of CPU, or less where it is of another format.
+    """Refuse an HDF5 file on which the library does not come to an end, or dies, or that is too short
+    for the values that its headings state. A file is looked through once in a process, in 0.2 s of
+    CPU, or less where it is of another format.
 
     Parameters
     ----------
@@ -54,7 +57,7 @@ def fault(path, size, changed):
     size, changed : int
         Bytes, and ns of the last change: which version of the file.
     """
-    words = [sys.executable, str(PROBE), path, str(SECONDS), str(MEMORY)]
+    words = [sys.executable, str(PROBE), path, str(SECONDS), str(MEMORY), str(TIMES * size)]
     try:
         code = subprocess.run(
             words,
@@ -70,6 +73,8 @@ def fault(path, size, changed):
         return None
     if code == OUT_OF_TIME < 0:
         return f"the HDF5 library comes to no end with its metadata in {SECONDS} s of CPU"
+    if code == SWOLLEN:
+        return f"its {size:,} bytes are too few for the values that its headings state"
     if code < 0:
         return f"the HDF5 library ends with signal {-code} on its metadata"
     return None

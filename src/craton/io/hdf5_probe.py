@@ -1,9 +1,11 @@
-"""A walk through the metadata of an HDF5 file, in a process of its own: ``python hdf5_probe.py FILE``.
+"""A walk through the metadata of an HDF5 file, in a process of its own: ``python hdf5_probe.py FILE
+SECONDS MEMORY MOST``. It ends with code 9 where datasets have more than MOST bytes.
 
 On a damaged file the library may loop for ever or end the process; `craton.io.hdf5` starts this
 and watches. Nothing of craton is imported: the process begins in 0.2 s.
 """
 
+import math
 import sys
 
 SMALL, CHUNKS = 1 << 20, 1000  # bytes of values that are read, and in how many chunks
@@ -29,8 +31,8 @@ def _walk(group, seen):
     Parameters
     ----------
     group : h5py.Group
-    seen : set of tuple
-        File number and address of objects.
+    seen : dict of tuple to int
+        Bytes of objects by file number and address.
     """
     _attributes(group)
     for name in group:
@@ -40,11 +42,18 @@ def _walk(group, seen):
         info = _readable(_address, item)
         if info is None or info in seen:
             continue
-        seen.add(info)
+        seen[info] = 0
         if hasattr(item, "keys"):
             _readable(_walk, item, seen)
         elif hasattr(item, "dims"):
+            seen[info] = _readable(_bytes_of, item) or 0
             _dataset(item)
+
+
+def _bytes_of(dataset):
+    """Bytes of a dataset, or of a chunk of it where that is larger."""
+    size = math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
+    return max(dataset.nbytes, size)
 
 
 def _address(item):
@@ -85,4 +94,6 @@ if __name__ == "__main__":
 
     file = _readable(h5py.File, sys.argv[1], "r")
     if file is not None:
-        _readable(_walk, file, set())
+        seen = {}
+        _readable(_walk, file, seen)
+        sys.exit(9 if sum(seen.values()) > int(sys.argv[4]) else 0)

@@ -1,5 +1,7 @@
 """Waves at points around a box, in netCDF or zarr: velocity or displacement with stress or strain."""
 
+import math
+
 import numpy as np
 
 from craton.io.contents import FileError, Wavefield
@@ -80,7 +82,11 @@ def _part_of(dataset, path):
             raise FileError(f"{path} has no coordinate {name}", LAYOUT)
     if "point" not in dataset.dims:
         dataset = dataset.reset_coords([n for n in "xyz" if not dataset[n].ndim])
-        dataset = dataset.stack(point=[name for name in "zyx" if name in dataset.dims])
+        axes = [name for name in "zyx" if name in dataset.dims]
+        points = math.prod(dataset.sizes[name] for name in axes)
+        if points > max((array.size for array in dataset.data_vars.values()), default=0):
+            raise FileError(f"{path} has no values over its {points:,} points", LAYOUT)
+        dataset = dataset.stack(point=axes)
     units = {name: factor(dataset[name], "length", name) for name in "xyz"}
     count = dataset.sizes["point"]
     xyz = np.stack(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from craton.errors import ResourceError
+from craton.io.regular import check, refuse_swollen
 from craton.output.inspection import named_damage
 from craton.output.packing import packed
 from craton.output.snapshots import ZARR_FORMAT, consolidate
@@ -255,6 +256,8 @@ def open_recording(path, name):
     store = path if path.suffix == ".zarr" else path / "result.zarr"
     if not store.is_dir():
         raise FileNotFoundError(f"there is no run in {path}")
+    check(store, folders=True)
+    refuse_swollen(store)
     refuse_changed(store.parent, f"{store.name}/{GROUP}/{name}")
     root = zarr.open_group(store, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
     names = sorted(root[GROUP].group_keys()) if GROUP in root else []

@@ -13,6 +13,7 @@ import numpy as np
 
 from craton.conventions import ORIGIN_TIME, TENSOR
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.io import regular
 from craton.io.contents import warnings_of_libraries
 from craton.io.fdsn import CODES, channel_code, orientation, sites
 from craton.report import figures
@@ -178,6 +179,7 @@ def of_files(data, origin_time, inputs=(), inventory=None):
     for path in files_of(data):
         try:
             with warnings_of_libraries(path):
+                regular.check(path)
                 stream += obspy.read(str(path))
         except Exception as error:  # each of its readers raises errors of its own
             unread.append((path, error))
@@ -204,6 +206,7 @@ def _inventories(paths, stated):
     found = []
     for path in [*([stated] if stated else []), *paths]:
         try:
+            regular.check(path)
             found.append(obspy.read_inventory(str(path)))
         except Exception as error:  # each of its readers raises errors of its own
             if path is stated:

@@ -102,9 +102,8 @@ def build_all(scenario, medium=None):
         try:
             built += build(entry, entry.name or f"source {i + 1}", scenario, medium)
         except ValueError as error:  # what only the medium shows
-            raise ScenarioError(
-                [Problem(f"source.{i}", str(error), "move the source, or change the model there")]
-            ) from None
+            remedy = getattr(error, "remedy", "move the source, or change the model there")
+            raise ScenarioError([Problem(f"source.{i}", str(error), remedy)]) from None
     return built
 
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from craton.errors import Problem, ScenarioError
+from craton.io import regular
+from craton.io.contents import FileError
 from craton.tables.lines import line_map, line_of
 from craton.text import nearest, shown, toml_pairs
 
+LARGEST = 1 << 30  # bytes of a scenario
 FILE_KEYS = ("file", "mesh", "observed")  # keys whose strings are paths, in whatever table
 
 
@@ -60,6 +63,8 @@ def read(path, check, overrides=(), synonyms=None):
     """
     file = os.fspath(path)
     try:
+        if Path(path).exists() and not Path(path).is_dir():
+            regular.check(path, most=LARGEST)
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         problem = Problem(
@@ -67,6 +72,8 @@ def read(path, check, overrides=(), synonyms=None):
         )
     except OSError as error:
         problem = _unreadable(Path(path), error)
+    except FileError as error:
+        problem = Problem("", str(error), error.remedy)
     else:
         return reads(text, check, overrides, file, synonyms)
     return Reading(None, (problem,), file, "", tuple(overrides))

@@ -1,0 +1,151 @@
+"""Inputs that are no regular files, or that state more than they hold: refused at once, in words, with exit code 2."""
+
+import json
+import os
+import socket
+from contextlib import closing
+
+import numpy as np
+import pytest
+import xarray as xr
+from smallcase import write
+
+from craton import io
+from craton.cli import main
+from craton.io import regular
+from craton.io.contents import FileError
+from craton.output.recordings import open_recording
+
+HELD = (
+    "source",
+    "station",
+    "wavelet",
+    "mesh",
+    "raster",
+    "gridded model",
+    "wavefield",
+    "table",
+    "radial model",
+)
+NAMED = ("source", "mesh", "radial model")  # recognised by suffix, or named in the scenario
+
+
+@pytest.fixture
+def odd(tmp_path, monkeypatch):
+    """Paths that are no regular files, with the word for each; links to them count as they do."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    os.symlink("pipe", "link")
+    os.mkdir("folder")
+    with closing(socket.socket(socket.AF_UNIX)) as end:
+        end.bind("socket")
+        yield {
+            "pipe": "is a pipe",
+            "link": "is a pipe",
+            "socket": "is a socket",
+            "folder": "is a folder",
+            "/dev/zero": "is a device",
+            "/proc/self/mem": "states no length",
+        }
+
+
+@pytest.mark.parametrize("holds", HELD)
+def test_readers_refuse_what_is_no_file(holds, odd):
+    for path, words in odd.items():
+        if path == "folder" and holds in io.FOLDERS:
+            continue
+        rows = [row.name for row in io.formats(holds)] if holds in NAMED else [None]
+        for name in rows:
+            with pytest.raises(FileError, match=words):
+                io.read(path, holds, name)
+
+
+def test_folders_are_looked_through(odd, tmp_path):
+    """A zarr folder with a pipe in place of a chunk, behind a link that leads round."""
+    (tmp_path / "folder" / "deep").mkdir()
+    os.symlink("..", tmp_path / "folder" / "deep" / "round")
+    regular.check("folder", folders=True)
+    os.symlink("../../pipe", tmp_path / "folder" / "deep" / "chunk")
+    with pytest.raises(FileError, match="deep/chunk is a pipe"):
+        regular.check("folder", folders=True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "{}"],
+        ["run", "{}", "-o", "out"],
+        ["gradient", "{}"],
+        ["compare", "done", "{}"],
+        ["greens", "query", "done", "--cmt", "{}"],
+        ["greens", "query", "done", "--srf", "{}"],
+        ["plan", "small.toml", "--set", 'receivers=[{{file="{}"}}]'],
+        ["plan", "small.toml", "--set", 'source.0={{kind="cmtsolution",file="{}"}}'],
+        ["plan", "small.toml", "--set", 'model={{kind="file",file="{}"}}'],
+        ["plan", "small.toml", "--set", 'model.topography={{file="{}"}}'],
+        ["plan", "small.toml", "--set", 'source.0.wavelet={{kind="sampled",file="{}"}}'],
+    ],
+    ids=lambda words: " ".join(words[:4]),
+)
+def test_commands_refuse_what_is_no_file(words, odd, tmp_path, capsys):
+    write(tmp_path)
+    (tmp_path / "done" / "result.zarr").mkdir(parents=True)
+    (tmp_path / "done" / "run.json").write_text(json.dumps({"state": "finished"}))
+    for path in ("pipe", "/dev/zero", "/proc/self/mem"):
+        code = main([word.format(os.path.abspath(path)) for word in words])
+        told = capsys.readouterr().err
+        assert code == 2 and odd[path] in told, told
+    assert not (tmp_path / "out").exists()
+
+
+def test_swollen_netcdf_and_zarr_are_refused(tmp_path):
+    """Of 2 x 1000 x 20,000,000 values nothing was written: 160 GB of fill values in 4 kB."""
+    h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")
+    shape, chunks = (2, 1000, 20_000_000), (1, 100, 10_000)
+    with h5py.File(tmp_path / "w.nc", "w") as file:
+        file.create_dataset("velocity", shape, "f4", chunks=chunks, fillvalue=1.0)
+        file.create_dataset("point", shape[-1:], "f4", chunks=chunks[-1:])
+    for form in (2, 3):
+        group = zarr.open_group(tmp_path / f"w{form}.zarr", mode="w", zarr_format=form)
+        group.create_array(
+            name="deep/velocity", shape=shape, chunks=chunks, dtype="f4", fill_value=1.0
+        )
+    for name in ("w.nc", "w2.zarr", "w3.zarr"):
+        for holds in ("wavefield", "gridded model", "raster", "table"):
+            with pytest.raises(FileError, match="too few"), io.read(tmp_path / name, holds):
+                pass
+        assert main(["plan", str(tmp_path / "none.toml")]) == 2
+    out = tmp_path / "out"
+    group = zarr.open_group(out / "result.zarr", mode="w", zarr_format=2)
+    group.create_array(
+        name="recordings/box/values", shape=(10**6, 10**6), chunks=(10, 10), dtype="f4"
+    )
+    with pytest.raises(FileError, match="too few"):
+        open_recording(out, "box")
+
+
+@pytest.mark.parametrize("name", ["m.nc", "m.zarr"])
+def test_constant_compressed_models_are_read(name, tmp_path):
+    """32 MB of one value, which deflate makes 1,000 times shorter and zstandard 20,000 times."""
+    data = xr.Dataset(
+        {"vp": (("z", "y", "x"), np.full((200, 200, 200), 3000.0, np.float32))},
+        {axis: 10.0 * np.arange(200) for axis in "xyz"},
+    )
+    if name.endswith("nc"):
+        data.to_netcdf(tmp_path / name, encoding={"vp": {"zlib": True, "complevel": 9}})
+    else:
+        data.to_zarr(tmp_path / name)
+    with io.read(tmp_path / name, "gridded model") as read:
+        assert read.vp.shape == (200, 200, 200) and float(read.vp[7, 8, 9]) == 3000
+
+
+def test_wide_coordinates_without_values_are_refused(tmp_path):
+    """Three axes of 100,000 points each, but waves over time only: 1e15 points."""
+    data = xr.Dataset(
+        {"velocity": (("component", "time"), np.zeros((3, 20)))},
+        {axis: np.arange(100_000.0) for axis in "xyz"}
+        | {"time": np.arange(20.0), "component": list("xyz")},
+    )
+    data.to_netcdf(tmp_path / "w.nc")
+    with pytest.raises(FileError, match="no values over its 1,000,000,000,000,000 points"):
+        io.read(tmp_path / "w.nc", "wavefield")

@@ -252,8 +252,8 @@ def colours(values):
 
 
 def symbol(name):
-    """Return a field's name as mathematics."""
-    return "$V$" if name == "potential" else f"${name[0]}_{{{name[2:]}}}$"
+    """Return a field's symbol."""
+    return "V" if name == "potential" else name
 
 
 def _setting(dataset):

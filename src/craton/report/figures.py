@@ -2,6 +2,8 @@
 wavefield, and an overview of OUT.
 """
 
+import re
+import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -11,7 +13,7 @@ import numpy as np
 
 from craton.errors import ResourceError
 from craton.report import scales
-from craton.report.style import COLOURS, STYLE, prefixed, wave_colours
+from craton.report.style import COLOURS, STYLE, prefixed, raised, wave_colours
 
 COMPONENT_NAMES = {"E": "East", "N": "North", "Z": "Up", "R": "Radial", "T": "Transverse"}
 # More receivers than this are drawn as a section, traces over distance, instead of one panel per
@@ -29,6 +31,7 @@ def figure(width, height):
     """Open a matplotlib Figure in the house style, without pyplot and its global list of figures."""
     try:
         import matplotlib
+        from matplotlib.ticker import LogFormatter
     except ImportError as error:
         raise ResourceError(
             "figures need matplotlib; install it with: pip install 'craton[plot]'"
@@ -39,6 +42,10 @@ def figure(width, height):
         x, y = FRAME / width, FRAME / height
         page.get_layout_engine().set(rect=(x, y, 1 - 2 * x, 1 - 2 * y))
         yield page
+        for axis in (axis for axes in page.axes for axis in (axes.xaxis, axes.yaxis)):
+            if isinstance(axis.get_major_formatter(), LogFormatter):
+                axis.set_major_formatter(_powers())
+                axis.set_minor_formatter(_powers(labelOnlyBase=False))
 
 
 @contextmanager
@@ -60,13 +67,19 @@ def resolution(dpi):
 @lru_cache(1)
 def _page_class():
     """Return the class of figures: PNG files of these are drawn once, where matplotlib draws all
-    once to lay it out and once more.
+    once to lay it out and once more. What is made while they are drawn has the house style too.
     """
+    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.image import imsave
 
     class Page(Figure):
+        def draw(self, renderer):
+            with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Glyph")  # a box stands for it
+                return super().draw(renderer)
+
         def savefig(self, fname, dpi=None, **options):
             if options.get("format", Path(str(fname)).suffix[1:]) != "png":
                 return super().savefig(fname, dpi=dpi, **options)
@@ -77,6 +90,19 @@ def _page_class():
             return imsave(fname, np.asarray(canvas.buffer_rgba()), format="png", dpi=self.dpi)
 
     return Page
+
+
+def _powers(**options):
+    """Return a formatter of logarithmic axes whose powers are superscripts, not mathematics."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Powers(LogFormatterSciNotation):
+        def __call__(self, x, pos=None):
+            text = super().__call__(x, pos).removeprefix("$\\mathdefault{").removesuffix("}$")
+            text = text.replace("\\times", "×")
+            return re.sub(r"\^\{([^}]*)\}", lambda power: raised(power[1]), text)
+
+    return Powers(**options)
 
 
 def record(dataset, receiver=None, quantity=None, mark=None):

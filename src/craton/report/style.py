@@ -18,6 +18,7 @@ STYLE = {
     "ytick.labelsize": 8.5,
     "savefig.dpi": 160,
     "figure.facecolor": "white",
+    "text.parse_math": False,  # a dollar in a title or a name is a dollar
 }
 # Okabe & Ito (2008), by the last letter of the component; P is pressure.
 COLOURS = {"E": "#0072b2", "N": "#d55e00", "Z": "#007a5a", "P": "#333333"}
@@ -34,7 +35,7 @@ _WAVES = (
     "#ae4320",
     "#561404",
 )
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_RAISED = str.maketrans("-−0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PREFIXES = (
     (1e9, "G"),
     (1e6, "M"),
@@ -82,8 +83,7 @@ def prefixed(unit, peak):
     power = math.floor(math.log10(peak))
     if -2 <= power <= 3:
         return 1.0, typeset(unit)
-    unit = typeset(unit)
-    return 10.0**-power, f"10$^{{{power}}}$ {unit}".strip() if unit != "1" else f"10$^{{{power}}}$"
+    return 10.0**-power, f"10{raised(power)} {typeset(unit)}".removesuffix(" 1").strip()
 
 
 def typeset(unit):
@@ -93,4 +93,14 @@ def typeset(unit):
     ----------
     unit : str
     """
-    return re.sub(r"(?<=[A-Za-z])-?\d+", lambda power: power[0].translate(_RAISED), unit)
+    return re.sub(r"(?<=[A-Za-z])-?\d+", lambda power: raised(power[0]), unit)
+
+
+def raised(power):
+    """Return a power as superscripts.
+
+    Parameters
+    ----------
+    power : int or str
+    """
+    return str(power).translate(_RAISED)

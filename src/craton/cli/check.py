@@ -2,6 +2,7 @@
 warning.
 """
 
+import shutil
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,6 +128,20 @@ def regular_file(key, path, folders=False):
         check(path, folders)
     except FileError as error:
         refuse(key, str(error), error.remedy)
+
+
+@contextmanager
+def whole(path):
+    """Inside, a new file or folder is written; what a failure leaves of it is removed."""
+    was_there = Path(path).exists()
+    try:
+        yield
+    except BaseException:
+        if not was_there and Path(path).is_dir():
+            shutil.rmtree(path)
+        elif not was_there:
+            Path(path).unlink(missing_ok=True)
+        raise
 
 
 def picture_file(key, path):

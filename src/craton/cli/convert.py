@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.cli.check import known, refuse, refuse_present, results_of
+from craton.cli.check import known, refuse, refuse_present, results_of, whole
 from craton.io import FORMATS
 from craton.survey.receivers import ALONG_FIBRE
 from craton.text import listed
@@ -46,7 +46,7 @@ def command(
     if not (Path(out) / "result.zarr").is_dir():
         remedy = "name the folder that craton run or craton survey wrote to"
         refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
-    with results_of(out):
+    with results_of(out), whole(path):
         written(row, path, out, quantity, component, shot, series, rotate)
     print(path)
 

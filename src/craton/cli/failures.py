@@ -7,6 +7,7 @@ import time
 import typer
 
 from craton.errors import CratonError, ResourceError, ScenarioError
+from craton.text import printable
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 GRACE = 5  # s in which rank 0 may end an interrupted run
@@ -20,7 +21,7 @@ def failed(error):
         # launchers end all processes with the first: the one that says it shall be that
         time.sleep(1)
     elif text:
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
     return code
 
 
@@ -34,7 +35,7 @@ def failed_together(error, comm):
     interrupted = isinstance(error, KeyboardInterrupt)
     if hasattr(error, "agreed"):
         if comm.rank == 0:
-            print(text, file=sys.stderr, flush=True)
+            print(printable(text), file=sys.stderr, flush=True)
         comm.barrier()
         return error.agreed
     if interrupted:
@@ -47,7 +48,7 @@ def failed_together(error, comm):
         if interrupted and comm.rank == 0
         else f"craton: rank {comm.rank} on {comm.host}: "
     )
-    print(where + text.removeprefix("craton: "), file=sys.stderr, flush=True)
+    print(where + printable(text.removeprefix("craton: ")), file=sys.stderr, flush=True)
     comm.abort(code)
     return code
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from craton.cli import survey as surveys
-from craton.cli.check import checked, refuse, refuse_present, regular_file, warn
+from craton.cli.check import checked, refuse, refuse_present, regular_file, warn, whole
 from craton.cli.run import ended_by_signal
 from craton.text import listed
 
@@ -93,10 +93,11 @@ def query(
         refuse("-o", f"{path} ends neither with .nc nor with .mseed", "name another file")
     refuse_present("-o", path, force)
     dataset = surveys.worded(seismograms, store, files, stations, sampling, quantities)
-    if path.suffix == ".nc":
-        dataset.to_netcdf(path)
-    else:
-        write(dataset, path)
+    with whole(path):
+        if path.suffix == ".nc":
+            dataset.to_netcdf(path)
+        else:
+            write(dataset, path)
     print(path)
 
 

@@ -3,6 +3,8 @@
 import logging
 import sys
 
+from craton.text import printable
+
 
 class ToStandardError(logging.Handler):
     """Writes ``warning: ...`` and ``note: ...`` to what standard error is at that moment."""
@@ -10,7 +12,7 @@ class ToStandardError(logging.Handler):
     def emit(self, record):
         """Write one message."""
         word = "warning" if record.levelno >= logging.WARNING else "note"
-        print(f"{word}: {record.getMessage()}", file=sys.stderr, flush=True)
+        print(f"{word}: {printable(record.getMessage())}", file=sys.stderr, flush=True)
 
 
 def show():

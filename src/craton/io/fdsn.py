@@ -11,6 +11,7 @@ import numpy as np
 
 from craton.conventions import ORIGIN_TIME
 from craton.io.bearings import bearings, geodesic
+from craton.text import in_ascii
 
 # Band letters of the FDSN table by the lowest sampling rate, Hz (broad-band letters: synthetics
 # have no corner period).
@@ -108,7 +109,7 @@ def sites(dataset, network="XX"):
     columns = {name: c.values for name, c in dataset.coords.items() if c.dims == ("receiver",)}
     rows = range(dataset.sizes["receiver"])
     names = [str(name) for name in columns["receiver"]]
-    networks = [str(code) for code in columns.get("network", [network] * len(names))]
+    networks = network_codes(columns.get("network", [network] * len(names)))
     codes = _codes(networks, [str(code) for code in columns.get("station", names)])
     locations = [str(code) for code in columns.get("location", [""] * len(names))]
     count, numbers = Counter(), []
@@ -361,11 +362,31 @@ def station_codes(names):
     list of str
         Unique codes of one to five capital letters and digits, in the order of `names`.
     """
-    codes = [re.sub(r"[^A-Z0-9]", "", str(name).upper()) for name in names]
+    codes = [re.sub(r"[^A-Z0-9]", "", in_ascii(str(name)).upper()) for name in names]
     if len(set(codes)) == len(codes) and all(1 <= len(code) <= 5 for code in codes):
         return codes
     letter = codes[0][:1] if codes[0][:1].isalpha() else "R"
     return [f"{letter}{np.base_repr(n + 1, 36):0>4}" for n in range(len(codes))]
+
+
+def network_codes(names):
+    """Network codes in capital letters and digits, 1 to 8, different where names are.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of each receiver.
+
+    Returns
+    -------
+    list of str
+    """
+    different = list(dict.fromkeys(map(str, names)))
+    codes = [re.sub(r"[^A-Z0-9]", "", in_ascii(name).upper())[:8] or "XX" for name in different]
+    if len(set(codes)) < len(codes):
+        codes = [f"X{np.base_repr(n, 36)}" for n in range(len(codes))]
+    coded = dict(zip(different, codes))
+    return [coded[str(name)] for name in names]
 
 
 def components(dataset):

@@ -5,6 +5,7 @@ anything is made of it.
 import numpy as np
 
 from craton.io.contents import FileError, FileSources
+from craton.text import control, printable
 from craton.units import DIMENSIONS, LARGEST, SMALLEST
 
 MOST_POINTS = 1_000_000  # sources of a file, column by column
@@ -111,11 +112,21 @@ def _within(name, values, largest, unit, missing=False):
         raise FileError(f"{name} {first + 1} is {value}: no more than {limit} is possible", REMEDY)
 
 
+def _printable(noun, texts):
+    """Refuse names with control characters."""
+    for text in texts or ():
+        if text is not None and (found := control(str(text))):
+            words = f"the {noun} {printable(str(text))} has the control character {found}"
+            raise FileError(words, "Write letters that a terminal and a file can show.")
+
+
 def _sources(contents):
     if hasattr(contents, "rates"):
         _rupture(contents)
         return
     refuse_many(len(contents))
+    is_table = isinstance(contents, FileSources)
+    _printable("name", contents.names if is_table else [source.name for source in contents])
     kinds = dict.fromkeys((*PLACES, "depth"), "length") | {"shift": "time", "width": "time"}
     for name, dimension in kinds.items():
         values = _column(contents, name)
@@ -161,6 +172,9 @@ def _rupture(contents):
 
 
 def _stations(contents):
+    _printable("name", contents.names)
+    for noun in ("network", "code"):
+        _printable(noun, getattr(contents, f"{noun}s"))
     if len(contents.names) > MOST_STATIONS:
         count = len(contents.names)
         raise FileError(

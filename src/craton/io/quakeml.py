@@ -73,6 +73,7 @@ def source_of(event):
     function = tensor.source_time_function if tensor is not None else None
     width = float(function.duration) / 2 if function is not None and function.duration else 0.0
     name = event.event_descriptions[0].text if event.event_descriptions else ""
+    name = " ".join((name or "").split())  # XML breaks lines where it likes
     moment = _moment(tensor)
     plane = _plane(event, mechanism) if moment is None else None
     place = float(origin.longitude), float(origin.latitude), float(origin.depth)

@@ -10,6 +10,7 @@ from craton.errors import ResourceError
 from craton.io.fdsn import METRES_PER_DEGREE, orientation, sites_of_traces, source_place
 from craton.io.miniseed import stream
 from craton.io.obspy_files import has_obspy
+from craton.text import in_ascii
 
 KILOMETRE = 1000.0
 FLATTENING = 1 / 298.257223563  # WGS84
@@ -73,7 +74,7 @@ def headers_of_event(dataset):
     place = source_place(dataset)
     if place is None:
         return {}
-    name = str(dataset.attrs.get("source_name", ""))
+    name = in_ascii(str(dataset.attrs.get("source_name", "")))
     magnitude = event(dataset).preferred_magnitude()
     return {
         "evla": place[0],

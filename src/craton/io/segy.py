@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import CratonError, ResourceError
+from craton.text import in_ascii
 
 FORMATS = {".sgy": "SEGY", ".segy": "SEGY", ".su": "SU"}
 SCALAR = 100  # parts of a metre in coordinates and elevations
@@ -245,7 +246,7 @@ def _write(stream, path, kind, dataset, interval, shape):
         binary.fixed_length_trace_flag = 1
         stream.stats = AttribDict(
             binary_file_header=binary,
-            textual_file_header=_text(dataset, shape).encode("ascii", "replace"),
+            textual_file_header=in_ascii(_text(dataset, shape)).encode(),
             textual_file_header_encoding="EBCDIC",
         )
         about = {"data_encoding": IEEE}

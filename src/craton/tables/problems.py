@@ -11,7 +11,9 @@ from craton.tables.fields import Table
 from craton.tables.foreign import adopt, dotted
 from craton.tables.hints import hint_for
 from craton.tables.objects import as_files
-from craton.text import listed, nearest, shown
+from craton.text import control, listed, nearest, shown
+
+TITLE = ("title",)
 
 
 def diagnose(values, root, scenarios=None):
@@ -41,7 +43,7 @@ def diagnose(values, root, scenarios=None):
     """
     values, unwritten = as_files(_copied(values))
     refused, notes, renamed, usable = adopt(values, root.FOREIGN)
-    problems = {problem.key: problem for problem in (*unwritten, *refused)}
+    problems = {problem.key: problem for problem in (*unwritten, *refused, *_controls(values))}
     for _ in range(8):
         scenario, errors = _attempt(values, root)
         unknown = [e for e in errors if e["type"] == "extra_forbidden"]
@@ -72,6 +74,17 @@ def _attempt(values, root):
     except ValidationError as error:
         return None, error.errors(include_url=False)
     return scenario, []
+
+
+def _controls(values, path=()):
+    """Problems of texts and names of keys with control characters; a title may have several lines."""
+    if isinstance(values, (dict, list)):
+        for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+            yield from _controls(str(key), path) if isinstance(values, dict) else ()
+            yield from _controls(value, (*path, key))
+    elif isinstance(values, str) and (found := control(values, "\n\t" if path == TITLE else "")):
+        message = f"{shown(values)} has the control character {found}"
+        yield Problem(dotted(path), message, "write letters that a terminal and a file can show")
 
 
 def _copied(value):

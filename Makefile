@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint docs docs-links clean attack browser
+.PHONY: demo test test-floors lint docs docs-links clean attack browser
 
 demo: $(VENV)/demo
 	$(BIN)/craton run examples/two_layers.toml -o demo-two-layers --force
@@ -13,6 +13,18 @@ demo: $(VENV)/demo
 # Modules are compiled once, not by each of the hundreds of processes that tests start; uv leaves that to the first import.
 test: $(VENV)/dev
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# The lowest versions that pyproject.toml allows, on the lowest Python, in an environment of their own: a wave, gravity, reports.
+FLOORS = build/floors
+test-floors: $(VENV)/bin/python
+	$(BIN)/pip install --quiet --only-binary :all: uv
+	$(BIN)/uv venv --quiet --clear --python 3.11 $(FLOORS)
+	$(BIN)/uv pip install --quiet --python $(FLOORS)/bin/python --resolution lowest-direct --only-binary :all: --no-binary craton \
+		.[seis,plot,netcdf]
+	$(FLOORS)/bin/craton run examples/two_layers.toml -o $(FLOORS)/wave --quiet --set time.duration=0.5
+	$(FLOORS)/bin/craton run examples/seven_spheres.toml -o $(FLOORS)/gravity --quiet --set "prisms.shape=[70, 70, 10]"
+	for run in wave gravity; do $(FLOORS)/bin/craton report $(FLOORS)/$$run && $(FLOORS)/bin/craton check $(FLOORS)/$$run || exit 1; done
+	$(FLOORS)/bin/craton compare $(FLOORS)/wave $(FLOORS)/wave/waveforms.mseed
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check src tests bench docs

@@ -1,6 +1,8 @@
 """Many receivers: rows of point tables made together are those made one by one, to the last bit; tables of many rows are read fast."""
 
+import re
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,11 +10,16 @@ import smallcase
 import xarray as xr
 
 import craton
+from craton.core import plan as plan_limits
+from craton.driver import records, waves
+from craton.io import miniseed, stationxml
 from craton.io.text_table import read_stations
+from craton.methods import METHODS
 from craton.methods.finite_difference import material, receiver_points
 from craton.methods.shared.tables import stacked_rows
 from craton.model.media import readers
 from craton.scenario import loads
+from craton.survey.channels import Channels
 
 ALL = 'output.waveforms=["velocity", "pressure", "strain_rate", "rotation_rate"]'
 PLANE = (
@@ -130,3 +137,112 @@ def test_hydrophones_of_many_shots_read_the_model_once(monkeypatch):
     whole = craton.plan(hydrophones(6, 40))
     for name in ("sample_source", "sample_weight"):
         assert many.arrays[name].data.tobytes() == whole.arrays[name].data.tobytes()
+
+
+def recorded(count, samples=180, source=True):
+    """Waveforms of many receivers, with names that XML and formats escape."""
+    rng = np.random.default_rng(2)
+    xyz = {axis: ("receiver", rng.uniform(-1e5, 1e5, count)) for axis in "xyz"}
+    names = [f"R{n} <&> Ü{{0}}" for n in range(count)]
+    codes = {"network": ("receiver", ["AB", "C"] * (count // 2))}
+    time = ("time", 0.02 * np.arange(samples), {"sampling_interval": 0.02})
+    values = rng.normal(size=(count, 3, samples)).astype(np.float32)
+    where = {f"source_{axis}": 10.0 for axis in "xyz"} if source else {}
+    return xr.Dataset(
+        {"velocity": (("receiver", "component", "time"), values)},
+        {
+            "receiver": names,
+            "component": list("ZRT" if source else "ENZ"),
+            "time": time,
+            **xyz,
+            **codes,
+        },
+        {"origin_time": "2020-01-01T00:00:00", **where},
+    )
+
+
+@pytest.mark.parametrize("source", [True, False])
+def test_files_of_many_receivers_are_those_of_obspy(source, tmp_path):
+    """What is written as text, and traces together, is what ObsPy's own objects hold."""
+    obspy = pytest.importorskip("obspy")
+    dataset = recorded(40, source=source)
+    stationxml.write(dataset, tmp_path / "s.xml")
+    stationxml.inventory(dataset).write(tmp_path / "o.xml", format="STATIONXML")
+    made, expected = (
+        re.sub("<Created>.*</Created>", "", (tmp_path / name).read_text("utf-8"))
+        for name in ("s.xml", "o.xml")
+    )
+    assert made == expected and "R7 &lt;&amp;&gt; Ü{0}" in made
+    miniseed.write(dataset, tmp_path / "w.mseed")
+    read, own = obspy.read(tmp_path / "w.mseed"), miniseed.stream(dataset)
+    assert [trace.id for trace in read] == [trace.id for trace in own] and len(read) == 120
+    for one, other in zip(read, own):
+        assert np.array_equal(one.data, other.data)
+        assert one.stats.starttime == other.stats.starttime and one.stats.delta == 0.02
+
+
+def test_files_of_no_receivers(tmp_path):
+    pytest.importorskip("obspy")
+    stationxml.write(recorded(2).isel(receiver=slice(0, 0)), tmp_path / "s.xml")
+    assert "</FDSNStationXML>" in (tmp_path / "s.xml").read_text()
+
+
+def test_files_of_many_receivers_take_little_time(tmp_path):
+    """Of 20,000 some 5 s; the objects of ObsPy and traces one by one took 37 s."""
+    pytest.importorskip("obspy")
+    dataset = recorded(2000)
+    stationxml.write(dataset.isel(receiver=slice(0, 2)), tmp_path / "s.xml")
+    begin = time.process_time()
+    stationxml.write(dataset, tmp_path / "s.xml")
+    assert time.process_time() - begin < 0.4
+    miniseed.write(dataset, tmp_path / "w.mseed")
+    assert time.process_time() - begin < 1.5
+    assert (tmp_path / "w.mseed").stat().st_size == 6000 * 1024
+
+
+def test_a_line_says_which_file_of_many_receivers_is_written(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("obspy")
+    monkeypatch.setattr(waves, "MANY", 4)
+    case = loads(smallcase.changed(("duration = 1.0", "duration = 0.1")))
+    craton.run(case, out=tmp_path / "out", warn=False)
+    said = capsys.readouterr().err
+    for name in ("result.zarr", "waveforms.mseed", "stations.xml"):
+        assert f"writing {name} of 4 receivers" in said
+    craton.run(case, out=tmp_path / "quiet", warn=False, progress=False)
+    assert "writing" not in capsys.readouterr().err
+
+
+def test_the_estimate_counts_what_is_written():
+    machine = SimpleNamespace(describe=lambda: "CPU")
+    few, many = (
+        SimpleNamespace(steps=100, points=1000, channels=range(count)) for count in (30, 60_000)
+    )
+    assert "to write" not in METHODS["fd"].estimate(few, machine, 0.01)
+    assert "and about 12 s to write the 60,000 channels" in METHODS["fd"].estimate(
+        many, machine, 0.01
+    )
+
+
+def test_blocks_count_what_is_written(monkeypatch):
+    """Three quantities from the channels of one: blocks of a third; all channels once."""
+    monkeypatch.setattr(plan_limits, "RECORD_BLOCK", 1200)
+    output = SimpleNamespace(waveforms=("velocity", "displacement", "acceleration"))
+    channels = Channels(10, (("velocity", ("E", "N", "Z")),))
+
+    class Named(list):
+        def part(self, first, last):
+            return self[first:last]
+
+    parts = []
+    result = SimpleNamespace(
+        samples=np.zeros((20, 30), np.float32),
+        plan=SimpleNamespace(receivers=Named(range(10)), channels=channels, shots=()),
+        scenario=SimpleNamespace(output=output),
+        part=lambda named, columns, first: parts.append((len(named), first, list(columns))),
+    )
+    assert len(list(records.blocks(result, 20))) == 10
+    assert [columns for *_, columns in parts] == [[3 * n, 3 * n + 1, 3 * n + 2] for n in range(10)]
+    parts.clear()
+    output.waveforms = ("velocity",)
+    assert len(list(records.blocks(result, 20))) == 2 and parts[1][:2] == (5, 5)
+    assert len(list(records.blocks(result, 40))) == 5

@@ -194,8 +194,8 @@ def test_project_files_agree():
     assert "\n## Unreleased\n" in changes
     recipe = (ROOT / "packaging" / "conda" / "meta.yaml").read_text(encoding="utf-8")
     assert f'version = "{project["version"]}"' in recipe
-    needed = {re.split(r"[<>=]", line)[0] for line in project["dependencies"]}
-    assert not [name for name in needed if f"    - {name} " not in recipe]
+    needed = [re.sub(r"(?=[<>=])", " ", line, count=1) for line in project["dependencies"]]
+    assert not [line for line in needed if f"    - {line}\n" not in recipe]
     packages = (DOCS / "developer" / "packaging.md").read_text(encoding="utf-8")
     for name in (".github/workflows/tests.yml", "packaging/Dockerfile", "packaging/craton.def"):
         assert "it has never been" in (ROOT / name).read_text(encoding="utf-8")

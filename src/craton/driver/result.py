@@ -90,25 +90,23 @@ class Result:
             if series.name in self.measured
         }
 
-    def part(self, receivers, holds, first=0):
+    def part(self, receivers, columns, first=0):
         """Return the result of some channels.
 
         Parameters
         ----------
         receivers : Receivers
             Their receivers.
-        holds : callable
-            Whether a channel is one of them.
+        columns : sequence of int
+            Numbers of the channels.
         first : int
             Number of the first receiver here.
         """
         import numpy as np
 
         plan = self.plan
-        columns = [n for n, channel in enumerate(plan.channels) if holds(channel)]
-        channels = [
-            plan.channels[n]._replace(receiver=plan.channels[n].receiver - first) for n in columns
-        ]
+        channels = [plan.channels[n] for n in columns]
+        channels = [channel._replace(receiver=channel.receiver - first) for channel in channels]
         return Result(
             self.scenario,
             replace(plan, channels=channels, receivers=receivers),

@@ -252,7 +252,7 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
         result = kind.compute(scenario, planned, program, comm, progress, out, store, saved)
         result.out = Path(out)
         if store:
-            kind.keep(result, store)
+            kind.keep(result, store, progress)
         if store:
             close_store(store, result)
     except BaseException as failure:

@@ -93,7 +93,7 @@ def compute(scenario, plan, machine, comm, progress=True, out=None, store=None, 
     return Result(scenario, plan, values, report)
 
 
-def keep(result, store):
+def keep(result, store, progress=False):
     """Write the fields."""
     store.write_waveforms(result.dataset)
 

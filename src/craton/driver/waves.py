@@ -3,6 +3,7 @@ kept of it.
 """
 
 import logging
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from craton.methods import METHODS
 from craton.output import peaks
 
 MESH = "mesh.vtu"
+MANY = 1000  # receivers whose files take long enough to say so
 SNAPSHOT_SHARE = 0.5  # of the free memory, that snapshots of a run without a folder may take
 
 
@@ -259,15 +261,25 @@ def declare(planned, writer, create, saved=None, chunks=None):
         )
 
 
-def keep(result, store):
-    """Write waveforms in every format that can be written."""
+def keep(result, store, progress=False):
+    """Write waveforms in every format that can be written; of many receivers a line says which one
+    is being written.
+    """
     from craton.output import export
 
+    count = len(result.plan.receivers)
+
+    def tell(name):
+        if progress and count >= MANY:
+            print(f"writing {name} of {count:,} receivers", file=sys.stderr, flush=True)
+
+    tell(store.zarr.name)
     write_records(result, store)
     peaks.write(result.peaks, store.zarr)
     # the other formats know one experiment
-    if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:
-        export(opened(result, store), store.path, result.scenario.output.network)
+    if count and len(result.samples) and not result.plan.shots:
+        network = result.scenario.output.network
+        export(opened(result, store), store.path, network, tell)
     if result.plan.cells is not None:
         from craton.io.vtu import write_mesh
 

@@ -1,5 +1,6 @@
 """MiniSEED and ObsPy streams of waveforms, with FDSN channel codes."""
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ from craton.errors import ResourceError
 from craton.io.fdsn import channel_code, components, sites, span
 from craton.io.obspy_files import has_obspy
 
+TOGETHER = 1000  # traces that ObsPy writes at a time: its start takes as long as ten of them
+HEADER_BYTES = 128  # of a record at most
 BLOCK_BYTES = 8 << 20  # of waveforms that are in memory at a time where a file is written
 
 
@@ -53,8 +56,8 @@ def stream(dataset, network="XX"):
     return obspy.Stream(list(_traces(dataset, network)))
 
 
-def _traces(dataset, network):
-    """Traces one after another, receivers some at a time."""
+def _traces(dataset, network, bare=False):
+    """Traces one after another, receivers some at a time; bare ones say nothing of their place."""
     import obspy
 
     interval = float(dataset.time.attrs["sampling_interval"])
@@ -68,7 +71,7 @@ def _traces(dataset, network):
             "channel": channel,
             "delta": interval,
             "starttime": begin,
-            **_geometry(site),
+            **({} if bare else _geometry(site)),
         }
         # A type read from zarr says "<", which ObsPy takes for the other byte order.
         native = np.empty(values.shape, values.dtype.newbyteorder("="))
@@ -136,24 +139,21 @@ def write(dataset, path, network="XX"):
         return False
     if not dataset.sizes["time"]:
         return False
-    size = sum(array.nbytes for array in dataset.data_vars.values())
-    if "shot" in dataset.dims or size <= BLOCK_BYTES:
-        traces = stream(dataset, network)
-        if len(traces):
-            traces.write(str(path), format="MSEED")
-        return len(traces) > 0
-    return _write_in_blocks(_traces(dataset, network), path)
-
-
-def _write_in_blocks(traces, path):
-    """Write traces behind each other, so that they need not be in memory together."""
     import obspy
 
-    count = 0
+    has_shots = "shot" in dataset.dims
+    traces = iter(stream(dataset, network)) if has_shots else _traces(dataset, network, bare=True)
+    written = 0
     with open(path, "wb") as file:
-        for trace in traces:
-            obspy.Stream([trace]).write(file, format="MSEED")
-            count += 1
-    if not count:
+        while part := list(islice(traces, TOGETHER)):
+            obspy.Stream(part).write(file, format="MSEED", reclen=_record_bytes(part))
+            written += len(part)
+    if not written:
         Path(path).unlink()
-    return count > 0
+    return written > 0
+
+
+def _record_bytes(traces):
+    """Bytes of a record that holds the longest of some traces whole, within the usual lengths."""
+    needed = HEADER_BYTES + max(trace.data.nbytes for trace in traces)
+    return min(max(1 << (needed - 1).bit_length(), 512), 4096)

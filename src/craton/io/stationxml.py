@@ -1,12 +1,37 @@
 """StationXML: stations and channels, through ObsPy."""
 
 import io
+import re
+from collections import namedtuple
+from dataclasses import replace
+from xml.sax.saxutils import escape
 
 from craton.io.contents import sensors
-from craton.io.fdsn import CODES, channel_code, components, is_seismic, orientation, sites, span
+from craton.io.fdsn import (
+    CODES,
+    RADIAL,
+    channel_code,
+    components,
+    is_seismic,
+    orientation,
+    sites,
+    span,
+)
 from craton.io.obspy_files import has_obspy, read_with_obspy
 
-BLOCK = 500  # stations whose objects, 50 kB each, are in memory together where a file is written
+PLACE = ("latitude", "longitude", "ground", "depth", "elevation")
+# A receiver whose codes and numbers no other part of a file has.
+MARKS = {
+    "network": "marknetwork",
+    "station": "markstation",
+    "name": "markname",
+    "latitude": 11.069753,
+    "longitude": 12.069753,
+    "ground": 13.069753,
+    "depth": 5.031867,
+    "back_azimuth": 40.069753,
+    "xyz": (21.0697, 22.0697, 23.0697),
+}
 
 
 def recognises(path):
@@ -140,23 +165,67 @@ def write(dataset, path, network="XX"):
     """
     if not has_obspy(path):
         return False
-    stations = sites(dataset, network)
-    with open(path, "wb") as file:
-        for first in range(0, max(len(stations), 1), BLOCK):
-            places = stations[first : first + BLOCK]
-            head, networks, tail = _parts(_inventory(dataset, places))
-            file.write(networks if first else head + networks)
-        file.write(tail)
+    networks, made, code = {}, {}, ""
+    for site in sites(dataset, network):
+        networks.setdefault(site.network, {}).setdefault(site.station, []).append(site)
+    with open(path, "w", encoding="utf-8") as file:
+        for group in (group for stations in networks.values() for group in stations.values()):
+            parts = [_made(made, dataset, site) for site in group]
+            if group[0].network != code:
+                file.write(parts[0].network_end if code else parts[0].head)
+                code = group[0].network
+                file.write(parts[0].network.format(code))
+            file.write(parts[0].station.format_map(_values(group[0])))
+            file.writelines(p.channels.format_map(_values(s)) for p, s in zip(parts, group))
+            file.write(parts[0].station_end)
+        file.write(parts[0].network_end + parts[0].end if code else _text(dataset, []))
     return True
 
 
-def _parts(stations):
-    """Return the text of an inventory: what comes before its networks, they, what comes behind."""
+# Parts of a file as ObsPy writes it, with names in braces where receivers differ: its objects and
+# elements of a station take 50 kB, and fifty times the time of a text.
+_Parts = namedtuple("_Parts", "head network station channels station_end network_end end")
+
+
+def _made(made, dataset, site):
+    """Return the parts of a receiver from those that were made."""
+    key = site.location, site.sensor, site.back_azimuth is None
+    if key not in made:
+        mark = replace(
+            site, **(MARKS if site.back_azimuth is not None else MARKS | {"back_azimuth": None})
+        )
+        names = {text: name for name, text in _values(mark).items()}
+        found = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
+        text = _text(dataset, [mark]).replace("{", "{{").replace("}", "}}")
+        text = found.sub(lambda text: f"{{{names[text[0]]}}}", text).replace(mark.network, "{}")
+        ends = (
+            "  <Network ",
+            "    <Station ",
+            "      <Channel ",
+            "    </Station>",
+            "  </Network>",
+            "</FDSN",
+        )
+        places = [0, *(text.index(end) for end in ends), len(text)]
+        made[key] = _Parts(*(text[a:b] for a, b in zip(places, places[1:])))
+    return made[key]
+
+
+def _values(site):
+    """Return the texts by which receivers differ."""
+    values = {name: str(float(getattr(site, name))) for name in PLACE}
+    values |= {axis: f"{value:g}" for axis, value in zip("xyz", site.xyz)}
+    values |= {"station": site.station, "name": escape(site.name)}
+    for letter in RADIAL if site.back_azimuth is not None else ():
+        values[letter] = str(orientation(letter, site)[0])
+    return values
+
+
+def _text(dataset, places):
+    """Return the StationXML of some receivers as ObsPy writes it."""
     text = io.BytesIO()
-    stations.write(text, format="STATIONXML")
-    head, begin, rest = text.getvalue().partition(b"  <Network ")
-    networks, end, tail = rest.rpartition(b"</Network>\n")
-    return head, begin + networks + end, tail if end else rest
+    _inventory(dataset, places).write(text, format="STATIONXML")
+    return text.getvalue().decode()
 
 
 def _station(site, channels, dates):

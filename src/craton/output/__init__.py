@@ -13,7 +13,7 @@ from craton.io import formats
 FULL_BYTES = 1 << 16  # free on a disk that is full
 
 
-def export(dataset, directory, network="XX"):
+def export(dataset, directory, network="XX", tell=None):
     """Write the dataset in every format of `craton.io.FORMATS` that holds waveforms.
 
     Parameters
@@ -24,6 +24,8 @@ def export(dataset, directory, network="XX"):
         Where to write.
     network : str
         FDSN network code.
+    tell : callable, optional
+        Called with the name of each file before it is written.
 
     Returns
     -------
@@ -35,8 +37,14 @@ def export(dataset, directory, network="XX"):
     ResourceError
         The disk is full.
     """
-    paths = [(Path(directory) / row.file, row.function(row.write)) for row in formats("waveform")]
-    return [path for path, write in paths if exported(write, dataset, path, network)]
+    written = []
+    for row in formats("waveform"):
+        path = Path(directory) / row.file
+        if tell:
+            tell(path.name)
+        if exported(row.function(row.write), dataset, path, network):
+            written.append(path)
+    return written
 
 
 def exported(write, dataset, path, network):

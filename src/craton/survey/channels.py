@@ -78,10 +78,12 @@ class Channels(Sequence):
         if number >= self.shots * self.of_shot:
             return self.more[number - self.shots * self.of_shot]
         shot, number = divmod(number, self.of_shot)
-        widths = [self.count * len(along) for _, along in self.kinds]
-        kind = int(np.searchsorted(np.cumsum(widths), number, side="right"))
-        quantity, along = self.kinds[kind]
-        receiver, component = divmod(number - sum(widths[:kind]), len(along))
+        kinds = iter(self.kinds)
+        quantity, along = next(kinds)
+        while number >= self.count * len(along):
+            number -= self.count * len(along)
+            quantity, along = next(kinds)
+        receiver, component = divmod(number, len(along))
         return Channel(receiver, quantity, along[component], quantity in HALF_STEP, shot)
 
     def __iter__(self):

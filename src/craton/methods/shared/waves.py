@@ -6,6 +6,7 @@ from craton.errors import Problem, ScenarioError
 from craton.text import duration, megabytes, rate
 
 COPIED = 1 << 27  # bytes; larger than caches, a fraction of a second to measure
+WRITING = 2e-4  # s of a channel: correction, zarr, MiniSEED and StationXML, of 200 samples
 
 
 class WaveMethod:
@@ -94,14 +95,16 @@ class WaveMethod:
             step = sum(plan.traffic.values()) / (self.reached * bandwidth)
             speed = f": copies {bandwidth / 1e9:,.1f} GB/s (measured now)"
             why = f"if steps reach {self.reached:.0%} of that (as measured for large grids)"
-        return "\n".join(
-            [
-                "Estimate",
-                f"  {machine.describe()}{speed}",
-                f"  about {duration(step * plan.steps)} for {plan.steps:,} steps, "
-                f"{rate(plan.points, step)}, {why}",
-            ]
-        )
+        lines = [
+            "Estimate",
+            f"  {machine.describe()}{speed}",
+            f"  about {duration(step * plan.steps)} for {plan.steps:,} steps, "
+            f"{rate(plan.points, step)}, {why}",
+        ]
+        count, writing = len(plan.channels), WRITING * len(plan.channels)
+        if writing >= 1:
+            lines.append(f"  and about {duration(writing)} to write the {count:,} channels")
+        return "\n".join(lines)
 
     def header(self, scenario, plan, machine, out):
         """Grid, steps, order, memory, device."""

@@ -207,7 +207,7 @@ def test_a_line_says_which_file_of_many_receivers_is_written(tmp_path, capsys, m
     craton.run(case, out=tmp_path / "out", warn=False)
     said = capsys.readouterr().err
     for name in ("result.zarr", "waveforms.mseed", "stations.xml"):
-        assert f"writing {name} of 4 receivers" in said
+        assert f"4 receivers: writing {name}\n" in said
     craton.run(case, out=tmp_path / "quiet", warn=False, progress=False)
     assert "writing" not in capsys.readouterr().err
 

@@ -271,7 +271,7 @@ def keep(result, store, progress=False):
 
     def tell(name):
         if progress and count >= MANY:
-            print(f"writing {name} of {count:,} receivers", file=sys.stderr, flush=True)
+            print(f"{count:,} receivers: writing {name}", file=sys.stderr, flush=True)
 
     tell(store.zarr.name)
     write_records(result, store)

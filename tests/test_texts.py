@@ -35,7 +35,7 @@ def run(tmp_path_factory):
         ('"Small case"', f"'{TITLE}'"),
         ('kind = "explosion"', 'kind = "explosion"\nname = "Türkiye 東京"'),
         ('name = "A"\nat = [2000, 1500, 0]', 'file = "stations.txt"'),
-        ('waveforms = ["velocity"]', 'waveforms = ["velocity"]\nsampling = 0.01'),
+        ('waveforms = ["velocity"]', 'waveforms = ["velocity"]\nsampling = 0.02'),
     )
     assert main(["run", str(path), "-o", str(folder / "out"), "--quiet"]) == 0
     return folder / "out"

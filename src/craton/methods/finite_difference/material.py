@@ -188,15 +188,17 @@ def trace_share(d, at, field=""):
     if d.acoustic or not d.planar:
         return 1.0 if d.acoustic else 1 / 3
     at = d.cell(at)
-    low, part = surroundings(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
-    here = tuple(a - start for a, start in zip(at, low))
+    box = [v for a in at for v in (int(a.min()), int(a.max()) + 1)]
     if d.anisotropic:
+        low, part = surroundings(d, box)
+        here = tuple(a - start for a, start in zip(at, low))
         _, c11, c13, c33, c44, c66 = (v[here] for v in vti.stiffness(d, part))
         solid = c44 > 0
         q = c66 / np.where(solid, c11 * c33 - c13**2, 1.0)
         of_syy = 1 - 2 * q * c33 if field == "sxx" else 2 * q * c13
         return (1 + np.where(solid, of_syy, 0.5)) / 3
-    _, kappa, mu = cells(d, part)
+    low, (_, kappa, mu) = around(d, box)
+    here = tuple(a - start for a, start in zip(at, low))
     lam, mu = kappa[here] - 2 / 3 * mu[here], mu[here]
     return (1 + lam / (2 * (lam + mu))) / 3
 

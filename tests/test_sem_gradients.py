@@ -91,6 +91,13 @@ def test_gradients_are_exact(name):
     assert case.of_differences() < CENTRAL
 
 
+FLOOR_IN_LAYER = {
+    "model": {"kind": "layers", "layers": [SEA["layers"][0], SEA["layers"][1] | {"top": -160}]},
+    "domain": {"origin": [0, 0, -320], "size": [160, 140, 320]},
+    "boundaries": LAYERS | {"pml": {"width": 240, "friction": 0.3}, "west": "stacey"},
+    "receivers": [{"name": "B", "at": [121, 92, -200]}],
+    "source": [EXPLOSION, FORCE | {"at": [91, 82, -180]}],
+}
 REMEMBERING = {
     "a sea in a layer": (
         {"model": SEA, "waveforms": ["pressure"], "boundaries": LAYERS | {"bottom": "rigid"}},
@@ -114,6 +121,8 @@ REMEMBERING = {
         {"model": LOSSY_ANISOTROPIC, "boundaries": LAYERS},
         {"parameters": ("c11", "c12", "c33", "c44", "c66", "rho")},
     ),
+    "a sea floor along a layer": (FLOOR_IN_LAYER, {}),
+    "a sea floor along a layer, across lines of the mesh": (FLOOR_IN_LAYER, {}),
     "layers that relax, across lines of the mesh": (
         {"model": LOSSY, "boundaries": LAYERS},
         {"parameters": WITH_Q},

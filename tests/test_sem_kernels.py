@@ -504,6 +504,12 @@ LISTS = {
     "pair_to_solid": 32,
     "transposed_to_solid": 32,
     "transposed_to_fluid": 32,
+    "to_fluid_layer": 32,
+    "to_solid_layer": 32,
+    "pair_to_fluid_layer": 32,
+    "pair_to_solid_layer": 32,
+    "transposed_to_solid_layer": 32,
+    "transposed_to_fluid_layer": 32,
     "pack_shared": 32,
     "add_shared": 40,
 }

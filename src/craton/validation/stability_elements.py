@@ -32,6 +32,8 @@ class SpectralRun:
         Table of the scenario in place of a box about x = y = 0.
     at : optional
         Place of the source in place of one below the middle.
+    source : dict, optional
+        Kind and strength of the source in place of a double couple beside a moment.
     absorbing : str
         Kind of the faces that are not named.
     trapped : bool
@@ -48,6 +50,7 @@ class SpectralRun:
     run: dict = field(default_factory=dict)
     domain: dict | None = None
     at: object = None
+    source: dict | None = None
     absorbing: str = "stacey"
     trapped: bool = False
     shapes: tuple = ("space",)
@@ -69,11 +72,8 @@ class SpectralRun:
             "size": size.tolist(),
             "spacing": self.edge,
         }
-        source = {
-            "kind": "moment_tensor",
-            "tensor": MOMENT | SHEAR,
-            "at": self.at or [0.3 * self.edge, -0.2 * self.edge, -self.depth],
-        }
+        kind = self.source or {"kind": "moment_tensor", "tensor": MOMENT | SHEAR}
+        source = kind | {"at": self.at or [0.3 * self.edge, -0.2 * self.edge, -self.depth]}
         boundaries = {"top": "free", "others": self.absorbing, **self.boundaries}
         return SpectralScenario(
             method="sem",

@@ -38,6 +38,11 @@ LEAST_RATE = 1e-3  # of the greatest rate of friction: points with less have non
 INSIDE = 1e-3  # of the layer: as deep as this an element must reach into it
 # of the change of depth along one line of an element, how much it may change along the other lines
 ALIGNED = 1e-2
+WALL = 0.5  # of d: friction of the solid along a fluid in a layer
+OPPOSITE = {"west": "east", "south": "north", "bottom": "top"}
+OPPOSITE |= {high: low for low, high in OPPOSITE.items()}
+LEAST = 3  # elements of a layer, where no thickness is given
+ROOM = 2  # elements between layers that are not asked for
 FLAT = 1e-3  # of the layer: so far nodes of its face may be out of plane
 
 
@@ -82,10 +87,13 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class PlaneSide(Side):
-    """A layer along a plane face: normal (3,) outwards, and `outer` = normal . x on the face, m."""
+    """A layer along a plane face: normal (3,) outwards, `outer` = normal . x on the face, m, and
+    the largest extent of the face's elements along the normal, m.
+    """
 
     normal: np.ndarray
     outer: float
+    edge: float
 
     def depth(self, coordinates):
         """Return the depth in the layer of positions (n, 3, m), 0 at its inner edge, 1 on the face,
@@ -196,11 +204,46 @@ def frequency_of(sources, options):
     return options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
 
 
+def with_default_faces(d, scenario):
+    """Return a `Medium` whose faces of which the scenario says nothing absorb by layers where these
+    have room and are stable, else by first-order conditions; all ranks must call.
+    """
+    names = [name for name in layered_faces(d) if scenario.boundaries.face(name) is None]
+    why = lacks_room(d, scenario.boundaries.pml) if names else ""
+    if not why:
+        return d
+    kinds = d.face_kinds | dict.fromkeys(names, "stacey")
+    return replace(d, face_kinds=kinds, not_layered=why)
+
+
+def layered_faces(d):
+    """Return the names of the faces with absorbing layers, sorted."""
+    return [name for name in sorted({*d.mesh.faces}) if d.face_kinds[name] == "pml"]
+
+
+def lacks_room(d, options):
+    """Return between which faces of a box layers of the least thickness leave less than `ROOM`
+    elements, in words, or ""; all ranks must call.
+    """
+    sides = {name: plane_side(d, name, options) for name in layered_faces(d)}
+    for name, side in sides.items():
+        opposite = OPPOSITE[name]
+        other = sides.get(opposite)
+        width = side.width + (other.width if other is not None else 0)
+        distance = side.outer - face_extents(d, opposite, side.normal)[1]
+        if width + ROOM * side.edge > distance:
+            return (
+                f"layers of {width:,.4g} m leave no room in the {distance:,.4g} m between "
+                f"{name} and {opposite}"
+            )
+    return ""
+
+
 def build_layers(d, frequency, options):
     """Build the `Layers` of a `Medium`, None where no face has an absorbing layer; all ranks must
     call. `frequency` is that of `frequency_of`, `options` are those of the PML.
     """
-    names = [name for name in sorted({*d.mesh.faces}) if d.face_kinds[name] == "pml"]
+    names = layered_faces(d)
     if not names:
         return None
     speeds, sides = guided.speeds_of(options, d.statistics.speeds, d.statistics.speeds["vp"][1]), []
@@ -232,9 +275,7 @@ def build_layers(d, frequency, options):
 
 
 def refuse(d, layers):
-    """Raise where layers meet or leave no room, and where fluid and solid touch in a face along a
-    layer; all ranks must call.
-    """
+    """Raise where layers meet or leave no room; all ranks must call."""
     inside = layers.directions >= 0
     along = np.where(inside, layers.directions, np.arange(3, 3 + len(inside))[:, None])
     meet = [
@@ -243,36 +284,13 @@ def refuse(d, layers):
         for b in range(a)
         if (along[a] == along[b])[~layers.general].any()
     ]
-    rows = faces.interface(d)
-    across = (
-        (layers.directions[:, rows[:, 0]] == rows[:, 1] // 2)
-        | (layers.directions[:, rows[:, 2]] == rows[:, 3] // 2)
-    ).any()
-    by_rank = d.subdomain.team.every(
-        lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across))
-    )
-    meet, room, across = (any(flags) for flags in zip(*by_rank))
-    problems, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in layers.sides)
+    by_rank = d.subdomain.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any())))
+    meet, room = (any(flags) for flags in zip(*by_rank))
     if meet or not room:
+        widths = ", ".join(f"{side.name} {side.width:,.4g} m" for side in layers.sides)
+        text = f"absorbing layers meet, or leave no room between them: {widths}"
         remedy = "make them thinner, or the domain larger"
-        problems.append(
-            Problem(
-                "boundaries.pml",
-                f"absorbing layers meet, or leave no room between them: {widths}",
-                remedy,
-            )
-        )
-    if across:
-        remedy = 'make the layer thinner, or use "stacey"'
-        problems.append(
-            Problem(
-                "boundaries.pml",
-                "an interface of fluid and solid runs along an absorbing layer, inside it",
-                remedy,
-            )
-        )
-    if problems:
-        raise ScenarioError(problems)
+        raise ScenarioError([Problem("boundaries.pml", text, remedy)])
 
 
 def warn_inside_layers(d, placed):
@@ -315,9 +333,9 @@ def friction_of(d, speeds, share=None):
     return guided.strength(guide, ratio) if share is None else share, guided.power(ratio)
 
 
-def plane_side(d, name, options):
-    """Return the `PlaneSide` of a face without its profile; None where the face has no elements on
-    any rank.
+def plane_side(d, name, options, frequency=0.0):
+    """Return the `PlaneSide` of a face without its profile, as thick as waves of a frequency, Hz,
+    need it; None where the face has no elements on any rank; all ranks must call.
     """
     rows = d.mesh.faces[name]
     vectors = faces.area_vectors(d, rows).sum(axis=(0, 1)) if len(rows) else np.zeros(3)
@@ -325,18 +343,22 @@ def plane_side(d, name, options):
     if not vector.any():
         return None
     normal = vector / np.linalg.norm(vector)
-    extents_by_rank = [
-        extent
-        for extent in d.subdomain.team.every(lambda: extents(d, rows, normal))
-        if extent is not None
-    ]
-    lows, highs, thicknesses = zip(*extents_by_rank)
-    low, high, thick = min(lows), max(highs), max(thicknesses)
-    width = options.width or options.thickness * thick
+    low, high, edge = face_extents(d, name, normal)
+    width = options.width or (options.thickness or LEAST) * edge
     if high - low > FLAT * width:
         text = f"an absorbing layer requires a plane face; nodes of this face are {high - low:.4g} m apart along its normal"
         raise ScenarioError([Problem(f"boundaries.{name}", text, 'use "stacey" there')])
-    return PlaneSide(name=name, normal=normal, outer=(low + high) / 2, width=width)
+    return PlaneSide(name=name, normal=normal, outer=(low + high) / 2, width=width, edge=edge)
+
+
+def face_extents(d, name, normal):
+    """Return least and largest normal . x on a face, and the largest extent of its elements along
+    the normal, m, of all ranks; all ranks must call.
+    """
+    rows = d.mesh.faces[name]
+    by_rank = d.subdomain.team.every(lambda: extents(d, rows, normal))
+    lows, highs, edges = zip(*(extent for extent in by_rank if extent is not None))
+    return min(lows), max(highs), max(edges)
 
 
 def extents(d, rows, normal):
@@ -362,17 +384,13 @@ def chunk_side(chunk, name, options):
                 )
             ]
         )
+    count = options.thickness or LEAST
     if name == "bottom":
         radius, stack = chunk.radii[0], chunk.stack
-        width = options.width or options.thickness * float(np.diff(stack.levels[:2])[0])
+        width = options.width or count * float(np.diff(stack.levels[:2])[0])
         return SphereSide(name=name, radius=radius, width=width)
     axis, sign = {"west": (0, -1), "east": (0, 1), "south": (1, -1), "north": (1, 1)}[name]
-    angle = (
-        options.thickness
-        * chunk.widths[axis]
-        / chunk.stack.count[axis]
-        * chunk.stack.coarsest[axis] ** 0.5
-    )
+    angle = count * chunk.widths[axis] / chunk.stack.count[axis] * chunk.stack.coarsest[axis] ** 0.5
     angle = options.width / chunk.model.radius if options.width else angle
     return ChunkSide(
         name=name, width=angle * chunk.model.radius, chunk=chunk, axis=axis, sign=sign, angle=angle
@@ -435,6 +453,92 @@ def filter_rates(damping, beta, h):
     return np.stack([damping * h / (1 + beta * h), (1 - beta * h) / (1 + beta * h)], axis=1)
 
 
+# --- fluid and solid ------------------------------------------------------------------------------
+
+
+def coupling(d):
+    """Return arrays and launches of what layers add to the coupling of fluid and solid, by medium:
+    arrays, {"fluid": [...], "solid": [...]}; all ranks must call.
+
+    In the stretched equation divided by s_x s_y s_z, parts of the flux through faces across a
+    layer enter with 1/s, as derivatives across it do: the solid takes -p sum_s n_s / s_s, the fluid
+    sum_s n_s u_s / s_s, n the area vector. A pair of points has one filter for what it takes and
+    one for what it gives in each layer with a part b of its area vector, n - b + b / s.
+    """
+    arrays, launches = {}, {"solid": [], "fluid": []}
+    for side, pairs, vectors, damping, shift in filtered_pairs(d):
+        if not len(pairs):
+            continue
+        name, rates = f"coupling_in_{side.name}", filter_rates(damping, shift + damping, d.dt / 2)
+        arrays |= faces.point_arrays(
+            name,
+            solid=(pairs[:, 0], np.int32),
+            fluid=(pairs[:, 1], np.int32),
+            vectors=(vectors.T, d.precision),
+            rates=(rates[..., 0].T, d.precision),
+        )
+        for medium, op, what in (
+            ("fluid", operators.to_fluid, "flow"),
+            ("solid", operators.to_solid, "pressure"),
+        ):
+            remembered = f"{name}_{what}"
+            arrays[remembered] = Array("boundary points", (1, len(pairs)), d.precision)
+            launch = faces.launch_on_points(op(layered=True), name, len(pairs), layer=remembered)
+            launches[medium].append(d.units.launch(launch, medium == "fluid"))
+    return arrays, launches
+
+
+def filtered_pairs(d):
+    """Return the pairs of a solid and a fluid point at which a layer stretches a part of the area
+    vector, for each layer; each pair on one rank, all ranks must call.
+
+    Returns
+    -------
+    list of (Side, pairs, vectors, damping, shift)
+        Pairs (m, 2); parts of area vectors (m, 3), m2; d and alpha there, (m, 1), 1/s.
+    """
+    if d.layers is None or not all(d.subdomain.media):
+        return []
+    rows, out = faces.interface(d), []
+    for side, directions in zip(d.layers.sides, d.layers.directions):
+        inside = rows[(directions[rows[:, 0]] >= 0) & (directions[rows[:, 2]] >= 0)]
+        along = directions[inside[:, 0]] == inside[:, 1] // 2
+        vectors = vectors_across(d, side, inside, along)
+        pairs, vectors = faces.coupled_points(d, inside, vectors)
+        shared = d.subdomain.shared["solid"]
+        pairs, vectors = shared.assign_items(pairs[:, 0], pairs, vectors)
+        places = np.zeros((int(np.max(pairs[:, 0], initial=-1)) + 1, 3))
+        solid = np.asarray(d.points)[inside[:, 2]]
+        known = solid < len(places)
+        places[solid[known]] = d.coordinates(inside[:, 2]).transpose(0, 2, 1)[known]
+        damping, shift = side.profile(places[pairs[:, 0]][:, :, None])
+        kept = (damping[:, 0] > 0) & vectors.any(axis=1)
+        out.append((side, pairs[kept], vectors[kept], damping[kept], shift[kept]))
+    return out
+
+
+def vectors_across(d, side, rows, along):
+    """Return the parts of the area vectors at the nodes of faces of fluid and solid that a layer
+    stretches: (nf, n^2, 3), m2.
+
+    Parameters
+    ----------
+    d : Medium
+    side : Side
+    rows : (nf, 4) int array
+        Of `faces.interface`.
+    along : (nf,) bool array
+        Faces along the layer, as lines of the mesh go.
+    """
+    vectors = faces.area_vectors(d, rows)
+    nodes = d.element.face_nodes[rows[:, 1]]
+    places = np.take_along_axis(d.coordinates(rows[:, 0]), nodes[:, None], axis=2)
+    gradient, tangent = side.slopes(places)
+    across = np.einsum("nma,nam,nbm->nmb", vectors, tangent, gradient)
+    general = d.layers.general[rows[:, 0]] | d.layers.general[rows[:, 2]]
+    return np.where(general[:, None, None], across, vectors * along[:, None, None])
+
+
 # --- points ---------------------------------------------------------------------------------------
 
 
@@ -454,6 +558,9 @@ def friction_points(d):
             copy_lowest_rank_values(d.subdomain.shared[medium], values)
             for values in friction(d, bool(fluid))
         )
+        if not fluid:
+            for points, walls in friction_of_walls(d):
+                rate[points] = np.maximum(rate[points], walls)
         points = np.flatnonzero(rate > LEAST_RATE * max(side.rate for side in d.layers.sides))
         if not len(points):
             continue
@@ -475,6 +582,19 @@ def friction_points(d):
             d.units.launch(faces.launch_on_points(op, op.name, len(points), **fields), bool(fluid))
         )
     return arrays, launches
+
+
+def friction_of_walls(d):
+    """Yield points of the solid, rising, where it touches a fluid along a layer, and the rate of
+    their friction, 1/s; all ranks must call.
+
+    Waves along such a wall that the mesh hardly resolves grow without (0.1 of d: by a factor of 10
+    in 8,000 steps where 0.4 lets them decay).
+    """
+    for _, pairs, _, damping, _ in filtered_pairs(d):
+        points, first = np.unique(pairs[:, 0], return_index=True)
+        points, rates = d.subdomain.shared["solid"].unite_points(points, WALL * damping[first])
+        yield points, rates[:, 0]
 
 
 def friction(d, fluid):

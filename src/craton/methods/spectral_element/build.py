@@ -370,6 +370,7 @@ def elements_of(d):
         faces.rigid_points(d, d.units),
         faces.coupling(d, d.units),
         absorbing_layer.friction_points(d),
+        absorbing_layer.coupling(d),
     ):
         arrays |= edge_arrays
         edges.append(launches)
@@ -444,7 +445,8 @@ def phases_of(d, injections, elements, edges, exchanges):
     the fluid is updated. Neighbours' contributions are added before absorbing and rigid faces act.
     Every rank has the same phases, empty ones too.
     """
-    absorbing, rigid, coupling, layers = edges
+    absorbing, rigid, coupling, layers, coupling_in_layers = edges
+    coupling = {medium: [*coupling[medium], *coupling_in_layers[medium]] for medium in coupling}
     phases = []
     if d.subdomain.media[1]:
         phases.append(

@@ -65,6 +65,7 @@ def operators(degree, precision="float32"):
     all_operators += [sem.damped_points(), sem.damped_points(1)]
     all_operators += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey()]
     all_operators += [sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
+    all_operators += [sem.to_fluid(layered=True), sem.to_solid(layered=True)]
     all_operators += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
     remembering = [lossy_layers[0], {"relaxation": lossy, "full": True, "bulk": True}]
     all_operators += pair_operators.catalogue(kind, precision, remembering)

@@ -253,9 +253,9 @@ def interface(d):
     return np.where(d.fluid[rows[:, :1]], rows, rows[:, [2, 3, 0, 1]])
 
 
-def coupled_points(d, rows):
-    """Return pairs of a solid and a fluid point (m, 2), and the area vectors there, out of the
-    fluid (m, 3).
+def coupled_points(d, rows, vectors=None):
+    """Return pairs of a solid and a fluid point (m, 2), and the sums of vectors (nf, n^2, 3) of
+    faces there (m, 3); by default of area vectors, out of the fluid.
 
     Nodes of the two sides of a face are matched by their positions.
     """
@@ -269,7 +269,8 @@ def coupled_points(d, rows):
     match = np.take_along_axis(solid_nodes, distance.argmin(axis=2), axis=1)
     solid = np.take_along_axis(d.points[rows[:, 2]], match, axis=1)
     fluid = np.take_along_axis(d.points[rows[:, 0]], fluid_nodes, axis=1)
-    return mesh_terms.unique_pairs(solid, fluid, area_vectors(d, rows))
+    vectors = area_vectors(d, rows) if vectors is None else vectors
+    return mesh_terms.unique_pairs(solid, fluid, vectors)
 
 
 def point_arrays(name, **values):
@@ -282,6 +283,6 @@ def point_arrays(name, **values):
 
 def launch_on_points(op, name, count, **renamed):
     """Return the launch of an operator over a list of points whose arrays are NAME_part."""
-    listed = ("points", "terms", "solid", "fluid", "vectors", "lowpass")
+    listed = ("points", "terms", "solid", "fluid", "vectors", "lowpass", "rates")
     names = tuple(renamed.get(a, f"{name}_{a}" if a in listed else a) for a in op.arrays)
     return Launch(op, names, (0, 1, 0, 1, 0, count), {"count": count})

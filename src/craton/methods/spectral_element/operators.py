@@ -31,7 +31,7 @@ where not coloured =============
 ============================================================================================================================
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -410,11 +410,11 @@ def damped_points(fields=3):
     )
 
 
-def to_fluid():
+def to_fluid(layered=False):
     """Solid moves fluid, pairs (0, 1, 0, 1, 0, m): potential_force, displacement, solid (m,), fluid
-    (m,), vectors (3, m); count = m.
+    (m,), vectors (3, m); count = m. `layered`: see `in_layer`.
     """
-    return pointwise(
+    op = pointwise(
         "to_fluid",
         "coupling.h",
         ("potential_force",),
@@ -424,13 +424,14 @@ def to_fluid():
         flops=6,
         **point_list(),
     )
+    return in_layer(op) if layered else op
 
 
-def to_solid():
+def to_solid(layered=False):
     """Fluid presses on solid: force, potential_force, fluid_inverse_mass, solid (m,), fluid (m,),
-    vectors (3, m); count = m.
+    vectors (3, m); count = m. `layered`: see `in_layer`.
     """
-    return pointwise(
+    op = pointwise(
         "to_solid",
         "coupling.h",
         ("force",),
@@ -439,6 +440,26 @@ def to_solid():
         reals_per_point=13,
         flops=7,
         **point_list(),
+    )
+    return in_layer(op) if layered else op
+
+
+def in_layer(op):
+    """Return what an absorbing layer along the faces of fluid and solid adds to their coupling:
+    besides layer (fields, m) and rates (2, m), see filtered_points.h.
+
+    Parameters
+    ----------
+    op : Operator
+        Of coupling.h or pair_coupling.h.
+    """
+    return replace(
+        op,
+        name=f"{op.name}_layer",
+        writes=(*op.writes, "layer"),
+        reads=(*op.reads, "rates"),
+        reals_per_point=op.reals_per_point + 4,
+        flops=op.flops + 4,
     )
 
 

@@ -188,8 +188,8 @@ def scatter_faces(components=3):
     )
 
 
-def coupling(function):
-    """Return an operator of pair_coupling.h."""
+def coupling(function, layered=False):
+    """Return an operator of pair_coupling.h, or what a layer adds to it (`operators.in_layer`)."""
     solid, fluid = "pair", "fluid_pair"
     writes, *reads = {
         "pair_to_fluid": (f"{fluid}_force", solid),
@@ -197,7 +197,7 @@ def coupling(function):
         "transposed_to_solid": (f"{solid}_force", fluid),
         "transposed_to_fluid": (f"{fluid}_force", f"{solid}_force", "inverse_mass"),
     }[function]
-    return pointwise(
+    op = pointwise(
         function,
         "pair_coupling.h",
         (writes,),
@@ -207,6 +207,7 @@ def coupling(function):
         flops=6,
         **operators.point_list(),
     )
+    return operators.in_layer(op) if layered else op
 
 
 COUPLING = ("pair_to_fluid", "pair_to_solid", "transposed_to_solid", "transposed_to_fluid")
@@ -246,4 +247,8 @@ def catalogue(kind, precision, remembering=()):
     lists = (save_points, pair_back, pair_forward, restore_points, pair_stacey)
     lists += (scatter_points, scatter_faces, rigid)
     points = [make(components) for make in lists for components in (3, 1)]
-    return [*elements, *points, *(coupling(function) for function in COUPLING)]
+    return [
+        *elements,
+        *points,
+        *(coupling(name, layered) for name in COUPLING for layered in (False, True)),
+    ]

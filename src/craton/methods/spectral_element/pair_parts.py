@@ -29,6 +29,7 @@ REMEMBERED = ("memory", "second_memory", "layer")
 KINDS_OF = dict.fromkeys(REMEMBERED, "wavefield")
 FIELDS = ("pair", "pair_rate", "pair_force")  # of a solid; of a fluid with its prefix
 MEDIA = (("", 3), ("fluid_", 1))  # prefixes of names, components
+LISTED = ("solid", "fluid", "vectors", "rates")  # of pairs of points
 COMPONENTS = {"fluid": 1, "solid": 3}  # of the media in the order of their forces
 
 
@@ -248,18 +249,26 @@ class Parts:
         return (launch,)
 
     def coupling(self, function, half):
-        """Return a launch of pair_coupling.h, () where no fluid touches a solid."""
-        if "coupling_solid" not in self.shared:
-            return ()
-        op = pair_operators.coupling(function)
-        listed = {a: self.take(f"coupling_{a}") for a in ("solid", "fluid", "vectors")}
+        """Return the launches of pair_coupling.h, what layers along faces of fluid and solid add
+        included; () where no fluid touches a solid.
+        """
+        named = [a for a in self.shared if a.startswith("coupling") and a.endswith("_solid")]
+        return tuple(self._coupling_of(function, half, a.removesuffix("_solid")) for a in named)
+
+    def _coupling_of(self, function, half, listed):
+        """Return the launch of pair_coupling.h on a list of pairs of points."""
+        op = pair_operators.coupling(function, layered=listed != "coupling")
+        names = {a: self.take(f"{listed}_{a}") for a in LISTED if a in op.arrays}
         for name in ("inverse_mass", "fluid_inverse_mass"):
             if name in op.arrays:
                 self.take(name)
-        count = self.shared["coupling_solid"].shape[0]
+        count = self.shared[f"{listed}_solid"].shape[0]
+        if "layer" in op.arrays:
+            both = function.startswith("pair")
+            names["layer"] = self.have(f"{listed}_{function}", (1 + both, count), "boundary points")
         params = self.params | {"count": count, "half": half}
-        arrays = tuple(listed.get(a, a) for a in op.arrays)
-        return (Launch(op, arrays, (0, 1, 0, 1, 0, count), params),)
+        arrays = tuple(names.get(a, a) for a in op.arrays)
+        return Launch(op, arrays, (0, 1, 0, 1, 0, count), params)
 
     def injected(self, name, rows, series):
         """Return the launch that adds columns of a series to "forces", () without any.

@@ -44,8 +44,8 @@ def test_the_same_file_by_both_methods():
         and sem.snapshots == fd.snapshots
         and sem.model == fd.model
     )
-    assert sem.face("top") == "free" and sem.face("west") == sem.face("bottom") == "stacey"
-    assert any("boundaries.others" in text and "stacey" in text for text in sem.warnings)
+    assert sem.face("top") == "free" and sem.face("west") == sem.face("bottom") == "pml"
+    assert any("boundaries.others" in text and '"pml", in boxes' in text for text in sem.warnings)
     assert (
         sem.domain.points_per_wavelength == 5 and sem.run.degree == 4 and sem.run.assembly == "fast"
     )
@@ -270,7 +270,7 @@ def test_orders_of_differences_are_not_used():
 
 
 def test_keys_of_finite_differences_are_read_in_one_way():
-    """Tables without meaning here are left out; faces become first-order absorbing; what is refused names its method."""
+    """Tables without meaning here are left out; faces absorb as elements do; what is refused names its method."""
     many = (
         'top = "free"',
         'top = "sponge"\nwest = "a1"\nsurface = "imaging"\nfaces = { east = "cpml" }',
@@ -280,9 +280,9 @@ def test_keys_of_finite_differences_are_read_in_one_way():
         'rho = 2300\nqp = 90\nqs = 50\nattenuation = { band = [0.1, 9], storage = "full" }',
     )
     scenario = loads(changed(many, lossy, ("element_size = 400", 'spacing = "0.4 km"')))
-    assert {scenario.boundaries.face(name) for name in FACES} == {
-        "stacey"
-    } and scenario.domain.element_size == 400
+    kinds = {name: scenario.boundaries.face(name) for name in FACES}
+    assert kinds == dict.fromkeys(FACES) | {"top": "pml", "west": "stacey", "east": "pml"}
+    assert scenario.face("south") == "pml" and scenario.domain.element_size == 400
     keys = {text.partition(":")[0] for text in scenario.warnings}
     faces = {f"boundaries.{name}" for name in ("top", "west", "others", "faces.east")}
     assert keys == {"domain.spacing", "model.attenuation.storage"} | faces

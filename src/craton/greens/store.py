@@ -326,7 +326,8 @@ def prepare(scenario):
     time = scenario.time.model_copy(update={"start": None})
     bare |= {"recording": (), "injection": (), "time": time}
     bare = scenario.model_copy(update=bare)
-    field, problems = METHODS[scenario.method].moment_field(bare, low, high)
+    bounded = bare.model_copy(update={"greens": settings})
+    field, problems = METHODS[scenario.method].moment_field(bounded, low, high)
     refuse(problems)
     stations = stations_of(field.scenario)
     forces, bare = forces_of(scenario, stations), bare.model_copy(update={"receivers": ()})

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -332,6 +333,11 @@ def _gaussian_derivative(spec):
         peak_frequency=1 / (2 * math.pi * tau),
         f95=math.sqrt(math.log(1 / (1 - F95)) / 2) / (math.pi * tau),
     )
+
+
+def lowpass(frequency):
+    """Return the `Wavelet` of the impulses of Green's functions up to a frequency, Hz."""
+    return _lowpass(SimpleNamespace(frequency=frequency, delay=None))
 
 
 def _lowpass(spec):

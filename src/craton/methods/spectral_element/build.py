@@ -236,11 +236,12 @@ def build_medium(scenario, prepared, team):
     statistics = ranks.combine_statistics(subdomain, scanned)
     relaxation = sampling.relaxation(scenario.model, statistics.loss)
     names = {*subdomain.mesh.faces, *(("top", "bottom") if scenario.domain.globe is None else ())}
-    return Medium(
+    medium = Medium(
         **fields_of(ghosted.owned_by(subdomain)),
         precision=scenario.run.precision,
         deterministic=scenario.run.assembly == "colour",
         face_kinds={name: scenario.face(name) for name in names},
+        not_layered="",
         globe=scenario.domain.globe,
         ground=terrain.build(scenario.model),
         sampler=prepared.sampler,
@@ -248,6 +249,7 @@ def build_medium(scenario, prepared, team):
         statistics=statistics,
         relaxation=relaxation,
     )
+    return absorbing_layer.with_default_faces(medium, scenario)
 
 
 def step_problems(scenario, limit):

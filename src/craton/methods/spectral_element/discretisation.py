@@ -32,6 +32,8 @@ class Medium(ElementGeometry):
         The assembly is deterministic: every run gives equal bits.
     face_kinds : dict of str to str
         Boundary condition on each named face.
+    not_layered : str
+        Why faces of which nothing is said have no absorbing layers; "" where they have.
     globe : craton.survey.globe.Globe or None
         Of a chunk of the Earth.
     ground : Terrain or None
@@ -48,6 +50,7 @@ class Medium(ElementGeometry):
     precision: str
     deterministic: bool
     face_kinds: dict
+    not_layered: str
     globe: Any
     ground: Any
     sampler: Any

@@ -29,6 +29,7 @@ from craton.methods.spectral_element import absorbing_layer, build, couples, pla
 from craton.methods.spectral_element.points import element_parts
 from craton.survey import receivers
 from craton.survey.globe import in_corners
+from craton.survey.wavelets import lowpass
 
 MOVE = "move it inwards, or make the domain larger"
 BULGE = 0.01  # of an element's extent: how far a curved one may reach beyond its 27 nodes
@@ -160,6 +161,7 @@ def element_velocities(scenario, low, high):
     Parameters
     ----------
     scenario : SpectralScenario
+        With the table ``greens`` where it is new: what lies in absorbing layers is refused then.
     low, high : sequence of float
         Corners of the volume of sources, m.
 
@@ -173,7 +175,7 @@ def element_velocities(scenario, low, high):
     if not len(inside):
         words = "no element of the solid is in the volume"
         return None, [Problem("greens", words, "place it in the solid part of the mesh")]
-    problems = in_layers(medium, placed, inside)
+    problems = in_layers(medium, placed, inside) if scenario.greens is not None else []
     if problems:
         return None, problems
     elements = with_neighbours(medium, inside)
@@ -185,7 +187,9 @@ def in_layers(medium, scenario, elements):
     """Return what of a volume's elements and a scenario's stations lies in absorbing layers, where
     runs are not reciprocal: list of Problem.
     """
-    layers = absorbing_layer.build_layers(medium, 0.0, scenario.boundaries.pml)
+    options, impulse = scenario.boundaries.pml, lowpass(scenario.greens.max_frequency)
+    frequency = options.frequency or impulse.peak_frequency
+    layers = absorbing_layer.build_layers(medium, frequency, options)
     if layers is None:
         return []
     if (layers.directions[:, elements] >= 0).any():

@@ -97,6 +97,11 @@ class ElementDomain(Volume):
             yield from self._resolution_problems()
             yield from _refinement_problems(self)
 
+    @property
+    def boxed(self):
+        """True for a box of elements, which has no mesh file and is no chunk of the Earth."""
+        return self.mesh is None and self.chunk is None
+
     def within(self, lower, upper):
         """Return the domain of a mesh file with the box around its nodes, corners (x, y, z) in m.
 
@@ -141,14 +146,14 @@ def _refinement_problems(domain):
 
 
 class Pml(LayerSpeeds):
-    """Absorbing layer inside a plane face: ``thickness`` in elements as they are at the face, or
-    ``width`` (m); ``reflection`` of P waves
+    """Absorbing layer inside a plane face: ``thickness`` in elements as they are at the face, by
+    default after the wavelength, or ``width`` (m); ``reflection`` of P waves
     across it by its profile, ``frequency`` (Hz) of its frequency shift, by default the sources'
     peak frequency; ``friction`` on the outer face, as part of its damping, by default after the
     medium.
     """
 
-    thickness: whole(least=1, most=100) = 3
+    thickness: whole(least=1, most=100) | None = None
     width: Distance | None = None
     reflection: quantity("ratio", above=0, below=1) = 1e-5
     frequency: Frequency | None = None
@@ -162,12 +167,13 @@ class Faces(Table):
     """Boundary conditions: free, pml (absorbing layer), stacey (first-order absorbing, Clayton &
     Engquist) or rigid.
 
-    ``others`` applies to faces not named, `face` gives the kind of one face; ``faces`` = { name =
-    "free" } are the face sets of a mesh file.
+    ``others`` applies to faces not named, by default pml in boxes, stacey elsewhere; `face` gives
+    the kind of one face, None where nothing is said of it; ``faces`` = { name = "free" } are the
+    face sets of a mesh file.
     """
 
     top: FaceKind = "free"
-    others: FaceKind = "stacey"
+    others: FaceKind | None = None
     west: FaceKind | None = None
     east: FaceKind | None = None
     south: FaceKind | None = None
@@ -178,7 +184,7 @@ class Faces(Table):
 
     def face(self, name):
         """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or
-        that of a mesh's face set.
+        that of a mesh's face set; None where nothing is said of it.
 
         Parameters
         ----------
@@ -236,7 +242,12 @@ _RENAMED = (
 )
 _PERIODIC = f"periodic faces are {_FD}"
 _FACES = 'write "free", "pml", "stacey" or "rigid", or method = "fd"'
-_ABSORBING = f'{{value}} is {_FD}; using first-order absorbing boundaries, "stacey", instead'
+_DEFAULT = (
+    f'{{value}} is {_FD}; using the default instead, layers of elements, "pml", in boxes, "stacey" '
+    "elsewhere"
+)
+_LAYER = f'{{value}} is {_FD}; using an absorbing layer of elements, "pml", instead'
+_FIRST_ORDER = f'{{value}} is {_FD}; using first-order absorbing boundaries, "stacey", instead'
 _IGNORED = 'this key is ignored, only method = "fd" has it; '
 _DEGREE = _IGNORED + "spectral elements use run.degree = {0.run.degree}"
 _HALF = 'storage = {value} is available only with method = "fd"'
@@ -249,7 +260,9 @@ FOREIGN = (
     Foreign("domain.spacing", note=_RENAMED, renamed="element_size"),
     Foreign("boundaries.surface|cpml|sponge"),
     Foreign("boundaries.**.*", ("periodic",), (_PERIODIC, _FACES), becomes="stacey"),
-    Foreign("boundaries.**.*", ("cpml", "sponge", "a1"), note=_ABSORBING, becomes="stacey"),
+    Foreign("boundaries.others", ("cpml", "sponge"), note=_DEFAULT),
+    Foreign("boundaries.**.*", ("cpml", "sponge"), note=_LAYER, becomes="pml"),
+    Foreign("boundaries.**.*", ("a1",), note=_FIRST_ORDER, becomes="stacey"),
     Foreign("run.order|weights|grid", note=_DEGREE),
     Foreign("run.storage", ("half",), (_HALF, 'leave storage out, or use method = "fd"')),
     Foreign("run.storage", ("full",)),
@@ -319,14 +332,14 @@ class SpectralScenario(WaveScenario):
         top : object
             Has ``surface(x, y)``; None: depths count from z = 0.
         """
-        boxed = self.domain.mesh is None and self.domain.chunk is None
-        domain = self.domain if boxed else self.domain.within(lower, upper)
+        domain = self.domain if self.domain.boxed else self.domain.within(lower, upper)
         scenario = self.model_copy(update={"domain": domain})
         scenario._top = top
         return scenario
 
     def face(self, name):
-        """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face.
+        """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face; see also
+        `absorbing_layer.default_faces`.
 
         The ground is free, whatever is said of the top of the air above it, and so is the
         core-mantle boundary as a chunk's bottom, unless ``bottom`` is given: the outer core hardly
@@ -344,7 +357,12 @@ class SpectralScenario(WaveScenario):
             and chunk.bottom == "cmb"
         )
         on_ground = name == "top" and self.model.topography is not None
-        return "free" if on_core or on_ground else faces.face(name)
+        return "free" if on_core or on_ground else faces.face(name) or self.absorbing
+
+    @property
+    def absorbing(self):
+        """Kind of the faces of which nothing is said."""
+        return "pml" if self.domain.boxed else "stacey"
 
     @property
     def warnings(self):
@@ -355,5 +373,5 @@ class SpectralScenario(WaveScenario):
                 "boundaries.top: the topography is the top of the mesh and is traction-free; "
                 f'"{self.boundaries.top}" is ignored'
             )
-        boxed = self.domain.mesh is None and self.domain.chunk is None
+        boxed = self.domain.boxed
         return [*warnings, *sizes(self.domain), *positions(self)] if boxed else warnings

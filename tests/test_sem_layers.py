@@ -241,10 +241,14 @@ def test_layers_that_meet_are_refused():
         build(box(320.0, boundaries={"others": "pml", "pml": {"thickness": 9}}))
 
 
-def sea(floor, depth, others="rigid", duration=1.2, **boundaries):
-    """An explosion in water over rock, 4 x 4 elements of 100 m between rigid sides."""
+def sea(floor, depth, others="rigid", duration=1.2, half=200, **boundaries):
+    """An explosion in water over rock, elements of 100 m."""
     return SpectralScenario(
-        domain={"origin": [-200, -200, -depth], "size": [400, 400, depth], "element_size": 100},
+        domain={
+            "origin": [-half, -half, -depth],
+            "size": [2 * half, 2 * half, depth],
+            "element_size": 100,
+        },
         model={
             "kind": "layers",
             "layers": [
@@ -282,6 +286,45 @@ def test_a_sea_floor_along_a_layer_is_as_deep_as_the_layer_makes_it():
         misfit(found, ran(sea(-800 - deeper, 1500), "cpu").pressure.values) <= 0.02
     )  # without the filters at the floor 0.10
     assert misfit(found, ran(sea(-800, 1500), "cpu").pressure.values) >= 0.1
+
+
+def test_an_ocean_leaves_through_layers_across_its_floor():
+    """Nothing is said of the sides; those of the other box are 300 m further away."""
+    found, wide = (
+        ran(sea(-400, 900, None, 1.0, half), "cpu").pressure.values for half in (500, 800)
+    )
+    assert misfit(found, wide) <= 0.01
+
+
+def test_boxes_have_layers_where_nothing_is_said():
+    made, tight = (
+        build(box(half, others=None, receivers=[{"name": "A", "at": [80, 0, 0]}]))
+        for half in (320.0, 120.0)
+    )
+    rows = dict(made.notes["Elastic waves"])
+    assert rows["faces"] == "pml: west, east, south, north, bottom; free: top"
+    assert rows["expected error"] == "of velocity, from the layers: about 0.14%"
+    assert not any("stacey" in text for text in made.warnings)
+    rows = dict(tight.notes["Elastic waves"])
+    assert rows["faces"] == "stacey: west, east, south, north, bottom; free: top"
+    assert "leave no room in " in rows["no layers"] and "10 %" in rows["first-order faces"]
+    assert any(text.startswith('boundaries: "stacey" in place of') for text in tight.warnings)
+    asked = build(box(320.0, others="stacey"))
+    assert "no layers" not in (rows := dict(asked.notes["Elastic waves"]))
+    assert "10 %" in rows["first-order faces"]
+    with pytest.raises(ScenarioError, match="absorbing layers meet"):
+        build(box(120.0, receivers=[]))
+
+
+@pytest.mark.parametrize("frequency, elements", [(7.5, 3), (9, 4), (12, 5)])
+def test_layers_are_as_thick_as_waves_need(frequency, elements):
+    """6.9, 5.8, 4.3 elements per P wavelength; at most a sixth of 30."""
+    wavelet = {"kind": "ricker", "frequency": frequency}
+    source = [{"kind": "force", "at": [0, 0, 0], "force": [0, 0, 1e9], "wavelet": wavelet}]
+    size = {"origin": [-600, -100, -200], "size": [1200, 200, 200], "element_size": EDGE}
+    faces = {"west": "pml", "others": "stacey"}
+    plan = build(box(600.0, domain=size, source=source, receivers=[], boundaries=faces))
+    assert f"west {elements * EDGE:.0f} m" in dict(plan.notes["Elastic waves"])["layers"]
 
 
 def test_plan_tells_of_layers():

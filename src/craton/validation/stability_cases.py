@@ -119,7 +119,12 @@ def peak(x, y=0.0):
     return np.maximum(-85.6 - 0.25 * np.hypot(np.asarray(x) + 187.5, np.asarray(y)), -200.0)
 
 
-RELIEF = {relief.__name__: relief for relief in (hills, valleys, peak)}
+def slope(x, y=0.0):
+    """Elevation of a sea floor that goes on sloping into layers at the sides, m: 1 to 4."""
+    return np.interp(np.asarray(x), (-400, 400), (-350, -150)) + 10 * np.sin(np.asarray(y) / 100)
+
+
+RELIEF = {relief.__name__: relief for relief in (hills, valleys, peak, slope)}
 DATA = tomllib.loads(Path(__file__).with_name("stability.toml").read_text("utf-8"))
 
 

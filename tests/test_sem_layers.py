@@ -13,6 +13,7 @@ from craton.methods.spectral_element import absorbing_layer
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.build import build as built
 from craton.scenario import SpectralScenario
+from craton.validation import homogeneous as full
 from craton.validation.compare import misfit
 from craton.validation.spectral import ran
 
@@ -294,6 +295,25 @@ def test_an_ocean_leaves_through_layers_across_its_floor():
         ran(sea(-400, 900, None, 1.0, half), "cpu").pressure.values for half in (500, 800)
     )
     assert misfit(found, wide) <= 0.01
+
+
+@pytest.mark.parametrize("frequency", [3.0, 4.5])
+def test_full_space_in_a_small_box(frequency):
+    """A force, three elements from stations to layers on all sides, until all has left; `stacey` leaves 3 to 5 %."""
+    places = [np.array(x) for x in ([150.0, 110.0, 60.0], [-130.0, 180.0, -170.0])]
+    at, half = np.array([10.0, -20.0, 15.0]), 600
+    scenario = SpectralScenario(
+        domain={"origin": [-half] * 3, "size": [2 * half] * 3, "element_size": 120},
+        model={"kind": "homogeneous", "vp": full.VP, "vs": full.VS, "rho": full.RHO},
+        boundaries={"top": "pml"},
+        time={"duration": 2.2 / frequency + 0.15, "start": -1.2 / frequency},
+        source=[full.source_table("single force", at, frequency)],
+        receivers=[{"name": f"R{n}", "at": x.tolist()} for n, x in enumerate(places)],
+        run={"device": "cpu"},
+    )
+    data = ran(scenario, "cpu")
+    exact = [full.exact("single force", x, at, frequency, data.time.values) for x in places]
+    assert misfit(data.velocity.values, np.array(exact)) <= 0.003
 
 
 def test_boxes_have_layers_where_nothing_is_said():

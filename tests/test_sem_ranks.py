@@ -85,6 +85,11 @@ LAYER = 'others = "pml"\npml = { thickness = 1 }'
 CASES = {
     "layers": {"layers": ROCK, "source": MOMENT, "boundaries": LAYER},
     "sea layers": {"layers": SEA, "source": BLAST, "boundaries": LAYER},
+    "floor in a layer": {
+        "layers": SEA,
+        "source": BLAST,
+        "boundaries": 'top = "pml"\npml = { width = 750 }\nothers = "stacey"',
+    },
     "solid": {"layers": ROCK, "source": MOMENT},
     "rigid sides": {
         "layers": ROCK,
@@ -162,6 +167,8 @@ SHARED = [
     ("layers", 4, "random"),
     ("sea layers", 3, "bisection"),
     ("sea layers", 4, "random"),
+    ("floor in a layer", 3, "bisection"),
+    ("floor in a layer", 4, "random"),
 ]
 
 

@@ -289,6 +289,16 @@ def test_a_sea_floor_along_a_layer_is_as_deep_as_the_layer_makes_it():
     assert misfit(found, ran(sea(-800, 1500), "cpu").pressure.values) >= 0.1
 
 
+def test_interfaces_along_a_layer_are_told():
+    """Water over rock: along the layer at the bottom, across those at the sides, and behind it."""
+    told = [
+        [text for text in build(sea(floor, 900, None, half=500)).warnings if "impedance" in text]
+        for floor in (-700, -400, -600)
+    ]
+    assert [len(texts) for texts in told] == [1, 0, 0]
+    assert "by 233% within the absorbing layer of 300 m at face bottom" in told[0][0]
+
+
 def test_an_ocean_leaves_through_layers_across_its_floor():
     """Nothing is said of the sides; those of the other box are 300 m further away."""
     found, wide = (

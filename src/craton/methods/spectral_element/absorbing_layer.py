@@ -46,6 +46,7 @@ MEASURED, EDGES = 0.007, 5  # see `left_behind`
 TARGET = 0.003  # relative L2 that layers shall leave where no thickness is given
 SHARE = 1 / 6  # of the mesh, that a layer takes at most for it
 LEAST = 3  # elements of a layer, where no thickness is given
+CONTRAST = 0.1  # of impedances within a layer, of which is warned
 ROOM = 2  # elements between layers that are not asked for
 FLAT = 1e-3  # of the layer: so far nodes of its face may be out of plane
 
@@ -297,6 +298,34 @@ def refuse(d, layers):
         text = f"absorbing layers meet, or leave no room between them: {widths}"
         remedy = "make them thinner, or the domain larger"
         raise ScenarioError([Problem("boundaries.pml", text, remedy)])
+
+
+def warn_contrasts(d):
+    """Warn of layers in which the mean medium changes across the layer by more than `CONTRAST`, as
+    at an interface along it: list of str; all ranks must call.
+    """
+    out = []
+    for side, directions in zip(d.layers.sides, d.layers.directions) if d.layers else ():
+        if not isinstance(side, PlaneSide):
+            continue
+        rows = np.flatnonzero(directions >= 0)
+        depth = side.outer - d.centres[rows] @ side.normal
+        place = np.minimum((depth / side.edge).astype(int), int(side.width / side.edge))
+        constant, count = d.statistics.constant, int(side.width / side.edge) + 1
+        sums = [
+            np.bincount(place, weights, count)
+            for weights in (np.ones(len(rows)), (constant["rho"] * constant["vp"])[rows])
+        ]
+        elements, impedances = np.sum(d.subdomain.team.every(lambda sums=sums: sums), axis=0)
+        means = impedances[elements > 0] / elements[elements > 0]
+        change = means.max() / means.min() - 1
+        if change > CONTRAST:
+            out.append(
+                f"the impedance of P waves changes by {change:.0%} within the absorbing layer of "
+                f"{side.width:,.4g} m at face {side.name}: what reflects there is damped, too; let "
+                "the domain end a layer's width behind the interface"
+            )
+    return out
 
 
 def warn_inside_layers(d, placed):

@@ -345,6 +345,7 @@ def assemble(d, scenario, sources, receivers, channels, incident=(), reuse=None)
         *absorbing_layer.warn_inside_layers(
             d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]
         ),
+        *absorbing_layer.warn_contrasts(d),
         *injection.warnings(d, scenario, incident, sources, receivers),
         *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, grid.spacing),
     ]

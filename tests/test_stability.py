@@ -38,7 +38,7 @@ def rows(names):
 
 # Elements along x, y and z in place of those of the table, half as many: as large, so as many steps of the same length, and the same
 # faces, edges and corners of layers, three elements thick; the source stays above those at the bottom.
-ELEMENTS = {"cubes": (8, 8, 7), "lossy": (8, 8, 7), "two-layers": (9, 9, 8)}
+ELEMENTS = {"cubes": (8, 8, 7), "lossy": (8, 8, 7), "two-layers": (9, 9, 8), "sea-floor": (8, 8, 8)}
 
 
 @pytest.mark.parametrize("name", rows(QUICK))

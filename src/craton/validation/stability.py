@@ -49,6 +49,7 @@ SHORT = ("cubes", "two-layers", "lossy")
 QUICK = (
     *cases.ROWS,
     *(name for name in elements.ROWS if name.split("-", 1)[1].rsplit("-", 1)[0] in SHORT),
+    "sem-sea-floor-pml",
 )
 WIDE = 4  # widths of the box that trapped waves are compared with
 

@@ -105,8 +105,8 @@ def layers(d, reflection):
     ]
     if d.globe is None:
         left = max(absorbing_layer.left_behind(d, s.edge, s.width, frequency) for s in sides)
-        if absorbing_layer.guides(d):
-            words = f"about {max(left, GUIDED):.1%} where contrasts guide waves along them"
+        if absorbing_layer.guides(d) and left < GUIDED:
+            words = f"about {GUIDED:.1%}, for contrasts guide waves along them"
         else:
             words = f"about {left:.2%}" if left > LITTLE else f"less than {LITTLE:.2%}"
         rows.append(("expected error", f"of velocity, from the layers: {words}"))

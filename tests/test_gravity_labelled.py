@@ -161,3 +161,114 @@ def test_a_scenario_reads_a_layer_that_harmonica_saved(layer, tmp_path):
     assert close(out.g_z, expected["g_z"])
     with pytest.raises(craton.errors.ScenarioError, match="1 of 20 points have no elevation"):
         craton.plan(craton.Scenario(**values | {"prisms": prisms | {"missing": "refuse"}}))
+
+
+def columns(unit="m", height="m", mass="kg/m3", turned=(False, False)):
+    """A layer of Harmonica's names in other units, with axes that may fall."""
+    per = {"m": 1.0, "km": 1e3, "ft": 0.3048, "kg/m3": 1.0, "g/cm3": 1e3, "g cm^-3": 1e3}
+    rng, dims = np.random.default_rng(7), ("northing", "easting")
+    values = {
+        "top": (rng.uniform(-200, 0, (4, 5)), height),
+        "bottom": (np.full((4, 5), -1000.0), height),
+        "density": (rng.uniform(-300, 400, (4, 5)), mass),
+    }
+    out = xarray.Dataset(
+        {name: (dims, v / per[u], {"units": u}) for name, (v, u) in values.items()},
+        {d: (d, a / per[unit], {"units": unit}) for d, a in zip(dims, (NORTH, EAST))},
+    )
+    return out[{d: slice(None, None, -1) for d, falls in zip(dims, turned) if falls}]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"mass": "g/cm3"},
+        {"mass": "g cm^-3", "height": "ft"},
+        {"height": "km"},
+        {"unit": "km"},
+        {"turned": (True, False)},
+        {"turned": (True, True), "unit": "ft"},
+    ],
+    ids=str,
+)
+def test_layers_are_in_their_units_and_may_fall(other, tmp_path):
+    """In Python and by a scenario; a linear operator has the columns in the order of the values."""
+    at, names = (np.array([100.0, 700.0]), 120.0, 30.0), ("g_z", "g_ez", "potential")
+    expected = gravity.forward(columns(), points=at, fields=names, device="cpu")
+    layer = columns(**other)
+    found = gravity.forward(layer, points=at, fields=names, device="cpu")
+    assert all(close(found[name], expected[name]) for name in names)
+    density = columns(turned=other.get("turned", (False, False))).density.values.ravel()
+    assert close(gravity.operator(layer, at, device="cpu") @ density, expected["g_z"])
+    given = layer.drop_vars("density")
+    found = gravity.forward(given, layer.density, at, device="cpu")
+    assert close(found["g_z"], expected["g_z"])
+    layer.to_netcdf(tmp_path / "layer.nc")
+    file = {"file": str(tmp_path / "layer.nc")}
+    prisms = {"kind": "layer"} | {
+        name: file | {"variable": name} for name in ("top", "bottom", "density")
+    }
+    points = {"kind": "scattered", "at": [[100, 120, 30], [700, 120, 30]]}
+    scenario = craton.Scenario(
+        method="gravity", prisms=prisms, points=points, run={"device": "cpu"}
+    )
+    assert close(craton.run(scenario, progress=False).dataset.g_z, expected["g_z"])
+
+
+def test_tables_arrays_and_volumes_are_in_their_units():
+    """Columns of pandas, arrays with attributes, depths that count downward, a number beside a volume."""
+    sides = np.array([[0.0, 300, 0, 200, -900, -400], [300, 500, 0, 200, -800, -500]])
+    names = ["west", "east", "south", "north", "bottom", "top"]
+    density, at = np.array([300.0, -200.0]), (np.array([100.0, 400.0]), 90.0, 30.0)
+    expected = gravity.forward(sides, density, at, device="cpu")["g_z"]
+    table = pandas.DataFrame(sides / 1e3, columns=names).assign(rho=density / 1e3)
+    table.attrs["units"] = dict.fromkeys(names, "km") | {"rho": "g/cm3"}
+    assert close(gravity.forward(table, points=at, device="cpu")["g_z"], expected)
+    held = xarray.DataArray(density / 1e3, dims="prism", attrs={"units": "g/cm3"})
+    assert close(gravity.forward(sides, held, at, device="cpu")["g_z"], expected)
+    stations = pandas.DataFrame({"x": at[0] / 1e3, "y": 0.09, "depth": -30.0})
+    stations.attrs["units"] = {"x": "km", "y": "km"}
+    assert close(gravity.forward(sides, density, stations, device="cpu").g_z, expected)
+    parts = [xarray.DataArray(part, dims="p", attrs={"units": "km"}) for part in (at[0] / 1e3,)]
+    down = xarray.DataArray(-30.0, attrs={"positive": "down"})
+    assert close(
+        gravity.forward(sides, density, (*parts, 90.0, down), device="cpu")["g_z"], expected
+    )
+    layer = columns()
+    depths = layer.assign(bottom=(-layer.bottom).assign_attrs(positive="down"))
+    ours, theirs = (
+        gravity.forward(data, points=at, device="cpu")["g_z"] for data in (depths, layer)
+    )
+    assert close(ours, theirs)
+    rho = xarray.DataArray(
+        np.full((3, 4, 5), 150.0), coords={"upward": UPWARD, "northing": NORTH, "easting": EAST}
+    )
+    ours, theirs = (gravity.forward(rho, given, at, device="cpu")["g_z"] for given in (300.0, None))
+    assert close(ours, 2 * theirs)
+    with pytest.raises(ValueError, match="a density over x, y, z has its own values"):
+        gravity.forward(rho, rho.values, at, device="cpu")
+
+
+def test_units_that_cannot_be_are_refused_and_doubtful_densities_warned_of(layer, tmp_path):
+    at = (100.0, 200.0, 30.0)
+    for data, said in (
+        (columns().assign(density=columns().density.assign_attrs(units="m/s")), "is a velocity"),
+        (columns().assign(top=columns().top.assign_attrs(units="furlong")), "unknown unit"),
+        (columns().assign_coords(easting=columns().easting.assign_attrs(units="kg")), "'kg'"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            gravity.forward(data, points=at, device="cpu")
+    with pytest.raises(ValueError, match="unknown unit"):
+        bad = xarray.DataArray(1.0, attrs={"units": "furlong"})
+        gravity.forward(columns(), points=(bad, 0.0, 10.0), device="cpu")
+    light, heavy = (layer.assign(density=layer.density * f) for f in (1e-3, 1e3))
+    for data, said in ((light, "no density is above 0.3988.*g/cm3"), (heavy, "reach 3.988e.05")):
+        with pytest.warns(UserWarning, match=said):
+            gravity.forward(data, points=at, device="cpu")
+    light.to_netcdf(tmp_path / "layer.nc")
+    file = {"file": str(tmp_path / "layer.nc")}
+    prisms = {"kind": "layer", "missing": "drop", "top": 0, "bottom": file | {"variable": "bottom"}}
+    prisms["density"] = file | {"variable": "density"}
+    points = {"kind": "scattered", "at": [list(at)]}
+    plan = craton.plan(craton.Scenario(method="gravity", prisms=prisms, points=points))
+    assert any("no density is above 0.3988" in text for text in plan.warnings)

@@ -169,12 +169,20 @@ def without(name):
     return data
 
 
+def in_microgal():
+    """Stations with a field in another unit."""
+    data = stations()
+    data.g_z.attrs["units"] = "uGal"
+    return data
+
+
 @pytest.mark.parametrize(
     "options, words",
     [
         ({"observed": stations().rename(g_z="a", g_zz="b", g_ez="c")}, "has a, b, c"),
         ({"observed": without("g_zz")}, "observed.g_zz: 1 values are not finite"),
         ({"observed": stations().drop_vars("z")}, "have no upward or z"),
+        ({"observed": in_microgal()}, "observed.g_z: is in 'uGal', the computed field in mGal"),
         ({"observed": stations(), "weights": {"g_x": 1}}, "weights.g_x: is no variable"),
         ({"observed": stations(), "reference": "background"}, "'background' is no density"),
         ({"observed": stations(), "reference": np.ones(3)}, r"has the shape \(3,\)"),

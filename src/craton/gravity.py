@@ -52,10 +52,11 @@ def forward(
     prisms : array_like, xarray.Dataset, xarray.DataArray or pandas.DataFrame
         (M, 6) west, east, south, north, bottom, top, m, z up; a layer of `harmonica.prism_layer`
         (top and bottom over northing and easting); a density over x, y, z (or easting, northing,
-        upward), each value that of a cell around its point; a table with these six columns.
+        upward), each value that of a cell around its point; a table with these six columns. Labelled
+        data are in the units of their attributes; unknown ones are refused.
     density : array_like, float or str, optional
-        (M,) or a number, kg/m3; or the name of a variable or column of `prisms`, by default
-        ``density`` or ``rho``. Prisms without volume or density attract nothing.
+        (M,) or a number, kg/m3, or in the unit of its attributes; or the name of a variable or
+        column of `prisms`, by default ``density`` or ``rho``. Prisms without volume or density attract nothing.
     points : tuple of array_like, xarray.Dataset, xarray.DataArray or pandas.DataFrame
         (x, y, z), m, of one shape, as `verde.grid_coordinates` gives them; or a grid or a table with
         easting, northing and upward. Points on and in prisms are legal. On a face of a prism its
@@ -248,9 +249,14 @@ def from_model(
     ValueError
         Anything else that is wrong, with the index of the first offending point.
     """
+    from warnings import warn
+
+    from craton.model.prisms.ensembles import doubtful
     from craton.model.prisms.from_model import of_anything
 
     cells = of_anything(model, region, shape, spacing, reference)
+    if doubt := doubtful(cells.density):
+        warn(doubt, stacklevel=2)
     return forward(
         cells.prisms,
         cells.density,

@@ -13,6 +13,7 @@ from craton.output.inspection import named_damage
 
 ACROSS = 100.0  # length of the cells of a section across it, over its largest extent
 REFERENCES = ("start", "mean")
+SPELT = {"mGal": ("mgal",), "Eotvos": ("eotvos", "eötvös", "e"), "J/kg": ("j/kg", "m2/s2")}
 
 
 class GravityProblem(Term):
@@ -230,9 +231,9 @@ def fields_of(observed, grid):
     Raises
     ------
     ScenarioError
-        It has no field of gravity, no coordinates, or values that are not finite.
+        It has no field of gravity, no coordinates, another unit, or values that are not finite.
     """
-    from craton.methods.gravity.fields import FIELDS
+    from craton.methods.gravity.fields import FIELDS, UNITS
     from craton.survey.labelled import WORDS, coordinates_of
 
     held = list(map(str, getattr(observed, "data_vars", ())))
@@ -253,6 +254,10 @@ def fields_of(observed, grid):
         if not np.isfinite(values).all()
     ]
     for name in names:
+        unit = str(observed[name].attrs.get("units", "")).strip()
+        if unit.lower() not in ("", *SPELT[UNITS[name]]):
+            words = f"is in {unit!r}, the computed field in {UNITS[name]}"
+            problems.append(Fault(f"observed.{name}", words, f"convert it to {UNITS[name]}"))
         if set(observed[name].dims) != set(dims):
             words = f"has the dimensions {observed[name].dims}, its points {dims}"
             problems.append(Fault(f"observed.{name}", words, "give a value at each point"))

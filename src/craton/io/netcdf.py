@@ -87,7 +87,9 @@ def factor(variable, dimension, name):
 
     Parameters
     ----------
-    variable : xarray variable
+    variable : xarray variable, or array_like
+        A column of pandas too, whose table may hold units by name in its attributes; whatever has
+        no attributes has no unit.
     dimension : str
         As of `craton.units.DIMENSIONS`.
     name : str
@@ -120,10 +122,26 @@ def stated_unit(variable):
 
     Parameters
     ----------
-    variable : xarray variable or array
+    variable : xarray variable, pandas column, or array_like
     """
-    named = {str(name).lower(): value for name, value in variable.attrs.items()}
-    return str(named.get("units", named.get("unit", ""))).strip()
+    attrs = {str(name).lower(): v for name, v in getattr(variable, "attrs", {}).items()}
+    unit = attrs.get("units", attrs.get("unit", ""))
+    return str(unit.get(variable.name, "") if isinstance(unit, dict) else unit).strip()
+
+
+def height_factor(variable, name, usual="up"):
+    """Factor from heights or depths to metres, z up: below zero for depths.
+
+    Parameters
+    ----------
+    variable : xarray variable, or array_like
+        As of `factor`; its attribute ``positive`` (CF) says which of both it holds.
+    name : str
+    usual : str
+        ``"up"`` or ``"down"``, where it does not say so.
+    """
+    direction = str(getattr(variable, "attrs", {}).get("positive", usual)).lower()
+    return (-1.0 if direction == "down" else 1.0) * factor(variable, "length", name)
 
 
 def read_raster(path, variable=None, part=None):

@@ -1,8 +1,6 @@
 """Points of labelled data: grids of xarray and Verde, tables of pandas, with the names of Harmonica."""
 
-import numpy as np
-
-from craton.io.netcdf import TO_METRES, factor
+from craton.io.netcdf import TO_METRES, factor, height_factor
 from craton.model.ground.surfaces import GEOGRAPHIC
 from craton.model.media.readers import COORDINATES
 
@@ -17,23 +15,25 @@ def coordinates_of(points):
     points : tuple of array_like, xarray.Dataset, xarray.DataArray or pandas.DataFrame
         Labelled data have easting, northing and upward (or x, y and z, elevation, height; depth
         counts downward) as coordinates, variables or columns; a grid has easting and northing as
-        dimensions, and upward over both, over none of them or as a third.
+        dimensions, and upward over both, over none of them or as a third. Units are those of the
+        attributes, also of arrays in a tuple.
 
     Returns
     -------
     xyz : tuple of arrays
-        As they are where they come in a tuple.
     dims : tuple of str, or None
         Names of the dimensions of these arrays; None where they have none.
 
     Raises
     ------
     ValueError
-        A coordinate is missing, or in degrees.
+        A coordinate is missing, in degrees or in an unknown unit.
     """
     if hasattr(points, "columns"):
         table = {str(name).lower(): points[name] for name in points.columns}
-        return tuple(_upward(*_named(table, axis)) for axis in "xyz"), None
+        return tuple(_in_metres(axis, *_named(table, axis)) for axis in "xyz"), None
+    if isinstance(points, tuple | list) and len(points) == 3:
+        return tuple(_in_metres(axis, axis, part) for axis, part in zip("xyz", points)), None
     if not hasattr(points, "dims"):
         return points, None
     import xarray
@@ -41,7 +41,7 @@ def coordinates_of(points):
     if not hasattr(points, "data_vars"):
         points = points.to_dataset(name="values" if points.name is None else points.name)
     table = {str(name).lower(): points[name] for name in points.variables}
-    x, y, z = (_in_metres(*_named(table, axis)) for axis in "xyz")
+    x, y, z = (_in_metres(axis, *_named(table, axis)) for axis in "xyz")
     dims = tuple(dict.fromkeys(dim for part in (z, y, x) for dim in part.dims))
     parts = xarray.broadcast(*(part.reset_coords(drop=True) for part in (x, y, z)))
     return tuple(part.transpose(*dims).values for part in parts), dims
@@ -57,14 +57,10 @@ def _named(table, axis):
     return name, table[name]
 
 
-def _upward(name, column):
-    """Return a column as an array, m, depths turned upward."""
-    values = np.asarray(column, float)
-    return -values if name == "depth" else values
-
-
-def _in_metres(name, values):
-    """Return a coordinate of xarray in metres, depths turned upward."""
-    direction = str(values.attrs.get("positive", "down" if name == "depth" else "up")).lower()
-    sign = -1.0 if direction == "down" else 1.0
-    return values.astype(float) * (sign * factor(values, "length", name))
+def _in_metres(axis, name, values):
+    """Return a coordinate in metres, depths turned upward."""
+    if axis == "z":
+        scale = height_factor(values, name, "down" if name == "depth" else "up")
+    else:
+        scale = factor(values, "length", name)
+    return values if scale == 1.0 else scale * values.astype(float)

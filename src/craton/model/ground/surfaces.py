@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from craton import io
-from craton.io.netcdf import TO_METRES, factor
+from craton.io.netcdf import TO_METRES, factor, height_factor
 from craton.model import mapping
 from craton.model.interpolate import rises, weights
 
@@ -126,7 +126,7 @@ def from_array(array, name=None, dimension="length"):
         )
     array = array.transpose(dims["y"], dims["x"])
     with np.errstate(all="ignore"):  # infinite and signalling numbers are refused below
-        z = np.asarray(array.values, float) * factor(array, dimension, name)
+        z = np.asarray(array.values, float) * _value_factor(array, dimension, name)
     for dim in dims.values():
         if dim not in array.coords:
             raise ValueError(f"{name} has no coordinate {dim}")
@@ -136,6 +136,13 @@ def from_array(array, name=None, dimension="length"):
         for a in "xy"
     )
     return made(x, y, z, name)
+
+
+def _value_factor(array, dimension, name):
+    """Factor from values to SI; elevations that count downward are turned."""
+    if dimension == "length":
+        return height_factor(array, name)
+    return factor(array, dimension, name)
 
 
 def _advice(dims):
@@ -227,7 +234,7 @@ def read(path, variable=None, frame=None, system=None, dimension="length"):
 def _mapped(array, raster, name, dimension):
     """Return a Surface at the nodes of a raster, of its values."""
     plane = np.asarray(array.squeeze(drop=True).transpose("y", "x").values, float)
-    plane = plane * factor(array, dimension, name)
+    plane = plane * _value_factor(array, dimension, name)
     z = np.empty((len(raster.y), len(raster.x)))
     for start in range(0, len(z), STRIP):
         rows = slice(start, start + STRIP)

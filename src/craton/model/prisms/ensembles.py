@@ -13,6 +13,25 @@ SIDES = ("west", "east", "south", "north", "bottom", "top")
 # cells whose widths differ by less than this part of a width are equal: edges are sums in floating
 # point
 EQUAL = 1e-9
+# kg/m3: no contrast of a whole ensemble is meant that is below, no rock is above
+LIGHT, HEAVY = 5.0, 5e4
+
+
+def doubtful(density):
+    """Return what is strange about densities that are all so small, or so large, that another unit
+    is probably meant, kg/m3; None where nothing is.
+
+    Parameters
+    ----------
+    density : (M,) array
+        kg/m3.
+    """
+    most = np.nanmax(np.abs(density), initial=0.0)
+    if 0 < most < LIGHT:
+        return f"no density is above {most:.4g} kg/m3; if they are in g/cm3, say so in units"
+    if HEAVY < most < np.inf:
+        return f"densities reach {most:.4g} kg/m3, more than any rock has; check their units"
+    return None
 
 
 @dataclass(frozen=True)

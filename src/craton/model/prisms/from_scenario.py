@@ -186,7 +186,8 @@ def overlap_problems(ensembles, tables):
 
 
 def warnings(ensembles, tables):
-    """Sentences about bodies that take no cell.
+    """Sentences about bodies that take no cell, and densities of files that look like another
+    unit's.
 
     Parameters
     ----------
@@ -196,6 +197,9 @@ def warnings(ensembles, tables):
     """
     notes = []
     for i, (ensemble, table) in enumerate(zip(ensembles, tables)):
+        stated = isinstance(getattr(table, "density", None), float)  # the scenario has looked at it
+        doubt = None if stated else prisms.doubtful(ensemble.density)
+        notes += [f"{key(tables, i)}: {doubt}"] if doubt else []
         for n, body in enumerate(getattr(table, "bodies", ())):
             if not len(prisms.inside(ensemble.shape, (ensemble.x, ensemble.y, ensemble.z), body)):
                 notes.append(

@@ -5,8 +5,9 @@ from warnings import warn
 
 import numpy as np
 
+from craton.io.netcdf import factor, height_factor
 from craton.model.media import readers
-from craton.model.prisms.ensembles import SIDES, Cells, edges_around
+from craton.model.prisms.ensembles import SIDES, Cells, doubtful, edges_around
 
 ACCEPTED = (
     "prisms are an array (M, 6), a Dataset with top and bottom over northing and easting (a prism layer of Harmonica), "
@@ -23,21 +24,23 @@ def arrays_of(prisms, density=None):
     prisms : array_like, xarray.Dataset, xarray.DataArray or pandas.DataFrame
         (M, 6) west, east, south, north, bottom, top, m; a layer as `harmonica.prism_layer` makes
         it; a density over x, y, z (or easting, northing, upward), each value that of a cell that
-        reaches half-way to the next points; or a table with a prism in each row.
+        reaches half-way to the next points; or a table with a prism in each row. Units are those
+        of the attributes.
     density : array_like, float or str, optional
-        kg/m3, or the name of a variable or column; by default ``density`` or ``rho``.
+        kg/m3, or the unit of its attributes; or the name of a variable or column, by default
+        ``density`` or ``rho``.
 
     Returns
     -------
     prisms : (M, 6) array
-        In the order of the input: layers with easting fastest, volumes with x fastest and rising
-        axes. Prisms of a layer without top, bottom or density (nan) have no volume.
+        In the order of the input: layers with easting fastest, whichever way the axes run; volumes
+        with x fastest and rising axes. Prisms of a layer without top, bottom or density (nan) have no volume.
     density : (M,) array or float
 
     Raises
     ------
     ValueError
-        The data have not what prisms need: names what they have.
+        The data have not what prisms need: names what they have; or an unknown unit.
     """
     if hasattr(prisms, "columns"):
         return _of_rows(prisms, density)
@@ -47,7 +50,7 @@ def arrays_of(prisms, density=None):
         raise ValueError("prisms in an array need a density: one number, or one for each prism")
     if isinstance(density, str):
         raise ValueError(f"density is the name {density!r}, but prisms in an array have no names")
-    return prisms, density
+    return prisms, _kg_m3(density)
 
 
 def _is_layer(prisms):
@@ -55,7 +58,7 @@ def _is_layer(prisms):
 
 
 def _density(held, density):
-    """Density by name, or as it is.
+    """Density by name, or as it is; kg/m3.
 
     Parameters
     ----------
@@ -64,7 +67,7 @@ def _density(held, density):
     density : array_like, float, str or None
     """
     if density is not None and not isinstance(density, str):
-        return density
+        return _kg_m3(density)
     names = DENSITY if density is None else (density,)
     name = next((name for name in names if name in held), None)
     if name is None:
@@ -72,7 +75,15 @@ def _density(held, density):
         raise ValueError(
             f"no density: there is no {' or '.join(map(repr, names))} among {words}. Give density ="
         )
-    return held[name]
+    values = _kg_m3(held[name])
+    if doubt := doubtful(np.asarray(values, float)):
+        warn(f"{name}: {doubt}", stacklevel=5)
+    return values
+
+
+def _kg_m3(density):
+    scale = factor(density, "density", "density")
+    return density if scale == 1.0 else scale * density.astype(float)
 
 
 def _of_rows(table, density):
@@ -82,7 +93,8 @@ def _of_rows(table, density):
         have = ", ".join(map(str, table.columns))
         raise ValueError(f"the table has no column {', '.join(missing)}; it has {have}. {ACCEPTED}")
     values = _density({name: table[name] for name in table.columns}, density)
-    return table[list(SIDES)].to_numpy(float), np.asarray(values, float)
+    sides = [factor(table[n], "length", n) * np.asarray(table[n], float) for n in SIDES]
+    return np.stack(sides, axis=1), np.asarray(values, float)
 
 
 def _of_layer(layer, density):
@@ -90,12 +102,16 @@ def _of_layer(layer, density):
     if not hasattr(layer, "data_vars"):
         layer = layer.to_dataset(name=DENSITY[0] if layer.name is None else layer.name)
     dims = tuple(_dimension(layer, axis) for axis in "yx")
-    y, x = (edges_around(layer[dim].values, str(dim)) for dim in dims)
-    shape = len(y) - 1, len(x) - 1
+    (south, north), (west, east) = (_sides(layer[dim], str(dim)) for dim in dims)
+    shape = len(south), len(west)
     values = _density(layer.data_vars, density)
     low, high, rho = (
-        np.array(np.broadcast_to(_ordered(part, dims), shape), float)
-        for part in (layer["bottom"], layer["top"], values)
+        scale * np.array(np.broadcast_to(_ordered(part, dims), shape), float)
+        for part, scale in (
+            (layer["bottom"], height_factor(layer["bottom"], "bottom")),
+            (layer["top"], height_factor(layer["top"], "top")),
+            (values, 1.0),
+        )
     )
     absent = np.isnan(low) | np.isnan(high)
     lost = np.isnan(rho) & ~absent
@@ -104,7 +120,16 @@ def _of_layer(layer, density):
     absent |= lost
     low[absent] = high[absent] = rho[absent] = 0
     j, i = (index.reshape(-1) for index in np.indices(shape))
-    return np.stack([x[i], x[i + 1], y[j], y[j + 1], low.ravel(), high.ravel()], 1), rho.ravel()
+    sides = west[i], east[i], south[j], north[j], low.ravel(), high.ravel()
+    return np.stack(sides, axis=1), rho.ravel()
+
+
+def _sides(centres, name):
+    """Lower and upper edges of the columns around centres that rise or fall, m."""
+    at = factor(centres, "length", name) * np.asarray(centres.values, float)
+    falls = len(at) > 1 and at[0] > at[-1]
+    edges = edges_around(at[::-1] if falls else at, name)
+    return (edges[-2::-1], edges[:0:-1]) if falls else (edges[:-1], edges[1:])
 
 
 def _dimension(layer, axis):
@@ -122,15 +147,24 @@ def _ordered(values, dims):
 
 
 def _of_volume(volume, density):
-    """Cells centred on the points of a density over x, y, z."""
-    name = density if isinstance(density, str) else None
-    if hasattr(volume, "data_vars"):
-        volume = volume.rename({name: "rho"}) if name else volume
-    else:
+    """Cells centred on the points of a density over x, y, z; a number holds for all of them."""
+    if not hasattr(volume, "data_vars"):
         volume = volume.to_dataset(name="rho")
+    elif isinstance(density, str):
+        _density(volume.data_vars, density)
+        volume = volume[density].to_dataset(name="rho")
     if not any(word in volume.variables for word in DENSITY):
         raise ValueError(f"{ACCEPTED}; these data have {', '.join(map(str, volume.variables))}")
     source = readers.Source(volume, Path("prisms"), "prisms", ("rho",))
     rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0].reshape(-1)
     edges = (edges_around(axis, word) for axis, word in zip(source.axes, "xyz"))
-    return Cells(*edges, np.arange(rho.size), rho).prisms, rho
+    prisms = Cells(*edges, np.arange(rho.size), rho).prisms
+    if density is None or isinstance(density, str):
+        if doubt := doubtful(rho):
+            warn(f"density: {doubt}", stacklevel=4)
+        return prisms, rho
+    if np.ndim(density):
+        raise ValueError(
+            "a density over x, y, z has its own values: give density = as a number or a name"
+        )
+    return prisms, _kg_m3(density)

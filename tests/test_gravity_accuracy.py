@@ -15,8 +15,8 @@ from craton import gravity
 from craton.backends import backend
 from craton.driver.sums import solve
 from craton.driver.sweep import Runner
-from craton.methods.gravity import accuracy, direct
-from craton.methods.gravity.fields import FIELDS, UNITS
+from craton.methods.gravity import accuracy, direct, rounding
+from craton.methods.gravity.fields import FIELDS, UNITS, order, scale
 from craton.methods.gravity.problem import problem
 
 ROOT = Path(__file__).parents[1]
@@ -79,7 +79,7 @@ def test_reference_is_that_of_eighty_digits():
 @pytest.mark.parametrize("signs", [False, True], ids=["one sign", "both signs"])
 @pytest.mark.parametrize("height", [50, 1000])
 def test_rounding_stays_below_what_is_stated(signs, height):
-    """Of `direct`, `vertex`, `fft`: bounded, and by no more than 200 times. Measured ratios: 2 to 100."""
+    """Of `direct`, `vertex`, `fft`: bounded, and by no more than 200 times."""
     for ensemble, methods in (
         (scattered(300, signs), ("direct",)),
         (mesh(10, 3, signs), ("direct", "vertex", "fft")),
@@ -95,6 +95,78 @@ def test_rounding_stays_below_what_is_stated(signs, height):
             out = gravity.forward(*ensemble, points, FIELDS, "cpu", method=method)
             ratio = np.array([out.error[name] for name in FIELDS]) / greatest(out, reference)
             assert (ratio >= 1).all() and (ratio < 200).all(), (method, ratio)
+
+
+def boxes(rng, count, low, high, sides):
+    """Prisms in a box with sides between two powers of ten, each axis its own."""
+    corner, side = rng.uniform(low, high, (count, 3)), 10 ** rng.uniform(*sides, (count, 3))
+    return np.stack([corner, corner + side], axis=2).reshape(count, 6)
+
+
+def over(rng, count, width, height):
+    """Points in a square about the origin, at heights between two powers of ten."""
+    return np.array([*rng.uniform(-width, width, (2, count)), 10 ** rng.uniform(*height, count)])
+
+
+HARD = {  # prisms, points
+    "thin, far and near": lambda rng: (
+        boxes(rng, 200, [-1e4, -1e4, -6e3], [1e4, 1e4, -700], (0.3, 2.8)),
+        over(rng, 60, 4e3 * 10 ** rng.uniform(0, 1.2), (0.3, 3.5)),
+    ),
+    "among large and thin": lambda rng: (
+        boxes(rng, 50, [-1e3, -1e3, -500], [1e3, 1e3, -10], (-0.3, 3)),
+        rng.uniform([[-1e3], [-1e3], [-300]], [[1e3], [1e3], [200]], (3, 100)),
+    ),
+    "far below": lambda rng: (
+        boxes(rng, 50, [-1e3] * 3, [1e3] * 3, (1.5, 2.5)),
+        over(rng, 30, 1e4, (3.5, 4)),
+    ),
+    "one": lambda rng: (
+        boxes(rng, 1, [-50] * 3, [50] * 3, (0, 2)),
+        over(rng, 200, 200, (2.2, 2.7)),
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", HARD)
+def test_direct_errs_by_no_more_than_it_says(name, seed):
+    """All ten fields, in double and single precision; the reference errs by 1/2000 as much in double."""
+    rng = np.random.default_rng(seed)
+    prisms, points = HARD[name](rng)
+    density = rng.uniform(-500, 500, len(prisms))
+    reference = l2().exact(prisms, density, points, FIELDS)
+    for precision in ("float64", "float32"):
+        out = gravity.forward(
+            prisms, density, tuple(points), FIELDS, "cpu", precision, method="direct"
+        )
+        inside = np.isnan([out[name] for name in FIELDS]).any(axis=0)
+        assert not inside.any()
+        true = greatest(out, reference)
+        ratio = np.array([out.error[name] for name in FIELDS]) / true
+        assert (ratio >= 1).all() and (ratio < 600).all(), (precision, ratio)
+
+
+def test_rounding_of_each_prism_at_each_point_is_bounded():
+    """Needles, plates and cubes, from a thousandth of a side to a hundred sides away from faces, edges and vertices."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        prism = boxes(rng, 1, [-2e3] * 3, [2e3] * 3, [(0, 3.5), (1, 1.2), (0, 0.5)][seed % 3])
+        side, count = prism[0, 1::2] - prism[0, ::2], 60
+        away = 10 ** rng.uniform(-3, 2, count) * rng.choice(side, count)
+        turn = rng.standard_normal((3, count))
+        start = prism[0, ::2, None] + side[:, None] * rng.choice([0, 0.5, 1, 0.3], (3, count))
+        points = start + away * turn / np.linalg.norm(turn, axis=0)
+        outside = ((points < prism[0, ::2, None]) | (points > prism[0, 1::2, None])).any(axis=0)
+        points = points[:, outside]
+        reference = l2().exact(prism, np.ones(1), points, FIELDS)
+        out = gravity.forward(prism, 1.0, tuple(points), FIELDS, "cpu", method="direct")
+        bound = rounding.bounds(prism, points)
+        terms = 2.0**-63 * np.linalg.norm(points - start.mean(axis=1)[:, None], axis=0)
+        for name, wanted, unit in zip(FIELDS, reference, scale(FIELDS)):
+            slack = 100 * terms ** (2 - order(name)) if order(name) < 2 else 100 * 2.0**-63
+            error = np.abs(out[name] - wanted).astype(float)
+            assert (error <= unit * (bound[name][:, 0] + slack)).all(), (name, seed)
 
 
 CASES = {  # ensemble, points, rtol, precision, method, most pessimistic
@@ -168,7 +240,7 @@ CASES = {  # ensemble, points, rtol, precision, method, most pessimistic
 @pytest.mark.parametrize("signs", [False, True], ids=["one sign", "both signs"])
 @pytest.mark.parametrize("name", CASES)
 def test_stated_errors_hold(name, signs):
-    """Within the factor of two that craton.gravity.Fields names, against `direct` in double at every point."""
+    """Against `direct` in double at every point."""
     make, points, rtol, precision, method, most = CASES[name]
     ensemble = make(signs)
     known = gravity.forward(*ensemble, points, FIELDS, "cpu", method="direct")
@@ -176,7 +248,7 @@ def test_stated_errors_hold(name, signs):
     ratio = np.array([out.error[field] for field in FIELDS]) / greatest(
         out, [known[field] for field in FIELDS]
     )
-    assert (ratio >= 0.5).all() and (ratio < most).all(), ratio
+    assert (ratio >= 1).all() and (ratio < most).all(), ratio
 
 
 def test_a_large_body_of_points_is_thinned_to_those_that_tell():

@@ -14,13 +14,14 @@ class Fields(dict):
         What computed them.
     error : dict of str to float
         Estimated greatest error of each field over the points, in its unit; empty where there is
-        nothing to compute. ``direct`` in double precision, ``vertex`` and ``fft`` (which always
-        work in double): what the rounding of their terms adds up to, 2 to 100 times the error in
-        tests. ``far`` in double: ten times the greatest difference from the direct sum at up to 64
+        nothing to compute. ``direct`` in double precision: the bound of each prism's rounding at
+        the points, added up in quadrature, 1.3 to 200 times the error in tests. ``vertex`` and
+        ``fft`` (which always work in double): what the rounding of their terms adds up to, 2 to 200
+        times the error. ``far`` in double: twenty times the greatest difference from the direct sum at up to 64
         sample points, where that takes less than a tenth of the walk; else its bound, rtol times
         the greatest sum of magnitudes, 100 times the error or more. Single precision by ``direct``
-        and ``far``: ten times the greatest difference from double at the sample points. In all
-        tests, with densities of one sign and of both, the true error was less than twice what is
+        and ``far``: twenty times the greatest difference from double at the sample points. In
+        all tests, with densities of one sign and of both, the true error was less than what is
         stated.
     report : dict
         Device, seconds, pairs, why the method was chosen.

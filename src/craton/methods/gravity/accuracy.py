@@ -1,8 +1,8 @@
 """How far the answer of each method may be from the truth, estimated from the problem in a small
 part of the time of the answer itself.
 
-Rounding of the closed form and of nodes adds up like random numbers; each term's is known (see
-`closed_form`, `nodes`). Transforms spread theirs evenly (`convolution`). The tree errs by less than
+Rounding of the closed form and of nodes adds up like random numbers; each term's is bounded (see
+`rounding`, `closed_form`, `nodes`). Transforms spread theirs evenly (`convolution`). The tree errs by less than
 its bound (`tree`). In single precision the error is measured (`measured`).
 """
 
@@ -10,19 +10,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.methods.gravity import direct, far, fft, vertex
-from craton.methods.gravity.cost import walk
+from craton.methods.gravity import direct, far, fft, rounding, vertex
+from craton.methods.gravity.cost import speed, walk
 from craton.methods.gravity.fields import order, scale
 
 EPSILON = 2.2e-16
-CLOSED = 4.0  # roundings of a term of the closed form, twice to ten times what was measured
+BATCH = 64  # terms that are added up before they join the whole sum, see attract.h
+SHARED = 8  # prisms that share a node, and the roundings of its distance from a point
+# pairs of prisms and points whose rounding is bounded: at least, on a CPU and on a device; at most;
+# the part of the time of the direct sum that this may take; seconds for each
+LEAST_PAIRS, MOST_PAIRS, PART, BOUND_SECONDS = (1 << 14, 1 << 11), 1 << 18, 0.02, 1.5e-6
+BLOCK = 1 << 11  # of these pairs: what is in between stays in the cache
+DEVICE = 1 << 15  # width of a device
+CHEAPER = 16  # distances of prisms in the time of one of these bounds
 # points at which an answer is compared with the direct sum in double, or its error estimated
 SAMPLES = 64
 SEEN = 512  # prisms that stand for all
+FEWEST = 64  # prisms from which distances of points are looked at
 CELLS = 16  # coarse cells of the bound along an axis, at most
-THINNED = 1 << 16  # points among which sample points are sought
+THINNED = 1 << 16  # points, or prisms, among which those that tell are sought
 # greatest difference at all points over that at the sample points: mostly 1 to 4, up to 17 was seen
-ELSEWHERE = 10.0
+ELSEWHERE = 20.0
 
 
 def stated(problem, values, name, runner):
@@ -51,31 +59,81 @@ def stated(problem, values, name, runner):
     return dict(zip(problem.fields, map(float, error)))
 
 
-def closed_form(problem, values=None, runner=None):
-    """Return rounding of a direct sum in double precision.
-
-    The merged closed form adds terms of the order of l R^(1 - n) for the n-th derivative of the
-    potential, l the longest side of the prism and R its distance, at least l: the error of a prism
-    hardly falls with distance. Of large ensembles some prisms stand for all.
+def closed_form(problem, values, runner):
+    """Return rounding of a direct sum in double precision: that of each prism is bounded (see
+    `rounding`), and those of many add up in quadrature, `SHARED` of them at a time alike; so do
+    those of the additions.
     """
-    chosen = sample(len(problem.density), SEEN)
-    part, density, share = (
-        problem.prisms[chosen],
-        problem.density[chosen],
-        np.sqrt(len(problem.density) / len(chosen)),
-    )
+    points, prisms, share = seen(problem, affordable(problem, runner.machine))
+    density, worst = problem.density[prisms], np.zeros(len(problem.fields))
+    undefined = np.isnan(values[:, points])
+    for n in range(0, len(points), step := max(BLOCK // len(prisms), 1)):
+        here = problem.points[:, points[n : n + step]]
+        bounds = rounding.bounds(problem.prisms[prisms], here)
+        power = np.array([(density * bounds[name]) ** 2 @ share for name in problem.fields])
+        power[undefined[:, n : n + step]] = 0
+        worst = np.maximum(worst, power.max(axis=1))
+    additions = np.sqrt(BATCH + len(problem.density) / BATCH)
+    summing = rounding.UNIT * additions * greatest(values)
+    return scale(problem.fields) * np.sqrt(SHARED * worst) + summing
+
+
+def greatest(values):
+    """Return the greatest magnitude of each field, nan left out."""
+    most, least = np.fmax.reduce(values, axis=1), np.fmin.reduce(values, axis=1)
+    return np.nan_to_num(np.maximum(most, -least))
+
+
+def affordable(problem, machine):
+    """Pairs whose rounding may be bounded, in a small part of the time of the direct sum."""
+    seconds = problem.pairs / speed(machine, problem.fields, "float64").double
+    least = LEAST_PAIRS[machine.width >= DEVICE]
+    return int(np.clip(PART * seconds / BOUND_SECONDS, least, MOST_PAIRS))
+
+
+def seen(problem, most):
+    """Return indices of points and of prisms, at most so many pairs, that tell the rounding, and
+    how many prisms each stands for: all if they are few; else prisms that are large and dense,
+    that are close to one of the points, and an even spread of the others.
+    """
+    prisms, points = len(problem.density), problem.points.shape[1]
+    if prisms * points <= most:
+        return np.arange(points), np.arange(prisms), np.ones(prisms)
+    points = telling(problem, CHEAPER * most)
+    points = points[sample(len(points), max(most // SEEN, 1))]
+    count = most // len(points)
+    if prisms <= count:
+        return points, np.arange(prisms), np.ones(prisms)
+    some = sample(prisms, THINNED)
+    sides = (problem.prisms[some, 1::2] - problem.prisms[some, ::2]).max(axis=1)
+    heavy = np.argpartition(-np.abs(problem.density[some]) * sides, count // 4)
+    heavy, some = some[heavy[: count // 4]], some[sample(len(some), CHEAPER * count)]
+    _, close = closeness(problem, points, some)
+    near = some[np.argpartition(-close, count // 2)[: count // 2]]
+    chosen = np.union1d(heavy, near)
+    rest = np.setdiff1d(sample(prisms, count - len(chosen)), chosen)
+    share = np.full(len(rest), (prisms - len(chosen)) / max(len(rest), 1))
+    return points, np.concatenate([chosen, rest]), np.concatenate([np.ones(len(chosen)), share])
+
+
+def closeness(problem, points, prisms):
+    """Return of points, and of prisms, how close they come to some of the others: the greatest
+    longest side of a prism times its density over the distance of its surface from a point.
+    """
+    part, of_points, of_prisms = problem.prisms[prisms], [], np.zeros(len(prisms))
     sides = (part[:, 1::2] - part[:, ::2]).max(axis=1)
-    points = problem.points[:, telling(problem)]
-    away = np.linalg.norm(
-        points[:, :, None] - 0.5 * (part[:, ::2] + part[:, 1::2]).T[:, None], axis=0
-    )
-    away, weight = np.maximum(away, sides), density * sides
-    sizes = [
-        share * float(np.linalg.norm(weight * away ** (1.0 - n), axis=1).max()) for n in range(3)
-    ]
-    return (
-        CLOSED * EPSILON * scale(problem.fields) * [sizes[order(name)] for name in problem.fields]
-    )
+    weight = np.abs(problem.density[prisms]) * sides
+    for n in range(0, len(points), step := max(BLOCK * CHEAPER // len(prisms), 1)):
+        gap, square = -np.inf, 0.0
+        for axis, (low, high) in enumerate(zip(part.T[::2], part.T[1::2])):
+            at = problem.points[axis, points[n : n + step]][:, None]
+            beyond = np.maximum(low - at, at - high)
+            gap, square = np.maximum(gap, beyond), square + np.maximum(beyond, 0.0) ** 2
+        away = np.where(gap < 0, -gap, np.sqrt(square))
+        close = weight / np.maximum(away, 1e-9 * sides)
+        of_points.append(close.max(axis=1))
+        of_prisms = np.maximum(of_prisms, close.max(axis=0))
+    return np.concatenate(of_points), of_prisms
 
 
 def nodes(problem, values, runner):
@@ -102,8 +160,8 @@ def convolution(problem, values, runner):
     """Return rounding of transforms, spread evenly over the lattice, and that of the closed form in
     the kernels.
     """
-    spread = vars(problem)["_spread"] + np.nanmax(np.abs(values), axis=1, initial=0.0)
-    return fft.NOISE * EPSILON * spread + closed_form(problem)
+    spread = vars(problem)["_spread"] + greatest(values)
+    return fft.NOISE * EPSILON * spread + closed_form(problem, values, runner)
 
 
 def tree(problem, values, runner):
@@ -116,7 +174,7 @@ def tree(problem, values, runner):
     """
     prisms, count = len(problem.prisms), problem.points.shape[1]
     if SAMPLES * prisms < 0.1 * count * walk(prisms, far.degree_for(problem.rtol)):
-        return measured(problem, values, runner) + closed_form(problem)
+        return measured(problem, values, runner) + closed_form(problem, values, runner)
     mass, centre, width = coarse(problem)
     points = problem.points[:, telling(problem)]
     away = np.maximum(np.linalg.norm(points[:, :, None] - centre[:, None, :], axis=0), width)
@@ -124,7 +182,7 @@ def tree(problem, values, runner):
     sums[2] *= 2
     return problem.rtol * scale(problem.fields) * [
         sums[order(name)] for name in problem.fields
-    ] + closed_form(problem)
+    ] + closed_form(problem, values, runner)
 
 
 def coarse(problem):
@@ -147,8 +205,12 @@ def coarse(problem):
 
 
 def measured(problem, values, runner):
-    """Greatest difference from double precision at sample points, times `ELSEWHERE`."""
-    chosen = telling(problem)
+    """Greatest difference from double precision at sample points, times `ELSEWHERE`; at all points
+    of a small problem, times two.
+    """
+    most = affordable(problem, runner.machine)
+    few = problem.pairs <= most
+    chosen = np.arange(problem.points.shape[1]) if few else telling(problem, CHEAPER * most)
     exact = replace(
         problem,
         points=np.ascontiguousarray(problem.points[:, chosen]),
@@ -157,21 +219,24 @@ def measured(problem, values, runner):
     )
     cheap = far if exact.pairs > 1e9 else direct
     difference = np.abs(values[:, chosen] - cheap.solve(exact, runner))
-    return ELSEWHERE * np.nanmax(difference, axis=1, initial=0.0)
+    return (2 if few else ELSEWHERE) * np.nanmax(difference, axis=1, initial=0.0)
 
 
-def telling(problem):
-    """Return indices of sample points, half of them among those nearest to the ensemble, where
-    fields and errors are greatest.
+def telling(problem, most=1 << 16):
+    """Return indices of sample points, half of them close to some prism for its size, where fields
+    and errors are greatest; at most so many distances of points from prisms are looked at.
     """
     step = max(problem.points.shape[1] // THINNED, 1)
-    part, points = problem.prisms[sample(len(problem.prisms), SEEN)], problem.points[:, ::step]
+    prisms, points = sample(len(problem.prisms), SEEN), problem.points[:, ::step]
+    part = problem.prisms[prisms]
     low, high = part[:, ::2].min(axis=0)[:, None], part[:, 1::2].max(axis=0)[:, None]
     gap = np.linalg.norm(np.maximum(np.maximum(low - points, points - high), 0.0), axis=0)
     nearest = np.flatnonzero(gap <= gap.min() + 0.05 * np.linalg.norm(high - low))
-    return step * np.union1d(
-        nearest[sample(len(nearest), SAMPLES // 2)], sample(len(gap), SAMPLES // 2)
-    )
+    prisms = prisms[sample(len(prisms), max(most // len(nearest), FEWEST))]
+    nearest = nearest[sample(len(nearest), most // len(prisms))]
+    close, _ = closeness(problem, step * nearest, prisms)
+    first = np.argsort(-close)[: SAMPLES // 2]
+    return step * np.union1d(nearest[first], sample(len(gap), SAMPLES // 2))
 
 
 def sample(count, most):

@@ -1,5 +1,7 @@
 """Gravity of labelled data: layers of Harmonica, volumes, tables of pandas, grids of xarray and Verde, against Harmonica itself."""
 
+import json
+
 import harmonicacase
 import numpy as np
 import pandas
@@ -55,6 +57,64 @@ def test_layers_give_the_fields_of_harmonica(layer, grid):
     assert out.g_ez.attrs["units"] == "Eotvos" and out.g_ez.attrs["estimated_error"] >= 0
     assert out.coords.equals(grid.coords) and out.attrs["device"].startswith("CPU")
     assert "nothing" not in out
+
+
+SIMPEG = {"g_e": "e", "g_n": "n", "g_z": "u", "g_ee": "ee", "g_nn": "nn", "g_zz": "uu"}
+SIMPEG |= {"g_en": "en", "g_ez": "eu", "g_nz": "nu"}  # choclo's functions behind gx, gy, gz, ..
+DOWN = ("g_z", "g_ez", "g_nz")
+
+
+def test_signs_are_those_of_the_table(harmonica):
+    """Off all planes of symmetry, so that no field is zero: Harmonica, SimPEG's choclo, differences of the potential."""
+    choclo = harmonicacase.library("choclo")
+    prism, density, at = [-300.0, 500, -200, 400, -900, -350], 300.0, (700.0, -450.0, 60.0)
+    ours = {name: float(row) for name, row in gravity.forward([prism], density, at, FIELDS).items()}
+    for name, theirs in ours.items():
+        there = harmonica.prism_gravity(tuple(map(np.atleast_1d, at)), prism, density, name)[0]
+        assert theirs == pytest.approx(there, rel=1e-10), name
+    for name, word in SIMPEG.items():
+        function = getattr(choclo.prism, f"gravity_{word}")
+        theirs = function(*at, *prism, density) * (1e5 if len(name) == 3 else 1e9)
+        assert ours[name] == pytest.approx(-theirs if name in DOWN else theirs, rel=1e-10), name
+    step = 2.0
+    axes = {"e": np.array([step, 0, 0]), "n": np.array([0, step, 0]), "z": np.array([0, 0, -step])}
+    for name in FIELDS[1:]:
+        along = [axes[letter] for letter in name[2:]]
+        signs = np.array(np.meshgrid(*[[1.0, -1.0]] * len(along))).reshape(len(along), -1)
+        points = np.array(at)[:, None] + np.stack(along, axis=1) @ signs
+        potential = gravity.forward([prism], density, tuple(points), "potential")["potential"]
+        slope = (potential * signs.prod(axis=0)).sum() / (2 * step) ** len(along)
+        unit = 1e5 if len(along) == 1 else 1e9
+        assert unit * slope == pytest.approx(ours[name], rel=2e-3), name
+
+
+def test_points_without_a_limit_are_nan_as_in_harmonica_and_warned_of(harmonica, tmp_path, caplog):
+    prism, names = [0.0, 100, 0, 100, -100, 0], ("g_z", "g_ee", "g_en")
+    at = (np.array([50.0, 0, 100]), np.array([50.0, 0, 100]), np.array([0.0, -50, 0]))
+    with pytest.warns(
+        UserWarning, match=r"nan in g_ee at 2, g_en at 2 of 3 points.*point 1 at \(0, 0, -50\) m"
+    ):
+        ours = gravity.forward([prism], 300, at, names, device="cpu")
+    for name in names:
+        theirs = harmonica.prism_gravity(at, prism, 300.0, name)
+        assert np.array_equal(np.isnan(ours[name]), np.isnan(theirs)), name
+    matrix = gravity.operator([prism], at, ("g_en",), device="cpu")
+    with pytest.warns(UserWarning, match="nan in g_en at 2 of 3"):
+        matrix @ np.ones(1)
+    with pytest.warns(UserWarning, match="nan in the transpose for 1 of 1 prisms"):
+        matrix.T @ np.ones(3)
+    points = {"kind": "scattered", "at": np.array(at).T.tolist()}
+    prisms = {"kind": "table", "rows": [[*prism, 300.0]]}
+    scenario = craton.Scenario(
+        method="gravity",
+        gravity={"fields": list(names)},
+        prisms=prisms,
+        points=points,
+        run={"device": "cpu"},
+    )
+    craton.run(scenario, out=tmp_path / "out", progress=False)
+    said = json.loads((tmp_path / "out" / "run.json").read_text())["warnings"][-1]
+    assert said in caplog.text and "nan in g_ee at 2, g_en at 2 of 3 points" in said
 
 
 def test_random_prisms_in_a_table_at_points_in_a_table(harmonica):

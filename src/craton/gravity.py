@@ -64,7 +64,7 @@ def forward(
         normal gradient is the limit from outside, as in choclo and Harmonica, and prisms add up: on
         a face that two prisms share the normal gradient is that within an open slit between them,
         so the trace of the tensor is 0 there, not - 4 pi G rho. On an edge or a vertex gradients
-        without limit are nan.
+        without limit are nan, as in Harmonica; a warning says how many and where.
     fields : sequence of str
         Of potential (J/kg), g_e, g_n, g_z (mGal, g_z downward), g_ee, g_nn, g_zz, g_en, g_ez, g_nz
         (Eotvos).
@@ -114,11 +114,14 @@ def forward(
     >>> print(f"{fields['g_z'][0]:.4f} mGal")
     0.8782 mGal
     """
+    from warnings import warn
+
     from craton.comm import agreed, ranks
     from craton.comm.local import Alone, spawn
     from craton.comm.placement import machine as on
     from craton.comm.placement import place
     from craton.driver.sums import solve
+    from craton.methods.gravity.fields import undefined
     from craton.methods.gravity.problem import problem
     from craton.model.prisms.labelled import arrays_of
     from craton.output.potential import labelled
@@ -142,6 +145,8 @@ def forward(
         values, report = spawn(
             devices, lambda one: solve(asked, device, method, threads, progress, one)
         )[0]
+    if (comm.rank == 0) and (words := undefined(asked.fields, asked.points, values)):
+        warn(words, stacklevel=2)
     named = {name: row.reshape(asked.shape) for name, row in zip(asked.fields, values)}
     values = {name: named[name] for name in ((fields,) if isinstance(fields, str) else fields)}
     errors = report.pop("error")
@@ -166,7 +171,7 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
         J of shape (fields * points, M): ``J @ density`` has one field after another, in the order
         asked for, each in its unit and in the points' order; ``J.T @ data`` is its transpose.
         Columns of prisms without volume are zero. Gradients at points on edges are nan, and so is
-        what they are multiplied with: leave such points out.
+        what they are multiplied with: a warning says where; leave such points out.
 
     Raises
     ------

@@ -74,7 +74,10 @@ def facts(plan):
 
 def compute(scenario, plan, machine, comm, progress=True, out=None, store=None, saved=None):
     """Compute the fields of a plan: `Result`, the same on every rank."""
+    import logging
+
     from craton.driver.result import Result
+    from craton.methods.gravity.fields import undefined as undefined_in
     from craton.versions import versions
 
     values, report = solve(plan.problem, machine, plan.method, progress=progress, comm=comm)
@@ -83,6 +86,10 @@ def compute(scenario, plan, machine, comm, progress=True, out=None, store=None, 
         for name, row in zip(plan.problem.fields, values)
         if np.isnan(row).any()
     }
+    if comm.rank == 0 and (words := undefined_in(plan.problem.fields, plan.problem.points, values)):
+        logging.getLogger("craton").warning(words)
+        if store:
+            store.update(warnings=[*plan.warnings, words])
     report |= {
         "prisms": len(plan.problem.prisms),
         "points": plan.problem.points.shape[1],

@@ -34,6 +34,31 @@ def ordered(fields):
     return tuple(name for name in FIELDS if name in fields)
 
 
+def undefined(names, points, values):
+    """Return in words where fields have no limit, which and what to do; None where all have one.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the fields.
+    points : ndarray
+        (3, N) x, y, z, m.
+    values : ndarray
+        (fields, N).
+    """
+    counts = {name: int(np.isnan(row).sum()) for name, row in zip(names, values)}
+    told = [f"{name} at {count}" for name, count in counts.items() if count]
+    if not told:
+        return None
+    first = int(np.isnan(values).any(axis=0).argmax())
+    x, y, z = points[:, first]
+    return (
+        f"nan in {', '.join(told)} of {points.shape[1]} points, which lie on edges or vertices of "
+        f"prisms, where these gradients have no limit; the first is point {first} at "
+        f"({x:.10g}, {y:.10g}, {z:.10g}) m. Move these points away (by 1 mm, say) or leave them out"
+    )
+
+
 def mask(fields):
     """Return the constant FIELDS of the kernels."""
     return sum(1 << FIELDS.index(name) for name in fields)

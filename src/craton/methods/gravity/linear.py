@@ -3,6 +3,7 @@ ever storing the matrix.
 """
 
 from dataclasses import replace
+from warnings import warn
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from craton.core.operator import Operator
 from craton.core.plan import Array, Launch, Phase
 from craton.core.sweep import SweepPlan, Tile
 from craton.methods.gravity import direct
-from craton.methods.gravity.fields import scale
+from craton.methods.gravity.fields import scale, undefined
 from craton.methods.gravity.operators import (
     ATTRACT,
     BLOCK,
@@ -76,6 +77,8 @@ def operator(problem, runner, fields, prisms, count):
         values = (
             direct.solve(here, runner) if here.pairs else np.zeros((len(problem.fields), points))
         )
+        if words := undefined(problem.fields, problem.points, values):
+            warn(words, stacklevel=2)
         return values[rows].reshape(-1)
 
     def transpose(data):
@@ -83,6 +86,12 @@ def operator(problem, runner, fields, prisms, count):
         np.add.at(ordered, rows, np.asarray(data, np.float64).reshape(len(rows), points))
         if problem.pairs:
             out[prisms] = runner.sweep(transpose_plan(problem, ordered, runner.machine.width))[0]
+            if lost := int(np.isnan(out).sum()):
+                warn(
+                    f"nan in the transpose for {lost} of {count} prisms: points lie on their edges or "
+                    "vertices, where gradients have no limit; leave these points out",
+                    stacklevel=2,
+                )
         return out
 
     return LinearOperator(

@@ -125,11 +125,6 @@ class PrismGravity:
                 "  error at most about "
                 + ", ".join(f"{error:.1e} {unit}" for unit, error in worst.items())
             )
-        if report["undefined"]:
-            counts = ", ".join(
-                f"{name} at {count} points" for name, count in report["undefined"].items()
-            )
-            lines.append(f"  not defined on edges of prisms: {counts}")
         contents = {
             "result.zarr": "; ".join(
                 f"{' '.join(names)} in {unit}" for unit, names in units.items()

@@ -265,30 +265,36 @@ class Density:
 
     def __init__(self, problem, grid, shape, machine, keep):
         xp = machine.xp
-        _, density = lattice.prisms_of(problem, xp)
-        place = grid.y.cell * (grid.y.refine * shape[1]) + grid.x.cell * grid.x.refine
-        order = xp.argsort(grid.layer)
-        self.place, self.density, self.shape, self.machine = (
-            place[order],
-            density[order],
-            shape,
-            machine,
-        )
+        _, self.density = lattice.prisms_of(problem, xp)
+        self.grid, self.shape, self.machine, layer = grid, shape, machine, grid.layer
+        ordered = bool((layer[1:] >= layer[:-1]).all())
+        self.order = None if ordered else xp.argsort(layer)
         self.ends = machine.to_host(
-            xp.searchsorted(grid.layer[order], xp.arange(len(grid.layers) + 1))
+            xp.searchsorted(
+                layer if ordered else layer[self.order],
+                xp.arange(len(grid.layers) + 1, dtype=layer.dtype),
+            )
         )
-        self.power = machine.to_host(
-            xp.bincount(grid.layer, weights=density**2, minlength=len(grid.layers))
+        self.power = np.array(
+            [float((self.density[self.span(n)] ** 2).sum()) for n in range(len(grid.layers))]
         )
         self.kept = {} if keep else None
 
+    def span(self, layer):
+        """Return which prisms are in a layer."""
+        span = slice(*(int(n) for n in self.ends[layer : layer + 2]))
+        return span if self.order is None else self.order[span]
+
     def spread(self, layer, occupied=False):
         """Return a layer's density on the lattice, or how many prisms there are."""
-        span, xp = slice(*(int(n) for n in self.ends[layer : layer + 2])), self.machine.xp
-        weights = xp.ones_like(self.density[span]) if occupied else self.density[span]
-        return xp.bincount(
-            self.place[span], weights=weights, minlength=self.shape[0] * self.shape[1]
-        ).reshape(self.shape)
+        span, xp, (x, y) = self.span(layer), self.machine.xp, (self.grid.x, self.grid.y)
+        place = y.cell[span].astype(xp.int64) * (y.refine * self.shape[1])
+        place += x.cell[span].astype(xp.int64) * x.refine
+        density = self.density[span]
+        weights = xp.ones_like(density) if occupied else density
+        return xp.bincount(place, weights=weights, minlength=self.shape[0] * self.shape[1]).reshape(
+            self.shape
+        )
 
     def spectrum(self, layer):
         """Its transform."""
@@ -316,7 +322,8 @@ def solve(problem, runner):
     with machine.work():
         kernel = Kernel(grid, fields, shape, machine)
         level_blocks = blocks(grid, len(fields), shape[0] * shape[1], 0.5 * machine.memory()[0])
-        density = Density(problem, grid, shape, machine, keep=level_blocks[0].stop > 1)
+        several = min(level_blocks[0].stop, len(grid.levels)) > 1
+        density = Density(problem, grid, shape, machine, keep=several)
         share, power = problem.pairs / len(level_blocks), np.zeros((len(grid.levels), len(fields)))
         for number, levels in enumerate(level_blocks):
             report = runner.report and (

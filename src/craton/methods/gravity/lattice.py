@@ -13,6 +13,8 @@ ULPS = 16 * 2.2e-16  # coordinates this close, relative to the greatest, are one
 LOOSE = 1e-10  # departure from a regular spacing, in spacings
 UNSPACED = "the points are not regularly spaced by a simple multiple of the prisms' width"
 FINEST = 64  # greatest denominator of a ratio of spacings
+BLOCK = 1 << 18  # prisms that are looked at together
+FEW_PAIRS = 1 << 20  # pairs of planes that are told apart by a table
 
 
 def remembered(problem, name, make):
@@ -40,44 +42,63 @@ class Planes:
     ----------
     at : array
         (n,) coordinates, ascending.
-    lower, upper : array of int
-        (M,) plane of each prism's two faces.
+    begin, step : float, optional
+        Of planes at equal distances.
     """
 
     at: Any
-    lower: Any
-    upper: Any
+    begin: float | None = None
+    step: float | None = None
+
+    def places(self, low, high, xp):
+        """Planes of faces, numbers of int64."""
+        if self.step is None:
+            return tuple(xp.searchsorted(self.at, a, side="right") - 1 for a in (low, high))
+        return tuple(xp.rint((a - self.begin) / self.step).astype(xp.int64) for a in (low, high))
+
+
+def blocks(count):
+    """Return prisms that are looked at together: what is in between takes little memory."""
+    return [slice(n, n + BLOCK) for n in range(0, count, BLOCK)]
 
 
 def largest(xp, *arrays):
     """Greatest magnitude."""
-    return max(float(xp.abs(a).max()) for a in arrays)
+    return max(max(float(a.max()), -float(a.min())) for a in arrays)
 
 
 def planes(low, high, xp):
     """Planes of faces (M,) `low` and `high`; coordinates that differ by rounding alone are one."""
-    least = ULPS * largest(xp, low, high)
-    width, begin, end = float((high - low).min()), float(low.min()), float(high.max())
+    least, parts = ULPS * largest(xp, low, high), blocks(len(low))
+    width = min(float((high[part] - low[part]).min()) for part in parts)
+    begin, end = float(low.min()), float(high.max())
     count = round((end - begin) / width) if width * 4 * len(low) + 1e3 * width > end - begin else 0
     if count:  # all faces at multiples of the smallest prism: nothing to sort
         step = (end - begin) / count
-        lower, upper = xp.rint((low - begin) / step), xp.rint((high - begin) / step)
-        off = max(
-            float(xp.abs(begin + step * n - a).max()) for n, a in ((lower, low), (upper, high))
-        )
-        if off <= least and float((upper - lower).min()) >= 1:
-            at, lower, upper = (
-                begin + step * xp.arange(count + 1),
-                lower.astype(xp.int64),
-                upper.astype(xp.int64),
-            )
-            at[lower], at[upper] = low, high  # to the last digit: points may lie on these faces
-            return Planes(at, lower, upper)
-    every = xp.sort(xp.concatenate([low, high]))
-    at = every[xp.concatenate([xp.ones(1, bool), xp.diff(every) > least])]
-    return Planes(
-        at, xp.searchsorted(at, low, side="right") - 1, xp.searchsorted(at, high, side="right") - 1
-    )
+        regular = Planes(begin + step * xp.arange(count + 1), begin, step)
+        if _fits(regular, low, high, least, parts, xp):
+            for n, faces in enumerate((low, high)):
+                for part in parts:  # to the last digit: points may lie on these faces
+                    place = regular.places(low[part], high[part], xp)[n]
+                    regular.at[place] = faces[part]
+            return regular
+    each = [xp.concatenate([low[part], high[part]]) for part in parts[:1]]
+    each += [xp.unique(xp.concatenate([low[part], high[part]])) for part in parts[1:]]
+    every = xp.sort(xp.concatenate(each))
+    return Planes(every[xp.concatenate([xp.ones(1, bool), xp.diff(every) > least])])
+
+
+def _fits(regular, low, high, least, parts, xp):
+    """Whether all faces lie on planes at equal distances, those of a prism on two of them."""
+    for part in parts:
+        faces = low[part], high[part]
+        places = regular.places(*faces, xp)
+        for place, at in zip(places, faces):
+            if float(xp.abs(regular.begin + regular.step * place - at).max()) > least:
+                return False
+        if int((places[1] - places[0]).min()) < 1:
+            return False
+    return True
 
 
 def combined(keys, values, least, xp):
@@ -92,27 +113,43 @@ def combined(keys, values, least, xp):
     return keys[new][kept], sums[kept]
 
 
-def third_difference(x, y, z, density, xp):
+def third_difference(planes_of, prisms, density, xp):
     """Nodes of prisms between planes: (flat index of x in y in z, mixed third difference of
     density), those that are not zero.
+    """
+    least = ULPS * largest(xp, density)
+    parts = [
+        _differences(
+            planes_of,
+            [
+                axis.places(prisms[part, 2 * n], prisms[part, 2 * n + 1], xp)
+                for n, axis in enumerate(planes_of)
+            ],
+            density[part],
+            least,
+            xp,
+        )
+        for part in blocks(len(prisms))
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return combined(*(xp.concatenate(each) for each in zip(*parts)), least, xp)
+
+
+def _differences(planes_of, places, density, least, xp):
+    """Third difference of some prisms, with the planes of their faces along x, y, z.
 
     One axis after the other: prisms of equal density side by side leave nothing between them, so
     that few ends of rows, then few corners remain to be sorted.
     """
-    nx, ny, nz = len(x.at), len(y.at), len(z.at)
-    wide, tall = (int((axis.upper - axis.lower).max()) for axis in (y, z))
+    nx, ny, nz = (len(axis.at) for axis in planes_of)
+    (west, east), (south, north), (bottom, top) = places
+    wide, tall = int((north - south).max()), int((top - bottom).max())
     if float(nx) * ny * wide * nz * tall > 2.0**62:
         raise OverflowError("too many planes")
-    least = ULPS * largest(xp, density)
-    row = (
-        (z.lower * tall + z.upper - z.lower - 1) * (ny * wide)
-        + y.lower * wide
-        + y.upper
-        - y.lower
-        - 1
-    )
+    row = (bottom * tall + top - bottom - 1) * (ny * wide) + south * wide + north - south - 1
     key, value = combined(
-        xp.concatenate([row * nx + x.lower, row * nx + x.upper]),
+        xp.concatenate([row * nx + west, row * nx + east]),
         xp.concatenate([-density, density]),
         least,
         xp,
@@ -149,15 +186,15 @@ def nodes(prisms, density, xp):
     """Nodes of an ensemble whose mixed third difference of density is not zero: at (n, 3),
     coefficient (n,).
     """
-    x, y, z = axes_nodes = tuple(
+    x, y, z = axes = tuple(
         planes(prisms[:, 2 * axis], prisms[:, 2 * axis + 1], xp) for axis in range(3)
     )
-    key, value = third_difference(x, y, z, density, xp)
+    key, value = third_difference(axes, prisms, density, xp)
     nx, ny = len(x.at), len(y.at)
     return Nodes(
         xp.stack([x.at[key % nx], y.at[key // nx % ny], z.at[key // (nx * ny)]], axis=1),
         value,
-        axes_nodes,
+        axes,
     )
 
 
@@ -203,28 +240,26 @@ def axis(low, high, at, xp):
     cannot be.
     """
     least, width = ULPS * largest(xp, low, high, at), float(high[0] - low[0])
-    if float(xp.abs(high - low - width).max()) > least + LOOSE * width:
+    parts = blocks(len(low))
+    if max(float(xp.abs(high[p] - low[p] - width).max()) for p in parts) > least + LOOSE * width:
         return "the prisms are not of one width"
-    begin, span = float(low.min()), float(low.max() - low.min())
+    begin = float(low.min())
+    span = float(low.max()) - begin
     cells = round(span / width) + 1
     width = span / (cells - 1) if cells > 1 else width
-    cell = xp.rint((low - begin) / width)
-    if float(xp.abs(begin + width * cell - low).max()) > least + LOOSE * width:
+    cell, off = xp.empty(len(low), xp.int32), 0.0
+    if cells < 1 << 31:
+        for part in parts:
+            place = xp.rint((low[part] - begin) / width)
+            off = max(off, float(xp.abs(begin + width * place - low[part]).max()))
+            cell[part] = place
+    if off > least + LOOSE * width or cells >= 1 << 31:
         return "the prisms are not regularly spaced"
     sites = spaced(at, width, least + LOOSE * width, xp)
     if sites is None:
         return UNSPACED
     start, points, refine, stride, point = sites
-    return Axis(
-        width,
-        begin + 0.5 * width - start,
-        cells,
-        points,
-        refine,
-        stride,
-        cell.astype(xp.int64),
-        point,
-    )
+    return Axis(width, begin + 0.5 * width - start, cells, points, refine, stride, cell, point)
 
 
 def spaced(at, width, least, xp):
@@ -282,7 +317,31 @@ def columns(prisms, points, to_host, xp):
         if isinstance(axes[-1], str):
             return axes[-1] + (" along x", " along y")[n]
     z = planes(prisms[:, 4], prisms[:, 5], xp)
-    pairs, layer = xp.unique(z.lower * len(z.at) + z.upper, return_inverse=True)
+    pairs, layer = _layers(z, prisms, xp)
     layers = xp.stack([z.at[pairs // len(z.at)], z.at[pairs % len(z.at)]], axis=1)
-    levels, level = xp.unique(points[2], return_inverse=True)
+    if float(points[2].max()) == float(points[2].min()):
+        levels, level = points[2, :1], xp.zeros(points.shape[1], xp.int32)
+    else:
+        levels, level = xp.unique(points[2], return_inverse=True)
     return Columns(*axes, to_host(layers), layer, to_host(levels), level)
+
+
+def _layers(z, prisms, xp):
+    """Pairs of planes between which prisms lie, as lower * planes + upper, and the number of the
+    pair of each prism.
+    """
+    count, parts = len(z.at), blocks(len(prisms))
+
+    def pair(part):
+        lower, upper = z.places(prisms[part, 4], prisms[part, 5], xp)
+        return lower * count + upper
+
+    if count**2 > FEW_PAIRS:
+        return xp.unique(xp.concatenate([pair(p) for p in parts]), return_inverse=True)
+    taken = xp.zeros(count**2, bool)
+    for part in parts:
+        taken[pair(part)] = True
+    number, layer = xp.cumsum(taken) - 1, xp.empty(len(prisms), xp.int32)
+    for part in parts:
+        layer[part] = number[pair(part)]
+    return xp.flatnonzero(taken), layer

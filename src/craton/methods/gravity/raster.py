@@ -114,6 +114,4 @@ def nodes(prisms, density, machine):
         np.where(np.isnan(given), regular, given)
         for given, regular in zip(np.split(planes, np.cumsum(shape)[:2]), spaced)
     ]
-    return Nodes(records[:, :3], records[:, 3], tuple(Planes(a, None, None) for a in at)), float(
-        mass
-    )
+    return Nodes(records[:, :3], records[:, 3], tuple(map(Planes, at))), float(mass)

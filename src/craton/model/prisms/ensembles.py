@@ -15,6 +15,7 @@ SIDES = ("west", "east", "south", "north", "bottom", "top")
 EQUAL = 1e-9
 # kg/m3: no contrast of a whole ensemble is meant that is below, no rock is above
 LIGHT, HEAVY = 5.0, 5e4
+BLOCK = 1 << 18  # prisms that are made together: what is in between takes little memory
 
 
 def doubtful(density):
@@ -79,10 +80,13 @@ class Cells:
     @cached_property
     def prisms(self):
         """(M, 6) west, east, south, north, bottom, top of the cells with density, m."""
-        k, j, i = self.where
-        return np.stack(
-            [self.x[i], self.x[i + 1], self.y[j], self.y[j + 1], self.z[k], self.z[k + 1]], axis=1
-        )
+        out = np.empty((len(self), 6))
+        for n in range(0, len(self), BLOCK):
+            k, j, i = np.unravel_index(self.index[n : n + BLOCK], self.shape)
+            for axis, (edges, place) in enumerate(((self.x, i), (self.y, j), (self.z, k))):
+                out[n : n + BLOCK, 2 * axis] = edges[place]
+                out[n : n + BLOCK, 2 * axis + 1] = edges[place + 1]
+        return out
 
     def dense(self):
         """Density of all cells: (nz, ny, nx) array, kg/m3."""
@@ -262,14 +266,17 @@ def inside(shape, axes, body):
         for c, a, b in zip(centres, low, high)
     ]
     x, y, z = (c[span] for c, span in zip(centres, spans))
-    within = np.ones((len(z), len(y), len(x)), bool)
     if sphere:
         x, y, z = (c - m for c, m in zip((x, y, z), body.center))
-        within = x**2 + y[:, None] ** 2 + z[:, None, None] ** 2 <= body.radius**2
-    k, j, i = np.nonzero(within)
-    return np.ravel_multi_index(
-        (k + spans[2].start, j + spans[1].start, i + spans[0].start), shape
-    ).astype(np.int64)
+    planes = [np.empty(0, np.int64)]
+    for k, height in enumerate(z):
+        within = np.ones((len(y), len(x)), bool)
+        if sphere:
+            within = x**2 + y[:, None] ** 2 + height**2 <= body.radius**2
+        j, i = np.nonzero(within)
+        place = (k + spans[2].start, j + spans[1].start, i + spans[0].start)
+        planes.append(np.ravel_multi_index(place, shape).astype(np.int64, copy=False))
+    return np.concatenate(planes)
 
 
 def _corner(body, sign):
@@ -303,11 +310,14 @@ def mass(ensemble):
     ----------
     ensemble : Cells or PrismList
     """
-    p = ensemble.prisms
-    masses = ensemble.density * (p[:, 1] - p[:, 0]) * (p[:, 3] - p[:, 2]) * (p[:, 5] - p[:, 4])
-    parts = float(masses[masses > 0].sum()), float(masses[masses < 0].sum())
+    sums = np.zeros(5)  # positive and negative mass, moments about x, y, z
+    for n in range(0, len(ensemble.density), BLOCK):
+        low, high = (ensemble.prisms[n : n + BLOCK, side::2] for side in (0, 1))
+        masses = ensemble.density[n : n + BLOCK] * (high - low).prod(axis=1)
+        sums[0] += masses[masses > 0].sum()
+        sums[1] += masses[masses < 0].sum()
+        sums[2:] += masses @ (low + high) / 2
+    parts = float(sums[0]), float(sums[1])
     if all(parts) or not any(parts):
         return parts, None
-    return parts, tuple(
-        float((masses * (p[:, 2 * a] + p[:, 2 * a + 1]) / 2).sum() / sum(parts)) for a in range(3)
-    )
+    return parts, tuple(float(moment / sum(parts)) for moment in sums[2:])

@@ -166,7 +166,6 @@ def sections(plan, scenario):
                 f"{len(task.prisms):,} prisms x {task.points.shape[1]:,} points = {task.pairs:,}, {len(task.fields)} fields each",
             )
         ],
-        "Memory": [("total", f"{plan.nbytes / 2**20:,.1f} MiB")],
     }
 
 

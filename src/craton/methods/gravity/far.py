@@ -65,12 +65,16 @@ def estimate(problem, speed):
     )
 
 
+def most_prisms(machine):
+    """Return how many prisms a tree has at most."""
+    most = ROOMY[0] if machine.width >= DEVICE and machine.memory()[1] >= ROOMY[1] else PRISMS
+    return min(most, max(machine.memory()[0] // (2 * NEEDED), LEAST))
+
+
 def solve(problem, runner):
     """Fields (fields, points) in their units."""
     out = np.zeros((len(problem.fields), problem.points.shape[1]))
-    machine = runner.machine
-    most = ROOMY[0] if machine.width >= DEVICE and machine.memory()[1] >= ROOMY[1] else PRISMS
-    most = min(most, max(machine.memory()[0] // (2 * NEEDED), LEAST))
+    most = most_prisms(runner.machine)
     for begin in range(0, len(problem.prisms), most):
         part = slice(begin, begin + most)
         out += runner.sweep(plan(problem, problem.prisms[part], problem.density[part], runner))

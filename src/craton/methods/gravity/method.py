@@ -71,11 +71,13 @@ class PrismGravity:
 
     def estimate(self, plan, machine, step=None):
         """Return the algorithm that will be taken and why, and what the others would cost."""
-        from craton.methods.gravity import chosen
+        from craton.methods.gravity import chosen, memory
         from craton.methods.gravity.cost import words
 
         taken, estimates = chosen(plan, machine)
-        lines = ["Estimate", f"  {machine.describe()}"]
+        rows = memory.rows(plan, taken.method, machine)
+        lines = ["Memory", *(f"  {label:<16}  {text}" for label, text in rows)]
+        lines += ["Estimate", f"  {machine.describe()}"]
         for e in estimates:
             mark = "->" if e is taken else "  "
             lines.append(

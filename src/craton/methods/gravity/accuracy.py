@@ -205,8 +205,8 @@ def coarse(problem):
 
 
 def measured(problem, values, runner):
-    """Greatest difference from double precision at sample points, times `ELSEWHERE`; at all points
-    of a small problem, times two.
+    """Greatest difference from double precision at sample points, all of a small problem, times
+    `ELSEWHERE`.
     """
     most = affordable(problem, runner.machine)
     few = problem.pairs <= most
@@ -219,7 +219,7 @@ def measured(problem, values, runner):
     )
     cheap = far if exact.pairs > 1e9 else direct
     difference = np.abs(values[:, chosen] - cheap.solve(exact, runner))
-    return (2 if few else ELSEWHERE) * np.nanmax(difference, axis=1, initial=0.0)
+    return ELSEWHERE * np.nanmax(difference, axis=1, initial=0.0)
 
 
 def telling(problem, most=1 << 16):

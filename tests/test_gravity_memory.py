@@ -37,7 +37,7 @@ def scenario(method, prisms, points, **gravity):
 
 
 CASES = {
-    "fft": (("fft", (170, 4), 170), {"fields": ["g_z", "g_zz"]}),
+    "fft": (("fft", (180, 1), 180), {"fields": "all"}),
     "far": (("far", (60, 8), 20), {}),
     "far, exact": (("far", (40, 6), 10), {"rtol": 1e-12}),
     "direct": (("direct", (2, 1), 700), {}),

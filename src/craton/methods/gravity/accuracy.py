@@ -64,7 +64,7 @@ def closed_form(problem, values, runner):
     `rounding`), and those of many add up in quadrature, `SHARED` of them at a time alike; so do
     those of the additions.
     """
-    points, prisms, share = seen(problem, affordable(problem, runner.machine))
+    points, prisms, share = telling_pairs(problem, affordable(problem, runner.machine))
     density, worst = problem.density[prisms], np.zeros(len(problem.fields))
     undefined = np.isnan(values[:, points])
     for n in range(0, len(points), step := max(BLOCK // len(prisms), 1)):
@@ -91,7 +91,7 @@ def affordable(problem, machine):
     return int(np.clip(PART * seconds / BOUND_SECONDS, least, MOST_PAIRS))
 
 
-def seen(problem, most):
+def telling_pairs(problem, most):
     """Return indices of points and of prisms, at most so many pairs, that tell the rounding, and
     how many prisms each stands for: all if they are few; else prisms that are large and dense,
     that are close to one of the points, and an even spread of the others.

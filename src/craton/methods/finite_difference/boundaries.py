@@ -68,6 +68,10 @@ def layer(d, axis, side):
 ALPHA_FLOOR = 0.3
 # elsewhere: 0.3 leaves 20 times the energy in the slice of Komatitsch & Martin (2007) at 4 s
 UNGUIDED_FLOOR = 0.1
+# d over alpha where guided waves are slow, at most, times the ratio of the fastest to the slowest
+# wave; never below the least. A layer amplifies slow guided waves by d w / (alpha^2 + w^2): with
+# alpha at least d / 4 nothing grows between Vs 150 and 3500 (bench/NOTES.md)
+STRETCH, LEAST_STRETCH = 50.0, 4.0
 # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer
 # amplifies
 BACKWARD_DAMPING = 2.5
@@ -76,17 +80,17 @@ FRICTION = 0.06
 LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
 
 
-def cpml_profile(depth, thickness, spacing, dt, vp, options, frequency, floor):
+def cpml_profile(depth, thickness, spacing, dt, vp, options, frequency, floor, stretch):
     """Return a, b and 1/kappa - 1 at `depth` points into the layer, shape (3, n) (Komatitsch &
     Martin 2007, eqs 24-25).
 
     d = d0 (depth/L)^2, see `strongest`; alpha falls linearly from pi f at the inner edge, to
-    `floor` of it.
+    `floor` of it, but not below d / `stretch`.
     """
     ratio = np.clip(depth / thickness, 0, None)
     kappa = 1 + (options.kappa_max - 1) * ratio**2
     d = strongest(thickness, spacing, vp, options) * ratio**2
-    alpha = shift(ratio, frequency, floor)
+    alpha = np.maximum(shift(ratio, frequency, floor), d / stretch)
     b = np.exp(-(d / kappa + alpha) * dt)
     inside = depth > 0
     a = np.where(inside, d * (b - 1) / np.where(inside, kappa * (d + kappa * alpha), 1), 0)
@@ -103,6 +107,17 @@ def shift(ratio, frequency, floor=ALPHA_FLOOR):
     return np.pi * frequency * (floor + (1 - floor) * np.clip(1 - ratio, 0, None))
 
 
+def greatest_stretch(d):
+    """Return d over alpha in a layer at most: no limit where the medium guides no slow waves.
+
+    Eddies of a fluid beside a solid are slow in any rock.
+    """
+    speeds = d.layer_ratio
+    if not d.guiding or (speeds <= guided.ORDINARY_RATIO and not d.partly_fluid):
+        return np.inf
+    return max(STRETCH / max(speeds, guided.ORDINARY_RATIO), LEAST_STRETCH)
+
+
 def undamped(d, thickness):
     """Points from the inner edge of a layer that need no damping."""
     return 0 if d.backward else int(LEAST_DAMPING ** (1 / guided.power(d.layer_ratio)) * thickness)
@@ -116,7 +131,7 @@ def damping_profile(d, depth, thickness, frequency):
     fastest, speeds = d.layer_speeds.fastest, d.layer_ratio
     d0 = strongest(thickness, d.grid.spacing, fastest, d.scenario.boundaries.cpml)
     g = d0 * (
-        guided.strength(d.guiding, speeds) * ratio ** guided.power(speeds)
+        guided.strength(d.guiding, min(speeds, guided.ORDINARY_RATIO)) * ratio ** guided.power(speeds)
         + BACKWARD_DAMPING * d.backward * ratio**2
     )
     rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]
@@ -141,14 +156,14 @@ def cpml(d):
     """
     options = d.scenario.boundaries.cpml
     thickness, frequency = options.thickness, options.frequency or d.frequency
-    floor = ALPHA_FLOOR if d.guiding else UNGUIDED_FLOOR
+    limits = (ALPHA_FLOOR if d.guiding else UNGUIDED_FLOOR, greatest_stretch(d))
     arrays, phases = {}, {"velocity": [], "stress": [], "velocity_after": []}
     count, vp = 1 if d.acoustic else len(d.velocity), d.layer_speeds.fastest
     for axis, side in d.faces("cpml"):
         box, *depths = slab_depths(d, axis, side, thickness)
         face = f"{'xyz'[axis]}{side}"
         profiles = [
-            cpml_profile(x, thickness, d.grid.spacing, d.dt, vp, options, frequency, floor)
+            cpml_profile(x, thickness, d.grid.spacing, d.dt, vp, options, frequency, *limits)
             for x in depths
         ]
         arrays[f"cpml_{face}"] = profiled(d, axis, box, profiles)

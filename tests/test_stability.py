@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from craton.methods.finite_difference import boundaries
 from craton.scenario import Scenario
 from craton.validation import stability_cases as cases
 from craton.validation.reflection import Incidence, measured
@@ -21,7 +22,7 @@ from craton.validation.stability import (
 
 # Rows that are known not to hold, each with what is seen; strict, so that a cure is noticed.
 OPEN = {
-    "sandwich": "in the plane the velocity differs by 1.9 % from the wide box (limit 1 %); in space by 0.4 %",
+    "sandwich": "in the plane the velocity differs by 1.1 % from the wide box (limit 1 %); in space by 0.4 %",
     "a1": "A1 at the sides grows: above 1e-4 of the peak, 8e-4 at 16,000 steps; plans warn of it",
 }
 
@@ -66,6 +67,29 @@ def small(step=None, **boundaries):
             }
         ],
     )
+
+
+def basin():
+    """A basin of Vs 250 in Vs 2000 up to the inner edges of layers of 8 points, 33 x 25 points."""
+    soft = {"vp": 1500, "vs": 250, "rho": 1700}
+    body = {"shape": "box", "min": [-300, -1e4, -100], "max": [200, 1e4, 0], **soft}
+    force = {"kind": "force", "at": [60, 0], "force": [0, -1e6]}
+    return Scenario(
+        domain={"origin": [-400, -600], "size": [800, 600], "spacing": 25},
+        model={"kind": "homogeneous", **cases.ROCK, "anomalies": [body]},
+        time={"duration": 1.0},
+        boundaries={"cpml": {"thickness": 8}},
+        source=[force | {"wavelet": {"kind": "ricker", "frequency": 3}}],
+    )
+
+
+def test_a_basin_at_the_layers_grows_only_where_they_stretch_without_bound(monkeypatch):
+    """The mode at 3 Vs / 4 H = 1.9 Hz, backward in the layer: 0.4 decades in 1,000 steps."""
+    found = measure(basin(), 8000, "cpu")
+    assert not found["grows"] and found["ratio"] < 1e-2
+    monkeypatch.setattr(boundaries, "greatest_stretch", lambda d: np.inf)
+    found = measure(basin(), 8000, "cpu")
+    assert found["grows"] and found["rise"] > 3
 
 
 def test_what_stays_is_seen():
@@ -143,7 +167,7 @@ def test_forms():
         and set(QUICK) <= set(ROWS)
         and len(cases.DATA["more"]) >= 12
     )
-    assert all(set(counts) == {"fd", "sem"} for _, counts in FORMS.values())
+    assert all(set(counts) == {"fd", "bodies", "sem"} for _, counts in FORMS.values())
 
 
 # --- what layers send back --------------------------------------------------------------------------------------------------------------

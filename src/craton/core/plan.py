@@ -330,6 +330,11 @@ class Plan(StepPlan):
         Unit of `limit` and of the watched fields.
     scale : float
         Values of the watched fields as they are kept over values in that unit.
+    kinetic : tuple of (str, str)
+        Fields whose squares make the kinetic energy, and the arrays of their inverse masses; empty
+        where these are nearly equal.
+    quiet : float
+        Time after which no source acts, s; infinite where waves are injected to the end.
     snapshots : tuple of SnapshotSeries
     peaks : tuple of PeakSeries
         Maps of ground motion that are measured at every step.
@@ -373,6 +378,8 @@ class Plan(StepPlan):
     watched: tuple = ()
     unit: str = "m/s"
     scale: float = 1.0
+    kinetic: tuple = ()
+    quiet: float = np.inf
     snapshots: tuple = ()
     peaks: tuple = ()
     recordings: tuple = ()

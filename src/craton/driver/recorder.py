@@ -10,6 +10,7 @@ import numpy as np
 from craton.comm import agreed
 from craton.comm.local import Alone
 from craton.driver import records
+from craton.driver.growth import Growth
 from craton.driver.rings import Rings
 from craton.driver.snapshots import Camera, Collected, tiling
 from craton.errors import ComputationError, Interrupted
@@ -70,6 +71,7 @@ class Recorder:
         tapes=None,
     ):
         self.tapes, self.rings = tapes, Rings(program, begun)
+        self.growth = Growth(program, begun)
         self.program, self.plan, self.snapshots, self.progress = (
             program,
             program.plan,
@@ -155,8 +157,8 @@ class Recorder:
         self.snapshots.put(series.name, time_of_picture, named, copy=False, region=region)
 
     def guard(self):
-        """Stop where the wavefield is not finite or beyond what the sources can have done, or where
-        a rank was told to.
+        """Stop where the wavefield is not finite or beyond what the sources can have done, where
+        its energy rises after they have ended, or where a rank was told to.
 
         Raises
         ------
@@ -168,10 +170,15 @@ class Recorder:
         )
         due = bool(self.checkpoints and self.checkpoints.due())
         late = bool(self.waveforms and self.plan.channels and self.waveforms.due())
-        told = self.comm.gather((self.trouble(), self.stopped, pace, due, late))
+        looked = self.growth.due(self.done)
+        energy = self.growth.energy() if looked else 0.0
+        told = self.comm.gather((self.trouble(), self.stopped, pace, due, late, energy))
         self.guarded = self.done
         self.pause = max(1, int(min(GUARD_EVERY, self.patience / max(told[0][2], 1e-9))))
         trouble = next((text for text, *_ in told if text), None)
+        if looked and not trouble and self.growth.grows(self.done, sum(one[-1] for one in told)):
+            places = self.comm.gather(largest(self.program))
+            trouble = growing(self.plan, self.done, self.growth.since, max(places)[1])
         signal_name = next((name for _, name, *_ in told if name), None)
         if trouble or (signal_name and self.comm.size > 1):
             error = (
@@ -231,21 +238,46 @@ class Recorder:
         return self.samples[: self.drained]
 
 
+# the likely reason of both
+REMEDY = "strong contrasts at an absorbing layer: try sponge there, or a thicker layer"
+
+
 def explosion(program, name, step):
     """Describe where a field diverged."""
     plan = program.plan
-    field = program.host(name) / np.float32(plan.scale)
-    at = np.unravel_index(
-        np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape
+    return (
+        f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): "
+        f"{place_of(program, name)[1]}.\n"
+        f"    dt = {plan.dt:.4g} s: try a smaller time.step; {REMEDY}"
     )
+
+
+def growing(plan, step, since, place):
+    """Describe since when and where a wavefield has grown."""
+    now, least, quiet = (f"{t:.4g}" for t in (*(plan.start + n * plan.dt for n in (step, since)), plan.quiet))
+    return (
+        f"unstable: the energy grows, tenfold from step {since} (t = {least} s) to step {step} of "
+        f"{plan.steps} (t = {now} s), although the sources ended at {quiet} s; largest: {place}.\n"
+        f"    {REMEDY}"
+    )
+
+
+def largest(program):
+    """Return the largest absolute value of the watched fields of a rank, and where it is in words."""
+    return max(place_of(program, name) for name in program.plan.watched)
+
+
+def place_of(program, name):
+    """Return the largest absolute value of a field, infinite where it is not finite, and in words
+    its value and place.
+    """
+    plan = program.plan
+    field = program.host(name) / np.float32(plan.scale)
+    size = np.where(np.isfinite(field), np.abs(field), np.inf)
+    at = np.unravel_index(np.argmax(size), field.shape)
     where, edge = plan.grid.place(at)
     place = "at an edge of the grid" if edge else "inside the grid"
-    return (
-        f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} {plan.unit} at "
-        f"{where} m, {place}.\n"
-        f"    dt = {plan.dt:.4g} s: try a smaller time.step; "
-        "strong contrasts at an absorbing layer: try sponge there, or a thicker layer"
-    )
+    return float(size[at]), f"{name} = {field[at]:.3g} {plan.unit} at {where} m, {place}"
 
 
 def under_nohup(number):

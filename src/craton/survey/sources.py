@@ -143,6 +143,17 @@ def start_time(scenario, sources):
     return min([0.0, *(_earliest(source) for source in sources)])
 
 
+def end_time(sources, incident=()):
+    """Return when the last source has ended, s: infinite where waves of recordings are injected.
+
+    Parameters
+    ----------
+    sources : list of PointSource, FiniteFault, Catalogue or PlaneWave
+    incident : sequence
+    """
+    return np.inf if incident else max((s.wavelet.end for s in sources), default=np.inf)
+
+
 def _earliest(source):
     wavelet = source.wavelet
     before = wavelet(np.linspace(min(wavelet.start, 0.0), 0.0, 500))

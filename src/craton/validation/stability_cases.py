@@ -2,8 +2,8 @@
 known to grow, and those that must not.
 
 Boxes of finite differences have 48 x 48 x 40 points of 25 m, x = y = 0 in the middle of the ground,
-a CPML of 10 points, a free top, float32 and order 4 unless a row says otherwise. The same rows can
-be computed in a thin slice (y periodic) or in the (x, z) plane.
+a CPML of 10 points, a free top, float32 and order 4 unless a row says otherwise; those of bodies
+36 x 36 x 28. The same rows can be computed in a thin slice (y periodic) or in the (x, z) plane.
 """
 
 import tomllib
@@ -61,7 +61,8 @@ class LongRun:
     trapped: bool = False
     shapes: tuple = SHAPES[:3]
     ranks: int = 1
-    method = "fd"
+    method = length = "fd"
+    points, kept = POINTS, False
     layer = THICKNESS * SPACING  # m, that waves in a wide box are compared without
 
     def scenario(self, folder, shape="space", wide=1):
@@ -76,7 +77,8 @@ class LongRun:
         wide : float
             Widths of the usual box along x and y, about: the middle stays where it is.
         """
-        cells = [(n - 1) + 2 * ceil((wide - 1) * (n - 1) / 2) for n in POINTS[:2]] + [POINTS[2] - 1]
+        *across, down = (n - 1 for n in self.points)
+        cells = [n + 2 * ceil((wide - 1) * n / 2) for n in across] + [down]
         if shape == "slice":
             cells[1] = SLICE - 1
         size = SPACING * np.array(cells, float)
@@ -94,6 +96,16 @@ class LongRun:
             source=[source(self, shape)],
             run=dict(self.run),
         )
+
+
+@dataclass(frozen=True)
+class Body(LongRun):
+    """A row of a body that touches or crosses layers, in a smaller box: waves may stay in it, but
+    not grow.
+    """
+
+    length = "bodies"
+    points, kept = (36, 36, 28), True
 
 
 def hills(x, y=0.0):
@@ -151,7 +163,7 @@ def rows_of(kind, table):
     return rows
 
 
-ROWS = rows_of(LongRun, DATA["issue"] | DATA["more"])
+ROWS = rows_of(LongRun, DATA["issue"] | DATA["more"]) | rows_of(Body, DATA["bodies"])
 
 
 def faces(boundaries, shape):

@@ -55,7 +55,8 @@ class SpectralRun:
     trapped: bool = False
     shapes: tuple = ("space",)
     ranks: int = 1
-    method = "sem"
+    method = length = "sem"
+    kept = False
 
     @property
     def layer(self):

@@ -123,15 +123,22 @@ def undamped(d, thickness):
     return 0 if d.backward else int(LEAST_DAMPING ** (1 / guided.power(d.layer_ratio)) * thickness)
 
 
+def damping_strength(d):
+    """Rate of the damping of guided waves over d at the outer edge: where they are slow, no more
+    than for ordinary ratios of speeds, because the stretch is bounded.
+    """
+    return guided.strength(d.guiding, min(d.layer_ratio, guided.ORDINARY_RATIO))
+
+
 def damping_profile(d, depth, thickness, frequency):
     """1 - exp(-rate dt) of g, alpha and, in media with a fluid, f at `depth` points into the layer,
     shape (2 or 3, n): see damping.h.
     """
     ratio = np.clip(depth / thickness, 0, None)
-    fastest, speeds = d.layer_speeds.fastest, d.layer_ratio
+    fastest = d.layer_speeds.fastest
     d0 = strongest(thickness, d.grid.spacing, fastest, d.scenario.boundaries.cpml)
     g = d0 * (
-        guided.strength(d.guiding, min(speeds, guided.ORDINARY_RATIO)) * ratio ** guided.power(speeds)
+        damping_strength(d) * ratio ** guided.power(d.layer_ratio)
         + BACKWARD_DAMPING * d.backward * ratio**2
     )
     rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]

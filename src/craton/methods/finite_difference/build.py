@@ -414,6 +414,8 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=())
         limit=divergence_limit(d, sources, peak),
         scale=d.amplitude,
         watched=d.velocity,
+        kinetic=tuple((name, "") for name in d.velocity),
+        quiet=survey_sources.end_time(sources, incident),
         snapshots=tuple(snapshots.series_of(d, spec) for spec in d.scenario.snapshots),
         extra=d.extra,
         band=band,

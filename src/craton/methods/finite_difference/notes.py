@@ -4,7 +4,15 @@ memory, phases.
 
 import numpy as np
 
-from craton.methods.finite_difference import acoustic, laminate, relaxing, scheme, sides, storage
+from craton.methods.finite_difference import (
+    acoustic,
+    boundaries,
+    laminate,
+    relaxing,
+    scheme,
+    sides,
+    storage,
+)
 from craton.methods.finite_difference.sea_floor import level_floor
 from craton.methods.shared import guided
 from craton.methods.shared.notes import (
@@ -161,9 +169,9 @@ def absorbing(d):
         return []
     thickness = d.scenario.boundaries.cpml.thickness
     measured = REFLECTED[max((n for n in REFLECTED if n <= thickness), default=min(REFLECTED))]
-    ratio = d.layer_ratio
-    damping = guided.strength(d.guiding, ratio) / guided.DAMPING
-    known = damping <= max(measured) and ratio <= guided.ORDINARY_RATIO and not d.backward
+    damping = boundaries.damping_strength(d) / guided.DAMPING
+    unbounded = boundaries.greatest_stretch(d) == np.inf
+    known = damping <= max(measured) and unbounded and not d.backward
     sent = (
         measured[min(strength for strength in measured if strength >= damping)]
         if known

@@ -325,6 +325,8 @@ def assemble(d, scenario, sources, receivers, channels, incident=(), reuse=None)
         slots=slots,
         limit=limit,
         watched=watched,
+        kinetic=(("velocity", "inverse_mass"), ("pressure", "fluid_inverse_mass")),
+        quiet=survey_sources.end_time(sources, incident),
         snapshots=tuple(
             snapshots.series_of(d, spec, median_edge(d) / d.element.degree)
             for spec in scenario.snapshots

@@ -1,0 +1,108 @@
+"""Whether the energy of a wavefield rises once its sources have ended, which it cannot: slow growth,
+long before the field is beyond all measure.
+"""
+
+import numpy as np
+
+EVERY = 200  # steps between looks, at least
+RISE = 10.0  # of energy: what water and rock, or motion and stress, exchange is less
+# looks of a period, whose greatest energy counts, at least; and its part of the time since the
+# sources ended: slow waves that stand have energy in motion twice in each of their periods
+LOOKS, PART = 3, 0.25
+# of the greatest energy of the run, in squares of the relative rounding error; and at least
+ROUNDING, FLOOR = 100.0, 1e-8
+CHUNK = {True: 1 << 16, False: 1 << 22}  # values that a machine squares at a time: in its cache
+
+
+class Growth:
+    """Looks at the kinetic energy of a rank's part of the wavefield.
+
+    Parameters
+    ----------
+    program : Program
+    begun : int
+        Steps that were done before.
+
+    Attributes
+    ----------
+    since : int
+        Step at the end of the period of least energy, once there was one.
+    """
+
+    def __init__(self, program, begun=0):
+        self.program, plan = program, program.plan
+        steps = (plan.quiet - plan.start) / plan.dt
+        self.first = max(int(np.ceil(min(steps, plan.steps))), begun)
+        self.looking = self.first < plan.steps and 0 < plan.limit < np.inf
+        self.next, self.turn = begun + EVERY, self.first + LOOKS * EVERY
+        self.least, self.since, self.level, self.greatest = np.inf, None, 0.0, 0.0
+        held = [plan.arrays[name].dtype for name, _ in plan.kinetic if name in plan.arrays]
+        eps = max((float(np.finfo(dtype).eps) for dtype in held), default=0.0)
+        self.floor = max(ROUNDING * eps**2, FLOOR)
+
+    def due(self, done):
+        """Return whether it is time to look after so many steps; the same on all ranks."""
+        return self.looking and done >= self.next
+
+    def energy(self):
+        """Return twice the kinetic energy of this rank, over the square of what has diverged and
+        over the density where that does not matter.
+        """
+        plan, machine = self.program.plan, self.program.backend
+        scale, chunk = 1 / (plan.limit * plan.scale), CHUNK[machine.shares_host_memory]
+        with machine.work():
+            return float(
+                sum(
+                    squares(machine.xp, self.program.arrays[name], inverse, scale, chunk)
+                    for name, inverse in self.fields()
+                )
+            )
+
+    def fields(self):
+        """Yield the fields of this rank that hold kinetic energy, and their inverse masses."""
+        arrays = self.program.arrays
+        for name, inverse in self.program.plan.kinetic:
+            if name in arrays:
+                yield name, arrays[inverse] if inverse else None
+
+    def grows(self, done, energy):
+        """Return whether the energy of all ranks has risen beyond doubt since its least."""
+        self.next, self.greatest = done + EVERY, max(self.greatest, energy)
+        if done <= self.first:
+            return False
+        if energy > max(RISE * self.least, self.floor * self.greatest):
+            return True
+        self.level = max(self.level, energy)
+        if done >= self.turn:
+            if self.level < self.least:
+                self.least, self.since = self.level, done
+            self.turn = done + max(LOOKS * EVERY, int(PART * (done - self.first)))
+            self.level = 0.0
+        return False
+
+
+def squares(xp, field, inverse, scale, chunk):
+    """Sum of the squares of a field times `scale`, over an inverse mass where there is one.
+
+    Parameters
+    ----------
+    xp : module
+        numpy, or what stands for it on the machine.
+    field : array
+        Of any shape; with an inverse mass (points,) or (points, components).
+    inverse : array or None
+        (points,), 0 where there is no mass.
+    scale : float
+    chunk : int
+        Values at a time.
+    """
+    dtype = xp.result_type(field.dtype, xp.float32)
+    rows = field.reshape(-1) if inverse is None else field.reshape(len(field), -1)
+    total = xp.zeros((), xp.float64)
+    for n in range(0, len(rows), chunk):
+        part = rows[n : n + chunk].astype(dtype) * dtype.type(scale)
+        if inverse is not None:
+            here = inverse[n : n + chunk, None]
+            part = xp.where(here > 0, part / xp.sqrt(xp.where(here > 0, here, 1)), 0)
+        total += (part * part).sum()
+    return total

@@ -254,7 +254,9 @@ def explosion(program, name, step):
 
 def growing(plan, step, since, place):
     """Describe since when and where a wavefield has grown."""
-    now, least, quiet = (f"{t:.4g}" for t in (*(plan.start + n * plan.dt for n in (step, since)), plan.quiet))
+    now, least, quiet = (
+        f"{t:.4g}" for t in (*(plan.start + n * plan.dt for n in (step, since)), plan.quiet)
+    )
     return (
         f"unstable: the energy grows, tenfold from step {since} (t = {least} s) to step {step} of "
         f"{plan.steps} (t = {now} s), although the sources ended at {quiet} s; largest: {place}.\n"

@@ -1,0 +1,146 @@
+"""Energy that rises after the sources have ended ends a run: slow growth of either method is seen, what decays or stands is not."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import craton
+from craton.backends import backend
+from craton.comm.local import Alone
+from craton.driver import waves
+from craton.driver.growth import EVERY, Growth, squares
+from craton.driver.march import march
+from craton.driver.recorder import Recorder
+from craton.errors import ComputationError
+from craton.scenario import Scenario, SpectralScenario
+
+RICKER = {"kind": "ricker", "frequency": 5}
+
+
+def plane(duration=12.0, vp=2500, **boundaries):
+    """A plane of 40 x 30 points, vp / vs = 2.5, between A1 at the sides: it grows (numerics.md)."""
+    return Scenario(
+        domain={"origin": [-500, -750], "size": [1000, 750], "spacing": 25},
+        model={"kind": "homogeneous", "vp": vp, "vs": 1000, "rho": 2400},
+        time={"duration": duration},
+        boundaries=boundaries or {"others": "a1"},
+        source=[{"kind": "explosion", "at": [10, -300], "moment": 1e13, "wavelet": RICKER}],
+        receivers=[{"name": "R", "at": [100, 0]}],
+    )
+
+
+def elements(sea=False):
+    """Four elements along each axis between rigid faces, the upper two of water if there is a `sea`."""
+    rock = {"vp": 3464, "vs": 2000, "rho": 2400}
+    layers = [{"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": -200, **rock}]
+    return SpectralScenario(
+        method="sem",
+        domain={"origin": [-200, -200, -400], "size": [400, 400, 400], "spacing": 100},
+        model={"kind": "layers", "layers": layers} if sea else {"kind": "homogeneous", **rock},
+        time={"duration": 8.0},
+        boundaries={"others": "rigid"},
+        source=[{"kind": "explosion", "at": [10, 20, -310], "moment": 1e13, "wavelet": RICKER}],
+    )
+
+
+def growth_of(**changes):
+    """A Growth of a run of 100,000 steps whose sources end after 1,000."""
+    plan = {"steps": 100_000, "dt": 1.0, "start": 0.0, "quiet": 1000.0, "limit": 1.0, "scale": 1.0}
+    arrays = {"vx": SimpleNamespace(dtype=np.dtype("float32"))}
+    plan |= {"kinetic": (("vx", ""),), "arrays": arrays, **changes}
+    return Growth(SimpleNamespace(plan=SimpleNamespace(**plan)))
+
+
+def seen(growth, energy):
+    """First step at which a course of energy is taken for growth, or None."""
+    for done in range(EVERY, growth.program.plan.steps, EVERY):
+        if growth.due(done) and growth.grows(done, energy(done)):
+            return done
+    return None
+
+
+@pytest.mark.parametrize("of", ["1/r", "noise", "standing", "beating", "water", "rising source"])
+def test_what_cannot_grow_is_let_run(of):
+    random = np.random.default_rng(5)
+    energy = {
+        "1/r": lambda n: 1 / n,
+        "noise": lambda n: max(np.exp(-n / 500), 1e-13 * random.uniform(0.01, 1) * n),
+        "standing": lambda n: np.cos(2 * np.pi * n / 3000) ** 2,
+        "beating": lambda n: np.cos(n / 700) ** 2 + np.cos(n / 800) ** 2,
+        "water": lambda n: 1.0 if n < 50_000 else 6.0,
+        "rising source": lambda n: np.exp(n / 100) if n <= 1000 else np.exp(10),
+    }[of]
+    assert seen(growth_of(), energy) is None
+
+
+def test_growth_is_seen_when_it_is_tenfold():
+    """A factor of 20 in amplitude in 5,000 steps, out of what decays: energy tenfold 1,920 steps after its least."""
+    growth = growth_of()
+    found = seen(growth, lambda n: np.exp(-n / 400) + 1e-5 * np.exp(2 * np.log(20) / 5000 * n))
+    assert 7000 > found > growth.since > 1000
+    assert 1900 <= found - growth.since <= 3500
+
+
+def test_nothing_is_looked_at_while_sources_act():
+    assert not growth_of(quiet=np.inf).due(50_000)
+    assert seen(growth_of(quiet=99_000.0), lambda n: np.exp(n / 5000)) is None
+
+
+def test_squares_of_a_field():
+    """In pieces, over inverse masses, and of 16 bits, whose squares would overflow."""
+    random = np.random.default_rng(7)
+    v, inverse = random.standard_normal((101, 3)), random.uniform(0.5, 2, 101)
+    inverse[-1] = 0
+    exact = (v[:-1] ** 2 / inverse[:-1, None]).sum() / 4
+    assert squares(np, v, inverse, 0.5, 8) == pytest.approx(exact, rel=1e-12)
+    assert squares(np, v, None, 1.0, 7) == pytest.approx((v**2).sum(), rel=1e-12)
+    half = (6e4 * np.clip(v, -1, 1)).astype("float16")
+    exact = (half.astype(float) ** 2).sum()
+    assert squares(np, half, None, 1.0, 50) == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_run_that_grows_says_where_and_since_when(devices):
+    with pytest.raises(ComputationError) as caught:
+        craton.run(plane(), "cpu", progress=False, warn=False, devices=devices)
+    text = str(caught.value)
+    assert caught.value.exit_code == 4
+    assert "the energy grows, tenfold from step" in text and "the sources ended at 0.2" in text
+    assert "m/s at x = " in text and "thicker layer" in text
+
+
+@pytest.mark.parametrize("others", ["rigid", "cpml"])
+def test_a_run_that_keeps_or_loses_its_energy_ends(others):
+    """For 60 s: between rigid faces nothing leaves, between layers rounding is left."""
+    assert (
+        craton.run(plane(60.0, 1732, others=others), "cpu", progress=False, warn=False).error
+        is None
+    )
+
+
+@pytest.mark.parametrize("scenario", [plane(20.0, others="rigid"), elements(), elements(sea=True)])
+def test_energy_is_kept_and_its_growth_ends_a_run_of_either_method(scenario):
+    """Between rigid faces; then with all fields a little larger after each step."""
+    machine = backend("cpu", threads=1)
+    plan = craton.plan(scenario)
+    program = waves.commit(scenario, plan, machine)
+    growth, kept = Growth(program), []
+
+    class Looking:
+        def sample(self, step):
+            if step > growth.first and step % 7 == 0:
+                kept.append(growth.energy())
+
+    march(program, Alone(), Looking(), growth.first + 600)
+    first, last = np.split(np.array(kept[: len(kept) // 2 * 2]), 2)
+    assert first.mean() > 0 and last.mean() == pytest.approx(first.mean(), rel=0.35)
+
+    class Growing(Recorder):
+        def sample(self, step):
+            self.program.arrays["state"][...] *= 1.002
+            super().sample(step)
+
+    program = waves.commit(scenario, plan, machine)
+    with pytest.raises(ComputationError, match="the energy grows, tenfold from step"):
+        march(program, Alone(), Growing(program), plan.steps)

@@ -72,6 +72,7 @@ UNGUIDED_FLOOR = 0.1
 # wave; never below the least. A layer amplifies slow guided waves by d w / (alpha^2 + w^2): with
 # alpha at least d / 4 nothing grows between Vs 150 and 3500 (bench/NOTES.md)
 STRETCH, LEAST_STRETCH = 50.0, 4.0
+SLOW = 3.0  # ratio from which waves are slow: none was seen to grow below 5
 # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer
 # amplifies
 BACKWARD_DAMPING = 2.5
@@ -113,9 +114,9 @@ def greatest_stretch(d):
     Eddies of a fluid beside a solid are slow in any rock.
     """
     speeds = d.layer_ratio
-    if not d.guiding or (speeds <= guided.ORDINARY_RATIO and not d.partly_fluid):
+    if not d.guiding or (speeds <= SLOW and not d.partly_fluid):
         return np.inf
-    return max(STRETCH / max(speeds, guided.ORDINARY_RATIO), LEAST_STRETCH)
+    return max(STRETCH / max(speeds, SLOW), LEAST_STRETCH)
 
 
 def undamped(d, thickness):
@@ -124,10 +125,11 @@ def undamped(d, thickness):
 
 
 def damping_strength(d):
-    """Rate of the damping of guided waves over d at the outer edge: where they are slow, no more
-    than for ordinary ratios of speeds, because the stretch is bounded.
+    """Rate of the damping of guided waves over d at the outer edge: where the stretch is bounded,
+    no more than for ordinary ratios of speeds.
     """
-    return guided.strength(d.guiding, min(d.layer_ratio, guided.ORDINARY_RATIO))
+    most = np.inf if greatest_stretch(d) == np.inf else guided.ORDINARY_RATIO
+    return guided.strength(d.guiding, min(d.layer_ratio, most))
 
 
 def damping_profile(d, depth, thickness, frequency):

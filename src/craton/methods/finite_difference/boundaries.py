@@ -76,8 +76,8 @@ SLOW = 3.0  # ratio from which waves are slow: none was seen to grow below 5
 # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer
 # amplifies
 BACKWARD_DAMPING = 2.5
-# of d, of a fluid along a wall: three times what holds water between rock through 100,000 steps
-FRICTION = 0.06
+# of d, of slow motion of a fluid along a wall: 0.06 lets eddies of a cavity grow
+FRICTION = 0.3
 LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
 
 

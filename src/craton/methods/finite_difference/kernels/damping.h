@@ -2,7 +2,7 @@
 //   dv/dt = .. - g (v - w),   dw/dt = alpha (v - w)
 // Slow motion, a static offset above all, passes undamped. Each half is exact for the other held still.
 // TRANSPOSED = 1: the transpose of the same, of adjoint velocities and what belongs to w.
-// FRICTION > 0: a fluid's velocity along a wall, up to FRICTION points from it, is damped itself, dv/dt = .. - f v.
+// FRICTION > 0: slow motion of a fluid along a wall, up to FRICTION points from it, is damped itself, dv/dt = .. - f w: eddies, not waves.
 // layout  fields as in elastic.h, axes (A, B, C) in cyclic order of (x, y, z), AXIS = 0, 1, 2 for A;
 //         lowpass[.][slab], the slab x fastest, one for each of va vb vc that is there;
 //         profile[2][2 or 3][n]: at integer and at half points along A; 1 - exp(-g dt), 1 - exp(-alpha dt), 1 - exp(-f dt)
@@ -30,13 +30,13 @@ template <class Field> INLINE void damp_transposed(Field* v, real* lowpass, cons
     const real whole = *v + profile[N] * *lowpass;
     *lowpass += profile[0] * whole - profile[N] * *lowpass;
     *v = whole - profile[0] * whole;
-    if (FRICTION && wall) *v -= profile[2 * N] * *v;
+    if (FRICTION && wall) *lowpass -= profile[2 * N] * *v;
 }
 
 template <class Field> INLINE void damp(Field* v, real* lowpass, const real* profile, const int N, const bool wall)
 {
     if constexpr (TRANSPOSED) return damp_transposed(v, lowpass, profile, N, wall);
-    if (FRICTION && wall) *v -= profile[2 * N] * *v;
+    if (FRICTION && wall) *v -= profile[2 * N] * *lowpass;
     const real damped = *v - profile[0] * (*v - *lowpass);
     *v = damped;
     *lowpass += profile[N] * (damped - *lowpass);

@@ -48,7 +48,8 @@ def growth_of(**changes):
     """A Growth of a run of 100,000 steps whose sources end after 1,000."""
     plan = {"steps": 100_000, "dt": 1.0, "start": 0.0, "quiet": 1000.0, "limit": 1.0, "scale": 1.0}
     arrays = {"vx": SimpleNamespace(dtype=np.dtype("float32"))}
-    plan |= {"kinetic": (("vx", ""),), "arrays": arrays, **changes}
+    plan |= {"kinetic": (("vx", ""),), "arrays": arrays, "totals": SimpleNamespace(points=900)}
+    plan |= changes
     return Growth(SimpleNamespace(plan=SimpleNamespace(**plan)))
 
 

@@ -4,7 +4,9 @@ long before the field is beyond all measure.
 
 import numpy as np
 
-EVERY = 200  # steps between looks, at least
+# steps between looks, of runs of fewer points and of larger ones, where a look by one thread takes
+# as long as a step by many
+EVERY, SELDOM, LARGE = 200, 1000, 1 << 20
 RISE = 10.0  # of energy: what water and rock, or motion and stress, exchange is less
 # looks of a period, whose greatest energy counts, at least; and its part of the time since the
 # sources ended: slow waves that stand have energy in motion twice in each of their periods
@@ -34,7 +36,8 @@ class Growth:
         steps = (plan.quiet - plan.start) / plan.dt
         self.first = max(int(np.ceil(min(steps, plan.steps))), begun)
         self.looking = self.first < plan.steps and 0 < plan.limit < np.inf
-        self.next, self.turn = begun + EVERY, self.first + LOOKS * EVERY
+        self.every = EVERY if plan.totals.points < LARGE else SELDOM
+        self.next, self.turn = begun + self.every, self.first + LOOKS * self.every
         self.least, self.since, self.level, self.greatest = np.inf, None, 0.0, 0.0
         held = [plan.arrays[name].dtype for name, _ in plan.kinetic if name in plan.arrays]
         eps = max((float(np.finfo(dtype).eps) for dtype in held), default=0.0)
@@ -67,7 +70,7 @@ class Growth:
 
     def grows(self, done, energy):
         """Return whether the energy of all ranks has risen beyond doubt since its least."""
-        self.next, self.greatest = done + EVERY, max(self.greatest, energy)
+        self.next, self.greatest = done + self.every, max(self.greatest, energy)
         if done <= self.first:
             return False
         if energy > max(RISE * self.least, self.floor * self.greatest):
@@ -76,7 +79,7 @@ class Growth:
         if done >= self.turn:
             if self.level < self.least:
                 self.least, self.since = self.level, done
-            self.turn = done + max(LOOKS * EVERY, int(PART * (done - self.first)))
+            self.turn = done + max(LOOKS * self.every, int(PART * (done - self.first)))
             self.level = 0.0
         return False
 

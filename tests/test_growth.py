@@ -14,6 +14,7 @@ from craton.driver.march import march
 from craton.driver.recorder import Recorder
 from craton.errors import ComputationError
 from craton.scenario import Scenario, SpectralScenario
+from craton.survey.sources import end_time
 
 RICKER = {"kind": "ricker", "frequency": 5}
 
@@ -85,6 +86,8 @@ def test_growth_is_seen_when_it_is_tenfold():
 
 def test_nothing_is_looked_at_while_sources_act():
     assert not growth_of(quiet=np.inf).due(50_000)
+    assert end_time([], ["a recording"]) == end_time([]) == np.inf
+    assert craton.plan(plane()).quiet == pytest.approx(0.224, abs=1e-3)
     assert seen(growth_of(quiet=99_000.0), lambda n: np.exp(n / 5000)) is None
 
 

@@ -130,15 +130,15 @@ def test_water_comes_to_rest_above_a_source_beside_the_floor(order, floor):
         floor, moment([800.0, floor - 14.0]), duration=6.0, run={"threads": 1, "order": order}
     )
     velocity = np.abs(craton.run(asked, progress=False).dataset.velocity.values)
-    late = velocity.shape[-1] // 2
-    assert velocity[..., late:].max() < 4e-3 * velocity.max()
+    late = velocity.shape[-1] * 2 // 3
+    assert velocity[..., late:].max() < 6e-3 * velocity.max()  # of layers; eddies were 0.2 and more
 
 
 @pytest.mark.parametrize("dz", [0.0, 1.0, 14.0, 35.0])
 def test_shear_in_the_water_is_refused(dz):
     asked = plane(-210.0, moment([800.0, -210.0 + dz]))
     if dz == 0.0:  # on the floor it acts on the rock
-        assert "in the solid" in str(craton.plan(asked).notes)
+        assert "in the solid" in str(craton.plan(asked).notes["Sources"])
         return
     with pytest.raises(ScenarioError, match="shear is not possible in a fluid"):
         craton.plan(asked)
@@ -191,3 +191,37 @@ def test_explosion_and_hydrophone_exchange_at_the_floor():
         )
         records.append(craton.run(asked, progress=False).dataset.pressure.values)
     assert np.abs(records[0] - records[1]).max() < 1e-11 * np.abs(records[0]).max()
+
+
+@pytest.mark.parametrize("method", ["fd", "sem"])
+def test_side_says_where_a_position_on_the_floor_belongs(method):
+    """Both methods alike: shear and velocity to the rock, explosions and pressure to the water, unless `side` says otherwise."""
+    domain = {"origin": [0, 0, -1000], "size": [1000, 1000, 1000]}
+    domain |= {"spacing": 50} if method == "fd" else {"element_size": 200}
+
+    def sides(kind, side=None):
+        source = {"kind": kind, "at": [500.0, 500.0, -200.0], "moment": 1e12}
+        source |= {"wavelet": {"kind": "gaussian", "tau": 0.1}}
+        source |= {"strike": 10, "dip": 40, "rake": 50} if kind == "moment_tensor" else {}
+        receiver = {"name": "A", "at": [400.0, 300.0, -200.0]}
+        stated = {} if side is None else {"side": side}
+        asked = craton.Scenario(
+            method=method,
+            domain=domain,
+            model=layers(-200.0),
+            time={"duration": 0.2},
+            boundaries={"others": "rigid"},
+            source=[source | stated],
+            receivers=[receiver | stated],
+        )
+        notes = craton.plan(asked).notes
+        words = dict(notes["Sources"])["source 1"], dict(notes["Receivers"])["medium"]
+        return ["fluid" if "in the fluid" in text else "solid" for text in words]
+
+    assert sides("moment_tensor") == ["solid", "solid"]
+    assert sides("explosion") == ["fluid", "solid"]
+    assert sides("explosion", "solid") == ["solid", "solid"]
+    assert sides("explosion", "fluid") == ["fluid", "fluid"]
+    assert sides("moment_tensor", "solid") == ["solid", "solid"]
+    with pytest.raises(ScenarioError, match="shear is not possible in a fluid"):
+        sides("moment_tensor", "fluid")

@@ -5,10 +5,14 @@ the model has topography or a mesh, else from z = 0.
 import numpy as np
 
 from craton.model.ground import terrain
+from craton.model.media import earth
 from craton.model.media.cells import Region
 from craton.survey import geography
 from craton.tables.fields import Place
 from craton.tables.receivers import Points
+
+ASIDE = 1e-5  # of the resolution: how far positions are moved off a contact
+FEW = 1000  # points along a domain whose resolution is not known yet
 
 
 def located(scenario, positions):
@@ -29,6 +33,30 @@ def located(scenario, positions):
     if globe_of(scenario) is not None:
         return xyz
     return draped(scenario, xyz, np.array([p.deep for p in positions], dtype=bool))
+
+
+def on_side(scenario, xyz, side):
+    """Return positions with those on a contact of fluid and solid moved to a side, by a hundred
+    thousandth of the resolution; others stay where they are.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    xyz : (n, 3) array
+        m.
+    side : str or None
+        ``"solid"``, ``"fluid"`` or None, as they are.
+    """
+    xyz = np.array(xyz, dtype=float).reshape(-1, 3)
+    domain = scenario.domain
+    if side is None or not len(xyz) or globe_of(scenario) is not None:
+        return xyz
+    step = ASIDE * (domain.resolution or max(domain.extent) / FEW)
+    above, below = xyz + (0, 0, step), xyz - (0, 0, step)
+    fluid = [earth.in_fluid(scenario.model, part) for part in (above, below)]
+    wanted = [part == (side == "fluid") for part in fluid]
+    xyz[:, 2] += step * (fluid[0] != fluid[1]) * (1.0 * wanted[0] - wanted[1])
+    return xyz
 
 
 def coordinates(scenario, positions):

@@ -213,6 +213,8 @@ def collect(scenario):
             continue
         filled = codes.filled(names, scenario.output.network)
         words = [f"receivers.{i}.file: {text}" for text in codes.words]
+        if getattr(entry, "side", None) is not None:
+            xyz = places.on_side(scenario, xyz, entry.side)
         found = Entry(i, names, xyz, *filled, words, [])
         if getattr(entry, "outside", "") == "skip":
             found = _inside(scenario, found)

@@ -36,6 +36,7 @@ from craton.tables.fields import (
 )
 from craton.text import number
 
+Side = choice("solid", "fluid")  # of a contact, for what lies exactly on it
 METRES_PER_DEGREE = 111_194.93  # on a sphere of 6371 km
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
 
@@ -87,6 +88,7 @@ class Station(Table):
 
     name: Text = key('"R1"')
     at: AnyAt = key("[10_000, 10_000, 0]  # m, or { x =, y =, depth = }")
+    side: Side | None = None
 
 
 class Line(Table):
@@ -102,6 +104,7 @@ class ReceiverLine(Table):
 
     name: Text = key('"L"  # prefix: L1, L2, ...')
     line: Line
+    side: Side | None = None
 
 
 _AXIS_REMEDY = "write the first and last coordinate (m) and the number of points: [0, 10_000, 11]"
@@ -175,6 +178,7 @@ class ReceiverGrid(Table):
 
     name: Text = key('"G"  # prefix: G1, G2, ...')
     grid: Lattice
+    side: Side | None = None
 
 
 class ReceiverFile(Table):
@@ -185,6 +189,7 @@ class ReceiverFile(Table):
 
     file: FilePath
     coordinates: choice("geographic", "metres") = "geographic"
+    side: Side | None = None
     outside: choice("refuse", "skip") = "refuse"
 
 

@@ -23,7 +23,7 @@ from craton.tables.fields import (
     whole,
     wrong,
 )
-from craton.tables.receivers import AnyAt, Line, Points
+from craton.tables.receivers import AnyAt, Line, Points, Side
 from craton.text import listed
 
 Moment = quantity("moment", above=0)
@@ -165,6 +165,7 @@ class _Source(Table):
 
     name: Text | None = None
     at: AnyAt | None = None
+    side: Side | None = None
     shot: Text | None = None
     shots: Annotated[union(_kind_of_shots, Line, Points), AfterValidator(_few_shots)] | None = None
     wavelet: Wavelet = key(_WAVELET)

@@ -2,6 +2,8 @@
 memory, phases.
 """
 
+from functools import partial
+
 import numpy as np
 
 from craton.methods.finite_difference import (
@@ -122,21 +124,15 @@ def algorithm(d, sources):
 def source_rows(d, sources, incident):
     """Return the sources; where fluid and solid meet, each point with its medium."""
     rows = sources_of(sources, d.scenario.domain, incident)
-    if not d.partly_fluid or not all(len(source.points) == 1 for source in sources):
-        return rows
-    in_fluid = [
-        sides.source_in_fluid(d, source) for source in sources if not hasattr(source, "height")
-    ]
-    return with_media(rows, in_fluid) if len(in_fluid) == len(rows) else rows
+    return with_media(rows, sources, partial(sides.medium_at, d)) if d.partly_fluid else rows
 
 
 def receiver_media(d, plan):
     """Return the media of the receivers, where fluid and solid meet."""
     if not d.partly_fluid or not len(plan.receivers):
         return []
-    positions = (plan.receivers.xyz - d.grid.origin) / d.grid.steps
     pressure = {*d.scenario.output.waveforms} == {"pressure"}
-    return media(plan.receivers.names, sides.in_fluid(d, positions, pressure))
+    return media(plan.receivers.names, sides.medium_at(d, plan.receivers.xyz, pressure))
 
 
 def sea_floor(d):

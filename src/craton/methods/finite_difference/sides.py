@@ -26,9 +26,7 @@ def in_fluid(d, positions, fluid_first: bool) -> np.ndarray:
     xyz = (d.grid.origin + d.grid.steps * above_and_below).reshape(-1, 3)
     if d.planar:
         xyz[:, 1] = 0.0
-    fluid = earth.point_values(d.scenario.model, xyz)[1] == 0
-    if d.ground is not None and d.ground.water is not None:
-        fluid |= xyz[:, 2] > d.ground.surface(xyz[:, 0], xyz[:, 1])
+    fluid = earth.in_fluid(d.scenario.model, xyz)
     return (np.any if fluid_first else np.all)(fluid.reshape(2, -1), axis=0)
 
 
@@ -129,11 +127,9 @@ def source_problems(d, sources) -> list[Problem]:
     return problems
 
 
-def source_in_fluid(d, source) -> bool:
-    """Return True for a point source in the fluid; on a contact an explosion is, others are not."""
-    position = (np.asarray(source.xyz) - d.grid.origin) / d.grid.steps
-    fluid_first = source.moment is not None and isotropic(d, source.moment)
-    return bool(in_fluid(d, position[None], fluid_first)[0])
+def medium_at(d, xyz, fluid_first: bool = False) -> np.ndarray:
+    """Return which positions (n, 3), m, lie in the fluid; see `in_fluid`."""
+    return in_fluid(d, (np.asarray(xyz) - d.grid.origin) / d.grid.steps, fluid_first)
 
 
 def isotropic(d, tensor: np.ndarray) -> bool:

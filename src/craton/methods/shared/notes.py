@@ -27,17 +27,21 @@ def sources_of(sources, domain, incident=()):
     return rows or [("none", "the wavefield stays at rest")] * (not incident)
 
 
-def with_media(rows, in_fluid):
-    """Return rows of sources, each with the medium in which it lies.
+def with_media(rows, sources, in_fluid):
+    """Return rows of sources, each point source with the medium in which it lies.
 
     Parameters
     ----------
     rows : list of (str, str)
-    in_fluid : sequence of bool, one for each
+    sources : list of PointSource, FiniteFault, Catalogue or PlaneWave
+    in_fluid : callable
+        Of positions (n, 3), m: which lie in the fluid, (n,) bool.
     """
     return [
-        (name, f"{text}, in the {'fluid' if fluid else 'solid'}")
-        for (name, text), fluid in zip(rows, in_fluid)
+        (name, f"{text}, in the {'fluid' if in_fluid(s.points)[0] else 'solid'}")
+        if isinstance(s, survey_sources.PointSource)
+        else (name, text)
+        for (name, text), s in zip(rows, sources)
     ]
 
 

@@ -2,11 +2,14 @@
 memory, phases.
 """
 
+from functools import partial
+
 import numpy as np
 
-from craton.methods.shared.notes import memory, phases, receivers, sources_of
+from craton.methods.shared.notes import media, memory, phases, receivers, sources_of, with_media
 from craton.methods.shared.recorded import notes as injected
 from craton.methods.spectral_element import absorbing_layer, chunk_notes, quality
+from craton.model.media import earth
 
 # What first-order faces leave: `craton validate sem` and bench/NOTES.md
 FIRST_ORDER = (
@@ -31,11 +34,33 @@ def sections(d, plan, sources, scenario, incident=()):
         "Model": model(d),
         "Sources": chunk_notes.sources(d.globe, sources)
         if d.globe and sources
-        else [*sources_of(sources, scenario.domain, incident), *injected(plan, incident)],
-        "Receivers": receivers(plan, scenario.output.waveforms),
+        else [*source_rows(d, scenario, sources, incident), *injected(plan, incident)],
+        "Receivers": [
+            *receivers(plan, scenario.output.waveforms),
+            *receiver_media(d, scenario, plan.receivers),
+        ],
         "Memory": memory(plan) + [("per element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
         "Phases of a step": phases(plan),
     }
+
+
+def source_rows(d, scenario, sources, incident):
+    """Return the sources; where fluid and solid meet, each point with its medium."""
+    rows = sources_of(sources, scenario.domain, incident)
+    known = mixed(d, scenario.model)
+    return with_media(rows, sources, partial(earth.in_fluid, scenario.model)) if known else rows
+
+
+def receiver_media(d, scenario, all_receivers):
+    """Return the media of the receivers, where fluid and solid meet."""
+    if not mixed(d, scenario.model) or not len(all_receivers):
+        return []
+    return media(all_receivers.names, earth.in_fluid(scenario.model, all_receivers.xyz))
+
+
+def mixed(d, model):
+    """Return True where fluid and solid meet in a box whose model, not its mesh, says where."""
+    return d.globe is None and not model.regions and d.fluid.any() and not d.fluid.all()
 
 
 def algorithm(d, plan, reflection):

@@ -54,11 +54,11 @@ def source_problems(d, sources):
     """
     problems = []
     for source in sources:
-        located = d.locate(source.points, True).element
+        refused = _not_in_fluid(source)  # on the floor of a sea it acts on the solid
+        located = d.locate(source.points, not refused).element
         in_fluid = (located >= 0) & is_fluid_at(d, located)
         if not in_fluid.any():
             continue
-        refused = _not_in_fluid(source)
         if refused:
             place = "({:g}, {:g}, {:g})".format(*source.points[np.argmax(in_fluid)])
             problems.append(

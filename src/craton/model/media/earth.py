@@ -209,6 +209,24 @@ def point_values(model, xyz):
     return anomalies.apply(anomalies.build(model), *xyz.T, medium.values(*xyz.T))
 
 
+def in_fluid(model, xyz):
+    """Return which positions lie in a fluid of the model or in its water, (n,) bool; a point on an
+    interface takes the layer below.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    xyz : array (n, 3)
+        Positions, metres.
+    """
+    xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
+    fluid = point_values(model, xyz)[1] == 0
+    ground = terrain.build(model)
+    if ground is not None and ground.water is not None:
+        fluid |= xyz[:, 2] > ground.surface(xyz[:, 0], xyz[:, 1])
+    return fluid
+
+
 def extremes(model, region):
     """Smallest and largest values of a model in a grid or `Region`.
 

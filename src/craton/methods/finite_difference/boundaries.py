@@ -7,7 +7,7 @@ import numpy as np
 
 from craton.core.layout import rounded
 from craton.core.plan import Array, Launch
-from craton.methods.finite_difference import operators, relaxing
+from craton.methods.finite_difference import operators, relaxing, sides
 from craton.methods.finite_difference.scheme import VELOCITY
 from craton.methods.shared import guided
 
@@ -76,8 +76,9 @@ SLOW = 3.0  # ratio from which waves are slow: none was seen to grow below 5
 # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer
 # amplifies
 BACKWARD_DAMPING = 2.5
-# of d, of slow motion of a fluid along a wall: 0.06 lets eddies of a cavity grow
-FRICTION = 0.3
+# of d, of slow motion of a fluid along a wall: 0.06 lets eddies of a cavity grow, and does along a
+# level floor (contact.py), where 0.3 costs a per cent
+FRICTION, LEVEL_FRICTION = 0.3, 0.06
 LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
 
 
@@ -111,10 +112,12 @@ def shift(ratio, frequency, floor=ALPHA_FLOOR):
 def greatest_stretch(d):
     """Return d over alpha in a layer at most: no limit where the medium guides no slow waves.
 
-    Eddies of a fluid beside a solid are slow in any rock.
+    Eddies of a fluid beside a solid are slow in any rock, but above a level floor there are none
+    (contact.py).
     """
-    speeds = d.layer_ratio
-    if not d.guiding or (speeds <= SLOW and not d.partly_fluid):
+    speeds, level = d.layer_ratio, not d.partly_fluid or sides.flat_floor(d) is not None
+    slow = speeds > SLOW and d.slowest < d.speeds["vp"][0]  # of solids, not the water's sound
+    if not d.guiding or (level and not slow):
         return np.inf
     return max(STRETCH / max(speeds, SLOW), LEAST_STRETCH)
 
@@ -145,7 +148,8 @@ def damping_profile(d, depth, thickness, frequency):
     )
     rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]
     if friction_reach(d):
-        rates.append(FRICTION * d0 * ratio**2)
+        level = sides.flat_floor(d) is not None
+        rates.append((LEVEL_FRICTION if level else FRICTION) * d0 * ratio**2)
     return -np.expm1(-d.dt * np.stack(rates))
 
 

@@ -104,9 +104,7 @@ def positions(scenario, entry):
     table = entry.at if entry.shots is None else entry.shots
     many = hasattr(table, "count")
     xyz = places.line(scenario, table) if many else places.located(scenario, [table])
-    # on the floor of a sea an explosion acts on the water
-    side = entry.side or ("fluid" if entry.kind == "explosion" else None)
-    return [tuple(map(float, position)) for position in places.on_side(scenario, xyz, side)]
+    return [tuple(map(float, position)) for position in places.on_side(scenario, xyz, entry.side)]
 
 
 def moment_tensor(entry):

@@ -7,8 +7,9 @@ import numpy as np
 
 from craton.core.layout import rounded
 from craton.core.plan import Array, Launch
-from craton.methods.finite_difference import operators, relaxing, sides
+from craton.methods.finite_difference import operators, relaxing
 from craton.methods.finite_difference.scheme import VELOCITY
+from craton.methods.finite_difference.sea_floor import level_floor
 from craton.methods.shared import guided
 
 VECTOR = 8  # points
@@ -115,11 +116,18 @@ def greatest_stretch(d):
     Eddies of a fluid beside a solid are slow in any rock, but above a level floor there are none
     (contact.py).
     """
-    speeds, level = d.layer_ratio, not d.partly_fluid or sides.flat_floor(d) is not None
+    speeds, level = d.layer_ratio, not d.partly_fluid or only_level(d)
     slow = speeds > SLOW and d.slowest < d.speeds["vp"][0]  # of solids, not the water's sound
     if not d.guiding or (level and not slow):
         return np.inf
     return max(STRETCH / max(speeds, SLOW), LEAST_STRETCH)
+
+
+def only_level(d):
+    """Return True where fluid meets solid at a level floor only, whatever solid bodies there are."""
+    model = d.scenario.model
+    bodies_of_fluid = any(body.vs == 0 for body in model.anomalies)
+    return level_floor(model) is not None and not bodies_of_fluid
 
 
 def undamped(d, thickness):
@@ -148,8 +156,7 @@ def damping_profile(d, depth, thickness, frequency):
     )
     rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]
     if friction_reach(d):
-        level = sides.flat_floor(d) is not None
-        rates.append((LEVEL_FRICTION if level else FRICTION) * d0 * ratio**2)
+        rates.append((LEVEL_FRICTION if only_level(d) else FRICTION) * d0 * ratio**2)
     return -np.expm1(-d.dt * np.stack(rates))
 
 

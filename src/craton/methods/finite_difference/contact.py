@@ -57,7 +57,8 @@ BLOCKS = {
 
 def size_of(d) -> int:
     """Return the number of points on either side of the contact that `tables` have."""
-    return max(d.reach, len(BLOCKS.get(d.order, ())), d.closure.rows if d.free else 0)
+    beside_surface = d.free and (d.contacts.get("table", np.zeros(1)) > 0).any()
+    return max(d.reach, len(BLOCKS.get(d.order, ())), d.closure.rows if beside_surface else 0)
 
 
 def tables(d) -> tuple[np.ndarray, np.ndarray]:
@@ -83,8 +84,7 @@ def tables(d) -> tuple[np.ndarray, np.ndarray]:
         tangential[0][size - over : size + len(block) - over, size - 1 :][:, : block.shape[1]] = (
             block
         )
-    if d.free:
-        rows = d.closure.rows
+    if d.free and size >= (rows := d.closure.rows):
         upward[:rows, :rows] = (d.closure.d1[:, :rows] * d.closure.hm[:, None]).T
         normal += [mirrored(upward, k, size) for k in range(1, rows)]
         tangential += [mirrored(upward, k, size, -1) for k in range(1, rows)]

@@ -124,7 +124,7 @@ def algorithm(d, sources):
 def source_rows(d, sources, incident):
     """Return the sources; where fluid and solid meet, each point with its medium."""
     rows = sources_of(sources, d.scenario.domain, incident)
-    return with_media(rows, sources, partial(sides.medium_at, d)) if d.partly_fluid else rows
+    return with_media(rows, sources, partial(sides.source_in_fluid, d)) if d.partly_fluid else rows
 
 
 def receiver_media(d, plan):

@@ -132,6 +132,12 @@ def medium_at(d, xyz, fluid_first: bool = False) -> np.ndarray:
     return in_fluid(d, (np.asarray(xyz) - d.grid.origin) / d.grid.steps, fluid_first)
 
 
+def source_in_fluid(d, source) -> bool:
+    """Return True for a point source in the fluid; on a contact an explosion is, others are not."""
+    fluid_first = source.moment is not None and isotropic(d, source.moment)
+    return bool(medium_at(d, source.points, fluid_first)[0])
+
+
 def isotropic(d, tensor: np.ndarray) -> bool:
     """Return True for a moment tensor without shear, in the plane in that plane."""
     tensor = tensor[np.ix_([0, 2], [0, 2])] if d.planar else tensor

@@ -35,10 +35,10 @@ def with_media(rows, sources, in_fluid):
     rows : list of (str, str)
     sources : list of PointSource, FiniteFault, Catalogue or PlaneWave
     in_fluid : callable
-        Of positions (n, 3), m: which lie in the fluid, (n,) bool.
+        Of a point source: whether it lies in the fluid.
     """
     return [
-        (name, f"{text}, in the {'fluid' if in_fluid(s.points)[0] else 'solid'}")
+        (name, f"{text}, in the {'fluid' if in_fluid(s) else 'solid'}")
         if isinstance(s, survey_sources.PointSource)
         else (name, text)
         for (name, text), s in zip(rows, sources)

@@ -97,7 +97,7 @@ def discretised_run(scenario, prepared, team, machine, reuse):
     scenario = scenario.model_copy(update=tables).on_mesh(*prepared.bounds, top)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     values = partial(placing.medium, prepared)
-    sources = source_files.build_all(scenario, values)
+    sources = placing.in_media(scenario, source_files.build_all(scenario, values))
     receivers = located(survey_receivers.build(scenario), scenario, sources)
     sources, receivers = silence.warned(scenario, sources, receivers, values)
     incident = recorded.checked(*recorded.opened(scenario, "sem"))

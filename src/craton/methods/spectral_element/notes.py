@@ -2,8 +2,6 @@
 memory, phases.
 """
 
-from functools import partial
-
 import numpy as np
 
 from craton.methods.shared.notes import media, memory, phases, receivers, sources_of, with_media
@@ -47,8 +45,9 @@ def sections(d, plan, sources, scenario, incident=()):
 def source_rows(d, scenario, sources, incident):
     """Return the sources; where fluid and solid meet, each point with its medium."""
     rows = sources_of(sources, scenario.domain, incident)
-    known = mixed(d, scenario.model)
-    return with_media(rows, sources, partial(earth.in_fluid, scenario.model)) if known else rows
+    if not mixed(d, scenario.model):
+        return rows
+    return with_media(rows, sources, lambda s: earth.in_fluid(scenario.model, s.points)[0])
 
 
 def receiver_media(d, scenario, all_receivers):

@@ -13,7 +13,7 @@ from craton.model.globe.chunk_sampler import ChunkSampler
 from craton.model.ground import terrain
 from craton.model.mesh import locate
 from craton.model.mesh.hexmesh import named_by_place
-from craton.survey import globe, receivers, sources
+from craton.survey import globe, places, receivers, sources
 
 ON_FACE = 1e-6  # of the reference coordinates
 MANY = 1000  # positions that are remembered with their places in the mesh
@@ -239,6 +239,22 @@ def top_for_depths(scenario, mesh):
     ground = terrain.build(scenario.model)
     has_top = ground.water is None if ground is not None else scenario.domain.mesh is not None
     return mesh_top(mesh) if has_top else None
+
+
+def in_media(scenario, all_sources):
+    """Return sources with explosions on the floor of a sea in the water, as finite differences have
+    them; meshes that state their media keep them in the solid.
+    """
+    if scenario.model.regions:
+        return all_sources
+    return [
+        replace(source, xyz=tuple(places.on_side(scenario, [source.xyz], "fluid")[0].tolist()))
+        if isinstance(source, sources.PointSource)
+        and source.moment is not None
+        and np.allclose(source.moment, np.trace(source.moment) / 3 * np.eye(3))
+        else source
+        for source in all_sources
+    ]
 
 
 def medium(prepared, xyz):

@@ -89,7 +89,7 @@ PARAMETERS = {  # of media that have more of them
     "VTI": ANISOTROPIC,
     "VTI, attenuation": ANISOTROPIC,
 }
-NOT_REVERSED = ("sea", "topography", *PARAMETERS)
+NOT_REVERSED = ("topography", *PARAMETERS)
 
 
 def parameters_of(name):
@@ -136,6 +136,8 @@ def check(report):
                 report.add("check", compared(report, name, tables, storage, memory))
             if not name.startswith(NOT_REVERSED):
                 for storage, sums in REVERSED:
+                    if sums == "parameters" and name.startswith("sea"):
+                        continue  # the closure of a sea floor needs one sum for each field
                     report.add("check", compared(report, name, tables, storage, None, sums))
 
 

@@ -349,7 +349,6 @@ BEYOND = {
         {"model": {**WATER, "epsilon": 0.1, "delta": 0.1}, "output": {"waveforms": ["velocity"]}},
         "anisotropy",
     ),
-    "shear": ({"source": SHEARED}, "shear in the moment of source 1"),
 }
 
 
@@ -400,6 +399,12 @@ def test_what_acoustic_waves_lack_stays_elastic(case):
         "sxx" in planned.arrays
         and words(planned) == f"elastic although vs = 0 everywhere: {reason}"
     )
+
+
+def test_shear_in_a_fluid_is_refused():
+    """It would move the water for ever: 10 m/s more each second."""
+    with pytest.raises(ScenarioError, match="shear is not possible in a fluid"):
+        craton.plan(water(PLANE[0], source=SHEARED))
 
 
 @pytest.mark.parametrize(

@@ -192,8 +192,13 @@ class Discretisation:
     @property
     def partly_fluid(self):
         """True where fluid lies beside solid."""
-        return not self.acoustic and (
-            self.speeds["vs"][0] == 0 or (self.ground is not None and self.ground.water is not None)
+        return not self.acoustic and self.speeds["vs"][1] > 0 and self.holds_fluid
+
+    @property
+    def holds_fluid(self):
+        """True where some of the medium, or all of it, is fluid."""
+        return self.speeds["vs"][0] == 0 or (
+            self.ground is not None and self.ground.water is not None
         )
 
     @cached_property

@@ -111,7 +111,7 @@ def of_cells(cells: np.ndarray, half) -> np.ndarray:
 def source_problems(d, sources) -> list[Problem]:
     """Return the sources with shear in a fluid, which has none, and those whose points lack a solid."""
     problems = []
-    for source in sources if d.partly_fluid else ():
+    for source in sources if d.holds_fluid and not d.acoustic else ():
         tensors = getattr(source, "tensors", None)
         if tensors is None:
             tensors = () if source.moment is None else source.moment[None]

@@ -106,6 +106,7 @@ BUDGET = {
     "take_out": (40, 40),
     "set_aside": (16, 16),
     "changed": (24, 24),
+    "changed_normal": (40, 40),
     "sum_density": (56, 80),
     "sum_moduli": (88, 128),
     "sum_density_surface": (56, 88),

@@ -161,6 +161,7 @@ def test_faults_act_on_matter_only():
         grid=grid,
         ground=ground,
         planar=False,
+        partly_fluid=False,
         vacuum_planes=(19, 25),
         norms=lambda k, half: np.ones(len(k)),
         cell=lambda at: at,
@@ -202,10 +203,12 @@ def test_points_deep_in_rock_are_interpolated_as_without_topography():
         for field, half in halves.items():
             *at, _ = points.point_weights(tuple(position), half, (30, 21, 21))
             assert np.array_equal(at, points.point_indices(tuple(position), half, (30, 21, 21)))
-            assert not points.reaches_air(d, field, at)
+            assert not points.reaches_other(d, field, at, None)
             shallow = (*position[:2], 20.2)
-            assert points.reaches_air(d, field, points.point_indices(shallow, half, (30, 21, 21)))
-            k, _, _, weights = points.clear_of_air(d, field, shallow, None)
+            assert points.reaches_other(
+                d, field, points.point_indices(shallow, half, (30, 21, 21)), None
+            )
+            k, _, _, weights = points.own_points(d, field, shallow, None, None)
             assert k.max() <= 20 and abs(weights.sum() - 1) < 1e-9
 
 

@@ -65,9 +65,10 @@ KERNEL contact_stress(
         const Medium medium = MEDIUM;
         if constexpr (PSV) {
             if (kind >= 0 && n >= -SIZE && n < SIZE) {
-                constexpr bool late = ATTENUATION;  // memory variables hold strain rates without the step
-                const real e = of_integer * to_integer(vz + q, OF_KIND(normal), Z, n), after = late ? p.dt_h : real(1);
-                const Column s = added<2>(medium, late ? e : p.dt_h * e, false);
+                // Memory variables take the strain rate; without them moduli come first, so that one product is added to each stress: of two,
+                // compilers fuse the one or the other with the sum, as the size of the box has it.
+                const real e = of_integer * to_integer(vz + q, OF_KIND(normal), Z, n), after = ATTENUATION ? p.dt_h : p.dt_h * e;
+                const Column s = added<2>(medium, ATTENUATION ? e : real(1), false);
                 szz[q] += after * s.a;
                 sxx[q] += after * s.b;
                 if constexpr (!PLANE) syy[q] += after * (VTI ? s.c : s.b);

@@ -24,6 +24,8 @@ CHEAP = (
     "topography asc",
     "topography tif",
     "model segy",
+    "model bin",
+    "layers",
     "radial",
 )
 
@@ -49,11 +51,13 @@ CASE_OF = {  # of each reader, by what a file holds and its format
     ("raster", "SW4 rfile"): "topography rfile",
     ("raster", "netCDF or zarr"): "topography nc",
     ("gridded model", "SEG-Y"): "model segy",
+    ("gridded model", "raw binary"): "model bin",
     ("gridded model", "SW4 rfile"): "model rfile",
     ("gridded model", "SPECFEM tomography"): "model tomography",
     ("gridded model", "netCDF or zarr"): "model zarr",
     ("radial model", "TauP"): "radial nd",
     ("radial model", "CSV"): "radial csv",
+    ("layers", "text or TauP"): "layers txt",
     ("wavefield", "netCDF or zarr"): "waves nc",
     ("wavefield", "H5DRM"): "waves h5drm",
     ("table", "parquet"): "prisms parquet",

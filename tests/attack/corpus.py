@@ -247,6 +247,12 @@ def grids():
     properties = 'kind = "file"\n[model.properties]\nvp = { file = "vp.sgy", depth_step = 500 }\nvs = 1700\nrho = 2300'
     text = changed((MEDIUM, properties))
     cases["model segy"] = (text, "vp.sgy", binaries.segy)
+    numbers = 'shape = [4, 4, 4], order = "xyz", spacing = [1000, 1000, 1000]'
+    properties = properties.replace("vp.sgy", "vp.bin").replace("depth_step = 500", numbers)
+    cases["model bin"] = (changed((MEDIUM, properties)), "vp.bin", bare_numbers)
+    text = changed((MEDIUM, 'kind = "layers"\nfile = "crust.txt"'))
+    table = "depth_km vp_km/s vs_km/s rho_g/cm3\n0 3 1.7 2.3\n1 4 2.3 2.5\n"
+    cases["layers txt"] = (text, "crust.txt", texted(table))
     return cases
 
 
@@ -288,6 +294,11 @@ def to_file(dataset, path):
         dataset.to_netcdf(path, engine="h5netcdf")
     else:
         dataset.to_zarr(path, zarr_format=2)
+
+
+def bare_numbers(path):
+    """A wave speed at 4 x 4 x 4 points."""
+    np.full(64, 3000, "float32").tofile(path)
 
 
 def ascii_grid(path):

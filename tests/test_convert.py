@@ -20,6 +20,7 @@ vs = 1100
 rho = 2000
 [time]
 duration = 0.3
+step = 0.004
 [[source]]
 kind = "explosion"
 moment = 1e10

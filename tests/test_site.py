@@ -170,6 +170,7 @@ def test_examples_of_the_gallery_are_notebooks(path):
 def test_examples_in_docstrings_run(tmp_path, monkeypatch):
     """In a folder with the example of two layers on a coarse grid."""
     changes = ["domain.spacing=400", "time.duration=0.5", "source.0.wavelet.tau=0.4"]
+    changes.append("output.sampling=0.05")
     scenario = craton.load(ROOT / "examples" / "two_layers.toml", changes)
     text = craton.scenario.dumps(scenario.model_copy(update={"snapshots": ()}))
     (tmp_path / "two_layers.toml").write_text(text)

@@ -99,6 +99,7 @@ def test_squares_of_a_field():
     exact = (v[:-1] ** 2 / inverse[:-1, None]).sum() / 4
     assert squares(np, v, inverse, 0.5, 8) == pytest.approx(exact, rel=1e-12)
     assert squares(np, v, None, 1.0, 7) == pytest.approx((v**2).sum(), rel=1e-12)
+    assert squares(np, v[1:-1, 1:], None, 1.0, 7) == pytest.approx((v[1:-1, 1:] ** 2).sum())
     half = (6e4 * np.clip(v, -1, 1)).astype("float16")
     exact = (half.astype(float) ** 2).sum()
     assert squares(np, half, None, 1.0, 50) == pytest.approx(exact, rel=1e-5)

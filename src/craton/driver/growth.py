@@ -56,17 +56,21 @@ class Growth:
         with machine.work():
             return float(
                 sum(
-                    squares(machine.xp, self.program.arrays[name], inverse, scale, chunk)
-                    for name, inverse in self.fields()
+                    squares(machine.xp, field, inverse, scale, chunk)
+                    for field, inverse in self.fields()
                 )
             )
 
     def fields(self):
-        """Yield the fields of this rank that hold kinetic energy, and their inverse masses."""
-        arrays = self.program.arrays
-        for name, inverse in self.program.plan.kinetic:
+        """Yield the fields of this rank that hold kinetic energy, on a grid without what surrounds
+        its points, and their inverse masses.
+
+        Between faces of A1 the edges around a grid grow, which nothing reads.
+        """
+        program, arrays = self.program, self.program.arrays
+        for name, inverse in program.plan.kinetic:
             if name in arrays:
-                yield name, arrays[inverse] if inverse else None
+                yield (arrays[name], arrays[inverse]) if inverse else (program.grid(name), None)
 
     def grows(self, done, energy):
         """Return whether the energy of all ranks has risen beyond doubt since its least."""
@@ -100,12 +104,12 @@ def squares(xp, field, inverse, scale, chunk):
         Values at a time.
     """
     dtype = xp.result_type(field.dtype, xp.float32)
-    rows = field.reshape(-1) if inverse is None else field.reshape(len(field), -1)
     total = xp.zeros((), xp.float64)
-    for n in range(0, len(rows), chunk):
-        part = rows[n : n + chunk].astype(dtype) * dtype.type(scale)
+    rows = max(1, chunk * len(field) // max(field.size, 1))
+    for n in range(0, len(field), rows):
+        part = field[n : n + rows].astype(dtype) * dtype.type(scale)
         if inverse is not None:
-            here = inverse[n : n + chunk, None]
+            here = inverse[n : n + rows].reshape(-1, *[1] * (field.ndim - 1))
             part = xp.where(here > 0, part / xp.sqrt(xp.where(here > 0, here, 1)), 0)
         total += (part * part).sum()
     return total

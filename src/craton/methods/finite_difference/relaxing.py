@@ -277,7 +277,7 @@ def stiffer(relaxation):
         for start in range(0, flat.size, PIECE):
             piece = slice(start, start + PIECE)
             x = flat[piece] / nodes[1]
-            n = np.minimum(x.astype(int), len(rise) - 1)
+            n = np.clip(np.nan_to_num(x), 0, len(rise) - 1).astype(int)  # nan goes on by t
             t, c = x - n, cubic[:, n]
             out.reshape(-1)[piece] = (
                 (c[1] + t * (2 * c[2] + t * 3 * c[3])) / nodes[1]

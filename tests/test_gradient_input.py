@@ -109,14 +109,21 @@ def test_what_is_not_covered_is_refused(name):
     told([words], scenario(**tables), **isotropic)
 
 
-def test_derivatives_by_shear_in_a_fluid_are_refused():
-    """The medium's are there; with attenuation both."""
+def test_derivatives_by_shear_are_exact_beside_a_fluid_and_refused_in_one():
+    """A solid that has become a fluid during an inversion, and an explosion in water with a trace of
+    shear; the medium's are there. With attenuation both."""
     tensor = {"kind": "moment_tensor", "at": place(2, 0.43, 0.38), "tensor": {"xz": 1e12}}
     tables = CASES["sea floor"] | {"source": [tensor], "run": {"order": 2}}
     case = Case(scenario(**tables))
-    assert case.of_medium() < EXACT
-    with pytest.raises(ScenarioError, match="(?s)source 1: .*shear on points of a fluid"):
-        case.problem.by_sources(case.m)
+    assert case.of_medium() < EXACT and case.of_sources() < EXACT
+    trace = dict.fromkeys(("xx", "yy", "zz"), 1e12) | {"xz": 1e5}
+    water = tensor | {"at": place(2, 0.43, 0.2), "tensor": trace}
+    sea, rock = Case(scenario(**tables | {"source": [water]})), Case(scenario(source=[tensor]))
+    soft = rock.problem.m0.reshape(rock.problem.shape).copy()
+    soft[rock.problem.parameters.names.index("vs")] = 0
+    for problem, m in ((sea.problem, sea.m), (rock.problem, soft.ravel())):
+        with pytest.raises(ScenarioError, match="(?s)source 1: .*shear on points of a fluid"):
+            problem.by_sources(m)
     lossy = CASES["attenuation in water and soil"] | {"source": [tensor]}
     assert Case(scenario(**lossy)).of_sources() < EXACT
 

@@ -356,6 +356,7 @@ def off_the_box(tmp_path, degrees):
             "size": [length, length, deep],
             "spacing": length / 12 * 1.0001,
         },
+        boundaries={"top": "free", "others": "stacey"},
         model={"kind": "homogeneous", "vp": 5500, "vs": 3200, "rho": 2600},
         source=[source | {"at": [focus[0] * degree, focus[1] * degree, -2800 * size]}],
         receivers=[

@@ -161,6 +161,7 @@ def space(**changes):
             }
         ],
         "receivers": [{"name": "in", "at": [1320, 1050, 0]}, {"name": "out", "at": [2100, 900, 0]}],
+        "boundaries": {"top": "free", "others": "stacey"},
         "run": RUN | {"degree": 4},
     }
     return craton.Scenario(**tables | changes)

@@ -92,7 +92,7 @@ def test_limit_is_a_bound_in_random_media(tmp_path, order, spread):
         dict(zip("xyz", axes)),
     ).to_netcdf(file)
     scenario = fdstepcase.box(
-        {"kind": "file", "file": str(file)}, shape=(18, 18, 17), order=order, **RIGID
+        {"kind": "file", "file": str(file), "units": "SI"}, shape=(18, 18, 17), order=order, **RIGID
     )
     assert fdstepcase.used(scenario) < fdstepcase.true_limit(fdstepcase.Step(scenario)) * (1 + 1e-4)
 

@@ -81,11 +81,14 @@ def peaks(found, parts):
     ids=["cpml", "cpml, Q = 20", "rigid, Q = 20"],
 )
 def test_mountain_dies_out_over_20000_steps(more, left):
-    """With CPML on three faces, and with attenuation: what a mode that grows would have raised by powers of ten has died out."""
-    found = waves(mountain(time={"duration": 18.5}, **more))
-    assert found.sizes["time"] > 18_000
+    """With CPML on three faces, and with attenuation: what a mode that grows would have raised by powers of ten has died out.
+
+    The layers leave a swing of 7.3 s, which decays: each part is longer than half of that. All from 16 s on is small.
+    """
+    found = waves(mountain(time={"duration": 40}, **more))
+    assert found.sizes["time"] > 40_000
     first, *later = peaks(found, 10)
-    assert later[-1] < left * first and all(b < 1.2 * a for a, b in zip(later, later[1:]))
+    assert max(later[3:]) < left * first and all(b < 1.2 * a for a, b in zip(later, later[1:]))
 
 
 @pytest.mark.parametrize("row, limit", [("peak", 1e-6), ("hills", 1e-6), ("hills-water", 1e-3)])

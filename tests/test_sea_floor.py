@@ -225,3 +225,12 @@ def test_side_says_where_a_position_on_the_floor_belongs(method):
     assert sides("moment_tensor", "solid") == ["solid", "solid"]
     with pytest.raises(ScenarioError, match="shear is not possible in a fluid"):
         sides("moment_tensor", "fluid")
+
+
+def test_a_source_beside_a_wall_of_water_is_warned_of():
+    """Horizontal differences reach across walls: eddies stay in a cavity."""
+    cavity = {"shape": "sphere", "center": [800, 0, -500], "radius": 120, **WATER}
+    model = {"kind": "homogeneous", "vp": 2500, "vs": 1300, "rho": 2200, "anomalies": [cavity]}
+    for x, warned in ((950.0, True), (1200.0, False)):
+        planned = craton.plan(plane(-200.0, moment([x, -500.0]), model=model))
+        assert any("eddies" in text for text in planned.warnings) == warned, x

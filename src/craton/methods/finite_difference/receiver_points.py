@@ -117,16 +117,8 @@ def close_to_others(d, positions):
     close = np.zeros(len(positions), bool)
     if d.ground is not None:
         close = np.floor(positions[:, 2]) + NODES > d.full_planes
-    if d.partly_fluid and sides.flat_floor(d) is None:
-        lowest = np.floor(positions[:, ::-1]).astype(int) - NODES // 2
-        for n in np.flatnonzero(~close):
-            box = [
-                min(max(int(v), 0), size - end)
-                for low, size in zip(lowest[n], d.grid.shape)
-                for v, end in ((low, 1), (low + NODES + 2, 0))
-            ]
-            kinds = sides.contents(d, box if not d.planar else [*box[:2], 0, 1, *box[4:]])
-            close[n] = kinds.min() != kinds.max()
+    rest = np.flatnonzero(~close)
+    close[rest] = sides.close_to_contact(d, positions[rest])
     return close
 
 

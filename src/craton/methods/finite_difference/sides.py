@@ -10,7 +10,10 @@ import numpy as np
 from craton.errors import Problem
 from craton.methods.finite_difference import material
 from craton.methods.finite_difference.sea_floor import level_floor
+from craton.methods.shared.interpolate import NODES
 from craton.model.media import earth
+from craton.survey.sources import PointSource
+from craton.text import first_of
 
 EMPTY, FLUID, SOLID = 0, 1, 2
 ON_FLOOR = 1e-6  # spacings from a contact within which a position lies on it
@@ -106,6 +109,40 @@ def of_cells(cells: np.ndarray, half) -> np.ndarray:
             )
             use = use | after if sum(half) == 1 else use & after
     return use
+
+
+def close_to_contact(d, positions) -> np.ndarray:
+    """Return which positions (n, 3), in units of the spacing, have both fluid and solid cells among
+    those that interpolation reaches, at a floor that is not level: (n,) bool.
+    """
+    close = np.zeros(len(positions), bool)
+    if not d.partly_fluid or flat_floor(d) is not None:
+        return close
+    lowest = np.floor(np.asarray(positions)[:, ::-1]).astype(int) - NODES // 2
+    for n, corner in enumerate(lowest):
+        box = [
+            min(max(int(v), 0), size - end)
+            for low, size in zip(corner, d.grid.shape)
+            for v, end in ((low, 1), (low + NODES + 2, 0))
+        ]
+        kinds = contents(d, box if not d.planar else [*box[:2], 0, 1, *box[4:]])
+        close[n] = kinds.min() != kinds.max()
+    return close
+
+
+def warnings(d, sources) -> list[str]:
+    """Return a warning of sources beside walls between fluid and solid, whose static stress moves the fluid."""
+    beside = [
+        source.name
+        for source in sources
+        if isinstance(source, PointSource)
+        and close_to_contact(d, (source.points - d.grid.origin) / d.grid.steps)[0]
+    ]
+    words = (
+        "{}: within a few cells of fluid beside solid that is no level floor; eddies of the fluid stay there, "
+        "up to 0.6 of the peak in a cavity (docs/terrain.md): use a smaller spacing, or spectral elements"
+    )
+    return [words.format(first_of(beside))] if beside else []
 
 
 def source_problems(d, sources) -> list[Problem]:

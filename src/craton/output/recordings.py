@@ -257,13 +257,13 @@ def open_recording(path, name):
     if not store.is_dir():
         raise FileNotFoundError(f"there is no run in {path}")
     check(store, folders=True)
-    refuse_swollen(store)
     refuse_changed(store.parent, f"{store.name}/{GROUP}/{name}")
     root = zarr.open_group(store, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
     names = sorted(root[GROUP].group_keys()) if GROUP in root else []
     if name not in names:
         others = f"; there are {', '.join(names)}" if names else ""
         raise FileNotFoundError(f'{store} has no recording "{name}"{others}')
+    refuse_swollen(store / GROUP / name)
     with named_damage(store / GROUP / name):
         group = root[f"{GROUP}/{name}"]
         labels = {label: group[label][...] for label in group.array_keys() if label != VALUES}

@@ -32,10 +32,25 @@ def test_examples_fit(path, validator):
     assert list(validator.iter_errors(values | {"method": "fdtd"}))
 
 
+def test_lists_of_positions_fit(validator):
+    values = tomllib.loads((EXAMPLES[0].parent / "two_layers.toml").read_text(encoding="utf-8"))
+    receiver, (source,) = {"name": "A"}, values["source"]
+    shots = {key: value for key, value in source.items() if key != "at"} | {"name": "S"}
+    for at in ([[0, 0, -100], [100, 0, -100]], [{"x": 0, "y": 0, "depth": 100}], [0, 0, -100]):
+        changed = values | {"receivers": [receiver | {"at": at}]}
+        assert not list(validator.iter_errors(changed))
+        assert not list(validator.iter_errors(values | {"source": [source | {"at": at}]}))
+    shots["shots"] = [[0, 0, -100], [100, 0, -100]]
+    assert not list(validator.iter_errors(values | {"source": [shots]}))
+    wrong = [{"at": {"positions": [[0, 0, -100]]}}, {"at": [{"east": 0}]}]
+    for row in wrong:
+        assert list(validator.iter_errors(values | {"receivers": [receiver | row]}))
+
+
 def test_every_key_is_there(validator):
     tables = validator.schema["$defs"].values()
     tables = [table["anyOf"][0] if "anyOf" in table else table for table in tables]
-    known = {key for table in tables for key in table["properties"]}
+    known = {key for table in tables for key in table.get("properties", ())}
     for scenario in SCENARIOS.values():
         assert set(scenario.model_fields["run"].annotation.model_fields) <= known
     assert len(known) > 150
@@ -47,7 +62,7 @@ def test_every_key_is_described(validator):
     tables = [table["anyOf"][0] if "anyOf" in table else table for table in tables]
     texts = {}
     for table in tables:
-        for key, spec in table["properties"].items():
+        for key, spec in table.get("properties", {}).items():
             described = spec.get("description") or spec.get("anyOf", [{}])[0].get("description", "")
             texts[table["title"], key] = described
     assert len(texts) > 400 and not [name for name, text in texts.items() if len(text) < 4]

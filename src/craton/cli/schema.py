@@ -51,7 +51,9 @@ def schema(methods):
     for name in methods:
         tables = SCENARIOS[name].model_json_schema(ref_template=f"#/$defs/{name}.{{model}}")
         for table, keys in tables.pop("$defs").items():
-            root["$defs"][f"{name}.{table}"] = spelled(table, with_keys(table, keys))
+            is_table = "properties" in keys  # a list of positions has no keys
+            shown = spelled(table, with_keys(table, keys)) if is_table else keys
+            root["$defs"][f"{name}.{table}"] = shown
         tables = with_keys(SCENARIOS[name].__name__, tables)
         if name != DEFAULT:  # a file without a method is of the default one
             tables["required"] = ["method", *tables.get("required", ())]

@@ -55,6 +55,12 @@ class Points(Table):
     def _as_written(self):
         return [*self.positions]
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema, handler):
+        """Describe the list, as it is written."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        return schema["properties"]["positions"]
+
     def _problems(self):
         if len({type(at) for at in self.positions}) > 1:
             message = "some positions have longitude and latitude, others have x and y"

@@ -63,7 +63,8 @@ def keys(names, before):
             shared = all(other["rows"].get(key) == cells for other in kinds.values())
             label = f"`{key}`" + ("" if shared else f" ({kind['kind'] or name})")
             written_in_class = described_tables()[name]["properties"][key].get("description", "")
-            rows[label] = (*cells, meanings.get(label.replace("`", ""), written_in_class))
+            meaning = meanings.get(label.replace("`", ""), meanings.get(key, written_in_class))
+            rows[label] = (*cells, meaning)
     rows = {label: rows[label] for label in sorted(rows, key=lambda label: " (" in label)}
     return table(
         ("key", "value", "default", "limits", "meaning"),

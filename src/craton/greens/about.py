@@ -1,14 +1,18 @@
 """What a store of Green's functions says of itself, checked, and folders that are none."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from craton.errors import Problem, ScenarioError
 from craton.integrity import Damaged, read_json
+from craton.methods import METHODS
 from craton.output.inspection import inspect_run
 from craton.output.store import FINISHED, KINDS, RESULT, kind_of, refuse_changed
 from craton.survey import wavelets
+from craton.tables.fields import choice
+
+WAVES = [name for name, method in METHODS.items() if method.drive == "march"]
 
 
 class About(BaseModel):
@@ -34,7 +38,7 @@ class About(BaseModel):
 
     model_config = ConfigDict(allow_inf_nan=False, strict=True)
 
-    method: Literal["fd", "sem"]
+    method: choice(*WAVES)
     field: dict
     dt: Annotated[float, Field(gt=0)]
     start: float

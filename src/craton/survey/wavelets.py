@@ -336,7 +336,13 @@ def _gaussian_derivative(spec):
 
 
 def lowpass(frequency):
-    """Return the `Wavelet` of the impulses of Green's functions up to a frequency, Hz."""
+    """Return the `Wavelet` of the impulses of Green's functions up to a frequency.
+
+    Parameters
+    ----------
+    frequency : float
+        Hz.
+    """
     return _lowpass(SimpleNamespace(frequency=frequency, delay=None))
 
 

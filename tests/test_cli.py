@@ -207,13 +207,10 @@ def test_run_says_what_could_not_be_written(tmp_path):
 
 
 def test_run_quietly(cli, tmp_path):
-    write(tmp_path, ("vp = 3000", "vp = 3"), ("vs = 1700", "vs = 1.7"))
+    write(tmp_path)
     code, out, err = cli("run", "small.toml", "-q", "--set", "time.start=0.9")
     assert code == 0 and out == ""
-    assert (
-        all(line.startswith("warning: ") for line in err.splitlines())
-        and "did you mean 3 km/s = 3000" in err
-    )
+    assert err and all(line.startswith("warning: ") for line in err.splitlines())
     assert cli(
         "run",
         "small.toml",

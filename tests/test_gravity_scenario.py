@@ -157,7 +157,7 @@ def test_seven_spheres_run(cli, tmp_path):
         and (tmp_path / "out" / "overview.png").stat().st_size > 50_000
     )
     assert cli("plot", "out", "maps")[1].strip() == "out/maps.png"
-    assert cli("plot", "out", "records")[0] == 1
+    assert cli("plot", "out", "records")[0] == 2
 
 
 def test_plan_says_what_and_how_long(cli, tmp_path):

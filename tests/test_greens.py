@@ -336,11 +336,12 @@ def test_no_other_command_replaces_a_store(space, tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize("option", ["--cmt", "--srf", "--quakeml", "--csv"])
 @pytest.mark.parametrize("file", ["nothere", "."])
 def test_files_of_sources_that_cannot_be_read_are_told(space, tmp_path, option, file, capsys):
-    """As a scenario's are, before anything is written."""
+    """Missing files and folders, before anything is written."""
     out = tmp_path / "x.nc"
-    file = str(tmp_path / file)
-    assert main(["greens", "query", str(space.path), option, file, "-o", str(out)]) == 2
-    assert "source.0.file: cannot read" in capsys.readouterr().err
+    place = tmp_path / file
+    assert main(["greens", "query", str(space.path), option, str(place), "-o", str(out)]) == 2
+    words = f"{place} is a folder, not a file" if place.is_dir() else f"there is no file {place}"
+    assert f"{option}: {words}" in capsys.readouterr().err
     assert not out.exists()
 
 

@@ -39,13 +39,12 @@ def same_waveforms(one, other):
 
 
 def test_blocks_of_receivers_and_samples_in_a_file(whole, tmp_path, monkeypatch):
-    """Four receivers in three blocks, samples in a file without a name: the same store and files."""
+    """Four receivers in two blocks, samples in a file without a name: the same store and files."""
     scenario, out = whole
     steps = craton.plan(scenario).steps
-    monkeypatch.setattr(limits, "RECORD_BLOCK", 2 * 4 * 4 * steps)
+    monkeypatch.setattr(limits, "RECORD_BLOCK", 2 * 7 * 4 * steps)
     monkeypatch.setattr(limits, "RECORD_IN_MEMORY", 1000)
     monkeypatch.setattr("craton.io.miniseed.BLOCK_BYTES", 1000)
-    monkeypatch.setattr("craton.io.stationxml.BLOCK", 3)
     result = craton.run(scenario, out=tmp_path / "out", progress=False)
     assert isinstance(result.samples, np.memmap)
     assert len(list(records.blocks(result))) == 2

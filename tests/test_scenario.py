@@ -635,7 +635,7 @@ APPENDED = [
     ('[boundaries]\neast = "free"', "boundaries.east", "only at the top"),
     ('[boundaries]\nothers = "stacey"', "boundaries.others", 'did you mean "a1"'),
     ('[boundaries]\nothers = "pml"', "boundaries.others", 'did you mean "cpml"?'),
-    ("[boundaries]\ncpml = 10", "boundaries.cpml", "it has the keys thickness"),
+    ("[boundaries]\ncpml = 10", "boundaries.cpml", "it has the keys vp, vs, thickness"),
     ("[boundaries]\ncpml = { thickness = 0 }", "boundaries.cpml.thickness", "at least 1"),
     ("[boundaries]\ncpml = { reflection = 1.5 }", "boundaries.cpml.reflection", "less than 1"),
     ("[output]\nwaveforms = ['velocity', 'velocity']", "output.waveforms.1", "listed twice"),

@@ -65,7 +65,7 @@ def contents(d, box) -> np.ndarray:
 def flat_floor(d) -> int | None:
     """Return the highest solid plane where the floor is level and no anomaly comes near it."""
     if "flat" not in d.contacts:
-        floor = level_floor(d.scenario.model) if d.partly_fluid and d.cells is None else None
+        floor = level_floor(d.scenario.model) if d.partly_fluid else None
         d.contacts["flat"] = None
         if floor is not None and not d.scenario.model.anomalies:
             at = (floor - d.grid.origin[2]) / d.grid.steps[2]

@@ -67,7 +67,11 @@ DOWN = ("g_z", "g_ez", "g_nz")
 def test_signs_are_those_of_the_table(harmonica):
     """Off all planes of symmetry, so that no field is zero: Harmonica, SimPEG's choclo, differences of the potential."""
     choclo = harmonicacase.library("choclo")
-    prism, density, at = [-300.0, 500, -200, 400, -900, -350], 300.0, (700.0, -450.0, 60.0)
+    prism, density, at = (
+        [-300.0, 500.0, -200.0, 400.0, -900.0, -350.0],
+        300.0,
+        (700.0, -450.0, 60.0),
+    )
     ours = {name: float(row) for name, row in gravity.forward([prism], density, at, FIELDS).items()}
     for name, theirs in ours.items():
         there = harmonica.prism_gravity(tuple(map(np.atleast_1d, at)), prism, density, name)[0]

@@ -140,7 +140,7 @@ def warnings(d, sources) -> list[str]:
     ]
     words = (
         "{}: within a few cells of fluid beside solid that is no level floor; eddies of the fluid stay there, "
-        "up to 0.6 of the peak in a cavity (docs/terrain.md): use a smaller spacing, or spectral elements"
+        "as large as the peak in a cavity (docs/terrain.md): use a smaller spacing, or spectral elements"
     )
     return [words.format(first_of(beside))] if beside else []
 

@@ -422,7 +422,7 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=())
         shots=d.shots,
         peaks=tuple(series),
         recordings=tuple(recordings),
-        weights=ranks.weights(d, phases),
+        weights=ranks.weights(d),
     )
 
 

@@ -31,7 +31,9 @@ def operators(order, motion=None):
     steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences)]
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
     surface += [fd.among_air(op) for op in steps[:2]]
-    surface += [make(differences, order) for make in (fd.contact_velocity, fd.contact_stress)]
+    surface += [
+        make(differences, order // 2) for make in (fd.contact_velocity, fd.contact_stress)
+    ]
     layers = [
         kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes
     ]
@@ -178,7 +180,7 @@ def attenuated(differences, order, axes):
     example = constants[kind]
     surface = fd.at_surface(steps[kind], closure(min(order, HIGHEST)), differences)
     layers = [fd.cpml_stress(differences, axis, example, free=True) for axis in axes]
-    floor = [fd.contact_stress(differences, order, example)]
+    floor = [fd.contact_stress(differences, order // 2, example)]
     return found + [
         replace(op, name=f"{op.name}_{kind}", kernel=op.function)
         for op in (surface, *layers, *floor)

@@ -1,48 +1,48 @@
-"""The sea floor: vertical differences that end where solid lies under a fluid.
+"""Contacts of fluid and solid: differences along every axis that end there.
 
-Normal motion and traction (vz, szz) are continuous there with a kink. A difference across the
-contact ties the water to static stress of the solid, which it cannot hold: eddies, that have no
-stiffness, grew by 3 m/s in 2 s beside an Mw 3.9 in rock one cell below a floor. So both sides are
-closed, in every column: velocities beyond the contact are replaced by those of this side mirrored
-oddly about vz on the contact, 2 vz(0) - vz(n), in differences to integer points; differences to
-half points are their transpose. That keeps the norms of the scheme, is exact for linear functions
-and (transposed) for constants, and makes modes of water over rock wrong by 2e-4 on average at 12
-points per wavelength, order 4 (bench/derive_contact.py).
+Normal motion and traction are continuous at a contact with a kink; tangential traction vanishes and
+tangential motion jumps. A difference that reaches across ties the water to static stress of the
+solid, which it cannot hold: its eddies have no stiffness, so that however small the tie is, they
+grow to the size of the waves, by 3 m/s in 2 s beside an Mw 3.9 in rock one cell below a floor.
+So no difference crosses a contact, whatever its shape is.
 
-On level pieces, two columns and more, tangential motion and traction are closed as well. The
-tangential traction vanishes at the contact and the tangential velocity jumps there: differences
-that reach across it are in error to first order, which makes a Scholte wave 0.6 % too fast at 15
-points per wavelength (order 4). Setting, in units of the spacing from the contact into the solid,
-half a cell above its highest integer point: integer points 1/2, 3/2, ... (vx, vy), half points 0,
-1, 2, ... (sxz, syz; zero at 0). D1 = B differentiates half -> integer, D2 = -B^T integer -> half,
-with all norms 1, so that the operator stays skew-adjoint and energy is conserved whatever the
-columns beside it do. Only the first rows and columns of B differ from the plain stencil. Each
-column sums to what makes D2 exact for constants; what stays free was fitted to the modes of water
-over four rocks, Vs 300 to 2,900 m/s, at 8 and 15 points per wavelength (bench/derive_contact.py).
-Orders without a table, and water among the rows of a free surface's closure, have traction mirrored
-oddly about the contact.
+Cells are fluid or solid, and a line of points along an axis is cut at half points: between a fluid
+and a solid cell for the normal pair, va and saa along a; at every edge of which a cell is fluid for
+a tangential pair, va and sab along b, whose traction sab is zero there. Between cuts,
 
-Without it the far weights tie the water above the contact to the shear stress below: eddies of the
-water, which have no stiffness, get a little and swing at low frequencies, seen to grow in CPML
-layers. At the steps between level pieces they still have some.
+    normal       va beyond a cut is mirrored oddly about that on it, 2 va(0) - va(n)
+    tangential   sab beyond a cut is mirrored oddly about zero, -sab(n)
+
+in differences from half to integer points; mirrors at both ends reflect again where they are close.
+Differences from integer to half points are minus the transpose, with all norms those of the scheme,
+so that the operator stays skew-adjoint and energy is conserved whatever the lines beside it do.
+Mirrors are exact for linear functions, transposed for constants. They make modes of water over rock
+wrong by 2e-4 on average at 12 points per wavelength, order 4 (bench/derive_contact.py).
+
+At straight contacts a better closure ends the tangential pairs. Distances from the contact into the
+solid in units of the spacing: integer points 1/2, 3/2, ..., half points 0, 1, 2, ... (traction zero
+at 0). D1 = B differentiates half -> integer, D2 = -B^T integer -> half, with all norms 1. Only the
+first rows and columns of B differ from the plain stencil. Each column sums to what makes D2 exact
+for constants; what stays free was fitted to the modes of water over four rocks, Vs 300 to 2,900 m/s,
+at 8 and 15 points per wavelength (bench/derive_contact.py). Corners, solids too thin for it, orders
+without a table, and contacts among the planes of a free surface's closure have the mirror.
 """
 
-from itertools import chain
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from craton.core.plan import Array, Launch
-from craton.methods.finite_difference import operators, relaxing
-from craton.methods.finite_difference.boundaries import slab_params
-from craton.methods.finite_difference.laminate import inner_planes
+from craton.methods.finite_difference import operators, relaxing, sides
+from craton.methods.finite_difference.boundaries import along, slab_params
 from craton.methods.finite_difference.material import cells
+from craton.methods.finite_difference.scheme import VELOCITY
 from craton.model.media.cells import in_order
 
-NOWHERE = -1000000  # a plane far below the grid
 CHUNK = 16  # planes looked at a time
+PAIRS = 9  # (a, b), number 3 a + b: velocity va and stress sab, differentiated along b
 
-# B, its first column (traction on the contact, zero) left out, by order of the vertical
-# differences.
+# B, its first column (traction on the contact, zero) left out, by order of the differences.
 BLOCKS = {
     4: ((0.9361, -0.1869), (-0.9061, 1.3709), (-0.0301, -1.2257)),
     8: (
@@ -55,206 +55,472 @@ BLOCKS = {
 }
 
 
-def size_of(d) -> int:
-    """Return the number of points on either side of the contact that `tables` have."""
-    beside_surface = d.free and (d.contacts.get("table", np.zeros(1)) > 0).any()
-    return max(d.reach, len(BLOCKS.get(d.order, ())), d.closure.rows if beside_surface else 0)
+# --- a line of points -----------------------------------------------------------------------------
 
 
-def tables(d) -> tuple[np.ndarray, np.ndarray]:
-    """Return what upward differences to the integer points beside the contact have more than the
-    scheme's, times the norm of these points, of vz and of the tangential tractions: (tables, 2 n,
-    2 n - 1) each, n of `size_of`.
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Differences along an axis, of the normal or of a tangential pair, where cuts are close.
 
-    Rows are integer points from above, columns half points, the middle one on the contact. The
-    first table is that of plain differences, number k that of a contact k planes below a free
-    surface, among the rows of its closure.
+    Half point n lies between the integer points n and n + 1. Closed differences are given as what
+    they have more than the plain ones, times the norm of the point: from half points n - size ..
+    n + size - 1 to integer point n.
+
+    Parameters
+    ----------
+    weights : tuple of float
+        Of the plain differences, see `scheme.Stencil`.
+    size : int
+        Half points that a row has on either side.
+    normal : bool
+    upward : (rows, rows) array
+        Differences below a free surface, from half points to integer ones, both counted down; of
+        no rows where there is none.
     """
-    size, weights = size_of(d), d.stencil.vertical
-    length = 4 * size
-    upward = np.zeros((length + 1, length))  # half point h lies below integer point h
-    for n, c in enumerate(weights, 1):
-        upward += c * (np.eye(length + 1, length, -n) - np.eye(length + 1, length, n - 1))
-    normal = [mirrored(upward, 2 * size, size)]
-    tangential = [mirrored(upward, 2 * size, size, -1)]
-    if len(weights) * 2 in BLOCKS:
-        block = -tangential_block(tuple(c * d.rise for c in weights)) / d.rise
-        over = len(block) - block.shape[1]
-        tangential[0][:] = 0
-        tangential[0][size - over : size + len(block) - over, size - 1 :][:, : block.shape[1]] = (
-            block
-        )
-    if d.free and size >= (rows := d.closure.rows):
-        upward[:rows, :rows] = (d.closure.d1[:, :rows] * d.closure.hm[:, None]).T
-        normal += [mirrored(upward, k, size) for k in range(1, rows)]
-        tangential += [mirrored(upward, k, size, -1) for k in range(1, rows)]
-    return np.stack(normal), np.stack(tangential)
+
+    weights: tuple
+    size: int
+    normal: bool
+    upward: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def table(self) -> tuple:
+        """B without its first column, of no rows where there is none for this order."""
+        return () if self.normal else BLOCKS.get(2 * len(self.weights), ())
+
+    def codes(self, cuts: np.ndarray, solid: tuple | None = None, depth: np.ndarray | None = None):
+        """Return a number of the closed difference at each integer point, 0 for the plain one.
+
+        Parameters
+        ----------
+        cuts : (..., n) bool array
+            Half points where the line is cut.
+        solid : (before, behind)
+            Half points on a straight contact with the solid before it, and behind it.
+        depth : (n,) int array
+            Planes below a free surface.
+        """
+        rows, base = len(self.table), self.base
+        deep = np.full(cuts.shape[-1], len(self.upward)) if depth is None else depth
+        before, behind = (np.zeros(cuts.shape, np.uint16) for _ in range(2))
+        for n in range(base - 1, 0, -1):
+            before[shifted(cuts, -n)] = n
+            behind[shifted(cuts, n - 1)] = n
+        closed = []
+        for side, sign in ((1, 1), (0, -1)):  # the solid behind the cut, before it
+            fit = np.zeros_like(cuts)
+            if rows and solid is not None:
+                fit = solid[side] & (deep - (rows if side else 0) >= len(self.upward))
+                for n in range(1, 2 * rows):
+                    fit &= ~shifted(cuts, sign * n)
+            near = (shifted(fit, -n if side else n - 1) for n in range(1, rows + 1))
+            closed.append(np.any([*near], axis=0) if rows else fit)
+        before[(before > self.size) & ~closed[0]] = 0
+        behind[(behind > self.size) & ~closed[1]] = 0
+        surface = np.where(deep < len(self.upward), deep + 1, 0)
+        codes = before + base * (behind + base * (closed[0] + 2 * (closed[1] + 2 * surface)))
+        used = (before > 0) | (behind > 0)
+        if self.normal:
+            used &= surface != 1  # szz is zero on the surface
+        else:
+            used &= np.any([shifted(~cuts, n) for n in range(-self.size, self.size)], axis=0)
+        return np.where(used, codes, 0)
+
+    @property
+    def base(self) -> int:
+        """Distances of cuts are below it."""
+        return max(self.size, len(self.table)) + 1
+
+    def row(self, code: int) -> np.ndarray:
+        """Return the closed difference of a number that `codes` has given, (2 size,)."""
+        depth, code = self.depth(code), int(code)
+        code, before = divmod(code, self.base)
+        code, behind = divmod(code, self.base)
+        closed = code & 1, code >> 1 & 1
+        low, high = -before if before else -np.inf, behind - 1 if behind else np.inf
+        top = depth - 1 if depth >= 0 else np.inf  # the highest half point
+        plain, out = self.plain(depth), np.zeros(2 * self.size)
+        for place in np.flatnonzero(plain):
+            at, weight = int(place) - self.size, plain[place]
+            while at < low or at > high:
+                cut = int(low if at < low else high)
+                at, inside = 2 * cut - at, 2 * cut - at <= top
+                if self.normal:
+                    out[cut + self.size] += weight * (1 + inside)
+                weight *= -1 if inside else 0
+                at = at if inside else cut
+            out[at + self.size] += weight
+        half = np.arange(-self.size, self.size)
+        if not self.normal:
+            if closed[0]:
+                self.close(out, plain, half - low, before - 1, 1)
+            if closed[1]:
+                self.close(out, plain, high - half, behind - 1, -1)
+            out[(half <= low) | (half >= high)] = 0
+        return out - plain
+
+    def depth(self, code: int) -> int:
+        """Return the planes below a free surface, -1 where it is far, of the point of a number."""
+        return int(code) // (4 * self.base**2) - 1
+
+    def plain(self, depth: int) -> np.ndarray:
+        """Return the plain difference in a plane below a free surface, -1 for elsewhere."""
+        out = np.zeros(2 * self.size)
+        for n, weight in enumerate(self.weights, 1):
+            out[self.size + n - 1] = weight
+            out[self.size - n] = -weight
+        if depth >= 0:  # half point m, counted down, is half point depth - 1 - m from here
+            below = depth - 1 - np.arange(len(self.upward))
+            out[self.size + depth :] = 0
+            out[self.size + below] = self.upward[depth]
+        return out
+
+    def close(self, out, plain, distance, row, sign):
+        """Put a row of B into a difference, half points at some distance from the contact into the
+        solid, `sign` 1 where that is forward.
+        """
+        scale = sum((2 * n - 1) * c for n, c in enumerate(self.weights, 1))
+        block = closed_block(tuple(c / scale for c in self.weights))
+        first, beyond = (distance >= 0) & (distance < len(block)), distance >= len(block)
+        out[first] = sign * scale * block[row, distance[first].astype(int)]
+        out[beyond] = plain[beyond]
 
 
-def mirrored(upward: np.ndarray, contact: int, size: int, on_contact: int = 1) -> np.ndarray:
-    """Return what upward differences (integer, half points), counted down, lack if no weight is to
-    cross the half point above integer point `contact`: a window of `size` points to both sides.
-
-    The values beyond are those of this side mirrored oddly about the one on the contact, or about
-    zero where that is zero (`on_contact` -1); on it alone where this side is too thin.
-    """
-    middle, out = contact - 1, np.zeros((2 * size, 2 * size - 1))
-    # on the surface, the first integer point, vz has no strain of its own and vx has a force
-    for n in range(max(-size, (on_contact == 1) - contact), size):
-        for beyond in range(1, size):
-            far = -beyond if n >= 0 else beyond
-            if not 0 <= middle + far < upward.shape[1]:
-                continue
-            weight, own = upward[contact + n, middle + far], middle - far >= 0
-            out[n + size, size - 1 + far] -= weight
-            if on_contact == 1:
-                out[n + size, size - 1] += weight * (2 if own else 1)
-            if own:
-                out[n + size, size - 1 - far] -= weight
-    return out
-
-
-def tangential_block(weights: tuple) -> np.ndarray:
-    """Return what B has more than the plain differences, (points above + rows, rows).
-
-    Its first rows are the integer points above the contact that plain differences tie to the half
-    points below it.
+def closed_block(weights: tuple) -> np.ndarray:
+    """Return B, (rows, rows), the first column zero: the last row takes what rounding of the table
+    left, so that constants have no difference.
     """
     table = BLOCKS[2 * len(weights)]
     rows = len(table)
-    plain = np.zeros((rows, rows))
+    below = np.zeros((rows + len(weights), rows))
     for n, c in enumerate(weights, 1):
-        plain += c * (np.eye(rows, rows, n) - np.eye(rows, rows, 1 - n))
+        below += c * (np.eye(*below.shape, n) - np.eye(*below.shape, 1 - n))
     closed = np.zeros((rows, rows))
     closed[:, 1:] = table
-    closed[:, 1:] += columns_to_constants(closed, plain, weights)
-    plain[:, 0] = 0
-    above = range(1 - len(weights), 0)
-    over = np.array(
-        [
-            [weights[c - r - 1] if c > 0 and c - r <= len(weights) else 0.0 for c in range(rows)]
-            for r in above
-        ]
-    )
-    return np.vstack([-over.reshape(-1, rows), closed - plain])
+    closed[-1, 1:] -= closed[:, 1:].sum(0) + below[rows:, 1:].sum(0)
+    return closed
 
 
-def columns_to_constants(closed, plain, weights):
-    """Return what rounding of the table left: the last row takes it, so that constants have no
-    difference.
+def shifted(values: np.ndarray, n: int) -> np.ndarray:
+    """Return the values n points behind along the last axis, False beyond its ends."""
+    out = np.zeros_like(values)
+    if n >= 0:
+        out[..., : values.shape[-1] - n] = values[..., n:]
+    else:
+        out[..., -n:] = values[..., :n]
+    return out
+
+
+# --- the contacts of a grid -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Closures:
+    """Closed differences at the points of a box of the grid.
+
+    Parameters
+    ----------
+    box : tuple of int
+    situations : (nk, nj, ni) int array
+        Number of each point's row of `rows`; 0 where nothing is to be added.
+    rows : (situations, 2 PAIRS) int array
+        Number of the pattern of each derivative: for velocities, then for stresses.
+    patterns : (patterns, 2 size) array
+        What a closed difference has more than the plain one: from half points -size .. size - 1 to
+        an integer point, from integer points 1 - size .. size to a half point. Number 0 has nothing.
     """
-    rows = len(closed)
-    full = np.zeros((rows + len(weights), rows))
-    for n, c in enumerate(weights, 1):
-        full += c * (np.eye(*full.shape, n) - np.eye(*full.shape, 1 - n))
-    rest = np.zeros((rows, rows - 1))
-    rest[-1] = -(closed[:, 1:].sum(0) + full[rows:, 1:].sum(0))
-    return rest
+
+    box: tuple
+    situations: np.ndarray
+    rows: np.ndarray
+    patterns: np.ndarray
+
+
+class Search:
+    """The search for closed differences in a grid.
+
+    Parameters
+    ----------
+    d : Discretisation
+    """
+
+    def __init__(self, d):
+        self.d, self.upward = d, np.zeros((0, 0))
+        if d.free:
+            rows = d.closure.rows
+            self.upward = (d.closure.d1[:, :rows] * d.closure.hm[:, None]).T
+        self.size = max(d.reach, len(self.upward))
+        self.lines = {
+            (axis, normal): Line(
+                d.stencil.axes[axis], self.size, normal, *[self.upward] * (axis == 2)
+            )
+            for axis in (*d.horizontal, 2)
+            for normal in (True, False)
+        }
+        ghosts = self.size + 3 * max(line.base for line in self.lines.values())
+        self.ghosts = [0 if axis == 1 and d.planar else ghosts for axis in range(3)]
+        self.axes = [along_axis(d, axis, n) for axis, n in enumerate(self.ghosts)]
+        self.patterns, self.situations = Numbers(2 * self.size), Numbers(2 * PAIRS)
+        self.planes: dict = {}
+
+    def closures(self) -> Closures | None:
+        """Return the closed differences, None where no contact is."""
+        nz = self.d.grid.shape[0]
+        parts = [part for k in range(0, nz, CHUNK) if (part := self.part(k, min(k + CHUNK, nz)))]
+        if not parts:
+            return None
+        low, high = (choose([at[n] for at, _ in parts], 0) for n, choose in ((0, np.min), (1, np.max)))
+        situations = np.zeros(high - low, np.int32)
+        for (first, last), numbers in parts:
+            situations[tuple(slice(*pair) for pair in zip(first - low, last - low))] = numbers
+        used = [np.flatnonzero(situations.any(axis=tuple({0, 1, 2} - {n}))) for n in range(3)]
+        box = tuple(int(v) for n, on in zip(low, used) for v in (n + on[0], n + on[-1] + 1))
+        situations = situations[tuple(slice(on[0], on[-1] + 1) for on in used)].copy()
+        patterns = self.patterns.rows()
+        spare = min(self.size - self.d.reach, int((np.abs(patterns).max(0) > 0).argmax()))
+        kept = slice(spare, 2 * self.size - spare)
+        return Closures(box, situations, self.situations.rows().astype(int), patterns[:, kept])
+
+    def part(self, first: int, last: int) -> tuple | None:
+        """Return the situations of planes first .. last - 1: ((first, last) point + 1 of a box, the
+        numbers in it, thin along an axis on which they do not depend); None where there are none.
+        """
+        contents, corner, thin = self.cropped(first, last)
+        if not contents.size:
+            return None
+        ghosts, whole = np.array(self.ghosts[::-1]), self.d.grid.shape
+        low, high = np.array([first, 0, 0]), np.array([last, *whole[1:]])
+        begin = np.maximum(low, corner + ghosts)
+        end = np.minimum(high, corner + contents.shape - ghosts)
+        if (end <= begin).any():
+            return None
+        inner = tuple(slice(*pair) for pair in zip(begin - corner, end - corner))
+        slots, at, numbers = [], [], []
+        for a, b in pairs(self.d):
+            for slot, found in self.pair(contents, a, b, int(corner[0])).items():
+                at.append(np.flatnonzero(found[inner]))
+                numbers.append(found[inner].ravel()[at[-1]])
+                slots.append(np.full(len(at[-1]), slot))
+        at, which = np.unique(np.concatenate(at), return_inverse=True)
+        rows = np.zeros((len(at), 2 * PAIRS), np.int32)
+        rows[which, np.concatenate(slots)] = np.concatenate(numbers)
+        situations = np.zeros(end - begin, np.int32)
+        situations.ravel()[at] = self.situations.of_each(rows)
+        return ((np.where(thin, low, begin), np.where(thin, high, end)), situations) if len(at) else None
+
+    def cropped(self, first: int, last: int) -> tuple:
+        """Return what the cells hold around the contacts of some planes, with ghosts; the point (k,
+        j, i) of its first; and along which axes it is one cell for all, since they are equal.
+        """
+        contents = self.contents(first, last + 2 * self.ghosts[2])
+        mixed = around(contents == sides.FLUID) & around(contents == sides.SOLID)
+        corner = np.array([first, 0, 0]) - self.ghosts[::-1]
+        thin = np.zeros(3, bool)
+        if not mixed.any():
+            return np.zeros(0), corner, thin
+        for axis, ghosts in enumerate(self.ghosts[::-1]):
+            thin[axis] = axis and (contents == contents.take([0], axis)).all()
+            on = np.flatnonzero(mixed.any(axis=tuple({0, 1, 2} - {axis})))
+            low, high = max(on[0] - 2 * ghosts, 0), on[-1] + 2 * ghosts + 1
+            if thin[axis]:
+                low, high = 0, 2 * ghosts + 1
+            contents = np.moveaxis(np.moveaxis(contents, axis, 0)[low:high], 0, axis)
+            corner[axis] += low
+        return contents, corner, thin
+
+    def contents(self, low: int, high: int) -> np.ndarray:
+        """Return what the cells of planes low .. high - 1 of the padded grid hold, (k, j, i)."""
+        d, wanted = self.d, self.axes[2][low:high]
+        self.planes = {k: plane for k, plane in self.planes.items() if k in wanted}
+        new = sorted({*wanted} - {*self.planes})
+        windows = [(k, k + 1, 0, d.grid.shape[1], 0, d.grid.shape[2]) for k in new]
+        for k, (rho, _, mu) in zip(new, in_order(lambda at: cells(d, d.grid.window(at)), windows)):
+            self.planes[k] = sides.kinds(rho, mu)[0][np.ix_(self.axes[1], self.axes[0])]
+        return np.stack([self.planes[k] for k in wanted])
+
+    def pair(self, contents: np.ndarray, a: int, b: int, lowest: int) -> dict:
+        """Return the numbers of patterns of a pair (see `PAIRS`) by their column of `Closures.rows`.
+
+        Parameters
+        ----------
+        contents : (k, j, i) array
+        a, b : int
+        lowest : int
+            Plane of its first cells.
+        """
+        line, along_b = self.lines[b, a == b], np.moveaxis(contents, 2 - b, -1)
+        kinds = np.stack([along_b == sides.FLUID, along_b == sides.SOLID])
+        every, some = kinds, kinds[0]  # of the cells that va touches
+        if a != b and not (a == 1 and self.d.planar):
+            beside = np.moveaxis(next_along(np.moveaxis(kinds, -1, 3 - b), 3 - a), 3 - b, -1)
+            every, some = kinds & beside, kinds[0] | beside[0]
+        ahead = shifted(every, 1)
+        solid_before, solid_behind = every[1] & ahead[0], every[0] & ahead[1]
+        cuts = solid_before | solid_behind if a == b else some | shifted(some, 1)
+        depth = np.full(cuts.shape[-1], len(self.upward) + 1)  # far from a free surface
+        if b == 2 and self.d.free:
+            depth = self.d.grid.shape[0] - 1 - lowest - np.arange(cuts.shape[-1])
+        codes = line.codes(cuts, (solid_before, solid_behind), depth)
+        numbers = [
+            self.of_integer(line, codes),
+            self.of_half(line, codes, depth - 1, ~cuts if a != b else np.ones_like(cuts)),
+        ]
+        if a == b:
+            numbers.reverse()
+        columns = 3 * a + b, PAIRS + 3 * a + b
+        return {n: np.moveaxis(all, -1, 2 - b) for n, all in zip(columns, numbers)}
+
+    def of_integer(self, line: Line, codes: np.ndarray) -> np.ndarray:
+        """Return the number of the pattern of each integer point."""
+        found, which = np.unique(codes, return_inverse=True)
+        rows = [line.row(code) / self.norm(line.depth(code), 0) for code in found]
+        return self.patterns.of_each(np.array(rows))[which.reshape(codes.shape)]
+
+    def of_half(self, line: Line, codes: np.ndarray, depth: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """Return the number of the pattern of each half point: minus the transpose.
+
+        Parameters
+        ----------
+        line : Line
+        codes : (..., n) int array
+        depth : (n,) int array
+            Half points, counted down from that below the free surface.
+        wanted : (..., n) bool array
+            Which half points are asked for.
+        """
+        size, out = self.size, np.zeros(codes.shape, np.int64)
+        offsets = range(1 - size, size + 1)
+        wanted = wanted & (depth >= 0) & np.any([shifted(codes != 0, n) for n in offsets], axis=0)
+        wanted[..., : size - 1], wanted[..., -size:] = False, False  # among the ghosts
+        at = np.nonzero(wanted)
+        below = np.minimum(depth[at[-1]], len(self.upward))
+        columns = [codes[(*at[:-1], at[-1] + n)] for n in offsets]
+        first, which = distinct([*columns, below])
+        rows = [
+            [line.row(column[n])[size - offset] for offset, column in zip(offsets, columns)]
+            for n in first
+        ]
+        norms = [self.norm(below[n], 1) for n in first]
+        rows = -np.reshape(rows, (-1, 2 * size)) / np.reshape(norms, (-1, 1))
+        out[at] = self.patterns.of_each(rows)[which]
+        return out
+
+    def norm(self, depth: int, half: int) -> float:
+        """Return the norm of a point in a plane below a free surface, 1 elsewhere."""
+        if not 0 <= depth < len(self.upward):
+            return 1.0
+        return float((self.d.closure.hm if half else self.d.closure.hp)[depth])
+
+
+class Numbers:
+    """Rows that are numbered in the order in which they come, zeros first.
+
+    Parameters
+    ----------
+    length : int
+        Of a row.
+    """
+
+    def __init__(self, length: int):
+        self.known = {(0,) * length: 0}
+
+    def of_each(self, rows: np.ndarray) -> np.ndarray:
+        """Return the number of each row, (n,)."""
+        first, which = distinct(rows.T)
+        found = [self.known.setdefault(tuple(rows[n].tolist()), len(self.known)) for n in first]
+        return np.array(found, np.int32)[which]
+
+    def rows(self) -> np.ndarray:
+        """Return all rows, (n, length)."""
+        return np.array([*self.known])
+
+
+def distinct(columns) -> tuple[np.ndarray, np.ndarray]:
+    """Return the place of the first of each kind of row, and the kind of every row, of an array
+    given by its columns.
+    """
+    key, first = np.zeros(len(columns[0]), np.int64), np.zeros(0, int)
+    for column in columns:
+        found, kind = np.unique(column, return_inverse=True)
+        _, first, key = np.unique(key * len(found) + kind, return_index=True, return_inverse=True)
+    return first, key
+
+
+def next_along(values: np.ndarray, axis: int) -> np.ndarray:
+    """Return the values of the next point along an axis, False behind its end."""
+    return np.moveaxis(shifted(np.moveaxis(values, axis, -1), 1), -1, axis)
+
+
+def around(values: np.ndarray) -> np.ndarray:
+    """Return which blocks of 2 x 2 x 2 points hold one that is True, by their first point."""
+    for axis in range(values.ndim):
+        values = values | next_along(values, axis)
+    return values
+
+
+def pairs(d) -> list[tuple[int, int]]:
+    """Return the (a, b) whose stress sab is differentiated along b for va."""
+    moving = [axis for axis, name in enumerate(VELOCITY) if name in d.fields]
+    return [(a, b) for a in moving for b in (*d.horizontal, 2)]
+
+
+def along_axis(d, axis: int, ghosts: int) -> np.ndarray:
+    """Return the cells from which those along an axis with ghosts are made, as `material.fill` has
+    them: CPML layers and what is behind the ends repeat the cells beside them.
+    """
+    count = d.grid.shape[2 - axis]
+    at = np.arange(-ghosts, count + ghosts)
+    if d.faces("periodic") and axis in {axis for axis, _ in d.faces("periodic")}:
+        return at % count
+    first, last = d.unstretched(axis)
+    return np.clip(at, first, last - 1)
+
+
+def column(field: str, source: str, axis: int) -> int:
+    """Return the column of `Closures.rows` of the derivative of a field along an axis that changes
+    another.
+    """
+    if field in VELOCITY:
+        return 3 * VELOCITY.index(field) + axis
+    return PAIRS + 3 * VELOCITY.index(source) + axis
+
+
+def closures(d) -> Closures | None:
+    """Return the `Closures` of a grid, None where nothing is to be added."""
+    if "closures" not in d.contacts:
+        wanted = d.partly_fluid and d.order > 2
+        d.contacts["closures"] = Search(d).closures() if wanted else None
+    return d.contacts["closures"]
 
 
 def contact(d):
-    """Arrays and launches of both steps; none where no flat contact of solid under fluid lies in
-    the grid.
-    """
-    floor = level_floor(d)
-    if floor is None:
+    """Arrays and launches of both steps; none where no fluid lies beside a solid."""
+    closed = closures(d)
+    if closed is None:
         return {}, {}
-    box = d.slab(2, *reached(d, floor))
-    velocity = operators.contact_velocity(d.stencil, size_of(d))
-    stress = operators.contact_stress(d.stencil, size_of(d), d.relaxing)
-    params = slab_params(d, d.box)
+    box = list(closed.box)
+    if d.planar:
+        box[2:4] = d.box[2:4]
+    size = closed.patterns.shape[1] // 2
+    velocity = operators.contact_velocity(d.stencil, size)
+    stress = operators.contact_stress(d.stencil, size, d.relaxing, d.free)
+    params = slab_params(d, box)
     launches = {
-        "velocity": [Launch(velocity, d.names(*velocity.arrays), box, params)],
-        "stress": [Launch(stress, d.names(*stress.arrays), box, relaxing.params(d, params))],
+        "velocity": [Launch(velocity, d.names(*velocity.arrays), tuple(box), params)],
+        "stress": [
+            Launch(stress, d.names(*stress.arrays), tuple(box), relaxing.params(d, params))
+        ],
     }
-    level = (floor == beside(floor, axis) for axis in (1, 0))
-    table = np.stack([floor - (d.grid.shape[0] - 1), *level, d.contacts["table"]]).astype(np.int32)
-    planes = np.arange(d.grid.shape[0])
-    inverse = np.stack([1 / d.norms(planes, half) for half in (0, 1)])
-    normal, tangential = tables(d)
+    over = [along(axis, box) for axis in (2, 1, 0)]
+    if d.planar:
+        over[1] = None
     return {
-        "floor": Array("material", table.shape, np.int32, table, over=(None, ("y", 0), ("x", 0))),
-        "norms": Array("material", inverse.shape, d.precision, inverse, over=(None, ("z", 0))),
-        "normal": Array("material", normal.shape, d.precision, normal, over=(None,) * 3),
-        "tangential": Array(
-            "material", tangential.shape, d.precision, tangential, over=(None,) * 3
-        ),
+        "situations": table(closed.situations, np.int32, over),
+        "closed_rows": table(closed.rows, np.int32, (None, None)),
+        "closed_patterns": table(closed.patterns, d.precision, (None, None)),
     }, launches
 
 
-def weights_of(table):
-    """Yield (plane of the integer point, plane of the half point, weight of the upward difference
-    there) of one of the `tables`, planes counted down from the highest solid one.
-    """
-    size = len(table) // 2
-    for row, column in zip(*np.nonzero(table)):
-        yield row - size, column - size + 1, table[row, column]
-
-
-def level_floor(d):
-    """Return the highest solid plane of each column to which something is added, else `NOWHERE`:
-    (ny, nx); None where there is no such column.
-    """
-    if "floor" not in d.contacts:
-        d.contacts["floor"] = search_floor(d)
-    return d.contacts["floor"]
-
-
-def search_floor(d):
-    """Return what `level_floor` keeps."""
-    if d.order == 2 or d.motion == "SH" or not d.partly_fluid:
-        return None
-    floor, depth = (unvaried(d, columns) for columns in highest_solid(d))
-    inner = inner_planes(d)
-    room, below_top = inner.stop - 1 - floor, d.grid.shape[0] - 1 - floor
-    table = np.where(np.minimum(depth, room) > d.reach, 0, -1)
-    if d.free:  # the closure of the surface has tables of its own
-        table = np.where(below_top < d.closure.rows, below_top, 0)
-    d.contacts["table"] = table
-    floor[(floor - size_of(d) < inner.start) | (floor >= inner.stop)] = NOWHERE
-    return None if (floor == NOWHERE).all() else floor
-
-
-def reached(d, floor):
-    """Planes (first, last + 1) to which something is added; ranks keep them, and those that are
-    read from there, together.
-    """
-    size = size_of(d)
-    low, high = int(floor[floor != NOWHERE].min()) - size + 1, int(floor.max()) + size + 1
-    return low, min(high, d.grid.shape[0])
-
-
-def beside(floor, axis):
-    """Of each column that of the next one along an axis; its own in the last one."""
-    return np.concatenate(
-        [np.take(floor, range(1, floor.shape[axis]), axis), np.take(floor, [-1], axis)], axis
-    )
-
-
-def unvaried(d, floor):
-    """Return the same with the columns at the inner edge of CPML layers within these: the medium
-    does not vary along their normal there.
-    """
-    for axis in d.horizontal:
-        first, last = d.unstretched(axis)
-        floor = np.take(floor, np.clip(np.arange(floor.shape[1 - axis]), first, last - 1), 1 - axis)
-    return floor
-
-
-def highest_solid(d):
-    """Highest solid plane of each column where all below is solid and the cell above is a fluid,
-    else `NOWHERE`, and how many cells of the column are fluid: (ny, nx) each.
-    """
-    nz, ny, nx = d.grid.shape
-    top, above, count, depth = (np.zeros(d.grid.shape[1:], np.int32) for _ in range(4))
-
-    def matter(k0):
-        rho, _, mu = cells(d, d.grid.window((k0, min(k0 + CHUNK, nz), 0, ny, 0, nx)))
-        return zip(mu > 0, rho > 0)
-
-    planes = chain.from_iterable(in_order(matter, range(0, nz, CHUNK)))
-    for k, (solid, filled) in enumerate(planes):
-        above = np.where((top == k - 1) & ~solid, filled, above)
-        top, count, depth = np.where(solid, k, top), count + solid, depth + (filled & ~solid)
-    floor = np.where((above > 0) & (count == top + 1), top, NOWHERE)
-    return floor.astype(np.int32), depth
+def table(values: np.ndarray, dtype, over) -> Array:
+    """Return an array of values that do not change."""
+    return Array("material", values.shape, dtype, values.astype(dtype), over=tuple(over))

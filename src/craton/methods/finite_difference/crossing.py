@@ -28,9 +28,6 @@ from craton.methods.finite_difference import crossing_law as law
 from craton.methods.finite_difference.points import TENSOR
 from craton.methods.finite_difference.scheme import HALF, VELOCITY
 
-# Pairs whose vertical differences are closed at a level sea floor, and the axis along which they move.
-TANGENTIAL = {("vx", "sxz"): 0, ("sxz", "vx"): 0, ("vy", "syz"): 1, ("syz", "vy"): 1}
-
 
 @dataclass(frozen=True)
 class Box:
@@ -137,8 +134,7 @@ def crossings(d, box):
         for step, derivative in derivatives(d, axis):
             for pairs in sides(d, box, axis, HALF[derivative.field][axis]):
                 parts[step].append(entries(d, box, axis, derivative, pairs))
-            if axis == 2:
-                parts[step] += closed_entries(d, box, derivative)
+            parts[step] += closed_entries(d, box, axis, derivative)
     return {
         step: Crossing(*(np.concatenate(columns) for columns in zip(*rows)))
         for step, rows in parts.items()
@@ -237,59 +233,40 @@ def weighted(d, derivative, at, beside, values):
     return start + d.layout.offset(*at), place(d, derivative.source, beside), weight
 
 
-def closed_entries(d, box, derivative):
-    """Return what `entries` returns of the differences along z that are closed at a sea floor
-    (contact.h): list.
+def closed_entries(d, box, axis, derivative):
+    """Return what `entries` returns of the differences along an axis that end at contacts of fluid
+    and solid (contact.h): list.
 
     Parameters
     ----------
     d : Discretisation
     box : Box
+    axis : int
     derivative : Derivative
     """
-    floor, pair = contact.level_floor(d), (derivative.field, derivative.source)
-    axis, normal = TANGENTIAL.get(pair), "vz" in pair and set(pair) <= {"vz", *d.normal}
-    if floor is None or (axis is None and not normal):
+    closed = contact.closures(d)
+    if closed is None:
         return []
+    column = contact.column(derivative.field, derivative.source, axis)
+    at = np.nonzero(closed.rows[closed.situations, column])
+    patterns = closed.patterns[closed.rows[closed.situations[at], column]]
+    at = [n + low for n, low in zip(at, closed.box[::2])]
     lines = inside_lines(d, box, derivative)
-    j, i = (a.ravel() for a in np.meshgrid(*lines[1::-1], indexing="ij"))
-    here, kinds, out = floor[j, i], d.contacts["table"][j, i], []
-    closed = here != contact.NOWHERE
-    if not normal:
-        closed &= here == contact.beside(floor, 1 - axis)[j, i]
-        kinds = np.maximum(kinds, 0)
-    for kind, table in enumerate(contact.tables(d)[0 if normal else 1]):
-        chosen = closed & (kinds == kind)
-        if not normal:
-            table[:, len(table) // 2 - 1] = 0  # no tangential traction on the contact
-        out += closed_weights(d, box, derivative, (here, j, i), chosen, contact.weights_of(table))
-    return out
-
-
-def closed_weights(d, box, derivative, columns, closed, weights):
-    """Return what `entries` returns of the columns that are `closed`: list.
-
-    Parameters
-    ----------
-    columns : (floor, j, i)
-        Highest solid plane and place of each column.
-    closed : (columns,) bool array
-    weights : iterable
-        See `contact.weights_of`.
-    """
-    (here, j, i), half, out = columns, HALF[derivative.field][2], []
-    for integer, half_point, value in weights:
-        # planes below the floor of the integer and of the half point
-        target, source = (half_point, integer) if half else (integer, half_point)
-        inside = box.holds(2, half, here - target)
-        chosen = closed & (inside != box.holds(2, 1 - half, here - source))
+    others = [a for a in range(3) if a != axis]
+    near = np.logical_and.reduce([np.isin(at[2 - a], lines[a]) for a in others])
+    half, out = HALF[derivative.field][axis], []
+    size = patterns.shape[1] // 2
+    for n, offset in enumerate(range(half - size, half + size)):
+        n_of = at[2 - axis]
+        inside = box.holds(axis, half, n_of)
+        chosen = near & (inside != box.holds(axis, 1 - half, n_of + offset)) & (patterns[:, n] != 0)
         if not chosen.any():
             continue
-        at, beside = ([here[chosen] - n, j[chosen], i[chosen]] for n in (target, source))
-        norm = d.norms(at[0], half)
-        # from integer to half points the transpose, with the other sign
-        values = np.where(inside[chosen], 1, -1) * (-value if half else value) / norm
-        out.append(weighted(d, derivative, at, beside, values))
+        targets = [v[chosen] for v in at]
+        sources = list(targets)
+        sources[2 - axis] = targets[2 - axis] + offset
+        values = np.where(inside[chosen], 1, -1) * patterns[chosen, n]
+        out.append(weighted(d, derivative, targets, sources, values))
     return out
 
 

@@ -223,10 +223,10 @@ def attenuation(d):
 def labels(d, index):
     """Field, position and medium of places of the state: dict of arrays."""
     fields, xyz, points = where(d, index)
-    names, floor = np.array(d.fields)[fields], {}
+    names, of_contacts = np.array(d.fields)[fields], {}
     if d.partly_fluid:
-        floor = {"sea_floor": sea_floor(d, points)}
-    return {"field": names, **dict(zip("xyz", xyz.T)), **medium(d, points), **floor}
+        of_contacts = {"contact": contacts(d, points)}
+    return {"field": names, **dict(zip("xyz", xyz.T)), **medium(d, points), **of_contacts}
 
 
 def where(d, index):
@@ -268,18 +268,24 @@ def with_quality(medium):
     return {name: np.zeros(len(medium["vp"])) for name in ("qp", "qs")} | medium
 
 
-def sea_floor(d, at):
-    """Elevation of the level sea floor whose closed differences (contact.py) reach points (k, j, i),
-    m; nan where none does: (n,) array.
+def contacts(d, at):
+    """Numbers that stand for the differences that end at contacts of fluid and solid (contact.py)
+    at points (k, j, i); nan where none does: (n,) array.
     """
-    floor, out = contact.level_floor(d), np.full(len(at[0]), np.nan)
-    if floor is None:
+    closed, out = contact.closures(d), np.full(len(at[0]), np.nan)
+    if closed is None:
         return out
-    k, j, i = d.cell(at)
-    highest = floor[j, i]
-    size = contact.size_of(d)
-    reached = (highest - k < size) & (k - highest <= size)
-    out[reached] = d.grid.origin[2] + d.grid.steps[2] * (highest[reached] + 0.5)
+    (k0, k1, j0, j1, i0, i1), at = closed.box, d.cell(at)
+    limits = zip(at, (k0, j0, i0), (k1, j1, i1))
+    near = np.logical_and.reduce([(n >= low) & (n < high) for n, low, high in limits])
+    k, j, i = (n[near] for n in at)
+    situations = closed.situations[k - k0, j - j0, i - i0]
+    found, which = np.unique(situations, return_inverse=True)
+    patterns = closed.patterns[closed.rows[found]]
+    _, columns, width = patterns.shape
+    any_weights = np.cos(100.0 * np.arange(columns)[:, None] + np.arange(width) - width // 2)
+    numbers = (patterns * any_weights).sum((1, 2))  # of no two situations the same
+    out[near] = np.where(found > 0, numbers, np.nan)[which]
     return out
 
 
@@ -464,9 +470,9 @@ def series_of(d, wave, sources):
     The velocity step takes the stress that the step before has left.
     """
     fields, xyz, points = where(d, sources)
-    floor = sea_floor(d, points)
+    beside_contact = contacts(d, points)
     if wave.wavelet or wave.resampled:
-        wrong = fluid_problems(wave, medium(d, points)["vs"], floor, xyz)
+        wrong = fluid_problems(wave, medium(d, points)["vs"], beside_contact, xyz)
         if wrong:
             return None, wrong
     if wave.wavelet:
@@ -488,8 +494,8 @@ def series_of(d, wave, sources):
         remedy = "record it anew with [[recording]]"
         return None, [Problem(f"{wave.key}.recorded", words, remedy)]
     around = medium(d, points)
-    if d.partly_fluid or "sea_floor" in wave.recorded.labels:
-        around["sea_floor"] = floor
+    if d.partly_fluid or "contact" in wave.recorded.labels:
+        around["contact"] = beside_contact
     wrong = recorded.medium_problems(wave, places, around, xyz)
     if wrong:
         return None, wrong
@@ -497,19 +503,19 @@ def series_of(d, wave, sources):
     return recorded.values_of(d, wave, places, late)
 
 
-def fluid_problems(wave, vs, floor, xyz):
+def fluid_problems(wave, vs, contact_numbers, xyz):
     """Return where the sides of a box of waves that are not recorded on this grid cross fluid and
     solid: list of Problem.
 
     Parameters
     ----------
     wave : PlaneIncident or SampledIncident
-    vs, floor : (n,) arrays
-        m/s, and `sea_floor`, m, at places around the box.
+    vs, contact_numbers : (n,) arrays
+        m/s, and `contacts`, at places around the box.
     xyz : (n, 3) array
         m.
     """
-    beside_fluid = np.isfinite(floor) | ((vs == 0) if (vs > 0).any() else False)
+    beside_fluid = np.isfinite(contact_numbers) | ((vs == 0) if (vs > 0).any() else False)
     if not beside_fluid.any():
         return []
     x, y, z = xyz[np.flatnonzero(beside_fluid)[0]]

@@ -320,35 +320,40 @@ def at_surface(op, closure, stencil, below=False):
 
 
 def contact_velocity(stencil, size):
-    """Return what the velocity step lacks at a sea floor; see contact.h, `contact.size_of`."""
-    reads = ("sxz", "syz", "szz", "rho", "floor", "norms", "normal", "tangential")
+    """Return what the velocity step lacks beside contacts; see contact.h, `contact.Closures`."""
+    reads = (*STRESS, "rho", "situations", "closed_rows", "closed_patterns")
     return _contact("contact_velocity", VELOCITY, reads, stencil, size)
 
 
-def contact_stress(stencil, size, relaxing=()):
-    """Return what the stress step lacks at a sea floor; see contact.h."""
-    writes = ("sxx", "syy", "szz", "sxz", "syz", "memory")
-    reads = (*VELOCITY, *MEDIUM, "floor", "norms", "normal", "tangential")
-    op = _contact("contact_stress", writes, reads, stencil, size)
-    components = {None: (3, 2), "P-SV": (2, 1), "SH": (0, 1)}[stencil.motion]
+def contact_stress(stencil, size, relaxing=(), free=False):
+    """Return what the stress step lacks beside contacts; see contact.h."""
+    writes = (*STRESS, "memory")
+    reads = (*VELOCITY, *MEDIUM, "situations", "closed_rows", "closed_patterns")
+    op = _contact("contact_stress", writes, reads, stencil, size, FREE=int(free))
+    components = {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}[stencil.motion]
     return _relaxing(op, relaxing, components) if relaxing else op
 
 
-def _contact(kernel, writes, reads, stencil, size):
-    reals = {None: (11, 16), "P-SV": (8, 11), "SH": (5, 5)}[stencil.motion]
-    components = {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
+def _contact(kernel, writes, reads, stencil, size, **constants_of_it):
+    reals = {None: (17, 18), "P-SV": (9, 10), "SH": (6, 6)}[stencil.motion]
+    derivatives = {None: 9, "P-SV": 4, "SH": 2}[stencil.motion]
     return Operator(
         f"{_prefix(stencil, kernel)}{kernel}",
         HERE / "contact.h",
         writes,
         reads,
         SLAB,
-        reach=2 * size - 1,
+        reach=size,
         kernel=kernel,
-        types=(("floor", "i32"),),
+        types=(("situations", "i32"), ("closed_rows", "i32")),
         reals_per_point=reals[kernel == "contact_stress"],
-        flops=components * (4 * size + 7),
-        defines=(*constants(stencil), ("SURFACE", 0), ("SIZE", size)),
+        flops=derivatives * (4 * size + 7),
+        defines=(
+            *constants(stencil),
+            ("SURFACE", 0),
+            ("FREE", constants_of_it.get("FREE", 0)),
+            ("SIZE", size),
+        ),
     )
 
 

@@ -38,7 +38,7 @@ def halos(d, phase):
     return tuple(found)
 
 
-def weights(d, phases):
+def weights(d):
     """Return the `GridWeights` by which the grid is divided among ranks."""
     cost = {axis: np.ones(n) for axis, n in zip("zyx", d.shape)}
     for kind, extra in (("cpml", CPML), ("sponge", dict.fromkeys(range(3), SPONGE))):
@@ -47,8 +47,6 @@ def weights(d, phases):
             cost["xyz"[axis]][slice(*box[2 * (2 - axis) : 2 * (2 - axis) + 2])] += extra[axis]
     if d.free:
         cost["z"][d.shape[0] - d.surface_planes :] += SURFACE
-    # differences wider than halos
-    floors = [one.box for phase in phases for one in phase.launches if "floor" in one.arrays]
     least, periodic = (
         max(d.reach, 2),
         "".join("xyz"[axis] for axis, side in d.faces("periodic") if side == 0),
@@ -60,7 +58,6 @@ def weights(d, phases):
         d.surface_planes + d.reach if d.free else least,
         periodic,
         uncut="y" if d.planar else "",
-        together=floors[0][:2] if floors else None,
     )
 
 

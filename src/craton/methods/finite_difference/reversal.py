@@ -163,16 +163,11 @@ def refusal(d, launches=()):
         return "attenuation cannot be taken back"
     if d.anisotropic or d.ground is not None:
         return "anisotropic media and topography have no step back yet"
-    low, high = box[:2]
-    for launch in contact_launches(d, *increments.PARTS):
-        k0, k1 = launch.box[:2]  # with the planes that are read, see `contact.reached`
-        if k0 < high and k1 > low and not (low <= k0 and k1 <= high):
-            return "the closure of a sea floor reaches into an absorbing layer"
     return ""
 
 
 def contact_launches(d, *parts):
-    """Return launches of the closure of a flat sea floor in half steps; see contact.py."""
+    """Return launches of the differences that end at contacts in half steps; see contact.py."""
     _, launches = contact.contact(d) if d.partly_fluid else ({}, {})
     return [launch for part in parts for launch in launches.get(part, ())]
 

@@ -56,10 +56,13 @@ def contents(d, box) -> np.ndarray:
             rho, _, mu = material.cells(
                 d, d.grid.window((k, k + 1, 0, d.grid.shape[1], 0, d.grid.shape[2]))
             )
-            d.cell_contents[k] = np.where(mu > 0, SOLID, np.where(rho > 0, FLUID, EMPTY))[0].astype(
-                np.int8
-            )
+            d.cell_contents[k] = kinds(rho, mu)[0]
     return np.stack([d.cell_contents[k][j0:j1, i0:i1] for k in range(k0, k1)])
+
+
+def kinds(rho: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """Return what cells hold, `EMPTY`, `FLUID` or `SOLID`."""
+    return np.where(mu > 0, SOLID, np.where(rho > 0, FLUID, EMPTY)).astype(np.int8)
 
 
 def flat_floor(d) -> int | None:

@@ -25,6 +25,7 @@ QUIET = 1e-6  # of the largest value: what a recording may hold before the run b
 SAME_STEP = 1e-9  # relative
 ALIGNED = 1e-3  # of a step
 SAME_MEDIUM = 1e-4  # relative
+OTHER_CONTACT = "contacts of fluid and solid are elsewhere, or of another shape"
 MEDIUM = ("vp", "vs", "rho", "qp", "qs")  # labels of places
 
 
@@ -290,7 +291,8 @@ def medium_problems(wave, places, medium, xyz):
     wave : Incident
     places : (n,) int array
     medium : dict of str to (n,) array
-        vp, vs, m/s, and rho, kg/m3; Qp and Qs; elevation of a level sea floor, m, nan without.
+        vp, vs, m/s, and rho, kg/m3; Qp and Qs; `contact`, a number for differences that end at
+        contacts of fluid and solid, nan elsewhere.
     xyz : (n, 3) array
         m.
     """
@@ -304,6 +306,7 @@ def medium_problems(wave, places, medium, xyz):
         if differs.any():
             n = int(np.flatnonzero(differs)[0])
             words = f"{name} = {values[n]:.6g} instead of {recorded_values[n]:.6g}"
+            words = OTHER_CONTACT if name == "contact" else words
             return [medium_problem(wave.key, words, xyz[n])]
     return []
 

@@ -8,7 +8,6 @@ elements of degree 12, tangential motion apart on the floor, rotation of the wat
 of the rms error of all modes below 1/8 and 1/15 of the slowest wave's frequency per spacing, with a spectral radius within 0.05 % of the plain one.
 """
 import argparse
-from types import SimpleNamespace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -73,14 +72,14 @@ class Column:
         plain[-rows:, -rows:] = -plain[:rows, :rows][::-1, ::-1]
         self.half[-rows:], self.integer[-rows:] = self.half[:rows][::-1], self.integer[:rows][::-1]
         self.plain = -plain.T
-        d = SimpleNamespace(order=order, reach=order // 2, free=False, rise=1.0, stencil=SimpleNamespace(vertical=weights))
-        self.normal, self.tangential = ((self.plain + self.placed(table)) for (table,) in contact.tables(d))
+        self.normal, self.tangential = (self.plain + self.beside(contact.Line(weights, order // 2, normal)) for normal in (True, False))
 
-    def placed(self, table):
-        """A table of `contact.tables` in the whole column."""
-        size, out = len(table) // 2, np.zeros_like(self.plain)
-        for row, column in zip(*np.nonzero(table)):
-            out[SOLID + size - row, SOLID + size - 1 - column] += table[row, column]
+    def beside(self, line):
+        """What differences have more that end at the floor."""
+        floor, out = np.arange(CELLS + 1) == SOLID, np.zeros_like(self.plain)
+        for n, code in enumerate(line.codes(floor, (floor, np.zeros_like(floor)))):
+            if code:
+                out[n, n - line.size : n + line.size] = line.row(code)
         return out
 
     def with_block(self, table):

@@ -104,7 +104,7 @@ def test_ranks_inject_the_same(plane):
 def test_another_floor_at_the_sides_is_told(plane):
     """A pocket of fluid below the box: differences at its side end where those of the recording do not."""
     _, out = plane
-    pocket = LAKE | {"min": [1100, -1e3, -1100], "max": [1500, 2e3, -780]}
+    pocket = LAKE | {"min": [1100, -1e3, -1100], "max": [1500, 2e3, -830]}
     tables = PLANE | COAST | {"model": UNDER_SEA | {"anomalies": [pocket]}, "recording": []}
     injection = [{"recorded": str(out), "name": "box"}]
     with pytest.raises(ScenarioError, match="contacts of fluid and solid are elsewhere"):

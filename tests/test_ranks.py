@@ -243,27 +243,23 @@ def fluid(scenario):
 def test_topography(grid, water, order):
     """Air, cells that the ground cuts, and flat pieces of sea floor with their closed differences, cut anywhere along x and y."""
     same_bits(hilly(water, order), grid)
-    assert ("floor" in alone(hilly(water, order))[0].arrays) == bool(water)
+    assert ("situations" in alone(hilly(water, order))[0].arrays) == bool(water)
 
 
 def test_topography_and_sea_floor_in_the_plane():
     for water in ("", "water = { level = 100 }\n"):
         same_bits(hilly(water, plane_=True), (3, 1, 1))
-        assert ("floor" in alone(hilly(water, plane_=True))[0].arrays) == bool(water)
+        assert ("situations" in alone(hilly(water, plane_=True))[0].arrays) == bool(water)
 
 
-def test_a_sea_floor_is_not_cut_along_z():
-    plan = alone(hilly("water = { level = 100 }\n"))[0]
-    (low, high), cuts = plan.weights.together, set()
-    for ranks in (2, 3):
-        cuts |= {part.box[0] for part in split(plan, ranks, (1, 1, ranks))}
-    assert (
-        0 < low < high < plan.layout.shape[0]
-        and len(cuts) > 2
-        and not any(low < cut < high for cut in cuts)
-    )
-    with pytest.raises(ScenarioError, match="those of a sea floor, stay together"):
-        split(plan, 12, (1, 1, 12))
+def test_a_sea_floor_may_be_cut_along_z():
+    """Closed differences reach no farther than plain ones."""
+    scenario = hilly("water = { level = 100 }\n")
+    box = alone(scenario)[0].phases[0].launches
+    low, high = next(one.box[:2] for one in box if "situations" in one.arrays)
+    cuts = {part.box[0] for part in split(alone(scenario)[0], 5, (1, 1, 5))}
+    assert any(low < cut < high for cut in cuts)
+    same_bits(scenario, (1, 1, 5))
 
 
 def hilly(water, order=4, plane_=False):

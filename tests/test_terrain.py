@@ -8,7 +8,7 @@ from scipy.interpolate import CubicSpline
 import craton
 from craton.core.grid import Grid
 from craton.errors import ScenarioError
-from craton.methods.finite_difference import build, contact, receiver_points, snapshots
+from craton.methods.finite_difference import build, receiver_points, snapshots
 from craton.model import cell_averages, extremes, problems
 from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
@@ -410,32 +410,3 @@ def test_air_shows_nothing_in_pictures():
         {name: np.ones(plan.arrays[name].shape)[plan.arrays[name].window] for name in series.reads},
     )
     assert np.isnan(picture[:, -1]).all() and np.isfinite(picture[:, :40]).all()
-
-
-@pytest.mark.parametrize("order", [4, 6, 8, 16])
-def test_differences_end_at_the_sea_floor(order):
-    """No weight reaches across; integer points differentiate linear functions, half points constants, exactly."""
-    from types import SimpleNamespace
-
-    from craton.methods.finite_difference.scheme import taylor
-
-    c, last = taylor(order), 3 * order  # half points -last .. last, integer ones between
-    grid = {"order": order, "reach": order // 2, "free": False, "rise": 1.0}
-    d = SimpleNamespace(**grid, stencil=SimpleNamespace(vertical=tuple(c)))
-    plain = sum(
-        w * (np.eye(2 * last, 2 * last + 1, 1 - n) - np.eye(2 * last, 2 * last + 1, n))
-        for n, w in enumerate(c, 1)
-    )  # upward, from above
-    normal, tangential = plain.copy(), plain.copy()
-    for whole, (table,) in zip((normal, tangential), contact.tables(d)):
-        size = len(table) // 2
-        whole[last - size : last + size, last - size + 1 : last + size] += table
-    inner = slice(order, -order)
-    assert np.abs(normal[:last, last + 1 :]).max() < 1e-12
-    assert np.abs(normal[last:, :last]).max() < 1e-12
-    heights = -np.arange(-last, last + 1.0)
-    assert np.allclose((normal @ heights)[inner], 1, atol=1e-12)
-    assert np.allclose(normal[last:].sum(0)[last + 1 : -order], 0, atol=1e-12)
-    assert np.allclose(normal[last:].sum(0)[last], 1, atol=1e-12)  # traction on the contact
-    assert np.abs(tangential[:last, last + 1 :]).max() < 1e-12
-    assert np.allclose(tangential[last:].sum(0)[last + 1 : -order], 0, atol=1e-12)

@@ -31,9 +31,7 @@ def operators(order, motion=None):
     steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences)]
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
     surface += [fd.among_air(op) for op in steps[:2]]
-    surface += [
-        make(differences, order // 2) for make in (fd.contact_velocity, fd.contact_stress)
-    ]
+    surface += [make(differences, order // 2) for make in (fd.contact_velocity, fd.contact_stress)]
     layers = [
         kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes
     ]

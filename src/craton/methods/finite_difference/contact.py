@@ -269,7 +269,9 @@ class Search:
         parts = [part for k in range(0, nz, CHUNK) if (part := self.part(k, min(k + CHUNK, nz)))]
         if not parts:
             return None
-        low, high = (choose([at[n] for at, _ in parts], 0) for n, choose in ((0, np.min), (1, np.max)))
+        low, high = (
+            choose([at[n] for at, _ in parts], 0) for n, choose in ((0, np.min), (1, np.max))
+        )
         situations = np.zeros(high - low, np.int32)
         for (first, last), numbers in parts:
             situations[tuple(slice(*pair) for pair in zip(first - low, last - low))] = numbers
@@ -306,7 +308,11 @@ class Search:
         rows[which, np.concatenate(slots)] = np.concatenate(numbers)
         situations = np.zeros(end - begin, np.int32)
         situations.ravel()[at] = self.situations.of_each(rows)
-        return ((np.where(thin, low, begin), np.where(thin, high, end)), situations) if len(at) else None
+        return (
+            ((np.where(thin, low, begin), np.where(thin, high, end)), situations)
+            if len(at)
+            else None
+        )
 
     def cropped(self, first: int, last: int) -> tuple:
         """Return what the cells hold around the contacts of some planes, with ghosts; the point (k,
@@ -376,7 +382,9 @@ class Search:
         rows = [line.row(code) / self.norm(line.depth(code), 0) for code in found]
         return self.patterns.of_each(np.array(rows))[which.reshape(codes.shape)]
 
-    def of_half(self, line: Line, codes: np.ndarray, depth: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    def of_half(
+        self, line: Line, codes: np.ndarray, depth: np.ndarray, wanted: np.ndarray
+    ) -> np.ndarray:
         """Return the number of the pattern of each half point: minus the transpose.
 
         Parameters
@@ -507,9 +515,7 @@ def contact(d):
     params = slab_params(d, box)
     launches = {
         "velocity": [Launch(velocity, d.names(*velocity.arrays), tuple(box), params)],
-        "stress": [
-            Launch(stress, d.names(*stress.arrays), tuple(box), relaxing.params(d, params))
-        ],
+        "stress": [Launch(stress, d.names(*stress.arrays), tuple(box), relaxing.params(d, params))],
     }
     over = [along(axis, box) for axis in (2, 1, 0)]
     if d.planar:

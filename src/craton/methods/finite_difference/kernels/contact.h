@@ -1,8 +1,8 @@
 // What the steps lack beside contacts of fluid and solid, where differences end (contact.py): each derivative d f/d x of the plain step gets the
 // rest of the closed one, sum_n c_n f_n.
 // layout  fields as in elastic.h; situations[slab], the slab x fastest: the row of each point, 0 where nothing is to be added;
-//         rows[.][18]: numbers of patterns, of the derivatives along x, y, z of stresses for vx, for vy, for vz, then of vx, of vy, of vz for
-//         stresses, 0 for none; patterns[.][2 SIZE]: c_n, the plain weights and the inverse norm of the point in them
+//         closed_rows[.][18]: numbers of patterns, of the derivatives along x, y, z of stresses for vx, for vy, for vz, then of vx, of vy, of vz for
+//         stresses, 0 for none; closed_patterns[.][2 SIZE]: c_n, the plain weights and the inverse norm of the point in them
 // reach   SIZE points to each side
 // ATTENUATION = 1: what is added to a strain rate relaxes as the rest of it does (relax.h). FREE = 1: the top plane is traction-free.
 #include "differences.h"
@@ -12,7 +12,7 @@ constexpr int VELOCITIES = 0, STRESSES = 9;
 
 // Number of the point's situation.
 #define SITUATION situations[((ptrdiff_t)(k - p.k0) * (PLANE ? 1 : p.nj) + (PLANE ? 0 : j - p.j0)) * p.ni + (i - p.i0)]
-#define CLOSED {rows + 18 * SITUATION, patterns}
+#define CLOSED {closed_rows + 18 * SITUATION, closed_patterns}
 
 // The patterns of a point.
 struct Closed {
@@ -38,7 +38,7 @@ struct Closed {
 KERNEL contact_velocity(
     real* RESTRICT vx, real* RESTRICT vy, real* RESTRICT vz, const real* RESTRICT sxx, const real* RESTRICT syy, const real* RESTRICT szz,
     const real* RESTRICT sxy, const real* RESTRICT sxz, const real* RESTRICT syz, const real* RESTRICT rho, const int* RESTRICT situations,
-    const int* RESTRICT rows, const real* RESTRICT patterns, const Box box, const SlabParams p)
+    const int* RESTRICT closed_rows, const real* RESTRICT closed_patterns, const Box box, const SlabParams p)
 {
     FOR_EACH_POINT(box) if (SITUATION != 0)
     {
@@ -65,8 +65,8 @@ KERNEL contact_stress(
     real* RESTRICT sxx, real* RESTRICT syy, real* RESTRICT szz, real* RESTRICT sxy, real* RESTRICT sxz, real* RESTRICT syz,
     real* RESTRICT memory, const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT vz,
     const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT d11, const real* RESTRICT d13, const real* RESTRICT r66,
-    const real* RESTRICT qp, const real* RESTRICT qs, const int* RESTRICT situations, const int* RESTRICT rows,
-    const real* RESTRICT patterns, const Box box, const SlabParams p)
+    const real* RESTRICT qp, const real* RESTRICT qs, const int* RESTRICT situations, const int* RESTRICT closed_rows,
+    const real* RESTRICT closed_patterns, const Box box, const SlabParams p)
 {
     FOR_EACH_POINT(box) if (SITUATION != 0)
     {

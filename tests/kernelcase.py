@@ -64,7 +64,7 @@ def every_operator():
     """{id: operator}: all orders in space, some in the plane, each text that does not depend on the order once."""
     found = {f"{op.name}-{order}": op for order in ORDERS for op in of_order(order)}
     tables = (points.INJECT, points.WINDOW, points.HOLD, points.SAMPLE, points.ADVANCE)
-    damping = [operators.damping(axis, friction=reach) for axis in range(3) for reach in (0, 1, 3)]
+    damping = [operators.damping(axis) for axis in range(3)]
     others = [
         *damping,
         *map(operators.sponge, range(3)),

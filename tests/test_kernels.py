@@ -121,7 +121,6 @@ BUDGET = {
     "acoustic_velocity_surface": (40, 48),
     "acoustic_pressure_surface": (40, 40),
 }
-BUDGET |= {f"damping_{axis}_friction_{reach}": (48, 56) for axis in "xyz" for reach in (1, 3)}
 LONG = {  # of orders 10 to 16
     "velocity": (48, 56),
     "stress": (48, 64),

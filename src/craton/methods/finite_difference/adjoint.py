@@ -196,7 +196,7 @@ def half_step(d, name, pieces):
 def transposed_damping(d, launch):
     """Return the transpose of a launch that damps velocities in a CPML layer."""
     axis = dict(launch.op.defines)["AXIS"]
-    op = operators.damping(axis, d.motion, boundaries.friction_reach(d), transposed=True)
+    op = operators.damping(axis, d.motion, transposed=True)
     return replace(launch, op=op)
 
 

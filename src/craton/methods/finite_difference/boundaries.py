@@ -9,7 +9,6 @@ from craton.core.layout import rounded
 from craton.core.plan import Array, Launch
 from craton.methods.finite_difference import operators, relaxing
 from craton.methods.finite_difference.scheme import VELOCITY
-from craton.methods.finite_difference.sea_floor import level_floor
 from craton.methods.shared import guided
 
 VECTOR = 8  # points
@@ -77,9 +76,6 @@ SLOW = 3.0  # ratio from which waves are slow: none was seen to grow below 5
 # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer
 # amplifies
 BACKWARD_DAMPING = 2.5
-# of d, of slow motion of a fluid along a wall: 0.06 lets eddies of a cavity grow, and does along a
-# level floor (contact.py), where 0.3 costs a per cent
-FRICTION, LEVEL_FRICTION = 0.3, 0.06
 LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
 
 
@@ -111,23 +107,10 @@ def shift(ratio, frequency, floor=ALPHA_FLOOR):
 
 
 def greatest_stretch(d):
-    """Return d over alpha in a layer at most: no limit where the medium guides no slow waves.
-
-    Eddies of a fluid beside a solid are slow in any rock, but above a level floor there are none
-    (contact.py).
-    """
-    speeds, level = d.layer_ratio, not d.partly_fluid or only_level(d)
-    slow = speeds > SLOW and d.slowest < d.speeds["vp"][0]  # of solids, not the water's sound
-    if not d.guiding or (level and not slow):
-        return np.inf
-    return max(STRETCH / max(speeds, SLOW), LEAST_STRETCH)
-
-
-def only_level(d):
-    """Return True where fluid meets solid at a level floor only, whatever solid bodies there are."""
-    model = d.scenario.model
-    bodies_of_fluid = any(body.vs == 0 for body in model.anomalies)
-    return level_floor(model) is not None and not bodies_of_fluid
+    """Return d over alpha in a layer at most: no limit where the medium guides no slow waves."""
+    ratio = d.layer_ratio
+    slow = ratio > SLOW and d.slowest < d.speeds["vp"][0]  # of solids, not the water's sound
+    return max(STRETCH / ratio, LEAST_STRETCH) if d.guiding and slow else np.inf
 
 
 def undamped(d, thickness):
@@ -144,9 +127,7 @@ def damping_strength(d):
 
 
 def damping_profile(d, depth, thickness, frequency):
-    """1 - exp(-rate dt) of g, alpha and, in media with a fluid, f at `depth` points into the layer,
-    shape (2 or 3, n): see damping.h.
-    """
+    """1 - exp(-rate dt) of g and alpha at `depth` points into the layer, (2, n): see damping.h."""
     ratio = np.clip(depth / thickness, 0, None)
     fastest = d.layer_speeds.fastest
     d0 = strongest(thickness, d.grid.spacing, fastest, d.scenario.boundaries.cpml)
@@ -155,19 +136,7 @@ def damping_profile(d, depth, thickness, frequency):
         + BACKWARD_DAMPING * d.backward * ratio**2
     )
     rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]
-    if friction_reach(d):
-        rates.append((LEVEL_FRICTION if only_level(d) else FRICTION) * d0 * ratio**2)
     return -np.expm1(-d.dt * np.stack(rates))
-
-
-def friction_reach(d):
-    """Points from a wall to which a fluid is damped in CPML layers: those that differences tie to
-    the shear stress of the solid.
-
-    Eddies of the fluid have no stiffness but this, oscillate slowly, and would be amplified in
-    proportion to the layer's d.
-    """
-    return max(len(weights) for weights in d.stencil.axes) - 1 if d.partly_fluid else 0
 
 
 def cpml(d):
@@ -192,8 +161,7 @@ def cpml(d):
             phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
         if not d.guiding:
             continue
-        first = 0 if friction_reach(d) else undamped(d, thickness)
-        box, *depths = slab_depths(d, axis, side, thickness, first)
+        box, *depths = slab_depths(d, axis, side, thickness, undamped(d, thickness))
         arrays[f"damping_{face}"] = profiled(
             d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths]
         )
@@ -244,12 +212,8 @@ def _cpml_stress(d, axis, box, psi, profile):
 
 
 def _damping(d, axis, box, lowpass, profile):
-    names = d.names(
-        *operators.CYCLIC_VELOCITY[axis], lowpass, "rmu" if friction_reach(d) else "", profile
-    )
-    return Launch(
-        operators.damping(axis, d.motion, friction_reach(d)), names, box, slab_params(d, box)
-    )
+    names = d.names(*operators.CYCLIC_VELOCITY[axis], lowpass, profile)
+    return Launch(operators.damping(axis, d.motion), names, box, slab_params(d, box))
 
 
 def sponge(d):

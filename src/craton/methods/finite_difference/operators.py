@@ -430,9 +430,8 @@ def remember(stencil, axis, step):
     )
 
 
-def damping(axis, motion=None, friction=0, transposed=False):
-    """Velocities damped in the outer part of the layer across one axis, of a fluid up to `friction`
-    points from a wall; see damping.h.
+def damping(axis, motion=None, transposed=False):
+    """Velocities damped in the outer part of the layer across one axis, see damping.h.
 
     `transposed`: the transpose of that.
     """
@@ -443,24 +442,20 @@ def damping(axis, motion=None, friction=0, transposed=False):
     )
     count = {None: 3, "P-SV": 2, "SH": 1}[motion]
     return Operator(
-        f"damping_{'xyz'[axis]}"
-        + (f"_friction_{friction}" if friction else "")
-        + ("_transposed" if transposed else ""),
+        f"damping_{'xyz'[axis]}" + ("_transposed" if transposed else ""),
         HERE / "damping.h",
         ("va", "vb", "vc", "lowpass"),
-        ("rmu", "profile"),
+        ("profile",),
         SLAB,
         kernel="damping",
-        reach=friction,
         types=KEPT,
-        reals_per_point=4 * count + (friction > 0),
+        reals_per_point=4 * count,
         flops=6 * count,
         defines=(
             *waves,
             ("ACOUSTIC", 0),
             ("TERRAIN", 0),
             ("AXIS", axis),
-            ("FRICTION", friction),
             *((("TRANSPOSED", 1),) if transposed else ()),
         ),
     )

@@ -133,21 +133,6 @@ def close_to_contact(d, positions) -> np.ndarray:
     return close
 
 
-def warnings(d, sources) -> list[str]:
-    """Return a warning of sources beside walls between fluid and solid, whose static stress moves the fluid."""
-    beside = [
-        source.name
-        for source in sources
-        if isinstance(source, PointSource)
-        and close_to_contact(d, (source.points - d.grid.origin) / d.grid.steps)[0]
-    ]
-    words = (
-        "{}: within a few cells of fluid beside solid that is no level floor; eddies of the fluid stay there, "
-        "as large as the peak in a cavity (docs/terrain.md): use a smaller spacing, or spectral elements"
-    )
-    return [words.format(first_of(beside))] if beside else []
-
-
 def source_problems(d, sources) -> list[Problem]:
     """Return the sources with shear in a fluid, which has none, and those whose points lack a solid."""
     problems = []

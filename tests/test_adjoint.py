@@ -32,6 +32,21 @@ CUT = SOFT | {
         {"top": -112, "vp": 3000, "vs": 1700, "rho": 2400},
     ]
 }
+DEEP, THIN = (
+    WATER | {"layers": [WATER["layers"][0], WATER["layers"][1] | {"top": top}]}
+    for top in (-115, -45)
+)
+CAVITIES = [
+    {
+        "shape": "box",
+        "min": [90, -1e3, -100],
+        "max": [160, 1e3, 0],
+        "vp": 1500,
+        "vs": 0,
+        "rho": 1000,
+    },
+    {"shape": "sphere", "center": [190, 0, -120], "radius": 35, "vp": 1400, "vs": 0, "rho": 1100},
+]
 SEA = {"kind": "homogeneous", "vp": 2000, "vs": 0, "rho": 1000}
 FIBRE = {
     "name": "F",
@@ -72,6 +87,17 @@ CASES = {
         "output": {"waveforms": ["velocity", "pressure"]},
         "source": [explosion(0.41, 0.2), force(0.41, 0.6)],
     },
+    "a cavity that reaches the surface": {
+        "model": SOLID | {"anomalies": CAVITIES},
+        "output": {"waveforms": ["velocity", "pressure"]},
+        "source": [explosion(0.5, 0.2), force(0.41, 0.6)],
+    },
+    "deep sea floor, sponge": {
+        "model": DEEP,
+        "boundaries": {"bottom": "sponge", "sponge": {"thickness": 11, "strength": 0.1}},
+        "source": [explosion(0.41, 0.3), force(0.41, 0.62)],
+    },
+    "thin sea": {"model": THIN, "source": [explosion(0.41, 0.1), force(0.41, 0.6)]},
     "force on the surface": {"source": [force(0.4, 0.0)]},
     "explosion below the surface": {"source": [explosion(0.4, 0.06)]},
     "pressure and strain": {"output": {"waveforms": ["pressure", "strain_rate", "rotation_rate"]}},

@@ -23,6 +23,8 @@ REVERSED = (
     "damped layers",
     "sea floor",
     "space, sea floor",
+    "thin sea",
+    "a cavity that reaches the surface",
     "force on the surface",
     "two shots",
     "SH",
@@ -80,7 +82,9 @@ ON_SURFACE = [
     {"kind": "explosion", "at": place(3, 0.5, 0.5, 0.06), "moment": 1e12},
 ]
 IN_SPACE = {"dimensions": 3, "steps": 12, "output": {"waveforms": ["velocity", "pressure"]}}
-BY_PARAMETERS = {name: CASES[name] for name in REVERSED if not {"cut", "sea"} & {*name.split()}} | {
+BY_PARAMETERS = {
+    name: CASES[name] for name in REVERSED if not {"cut", "sea", "cavity"} & {*name.split()}
+} | {
     "space, sources on the surface, faces of all kinds": IN_SPACE
     | {"boundaries": MIXED, "source": ON_SURFACE},
     "space, order 2": IN_SPACE
@@ -230,10 +234,7 @@ def test_the_storage_is_chosen_with_a_reason():
     assert small.kind == "boundaries" and "do not fit" in small.reason
     sixteen = craton.Problem(scenario(), memory=1e5).experiments[0].storage
     assert sixteen.kind == "boundaries-16" and sixteen.machine < small.machine / 3
-    sponge = {"bottom": "sponge", "sponge": {"thickness": 11, "strength": 0.1}}
-    water, rock = CASES["sea floor"]["model"]["layers"]
-    layers = {"kind": "layers", "layers": [water, rock | {"top": -115}]}
-    deep = scenario(**CASES["sea floor"] | {"model": layers, "boundaries": sponge})
+    deep = scenario(**CASES["deep sea floor, sponge"])
     sea = craton.Problem(deep, memory=1.2e6).experiments[0].storage
     assert sea.kind == "checkpoints" and "sea floor" in sea.reason
     told(["sea floor reaches into", "cannot be taken back"], deep, storage="boundaries")

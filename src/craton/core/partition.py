@@ -24,6 +24,8 @@ class GridWeights:
         along z.
     periodic, uncut : str
         Axes whose ends are neighbours, and axes that no cut crosses, as ``"xy"``.
+    together : (int, int) or None
+        First and last + 1 plane along z of a run that no cut divides.
     ends : dict of str to (int, int)
         For an axis, the planes at its low and its high end that no cut divides.
     align : int
@@ -36,6 +38,7 @@ class GridWeights:
     least_at_top: int
     periodic: str = ""
     uncut: str = ""
+    together: tuple | None = None
     ends: dict = field(default_factory=dict)
     align: int = 2
 
@@ -78,7 +81,8 @@ def split(plan, ranks, grid=None):
     if not candidates:
         words = f"{ranks} ranks" + (f" as {' x '.join(map(str, grid))}" if grid else "")
         nz, ny, nx = shape
-        more = ", and those of an absorbing layer and beside it," if weights.ends else ""
+        more = ", and those of a sea floor," if weights.together else ""
+        more += ", and those of an absorbing layer and beside it," if weights.ends else ""
         message = (
             f"{words} do not fit {nx} x {ny} x {nz} points: each needs {weights.least} along an axis that is cut, "
             f"and the planes of a free surface{more} stay together"
@@ -114,19 +118,24 @@ def cuts(counts, weights):
             return None
         others = sum(weights.cost[b].mean() - 1 for b in "zyx" if b != axis)
         least_last = weights.least_at_top if axis == "z" else weights.least
+        together = weights.together if axis == "z" else None
         low, high = weights.ends.get(axis, (0, 0))
         ends = max(weights.least, low), max(least_last, high)
         out.append(
-            balance_limits(weights.cost[axis] + others, count, weights.least, ends, weights.align)
+            balance_limits(
+                weights.cost[axis] + others, count, weights.least, ends, together, weights.align
+            )
         )
         if out[-1] is None:
             return None
     return out
 
 
-def balance_limits(weights, count, least, ends, align=2):
+def balance_limits(weights, count, least, ends, together=None, align=2):
     """Return aligned limits that give `count` runs nearly equal weight; None where a run would be
     too short.
+
+    No limit lies within the run `together` (first, last + 1).
 
     Parameters
     ----------
@@ -138,6 +147,7 @@ def balance_limits(weights, count, least, ends, align=2):
         Least number of planes of a run.
     ends : (int, int)
         Least numbers of planes of the first and of the last run.
+    together : (int, int), optional
     align : int
         Limits are multiples of it.
 
@@ -152,10 +162,17 @@ def balance_limits(weights, count, least, ends, align=2):
     limits = np.array([0, *inner, n])
     short, lowest = rounded(least, align), rounded(ends[0], align)
     highest = (n - ends[1]) // align * align
+    low, high = together or (0, 0)
+    down, up = low // align * align, rounded(high, align)
+    limits[1:-1] = [
+        v if not low < v < high else down if v - low < high - v else up for v in limits[1:-1]
+    ]
     for m in range(1, count):  # no shorter than the least, from below and from above
         limits[m] = max(limits[m], limits[m - 1] + short if m > 1 else lowest)
+        limits[m] = up if low < limits[m] < high else limits[m]
     for m in range(count - 1, 0, -1):
         limits[m] = min(limits[m], limits[m + 1] - short if m < count - 1 else highest)
+        limits[m] = down if low < limits[m] < high else limits[m]
     fits = (np.diff(limits) >= least).all() and limits[1] >= ends[0]
     return limits if count == 1 or fits else None
 

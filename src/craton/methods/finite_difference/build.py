@@ -312,13 +312,12 @@ def stability_limit(scenario, grid, vp_max):
     """Largest stable step, s."""
     free = scenario.boundaries.face("top") == "free" and scenario.model.topography is None
     rise = float(grid.steps[2] / grid.spacing)
-    radius = (
-        surface(scenario.boundaries.surface, scenario.run.order).spectral_radius / rise
-        if free
-        else None
-    )
-    run = scenario.run
-    stencil = scheme.stencil(run.order, run.weights, free, scenario.domain.motion, rise)
+    run, floor = scenario.run, sea_floor.closed_plane(scenario, grid) is not None
+    radii = [surface(scenario.boundaries.surface, run.order)] * free + [
+        surface("sbp", run.order)
+    ] * floor
+    radius = max((one.spectral_radius / rise for one in radii), default=None)
+    stencil = scheme.stencil(run.order, run.weights, free or floor, scenario.domain.motion, rise)
     return scheme.stable_step(stencil, grid.spacing, vp_max, radius)
 
 

@@ -16,16 +16,16 @@ a tangential pair, va and sab along b, whose traction sab is zero there. Between
 in differences from half to integer points; mirrors at both ends reflect again where they are close.
 Differences from integer to half points are minus the transpose, with all norms those of the scheme,
 so that the operator stays skew-adjoint and energy is conserved whatever the lines beside it do.
-Mirrors are exact for linear functions, transposed for constants. They make modes of water over rock
-wrong by 2e-4 on average at 12 points per wavelength, order 4 (bench/derive_contact.py).
+Mirrors are exact for linear functions, transposed for constants: of first order at the contact.
 
-At straight contacts a better closure ends the tangential pairs. Distances from the contact into the
-solid in units of the spacing: integer points 1/2, 3/2, ..., half points 0, 1, 2, ... (traction zero
-at 0). D1 = B differentiates half -> integer, D2 = -B^T integer -> half, with all norms 1. Only the
-first rows and columns of B differ from the plain stencil. Each column sums to what makes D2 exact
-for constants; what stays free was fitted to the modes of water over four rocks, Vs 300 to 2,900 m/s,
-at 8 and 15 points per wavelength (bench/derive_contact.py). Corners, solids too thin for it, orders
-without a table, and contacts among the planes of a free surface's closure have the mirror.
+Where the floor is level throughout the domain, its norms may differ from 1, and both sides have the
+closure of a free surface (closure.py), half points in place of integer ones: vz, shared by the two
+sides, and sxz = syz = 0 lie on the floor, as vx and szz = 0 do on a free surface. With
+
+    H D2 = -(B D1)^T                half points on the floor have the norms of both sides,
+
+the boundary terms of szz of the two sides cancel. Differences are of second order at the floor.
+Thin water, and floors near an absorbing layer along z, have mirrors.
 """
 
 from dataclasses import dataclass, field
@@ -41,18 +41,8 @@ from craton.model.media.cells import in_order
 
 CHUNK = 16  # planes looked at a time
 PAIRS = 9  # (a, b), number 3 a + b: velocity va and stress sab, differentiated along b
-
-# B, its first column (traction on the contact, zero) left out, by order of the differences.
-BLOCKS = {
-    4: ((0.9361, -0.1869), (-0.9061, 1.3709), (-0.0301, -1.2257)),
-    8: (
-        (1.0438, -0.1669, -0.1498, 0.0274),
-        (-1.0001, 1.2331, -0.0277, 0.0709),
-        (0.2995, -1.0438, 0.9643, -0.0148),
-        (0.1411, -0.0427, -1.1167, 1.0044),
-        (-0.4842, 0.0195, 0.3389, -1.1587),
-    ),
-}
+NO_ROWS = np.zeros((0, 0))
+FAR = 1 << 20  # planes: no free surface is near
 
 
 # --- a line of points -----------------------------------------------------------------------------
@@ -62,81 +52,76 @@ BLOCKS = {
 class Line:
     """Differences along an axis, of the normal or of a tangential pair, where cuts are close.
 
-    Half point n lies between the integer points n and n + 1. Closed differences are given as what
-    they have more than the plain ones, times the norm of the point: from half points n - size ..
-    n + size - 1 to integer point n.
+    Half point n lies between the integer points n and n + 1. A row is the difference from half points
+    n - size .. n + size - 1 to integer point n, times the norm of this.
 
     Parameters
     ----------
     weights : tuple of float
         Of the plain differences, see `scheme.Stencil`.
     size : int
-        Half points that a row has on either side.
+        Half points that rows have on either side, at least `reach`.
     normal : bool
     upward : (rows, rows) array
         Differences below a free surface, from half points to integer ones, both counted down; of
         no rows where there is none.
+    floor : (rows, columns) array
+        Differences away from a level floor, from half points, the first on it, to integer ones.
     """
 
     weights: tuple
     size: int
     normal: bool
-    upward: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    upward: np.ndarray = field(default_factory=lambda: NO_ROWS)
+    floor: np.ndarray = field(default_factory=lambda: NO_ROWS)
 
-    @property
-    def table(self) -> tuple:
-        """B without its first column, of no rows where there is none for this order."""
-        return () if self.normal else BLOCKS.get(2 * len(self.weights), ())
-
-    def codes(self, cuts: np.ndarray, solid: tuple | None = None, depth: np.ndarray | None = None):
-        """Return a number of the closed difference at each integer point, 0 for the plain one.
+    def codes(self, cuts: np.ndarray, depth: np.ndarray | None = None) -> np.ndarray:
+        """Return a number of the difference at each integer point, 0 for the plain one.
 
         Parameters
         ----------
         cuts : (..., n) bool array
             Half points where the line is cut.
-        solid : (before, behind)
-            Half points on a straight contact with the solid before it, and behind it.
         depth : (n,) int array
             Planes below a free surface.
         """
-        rows, base = len(self.table), self.base
-        deep = np.full(cuts.shape[-1], len(self.upward)) if depth is None else depth
         before, behind = (np.zeros(cuts.shape, np.uint16) for _ in range(2))
-        for n in range(base - 1, 0, -1):
+        for n in range(self.base - 1, 0, -1):
             before[shifted(cuts, -n)] = n
             behind[shifted(cuts, n - 1)] = n
-        closed = []
-        for side, sign in ((1, 1), (0, -1)):  # the solid behind the cut, before it
-            fit = np.zeros_like(cuts)
-            if rows and solid is not None:
-                fit = solid[side] & (deep - (rows if side else 0) >= len(self.upward))
-                for n in range(1, 2 * rows):
-                    fit &= ~shifted(cuts, sign * n)
-            near = (shifted(fit, -n if side else n - 1) for n in range(1, rows + 1))
-            closed.append(np.any([*near], axis=0) if rows else fit)
-        before[(before > self.size) & ~closed[0]] = 0
-        behind[(behind > self.size) & ~closed[1]] = 0
-        surface = np.where(deep < len(self.upward), deep + 1, 0)
-        codes = before + base * (behind + base * (closed[0] + 2 * (closed[1] + 2 * surface)))
+        surface = np.zeros(cuts.shape[-1], int)
+        if depth is not None:
+            surface = np.where((depth >= 0) & (depth < len(self.upward)), depth + 1, 0)
         used = (before > 0) | (behind > 0)
         if self.normal:
             used &= surface != 1  # szz is zero on the surface
         else:
-            used &= np.any([shifted(~cuts, n) for n in range(-self.size, self.size)], axis=0)
-        return np.where(used, codes, 0)
+            used &= np.any([shifted(~cuts, n) for n in range(-self.reach, self.reach)], axis=0)
+        return np.where(used, before + self.base * (behind + self.base * surface), 0)
+
+    @property
+    def reach(self) -> int:
+        """Half points on either side that any difference along the axis takes."""
+        return max(len(self.weights), len(self.upward), len(self.floor))
 
     @property
     def base(self) -> int:
         """Distances of cuts are below it."""
-        return max(self.size, len(self.table)) + 1
+        return self.reach + 1
+
+    def depth(self, code: int) -> int:
+        """Return the planes below a free surface, -1 where it is far, of the point of a number."""
+        return int(code) // self.base**2 - 1
 
     def row(self, code: int) -> np.ndarray:
-        """Return the closed difference of a number that `codes` has given, (2 size,)."""
-        depth, code = self.depth(code), int(code)
-        code, before = divmod(code, self.base)
-        code, behind = divmod(code, self.base)
-        closed = code & 1, code >> 1 & 1
+        """Return the difference of a number that `codes` has given, (2 size,)."""
+        before, behind, depth = (
+            int(code) % self.base,
+            int(code) // self.base % self.base,
+            self.depth(code),
+        )
+        if len(self.floor) and depth < 0 and (before == 0) != (behind == 0):
+            return self.from_floor(before, behind)
         low, high = -before if before else -np.inf, behind - 1 if behind else np.inf
         top = depth - 1 if depth >= 0 else np.inf  # the highest half point
         plain, out = self.plain(depth), np.zeros(2 * self.size)
@@ -150,20 +135,24 @@ class Line:
                 weight *= -1 if inside else 0
                 at = at if inside else cut
             out[at + self.size] += weight
-        half = np.arange(-self.size, self.size)
         if not self.normal:
-            if closed[0]:
-                self.close(out, plain, half - low, before - 1, 1)
-            if closed[1]:
-                self.close(out, plain, high - half, behind - 1, -1)
+            half = np.arange(-self.size, self.size)
             out[(half <= low) | (half >= high)] = 0
-        return out - plain
+        return out
 
-    def depth(self, code: int) -> int:
-        """Return the planes below a free surface, -1 where it is far, of the point of a number."""
-        return int(code) // (4 * self.base**2) - 1
+    def from_floor(self, before: int, behind: int) -> np.ndarray:
+        """Return the difference at a point so far behind a level floor, or before it."""
+        row, sign = (before - 1, 1) if before else (behind - 1, -1)
+        out, columns = np.zeros(2 * self.size), np.arange(self.floor.shape[1])
+        out_of_reach = self.floor[row] == 0
+        columns = columns[~out_of_reach]
+        place = self.size + (columns - before if before else behind - 1 - columns)
+        out[place] = sign * self.floor[row, columns]
+        if not self.normal:
+            out[self.size + (-before if before else behind - 1)] = 0
+        return out
 
-    def plain(self, depth: int) -> np.ndarray:
+    def plain(self, depth: int = -1) -> np.ndarray:
         """Return the plain difference in a plane below a free surface, -1 for elsewhere."""
         out = np.zeros(2 * self.size)
         for n, weight in enumerate(self.weights, 1):
@@ -174,31 +163,6 @@ class Line:
             out[self.size + depth :] = 0
             out[self.size + below] = self.upward[depth]
         return out
-
-    def close(self, out, plain, distance, row, sign):
-        """Put a row of B into a difference, half points at some distance from the contact into the
-        solid, `sign` 1 where that is forward.
-        """
-        scale = sum((2 * n - 1) * c for n, c in enumerate(self.weights, 1))
-        block = closed_block(tuple(c / scale for c in self.weights))
-        first, beyond = (distance >= 0) & (distance < len(block)), distance >= len(block)
-        out[first] = sign * scale * block[row, distance[first].astype(int)]
-        out[beyond] = plain[beyond]
-
-
-def closed_block(weights: tuple) -> np.ndarray:
-    """Return B, (rows, rows), the first column zero: the last row takes what rounding of the table
-    left, so that constants have no difference.
-    """
-    table = BLOCKS[2 * len(weights)]
-    rows = len(table)
-    below = np.zeros((rows + len(weights), rows))
-    for n, c in enumerate(weights, 1):
-        below += c * (np.eye(*below.shape, n) - np.eye(*below.shape, 1 - n))
-    closed = np.zeros((rows, rows))
-    closed[:, 1:] = table
-    closed[-1, 1:] -= closed[:, 1:].sum(0) + below[rows:, 1:].sum(0)
-    return closed
 
 
 def shifted(values: np.ndarray, n: int) -> np.ndarray:
@@ -245,19 +209,24 @@ class Search:
     """
 
     def __init__(self, d):
-        self.d, self.upward = d, np.zeros((0, 0))
+        self.d, self.upward, floor = d, NO_ROWS, NO_ROWS
         if d.free:
             rows = d.closure.rows
             self.upward = (d.closure.d1[:, :rows] * d.closure.hm[:, None]).T
-        self.size = max(d.reach, len(self.upward))
+        if d.floor is not None:
+            floor = d.floor_closure.d1 * d.floor_closure.hm[:, None]
+        self.size = max(d.reach, len(self.upward), len(floor))
         self.lines = {
             (axis, normal): Line(
-                d.stencil.axes[axis], self.size, normal, *[self.upward] * (axis == 2)
+                d.stencil.axes[axis],
+                self.size,
+                normal,
+                *([self.upward, floor] if axis == 2 else ()),
             )
             for axis in (*d.horizontal, 2)
             for normal in (True, False)
         }
-        ghosts = self.size + 3 * max(line.base for line in self.lines.values())
+        ghosts = 3 * self.size + 2
         self.ghosts = [0 if axis == 1 and d.planar else ghosts for axis in range(3)]
         self.axes = [along_axis(d, axis, n) for axis, n in enumerate(self.ghosts)]
         self.patterns, self.situations = Numbers(2 * self.size), Numbers(2 * PAIRS)
@@ -361,29 +330,42 @@ class Search:
             beside = np.moveaxis(next_along(np.moveaxis(kinds, -1, 3 - b), 3 - a), 3 - b, -1)
             every, some = kinds & beside, kinds[0] | beside[0]
         ahead = shifted(every, 1)
-        solid_before, solid_behind = every[1] & ahead[0], every[0] & ahead[1]
-        cuts = solid_before | solid_behind if a == b else some | shifted(some, 1)
-        depth = np.full(cuts.shape[-1], len(self.upward) + 1)  # far from a free surface
-        if b == 2 and self.d.free:
-            depth = self.d.grid.shape[0] - 1 - lowest - np.arange(cuts.shape[-1])
-        codes = line.codes(cuts, (solid_before, solid_behind), depth)
+        cuts = some | shifted(some, 1)
+        if a == b:
+            cuts = (every[1] & ahead[0]) | (every[0] & ahead[1])
+        depth = np.full(cuts.shape[-1], FAR)
+        planes = lowest + np.arange(len(depth))
+        norms = np.ones((2, 2, len(depth)))  # of the plain and the closed differences, both points
+        if b == 2:
+            if self.d.free:
+                depth = self.d.grid.shape[0] - 1 - planes
+            closed = [self.d.norms(planes, half) for half in (0, 1)]
+            beside = [self.d.floor_norms(planes, half) for half in (0, 1)]
+            norms = np.array([np.divide(closed, beside), closed])
+        codes = line.codes(cuts, depth)
         numbers = [
-            self.of_integer(line, codes),
-            self.of_half(line, codes, depth - 1, ~cuts if a != b else np.ones_like(cuts)),
+            self.of_integer(line, codes, norms[:, 0]),
+            self.of_half(line, codes, norms[:, 1], (depth > 0) & (~cuts | (a == b))),
         ]
         if a == b:
             numbers.reverse()
         columns = 3 * a + b, PAIRS + 3 * a + b
         return {n: np.moveaxis(all, -1, 2 - b) for n, all in zip(columns, numbers)}
 
-    def of_integer(self, line: Line, codes: np.ndarray) -> np.ndarray:
-        """Return the number of the pattern of each integer point."""
-        found, which = np.unique(codes, return_inverse=True)
-        rows = [line.row(code) / self.norm(line.depth(code), 0) for code in found]
-        return self.patterns.of_each(np.array(rows))[which.reshape(codes.shape)]
+    def of_integer(self, line: Line, codes: np.ndarray, norms: np.ndarray) -> np.ndarray:
+        """Return the number of the pattern of each integer point, norms (plain and closed, n)."""
+        columns = [codes.ravel(), *(np.broadcast_to(n, codes.shape).ravel() for n in norms)]
+        first, which = distinct(columns)
+        rows = [
+            line.row(code) / closed - line.plain(line.depth(code)) / plain
+            if code
+            else np.zeros(2 * self.size)
+            for code, plain, closed in zip(*(column[first] for column in columns))
+        ]
+        return self.patterns.of_each(np.array(rows))[which].reshape(codes.shape)
 
     def of_half(
-        self, line: Line, codes: np.ndarray, depth: np.ndarray, wanted: np.ndarray
+        self, line: Line, codes: np.ndarray, norms: np.ndarray, wanted: np.ndarray
     ) -> np.ndarray:
         """Return the number of the pattern of each half point: minus the transpose.
 
@@ -391,33 +373,31 @@ class Search:
         ----------
         line : Line
         codes : (..., n) int array
-        depth : (n,) int array
-            Half points, counted down from that below the free surface.
+        norms : (2, n) array
+            Of the plain and of the closed differences.
         wanted : (..., n) bool array
             Which half points are asked for.
         """
         size, out = self.size, np.zeros(codes.shape, np.int64)
         offsets = range(1 - size, size + 1)
-        wanted = wanted & (depth >= 0) & np.any([shifted(codes != 0, n) for n in offsets], axis=0)
+        wanted = wanted & np.any([shifted(codes != 0, n) for n in offsets], axis=0)
         wanted[..., : size - 1], wanted[..., -size:] = False, False  # among the ghosts
         at = np.nonzero(wanted)
-        below = np.minimum(depth[at[-1]], len(self.upward))
         columns = [codes[(*at[:-1], at[-1] + n)] for n in offsets]
-        first, which = distinct([*columns, below])
-        rows = [
-            [line.row(column[n])[size - offset] for offset, column in zip(offsets, columns)]
-            for n in first
-        ]
-        norms = [self.norm(below[n], 1) for n in first]
-        rows = -np.reshape(rows, (-1, 2 * size)) / np.reshape(norms, (-1, 1))
-        out[at] = self.patterns.of_each(rows)[which]
+        columns += [n[at[-1]] for n in norms]
+        first, which = distinct(columns)
+        rows = []
+        for *window, plain, closed in zip(*(column[first] for column in columns)):
+            whole = line.plain() * (1 / plain - 1 / closed)
+            more = [
+                (line.row(code) - line.plain(line.depth(code)) if code else np.zeros(2 * size))
+                for code in window
+            ]
+            rows.append(
+                [whole[size - n] - lacking[size - n] / closed for n, lacking in zip(offsets, more)]
+            )
+        out[at] = self.patterns.of_each(np.reshape(rows, (-1, 2 * size)))[which]
         return out
-
-    def norm(self, depth: int, half: int) -> float:
-        """Return the norm of a point in a plane below a free surface, 1 elsewhere."""
-        if not 0 <= depth < len(self.upward):
-            return 1.0
-        return float((self.d.closure.hm if half else self.d.closure.hp)[depth])
 
 
 class Numbers:

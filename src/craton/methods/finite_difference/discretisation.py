@@ -10,7 +10,8 @@ import numpy as np
 
 from craton.conventions import FACES
 from craton.core.layout import ALIGNMENT, LEFT, Layout, rounded
-from craton.methods.finite_difference import relaxing, storage, vti
+from craton.methods.finite_difference import relaxing, sea_floor, storage, vti
+from craton.methods.finite_difference.closure import closure
 from craton.methods.finite_difference.imaging import surface
 from craton.methods.finite_difference.scheme import ACOUSTIC, HALF, MOTION, VELOCITY, stencil
 from craton.methods.shared import guided
@@ -35,7 +36,10 @@ OF_MEDIUM = (
     "whole_cells",
     "cell_contents",
     "laminates",
+    "contacts",
     "closure",
+    "floor",
+    "floor_closure",
 )
 
 
@@ -298,7 +302,7 @@ class Discretisation:
         return stencil(
             self.order,
             self.scenario.run.weights,
-            self.free,
+            self.free or self.floor is not None,
             self.motion,
             self.rise,
             terrain=self.ground is not None,
@@ -427,6 +431,18 @@ class Discretisation:
             else None
         )
 
+    @cached_property
+    def floor(self):
+        """Highest solid plane below a level sea floor that has a closure, else None."""
+        return sea_floor.closed_plane(self.scenario, self.grid) if self.partly_fluid else None
+
+    @cached_property
+    def floor_closure(self):
+        """Differences and norms on both sides of a level sea floor, half points in place of integer
+        ones; of no rows without such a floor.
+        """
+        return closure(len(self.stencil.vertical) * 2).stretched(self.rise)
+
     @property
     def surface_planes(self):
         """Planes that the closure covers."""
@@ -490,11 +506,21 @@ class Discretisation:
 
     def norms(self, k, half):
         """Quadrature weights along z of planes k, in units of the spacing: less than a cell's below
-        a free surface (closure.py).
+        a free surface and on both sides of a level sea floor (closure.py).
         """
-        out = np.ones(len(k))
+        k, out = np.asarray(k), np.ones(len(k))
         if self.free:
-            depth = self.grid.shape[0] - 1 - np.asarray(k) - half
+            depth = self.grid.shape[0] - 1 - k - half
             near = (depth >= 0) & (depth < self.closure.rows)
             out[near] = (self.closure.hm if half else self.closure.hp)[depth[near]]
+        return out * self.floor_norms(k, half)
+
+    def floor_norms(self, k, half):
+        """Return what `norms` has beside a level sea floor: on it those of both sides."""
+        out = np.ones(len(k))
+        if self.floor is not None:
+            closed, above = self.floor_closure, k - self.floor
+            rows = np.abs(above) if half else np.where(above > 0, above - 1, -above)
+            near, norms = rows < closed.rows, closed.hp if half else closed.hm
+            out[near] = norms[rows[near]] * np.where(half & (rows[near] == 0), 2, 1)
         return out

@@ -25,7 +25,7 @@ def laminate(d):
     cell.
 
     Left out where the medium is not layered (in and next to anomalies), where a part of the cell is
-    fluid, in CPML layers along z, and on the plane of a free surface. It goes on in CPML layers
+    fluid, beside a level sea floor, in CPML layers along z, and on the plane of a free surface. It goes on in CPML layers
     along x and y: an end of it in front of them would scatter waves.
     """
     parts = boxes(d)
@@ -64,9 +64,14 @@ def planes(d):
         d.laminates["planes"] = {
             k: change
             for k, change in cut_planes(d.scenario.model, d.grid).items()
-            if k in inner_planes(d) and k < lowest_air(d)
+            if k in inner_planes(d) and k < lowest_air(d) and not beside_floor(d, k)
         }
     return d.laminates["planes"]
+
+
+def beside_floor(d, k):
+    """Return True for a plane among the rows of a sea floor's closure."""
+    return d.floor is not None and -d.floor_closure.rows < k - d.floor <= d.floor_closure.rows
 
 
 def cut_planes(model, grid):

@@ -232,7 +232,8 @@ class Linearised:
     def fastest(self):
         """Fastest wave that the time step carries, m/s."""
         d, spacing = self.d, self.grid.spacing
-        radius = d.closure.spectral_radius if d.free else None
+        radii = [d.closure] * d.free + [d.floor_closure] * (d.floor is not None)
+        radius = max((one.spectral_radius for one in radii), default=None)
         return scheme.stable_step(d.stencil, spacing, 1.0, radius) / d.dt
 
     def at(self, cells):

@@ -58,6 +58,8 @@ def weights(d):
         d.surface_planes + d.reach if d.free else least,
         periodic,
         uncut="y" if d.planar else "",
+        # differences wider than halos
+        together=d.floor and (d.floor - d.floor_closure.rows, d.floor + d.floor_closure.rows + 1),
     )
 
 

@@ -163,6 +163,10 @@ def refusal(d, launches=()):
         return "attenuation cannot be taken back"
     if d.anisotropic or d.ground is not None:
         return "anisotropic media and topography have no step back yet"
+    if d.floor is not None:
+        low, high = d.floor + 1 - d.floor_closure.rows, d.floor + 1 + d.floor_closure.rows
+        if low < box[1] and high > box[0] and not (box[0] <= low and high <= box[1]):
+            return "the closure of a sea floor reaches into an absorbing layer"
     return ""
 
 
@@ -434,7 +438,8 @@ def closures_back(d, part, every, light):
             taken_back = [name and BACKWARD(name) for name in normal]
             kept = [name and f"held_{name}" for name in normal]
             names = (*(f"sum_{n}" for n in numbers), *normal, *taken_back, *kept, "step")
-            behind.append(Launch(CHANGED_NORMAL, names, box, params))
+            top = {"top": params["top"] if d.free else -1}
+            behind.append(Launch(CHANGED_NORMAL, names, box, params | top))
         taken = renamed(launch, {name: BACKWARD(name) for name in d.fields})
         opposite = launch.params | {"dt_h": -launch.params["dt_h"]}
         back.append(replace(taken, box=box, params=opposite))

@@ -10,9 +10,11 @@ import math
 
 import numpy as np
 
-from craton.model.media import layered
+from craton.methods.finite_difference.closure import HIGHEST, closure
+from craton.model.media import anomalies, layered
 
 NEAREST = 1e-9  # relative difference of spacings that are the same
+ON_FLOOR = 1e-6  # spacings from a contact within which a position lies on it
 
 
 def vertical_spacing(scenario, spacing: float) -> float | None:
@@ -37,3 +39,37 @@ def level_floor(model) -> float | None:
     fluid = medium.tops[1] == 0
     count = int(fluid.argmin()) if not fluid.all() else 0
     return float(medium.breaks[count]) if count and not np.any(fluid[count:]) else None
+
+
+def highest_solid(scenario, grid) -> int | None:
+    """Return the highest solid plane below a level floor; None where the floor is not level, a body
+    of fluid is elsewhere, or a body lies so near that differences about the floor reach it.
+    """
+    floor = level_floor(scenario.model)
+    if floor is None:
+        return None
+    room = (closure(min(scenario.run.order, HIGHEST)).rows + 1) * grid.steps[2]
+    for given, body in zip(scenario.model.anomalies, anomalies.build(scenario.model)):
+        if given.vs == 0 or body.lower[2] - room < floor < body.upper[2] + room:
+            return None
+    return math.floor((floor - grid.origin[2]) / grid.steps[2] + ON_FLOOR)
+
+
+def closed_plane(scenario, grid) -> int | None:
+    """Return the highest solid plane below a level floor that has room for a closure on both sides."""
+    solid = highest_solid(scenario, grid)
+    if solid is None or scenario.run.order == 2:
+        return None
+    rows, nz, layer = (
+        closure(min(scenario.run.order, HIGHEST)).rows,
+        grid.shape[0],
+        scenario.boundaries.cpml.thickness,
+    )
+    below = solid + 1 - (layer if scenario.boundaries.face("bottom") == "cpml" else 0)
+    above = (
+        nz
+        - 1
+        - solid
+        - {"cpml": layer + 1, "free": rows + 1}.get(scenario.boundaries.face("top"), 0)
+    )
+    return solid if min(below, above) >= rows else None

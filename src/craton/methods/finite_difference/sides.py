@@ -9,14 +9,11 @@ import numpy as np
 
 from craton.errors import Problem
 from craton.methods.finite_difference import material
-from craton.methods.finite_difference.sea_floor import level_floor
+from craton.methods.finite_difference.sea_floor import ON_FLOOR, highest_solid
 from craton.methods.shared.interpolate import NODES
 from craton.model.media import earth
-from craton.survey.sources import PointSource
-from craton.text import first_of
 
 EMPTY, FLUID, SOLID = 0, 1, 2
-ON_FLOOR = 1e-6  # spacings from a contact within which a position lies on it
 SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
 
 
@@ -68,11 +65,7 @@ def kinds(rho: np.ndarray, mu: np.ndarray) -> np.ndarray:
 def flat_floor(d) -> int | None:
     """Return the highest solid plane where the floor is level and no anomaly comes near it."""
     if "flat" not in d.contacts:
-        floor = level_floor(d.scenario.model) if d.partly_fluid else None
-        d.contacts["flat"] = None
-        if floor is not None and not d.scenario.model.anomalies:
-            at = (floor - d.grid.origin[2]) / d.grid.steps[2]
-            d.contacts["flat"] = int(np.floor(at + ON_FLOOR))
+        d.contacts["flat"] = highest_solid(d.scenario, d.grid) if d.partly_fluid else None
     return d.contacts["flat"]
 
 

@@ -25,7 +25,10 @@ QUIET = 1e-6  # of the largest value: what a recording may hold before the run b
 SAME_STEP = 1e-9  # relative
 ALIGNED = 1e-3  # of a step
 SAME_MEDIUM = 1e-4  # relative
-OTHER_CONTACT = "contacts of fluid and solid are elsewhere, or of another shape"
+OTHER_CONTACT = (
+    "contacts of fluid and solid are elsewhere, or of another shape (a body within some five points of a level "
+    "sea floor changes the differences all along it)"
+)
 MEDIUM = ("vp", "vs", "rho", "qp", "qs")  # labels of places
 
 

@@ -2,7 +2,8 @@
 //   set_aside  held = u before them
 //   changed    with e = held - u, for a step n, counted from p.last downwards, that p.every divides
 //              sum += p.sign a e, with the adjoint field a,   light += p.sign e^2
-//   changed_normal  the same of all normal stresses: their deviatoric part and their trace over their number, as in sums.h; yy absent in the plane
+//   changed_normal  the same of all normal stresses: their deviatoric part and their trace over their number, as in sums.h; yy absent in the plane,
+//              szz zero on a free surface, the plane p.top (-1: none)
 // With the sign -1 behind the first launch, which has added its own products (backward.h), and 1 behind the last one, what all took out is in the sums.
 // layout  fields as in elastic.h; held over the slab; light absent: nothing there
 #include "machine.h"
@@ -43,7 +44,7 @@ KERNEL changed_normal(
     {
         SLAB_POINT;
         const real exx = held_xx[at] - txx[q], ezz = held_zz[at] - tzz[q], eyy = syy ? held_yy[at] - tyy[q] : real(0), ayy = syy ? syy[q] : real(0);
-        const real mean = (sxx[q] + ayy + szz[q]) * (exx + eyy + ezz) / (syy ? 3 : 2);
+        const real mean = (sxx[q] + ayy + szz[q]) * (exx + eyy + ezz) / ((syy ? 3 : 2) - (k == p.top));
         trace[q] += p.sign * mean;
         deviatoric[q] += p.sign * (sxx[q] * exx + ayy * eyy + szz[q] * ezz - mean);
     }

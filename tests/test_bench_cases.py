@@ -5,6 +5,8 @@ import json
 import benchscript
 import pytest
 
+from craton.backends.cpu import CPU
+
 harness = benchscript.load("harness")
 
 
@@ -72,3 +74,14 @@ def test_figures_of_differences():
         "l2": pytest.approx(0.2**0.5),
     }
     assert harness.difference([0.0], [0.0]) == {"largest": 0.0, "l2": 0.0}
+
+
+def test_kernels_of_elements_are_checked_on_any_machine():
+    """Here the CPU against itself: what `bench elements` compares on a GPU."""
+    elements = benchscript.load("cases.elements")
+    kind = elements.kind_of(2, {})
+    for precision in ("float64", "float32"):
+        row = elements.compare(CPU(threads=1), kind, precision)
+        assert (
+            row["passed"] and max(row["force"], row["memory"]) < (1e-6 if precision == "float32" else 1e-15)
+        )

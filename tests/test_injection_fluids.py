@@ -87,10 +87,10 @@ def test_a_small_domain_with_a_wreck_is_one_of_the_whole_region(plane):
     small = injected(out, PLANE, **changes | {"domain": domain})
     assert off(small, full, "in") < 1e-6
     assert leaves(small, full) < 1e-6
-    wreck = ANOMALY | {"min": [1330, -1e3, -165], "max": [1560, 2e3, -10]}
+    wreck = ANOMALY | {"min": [1400, -1e3, -165], "max": [1560, 2e3, -10]}
     whole, run = ran(PLANE, None, wreck, **changes), injected(out, PLANE, wreck, **changes)
     assert off(run, whole, "in") < 1e-6
-    assert leaves(run, full) > 1e-2
+    assert leaves(run, full) > 5e-3
 
 
 def test_ranks_inject_the_same(plane):

@@ -98,11 +98,35 @@ def test_finite_differences_agree_with_elements(of_elements, floor):
         for key in wanted
     }
     for key in (("velocity", "up"), ("velocity", "below"), ("pressure", "up")):
-        assert misfit[key] < 0.01, (key, misfit)
-    for name in ("above", "floor"):  # hydrophones
+        assert misfit[key] < 0.008, (key, misfit)
+    for name in ("above", "floor"):  # hydrophones; the motion of the water, and of the rock
         assert misfit["pressure", name] < 0.01, (name, misfit)
-    assert misfit["velocity", "above"] < 0.012
-    assert misfit["velocity", "floor"] < 0.03  # tangential motion of the rock, extrapolated
+        assert misfit["velocity", name] < 0.012, (name, misfit)
+
+
+@pytest.mark.parametrize("tensor", [{"xx": 1e12}, {"zz": 1e12}, {"xz": 1e12}], ids=str)
+def test_sources_just_below_the_floor_radiate_what_they_do_on_a_fine_grid(tensor):
+    """Three quarters of a cell below it, 12 points per wavelength of the water at f95; shear was off by 75 %."""
+    records = []
+    for spacing in (20.0, 5.0):
+        asked = plane(
+            -400.0,
+            moment([800.0, -415.0], **tensor) | {"wavelet": {"kind": "ricker", "frequency": 3.16}},
+            spacing,
+            time={"start": -0.5, "duration": 1.5},
+            boundaries={"cpml": {"thickness": int(240 / spacing)}},
+            receivers=[
+                {"name": "W", "at": [1050.0, -340.0]},
+                {"name": "R", "at": [1050.0, -460.0]},
+            ],
+        )
+        data = craton.run(asked, progress=False).dataset.velocity
+        times = np.linspace(-0.45, 0.95, 500)
+        records.append(
+            [np.interp(times, data.time.values, trace) for row in data.values for trace in row]
+        )
+    coarse, fine = np.array(records)
+    assert np.linalg.norm(coarse - fine) < 0.025 * np.linalg.norm(fine)
 
 
 @pytest.mark.parametrize("floor", [-200.0, -210.0, -203.7, -80.0])

@@ -17,7 +17,7 @@ from bench.harness import tables
 from craton.backends.cpu import CPU
 from craton.core.layout import Layout
 from craton.core.operator import BOX
-from craton.core.plan import LANES, Array, ColourBoundaries, Launch, Phase, Plan
+from craton.core.plan import LANES, Array, ColourBoundaries, Launch, Phase, StepPlan
 from craton.methods.spectral_element import mesh_terms
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import Element
@@ -167,10 +167,8 @@ def plan_of(launches, arrays, precision):
         return Array("test", values.shape, dtype, data, lanes=name in LANED)
 
     spec = {name: described(name, values) for name, values in arrays.items()}
-    phases, layout = (Phase("step", tuple(launches)),), Layout((1, 1, 1), 0)
-    return Plan(
-        "bench", "test", precision, None, layout, spec, phases, 1, 1.0, 0.0, [], None, 1, np.inf
-    )
+    phases = (Phase("step", tuple(launches)),)
+    return StepPlan(precision=precision, layout=Layout((1, 1, 1), 0), arrays=spec, phases=phases)
 
 
 # --- times ------------------------------------------------------------------------------------

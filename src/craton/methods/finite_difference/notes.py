@@ -139,22 +139,18 @@ def sea_floor(d):
     """Return how the contact of fluid and solid is represented."""
     if not d.partly_fluid:
         return []
-    floor = level_floor(d.scenario.model)
     highest = sides.flat_floor(d)
     if highest is None:
-        words = (
-            "in steps of whole cells, up to half a spacing from that of the model; beside walls, "
-            "eddies of the fluid may stay (docs/terrain.md)"
-        )
-        return [("fluid beside solid", words)]
+        words = "in steps of whole cells, up to half a spacing from that of the model"
+        return [("fluid beside solid", f"{words}; {error_of_steps(d)}")]
+    floor = level_floor(d.scenario.model)
     off = floor - d.grid.origin[2] - (highest + 0.5) * d.grid.steps[2]
     words = f"level at {floor:,.6g} m, "
     if abs(off) < 1e-6 * d.grid.spacing:
-        return [("fluid beside solid", words + "half-way between two planes of points")]
-    words += (
-        f"represented {abs(off):.4g} m {'lower' if off > 0 else 'higher'} (domain.vertical_spacing)"
-    )
-    return [("fluid beside solid", words)]
+        words += "half-way between two planes of points"
+    else:
+        words += f"represented {abs(off):.4g} m {'lower' if off > 0 else 'higher'} (domain.vertical_spacing)"
+    return [("fluid beside solid", words + ("" if d.floor is not None else MIRRORED))]
 
 
 def absorbing(d):

@@ -65,6 +65,8 @@ def nodes(d, field, position, derivative=None, vertical=None, fluid_first=False)
         k, j, i, weights = own_points(d, field, position, derivative, fluid)
     else:
         k, j, i, weights = point_weights(*around, limits)
+        if limits and field in ("sxz", "syz"):  # zero on the floor
+            k, j, i, weights = (n[k != sides.flat_floor(d)] for n in (k, j, i, weights))
     return d.start_of(field) + d.layout.offset(k, j, i), (k, j, i), weights
 
 

@@ -71,12 +71,11 @@ def flat_floor(d) -> int | None:
 
 def limits(d, field, fluid: bool, last: int) -> tuple[int, int]:
     """Return the lowest and the highest index along z of the points of a field on one side of a
-    level floor, of points 0 .. last. Vertical velocity on the floor belongs to both.
+    level floor, of points 0 .. last. Those on the floor belong to both: vertical velocity, and shear
+    stress, which is known to be zero there.
     """
-    solid, half = flat_floor(d), d.half(field)
-    if fluid:
-        return (solid if half[2] else solid + 1), last
-    return 0, min(solid if half == (0, 0, 1) or not half[2] else solid - 1, last)
+    solid = flat_floor(d)
+    return (solid + 1 - d.half(field)[2], last) if fluid else (0, min(solid, last))
 
 
 def highest_stress(d, half) -> int:

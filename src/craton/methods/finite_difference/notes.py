@@ -142,7 +142,7 @@ def sea_floor(d):
     highest = sides.flat_floor(d)
     if highest is None:
         words = "in steps of whole cells, up to half a spacing from that of the model"
-        return [("fluid beside solid", f"{words}; {error_of_steps(d)}")]
+        return [("fluid beside solid", words)]
     floor = level_floor(d.scenario.model)
     off = floor - d.grid.origin[2] - (highest + 0.5) * d.grid.steps[2]
     words = f"level at {floor:,.6g} m, "
@@ -150,7 +150,7 @@ def sea_floor(d):
         words += "half-way between two planes of points"
     else:
         words += f"represented {abs(off):.4g} m {'lower' if off > 0 else 'higher'} (domain.vertical_spacing)"
-    return [("fluid beside solid", words + ("" if d.floor is not None else MIRRORED))]
+    return [("fluid beside solid", words)]
 
 
 def absorbing(d):

@@ -104,8 +104,13 @@ def usable_points(d, box, half, fluid=None):
     """Which points of a field in a box of the grid have matter in all the cells whose mean they
     carry, a velocity in one of them; with `fluid`, matter that is fluid, or solid.
     """
-    use = sides.of_cells(d.whole_box(box), half) if d.ground is not None else True
-    return use if fluid is None else use & sides.own_points(d, box, half, fluid)
+    # points at the end of the box have a cell behind it
+    wider = [min(n + m % 2, d.grid.shape[m // 2]) for m, n in enumerate(box)]
+    inside = tuple(slice(0, b - a) for a, b in zip(box[::2], box[1::2]))
+    use = sides.of_cells(d.whole_box(wider), half) if d.ground is not None else True
+    if fluid is not None:
+        use = use & sides.own_points(d, wider, half, fluid)
+    return use[inside]
 
 
 def velocity_at(d, axis, position):

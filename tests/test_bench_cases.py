@@ -82,6 +82,6 @@ def test_kernels_of_elements_are_checked_on_any_machine():
     kind = elements.kind_of(2, {})
     for precision in ("float64", "float32"):
         row = elements.compare(CPU(threads=1), kind, precision)
-        assert (
-            row["passed"] and max(row["force"], row["memory"]) < (1e-6 if precision == "float32" else 1e-15)
+        assert row["passed"] and max(row["force"], row["memory"]) < (
+            1e-6 if precision == "float32" else 1e-15
         )

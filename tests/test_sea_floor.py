@@ -269,3 +269,22 @@ def test_a_cavity_comes_to_rest_beside_a_source(order, beside):
     velocity = np.abs(result.dataset.velocity.values)
     *_, third, last = (part.max() for part in np.array_split(velocity, 4, axis=-1))
     assert last < 1e-2 * velocity.max() and last < 0.8 * third
+
+
+def test_the_plan_states_the_error_beside_the_floor():
+    """And warns of a moment tensor beside a floor in steps."""
+    source = moment([800.0, -430.0]) | {"wavelet": {"kind": "ricker", "frequency": 3.16}}
+    level = craton.plan(plane(-400.0, source))
+    assert "off by at most about 4 %" in str(level.notes) and "steps" not in str(level.warnings)
+    thin = craton.plan(plane(-90.0, source))
+    assert "off by at most about 7.9 %" in str(thin.notes)
+    water = {"level": 0.0, "vp": 1500.0, "rho": 1020.0}
+    ground = {"x": [0.0, 1600.0], "z": [-380.0, -420.0]}
+    model = {"kind": "homogeneous", "vp": 2500.0, "vs": 1800.0, "rho": 2200.0}
+    domain = {"origin": [0, -1000], "size": [1600, 1040], "spacing": 20.0, "waves": "P-SV"}
+    tables = {"domain": domain, "model": model | {"topography": ground, "water": water}}
+    steps = craton.plan(plane(-400.0, source, **tables))
+    assert "in steps of whole cells" in str(steps.notes) and "about 75 %" in str(steps.notes)
+    assert any("has steps" in text for text in steps.warnings)
+    far = craton.plan(plane(-400.0, source | {"at": [800.0, -600.0]}, **tables))
+    assert not any("has steps" in text for text in far.warnings)

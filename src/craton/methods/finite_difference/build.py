@@ -432,6 +432,7 @@ def warnings(d, sources, receivers, incident=()):
         *survey_warnings(d.scenario, sources, d.start),
         *receivers.warnings,
         *acoustic.warnings(d, sources),
+        *sides.warnings(d, sources),
     ]
     in_layer = [source.name for source in sources if inside_layer(d, source.points).any()]
     in_layer += [receivers.names[n] for n in np.flatnonzero(inside_layer(d, receivers.xyz))]

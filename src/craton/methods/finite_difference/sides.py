@@ -12,6 +12,7 @@ from craton.methods.finite_difference import material
 from craton.methods.finite_difference.sea_floor import ON_FLOOR, highest_solid
 from craton.methods.shared.interpolate import NODES
 from craton.model.media import earth
+from craton.text import first_of
 
 EMPTY, FLUID, SOLID = 0, 1, 2
 SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
@@ -123,6 +124,24 @@ def close_to_contact(d, positions) -> np.ndarray:
         kinds = contents(d, box if not d.planar else [*box[:2], 0, 1, *box[4:]])
         close[n] = kinds.min() != kinds.max()
     return close
+
+
+def warnings(d, sources) -> list[str]:
+    """Return a warning of moment tensors beside a floor in steps: what shear radiates is in proportion
+    to the distance from it.
+    """
+    beside = [
+        source.name
+        for source in sources
+        if getattr(source, "moment", None) is not None
+        and not isotropic(d, source.moment)
+        and close_to_contact(d, (source.points - d.grid.origin) / d.grid.steps).any()
+    ]
+    words = (
+        "{}: a moment tensor within a few points of a contact of fluid and solid that has steps: what it radiates may be "
+        "off by as much as it is; move it, use a smaller spacing, or spectral elements"
+    )
+    return [words.format(first_of(beside))] if beside else []
 
 
 def source_problems(d, sources) -> list[Problem]:

@@ -10,19 +10,8 @@ from craton import api
 from craton.methods.finite_difference import catalogue
 from craton.methods.shared.ranks import plan_of_rank
 
-# Launched by no scenario: counts of fields that a dimension does not have; no tangential motion at a sea floor, no point of a fault in SH.
-NEVER = {
-    "P-SV": {"window", "pack", "unpack"},
-    "SH": {
-        "window",
-        "contact_velocity",
-        "contact_stress",
-        "contact_stress_paired",
-        "vti_contact_stress_paired",
-        "pack_2",
-        "unpack_2",
-    },
-}
+# Launched by no scenario: counts of fields that a dimension does not have, no point of a fault in SH.
+NEVER = {"P-SV": {"window", "pack", "unpack"}, "SH": {"window", "pack_2", "unpack_2"}}
 
 
 @pytest.fixture(scope="module")

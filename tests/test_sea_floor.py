@@ -280,7 +280,7 @@ def test_the_plan_states_the_error_beside_the_floor():
     assert "off by at most about 7.9 %" in str(thin.notes)
     water = {"level": 0.0, "vp": 1500.0, "rho": 1020.0}
     ground = {"x": [0.0, 1600.0], "z": [-380.0, -420.0]}
-    model = {"kind": "homogeneous", "vp": 2500.0, "vs": 1800.0, "rho": 2200.0}
+    model = {"kind": "homogeneous", "vp": 3200.0, "vs": 1800.0, "rho": 2200.0}
     domain = {"origin": [0, -1000], "size": [1600, 1040], "spacing": 20.0, "waves": "P-SV"}
     tables = {"domain": domain, "model": model | {"topography": ground, "water": water}}
     steps = craton.plan(plane(-400.0, source, **tables))

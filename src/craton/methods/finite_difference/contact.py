@@ -28,7 +28,7 @@ the boundary terms of szz of the two sides cancel. Differences are of second ord
 Thin water, and floors near an absorbing layer along z, have mirrors.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -489,9 +489,9 @@ def contact(d):
     box = list(closed.box)
     if d.planar:
         box[2:4] = d.box[2:4]
-    size = closed.patterns.shape[1] // 2
-    velocity = operators.contact_velocity(d.stencil, size)
-    stress = operators.contact_stress(d.stencil, size, d.relaxing, d.free)
+    size, used = closed.patterns.shape[1] // 2, closed.situations > 0
+    velocity = of_some(operators.contact_velocity(d.stencil, size), used.mean())
+    stress = of_some(operators.contact_stress(d.stencil, size, d.relaxing, d.free), used.mean())
     params = slab_params(d, box)
     launches = {
         "velocity": [Launch(velocity, d.names(*velocity.arrays), tuple(box), params)],
@@ -505,6 +505,12 @@ def contact(d):
         "closed_rows": table(closed.rows, np.int32, (None, None)),
         "closed_patterns": table(closed.patterns, d.precision, (None, None)),
     }, launches
+
+
+def of_some(op, share: float):
+    """Return an operator with its work where that is done at a share of the points alone."""
+    reals = 1 + share * (op.reals_per_point - 1)
+    return replace(op, reals_per_point=float(reals), flops=float(share * op.flops))
 
 
 def table(values: np.ndarray, dtype, over) -> Array:

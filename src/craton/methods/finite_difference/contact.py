@@ -143,9 +143,7 @@ class Line:
     def from_floor(self, before: int, behind: int) -> np.ndarray:
         """Return the difference at a point so far behind a level floor, or before it."""
         row, sign = (before - 1, 1) if before else (behind - 1, -1)
-        out, columns = np.zeros(2 * self.size), np.arange(self.floor.shape[1])
-        out_of_reach = self.floor[row] == 0
-        columns = columns[~out_of_reach]
+        out, columns = np.zeros(2 * self.size), np.flatnonzero(self.floor[row])
         place = self.size + (columns - before if before else behind - 1 - columns)
         out[place] = sign * self.floor[row, columns]
         if not self.normal:
@@ -354,15 +352,15 @@ class Search:
 
     def of_integer(self, line: Line, codes: np.ndarray, norms: np.ndarray) -> np.ndarray:
         """Return the number of the pattern of each integer point, norms (plain and closed, n)."""
-        columns = [codes.ravel(), *(np.broadcast_to(n, codes.shape).ravel() for n in norms)]
+        out, at = np.zeros(codes.shape, np.int32), np.nonzero(codes)
+        columns = [codes[at], *(n[at[-1]] for n in norms)]
         first, which = distinct(columns)
         rows = [
             line.row(code) / closed - line.plain(line.depth(code)) / plain
-            if code
-            else np.zeros(2 * self.size)
             for code, plain, closed in zip(*(column[first] for column in columns))
         ]
-        return self.patterns.of_each(np.array(rows))[which].reshape(codes.shape)
+        out[at] = self.patterns.of_each(np.reshape(rows, (-1, 2 * self.size)))[which]
+        return out
 
     def of_half(
         self, line: Line, codes: np.ndarray, norms: np.ndarray, asked: np.ndarray
@@ -378,7 +376,7 @@ class Search:
         asked : (..., n) bool array
             Which half points are asked for.
         """
-        size, out = self.size, np.zeros(codes.shape, np.int64)
+        size, out = self.size, np.zeros(codes.shape, np.int32)
         offsets = range(1 - size, size + 1)
         near = asked & np.any([shifted(codes != 0, n) for n in offsets], axis=0)
         near[..., : size - 1], near[..., -size:] = False, False  # among the ghosts

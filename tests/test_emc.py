@@ -96,6 +96,17 @@ def test_relative_changes(tmp_path, unit, size):
     assert np.allclose(out[RHO], 3500)
 
 
+def test_small_changes_without_a_unit_are_asked_for(tmp_path):
+    """0.4 may be per cent or a ratio, unless the name tells."""
+    small = np.full((4, 4, 4), 0.4)
+    with pytest.raises(ValueError, match="dvs has no unit.*may be per cent or ratios"):
+        emc.read(file(tmp_path / "a.nc", dvs=(small, None)))
+    for name, ratio in (("dvs_percent", 0.004), ("dlnvs", 0.4)):
+        made = emc.read(file(tmp_path / f"{name}.nc", **{name: (small, None)}))
+        out = made.laid_over(radial_values(), *PLACES)
+        assert np.allclose(out[VS], 5000 * (1 + ratio)), name
+
+
 def test_gaps_outside_and_fluids_stay(tmp_path):
     field = np.full((4, 4, 4), 10.0)
     field[0, 0, 0] = np.nan

@@ -290,8 +290,12 @@ def _field(dataset, words, names, axes, order, name, taken, ours, relative):
 
 
 def _ratio(unit, values, theirs, name):
-    """Factor to a ratio. Without a unit, changes beyond 0.5 somewhere are per cent."""
-    if unit.lower() in PERCENT or (unit == "" and np.nanmax(np.abs(values)) > 0.5):
+    """Factor to a ratio. Without a unit the name may tell, and changes beyond 0.5 are per cent."""
+    told = theirs.lower().endswith("percent") or np.nanmax(np.abs(values)) > 0.5
+    if unit == "" and not told and not theirs.lower().startswith("dln"):
+        words = "has no unit, and its values below 0.5 may be per cent or ratios"
+        raise ValueError(f'{name}: {theirs} {words}: give it units = "%" or "1"')
+    if unit.lower() in PERCENT or (unit == "" and told):
         return 0.01
     if unit.lower() in WHOLE:
         return 1.0

@@ -98,6 +98,13 @@ def test_commands_refuse_what_is_no_file(words, odd, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_run_json_that_is_a_pipe_is_damaged(odd, capsys):
+    """`craton check` waited for a writer."""
+    os.rename("pipe", "folder/run.json")
+    assert main(["check", "folder"]) == 3
+    assert "it is no file" in capsys.readouterr().out
+
+
 def test_swollen_netcdf_and_zarr_are_refused(tmp_path):
     """Of 2 x 1000 x 20,000,000 values nothing was written: 160 GB of fill values in 4 kB."""
     h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")

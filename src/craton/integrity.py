@@ -5,6 +5,7 @@ checksum, files of arrays by SHA-256, limits before anything is parsed.
 import hashlib
 import json
 import os
+import stat
 from pathlib import Path
 
 from craton.errors import ResourceError
@@ -103,8 +104,11 @@ def unsealed(path):
 
 
 def _text(path):
-    """Return the text of a file of bounded size."""
+    """Return the text of a regular file of bounded size: a pipe would wait for a writer."""
     try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise Damaged(path, "it is no file")
         with open(path, "rb") as file:
             contents = file.read(JSON_BYTES + 1)
     except FileNotFoundError:

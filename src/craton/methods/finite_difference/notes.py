@@ -157,7 +157,8 @@ def sea_floor(d, sources):
         order = CLOSED if d.floor is not None else MIRRORED
         error = sampled and order / sampled[2] ** 2 + 2 * np.pi * off * sampled[0] / sampled[1]
     if error:
-        words += f"; waveforms beside it are off by at most about {100 * error:.2g} %"
+        percent = f"{100 * error:.0f}" if error > 0.1 else f"{100 * error:.2g}"
+        words += f"; waveforms beside it are off by at most about {percent} %"
     return [("fluid beside solid", words)]
 
 

@@ -403,7 +403,7 @@ def steps_back(d, part, every, light, by_parameters):
 
 
 def closures_back(d, part, every, light):
-    """Arrays, and launches before and behind the plain half step by which closures of a flat sea floor
+    """Arrays, and launches before and behind the plain half step by which differences that end at contacts
     are taken out of the forward field: those of the step with the opposite sign, in the inner box. What all
     launches of the half step took out is in the sums then.
 

@@ -68,6 +68,10 @@ CASES = {
         "model": {"qp": 60.0, "qs": 30.0, "attenuation": {"band": [0.5, 10]}},
     },
     "level": {"domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20}, "floor": -405.0},
+    "level, SH": {
+        "domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20, "waves": "SH"},
+        "floor": -405.0,
+    },
     "level in space, order 6": {
         "domain": {"origin": [0, 0, -800], "size": [400, 400, 800], "spacing": 20},
         "floor": -405.0,

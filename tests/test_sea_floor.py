@@ -6,6 +6,7 @@ from scipy.interpolate import CubicSpline
 
 import craton
 from craton.errors import ScenarioError
+from craton.methods.finite_difference import build, sides
 
 WATER = {"vp": 1500.0, "vs": 0.0, "rho": 1020.0}
 ROCK = {"vp": 4000.0, "vs": 2200.0, "rho": 2400.0}
@@ -192,6 +193,28 @@ def test_weights_reach_points_of_their_own_side_only():
         heights = planned.grid.axis("z")[k[velocity]]
         assert ((heights > floor) == (z > 0)).all(), z
     assert spacing
+
+
+def test_no_shear_is_put_where_a_fluid_touches():
+    """Sources beside a slope, by the places of their tables: it would stay and drive the water for ever."""
+    domain = {"origin": [0, -1000], "size": [1600, 1040], "spacing": 20.0, "waves": "P-SV"}
+    rock = {"kind": "homogeneous", "vp": 2500.0, "vs": 1300.0, "rho": 2200.0}
+    ground = {"x": [0.0, 600.0, 1000.0, 1600.0], "z": [-150.0, -150.0, -400.0, -400.0]}
+    model = rock | {"topography": ground, "water": {"level": 0.0, "vp": 1500.0, "rho": 1020.0}}
+    rng, seen = np.random.default_rng(0), 0
+    for x in rng.uniform(560, 1040, 25):
+        z = float(np.interp(x, ground["x"], ground["z"])) - rng.uniform(2, 60)
+        asked = plane(-200.0, moment([x, z], xz=1e12), domain=domain, model=model)
+        planned = build.build(asked)
+        d = build.discretise(asked, planned.grid, [])
+        index = planned.arrays["stress_target"].data
+        field = (index + planned.layout.first) // planned.layout.field
+        k, _, i = (n[field == d.fields.index("sxz")] for n in planned.layout.place(index))
+        held = sides.contents(d, (0, d.grid.shape[0], 0, 1, 0, d.grid.shape[2]))[:, 0]
+        around = np.array([held[k + n, i + m] for n in (0, 1) for m in (0, 1)])
+        assert (around == sides.SOLID).all(), (x, z)
+        seen += len(k)
+    assert seen > 100
 
 
 def test_explosion_and_hydrophone_exchange_at_the_floor():

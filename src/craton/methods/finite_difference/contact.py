@@ -33,6 +33,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from craton.core.plan import Array, Launch
+from craton.core.sparse import Sparse
 from craton.methods.finite_difference import operators, relaxing, sides
 from craton.methods.finite_difference.boundaries import along, slab_params
 from craton.methods.finite_difference.material import cells
@@ -183,7 +184,7 @@ class Closures:
     Parameters
     ----------
     box : tuple of int
-    situations : (nk, nj, ni) int array
+    situations : Sparse
         Number of each point's row of `rows`; 0 where nothing is to be added.
     rows : (situations, 2 PAIRS) int array
         Number of the pattern of each derivative: for velocities, then for stresses.
@@ -193,7 +194,7 @@ class Closures:
     """
 
     box: tuple
-    situations: np.ndarray
+    situations: Sparse
     rows: np.ndarray
     patterns: np.ndarray
 
@@ -236,23 +237,20 @@ class Search:
         parts = [part for k in range(0, nz, CHUNK) if (part := self.part(k, min(k + CHUNK, nz)))]
         if not parts:
             return None
-        low, high = (
-            choose([at[n] for at, _ in parts], 0) for n, choose in ((0, np.min), (1, np.max))
-        )
-        situations = np.zeros(high - low, np.int32)
-        for (first, last), numbers in parts:
-            situations[tuple(slice(*pair) for pair in zip(first - low, last - low))] = numbers
-        used = [np.flatnonzero(situations.any(axis=tuple({0, 1, 2} - {n}))) for n in range(3)]
-        box = tuple(int(v) for n, on in zip(low, used) for v in (n + on[0], n + on[-1] + 1))
-        situations = situations[tuple(slice(on[0], on[-1] + 1) for on in used)].copy()
+        (k, j, i), numbers = (np.concatenate(one, axis=-1) for one in zip(*parts))
+        box = tuple(int(v) for n in (k, j, i) for v in (n.min(), n.max() + 1))
+        shape = tuple(high - low for low, high in zip(box[::2], box[1::2]))
+        places = np.ravel_multi_index((k - box[0], j - box[2], i - box[4]), shape)
+        rising = np.argsort(places)
+        situations = Sparse(shape, places[rising], numbers[rising])
         patterns = self.patterns.rows()
         spare = min(self.size - self.d.reach, int((np.abs(patterns).max(0) > 0).argmax()))
         kept = slice(spare, 2 * self.size - spare)
         return Closures(box, situations, self.situations.rows().astype(int), patterns[:, kept])
 
     def part(self, first: int, last: int) -> tuple | None:
-        """Return the situations of planes first .. last - 1: ((first, last) point + 1 of a box, the
-        numbers in it, thin along an axis on which they do not depend); None where there are none.
+        """Return the situations of planes first .. last - 1: points (k, j, i) of the grid, numbers;
+        None where there are none.
         """
         contents, corner, thin = self.cropped(first, last)
         if not contents.size:
@@ -273,13 +271,13 @@ class Search:
         at, which = np.unique(np.concatenate(at), return_inverse=True)
         rows = np.zeros((len(at), 2 * PAIRS), np.int32)
         rows[which, np.concatenate(slots)] = np.concatenate(numbers)
-        situations = np.zeros(end - begin, np.int32)
-        situations.ravel()[at] = self.situations.of_each(rows)
-        return (
-            ((np.where(thin, low, begin), np.where(thin, high, end)), situations)
-            if len(at)
-            else None
-        )
+        points = [n + low for n, low in zip(np.unravel_index(at, end - begin), begin)]
+        numbers = self.situations.of_each(rows)
+        for axis in np.flatnonzero(thin):  # the same at all points along it
+            count = whole[axis]
+            points, numbers = [np.repeat(n, count) for n in points], np.repeat(numbers, count)
+            points[axis] = np.tile(np.arange(count), len(numbers) // count)
+        return (np.stack(points), numbers) if len(at) else None
 
     def cropped(self, first: int, last: int) -> tuple:
         """Return what the cells hold around the contacts of some planes, with ghosts; the point (k,
@@ -487,9 +485,10 @@ def contact(d):
     box = list(closed.box)
     if d.planar:
         box[2:4] = d.box[2:4]
-    size, used = closed.patterns.shape[1] // 2, closed.situations > 0
-    velocity = of_some(operators.contact_velocity(d.stencil, size), used.mean())
-    stress = of_some(operators.contact_stress(d.stencil, size, d.relaxing, d.free), used.mean())
+    size, of = closed.patterns.shape[1] // 2, closed.situations
+    share = len(of.places) / np.prod(of.shape)
+    velocity = of_some(operators.contact_velocity(d.stencil, size), share)
+    stress = of_some(operators.contact_stress(d.stencil, size, d.relaxing, d.free), share)
     params = slab_params(d, box)
     launches = {
         "velocity": [Launch(velocity, d.names(*velocity.arrays), tuple(box), params)],
@@ -499,9 +498,9 @@ def contact(d):
     if d.planar:
         over[1] = None
     return {
-        "situations": table(closed.situations, np.int32, over),
-        "closed_rows": table(closed.rows, np.int32, (None, None)),
-        "closed_patterns": table(closed.patterns, d.precision, (None, None)),
+        "situations": Array("material", of.shape, np.int32, of, over=tuple(over)),
+        "closed_rows": table(closed.rows, np.int32),
+        "closed_patterns": table(closed.patterns, d.precision),
     }, launches
 
 
@@ -511,6 +510,6 @@ def of_some(op, share: float):
     return replace(op, reals_per_point=float(reals), flops=float(share * op.flops))
 
 
-def table(values: np.ndarray, dtype, over) -> Array:
-    """Return an array of values that do not change."""
-    return Array("material", values.shape, dtype, values.astype(dtype), over=tuple(over))
+def table(values: np.ndarray, dtype) -> Array:
+    """Return a table that is the same for all points."""
+    return Array("material", values.shape, dtype, values.astype(dtype), over=(None, None))

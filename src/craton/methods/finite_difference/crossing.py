@@ -248,9 +248,10 @@ def closed_entries(d, box, axis, derivative):
     if closed is None:
         return []
     column = contact.column(derivative.field, derivative.source, axis)
-    at = np.nonzero(closed.rows[closed.situations, column])
-    patterns = closed.patterns[closed.rows[closed.situations[at], column]]
-    at = [n + low for n, low in zip(at, closed.box[::2])]
+    numbers = closed.rows[closed.situations.numbers, column]
+    patterns = closed.patterns[numbers[numbers > 0]]
+    points = zip(closed.situations.points, closed.box[::2])
+    at = [n[numbers > 0] + low for n, low in points]
     lines = inside_lines(d, box, derivative)
     others = [a for a in range(3) if a != axis]
     near = np.logical_and.reduce([np.isin(at[2 - a], lines[a]) for a in others])

@@ -279,7 +279,7 @@ def contacts(d, at):
     limits = zip(at, (k0, j0, i0), (k1, j1, i1))
     near = np.logical_and.reduce([(n >= low) & (n < high) for n, low, high in limits])
     k, j, i = (n[near] for n in at)
-    situations = closed.situations[k - k0, j - j0, i - i0]
+    situations = closed.situations.at(k - k0, j - j0, i - i0)
     found, which = np.unique(situations, return_inverse=True)
     patterns = closed.patterns[closed.rows[found]]
     _, columns, width = patterns.shape

@@ -5,6 +5,7 @@ import pytest
 from fdstepcase import SILENT, Step
 
 import craton
+from craton.core.sparse import Sparse
 from craton.methods.finite_difference import build
 from craton.methods.finite_difference.contact import Line
 from craton.methods.finite_difference.scheme import taylor
@@ -178,3 +179,13 @@ def test_energy_is_conserved(name, top):
     x, y = (rng.standard_normal(len(mass)) * (mass > 0) for _ in range(2))
     one, other = (mass * x) @ step.twice(y), (mass * y) @ step.twice(x)
     assert abs(one - other) < 1e-12 * np.linalg.norm(mass * x) * np.linalg.norm(y)
+
+
+def test_numbers_at_some_points_are_an_array_where_one_is_asked_for():
+    whole = np.where(np.random.default_rng(0).random((5, 4, 7)) < 0.3, 3, 0).astype(np.int32)
+    places = np.flatnonzero(whole)
+    some = Sparse(whole.shape, places, whole.ravel()[places])
+    assert np.array_equal(np.ascontiguousarray(some, np.int32), whole)
+    for part in (np.s_[1:4, 0:3, 2:7], np.s_[0:5, 2:2, 0:7], np.s_[4:5, 3:4, 6:7]):
+        assert np.array_equal(np.asarray(some[part]), whole[part]), part
+    assert np.array_equal(some.at(*np.indices(whole.shape)), whole)

@@ -42,7 +42,9 @@ INSIDE = 1e-3  # of the layer: as deep as this an element must reach into it
 # of the change of depth along one line of an element, how much it may change along the other lines
 ALIGNED = 1e-2
 WALL = 0.5  # of d: friction of the solid along a fluid in a layer
-MEASURED, EDGES = 0.007, 5  # see `left_behind`
+# see `left_behind`; powers of the thickness, of edges to the wavelength: coarse meshes, and others
+MEASURED, EDGES, COARSEST = 0.007, 5, 3
+COARSE, FINE = (1.15, 5.5), (1.4, 5)
 TARGET = 0.003  # relative L2 that layers shall leave where no thickness is given
 SHARE = 1 / 6  # of the mesh, that a layer takes at most for it
 LEAST = 3  # elements of a layer, where no thickness is given
@@ -397,7 +399,8 @@ def thickness(d, side, frequency):
     `TARGET` of waves of a frequency, Hz, but at least `LEAST` and no more than a `SHARE` of the
     mesh.
     """
-    wanted = LEAST * math.sqrt(left_behind(d, side.edge, LEAST * side.edge, frequency) / TARGET)
+    left = MEASURED * (EDGES / edges_to(d, side.edge, frequency)) ** FINE[1] if frequency else 0.0
+    wanted = LEAST * math.sqrt(left / TARGET)
     most = int(SHARE * distance_across(d, side) / side.edge)
     return max(LEAST, min(math.ceil(wanted), most))
 
@@ -405,13 +408,20 @@ def thickness(d, side, frequency):
 def left_behind(d, edge, width, frequency):
     """Return what a layer leaves of waves of a frequency, Hz, as a relative L2 of velocity.
 
-    Measured in full space, `EDGES` elements of degree 4 to the P wavelength: 0.7, 0.45 % for 3, 4
-    elements; 10 to the wavelength 0.03, 0.018, 0.007 % for 3, 4, 6; 2.5 to it 9 % for 3.
+    Measured in full space, elements of degree 4 to the P wavelength, and 3, 4, 6, 8 of them in the
+    layer: 10 to it 0.03, 0.018, 0.007 %; `EDGES` 0.63, 0.35, 0.26, 0.15 %; 3.5 to it 4.7, 3.7, 2.4,
+    1.3 %; 2.5 to it 11, 8.5, 5.2, 2.9 %.
     """
     if not frequency:
         return 0.0
-    edges = d.statistics.speeds["vp"][1] / (frequency * edge)
-    return MEASURED * (LEAST * edge / width) ** 2 * (EDGES / edges) ** 5
+    thin, coarse = LEAST * edge / width, EDGES / max(edges_to(d, edge, frequency), COARSEST)
+    of_width, of_edges = COARSE if coarse > 1 else FINE
+    return MEASURED * thin ** (2 if thin > 1 else of_width) * coarse**of_edges
+
+
+def edges_to(d, edge, frequency):
+    """Return the number of edges to the P wavelength at a frequency, Hz."""
+    return d.statistics.speeds["vp"][1] / (frequency * edge)
 
 
 def face_extents(d, name, normal):

@@ -44,7 +44,7 @@ ALIGNED = 1e-2
 WALL = 0.5  # of d: friction of the solid along a fluid in a layer
 # see `left_behind`; powers of the thickness, of edges to the wavelength: coarse meshes, and others
 MEASURED, EDGES, COARSEST = 0.007, 5, 3
-COARSE, FINE = (1.15, 5.5), (1.4, 5)
+COARSE, FINE = (1.15, 5.9), (1.4, 5)
 TARGET = 0.003  # relative L2 that layers shall leave where no thickness is given
 SHARE = 1 / 6  # of the mesh, that a layer takes at most for it
 LEAST = 3  # elements of a layer, where no thickness is given

@@ -22,7 +22,7 @@ Where the floor is level throughout the domain, its norms may differ from 1, and
 closure of a free surface (closure.py), half points in place of integer ones: vz, shared by the two
 sides, and sxz = syz = 0 lie on the floor, as vx and szz = 0 do on a free surface. With
 
-    H D2 = -(B D1)^T                half points on the floor have the norms of both sides,
+    H D2 = -(H D1)^T                half points on the floor have the norms of both sides,
 
 the boundary terms of szz of the two sides cancel. Differences are of second order at the floor.
 Thin water, and floors near an absorbing layer along z, have mirrors.
@@ -376,9 +376,9 @@ class Search:
         """
         size, out = self.size, np.zeros(codes.shape, np.int32)
         offsets = range(1 - size, size + 1)
-        near = asked & np.any([shifted(codes != 0, n) for n in offsets], axis=0)
-        near[..., : size - 1], near[..., -size:] = False, False  # among the ghosts
-        at = np.nonzero(near)
+        beside_cuts = asked & np.any([shifted(codes != 0, n) for n in offsets], axis=0)
+        beside_cuts[..., : size - 1], beside_cuts[..., -size:] = False, False  # among the ghosts
+        at = np.nonzero(beside_cuts)
         columns = [codes[(*at[:-1], at[-1] + n)] for n in offsets]
         columns += [n[at[-1]] for n in norms]
         first, which = distinct(columns)
@@ -411,8 +411,8 @@ class Numbers:
     def of_each(self, rows: np.ndarray) -> np.ndarray:
         """Return the number of each row, (n,)."""
         first, which = distinct(rows.T)
-        found = [self.known.setdefault(tuple(rows[n].tolist()), len(self.known)) for n in first]
-        return np.array(found, np.int32)[which]
+        assigned = [self.known.setdefault(tuple(rows[n].tolist()), len(self.known)) for n in first]
+        return np.array(assigned, np.int32)[which]
 
     def rows(self) -> np.ndarray:
         """Return all rows, (n, length)."""

@@ -254,13 +254,15 @@ def closed_entries(d, box, axis, derivative):
     at = [n[numbers > 0] + low for n, low in points]
     lines = inside_lines(d, box, derivative)
     others = [a for a in range(3) if a != axis]
-    near = np.logical_and.reduce([np.isin(at[2 - a], lines[a]) for a in others])
+    on_lines = np.logical_and.reduce([np.isin(at[2 - a], lines[a]) for a in others])
     half, out = HALF[derivative.field][axis], []
     size = patterns.shape[1] // 2
     for n, offset in enumerate(range(half - size, half + size)):
         n_of = at[2 - axis]
         inside = box.holds(axis, half, n_of)
-        chosen = near & (inside != box.holds(axis, 1 - half, n_of + offset)) & (patterns[:, n] != 0)
+        chosen = (
+            on_lines & (inside != box.holds(axis, 1 - half, n_of + offset)) & (patterns[:, n] != 0)
+        )
         if not chosen.any():
             continue
         targets = [v[chosen] for v in at]

@@ -439,7 +439,7 @@ class Discretisation:
     @cached_property
     def floor_closure(self):
         """Differences and norms on both sides of a level sea floor, half points in place of integer
-        ones; of no rows without such a floor.
+        ones.
         """
         return closure(len(self.stencil.vertical) * 2).stretched(self.rise)
 

@@ -277,15 +277,15 @@ def contacts(d, at):
         return out
     (k0, k1, j0, j1, i0, i1), at = closed.box, d.cell(at)
     limits = zip(at, (k0, j0, i0), (k1, j1, i1))
-    near = np.logical_and.reduce([(n >= low) & (n < high) for n, low, high in limits])
-    k, j, i = (n[near] for n in at)
+    in_box = np.logical_and.reduce([(n >= low) & (n < high) for n, low, high in limits])
+    k, j, i = (n[in_box] for n in at)
     situations = closed.situations.at(k - k0, j - j0, i - i0)
-    found, which = np.unique(situations, return_inverse=True)
-    patterns = closed.patterns[closed.rows[found]]
+    different, which = np.unique(situations, return_inverse=True)
+    patterns = closed.patterns[closed.rows[different]]
     _, columns, width = patterns.shape
     any_weights = np.cos(100.0 * np.arange(columns)[:, None] + np.arange(width) - width // 2)
     numbers = (patterns * any_weights).sum((1, 2))  # of no two situations the same
-    out[near] = np.where(found > 0, numbers, np.nan)[which]
+    out[in_box] = np.where(different > 0, numbers, np.nan)[which]
     return out
 
 

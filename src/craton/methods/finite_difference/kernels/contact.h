@@ -19,7 +19,7 @@ struct Closed {
     const int* row;
     const real* patterns;
 
-    // From points SIZE before `first` on.
+    // Of the 2 SIZE points from `a` on, S apart.
     MEMBER real sum(const int number, const real* a, const ptrdiff_t S) const
     {
         real d = 0;

@@ -150,9 +150,7 @@ def main(arguments=None):
     module = import_module(f"bench.cases.{options.name}")
     unknown = set(options.parts) - set(module.PARTS)
     if unknown:
-        sys.exit(
-            f"{options.name} has no part {', '.join(unknown)}; it has {', '.join(module.PARTS)}"
-        )
+        sys.exit(f"{options.name} has no part {', '.join(unknown)}; it has {', '.join(module.PARTS)}")
     if hasattr(module, "launch"):
         return module.launch(options)
     return run(Report(options), module)
@@ -178,10 +176,7 @@ def difference(values, reference):
     largest, norm = np.abs(b).max(), np.linalg.norm(b)
     if not largest:
         return {"largest": float(np.abs(a).max()), "l2": float(np.linalg.norm(a))}
-    return {
-        "largest": float(np.abs(a - b).max() / largest),
-        "l2": float(np.linalg.norm(a - b) / norm),
-    }
+    return {"largest": float(np.abs(a - b).max() / largest), "l2": float(np.linalg.norm(a - b) / norm)}
 
 
 def median_seconds(work, finish, repeats):

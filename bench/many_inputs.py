@@ -40,7 +40,9 @@ TABLE = '[[source]]\nkind = "csv"\nfile = "sources.csv"\n'
 BLOCKS = '[[source]]\nkind = "cmtsolution"\nfile = "sources.cmt"\ncoordinates = "metres"\n'
 STATIONS = '[[receivers]]\nfile = "stations.csv"\n'
 LINE = '[[receivers]]\nname = "L"\nline = {{ from = [600, 650, -55], to = [2400, 650, -55], count = {count} }}\n'
-BLOCK = "event {0}\nevent name: {0}\ntime shift: {3:.3f}\nhalf duration: {4:.3f}\nlatorUTM: {2:.2f}\nlongorUTM: {1:.2f}\n"
+BLOCK = (
+    "event {0}\nevent name: {0}\ntime shift: {3:.3f}\nhalf duration: {4:.3f}\nlatorUTM: {2:.2f}\nlongorUTM: {1:.2f}\n"
+)
 SIX = "depth: {5:.4f}\nMrr: {6:.5e}\nMtt: {7:.5e}\nMpp: {8:.5e}\nMrt: {9:.5e}\nMrp: {10:.5e}\nMtp: {11:.5e}\n"
 
 

@@ -91,11 +91,7 @@ def values(result):
         An array has a value that is not finite, or zeros only: its hash would say nothing.
     """
     waves = result.scenario.method != "gravity"
-    arrays = (
-        [np.asarray(result.samples)]
-        if waves
-        else [field.values for field in result.dataset.data_vars.values()]
-    )
+    arrays = [np.asarray(result.samples)] if waves else [field.values for field in result.dataset.data_vars.values()]
     for array in arrays:
         if not (np.isfinite(array).all() and array.any()):
             raise ValueError("the run records zeros only, or values that are not finite")
@@ -143,11 +139,7 @@ def hashes(report):
             continue
         table[name] = digest(arrays)
         shapes = ", ".join(" x ".join(map(str, array.shape)) for array in arrays[:1])
-        report(
-            name,
-            table[name],
-            f"{len(arrays)} of {shapes} {arrays[0].dtype}, {time.perf_counter() - begin:.1f} s",
-        )
+        report(name, table[name], f"{len(arrays)} of {shapes} {arrays[0].dtype}, {time.perf_counter() - begin:.1f} s")
     return table
 
 
@@ -165,13 +157,7 @@ def printer(reference=None):
     """
 
     def line(name, sha, text):
-        verdict = (
-            "FAILED"
-            if sha is None
-            else sha[:12]
-            if reference is None
-            else verdict_of(sha, reference.get(name))
-        )
+        verdict = "FAILED" if sha is None else sha[:12] if reference is None else verdict_of(sha, reference.get(name))
         print(f"{name:<28} {verdict:<12} {text}", flush=True)
 
     return line
@@ -279,8 +265,7 @@ def differences(path, record=None):
     for name in SCENARIOS:
         parts = [key for key in computed if key.rpartition("/")[0] == name]
         worst = max(
-            np.abs(computed[key].astype(float) - expected[key]).max() / np.abs(expected[key]).max()
-            for key in parts
+            np.abs(computed[key].astype(float) - expected[key]).max() / np.abs(expected[key]).max() for key in parts
         )
         rows[name] = {"of_the_peak": float(worst), "dtype": str(computed[parts[0]].dtype)}
         print(f"{name:<28} {worst:.1e} of the peak, {computed[parts[0]].dtype}")
@@ -306,16 +291,12 @@ def main(words=None):
     -------
     int
     """
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     task = parser.add_mutually_exclusive_group(required=True)
     task.add_argument("--out", metavar="FILE.json", help="write the hashes")
     task.add_argument("--against", metavar="FILE.json", help="compare with the hashes of a file")
     task.add_argument("--values", metavar="FILE.npz", help="write the waveforms themselves")
-    task.add_argument(
-        "--near", metavar="FILE.npz", help="compare with the waveforms of another processor"
-    )
+    task.add_argument("--near", metavar="FILE.npz", help="compare with the waveforms of another processor")
     parser.add_argument("--record", metavar="FILE.json", help="of --near: where differences go")
     options = parser.parse_args(words)
     if options.values:

@@ -6,14 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 # what a browser fetches by itself when it opens a page, by tag and attribute
-FETCHED = {
-    ("script", "src"),
-    ("img", "src"),
-    ("link", "href"),
-    ("iframe", "src"),
-    ("source", "src"),
-    ("video", "src"),
-}
+FETCHED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src"), ("video", "src")}
 NOT_FETCHED = {"canonical", "next", "prev", "search", "index", "author"}  # values of rel
 
 
@@ -103,11 +96,7 @@ def missing_names(pages):
     anchors = set().union(*(page.anchors for page in pages.values()))
     names = [f"craton.{name}" for name in craton.__all__]
     names += [f"craton.{name}" for name in scenario.__all__ if name[0].isupper()]
-    return [
-        name
-        for name in names
-        if name not in anchors and f"craton.scenario.{name.split('.')[1]}" not in anchors
-    ]
+    return [name for name in names if name not in anchors and f"craton.scenario.{name.split('.')[1]}" not in anchors]
 
 
 def main(folder):
@@ -123,9 +112,7 @@ def main(folder):
     problems = [f"{page}: broken link {link}" for page, link in broken_links(site, pages)]
     problems += [f"{file}: fetches {address}" for file, address in network_requests(site, pages)]
     problems += [f"{name} is not in the reference" for name in missing_names(pages)]
-    print(
-        "\n".join(problems) or f"{len(pages)} pages in {site}: links, requests and names are well"
-    )
+    print("\n".join(problems) or f"{len(pages)} pages in {site}: links, requests and names are well")
     return 1 if problems else 0
 
 

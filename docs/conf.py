@@ -20,14 +20,7 @@ project_copyright = "The craton developers, BSD-3-Clause"
 release = versions("craton").get("craton", "")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
-exclude_patterns = [
-    "_build",
-    "_templates",
-    "developer/patches",
-    "*.py",
-    "generated/peers.md",
-    "generated/works.md",
-]
+exclude_patterns = ["_build", "_templates", "developer/patches", "*.py", "generated/peers.md", "generated/works.md"]
 templates_path = ["_templates"]
 
 # Pages: Markdown as it stands in the repository, notebooks as Python with "# %%" cells.

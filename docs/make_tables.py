@@ -37,16 +37,12 @@ PAGES = (
 
 def filled(page):
     """The text of a page with all its blocks made anew."""
-    return BLOCK.sub(
-        lambda m: m[1] + FILLERS[m[2]](m[3], m[4]) + "\n" + m[5], page.read_text(encoding="utf-8")
-    )
+    return BLOCK.sub(lambda m: m[1] + FILLERS[m[2]](m[3], m[4]) + "\n" + m[5], page.read_text(encoding="utf-8"))
 
 
 def table(head, rows):
     """A Markdown table."""
-    return "\n".join(
-        "| " + " | ".join(map(str, row)) + " |" for row in [head, ["---"] * len(head), *rows]
-    )
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in [head, ["---"] * len(head), *rows])
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------------------------
@@ -66,10 +62,7 @@ def keys(names, before):
             meaning = meanings.get(label.replace("`", ""), meanings.get(key, written_in_class))
             rows[label] = (*cells, meaning)
     rows = {label: rows[label] for label in sorted(rows, key=lambda label: " (" in label)}
-    return table(
-        ("key", "value", "default", "limits", "meaning"),
-        [(label, *cells) for label, cells in rows.items()],
-    )
+    return table(("key", "value", "default", "limits", "meaning"), [(label, *cells) for label, cells in rows.items()])
 
 
 @cache
@@ -94,9 +87,7 @@ def properties(name):
             kind = spec["const"]  # the heading says it
             continue
         value = next((s for s in spec.get("anyOf", ()) if s.get("type") != "null"), spec)
-        default = (
-            "needed" if key in described.get("required", ()) else default_of(spec.get("default"))
-        )
+        default = "needed" if key in described.get("required", ()) else default_of(spec.get("default"))
         rows[key] = (value_of(key, value), default, limits_of(value))
     return {"kind": kind, "rows": rows}
 
@@ -184,12 +175,7 @@ def output(command, before):
         shutil.copytree(DOCS.parent / "examples", Path(folder) / "examples")
         words = f'craton() {{ "{sys.executable}" -m craton "$@"; }}; {command}'
         done = subprocess.run(
-            ["sh", "-c", words],
-            cwd=folder,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=os.environ,
+            ["sh", "-c", words], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ
         )
     return f"```text\n{done.stdout.split('Phases of a step')[0].rstrip()}\n```"
 
@@ -212,13 +198,8 @@ def speed(_, before):
         rows = [speed_row(case) for case in found["cases"] if "skipped" not in case]
         head = ("case", "Mpoint-steps/s", "spread", "of copy bandwidth", "first step")
         copies = f"copies {found['copy_bandwidth'] / 1e9:,.0f} GB/s"
-        parts.append(
-            f"**{found['device']}**: {copies}. {origin(name, found)}\n\n{table(head, rows)}"
-        )
-    return (
-        "\n\n".join(parts)
-        or "Nothing measured yet: `craton bench fd -o bench/results/NAME.json` does it."
-    )
+        parts.append(f"**{found['device']}**: {copies}. {origin(name, found)}\n\n{table(head, rows)}")
+    return "\n\n".join(parts) or "Nothing measured yet: `craton bench fd -o bench/results/NAME.json` does it."
 
 
 def rates_of(program, device):
@@ -236,10 +217,7 @@ def nakata(_, before):
                 for case in found["cases"] if "skipped" not in case]  # fmt: skip
         head = ("case", "1000 steps", "Tesla C1060 (2011)", "Mpoint-steps/s")
         parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
-    return (
-        "\n\n".join(parts)
-        or "Nothing kept yet: `craton bench nakata -o bench/results/NAME.json` does it."
-    )
+    return "\n\n".join(parts) or "Nothing kept yet: `craton bench nakata -o bench/results/NAME.json` does it."
 
 
 def speed_row(case):
@@ -261,25 +239,10 @@ def sem(_, before):
     parts = []
     for name, found in (each for each in results("cases") if each[1].get("bench") == "sem"):
         peer = rates_of("SPECFEM3D 4.1.1", found["device"])
-        rows = [
-            sem_row(case, peer.get(case["case"]))
-            for case in found["cases"]
-            if "skipped" not in case
-        ]
-        head = (
-            "case",
-            "M elements/s",
-            "spread",
-            "of copy bandwidth",
-            "kB an element",
-            "SPECFEM3D 4.1.1",
-            "plan",
-        )
+        rows = [sem_row(case, peer.get(case["case"])) for case in found["cases"] if "skipped" not in case]
+        head = ("case", "M elements/s", "spread", "of copy bandwidth", "kB an element", "SPECFEM3D 4.1.1", "plan")
         parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
-    return (
-        "\n\n".join(parts)
-        or "Nothing kept yet: `craton bench sem -o bench/results/NAME.json` does it."
-    )
+    return "\n\n".join(parts) or "Nothing kept yet: `craton bench sem -o bench/results/NAME.json` does it."
 
 
 def sem_row(case, peer):
@@ -298,23 +261,14 @@ def gravity(_, before):
         rows = [gravity_row(case) for case in found["cases"] if "skipped" not in case]
         head = ("case", "Mpairs/s", "spread", "ms", "method")
         parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
-    return (
-        "\n\n".join(parts)
-        or "Nothing kept yet: `craton bench gravity -o bench/results/NAME.json` does it."
-    )
+    return "\n\n".join(parts) or "Nothing kept yet: `craton bench gravity -o bench/results/NAME.json` does it."
 
 
 def gravity_row(case):
     """One case: median, half the range over the median, time of the median."""
     rate = case["pairs_per_second"]
     spread = (case["highest"] - case["lowest"]) / rate / 2
-    return (
-        case["case"],
-        f"{rate / 1e6:,.0f}",
-        f"± {spread:.0%}",
-        f"{1e3 * case['seconds']:,.1f}",
-        case["method"],
-    )
+    return (case["case"], f"{rate / 1e6:,.0f}", f"± {spread:.0%}", f"{1e3 * case['seconds']:,.1f}", case["method"])
 
 
 def norms(_, before):
@@ -322,13 +276,8 @@ def norms(_, before):
     parts = []
     for name, found in results("gravity_l2"):
         runs = found["gravity_l2"]
-        fields = [
-            field for field in next(iter(runs.values()))["against exact"] if field != "potential"
-        ]
-        rows = [
-            (f"`{field}`", *(both(run["against exact"][field]) for run in runs.values()))
-            for field in fields
-        ]
+        fields = [field for field in next(iter(runs.values()))["against exact"] if field != "potential"]
+        rows = [(f"`{field}`", *(both(run["against exact"][field]) for run in runs.values())) for field in fields]
         parts.append(f"{origin(name, found)}\n\n{table(('', *runs), rows)}")
     return "\n\n".join(parts) or "Nothing kept yet: bench/cases/gravity_l2.py does it."
 
@@ -353,14 +302,8 @@ def peers(_, before):
             for n, size in found["sizes"].items()
         ]
         head = ("points", *codes, "craton / better peer")
-        notes = "".join(
-            f"\n\n{n}{power}: {size['note']}."
-            for n, size in found["sizes"].items()
-            if "note" in size
-        )
-        parts.append(
-            f"{found['threads']} CPU threads, Mpoint-steps/s. `{name}`\n\n{table(head, rows)}{notes}"
-        )
+        notes = "".join(f"\n\n{n}{power}: {size['note']}." for n, size in found["sizes"].items() if "note" in size)
+        parts.append(f"{found['threads']} CPU threads, Mpoint-steps/s. `{name}`\n\n{table(head, rows)}{notes}")
     return "\n\n".join(parts) or "Nothing measured yet: bench/peers/fd_cpu.py does it."
 
 
@@ -370,13 +313,8 @@ def misfits(_, before):
     for name, found in results("validation"):
         rows = [tuple(("yes" if v else "NO") if isinstance(v, bool) else f"{v:.3g}" if isinstance(v, float) else v for v in row.values())
                 for row in found["validation"]]  # fmt: skip
-        parts.append(
-            f"**{found['device']}**. {origin(name, found)}\n\n{table(list(found['validation'][0]), rows)}"
-        )
-    return (
-        "\n\n".join(parts)
-        or "Nothing kept yet: `craton validate -o bench/results/validation.json` does it."
-    )
+        parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(list(found['validation'][0]), rows)}")
+    return "\n\n".join(parts) or "Nothing kept yet: `craton validate -o bench/results/validation.json` does it."
 
 
 def origin(name, found):
@@ -385,14 +323,7 @@ def origin(name, found):
     return f"`{name}`, {found['date'][:10]}, commit {found['commit']}, {versions}."
 
 
-FILLERS = {
-    "keys": keys,
-    "units": units,
-    "output": output,
-    "speed": speed,
-    "peers": peers,
-    "misfits": misfits,
-}
+FILLERS = {"keys": keys, "units": units, "output": output, "speed": speed, "peers": peers, "misfits": misfits}
 FILLERS |= {"sem": sem, "gravity": gravity, "norms": norms, "nakata": nakata}
 
 if __name__ == "__main__":

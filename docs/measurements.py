@@ -91,8 +91,7 @@ def rates():
     bars = axes.barh(
         [
             case["case"].replace(
-                "Two layers of Michea & Komatitsch (2010), full size",
-                "two layers, 540 x 484 x 189, cpml, free top",
+                "Two layers of Michea & Komatitsch (2010), full size", "two layers, 540 x 484 x 189, cpml, free top"
             )
             for case in cases
         ],
@@ -115,14 +114,7 @@ def peer_rows():
         for points, size in contents(file)["sizes"].items():
             medians = size["medians"]
             rows += [
-                (
-                    f"elastic FD, {points}{power}, 2 threads",
-                    "M point-steps/s",
-                    medians["craton"],
-                    code,
-                    rate,
-                    file,
-                )
+                (f"elastic FD, {points}{power}, 2 threads", "M point-steps/s", medians["craton"], code, rate, file)
                 for code, rate in medians.items()
                 if code != "craton"
             ]

@@ -108,10 +108,7 @@ def tables_of_methods():
         tables = {kind.__name__: schema} | dict(sorted(schema.pop("$defs").items()))
         found[method] = (
             kind.__name__,
-            {
-                name: with_keys(name, table) if "properties" in table else table
-                for name, table in tables.items()
-            },
+            {name: with_keys(name, table) if "properties" in table else table for name, table in tables.items()},
         )
     return found
 

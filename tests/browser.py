@@ -64,9 +64,7 @@ class Browser:
         """Next message of the browser."""
         end = time.monotonic() + seconds
         while b"\0" not in self.rest:
-            ready, _, _ = select.select(
-                [self.process.stdout], [], [], max(end - time.monotonic(), 0)
-            )
+            ready, _, _ = select.select([self.process.stdout], [], [], max(end - time.monotonic(), 0))
             assert ready, "the browser does not answer"
             piece = os.read(self.process.stdout.fileno(), 1 << 20)
             assert piece, "the browser has ended"
@@ -92,9 +90,7 @@ class Browser:
 
     def value(self, expression):
         """Value of an expression of JavaScript."""
-        answer = self(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
+        answer = self("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
@@ -125,13 +121,7 @@ class Browser:
 
     def screenshot(self, box):
         """PNG of a part of the window."""
-        clip = {
-            "x": box["left"],
-            "y": box["top"],
-            "width": box["width"],
-            "height": box["height"],
-            "scale": 1,
-        }
+        clip = {"x": box["left"], "y": box["top"], "width": box["width"], "height": box["height"], "scale": 1}
         clip["x"] += self.value("window.scrollX")
         clip["y"] += self.value("window.scrollY")
         return base64.b64decode(self("Page.captureScreenshot", format="png", clip=clip)["data"])

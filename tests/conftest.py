@@ -74,9 +74,7 @@ def pytest_configure():
     if compiler and "CXX" not in os.environ:
         told = subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout
         if "Free Software Foundation" in told:
-            os.environ["CXX"] = shlex.join(
-                [compiler, *(f"-fno-{name}" for name in LEFT_OUT), *QUICKER]
-            )
+            os.environ["CXX"] = shlex.join([compiler, *(f"-fno-{name}" for name in LEFT_OUT), *QUICKER])
 
 
 def pytest_collection_modifyitems(items):

@@ -22,19 +22,11 @@ def brick(counts=(3, 2, 2), size=(300.0, 200.0, 200.0), moved=0.0, order=1, bump
     z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
     places, edges = np.stack([x, y, z], axis=-1), np.array(size) / counts
     rng = np.random.default_rng(seed)
-    places[1:-1, 1:-1, 1:-1] += (
-        moved * edges * rng.uniform(-0.5, 0.5, places[1:-1, 1:-1, 1:-1].shape)
-    )
+    places[1:-1, 1:-1, 1:-1] += moved * edges * rng.uniform(-0.5, 0.5, places[1:-1, 1:-1, 1:-1].shape)
     ids = np.arange(x.size).reshape(x.shape)
     nz, ny, nx = counts[::-1]
     elements = np.stack(
-        [
-            ids[c : nz + c, b : ny + b, a : nx + a].ravel()
-            for c in (0, 1)
-            for b in (0, 1)
-            for a in (0, 1)
-        ],
-        axis=1,
+        [ids[c : nz + c, b : ny + b, a : nx + a].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)], axis=1
     )
     mesh = HexMesh(places.reshape(-1, 3), elements)
     mesh = mesh.elevated() if order == 2 else mesh
@@ -61,9 +53,7 @@ class Toy:
 
     def __post_init__(self):
         self.element = Element(self.degree)
-        self.fluid = (
-            np.zeros(self.mesh.size, bool) if self.fluid_elements is None else self.fluid_elements
-        )
+        self.fluid = np.zeros(self.mesh.size, bool) if self.fluid_elements is None else self.fluid_elements
         found = numbering.number(self.mesh.elements, self.degree)
         points = found.points.reshape(self.mesh.size, -1)
         self.points, self.counts = np.zeros_like(points), {}
@@ -71,13 +61,9 @@ class Toy:
             own, numbers = np.unique(points[some], return_inverse=True)
             self.points[some], self.counts[name] = numbers.reshape(-1, points.shape[1]), len(own)
         self.state = State(self.counts["solid"], self.counts["fluid"])
-        self.size = max(
-            start + points * components for start, points, components in self.state.fields.values()
-        )
+        self.size = max(start + points * components for start, points, components in self.state.fields.values())
         self.places = Places(self.mesh, self.fluid)
-        local, self.centres = mesh_terms.relative(
-            self.mesh.elevated().nodes[self.mesh.elevated().elements]
-        )
+        local, self.centres = mesh_terms.relative(self.mesh.elevated().nodes[self.mesh.elevated().elements])
         self.statistics = SimpleNamespace(edges=mesh_terms.boxes(local))
         self.subdomain = SimpleNamespace(
             team=SingleRank(), numbers=np.arange(self.mesh.size), bounds=self.mesh.bounds()
@@ -94,9 +80,7 @@ class Toy:
 
     def coordinates(self, e):
         """Coordinates of the nodes of elements."""
-        return shape.positions(
-            self.mesh.nodes, self.mesh.elements[e], self.element.points
-        ).transpose(0, 2, 1)
+        return shape.positions(self.mesh.nodes, self.mesh.elements[e], self.element.points).transpose(0, 2, 1)
 
     def material(self, e, nodes=slice(None)):
         """The model there."""
@@ -115,11 +99,7 @@ class Toy:
         out = np.zeros(self.size)
         every = np.arange(self.mesh.size)
         for name, function in fields.items():
-            some = (
-                every[self.fluid]
-                if name.startswith(("potential", "pressure"))
-                else every[~self.fluid]
-            )
+            some = every[self.fluid] if name.startswith(("potential", "pressure")) else every[~self.fluid]
             values = np.asarray(function(*self.coordinates(some).swapaxes(0, 1)))
             index = self.points[some]
             if values.ndim == 3:

@@ -20,8 +20,7 @@ class Step:
         self.program = commit(scenario, self.plan, CPU(threads=1, fuse=False))
         self.phases = {stage.name: stage for stage in self.program.phases}
         self.velocities, self.stresses = (
-            [name for name in fields if name in self.plan.arrays]
-            for fields in (VELOCITY, (*STRESS, "s"))
+            [name for name in fields if name in self.plan.arrays] for fields in (VELOCITY, (*STRESS, "s"))
         )
         self.shape = self.program.grid(self.velocities[0]).shape
         self.count = int(np.prod(self.shape))
@@ -75,9 +74,7 @@ def true_limit(step):
     n = step.count * len(step.velocities)
     whole = LinearOperator((n, n), matvec=lambda x: step.twice(x.ravel()), dtype=float)
     start = step.twice(np.random.default_rng(1).standard_normal(n))
-    value = eigs(
-        whole, k=1, which="LM", v0=start, tol=1e-4, ncv=24, maxiter=3000, return_eigenvectors=False
-    )[0]
+    value = eigs(whole, k=1, which="LM", v0=start, tol=1e-4, ncv=24, maxiter=3000, return_eigenvectors=False)[0]
     assert abs(value.imag) < 1e-6 * value.real
     return float(step.plan.dt * 2 / np.sqrt(value.real))
 
@@ -85,11 +82,7 @@ def true_limit(step):
 def box(model, shape=(20, 18, 16), spacing=10.0, order=4, boundaries=None, **run):
     """A scenario on a small box whose faces neither absorb nor move, but for a free top, unless said otherwise."""
     size = [(n - 1) * spacing for n in shape]
-    source = {
-        "kind": "force",
-        "at": [size[0] / 2, size[1] / 2, -size[2] / 2],
-        "force": [0, 0, 1e-30],
-    }
+    source = {"kind": "force", "at": [size[0] / 2, size[1] / 2, -size[2] / 2], "force": [0, 0, 1e-30]}
     return Scenario(
         method="fd",
         domain={"origin": [0, 0, -size[2]], "size": size, "spacing": spacing},

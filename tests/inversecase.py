@@ -40,11 +40,7 @@ def scenario(dimensions=2, steps=40, **tables):
     if "waves" in tables:
         domain["waves"] = tables.pop("waves")
     moment = {"kind": "explosion", "at": place(dimensions, 0.41, 0.5, 0.43), "moment": 1e12}
-    force = {
-        "kind": "force",
-        "at": place(dimensions, 0.6, 0.52, 0.6),
-        "force": [1e9, 2e9, 3e9][:dimensions],
-    }
+    force = {"kind": "force", "at": place(dimensions, 0.6, 0.52, 0.6), "force": [1e9, 2e9, 3e9][:dimensions]}
     sources = tables.pop("source", [moment, force])
     receivers = [
         {"name": "A", "at": place(dimensions, 0.37, 0.5, 0.55)},
@@ -55,8 +51,7 @@ def scenario(dimensions=2, steps=40, **tables):
         domain=domain,
         model=tables.pop("model", SOLID),
         time={"duration": steps * 0.0018, "start": 0.0} | tables.pop("time", {}),
-        boundaries={"top": "free", "others": "cpml", "cpml": {"thickness": 4}}
-        | tables.pop("boundaries", {}),
+        boundaries={"top": "free", "others": "cpml", "cpml": {"thickness": 4}} | tables.pop("boundaries", {}),
         source=[{"wavelet": RICKER} | source for source in sources],
         receivers=tables.pop("receivers", receivers),
         output={"waveforms": ["velocity"]} | tables.pop("output", {}),
@@ -79,10 +74,7 @@ def model_file(folder):
     axes = {"z": np.linspace(-240, 10, 8), "y": [-20.0, 20.0], "x": np.linspace(-10, 290, 9)}
     shape = tuple(len(axis) for axis in axes.values())
     means = {"vp": 2500, "vs": 1400, "rho": 2200}
-    values = {
-        name: (tuple(axes), mean * (1 + 0.03 * rng.uniform(-1, 1, shape)))
-        for name, mean in means.items()
-    }
+    values = {name: (tuple(axes), mean * (1 + 0.03 * rng.uniform(-1, 1, shape))) for name, mean in means.items()}
     path = folder / "model.nc"
     xr.Dataset(values, axes).to_netcdf(path)
     return {"kind": "file", "file": str(path)}
@@ -100,9 +92,7 @@ class Case:
         Largest relative variation of the parameters.
     """
 
-    def __init__(
-        self, scenario, parameters=("vp", "vs", "rho"), misfit="l2", varied=0.02, **options
-    ):
+    def __init__(self, scenario, parameters=("vp", "vs", "rho"), misfit="l2", varied=0.02, **options):
         self.rng = np.random.default_rng(3)
         blank = craton.Problem(scenario, None, misfit, parameters, on=options.get("on", "grid"))
         self.m0 = blank.m0
@@ -128,18 +118,14 @@ class Case:
             for name, step in (("force", "velocity"), ("moment", "stress"))
             for n, source in enumerate(back[name])
         )
-        return abs(float((samples * residual).sum()) - other) / np.sqrt(
-            (samples**2).sum(0) @ (residual**2).sum(0)
-        )
+        return abs(float((samples * residual).sum()) - other) / np.sqrt((samples**2).sum(0) @ (residual**2).sum(0))
 
     def of_medium(self):
         """Mismatch of <residual, Born data> and of <change, transposed residual>, relative."""
         change = self.problem.born(self.dm, self.m)
         residual = self.rng.standard_normal(change.shape)
         back = self.problem.adjoint(residual, self.m)
-        return abs(change @ residual - back @ self.dm) / (
-            np.linalg.norm(change) * np.linalg.norm(residual)
-        )
+        return abs(change @ residual - back @ self.dm) / (np.linalg.norm(change) * np.linalg.norm(residual))
 
     def of_differences(self, steps=(3e-5, 6e-6)):
         """Mismatch of the gradient and of central differences of order 4, relative to its norm."""
@@ -147,9 +133,7 @@ class Case:
         best = np.inf
         for e in steps:
             near, far = (
-                self.problem.fun(self.m + k * e * self.dm)
-                - self.problem.fun(self.m - k * e * self.dm)
-                for k in (1, 2)
+                self.problem.fun(self.m + k * e * self.dm) - self.problem.fun(self.m - k * e * self.dm) for k in (1, 2)
             )
             best = min(best, abs((8 * near - far) / (12 * e) - slope) / abs(slope))
         return best

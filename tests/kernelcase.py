@@ -36,14 +36,8 @@ def of_order(order):
     """Operators whose text depends on the order."""
     plain, free = stencil(order), stencil(order, free=True)
     steps = [make(plain) for make in STEPS]
-    surface = [
-        operators.at_surface(make(free), closure(min(order, HIGHEST)), free) for make in STEPS
-    ]
-    layers = [
-        make(plain, axis)
-        for make in (operators.cpml_velocity, operators.cpml_stress)
-        for axis in range(3)
-    ]
+    surface = [operators.at_surface(make(free), closure(min(order, HIGHEST)), free) for make in STEPS]
+    layers = [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
     layers += [operators.a1(plain, axis, side) for axis in range(3) for side in range(2)]
     floor = [make(plain, order) for make in (operators.contact_velocity, operators.contact_stress)]
     steps += [*map(operators.among_air, steps[:2]), *floor]
@@ -54,10 +48,7 @@ def of_order(order):
 
 def rheologies(order, plain, free):
     """Operators of attenuation and of transverse isotropy."""
-    return [
-        *catalogue.anisotropic(free, order, range(3)),
-        *catalogue.attenuated(free, order, range(3)),
-    ]
+    return [*catalogue.anisotropic(free, order, range(3)), *catalogue.attenuated(free, order, range(3))]
 
 
 def every_operator():
@@ -65,13 +56,7 @@ def every_operator():
     found = {f"{op.name}-{order}": op for order in ORDERS for op in of_order(order)}
     tables = (points.INJECT, points.WINDOW, points.HOLD, points.SAMPLE, points.ADVANCE)
     damping = [operators.damping(axis) for axis in range(3)]
-    others = [
-        *damping,
-        *map(operators.sponge, range(3)),
-        operators.rigid(),
-        operators.wrap(),
-        *tables,
-    ]
+    others = [*damping, *map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in (1, 2, 3)]
     others += [*catalogue.transposed(4).values(), *series.operators()]
     others += catalogue.in_half(4).values()
@@ -79,15 +64,8 @@ def every_operator():
     for motion in ("P-SV", "SH"):
         for order in PLANE_ORDERS:
             there = catalogue.operators(order, motion)
-            there = {
-                name: op
-                for name, op in there.items()
-                if order == 4 or not dict(op.defines).get("ATTENUATION")
-            }
-            found |= {
-                f"{name}-{motion}-{order}" if "R" in dict(op.defines) else name: op
-                for name, op in there.items()
-            }
+            there = {name: op for name, op in there.items() if order == 4 or not dict(op.defines).get("ATTENUATION")}
+            found |= {f"{name}-{motion}-{order}" if "R" in dict(op.defines) else name: op for name, op in there.items()}
     return found
 
 
@@ -131,8 +109,7 @@ def plan_of(launches, arrays, layout, precision):
         for name, a in arrays.items()
     }
     there = [
-        replace(one, arrays=tuple("" if a in ABSENT and a not in arrays else a for a in one.arrays))
-        for one in launches
+        replace(one, arrays=tuple("" if a in ABSENT and a not in arrays else a for a in one.arrays)) for one in launches
     ]
     phases = (Phase("phase", tuple(there)),)
     return StepPlan(precision=precision, layout=layout, arrays=described, phases=phases)
@@ -178,10 +155,7 @@ def unchanged_outside(before, after, slices):
     mask = np.ones(before.shape, bool)
     mask[slices] = False
     return (
-        (
-            before.view(np.uint8).reshape(*before.shape, -1)
-            == after.view(np.uint8).reshape(*after.shape, -1)
-        )
+        (before.view(np.uint8).reshape(*before.shape, -1) == after.view(np.uint8).reshape(*after.shape, -1))
         .all(-1)[mask]
         .all()
     )

@@ -48,26 +48,9 @@ BOUNDARIES = {
 }
 
 
-def text(
-    kind="free and absorbing",
-    order=4,
-    precision="float32",
-    x=2700,
-    y=2500,
-    z=2300,
-    middle=1230,
-    **more,
-):
+def text(kind="free and absorbing", order=4, precision="float32", x=2700, y=2500, z=2300, middle=1230, **more):
     """A scenario of 28 x 26 x 24 points, or another size."""
     more = {"model": "", "source": "", "receivers": "", "run": ""} | more
     return SCENARIO.format(
-        boundaries=BOUNDARIES[kind],
-        order=order,
-        precision=precision,
-        x=x,
-        y=y,
-        z=z,
-        bottom=-z,
-        middle=middle,
-        **more,
+        boundaries=BOUNDARIES[kind], order=order, precision=precision, x=x, y=y, z=z, bottom=-z, middle=middle, **more
     )

@@ -41,13 +41,9 @@ class Mesh:
         nx, ny = self.degree * ex + 1, self.degree * ey + 1
         at = [self.degree * e[:, None] + n for e, n in ((k, c), (j, b), (i, a))]
         self.real, self.count = len(k), nx * ny * (self.degree * ez + 1)
-        self.local, self.centres = mesh_terms.relative(
-            self.filled(straightened(nodes) if self.straight else nodes)
-        )
+        self.local, self.centres = mesh_terms.relative(self.filled(straightened(nodes) if self.straight else nodes))
         points = (at[0] * ny + at[1]) * nx + at[2]
-        self.points = self.filled(points, self.count).astype(
-            np.int32
-        )  # the dummy point is the last
+        self.points = self.filled(points, self.count).astype(np.int32)  # the dummy point is the last
 
     @property
     def size(self):
@@ -88,9 +84,7 @@ def straightened(nodes):
     """27 nodes (ne, 27, 3) with all but the corners in the middle between them."""
     half = np.array([[1, 0], [0.5, 0.5], [0, 1]])
     eight = nodes.reshape(-1, 3, 3, 3, 3)[:, ::2, ::2, ::2]
-    return np.einsum("Cc,Bb,Aa,ecbax->eCBAx", half, half, half, eight, optimize=True).reshape(
-        nodes.shape
-    )
+    return np.einsum("Cc,Bb,Aa,ecbax->eCBAx", half, half, half, eight, optimize=True).reshape(nodes.shape)
 
 
 def constants_of(moduli):
@@ -129,16 +123,10 @@ def dense_force(mesh, u, moduli):
     du = np.einsum("erpq,eqc->ecrp", g, u[mesh.points])
     strain = (du + du.transpose(0, 2, 1, 3)) / 2
     strains = np.stack(
-        [
-            strain[:, a, b] * (1 if a == b else 2)
-            for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
-        ],
-        1,
+        [strain[:, a, b] * (1 if a == b else 2) for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))], 1
     )
     stress = np.einsum(
-        "eabp,ebp->eap",
-        np.broadcast_to(constants_of(moduli), (*moduli.shape[:1], 6, 6, mesh.element.size)),
-        strains,
+        "eabp,ebp->eap", np.broadcast_to(constants_of(moduli), (*moduli.shape[:1], 6, 6, mesh.element.size)), strains
     )
     return -spread(mesh, np.einsum("erpq,ecrp,ep->eqc", g, stress[:, VOIGT], weight))
 
@@ -167,9 +155,7 @@ def described(arrays, precision, laned):
     return {name: one(name, a) for name, a in arrays.items()}
 
 
-def run(
-    op, arrays, box, params, precision="float64", machine=None, colours=None, times=1, laned=LANED
-):
+def run(op, arrays, box, params, precision="float64", machine=None, colours=None, times=1, laned=LANED):
     """Host arrays after one launch; an array that is not there is absent."""
     names = tuple(name if name in arrays else "" for name in op.arrays)
     launch = Launch(op, names, box, params, colours=colours)
@@ -190,7 +176,5 @@ def forces(mesh, u, moduli, kind, precision="float64", **more):
         "geometry": mesh.geometry(kind.geometry),
         "moduli": moduli,
     }
-    after = run(
-        sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, precision, **more
-    )
+    after = run(sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, precision, **more)
     return after["force"].reshape(-1, 3)

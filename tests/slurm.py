@@ -66,20 +66,9 @@ def slurm(folder):
     key, host, port = folder / "munge.key", socket.gethostname(), free_port()
     key.write_bytes(os.urandom(128))
     key.chmod(0o400)
-    values = {
-        "folder": folder,
-        "host": host,
-        "port": port,
-        "port1": port + 1,
-        "cores": os.cpu_count(),
-    }
+    values = {"folder": folder, "host": host, "port": port, "port1": port + 1, "cores": os.cpu_count()}
     (folder / "slurm.conf").write_text(CONFIGURATION.format(**values))
-    sockets = {
-        "socket": "munge.socket",
-        "pid-file": "munge.pid",
-        "log-file": "munge.log",
-        "seed-file": "munge.seed",
-    }
+    sockets = {"socket": "munge.socket", "pid-file": "munge.pid", "log-file": "munge.log", "seed-file": "munge.seed"}
     munge = [f"--{name}={folder / file}" for name, file in sockets.items()]
     before = os.environ.get("SLURM_CONF")
     os.environ["SLURM_CONF"] = str(folder / "slurm.conf")

@@ -61,11 +61,7 @@ class Case:
     def interfaces(self):
         """Levels of the boundaries of fluids, m: those of the layers where any is fluid."""
         layers = self.tables["model"].get("layers", ())
-        return (
-            [layer["top"] for layer in layers[1:]]
-            if any(layer["vs"] == 0 for layer in layers)
-            else []
-        )
+        return [layer["top"] for layer in layers[1:]] if any(layer["vs"] == 0 for layer in layers) else []
 
 
 def rock(vp, ratio, more=None):
@@ -78,18 +74,14 @@ def model_of(rng, kind, depth, count):
 
     def layer(top, more):
         return {"top": top} | rock(
-            rng.uniform(600, 8000),
-            rng.uniform(1.6, 3) if kind == "anisotropic" else ratio(rng),
-            more,
+            rng.uniform(600, 8000), rng.uniform(1.6, 3) if kind == "anisotropic" else ratio(rng), more
         )
 
     more = {
         "anisotropic": {name: rng.uniform(-0.1, 0.2) for name in ("epsilon", "delta", "gamma")},
         "lossy": {"qp": rng.uniform(15, 200), "qs": rng.uniform(10, 100)},
     }.get(kind, {})
-    cuts = (
-        rng.integers(1, count, 2) / count if kind in ("sea", "lake") else rng.uniform(0.2, 0.8, 2)
-    )
+    cuts = rng.integers(1, count, 2) / count if kind in ("sea", "lake") else rng.uniform(0.2, 0.8, 2)
     layers = [layer(float(-part * depth), more) for part in sorted({0.0, *cuts})]
     if kind == "homogeneous":
         del layers[0]["top"]
@@ -97,16 +89,10 @@ def model_of(rng, kind, depth, count):
     if kind == "gradient":
         layers = [layers[0] | {"vp_gradient": rng.uniform(-0.05, 2.0) * layers[0]["vp"] / depth}]
     if kind in ("sea", "lake"):
-        layers[kind == "lake"] |= {
-            "vp": rng.uniform(1000, 5000),
-            "vs": 0,
-            "rho": rng.uniform(800, 3000),
-        }
+        layers[kind == "lake"] |= {"vp": rng.uniform(1000, 5000), "vs": 0, "rho": rng.uniform(800, 3000)}
     model = {"kind": "layers", "layers": layers}
     return model | (
-        {"attenuation": {"band": [1.0, 30.0], "mechanisms": int(rng.integers(2, 4))}}
-        if kind == "lossy"
-        else {}
+        {"attenuation": {"band": [1.0, 30.0], "mechanisms": int(rng.integers(2, 4))}} if kind == "lossy" else {}
     )
 
 
@@ -121,9 +107,7 @@ def case_of(seed, counts=None):
     while True:
         case = drawn(rng, seed, counts)
         size = case.tables["domain"]["size"]
-        if not sampling.problems(
-            case.scenario.model, Region((0.0, 0.0, -size[2]), (size[0], size[1], 0.0))
-        ):
+        if not sampling.problems(case.scenario.model, Region((0.0, 0.0, -size[2]), (size[0], size[1], 0.0))):
             return case
 
 
@@ -154,17 +138,12 @@ def drawn(rng, seed, counts=None):
         "time": {"duration": 1.0, "start": 0.0},
         "source": [source],
         "run": run,
-        "boundaries": {
-            name: str(rng.choice(("free", "stacey", "stacey", "rigid"))) for name in FACES
-        },
+        "boundaries": {name: str(rng.choice(("free", "stacey", "stacey", "rigid"))) for name in FACES},
     }
     fluid = any(layer["vs"] == 0 for layer in model.get("layers", ()))
     shape = rng.choice(("boxes", "graded", "sheared", "moved", "curved", "all"))
     most = {"graded": 0.0 if fluid else 0.5, "sheared": 0.8, "moved": 0.3, "curved": 0.05}
-    part = {
-        name: float(rng.uniform(0, value)) if shape in (name, "all") else 0.0
-        for name, value in most.items()
-    }
+    part = {name: float(rng.uniform(0, value)) if shape in (name, "all") else 0.0 for name, value in most.items()}
     return Case(tables, counts, edges, seed=seed, kind=kind, **part)
 
 
@@ -180,42 +159,26 @@ def lattice(case):
     heights = np.append(0, np.cumsum((1 + case.graded) ** np.arange(case.counts[2])))
     axes = [np.linspace(0, n * e, n + 1) for n, e in zip(case.counts, case.edges)]
     axes[2] = axes[2][-1] * (heights / heights[-1] - 1)
-    axes[2] = [
-        next((level for level in case.interfaces if abs(level - z) < 1e-6 * case.edges[2]), z)
-        for z in axes[2]
-    ]
+    axes[2] = [next((level for level in case.interfaces if abs(level - z) < 1e-6 * case.edges[2]), z) for z in axes[2]]
     z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
     places, rng = np.stack([x, y, z], axis=-1), np.random.default_rng(case.seed)
     away = ~np.isin(places[..., 2:], case.interfaces) * np.array([0, 0, 1]) + np.array(
         [1, 1, 0]
     )  # the boundary of a fluid stays level
-    places[1:-1, 1:-1, 1:-1] += (
-        case.moved * smallest(axes) * rng.uniform(-1, 1, places.shape) * away
-    )[1:-1, 1:-1, 1:-1]
+    places[1:-1, 1:-1, 1:-1] += (case.moved * smallest(axes) * rng.uniform(-1, 1, places.shape) * away)[
+        1:-1, 1:-1, 1:-1
+    ]
     ids = np.arange(x.size).reshape(x.shape)
     nz, ny, nx = case.counts[::-1]
     elements = np.stack(
-        [
-            ids[c : nz + c, b : ny + b, a : nx + a].ravel()
-            for c in (0, 1)
-            for b in (0, 1)
-            for a in (0, 1)
-        ],
-        axis=1,
+        [ids[c : nz + c, b : ny + b, a : nx + a].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)], axis=1
     )
     found = hexmesh.HexMesh(places.reshape(-1, 3), elements).elevated()
     low, high = found.bounds()
     inside = ((found.nodes > low + 1e-9) & (found.nodes < high - 1e-9)).all(axis=1)
     found = replace(found, faces=named_by_place(found))
     away = ~np.isin(found.nodes[:, 2:], case.interfaces) * np.array([0, 0, 1]) + np.array([1, 1, 0])
-    nodes = (
-        found.nodes
-        + case.curved
-        * smallest(axes)
-        * rng.uniform(-1, 1, found.nodes.shape)
-        * inside[:, None]
-        * away
-    )
+    nodes = found.nodes + case.curved * smallest(axes) * rng.uniform(-1, 1, found.nodes.shape) * inside[:, None] * away
     nodes[:, 0] += case.sheared * (nodes[:, 2] - low[2])
     return replace(found, nodes=nodes)
 
@@ -258,19 +221,10 @@ def true_limit(d):
     """2 / sqrt of the largest eigenvalue of the operator, by ARPACK, s."""
     from scipy.sparse.linalg import LinearOperator, eigs, eigsh
 
-    double = (
-        d
-        if d.precision == "float64"
-        else replace(d, precision="float64", units=fixed_point.FloatingPoint())
-    )
+    double = d if d.precision == "float64" else replace(d, precision="float64", units=fixed_point.FloatingPoint())
     operator = Undamped(double, d.families, CPU(threads=1))
-    shapes = {
-        medium: (len(operator.masses[medium]), 3 if medium == "solid" else 1)
-        for medium in operator.media
-    }
-    roots = np.concatenate(
-        [np.repeat(np.sqrt(operator.masses[m]), c) for m, (_, c) in shapes.items()]
-    )
+    shapes = {medium: (len(operator.masses[medium]), 3 if medium == "solid" else 1) for medium in operator.media}
+    roots = np.concatenate([np.repeat(np.sqrt(operator.masses[m]), c) for m, (_, c) in shapes.items()])
     cut = np.cumsum([n * c for n, c in shapes.values()])[:-1]
 
     def image(x):
@@ -286,25 +240,15 @@ def true_limit(d):
         eigs if len(shapes) > 1 else eigsh,
     )
     which = "LR" if len(shapes) > 1 else "LA"
-    return float(
-        2
-        / np.sqrt(
-            solver(whole, k=1, which=which, v0=start, tol=1e-5, return_eigenvectors=False)[0].real
-        )
-    )
+    return float(2 / np.sqrt(solver(whole, k=1, which=which, v0=start, tol=1e-5, return_eigenvectors=False)[0].real))
 
 
 def marched(scenario, d, dt, steps, every=20):
     """Largest kinetic energy of solid or fluid in the last third of a march from a random start over that before; inf where not finite."""
-    frequency = (
-        2 / d.stable.limit
-    )  # of the fastest mode, rad/s: energy of a potential is frequency^2 M_f chi'^2, about
+    frequency = 2 / d.stable.limit  # of the fastest mode, rad/s: energy of a potential is frequency^2 M_f chi'^2, about
     d = replace(d, dt=dt, steps=steps)
     if d.exact:
-        forces = [
-            10 * scale * np.sqrt(mass.max(initial=0))
-            for scale, mass in zip((frequency, 1.0), d.statistics.mass)
-        ]
+        forces = [10 * scale * np.sqrt(mass.max(initial=0)) for scale, mass in zip((frequency, 1.0), d.statistics.mass)]
         d = replace(d, units=fixed_point.FixedPoint(*map(fixed_point.unit, forces)))
     program = CPU(threads=1).commit(assemble(d, scenario, [], receivers_of(scenario), []))
     rng, weights, energies = np.random.default_rng(3), {}, []
@@ -325,9 +269,7 @@ def marched(scenario, d, dt, steps, every=20):
             phase.outer(step)
             phase.inner(step)
         if step % every == every - 1:
-            energies.append(
-                max(energy(program.arrays[name], mass) for name, mass in weights.items())
-            )
+            energies.append(max(energy(program.arrays[name], mass) for name, mass in weights.items()))
             if not np.isfinite(energies[-1]):
                 return np.inf
     cut = 2 * len(energies) // 3

@@ -37,12 +37,8 @@ def column(component, axis, side, order, kind="a1"):
             for a in range(3)
             for s, f in enumerate(FACES[a])
         },
-        source=[
-            {"kind": "force", "at": x.tolist(), "force": force, "wavelet": wavelet} for x in at
-        ],
-        receivers=[
-            {"name": "R", "at": (at[0] + (side - 0.5) * LENGTH / 2 * np.eye(3)[axis]).tolist()}
-        ],
+        source=[{"kind": "force", "at": x.tolist(), "force": force, "wavelet": wavelet} for x in at],
+        receivers=[{"name": "R", "at": (at[0] + (side - 0.5) * LENGTH / 2 * np.eye(3)[axis]).tolist()}],
         run={"order": order, "precision": "float64", "threads": 1},
     )
     return scenario, DELAY + LENGTH / 4 / speed + 1.2 / FREQUENCY
@@ -78,24 +74,13 @@ def test_plane_waves_leave_the_plane(motion, component):
     """The (x, z) plane: the column without its y axis."""
     found, over = column(component, 2, 0, 4)
     wanted = found.model_dump(include={"time", "run"}) | {
-        "domain": {
-            "origin": [0, -LENGTH],
-            "size": [found.domain.size[0], LENGTH],
-            "spacing": H,
-            "waves": motion,
-        },
+        "domain": {"origin": [0, -LENGTH], "size": [found.domain.size[0], LENGTH], "spacing": H, "waves": motion},
         "model": {"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO},
         "boundaries": {"top": "a1", "bottom": "a1", "others": "periodic"},
         "receivers": [{"name": "R", "at": [0, -0.75 * LENGTH]}],
     }
-    force, wavelet = (
-        (1e9 * np.eye(3)[component]).tolist(),
-        {"kind": "ricker", "frequency": FREQUENCY, "delay": DELAY},
-    )
-    row = [
-        {"kind": "force", "at": [x * H, -LENGTH / 2], "force": force, "wavelet": wavelet}
-        for x in range(6)
-    ]
+    force, wavelet = ((1e9 * np.eye(3)[component]).tolist(), {"kind": "ricker", "frequency": FREQUENCY, "delay": DELAY})
+    row = [{"kind": "force", "at": [x * H, -LENGTH / 2], "force": force, "wavelet": wavelet} for x in range(6)]
     scenario = Scenario(**wanted, source=row)
     samples = np.abs(api.run(scenario, device="cpu", progress=False).samples).max(axis=1)
     late = np.arange(len(samples)) * api.plan(scenario).dt > over
@@ -137,10 +122,7 @@ def test_a_long_run_below_a_free_surface_dies_out(case):
     )
     samples = np.abs(api.run(scenario, device="cpu", progress=False).samples).max(axis=1)
     assert len(samples) >= 20_000
-    assert (
-        samples[5_000:].max() < 1e-4 * samples.max()
-        and samples[15_000:].max() < 1e-5 * samples.max()
-    )
+    assert samples[5_000:].max() < 1e-4 * samples.max() and samples[15_000:].max() < 1e-5 * samples.max()
 
 
 @pytest.mark.parametrize("vs, warned", [(0.0, False), (VS, True), (VP / 2.5, True)])
@@ -154,11 +136,7 @@ def test_growth_at_the_sides_of_a_solid_is_warned_of(vs, warned):
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_kernel_solves_the_box_scheme(axis, side):
     """(v'[s] - v[s]) + (v'[s-1] - v[s-1]) + g (v'[s] - v'[s-1] + v[s] - v[s-1]) = 0 on every plane, within a few roundings of 1."""
-    layout, op, rng = (
-        Layout((12, 12, 12), 2),
-        operators.a1(stencil(4), axis, side),
-        np.random.default_rng(4),
-    )
+    layout, op, rng = (Layout((12, 12, 12), 2), operators.a1(stencil(4), axis, side), np.random.default_rng(4))
     inner = 12 - 1 - 2 if side else 2
     box = [0, 12] * 3
     box[2 * (2 - axis) : 2 * (2 - axis) + 2] = inner, inner + 1
@@ -180,15 +158,7 @@ def test_kernel_solves_the_box_scheme(axis, side):
         "i0": i0,
     }
     params |= dict(zip(("nk", "nj", "ni"), extent))
-    after = run(
-        op,
-        op.arrays,
-        {n: a.copy() for n, a in arrays.items()},
-        tuple(box),
-        params,
-        layout,
-        "float64",
-    )
+    after = run(op, op.arrays, {n: a.copy() for n, a in arrays.items()}, tuple(box), params, layout, "float64")
     rho, lam, mu = (a[inside(layout, box)] for a in (arrays["rho"], arrays["lam"], 1 / rmu))
     vp, vs = np.sqrt((lam + 2 * mu) / rho), np.sqrt(mu / rho)
     for n, speed in enumerate((vp, np.where(mu > 0, vs, vp), np.where(mu > 0, vs, vp))):
@@ -200,14 +170,8 @@ def test_kernel_solves_the_box_scheme(axis, side):
             at[2 * (2 - axis) + 1] += s * outward
             planes.append(after[f"v{name}"][inside(layout, at)])
         new, old, g = np.stack(planes), arrays["past"][n], 0.3 * speed
-        assert (new[0] == arrays[f"v{name}"][inside(layout, box)]).all() and (
-            after["past"][n] == new
-        ).all()
-        residual = (
-            (new[1:] - old[1:])
-            + (new[:-1] - old[:-1])
-            + g * (new[1:] - new[:-1] + old[1:] - old[:-1])
-        )
+        assert (new[0] == arrays[f"v{name}"][inside(layout, box)]).all() and (after["past"][n] == new).all()
+        residual = (new[1:] - old[1:]) + (new[:-1] - old[:-1]) + g * (new[1:] - new[:-1] + old[1:] - old[:-1])
         assert np.abs(residual).max() < 1e-13
         low, high = (inner, inner + 5) if side else (inner - 4, inner + 1)
         touched = [0, 12] * 3
@@ -219,9 +183,6 @@ def test_a_source_in_the_planes_that_a1_overwrites_is_said():
     scenario, _ = column(2, 2, 0, 4)
     assert not any("absorbing" in said for said in api.plan(scenario).warnings)
     low = scenario.model_copy(
-        update={
-            "domain": scenario.domain.model_copy(update={"origin": (0, 0, -LENGTH / 2 - H)}),
-            "receivers": (),
-        }
+        update={"domain": scenario.domain.model_copy(update={"origin": (0, 0, -LENGTH / 2 - H)}), "receivers": ()}
     )
     assert any("inside an absorbing layer" in said for said in api.plan(low).warnings)

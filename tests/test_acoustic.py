@@ -17,25 +17,10 @@ RICKER = {"kind": "ricker", "frequency": 7.0, "delay": 0.16}
 WATER = {"kind": "homogeneous", "vp": 1500, "vs": 0, "rho": 1000}
 LAYERS = {
     "kind": "layers",
-    "layers": [
-        {"top": 0, "vp": 1500, "vs": 0, "rho": 1000},
-        {"top": -235, "vp": 2500, "vs": 0, "rho": 2000},
-    ],
-    "anomalies": [
-        {
-            "shape": "sphere",
-            "center": [250, 0, -200],
-            "radius": 60,
-            "vp": 1800,
-            "vs": 0,
-            "rho": 1400,
-        }
-    ],
+    "layers": [{"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": -235, "vp": 2500, "vs": 0, "rho": 2000}],
+    "anomalies": [{"shape": "sphere", "center": [250, 0, -200], "radius": 60, "vp": 1800, "vs": 0, "rho": 1400}],
 }
-PLANE, SPACE = (
-    ([500, 400], "P-SV"),
-    ([400, 350, 400], "elastic"),
-)  # size, and the elastic scheme's name there
+PLANE, SPACE = (([500, 400], "P-SV"), ([400, 350, 400], "elastic"))  # size, and the elastic scheme's name there
 both = pytest.mark.parametrize("size, elastic", [PLANE, SPACE], ids=["plane", "space"])
 PERIODIC = dict.fromkeys(("west", "east"), "periodic")
 ALL = ["velocity", "pressure", "strain_rate", "rotation_rate"]
@@ -48,23 +33,10 @@ def at(size, x, y, z):
 def water(size, waves=None, **more):
     """A box of fluid below a free surface, an explosion and a force in it."""
     source = [
-        {
-            "kind": "explosion",
-            "at": at(size, 203.3, 222.2, -122.2),
-            "moment": 1e12,
-            "wavelet": RICKER,
-        },
-        {
-            "kind": "force",
-            "at": at(size, 300, 140, 0),
-            "force": at(size, 1e7, 2e6, 5e6),
-            "wavelet": RICKER,
-        },
+        {"kind": "explosion", "at": at(size, 203.3, 222.2, -122.2), "moment": 1e12, "wavelet": RICKER},
+        {"kind": "force", "at": at(size, 300, 140, 0), "force": at(size, 1e7, 2e6, 5e6), "wavelet": RICKER},
     ]
-    receivers = [
-        {"name": "A", "at": at(size, 300, 240, 0)},
-        {"name": "B", "at": at(size, 255.5, 203.0, -261.7)},
-    ]
+    receivers = [{"name": "A", "at": at(size, 300, 240, 0)}, {"name": "B", "at": at(size, 255.5, 203.0, -261.7)}]
     domain = {
         "origin": [*[0] * (len(size) - 1), -size[-1]],
         "size": size,
@@ -107,27 +79,18 @@ def test_equals_the_elastic_scheme(size, elastic, boundaries):
     if len(size) == 3 and "west" in boundaries:
         boundaries = {**boundaries, "south": "periodic", "north": "periodic"}
     options = {"boundaries": boundaries, "output": {"waveforms": ALL}}
-    found, wanted = (
-        run(water(size, waves, **options)).dataset.fillna(0) for waves in (None, elastic)
-    )
+    found, wanted = (run(water(size, waves, **options)).dataset.fillna(0) for waves in (None, elastic))
     for quantity in ALL:
         # the same sums but for terms that are zero: four roundings a step of float64; rotation is a difference of strains
-        scale = np.abs(
-            wanted["strain_rate" if quantity == "rotation_rate" else quantity].values
-        ).max()
+        scale = np.abs(wanted["strain_rate" if quantity == "rotation_rate" else quantity].values).max()
         rounding = 4 * found.sizes["time"] * np.finfo(float).eps
-        assert np.abs(found[quantity].values - wanted[quantity].values).max() < rounding * scale, (
-            quantity
-        )
+        assert np.abs(found[quantity].values - wanted[quantity].values).max() < rounding * scale, quantity
 
 
 @pytest.mark.parametrize("order, weights", [(2, "taylor"), (8, "holberg"), (16, "taylor")])
 def test_orders(order, weights):
     settings = {"precision": "float64", "threads": 1, "order": order, "weights": weights}
-    found, wanted = (
-        run(water(PLANE[0], waves, run=settings)).dataset.pressure.values
-        for waves in (None, "P-SV")
-    )
+    found, wanted = (run(water(PLANE[0], waves, run=settings)).dataset.pressure.values for waves in (None, "P-SV"))
     assert misfit(found, wanted) < 1e-13
 
 
@@ -136,18 +99,14 @@ def test_snapshots(tmp_path, size, elastic):
     import xarray as xr
 
     quantities = ("pressure", "divergence", "velocity")
-    asked = [
-        {"name": name, "quantity": name, "every": 0.2, "plane": {"z": -150}} for name in quantities
-    ]
+    asked = [{"name": name, "quantity": name, "every": 0.2, "plane": {"z": -150}} for name in quantities]
     for scheme in (None, elastic):
         scenario = water(size, scheme, snapshots=asked, run={"precision": "float32"})
         run(scenario, out=tmp_path / str(scheme))
 
     for quantity in quantities:
         found, wanted = (
-            xr.open_zarr(tmp_path / str(scheme) / "result.zarr", group=f"snapshots/{quantity}")[
-                quantity
-            ].values
+            xr.open_zarr(tmp_path / str(scheme) / "result.zarr", group=f"snapshots/{quantity}")[quantity].values
             for scheme in (None, elastic)
         )
         assert np.abs(wanted).max() > 0 and misfit(found, wanted) < 1e-5, (
@@ -157,23 +116,13 @@ def test_snapshots(tmp_path, size, elastic):
 
 def test_shots_are_those_of_single_runs():
     shots = [
-        {
-            "kind": "explosion",
-            "at": [150 + 100 * n, -60],
-            "moment": 1e12,
-            "wavelet": RICKER,
-            "shot": f"s{n}",
-        }
+        {"kind": "explosion", "at": [150 + 100 * n, -60], "moment": 1e12, "wavelet": RICKER, "shot": f"s{n}"}
         for n in range(3)
     ]
     together = run(water(PLANE[0], source=shots))
     assert together.dataset.pressure.dims[0] == "shot" and "s" in together.plan.arrays
-    alone = run(
-        water(PLANE[0], source=[{k: v for k, v in shots[1].items() if k != "shot"}])
-    ).dataset
-    np.testing.assert_array_equal(
-        together.dataset.pressure.sel(shot="s1").values, alone.pressure.values
-    )
+    alone = run(water(PLANE[0], source=[{k: v for k, v in shots[1].items() if k != "shot"}])).dataset
+    np.testing.assert_array_equal(together.dataset.pressure.sel(shot="s1").values, alone.pressure.values)
 
 
 @both
@@ -187,8 +136,7 @@ def test_reads_nothing_undefined(size, elastic, others):
     faces = {"others": "rigid" if sides else others, **sides, "sponge": {"thickness": 8}}
     scenario = water(size, boundaries=faces)
     usual, hostile = (
-        marched(waves.commit(scenario, craton.plan(scenario), backend(name, threads=1)))
-        for name in ("cpu", "hostile")
+        marched(waves.commit(scenario, craton.plan(scenario), backend(name, threads=1))) for name in ("cpu", "hostile")
     )
     assert np.abs(usual).max() > 0
     np.testing.assert_array_equal(usual, hostile)
@@ -236,11 +184,7 @@ def test_pressure_below_a_free_surface(kind):
     )
     if len(size) == 2:
         source[1] = receiver[1] = 0
-    acting = (
-        {"kind": "force", "force": force.tolist()}
-        if kind == "force"
-        else {"kind": "explosion", "moment": 1e12}
-    )
+    acting = {"kind": "force", "force": force.tolist()} if kind == "force" else {"kind": "explosion", "moment": 1e12}
     scenario = water(
         size,
         model=WATER,
@@ -249,11 +193,7 @@ def test_pressure_below_a_free_surface(kind):
         receivers=[{"name": "R", "at": at(size, *receiver)}],
         run={"precision": "float64", "order": 8},
     )
-    data, wavelet, mirror = (
-        run(scenario).dataset,
-        wavelets.build(scenario.source[0].wavelet),
-        np.array([1, 1, -1]),
-    )
+    data, wavelet, mirror = (run(scenario).dataset, wavelets.build(scenario.source[0].wavelet), np.array([1, 1, -1]))
     t = data.time.values
     if kind == "force":
         exact = pushed(wavelet, receiver - source, force, t, c) - pushed(
@@ -305,10 +245,7 @@ def test_energy(order):
         advance(program, step)
         if look:
             found.append(
-                sum(
-                    (w * before[n] * (before[n] if n == "s" else program.host(n))).sum()
-                    for n, w in weights.items()
-                )
+                sum((w * before[n] * (before[n] if n == "s" else program.host(n))).sum() for n, w in weights.items())
             )
     assert len(found) > 20 and found[0] > 0
     assert np.ptp(found) < 1e-11 * np.mean(found)  # float64, some hundred steps
@@ -318,28 +255,17 @@ def weighted(program, order):
     """Density at velocities and compliance at pressures, times the weight of their planes in the energy."""
     rho, lam = (program.backend.to_host(program.arrays[name]) for name in ("rho", "lam"))
     window = program.plan.arrays["rho"].window
-    shifted = {
-        a: tuple(slice(s.start + (a == b), s.stop + (a == b)) for b, s in zip("zyx", window))
-        for a in "xyz"
-    }
+    shifted = {a: tuple(slice(s.start + (a == b), s.stop + (a == b)) for b, s in zip("zyx", window)) for a in "xyz"}
     whole, half = planes(rho[window].shape[0], order)
     compliance = whole / np.where(lam[window] > 0, lam[window], np.inf)  # pressure is zero on top
-    return {
-        f"v{a}": w * (rho[window] + rho[shifted[a]]) / 2
-        for a, w in zip("xyz", (whole, whole, half))
-    } | {"s": compliance}
+    return {f"v{a}": w * (rho[window] + rho[shifted[a]]) / 2 for a, w in zip("xyz", (whole, whole, half))} | {
+        "s": compliance
+    }
 
 
 # --- what is chosen ---------------------------------------------------------------------------------------------------------------------
 
-SHEARED = [
-    {
-        "kind": "moment_tensor",
-        "at": [200, -100],
-        "tensor": {"xx": 3e12, "zz": 1e12},
-        "wavelet": RICKER,
-    }
-]
+SHEARED = [{"kind": "moment_tensor", "at": [200, -100], "tensor": {"xx": 3e12, "zz": 1e12}, "wavelet": RICKER}]
 TURNED = [{"kind": "moment_tensor", "at": [200, -100], "tensor": {"xz": 1e12}, "wavelet": RICKER}]
 LOSSY = {**WATER, "qp": 50, "attenuation": {"band": [1, 20]}}
 BEYOND = {
@@ -359,32 +285,19 @@ def words(planned):
 @both
 def test_chosen_where_all_is_fluid(size, elastic):
     chosen, forced = (craton.plan(water(size, waves)) for waves in (None, elastic))
-    assert (
-        "acoustic" in words(chosen)
-        and "s" in chosen.arrays
-        and not {"sxx", "rmu"} & set(chosen.arrays)
-    )
-    assert (
-        words(forced) == "elastic although vs = 0 everywhere: domain.waves"
-        and "sxx" in forced.arrays
-    )
+    assert "acoustic" in words(chosen) and "s" in chosen.arrays and not {"sxx", "rmu"} & set(chosen.arrays)
+    assert words(forced) == "elastic although vs = 0 everywhere: domain.waves" and "sxx" in forced.arrays
     asked = craton.plan(water(size, "acoustic"))
     assert {name: (a.shape, a.start) for name, a in asked.arrays.items()} == {
         name: (a.shape, a.start) for name, a in chosen.arrays.items()
     }
     operators = {op.name: op for op in chosen.operators.values()}
-    reals = (
-        operators["acoustic_velocity"].reals_per_point
-        + operators["acoustic_pressure"].reals_per_point
-    )
+    reals = operators["acoustic_velocity"].reals_per_point + operators["acoustic_pressure"].reals_per_point
     assert reals == (14 if len(size) == 3 else 11)  # 30 and 18 of elastic waves
 
 
 def test_not_chosen_where_a_part_is_solid():
-    solid = {
-        **LAYERS,
-        "anomalies": [{"shape": "box", "min": [200, -10, -150], "max": [220, 10, -140], "vs": 300}],
-    }
+    solid = {**LAYERS, "anomalies": [{"shape": "box", "min": [200, -10, -150], "max": [220, 10, -140], "vs": 300}]}
     planned = craton.plan(water(PLANE[0], model=solid))
     assert "sxx" in planned.arrays and not words(planned)
 
@@ -395,10 +308,7 @@ def test_what_acoustic_waves_lack_stays_elastic(case):
     receivers = [{"name": "B", "at": [255.5, -261.7]}]
     sources = [{"kind": "explosion", "at": [203.3, -122.2], "moment": 1e12, "wavelet": RICKER}]
     planned = craton.plan(water(PLANE[0], **{"receivers": receivers, "source": sources, **changes}))
-    assert (
-        "sxx" in planned.arrays
-        and words(planned) == f"elastic although vs = 0 everywhere: {reason}"
-    )
+    assert "sxx" in planned.arrays and words(planned) == f"elastic although vs = 0 everywhere: {reason}"
 
 
 def test_shear_in_a_fluid_is_refused():
@@ -417,17 +327,10 @@ def test_shear_in_a_fluid_is_refused():
     ],
 )
 def test_asked_for_where_it_cannot_be(changes, word):
-    receivers, sources = (
-        [{"name": "B", "at": [255.5, -261.7]}],
-        [{**SHEARED[0], "tensor": {"xx": 1e12, "zz": 1e12}}],
-    )
+    receivers, sources = ([{"name": "B", "at": [255.5, -261.7]}], [{**SHEARED[0], "tensor": {"xx": 1e12, "zz": 1e12}}])
     with pytest.raises(ScenarioError) as caught:
-        craton.plan(
-            water(PLANE[0], "acoustic", **{"receivers": receivers, "source": sources, **changes})
-        )
-    assert any(p.key == "domain.waves" and word in p.message for p in caught.value.problems), (
-        caught.value
-    )
+        craton.plan(water(PLANE[0], "acoustic", **{"receivers": receivers, "source": sources, **changes}))
+    assert any(p.key == "domain.waves" and word in p.message for p in caught.value.problems), caught.value
 
 
 def test_the_isotropic_part_of_a_moment_acts():
@@ -436,8 +339,7 @@ def test_the_isotropic_part_of_a_moment_acts():
     planned = craton.plan(water(PLANE[0], "acoustic", source=SHEARED))
     assert any("only the isotropic part" in text for text in planned.warnings)
     found, wanted = (
-        run(water(PLANE[0], "acoustic", source=one)).dataset.pressure.values
-        for one in (SHEARED, explosion)
+        run(water(PLANE[0], "acoustic", source=one)).dataset.pressure.values for one in (SHEARED, explosion)
     )
     assert misfit(found, wanted) < 1e-13
 

@@ -17,41 +17,21 @@ EXACT, CENTRAL = 1e-13, 1e-8
 WATER, SOFT = (
     {
         "kind": "layers",
-        "layers": [
-            {"top": 0, "vp": vp, "vs": vs, "rho": rho},
-            {"top": -85, "vp": 2500, "vs": 1400, "rho": 2200},
-        ],
+        "layers": [{"top": 0, "vp": vp, "vs": vs, "rho": rho}, {"top": -85, "vp": 2500, "vs": 1400, "rho": 2200}],
     }
     for vp, vs, rho in ((1500, 0, 1000), (1200, 500, 1800))
 )
 # interfaces within cells, one of them below a free surface
 CUT = SOFT | {
-    "layers": [
-        SOFT["layers"][0],
-        SOFT["layers"][1] | {"top": -30},
-        {"top": -112, "vp": 3000, "vs": 1700, "rho": 2400},
-    ]
+    "layers": [SOFT["layers"][0], SOFT["layers"][1] | {"top": -30}, {"top": -112, "vp": 3000, "vs": 1700, "rho": 2400}]
 }
-DEEP, THIN = (
-    WATER | {"layers": [WATER["layers"][0], WATER["layers"][1] | {"top": top}]}
-    for top in (-115, -45)
-)
+DEEP, THIN = (WATER | {"layers": [WATER["layers"][0], WATER["layers"][1] | {"top": top}]} for top in (-115, -45))
 CAVITIES = [
-    {
-        "shape": "box",
-        "min": [90, -1e3, -100],
-        "max": [160, 1e3, 0],
-        "vp": 1500,
-        "vs": 0,
-        "rho": 1000,
-    },
+    {"shape": "box", "min": [90, -1e3, -100], "max": [160, 1e3, 0], "vp": 1500, "vs": 0, "rho": 1000},
     {"shape": "sphere", "center": [190, 0, -120], "radius": 35, "vp": 1400, "vs": 0, "rho": 1100},
 ]
 SEA = {"kind": "homogeneous", "vp": 2000, "vs": 0, "rho": 1000}
-FIBRE = {
-    "name": "F",
-    "das": {"along": [place(2, 0.2, 0.1), place(2, 0.8, 0.0)], "spacing": 20, "gauge": 40},
-}
+FIBRE = {"name": "F", "das": {"along": [place(2, 0.2, 0.1), place(2, 0.8, 0.0)], "spacing": 20, "gauge": 40}}
 
 
 def force(*parts, components=(1e9, 2e9), **more):
@@ -101,9 +81,7 @@ CASES = {
     "force on the surface": {"source": [force(0.4, 0.0)]},
     "explosion below the surface": {"source": [explosion(0.4, 0.06)]},
     "pressure and strain": {"output": {"waveforms": ["pressure", "strain_rate", "rotation_rate"]}},
-    "resampled": {
-        "output": {"waveforms": ["velocity", "displacement", "acceleration"], "sampling": 0.004}
-    },
+    "resampled": {"output": {"waveforms": ["velocity", "displacement", "acceleration"], "sampling": 0.004}},
     "fibre": {"receivers": [FIBRE]},
     "two shots": {"source": [force(0.3, 0.3, shot="a"), force(0.6, 0.0, shot="b")]},
     "order 2": {"run": {"order": 2}},
@@ -128,11 +106,7 @@ CASES = {
         "model": SOLID | LOSSES | {"attenuation": {"band": [5, 50], "storage": "paired"}},
         "boundaries": {"top": "cpml"},
     },
-    "attenuation, SH": {
-        "waves": "SH",
-        "model": LOSSY,
-        "source": [force(0.4, 0.4, components=(0, 1e9, 0))],
-    },
+    "attenuation, SH": {"waves": "SH", "model": LOSSY, "source": [force(0.4, 0.4, components=(0, 1e9, 0))]},
     "attenuation in water and soil": {
         "model": {"layers": [layer | LOSSES for layer in WATER["layers"]], "kind": "layers"} | BAND,
         "source": [explosion(0.41, 0.2), force(0.41, 0.6)],
@@ -141,26 +115,15 @@ CASES = {
     "attenuation in space": {"dimensions": 3, "model": LOSSY, "steps": 25} | BOTH,
     "attenuation in sponges": {
         "model": LOSSY,
-        "boundaries": {
-            "bottom": "cpml",
-            "others": "sponge",
-            "sponge": {"thickness": 8, "strength": 0.1},
-        },
+        "boundaries": {"bottom": "cpml", "others": "sponge", "sponge": {"thickness": 8, "strength": 0.1}},
         "source": [explosion(0.13, 0.12), force(0.4, 0.0)],
     }
     | BOTH,
     "topography with attenuation": {"model": LOSSY | GROUND, "receivers": ON_GROUND},
     "anisotropy": {"model": SOLID | THOMSEN, "source": [explosion(0.4, 0.06), force(0.4, 0.0)]},
-    "anisotropy, SH": {
-        "waves": "SH",
-        "model": SOLID | THOMSEN,
-        "source": [force(0.4, 0.4, components=(0, 1e9, 0))],
-    },
+    "anisotropy, SH": {"waves": "SH", "model": SOLID | THOMSEN, "source": [force(0.4, 0.4, components=(0, 1e9, 0))]},
     "anisotropy in space": {"dimensions": 3, "model": SOLID | THOMSEN, "steps": 25} | BOTH,
-    "anisotropy, topography with a lake": {
-        "model": SOLID | THOMSEN | GROUND | LAKE,
-        "receivers": ON_GROUND[:1],
-    },
+    "anisotropy, topography with a lake": {"model": SOLID | THOMSEN | GROUND | LAKE, "receivers": ON_GROUND[:1]},
     "topography with a lake": {"model": SOLID | GROUND | LAKE, "receivers": ON_GROUND[:1]} | BOTH,
     "anisotropy with attenuation": {
         "model": LOSSY | THOMSEN,
@@ -185,8 +148,7 @@ CASES = {
         "source": [explosion(0.41, 0.48), force(0.41, 0.13)],
     }
     | BOTH,
-    "anisotropy with attenuation in space": {"dimensions": 3, "model": LOSSY | THOMSEN, "steps": 20}
-    | BOTH,
+    "anisotropy with attenuation in space": {"dimensions": 3, "model": LOSSY | THOMSEN, "steps": 20} | BOTH,
 }
 
 
@@ -208,8 +170,7 @@ BY_Q = ("inverse_qp", "inverse_qs")
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["attenuation", "attenuation, SH", "attenuation in water and soil", "attenuation in space"],
+    "name", ["attenuation", "attenuation, SH", "attenuation in water and soil", "attenuation in space"]
 )
 def test_gradients_by_q_are_exact(name):
     """Alone, so that nothing else hides them; and of second order."""
@@ -240,9 +201,7 @@ def test_parameters_with_q():
     assert np.linalg.norm(slopes[0] - slopes[1]) < 1e-4 * np.linalg.norm(slopes[0])
 
 
-@pytest.mark.parametrize(
-    "name", ["free surface and CPML", "attenuation", "anisotropy with attenuation"]
-)
+@pytest.mark.parametrize("name", ["free surface and CPML", "attenuation", "anisotropy with attenuation"])
 def test_single_precision(name):
     tables, more = CASES[name], SIX if "anisotropy" in name else {}
     case = Case(scenario(**tables, run={"precision": "float32"}), **more)
@@ -303,8 +262,7 @@ def test_parameters_of_an_anisotropic_medium():
 
 
 @pytest.mark.parametrize(
-    "name, steps, every, memory",
-    [("attenuation", 40, 1, 9e5), ("attenuation in sponges", 80, 3, 7e5)],
+    "name, steps, every, memory", [("attenuation", 40, 1, 9e5), ("attenuation in sponges", 80, 3, 7e5)]
 )
 def test_checkpoints_of_memory_variables_give_the_same_bits(name, steps, every, memory):
     tables = CASES[name] | {"steps": steps}
@@ -326,9 +284,7 @@ def test_checkpoints_give_the_same_bits(plain):
     assert other.problem.experiments[0].replayed
     assert not plain.problem.experiments[0].replayed
     np.testing.assert_array_equal(other.problem.jac(other.m), plain.problem.jac(plain.m))
-    np.testing.assert_array_equal(
-        other.problem.born(other.dm, other.m), plain.problem.born(plain.dm, plain.m)
-    )
+    np.testing.assert_array_equal(other.problem.born(other.dm, other.m), plain.problem.born(plain.dm, plain.m))
 
 
 def test_nothing_undefined_is_read(plain):
@@ -378,8 +334,7 @@ def test_shots_in_space_are_runs_whose_gradients_add_up():
     value, total = whole.fun(slope * 0 + whole.m0), whole.jac(whole.m0)
     alone = [
         craton.Problem(
-            scenario(3, source=[{k: v for k, v in source.items() if k != "shot"}]),
-            observed.sel(shot=source["shot"]),
+            scenario(3, source=[{k: v for k, v in source.items() if k != "shot"}]), observed.sel(shot=source["shot"])
         )
         for source in sources
     ]
@@ -390,9 +345,7 @@ def test_shots_in_space_are_runs_whose_gradients_add_up():
 
 def test_weights(plain):
     observed = plain.problem.data(plain.m)
-    muted = craton.Problem(
-        scenario(), observed, weights={"velocity": np.array([1.0, 0])[:, None, None]}
-    )
+    muted = craton.Problem(scenario(), observed, weights={"velocity": np.array([1.0, 0])[:, None, None]})
     rest = (muted.data().velocity - observed.velocity).values[0]
     expected = 0.5 * float(observed.time[1] - observed.time[0]) * (rest**2).sum()
     assert muted.fun(muted.m0) == pytest.approx(expected, rel=1e-12)
@@ -407,17 +360,9 @@ def test_transposes_of_filters():
             lambda y: leapfrog.from_leapfrog_transposed(y, dt, 0.5, 30.0),
             n,
         ),
-        (
-            lambda x: leapfrog.for_leapfrog(x, dt, 0.5),
-            lambda y: leapfrog.for_leapfrog_transposed(y, dt, 0.5),
-            n,
-        ),
+        (lambda x: leapfrog.for_leapfrog(x, dt, 0.5), lambda y: leapfrog.for_leapfrog_transposed(y, dt, 0.5), n),
         (lambda x: filters.integrate(x, dt), lambda y: filters.integrate_transposed(y, dt), n),
-        (
-            lambda x: filters.differentiate(x, dt),
-            lambda y: filters.differentiate_transposed(y, dt),
-            n,
-        ),
+        (lambda x: filters.differentiate(x, dt), lambda y: filters.differentiate_transposed(y, dt), n),
         (
             lambda x: filters.resample(x, 0.001, dt, times, 60.0),
             lambda y: filters.resample_transposed(y, 0.001, dt, times, n, 60.0),
@@ -431,11 +376,7 @@ def test_transposes_of_filters():
 
 SHAKEN = {
     "force": {"kind": "force", "at": place(2, 0.413, 0.431), "force": [1e9, 2e9]},
-    "moment": {
-        "kind": "moment_tensor",
-        "at": place(2, 0.413, 0.431),
-        "tensor": {"xx": 1e12, "zz": 3e12, "xz": -2e12},
-    },
+    "moment": {"kind": "moment_tensor", "at": place(2, 0.413, 0.431), "tensor": {"xx": 1e12, "zz": 3e12, "xz": -2e12}},
 }
 SMOOTH = {"wavelet": {"kind": "ricker", "frequency": 20, "delay": 0.04}}
 
@@ -459,9 +400,7 @@ def test_gradients_by_sources(kind, plain):
     expected = {
         "x": central(lambda e: source | {"at": [at[0] + e, at[1]]}, 0.01),
         "z": central(lambda e: source | {"at": [at[0], at[1] + e]}, 0.01),
-        "time": central(
-            lambda e: source | {"wavelet": source["wavelet"] | {"delay": delay + e}}, 1e-5
-        ),
+        "time": central(lambda e: source | {"wavelet": source["wavelet"] | {"delay": delay + e}}, 1e-5),
     }
     found = dict(zip("xyz", slope.position.values[0])) | {"time": float(slope.origin_time[0])}
     if kind == "force":
@@ -503,9 +442,7 @@ def test_a_linear_operator(plain):
     assert operator.shape == (plain.problem.born(plain.dm).size, plain.m.size)
     rest = operator.matvec(plain.dm)
     step = plain.problem.recordings[0].interval
-    np.testing.assert_allclose(
-        operator.rmatvec(step * rest), plain.problem.hvp(plain.dm), rtol=1e-9, atol=1e-30
-    )
+    np.testing.assert_allclose(operator.rmatvec(step * rest), plain.problem.hvp(plain.dm), rtol=1e-9, atol=1e-30)
 
 
 def told(words, *arguments, **options):
@@ -543,9 +480,7 @@ def test_the_start_of_a_problem_is_the_run_of_its_scenario(name):
     problem = craton.Problem(tables, observed)
     data = problem.data()
     for quantity in data.data_vars:
-        np.testing.assert_allclose(
-            data[quantity], run[quantity], rtol=0, atol=1e-13 * float(abs(run[quantity]).max())
-        )
+        np.testing.assert_allclose(data[quantity], run[quantity], rtol=0, atol=1e-13 * float(abs(run[quantity]).max()))
     interval = float(np.diff(run.time[:2])[0])
     expected = sum(float(((0.1 * run[q]) ** 2).sum()) for q in data.data_vars) * interval / 2
     assert problem.fun(problem.m0) == pytest.approx(expected, rel=1e-12)

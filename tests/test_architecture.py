@@ -24,18 +24,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 KERNELS = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".h", ".cpp", ".cu"))
 
 # Who may import whom (docs/developer/architecture.md). A layer may always import itself.
-BASE = {
-    "errors",
-    "conventions",
-    "versions",
-    "citations",
-    "text",
-    "units",
-    "lock",
-    "integrity",
-    "memory",
-    "host",
-}
+BASE = {"errors", "conventions", "versions", "citations", "text", "units", "lock", "integrity", "memory", "host"}
 INPUT = BASE | {"tables", "io"}
 MODEL = INPUT | {"model"}
 OUTPUT = MODEL | {"survey", "core"}
@@ -44,16 +33,7 @@ METHODS = OUTPUT | {"output"}
 SCENARIO = METHODS | {"methods"}
 DRIVER = SCENARIO | {"scenario", "backends", "comm"}
 PUBLIC = DRIVER | {"driver"}
-COMMANDS = PUBLIC | {
-    "report",
-    "api",
-    "shots",
-    "inverse",
-    "greens",
-    "gravity",
-    "benchmark",
-    "validation",
-}
+COMMANDS = PUBLIC | {"report", "api", "shots", "inverse", "greens", "gravity", "benchmark", "validation"}
 ALLOWED = {
     "errors": set(),
     "conventions": {"errors"},
@@ -108,9 +88,7 @@ def absolute(path, node):
     package = [*path.relative_to(SRC).parts[:-1]]
     if not node.level:
         return node.module
-    return ".".join(
-        [*package[: len(package) - node.level + 1], *([node.module] if node.module else [])]
-    )
+    return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
 
 
 def imported(path, text):
@@ -121,20 +99,14 @@ def imported(path, text):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             module = absolute(path, node)
-            names = (
-                [f"{module}.{alias.name}" for alias in node.names]
-                if module == "craton"
-                else [module]
-            )
+            names = [f"{module}.{alias.name}" for alias in node.names] if module == "craton" else [module]
         elif (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
             and node.value.startswith("craton.")
             and " " not in node.value
         ):
-            names = [
-                node.value.split(":")[0]
-            ]  # "craton.methods.finite_difference.build:build", for import_module
+            names = [node.value.split(":")[0]]  # "craton.methods.finite_difference.build:build", for import_module
         for name in names:
             parts = name.split(".")
             if parts[0] == "craton" and len(parts) > 1:
@@ -148,9 +120,7 @@ def test_every_layer_is_known():
 def test_order_of_layers_has_no_circle():
     order = []
     while len(order) < len(ALLOWED):
-        free = [
-            name for name, below in ALLOWED.items() if name not in order and below <= set(order)
-        ]
+        free = [name for name, below in ALLOWED.items() if name not in order and below <= set(order)]
         assert free, sorted(set(ALLOWED) - set(order))
         order += free
 
@@ -201,10 +171,7 @@ def files_imported(path, tree, inside):
             targets |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             module = absolute(path, node)
-            targets |= {
-                name if (name := f"{module}.{alias.name}") in MODULES else module
-                for alias in node.names
-            }
+            targets |= {name if (name := f"{module}.{alias.name}") in MODULES else module for alias in node.names}
     return targets & set(MODULES) - {module_of(path)}
 
 
@@ -221,9 +188,7 @@ def circles(graph):
 
     reach = {node: reached(node) for node in graph}
     closed = {
-        frozenset(other for other in reach[node] if node in reach[other])
-        for node in graph
-        if node in reach[node]
+        frozenset(other for other in reach[node] if node in reach[other]) for node in graph if node in reach[node]
     }
     return sorted(closed, key=sorted)
 
@@ -232,23 +197,15 @@ def circles(graph):
     "inside, known", [(False, []), (True, CIRCLES_IN_FUNCTIONS)], ids=["on import", "in functions"]
 )
 def test_files_import_each_other_in_no_circle(inside, known):
-    graph = {
-        name: files_imported(path, ast.parse(path.read_text()), inside)
-        for name, path in MODULES.items()
-    }
+    graph = {name: files_imported(path, ast.parse(path.read_text()), inside) for name, path in MODULES.items()}
     assert [set(circle) for circle in circles(graph)] == known
 
 
 def test_the_finder_of_circles_finds_them():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
     text = "import craton.errors\ndef f():\n    from craton.core import plan\n"
-    assert files_imported(PACKAGE / "core" / "probe.py", ast.parse(text), False) == {
-        "craton.errors"
-    }
-    assert files_imported(PACKAGE / "core" / "probe.py", ast.parse(text), True) == {
-        "craton.errors",
-        "craton.core.plan",
-    }
+    assert files_imported(PACKAGE / "core" / "probe.py", ast.parse(text), False) == {"craton.errors"}
+    assert files_imported(PACKAGE / "core" / "probe.py", ast.parse(text), True) == {"craton.errors", "craton.core.plan"}
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
@@ -266,9 +223,7 @@ def docstring(node):
     """The docstring's own node, or None."""
     first = node.body[0] if node.body else None
     is_text = (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Constant)
-        and isinstance(first.value.value, str)
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
     )
     return first if is_text else None
 
@@ -276,12 +231,7 @@ def docstring(node):
 def length(function):
     """Lines of a function without its docstring, decorators and blank ends."""
     text = docstring(function)
-    return (
-        function.end_lineno
-        - function.lineno
-        + 1
-        - (text.end_lineno - text.lineno + 1 if text else 0)
-    )
+    return function.end_lineno - function.lineno + 1 - (text.end_lineno - text.lineno + 1 if text else 0)
 
 
 def functions():
@@ -307,10 +257,7 @@ def test_files_that_are_long_are_named_in_a_warning():
     for path in (*FILES, *KERNELS):
         count = len(path.read_text().splitlines())
         if count > LONG:
-            warnings.warn(
-                f"{name_of(path)} has {count} lines, more than {LONG}: does it hold one thing?",
-                stacklevel=1,
-            )
+            warnings.warn(f"{name_of(path)} has {count} lines, more than {LONG}: does it hold one thing?", stacklevel=1)
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
@@ -335,9 +282,7 @@ def code_of(path):
         return "\n".join(line.split("//")[0] for line in text.splitlines())
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        if isinstance(
-            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        ) and docstring(node):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and docstring(node):
             node.body[0].value.value = ""
     return ast.unparse(tree)
 
@@ -350,50 +295,25 @@ def may_say_cuda(path):
     return layer(path) in PLACES_OF_MACHINES or path.name == "machine.h" or path.suffix == ".cu"
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in (*FILES, *KERNELS) if not may_say_cuda(p)], ids=name_of
-)
+@pytest.mark.parametrize("path", [p for p in (*FILES, *KERNELS) if not may_say_cuda(p)], ids=name_of)
 def test_one_machine_is_named_in_few_places(path):
     assert "cuda" not in re.sub(
         r"cupy-cuda\d+x", "", code_of(path).lower()
     )  # names of wheels, listed with their versions
 
 
-@pytest.mark.parametrize(
-    "place, file", [("tables", "schema.py"), ("conventions", "conventions.py")]
-)
+@pytest.mark.parametrize("place, file", [("tables", "schema.py"), ("conventions", "conventions.py")])
 def test_tables_name_machines_only_to_choose_one(place, file):
     saying = [
-        (p.name, line)
-        for p in FILES
-        if layer(p) == place
-        for line in code_of(p).splitlines()
-        if "cuda" in line.lower()
+        (p.name, line) for p in FILES if layer(p) == place for line in code_of(p).splitlines() if "cuda" in line.lower()
     ]
     assert [name for name, _ in saying] == [file] and "device" in saying[0][1].lower()
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in FILES if layer(p) in ("backends", "comm", "driver")], ids=name_of
-)
+@pytest.mark.parametrize("path", [p for p in FILES if layer(p) in ("backends", "comm", "driver")], ids=name_of)
 def test_machines_and_loop_know_no_physics(path):
     words = {w.lower() for node in ast.walk(ast.parse(path.read_text())) for w in identifiers(node)}
-    physics = {
-        "vp",
-        "vs",
-        "rho",
-        "lam",
-        "mu",
-        "vx",
-        "vy",
-        "vz",
-        "sxx",
-        "cpml",
-        "psi",
-        "sponge",
-        "stress",
-        "strain",
-    }
+    physics = {"vp", "vs", "rho", "lam", "mu", "vx", "vy", "vz", "sxx", "cpml", "psi", "sponge", "stress", "strain"}
     assert not words & physics
 
 
@@ -450,16 +370,10 @@ def test_the_finder_of_probes_finds_them():
         "self.machine.xp is np",
         "vars(program)",
     )
-    questions = (
-        "machine.width",
-        "getattr(plan, name)",
-        "xp is None",
-        "hasattr(model, 'file')",
-        "plan.rank is None",
+    questions = ("machine.width", "getattr(plan, name)", "xp is None", "hasattr(model, 'file')", "plan.rank is None")
+    assert [len(list(probes(ast.parse(text)))) for text in (*guesses, *questions)] == [1] * len(guesses) + [0] * len(
+        questions
     )
-    assert [len(list(probes(ast.parse(text)))) for text in (*guesses, *questions)] == [1] * len(
-        guesses
-    ) + [0] * len(questions)
 
 
 # --- what a backend offers ----------------------------------------------------------------------------------------------------------------
@@ -469,19 +383,14 @@ def members(protocol):
     """Public methods and properties of a Protocol, its own and inherited; and the names that it only annotates."""
     classes = [kind for kind in protocol.__mro__ if kind.__module__ == "craton.backends.base"]
     named = {
-        name: value
-        for kind in reversed(classes)
-        for name, value in vars(kind).items()
-        if not name.startswith("_")
+        name: value for kind in reversed(classes) for name, value in vars(kind).items() if not name.startswith("_")
     }
     return named, {name for kind in classes for name in vars(kind).get("__annotations__", {})}
 
 
 def arguments(function):
     """Names of the arguments, and whether each can be left out."""
-    return [
-        (p.name, p.default is not p.empty) for p in inspect.signature(function).parameters.values()
-    ]
+    return [(p.name, p.default is not p.empty) for p in inspect.signature(function).parameters.values()]
 
 
 @pytest.mark.parametrize("name", ["cpu", "hostile", "cuda"])
@@ -492,17 +401,13 @@ def test_backend_satisfies_its_protocol(name):
     module, kind = BACKENDS[name].split(":")
     machine = getattr(import_module(module), kind)
     verbs, noted = members(base.Machine if machine.shares_host_memory else base.DeviceMachine)
-    own = (
-        {f.name for f in fields(machine)} | {"cupy"} | set(dir(machine))
-    )  # cupy: set when a device is opened
+    own = {f.name for f in fields(machine)} | {"cupy"} | set(dir(machine))  # cupy: set when a device is opened
     assert not (set(verbs) | noted) - own
     for verb, promised in verbs.items():
         if inspect.isfunction(promised):
             assert arguments(getattr(machine, verb)) == arguments(promised), verb
         else:
-            assert not callable(inspect.getattr_static(machine, verb)), (
-                f"{verb} is a property of every machine"
-            )
+            assert not callable(inspect.getattr_static(machine, verb)), f"{verb} is a property of every machine"
     assert machine(threads=1).name == name if name != "cuda" else machine.name == name
 
 
@@ -510,14 +415,10 @@ def test_every_verb_of_a_machine_says_what_it_takes():
     from craton.backends import base
 
     for verb, promised in members(base.DeviceMachine)[0].items():
-        given = (
-            [name for name, _ in arguments(promised)[1:]] if inspect.isfunction(promised) else []
-        )
+        given = [name for name, _ in arguments(promised)[1:]] if inspect.isfunction(promised) else []
         text = inspect.getdoc(promised)
         assert text or not inspect.isfunction(promised), verb
-        assert all(
-            re.search(rf"^ *(\w+, )*{name}(, \w+)* :", text, re.MULTILINE) for name in given
-        ), verb
+        assert all(re.search(rf"^ *(\w+, )*{name}(, \w+)* :", text, re.MULTILINE) for name in given), verb
 
 
 def test_a_region_of_a_device_runs_its_calls_and_lists_them():
@@ -527,8 +428,7 @@ def test_a_region_of_a_device_runs_its_calls_and_lists_them():
 
     launched = []
     region = CUDA.region(
-        SimpleNamespace(stream=nullcontext()),
-        [lambda: launched.append(1), lambda: launched.append(2)],
+        SimpleNamespace(stream=nullcontext()), [lambda: launched.append(1), lambda: launched.append(2)]
     )
     region(0)
     queue(region)
@@ -556,10 +456,7 @@ def public(tree):
             yield node, names_of(node)
         elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             for member in (m for m in node.body if isinstance(m, ast.FunctionDef)):
-                static = any(
-                    isinstance(d, ast.Name) and d.id == "staticmethod"
-                    for d in member.decorator_list
-                )
+                static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in member.decorator_list)
                 yield member, names_of(member)[0 if static else 1 :]
 
 
@@ -574,33 +471,23 @@ def lacking(tree):
     return [
         node.name
         for node, names in public(tree)
-        if names
-        and not node.name.startswith("_")
-        and "Parameters\n---" not in (ast.get_docstring(node) or "")
+        if names and not node.name.startswith("_") and "Parameters\n---" not in (ast.get_docstring(node) or "")
     ]
 
 
 def test_public_functions_of_the_core_list_their_parameters():
-    paths = [
-        p
-        for p in FILES
-        if layer(p) in ("core", "io", "model", "survey") or p == PACKAGE / "backends" / "base.py"
-    ]
-    counted = {
-        p.relative_to(PACKAGE).as_posix(): len(lacking(ast.parse(p.read_text()))) for p in paths
-    }
+    paths = [p for p in FILES if layer(p) in ("core", "io", "model", "survey") or p == PACKAGE / "backends" / "base.py"]
+    counted = {p.relative_to(PACKAGE).as_posix(): len(lacking(ast.parse(p.read_text()))) for p in paths}
     assert {name: count for name, count in counted.items() if count} == UNDOCUMENTED
 
 
 def test_the_public_api_lists_its_parameters():
     import craton
 
-    functions = [
-        value for name in craton.__all__ if inspect.isfunction(value := getattr(craton, name))
-    ]
-    assert [
-        f.__name__ for f in functions if "Parameters\n---" not in (inspect.getdoc(f) or "")
-    ] == ["load"]  # api.py is being rewritten
+    functions = [value for name in craton.__all__ if inspect.isfunction(value := getattr(craton, name))]
+    assert [f.__name__ for f in functions if "Parameters\n---" not in (inspect.getdoc(f) or "")] == [
+        "load"
+    ]  # api.py is being rewritten
 
 
 # --- what an import does ----------------------------------------------------------------------------------------------------------------
@@ -622,14 +509,10 @@ WATCH = """
 
 def test_importing_every_module_does_nothing(tmp_path):
     (tmp_path / "cupy").mkdir()
-    (tmp_path / "cupy" / "__init__.py").write_text(
-        ""
-    )  # so that an import of CuPy would succeed, and show
+    (tmp_path / "cupy" / "__init__.py").write_text("")  # so that an import of CuPy would succeed, and show
     path = os.pathsep.join([str(tmp_path), str(SRC), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", textwrap.dedent(WATCH)]
-    done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": path}, text=True, capture_output=True
-    )
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     count, *found = done.stdout.split()
     assert int(count) >= len([p for p in FILES if p.name not in ("__init__.py", "__main__.py")])

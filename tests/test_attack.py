@@ -88,11 +88,7 @@ def cases(tmp_path_factory):
 
 def test_sound_inputs_are_read(server, cases):
     """Otherwise damage would not reach the readers."""
-    read = [
-        name
-        for name, (place, toml, _) in cases.items()
-        if server.ask(["plan", toml], place).code == 0
-    ]
+    read = [name for name, (place, toml, _) in cases.items() if server.ask(["plan", toml], place).code == 0]
     assert len(read) >= 10, sorted(set(cases) - set(read))
 
 
@@ -120,11 +116,7 @@ def kinds(tmp_path_factory):
 
 
 @settings(max_examples=8, suppress_health_check=CHECKS, **QUICK)
-@given(
-    kind=st.sampled_from(sorted(folders.COMMANDS)),
-    number=st.integers(0, 10**6),
-    seed=st.integers(0, 10**6),
-)
+@given(kind=st.sampled_from(sorted(folders.COMMANDS)), number=st.integers(0, 10**6), seed=st.integers(0, 10**6))
 def test_damaged_folder_is_refused_or_read(server, kinds, tmp_path, kind, number, seed):
     copied = folders.copy(kinds, kind, Path(tmp_path) / "copy")
     file = damage_folder(copied / "out", Random(seed))

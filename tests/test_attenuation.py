@@ -28,19 +28,10 @@ QUALITIES = [20.0, 35.0, 100.0, 1000.0]
 # Worst error of Q over two decades, for Q from 20 up. Three mechanisms reach 3.5 %; one each in a lattice pays for its classes at Q = 20.
 @pytest.mark.parametrize(
     "storage, mechanisms, limit",
-    [
-        ("full", 3, 0.036),
-        ("full", 4, 0.017),
-        ("paired", 4, 0.018),
-        ("coarse", 4, 0.018),
-        ("coarse", 3, 0.055),
-    ],
+    [("full", 3, 0.036), ("full", 4, 0.017), ("paired", 4, 0.018), ("coarse", 4, 0.018), ("coarse", 3, 0.055)],
 )
 def test_q_is_constant_over_two_decades(storage, mechanisms, limit):
-    assert (
-        relaxation(BAND, 1 / 20, mechanisms, storage=storage).error(1 / np.array(QUALITIES)).max()
-        < limit
-    )
+    assert relaxation(BAND, 1 / 20, mechanisms, storage=storage).error(1 / np.array(QUALITIES)).max() < limit
 
 
 @pytest.mark.parametrize("power", [0.3, -0.3])
@@ -52,16 +43,12 @@ def test_q_follows_a_power_of_frequency(power):
     )  # the fit's own error is 1.4 %
 
 
-@pytest.mark.parametrize(
-    "storage, quality", [("full", 20.0), ("full", 100.0), ("paired", 20.0), ("coarse", 100.0)]
-)
+@pytest.mark.parametrize("storage, quality", [("full", 20.0), ("full", 100.0), ("paired", 20.0), ("coarse", 100.0)])
 def test_speeds_are_those_of_kjartansson(storage, quality):
     """c(f) = c0 (f / f0)^(atan(1/Q) / pi) where Q is constant: Kjartansson (1979), J. Geophys. Res. 84, 4737-4748."""
     fitted = relaxation(BAND, 1 / quality, 4, storage=storage)
     f = np.geomspace(0.2, 5.0, 9)  # near its ends the band's limits are felt
-    np.testing.assert_allclose(
-        fitted.speed(f, 1 / quality), f ** (np.arctan(1 / quality) / np.pi), rtol=0.04 / quality
-    )
+    np.testing.assert_allclose(fitted.speed(f, 1 / quality), f ** (np.arctan(1 / quality) / np.pi), rtol=0.04 / quality)
 
 
 def test_reference_frequency_and_unrelaxed_modulus():
@@ -75,10 +62,7 @@ def test_reference_frequency_and_unrelaxed_modulus():
 def test_coefficients_are_not_negative_and_moduli_stay_positive():
     for storage, power in itertools.product(STORAGES, (0.0, 0.5)):
         fitted = relaxation(BAND, 1 / 20, 4, power=power, storage=storage)
-        for polynomials, stored in (
-            (fitted.polynomials, fitted.stored),
-            (fitted.of_shear, fitted.stored_of_shear),
-        ):
+        for polynomials, stored in ((fitted.polynomials, fitted.stored), (fitted.of_shear, fitted.stored_of_shear)):
             y = replace(fitted, polynomials=polynomials).coefficients(np.linspace(0, 1 / 20, 50))
             assert y.min() > -1e-6 and (1 - y[:, list(stored)].sum(-1)).min() > 0
 
@@ -123,9 +107,7 @@ def squared_frequencies(k, lam, mu, shear):
 
 def moduli_of(y, rates, omega, stored):
     """Complex moduli (4, 8) over the unrelaxed one, of the eight points by pattern."""
-    relaxed = np.array(
-        [1 - sum(y[m] * rates[m] / (rates[m] + 1j * omega) for m in one) for one in stored]
-    )
+    relaxed = np.array([1 - sum(y[m] * rates[m] / (rates[m] + 1j * omega) for m in one) for one in stored])
     table = classes(len(stored)) if len(stored) > 1 else np.zeros((4, 4, 2), int)
     return np.array([[relaxed[one[j + 2 * k, i]] for i, j, k in POINTS] for one in table])
 
@@ -134,9 +116,7 @@ def lattice_losses(fitted, loss, frequency, k):
     """1/Q of the three waves at one frequency, the same loss for P and S."""
     omega = 2 * np.pi * frequency
     mu, xy, xz, yz = (
-        moduli_of(replace(fitted, polynomials=c).coefficients(loss), fitted.omega, omega, stored)[
-            pattern
-        ]
+        moduli_of(replace(fitted, polynomials=c).coefficients(loss), fitted.omega, omega, stored)[pattern]
         for pattern, (c, stored) in enumerate(
             [(fitted.polynomials, fitted.stored), *[(fitted.of_shear, fitted.stored_of_shear)] * 3]
         )
@@ -160,13 +140,9 @@ def lattice_losses(fitted, loss, frequency, k):
 def test_q_of_waves_in_a_lattice_of_classes(storage, quality, limit):
     fitted = relaxation(BAND, 1 / quality, 4, storage=storage)
     for direction in ([1, 0, 0], [1, 1, 0], [1, 1, 1], [3, 5, 8], [-2, 1, 7]):
-        k = (
-            2 * np.pi / 10 * np.array(direction) / np.linalg.norm(direction)
-        )  # ten points a wavelength
+        k = 2 * np.pi / 10 * np.array(direction) / np.linalg.norm(direction)  # ten points a wavelength
         for frequency in np.geomspace(0.2, 5.0, 5):
-            np.testing.assert_allclose(
-                lattice_losses(fitted, 1 / quality, frequency, k), 1 / quality, rtol=limit
-            )
+            np.testing.assert_allclose(lattice_losses(fitted, 1 / quality, frequency, k), 1 / quality, rtol=limit)
 
 
 # ---------------------------------------------------------------- models
@@ -189,22 +165,16 @@ def test_losses_over_an_interface_are_weighted_with_compliances():
     stiff = kappa + 4 / 3 * mu
     found = [v[5, 2, 2] for v in cell_losses(model, GRID, 0, 11)]
     np.testing.assert_allclose(found, [stiff.imag / stiff.real, mu.imag / mu.real], rtol=2e-3)
-    np.testing.assert_allclose(
-        [v[9, 0, 0] for v in cell_losses(model, GRID, 0, 11)], [1 / 40, 1 / 25], rtol=1e-12
-    )
+    np.testing.assert_allclose([v[9, 0, 0] for v in cell_losses(model, GRID, 0, 11)], [1 / 40, 1 / 25], rtol=1e-12)
 
 
 def test_losses_in_water_and_in_anomalies():
     water = {"vp": 1500.0, "vs": 0.0, "rho": 1000.0}
     inclusion = Box(min=[-100, -100, -900], max=[250, 250, -650], qs=10.0)
-    model = Layers(
-        layers=[Layer(top=0, **water), Layer(top=-450, **ROCK, qp=60, qs=30)], anomalies=[inclusion]
-    )
+    model = Layers(layers=[Layer(top=0, **water), Layer(top=-450, **ROCK, qp=60, qs=30)], anomalies=[inclusion])
     p, s = cell_losses(model, GRID, 0, 11)
     assert p[9, 0, 0] == s[9, 0, 0] == 0  # water
-    assert p[1, 4, 4] == pytest.approx(1 / 60, rel=1e-12) and s[1, 4, 4] == pytest.approx(
-        1 / 30, rel=1e-12
-    )
+    assert p[1, 4, 4] == pytest.approx(1 / 60, rel=1e-12) and s[1, 4, 4] == pytest.approx(1 / 30, rel=1e-12)
     assert s[2, 1, 1] == pytest.approx(1 / 10, rel=1e-12)  # inside the box
     assert np.isfinite(p).all() and np.isfinite(s).all() and (p >= 0).all() and (s >= 0).all()
 
@@ -250,9 +220,7 @@ def test_storage_follows_the_lowest_q():
 
 
 def test_the_fastest_wave_is_the_unrelaxed_one():
-    model = Homogeneous(
-        **ROCK, qp=20, qs=20, attenuation={"band": BAND, "storage": "full", "frequency": 1.0}
-    )
+    model = Homogeneous(**ROCK, qp=20, qs=20, attenuation={"band": BAND, "storage": "full", "frequency": 1.0})
     fitted = rheology.relaxation(model, GRID)
     high = fitted.speed(1e4, 1 / 20)[0]  # far above the band nothing relaxes
     assert rheology.fastest(model, GRID, fitted) == pytest.approx(4000 * high, rel=1e-5)
@@ -275,10 +243,7 @@ def sentences(**values):
         ({"epsilon": -0.4}, "stiffness that is not positive"),
         ({"delta": -0.9}, "stiffness that is not positive"),
         ({"attenuation": {"band": BAND}}, "the model gives no Q"),
-        (
-            {"qp": 1.5, "qs": 1.5, "attenuation": {"band": BAND, "storage": "coarse"}},
-            "is too low for 4",
-        ),
+        ({"qp": 1.5, "qs": 1.5, "attenuation": {"band": BAND, "storage": "coarse"}}, "is too low for 4"),
     ],
 )
 def test_problems(values, words):
@@ -287,10 +252,7 @@ def test_problems(values, words):
 
 
 def test_right_values_pass():
-    assert (
-        sentences(qp=80, qs=40, epsilon=0.2, delta=0.1, gamma=0.15, attenuation={"band": BAND})
-        == []
-    )
+    assert sentences(qp=80, qs=40, epsilon=0.2, delta=0.1, gamma=0.15, attenuation={"band": BAND}) == []
     assert sentences(qp=50, qs=50 * 4 / 3 * (2300 / 4000) ** 2) == []  # no bulk loss at all
 
 
@@ -391,12 +353,7 @@ at = [-270, 270, 270]
 def test_full_space_with_constant_q(quality, storage):
     found = craton.run(loads(WAVES.format(q=quality, storage=storage, top="cpml"))).dataset
     for name, x in (("A", [360, 210, -90]), ("B", [-270, 270, 270])):
-        record, wanted = (
-            found.velocity.sel(receiver=name).values,
-            constant_q(x, found.time.values, quality),
-        )
+        record, wanted = (found.velocity.sel(receiver=name).values, constant_q(x, found.time.values, quality))
         elastic = constant_q(x, found.time.values, np.inf)
         assert np.linalg.norm(record - wanted) < 0.01 * np.linalg.norm(wanted)
-        assert np.linalg.norm(elastic - wanted) > 3 / quality * np.linalg.norm(
-            wanted
-        )  # Q matters here
+        assert np.linalg.norm(elastic - wanted) > 3 / quality * np.linalg.norm(wanted)  # Q matters here

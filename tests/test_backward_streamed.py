@@ -35,10 +35,7 @@ def test_compiles_without_spills(precision, order):
 
 def ops_of(order):
     """Both steps back, velocities with the sum of squares."""
-    return [
-        reversal.backward(stencil(order, free=True), part, light=part == "velocity")
-        for part in PARTS
-    ]
+    return [reversal.backward(stencil(order, free=True), part, light=part == "velocity") for part in PARTS]
 
 
 def entry(op, cuda):
@@ -63,13 +60,8 @@ class Both(Fields):
 
     def back(self, library, op, grid):
         """A half step back of a library."""
-        first = (self.reach * (self.plane + self.row) + self.left) * np.dtype(
-            self.precision
-        ).itemsize
-        starts = [
-            self.step.ctypes.data if n == "step" else self.arrays[n].ctypes.data + first
-            for n in op.arrays
-        ]
+        first = (self.reach * (self.plane + self.row) + self.left) * np.dtype(self.precision).itemsize
+        starts = [self.step.ctypes.data if n == "step" else self.arrays[n].ctypes.data + first for n in op.arrays]
         known = {"row": self.row, "plane": self.plane, "sheet": self.plane, "top": SHAPE[0] - 1}
         known |= {"dt_h": 0.05, "field": self.field, "every": EVERY, "last": LAST}
         known |= dict(zip(BOUNDS, INNER))

@@ -23,27 +23,15 @@ PLANE = "plane = { y = 1500 }"
 
 # id: (changes of the small scenario, [(key, words that the problem must say), ...])
 SCENARIOS = {
-    "misspelt key": (
-        [("spacing = 100", "spcing = 100")],
-        [("domain.spcing", '"spcing"', 'did you mean "spacing"')],
-    ),
+    "misspelt key": ([("spacing = 100", "spcing = 100")], [("domain.spcing", '"spcing"', 'did you mean "spacing"')]),
     "misspelt table": ([("[output]", "[outputs]")], [("outputs", 'did you mean "output"')]),
-    "unknown key": (
-        [("rho = 2300", "rho = 2300\nporosity = 0.1")],
-        [("model.porosity", '"porosity"', "vp, vs, rho")],
-    ),
+    "unknown key": ([("rho = 2300", "rho = 2300\nporosity = 0.1")], [("model.porosity", '"porosity"', "vp, vs, rho")]),
     "wrong type: boolean": ([("spacing = 100", "spacing = true")], [("domain.spacing", "true")]),
-    "wrong type: text": (
-        [("origin = [0, 0, -2500]", 'origin = "here"')],
-        [("domain.origin", '"here"')],
-    ),
+    "wrong type: text": ([("origin = [0, 0, -2500]", 'origin = "here"')], [("domain.origin", '"here"')]),
     "too few numbers": ([("size = [3000, 3000, 2500]", "size = [3000]")], [("domain.size", "3")]),
     "another dimension": ([("spacing = 100", 'spacing = "5 s"')], [("domain.spacing", "5 s", "m")]),
     "unknown unit": ([("spacing = 100", 'spacing = "5 parsecs"')], [("domain.spacing", "parsecs")]),
-    "negative spacing": (
-        [("spacing = 100", "spacing = -100")],
-        [("domain.spacing", "-100 m", "greater than 0")],
-    ),
+    "negative spacing": ([("spacing = 100", "spacing = -100")], [("domain.spacing", "-100 m", "greater than 0")]),
     "size in km": (
         [("size = [3000, 3000, 2500]", "size = [3, 3, 2.5]")],
         [("domain.size.0", "3 m", "100 m", "8 km"), ("domain.size.1",), ("domain.size.2",)],
@@ -52,10 +40,7 @@ SCENARIOS = {
         [("spacing = 100", "spacing = 100\nmax_frequency = 5")],
         [("domain.max_frequency", "mutually exclusive")],
     ),
-    "no resolution": (
-        [("spacing = 100\n", "")],
-        [("domain.spacing", "missing", "max_frequency = 5")],
-    ),
+    "no resolution": ([("spacing = 100\n", "")], [("domain.spacing", "missing", "max_frequency = 5")]),
     "domain thinner than its layers": (
         [
             ("size = [3000, 3000, 2500]", "size = [3000, 1000, 2500]"),
@@ -76,22 +61,11 @@ SCENARIOS = {
         [("model.kind", 'did you mean "homogeneous"')],
     ),
     "no density": ([("rho = 2300\n", "")], [("model.rho", "missing")]),
-    "negative density": (
-        [("rho = 2300", "rho = -2300")],
-        [("model.rho", "-2300 kg/m3", "greater than 0")],
-    ),
+    "negative density": ([("rho = 2300", "rho = -2300")], [("model.rho", "-2300 kg/m3", "greater than 0")]),
     "nan in the model": ([("vp = 3000", "vp = nan")], [("model.vp", "nan")]),
-    "vs too fast": (
-        [("vs = 1700", "vs = 2200")],
-        [("model.vs", "2200 m/s", "2121.32", "vp / sqrt(2)")],
-    ),
+    "vs too fast": ([("vs = 1700", "vs = 2200")], [("model.vs", "2200 m/s", "2121.32", "vp / sqrt(2)")]),
     "gap above the layers": (
-        [
-            (
-                MEDIUM,
-                'kind = "layers"\nlayers = [ { top = -500, vp = 3000, vs = 1700, rho = 2300 } ]',
-            )
-        ],
+        [(MEDIUM, 'kind = "layers"\nlayers = [ { top = -500, vp = 3000, vs = 1700, rho = 2300 } ]')],
         [("model.layers.0.top", "-500")],
     ),
     "layers upside down": (
@@ -104,10 +78,7 @@ SCENARIOS = {
         ],
         [("model.layers.1.top", "-500")],
     ),
-    "no model file": (
-        [(MEDIUM, 'kind = "file"\nfile = "nowhere.nc"')],
-        [("model.file", "nowhere.nc")],
-    ),
+    "no model file": ([(MEDIUM, 'kind = "file"\nfile = "nowhere.nc"')], [("model.file", "nowhere.nc")]),
     "model file of another kind": (
         [(MEDIUM, 'kind = "file"\nfile = "small.toml"')],
         [("model.file", "small.toml", "netCDF")],
@@ -117,14 +88,8 @@ SCENARIOS = {
         [("duration = 1.0", "duration = 1.0\nstep = 0.05")],
         [("time.step", "0.05 s", "unstable", "limit", "leave step out")],
     ),
-    "step longer than the run": (
-        [("duration = 1.0", "duration = 1.0\nstep = 5")],
-        [("time.step", "5 s", "1 s")],
-    ),
-    "start after the end": (
-        [("duration = 1.0", "duration = 1.0\nstart = 2")],
-        [("time.start", "2 s", "1 s")],
-    ),
+    "step longer than the run": ([("duration = 1.0", "duration = 1.0\nstep = 5")], [("time.step", "5 s", "1 s")]),
+    "start after the end": ([("duration = 1.0", "duration = 1.0\nstart = 2")], [("time.start", "2 s", "1 s")]),
     "free surface below": (
         [('others = "cpml"', 'others = "cpml"\nbottom = "free"')],
         [("boundaries.bottom", "only at the top", '"cpml", "sponge"')],
@@ -141,40 +106,23 @@ SCENARIOS = {
         [("thickness = 5", "thickness = 5, reflection = 2")],
         [("boundaries.cpml.reflection", "2", "less than 1")],
     ),
-    "no source": (
-        [(f'[[source]]\nkind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}\n', "")],
-        [("source", "missing")],
-    ),
+    "no source": ([(f'[[source]]\nkind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}\n', "")], [("source", "missing")]),
     "source outside": (
         [(AT, "at = [9500, 1500, -1000]")],
         [("source.0.at", "x = 9500 m", "0 to 3000 m", "move it inside")],
     ),
-    "source in the air": (
-        [(AT, "at = [1500, 1500, 1000]")],
-        [("source.0.at", "z = 1000 m", "in the air", "depth")],
-    ),
-    "unknown source": (
-        [('kind = "explosion"', 'kind = "explosoin"')],
-        [("source.0.kind", 'did you mean "explosion"')],
-    ),
+    "source in the air": ([(AT, "at = [1500, 1500, 1000]")], [("source.0.at", "z = 1000 m", "in the air", "depth")]),
+    "unknown source": ([('kind = "explosion"', 'kind = "explosoin"')], [("source.0.kind", 'did you mean "explosion"')]),
     "dip beyond its range": (
         [('kind = "explosion"', 'kind = "moment_tensor"\nstrike = 0\nrake = 0\ndip = 200')],
         [("source.0.dip", "200 deg", "90 deg")],
     ),
     "moment and magnitude": (
-        [
-            (
-                'kind = "explosion"',
-                'kind = "moment_tensor"\nstrike = 0\nrake = 0\ndip = 20\nmagnitude = 4',
-            )
-        ],
+        [('kind = "explosion"', 'kind = "moment_tensor"\nstrike = 0\nrake = 0\ndip = 20\nmagnitude = 4')],
         [("source.0.magnitude", "moment")],
     ),
     "empty tensor": (
-        [
-            ('kind = "explosion"', 'kind = "moment_tensor"'),
-            ("moment = 1e14", "tensor = { xx = 0 }"),
-        ],
+        [('kind = "explosion"', 'kind = "moment_tensor"'), ("moment = 1e14", "tensor = { xx = 0 }")],
         [("source.0.tensor", "zero", "xy = 1e18")],
     ),
     "unknown wavelet": (
@@ -189,74 +137,37 @@ SCENARIOS = {
         [(WAVELET, 'wavelet = { kind = "samples", file = "nothing.txt" }')],
         [("source.0.wavelet.file", "nothing.txt")],
     ),
-    "receiver in the air": (
-        [(STATION, "at = [2000, 1500, 10]")],
-        [("receivers.0.at", "z = 10 m", "in the air")],
-    ),
-    "receiver outside": (
-        [(STATION, "at = [2000, -1500, 0]")],
-        [("receivers.0.at", "y = -1500 m", "0 to 3000 m")],
-    ),
+    "receiver in the air": ([(STATION, "at = [2000, 1500, 10]")], [("receivers.0.at", "z = 10 m", "in the air")]),
+    "receiver outside": ([(STATION, "at = [2000, -1500, 0]")], [("receivers.0.at", "y = -1500 m", "0 to 3000 m")]),
     "line leaves the domain": (
         [("to = [1400, 1500, 0]", "to = [1000, 4500, 0]")],
         [("receivers.1.line", '"L3"', "y = 4500 m")],
     ),
     "name taken": ([('name = "A"', 'name = "L2"')], [("receivers.1.name", '"L2"')]),
-    "no station file": (
-        [(f'name = "A"\n{STATION}', 'file = "stations.csv"')],
-        [("receivers.0.file", "stations.csv")],
-    ),
+    "no station file": ([(f'name = "A"\n{STATION}', 'file = "stations.csv"')], [("receivers.0.file", "stations.csv")]),
     "source file missing": (
-        [
-            (
-                f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}',
-                'kind = "srf"\nfile = "none.srf"',
-            )
-        ],
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}', 'kind = "srf"\nfile = "none.srf"')],
         [("source.0.file", "cannot read", "none.srf", "relative to the scenario")],
     ),
     "source file of another kind": (
-        [
-            (
-                f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}',
-                'kind = "cmtsolution"\nfile = "small.toml"',
-            )
-        ],
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}', 'kind = "cmtsolution"\nfile = "small.toml"')],
         [("source.0.file", "small.toml:1:", "is not a line of a CMTSOLUTION", "docs/sources.md")],
     ),
     "source kind misspelt": (
-        [
-            (
-                f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}',
-                'kind = "cmtsolutions"\nfile = "small.toml"',
-            )
-        ],
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}', 'kind = "cmtsolutions"\nfile = "small.toml"')],
         [("source.0.kind", 'did you mean "cmtsolution"'), ("source.0.file", "small.toml:1:")],
     ),
     "plane wave between absorbing sides": (
-        [
-            (
-                f'kind = "explosion"\n{AT}\nmoment = 1e14',
-                'kind = "plane_wave"\nwave = "P"\ndepth = 1000',
-            )
-        ],
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14', 'kind = "plane_wave"\nwave = "P"\ndepth = 1000')],
         [("source.0.wave", "periodic", 'west is "cpml"')],
     ),
     "oblique plane wave": (
-        [
-            (
-                f'kind = "explosion"\n{AT}\nmoment = 1e14',
-                'kind = "plane_wave"\nwave = "P"\ndepth = 1000\nincidence = 30',
-            )
-        ],
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14', 'kind = "plane_wave"\nwave = "P"\ndepth = 1000\nincidence = 30')],
         [("source.0.incidence", "30 deg", "only vertical incidence")],
     ),
     "plane wave below the domain": (
         [
-            (
-                f'kind = "explosion"\n{AT}\nmoment = 1e14',
-                'kind = "plane_wave"\nwave = "P"\ndepth = 9000',
-            ),
+            (f'kind = "explosion"\n{AT}\nmoment = 1e14', 'kind = "plane_wave"\nwave = "P"\ndepth = 9000'),
             ('others = "cpml"', 'others = "periodic"\nbottom = "cpml"'),
         ],
         [("source.0.depth", "z = -9000 m", "-2500 to 0 m")],
@@ -273,15 +184,9 @@ SCENARIOS = {
         [('quantity = "velocity"', 'quantity = "displacement"')],
         [("snapshots.0.quantity", '"displacement"', '"velocity"')],
     ),
-    "snapshot outside": (
-        [(PLANE, "plane = { y = 9500 }")],
-        [("snapshots.0.plane", "9500", "3000")],
-    ),
+    "snapshot outside": ([(PLANE, "plane = { y = 9500 }")], [("snapshots.0.plane", "9500", "3000")]),
     "snapshots of nothing": ([("every = 0.25", "")], [("snapshots.0.every", "missing")]),
-    "snapshots never": (
-        [("every = 0.25", "every = 0")],
-        [("snapshots.0.every", "0 s", "greater than 0")],
-    ),
+    "snapshots never": ([("every = 0.25", "every = 0")], [("snapshots.0.every", "0 s", "greater than 0")]),
     "sampling below a microsecond": (
         [('waveforms = ["velocity"]', "sampling = 1e-8")],
         [("output.sampling", "1e-08 s", "microsecond")],
@@ -290,10 +195,7 @@ SCENARIOS = {
         [('waveforms = ["velocity"]', 'waveforms = ["velocty"]')],
         [("output.waveforms.0", '"velocty"', 'did you mean "velocity"')],
     ),
-    "order three": (
-        [('device = "cpu"', "order = 3")],
-        [("run.order", "3", "2, 4, 6, 8, 10, 12, 14 or 16")],
-    ),
+    "order three": ([('device = "cpu"', "order = 3")], [("run.order", "3", "2, 4, 6, 8, 10, 12, 14 or 16")]),
     "half precision": (
         [('device = "cpu"', 'precision = "float16"')],
         [("run.precision", '"float16"', '"float32" or "float64"')],
@@ -302,15 +204,9 @@ SCENARIOS = {
         [('device = "cpu"', 'device = "gpu"')],
         [("run.device", '"gpu"', 'did you mean "cuda"')],
     ),
-    "unknown method": (
-        [('method = "fd"', 'method = "fdm"')],
-        [("method", '"fdm"', '"fd"', '"sem"', '"gravity"')],
-    ),
+    "unknown method": ([('method = "fd"', 'method = "fdm"')], [("method", '"fdm"', '"fd"', '"sem"', '"gravity"')]),
     "not TOML": ([("spacing = 100", "spacing = 100 m")], [("", "not valid TOML", '"100 m"')]),
-    "same key twice": (
-        [("spacing = 100", "spacing = 100\nspacing = 200")],
-        [("", "not valid TOML", "only once")],
-    ),
+    "same key twice": ([("spacing = 100", "spacing = 100\nspacing = 200")], [("", "not valid TOML", "only once")]),
 }
 
 
@@ -332,10 +228,7 @@ def cli(tmp_path, monkeypatch, capsys):
 
 def listing(folder):
     """Every path in a folder with its content."""
-    return {
-        p.relative_to(folder): p.read_bytes() if p.is_file() else None
-        for p in sorted(folder.rglob("*"))
-    }
+    return {p.relative_to(folder): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
 
 
 def blocks(text):
@@ -347,9 +240,7 @@ def blocks(text):
             found[-1].append(line)
         else:
             found.append([line])
-    assert re.fullmatch(
-        rf"{len(found)} problems?; nothing was run, nothing was written\.", count
-    ), text
+    assert re.fullmatch(rf"{len(found)} problems?; nothing was run, nothing was written\.", count), text
     return found
 
 
@@ -360,9 +251,7 @@ def check(text, expected, source, name="small.toml"):
     assert len(found) == len(expected), text
     for key, *words in expected:
         head = re.compile(re.escape(name) + r"(?::(\d+))?: " + re.escape(f"{key}: " if key else ""))
-        block = next(
-            (b for b in found if head.match(b[0]) and all(w in "\n".join(b) for w in words)), None
-        )
+        block = next((b for b in found if head.match(b[0]) and all(w in "\n".join(b) for w in words)), None)
         assert block, f"{key} {words} not in\n{text}"
         found.remove(block)
         assert len(block) <= 3, text
@@ -421,18 +310,13 @@ def test_all_problems_at_once(cli, tmp_path):
         ],
         path.read_text(),
     )
-    lines = [
-        int(line.split(":")[1]) for line in text.splitlines() if line.startswith("small.toml:")
-    ]
+    lines = [int(line.split(":")[1]) for line in text.splitlines() if line.startswith("small.toml:")]
     assert lines == sorted(lines)
 
 
 def test_wrong_model_and_wrong_survey_at_once(cli, tmp_path):
     path = write(
-        tmp_path,
-        ("vs = 1700", "vs = 2200"),
-        (AT, "at = [9500, 1500, -1000]"),
-        ("spacing = 100", "max_frequency = 5"),
+        tmp_path, ("vs = 1700", "vs = 2200"), (AT, "at = [9500, 1500, -1000]"), ("spacing = 100", "max_frequency = 5")
     )
     code, text = cli("plan", path.name)
     assert code == 2
@@ -447,15 +331,11 @@ def model_file(folder, extent=3000.0, nan=False, drop=()):
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("h5netcdf")
     x, z = np.linspace(0, extent, 4), np.linspace(-extent, 0, 4)
-    values = {
-        name: np.full((4, 4, 4), v) for name, v in (("vp", 3000.0), ("vs", 1700.0), ("rho", 2300.0))
-    }
+    values = {name: np.full((4, 4, 4), v) for name, v in (("vp", 3000.0), ("vs", 1700.0), ("rho", 2300.0))}
     if nan:
         values["vp"][1, 2, 3] = np.nan
     fields = {name: (("z", "y", "x"), v) for name, v in values.items() if name not in drop}
-    xarray.Dataset(fields, {"x": x, "y": x, "z": z}).to_netcdf(
-        folder / "model.nc", engine="h5netcdf"
-    )
+    xarray.Dataset(fields, {"x": x, "y": x, "z": z}).to_netcdf(folder / "model.nc", engine="h5netcdf")
 
 
 @pytest.mark.parametrize(
@@ -555,9 +435,7 @@ def test_wrong_command_line(words, cli, tmp_path):
     code, text = cli(*words.split())
     assert code == 2, text
     lines = [line for line in text.splitlines() if not line.endswith("nothing was written.")]
-    assert 1 <= len(lines) <= 3 and lines[-1].startswith("    -> ") and "Traceback" not in text, (
-        text
-    )
+    assert 1 <= len(lines) <= 3 and lines[-1].startswith("    -> ") and "Traceback" not in text, text
     assert all(word in text for word in MISUSE[words]), text
 
 
@@ -570,10 +448,7 @@ def test_a_finished_run_stays(cli, tmp_path):
     (tmp_path / "out" / "run.json").write_text('{"state": "finished"}')
     code, text = cli("run", path.name, "-o", "out")
     assert code == 2 and blocks(text) == [
-        [
-            "-o: out holds a finished run",
-            "    -> choose another directory, or add --force to replace it",
-        ]
+        ["-o: out holds a finished run", "    -> choose another directory, or add --force to replace it"]
     ]
 
 
@@ -593,17 +468,10 @@ def test_files_of_others_stay(cli, tmp_path):
 def test_out_below_a_file(cli, tmp_path):
     path = write(tmp_path)
     code, text = cli("run", path.name, "-o", "small.toml/out")
-    assert (
-        code == 3
-        and "cannot write to small.toml/out" in text
-        and "-o" in text
-        and len(text.splitlines()) <= 3
-    )
+    assert code == 3 and "cannot write to small.toml/out" in text and "-o" in text and len(text.splitlines()) <= 3
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
-)
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
 def test_out_without_permission(cli, tmp_path):
     path = write(tmp_path)
     (tmp_path / "locked").mkdir(mode=0o555)
@@ -626,9 +494,7 @@ def test_grid_beyond_memory(cli, tmp_path):
 
 def test_output_beyond_the_disk(cli, tmp_path, monkeypatch):
     path = write(tmp_path)
-    monkeypatch.setattr(
-        shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(10**9, 10**9 - 1000, 1000)
-    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(10**9, 10**9 - 1000, 1000))
     code, text = cli("run", path.name, "-o", "out")
     assert code == 3 and "GiB are free" in text and "-o" in text, text
 
@@ -648,11 +514,7 @@ def test_no_compiler(tmp_path):
     code += "import sys; from craton.cli import main; sys.exit(main(['run', 'small.toml', '-o', 'out']))"
     before = listing(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=path.parent,
-        env=environment,
-        text=True,
-        capture_output=True,
+        [sys.executable, "-c", code], cwd=path.parent, env=environment, text=True, capture_output=True
     )
     assert done.returncode == 3, done.stderr
     assert (
@@ -667,10 +529,7 @@ def test_real_process(tmp_path):
     """The installed program: exit code, standard error, nothing on standard output."""
     path = write(tmp_path, ("spacing = 100", "spcing = 100"))
     done = subprocess.run(
-        [sys.executable, "-m", "craton", "run", path.name, "-o", "out"],
-        cwd=tmp_path,
-        text=True,
-        capture_output=True,
+        [sys.executable, "-m", "craton", "run", path.name, "-o", "out"], cwd=tmp_path, text=True, capture_output=True
     )
     assert done.returncode == 2 and done.stdout == "" and not (tmp_path / "out").exists()
     check(done.stderr, [("domain.spcing", 'did you mean "spacing"')], path.read_text())

@@ -27,32 +27,10 @@ at = [1500, 1500, -100]
 """
 FILES = {"top": "free_or_absorbing_surface_file_zmax"} | {
     name: f"absorbing_surface_file_{file}"
-    for name, file in (
-        ("bottom", "bottom"),
-        ("west", "xmin"),
-        ("east", "xmax"),
-        ("south", "ymin"),
-        ("north", "ymax"),
-    )
+    for name, file in (("bottom", "bottom"), ("west", "xmin"), ("east", "xmax"), ("south", "ymin"), ("north", "ymax"))
 }
-CORNERS = (
-    (0, 0, 0),
-    (1, 0, 0),
-    (1, 1, 0),
-    (0, 1, 0),
-    (0, 0, 1),
-    (1, 0, 1),
-    (1, 1, 1),
-    (0, 1, 1),
-)  # SPECFEM's order
-FACES = {
-    "west": (0, 0),
-    "east": (0, 1),
-    "south": (1, 0),
-    "north": (1, 1),
-    "bottom": (2, 0),
-    "top": (2, 1),
-}
+CORNERS = ((0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1))  # SPECFEM's order
+FACES = {"west": (0, 0), "east": (0, 1), "south": (1, 0), "north": (1, 1), "bottom": (2, 0), "top": (2, 1)}
 
 
 def brick(count=2, edge=1000.0):
@@ -70,9 +48,7 @@ def brick(count=2, edge=1000.0):
         own = [n for n, (a, b, c) in enumerate(CORNERS) if (a, b, c)[axis] == high]
         rim = (count - 1) * high
         faces[name] = [
-            (e, [elements[e][n] for n in own])
-            for e, (k, j, i) in enumerate(cells)
-            if (i, j, k)[axis] == rim
+            (e, [elements[e][n] for n in own]) for e, (k, j, i) in enumerate(cells) if (i, j, k)[axis] == rim
         ]
     return {"nodes": nodes, "elements": elements, "materials": [1] * len(elements), "faces": faces}
 
@@ -83,9 +59,7 @@ def write(folder, mesh):
 
     def table(name, rows, counted=True):
         lines = [" ".join(map(str, row)) for row in rows]
-        (folder / "mesh" / name).write_text(
-            "\n".join([str(len(lines)), *lines] if counted else lines) + "\n"
-        )
+        (folder / "mesh" / name).write_text("\n".join([str(len(lines)), *lines] if counted else lines) + "\n")
 
     table("nodes_coords_file", [(n + 1, *xyz) for n, xyz in enumerate(mesh["nodes"])])
     table("mesh_file", [(e + 1, *(n + 1 for n in own)) for e, own in enumerate(mesh["elements"])])
@@ -95,11 +69,7 @@ def write(folder, mesh):
 
 
 def folded(mesh):
-    mesh["nodes"][13] = (
-        2400.0,
-        2400.0,
-        -100.0,
-    )  # the node in the middle, beyond an opposite corner
+    mesh["nodes"][13] = (2400.0, 2400.0, -100.0)  # the node in the middle, beyond an opposite corner
 
 
 def duplicate(mesh):
@@ -125,15 +95,12 @@ def untagged(mesh):
 def hanging(mesh):
     """One element in place of the two at the south-west and north-west above: the node between them hangs on its faces."""
     one, other = 4, 6
-    mesh["elements"][one] = [
-        mesh["elements"][other if b else one][n] for n, (_, b, _) in enumerate(CORNERS)
-    ]
+    mesh["elements"][one] = [mesh["elements"][other if b else one][n] for n, (_, b, _) in enumerate(CORNERS)]
     for values in (mesh["elements"], mesh["materials"]):
         del values[other]
     renumbered = {e: e - (e > other) for e in range(8) if e != other}
     mesh["faces"] = {
-        name: [(renumbered[e], own) for e, own in rows if e not in (one, other)]
-        for name, rows in mesh["faces"].items()
+        name: [(renumbered[e], own) for e, own in rows if e not in (one, other)] for name, rows in mesh["faces"].items()
     }
 
 
@@ -163,11 +130,7 @@ PLACES = {
         "at = [900, 2100, -700]",
         ("source.0.at", "y = 2100 m is outside the domain"),
     ),
-    "station in the air": (
-        "at = [1500, 1500, -100]",
-        "at = [1500, 1500, 60]",
-        ("receivers.0.at", "60 m"),
-    ),
+    "station in the air": ("at = [1500, 1500, -100]", "at = [1500, 1500, 60]", ("receivers.0.at", "60 m")),
     "no medium for the mesh's material": ("1 = {", "2 = {", ("model.regions", "1")),
 }
 

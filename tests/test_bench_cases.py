@@ -35,9 +35,7 @@ def test_cases_are_tables_with_changes():
     }
     made = harness.expanded(group)
     assert list(made) == ["x, 32", "x, 64", "y, 32", "y, 64"]
-    assert made["x, 32"]["run"] == {"order": 2, "bits": 32} and made["x, 32"]["model"] == {
-        "kind": "a"
-    }
+    assert made["x, 32"]["run"] == {"order": 2, "bits": 32} and made["x, 32"]["model"] == {"kind": "a"}
     assert made["y, 32"]["source"] == [1, 2] and made["y, 32"]["model"]["kind"] == "b"
     assert made["x, 64"]["model"] == {"kind": "b", "q": {"p": 1, "s": 2}}
 
@@ -50,13 +48,9 @@ def test_small_runs_and_what_is_written(tmp_path, capsys):
     kept = json.loads(out.read_text())
     assert [row["case"] for row in kept["layers"]] == only[1:] and kept["device"] and kept["commit"]
     assert "2 of 2 rows passed" in capsys.readouterr().out
-    assert (
-        harness.main(["parity", "plane", "--only", "SH, order 2", "--out", str(out), *words]) == 0
-    )
+    assert harness.main(["parity", "plane", "--only", "SH, order 2", "--out", str(out), *words]) == 0
     (row,) = json.loads(out.read_text())["plane"]
-    assert (
-        row["largest"] == row["worst_waveform"] == 0 and row["limit"] == 1e-12 and row["peak"] > 0
-    )
+    assert row["largest"] == row["worst_waveform"] == 0 and row["limit"] == 1e-12 and row["peak"] > 0
     with pytest.raises(SystemExit, match="parity has no part planes"):
         harness.main(["parity", "planes", *words])
 
@@ -69,10 +63,7 @@ def test_a_case_that_fails_is_told(monkeypatch, capsys):
 
 
 def test_figures_of_differences():
-    assert harness.difference([1.0, 3.0], [1.0, 2.0]) == {
-        "largest": 0.5,
-        "l2": pytest.approx(0.2**0.5),
-    }
+    assert harness.difference([1.0, 3.0], [1.0, 2.0]) == {"largest": 0.5, "l2": pytest.approx(0.2**0.5)}
     assert harness.difference([0.0], [0.0]) == {"largest": 0.0, "l2": 0.0}
 
 
@@ -82,6 +73,4 @@ def test_kernels_of_elements_are_checked_on_any_machine():
     kind = elements.kind_of(2, {})
     for precision in ("float64", "float32"):
         row = elements.compare(CPU(threads=1), kind, precision)
-        assert row["passed"] and max(row["force"], row["memory"]) < (
-            1e-6 if precision == "float32" else 1e-15
-        )
+        assert row["passed"] and max(row["force"], row["memory"]) < (1e-6 if precision == "float32" else 1e-15)

@@ -26,12 +26,8 @@ def launched(every, waves):
     for name, (make, how) in every.cases().items():
         if next((w for w in ("P-SV", "SH") if name.startswith(w)), None) == waves:
             plan = api.plan(make())
-            found |= set(
-                (plan_of_rank(plan, 0, 2, how) if isinstance(how, tuple) else plan).operators
-            )
-            lossy = [
-                op.name for op in plan.operators.values() if dict(op.defines).get("ATTENUATION")
-            ]
+            found |= set((plan_of_rank(plan, 0, 2, how) if isinstance(how, tuple) else plan).operators)
+            lossy = [op.name for op in plan.operators.values() if dict(op.defines).get("ATTENUATION")]
             found |= {f"{op}_{name.split()[-1]}" for op in lossy}
     return found
 
@@ -49,27 +45,12 @@ def test_every_operator_is_launched(every, waves):
 def test_same_machine_agrees_in_every_bit(every, tmp_path, capsys):
     """Names are given by their beginnings; several ranks of one machine against one, and results are on disk."""
     out = tmp_path / "every.json"
-    words = [
-        "--device",
-        "hostile",
-        "--threads",
-        "1",
-        "--steps",
-        "4",
-        "--only",
-        "cpml",
-        "SH cpml",
-        "--out",
-        str(out),
-    ]
+    words = ["--device", "hostile", "--threads", "1", "--steps", "4", "--only", "cpml", "SH cpml", "--out", str(out)]
     assert run(*words) == 0
     rows = json.loads(out.read_text())["cases"]
-    assert len(rows) == 8 and all(
-        row["passed"] and row["worst"] == 0 and row["steps"] == 4 for row in rows
-    )
+    assert len(rows) == 8 and all(row["passed"] and row["worst"] == 0 and row["steps"] == 4 for row in rows)
     assert (
-        rows[0]["l2"].keys() >= {"velocities", "stresses", "recorded pressure"}
-        and min(rows[0]["peaks"].values()) > 0
+        rows[0]["l2"].keys() >= {"velocities", "stresses", "recorded pressure"} and min(rows[0]["peaks"].values()) > 0
     )
     assert "8 of 8 rows passed" in capsys.readouterr().out
 
@@ -87,25 +68,10 @@ def test_a_difference_fails_and_the_rest_goes_on(every, monkeypatch, capsys):
         return fields, record
 
     monkeypatch.setattr(every, "outcome", wrong)
-    words = [
-        "--device",
-        "cpu",
-        "--threads",
-        "1",
-        "--steps",
-        "2",
-        "--only",
-        "P-SV rigid",
-        "P-SV cpml",
-        "P-SV sponge",
-    ]
+    words = ["--device", "cpu", "--threads", "1", "--steps", "2", "--only", "P-SV rigid", "P-SV cpml", "P-SV sponge"]
     assert run(*words) == 1
     said = capsys.readouterr().out
-    assert (
-        "(stresses)" in said
-        and "FAILED: RuntimeError: no such kernel" in said
-        and "2 of 4 rows passed" in said
-    )
+    assert "(stresses)" in said and "FAILED: RuntimeError: no such kernel" in said and "2 of 4 rows passed" in said
 
 
 def test_alone_it_compares_nothing(every, monkeypatch, capsys):

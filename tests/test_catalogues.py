@@ -53,10 +53,7 @@ def table(count, seed=1):
     columns = [*xyz.T, rng.uniform(0, 360, count), rng.choice([90, 45, 71.5], count)]
     columns += [rng.uniform(-180, 180, count), 10 ** rng.uniform(12, 13, count)]
     columns += [rng.choice([0.3, 0.41], count), rng.choice([0.7, 0.83], count)]
-    return [
-        f"E{n}," + ",".join(map(repr, map(float, row))) + "\n"
-        for n, row in enumerate(zip(*columns))
-    ]
+    return [f"E{n}," + ",".join(map(repr, map(float, row))) + "\n" for n, row in enumerate(zip(*columns))]
 
 
 def scenario(path, *changes, kind="csv", more="", overrides=EXACT):
@@ -82,11 +79,7 @@ def any_count(monkeypatch):
 
 @pytest.mark.parametrize(
     "changes, more, worst",
-    [
-        ((), "", 1e-6),
-        ((), 'wavelet = { kind = "ricker", frequency = 2, delay = 0.6 }', 5e-6),
-        (ELEMENTS, "", 1e-5),
-    ],
+    [((), "", 1e-6), ((), 'wavelet = { kind = "ricker", frequency = 2, delay = 0.6 }', 5e-6), (ELEMENTS, "", 1e-5)],
     ids=["fd", "fd of one wavelet", "sem"],
 )
 def test_as_many_single_sources(changes, more, worst, any_count, tmp_path, monkeypatch):
@@ -124,9 +117,7 @@ def test_rows_are_counted_before_they_are_made(top, count, any_count, tmp_path, 
         array = arrays[f"catalogue_{name}"]
         assert array.shape == values.shape
         assert np.array_equal(array.on_host(), values.astype(array.dtype))
-    assert np.array_equal(
-        arrays["catalogue_weight"].on_host(), arrays["catalogue_weight"].on_host()
-    )
+    assert np.array_equal(arrays["catalogue_weight"].on_host(), arrays["catalogue_weight"].on_host())
 
 
 @pytest.mark.parametrize("kind", ["csv", "cmtsolution"])
@@ -148,9 +139,7 @@ def test_many_receivers_are_planned_before_their_rows_are_made(tmp_path, monkeyp
     """The rows that are made later are the same."""
     path = tmp_path / "r.csv"
     xyz = np.random.default_rng(2).uniform([600, 600, -1900], [2400, 2400, 0], (40, 3))
-    path.write_text(
-        "name,x,y,z\n" + "".join(f"R{n},{x},{y},{z}\n" for n, (x, y, z) in enumerate(xyz))
-    )
+    path.write_text("name,x,y,z\n" + "".join(f"R{n},{x},{y},{z}\n" for n, (x, y, z) in enumerate(xyz)))
     text = smallcase.TEXT.replace(SHOTS, f'[[receivers]]\nfile = "{path}"\n')
     now = craton.plan(loads(text)).arrays
     monkeypatch.setattr(receiver_points, "LATER", 0)
@@ -177,9 +166,7 @@ def test_blocks_in_several_chunks(tmp_path, monkeypatch):
 
 def _single(path, text):
     """The sources with one block in another order of its lines."""
-    path.write_text(
-        text.replace("latorUTM: 1500.25\nlongorUTM: 1049\n", "longorUTM: 1049\nlatorUTM: 1500.25\n")
-    )
+    path.write_text(text.replace("latorUTM: 1500.25\nlongorUTM: 1049\n", "longorUTM: 1049\nlatorUTM: 1500.25\n"))
     sources = io.read(path, "source", "cmtsolution")
     assert isinstance(sources, list)
     return sources

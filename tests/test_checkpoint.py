@@ -29,8 +29,7 @@ LOSSY = 'kind = "homogeneous"\nqp = 60\nqs = 40\nattenuation = { band = [0.5, 5]
 def lossy():
     """Memory variables, and A1, which keeps past velocities; one rank can wrap around."""
     text = smallcase.changed(
-        ('kind = "homogeneous"', LOSSY),
-        ('others = "cpml"', 'others = "a1"\nwest = "periodic"\neast = "periodic"'),
+        ('kind = "homogeneous"', LOSSY), ('others = "cpml"', 'others = "a1"\nwest = "periodic"\neast = "periodic"')
     )
     return loads(text, ("run.threads=1",))
 
@@ -41,10 +40,7 @@ def plane():
         smallcase.changed(
             ("origin = [0, 0, -2500]", "origin = [0, -2500]"),
             ("size = [3000, 3000, 2500]", "size = [3000, 2500]"),
-            (
-                "at = [1500, 1500, -1000]",
-                "shots = { from = [1000, -1000], to = [2000, -1000], count = 3 }",
-            ),
+            ("at = [1500, 1500, -1000]", "shots = { from = [1000, -1000], to = [2000, -1000], count = 3 }"),
             ("at = [2000, 1500, 0]", "at = [2000, 0]"),
             ("from = [1000, 1500, 0], to = [1400, 1500, 0]", "from = [1000, 0], to = [1400, 0]"),
             ("plane = { y = 1500 }\n", ""),
@@ -56,9 +52,7 @@ def plane():
 def elements():
     """Spectral elements with attenuation, whose memory lies in vectors of elements."""
     text = smallcase.changed(
-        ('kind = "homogeneous"', LOSSY),
-        ("spacing = 100", "spacing = 500"),
-        ('method = "fd"', 'method = "sem"'),
+        ('kind = "homogeneous"', LOSSY), ("spacing = 100", "spacing = 500"), ('method = "fd"', 'method = "sem"')
     )
     return loads(text, ("run.threads=1",))
 
@@ -135,19 +129,12 @@ def test_goes_on_with_the_same_bits(case, ranks, tmp_path, stopping, whole):
     assert (first == 31 if ranks == 1 else first >= 31) and latest(tmp_path / "out").ranks == ranks
     if ranks == 1:
         interrupted(craton.resume, tmp_path / "out")
-        assert (
-            latest(tmp_path / "out").step == 32
-            and len(list((tmp_path / "out" / "checkpoints").iterdir())) == 2
-        )
+        assert latest(tmp_path / "out").step == 32 and len(list((tmp_path / "out" / "checkpoints").iterdir())) == 2
     result = craton.resume(tmp_path / "out", progress=False, devices=ranks)
     assert result.report["steps_done"] == result.plan.steps
     same_results(reference, tmp_path / "out", groups)
     told = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert (
-        told["state"] == "finished"
-        and "resumed" in told
-        and not (tmp_path / "out" / "checkpoints").exists()
-    )
+    assert told["state"] == "finished" and "resumed" in told and not (tmp_path / "out" / "checkpoints").exists()
 
 
 def in_colours():
@@ -214,11 +201,7 @@ def test_every_so_often_and_after_a_failure(tmp_path, stopping):
         craton.run(pictured(run_checkpoint='"20 ms"'), out=tmp_path / "out", progress=False)
     saved = latest(tmp_path / "out")
     done = opened(tmp_path / "out")
-    assert (
-        1 <= saved.step < 48
-        and done.sizes["time"] == saved.step
-        and np.isfinite(done.velocity).all()
-    )
+    assert 1 <= saved.step < 48 and done.sizes["time"] == saved.step and np.isfinite(done.velocity).all()
     assert saved.record.shape == (saved.step, 12)
     craton.resume(tmp_path / "out", progress=False)
     same_results(tmp_path / "whole", tmp_path / "out")
@@ -293,9 +276,7 @@ def test_killed_outright_and_resumed(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert f"from    step {latest_step(out):,}" in out and latest_step(out) >= steps
     craton.run(
-        loads((tmp_path / "small.toml").read_text(), ("time.duration=6",)),
-        out=tmp_path / "whole",
-        progress=False,
+        loads((tmp_path / "small.toml").read_text(), ("time.duration=6",)), out=tmp_path / "whole", progress=False
     )
     same_results(tmp_path / "whole", tmp_path / "out", (None, "snapshots/section"))
 
@@ -363,34 +344,20 @@ def manifest(out, **changes):
 RUNNING = {"state": "running", "pid": os.getppid(), "host": os.uname().nodename}
 REFUSED = {
     "another scenario": (
-        lambda out: (out / "scenario.toml").write_text(
-            (out / "scenario.toml").read_text().replace("3000.0", "3001.0")
-        ),
+        lambda out: (out / "scenario.toml").write_text((out / "scenario.toml").read_text().replace("3000.0", "3001.0")),
         "not the scenario that the checkpoint was written with",
     ),
-    "another version": (
-        lambda out: manifest(out, versions={"craton": "0.0.1"}),
-        "written by craton 0.0.1",
-    ),
-    "another format": (
-        lambda out: manifest(out, format=1),
-        "has format 1, this version of craton reads format 3",
-    ),
+    "another version": (lambda out: manifest(out, versions={"craton": "0.0.1"}), "written by craton 0.0.1"),
+    "another format": (lambda out: manifest(out, format=1), "has format 1, this version of craton reads format 3"),
     "other elements": (
         lambda out: manifest(out, subdomains=[[0, 1, 0, 1, 0, 7, 0, 0]]),
         "its subdomains would be others",
     ),
     "other steps": (lambda out: manifest(out, dt=0.1), "its dt would be others"),
     "nothing there": (lambda out: (out / "run.json").unlink(), "there is no run in"),
-    "finished": (
-        lambda out: (out / "run.json").write_text('{"state": "finished"}'),
-        "there is nothing to go on with",
-    ),
+    "finished": (lambda out: (out / "run.json").write_text('{"state": "finished"}'), "there is nothing to go on with"),
     "no checkpoint": (lambda out: checkpoint.remove(out), "has left no checkpoint"),
-    "goes on": (
-        lambda out: (out / "run.json").write_text(json.dumps(RUNNING)),
-        "is being written by process",
-    ),
+    "goes on": (lambda out: (out / "run.json").write_text(json.dumps(RUNNING)), "is being written by process"),
 }
 
 
@@ -423,9 +390,7 @@ def test_room_for_two_is_asked_for(tmp_path, monkeypatch):
     scenario = pictured()
     plan = craton.plan(scenario)
     for every in (None, 600):
-        asking = scenario.model_copy(
-            update={"run": scenario.run.model_copy(update={"checkpoint": every})}
-        )
+        asking = scenario.model_copy(update={"run": scenario.run.model_copy(update={"checkpoint": every})})
         waves.check_disk(asking, plan, tmp_path / "out", False)
     # two are retained while a third is written
     assert asked[1] - asked[0] == 3 * sum(plan.arrays[name].nbytes for name in plan.changing) > 0

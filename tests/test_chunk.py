@@ -57,17 +57,11 @@ def test_bricks_fill_and_conform(factor):
     elements, keys, layers, faces = stack.build()
     assert len(elements) == stack.size == len(layers) and (np.diff(keys) > 0).all()
     i, j, k = stack.places(keys).T
-    mesh = hexmesh.HexMesh(
-        np.stack([i / 4, j / 4, stack.heights(k)], axis=1), elements, faces=faces
-    )
-    assert (
-        hexmesh.problems(mesh, 3) == []
-    )  # hanging and double nodes, folded elements, faces without tag
+    mesh = hexmesh.HexMesh(np.stack([i / 4, j / 4, stack.heights(k)], axis=1), elements, faces=faces)
+    assert hexmesh.problems(mesh, 3) == []  # hanging and double nodes, folded elements, faces without tag
     jacobians = shape.determinants(mesh.nodes, mesh.elements, GAUSS)
     assert jacobians.min() > 0
-    assert (jacobians @ CUBE).sum() == pytest.approx(
-        stack.count[0] * stack.count[1] * 11, rel=1e-12
-    )
+    assert (jacobians @ CUBE).sum() == pytest.approx(stack.count[0] * stack.count[1] * 11, rel=1e-12)
     assert len(hexmesh.boundary_faces(mesh)) == sum(map(len, faces.values()))
     assert len(faces["top"]) == stack.count[0] * stack.count[1] and len(faces["bottom"]) == 8
 
@@ -76,14 +70,8 @@ def test_bricks_fill_and_conform(factor):
 def test_points_are_counted_without_a_mesh(factor, degree):
     stack = tower(factor)
     assert stack.points(degree) == numbering.number(stack.build()[0], degree).count
-    for window in (
-        *stack.slices(2, 2),
-        *stack.slices(4, 1),
-        (4, 12, 0, 8) if factor == 2 else (9, 27, 0, 9),
-    ):
-        assert (
-            stack.points(degree, window) == numbering.number(stack.build(window)[0], degree).count
-        )
+    for window in (*stack.slices(2, 2), *stack.slices(4, 1), (4, 12, 0, 8) if factor == 2 else (9, 27, 0, 9)):
+        assert stack.points(degree, window) == numbering.number(stack.build(window)[0], degree).count
 
 
 @pytest.mark.parametrize(("parts", "factor"), [((2, 1), 2), ((4, 2), 2), ((3, 2), 3)])
@@ -97,9 +85,7 @@ def test_windows_are_parts_of_the_whole(parts, factor):
         every.append(own_keys)
         sides += sum(map(len, own_faces.values()))
     assert found == {tuple(row) for row in keys[elements]}
-    assert np.array_equal(np.unique(np.concatenate(every)), keys) and sides == sum(
-        map(len, faces.values())
-    )
+    assert np.array_equal(np.unique(np.concatenate(every)), keys) and sides == sum(map(len, faces.values()))
 
 
 def test_stacks_that_cannot_be():
@@ -121,9 +107,7 @@ def test_volume_and_jacobians(regional):
     assert made.stack.coarsest == (2, 2)
     jacobians = shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(4))
     assert jacobians.min() > 0
-    assert volume(part.mesh) == pytest.approx(
-        exact_volume(*np.radians((20, 15)), 4871e3, 6371e3), rel=1e-6
-    )
+    assert volume(part.mesh) == pytest.approx(exact_volume(*np.radians((20, 15)), 4871e3, 6371e3), rel=1e-6)
     assert hexmesh.problems(part.mesh, 4) == []
     assert shape.quality(part.mesh.nodes, part.mesh.elements).min() > 0.5
 
@@ -145,21 +129,11 @@ def test_elements_stop_at_discontinuities(regional):
     radius = part.radius[mesh.elements]
     assert (radius >= low - 1e-3).all() and (radius <= high + 1e-3).all()
     assert np.allclose(np.linalg.norm(mesh.nodes, axis=1), part.radius, rtol=1e-15)
-    for n, r in enumerate(
-        made.radii[:-1]
-    ):  # faces on it cover it: one below each surface element, or each coarse one
+    for n, r in enumerate(made.radii[:-1]):  # faces on it cover it: one below each surface element, or each coarse one
         on = (np.abs(radius[:, [0, 2, 6, 8]] - r) < 1e-3).all(axis=1)
-        assert (
-            on.sum() >= made.stack.count[0] * made.stack.count[1] // 4
-            and (part.sections[on] == n).all()
-        )
+        assert on.sum() >= made.stack.count[0] * made.stack.count[1] // 4 and (part.sections[on] == n).all()
     names = [mesh.region_names[r] for r in mesh.regions[np.argsort(part.sections)]]
-    assert list(dict.fromkeys(names)) == [
-        "lower_mantle",
-        "transition_zone",
-        "upper_mantle",
-        "crust",
-    ]
+    assert list(dict.fromkeys(names)) == ["lower_mantle", "transition_zone", "upper_mantle", "crust"]
 
 
 def test_points_take_the_side_of_their_element(regional):
@@ -195,13 +169,8 @@ def test_elements_resolve_the_shortest_period(options):
     asked = "growth" in options
     for layer in made.stack.layers:
         low, high = made.radii[layer.section : layer.section + 2]
-        allowed = (
-            4 * period * MODEL.slowest(max(layer.levels[0], low), min(layer.levels[-1], high)) / ppw
-        )
-        wide = (
-            max(w / n * e for w, n, e in zip(made.widths, made.stack.count, layer.width))
-            * layer.levels[-1]
-        )
+        allowed = 4 * period * MODEL.slowest(max(layer.levels[0], low), min(layer.levels[-1], high)) / ppw
+        wide = max(w / n * e for w, n, e in zip(made.widths, made.stack.count, layer.width)) * layer.levels[-1]
         assert (
             asked or (wide if layer.axis is None else wide / 2) <= 1.03 * allowed
         )  # in a layer where they grow the smaller ones
@@ -212,9 +181,7 @@ def test_elements_resolve_the_shortest_period(options):
 def test_growths_go_where_there_is_room():
     """A growth in the crust, 9 km thick, becomes one below the Moho; one below everything is refused."""
     made = chunk(MODEL, CENTRE, (10, 10), 700e3, elements=(40, 40), growth=(20e3,))
-    assert (
-        next(layer.levels[-1] for layer in made.stack.layers[::-1] if layer.axis == 0) == 6346.6e3
-    )
+    assert next(layer.levels[-1] for layer in made.stack.layers[::-1] if layer.axis == 0) == 6346.6e3
     with pytest.raises(ValueError, match="cannot be coarsened"):
         chunk(MODEL, CENTRE, (10, 10), 700e3, elements=(40, 40), growth=(690e3,))
 
@@ -245,9 +212,7 @@ def test_outer_core_is_a_region():
         part.mesh.elements[part.mesh.regions == core]
     ].max() == 3480e3
     assert (MODEL.speeds(part.radii(shape.gll_points(4), part.mesh.regions == core))[1] == 0).all()
-    assert volume(part.mesh) == pytest.approx(
-        exact_volume(*np.radians((30, 30)), 2871e3, 6371e3), rel=1e-6
-    )
+    assert volume(part.mesh) == pytest.approx(exact_volume(*np.radians((30, 30)), 2871e3, 6371e3), rel=1e-6)
 
 
 def test_small_chunk_is_a_box():
@@ -261,10 +226,7 @@ def test_small_chunk_is_a_box():
 
 
 def test_azimuth_turns_the_chunk():
-    north, east = (
-        chunk(MODEL, (20, 10), (10, 4), 400e3, elements=(10, 4), growth=(), azimuth=a)
-        for a in (0, 90)
-    )
+    north, east = (chunk(MODEL, (20, 10), (10, 4), 400e3, elements=(10, 4), growth=(), azimuth=a) for a in (0, 90))
     assert np.allclose(north.directions(0, 0.02)[:2] / np.tan(0.02), (0, 1), atol=1e-3)
     assert np.allclose(east.directions(0, 0.02)[:2] / np.tan(0.02), (1, 0), atol=1e-3)
     rng = np.random.default_rng(1)
@@ -288,9 +250,7 @@ def test_slices_have_the_nodes_of_the_whole(sliced):
     number = made.slice_of(whole, 3, 2)
     for n, part in enumerate(parts):
         at = np.searchsorted(whole.keys, part.keys)
-        assert np.array_equal(whole.keys[at], part.keys) and np.array_equal(
-            whole.mesh.nodes[at], part.mesh.nodes
-        )
+        assert np.array_equal(whole.keys[at], part.keys) and np.array_equal(whole.mesh.nodes[at], part.mesh.nodes)
         own = whole.keys[whole.mesh.elements[number == n]]
         assert {tuple(r) for r in own} == {tuple(r) for r in part.keys[part.mesh.elements]}
     assert sum(len(p.mesh.faces["top"]) for p in parts) == len(whole.mesh.faces["top"])
@@ -325,19 +285,14 @@ def test_places_round_trip(options):
     rng = np.random.default_rng(2)
     longitude, latitude, depth = rng.uniform((-75, -22, 0), (-60, -6, 700e3), (200, 3)).T
     back = made.whereabouts(made.place(longitude, latitude, depth))
-    assert np.allclose(back[:2], (longitude, latitude), atol=1e-11) and np.allclose(
-        back[2], depth, atol=1e-6
-    )
+    assert np.allclose(back[:2], (longitude, latitude), atol=1e-11) and np.allclose(back[2], depth, atol=1e-6)
     assert made.inside(made.place(longitude, latitude, depth)).all()
-    assert not made.inside(
-        made.place([-67, -67, -30, 110], [-14, -14, -14, 14], [-9e3, 1600e3, 0, 0])
-    ).any()
+    assert not made.inside(made.place([-67, -67, -30, 110], [-14, -14, -14, 14], [-9e3, 1600e3, 0, 0])).any()
     part = made.part()
     ground = part.mesh.nodes[part.radius == MODEL.radius]
     assert np.abs(made.whereabouts(ground)[2]).max() < 1e-6
     assert (
-        volume(part.mesh) > 0
-        and shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(3)).min() > 0
+        volume(part.mesh) > 0 and shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(3)).min() > 0
     )
 
 
@@ -345,9 +300,7 @@ def test_distances_on_the_sphere():
     """5 degrees south of the Bolivia event, in the geocentric latitudes of its reference."""
     made = chunk(MODEL, CENTRE, (20, 20), 1500e3, elements=(8, 8), growth=(), geographic=False)
     x, y, z = made.place(CENTRE[0], CENTRE[1] - 5)
-    assert np.allclose(
-        (x, y, z), 6371e3 * np.array((0, -np.sin(np.radians(5)), np.cos(np.radians(5)))), atol=1e-6
-    )
+    assert np.allclose((x, y, z), 6371e3 * np.array((0, -np.sin(np.radians(5)), np.cos(np.radians(5)))), atol=1e-6)
     assert np.allclose(made.place(*CENTRE, 647.1e3), (0, 0, 5723.9e3), atol=1e-6)
 
 
@@ -364,9 +317,7 @@ def test_ellipsoid_is_that_of_maps():
     assert (
         abs(along @ normal) / np.linalg.norm(along) < 3e-5
     )  # up is the normal of the surface, and 0.19 degrees off the radius
-    assert np.degrees(np.arccos(normal @ place / np.linalg.norm(place))) == pytest.approx(
-        0.191, abs=0.002
-    )
+    assert np.degrees(np.arccos(normal @ place / np.linalg.norm(place))) == pytest.approx(0.191, abs=0.002)
 
 
 def test_flattening_with_depth():
@@ -377,17 +328,13 @@ def test_flattening_with_depth():
     with pytest.raises(ValueError, match="centre"):
         sphere.clairaut(
             radial_files.table(
-                "shell",
-                [5e6, 6e6],
-                np.ones((8, 2)) * [[3e3], [8e3], [8e3], [4e3], [4e3], [1], [0], [0]],
+                "shell", [5e6, 6e6], np.ones((8, 2)) * [[3e3], [8e3], [8e3], [4e3], [4e3], [1], [0], [0]]
             )
         )
 
 
 def test_geographic_latitudes():
-    assert sphere.geocentric(45.0) == pytest.approx(
-        44.80757678, abs=1e-7
-    )  # Snyder (1987), table: 45 less 11' 32.8"
+    assert sphere.geocentric(45.0) == pytest.approx(44.80757678, abs=1e-7)  # Snyder (1987), table: 45 less 11' 32.8"
     latitude = np.linspace(-90, 90, 37)
     assert np.allclose(sphere.geographic(sphere.geocentric(latitude)), latitude, atol=1e-12)
     assert sphere.geocentric(90.0) == 90 and sphere.geocentric(0.0) == 0
@@ -402,9 +349,7 @@ def test_topography_dies_out_at_the_moho():
     top = part.radius == 6371e3
     assert np.allclose(up[top], hills(*made.frame.degrees(part.mesh.nodes[top])), atol=1e-6)
     middle = np.isclose(part.radius, 6356e3)
-    assert np.allclose(
-        up[middle], hills(*made.frame.degrees(part.mesh.nodes[middle])) * 9.4 / 24.4, atol=1e-6
-    )
+    assert np.allclose(up[middle], hills(*made.frame.degrees(part.mesh.nodes[middle])) * 9.4 / 24.4, atol=1e-6)
     with pytest.raises(ValueError, match="no elevation"):
         chunk(
             MODEL,
@@ -425,9 +370,7 @@ def test_axes_are_those_of_the_compass():
     made = chunk(MODEL, CENTRE, (20, 20), 1500e3, elements=(8, 8), growth=(), azimuth=20)
     longitude, latitude, step = -72.0, -8.0, 1e-4
     axes = made.axes(longitude, latitude)
-    assert np.allclose(axes.T @ axes, np.eye(3), atol=1e-14) and np.linalg.det(
-        axes
-    ) == pytest.approx(1)
+    assert np.allclose(axes.T @ axes, np.eye(3), atol=1e-14) and np.linalg.det(axes) == pytest.approx(1)
     wanted = [
         made.place(longitude + step, latitude) - made.place(longitude - step, latitude),
         made.place(longitude, latitude + step) - made.place(longitude, latitude - step),
@@ -445,19 +388,12 @@ def test_mechanisms_turn_with_their_place():
     assert np.allclose(axes, [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], atol=1e-15)
     tensor = moment_tensor((5, 2, 3, 0.1, 0.2, 0.3))
     turned = sphere.turned(tensor, axes)
-    assert (
-        turned[0, 0] == pytest.approx(5)
-        and turned[2, 2] == pytest.approx(3)
-        and turned[1, 1] == pytest.approx(2)
-    )
-    assert turned[0, 2] == pytest.approx(-tensor[0, 2]) and turned[0, 1] == pytest.approx(
-        tensor[1, 2]
-    )
+    assert turned[0, 0] == pytest.approx(5) and turned[2, 2] == pytest.approx(3) and turned[1, 1] == pytest.approx(2)
+    assert turned[0, 2] == pytest.approx(-tensor[0, 2]) and turned[0, 1] == pytest.approx(tensor[1, 2])
     assert np.allclose(np.linalg.eigvalsh(turned), np.linalg.eigvalsh(tensor))
 
 
 def test_sections_include_what_is_honoured():
     assert np.allclose(
-        chunk_layers.sections(MODEL, 6000e3, (6291e3,)),
-        [6000e3, 6151e3, 6291e3, 6346.6e3, 6356e3, 6371e3],
+        chunk_layers.sections(MODEL, 6000e3, (6291e3,)), [6000e3, 6151e3, 6291e3, 6346.6e3, 6356e3, 6371e3]
     )

@@ -31,10 +31,7 @@ AREA = {
 def table(path, depths=(0, 6371), **columns):
     """A radial model's file of values at depths, km."""
     rows = np.broadcast_arrays(np.array(depths), *columns.values())
-    text = [
-        ",".join(["depth_km", *columns]),
-        *(",".join(map(str, row)) for row in np.transpose(rows)),
-    ]
+    text = [",".join(["depth_km", *columns]), *(",".join(map(str, row)) for row in np.transpose(rows))]
     path.write_text("\n".join(text) + "\n")
     return {"kind": "radial", "file": str(path)}
 
@@ -116,16 +113,10 @@ def test_constant_q_damps_and_delays(tmp_path):
     sides' answers leave 1 %.
     """
     quality, x = 30.0, 200e3
-    source = at(
-        (0, 0, x), kind="force", force=[1e15, 0, 0], wavelet={"kind": "ricker", "frequency": 0.06}
-    )
-    model, area = (
-        even(tmp_path, qp=quality, qs=quality),
-        AREA | {"width": [6, 6], "bottom": 350e3, "period": 10.0},
-    )
+    source = at((0, 0, x), kind="force", force=[1e15, 0, 0], wavelet={"kind": "ricker", "frequency": 0.06})
+    model, area = (even(tmp_path, qp=quality, qs=quality), AREA | {"width": [6, 6], "bottom": 350e3, "period": 10.0})
     elastic, lossy = (
-        ran({**model, **more}, source, [(0, 0)], 75.0, area)
-        for more in ({}, {"attenuation": {"band": [0.02, 0.3]}})
+        ran({**model, **more}, source, [(0, 0)], 75.0, area) for more in ({}, {"attenuation": {"band": [0.02, 0.3]}})
     )
     frequency = np.linspace(0.045, 0.08, 8)
     omega, gamma = 2 * np.pi * frequency, math.atan(1 / quality) / math.pi
@@ -162,13 +153,7 @@ def test_flattening_changes_travel_times(tmp_path):
     area = AREA | {"latitude": latitude, "geographic": True, "width": [8, 8], "period": 12.0}
     source = {**EXPLOSION, "wavelet": {"kind": "gaussian", "tau": 3.0}}
     runs = [
-        ran(
-            even(tmp_path),
-            at((0.0, latitude, depth), **source),
-            stations,
-            75.0,
-            area | {"elliptic": e},
-        )
+        ran(even(tmp_path), at((0.0, latitude, depth), **source), stations, 75.0, area | {"elliptic": e})
         for e in (False, True)
     ]
     figures = [lambda *place: A * ellipsoid(*place) / np.linalg.norm(ellipsoid(*place)), ellipsoid]
@@ -191,28 +176,18 @@ def test_plateau_is_higher_by_its_height(tmp_path):
     lon = np.linspace(-6, 6, 121)
     rise = height * 0.5 * (1 + np.sin(np.pi / 2 * np.clip(lon / 1.5, -1, 1)))
     grid = xarray.DataArray(
-        np.broadcast_to(rise, (3, 121)),
-        {"lat": [-5.0, 0, 5], "lon": lon},
-        ("lat", "lon"),
-        "z",
-        {"units": "m"},
+        np.broadcast_to(rise, (3, 121)), {"lat": [-5.0, 0, 5], "lon": lon}, ("lat", "lon"), "z", {"units": "m"}
     )
     grid.to_netcdf(tmp_path / "relief.nc", engine="h5netcdf")
     stations = [(-3.0, 0.5), (-2.0, -1.0), (2.0, -1.0), (3.0, 0.5)]
     runs = [
         ran(even(tmp_path), at((0.0, 0.0, depth + up), **EXPLOSION), stations, 70.0, AREA | more)
-        for up, more in (
-            (0.0, {}),
-            (height / 2, {"topography": {"file": str(tmp_path / "relief.nc")}}),
-        )
+        for up, more in ((0.0, {}), (height / 2, {"topography": {"file": str(tmp_path / "relief.nc")}}))
     ]
     assert np.allclose(runs[1].depth, 0, atol=1e-3)
     source = placed(0, 0, A - depth)
     for n, station in enumerate(stations):
-        flat, high = (
-            np.linalg.norm(placed(*station, A + h) - source) / VP
-            for h in (0.0, height * (station[0] > 0))
-        )
+        flat, high = (np.linalg.norm(placed(*station, A + h) - source) / VP for h in (0.0, height * (station[0] > 0)))
         found = lag(*runs, "Z", n, flat)
         assert found == pytest.approx(high - flat, abs=0.005)
 
@@ -224,28 +199,23 @@ def emc_file(path, depths, longitudes, change):
     """A three-dimensional model of changes of vp and vs in per cent, (depth, longitude)."""
     import xarray
 
-    values = np.broadcast_to(
-        np.asarray(change, float)[:, None, :], (len(depths), 2, len(longitudes))
-    )
+    values = np.broadcast_to(np.asarray(change, float)[:, None, :], (len(depths), 2, len(longitudes)))
     coords = {
         "depth": ("depth", np.array(depths, float), {"units": "km", "positive": "down"}),
         "latitude": [-10.0, 10.0],
         "longitude": np.array(longitudes, float),
     }
     dims = ("depth", "latitude", "longitude")
-    xarray.Dataset(
-        {name: (dims, values, {"units": "%"}) for name in ("dvp", "dvs")}, coords
-    ).to_netcdf(path, engine="h5netcdf")
+    xarray.Dataset({name: (dims, values, {"units": "%"}) for name in ("dvp", "dvs")}, coords).to_netcdf(
+        path, engine="h5netcdf"
+    )
     return {"file": str(path)}
 
 
 def test_model_laid_over_is_that_model(tmp_path):
     """2 % faster down to 300 km: by a file of EMC's kind as by a radial model's own; times fall as those of straight rays do."""
     depth, stations = 250e3, [(0.5, 0.0), (-2.0, 1.0), (3.0, 0.5)]
-    source, area = (
-        at((0, 0, depth), **EXPLOSION),
-        AREA | {"honour": [300e3], "elements": [18, 14], "period": None},
-    )
+    source, area = (at((0, 0, depth), **EXPLOSION), AREA | {"honour": [300e3], "elements": [18, 14], "period": None})
     over = emc_file(tmp_path / "over.nc", (0, 300), (-20, 20), np.full((2, 2), 2.0))
     changed = table(
         tmp_path / "changed.csv",
@@ -256,8 +226,7 @@ def test_model_laid_over_is_that_model(tmp_path):
     )
     plain = even(tmp_path)
     before, laid, own = (
-        ran(model, source, stations, 70.0, area)
-        for model in (plain, {**plain, "perturbation": over}, changed)
+        ran(model, source, stations, 70.0, area) for model in (plain, {**plain, "perturbation": over}, changed)
     )
     one, other = laid.velocity.values, own.velocity.values
     assert np.linalg.norm(one - other) < 1e-6 * np.linalg.norm(other)
@@ -271,19 +240,13 @@ def test_model_laid_over_is_where_its_file_says(tmp_path):
     depth, stations, edge = 250e3, [(-2.5, 0.0), (3.0, 0.0)], (0.4, 0.6)
     over = emc_file(tmp_path / "over.nc", (0, 1000), (-20, *edge, 20), [(0, 0, 4, 4)] * 2)
     source = at((0, 0, depth), **EXPLOSION)
-    before, after = (
-        ran({**even(tmp_path), **more}, source, stations, 70.0)
-        for more in ({}, {"perturbation": over})
-    )
+    before, after = (ran({**even(tmp_path), **more}, source, stations, 70.0) for more in ({}, {"perturbation": over}))
     start = placed(0, 0, A - depth)
     for n, station in enumerate(stations):
         way = placed(*station, A) - start
         along = start + np.linspace(0, 1, 2001)[:, None] * way
         change = np.interp(np.degrees(np.arctan2(along[:, 1], along[:, 0])), edge, (0, 0.04))
-        time, less = (
-            np.linalg.norm(way) / VP,
-            np.mean(1 / (1 + change) - 1) * np.linalg.norm(way) / VP,
-        )
+        time, less = (np.linalg.norm(way) / VP, np.mean(1 / (1 + change) - 1) * np.linalg.norm(way) / VP)
         assert lag(before, after, "Z", n, time) == pytest.approx(less, abs=0.03)
 
 
@@ -292,17 +255,10 @@ def test_anisotropy_splits_shear_waves(tmp_path):
     rho, vpv, vph, vsv, vsh, eta = prem.prem(True).parameters(A - 100e3)[:6]
     model = table(tmp_path / "ti.csv", vpv=vpv, vph=vph, vsv=vsv, vsh=vsh, eta=eta, rho=rho)
     depth = 200e3
-    source = at(
-        (-1.5, 0, depth),
-        kind="force",
-        force=[0, 1e15, 1e15],
-        wavelet={"kind": "ricker", "frequency": 0.08},
-    )
+    source = at((-1.5, 0, depth), kind="force", force=[0, 1e15, 1e15], wavelet={"kind": "ricker", "frequency": 0.08})
     data = ran(model, source, [(1.0, 0.0, depth)], 90.0)
     x = np.linalg.norm(placed(1.0, 0, A - depth) - placed(-1.5, 0, A - depth))
-    turned = data.assign(
-        velocity=data.velocity.copy(data=data.velocity.values[:, [0, 2, 1]])
-    )  # north is up
+    turned = data.assign(velocity=data.velocity.copy(data=data.velocity.values[:, [0, 2, 1]]))  # north is up
     found = lag(data, turned, "N", 0, x / vsh, half=20.0)
     assert vsh > 1.02 * vsv and found == pytest.approx(x / vsv - x / vsh, rel=0.05)
 
@@ -334,20 +290,12 @@ def off_the_box(tmp_path, degrees):
         "growth": [],
         "geographic": False,
     }
-    focus, places = (
-        (0.002 * size, -0.003 * size),
-        [(0.011 * size, 0.007 * size), (-0.02 * size, 0.015 * size)],
-    )
+    focus, places = ((0.002 * size, -0.003 * size), [(0.011 * size, 0.007 * size), (-0.02 * size, 0.015 * size)])
     globe = Scenario(
         domain={"chunk": chunk},
         model={"kind": "radial", "file": str(tmp_path / "even.csv")},
-        source=[
-            source | {"at": {"longitude": focus[0], "latitude": focus[1], "depth": 2800 * size}}
-        ],
-        receivers=[
-            {"name": f"R{n}", "at": {"longitude": x, "latitude": y}}
-            for n, (x, y) in enumerate(places)
-        ],
+        source=[source | {"at": {"longitude": focus[0], "latitude": focus[1], "depth": 2800 * size}}],
+        receivers=[{"name": f"R{n}", "at": {"longitude": x, "latitude": y}} for n, (x, y) in enumerate(places)],
         **rest,
     )
     box = Scenario(
@@ -359,9 +307,7 @@ def off_the_box(tmp_path, degrees):
         boundaries={"top": "free", "others": "stacey"},
         model={"kind": "homogeneous", "vp": 5500, "vs": 3200, "rho": 2600},
         source=[source | {"at": [focus[0] * degree, focus[1] * degree, -2800 * size]}],
-        receivers=[
-            {"name": f"R{n}", "at": [x * degree, y * degree, 0]} for n, (x, y) in enumerate(places)
-        ],
+        receivers=[{"name": f"R{n}", "at": [x * degree, y * degree, 0]} for n, (x, y) in enumerate(places)],
         **rest,
     )
     found, wanted = (craton.run(one, device="cpu", progress=False) for one in (globe, box))

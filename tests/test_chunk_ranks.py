@@ -113,10 +113,7 @@ def test_slices_are_as_one_rank(case, precision, ranks):
     """The same bits in float32, where forces are counted; sources and receivers lie on cuts. The step is not given."""
     want = alone(case, precision)
     got = craton.run(loads(text(case, precision)), progress=False, devices=ranks)
-    assert (
-        got.plan.dt == pytest.approx(want.plan.dt, rel=1e-12)
-        and got.plan.channels == want.plan.channels
-    )
+    assert got.plan.dt == pytest.approx(want.plan.dt, rel=1e-12) and got.plan.channels == want.plan.channels
     assert (np.abs(want.samples).max(axis=0) > 0).mean() > 0.3
     if precision == "float32":
         np.testing.assert_array_equal(got.samples, want.samples)
@@ -126,10 +123,7 @@ def test_slices_are_as_one_rank(case, precision, ranks):
 def plans(case, ranks, partition="slices"):
     """The plans of all ranks."""
     return spawn(
-        ranks,
-        lambda comm: planned_by_method(
-            loads(text(case, partition=partition)), Together(comm), CPU(threads=1)
-        ),
+        ranks, lambda comm: planned_by_method(loads(text(case, partition=partition)), Together(comm), CPU(threads=1))
     )
 
 
@@ -146,25 +140,13 @@ def test_a_position_on_cuts_belongs_to_one_rank():
 def test_no_rank_asks_for_the_whole(ranks, monkeypatch):
     """Windows only: of the rank's own columns and three to each side. Together the ranks have each element once, by its number."""
     windows, real = [], Chunk.part
-    monkeypatch.setattr(
-        Chunk, "part", lambda self, window=None: windows.append(window) or real(self, window)
-    )
+    monkeypatch.setattr(Chunk, "part", lambda self, window=None: windows.append(window) or real(self, window))
     found = plans("mantle", ranks)
     made = earth_chunk.chunk_of(loads(text("mantle")))
     assert len(windows) == ranks and all(one is not None for one in windows)
-    assert (
-        max((one[1] - one[0]) * (one[3] - one[2]) for one in windows)
-        <= (24 / ranks + 6) * 6
-        < 24 * 6
-    )
-    assert (
-        sum(plan.subdomain.elements for plan in found) == made.size == found[0].totals.grid.elements
-    )
-    assert (
-        found[0].totals.points
-        == made.stack.points(3)
-        == sum(plan.subdomain.points for plan in found)
-    )
+    assert max((one[1] - one[0]) * (one[3] - one[2]) for one in windows) <= (24 / ranks + 6) * 6 < 24 * 6
+    assert sum(plan.subdomain.elements for plan in found) == made.size == found[0].totals.grid.elements
+    assert found[0].totals.points == made.stack.points(3) == sum(plan.subdomain.points for plan in found)
     own = made.slice_of(part := real(made).local(), ranks, 1)
     assert (
         sorted(part.numbers) == list(range(made.size))
@@ -187,28 +169,16 @@ def test_elements_have_the_same_number_and_order_in_any_part():
 def test_large_chunks_are_built_in_slices(monkeypatch):
     """Without being asked to."""
     assert (
-        earth_chunk.slices_of(
-            loads(text("mantle", partition="auto")), earth_chunk.chunk_of(loads(text("mantle"))), 2
-        )
+        earth_chunk.slices_of(loads(text("mantle", partition="auto")), earth_chunk.chunk_of(loads(text("mantle"))), 2)
         is None
     )
     monkeypatch.setattr(earth_chunk, "LARGE", 100)
-    asked, made = (
-        loads(text("mantle", partition="auto")),
-        earth_chunk.chunk_of(loads(text("mantle"))),
-    )
-    assert (
-        earth_chunk.slices_of(asked, made, 4) == (4, 1)
-        and earth_chunk.slices_of(asked, made, 1) is None
-    )
+    asked, made = (loads(text("mantle", partition="auto")), earth_chunk.chunk_of(loads(text("mantle"))))
+    assert earth_chunk.slices_of(asked, made, 4) == (4, 1) and earth_chunk.slices_of(asked, made, 1) is None
     assert earth_chunk.slices_of(loads(text("mantle", partition="bisection")), made, 4) is None
     marks = [plan.subdomain.checksum for plan in plans("mantle", 2, "auto")]
     part = made.part().local()
-    assert (
-        len(set(marks)) == 2
-        and zlib.crc32(np.empty(0, np.int64)) not in marks
-        and part.mesh.size == made.size
-    )
+    assert len(set(marks)) == 2 and zlib.crc32(np.empty(0, np.int64)) not in marks and part.mesh.size == made.size
 
 
 @pytest.mark.parametrize("case, ranks, partition", [("mantle", 2, "slices"), ("core", 3, "random")])
@@ -224,16 +194,9 @@ def test_ranks_look_at_the_same_part_of_a_large_mesh(monkeypatch, case, ranks, p
         return some
 
     monkeypatch.setattr(time_step, "likely_elements", watched)
-    alone_, want = (
-        planned_by_method(loads(text(case)), machine=CPU(threads=1)).dt,
-        sorted(parts.pop().tolist()),
-    )
+    alone_, want = (planned_by_method(loads(text(case)), machine=CPU(threads=1)).dt, sorted(parts.pop().tolist()))
     steps = {plan.dt for plan in plans(case, ranks, partition)}
-    assert (
-        sorted(np.concatenate(parts).tolist()) == want
-        and 0 < len(want) <= 150
-        and steps == {alone_}
-    )
+    assert sorted(np.concatenate(parts).tolist()) == want and 0 < len(want) <= 150 and steps == {alone_}
 
 
 def test_too_many_ranks_for_the_columns():
@@ -245,9 +208,7 @@ def test_rasters_of_pictures_follow_the_design():
     """The median edge that all ranks know without the mesh is that of the mesh, but for the chunk's sides, where elements are narrower."""
     for case in ("mantle", "core"):
         made = earth_chunk.chunk_of(loads(text(case)))
-        assert earth_chunk.middle_edge(made) == pytest.approx(
-            meshing.edges(made.part().mesh)[1], rel=0.25
-        )
+        assert earth_chunk.middle_edge(made) == pytest.approx(meshing.edges(made.part().mesh)[1], rel=0.25)
 
 
 PICTURES = """
@@ -271,22 +232,15 @@ def test_processes(tmp_path):
 
     (tmp_path / "case.toml").write_text(text("mantle", "float64") + PICTURES)
     command(tmp_path, "run", "case.toml", "-o", "out", "--ranks", "2")
-    got, want = (
-        xarray.open_zarr(tmp_path / "out" / "result.zarr"),
-        alone("mantle", "float64").dataset,
-    )
+    got, want = (xarray.open_zarr(tmp_path / "out" / "result.zarr"), alone("mantle", "float64").dataset)
     assert np.linalg.norm(got.velocity - want.velocity) < 1e-12 * np.linalg.norm(want.velocity)
     told = json.loads((tmp_path / "out" / "run.json").read_text())
     assert told["state"] == "finished" and len(told["ranks"]) == 2
     craton.run(loads(text("mantle", "float64") + PICTURES), out=tmp_path / "one", progress=False)
     for name in ("ground", "section"):
         a, b = (
-            xarray.open_zarr(
-                tmp_path / out / "result.zarr", group=f"snapshots/{name}"
-            ).velocity.to_numpy()
+            xarray.open_zarr(tmp_path / out / "result.zarr", group=f"snapshots/{name}").velocity.to_numpy()
             for out in ("out", "one")
         )
         assert np.array_equal(np.isnan(a), np.isnan(b)) and np.nanmax(np.abs(b)) > 0
-        assert np.linalg.norm(np.nan_to_num(a - b)) < 1e-6 * np.linalg.norm(
-            np.nan_to_num(b)
-        )  # stored in float32
+        assert np.linalg.norm(np.nan_to_num(a - b)) < 1e-6 * np.linalg.norm(np.nan_to_num(b))  # stored in float32

@@ -22,12 +22,7 @@ def test_transverse_isotropy_is_a_small_change_of_the_same():
         source = earth.moment((0.0, 0.0), 150e3, earth.reference("earth")["tensor"])
         stations = [earth.placed(3, 20), earth.placed(6, 110)]
         data, _ = earth.run(
-            earth.chunk((0.5, 0.5), 16, 700e3, 110),
-            source,
-            stations,
-            200.0,
-            "cpu",
-            transverse=transverse,
+            earth.chunk((0.5, 0.5), 16, 700e3, 110), source, stations, 200.0, "cpu", transverse=transverse
         )
         found.append(at_times(data.time.values, data.displacement.values, np.arange(2.0, 198.0)))
     assert 1e-3 < misfit(found[1], found[0]) < 0.1
@@ -38,8 +33,4 @@ def test_surface_waves_arrive_in_time():
     """For 75 s: phases of 60 to 120 s within 0.5 % of the travel time; the full case (`craton validate earth-surface`) groups, too."""
     rows = surface_waves.surface("cpu", 75.0, (26.0, 18.0), 570.0)
     phases = [row for row in rows if "phase late" in row["what"]]
-    assert (
-        len(rows) == 20
-        and len(phases) == 8
-        and all(0 < row["misfit"] < row["limit"] for row in phases)
-    ), phases
+    assert len(rows) == 20 and len(phases) == 8 and all(0 < row["misfit"] < row["limit"] for row in phases), phases

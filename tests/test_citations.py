@@ -27,12 +27,7 @@ def keys(scenario, report=None):
         (["boundaries.surface=imaging"], {"levander1988"} | CPML | TIME),
         (["boundaries.top=rigid", "run.weights=holberg"], {"holberg1987"} | CPML | TIME),
         (
-            [
-                "boundaries.top=rigid",
-                "boundaries.others=sponge",
-                "boundaries.sponge={thickness = 5}",
-                *LOSSY,
-            ],
+            ["boundaries.top=rigid", "boundaries.others=sponge", "boundaries.sponge={thickness = 5}", *LOSSY],
             {"cerjan1985", "emmerich1987", "moczo2005"} | TIME,
         ),
         (
@@ -52,15 +47,8 @@ def test_finite_differences_cite_what_they_use(changes, more):
 
 
 def test_spectral_elements_and_gravity_cite_theirs():
-    text = TEXT.replace("spacing = 100", "element_size = 500").replace(
-        "cpml = { thickness = 5 }", ""
-    )
-    changes = [
-        "method=sem",
-        "boundaries.others=stacey",
-        "boundaries.west=pml",
-        "boundaries.pml={thickness = 1}",
-    ]
+    text = TEXT.replace("spacing = 100", "element_size = 500").replace("cpml = { thickness = 5 }", "")
+    changes = ["method=sem", "boundaries.others=stacey", "boundaries.west=pml", "boundaries.pml={thickness = 1}"]
     found = keys(loads(text, [*changes, *LOSSY]))
     assert {"komatitsch1999", "stacey1988", "xie2014", "emmerich1987"} <= found
     assert "virieux1986" not in found

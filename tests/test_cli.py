@@ -51,9 +51,7 @@ def cli(tmp_path, monkeypatch, capsys):
 
 def process(*words, cwd=None, **options):
     """The program in a process of its own, when it has ended."""
-    return subprocess.run(
-        [sys.executable, "-m", "craton", *words], cwd=cwd, text=True, capture_output=True, **options
-    )
+    return subprocess.run([sys.executable, "-m", "craton", *words], cwd=cwd, text=True, capture_output=True, **options)
 
 
 def told(out):
@@ -107,9 +105,7 @@ Recorder.sample = spy
 from craton.cli import main
 sys.exit(main(["run", "small.toml", "--quiet"]))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True)
     assert done.returncode == 0 and done.stdout == "", done.stderr
     assert "looked" in done.stderr.splitlines(), done.stderr
 
@@ -128,12 +124,7 @@ def test_completion(shell):
         "_CRATON_COMPLETE": f"complete_{shell}",
     }
     done = process(env=os.environ | words)
-    assert (
-        done.returncode == 0
-        and "plan" in done.stdout
-        and "plot" in done.stdout
-        and "bench" not in done.stdout
-    )
+    assert done.returncode == 0 and "plan" in done.stdout and "plot" in done.stdout and "bench" not in done.stdout
 
 
 def test_nothing_said_shows_help(cli):
@@ -144,9 +135,7 @@ def test_nothing_said_shows_help(cli):
 def test_reader_that_goes_away():
     """As in `craton kernels velocity | head`."""
     with subprocess.Popen(
-        [sys.executable, "-m", "craton", "kernels", "velocity"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [sys.executable, "-m", "craton", "kernels", "velocity"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:
         running.stdout.close()
         error = running.stderr.read()
@@ -176,14 +165,7 @@ def test_run_writes_what_it_says(cli, tmp_path):
         == there
         == {
             f"small/{n}"
-            for n in (
-                "event.quakeml",
-                "result.zarr",
-                "run.json",
-                "scenario.toml",
-                "stations.xml",
-                "waveforms.mseed",
-            )
+            for n in ("event.quakeml", "result.zarr", "run.json", "scenario.toml", "stations.xml", "waveforms.mseed")
         }
     )
     assert told("small")["state"] == "finished" and recorded("small").velocity.sizes == {
@@ -198,9 +180,7 @@ def test_run_says_what_could_not_be_written(tmp_path):
     write(tmp_path, ("duration = 1.0", "duration = 0.3"))
     missing = "import sys; sys.modules['obspy'] = None"  # as if not installed
     code = f"{missing}\nfrom craton.cli import main\nsys.exit(main(['run', 'small.toml']))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True)
     assert done.returncode == 0 and told(tmp_path / "small")["state"] == "finished"
     assert "waveforms.mseed" not in done.stdout and "result.zarr" in done.stdout
     assert "small/waveforms.mseed was not written" in done.stderr and "craton[seis]" in done.stderr
@@ -253,14 +233,7 @@ def test_finished_run_is_replaced_only_by_force(cli, tmp_path):
 
 def test_values_set_on_the_command_line_are_kept(cli, tmp_path):
     write(tmp_path, ('device = "cpu"', 'device = "auto"'))
-    words = (
-        "--set",
-        "time.duration=0.25 s",
-        "--set",
-        "source.0.wavelet.tau=0.1",
-        "--device",
-        "cpu",
-    )
+    words = ("--set", "time.duration=0.25 s", "--set", "source.0.wavelet.tau=0.1", "--device", "cpu")
     assert cli("run", "small.toml", "-o", "out", *words)[0] == 0
     kept = craton.load("out/scenario.toml")
     assert (kept.time.duration, kept.source[0].wavelet.tau, kept.run.device) == (0.25, 0.1, "cpu")
@@ -279,8 +252,7 @@ def test_explosion_is_stopped_and_what_was_recorded_is_kept(cli, tmp_path, monke
     code, out, err = cli("run", "small.toml", "-o", "out")
     assert code == 4 and "Traceback" not in err
     assert re.search(
-        r"craton: unstable at step \d+ of \d+ \(t = .* s\): v[xyz] = .* m/s at x = \d+, y = \d+, z = -?\d+ m",
-        err,
+        r"craton: unstable at step \d+ of \d+ \(t = .* s\): v[xyz] = .* m/s at x = \d+, y = \d+, z = -?\d+ m", err
     )
     assert "try a smaller time.step" in err and "kept: out/result.zarr" in err
     run = told("out")
@@ -331,11 +303,7 @@ def test_signal_ends_cleanly(number, tmp_path):
     running.send_signal(number)
     _, err = running.communicate(timeout=60)
     assert running.returncode == 75, err
-    assert (
-        "Traceback" not in err
-        and f"stopped by {number.name} after step" in err
-        and "kept: out/result.zarr" in err
-    )
+    assert "Traceback" not in err and f"stopped by {number.name} after step" in err and "kept: out/result.zarr" in err
     run = told(tmp_path / "out")
     assert run["state"] == "interrupted" and 0 < run["steps_done"] < 100_000
     waves = recorded(tmp_path / "out")
@@ -349,12 +317,7 @@ def test_signal_before_the_first_step(cli, tmp_path, monkeypatch):
     monkeypatch.setattr(waves, "check_memory", lambda *a: os.kill(os.getpid(), signal.SIGTERM))
     write(tmp_path)
     code, out, err = cli("run", "small.toml", "-o", "out")
-    assert (
-        code == 130
-        and "interrupted" in err
-        and "Traceback" not in err
-        and not (tmp_path / "out").exists()
-    )
+    assert code == 130 and "interrupted" in err and "Traceback" not in err and not (tmp_path / "out").exists()
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
@@ -372,9 +335,7 @@ def test_other_ends(error, code, cli, tmp_path, monkeypatch):
     monkeypatch.setattr(api, "plan", fails)
     write(tmp_path)
     got, out, err = cli("plan", "small.toml")
-    assert (
-        got == code and "Traceback" not in err and len(err.splitlines()) <= 2 and str(error) in err
-    )
+    assert got == code and "Traceback" not in err and len(err.splitlines()) <= 2 and str(error) in err
     debugged = cli("plan", "small.toml", "--debug")
     assert debugged[0] == code and ("Traceback" in debugged[2]) == (code != 130)
 
@@ -385,10 +346,7 @@ def test_other_ends(error, code, cli, tmp_path, monkeypatch):
 def test_plan_says_all_and_writes_nothing(cli, tmp_path):
     write(
         tmp_path,
-        (
-            'wavelet = { kind = "gaussian", tau = 0.12, delay = 0.6 }',
-            'wavelet = { kind = "ricker", frequency = 8 }',
-        ),
+        ('wavelet = { kind = "gaussian", tau = 0.12, delay = 0.6 }', 'wavelet = { kind = "ricker", frequency = 8 }'),
     )
     code, out, err = cli("plan", "small.toml")
     assert code == 0 and [p.name for p in tmp_path.iterdir()] == ["small.toml"]
@@ -550,9 +508,7 @@ def test_kernel_text_is_what_the_compiler_gets(cli):
     head, text = first.split("\n", 1)
     flags = head.split("body: ")[1].split()
     assert flags[0] == compiler()[0]
-    done = subprocess.run(
-        [*flags, "-", "-o", os.devnull, "-fsyntax-only"], input=text, text=True, capture_output=True
-    )
+    done = subprocess.run([*flags, "-", "-o", os.devnull, "-fsyntax-only"], input=text, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -599,14 +555,10 @@ def test_bench_measures_elements(cli, tmp_path, monkeypatch):
     assert code == 0 and out.count("M elements/s") == 3, err
     kept = json.loads((tmp_path / "speed.json").read_text())["cases"]
     assert all(
-        case["elements"] >= 128
-        and case["elements_per_second"] > 0
-        and case["bytes_per_element"] > 1000
+        case["elements"] >= 128 and case["elements_per_second"] > 0 and case["bytes_per_element"] > 1000
         for case in kept
     )
-    assert {"solid_corners_varying"} < set(kept[0]["operators"]) and {"solid_box"} < set(
-        kept[1]["operators"]
-    )
+    assert {"solid_corners_varying"} < set(kept[0]["operators"]) and {"solid_box"} < set(kept[1]["operators"])
     assert {"fluid_corners", "to_fluid", "stacey", "fluid_stacey"} < set(kept[2]["operators"])
 
 
@@ -623,16 +575,10 @@ def test_bench_measures_gravity(cli, tmp_path, monkeypatch):
     assert code == 0 and "copy" in out and out.count("Mpairs/s") == 8, err
     kept = json.loads((tmp_path / "speed.json").read_text())
     rates, calls = kept["cases"][:4], kept["cases"][4:]
-    assert [case["precision"] for case in rates] == [
-        "float64",
-        "float64",
-        "float32",
-        "float32",
-    ] and kept["bench"] == "gravity"
-    assert all(
-        case["pairs"] == 200 * 24 and case["pairs_per_second"] > 0 and not case["whole_call"]
-        for case in rates
-    )
+    assert [case["precision"] for case in rates] == ["float64", "float64", "float32", "float32"] and kept[
+        "bench"
+    ] == "gravity"
+    assert all(case["pairs"] == 200 * 24 and case["pairs_per_second"] > 0 and not case["whole_call"] for case in rates)
     assert all(case["records_seconds"] > 0 for case in rates)
     assert (
         [case["points"] for case in calls] == [6, 6, 96, 96]
@@ -640,8 +586,7 @@ def test_bench_measures_gravity(cli, tmp_path, monkeypatch):
         and calls[0]["prisms"] > 400
     )
     assert all(
-        case["lowest"] <= case["pairs_per_second"] <= case["highest"]
-        and case["stated_error"]["g_z"] > 0
+        case["lowest"] <= case["pairs_per_second"] <= case["highest"] and case["stated_error"]["g_z"] > 0
         for case in calls
     )
 
@@ -650,9 +595,7 @@ def test_seven_spheres_of_the_benchmark_are_the_example():
     from craton.methods.gravity import bench
 
     prisms, density = bench.seven_spheres()
-    example = craton.plan(
-        craton.load(Path(__file__).parents[1] / "examples" / "seven_spheres.toml")
-    ).problem
+    example = craton.plan(craton.load(Path(__file__).parents[1] / "examples" / "seven_spheres.toml")).problem
     assert np.array_equal(prisms, example.prisms) and np.array_equal(density, example.density)
     assert len(density) == bench.LARGE[0]
 
@@ -666,22 +609,17 @@ def cases(monkeypatch):
         {"case": "two", **shared, "misfit": 0.2, "passed": False},
     ]
     rows[0]["curves"] = (np.arange(9.0), np.arange(9.0), np.arange(9.0))
-    importlib.import_module(
-        "craton.validation.figure"
-    )  # found by its name, also where its package is not one
+    importlib.import_module("craton.validation.figure")  # found by its name, also where its package is not one
     module = types.ModuleType("craton.validation")
     module.CASES = {"one": None, "two": None}
     module.GROUPS = {"fd": ("one", "two")}
-    module.validate = lambda name, device, full: (
-        row for row in rows if name in (None, "fd", row["case"])
-    )
+    module.validate = lambda name, device, full: (row for row in rows if name in (None, "fd", row["case"]))
     monkeypatch.setitem(sys.modules, "craton.validation", module)
     monkeypatch.setattr(craton, "validation", module, raising=False)
 
 
 @pytest.mark.parametrize(
-    "words, code, words_out",
-    [((), 4, "1 of 2 within"), (("one",), 0, "1 of 1 within"), (("two",), 4, "0.2")],
+    "words, code, words_out", [((), 4, "1 of 2 within"), (("one",), 0, "1 of 1 within"), (("two",), 4, "0.2")]
 )
 def test_validate_tells_failure(words, code, words_out, cli, cases):
     got, out, _ = cli("validate", *words)
@@ -701,13 +639,10 @@ def test_validate_keeps_rows_and_figure(cli, cases):
     pytest.importorskip("matplotlib")
     assert cli("validate", "fd", "-o", "rows.json", "--figure", "rows.png")[0] == 4
     kept = json.loads(Path("rows.json").read_text())
-    assert [set(row) for row in kept["validation"]] == [
-        {"case", "what", "misfit", "limit", "passed"}
-    ] * 2 and kept["device"]
+    assert [set(row) for row in kept["validation"]] == [{"case", "what", "misfit", "limit", "passed"}] * 2 and kept[
+        "device"
+    ]
     assert Path("rows.png").read_bytes().startswith(b"\x89PNG")
-    for words, place in (
-        (("-o", "no/rows.json"), "no/rows.json"),
-        (("--figure", "rows.nope"), "rows.nope"),
-    ):
+    for words, place in ((("-o", "no/rows.json"), "no/rows.json"), (("--figure", "rows.nope"), "rows.nope")):
         code, _, err = cli("validate", "one", *words)
         assert code == 3 and f"cannot write {place}" in err and words[0] in err

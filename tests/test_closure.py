@@ -26,22 +26,12 @@ def test_rows_hold_the_stencil_reach_and_the_adjoint(order):
     plain = np.concatenate([-taylor(order)[::-1], taylor(order)])
     m = order // 2
     for row in range(c.rows, 30):
-        assert (
-            np.array_equal(d1[row, row + 1 - m : row + 1 + m], plain)
-            and np.count_nonzero(d1[row]) == order
-        )
-        assert (
-            np.array_equal(d2[row, row - m : row + m], plain) and np.count_nonzero(d2[row]) == order
-        )
-    assert np.array_equal(c.d1, d1[: c.rows, : c.cols]) and np.array_equal(
-        c.d2, d2[: c.rows, : c.cols]
-    )
+        assert np.array_equal(d1[row, row + 1 - m : row + 1 + m], plain) and np.count_nonzero(d1[row]) == order
+        assert np.array_equal(d2[row, row - m : row + m], plain) and np.count_nonzero(d2[row]) == order
+    assert np.array_equal(c.d1, d1[: c.rows, : c.cols]) and np.array_equal(c.d2, d2[: c.rows, : c.cols])
     assert not d1[: c.rows, c.cols :].any() and not d2[: c.rows, c.cols :].any()
     assert np.allclose(
-        c.hp[:, None] * c.d2[:, : c.rows],
-        -(c.hm[:, None] * c.d1[:, : c.rows]).T,
-        rtol=1e-15,
-        atol=1e-16,
+        c.hp[:, None] * c.d2[:, : c.rows], -(c.hm[:, None] * c.d1[:, : c.rows]).T, rtol=1e-15, atol=1e-16
     )
 
 
@@ -52,9 +42,7 @@ def test_boundary_rows_are_exact_for_polynomials(order):
     for n in range(2 if order == 2 else 3):
         slope_half, slope = (n * p[: c.rows].astype(float) ** max(n - 1, 0) for p in (half, x))
         assert np.allclose(c.d1 @ x**n, slope_half, atol=1e-12)
-        got = (
-            c.d2 @ half**n - (n == 0) * np.eye(c.rows)[0] / c.hp
-        )  # the weak condition pulls towards zero traction
+        got = c.d2 @ half**n - (n == 0) * np.eye(c.rows)[0] / c.hp  # the weak condition pulls towards zero traction
         assert np.allclose(got, slope, atol=1e-12)
         surface = c.surface @ half[: c.rows] ** n - (n == 1) * c.hp[0]
         assert surface == pytest.approx(float(n == 0), abs=1e-12)
@@ -79,9 +67,9 @@ def test_time_step_is_not_reduced(order):
     scaled = b / np.sqrt(hm)[:, None] / np.sqrt(hp)
     radius, interior = closure(order).spectral_radius, 2 * np.abs(taylor(order)).sum()
     assert interior <= radius < 1.0005 * interior
-    assert np.linalg.norm(scaled, 2) <= radius * (1 + 1e-12) and np.linalg.norm(
-        scaled[:, 1:], 2
-    ) <= radius * (1 + 1e-12)
+    assert np.linalg.norm(scaled, 2) <= radius * (1 + 1e-12) and np.linalg.norm(scaled[:, 1:], 2) <= radius * (
+        1 + 1e-12
+    )
 
 
 def bar(order, cells):
@@ -91,9 +79,7 @@ def bar(order, cells):
     b[-rows:, -rows:] = -b[rows - 1 :: -1, rows - 1 :: -1]
     hm[-rows:], hp[-rows:] = hm[rows - 1 :: -1], hp[rows - 1 :: -1]
     scaled = b / np.sqrt(hm)[:, None] / np.sqrt(hp)
-    return [
-        np.sort(np.linalg.svd(s, compute_uv=False))[: cells - 1] for s in (scaled, scaled[:, 1:-1])
-    ]
+    return [np.sort(np.linalg.svd(s, compute_uv=False))[: cells - 1] for s in (scaled, scaled[:, 1:-1])]
 
 
 @pytest.mark.parametrize("order, limit", [(2, 2e-2), (4, 1.5e-3), (6, 5e-4), (8, 3e-4)])
@@ -105,10 +91,7 @@ def test_standing_waves_at_ten_points_per_wavelength(order, limit):
 
 def test_standing_waves_converge_at_third_order_with_order_four():
     errors = [
-        max(
-            np.abs(f[: n // 10] / (np.arange(1, n // 10 + 1) * pi / n) - 1).max() for f in bar(4, n)
-        )
-        for n in (40, 80)
+        max(np.abs(f[: n // 10] / (np.arange(1, n // 10 + 1) * pi / n) - 1).max() for f in bar(4, n)) for n in (40, 80)
     ]
     fixed = [max(abs(f[3] / (4 * pi / n) - 1) for f in bar(4, n)) for n in (40, 80)]
     assert errors[1] < errors[0] and fixed[1] < fixed[0] / 6
@@ -116,11 +99,7 @@ def test_standing_waves_converge_at_third_order_with_order_four():
 
 def rayleigh_speed(order, per_wavelength, ratio=3**0.5):
     """Discrete Rayleigh speed over Vs at `per_wavelength` points per S wavelength, only the vertical being discretised."""
-    k, lam, cells = (
-        2 * pi / per_wavelength / RAYLEIGH_PER_VS,
-        ratio**2 - 2,
-        int(3 * per_wavelength) + 8,
-    )
+    k, lam, cells = (2 * pi / per_wavelength / RAYLEIGH_PER_VS, ratio**2 - 2, int(3 * per_wavelength) + 8)
     b, hm, hp = operators(order, cells)
     n = cells + 1
     exx, ezz = np.eye(n, n + cells) * -k, np.hstack([np.zeros((n, n)), -b.T / hp[:, None]])
@@ -187,9 +166,7 @@ class Slice:
         """Strain energy of the stresses plus kinetic energy from velocities half a step before and after: conserved by leapfrog."""
         vx = self.vx + self.dt * (self.ahead(self.sxx) + self.d2 @ self.sxz) / self.rho_x
         vz = self.vz + self.dt * (self.behind(self.sxz) + self.d1 @ self.szz) / self.rho_z
-        kinetic = (self.hp * self.rho_x * self.vx * vx).sum() + (
-            self.hm * self.rho_z * self.vz * vz
-        ).sum()
+        kinetic = (self.hp * self.rho_x * self.vx * vx).sum() + (self.hm * self.rho_z * self.vz * vz).sum()
         normal = self.modulus * (self.sxx**2 + self.szz**2) - 2 * self.lam * self.sxx * self.szz
         strain = (self.hp * normal / (4 * self.mu * (self.lam + self.mu))).sum() + (
             self.hm * self.sxz**2 / self.mu_xz
@@ -200,10 +177,7 @@ class Slice:
 @pytest.mark.parametrize("order", ORDERS)
 def test_energy_is_conserved_in_a_random_medium(order):
     slab, rng = Slice(order), np.random.default_rng(1)
-    slab.vx[:8], slab.vz[:8] = (
-        rng.normal(size=slab.vx[:8].shape),
-        rng.normal(size=slab.vz[:8].shape),
-    )
+    slab.vx[:8], slab.vz[:8] = (rng.normal(size=slab.vx[:8].shape), rng.normal(size=slab.vz[:8].shape))
     values = []
     slab.step()
     for _ in range(300):

@@ -21,8 +21,7 @@ from craton.host import compile as host
 
 SIZES = (1, 2, 3, 4, 8)
 needs_mpi = pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None,
-    reason="mpi4py is not installed: pip install 'craton[mpi]'",
+    importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'"
 )
 
 
@@ -42,11 +41,7 @@ def test_threads_sum_and_tell(size):
 
     total = np.arange(5.0) * sum(10**rank for rank in range(size))
     for rank, (everywhere, on_last, told, first) in enumerate(spawn(size, work)):
-        assert (
-            np.array_equal(everywhere, total)
-            and told == [{"rank": n} for n in range(size)]
-            and first == 7
-        )
+        assert np.array_equal(everywhere, total) and told == [{"rank": n} for n in range(size)] and first == 7
         assert np.array_equal(on_last, total) if rank == size - 1 else on_last is None
 
 
@@ -82,14 +77,8 @@ def test_an_error_of_one_becomes_one_of_all():
         return comm.gather(comm.rank)
 
     assert spawn(3, work) == [[0, 1, 2]] * 3
-    assert (
-        type(found[2]) is ResourceError
-        and isinstance(found[0], Elsewhere)
-        and isinstance(found[1], Elsewhere)
-    )
-    assert (
-        re.fullmatch(r"rank 2 on \S+: the disk is full", str(found[0])) and found[0].exit_code == 3
-    )
+    assert type(found[2]) is ResourceError and isinstance(found[0], Elsewhere) and isinstance(found[1], Elsewhere)
+    assert re.fullmatch(r"rank 2 on \S+: the disk is full", str(found[0])) and found[0].exit_code == 3
     assert [found[rank].agreed for rank in range(3)] == [3, 3, 3]
 
 
@@ -110,9 +99,7 @@ def places(monkeypatch, bound, hosts=None):
     def work(comm):
         cores.mine = set(bound[comm.rank])
         if hosts:
-            comm = SimpleNamespace(
-                rank=comm.rank, size=comm.size, gather=comm.gather, host=hosts[comm.rank]
-            )
+            comm = SimpleNamespace(rank=comm.rank, size=comm.size, gather=comm.gather, host=hosts[comm.rank])
         return placement.place(comm)
 
     return [(p.number, p.ranks, p.threads) for p in spawn(len(bound), work)]
@@ -125,12 +112,7 @@ def test_cores_are_divided_among_those_that_share_them(monkeypatch):
         (0, 2, 4),
         (1, 2, 4),
     ]  # a launcher that binds has divided them already
-    assert places(monkeypatch, [range(8)] * 4, hosts="aabb") == [
-        (0, 2, 4),
-        (1, 2, 4),
-        (0, 2, 4),
-        (1, 2, 4),
-    ]
+    assert places(monkeypatch, [range(8)] * 4, hosts="aabb") == [(0, 2, 4), (1, 2, 4), (0, 2, 4), (1, 2, 4)]
 
 
 def test_threads_of_the_machine(monkeypatch):
@@ -146,9 +128,7 @@ def test_threads_of_the_machine(monkeypatch):
 def test_ranks_that_want_one_library_compile_it_once(monkeypatch, tmp_path):
     monkeypatch.setenv("CRATON_CACHE", str(tmp_path / "cache"))
     compiled, real = [], host._compile
-    monkeypatch.setattr(
-        host, "_compile", lambda *a: (compiled.append(1), time.sleep(0.2), real(*a))
-    )
+    monkeypatch.setattr(host, "_compile", lambda *a: (compiled.append(1), time.sleep(0.2), real(*a)))
     text = 'extern "C" int answer() { return 42; }\n'
     assert spawn(4, lambda comm: host.library(text).answer()) == [42] * 4
     assert len(compiled) == 1 and not list((tmp_path / "cache").glob("*.lock"))
@@ -183,9 +163,7 @@ def test_processes_without_mpi4py_are_refused(no_launcher):
 
 @needs_mpi
 @pytest.mark.parametrize(
-    "variables",
-    [{"OMPI_COMM_WORLD_SIZE": "4"}, {"PMI_SIZE": "4"}, {"SLURM_STEP_NUM_TASKS": "4"}],
-    ids=str,
+    "variables", [{"OMPI_COMM_WORLD_SIZE": "4"}, {"PMI_SIZE": "4"}, {"SLURM_STEP_NUM_TASKS": "4"}], ids=str
 )
 def test_launcher_and_library_that_do_not_belong_together(no_launcher, variables, tmp_path):
     """Each process believes that it is alone: refused by all, said by the first, nothing written."""
@@ -200,18 +178,14 @@ def test_launcher_and_library_that_do_not_belong_together(no_launcher, variables
             capture_output=True,
         )
         assert done.returncode == 2 and "Traceback" not in done.stderr
-        assert (
-            "started 4 processes" in done.stderr and "craton run --ranks" in done.stderr
-        ) == says, done.stderr
+        assert ("started 4 processes" in done.stderr and "craton run --ranks" in done.stderr) == says, done.stderr
         assert says or not done.stderr
     assert not list(tmp_path.iterdir())
 
 
 def test_ranks_of_other_versions_are_refused():
     def work(comm):
-        with pytest.raises(
-            ScenarioError, match=r"rank 0 on \S+ has craton 1, rank 2 on \S+ has craton 2"
-        ) as caught:
+        with pytest.raises(ScenarioError, match=r"rank 0 on \S+ has craton 1, rank 2 on \S+ has craton 2") as caught:
             mpi.check_versions(comm, {"craton": "2" if comm.rank == 2 else "1"})
         return caught.value.agreed
 
@@ -251,9 +225,7 @@ def mpiexec(size, script, tmp_path, **options):
     path = tmp_path / "script.py"
     path.write_text(textwrap.dedent(script))
     command = [launcher.mpiexec(), "-n", str(size), sys.executable, str(path)]
-    return subprocess.run(
-        command, cwd=tmp_path, text=True, capture_output=True, timeout=60, **options
-    )
+    return subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=60, **options)
 
 
 @needs_mpi
@@ -311,23 +283,14 @@ ONE_FAILS = """
 
 
 @needs_mpi
-@pytest.mark.parametrize(
-    "act", ["raise RuntimeError('a sad day')", "os.kill(os.getpid(), signal.SIGKILL)"]
-)
+@pytest.mark.parametrize("act", ["raise RuntimeError('a sad day')", "os.kill(os.getpid(), signal.SIGKILL)"])
 def test_a_process_that_fails_leaves_nobody_waiting(act, tmp_path):
     begin = time.perf_counter()
     done = mpiexec(3, ONE_FAILS.format(act=act), tmp_path)
     assert done.returncode != 0 and time.perf_counter() - begin < 10
     if "raise" in act:
         assert (
-            len(
-                re.findall(
-                    r"^rank 1 on \S+: RuntimeError: a sad day; all ranks end$",
-                    done.stderr,
-                    re.MULTILINE,
-                )
-            )
-            == 1
+            len(re.findall(r"^rank 1 on \S+: RuntimeError: a sad day; all ranks end$", done.stderr, re.MULTILINE)) == 1
         )
         assert done.returncode == 1 and done.stderr.count("Traceback") == 1
 

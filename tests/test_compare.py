@@ -155,11 +155,7 @@ def test_components_1_and_2_are_turned_by_their_azimuths_or_refused(made, tmp_pa
     out, dataset, stream = made
     east, north, up = (dataset.velocity.sel(receiver="GE.BBB", component=c).values for c in "ENZ")
     turn = np.radians(25)
-    turned = {
-        "1": np.cos(turn) * north + np.sin(turn) * east,
-        "2": np.cos(turn) * east - np.sin(turn) * north,
-        "Z": up,
-    }
+    turned = {"1": np.cos(turn) * north + np.sin(turn) * east, "2": np.cos(turn) * east - np.sin(turn) * north, "Z": up}
     data = renamed(stream.select(station="BBB"))
     for trace, part in zip(data, turned):
         trace.stats.update({"channel": f"HH{part}", "location": "00"})

@@ -52,9 +52,7 @@ def test_order_within_groups_changes_no_bit(faces):
     top = "free" if faces == "cpml" else faces
     scenario = cube(48, top, faces)
     plan = api.plan(scenario)
-    reversed_plan = replace(
-        plan, phases=[replace(p, launches=turned(p.launches, plan)) for p in plan.phases]
-    )
+    reversed_plan = replace(plan, phases=[replace(p, launches=turned(p.launches, plan)) for p in plan.phases])
     assert any(a.launches != b.launches for a, b in zip(plan.phases, reversed_plan.phases))
     fields = [after_steps(scenario, p) for p in (plan, reversed_plan)]
     assert np.abs(fields[0]).max() > 0
@@ -63,9 +61,7 @@ def test_order_within_groups_changes_no_bit(faces):
 
 def turned(launches, plan):
     """The launches of each group in the opposite order."""
-    return tuple(
-        launch for group in side_by_side(list(launches), plan) for launch in reversed(group)
-    )
+    return tuple(launch for group in side_by_side(list(launches), plan) for launch in reversed(group))
 
 
 def after_steps(scenario, plan):

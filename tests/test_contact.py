@@ -54,34 +54,22 @@ def test_no_difference_of_a_line_crosses_a_cut(order, normal):
 
 CASES = {
     "plane": {"domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20}},
-    "plane, order 8": {
-        "domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20},
-        "run": {"order": 8},
-    },
+    "plane, order 8": {"domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20}, "run": {"order": 8}},
     "SH": {"domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20, "waves": "SH"}},
     "space": {"domain": {"origin": [0, 0, -400], "size": [400, 400, 400], "spacing": 20}},
-    "space, order 6": {
-        "domain": {"origin": [0, 0, -400], "size": [400, 400, 400], "spacing": 20},
-        "run": {"order": 6},
-    },
+    "space, order 6": {"domain": {"origin": [0, 0, -400], "size": [400, 400, 400], "spacing": 20}, "run": {"order": 6}},
     "Q": {
         "domain": {"origin": [0, 0, -400], "size": [400, 400, 400], "spacing": 20},
         "model": {"qp": 60.0, "qs": 30.0, "attenuation": {"band": [0.5, 10]}},
     },
     "level": {"domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20}, "floor": -405.0},
-    "level, SH": {
-        "domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20, "waves": "SH"},
-        "floor": -405.0,
-    },
+    "level, SH": {"domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20, "waves": "SH"}, "floor": -405.0},
     "level in space, order 6": {
         "domain": {"origin": [0, 0, -800], "size": [400, 400, 800], "spacing": 20},
         "floor": -405.0,
         "run": {"order": 6},
     },
-    "level, thin water": {
-        "domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20},
-        "floor": -45.0,
-    },
+    "level, thin water": {"domain": {"origin": [0, -800], "size": [800, 800], "spacing": 20}, "floor": -45.0},
 }
 
 
@@ -96,12 +84,7 @@ def scenario(name, top="rigid"):
     model["anomalies"] = [
         {"shape": "sphere", "center": [x, y, z], "radius": 75.0, **WATER},
         {"shape": "box", "min": [x - 130, y - 90, z + 90], "max": [x - 50, y + 70, 1.0], **WATER},
-        {
-            "shape": "box",
-            "min": [x + 50, y - 30, z + 30],
-            "max": [x + 110, y + 50, z + 51],
-            **WATER,
-        },
+        {"shape": "box", "min": [x + 50, y - 30, z + 30], "max": [x + 110, y + 50, z + 51], **WATER},
     ]
     if "floor" in case:
         layers = [{"top": 0.0, **WATER}, {"top": case["floor"], **ROCK}]
@@ -116,9 +99,7 @@ def scenario(name, top="rigid"):
 
 def after(values, axis):
     """Values of the next points along an axis; the last ones repeated."""
-    return np.concatenate(
-        [np.take(values, range(1, values.shape[axis]), axis), np.take(values, [-1], axis)], axis
-    )
+    return np.concatenate([np.take(values, range(1, values.shape[axis]), axis), np.take(values, [-1], axis)], axis)
 
 
 def beside(step):

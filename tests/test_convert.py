@@ -53,9 +53,7 @@ def test_gathers(out, tmp_path):
     assert main(["convert", str(out), str(tmp_path / "g.sgy"), "--component", "Z"]) == 0
     data = xr.open_zarr(out / "result.zarr")
     with segyio.open(tmp_path / "g.sgy", ignore_geometry=True) as file:
-        assert np.array_equal(
-            file.trace.raw[:], data.velocity.sel(component="Z").values.reshape(12, -1)
-        )
+        assert np.array_equal(file.trace.raw[:], data.velocity.sel(component="Z").values.reshape(12, -1))
         assert np.array_equal(file.attributes(segyio.TraceField.GroupX)[:4] / 100, data.x.values)
 
 
@@ -68,9 +66,7 @@ def test_waveforms_and_stations(out, tmp_path):
     traces = obspy.read(str(tmp_path / "w.mseed"))
     assert len(traces) == 8 and traces[0].stats.delta == pytest.approx(0.004)
     for trace in traces:
-        expected = data.velocity.sel(
-            receiver=trace.stats.station, component=trace.stats.channel[-1]
-        )
+        expected = data.velocity.sel(receiver=trace.stats.station, component=trace.stats.channel[-1])
         assert np.array_equal(trace.data, expected.values)
 
 
@@ -78,9 +74,7 @@ def test_waveforms_and_stations(out, tmp_path):
 def four(tmp_path_factory):
     """Folder of a run of one shot that recorded pressure, velocity and strain."""
     folder = tmp_path_factory.mktemp("four")
-    text = SCENARIO.replace(
-        "shots = { from = [300, -100], to = [700, -100], count = 3 }", "at = [300, -100]"
-    )
+    text = SCENARIO.replace("shots = { from = [300, -100], to = [700, -100], count = 3 }", "at = [300, -100]")
     text = text.replace('["velocity"]', '["pressure", "velocity", "strain"]')
     (folder / "s.toml").write_text(text)
     assert main(["run", str(folder / "s.toml"), "-o", str(folder / "out"), "--quiet"]) == 0
@@ -97,9 +91,7 @@ def four(tmp_path_factory):
         (["--component", "EZ"], "strain", "E"),
     ],
 )
-def test_the_component_and_quantity_that_are_asked_for_are_written(
-    four, tmp_path, words, quantity, components
-):
+def test_the_component_and_quantity_that_are_asked_for_are_written(four, tmp_path, words, quantity, components):
     obspy = pytest.importorskip("obspy")
     assert main(["convert", str(four), str(tmp_path / "w.mseed"), *words]) == 0
     traces = obspy.read(str(tmp_path / "w.mseed"))
@@ -134,9 +126,7 @@ def test_shots_have_their_sources(out, tmp_path):
     """Positions over shot in the dataset, and with them offsets in SEG-Y."""
     segyio = pytest.importorskip("segyio")
     data = xr.open_zarr(out / "result.zarr")
-    assert np.array_equal(data.source_x, [300, 500, 700]) and np.array_equal(
-        data.source_z, [-100] * 3
-    )
+    assert np.array_equal(data.source_x, [300, 500, 700]) and np.array_equal(data.source_z, [-100] * 3)
     assert main(["convert", str(out), str(tmp_path / "g.sgy"), "--component", "Z"]) == 0
     with segyio.open(tmp_path / "g.sgy", ignore_geometry=True) as file:
         offsets = file.attributes(segyio.TraceField.offset)[:].reshape(3, 4)

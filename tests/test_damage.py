@@ -153,10 +153,7 @@ DAMAGES = {
     "manifest a list": (written("manifest.json", b"[]"), "holds no JSON object but a list"),
     "manifest nested": (written("manifest.json", b"[" * 100_000), "nested too deeply"),
     "manifest of digits": (written("manifest.json", b'{"step": 1' + b"0" * 5000 + b"}"), "no JSON"),
-    "manifest gone": (
-        lambda out: manifest(out).unlink(),
-        "manifest.json is damaged: it is missing",
-    ),
+    "manifest gone": (lambda out: manifest(out).unlink(), "manifest.json is damaged: it is missing"),
     "manifest a folder": (
         lambda out: (path := manifest(out)).unlink() or path.mkdir(),
         "manifest.json is damaged: Is a directory",
@@ -166,9 +163,7 @@ DAMAGES = {
         "it has no checksum",
     ),
     "another step": (
-        lambda out: manifest(out).write_text(
-            manifest(out).read_text().replace('"step": 41', '"step": 42')
-        ),
+        lambda out: manifest(out).write_text(manifest(out).read_text().replace('"step": 41', '"step": 42')),
         "its checksum does not match",
     ),
     "without step": (without("step"), "its step cannot be right"),
@@ -189,10 +184,7 @@ DAMAGES = {
         lambda out: os.truncate(latest(out).folder / "record.npy", 200),
         "record.npy is damaged: it has 200 of",
     ),
-    "record gone": (
-        lambda out: (latest(out).folder / "record.npy").unlink(),
-        "record.npy is damaged: No such file",
-    ),
+    "record gone": (lambda out: (latest(out).folder / "record.npy").unlink(), "record.npy is damaged: No such file"),
     "record of another shape": (record(np.zeros((41, 3), "f")), "it holds (41, 3) of float32"),
     "record of another type": (record(np.zeros((41, 12), "i4")), "it holds (41, 12) of int32"),
     "record a pickle": (record(np.array([{}]), allow_pickle=True), "record.npy is damaged"),
@@ -271,20 +263,12 @@ STORE = {
     "empty": (lambda out: os.truncate(chunk(out), 0), "fewer than its header"),
     ".zarray": (lambda out: (chunk(out).parent / ".zarray").write_text("{"), "it is no JSON"),
     "shape": (
-        lambda out: (chunk(out).parent / ".zarray").write_text(
-            '{"zarr_format": 2, "shape": [1e9], "chunks": [1]}'
-        ),
+        lambda out: (chunk(out).parent / ".zarray").write_text('{"zarr_format": 2, "shape": [1e9], "chunks": [1]}'),
         "its shape and chunks cannot be right",
     ),
     ".zattrs gone": (lambda out: (chunk(out).parent / ".zattrs").unlink(), "it is missing"),
-    ".zgroup": (
-        lambda out: (chunk(out).parents[1] / ".zgroup").write_text("{}"),
-        "it states no format that is known",
-    ),
-    ".zattrs": (
-        lambda out: (chunk(out).parent / ".zattrs").write_text("[]"),
-        "it holds no JSON object",
-    ),
+    ".zgroup": (lambda out: (chunk(out).parents[1] / ".zgroup").write_text("{}"), "it states no format that is known"),
+    ".zattrs": (lambda out: (chunk(out).parent / ".zattrs").write_text("[]"), "it holds no JSON object"),
     "gone": (lambda out: shutil.rmtree(out / "result.zarr"), "it is missing"),
 }
 
@@ -449,9 +433,7 @@ def test_a_full_disk_is_named_and_nothing_is_corrupt(small_disk, monkeypatch, ca
 
     monkeypatch.setattr(store, "check_space", lambda path, nbytes: None)
     for name, case in {
-        "pictures": loads(
-            smallcase.changed(("plane = { y = 1500 }\nevery = 0.25", "every = 0.02"))
-        ),
+        "pictures": loads(smallcase.changed(("plane = { y = 1500 }\nevery = 0.25", "every = 0.02"))),
         "checkpoint": pictured(run_checkpoint='"1 ms"'),
     }.items():
         with pytest.raises(CratonError, match="No space left on device"):

@@ -56,12 +56,7 @@ def changed(*pairs):
     [
         (),
         (('"1000 km"', '"cmb"'),),
-        (
-            (
-                "period = 100",
-                'elements = [8, 8], growth = ["100 km"], honour = [500_000], elliptic = true',
-            ),
-        ),
+        (("period = 100", 'elements = [8, 8], growth = ["100 km"], honour = [500_000], elliptic = true'),),
         (('kind = "prem"', 'kind = "prem"\ntransverse = true\nocean = true'),),
         (('kind = "prem"', 'kind = "ak135"'),),
         (
@@ -81,11 +76,7 @@ def test_written_and_read_again(pairs):
     "pairs, key, part",
     [
         ([("period = 100, ", "")], "domain.chunk.period", "neither period nor elements"),
-        (
-            [("period = 100", "period = 100, elements = [8, 8]")],
-            "domain.chunk.elements",
-            "are mutually exclusive",
-        ),
+        ([("period = 100", "period = 100, elements = [8, 8]")], "domain.chunk.elements", "are mutually exclusive"),
         ([("[10, 12]", "[10, 130]")], "domain.chunk.width.1", "at most 120"),
         ([("[10, 12]", "10")], "domain.chunk.width", "two numbers"),
         ([("[model]", "spacing = 100\n[model]")], "domain.spacing", "the chunk defines the domain"),
@@ -101,22 +92,12 @@ def test_written_and_read_again(pairs):
             "depth needs longitude and latitude",
         ),
         (
-            [
-                (
-                    "at = { longitude = -65, latitude = -13 }",
-                    "grid = { x = [0, 1, 2], y = [0, 1, 2], z = 0 }",
-                )
-            ],
+            [("at = { longitude = -65, latitude = -13 }", "grid = { x = [0, 1, 2], y = [0, 1, 2], z = 0 }")],
             "receivers.0",
             "a grid of receivers",
         ),
         (
-            [
-                (
-                    "at = { longitude = -65, latitude = -13 }",
-                    "at = { longitude = -65, latitude = -103 }",
-                )
-            ],
+            [("at = { longitude = -65, latitude = -13 }", "at = { longitude = -65, latitude = -103 }")],
             "receivers.0.at.latitude",
             "-90",
         ),
@@ -130,65 +111,37 @@ def test_written_and_read_again(pairs):
 )
 def test_problems_in_words(pairs, key, part):
     problems = reads(changed(*pairs)).problems
-    assert key in {p.key for p in problems} and part in " ".join(p.message for p in problems), (
-        problems
-    )
+    assert key in {p.key for p in problems} and part in " ".join(p.message for p in problems), problems
 
 
 @pytest.mark.parametrize(
     "pairs, key, part",
     [
-        (
-            [("latitude = -13.5, depth", "latitude = -25.5, depth")],
-            "source.0.at",
-            "from the centre along xi and eta",
-        ),
-        (
-            [('depth = "150 km"', 'depth = "1050 km"')],
-            "source.0.at",
-            "below the chunk, which is 1000 km deep",
-        ),
-        (
-            [("latitude = -13 }\n[[rec", "latitude = -13, depth = -10 }\n[[rec")],
-            "receivers.0.at",
-            "above the ground",
-        ),
+        ([("latitude = -13.5, depth", "latitude = -25.5, depth")], "source.0.at", "from the centre along xi and eta"),
+        ([('depth = "150 km"', 'depth = "1050 km"')], "source.0.at", "below the chunk, which is 1000 km deep"),
+        ([("latitude = -13 }\n[[rec", "latitude = -13, depth = -10 }\n[[rec")], "receivers.0.at", "above the ground"),
         ([('"1000 km"', '"6400 km"')], "domain.chunk", "is not between the surface and the bottom"),
-        (
-            [("period = 100", "elements = [9, 9], growth = [100_000]")],
-            "domain.chunk",
-            "must be multiples of 2",
-        ),
+        ([("period = 100", "elements = [9, 9], growth = [100_000]")], "domain.chunk", "must be multiples of 2"),
         ([('kind = "prem"', 'kind = "radial"\nfile = "none.nd"')], "model.file", "no file"),
-        (
-            [('kind = "prem"', 'kind = "prem"\nperturbation = { file = "none.nc" }')],
-            "model.perturbation.file",
-            "",
-        ),
+        ([('kind = "prem"', 'kind = "prem"\nperturbation = { file = "none.nc" }')], "model.perturbation.file", ""),
     ],
 )
 def test_problems_of_places_and_files(pairs, key, part):
     with pytest.raises(ScenarioError) as caught:
         craton.plan(loads(changed(*pairs)))
-    assert key in {p.key for p in caught.value.problems} and part in str(
-        caught.value.problems[0].message
-    ), caught.value.problems
+    assert key in {p.key for p in caught.value.problems} and part in str(caught.value.problems[0].message), (
+        caught.value.problems
+    )
 
 
 def test_places_and_radial_models_belong_to_a_chunk():
-    box = changed(
-        ("chunk = {", "origin = [0, 0, -1000]\nsize = [1000, 1000, 1000]\nspacing = 100\n#")
-    )
+    box = changed(("chunk = {", "origin = [0, 0, -1000]\nsize = [1000, 1000, 1000]\nspacing = 100\n#"))
     for text in (box, box.replace('"sem"', '"fd"')):
         keys = {p.key for p in reads(text).problems}
         assert "model.kind" in keys
     flat = box.replace('kind = "prem"', 'kind = "homogeneous"\nvp = 8000\nvs = 4500\nrho = 3300')
     for text in (flat, flat.replace('"sem"', '"fd"')):
-        assert {p.key for p in reads(text).problems} >= {
-            "source.0.at",
-            "receivers.0.at",
-            "receivers.1.line.from",
-        }
+        assert {p.key for p in reads(text).problems} >= {"source.0.at", "receivers.0.at", "receivers.1.line.from"}
 
 
 def test_tensor_of_the_catalogue():
@@ -197,10 +150,7 @@ def test_tensor_of_the_catalogue():
 
 
 def test_core_is_free_below_the_mantle():
-    assert (
-        loads(changed(('"1000 km"', '"cmb"'))).face("bottom") == "free"
-        and loads(TEXT).face("bottom") == "stacey"
-    )
+    assert loads(changed(('"1000 km"', '"cmb"'))).face("bottom") == "free" and loads(TEXT).face("bottom") == "stacey"
     asked = loads(changed(('"1000 km"', '"cmb"')) + '[boundaries]\nbottom = "rigid"\n')
     assert asked.face("bottom") == "rigid" and asked.face("west") == "stacey"
 
@@ -209,12 +159,8 @@ def test_run_leaves_places_and_components(tmp_path):
     """East, north and up at each station: those of a run turned by hand; the files say where stations are."""
     scenario = loads(TEXT)
     data = craton.run(scenario, device="cpu", out=tmp_path / "out", progress=False).dataset
-    assert np.allclose(data.longitude, -65) and np.allclose(
-        data.latitude, [-13, -13, -14, -15], atol=2e-3
-    )
-    assert np.allclose(data.depth, [0, 0, 50, 100], atol=1e-6) and data.attrs[
-        "source_depth"
-    ] == pytest.approx(150e3)
+    assert np.allclose(data.longitude, -65) and np.allclose(data.latitude, [-13, -13, -14, -15], atol=2e-3)
+    assert np.allclose(data.depth, [0, 0, 50, 100], atol=1e-6) and data.attrs["source_depth"] == pytest.approx(150e3)
     assert (abs(data.displacement).max("time") > 0).all() and np.isfinite(data.displacement).all()
     made = earth_chunk.chunk_of(scenario)
     place = made.place(-67.0, -13.5, 150e3)
@@ -225,15 +171,12 @@ def test_run_leaves_places_and_components(tmp_path):
         {"source_longitude": -67, "source_latitude": -13.5, "source_depth": 150e3}
     )
     assert np.allclose(again.xyz[0], made.place(-65, -13))
-    (own,) = source_files.build_all(
-        scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))})
-    )
+    (own,) = source_files.build_all(scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))}))
     assert np.allclose(own.xyz, place)
     assert np.allclose(own.moment, m)
     pytest.importorskip("matplotlib")
     assert (
-        report.FIGURES["section"](tmp_path / "out").stat().st_size > 10_000
-        and (tmp_path / "out" / "map.png").exists()
+        report.FIGURES["section"](tmp_path / "out").stat().st_size > 10_000 and (tmp_path / "out" / "map.png").exists()
     )
     if craton.versions.versions("obspy"):
         from obspy import read_inventory
@@ -244,9 +187,7 @@ def test_run_leaves_places_and_components(tmp_path):
 
 def test_attenuation_states_speeds_where_mechanisms_are_fitted():
     """PREM's speeds hold at 1 s; at 100 s they are lower by ln(100) / (pi Q)."""
-    scenario = loads(
-        changed(('kind = "prem"', 'kind = "prem"\nattenuation = { band = [0.001, 0.1] }'))
-    )
+    scenario = loads(changed(('kind = "prem"', 'kind = "prem"\nattenuation = { band = [0.001, 0.1] }')))
     made = earth_chunk.chunk_of(scenario)
     sampler, frequency = earth_chunk.sampler(scenario, made)
     assert frequency == pytest.approx(0.01)
@@ -255,8 +196,7 @@ def test_attenuation_states_speeds_where_mechanisms_are_fitted():
     vp, vs, _ = prem.prem().speeds(r)
     loss = prem.prem().inverse_q(r)
     assert (
-        own["vs"][0, 0] == pytest.approx(vs * (1 + math.log(0.01) / math.pi * loss[1]))
-        and own["vs"][0, 0] < 0.995 * vs
+        own["vs"][0, 0] == pytest.approx(vs * (1 + math.log(0.01) / math.pi * loss[1])) and own["vs"][0, 0] < 0.995 * vs
     )
     assert own["vp"][0, 0] == pytest.approx(vp * (1 + math.log(0.01) / math.pi * loss[0]))
     assert craton.plan(scenario).nbytes > 1.5 * craton.plan(loads(TEXT)).nbytes
@@ -279,9 +219,7 @@ def test_counts_agree_with_the_plan(more):
     assert found.elements == plan.grid.elements
     assert found.step == pytest.approx(plan.dt, rel=0.03)
     assert found.nbytes == pytest.approx(plan.nbytes, rel=0.15)
-    assert found.points == pytest.approx(
-        plan.points, rel=0.02
-    )  # points between solid and fluid are two
+    assert found.points == pytest.approx(plan.points, rel=0.02)  # points between solid and fluid are two
     if len(more) == 1:
         assert found.points == plan.points and found.shared == 0
 
@@ -298,26 +236,16 @@ def test_counts_of_slices():
     points = numbering.number(whole.mesh.elements, 4).points
     piece = elements.pieces(points, made.slice_of(whole, 2, 2))[0]
     assert found.elements == len(piece.elements) and found.outer >= piece.outer
-    assert found.shared == sum(
-        len(numbers) for rank, numbers in piece.shared.items() if rank in (1, 2)
-    )
+    assert found.shared == sum(len(numbers) for rank, numbers in piece.shared.items() if rank in (1, 2))
     with pytest.raises(ScenarioError, match="cannot be divided evenly"):
         counting.count(scenario, CPU(threads=1), 1000)
 
 
 def test_counts_of_very_many_ranks():
     """The issue's chunk for 1 s on 10,000 GPUs has a billion elements; its mesh is not built."""
-    text = changed(
-        ("width = [10, 12]", "width = [60, 60]"),
-        ("period = 100", "period = 1"),
-        ('"1000 km"', '"cmb"'),
-    )
+    text = changed(("width = [10, 12]", "width = [60, 60]"), ("period = 100", "period = 1"), ('"1000 km"', '"cmb"'))
     found = one_run(loads(text), ranks=10_000)
-    assert (
-        found.chunk.size > 1e9
-        and found.ranks == 10_000
-        and found.elements * 10_000 >= found.chunk.size
-    )
+    assert found.chunk.size > 1e9 and found.ranks == 10_000 and found.elements * 10_000 >= found.chunk.size
     assert 0 < found.seconds[1] <= found.seconds[0] < 2 * found.seconds[1]
     assert "shortest period" in str(found) and "10,000 in 100 x 100 slices" in str(found)
 
@@ -339,8 +267,7 @@ def test_examples_of_chunks_load_and_plan():
         assert found.points > 1e5
         more = coarse.get(name, ["domain.chunk.period=150", "source.0.wavelet.tau=50"])
         short = load(
-            Path(__file__).parents[1] / "examples" / f"{name}.toml",
-            [*more, "time.start=-60", "time.duration=60"],
+            Path(__file__).parents[1] / "examples" / f"{name}.toml", [*more, "time.start=-60", "time.duration=60"]
         )
         data = craton.run(short, device="cpu", progress=False).dataset
         assert np.isfinite(data.displacement).all() and abs(data.displacement).max() > 0
@@ -352,16 +279,7 @@ def test_benchmark_of_the_earth(tmp_path):
 
     import benchscript
 
-    words = [
-        "parity",
-        "earth",
-        "--device",
-        "cpu",
-        "--steps",
-        "20",
-        "--out",
-        str(tmp_path / "x.json"),
-    ]
+    words = ["parity", "earth", "--device", "cpu", "--steps", "20", "--out", str(tmp_path / "x.json")]
     assert benchscript.load("harness").main(words) == 0
     (row,) = json.loads((tmp_path / "x.json").read_text())["machines"]
     bench = benchscript.load("cases.physics")
@@ -377,8 +295,7 @@ def test_ranks_share_a_chunk():
         ("longitude = -67.0, latitude = -13.5", "longitude = -67.25, latitude = -13.82"),
     )
     one, two = (
-        craton.run(loads(text), device="cpu", progress=False, devices=n).dataset.displacement.values
-        for n in (1, 2)
+        craton.run(loads(text), device="cpu", progress=False, devices=n).dataset.displacement.values for n in (1, 2)
     )
     assert np.linalg.norm(one - two) < 5e-6 * np.linalg.norm(one)
 

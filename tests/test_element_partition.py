@@ -13,10 +13,7 @@ from craton.model.globe.chunk import chunk
 from craton.model.mesh import numbering
 
 METIS = pytest.param(
-    "metis",
-    marks=pytest.mark.skipif(
-        not importlib.util.find_spec("pymetis"), reason="pymetis is not installed"
-    ),
+    "metis", marks=pytest.mark.skipif(not importlib.util.find_spec("pymetis"), reason="pymetis is not installed")
 )
 DEGREE = 3
 
@@ -48,9 +45,7 @@ def test_shared_points_are_in_the_lists_of_all_their_ranks(earth, method, ranks)
         np.sort(np.concatenate([p.elements for p in found])), np.arange(len(points))
     )
     lists = {
-        (p.rank, other): points[p.elements].reshape(-1)[places]
-        for p in found
-        for other, places in p.shared.items()
+        (p.rank, other): points[p.elements].reshape(-1)[places] for p in found for other, places in p.shared.items()
     }
     wanted = {}
     for point, holders in sorted(brute_force(points, rank).items()):
@@ -72,9 +67,7 @@ def test_outer_elements_are_those_that_hold_a_shared_point(earth, method):
     for one in elements.pieces(points, rank):
         touching = [bool(several & set(points[e].ravel().tolist())) for e in one.elements]
         assert all(touching[: one.outer]) and not any(touching[one.outer :])
-        assert (np.diff(one.elements[: one.outer]) > 0).all() and (
-            np.diff(one.elements[one.outer :]) > 0
-        ).all()
+        assert (np.diff(one.elements[: one.outer]) > 0).all() and (np.diff(one.elements[one.outer :]) > 0).all()
 
 
 def test_own_numbers_of_shared_points(earth):
@@ -90,9 +83,7 @@ def test_own_numbers_of_shared_points(earth):
         whole.append({other: table[mine] for other, mine in one.points(numbers.points).items()})
     for one in found:
         for other in one.shared:
-            assert np.array_equal(whole[one.rank][other], whole[other][one.rank]) and len(
-                whole[one.rank][other]
-            )
+            assert np.array_equal(whole[one.rank][other], whole[other][one.rank]) and len(whole[one.rank][other])
 
 
 @pytest.mark.parametrize("method", [METIS, "bisection"])
@@ -124,9 +115,7 @@ def test_dual_graph(earth):
     made, part, points, _ = earth
     offsets, found = elements.neighbours(points)
     degree = np.diff(offsets)
-    outside = np.bincount(
-        np.concatenate([rows[:, 0] for rows in part.mesh.faces.values()]), minlength=len(points)
-    )
+    outside = np.bincount(np.concatenate([rows[:, 0] for rows in part.mesh.faces.values()]), minlength=len(points))
     assert np.array_equal(
         degree + outside, np.full(len(points), 6)
     )  # each face has an element behind it, or is a side of the chunk
@@ -140,14 +129,11 @@ def test_partitions_that_cannot_be(earth, monkeypatch):
         elements.partition(points, centroids, 5000, "bisection")
     real = builtins.__import__
     monkeypatch.setattr(
-        builtins,
-        "__import__",
-        lambda name, *a, **k: real("_absent_" if name == "pymetis" else name, *a, **k),
+        builtins, "__import__", lambda name, *a, **k: real("_absent_" if name == "pymetis" else name, *a, **k)
     )
     with pytest.raises(ResourceError, match="pip install pymetis"):
         elements.partition(points, centroids, 2, "metis")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert np.array_equal(
-        elements.partition(points, centroids, 2),
-        elements.partition(points, centroids, 2, "bisection"),
+        elements.partition(points, centroids, 2), elements.partition(points, centroids, 2, "bisection")
     )

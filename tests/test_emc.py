@@ -9,24 +9,14 @@ from craton.model.globe.chunk import chunk
 from craton.model.media import properties
 from craton.model.mesh import shape
 
-LON, LAT, DEPTH = (
-    np.array([-80.0, -70, -60, -50]),
-    np.array([-30.0, -20, -10, 0]),
-    np.array([0.0, 100, 300, 700]),
-)
+LON, LAT, DEPTH = (np.array([-80.0, -70, -60, -50]), np.array([-30.0, -20, -10, 0]), np.array([0.0, 100, 300, 700]))
 VP, VS, RHO = (properties.NAMES.index(n) for n in ("vp", "vs", "rho"))
 
 
-def file(
-    path, dims=("depth", "latitude", "longitude"), lon=LON, unit="km", order=slice(None), **fields
-):
+def file(path, dims=("depth", "latitude", "longitude"), lon=LON, unit="km", order=slice(None), **fields):
     """A netCDF file; `fields` are (values over depth, latitude, longitude, unit)."""
     coords = {
-        "depth": (
-            "depth",
-            DEPTH[order] * (1 if unit == "km" else 1e3),
-            {"units": unit, "positive": "down"},
-        ),
+        "depth": ("depth", DEPTH[order] * (1 if unit == "km" else 1e3), {"units": unit, "positive": "down"}),
         "latitude": ("latitude", LAT),
         "longitude": ("longitude", lon),
     }
@@ -57,12 +47,8 @@ def radial_values(count=50):
     return values
 
 
-@pytest.mark.parametrize(
-    "dims", [("depth", "latitude", "longitude"), ("longitude", "latitude", "depth")]
-)
-@pytest.mark.parametrize(
-    ("unit", "lon", "order"), [("km", LON, slice(None)), ("m", LON + 360, slice(None, None, -1))]
-)
+@pytest.mark.parametrize("dims", [("depth", "latitude", "longitude"), ("longitude", "latitude", "depth")])
+@pytest.mark.parametrize(("unit", "lon", "order"), [("km", LON, slice(None)), ("m", LON + 360, slice(None, None, -1))])
 def test_values_between_points(tmp_path, dims, unit, lon, order):
     made = emc.read(
         file(
@@ -78,9 +64,7 @@ def test_values_between_points(tmp_path, dims, unit, lon, order):
     )
     out = made.laid_over(radial_values(), *PLACES)
     wanted = linear(PLACES[2] / 1e3, PLACES[1], PLACES[0])
-    assert np.allclose(out[VS], 1e3 * wanted, rtol=1e-12) and np.allclose(
-        out[VP], 1.8e3 * wanted, rtol=1e-12
-    )
+    assert np.allclose(out[VS], 1e3 * wanted, rtol=1e-12) and np.allclose(out[VP], 1.8e3 * wanted, rtol=1e-12)
     assert np.allclose(out[RHO], 3300)
     assert any("Vs (km.s-1) as vs, times 1000" in line for line in made.taken)
 
@@ -114,37 +98,19 @@ def test_gaps_outside_and_fluids_stay(tmp_path):
     values = radial_values(5)
     values[VS, 4] = 0
     #                      by the gap, on the point beside it, outside, below, in a fluid
-    out = made.laid_over(
-        values, [-78, -70, -90, -60, -60], [-28, -30, -20, -20, -20], [50e3, 0, 100e3, 800e3, 100e3]
-    )
-    assert np.allclose(out[VS], (5000, 5500, 5000, 5000, 0)) and np.allclose(
-        out[VP], (9000, 9900, 9000, 9000, 9000)
-    )
+    out = made.laid_over(values, [-78, -70, -90, -60, -60], [-28, -30, -20, -20, -20], [50e3, 0, 100e3, 800e3, 100e3])
+    assert np.allclose(out[VS], (5000, 5500, 5000, 5000, 0)) and np.allclose(out[VP], (9000, 9900, 9000, 9000, 9000))
 
 
 def test_around_the_world(tmp_path):
     """Longitudes 0 to 270 in four steps: between 270 and 360 lies their neighbour 0."""
-    made = emc.read(
-        file(
-            tmp_path / "m.nc",
-            lon=np.array([0.0, 90, 180, 270]),
-            dvs=(np.array([0.0, 1, 2, 3]), "%"),
-        )
-    )
+    made = emc.read(file(tmp_path / "m.nc", lon=np.array([0.0, 90, 180, 270]), dvs=(np.array([0.0, 1, 2, 3]), "%")))
     out = made.laid_over(radial_values(4), [-45, 315, -90, 45], -10.0, 10e3)
     assert np.allclose(out[VS] / 5000 - 1, (0.015, 0.015, 0.03, 0.005))
 
 
 def test_both_polarisations(tmp_path):
-    made = emc.read(
-        file(
-            tmp_path / "m.nc",
-            vsv=(4.0, "km/s"),
-            vsh=(4.4, "km/s"),
-            vpv=(8.0, "km/s"),
-            vph=(8.2, "km/s"),
-        )
-    )
+    made = emc.read(file(tmp_path / "m.nc", vsv=(4.0, "km/s"), vsh=(4.4, "km/s"), vpv=(8.0, "km/s"), vph=(8.2, "km/s")))
     out = made.laid_over(radial_values(), *PLACES)
     assert np.allclose(out[VS], 1e3 * np.sqrt((2 * 16 + 4.4**2) / 3)) and np.allclose(
         out[VP], 1e3 * np.sqrt((64 + 4 * 8.2**2) / 5)
@@ -165,11 +131,7 @@ def test_files_that_are_wrong(tmp_path):
         emc.read(file(tmp_path / "d.nc", unit="miles", vs=(3.0, "km/s")))
     flat = xarray.Dataset(
         {"vs": (("depth", "y", "x"), np.ones((2, 2, 2)))},
-        {
-            "depth": [0, 1],
-            "latitude": (("y", "x"), np.ones((2, 2))),
-            "longitude": (("y", "x"), np.ones((2, 2))),
-        },
+        {"depth": [0, 1], "latitude": (("y", "x"), np.ones((2, 2))), "longitude": (("y", "x"), np.ones((2, 2)))},
     )
     with pytest.raises(ValueError, match="projected grid"):
         emc.from_dataset(flat)
@@ -204,10 +166,7 @@ def test_stiffness_of_a_chunk():
     x, y, z = np.moveaxis(xyz / np.linalg.norm(xyz, axis=-1, keepdims=True), -1, 0)
     strain = np.array([x * x, y * y, z * z, 2 * y * z, 2 * x * z, 2 * x * y])
     along = np.einsum(
-        "p...,pq...,q...->...",
-        np.array([x * x, y * y, z * z, 2 * y * z, 2 * x * z, 2 * x * y]),
-        c,
-        strain,
+        "p...,pq...,q...->...", np.array([x * x, y * y, z * z, 2 * y * z, 2 * x * z, 2 * x * y]), c, strain
     )
     assert np.allclose(along, made.model.moduli(part.radii(points))[1], rtol=1e-12)  # C = rho vpv^2
     assert np.allclose(c, c.swapaxes(0, 1))
@@ -220,17 +179,11 @@ def test_stiffness_of_a_chunk():
 )
 def test_the_medium_by_position_is_that_of_the_mesh(tmp_path, options):
     """What methods ask for by position, in any order of elements, is what the mesh knows of its nodes."""
-    made = chunk(
-        prem.prem(), (-65, -15), (8, 8), 900e3, elements=(8, 8), growth=(300e3,), **options
-    )
+    made = chunk(prem.prem(), (-65, -15), (8, 8), 900e3, elements=(8, 8), growth=(300e3,), **options)
     part, points = made.part(), shape.gll_points(4)
-    coordinates = np.moveaxis(
-        chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1
-    )
+    coordinates = np.moveaxis(chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1)
     over = emc.read(file(tmp_path / "m.nc", dvs=(FIELD, "%"), rho=(3300.0, "kg/m3")))
-    found = chunk_sampler.ChunkSampler(made, over, lossy=True).at(
-        coordinates, part.mesh.centroids()
-    )
+    found = chunk_sampler.ChunkSampler(made, over, lossy=True).at(coordinates, part.mesh.centroids())
     wanted = chunk_medium.medium(part, points, over=over).reshape(8, part.mesh.size, -1)
     for name, row in zip(("vp", "vs", "rho", "loss_p", "loss_s"), wanted):
         assert np.allclose(found[name], row, rtol=2e-5), (
@@ -244,9 +197,7 @@ def test_compiled_code_has_the_bits_of_numpy(options, monkeypatch):
     """Of elements on both sides of discontinuities, with nodes on them, and of none."""
     globe = chunk(prem.prem(), (0, 0), (30, 30), 900e3, elements=(6, 6), growth=(), **options)
     part, points = globe.part(), shape.gll_points(4)
-    coordinates = np.moveaxis(
-        chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1
-    )
+    coordinates = np.moveaxis(chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1)
     sampler = chunk_sampler.ChunkSampler(globe, lossy=True, dispersion=0.1)
     assert chunk_sampler.helper(radial.SPHERES) is not None
     compiled = [sampler.at(coordinates), sampler.at(coordinates[:0])]
@@ -262,12 +213,8 @@ def test_compiled_code_has_the_bits_of_numpy(options, monkeypatch):
 def test_the_stiffness_by_position():
     made = chunk(prem.prem(transverse=True), (0, 0), (30, 30), 300e3, elements=(6, 6), growth=())
     part, points = made.part(), shape.gll_points(2)
-    coordinates = np.moveaxis(
-        chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1
-    )
+    coordinates = np.moveaxis(chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1)
     sampler = chunk_sampler.ChunkSampler(made)
     found = sampler.at(coordinates, part.mesh.centroids())["stiffness"]
     whole = chunk_medium.stiffness(part, points).reshape(6, 6, part.mesh.size, -1)
-    assert sampler.anisotropic and np.allclose(
-        found, np.moveaxis(whole[np.triu_indices(6)], 0, 1), rtol=1e-5, atol=1e5
-    )
+    assert sampler.anisotropic and np.allclose(found, np.moveaxis(whole[np.triu_indices(6)], 0, 1), rtol=1e-5, atol=1e5)

@@ -72,9 +72,7 @@ def test_large_grids_are_timed_on_a_part(monkeypatch):
     planned, timed = run.plan(scenario), []
     monkeypatch.setattr(trial, "LARGEST", planned.nbytes // 3)
     seconds = trial.step_seconds
-    monkeypatch.setattr(
-        trial, "step_seconds", lambda plan, machine: (timed.append(plan), 1e-9 * plan.points)[1]
-    )
+    monkeypatch.setattr(trial, "step_seconds", lambda plan, machine: (timed.append(plan), 1e-9 * plan.points)[1])
     assert waves.trial(scenario, planned, CPU(threads=1)) == pytest.approx(1e-9 * planned.points)
     (part,) = timed
     assert part.nbytes < planned.nbytes / 2 and not part.subdomain.neighbours

@@ -32,28 +32,16 @@ CASES = {  # model, what else, least of the limit used over the true one
     "order 16": (rock(1.73), {"order": 16, "shape": (18, 18, 17), **RIGID}, 0.99),
     "holberg": (rock(1.73), {"order": 4, "weights": "holberg", **RIGID}, 0.99),
     "light over heavy": (layers((0, LIGHT), (-85, HEAVY)), {}, 0.97),
-    "heavy slab, cut cells": (
-        layers((0, LIGHT), (-62, HEAVY), (-98, LIGHT)),
-        {"order": 8, "shape": (24, 22, 22)},
-        0.9,
-    ),
+    "heavy slab, cut cells": (layers((0, LIGHT), (-62, HEAVY), (-98, LIGHT)), {"order": 8, "shape": (24, 22, 22)}, 0.9),
     "ocean": (layers((0, WATER), (-75, ROCK)), {}, 0.98),
     "ocean, order 8": (layers((0, WATER), (-75, ROCK)), {"order": 8, "shape": (24, 22, 22)}, 0.97),
     "fluid below rock": (layers((0, ROCK), (-60, WATER | {"vp": 3000}), (-90, ROCK)), {}, 0.97),
     "acoustic": (layers((0, WATER), (-80, WATER | {"rho": 4000})), {}, 0.98),
-    "anisotropic, cut cells": (
-        layers((0, ROCK | THOMSEN), (-72, ROCK | THOMSEN | {"vp": 2000, "vs": 1000})),
-        {},
-        0.9,
-    ),
+    "anisotropic, cut cells": (layers((0, ROCK | THOMSEN), (-72, ROCK | THOMSEN | {"vp": 2000, "vs": 1000})), {}, 0.9),
     "hills": (rock(1.73, topography=HILL), {}, 0.98),
     "hills, vp / vs 10": (rock(10, topography=HILL), {}, 0.98),
     "hills, vp / vs 1.5": (rock(1.5, topography=HILL), {}, 0.98),
-    "hills, water": (
-        rock(1.73, topography=HILL, water={"vp": 1500, "rho": 1000, "level": -35}),
-        {},
-        0.98,
-    ),
+    "hills, water": (rock(1.73, topography=HILL, water={"vp": 1500, "rho": 1000, "level": -35}), {}, 0.98),
 }
 
 
@@ -68,9 +56,7 @@ def test_limit_is_a_bound(name):
 
 @pytest.mark.parametrize("order", [4, 8])
 @pytest.mark.parametrize(
-    "spread",
-    [(0.0, 1.5, 0.0), (0.0, 3.0, 0.0), (0.3, 0.3, 0.3)],
-    ids=("density", "density by e^3", "fluid cells"),
+    "spread", [(0.0, 1.5, 0.0), (0.0, 3.0, 0.0), (0.3, 0.3, 0.3)], ids=("density", "density by e^3", "fluid cells")
 )
 def test_limit_is_a_bound_in_random_media(tmp_path, order, spread):
     """Lognormal point by point: speeds, density, and a share of fluid cells. Where one point is the fastest the step could be longer.
@@ -82,14 +68,11 @@ def test_limit_is_a_bound_in_random_media(tmp_path, order, spread):
         [np.arange(-10.0, 210, 10), np.arange(-10.0, 200, 10), np.arange(-190.0, 20, 10)],
     )
     shape = tuple(len(a) for a in axes[::-1])
-    vp, rho = (
-        mean * np.exp(part * rng.standard_normal(shape)) for mean, part in zip((3000, 22), spread)
-    )
+    vp, rho = (mean * np.exp(part * rng.standard_normal(shape)) for mean, part in zip((3000, 22), spread))
     vs = np.where(rng.random(shape) < spread[2], 0, vp / 1.7)
     file = tmp_path / "random.nc"
     xr.Dataset(
-        {k: (("z", "y", "x"), v) for k, v in {"vp": vp, "vs": vs, "rho": rho}.items()},
-        dict(zip("xyz", axes)),
+        {k: (("z", "y", "x"), v) for k, v in {"vp": vp, "vs": vs, "rho": rho}.items()}, dict(zip("xyz", axes))
     ).to_netcdf(file)
     scenario = fdstepcase.box(
         {"kind": "file", "file": str(file), "units": "SI"}, shape=(18, 18, 17), order=order, **RIGID
@@ -104,12 +87,8 @@ def test_attenuation_keeps_the_unrelaxed_limit(model):
     free = fdstepcase.box(lossy, shape=(14, 13, 12))
     limit = fdstepcase.used(free)
     true = fdstepcase.true_limit(fdstepcase.Step(free))
-    assert 0.97 < limit / true < 1 and limit < fdstepcase.used(
-        fdstepcase.box(model, shape=(14, 13, 12))
-    )
-    step = fdstepcase.Step(
-        free.model_copy(update={"time": free.time.model_copy(update={"step": 0.99 * limit})})
-    )
+    assert 0.97 < limit / true < 1 and limit < fdstepcase.used(fdstepcase.box(model, shape=(14, 13, 12)))
+    step = fdstepcase.Step(free.model_copy(update={"time": free.time.model_copy(update={"step": 0.99 * limit})}))
     assert step.march(500) <= 1
 
 
@@ -117,8 +96,4 @@ def test_attenuation_keeps_the_unrelaxed_limit(model):
 def test_limit_in_the_plane(motion):
     """A layer that cuts cells."""
     scenario = fdstepcase.plane(layers((0, ROCK), (-72, ROCK | {"rho": 1000, "vs": 600})), motion)
-    assert (
-        0.97
-        < fdstepcase.used(scenario) / fdstepcase.true_limit(fdstepcase.Step(scenario))
-        < 1 + 1e-4
-    )
+    assert 0.97 < fdstepcase.used(scenario) / fdstepcase.true_limit(fdstepcase.Step(scenario)) < 1 + 1e-4

@@ -79,9 +79,7 @@ def test_scenarios_with_other_fibres_are_no_survey(tmp_path, capsys):
     files = []
     for n, gauge in enumerate((40, 80)):
         path = tmp_path / f"s{n}.toml"
-        path.write_text(
-            SCENARIO.replace("AT", "at = [300, -40]").replace("gauge = 40", f"gauge = {gauge}")
-        )
+        path.write_text(SCENARIO.replace("AT", "at = [300, -40]").replace("gauge = 40", f"gauge = {gauge}"))
         files.append(str(path))
     assert main(["survey", *files, "-o", str(tmp_path / "out")]) == 2
     assert "other receivers" in capsys.readouterr().err
@@ -100,9 +98,7 @@ def test_fibres_become_segy(tmp_path, command):
     with segyio.open(tmp_path / "f.sgy", ignore_geometry=True) as file:
         traces, fields = file.trace.raw[:], segyio.TraceField
         assert np.array_equal(traces, data.strain_rate.values.reshape(traces.shape))
-        assert np.allclose(
-            file.attributes(fields.GroupX)[:] / 100, np.tile(data.x, count), atol=0.01
-        )
+        assert np.allclose(file.attributes(fields.GroupX)[:] / 100, np.tile(data.x, count), atol=0.01)
         channels = data.sizes["channel"]
         assert list(file.attributes(fields.SourceX)[::channels] / 100) == [300, 500][:count]
     assert main(["convert", str(out), str(tmp_path / "v.sgy")]) == 0

@@ -12,17 +12,7 @@ from craton.errors import ResourceError
 from craton.io import cmtsolution, quakeml, srf, stations
 from craton.io.contents import moment_tensor
 from craton.scenario import dumps, loads
-from craton.survey import (
-    faults,
-    fibres,
-    geography,
-    planes,
-    problems,
-    receivers,
-    source_files,
-    sources,
-    warnings,
-)
+from craton.survey import faults, fibres, geography, planes, problems, receivers, source_files, sources, warnings
 
 DATA = Path(__file__).parent / "data" / "sources"
 SCENARIO = """
@@ -66,12 +56,8 @@ def source(kind, file, *lines):
 def test_map_against_published_and_proj_values():
     """PROJ 9 gave the first two pairs for +proj=tmerc +lon_0=-118.2 +lat_0=34.1 +k=1 +ellps=WGS84, through another program than pyproj."""
     local = geography.Local(-118.2, 34.1)
-    assert np.allclose(
-        local.xy(-117.2, 34.1), (92278.14219562011, 451.49807702517455), rtol=0, atol=1e-4
-    )
-    assert np.allclose(
-        local.xy(-110.0, 40.0), (700644.0768959332, 687123.6713200548), rtol=0, atol=1e-3
-    )
+    assert np.allclose(local.xy(-117.2, 34.1), (92278.14219562011, 451.49807702517455), rtol=0, atol=1e-4)
+    assert np.allclose(local.xy(-110.0, 40.0), (700644.0768959332, 687123.6713200548), rtol=0, atol=1e-3)
     assert float(local.turned(-110.0, 40.0)) == pytest.approx(5.292294158871066, abs=1e-8)
     # A degree of the meridian at 34.6 N, from the series of the meridian's arc: 111132.954 - 559.822 cos 2p + 1.175 cos 4p m.
     p = np.radians(34.6)
@@ -86,9 +72,7 @@ def krueger(longitude, latitude):
     n, e = f / (2 - f), np.sqrt(f * (2 - f))
     sigma = np.sinh(e * np.arctanh(e * tau / np.hypot(1, tau)))
     conformal = tau * np.hypot(1, sigma) - sigma * np.hypot(1, tau)
-    zeta = np.arctan2(conformal, np.cos(lam)) + 1j * np.arcsinh(
-        np.sin(lam) / np.hypot(conformal, np.cos(lam))
-    )
+    zeta = np.arctan2(conformal, np.cos(lam)) + 1j * np.arcsinh(np.sin(lam) / np.hypot(conformal, np.cos(lam)))
     alpha = (
         n / 2 - 2 / 3 * n**2 + 5 / 16 * n**3 + 41 / 180 * n**4,
         13 / 48 * n**2 - 3 / 5 * n**3 + 557 / 1440 * n**4,
@@ -105,8 +89,7 @@ def krueger(longitude, latitude):
 
 
 @pytest.mark.parametrize(
-    ("longitude", "latitude"),
-    [(-118.2, 34.1), (10.0, 47.0), (0.0, 0.0), (179.5, -60.0), (30.0, 80.0)],
+    ("longitude", "latitude"), [(-118.2, 34.1), (10.0, 47.0), (0.0, 0.0), (179.5, -60.0), (30.0, 80.0)]
 )
 def test_map_against_kruegers_series(longitude, latitude):
     """To a micrometre within 300 km, also across the date line."""
@@ -116,9 +99,7 @@ def test_map_against_kruegers_series(longitude, latitude):
     lon = longitude + far * np.sin(azimuth) / np.cos(np.radians(lat))
     x, y = geography.Local(longitude, latitude).xy((lon + 180) % 360 - 180, lat)
     east, north = krueger(lon - longitude, lat)
-    assert (
-        np.abs(x - east).max() < 1e-6 and np.abs(y - north + krueger(0, latitude)[1]).max() < 1e-6
-    )
+    assert np.abs(x - east).max() < 1e-6 and np.abs(y - north + krueger(0, latitude)[1]).max() < 1e-6
 
 
 @pytest.mark.parametrize("place", [(-118.9, 33.5), (61.0, 88.0), (-118.2, 34.1)])
@@ -171,11 +152,7 @@ def test_cmtsolution_against_obspy():
     theirs = event.focal_mechanisms[0].moment_tensor
     centroid = next(o for o in event.origins if o.origin_type == "centroid")
     hypocentre = next(o for o in event.origins if o.origin_type == "hypocenter")
-    assert np.allclose(
-        mine.moment,
-        moment_tensor([getattr(theirs.tensor, c) for c in quakeml.COMPONENTS]),
-        rtol=1e-12,
-    )
+    assert np.allclose(mine.moment, moment_tensor([getattr(theirs.tensor, c) for c in quakeml.COMPONENTS]), rtol=1e-12)
     assert (mine.longitude, mine.latitude, mine.depth) == pytest.approx(
         (centroid.longitude, centroid.latitude, centroid.depth)
     )
@@ -191,10 +168,7 @@ def test_rtp_to_enu_is_a_rotation():
     six = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     a, b, c, ab, ac, bc = six
     full = np.array([[a, ab, ac], [ab, b, bc], [ac, bc, c]])
-    for convention, axes in (
-        ("rtp", [(0, 0, 1), (0, -1, 0), (1, 0, 0)]),
-        ("ned", [(0, 1, 0), (1, 0, 0), (0, 0, -1)]),
-    ):
+    for convention, axes in (("rtp", [(0, 0, 1), (0, -1, 0), (1, 0, 0)]), ("ned", [(0, 1, 0), (1, 0, 0), (0, 0, -1)])):
         turn = np.array(axes).T
         assert np.array_equal(moment_tensor(six, convention), turn @ full @ turn.T)
 
@@ -209,9 +183,7 @@ def test_half_duration_is_that_of_specfem():
     t = np.linspace(-3, 4, 70_001)
     moment = np.cumsum(two.wavelet(t)) * (t[1] - t[0])
     wanted = [(1 + erf(1.628 * (x - 0.25) / 0.5)) / 2 for x in t[::700]]
-    assert (
-        np.abs(moment[::700] - wanted).max() < 1e-4
-    )  # sum against integral: half a step times the peak rate
+    assert np.abs(moment[::700] - wanted).max() < 1e-4  # sum against integral: half a step times the peak rate
     assert one.xyz == (1500.0, 1200.0, -900.0) and two.xyz == (1500.0, 1800.0, -1100.0)
     assert np.allclose(one.moment, 1e14 * np.eye(3)) and two.moment[0, 1] == pytest.approx(2e14)
     assert (one.name, two.name) == ("source 1.1", "source 1.2")
@@ -227,9 +199,7 @@ def test_mechanism_turns_with_the_model():
 def test_forcesolution():
     s = scenario(source("forcesolution", "FORCESOLUTION", 'coordinates = "metres"'))
     ricker, gaussian = source_files.build_all(s, medium)
-    assert ricker.xyz == (1200.0, 1500.0, -500.0) and np.allclose(
-        ricker.force, [0, 1.2e10, -1.6e10]
-    )
+    assert ricker.xyz == (1200.0, 1500.0, -500.0) and np.allclose(ricker.force, [0, 1.2e10, -1.6e10])
     assert (
         ricker.wavelet.kind == "ricker"
         and ricker.wavelet.delay == 0.1
@@ -257,8 +227,7 @@ def test_own_wavelet_is_moved_by_the_time_shift():
 
 def test_scenario_with_files_is_written_and_read_again():
     s = scenario(
-        source("cmtsolution", "CMTSOLUTION_cartesian", 'coordinates = "metres"'),
-        '[[receivers]]\nfile = "stations.xml"',
+        source("cmtsolution", "CMTSOLUTION_cartesian", 'coordinates = "metres"'), '[[receivers]]\nfile = "stations.xml"'
     )
     assert loads(dumps(s)) == s
 
@@ -272,13 +241,9 @@ def test_quakeml():
     assert not problems(s)
     (one,) = source_files.build_all(s, medium)
     assert np.allclose(one.xyz, [*geography.Local(-118.2, 34.1).xy(-118.195, 34.105), -1200.0])
-    assert one.wavelet.delay == pytest.approx(0.4) and one.wavelet.peak == pytest.approx(
-        1.628 / 0.5 / np.sqrt(np.pi)
-    )
+    assert one.wavelet.delay == pytest.approx(0.4) and one.wavelet.peak == pytest.approx(1.628 / 0.5 / np.sqrt(np.pi))
     # rtp to enu, and a convergence of 0.003 degrees
-    assert np.allclose(
-        one.moment, 1e14 * np.array([[-3, -6, 5], [-6, 2, -4], [5, -4, 1]]), atol=1e11
-    )
+    assert np.allclose(one.moment, 1e14 * np.array([[-3, -6, 5], [-6, 2, -4], [5, -4, 1]]), atol=1e11)
 
 
 def test_quakeml_without_obspy(monkeypatch):
@@ -300,14 +265,11 @@ def test_quakeml_from_nodal_plane_and_magnitude(tmp_path):
 
     origin = ev.Origin(time=UTCDateTime(0), longitude=-118.2, latitude=34.1, depth=900)
     event = ev.Event(
-        origins=[origin],
-        focal_mechanisms=[mechanism],
-        magnitudes=[ev.Magnitude(mag=5.0, magnitude_type="Mw")],
+        origins=[origin], focal_mechanisms=[mechanism], magnitudes=[ev.Magnitude(mag=5.0, magnitude_type="Mw")]
     )
     ev.Catalog([event]).write(str(tmp_path / "e.xml"), format="QUAKEML")
     assert np.allclose(
-        sources.double_couple(*quakeml.read(tmp_path / "e.xml")[0].plane),
-        sources.double_couple(30, 40, 50, 10**16.6),
+        sources.double_couple(*quakeml.read(tmp_path / "e.xml")[0].plane), sources.double_couple(30, 40, 50, 10**16.6)
     )
 
 
@@ -315,12 +277,8 @@ def test_stations():
     read = stations.read(DATA / "STATIONS")
     assert read.names == ["BOZ", "LKWY"] and list(read.depth) == [0, 12.5]
     assert list(read.y) == [45.647, 44.5652] and read.x[0] == -111.6296
-    found = receivers.build(
-        scenario('[[receivers]]\nfile = "STATIONS_cartesian"\ncoordinates = "metres"\n')
-    )
-    assert found.names == ["X20", "X30"] and np.array_equal(
-        found.xyz, [[1200, 1800, 0], [1700, 1800, -150]]
-    )
+    found = receivers.build(scenario('[[receivers]]\nfile = "STATIONS_cartesian"\ncoordinates = "metres"\n'))
+    assert found.names == ["X20", "X30"] and np.array_equal(found.xyz, [[1200, 1800, 0], [1700, 1800, -150]])
 
 
 def test_stations_of_two_networks(tmp_path):
@@ -330,9 +288,7 @@ def test_stations_of_two_networks(tmp_path):
 
 def test_stationxml():
     pytest.importorskip("obspy")
-    found = receivers.build(
-        scenario('[[receivers]]\nfile = "stations.xml"\n', geographic=HERE.replace("20", "0"))
-    )
+    found = receivers.build(scenario('[[receivers]]\nfile = "stations.xml"\n', geographic=HERE.replace("20", "0")))
     assert found.names == ["AAA", "BBB"] and np.allclose(found.xyz[0], 0, atol=1e-6)
     assert np.allclose(found.xyz[1], [*geography.Local(-118.2, 34.1).xy(-118.189, 34.109), -100])
 
@@ -412,9 +368,7 @@ def test_srf_numbers_in_si():
         and list(r.onset) == [0.5, 0.8]
     )
     assert (
-        np.array_equal(np.diff(r.first), [6, 0, 0, 3, 3, 3])
-        and r.rates[2] == np.float32(3.0)
-        and r.slip[0, 0] == 1.0
+        np.array_equal(np.diff(r.first), [6, 0, 0, 3, 3, 3]) and r.rates[2] == np.float32(3.0) and r.slip[0, 0] == 1.0
     )
     r = srf.read(DATA / "rupture_v2.srf")
     assert r.vs[0] == 3000 and r.density[0] == 2500 and np.isnan(r.vs[1]) and np.isnan(r.density[1])
@@ -433,16 +387,10 @@ def test_srf_moments():
     ]
     assert np.allclose(final[:3], wanted, atol=1e-6 * mu * 1e6)
     normal = np.array(
-        [
-            np.sin(np.radians(60)) * np.cos(np.radians(30)),
-            -np.sin(np.radians(60)) * np.sin(np.radians(30)),
-            0.5,
-        ]
+        [np.sin(np.radians(60)) * np.cos(np.radians(30)), -np.sin(np.radians(60)) * np.sin(np.radians(30)), 0.5]
     )
     assert np.allclose(
-        final[3],
-        0.1 * 1e6 * (lam * np.eye(3) + 2 * mu * np.outer(normal, normal)),
-        atol=1e-6 * mu * 1e6,
+        final[3], 0.1 * 1e6 * (lam * np.eye(3) + 2 * mu * np.outer(normal, normal)), atol=1e-6 * mu * 1e6
     )
     fault = faults.build(srf.read(DATA / "rupture_v2.srf"), "f", geography.Places(None), medium)
     assert fault.final_moments() == pytest.approx([2500 * 3000.0**2 * 1e6, mu * 1e6], rel=1e-6)
@@ -453,13 +401,9 @@ def test_slip_rates_keep_their_slip_at_any_step():
     for dt in (0.007, 0.1, 0.33):
         series = fault.series(np.arange(len(fault.points)), 0.0, dt, int(2 / dt))
         assert np.allclose(series.sum(axis=0) * dt, fault.slips(), rtol=1e-6)
-    at = fault.series(np.array([0]), 0.0, 0.1, 20)[
-        :, 0
-    ]  # steps centred on the samples, which begin at 0.5 s
+    at = fault.series(np.array([0]), 0.0, 0.1, 20)[:, 0]  # steps centred on the samples, which begin at 0.5 s
     r = np.array([0, 0, 1, 3, 4, 2, 0, 0.0])
-    assert np.allclose(
-        at[5:11], (r[:-2] + 6 * r[1:-1] + r[2:]) / 8, atol=1e-6
-    )  # mean of the broken line over a step
+    assert np.allclose(at[5:11], (r[:-2] + 6 * r[1:-1] + r[2:]) / 8, atol=1e-6)  # mean of the broken line over a step
 
 
 def test_whole_of_a_fault():
@@ -471,9 +415,7 @@ def test_whole_of_a_fault():
     assert fault.wavelet.area == pytest.approx(1, rel=2e-3)
     t = np.linspace(0, 1.2, 2401)
     middle = (0.6 * sizes[0] + 0.7 * sizes[1]) / sizes.sum()
-    assert np.sum(t * fault.wavelet(t)) / np.sum(fault.wavelet(t)) == pytest.approx(
-        middle, abs=0.01
-    )
+    assert np.sum(t * fault.wavelet(t)) / np.sum(fault.wavelet(t)) == pytest.approx(middle, abs=0.01)
 
 
 def test_stated_slip_is_compared(tmp_path):
@@ -481,9 +423,7 @@ def test_stated_slip_is_compared(tmp_path):
     (tmp_path / "r.srf").write_text(text)
     fault = faults.build(srf.read(tmp_path / "r.srf"), "f", geography.Places(None), medium)
     assert "50 % of the slip" in fault.warnings[0]
-    assert not faults.build(
-        srf.read(DATA / "rupture_v2.srf"), "f", geography.Places(None), medium
-    ).warnings
+    assert not faults.build(srf.read(DATA / "rupture_v2.srf"), "f", geography.Places(None), medium).warnings
 
 
 def test_fault_in_a_fluid_leaves_no_moment():
@@ -515,11 +455,7 @@ BROKEN = {
             "source time function:            9",
             ":7: source time function 9 is unknown",
         ),
-        (
-            "source time function:            1",
-            "source time function:            2",
-            "a step, is not supported",
-        ),
+        ("source time function:            1", "source time function:            2", "a step, is not supported"),
         (
             "N:     3.d0\ncomponent dir vect source Z_UP:  -4.d0",
             "N:  0\ncomponent dir vect source Z_UP: 0",
@@ -528,11 +464,7 @@ BROKEN = {
     ],
     "srf": [
         ("2.0\n#", "3.0\n#", ":1: an SRF file starts with its version"),
-        (
-            "POINTS 1\n  1000",
-            "POINTS one\n  1000",
-            ":8: POINTS must be followed by the number of subfaults",
-        ),
+        ("POINTS 1\n  1000", "POINTS one\n  1000", ":8: POINTS must be followed by the number of subfaults"),
         (
             "0.00000e+00  1.00000e+03  0.00000e+00\nPOINTS",
             "0.00000e+00  1.00000e+03\nPOINTS",
@@ -543,30 +475,20 @@ BROKEN = {
             "0 1 2 3\nPOINTS",
             ":11: 4 samples of slip rate, but the header announces 3",
         ),
-        (
-            "1.0000e+10     0.5000",
-            "-1.0000e+10     0.5000",
-            ":9: area -1e+10 cm2 and interval 0.1 s must be positive",
-        ),
+        ("1.0000e+10     0.5000", "-1.0000e+10     0.5000", ":9: area -1e+10 cm2 and interval 0.1 s must be positive"),
         ("  2.5000e+00", "", ":9: 9 numbers, a subfault's heading has 10"),
     ],
 }
 FILES = {"cmtsolution": "CMTSOLUTION", "forcesolution": "FORCESOLUTION", "srf": "rupture_v2.srf"}
 
 
-@pytest.mark.parametrize(
-    "kind, old, new, says", [(k, *row) for k, rows in BROKEN.items() for row in rows]
-)
+@pytest.mark.parametrize("kind, old, new, says", [(k, *row) for k, rows in BROKEN.items() for row in rows])
 def test_broken_file(tmp_path, kind, old, new, says):
     text = (DATA / FILES[kind]).read_text()
     assert text.count(old) >= 1
     (tmp_path / "broken").write_text(text.replace(old, new, 1))
     (problem,) = problems(scenario(source(kind, tmp_path / "broken", 'coordinates = "metres"')))
-    assert (
-        problem.key == "source.0.file"
-        and f"{tmp_path / 'broken'}:" in problem.message
-        and says in problem.message
-    )
+    assert problem.key == "source.0.file" and f"{tmp_path / 'broken'}:" in problem.message and says in problem.message
 
 
 @pytest.mark.parametrize("kind", [*BROKEN, "quakeml"])
@@ -575,27 +497,17 @@ def test_any_file_gives_a_problem_not_a_traceback(tmp_path, kind, content):
     pytest.importorskip("obspy")
     (tmp_path / "f").write_text(content)
     (problem,) = problems(scenario(source(kind, tmp_path / "f")))
-    assert (
-        problem.key == "source.0.file" and str(tmp_path / "f") in problem.message and problem.remedy
-    )
+    assert problem.key == "source.0.file" and str(tmp_path / "f") in problem.message and problem.remedy
 
 
 @pytest.mark.parametrize("kind", [*BROKEN, "quakeml"])
 def test_missing_file(kind):
     (problem,) = problems(scenario(source(kind, "nowhere")))
-    assert (
-        problem.key == "source.0.file"
-        and "cannot read" in problem.message
-        and "nowhere" in problem.message
-    )
+    assert problem.key == "source.0.file" and "cannot read" in problem.message and "nowhere" in problem.message
 
 
 def test_geographic_positions_need_a_reference():
-    found = problems(
-        scenario(
-            source("srf", "rupture_v1.srf"), '[[receivers]]\nfile = "STATIONS"\n', geographic=""
-        )
-    )
+    found = problems(scenario(source("srf", "rupture_v1.srf"), '[[receivers]]\nfile = "STATIONS"\n', geographic=""))
     assert {p.key for p in found} == {"source.0.coordinates", "receivers.0.file"}
     assert all("domain.geographic" in p.message and "geographic = {" in p.remedy for p in found)
 
@@ -610,17 +522,11 @@ def test_positions_off_the_domain():
 
 @pytest.mark.parametrize(
     "text, says",
-    [
-        ("A N 1 2 0\n", ":1: 5 columns"),
-        ("A N 1 x 0 0\n", ":1: longitude is 'x'"),
-        ("A N 1 2 0 nan", ":1: burial"),
-    ],
+    [("A N 1 2 0\n", ":1: 5 columns"), ("A N 1 x 0 0\n", ":1: longitude is 'x'"), ("A N 1 2 0 nan", ":1: burial")],
 )
 def test_broken_stations(tmp_path, text, says):
     (tmp_path / "STATIONS").write_text(text)
-    (problem,) = problems(
-        scenario(f'[[receivers]]\nfile = "{tmp_path / "STATIONS"}"\ncoordinates = "metres"\n')
-    )
+    (problem,) = problems(scenario(f'[[receivers]]\nfile = "{tmp_path / "STATIONS"}"\ncoordinates = "metres"\n'))
     assert problem.key == "receivers.0.file" and says in problem.message
 
 
@@ -639,9 +545,7 @@ def test_fibre_channels():
     """100 m east, then 50 m up: every 10 m, gauge length 20 m."""
     f = fibres.build([("F", [(0, 0, -50), (100, 0, -50), (100, 0, 0)], 10, 20)])
     assert list(f.distance) == [*range(10, 141, 10)] and len(f) == 14 and set(f.names) == {"F"}
-    assert np.allclose(
-        f.xyz[[0, 8, 9, 10]], [(10, 0, -50), (90, 0, -50), (100, 0, -50), (100, 0, -40)]
-    )
+    assert np.allclose(f.xyz[[0, 8, 9, 10]], [(10, 0, -50), (90, 0, -50), (100, 0, -50), (100, 0, -40)])
     assert list(f.terms(0)) == [((0, 0, -50), 0, -1 / 20), ((20, 0, -50), 0, 1 / 20)]
     assert list(f.terms(8)) == [
         ((80, 0, -50), 0, -1 / 20),
@@ -656,10 +560,7 @@ def test_fibre_channels():
     [
         ("{ along = [[0, 0, 0]], spacing = 10, gauge = 10 }", "receivers.0.das.along"),
         ("{ along = [[0, 0, 0], [0, 0, 0]], spacing = 10, gauge = 10 }", "receivers.0.das.along.1"),
-        (
-            "{ along = [[0, 0, 0], [5, 0, 0]], spacing = 10, gauge = 10 }",
-            "10 m, is longer than the fibre, 5 m",
-        ),
+        ("{ along = [[0, 0, 0], [5, 0, 0]], spacing = 10, gauge = 10 }", "10 m, is longer than the fibre, 5 m"),
         ("{ along = [[0, 0, 0], [50, 0, 0]], spacing = 0, gauge = 10 }", "receivers.0.das.spacing"),
     ],
 )
@@ -670,9 +571,7 @@ def test_impossible_fibres(das, says):
 
 def test_fibre_outside():
     (problem,) = problems(
-        scenario(
-            '[[receivers]]\nname = "F"\ndas = { along = [[0, 0, 0], [0, 0, 50]], spacing = 10, gauge = 10 }\n'
-        )
+        scenario('[[receivers]]\nname = "F"\ndas = { along = [[0, 0, 0], [0, 0, 50]], spacing = 10, gauge = 10 }\n')
     )
     assert problem.key == "receivers.0.das" and "z = 50 m" in problem.message
 
@@ -687,40 +586,24 @@ def test_plane_wave_directions():
         ("SV", 0, (0, 1, 0)),
     ):
         entry = Spec(
-            wave=wave,
-            azimuth=azimuth,
-            height=-2000,
-            velocity=1.0,
-            wavelet=Spec(kind="gaussian", tau=0.1, delay=None),
+            wave=wave, azimuth=azimuth, height=-2000, velocity=1.0, wavelet=Spec(kind="gaussian", tau=0.1, delay=None)
         )
         built = planes.build(entry, "p", domain, medium)
-        assert np.allclose(built.direction, wanted) and built.speed == (
-            5000 if wave == "P" else 2900
-        )
+        assert np.allclose(built.direction, wanted) and built.speed == (5000 if wave == "P" else 2900)
 
 
 @pytest.mark.parametrize(
     "line, key",
-    [
-        ("incidence = 20", "incidence"),
-        ("depth = 2", "z"),
-        ("velocity = 0", "velocity"),
-        ('wave = "Q"', "wave"),
-    ],
+    [("incidence = 20", "incidence"), ("depth = 2", "z"), ("velocity = 0", "velocity"), ('wave = "Q"', "wave")],
 )
 def test_impossible_plane_waves(line, key):
-    table = (
-        '[[source]]\nkind = "plane_wave"\nz = -2000\nwavelet = { kind = "gaussian", tau = 0.1 }\n'
-        + line
-    )
+    table = '[[source]]\nkind = "plane_wave"\nz = -2000\nwavelet = { kind = "gaussian", tau = 0.1 }\n' + line
     with pytest.raises(Exception, match=rf"source\.0\.{key}"):
         scenario(table if key == "wave" else table + '\nwave = "P"')
 
 
 def test_plane_wave_needs_periodic_sides():
     (problem,) = problems(
-        scenario(
-            '[[source]]\nkind = "plane_wave"\nwave = "P"\nz = -2000\nwavelet = { kind = "gaussian", tau = 0.1 }\n'
-        )
+        scenario('[[source]]\nkind = "plane_wave"\nwave = "P"\nz = -2000\nwavelet = { kind = "gaussian", tau = 0.1 }\n')
     )
     assert problem.key == "source.0.wave" and "periodic" in problem.message

@@ -41,9 +41,7 @@ def velocity(result):
 PERIODIC = {"top": "free", "others": "periodic", "bottom": "cpml", "cpml": {"thickness": 12}}
 
 
-@pytest.mark.parametrize(
-    "wave, component, speed", [("SV", 0, 1700.0), ("SH", 1, 1700.0), ("P", 2, 3000.0)]
-)
+@pytest.mark.parametrize("wave, component, speed", [("SV", 0, 1700.0), ("SH", 1, 1700.0), ("P", 2, 3000.0)])
 def test_plane_wave_has_its_amplitude_and_doubles_at_a_free_surface(wave, component, speed):
     """v(t) passes the plane at t, a point 700 m above it at 700 m / c, and the surface, 1700 m above, with twice its size.
 
@@ -52,14 +50,7 @@ def test_plane_wave_has_its_amplitude_and_doubles_at_a_free_surface(wave, compon
     """
     tau = 0.2 if wave != "P" else 0.12
     wavelet = {"kind": "gaussian", "tau": tau, "delay": 7 * tau}
-    table = {
-        "kind": "plane_wave",
-        "wave": wave,
-        "azimuth": 90,
-        "z": -1700,
-        "velocity": 0.3,
-        "wavelet": wavelet,
-    }
+    table = {"kind": "plane_wave", "wave": wave, "azimuth": 90, "z": -1700, "velocity": 0.3, "wavelet": wavelet}
     at = [{"name": "up", "at": [630, 640, 0]}, {"name": "below", "at": [630, 640, -1000]}]
     s = scenario([table], at, (1000, 1000, 4000), boundaries=PERIODIC, time={"duration": 3.6})
     s = craton.scenario.with_overrides(s, ["run.order=8"])
@@ -78,9 +69,7 @@ def test_plane_wave_has_its_amplitude_and_doubles_at_a_free_surface(wave, compon
     assert np.abs(others).max() < 1e-9 * peak
 
 
-@pytest.mark.parametrize(
-    "waves, wave, component", [("P-SV", "SV", "E"), ("P-SV", "P", "Z"), ("SH", "SH", "N")]
-)
+@pytest.mark.parametrize("waves, wave, component", [("P-SV", "SV", "E"), ("P-SV", "P", "Z"), ("SH", "SH", "N")])
 def test_plane_wave_in_two_dimensions(waves, wave, component):
     """The same doubling in the (x, z) plane, along x, up, or across (to the right of x: -y)."""
     tables = {
@@ -100,45 +89,28 @@ def test_plane_wave_in_two_dimensions(waves, wave, component):
     speed = MEDIUM["vp"] if wave == "P" else MEDIUM["vs"]
     peak = 1 / (np.sqrt(2 * np.pi) * 0.2)
     wanted = (
-        2
-        * peak
-        * np.exp(-0.5 * ((found.time.values - 1.4 - 1700 / speed) / 0.2) ** 2)
-        * (-1 if wave == "SH" else 1)
+        2 * peak * np.exp(-0.5 * ((found.time.values - 1.4 - 1700 / speed) / 0.2) ** 2) * (-1 if wave == "SH" else 1)
     )
     assert np.abs(found.values - wanted).max() < 8e-3 * peak  # twice that of the test above
 
 
 def test_plane_wave_in_the_plan():
-    table = {
-        "kind": "plane_wave",
-        "wave": "P",
-        "depth": 1500,
-        "wavelet": {"kind": "gaussian", "tau": 0.1},
-    }
+    table = {"kind": "plane_wave", "wave": "P", "depth": 1500, "wavelet": {"kind": "gaussian", "tau": 0.1}}
     planned = craton.plan(
-        scenario(
-            [table], [{"name": "A", "at": [500, 500, 0]}], (1000, 1000, 4000), boundaries=PERIODIC
-        )
+        scenario([table], [{"name": "A", "at": [500, 500, 0]}], (1000, 1000, 4000), boundaries=PERIODIC)
     )
-    assert "plane P wave, vertical, 3000 m/s" in str(planned) and not [
-        w for w in planned.warnings if "plane" in w
-    ]
+    assert "plane P wave, vertical, 3000 m/s" in str(planned) and not [w for w in planned.warnings if "plane" in w]
     layers = {
         "kind": "homogeneous",
         "vp": 3000,
         "vs": 1700,
         "rho": 2300,
-        "anomalies": [
-            {"shape": "box", "min": [0, 0, -2000], "max": [400, 400, -1000], "dvp": -0.1}
-        ],
+        "anomalies": [{"shape": "box", "min": [0, 0, -2000], "max": [400, 400, -1000], "dvp": -0.1}],
     }
     tables = scenario(
         [table], [{"name": "A", "at": [500, 500, 0]}], (1000, 1000, 4000), boundaries=PERIODIC
     ).model_dump(by_alias=True)
-    assert any(
-        "the wave is not plane" in w
-        for w in craton.plan(Scenario(**(tables | {"model": layers}))).warnings
-    )
+    assert any("the wave is not plane" in w for w in craton.plan(Scenario(**(tables | {"model": layers}))).warnings)
 
 
 # --- finite faults ----------------------------------------------------------------------------------------------------------------------
@@ -189,15 +161,12 @@ def test_fault_equals_point_sources(tmp_path, places):
             "dip": dip,
             "rake": rake,
             "moment": mu * 1e6 * total,
-            "wavelet": wavelets
-            | {"times": [onset + 0.02 * (n - 1) for n in range(len(samples) + 2)]},
+            "wavelet": wavelets | {"times": [onset + 0.02 * (n - 1) for n in range(len(samples) + 2)]},
         }
         for x, y, depth, strike, dip, onset, rake in places
     ]
     at = [{"name": "A", "at": [2000, 1700, 0]}, {"name": "B", "at": [1200, 1900, -700]}]
-    one = velocity(
-        craton.run(scenario([rupture(tmp_path / "r.srf", places, samples)], at), progress=False)
-    )
+    one = velocity(craton.run(scenario([rupture(tmp_path / "r.srf", places, samples)], at), progress=False))
     other = velocity(craton.run(scenario(points, at), progress=False))
     count = min(one.shape[-1], other.shape[-1])  # the runs may begin a step apart
     assert np.abs(one[..., -count:] - other[..., -count:]).max() < 5e-3 * np.abs(other).max()
@@ -214,8 +183,7 @@ def test_fault_and_point_source_act_together(tmp_path):
     }
     at, span = [{"name": "A", "at": [2000, 1700, 0]}], {"duration": 1.4, "start": -0.2}
     both, one, two = (
-        velocity(craton.run(scenario(s, at, time=span), progress=False))
-        for s in ([fault, point], [fault], [point])
+        velocity(craton.run(scenario(s, at, time=span), progress=False)) for s in ([fault, point], [fault], [point])
     )
     assert (
         np.abs(both - one - two).max() < 1e-5 * np.abs(both).max()
@@ -229,12 +197,8 @@ def test_weights_are_those_of_single_points():
         for n, at in enumerate(x):
             if width == 8:
                 start, wanted = axis_weights(at, 0, 20)
-                assert first[n] == start and np.allclose(
-                    weights[n, : len(wanted)], wanted, atol=1e-12
-                )
-            for power in range(
-                4 if width == 4 else 6 if 3 < at < 16 else 4
-            ):  # polynomials are exact
+                assert first[n] == start and np.allclose(weights[n, : len(wanted)], wanted, atol=1e-12)
+            for power in range(4 if width == 4 else 6 if 3 < at < 16 else 4):  # polynomials are exact
                 assert np.sum(weights[n] * (first[n] + np.arange(width)) ** power) == pytest.approx(
                     at**power, abs=1e-8 * 20**power
                 )
@@ -243,11 +207,7 @@ def test_weights_are_those_of_single_points():
 def planned_fault(tmp_path, count, duration=20.0):
     """Discretisation and fault of `count` subfaults on a vertical plane, slipping 0.8 s each over a rupture of 5 s."""
     rng = np.random.default_rng(1)
-    x, depth, onset = (
-        rng.uniform(700, 2300, count),
-        rng.uniform(0.3, 1.7, count),
-        rng.uniform(0, 5, count),
-    )
+    x, depth, onset = (rng.uniform(700, 2300, count), rng.uniform(0.3, 1.7, count), rng.uniform(0, 5, count))
     places = [(a, 1500.0, b, 0, 90, c, 0) for a, b, c in zip(x, depth, onset)]
     table = rupture(tmp_path / "r.srf", places, smooth())
     s = scenario([table], [{"name": "A", "at": [2000, 1700, 0]}], time={"duration": duration})
@@ -277,9 +237,7 @@ def test_windows_equal_columns_of_the_whole_run(tmp_path):
 
     d, fault = planned_fault(tmp_path, 20)
     band = grid_faults.highest(d)
-    whole = leapfrog.for_leapfrog(
-        fault.series(np.arange(20), d.start + 0.5 * d.dt, d.dt, d.steps), d.dt, 0.5, band
-    )
+    whole = leapfrog.for_leapfrog(fault.series(np.arange(20), d.start + 0.5 * d.dt, d.dt, d.steps), d.dt, 0.5, band)
     begin, counts, values = grid_faults.windows(d, fault, band)
     at = np.concatenate([[0], np.cumsum(counts)])
     for c in range(20):
@@ -299,8 +257,7 @@ def test_plan_of_a_fault_prints_its_bytes_and_refuses_what_does_not_fit(tmp_path
     )  # a phase may be cut at its first step
     monkeypatch.setattr(grid_faults, "available", lambda: 48 * 5000)
     with pytest.raises(
-        craton.errors.ResourceError,
-        match="tables of 3 slipping subfaults do not fit: 5,000 rows .* merge",
+        craton.errors.ResourceError, match="tables of 3 slipping subfaults do not fit: 5,000 rows .* merge"
     ):
         craton.plan(s)
 
@@ -308,9 +265,7 @@ def test_plan_of_a_fault_prints_its_bytes_and_refuses_what_does_not_fit(tmp_path
 def test_fault_starts_the_run_early_enough(tmp_path):
     table = rupture(tmp_path / "r.srf", [(1530.0, 1480.0, 0.91, 20, 70, -0.5, 30)], smooth())
     s = scenario([table], [{"name": "A", "at": [2000, 1700, 0]}])
-    built = source_files.build_all(
-        s, lambda xyz: (np.full(1, 3e3), np.full(1, 1.7e3), np.full(1, 2e3))
-    )
+    built = source_files.build_all(s, lambda xyz: (np.full(1, 3e3), np.full(1, 1.7e3), np.full(1, 2e3)))
     assert survey_sources.start_time(s, built) <= -0.5
     assert craton.plan(s).start <= -0.5
 
@@ -326,10 +281,7 @@ def test_fibre_records_the_difference_of_velocities(tmp_path):
         "moment": 1e15,
         "wavelet": {"kind": "gaussian", "tau": 0.12, "delay": 0.7},
     }
-    fibre = {
-        "name": "F",
-        "das": {"along": [[800, 1500, -60], [1400, 2300, -60]], "spacing": 100, "gauge": 60},
-    }
+    fibre = {"name": "F", "das": {"along": [[800, 1500, -60], [1400, 2300, -60]], "spacing": 100, "gauge": 60}}
     ends = np.array([[0.6, 0.8, 0]]) * np.array([0, 60, 200, 260])[:, None] + [800, 1500, -60]
     at = [{"name": f"R{n}", "at": list(map(float, x))} for n, x in enumerate(ends)]
     middle = {"name": "M", "at": [800 + 0.6 * 30, 1500 + 0.8 * 30, -60]}
@@ -343,10 +295,7 @@ def test_fibre_records_the_difference_of_velocities(tmp_path):
     )
     peak = np.abs(found.strain_rate.values).max()
     for channel, (a, b) in ((0, (0, 1)), (2, (2, 3))):
-        assert (
-            np.abs(found.strain_rate.values[channel] - (along[b] - along[a]) / 60).max()
-            < 1e-9 * peak
-        )
+        assert np.abs(found.strain_rate.values[channel] - (along[b] - along[a]) / 60).max() < 1e-9 * peak
     ee, nn, _, en, _, _ = result.dataset.strain_rate.sel(receiver="M").values
     axial = 0.36 * ee + 0.64 * nn + 2 * 0.48 * en
     assert (
@@ -360,13 +309,7 @@ def check_files(out, found):
     import xarray
 
     kept = xarray.open_zarr(out / "result.zarr", group="fibres")
-    assert kept.strain_rate.dims == ("channel", "time") and {
-        "distance",
-        "x",
-        "y",
-        "z",
-        "fibre",
-    } <= set(kept.coords)
+    assert kept.strain_rate.dims == ("channel", "time") and {"distance", "x", "y", "z", "fibre"} <= set(kept.coords)
     assert np.array_equal(kept.strain_rate.values, found.strain_rate.values)
     assert "fibres" not in xarray.open_zarr(out / "result.zarr").data_vars
     assert (out / "result.zarr" / ".zmetadata").read_text().count("fibres/") > 3
@@ -380,10 +323,7 @@ def test_fibre_alone(tmp_path):
         "moment": 1e15,
         "wavelet": {"kind": "gaussian", "tau": 0.12, "delay": 0.7},
     }
-    fibre = {
-        "name": "F",
-        "das": {"along": [[800, 1500, -60], [1400, 2300, -60]], "spacing": 100, "gauge": 60},
-    }
+    fibre = {"name": "F", "das": {"along": [[800, 1500, -60], [1400, 2300, -60]], "spacing": 100, "gauge": 60}}
     s = scenario([point], [fibre], output={"sampling": 0.05})
     result = craton.run(s, out=tmp_path / "out", progress=False)
     assert result.fibres.sizes["channel"] == 10 and np.allclose(np.diff(result.fibres.time), 0.05)
@@ -394,18 +334,7 @@ def test_fibre_alone(tmp_path):
 def test_data_files_plan():
     """The example files of the tests in a run's plan: every kind by its name."""
     data = Path(__file__).parent / "data" / "sources"
-    kinds = {
-        "cmtsolution": "CMTSOLUTION_cartesian",
-        "forcesolution": "FORCESOLUTION",
-        "srf": "rupture_v2.srf",
-    }
-    found = [
-        {"kind": kind, "file": str(data / file), "coordinates": "metres"}
-        for kind, file in kinds.items()
-    ]
-    text = str(
-        craton.plan(
-            scenario(found, [{"file": str(data / "STATIONS_cartesian"), "coordinates": "metres"}])
-        )
-    )
+    kinds = {"cmtsolution": "CMTSOLUTION_cartesian", "forcesolution": "FORCESOLUTION", "srf": "rupture_v2.srf"}
+    found = [{"kind": kind, "file": str(data / file), "coordinates": "metres"} for kind, file in kinds.items()]
+    text = str(craton.plan(scenario(found, [{"file": str(data / "STATIONS_cartesian"), "coordinates": "metres"}])))
     assert "source 1.2 " in text and "source 2.2 " in text and "finite fault of 2 subfaults" in text

@@ -34,10 +34,7 @@ def force_error(order, spacing, far, beyond, layer):
     ]
     wavelet = {"kind": "ricker", "frequency": frequency, "delay": 0}
     border = math.ceil(beyond * far / spacing) + layer
-    size = [
-        (math.ceil(x / spacing) + 2 * border + 1) * spacing
-        for x in (distances[0], distances[2], distances[1])
-    ]
+    size = [(math.ceil(x / spacing) + 2 * border + 1) * spacing for x in (distances[0], distances[2], distances[1])]
     scenario = Scenario(
         domain={
             "origin": [-(border + 0.5) * spacing, -border * spacing, -border * spacing],
@@ -54,8 +51,7 @@ def force_error(order, spacing, far, beyond, layer):
     data = api.run(scenario, device="cpu", progress=False).dataset
     history = fullspace.history("ricker", frequency)
     wanted = [
-        fullspace.point_force(x, (0, 0, 0), (1e10, 0, 0), history, data.time.values, VP, VS, RHO)[0]
-        for x in places
+        fullspace.point_force(x, (0, 0, 0), (1e10, 0, 0), history, data.time.values, VP, VS, RHO)[0] for x in places
     ]
     return misfit(data.velocity.values[:, 0], np.array(wanted))
 
@@ -79,10 +75,7 @@ TAU = math.sqrt(2 * math.log(100)) / (
 TENSOR = {"xx": 1e15, "yy": -0.5e15, "zz": 0.7e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
 WANTED = ("velocity", "displacement", "pressure", "strain", "strain_rate", "rotation_rate")
 AT = np.array([1540.0, 1530.0, 1575.0])
-PLACES = [
-    AT + np.array(d)
-    for d in ((1211.0, 33.0, 47.0), (1163.0, 1219.0, 871.0), (420.0, 1250.0, 1181.0))
-]
+PLACES = [AT + np.array(d) for d in ((1211.0, 33.0, 47.0), (1163.0, 1219.0, 871.0), (420.0, 1250.0, 1181.0))]
 
 
 def matrix(xx, yy, zz, xy, xz, yz):
@@ -91,12 +84,7 @@ def matrix(xx, yy, zz, xy, xz, yz):
 
 def quantities_of(tensor):
     """(dataset, exact) of a Gaussian moment rate; exact: (quantity -> (receivers, components, time))."""
-    source = {
-        "kind": "moment_tensor",
-        "at": AT.tolist(),
-        "tensor": tensor,
-        "wavelet": {"kind": "gaussian", "tau": TAU},
-    }
+    source = {"kind": "moment_tensor", "at": AT.tolist(), "tensor": tensor, "wavelet": {"kind": "gaussian", "tau": TAU}}
     scenario = homogeneous.infinite(source, PLACES, 3.2, 4, output={"waveforms": list(WANTED)})
     data = api.run(scenario, device="cpu", progress=False).dataset
     return data, [exact_quantities(x, matrix(**tensor), data.time.values) for x in PLACES]
@@ -107,9 +95,7 @@ def exact_quantities(x, moment, t):
     history = fullspace.history("gaussian", TAU)
 
     def motion(deriv):
-        return lambda y: fullspace.moment_tensor(
-            y, AT, moment, lambda t, n: history(t, n - 1), t, VP, VS, RHO, deriv
-        )
+        return lambda y: fullspace.moment_tensor(y, AT, moment, lambda t, n: history(t, n - 1), t, VP, VS, RHO, deriv)
 
     g, rate = (fullspace.gradient(motion(deriv), x, 20.0) for deriv in (0, 1))
     strain, strain_rate = (voigt((a + a.transpose(1, 0, 2)) / 2) for a in (g, rate))
@@ -139,8 +125,7 @@ def test_moment_tensor_off_the_nodes(quantity, tensor_run):
     """Limit 1 %: that of the issue for velocity at order 4 and 10 points per wavelength, kept for all quantities."""
     data, wanted = tensor_run
     errors = [
-        misfit(data[quantity].values[n].reshape(one[quantity].shape), one[quantity])
-        for n, one in enumerate(wanted)
+        misfit(data[quantity].values[n].reshape(one[quantity].shape), one[quantity]) for n, one in enumerate(wanted)
     ]
     assert max(errors) < 0.01
 
@@ -149,18 +134,13 @@ def test_static_offset(tensor_run):
     """What stays of the displacement when the waves have gone, 1.2 and 1.7 km away: 1 % as above, of the offset."""
     data, wanted = tensor_run
     for n, one in enumerate(wanted):
-        found, offset = (
-            data.displacement.values[n][:, -10:].mean(axis=1),
-            one["displacement"][:, -10:].mean(axis=1),
-        )
+        found, offset = (data.displacement.values[n][:, -10:].mean(axis=1), one["displacement"][:, -10:].mean(axis=1))
         assert np.linalg.norm(found - offset) < 0.01 * np.linalg.norm(offset)
 
 
 def test_explosion_has_the_pressure_of_an_explosion():
     """P = -kappa div u, no S wave and no rotation; limit 1 % as above."""
-    data, wanted = quantities_of(
-        {**dict.fromkeys(TENSOR, 0.0), **dict.fromkeys(("xx", "yy", "zz"), 1e15)}
-    )
+    data, wanted = quantities_of({**dict.fromkeys(TENSOR, 0.0), **dict.fromkeys(("xx", "yy", "zz"), 1e15)})
     for n, one in enumerate(wanted):
         p = one["pressure"].ravel()
         assert misfit(data.pressure.values[n].ravel(), p) < 0.01
@@ -173,10 +153,7 @@ def test_explosion_has_the_pressure_of_an_explosion():
 def test_single_precision_is_enough():
     """float32 keeps 6e-8 a step; some hundred steps and their sums leave 1e-6 to 1e-5 of the motion."""
     source = homogeneous.source_table("double couple", AT, 0.7)
-    scenarios = [
-        homogeneous.infinite(source, PLACES, 2.5, 4, run={"precision": p})
-        for p in ("float32", "float64")
-    ]
+    scenarios = [homogeneous.infinite(source, PLACES, 2.5, 4, run={"precision": p}) for p in ("float32", "float64")]
     runs = [api.run(one, device="cpu", progress=False).samples for one in scenarios]
     assert runs[0].dtype == np.float32 and runs[1].dtype == np.float64
     assert 0 < misfit(runs[0].astype(float), runs[1]) < 1e-5
@@ -194,9 +171,7 @@ def test_stable_for_long(faces):
         model=LAYERED,
         time={"duration": count * step, "start": 0, "step": step},
         boundaries={"cpml": {"thickness": 5}, **faces},
-        source=[
-            {"kind": "moment_tensor", "at": [911, 960, -730], "tensor": TENSOR, "wavelet": wavelet}
-        ],
+        source=[{"kind": "moment_tensor", "at": [911, 960, -730], "tensor": TENSOR, "wavelet": wavelet}],
     )
     planned = craton.plan(scenario)
     program, largest = waves.commit(scenario, planned, backend("cpu")), []

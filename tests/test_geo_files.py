@@ -105,10 +105,7 @@ def gmt_grid(path):
     lon, lat = degrees()
     array = xarray.DataArray(
         height(lon, lat[:, None])[::-1],
-        {
-            "lat": ("lat", lat[::-1], {"units": "degrees_north"}),
-            "lon": ("lon", lon % 360, {"units": "degrees_east"}),
-        },
+        {"lat": ("lat", lat[::-1], {"units": "degrees_north"}), "lon": ("lon", lon % 360, {"units": "degrees_east"})},
         ("lat", "lon"),
         name="z",
     )
@@ -199,17 +196,9 @@ def emc(path, rising=True):
         "longitude": ("longitude", lon, {"units": "degrees_east"}),
     }
     dims = ("depth", "latitude", "longitude")
-    fields = {
-        "vp": (1.75 * values, "km/s"),
-        "vs": (values, "km.s-1"),
-        "rho": (0.9 * values, "g/cm3"),
-    }
-    dataset = xarray.Dataset(
-        {k: (dims, v.astype("f4"), {"units": u}) for k, (v, u) in fields.items()}, axes
-    )
-    (dataset if rising else dataset.isel(latitude=slice(None, None, -1))).to_netcdf(
-        path, engine="h5netcdf"
-    )
+    fields = {"vp": (1.75 * values, "km/s"), "vs": (values, "km.s-1"), "rho": (0.9 * values, "g/cm3")}
+    dataset = xarray.Dataset({k: (dims, v.astype("f4"), {"units": u}) for k, (v, u) in fields.items()}, axes)
+    (dataset if rising else dataset.isel(latitude=slice(None, None, -1))).to_netcdf(path, engine="h5netcdf")
     return dataset
 
 
@@ -224,17 +213,13 @@ def test_a_model_of_the_emc_fills_a_rotated_box(tmp_path):
     assert abs(vs / expected - 1).max() < 2e-3
     assert vp == pytest.approx(1.75 * vs, rel=1e-4) and rho == pytest.approx(0.9 * vs, rel=1e-4)
     with pytest.raises(ScenarioError, match="on longitude and latitude"):
-        earth.point_values(
-            box({"kind": "file", "file": str(tmp_path / "emc.nc")}, geographic=None).model, xyz
-        )
+        earth.point_values(box({"kind": "file", "file": str(tmp_path / "emc.nc")}, geographic=None).model, xyz)
 
 
 def test_a_dataset_on_longitude_and_latitude_is_taken_as_it_is(tmp_path):
     scenario = box(emc(tmp_path / "emc.nc"))
     lon, lat = degrees()
-    array = xarray.DataArray(
-        height(lon, lat[:, None]), {"latitude": lat, "longitude": lon}, ("latitude", "longitude")
-    )
+    array = xarray.DataArray(height(lon, lat[:, None]), {"latitude": lat, "longitude": lon}, ("latitude", "longitude"))
     with_ground = box({"file": emc(tmp_path / "emc.nc"), "topography": array})
     assert with_ground.model.file == scenario.model.file
     ground = terrain.build(with_ground.model)
@@ -244,12 +229,8 @@ def test_a_dataset_on_longitude_and_latitude_is_taken_as_it_is(tmp_path):
 
 def test_a_model_that_is_too_small_is_refused_with_what_is_missing(tmp_path):
     emc(tmp_path / "emc.nc")
-    (problem,) = earth.problems(
-        box({"kind": "file", "file": str(tmp_path / "emc.nc")}, at=(12.6, 47.25)).model, REGION
-    )
-    assert (
-        problem.key == "model.file" and "emc.nc covers longitude 12.26 to 12.74" in problem.message
-    )
+    (problem,) = earth.problems(box({"kind": "file", "file": str(tmp_path / "emc.nc")}, at=(12.6, 47.25)).model, REGION)
+    assert problem.key == "model.file" and "emc.nc covers longitude 12.26 to 12.74" in problem.message
     assert "% of the box is missing" in problem.message and "deg in the east" in problem.message
     shallow = xarray.open_dataset(tmp_path / "emc.nc").sel(depth=slice(-3, 5)).load()
     problems = earth.problems(box(shallow).model, REGION)
@@ -268,9 +249,7 @@ def test_a_raster_of_rioxarray_is_taken_as_it_is(tmp_path):
 
     tif_of_utm(tmp_path / "utm.tif")
     with rioxarray.open_rasterio(tmp_path / "utm.tif", masked=True) as array:
-        scenario = box(
-            {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2700, "topography": array}
-        )
+        scenario = box({"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2700, "topography": array})
     ground = terrain.build(scenario.model)
     place = np.array(Local(*AT, AZIMUTH).xy(12.53, 47.27))
     assert ground.surface(*place) == pytest.approx(height(12.53, 47.27), abs=0.6)
@@ -282,9 +261,7 @@ def test_prisms_of_a_model_with_files_on_longitude_and_latitude(tmp_path):
     emc(tmp_path / "emc.nc")
     domain = {"origin": [0, 0, -5000], "size": [4000, 4000, 5000], "spacing": 500}
     domain["geographic"] = {"longitude": AT[0], "latitude": AT[1], "azimuth": AZIMUTH}
-    model = BoxOfModel(
-        domain=domain, model={"kind": "file", "file": str(tmp_path / "emc.nc")}
-    ).model
+    model = BoxOfModel(domain=domain, model={"kind": "file", "file": str(tmp_path / "emc.nc")}).model
     _, vs, _ = earth.point_values(model, np.array([[1000.0, 500.0, -1000.0]]))
     lon, lat = Local(*AT, AZIMUTH).degrees(1000.0, 500.0)
     assert vs[0] == pytest.approx(speed(lon, lat, -1000.0), rel=2e-3)
@@ -293,22 +270,11 @@ def test_prisms_of_a_model_with_files_on_longitude_and_latitude(tmp_path):
 def test_a_profile_cuts_a_model_and_elevations_on_longitude_and_latitude(tmp_path):
     emc(tmp_path / "emc.nc")
     tif_of_degrees(tmp_path / "dem.tif")
-    model = {
-        "kind": "file",
-        "file": str(tmp_path / "emc.nc"),
-        "topography": {"file": str(tmp_path / "dem.tif")},
-    }
-    source = {
-        "kind": "explosion",
-        "at": [0, -3000],
-        "moment": 1e15,
-        "wavelet": {"kind": "gaussian", "tau": 1},
-    }
+    model = {"kind": "file", "file": str(tmp_path / "emc.nc"), "topography": {"file": str(tmp_path / "dem.tif")}}
+    source = {"kind": "explosion", "at": [0, -3000], "moment": 1e15, "wavelet": {"kind": "gaussian", "tau": 1}}
     domain = {"origin": [-9000, -8000], "size": [18000, 10000], "spacing": 200}
     domain["geographic"] = {"longitude": AT[0], "latitude": AT[1], "azimuth": AZIMUTH}
-    model = Scenario(
-        domain=domain, model=model, time={"duration": 1}, source=[source], receivers=[]
-    ).model
+    model = Scenario(domain=domain, model=model, time={"duration": 1}, source=[source], receivers=[]).model
     assert not earth.problems(model, Region((-9000, 0, -8000), (9000, 0, 2000)))
     xyz = np.array([[x, 0.0, -2000.0] for x in (-8000, 0, 5000)])
     degrees = Local(*AT, AZIMUTH).degrees(*xyz[:, :2].T)
@@ -331,11 +297,7 @@ def test_a_model_that_ends_at_sea_level_fills_mountains_only_when_asked(tmp_path
     tif_of_degrees(tmp_path / "dem.tif")
     with xarray.open_dataset(tmp_path / "emc.nc") as dataset:
         dataset.sel(depth=slice(0, None)).to_netcdf(tmp_path / "sea.nc", engine="h5netcdf")
-    model = {
-        "kind": "file",
-        "file": str(tmp_path / "sea.nc"),
-        "topography": {"file": str(tmp_path / "dem.tif")},
-    }
+    model = {"kind": "file", "file": str(tmp_path / "sea.nc"), "topography": {"file": str(tmp_path / "dem.tif")}}
     (problem,) = earth.problems(box(model).model, REGION)
     assert "missing 1" in problem.message and "m at its end" in problem.message
     assert "or write extend = true" in problem.remedy

@@ -36,14 +36,7 @@ ABOVE = ("flat", "water", "soil", "topography", "lake")
 SIDES, TOPS = ("cpml", "sponge", "rigid", "periodic"), ("free", "cpml", "sponge", "rigid")
 SOURCES = ("force", "force on top", "explosion", "explosion on top", "tensor", "double couple")
 RECEIVERS = ("inside", "on top", "fibre")
-QUANTITIES = (
-    "velocity",
-    "displacement",
-    "acceleration",
-    "pressure",
-    "strain_rate",
-    "rotation_rate",
-)
+QUANTITIES = ("velocity", "displacement", "acceleration", "pressure", "strain_rate", "rotation_rate")
 WAVES = 3 * ("P-SV",) + ("SH", "elastic", "acoustic", "acoustic in space")
 
 # what is refused, by words of the message; docs/gradients.md has them, or the forward run has
@@ -75,22 +68,11 @@ def source(kind, dimensions, waves, depth, top):
     """The table of a source."""
     at = place(dimensions, 0.43, *(0.46,) * (dimensions - 2), top if "top" in kind else depth)
     if kind.startswith("force"):
-        return {
-            "kind": "force",
-            "at": at,
-            "force": [1e9, 3e9, 2e9] if dimensions == 3 or waves == "SH" else [1e9, 2e9],
-        }
+        return {"kind": "force", "at": at, "force": [1e9, 3e9, 2e9] if dimensions == 3 or waves == "SH" else [1e9, 2e9]}
     if kind.startswith("explosion"):
         return {"kind": "explosion", "at": at, "moment": 1e12}
     if kind == "double couple":
-        return {
-            "kind": "moment_tensor",
-            "at": at,
-            "strike": 30,
-            "dip": 70,
-            "rake": 20,
-            "moment": 1e12,
-        }
+        return {"kind": "moment_tensor", "at": at, "strike": 30, "dip": 70, "rake": 20, "moment": 1e12}
     tensor = {"xx": 1e12, "zz": -3e12, "xz": 2e12} | (
         {"xy": 1e12, "yz": 4e12} if dimensions == 3 or waves == "SH" else {}
     )

@@ -22,11 +22,7 @@ def test_wrong_data_are_told_before_anything_runs(plain, monkeypatch):
     told(["times differ", "output.sampling"], here, observed.assign_coords(time=observed.time * 2))
     other = observed.assign_coords(receiver=["B", "A"])
     told(['receiver 0 is "B"', '"A"', ".sel"], here, other)
-    told(
-        ["1 samples are not finite"],
-        here,
-        observed.where(observed.velocity != observed.velocity.max()),
-    )
+    told(["1 samples are not finite"], here, observed.where(observed.velocity != observed.velocity.max()))
     told(["has no variables", "velocity"], here, 3.0)
     told(["dimensions receiver, time"], here, observed.isel(component=0, drop=True))
     told(["no misfit 'l3'", "travel_time"], here, observed, "l3")
@@ -95,10 +91,7 @@ REFUSED = {
     "imaging": ({"boundaries": {"surface": "imaging"}}, "sbp"),
     "force in a layer": ({"source": [force(0.5, 0.8)]}, "move it inwards"),
     "no receivers": ({"receivers": []}, "need receivers"),
-    "a fibre in SH waves": (
-        CASES["SH"] | {"receivers": [FIBRE]},
-        "receivers.0.das: SH waves do not strain",
-    ),
+    "a fibre in SH waves": (CASES["SH"] | {"receivers": [FIBRE]}, "receivers.0.das: SH waves do not strain"),
 }
 
 
@@ -140,11 +133,7 @@ def test_wrong_q_is_told():
     told(["qs is infinite in", "inverse_qs"], here, parameters=("qs",))
     told(["Q of an elastic medium", "model.attenuation"], scenario(), parameters=BY_Q)
     problem = craton.Problem(here, parameters=BY_Q)
-    for factor, words in (
-        (1.3, "(?s)Q below 20, .*lowest_q"),
-        (-1, "below zero"),
-        (np.nan, "finite"),
-    ):
+    for factor, words in ((1.3, "(?s)Q below 20, .*lowest_q"), (-1, "below zero"), (np.nan, "finite")):
         with pytest.raises(ScenarioError, match=words):
             problem.data(factor * problem.m0)
     lower = {"attenuation": BAND["attenuation"] | {"lowest_q": 10}}

@@ -36,14 +36,7 @@ ELEMENTS = SHORT | {
         (ELEMENTS, {}),
         (ELEMENTS, {"ranks": 2}),
     ],
-    ids=[
-        "plane, reversed",
-        "plane, increments",
-        "plane, by Q",
-        "plane, VTI Q",
-        "elements",
-        "elements of two ranks",
-    ],
+    ids=["plane, reversed", "plane, increments", "plane, by Q", "plane, VTI Q", "elements", "elements of two ranks"],
 )
 def test_memory_of_gradients(tables, options, monkeypatch):
     scenario, options = craton.Scenario(**tables), options | {"device": "cpu"}

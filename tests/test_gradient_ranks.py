@@ -91,9 +91,7 @@ def test_every_storage_and_cut(name, storage, grid):
     run = CASES[name].get("run", {}) | {"grid": list(grid)}
     ranks = int(np.prod(grid))
     memory = {"memory": MEMORY / ranks} if memory else {}
-    shared, problem = outcome(
-        tables_of(name, run=run), device="hostile", ranks=ranks, **options, **memory
-    )
+    shared, problem = outcome(tables_of(name, run=run), device="hostile", ranks=ranks, **options, **memory)
     same_bits(shared, expected)
     (experiment,) = problem.experiments
     assert experiment.storage.slots == alone.experiments[0].storage.slots
@@ -169,8 +167,7 @@ MPI = """
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None,
-    reason="mpi4py is not installed: pip install 'craton[mpi]'",
+    importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'"
 )
 def test_processes_give_the_same_bits(tmp_path):
     """Each of them has the whole gradient."""

@@ -17,10 +17,7 @@ EXTREMES = [
     {"vp": 1900, "vs": 900, "rho": 1700, "qp": 45, "qs": 20},
 ]
 Q, OF_LENS = {"qp": 60, "qs": 30}, {"qp": 70, "qs": 35}
-THOMSEN, OF_ODD_LENS = (
-    {"epsilon": 0.12, "delta": 0.05, "gamma": 0.08},
-    {"epsilon": 0.1, "delta": 0.03, "gamma": 0.05},
-)
+THOMSEN, OF_ODD_LENS = ({"epsilon": 0.12, "delta": 0.05, "gamma": 0.08}, {"epsilon": 0.1, "delta": 0.03, "gamma": 0.05})
 BAND = {"attenuation": {"band": [5, 50]}}
 SEA = {"top": 0, "vp": 1500, "vs": 0, "rho": 1000}
 GROUND = {"topography": {"x": [0, 100, 180, 270], "z": [-30, -42, -25, -41]}}
@@ -42,8 +39,7 @@ def model_of(law, lens, bodies, above=None, more=None):
         table = {"kind": "layers", "layers": [top | (Q if "Q" in law else {}), below]}
     table |= BAND if "Q" in law else {}
     extremes = [
-        {k: v for k, v in EXTREMES[n].items() if "Q" in law or k in ROCK} | where
-        for n, where in enumerate(bodies)
+        {k: v for k, v in EXTREMES[n].items() if "Q" in law or k in ROCK} | where for n, where in enumerate(bodies)
     ]
     return table | (more or {}) | {"anomalies": [*extremes, {"shape": "box"} | lens]}
 
@@ -51,18 +47,13 @@ def model_of(law, lens, bodies, above=None, more=None):
 def boxes(dimensions, *parts):
     """Boxes between edges of cells, m along x and z."""
     y = [[-1e4, 1e4]] if dimensions == 2 else [[65.0, 125.0]]
-    return [
-        {"shape": "box", **dict(zip(("min", "max"), map(list, zip(x, *y, z))))} for x, z in parts
-    ]
+    return [{"shape": "box", **dict(zip(("min", "max"), map(list, zip(x, *y, z))))} for x, z in parts]
 
 
 def of_grid(law, dimensions=2, above=None, more=None, acoustic=False, depth=0.6, **tables):
     """The function of a change of a property of the lens that gives the scenario of a grid."""
     *bodies, where = boxes(
-        dimensions,
-        ([25.0, 45.0], [-165.0, -145.0]),
-        ([55.0, 75.0], [-165.0, -145.0]),
-        ([95.0, 155.0], [-145.0, -95.0]),
+        dimensions, ([25.0, 45.0], [-165.0, -145.0]), ([55.0, 75.0], [-165.0, -145.0]), ([95.0, 155.0], [-145.0, -95.0])
     )
 
     def changed(change=0.0, key="vp", scale=1.0):
@@ -110,9 +101,7 @@ def constants(lens):
     """A stiffness that is not transversely isotropic."""
     from craton.model.media.cells import stiffness
 
-    c11, c13, c33, c44, c66 = stiffness(
-        *(lens[k] for k in SPEEDS), *(OF_ODD_LENS[k] for k in THOMSEN)
-    )
+    c11, c13, c33, c44, c66 = stiffness(*(lens[k] for k in SPEEDS), *(OF_ODD_LENS[k] for k in THOMSEN))
     named = {"c11": c11, "c22": 1.1 * c11, "c33": c33, "c13": c13, "c23": c13, "c44": c44}
     named |= {"c12": c11 - 2 * c66, "c55": 0.9 * c44, "c66": c66}
     return {name: float(value) for name, value in named.items()}
@@ -137,11 +126,7 @@ CASES = {
     "SH, VTI Q": (of_grid("VTI Q", **SH), SIX, ("rho",)),
     "ground, Q": (of_grid("Q", **ALONG_GROUND), SPEEDS, ("vp",)),
     "ground, VTI": (of_grid("VTI", **ALONG_GROUND), SIX, ("vp",)),
-    "ground with a lake, VTI Q": (
-        of_grid("VTI Q", **ALONG_GROUND | {"more": GROUND | LAKE}),
-        SIX,
-        ("vp",),
-    ),
+    "ground with a lake, VTI Q": (of_grid("VTI Q", **ALONG_GROUND | {"more": GROUND | LAKE}), SIX, ("vp",)),
     "sea floor": (of_grid("", above=FLOOR, **BOTH), SPEEDS, ("vp",)),
     "sea floor, Q": (of_grid("Q", above=FLOOR, **BOTH), SPEEDS, ("vp",)),
     "sea floor, VTI Q": (of_grid("VTI Q", above=FLOOR, **BOTH), SIX, ("vp",)),
@@ -194,9 +179,7 @@ ASKED = [(name, *case, "auto") for name, case in CASES.items()]
 ASKED += [(f"{name}, taken back", *case, "boundaries") for name, case in MARINE.items()]
 
 
-@pytest.mark.parametrize(
-    "made, parameters, keys, storage", [row[1:] for row in ASKED], ids=[row[0] for row in ASKED]
-)
+@pytest.mark.parametrize("made, parameters, keys, storage", [row[1:] for row in ASKED], ids=[row[0] for row in ASKED])
 def test_the_gradient_is_that_of_runs(made, parameters, keys, storage):
     seen, data = run(made())
     wanted, observed = run(made(scale=1.02))

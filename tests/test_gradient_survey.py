@@ -191,9 +191,7 @@ def test_damaged_gradients_are_found(out, observed, tmp_path, capsys):
     assert main(["check", str(copy)]) == 3
     said = capsys.readouterr().out
     assert "2 parts are damaged" in said and "rho/1.0.0" in said and "vp/0.0" in said
-    again = functools.partial(
-        craton.run_gradient, with_data(observed), copy, workers=1, progress=False
-    )
+    again = functools.partial(craton.run_gradient, with_data(observed), copy, workers=1, progress=False)
     with pytest.raises(ResourceError, match=r'remove vp/1\.\*, .* shot "b" is computed again'):
         again()
     for file in copy.glob("result.zarr/*/1.*"):

@@ -40,13 +40,7 @@ def reference():
             for case in data["cases"]
         ]
     )
-    return (
-        data["prism"],
-        data["density"],
-        [case["name"] for case in data["cases"]],
-        points,
-        expected,
-    )
+    return (data["prism"], data["density"], [case["name"] for case in data["cases"]], points, expected)
 
 
 def columns(group):
@@ -56,9 +50,7 @@ def columns(group):
 
 def forward(prisms, density, points, names=fields.FIELDS, **options):
     """Fields as an array (fields, points)."""
-    out = gravity.forward(
-        prisms, density, points, names, device="cpu", **{"method": "direct"} | options
-    )
+    out = gravity.forward(prisms, density, points, names, device="cpu", **{"method": "direct"} | options)
     return np.array([out[name] for name in names])
 
 
@@ -75,10 +67,7 @@ def relative(found, expected):
 def ensemble(count=400, seed=RNG_SEED, signs=False):
     """Random prisms below z = 0 and points around them, some inside."""
     rng = np.random.default_rng(seed)
-    centre, half = (
-        rng.uniform([0, 0, -1500], [4000, 3000, -200], (count, 3)),
-        rng.uniform(5, 150, (count, 3)),
-    )
+    centre, half = (rng.uniform([0, 0, -1500], [4000, 3000, -200], (count, 3)), rng.uniform(5, 150, (count, 3)))
     prisms = np.stack([centre - half, centre + half], axis=2).reshape(count, 6)
     return (
         prisms,
@@ -94,10 +83,7 @@ def ensemble(count=400, seed=RNG_SEED, signs=False):
 @pytest.mark.parametrize("group", GROUPS)
 def test_closed_form_at_every_kind_of_point(case, group):
     prism, density, names, points, expected = reference()
-    found, wanted = (
-        forward([prism], density, points[:, case])[columns(group)],
-        expected[case, columns(group)],
-    )
+    found, wanted = (forward([prism], density, points[:, case])[columns(group)], expected[case, columns(group)])
     assert (np.isnan(found) == np.isnan(wanted)).all()
     assert relative(found, wanted) < (1e-9 if names[case] == "very_far_1250km" else 1e-12)
 
@@ -105,29 +91,19 @@ def test_closed_form_at_every_kind_of_point(case, group):
 def test_series_far_away_has_all_digits():
     prism, density, names, points, expected = reference()
     asked = problem([prism], density, points, fields.FIELDS)
-    found = Runner(backend("cpu")).sweep(
-        direct.plan(asked, 64, Far.within(6, 1e-13, 1e-13, (0, 1, 2)))
-    )
+    found = Runner(backend("cpu")).sweep(direct.plan(asked, 64, Far.within(6, 1e-13, 1e-13, (0, 1, 2))))
     case = names.index("very_far_1250km")
-    assert all(
-        relative(found[columns(g), case], expected[case, columns(g)]) < 1e-14 for g in GROUPS
-    )
+    assert all(relative(found[columns(g), case], expected[case, columns(g)]) < 1e-14 for g in GROUPS)
     assert (np.isnan(found.T) == np.isnan(expected)).all()
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_single_precision_at_every_kind_of_point(group):
     prism, density, _, points, expected = reference()
-    shift = np.array(
-        [[500_000.0], [4_502_000.0], [1000.0]]
-    )  # UTM: coordinates alone would fill all digits of a float
-    found = forward(
-        [np.asarray(prism) + np.repeat(shift, 2)], density, points + shift, precision="float32"
-    )
+    shift = np.array([[500_000.0], [4_502_000.0], [1000.0]])  # UTM: coordinates alone would fill all digits of a float
+    found = forward([np.asarray(prism) + np.repeat(shift, 2)], density, points + shift, precision="float32")
     assert (np.isnan(found.T) == np.isnan(expected)).all()
-    worst = [
-        relative(found[columns(group), n], row[columns(group)]) for n, row in enumerate(expected)
-    ]
+    worst = [relative(found[columns(group), n], row[columns(group)]) for n, row in enumerate(expected)]
     assert max(worst) < 2e-6  # measured 6e-7 = 5 eps
 
 
@@ -139,15 +115,11 @@ def test_the_project_s_own_cases_are_those_embedded_here():
     for case, row in zip(json.loads(shared.read_text())["cases"], reference()[4]):
         theirs = [case["expected"][upward.get(name, name)] for name in fields.FIELDS]
         signs = [-1 if name in ("g_z", "g_ez", "g_nz") else 1 for name in fields.FIELDS]
-        assert np.array_equal(
-            [np.nan if v is None else s * v for v, s in zip(theirs, signs)], row, equal_nan=True
-        )
+        assert np.array_equal([np.nan if v is None else s * v for v, s in zip(theirs, signs)], row, equal_nan=True)
 
 
 def test_harmonica_s_documented_values():
-    found = forward(
-        [[-34, 5, -18, 14, -345, -146]], 2670, (np.array([-40.0, 0, 40]), 0.0, 30.0), ("g_z",)
-    )
+    found = forward([[-34, 5, -18, 14, -345, -146]], 2670, (np.array([-40.0, 0, 40]), 0.0, 30.0), ("g_z",))
     assert np.allclose(found, [0.06552, 0.06629, 0.06174], atol=5e-6)
     prisms = [[-134, -5, -45, 45, -200, -50], [5, 134, -45, 45, -180, -30]]
     found = forward(prisms, [-300, 300], (np.array([-40.0, 0, 40]), 0.0, 30.0), ("g_z",))
@@ -173,13 +145,10 @@ def test_choclo_agrees():
     found = forward(prisms, density, points)
     for name, row in zip(fields.FIELDS, found):
         sign = -1 if name in ("g_z", "g_ez", "g_nz") else 1
-        sums = [
-            sum(getattr(choclo, theirs[name])(*at, *p, d) for p, d in zip(prisms, density))
-            for at in points.T[:20]
-        ]
-        assert np.abs(
-            row[:20] - sign * units[fields.UNITS[name]] * np.array(sums)
-        ).max() < 1e-9 * np.linalg.norm(row), name
+        sums = [sum(getattr(choclo, theirs[name])(*at, *p, d) for p, d in zip(prisms, density)) for at in points.T[:20]]
+        assert np.abs(row[:20] - sign * units[fields.UNITS[name]] * np.array(sums)).max() < 1e-9 * np.linalg.norm(
+            row
+        ), name
 
 
 def test_harmonica_agrees():
@@ -201,9 +170,7 @@ def test_elementary_functions_err_by_few_ulp(real, limit):
     from craton.core.operator import REALS, inlined
     from craton.host import compile as host
 
-    text = f"typedef {REALS[real]} real;\n#define LANES 64\n" + inlined(
-        operators.HERE / "elementary.h"
-    )
+    text = f"typedef {REALS[real]} real;\n#define LANES 64\n" + inlined(operators.HERE / "elementary.h")
     text += """extern "C" void both(const real* a, const real* b, real* l, real* t, int n)
         { for (int i = 0; i < n; ++i) l[i] = log_quotient(a[i], b[i], a[i] - b[i]), t[i] = angle(a[i], b[i]); }\n"""
     rng = np.random.default_rng(RNG_SEED)
@@ -258,13 +225,11 @@ def test_face_between_two_prisms_is_an_open_slit():
     jump = 4e9 * np.pi * G * density
     largest = max(abs(on[name]) for name in GRADIENTS)
     assert abs(on["g_ee"] + on["g_nn"] + on["g_zz"]) < 1e-12 * largest
-    assert on["g_ee"] - west["g_ee"] == pytest.approx(jump[0], rel=1e-5) and on["g_ee"] - east[
-        "g_ee"
-    ] == pytest.approx(jump[1], rel=1e-5)
+    assert on["g_ee"] - west["g_ee"] == pytest.approx(jump[0], rel=1e-5) and on["g_ee"] - east["g_ee"] == pytest.approx(
+        jump[1], rel=1e-5
+    )
     for name in set(fields.FIELDS) - {"g_ee"}:
-        assert on[name] == pytest.approx(west[name], rel=1e-5) and on[name] == pytest.approx(
-            east[name], rel=1e-5
-        ), name
+        assert on[name] == pytest.approx(west[name], rel=1e-5) and on[name] == pytest.approx(east[name], rel=1e-5), name
     whole = forward([[0, 1500, 0, 500, -900, -100]], 300.0, (700.0, 210.0, -430.0))
     halves = forward(prisms, 300.0, (700.0, 210.0, -430.0))
     difference = dict(zip(fields.FIELDS, halves - whole))
@@ -284,9 +249,7 @@ def test_gradients_are_derivatives():
             at[axis] += h * step
             moved.append(forward(prisms, density, at, names[:4]))
         slope = (
-            (moved[0] - 8 * moved[1] + 8 * moved[2] - moved[3])
-            / (12 * step)
-            * (-1 if letter == "z" else 1)
+            (moved[0] - 8 * moved[1] + 8 * moved[2] - moved[3]) / (12 * step) * (-1 if letter == "z" else 1)
         )  # order 4; z is downward
         assert relative(slope[0] * 1e5, found[f"g_{letter}"]) < 1e-8
         for row, other in zip(slope[1:], "enz"):
@@ -295,12 +258,7 @@ def test_gradients_are_derivatives():
 
 
 def test_mass_above_pulls_up_and_mass_below_pulls_down():
-    found = forward(
-        [[-50, 50, -50, 50, -200, -100]],
-        1000,
-        (0.0, 0.0, [0.0, -300.0]),
-        ("g_z", "g_zz", "potential"),
-    )
+    found = forward([[-50, 50, -50, 50, -200, -100]], 1000, (0.0, 0.0, [0.0, -300.0]), ("g_z", "g_zz", "potential"))
     assert found[0, 0] > 0 > found[0, 1]
     assert (found[1:] > 0).all()
 
@@ -309,9 +267,7 @@ def test_slab_tends_to_bouguer():
     density, height, thickness = 2670.0, 10.0, 100.0
     slab = 2 * np.pi * G * density * thickness * 1e5
     for half in (1e4, 1e5):
-        found = forward(
-            [[-half, half, -half, half, -thickness, 0]], density, (0.0, 0.0, height), ("g_z",)
-        )[0]
+        found = forward([[-half, half, -half, half, -thickness, 0]], density, (0.0, 0.0, height), ("g_z",))[0]
         expected = 1 - 2 * np.sqrt(2) / np.pi * (height + thickness / 2) / half
         assert abs(found / slab - expected) < 10 * (thickness / half) ** 2
 
@@ -324,9 +280,7 @@ def test_sphere_of_cells_tends_to_a_point_mass():
         x, y = (v.ravel() for v in np.meshgrid(middle, middle))
         depth = np.sqrt(np.maximum(radius**2 - x**2 - y**2, 0))  # columns through the sphere
         side = edges[1] - edges[0]
-        prisms = np.stack(
-            [x - side / 2, x + side / 2, y - side / 2, y + side / 2, -depth, depth], axis=1
-        )
+        prisms = np.stack([x - side / 2, x + side / 2, y - side / 2, y + side / 2, -depth, depth], axis=1)
         found = forward(prisms, 1000.0, (0.0, 0.0, 150.0), ("g_z",))[0]
         errors.append(abs(found / (G * 4 / 3 * np.pi * radius**3 * 1000 / 150**2 * 1e5) - 1))
     assert errors[2] < errors[1] < errors[0] < 0.03
@@ -347,10 +301,7 @@ def test_far_field_of_a_large_body_is_its_point_mass_and_quadrupole():
     quadrupole = mass * (3 * second - np.trace(second) * np.eye(3))
     potential = G * (mass / r + 0.5 * at @ quadrupole @ at / r**5)
     pull = (
-        G
-        * (-mass * at / r**3 + quadrupole @ at / r**5 - 2.5 * (at @ quadrupole @ at) * at / r**7)
-        * [1, 1, -1]
-        * 1e5
+        G * (-mass * at / r**3 + quadrupole @ at / r**5 - 2.5 * (at @ quadrupole @ at) * at / r**7) * [1, 1, -1] * 1e5
     )
     for method, limit in (("direct", 3e-11), ("far", 3e-11)):  # hexadecapole 1e-11 here
         found = forward(prisms, 500.0, tuple(at), fields.FIELDS[:4], method=method, rtol=1e-12)
@@ -366,17 +317,11 @@ def test_far_field_of_a_million_prisms_is_its_point_mass_and_quadrupole():
     at, mass = np.array([[17e3, 30e3], [-11e3, 20e3], [9e3, -15e3]]), 600 * 400 * 200 * 500.0
     r, second = np.linalg.norm(at, axis=0), np.diag([300**2, 200**2, 100**2]) / 3
     quadrupole = mass * (3 * second - np.trace(second) * np.eye(3))
-    pull = (
-        -mass * at / r**3
-        + quadrupole @ at / r**5
-        - 2.5 * np.einsum("an,ab,bn->n", at, quadrupole, at) * at / r**7
-    )
+    pull = -mass * at / r**3 + quadrupole @ at / r**5 - 2.5 * np.einsum("an,ab,bn->n", at, quadrupole, at) * at / r**7
     pull *= G * np.array([[1], [1], [-1]]) * 1e5
     monopole = np.abs(pull / (-G * mass * at / r**3 * np.array([[1], [1], [-1]]) * 1e5) - 1).max()
     found = forward(prisms, 500.0, at, VECTOR)
-    assert (
-        np.linalg.norm(found - pull) < 2e-8 * np.linalg.norm(pull) and monopole > 1e-4
-    )  # the quadrupole is there
+    assert np.linalg.norm(found - pull) < 2e-8 * np.linalg.norm(pull) and monopole > 1e-4  # the quadrupole is there
 
 
 def test_a_prism_is_the_sum_of_its_parts():
@@ -389,10 +334,7 @@ def test_a_prism_is_the_sum_of_its_parts():
         for i, j, k in itertools.product((0, 1), repeat=3)
     ]
     whole = forward([prism], density, near)
-    assert all(
-        relative(forward(parts, density, near)[columns(g)], whole[columns(g)]) < 1e-12
-        for g in GROUPS
-    )
+    assert all(relative(forward(parts, density, near)[columns(g)], whole[columns(g)]) < 1e-12 for g in GROUPS)
 
 
 # --- symmetries -------------------------------------------------------------------------------------------------------------------------
@@ -405,18 +347,12 @@ def parts(found):
     f = dict(zip(fields.FIELDS, found))
     vector = np.array([f["g_e"], f["g_n"], -f["g_z"]])
     tensor = np.array(
-        [
-            [f["g_ee"], f["g_en"], -f["g_ez"]],
-            [f["g_en"], f["g_nn"], -f["g_nz"]],
-            [-f["g_ez"], -f["g_nz"], f["g_zz"]],
-        ]
+        [[f["g_ee"], f["g_en"], -f["g_ez"]], [f["g_en"], f["g_nn"], -f["g_nz"]], [-f["g_ez"], -f["g_nz"], f["g_zz"]]]
     )
     return f["potential"], vector, tensor
 
 
-@pytest.mark.parametrize(
-    "swap", list(itertools.permutations(range(3))), ids=lambda p: "".join("xyz"[a] for a in p)
-)
+@pytest.mark.parametrize("swap", list(itertools.permutations(range(3))), ids=lambda p: "".join("xyz"[a] for a in p))
 @pytest.mark.parametrize("flips", [(1, 1, 1), (-1, 1, 1), (1, -1, 1), (1, 1, -1), (-1, -1, -1)])
 def test_axes_are_all_alike(swap, flips):
     prisms, density, points = ensemble(40)
@@ -433,15 +369,10 @@ def test_axes_are_all_alike(swap, flips):
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_translation_changes_nothing(precision):
     prisms, density, points = ensemble(40)
-    prisms, points = (
-        np.round(prisms * 16) / 16,
-        np.round(points * 16) / 16,
-    )  # exact also after the shift
+    prisms, points = (np.round(prisms * 16) / 16, np.round(points * 16) / 16)  # exact also after the shift
     shift = np.array([2.0**19, 2.0**22, -(2.0**12)])
     here = forward(prisms, density, points, precision=precision)
-    there = forward(
-        prisms + np.repeat(shift, 2), density, points + shift[:, None], precision=precision
-    )
+    there = forward(prisms + np.repeat(shift, 2), density, points + shift[:, None], precision=precision)
     assert np.array_equal(here, there)
 
 
@@ -450,23 +381,12 @@ def test_density_is_linear():
     both = forward(prisms, density, points)
     assert np.allclose(forward(prisms, -2 * density, points), -2 * both, rtol=1e-15, atol=0)
     assert np.array_equal(
-        forward(prisms, np.where(np.arange(50) < 20, density, 0), points),
-        forward(prisms[:20], density[:20], points),
+        forward(prisms, np.where(np.arange(50) < 20, density, 0), points), forward(prisms[:20], density[:20], points)
     )
 
 
 @pytest.mark.parametrize(
-    "names",
-    [
-        ("g_z",),
-        ("potential",),
-        ("g_zz",),
-        ("g_en",),
-        ("g_e", "g_nz"),
-        ("g_n", "g_z"),
-        GRADIENTS,
-        VECTOR,
-    ],
+    "names", [("g_z",), ("potential",), ("g_zz",), ("g_en",), ("g_e", "g_nz"), ("g_n", "g_z"), GRADIENTS, VECTOR]
 )
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_any_subset_gives_the_same_values(names, precision):
@@ -484,20 +404,12 @@ def test_single_precision_over_a_survey():
     steps = np.arange(45) * 40.0
     x, y = (v.ravel() for v in np.meshgrid(steps, steps))
     relief = 60 * np.sin(x / 300) * np.cos(y / 400)
-    layers = [
-        np.stack([x, x + 40, y, y + 40, relief - 50 * (k + 1), relief - 50 * k], axis=1)
-        for k in range(8)
-    ]
+    layers = [np.stack([x, x + 40, y, y + 40, relief - 50 * (k + 1), relief - 50 * k], axis=1) for k in range(8)]
     prisms, density = np.concatenate(layers), rng.uniform(1800, 3200, 8 * x.size)
     at = rng.choice(x.size, 100, replace=False)
     points = (x[at] + 20, y[at] + 20, relief[at] + 0.5)  # half a metre above the ground
-    out = gravity.forward(
-        prisms, density, points, fields.FIELDS, precision="float32", method="direct", device="cpu"
-    )
-    single, double = (
-        np.array([out[name] for name in fields.FIELDS]),
-        forward(prisms, density, points),
-    )
+    out = gravity.forward(prisms, density, points, fields.FIELDS, precision="float32", method="direct", device="cpu")
+    single, double = (np.array([out[name] for name in fields.FIELDS]), forward(prisms, density, points))
     for group in GROUPS:
         rows = columns(group)
         assert np.linalg.norm(single[rows] - double[rows]) < 1e-5 * np.linalg.norm(double[rows])
@@ -513,10 +425,7 @@ def test_sums_of_many_terms_keep_their_digits_in_single_precision():
     points = rng.uniform([0, 0, 0], [9000, 9000, 100], (64, 3)).T
     names = ("g_z", "g_zz")
     assert (
-        relative(
-            forward(prisms, 100.0, points, names, precision="float32"),
-            forward(prisms, 100.0, points, names),
-        )
+        relative(forward(prisms, 100.0, points, names, precision="float32"), forward(prisms, 100.0, points, names))
         < 1e-6
     )
 
@@ -532,30 +441,18 @@ def sums_of_magnitudes(prisms, density, points):
     r = np.maximum(r, half)
     scale = {0: 1.0, 1: 1e5, 2: 2e9}
     return np.array(
-        [
-            G * scale[k] * (mass[:, None] / r ** (k + 1)).sum(axis=0)
-            for k in map(fields.order, fields.FIELDS)
-        ]
+        [G * scale[k] * (mass[:, None] / r ** (k + 1)).sum(axis=0) for k in map(fields.order, fields.FIELDS)]
     )
 
 
-BOUNDS = [
-    ("float64", 1e-3),
-    ("float64", 1e-6),
-    ("float64", 1e-9),
-    ("float64", 1e-12),
-    ("float32", 1e-5),
-]
+BOUNDS = [("float64", 1e-3), ("float64", 1e-6), ("float64", 1e-9), ("float64", 1e-12), ("float32", 1e-5)]
 
 
 @pytest.mark.parametrize(("precision", "rtol"), BOUNDS)
 def test_tree_keeps_its_bound(precision, rtol):
     prisms, density, points = ensemble(6000, signs=True)
     found = forward(prisms, density, points, method="far", rtol=rtol, precision=precision)
-    error, bound = (
-        np.abs(found - forward(prisms, density, points)),
-        sums_of_magnitudes(prisms, density, points),
-    )
+    error, bound = (np.abs(found - forward(prisms, density, points)), sums_of_magnitudes(prisms, density, points))
     assert (error < max(rtol, 2e-13) * bound).all()
 
 
@@ -587,11 +484,7 @@ def test_tree_s_work_grows_much_slower_than_the_number_of_prisms():
 
 def interactions(plan, asked):
     """Clusters and prisms that the walk of clusters.h meets for the first group, from the plan's data."""
-    nodes, links, sphere = (
-        plan.arrays["nodes"].data,
-        plan.arrays["links"].data,
-        plan.tiles[0].load()["groups"][0],
-    )
+    nodes, links, sphere = (plan.arrays["nodes"].data, plan.arrays["links"].data, plan.tiles[0].load()["groups"][0])
     met, node = 0, 0
     while node < len(links):
         gap = np.linalg.norm(nodes[node, :3] - sphere[:3]) - sphere[3]
@@ -628,10 +521,7 @@ def test_threads_change_nothing_at_all(method):
 def test_hostile_machine_gives_the_same_bits():
     prisms, density, points = ensemble(200)
     asked = problem(prisms, density, points, fields.FIELDS)
-    plain, hostile = (
-        methods.algorithm("direct").solve(asked, Runner(backend(name)))
-        for name in ("cpu", "hostile")
-    )
+    plain, hostile = (methods.algorithm("direct").solve(asked, Runner(backend(name))) for name in ("cpu", "hostile"))
     assert np.array_equal(plain, hostile)
 
 
@@ -639,38 +529,25 @@ def test_auto_takes_the_quickest_and_says_why():
     small = gravity.forward([[0, 1, 0, 1, 0, 1]], 1000, (0.0, 0.0, 3.0), device="cpu")
     assert small.method == "direct"
     assert "pairs" in small.report["why"]
-    many = problem(
-        np.tile([0.0, 1, 0, 1, -2, -1], (1_000_000, 1)), 1.0, tuple(np.zeros((3, 100_000)))
-    )
+    many = problem(np.tile([0.0, 1, 0, 1, -2, -1], (1_000_000, 1)), 1.0, tuple(np.zeros((3, 100_000))))
     assert choose(many, backend("cpu"))[0].method != "direct"
 
 
 def test_shapes_orders_and_names():
     x, y = np.meshgrid(np.arange(3.0), np.arange(4.0))
-    out = gravity.forward(
-        [[0, 1, 0, 1, -1, 0]], 1000, (x, y, 5.0), ("g_zz", "potential"), device="cpu"
-    )
+    out = gravity.forward([[0, 1, 0, 1, -1, 0]], 1000, (x, y, 5.0), ("g_zz", "potential"), device="cpu")
     assert list(out) == ["g_zz", "potential"]
     assert out["potential"].shape == (4, 3)
-    strided = gravity.forward(
-        np.array([[0, 1, 0, 1, -1, 0]] * 2)[::2], [1000], (x.T, y.T, 5.0), "g_zz", device="cpu"
-    )
+    strided = gravity.forward(np.array([[0, 1, 0, 1, -1, 0]] * 2)[::2], [1000], (x.T, y.T, 5.0), "g_zz", device="cpu")
     assert np.array_equal(strided["g_zz"], out["g_zz"].T)
-    assert (
-        gravity.forward(np.zeros((0, 6)), [], (x, y, 0.0), device="cpu")["g_z"].tolist()
-        == np.zeros((4, 3)).tolist()
-    )
-    assert gravity.forward([[0, 1, 0, 1, -1, 0]], 1, ([], [], []), device="cpu")["g_z"].shape == (
-        0,
-    )
+    assert gravity.forward(np.zeros((0, 6)), [], (x, y, 0.0), device="cpu")["g_z"].tolist() == np.zeros((4, 3)).tolist()
+    assert gravity.forward([[0, 1, 0, 1, -1, 0]], 1, ([], [], []), device="cpu")["g_z"].shape == (0,)
 
 
 def test_prisms_without_volume_attract_nothing():
     prism, density, _, points, _ = reference()
     flat = [prism, [0, 0, 0, 1, 0, 1], [0, 1, 5, 5, 0, 1], [0, 1, 0, 1, 2, 2]]
-    assert np.array_equal(
-        forward(flat, [density] * 4, points), forward([prism], density, points), equal_nan=True
-    )
+    assert np.array_equal(forward(flat, [density] * 4, points), forward([prism], density, points), equal_nan=True)
     assert not forward(flat[1:], 1e4, points).any()
 
 
@@ -697,9 +574,7 @@ def test_tree_divides_what_it_holds(kind):
     )
     length, leaf = grown.stop - grown.start, grown.leaf
     assert (length[~leaf] > 20).all() and length[leaf].sum() == len(prisms)
-    assert (
-        length[leaf].max() <= 20 or kind == "one place"
-    )  # what lies in one place cannot be divided
+    assert length[leaf].max() <= 20 or kind == "one place"  # what lies in one place cannot be divided
     for node in range(len(leaf)):
         children = np.flatnonzero(grown.parent == node)
         assert leaf[node] == (len(children) == 0)
@@ -719,16 +594,8 @@ TEXTS = {
     "attract-nine-float64": (operators.attract(NINE, "float64"), "float64", 184),
     "attract-g_z-float32": (operators.attract(("g_z",), "float32", 6, (3.0, 10.0)), "float32", 64),
     "attract-nine-float32": (operators.attract(NINE, "float32", 6, (3.0, 10.0)), "float32", 112),
-    "clusters-nine-float64": (
-        operators.attract_clusters(NINE, "float64", 10, (3.0, 10.0)),
-        "float64",
-        255,
-    ),
-    "clusters-g_z-float32": (
-        operators.attract_clusters(("g_z",), "float32", 8, (3.0, 10.0)),
-        "float32",
-        96,
-    ),
+    "clusters-nine-float64": (operators.attract_clusters(NINE, "float64", 10, (3.0, 10.0)), "float64", 255),
+    "clusters-g_z-float32": (operators.attract_clusters(("g_z",), "float32", 8, (3.0, 10.0)), "float32", 96),
     "collect": (operators.collect(NINE), "float64", 40),
     "leaf_moments": (operators.leaf_moments(12), "float64", 168),
     "parent_moments": (operators.parent_moments(12), "float64", 168),
@@ -758,12 +625,7 @@ def test_texts_compile_for_gpus_without_spills(arch):
     except ResourceError as e:
         pytest.skip(str(e))
     with ThreadPoolExecutor() as pool:
-        made = dict(
-            zip(
-                TEXTS,
-                pool.map(lambda one: nvrtc.compile(one[0].source(one[1]), arch), TEXTS.values()),
-            )
-        )
+        made = dict(zip(TEXTS, pool.map(lambda one: nvrtc.compile(one[0].source(one[1]), arch), TEXTS.values())))
     for name, (op, _, most) in TEXTS.items():
         assert made[name].ok, made[name].log
         assert not made[name].spills_bytes[op.function], name
@@ -778,13 +640,7 @@ UNIT = [0.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 @pytest.mark.parametrize(
     ("prisms", "density", "points", "options", "said"),
     [
-        (
-            [UNIT, [2, 1, 0, 1, 0, 1]],
-            1,
-            (0, 0, 0),
-            {},
-            "prism 1 is reversed: west = 2.0 > east = 1.0",
-        ),
+        ([UNIT, [2, 1, 0, 1, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is reversed: west = 2.0 > east = 1.0"),
         ([UNIT, [0, 1, 3, 1, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is reversed: south"),
         ([UNIT, UNIT, [0, 1, 0, 1, 9, 1]], 1, (0, 0, 0), {}, "prism 2 is reversed: bottom"),
         ([UNIT, [0, 1, 0, np.nan, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is not finite"),

@@ -30,10 +30,7 @@ def l2():
 def scattered(count, signs, side=(5, 150), seed=1):
     """Prisms anywhere in a box; densities of one sign or of both, which nearly cancel."""
     rng = np.random.default_rng(seed)
-    centre, half = (
-        rng.uniform([0, 0, -1500], [4000, 3000, -200], (count, 3)),
-        rng.uniform(*side, (count, 3)),
-    )
+    centre, half = (rng.uniform([0, 0, -1500], [4000, 3000, -200], (count, 3)), rng.uniform(*side, (count, 3)))
     return np.stack([centre - half, centre + half], axis=2).reshape(count, 6), rng.uniform(
         -500 if signs else 100, 500, count
     )
@@ -65,12 +62,8 @@ def test_reference_is_that_of_eighty_digits():
     data = json.loads((Path(__file__).parent / "data" / "gravity_cases.json").read_text())
     for case in data["cases"][:2]:
         at = np.array(case["point"], float)[:, None]
-        found = l2().exact(
-            np.array([data["prism"]]), np.array([float(data["density"])]), at, FIELDS
-        )[:, 0]
-        assert [float(v) for v in found] == pytest.approx(
-            [case["expected"][name] for name in FIELDS], rel=1e-15
-        )
+        found = l2().exact(np.array([data["prism"]]), np.array([float(data["density"])]), at, FIELDS)[:, 0]
+        assert [float(v) for v in found] == pytest.approx([case["expected"][name] for name in FIELDS], rel=1e-15)
 
 
 # --- stated errors ----------------------------------------------------------------------------------------------------------------------
@@ -80,17 +73,9 @@ def test_reference_is_that_of_eighty_digits():
 @pytest.mark.parametrize("height", [50, 1000])
 def test_rounding_stays_below_what_is_stated(signs, height):
     """Of `direct`, `vertex`, `fft`: bounded, and by no more than 200 times."""
-    for ensemble, methods in (
-        (scattered(300, signs), ("direct",)),
-        (mesh(10, 3, signs), ("direct", "vertex", "fft")),
-    ):
+    for ensemble, methods in ((scattered(300, signs), ("direct",)), (mesh(10, 3, signs), ("direct", "vertex", "fft"))):
         points = grid(7, 200.0, height, 50.0)
-        reference = (
-            l2()
-            .exact(*ensemble, np.array([p.ravel() for p in points]), FIELDS)
-            .astype(float)
-            .reshape(-1, 7, 7)
-        )
+        reference = l2().exact(*ensemble, np.array([p.ravel() for p in points]), FIELDS).astype(float).reshape(-1, 7, 7)
         for method in methods:
             out = gravity.forward(*ensemble, points, FIELDS, "cpu", method=method)
             ratio = np.array([out.error[name] for name in FIELDS]) / greatest(out, reference)
@@ -117,14 +102,8 @@ HARD = {  # prisms, points
         boxes(rng, 50, [-1e3, -1e3, -500], [1e3, 1e3, -10], (-0.3, 3)),
         rng.uniform([[-1e3], [-1e3], [-300]], [[1e3], [1e3], [200]], (3, 100)),
     ),
-    "far below": lambda rng: (
-        boxes(rng, 50, [-1e3] * 3, [1e3] * 3, (1.5, 2.5)),
-        over(rng, 30, 1e4, (3.5, 4)),
-    ),
-    "one": lambda rng: (
-        boxes(rng, 1, [-50] * 3, [50] * 3, (0, 2)),
-        over(rng, 200, 200, (2.2, 2.7)),
-    ),
+    "far below": lambda rng: (boxes(rng, 50, [-1e3] * 3, [1e3] * 3, (1.5, 2.5)), over(rng, 30, 1e4, (3.5, 4))),
+    "one": lambda rng: (boxes(rng, 1, [-50] * 3, [50] * 3, (0, 2)), over(rng, 200, 200, (2.2, 2.7))),
 }
 
 
@@ -137,9 +116,7 @@ def test_direct_errs_by_no_more_than_it_says(name, seed):
     density = rng.uniform(-500, 500, len(prisms))
     reference = l2().exact(prisms, density, points, FIELDS)
     for precision in ("float64", "float32"):
-        out = gravity.forward(
-            prisms, density, tuple(points), FIELDS, "cpu", precision, method="direct"
-        )
+        out = gravity.forward(prisms, density, tuple(points), FIELDS, "cpu", precision, method="direct")
         inside = np.isnan([out[name] for name in FIELDS]).any(axis=0)
         assert not inside.any()
         true = greatest(out, reference)
@@ -170,14 +147,7 @@ def test_rounding_of_each_prism_at_each_point_is_bounded():
 
 
 CASES = {  # ensemble, points, rtol, precision, method, most pessimistic
-    "tree, measured": (
-        lambda signs: mesh(12, 4, signs),
-        grid(50, 90.0, 50, 3.0),
-        1e-8,
-        "float64",
-        "far",
-        30,
-    ),
+    "tree, measured": (lambda signs: mesh(12, 4, signs), grid(50, 90.0, 50, 3.0), 1e-8, "float64", "far", 30),
     "tree, measured, low": (
         lambda signs: scattered(3000, signs, (5, 60)),
         grid(50, 90.0, 2, 3.0),
@@ -194,46 +164,11 @@ CASES = {  # ensemble, points, rtol, precision, method, most pessimistic
         "far",
         1e5,
     ),
-    "single": (
-        lambda signs: scattered(300, signs),
-        grid(50, 90.0, 50, 3.0),
-        None,
-        "float32",
-        "direct",
-        30,
-    ),
-    "single, cells": (
-        lambda signs: mesh(12, 4, signs),
-        grid(50, 90.0, 50, 3.0),
-        None,
-        "float32",
-        "direct",
-        30,
-    ),
-    "single, tree": (
-        lambda signs: mesh(12, 4, signs),
-        grid(50, 90.0, 50, 3.0),
-        None,
-        "float32",
-        "far",
-        30,
-    ),
-    "single, transforms": (
-        lambda signs: mesh(12, 4, signs),
-        grid(40, 50.0, 50, 25.0),
-        None,
-        "float32",
-        "fft",
-        200,
-    ),
-    "single, nodes": (
-        lambda signs: mesh(12, 4, signs),
-        grid(40, 50.0, 50, 25.0),
-        None,
-        "float32",
-        "vertex",
-        200,
-    ),
+    "single": (lambda signs: scattered(300, signs), grid(50, 90.0, 50, 3.0), None, "float32", "direct", 30),
+    "single, cells": (lambda signs: mesh(12, 4, signs), grid(50, 90.0, 50, 3.0), None, "float32", "direct", 30),
+    "single, tree": (lambda signs: mesh(12, 4, signs), grid(50, 90.0, 50, 3.0), None, "float32", "far", 30),
+    "single, transforms": (lambda signs: mesh(12, 4, signs), grid(40, 50.0, 50, 25.0), None, "float32", "fft", 200),
+    "single, nodes": (lambda signs: mesh(12, 4, signs), grid(40, 50.0, 50, 25.0), None, "float32", "vertex", 200),
 }
 
 
@@ -245,9 +180,7 @@ def test_stated_errors_hold(name, signs):
     ensemble = make(signs)
     known = gravity.forward(*ensemble, points, FIELDS, "cpu", method="direct")
     out = gravity.forward(*ensemble, points, FIELDS, "cpu", precision, method, rtol)
-    ratio = np.array([out.error[field] for field in FIELDS]) / greatest(
-        out, [known[field] for field in FIELDS]
-    )
+    ratio = np.array([out.error[field] for field in FIELDS]) / greatest(out, [known[field] for field in FIELDS])
     assert (ratio >= 1).all() and (ratio < most).all(), ratio
 
 
@@ -275,8 +208,7 @@ def test_estimate_of_the_error_is_cheap():
         values, report = solve(asked, "cpu", method)
         Counting.pairs = 0
         assert (
-            accuracy.stated(asked, values, method, Counting(backend("cpu"))) == report["error"]
-            and Counting.pairs == 0
+            accuracy.stated(asked, values, method, Counting(backend("cpu"))) == report["error"] and Counting.pairs == 0
         )
     asked = problem(*ensemble, points, FIELDS)
     values, _ = solve(asked, "cpu", "far")
@@ -306,10 +238,7 @@ def test_norms_of_the_paper_on_coarser_cells(precision):
         for name, found in l2().compared(row[:, some], reference, FIELDS, 15_000).items():
             if name != "potential":
                 assert found["L2"] < GOALS[precision][UNITS[name]], (name, found)
-                assert (
-                    found["L2"] == pytest.approx(found["rms"] * np.sqrt(15_000))
-                    and found["greatest"] < found["L2"]
-                )
+                assert found["L2"] == pytest.approx(found["rms"] * np.sqrt(15_000)) and found["greatest"] < found["L2"]
 
 
 def test_table_of_the_paper_is_kept():

@@ -52,9 +52,7 @@ def compiled():
     except ResourceError as reason:
         pytest.skip(str(reason))
     texts = {
-        (name, arch): (op.source(precision), arch)
-        for name, (op, precision) in CASES.items()
-        for arch in ARCHITECTURES
+        (name, arch): (op.source(precision), arch) for name, (op, precision) in CASES.items() for arch in ARCHITECTURES
     }
     jobs = sorted(set(texts.values()))
     with ThreadPoolExecutor() as pool:
@@ -84,13 +82,10 @@ def test_declaration_is_what_the_text_says(name):
 def test_arrays_that_are_only_read_are_const(name):
     op, _ = CASES[name]
     text = re.sub(r"//[^\n]*", "", Path(op.file).read_text())
-    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(
-        ","
-    )[: len(op.arrays)]
-    assert (
-        tuple(array for array, a in zip(op.arrays, arguments) if a.strip().startswith("const "))
-        == op.reads
-    )
+    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(",")[
+        : len(op.arrays)
+    ]
+    assert tuple(array for array, a in zip(op.arrays, arguments) if a.strip().startswith("const ")) == op.reads
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
@@ -125,18 +120,14 @@ def test_catalogue_is_what_runs(precision, monkeypatch):
     monkeypatch.setattr(cpu.CPU, "compile", watched)
     edges = np.arange(7) * 100.0
     k, j, i = (n.ravel() for n in np.indices((6, 6, 6)))
-    prisms = np.stack(
-        [edges[i], edges[i + 1], edges[j], edges[j + 1], edges[k] - 600, edges[k + 1] - 600], axis=1
-    )
+    prisms = np.stack([edges[i], edges[i + 1], edges[j], edges[j + 1], edges[k] - 600, edges[k + 1] - 600], axis=1)
     density, points = np.random.default_rng(1).uniform(1, 2, 216), (np.arange(5.0) * 90, 20.0, 30.0)
     raster.nodes(prisms, density, cpu.CPU())  # only a device asks for it by itself
     for method in ("direct", "far", "vertex"):
         gravity.forward(prisms, density, points, catalogue.FIELDS, "cpu", precision, method)
     jacobian = gravity.operator(prisms, points, catalogue.FIELDS, device="cpu")
     assert (jacobian.T @ np.ones(50)).shape == (216,)
-    listed = {
-        (op.name, op.source(of)) for op, of in METHODS["gravity"].operators(4, precision).values()
-    }
+    listed = {(op.name, op.source(of)) for op, of in METHODS["gravity"].operators(4, precision).values()}
     assert listed - seen <= {
         (name, text) for name, text in listed if name == "collect"
     }  # one of them for each precision

@@ -38,9 +38,7 @@ def grid():
     verde = pytest.importorskip("verde")
     at = verde.grid_coordinates((-100, 900, 0, 500), shape=(3, 4), extra_coords=20.0)
     heights = 20 + np.arange(12.0).reshape(3, 4)
-    return verde.make_xarray_grid(
-        (*at[:2], heights), at[0] * 0, "nothing", extra_coords_names="upward"
-    )
+    return verde.make_xarray_grid((*at[:2], heights), at[0] * 0, "nothing", extra_coords_names="upward")
 
 
 def close(ours, theirs):
@@ -67,11 +65,7 @@ DOWN = ("g_z", "g_ez", "g_nz")
 def test_signs_are_those_of_the_table(harmonica):
     """Off all planes of symmetry, so that no field is zero: Harmonica, SimPEG's choclo, differences of the potential."""
     choclo = harmonicacase.library("choclo")
-    prism, density, at = (
-        [-300.0, 500.0, -200.0, 400.0, -900.0, -350.0],
-        300.0,
-        (700.0, -450.0, 60.0),
-    )
+    prism, density, at = ([-300.0, 500.0, -200.0, 400.0, -900.0, -350.0], 300.0, (700.0, -450.0, 60.0))
     ours = {name: float(row) for name, row in gravity.forward([prism], density, at, FIELDS).items()}
     for name, theirs in ours.items():
         there = harmonica.prism_gravity(tuple(map(np.atleast_1d, at)), prism, density, name)[0]
@@ -95,9 +89,7 @@ def test_signs_are_those_of_the_table(harmonica):
 def test_points_without_a_limit_are_nan_as_in_harmonica_and_warned_of(harmonica, tmp_path, caplog):
     prism, names = [0.0, 100, 0, 100, -100, 0], ("g_z", "g_ee", "g_en")
     at = (np.array([50.0, 0, 100]), np.array([50.0, 0, 100]), np.array([0.0, -50, 0]))
-    with pytest.warns(
-        UserWarning, match=r"nan in g_ee at 2, g_en at 2 of 3 points.*point 1 at \(0, 0, -50\) m"
-    ):
+    with pytest.warns(UserWarning, match=r"nan in g_ee at 2, g_en at 2 of 3 points.*point 1 at \(0, 0, -50\) m"):
         ours = gravity.forward([prism], 300, at, names, device="cpu")
     for name in names:
         theirs = harmonica.prism_gravity(at, prism, 300.0, name)
@@ -110,11 +102,7 @@ def test_points_without_a_limit_are_nan_as_in_harmonica_and_warned_of(harmonica,
     points = {"kind": "scattered", "at": np.array(at).T.tolist()}
     prisms = {"kind": "table", "rows": [[*prism, 300.0]]}
     scenario = craton.Scenario(
-        method="gravity",
-        gravity={"fields": list(names)},
-        prisms=prisms,
-        points=points,
-        run={"device": "cpu"},
+        method="gravity", gravity={"fields": list(names)}, prisms=prisms, points=points, run={"device": "cpu"}
     )
     craton.run(scenario, out=tmp_path / "out", progress=False)
     said = json.loads((tmp_path / "out" / "run.json").read_text())["warnings"][-1]
@@ -166,9 +154,7 @@ def test_volumes_are_cells_around_their_points(names):
 
 def test_points_of_every_shape(layer):
     """Along a line, at one level, on levels; in kilometres; and as an array of heights."""
-    line = xarray.Dataset(
-        coords={"x": ("p", [0.0, 100.0]), "y": ("p", [1.0, 2.0]), "z": ("p", [5.0, 6.0])}
-    )
+    line = xarray.Dataset(coords={"x": ("p", [0.0, 100.0]), "y": ("p", [1.0, 2.0]), "z": ("p", [5.0, 6.0])})
     kilometres = xarray.DataArray([0.0, 0.1], dims="p", attrs={"units": "km"})
     out = gravity.forward(layer, points=line, device="cpu").g_z
     assert out.dims == ("p",) and out.shape == (2,)
@@ -178,9 +164,7 @@ def test_points_of_every_shape(layer):
     level = xarray.Dataset(coords=axes | {"upward": 10.0})
     levels = xarray.Dataset(coords=axes | {"upward": [10.0, 20.0, 30.0, 40.0]})
     heights = xarray.DataArray(np.full((3, 2), 10.0), coords=axes, name="upward")
-    flat, cube, over = (
-        gravity.forward(layer, points=points, device="cpu") for points in (level, levels, heights)
-    )
+    flat, cube, over = (gravity.forward(layer, points=points, device="cpu") for points in (level, levels, heights))
     assert flat.g_z.dims == over.g_z.dims == ("northing", "easting")
     assert cube.g_z.dims == ("upward", "northing", "easting")
     assert np.allclose(cube.g_z[0], flat.g_z) and np.allclose(over.g_z, flat.g_z)
@@ -269,13 +253,9 @@ def test_layers_are_in_their_units_and_may_fall(other, tmp_path):
     assert close(found["g_z"], expected["g_z"])
     layer.to_netcdf(tmp_path / "layer.nc")
     file = {"file": str(tmp_path / "layer.nc")}
-    prisms = {"kind": "layer"} | {
-        name: file | {"variable": name} for name in ("top", "bottom", "density")
-    }
+    prisms = {"kind": "layer"} | {name: file | {"variable": name} for name in ("top", "bottom", "density")}
     points = {"kind": "scattered", "at": [[100, 120, 30], [700, 120, 30]]}
-    scenario = craton.Scenario(
-        method="gravity", prisms=prisms, points=points, run={"device": "cpu"}
-    )
+    scenario = craton.Scenario(method="gravity", prisms=prisms, points=points, run={"device": "cpu"})
     assert close(craton.run(scenario, progress=False).dataset.g_z, expected["g_z"])
 
 
@@ -295,18 +275,12 @@ def test_tables_arrays_and_volumes_are_in_their_units():
     assert close(gravity.forward(sides, density, stations, device="cpu").g_z, expected)
     parts = [xarray.DataArray(part, dims="p", attrs={"units": "km"}) for part in (at[0] / 1e3,)]
     down = xarray.DataArray(-30.0, attrs={"positive": "down"})
-    assert close(
-        gravity.forward(sides, density, (*parts, 90.0, down), device="cpu")["g_z"], expected
-    )
+    assert close(gravity.forward(sides, density, (*parts, 90.0, down), device="cpu")["g_z"], expected)
     layer = columns()
     depths = layer.assign(bottom=(-layer.bottom).assign_attrs(positive="down"))
-    ours, theirs = (
-        gravity.forward(data, points=at, device="cpu")["g_z"] for data in (depths, layer)
-    )
+    ours, theirs = (gravity.forward(data, points=at, device="cpu")["g_z"] for data in (depths, layer))
     assert close(ours, theirs)
-    rho = xarray.DataArray(
-        np.full((3, 4, 5), 150.0), coords={"upward": UPWARD, "northing": NORTH, "easting": EAST}
-    )
+    rho = xarray.DataArray(np.full((3, 4, 5), 150.0), coords={"upward": UPWARD, "northing": NORTH, "easting": EAST})
     ours, theirs = (gravity.forward(rho, given, at, device="cpu")["g_z"] for given in (300.0, None))
     assert close(ours, 2 * theirs)
     with pytest.raises(ValueError, match="a density over x, y, z has its own values"):

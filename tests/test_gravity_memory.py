@@ -26,12 +26,7 @@ def scenario(method, prisms, points, **gravity):
             "density": 100,
             "bodies": [BALL],
         },
-        points={
-            "kind": "grid",
-            "x": [middle, 4000 - middle, points],
-            "y": [middle, 4000 - middle, points],
-            "z": 60,
-        },
+        points={"kind": "grid", "x": [middle, 4000 - middle, points], "y": [middle, 4000 - middle, points], "z": 60},
         run={"device": "cpu", "threads": 1},
     )
 
@@ -85,11 +80,4 @@ def lattice_of(made, machine):
     problem = craton.plan(made).problem
     nodes, grid = vertex.nodes(problem, machine), fft.columns(problem, machine)
     order = np.lexsort(nodes.at.T)
-    return (
-        nodes.at[order],
-        nodes.coefficient[order],
-        grid.x.cell,
-        grid.y.cell,
-        grid.layer,
-        grid.layers,
-    )
+    return (nodes.at[order], nodes.coefficient[order], grid.x.cell, grid.y.cell, grid.layer, grid.layers)

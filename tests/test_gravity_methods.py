@@ -45,9 +45,7 @@ def box(x, y, z, count, seed=3):
 
 def compare(prisms, density, points, method, precision="float64", within=1e-9, **options):
     """Both answers; every field agrees in norm, and is nan at the same points."""
-    known = gravity.forward(
-        prisms, density, points, FIELDS, device="cpu", method="direct", **options
-    )
+    known = gravity.forward(prisms, density, points, FIELDS, device="cpu", method="direct", **options)
     found = gravity.forward(
         prisms, density, points, FIELDS, device="cpu", method=method, precision=precision, **options
     )
@@ -56,18 +54,16 @@ def compare(prisms, density, points, method, precision="float64", within=1e-9, *
         assert found[name].shape == known[name].shape
         np.testing.assert_array_equal(np.isnan(found[name]), np.isnan(known[name]), err_msg=name)
         defined = ~np.isnan(known[name])
-        assert np.linalg.norm((found[name] - known[name])[defined]) <= within * np.linalg.norm(
-            known[name][defined]
-        ), name
+        assert np.linalg.norm((found[name] - known[name])[defined]) <= within * np.linalg.norm(known[name][defined]), (
+            name
+        )
     return found, known
 
 
 # --- nodes ------------------------------------------------------------------------------------------------------------------------------
 
 PLACES = {
-    "around": lambda x, y, z: box(
-        (x[0] - 600, x[-1] + 600), (y[0] - 600, y[-1] + 600), (10, 400), 150
-    ),
+    "around": lambda x, y, z: box((x[0] - 600, x[-1] + 600), (y[0] - 600, y[-1] + 600), (10, 400), 150),
     "beside": lambda x, y, z: box((x[-1] + 1, x[-1] + 900), (y[0], y[-1]), (z[0] - 100, 0), 60),
     "inside": lambda x, y, z: box((x[0], x[-1]), (y[0], y[-1]), (z[0], 0), 60),
     "on top": lambda x, y, z: box((x[0], x[-1]), (y[0], y[-1]), (0, 0), 30),
@@ -104,17 +100,10 @@ def test_nodes_of_an_irregular_ensemble():
     coarse, one = mesh(*(np.linspace(-400, 0, 5),) * 3, empty=0)
     fine, two = mesh(*(np.linspace(0, 200, 5),) * 2, np.linspace(-200, 0, 3), seed=2, empty=0)
     across, three = mesh(
-        np.array([-100.0, 150]),
-        np.array([-400.0, -50, 50]),
-        np.array([-300.0, -100, 0]),
-        seed=3,
-        empty=0,
+        np.array([-100.0, 150]), np.array([-400.0, -50, 50]), np.array([-300.0, -100, 0]), seed=3, empty=0
     )
     order = np.random.default_rng(0).permutation(len(one) + len(two) + len(three))
-    prisms, density = (
-        np.concatenate([coarse, fine, across])[order],
-        np.concatenate([one, two, three])[order],
-    )
+    prisms, density = (np.concatenate([coarse, fine, across])[order], np.concatenate([one, two, three])[order])
     compare(prisms, density, box((-800, 800), (-800, 800), (5, 300), 80), "vertex")
     compare(prisms, density, box((-400, 200), (-400, 200), (-400, 0), 40), "vertex")
 
@@ -127,9 +116,7 @@ def test_third_difference_is_that_of_the_grid():
     some = density != 0
     found = lattice.nodes(prisms[some], density[some], np)
     values = np.zeros(expected.shape)
-    values[tuple(np.searchsorted(axis, at) for axis, at in zip((z, y, x), found.at.T[::-1]))] = (
-        found.coefficient
-    )
+    values[tuple(np.searchsorted(axis, at) for axis, at in zip((z, y, x), found.at.T[::-1]))] = found.coefficient
     np.testing.assert_allclose(values, expected, atol=1e-10)
     assert len(found.coefficient) == np.count_nonzero(np.abs(expected) > 1e-9)
 
@@ -152,26 +139,16 @@ def test_nodes_by_a_raster_are_those_by_sorting():
     some = density != 0
     prisms, density = prisms[some], np.where(density[some] > 0, 300.0, -170.0)
     prisms[::7, 5] = 0  # to the top: overlap what is above
-    known, (found, mass) = (
-        lattice.nodes(prisms, density, np),
-        raster.nodes(prisms, density, machine),
-    )
+    known, (found, mass) = (lattice.nodes(prisms, density, np), raster.nodes(prisms, density, machine))
     np.testing.assert_array_equal(found.at, known.at)
     np.testing.assert_allclose(found.coefficient, known.coefficient, rtol=1e-14)
     for mine, theirs in zip(found.planes, known.planes):
         np.testing.assert_array_equal(mine.at, theirs.at)
-    assert mass == pytest.approx(
-        np.abs(density) @ np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1), rel=1e-14
-    )
+    assert mass == pytest.approx(np.abs(density) @ np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1), rel=1e-14)
     moved = prisms.copy()
     moved[3, 1] += 1.0
     assert raster.nodes(moved, density, machine) is None
-    assert (
-        raster.nodes(
-            np.array([[0.0, 1, 0, 1, 0, 1], [1e6, 1e6 + 1, 0, 1, 0, 1]]), np.ones(2), machine
-        )
-        is None
-    )
+    assert raster.nodes(np.array([[0.0, 1, 0, 1, 0, 1], [1e6, 1e6 + 1, 0, 1, 0, 1]]), np.ones(2), machine) is None
 
 
 @pytest.mark.parametrize("count", [1, 63, 64, 200])
@@ -190,23 +167,13 @@ def test_corners_and_mass_of_many(count):
 def spheres(n=70, layers=20):
     """Seven spheres of both signs as cells of a regular ensemble, 22 x 22 x 8 km."""
     h, dz = 22e3 / n, 8e3 / layers
-    centres, prisms, density = (
-        [(11, 11), (5, 5), (17, 5), (5, 17), (17, 17), (11, 5), (11, 17)],
-        [],
-        [],
-    )
+    centres, prisms, density = ([(11, 11), (5, 5), (17, 5), (5, 17), (17, 17), (11, 5), (11, 17)], [], [])
     c = (np.arange(n) + 0.5) * h
     z = -8e3 + (np.arange(layers) + 0.5) * dz
     for number, (east, north) in enumerate(centres):
-        inside = (c - 1e3 * east) ** 2 + (c[:, None] - 1e3 * north) ** 2 + (
-            z[:, None, None] + 2300
-        ) ** 2 <= 1107.2**2
+        inside = (c - 1e3 * east) ** 2 + (c[:, None] - 1e3 * north) ** 2 + (z[:, None, None] + 2300) ** 2 <= 1107.2**2
         k, j, i = np.nonzero(inside)
-        prisms.append(
-            np.stack(
-                [i * h, (i + 1) * h, j * h, (j + 1) * h, -8e3 + k * dz, -8e3 + (k + 1) * dz], axis=1
-            )
-        )
+        prisms.append(np.stack([i * h, (i + 1) * h, j * h, (j + 1) * h, -8e3 + k * dz, -8e3 + (k + 1) * dz], axis=1))
         density.append(np.full(len(i), 300.0 * (-1) ** number))
     return np.concatenate(prisms), np.concatenate(density)
 
@@ -223,9 +190,7 @@ def test_seven_spheres():
     points = grid(x, x[:20] * 1.5, 100)
     found, _ = compare(prisms, density, points, "vertex")
     assert int(found.report["why"].split()[0]) < len(prisms)
-    compare(
-        prisms, density, points, "fft"
-    )  # cells 314.3 m, points 733.3 m and 1100 m apart: 7 : 3 and 7 : 2
+    compare(prisms, density, points, "fft")  # cells 314.3 m, points 733.3 m and 1100 m apart: 7 : 3 and 7 : 2
 
 
 def test_nodes_refuse_what_they_cannot():
@@ -249,19 +214,14 @@ def test_stated_error_of_nodes_holds(height):
     asked = problem(prisms, density, points, FIELDS, rtol=1e-2)
     stated = vertex.estimate(asked, speed(backend("cpu"), FIELDS, "float64"))
     error = float(stated.why.split("error below ")[1])
-    found = gravity.forward(
-        prisms, density, points, FIELDS, device="cpu", method="vertex", rtol=1e-2
-    )
+    found = gravity.forward(prisms, density, points, FIELDS, device="cpu", method="vertex", rtol=1e-2)
     known = gravity.forward(prisms, density, points, FIELDS, device="cpu", method="direct")
     mass = density @ np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1)
     away = np.linalg.norm(
-        np.stack([p.ravel() for p in points]) - np.array([[EAST + 400], [NORTH + 300], [-300]]),
-        axis=0,
+        np.stack([p.ravel() for p in points]) - np.array([[EAST + 400], [NORTH + 300], [-300]]), axis=0
     )
     for name, unit, power in (("g_z", 1e5, 2), ("g_zz", 1e9, 3), ("g_en", 1e9, 3)):
-        assert (
-            np.abs(found[name] - known[name]).max() <= error * (G * mass * unit / away**power).max()
-        )
+        assert np.abs(found[name] - known[name]).max() <= error * (G * mass * unit / away**power).max()
 
 
 # --- convolution ------------------------------------------------------------------------------------------------------------------------
@@ -274,32 +234,17 @@ CASES = {  # cells (nx, ny, z, a, b), points (x, y, z) from the south-western co
         (A / 2 + A * np.arange(-3, 27), B / 2 + B * np.arange(17), [50]),
     ),
     "over corners": ((20, 13, DEEP, A, B), (A * np.arange(-3, 27), B * np.arange(17), [50])),
-    "anywhere, two heights": (
-        (20, 13, DEEP, A, B),
-        (13 + A * np.arange(-3, 27), B * np.arange(17), [50, 200]),
-    ),
+    "anywhere, two heights": ((20, 13, DEEP, A, B), (13 + A * np.arange(-3, 27), B * np.arange(17), [50, 200])),
     "far beside": ((20, 13, DEEP, A, B), (5e3 + A * np.arange(9), -3e3 + B * np.arange(7), [-400])),
     "14 : 3 and 14 : 5": (
         (30, 25, DEEP, 31.43, 31.43),
         (20 + 31.43 * 14 / 3 * np.arange(-1, 6), 5 + 31.43 * 14 / 5 * np.arange(9), [50]),
     ),
-    "finer than cells": (
-        (12, 13, DEEP, 90, 60),
-        (30.0 * np.arange(-1, 40), 5 + 20.0 * np.arange(17), [50]),
-    ),
+    "finer than cells": ((12, 13, DEEP, 90, 60), (30.0 * np.arange(-1, 40), 5 + 20.0 * np.arange(17), [50])),
     "one profile": ((12, 13, DEEP, 90, 60), ([37.0], 20.0 * np.arange(50), [50])),
-    "one column": (
-        (1, 1, DEEP, 90, 60),
-        (45 + 90.0 * np.arange(-5, 6), 30 + 60.0 * np.arange(-5, 6), [10]),
-    ),
-    "on top": (
-        (12, 13, DEEP, 90, 60),
-        (45 + 90.0 * np.arange(-1, 9), 30 + 60.0 * np.arange(17), [0]),
-    ),
-    "on top, over edges": (
-        (12, 13, DEEP, 90, 60),
-        (45 + 90.0 * np.arange(-1, 9), 60.0 * np.arange(17), [0]),
-    ),
+    "one column": ((1, 1, DEEP, 90, 60), (45 + 90.0 * np.arange(-5, 6), 30 + 60.0 * np.arange(-5, 6), [10])),
+    "on top": ((12, 13, DEEP, 90, 60), (45 + 90.0 * np.arange(-1, 9), 30 + 60.0 * np.arange(17), [0])),
+    "on top, over edges": ((12, 13, DEEP, 90, 60), (45 + 90.0 * np.arange(-1, 9), 60.0 * np.arange(17), [0])),
     "inside, many heights": (
         (8, 9, np.arange(-6, 1) * 50.0, 90, 60),
         (90.0 * np.arange(-1, 9), 60.0 * np.arange(9), LEVELS),
@@ -311,9 +256,7 @@ def convolution_case(name, origin=(0.0, 0.0)):
     """Prisms, density, points (z, y, x) of a case."""
     (nx, ny, z, a, b), (x, y, heights) = CASES[name]
     west, south = origin
-    prisms, density = mesh(
-        west + a * np.arange(nx + 1), south + b * np.arange(ny + 1), np.asarray(z)
-    )
+    prisms, density = mesh(west + a * np.arange(nx + 1), south + b * np.arange(ny + 1), np.asarray(z))
     up, north, east = np.meshgrid(
         np.asarray(heights, float), south + np.asarray(y), west + np.asarray(x), indexing="ij"
     )
@@ -333,33 +276,17 @@ def test_convolution_takes_points_and_prisms_in_any_order():
 
 
 def test_convolution_in_single_precision():
-    compare(
-        *convolution_case("over centres, outside too"), "fft", precision="float32", within=1e-11
-    )
-    compare(
-        *convolution_case("over corners"), "vertex", precision="float32", within=1e-9
-    )  # both work in double
+    compare(*convolution_case("over centres, outside too"), "fft", precision="float32", within=1e-11)
+    compare(*convolution_case("over corners"), "vertex", precision="float32", within=1e-9)  # both work in double
 
 
 @pytest.mark.parametrize(
     "change, why",
     [
-        (
-            lambda p, q: (p + np.array([0, 1, 0, 0, 0, 0]) * (p[:, :1] > 500), q),
-            "one width along x",
-        ),
-        (
-            lambda p, q: (p + np.array([0, 0, 7, 7, 0, 0]) * (p[:, 2:3] > 500), q),
-            "regularly spaced along y",
-        ),
+        (lambda p, q: (p + np.array([0, 1, 0, 0, 0, 0]) * (p[:, :1] > 500), q), "one width along x"),
+        (lambda p, q: (p + np.array([0, 0, 7, 7, 0, 0]) * (p[:, 2:3] > 500), q), "regularly spaced along y"),
         (lambda p, q: (p, (q[0] * np.sqrt(2), *q[1:])), "simple multiple"),
-        (
-            lambda p, q: (
-                p,
-                (*q[:2], q[2] + np.random.default_rng(0).uniform(0, 1, (80, *q[0].shape))[:, 0]),
-            ),
-            "heights",
-        ),
+        (lambda p, q: (p, (*q[:2], q[2] + np.random.default_rng(0).uniform(0, 1, (80, *q[0].shape))[:, 0])), "heights"),
     ],
 )
 def test_convolution_says_why_not(change, why):
@@ -411,20 +338,11 @@ def operations(count):
             spent["places"] += np.prod(shape) * np.log2(np.prod(shape))
             return machine.irfft2(array, shape)
 
-    prisms, density = mesh(
-        A * np.arange(count + 1), A * np.arange(count + 1), np.array([-300.0, -100, 0])
-    )
-    asked = problem(
-        prisms,
-        density,
-        grid(A / 2 + A * np.arange(count), A / 2 + A * np.arange(count), 20),
-        ("g_z",),
-    )
+    prisms, density = mesh(A * np.arange(count + 1), A * np.arange(count + 1), np.array([-300.0, -100, 0]))
+    asked = problem(prisms, density, grid(A / 2 + A * np.arange(count), A / 2 + A * np.arange(count), 20), ("g_z",))
     fft.solve(asked, Runner(Counting()))
     found = fft.columns(asked, machine)
-    return len(fft.distances(found.x, 1 << 20).at) * len(fft.distances(found.y, 1 << 20).at), spent[
-        "places"
-    ]
+    return len(fft.distances(found.x, 1 << 20).at) * len(fft.distances(found.y, 1 << 20).at), spent["places"]
 
 
 def test_cost_grows_like_n_log_n():
@@ -438,13 +356,9 @@ def test_cost_grows_like_n_log_n():
 
 def test_auto_takes_the_convolution_for_a_large_grid():
     n = 96
-    prisms, density = mesh(
-        A * np.arange(n + 1), A * np.arange(n + 1), np.array([-300.0, -100, 0]), empty=0
-    )
+    prisms, density = mesh(A * np.arange(n + 1), A * np.arange(n + 1), np.array([-300.0, -100, 0]), empty=0)
     points = grid(A / 2 + A * np.arange(n), A / 2 + A * np.arange(n), 20)
-    best = estimates(
-        problem(prisms, density, points, FIELDS), speed(backend("cpu"), FIELDS, "float64")
-    )
+    best = estimates(problem(prisms, density, points, FIELDS), speed(backend("cpu"), FIELDS, "float64"))
     assert best[0].method == "fft" and best[0].applies
 
 
@@ -482,13 +396,9 @@ def test_shapes(method):
     x = A * np.arange(24) + 7.0
     for shape in ((24,), (2, 3, 4), (24, 1)):
         points = x.reshape(shape), np.zeros(shape), np.full(shape, 9.0)
-        assert (
-            gravity.forward(prisms, density, points, method=method, device="cpu")["g_z"].shape
-            == shape
-        )
+        assert gravity.forward(prisms, density, points, method=method, device="cpu")["g_z"].shape == shape
     one, known = (
-        gravity.forward(prisms, density, (3.0, 4.0, 5.0), method=m, device="cpu")["g_z"]
-        for m in (method, "direct")
+        gravity.forward(prisms, density, (3.0, 4.0, 5.0), method=m, device="cpu")["g_z"] for m in (method, "direct")
     )
     assert one.shape == () and one == pytest.approx(float(known), rel=1e-12)
 
@@ -502,12 +412,7 @@ def test_nothing_to_do():
         assert not vertex.estimate(asked, rate).applies and not fft.estimate(asked, rate).applies
     cancelling = np.array([[0.0, 10, 0, 10, -10, 0]] * 2)
     found = gravity.forward(
-        cancelling,
-        [1.0, -1.0],
-        ([3.0, 4], [3.0, 4], [5.0, 6]),
-        FIELDS,
-        method="vertex",
-        device="cpu",
+        cancelling, [1.0, -1.0], ([3.0, 4], [3.0, 4], [5.0, 6]), FIELDS, method="vertex", device="cpu"
     )
     assert all(not values.any() for values in found.values())
 
@@ -537,20 +442,13 @@ def device(request):
 @pytest.mark.parametrize("fields", [FIELDS, ("g_z",), ("g_nz", "potential", "g_z")])
 def test_operator_and_its_transpose(fields, device):
     prisms, points = scattered_case()
-    jacobian, rng = (
-        gravity.operator(prisms, points, fields, device=device),
-        np.random.default_rng(2),
-    )
+    jacobian, rng = (gravity.operator(prisms, points, fields, device=device), np.random.default_rng(2))
     assert jacobian.shape == (len(fields) * 70, 150) and jacobian.dtype == np.float64
     density, data = rng.normal(size=150), rng.normal(size=jacobian.shape[0])
     forward, back = jacobian @ density, jacobian.T @ data
-    assert abs(forward @ data - density @ back) <= 1e-12 * np.linalg.norm(forward) * np.linalg.norm(
-        data
-    )
+    assert abs(forward @ data - density @ back) <= 1e-12 * np.linalg.norm(forward) * np.linalg.norm(data)
     known = gravity.forward(prisms, density, points, fields, device=device, method="direct")
-    np.testing.assert_allclose(
-        forward, np.concatenate([known[name] for name in fields]), rtol=1e-13, atol=0
-    )
+    np.testing.assert_allclose(forward, np.concatenate([known[name] for name in fields]), rtol=1e-13, atol=0)
     assert back[7] == 0 and np.all(np.delete(back, 7) != 0)
     column = jacobian @ np.eye(150)[3]
     assert column @ data == pytest.approx(back[3], rel=1e-11)
@@ -563,10 +461,7 @@ def test_operator_of_several_tiles(monkeypatch):
     monkeypatch.setattr(linear, "POINTS", 64)
     monkeypatch.setattr(linear.direct, "PAIRS", 64 * 128)
     np.testing.assert_allclose(
-        gravity.operator(prisms, points, "g_z", device="cpu").T @ data,
-        whole,
-        rtol=1e-12,
-        atol=1e-15,
+        gravity.operator(prisms, points, "g_z", device="cpu").T @ data, whole, rtol=1e-12, atol=1e-15
     )
 
 
@@ -636,12 +531,8 @@ def test_kernels_compile_for_a_gpu(name, arch):
 def test_one_field_costs_less_than_nine(field, method):
     """A loop over points that the compiler does not vectorise makes one field four times as dear: it did, for accelerations alone."""
     random, edges = np.random.default_rng(3), np.linspace(0, 8000, 25)
-    cells = [
-        (w, e, s, n) for w, e in itertools.pairwise(edges) for s, n in itertools.pairwise(edges)
-    ]
-    prisms = np.array(
-        [(*cell, bottom, bottom + 500) for cell in cells for bottom in (-2000, -1200)]
-    )
+    cells = [(w, e, s, n) for w, e in itertools.pairwise(edges) for s, n in itertools.pairwise(edges)]
+    prisms = np.array([(*cell, bottom, bottom + 500) for cell in cells for bottom in (-2000, -1200)])
     density = random.uniform(-500, 500, len(prisms))
     points = (*random.uniform(0, 8000, (2, 3000)), np.full(3000, 50.0))
 
@@ -649,9 +540,7 @@ def test_one_field_costs_less_than_nine(field, method):
         times = []
         for _ in range(4):  # the first compiles
             begin = time.process_time()
-            gravity.forward(
-                prisms, density, points, fields=fields, method=method, device="cpu", threads=1
-            )
+            gravity.forward(prisms, density, points, fields=fields, method=method, device="cpu", threads=1)
             times.append(time.process_time() - begin)
         return min(times)
 

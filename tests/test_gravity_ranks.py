@@ -38,18 +38,14 @@ from craton.scenario import loads
 SIZES = (2, 3, 4, 8)
 NAMES = ("potential", "g_z", "g_e", "g_zz", "g_en")
 needs_mpi = pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None,
-    reason="mpi4py is not installed: pip install 'craton[mpi]'",
+    importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'"
 )
 
 
 def cells(nx=9, ny=7, nz=5, seed=4):
     """Regular cells of 100 m with a density of their own, some empty; points on a grid of the same spacing above them."""
     rng = np.random.default_rng(seed)
-    z, y, x = (
-        100.0 * a.ravel()
-        for a in np.meshgrid(np.arange(-nz, 0), np.arange(ny), np.arange(nx), indexing="ij")
-    )
+    z, y, x = (100.0 * a.ravel() for a in np.meshgrid(np.arange(-nz, 0), np.arange(ny), np.arange(nx), indexing="ij"))
     prisms = np.stack([x, x + 100, y, y + 100, z, z + 100], axis=1)
     points = np.meshgrid(100.0 * np.arange(-2, 11), 100.0 * np.arange(-3, 9))
     return (
@@ -85,9 +81,7 @@ def test_balanced_remainder_rule(count, size):
     assert lengths == sorted(lengths, reverse=True) and max(lengths) - min(lengths) <= 1
 
 
-@pytest.mark.parametrize(
-    "way", [way for ways in shares.SHARES.values() for way in ways], ids=lambda way: way.__name__
-)
+@pytest.mark.parametrize("way", [way for ways in shares.SHARES.values() for way in ways], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("size", (3, 8))
 def test_every_pair_is_in_one_share(way, size):
     made, count = asked(), 0
@@ -96,9 +90,7 @@ def test_every_pair_is_in_one_share(way, size):
     for rank in range(size):
         mine, places = way(made, rank, size)
         rows = [row[tuple(prism)] for prism in mine.prisms]
-        assert np.array_equal(mine.points, made.points[:, places]) and np.array_equal(
-            mine.density, made.density[rows]
-        )
+        assert np.array_equal(mine.points, made.points[:, places]) and np.array_equal(mine.density, made.density[rows])
         seen[np.ix_(rows, np.arange(seen.shape[1])[places])] += 1
         count += mine.pairs
     assert (seen == 1).all() and count == made.pairs
@@ -119,14 +111,7 @@ def test_the_tree_is_split_by_points_where_these_are_many(monkeypatch):
     few_points = replace(many, points=many.points[:, :2])
     rates = Speed(pairs=7e7, flops=3e10)
     assert isinstance(shares.share(few_points, "far", rates, 1, 2)[1], slice)
-    assert (
-        len(
-            shares.share(replace(many, points=np.tile(many.points, (1, 200))), "far", rates, 1, 2)[
-                1
-            ]
-        )
-        > 0
-    )
+    assert len(shares.share(replace(many, points=np.tile(many.points, (1, 200))), "far", rates, 1, 2)[1]) > 0
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------------------------
@@ -159,9 +144,7 @@ def test_all_take_the_method_of_the_whole():
 @pytest.mark.parametrize("method", ALGORITHMS)
 def test_more_ranks_than_work(method):
     prisms, density, (x, y, z) = cells(nx=2, ny=2, nz=1)
-    made = problem(
-        prisms[:3], [100.0, 200, 300], (x[:1, :2], y[:1, :2], z[:1, :2]), ("g_z",), rtol=1e-9
-    )
+    made = problem(prisms[:3], [100.0, 200, 300], (x[:1, :2], y[:1, :2], z[:1, :2]), ("g_z",), rtol=1e-9)
     alone, _ = solve(made, "cpu", "direct", threads=1)
     assert (relative(together(8, made, method)[0][0], alone) < 1e-8).all()
 
@@ -171,12 +154,8 @@ def test_points_on_edges_are_undefined_for_every_number_of_ranks():
     x, y = np.meshgrid(np.linspace(-50, 850, 19), [0.0, 50.0, 100.0])
     points = (x, y, np.full(x.shape, 0.0))
     alone = forward(prisms, density, points, ("g_z", "g_ee"), "cpu", method="direct", threads=1)
-    shared = forward(
-        prisms, density, points, ("g_z", "g_ee"), "cpu", method="direct", threads=1, devices=3
-    )
-    assert np.isnan(alone["g_ee"]).any() and np.array_equal(
-        np.isnan(alone["g_ee"]), np.isnan(shared["g_ee"])
-    )
+    shared = forward(prisms, density, points, ("g_z", "g_ee"), "cpu", method="direct", threads=1, devices=3)
+    assert np.isnan(alone["g_ee"]).any() and np.array_equal(np.isnan(alone["g_ee"]), np.isnan(shared["g_ee"]))
     assert not np.isnan(shared["g_z"]).any() and shared.report["ranks"] == 3
 
 
@@ -190,8 +169,7 @@ def test_stated_error_is_that_of_the_whole(method):
         values, report = together(size, made, method)[0]
         for name, error in zip(made.fields, np.abs(values - exact).max(axis=1)):
             assert (
-                error < 2 * report["error"][name]
-                and 0.3 * alone[name] < report["error"][name] < 2 * size * alone[name]
+                error < 2 * report["error"][name] and 0.3 * alone[name] < report["error"][name] < 2 * size * alone[name]
             )
 
 
@@ -217,29 +195,19 @@ def scattered(count=300):
     rng = np.random.default_rng(9)
     centre, half = rng.uniform(0, 1000, (count, 3)) - [0, 0, 1100], rng.uniform(5, 20, (count, 3))
     prisms = np.stack([centre - half, centre + half], axis=2).reshape(count, 6)
-    return (
-        prisms,
-        rng.uniform(-100, 300, count),
-        tuple(rng.uniform(0, 1000, (3, 50)) + [[0], [0], [10]]),
-    )
+    return (prisms, rng.uniform(-100, 300, count), tuple(rng.uniform(0, 1000, (3, 50)) + [[0], [0], [10]]))
 
 
 def test_progress_is_shown_once(capfd, monkeypatch):
     from craton.driver import progress
 
     monkeypatch.setattr(
-        progress,
-        "_lines",
-        lambda total, *more: lambda done: print(f"{done} of {total}", file=sys.stderr),
+        progress, "_lines", lambda total, *more: lambda done: print(f"{done} of {total}", file=sys.stderr)
     )
     together(3, asked(), "direct", progress=True)
     lines = capfd.readouterr().err.splitlines()
     mine = -(-asked().pairs // 3 // 156) * 156  # of rank 0: 84 or 85 of the prisms, at 156 points
-    assert (
-        lines
-        and all(re.fullmatch(r"\d+ of \d+", line) for line in lines)
-        and lines[-1] == f"{mine} of {mine}"
-    )
+    assert lines and all(re.fullmatch(r"\d+ of \d+", line) for line in lines) and lines[-1] == f"{mine} of {mine}"
 
 
 # --- little memory ----------------------------------------------------------------------------------------------------------------------
@@ -267,11 +235,7 @@ def test_trees_are_as_large_as_fits(monkeypatch):
         rtol=1e-6,
     )
     trees, real = [], far.plan
-    monkeypatch.setattr(
-        far,
-        "plan",
-        lambda made, prisms, *rest: trees.append(len(prisms)) or real(made, prisms, *rest),
-    )
+    monkeypatch.setattr(far, "plan", lambda made, prisms, *rest: trees.append(len(prisms)) or real(made, prisms, *rest))
     values = far.solve(made, Runner(Small(threads=1, nbytes=4000 * far.NEEDED)))
     assert trees == [2000, 2000, 2000, 2000, 192]
     exact, _ = solve(made, "cpu", "direct", threads=1)
@@ -296,9 +260,7 @@ def test_nothing_of_prisms_times_points_is_stored():
     prisms, density, _ = scattered(2000)
     points = tuple(np.random.default_rng(1).uniform(0, 1000, (3, 2000)) + [[0], [0], [10]])
     for method in ("direct", "far"):
-        forward(
-            prisms, density, points, device="cpu", method=method, rtol=1e-4, threads=1
-        )  # what is loaded once
+        forward(prisms, density, points, device="cpu", method=method, rtol=1e-4, threads=1)  # what is loaded once
         tracemalloc.start()
         forward(prisms, density, points, device="cpu", method=method, rtol=1e-4, threads=1)
         peak = tracemalloc.get_traced_memory()[1]
@@ -324,9 +286,7 @@ def test_a_machine_needs_room_for_a_tile_only(monkeypatch):
         sums.check_memory(plan, Small(threads=1, nbytes=plan.tile_nbytes // 2))
     monkeypatch.setattr(cpu, "host_memory", lambda: (3 * plan.nbytes, 4 * plan.nbytes))
     sums.check_memory(plan, machine, ranks=3)
-    with pytest.raises(
-        ResourceError, match="prisms and points on 4 ranks need .* free on this host"
-    ):
+    with pytest.raises(ResourceError, match="prisms and points on 4 ranks need .* free on this host"):
         sums.check_memory(plan, machine, ranks=4)
 
 
@@ -336,9 +296,7 @@ def test_bytes_said_are_those_taken():
     sums.compute(None, planned(points=10), CPU(threads=1), Alone(), progress=False)
     tracemalloc.start()
     sums.compute(None, plan, CPU(threads=1), Alone(), progress=False)
-    peak = (
-        tracemalloc.get_traced_memory()[1] + plan.problem.points.nbytes + plan.problem.prisms.nbytes
-    )
+    peak = tracemalloc.get_traced_memory()[1] + plan.problem.points.nbytes + plan.problem.prisms.nbytes
     tracemalloc.stop()
     assert 0.5 * plan.nbytes < peak < 2 * plan.nbytes
 
@@ -380,9 +338,7 @@ def place(tmp_path):
 def process(place, *words, start=(), **options):
     """A command when it has ended; `start`: what launches it."""
     command = [*start, sys.executable, "-m", "craton", *words]
-    return subprocess.run(
-        command, cwd=place, text=True, capture_output=True, timeout=100, **options
-    )
+    return subprocess.run(command, cwd=place, text=True, capture_output=True, timeout=100, **options)
 
 
 def script(place, size, name):
@@ -407,24 +363,11 @@ def test_ranks_of_the_command_line(place):
     for number, (size, mine) in enumerate([(1, False), (2, True), (3, False)]):
         out = f"out{number}"
         start = () if mine else (launcher.mpiexec(), "-n", str(size))
-        done = process(
-            place,
-            "run",
-            "small.toml",
-            "-o",
-            out,
-            *(("--ranks", str(size)) if mine else ()),
-            start=start,
-        )
+        done = process(place, "run", "small.toml", "-o", out, *(("--ranks", str(size)) if mine else ()), start=start)
         assert done.returncode == 0, done.stderr
-        assert (
-            done.stdout.count("done:") == done.stdout.count("next: craton plot") == 1
-            and not done.stderr
-        )
+        assert done.stdout.count("done:") == done.stdout.count("next: craton plot") == 1 and not done.stderr
         state = told(place / out)
-        assert state["state"] == "finished" and [r["rank"] for r in state["ranks"]] == list(
-            range(size)
-        )
+        assert state["state"] == "finished" and [r["rank"] for r in state["ranks"]] == list(range(size))
         assert len({r["pid"] for r in state["ranks"]}) == size
         results.append(both(place / out))
     assert all((relative(values, results[0]) < 1e-12).all() for values in results)
@@ -439,17 +382,13 @@ def test_what_is_wrong_is_said_once(place, monkeypatch):
         (("nothing.toml", "--ranks", "2"), "nothing.toml"),
     ):
         done = process(place, "run", *words, "-o", "out")
-        assert (
-            done.returncode == 2
-            and done.stderr.count(says) == 1
-            and "nothing was written" in done.stderr
-        ), done.stderr
+        assert done.returncode == 2 and done.stderr.count(says) == 1 and "nothing was written" in done.stderr, (
+            done.stderr
+        )
         assert "Abort" not in done.stderr + done.stdout and not (place / "out").exists()
     monkeypatch.chdir(place)
     assert main(["run", "small.toml", "--ranks", "0"]) == 2
-    done = process(
-        place, "run", "small.toml", "--ranks", "3", start=(launcher.mpiexec(), "-n", "2")
-    )
+    done = process(place, "run", "small.toml", "--ranks", "3", start=(launcher.mpiexec(), "-n", "2"))
     assert done.returncode == 2 and done.stderr.count("3 ranks, but mpiexec started 2") == 1
 
 
@@ -486,10 +425,7 @@ def test_a_rank_that_fails_ends_all(place, act, code, says, monkeypatch):
     begin = time.perf_counter()
     done = script(place, 2, "fault.py")
     assert done.returncode == code and time.perf_counter() - begin < 10
-    assert (
-        done.stderr.count("craton: ") == bool(says)
-        and says.format(host=Alone().host) in done.stderr
-    ), done.stderr
+    assert done.stderr.count("craton: ") == bool(says) and says.format(host=Alone().host) in done.stderr, done.stderr
     state = told(place / "out")
     assert state["state"] == ("failed" if says else "running")
     assert not says or state["reason"].startswith(f"rank 1 on {Alone().host}: ")
@@ -510,26 +446,10 @@ LONG = (
 def running(place):
     """A run of minutes on two ranks that has begun: the process of `craton run`, its ranks' numbers. Single precision: short tiles."""
     text = SMALL
-    for old, new in (
-        *LONG,
-        ("[0, 1000, 3]", "[0, 1000, 900]"),
-        ("[run]", '[run]\nprecision = "float32"'),
-    ):
+    for old, new in (*LONG, ("[0, 1000, 3]", "[0, 1000, 900]"), ("[run]", '[run]\nprecision = "float32"')):
         text = text.replace(old, new)
     (place / "long.toml").write_text(text)
-    command = [
-        sys.executable,
-        "-m",
-        "craton",
-        "run",
-        "long.toml",
-        "-o",
-        "out",
-        "--ranks",
-        "2",
-        "--oversubscribe",
-        "-q",
-    ]
+    command = [sys.executable, "-m", "craton", "run", "long.toml", "-o", "out", "--ranks", "2", "--oversubscribe", "-q"]
     begun = subprocess.Popen(
         command,
         cwd=place,
@@ -617,9 +537,7 @@ def test_a_scenario_over_threads(tmp_path):
     """`craton.run` of a team: rank 0 writes, every rank has the result."""
     scenario = loads(SMALL)
     alone = craton.run(scenario, progress=False).dataset
-    every = spawn(
-        3, lambda comm: craton.run(scenario, out=tmp_path / "out", progress=False, comm=comm)
-    )
+    every = spawn(3, lambda comm: craton.run(scenario, out=tmp_path / "out", progress=False, comm=comm))
     for result in every:
         assert (
             relative(
@@ -628,6 +546,4 @@ def test_a_scenario_over_threads(tmp_path):
             )
             < 1e-12
         ).all()
-    assert (
-        told(tmp_path / "out")["state"] == "finished" and len(told(tmp_path / "out")["ranks"]) == 3
-    )
+    assert told(tmp_path / "out")["state"] == "finished" and len(told(tmp_path / "out")["ranks"]) == 3

@@ -77,9 +77,7 @@ def cli(tmp_path, monkeypatch, capsys):
 def forward(*rows, points, fields=("g_z",)):
     """Gravity of explicit prisms with density in the seventh place."""
     rows = np.array(rows, float)
-    return craton.gravity.forward(
-        rows[:, :6], rows[:, 6], points, fields, device="cpu", method="direct"
-    )
+    return craton.gravity.forward(rows[:, :6], rows[:, 6], points, fields, device="cpu", method="direct")
 
 
 # --- the example ------------------------------------------------------------------------------------------------------------------------
@@ -91,9 +89,7 @@ def test_seven_spheres_are_the_papers_case():
     centres = np.array([body.center for body in table.bodies])
     radii = np.array([body.radius for body in table.bodies])
     assert (
-        len(radii) == 7
-        and {-1, 1} == set(np.sign([body.density for body in table.bodies]))
-        and set(radii) == {1107.2}
+        len(radii) == 7 and {-1, 1} == set(np.sign([body.density for body in table.bodies])) and set(radii) == {1107.2}
     )
     assert (centres - radii[:, None] >= table.origin).all() and (
         centres + radii[:, None] <= np.add(table.origin, table.size)
@@ -101,9 +97,7 @@ def test_seven_spheres_are_the_papers_case():
     apart = np.linalg.norm(centres[:, None] - centres, axis=2)[np.triu_indices(7, 1)]
     assert (apart > 2 * 1107.2).all()
     plan = craton.plan(scenario)
-    assert (
-        table.shape == (700, 700, 50) and len(plan.problem.prisms) == 251_946
-    )  # the number that the paper prints
+    assert table.shape == (700, 700, 50) and len(plan.problem.prisms) == 251_946  # the number that the paper prints
     assert plan.points.shape == (100, 150) and len(plan.problem.fields) == 10
     assert not prisms_overlap.overlaps(plan.problem.prisms).size
 
@@ -112,9 +106,7 @@ def test_seven_spheres_run(cli, tmp_path):
     """On coarser cells and at fewer points; the fields are those of seven point masses to what such a staircase allows: a per cent."""
     sets = ("prisms.shape=[175, 175, 50]", "points.x=[0, 22000, 12]", "points.y=[0, 22000, 9]")
     words = [w for text in sets for w in ("--set", text)]
-    code, out, err = cli(
-        "run", EXAMPLES / "seven_spheres.toml", "-o", "out", "--device", "cpu", *words
-    )
+    code, out, err = cli("run", EXAMPLES / "seven_spheres.toml", "-o", "out", "--device", "cpu", *words)
     assert code == 0, err
     assert "method" in out and "done:" in out and "craton plot out" in out
     found = xr.open_zarr(tmp_path / "out" / "result.zarr").load()
@@ -124,11 +116,9 @@ def test_seven_spheres_run(cli, tmp_path):
         and len(found.data_vars) == 10
         and float(found.z) == 100
     )
-    assert {v.attrs["units"] for v in found.data_vars.values()} == {
-        "J/kg",
-        "mGal",
-        "Eotvos",
-    } and found.x.attrs["units"] == "m"
+    assert {v.attrs["units"] for v in found.data_vars.values()} == {"J/kg", "mGal", "Eotvos"} and found.x.attrs[
+        "units"
+    ] == "m"
     scenario = craton.load(tmp_path / "out" / "scenario.toml")
     assert scenario == craton.load(EXAMPLES / "seven_spheres.toml", (*sets, "run.device=cpu"))
     x, y = np.meshgrid(found.x, found.y)
@@ -149,9 +139,7 @@ def test_seven_spheres_run(cli, tmp_path):
         and told["method"]
         and told["device"].startswith("CPU")
     )
-    assert (
-        cli("run", EXAMPLES / "seven_spheres.toml", "-o", "out", *words)[0] == 2
-    )  # holds a finished run
+    assert cli("run", EXAMPLES / "seven_spheres.toml", "-o", "out", *words)[0] == 2  # holds a finished run
     assert (
         cli("plot", "out")[1].strip() == "out/overview.png"
         and (tmp_path / "out" / "overview.png").stat().st_size > 50_000
@@ -192,9 +180,7 @@ def test_cells_keep_only_what_has_density():
     expected = np.where(x < 4, 5.0, 0)
     expected[(x - 5) ** 2 + (y - 5) ** 2 + (z - 5) ** 2 <= 4] = -3
     expected[0, 0, 0] = 0
-    assert np.array_equal(found.dense(), expected) and len(found) == np.count_nonzero(
-        expected
-    ) == len(found.prisms)
+    assert np.array_equal(found.dense(), expected) and len(found) == np.count_nonzero(expected) == len(found.prisms)
     assert found.regular and found.spacing == (1, 1, 1) and (np.diff(found.index) > 0).all()
     k, j, i = found.where
     assert np.array_equal(found.prisms[:, ::2], np.stack([i, j, k], axis=1)) and np.array_equal(
@@ -209,10 +195,7 @@ def test_cells_keep_only_what_has_density():
     [
         (([0, 1, 1], [0, 1], [0, 1], 1.0), "edge 2 is 1 after 1"),
         (([0, np.nan], [0, 1], [0, 1], 1.0), "edge 1 of x is not finite"),
-        (
-            ([0, 1], [0, 1], [0, 1, 2], np.full((2, 1, 1), [[[1.0]], [[np.nan]]])),
-            "(k, j, i) = (1, 0, 0)",
-        ),
+        (([0, 1], [0, 1], [0, 1, 2], np.full((2, 1, 1), [[[1.0]], [[np.nan]]])), "(k, j, i) = (1, 0, 0)"),
         (([0, 1], [0, 1], [0, 1, 2], np.ones((1, 1, 2))), "shape (1, 1, 2)"),
     ],
 )
@@ -226,54 +209,33 @@ def ground():
     """A surface of 4 x 3 points, above and below zero."""
     z = np.array([[10.0, 20, 30, 40], [-5, -10, 5, 0], [1, 2, 3, 4]])
     return xr.DataArray(
-        z,
-        {"northing": [0.0, 100, 200], "easting": [0.0, 50, 100, 150]},
-        ("northing", "easting"),
-        "dem",
+        z, {"northing": [0.0, 100, 200], "easting": [0.0, 50, 100, 150]}, ("northing", "easting"), "dem"
     )
 
 
 def test_layer_between_surfaces():
     found = prisms_layer.layer(ground(), 0.0, 2670, density_below=-1640)
     assert len(found) == 11  # one of no height
-    assert (found.prisms[:, 4] < found.prisms[:, 5]).all() and list(found.density[4:6]) == [
-        -1640,
-        -1640,
-    ]
-    assert list(found.prisms[0]) == [-25, 25, -50, 50, 0, 10] and list(found.prisms[4]) == [
-        -25,
-        25,
-        50,
-        150,
-        -5,
-        0,
-    ]
+    assert (found.prisms[:, 4] < found.prisms[:, 5]).all() and list(found.density[4:6]) == [-1640, -1640]
+    assert list(found.prisms[0]) == [-25, 25, -50, 50, 0, 10] and list(found.prisms[4]) == [-25, 25, 50, 150, -5, 0]
     both = prisms_layer.layer(ground() + 100, ground(), 1000)
     assert len(both) == 12 and np.allclose(both.prisms[:, 5] - both.prisms[:, 4], 100)
     turned = prisms_layer.layer(ground()[::-1, ::-1].T, 0.0, 2670, density_below=-1640)
     assert np.array_equal(turned.prisms, found.prisms)
     coarse = surfaces.from_array(ground()[::2, ::3])  # linear between its points
     across = prisms_layer.layer(1000.0, coarse, 1.0)
-    assert len(across) == 4 and surfaces.elevations(coarse, surfaces.from_array(ground()))[
-        0
-    ] == pytest.approx([10, 20, 30, 40])
+    assert len(across) == 4 and surfaces.elevations(coarse, surfaces.from_array(ground()))[0] == pytest.approx(
+        [10, 20, 30, 40]
+    )
 
 
 @pytest.mark.parametrize(
     "top, extra, part",
     [
         (ground(), {}, "2 of 12 points, the first at [1, 0] (x 0, y 100 m)"),
-        (
-            ground().where(ground() != 3),
-            {"density_below": 0},
-            "1 of 12 points have no elevation, the first at [2, 2]",
-        ),
+        (ground().where(ground() != 3), {"density_below": 0}, "1 of 12 points have no elevation, the first at [2, 2]"),
         (ground() * np.inf, {"density_below": 0}, "infinite"),
-        (
-            ground().rename(easting="longitude", northing="latitude"),
-            {},
-            "project longitude and latitude",
-        ),
+        (ground().rename(easting="longitude", northing="latitude"), {}, "project longitude and latitude"),
         (ground().assign_attrs(units="furlong"), {}, "furlong"),
         (5.0, {}, "both constant"),
     ],
@@ -291,9 +253,7 @@ def test_surface_files(tmp_path):
     dataset.z.attrs["units"] = "km"
     dataset.to_netcdf(tmp_path / "a.nc")
     dataset.assign(other=dataset.z * 2).to_zarr(tmp_path / "b.zarr", zarr_format=2)
-    rows = "\n".join(
-        " ".join(map(str, row)) for row in np.where(ground() == 3, -99, ground())[::-1]
-    )
+    rows = "\n".join(" ".join(map(str, row)) for row in np.where(ground() == 3, -99, ground())[::-1])
     (tmp_path / "c.asc").write_text(
         f"ncols 4\nnrows 3\nxllcenter 0\nyllcorner -25\ncellsize 50\nNODATA_value -99\n{rows}\n"
     )
@@ -313,61 +273,32 @@ def test_surface_files(tmp_path):
 
 
 def test_geotiff(tmp_path):
-    rioxarray = pytest.importorskip(
-        "rioxarray", reason="rioxarray is not installed: pip install rioxarray"
-    )
-    raster = (
-        ground()
-        .rename(easting="x", northing="y")[::-1]
-        .astype("float32")
-        .where(ground().values[::-1] != 3)
-    )
-    raster.rio.write_crs("EPSG:32632").rio.write_nodata(-99, encoded=True).rio.to_raster(
-        tmp_path / "dem.tif"
-    )
+    rioxarray = pytest.importorskip("rioxarray", reason="rioxarray is not installed: pip install rioxarray")
+    raster = ground().rename(easting="x", northing="y")[::-1].astype("float32").where(ground().values[::-1] != 3)
+    raster.rio.write_crs("EPSG:32632").rio.write_nodata(-99, encoded=True).rio.to_raster(tmp_path / "dem.tif")
     found, expected = surfaces.read(tmp_path / "dem.tif"), surfaces.from_array(ground())
     assert np.array_equal(found.x, expected.x) and np.array_equal(found.y, expected.y)
-    assert np.isnan(found.z[2, 2]) and np.array_equal(
-        np.delete(found.z, 10), np.delete(expected.z, 10)
-    )
+    assert np.isnan(found.z[2, 2]) and np.array_equal(np.delete(found.z, 10), np.delete(expected.z, 10))
     whole = prisms_layer.layer(found, -100.0, 2670) if not np.isnan(found.z).any() else None
     assert whole is None  # a hole is refused with its place
-    with pytest.raises(
-        ValueError, match=r"1 of 12 points have no elevation, the first at \[2, 2\]"
-    ):
+    with pytest.raises(ValueError, match=r"1 of 12 points have no elevation, the first at \[2, 2\]"):
         prisms_layer.layer(found, -100.0, 2670)
-    ground().rename(easting="x", northing="y")[::-1].rio.write_crs("EPSG:32632").rio.to_raster(
-        tmp_path / "whole.tif"
-    )
+    ground().rename(easting="x", northing="y")[::-1].rio.write_crs("EPSG:32632").rio.to_raster(tmp_path / "whole.tif")
     assert len(prisms_layer.layer(tmp_path / "whole.tif", -100.0, 2670)) == 12
-    ground().rename(easting="x", northing="y").rio.write_crs("EPSG:4326").rio.to_raster(
-        tmp_path / "degrees.tif"
-    )
+    ground().rename(easting="x", northing="y").rio.write_crs("EPSG:4326").rio.to_raster(tmp_path / "degrees.tif")
     with pytest.raises(ValueError, match="longitude and latitude"):
         surfaces.read(tmp_path / "degrees.tif")
     assert rioxarray.__version__
 
 
-ROWS = [
-    [0, 10, 0, 10, -10, 0, 500],
-    [10, 30, 0, 10, -10, -5, -200],
-    [0, 1, 0, 1, 0, 0, 7],
-    [50, 60, 0, 10, -10, 0, 0],
-]
+ROWS = [[0, 10, 0, 10, -10, 0, 500], [10, 30, 0, 10, -10, -5, -200], [0, 1, 0, 1, 0, 0, 7], [50, 60, 0, 10, -10, 0, 0]]
 
 
 def test_tables(tmp_path):
     heading = "west,east,south,north,bottom,top,density"
-    (tmp_path / "a.csv").write_text(
-        "\n".join([heading, *(",".join(map(str, row)) for row in ROWS)])
-    )
+    (tmp_path / "a.csv").write_text("\n".join([heading, *(",".join(map(str, row)) for row in ROWS)]))
     (tmp_path / "b.txt").write_text(
-        "\n".join(
-            [
-                "# TOP bottom north south east west",
-                *(" ".join(map(str, row[5::-1])) for row in ROWS),
-            ]
-        )
+        "\n".join(["# TOP bottom north south east west", *(" ".join(map(str, row[5::-1])) for row in ROWS)])
     )
     columns = dict(zip(heading.split(","), np.array(ROWS, float).T))
     variables = {name: ("prism", values) for name, values in columns.items()} | {
@@ -431,14 +362,12 @@ def test_columns_of_different_depths_are_few_pairs(monkeypatch):
     """Relief: each column is compared to its neighbours in the plane, whatever their depths."""
     looked, meeting = [], prisms_overlap.meeting
     monkeypatch.setattr(
-        prisms_overlap,
-        "meeting",
-        lambda low, high, pairs: looked.append(len(pairs)) or meeting(low, high, pairs),
+        prisms_overlap, "meeting", lambda low, high, pairs: looked.append(len(pairs)) or meeting(low, high, pairs)
     )
     x, y = np.meshgrid(np.arange(100.0), np.arange(100.0))
-    p = np.stack(
-        [x, x + 1, y, y + 1, -10 - 90 * np.random.default_rng(0).random(x.shape), 0 * x], axis=-1
-    ).reshape(-1, 6)
+    p = np.stack([x, x + 1, y, y + 1, -10 - 90 * np.random.default_rng(0).random(x.shape), 0 * x], axis=-1).reshape(
+        -1, 6
+    )
     assert not prisms_overlap.overlaps(p).size and sum(looked) < 50 * len(p)
 
 
@@ -453,9 +382,7 @@ def fields(text, tmp_path):
 def test_every_kind_of_prisms(tmp_path):
     ground().to_dataset(name="z").to_netcdf(tmp_path / "dem.nc")
     x = np.array([5.0, 15])
-    rho = xr.DataArray(
-        np.arange(8.0).reshape(2, 2, 2), {"z": x - 20, "y": x, "x": x}, ("z", "y", "x"), "density"
-    )
+    rho = xr.DataArray(np.arange(8.0).reshape(2, 2, 2), {"z": x - 20, "y": x, "x": x}, ("z", "y", "x"), "density")
     rho.to_netcdf(tmp_path / "rho.nc")
     text = small(
         (
@@ -485,11 +412,7 @@ reference = 2
     )
     found = fields(text, tmp_path)
     layer = prisms_layer.layer(ground(), 0.0, 2670, -1640)
-    rows = [
-        [x0, x1, 0, 20, z0, z1, 300]
-        for x0, x1 in ((0, 10), (10, 40))
-        for z0, z1 in ((-50, -30), (-30, -25))
-    ]
+    rows = [[x0, x1, 0, 20, z0, z1, 300] for x0, x1 in ((0, 10), (10, 40)) for z0, z1 in ((-50, -30), (-30, -25))]
     rows += np.column_stack([layer.prisms, layer.density]).tolist()
     rows += [[0, 10, 0, 10, -100, -90, 500], [10, 20, 0, 10, -100, -90, -500]]
     rows += [
@@ -501,20 +424,14 @@ reference = 2
     x, y = np.meshgrid(np.linspace(0, 1000, 4), np.linspace(0, 1000, 3))
     expected = forward(*rows, points=(x, y, np.full_like(x, 10)), fields=("g_z", "g_ez"))
     for name in ("g_z", "g_ez"):
-        assert np.allclose(
-            found[name], expected[name], rtol=0, atol=1e-9 * np.abs(expected[name]).max()
-        )
+        assert np.allclose(found[name], expected[name], rtol=0, atol=1e-9 * np.abs(expected[name]).max())
 
 
 def test_every_kind_of_points(tmp_path):
     ground().to_dataset(name="z").to_netcdf(tmp_path / "dem.nc")
     (tmp_path / "p.csv").write_text("x,y,depth\n1,2,-3\n4,5,6\n")
     kinds = {
-        'kind = "drape"\nsurface = { file = "dem.nc" }\nheight = 2': (
-            ("y", "x"),
-            (3, 4),
-            [12, 22, 32],
-        ),
+        'kind = "drape"\nsurface = { file = "dem.nc" }\nheight = 2': (("y", "x"), (3, 4), [12, 22, 32]),
         'kind = "drape"\nsurface = { file = "dem.nc" }\nheight = 2\nx = [0, 100, 5]\ny = [0, 0, 1]': (
             ("y", "x"),
             (1, 5),
@@ -525,17 +442,9 @@ def test_every_kind_of_points(tmp_path):
             (6,),
             [10, 10, 10],
         ),
-        'kind = "borehole"\nx = 400\ny = 400\ntop = 100\nbottom = -300\ncount = 5': (
-            ("point",),
-            (5,),
-            [100, 0, -100],
-        ),
+        'kind = "borehole"\nx = 400\ny = 400\ntop = 100\nbottom = -300\ncount = 5': (("point",), (5,), [100, 0, -100]),
         'kind = "scattered"\nfile = "p.csv"': (("point",), (2,), [3, -6]),
-        'kind = "scattered"\nat = [[1, 2, 3], { x = 1, y = 2, depth = 4 }]': (
-            ("point",),
-            (2,),
-            [3, -4],
-        ),
+        'kind = "scattered"\nat = [[1, 2, 3], { x = 1, y = 2, depth = 4 }]': (("point",), (2,), [3, -4]),
     }
     for text, (dims, shape, heights) in kinds.items():
         scenario = loads(small((POINTS, f"[points]\n{text}\n\n")), file=tmp_path / "s.toml")
@@ -545,26 +454,15 @@ def test_every_kind_of_points(tmp_path):
         assert np.broadcast_to(found.z, shape).ravel()[: len(heights)].tolist() == heights
     assert found.x.dims == ("point",)
     profile = fields(
-        small(
-            (
-                POINTS,
-                '[points]\nkind = "profile"\nfrom = [0, 0, 10]\nto = [30, 40, 10]\ncount = 6\n',
-            )
-        ),
-        tmp_path,
+        small((POINTS, '[points]\nkind = "profile"\nfrom = [0, 0, 10]\nto = [30, 40, 10]\ncount = 6\n')), tmp_path
     )
-    assert (
-        profile.distance.values == pytest.approx([0, 10, 20, 30, 40, 50])
-        and profile.distance.attrs["units"] == "m"
-    )
+    assert profile.distance.values == pytest.approx([0, 10, 20, 30, 40, 50]) and profile.distance.attrs["units"] == "m"
 
 
 def test_borehole_passes_through_the_masses(tmp_path):
     """Across a slab g_z falls by 4 pi G rho per metre inside: Poisson's equation, in g_zz."""
     hole = '[points]\nkind = "borehole"\nx = 430\ny = 370\ntop = 55\nbottom = -385\ncount = 45\n'
-    found = fields(
-        small((POINTS, hole), ('["g_z", "g_ez"]', '["g_z", "g_ee", "g_nn", "g_zz"]')), tmp_path
-    )
+    found = fields(small((POINTS, hole), ('["g_z", "g_ez"]', '["g_z", "g_ee", "g_nn", "g_zz"]')), tmp_path)
     trace = (found.g_ee + found.g_nn + found.g_zz).values
     inside = (found.z.values < -100) & (found.z.values > -300)
     assert trace[inside] == pytest.approx(-4e9 * np.pi * G * 500, rel=1e-9)
@@ -578,27 +476,17 @@ def test_curves_are_drawn(tmp_path):
         '"profile"\nfrom = [0, 0, 10]\nto = [9000, 0, 10]\ncount = 20',
         '"borehole"\nx = 0\ny = 0\ntop = 0\nbottom = -300\ncount = 20',
     ):
-        found = fields(
-            small((POINTS, f"[points]\nkind = {kind}\n"), ('["g_z", "g_ez"]', '"all"')), tmp_path
-        )
+        found = fields(small((POINTS, f"[points]\nkind = {kind}\n"), ('["g_z", "g_ez"]', '"all"')), tmp_path)
         page = fieldmaps.draw(found, "Curves")
-        assert (
-            len(page.axes) == 3
-            and sum(len(axis.get_legend().get_texts()) for axis in page.axes) == 10
-        )
-    few = fields(
-        small((POINTS, '[points]\nkind = "scattered"\nat = [[1, 2, 3], [500, 600, 7]]\n')), tmp_path
-    )
+        assert len(page.axes) == 3 and sum(len(axis.get_legend().get_texts()) for axis in page.axes) == 10
+    few = fields(small((POINTS, '[points]\nkind = "scattered"\nat = [[1, 2, 3], [500, 600, 7]]\n')), tmp_path)
     assert len(fieldmaps.draw(few, "Points").axes) == 4  # two maps, each with its colour bar
 
 
 def test_single_precision_states_its_error(tmp_path):
     double, single = fields(SMALL, tmp_path), fields(SMALL + 'precision = "float32"\n', tmp_path)
     error = float(np.abs(double.g_z - single.g_z).max())
-    assert (
-        error < 1e-5 * float(np.abs(double.g_z).max())
-        and error <= 3 * single.g_z.attrs["estimated_error"] + 1e-12
-    )
+    assert error < 1e-5 * float(np.abs(double.g_z).max()) and error <= 3 * single.g_z.attrs["estimated_error"] + 1e-12
     assert single.attrs["precision"] == "float32"
 
 
@@ -619,13 +507,7 @@ def test_scenario_in_python():
         GravityScenario(prisms=[], points=tables["points"])
     assert error.value.problems[0].key == "prisms"
     light = GravityScenario(
-        prisms={
-            "kind": "grid",
-            "origin": [0, 0, -9],
-            "size": [9, 9, 9],
-            "shape": [3, 3, 3],
-            "density": 2.67,
-        },
+        prisms={"kind": "grid", "origin": [0, 0, -9], "size": [9, 9, 9], "shape": [3, 3, 3], "density": 2.67},
         points=tables["points"],
     )
     assert "did you mean 2.67 g/cm3 = 2670?" in light.warnings[0]
@@ -635,17 +517,13 @@ PAGE = (EXAMPLES.parent / "docs" / "gravity.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    "text",
-    re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL),
-    ids=["first", "second"],
+    "text", re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL), ids=["first", "second"]
 )
 def test_snippets_of_the_page_are_scenarios(text):
     scenario = loads('method = "gravity"\n' + text)
     assert loads(dumps(scenario)) == scenario and not scenario.warnings
     kinds = {
-        kind
-        for text in re.findall(r"```toml\n.*?```", PAGE, re.DOTALL)
-        for kind in re.findall(r'kind = "(\w+)"', text)
+        kind for text in re.findall(r"```toml\n.*?```", PAGE, re.DOTALL) for kind in re.findall(r'kind = "(\w+)"', text)
     }
     assert kinds == {"grid", "rectilinear", "layer", "table", "model", "file", "drape", "borehole"}
 
@@ -653,26 +531,14 @@ def test_snippets_of_the_page_are_scenarios(text):
 TABLE = '[prisms]\nkind = "table"\nrows = [{}]\n\n'
 UNEVEN = '[prisms]\nkind = "rectilinear"\nx = [0, 2, 1]\ny = [0, 1]\nz = [0, 1]\ndensity = 1\n\n'
 HOLE = '[points]\nkind = "borehole"\nx = 0\ny = 0\ntop = 0\nbottom = 9\ncount = 3\n\n'
-FOUR = (
-    "[0, 9, 0, 9, 0, 0, 5], [0, 9, 0, 9, 0, 9, 5], [20, 29, 0, 9, 0, 9, 5], [8, 25, 0, 9, 0, 9, 5]"
-)
+FOUR = "[0, 9, 0, 9, 0, 0, 5], [0, 9, 0, 9, 0, 9, 5], [20, 29, 0, 9, 0, 9, 5], [8, 25, 0, 9, 0, 9, 5]"
 BAD = {
     "unknown key": ([("shape = [10", "shap = [10")], "prisms.shap", 'did you mean "shape"', 11),
     "unknown field": ([('"g_ez"', '"gz"')], "gravity.fields.1", 'did you mean "g_z"', 5),
     "no method": ([('method = "gravity"\n', "")], "method", 'write method = "gravity"', None),
-    "misspelt method": (
-        [('method = "gravity"', 'method = "gravty"')],
-        "method",
-        'did you mean "gravity"',
-        2,
-    ),
+    "misspelt method": ([('method = "gravity"', 'method = "gravty"')], "method", 'did you mean "gravity"', 2),
     "tables of waves": ([("[run]", "[time]\nduration = 1\n[run]")], "time", 'method = "fd"', 20),
-    "no density": (
-        [("density = 500", "density = 0")],
-        "prisms.density",
-        "all cells have zero density",
-        7,
-    ),
+    "no density": ([("density = 500", "density = 0")], "prisms.density", "all cells have zero density", 7),
     "bodies outside": (
         [("min = [200", "min = [-900"), ("max = [600", "max = [-100")],
         "prisms",
@@ -685,24 +551,9 @@ BAD = {
         "prism 0 is reversed: bottom = 0 > top = -10",
         7,
     ),
-    "six numbers": (
-        [(PRISMS, TABLE.format("[0, 10, 0, 10, 0, 10]"))],
-        "prisms.rows.0",
-        "6 numbers, not 7",
-        9,
-    ),
-    "not finite": (
-        [(PRISMS, TABLE.format("[0, 10, 0, nan, 0, 10, 500]"))],
-        "prisms.rows.0.3",
-        "finite",
-        9,
-    ),
-    "no such table": (
-        [(PRISMS, '[prisms]\nkind = "table"\nfile = "no.csv"\n\n')],
-        "prisms.file",
-        "no.csv",
-        9,
-    ),
+    "six numbers": ([(PRISMS, TABLE.format("[0, 10, 0, 10, 0, 10]"))], "prisms.rows.0", "6 numbers, not 7", 9),
+    "not finite": ([(PRISMS, TABLE.format("[0, 10, 0, nan, 0, 10, 500]"))], "prisms.rows.0.3", "finite", 9),
+    "no such table": ([(PRISMS, '[prisms]\nkind = "table"\nfile = "no.csv"\n\n')], "prisms.file", "no.csv", 9),
     "no such surface": (
         [(POINTS, '[points]\nkind = "drape"\nsurface = { file = "no.nc" }\nheight = 1\n\n')],
         "points",
@@ -739,12 +590,7 @@ def test_method_that_does_not_apply(cli, tmp_path):
     )
     for command in ("run", "plan"):
         code, out, err = cli(command, "s.toml")
-        assert (
-            code == 2
-            and "gravity.method" in err
-            and 'method = "auto"' in err
-            and not (tmp_path / "s").exists()
-        )
+        assert code == 2 and "gravity.method" in err and 'method = "auto"' in err and not (tmp_path / "s").exists()
 
 
 # --- Earth models -----------------------------------------------------------------------------------------------------------------------
@@ -774,8 +620,7 @@ BLOCK = [1000, 2000, 1000, 1500, -800, -400, 200]
 def close(found, expected, part=1e-9):
     """Whether fields agree to a part of the largest value."""
     return all(
-        np.allclose(found[name], expected[name], rtol=0, atol=part * np.abs(expected[name]).max())
-        for name in expected
+        np.allclose(found[name], expected[name], rtol=0, atol=part * np.abs(expected[name]).max()) for name in expected
     )
 
 
@@ -783,31 +628,20 @@ def test_model_of_waves_as_prisms(tmp_path):
     waves, names = loads(WAVES), ("g_z", "g_n", "g_zz")
     expected = forward(*BOXES, BLOCK, points=ABOVE, fields=names)
     assert close(craton.gravity.from_model(waves, ABOVE, names, device="cpu"), expected)
-    assert close(
-        craton.gravity.from_model(waves, ABOVE, names, shape=(8, 6, 10), device="cpu"), expected
-    )
+    assert close(craton.gravity.from_model(waves, ABOVE, names, shape=(8, 6, 10), device="cpu"), expected)
     alone = forward(BLOCK, points=ABOVE, fields=names)
     found = craton.gravity.from_model(waves, ABOVE, names, reference="background", device="cpu")
     assert close(found, alone) and found.report["pairs"] == 3 * 10 * 5 * 4
     (tmp_path / "w.toml").write_text(WAVES)
     assert close(
         craton.gravity.from_model(
-            tmp_path / "w.toml",
-            ABOVE,
-            names,
-            spacing=(500, 500, 200),
-            reference="background",
-            device="cpu",
+            tmp_path / "w.toml", ABOVE, names, spacing=(500, 500, 200), reference="background", device="cpu"
         ),
         alone,
     )
-    elements = WAVES.replace("spacing = 100", "element_size = 100").replace(
-        "[domain]", 'method = "sem"\n[domain]', 1
-    )
+    elements = WAVES.replace("spacing = 100", "element_size = 100").replace("[domain]", 'method = "sem"\n[domain]', 1)
     (tmp_path / "elements.toml").write_text(elements)
-    assert close(
-        craton.gravity.from_model(tmp_path / "elements.toml", ABOVE, names, device="cpu"), expected
-    )
+    assert close(craton.gravity.from_model(tmp_path / "elements.toml", ABOVE, names, device="cpu"), expected)
     half = (0, 2000, 0, 3000, -1000, 0)
     found = craton.gravity.from_model(
         waves.model, ABOVE, names, region=half, spacing=100, reference=2300.0, device="cpu"
@@ -823,17 +657,13 @@ def test_model_of_waves_as_prisms(tmp_path):
 
 def test_model_in_a_scenario(tmp_path):
     (tmp_path / "w.toml").write_text(WAVES)
-    text = small(
-        (PRISMS, '[prisms]\nkind = "model"\nfile = "w.toml"\nreference = "background"\n\n')
-    )
+    text = small((PRISMS, '[prisms]\nkind = "model"\nfile = "w.toml"\nreference = "background"\n\n'))
     box = "origin = [0, 0, -2000]\nsize = [4000, 3000, 2000]\nspacing = 100\n"
     inline = small(
         (
             PRISMS,
             f'[prisms]\nkind = "model"\n{box}reference = "background"\n'
-            + WAVES[WAVES.index("[model]") : WAVES.index("[time]")].replace(
-                "[model]", "[prisms.model]"
-            ),
+            + WAVES[WAVES.index("[model]") : WAVES.index("[time]")].replace("[model]", "[prisms.model]"),
         )
     )
     x, y = np.meshgrid(np.linspace(0, 1000, 4), np.linspace(0, 1000, 3))
@@ -842,9 +672,7 @@ def test_model_in_a_scenario(tmp_path):
     (tmp_path / "w.toml").write_text(WAVES.replace("rho = 2300", "rho = -1"))
     with pytest.raises(ScenarioError) as error:
         craton.plan(loads(text, file=tmp_path / "s.toml"))
-    assert (
-        error.value.problems[0].key == "prisms.file" and "w.toml" in error.value.problems[0].message
-    )
+    assert error.value.problems[0].key == "prisms.file" and "w.toml" in error.value.problems[0].message
 
 
 def test_a_background_without_anomalies_is_refused(tmp_path):
@@ -853,9 +681,7 @@ def test_a_background_without_anomalies_is_refused(tmp_path):
     with pytest.raises(ValueError, match='this one has none.*"mean"'):
         craton.gravity.from_model(loads(plain), ABOVE, reference="background", device="cpu")
     (tmp_path / "w.toml").write_text(plain)
-    text = small(
-        (PRISMS, '[prisms]\nkind = "model"\nfile = "w.toml"\nreference = "background"\n\n')
-    )
+    text = small((PRISMS, '[prisms]\nkind = "model"\nfile = "w.toml"\nreference = "background"\n\n'))
     with pytest.raises(ScenarioError) as error:
         craton.plan(loads(text, file=tmp_path / "s.toml"))
     (problem,) = error.value.problems
@@ -870,14 +696,8 @@ def test_dataset_as_prisms():
         return 2000 + 0.5 * x - 0.2 * y + 0.1 * z + 1e-4 * x * y - 1e-7 * x * y * z
 
     values = rho(x, y[:, None], z[:, None, None])
-    dataset = xr.Dataset(
-        {"rho": (("z", "y", "x"), values / 1000, {"units": "g/cm3"})}, {"x": x, "y": y, "z": z}
-    )
-    for options in (
-        {},
-        {"spacing": (70, 130, 90)},
-        {"region": (50, 850, 10, 640, -390, -20), "shape": (5, 7, 3)},
-    ):
+    dataset = xr.Dataset({"rho": (("z", "y", "x"), values / 1000, {"units": "g/cm3"})}, {"x": x, "y": y, "z": z})
+    for options in ({}, {"spacing": (70, 130, 90)}, {"region": (50, 850, 10, 640, -390, -20), "shape": (5, 7, 3)}):
         found = prisms_model.of_anything(dataset, **options)
         middle = (found.prisms[:, ::2] + found.prisms[:, 1::2]) / 2
         assert np.allclose(found.density, rho(*middle.T), rtol=1e-12)
@@ -891,9 +711,7 @@ def test_dataset_as_prisms():
     with pytest.raises(ValueError, match="covers x from 0 to 900 m"):
         prisms_model.of_anything(dataset, region=(0, 1000, 0, 100, -100, 0), spacing=50)
     with pytest.raises(ValueError, match=r"\[0, 1, 2\]"):
-        prisms_model.of_anything(
-            dataset.where((dataset.x != 200) | (dataset.y != 200) | (dataset.z != -400))
-        )
+        prisms_model.of_anything(dataset.where((dataset.x != 200) | (dataset.y != 200) | (dataset.z != -400)))
     with pytest.raises(ScenarioError, match="no variable rho"):
         prisms_model.of_anything(dataset.rename(rho="vp"))
     dataset.rho.attrs = {}

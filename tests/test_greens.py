@@ -17,10 +17,7 @@ from craton.greens.sources import moments_of, six_numbers
 from craton.greens.store import prepare
 from craton.survey import wavelets
 
-LAYERS = [
-    {"top": 0, "vp": 2000, "vs": 1100, "rho": 2000},
-    {"top": -600, "vp": 3000, "vs": 1700, "rho": 2300},
-]
+LAYERS = [{"top": 0, "vp": 2000, "vs": 1100, "rho": 2000}, {"top": -600, "vp": 3000, "vs": 1700, "rho": 2300}]
 TENSOR = {"xx": 1e13, "yy": -2e13, "zz": 1.5e13, "xy": 0.7e13, "xz": -0.4e13, "yz": 0.9e13}
 SPACE = {
     "domain": {"origin": [0, 0, -1800], "size": [2600, 2500, 1800], "spacing": 100},
@@ -56,12 +53,7 @@ def scenario(base, at, tensor=TENSOR, tau=0.25, precision="float64", **changes):
         tensor = {name: value for name, value in tensor.items() if "y" not in name}
     wavelet = {"kind": "gaussian_derivative", "tau": tau}
     source = [
-        {
-            "kind": "moment_tensor",
-            "at": at if isinstance(at, dict) else list(at),
-            "tensor": tensor,
-            "wavelet": wavelet,
-        }
+        {"kind": "moment_tensor", "at": at if isinstance(at, dict) else list(at), "tensor": tensor, "wavelet": wavelet}
     ]
     run = RUN | {"precision": precision}
     return craton.Scenario(**{**base, "source": source, "run": run, **changes})
@@ -87,13 +79,7 @@ def mismatch(store, at, reference):
 
 def base_of(store):
     """Tables of the scenario of a store."""
-    return (
-        ELEMENTS
-        if store.scenario.method == "sem"
-        else SPACE
-        if store.volume.shape[1] == 3
-        else PLANE
-    )
+    return ELEMENTS if store.scenario.method == "sem" else SPACE if store.volume.shape[1] == 3 else PLANE
 
 
 @pytest.fixture(scope="module")
@@ -131,10 +117,7 @@ def test_seismograms_of_elements_are_those_of_forward_runs(tmp_path):
 
 def test_sums_batches_and_unit_moments_agree(space):
     """Sources that act together are the sum of each; six unit moments make up a tensor."""
-    at, six = (
-        (1213.7, 1167.1, -331.9),
-        np.array([TENSOR[n] for n in ("xx", "yy", "zz", "xy", "xz", "yz")]),
-    )
+    at, six = ((1213.7, 1167.1, -331.9), np.array([TENSOR[n] for n in ("xx", "yy", "zz", "xy", "xz", "yz")]))
     wavelet = {"kind": "gaussian_derivative", "tau": 0.25}
     entry = {
         "kind": "moment_tensor",
@@ -148,9 +131,7 @@ def test_sums_batches_and_unit_moments_agree(space):
     scale = float(np.abs(alone.velocity).max())
     np.testing.assert_allclose(both.velocity, alone.velocity + other.velocity, atol=1e-5 * scale)
     units = space.derivatives([entry])
-    np.testing.assert_allclose(
-        np.tensordot(six, units.values, 1), alone.velocity, atol=1e-5 * scale
-    )
+    np.testing.assert_allclose(np.tensordot(six, units.values, 1), alone.velocity, atol=1e-5 * scale)
     many, times = space.batch([at, (1250, 1200, -100)], [six, six], wavelet, stations=["B"])
     np.testing.assert_allclose(times, alone.time.values, atol=1e-12)
     np.testing.assert_allclose(many[1], other.velocity.sel(receiver=["B"]), atol=1e-5 * scale)
@@ -180,9 +161,7 @@ def test_finite_faults_are_those_of_forward_runs(space, tmp_path):
     reference = craton.run(craton.Scenario(**SPACE, **run), progress=False).dataset.velocity
     reference = reference[..., (reference.time > 0) & (reference.time < 2.2)]
     source = list(craton.Scenario(**SPACE, **run).source)
-    computed = space._sum(
-        moments_of(space._changed(source), space._medium), [0, 1], reference.time.values
-    )
+    computed = space._sum(moments_of(space._changed(source), space._medium), [0, 1], reference.time.values)
     mismatch = np.linalg.norm(computed - reference.values) / np.linalg.norm(reference.values)
     assert mismatch < 5e-5  # a run cuts slip rates off at 1e-6 of their peak (slip.CUT)
 
@@ -277,9 +256,7 @@ def test_samples_beyond_memory_are_refused_before_they_are_made(space, sampling,
 def test_wavelets_beyond_the_band_are_told(space):
     """A short one; none of the scenario's own."""
     source = {"kind": "explosion", "at": [1200, 1200, -300], "moment": 1.0}
-    assert (
-        "left out" in space.warnings([source | {"wavelet": {"kind": "gaussian", "tau": 0.03}}])[0]
-    )
+    assert "left out" in space.warnings([source | {"wavelet": {"kind": "gaussian", "tau": 0.03}}])[0]
     assert not space.warnings()
 
 
@@ -307,10 +284,7 @@ def test_the_command_line_writes_seismograms(space, tmp_path, capsys):
     out = tmp_path / "quake.nc"
     assert main(["greens", "query", str(space.path), "-o", str(out), "--sampling", "0.05"]) == 0
     with xr.open_dataset(out) as written:
-        assert (
-            written.velocity.sizes["receiver"] == 2
-            and abs(written.time.diff("time")[0] - 0.05) < 1e-12
-        )
+        assert written.velocity.sizes["receiver"] == 2 and abs(written.time.diff("time")[0] - 0.05) < 1e-12
     seed = tmp_path / "quake.mseed"
     assert main(["greens", "query", str(space.path), "-o", str(seed), "--station", "B"]) == 0
     assert {trace.stats.station for trace in obspy.read(seed)} == {"B"}

@@ -81,10 +81,7 @@ LATER = {
     "delayed": ({"delay": 1.0}, 1e-6),
     "cut by the end": ({"delay": 2.0}, 1e-5),
     # of which a store sees the first hundredths
-    "ten times as long": (
-        {"kind": "samples", "times": LONG.tolist(), "values": np.sin(np.pi * LONG / 40) ** 4},
-        3e-4,
-    ),
+    "ten times as long": ({"kind": "samples", "times": LONG.tolist(), "values": np.sin(np.pi * LONG / 40) ** 4}, 3e-4),
 }
 
 

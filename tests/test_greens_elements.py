@@ -78,9 +78,9 @@ def test_long_waves_keep_their_digits_in_16_bits(field):
 
 
 def test_parts_of_sources_that_are_not_stored_are_told(field):
-    _, element, *_ = element_parts(
-        field.medium, [SimpleNamespace(xyz=np.array(PLACES[0]), moment=MOMENT, force=None)]
-    )[0]
+    _, element, *_ = element_parts(field.medium, [SimpleNamespace(xyz=np.array(PLACES[0]), moment=MOMENT, force=None)])[
+        0
+    ]
     less = replace(field, elements=field.elements[field.elements != element])
     with pytest.raises(ScenarioError, match="outside of what is stored"):
         less.rows(np.array([PLACES[0]]), SIX)

@@ -53,8 +53,7 @@ CASES = {
             "model": {"kind": "prem"},
             "time": {"duration": 120},
             "receivers": [{"name": "A", "at": {"longitude": -179.5, "latitude": -13.2}}],
-            "greens": {"from": [179.6, -14.2, -40e3], "to": [180.2, -13.6, 0]}
-            | {"max_frequency": 0.025},
+            "greens": {"from": [179.6, -14.2, -40e3], "to": [180.2, -13.6, 0]} | {"max_frequency": 0.025},
         },
         [
             {"longitude": 179.7, "latitude": -14.1, "depth": 33e3},

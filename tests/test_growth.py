@@ -118,10 +118,7 @@ def test_a_run_that_grows_says_where_and_since_when(devices):
 @pytest.mark.parametrize("others", ["rigid", "cpml"])
 def test_a_run_that_keeps_or_loses_its_energy_ends(others):
     """For 60 s: between rigid faces nothing leaves, between layers rounding is left."""
-    assert (
-        craton.run(plane(60.0, 1732, others=others), "cpu", progress=False, warn=False).error
-        is None
-    )
+    assert craton.run(plane(60.0, 1732, others=others), "cpu", progress=False, warn=False).error is None
 
 
 @pytest.mark.parametrize("scenario", [plane(20.0, others="rigid"), elements(), elements(sea=True)])

@@ -16,9 +16,7 @@ def bricks(nx, ny, nz, seed=None):
     """nx x ny x nz unit cubes with named sides; inner nodes shaken by up to 0.15 where a seed is given."""
     number = np.arange((nx + 1) * (ny + 1) * (nz + 1)).reshape(nz + 1, ny + 1, nx + 1)
     places = product((0, 1), (0, 1), (0, 1))
-    elements = np.stack(
-        [number[c : c + nz, b : b + ny, a : a + nx].ravel() for c, b, a in places], axis=1
-    )
+    elements = np.stack([number[c : c + nz, b : b + ny, a : a + nx].ravel() for c, b, a in places], axis=1)
     nodes = np.stack(np.indices(number.shape)[::-1], axis=-1).reshape(-1, 3).astype(float)
     if seed is not None:
         inner = ((nodes > 0) & (nodes < (nx, ny, nz))).all(axis=1)
@@ -36,9 +34,7 @@ def rotations(p):
             matrix = np.zeros((3, 3))
             matrix[range(3), axes] = flips
             if np.linalg.det(matrix) > 0:
-                found.append(
-                    lattice.transpose(axes)[tuple(slice(None, None, f) for f in flips)].ravel()
-                )
+                found.append(lattice.transpose(axes)[tuple(slice(None, None, f) for f in flips)].ravel())
     return np.array(found)
 
 
@@ -87,9 +83,7 @@ def test_points_of_elements_with_27_nodes_in_any_orientation():
 
 
 def test_points_of_a_mesh_of_irregular_valence():
-    mesh = box_mesh(
-        (0, 0, -8), (8, 8, 8), 1, refine=[(-2, 2)]
-    )  # in its transitions 3 to 5 elements meet at edges
+    mesh = box_mesh((0, 0, -8), (8, 8, 8), 1, refine=[(-2, 2)])  # in its transitions 3 to 5 elements meet at edges
     agrees_in_space(turned(mesh, seed=5), 4)
 
 
@@ -146,10 +140,7 @@ def test_boundary_faces_of_a_brick():
         ("top", 2, 2),
     ):
         rows = mesh.faces[name]
-        assert (
-            mesh.nodes[numbering.face_corners(mesh.elements)[rows[:, 0], rows[:, 1]]][:, :, axis]
-            == value
-        ).all()
+        assert (mesh.nodes[numbering.face_corners(mesh.elements)[rows[:, 0], rows[:, 1]]][:, :, axis] == value).all()
 
 
 # --- order, chunks, colours -------------------------------------------------------------------------------------------------------------
@@ -181,24 +172,16 @@ def test_chunks_of_one_colour_share_no_point(size):
     colours = numbering.colour(found)
     points = numbering.number(mesh.elements, 2).points
     for one in range(colours.max() + 1):
-        sets = [
-            np.unique(points[found.offsets[c] : found.offsets[c + 1]])
-            for c in np.flatnonzero(colours == one)
-        ]
+        sets = [np.unique(points[found.offsets[c] : found.offsets[c + 1]]) for c in np.flatnonzero(colours == one)]
         together = np.concatenate(sets)
         assert len(np.unique(together)) == len(together) > 0
     assert found.offsets[-1] == mesh.size and len(colours) == -(-mesh.size // size)
-    assert (
-        colours.max() < 20
-    )  # an element has 26 neighbours, 8 colours are the least; greedy takes 10 to 16
+    assert colours.max() < 20  # an element has 26 neighbours, 8 colours are the least; greedy takes 10 to 16
     order, limits = numbering.by_colour(found, colours)
     np.testing.assert_array_equal(np.sort(order), np.arange(mesh.size))
     assert limits[-1] == mesh.size
     for one, (low, high) in enumerate(pairwise(limits)):
-        chunks = [
-            np.arange(found.offsets[c], found.offsets[c + 1])
-            for c in np.flatnonzero(colours == one)
-        ]
+        chunks = [np.arange(found.offsets[c], found.offsets[c + 1]) for c in np.flatnonzero(colours == one)]
         np.testing.assert_array_equal(order[low:high], np.concatenate(chunks))
 
 
@@ -231,11 +214,7 @@ def test_folded_element_is_named_with_place_and_value():
 def test_element_folded_between_its_corners_only():
     mesh = bricks(1, 1, 1).elevated()
     nodes = mesh.nodes.copy()
-    nodes[(nodes == (0.5, 0.5, 1)).all(axis=1)] = (
-        0.5,
-        0.5,
-        -0.4,
-    )  # the middle of the top below the bottom's corners
+    nodes[(nodes == (0.5, 0.5, 1)).all(axis=1)] = (0.5, 0.5, -0.4)  # the middle of the top below the bottom's corners
     mesh = replace(mesh, nodes=nodes)
     assert (shape.determinants(mesh.nodes, mesh.elements, np.array([-1.0, 1.0])) > 0).all()
     assert "element 0" in told(mesh) and "Jacobian -" in told(mesh)
@@ -259,20 +238,14 @@ def test_node_order_of_vtk_with_8_nodes_and_left_handed_elements():
     elements[3] = elements[3, [0, 1, 3, 2, 4, 5, 7, 6]]
     elements[5] = elements[5, [4, 5, 6, 7, 0, 1, 2, 3]]
     text = told(replace(mesh, elements=elements))
-    assert (
-        "element 3 " in text
-        and "in the order of VTK, gmsh and Exodus the element is valid\n" in text
-    )
+    assert "element 3 " in text and "in the order of VTK, gmsh and Exodus the element is valid\n" in text
     assert "element 5 " in text and "left-handed" in text
 
 
 def test_unused_and_duplicate_nodes():
     mesh = bricks(3, 2, 2)
     extra = replace(mesh, nodes=np.vstack([mesh.nodes, [[0.5, 0.5, 0.5]]]))
-    assert (
-        told(extra)
-        == f"node {len(mesh.nodes)} at (x, y, z) = (0.5, 0.5, 0.5) m belongs to no element"
-    )
+    assert told(extra) == f"node {len(mesh.nodes)} at (x, y, z) = (0.5, 0.5, 0.5) m belongs to no element"
     elements = mesh.elements.copy()
     old = elements[0, 7]
     elements[0, 7] = len(mesh.nodes)
@@ -290,10 +263,7 @@ def test_three_elements_at_one_face():
     third[[0, 2, 4, 6]] = len(mesh.nodes) + np.arange(4)
     nodes = np.vstack([mesh.nodes, mesh.nodes[mesh.elements[0, [0, 2, 4, 6]]] - (0.5, 0, 0)])
     text = told(HexMesh(nodes, np.vstack([mesh.elements, third])))
-    assert (
-        "the face xi = +1 of element 0 " in text
-        and "is shared by 3 elements; at most two can share a face" in text
-    )
+    assert "the face xi = +1 of element 0 " in text and "is shared by 3 elements; at most two can share a face" in text
 
 
 def test_middle_nodes_that_are_not_shared():
@@ -302,10 +272,7 @@ def test_middle_nodes_that_are_not_shared():
     old = elements[1, 12]  # the middle of the face that both share
     elements[1, 12] = len(mesh.nodes)
     text = told(replace(mesh, nodes=np.vstack([mesh.nodes, mesh.nodes[old]]), elements=elements))
-    assert (
-        f"has node {old} where its neighbour" in text
-        or f"has node {len(mesh.nodes)} where its neighbour" in text
-    )
+    assert f"has node {old} where its neighbour" in text or f"has node {len(mesh.nodes)} where its neighbour" in text
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -313,9 +280,7 @@ def test_hanging_nodes_are_named(order):
     coarse, fine = bricks(1, 1, 1), bricks(2, 2, 2)
     nodes = np.vstack([coarse.nodes, fine.nodes / 2 + (1, 0, 0)])
     elements = np.vstack([coarse.elements, fine.elements + 8])
-    unique, ids = np.unique(
-        nodes, axis=0, return_inverse=True
-    )  # the four corners are shared, five nodes hang
+    unique, ids = np.unique(nodes, axis=0, return_inverse=True)  # the four corners are shared, five nodes hang
     mesh = HexMesh(unique, ids.reshape(-1)[elements])
     mesh = mesh if order == 1 else mesh.elevated()
     text = told(replace(mesh, faces={"all": boundary_faces(mesh)}))
@@ -350,10 +315,7 @@ def test_arrays_that_make_no_mesh():
     mesh = bricks(2, 1, 1)
     for change, words in (
         ({"elements": mesh.elements + 1}, "element 1 names node 12, but the nodes are 0 to 11"),
-        (
-            {"nodes": np.where(mesh.nodes == 2, np.nan, mesh.nodes)},
-            "which is not finite; 4 of 12 nodes are affected",
-        ),
+        ({"nodes": np.where(mesh.nodes == 2, np.nan, mesh.nodes)}, "which is not finite; 4 of 12 nodes are affected"),
         ({"elements": np.where(mesh.elements == 1, 0, mesh.elements)}, "contains node 0 twice"),
     ):
         assert words in told(replace(mesh, **change))
@@ -371,19 +333,12 @@ def test_volume_and_quality():
         np.array([1, 4, 1]) / 3
     )  # Simpson's rule: exact, the Jacobian of a trilinear map has degree 2 along each axis
     cube = np.einsum("k,j,i->kji", weights, weights, weights).ravel()
-    assert shape.determinants(mesh.nodes, mesh.elements, points).dot(cube).sum() == pytest.approx(
-        27, rel=1e-13
-    )
-    np.testing.assert_allclose(
-        shape.quality(bricks(1, 1, 1).nodes * (1, 5, 9), bricks(1, 1, 1).elements), 1
-    )
+    assert shape.determinants(mesh.nodes, mesh.elements, points).dot(cube).sum() == pytest.approx(27, rel=1e-13)
+    np.testing.assert_allclose(shape.quality(bricks(1, 1, 1).nodes * (1, 5, 9), bricks(1, 1, 1).elements), 1)
     sheared = bricks(1, 1, 1)
     sheared.nodes[:, 0] += sheared.nodes[:, 2]  # 45 degrees
     np.testing.assert_allclose(shape.quality(sheared.nodes, sheared.elements), np.sqrt(0.5))
-    assert (
-        shape.is_affine(sheared.nodes, sheared.elements).all()
-        and not shape.is_affine(mesh.nodes, mesh.elements)[13]
-    )
+    assert shape.is_affine(sheared.nodes, sheared.elements).all() and not shape.is_affine(mesh.nodes, mesh.elements)[13]
 
 
 # --- the internal mesher ----------------------------------------------------------------------------------------------------------------
@@ -414,16 +369,10 @@ def volume(mesh):
 
 
 def test_flat_box():
-    mesh = box_mesh(
-        (0, 0, -10_000), (8000, 5200, 10_000), (900, 1000, 700), interfaces=(0, -1400, -4000.0)
-    )
+    mesh = box_mesh((0, 0, -10_000), (8000, 5200, 10_000), (900, 1000, 700), interfaces=(0, -1400, -4000.0))
     assert mesh.order == 1 and problems(mesh, 4) == []
     np.testing.assert_allclose(mesh.bounds(), [(0, 0, -10_000), (8000, 5200, 0)])
-    assert mesh.region_names == (
-        "layer 1",
-        "layer 2",
-        "layer 3",
-    )  # the interface at the top is the top
+    assert mesh.region_names == ("layer 1", "layer 2", "layer 3")  # the interface at the top is the top
     z = mesh.nodes[mesh.corners][:, :, 2]
     for region, (top, bottom) in enumerate(((0, -1400), (-1400, -4000), (-4000, -10_000))):
         own = mesh.regions == region
@@ -437,8 +386,7 @@ def test_flat_box():
 
 
 @pytest.mark.parametrize(
-    "refine",
-    [[(-5000, 3)], [(-5000, 2)], [(-4000, 2), (-9000, 3)], [(-2000, 3), (-8000, 2)], [(-200, 2)]],
+    "refine", [[(-5000, 3)], [(-5000, 2)], [(-4000, 2), (-9000, 3)], [(-2000, 3), (-8000, 2)], [(-200, 2)]]
 )
 def test_elements_below_are_larger(refine):
     mesh = box_mesh(**BOX, interfaces=(-4900.0, -6000.0), refine=refine)
@@ -456,26 +404,18 @@ def test_elements_below_are_larger(refine):
     last = z < mesh.nodes[:, 2].min() + 1000
     np.testing.assert_allclose(size[last, 0], total * size[:, 0].min())
     np.testing.assert_allclose(size[last, 1], total * size[:, 1].min())
-    assert (size[last, 2] > 0.5 * total * 1000).all() and (
-        size[last] <= total * 1000 * (1 + 1e-9)
-    ).all()
+    assert (size[last, 2] > 0.5 * total * 1000).all() and (size[last] <= total * 1000 * (1 + 1e-9)).all()
     sizes = {name: len(rows) for name, rows in mesh.faces.items()}
     assert sizes["top"] == total**2 * sizes["bottom"]
 
 
 def test_faces_follow_topography_and_horizon():
-    mesh = box_mesh(
-        **BOX, interfaces=(-1400.0, -6000.0, horizon), surface=hill, refine=[(-6000, 3)]
-    )
+    mesh = box_mesh(**BOX, interfaces=(-1400.0, -6000.0, horizon), surface=hill, refine=[(-6000, 3)])
     assert mesh.order == 2 and problems(mesh, 4) == []
     assert mesh.quality().min() > 0.45
     for name, places in (("top", hill), ("bottom", lambda x, y: -20_000 + 0 * x)):
         rows = mesh.faces[name]
-        x, y, z = (
-            mesh.nodes[mesh.elements[rows[:, 0][:, None], numbering.face_nodes(2)[rows[:, 1]]]]
-            .reshape(-1, 3)
-            .T
-        )
+        x, y, z = mesh.nodes[mesh.elements[rows[:, 0][:, None], numbering.face_nodes(2)[rows[:, 1]]]].reshape(-1, 3).T
         np.testing.assert_allclose(z, places(x, y), atol=1e-9)
     above, below = mesh.regions == 2, mesh.regions == 3
     x, y, z = mesh.nodes[np.intersect1d(mesh.elements[above], mesh.elements[below])].T
@@ -501,14 +441,8 @@ def test_eight_nodes_on_request():
             {"interfaces": [lambda x, y: -500 + x / 20]},
             "at 0 m, and interface 1 (from above), at 1005 m, touch or cross at (x, y) = (30100,",
         ),
-        (
-            {"refine": [(-19_000, 3)]},
-            "domain.refine: 1 of 1 refinements do not fit above the bottom, at -20000 m",
-        ),
-        (
-            {"refine": [(-5000, 4)]},
-            "domain.refine.0.factor: it is 4; elements can be coarsened only by 2 or 3",
-        ),
+        ({"refine": [(-19_000, 3)]}, "domain.refine: 1 of 1 refinements do not fit above the bottom, at -20000 m"),
+        ({"refine": [(-5000, 4)]}, "domain.refine.0.factor: it is 4; elements can be coarsened only by 2 or 3"),
         (
             {"surface": lambda x, y: np.where(x > 2e4, np.nan, 0)},
             "the top has no elevation at (x, y) = (20100, -200) m",
@@ -518,10 +452,7 @@ def test_eight_nodes_on_request():
             "the domain has 4 elements along x, but these refinements need a multiple of 9",
         ),
         ({"size": (0, 1, 1)}, "domain.size: it is 0, 1, 1 m; every length must be more than 0"),
-        (
-            {"interfaces": [lambda x, y: -5000 + 2500 * np.sin(x / 900)], "refine": [(-5000, 3)]},
-            "is folded",
-        ),
+        ({"interfaces": [lambda x, y: -5000 + 2500 * np.sin(x / 900)], "refine": [(-5000, 3)]}, "is folded"),
     ],
 )
 def test_boxes_that_cannot_be_meshed(change, words):

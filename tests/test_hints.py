@@ -92,9 +92,7 @@ def with_key(table, word):
     if table == "":
         return f"{word} = 1\n{WAVES}"
     if table == "model.regions":
-        return WAVES.replace(
-            "#model\n", f"regions.rock = {{ vp = 3000, vs = 1700, rho = 2300, {word} = 1 }}\n"
-        )
+        return WAVES.replace("#model\n", f"regions.rock = {{ vp = 3000, vs = 1700, rho = 2300, {word} = 1 }}\n")
     if table == "prisms.bodies":
         return GRAVITY.replace("BODY", f"{word} = 1")
     gravity = GRAVITY.replace("BODY", "density = 100")
@@ -126,9 +124,7 @@ def test_the_words_that_were_asked_for():
     for words, table in ASKED:
         for word in words.split():
             assert hint_for((*table.split("."), word)), word
-    assert hint_for(("model", "layers", 0, "Thickness")) == hint_for(
-        ("model", "layers", "thickness")
-    )
+    assert hint_for(("model", "layers", 0, "Thickness")) == hint_for(("model", "layers", "thickness"))
     assert hint_for(("model", "layers", 0, "thicknes")) is None
 
 

@@ -24,14 +24,10 @@ def test_rows_of_order_four():
     c = imaging(4)
     first, second = c.stress
     assert first[0, 1:4] == pytest.approx([A - B, -B, 0])  # szz(-1) = -szz(1); szz(0) = 0
-    assert second[0, :3] == pytest.approx([2 * A, -2 * B, 0]) and second[1, :4] == pytest.approx(
-        [-A - B, A, -B, 0]
-    )
+    assert second[0, :3] == pytest.approx([2 * A, -2 * B, 0]) and second[1, :4] == pytest.approx([-A - B, A, -B, 0])
     assert c.d1[0, :3] == pytest.approx([-1, 1, 0]) and c.d2[1, :3] == pytest.approx([-1, 1, 0])
     low = imaging(4, lowered=True)
-    assert low.stress[1][0, :2] == pytest.approx([2, 0]) and low.stress[1][1, :3] == pytest.approx(
-        [-1, 1, 0]
-    )
+    assert low.stress[1][0, :2] == pytest.approx([2, 0]) and low.stress[1][1, :3] == pytest.approx([-1, 1, 0])
     for one in (*c.stress, c.d1, c.d2):
         assert not one.flags.writeable
 
@@ -83,10 +79,7 @@ def test_half_spaces_have_no_growing_modes_within_the_stability_limit(kind, orde
         for wavenumber in np.linspace(0.05, 1, 9) * plain:
             found = squared_frequencies(rows, wavenumber, ratio)
             # w = a + ib grows as exp(b t): rounding of double roots, sqrt(1e-16), against 2e-3 to 3e-2 of the one-sided rows below
-            assert (
-                np.abs(np.sqrt(found).imag).max() < 1e-6
-                and found.real.max() <= wavenumber**2 + radius**2
-            )
+            assert np.abs(np.sqrt(found).imag).max() < 1e-6 and found.real.max() <= wavenumber**2 + radius**2
 
 
 def test_one_sided_differences_of_order_four_grow():
@@ -94,10 +87,7 @@ def test_one_sided_differences_of_order_four_grow():
     d1[0, :5] = d2[1, :5] = [-11 / 12, 17 / 24, 3 / 8, -5 / 24, 1 / 24]  # Kristek et al. 2002
     waves = np.linspace(0.05, 1, 9) * 2 * np.abs(closure.taylor(4)).sum()
     assert (
-        max(
-            np.abs(np.sqrt(squared_frequencies((stress1, stress2, d1, d2), k, 3**0.5)).imag).max()
-            for k in waves
-        )
+        max(np.abs(np.sqrt(squared_frequencies((stress1, stress2, d1, d2), k, 3**0.5)).imag).max() for k in waves)
         > 2e-3
     )
 
@@ -107,12 +97,7 @@ def lamb(kind, spacing, order=4):
     kept = reference("lamb2d")
     scenario = Scenario(
         domain={"origin": [-300, -500], "size": [1000, 500], "spacing": spacing},
-        model={
-            "kind": "homogeneous",
-            "vp": float(kept["vp"]),
-            "vs": float(kept["vs"]),
-            "rho": float(kept["rho"]),
-        },
+        model={"kind": "homogeneous", "vp": float(kept["vp"]), "vs": float(kept["vs"]), "rho": float(kept["rho"])},
         time={"duration": 0.6, "start": 0},
         run={"order": order, "threads": 1},
         boundaries={"surface": kind, "cpml": {"thickness": round(50 / spacing)}},
@@ -138,32 +123,19 @@ def test_lamb(capsys):
         for h in spacings
     }
     with capsys.disabled():
-        print(
-            "\n2-D Lamb, E:",
-            "  ".join(f"{kind} h = {h:g} m {e:.2g}" for (kind, h), e in errors.items()),
-        )
+        print("\n2-D Lamb, E:", "  ".join(f"{kind} h = {h:g} m {e:.2g}" for (kind, h), e in errors.items()))
     for kind in KINDS:
         # order 2 in displacement is a factor 16 of E; at 10 m the error is not yet small (E = 0.09)
         assert errors[kind, 5] < errors[kind, 10] / 5 and errors[kind, 2.5] < errors[kind, 5] / 8
-        assert (
-            errors[kind, 5] < 0.015 and errors["sbp", 5] < errors[kind, 5] / 300
-        )  # 0.011 to 0.013, and 1.6e-5
+        assert errors[kind, 5] < 0.015 and errors["sbp", 5] < errors[kind, 5] / 300  # 0.011 to 0.013, and 1.6e-5
 
 
 def boxes(count=30):
     """Anomalies of random place, vp, vp / vs and density, across the surface as well."""
     rng = np.random.default_rng(7)
-    low = np.column_stack(
-        [rng.uniform(-100, 1700, count), np.full(count, -1e5), rng.uniform(-1300, -50, count)]
-    )
-    high = low + np.column_stack(
-        [rng.uniform(100, 600, count), np.full(count, 2e5), rng.uniform(100, 600, count)]
-    )
-    vp, ratio, rho = (
-        rng.uniform(2000, 5500, count),
-        rng.uniform(1.5, 3, count),
-        rng.uniform(1500, 3000, count),
-    )
+    low = np.column_stack([rng.uniform(-100, 1700, count), np.full(count, -1e5), rng.uniform(-1300, -50, count)])
+    high = low + np.column_stack([rng.uniform(100, 600, count), np.full(count, 2e5), rng.uniform(100, 600, count)])
+    vp, ratio, rho = (rng.uniform(2000, 5500, count), rng.uniform(1.5, 3, count), rng.uniform(1500, 3000, count))
     return [
         {"shape": "box", "min": a.tolist(), "max": b.tolist(), "vp": p, "vs": p / q, "rho": r}
         for a, b, p, q, r in zip(low, high, vp.tolist(), ratio.tolist(), rho.tolist())
@@ -192,9 +164,7 @@ def test_stable_for_thousands_of_steps(kind, order):
     }
     radius = surface(kind, order).spectral_radius
     step = 0.999 * 2 * 40 / (5500 * np.hypot(2 * np.abs(closure.taylor(order)).sum(), radius))
-    samples = run(
-        Scenario(time={"duration": 5000 * step, "start": 0, "step": step}, **values)
-    ).samples
+    samples = run(Scenario(time={"duration": 5000 * step, "start": 0, "step": step}, **values)).samples
     quarters = [np.sqrt((part**2).mean()) for part in np.array_split(samples, 4)]
     # a reverberating box: rms fluctuates by 10 %. The slowest growth of the one-sided rows above is e^6 over these steps
     assert 0.7 < quarters[3] / quarters[1] < 1.4, quarters
@@ -220,8 +190,7 @@ def test_works_with_attenuation():
         "attenuation": {"band": [1, 20]},
     }
     found, default = (
-        run(plane(model=lossy, boundaries={"surface": s})).dataset.velocity.values
-        for s in ("imaging", "sbp")
+        run(plane(model=lossy, boundaries={"surface": s})).dataset.velocity.values for s in ("imaging", "sbp")
     )
     assert misfit(found, default) < 0.06  # 0.031: a buried source, mostly body waves
 
@@ -234,9 +203,7 @@ def test_compiles_for_a_gpu(kind):
         pytest.skip(str(e))
     differences = stencil(4, free=True)
     for op in (operators.velocity(differences), operators.stress(differences)):
-        result = nvrtc.compile(
-            operators.at_surface(op, surface(kind, 4), differences).source("float32"), "sm_90"
-        )
+        result = nvrtc.compile(operators.at_surface(op, surface(kind, 4), differences).source("float32"), "sm_90")
         assert result.ok, result.log
 
 
@@ -246,10 +213,7 @@ def test_compiles_for_a_gpu(kind):
         ([('top = "free"', 'top = "cpml"\nsurface = "imaging"')], 'the top is "cpml"'),
         ([('top = "free"', 'top = "free"\nsurface = "images"')], '"sbp", "imaging" or "imaging-2"'),
         (
-            [
-                ('top = "free"', 'top = "free"\nsurface = "imaging"'),
-                ("rho = 2300", "rho = 2300\ntopography = -150"),
-            ],
+            [('top = "free"', 'top = "free"\nsurface = "imaging"'), ("rho = 2300", "rho = 2300\ntopography = -150")],
             "topography",
         ),
     ],

@@ -121,9 +121,7 @@ def test_faces_and_strain_read_as_points_and_stress(waves, tmp_path):
     """Faces are groups of the file with x, y, z as dimensions; the first components E, Z read as x, z."""
     waves.to_netcdf(tmp_path / "points.nc")
     lam = waves.rho * (waves.vp**2 - 2 * waves.vs**2)
-    mean = waves.stress.sel(tensor=["xx", "zz"]).sum("tensor") / (
-        2 * (lam + waves.rho * waves.vs**2)
-    )
+    mean = waves.stress.sel(tensor=["xx", "zz"]).sum("tensor") / (2 * (lam + waves.rho * waves.vs**2))
     normal = xr.DataArray([1.0, 1.0, 0.0], dims="tensor")
     strain = (waves.stress - lam * mean * normal) / (2 * waves.rho * waves.vs**2)
     waves = waves.drop_vars("stress").assign(strain=strain, velocity=waves.velocity / 1000)
@@ -211,9 +209,7 @@ def together(result, full):
 
 def test_waves_of_a_chunk_of_the_earth_are_injected_into_a_box(tmp_path):
     """Global to local: a box turned by 30 degrees in a chunk turned by 20."""
-    (tmp_path / "even.csv").write_text(
-        "depth_km,vp,vs,rho\n0,5500,3200,2600\n6371,5500,3200,2600\n"
-    )
+    (tmp_path / "even.csv").write_text("depth_km,vp,vs,rho\n0,5500,3200,2600\n6371,5500,3200,2600\n")
     turn, degree = math.radians(30), math.radians(1) * 6371e3
     east = np.array([[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]])
 
@@ -278,9 +274,7 @@ def test_h5drm_goes_out_and_comes_in(tmp_path, capsys):
         assert off(np.gradient(u, dt)[2:-2], v[2:-2]) < 0.01
         assert off(np.gradient(v, dt)[2:-2], a[2:-2]) < 0.01
     back = io.read(path, "wavefield")
-    assert back.xyz[0].tolist() == pytest.approx(
-        [1000 * v for v in (xyz[0][1], xyz[0][0], -xyz[0][2])]
-    )
+    assert back.xyz[0].tolist() == pytest.approx([1000 * v for v in (xyz[0][1], xyz[0][0], -xyz[0][2])])
     assert np.array_equal(back.values["uz"][:, 0], -u)
     tables |= {"source": [], "recording": [], "injection": [{"file": str(path), **sides}]}
     values, expected = together(craton.run(craton.Scenario(**tables), progress=False), full)

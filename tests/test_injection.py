@@ -24,27 +24,15 @@ PLANE = {
     "receivers": [{"name": "in", "at": [1625, -210]}, {"name": "out", "at": [2300, -310]}],
 }
 # speeds between those of the layers: the same time step and absorbing layers
-ANOMALY = {
-    "shape": "box",
-    "min": [1500, -1000, -400],
-    "max": [1700, 2000, -100],
-    "vp": 2600,
-    "vs": 1350,
-    "rho": 2500,
-}
+ANOMALY = {"shape": "box", "min": [1500, -1000, -400], "max": [1700, 2000, -100], "vp": 2600, "vs": 1350, "rho": 2500}
 SPACE = {
     "domain": {"origin": [0, 0, -1600], "size": [2600, 2100, 1600], "spacing": 100},
     "model": {"kind": "layers", "layers": LAYERS},
     "time": {"duration": 1.1},
     "boundaries": {"top": "free", "cpml": {"thickness": 3, "frequency": 3.0}},
-    "source": [
-        {"kind": "force", "at": [450, 800, -600], "force": [1e12, 3e12, 2e12], "wavelet": WAVELET}
-    ],
+    "source": [{"kind": "force", "at": [450, 800, -600], "force": [1e12, 3e12, 2e12], "wavelet": WAVELET}],
     "recording": [{"name": "box", "from": [900, 600, -900], "to": [1800, 1500, 0]}],
-    "receivers": [
-        {"name": "in", "at": [1350, 1050, -50]},
-        {"name": "out", "at": [2250, 900, -310]},
-    ],
+    "receivers": [{"name": "in", "at": [1350, 1050, -50]}, {"name": "out", "at": [2250, 900, -310]}],
 }
 SPACE_ANOMALY = ANOMALY | {"min": [1200, 800, -500], "max": [1600, 1200, -100]}
 
@@ -185,48 +173,20 @@ WRONG = {  # changes of the run, the key that is told, words of the message
         "injection.0.recorded",
         "there are box",
     ),
-    "other spacing": (
-        {"domain": PLANE["domain"] | {"spacing": 60}},
-        "injection.0.recorded",
-        "a spacing of 50 m",
-    ),
+    "other spacing": ({"domain": PLANE["domain"] | {"spacing": 60}}, "injection.0.recorded", "a spacing of 50 m"),
     "other points": (
         {"domain": PLANE["domain"] | {"origin": [20, -1500]}},
         "injection.0.recorded",
         "points of this grid",
     ),
-    "other step": (
-        {"time": {"duration": 1.5, "step": 0.005}},
-        "injection.0.recorded",
-        "steps of 0.00",
-    ),
-    "unstable step": (
-        {"model": {"kind": "homogeneous", "vp": 6000, "vs": 3000, "rho": 2500}},
-        "time.step",
-        "unstable",
-    ),
+    "other step": ({"time": {"duration": 1.5, "step": 0.005}}, "injection.0.recorded", "steps of 0.00"),
+    "unstable step": ({"model": {"kind": "homogeneous", "vp": 6000, "vs": 3000, "rho": 2500}}, "time.step", "unstable"),
     "longer": ({"time": LONGER}, "injection.0.recorded", "it ends at"),
     "between steps": ({"time": {"duration": 1.5, "start": -0.101}}, "time.start", "whole number"),
-    "waves have come": (
-        {"time": {"duration": 1.5, "start": "LATE"}},
-        "time.start",
-        "waves have come",
-    ),
-    "other medium": (
-        {"model": {"kind": "layers", "layers": HARDER}},
-        "injection.0",
-        "vp = 2813.53 instead of 2804.67",
-    ),
-    "other order": (
-        {"run": RUN | {"order": 2}},
-        "injection.0.recorded",
-        "this run has run.order 2",
-    ),
-    "no free surface": (
-        {"boundaries": {"top": "cpml"}},
-        "injection.0.recorded",
-        "open at a free surface",
-    ),
+    "waves have come": ({"time": {"duration": 1.5, "start": "LATE"}}, "time.start", "waves have come"),
+    "other medium": ({"model": {"kind": "layers", "layers": HARDER}}, "injection.0", "vp = 2813.53 instead of 2804.67"),
+    "other order": ({"run": RUN | {"order": 2}}, "injection.0.recorded", "this run has run.order 2"),
+    "no free surface": ({"boundaries": {"top": "cpml"}}, "injection.0.recorded", "open at a free surface"),
     "attenuation": (
         {"model": LOSSY, "time": {"duration": 1.0}},
         "injection.0.recorded",
@@ -248,11 +208,7 @@ WRONG = {  # changes of the run, the key that is told, words of the message
         "recording.0",
         "among the differences below the free surface",
     ),
-    "no width": (
-        {"recording": [{"name": "b", "from": [900, -700], "to": [910, 0]}]},
-        "recording.0",
-        "two points wide",
-    ),
+    "no width": ({"recording": [{"name": "b", "from": [900, -700], "to": [910, 0]}]}, "recording.0", "two points wide"),
     "ends before it begins": (
         {"recording": [{"name": "b", "from": [900, 0], "to": [800, -5]}]},
         "recording.0.to",
@@ -293,9 +249,7 @@ def test_receivers_and_sources_next_to_the_sides_are_told(plane):
     _, out = plane
     injection = [{"recorded": str(out), "name": "box"}]
     receivers = [{"name": "side", "at": [1150, -300]}, {"name": "in", "at": [1600, -300]}]
-    told = plan(
-        craton.Scenario(**PLANE | {"injection": injection, "receivers": receivers})
-    ).warnings
+    told = plan(craton.Scenario(**PLANE | {"injection": injection, "receivers": receivers})).warnings
     assert any("mix the total and the scattered field: side" in words for words in told)
     assert not any("recording" in words for words in told)
     near = [PLANE["source"][0] | {"at": [1100, -600]}]

@@ -110,11 +110,7 @@ def test_ranks_and_runs_that_go_on_record_and_inject_the_same_bits(plane, tmp_pa
 
 
 WRONG = {  # changes of the run, the key that is told, words of the message
-    "no attenuation": (
-        {"model": PLANE["model"]},
-        "injection.0.recorded",
-        "this run has no attenuation",
-    ),
+    "no attenuation": ({"model": PLANE["model"]}, "injection.0.recorded", "this run has no attenuation"),
     "other storage": ({"model": lossy("full")}, "injection.0.recorded", "with coarse storage"),
     "mechanisms for a lower Q": (
         {"model": lossy("coarse", lowest=15)},

@@ -39,9 +39,7 @@ MEDIA = {
     "a floor below the box": {"model": UNDER_SEA} | box(-350),
     "a floor at the upper side": {"model": UNDER_SEA} | box(-950, -450),
     "a lake through the side": {"model": SHORE | {"anomalies": [LAKE]}} | box(-700),
-    "a floor that slopes": {
-        "model": SHORE | {"topography": SLOPE, "water": {"level": -60, "vp": 1500, "rho": 1000}}
-    }
+    "a floor that slopes": {"model": SHORE | {"topography": SLOPE, "water": {"level": -60, "vp": 1500, "rho": 1000}}}
     | box(-700),
     "SH": {
         "model": UNDER_SEA,

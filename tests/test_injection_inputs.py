@@ -107,12 +107,7 @@ def test_points_between_which_waves_change_by_a_third_are_refused(points, told):
 def test_a_box_is_moved_and_turned(tmp_path):
     """By 90 degrees its points are those of another box; by any other the velocities are those of receivers."""
     even = {"from": [700, 500, -700], "to": [1100, 700, -400], "sampling": 100}
-    turned = {
-        "from": [-200, 0, 0],
-        "to": [0, 400, 300],
-        "sampling": 100,
-        "origin": [700, 500, -700],
-    }
+    turned = {"from": [-200, 0, 0], "to": [0, 400, 300], "sampling": 100, "origin": [700, 500, -700]}
     recordings = [
         even | {"name": "even"},
         turned | {"name": "quarter", "azimuth": 90},
@@ -126,9 +121,7 @@ def test_a_box_is_moved_and_turned(tmp_path):
     station = np.append([700, 500] + 100 * (east + north), -700.0)
     tables = {"recording": recordings, "receivers": [{"name": "R", "at": station.tolist()}]}
     result = craton.run(craton.Scenario(**CUBE | tables), out=tmp_path, progress=False)
-    fields = {
-        name: fields_of(open_recording(tmp_path, name)) for name in ("even", "quarter", "oblique")
-    }
+    fields = {name: fields_of(open_recording(tmp_path, name)) for name in ("even", "quarter", "oblique")}
     xyz, values = fields["even"]
     turned_xyz, turned_values = fields["quarter"]
     x, y, z = turned_xyz.T
@@ -147,9 +140,7 @@ def test_a_box_is_moved_and_turned(tmp_path):
         "syz": ("sxz", 1),
     }.items():
         expected = sign * values[source][:, same]
-        assert (
-            np.abs(turned_values[name][:, order] - expected).max() < 1e-6 * np.abs(expected).max()
-        )
+        assert np.abs(turned_values[name][:, order] - expected).max() < 1e-6 * np.abs(expected).max()
     xyz, values = fields["oblique"]
     at = np.abs(xyz - [100, 100, 0]).sum(axis=1).argmin()
     recorded = np.stack([values[name][:, at] for name in ("vx", "vy", "vz")], axis=1)
@@ -175,9 +166,7 @@ AGAIN = {"name": "again", "from": [1200, -600], "to": [1800, 0], "sampling": 90,
 
 def test_ranks_take_and_record_the_waves_of_a_file_as_one_process(file, tmp_path):
     scenario = taking(file, recording=[AGAIN])
-    alone, shared = (
-        craton.run(scenario, out=tmp_path / str(n), progress=False, devices=n) for n in (1, 2)
-    )
+    alone, shared = (craton.run(scenario, out=tmp_path / str(n), progress=False, devices=n) for n in (1, 2))
     assert np.array_equal(alone.samples, shared.samples)
     values = [open_recording(tmp_path / str(n), "again").values[...] for n in (1, 2)]
     assert np.abs(values[0]).max() > 0
@@ -215,16 +204,11 @@ def test_scattered_points_are_taken_at_the_nodes_of_elements(tmp_path):
     times = about["start"] + about["dt"] * np.arange(1, len(motion) + 1)
     series = np.stack([motion[:, n::3] for n in range(3)])
     dataset = xr.Dataset(
-        {"displacement": (("component", "time", "point"), series)},
-        xyz | {"time": times, "component": ["x", "y", "z"]},
+        {"displacement": (("component", "time", "point"), series)}, xyz | {"time": times, "component": ["x", "y", "z"]}
     )
     dataset.to_netcdf(tmp_path / "nodes.nc")
     box = {key: CASE["recording"][0][key] for key in ("from", "to")}
-    tables |= {
-        "source": [],
-        "recording": [],
-        "injection": [{"file": str(tmp_path / "nodes.nc"), **box}],
-    }
+    tables |= {"source": [], "recording": [], "injection": [{"file": str(tmp_path / "nodes.nc"), **box}]}
     scenario = craton.Scenario(**tables)
     assert "taken at the points themselves" in dict(plan(scenario).notes["Sources"])["injection"]
     result = craton.run(scenario, progress=False)

@@ -22,32 +22,14 @@ EVENTS = "x,y,depth,half_duration,{}\n1,2,3,0.5,{}\n4,5,6,0.5,{}\n"
 @pytest.mark.parametrize(
     "name, holds, kind, text, message",
     [
-        (
-            "e.csv",
-            "source",
-            "csv",
-            EVENTS.format("moment", "1e40", "1e15"),
-            "moment, component 1 is 1e",
-        ),
+        ("e.csv", "source", "csv", EVENTS.format("moment", "1e40", "1e15"), "moment, component 1 is 1e"),
         ("e.csv", "source", "csv", "x,y,depth,moment\n1,2,1e300,1e15\n", "depth 1 is 1e"),
         ("s.csv", "station", None, "name,x,y,z\nA,0,1e18,0\n", "y 1 is 1e"),
         ("w.txt", "wavelet", "text", "0 0\n1 1\n2 1e300\n3 0\n", "sample 3 is 1e"),
-        (
-            "m.tvel",
-            "radial model",
-            None,
-            "P\nS\n0 5.8 3.4 2.7\n6371 1e18 3.4 2.7\n",
-            "vp, row 2 is 1e",
-        ),
+        ("m.tvel", "radial model", None, "P\nS\n0 5.8 3.4 2.7\n6371 1e18 3.4 2.7\n", "vp, row 2 is 1e"),
         ("d.asc", "raster", None, "ncols 2\nncols 2\n1 2\n", "stated twice"),
         ("d.asc", "raster", None, "ncols 2\nnodat_value 2\n1 2\n", "nodat_value is none of"),
-        (
-            "e.csv",
-            "source",
-            "csv",
-            "x,y,depth,moment\n" + "1,2,3,4\n" * 1_000_001,
-            "1,000,001 point sources",
-        ),
+        ("e.csv", "source", "csv", "x,y,depth,moment\n" + "1,2,3,4\n" * 1_000_001, "1,000,001 point sources"),
     ],
 )
 def test_numbers_beyond_the_limits_are_named(name, holds, kind, text, message, tmp_path):
@@ -78,12 +60,7 @@ COUPLE = "x,y,depth,strike,dip,rake,magnitude\n"
         ("e.csv", "csv", HALF.format(1).replace("half", "h\xff\xff\xfff"), "is no UTF-8 text"),
         ("s.csv", None, "name,longitude,latitude,d\xff\nA,1,2,3\n", "is no UTF-8 text"),
         ("s.txt", None, FDSN + "CI|A|34|-118|1|Site\n", "line 2: 6 columns under a heading of 5"),
-        (
-            "c.cmt",
-            "cmtsolution",
-            EVENT.replace(" 01 00 ", " 01 700 ", 1),
-            "the origin time is no date",
-        ),
+        ("c.cmt", "cmtsolution", EVENT.replace(" 01 00 ", " 01 700 ", 1), "the origin time is no date"),
         ("w.txt", "text", "0 0\n1 1_0\n", "line 2 is not a time and a value"),
     ],
 )
@@ -100,10 +77,7 @@ def test_an_rfile_with_bytes_too_many_or_too_few_is_refused(tmp_path):
     sound = (tmp_path / "m.rfile").read_bytes()
     for data in (sound + b"\0\0\0\0", sound[:-4], sound[:41]):
         (tmp_path / "m.rfile").write_bytes(data)
-        with (
-            pytest.raises(FileError, match="heading"),
-            io.read(tmp_path / "m.rfile", "gridded model"),
-        ):
+        with pytest.raises(FileError, match="heading"), io.read(tmp_path / "m.rfile", "gridded model"):
             pass
 
 
@@ -181,25 +155,12 @@ def test_columns_of_plain_numbers_are_read_bit_for_bit_or_refused():
     values = np.concatenate([values, [5e-324, 1.7976931348623157e308, 0.1, 123456789012345678.0]])
     read = keyed._plain_floats("\n".join(map(repr, values.tolist())))
     assert read.tobytes() == values.tobytes()
-    for column in (
-        "1-2\n3",
-        "1.2.3",
-        "1\n\n2",
-        "1\n2\n",
-        "\n1",
-        "",
-        "1e",
-        "1_0",
-        "1 2",
-        "nan",
-        "+-1",
-    ):
+    for column in ("1-2\n3", "1.2.3", "1\n\n2", "1\n2\n", "\n1", "", "1e", "1_0", "1 2", "nan", "+-1"):
         assert keyed._plain_floats(column) is None
 
 
 @pytest.mark.parametrize(
-    "columns",
-    ["mrr,mtt,mpp,mrt,mrp,mtp", "mxx,myy,mzz,mxy,mxz,myz", "fx,fy,fz", "strike,dip,rake,magnitude"],
+    "columns", ["mrr,mtt,mpp,mrt,mrp,mtp", "mxx,myy,mzz,mxy,mxz,myz", "fx,fy,fz", "strike,dip,rake,magnitude"]
 )
 def test_rows_of_plain_numbers_are_read_as_others_are(columns, tmp_path):
     numbers = ",".join(f"{n + 3}.5" for n in range(len(columns.split(","))))

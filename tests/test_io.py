@@ -9,9 +9,7 @@ from craton.io.contents import FileError, UnknownFormat
 
 WRITTEN = io.formats("waveform")
 CONVERTED = [  # written by craton convert alone
-    row
-    for holds in ("gather", "seismograms", "snapshots", "peaks", "recording")
-    for row in io.formats(holds)
+    row for holds in ("gather", "seismograms", "snapshots", "peaks", "recording") for row in io.formats(holds)
 ]
 READ = [row for row in io.FORMATS if row not in (*WRITTEN, *CONVERTED)]
 
@@ -33,11 +31,7 @@ def test_rows_of_convert_name_writers(row):
 
 @pytest.mark.parametrize("row", WRITTEN, ids=lambda row: row.name)
 def test_rows_name_writers(row):
-    assert (
-        list(inspect.signature(row.function(row.write)).parameters)
-        == ["dataset", "path", "network"]
-        and row.file
-    )
+    assert list(inspect.signature(row.function(row.write)).parameters) == ["dataset", "path", "network"] and row.file
 
 
 def test_no_two_rows_claim_a_suffix():
@@ -46,19 +40,13 @@ def test_no_two_rows_claim_a_suffix():
         assert len(set(suffixes)) == len(suffixes), holds
 
 
-KNOWN = {
-    "mesh": "Exodus (.e, .exo,",
-    "raster": "ESRI ASCII grid (.asc)",
-    "radial model": "TauP (.nd, .tvel)",
-}
+KNOWN = {"mesh": "Exodus (.e, .exo,", "raster": "ESRI ASCII grid (.asc)", "radial model": "TauP (.nd, .tvel)"}
 
 
 @pytest.mark.parametrize("holds, known", KNOWN.items())
 def test_a_file_in_no_format_is_told_which_are_known(tmp_path, holds, known):
     (tmp_path / "file.doc").write_text("text")
-    with pytest.raises(
-        UnknownFormat, match=f"{holds} files with the suffix .doc are not supported"
-    ) as error:
+    with pytest.raises(UnknownFormat, match=f"{holds} files with the suffix .doc are not supported") as error:
         io.read(tmp_path / "file.doc", holds)
     assert known in error.value.remedy
     with pytest.raises(FileError, match="there is no file"):
@@ -67,16 +55,9 @@ def test_a_file_in_no_format_is_told_which_are_known(tmp_path, holds, known):
 
 def test_files_are_known_by_what_they_begin_with(tmp_path):
     (tmp_path / "model.data").write_bytes(b"\x89HDF\r\n\x1a\n")
-    assert [
-        row.name for row in io.formats("gridded model") if row.matches(tmp_path / "model.data")
-    ] == ["netCDF or zarr"]
-    for text, name in (
-        ("<?xml ?>", "StationXML"),
-        ("A N 1 2 0 0\n", "STATIONS"),
-        ("name,x,y,z\n", "CSV"),
-    ):
+    assert [row.name for row in io.formats("gridded model") if row.matches(tmp_path / "model.data")] == [
+        "netCDF or zarr"
+    ]
+    for text, name in (("<?xml ?>", "StationXML"), ("A N 1 2 0 0\n", "STATIONS"), ("name,x,y,z\n", "CSV")):
         (tmp_path / "stations").write_text(text)
-        assert (
-            next(row.name for row in io.formats("station") if row.matches(tmp_path / "stations"))
-            == name
-        )
+        assert next(row.name for row in io.formats("station") if row.matches(tmp_path / "stations")) == name

@@ -88,9 +88,7 @@ def test_gravity_on_the_grid_of_a_model_file(tmp_path):
     change = gravity.born(dm, m)
     size = np.linalg.norm(change) ** 2
     assert abs(gravity.adjoint(change, m) @ dm - size) < 1e-12 * size
-    np.testing.assert_allclose(
-        gravity.data(m).g_z - gravity.data().g_z, gravity.born(m - waves.m0)[:7], atol=1e-12
-    )
+    np.testing.assert_allclose(gravity.data(m).g_z - gravity.data().g_z, gravity.born(m - waves.m0)[:7], atol=1e-12)
     assert mismatch_of_differences(gravity + CrossGradient(waves, "vs", "rho"), m, dm) < 1e-8
 
 
@@ -148,9 +146,7 @@ def test_sums_with_weights(waves):
     value, slope = total.fun_and_jac(m)
     assert value == total.fun(m)
     np.testing.assert_allclose(slope, sum(w * p.jac(m) for w, p in zip((1, 2, 6), parts)))
-    np.testing.assert_allclose(
-        total.hvp(dm, m), sum(w * p.hvp(dm, m) for w, p in zip((1, 2, 6), parts))
-    )
+    np.testing.assert_allclose(total.hvp(dm, m), sum(w * p.hvp(dm, m) for w, p in zip((1, 2, 6), parts)))
     assert total.dataset(slope).rho.dims == ("z", "x")
 
 
@@ -211,13 +207,10 @@ def test_bad_terms_are_told(waves):
 def test_joint_inversion_halves_the_error_of_density():
     """The example in a small form."""
     module = example("joint")
-    small = module.Survey(
-        480, 240, 10, 12, shots=3, receivers=9, stations=15, duration=0.55, layer=6
-    )
+    small = module.Survey(480, 240, 10, 12, shots=3, receivers=9, stations=15, duration=0.55, layer=6)
     inversion = module.Inversion(small)
     errors = {
-        joint: inversion.errors(inversion.run(joint, iterations=6, report=lambda text: None))
-        for joint in (False, True)
+        joint: inversion.errors(inversion.run(joint, iterations=6, report=lambda text: None)) for joint in (False, True)
     }
     assert errors[True]["rho"] < 0.5 * errors[False]["rho"], errors
     assert errors[True]["vs"] < 0.75 and errors[True]["vp"] < 0.9, errors
@@ -228,9 +221,7 @@ def test_inversion_in_space(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     box = example("fwi_3d")
     gradients = []
-    problem, truth, models, values = box.invert(
-        box.SMALL, 3, report=lambda text: None, gradients=gradients
-    )
+    problem, truth, models, values = box.invert(box.SMALL, 3, report=lambda text: None, gradients=gradients)
     assert len(problem.recordings) == 5 and problem.shape == (2, 16, 21, 21)
     errors = [box.error(truth, m, problem) for m in models]
     assert values[-1] < 0.3 and (np.diff(values) < 0).all(), values

@@ -71,9 +71,7 @@ class Differences:
 
     def __call__(self, f, a, forward):
         d = self.matrices[a, forward]
-        return np.moveaxis(
-            np.tensordot(abs(d) if self.magnitude else d, f, (1, "zyx".index(a))), 0, "zyx".index(a)
-        )
+        return np.moveaxis(np.tensordot(abs(d) if self.magnitude else d, f, (1, "zyx".index(a))), 0, "zyx".index(a))
 
 
 def at_half(f, *axes):
@@ -85,26 +83,18 @@ def at_half(f, *axes):
 
 def accelerations(f, d):
     """dt/h div(sigma) / rho by index: the derivative of a diagonal term lands half a point after, of others half a point before."""
-    return {
-        f"v{a}": DT_H / at_half(f["rho"], a) * sum(d(f[sxx(a, b)], b, a == b) for b in AXES)
-        for a in AXES
-    }
+    return {f"v{a}": DT_H / at_half(f["rho"], a) * sum(d(f[sxx(a, b)], b, a == b) for b in AXES) for a in AXES}
 
 
 def strain_rates(f, d):
     """Diagonal strain rates at integer points and doubled shear rates at half points."""
     diagonal = {a: d(f[f"v{a}"], a, False) for a in AXES}
-    return diagonal, {
-        (a, b): d(f[f"v{a}"], b, True) + d(f[f"v{b}"], a, True) for a, b in ("xy", "xz", "yz")
-    }
+    return diagonal, {(a, b): d(f[f"v{a}"], b, True) + d(f[f"v{b}"], a, True) for a, b in ("xy", "xz", "yz")}
 
 
 def stress_rates(f, diagonal, shear):
     """dt/h times Hooke's law; shear modulus 1 / mean(1/mu) where the shear stress is."""
-    rates = {
-        sxx(a, a): DT_H * (f["lam"] * sum(diagonal.values()) + 2 / f["rmu"] * diagonal[a])
-        for a in AXES
-    }
+    rates = {sxx(a, a): DT_H * (f["lam"] * sum(diagonal.values()) + 2 / f["rmu"] * diagonal[a]) for a in AXES}
     return rates | {sxx(a, b): DT_H / at_half(f["rmu"], a, b) * e for (a, b), e in shear.items()}
 
 
@@ -122,29 +112,19 @@ def random_fields(layout, precision, seed=1):
 
 def exactly(fields):
     """The same numbers in float64, and their magnitudes."""
-    return {n: f.astype(float) for n, f in fields.items()}, {
-        n: abs(f.astype(float)) for n, f in fields.items()
-    }
+    return {n: f.astype(float) for n, f in fields.items()}, {n: abs(f.astype(float)) for n, f in fields.items()}
 
 
 def close(got, expected, magnitude, terms, at):
     """Compare with the tolerance of this file's docstring."""
     limit = (terms + 12) * np.finfo(got.dtype).eps * magnitude[at]
     error = abs(got[at] - expected[at])
-    assert np.isfinite(got[at]).all() and (error <= limit).all(), (
-        f"{(error / limit).max():.3g} of the tolerance"
-    )
+    assert np.isfinite(got[at]).all() and (error <= limit).all(), f"{(error / limit).max():.3g} of the tolerance"
 
 
 def fd(layout):
     """Scalars of the plain step."""
-    return {
-        "row": layout.row,
-        "plane": layout.plane,
-        "sheet": layout.plane,
-        "top": layout.shape[0] - 1,
-        "dt_h": DT_H,
-    }
+    return {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": layout.shape[0] - 1, "dt_h": DT_H}
 
 
 # --- the step ---------------------------------------------------------------------------------------------------------------------------
@@ -157,18 +137,13 @@ def test_step(half_step, order, precision):
     layout, box = Layout(SHAPE, order // 2), (1, 18, 0, 13, 3, 36)
     both_steps = {name: getattr(operators, name)(stencil(order)) for name in HALF_STEPS}
     op, before = both_steps[half_step], random_fields(layout, precision)
-    after = run(
-        op, op.arrays, before, box, fd(layout), layout, precision, others=both_steps.values()
-    )
+    after = run(op, op.arrays, before, box, fd(layout), layout, precision, others=both_steps.values())
     at = inside(layout, box)
     changes, magnitudes = (
         accelerations(f, d) if half_step == "velocity" else stress_rates(f, *strain_rates(f, d))
         for f, d in zip(
             exactly(before),
-            (
-                Differences(layout.padded, TAYLOR[order]),
-                Differences(layout.padded, TAYLOR[order], True),
-            ),
+            (Differences(layout.padded, TAYLOR[order]), Differences(layout.padded, TAYLOR[order], True)),
         )
     )
     assert set(changes) == set(op.writes) - set(ABSENT)
@@ -176,9 +151,7 @@ def test_step(half_step, order, precision):
         np.testing.assert_array_equal(after[name], before[name])
     for name, change in changes.items():
         assert unchanged_outside(before[name], after[name], at), name
-        close(
-            after[name], before[name] + change, abs(before[name]) + magnitudes[name], 3 * order, at
-        )
+        close(after[name], before[name] + change, abs(before[name]) + magnitudes[name], 3 * order, at)
         assert abs(change[at]).max() > 0.1
 
 
@@ -187,22 +160,17 @@ def with_closure(d, layout, order, half_step):
     top, planes = layout.reach + layout.shape[0] - 1, layout.padded[0]
     b, hm, hp = dense_closure(order, top)
     fwd, bwd = np.zeros((planes, planes)), np.zeros((planes, planes))
-    fwd[top - 1 :: -1, top::-1] = (
-        -b / hm[:, None]
-    )  # half planes top - 1/2, ... from integer planes top, top - 1, ...
+    fwd[top - 1 :: -1, top::-1] = -b / hm[:, None]  # half planes top - 1/2, ... from integer planes top, top - 1, ...
     bwd[top::-1, top - 1 :: -1] = b.T / hp[:, None]
     if half_step == "stress":
-        bwd[top] = (
-            0  # in the plane itself lam is that of plane stress, and the vertical strain is not asked for
-        )
+        bwd[top] = 0  # in the plane itself lam is that of plane stress, and the vertical strain is not asked for
     d.matrices["z", True], d.matrices["z", False] = fwd, bwd
     return d
 
 
 @both
 @pytest.mark.parametrize(
-    "order, weights",
-    [*((order, "taylor") for order in (*SURFACE_ORDERS, LONGEST)), (4, "holberg"), (10, "holberg")],
+    "order, weights", [*((order, "taylor") for order in (*SURFACE_ORDERS, LONGEST)), (4, "holberg"), (10, "holberg")]
 )
 @pytest.mark.parametrize("half_step", HALF_STEPS)
 def test_step_below_a_free_surface(half_step, order, weights, precision):
@@ -211,9 +179,7 @@ def test_step_below_a_free_surface(half_step, order, weights, precision):
     differences, vertical = stencil(order, weights, free=True), min(order, max(SURFACE_ORDERS))
     across = differences.horizontal
     deep = {name: getattr(operators, name)(differences) for name in HALF_STEPS}
-    shallow = {
-        name: operators.at_surface(op, closure(vertical), differences) for name, op in deep.items()
-    }
+    shallow = {name: operators.at_surface(op, closure(vertical), differences) for name, op in deep.items()}
     plain, surface = deep[half_step], shallow[half_step]
     cut = nz - closure(vertical).rows - 1
     before = random_fields(layout, precision)
@@ -234,10 +200,7 @@ def test_step_below_a_free_surface(half_step, order, weights, precision):
         accelerations(f, d) if half_step == "velocity" else stress_rates(f, *strain_rates(f, d))
         for f, d in zip(
             known,
-            (
-                with_closure(Differences(layout.padded, across, m), layout, vertical, half_step)
-                for m in (False, True)
-            ),
+            (with_closure(Differences(layout.padded, across, m), layout, vertical, half_step) for m in (False, True)),
         )
     )
     for name, change in changes.items():
@@ -245,9 +208,7 @@ def test_step_below_a_free_surface(half_step, order, weights, precision):
         expected, magnitude = known[0][name] + change, known[1][name] + magnitudes[name]
         if name == "szz":
             expected[top] = 0
-        assert unchanged_outside(
-            before[name], after[name], inside(layout, (0, nz, 0, ny, 0, nx))
-        ), name
+        assert unchanged_outside(before[name], after[name], inside(layout, (0, nz, 0, ny, 0, nx))), name
         close(after[name], expected, magnitude, 2 * order + 2 * closure(vertical).cols, at)
     if half_step == "stress":
         assert (after["szz"][inside(layout, (nz - 1, nz, 0, ny, 0, nx))] == 0).all()
@@ -288,19 +249,11 @@ def test_laminate(surface, order, precision):
     for sign, f in zip((-1, 1), exactly(before)):
         d = Differences(layout.padded, TAYLOR[order], sign > 0)
         strain = strain_rates(f, with_closure(d, layout, order, "stress") if surface else d)
-        results.append(
-            laminated(np.pad(f["planes"], ((layout.reach, layout.reach), (0, 0))), *strain, sign)
-        )
+        results.append(laminated(np.pad(f["planes"], ((layout.reach, layout.reach), (0, 0))), *strain, sign))
     at = inside(layout, box)
     for name, change in results[0].items():
         assert unchanged_outside(before[name], after[name], at), name
-        close(
-            after[name],
-            before[name] + change,
-            abs(before[name]) + results[1][name],
-            3 * order + 2 * rows,
-            at,
-        )
+        close(after[name], before[name] + change, abs(before[name]) + results[1][name], 3 * order + 2 * rows, at)
         assert abs(change[at]).max() > 0.01
 
 
@@ -330,13 +283,7 @@ def test_cpml_laminate(axis, order, precision):
     part = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], BOX[::2], BOX[1::2]))
     for name, change in results[0].items():
         assert unchanged_outside(before[name], after[name], inside(layout, BOX)), name
-        close(
-            after[name][to],
-            before[name][to] + change,
-            abs(before[name][to]) + results[1][name],
-            order + 3,
-            part,
-        )
+        close(after[name][to], before[name][to] + change, abs(before[name][to]) + results[1][name], order + 3, part)
         assert abs(change[part]).max() > 0.01
     np.testing.assert_array_equal(after["psi"], before["psi"])
 
@@ -359,17 +306,10 @@ def with_stiffness(layout, precision):
 def vti_rates(f, diagonal, shear, at=..., sign=-1):
     """dt/h times the law of a transversely isotropic medium, in a part of the arrays; sign 1 for magnitudes."""
     d11, d13, c66, mu, lam = f["d11"], f["d13"], 1 / f["r66"], 1 / f["rmu"], f["lam"]
-    c33, c13, c11, d12 = (
-        lam + 2 * mu,
-        lam + d13,
-        lam + 2 * mu + d11,
-        d11 + sign * 2 * (c66 + sign * mu),
-    )
+    c33, c13, c11, d12 = (lam + 2 * mu, lam + d13, lam + 2 * mu + d11, d11 + sign * 2 * (c66 + sign * mu))
     c11, c12, c13, c33 = (v[at] for v in (c11, lam + d12, c13, c33))
     x, y, z = (diagonal[a] for a in AXES)
-    modulus = {
-        pair: 1 / at_half(f["r66" if pair == ("x", "y") else "rmu"], *pair)[at] for pair in shear
-    }
+    modulus = {pair: 1 / at_half(f["r66" if pair == ("x", "y") else "rmu"], *pair)[at] for pair in shear}
     return {
         "sxx": DT_H * (c11 * x + c12 * y + c13 * z),
         "syy": DT_H * (c12 * x + c11 * y + c13 * z),
@@ -382,23 +322,16 @@ def vti_rates(f, diagonal, shear, at=..., sign=-1):
 @pytest.mark.parametrize("order", [2, 4, LONGEST])
 def test_vti(order, precision):
     layout, box = Layout(SHAPE, order // 2), (1, 18, 0, 13, 3, 36)
-    op, before = (
-        operators.stress(replace(stencil(order), law=(("VTI", 1),))),
-        with_stiffness(layout, precision),
-    )
+    op, before = (operators.stress(replace(stencil(order), law=(("VTI", 1),))), with_stiffness(layout, precision))
     after = run(op, op.arrays, before, box, fd(layout), layout, precision)
     results = [
-        vti_rates(
-            f, *strain_rates(f, Differences(layout.padded, TAYLOR[order], sign > 0)), sign=sign
-        )
+        vti_rates(f, *strain_rates(f, Differences(layout.padded, TAYLOR[order], sign > 0)), sign=sign)
         for sign, f in zip((-1, 1), exactly(before))
     ]
     at = inside(layout, box)
     for name, change in results[0].items():
         assert unchanged_outside(before[name], after[name], at), name
-        close(
-            after[name], before[name] + change, abs(before[name]) + results[1][name], 3 * order, at
-        )
+        close(after[name], before[name] + change, abs(before[name]) + results[1][name], 3 * order, at)
         assert abs(change[at]).max() > 0.01
 
 
@@ -419,25 +352,15 @@ def test_cpml_in_a_vti_medium(axis, order, precision):
     for sign, f in zip((-1, 1), exactly(before)):
         d, extra = Differences(layout.padded, TAYLOR[order], sign > 0), {}
         for n, (name, source, half) in enumerate(layer_derivatives(a, "stress")):
-            extra[name], _ = convolved(
-                [d(f[source], a, half)[to]], f["psi"][n], f["profile"][int(half)], a
-            )
+            extra[name], _ = convolved([d(f[source], a, half)[to]], f["psi"][n], f["profile"][int(half)], a)
         diagonal = dict.fromkeys(AXES, 0.0) | {a: extra[sxx(a, a)]}
-        shear = {
-            pair: extra.get(sxx(*pair), 0.0)
-            for pair in (("x", "y"), ("x", "z"), ("y", "z"))
-            if a in pair
-        }
+        shear = {pair: extra.get(sxx(*pair), 0.0) for pair in (("x", "y"), ("x", "z"), ("y", "z")) if a in pair}
         results.append(vti_rates(f, diagonal, shear, to, sign))
     part = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], BOX[::2], BOX[1::2]))
     for name, change in results[0].items():
         assert unchanged_outside(before[name], after[name], inside(layout, BOX)), name
         close(
-            after[name][to],
-            before[name][to] + change,
-            abs(before[name][to]) + results[1][name],
-            3 * order + 12,
-            part,
+            after[name][to], before[name][to] + change, abs(before[name][to]) + results[1][name], 3 * order + 12, part
         )
         assert abs(change[part]).max() > 0.01
 
@@ -450,9 +373,7 @@ def relaxing_stresses(storage):
     fit = attenuation.relaxation((0.5, 5.0), 1 / 20, storage=storage, mechanisms=4)
     slots = [(sxx(a, a), 0, n) for n in range(len(fit.stored[0])) for a in AXES]
     return fit, slots + [
-        (name, p, n)
-        for n in range(len(fit.stored_of_shear[0]))
-        for p, name in enumerate(("sxy", "sxz", "syz"), 1)
+        (name, p, n) for n in range(len(fit.stored_of_shear[0])) for p, name in enumerate(("sxy", "sxz", "syz"), 1)
     ]
 
 
@@ -467,10 +388,7 @@ def mechanism_at(layout, fit, pattern, place):
 def relaxing_rates(f, diagonal, shear, layout, storage, dt, sign):
     """Changes of stresses and memory variables (count, z, y, x) by the laws of relax.h, in losses of each mechanism; sign 1: magnitudes."""
     fit, slots = relaxing_stresses(storage)
-    rates, lost = (
-        {sxx(a, a): diagonal[a] for a in AXES} | {f"s{a}{b}": e for (a, b), e in shear.items()},
-        {},
-    )
+    rates, lost = ({sxx(a, a): diagonal[a] for a in AXES} | {f"s{a}{b}": e for (a, b), e in shear.items()}, {})
     memory = np.empty_like(f["memory"])
     for slot, (name, pattern, place) in enumerate(slots):
         at, e = mechanism_at(layout, fit, pattern, place), rates[name]
@@ -487,37 +405,24 @@ def relaxing_rates(f, diagonal, shear, layout, storage, dt, sign):
             a, b = name[1:]
             s = at_half(f["qs"], a, b)
             lost[name] = (
-                lost.get(name, 0)
-                + sum((abs(cn) if sign > 0 else cn) * s ** (n + 1) for n, cn in enumerate(c)) * seen
+                lost.get(name, 0) + sum((abs(cn) if sign > 0 else cn) * s ** (n + 1) for n, cn in enumerate(c)) * seen
             )
         else:
             m2 = 2 * mu * y["qs"]
             lost_l = (lam + 2 * mu) * y["qp"] + sign * m2
             for a in AXES:
-                lost[sxx(a, a)] = (
-                    lost.get(sxx(a, a), 0) + lost_l * seen + (m2 * seen if sxx(a, a) == name else 0)
-                )
+                lost[sxx(a, a)] = lost.get(sxx(a, a), 0) + lost_l * seen + (m2 * seen if sxx(a, a) == name else 0)
     elastic = stress_rates(f, diagonal, shear)
-    changes = {
-        name: elastic[name] + sign * DT_H * lost[name] for name in lost if name[1] == name[2]
-    }
+    changes = {name: elastic[name] + sign * DT_H * lost[name] for name in lost if name[1] == name[2]}
     return changes | {
-        f"s{a}{b}": DT_H / at_half(f["rmu"], a, b) * (e + sign * lost[f"s{a}{b}"])
-        for (a, b), e in shear.items()
+        f"s{a}{b}": DT_H / at_half(f["rmu"], a, b) * (e + sign * lost[f"s{a}{b}"]) for (a, b), e in shear.items()
     }, memory
 
 
 @both
-@pytest.mark.parametrize(
-    "storage, order", [("coarse", 4), ("mixed", 4), ("paired", 8), ("full", 2)]
-)
+@pytest.mark.parametrize("storage, order", [("coarse", 4), ("mixed", 4), ("paired", 8), ("full", 2)])
 def test_attenuated_step(storage, order, precision):
-    layout, box, dt, rng = (
-        Layout(SHAPE, order // 2),
-        (1, 18, 0, 13, 3, 36),
-        0.05,
-        np.random.default_rng(9),
-    )
+    layout, box, dt, rng = (Layout(SHAPE, order // 2), (1, 18, 0, 13, 3, 36), 0.05, np.random.default_rng(9))
     fit, slots = relaxing_stresses(storage)
     op = operators.stress(stencil(order), relaxing.constants(fit, dt))
     before = random_fields(layout, precision) | {
@@ -525,15 +430,7 @@ def test_attenuated_step(storage, order, precision):
     }
     before["memory"] = rng.standard_normal((len(slots), *layout.padded)).astype(precision)
     assert op.reals_per_point == 17 + 2 + 2 * len(slots)
-    after = run(
-        op,
-        op.arrays,
-        before,
-        box,
-        {**fd(layout), "field": int(np.prod(layout.padded))},
-        layout,
-        precision,
-    )
+    after = run(op, op.arrays, before, box, {**fd(layout), "field": int(np.prod(layout.padded))}, layout, precision)
     results = []
     for sign, f in zip((-1, 1), exactly(before)):
         strain = strain_rates(f, Differences(layout.padded, TAYLOR[order], sign > 0))
@@ -541,13 +438,7 @@ def test_attenuated_step(storage, order, precision):
     at = inside(layout, box)
     for name, change in results[0][0].items():
         assert unchanged_outside(before[name], after[name], at), name
-        close(
-            after[name],
-            before[name] + change,
-            abs(before[name]) + results[1][0][name],
-            3 * order + 12,
-            at,
-        )
+        close(after[name], before[name] + change, abs(before[name]) + results[1][0][name], 3 * order + 12, at)
     for slot in range(len(slots)):
         assert unchanged_outside(before["memory"][slot], after["memory"][slot], at)
         close(after["memory"][slot], results[0][1][slot], results[1][1][slot], order + 12, at)
@@ -555,10 +446,7 @@ def test_attenuated_step(storage, order, precision):
 
 # --- absorbing layers -------------------------------------------------------------------------------------------------------------------
 
-SLAB, BOX = (
-    (2, 16, 1, 12, 4, 31),
-    (3, 15, 2, 11, 5, 30),
-)  # the layer, and the part of it that is computed
+SLAB, BOX = ((2, 16, 1, 12, 4, 31), (3, 15, 2, 11, 5, 30))  # the layer, and the part of it that is computed
 
 
 def slab_params(layout):
@@ -594,17 +482,7 @@ def layer_names(a, half_step):
     velocity, stress = [f"v{o}" for o in (a, b, c)], [sxx(a, a), sxx(a, b), sxx(a, c)]
     if half_step == "velocity":
         return [*velocity, "psi", *stress, "rho", "profile"]
-    return [
-        sxx(a, a),
-        sxx(b, b),
-        sxx(c, c),
-        *stress[1:],
-        "psi",
-        "memory",
-        *velocity,
-        *operators.MEDIUM,
-        "profile",
-    ]
+    return [sxx(a, a), sxx(b, b), sxx(c, c), *stress[1:], "psi", "memory", *velocity, *operators.MEDIUM, "profile"]
 
 
 def added(half_step, a, f, extra, to):
@@ -614,10 +492,7 @@ def added(half_step, a, f, extra, to):
     diagonal = {o: extra[sxx(a, a)] if o == a else 0 for o in AXES}
     shear = {tuple(name[1:]): e for name, e in extra.items() if name != sxx(a, a)}
     whole = {"lam": f["lam"][to], "rmu": f["rmu"][to]}
-    rates = {
-        sxx(o, o): DT_H * (whole["lam"] * sum(diagonal.values()) + 2 / whole["rmu"] * diagonal[o])
-        for o in AXES
-    }
+    rates = {sxx(o, o): DT_H * (whole["lam"] * sum(diagonal.values()) + 2 / whole["rmu"] * diagonal[o]) for o in AXES}
     return rates | {sxx(*ab): DT_H / at_half(f["rmu"], *ab)[to] * e for ab, e in shear.items()}
 
 
@@ -628,9 +503,7 @@ def added(half_step, a, f, extra, to):
 def test_cpml(half_step, axis, order, precision):
     """Three steps with new driving fields each, from random memory: the recursion against the convolution that it stands for."""
     layout, a, rng = Layout(SHAPE, order // 2), AXES[axis], np.random.default_rng(3)
-    both_steps = {
-        name: getattr(operators, f"cpml_{name}")(stencil(order), axis) for name in HALF_STEPS
-    }
+    both_steps = {name: getattr(operators, f"cpml_{name}")(stencil(order), axis) for name in HALF_STEPS}
     op, derivatives = both_steps[half_step], layer_derivatives(a, half_step)
     extent = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
     profile = rng.uniform(-0.9, 0.9, (2, 3, extent["zyx".index(a)])).astype(precision)
@@ -656,21 +529,12 @@ def test_cpml(half_step, axis, order, precision):
             after[name][...] = driving[name]
         step()
         for exact, f in enumerate(
-            exactly(
-                {
-                    n: after[n]
-                    for n in layer_names(a, half_step)
-                    if n not in ("psi", "profile", *ABSENT)
-                }
-            )
+            exactly({n: after[n] for n in layer_names(a, half_step) if n not in ("psi", "profile", *ABSENT)})
         ):
             d, extra = Differences(layout.padded, TAYLOR[order], exact == 1), {}
             for n, (name, source, half) in enumerate(derivatives):
                 histories[exact][name].append(d(f[source], a, half)[to])
-                memory, coefficients = (
-                    before["psi"][n].astype(float),
-                    profile[int(half)].astype(float),
-                )
+                memory, coefficients = (before["psi"][n].astype(float), profile[int(half)].astype(float))
                 values = (abs(memory), abs(coefficients)) if exact else (memory, coefficients)
                 extra[name], psi = convolved(histories[exact][name], *values, a)
                 sums[exact]["psi", n] = psi
@@ -698,13 +562,7 @@ def test_damping(axis, precision):
     }
     names = operators.CYCLIC_VELOCITY[axis]
     after = run(
-        operators.damping(axis),
-        (*names, "lowpass", "profile"),
-        before,
-        BOX,
-        slab_params(layout),
-        layout,
-        precision,
+        operators.damping(axis), (*names, "lowpass", "profile"), before, BOX, slab_params(layout), layout, precision
     )
     to, at = inside(layout, SLAB), inside(layout, BOX)
     part = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], BOX[::2], BOX[1::2]))
@@ -724,26 +582,14 @@ def test_damping(axis, precision):
 @pytest.mark.parametrize("axis", range(3))
 def test_sponge(axis, precision):
     layout, extent = Layout(SHAPE, 2), SLAB[2 * (2 - axis) + 1] - SLAB[2 * (2 - axis)]
-    before = random_fields(layout, precision) | {
-        "profile": np.linspace(0.3, 0.9, extent).astype(precision)
-    }
+    before = random_fields(layout, precision) | {"profile": np.linspace(0.3, 0.9, extent).astype(precision)}
     names = ("vy", "szz", "sxy")
-    after = run(
-        operators.sponge(axis),
-        (*names, "profile"),
-        before,
-        BOX,
-        slab_params(layout),
-        layout,
-        precision,
-    )
+    after = run(operators.sponge(axis), (*names, "profile"), before, BOX, slab_params(layout), layout, precision)
     to, at = inside(layout, SLAB), inside(layout, BOX)
     for name in names:
         expected = before[name].copy()
         expected[to] *= along(before["profile"], AXES[axis])
-        np.testing.assert_array_equal(
-            after[name][at], expected[at]
-        )  # one product: correctly rounded on both sides
+        np.testing.assert_array_equal(after[name][at], expected[at])  # one product: correctly rounded on both sides
         assert unchanged_outside(before[name], after[name], at)
 
 
@@ -779,9 +625,7 @@ def test_wrap(axis, side, precision):
         precision,
     )
     for name in names:
-        whole = np.take(
-            before[name][layout.window()], np.arange(low, low + reach), axis=2 - axis, mode="wrap"
-        )
+        whole = np.take(before[name][layout.window()], np.arange(low, low + reach), axis=2 - axis, mode="wrap")
         np.testing.assert_array_equal(after[name][inside(layout, box)], whole)
         assert unchanged_outside(before[name], after[name], inside(layout, box))
 
@@ -791,14 +635,8 @@ def test_wrap(axis, side, precision):
 
 def table(rng, places, rows, columns, precision):
     """Random rows of `places` targets or channels: starts of each one's rows, column and weight of each row."""
-    first = np.concatenate([[0], np.sort(rng.integers(0, rows + 1, places - 1)), [rows]]).astype(
-        np.int32
-    )
-    return (
-        first,
-        rng.integers(0, columns, rows, dtype=np.int32),
-        rng.standard_normal(rows).astype(precision),
-    )
+    first = np.concatenate([[0], np.sort(rng.integers(0, rows + 1, places - 1)), [rows]]).astype(np.int32)
+    return (first, rng.integers(0, columns, rows, dtype=np.int32), rng.standard_normal(rows).astype(precision))
 
 
 @both
@@ -819,28 +657,16 @@ def test_inject(precision):
         "step": np.array([step], np.int32),
     }
     op = points.INJECT
-    after = run(
-        op,
-        op.arrays,
-        arrays,
-        (0, 1, 0, 1, 0, places),
-        {"columns": columns, "slots": 1},
-        layout,
-        precision,
-    )["state"]
+    after = run(op, op.arrays, arrays, (0, 1, 0, 1, 0, places), {"columns": columns, "slots": 1}, layout, precision)[
+        "state"
+    ]
     added, magnitude = np.zeros(after.size), abs(arrays["state"].astype(float)).ravel()
     of = np.repeat(target, np.diff(first)) + layout.first
     products = weight.astype(float) * arrays["series"].astype(float)[step, column]
     np.add.at(added, of, products)
     np.add.at(magnitude, of, abs(products))
     assert unchanged_outside(arrays["state"].ravel(), after.ravel(), np.unique(of))
-    close(
-        after.ravel(),
-        arrays["state"].astype(float).ravel() + added,
-        magnitude,
-        np.diff(first).max(),
-        slice(None),
-    )
+    close(after.ravel(), arrays["state"].astype(float).ravel() + added, magnitude, np.diff(first).max(), slice(None))
 
 
 @both
@@ -859,13 +685,7 @@ def test_sample(precision):
     }
     op = points.SAMPLE
     after = run(
-        op,
-        op.arrays,
-        arrays,
-        (0, 1, 0, 1, 0, channels),
-        {"columns": channels, "slots": slots},
-        layout,
-        precision,
+        op, op.arrays, arrays, (0, 1, 0, 1, 0, channels), {"columns": channels, "slots": slots}, layout, precision
     )["ring"]
     products = weight.astype(float) * arrays["state"].astype(float).ravel()[source + layout.first]
     channel = np.repeat(np.arange(channels), np.diff(first))
@@ -919,13 +739,7 @@ def test_increments():
         "coefficients": coefficients,
         "step": np.array([6], np.int32),
     }
-    state = Array(
-        "wavefield",
-        arrays["state"].shape,
-        "float64",
-        arrays["state"],
-        layout.start(0) + layout.first,
-    )
+    state = Array("wavefield", arrays["state"].shape, "float64", arrays["state"], layout.start(0) + layout.first)
     for n in range(len(FIELDS)):
         part = arrays["state"][layout.start(n) :][: np.prod(layout.padded)].reshape(layout.padded)
         part[layout.window()] = fields[n]
@@ -966,9 +780,7 @@ def test_increments():
         moved = after("scatter", 4, part)["state"]
         for n in at:
             values = moved[layout.start(n) :][: np.prod(layout.padded)].reshape(layout.padded)
-            np.testing.assert_allclose(
-                values[layout.window()], fields[n] + scattered[n], rtol=1e-12, atol=1e-14
-            )
+            np.testing.assert_allclose(values[layout.window()], fields[n] + scattered[n], rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("step", ["velocity", "stress"])
@@ -979,30 +791,17 @@ def test_remember(step):
     profile = rng.uniform(-0.9, 0.9, (2, 3, extent[2]))
     names = ("vx", "vy", "vz") if step == "velocity" else ("sxx", "sxy", "sxz")
     outputs = ("q0", "q1", "q2")
-    before = random_fields(layout, "float64") | {
-        "psi": rng.standard_normal((3, *extent)),
-        "profile": profile,
-    }
+    before = random_fields(layout, "float64") | {"psi": rng.standard_normal((3, *extent)), "profile": profile}
     before |= {name: np.zeros(layout.padded) for name in outputs}
     op = operators.remember(stencil(4), 0, step)
-    after = run(
-        op,
-        (*outputs, "psi", *names, "profile"),
-        before,
-        BOX,
-        slab_params(layout),
-        layout,
-        "float64",
-    )
+    after = run(op, (*outputs, "psi", *names, "profile"), before, BOX, slab_params(layout), layout, "float64")
     at = inside(layout, BOX)
     part = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], BOX[::2], BOX[1::2]))
     for n, (name, q) in enumerate(zip(names, outputs)):
         a, b, k = profile[int((n == 0) == (step == "velocity"))][:, part[2]]
         t = before["psi"][n][part] + before[name][at]
         np.testing.assert_allclose(after["psi"][n][part], b * t, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(
-            after[q][at], k * before[name][at] + a * t, rtol=1e-12, atol=1e-14
-        )
+        np.testing.assert_allclose(after[q][at], k * before[name][at] + a * t, rtol=1e-12, atol=1e-14)
         assert unchanged_outside(before["psi"][n], after["psi"][n], part)
         assert unchanged_outside(before[q], after[q], at)
 

@@ -139,9 +139,7 @@ DAMAGES = {
     "cut in half": lambda path: os.truncate(path, path.stat().st_size // 2),
     "64 bytes flipped": flipped,
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
-    "of another kernel": lambda path: path.rename(
-        path.with_name(path.name[::-1][3:][::-1] + "f.so")
-    ),
+    "of another kernel": lambda path: path.rename(path.with_name(path.name[::-1][3:][::-1] + "f.so")),
 }
 
 

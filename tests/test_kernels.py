@@ -166,10 +166,7 @@ def variants(op):
     for v in op.variants:
         if v.file.suffix == ".cu":
             threads = v.block[0] * v.block[1] * v.block[2] * dict(v.defines).get("MIN_BLOCKS", 1)
-            yield from (
-                (precision, op.as_variant(v), min(255, REGISTERS // threads))
-                for precision in v.precisions
-            )
+            yield from ((precision, op.as_variant(v), min(255, REGISTERS // threads)) for precision in v.precisions)
 
 
 CASES = {
@@ -183,13 +180,7 @@ def budget_of(op):
     """The name under which an operator has its budget, and the registers."""
     name = op.name.removesuffix("_half")
     defined, name = dict(op.defines), name if name in BUDGET else op.function
-    kind, table = (
-        ("plane", PLANE)
-        if defined.get("PLANE")
-        else ("long", LONG)
-        if defined.get("R", 0) > 4
-        else ("", {})
-    )
+    kind, table = ("plane", PLANE) if defined.get("PLANE") else ("long", LONG) if defined.get("R", 0) > 4 else ("", {})
     return (f"{kind} {name}", table[name]) if name in table else (name, BUDGET[name])
 
 
@@ -254,19 +245,13 @@ def compiled():
     """As `compiled_for_gpus`, of all cases."""
     needs_nvrtc()
     return compiled_for_gpus(
-        (text, precision, arch)
-        for op, text, precision, _ in CASES.values()
-        for arch in architectures(op, precision)
+        (text, precision, arch) for op, text, precision, _ in CASES.values() for arch in architectures(op, precision)
     )
 
 
 @pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
 def test_declaration_is_what_the_text_says(op):
-    declared = [
-        *((name, op.c_type(name)) for name in op.arrays),
-        ("box", "Box"),
-        ("p", op.params.name),
-    ]
+    declared = [*((name, op.c_type(name)) for name in op.arrays), ("box", "Box"), ("p", op.params.name)]
     assert declared_in_text(op) == declared
 
 
@@ -279,30 +264,22 @@ def test_variants_take_the_same_arguments(op):
 @pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
 def test_arrays_that_are_only_read_are_const(op):
     text = re.sub(r"//[^\n]*", "", op.file.read_text())
-    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(
-        ","
-    )[: len(op.arrays)]
-    constant = tuple(
-        name for name, a in zip(op.arrays, arguments) if a.strip().startswith("const ")
-    )
+    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(",")[
+        : len(op.arrays)
+    ]
+    constant = tuple(name for name, a in zip(op.arrays, arguments) if a.strip().startswith("const "))
     assert constant == op.reads
 
 
 def test_the_comparison_sees_a_wrong_declaration():
     op = operators.velocity(stencil(4))
     swapped = dataclasses.replace(op, reads=(op.reads[1], op.reads[0], *op.reads[2:]))
-    assert declared_in_text(swapped)[: len(op.arrays)] != [
-        (name, "real") for name in swapped.arrays
-    ]
+    assert declared_in_text(swapped)[: len(op.arrays)] != [(name, "real") for name in swapped.arrays]
 
 
 @pytest.mark.parametrize(
     ("case", "arch"),
-    [
-        (name, arch)
-        for name, (op, _, precision, _) in CASES.items()
-        for arch in architectures(op, precision)
-    ],
+    [(name, arch) for name, (op, _, precision, _) in CASES.items() for arch in architectures(op, precision)],
 )
 def test_compiles_for_gpus_within_its_registers(case, arch):
     """On `sm_90` every precision and order that `architectures` tells. On `sm_80`, where ptxas differs but not the text,
@@ -312,12 +289,8 @@ def test_compiles_for_gpus_within_its_registers(case, arch):
     result = compiled()[shared_text(text, precision), arch]
     assert result.ok, result.log
     assert result.cubin[:4] == b"\x7fELF"
-    assert result.spills_bytes[op.function] == 0 and result.stack_bytes[op.function] == 0, (
-        result.log
-    )
-    assert result.registers[op.function] <= (
-        budget or budget_of(op)[1][PRECISIONS.index(precision)]
-    ), result.log
+    assert result.spills_bytes[op.function] == 0 and result.stack_bytes[op.function] == 0, result.log
+    assert result.registers[op.function] <= (budget or budget_of(op)[1][PRECISIONS.index(precision)]), result.log
 
 
 def test_budgets_are_tight():
@@ -340,11 +313,7 @@ def test_a_wrong_text_is_told_where_it_is_wrong():
     source = operators.rigid().source("float32").replace("f[k", "g[k")
     result = nvrtc.compile(source, "sm_90")
     line = next(n for n, text in enumerate(source.splitlines(), 1) if "g[k" in text)
-    assert (
-        not result.ok
-        and f"kernels.cu({line}): error" in result.log
-        and '"g" is undefined' in result.log
-    )
+    assert not result.ok and f"kernels.cu({line}): error" in result.log and '"g" is undefined' in result.log
     assert not result.cubin and not result.registers
 
 
@@ -353,9 +322,7 @@ def test_spills_are_seen():
     text = 'extern "C" __global__ void __launch_bounds__(1024) f(double* a) { double b[64]; for (int n = 0; n < 64; ++n) b[n] = a[n * 99];'
     text += " __syncthreads(); for (int n = 0; n < 64; ++n) a[n * 77] = b[n] * b[63 - n]; }"
     spilling = nvrtc.compile(text.replace("for", '_Pragma("unroll") for'), "sm_90")
-    assert spilling.ok and spilling.registers["f"] <= 64 and spilling.spills_bytes["f"] > 0, (
-        spilling.log
-    )
+    assert spilling.ok and spilling.registers["f"] <= 64 and spilling.spills_bytes["f"] > 0, spilling.log
 
 
 def refused():
@@ -374,7 +341,5 @@ def test_bindings_without_nvrtc_say_what_to_install(monkeypatch):
     def missing():
         raise RuntimeError('Failure finding "libnvrtc.so"\nhere and there')
 
-    monkeypatch.setitem(
-        sys.modules, "cuda.bindings", SimpleNamespace(nvrtc=SimpleNamespace(nvrtcVersion=missing))
-    )
+    monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace(nvrtc=SimpleNamespace(nvrtcVersion=missing)))
     assert '(Failure finding "libnvrtc.so")' in refused()

@@ -17,11 +17,7 @@ UNIFORM = {"kind": "homogeneous", "vp": 3000, "vs": 1500, "rho": 2000}
 
 
 def scenario(layers=LAYERS, top="free", anomalies=(), kind="layers", receivers=(), **run):
-    model = (
-        {"kind": "layers", "layers": layers, "anomalies": list(anomalies)}
-        if kind == "layers"
-        else UNIFORM
-    )
+    model = {"kind": "layers", "layers": layers, "anomalies": list(anomalies)} if kind == "layers" else UNIFORM
     return Scenario(
         domain={"origin": [0, 0, -3000], "size": [3200, 2800, 3000], "spacing": 100},
         model=model,
@@ -61,9 +57,7 @@ def test_backus_average_is_that_of_continuous_stress_and_strain():
     assert average[[0, 2]] == pytest.approx([(weights * sxx).sum(), szz], rel=1e-12)
     assert found[3] == pytest.approx((weights * mu).sum())
     np.testing.assert_allclose(
-        laminate.backus(kappa[:1], mu[:1], np.ones(1)),
-        laminate.isotropic(kappa[0], mu[0]),
-        rtol=1e-12,
+        laminate.backus(kappa[:1], mu[:1], np.ones(1)), laminate.isotropic(kappa[0], mu[0]), rtol=1e-12
     )
 
 
@@ -76,9 +70,7 @@ def test_planes_that_are_cut_and_by_how_much():
     weights = np.array([0.8, 0.2])  # of the cell from -150 to -250
     _, kappa, mu = cells.mean(*values, weights, (0,))
     np.testing.assert_allclose(
-        found[28],
-        laminate.backus(*cells.moduli(*values), weights) - laminate.isotropic(kappa, mu),
-        rtol=1e-9,
+        found[28], laminate.backus(*cells.moduli(*values), weights) - laminate.isotropic(kappa, mu), rtol=1e-9
     )
     # Harmonic means are too soft along the layers, and never stiffer than the laminate: what is added has no negative eigenvalue.
     assert np.linalg.eigvalsh(matrix(*found[28])).min() > -1e-9 * kappa
@@ -91,16 +83,10 @@ def test_planes_that_are_cut_and_by_how_much():
     ("change", "count"),
     [
         ({"kind": "homogeneous"}, 0),
-        (
-            {"layers": [LAYERS[0], {**LAYERS[1], "top": -250}]},
-            0,
-        ),  # between two cells: both averages are exact
+        ({"layers": [LAYERS[0], {**LAYERS[1], "top": -250}]}, 0),  # between two cells: both averages are exact
         ({"layers": [LAYERS[0], {**LAYERS[0], "top": -230}]}, 0),  # nothing changes there
         ({"layers": [{**LAYERS[0], "vs": 0}, LAYERS[1]]}, 0),  # a fluid slips
-        (
-            {"layers": [LAYERS[0], {**LAYERS[1], "top": -30}]},
-            0,
-        ),  # the cell of the surface is in plane stress
+        ({"layers": [LAYERS[0], {**LAYERS[1], "top": -30}]}, 0),  # the cell of the surface is in plane stress
         ({"layers": [LAYERS[0], {**LAYERS[1], "top": -230}], "top": "cpml"}, 0),  # within the layer
         ({"layers": [LAYERS[0], {**LAYERS[1], "top": -2610}]}, 0),
         ({}, 2),
@@ -135,9 +121,7 @@ def test_layers_at_the_sides_have_their_share():
     for one in launches(craton.plan(scenario())):
         boxes[one.op.name].append(one.box)
     assert set(boxes) == {"laminate", "laminate_surface", "cpml_laminate_x", "cpml_laminate_y"}
-    assert {b[:2] for b in boxes["laminate"]} == {(16, 17)} and {
-        b[:2] for b in boxes["laminate_surface"]
-    } == {(28, 29)}
+    assert {b[:2] for b in boxes["laminate"]} == {(16, 17)} and {b[:2] for b in boxes["laminate_surface"]} == {(28, 29)}
     assert sorted(b[2:4] for b in boxes["cpml_laminate_y"] if b[0] == 16) == [(0, 6), (22, 29)]
 
 

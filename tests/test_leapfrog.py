@@ -13,9 +13,7 @@ from craton.survey import leapfrog
 
 DT = 0.05
 TAU, CENTRE = 0.2, 1.8  # s; the pulse is below 1e-17 of its peak at t = 0
-W0 = (
-    2 * math.pi * 0.8
-)  # rad/s: w dt = 0.25, where the leapfrog gains 0.25^2 / 24 = 0.26 % on the exact motion
+W0 = 2 * math.pi * 0.8  # rad/s: w dt = 0.25, where the leapfrog gains 0.25^2 / 24 = 0.26 % on the exact motion
 
 
 def pulse(t):
@@ -63,9 +61,7 @@ def test_oscillator_moves_as_if_time_were_continuous(n):
         wanted = exact(t)[column]
         found = leapfrog.from_leapfrog(run[:, column : column + 1], DT, shift, band)[:, 0]
         # w0^3 dt^2 / 24 radians per second of phase error without; with, what the end spoils (1e-6) and the band cuts off (1e-7)
-        assert deviation(raw[late, column], wanted[late]) > 0.5 * min(
-            W0**3 * DT**2 / 24 * n * DT, 1
-        )
+        assert deviation(raw[late, column], wanted[late]) > 0.5 * min(W0**3 * DT**2 / 24 * n * DT, 1)
         assert deviation(found[late], wanted[late]) < 5e-6
 
 
@@ -112,9 +108,7 @@ def test_band_of_a_gaussian():
     series = np.stack([pulse(np.arange(400) * DT), 1e-30 * pulse(np.arange(400) * DT)], axis=1)
     expected = math.sqrt(2 * math.log(1e7)) / (2 * math.pi * TAU)  # |S| = exp(-(w tau)^2 / 2)
     assert leapfrog.band(series, DT) == pytest.approx(expected, abs=1 / (400 * DT))
-    assert leapfrog.band(np.eye(400)[:, :1], DT) == pytest.approx(
-        0.5 / DT
-    )  # an impulse carries everything
+    assert leapfrog.band(np.eye(400)[:, :1], DT) == pytest.approx(0.5 / DT)  # an impulse carries everything
     assert leapfrog.band(np.zeros((400, 1)), DT) == 0
 
 
@@ -143,12 +137,9 @@ def test_seismograms_do_not_depend_on_the_step():
     coarse, fine = run(0.014), run(0.0035)
     assert coarse.plan.extra == leapfrog.extra(72) and coarse.plan.steps == 72 + coarse.plan.extra
     assert len(coarse.samples) == coarse.plan.steps
-    assert coarse.plan.end == pytest.approx(72 * 0.014) and coarse.dataset.time[
-        -1
-    ] == pytest.approx(1.0)
+    assert coarse.plan.end == pytest.approx(72 * 0.014) and coarse.dataset.time[-1] == pytest.approx(1.0)
     errors = {
-        name: difference(coarse.dataset[name], fine.dataset[name])
-        for name in ("velocity", "displacement", "pressure")
+        name: difference(coarse.dataset[name], fine.dataset[name]) for name in ("velocity", "displacement", "pressure")
     }
     assert max(errors.values()) < LIMIT, errors
     for one in (coarse, fine):  # as if the computation had failed: then nothing is corrected

@@ -61,21 +61,15 @@ def march(program, steps=STEPS):
 def outcome(program):
     """The grid's points of every field, memory variables, record and step counter, on the host."""
     changing = [
-        name
-        for name, a in program.plan.arrays.items()
-        if a.kind in ("wavefield", "boundary") and a.data is None
+        name for name, a in program.plan.arrays.items() if a.kind in ("wavefield", "boundary") and a.data is None
     ]
-    found = {
-        name: program.host(name) for name in changing if name != "state"
-    }  # the block of fields holds padding too
+    found = {name: program.host(name) for name in changing if name != "state"}  # the block of fields holds padding too
     return found | {"record": program.host("record")[:STEPS], "step": program.host("step")}
 
 
 def committed(machine, kind="free and absorbing", order=4, precision="float32", changed=None):
     """The plan, or a changed one of the same scenario, on a machine."""
-    return waves.commit(
-        loads(text(kind, order, precision)), changed or plan(kind, order, precision), machine
-    )
+    return waves.commit(loads(text(kind, order, precision)), changed or plan(kind, order, precision), machine)
 
 
 @cache
@@ -96,9 +90,7 @@ def same_bits(got, want):
 
 
 @each_kind
-@pytest.mark.parametrize(
-    "tile, threads", [((1, 1), 1), ((3, 5), 2), ((7, 1000), 3), ((1000, 1000), 2), ((8, 16), 5)]
-)
+@pytest.mark.parametrize("tile, threads", [((1, 1), 1), ((3, 5), 2), ((7, 1000), 3), ((1000, 1000), 2), ((8, 16), 5)])
 def test_tiles_and_threads_change_no_bit(kind, tile, threads):
     same_bits(outcome(march(committed(CPU(threads=threads, tile=tile), kind))), expected(kind))
 
@@ -156,8 +148,7 @@ def test_flags_of_the_package_give_the_same_bits(name, shape, monkeypatch, tmp_p
 def test_other_orders_and_precisions(order, precision):
     machine = CPU(threads=3, tile=(2, 3))
     same_bits(
-        outcome(march(committed(machine, "rigid above", order, precision))),
-        expected("rigid above", order, precision),
+        outcome(march(committed(machine, "rigid above", order, precision))), expected("rigid above", order, precision)
     )
 
 
@@ -177,18 +168,9 @@ def test_hostile_machine_shows_a_missing_exchange(missing):
     phases = []
     for p in whole.phases:
         phases.append(
-            replace(
-                p,
-                launches=tuple(
-                    one for one in p.launches if one.op.name != "wrap" or missing not in one.arrays
-                ),
-            )
+            replace(p, launches=tuple(one for one in p.launches if one.op.name != "wrap" or missing not in one.arrays))
         )
-    program = march(
-        committed(
-            backend("hostile"), "periodic sides", changed=replace(whole, phases=tuple(phases))
-        )
-    )
+    program = march(committed(backend("hostile"), "periodic sides", changed=replace(whole, phases=tuple(phases))))
     assert np.isnan(program.host("vy")).any()
 
 
@@ -245,9 +227,7 @@ def test_regions_cover_every_point_once(seed):
     np.testing.assert_array_equal(seen, want)
     for axis, side in part.faces:
         n = "zyx".index(axis)
-        np.moveaxis(near, n, 0)[
-            slice(0, thickness) if side == 0 else slice(max(shape[n] - thickness, 0), None)
-        ] = True
+        np.moveaxis(near, n, 0)[slice(0, thickness) if side == 0 else slice(max(shape[n] - thickness, 0), None)] = True
     for one in inner:
         assert not near[tuple(slice(a, b) for a, b in zip(one.box[::2], one.box[1::2]))].any()
     for one in outer:
@@ -255,9 +235,7 @@ def test_regions_cover_every_point_once(seed):
 
 
 def test_shells_and_rest_are_disjoint_and_complete():
-    part = Subdomain(
-        (10, 30, 5, 20, 0, 40), tuple(Neighbour(n, face) for n, face in enumerate(FACES))
-    )
+    part = Subdomain((10, 30, 5, 20, 0, 40), tuple(Neighbour(n, face) for n, face in enumerate(FACES)))
     slabs, rest = shells(part, 3)
     points = [(b - a) * (d - c) * (f - e) for a, b, c, d, e, f in (*slabs, rest)]
     assert len(slabs) == 6 and sum(points) == 20 * 15 * 40 and rest == (3, 17, 3, 12, 3, 37)
@@ -267,14 +245,11 @@ def without_sources(whole):
     """The plan without sources, from a random state: layers, damping, edges and ghosts are left."""
     rng, state = np.random.default_rng(9), whole.arrays["state"]
     arrays = whole.arrays | {
-        "state": replace(
-            state, data=(1e-3 * rng.standard_normal(state.shape)).astype(whole.precision)
-        )
+        "state": replace(state, data=(1e-3 * rng.standard_normal(state.shape)).astype(whole.precision))
     }
     arrays |= {name: replace(a, defined=None) for name, a in arrays.items() if a.part_of}
     phases = tuple(
-        replace(p, launches=tuple(one for one in p.launches if one.op.name != "inject"))
-        for p in whole.phases
+        replace(p, launches=tuple(one for one in p.launches if one.op.name != "inject")) for p in whole.phases
     )
     return replace(whole, arrays=arrays, phases=phases)
 
@@ -283,16 +258,10 @@ def without_sources(whole):
 @pytest.mark.parametrize("seed", range(4))
 def test_outer_then_inner_is_the_whole(kind, seed):
     """Also in the last bit: a point's value does not depend on the box that it is computed in."""
-    p, rng, periodic = (
-        without_sources(plan(kind)),
-        np.random.default_rng(seed),
-        PERIODIC.get(kind, ""),
-    )
+    p, rng, periodic = (without_sources(plan(kind)), np.random.default_rng(seed), PERIODIC.get(kind, ""))
     neighbours = [one for one in random_neighbours(rng) if one.face[0] not in periodic]
     cut = beside(p, *(neighbours or [Neighbour(1, ("z" if kind == "periodic sides" else "x", 0))]))
-    cut, whole = (
-        march(committed(CPU(threads=n), kind, changed=one), 3) for n, one in ((2, cut), (1, p))
-    )
+    cut, whole = (march(committed(CPU(threads=n), kind, changed=one), 3) for n, one in ((2, cut), (1, p)))
     for name in ("vx", "vy", "vz", "sxx", "syy", "szz", "sxy", "sxz", "syz"):
         assert cut.host(name).tobytes() == whole.host(name).tobytes(), name
     assert np.abs(whole.host("vx")).max() > 1e-3
@@ -319,9 +288,7 @@ def test_size_of_a_plan_is_what_is_allocated(kind):
         tracemalloc.stop()
     own = [name for name, a in p.arrays.items() if not a.part_of]
     assert sum(arrays[name].nbytes for name in own) == p.nbytes == sum(p.bytes_by_kind.values())
-    assert (
-        0 <= held - p.nbytes <= 4096 * len(p.arrays)
-    )  # alignment: 128 bytes each; Python's objects around them
+    assert 0 <= held - p.nbytes <= 4096 * len(p.arrays)  # alignment: 128 bytes each; Python's objects around them
     assert all(arrays[name].ctypes.data % 128 == 0 for name in own)
 
 
@@ -332,16 +299,9 @@ def test_fields_are_parts_of_blocks():
     assert sum(p.arrays[name].part_of == "state" for name in fields) == 9
     for name in fields:
         assert np.shares_memory(program.arrays[name], program.arrays[p.arrays[name].part_of])
-        first = (
-            program.arrays[name].ctypes.data + p.arrays[name].first * program.arrays[name].itemsize
-        )
+        first = program.arrays[name].ctypes.data + p.arrays[name].first * program.arrays[name].itemsize
         assert program.grid(name).ctypes.data == first and program.grid(name).shape == p.grid.shape
-    assert not any(
-        np.shares_memory(program.arrays[a], program.arrays[b])
-        for a in fields
-        for b in fields
-        if a < b
-    )
+    assert not any(np.shares_memory(program.arrays[a], program.arrays[b]) for a in fields for b in fields if a < b)
 
 
 # --- compiler ---------------------------------------------------------------------------------------------------------------------------
@@ -421,9 +381,7 @@ def start(folder):
         "CXX": str(folder / "noting-cxx"),
         "PYTHONPATH": os.pathsep.join(paths),
     }
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM], env=env, stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen([sys.executable, "-c", PROGRAM], env=env, stderr=subprocess.PIPE, text=True)
 
 
 def compilations(folder):

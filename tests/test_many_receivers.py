@@ -22,10 +22,7 @@ from craton.scenario import loads
 from craton.survey.channels import Channels
 
 ALL = 'output.waveforms=["velocity", "pressure", "strain_rate", "rotation_rate"]'
-PLANE = (
-    ("origin = [0, 0, -2500]", "origin = [0, -2500]"),
-    ("size = [3000, 3000, 2500]", "size = [3000, 2500]"),
-)
+PLANE = (("origin = [0, 0, -2500]", "origin = [0, -2500]"), ("size = [3000, 3000, 2500]", "size = [3000, 2500]"))
 BETWEEN = smallcase.TEXT[
     smallcase.TEXT.index("[[receivers]]") : smallcase.TEXT.index("[output]")
 ]  # receivers and snapshots
@@ -46,8 +43,7 @@ def scattered(folder, count, planar=False):
 
 
 @pytest.mark.parametrize(
-    "more, planar",
-    [((ALL,), False), ((ALL, "boundaries.top=cpml", "run.order=8"), False), ((ALL,), True)],
+    "more, planar", [((ALL,), False), ((ALL, "boundaries.top=cpml", "run.order=8"), False), ((ALL,), True)]
 )
 def test_rows_made_together_are_those_made_one_by_one(more, planar, tmp_path, monkeypatch):
     compared, together = [], receiver_points.rows_of
@@ -71,9 +67,7 @@ def test_rows_made_together_are_those_made_one_by_one(more, planar, tmp_path, mo
 def test_a_table_of_many_rows(tmp_path):
     """As fast as its columns, and the same as row by row; what has units or faults is read row by row."""
     path, rng = tmp_path / "many.csv", np.random.default_rng(1)
-    rows = [
-        f"R{n}, {x:.3f} ,{y:.3f},{z:.3f}\n" for n, (x, y, z) in enumerate(rng.random((20_000, 3)))
-    ]
+    rows = [f"R{n}, {x:.3f} ,{y:.3f},{z:.3f}\n" for n, (x, y, z) in enumerate(rng.random((20_000, 3)))]
     path.write_text("name,x,y,depth\n" + "".join(rows))
     begin = time.process_time()
     fast = read_stations(path)
@@ -88,11 +82,7 @@ def test_a_table_of_many_rows(tmp_path):
     path.write_text("name,x,y,depth\n" + "".join([*rows[:3], "R3,1,2\n", *rows[4:]]))
     with pytest.raises(ValueError, match="line 5 has 3"):
         read_stations(path)
-    for bad, message in (
-        ("R3,1,2\n", "line 5 has 3"),
-        ("R3,1,2,nan\n", "line 5"),
-        (",1,2,3\n", "line 5"),
-    ):
+    for bad, message in (("R3,1,2\n", "line 5 has 3"), ("R3,1,2,nan\n", "line 5"), (",1,2,3\n", "line 5")):
         path.write_text("name,x,y,depth\n" + "".join([*rows[:3], bad, *rows[4:9]]))
         with pytest.raises(ValueError, match=message):
             read_stations(path)
@@ -103,10 +93,7 @@ def hydrophones(shots, count):
     x, z = np.arange(0, 2001, 50.0), np.arange(-600, 1, 20.0)
     vs = 500 + 0.1 * x - z[:, None, None] + np.zeros((len(z), 2, 1))
     values = {"vp": 1900 + 0 * vs, "vs": vs, "rho": 2000 + 0 * vs}
-    model = xr.Dataset(
-        {name: (("z", "y", "x"), v) for name, v in values.items()},
-        {"x": x, "y": [-1.0, 1.0], "z": z},
-    )
+    model = xr.Dataset({name: (("z", "y", "x"), v) for name, v in values.items()}, {"x": x, "y": [-1.0, 1.0], "z": z})
     wavelet = {"kind": "ricker", "frequency": 5}
     along = {"from": [200, -95], "to": [1800, -95], "count": shots}
     return craton.Scenario(
@@ -124,9 +111,7 @@ def test_hydrophones_of_many_shots_read_the_model_once(monkeypatch):
     """More shots and receivers open the file no more often and read few blocks more; weights are those of the whole grid."""
     opened, read = [], []
     open_file, read_block = readers.open_file, readers.Source.read
-    monkeypatch.setattr(
-        readers, "open_file", lambda *a, **k: opened.append(1) or open_file(*a, **k)
-    )
+    monkeypatch.setattr(readers, "open_file", lambda *a, **k: opened.append(1) or open_file(*a, **k))
     monkeypatch.setattr(readers.Source, "read", lambda *a: read.append(1) or read_block(*a))
     craton.plan(hydrophones(2, 2))
     once, blocks = len(opened), len(read)
@@ -150,13 +135,7 @@ def recorded(count, samples=180, source=True):
     where = {f"source_{axis}": 10.0 for axis in "xyz"} if source else {}
     return xr.Dataset(
         {"velocity": (("receiver", "component", "time"), values)},
-        {
-            "receiver": names,
-            "component": list("ZRT" if source else "ENZ"),
-            "time": time,
-            **xyz,
-            **codes,
-        },
+        {"receiver": names, "component": list("ZRT" if source else "ENZ"), "time": time, **xyz, **codes},
         {"origin_time": "2020-01-01T00:00:00", **where},
     )
 
@@ -169,8 +148,7 @@ def test_files_of_many_receivers_are_those_of_obspy(source, tmp_path):
     stationxml.write(dataset, tmp_path / "s.xml")
     stationxml.inventory(dataset).write(tmp_path / "o.xml", format="STATIONXML")
     made, expected = (
-        re.sub("<Created>.*</Created>", "", (tmp_path / name).read_text("utf-8"))
-        for name in ("s.xml", "o.xml")
+        re.sub("<Created>.*</Created>", "", (tmp_path / name).read_text("utf-8")) for name in ("s.xml", "o.xml")
     )
     assert made == expected and "R7 &lt;&amp;&gt; Ü{0}" in made
     miniseed.write(dataset, tmp_path / "w.mseed")
@@ -214,13 +192,9 @@ def test_a_line_says_which_file_of_many_receivers_is_written(tmp_path, capsys, m
 
 def test_the_estimate_counts_what_is_written():
     machine = SimpleNamespace(describe=lambda: "CPU")
-    few, many = (
-        SimpleNamespace(steps=100, points=1000, channels=range(count)) for count in (30, 60_000)
-    )
+    few, many = (SimpleNamespace(steps=100, points=1000, channels=range(count)) for count in (30, 60_000))
     assert "to write" not in METHODS["fd"].estimate(few, machine, 0.01)
-    assert "and about 12 s to write the 60,000 channels" in METHODS["fd"].estimate(
-        many, machine, 0.01
-    )
+    assert "and about 12 s to write the 60,000 channels" in METHODS["fd"].estimate(many, machine, 0.01)
 
 
 def test_blocks_count_what_is_written(monkeypatch):

@@ -20,24 +20,9 @@ LIBRARIES = ("meshlane", "meshio")
 SIDES = ("west", "east", "south", "north", "bottom", "top")
 # Where the nodes of a hexahedron lie in each format, written out here from the formats' manuals and independent of craton's own tables.
 CORNERS = [(0, 0, 0), (2, 0, 0), (2, 2, 0), (0, 2, 0), (0, 0, 2), (2, 0, 2), (2, 2, 2), (0, 2, 2)]
-LOWER, UPPER = (
-    [(1, 0, 0), (2, 1, 0), (1, 2, 0), (0, 1, 0)],
-    [(1, 0, 2), (2, 1, 2), (1, 2, 2), (0, 1, 2)],
-)
+LOWER, UPPER = ([(1, 0, 0), (2, 1, 0), (1, 2, 0), (0, 1, 0)], [(1, 0, 2), (2, 1, 2), (1, 2, 2), (0, 1, 2)])
 UPRIGHT = [(0, 0, 1), (2, 0, 1), (2, 2, 1), (0, 2, 1)]
-VTK = [
-    *CORNERS,
-    *LOWER,
-    *UPPER,
-    *UPRIGHT,
-    (0, 1, 1),
-    (2, 1, 1),
-    (1, 0, 1),
-    (1, 2, 1),
-    (1, 1, 0),
-    (1, 1, 2),
-    (1, 1, 1),
-]
+VTK = [*CORNERS, *LOWER, *UPPER, *UPRIGHT, (0, 1, 1), (2, 1, 1), (1, 0, 1), (1, 2, 1), (1, 1, 0), (1, 1, 2), (1, 1, 1)]
 EXODUS = [
     *CORNERS,
     *LOWER,
@@ -69,10 +54,7 @@ SPECFEM = [
 def given(mesh, places):
     """The elements of a mesh in the node order of a format."""
     width = mesh.elements.shape[1]
-    column = [
-        (c * 3 + b) * 3 + a if width == 27 else (c // 2 * 2 + b // 2) * 2 + a // 2
-        for a, b, c in places[:width]
-    ]
+    column = [(c * 3 + b) * 3 + a if width == 27 else (c // 2 * 2 + b // 2) * 2 + a // 2 for a, b, c in places[:width]]
     return mesh.elements[:, column]
 
 
@@ -82,9 +64,7 @@ def sample(order):
     def hill(x, y):
         return 300 * np.sin(x / 900) * np.cos(y / 1300)
 
-    return box_mesh(
-        (0, 0, -3000), (4000, 3000, 3000), 1000, interfaces=[-1500.0], surface=hill, order=order
-    )
+    return box_mesh((0, 0, -3000), (4000, 3000, 3000), 1000, interfaces=[-1500.0], surface=hill, order=order)
 
 
 def quads(mesh, name):
@@ -97,9 +77,7 @@ def assert_same(read, mesh, names=SIDES, regions=None):
     """The same elements in the same order with the same nodes in the same places, faces and regions."""
     assert problems(read, 4) == []
     assert read.elements.shape == mesh.elements.shape
-    np.testing.assert_allclose(
-        read.nodes[read.elements], mesh.nodes[mesh.elements], rtol=1e-14, atol=1e-9
-    )
+    np.testing.assert_allclose(read.nodes[read.elements], mesh.nodes[mesh.elements], rtol=1e-14, atol=1e-9)
     assert set(read.faces) == set(names)
     for name in names:
         assert sorted(map(tuple, read.faces[name])) == sorted(map(tuple, mesh.faces[name]))
@@ -169,14 +147,9 @@ def test_mesh_made_by_gmsh(tmp_path, order, suffix):
     assert mesh.region_names == ("rock", "sediment")
     z = mesh.centroids()[:, 2]
     np.testing.assert_array_equal(mesh.regions, (z > -1000).astype(int))
-    assert {name: len(rows) for name, rows in mesh.faces.items()} == {
-        "free surface": 9,
-        "absorbing": 9 + 4 * 18,
-    }
+    assert {name: len(rows) for name, rows in mesh.faces.items()} == {"free surface": 9, "absorbing": 9 + 4 * 18}
     rows = mesh.faces["free surface"]
-    assert (
-        mesh.nodes[mesh.elements[rows[:, 0][:, None], face_nodes(order)[rows[:, 1]]]][..., 2] == 0
-    ).all()
+    assert (mesh.nodes[mesh.elements[rows[:, 0][:, None], face_nodes(order)[rows[:, 1]]]][..., 2] == 0).all()
     # A box: the middle nodes lie where the trilinear map puts them only if their order is understood.
     lattice = shape.positions(mesh.nodes, mesh.corners, np.linspace(-1, 1, order + 1))
     np.testing.assert_allclose(mesh.nodes[mesh.elements], lattice, atol=1e-8)
@@ -196,19 +169,14 @@ def by_meshlane(path, mesh, cells=None, tags=True):
     kind = {8: "hexahedron", 20: "hexahedron20", 27: "hexahedron27"}
     cells = given(mesh, VTK) if cells is None else cells
     blocks = [(kind[cells.shape[1]], cells), *(("quad", quads(mesh, name)) for name in SIDES)]
-    marks = [
-        mesh.regions + 10,
-        *(np.full(len(mesh.faces[name]), 1 + i) for i, name in enumerate(SIDES)),
-    ]
+    marks = [mesh.regions + 10, *(np.full(len(mesh.faces[name]), 1 + i) for i, name in enumerate(SIDES))]
     data = {"gmsh:physical": marks, "gmsh:geometrical": marks} if tags else {}
     names = {name: np.array([1 + i, 2]) for i, name in enumerate(SIDES)} | {
         f"layer {i}": np.array([9 + i, 3]) for i in (1, 2)
     }
     form = {"file_format": "gmsh22", "binary": False} if path.suffix == ".msh" else {}
     field = names if path.suffix == ".msh" else None
-    meshlane.write(
-        path, meshlane.Mesh(mesh.nodes, blocks, cell_data=data, field_data=field), **form
-    )
+    meshlane.write(path, meshlane.Mesh(mesh.nodes, blocks, cell_data=data, field_data=field), **form)
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -224,16 +192,9 @@ def test_vtk_files(tmp_path, order, suffix):
     mesh = sample(order)
     by_meshlane(tmp_path / f"mesh{suffix}", mesh)
     numbered = replace(mesh, faces={str(1 + i): mesh.faces[name] for i, name in enumerate(SIDES)})
-    assert_same(
-        read_mesh(tmp_path / f"mesh{suffix}"),
-        numbered,
-        names=tuple(numbered.faces),
-        regions=("10", "11"),
-    )
+    assert_same(read_mesh(tmp_path / f"mesh{suffix}"), numbered, names=tuple(numbered.faces), regions=("10", "11"))
     by_meshlane(tmp_path / f"plain{suffix}", mesh, tags=False)
-    assert_same(
-        read_mesh(tmp_path / f"plain{suffix}"), mesh, regions=None
-    )  # sides named by their place
+    assert_same(read_mesh(tmp_path / f"plain{suffix}"), mesh, regions=None)  # sides named by their place
 
 
 def test_elements_with_20_nodes_are_completed(tmp_path):
@@ -257,9 +218,7 @@ def test_stray_nodes_of_surfaces_are_dropped_and_others_told(tmp_path):
     blocks = [("hexahedron", given(mesh, VTK)), ("vertex", [[m]])]
     meshlane.write(tmp_path / "mesh.vtu", meshlane.Mesh(nodes, blocks))
     read = read_mesh(tmp_path / "mesh.vtu")
-    assert [p.message for p in problems(read)] == [
-        f"node {m} at (x, y, z) = (1, 1, 9000) m belongs to no element"
-    ]
+    assert [p.message for p in problems(read)] == [f"node {m} at (x, y, z) = (1, 1, 9000) m belongs to no element"]
 
 
 @pytest.mark.parametrize("suffix", [".msh", ".vtk", ".vtu"])
@@ -302,11 +261,7 @@ def exodus(mesh):
     for i, name in enumerate(names):
         rows = mesh.faces[name]
         out[f"elem_ss{i + 1}"] = ((f"s{i}",), place[rows[:, 0]].astype(np.int32) + 1, None)
-        out[f"side_ss{i + 1}"] = (
-            (f"s{i}",),
-            np.array([SIDE_OF_FACE[int(f)] for f in rows[:, 1]], np.int32),
-            None,
-        )
+        out[f"side_ss{i + 1}"] = ((f"s{i}",), np.array([SIDE_OF_FACE[int(f)] for f in rows[:, 1]], np.int32), None)
     return out
 
 
@@ -344,12 +299,8 @@ def as_classic(path, variables):
 def test_exodus(tmp_path, order, write):
     mesh = sample(order)
     write(tmp_path / "mesh.exo", exodus(mesh))
-    mesh = mesh.reordered(
-        np.argsort(mesh.regions, kind="stable")
-    )  # block after block, as the file has them
-    faces = {name: rows for name, rows in mesh.faces.items() if name != "top"} | {
-        "face_topo": mesh.faces["top"]
-    }
+    mesh = mesh.reordered(np.argsort(mesh.regions, kind="stable"))  # block after block, as the file has them
+    faces = {name: rows for name, rows in mesh.faces.items() if name != "top"} | {"face_topo": mesh.faces["top"]}
     read = read_mesh(tmp_path / "mesh.exo")
     assert read.region_names == ("block 11", "upper")
     expected = replace(mesh, faces=faces, regions=1 - mesh.regions)
@@ -359,14 +310,9 @@ def test_exodus(tmp_path, order, write):
 def test_exodus_with_20_nodes(tmp_path):
     mesh = box_mesh((0, 0, 0), (2, 2, 2), 1).elevated()
     x, y, z = mesh.nodes.T
-    mesh = replace(
-        mesh, nodes=np.column_stack([x + 0.1 * y * z, y + 0.05 * x**2, z + 0.1 * x * y * z])
-    )
+    mesh = replace(mesh, nodes=np.column_stack([x + 0.1 * y * z, y + 0.05 * x**2, z + 0.1 * x * y * z]))
     variables = {f"coord{axis}": (None, mesh.nodes[:, i], None) for i, axis in enumerate("xyz")}
-    as_hdf5(
-        tmp_path / "mesh.exo",
-        variables | {"connect1": (None, given(mesh, EXODUS)[:, :20] + 1, "HEX20")},
-    )
+    as_hdf5(tmp_path / "mesh.exo", variables | {"connect1": (None, given(mesh, EXODUS)[:, :20] + 1, "HEX20")})
     read = read_mesh(tmp_path / "mesh.exo")
     assert read.region_names == ("block 1",) and read.size == 8
     np.testing.assert_allclose(read.nodes[read.elements], mesh.nodes[mesh.elements], atol=1e-14)
@@ -374,13 +320,9 @@ def test_exodus_with_20_nodes(tmp_path):
 
 def test_exodus_written_by_meshlane(tmp_path):
     meshlane = pytest.importorskip("meshlane", reason="meshlane is not installed (craton[mesh])")
-    pytest.importorskip(
-        "netCDF4", reason="meshlane writes Exodus through netCDF4, which is not installed"
-    )
+    pytest.importorskip("netCDF4", reason="meshlane writes Exodus through netCDF4, which is not installed")
     mesh = sample(1)
-    meshlane.write(
-        tmp_path / "mesh.e", meshlane.Mesh(mesh.nodes, [("hexahedron", given(mesh, VTK))])
-    )
+    meshlane.write(tmp_path / "mesh.e", meshlane.Mesh(mesh.nodes, [("hexahedron", given(mesh, VTK))]))
     assert_same(read_mesh(tmp_path / "mesh.e"), mesh)
 
 
@@ -390,10 +332,7 @@ def test_exodus_files_that_cannot_be_used(tmp_path):
     assert "this is not an Exodus file" in refusal(tmp_path / "text.e")
     as_hdf5(tmp_path / "flat.e", {name: v for name, v in variables.items() if name != "coordz"})
     assert "it has no coordinates coordx, coordy, coordz" in refusal(tmp_path / "flat.e")
-    as_hdf5(
-        tmp_path / "empty.e",
-        {name: v for name, v in variables.items() if not name.startswith("connect")},
-    )
+    as_hdf5(tmp_path / "empty.e", {name: v for name, v in variables.items() if not name.startswith("connect")})
     assert "it has no element blocks" in refusal(tmp_path / "empty.e")
     tets = variables | {"connect2": (None, variables["connect2"][1][:, :4], "TETRA4")}
     as_hdf5(tmp_path / "tets.e", tets)
@@ -425,17 +364,12 @@ def specfem(folder, mesh):
         text = "\n".join(" ".join(map(str, row)) for row in table)
         (folder / name).write_text((f"  {len(table)}\n" if count else "") + text + "\n")
 
-    rows(
-        "nodes_coords_file",
-        [(n, *map(repr, xyz)) for n, xyz in zip(nodes.tolist(), mesh.nodes.tolist())],
-    )
+    rows("nodes_coords_file", [(n, *map(repr, xyz)) for n, xyz in zip(nodes.tolist(), mesh.nodes.tolist())])
     rows("mesh_file", [(e, *nodes[element]) for e, element in zip(numbers, given(mesh, SPECFEM))])
     rows("materials_file", zip(numbers[::-1], mesh.regions[::-1] + 1), count=False)
     for side, name in FILES.items():
         # In a cycle that begins anywhere and may turn either way, as external meshers write them.
-        faces = [
-            np.roll(quad[:: 1 if i % 2 else -1], i) for i, quad in enumerate(quads(mesh, side))
-        ]
+        faces = [np.roll(quad[:: 1 if i % 2 else -1], i) for i, quad in enumerate(quads(mesh, side))]
         rows(name, [(numbers[e], *nodes[quad]) for (e, _), quad in zip(mesh.faces[side], faces)])
 
 
@@ -451,10 +385,7 @@ def test_fortran_numbers(tmp_path):
     specfem(tmp_path / "MESH", mesh)
     path = tmp_path / "MESH" / "nodes_coords_file"
     count, *rows = path.read_text().splitlines()
-    rows = [
-        [node, *(f"{float(value):.16e}".replace("e", "D") for value in xyz)]
-        for node, *xyz in map(str.split, rows)
-    ]
+    rows = [[node, *(f"{float(value):.16e}".replace("e", "D") for value in xyz)] for node, *xyz in map(str.split, rows)]
     path.write_text("\n".join([count, *map(" ".join, rows)]))
     assert_same(read_mesh(tmp_path / "MESH"), mesh, regions=("1", "2"))
 
@@ -496,13 +427,10 @@ def test_files_that_are_no_mesh(tmp_path):
     assert "mesh files with the suffix .stl are not supported" in refusal(tmp_path / "mesh.stl")
     meshlane = pytest.importorskip("meshlane", reason="meshlane is not installed (craton[mesh])")
     (tmp_path / "text.msh").write_text("nothing")
-    assert "meshlane" in refusal(tmp_path / "text.msh") and "cannot read it" in refusal(
-        tmp_path / "text.msh"
-    )
+    assert "meshlane" in refusal(tmp_path / "text.msh") and "cannot read it" in refusal(tmp_path / "text.msh")
     points = np.random.default_rng(0).random((8, 3))
     meshlane.write(
-        tmp_path / "tets.vtu",
-        meshlane.Mesh(points, [("tetra", [[0, 1, 2, 3]]), ("hexahedron", [list(range(8))])]),
+        tmp_path / "tets.vtu", meshlane.Mesh(points, [("tetra", [[0, 1, 2, 3]]), ("hexahedron", [list(range(8))])])
     )
     assert "it contains 1 tetrahedra" in refusal(tmp_path / "tets.vtu")
     meshlane.write(tmp_path / "flat.vtu", meshlane.Mesh(points, [("quad", [[0, 1, 2, 3]])]))
@@ -578,9 +506,7 @@ def test_series_of_vtu_files(tmp_path):
 def test_fields_at_gll_points():
     mesh = sample(2)
     fine = subdivided(mesh, 4)
-    assert (
-        fine.size == 64 * mesh.size and problems(replace(fine, faces=named_by_place(fine)), 1) == []
-    )
+    assert fine.size == 64 * mesh.size and problems(replace(fine, faces=named_by_place(fine)), 1) == []
     found = number(mesh.elements, 4)
     assert len(fine.nodes) == found.count
     np.testing.assert_array_equal(fine.elements[64 * 5], found.points[5][:2, :2, :2].ravel())

@@ -22,32 +22,19 @@ FACTS = {
     "tries_operators": bool,
     "benches": tuple,
 }
-VERBS = [
-    name
-    for name, value in vars(Method).items()
-    if inspect.isfunction(value) and not name.startswith("_")
-]
+VERBS = [name for name, value in vars(Method).items() if inspect.isfunction(value) and not name.startswith("_")]
 # Who may write a method's name: the methods themselves, the command line's choices, and what writes scenarios of its own.
 NAMING = {"methods", "cli/commands/machine.py", "validation"}
 
 
 def test_methods_are_those_of_scenarios():
-    assert set(METHODS) == set(SCENARIOS) and all(
-        method.name == name for name, method in METHODS.items()
-    )
+    assert set(METHODS) == set(SCENARIOS) and all(method.name == name for name, method in METHODS.items())
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_each_has_the_facts_and_verbs_of_the_protocol(method):
-    assert {name: type(getattr(method, name)) for name in FACTS} == FACTS and method.drive in (
-        "march",
-        "sweep",
-    )
-    wrong = [
-        verb
-        for verb in VERBS
-        if signature(getattr(type(method), verb)) != signature(getattr(Method, verb))
-    ]
+    assert {name: type(getattr(method, name)) for name in FACTS} == FACTS and method.drive in ("march", "sweep")
+    wrong = [verb for verb in VERBS if signature(getattr(type(method), verb)) != signature(getattr(Method, verb))]
     assert len(VERBS) >= 10 and not wrong
 
 
@@ -71,9 +58,7 @@ def allowed(path):
 
 def test_nothing_else_asks_which_method_it_is():
     naming = {
-        str(path.relative_to(PACKAGE)): list(names_methods(path))
-        for path in PACKAGE.rglob("*.py")
-        if not allowed(path)
+        str(path.relative_to(PACKAGE)): list(names_methods(path)) for path in PACKAGE.rglob("*.py") if not allowed(path)
     }
     assert not {path: lines for path, lines in naming.items() if lines}
 
@@ -83,11 +68,7 @@ def test_the_scenario_of_a_new_method_needs_no_other_edit(monkeypatch):
     page = (PACKAGE.parents[1] / "docs" / "developer" / "add_a_method.md").read_text()
     space = {"__name__": "acoustic.options"}
     exec(
-        next(
-            block
-            for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-            if "AcousticScenario(" in block
-        ),
+        next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "AcousticScenario(" in block),
         space,
     )
     monkeypatch.setitem(SCENARIOS, "acoustic-2d", space["AcousticScenario"])
@@ -98,20 +79,11 @@ def test_the_scenario_of_a_new_method_needs_no_other_edit(monkeypatch):
         "model": {"kind": "homogeneous", "vp": 3000, "vs": 0, "rho": 2200},
         "time": {"duration": 0.1},
         "source": [
-            {
-                "kind": "explosion",
-                "at": [500, -500],
-                "moment": 1e12,
-                "wavelet": {"kind": "ricker", "frequency": 3},
-            }
+            {"kind": "explosion", "at": [500, -500], "moment": 1e12, "wavelet": {"kind": "ricker", "frequency": 3}}
         ],
     }
     scenario = craton.Scenario(**tables)
-    assert (
-        type(scenario) is space["AcousticScenario"]
-        and loads(dumps(scenario)) == scenario
-        and scenario.domain.planar
-    )
+    assert type(scenario) is space["AcousticScenario"] and loads(dumps(scenario)) == scenario and scenario.domain.planar
     assert scenario.warnings == ["run.order: this key is ignored, the order is always 2"]
     with pytest.raises(ScenarioError) as caught:
         craton.Scenario(**tables | {"method": "acoustic-2D", "boundaries": {"top": "free"}})

@@ -27,9 +27,7 @@ def traces():
     rng = np.random.default_rng(2)
     delays = 0.3 + 0.02 * rng.uniform(-1, 1, (2, 2, 3))
     computed, observed = (
-        np.stack([[pulse(t) for t in row] for row in part])
-        + 0.05 * rng.standard_normal((2, 3, 160))
-        for part in delays
+        np.stack([[pulse(t) for t in row] for row in part]) + 0.05 * rng.standard_normal((2, 3, 160)) for part in delays
     )
     observed[1, 2] = 0
     return 3e-6 * computed, 3e-6 * observed
@@ -115,9 +113,7 @@ def observed():
         (lambda c, o: (c - o, c - o), "returned tuple"),
     ],
 )
-def test_functions_that_return_something_else_are_told_before_anything_runs(
-    observed, outcome, words, monkeypatch
-):
+def test_functions_that_return_something_else_are_told_before_anything_runs(observed, outcome, words, monkeypatch):
     monkeypatch.setattr("craton.inverse.experiment.march", None)
     with pytest.raises(ScenarioError, match=words):
         craton.Problem(scenario(steps=4), observed, lambda c, o, interval: outcome(c, o))

@@ -17,17 +17,13 @@ WATER = {"vp": 1500.0, "vs": 0.0, "rho": 1000.0}
 
 
 def layers(*tops_and_values, anomalies=()):
-    return Layers(
-        layers=[Layer(top=top, **values) for top, values in tops_and_values], anomalies=anomalies
-    )
+    return Layers(layers=[Layer(top=top, **values) for top, values in tops_and_values], anomalies=anomalies)
 
 
 def raw_layers(*rows, anomalies=()):
     """A model that the schema would refuse."""
     return SimpleNamespace(
-        kind="layers",
-        layers=[SimpleNamespace(top=top, **values) for top, values in rows],
-        anomalies=anomalies,
+        kind="layers", layers=[SimpleNamespace(top=top, **values) for top, values in rows], anomalies=anomalies
     )
 
 
@@ -75,9 +71,7 @@ def test_homogeneous_is_exact_and_takes_no_memory():
     assert rho.strides[1:] == (0, 0) and not rho.flags.writeable
     expected = moduli(*ROCK.values())
     assert np.ptp(kappa) == np.ptp(mu) == np.ptp(rho) == 0
-    assert (rho[0, 0, 0], kappa[0, 0, 0], mu[0, 0, 0]) == pytest.approx(
-        (ROCK["rho"], *expected), rel=1e-15
-    )
+    assert (rho[0, 0, 0], kappa[0, 0, 0], mu[0, 0, 0]) == pytest.approx((ROCK["rho"], *expected), rel=1e-15)
 
 
 def test_interface_on_a_node_is_half_and_half_and_symmetric():
@@ -103,9 +97,7 @@ def test_interface_anywhere_in_a_cell_weights_by_volume():
 
 
 def test_several_thin_layers_in_one_cell():
-    assert_cells(
-        layers((0, ROCK), (-1390, DEEP), (-1400, ROCK), (-1430, DEEP)), GRID, [(6, 0, 0)], 20, 1e-12
-    )
+    assert_cells(layers((0, ROCK), (-1390, DEEP), (-1400, ROCK), (-1430, DEEP)), GRID, [(6, 0, 0)], 20, 1e-12)
 
 
 def test_first_and_last_cells_are_clipped_at_the_grid():
@@ -133,9 +125,7 @@ def test_gradients_are_integrated_exactly():
 
 def test_fluid_cells_have_no_shear_modulus_and_rounding_puts_none_into_solid_ones():
     rho, kappa, mu = cell_averages(layers((0, WATER), (-150, ROCK)), GRID, 0, 21)
-    assert (mu[19:] == 0).all() and (
-        mu[:19] > 0
-    ).all()  # -150 m is the face between planes 18 and 19
+    assert (mu[19:] == 0).all() and (mu[:19] > 0).all()  # -150 m is the face between planes 18 and 19
     assert kappa[20, 0, 0] == pytest.approx(1000 * 1500**2)
     odd = Grid((0.0, 0.0, -7.7), 0.1, (78, 1, 1))
     for k in range(1, 77):
@@ -156,9 +146,7 @@ def test_fluid_cells_have_no_shear_modulus_and_rounding_puts_none_into_solid_one
 
 def test_a_slab_equals_the_same_planes_of_the_whole():
     model = layers(
-        (0, ROCK),
-        (-1427, DEEP),
-        anomalies=[Sphere(shape="sphere", center=[0, 600, -1000], radius=420, dvs=-0.1)],
+        (0, ROCK), (-1427, DEEP), anomalies=[Sphere(shape="sphere", center=[0, 600, -1000], radius=420, dvs=-0.1)]
     )
     whole = cell_averages(model, GRID, 0, 21)
     for values, part in zip(whole, cell_averages(model, GRID, 5, 9)):
@@ -189,8 +177,7 @@ SPHERE = {"shape": "sphere", "center": [20.0, 610.0, -1010.0], "radius": 333.0}
 
 # Four samples per axis know the share of a cell to 1/8 where the surface runs along the grid, the worst case: an eighth of the contrast
 @pytest.mark.parametrize(
-    "change, tolerance",
-    [({"dvs": -0.1, "drho": 0.05}, 0.02), ({"vp": 3000.0, "vs": 1700.0, "rho": 2100.0}, 0.1)],
+    "change, tolerance", [({"dvs": -0.1, "drho": 0.05}, 0.02), ({"vp": 3000.0, "vs": 1700.0, "rho": 2100.0}, 0.1)]
 )
 def test_sphere_against_brute_force(change, tolerance):
     model = layers((0, ROCK), (-1125, DEEP), anomalies=[Sphere(**SPHERE, **change)])
@@ -202,9 +189,7 @@ def test_sphere_against_brute_force(change, tolerance):
 
 
 def test_sphere_has_its_volume():
-    rho, _, _ = cell_averages(
-        Homogeneous(**ROCK, anomalies=[Sphere(**SPHERE, rho=3300.0)]), GRID, 0, 21
-    )
+    rho, _, _ = cell_averages(Homogeneous(**ROCK, anomalies=[Sphere(**SPHERE, rho=3300.0)]), GRID, 0, 21)
     volume = (rho - 2300).sum() / 1000 * 100**3
     assert volume == pytest.approx(4 / 3 * np.pi * 333**3, rel=2e-3)
 
@@ -229,12 +214,8 @@ def test_box_and_layer_in_one_cell_are_exact_along_z():
 def test_later_anomalies_act_on_earlier_ones():
     first = Box(shape="box", min=[-450, 50, -1450], max=[450, 1150, -850], vs=2000.0)
     second = Box(shape="box", min=[-450, 50, -1450], max=[450, 1150, -850], dvs=0.1)
-    vp, vs, rho = point_values(
-        Homogeneous(**ROCK, anomalies=[first, second]), [[0, 600, -1000], [0, 600, -100]]
-    )
-    assert (
-        vs == pytest.approx([2200, 2422]) and list(vp) == [4200, 4200] and list(rho) == [2300, 2300]
-    )
+    vp, vs, rho = point_values(Homogeneous(**ROCK, anomalies=[first, second]), [[0, 600, -1000], [0, 600, -100]])
+    assert vs == pytest.approx([2200, 2422]) and list(vp) == [4200, 4200] and list(rho) == [2300, 2300]
     _, _, mu = cell_averages(Homogeneous(**ROCK, anomalies=[first, second]), GRID, 10, 11)
     assert mu[0, 6, 5] == pytest.approx(2300 * 2200**2)
     vs = point_values(Homogeneous(**ROCK, anomalies=[second, first]), [[0, 600, -1000]])[1]
@@ -246,9 +227,7 @@ def test_later_anomalies_act_on_earlier_ones():
 
 def test_point_on_an_interface_takes_the_layer_below():
     model = layers((0, ROCK), (-1400, {**DEEP, "vp_gradient": 0.5}))
-    vp, vs, rho = point_values(
-        model, [[0, 0, 10], [0, 0, 0], [0, 0, -1399.9], [0, 0, -1400], [0, 0, -1600]]
-    )
+    vp, vs, rho = point_values(model, [[0, 0, 10], [0, 0, 0], [0, 0, -1399.9], [0, 0, -1400], [0, 0, -1600]])
     assert list(vp) == [4200, 4200, 4200, 6000, 6100]
     assert list(rho) == [2300, 2300, 2300, 2700, 2700]
     assert vs.shape == (5,)
@@ -261,17 +240,12 @@ def test_extremes():
         (-9000, {"vp": 9e3, "vs": 5e3, "rho": 4e3}),
     )
     found = extremes(model, GRID)
-    assert (
-        found["vp"] == (4200, 6300) and found["vs"] == (2422, 3520) and found["rho"] == (2300, 2700)
-    )
+    assert found["vp"] == (4200, 6300) and found["vs"] == (2422, 3520) and found["rho"] == (2300, 2700)
     assert found["slowest"] == 2422
     assert extremes(model, Region((0, 0, -1000), (10, 10, 0)))["vp"] == (4200, 4200)
     wet = extremes(layers((0, WATER), (-100, ROCK)), GRID)
     assert wet["vs"] == (0, 2422) and wet["slowest"] == 1500
-    ball = [
-        Sphere(**SPHERE, dvs=-0.5),
-        Sphere(shape="sphere", center=[1e5, 0, 0], radius=10, vp=99.0),
-    ]
+    ball = [Sphere(**SPHERE, dvs=-0.5), Sphere(shape="sphere", center=[1e5, 0, 0], radius=10, vp=99.0)]
     odd = extremes(layers((0, ROCK), (-1130, DEEP), anomalies=ball), GRID)
     assert odd["vs"] == (1211, 3460) and odd["vp"] == (4200, 6000) and odd["slowest"] == 1211
 
@@ -281,20 +255,14 @@ def test_extremes():
 
 def field(x, y, z):
     """A medium linear in each coordinate: linear interpolation is exact."""
-    return (
-        5000 + 0.1 * x - 0.3 * z + 1e-4 * x * y,
-        2500 + 0.05 * y - 0.2 * z,
-        2500 + 0.02 * x - 0.05 * z + 0 * y,
-    )
+    return (5000 + 0.1 * x - 0.3 * z + 1e-4 * x * y, 2500 + 0.05 * y - 0.2 * z, 2500 + 0.02 * x - 0.05 * z + 0 * y)
 
 
 def dataset(x, y, z, function=field):
     import xarray as xr
 
     zz, yy, xx = np.meshgrid(z, y, x, indexing="ij")
-    values = {
-        name: (("z", "y", "x"), v) for name, v in zip(("vp", "vs", "rho"), function(xx, yy, zz))
-    }
+    values = {name: (("z", "y", "x"), v) for name, v in zip(("vp", "vs", "rho"), function(xx, yy, zz))}
     return xr.Dataset(values, {"x": np.asarray(x), "y": np.asarray(y), "z": np.asarray(z)})
 
 
@@ -338,9 +306,7 @@ def positive_down(ds):
 
 
 @pytest.mark.parametrize("kind", ["nc", "zarr"])
-@pytest.mark.parametrize(
-    "change", [plain, descending, other_units, other_order, upper_case, by_depth, positive_down]
-)
+@pytest.mark.parametrize("change", [plain, descending, other_units, other_order, upper_case, by_depth, positive_down])
 def test_files_in_any_dress_give_the_same_medium(tmp_path, change, kind):
     path = tmp_path / f"model.{kind}"
     ds = change(dataset(X, Y, Z))
@@ -394,9 +360,7 @@ def test_file_with_anomalies_and_extremes(tmp_path):
     dataset(X, Y, Z).to_zarr(tmp_path / "m.zarr", consolidated=False)
     model = file_model(tmp_path / "m.zarr", [Sphere(**SPHERE, dvs=-0.2)])
     assert problems(model, GRID) == []
-    assert_cells(
-        model, GRID, [(10, 6, 5), (16, 6, 5)], 2, 1e-12
-    )  # wholly inside, wholly outside: 2 samples per axis
+    assert_cells(model, GRID, [(10, 6, 5), (16, 6, 5)], 2, 1e-12)  # wholly inside, wholly outside: 2 samples per axis
     assert_cells(model, GRID, [(7, 6, 5), (10, 3, 6), (12, 8, 7)], 4, 1e-12)  # cut: 4
     found = extremes(model, GRID)
     assert found["vs"][1] == pytest.approx(2500 + 0.05 * 1300 + 0.2 * 2100)
@@ -455,11 +419,7 @@ def test_a_whole_model_in_other_units_is_refused(wrong, asked, tmp_path):
     path = tmp_path / "model.zarr"
     values = [np.full((8, 5, 9), wrong[name]) for name in ("vp", "vs", "rho")]
     write(dataset(X, Y, Z, lambda *at: values), path)
-    for model in (
-        Homogeneous(**wrong),
-        layers((0, wrong), (-900, wrong)),
-        ModelFile(file=str(path)),
-    ):
+    for model in (Homogeneous(**wrong), layers((0, wrong), (-900, wrong)), ModelFile(file=str(path))):
         found = problems(model, GRID)
         assert [p.message.split()[0] for p in found] == list(asked)
         assert all(asked[p.message.split()[0]] in p.message for p in found)
@@ -490,14 +450,10 @@ def test_units_are_read_from_any_spelling_of_their_attribute(tmp_path):
 
 
 def test_all_wrong_values_are_told_at_once():
-    found = problems(
-        SimpleNamespace(kind="homogeneous", vp=float("nan"), vs=-1.0, rho=0.0), GRID, key="earth"
-    )
+    found = problems(SimpleNamespace(kind="homogeneous", vp=float("nan"), vs=-1.0, rho=0.0), GRID, key="earth")
     assert [p.key for p in found] == ["earth.vp", "earth.vs", "earth.rho"]
     assert (
-        "not a finite number" in found[0].message
-        and "-1 m/s" in found[1].message
-        and "more than 0" in found[2].message
+        "not a finite number" in found[0].message and "-1 m/s" in found[1].message and "more than 0" in found[2].message
     )
 
 
@@ -510,11 +466,7 @@ def test_gradient_that_leads_astray_is_seen_at_its_end():
 
 def test_layers_out_of_order_or_below_the_top():
     found = problems(raw_layers((0, ROCK), (-500, ROCK), (-400, DEEP)), GRID)
-    assert (
-        only(found).key == "model.layers.2.top"
-        and "-400" in found[0].message
-        and "top down" in found[0].remedy
-    )
+    assert only(found).key == "model.layers.2.top" and "-400" in found[0].message and "top down" in found[0].remedy
     p = only(problems(layers((-100, ROCK)), GRID))
     assert p.key == "model.layers.0.top" and "-100 m" in p.message and "domain at 0 m" in p.message
 
@@ -536,13 +488,8 @@ def write(ds, path):
 def test_file_smaller_than_the_domain_names_axis_and_numbers(tmp_path):
     found = problems(write(dataset(X[:-1], Y, Z[2:]), tmp_path / "m.zarr"), GRID)
     assert [p.key for p in found] == ["model.file"] * 2
-    assert (
-        "x runs from -500 to 375 m, the domain from -500 to 500 m: missing 125 m at its end"
-        in found[0].message
-    )
-    assert (
-        "z runs from -1500 to 0 m" in found[1].message and "500 m at its start" in found[1].message
-    )
+    assert "x runs from -500 to 375 m, the domain from -500 to 500 m: missing 125 m at its end" in found[0].message
+    assert "z runs from -1500 to 0 m" in found[1].message and "500 m at its start" in found[1].message
 
 
 def test_file_with_nan_names_the_place(tmp_path):
@@ -551,10 +498,7 @@ def test_file_with_nan_names_the_place(tmp_path):
     ds["rho"][0, 0, 0] = -1
     found = problems(write(ds, tmp_path / "m.zarr"), GRID)
     assert len(found) == 2
-    assert (
-        "vs is not a finite number (nan) at (x, y, z) = (-375, 350, -1200) m; 1 of 360 points"
-        in found[0].message
-    )
+    assert "vs is not a finite number (nan) at (x, y, z) = (-375, 350, -1200) m; 1 of 360 points" in found[0].message
     assert "rho is -1 kg/m3 at (x, y, z) = (-500, 0, -2100) m" in found[1].message
 
 
@@ -567,9 +511,7 @@ def test_shear_speeds_that_are_missing_everywhere_are_told(tmp_path):
 def test_file_without_what_it_needs(tmp_path):
     found = problems(write(dataset(X, Y, Z).drop_vars(["vs", "y"]), tmp_path / "m.zarr"), GRID)
     assert (
-        "no coordinate y" in found[0].message
-        and "no variable vs (the file has" in found[1].message
-        and len(found) == 2
+        "no coordinate y" in found[0].message and "no variable vs (the file has" in found[1].message and len(found) == 2
     )
     found = problems(write(dataset(X, Y, Z).assign(vp=("x", X)), tmp_path / "n.zarr"), GRID)
     assert "vp has the dimensions x; it needs z, y, x" in only(found).message
@@ -577,10 +519,7 @@ def test_file_without_what_it_needs(tmp_path):
     ds.vp.attrs["units"] = "furlong"
     assert "'furlong'" in only(problems(write(ds, tmp_path / "o.zarr"), GRID)).message
     ds = dataset(np.zeros_like(X), Y, Z)
-    assert (
-        "coordinate x must increase or decrease"
-        in only(problems(write(ds, tmp_path / "p.zarr"), GRID)).message
-    )
+    assert "coordinate x must increase or decrease" in only(problems(write(ds, tmp_path / "p.zarr"), GRID)).message
 
 
 def test_file_that_is_missing_or_no_model(tmp_path):
@@ -590,8 +529,6 @@ def test_file_that_is_missing_or_no_model(tmp_path):
     (tmp_path / "bad.zarr").mkdir()
     for name in ("bad.nc", "bad.zarr"):
         p = only(problems(file_model(tmp_path / name), GRID))
-        assert (
-            "cannot read" in p.message and name in p.message and "\n" not in p.message and p.remedy
-        )
+        assert "cannot read" in p.message and name in p.message and "\n" not in p.message and p.remedy
     with pytest.raises(ScenarioError, match="there is no file"):
         cell_averages(file_model(tmp_path / "none.nc"), GRID, 0, 1)

@@ -43,10 +43,7 @@ def tomography(path, lines=None, columns=6):
         for j in y:
             for i in x:
                 vs = linear(i, j, k)
-                rows.append(
-                    f"{i} {j} {k} {1.8 * vs:.4f} {vs:.4f} {0.9 * vs:.4f}"
-                    + " 200 100" * (columns == 8)
-                )
+                rows.append(f"{i} {j} {k} {1.8 * vs:.4f} {vs:.4f} {0.9 * vs:.4f}" + " 200 100" * (columns == 8))
     head = ["0 0 -4000 4000 4000 0", "500 500 1000", "9 9 5", "2700. 4320. 1500. 2400. 1350. 2160."]
     path.write_text("# a comment\n" + "\n".join([*head, *(lines(rows) if lines else rows)]) + "\n")
     return str(path)
@@ -54,35 +51,23 @@ def tomography(path, lines=None, columns=6):
 
 @pytest.mark.parametrize("columns", [6, 8])
 def test_a_tomography_of_specfem_fills_the_box(columns, tmp_path):
-    model = box(
-        {"kind": "file", "file": tomography(tmp_path / "tomography_model.xyz", None, columns)}
-    ).model
+    model = box({"kind": "file", "file": tomography(tmp_path / "tomography_model.xyz", None, columns)}).model
     assert not earth.problems(model, REGION)
     vp, vs, rho = earth.point_values(model, PLACES)
     assert vs == pytest.approx(linear(*PLACES.T), abs=1e-3)
     assert vp == pytest.approx(1.8 * vs, rel=1e-6) and rho == pytest.approx(0.9 * vs, rel=1e-6)
     if columns == 8:
-        medium = earth.medium_of(
-            model, [(0, 4000)] * 2 + [(-4000, 0)], ("vp", "vs", "rho", "qp", "qs")
-        )
-        assert medium.fields[3] == pytest.approx(1 / 200) and medium.fields[4] == pytest.approx(
-            0.01
-        )
+        medium = earth.medium_of(model, [(0, 4000)] * 2 + [(-4000, 0)], ("vp", "vs", "rho", "qp", "qs"))
+        assert medium.fields[3] == pytest.approx(1 / 200) and medium.fields[4] == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize(
     "change, message",
     [
-        (
-            lambda rows: rows[:-1],
-            "404 rows below the heading, which announces 9 x 9 x 5 = 405 points",
-        ),
+        (lambda rows: rows[:-1], "404 rows below the heading, which announces 9 x 9 x 5 = 405 points"),
         (lambda rows: [rows[1], rows[0], *rows[2:]], "row 1 has x = 500 m.*x must vary fastest"),
         (lambda rows: [*rows[:-1], rows[-1].replace(".", "x", 1)], "line 410 is not 6 numbers"),
-        (
-            lambda rows: [row.rsplit(" ", 1)[0] for row in rows],
-            "5 columns; they are x y z vp vs rho",
-        ),
+        (lambda rows: [row.rsplit(" ", 1)[0] for row in rows], "5 columns; they are x y z vp vs rho"),
         (
             lambda rows: [" ".join([*r.split()[:3], "2.7", "1.5", "1.4"]) for r in rows],
             "vp runs from 2.7 to 2.7 in its rows and from 2700 to 4320 in its heading",
@@ -141,11 +126,7 @@ def rfile(path, order="<", hole=False):
 def test_an_rfile_stands_where_it_is_on_earth(order, tmp_path):
     file = rfile(tmp_path / "model.rfile", order)
     place = {"geographic": {"longitude": 12.55, "latitude": 47.22, "azimuth": -20}}
-    scenario = box(
-        {"kind": "file", "file": file, "topography": {"file": file}},
-        size=[4000, 4000, 4500],
-        **place,
-    )
+    scenario = box({"kind": "file", "file": file, "topography": {"file": file}}, size=[4000, 4000, 4500], **place)
     assert not earth.problems(scenario.model, Region((0, 0, -4000), (4000, 4000, 500)))
     places = PLACES - [0, 0, 1]
     degrees = Local(12.55, 47.22, -20).degrees(*places[:, :2].T)
@@ -162,24 +143,15 @@ def test_an_rfile_stands_where_it_is_on_earth(order, tmp_path):
 def test_an_rfile_without_a_place_is_in_its_own_axes_and_has_no_air(tmp_path):
     file = rfile(tmp_path / "model.rfile", hole=True)
     model = box({"kind": "file", "file": file}).model
-    _, vs, _ = earth.point_values(
-        model, np.array([[1000.0, 2000.0, z] for z in (0, -100, -350, -450)])
-    )
-    assert (
-        vs[0] == vs[1] == pytest.approx(vs[2], abs=1e-3)
-    )  # that of the first rock below, at 400 m
+    _, vs, _ = earth.point_values(model, np.array([[1000.0, 2000.0, z] for z in (0, -100, -350, -450)]))
+    assert vs[0] == vs[1] == pytest.approx(vs[2], abs=1e-3)  # that of the first rock below, at 400 m
     assert vs[3] == pytest.approx(vs[0] + 0.1 * 50, abs=0.1)
     read = rfile_format.read_blocks(file)
     assert [block.values.shape for block in read.blocks] == [(49, 49, 8, 5), (25, 25, 8, 5)]
     (tmp_path / "short.rfile").write_bytes((tmp_path / "model.rfile").read_bytes()[:-4])
     (tmp_path / "no.rfile").write_bytes(b"text that is no rfile")
-    for name, message in (
-        ("short", "its heading announces at least"),
-        ("no", "does not begin with the number 1"),
-    ):
-        (problem,) = earth.problems(
-            box({"kind": "file", "file": str(tmp_path / f"{name}.rfile")}).model, REGION
-        )
+    for name, message in (("short", "its heading announces at least"), ("no", "does not begin with the number 1")):
+        (problem,) = earth.problems(box({"kind": "file", "file": str(tmp_path / f"{name}.rfile")}).model, REGION)
         assert message in problem.message
 
 
@@ -217,9 +189,7 @@ def test_properties_from_segy_and_constants(tmp_path):
     assert values[1] == pytest.approx(linear(*PLACES.T), rel=1e-5)
     assert values[0] == pytest.approx(1.8 * values[1], rel=1e-5) and (values[2] == 2400).all()
     coarse = segy(tmp_path / "coarse.sgy", x[x % 500 == 0], y[x % 500 == 0], linear)
-    wrong = box(
-        {"kind": "file", "properties": files | {"rho": {"file": coarse, "depth_step": 100}}}
-    )
+    wrong = box({"kind": "file", "properties": files | {"rho": {"file": coarse, "depth_step": 100}}})
     (problem,) = earth.problems(wrong.model, REGION)[:1]
     assert problem.key == "model.properties.rho.file" and "are not those of vp" in problem.message
     (problem,) = earth.problems(box({"kind": "file", "file": vs}).model, REGION)[:1]
@@ -232,9 +202,7 @@ def test_properties_from_segy_and_constants(tmp_path):
 
 def test_a_line_of_segy_is_a_section_and_its_interval_millimetres(tmp_path):
     x = np.arange(0, 4001, 100.0)
-    file = segy(
-        tmp_path / "line.sgy", 0.6 * x, 0.8 * x, lambda a, b, z: linear(np.hypot(a, b), 0, z), 25.0
-    )
+    file = segy(tmp_path / "line.sgy", 0.6 * x, 0.8 * x, lambda a, b, z: linear(np.hypot(a, b), 0, z), 25.0)
     shallow = {"origin": [0, -1000], "size": [4000, 1000], "spacing": 20}
     source = EXPLOSION | {"at": [2000, -500]}
     properties = {"vp": {"file": file}, "vs": 0, "rho": 1000}
@@ -306,11 +274,7 @@ def fault(tmp_path, text, **keys):
     (tmp_path / "event.fsp").write_text(text)
     source = {"kind": "fsp", "file": str(tmp_path / "event.fsp")} | keys
     place = {"geographic": {"longitude": 12.5, "latitude": 47.25}}
-    domain = {
-        "origin": [-20000, -20000, -20000],
-        "size": [40000, 40000, 20000],
-        "spacing": 800,
-    } | place
+    domain = {"origin": [-20000, -20000, -20000], "size": [40000, 40000, 20000], "spacing": 800} | place
     model = {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2500}
     return source_files.build_all(box(model, source, **domain), source_files.any_solid)[0]
 
@@ -340,8 +304,7 @@ def test_segments_of_an_fsp_file_have_their_own_planes(tmp_path):
     )
     head, rows = HEAD.format(more=""), ROWS.format(a="", b="").replace(" 0\n", "\n")
     text = "".join(
-        block.format(n=n, strike=k, dip=d, dx=x) + head + rows
-        for n, k, d, x in ((1, 0, 90, 2), (2, 90, 45, 1))
+        block.format(n=n, strike=k, dip=d, dx=x) + head + rows for n, k, d, x in ((1, 0, 90, 2), (2, 90, 45, 1))
     )
     one = fault(tmp_path, FSP.format(strike=0, count=2, segments="% MULTISEGMENT MODEL\n" + text))
     assert len(one.points) == 4
@@ -360,34 +323,20 @@ def test_segments_of_an_fsp_file_have_their_own_planes(tmp_path):
         (("TRUP  RISE", "TRUP  FALL"), None),
     ],
 )
-def test_an_fsp_file_that_lacks_something_is_refused_or_filled_from_its_heading(
-    change, message, tmp_path
-):
-    text = FSP.format(
-        strike=0,
-        count=1,
-        segments=HEAD.format(more="") + ROWS.format(a="", b="").replace(" 0\n", "\n"),
-    )
+def test_an_fsp_file_that_lacks_something_is_refused_or_filled_from_its_heading(change, message, tmp_path):
+    text = FSP.format(strike=0, count=1, segments=HEAD.format(more="") + ROWS.format(a="", b="").replace(" 0\n", "\n"))
     assert change[0] in text
     (tmp_path / "event.fsp").write_text(text.replace(*change))
     if message is None:
-        assert fault(tmp_path, text.replace(*change)).onset == pytest.approx(
-            [1.6 / 24, 1 + 1.6 / 24]
-        )
+        assert fault(tmp_path, text.replace(*change)).onset == pytest.approx([1.6 / 24, 1 + 1.6 / 24])
         return
     source = {"kind": "fsp", "file": str(tmp_path / "event.fsp")}
     place = {"geographic": {"longitude": 12.5, "latitude": 47.25}}
     with pytest.raises(ScenarioError, match=message):
-        craton.plan(
-            box({"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2500}, source, **place)
-        )
+        craton.plan(box({"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2500}, source, **place))
 
 
-OF_ROWS = [
-    (0, 2400, 1100, 2100, 100, 50),
-    (800, 5900, 3400, 2700, 600, 300),
-    (15e3, 6600, 3800, 2900, 0, 0),
-]
+OF_ROWS = [(0, 2400, 1100, 2100, 100, 50), (800, 5900, 3400, 2700, 600, 300), (15e3, 6600, 3800, 2900, 0, 0)]
 TABLES = {
     "blanks.txt": """# a crust
 # thickness (km)  vp (km/s) vs (km/s) rho (g/cm3) qp qs
@@ -486,12 +435,7 @@ def test_the_first_layer_fills_the_ground_above_its_top(method):
         width = {"spacing": 100} if method == "fd" else {"element_size": 1000}
         domain = {"origin": [0, 0, -4000], "size": [4000, 4000, 5000]} | width
         scenario = Scenario(
-            method=method,
-            domain=domain,
-            model=model,
-            time={"duration": 1},
-            source=[EXPLOSION],
-            receivers=[],
+            method=method, domain=domain, model=model, time={"duration": 1}, source=[EXPLOSION], receivers=[]
         )
         plans.append(craton.plan(scenario))
         vp, *_ = earth.point_values(scenario.model, [(3900, 0, 550), (0, 0, -3000)])
@@ -527,9 +471,7 @@ def backwards(ds):
     return ds.isel(x=slice(None, None, -1), z=slice(None, None, -1))
 
 
-@pytest.mark.parametrize(
-    "dress", [dataset, lambda: by_depth(dataset()), lambda: backwards(dataset())]
-)
+@pytest.mark.parametrize("dress", [dataset, lambda: by_depth(dataset()), lambda: backwards(dataset())])
 @pytest.mark.parametrize("as_file", [True, False])
 def test_a_section_without_y_is_a_model_of_the_plane(dress, as_file, tmp_path):
     model = dress()
@@ -606,19 +548,11 @@ def test_the_plan_says_how_water_thinner_than_a_cell_is_represented():
         values = {"time": {"duration": 1}, "source": [EXPLOSION], "receivers": []}
         plan = craton.plan(Scenario(method=method, domain=domain, model=model, **values))
         return {
-            n: row[0]
-            for rows in plan.notes.values()
-            for n, *row in rows
-            if "elements" in row[0] or n == "thin water"
+            n: row[0] for rows in plan.notes.values() for n, *row in rows if "elements" in row[0] or n == "thin water"
         }
 
-    assert said(layered, 0)["thin water"].startswith(
-        "30 m at least, less than a cell of 100 m; a cell"
-    )
-    assert (
-        "4 m at least, less than a cell of 100 m over 50% of its area"
-        in said(sea, 200)["thin water"]
-    )
+    assert said(layered, 0)["thin water"].startswith("30 m at least, less than a cell of 100 m; a cell")
+    assert "4 m at least, less than a cell of 100 m over 50% of its area" in said(sea, 200)["thin water"]
     deep = {**layered, "layers": [{"top": 0, **water}, {"top": -300, **rock}]}
     assert "thin water" not in said(deep, 0)
     flat = sea | {"topography": -40}
@@ -639,8 +573,6 @@ def test_qs_of_a_fluid_is_ignored_and_no_part_of_the_fit(method):
         plan = craton.plan(Scenario(method=method, domain=domain, model=model, **values))
         said = [w for w in plan.warnings if "model.layers.0" in w]
         assert said == (["model.layers.0.qs: Qs of a fluid is ignored"] if more else [])
-        words = str(
-            [row for rows in plan.notes.values() for row in rows if "mechanisms" in str(row)]
-        )
+        words = str([row for rows in plan.notes.values() for row in rows if "mechanisms" in str(row)])
         plans.append((plan.dt, words))
     assert plans[0] == plans[1] == plans[2]

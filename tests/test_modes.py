@@ -45,10 +45,7 @@ def spheroidal(l, y):
     normal_p = -3 * x**2 * j(l, x) + 2 * (l * (l - 1) * j(l, x) + 2 * x * j(l + 1, x))
     shear_p = 2 * ((l - 1) * j(l, x) - x * j(l + 1, x))
     normal_s = -2 * l * (l + 1) * toroidal(l, y)
-    return (
-        normal_p * (y**2 * j(l, y) - 2 * (l**2 - 1) * j(l, y) - 2 * y * j(l + 1, y))
-        - normal_s * shear_p
-    )
+    return normal_p * (y**2 * j(l, y) - 2 * (l**2 - 1) * j(l, y) - 2 * y * j(l + 1, y)) - normal_s * shear_p
 
 
 def roots(secular, l, most=40.0):
@@ -85,9 +82,7 @@ def test_rayleigh_wave_of_a_half_space():
     """The shorter, the nearer: the curvature's part falls with the period, of the group speed it vanishes."""
     off = [
         (mode.phase / BETA - RAYLEIGH, mode.group / BETA - RAYLEIGH)
-        for mode in (
-            Waves(uniform(), "rayleigh", 1.5e6, 60e3).at(2 * np.pi / period) for period in (60, 30)
-        )
+        for mode in (Waves(uniform(), "rayleigh", 1.5e6, 60e3).at(2 * np.pi / period) for period in (60, 30))
     ]
     assert 0 < off[1][0] < 0.52 * off[0][0] < 0.006 and abs(off[1][1]) < 2e-4
 
@@ -110,12 +105,8 @@ def test_speeds_of_phase_and_group():
         other = Waves(prem.prem(), kind, 1.5e6, 60e3).at(omega)
         assert (other.phase, other.group) == pytest.approx((mode.phase, mode.group), rel=1e-8)
         overtone = waves.at(omega, 1)
-        assert overtone.phase > mode.phase and waves.lowest(overtone.nu, 2)[0][1] == pytest.approx(
-            omega, rel=1e-9
-        )
-    assert 2 * np.pi / Waves(prem.prem(), "rayleigh", 2.891e6).lowest(30.0)[0][0] == pytest.approx(
-        262.11, rel=0.012
-    )
+        assert overtone.phase > mode.phase and waves.lowest(overtone.nu, 2)[0][1] == pytest.approx(omega, rel=1e-9)
+    assert 2 * np.pi / Waves(prem.prem(), "rayleigh", 2.891e6).lowest(30.0)[0][0] == pytest.approx(262.11, rel=0.012)
 
 
 def test_fluids_are_refused():
@@ -128,9 +119,7 @@ def test_sum_of_modes_is_a_seismogram():
     kept = reference("earth")
     t = kept["t"] - 100.0
     own = (t > 100) & (t < 400)
-    found = modes_sum.velocity(
-        prem.prem(), kept["tensor"], 150e3, 25.0, *kept["stations"].T, t[own]
-    )
+    found = modes_sum.velocity(prem.prem(), kept["tensor"], 150e3, 25.0, *kept["stations"].T, t[own])
     for one, wanted in zip(found, kept["moment"]):
         assert misfit(one, CubicSpline(t, wanted, axis=-1)(t[own], 1)) < 1e-3
 
@@ -138,9 +127,9 @@ def test_sum_of_modes_is_a_seismogram():
 def test_fundamental_branch_runs_at_its_phase_speed():
     """Phase between 40 and 60 degrees of the sum over integer orders, against (nu + 1/2) times the distance (1 / (8 nu) is left out)."""
     period, t = 100.0, np.arange(200.0, 2200.0, 2.0)
-    pair = modes_sum.velocity(
-        prem.prem(), (1e20, 0, 0, 0, 0, 0), 30e3, 30.0, [40.0, 60.0], [0.0, 0.0], t, branches=1
-    )[:, 0]
+    pair = modes_sum.velocity(prem.prem(), (1e20, 0, 0, 0, 0, 0), 30e3, 30.0, [40.0, 60.0], [0.0, 0.0], t, branches=1)[
+        :, 0
+    ]
     spectra = pair @ np.exp(-2j * np.pi * t / period)
     mode = Waves(prem.prem(), "rayleigh").at(2 * np.pi / period)
     turns = np.angle(spectra[1] / spectra[0] * np.exp(1j * (mode.nu + 0.5) * np.radians(20)))

@@ -49,10 +49,7 @@ def result(scenario):
 
 def test_every_table_is_at_hand():
     tables = {
-        name: kind
-        for scenario in SCENARIOS.values()
-        for kind in tables_in(scenario, set())
-        for name in [kind.__name__]
+        name: kind for scenario in SCENARIOS.values() for kind in tables_in(scenario, set()) for name in [kind.__name__]
     }
     assert len(tables) > 60
     for name, kind in tables.items():
@@ -73,25 +70,13 @@ def test_short_forms(scenario, result):
     plan = result.plan
     assert "17,576 points" in repr(plan) and len(repr(plan)) < 200
     assert "finished on CPU" in repr(result) and len(repr(result)) < 200
-    for thing, word in (
-        (scenario, "source"),
-        (plan, "points per wavelength"),
-        (result, "velocity"),
-    ):
+    for thing, word in ((scenario, "source"), (plan, "points per wavelength"), (result, "velocity")):
         html = thing._repr_html_()
-        assert (
-            word in html and len(html) < 10_000 and html.count("<table>") == html.count("</table>")
-        )
+        assert word in html and len(html) < 10_000 and html.count("<table>") == html.count("</table>")
     assert "array(" not in scenario._repr_html_()
-    gravity = craton.load(
-        benchscript.ROOT / "examples" / "seven_spheres.toml", ["prisms.shape=[10, 10, 5]"]
-    )
+    gravity = craton.load(benchscript.ROOT / "examples" / "seven_spheres.toml", ["prisms.shape=[10, 10, 5]"])
     plan = craton.plan(gravity)
-    assert (
-        "g_z" in repr(plan)
-        and "<table>" in plan._repr_html_()
-        and "prisms" in gravity._repr_html_()
-    )
+    assert "g_z" in repr(plan) and "<table>" in plan._repr_html_() and "prisms" in gravity._repr_html_()
 
 
 def test_snapshots_without_a_folder(scenario, result, tmp_path):
@@ -166,13 +151,8 @@ def test_progress_in_a_notebook(displayed, capsys):
     with progress_bar(40, 1000, "a < b") as report:
         for done in (10, 40):
             report(done)
-    assert [bundle["text/plain"].split("%")[0] for bundle in displayed] == [
-        f"a < b {n} " for n in (0, 25, 100)
-    ]
-    assert (
-        'value="10" max="40"' in displayed[1]["text/html"]
-        and "a &lt; b" in displayed[1]["text/html"]
-    )
+    assert [bundle["text/plain"].split("%")[0] for bundle in displayed] == [f"a < b {n} " for n in (0, 25, 100)]
+    assert 'value="10" max="40"' in displayed[1]["text/html"] and "a &lt; b" in displayed[1]["text/html"]
     assert "point-steps/s" in displayed[1]["text/plain"] and "s left" in displayed[1]["text/plain"]
     with task_bar(4, 1, "shots") as report:
         report("S2", "finished")

@@ -35,9 +35,7 @@ def event(depth=4000.0):
     """Event with a moment tensor and a duration."""
     from obspy.core import event as ev
 
-    origin = ev.Origin(
-        time=obspy.UTCDateTime(2020, 1, 1), longitude=12.5, latitude=47.25, depth=depth
-    )
+    origin = ev.Origin(time=obspy.UTCDateTime(2020, 1, 1), longitude=12.5, latitude=47.25, depth=depth)
     tensor = ev.MomentTensor(
         tensor=ev.Tensor(m_rr=1e15, m_tt=-2e15, m_pp=1e15, m_rt=3e14, m_rp=0, m_tp=0),
         source_time_function=ev.SourceTimeFunction(type="triangle", duration=2.4),
@@ -52,9 +50,7 @@ def inventory():
     from obspy.core import inventory as inv
 
     stations = [inv.Station("FUR", 47.25 + d, 12.5 + d, 500.0) for d in (0.01, -0.01)]
-    return inv.Inventory(
-        [inv.Network("GR", [stations[0]]), inv.Network("BW", [stations[1]])], source="test"
-    )
+    return inv.Inventory([inv.Network("GR", [stations[0]]), inv.Network("BW", [stations[1]])], source="test")
 
 
 def tables(**changes):
@@ -104,16 +100,12 @@ def test_equal_objects_give_equal_scenarios_and_others_do_not(scenario):
     other = Scenario(**(values | {"model": crust(3000.0)}))
     assert other.model.file != scenario.model.file and other != scenario
     assert objects.is_temporary(scenario.model.file)
-    assert (
-        inputs.Inputs(scenario, limit=0).files("inputs")[scenario.model.file] == "inputs/model.nc"
-    )
+    assert inputs.Inputs(scenario, limit=0).files("inputs")[scenario.model.file] == "inputs/model.nc"
 
 
 def test_objects_replace_tables_of_a_file_and_stand_beside_other_keys(scenario, tmp_path):
     (tmp_path / "box.toml").write_text(dumps(scenario))
-    table = pandas.DataFrame(
-        {"x": [0.0], "y": [100.0], "z": [-50.0]}, index=pandas.Index(["A"], name="name")
-    )
+    table = pandas.DataFrame({"x": [0.0], "y": [100.0], "z": [-50.0]}, index=pandas.Index(["A"], name="name"))
     more = [table, {"name": "B", "at": [0, 0, 0]}]
     ground = xarray.DataArray(np.full((3, 3), 0.0), {"x": AXIS[::2], "y": AXIS[::2]}, ("y", "x"))
     changed = craton.load(
@@ -148,23 +140,13 @@ def test_a_table_of_sources_gives_every_mechanism():
     couple = rows.assign(strike=30, dip=60, rake=90)
     moment = source_files.build_all(Scenario(**tables(source=couple)))[0].moment
     assert np.trace(moment) == pytest.approx(0, abs=1e9) and moment[2, 2] > 1e15
-    metres = pandas.DataFrame(
-        {"x": [10.0], "y": [20.0], "z": [-30.0], "fx": [1.0], "fy": [2.0], "fz": [3.0]}
-    )
-    (force,) = source_files.build_all(
-        Scenario(**tables(source={"file": metres, "wavelet": WAVELET}))
-    )
+    metres = pandas.DataFrame({"x": [10.0], "y": [20.0], "z": [-30.0], "fx": [1.0], "fy": [2.0], "fz": [3.0]})
+    (force,) = source_files.build_all(Scenario(**tables(source={"file": metres, "wavelet": WAVELET})))
     assert force.xyz == (10, 20, -30) and force.force.tolist() == [1, 2, 3]
-    six = dict(
-        zip(("mrr", "mtt", "mpp", "mrt", "mrp", "mtp"), (1e15, 2e15, 3e15, 4e14, 5e14, 6e14))
-    )
+    six = dict(zip(("mrr", "mtt", "mpp", "mrt", "mrp", "mtp"), (1e15, 2e15, 3e15, 4e14, 5e14, 6e14)))
     tensor = metres[["x", "y", "z"]].assign(**six)
-    (source,) = source_files.build_all(
-        Scenario(**tables(source={"file": tensor, "wavelet": WAVELET}))
-    )
-    assert (
-        source.moment[2, 2] == 1e15 and source.moment[0, 2] == 5e14 and source.moment[1, 2] == -4e14
-    )
+    (source,) = source_files.build_all(Scenario(**tables(source={"file": tensor, "wavelet": WAVELET})))
+    assert source.moment[2, 2] == 1e15 and source.moment[0, 2] == 5e14 and source.moment[1, 2] == -4e14
 
 
 def test_a_simulation_takes_objects_as_well(scenario):
@@ -190,25 +172,17 @@ def test_times_of_a_table_of_sources_are_the_origin_time_and_shifts():
 @pytest.mark.parametrize(
     "columns, message",
     [
-        (
-            {"longitude": [1], "depth": [1], "moment": [1]},
-            "needs the columns longitude and latitude",
-        ),
+        ({"longitude": [1], "depth": [1], "moment": [1]}, "needs the columns longitude and latitude"),
         ({"x": [1], "y": [1], "depth": [1], "z": [1], "moment": [1]}, "exactly one of the columns"),
         ({"x": [1], "y": [1], "z": [1], "strike": [1]}, "it needs a mechanism"),
-        (
-            {"x": [1], "y": [1], "z": [-1], "moment": [1], "time": ["noon"]},
-            ":2: time is 'noon', not like",
-        ),
+        ({"x": [1], "y": [1], "z": [-1], "moment": [1], "time": ["noon"]}, ":2: time is 'noon', not like"),
         ({"x": ["here"], "y": [1], "z": [-1], "moment": [1]}, ":2: x: "),
         ({"x": [1], "y": [1], "z": [-1], "moment": [np.nan]}, ":2: the mechanism is not complete"),
     ],
 )
 def test_wrong_tables_of_sources_are_refused(columns, message):
     with pytest.raises(ScenarioError, match=message):
-        craton.plan(
-            Scenario(**tables(source={"file": pandas.DataFrame(columns), "wavelet": WAVELET}))
-        )
+        craton.plan(Scenario(**tables(source={"file": pandas.DataFrame(columns), "wavelet": WAVELET})))
 
 
 def test_objects_in_the_wrong_place_are_refused_all_at_once():

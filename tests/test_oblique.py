@@ -14,10 +14,7 @@ from craton.scenario import Ricker
 from craton.survey import wavelets
 from craton.survey.layered_response import Stack, response
 
-LAYERS = [
-    {"top": 0, "vp": 2000, "vs": 1100, "rho": 2000},
-    {"top": -400, "vp": 3200, "vs": 1800, "rho": 2300},
-]
+LAYERS = [{"top": 0, "vp": 2000, "vs": 1100, "rho": 2000}, {"top": -400, "vp": 3200, "vs": 1800, "rho": 2300}]
 STACK = Stack(*(np.array(v, float) for v in ([-400, 0], [3200, 2000], [1800, 1100], [2300, 2000])))
 HALF = Stack(*(np.array([v], float) for v in (0, 3000, 1700, 2400)))
 WAVELET = {"kind": "ricker", "frequency": 2.0}
@@ -187,11 +184,7 @@ WRONG = {  # changes of the section, the key that is told, words of the message
         "injection.0",
         "gradients",
     ),
-    "a fluid": (
-        {"model": {"kind": "layers", "layers": [LAYERS[0] | {"vs": 0}, LAYERS[1]]}},
-        "injection.0",
-        "fluid",
-    ),
+    "a fluid": ({"model": {"kind": "layers", "layers": [LAYERS[0] | {"vs": 0}, LAYERS[1]]}}, "injection.0", "fluid"),
     "no free surface": ({"boundaries": {"top": "cpml"}}, "injection.0", 'not "free"'),
     "an anomaly at the sides": (
         {"model": {"kind": "layers", "layers": LAYERS, "anomalies": [BLOCK]}},
@@ -205,11 +198,7 @@ WRONG = {  # changes of the section, the key that is told, words of the message
         "P waves do not move as SH",
     ),
     "three numbers": (
-        {
-            "injection": [
-                {"wave": "P", "from": [600, 0, -1000], "to": [2400, 1, 0], "wavelet": WAVELET}
-            ]
-        },
+        {"injection": [{"wave": "P", "from": [600, 0, -1000], "to": [2400, 1, 0], "wavelet": WAVELET}]},
         "injection.0.to",
         "has 3 numbers",
     ),

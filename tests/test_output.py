@@ -57,10 +57,7 @@ waveforms = ["velocity"]
 
 
 def stations(n=2):
-    return Receivers(
-        [f"R{i + 1}" for i in range(n)],
-        np.array([[1000.0 + 500 * i, 2000.0, 0.0] for i in range(n)]),
-    )
+    return Receivers([f"R{i + 1}" for i in range(n)], np.array([[1000.0 + 500 * i, 2000.0, 0.0] for i in range(n)]))
 
 
 def pulse(t, shift=0.0, width=0.12):
@@ -81,25 +78,18 @@ def recorded(quantities, n=2, steps=STEPS):
     """Channels and samples of pulses taken at the times that the channels state, each with its own amplitude and delay."""
     used = channels(n, quantities)
     step = np.arange(steps)
-    columns = [
-        (c + 1) * pulse(START + (step + (0.5 if ch.half else 1.0)) * DT, 0.05 * c)
-        for c, ch in enumerate(used)
-    ]
+    columns = [(c + 1) * pulse(START + (step + (0.5 if ch.half else 1.0)) * DT, 0.05 * c) for c, ch in enumerate(used)]
     return np.stack(columns, axis=1), used
 
 
 def build(quantities=("velocity",), n=2, sampling=None, dtype="float64", **attributes):
     samples, used = recorded(quantities, n)
-    return ds_module.waveforms(
-        samples.astype(dtype), used, stations(n), DT, START, quantities, sampling, attributes
-    )
+    return ds_module.waveforms(samples.astype(dtype), used, stations(n), DT, START, quantities, sampling, attributes)
 
 
 def value(quantity, receiver, component, quantities, times, function=pulse, n=2):
     """What `recorded` stands for at other times."""
-    rate = {"displacement": "velocity", "acceleration": "velocity", "strain": "strain_rate"}.get(
-        quantity, quantity
-    )
+    rate = {"displacement": "velocity", "acceleration": "velocity", "strain": "strain_rate"}.get(quantity, quantity)
     c = next(
         i
         for i, ch in enumerate(channels(n, quantities))
@@ -120,11 +110,7 @@ def test_velocity_is_untouched_and_lives_at_half_steps():
         trace = ds.velocity.sel(receiver=f"R{channel.receiver + 1}", component=channel.component)
         np.testing.assert_array_equal(trace, samples[:, column])
     assert list(ds.component.values) == ["E", "N", "Z"]
-    assert (
-        ds.velocity.attrs["units"] == "m/s"
-        and ds.time.attrs["units"] == "s"
-        and ds.z.attrs["positive"] == "up"
-    )
+    assert ds.velocity.attrs["units"] == "m/s" and ds.time.attrs["units"] == "s" and ds.z.attrs["positive"] == "up"
     np.testing.assert_array_equal(ds.x, [1000, 1500])
 
 
@@ -133,18 +119,9 @@ def test_all_quantities_share_one_exact_time_axis(sampling):
     names = ("velocity", "displacement", "acceleration", "pressure", "strain", "rotation_rate")
     ds = build(names, sampling=sampling)
     if sampling:
-        np.testing.assert_allclose(
-            ds.time, START + sampling * np.arange(ds.sizes["time"]), rtol=0, atol=1e-12
-        )
-        assert (
-            START + (STEPS - 0.5) * DT - sampling
-            < float(ds.time[-1])
-            <= START + (STEPS - 0.5) * DT + 1e-12
-        )
-    assert ds.strain.dims == ("receiver", "tensor", "time") and ds.pressure.dims == (
-        "receiver",
-        "time",
-    )
+        np.testing.assert_allclose(ds.time, START + sampling * np.arange(ds.sizes["time"]), rtol=0, atol=1e-12)
+        assert START + (STEPS - 0.5) * DT - sampling < float(ds.time[-1]) <= START + (STEPS - 0.5) * DT + 1e-12
+    assert ds.strain.dims == ("receiver", "tensor", "time") and ds.pressure.dims == ("receiver", "time")
     for name, component, function in [
         ("velocity", "N", pulse),
         ("pressure", "P", pulse),
@@ -156,9 +133,7 @@ def test_all_quantities_share_one_exact_time_axis(sampling):
         dim = {"strain": {"tensor": component}, "pressure": {}}.get(name, {"component": component})
         expected = value(name, 1, component, names, ds.time.values, function)
         # Anti-alias filter ripple 1e-4; half a step of delay would be 4e-2.
-        np.testing.assert_allclose(
-            ds[name].isel(receiver=1).sel(dim), expected, atol=3e-4 * np.abs(expected).max()
-        )
+        np.testing.assert_allclose(ds[name].isel(receiver=1).sel(dim), expected, atol=3e-4 * np.abs(expected).max())
 
 
 def test_decimation_removes_what_the_output_cannot_carry():
@@ -166,17 +141,9 @@ def test_decimation_removes_what_the_output_cannot_carry():
     t = START + (step + 0.5) * DT
     samples = (np.sin(2 * np.pi * 30 * t) * pulse(t, 8, 3))[:, None]
     ds = ds_module.waveforms(
-        samples,
-        [Channel(0, "velocity", "E", True)],
-        stations(1),
-        DT,
-        START,
-        ["velocity"],
-        sampling=0.05,
+        samples, [Channel(0, "velocity", "E", True)], stations(1), DT, START, ["velocity"], sampling=0.05
     )
-    assert (
-        float(np.abs(ds.velocity.sel(component="E")).max()) < 1e-3
-    )  # 30 Hz would alias to 10 Hz at full amplitude
+    assert float(np.abs(ds.velocity.sel(component="E")).max()) < 1e-3  # 30 Hz would alias to 10 Hz at full amplitude
     assert np.isnan(ds.velocity.sel(component="N")).all()  # no channel
 
 
@@ -195,17 +162,10 @@ def test_complete_run_opens_without_warning(tmp_path):
     z, x = np.arange(-400.0, 1, 100), np.arange(0.0, 701, 100)
     with store.snapshots() as writer:
         writer.add_series(
-            "section",
-            {"velocity": ("E", "N", "Z"), "pressure": ("P",)},
-            {"z": z, "y": 500.0, "x": x},
-            [0.0, 0.5, 1.0],
+            "section", {"velocity": ("E", "N", "Z"), "pressure": ("P",)}, {"z": z, "y": 500.0, "x": x}, [0.0, 0.5, 1.0]
         )
         for i in range(3):
-            writer.put(
-                "section",
-                0.5 * i,
-                {"velocity": np.full((3, 5, 8), i + 1.0), "pressure": np.full((5, 8), -i)},
-            )
+            writer.put("section", 0.5 * i, {"velocity": np.full((3, 5, 8), i + 1.0), "pressure": np.full((5, 8), -i)})
     store.write_waveforms(build(n=1))
     store.write_waveforms(
         build(("velocity", "pressure"), dtype="float32", title="second", scenario=SCENARIO)
@@ -216,33 +176,15 @@ def test_complete_run_opens_without_warning(tmp_path):
         for consolidated in (None, True, False):
             ds = xr.open_zarr(store.zarr, consolidated=consolidated)
             section = xr.open_zarr(store.zarr, group="snapshots/section", consolidated=consolidated)
-    assert ds.velocity.dtype == np.float32 and ds.sizes == {
-        "receiver": 2,
-        "component": 3,
-        "time": STEPS,
-    }
-    assert (
-        list(ds.receiver.values) == ["R1", "R2"]
-        and ds.time.dtype == np.float64
-        and ds.attrs["title"] == "second"
-    )
-    xr.testing.assert_identical(
-        ds.load(), build(("velocity", "pressure"), dtype="float32").assign_attrs(ds.attrs)
-    )
-    assert section.velocity.dims == ("time", "component", "z", "x") and section.pressure.dims == (
-        "time",
-        "z",
-        "x",
-    )
+    assert ds.velocity.dtype == np.float32 and ds.sizes == {"receiver": 2, "component": 3, "time": STEPS}
+    assert list(ds.receiver.values) == ["R1", "R2"] and ds.time.dtype == np.float64 and ds.attrs["title"] == "second"
+    xr.testing.assert_identical(ds.load(), build(("velocity", "pressure"), dtype="float32").assign_attrs(ds.attrs))
+    assert section.velocity.dims == ("time", "component", "z", "x") and section.pressure.dims == ("time", "z", "x")
     assert float(section.y) == 500.0 and set(section.coords) == {"time", "component", "x", "y", "z"}
     np.testing.assert_array_equal(section.velocity[:, 1, 2, 3], [1, 2, 3])
     state = json.loads((store.path / "run.json").read_text())
     assert state["state"] == "finished" and state["peak"] == 2.0 and state["reason"] == "nan"
-    assert sorted(p.name for p in store.path.iterdir()) == [
-        "result.zarr",
-        "run.json",
-        "scenario.toml",
-    ]
+    assert sorted(p.name for p in store.path.iterdir()) == ["result.zarr", "run.json", "scenario.toml"]
 
 
 def test_run_stopped_early_keeps_only_the_frames_written(tmp_path):
@@ -256,11 +198,7 @@ def test_run_stopped_early_keeps_only_the_frames_written(tmp_path):
         writer.put("s", 0.0, {"divergence": np.ones((3, 2, 4))})
         writer.put("s", 0.1, {"divergence": np.ones((3, 2, 4))})
     ds = xr.open_zarr(tmp_path / "r.zarr", group="snapshots/s")
-    assert (
-        ds.divergence.dims == ("time", "z", "y", "x")
-        and ds.sizes["time"] == 2
-        and float(ds.divergence.min()) == 1
-    )
+    assert ds.divergence.dims == ("time", "z", "y", "x") and ds.sizes["time"] == 2 and float(ds.divergence.min()) == 1
 
 
 WRITER = """
@@ -278,9 +216,7 @@ for i in range(100000):
 
 def test_readable_after_sigkill(tmp_path):
     out = tmp_path / "out"
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(out)], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", WRITER, str(out)], stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
         if int(line) >= 40:
             process.send_signal(signal.SIGKILL)
@@ -292,9 +228,7 @@ def test_readable_after_sigkill(tmp_path):
         ds = report.pictures.read_snapshots(out)["s"]
     assert ds.sizes["time"] >= 40 - 4  # all but those that waited
     written = ds.velocity.values
-    whole = np.array(
-        [np.unique(frame).size == 1 and frame.flat[0] == i + 1 for i, frame in enumerate(written)]
-    )
+    whole = np.array([np.unique(frame).size == 1 and frame.flat[0] == i + 1 for i, frame in enumerate(written)])
     assert whole.all()
     assert read_run(out)["state"] == "running"
     Store(out)  # the process is gone: its OUT is free again
@@ -304,9 +238,7 @@ def test_readable_after_sigkill(tmp_path):
 def test_error_of_the_thread_reaches_the_caller(tmp_path):
     path = tmp_path / "r.zarr"
     writer = SnapshotWriter(path, depth=1)
-    writer.add_series(
-        "s", {"pressure": ()}, {"z": np.arange(3.0), "x": np.arange(4.0)}, np.arange(100.0)
-    )
+    writer.add_series("s", {"pressure": ()}, {"z": np.arange(3.0), "x": np.arange(4.0)}, np.arange(100.0))
     writer.put("s", 0.0, {"pressure": np.zeros((3, 4))})
     writer._queue.put((lambda: (shutil.rmtree(path), path.write_text("in the way")), ()))
     with pytest.raises(ResourceError, match=r"could not write snapshots to .*r\.zarr"):
@@ -357,9 +289,7 @@ def test_series_that_grow_are_whole_at_every_moment(tmp_path, monkeypatch):
 
 def test_bad_frames_are_refused_at_once(tmp_path):
     with SnapshotWriter(tmp_path / "r.zarr") as writer:
-        writer.add_series(
-            "s", {"pressure": ()}, {"z": np.arange(3.0), "x": np.arange(4.0)}, [0.0, 1.0]
-        )
+        writer.add_series("s", {"pressure": ()}, {"z": np.arange(3.0), "x": np.arange(4.0)}, [0.0, 1.0])
         with pytest.raises(ValueError, match="no frame at 7 s"):
             writer.put("s", 7.0, {"pressure": np.zeros((3, 4))})
         with pytest.raises(ValueError, match="shapes"):
@@ -445,16 +375,12 @@ def test_foreign_and_running_out_are_refused(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
     out = tmp_path / "out"
     out.mkdir()
-    (out / "run.json").write_text(
-        json.dumps({"state": "running", "pid": os.getppid(), "host": socket.gethostname()})
-    )
+    (out / "run.json").write_text(json.dumps({"state": "running", "pid": os.getppid(), "host": socket.gethostname()}))
     with pytest.raises(ScenarioError, match="being written by process"):
         check_out(out)
 
 
-@pytest.mark.parametrize(
-    "make", [lambda p: p / "file", lambda p: p / "file" / "out", lambda p: Path("/proc/no/out")]
-)
+@pytest.mark.parametrize("make", [lambda p: p / "file", lambda p: p / "file" / "out", lambda p: Path("/proc/no/out")])
 def test_unwritable_out(tmp_path, make):
     (tmp_path / "file").write_text("a file")
     with pytest.raises(ResourceError, match="cannot write to") as refused:
@@ -464,9 +390,7 @@ def test_unwritable_out(tmp_path, make):
 
 
 def test_read_only_directory(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        os, "access", lambda path, mode: False
-    )  # the tests may run as root, who may write anywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # the tests may run as root, who may write anywhere
     with pytest.raises(ResourceError, match="not writable"):
         check_out(tmp_path / "out")
 
@@ -509,10 +433,7 @@ def test_output_imports_nothing_heavy():
         "print([m for m in ('xarray', 'zarr', 'obspy', 'matplotlib', 'scipy') if m in sys.modules])"
     )
     assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        == "[]"
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
 
 
@@ -534,11 +455,7 @@ def test_mseed_and_stationxml_read_back(tmp_path):
     assert set(inventory.get_contents()["channels"]) == {t.id for t in stream}
     assert {"XX.R1..HDH", "XX.R1.DI.HXZ", "XX.R1.EZ.HSE"} <= {t.id for t in stream}
     up = inventory.select(station="R2", channel="HXZ", location="")[0][0][0]
-    assert (up.azimuth, up.dip, up.response.instrument_sensitivity.input_units) == (
-        0.0,
-        -90.0,
-        "M/S",
-    )
+    assert (up.azimuth, up.dip, up.response.instrument_sensitivity.input_units) == (0.0, -90.0, "M/S")
     metres = obspy.geodetics.gps2dist_azimuth(0, 0, 0, up.longitude)[0]
     assert abs(metres - 1500) < 5  # WGS84 against the sphere
 
@@ -546,27 +463,13 @@ def test_mseed_and_stationxml_read_back(tmp_path):
 def test_decimated_stream_times():
     obspy = pytest.importorskip("obspy")
     stream = miniseed.stream(build(sampling=0.025), "AB")
-    assert {t.stats.channel for t in stream} == {"BXE", "BXN", "BXZ"} and stream[
-        0
-    ].stats.network == "AB"
-    assert (
-        stream[0].stats.starttime == obspy.UTCDateTime(2000, 1, 1) + START
-        and stream[0].stats.delta == 0.025
-    )
+    assert {t.stats.channel for t in stream} == {"BXE", "BXN", "BXZ"} and stream[0].stats.network == "AB"
+    assert stream[0].stats.starttime == obspy.UTCDateTime(2000, 1, 1) + START and stream[0].stats.delta == 0.025
 
 
 @pytest.mark.parametrize(
     "interval, letter",
-    [
-        (5e-4, "F"),
-        (0.004, "C"),
-        (0.008, "H"),
-        (0.0125, "H"),
-        (0.1, "B"),
-        (0.5, "M"),
-        (1, "L"),
-        (5, "V"),
-    ],
+    [(5e-4, "F"), (0.004, "C"), (0.008, "H"), (0.0125, "H"), (0.1, "B"), (0.5, "M"), (1, "L"), (5, "V")],
 )
 def test_band_codes(interval, letter):
     assert fdsn.band_code(interval) == letter
@@ -600,9 +503,7 @@ def out(tmp_path_factory):
     radius = np.hypot(x[None] - 4000, z[:, None] + 2000)
     with store.snapshots() as writer:
         writer.add_series("map", {"pressure": ()}, {"z": 0.0, "y": x, "x": x}, times)
-        writer.add_series(
-            "section", {"velocity": ("E", "N", "Z")}, {"z": z, "y": 1000.0, "x": x}, times
-        )
+        writer.add_series("section", {"velocity": ("E", "N", "Z")}, {"z": z, "y": 1000.0, "x": x}, times)
         for t in times:
             ring = np.exp(-(((radius - 4000 * t) / 300) ** 2)) * (t > 0)
             writer.put("section", t, {"velocity": np.stack([ring * 1e-3, 0 * ring, 3e-3 * ring])})
@@ -638,11 +539,7 @@ def test_pictures_show_something(out, name):
 def test_overview_takes_the_vertical_section_and_its_liveliest_component(out):
     series = list(report.pictures.read_snapshots(out).items())
     scene = report.pictures.scene_of(out)
-    assert scene == {
-        "title": "Two layers",
-        "sources": [(4000.0, 1000.0, -2000.0)],
-        "interfaces": [-1400.0],
-    }
+    assert scene == {"title": "Two layers", "sources": [(4000.0, 1000.0, -2000.0)], "interfaces": [-1400.0]}
     frame = report.pictures._section(series, scene["sources"])
     assert frame.dims == ("z", "x") and str(frame.component.values) == "Z"
     assert figures.heading(frame) == "Particle velocity, up component"
@@ -668,9 +565,7 @@ def test_offsets_have_the_sign_of_the_line(line, expected):
     from craton.report.shot_gathers import signed_offsets
 
     array = build(n=3).velocity
-    array = array.assign_coords(
-        {axis: ("receiver", np.array(values, float)) for axis, values in zip("xy", zip(*line))}
-    )
+    array = array.assign_coords({axis: ("receiver", np.array(values, float)) for axis, values in zip("xy", zip(*line))})
     assert np.allclose(signed_offsets(array, (200.0, 0.0, -50.0)), expected)
 
 
@@ -712,13 +607,9 @@ def test_interfaces_follow_the_ground():
 
     stack = [{"top": top, "vp": 3000, "vs": 1700, "rho": 2300} for top in (0, -400)]
     hill = {"x": [0.0, 1000.0, 3000.0], "z": [0.0, 500.0, 100.0]}
-    frame = xr.DataArray(
-        np.zeros((3, 5)), {"z": [-2.0, -1, 0], "x": np.linspace(0, 2000, 5), "y": 0.0}, ("z", "x")
-    )
+    frame = xr.DataArray(np.zeros((3, 5)), {"z": [-2.0, -1, 0], "x": np.linspace(0, 2000, 5), "y": 0.0}, ("z", "x"))
     for follow, expected in (("surface", [-400, -150, 100, 0, -100]), ("level", [-400] * 5)):
-        ground, second = pictures._interfaces(
-            Layers(kind="layers", layers=stack, follow=follow, topography=hill)
-        )
+        ground, second = pictures._interfaces(Layers(kind="layers", layers=stack, follow=follow, topography=hill))
         assert np.allclose(figures.along(frame, "x", ground), [0, 250, 500, 400, 300])
         assert np.allclose(figures.along(frame, "x", second), expected)
 
@@ -731,9 +622,9 @@ def test_snapshot_on_a_silent_plane_and_with_interfaces(tmp_path):
         ("z", "x"),
         "velocity",
     )
-    figures.snapshot(
-        frame, sources=[(100, 0, -100)], receivers=[(200, 900, 0)], interfaces=[-150]
-    ).savefig(tmp_path / "s.png")
+    figures.snapshot(frame, sources=[(100, 0, -100)], receivers=[(200, 900, 0)], interfaces=[-150]).savefig(
+        tmp_path / "s.png"
+    )
     assert (pixels(tmp_path / "s.png").min(axis=-1) < 0.5).any()
 
 

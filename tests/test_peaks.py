@@ -133,9 +133,7 @@ def test_maps_are_those_of_receivers_at_every_site(method, results):
 
 
 @pytest.mark.parametrize("method, before, after", [("fd", 1, 2), ("sem", 2, 1)])
-def test_resumed_on_other_ranks_with_the_same_bits(
-    method, before, after, results, tmp_path, monkeypatch
-):
+def test_resumed_on_other_ranks_with_the_same_bits(method, before, after, results, tmp_path, monkeypatch):
     """Interrupted, resumed, stored: of a grid along z, whose lower rank has no site but points that sites need."""
     sample = Recorder.sample
 
@@ -236,8 +234,7 @@ def test_peaks(together, precision):
     b = {name: a.astype(float) for name, a in arrays.items() if a.dtype.kind == "f"}
     values = np.concatenate([b["state"], b["ghosts"][::-1]])  # -1 is the first of the ghosts
     rows = [
-        b["weight"][first[r] : first[r + 1]]
-        @ values[source[first[r] : first[r + 1]] + c * together]
+        b["weight"][first[r] : first[r + 1]] @ values[source[first[r] : first[r + 1]] + c * together]
         for i in range(sites)
         for c in range(3)
         for r in [i if together else 3 * i + c]
@@ -366,9 +363,7 @@ def test_east_is_true_east(results):
     turned = domain | {"geographic": {"longitude": 11, "latitude": 48, "azimuth": 90}}
     case = scenario(domain=turned, receivers=[], time={"duration": 0.25})
     both = [scenario(receivers=[], time={"duration": 0.25}), case]
-    model, true = (
-        craton.run(s, progress=False, warn=False).peaks["ground"].pgv.values for s in both
-    )
+    model, true = (craton.run(s, progress=False, warn=False).peaks["ground"].pgv.values for s in both)
     sites = np.isfinite(model[0])
     assert off(true[:, sites], model[[1, 0, 2, 3]][:, sites]) < 1e-3  # the meridians converge
 

@@ -73,18 +73,7 @@ def test_figures_are_drawn_with_their_options(out, quick, capsys):
     from PIL import Image
 
     names = ["section", "spectrogram", "motion", "fk", "dispersion", "spectra", "map"]
-    options = [
-        "--component",
-        "E",
-        "--station",
-        "R3",
-        "--by",
-        "offset",
-        "--reduce",
-        "2",
-        "--db",
-        "30",
-    ]
+    options = ["--component", "E", "--station", "R3", "--by", "offset", "--reduce", "2", "--db", "30"]
     assert main(["plot", str(out), *names, *options]) == 0
     assert capsys.readouterr().out.split() == [str(out / f"{name}.png") for name in names]
     for name in names:
@@ -152,9 +141,7 @@ def test_dispersion_and_fk_find_the_velocity():
     assert velocity[image.argmax(axis=0)] == pytest.approx(speed[chosen], rel=0.02)
     wavenumber = np.linspace(-0.15, 0.15, 601)
     power = np.abs(signals.wavenumbers(band[:, chosen], along, wavenumber))
-    assert wavenumber[power.argmax(axis=1)] == pytest.approx(
-        (frequency / speed)[chosen], abs=1.5e-3
-    )
+    assert wavenumber[power.argmax(axis=1)] == pytest.approx((frequency / speed)[chosen], abs=1.5e-3)
     slow, fast = signals.velocity_limits(band[:, chosen], along, frequency[chosen])
     assert slow < speed[chosen].min() and fast > speed[chosen].max()
 
@@ -165,9 +152,7 @@ def test_spectrogram_follows_a_sweep():
     trace = np.sin(2 * np.pi * (10 * time + 5 * time**2))  # 10 to 50 Hz
     frequency, times, level = signals.levels(trace, step)
     inside = (times > 0.4) & (times < 3.6)
-    assert frequency[level.argmax(axis=0)][inside] == pytest.approx(
-        10 + 10 * times[inside], abs=1.5
-    )
+    assert frequency[level.argmax(axis=0)][inside] == pytest.approx(10 + 10 * times[inside], abs=1.5)
 
 
 def test_model_before_the_run(out, quick, tmp_path, monkeypatch, capsys):
@@ -182,9 +167,7 @@ def test_model_before_the_run(out, quick, tmp_path, monkeypatch, capsys):
     )
     xyz = np.array([[100.0, 0, z] for z in (-10, -30, -100, -300)])
     medium = model_figures.medium_at(wet, xyz)
-    assert (
-        np.isnan(medium["vp"][0]) and medium["vs"][1] == 0 and medium["vp"][1] == wet.model.water.vp
-    )
+    assert np.isnan(medium["vp"][0]) and medium["vs"][1] == 0 and medium["vp"][1] == wet.model.water.vp
     assert list(medium["vs"][2:]) == [900, 1500]
     page = model_figures.figure_of(load(out / "scenario.toml"))
     image = page.axes[0].images[0]
@@ -203,25 +186,11 @@ def test_compare_measures_shift_ratio_and_misfit(out, waves, quick, tmp_path, ca
             data = 2 * waves.velocity.sel(receiver=name, component=part).values.astype(float)
             traces.append(obspy.Trace(data, header))
     obspy.Stream(traces).write(str(tmp_path / "data.mseed"), format="MSEED")
-    words = [
-        "compare",
-        str(out),
-        str(tmp_path / "data.mseed"),
-        "--band",
-        "1",
-        "12",
-        "--align",
-        "0.05",
-    ]
+    words = ["compare", str(out), str(tmp_path / "data.mseed"), "--band", "1", "12", "--align", "0.05"]
     assert main([*words, "-o", str(tmp_path / "c.png")]) == 0
     assert "4 traces" in capsys.readouterr().out and (tmp_path / "c.png").stat().st_size > 10_000
     pairs = comparison.compare(out, tmp_path / "data.mseed", (1.0, 12.0), 0.05)
-    assert [(p.name, p.component) for p in pairs] == [
-        ("R5", "E"),
-        ("R5", "Z"),
-        ("R9", "E"),
-        ("R9", "Z"),
-    ]
+    assert [(p.name, p.component) for p in pairs] == [("R5", "E"), ("R5", "Z"), ("R9", "E"), ("R9", "Z")]
     for pair in pairs:
         assert pair.shift == pytest.approx(0.03, abs=1e-3)
         assert pair.ratio == pytest.approx(0.5, rel=0.02) and pair.correlation > 0.99
@@ -249,9 +218,7 @@ def test_result_in_three_dimensions():
 
     import craton
 
-    result = craton.run(
-        loads(smallcase.TEXT.replace("duration = 1.0", "duration = 0.3")), progress=False
-    )
+    result = craton.run(loads(smallcase.TEXT.replace("duration = 1.0", "duration = 0.3")), progress=False)
     plotter = result.show(time=0.25, off_screen=True)
     meshes = plotter.meshes
     bounds = [mesh.bounds for mesh in meshes]
@@ -290,9 +257,7 @@ def test_peaks_of_stations_are_those_of_the_horizontal_vector(waves):
 
     array = waves.velocity
     peaks, words = peaks_of(array)
-    assert words == "largest absolute value" and peaks == pytest.approx(
-        np.abs(array.values).max((1, 2))
-    )
+    assert words == "largest absolute value" and peaks == pytest.approx(np.abs(array.values).max((1, 2)))
     both = array.assign_coords(component=["E", "N"])
     expected = np.sqrt((array.values.astype(float) ** 2).sum(axis=1)).max(axis=-1)
     assert peaks_of(both)[0] == pytest.approx(expected)

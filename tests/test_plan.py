@@ -25,21 +25,14 @@ from craton.methods.spectral_element import build as sem
 from craton.model.mesh.box import box_mesh
 from craton.scenario import loads
 
-FORBIDDEN = (
-    "craton.methods",
-    "craton.model",
-    "craton.scenario",
-    "craton.comm",
-    "craton.backends",
-    "craton.driver",
-)
+FORBIDDEN = ("craton.methods", "craton.model", "craton.scenario", "craton.comm", "craton.backends", "craton.driver")
 QUANTITIES = ("velocity", "curl", "pressure")
-SHOTS = "".join(
-    f'[[snapshots]]\nname = "{name}"\nquantity = "{name}"\nevery = 0.1\n' for name in QUANTITIES
-)
+SHOTS = "".join(f'[[snapshots]]\nname = "{name}"\nquantity = "{name}"\nevery = 0.1\n' for name in QUANTITIES)
 RUPTURE = Path(__file__).parent / "data" / "sources" / "rupture_v2.srf"
 FAULT = f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nfile = "{RUPTURE}"\nname = "F"\n'
-FIBRE = '[[receivers]]\nname = "D"\ndas = { along = [[900, 900, -200], [2600, 1500, -200]], spacing = 200, gauge = 400 }\n'
+FIBRE = (
+    '[[receivers]]\nname = "D"\ndas = { along = [[900, 900, -200], [2600, 1500, -200]], spacing = 200, gauge = 400 }\n'
+)
 LOSSY = text(model="attenuation = { band = [0.5, 10], mechanisms = 2 }").replace(
     "rho = 2100", "rho = 2100, qp = 60, qs = 30"
 )
@@ -60,8 +53,7 @@ def with_mesh(folder):
     """Spectral elements of a mesh file, which is written again as a file of the run."""
     write_mesh(folder / "box.vtu", box_mesh((0, 0, -1500), (2000, 1500, 1500), 500))
     changed = test_sem_ranks.text("solid").replace(
-        "origin = [0, 0, -1500]\nsize = [2000, 1500, 1500]\nelement_size = 500",
-        f'mesh = "{folder / "box.vtu"}"',
+        "origin = [0, 0, -1500]\nsize = [2000, 1500, 1500]\nelement_size = 500", f'mesh = "{folder / "box.vtu"}"'
     )
     return changed.replace("[output]", "[output]\nmesh = true")
 
@@ -76,17 +68,13 @@ def reachable(root):
         seen[id(item)] = item
         yield path, item
         if isinstance(item, dict):
-            waiting += [
-                (f"{path}[{key!r}]", part) for key, value in item.items() for part in (key, value)
-            ]
+            waiting += [(f"{path}[{key!r}]", part) for key, value in item.items() for part in (key, value)]
         elif isinstance(item, (list, tuple, set, frozenset)):
             waiting += [(f"{path}[{n}]", part) for n, part in enumerate(item)]
         elif isinstance(item, np.ndarray):
             waiting += [(f"{path}.base", item.base)]
         elif not isinstance(item, (Path, type)):
-            waiting += [
-                (f"{path}.{name}", value) for name, value in getattr(item, "__dict__", {}).items()
-            ]
+            waiting += [(f"{path}.{name}", value) for name, value in getattr(item, "__dict__", {}).items()]
 
 
 def intruders(plan):
@@ -95,11 +83,7 @@ def intruders(plan):
         (path, type(item))
         for path, item in reachable(plan)
         if not is_number_type(item)
-        and (
-            type(item).__module__.startswith(FORBIDDEN)
-            or callable(item)
-            or type(item).__name__ == "module"
-        )
+        and (type(item).__module__.startswith(FORBIDDEN) or callable(item) or type(item).__name__ == "module")
     ]
 
 
@@ -122,15 +106,11 @@ def plans(scenario, ranks):
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_that_built_a_plan_is_reachable_from_it(case, ranks, tmp_path):
-    scenario = loads(
-        CASES[case](tmp_path).replace("mesh = true", "") if ranks > 1 else CASES[case](tmp_path)
-    )
+    scenario = loads(CASES[case](tmp_path).replace("mesh = true", "") if ranks > 1 else CASES[case](tmp_path))
     for plan in plans(scenario, ranks):
         assert intruders(plan) == []
         assert isinstance(plan.subdomain, Subdomain) and isinstance(plan.totals, Totals)
-        assert (
-            len(plan.partition) == (ranks if ranks > 1 else 0) and plan.subdomain.rank == plan.rank
-        )
+        assert len(plan.partition) == (ranks if ranks > 1 else 0) and plan.subdomain.rank == plan.rank
         copy = pickle.loads(pickle.dumps(plan))
         assert (
             str(copy) == str(plan)
@@ -142,10 +122,7 @@ def test_nothing_that_built_a_plan_is_reachable_from_it(case, ranks, tmp_path):
 def test_the_finder_of_intruders_finds_them():
     plan = plans(loads(text()), 1)[0]
     plan.notes = {"builder": fd.restore(loads(text()), plan)}
-    assert {path for path, _ in intruders(plan)} >= {
-        "plan.notes['builder']",
-        "plan.notes['builder'].scenario",
-    }
+    assert {path for path, _ in intruders(plan)} >= {"plan.notes['builder']", "plan.notes['builder'].scenario"}
     plan.notes = {"function": [len, plan.grid.axis]}
     assert len(intruders(plan)) >= 2
 
@@ -158,15 +135,10 @@ def test_a_copy_by_pickle_gives_the_same_bits(case, tmp_path):
         waves.march(scenario, waves.commit(scenario, one, CPU(threads=1)), None, False, Alone())
         for one in (plan, pickle.loads(pickle.dumps(plan)))
     ]
-    assert (
-        results[0].samples.tobytes() == results[1].samples.tobytes()
-        and np.abs(results[0].samples).max() > 0
-    )
+    assert results[0].samples.tobytes() == results[1].samples.tobytes() and np.abs(results[0].samples).max() > 0
 
 
-@pytest.mark.parametrize(
-    "module, given", [(fd, text()), (sem, test_sem_ranks.text("solid"))], ids=["fd", "sem"]
-)
+@pytest.mark.parametrize("module, given", [(fd, text()), (sem, test_sem_ranks.text("solid"))], ids=["fd", "sem"])
 def test_builders_are_gone_when_a_plan_is_committed(module, given, monkeypatch):
     references, real = [], module.discretise
 
@@ -193,14 +165,9 @@ def test_where_a_run_of_elements_diverged():
     d, _ = sem_problem("solid")
     for element, node in ((0, 0), (7, 21), (35, 63)):
         point = d.points[element, node]
-        np.testing.assert_allclose(
-            plan.grid.position(point), d.coordinates([element])[0, :, node], atol=1e-3
-        )
+        np.testing.assert_allclose(plan.grid.position(point), d.coordinates([element])[0, :, node], atol=1e-3)
     (chunk,) = plans(loads(test_chunk_ranks.text("mantle")), 1)
-    assert (
-        np.isfinite(chunk.grid.position(1234)).all()
-        and np.linalg.norm(chunk.grid.position(1234)) < 6.4e6
-    )
+    assert np.isfinite(chunk.grid.position(1234)).all() and np.linalg.norm(chunk.grid.position(1234)) < 6.4e6
 
 
 def sem_problem(case):
@@ -212,11 +179,6 @@ def sem_problem(case):
 
 def test_small_case_has_whole_totals():
     (plan,) = plans(loads(smallcase.TEXT), 1)
-    assert (
-        plan.totals.points == plan.points == plan.subdomain.points
-        and plan.totals.nbytes == plan.nbytes
-    )
+    assert plan.totals.points == plan.points == plan.subdomain.points and plan.totals.nbytes == plan.nbytes
     local = plans(loads(smallcase.TEXT), 2)
-    assert {one.totals.points for one in local} == {plan.points} and sum(
-        one.points for one in local
-    ) == plan.points
+    assert {one.totals.points for one in local} == {plan.points} and sum(one.points for one in local) == plan.points

@@ -46,17 +46,11 @@ def at(longitude, latitude, z):
         ({"name": "A", "at": AT | {"depth": "1 km"}}, [at(12.53, 47.27, -700)]),
         ({"name": "A", "at": AT | {"elevation": 120}}, [at(12.53, 47.27, 120)]),
         (
-            {
-                "name": "L",
-                "line": {"from": AT, "to": {"longitude": 12.5, "latitude": 47.25}, "count": 3},
-            },
+            {"name": "L", "line": {"from": AT, "to": {"longitude": 12.5, "latitude": 47.25}, "count": 3}},
             [at(12.53, 47.27, 300), [*(np.array(LOCAL.xy(12.53, 47.27)) / 2), 300], [0, 0, 300]],
         ),
         (
-            {
-                "name": "G",
-                "grid": {"longitude": [12.5, 12.53, 2], "latitude": [47.25, 47.27, 2], "z": 10},
-            },
+            {"name": "G", "grid": {"longitude": [12.5, 12.53, 2], "latitude": [47.25, 47.27, 2], "z": 10}},
             [at(x, y, 10) for y in (47.25, 47.27) for x in (12.5, 12.53)],
         ),
     ],
@@ -90,9 +84,7 @@ def test_text_of_stations_without_channels_and_elevations_of_a_table(tmp_path):
         "#Network|Station|Latitude|Longitude|Elevation|SiteName|StartTime|EndTime\n"
         "GR|FUR|47.27|12.53|565.0|Fürstenfeldbruck|2006-12-16T00:00:00|\n"
     )
-    (tmp_path / "elevation.csv").write_text(
-        "station;name;lon;lat;elevation\nFUR;Bruck;12.53;47.27;0.25 km\n"
-    )
+    (tmp_path / "elevation.csv").write_text("station;name;lon;lat;elevation\nFUR;Bruck;12.53;47.27;0.25 km\n")
     for name, z in (("stations.txt", 300), ("elevation.csv", 250)):
         built = receivers.build(box(receivers=[{"file": str(tmp_path / name)}]))
         assert built.names == ["FUR"]
@@ -112,9 +104,7 @@ def test_a_fibre_along_longitude_and_latitude():
 
 
 def test_mechanisms_at_longitude_and_latitude_are_in_true_axes():
-    tensor = dict(
-        zip(("xx", "yy", "zz", "xy", "xz", "yz"), TENSOR[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
-    )
+    tensor = dict(zip(("xx", "yy", "zz", "xy", "xz", "yz"), TENSOR[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]))
     source = {"kind": "moment_tensor", "tensor": tensor, "wavelet": WAVELET}
     by_place, by_metres = (
         source_files.build_all(box(source=[source | {"at": place}]))[0]
@@ -128,14 +118,8 @@ def test_mechanisms_at_longitude_and_latitude_are_in_true_axes():
 
 
 def test_shots_along_longitude_and_latitude_keep_their_force_when_they_are_alone():
-    line = {
-        "from": AT | {"depth": 10},
-        "to": {"longitude": 12.5, "latitude": 47.25, "depth": 10},
-        "count": 2,
-    }
-    scenario = box(
-        source=[{"kind": "force", "shots": line, "force": [1e9, 0, 0], "wavelet": WAVELET}]
-    )
+    line = {"from": AT | {"depth": 10}, "to": {"longitude": 12.5, "latitude": 47.25, "depth": 10}, "count": 2}
+    scenario = box(source=[{"kind": "force", "shots": line, "force": [1e9, 0, 0], "wavelet": WAVELET}])
     together = source_files.build_all(scenario)
     alone = [source_files.build_all(shot.scenario)[0] for shot in shots.split(scenario)]
     for one, other in zip(together, alone, strict=True):
@@ -145,13 +129,7 @@ def test_shots_along_longitude_and_latitude_keep_their_force_when_they_are_alone
 
 
 def test_a_plan_says_where_sources_and_receivers_are_on_earth_and_in_the_box():
-    source = {
-        "kind": "moment_tensor",
-        "at": AT | {"depth": 3000},
-        "strike": 30,
-        "dip": 60,
-        "rake": 90,
-    }
+    source = {"kind": "moment_tensor", "at": AT | {"depth": 3000}, "strike": 30, "dip": 60, "rake": 90}
     text = str(craton.plan(box(source=[source | {"magnitude": 4, "wavelet": WAVELET}])))
     x, y = map(float, LOCAL.xy(12.53, 47.27))
     assert f"({x:g}, {y:g}, -2700) m, longitude 12.53, latitude 47.27: double couple" in text
@@ -184,11 +162,7 @@ def test_places_that_the_box_cannot_hold_are_refused():
     [
         ("a.csv", "name,longitude,depth\nA,12.5,0\n", "it has no column latitude"),
         ("a.csv", "name,longitude,latitude\nA,12.5,north\n", 'a.csv:2: "north" is not a number'),
-        (
-            "a.txt",
-            "#Network|Station|Latitude|Longitude\nGR|FUR|47.25\n",
-            "3 columns under a heading of 4",
-        ),
+        ("a.txt", "#Network|Station|Latitude|Longitude\nGR|FUR|47.25\n", "3 columns under a heading of 4"),
         ("a.txt", "#Network|Station|Latitude|Longitude\nGR|FUR|x|12.5\n", ":2:.*latitude"),
         ("a.txt", "#Network|Station|Latitude|Longitude\n", "no stations"),
     ],
@@ -233,8 +207,7 @@ def surveyed(method, source, receivers):
         model={"kind": "homogeneous", "vp": 1500, "vs": 800, "rho": 1800},
         time={"duration": 0.3},
         source=[
-            {"kind": "explosion", "moment": 1e9, "wavelet": {"kind": "gaussian", "tau": 0.05}} | one
-            for one in source
+            {"kind": "explosion", "moment": 1e9, "wavelet": {"kind": "gaussian", "tau": 0.05}} | one for one in source
         ],
         receivers=receivers,
     )

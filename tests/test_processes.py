@@ -225,9 +225,7 @@ class Forked:
         """Exit code, when it has ended; minus a signal's number."""
         status = []
         try:
-            wait_for(
-                lambda: status.extend(os.waitpid(self.pid, os.WNOHANG)) or any(status), seconds
-            )
+            wait_for(lambda: status.extend(os.waitpid(self.pid, os.WNOHANG)) or any(status), seconds)
         except AssertionError:
             self.send(signal.SIGKILL)
             os.waitpid(self.pid, 0)

@@ -27,34 +27,18 @@ def test_prem_against_its_published_table(row):
     r, side, vp, vs, rho, kappa, mu = row
     found = np.array(prem.prem().speeds(r * 1e3, side)).ravel()
     assert np.allclose(found, (vp, vs, rho), rtol=3e-5, atol=0.2)  # the table has six digits
-    found_kappa, found_mu = (
-        found[2] * (found[0] ** 2 - 4 / 3 * found[1] ** 2),
-        found[2] * found[1] ** 2,
-    )
+    found_kappa, found_mu = (found[2] * (found[0] ** 2 - 4 / 3 * found[1] ** 2), found[2] * found[1] ** 2)
     assert np.allclose((found_kappa / 1e8, found_mu / 1e8), (kappa, mu), rtol=2e-4, atol=0.6)
 
 
 def test_mass_and_moment_of_inertia_of_prem():
     """Dziewonski & Anderson (1981), table I: 5.974e24 kg; I = 0.3308 M R^2."""
-    model, (x, w) = (
-        prem.prem(ocean=True),
-        np.polynomial.legendre.leggauss(8),
-    )  # exact for their degree: 3 + 4
+    model, (x, w) = (prem.prem(ocean=True), np.polynomial.legendre.leggauss(8))  # exact for their degree: 3 + 4
     low, high = model.knots[:-1, None], model.knots[1:, None]
     r = (low + high) / 2 + (high - low) / 2 * x
-    shell = (
-        (high - low)
-        / 2
-        * w
-        * model.parameters(r, piece=np.arange(13)[:, None])[0]
-        * 4
-        * np.pi
-        * r**2
-    )
+    shell = (high - low) / 2 * w * model.parameters(r, piece=np.arange(13)[:, None])[0] * 4 * np.pi * r**2
     assert shell.sum() == pytest.approx(5.974e24, rel=2e-4)
-    assert (2 / 3 * shell * r**2).sum() / shell.sum() / model.radius**2 == pytest.approx(
-        0.3308, rel=2e-4
-    )
+    assert (2 / 3 * shell * r**2).sum() / shell.sum() / model.radius**2 == pytest.approx(0.3308, rel=2e-4)
 
 
 @pytest.mark.skipif(not EARTH.exists(), reason="shared/ is not beside the checkout")
@@ -86,9 +70,7 @@ def test_transversely_isotropic_prem():
     )
     vp, vs, _ = model.speeds(np.array([6291e3, 6200e3]))
     iso = prem.prem().speeds(np.array([6291e3, 6200e3]))
-    assert np.allclose(
-        (vp, vs), iso[:2], rtol=2e-3
-    )  # PREM's isotropic polynomials are a fit to these averages
+    assert np.allclose((vp, vs), iso[:2], rtol=2e-3)  # PREM's isotropic polynomials are a fit to these averages
     assert np.allclose(model.speeds(4000e3), prem.prem().speeds(4000e3), rtol=1e-12)
 
 
@@ -114,12 +96,8 @@ def test_stiffness_about_any_axis():
     strain = np.outer(axis, axis)
     voigt = np.array([*np.diag(strain), 2 * strain[1, 2], 2 * strain[0, 2], 2 * strain[0, 1]])
     stress = c * strain + f * (np.eye(3) - strain)
-    assert np.allclose(
-        turned @ voigt, [*np.diag(stress), stress[1, 2], stress[0, 2], stress[0, 1]], rtol=1e-12
-    )
-    assert np.linalg.eigvalsh(turned).min() == pytest.approx(
-        np.linalg.eigvalsh(upright).min(), rel=0.3
-    )
+    assert np.allclose(turned @ voigt, [*np.diag(stress), stress[1, 2], stress[0, 2], stress[0, 1]], rtol=1e-12)
+    assert np.linalg.eigvalsh(turned).min() == pytest.approx(np.linalg.eigvalsh(upright).min(), rel=0.3)
 
 
 def test_losses_of_prem():
@@ -138,9 +116,9 @@ def test_sides_and_jumps_of_prem():
         and model.fluid("outer_core")
         and not model.fluid("inner_core")
     )
-    assert model.slowest(6346.6e3, 6371e3) == 3200 and model.slowest(
-        6151e3, 6346.6e3
-    ) == pytest.approx(4418.85, abs=0.1)
+    assert model.slowest(6346.6e3, 6371e3) == 3200 and model.slowest(6151e3, 6346.6e3) == pytest.approx(
+        4418.85, abs=0.1
+    )
     assert model.slowest(2000e3, 3480e3) == pytest.approx(8064.8, abs=0.1)
     with pytest.raises(ValueError, match="6372"):
         model.speeds(6372e3)
@@ -149,14 +127,8 @@ def test_sides_and_jumps_of_prem():
 
 
 def test_crusts_of_prem():
-    assert (
-        prem.prem(ocean=True).region(6370e3) == "ocean"
-        and prem.prem(ocean=True).speeds(6370e3)[0] == 1450
-    )
-    assert (
-        prem.prem(crust="upper").speeds(6350e3)[0] == 5800
-        and prem.prem(crust="lower").speeds(6370e3)[0] == 6800
-    )
+    assert prem.prem(ocean=True).region(6370e3) == "ocean" and prem.prem(ocean=True).speeds(6370e3)[0] == 1450
+    assert prem.prem(crust="upper").speeds(6350e3)[0] == 5800 and prem.prem(crust="lower").speeds(6370e3)[0] == 6800
     assert prem.prem(crust="none").speeds(6371e3)[0] == pytest.approx(4187.5 + 3938.2)
     with pytest.raises(ValueError, match="crust"):
         prem.prem(crust="thick")
@@ -165,29 +137,16 @@ def test_crusts_of_prem():
 def test_ak135():
     """Values of Kennett, Engdahl & Buland (1995), table 3."""
     model = radial_files.model("ak135")
-    assert np.allclose(model.speeds(6371e3)[:2], (5800, 3460)) and np.allclose(
-        model.speeds(6361e3)[2], 2720
-    )
-    assert np.allclose(
-        np.array(model.speeds(model.radius - 660e3, "below"))[:2], (10790.9, 5960.7), atol=0.8
-    )
-    assert np.allclose(
-        (model.radius - model.jumps()[::-1]) / 1e3, [20, 35, 210, 410, 660, 2740, 2891.5, 5153.5]
-    )
+    assert np.allclose(model.speeds(6371e3)[:2], (5800, 3460)) and np.allclose(model.speeds(6361e3)[2], 2720)
+    assert np.allclose(np.array(model.speeds(model.radius - 660e3, "below"))[:2], (10790.9, 5960.7), atol=0.8)
+    assert np.allclose((model.radius - model.jumps()[::-1]) / 1e3, [20, 35, 210, 410, 660, 2740, 2891.5, 5153.5])
     middle = model.radius - 35e3
     assert model.region(middle) == "upper_mantle" and model.region(middle, "above") == "crust"
     names = dict.fromkeys(model.regions[::-1])
-    assert list(names) == [
-        "crust",
-        "upper_mantle",
-        "transition_zone",
-        "lower_mantle",
-        "outer_core",
-        "inner_core",
-    ]
-    assert 1 / model.inverse_q(middle)[1] == pytest.approx(75.6) and model.parameters(middle)[
-        6
-    ] == pytest.approx(0, abs=1e-7)
+    assert list(names) == ["crust", "upper_mantle", "transition_zone", "lower_mantle", "outer_core", "inner_core"]
+    assert 1 / model.inverse_q(middle)[1] == pytest.approx(75.6) and model.parameters(middle)[6] == pytest.approx(
+        0, abs=1e-7
+    )
 
 
 TABLE = "0 5.8 3.2 2.6\n30 6.0 3.3 2.7\nmantle\n30 8.0 4.5 3.3\n800 10 6 4.2\n"
@@ -196,23 +155,15 @@ TABLE = "0 5.8 3.2 2.6\n30 6.0 3.3 2.7\nmantle\n30 8.0 4.5 3.3\n800 10 6 4.2\n"
 def test_tables_of_layers(tmp_path):
     (tmp_path / "own.nd").write_text("# my model\n" + TABLE)
     own = radial_files.model(tmp_path / "own.nd")
-    assert (
-        own.name == "own"
-        and own.radius == 6371e3
-        and np.allclose(own.knots / 1e3, [5571, 6341, 6371])
-    )
-    assert own.regions == ("lower_mantle", "crust") and np.allclose(
-        own.speeds(6356e3), (5900, 3250, 2650)
-    )
+    assert own.name == "own" and own.radius == 6371e3 and np.allclose(own.knots / 1e3, [5571, 6341, 6371])
+    assert own.regions == ("lower_mantle", "crust") and np.allclose(own.speeds(6356e3), (5900, 3250, 2650))
     assert np.allclose(own.speeds(6341e3), (8000, 4500, 3300))
     (tmp_path / "own.csv").write_text(
         "depth_km,vp,vs,rho,qkappa,qmu\n0,5800,3200,2.6,0,100\n30,6000,3300,2.7,0,100\n"
         "30,8000,4500,3.3,1000,200\n800,10000,6000,4.2,1000,200\n"
     )
     csv = radial_files.model(tmp_path / "own.csv")
-    assert np.allclose(
-        csv.speeds(np.linspace(5571e3, 6371e3, 50)), own.speeds(np.linspace(5571e3, 6371e3, 50))
-    )
+    assert np.allclose(csv.speeds(np.linspace(5571e3, 6371e3, 50)), own.speeds(np.linspace(5571e3, 6371e3, 50)))
     assert csv.regions == own.regions and np.allclose(csv.parameters(6000e3)[6:], (1e-3, 5e-3))
 
 
@@ -251,25 +202,17 @@ def test_written_models_read_back(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [prem.prem(), prem.prem(True), radial_files.ak135()],
-    ids=("prem", "transverse", "ak135"),
+    "model", [prem.prem(), prem.prem(True), radial_files.ak135()], ids=("prem", "transverse", "ak135")
 )
 def test_radii_of_elements_as_those_of_points(model):
     """Rows in one piece, in several, on knots: the same as one by one, from either side; and speeds and losses without other parameters."""
     rng = np.random.default_rng(0)
     near = rng.uniform(1e6, model.radius, (50, 1)) * rng.uniform(0.99, 1, (50, 40))
-    r = np.concatenate(
-        [rng.uniform(0, model.radius, (50, 40)), np.sort(rng.choice(model.knots, (50, 40))), near]
-    )
+    r = np.concatenate([rng.uniform(0, model.radius, (50, 40)), np.sort(rng.choice(model.knots, (50, 40))), near])
     for side in ("below", "above"):
         np.testing.assert_allclose(
-            model.parameters(r, side),
-            model.parameters(r.ravel(), side).reshape(-1, *r.shape),
-            rtol=1e-13,
+            model.parameters(r, side), model.parameters(r.ravel(), side).reshape(-1, *r.shape), rtol=1e-13
         )
-    for found, wanted in zip(
-        model.medium(r), (*model.speeds(r.ravel()), *model.inverse_q(r.ravel()))
-    ):
+    for found, wanted in zip(model.medium(r), (*model.speeds(r.ravel()), *model.inverse_q(r.ravel()))):
         np.testing.assert_allclose(found.ravel(), wanted, rtol=1e-12, atol=1e-15)
     assert np.array_equal(model.medium(r, lossy=False)[2], model.medium(r)[2])

@@ -34,8 +34,7 @@ from craton.scenario import loads
 
 STEPS = 10
 needs_mpi = pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None,
-    reason="mpi4py is not installed: pip install 'craton[mpi]'",
+    importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'"
 )
 
 
@@ -53,9 +52,7 @@ def planned_by_method(scenario, team=None, machine=None):
 
 def fields_of(program):
     """Every field that is computed, at the grid's points."""
-    return {
-        name: program.host(name) for name, a in program.plan.arrays.items() if a.part_of == "state"
-    }
+    return {name: program.host(name) for name, a in program.plan.arrays.items() if a.part_of == "state"}
 
 
 @cache
@@ -76,11 +73,7 @@ def together(scenario, grid, device="hostile", threads=1):
         local = plan_of_rank(plan, comm.rank, comm.size, grid)
         program = waves.commit(loads(scenario), local, backend(device, threads=threads))
         march(program, exchange(program, comm), Blind(), STEPS)
-        record = (
-            program.host("record")[:STEPS]
-            if "record" in program.arrays
-            else np.empty((STEPS, 0), plan.precision)
-        )
+        record = program.host("record")[:STEPS] if "record" in program.arrays else np.empty((STEPS, 0), plan.precision)
         blocks = comm.collect(record)
         joined = local.gathering.join_columns(blocks, program.backend) if blocks else None
         return local.subdomain, fields_of(program), joined
@@ -99,10 +92,7 @@ def same_bits(scenario, grid, **options):
     whole, joined, parts = together(scenario, grid, **options)
     assert [name for name in want if whole[name].tobytes() != want[name].tobytes()] == []
     assert joined.tobytes() == record.tobytes()
-    assert (
-        all(np.abs(values).max() > 0 for values in want.values())
-        and (np.abs(record).max(axis=0) > 0).mean() > 0.5
-    )
+    assert all(np.abs(values).max() > 0 for values in want.values()) and (np.abs(record).max(axis=0) > 0).mean() > 0.5
     return parts
 
 
@@ -124,13 +114,9 @@ def test_eight_ranks(kind):
     same_bits(text(kind), (2, 2, 2))
 
 
-@pytest.mark.parametrize(
-    "order, precision", [(2, "float64"), (6, "float32"), (8, "float64"), (16, "float32")]
-)
+@pytest.mark.parametrize("order, precision", [(2, "float64"), (6, "float32"), (8, "float64"), (16, "float32")])
 def test_orders_and_precisions(order, precision):
-    kind = (
-        "rigid above" if order == 16 else "free and absorbing"
-    )  # closures of a free surface end at order 8
+    kind = "rigid above" if order == 16 else "free and absorbing"  # closures of a free surface end at order 8
     same_bits(text(kind, order, precision, x=4100, z=4300), (2, 1, 2))
 
 
@@ -153,9 +139,7 @@ def test_source_and_receiver_on_the_cut():
 @pytest.mark.parametrize("storage, mechanisms", [("coarse", 3), ("paired", 4), ("full", 2)])
 def test_attenuation(storage, mechanisms):
     """Patterns of mechanisms over points go on across cuts: they lie at even points."""
-    scenario = text(
-        model=f'attenuation = {{ band = [0.5, 10], mechanisms = {mechanisms}, storage = "{storage}" }}'
-    )
+    scenario = text(model=f'attenuation = {{ band = [0.5, 10], mechanisms = {mechanisms}, storage = "{storage}" }}')
     scenario = scenario.replace("rho = 2100", "rho = 2100, qp = 50, qs = 30").replace(
         "rho = 2500", "rho = 2500, qp = 100, qs = 60"
     )
@@ -211,15 +195,11 @@ def test_finite_fault_and_fibre(tmp_path):
 
 
 def test_anisotropy():
-    same_bits(
-        text().replace("rho = 2100", "rho = 2100, epsilon = 0.1, delta = 0.05, gamma = 0.08"),
-        (2, 1, 2),
-    )
+    same_bits(text().replace("rho = 2100", "rho = 2100, epsilon = 0.1, delta = 0.05, gamma = 0.08"), (2, 1, 2))
 
 
 @pytest.mark.parametrize(
-    "kind, grid",
-    [("free and absorbing", (2, 2, 1)), ("rigid and damped", (1, 2, 2)), ("one-way", (2, 1, 2))],
+    "kind, grid", [("free and absorbing", (2, 2, 1)), ("rigid and damped", (1, 2, 2)), ("one-way", (2, 1, 2))]
 )
 def test_acoustic(kind, grid):
     same_bits(fluid(text(kind)), grid)
@@ -268,18 +248,12 @@ def hilly(water, order=4, plane_=False):
     model = f'[model]\nkind = "homogeneous"\nvp = 3000\nvs = 1700\nrho = 2100\n{water}[model.topography]\n{ground}\n'
     if plane_:
         scenario = (
-            plane("P-SV")
-            .replace("origin = [0, -2300]", "origin = [0, -2100]")
-            .replace('top = "free"', 'top = "rigid"')
+            plane("P-SV").replace("origin = [0, -2300]", "origin = [0, -2100]").replace('top = "free"', 'top = "rigid"')
         )
-        scenario = scenario.replace(
-            "from = [1200, 0], to = [2400, -350]", "from = [1200, -600], to = [2400, -950]"
-        )
+        scenario = scenario.replace("from = [1200, 0], to = [2400, -350]", "from = [1200, -600], to = [2400, -950]")
         return scenario[: scenario.index("[model]")] + model + scenario[scenario.index("[time]") :]
     scenario = text(order=order, x=3300).replace("origin = [0, 0, -2300]", "origin = [0, 0, -2100]")
-    scenario = scenario.replace('top = "free"', 'top = "rigid"').replace(
-        "1180, -310]", "1180, -710]"
-    )
+    scenario = scenario.replace('top = "free"', 'top = "rigid"').replace("1180, -310]", "1180, -710]")
     scenario = scenario.replace("at = [900, 1500, 0]", "at = [900, 1500, -500]").replace(
         "from = [600, 700, 0]", "from = [600, 700, -600]"
     )
@@ -289,8 +263,7 @@ def hilly(water, order=4, plane_=False):
 def test_plane_wave():
     scenario = text(
         "periodic sides",
-        source='[[source]]\nkind = "plane_wave"\nwave = "SV"\nz = -1200\n'
-        'wavelet = { kind = "gaussian", tau = 0.05 }',
+        source='[[source]]\nkind = "plane_wave"\nwave = "SV"\nz = -1200\nwavelet = { kind = "gaussian", tau = 0.05 }',
     )
     same_bits(scenario, (2, 1, 2))
 
@@ -333,20 +306,13 @@ def test_no_rank_holds_the_whole_grid():
     """Memory of a rank is its share: fields, material and layers, with ghosts."""
     plan = planned_by_method(loads(text(x=9900, y=9900, z=9900)))
     local = plan_of_rank(plan, 0, 8, (2, 2, 2))
-    assert (
-        local.nbytes < 0.22 * plan.nbytes
-    )  # an eighth, rows of 50 points padded to 96 (of 100 to 128)
-    assert max(a.nbytes for a in local.arrays.values()) < 0.22 * max(
-        a.nbytes for a in plan.arrays.values()
-    )
+    assert local.nbytes < 0.22 * plan.nbytes  # an eighth, rows of 50 points padded to 96 (of 100 to 128)
+    assert max(a.nbytes for a in local.arrays.values()) < 0.22 * max(a.nbytes for a in plan.arrays.values())
 
 
 def test_an_array_that_does_not_say_how_it_follows_the_grid_is_refused():
     plan = alone(text())[0]
-    wrong = replace(
-        plan,
-        arrays=plan.arrays | {"psi_stress_x0": replace(plan.arrays["psi_stress_x0"], over=None)},
-    )
+    wrong = replace(plan, arrays=plan.arrays | {"psi_stress_x0": replace(plan.arrays["psi_stress_x0"], over=None)})
     with pytest.raises(CratonError, match="psi_stress_x0.*does not say how it follows the grid"):
         plan_of_rank(wrong, 0, 2)
 
@@ -365,18 +331,11 @@ def reference(tmp_path_factory):
 @pytest.mark.parametrize("grid", [(2, 1, 1), (3, 1, 2)], ids=str)
 def test_run_into_one_store(grid, reference, tmp_path):
     """Each rank writes whole chunks of the pictures; rank 0 has the waveforms."""
-    craton.run(
-        pictured(run_grid=list(grid)),
-        out=tmp_path / "out",
-        progress=False,
-        devices=int(np.prod(grid)),
-    )
+    craton.run(pictured(run_grid=list(grid)), out=tmp_path / "out", progress=False, devices=int(np.prod(grid)))
     same_results(reference, tmp_path / "out")
     told = json.loads((tmp_path / "out" / "run.json").read_text())
     assert (
-        told["state"] == "finished"
-        and len(told["ranks"]) == np.prod(grid)
-        and all(0 <= w < 1 for w in told["waiting"])
+        told["state"] == "finished" and len(told["ranks"]) == np.prod(grid) and all(0 <= w < 1 for w in told["waiting"])
     )
 
 
@@ -390,11 +349,7 @@ def test_an_explosion_ends_all_ranks(tmp_path):
         local.limit = 1e-30 if comm.rank == 1 else local.limit  # only this rank sees it
         with pytest.raises(ComputationError, match="unstable at step") as error:
             waves.march(
-                scenario,
-                waves.commit(scenario, local, backend("cpu", threads=1)),
-                None,
-                False,
-                comm,
+                scenario, waves.commit(scenario, local, backend("cpu", threads=1)), None, False, comm
             ).finished()
         return error.value.agreed, str(error.value)
 

@@ -49,15 +49,10 @@ def test_blocks_of_receivers_and_samples_in_a_file(whole, tmp_path, monkeypatch)
     assert isinstance(result.samples, np.memmap)
     assert len(list(records.blocks(result))) == 2
     same_waveforms(out, tmp_path / "out")
-    assert sorted(p.name for p in out.iterdir()) == sorted(
-        p.name for p in (tmp_path / "out").iterdir()
-    )
+    assert sorted(p.name for p in out.iterdir()) == sorted(p.name for p in (tmp_path / "out").iterdir())
     obspy = pytest.importorskip("obspy")
     one, other = (
-        (
-            obspy.read(folder / "waveforms.mseed").sort(),
-            obspy.read_inventory(folder / "stations.xml"),
-        )
+        (obspy.read(folder / "waveforms.mseed").sort(), obspy.read_inventory(folder / "stations.xml"))
         for folder in (out, tmp_path / "out")
     )
     assert [t.id for t in one[0]] == [t.id for t in other[0]]
@@ -129,18 +124,12 @@ def test_memory_of_many_records_is_planned(tmp_path):
     text = smallcase.changed(
         ("duration = 1.0", "duration = 275"),
         ("spacing = 100", "spacing = 300"),
-        (
-            'top = "free"\nothers = "cpml"\ncpml = { thickness = 5 }',
-            'top = "rigid"\nothers = "rigid"',
-        ),
+        ('top = "free"\nothers = "cpml"\ncpml = { thickness = 5 }', 'top = "rigid"\nothers = "rigid"'),
     )
     begin, end = text.index('name = "A"'), text.index("[output]")
     (tmp_path / "many.toml").write_text(text[:begin] + line + text[end:])
     done = subprocess.run(
-        [
-            *(sys.executable, MEASURE, "many.toml", "out"),
-            *("--warm", "time.duration=1", "receivers.0.line.count=2"),
-        ],
+        [*(sys.executable, MEASURE, "many.toml", "out"), *("--warm", "time.duration=1", "receivers.0.line.count=2")],
         cwd=tmp_path,
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,

@@ -16,17 +16,7 @@ from craton.io import regular
 from craton.io.contents import FileError
 from craton.output.recordings import open_recording
 
-HELD = (
-    "source",
-    "station",
-    "wavelet",
-    "mesh",
-    "raster",
-    "gridded model",
-    "wavefield",
-    "table",
-    "radial model",
-)
+HELD = ("source", "station", "wavelet", "mesh", "raster", "gridded model", "wavefield", "table", "radial model")
 NAMED = ("source", "mesh", "radial model")  # recognised by suffix, or named in the scenario
 
 
@@ -114,9 +104,7 @@ def test_swollen_netcdf_and_zarr_are_refused(tmp_path):
         file.create_dataset("point", shape[-1:], "f4", chunks=chunks[-1:])
     for form in (2, 3):
         group = zarr.open_group(tmp_path / f"w{form}.zarr", mode="w", zarr_format=form)
-        group.create_array(
-            name="deep/velocity", shape=shape, chunks=chunks, dtype="f4", fill_value=1.0
-        )
+        group.create_array(name="deep/velocity", shape=shape, chunks=chunks, dtype="f4", fill_value=1.0)
     for name in ("w.nc", "w2.zarr", "w3.zarr"):
         for holds in ("wavefield", "gridded model", "raster", "table"):
             with pytest.raises(FileError, match="too few"), io.read(tmp_path / name, holds):
@@ -124,9 +112,7 @@ def test_swollen_netcdf_and_zarr_are_refused(tmp_path):
         assert main(["plan", str(tmp_path / "none.toml")]) == 2
     out = tmp_path / "out"
     group = zarr.open_group(out / "result.zarr", mode="w", zarr_format=2)
-    group.create_array(
-        name="recordings/box/values", shape=(10**6, 10**6), chunks=(10, 10), dtype="f4"
-    )
+    group.create_array(name="recordings/box/values", shape=(10**6, 10**6), chunks=(10, 10), dtype="f4")
     with pytest.raises(FileError, match="too few"):
         open_recording(out, "box")
 
@@ -150,8 +136,7 @@ def test_wide_coordinates_without_values_are_refused(tmp_path):
     """Three axes of 100,000 points each, but waves over time only: 1e15 points."""
     data = xr.Dataset(
         {"velocity": (("component", "time"), np.zeros((3, 20)))},
-        {axis: np.arange(100_000.0) for axis in "xyz"}
-        | {"time": np.arange(20.0), "component": list("xyz")},
+        {axis: np.arange(100_000.0) for axis in "xyz"} | {"time": np.arange(20.0), "component": list("xyz")},
     )
     data.to_netcdf(tmp_path / "w.nc")
     with pytest.raises(FileError, match="no values over its 1,000,000,000,000,000 points"):

@@ -13,32 +13,22 @@ from craton.model.mesh import shape
 def grid(longitude, latitude, values=None, names=("lat", "lon"), unit="m"):
     """Elevations 100 lat + 10 lon, or `values`."""
     z = 100 * latitude[:, None] + 10 * longitude if values is None else values
-    return xarray.DataArray(
-        z, {names[0]: latitude, names[1]: longitude}, names, attrs={"units": unit}
-    )
+    return xarray.DataArray(z, {names[0]: latitude, names[1]: longitude}, names, attrs={"units": unit})
 
 
 def test_between_points():
     made = relief.from_array(grid(np.arange(-80.0, -49), np.arange(0.0, -31, -1)).T)
     x, y = np.random.default_rng(0).uniform((-80, -30), (-50, 0), (100, 2)).T
-    assert np.allclose(made(x, y), 100 * y + 10 * x) and np.allclose(
-        made(x + 360, y), 100 * y + 10 * x
-    )
+    assert np.allclose(made(x, y), 100 * y + 10 * x) and np.allclose(made(x + 360, y), 100 * y + 10 * x)
     assert np.isnan(made(np.array([-81.0, -60]), np.array([-5.0, 1]))).all()
 
 
-@pytest.mark.parametrize(
-    "longitude", [np.arange(-180, 180, 2.0), np.arange(-180, 181, 2.0), np.arange(0, 360, 2.0)]
-)
+@pytest.mark.parametrize("longitude", [np.arange(-180, 180, 2.0), np.arange(-180, 181, 2.0), np.arange(0, 360, 2.0)])
 def test_around_the_world(longitude):
     latitude = np.arange(-90, 91, 2.0)
-    made = relief.from_array(
-        grid(longitude, latitude, 1e3 * np.cos(np.radians(longitude)) + latitude[:, None])
-    )
+    made = relief.from_array(grid(longitude, latitude, 1e3 * np.cos(np.radians(longitude)) + latitude[:, None]))
     x = np.array([179.5, -179.5, 359.0, -1.0, 0.0])
-    assert np.allclose(
-        made(x, np.full(5, 10.0)), 1e3 * np.cos(np.radians(x)) + 10, atol=0.7
-    )  # linear over 2 degrees
+    assert np.allclose(made(x, np.full(5, 10.0)), 1e3 * np.cos(np.radians(x)) + 10, atol=0.7)  # linear over 2 degrees
 
 
 def test_files(tmp_path):
@@ -61,10 +51,7 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     ("array", "match"),
     [
-        (
-            grid(np.arange(5.0), np.arange(5.0), names=("northing", "easting")),
-            "longitude and latitude",
-        ),
+        (grid(np.arange(5.0), np.arange(5.0), names=("northing", "easting")), "longitude and latitude"),
         (grid(np.arange(5.0), np.arange(5.0), unit="feet"), "must be in m"),
         (grid(np.arange(5.0), 1e3 * np.arange(5.0)), "not in degrees"),
     ],
@@ -86,13 +73,9 @@ def test_averages():
 def test_chunk_follows_it():
     bumps = 2000 * np.sin(np.arange(31.0))[:, None] * np.cos(np.arange(31.0))
     made = relief.from_array(grid(np.arange(-80.0, -49), np.arange(-30.0, 1), bumps))
-    earth = chunk(
-        prem.prem(), (-65, -15), (8, 8), 400e3, elements=(16, 16), growth=(), topography=made
-    )
+    earth = chunk(prem.prem(), (-65, -15), (8, 8), 400e3, elements=(16, 16), growth=(), topography=made)
     part = earth.part()
     top = part.radius == 6371e3
     longitude, latitude = earth.frame.degrees(part.mesh.nodes[top])
-    assert np.allclose(
-        np.linalg.norm(part.mesh.nodes[top], axis=1) - 6371e3, made(longitude, latitude), atol=1e-6
-    )
+    assert np.allclose(np.linalg.norm(part.mesh.nodes[top], axis=1) - 6371e3, made(longitude, latitude), atol=1e-6)
     assert shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(4)).min() > 0

@@ -46,14 +46,7 @@ def embedded(path):
 def test_page_tells_what_was_run(page):
     text = page.read_text()
     run = json.loads((page.parent / "run.json").read_text())
-    for words in (
-        "Small case",
-        run["checksum"],
-        run["device"],
-        run["versions"]["numpy"],
-        "scenario.toml",
-        "time loop",
-    ):
+    for words in ("Small case", run["checksum"], run["device"], run["versions"]["numpy"], "scenario.toml", "time loop"):
         assert words in text, words
     assert "points per wavelength" in run["plan"] and "points per wavelength" in text
     names = re.findall(r'<section id="([\w-]+)"', text)
@@ -101,9 +94,7 @@ def ink(png, shape=(12, 24)):
     pixels = np.asarray(Image.open(io.BytesIO(png)).convert("L"), float)
     dark = pixels < 200
     rows, columns = (n - n % part for n, part in zip(dark.shape, shape))
-    blocks = dark[:rows, :columns].reshape(
-        shape[0], rows // shape[0], shape[1], columns // shape[1]
-    )
+    blocks = dark[:rows, :columns].reshape(shape[0], rows // shape[0], shape[1], columns // shape[1])
     return blocks.mean(axis=(1, 3))
 
 
@@ -135,9 +126,7 @@ def test_page_in_a_browser(page, tmp_path):
         browser.open(page)
         assert browser.value("craton.state.limits") == pytest.approx([start, end])
         assert browser.value("craton.records.names.length") == 4
-        assert browser.value(
-            "[...document.images].every((i) => i.complete && i.naturalWidth > 300)"
-        )
+        assert browser.value("[...document.images].every((i) => i.complete && i.naturalWidth > 300)")
 
         # what the canvas shows are the samples
         box = browser.box("station")
@@ -152,9 +141,7 @@ def test_page_in_a_browser(page, tmp_path):
         left, top, width = box["left"], box["top"], box["width"]
         at = lambda t: left + 74 + (t - start) / (end - start) * (width - 74 - 58)  # noqa: E731
         browser.drag((at(0.3), top + 60), (at(0.8), top + 60))
-        assert browser.value("craton.state.limits") == pytest.approx(
-            [0.3, 0.8], abs=2 * (end - start) / width
-        )
+        assert browser.value("craton.state.limits") == pytest.approx([0.3, 0.8], abs=2 * (end - start) / width)
         zoomed = ink(browser.screenshot(box))
         assert np.abs(zoomed - whole).max() > 0.02
         browser.mouse("mouseWheel", at(0.5), top + 60, deltaX=0, deltaY=-200)
@@ -175,12 +162,8 @@ def test_page_in_a_browser(page, tmp_path):
         picks = browser.value("craton.state.picks")
         assert [pick["phase"] for pick in picks] == ["P", "S"]
         assert [pick["time"] for pick in picks] == pytest.approx([0.92, 0.96], abs=0.005)
-        cells = browser.value(
-            "[...document.querySelectorAll('#picks tr')].map((r) => r.cells[3].textContent)"
-        )
-        assert float(cells[0]) == pytest.approx(
-            picks[0]["time"] - records["arrivals"]["P"][0], abs=1e-4
-        )
+        cells = browser.value("[...document.querySelectorAll('#picks tr')].map((r) => r.cells[3].textContent)")
+        assert float(cells[0]) == pytest.approx(picks[0]["time"] - records["arrivals"]["P"][0], abs=1e-4)
 
         # a click on the record section chooses a station
         box = browser.box("section")
@@ -189,9 +172,7 @@ def test_page_in_a_browser(page, tmp_path):
         assert browser.value("craton.state.receiver") == farthest
 
         assert browser.logged == []
-        assert [
-            address for address in browser.asked if not address.startswith(("data:", "file:"))
-        ] == []
+        assert [address for address in browser.asked if not address.startswith(("data:", "file:"))] == []
         assert sum(address.startswith("file:") for address in browser.asked) == 1  # the page itself
 
 
@@ -281,9 +262,7 @@ def test_beachball_is_that_of_obspy(name):
     pytest.importorskip("obspy")
     from obspy.imaging.beachball import beach
 
-    theirs = darkness(
-        [], beach(TENSORS[name], width=2.0, xy=(0, 0), size=200, facecolor="k", linewidth=0)
-    )
+    theirs = darkness([], beach(TENSORS[name], width=2.0, xy=(0, 0), size=200, facecolor="k", linewidth=0))
     ours = darkness(beachball.patches(TENSORS[name], (0, 0), 1.0, colour="k"))
     assert (ours == theirs).mean() > 0.99
     assert 0.02 < ours.mean() < 0.98 or name in ("explosion", "implosion")
@@ -297,9 +276,7 @@ def test_beachball_is_the_radiation_of_the_full_tensor():
     rng = np.random.default_rng(3)
     azimuth, takeoff = rng.uniform(0, 360, 400), rng.uniform(0, 88, 400)
     rays = np.radians(np.stack([takeoff, azimuth]))  # about north, east, down
-    direction = np.stack(
-        [np.sin(rays[0]) * np.cos(rays[1]), np.sin(rays[0]) * np.sin(rays[1]), np.cos(rays[0])]
-    )
+    direction = np.stack([np.sin(rays[0]) * np.cos(rays[1]), np.sin(rays[0]) * np.sin(rays[1]), np.cos(rays[0])])
     for six in (TENSORS["explosive"], rng.normal(size=6), rng.normal(size=6)):
         m = beachball.tensor_of(six)
         theirs = farfield([m[0, 0], m[1, 1], m[2, 2], m[0, 1], m[0, 2], m[1, 2]], rays, "P")
@@ -316,29 +293,18 @@ def test_coastlines():
     from matplotlib.path import Path
 
     def on_land(longitude, latitude):
-        return (
-            sum(Path(ring).contains_point((longitude, latitude)) for ring in coastlines.land()) % 2
-            == 1
-        )
+        return sum(Path(ring).contains_point((longitude, latitude)) for ring in coastlines.land()) % 2 == 1
 
     land = [(12.5, 47.2), (21.0, 39.5), (-60.0, -15.0), (133.0, -25.0), (100.0, 60.0)]
     sea = [(-30.0, 30.0), (160.0, 0.0), (51.0, 42.0), (80.0, -20.0)]  # the Caspian among them
     assert all(on_land(*place) for place in land) and not any(on_land(*place) for place in sea)
-    assert (
-        coastlines.nearest_shore(-9.3, 38.7) < 1.0 and coastlines.nearest_shore(85.0, 45.0) > 15.0
-    )
+    assert coastlines.nearest_shore(-9.3, 38.7) < 1.0 and coastlines.nearest_shore(85.0, 45.0) > 15.0
     assert np.nanmax(np.abs(np.diff(coastlines.shores(), axis=0))) < 30  # no line across the map
 
 
 def test_orthographic_projection_and_great_circles():
-    east, north, seen = station_maps.orthographic(
-        [10.0, 100.0, 10.0], [50.0, 50.0, 80.0], (10.0, 50.0)
-    )
-    assert (
-        east[0] == pytest.approx(0)
-        and north[0] == pytest.approx(0)
-        and list(seen) == [True, True, True]
-    )
+    east, north, seen = station_maps.orthographic([10.0, 100.0, 10.0], [50.0, 50.0, 80.0], (10.0, 50.0))
+    assert east[0] == pytest.approx(0) and north[0] == pytest.approx(0) and list(seen) == [True, True, True]
     assert north[2] == pytest.approx(np.sin(np.radians(30)))
     assert not station_maps.orthographic(190.0, -50.0, (10.0, 50.0))[2]
     longitude, latitude = station_maps.great_circle((0.0, 0.0), (90.0, 0.0), 3)
@@ -377,13 +343,7 @@ def test_page_of_gravity_tells_its_errors(tmp_path):
         assert main(["report", str(tmp_path / "out")]) == 0
     text = (tmp_path / "out" / "report.html").read_text()
     run = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert re.findall(r'<section id="([\w-]+)"', text) == [
-        "run",
-        "model",
-        "fields",
-        "time",
-        "files",
-    ]
+    assert re.findall(r'<section id="([\w-]+)"', text) == ["run", "model", "fields", "time", "files"]
     assert all(f"{run['error'][name]:.1e}" in text for name in ("g_z", "g_zz"))
     assert "Not drawn" not in text and text.count("data:image/png") == 3
     ball = from_scenario.build(load(tmp_path / "g.toml").prisms)[0]

@@ -39,11 +39,7 @@ REVERSED = (
 def layers_held(monkeypatch):
     """Stored increments whose sums are taken outside absorbing layers alone."""
     whole = Experiment._sums
-    monkeypatch.setattr(
-        Experiment,
-        "_sums",
-        lambda self, program: whole(self, program) * self.linear.outside_layers(),
-    )
+    monkeypatch.setattr(Experiment, "_sums", lambda self, program: whole(self, program) * self.linear.outside_layers())
 
 
 def transposed(tables, **options):
@@ -82,23 +78,16 @@ ON_SURFACE = [
     {"kind": "explosion", "at": place(3, 0.5, 0.5, 0.06), "moment": 1e12},
 ]
 IN_SPACE = {"dimensions": 3, "steps": 12, "output": {"waveforms": ["velocity", "pressure"]}}
-BY_PARAMETERS = {
-    name: CASES[name] for name in REVERSED if not {"cut", "sea", "cavity"} & {*name.split()}
-} | {
-    "space, sources on the surface, faces of all kinds": IN_SPACE
-    | {"boundaries": MIXED, "source": ON_SURFACE},
+BY_PARAMETERS = {name: CASES[name] for name in REVERSED if not {"cut", "sea", "cavity"} & {*name.split()}} | {
+    "space, sources on the surface, faces of all kinds": IN_SPACE | {"boundaries": MIXED, "source": ON_SURFACE},
     "space, order 2": IN_SPACE
-    | {
-        "boundaries": {"top": "rigid", "bottom": "rigid", "others": "periodic"},
-        "run": {"order": 2},
-    },
+    | {"boundaries": {"top": "rigid", "bottom": "rigid", "others": "periodic"}, "run": {"order": 2}},
 }
 IN_FLOAT32 = ("free surface and CPML", "space, sources on the surface, faces of all kinds")
 
 
 @pytest.mark.parametrize(
-    "name, precision",
-    [(name, "float64") for name in BY_PARAMETERS] + [(name, "float32") for name in IN_FLOAT32],
+    "name, precision", [(name, "float64") for name in BY_PARAMETERS] + [(name, "float32") for name in IN_FLOAT32]
 )
 def test_sums_by_parameters_give_the_gradient_of_those_of_fields(name, precision):
     """On a machine with nan wherever nothing was promised."""
@@ -195,9 +184,7 @@ def test_blocks_that_wait_on_the_host_change_nothing(monkeypatch):
 
     whole, _ = transposed({}, storage="boundaries")
     placed = storage.placed
-    monkeypatch.setattr(
-        storage, "placed", lambda *arguments: replace(placed(*arguments), slots=3 * 4)
-    )
+    monkeypatch.setattr(storage, "placed", lambda *arguments: replace(placed(*arguments), slots=3 * 4))
     back, problem = transposed({}, storage="boundaries")
     ring = problem.experiments[0].ring
     assert ring.length == 4 and len(ring.blocks) > 9 and not ring.whole
@@ -214,10 +201,7 @@ def test_the_illumination_and_sources_are_those_of_increments(model, layers_held
     inside = case.problem.experiments[0].linear.outside_layers()[:, 0]
     assert apart(outs[1].illumination.values, outs[0].illumination.values * inside) < EXACT
     assert apart(outs[1].vp.values, outs[0].vp.values) < EXACT
-    by_sources = [
-        craton.Problem(scenario(), observed, storage=s).by_sources()
-        for s in ("increments", "boundaries")
-    ]
+    by_sources = [craton.Problem(scenario(), observed, storage=s).by_sources() for s in ("increments", "boundaries")]
     assert apart(by_sources[1].wavelet.values, by_sources[0].wavelet.values) < EXACT
 
 

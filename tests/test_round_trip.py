@@ -25,11 +25,7 @@ ORIGIN = "2021-03-04T05:06:07.891234"
 SHIFT, DURATION = 0.25, 2.4  # s: of the centroid after the origin time; two half durations
 SIX = (1.0e15, -2.0e15, 1.2e15, 1.5e15, -0.7e15, 2.2e15)  # rr tt pp rt rp tp, N m
 NEAR = {
-    "GE": {
-        "AAA": (12.55, 47.27, 850.0),
-        "BBB": (12.49, 47.24, 1210.0),
-        "WET": (12.56, 47.23, 300.0),
-    },
+    "GE": {"AAA": (12.55, 47.27, 850.0), "BBB": (12.49, 47.24, 1210.0), "WET": (12.56, 47.23, 300.0)},
     "IU": {"AAA": (12.47, 47.27, 640.0), "CCC": (12.5, 47.22, 0.0)},
 }
 FAR = {
@@ -168,9 +164,7 @@ def check_event(made):
     hypocentre = made.preferred_origin()
     assert abs(hypocentre.time - obspy.UTCDateTime(ORIGIN)) < 1e-5
     (source,) = (quakeml.source_of(made),)
-    metres, *_ = obspy.geodetics.gps2dist_azimuth(
-        LATITUDE, LONGITUDE, hypocentre.latitude, hypocentre.longitude
-    )
+    metres, *_ = obspy.geodetics.gps2dist_azimuth(LATITUDE, LONGITUDE, hypocentre.latitude, hypocentre.longitude)
     assert metres < 1 and hypocentre.depth == pytest.approx(DEPTH, abs=1)
     six = [getattr(made.focal_mechanisms[0].moment_tensor.tensor, k) for k in quakeml.COMPONENTS]
     assert np.allclose(six, SIX, rtol=1e-6, atol=1e9)
@@ -183,21 +177,15 @@ def check_event(made):
 
 def check_traces(stream, inventory, stations, first):
     """Codes, coordinates, start times and azimuths of the traces; responses take no part in them."""
-    wanted = {
-        (net, code): place for net, codes in stations.items() for code, place in codes.items()
-    }
+    wanted = {(net, code): place for net, codes in stations.items() for code, place in codes.items()}
     assert {(t.stats.network, t.stats.station) for t in stream} == set(wanted)
     for trace in stream:
         longitude, latitude, height = wanted[trace.stats.network, trace.stats.station]
         told = inventory.get_coordinates(trace.id, trace.stats.starttime)
         for place in (trace.stats.coordinates, told):
-            metres, *_ = obspy.geodetics.gps2dist_azimuth(
-                latitude, longitude, place["latitude"], place["longitude"]
-            )
+            metres, *_ = obspy.geodetics.gps2dist_azimuth(latitude, longitude, place["latitude"], place["longitude"])
             assert metres < 1 and place["elevation"] == pytest.approx(height, abs=1)
-        distance, azimuth, back = obspy.geodetics.gps2dist_azimuth(
-            LATITUDE, LONGITUDE, latitude, longitude
-        )
+        distance, azimuth, back = obspy.geodetics.gps2dist_azimuth(LATITUDE, LONGITUDE, latitude, longitude)
         assert trace.stats.distance == pytest.approx(distance, abs=1)
         for angle, expected in ((trace.stats.azimuth, azimuth), (trace.stats.back_azimuth, back)):
             assert abs((angle - expected + 180) % 360 - 180) < 0.1
@@ -357,10 +345,7 @@ waveforms = ["displacement", "strain"]
     assert result.event().origins[0].time == obspy.UTCDateTime("2020-02-29T22:59:59")
     plane = result.dataset.isel(tensor=0, drop=True).sel(component=["E", "Z"])
     sides = xr.concat([plane, plane], "shot").assign_coords(
-        shot=["a", "b"],
-        source_x=("shot", [0.0, 1000.0]),
-        source_y=("shot", [-600.0] * 2),
-        source_z=("shot", [0.0] * 2),
+        shot=["a", "b"], source_x=("shot", [0.0, 1000.0]), source_y=("shot", [-600.0] * 2), source_z=("shot", [0.0] * 2)
     )
     sides.attrs = {k: v for k, v in plane.attrs.items() if not k.startswith("source_")}
     sides = rotated(sides.drop_vars(["distance", "azimuth", "back_azimuth"]))
@@ -378,9 +363,7 @@ def test_origin_times_are_dates(value):
 
 def test_events_at_different_times_are_told(folder):
     """Two files: t = 0 is the first one's origin time, with a warning; time.origin ends it."""
-    cmt = (
-        (DATA / "CMTSOLUTION").read_text().replace("-13.8200", "47.26").replace("-67.2500", "12.5")
-    )
+    cmt = (DATA / "CMTSOLUTION").read_text().replace("-13.8200", "47.26").replace("-67.2500", "12.5")
     (folder / "CMT").write_text(cmt.replace("647.1000", "3"))
     second = '[[source]]\nkind = "cmtsolution"\nfile = "CMT"\n[[receivers]]'
     text = BOX.format(azimuth=0).replace("[[receivers]]", second)
@@ -402,9 +385,7 @@ def test_the_same_code_in_two_networks_of_two_files(folder):
     made = receivers.build(loads(text, file=folder / "s.toml"))
     assert made.names == ["XX.A", "N1.A", "B"] and made.codes == ["A", "A", "B"]
     assert made.networks == ["XX", "N1", "N1"]
-    twice = text.replace(
-        "[output]", '[[receivers]]\nname = "B"\nat = [0, 0, 0]\n[output]\nnetwork = "N1"'
-    )
+    twice = text.replace("[output]", '[[receivers]]\nname = "B"\nat = [0, 0, 0]\n[output]\nnetwork = "N1"')
     with pytest.raises(ScenarioError, match='"A" is already taken by another receiver'):
         receivers.build(loads(twice, file=folder / "s.toml"))
 
@@ -436,9 +417,7 @@ def test_a_rupture_has_a_hypocentre_and_a_centroid():
     scenario = loads(text.replace("quakeml", "srf").replace("event.xml", str(file)))
     about = craton.plan(scenario).receivers
     speeds = (5000.0, 2900.0, 2700.0)
-    (rupture,) = source_files.build_all(
-        scenario, lambda xyz: tuple(np.full(len(xyz), value) for value in speeds)
-    )
+    (rupture,) = source_files.build_all(scenario, lambda xyz: tuple(np.full(len(xyz), value) for value in speeds))
     assert about.source == pytest.approx(rupture.points[np.argmin(rupture.onset)])
     centre = geography.local_of(scenario.domain).whereabouts_of_source(np.array(rupture.xyz))
     expected = {name.replace("source", "centroid"): value for name, value in centre.items()}

@@ -83,23 +83,14 @@ def moved(tmp_path_factory):
 def test_the_scenario_refers_to_copies(moved):
     text = (moved / "whole" / "scenario.toml").read_text()
     tables = tomllib.loads(text)
-    assert (
-        tables["model"]["file"] == "inputs/model.zarr"
-        and tables["source"][0]["file"] == "inputs/CMT"
-    )
+    assert tables["model"]["file"] == "inputs/model.zarr" and tables["source"][0]["file"] == "inputs/CMT"
     assert tables["receivers"][0]["file"] == "inputs/stations.csv" and str(moved) not in text
     assert opened(moved / "whole").attrs["scenario"] == text
     records = json.loads((moved / "whole" / "run.json").read_text())["inputs"]
-    assert [entry["key"] for entry in records] == [
-        "model.file",
-        "source.0.file",
-        "receivers.0.file",
-    ]
+    assert [entry["key"] for entry in records] == ["model.file", "source.0.file", "receivers.0.file"]
     assert all(entry["from"].startswith(str(moved / "work")) for entry in records)
     assert list(inputs.changed(moved / "whole", records)) == []
-    assert craton.load(moved / "whole" / "scenario.toml").model.file == str(
-        moved / "whole" / "inputs" / "model.zarr"
-    )
+    assert craton.load(moved / "whole" / "scenario.toml").model.file == str(moved / "whole" / "inputs" / "model.zarr")
 
 
 def test_a_moved_folder_is_resumed_and_plotted(moved):
@@ -153,11 +144,7 @@ def test_large_files_are_referenced_and_names_stay_apart(tmp_path):
     (tmp_path / "b").mkdir()
     shutil.copy(tmp_path / "a" / "stations.csv", tmp_path / "b" / "stations.csv")
     other = scenario.model_copy(
-        update={
-            "receivers": craton.load(
-                file, [f'receivers.0.file="{tmp_path}/b/stations.csv"']
-            ).receivers
-        }
+        update={"receivers": craton.load(file, [f'receivers.0.file="{tmp_path}/b/stations.csv"']).receivers}
     )
     both = inputs.Inputs(scenario, other)  # as of a survey, whose scenarios are in a folder
     assert tomllib.loads(both.text(other, "../inputs"))["model"]["file"] == "../inputs/model.zarr"
@@ -186,7 +173,5 @@ def test_a_scenario_in_a_scenario_is_kept_with_its_files(tmp_path):
     shutil.rmtree(tmp_path / "a")
     nested = tomllib.loads((tmp_path / "out" / "inputs" / "case.toml").read_text())
     assert nested["model"]["file"] == "model.zarr"
-    again = craton.run(
-        craton.load(tmp_path / "out" / "scenario.toml"), progress=False, device="cpu"
-    )
+    again = craton.run(craton.load(tmp_path / "out" / "scenario.toml"), progress=False, device="cpu")
     assert np.array_equal(first.samples, again.samples) and np.abs(first.samples).max() > 0

@@ -87,9 +87,7 @@ def test_values_are_si_floats():
     assert s.warnings == []
 
 
-@pytest.mark.parametrize(
-    "name, points", [("two_layers", (181, 161, 121)), ("two_layers_full", (540, 484, 189))]
-)
+@pytest.mark.parametrize("name, points", [("two_layers", (181, 161, 121)), ("two_layers_full", (540, 484, 189))])
 def test_examples_load_and_round_trip(name, points):
     s = load(EXAMPLES / f"{name}.toml")
     assert s.domain.points(s.domain.spacing) == points and s.domain.top == 0
@@ -210,38 +208,20 @@ def test_overrides():
             "source.0.at=[1, 2, -3]",
         ],
     )
-    assert (
-        s.source[0].wavelet.tau == 0.2
-        and s.domain.spacing == 200
-        and s.run.device == "cpu"
-        and s.run.order == 8
-    )
-    assert (
-        s.receivers[0].name == "A B"
-        and s.boundaries.face("top") == "cpml"
-        and s.source[0].at.xyz == (1, 2, -3)
-    )
+    assert s.source[0].wavelet.tau == 0.2 and s.domain.spacing == 200 and s.run.device == "cpu" and s.run.order == 8
+    assert s.receivers[0].name == "A B" and s.boundaries.face("top") == "cpml" and s.source[0].at.xyz == (1, 2, -3)
     t = with_overrides(s, ["run.device=cuda"])
     assert t.run.device == "cuda" and with_overrides(t, ["run.device=cpu"]) == s
 
 
 def test_wrong_overrides_are_shown_as_such():
-    reading = reads(
-        GOOD,
-        ["run.order=3", "receivers.4.name=R", "title.x=1", "nonsense", "domain.spacng=4"],
-        "s.toml",
-    )
+    reading = reads(GOOD, ["run.order=3", "receivers.4.name=R", "title.x=1", "nonsense", "domain.spacng=4"], "s.toml")
     text = format_problems(reading)
     assert reading.scenario is not None  # 3 is replaced by the default for the checks to come
     assert "--set run.order=3: run.order: 3 is not 2, 4, 6, 8, 10, 12, 14 or 16" in text
-    assert (
-        "receivers is a list of 1, it has no item 4" in text
-        and "--set nonsense: not key.path=value" in text
-    )
+    assert "receivers is a list of 1, it has no item 4" in text and "--set nonsense: not key.path=value" in text
     assert 'title is "good", it has no keys' in text and 'unknown key "spacng"' in text
-    assert len(reading.problems) == 5 and "s.toml:" not in text.replace(
-        "s.toml: --set nonsense", ""
-    )
+    assert len(reading.problems) == 5 and "s.toml:" not in text.replace("s.toml: --set nonsense", "")
 
 
 # --- units --------------------------------------------------------------------------------------------------------------------------
@@ -400,9 +380,7 @@ def test_unknown_key_with_nearest_name_stands_for_the_missing_one():
 
 
 def test_value_behind_a_misspelt_key_and_kind_is_checked_too():
-    text = changed(
-        ("duration = 8", 'duraton = "8 km"'), ('"gaussian", tau = "45 ms"', '"gausian", taw = -1')
-    )
+    text = changed(("duration = 8", 'duraton = "8 km"'), ('"gaussian", tau = "45 ms"', '"gausian", taw = -1'))
     problems = reads(text).problems
     assert sorted(p.key for p in problems) == [
         "source.0.wavelet.kind",
@@ -410,26 +388,14 @@ def test_value_behind_a_misspelt_key_and_kind_is_checked_too():
         *["time.duraton"] * 2,
     ]
     messages = " / ".join(p.message for p in problems)
-    assert (
-        '"8 km" is a length, but a time is required' in messages
-        and "-1 s is out of range" in messages
-    )
+    assert '"8 km" is a length, but a time is required' in messages and "-1 s is out of range" in messages
 
 
 def test_misspelt_names_leave_a_scenario_for_further_checks():
     reading = reads(
-        changed(
-            ("duration = 8", "duraton = 8"),
-            ("strike", "striek"),
-            more='[run]\ndevice = "gpu"\norder = "four"',
-        )
+        changed(("duration = 8", "duraton = 8"), ("strike", "striek"), more='[run]\ndevice = "gpu"\norder = "four"')
     )
-    assert {p.key for p in reading.problems} == {
-        "time.duraton",
-        "source.0.striek",
-        "run.device",
-        "run.order",
-    }
+    assert {p.key for p in reading.problems} == {"time.duraton", "source.0.striek", "run.device", "run.order"}
     assert (
         reading.scenario.time.duration == 8
         and reading.scenario.run.device == "cuda"
@@ -484,9 +450,9 @@ def test_all_problems_at_once_at_most_three_lines_each():
     assert numbers == sorted(numbers)
     with pytest.raises(ScenarioError) as caught:
         loads(text, file="bad.toml")
-    assert len(
-        caught.value.problems
-    ) == 13 and "bad.toml:5: domain.spacing: -100 m is out of range" in str(caught.value)
+    assert len(caught.value.problems) == 13 and "bad.toml:5: domain.spacing: -100 m is out of range" in str(
+        caught.value
+    )
     assert format_problems(caught.value, "bad.toml", text) == format_problems(reading)
 
 
@@ -494,22 +460,10 @@ BAD = [  # what is changed, key, a part of the message or remedy
     ([("spacing = 100", "spacing = 0")], "domain.spacing", "must be greater than 0 m"),
     ([("spacing = 100", "spacing = true")], "domain.spacing", "true is not a number"),
     ([("spacing = 100", "spacing = nan")], "domain.spacing", "nan is not a finite number"),
-    (
-        [("spacing = 100", "spacing = 100\nmax_frequency = 2")],
-        "domain.max_frequency",
-        "are mutually exclusive",
-    ),
+    ([("spacing = 100", "spacing = 100\nmax_frequency = 2")], "domain.max_frequency", "are mutually exclusive"),
     ([("spacing = 100\n", "")], "domain.spacing", "neither spacing nor max_frequency"),
-    (
-        [('["10 km", 10_000,', '["10 m", 10_000,')],
-        "domain.size.0",
-        "10 m, is less than spacing = 100 m",
-    ),
-    (
-        [('["10 km", 10_000, 10_000]', "10_000")],
-        "domain.size",
-        "10000 is not a list of three numbers",
-    ),
+    ([('["10 km", 10_000,', '["10 m", 10_000,')], "domain.size.0", "10 m, is less than spacing = 100 m"),
+    ([('["10 km", 10_000, 10_000]', "10_000")], "domain.size", "10000 is not a list of three numbers"),
     ([("duration = 8", "duration = 0")], "time.duration", "greater than 0 s"),
     ([("duration = 8", "duration = 8\nstep = 9")], "time.step", "longer than the run, 8 s"),
     ([("duration = 8", "duration = 8\nstart = 8")], "time.start", "not before the end"),
@@ -518,11 +472,7 @@ BAD = [  # what is changed, key, a part of the message or remedy
         "time.frequency",
         "valid keys here: duration, step, start",
     ),
-    (
-        [("top = -1400", "top = 1400")],
-        "model.layers.1.top",
-        "not below the top of the previous layer, 0 m",
-    ),
+    ([("top = -1400", "top = 1400")], "model.layers.1.top", "not below the top of the previous layer, 0 m"),
     ([("rho = 2300", "rho = -2300")], "model.layers.0.rho", "-2300 kg/m3 is out of range"),
     ([(", rho = 2300", "")], "model.layers.0.rho", "missing"),
     (
@@ -540,11 +490,7 @@ BAD = [  # what is changed, key, a part of the message or remedy
         "method",
         f'"fdtd" is not {listed(map(shown, METHODS))}; did you mean "fd"?',
     ),
-    (
-        [("rake = 0\n", "rake = 0\nmagnitude = 5.9\n")],
-        "source.0.magnitude",
-        "are mutually exclusive",
-    ),
+    ([("rake = 0\n", "rake = 0\nmagnitude = 5.9\n")], "source.0.magnitude", "are mutually exclusive"),
     ([("moment = 1e18\n", "")], "source.0.moment", "the size of the source"),
     ([("moment = 1e18", "moment = -1e18")], "source.0.moment", "-1e+18 N m is out of range"),
     (
@@ -563,16 +509,8 @@ BAD = [  # what is changed, key, a part of the message or remedy
         "are mutually exclusive",
     ),
     ([("wavelet = {", "wavelt = {")], "source.0.wavelt", 'did you mean "wavelet"?'),
-    (
-        [('wavelet = { kind = "gaussian", tau = "45 ms" }', "wavelet = 5")],
-        "source.0.wavelet",
-        "5 is not a table",
-    ),
-    (
-        [('"gaussian", tau = "45 ms"', '"ricker"')],
-        "source.0.wavelet.frequency",
-        "write frequency = 5  # Hz",
-    ),
+    ([('wavelet = { kind = "gaussian", tau = "45 ms" }', "wavelet = 5")], "source.0.wavelet", "5 is not a table"),
+    ([('"gaussian", tau = "45 ms"', '"ricker"')], "source.0.wavelet.frequency", "write frequency = 5  # Hz"),
     (
         [('"gaussian", tau = "45 ms"', '"samples", times = [0, 1, 1, 2], values = [0, 1, 2, 3]')],
         "source.0.wavelet.times.2",
@@ -583,17 +521,9 @@ BAD = [  # what is changed, key, a part of the message or remedy
         "source.0.wavelet.values",
         "3 values are given for 4",
     ),
-    (
-        [('"gaussian", tau = "45 ms"', '"samples", values = [0, 1, 2]')],
-        "source.0.wavelet",
-        "only values is given",
-    ),
+    ([('"gaussian", tau = "45 ms"', '"samples", values = [0, 1, 2]')], "source.0.wavelet", "only values is given"),
     ([("[[source]]", "[source]")], "source", "write [[source]] with double brackets"),
-    (
-        [("at = [9000, 9000, 0]", "at = [0, 0, 0]\nfile = 'a.csv'")],
-        "receivers.0",
-        "at and file are mutually exclusive",
-    ),
+    ([("at = [9000, 9000, 0]", "at = [0, 0, 0]\nfile = 'a.csv'")], "receivers.0", "at and file are mutually exclusive"),
     (
         [("at = [9000, 9000, 0]", "line = { from = [0,0,0], to = [1,1,0], count = 1 }")],
         "receivers.0.line.count",
@@ -609,11 +539,7 @@ BAD = [  # what is changed, key, a part of the message or remedy
         "receivers.0.grid.y",
         "[first, last, count]",
     ),
-    (
-        [("at = [9000, 9000, 0]", "grid = { x = [0, 1, 2], y = [0, 1, 2] }")],
-        "receivers.0.grid",
-        "neither z nor depth",
-    ),
+    ([("at = [9000, 9000, 0]", "grid = { x = [0, 1, 2], y = [0, 1, 2] }")], "receivers.0.grid", "neither z nor depth"),
     ([('name = "R1"', 'name = ""')], "receivers.0.name", "empty"),
 ]
 
@@ -627,11 +553,7 @@ def test_one_problem_in_words(pairs, key, part):
 
 APPENDED = [
     ('[boundaries]\nwest = "periodic"', "boundaries.west", 'west is "periodic" but east is "cpml"'),
-    (
-        '[boundaries]\nothers = "periodic"',
-        "boundaries.others",
-        'bottom is "periodic" (from others) but top is "free"',
-    ),
+    ('[boundaries]\nothers = "periodic"', "boundaries.others", 'bottom is "periodic" (from others) but top is "free"'),
     ('[boundaries]\neast = "free"', "boundaries.east", "only at the top"),
     ('[boundaries]\nothers = "stacey"', "boundaries.others", 'did you mean "a1"'),
     ('[boundaries]\nothers = "pml"', "boundaries.others", 'did you mean "cpml"?'),
@@ -646,11 +568,7 @@ APPENDED = [
     ("[run]\nprecision = 'double'", "run.precision", 'did you mean "float64"?'),
     ("[rum]\nthreads = 1", "rum", 'did you mean "run"?'),
     ("[frequency]", "frequency", "valid keys here: title"),
-    (
-        "[[snapshots]]\nname = 's'\nevery = 1\n[[snapshots]]\nname = 's'\nevery = 1",
-        "snapshots.1.name",
-        "is used twice",
-    ),
+    ("[[snapshots]]\nname = 's'\nevery = 1\n[[snapshots]]\nname = 's'\nevery = 1", "snapshots.1.name", "is used twice"),
     (
         "[[source]]\nkind = 'force'\nat = [0,0,0]\nforce = [0,0,0]\nwavelet = { kind = 'ricker', frequency = 1 }",
         "source.1.force",
@@ -659,21 +577,15 @@ APPENDED = [
 ]
 
 
-@pytest.mark.parametrize(
-    "more, key, part", APPENDED, ids=[f"{b[1]}-{i}" for i, b in enumerate(APPENDED)]
-)
+@pytest.mark.parametrize("more, key, part", APPENDED, ids=[f"{b[1]}-{i}" for i, b in enumerate(APPENDED)])
 def test_one_problem_in_an_added_table(more, key, part):
     problem = only(GOOD + more)
     assert problem.key == key and part in f"{problem.message} / {problem.remedy}"
 
 
 def test_sampling_against_step():
-    problem = only(
-        changed(("duration = 8", "duration = 8\nstep = 0.01"), more="[output]\nsampling = 0.005")
-    )
-    assert (
-        problem.key == "output.sampling" and "shorter than the time step, 0.01 s" in problem.message
-    )
+    problem = only(changed(("duration = 8", "duration = 8\nstep = 0.01"), more="[output]\nsampling = 0.005"))
+    assert problem.key == "output.sampling" and "shorter than the time step, 0.01 s" in problem.message
 
 
 def test_key_that_belongs_elsewhere():
@@ -695,11 +607,7 @@ def test_key_that_belongs_elsewhere():
 def test_not_toml(text, line, part):
     reading = reads(text, file="s.toml")
     message = format_problems(reading)
-    assert (
-        message.startswith(f"s.toml:{line}: not valid TOML: ")
-        and part in message
-        and len(message.split("\n")) == 3
-    )
+    assert message.startswith(f"s.toml:{line}: not valid TOML: ") and part in message and len(message.split("\n")) == 3
 
 
 def test_empty_scenario_names_what_is_needed():
@@ -741,10 +649,7 @@ def test_suspicious_magnitudes_warn_with_the_unit_meant():
         *["domain.size"] * 3,
         "receivers.0.at",
     ]
-    assert (
-        "did you mean 5.8 km/s = 5800?" in warned[0]
-        and "did you mean 2.7 g/cm3 = 2700?" in warned[1]
-    )
+    assert "did you mean 5.8 km/s = 5800?" in warned[0] and "did you mean 2.7 g/cm3 = 2700?" in warned[1]
     assert "35 points and extends over 10200 m" in warned[2] and "did you mean km?" in warned[-1]
 
 

@@ -72,9 +72,7 @@ def test_every_key_is_described(validator):
 def test_one_method(capsys):
     assert main(["schema", "--method", "gravity"]) == 0
     schema = json.loads(capsys.readouterr().out)
-    assert len(schema["oneOf"]) == 1 and all(
-        name.startswith("gravity.") for name in schema["$defs"]
-    )
+    assert len(schema["oneOf"]) == 1 and all(name.startswith("gravity.") for name in schema["$defs"])
     assert main(["schema", "--method", "gravty"]) == 2
     assert "gravity" in capsys.readouterr().err
 

@@ -35,10 +35,7 @@ def test_taylor_weights_differentiate_polynomials(order):
     """Moments sum 2 c_n (n - 1/2)^m are 1 for m = 1 and 0 for the odd m below the order; 2^-52 times the largest term is rounding."""
     x, c = np.arange(order // 2) + 0.5, scheme.taylor(order)
     for m in range(1, order, 2):
-        assert (
-            abs(2 * (c * x**m).sum() - (m == 1))
-            <= 8 * np.finfo(float).eps * abs(2 * c * x**m).max() + 1e-15
-        )
+        assert abs(2 * (c * x**m).sum() - (m == 1)) <= 8 * np.finfo(float).eps * abs(2 * c * x**m).max() + 1e-15
 
 
 @pytest.mark.parametrize("order", scheme.ORDERS)
@@ -50,9 +47,7 @@ def test_holberg_weights_are_consistent_and_within_their_bound(order):
     assert inside.any() and abs(group_error(c)[inside]).max() <= 1.02 * bound
     if order > 2:
         turns = np.diff(np.sign(np.diff(group_error(c)[inside])))
-        assert (
-            np.count_nonzero(turns) == order // 2 - 1
-        )  # equal ripples, one less than weights: the best approximation
+        assert np.count_nonzero(turns) == order // 2 - 1  # equal ripples, one less than weights: the best approximation
         assert abs(group_error(c)[inside]).max() > 0.98 * bound
 
 
@@ -68,10 +63,7 @@ def test_velocity_error_is_that_of_the_symbol():
     plain, (h, c, f) = scheme.stencil(2), (100.0, 2000.0, 2.0)
     exact = 2 * np.pi * f * h / c
     x, z, diagonal = scheme.velocity_error(plain, h, 0.0, c, f)
-    assert (
-        x == z == pytest.approx(exact / (2 * np.arcsin(exact / 2)) - 1, rel=1e-9)
-        and x < diagonal < 0
-    )
+    assert x == z == pytest.approx(exact / (2 * np.arcsin(exact / 2)) - 1, rel=1e-9) and x < diagonal < 0
     assert scheme.velocity_error(plain, h, h / c, c, f)[0] == pytest.approx(
         0, abs=1e-12
     )  # the one-dimensional magic step
@@ -79,10 +71,7 @@ def test_velocity_error_is_that_of_the_symbol():
 
 def test_velocity_error_knows_each_axis():
     x, z, diagonal = scheme.velocity_error(scheme.stencil(16, free=True), 100.0, 0.0, 1000.0, 2.9)
-    expected = [
-        scheme.velocity_error(scheme.stencil(order), 100.0, 0.0, 1000.0, 2.9)[0]
-        for order in (16, 8)
-    ]
+    expected = [scheme.velocity_error(scheme.stencil(order), 100.0, 0.0, 1000.0, 2.9)[0] for order in (16, 8)]
     assert [x, z] == expected and z < 3 * x < 0 and z < diagonal < 0
 
 
@@ -92,18 +81,14 @@ def test_stable_step_is_the_limit_of_the_highest_wavenumber(weights, order):
     """At k h = pi along each axis |symbol| is largest: 2 sum |c|."""
     chosen = scheme.stencil(order, weights)
     largest = max(scheme.symbol(chosen.horizontal, PHASE))
-    assert scheme.stable_step(chosen, 10.0, 4000.0) == pytest.approx(
-        2 * 10 / (4000 * np.sqrt(3) * largest), rel=1e-7
-    )
+    assert scheme.stable_step(chosen, 10.0, 4000.0) == pytest.approx(2 * 10 / (4000 * np.sqrt(3) * largest), rel=1e-7)
 
 
 @pytest.mark.parametrize("top", ["free", "cpml"])
 def test_plan_of_every_choice_is_stable_and_says_what_it_costs(top):
     said = {}
     for order, weights in ((8, "taylor"), (16, "taylor"), (16, "holberg")):
-        p = api.plan(
-            loads(SCENARIO.format(spacing="spacing = 200", top=top, order=order, weights=weights))
-        )
+        p = api.plan(loads(SCENARIO.format(spacing="spacing = 200", top=top, order=order, weights=weights)))
         said[order, weights] = dict(p.notes["Resolution"])["phase velocity error"]
         assert ("Holberg" in str(p.notes)) == (weights == "holberg")
     assert len(set(said.values())) == 3
@@ -115,8 +100,7 @@ def test_error_at_max_frequency_is_said():
     p = api.plan(loads(SCENARIO.format(spacing=spacing, top="free", order=4, weights="taylor")))
     d = scheme.velocity_error(scheme.stencil(4), p.grid.spacing, 0.0, 2300.0, 3.0)
     assert (
-        f"{d[0]:+.2%} along an axis, {d[2]:+.2%} along the diagonal"
-        in dict(p.notes["Resolution"])["at max_frequency"]
+        f"{d[0]:+.2%} along an axis, {d[2]:+.2%} along the diagonal" in dict(p.notes["Resolution"])["at max_frequency"]
     )
 
 
@@ -134,7 +118,5 @@ def test_energy_below_a_free_surface_with_long_and_optimised_differences(order, 
 
 
 def test_reciprocity_below_a_free_surface_with_long_differences():
-    found = conserved.reciprocity(
-        "cpu", orders=(16,), places=conserved.PLACES[1:], weights="holberg"
-    )
+    found = conserved.reciprocity("cpu", orders=(16,), places=conserved.PLACES[1:], weights="holberg")
     assert all(one["passed"] for one in found), found

@@ -23,12 +23,7 @@ def plane(floor, source, spacing=20.0, duration=2.0, **more):
     """Water over rock in the plane."""
     return craton.Scenario(
         **{
-            "domain": {
-                "origin": [0, -1000],
-                "size": [1600, 1000],
-                "spacing": spacing,
-                "waves": "P-SV",
-            },
+            "domain": {"origin": [0, -1000], "size": [1600, 1000], "spacing": spacing, "waves": "P-SV"},
             "model": layers(floor, {"vp": 2500.0, "vs": 1300.0, "rho": 2200.0}),
             "time": {"duration": duration},
             "source": [source],
@@ -73,9 +68,7 @@ def recorded(floor, **domain):
     )
     found = craton.run(asked, progress=False).dataset
     return {
-        (quantity, name): CubicSpline(
-            found.time.values, found[quantity].sel(receiver=name).values, axis=-1
-        )(TIMES)
+        (quantity, name): CubicSpline(found.time.values, found[quantity].sel(receiver=name).values, axis=-1)(TIMES)
         for quantity in ("velocity", "pressure")
         for name in at
     }
@@ -94,10 +87,7 @@ def test_finite_differences_agree_with_elements(of_elements, floor):
     A floor moved by half a cell, as it was, gave 8 to 18 %.
     """
     wanted, found = of_elements[floor], recorded(floor, spacing=100.0)
-    misfit = {
-        key: np.linalg.norm(found[key] - wanted[key]) / np.linalg.norm(wanted[key])
-        for key in wanted
-    }
+    misfit = {key: np.linalg.norm(found[key] - wanted[key]) / np.linalg.norm(wanted[key]) for key in wanted}
     for key in (("velocity", "up"), ("velocity", "below"), ("pressure", "up")):
         assert misfit[key] < 0.008, (key, misfit)
     for name in ("above", "floor"):  # hydrophones; the motion of the water, and of the rock
@@ -116,16 +106,11 @@ def test_sources_just_below_the_floor_radiate_what_they_do_on_a_fine_grid(tensor
             spacing,
             time={"start": -0.5, "duration": 1.5},
             boundaries={"cpml": {"thickness": int(240 / spacing)}},
-            receivers=[
-                {"name": "W", "at": [1050.0, -340.0]},
-                {"name": "R", "at": [1050.0, -460.0]},
-            ],
+            receivers=[{"name": "W", "at": [1050.0, -340.0]}, {"name": "R", "at": [1050.0, -460.0]}],
         )
         data = craton.run(asked, progress=False).dataset.velocity
         times = np.linspace(-0.45, 0.95, 500)
-        records.append(
-            [np.interp(times, data.time.values, trace) for row in data.values for trace in row]
-        )
+        records.append([np.interp(times, data.time.values, trace) for row in data.values for trace in row])
     coarse, fine = np.array(records)
     assert np.linalg.norm(coarse - fine) < 0.025 * np.linalg.norm(fine)
 
@@ -151,9 +136,7 @@ def test_vertical_spacing_may_be_given():
 @pytest.mark.parametrize(("order", "floor"), [(4, -200), (4, -50), (4, -30), (6, -80), (8, -80)])
 def test_water_comes_to_rest_above_a_source_beside_the_floor(order, floor):
     """Static stress of the rock leaves water at rest that is 10 to 1.5 cells deep. It grew without end."""
-    asked = plane(
-        floor, moment([800.0, floor - 14.0]), duration=6.0, run={"threads": 1, "order": order}
-    )
+    asked = plane(floor, moment([800.0, floor - 14.0]), duration=6.0, run={"threads": 1, "order": order})
     velocity = np.abs(craton.run(asked, progress=False).dataset.velocity.values)
     late = velocity.shape[-1] * 2 // 3
     assert velocity[..., late:].max() < 6e-3 * velocity.max()  # of layers; eddies were 0.2 and more
@@ -222,12 +205,7 @@ def test_explosion_and_hydrophone_exchange_at_the_floor():
     places = [[500.0, -60.0], [900.0, -210.0]]
     records = []
     for here, there in (places, places[::-1]):
-        source = {
-            "kind": "explosion",
-            "at": here,
-            "moment": 1e9,
-            "wavelet": {"kind": "ricker", "frequency": 8},
-        }
+        source = {"kind": "explosion", "at": here, "moment": 1e9, "wavelet": {"kind": "ricker", "frequency": 8}}
         asked = plane(
             -210.0,
             source,
@@ -281,14 +259,9 @@ def test_a_cavity_comes_to_rest_beside_a_source(order, beside):
     cavity = {"shape": "sphere", "center": [800, 0, -500], "radius": 120, **WATER}
     model = {"kind": "homogeneous", "vp": 2500, "vs": 1300, "rho": 2200, "anomalies": [cavity]}
     source = moment([800.0 - 0.8 * (120 + beside), -500.0 + 0.6 * (120 + beside)], xz=1e12, xx=1e12)
-    receivers = [
-        {"name": f"{x}", "at": [x, -500.0 + 0.3 * (800 - x)]} for x in (720.0, 780.0, 850.0)
-    ]
+    receivers = [{"name": f"{x}", "at": [x, -500.0 + 0.3 * (800 - x)]} for x in (720.0, 780.0, 850.0)]
     run = {"order": order, "device": "cpu"}
-    result = craton.run(
-        plane(-200.0, source, duration=8.0, model=model, receivers=receivers, run=run),
-        progress=False,
-    )
+    result = craton.run(plane(-200.0, source, duration=8.0, model=model, receivers=receivers, run=run), progress=False)
     velocity = np.abs(result.dataset.velocity.values)
     *_, third, last = (part.max() for part in np.array_split(velocity, 4, axis=-1))
     assert last < 1e-2 * velocity.max() and last < 0.8 * third

@@ -57,12 +57,8 @@ def test_segyio_reads_the_geometry_back(tmp_path):
             )
         }
         assert file.bin[segyio.BinField.SEGYRevision] == 1 and file.bin[segyio.BinField.Format] == 5
-        assert "three shots" in bytes(file.text[0]).decode(
-            "cp037", "ignore"
-        ) or b"three shots" in bytes(file.text[0])
-    assert (columns["SourceGroupScalar"] == -100).all() and (
-        columns["ElevationScalar"] == -100
-    ).all()
+        assert "three shots" in bytes(file.text[0]).decode("cp037", "ignore") or b"three shots" in bytes(file.text[0])
+    assert (columns["SourceGroupScalar"] == -100).all() and (columns["ElevationScalar"] == -100).all()
     for name, axis in (("GroupX", "x"), ("GroupY", "y"), ("ReceiverGroupElevation", "z")):
         assert np.array_equal(columns[name][0, :, 0] / 100, data[axis].values)
     for name, axis, sign in (("SourceX", "x", 1), ("SourceY", "y", 1), ("SourceDepth", "z", -1)):
@@ -83,11 +79,7 @@ def test_obspy_reads_the_gathers_back(tmp_path, name, kind):
     assert len(stream) == 12 and all(trace.stats.delta == pytest.approx(0.002) for trace in stream)
     assert np.array_equal([trace.data for trace in stream], data.pressure.values.reshape(12, -1))
     header = stream[7].stats[kind.lower().replace("segy", "segy")].trace_header
-    assert (
-        header.group_coordinate_x,
-        header.source_coordinate_x,
-        header.trace_identification_code,
-    ) == (-3025, 600, 11)
+    assert (header.group_coordinate_x, header.source_coordinate_x, header.trace_identification_code) == (-3025, 600, 11)
 
 
 def test_one_experiment_has_its_source_in_the_attributes(tmp_path):
@@ -116,10 +108,7 @@ def test_what_the_headers_cannot_hold_is_refused(tmp_path, change, words):
 
 
 def test_wrong_names_are_refused(tmp_path):
-    for options, words in (
-        ({"quantity": "strain"}, "velocity, pressure"),
-        ({"component": "R"}, "E, N, Z"),
-    ):
+    for options, words in (({"quantity": "strain"}, "velocity, pressure"), ({"component": "R"}, "E, N, Z")):
         with pytest.raises(CratonError, match=words):
             segy.write_gathers(gathers(), tmp_path / "line.sgy", **options)
     with pytest.raises(CratonError, match=".sgy, .segy, .su"):

@@ -92,9 +92,7 @@ def test_impossible_material_has_the_same_message(wrong, numpy_alone):
     assert mesh_statistics.impossible(samples, centres, np.arange(4)) == []
     samples["rho"][2, 5] = wrong
     samples["vs"][3, 1] = 0.0
-    problems = twice(
-        numpy_alone, lambda: mesh_statistics.impossible(samples, centres, np.arange(4))
-    )
+    problems = twice(numpy_alone, lambda: mesh_statistics.impossible(samples, centres, np.arange(4)))
     assert problems[0] == problems[1] and len(problems[0]) == 2
 
 
@@ -144,11 +142,7 @@ def test_corner_stiffness_and_moduli_have_the_bits_of_numpy(numpy_alone):
 
     d = Elements()
     d.element = element
-    same(
-        *twice(
-            numpy_alone, lambda: time_step.corner_stiffness(d, np.arange(40), nodes, speed, inert)
-        )
-    )
+    same(*twice(numpy_alone, lambda: time_step.corner_stiffness(d, np.arange(40), nodes, speed, inert)))
 
 
 def test_moduli_have_the_bits_of_numpy():
@@ -194,12 +188,8 @@ MEDIA = {  # top and bottom of a box whose layers cut elements
 }
 
 
-@pytest.mark.parametrize(
-    "name, precision", [*((name, "float32") for name in MEDIA), ("sea", "float64")]
-)
-def test_moduli_kept_from_the_statistics_have_the_bits_of_those_sampled_again(
-    name, precision, monkeypatch
-):
+@pytest.mark.parametrize("name, precision", [*((name, "float32") for name in MEDIA), ("sea", "float64")])
+def test_moduli_kept_from_the_statistics_have_the_bits_of_those_sampled_again(name, precision, monkeypatch):
     media = MEDIA[name]
     rock = {"vp": 3000, "vs": 1700, "rho": 2000}
     tops = (0, -40 if media[0].get("vs") == 0 else -50)
@@ -216,7 +206,6 @@ def test_moduli_kept_from_the_statistics_have_the_bits_of_those_sampled_again(
     sampled = stepcase.discretised(case)
     assert sampled.statistics.moduli is None
     arrays = [
-        {f.family.name: [array.data for array in f.arrays.values()] for f in d.families}
-        for d in (holding, sampled)
+        {f.family.name: [array.data for array in f.arrays.values()] for f in d.families} for d in (holding, sampled)
     ]
     same(*arrays)

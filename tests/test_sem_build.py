@@ -34,13 +34,9 @@ def problem(request):
     more, irregular, water = CASES[request.param]
     scenario = bench.Box("small", (4, 4, 8), more, irregular, water).scenario()
     if not irregular:
-        scenario = scenario.model_copy(
-            update={"domain": scenario.domain.model_copy(update={"element_size": 99.0})}
-        )
+        scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"element_size": 99.0})})
     given = bench.irregular(scenario, moved=bench.MOVED * irregular)
-    d = discretise(
-        scenario, given, source_files.build_all(scenario, None), SingleRank(), CPU(threads=1)
-    )
+    d = discretise(scenario, given, source_files.build_all(scenario, None), SingleRank(), CPU(threads=1))
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
     centres = d.mesh.nodes[d.mesh.elements].mean(axis=1)
     return d, places, given.sampler.at(places, centres, d.mesh.regions), scenario
@@ -59,11 +55,7 @@ def test_places_and_material(problem):
 def test_what_is_seen_at_centres_only_is_the_same_at_all_nodes(problem):
     d, places, samples, _ = problem
     spread = np.max(
-        [
-            np.ptp(values, axis=-1).reshape(d.mesh.size, -1).max(axis=1)
-            for values in samples.values()
-        ],
-        axis=0,
+        [np.ptp(values, axis=-1).reshape(d.mesh.size, -1).max(axis=1) for values in samples.values()], axis=0
     )
     even = d.sampler.uniform(places[:, 2], d.centres, d.mesh.regions)
     assert not spread[even].any() and (d.statistics.varying == (spread > 0)).all()
@@ -72,10 +64,7 @@ def test_what_is_seen_at_centres_only_is_the_same_at_all_nodes(problem):
 
 def test_masses(problem):
     d, _, samples, _ = problem
-    weight = (
-        shape.determinants(d.mesh.nodes, d.mesh.elements, d.element.points)
-        * d.element.volume_weights
-    )
+    weight = shape.determinants(d.mesh.nodes, d.mesh.elements, d.element.points) * d.element.volume_weights
     for fluid, mass in enumerate(d.statistics.mass):
         own, expected = d.fluid == bool(fluid), np.zeros(len(mass))
         density = 1 / (samples["rho"] * samples["vp"] ** 2) if fluid else samples["rho"]
@@ -91,18 +80,13 @@ def test_arrays_of_families(problem):
     for own in families.families(d, d.layers):
         order = order_elements(own.elements, d.mesh.corners[own.elements], d.deterministic)
         there, e = order.elements >= 0, order.elements[order.elements >= 0]
-        arrays = {
-            name: plan.arrays[f"{own.name}_{name}"].on_host()
-            for name in ("points", "geometry", "moduli")
-        }
+        arrays = {name: plan.arrays[f"{own.name}_{name}"].on_host() for name in ("points", "geometry", "moduli")}
         seen[e] += 1
         assert (arrays["points"][there] == d.points[e]).all() and not arrays["moduli"][~there].any()
         assert (arrays["points"][~there] == (d.state.fluid if own.fluid else d.state.solid)).all()
-        nodes = {
-            "box": lambda g: boxes(g),
-            "corners": lambda g: g @ mesh_terms.MIDDLES,
-            "nodes": lambda g: g,
-        }[own.kind.geometry]
+        nodes = {"box": lambda g: boxes(g), "corners": lambda g: g @ mesh_terms.MIDDLES, "nodes": lambda g: g}[
+            own.kind.geometry
+        ]
         assert np.allclose(nodes(arrays["geometry"][there]), local[e], atol=1e-4)
         expected = 1 / samples["rho"][:, None] if own.fluid else samples.get("stiffness")
         if expected is None:
@@ -120,11 +104,7 @@ def boxes(edges):
 
 def blas_threads():
     """Threads of each BLAS that is loaded."""
-    return {
-        pool["num_threads"]
-        for pool in threadpoolctl.threadpool_info()
-        if pool["user_api"] == "blas"
-    }
+    return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
 
 
 def test_blas_has_one_thread_within_a_block():

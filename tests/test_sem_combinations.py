@@ -17,12 +17,7 @@ DRAWN = 5  # in the suite, the same ones each time
 
 LOSSES, BAND = {"qp": 80, "qs": 40}, {"attenuation": {"band": [1, 20]}}
 THOMSEN = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
-LAWS = {
-    "elastic": {},
-    "attenuation": LOSSES,
-    "constants": THOMSEN,
-    "constants with attenuation": THOMSEN | LOSSES,
-}
+LAWS = {"elastic": {}, "attenuation": LOSSES, "constants": THOMSEN, "constants with attenuation": THOMSEN | LOSSES}
 MEDIA = ("rock", "rock", "sea", "water")
 TOPS, SIDES = ("free", "stacey", "rigid"), ("stacey", "rigid", "free", "pml")
 QUANTITIES = ("velocity", "displacement", "acceleration", "strain_rate", "rotation_rate")
@@ -49,13 +44,7 @@ def source(rng, at, fluid):
         "explosion": {"kind": "explosion", "moment": 1e12},
         "force": {"kind": "force", "force": [1e9, 2e9, 3e9]},
         "tensor": {"kind": "moment_tensor", "tensor": {"xx": 1e12, "zz": -3e12, "xz": 2e12}},
-        "double couple": {
-            "kind": "moment_tensor",
-            "strike": 30,
-            "dip": 70,
-            "rake": 20,
-            "moment": 1e12,
-        },
+        "double couple": {"kind": "moment_tensor", "strike": 30, "dip": 70, "rake": 20, "moment": 1e12},
     }
     kind = "explosion" if fluid else rng.choice(list(kinds))
     return kinds[kind] | {"at": at, "wavelet": RICKER}
@@ -80,8 +69,7 @@ def combination(rng):
     sides = {"west": "pml", "pml": {"thickness": 1, "friction": 0.3}}
     tables = {
         "model": model(medium, law),
-        "boundaries": {"top": rng.choice(TOPS)}
-        | (sides if side == "pml" else {"others": side, "east": "stacey"}),
+        "boundaries": {"top": rng.choice(TOPS)} | (sides if side == "pml" else {"others": side, "east": "stacey"}),
         "source": [source(rng, at, fluid) for at, fluid in rng.sample(places, rng.choice((1, 2)))],
         "receivers": listed,
         "waveforms": waveforms,

@@ -10,12 +10,8 @@ from craton.methods.spectral_element.element import DEGREES, Element, lagrange, 
 
 def test_points_and_weights_of_degree_4_are_the_tabulated_ones():
     element = Element(4)
-    assert np.allclose(
-        element.points, [-1, -np.sqrt(3 / 7), 0, np.sqrt(3 / 7), 1], rtol=0, atol=1e-16
-    )
-    assert np.allclose(
-        element.weights, [1 / 10, 49 / 90, 32 / 45, 49 / 90, 1 / 10], rtol=0, atol=1e-15
-    )
+    assert np.allclose(element.points, [-1, -np.sqrt(3 / 7), 0, np.sqrt(3 / 7), 1], rtol=0, atol=1e-16)
+    assert np.allclose(element.weights, [1 / 10, 49 / 90, 32 / 45, 49 / 90, 1 / 10], rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("degree", DEGREES)
@@ -24,9 +20,7 @@ def test_quadrature_is_exact_to_twice_the_degree_less_one(degree):
     for power in range(2 * degree):
         exact = 2 / (power + 1) if power % 2 == 0 else 0
         assert abs(element.weights @ element.points**power - exact) < 1e-14
-    assert (
-        abs(element.weights @ element.points ** (2 * degree) - 2 / (2 * degree + 1)) > 1e-6
-    )  # and no further
+    assert abs(element.weights @ element.points ** (2 * degree) - 2 / (2 * degree + 1)) > 1e-6  # and no further
 
 
 @pytest.mark.parametrize("degree", DEGREES)
@@ -65,40 +59,28 @@ def test_volume_and_areas_of_curved_elements_agree(degree):
     mesh = semcase.Mesh(degree, (3, 2, 2), distortion=0.25)
     local = mesh.local[: mesh.real]
     det = mesh_terms.determinants(mesh.element, local)
-    assert np.allclose(
-        det, mesh_terms.cofactors(mesh_terms.jacobian(mesh.element, local))[1], rtol=1e-13
-    )
+    assert np.allclose(det, mesh_terms.cofactors(mesh_terms.jacobian(mesh.element, local))[1], rtol=1e-13)
     volumes = (det * mesh.element.volume_weights).sum(1)
     x = mesh_terms.coordinates(mesh.element, local).transpose(0, 2, 1)
     for e in range(mesh.real):
         vectors = mesh_terms.area_vectors(mesh.element, local, [(e, side) for side in range(6)])
         assert np.abs(vectors.sum((0, 1))).max() < 1e-13
-        assert np.isclose(
-            (x[e][mesh.element.face_nodes] * vectors).sum() / 3, volumes[e], rtol=1e-13
-        )
+        assert np.isclose((x[e][mesh.element.face_nodes] * vectors).sum() / 3, volumes[e], rtol=1e-13)
 
 
 def test_volumes_of_boxes_and_distorted_elements():
     mesh = semcase.Mesh(4, (4, 2, 1), distortion=0)
     rng = np.random.default_rng(1)
     inner = mesh.local.copy()
-    inner[:, :, 13] += rng.uniform(
-        -0.1, 0.1, (mesh.size, 3)
-    )  # the node in the middle moves: volumes stay
+    inner[:, :, 13] += rng.uniform(-0.1, 0.1, (mesh.size, 3))  # the node in the middle moves: volumes stay
     for local in (mesh.local, inner):
-        weight = (
-            mesh_statistics.volumes(mesh.element, local, mesh_terms.boxes(local))
-            * mesh.element.volume_weights
-        )
+        weight = mesh_statistics.volumes(mesh.element, local, mesh_terms.boxes(local)) * mesh.element.volume_weights
         assert np.isclose(weight.sum(), 8 * 0.8 * 1.3, rtol=1e-13) and (weight > 0).all()
 
 
 def test_metric_terms_are_the_inverse_of_the_jacobian():
     mesh = semcase.Mesh(3)
-    terms, j = (
-        mesh_terms.metric(mesh.element, mesh.local),
-        mesh_terms.jacobian(mesh.element, mesh.local),
-    )
+    terms, j = (mesh_terms.metric(mesh.element, mesh.local), mesh_terms.jacobian(mesh.element, mesh.local))
     inverse = terms[:, :9].reshape(mesh.size, 3, 3, -1)
     assert np.allclose(np.einsum("esrp,etrp->estp", inverse, j), np.eye(3)[:, :, None], atol=1e-12)
     assert np.allclose(terms[:, 9], np.linalg.det(j.transpose(0, 3, 1, 2)), rtol=1e-12)
@@ -138,21 +120,13 @@ def test_straight_elements_are_told_from_curved_ones():
 def test_absorbing_faces_damp_p_and_s_waves():
     mesh = semcase.Mesh(2, (1, 1, 1), distortion=0)
     vectors = mesh_terms.area_vectors(mesh.element, mesh.local, [(0, 1)])
-    nodes, medium = (
-        mesh.element.face_nodes,
-        {"rho": np.full(18, 2.0), "vp": np.full(18, 5.0), "vs": np.full(18, 3.0)},
-    )
+    nodes, medium = (mesh.element.face_nodes, {"rho": np.full(18, 2.0), "vp": np.full(18, 5.0), "vs": np.full(18, 3.0)})
     points, c = faces.stacey_damping(
         mesh.points[0, nodes[1]], vectors[0], {name: values[:9] for name, values in medium.items()}
     )
-    assert (
-        np.allclose(c.sum(0), 0.8 * 1.3 * 2.0 * np.array([5.0, 3.0, 3.0, 0, 0, 0]), atol=1e-12)
-        and len(points) == 9
-    )
+    assert np.allclose(c.sum(0), 0.8 * 1.3 * 2.0 * np.array([5.0, 3.0, 3.0, 0, 0, 0]), atol=1e-12) and len(points) == 9
     corner = mesh_terms.area_vectors(mesh.element, mesh.local, [(0, 1), (0, 3)])
-    both, c = faces.stacey_damping(
-        mesh.points[0, nodes[[1, 3]]].ravel(), corner.reshape(-1, 3), medium
-    )
+    both, c = faces.stacey_damping(mesh.points[0, nodes[[1, 3]]].ravel(), corner.reshape(-1, 3), medium)
     assert len(both) == 15 and np.isclose(c[:, 1].sum(), 2.0 * (0.8 * 1.3 * 3.0 + 1.0 * 1.3 * 5.0))
 
 
@@ -170,8 +144,4 @@ def test_pairs_of_solid_and_fluid_points_come_once():
     pairs, vectors = mesh_terms.unique_pairs(
         np.array([[5, 6], [6, 7]]), np.array([[1, 2], [2, 3]]), np.arange(12.0).reshape(2, 2, 3)
     )
-    assert pairs.tolist() == [[5, 1], [6, 2], [7, 3]] and vectors.tolist() == [
-        [0, 1, 2],
-        [9, 11, 13],
-        [9, 10, 11],
-    ]
+    assert pairs.tolist() == [[5, 1], [6, 2], [7, 3]] and vectors.tolist() == [[0, 1, 2], [9, 11, 13], [9, 10, 11]]

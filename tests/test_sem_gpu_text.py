@@ -38,21 +38,13 @@ def built(text, path):
 def run(op, arrays, box, params, precision, path):
     """Host arrays after one launch of the GPU's text."""
     library = built('#include "host_cuda.hpp"\n' + op.source(precision) + entry(op), path)
-    out = {
-        name: np.array(a, a.dtype if a.dtype.kind == "i" else precision)
-        for name, a in arrays.items()
-    }
-    pointers = (ctypes.c_void_p * len(op.arrays))(
-        *(out[n].ctypes.data if n in out else None for n in op.arrays)
-    )
+    out = {name: np.array(a, a.dtype if a.dtype.kind == "i" else precision) for name, a in arrays.items()}
+    pointers = (ctypes.c_void_p * len(op.arrays))(*(out[n].ctypes.data if n in out else None for n in op.arrays))
     bounds = BOX.value(precision, **dict(zip(BOUNDS, box)))
     values = op.params.value(precision, **params)
     blocks = -(-(box[5] - box[4]) // (op.span or op.block)[0])
     library.run(
-        pointers,
-        ctypes.c_void_p(bounds.ctypes.data),
-        ctypes.c_void_p(values.ctypes.data),
-        ctypes.c_uint(blocks),
+        pointers, ctypes.c_void_p(bounds.ctypes.data), ctypes.c_void_p(values.ctypes.data), ctypes.c_uint(blocks)
     )
     return out
 
@@ -70,9 +62,7 @@ CASES = {
     "stored": sem.Kind(2, "stored", per_node=False),
     "full": sem.Kind(3, full=True),
     "attenuated": sem.Kind(
-        2,
-        relaxation=((0.9, 0.05, 0.1, 0.5, 0.1, 0.1, 0.1), (0.8, 0.06, 0.2, 0.4, 0.1, 0.1, 0.1)),
-        bulk=True,
+        2, relaxation=((0.9, 0.05, 0.1, 0.5, 0.1, 0.1, 0.1), (0.8, 0.06, 0.2, 0.4, 0.1, 0.1, 0.1)), bulk=True
     ),
     "corners": sem.Kind(4, "corners"),
     "high": sem.Kind(6),
@@ -91,10 +81,7 @@ CASES = {
 def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
     kind = CASES[name]
     mesh = semcase.Mesh(
-        kind.degree,
-        (3, 1, 1),
-        distortion=0 if kind.geometry == "box" else 0.15,
-        straight=kind.geometry == "corners",
+        kind.degree, (3, 1, 1), distortion=0 if kind.geometry == "box" else 0.15, straight=kind.geometry == "corners"
     )
     rng = np.random.default_rng(5)
     arrays = {
@@ -109,24 +96,12 @@ def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
         arrays["loss"] = rng.random((mesh.size, 1 + kind.bulk, mesh.element.size)) / 10
     if kind.axes:
         arrays["layer"] = rng.random((mesh.size, 6 * kind.directions, mesh.element.size))
-        arrays["rates"] = (
-            rng.random((mesh.size, (8 if kind.general else 2) * kind.directions, mesh.element.size))
-            / 2
-        )
+        arrays["rates"] = rng.random((mesh.size, (8 if kind.general else 2) * kind.directions, mesh.element.size)) / 2
     op, box = sem.stiffness(kind), (0, 1, 0, 1, 0, mesh.size)
     expected = semcase.run(op, arrays, box, {"first": 0}, precision)
-    got = run(
-        small_blocks(op, 2 if kind.degree < 6 else 1),
-        arrays,
-        box,
-        {"first": 0},
-        precision,
-        tmp_path / "gpu.so",
-    )
+    got = run(small_blocks(op, 2 if kind.degree < 6 else 1), arrays, box, {"first": 0}, precision, tmp_path / "gpu.so")
     for field in {"force", "memory", "layer"} & set(arrays):
-        assert (
-            np.abs(expected[field] - arrays[field].astype(precision)).max() > 1e-3
-        )  # something happened
+        assert np.abs(expected[field] - arrays[field].astype(precision)).max() > 1e-3  # something happened
         error = np.abs(got[field] - expected[field]).max() / np.abs(expected[field]).max()
         # rounding of a node's sums; of degree 8 in a layer 27 products and as many filtered ones, added in any order
         assert error <= (24 if name == "high layer" else 16) * np.finfo(precision).eps, field
@@ -195,9 +170,7 @@ def test_gpu_text_of_two_fields_does_what_the_cpu_does(name, tmp_path):
         return
     first = arrays[field].reshape(-1, 2, fields)[:, 0].ravel()
     single = sem.fluid(kind) if fluid else sem.stiffness(kind)
-    names = dict(zip(single.arrays, (np.zeros(first.size),))) | {
-        "potential" if fluid else "displacement": first
-    }
+    names = dict(zip(single.arrays, (np.zeros(first.size),))) | {"potential" if fluid else "displacement": first}
     alone = semcase.run(single, arrays | names, box, {"first": 0}, precision)[single.arrays[0]]
     both = got[into].reshape(-1, 2, fields)[:, 0].ravel()
     assert np.abs(both - alone).max() <= 16 * np.finfo(precision).eps * np.abs(alone).max()
@@ -233,9 +206,7 @@ def test_update_on_any_address(precision, offset, tmp_path):
     expected = semcase.run(op, arrays, box, {"dt": 0.1}, precision)
     got = run(op, arrays, box, {"dt": 0.1}, precision, tmp_path / "gpu.so")
     for name in arrays:
-        assert np.allclose(got[name], expected[name], rtol=4 * np.finfo(precision).eps, atol=0), (
-            name
-        )
+        assert np.allclose(got[name], expected[name], rtol=4 * np.finfo(precision).eps, atol=0), name
     assert (got["force"] != arrays["force"].astype(precision)).sum() == box[5] - box[4]
 
 
@@ -253,30 +224,16 @@ def test_coloured_gpu_text_adds_each_element_once(tmp_path):
     }
     op = small_blocks(sem.stiffness(kind), 2)
     for first in range(0, 8, 2):  # elements 0 and 2 of a row share no point
-        after = run(
-            op,
-            arrays,
-            (0, 1, 0, 1, first, first + 2),
-            {"first": 0},
-            "float64",
-            tmp_path / f"{first}.so",
-        )
+        after = run(op, arrays, (0, 1, 0, 1, first, first + 2), {"first": 0}, "float64", tmp_path / f"{first}.so")
         arrays["force"] = after["force"]
-    expected = semcase.run(
-        sem.stiffness(sem.Kind(2)), {**arrays, "force": none}, (0, 1, 0, 1, 0, 8), {"first": 0}
-    )
-    assert (
-        np.abs(arrays["force"] - expected["force"]).max() <= 1e-13 * np.abs(expected["force"]).max()
-    )
+    expected = semcase.run(sem.stiffness(sem.Kind(2)), {**arrays, "force": none}, (0, 1, 0, 1, 0, 8), {"first": 0})
+    assert np.abs(arrays["force"] - expected["force"]).max() <= 1e-13 * np.abs(expected["force"]).max()
 
 
 def test_gpu_text_counts_as_the_cpu_does(tmp_path):
     """Forces in whole units: the same elements by colour on a GPU and in chunks on the CPU, to the rounding of an element's own sums."""
     mesh, unit = semcase.Mesh(2, (4, 2, 1)), 2.0**-40
-    none, order = (
-        np.zeros((mesh.count + 1) * 3, np.int64),
-        np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32),
-    )
+    none, order = (np.zeros((mesh.count + 1) * 3, np.int64), np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32))
     arrays = {
         "force": none,
         "displacement": np.random.default_rng(5).random(none.size),
@@ -288,31 +245,14 @@ def test_gpu_text_counts_as_the_cpu_does(tmp_path):
     op = small_blocks(sem.stiffness(sem.Kind(2, coloured=True)), 2).exact()
     for first in range(0, 8, 2):  # elements 0 and 2 of a row share no point
         after = run(
-            op,
-            arrays,
-            (0, 1, 0, 1, first, first + 2),
-            {"first": 0, "unit": unit},
-            "float32",
-            tmp_path / f"{first}.so",
+            op, arrays, (0, 1, 0, 1, first, first + 2), {"first": 0, "unit": unit}, "float32", tmp_path / f"{first}.so"
         )
         arrays["force"] = after["force"]
-    whole, box, params = (
-        sem.stiffness(sem.Kind(2)).exact(),
-        (0, 1, 0, 1, 0, 8),
-        {"first": 0, "unit": unit},
-    )
-    atomic = run(
-        small_blocks(whole, 2),
-        {**arrays, "force": none},
-        box,
-        params,
-        "float32",
-        tmp_path / "atomic.so",
-    )
+    whole, box, params = (sem.stiffness(sem.Kind(2)).exact(), (0, 1, 0, 1, 0, 8), {"first": 0, "unit": unit})
+    atomic = run(small_blocks(whole, 2), {**arrays, "force": none}, box, params, "float32", tmp_path / "atomic.so")
     np.testing.assert_array_equal(atomic["force"], arrays["force"])
     expected = semcase.run(whole, {**arrays, "force": none}, box, params, "float32")["force"]
     assert (
         arrays["force"].any()
-        and np.abs(arrays["force"] - expected).max()
-        <= 16 * np.finfo("float32").eps * np.abs(expected).max()
+        and np.abs(arrays["force"] - expected).max() <= 16 * np.finfo("float32").eps * np.abs(expected).max()
     )

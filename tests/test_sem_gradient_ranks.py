@@ -35,10 +35,7 @@ TRIED = {
     "Stacey's faces, some steps at a time": ({}, {"memory": 2e4}),
     "some steps saved, which run again": ({}, {"storage": "checkpoints", "memory": 1e5}),
     "every third step": ({}, {"every": 3}),
-    "a rank without water": (
-        CASES["sea"] | {"domain": DEEP, "run": {"partition": "bisection"}},
-        {},
-    ),
+    "a rank without water": (CASES["sea"] | {"domain": DEEP, "run": {"partition": "bisection"}}, {}),
 }
 
 
@@ -137,8 +134,7 @@ def test_the_command_gives_each_shot_several_ranks(tmp_path, capsys):
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None,
-    reason="mpi4py is not installed: pip install 'craton[mpi]'",
+    importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'"
 )
 def test_processes_have_the_same_gradient(tmp_path):
     """Each of them the whole."""

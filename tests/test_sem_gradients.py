@@ -20,10 +20,7 @@ ROCK = {"kind": "homogeneous", "vp": 2500, "vs": 1400, "rho": 2200}
 ANISOTROPIC = ROCK | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
 CONSTANTS = [f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)]
 WATER = {"vp": 1500, "vs": 0, "rho": 1000}
-SEA = {
-    "kind": "layers",
-    "layers": [{"top": 0} | WATER, {"top": -80, "vp": 2500, "vs": 1400, "rho": 2200}],
-}
+SEA = {"kind": "layers", "layers": [{"top": 0} | WATER, {"top": -80, "vp": 2500, "vs": 1400, "rho": 2200}]}
 LOSSY = ROCK | {"qp": 80, "qs": 40, "attenuation": {"band": [1, 20]}}
 SEA_OVER_SHALE = {
     "kind": "layers",
@@ -45,8 +42,7 @@ def scenario(**tables):
     """2 x 2 x 2 elements of degree 2, a free surface and Stacey faces unless said otherwise, some 20 steps."""
     return Scenario(
         method="sem",
-        domain={"origin": [0, 0, -160], "size": [160, 140, 160], "element_size": 80}
-        | tables.pop("domain", {}),
+        domain={"origin": [0, 0, -160], "size": [160, 140, 160], "element_size": 80} | tables.pop("domain", {}),
         model=tables.pop("model", ROCK),
         time={"duration": 0.08, "start": 0.0} | tables.pop("time", {}),
         boundaries={"top": "free", "others": "stacey"} | tables.pop("boundaries", {}),
@@ -69,11 +65,7 @@ CASES = {
         "receivers": RECEIVERS[1:],
         "waveforms": ["velocity", "strain_rate"],
     },
-    "acoustic": {
-        "model": {"kind": "homogeneous"} | WATER,
-        "source": [EXPLOSION],
-        "waveforms": ["pressure"],
-    },
+    "acoustic": {"model": {"kind": "homogeneous"} | WATER, "source": [EXPLOSION], "waveforms": ["pressure"]},
 }
 
 
@@ -99,10 +91,7 @@ FLOOR_IN_LAYER = {
     "source": [EXPLOSION, FORCE | {"at": [91, 82, -180]}],
 }
 REMEMBERING = {
-    "a sea in a layer": (
-        {"model": SEA, "waveforms": ["pressure"], "boundaries": LAYERS | {"bottom": "rigid"}},
-        {},
-    ),
+    "a sea in a layer": ({"model": SEA, "waveforms": ["pressure"], "boundaries": LAYERS | {"bottom": "rigid"}}, {}),
     "21 constants in a layer beside Stacey's faces": (
         {"model": ANISOTROPIC, "boundaries": LAYERS | {"bottom": "stacey"}},
         {"parameters": ("c11", "c33", "c44", "rho")},
@@ -123,10 +112,7 @@ REMEMBERING = {
     ),
     "a sea floor along a layer": (FLOOR_IN_LAYER, {}),
     "a sea floor along a layer, across lines of the mesh": (FLOOR_IN_LAYER, {}),
-    "layers that relax, across lines of the mesh": (
-        {"model": LOSSY, "boundaries": LAYERS},
-        {"parameters": WITH_Q},
-    ),
+    "layers that relax, across lines of the mesh": ({"model": LOSSY, "boundaries": LAYERS}, {"parameters": WITH_Q}),
 }
 
 
@@ -174,9 +160,7 @@ def test_saved_steps_give_the_gradient_of_steps_taken_back(plain):
     """And so the illumination."""
     observed, options = plain.problem.data(plain.m), {"storage": "checkpoints", "memory": 1e5}
     assert "segments" in craton.Problem(plain.problem.scenario, **options).plan
-    back, saved = (
-        craton.gradient(plain.problem.scenario, observed, **kept) for kept in ({}, options)
-    )
+    back, saved = (craton.gradient(plain.problem.scenario, observed, **kept) for kept in ({}, options))
     for name in ("vp", "vs", "rho", "illumination"):
         most = float(abs(back[name]).max())
         assert float(abs(back[name] - saved[name]).max()) < 1e-11 * most > 0
@@ -241,10 +225,7 @@ def test_parameters_on_the_grid_of_a_model_file(tmp_path):
     x, y, z = (np.linspace(*ends) for ends in ((-10, 170, 4), (-10, 150, 3), (-170, 10, 5)))
     rng, shape = np.random.default_rng(5), (5, 3, 4)
     means = {"vp": 2500, "vs": 1400, "rho": 2200}
-    fields = {
-        name: (("z", "y", "x"), mean * (1 + 0.03 * rng.uniform(-1, 1, shape)))
-        for name, mean in means.items()
-    }
+    fields = {name: (("z", "y", "x"), mean * (1 + 0.03 * rng.uniform(-1, 1, shape))) for name, mean in means.items()}
     xr.Dataset(fields, {"z": z, "y": y, "x": x}).to_netcdf(tmp_path / "model.nc")
     here = scenario(model={"kind": "file", "file": str(tmp_path / "model.nc")})
     case = Case(here, on="model")
@@ -304,10 +285,7 @@ def test_the_run_is_that_of_craton_run_and_ends_where_it_began(plain):
     plain.problem.jac(plain.m)
     back = next(iter(plain.problem.experiments[0].others.values()))
     rest = back.arrays["pair_rate"][:, :3]
-    assert (
-        np.abs(rest).max()
-        < 1e-11 * np.abs(plain.problem.experiments[0].program.arrays["velocity"]).max()
-    )
+    assert np.abs(rest).max() < 1e-11 * np.abs(plain.problem.experiments[0].program.arrays["velocity"]).max()
 
 
 def test_gradient_as_a_dataset(plain):

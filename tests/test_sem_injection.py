@@ -25,14 +25,7 @@ CASE = {
     "recording": [{"name": "box", "from": [1100, 300, -900], "to": [2100, 1700, 0]}],
     "receivers": [{"name": "in", "at": [1500, 1050, 0]}, {"name": "out", "at": [2500, 900, -310]}],
 }
-ANOMALY = {
-    "shape": "box",
-    "min": [1200, 800, -800],
-    "max": [1600, 1200, -400],
-    "vp": 2600,
-    "vs": 1350,
-    "rho": 2500,
-}
+ANOMALY = {"shape": "box", "min": [1200, 800, -800], "max": [1600, 1200, -400], "vp": 2600, "vs": 1350, "rho": 2500}
 DOUBLE = RUN | {"precision": "float64"}
 
 
@@ -63,9 +56,7 @@ def test_an_injected_run_rounds_as_any_other(recorded):
 
 
 def test_it_is_exact_to_rounding_in_bent_anisotropic_elements_of_a_small_domain(tmp_path):
-    layers = [
-        layer | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1} for layer in CASE["model"]["layers"]
-    ]
+    layers = [layer | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1} for layer in CASE["model"]["layers"]]
     ground = {"x": [0, 1200, 1600, 2800], "z": [-50, 0, -90, -40]}
     model = {"kind": "layers", "layers": layers, "topography": ground}
     receivers = [{"name": "in", "at": [1500, 1050, -200]}, CASE["receivers"][1]]
@@ -79,16 +70,8 @@ def test_it_is_exact_to_rounding_in_bent_anisotropic_elements_of_a_small_domain(
 
 
 WRONG = {  # changes of the run, the key that is told, words of the message
-    "other elements": (
-        {"domain": CASE["domain"] | {"element_size": 500}},
-        "injection.0.recorded",
-        "has no point at",
-    ),
-    "other degree": (
-        {"run": RUN | {"degree": 3}, "time": {"duration": 0.5}},
-        "injection.0.recorded",
-        "of degree 4",
-    ),
+    "other elements": ({"domain": CASE["domain"] | {"element_size": 500}}, "injection.0.recorded", "has no point at"),
+    "other degree": ({"run": RUN | {"degree": 3}, "time": {"duration": 0.5}}, "injection.0.recorded", "of degree 4"),
     "other medium": (
         {"model": {"kind": "homogeneous", "vp": 2500, "vs": 1400, "rho": 2000}},
         "injection.0",
@@ -96,10 +79,7 @@ WRONG = {  # changes of the run, the key that is told, words of the message
     ),
     "colours": ({"run": RUN | {"assembly": "colour"}}, "injection", "colour"),
     "finite differences": (
-        {
-            "method": "fd",
-            "domain": {"origin": [0, 0, -1600], "size": [2800, 2000, 1600], "spacing": 50},
-        },
+        {"method": "fd", "domain": {"origin": [0, 0, -1600], "size": [2800, 2000, 1600], "spacing": 50}},
         "injection.0.recorded",
         'method = "sem"',
     ),
@@ -135,9 +115,7 @@ def test_receivers_in_the_elements_around_the_box_are_told(recorded):
     receivers = [{"name": "side", "at": [900, 900, 0]}, {"name": "in", "at": [1500, 1000, 0]}]
     injection = [{"recorded": str(out), "name": "box"}]
     planned = plan(
-        craton.Scenario(
-            **CASE | {"source": [], "recording": [], "injection": injection, "receivers": receivers}
-        )
+        craton.Scenario(**CASE | {"source": [], "recording": [], "injection": injection, "receivers": receivers})
     )
     assert any("total and the scattered field: side" in words for words in planned.warnings)
     near = [CASE["source"][0] | {"at": [900, 900, -300]}]
@@ -338,11 +316,7 @@ def test_a_box_in_a_chunk_of_the_earth_is_exact_to_rounding(tmp_path):
     """Two ranks inject into a narrower chunk; it records between longitudes, not between x and y."""
     case = EARTH | {"domain": chunk_of(10)}
     full = over_ranks(1, case, tmp_path)
-    changes = {
-        "source": [],
-        "recording": [],
-        "injection": [{"recorded": str(tmp_path), "name": "box"}],
-    }
+    changes = {"source": [], "recording": [], "injection": [{"recorded": str(tmp_path), "name": "box"}]}
     run = over_ranks(2, case | changes, domain=chunk_of(8))
     assert off(run, full, "in") < 1e-11
     assert leaves(run, full) < 1e-11

@@ -56,9 +56,7 @@ def test_isotropic_forces_are_those_of_dense_matrices(degree, precision):
 @pytest.mark.parametrize("per_node", [False, True])
 @pytest.mark.parametrize("geometry", ["stored", "nodes", "corners", "box"])
 def test_every_geometry_and_material(geometry, per_node, full):
-    mesh = semcase.Mesh(
-        4, distortion=0 if geometry == "box" else 0.2, straight=geometry == "corners"
-    )
+    mesh = semcase.Mesh(4, distortion=0 if geometry == "box" else 0.2, straight=geometry == "corners")
     u, moduli = field(mesh), mesh.random(21 if full else 2, per_node)
     got = semcase.forces(mesh, u, moduli, sem.Kind(4, geometry, per_node, full))
     assert difference(got, semcase.dense_force(mesh, u, moduli)) <= TOLERANCE["float64"]
@@ -102,14 +100,8 @@ def test_uniform_strain_gives_forces_at_the_outer_faces_only():
     )
     vectors = mesh_terms.area_vectors(mesh.element, mesh.local, outer)
     expected = np.zeros((mesh.count + 1, 3))
-    np.add.at(
-        expected,
-        mesh.points[outer[:, 0, None], mesh.element.face_nodes[outer[:, 1]]],
-        -vectors @ stress,
-    )
-    assert (
-        difference(semcase.forces(mesh, u, moduli, sem.Kind(4)), expected) <= TOLERANCE["float64"]
-    )
+    np.add.at(expected, mesh.points[outer[:, 0, None], mesh.element.face_nodes[outer[:, 1]]], -vectors @ stress)
+    assert difference(semcase.forces(mesh, u, moduli, sem.Kind(4)), expected) <= TOLERANCE["float64"]
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -143,21 +135,13 @@ def test_arrays_may_begin_at_a_later_row_of_points():
     }
     after = semcase.run(sem.stiffness(sem.Kind(2)), arrays, (0, 1, 0, 1, 0, 8), {"first": 8})
     moduli[:8] = 0
-    assert (
-        difference(after["force"].reshape(-1, 3), semcase.dense_force(mesh, u, moduli))
-        <= TOLERANCE["float64"]
-    )
+    assert difference(after["force"].reshape(-1, 3), semcase.dense_force(mesh, u, moduli)) <= TOLERANCE["float64"]
 
 
 @pytest.mark.parametrize("geometry", ["stored", "nodes", "corners", "box"])
 @pytest.mark.parametrize("degree", [2, 4, 7])
 def test_fluid_forces_are_those_of_dense_matrices(degree, geometry):
-    mesh = semcase.Mesh(
-        degree,
-        (2, 2, 1),
-        distortion=0 if geometry == "box" else 0.15,
-        straight=geometry == "corners",
-    )
+    mesh = semcase.Mesh(degree, (2, 2, 1), distortion=0 if geometry == "box" else 0.15, straight=geometry == "corners")
     chi, buoyancy = field(mesh, 1)[:, 0], mesh.random(1)
     arrays = {
         "potential_force": np.zeros(chi.size),
@@ -166,13 +150,8 @@ def test_fluid_forces_are_those_of_dense_matrices(degree, geometry):
         "geometry": mesh.geometry(geometry),
         "moduli": buoyancy,
     }
-    after = semcase.run(
-        sem.fluid(sem.Kind(degree, geometry)), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}
-    )
-    assert (
-        difference(after["potential_force"], semcase.dense_fluid(mesh, chi, buoyancy))
-        <= TOLERANCE["float64"]
-    )
+    after = semcase.run(sem.fluid(sem.Kind(degree, geometry)), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0})
+    assert difference(after["potential_force"], semcase.dense_fluid(mesh, chi, buoyancy)) <= TOLERANCE["float64"]
 
 
 # --- attenuation ------------------------------------------------------------------------------------------------------------------------
@@ -223,9 +202,7 @@ def test_memory_variables_follow_strain_that_is_linear_between_steps(bulk):
     for u in states[1:]:
         now = strains(mesh, u)
         scale = (slice(None), *4 * (None,))
-        xi = (
-            decay[scale] * xi + (mean - decay)[scale] * before + (1 - mean)[scale] * now
-        )  # exact for a linear strain
+        xi = decay[scale] * xi + (mean - decay)[scale] * before + (1 - mean)[scale] * now  # exact for a linear strain
         stress = relaxed_stress(now, moduli, loss, xi, bulk)
         expected = -semcase.spread(mesh, np.einsum("erpq,ecrp,ep->eqc", g, stress, weight))
         arrays = {
@@ -260,11 +237,7 @@ def test_attenuated_anisotropy_relaxes_its_isotropic_part():
             "moduli": rows,
             "loss": loss,
         }
-        after.append(
-            semcase.run(
-                sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, times=2
-            )
-        )
+        after.append(semcase.run(sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, times=2))
     assert difference(after[1]["force"], after[0]["force"]) <= 1e-12
     assert difference(after[1]["memory"], after[0]["memory"]) <= 1e-12
 
@@ -275,17 +248,13 @@ def test_attenuated_anisotropy_relaxes_its_isotropic_part():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_update_is_one_leapfrog_step(threads):
     rng, n = np.random.default_rng(1), 5001
-    arrays = {
-        name: rng.standard_normal(3 * n) for name in ("displacement", "velocity", "force")
-    } | {"inverse_mass": rng.random(n)}
-    after = semcase.run(
-        sem.update(), arrays, (0, 1, 0, 1, 0, 3 * n), {"dt": 0.3}, machine=CPU(threads=threads)
-    )
+    arrays = {name: rng.standard_normal(3 * n) for name in ("displacement", "velocity", "force")} | {
+        "inverse_mass": rng.random(n)
+    }
+    after = semcase.run(sem.update(), arrays, (0, 1, 0, 1, 0, 3 * n), {"dt": 0.3}, machine=CPU(threads=threads))
     v = arrays["velocity"] + 0.3 * np.repeat(arrays["inverse_mass"], 3) * arrays["force"]
     assert np.allclose(after["velocity"], v, rtol=1e-14, atol=1e-14) and not after["force"].any()
-    assert np.allclose(
-        after["displacement"], arrays["displacement"] + 0.3 * v, rtol=1e-14, atol=1e-14
-    )
+    assert np.allclose(after["displacement"], arrays["displacement"] + 0.3 * v, rtol=1e-14, atol=1e-14)
 
 
 def test_fluid_update_writes_the_pressure():
@@ -295,10 +264,7 @@ def test_fluid_update_writes_the_pressure():
     after = semcase.run(sem.fluid_update(), arrays, (0, 1, 0, 1, 0, n), {"dt": 0.3})
     acceleration = arrays["fluid_inverse_mass"] * arrays["potential_force"]
     rate = arrays["potential_rate"] + 0.3 * acceleration
-    assert (
-        np.allclose(after["pressure"], -acceleration, rtol=1e-14)
-        and not after["potential_force"].any()
-    )
+    assert np.allclose(after["pressure"], -acceleration, rtol=1e-14) and not after["potential_force"].any()
     assert np.allclose(after["potential_rate"], rate, atol=1e-13)
     assert np.allclose(after["potential"], arrays["potential"] + 0.3 * rate, atol=1e-13)
 
@@ -309,9 +275,7 @@ def test_stacey_is_implicit_in_the_velocity():
     faces = np.array([[0, 0], [0, 2], [1, 2], [2, 0]])
     vectors = mesh_terms.area_vectors(mesh.element, mesh.local, faces)
     on = mesh.points[faces[:, 0, None], mesh.element.face_nodes[faces[:, 1]]]
-    medium = {
-        name: np.full(on.size, value) for name, value in (("rho", 2.0), ("vp", 3.0), ("vs", 1.5))
-    }
+    medium = {name: np.full(on.size, value) for name, value in (("rho", 2.0), ("vp", 3.0), ("vs", 1.5))}
     points, c = stacey_damping(on.ravel(), vectors.reshape(-1, 3), medium)
     mass = 0.5 + rng.random(len(points))
     terms = np.concatenate([mesh_terms.implicit(c, mass, dt), c], 1).T
@@ -321,17 +285,11 @@ def test_stacey_is_implicit_in_the_velocity():
         "points": points.astype(np.int32),
         "terms": terms,
     }
-    after = semcase.run(
-        sem.stacey(), arrays, (0, 1, 0, 1, 0, len(points)), {"count": len(points)}, laned=()
-    )
-    force, velocity, got = (
-        a.reshape(-1, 3) for a in (arrays["force"], arrays["velocity"], after["force"])
-    )
+    after = semcase.run(sem.stacey(), arrays, (0, 1, 0, 1, 0, len(points)), {"count": len(points)}, laned=())
+    force, velocity, got = (a.reshape(-1, 3) for a in (arrays["force"], arrays["velocity"], after["force"]))
     for n, g in enumerate(points):
         damping = c[n][semcase.VOIGT]
-        acceleration = np.linalg.solve(
-            mass[n] * np.eye(3) + dt / 2 * damping, force[g] - damping @ velocity[g]
-        )
+        acceleration = np.linalg.solve(mass[n] * np.eye(3) + dt / 2 * damping, force[g] - damping @ velocity[g])
         assert np.allclose(got[g], mass[n] * acceleration, rtol=1e-11, atol=1e-12)
     others = np.setdiff1d(np.arange(mesh.count), points)
     assert (got[others] == force[others]).all()
@@ -339,11 +297,7 @@ def test_stacey_is_implicit_in_the_velocity():
 
 def test_coupling_is_its_own_transpose():
     rng = np.random.default_rng(1)
-    solid, fluid, vectors = (
-        np.array([4, 0, 7], np.int32),
-        np.array([1, 3, 2], np.int32),
-        rng.standard_normal((3, 3)),
-    )
+    solid, fluid, vectors = (np.array([4, 0, 7], np.int32), np.array([1, 3, 2], np.int32), rng.standard_normal((3, 3)))
     arrays = {
         "potential_force": rng.standard_normal(5),
         "displacement": rng.standard_normal(27),
@@ -354,10 +308,7 @@ def test_coupling_is_its_own_transpose():
         "fluid_inverse_mass": rng.random(5),
     }
     box, count = (0, 1, 0, 1, 0, 3), {"count": 3}
-    moved = (
-        semcase.run(sem.to_fluid(), arrays, box, count)["potential_force"]
-        - arrays["potential_force"]
-    )
+    moved = semcase.run(sem.to_fluid(), arrays, box, count)["potential_force"] - arrays["potential_force"]
     pressed = semcase.run(sem.to_solid(), arrays, box, count)["force"]
     chi = arrays["potential_force"] * arrays["fluid_inverse_mass"]
     expected = np.zeros(5)
@@ -369,9 +320,9 @@ def test_coupling_is_its_own_transpose():
 @pytest.mark.parametrize("fields", [1, 3])
 def test_rigid_points_have_no_force(fields):
     arrays = {"force": np.arange(1.0, 10 * fields + 1), "points": np.array([2, 5], np.int32)}
-    after = semcase.run(sem.rigid(fields), arrays, (0, 1, 0, 1, 0, 2), {"count": 2}, laned=())[
-        "force"
-    ].reshape(10, fields)
+    after = semcase.run(sem.rigid(fields), arrays, (0, 1, 0, 1, 0, 2), {"count": 2}, laned=())["force"].reshape(
+        10, fields
+    )
     assert not after[[2, 5]].any() and (after != 0).all(1).sum() == 8
 
 
@@ -398,15 +349,9 @@ def test_colours_of_chunks_give_the_same_bits_for_any_number_of_threads(precisio
         "moduli": moduli,
     }
     box = (0, 1, 0, 1, 0, mesh.size)
-    found = [
-        semcase.run(op, arrays, box, {"first": 0}, precision, CPU(threads=n), colours)["force"]
-        for n in (1, 2, 3)
-    ]
+    found = [semcase.run(op, arrays, box, {"first": 0}, precision, CPU(threads=n), colours)["force"] for n in (1, 2, 3)]
     assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
-    assert (
-        difference(found[0].reshape(-1, 3), semcase.dense_force(mesh, u, moduli))
-        <= TOLERANCE[precision]
-    )
+    assert difference(found[0].reshape(-1, 3), semcase.dense_force(mesh, u, moduli)) <= TOLERANCE[precision]
 
 
 def test_a_box_within_a_group_of_lanes_is_refused():
@@ -423,10 +368,7 @@ def test_a_box_within_a_group_of_lanes_is_refused():
 
 
 def test_turns_cut_a_box_at_limits_inside_it():
-    assert ColourBoundaries.cut((0, 1, 0, 1, 8, 40), (0, 8, 24, 40, 64)) == [
-        (0, 1, 0, 1, 8, 24),
-        (0, 1, 0, 1, 24, 40),
-    ]
+    assert ColourBoundaries.cut((0, 1, 0, 1, 8, 40), (0, 8, 24, 40, 64)) == [(0, 1, 0, 1, 8, 24), (0, 1, 0, 1, 24, 40)]
     assert ColourBoundaries.cut((0, 1, 0, 1, 8, 40), ()) == [(0, 1, 0, 1, 8, 40)]
 
 
@@ -524,31 +466,22 @@ def compiled():
         nvrtc.library()
     except ResourceError as e:
         pytest.skip(str(e))
-    return compiled_for_gpus(
-        (op, precision, arch) for op, precision, archs in CASES.values() for arch in archs
-    )
+    return compiled_for_gpus((op, precision, arch) for op, precision, archs in CASES.values() for arch in archs)
 
 
 @pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
 def test_declaration_is_what_the_text_says(op):
-    declared = [
-        *((name, op.c_type(name)) for name in op.arrays),
-        ("box", "Box"),
-        ("p", op.params.name),
-    ]
+    declared = [*((name, op.c_type(name)) for name in op.arrays), ("box", "Box"), ("p", op.params.name)]
     assert declared_in_text(op) == declared
 
 
 @pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
 def test_arrays_that_are_only_read_are_const(op):
     text = re.sub(r"//[^\n]*", "", op.file.read_text())
-    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(
-        ","
-    )[: len(op.arrays)]
-    assert (
-        tuple(name for name, a in zip(op.arrays, arguments) if a.strip().startswith("const "))
-        == op.reads
-    )
+    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(",")[
+        : len(op.arrays)
+    ]
+    assert tuple(name for name, a in zip(op.arrays, arguments) if a.strip().startswith("const ")) == op.reads
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -559,12 +492,8 @@ def test_compiles_for_gpus_within_its_registers(name):
     for arch in archs:
         made = compiled()[shared_text(op, precision), arch]
         assert made.ok, made.log
-        budget = LISTS.get(op.function) or min(
-            255, 65536 // (width * blocks(op, precision)) // 8 * 8
-        )
-        assert made.registers[op.function] <= budget + 16 * (precision == "float64") * (
-            op.function in LISTS
-        ), made.log
+        budget = LISTS.get(op.function) or min(255, 65536 // (width * blocks(op, precision)) // 8 * 8)
+        assert made.registers[op.function] <= budget + 16 * (precision == "float64") * (op.function in LISTS), made.log
         assert made.spills_bytes[op.function] <= SPILLED.get(name, 0), made.log
         assert width % 32 == 0 and width <= 256
 
@@ -598,9 +527,7 @@ def test_counted_forces_do_not_depend_on_the_order_of_elements():
             "geometry": mesh.geometry("nodes")[order],
             "moduli": moduli[order],
         }
-        after = semcase.run(
-            op, arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0, "unit": unit}, "float32"
-        )
+        after = semcase.run(op, arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0, "unit": unit}, "float32")
         found.append(after["force"].reshape(-1, 3))
     assert (found[0] == found[1]).all() and found[0].dtype == np.int64
     dense = semcase.dense_force(mesh, u, moduli)
@@ -611,14 +538,10 @@ def test_counted_forces_do_not_depend_on_the_order_of_elements():
 def test_counted_forces_move_points_as_reals_do():
     rng, n, unit = np.random.default_rng(1), 501, 2.0**-40
     counts = rng.integers(-(2**41), 2**41, 3 * n)
-    arrays = {
-        name: rng.standard_normal(3 * n).astype(np.float32) for name in ("displacement", "velocity")
-    }
+    arrays = {name: rng.standard_normal(3 * n).astype(np.float32) for name in ("displacement", "velocity")}
     arrays |= {"inverse_mass": rng.random(n).astype(np.float32)}
     box = (0, 1, 0, 1, 0, 3 * n)
-    counted = semcase.run(
-        sem.update().exact(), arrays | {"force": counts}, box, {"dt": 0.3, "unit": unit}, "float32"
-    )
+    counted = semcase.run(sem.update().exact(), arrays | {"force": counts}, box, {"dt": 0.3, "unit": unit}, "float32")
     real = semcase.run(sem.update(), arrays | {"force": counts * unit}, box, {"dt": 0.3}, "float32")
     assert not counted["force"].any()
     for name in ("displacement", "velocity"):
@@ -640,10 +563,7 @@ def test_counted_forces_at_faces():
         "vectors": rng.random((3, 3)),
         "fluid_inverse_mass": rng.random(9),
     }
-    counts = {
-        "force": rng.integers(-(2**38), 2**38, 27),
-        "potential_force": rng.integers(-(2**44), 2**44, 9),
-    }
+    counts = {"force": rng.integers(-(2**38), 2**38, 27), "potential_force": rng.integers(-(2**44), 2**44, 9)}
     reals = {"force": counts["force"] * unit, "potential_force": counts["potential_force"] * wet}
     cases = (
         (sem.stacey(), unit, None),
@@ -656,16 +576,9 @@ def test_counted_forces_at_faces():
         out = op.writes[0]
         got = (
             semcase.run(
-                op.exact(fixed_point.units_of(op)),
-                given | counts,
-                (0, 1, 0, 1, 0, 3),
-                more,
-                "float32",
-                laned=(),
+                op.exact(fixed_point.units_of(op)), given | counts, (0, 1, 0, 1, 0, 3), more, "float32", laned=()
             )[out]
             * own
         )
         expected = semcase.run(op, given | reals, (0, 1, 0, 1, 0, 3), n, "float32", laned=())[out]
-        assert (got != reals[out]).any() and np.allclose(got, expected, rtol=1e-5, atol=1e-6), (
-            op.name
-        )
+        assert (got != reals[out]).any() and np.allclose(got, expected, rtol=1e-5, atol=1e-6), op.name

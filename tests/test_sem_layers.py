@@ -28,9 +28,7 @@ build = partial(built, machine=CPU(threads=1))
 def steps(mesh, kind, fields, states, rates):
     """Forces of some fields (N + 1, components) one after the other by the kernel of a layer; memory goes on."""
     made, names = (
-        (sem.stiffness, ("force", "displacement"))
-        if fields == 3
-        else (sem.fluid, ("potential_force", "potential"))
+        (sem.stiffness, ("force", "displacement")) if fields == 3 else (sem.fluid, ("potential_force", "potential"))
     )
     op = made(kind)
     layer, out = np.zeros((mesh.size, 2 * fields * kind.directions, mesh.element.size)), []
@@ -61,13 +59,8 @@ def stretched(mesh, fields, states, axes, damping, beta):
         for m in ((one, one, slope), (one, slope, one), (slope, one, one))
     ]
     terms = semcase.mesh_terms.metric(element, mesh.local)
-    metric, weight = (
-        terms[:, :9].reshape(-1, 3, 3, element.size),
-        terms[:, 9] * element.volume_weights,
-    )
-    m = {
-        (s, visit): [0.0, 0.0] for s in range(3) for visit in range(2)
-    }  # m and x of the step before
+    metric, weight = (terms[:, :9].reshape(-1, 3, 3, element.size), terms[:, 9] * element.volume_weights)
+    m = {(s, visit): [0.0, 0.0] for s in range(3) for visit in range(2)}  # m and x of the step before
 
     def filtered(x, s, visit):
         """x - d m, m' = x - beta m by the trapezoidal rule."""
@@ -106,10 +99,7 @@ def law(gradient, moduli, fields):
 def states(mesh, fields, count=4):
     """Random fields."""
     rng = np.random.default_rng(3)
-    return [
-        np.vstack([rng.standard_normal((mesh.count, fields)), np.zeros((1, fields))])
-        for _ in range(count)
-    ]
+    return [np.vstack([rng.standard_normal((mesh.count, fields)), np.zeros((1, fields))]) for _ in range(count)]
 
 
 @pytest.mark.parametrize("fields", [3, 1])
@@ -117,9 +107,7 @@ def states(mesh, fields, count=4):
 def test_filters_are_those_of_the_trapezoidal_rule(axes, fields):
     mesh, kind = semcase.Mesh(3, (2, 2, 1)), sem.Kind(3, axes=axes)
     damping, beta = 30.0, 40.0
-    held, decay = absorbing_layer.filter_rates(
-        np.full((1, 1), damping), np.full((1, 1), beta), DT / 2
-    )[0, :, 0]
+    held, decay = absorbing_layer.filter_rates(np.full((1, 1), damping), np.full((1, 1), beta), DT / 2)[0, :, 0]
     rates = np.tile([[held], [decay]], (mesh.size, kind.directions, mesh.element.size))
     given = states(mesh, fields)
     for got, wanted in zip(
@@ -135,10 +123,7 @@ def test_layers_across_lines_of_the_mesh_are_the_same_where_they_follow_them(fie
     frames = np.zeros((mesh.size, 2, 6, mesh.element.size))
     frames[:, 0, [0, 3]] = [[5.0], [0.2]]  # xi: slope of the depth and its inverse
     frames[:, 1, [2, 5]] = [[4.0], [0.25]]  # zeta
-    given, whole = (
-        states(mesh, fields),
-        np.concatenate([rates, frames], 2).reshape(mesh.size, 16, -1),
-    )
+    given, whole = (states(mesh, fields), np.concatenate([rates, frames], 2).reshape(mesh.size, 16, -1))
     plain = steps(mesh, sem.Kind(3, axes=5), fields, given, rates.reshape(mesh.size, 4, -1))
     across = steps(mesh, sem.Kind(3, axes=3, general=True), fields, given, whole)
     for got, wanted in zip(across, plain):
@@ -147,26 +132,14 @@ def test_layers_across_lines_of_the_mesh_are_the_same_where_they_follow_them(fie
 
 def test_friction_is_implicit_in_velocity_and_leaves_slow_motion():
     rng, rate, gain = np.random.default_rng(1), np.array([3.0, 5.0]), np.array([0.2, 0.3])
-    mass, arrays = (
-        np.array([2.0, 4.0]),
-        {name: rng.standard_normal(30) for name in ("force", "velocity")},
-    )
+    mass, arrays = (np.array([2.0, 4.0]), {name: rng.standard_normal(30) for name in ("force", "velocity")})
     lowpass = rng.standard_normal((3, 2))
     terms = np.stack([1 / (1 + DT / 2 * rate), rate * mass, gain])
-    given = arrays | {
-        "lowpass": lowpass.copy(),
-        "points": np.array([2, 7], np.int32),
-        "terms": terms,
-    }
+    given = arrays | {"lowpass": lowpass.copy(), "points": np.array([2, 7], np.int32), "terms": terms}
     after = semcase.run(sem.damped_points(), given, (0, 1, 0, 1, 0, 2), {"count": 2}, laned=())
     for n, g in enumerate((2, 7)):
-        a, fast = (
-            after["force"].reshape(-1, 3)[g] / mass[n],
-            arrays["velocity"].reshape(-1, 3)[g] - lowpass[:, n],
-        )
-        assert np.allclose(
-            mass[n] * a, arrays["force"].reshape(-1, 3)[g] - mass[n] * rate[n] * (fast + DT / 2 * a)
-        )
+        a, fast = (after["force"].reshape(-1, 3)[g] / mass[n], arrays["velocity"].reshape(-1, 3)[g] - lowpass[:, n])
+        assert np.allclose(mass[n] * a, arrays["force"].reshape(-1, 3)[g] - mass[n] * rate[n] * (fast + DT / 2 * a))
         assert np.allclose(after["lowpass"].reshape(3, 2)[:, n], lowpass[:, n] + gain[n] * fast)
 
 
@@ -176,11 +149,7 @@ def test_friction_is_implicit_in_velocity_and_leaves_slow_motion():
 def box(half, duration=0.9, others="pml", **more):
     """A force on a half-space, sides and bottom `half` away; receivers up to 160 m."""
     values = {
-        "domain": {
-            "origin": [-half, -half, -half],
-            "size": [2 * half, 2 * half, half],
-            "element_size": EDGE,
-        },
+        "domain": {"origin": [-half, -half, -half], "size": [2 * half, 2 * half, half], "element_size": EDGE},
         "model": {"kind": "homogeneous", "vp": 2078.46, "vs": 1200, "rho": 2000},
         "boundaries": {"others": others},
         "time": {"duration": duration, "start": 0, "step": 0.0016},
@@ -246,11 +215,7 @@ def test_layers_that_meet_are_refused():
 def sea(floor, depth, others="rigid", duration=1.2, half=200, **boundaries):
     """An explosion in water over rock, elements of 100 m."""
     return SpectralScenario(
-        domain={
-            "origin": [-half, -half, -depth],
-            "size": [2 * half, 2 * half, depth],
-            "element_size": 100,
-        },
+        domain={"origin": [-half, -half, -depth], "size": [2 * half, 2 * half, depth], "element_size": 100},
         model={
             "kind": "layers",
             "layers": [
@@ -302,9 +267,7 @@ def test_interfaces_along_a_layer_are_told():
 
 def test_an_ocean_leaves_through_layers_across_its_floor():
     """Nothing is said of the sides; those of the other box are 300 m further away."""
-    found, wide = (
-        ran(sea(-400, 900, None, 1.0, half), "cpu").pressure.values for half in (500, 800)
-    )
+    found, wide = (ran(sea(-400, 900, None, 1.0, half), "cpu").pressure.values for half in (500, 800))
     assert misfit(found, wide) <= 0.01
 
 
@@ -329,8 +292,7 @@ def test_full_space_in_a_small_box(frequency):
 
 def test_boxes_have_layers_where_nothing_is_said():
     made, tight = (
-        build(box(half, others=None, receivers=[{"name": "A", "at": [80, 0, 0]}]))
-        for half in (320.0, 120.0)
+        build(box(half, others=None, receivers=[{"name": "A", "at": [80, 0, 0]}])) for half in (320.0, 120.0)
     )
     rows = dict(made.notes["Elastic waves"])
     assert rows["faces"] == "pml: west, east, south, north, bottom; free: top"
@@ -359,12 +321,7 @@ def test_layers_are_as_thick_as_waves_need(frequency, elements):
 
 
 def test_plan_tells_of_layers():
-    plan = build(
-        box(
-            320.0,
-            receivers=[{"name": "near", "at": [300, 0, 0]}, {"name": "inner", "at": [0, 0, 0]}],
-        )
-    )
+    plan = build(box(320.0, receivers=[{"name": "near", "at": [300, 0, 0]}, {"name": "inner", "at": [0, 0, 0]}]))
     assert "convolutional PML, bottom 120 m, east 120 m" in str(plan)
     assert "inside an absorbing layer, where waves are damped: near" in plan.warnings
 
@@ -389,18 +346,8 @@ def test_layers_are_those_of_the_speeds_that_are_given(method):
         layer = {"thickness": 2 if method == "sem" else 5, "frequency": 2.0} | speeds
         scenario = craton.Scenario(
             method=method,
-            domain={
-                "origin": [0, 0, -2000],
-                "size": [2000, 2000, 2000],
-                width: 100 if method == "fd" else 250,
-            },
-            model={
-                "kind": "homogeneous",
-                "vp": 3000,
-                "vs": 1500,
-                "rho": 2300,
-                "anomalies": anomalies,
-            },
+            domain={"origin": [0, 0, -2000], "size": [2000, 2000, 2000], width: 100 if method == "fd" else 250},
+            model={"kind": "homogeneous", "vp": 3000, "vs": 1500, "rho": 2300, "anomalies": anomalies},
             time={"duration": 0.1, "step": 0.004},
             boundaries={"others": name, name: layer},
             source=[source],
@@ -409,11 +356,7 @@ def test_layers_are_those_of_the_speeds_that_are_given(method):
         plan = craton.plan(scenario)
         words = f"made for {'waves of 900 .. 4000' if speeds else 'waves of'}"
         assert words in str(plan.notes)
-        return {
-            n: a.data.tobytes()
-            for n, a in plan.arrays.items()
-            if a.kind == "boundary" and a.data is not None
-        }
+        return {n: a.data.tobytes() for n, a in plan.arrays.items() if a.kind == "boundary" and a.data is not None}
 
     body = {"shape": "box", "min": [800, 800, -1200], "max": [1200, 1200, -800]}
     body |= {"vp": 3900, "vs": 1000, "rho": 2300}

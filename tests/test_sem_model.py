@@ -41,21 +41,16 @@ def test_an_interface_through_elements_is_kept_where_it_is():
     found, at = sampled(mesh, TWO)
     # Nodes of a cut element, of 67 m, lie on their own side but for 5 % of its height.
     clear = np.abs(at[:, 2] + 100) > 4
-    assert ((found["vs"] == 1000) == (at[:, 2] > -100))[clear].all() and set(
-        np.unique(found["vs"][4:8])
-    ) == {1000.0, 2300.0}
+    assert ((found["vs"] == 1000) == (at[:, 2] > -100))[clear].all() and set(np.unique(found["vs"][4:8])) == {
+        1000.0,
+        2300.0,
+    }
 
 
 def test_layers_that_follow_the_ground_are_whole_although_faces_follow_it_nearly():
-    table = {
-        "x": np.linspace(0, 600, 61).tolist(),
-        "z": (20 * np.sin(3 * np.linspace(0, 600, 61) / 600)).tolist(),
-    }
+    table = {"x": np.linspace(0, 600, 61).tolist(), "z": (20 * np.sin(3 * np.linspace(0, 600, 61) / 600)).tolist()}
     model = Layers(
-        layers=[
-            {"top": 0, "vp": 2000, "vs": 1000, "rho": 2000},
-            {"top": -100, "vp": 4000, "vs": 2300, "rho": 2500},
-        ],
+        layers=[{"top": 0, "vp": 2000, "vs": 1000, "rho": 2000}, {"top": -100, "vp": 4000, "vs": 2300, "rho": 2500}],
         follow="surface",
         topography=table,
     )
@@ -74,52 +69,30 @@ def test_anomalies_and_files_as_in_finite_differences(tmp_path):
     x = np.linspace(0, 300, 7)
     axes = {"z": np.linspace(-200, 0, 5), "y": x, "x": x}
     values = np.broadcast_to(2000 + x, (5, 7, 7))
-    fields = {
-        "vp": (tuple(axes), 2 * values),
-        "vs": (tuple(axes), values),
-        "rho": (tuple(axes), values),
-    }
+    fields = {"vp": (tuple(axes), 2 * values), "vs": (tuple(axes), values), "rho": (tuple(axes), values)}
     xarray.Dataset(fields, axes).to_netcdf(tmp_path / "m.nc")
     model = ModelFile(
-        file=tmp_path / "m.nc",
-        anomalies=[{"shape": "box", "min": [0, 0, -200], "max": [100, 300, 0], "dvp": -0.1}],
+        file=tmp_path / "m.nc", anomalies=[{"shape": "box", "min": [0, 0, -200], "max": [100, 300, 0], "dvp": -0.1}]
     )
     found, at = sampled(brick(), model)
-    inside = (at[:, 0] <= 100) & (np.arange(12) % 3 == 0)[
-        :, None
-    ]  # the first of three elements along x ends at 100 m
+    inside = (at[:, 0] <= 100) & (np.arange(12) % 3 == 0)[:, None]  # the first of three elements along x ends at 100 m
     np.testing.assert_allclose(found["vs"], 2000 + at[:, 0], rtol=1e-6)
-    np.testing.assert_allclose(
-        found["vp"], 2 * (2000 + at[:, 0]) * np.where(inside, 0.9, 1), rtol=1e-6
-    )
+    np.testing.assert_allclose(found["vp"], 2 * (2000 + at[:, 0]) * np.where(inside, 0.9, 1), rtol=1e-6)
 
 
 def test_water_lies_in_elements_above_the_ground():
     model = Homogeneous(vp=3000, vs=1700, rho=2000, topography=-100.0, water={"level": 0.0})
     found, _ = sampled(brick((2, 2, 4), (200.0, 200.0, 200.0)), model)
-    assert (
-        sampling.fluids(found).sum() == 8
-        and found["vp"].min() == 1500
-        and found["rho"].min() == 1000
-    )
+    assert sampling.fluids(found).sum() == 8 and found["vp"].min() == 1500 and found["rho"].min() == 1000
 
 
 def test_regions_have_media_of_their_own():
     mesh = brick((2, 2, 2), (200.0, 200.0, 200.0))
     numbers = (mesh.centroids()[:, 0] > 100).astype(int)
-    model = Regions(
-        regions={
-            "rock": {"vp": 3000, "vs": 1700, "rho": 2000},
-            "sea": {"vp": 1500, "vs": 0, "rho": 1000},
-        }
-    )
+    model = Regions(regions={"rock": {"vp": 3000, "vs": 1700, "rho": 2000}, "sea": {"vp": 1500, "vs": 0, "rho": 1000}})
     found, _ = sampled(mesh, model, regions=numbers, region_names=("rock", "sea"))
-    assert (found["vs"][numbers == 0] == 1700).all() and (
-        sampling.fluids(found) == (numbers == 1)
-    ).all()
-    mixed = Homogeneous(
-        vp=5000, vs=2500, rho=2700, regions={"sea": Material(vp=1500, vs=0, rho=1000)}
-    )
+    assert (found["vs"][numbers == 0] == 1700).all() and (sampling.fluids(found) == (numbers == 1)).all()
+    mixed = Homogeneous(vp=5000, vs=2500, rho=2700, regions={"sea": Material(vp=1500, vs=0, rho=1000)})
     found, _ = sampled(mesh, mixed, regions=numbers, region_names=("rock", "sea"))
     assert (found["vs"][numbers == 0] == 2500).all() and (found["vp"][numbers == 1] == 1500).all()
 
@@ -127,10 +100,7 @@ def test_regions_have_media_of_their_own():
 def test_regions_that_are_missing_are_named():
     region = Region((0, 0, -200), (200, 200, 0))
     model = Regions(
-        regions={
-            "rok": {"vp": 3000, "vs": 1700, "rho": 2000},
-            "sea": {"vp": 1500, "vs": 1400, "rho": 1000},
-        }
+        regions={"rok": {"vp": 3000, "vs": 1700, "rho": 2000}, "sea": {"vp": 1500, "vs": 1400, "rho": 1000}}
     )
     found = {p.key: p.message for p in sampling.problems(model, region, ("rock", "sea"))}
     assert (
@@ -145,15 +115,7 @@ def test_21_constants_of_thomsen_and_of_the_user():
     constants = {f"c{i}{i}": 4e10 for i in range(1, 7)} | {"c16": 1e9}
     model = Layers(
         layers=[
-            {
-                "top": 0,
-                "vp": 3000,
-                "vs": 1500,
-                "rho": 2000,
-                "epsilon": 0.1,
-                "delta": 0.05,
-                "gamma": 0.2,
-            },
+            {"top": 0, "vp": 3000, "vs": 1500, "rho": 2000, "epsilon": 0.1, "delta": 0.05, "gamma": 0.2},
             {"top": -100, "rho": 2500, "stiffness": constants},
         ]
     )
@@ -167,16 +129,12 @@ def test_21_constants_of_thomsen_and_of_the_user():
     np.testing.assert_allclose(
         found["stiffness"][upper][:, :, 7], np.tile(expected[rows], (upper.sum(), 1)), rtol=1e-12
     )
-    np.testing.assert_allclose(
-        found["stiffness"][~upper][0, :, 7], model.layers[1].stiffness.constants
-    )
+    np.testing.assert_allclose(found["stiffness"][~upper][0, :, 7], model.layers[1].stiffness.constants)
     assert found["rho"][~upper].max() == 2500
 
 
 def test_attenuation_gives_unrelaxed_moduli_and_losses():
-    model = Homogeneous(
-        vp=3000, vs=1700, rho=2000, qp=100, qs=50, attenuation={"band": [0.5, 20], "mechanisms": 3}
-    )
+    model = Homogeneous(vp=3000, vs=1700, rho=2000, qp=100, qs=50, attenuation={"band": [0.5, 20], "mechanisms": 3})
     found, _ = sampled(brick(), model)
     assert (found["loss_p"] == 0.01).all() and (found["loss_s"] == 0.02).all()
     fitted = sampling.relaxation(model, sampling.largest_inverse_q(found))
@@ -199,43 +157,26 @@ def test_slowest_waves():
     solid, _ = sampled(brick(), Homogeneous(vp=3000, vs=1700, rho=2000))
     fluid, _ = sampled(brick(), Homogeneous(vp=1500, vs=0, rho=1000))
     assert (sampling.slowest(solid) == 1700).all() and (sampling.slowest(fluid) == 1500).all()
-    vti, _ = sampled(
-        brick(), Homogeneous(vp=3000, vs=1500, rho=2000, epsilon=0.0, delta=0.0, gamma=0.2)
-    )
+    vti, _ = sampled(brick(), Homogeneous(vp=3000, vs=1500, rho=2000, epsilon=0.0, delta=0.0, gamma=0.2))
     np.testing.assert_allclose(sampling.slowest(vti), 1500, rtol=1e-9)
-    speeds = sampling.phase_speeds(
-        vti["stiffness"][:1, :, 0], np.array([2000.0]), np.array([[0.0, 0, 1], [1, 0, 0]])
-    )
-    np.testing.assert_allclose(
-        np.sort(speeds[0]), [1500, 1500, 1500, 1500 * np.sqrt(1.4), 3000, 3000], rtol=1e-9
-    )
+    speeds = sampling.phase_speeds(vti["stiffness"][:1, :, 0], np.array([2000.0]), np.array([[0.0, 0, 1], [1, 0, 0]]))
+    np.testing.assert_allclose(np.sort(speeds[0]), [1500, 1500, 1500, 1500 * np.sqrt(1.4), 3000, 3000], rtol=1e-9)
 
 
 def test_elements_of_two_minds_are_named():
     model = Layers(
-        layers=[
-            {"top": 0, "vp": 1500, "vs": 0, "rho": 1000},
-            {"top": -100, "vp": 3000, "vs": 1700, "rho": 2000},
-        ]
+        layers=[{"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": -100, "vp": 3000, "vs": 1700, "rho": 2000}]
     )
     mesh = brick((2, 2, 3), (200.0, 200.0, 200.0))
     found, _ = sampled(mesh, model)
     (problem,) = sampling.element_problems(found, mesh.centroids())
-    assert (
-        "element 4 at (50, 50, -100) m is partly fluid and partly solid; 4 elements"
-        in problem.message
-    )
+    assert "element 4 at (50, 50, -100) m is partly fluid and partly solid; 4 elements" in problem.message
 
 
 def test_layer_numbers_and_their_limits():
     flat = layered.build(TWO)
     low, high = flat.within(np.array([0, 1]))
-    assert (
-        flat.layer(low[0]) == 0
-        and flat.layer(high[1]) == 1
-        and np.isinf(low[1])
-        and np.isinf(high[0])
-    )
+    assert flat.layer(low[0]) == 0 and flat.layer(high[1]) == 1 and np.isinf(low[1]) and np.isinf(high[0])
 
 
 # --- meshes -----------------------------------------------------------------------------------------------------------------------------
@@ -243,9 +184,7 @@ def test_layer_numbers_and_their_limits():
 
 def scenario(*changes):
     """The small case with elements of 500 m."""
-    text = smallcase.changed(
-        ('method = "fd"', 'method = "sem"'), ("spacing = 100", "element_size = 500")
-    )
+    text = smallcase.changed(('method = "fd"', 'method = "sem"'), ("spacing = 100", "element_size = 500"))
     for old, new in changes:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
@@ -261,24 +200,18 @@ LAYERED = (
 def test_box_with_layers():
     mesh = meshing.mesh_of(scenario(LAYERED))
     z = np.unique(mesh.nodes[:, 2])
-    assert (
-        -700 in z and z[0] == -2500 and z[-1] == 0 and np.diff(z).max() <= 500 and mesh.order == 1
-    )
+    assert -700 in z and z[0] == -2500 and z[-1] == 0 and np.diff(z).max() <= 500 and mesh.order == 1
     found, _ = sampled(mesh, scenario(LAYERED).model)
     assert set(np.unique(found["vs"])) == {1000.0, 1700.0}
 
 
 def test_element_size_from_frequency():
     resolved = scenario(LAYERED, ("element_size = 500", "max_frequency = 2"))
-    assert (
-        meshing.element_size_of(resolved) == 400
-    )  # degree 4, 1000 m/s, 5 points a wavelength of 500 m: 100 m apart
+    assert meshing.element_size_of(resolved) == 400  # degree 4, 1000 m/s, 5 points a wavelength of 500 m: 100 m apart
 
 
 def test_topography_bends_the_top():
-    hill = scenario(
-        ("vp = 3000\n", "vp = 3000\ntopography = { x = [0, 1500, 3000], z = [-300, -100, -300] }\n")
-    )
+    hill = scenario(("vp = 3000\n", "vp = 3000\ntopography = { x = [0, 1500, 3000], z = [-300, -100, -300] }\n"))
     mesh = meshing.mesh_of(hill)
     assert (
         mesh.order == 2
@@ -290,19 +223,13 @@ def test_topography_bends_the_top():
 
 
 def test_water_needs_a_ground_below_it():
-    sea = (
-        "vp = 3000\n",
-        "vp = 3000\ntopography = { x = [0, 3000], z = [-300, -200] }\nwater = { level = -100 }\n",
-    )
+    sea = ("vp = 3000\n", "vp = 3000\ntopography = { x = [0, 3000], z = [-300, -200] }\nwater = { level = -100 }\n")
     mesh = meshing.mesh_of(scenario(sea))
     assert mesh.bounds()[1][2] == -100
     found, _ = sampled(mesh, scenario(sea).model)
     wet = sampling.fluids(found)
     assert wet.any() and not sampling.element_problems(found, mesh.centroids())
-    coast = (
-        "vp = 3000\n",
-        "vp = 3000\ntopography = { x = [0, 3000], z = [-300, -50] }\nwater = { level = -100 }\n",
-    )
+    coast = ("vp = 3000\n", "vp = 3000\ntopography = { x = [0, 3000], z = [-300, -50] }\nwater = { level = -100 }\n")
     with pytest.raises(ScenarioError, match="rises to -50 m, above the water at -100 m"):
         meshing.mesh_of(scenario(coast))
 
@@ -311,15 +238,11 @@ def test_sources_and_receivers_outside_the_mesh():
     from craton.methods.spectral_element.placing import Places
 
     one = scenario(
-        ("at = [2000, 1500, 0]", "at = [2000, 1500, 400]"),
-        ("at = [1500, 1500, -1000]", "at = [1500, 1500, -2600]"),
+        ("at = [2000, 1500, 0]", "at = [2000, 1500, 400]"), ("at = [1500, 1500, -1000]", "at = [1500, 1500, -2600]")
     )
     mesh = meshing.mesh_of(one)
     found = problems(place_on_mesh(one, mesh), Places(mesh, np.zeros(mesh.size, bool)))
-    assert [p.key for p in found] == [
-        "source.0.at",
-        "receivers.0.at",
-    ] and "400 m from its nearest" in found[1].message
+    assert [p.key for p in found] == ["source.0.at", "receivers.0.at"] and "400 m from its nearest" in found[1].message
 
 
 def test_depths_count_from_the_top_of_a_mesh():
@@ -332,9 +255,7 @@ def test_depths_count_from_the_top_of_a_mesh():
     placed = place_on_mesh(loads(text), mesh)
     from craton.survey import receivers
 
-    np.testing.assert_allclose(
-        receivers.collect(placed)[0][0][2][0], [100, 250, 20 * np.sin(0.5) - 5], rtol=1e-9
-    )
+    np.testing.assert_allclose(receivers.collect(placed)[0][0][2][0], [100, 250, 20 * np.sin(0.5) - 5], rtol=1e-9)
     assert placed.domain.extent == pytest.approx((600, 500, 200 + mesh.bounds()[1][2]))
 
 
@@ -362,6 +283,4 @@ def test_quality_of_a_box_and_of_a_worst_element():
         and found.skewness.max() > 0.2
         and "element" in dict(quality.report(found, worse, 5.0))["skewness"]
     )
-    assert "under-resolved" in quality.warnings(found, worse, 50.0)[0] and not quality.warnings(
-        found, worse, 1.0
-    )
+    assert "under-resolved" in quality.warnings(found, worse, 50.0)[0] and not quality.warnings(found, worse, 1.0)

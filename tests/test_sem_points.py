@@ -61,9 +61,7 @@ def test_nearest_of_flat_elements_is_the_one_below():
     wavelet = {"kind": "gaussian", "tau": 20}
     at = {"longitude": 0, "latitude": 0, "depth": 10000}
     source = {"kind": "explosion", "at": at, "moment": 1e18, "wavelet": wavelet}
-    scenario = Scenario(
-        method="sem", domain=domain, model={"kind": "prem"}, time={"duration": 1}, source=[source]
-    )
+    scenario = Scenario(method="sem", domain=domain, model={"kind": "prem"}, time={"duration": 1}, source=[source])
     prepared, _ = earth_chunk.prepared(scenario, earth_chunk.chunk_of(scenario))
     places = np.random.default_rng(5).standard_normal((2000, 3))
     places *= 6371e3 / np.linalg.norm(places, axis=1, keepdims=True)
@@ -83,14 +81,9 @@ def test_outside_is_told_with_distance_and_element():
     found = Locator(mesh).find(xyz)
     assert (found.element < 0).tolist() == [True, False, True]
     np.testing.assert_allclose(found.distance, [30, 0, 3], atol=1e-9)
-    problems = locate.problems(
-        found, xyz, ["source.0.at", "source.1.at", "receivers.0.line"], ["", "", "L3"]
-    )
+    problems = locate.problems(found, xyz, ["source.0.at", "source.1.at", "receivers.0.line"], ["", "", "L3"])
     assert [p.key for p in problems] == ["source.0.at", "receivers.0.line"]
-    assert (
-        "30 m from its nearest element, 32" in problems[0].message
-        and '"L3": (-3, 50, -50) m' in problems[1].message
-    )
+    assert "30 m from its nearest element, 32" in problems[0].message and '"L3": (-3, 50, -50) m' in problems[1].message
 
 
 @pytest.mark.parametrize(
@@ -101,18 +94,14 @@ def test_top_of_a_mesh(order, error):
     top = mesh_top(mesh)
     x, y = np.random.default_rng(2).uniform(0, 500, (2, 300))
     np.testing.assert_allclose(top.surface(x, y), 20 * np.sin(3 * x / 600), atol=error)
-    assert np.isnan(top.surface(-1.0, 20.0)) and top.surface(
-        np.zeros((2, 1)), np.ones(3)
-    ).shape == (2, 3)
+    assert np.isnan(top.surface(-1.0, 20.0)) and top.surface(np.zeros((2, 1)), np.ones(3)).shape == (2, 3)
 
 
 def test_a_position_just_above_the_top_is_put_on_it_and_one_higher_is_not():
     mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), bump=20)
     places = Places(mesh, np.zeros(mesh.size, bool))
     z = float(mesh_top(mesh).surface(150.0, 130.0))
-    found = places.locate(
-        [[150.0, 130.0, z + 1.0], [150.0, 130.0, z + 5.0]]
-    )  # 2 % of an edge of 100 m are allowed
+    found = places.locate([[150.0, 130.0, z + 1.0], [150.0, 130.0, z + 5.0]])  # 2 % of an edge of 100 m are allowed
     assert found.element[0] >= 0 and found.local[0, 2] == 1 and found.element[1] == -1
     drawn = Places(
         mesh, places.fluid, SimpleNamespace(top=lambda x, y: np.full(np.shape(x), z + 5.0))
@@ -172,21 +161,15 @@ def test_velocity_strain_and_rotation_of_a_polynomial():
     d = Toy(brick(), MODEL)
     state, g = d.filled(velocity=polynomial), gradient(*AT)
     np.testing.assert_allclose(recorded(d, "velocity", AT, state), polynomial(*AT), rtol=1e-12)
-    np.testing.assert_allclose(
-        recorded(d, "strain_rate", AT, state), six((g + g.T) / 2), rtol=1e-11, atol=1e-15
-    )
+    np.testing.assert_allclose(recorded(d, "strain_rate", AT, state), six((g + g.T) / 2), rtol=1e-11, atol=1e-15)
     curl = [g[2, 1] - g[1, 2], g[0, 2] - g[2, 0], g[1, 0] - g[0, 1]]
-    np.testing.assert_allclose(
-        recorded(d, "rotation_rate", AT, state), np.array(curl) / 2, rtol=1e-11
-    )
+    np.testing.assert_allclose(recorded(d, "rotation_rate", AT, state), np.array(curl) / 2, rtol=1e-11)
 
 
 def test_linear_fields_in_distorted_curved_elements():
     matrix = np.random.default_rng(5).standard_normal((3, 3)) / 100
     d = Toy(brick(moved=0.4, order=2, bump=15), MODEL, 3)
-    state = d.filled(
-        velocity=lambda x, y, z: np.einsum("ab,b...->a...", matrix, np.stack([x, y, z]))
-    )
+    state = d.filled(velocity=lambda x, y, z: np.einsum("ab,b...->a...", matrix, np.stack([x, y, z])))
     np.testing.assert_allclose(recorded(d, "velocity", AT, state), matrix @ AT, rtol=1e-11)
     np.testing.assert_allclose(
         recorded(d, "strain_rate", AT, state), six((matrix + matrix.T) / 2), rtol=1e-9, atol=1e-13
@@ -199,20 +182,14 @@ def test_pressure_of_isotropic_and_anisotropic_solids():
 
     kappa = 2000 * (3000**2 - 4 / 3 * 1700**2)
     d = Toy(brick(), MODEL)
-    np.testing.assert_allclose(
-        recorded(d, "pressure", AT, state_of(d)), -kappa * np.trace(gradient(*AT)), rtol=1e-11
-    )
+    np.testing.assert_allclose(recorded(d, "pressure", AT, state_of(d)), -kappa * np.trace(gradient(*AT)), rtol=1e-11)
     law = np.random.default_rng(4).standard_normal((6, 6)) * 1e9
     law = law @ law.T / 1e9 + 2e10 * np.eye(6)
     constants = {f"c{i + 1}{j + 1}": law[i, j] for i in range(6) for j in range(i, 6)}
     d = Toy(brick(), Homogeneous(rho=2000, stiffness=constants))
     g = gradient(*AT)
-    strain = np.array(
-        [g[0, 0], g[1, 1], g[2, 2], g[1, 2] + g[2, 1], g[0, 2] + g[2, 0], g[0, 1] + g[1, 0]]
-    )
-    np.testing.assert_allclose(
-        recorded(d, "pressure", AT, state_of(d)), -(law @ strain)[:3].sum() / 3, rtol=1e-10
-    )
+    strain = np.array([g[0, 0], g[1, 1], g[2, 2], g[1, 2] + g[2, 1], g[0, 2] + g[2, 0], g[0, 1] + g[1, 0]])
+    np.testing.assert_allclose(recorded(d, "pressure", AT, state_of(d)), -(law @ strain)[:3].sum() / 3, rtol=1e-10)
 
 
 def test_quantities_of_a_fluid():
@@ -225,18 +202,12 @@ def test_quantities_of_a_fluid():
     state = d.filled(potential_rate=chi, pressure=lambda x, y, z: 2 * x - y * z)
     x, y, z = np.array(at := (37.0, 161.0, -93.0)) / 100
     np.testing.assert_allclose(
-        recorded(d, "velocity", at, state),
-        np.array([3 * x**2 * y, x**3, 4 * z**3]) / 100 / 1000,
-        rtol=1e-10,
+        recorded(d, "velocity", at, state), np.array([3 * x**2 * y, x**3, 4 * z**3]) / 100 / 1000, rtol=1e-10
     )
     second = np.array([6 * x * y, 0, 12 * z**2, 3 * x**2, 0, 0]) / 100**2 / 1000
     np.testing.assert_allclose(recorded(d, "strain_rate", at, state), second, rtol=1e-9, atol=1e-15)
-    np.testing.assert_allclose(
-        recorded(d, "pressure", at, state), 2 * at[0] - at[1] * at[2], rtol=1e-12
-    )
-    placed, *_ = points.recording(
-        d, channels(1, ["pressure", "velocity"]), Receivers(["H"], np.array([at])), 10
-    )
+    np.testing.assert_allclose(recorded(d, "pressure", at, state), 2 * at[0] - at[1] * at[2], rtol=1e-12)
+    placed, *_ = points.recording(d, channels(1, ["pressure", "velocity"]), Receivers(["H"], np.array([at])), 10)
     assert [c.place for c in placed] == [0.0, 0.5, 0.5, 0.5]
 
 
@@ -262,9 +233,7 @@ def test_rows_of_many_channels_are_those_of_each():
             row = alone[components.index(channel.component)]
         part = slice(first[n], first[n + 1])
         np.testing.assert_array_equal(index[part], row[0])
-        np.testing.assert_allclose(
-            weight[part], row[1], rtol=1e-6, atol=1e-12 * np.abs(row[1]).max()
-        )
+        np.testing.assert_allclose(weight[part], row[1], rtol=1e-6, atol=1e-12 * np.abs(row[1]).max())
 
 
 def test_fibres_are_sums_of_velocities():
@@ -273,9 +242,7 @@ def test_fibres_are_sums_of_velocities():
     channel = Channel(0, "fibre_strain_rate", "", True, terms=((AT, 0, 0.5), (other, 2, -2.0)))
     ((_, row, _),) = points.fibre_rows(d, [(0, channel)])
     np.testing.assert_allclose(
-        value(d.filled(velocity=polynomial), row),
-        0.5 * polynomial(*AT)[0] - 2 * polynomial(*other)[2],
-        rtol=1e-12,
+        value(d.filled(velocity=polynomial), row), 0.5 * polynomial(*AT)[0] - 2 * polynomial(*other)[2], rtol=1e-12
     )
 
 
@@ -286,9 +253,7 @@ def source(xyz=AT, moment=None, force=None, **wavelet):
     """A point source with a Gaussian."""
     from craton.survey import wavelets
 
-    made = wavelets.build(
-        SimpleNamespace(**({"kind": "gaussian", "tau": 0.01, "delay": 0.05} | wavelet))
-    )
+    made = wavelets.build(SimpleNamespace(**({"kind": "gaussian", "tau": 0.01, "delay": 0.05} | wavelet)))
     moment, force = (None if given is None else np.array(given, float) for given in (moment, force))
     return PointSource("S", xyz, moment, force, made)
 
@@ -304,14 +269,10 @@ def force_of(d, sources, step=None):
 
 def work(d, state, name, field):
     """Sum over the points of a force times a field."""
-    return (state * d.filled(**{name: field}))[
-        d.offset(name) : d.offset(name) + 3 * d.counts["solid"]
-    ].sum()
+    return (state * d.filled(**{name: field}))[d.offset(name) : d.offset(name) + 3 * d.counts["solid"]].sum()
 
 
-@pytest.mark.parametrize(
-    "mesh", [brick(), brick(moved=0.4, order=2, bump=15)], ids=["plain", "curved"]
-)
+@pytest.mark.parametrize("mesh", [brick(), brick(moved=0.4, order=2, bump=15)], ids=["plain", "curved"])
 def test_forces_and_moments_do_the_right_work(mesh):
     """A force works on a displacement there, a moment on its gradient: exact for what the elements hold, linear fields in any mesh."""
     d = Toy(mesh, MODEL)
@@ -322,34 +283,25 @@ def test_forces_and_moments_do_the_right_work(mesh):
 
     moment = force + force.T
     np.testing.assert_allclose(
-        work(d, force_of(d, [source(force=force[0])]), "force", linear),
-        force[0] @ matrix @ AT,
-        rtol=1e-10,
+        work(d, force_of(d, [source(force=force[0])]), "force", linear), force[0] @ matrix @ AT, rtol=1e-10
     )
     state = force_of(d, [source(moment=moment)])
     np.testing.assert_allclose(work(d, state, "force", linear), (moment * matrix).sum(), rtol=1e-10)
     size = np.abs(state).max()
     assert (
-        abs(work(d, state, "force", lambda x, y, z: np.stack([1 + 0 * x, 2 + 0 * x, 3 + 0 * x])))
-        < 1e-12 * size
+        abs(work(d, state, "force", lambda x, y, z: np.stack([1 + 0 * x, 2 + 0 * x, 3 + 0 * x]))) < 1e-12 * size
     )  # no force in all
-    assert (
-        abs(work(d, state, "force", lambda x, y, z: np.stack([-y, x, 0 * x]))) < 1e-9 * size * 300
-    )  # nor a torque
+    assert abs(work(d, state, "force", lambda x, y, z: np.stack([-y, x, 0 * x]))) < 1e-9 * size * 300  # nor a torque
 
 
 def strain_error(mesh, at, model=MODEL, wave=2 * np.pi / 125):
     """By how much a moment's work on plane waves, 5 points of degree 4 long, differs from the exact one: over 20 of them, relative."""
     d, rng, off, size = Toy(mesh, model), np.random.default_rng(2), [], []
-    for a, b, phase in zip(
-        rng.standard_normal((20, 3)), rng.standard_normal((20, 3)), rng.uniform(0, 6, 20)
-    ):
+    for a, b, phase in zip(rng.standard_normal((20, 3)), rng.standard_normal((20, 3)), rng.uniform(0, 6, 20)):
         k, moment = wave * a / np.linalg.norm(a), np.outer(b, b)
 
         def field(x, y, z, k=k, b=b, phase=phase):
-            return np.einsum(
-                "c,...->c...", b, np.cos(np.einsum("a,a...->...", k, np.stack([x, y, z])) + phase)
-            )
+            return np.einsum("c,...->c...", b, np.cos(np.einsum("a,a...->...", k, np.stack([x, y, z])) + phase))
 
         exact = -(b @ moment @ k) * np.sin(k @ np.array(at) + phase)
         off.append(work(d, force_of(d, [source(at, moment=moment)]), "force", field) - exact)
@@ -358,22 +310,12 @@ def strain_error(mesh, at, model=MODEL, wave=2 * np.pi / 125):
 
 
 @pytest.mark.parametrize(
-    "at",
-    [
-        (200, 200, -200),
-        (150, 150, -150),
-        (230, 170, -110),
-        (200, 150, -130),
-        (390, 210, -200),
-        (200, 150, -50),
-    ],
+    "at", [(200, 200, -200), (150, 150, -150), (230, 170, -110), (200, 150, -130), (390, 210, -200), (200, 150, -50)]
 )
 def test_moments_in_a_lattice_of_boxes(at):
     """At corners, on faces, in the middle of an element, near a side and the top: 2 to 30 times more exact than slopes of one element."""
     mesh = brick((4, 4, 4), (400.0, 400.0, 400.0))
-    bent = replace(
-        mesh, nodes=mesh.nodes + 1e-3 * np.sin(mesh.nodes[:, [1, 2, 0]] / 40)
-    )  # no boxes any more
+    bent = replace(mesh, nodes=mesh.nodes + 1e-3 * np.sin(mesh.nodes[:, [1, 2, 0]] / 40))  # no boxes any more
     alone, shared = strain_error(bent, at), strain_error(mesh, at)
     assert shared < 0.02 and 2 * shared < alone
 
@@ -382,10 +324,7 @@ def test_moments_stay_on_their_side_of_an_interface():
     """None of it acts on elements of another medium; on the interface it is left to the elements that hold it."""
     mesh = brick((4, 4, 4), (400.0, 400.0, 400.0))
     layers = Layers(
-        layers=[
-            {"top": 0, "vp": 3000, "vs": 1700, "rho": 2000},
-            {"top": -200, "vp": 4000, "vs": 2300, "rho": 2500},
-        ]
+        layers=[{"top": 0, "vp": 3000, "vs": 1700, "rho": 2000}, {"top": -200, "vp": 4000, "vs": 2300, "rho": 2500}]
     )
     d = Toy(mesh, layers)
     upper = mesh.centroids()[:, 2] > -200
@@ -404,9 +343,7 @@ def test_explosion_in_a_fluid():
     fluid = slice(d.offset("potential_force"), d.offset("potential_force") + d.counts["fluid"])
     assert not np.any(np.delete(state, np.arange(d.size)[fluid]))
     weight = d.filled(potential_force=lambda x, y, z: x**2 - 3 * z)
-    np.testing.assert_allclose(
-        (state * weight).sum(), -3e9 / (1000 * 1500**2) * (50.0**2 + 210), rtol=1e-10
-    )
+    np.testing.assert_allclose((state * weight).sum(), -3e9 / (1000 * 1500**2) * (50.0**2 + 210), rtol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -428,17 +365,12 @@ def test_moments_are_the_sum_of_their_rates():
     d = Toy(brick(), MODEL, dt=1e-3, steps=120)
     series, rates = points.histories(d, [source(moment=np.eye(3)), source(force=[1, 0, 0])])
     half = d.start + (np.arange(d.steps) + 0.5) * d.dt
-    expected = (
-        np.concatenate([[0], np.cumsum(leapfrog.for_leapfrog(rates[:, :1], d.dt, 0.5)[:, 0])[:-1]])
-        * d.dt
-    )
+    expected = np.concatenate([[0], np.cumsum(leapfrog.for_leapfrog(rates[:, :1], d.dt, 0.5)[:, 0])[:-1]]) * d.dt
     np.testing.assert_allclose(series[:, 0], expected, rtol=1e-14)
     np.testing.assert_allclose(
         rates[:, 0], np.exp(-((half - 0.05) ** 2) / 2e-4) / np.sqrt(2 * np.pi) / 0.01, rtol=1e-12
     )
-    assert (
-        abs(series[-1, 0] - 1) < 1e-4
-    )  # the wavelet has unit area; the correction moves it by some 1e-5 s
+    assert abs(series[-1, 0] - 1) < 1e-4  # the wavelet has unit area; the correction moves it by some 1e-5 s
 
 
 def test_a_held_series_keeps_its_last_value():
@@ -447,17 +379,9 @@ def test_a_held_series_keeps_its_last_value():
         "at": np.array([0, 3, 3, 4]),
         "series": np.array([1.0, 2.0, 5.0, 7.0]),
     }
-    for step, expected in (
-        (0, [0, 0, 0]),
-        (2, [1, 0, 0]),
-        (3, [2, 0, 0]),
-        (4, [5, 0, 0]),
-        (9, [5, 0, 7]),
-    ):
+    for step, expected in ((0, [0, 0, 0]), (2, [1, 0, 0]), (3, [2, 0, 0]), (4, [5, 0, 0]), (9, [5, 0, 7])):
         arrays = values | {"now": np.full(3, np.nan), "step": np.array([step], np.int32)}
-        launch = Launch(
-            tables.HOLD, tables.HOLD.arrays, (0, 1, 0, 1, 0, 3), {"columns": 1, "slots": 1}
-        )
+        launch = Launch(tables.HOLD, tables.HOLD.arrays, (0, 1, 0, 1, 0, 3), {"columns": 1, "slots": 1})
         after, step_of = kernelcase.commit([launch], arrays, Layout((3, 3, 3), 2), "float64")
         step_of()
         np.testing.assert_array_equal(after["now"], expected)

@@ -28,8 +28,7 @@ from craton.methods.spectral_element.ranks import rank_loads
 from craton.scenario import loads
 
 needs_mpi = pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None,
-    reason="mpi4py is not installed: pip install 'craton[mpi]'",
+    importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'"
 )
 
 TEXT = """
@@ -79,7 +78,9 @@ at = [1000, 500, -250]
 moment = 1e12
 wavelet = { kind = "gaussian", tau = 0.05 }
 """
-ROCK = "{ top = 0, vp = 3000, vs = 1700, rho = 2100 }, { top = -500, vp = 4200, vs = 2400, rho = 2500, vp_gradient = 0.3 }"
+ROCK = (
+    "{ top = 0, vp = 3000, vs = 1700, rho = 2100 }, { top = -500, vp = 4200, vs = 2400, rho = 2500, vp_gradient = 0.3 }"
+)
 SEA = "{ top = 0, vp = 1500, vs = 0, rho = 1000 }, { top = -500, vp = 3400, vs = 1900, rho = 2300 }"
 LAYER = 'others = "pml"\npml = { thickness = 1 }'
 CASES = {
@@ -91,11 +92,7 @@ CASES = {
         "boundaries": 'top = "pml"\npml = { width = 750 }\nothers = "stacey"',
     },
     "solid": {"layers": ROCK, "source": MOMENT},
-    "rigid sides": {
-        "layers": ROCK,
-        "source": MOMENT,
-        "boundaries": 'west = "rigid"\neast = "free"\nothers = "stacey"',
-    },
+    "rigid sides": {"layers": ROCK, "source": MOMENT, "boundaries": 'west = "rigid"\neast = "free"\nothers = "stacey"'},
     "sea": {"layers": SEA, "source": BLAST + MOMENT},
     "attenuation": {
         "layers": ROCK.replace("rho = 2100", "rho = 2100, qp = 60, qs = 30"),
@@ -144,8 +141,7 @@ def off(got, want):
 
 MARKS = {
     "metis": pytest.mark.skipif(
-        not importlib.util.find_spec("pymetis"),
-        reason="pymetis is not installed: pip install pymetis",
+        not importlib.util.find_spec("pymetis"), reason="pymetis is not installed: pip install pymetis"
     )
 }
 SHARED = [
@@ -172,9 +168,7 @@ SHARED = [
 ]
 
 
-@pytest.mark.parametrize(
-    "case, ranks, partition", [pytest.param(*one, marks=MARKS.get(one[2], ())) for one in SHARED]
-)
+@pytest.mark.parametrize("case, ranks, partition", [pytest.param(*one, marks=MARKS.get(one[2], ())) for one in SHARED])
 def test_any_partition(case, ranks, partition):
     """The same bits: forces are counted in whole units, and what an element adds does not depend on its rank."""
     want = alone(case)
@@ -203,11 +197,7 @@ def test_any_partition_in_double(case, ranks, partition):
 def test_hills_with_fast_assembly():
     """Topography from an array, adds in any order: elements of 27 nodes that are no boxes."""
     height = 200 * np.exp(
-        -(
-            (np.arange(0, 2001, 250)[None] - 900) ** 2
-            + (np.arange(0, 1501, 250)[:, None] - 700) ** 2
-        )
-        / 400**2
+        -((np.arange(0, 2001, 250)[None] - 900) ** 2 + (np.arange(0, 1501, 250)[:, None] - 700) ** 2) / 400**2
     )
     tables = loads(text("solid", "float64")).model_dump(by_alias=True, exclude_none=True)
     tables["model"]["topography"] = {
@@ -230,10 +220,7 @@ def test_hills_with_fast_assembly():
 def test_units_of_forces_have_room(case, bits, monkeypatch):
     """A unit 4,000 times finer or 16,000 times coarser: still float32's own difference from sums of reals."""
     monkeypatch.setattr(fixed_point, "BITS", bits)
-    got, reals = (
-        craton.run(loads(text(case), [f"run.assembly={how}"]), progress=False)
-        for how in ("colour", "fast")
-    )
+    got, reals = (craton.run(loads(text(case), [f"run.assembly={how}"]), progress=False) for how in ("colour", "fast"))
     assert 0 < off(got, reals)[0] < 1e-6 and off(got, reals)[1] < 1e-5
 
 
@@ -247,16 +234,12 @@ class Blind:
         """Nothing."""
 
 
-def marched(
-    case, ranks, partition, device="hostile", steps=12, change=lambda plan: plan, **options
-):
+def marched(case, ranks, partition, device="hostile", steps=12, change=lambda plan: plan, **options):
     """Programs of all ranks after some steps."""
     given = scenario(case, partition=partition)
 
     def rank(comm):
-        program = backend(device, threads=1).commit(
-            change(planned_by_method(given, Together(comm), CPU(threads=1)))
-        )
+        program = backend(device, threads=1).commit(change(planned_by_method(given, Together(comm), CPU(threads=1))))
         march(program, exchange(program, comm), Blind(), steps)
         return program
 
@@ -268,24 +251,13 @@ def copies(programs, field, medium):
     for a in programs:
         for m in next((p.messages for p in a.plan.phases if p.name == medium), ()):
             b = programs[m.rank]
-            back = next(
-                o
-                for p in b.plan.phases
-                if p.name == medium
-                for o in p.messages
-                if o.rank == a.plan.rank
-            )
-            yield tuple(
-                one.host(field)[numbers(one.plan, medium, way)] for one, way in ((a, m), (b, back))
-            )
+            back = next(o for p in b.plan.phases if p.name == medium for o in p.messages if o.rank == a.plan.rank)
+            yield tuple(one.host(field)[numbers(one.plan, medium, way)] for one, way in ((a, m), (b, back)))
 
 
 def numbers(plan, phase, message):
     """Own numbers of the points of a message of a phase."""
-    of, (packing,) = (
-        plan.arrays[message.out],
-        next(p.packing for p in plan.phases if p.name == phase),
-    )
+    of, (packing,) = (plan.arrays[message.out], next(p.packing for p in plan.phases if p.name == phase))
     fields = dict(packing.op.defines)["FIELDS"]
     packed = plan.arrays[packing.arrays[2]].data
     return packed[of.start // fields : (of.start + of.shape[0]) // fields]
@@ -309,25 +281,16 @@ def test_ranks_have_the_same_bits_at_shared_points(case, ranks, partition):
 
 def test_hostile_machine_changes_nothing():
     honest, hostile = (marched("sea", 3, "slices", device) for device in ("cpu", "hostile"))
-    assert all(
-        a.host("state").tobytes() == b.host("state").tobytes() for a, b in zip(honest, hostile)
-    )
+    assert all(a.host("state").tobytes() == b.host("state").tobytes() for a, b in zip(honest, hostile))
 
 
 def test_what_does_not_come_is_seen(monkeypatch):
     """Without the exchange the sum is beyond anything at once: buffers hold the largest number there is, or nan."""
-    honest = max(
-        np.abs(one.host("displacement")).max() for one in marched("solid", 2, "slices", steps=1)
-    )
+    honest = max(np.abs(one.host("displacement")).max() for one in marched("solid", 2, "slices", steps=1))
     monkeypatch.setattr(OnHost, "finish", lambda self, shared: shared and shared.unpack(0))
-    assert all(
-        np.abs(one.host("displacement")).max() > 1e3 * honest
-        for one in marched("solid", 2, "slices", steps=1)
-    )
+    assert all(np.abs(one.host("displacement")).max() > 1e3 * honest for one in marched("solid", 2, "slices", steps=1))
     monkeypatch.setattr(Medium, "exact", False)
-    assert all(
-        np.isnan(one.host("displacement")).any() for one in marched("solid", 2, "slices", steps=1)
-    )
+    assert all(np.isnan(one.host("displacement")).any() for one in marched("solid", 2, "slices", steps=1))
 
 
 @pytest.mark.parametrize("case", ["sea", "attenuation"])
@@ -336,22 +299,14 @@ def test_outer_elements_and_only_they_touch_shared_points(case):
         plan = program.plan
         assert 0 < plan.subdomain.outer <= plan.subdomain.elements
         for phase in plan.phases:
-            shared = np.unique(
-                np.concatenate([numbers(plan, phase.name, m) for m in phase.messages] or [[-1]])
-            )
-            of_elements = [
-                one
-                for one in phase.launches
-                if f"{one.op.name}_points" in plan.arrays and one.colours
-            ]
+            shared = np.unique(np.concatenate([numbers(plan, phase.name, m) for m in phase.messages] or [[-1]]))
+            of_elements = [one for one in phase.launches if f"{one.op.name}_points" in plan.arrays and one.colours]
             for one in of_elements:
                 touching = np.isin(plan.arrays[f"{one.op.name}_points"].data, shared).any(axis=1)
                 moduli = plan.arrays[f"{one.op.name}_moduli"].data
                 real = (moduli != 0).any(axis=tuple(range(1, moduli.ndim)))
                 assert touching[real].all() if one.outer else not touching.any()
-            assert all(
-                one.outer for one in phase.launches if not any(one is e for e in of_elements)
-            )
+            assert all(one.outer for one in phase.launches if not any(one is e for e in of_elements))
 
 
 def test_a_fluid_and_the_solid_below_it_stay_together():
@@ -360,30 +315,21 @@ def test_a_fluid_and_the_solid_below_it_stay_together():
         if "coupling_solid" in plan.arrays:
             assert {"displacement", "potential"} <= set(plan.arrays)
     assert (
-        sum(subdomain.elements for subdomain in plan.partition) == 36
-        and plan.totals.points == alone("sea").plan.points
+        sum(subdomain.elements for subdomain in plan.partition) == 36 and plan.totals.points == alone("sea").plan.points
     )
 
 
 @pytest.mark.parametrize(
-    "case, ranks, partition",
-    [("solid", 2, "slices"), ("sea", 3, "random"), ("sea", 4, "bisection")],
+    "case, ranks, partition", [("solid", 2, "slices"), ("sea", 3, "random"), ("sea", 4, "bisection")]
 )
 def test_ranks_agree_on_the_step(case, ranks, partition):
     """And one rank takes the same: sums over ranks are the same to rounding, and the limit has four digits."""
     free = text(case).replace("step = 0.006", "")
     steps = spawn(
         ranks,
-        lambda comm: (
-            planned_by_method(
-                loads(free, [f"run.partition={partition}"]), Together(comm), CPU(threads=1)
-            ).dt
-        ),
+        lambda comm: planned_by_method(loads(free, [f"run.partition={partition}"]), Together(comm), CPU(threads=1)).dt,
     )
-    assert (
-        len(set(steps)) == 1
-        and steps[0] == planned_by_method(loads(free), machine=CPU(threads=1)).dt
-    )
+    assert len(set(steps)) == 1 and steps[0] == planned_by_method(loads(free), machine=CPU(threads=1)).dt
 
 
 class Pair:
@@ -401,21 +347,12 @@ class Pair:
 
 
 def test_sums_and_unions_over_ranks():
-    sharing = Sharing(
-        Pair(1, {0: np.array([10.0, 20.0]), 2: np.array([5.0])}),
-        {0: np.array([3, 7]), 2: np.array([7])},
-    )
+    sharing = Sharing(Pair(1, {0: np.array([10.0, 20.0]), 2: np.array([5.0])}), {0: np.array([3, 7]), 2: np.array([7])})
     assert sharing.points.tolist() == [3, 7]
     values = np.arange(9.0)
     assert sharing.complete(values).tolist() == [0, 1, 2, 13, 4, 5, 6, 32, 8]
     first, source = sharing.rows({0: 0, 2: 2})
-    assert first.tolist() == [0, 2, 5] and source.tolist() == [
-        0,
-        -1,
-        1,
-        -1,
-        2,
-    ]  # rank 0, own, rank 2
+    assert first.tolist() == [0, 2, 5] and source.tolist() == [0, -1, 1, -1, 2]  # rank 0, own, rank 2
     sharing = Sharing(Pair(1, {0: np.array([[0.0, 0.0], [1.0, 4.0]])}), {0: np.array([3, 7])})
     points, sums = sharing.unite_points(np.array([1, 3]), np.array([[0.5], [2.0]]))
     assert points.tolist() == [1, 3, 7] and sums.tolist() == [[0.5], [2.0], [4.0]]
@@ -466,12 +403,7 @@ def command(folder, *words):
     """`craton` as a process: its output."""
     env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-m", "craton", *words],
-        cwd=folder,
-        env=env,
-        text=True,
-        capture_output=True,
-        timeout=100,
+        [sys.executable, "-m", "craton", *words], cwd=folder, env=env, text=True, capture_output=True, timeout=100
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -499,9 +431,7 @@ def test_pictures_are_put_together(tmp_path):
         craton.run(asked, out=tmp_path / str(ranks), progress=False, devices=ranks)
         found.append(
             [
-                xarray.open_zarr(tmp_path / str(ranks) / "result.zarr", group=f"snapshots/{name}")[
-                    quantity
-                ].to_numpy()
+                xarray.open_zarr(tmp_path / str(ranks) / "result.zarr", group=f"snapshots/{name}")[quantity].to_numpy()
                 for name, quantity in (("ground", "velocity"), ("volume", "velocity"))
             ]
         )
@@ -522,11 +452,7 @@ def test_processes(tmp_path):
         a, b = got[name].to_numpy(), want[name].to_numpy()
         assert np.linalg.norm(a - b) < 1e-12 * np.linalg.norm(b)
     told = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert (
-        told["state"] == "finished"
-        and len(told["ranks"]) == 2
-        and told["points"] == alone("sea").plan.points
-    )
+    assert told["state"] == "finished" and len(told["ranks"]) == 2 and told["points"] == alone("sea").plan.points
 
 
 def test_plan_says_who_has_what(tmp_path, capsys):
@@ -538,18 +464,10 @@ def test_plan_says_who_has_what(tmp_path, capsys):
     assert "Ranks: 3" in said and all(
         word in said for word in ("shared points", "outer", "memory", "imbalance", "efficiency")
     )
-    loads_ = rank_loads(
-        planned_by_method(scenario("sea", partition="bisection"), machine=CPU(threads=1)).weights, 3
-    )
+    loads_ = rank_loads(planned_by_method(scenario("sea", partition="bisection"), machine=CPU(threads=1)).weights, 3)
     for one, program in zip(loads_, marched("sea", 3, "bisection", "cpu", steps=0)):
         own = program.plan.subdomain
-        assert (one.elements, one.outer, one.neighbours) == (
-            own.elements,
-            own.outer,
-            len(own.neighbours),
-        )
+        assert (one.elements, one.outer, one.neighbours) == (own.elements, own.outer, len(own.neighbours))
         assert one.shared == sum(neighbour.shared for neighbour in own.neighbours)
-        buffers = [
-            program.plan.arrays.get(f"shared_{field}_out") for field in ("force", "potential_force")
-        ]
+        buffers = [program.plan.arrays.get(f"shared_{field}_out") for field in ("force", "potential_force")]
         assert one.sent == sum(a.shape[0] for a in buffers if a)

@@ -18,12 +18,8 @@ from craton.scenario import (
     reads,
 )
 
-SEM = smallcase.changed(
-    ('method = "fd"', 'method = "sem"'), ("spacing = 100", "element_size = 400")
-)
-MESH = SEM.replace(
-    "origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nelement_size = 400", 'mesh = "valley.msh"'
-)
+SEM = smallcase.changed(('method = "fd"', 'method = "sem"'), ("spacing = 100", "element_size = 400"))
+MESH = SEM.replace("origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nelement_size = 400", 'mesh = "valley.msh"')
 CONSTANTS = "c11 = 3e10, c22 = 3e10, c33 = 3e10, c12 = 1e10, c13 = 1e10, c23 = 1e10, c44 = 1e10, c55 = 1e10, c66 = 1e10"
 
 
@@ -46,9 +42,7 @@ def test_the_same_file_by_both_methods():
     )
     assert sem.face("top") == "free" and sem.face("west") == sem.face("bottom") == "pml"
     assert any("boundaries.others" in text and '"pml", in boxes' in text for text in sem.warnings)
-    assert (
-        sem.domain.points_per_wavelength == 5 and sem.run.degree == 4 and sem.run.assembly == "fast"
-    )
+    assert sem.domain.points_per_wavelength == 5 and sem.run.degree == 4 and sem.run.assembly == "fast"
 
 
 @pytest.mark.parametrize(
@@ -62,15 +56,10 @@ def test_the_same_file_by_both_methods():
         ),
         changed(("vp = 3000\nvs = 1700\n", f"stiffness = {{ {CONSTANTS} }}\n")),
         changed(
-            (
-                "vp = 3000\n",
-                'vp = 3000\nregions = { "soft rock" = { vp = 2000, vs = 1000, rho = 2000, qp = 50 } }\n',
-            ),
+            ("vp = 3000\n", 'vp = 3000\nregions = { "soft rock" = { vp = 2000, vs = 1000, rho = 2000, qp = 50 } }\n'),
             text=MESH,
         ),
-        changed(
-            ('others = "cpml"', 'others = "rigid"\nfaces = { "side 1.a" = "free" }'), text=MESH
-        ),
+        changed(('others = "cpml"', 'others = "rigid"\nfaces = { "side 1.a" = "free" }'), text=MESH),
         changed(("plane = { y = 1500 }", "plane = { surface = true }")),
     ],
 )
@@ -87,19 +76,14 @@ def test_built_in_python():
 
 
 def test_mesh_is_found_beside_the_scenario(tmp_path):
-    assert reads(MESH, file=tmp_path / "a.toml").scenario.domain.mesh == str(
-        tmp_path / "valley.msh"
-    )
+    assert reads(MESH, file=tmp_path / "a.toml").scenario.domain.mesh == str(tmp_path / "valley.msh")
 
 
 def test_old_key_of_the_element_size_is_read_with_a_note():
     old = changed(("element_size = 400", "spacing = 400"))
     scenario = loads(old)
     assert scenario == loads(SEM) and scenario.domain.element_size == 400
-    assert (
-        "element_size = 400" in dumps(scenario)
-        and "spacing" not in dumps(scenario).split("[model]")[0]
-    )
+    assert "element_size = 400" in dumps(scenario) and "spacing" not in dumps(scenario).split("[model]")[0]
     note = 'domain.spacing: with method = "sem" this key is now called element_size; read as element_size = 400 m.'
     assert any(text.startswith(note) for text in scenario.warnings)
     assert sum(text.startswith(note) for text in craton.plan(scenario).warnings) == 1
@@ -107,19 +91,13 @@ def test_old_key_of_the_element_size_is_read_with_a_note():
     tables = loads(SEM).model_dump(by_alias=True, exclude_none=True)
     tables["domain"]["spacing"] = tables["domain"].pop("element_size")
     assert SpectralScenario(**tables) == loads(SEM)
-    mesh = changed(
-        ("origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nelement_size = 400", "spacing = 400")
-    )
+    mesh = changed(("origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nelement_size = 400", "spacing = 400"))
     assert [p.key for p in reads(mesh).problems] == ["domain.origin", "domain.size"]
 
 
 def test_element_size_and_its_old_key_exclude_each_other():
-    (problem,) = reads(
-        changed(("element_size = 400", "element_size = 400\nspacing = 500"))
-    ).problems
-    assert problem.key == "domain.spacing" and problem.message.startswith(
-        "element_size and spacing are both given"
-    )
+    (problem,) = reads(changed(("element_size = 400", "element_size = 400\nspacing = 500"))).problems
+    assert problem.key == "domain.spacing" and problem.message.startswith("element_size and spacing are both given")
     assert problem.remedy == "leave spacing out"
 
 
@@ -130,11 +108,7 @@ def test_an_override_of_either_key_replaces_the_other(key):
 
 
 BAD = [
-    (
-        [("size = [3000, 3000, 2500]", "size = [3000, 2500]")],
-        "domain.size",
-        'available only with method = "fd"',
-    ),
+    ([("size = [3000, 3000, 2500]", "size = [3000, 2500]")], "domain.size", 'available only with method = "fd"'),
     ([("element_size = 400", 'element_size = 400\nwaves = "SH"')], "domain.waves", "only in 2-D"),
     ([("element_size = 400", "")], "domain.element_size", "neither element_size nor max_frequency"),
     (
@@ -147,27 +121,14 @@ BAD = [
         "domain.refine.0.factor",
         "4 is not 2 or 3",
     ),
-    (
-        [("element_size = 400", "element_size = 400\nrefin = []")],
-        "domain.refin",
-        'did you mean "refine"',
-    ),
-    (
-        [('others = "cpml"', 'others = "periodic"')],
-        "boundaries.others",
-        "periodic faces are available only with",
-    ),
+    ([("element_size = 400", "element_size = 400\nrefin = []")], "domain.refin", 'did you mean "refine"'),
+    ([('others = "cpml"', 'others = "periodic"')], "boundaries.others", "periodic faces are available only with"),
     ([('others = "cpml"', 'others = "staecy"')], "boundaries.others", 'did you mean "stacey"'),
     ([('top = "free"', 'faces = { tpo = "free" }')], "boundaries.faces.tpo", "top"),
     ([('device = "cpu"', "degree = 9")], "run.degree", "at most 8"),
     ([('device = "cpu"', 'assembly = "atomics"')], "run.assembly", 'did you mean "fast"'),
     (
-        [
-            (
-                "vp = 3000\nvs = 1700\n",
-                "stiffness = { c11 = 3e10, c22 = 3e10, c33 = 3e10, c44 = 1e10, c55 = 1e10 }\n",
-            )
-        ],
+        [("vp = 3000\nvs = 1700\n", "stiffness = { c11 = 3e10, c22 = 3e10, c33 = 3e10, c44 = 1e10, c55 = 1e10 }\n")],
         "model.stiffness",
         "smallest eigenvalue is 0 Pa",
     ),
@@ -182,12 +143,7 @@ BAD = [
         "no named regions",
     ),
     (
-        [
-            (
-                'kind = "explosion"\nat = [1500, 1500, -1000]\nmoment = 1e14',
-                'kind = "plane_wave"\nwave = "P"\nz = -2000',
-            )
-        ],
+        [('kind = "explosion"\nat = [1500, 1500, -1000]\nmoment = 1e14', 'kind = "plane_wave"\nwave = "P"\nz = -2000')],
         "source.0.kind",
         "needs periodic sides",
     ),
@@ -197,29 +153,19 @@ BAD = [
 @pytest.mark.parametrize("pairs, key, part", BAD, ids=[f"{b[1]}-{i}" for i, b in enumerate(BAD)])
 def test_problems_in_words(pairs, key, part):
     problems = reads(changed(*pairs)).problems
-    assert [p.key for p in problems] == [
-        key
-    ] and part in f"{problems[0].message} / {problems[0].remedy}"
+    assert [p.key for p in problems] == [key] and part in f"{problems[0].message} / {problems[0].remedy}"
 
 
 @pytest.mark.parametrize(
     "pair, key, part",
     [
-        (
-            ('mesh = "valley.msh"', 'mesh = "valley.msh"\nelement_size = 2'),
-            "domain.element_size",
-            "mutually exclusive",
-        ),
+        (('mesh = "valley.msh"', 'mesh = "valley.msh"\nelement_size = 2'), "domain.element_size", "mutually exclusive"),
         (
             ("vp = 3000\n", "vp = 3000\nregions = { a = { vp = 1000, vs = 0, roh = 1000 } }\n"),
             "model.regions.a.roh",
             'did you mean "rho"',
         ),
-        (
-            ("vp = 3000\n", "vp = 3000\ntopography = 20\n"),
-            "model.topography",
-            "the mesh file defines the surface",
-        ),
+        (("vp = 3000\n", "vp = 3000\ntopography = 20\n"), "model.topography", "the mesh file defines the surface"),
     ],
 )
 def test_problems_of_scenarios_with_a_mesh(pair, key, part):
@@ -244,21 +190,13 @@ def test_finite_differences_say_what_belongs_to_elements(pair, key):
 
 def test_isotropic_mean_of_an_isotropic_stiffness():
     lam, mu, rho = 1e10, 1e10, 2300.0
-    same = Stiffness(
-        c11=3e10, c22=3e10, c33=3e10, c12=lam, c13=lam, c23=lam, c44=mu, c55=mu, c66=mu
-    )
-    np.testing.assert_allclose(
-        same.speeds(rho), (np.sqrt(3e10 / rho), np.sqrt(mu / rho)), rtol=1e-14
-    )
+    same = Stiffness(c11=3e10, c22=3e10, c33=3e10, c12=lam, c13=lam, c23=lam, c44=mu, c55=mu, c66=mu)
+    np.testing.assert_allclose(same.speeds(rho), (np.sqrt(3e10 / rho), np.sqrt(mu / rho)), rtol=1e-14)
     assert same.constants[[0, 1, 2, 3, 6, 15, 20]].tolist() == [3e10, lam, lam, 0, 3e10, mu, mu]
 
 
 def test_a_ground_above_which_nothing_is():
-    scenario = loads(
-        changed(
-            ('top = "free"', 'top = "rigid"'), ("vp = 3000\n", "vp = 3000\ntopography = -100\n")
-        )
-    )
+    scenario = loads(changed(('top = "free"', 'top = "rigid"'), ("vp = 3000\n", "vp = 3000\ntopography = -100\n")))
     assert scenario.face("top") == "free"
     assert any(text.startswith("boundaries.top") for text in scenario.warnings)
 
@@ -271,14 +209,8 @@ def test_orders_of_differences_are_not_used():
 
 def test_keys_of_finite_differences_are_read_in_one_way():
     """Tables without meaning here are left out; faces absorb as elements do; what is refused names its method."""
-    many = (
-        'top = "free"',
-        'top = "sponge"\nwest = "a1"\nsurface = "imaging"\nfaces = { east = "cpml" }',
-    )
-    lossy = (
-        "rho = 2300",
-        'rho = 2300\nqp = 90\nqs = 50\nattenuation = { band = [0.1, 9], storage = "full" }',
-    )
+    many = ('top = "free"', 'top = "sponge"\nwest = "a1"\nsurface = "imaging"\nfaces = { east = "cpml" }')
+    lossy = ("rho = 2300", 'rho = 2300\nqp = 90\nqs = 50\nattenuation = { band = [0.1, 9], storage = "full" }')
     scenario = loads(changed(many, lossy, ("element_size = 400", 'spacing = "0.4 km"')))
     kinds = {name: scenario.boundaries.face(name) for name in FACES}
     assert kinds == dict.fromkeys(FACES) | {"top": "pml", "west": "stacey", "east": "pml"}
@@ -287,20 +219,12 @@ def test_keys_of_finite_differences_are_read_in_one_way():
     faces = {f"boundaries.{name}" for name in ("top", "west", "others", "faces.east")}
     assert keys == {"domain.spacing", "model.attenuation.storage"} | faces
     again = loads(dumps(scenario))
-    assert (
-        again == scenario
-        and again.warnings == []
-        and scenario.model_copy().warnings == scenario.warnings
-    )
-    assert not [
-        name for name in ("surface", "cpml", "sponge") if hasattr(scenario.boundaries, name)
-    ]
+    assert again == scenario and again.warnings == [] and scenario.model_copy().warnings == scenario.warnings
+    assert not [name for name in ("surface", "cpml", "sponge") if hasattr(scenario.boundaries, name)]
 
 
 def test_a_key_of_another_method_is_noted_in_a_table_built_before():
     tables = loads(SEM).model_dump(by_alias=True, exclude_none=True)
-    model = Homogeneous(
-        vp=3000, vs=1700, rho=2300, qp=90, qs=50, attenuation={"band": [0.1, 9], "storage": "full"}
-    )
+    model = Homogeneous(vp=3000, vs=1700, rho=2300, qp=90, qs=50, attenuation={"band": [0.1, 9], "storage": "full"})
     warnings = SpectralScenario(**tables | {"model": model}).warnings
     assert [text.partition(":")[0] for text in warnings] == ["model.attenuation.storage"]

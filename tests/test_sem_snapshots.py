@@ -14,9 +14,7 @@ def shot(d, mesh, state, **spec):
     """The series of a snapshot and its picture of a state."""
     made = snapshots.series_of(d, Snapshot(**{"name": "p", "every": 0.02} | spec), 20.0)
     found = d.state.fields
-    parts = {
-        name: state[found[name][0] :][: found[name][1] * found[name][2]] for name in made.reads
-    }
+    parts = {name: state[found[name][0] :][: found[name][1] * found[name][2]] for name in made.reads}
     return made, snapshots.picture_maker(made)(parts)
 
 
@@ -42,9 +40,7 @@ def test_velocity_of_a_polynomial(plane, monkeypatch):
 def test_times_and_strides():
     mesh = brick()
     made, _ = shot(d := Toy(mesh, MODEL), mesh, np.zeros(d.size), plane={"y": 50}, stride=3)
-    np.testing.assert_allclose(
-        made.times, np.array([0.02, 0.04, 0.06, 0.08, 0.1]), atol=d.dt / 2 + 1e-9
-    )
+    np.testing.assert_allclose(made.times, np.array([0.02, 0.04, 0.06, 0.08, 0.1]), atol=d.dt / 2 + 1e-9)
     assert len(made.coords["x"]) == 6 and made.coords["y"] == 50 and (made.steps < d.steps).all()
 
 
@@ -72,15 +68,10 @@ def test_nothing_above_a_bent_top_and_its_surface():
     made, values = shot(d, mesh, state, plane={"y": 250.0})
     top = 20 * np.sin(3 * made.coords["x"] / 600)
     above = made.coords["z"][:, None] > top + 1
-    assert (
-        np.isnan(values[:, above]).all()
-        and np.isfinite(values[:, made.coords["z"][:, None] < top - 1]).all()
-    )
+    assert np.isnan(values[:, above]).all() and np.isfinite(values[:, made.coords["z"][:, None] < top - 1]).all()
     made, values = shot(d, mesh, state, plane={"surface": True})
     assert values.shape == made.shape == (3, 26, 31) and list(made.coords) == ["y", "x"]
-    np.testing.assert_allclose(
-        values[2], np.broadcast_to(top, (26, 31)), atol=0.7
-    )  # chords of the sine
+    np.testing.assert_allclose(values[2], np.broadcast_to(top, (26, 31)), atol=0.7)  # chords of the sine
 
 
 def test_a_sea_over_rock():
@@ -92,14 +83,9 @@ def test_a_sea_over_rock():
         ]
     )
     d = Toy(mesh, model, fluid_elements=mesh.centroids()[:, 2] > -200)
-    state = d.filled(
-        velocity=lambda x, y, z: np.stack([x, y, z]),
-        potential_rate=lambda x, y, z: 1000 * (x * y + z**2),
-    )
+    state = d.filled(velocity=lambda x, y, z: np.stack([x, y, z]), potential_rate=lambda x, y, z: 1000 * (x * y + z**2))
     made, values = shot(d, mesh, state, plane={"y": 50.0})
     x, _, z = places(made)
     sea = z > -200
-    np.testing.assert_allclose(
-        values, np.where(sea, [50 + 0 * x, x, 2 * z], [x, 50 + 0 * x, z]), rtol=1e-5, atol=1e-2
-    )
+    np.testing.assert_allclose(values, np.where(sea, [50 + 0 * x, x, 2 * z], [x, 50 + 0 * x, z]), rtol=1e-5, atol=1e-2)
     assert set(made.reads) == {"velocity", "potential_rate"}

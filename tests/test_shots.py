@@ -46,9 +46,7 @@ def counted(monkeypatch):
 
 def alone(folder, x, *changes):
     """Waveforms of one shot that is run by itself."""
-    path = write(
-        folder, (AT, f"at = [{x}, 1500, -1000]"), THREAD, *(changes or [SHORT]), name=f"one{x}.toml"
-    )
+    path = write(folder, (AT, f"at = [{x}, 1500, -1000]"), THREAD, *(changes or [SHORT]), name=f"one{x}.toml")
     return craton.run(craton.load(path), progress=False).dataset
 
 
@@ -57,11 +55,7 @@ def test_workers_give_what_single_runs_give(folder, capsys):
     pytest.importorskip("distributed")
     assert main(["survey", "survey.toml", "-o", "out", "--workers", "2"]) == 0
     text, err = capsys.readouterr()
-    assert (
-        "done: 3 shots" in text
-        and "velocity(shot, receiver, component, time)" in text
-        and "3 of 3 shots" in err
-    )
+    assert "done: 3 shots" in text and "velocity(shot, receiver, component, time)" in text and "3 of 3 shots" in err
     import xarray as xr
 
     found = xr.open_zarr("out/result.zarr").load()
@@ -92,17 +86,12 @@ def test_restart_runs_what_is_missing(folder, counted):
     outcome = craton.run_survey("survey.toml", "out", workers=1, progress=False)
     assert counted == ["S.1", "S.2", "S.3"] and outcome.ran == 3
     before = outcome.dataset.load()
-    assert (
-        craton.run_survey("survey.toml", "out", workers=1, progress=False).ran == 0
-        and len(counted) == 3
-    )
+    assert craton.run_survey("survey.toml", "out", workers=1, progress=False).ran == 0 and len(counted) == 3
     state = read_run("out")
     del state["shots"]["S.2"]
     state["shots"]["S.3"]["state"] = "failed"
     Path("out/run.json").write_text(json.dumps(state))
-    assert craton.run_survey("survey.toml", "out", workers=1, progress=False).ran == 2 and counted[
-        3:
-    ] == ["S.2", "S.3"]
+    assert craton.run_survey("survey.toml", "out", workers=1, progress=False).ran == 2 and counted[3:] == ["S.2", "S.3"]
     np.testing.assert_array_equal(before.velocity.values, outcome.dataset.velocity.values)
     assert craton.run_survey("survey.toml", "out", workers=1, force=True, progress=False).ran == 3
 
@@ -113,9 +102,7 @@ def test_another_survey_is_not_mixed_in(folder, counted):
     with pytest.raises(ScenarioError, match="holds a survey of another scenario"):
         craton.run_survey(other, "out", workers=1, progress=False)
     assert len(counted) == 3 and read_run("out")["state"] == "finished"
-    elsewhere = craton.load(
-        "survey.toml", ["run.threads=2"]
-    )  # the machine is no part of what is computed
+    elsewhere = craton.load("survey.toml", ["run.threads=2"])  # the machine is no part of what is computed
     assert craton.run_survey(elsewhere, "out", workers=1, progress=False).ran == 0
 
 
@@ -126,31 +113,24 @@ def test_a_failing_shot_is_told_at_the_end(folder, monkeypatch, capsys):
     sample, bad = Recorder.sample, craton.load("survey.toml").source[0].name + ".2"
 
     def poisoned(self, step):
-        if step == 20 and any(
-            bad in text for rows in self.plan.notes.values() for row in rows for text in row
-        ):
+        if step == 20 and any(bad in text for rows in self.plan.notes.values() for row in rows for text in row):
             self.program.grid("vy")[20, 11, 12] = np.nan
         sample(self, step)
 
     monkeypatch.setattr(Recorder, "sample", poisoned)
     assert main(["survey", "survey.toml", "-o", "out", "--workers", "1"]) == 4
     text, err = capsys.readouterr()
-    assert (
-        "1 of 3 shots failed, 2 are kept in out" in err
-        and "S.2: unstable at step" in err
-        and "Traceback" not in err
-    )
+    assert "1 of 3 shots failed, 2 are kept in out" in err and "S.2: unstable at step" in err and "Traceback" not in err
     run = read_run("out")
-    assert run["state"] == "failed" and [
-        run["shots"][n]["state"] for n in ("S.1", "S.2", "S.3")
-    ] == ["finished", "failed", "finished"]
+    assert run["state"] == "failed" and [run["shots"][n]["state"] for n in ("S.1", "S.2", "S.3")] == [
+        "finished",
+        "failed",
+        "finished",
+    ]
     import xarray as xr
 
     velocity = xr.open_zarr("out/result.zarr").velocity.load()
-    assert (
-        np.isnan(velocity.sel(shot="S.2")).all()
-        and np.isfinite(velocity.sel(shot=["S.1", "S.3"])).all()
-    )
+    assert np.isnan(velocity.sel(shot="S.2")).all() and np.isfinite(velocity.sel(shot=["S.1", "S.3"])).all()
     monkeypatch.setattr(Recorder, "sample", sample)
     assert craton.run_survey("survey.toml", "out", workers=1, progress=False).ran == 1
     assert np.isfinite(xr.open_zarr("out/result.zarr").velocity).all()
@@ -184,9 +164,7 @@ def test_shot_of_a_killed_worker_is_run_again(folder):
     survey = shots.prepare(craton.load(write(folder, (AT, LINE), THREAD, long, name="long.toml")))
     with local([{}, {}]) as client:
         pids, got = client.run(os.getpid), []
-        thread = threading.Thread(
-            target=lambda: got.append(shots.run(survey, "out", client=client, progress=False))
-        )
+        thread = threading.Thread(target=lambda: got.append(shots.run(survey, "out", client=client, progress=False)))
         thread.start()
         address, (key, *_) = busy(client)
         os.kill(pids[address], signal.SIGKILL)
@@ -197,12 +175,7 @@ def test_shot_of_a_killed_worker_is_run_again(folder):
             time.sleep(0.05)
     ((outcome,), (_, name)) = got, key
     run = read_run("out")
-    assert (
-        outcome.ran == 3
-        and not outcome.failed
-        and run["state"] == "finished"
-        and name in outcome.names
-    )
+    assert outcome.ran == 3 and not outcome.failed and run["state"] == "finished" and name in outcome.names
     assert not run["shots"][name]["worker"].endswith(f":{pids[address]}")
     for x, shot in zip(XS, outcome.names):
         np.testing.assert_array_equal(
@@ -227,17 +200,7 @@ def test_interrupted_and_restarted(folder, workers):
     pytest.importorskip("distributed")
     line = LINE.replace("count = 3", "count = 6")
     write(folder, (AT, line), THREAD, ("duration = 1.0", "duration = 2"), name="six.toml")
-    words = [
-        sys.executable,
-        "-m",
-        "craton",
-        "survey",
-        "six.toml",
-        "-o",
-        "out",
-        "--workers",
-        str(workers),
-    ]
+    words = [sys.executable, "-m", "craton", "survey", "six.toml", "-o", "out", "--workers", str(workers)]
     running = subprocess.Popen(
         words,
         stderr=subprocess.PIPE,
@@ -252,9 +215,7 @@ def test_interrupted_and_restarted(folder, workers):
         time.sleep(0.02)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the workers as well
     _, err = running.communicate(timeout=60)
-    assert (
-        running.returncode == 75 and "Traceback" not in err and "the same command goes on" in err
-    ), err
+    assert running.returncode == 75 and "Traceback" not in err and "the same command goes on" in err, err
     state = read_run("out")
     done = [name for name, shot in state["shots"].items() if shot["state"] == "finished"]
     assert state["state"] == "interrupted" and 1 <= len(done) < 6
@@ -279,24 +240,17 @@ def test_several_files_with_other_models(folder, counted):
     write(folder, sampled, SHORT, name="slow.toml")
     write(folder, sampled, SHORT, ("vp = 3000", "vp = 3300"), name="fast.toml")
     write(folder, sampled, SHORT, (AT, LINE), name="many.toml")
-    assert (
-        main(["survey", "slow.toml", "fast.toml", "many.toml", "-o", "out", "--workers", "1", "-q"])
-        == 0
-    )
+    assert main(["survey", "slow.toml", "fast.toml", "many.toml", "-o", "out", "--workers", "1", "-q"]) == 0
     import xarray as xr
 
     found = xr.open_zarr("out/result.zarr").load()
-    assert (
-        list(found.shot.values) == counted == ["slow", "fast", "many.S.1", "many.S.2", "many.S.3"]
-    )
+    assert list(found.shot.values) == counted == ["slow", "fast", "many.S.1", "many.S.2", "many.S.3"]
     assert np.isfinite(found.velocity).all()
     single = craton.run(craton.load("fast.toml"), progress=False).dataset
     np.testing.assert_array_equal(
         found.velocity.sel(shot="fast").values, single.velocity.values[..., : found.sizes["time"]]
     )
-    np.testing.assert_array_equal(
-        found.velocity.sel(shot="many.S.2").values, found.velocity.sel(shot="slow").values
-    )
+    np.testing.assert_array_equal(found.velocity.sel(shot="many.S.2").values, found.velocity.sel(shot="slow").values)
     assert craton.load("out/scenarios/fast.toml") == craton.load("fast.toml")
 
 
@@ -312,9 +266,7 @@ def test_shots_begin_together(folder):
         {**source, "shot": "b", "at": [900, 1500, -1000], "wavelet": long},
         {**source, "shot": "b", "at": [950, 1500, -1000], "wavelet": short},
     ]
-    survey = shots.prepare(
-        craton.Scenario(**{**base.model_dump(by_alias=True, exclude_none=True), "source": entries})
-    )
+    survey = shots.prepare(craton.Scenario(**{**base.model_dump(by_alias=True, exclude_none=True), "source": entries}))
     assert [len(shot.scenario.source) for shot in survey.shots] == [1, 2]
     (start,) = {shot.scenario.time.start for shot in survey.shots}
     assert start == craton.plan(survey.shots[1].scenario).start < -1.0
@@ -347,9 +299,7 @@ def test_shots_of_a_plane_one_by_one(tmp_path):
 @pytest.mark.parametrize("command", ["run", "survey"])
 def test_each_kind_of_scenario_has_its_command(command, folder, capsys):
     write(folder, SHORT)
-    name, other = {"run": ("survey.toml", "craton survey"), "survey": ("small.toml", "craton run")}[
-        command
-    ]
+    name, other = {"run": ("survey.toml", "craton survey"), "survey": ("small.toml", "craton run")}[command]
     assert main([command, name, "-o", "out"]) == 2
     assert other in capsys.readouterr().err and not Path("out").exists()
 
@@ -357,9 +307,7 @@ def test_each_kind_of_scenario_has_its_command(command, folder, capsys):
 def test_plan_is_that_of_one_shot(folder, capsys):
     assert main(["plan", "survey.toml"]) == 0
     text = capsys.readouterr().out
-    assert (
-        "31 x 31 x 26" in text and "one of 3 runs" in text and "craton survey survey.toml" in text
-    )
+    assert "31 x 31 x 26" in text and "one of 3 runs" in text and "craton survey survey.toml" in text
 
 
 BAD = {
@@ -378,11 +326,7 @@ def test_bad_survey_is_refused(name, folder, capsys):
     overrides, message = BAD[name]
     assert main(["survey", "survey.toml", *(word for o in overrides for word in ("--set", o))]) == 2
     err = capsys.readouterr().err
-    assert (
-        message in err
-        and "nothing was run, nothing was written" in err
-        and not Path("survey").exists()
-    )
+    assert message in err and "nothing was run, nothing was written" in err and not Path("survey").exists()
 
 
 def test_files_that_do_not_go_together(folder, capsys):
@@ -394,11 +338,7 @@ def test_files_that_do_not_go_together(folder, capsys):
     write(folder, SHORT, *more, name="b.toml")
     assert main(["survey", "a.toml", "b.toml", "-o", "out"]) == 2
     err = capsys.readouterr().err
-    assert (
-        "b: receivers: other receivers than a" in err
-        and "b: output.waveforms" in err
-        and not Path("out").exists()
-    )
+    assert "b: receivers: other receivers than a" in err and "b: output.waveforms" in err and not Path("out").exists()
 
 
 def test_without_dask(folder, monkeypatch, capsys):
@@ -407,10 +347,7 @@ def test_without_dask(folder, monkeypatch, capsys):
     monkeypatch.setattr(workers, "available", lambda: False)
     assert main(["survey", "survey.toml", "-o", "out", "--workers", "2"]) == 2
     assert "pip install 'craton[survey]'" in capsys.readouterr().err and not Path("out").exists()
-    assert (
-        main(["survey", "survey.toml", "-o", "out", "-q"]) == 0
-        and read_run("out")["state"] == "finished"
-    )
+    assert main(["survey", "survey.toml", "-o", "out", "-q"]) == 0 and read_run("out")["state"] == "finished"
 
 
 def test_ranks_are_refused(folder, monkeypatch, capsys):
@@ -440,9 +377,7 @@ def test_gpus_are_dealt_out(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     dealt = placement.environments("auto", 3)
-    assert [env["CUDA_VISIBLE_DEVICES"] for env in dealt] == ["3", "5", "3"] and dealt[0][
-        "OMP_NUM_THREADS"
-    ] == "4"
+    assert [env["CUDA_VISIBLE_DEVICES"] for env in dealt] == ["3", "5", "3"] and dealt[0]["OMP_NUM_THREADS"] == "4"
     assert placement.crew("auto", 10, 1) == 2 and placement.crew("auto", 1, 1) == 1
     assert placement.crew("cpu", 10, 1) == 3 and placement.crew("cpu", 10, 1 << 60) == 1
     assert "CUDA_VISIBLE_DEVICES" not in placement.environments("cpu", 2)[0]
@@ -453,21 +388,14 @@ def test_workers_have_their_environment():
     from craton.comm.workers import local
 
     with local(
-        [
-            {"CUDA_VISIBLE_DEVICES": "7", "OMP_NUM_THREADS": "3"},
-            {"CUDA_VISIBLE_DEVICES": "1", "OMP_NUM_THREADS": "2"},
-        ]
+        [{"CUDA_VISIBLE_DEVICES": "7", "OMP_NUM_THREADS": "3"}, {"CUDA_VISIBLE_DEVICES": "1", "OMP_NUM_THREADS": "2"}]
     ) as client:
-        found = client.run(
-            lambda: (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["OMP_NUM_THREADS"])
-        )
+        found = client.run(lambda: (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["OMP_NUM_THREADS"]))
     assert sorted(found.values()) == [("1", "2"), ("7", "3")]
 
 
 @pytest.mark.parametrize(
-    "error, kind",
-    [({"code": 4}, ComputationError), ({"code": 3}, ResourceError)],
-    ids=["unstable", "does not fit"],
+    "error, kind", [({"code": 4}, ComputationError), ({"code": 3}, ResourceError)], ids=["unstable", "does not fit"]
 )
 def test_exit_code_is_of_what_failed(error, kind):
     from craton.shots import Outcome
@@ -483,13 +411,8 @@ def test_task_reports_what_went_wrong(folder):
 
     text = Path("survey.toml").read_text().replace(LINE, AT)
     stranger = run_shot(Task("a", 0, text, "out/result.zarr", {"craton": "0"}))
-    assert (stranger["state"], stranger["code"]) == (
-        "failed",
-        3,
-    ) and "survey was started with" in stranger["reason"]
-    blind = run_shot(
-        Task("a", 0, text, str(folder / "nowhere" / "result.zarr"), versions(*COMPARED))
-    )
+    assert (stranger["state"], stranger["code"]) == ("failed", 3) and "survey was started with" in stranger["reason"]
+    blind = run_shot(Task("a", 0, text, str(folder / "nowhere" / "result.zarr"), versions(*COMPARED)))
     assert blind["code"] == 3 and "is not seen here" in blind["reason"]
     odd = run_shot(types.SimpleNamespace(name="a", versions=versions(*COMPARED), text=None))
     assert odd["code"] == 1 and "Error" in odd["reason"]
@@ -509,14 +432,7 @@ def test_workers_log_nothing(capfd):
 
     with workers.local([{}]) as client:
         client.submit(
-            speak,
-            (
-                "distributed.worker",
-                "distributed.core",
-                "distributed.nanny",
-                "tornado.application",
-                "asyncio",
-            ),
+            speak, ("distributed.worker", "distributed.core", "distributed.nanny", "tornado.application", "asyncio")
         ).result()
         speak(("distributed.scheduler", "asyncio"))
     said = capfd.readouterr().err

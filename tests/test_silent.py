@@ -20,17 +20,11 @@ def scenario(method, model, source, z, receiver, ground=0, axes=3, tau=0.06, **t
         model = model | {"topography": {"x": [0, 1600], "y": [0, 1600], "z": [[100] * 2] * 2}}
     return craton.Scenario(
         method=method,
-        domain={"origin": [[0, 0, -1200][i] for i in pick], "size": [size[i] for i in pick]}
-        | resolution
-        | domain,
+        domain={"origin": [[0, 0, -1200][i] for i in pick], "size": [size[i] for i in pick]} | resolution | domain,
         model=model,
         time={"duration": 0.7, "start": -0.3},
         source=[
-            source
-            | {
-                "at": [[500, 800, z][i] for i in pick],
-                "wavelet": {"kind": "gaussian", "tau": tau, "delay": 0},
-            }
+            source | {"at": [[500, 800, z][i] for i in pick], "wavelet": {"kind": "gaussian", "tau": tau, "delay": 0}}
         ],
         receivers=[{"name": "R", "at": [[900, 900, receiver][i] for i in pick]}],
         output={"waveforms": ["velocity", "pressure"][: 1 if domain.get("waves") else 2]},
@@ -63,17 +57,13 @@ def test_a_fluid_has_no_pressure_at_its_surface(method, axes):
 
 def test_a_hydrophone_at_the_surface_is_zero():
     velocity, pressure = peaks(scenario("fd", WATER, EXPLOSION, -50, 0, axes=2))
-    assert (
-        velocity > 0
-        and pressure < 1e-4 * peaks(scenario("fd", WATER, EXPLOSION, -50, -50, axes=2))[1]
-    )
+    assert velocity > 0 and pressure < 1e-4 * peaks(scenario("fd", WATER, EXPLOSION, -50, -50, axes=2))[1]
 
 
 def test_without_a_free_surface_nothing_is_told():
     s = scenario("fd", WATER, EXPLOSION, 0, 0, axes=2)
     s = craton.Scenario(
-        **s.model_dump(by_alias=True, exclude_none=True)
-        | {"boundaries": {"top": "cpml", "cpml": {"thickness": 5}}}
+        **s.model_dump(by_alias=True, exclude_none=True) | {"boundaries": {"top": "cpml", "cpml": {"thickness": 5}}}
     )
     assert told(s) == []
 

@@ -17,10 +17,7 @@ small_runs = benchscript.load("cases.small_runs")
 SOUTH = {"name": "Q", "at": [1000, 900, 0]}
 LAYERS = {
     "kind": "layers",
-    "layers": [
-        {"top": 0, "vp": 2500, "vs": 1400, "rho": 2100},
-        {"top": -530, "vp": 3500, "vs": 2000, "rho": 2400},
-    ],
+    "layers": [{"top": 0, "vp": 2500, "vs": 1400, "rho": 2100}, {"top": -530, "vp": 3500, "vs": 2000, "rho": 2400}],
 }
 RICKER = {"kind": "ricker", "frequency": 4}
 
@@ -44,10 +41,7 @@ def test_the_bits_are_those_of_single_runs(case):
         base = craton.Scenario(**{**tables_of(base), "model": LAYERS})
     if case == "elements":
         base = craton.Scenario(
-            **{
-                **tables_of(base),
-                "boundaries": {"top": "free", "bottom": "pml", "others": "stacey"},
-            }
+            **{**tables_of(base), "boundaries": {"top": "free", "bottom": "pml", "others": "stacey"}}
         )
     many, tables = craton.Simulation(base), tables_of(base)
     source = small_runs.moved(base, 1)
@@ -118,7 +112,5 @@ def test_what_is_wrong_is_said():
     with pytest.raises(ScenarioError, match="below the domain|outside"):
         many.run(receivers={"name": "Q", "at": [1000, -9000]})
     gravity = craton.load(benchscript.ROOT / "examples" / "seven_spheres.toml")
-    with pytest.raises(
-        ScenarioError, match='a Simulation is of waves, and the method is "gravity"'
-    ):
+    with pytest.raises(ScenarioError, match='a Simulation is of waves, and the method is "gravity"'):
         craton.Simulation(gravity)

@@ -16,11 +16,7 @@ import craton.scenario
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [
-    page
-    for page in sorted(DOCS.rglob("*.md"))
-    if not {"generated", "_build"} & set(page.relative_to(DOCS).parts)
-]
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if not {"generated", "_build"} & set(page.relative_to(DOCS).parts)]
 GALLERY = sorted((DOCS / "gallery").glob("*.py"))
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -149,10 +145,7 @@ def test_a_site_with_mistakes_is_refused(tmp_path, capsys):
     assert check_site.main(tmp_path) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["a.html: broken link b.html", "a.html: broken link a.html#gone"]
-    assert lines[2:4] == [
-        "a.html: fetches https://cdn.example.org/x.js",
-        "s.css: fetches url(http...)",
-    ]
+    assert lines[2:4] == ["a.html: fetches https://cdn.example.org/x.js", "s.css: fetches url(http...)"]
     assert "craton.run is not in the reference" in lines
 
 

@@ -34,9 +34,7 @@ CUBE = np.einsum("i,j,k->kji", *3 * [WEIGHTS]).ravel()
 @pytest.fixture(scope="module")
 def earth():
     """PREM down to the centre, elements growing once, turned so that no edge is on a meridian."""
-    made = cubed_sphere(
-        PREM, centre=(30, 20), azimuth=25, bottom="centre", elements=(16, 16), growth=(100e3,)
-    )
+    made = cubed_sphere(PREM, centre=(30, 20), azimuth=25, bottom="centre", elements=(16, 16), growth=(100e3,))
     return made, made.part()
 
 
@@ -61,18 +59,13 @@ def test_all_elements_meet(asked, growths, least):
     mesh = made.part().mesh
     assert hexmesh.problems(mesh) == [] and made.stack.coarsest == (2**growths,) * 2
     assert mesh.size == made.size and mesh.quality().min() > least
-    assert all(
-        numbering.number(mesh.elements, degree).count == made.stack.points(degree)
-        for degree in (2, 3)
-    )
+    assert all(numbering.number(mesh.elements, degree).count == made.stack.points(degree) for degree in (2, 3))
     outer = {tuple(row) for row in hexmesh.boundary_faces(mesh)}
     named = [tuple(row) for rows in mesh.faces.values() for row in rows]
     assert len(named) == len(set(named)) and set(named) == outer
-    sides = {
-        6: {"top"},
-        2: {"top", "west", "east", "south", "north"},
-        3: {"top", "west", "east", "south", "north"},
-    }[made.all_chunks]
+    sides = {6: {"top"}, 2: {"top", "west", "east", "south", "north"}, 3: {"top", "west", "east", "south", "north"}}[
+        made.all_chunks
+    ]
     assert set(mesh.faces) == sides | ({"bottom"} if made.radii[0] > 0 else set())
     assert len(mesh.faces["top"]) == made.all_chunks * made.stack.edge**2
 
@@ -86,9 +79,7 @@ def test_two_layers_of_growth_would_not_fit():
     )
     good = cube_stacks.CubeStacks(4, layers)
     assert len(numbering.boundary_faces(good.build()[0])) == 6 * (4 + 16)
-    two = Stack(
-        (4, 4), (Layer((0.0, 0.5, 1), (2, 2), 0, 1, 2), Layer((1.0, 1.5, 2), (2, 1), 0, 0, 2))
-    )
+    two = Stack((4, 4), (Layer((0.0, 0.5, 1), (2, 2), 0, 1, 2), Layer((1.0, 1.5, 2), (2, 1), 0, 0, 2)))
     bad = cube_stacks.CubeStacks(4, layers)
     bad.__dict__["stacks"] = [two] * 6
     assert len(numbering.boundary_faces(bad.build()[0])) > 6 * (4 + 16)
@@ -112,22 +103,17 @@ def test_volume_and_mass(earth):
     r = np.linspace(0, RADIUS, 200001)
     middle = (r[1:] + r[:-1]) / 2
     own = PREM.parameters(middle)[0]
-    total, inertia = (
-        (4 / 3 * np.pi * (own * np.diff(r**3))).sum(),
-        (8 / 15 * np.pi * (own * np.diff(r**5))).sum(),
-    )
+    total, inertia = ((4 / 3 * np.pi * (own * np.diff(r**3))).sum(), (8 / 15 * np.pi * (own * np.diff(r**5))).sum())
     assert mass.sum() == pytest.approx(total, rel=3e-5) == pytest.approx(5.974e24, rel=1e-3)
     found = 2 / 3 * (mass * (xyz**2).sum(axis=2)).sum()
-    assert found == pytest.approx(inertia, rel=3e-5) and found / (
-        mass.sum() * RADIUS**2
-    ) == pytest.approx(0.3308, abs=2e-4)
+    assert found == pytest.approx(inertia, rel=3e-5) and found / (mass.sum() * RADIUS**2) == pytest.approx(
+        0.3308, abs=2e-4
+    )
     assert np.allclose(
         (mass[..., None] * xyz).sum(axis=(0, 1)) / mass.sum(), 0, atol=1.0
     )  # m; the mesh is its own mirror image
     some = slice(-8 * 8 * 8 - 100, None)  # the cube, among others
-    assert np.allclose(
-        chunk_medium.medium(part, points, some)[2].reshape(-1, 125), rho[some], rtol=1e-4
-    )
+    assert np.allclose(chunk_medium.medium(part, points, some)[2].reshape(-1, 125), rho[some], rtol=1e-4)
 
 
 def test_elements_lie_on_discontinuities_and_around_the_centre(earth):
@@ -137,10 +123,7 @@ def test_elements_lie_on_discontinuities_and_around_the_centre(earth):
     assert distance.min() < 1e-3 and np.allclose(distance, part.radius)
     inner = part.mesh.elements[part.sections == 0]
     others = np.unique(part.mesh.elements[part.sections > 0])
-    assert (
-        np.allclose(distance[np.intersect1d(inner, others)], made.radii[1])
-        and distance[inner].max() < 1221.6e3
-    )
+    assert np.allclose(distance[np.intersect1d(inner, others)], made.radii[1]) and distance[inner].max() < 1221.6e3
     assert part.mesh.region_names[part.mesh.regions[-1]] == "inner_core"
 
 
@@ -164,22 +147,15 @@ def test_places_all_around(earth):
         made.axes(-150, -20)[:, 2], [0, 0, -1], atol=1e-9
     )
     for chart in made.charts:  # each chunk's sides meet those of others
-        assert made.inside(
-            0.9 * RADIUS * chart(np.array([0.0, np.pi / 4]), np.array([0.0, np.pi / 4]))
-        ).all()
+        assert made.inside(0.9 * RADIUS * chart(np.array([0.0, np.pi / 4]), np.array([0.0, np.pi / 4]))).all()
     corners = np.concatenate(
-        [
-            chart(np.array([-1, 1, 1]) * np.pi / 4, np.array([1, 1, -1]) * np.pi / 4)
-            for chart in made.charts
-        ]
+        [chart(np.array([-1, 1, 1]) * np.pi / 4, np.array([1, 1, -1]) * np.pi / 4) for chart in made.charts]
     )
     assert len(np.unique(np.round(corners, 9), axis=0)) <= 8
 
 
 def test_three_chunks_are_what_they_say():
-    made = cubed_sphere(
-        PREM, 3, (10, 0), elements=(4, 4), bottom=600e3, azimuth=0, geographic=False
-    )
+    made = cubed_sphere(PREM, 3, (10, 0), elements=(4, 4), bottom=600e3, azimuth=0, geographic=False)
     places = {
         (10, 0): True,
         (100, 0): True,
@@ -193,9 +169,7 @@ def test_three_chunks_are_what_they_say():
     part = made.part()
     latitude = made.frame.degrees(part.mesh.centroids())[1]
     assert made.inside(0.99 * part.mesh.centroids()[part.sections == part.sections.max()]).all()
-    west = made.frame.degrees(
-        part.mesh.nodes[part.mesh.elements[part.mesh.faces["west"][:, 0], 12]]
-    )[0]
+    west = made.frame.degrees(part.mesh.nodes[part.mesh.elements[part.mesh.faces["west"][:, 0], 12]])[0]
     assert np.allclose(west[np.abs(west + 35) < 5], -35) and latitude.max() > 70
     globe = placing.globe.Globe(made)
     assert (
@@ -216,19 +190,11 @@ def test_flattened_with_topography_and_perturbation():
     height = np.linalg.norm(part.mesh.nodes[top], axis=1) - ground(longitude, latitude)
     s = np.sin(np.radians(sphere.geocentric(latitude)))
     f = sphere.FLATTENING
-    assert (
-        np.allclose(height, RADIUS * (1 - f * (s**2 - 1 / 3)), atol=1e-3) and latitude.max() > 89.9
-    )
+    assert np.allclose(height, RADIUS * (1 - f * (s**2 - 1 / 3)), atol=1e-3) and latitude.max() > 89.9
     assert ground(np.array([0.0]), np.array([90.0]))[0] == pytest.approx(ground(0.0, 85.0))
-    over = emc.Geographic(
-        lon, lat, np.array([0.0, 3000e3]), {"vs": np.full((2, len(lat), len(lon)), 0.02)}, {}
-    )
-    coordinates = shape.positions(
-        part.mesh.nodes, part.mesh.elements, shape.gll_points(2)
-    ).swapaxes(1, 2)
-    plain, changed = (
-        chunk_sampler.ChunkSampler(made, one).at(coordinates)["vs"] for one in (None, over)
-    )
+    over = emc.Geographic(lon, lat, np.array([0.0, 3000e3]), {"vs": np.full((2, len(lat), len(lon)), 0.02)}, {})
+    coordinates = shape.positions(part.mesh.nodes, part.mesh.elements, shape.gll_points(2)).swapaxes(1, 2)
+    plain, changed = (chunk_sampler.ChunkSampler(made, one).at(coordinates)["vs"] for one in (None, over))
     r = made.undone(np.moveaxis(coordinates, 1, -1))
     below = np.where(r < RADIUS - 3001e3, 1.0, 1.02)
     mantle = (plain > 0) & (np.abs(r - RADIUS + 3000e3) > 2e3)
@@ -268,9 +234,7 @@ class Torsion:
 
     def displacement(self, xyz):
         r = np.maximum(np.linalg.norm(xyz, axis=1), 1.0)
-        return (spherical_jn(2, self.k * r) / r**2 * (xyz @ self.axis))[:, None] * np.cross(
-            self.axis, xyz
-        )
+        return (spherical_jn(2, self.k * r) / r**2 * (xyz @ self.axis))[:, None] * np.cross(self.axis, xyz)
 
 
 class Breathing:
@@ -289,12 +253,7 @@ class Breathing:
     def terms(self, n, r):
         """u_r and radial stress of both functions of a shell at r (the centre has one): (2, 2 or 1)."""
         s = self.shells[n]
-        k, lam, mu, square = (
-            self.omega_ / s.vp,
-            s.rho * (s.vp**2 - 2 * s.vs**2),
-            s.rho * s.vs**2,
-            self.omega_**2,
-        )
+        k, lam, mu, square = (self.omega_ / s.vp, s.rho * (s.vp**2 - 2 * s.vs**2), s.rho * s.vs**2, self.omega_**2)
         rows = []
         for f in (spherical_jn, spherical_yn)[: 2 if n else 1]:
             u = -k * f(1, k * r)
@@ -374,28 +333,20 @@ def scenario_of(shells, folder, domain, **more):
     }
     places = [(50, 30, 0), (-60, 10, 0), (110, -70, 1e6), (-168, -25, 0), (-150, -10, 0)]
     receivers = [
-        {"name": f"R{n}", "at": {"longitude": a, "latitude": b, "depth": c}}
-        for n, (a, b, c) in enumerate(places)
+        {"name": f"R{n}", "at": {"longitude": a, "latitude": b, "depth": c}} for n, (a, b, c) in enumerate(places)
     ]
     domain = {"chunk": {"chunks": 6, "bottom": "centre", "geographic": False, **domain}}
-    return Scenario(
-        method="sem", domain=domain, model=model, source=[source], receivers=receivers, **more
-    )
+    return Scenario(method="sem", domain=domain, model=model, source=[source], receivers=receivers, **more)
 
 
 def mounted(scenario):
     """The scenario on its mesh, discretised, its plan without sources, its receivers."""
     scenario, own = placing.place_on_earth(scenario, SingleRank())
-    d, receivers = (
-        discretise(scenario, own, [], SingleRank(), CPU(threads=1)),
-        survey_receivers.build(scenario),
-    )
+    d, receivers = (discretise(scenario, own, [], SingleRank(), CPU(threads=1)), survey_receivers.build(scenario))
     return (
         scenario,
         d,
-        assemble(
-            d, scenario, [], receivers, survey_channels.channels(len(receivers), ("velocity",))
-        ),
+        assemble(d, scenario, [], receivers, survey_channels.channels(len(receivers), ("velocity",))),
         receivers,
     )
 
@@ -404,12 +355,7 @@ def ringing(shells, mode, folder, length, **domain):
     """A mode from its own shape: relative error of its frequency, and of velocity over `length` periods (relative L2)."""
     time = {"start": 0, "duration": length * 2 * np.pi / mode.omega}
     scenario = scenario_of(
-        shells,
-        folder,
-        domain,
-        time=time,
-        output={"waveforms": ["velocity"]},
-        run={"precision": "float64"},
+        shells, folder, domain, time=time, output={"waveforms": ["velocity"]}, run={"precision": "float64"}
     )
     scenario, d, planned, receivers = mounted(scenario)
     dt = planned.dt
@@ -425,20 +371,14 @@ def ringing(shells, mode, folder, length, **domain):
     found = spectral.recorded(scenario, planned, "cpu", fields)
 
     def wanted(factor):
-        return (
-            np.diff(np.cos(2 * np.arcsin(factor * mode.omega * dt / 2) * np.arange(len(found) + 1)))
-            / dt
-        )
+        return np.diff(np.cos(2 * np.arcsin(factor * mode.omega * dt / 2) * np.arange(len(found) + 1))) / dt
 
     def missed(factor):
         series = wanted(factor)
         return np.linalg.norm(found - np.outer(series, series @ found / (series @ series)))
 
     exact = np.outer(wanted(1.0), mode.displacement(receivers.xyz))
-    error = (
-        minimize_scalar(missed, bounds=(0.98, 1.02), method="bounded", options={"xatol": 1e-8}).x
-        - 1
-    )
+    error = minimize_scalar(missed, bounds=(0.98, 1.02), method="bounded", options={"xatol": 1e-8}).x - 1
     return abs(error), np.linalg.norm(found - exact) / np.linalg.norm(exact), d.mesh.size
 
 
@@ -453,24 +393,16 @@ def test_modes_of_the_mantle(tmp_path, kind, period):
     """The gravest toroidal and spheroidal mode of PREM's mantle with all its discontinuities, without gravity: Rayleigh's quotient of their
     shapes, u K u / u M u, from the first step. Faces lie where gradients change, too: without them 0T2 is 0.1 % too low."""
     mode = Mantle(kind)
-    assert 2 * np.pi / mode.omega == pytest.approx(
-        period, abs=1
-    )  # 0T2 observed, with dispersion: 2640 s
+    assert 2 * np.pi / mode.omega == pytest.approx(period, abs=1)  # 0T2 observed, with dispersion: 2640 s
     domain = {"elements": (4, 4), "bottom": "cmb", "honour": (80e3, 600e3, 771e3, 2741e3)}
-    scenario = scenario_of(
-        (), tmp_path, domain, time={"start": 0, "duration": 10}, run={"precision": "float64"}
-    )
+    scenario = scenario_of((), tmp_path, domain, time={"start": 0, "duration": 10}, run={"precision": "float64"})
     _, d, planned, _ = mounted(scenario)
     u = mode.displacement(spectral.positions(d)[:-1])
-    program = spectral.begun(
-        planned, "cpu", {"displacement": np.concatenate([u, np.zeros((1, 3))])}
-    )
+    program = spectral.begun(planned, "cpu", {"displacement": np.concatenate([u, np.zeros((1, 3))])})
     absorbing.advance(program, 0)
     rate = program.host("velocity").reshape(-1, 3)[:-1] / planned.dt
     mass = 1 / program.host("inverse_mass")[: len(u), None]
-    assert np.sqrt(-(u * mass * rate).sum() / (u * mass * u).sum()) == pytest.approx(
-        mode.omega, rel=1e-4
-    )
+    assert np.sqrt(-(u * mass * rate).sum() / (u * mass * u).sum()) == pytest.approx(mode.omega, rel=1e-4)
 
 
 def test_a_sphere_breathes(tmp_path):
@@ -490,9 +422,7 @@ def test_a_fluid_core_breathes_in_its_shells(tmp_path):
 
 def test_growing_elements_keep_a_radial_mode(tmp_path):
     """Through three layers in which elements grow, across all edges between chunks; 0.4 periods."""
-    error, misfit, size = ringing(
-        SOLID, Breathing(SOLID, 1), tmp_path, 0.4, elements=(12, 12), growth=[100e3]
-    )
+    error, misfit, size = ringing(SOLID, Breathing(SOLID, 1), tmp_path, 0.4, elements=(12, 12), growth=[100e3])
     assert error < 5e-4 and misfit < 5e-3
 
 
@@ -501,13 +431,8 @@ def test_any_chunk_carries_the_same_waves(tmp_path):
     another one: 2 % near the source, which 15 degrees an element do not resolve there, 0.1 % beyond 90 degrees."""
 
     def ran(until, **domain):
-        more = {
-            "time": {"start": -360, "duration": until},
-            "output": {"waveforms": ["displacement"], "sampling": 5},
-        }
-        data = craton.run(
-            scenario_of(CORES, tmp_path, domain, **more), device="cpu", progress=False
-        ).dataset
+        more = {"time": {"start": -360, "duration": until}, "output": {"waveforms": ["displacement"], "sampling": 5}}
+        data = craton.run(scenario_of(CORES, tmp_path, domain, **more), device="cpu", progress=False).dataset
         return data.displacement.values, data.distance.values
 
     first, distance = ran(1600, elements=(6, 6))
@@ -515,14 +440,8 @@ def test_any_chunk_carries_the_same_waves(tmp_path):
     assert distance[3] == pytest.approx(180, abs=1e-3) and np.allclose(distance, again, atol=1e-6)
     strength = np.linalg.norm(first, axis=(1, 2))
     errors = np.linalg.norm(other - first, axis=(1, 2)) / strength
-    assert (
-        (strength > 0.1 * strength.max()).all()
-        and (errors[:2] < 0.03).all()
-        and (errors[2:] < 2e-3).all()
-    ), errors
-    first, same = (
-        ran(500, elements=(4, 4), **turn)[0] for turn in ({}, {"longitude": 90, "latitude": 0})
-    )
+    assert (strength > 0.1 * strength.max()).all() and (errors[:2] < 0.03).all() and (errors[2:] < 2e-3).all(), errors
+    first, same = (ran(500, elements=(4, 4), **turn)[0] for turn in ({}, {"longitude": 90, "latitude": 0}))
     assert np.linalg.norm(same - first) < 2e-5 * np.linalg.norm(first)
 
 
@@ -578,26 +497,10 @@ def test_written_and_read_again(pairs):
     "pairs, key, part",
     [
         ([("chunks = 6,", "chunks = 4,")], "domain.chunk.chunks", "4"),
-        (
-            [("chunks = 6,", "chunks = 6, width = [90, 90],")],
-            "domain.chunk.width",
-            "90 degrees wide",
-        ),
-        (
-            [("chunks = 6,", "chunks = 3, longitude = 3, latitude = 3,")],
-            "domain.chunk.bottom",
-            "all six",
-        ),
-        (
-            [("chunks = 6,", "chunks = 2,"), ('"centre"', '"cmb"')],
-            "domain.chunk.longitude",
-            "missing",
-        ),
-        (
-            [("chunks = 6,", "longitude = 1, latitude = 3,"), ('"centre"', '"cmb"')],
-            "domain.chunk.width",
-            "missing",
-        ),
+        ([("chunks = 6,", "chunks = 6, width = [90, 90],")], "domain.chunk.width", "90 degrees wide"),
+        ([("chunks = 6,", "chunks = 3, longitude = 3, latitude = 3,")], "domain.chunk.bottom", "all six"),
+        ([("chunks = 6,", "chunks = 2,"), ('"centre"', '"cmb"')], "domain.chunk.longitude", "missing"),
+        ([("chunks = 6,", "longitude = 1, latitude = 3,"), ('"centre"', '"cmb"')], "domain.chunk.width", "missing"),
         ([("[8, 8]", "[8, 10]")], "domain.chunk.elements", "need the same number of elements"),
         (
             [("[model]", '[boundaries]\nbottom = "stacey"\nwest = "free"\n[model]')],
@@ -608,9 +511,7 @@ def test_written_and_read_again(pairs):
 )
 def test_problems_in_words(pairs, key, part):
     problems = reads(changed(*pairs)).problems
-    assert key in {p.key for p in problems} and any(
-        part in p.message for p in problems if p.key == key
-    ), problems
+    assert key in {p.key for p in problems} and any(part in p.message for p in problems if p.key == key), problems
 
 
 @pytest.mark.parametrize(
@@ -630,9 +531,9 @@ def test_problems_in_words(pairs, key, part):
 def test_problems_of_the_mesh(pairs, key, part):
     with pytest.raises(ScenarioError) as caught:
         craton.plan(loads(changed(*pairs)))
-    assert key in {p.key for p in caught.value.problems} and part in str(
-        caught.value.problems[0].message
-    ), caught.value.problems
+    assert key in {p.key for p in caught.value.problems} and part in str(caught.value.problems[0].message), (
+        caught.value.problems
+    )
 
 
 def test_picture_of_the_surface():
@@ -644,32 +545,16 @@ def test_picture_of_the_surface():
 
 
 @pytest.mark.parametrize(
-    "more",
-    [
-        (),
-        (
-            ("[8, 8]", "[16, 16]"),
-            ('"centre" }', '"cmb", growth = [100_000] }'),
-            ("6371 km", "600 km"),
-        ),
-    ],
+    "more", [(), (("[8, 8]", "[16, 16]"), ('"centre" }', '"cmb", growth = [100_000] }'), ("6371 km", "600 km"))]
 )
 def test_counts_agree_with_the_plan(more):
     """As for one chunk: elements and points exactly, the step within 5 %, bytes within 15 %."""
     scenario = loads(changed(*more))
     found, plan = counting.count(scenario, CPU(threads=1)), craton.plan(scenario)
     assert found.elements == plan.grid.elements
-    assert found.step == pytest.approx(plan.dt, rel=0.05) and found.nbytes == pytest.approx(
-        plan.nbytes, rel=0.15
-    )
-    assert found.points == pytest.approx(
-        plan.points, rel=0.06
-    )  # points between solid and fluid are two
-    assert (
-        f"{found.chunk.all_chunks} chunks" in str(plan)
-        and "8 x 8 x 8 about the centre" in str(plan)
-        or more
-    )
+    assert found.step == pytest.approx(plan.dt, rel=0.05) and found.nbytes == pytest.approx(plan.nbytes, rel=0.15)
+    assert found.points == pytest.approx(plan.points, rel=0.06)  # points between solid and fluid are two
+    assert f"{found.chunk.all_chunks} chunks" in str(plan) and "8 x 8 x 8 about the centre" in str(plan) or more
 
 
 def test_counts_of_large_ones():
@@ -677,10 +562,7 @@ def test_counts_of_large_ones():
     scenario = loads(changed(("elements = [8, 8]", "period = 42")))
     found, shared = one_run(scenario), one_run(scenario, ranks=384)
     assert (
-        found.chunk.size > 5e5
-        and found.elements == found.chunk.size
-        and found.shared == 0
-        and "6 chunks" in str(found)
+        found.chunk.size > 5e5 and found.elements == found.chunk.size and found.shared == 0 and "6 chunks" in str(found)
     )
     assert (
         shared.elements * 384 >= found.chunk.size

@@ -9,29 +9,16 @@ from craton.methods.finite_difference import boundaries
 from craton.scenario import Scenario
 from craton.validation import stability_cases as cases
 from craton.validation.reflection import Incidence, measured
-from craton.validation.stability import (
-    FORMS,
-    QUICK,
-    ROWS,
-    TRAPPED,
-    Diverged,
-    Watch,
-    measure,
-    stability,
-)
+from craton.validation.stability import FORMS, QUICK, ROWS, TRAPPED, Diverged, Watch, measure, stability
 
 # Rows that are known not to hold, each with what is seen; strict, so that a cure is noticed.
-OPEN = {
-    "a1": "A1 at the sides grows: above 1e-4 of the peak, 8e-4 at 16,000 steps; plans warn of it"
-}
+OPEN = {"a1": "A1 at the sides grows: above 1e-4 of the peak, 8e-4 at 16,000 steps; plans warn of it"}
 
 
 def rows(names):
     """Parameters of the names, those of `OPEN` expected to fail."""
     return [
-        pytest.param(name, marks=pytest.mark.xfail(reason=OPEN[name], strict=True))
-        if name in OPEN
-        else name
+        pytest.param(name, marks=pytest.mark.xfail(reason=OPEN[name], strict=True)) if name in OPEN else name
         for name in names
     ]
 
@@ -57,14 +44,7 @@ def small(step=None, **boundaries):
         model={"kind": "homogeneous", **cases.ROCK},
         time={"duration": 1.0, **({"step": step} if step else {})},
         boundaries=boundaries,
-        source=[
-            {
-                "kind": "explosion",
-                "at": [10, -300],
-                "moment": 1e13,
-                "wavelet": {"kind": "ricker", "frequency": 5},
-            }
-        ],
+        source=[{"kind": "explosion", "at": [10, -300], "moment": 1e13, "wavelet": {"kind": "ricker", "frequency": 5}}],
     )
 
 
@@ -94,11 +74,7 @@ def test_a_basin_at_the_layers_grows_only_where_they_stretch_without_bound(monke
 def test_what_stays_is_seen():
     """Between rigid faces nothing leaves."""
     found = measure(small(top="rigid", others="rigid"), 2000, "cpu")
-    assert (
-        0.05 < found["ratio"] < 1.5
-        and 0.05 < found["half_ratio"] < 1.5
-        and found["diverged"] is None
-    )
+    assert 0.05 < found["ratio"] < 1.5 and 0.05 < found["half_ratio"] < 1.5 and found["diverged"] is None
     assert found["steps"][-1] == 2000 and len(found["steps"]) == len(found["velocity"])
 
 
@@ -140,9 +116,7 @@ def test_what_grows_ends_the_run():
 
 def test_ranks_see_the_same():
     """The largest value of all ranks."""
-    scenario = small().model_copy(
-        update={"run": small().run.model_copy(update={"grid": (2, 1, 1)})}
-    )
+    scenario = small().model_copy(update={"run": small().run.model_copy(update={"grid": (2, 1, 1)})})
     one, two = (measure(scenario, 300, "cpu", ranks=n) for n in (1, 2))
     assert np.array_equal(one["velocity"], two["velocity"])
 
@@ -153,19 +127,13 @@ def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
     one, wide = (row.scenario(tmp_path, "P-SV", n) for n in (1, 4))
     assert one.source == wide.source and one.domain.spacing == wide.domain.spacing
     offset = (one.domain.origin[0] - wide.domain.origin[0]) / one.domain.spacing
-    assert offset == round(offset) and wide.domain.size[0] / one.domain.size[0] == pytest.approx(
-        4, rel=0.02
-    )
+    assert offset == round(offset) and wide.domain.size[0] / one.domain.size[0] == pytest.approx(4, rel=0.02)
     (found,) = stability("cpu", "quick", ["soft-top"], steps=400)
     assert found["until"] > 1 and found["trapped"] > 1e-4 and found["limit"] == TRAPPED
 
 
 def test_forms():
-    assert (
-        set(FORMS) == {"quick", "standard", "full"}
-        and set(QUICK) <= set(ROWS)
-        and len(cases.DATA["more"]) >= 12
-    )
+    assert set(FORMS) == {"quick", "standard", "full"} and set(QUICK) <= set(ROWS) and len(cases.DATA["more"]) >= 12
     assert all(set(counts) == {"fd", "bodies", "sem"} for _, counts in FORMS.values())
 
 
@@ -182,6 +150,4 @@ def test_layers_send_little_back(wave):
 def test_walls_send_all_back():
     """A rigid wall 10 points behind the inner edge: what comes has gone 20 points further than to the mirror image, of 86."""
     found = measured(Incidence("P", (0,), (("west", "rigid"),)), "cpu")
-    assert all(
-        ratios[0] == pytest.approx((86 / 106) ** 0.5, rel=0.1) for ratios in found.values()
-    ), found
+    assert all(ratios[0] == pytest.approx((86 / 106) ** 0.5, rel=0.1) for ratios in found.values()), found

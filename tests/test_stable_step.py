@@ -26,19 +26,13 @@ BENT = {"moved": 0.25, "curved": 0.04, "sheared": 0.2}
 CASES = {
     "solid": stepcase.box((2, 2, 2), run={"degree": 3}),
     "27 nodes": stepcase.box((2, 2, 2), run={"degree": 3}, **BENT),
-    "anisotropic": stepcase.box(
-        (2, 2, 2), model={"kind": "homogeneous", **ROCK, **THOMSEN}, run={"degree": 2}, **BENT
-    ),
+    "anisotropic": stepcase.box((2, 2, 2), model={"kind": "homogeneous", **ROCK, **THOMSEN}, run={"degree": 2}, **BENT),
     "gradient": stepcase.box(
-        (2, 2, 2),
-        model={"kind": "layers", "layers": [ROCK | {"top": 0, "vp_gradient": 40}]},
-        run={"degree": 3},
+        (2, 2, 2), model={"kind": "layers", "layers": [ROCK | {"top": 0, "vp_gradient": 40}]}, run={"degree": 3}
     ),
     "rigid": stepcase.box((2, 2, 2), run={"degree": 3}, boundaries="rigid"),
     "coupled": stepcase.box((2, 2, 3), model=SEA, run={"degree": 2}, **BENT),
-    "fluid": stepcase.box(
-        (2, 2, 2), model={"kind": "homogeneous"} | WATER, run={"degree": 4}, **BENT
-    ),
+    "fluid": stepcase.box((2, 2, 2), model={"kind": "homogeneous"} | WATER, run={"degree": 4}, **BENT),
 }
 
 
@@ -50,31 +44,17 @@ def dense(d):
     for e in range(d.mesh.size):
         at = d.points[e]
         if d.fluid[e]:
-            stiff[1][np.ix_(at, at)] += np.einsum(
-                "rpq,rps,p->qs", g[e], g[e], weight[e] / found["rho"][e]
-            )
+            stiff[1][np.ix_(at, at)] += np.einsum("rpq,rps,p->qs", g[e], g[e], weight[e] / found["rho"][e])
             continue
-        law = semcase.constants_of(
-            sampling.moduli({name: v[e : e + 1] for name, v in found.items()}, None)[0]
-        )[0]
-        tensor = np.broadcast_to(law, (6, 6, law.shape[-1]))[semcase.VOIGT][
-            :, :, semcase.VOIGT
-        ]  # [i, j, k, l, p]
-        own = np.einsum(
-            "jpq,ijklp,lps,p->qisk", g[e], tensor, g[e], weight[e], optimize=True
-        ).reshape(3 * len(at), -1)
+        law = semcase.constants_of(sampling.moduli({name: v[e : e + 1] for name, v in found.items()}, None)[0])[0]
+        tensor = np.broadcast_to(law, (6, 6, law.shape[-1]))[semcase.VOIGT][:, :, semcase.VOIGT]  # [i, j, k, l, p]
+        own = np.einsum("jpq,ijklp,lps,p->qisk", g[e], tensor, g[e], weight[e], optimize=True).reshape(3 * len(at), -1)
         rows = (3 * at[:, None] + np.arange(3)).ravel()
         stiff[0][np.ix_(rows, rows)] += own
-    mass, free = (
-        [np.repeat(m, c) for m, c in zip(d.statistics.mass, (3, 1))],
-        np.ones(sum(map(len, stiff)), bool),
-    )
+    mass, free = ([np.repeat(m, c) for m, c in zip(d.statistics.mass, (3, 1))], np.ones(sum(map(len, stiff)), bool))
     matrix = np.zeros((len(free), len(free)))
     cut = len(stiff[0])
-    matrix[:cut, :cut], matrix[cut:, cut:] = (
-        stiff[0] / mass[0][:, None],
-        stiff[1] / mass[1][:, None],
-    )
+    matrix[:cut, :cut], matrix[cut:, cut:] = (stiff[0] / mass[0][:, None], stiff[1] / mass[1][:, None])
     rows = faces.interface(d)
     if len(rows):
         pairs, vectors = faces.coupled_points(d, rows)
@@ -107,17 +87,12 @@ def test_operator_against_dense_matrices(name):
     moving = np.concatenate([np.repeat(rigid_points(d)[0], 3), rigid_points(d)[1]])
     x = np.random.default_rng(1).standard_normal(len(matrix)) * moving
     cut = 3 * d.state.solid
-    operator.load(
-        {m: v for m, v in {"solid": x[:cut], "fluid": x[cut:]}.items() if m in operator.media}
-    )
+    operator.load({m: v for m, v in {"solid": x[:cut], "fluid": x[cut:]}.items() if m in operator.media})
     operator.apply()
     image = np.concatenate([v.ravel() for _, v in sorted(operator.image().items(), reverse=True)])
     assert np.abs(image - matrix @ x).max() < 1e-11 * np.abs(image).max()
     values = np.linalg.eigvals(matrix)
-    assert (
-        np.abs(values.imag).max() < 1e-6 * values.real.max()
-        and values.real.min() > -1e-6 * values.real.max()
-    )
+    assert np.abs(values.imag).max() < 1e-6 * values.real.max() and values.real.min() > -1e-6 * values.real.max()
     true = 2 / np.sqrt(values.real.max())
     assert 0.994 * true < d.stable.limit < true * (1 + 1e-12)
     assert stepcase.true_limit(d) == pytest.approx(true, rel=1e-4)
@@ -130,9 +105,7 @@ def test_random_scenarios_at_the_default_step(seed):
     case = stepcase.case_of(seed)
     d = stepcase.discretised(case)
     true = stepcase.true_limit(d)
-    assert (
-        d.stable.limit <= true * (1 + 1e-4) and 0.93 * true < d.dt < 0.951 * true
-    )  # ARPACK's error
+    assert d.stable.limit <= true * (1 + 1e-4) and 0.93 * true < d.dt < 0.951 * true  # ARPACK's error
     assert stepcase.marched(case.scenario, d, d.dt, 500) < stepcase.GROWTH
 
 
@@ -152,9 +125,7 @@ def test_the_worst_mode_of_cubes_is_at_a_corner():
     low, high = small.mesh.bounds()
     where = (small.centres[small.stable.element] - low) / (high - low)
     assert (np.abs(where - 0.5) > 0.3).all()
-    inside = stepcase.discretised(
-        stepcase.box((6, 6, 6), boundaries="rigid")
-    ).stable.limit  # but for its top
+    inside = stepcase.discretised(stepcase.box((6, 6, 6), boundaries="rigid")).stable.limit  # but for its top
     assert 0.8 < small.stable.limit / inside < 0.87
 
 
@@ -172,8 +143,7 @@ def test_a_part_of_a_large_mesh_tells_its_step(monkeypatch, case):
     monkeypatch.setattr(time_step, "WHOLE", 1500)
     part = stepcase.discretised(case)
     assert (
-        part.stable.limit == pytest.approx(whole.limit, rel=2e-3)
-        and 0 < len(time_step.likely_elements(part)) <= 1500
+        part.stable.limit == pytest.approx(whole.limit, rel=2e-3) and 0 < len(time_step.likely_elements(part)) <= 1500
     )
 
 
@@ -204,27 +174,17 @@ def test_ranks_take_the_step_of_one(monkeypatch, whole, assembly, precision):
     """To the last bit, all elements looked at or a part of them."""
     monkeypatch.setattr(time_step, "WHOLE", whole)
     case = stepcase.box(
-        (4, 3, 4),
-        model=SEA,
-        run={"degree": 3, "assembly": assembly, "precision": precision, "partition": "random"},
+        (4, 3, 4), model=SEA, run={"degree": 3, "assembly": assembly, "precision": precision, "partition": "random"}
     )
     alone = build(case.scenario, machine=CPU(threads=1)).dt
-    assert set(
-        spawn(3, lambda comm: build(case.scenario, None, Together(comm), CPU(threads=1)).dt)
-    ) == {alone}
+    assert set(spawn(3, lambda comm: build(case.scenario, None, Together(comm), CPU(threads=1)).dt)) == {alone}
 
 
 def test_step_of_a_fluid_and_of_attenuation():
     """A fluid beside a solid: the slower medium allows the longer step, the limit is the solid's. Unrelaxed moduli are stiffer."""
     sea = stepcase.discretised(stepcase.box((2, 2, 4), model=SEA))
     assert sea.centres[sea.stable.element, 2] < -20 and 0.3 < sea.stable.courant < 0.9
-    lossy = {
-        "kind": "homogeneous",
-        **ROCK,
-        "qp": 40,
-        "qs": 20,
-        "attenuation": {"band": [0.5, 20], "mechanisms": 3},
-    }
+    lossy = {"kind": "homogeneous", **ROCK, "qp": 40, "qs": 20, "attenuation": {"band": [0.5, 20], "mechanisms": 3}}
     slow, fast = (
         stepcase.discretised(stepcase.box((2, 2, 2), model=m)).stable.limit
         for m in (lossy, {"kind": "homogeneous"} | ROCK)
@@ -248,10 +208,7 @@ class Diagonal:
     def advance(self, norm, alpha, beta):
         """The next vector."""
         v = self.vector / norm
-        self.vector, self.before = (
-            self.image / norm - alpha * v - (beta * self.before if beta else 0),
-            v,
-        )
+        self.vector, self.before = (self.image / norm - alpha * v - (beta * self.before if beta else 0), v)
 
 
 def test_lanczos_waits_for_modes_that_show_late():
@@ -261,10 +218,7 @@ def test_lanczos_waits_for_modes_that_show_late():
     found = lanczos.largest_eigenvalue(Diagonal(values, start))
     assert found.value == pytest.approx(1.03, rel=1e-3) and 1.03 < found.bound < 1.03 * 1.011
     few = lanczos.largest_eigenvalue(Diagonal(np.array([1.0, 2.0, 5.0]), np.ones(3)))
-    assert (
-        few.bound == pytest.approx(5)
-        and lanczos.largest_eigenvalue(Diagonal(np.zeros(3), np.zeros(3))).bound == 0
-    )
+    assert few.bound == pytest.approx(5) and lanczos.largest_eigenvalue(Diagonal(np.zeros(3), np.zeros(3))).bound == 0
 
 
 def test_a_plan_without_a_compiler_needs_a_gpu(monkeypatch):

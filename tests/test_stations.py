@@ -34,9 +34,7 @@ def scenario(*files, model=FLAT, method="fd", origin=None, top=0, source=EXPLOSI
     tables = {"boundaries": {"cpml": {"thickness": 3}}} if method == "fd" else {}
     return craton.Scenario(
         method=method,
-        domain={"origin": [-3000, -3000, -6000], "size": [6000, 6000, 6000 + top]}
-        | size
-        | {"geographic": PLACE},
+        domain={"origin": [-3000, -3000, -6000], "size": [6000, 6000, 6000 + top]} | size | {"geographic": PLACE},
         model=model,
         time={"duration": 0.2} | ({} if origin is None else {"origin": origin}),
         source=[source],
@@ -98,9 +96,7 @@ def test_a_station_stands_where_it_stood_at_the_origin_time(moved, origin, place
     assert found.names == ["MOVED"]
     assert np.allclose(found.xyz[0], [*MAP.xy(*place), 0])
     assert len(found.warnings) == bool(words)
-    assert words in "".join(found.warnings) and ("GE.MOVED" in "".join(found.warnings)) == bool(
-        words
-    )
+    assert words in "".join(found.warnings) and ("GE.MOVED" in "".join(found.warnings)) == bool(words)
 
 
 def test_the_origin_time_may_be_that_of_the_event(moved, tmp_path):
@@ -108,8 +104,7 @@ def test_the_origin_time_may_be_that_of_the_event(moved, tmp_path):
     lines = "PDE 2010 6 9 0 33 16.4 47.25 12.5 2.0 4.9 4.8 ALPS\nevent name: a\ntime shift: 0\n"
     lines += "half duration: 1\nlatitude: 47.25\nlongitude: 12.5\ndepth: 1.5\n"
     lines += "".join(
-        f"M{name}: {value}e22\n"
-        for name, value in zip(("rr", "tt", "pp", "rt", "rp", "tp"), (1, -1, 0, 0, 0, 0))
+        f"M{name}: {value}e22\n" for name, value in zip(("rr", "tt", "pp", "rt", "rp", "tp"), (1, -1, 0, 0, 0, 0))
     )
     (tmp_path / "CMT").write_text(lines)
     event = {"kind": "cmtsolution", "file": str(tmp_path / "CMT")}
@@ -152,9 +147,7 @@ def test_every_sensor_is_a_receiver(borehole, method):
     assert list(found.names) == ["KIK01.00", "KIK01.10", "SURF"]
     assert list(found.codes) == ["KIK01", "KIK01", "SURF"]
     assert list(found.locations) == ["00", "10", ""]
-    assert np.allclose(found.xyz[:, 2], [0, -200, 0]) and np.allclose(
-        found.xyz[0, :2], found.xyz[1, :2]
-    )
+    assert np.allclose(found.xyz[:, 2], [0, -200, 0]) and np.allclose(found.xyz[0, :2], found.xyz[1, :2])
     assert not found.warnings
 
 
@@ -198,8 +191,7 @@ def test_sensors_of_other_times_and_of_one_place_are_told(tmp_path):
 
 
 FILES = {
-    "CSV": "name,network,longitude,latitude,depth\nB,GE,12.49,47.24,0\n"
-    + 2 * "A,GE,12.51,47.26,0\n",
+    "CSV": "name,network,longitude,latitude,depth\nB,GE,12.49,47.24,0\n" + 2 * "A,GE,12.51,47.26,0\n",
     "STATIONS": "B GE 47.24 12.49 0 0\n" + 2 * "A GE 47.26 12.51 0 0\n",
     "FDSN": "#Network|Station|Latitude|Longitude|Elevation|SiteName|StartTime|EndTime\n"
     "GE|B|47.24|12.49|0|b||\n" + 2 * "GE|A|47.26|12.51|0|a||\n",
@@ -288,13 +280,7 @@ def test_stations_outside_of_a_chunk_are_skipped(tmp_path):
     s = craton.Scenario(
         method="sem",
         domain={
-            "chunk": {
-                "longitude": 12.5,
-                "latitude": 47.25,
-                "width": [20, 16],
-                "elements": [8, 8],
-                "bottom": 1500e3,
-            }
+            "chunk": {"longitude": 12.5, "latitude": 47.25, "width": [20, 16], "elements": [8, 8], "bottom": 1500e3}
         },
         model={"kind": "prem"},
         time={"duration": 100},

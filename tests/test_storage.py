@@ -26,15 +26,10 @@ MEDIUM = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}  # of `TEXT`
 def exchanged(op, fields, reals):
     """Grid and box after one of the exchanges, both of `LAYOUT`; to `widen`, every point is a ghost."""
     strides = {
-        f"{of}_{stride}": getattr(LAYOUT, stride)
-        for of in ("box", "grid")
-        for stride in ("row", "plane", "field")
+        f"{of}_{stride}": getattr(LAYOUT, stride) for of in ("box", "grid") for stride in ("row", "plane", "field")
     }
     rest = dict.fromkeys(("k0", "j0", "i0", "nk", "nj", "ni", "first"), 0) | {"count": 1}
-    padded = {
-        "state": np.zeros(LAYOUT.padded, np.float16),
-        "box_state": np.zeros(LAYOUT.padded, "f4"),
-    }
+    padded = {"state": np.zeros(LAYOUT.padded, np.float16), "box_state": np.zeros(LAYOUT.padded, "f4")}
     window = LAYOUT.window()
     padded["state"][window] = fields.reshape(LAYOUT.shape)
     padded["box_state"][window] = reals.reshape(LAYOUT.shape)
@@ -103,9 +98,7 @@ def test_strong_fields_beside_a_source_do_not_end_at_the_largest_number(at, boun
 
 def test_channels_between_boxes_are_sampled_in_16_bits():
     more = '[[receivers]]\nname = "far"\nat = [600, 600, -1900]\n[[receivers]]\nname = "A"'
-    exact, found = (
-        waveforms(text.replace('[[receivers]]\nname = "A"', more, 1)) for text in (TEXT, HALF)
-    )
+    exact, found = (waveforms(text.replace('[[receivers]]\nname = "A"', more, 1)) for text in (TEXT, HALF))
     assert 1e-5 < error(found[:1], exact[:1]) < 1e-3
     assert error(found[1:], exact[1:]) < 2e-5
 
@@ -209,20 +202,10 @@ def on_host(op, text, folder, launched):
 @pytest.mark.parametrize("step", [operators.velocity, operators.stress])
 def test_streamed_step_does_what_the_plain_body_does(step, tmp_path):
     op = storage.on_16_bits(step(stencil(4)), stencil(4), False)
-    layout, box, rng = (
-        Layout((7, 6, 61), 2, alignment=64),
-        (0, 7, 0, 6, 3, 58),
-        np.random.default_rng(2),
-    )
+    layout, box, rng = (Layout((7, 6, 61), 2, alignment=64), (0, 7, 0, 6, 3, 58), np.random.default_rng(2))
     codes = storage.codes({"rho": (2000, 2600), "vs": (1000, 2000), "lam": (2e9, 1e10)})
     numbers = {f"{n}_{part}": v for n, code in codes.items() for part, v in code._asdict().items()}
-    known = {
-        "row": layout.row,
-        "plane": layout.plane,
-        "sheet": layout.plane,
-        "top": 6,
-        "dt_h": 1e-11,
-    }
+    known = {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 6, "dt_h": 1e-11}
     known["dt_h"] *= 1e14 if step is operators.velocity else 1
     params = op.params.value("float32", **known, **numbers)
     bounds = BOX.value("float32", **dict(zip((n for n, _ in BOX.fields), box)))
@@ -231,9 +214,7 @@ def test_streamed_step_does_what_the_plain_body_does(step, tmp_path):
     blocks = -(-box[5] // (setting[0] * BLOCK[0])), -(-6 // BLOCK[1]), -(-7 // 4)
     before = {
         name: (
-            rng.standard_normal(layout.block(1))
-            if kind == "field"
-            else rng.integers(0, 65536, layout.block(1))
+            rng.standard_normal(layout.block(1)) if kind == "field" else rng.integers(0, 65536, layout.block(1))
         ).astype("f2" if kind == "field" else "u2")
         for name in op.arrays
         if (kind := dict(op.types).get(name))
@@ -245,9 +226,7 @@ def test_streamed_step_does_what_the_plain_body_does(step, tmp_path):
         starts = [int(arrays[n].ctypes.data + first) if n in arrays else None for n in op.arrays]
         run = on_host(op, one.source("float32"), tmp_path, one is streamed)
         pointers, grid = (ctypes.c_void_p * len(starts))(*starts), (ctypes.c_uint * 3)(*blocks)
-        run(
-            pointers, ctypes.c_void_p(bounds.ctypes.data), ctypes.c_void_p(params.ctypes.data), grid
-        )
+        run(pointers, ctypes.c_void_p(bounds.ctypes.data), ctypes.c_void_p(params.ctypes.data), grid)
         after.append(arrays)
     for name in op.writes[:6]:
         if name in before:

@@ -33,17 +33,10 @@ def variant(precision, vec, bx, by, planes, blocks):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize(
-    "precision, order", [case for case in operators.STREAMED_RELAXING if case[1] not in (4, 8)]
-)
+@pytest.mark.parametrize("precision, order", [case for case in operators.STREAMED_RELAXING if case[1] not in (4, 8)])
 def test_attenuated_compiles_without_spills(precision, order, storage):
     """Those of the orders 4 and 8, and all without attenuation, are in test_kernels.py."""
-    compiles(
-        attenuated(storage, order),
-        precision,
-        operators.STREAMED_RELAXING[precision, order],
-        "sm_90",
-    )
+    compiles(attenuated(storage, order), precision, operators.STREAMED_RELAXING[precision, order], "sm_90")
 
 
 def compiles(op, precision, setting, arch):
@@ -97,8 +90,7 @@ def both(order):
 def attenuated(storage, order):
     """The stress step with memory variables."""
     return operators.stress(
-        stencil(order),
-        relaxing.constants(relaxation((0.5, 5.0), 1 / 20, storage=storage, mechanisms=4), 0.05),
+        stencil(order), relaxing.constants(relaxation((0.5, 5.0), 1 / 20, storage=storage, mechanisms=4), 0.05)
     )
 
 
@@ -122,15 +114,10 @@ class Fields:
         self.reach, self.row = order // 2, -(-(self.left + nx + 4) // 32) * 32
         self.plane = self.row * (ny + 2 * self.reach)
         rng, size = np.random.default_rng(7), (nz + 2 * self.reach) * self.plane
-        lowest = dict.fromkeys((*operators.VELOCITY, *operators.STRESS), -0.5) | dict.fromkeys(
-            ("rho", "lam", "rmu"), 1
-        )
+        lowest = dict.fromkeys((*operators.VELOCITY, *operators.STRESS), -0.5) | dict.fromkeys(("rho", "lam", "rmu"), 1)
         self.arrays = {name: self.aligned(rng.random(size) + low) for name, low in lowest.items()}
         self.arrays["rmu"].reshape(-1, self.row)[::5] = np.inf
-        self.arrays |= {
-            "qp": self.aligned(rng.random(size) / 20),
-            "qs": self.aligned(rng.random(size) / 20),
-        }
+        self.arrays |= {"qp": self.aligned(rng.random(size) / 20), "qs": self.aligned(rng.random(size) / 20)}
         self.field = size
         self.arrays["memory"] = self.aligned(rng.random(24 * size) - 0.5)
 
@@ -143,9 +130,7 @@ class Fields:
 
     def run(self, library, ops, box, grid=(1, 1, 1), steps=2):
         """Leapfrog steps of a library on the box."""
-        first = (self.reach * (self.plane + self.row) + self.left) * np.dtype(
-            self.precision
-        ).itemsize
+        first = (self.reach * (self.plane + self.row) + self.left) * np.dtype(self.precision).itemsize
         known = {
             "row": self.row,
             "plane": self.plane,
@@ -155,14 +140,10 @@ class Fields:
             "field": self.field,
         }
         for op in [*ops] * steps:
-            starts = (
-                self.arrays[n].ctypes.data + first if n in self.arrays else None for n in op.arrays
-            )
+            starts = (self.arrays[n].ctypes.data + first if n in self.arrays else None for n in op.arrays)
             pointers = (ctypes.c_void_p * len(op.arrays))(*starts)
             bounds = BOX.value(self.precision, **dict(zip(BOUNDS, box)))
-            params = op.params.value(
-                self.precision, **{name: known[name] for name, _ in op.params.fields}
-            )
+            params = op.params.value(self.precision, **{name: known[name] for name, _ in op.params.fields})
             structs = (ctypes.c_void_p(s.ctypes.data) for s in (bounds, params))
             library[f"run_{op.name}"](pointers, *structs, (ctypes.c_uint * 3)(*grid))
 
@@ -183,8 +164,7 @@ def grid_of(v, box):
 
 
 @pytest.mark.parametrize(
-    "precision, order, vec",
-    sorted({(*case, one[0]) for case, both in operators.STREAMED.items() for one in both}),
+    "precision, order, vec", sorted({(*case, one[0]) for case, both in operators.STREAMED.items() for one in both})
 )
 def test_does_what_the_plain_body_does(precision, order, vec, tmp_path):
     compare(both(order), precision, order, vec, tmp_path, (*operators.VELOCITY, *operators.STRESS))
@@ -202,9 +182,7 @@ def test_does_what_the_plain_body_does(precision, order, vec, tmp_path):
     ],
 )
 def test_attenuated_does_what_the_plain_body_does(storage, precision, order, vec, tmp_path):
-    compare(
-        [attenuated(storage, order)], precision, order, vec, tmp_path, (*operators.STRESS, "memory")
-    )
+    compare([attenuated(storage, order)], precision, order, vec, tmp_path, (*operators.STRESS, "memory"))
 
 
 def compare(ops, precision, order, vec, tmp_path, fields):
@@ -223,10 +201,7 @@ def compare(ops, precision, order, vec, tmp_path, fields):
         for field in fields:
             a, b, c = before.arrays[field], expected.arrays[field], got.arrays[field]
             assert np.abs(b - a).max() > 1e-3  # something happened
-            assert np.abs(c - b).max() <= 4 * np.finfo(precision).eps * np.abs(b).max(), (
-                name,
-                field,
-            )
+            assert np.abs(c - b).max() <= 4 * np.finfo(precision).eps * np.abs(b).max(), (name, field)
             outside = np.tile(got.outside(box), len(c) // len(got.outside(box)))
             assert (c == a)[outside].all(), (name, field)
 
@@ -234,6 +209,4 @@ def compare(ops, precision, order, vec, tmp_path, fields):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_arguments_are_those_of_the_plain_body(kernel):
     op = kernel(stencil(4))
-    assert declared_in_text(op.as_variant(variant("float32", 4, 32, 2, 16, 8))) == declared_in_text(
-        op
-    )
+    assert declared_in_text(op.as_variant(variant("float32", 4, 32, 2, 16, 8))) == declared_in_text(op)

@@ -18,13 +18,7 @@ COMMANDS = {
 def test_the_tree_is_clean(name):
     module, *words = COMMANDS[name]
     pytest.importorskip(module)
-    done = subprocess.run(
-        [sys.executable, "-m", module, *words],
-        cwd=ROOT,
-        text=True,
-        capture_output=True,
-        timeout=300,
-    )
+    done = subprocess.run([sys.executable, "-m", module, *words], cwd=ROOT, text=True, capture_output=True, timeout=300)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 

@@ -12,16 +12,7 @@ import pytest
 
 from craton.errors import ScenarioError
 from craton.scenario import loads
-from craton.survey import (
-    channels,
-    filters,
-    problems,
-    receivers,
-    source_files,
-    sources,
-    warnings,
-    wavelets,
-)
+from craton.survey import channels, filters, problems, receivers, source_files, sources, warnings, wavelets
 
 SPECS = {
     "gaussian": Spec(kind="gaussian", delay=None, tau=0.045),
@@ -107,18 +98,16 @@ def test_wavelet_start_and_end(name):
     t, s = fine(w)
     assert np.abs(s[t < w.start]).max() <= 1.0001e-8 * w.peak
     assert np.abs(s[t > w.end]).max() <= 1.0001e-4 * w.peak
-    assert (
-        np.abs(s[(t > w.start) & (t < w.start + 0.02 * (w.end - w.start))]).max() > 1e-8 * w.peak
-    ), "starts needlessly early"
+    assert np.abs(s[(t > w.start) & (t < w.start + 0.02 * (w.end - w.start))]).max() > 1e-8 * w.peak, (
+        "starts needlessly early"
+    )
     assert f"f95 {w.f95:.3g} Hz" in w.describe()
 
 
 def test_wavelets_are_the_functions_of_the_field():
     t = np.linspace(-1, 2, 301)
     w = wavelets.build(SPECS["gaussian"])
-    assert np.allclose(
-        w(t), np.exp(-0.5 * (t / 0.045) ** 2) / (0.045 * math.sqrt(2 * math.pi)), rtol=1e-13
-    )
+    assert np.allclose(w(t), np.exp(-0.5 * (t / 0.045) ** 2) / (0.045 * math.sqrt(2 * math.pi)), rtol=1e-13)
     r = wavelets.build(SPECS["ricker"])
     assert r(0.3) == 1.0
     assert r(np.array([0.3 + 1 / (math.sqrt(2) * math.pi * 4.0)])) == pytest.approx(0.0, abs=1e-15)
@@ -151,19 +140,12 @@ def test_wavelets_against_the_reference_module():
     spec.loader.exec_module(reference)
     t = np.linspace(-1, 2, 1001)
     assert np.allclose(
-        wavelets.build(SPECS["gaussian"])(t),
-        reference.gaussian(0.045, t0=0.0)(t),
-        rtol=1e-12,
-        atol=1e-12,
+        wavelets.build(SPECS["gaussian"])(t), reference.gaussian(0.045, t0=0.0)(t), rtol=1e-12, atol=1e-12
     )
-    assert np.allclose(
-        wavelets.build(SPECS["ricker"])(t), reference.ricker(4.0, t0=0.3)(t), rtol=1e-12, atol=1e-12
-    )
+    assert np.allclose(wavelets.build(SPECS["ricker"])(t), reference.ricker(4.0, t0=0.3)(t), rtol=1e-12, atol=1e-12)
     derivative = reference.Wavelet(0.08, -0.1, 1)(t)
     assert np.allclose(
-        wavelets.build(SPECS["gaussian_derivative"])(t),
-        derivative / reference.Wavelet(0.08, 0, 1)(-0.08),
-        atol=1e-12,
+        wavelets.build(SPECS["gaussian_derivative"])(t), derivative / reference.Wavelet(0.08, 0, 1)(-0.08), atol=1e-12
     )
 
 
@@ -171,15 +153,10 @@ def test_samples_reproduce_the_wavelet_they_were_taken_from(tmp_path):
     exact = wavelets.build(SPECS["ricker"])
     times = np.linspace(-0.4, 1.0, 281)
     np.savetxt(tmp_path / "s.txt", np.c_[times, exact(times)], header="time value", delimiter=", ")
-    w = wavelets.build(
-        Spec(kind="samples", delay=0.5, file=str(tmp_path / "s.txt"), times=None, values=None)
-    )
+    w = wavelets.build(Spec(kind="samples", delay=0.5, file=str(tmp_path / "s.txt"), times=None, values=None))
     t = np.linspace(-1, 2, 3001)
     assert np.abs(w(t) - exact(t - 0.5)).max() < 1e-4
-    assert (w.peak_frequency, w.f95) == (
-        pytest.approx(4.0, rel=0.01),
-        pytest.approx(exact.f95, rel=0.01),
-    )
+    assert (w.peak_frequency, w.f95) == (pytest.approx(4.0, rel=0.01), pytest.approx(exact.f95, rel=0.01))
     assert not w.is_pulse
     assert w.start == pytest.approx(exact.start + 0.5, abs=0.006)
     assert "281 samples of s.txt" in w.describe()
@@ -187,11 +164,7 @@ def test_samples_reproduce_the_wavelet_they_were_taken_from(tmp_path):
 
 def test_unevenly_sampled_pulse():
     times = np.sort(np.r_[0.0, 1.0, np.random.default_rng(1).uniform(0, 1, 60)])
-    w = wavelets.build(
-        Spec(
-            kind="samples", delay=None, file=None, times=times, values=np.sin(math.pi * times) ** 2
-        )
-    )
+    w = wavelets.build(Spec(kind="samples", delay=None, file=None, times=times, values=np.sin(math.pi * times) ** 2))
     assert w.area == pytest.approx(0.5, abs=1e-3)
     assert w(np.array([-0.1, 0.5, 1.1])) == pytest.approx([0, 1, 0], abs=1e-3)
     assert w.is_pulse
@@ -209,9 +182,7 @@ def test_unevenly_sampled_pulse():
 )
 def test_bad_sample_files(tmp_path, text, says):
     (tmp_path / "w.txt").write_text(text)
-    source = DOUBLE_COUPLE.replace(
-        '{ kind = "gaussian", tau = 0.1 }', '{ kind = "samples", file = "w.txt" }'
-    )
+    source = DOUBLE_COUPLE.replace('{ kind = "gaussian", tau = 0.1 }', '{ kind = "samples", file = "w.txt" }')
     (problem,) = problems(scenario(source, file=tmp_path / "s.toml"))
     assert problem.key == "source.0.wavelet.file"
     assert says in problem.message and "w.txt" in problem.message
@@ -249,9 +220,7 @@ def test_tensors_of_mechanisms_against_obspy():
     mopad = pytest.importorskip("obspy.imaging.scripts.mopad")
     for strike, dip, rake in random_mechanisms():
         mine = sources.double_couple(strike, dip, rake, 3.0)
-        ned = np.asarray(
-            mopad.MomentTensor((strike, dip, rake, 3.0), system="NED").get_M(system="NED")
-        )
+        ned = np.asarray(mopad.MomentTensor((strike, dip, rake, 3.0), system="NED").get_M(system="NED"))
         turn = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1]])
         assert mine == pytest.approx(turn @ ned @ turn.T, abs=1e-6)
         assert sources.scalar_moment(mine) == pytest.approx(3.0, rel=1e-12)
@@ -279,15 +248,7 @@ def test_nodal_planes_of_general_tensors_against_obspy():
             assert any(same_plane(plane, p, 1e-2) for p in mine), (theirs, mine)
 
 
-SPECIAL = [
-    (0, 90, 0),
-    (30, 90, 0),
-    (200, 90, 180),
-    (0, 45, 90),
-    (90, 45, -90),
-    (120, 90, 90),
-    (10, 0, 40),
-]
+SPECIAL = [(0, 90, 0), (30, 90, 0), (200, 90, 180), (0, 45, 90), (90, 45, -90), (120, 90, 90), (10, 0, 40)]
 
 
 @pytest.mark.parametrize("strike, dip, rake", SPECIAL)
@@ -312,9 +273,7 @@ def test_magnitudes():
     # Hanks & Kanamori: Mw 7.0 is 3.98e19 N m; the Chile earthquake of 1960 had about 2e23 N m and Mw 9.5.
     assert sources.magnitude_to_moment(7.0) == pytest.approx(3.981e19, rel=1e-3)
     assert sources.moment_magnitude(2e23) == pytest.approx(9.47, abs=0.005)
-    assert sources.moment_magnitude(sources.magnitude_to_moment(5.3)) == pytest.approx(
-        5.3, abs=1e-12
-    )
+    assert sources.moment_magnitude(sources.magnitude_to_moment(5.3)) == pytest.approx(5.3, abs=1e-12)
 
 
 def test_sources_of_a_scenario():
@@ -359,9 +318,7 @@ def test_sources_of_a_scenario():
     assert "M0 1e+18 N m, Mw 5.93" in lines[0] and "0/90/0 and 90/90/-180" in lines[0].replace(
         "90/90/180", "90/90/-180"
     )
-    assert (
-        "the final moment is zero" in lines[1] and "Mw 5.00" in lines[2] and "explosion" in lines[3]
-    )
+    assert "the final moment is zero" in lines[1] and "Mw 5.00" in lines[2] and "explosion" in lines[3]
     assert "peak 5e+09 N" in lines[4] and "kuepper" in lines[4]
     assert not any("\n" in line for line in lines)
 
@@ -390,16 +347,11 @@ def test_warnings_about_wavelets():
     texts = warnings(s, source_files.build_all(s), 0.0)
     assert len(texts) == 3
     assert "source 1: its wavelet ends at 5.33 s, after the end of the run at 5 s" in texts[0]
-    assert (
-        "source 2: at the start of the run, 0 s, the wavelet has already reached 100 % of its peak"
-        in texts[1]
-    )
+    assert "source 2: at the start of the run, 0 s, the wavelet has already reached 100 % of its peak" in texts[1]
     assert "the final moment is zero" in texts[2]
 
 
-PULSE = (
-    '"samples", times = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6], values = [0, 0.3, 1, 1.4, 0.9, 0.2, 0]'
-)
+PULSE = '"samples", times = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6], values = [0, 0.3, 1, 1.4, 0.9, 0.2, 0]'
 
 
 def warned(*parts, start=None):
@@ -433,9 +385,7 @@ def test_a_force_of_any_area_is_no_moment():
 def test_no_area_is_not_normalized():
     wavelet = '"kuepper", duration = 0.5, normalize = true'
     found = problems(scenario(DOUBLE_COUPLE.replace('"gaussian", tau = 0.1', wavelet)))
-    assert [p.key for p in found] == ["source.0.wavelet.normalize"] and "no area" in found[
-        0
-    ].message
+    assert [p.key for p in found] == ["source.0.wavelet.normalize"] and "no area" in found[0].message
 
 
 def test_samples_that_begin_or_end_with_a_jump_are_told_what_helps():
@@ -483,10 +433,7 @@ def test_lines_and_grids():
     """,
         )
     )
-    assert (
-        found.names == ["R1", "L1", "L2", "L3", "L4", "G1", "G2", "G3", "G4", "G5", "G6"]
-        and len(found) == 11
-    )
+    assert found.names == ["R1", "L1", "L2", "L3", "L4", "G1", "G2", "G3", "G4", "G5", "G6"] and len(found) == 11
     assert found.xyz[1:5] == pytest.approx(
         np.array([[0, 0, 0], [1000, 2000, -100], [2000, 4000, -200], [3000, 6000, -300]])
     )
@@ -504,9 +451,7 @@ def test_lines_and_grids():
 )
 def test_receiver_files(tmp_path, text):
     (tmp_path / "r.csv").write_text(text, encoding="utf-8")
-    found = receivers.build(
-        scenario(DOUBLE_COUPLE, '[[receivers]]\nfile = "r.csv"\n', file=tmp_path / "s.toml")
-    )
+    found = receivers.build(scenario(DOUBLE_COUPLE, '[[receivers]]\nfile = "r.csv"\n', file=tmp_path / "s.toml"))
     assert found.names == ["A", "B"]
     assert np.array_equal(found.xyz, [[100, 200, -30], [1000, 2000, 0]])
 
@@ -541,14 +486,8 @@ def test_bad_receiver_files(tmp_path, text, says):
 def test_channels():
     found = channels.channels(2, ("displacement", "velocity", "pressure"))
     assert found[0] == channels.Channel(0, "velocity", "E", True)
-    assert [(c.receiver, c.quantity, c.component) for c in found[2:4]] == [
-        (0, "velocity", "Z"),
-        (1, "velocity", "E"),
-    ]
-    assert found[6:] == [
-        channels.Channel(0, "pressure", "P", False),
-        channels.Channel(1, "pressure", "P", False),
-    ]
+    assert [(c.receiver, c.quantity, c.component) for c in found[2:4]] == [(0, "velocity", "Z"), (1, "velocity", "E")]
+    assert found[6:] == [channels.Channel(0, "pressure", "P", False), channels.Channel(1, "pressure", "P", False)]
     assert len(channels.channels(3, ("strain", "strain_rate"))) == 18
 
 
@@ -557,12 +496,7 @@ def test_channels():
 
 def test_nothing_wrong_with_points_on_the_faces():
     corner = STATION.replace("[5000, 5000, 0]", "[10_000, 8000, -5000]").replace("R1", "R2")
-    assert (
-        problems(
-            scenario(DOUBLE_COUPLE.replace("[2000, 4000, -2500]", "[0, 0, 0]"), STATION, corner)
-        )
-        == []
-    )
+    assert problems(scenario(DOUBLE_COUPLE.replace("[2000, 4000, -2500]", "[0, 0, 0]"), STATION, corner)) == []
 
 
 @pytest.mark.parametrize(
@@ -581,9 +515,7 @@ def test_source_outside(at, says):
 
 
 def test_top_that_is_no_free_surface():
-    text = (SCENARIO + DOUBLE_COUPLE + STATION).replace(
-        "5000, 0]", "5000, 1]"
-    ) + '[boundaries]\ntop = "cpml"\n'
+    text = (SCENARIO + DOUBLE_COUPLE + STATION).replace("5000, 0]", "5000, 1]") + '[boundaries]\ntop = "cpml"\n'
     (problem,) = problems(loads(text))
     assert problem.key == "receivers.0.at" and "above the top of the domain" in problem.message
 
@@ -625,10 +557,7 @@ def test_all_problems_at_once(tmp_path):
         "receivers.3.file",
     }
     assert by_key["receivers.0.line"].startswith('"L4": x = 15000 m')
-    assert (
-        "missing.txt" in by_key["source.1.wavelet.file"]
-        and "No such file" in by_key["source.1.wavelet.file"]
-    )
+    assert "missing.txt" in by_key["source.1.wavelet.file"] and "No such file" in by_key["source.1.wavelet.file"]
     assert "nowhere.csv" in by_key["receivers.3.file"]
 
 
@@ -668,13 +597,9 @@ def test_decimation_passes_and_stops(ratio):
     nyquist = 0.5 / ratio
     for part in (0.0, 0.2, 0.5, 0.7, 1.0, 1.1, 1.7, 2.0, 3.3):
         phase = np.exp(2j * math.pi * part * nyquist * n)
-        out = filters.resample(
-            np.stack([phase.real, phase.imag], axis=1), 0.0, 1.0, t, cutoff=0.8 * nyquist
-        )
+        out = filters.resample(np.stack([phase.real, phase.imag], axis=1), 0.0, 1.0, t, cutoff=0.8 * nyquist)
         exact = np.exp(2j * math.pi * part * nyquist * t) if part <= 0.7 else np.zeros(len(t))
-        assert np.abs(out[:, 0] + 1j * out[:, 1] - exact).max() < (1e-3 if part <= 0.7 else 1e-4), (
-            part
-        )
+        assert np.abs(out[:, 0] + 1j * out[:, 1] - exact).max() < (1e-3 if part <= 0.7 else 1e-4), part
 
 
 def test_resample_is_one_answer_for_every_blocking_and_shape(monkeypatch):
@@ -685,15 +610,9 @@ def test_resample_is_one_answer_for_every_blocking_and_shape(monkeypatch):
     monkeypatch.setattr(filters, "BLOCK_TIMES", 7)
     monkeypatch.setattr(filters, "BLOCK_VALUES", 100)
     assert filters.resample(samples, 0.0, 1.0, times) == pytest.approx(whole, abs=1e-6)
-    assert filters.resample(samples[:, 2, 1], 0.0, 1.0, times[::-1]) == pytest.approx(
-        whole[::-1, 2, 1], abs=1e-6
-    )
+    assert filters.resample(samples[:, 2, 1], 0.0, 1.0, times[::-1]) == pytest.approx(whole[::-1, 2, 1], abs=1e-6)
     assert filters.resample(samples, 0.0, 1.0, []).shape == (0, 4, 3)
-    assert (
-        filters.resample(samples[:0], 0.0, 1.0, []).shape
-        == filters.integrate(samples[:0], 1.0).shape
-        == (0, 4, 3)
-    )
+    assert filters.resample(samples[:0], 0.0, 1.0, []).shape == filters.integrate(samples[:0], 1.0).shape == (0, 4, 3)
     assert filters.resample(samples[:, :0], 0.0, 1.0, times).shape == (311, 0, 3)
 
 
@@ -736,10 +655,7 @@ def test_channels_are_the_same_listed_and_counted():
     arrays, expected = channels.columns(counted), channels.columns(listed)
     assert np.array_equal(arrays.receiver, expected.receiver)
     assert np.array_equal(arrays.shot, expected.shot)
-    assert (
-        list(arrays.by_component) != []
-        and arrays.by_component.keys() == expected.by_component.keys()
-    )
+    assert list(arrays.by_component) != [] and arrays.by_component.keys() == expected.by_component.keys()
     for name, numbers in expected.by_component.items():
         assert np.array_equal(np.sort(arrays.by_component[name]), numbers)
     with pytest.raises(IndexError):

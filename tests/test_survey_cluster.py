@@ -167,9 +167,7 @@ def test_killed_worker_costs_one_shot(client, folder):
 
     path = survey_file(folder, 20)
     survey, outcomes = shots.prepare(craton.load(path)), []
-    thread = threading.Thread(
-        target=lambda: outcomes.append(shots.run(survey, "out", client=client, progress=False))
-    )
+    thread = threading.Thread(target=lambda: outcomes.append(shots.run(survey, "out", client=client, progress=False)))
     thread.start()
     while not list(Path("out/shots").glob("*.log")):
         time.sleep(0.005)
@@ -227,9 +225,7 @@ def test_shot_that_has_finished_is_not_run_again(folder, monkeypatch):
     from craton.shots import task as tasks
     from craton.versions import versions
 
-    ends = iter(
-        ({"state": "finished", "device": "here"}, {"state": "failed", "reason": "", "code": 1})
-    )
+    ends = iter(({"state": "finished", "device": "here"}, {"state": "failed", "reason": "", "code": 1}))
     monkeypatch.setattr(tasks.Task, "perform", lambda task, log: next(ends))
     Path("out/shots").mkdir(parents=True)
     shot = tasks.Task("S.1", 0, "", "out/result.zarr", versions(*tasks.COMPARED), "this start")
@@ -293,9 +289,7 @@ def test_damaged_store_is_refused(file, folder, capsys):
     assert "result.zarr is damaged" in err and "--force" in err
 
 
-@pytest.mark.parametrize(
-    "shots", [[], {"S.1": 5}, {"S.1": {"state": []}}, {"x": {"state": "finished"}}]
-)
+@pytest.mark.parametrize("shots", [[], {"S.1": 5}, {"S.1": {"state": []}}, {"x": {"state": "finished"}}])
 def test_damaged_list_of_shots_is_run_again(shots, folder, counted):
     run_here()
     Path("out/run.json").write_text(json.dumps(read_run("out") | {"shots": shots}))
@@ -436,12 +430,7 @@ def test_gpus_of_a_job_are_dealt_out(monkeypatch):
     from craton.comm import placement
     from craton.comm.shotworker import gpus_of, place_in_job
 
-    assert [place_in_job(name) for name in ("craton-3-1", "craton-3", 7, "tcp://a:1")] == [
-        1,
-        0,
-        0,
-        0,
-    ]
+    assert [place_in_job(name) for name in ("craton-3-1", "craton-3", 7, "tcp://a:1")] == [1, 0, 0, 0]
     visible = ["0", "1", "2", "3"]
     assert [gpus_of(visible, n, 2) for n in range(3)] == [["0", "1"], ["2", "3"], ["0", "1"]]
     assert gpus_of(["5"], 3, 1) == [] and gpus_of(visible, 1, 0) == []
@@ -465,10 +454,7 @@ def test_survey_in_slurm_jobs(folder):
     (folder / "slurm").mkdir()
     with slurm.slurm(folder / "slurm"):
         refused = subprocess.run(
-            [*words, "--job", "memory=900GB", "-o", "large"],
-            capture_output=True,
-            text=True,
-            timeout=60,
+            [*words, "--job", "memory=900GB", "-o", "large"], capture_output=True, text=True, timeout=60
         )
         assert refused.returncode == 3 and "sbatch takes no job" in refused.stderr, refused.stderr
         running = subprocess.Popen([*words, "--job", "memory=1GB", "--jobs", "2", "-o", "out"])
@@ -476,9 +462,7 @@ def test_survey_in_slurm_jobs(folder):
         while len(list(Path("out/shots").glob("*.log"))) < 2 and time.monotonic() < end:
             time.sleep(0.02)
         numbers = subprocess.run(["squeue", "-h", "-o", "%i"], capture_output=True, text=True)
-        subprocess.run(
-            ["scancel", "--signal=KILL", "--full", numbers.stdout.split()[0]], check=True
-        )
+        subprocess.run(["scancel", "--signal=KILL", "--full", numbers.stdout.split()[0]], check=True)
         assert running.wait(120) == 0
     state = read_run("out")
     assert state["state"] == "finished" and len(state["shots"]) == 6

@@ -49,9 +49,7 @@ def waves(asked):
 def misfit(found, wanted):
     """Relative L2 difference of velocity, on the times of what is wanted."""
     values = CubicSpline(found.time.values, found.velocity.values, axis=-1)(wanted.time.values)
-    return np.sqrt(
-        ((values - wanted.velocity.values) ** 2).sum() / (wanted.velocity.values**2).sum()
-    )
+    return np.sqrt(((values - wanted.velocity.values) ** 2).sum() / (wanted.velocity.values**2).sum())
 
 
 # --- the model -------------------------------------------------------------------------------------------------------------------------
@@ -60,21 +58,15 @@ def misfit(found, wanted):
 def test_cells_above_the_ground_are_empty_and_the_highest_hold_their_share():
     rho, kappa, mu = cell_averages(Homogeneous(**ROCK, topography=12.5), GRID, 0, 16)
     share = rho[:, 1, 2] / ROCK["rho"]
-    assert np.allclose(
-        share[9:14], [1, 1, 0.75, 0, 0]
-    )  # the cell around z = 10 m reaches from 5 to 15 m
+    assert np.allclose(share[9:14], [1, 1, 0.75, 0, 0])  # the cell around z = 10 m reaches from 5 to 15 m
     whole = cell_averages(Homogeneous(**ROCK), GRID, 0, 1)
     assert np.allclose(kappa[11] / whole[1][0], 0.75) and np.allclose(mu[11] / whole[2][0], 0.75)
 
 
 def test_water_fills_what_lies_below_its_level():
-    rho, kappa, mu = cell_averages(
-        Homogeneous(**ROCK, topography=-40.0, water={"level": 0.0}), GRID, 0, 16
-    )
+    rho, kappa, mu = cell_averages(Homogeneous(**ROCK, topography=-40.0, water={"level": 0.0}), GRID, 0, 16)
     assert (
-        np.allclose(rho[5:11, 0, 0], [2000, 2000, 1000, 1000, 1000, 500])
-        and (mu[7:] == 0).all()
-        and (mu[:7] > 0).all()
+        np.allclose(rho[5:11, 0, 0], [2000, 2000, 1000, 1000, 1000, 500]) and (mu[7:] == 0).all() and (mu[:7] > 0).all()
     )
     assert np.allclose(kappa[8], 1000 * 1500**2)
     found = extremes(Homogeneous(**ROCK, topography=-40.0, water={"level": 0.0}), GRID)
@@ -83,37 +75,24 @@ def test_water_fills_what_lies_below_its_level():
 
 def test_slopes_keep_their_volume():
     x = np.array([0.0, 40.0])
-    rho, _, _ = cell_averages(
-        Homogeneous(**ROCK, topography={"x": x, "z": [-30.0, 10.0]}), GRID, 0, 16
-    )
+    rho, _, _ = cell_averages(Homogeneous(**ROCK, topography={"x": x, "z": [-30.0, 10.0]}), GRID, 0, 16)
     depth = (
         rho[:, 0, 1:4].sum(0) / ROCK["rho"] * 10
     )  # of the columns at x = 10, 20, 30 m; the lowest cell is half a cell
-    assert np.allclose(
-        depth - 5, np.array([-20, -10, 0]) + 100, atol=0.1
-    )  # LEAST of a cell may be lost
+    assert np.allclose(depth - 5, np.array([-20, -10, 0]) + 100, atol=0.1)  # LEAST of a cell may be lost
 
 
 ROUGH = np.random.default_rng(5).normal(0, 14, (37, 49)).cumsum(0).cumsum(1)
-ROUGH = {
-    "x": np.arange(0, 121, 2.5),
-    "y": np.arange(0, 91, 2.5),
-    "z": 60 * ROUGH / np.abs(ROUGH).max(),
-}
+ROUGH = {"x": np.arange(0, 121, 2.5), "y": np.arange(0, 91, 2.5), "z": 60 * ROUGH / np.abs(ROUGH).max()}
 
 
 @pytest.mark.parametrize("water", [None, {"level": -4.0}, {"level": 5.05}])
 @pytest.mark.parametrize(
-    "ground",
-    [ROUGH, ROUGH | {"z": np.random.default_rng(6).uniform(-60, 70, (37, 49))}],
-    ids=["rough", "needles"],
+    "ground", [ROUGH, ROUGH | {"z": np.random.default_rng(6).uniform(-60, 70, (37, 49))}], ids=["rough", "needles"]
 )
 def test_rock_stands_on_rock_in_blocks(ground, water):
     """A cell of rock with none beside it to both sides has no shear stress: there is none such, nor on water, in whole grids and parts."""
-    model, grid = (
-        Homogeneous(**ROCK, topography=ground, water=water),
-        Grid((0.0, 0.0, -100.0), 10.0, (20, 10, 13)),
-    )
+    model, grid = (Homogeneous(**ROCK, topography=ground, water=water), Grid((0.0, 0.0, -100.0), 10.0, (20, 10, 13)))
     averages = cell_averages(model, grid, 0, 20)
     rho, _, mu = averages
     solid = mu > 0
@@ -122,14 +101,10 @@ def test_rock_stands_on_rock_in_blocks(ground, water):
     covered = np.zeros_like(solid)
     for j, i in np.ndindex(2, 2):
         covered[:, j : j + 9, i : i + 12] |= blocks
-    assert (solid == covered).all() and rho[rho > 0].min() >= terrain.LEAST * (
-        1000 if water else 2000
-    )
+    assert (solid == covered).all() and rho[rho > 0].min() >= terrain.LEAST * (1000 if water else 2000)
     for box in ((0, 20, 0, 4, 0, 13), (0, 20, 4, 5, 3, 9), (8, 14, 4, 10, 12, 13)):
         part = (slice(*box[:2]), slice(*box[2:4]), slice(*box[4:]))
-        for here, whole in zip(
-            cell_averages(model, grid.window(box), 0, box[1] - box[0]), averages
-        ):
+        for here, whole in zip(cell_averages(model, grid.window(box), 0, box[1] - box[0]), averages):
             assert (here == whole[part]).all()
     built = terrain.build(model)
     assert (terrain.filled(built, grid) == (rho > 0).sum(0)).all()
@@ -137,16 +112,11 @@ def test_rock_stands_on_rock_in_blocks(ground, water):
 
 
 def test_layers_follow_the_ground():
-    stack = [
-        {"top": 0, "vp": 1500, "vs": 700, "rho": 1800},
-        {"top": -30, "vp": 3000, "vs": 1700, "rho": 2500},
-    ]
+    stack = [{"top": 0, "vp": 1500, "vs": 700, "rho": 1800}, {"top": -30, "vp": 3000, "vs": 1700, "rho": 2500}]
     model = Layers(layers=stack, follow="surface", topography={"x": [0.0, 40.0], "z": [0.0, 40.0]})
     rho, _, _ = cell_averages(model, GRID, 0, 16)
     for i, ground in enumerate((0, 10, 20, 30, 40)):
-        assert np.allclose(
-            rho[[round((ground - d) / 10) + 10 for d in (20, 40)], 0, i], [1800, 2500]
-        )
+        assert np.allclose(rho[[round((ground - d) / 10) + 10 for d in (20, 40)], 0, i], [1800, 2500])
     assert extremes(model, GRID)["vp"] == (1500, 3000)
 
 
@@ -155,14 +125,7 @@ def test_layers_follow_the_ground():
     [
         (60.0, "it needs a spacing of air above it"),
         (-120.0, "the bottom of the domain"),
-        (
-            {
-                "x": [0.0, 20.0, 40.0],
-                "y": [0.0, 20.0],
-                "z": [[0.0, 1.0, 2.0], [0.0, float("nan"), 2.0]],
-            },
-            "finite",
-        ),
+        ({"x": [0.0, 20.0, 40.0], "y": [0.0, 20.0], "z": [[0.0, 1.0, 2.0], [0.0, float("nan"), 2.0]]}, "finite"),
         ({"x": [0.0, 8.0], "y": [0.0, 20.0], "z": [[0.0, 1.0], [0.0, 2.0]]}, "has no elevation at"),
         ({"x": [0.0, 20.0], "z": [0.0]}, "one elevation for each"),
         ({"file": "/nowhere/dem.nc"}, "there is no file"),
@@ -179,15 +142,10 @@ def test_wrong_grounds(topography, says):
 
 def test_ground_from_arrays_and_files_and_back_from_text(tmp_path):
     x, y = np.arange(0, 3300, 100.0), np.array([-100.0, 0.0, 100.0])
-    dem = xarray.DataArray(
-        np.tile(20 * np.sin(x / 500), (3, 1)), {"y": y, "x": x}, ("y", "x"), name="z"
-    )
+    dem = xarray.DataArray(np.tile(20 * np.sin(x / 500), (3, 1)), {"y": y, "x": x}, ("y", "x"), name="z")
     dem.to_dataset().to_netcdf(tmp_path / "dem.nc", engine="h5netcdf")
     grid = Grid((0, 0, -200), 50.0, (8, 1, 60))
-    models = [
-        Homogeneous(**ROCK, topography=t)
-        for t in (dem, {"file": tmp_path / "dem.nc"}, dem.isel(y=0, drop=True))
-    ]
+    models = [Homogeneous(**ROCK, topography=t) for t in (dem, {"file": tmp_path / "dem.nc"}, dem.isel(y=0, drop=True))]
     first, *others = (cell_averages(m, grid, 0, 8)[0] for m in models)
     assert all(np.allclose(first, other) for other in others) and (first == 0).any()
     for m in models:
@@ -201,21 +159,12 @@ def test_ground_from_arrays_and_files_and_back_from_text(tmp_path):
 
 
 def test_depths_count_from_the_ground():
-    hill = {
-        "kind": "homogeneous",
-        **ROCK,
-        "topography": {"x": [0, 2000], "z": [-200, 0]},
-        "water": {"level": -50},
-    }
-    asked = scenario(
-        hill, at={"x": 1000, "depth": 30}, receivers=[{"x": 500, "depth": 0}, [500, -60]]
-    )
+    hill = {"kind": "homogeneous", **ROCK, "topography": {"x": [0, 2000], "z": [-200, 0]}, "water": {"level": -50}}
+    asked = scenario(hill, at={"x": 1000, "depth": 30}, receivers=[{"x": 500, "depth": 0}, [500, -60]])
     assert source_files.build_all(asked)[0].xyz == (1000, 0, -130)
     assert np.allclose(receivers.build(asked).xyz[:, 2], [-150, -60])
     assert not survey_problems(asked)
-    (problem,) = survey_problems(
-        scenario(hill, at={"x": 1000, "depth": 30}, receivers=[[500, -40]])
-    )
+    (problem,) = survey_problems(scenario(hill, at={"x": 1000, "depth": 30}, receivers=[[500, -40]]))
     assert "in the air" in problem.message and "-50" in problem.message
 
 
@@ -233,9 +182,7 @@ def test_receivers_far_below_the_ground_are_placed_together(monkeypatch):
     )
     together, singly = craton.plan(asked), receiver_points.channel_rows
     counted = []
-    monkeypatch.setattr(
-        receiver_points, "channel_rows", lambda *of: counted.append(of) or singly(*of)
-    )
+    monkeypatch.setattr(receiver_points, "channel_rows", lambda *of: counted.append(of) or singly(*of))
     craton.plan(asked)
     assert 0 < len(counted) < len(together.channels) / 2
     monkeypatch.setattr(receiver_points, "close_to_others", lambda d, xyz: np.ones(len(xyz), bool))
@@ -248,17 +195,12 @@ def test_flat_ground_is_the_free_surface():
     """Order 4, 17 points per S wavelength at the peak frequency: 1.1 to 3.5 % relative L2, worst where the ground is on a half plane."""
     wanted = waves(
         scenario(
-            {"kind": "homogeneous", **ROCK},
-            size=(3200, 1300),
-            top=0.0,
-            boundaries={"top": "free", "others": "rigid"},
+            {"kind": "homogeneous", **ROCK}, size=(3200, 1300), top=0.0, boundaries={"top": "free", "others": "rigid"}
         )
     )
     for lift in (0.0, 5.0, 10.0):
         at, there = (900, -150 + lift), [(x, -100 + lift) for x in (1300, 1700)]
-        found = waves(
-            scenario({"kind": "homogeneous", **ROCK, "topography": lift}, at=at, receivers=there)
-        )
+        found = waves(scenario({"kind": "homogeneous", **ROCK, "topography": lift}, at=at, receivers=there))
         assert misfit(found, wanted) < 0.04, lift
 
 
@@ -271,9 +213,7 @@ def test_slope_converges():
         return 900 + along * c - out * s, along * s + out * c
 
     free = {"top": "free", "others": "rigid"}
-    flat = scenario(
-        {"kind": "homogeneous", **ROCK}, size=(3200, 1400), top=0.0, spacing=10.0, boundaries=free
-    )
+    flat = scenario({"kind": "homogeneous", **ROCK}, size=(3200, 1400), top=0.0, spacing=10.0, boundaries=free)
     wanted = waves(flat)
     errors = []
     for spacing in (20.0, 10.0):
@@ -299,13 +239,8 @@ def test_rough_mountain_is_stable_for_20000_steps(water):
     """Rigid faces, no absorption, the default step: what does not decay must not grow either."""
     x = np.arange(0, 601, 10.0)
     z = 50 + 90 * np.exp(-(((x - 300) / 80) ** 2)) + np.random.default_rng(3).normal(0, 6, x.size)
-    stack = [
-        {"top": 300, "vp": 3000, "vs": 1000, "rho": 2000},
-        {"top": -20, "vp": 6000, "vs": 3400, "rho": 2900},
-    ]
-    model = {"kind": "layers", "layers": stack, "topography": {"x": x, "z": z}} | (
-        {"water": water} if water else {}
-    )
+    stack = [{"top": 300, "vp": 3000, "vs": 1000, "rho": 2000}, {"top": -20, "vp": 6000, "vs": 3400, "rho": 2900}]
+    model = {"kind": "layers", "layers": stack, "topography": {"x": x, "z": z}} | ({"water": water} if water else {})
     asked = scenario(
         model,
         size=(600, 400),
@@ -318,9 +253,7 @@ def test_rough_mountain_is_stable_for_20000_steps(water):
     found = waves(asked)
     assert found.sizes["time"] > 20000
     values = found.velocity.values
-    first, last = (
-        np.sqrt((part**2).mean()) for part in (values[..., 2000:8000], values[..., -6000:])
-    )
+    first, last = (np.sqrt((part**2).mean()) for part in (values[..., 2000:8000], values[..., -6000:]))
     assert 0.7 < last / first < 1.3  # the energy sloshes; growth of a mode would give powers of ten
 
 
@@ -331,10 +264,7 @@ def test_scholte_speed(floor):
     wave = 15 * h
     frequency = speed / wave
     away = np.arange(8, 17, 0.25) * wave
-    stack = [
-        {"top": 330, "vp": 1500, "vs": 0, "rho": 1000},
-        {"top": floor, "vp": 1800, "vs": 600, "rho": 1900},
-    ]
+    stack = [{"top": 330, "vp": 1500, "vs": 0, "rho": 1000}, {"top": floor, "vp": 1800, "vs": 600, "rho": 1900}]
     asked = Scenario(
         domain={"origin": [0, -330], "size": [28 * wave, 660], "spacing": h},
         model={"kind": "layers", "layers": stack},
@@ -349,9 +279,7 @@ def test_scholte_speed(floor):
                 "wavelet": {"kind": "ricker", "frequency": frequency, "delay": 1.5 / frequency},
             }
         ],
-        receivers=[
-            {"name": f"R{n}", "at": [6 * wave + x, floor - 0.5 * wave]} for n, x in enumerate(away)
-        ],
+        receivers=[{"name": f"R{n}", "at": [6 * wave + x, floor - 0.5 * wave]} for n, x in enumerate(away)],
     )
     found = waves(asked)
     t, z = found.time.values, found.velocity.values[:, -1]
@@ -363,15 +291,8 @@ def test_scholte_speed(floor):
 def test_hill_and_lake_in_space():
     """A hill and a lake in 3-D, rigid faces: reciprocal to rounding, so sources, receivers and the operator are adjoint."""
     x = np.arange(0, 601, 20.0)
-    z = 60 * np.exp(-(((x - 220) / 80) ** 2 + ((x[:, None] - 300) / 90) ** 2)) - 60 * np.exp(
-        -(((x - 420) / 60) ** 2)
-    )
-    model = {
-        "kind": "homogeneous",
-        **ROCK,
-        "topography": {"x": x, "y": x, "z": z},
-        "water": {"level": -10},
-    }
+    z = 60 * np.exp(-(((x - 220) / 80) ** 2 + ((x[:, None] - 300) / 90) ** 2)) - 60 * np.exp(-(((x - 420) / 60) ** 2))
+    model = {"kind": "homogeneous", **ROCK, "topography": {"x": x, "y": x, "z": z}, "water": {"level": -10}}
     places = ({"x": 220, "y": 300, "depth": 15}, {"x": 330, "y": 260, "depth": 25})
     got = []
     for here, there in (places, places[::-1]):
@@ -379,14 +300,7 @@ def test_hill_and_lake_in_space():
             domain={"origin": [0, 0, -360], "size": [600, 600, 460], "spacing": 20},
             model=model,
             time={"duration": 2.0, "start": -0.5},
-            source=[
-                {
-                    "kind": "force",
-                    "force": [0, 0, 1e9],
-                    "at": here,
-                    "wavelet": {"kind": "ricker", "frequency": 4},
-                }
-            ],
+            source=[{"kind": "force", "force": [0, 0, 1e9], "at": here, "wavelet": {"kind": "ricker", "frequency": 4}}],
             receivers=[{"name": "R", "at": there}],
             run={"threads": 1, "precision": "float64"},
             boundaries={"top": "rigid", "others": "rigid"},
@@ -406,7 +320,6 @@ def test_air_shows_nothing_in_pictures():
     plan = build.build(asked)
     (series,) = plan.snapshots
     picture = snapshots.picture(
-        series,
-        {name: np.ones(plan.arrays[name].shape)[plan.arrays[name].window] for name in series.reads},
+        series, {name: np.ones(plan.arrays[name].shape)[plan.arrays[name].window] for name in series.reads}
     )
     assert np.isnan(picture[:, -1]).all() and np.isfinite(picture[:, :40]).all()

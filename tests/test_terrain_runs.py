@@ -47,10 +47,7 @@ def mountain(**more):
                 "wavelet": {"kind": "ricker", "frequency": 12},
             }
         ],
-        "receivers": [
-            {"name": "A", "at": {"x": 150, "depth": 0}},
-            {"name": "B", "at": {"x": 380, "depth": 20}},
-        ],
+        "receivers": [{"name": "A", "at": {"x": 150, "depth": 0}}, {"name": "B", "at": {"x": 380, "depth": 20}}],
     }
     return Scenario(
         **values
@@ -73,11 +70,7 @@ def peaks(found, parts):
 
 @pytest.mark.parametrize(
     "more, left",
-    [
-        ({}, 1e-3),
-        ({"q": 20.0}, 1e-3),
-        ({"q": 20.0, "boundaries": {"top": "rigid", "others": "rigid"}}, 0.1),
-    ],
+    [({}, 1e-3), ({"q": 20.0}, 1e-3), ({"q": 20.0, "boundaries": {"top": "rigid", "others": "rigid"}}, 0.1)],
     ids=["cpml", "cpml, Q = 20", "rigid, Q = 20"],
 )
 def test_mountain_dies_out_over_20000_steps(more, left):
@@ -133,23 +126,14 @@ def test_many_shots_are_those_one_by_one():
     assert len(set(np.round(xyz[:, 2], 3))) == 3  # each hangs below its own ground
     for n, place in enumerate(xyz):
         alone = waves(mountain(source=[source | {"at": [place[0], place[2]]}]))
-        assert (
-            np.abs(found.isel(shot=n).values - alone.values).max() < 1e-5 * abs(alone.values).max()
-        )
+        assert np.abs(found.isel(shot=n).values - alone.values).max() < 1e-5 * abs(alone.values).max()
 
 
 def test_a_plane_wave_rises_below_the_ground_only():
-    wave = {
-        "kind": "plane_wave",
-        "wave": "SV",
-        "velocity": 0.1,
-        "wavelet": {"kind": "ricker", "frequency": 12},
-    }
+    wave = {"kind": "plane_wave", "wave": "SV", "velocity": 0.1, "wavelet": {"kind": "ricker", "frequency": 12}}
     sides = {"top": "rigid", "bottom": "cpml", "others": "periodic"}
     found = waves(mountain(source=[wave | {"z": -60}], boundaries=sides))
-    assert (
-        0.1 < abs(found.values).max() < 1
-    )  # doubled at the surface, and what the mountain makes of it
+    assert 0.1 < abs(found.values).max() < 1  # doubled at the surface, and what the mountain makes of it
     (problem,) = survey_problems(mountain(source=[wave | {"z": 60}], boundaries=sides))
     assert problem.key == "source.0.z" and "cuts the topography" in problem.message
 
@@ -170,17 +154,11 @@ def test_faults_act_on_matter_only():
         cell=lambda at: at,
         whole_box=lambda box: terrain.whole(ground, grid, box),
     )
-    places = np.array(
-        [[10.3, 9.7, 21.0], [4.0, 12.2, 10.5]]
-    )  # the surface lies at 22.05 and at 20.8
+    places = np.array([[10.3, 9.7, 21.0], [4.0, 12.2, 10.5]])  # the surface lies at 22.05 and at 20.8
     for half in ((0, 0, 0), (1, 1, 0), (1, 0, 1)):
         (k, j, i), weights = faults.around(d, places, half, 8)
         plain = faults.around(SimpleNamespace(**vars(d) | {"ground": None}), places, half, 8)[1]
-        assert (
-            np.allclose(weights.sum(1), 1)
-            and (weights[1] == plain[1]).all()
-            and not (weights[0] == plain[0]).all()
-        )
+        assert np.allclose(weights.sum(1), 1) and (weights[1] == plain[1]).all() and not (weights[0] == plain[0]).all()
         rock = sum(ground.shares(grid, 0, 30))
         assert (rock[k[0], j[0], i[0]][weights[0] != 0] > terrain.FULL).all()
     with pytest.raises(ScenarioError, match="in the air"):
@@ -208,9 +186,7 @@ def test_points_deep_in_rock_are_interpolated_as_without_topography():
             assert np.array_equal(at, points.point_indices(tuple(position), half, (30, 21, 21)))
             assert not points.reaches_other(d, field, at, None)
             shallow = (*position[:2], 20.2)
-            assert points.reaches_other(
-                d, field, points.point_indices(shallow, half, (30, 21, 21)), None
-            )
+            assert points.reaches_other(d, field, points.point_indices(shallow, half, (30, 21, 21)), None)
             k, _, _, weights = points.own_points(d, field, shallow, None, None)
             assert k.max() <= 20 and abs(weights.sum() - 1) < 1e-9
 
@@ -232,43 +208,27 @@ def test_ground_from_a_function():
 
     asked = mountain(model={"kind": "homogeneous", **ROCK, "topography": hill})
     x = np.arange(0, 601, 10)
-    assert np.allclose(asked.model.topography.x, x) and np.allclose(
-        asked.model.topography.z, hill(x)
-    )
+    assert np.allclose(asked.model.topography.x, x) and np.allclose(asked.model.topography.z, hill(x))
     assert loads(dumps(asked)) == asked
     space = {"origin": [0, 0, -200], "size": [100, 50, 300], "max_frequency": 20}
-    source = [
-        {
-            "kind": "explosion",
-            "moment": 1e12,
-            "at": [50, 20, -60],
-            "wavelet": {"kind": "ricker", "frequency": 5},
-        }
-    ]
+    source = [{"kind": "explosion", "moment": 1e12, "at": [50, 20, -60], "wavelet": {"kind": "ricker", "frequency": 5}}]
     slope = {"kind": "homogeneous", **ROCK, "topography": lambda x, y: x / 10 - y}
     asked = mountain(domain=space, source=source, receivers=[], model=slope)
     z = np.array(asked.model.topography.z)
-    assert (
-        z.shape == (500, 500) and z[0, -1] == pytest.approx(10) and z[-1, 0] == pytest.approx(-50)
-    )
+    assert z.shape == (500, 500) and z[0, -1] == pytest.approx(10) and z[-1, 0] == pytest.approx(-50)
     with pytest.raises(ScenarioError, match="spacing"):
         mountain(
-            domain={"origin": [0, -200], "size": [600, 400]},
-            model={"kind": "homogeneous", **ROCK, "topography": hill},
+            domain={"origin": [0, -200], "size": [600, 400]}, model={"kind": "homogeneous", **ROCK, "topography": hill}
         )
 
 
 def dem():
     x, y = np.arange(0, 700, 50.0), np.arange(-100, 101, 50.0)
-    return xarray.DataArray(
-        20 * np.sin(x / 90) + y[:, None] / 20, {"y": y, "x": x}, ("y", "x"), name="z"
-    )
+    return xarray.DataArray(20 * np.sin(x / 90) + y[:, None] / 20, {"y": y, "x": x}, ("y", "x"), name="z")
 
 
 def averaged(topography):
-    return cell_averages(
-        Homogeneous(**ROCK, topography=topography), Grid((0, -50, -200), 10.0, (24, 11, 60)), 0, 24
-    )[0]
+    return cell_averages(Homogeneous(**ROCK, topography=topography), Grid((0, -50, -200), 10.0, (24, 11, 60)), 0, 24)[0]
 
 
 def test_ground_from_zarr(tmp_path):
@@ -295,11 +255,7 @@ def test_okamoto_on_a_small_grid():
     asked = benchscript.load("cases.builders").okamoto((48, 48, 56), 700, spacing=1600.0)
     plan = build.build(asked)
     launched = {launch.op.name for phase in plan.phases for launch in phase.launches}
-    assert {"a1_z0", "wrap", "sponge_y", "velocity_terrain"} <= launched and plan.grid.shape == (
-        56,
-        48,
-        48,
-    )
+    assert {"a1_z0", "wrap", "sponge_y", "velocity_terrain"} <= launched and plan.grid.shape == (56, 48, 48)
     found = craton.run(asked, device="cpu", progress=False).samples
     parts = [abs(part).max() for part in np.array_split(found, 7)]
     assert max(parts) > 1e-6 and parts[-1] < 0.9 * max(parts)

@@ -46,10 +46,7 @@ def test_formats_get_the_letters_that_they_have(run, tmp_path):
     for name in ("x.sac", "x.sgy", "x.su", "x.mseed", "x.xml", "x.quakeml", "x.vtkhdf"):
         assert main(["convert", str(run), str(tmp_path / name)]) == 0, name
     assert obspy.read(f"{tmp_path}/x.sac/*")[0].stats.sac.kevnm.startswith("Turkiye")
-    named = {
-        network.code: {s.site.name for s in network}
-        for network in obspy.read_inventory(tmp_path / "x.xml")
-    }
+    named = {network.code: {s.site.name for s in network} for network in obspy.read_inventory(tmp_path / "x.xml")}
     assert "GE.ÄÖ" in named["GE"] and named["U"] == {"Ü.ÄÖ"}
     codes = {(t.stats.network, t.stats.station) for t in obspy.read(tmp_path / "x.mseed")}
     assert {("GE", "AO"), ("U", "AO")} <= codes
@@ -99,11 +96,7 @@ def test_a_picture_that_fails_is_named_and_the_page_goes_on(run, tmp_path, proce
     monkeypatch.setattr("craton.cli.report.processes", lambda: processes)
     assert main(["report", str(out)]) == 0
     page = (out / "report.html").read_text("utf-8")
-    assert (
-        "Not drawn: " in page
-        and "KeyError: &#x27;no such thing&#x27;" in page
-        and page.count("<img") >= 1
-    )
+    assert "Not drawn: " in page and "KeyError: &#x27;no such thing&#x27;" in page and page.count("<img") >= 1
 
 
 @pytest.mark.parametrize(
@@ -120,13 +113,8 @@ def test_control_characters_are_refused(change, words, tmp_path, capsys):
     path = write(tmp_path, change)
     assert main(["plan", str(path)]) == 2
     said = capsys.readouterr()
-    assert re.search(words, said.err) and not re.search(
-        "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said.err + said.out
-    )
-    assert (
-        main(["run", str(path), "-o", str(tmp_path / "out")]) == 2
-        and not (tmp_path / "out").exists()
-    )
+    assert re.search(words, said.err) and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said.err + said.out)
+    assert main(["run", str(path), "-o", str(tmp_path / "out")]) == 2 and not (tmp_path / "out").exists()
 
 
 def test_control_characters_of_objects_and_files_are_refused(tmp_path):

@@ -23,8 +23,7 @@ def test_importing_craton_torch_does_not_import_pytorch():
 
 
 SHOTS = [
-    {"kind": "force", "at": place(2, x, 0.4), "force": [1e9, 2e9], "shot": name}
-    for name, x in (("a", 0.3), ("b", 0.6))
+    {"kind": "force", "at": place(2, x, 0.4), "force": [1e9, 2e9], "shot": name} for name, x in (("a", 0.3), ("b", 0.6))
 ]
 CASES = {
     "one shot": {},

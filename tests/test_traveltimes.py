@@ -22,9 +22,7 @@ MODEL = prem.prem()
 def test_times_of_prem_against_the_table_of_the_reference(depth):
     """TauP takes speeds between lines as linear: lines 20 km apart here, about 50 km in the table, which makes up to 3e-4 of the time."""
     rows = [
-        r
-        for r in csv.DictReader((EARTH / "taup_prem.csv").open())
-        if abs(float(r["depth_km"]) - depth / 1e3) < 0.01
+        r for r in csv.DictReader((EARTH / "taup_prem.csv").open()) if abs(float(r["depth_km"]) - depth / 1e3) < 0.01
     ]
     if not rows:
         pytest.skip(f"the table has no {depth / 1e3:g} km")
@@ -44,10 +42,7 @@ def test_times_of_prem_against_the_table_of_the_reference(depth):
 def test_curves_have_their_branches():
     found = traveltimes.curves(MODEL, 647.1e3, [5.0, 10.0, 20.0], ("p", "P", "PcP"))
     assert {"PcP"} <= found.keys() and found["PcP"].shape[0] == 2
-    assert (
-        found["PcP"][1, 0] == pytest.approx(437.34, abs=0.1)
-        and (np.diff(found["PcP"][1]) > 0).all()
-    )
+    assert found["PcP"][1, 0] == pytest.approx(437.34, abs=0.1) and (np.diff(found["PcP"][1]) > 0).all()
 
 
 def gaussian(t, sigma=3.0):
@@ -64,9 +59,7 @@ def test_pulses_are_picked_between_samples(arrival, sign):
     assert time == pytest.approx(arrival, abs=0.02) and likeness == pytest.approx(
         sign, abs=5e-3
     )  # at the nearest sample
-    assert traveltimes.delay(trace, gaussian, step, start, (170, 190))[0] == pytest.approx(
-        180, abs=0.02
-    )
+    assert traveltimes.delay(trace, gaussian, step, start, (170, 190))[0] == pytest.approx(180, abs=0.02)
     with pytest.raises(ValueError, match="does not hold"):
         traveltimes.delay(trace, gaussian, step, start, (900, 950))
 
@@ -104,12 +97,8 @@ def test_distances_and_azimuths():
     frame = sphere.Frame(-67.25, -13.82, geographic=False)
     stations = np.array([(-67.25, -18.82), (-60.0, -13.82), (10.0, 50.0), (-67.25, -8.82)])
     found, azimuth = traveltimes.distances(frame, (-67.25, -13.82), stations)
-    assert np.allclose(
-        found, [locations2degrees(-13.82, -67.25, lat, lon) for lon, lat in stations], atol=1e-9
-    )
-    assert np.allclose((azimuth[[0, 3]] + 1) % 360, (181, 1), atol=1e-6) and azimuth[
-        1
-    ] == pytest.approx(90, abs=1.2)
+    assert np.allclose(found, [locations2degrees(-13.82, -67.25, lat, lon) for lon, lat in stations], atol=1e-9)
+    assert np.allclose((azimuth[[0, 3]] + 1) % 360, (181, 1), atol=1e-6) and azimuth[1] == pytest.approx(90, abs=1.2)
 
 
 def test_figures(tmp_path):
@@ -126,7 +115,5 @@ def test_figures(tmp_path):
     outline = earth.chunk_map(made, (-67.25, -13.82), [(-67.25, -18.82)], ["S5"])
     assert outline.axes[0].get_title(loc="left") == "11 x 11 elements at the surface, 968 in all"
     longitude = np.concatenate([line.get_xdata() for line in outline.axes[0].lines])
-    assert longitude.min() == pytest.approx(-78, abs=0.6) and longitude.max() == pytest.approx(
-        -56.5, abs=0.6
-    )
+    assert longitude.min() == pytest.approx(-78, abs=0.6) and longitude.max() == pytest.approx(-56.5, abs=0.6)
     outline.savefig(tmp_path / "map.png")

@@ -57,22 +57,17 @@ def runs(tmp_path_factory):
     """Datasets by azimuth of the box."""
     folder = tmp_path_factory.mktemp("north")
     (folder / "CMTSOLUTION").write_text(CMT)
-    (folder / "STATIONS").write_text(
-        "".join(f"{n} XX {lat} {lon} 0 1000\n" for n, (lon, lat) in PLACES.items())
-    )
+    (folder / "STATIONS").write_text("".join(f"{n} XX {lat} {lon} 0 1000\n" for n, (lon, lat) in PLACES.items()))
     return {
         azimuth: craton.run(
-            loads(SCENARIO.format(azimuth=azimuth), file=folder / "s.toml"),
-            device="cpu",
-            progress=False,
+            loads(SCENARIO.format(azimuth=azimuth), file=folder / "s.toml"), device="cpu", progress=False
         ).dataset
         for azimuth in (0, 30, 90)
     }
 
 
 @pytest.mark.parametrize(
-    "quantity, azimuth, limit",
-    [("velocity", 30, 0.03), ("velocity", 90, 1e-3), ("strain_rate", 90, 1e-3)],
+    "quantity, azimuth, limit", [("velocity", 30, 0.03), ("velocity", 90, 1e-3), ("strain_rate", 90, 1e-3)]
 )
 def test_components_are_true_east_north_up(runs, quantity, azimuth, limit):
     """By 90 degrees the grid falls on itself; by 30 positions lie elsewhere between its points."""
@@ -88,10 +83,7 @@ def test_places_are_those_of_the_files(runs):
         for name, (longitude, latitude) in PLACES.items():
             station = dataset.sel(receiver=name)
             assert float(station.longitude) == pytest.approx(longitude, abs=1e-9)
-            assert (
-                float(station.latitude) == pytest.approx(latitude, abs=1e-9)
-                and float(station.elevation) == -1000
-            )
+            assert float(station.latitude) == pytest.approx(latitude, abs=1e-9) and float(station.elevation) == -1000
         assert dataset.attrs["source_longitude"] == pytest.approx(12.5, abs=1e-9)
         assert dataset.attrs["source_z"] == pytest.approx(-2000)
     from obspy.geodetics import gps2dist_azimuth
@@ -99,10 +91,7 @@ def test_places_are_those_of_the_files(runs):
     for name, (longitude, latitude) in PLACES.items():
         distance, azimuth, back = gps2dist_azimuth(LATITUDE, LONGITUDE, latitude, longitude)
         station = runs[30].sel(receiver=name)
-        assert (
-            float(station.distance) == pytest.approx(distance, abs=0.01)
-            and station.distance.attrs["units"] == "m"
-        )
+        assert float(station.distance) == pytest.approx(distance, abs=0.01) and station.distance.attrs["units"] == "m"
         assert float(station.azimuth) == pytest.approx(azimuth, abs=1e-4) and float(
             station.back_azimuth
         ) == pytest.approx(back, abs=1e-4)
@@ -121,9 +110,7 @@ def test_axes_far_east_of_the_reference_turn_by_the_convergence():
     east, north, up = np.moveaxis(local.axes(np.array([[200e3, 0.0, 0.0]])), -1, 0)
     longitude, latitude = local.degrees(200e3, 0.0)
     further = np.array(local.xy(longitude, latitude + 1e-4)) - [200e3, 0.0]
-    assert np.allclose(north[0, :2], further / np.linalg.norm(further), atol=1e-7) and np.allclose(
-        up, [[0, 0, 1]]
-    )
+    assert np.allclose(north[0, :2], further / np.linalg.norm(further), atol=1e-7) and np.allclose(up, [[0, 0, 1]])
     assert north[0, 0] < -0.01 and np.allclose(east[0] @ north[0], 0)
 
 
@@ -152,15 +139,11 @@ at = [800, 0]
 """
 
 
-@pytest.mark.parametrize(
-    "waves, force, alone", [("P-SV", "[1e9, 1e9]", "E"), ("SH", "[0, 1e9, 0]", "N")]
-)
+@pytest.mark.parametrize("waves, force, alone", [("P-SV", "[1e9, 1e9]", "E"), ("SH", "[0, 1e9, 0]", "N")])
 def test_motion_of_a_plane_is_turned(waves, force, alone):
     """A profile at an azimuth moves east and north; one from west to east has the components of its plane alone."""
     texts = (PLANE.format(waves=waves, force=force, azimuth=azimuth) for azimuth in (0, 60))
-    flat, turned = (
-        craton.run(loads(text), device="cpu", progress=False).dataset.velocity for text in texts
-    )
+    flat, turned = (craton.run(loads(text), device="cpu", progress=False).dataset.velocity for text in texts)
     motion = flat.sel(component=alone).values
     assert list(flat.component.values) == (["E", "Z"] if waves == "P-SV" else ["N"])
     assert list(turned.component.values) == (["E", "N", "Z"] if waves == "P-SV" else ["E", "N"])
@@ -177,9 +160,7 @@ def test_sections_count_from_a_source_that_stands_in_a_file(runs, tmp_path):
     from craton.report import figures, pictures
 
     dataset = runs[30].isel(tensor=0, drop=True)
-    assert pictures._recorded_source(dataset) == [
-        tuple(dataset.attrs[f"source_{axis}"] for axis in "xyz")
-    ]
+    assert pictures._recorded_source(dataset) == [tuple(dataset.attrs[f"source_{axis}"] for axis in "xyz")]
     scene = pictures.scene_of(tmp_path, dataset)  # no scenario there
     assert scene["title"] == "box" and len(scene["sources"]) == 1
     distance, unit = figures.distances(dataset.velocity, scene["sources"][0])

@@ -20,9 +20,7 @@ X, Z = np.linspace(0, 3000, 61), np.linspace(-1000, 0, 21)
 
 def result_with(**snapshots):
     """A result as the viewer asks one: a spot moves along x in the series, three receivers have sines of their own."""
-    spot = np.exp(
-        -(((X - 500 - 2000 * TIMES[:, None, None]) / 150) ** 2) - ((Z[:, None] + 500) / 150) ** 2
-    )
+    spot = np.exp(-(((X - 500 - 2000 * TIMES[:, None, None]) / 150) ** 2) - ((Z[:, None] + 500) / 150) ** 2)
     field = np.stack([0 * spot, 2 * spot], axis=1)
     series = xr.Dataset(
         {"velocity": (("time", "component", "z", "x"), field, {"units": "m/s"})},
@@ -42,9 +40,7 @@ def result_with(**snapshots):
         },
     )
     snapshots = {"section": series} | snapshots
-    return SimpleNamespace(
-        plan=SimpleNamespace(title="A moving spot"), dataset=dataset, snapshots=snapshots
-    )
+    return SimpleNamespace(plan=SimpleNamespace(title="A moving spot"), dataset=dataset, snapshots=snapshots)
 
 
 def test_contents_are_the_snapshots_and_the_traces():
@@ -104,10 +100,7 @@ def page_of(result):
     """HTML that does for the viewer what a notebook does."""
     about, frames, traces = notebook.contents(result)
     values = {"about": about, "frame": 0, "receiver": 0}
-    data = {
-        name: base64.b64encode(part).decode()
-        for name, part in (("frames", frames), ("traces", traces))
-    }
+    data = {name: base64.b64encode(part).decode() for name, part in (("frames", frames), ("traces", traces))}
     script = notebook.SCRIPT.read_text(encoding="utf-8").replace("export default { render };", "")
     return f"""<!doctype html><meta charset="utf-8"><body id="body"><script type="module">
 {script}

@@ -17,9 +17,7 @@ FORBIDDEN_NAMES = {"backends": 2, "driver": 3, "methods": 7, "model": 1, "valida
 
 def rows():
     """Cells of the table: (term, meaning, used for, never say)."""
-    lines = [
-        line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")
-    ]
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     return [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines[2:]]
 
 
@@ -31,14 +29,9 @@ def forbidden():
 def names_in(tree):
     """Public functions, classes and methods of a file, their arguments, and the fields of classes; nothing within functions."""
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith(
-            "_"
-        ):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
             taken = node.args
-            yield from (
-                node.name,
-                *(arg.arg for arg in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)),
-            )
+            yield from (node.name, *(arg.arg for arg in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)))
         elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield from (
                 node.name,
@@ -58,15 +51,11 @@ def counted(is_wrong):
     for path in sorted(PACKAGE.rglob("*.py")):
         package = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
         wrong = [
-            f"{path.relative_to(PACKAGE)}: {name}"
-            for name in names_in(ast.parse(path.read_text()))
-            if is_wrong(name)
+            f"{path.relative_to(PACKAGE)}: {name}" for name in names_in(ast.parse(path.read_text())) if is_wrong(name)
         ]
         examples.setdefault(package, []).extend(wrong)
     return dict(
-        sorted(
-            Counter({package: len(wrong) for package, wrong in examples.items() if wrong}).items()
-        )
+        sorted(Counter({package: len(wrong) for package, wrong in examples.items() if wrong}).items())
     ), examples
 
 
@@ -74,9 +63,7 @@ def compare(is_wrong, recorded):
     """Fail with the names of a package whose number has changed, and with what to write when it has fallen."""
     counts, examples = counted(is_wrong)
     changed = {
-        package
-        for package in counts.keys() | recorded.keys()
-        if counts.get(package, 0) != recorded.get(package, 0)
+        package for package in counts.keys() | recorded.keys() if counts.get(package, 0) != recorded.get(package, 0)
     }
     risen = [
         line
@@ -99,29 +86,16 @@ def test_public_names_hold_no_forbidden_word():
 
 
 def test_every_row_of_the_table_is_whole():
-    assert len(rows()) > 40 and all(
-        len(row) == 4 and row[0] and row[1] and row[3] for row in rows()
-    )
+    assert len(rows()) > 40 and all(len(row) == 4 and row[0] and row[1] and row[3] for row in rows())
     terms = [row[0] for row in rows()]
     assert len(set(terms)) == len(terms) and terms == sorted(terms, key=str.lower)
-    assert not forbidden() & {
-        word for term in terms for word in words_of(term.replace(" ", "_").replace("-", "_"))
-    }
+    assert not forbidden() & {word for term in terms for word in words_of(term.replace(" ", "_").replace("-", "_"))}
     assert all(pronoun in PAGE.read_text() for pronoun in PRONOUNS)
 
 
 def test_the_reader_of_names_sees_them():
     text = "class FirstLook:\n    wet: int\n    def see(self, one): ...\ndef _hidden(found): ...\ndef plan(wanted, *, kept): ..."
-    assert list(names_in(ast.parse(text))) == [
-        "FirstLook",
-        "wet",
-        "see",
-        "self",
-        "one",
-        "plan",
-        "wanted",
-        "kept",
-    ]
+    assert list(names_in(ast.parse(text))) == ["FirstLook", "wet", "see", "self", "one", "plan", "wanted", "kept"]
     assert words_of("FirstLook") == {"FirstLook", "first", "look"} and words_of("cell_size") == {
         "cell_size",
         "cell",

@@ -25,18 +25,12 @@ from craton.validation.conserved import QUIET, WAVELET, planes, random_medium
 THOMSEN = {"vp": 3000.0, "vs": 1500.0, "rho": 2300.0, "epsilon": 0.25, "delta": 0.1, "gamma": 0.2}
 POINTS, SPACING = 24, 10.0
 GRID = Grid((0.0, 0.0, -100.0), 10.0, (11, 2, 2))
-AT_REST = {
-    "kind": "explosion",
-    "moment": 1e-20,
-    "wavelet": {"kind": "ricker", "frequency": 5, "delay": 1e3},
-}
+AT_REST = {"kind": "explosion", "moment": 1e-20, "wavelet": {"kind": "ricker", "frequency": 5, "delay": 1e3}}
 
 
 def christoffel(direction):
     """Exact (speed, polarisation) of the three waves, slowest first, from the stiffness of the reference beside this checkout."""
-    places = (
-        Path(__file__).parents[n] / "../shared/references/rheology/rheology.py" for n in (1, 2)
-    )
+    places = (Path(__file__).parents[n] / "../shared/references/rheology/rheology.py" for n in (1, 2))
     path = next((p for p in places if p.exists()), None)
     if path is None:
         pytest.skip("shared/ is not beside the checkout")
@@ -45,10 +39,7 @@ def christoffel(direction):
     spec.loader.exec_module(reference)
     m = THOMSEN
     stiffness = reference.thomsen(m["vp"], m["vs"], m["rho"], m["epsilon"], m["delta"], m["gamma"])
-    return [
-        (speed, polarisation)
-        for speed, polarisation, _ in reference.christoffel(stiffness, m["rho"], direction)
-    ]
+    return [(speed, polarisation) for speed, polarisation, _ in reference.christoffel(stiffness, m["rho"], direction)]
 
 
 def periodic(model, waves=None, duration=0.2):
@@ -60,11 +51,7 @@ def periodic(model, waves=None, duration=0.2):
         else {"origin": [0, -size], "size": [size] * 2, "waves": waves}
     )
     at = [size / 2, size / 2, -size / 2] if waves is None else [size / 2, -size / 2]
-    source = (
-        AT_REST
-        if waves != "SH"
-        else {"kind": "force", "force": [0, 1e-20, 0], "wavelet": AT_REST["wavelet"]}
-    )
+    source = AT_REST if waves != "SH" else {"kind": "force", "force": [0, 1e-20, 0], "wavelet": AT_REST["wavelet"]}
     return Scenario(
         domain={**place, "spacing": SPACING},
         model={"kind": "homogeneous", **model},
@@ -85,10 +72,7 @@ def measured_speed(direction, polarisation, waves=None, model=THOMSEN):
     for axis, name in enumerate(VELOCITY):
         if name in program.plan.arrays and abs(polarisation[axis]) > 1e-9:
             field = program.grid(name)
-            x = [
-                SPACING * (np.arange(n) + half / 2)
-                for n, half in zip(field.shape, reversed(HALF[name]))
-            ]
+            x = [SPACING * (np.arange(n) + half / 2) for n, half in zip(field.shape, reversed(HALF[name]))]
             shapes[name] = polarisation[axis] * np.cos(
                 k[2] * x[0][:, None, None] + k[1] * x[1][:, None] * (waves is None) + k[0] * x[2]
             )
@@ -103,9 +87,7 @@ def measured_speed(direction, polarisation, waves=None, model=THOMSEN):
 
 
 # 24 points a wavelength and order 8: dispersion 1e-7. The issue's limit is 0.1 %; found 3e-6.
-@pytest.mark.parametrize(
-    "direction", [(0, 0, 1), (1, 0, 0), (0, 1, 0), (1, 0, 1), (1, 1, 1), (1, 2, -1)]
-)
+@pytest.mark.parametrize("direction", [(0, 0, 1), (1, 0, 0), (0, 1, 0), (1, 0, 1), (1, 1, 1), (1, 2, -1)])
 def test_phase_speeds(direction):
     for speed, polarisation in christoffel(direction):
         assert measured_speed(direction, polarisation) == pytest.approx(speed, rel=1e-5)
@@ -116,20 +98,14 @@ def test_phase_speeds_in_the_plane(waves):
     for direction in ((0, 0, 1), (1, 0, 0), (1, 0, 1), (2, 0, -1)):
         for speed, polarisation in christoffel(direction):
             if (abs(polarisation[1]) > 0.5) == (waves == "SH"):
-                assert measured_speed(direction, polarisation, waves) == pytest.approx(
-                    speed, rel=1e-5
-                )
+                assert measured_speed(direction, polarisation, waves) == pytest.approx(speed, rel=1e-5)
 
 
 def anisotropic_medium():
     """Boxes of random properties."""
     model, rng = random_medium(boxes=30), np.random.default_rng(5)
     for one in (model, *model["anomalies"]):
-        one |= {
-            "epsilon": rng.uniform(0, 0.3),
-            "delta": rng.uniform(-0.1, 0.2),
-            "gamma": rng.uniform(0, 0.3),
-        }
+        one |= {"epsilon": rng.uniform(0, 0.3), "delta": rng.uniform(-0.1, 0.2), "gamma": rng.uniform(0, 0.3)}
     return model
 
 
@@ -148,10 +124,7 @@ def below_a_surface(sources, receivers, duration, boundaries, model):
 
 def compliances(planned, program):
     """Density of each velocity, compliance of each shear stress and stiffness matrices of the normal ones, times the planes' weights."""
-    get = {
-        n: program.backend.to_host(program.arrays[n])
-        for n in ("rho", "lam", "rmu", "d11", "d13", "r66")
-    }
+    get = {n: program.backend.to_host(program.arrays[n]) for n in ("rho", "lam", "rmu", "d11", "d13", "r66")}
     window = planned.arrays["rho"].window
 
     def at(name, *axes):
@@ -200,9 +173,7 @@ def test_energy_is_conserved():
         advance(program, step)
         if looked:
             s = np.stack([before[n] for n in STRESS[:3]], -1)
-            kinetic = sum(
-                (w * before[n] * program.host(n)).sum() for w, n in zip(density, VELOCITY)
-            )
+            kinetic = sum((w * before[n] * program.host(n)).sum() for w, n in zip(density, VELOCITY))
             sheared = sum((w * before[n] ** 2).sum() for n, w in shear.items())
             found.append(kinetic + np.einsum("...a,...ab,...b", s, normal, s).sum() + sheared)
     found = np.array(found)
@@ -211,19 +182,12 @@ def test_energy_is_conserved():
 
 def test_reciprocity_with_layers_at_the_sides():
     """Force on the surface and force inside, exchanged: the free surface and the sources know c13/c33."""
-    places, axes = (
-        ([1100.0, 1200.0, 0.0], [1311.0, 1123.0, -433.0]),
-        ([1.0, 0.4, -0.7], [0.2, -1.0, 0.5]),
-    )
+    places, axes = (([1100.0, 1200.0, 0.0], [1311.0, 1123.0, -433.0]), ([1.0, 0.4, -0.7], [0.2, -1.0, 0.5]))
     records = []
     for at, force in zip(places, axes):
         source = {"kind": "force", "at": at, "force": (1e10 * np.array(force)).tolist()}
         wanted = below_a_surface(
-            [source],
-            places,
-            1.2,
-            {"others": "cpml", "cpml": {"thickness": 5}},
-            anisotropic_medium(),
+            [source], places, 1.2, {"others": "cpml", "cpml": {"thickness": 5}}, anisotropic_medium()
         )
         records.append(api.run(wanted, progress=False).samples.reshape(-1, 2, 3))
     one, other = records[0][:, 1] @ axes[1], records[1][:, 0] @ axes[0]
@@ -236,19 +200,14 @@ def test_layers_absorb(monkeypatch):
     monkeypatch.setitem(WAVELET, "delay", 0.6)
     source = {"kind": "force", "at": [1200, 1300, -1200], "force": [1e10, 5e9, 1e10]}
     model = {"kind": "homogeneous", **THOMSEN, "epsilon": 0.15}
-    wanted = below_a_surface(
-        [source], [[1500, 1500, -1200]], 6.0, {"top": "cpml", "others": "cpml"}, model
-    )
+    wanted = below_a_surface([source], [[1500, 1500, -1200]], 6.0, {"top": "cpml", "others": "cpml"}, model)
     v = np.abs(api.run(wanted, progress=False).dataset.velocity.values[0]).max(0)
     assert v[-len(v) // 3 :].max() < 2e-3 * v.max()
 
 
 def test_no_anisotropy_is_the_isotropic_step():
     """Cells that flat layers cut have the average of Backus either way."""
-    layers = [
-        {"top": 0, "vp": 3000, "vs": 1500, "rho": 2200},
-        {"top": -730, "vp": 4000, "vs": 2300, "rho": 2500},
-    ]
+    layers = [{"top": 0, "vp": 3000, "vs": 1500, "rho": 2200}, {"top": -730, "vp": 4000, "vs": 2300, "rho": 2500}]
     grid = Grid((0.0, 0.0, -2400.0), 100.0, (25, 3, 3))
     rho, c11, c13, c33, c44, c66 = earth.cell_stiffness(Layers(layers=layers), grid, 0, 25)
     values, _, mu = earth.cell_averages(Layers(layers=layers), grid, 0, 25)
@@ -260,18 +219,14 @@ def test_no_anisotropy_is_the_isotropic_step():
     _, kappa, mu = (v[17, 0, 0] for v in earth.cell_averages(Layers(layers=layers), grid, 0, 25))
     got = [v[17, 0, 0] for v in (c11, c13, c33, c66)]
     np.testing.assert_allclose(
-        got,
-        [kappa + 4 / 3 * mu + d11, kappa - 2 / 3 * mu + d13, kappa + 4 / 3 * mu + d33, mu + d66],
-        rtol=1e-12,
+        got, [kappa + 4 / 3 * mu + d11, kappa - 2 / 3 * mu + d13, kappa + 4 / 3 * mu + d33, mu + d66], rtol=1e-12
     )
 
 
 # --- with attenuation, with topography ---------------------------------------------------------------------------------------------------
 
 QUALITY = {"qp": 80.0, "qs": 40.0}
-LOSSY = QUALITY | {
-    "attenuation": {"band": [0.7, 70], "frequency": 7, "mechanisms": 4, "storage": "full"}
-}
+LOSSY = QUALITY | {"attenuation": {"band": [0.7, 70], "frequency": 7, "mechanisms": 4, "storage": "full"}}
 
 
 def decay(direction, polarisation):
@@ -283,13 +238,8 @@ def decay(direction, polarisation):
     shapes = {}
     for axis, name in enumerate(VELOCITY):
         field = program.grid(name)
-        x = [
-            SPACING * (np.arange(n) + half / 2)
-            for n, half in zip(field.shape, reversed(HALF[name]))
-        ]
-        shapes[name] = polarisation[axis] * np.cos(
-            k[2] * x[0][:, None, None] + k[1] * x[1][:, None] + k[0] * x[2]
-        )
+        x = [SPACING * (np.arange(n) + half / 2) for n, half in zip(field.shape, reversed(HALF[name]))]
+        shapes[name] = polarisation[axis] * np.cos(k[2] * x[0][:, None, None] + k[1] * x[1][:, None] + k[0] * x[2])
         field[...] = shapes[name]
     a = []
     for step in range(900):
@@ -308,9 +258,7 @@ def decay(direction, polarisation):
 def test_quality_along_the_axes(axis, polarisation, wave):
     """The isotropic part of the stiffness relaxes, as in spectral elements: 1/Q is its loss over the modulus of the wave."""
     m = THOMSEN
-    c11, c13, c33, c44, c66 = cells.stiffness(
-        *(m[n] for n in ("vp", "vs", "rho", "epsilon", "delta", "gamma"))
-    )
+    c11, c13, c33, c44, c66 = cells.stiffness(*(m[n] for n in ("vp", "vs", "rho", "epsilon", "delta", "gamma")))
     mu, lam = (2 * c44 + c66) / 3, (c11 - 2 * c66 + 2 * c13) / 3
     bulk = (c33 / QUALITY["qp"] - 4 / 3 * c44 / QUALITY["qs"]) / (c33 - 4 / 3 * c44)
     of_p = (lam + 2 / 3 * mu) * bulk + 4 / 3 * mu / QUALITY["qs"]
@@ -334,8 +282,7 @@ SPACE = {
         }
     ],
     "receivers": [
-        {"name": f"R{n}", "at": at}
-        for n, at in enumerate(([1110, 900, -730], [650, 1030, -1020], [880, 760, -460]))
+        {"name": f"R{n}", "at": at} for n, at in enumerate(([1110, 900, -730], [650, 1030, -1020], [880, 760, -460]))
     ],
 }
 
@@ -347,15 +294,8 @@ def in_full_space(method, model):
         "sem": ({"element_size": 200.0}, {"top": "stacey", "others": "stacey"}, {"degree": 6}),
     }
     domain, boundaries, run = finer[method]
-    asked = {
-        **SPACE,
-        "domain": SPACE["domain"] | domain,
-        "run": SPACE["run"] | run,
-        "boundaries": boundaries,
-    }
-    found = api.run(
-        loaded(method=method, model={"kind": "homogeneous", **model}, **asked), progress=False
-    ).dataset
+    asked = {**SPACE, "domain": SPACE["domain"] | domain, "run": SPACE["run"] | run, "boundaries": boundaries}
+    found = api.run(loaded(method=method, model={"kind": "homogeneous", **model}, **asked), progress=False).dataset
     return CubicSpline(found.time.values, found.velocity.values, axis=-1)(np.linspace(0, 0.6, 301))
 
 
@@ -371,15 +311,9 @@ def test_finite_differences_and_spectral_elements_agree():
         "qs": 20.0,
         "attenuation": {"band": [0.5, 30], "frequency": 5, "storage": "full"},
     }
-    lossless = {
-        name: value for name, value in medium.items() if name not in ("qp", "qs", "attenuation")
-    }
+    lossless = {name: value for name, value in medium.items() if name not in ("qp", "qs", "attenuation")}
     sem = medium | {"attenuation": {"band": [0.5, 30], "frequency": 5}}
-    one, other, elastic = (
-        in_full_space("fd", medium),
-        in_full_space("sem", sem),
-        in_full_space("fd", lossless),
-    )
+    one, other, elastic = (in_full_space("fd", medium), in_full_space("sem", sem), in_full_space("fd", lossless))
     assert np.linalg.norm(one - other) < 0.01 * np.linalg.norm(other)
     assert np.linalg.norm(one - elastic) > 0.2 * np.linalg.norm(one)
 
@@ -414,16 +348,10 @@ def test_flat_ground_is_the_free_surface(lossy):
     for lift in (0.0, 5.0):
         raised = [(x, z + lift) for x, z in places]
         found = plane_below(
-            model | {"topography": lift},
-            100.0,
-            (900, -150 + lift),
-            raised,
-            {"top": "rigid", "others": "rigid"},
+            model | {"topography": lift}, 100.0, (900, -150 + lift), raised, {"top": "rigid", "others": "rigid"}
         )
         values = CubicSpline(found.time.values, found.velocity.values, axis=-1)(wanted.time.values)
-        assert np.linalg.norm(values - wanted.velocity.values) < 0.04 * np.linalg.norm(
-            wanted.velocity.values
-        ), lift
+        assert np.linalg.norm(values - wanted.velocity.values) < 0.04 * np.linalg.norm(wanted.velocity.values), lift
 
 
 @pytest.mark.parametrize("top", ["free", "ground"])
@@ -432,18 +360,9 @@ def test_layers_hold_with_attenuation(top):
     model = anisotropic_medium() | LOSSY | {"qp": 40.0}
     if top == "ground":
         x = np.arange(0, 2401, 200.0)
-        model |= {
-            "topography": {
-                "x": x.tolist(),
-                "z": (-300 + 150 * np.exp(-(((x - 1200) / 500) ** 2))).tolist(),
-            }
-        }
+        model |= {"topography": {"x": x.tolist(), "z": (-300 + 150 * np.exp(-(((x - 1200) / 500) ** 2))).tolist()}}
     source = {"kind": "force", "at": [1200, 1300, -900], "force": [1e10, 5e9, 1e10]}
-    faces = {
-        "top": "free" if top == "free" else "rigid",
-        "others": "cpml",
-        "cpml": {"thickness": 5},
-    }
+    faces = {"top": "free" if top == "free" else "rigid", "others": "cpml", "cpml": {"thickness": 5}}
     v = np.abs(
         api.run(
             below_a_surface([source], [[1500, 1500, -1000]], 12.0, faces, model), progress=False
@@ -462,23 +381,13 @@ def test_fastest_wave():
 
 def pressure_in_the_plane(**model):
     """A hydrophone in water and a pressure on a point of the rock."""
-    layers = [
-        {"top": 0, "vp": 1500, "vs": 0, "rho": 1025},
-        {"top": -150, "vp": 2000, "vs": 900, "rho": 2000, **model},
-    ]
+    layers = [{"top": 0, "vp": 1500, "vs": 0, "rho": 1025}, {"top": -150, "vp": 2000, "vs": 900, "rho": 2000, **model}]
     return Scenario(
         domain={"origin": [0, -400], "size": [600, 400], "spacing": 20},
         model={"kind": "layers", "layers": layers},
         time={"duration": 0.3, "start": 0.0, "step": 0.003},
         boundaries={"cpml": {"thickness": 4}},
-        source=[
-            {
-                "kind": "explosion",
-                "at": [300, -40],
-                "moment": 1e9,
-                "wavelet": {"kind": "ricker", "frequency": 8},
-            }
-        ],
+        source=[{"kind": "explosion", "at": [300, -40], "moment": 1e9, "wavelet": {"kind": "ricker", "frequency": 8}}],
         receivers=[{"name": "W", "at": [400, -40]}, {"name": "R", "at": [400, -240]}],
         output={"waveforms": ["pressure"]},
         run={"precision": "float64", "device": "cpu"},
@@ -517,10 +426,7 @@ def test_pressure_is_a_third_of_the_trace_where_nothing_moves_across_the_plane()
 
     for n, row in enumerate(np.eye(5)):
         expected = (shares_of(moduli + h * row) - shares_of(moduli - h * row)) / 2e-6
-        slopes = [
-            c11 * dependences.derivative(f"pressure {field}", *moduli)[n]
-            for field in ("sxx", "szz")
-        ]
+        slopes = [c11 * dependences.derivative(f"pressure {field}", *moduli)[n] for field in ("sxx", "szz")]
         np.testing.assert_allclose(slopes, expected, atol=1e-8)
     wet = [np.array([n]) for n in (18, 0, 5)]
     assert material.trace_share(d, wet, "sxx")[0] == material.trace_share(d, wet, "szz")[0] == 0.5

@@ -27,9 +27,7 @@ def series(**change):
         "velocity": (("time", "component", *dims[1:]), random.random((3, 3, 4, 5, 6), np.float32)),
         "strain": (("time", "tensor", *dims[1:]), random.random((3, 6, 4, 5, 6), np.float32)),
     }
-    return xr.Dataset(
-        values, axes | {"component": list("ENZ"), "tensor": ["EE", "NN", "ZZ", "EN", "EZ", "NZ"]}
-    )
+    return xr.Dataset(values, axes | {"component": list("ENZ"), "tensor": ["EE", "NN", "ZZ", "EN", "EZ", "NZ"]})
 
 
 def frames(path):
@@ -51,19 +49,11 @@ def test_frames_of_a_volume(tmp_path):
     read = list(frames(path))
     assert [time for time, _ in read] == list(TIMES)
     for n, (_, image) in enumerate(read):
-        assert (
-            image.dimensions == (6, 5, 4)
-            and image.spacing == (20, 50, 100)
-            and image.origin == (1000, 0, -300)
-        )
-        assert np.array_equal(
-            np.asarray(image["pressure"]).reshape(4, 5, 6), data.pressure.values[n]
-        )
+        assert image.dimensions == (6, 5, 4) and image.spacing == (20, 50, 100) and image.origin == (1000, 0, -300)
+        assert np.array_equal(np.asarray(image["pressure"]).reshape(4, 5, 6), data.pressure.values[n])
         velocity = np.asarray(image["velocity"]).reshape(4, 5, 6, 3)
         assert np.array_equal(np.moveaxis(velocity, -1, 0), data.velocity.values[n])
-        assert np.array_equal(
-            np.asarray(image["strain_EZ"]).reshape(4, 5, 6), data.strain.sel(tensor="EZ").values[n]
-        )
+        assert np.array_equal(np.asarray(image["strain_EZ"]).reshape(4, 5, 6), data.strain.sel(tensor="EZ").values[n])
 
 
 def test_frames_of_a_plane(tmp_path):
@@ -79,12 +69,7 @@ def test_a_mesh(tmp_path):
     points = np.array([(x, y, z) for z in (0, 1) for y in (0, 1) for x in (0, 1, 3)], float)
     cells = np.array([[0, 1, 4, 3, 6, 7, 10, 9], [1, 2, 5, 4, 7, 8, 11, 10]])
     path = vtkhdf.write_mesh(
-        tmp_path / "m.vtkhdf",
-        points,
-        cells,
-        12,
-        {"height": points[:, 2]},
-        {"vp": np.array([3.0, 4.0])},
+        tmp_path / "m.vtkhdf", points, cells, 12, {"height": points[:, 2]}, {"vp": np.array([3.0, 4.0])}
     )
     mesh = pyvista.read(str(path))
     assert np.array_equal(mesh.points, points) and np.array_equal(mesh.cells_dict[12], cells)
@@ -96,17 +81,10 @@ def test_a_mesh(tmp_path):
     "write, words",
     [
         (
-            lambda folder: vtkhdf.write_snapshots(
-                series(x=[0.0, 1, 2, 3, 4, 6]), folder / "a.vtkhdf"
-            ),
+            lambda folder: vtkhdf.write_snapshots(series(x=[0.0, 1, 2, 3, 4, 6]), folder / "a.vtkhdf"),
             "along x are 1 to 2 m apart",
         ),
-        (
-            lambda folder: vtkhdf.write_snapshots(
-                series().isel(time=slice(0)), folder / "a.vtkhdf"
-            ),
-            "no snapshots",
-        ),
+        (lambda folder: vtkhdf.write_snapshots(series().isel(time=slice(0)), folder / "a.vtkhdf"), "no snapshots"),
         (lambda folder: vtkhdf.write_snapshots(series(), folder / "a.vtk"), "ends in .vtkhdf"),
         (
             lambda folder: vtkhdf.write_mesh(

@@ -57,9 +57,7 @@ def test_a_depth_in_kilometres_is_suspicious(depth, odd):
         ],
         receivers=[{"name": "A", "at": [3500, 3000, 0]}],
     )
-    assert (
-        any("a depth of 1.5 m" in w and "did you mean km?" in w for w in scenario.warnings) == odd
-    )
+    assert any("a depth of 1.5 m" in w and "did you mean km?" in w for w in scenario.warnings) == odd
 
 
 def test_a_shallow_shot_is_not_suspicious_where_kilometres_would_lie_outside():
@@ -99,12 +97,7 @@ def test_topography_needs_finer_grids_than_a_flat_surface():
         model = tables["model"] | ({} if topography is None else {"topography": topography})
         top = {"boundaries": {"top": "rigid"}} if topography is not None else {}
         plan = craton.plan(Scenario(**tables | top | {"model": model, "source": [source]}))
-        (text,) = [
-            text
-            for rows in plan.notes.values()
-            for label, text in rows
-            if label == "points per wavelength"
-        ]
+        (text,) = [text for rows in plan.notes.values() for label, text in rows if label == "points per wavelength"]
         assert judged in text, text
 
 

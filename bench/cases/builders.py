@@ -71,10 +71,7 @@ def okamoto(shape=(512, 512, 256), steps=1500, spacing=200.0):
     base, title = tables("okamoto"), f"Okamoto et al. 2010, {' x '.join(map(str, shape))}"
     for layer in base["model"]["layers"]:
         layer["top"] *= coarser
-    base["model"] |= {
-        "topography": {"x": x, "y": y, "z": relief},
-        "water": {"level": -0.5 * spacing},
-    }
+    base["model"] |= {"topography": {"x": x, "y": y, "z": relief}, "water": {"level": -0.5 * spacing}}
     base["source"][0]["at"] = [*middle, top - 0.35 * size[2]]
     base["source"][0]["wavelet"] |= {"duration": 3.0 * coarser, "delay": 2.0 * coarser}
     sides = {axis: [0.2 * n, 0.8 * n, 7] for axis, n in zip("xy", size)}

@@ -99,11 +99,7 @@ def reset():
 def peak():
     """Peak of resident memory since `reset`, bytes."""
     try:
-        line = next(
-            line
-            for line in Path("/proc/self/status").read_text().splitlines()
-            if line.startswith("VmHWM")
-        )
+        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
         return 1024 * int(line.split()[1])
     except OSError:
         return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -84,9 +84,7 @@ class Mesh:
     def boundary(self):
         """Points of five faces, each once."""
         pairs = zip(self.faces, self.element.face_nodes)
-        return np.unique(np.concatenate([self.points[at][:, n].ravel() for at, n in pairs])).astype(
-            np.int32
-        )
+        return np.unique(np.concatenate([self.points[at][:, n].ravel() for at, n in pairs])).astype(np.int32)
 
 
 def renumbered(lattice, count):
@@ -204,10 +202,7 @@ class Fields:
         mesh, nodes = self.mesh, self.mesh.element.size
         if kind.geometry not in self.shapes:
             self.shapes[kind.geometry] = self.cupy.asarray(mesh.shapes(kind.geometry))
-        rows, per = (
-            1 if components == 1 else 21 if kind.full else 2,
-            [nodes] if kind.per_node else [],
-        )
+        rows, per = (1 if components == 1 else 21 if kind.full else 2, [nodes] if kind.per_node else [])
         out = {**self.known, "geometry": self.shapes[kind.geometry]}
         out["moduli"] = self.random(mesh.size, rows, *per)
         if kind.relaxation:
@@ -224,10 +219,7 @@ class Fields:
         kernel, span = module.get_function(op.function), (op.span or op.block)[0]
         grid = (-(-(box[5] - box[4]) // span), 1, 1)
         pointers = [arrays[name] if name in arrays else np.uintp(0) for name in op.arrays]
-        values = (
-            BOX.value("float32", **dict(zip(BOUNDS, box))),
-            op.params.value("float32", **params),
-        )
+        values = (BOX.value("float32", **dict(zip(BOUNDS, box))), op.params.value("float32", **params))
         call = partial(kernel, grid, op.block, (*pointers, *values))
         return call, kernel.num_regs, kernel.local_size_bytes
 
@@ -318,9 +310,7 @@ def variants(report):
     """The update by words and threads; isotropic elements by geometry, material, registers, assembly, numbering."""
     fields = large(report)
     n = 3 * (fields.mesh.count + 1)
-    for (words, wide), width in product(
-        ((1, 0), (2, 0), (4, 0), (4, 1), (8, 1), (16, 1)), (128, 256, 512)
-    ):
+    for (words, wide), width in product(((1, 0), (2, 0), (4, 0), (4, 1), (8, 1), (16, 1)), (128, 256, 512)):
         op = replace(sem.update(), block=(width, 1, 1), span=(width * words, 1, 1))
         op = with_defines(op, WORDS=words, WIDE=wide)
         call, registers, _ = fields.caller(op, fields.known, (0, 1, 0, 1, 0, n), {"dt": 1e-9})
@@ -331,9 +321,7 @@ def variants(report):
     for geometry, per_node in product(GEOMETRIES, (True, False)):
         where = "node" if per_node else "element"
         fields.timed(sem.Kind(4, geometry, per_node), f"{geometry}, material per {where}")
-    for geometry, (keep, spread), resident in product(
-        GEOMETRIES, ((1, 1), (0, 1), (1, 0)), (384, 512, 640, 768)
-    ):
+    for geometry, (keep, spread), resident in product(GEOMETRIES, ((1, 1), (0, 1), (1, 0)), (384, 512, 640, 768)):
         name = f"{geometry}, {resident} threads, keep {keep}, spread {spread}"
         defines = {"MIN_BLOCKS": resident // 128, "KEEP": keep, "SPREAD": spread}
         fields.timed(sem.Kind(4, geometry), name, **defines)
@@ -345,9 +333,7 @@ def variants(report):
 def laws(report):
     """21 constants, attenuation, fluid."""
     fields, where = large(report), {True: "node", False: "element"}
-    for per_node, geometry, resident in product(
-        (True, False), ("nodes", "corners"), (256, 384, 512, 640)
-    ):
+    for per_node, geometry, resident in product((True, False), ("nodes", "corners"), (256, 384, 512, 640)):
         kind, blocks = sem.Kind(4, geometry, per_node=per_node), {"MIN_BLOCKS": resident // 128}
         name = f"per {where[per_node]}, {geometry}, {resident} threads"
         fields.timed(replace(kind, full=True), f"21 constants {name}", **blocks)
@@ -363,9 +349,7 @@ def laws(report):
 
 def memories(report):
     """Ways to the memory variables: past the L1 cache, node after node."""
-    for geometry, past, turn, resident in product(
-        ("corners", "nodes"), (0, 1), (0, 1), (384, 512, 640)
-    ):
+    for geometry, past, turn, resident in product(("corners", "nodes"), (0, 1), (0, 1), (384, 512, 640)):
         name = f"attenuation, {geometry}, past L1 {past}, in turn {turn}, {resident} threads"
         defines = {"PAST_L1": past, "IN_TURN": turn, "MIN_BLOCKS": resident // 128}
         large(report).timed(sem.Kind(4, geometry, relaxation=RELAXATION), name, **defines)
@@ -390,6 +374,4 @@ def only_large(part):
     return lambda report: None if report.options.small else part(report)
 
 
-PARTS = {"checks": checks} | {
-    part.__name__: only_large(part) for part in (step, variants, laws, memories, degrees)
-}
+PARTS = {"checks": checks} | {part.__name__: only_large(part) for part in (step, variants, laws, memories, degrees)}

@@ -27,28 +27,12 @@ from craton.methods.shared import series
 from craton.methods.shared.ranks import plan_of_rank
 from craton.scenario import Scenario
 
-LIMITS = {
-    "float32": 1e-5,
-    "float64": 1e-12,
-}  # of the relative L2; rounding grows with the square root of the steps
+LIMITS = {"float32": 1e-5, "float64": 1e-12}  # of the relative L2; rounding grows with the square root of the steps
 STEPS, FEW = 80, 4
-PLAIN = (
-    "cpml",
-    "order 8",
-    "Q coarse",
-    "Q paired",
-    "Q full",
-)  # once more without variants of kernels
+PLAIN = ("cpml", "order 8", "Q coarse", "Q paired", "Q full")  # once more without variants of kernels
 SERIES = {"sums of series": "float32", "sums of series in 16 bits": "int16"}
 GRIDS = {"x": (2, 1, 1), "y": (1, 2, 1), "z": (1, 1, 2)}
-CUT = (
-    ("cpml", "xyz"),
-    ("peaks", "y"),
-    ("Q paired", "y"),
-    ("sea floor", "xyz"),
-    ("P-SV cpml", "x"),
-    ("SH cpml", "z"),
-)
+CUT = (("cpml", "xyz"), ("peaks", "y"), ("Q paired", "y"), ("sea floor", "xyz"), ("P-SV cpml", "x"), ("SH cpml", "z"))
 
 
 def cases():

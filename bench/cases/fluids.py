@@ -35,23 +35,18 @@ def rock_of(rng):
 def moment_of(rng):
     """Components of a random moment tensor."""
     m = rng.standard_normal((3, 3)) * 1e12
-    return {
-        a + b: (m + m.T)[n, k] for n, a in enumerate("xyz") for k, b in enumerate("xyz") if n <= k
-    }
+    return {a + b: (m + m.T)[n, k] for n, a in enumerate("xyz") for k, b in enumerate("xyz") if n <= k}
 
 
 def hilly(rng):
     """Elevation of a sea floor of three waves, level far from the middle."""
     depth = -float(rng.uniform(300, 550))
-    waves = list(
-        zip(*(rng.uniform(a, b, 3) for a, b in ((20, 60), (400, 1200), (0, 6.3), (0, 3.1))))
-    )
+    waves = list(zip(*(rng.uniform(a, b, 3) for a, b in ((20, 60), (400, 1200), (0, 6.3), (0, 3.1)))))
 
     def floor(x, y):
         r4 = ((np.asarray(x) ** 2 + np.asarray(y) ** 2) / 650**2) ** 4
         phases = (
-            (height, 2 * np.pi * (x * np.cos(t) + y * np.sin(t)) / length + at)
-            for height, length, at, t in waves
+            (height, 2 * np.pi * (x * np.cos(t) + y * np.sin(t)) / length + at) for height, length, at, t in waves
         )
         return depth + np.exp(-r4) * sum(height * np.cos(phase) for height, phase in phases)
 
@@ -73,11 +68,7 @@ def sea(seed):
     x, y = (float(v) for v in rng.uniform(-150, 150, 2))
     off, in_rock = float(rng.uniform(0.3, 1) * NEAR), bool(rng.random() < 0.6)
     source = {"at": [x, y, float(floor(x, y)) + (-off if in_rock else off)]}
-    source |= (
-        {"kind": "moment_tensor", "tensor": moment_of(rng)}
-        if in_rock
-        else {"kind": "explosion", "moment": 1e12}
-    )
+    source |= {"kind": "moment_tensor", "tensor": moment_of(rng)} if in_rock else {"kind": "explosion", "moment": 1e12}
     receivers = []
     for n in range(8):
         angle, distance = rng.uniform(0, 2 * np.pi), rng.uniform(120, 420)
@@ -93,11 +84,7 @@ def sea(seed):
         "time": {"start": -1.6 / peak, "duration": 1.92 / peak + 500 / slow + 0.3},
     }
     name = f"{'level' if level else 'hills'}, source in {'rock' if in_rock else 'water'}"
-    elements = {
-        "method": "sem",
-        "domain": box | {"element_size": ELEMENT},
-        "boundaries": {"others": "pml"},
-    }
+    elements = {"method": "sem", "domain": box | {"element_size": ELEMENT}, "boundaries": {"others": "pml"}}
     return name, tables | {"domain": box | {"spacing": SPACING}}, tables | elements
 
 
@@ -123,10 +110,7 @@ def agree(report):
             data = [result.dataset.velocity for result in results]
             times = data[1].time.values[20:-20]
             grid, mesh = (
-                np.array(
-                    [[np.interp(times, v.time.values, trace) for trace in row] for row in v.values]
-                )
-                for v in data
+                np.array([[np.interp(times, v.time.values, trace) for trace in row] for row in v.values]) for v in data
             )
             misfit = np.linalg.norm(grid - mesh, axis=(1, 2)) / np.linalg.norm(mesh, axis=(1, 2))
             bound = sum(stated(result.plan) for result in results)
@@ -137,16 +121,12 @@ def agree(report):
                 "stated": bound,
             }
             warned = any("that has steps" in text for text in results[0].plan.warnings)
-            report.add(
-                "agree", row | {"warned": warned, "passed": warned or bool(misfit.max() <= bound)}
-            )
+            report.add("agree", row | {"warned": warned, "passed": warned or bool(misfit.max() <= bound)})
 
 
 def scenario_of(report, tables):
     """The scenario on the report's machine."""
-    run = {"device": report.options.device} | (
-        {"threads": report.options.threads} if report.options.threads else {}
-    )
+    run = {"device": report.options.device} | ({"threads": report.options.threads} if report.options.threads else {})
     return craton.Scenario(**tables, run=run)
 
 
@@ -169,17 +149,12 @@ def basin(seed):
         model["anomalies"], at = [body], [half + off, z / 2] if rng.random() < 0.5 else [x, z - off]
     elif kind == "cavity":
         radius, angle = float(rng.uniform(60, 150)), rng.uniform(0, 2 * np.pi)
-        model["anomalies"] = [
-            {"shape": "sphere", "center": [0.0, 0.0, -450.0], "radius": radius, **WATER}
-        ]
+        model["anomalies"] = [{"shape": "sphere", "center": [0.0, 0.0, -450.0], "radius": radius, **WATER}]
         at = [float((radius + off) * np.cos(angle)), float(-450 + (radius + off) * np.sin(angle))]
     else:
         a, b, top = float(rng.uniform(40, 150)), float(rng.uniform(250, 400)), 2 * h
         x0 = [-width / 2, -250.0, 250.0, width / 2]
-        model |= {
-            "topography": {"x": x0, "z": [-a, -a, -b, -b]},
-            "water": {"level": 0.0, "vp": 1500.0, "rho": 1020.0},
-        }
+        model |= {"topography": {"x": x0, "z": [-a, -a, -b, -b]}, "water": {"level": 0.0, "vp": 1500.0, "rho": 1020.0}}
         at = [x, float(np.interp(x, x0, [-a, -a, -b, -b])) - off]
     low, size = [-width / 2, -depth], [width, depth + top]
     if not planar:
@@ -188,23 +163,13 @@ def basin(seed):
     tau = 3 * h / min(max(vs, 300.0), 1500.0)
     tensor = {k: v for k, v in moment_of(rng).items() if not planar or "y" not in k}
     grid = [
-        [X, Z] if planar else [X, 20.0, Z]
-        for X in (0.0, 60.0, 260.0)
-        for Z in (-60.0, -160.0, -300.0, -450.0, -600.0)
+        [X, Z] if planar else [X, 20.0, Z] for X in (0.0, 60.0, 260.0) for Z in (-60.0, -160.0, -300.0, -450.0, -600.0)
     ]
     return f"{kind}, {'plane' if planar else 'space'}, vs {vs:.0f}", {
-        "domain": {"origin": low, "size": size, "spacing": h}
-        | ({"waves": "P-SV"} if planar else {}),
+        "domain": {"origin": low, "size": size, "spacing": h} | ({"waves": "P-SV"} if planar else {}),
         "model": model,
         "time": {"duration": STEPS * 0.42 * h / fastest},
-        "source": [
-            {
-                "kind": "moment_tensor",
-                "at": at,
-                "tensor": tensor,
-                "wavelet": {"kind": "gaussian", "tau": tau},
-            }
-        ],
+        "source": [{"kind": "moment_tensor", "at": at, "tensor": tensor, "wavelet": {"kind": "gaussian", "tau": tau}}],
         "receivers": [{"name": f"R{n}", "at": position} for n, position in enumerate(grid)],
     }
 
@@ -230,12 +195,7 @@ def late(report, tables):
     *_, third, last = (float(part.max()) for part in np.array_split(velocity, 4, axis=-1))
     over = last / float(velocity.max())
     passed = over < SETTLED or last < FALLING * third
-    return {
-        "steps": velocity.shape[-1],
-        "late": over,
-        "over the third quarter": last / third,
-        "passed": passed,
-    }
+    return {"steps": velocity.shape[-1], "late": over, "over the third quarter": last / third, "passed": passed}
 
 
 PARTS = {"agree": agree, "rest": rest}

@@ -21,10 +21,7 @@ from craton.inverse.experiment import march
 
 SHARED = ("material", "back", "store", "history")  # arrays of both programs
 LIMITS = {"float32": 1e-5, "float64": 1e-12}  # of the relative L2, and of the dot product
-CHECKPOINTS = (
-    120e6,
-    240e6,
-)  # bytes in float64, without and with attenuation, that ask for checkpoints
+CHECKPOINTS = (120e6, 240e6)  # bytes in float64, without and with attenuation, that ask for checkpoints
 # storages from which steps are taken back, with their sums
 REVERSED = (("boundaries", "fields"), ("boundaries-16", "fields"), ("boundaries", "parameters"))
 SIXTEEN = 1e-4  # where boundaries are kept in 16 bits
@@ -34,10 +31,7 @@ LOSS = {"qp": 80, "qs": 40, "attenuation": {"band": [2, 40], "mechanisms": 3}}
 THOMSEN = {"epsilon": 0.15, "delta": 0.07, "gamma": 0.1}
 SEA = {
     "kind": "layers",
-    "layers": [
-        {"vp": 1500, "vs": 0, "rho": 1000, "top": 0},
-        {"vp": 3000, "vs": 1700, "rho": 2300, "top": -240},
-    ],
+    "layers": [{"vp": 1500, "vs": 0, "rho": 1000, "top": 0}, {"vp": 3000, "vs": 1700, "rho": 2300, "top": -240}],
 }
 WAVELET = {"kind": "ricker", "frequency": 15}
 TENSOR = {"xx": 1e13, "yy": -4e12, "zz": 3e12, "xy": 5e12, "xz": -2e12, "yz": 6e12}
@@ -47,9 +41,7 @@ SPACE = {
     "time": {"duration": 0.16, "start": 0, "step": 0.002},
     "boundaries": {"cpml": {"thickness": 8}},
     "source": [{"kind": "moment_tensor", "at": [390, 350, -310], "tensor": TENSOR}],
-    "receivers": [
-        {"name": "R", "line": {"from": [210, 210, -30], "to": [590, 510, -450], "count": 7}}
-    ],
+    "receivers": [{"name": "R", "line": {"from": [210, 210, -30], "to": [590, 510, -450], "count": 7}}],
     "output": {"waveforms": ["velocity", "pressure"]},
 }
 SPACE["source"][0]["wavelet"] = WAVELET
@@ -78,9 +70,7 @@ CASES = {
     },
     "acoustic": {
         "domain": {"waves": "acoustic"},
-        "source": [
-            {"kind": "explosion", "at": [390, 350, -310], "moment": 1e13, "wavelet": WAVELET}
-        ],
+        "source": [{"kind": "explosion", "at": [390, 350, -310], "moment": 1e13, "wavelet": WAVELET}],
     },
 }
 ANISOTROPIC = ("vp", "vs", "epsilon", "delta", "gamma", "rho")
@@ -149,10 +139,7 @@ def compared(report, name, tables, storage, memory, sums="auto"):
     row = {"case": name, "storage": storage, "sums": sums, "dot": dot}
     if not report.options.alone:
         *reference, _ = outcome(tables, "cpu", storage=storage.removesuffix("-16"), **options)
-        row |= {
-            key: difference(a, b)["l2"]
-            for key, a, b in zip(("gradient", "born"), values, reference)
-        }
+        row |= {key: difference(a, b)["l2"] for key, a, b in zip(("gradient", "born"), values, reference)}
     worst = max(row.get(key, 0.0) for key in ("dot", "gradient", "born"))
     limit = SIXTEEN if storage == "boundaries-16" else LIMITS[precision]
     return row | {"limit": limit, "passed": bool(worst <= limit)}
@@ -171,14 +158,7 @@ def box(points, steps):
                 "boundaries": {"cpml": {"thickness": 10}},
                 "source": [{**SPACE["source"][0], "at": [middle + 3, middle + 4, -middle + 5]}],
                 "receivers": [
-                    {
-                        "name": "R",
-                        "line": {
-                            "from": [400, middle, 0],
-                            "to": [size - 400, middle, 0],
-                            "count": 100,
-                        },
-                    }
+                    {"name": "R", "line": {"from": [400, middle, 0], "to": [size - 400, middle, 0], "count": 100}}
                 ],
                 "output": {"waveforms": ["velocity"]},
             },
@@ -226,9 +206,7 @@ def timed(report, points, every, storage, sums):
     slot = 9 * 4 * points**3
     steps = report.options.steps or int(min(96, 0.4 * report.machine.memory()[0] // slot * every))
     begin = time.perf_counter()
-    problem = craton.Problem(
-        box(points, steps), device=report.options.device, every=every, storage=storage, sums=sums
-    )
+    problem = craton.Problem(box(points, steps), device=report.options.device, every=every, storage=storage, sums=sums)
     experiment = problem.experiments[0]
     experiment.run(problem.parameters.cells(problem.m0))
     prepared = time.perf_counter() - begin
@@ -266,9 +244,7 @@ def kernels(report):
     """Rows of the launches of a step back, alone: the pass of both fields and what is beside it."""
     for points in report.options.size or ([64] if report.options.small else [256, 384]):
         with report.guarded("kernels", f"{points}^3"):
-            problem = craton.Problem(
-                box(points, 16), device=report.options.device, storage="boundaries"
-            )
+            problem = craton.Problem(box(points, 16), device=report.options.device, storage="boundaries")
             experiment = problem.experiments[0]
             experiment.run(problem.parameters.cells(problem.m0))
             program = randomised(experiment._other("backward"))
@@ -295,9 +271,7 @@ def shot(report):
     steps = report.options.steps or (40 if report.options.small else 3000)
     with report.guarded("shot", f"{points}^3, {steps} steps"):
         clock = [time.perf_counter()]
-        problem = craton.Problem(
-            box(points, steps), device=report.options.device, storage="boundaries-16", every=4
-        )
+        problem = craton.Problem(box(points, steps), device=report.options.device, storage="boundaries-16", every=4)
         experiment, cells = problem.experiments[0], problem.parameters.cells(problem.m0)
         clock.append(time.perf_counter())
         samples = experiment.run(cells)

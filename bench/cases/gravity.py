@@ -82,9 +82,7 @@ def parity(report):
     prisms, density = random_ensemble(3000)
     west, east, south, north, _, top = prisms[:20].T
     middle = 0.5 * (west + east), 0.5 * (south + north), top
-    special = [
-        np.stack(kind, axis=1) for kind in ((west, south, top), middle, (west, middle[1], top))
-    ]
+    special = [np.stack(kind, axis=1) for kind in ((west, south, top), middle, (west, middle[1], top))]
     scattered = np.random.default_rng(5).uniform([-2e3, -2e3, -4e3], [22e3, 22e3, 1e3], (937, 3))
     points = tuple(np.concatenate([scattered, *special]).T)  # and vertices, faces, edges
     machines = Runner(report.machine), Runner(backend("cpu", threads=report.options.threads))
@@ -115,13 +113,8 @@ def few(report):
         exact = craton.gravity.forward(*case, FIELDS, "cpu", method="direct")
         for precision in ("float64", "float32"):
             for method in methods:
-                out = craton.gravity.forward(
-                    *case, FIELDS, report.options.device, precision, method
-                )
-                errors = [
-                    np.nanmax(np.abs(out[f] - exact[f])) / np.nanmax(np.abs(exact[f]))
-                    for f in FIELDS
-                ]
+                out = craton.gravity.forward(*case, FIELDS, report.options.device, precision, method)
+                errors = [np.nanmax(np.abs(out[f] - exact[f])) / np.nanmax(np.abs(exact[f])) for f in FIELDS]
                 worst = float(max(errors))
                 report.add("small", {"case": f"{name} {precision} {method}", "worst": worst})
 
@@ -254,11 +247,7 @@ def paper(report):
     """The whole call on the case of Couder-Castaneda et al. 2013."""
     exact, arrays = None, (*seven_spheres(), survey(*PAPER))
     for label, case in tables("gravity")["whole"].items():
-        names, precision, method = (
-            FIELDS_BY_COUNT[case["fields"]],
-            case["precision"],
-            case["method"],
-        )
+        names, precision, method = (FIELDS_BY_COUNT[case["fields"]], case["precision"], case["method"])
         kept, device = [], report.options.device
 
         def call(names=names, precision=precision, method=method, kept=kept, device=device):
@@ -299,9 +288,7 @@ def curve(report, label, case, method, rtol):
         prisms, points = len(arrays[0]), out["g_z"].size
         rows.append({"prisms": prisms, "points": points, "seconds": seconds})
         rate = prisms * points / seconds / 1e9
-        report.say(
-            f"{label}: {prisms} prisms, {points} points  {seconds:8.3f} s, {rate:.1f} G pairs/s"
-        )
+        report.say(f"{label}: {prisms} prisms, {points} points  {seconds:8.3f} s, {rate:.1f} G pairs/s")
     n, seconds = (np.array([row[key] for row in rows]) for key in ("prisms", "seconds"))
     large = n >= min(10**5.5 * 0.9, n[-2:].min())
     ratio, slope = seconds / (n * np.log2(n)), float("nan")
@@ -317,9 +304,7 @@ def growth_picture(report):
     """Draw growth of --set measured=FILE.json, seconds of a whole call over prisms, into --set picture=FILE.png."""
     data, lines = json.loads(Path(report.setting("measured", "")).read_text()), []
     for label, drawn in data["growth"].items():
-        n, seconds = (
-            np.array([row[key] for row in drawn["rows"]]) for key in ("prisms", "seconds")
-        )
+        n, seconds = (np.array([row[key] for row in drawn["rows"]]) for key in ("prisms", "seconds"))
         fit, line = drawn["fit"], np.geomspace(drawn["fit"]["from prisms"], n.max())
         lines.append((n, seconds, "o", f"{label} (best: N^{fit['exponent']:.2f} log N)"))
         lines.append((line, fit["seconds per N log2 N"] * line * np.log2(line), "-", None))
@@ -351,6 +336,4 @@ def only_large(part):
     return guarded
 
 
-PARTS = {"parity": parity} | {
-    part.__name__: only_large(part) for part in (rates, blocks, host, paper, growth)
-}
+PARTS = {"parity": parity} | {part.__name__: only_large(part) for part in (rates, blocks, host, paper, growth)}

@@ -48,9 +48,7 @@ def by_harmonica(case, names, threads):
 
     prisms, density, points = case
     options = {"parallel": threads > 1, "disable_checks": True}
-    return {
-        name: harmonica.prism_gravity(points, prisms, density, name, **options) for name in names
-    }
+    return {name: harmonica.prism_gravity(points, prisms, density, name, **options) for name in names}
 
 
 def in_turn(works, repeats):
@@ -79,9 +77,7 @@ def compare(report, part, threads):
         works = {name: partial(run, case, names, threads) for name, run in programs.items()}
         measured = in_turn(works, report.options.repeats)
         loads = {"load": [load, os.getloadavg()[0]], **versions("harmonica", "choclo", "numba")}
-        report.add(
-            part, row(label, names, threads, measured, len(case[0]) * case[2][0].size, loads)
-        )
+        report.add(part, row(label, names, threads, measured, len(case[0]) * case[2][0].size, loads))
 
 
 def row(label, names, threads, measured, pairs, loads):

@@ -31,9 +31,7 @@ def exact(prisms, density, points, names, real=np.longdouble):
     for n in range(points.shape[1]):
         for begin in range(0, len(prisms), SLICE):
             some = slice(begin, begin + SLICE)
-            offsets = (
-                prisms[some].astype(real).reshape(-1, 3, 2) - points[:, n].astype(real)[:, None]
-            )
+            offsets = prisms[some].astype(real).reshape(-1, 3, 2) - points[:, n].astype(real)[:, None]
             weights = density[some].astype(real)
             for corner in np.ndindex(2, 2, 2):
                 mu = 1 if sum(corner) % 2 else -1  # +1 for the upper corner of all three axes
@@ -53,11 +51,7 @@ def corner_terms(x, y, z):
     with np.errstate(
         divide="ignore"
     ):  # in the plane of a face: pi / 2, times 0 or with the other sign at the corner across
-        angle = {
-            "x": np.arctan(y * z / (x * r)),
-            "y": np.arctan(x * z / (y * r)),
-            "z": np.arctan(x * y / (z * r)),
-        }
+        angle = {"x": np.arctan(y * z / (x * r)), "y": np.arctan(x * z / (y * r)), "z": np.arctan(x * y / (z * r))}
     terms = {
         "potential": lambda: (
             x * y * log["z"]
@@ -114,11 +108,7 @@ class Survey:
     def judge(self, values, names):
         """Rows of a table from values (names, N), or at the chosen points only."""
         total, whole = self.points.shape[1], values.shape[1] == self.points.shape[1]
-        found = {
-            "against exact": compared(
-                values[:, self.chosen] if whole else values, self.exact, names, total
-            )
-        }
+        found = {"against exact": compared(values[:, self.chosen] if whole else values, self.exact, names, total)}
         if whole and self.direct is not None:
             found["against direct"] = compared(values, self.direct, names, total)
         return found
@@ -132,12 +122,7 @@ def tables(report):
     every, options = bool(report.setting("direct", "")), report.options
 
     def run(at, precision, method, rtol=None):
-        settings = {
-            "device": options.device,
-            "precision": precision,
-            "method": method,
-            "rtol": rtol,
-        }
+        settings = {"device": options.device, "precision": precision, "method": method, "rtol": rtol}
         return craton.gravity.forward(*ensemble, at, names, threads=options.threads, **settings)
 
     def rows(out):
@@ -158,9 +143,7 @@ def tables(report):
         row |= survey.judge(rows(out), names)
         kept[f"{out.method}{f', rtol {rtol:g}' if rtol else ''}, {precision}"] = row
         report.keep("gravity_l2", kept)
-        norms = {
-            name: f"{norm['L2']:.1e} {norm['unit']}" for name, norm in row["against exact"].items()
-        }
+        norms = {name: f"{norm['L2']:.1e} {norm['unit']}" for name, norm in row["against exact"].items()}
         report.say(f"{out.method:8s} {precision}  L2 {norms['g_z']}  {norms['g_zz']}")
 
 

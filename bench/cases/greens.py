@@ -39,23 +39,14 @@ SPACE = {
 ELEMENTS = {
     "method": "sem",
     "domain": {"origin": [0, 0, -1600], "size": [2000, 2000, 1600], "element_size": 400},
-    "model": {
-        "kind": "layers",
-        "layers": [{k: v for k, v in e.items() if "q" not in k} for e in LAYERS],
-    },
+    "model": {"kind": "layers", "layers": [{k: v for k, v in e.items() if "q" not in k} for e in LAYERS]},
     "time": {"duration": 2.0},
     "boundaries": {"pml": {"frequency": 2.0}},
 }
 CHUNK = {"longitude": 20.0, "latitude": 38.0, "width": [12, 12], "elements": [6, 6]}
 # volume of sources, box of stations, highest frequency, longest time of a wavelet, size of a moment
 CASES = {
-    "fd space": (
-        SPACE,
-        ([900, 1000, -600], [1300, 1400, 0]),
-        ([1700, 800, -500], [1850, 1700, 0]),
-        3.5,
-        0.3,
-    ),
+    "fd space": (SPACE, ([900, 1000, -600], [1300, 1400, 0]), ([1700, 800, -500], [1850, 1700, 0]), 3.5, 0.3),
     "fd plane below a hill": (
         {
             "domain": {"origin": [0, -2000], "size": [3000, 2200], "spacing": 50, "waves": "P-SV"},
@@ -68,13 +59,7 @@ CASES = {
         4.5,
         0.3,
     ),
-    "sem box": (
-        ELEMENTS,
-        ([500, 550, -500], [800, 850, 0]),
-        ([1200, 500, -300], [1500, 1500, 0]),
-        3.5,
-        0.3,
-    ),
+    "sem box": (ELEMENTS, ([500, 550, -500], [800, 850, 0]), ([1200, 500, -300], [1500, 1500, 0]), 3.5, 0.3),
     "sem chunk": (
         {
             "method": "sem",
@@ -158,9 +143,7 @@ def mismatch(report):
             stations = places(rng, case[2], STATIONS, chunk)
             sources = [source(rng, at, case) for at in places(rng, case[1], count, chunk)]
             forward = [
-                craton.run(
-                    scenario(case, "float32", [s], stations), progress=False, warn=False
-                ).dataset.velocity
+                craton.run(scenario(case, "float32", [s], stations), progress=False, warn=False).dataset.velocity
                 for s in sources
             ]
             for storage, limit in STORAGES.items():

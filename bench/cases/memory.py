@@ -68,25 +68,13 @@ CASES = {  # scenario, keys of the small run before, ranks
     "elements, box": (elements(75), COARSE, 1),
     "elements, large box": (elements(60), COARSE, 1),
     "elements, attenuation": (elements(90, loss=LOSS), COARSE, 1),
-    "elements, topography": (
-        elements(75, topography=AIR, height=1900),
-        ["domain.element_size=400"],
-        1,
-    ),
-    "elements, layer": (
-        elements(100, boundaries={"top": "free", "others": "pml"}),
-        ["domain.element_size=300"],
-        1,
-    ),
+    "elements, topography": (elements(75, topography=AIR, height=1900), ["domain.element_size=400"], 1),
+    "elements, layer": (elements(100, boundaries={"top": "free", "others": "pml"}), ["domain.element_size=300"], 1),
     "elements, chunk": (chunk(22), ["domain.chunk.period=100"], 1),
     "elements, two ranks": (elements(75), COARSE, 2),
     "grid": (box({"spacing": 12.5}, **FREE), ["domain.spacing=60"], 1),
     "grid, attenuation": (box({"spacing": 15}, loss=LOSS, **FREE), ["domain.spacing=60"], 1),
-    "grid, topography": (
-        box({"spacing": 12.5}, topography=AIR, height=1900, **RIGID),
-        ["domain.spacing=60"],
-        1,
-    ),
+    "grid, topography": (box({"spacing": 12.5}, topography=AIR, height=1900, **RIGID), ["domain.spacing=60"], 1),
     "grid, two ranks": (box({"spacing": 10}, **FREE), ["domain.spacing=40"], 2),
 }
 

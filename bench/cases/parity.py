@@ -41,9 +41,7 @@ def terrain():
     """Grounds in small cubes."""
     kinds = (("rigid", "float32"), ("cpml", "float32"), ("cpml", "float64"))
     return {
-        f"{ground}, {others}, {precision}": partial(
-            builders.terrain, 80, ground, others, 0.5, precision
-        )
+        f"{ground}, {others}, {precision}": partial(builders.terrain, 80, ground, others, 0.5, precision)
         for ground in builders.GROUNDS[1:]
         for others, precision in kinds
     }
@@ -63,9 +61,7 @@ def full():
     kept, places = differences.tables("two_layers"), ((10000, 10000), (5000, 4000), (2000, 9000))
     stations = [{"name": f"S{n}", "at": [x, y, 0]} for n, (x, y) in enumerate(places)]
     return {
-        f"full size, {precision}": partial(
-            Scenario, **kept | {"receivers": stations, "run": {"precision": precision}}
-        )
+        f"full size, {precision}": partial(Scenario, **kept | {"receivers": stations, "run": {"precision": precision}})
         for precision in PRECISIONS
     }
 

@@ -62,9 +62,7 @@ def steps(report):
     base, limit = tables("steps"), 1e-6
     for name, model in MODELS.items():
         # Longer than the steps: the series of the sources is read in each.
-        scenario = Scenario(
-            **base | {"model": model, "time": {"duration": 0.01 * count, "start": 0}}
-        )
+        scenario = Scenario(**base | {"model": model, "time": {"duration": 0.01 * count, "start": 0}})
         largest = marched(scenario, report.options.device, count)
         what = f"{count} steps, {GRID}^3, {name}, free top, CPML 5: speed at the end / its peak"
         rows(report, "steps", [row(what, largest[-1] / max(largest), limit)])
@@ -225,14 +223,10 @@ def times(report):
         )
         off = picked - a["time"]
         passed = bool(abs(off) <= max(TOLERANCE * a["time"], step))
-        report.add(
-            "picks", a | {"picked": picked, "likeness": likeness, "off": off, "passed": passed}
-        )
+        report.add("picks", a | {"picked": picked, "likeness": likeness, "off": off, "passed": passed})
     rate = result.report["point_steps_per_second"] * elements / result.plan.points
     about = {"elements": elements, "steps": result.plan.steps, "sigma": sigma}
-    return report.keep(
-        "times", about | {"seconds": time.perf_counter() - begin, "elements_per_second": rate}
-    )
+    return report.keep("times", about | {"seconds": time.perf_counter() - begin, "elements_per_second": rate})
 
 
 def bolivia(report):

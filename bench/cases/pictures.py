@@ -24,10 +24,7 @@ GAUSSIAN = {"kind": "gaussian", "tau": 0.12}
 FREE = {"top": "free", "others": "cpml", "cpml": {"thickness": 6}}
 LAYERS = {
     "kind": "layers",
-    "layers": [
-        {"top": 0, "vp": 2400, "vs": 1300, "rho": 2000},
-        {"top": -800, "vp": 3800, "vs": 2200, "rho": 2400},
-    ],
+    "layers": [{"top": 0, "vp": 2400, "vs": 1300, "rho": 2000}, {"top": -800, "vp": 3800, "vs": 2200, "rho": 2400}],
 }
 STRIKE_SLIP = {
     "kind": "moment_tensor",
@@ -96,11 +93,7 @@ CHUNK = {
     "receivers": [
         {
             "name": "S",
-            "line": {
-                "from": {"longitude": -65, "latitude": -8},
-                "to": {"longitude": -70, "latitude": -20},
-                "count": 9,
-            },
+            "line": {"from": {"longitude": -65, "latitude": -8}, "to": {"longitude": -70, "latitude": -20}, "count": 9},
         }
     ],
     "snapshots": [{"name": "ground", "plane": {"surface": True}, "every": 20}],
@@ -117,12 +110,7 @@ GRAVITY = {
             "shape": [40, 40, 10],
             "bodies": [
                 {"shape": "sphere", "center": [4000, 8000, -1600], "radius": 900, "density": 300},
-                {
-                    "shape": "box",
-                    "min": [7000, 2000, -2000],
-                    "max": [9500, 6000, -600],
-                    "density": -250,
-                },
+                {"shape": "box", "min": [7000, 2000, -2000], "max": [9500, 6000, -600], "density": -250},
             ],
         }
     ],
@@ -140,26 +128,20 @@ CASES = {
     "space": changed(
         SPACE,
         title="Three stations on Earth",
-        domain=SPACE["domain"]
-        | {"geographic": {"longitude": 10.4, "latitude": 46.2, "azimuth": 20}},
+        domain=SPACE["domain"] | {"geographic": {"longitude": 10.4, "latitude": 46.2, "azimuth": 20}},
     ),
     "line": changed(
         SPACE,
         title="A volume and a map",
         receivers=[LINE],
-        snapshots=[
-            {"name": "map", "plane": {"z": 0}, "every": 0.1},
-            {"name": "volume", "every": 0.4, "stride": 2},
-        ],
+        snapshots=[{"name": "map", "plane": {"z": 0}, "every": 0.1}, {"name": "volume", "every": 0.4, "stride": 2}],
     ),
     "single": changed(SPACE, title="One station", receivers=STATIONS[:1], snapshots=[], peaks=[]),
     "mountain": changed(
         SPACE,
         title="A mountain",
         domain={"origin": [0, 0, -3000], "size": [4000, 4000, 4200], "spacing": 100},
-        model=LAYERS
-        | {"layers": [LAYERS["layers"][0] | {"top": 1100}, LAYERS["layers"][1]]}
-        | RELIEF,
+        model=LAYERS | {"layers": [LAYERS["layers"][0] | {"top": 1100}, LAYERS["layers"][1]]} | RELIEF,
         boundaries=FREE | {"top": "rigid"},
     ),
     "elements": changed(
@@ -174,9 +156,7 @@ CASES = {
         title="Elements below a mountain",
         method="sem",
         domain={"origin": [0, 0, -3200], "size": [4000, 4000, 4200], "element_size": 500},
-        model=LAYERS
-        | {"layers": [LAYERS["layers"][0] | {"top": 1100}, LAYERS["layers"][1]]}
-        | RELIEF,
+        model=LAYERS | {"layers": [LAYERS["layers"][0] | {"top": 1100}, LAYERS["layers"][1]]} | RELIEF,
         boundaries={"top": "free"},
         snapshots=[{"name": "ground", "plane": {"surface": True}, "every": 0.1}],
     ),
@@ -204,10 +184,7 @@ CASES = {
         GRAVITY,
         title="Two fields at scattered points",
         gravity={"fields": ["g_z", "g_zz"]},
-        points={
-            "kind": "scattered",
-            "at": [[x, (x * 7) % 12_000, 120.0] for x in range(500, 12_000, 250)],
-        },
+        points={"kind": "scattered", "at": [[x, (x * 7) % 12_000, 120.0] for x in range(500, 12_000, 250)]},
     ),
     "profile": changed(
         GRAVITY,
@@ -247,16 +224,12 @@ CASES = {
     "survey": changed(
         PLANE,
         title="Three shots",
-        source=[
-            FORCE | {"name": "S", "shots": {"from": [500, -20], "to": [2500, -20], "count": 3}}
-        ],
+        source=[FORCE | {"name": "S", "shots": {"from": [500, -20], "to": [2500, -20], "count": 3}}],
     ),
     "gradient": changed(
         PLANE,
         title="Gradient by finite differences",
-        source=[
-            FORCE | {"name": "S", "shots": {"from": [500, -20], "to": [2500, -20], "count": 3}}
-        ],
+        source=[FORCE | {"name": "S", "shots": {"from": [500, -20], "to": [2500, -20], "count": 3}}],
         snapshots=[],
     ),
     "gradient-elements": changed(
@@ -329,9 +302,7 @@ def with_gradient(name, out, device, small):
     data = out.with_name(f"{out.name}-observed.zarr")
     problem.data(1.02 * problem.m0).to_zarr(data, mode="w", zarr_format=2, consolidated=True)
     asked = {"observed": str(data), "parameters": ["vp", "vs"]}
-    craton.run_gradient(
-        scenario(name, device, small, gradient=asked), out, workers=1, progress=False
-    )
+    craton.run_gradient(scenario(name, device, small, gradient=asked), out, workers=1, progress=False)
 
 
 def ink(path):
@@ -364,9 +335,10 @@ def draw(report):
         with report.guarded("draw", name):
             if not (out / "result.zarr").exists():
                 compute(name, out, report.options.device, report.options.small)
-            works = {
-                figure: (folder / f"{name}-{figure}.png", FIGURES[figure]) for figure in names
-            } | {"film": (folder / f"{name}.gif", film), "report": (folder / f"{name}.html", page)}
+            works = {figure: (folder / f"{name}-{figure}.png", FIGURES[figure]) for figure in names} | {
+                "film": (folder / f"{name}.gif", film),
+                "report": (folder / f"{name}.html", page),
+            }
             for figure, (path, work) in works.items():
                 with report.guarded("draw", f"{name} {figure}"):
                     row = attempt(work, out, path)

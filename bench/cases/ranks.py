@@ -288,14 +288,9 @@ def elements_parity(report):
     """Colouring mode, both precisions."""
     line = {"from": [310, 420, -120], "to": [1330, 910, -770], "count": 8}
     box, run_table = boxes.Box("parity", (16, 12, 10), boxes.VARYING), {"assembly": "colour"}
-    run_table |= {
-        "device": report.options.device,
-        "partition": report.setting("partition", "slices"),
-    }
+    run_table |= {"device": report.options.device, "partition": report.setting("partition", "slices")}
     shared = {"time": {"duration": 2.0}, "receivers": [{"name": "R", "line": line}]}
-    made = {
-        p: box.scenario(**shared, run=run_table | {"precision": p}) for p in ("float32", "float64")
-    }
+    made = {p: box.scenario(**shared, run=run_table | {"precision": p}) for p in ("float32", "float64")}
     compared(report, "elements_parity", made)
 
 
@@ -315,9 +310,7 @@ def measure_elements(report, law, medium, ways, comm, count):
     common = {"law": law, "gpus": comm.size, "elements": sum(sizes), "elements_of_ranks": sizes}
     common |= {"partition": partition, "neighbours": [len(part) for part in shared]}
     common |= {"outer_share": [part.outer / part.elements for part in parts] if parts else [0.0]}
-    common |= {"shared_points": [sum(n.shared for n in part) for part in shared]} | traffic(
-        comm, planned
-    )
+    common |= {"shared_points": [sum(n.shared for n in part) for part in shared]} | traffic(comm, planned)
     common["built_seconds"] = max(comm.gather(built))
     for way in ways if comm.size > 1 else ("none",):
         begin = time.perf_counter()
@@ -399,9 +392,7 @@ def ring(comm, nbytes):
             end.synchronize()
             seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
         for side in sides:
-            sent_from = (
-                1 - side if size > 2 else side
-            )  # a neighbour sends from the side that faces this rank
+            sent_from = 1 - side if size > 2 else side  # a neighbour sends from the side that faces this rank
             right = right and bool((into[side] == 10 * peers[side] + sent_from).all())
         group.close()
     return right, len(sides) * nbytes / float(np.median(seconds[5:]))
@@ -412,9 +403,7 @@ def gravity(report):
     options = report.options
     share = 100 if options.small else 1
     prisms = report.setting("prisms", 250_000) // share
-    points = np.random.default_rng(5).uniform(
-        0, 20e3, (3, report.setting("points", 60_000) // share)
-    )
+    points = np.random.default_rng(5).uniform(0, 20e3, (3, report.setting("points", 60_000) // share))
     points[2] = 100.0
     arrays = (*random_ensemble(prisms), tuple(points))
     for method, precision, fields in GRAVITY:

@@ -60,9 +60,7 @@ def curves(speeds, network, counts):
     """Weak scaling of 512^3 a GPU and strong scaling of three sizes: rows by number of GPUs."""
     rows = []
     for n in counts:
-        here = (
-            speeds if n <= 4 else replace(speeds, bandwidth=network, latency=speeds.latency + 5e-6)
-        )
+        here = speeds if n <= 4 else replace(speeds, bandwidth=network, latency=speeds.latency + 5e-6)
         per = min(arrangements(n), key=lambda c: max(c) / min(c))
         weak, _ = best([512 * c for c in per], n, here)
         row = {"gpus": n, "weak_512": best((512, 512, 512), 1, speeds)[0] / weak}
@@ -82,20 +80,13 @@ def model(report):
     if measured:
         speeds, off, count = fit(json.loads(Path(measured).read_text())["rows"])
     network = report.setting("network", 50e9)
-    for name, value in (
-        ("speeds", asdict(speeds)),
-        ("misfit_rms", off),
-        ("rows_fitted", count),
-        ("network", network),
-    ):
+    for name, value in (("speeds", asdict(speeds)), ("misfit_rms", off), ("rows_fitted", count), ("network", network)):
         report.keep(name, value)
     for row in curves(speeds, network, (1, 2, 4, 8, 16, 64, 256, 1000, 4000, 10_000)):
         report.add("rows", row)
     if image:
         rows = report.parts["rows"]
-        lines = [
-            ([r["gpus"] for r in rows], [r[k] for r in rows], ".-", n) for k, n in NAMES.items()
-        ]
+        lines = [([r["gpus"] for r in rows], [r[k] for r in rows], ".-", n) for k, n in NAMES.items()]
         picture(image, lines, "semilogx", xlabel="GPUs", ylabel="efficiency", ylim=(0, 1.05))
 
 

@@ -21,10 +21,7 @@ ROCK = {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300}
 TENSOR = {"xx": 1e13, "yy": -4e12, "zz": 3e12, "xy": 5e12, "xz": -2e12, "yz": 6e12}
 SEA = {
     "kind": "layers",
-    "layers": [
-        {"vp": 1500, "vs": 0, "rho": 1000, "top": 0},
-        {"vp": 3000, "vs": 1700, "rho": 2300, "top": -240},
-    ],
+    "layers": [{"vp": 1500, "vs": 0, "rho": 1000, "top": 0}, {"vp": 3000, "vs": 1700, "rho": 2300, "top": -240}],
 }
 SPACE = {
     "method": "sem",
@@ -32,12 +29,8 @@ SPACE = {
     "model": ROCK,
     "time": {"duration": 0.2, "start": 0},
     "boundaries": {"top": "free", "others": "stacey"},
-    "source": [
-        {"kind": "moment_tensor", "at": [390, 350, -410], "tensor": TENSOR, "wavelet": WAVELET}
-    ],
-    "receivers": [
-        {"name": "R", "line": {"from": [210, 210, -260], "to": [590, 510, -450], "count": 7}}
-    ],
+    "source": [{"kind": "moment_tensor", "at": [390, 350, -410], "tensor": TENSOR, "wavelet": WAVELET}],
+    "receivers": [{"name": "R", "line": {"from": [210, 210, -260], "to": [590, 510, -450], "count": 7}}],
     "output": {"waveforms": ["velocity", "pressure"]},
 }
 CASES = {
@@ -106,11 +99,7 @@ def timed(report, size, name):
         state = experiment.state
         step = {"saving": seconds_per_step(experiment.program, steps, repeats)}
         step["back"] = seconds_per_step(experiment._reversal(), steps, repeats)
-        memory = sum(
-            array.nbytes
-            for n, array in experiment._reversal().plan.arrays.items()
-            if "store" not in n
-        )
+        memory = sum(array.nbytes for n, array in experiment._reversal().plan.arrays.items() if "store" not in n)
         experiment.forget()
         plain = on_one_rank(report.machine.commit(state.forward(0)))
         step["plain"] = seconds_per_step(plain, steps, repeats)

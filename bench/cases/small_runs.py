@@ -19,9 +19,7 @@ MEDIUM = {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300}
 SPACE = {
     "domain": {"origin": [0, 0, -2000], "size": [2000, 2000, 2000], "spacing": 80},
     "source": [SOURCE | {"at": [1000, 1000, -700]}],
-    "receivers": [
-        {"name": "P", "line": {"from": [950, 1000, 0], "to": [1050, 1000, 0], "count": 5}}
-    ],
+    "receivers": [{"name": "P", "line": {"from": [950, 1000, 0], "to": [1050, 1000, 0], "count": 5}}],
 }
 PLANE = {
     "domain": {"origin": [0, -2000], "size": [2000, 2000], "spacing": 50},
@@ -97,9 +95,7 @@ def run(report):
 
     def runner(base):
         tables = {name: getattr(base, name) for name in base.model_fields_set}
-        return lambda source: craton.run(
-            craton.Scenario(**{**tables, "source": [source]}), progress=False
-        )
+        return lambda source: craton.run(craton.Scenario(**{**tables, "source": [source]}), progress=False)
 
     measured(report, "run", runner)
 

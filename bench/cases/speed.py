@@ -95,9 +95,7 @@ def rates(part):
         given = cases(options.size) if cases else None
         if options.small and given:
             given = [case for case in given if case.domain.size[0] < 1e4][:2]
-        result = benchmark.bench(
-            name, options.device, threads=options.threads, show=report.say, cases=given
-        )
+        result = benchmark.bench(name, options.device, threads=options.threads, show=report.say, cases=given)
         rows = result["cases"]
         for n, row in enumerate(rows if size else ()):
             first = rows[n - n % size]

@@ -198,10 +198,7 @@ def fields():
     ):
 
         def made(step=step, degree=degree, counts=counts, spread=spread):
-            rng, of_box = (
-                np.random.default_rng(int(step)),
-                box(counts, [bench.TOP | {"top": 0}], degree),
-            )
+            rng, of_box = (np.random.default_rng(int(step)), box(counts, [bench.TOP | {"top": 0}], degree))
             axes = [np.arange(0, BOX_EDGE * n + step, step) for n in counts]
             z = -axes[2][::-1]
             vp = 3500 * (1 + spread * rng.uniform(-1, 1, (len(z), len(axes[1]), len(axes[0]))))
@@ -225,18 +222,12 @@ def chunks():
     cases = {
         "PREM, 24": ({"width": [30, 30], "elements": [24, 24], "bottom": "cmb"}, {"kind": "prem"}),
         "PREM, 40": ({"width": [60, 60], "elements": [40, 40], "bottom": "cmb"}, {"kind": "prem"}),
-        "PREM, 60, shallow": (
-            {"width": [10, 10], "elements": [60, 60], "bottom": "700 km"},
-            {"kind": "prem"},
-        ),
+        "PREM, 60, shallow": ({"width": [10, 10], "elements": [60, 60], "bottom": "700 km"}, {"kind": "prem"}),
         "no crust, elliptic": (
             {"width": [40, 40], "elements": [40, 40], "bottom": "cmb", "elliptic": True},
             {"kind": "radial", "file": crustless},
         ),
-        "AK135": (
-            {"width": [20, 30], "elements": [24, 36], "bottom": "1500 km"},
-            {"kind": "ak135"},
-        ),
+        "AK135": ({"width": [20, 30], "elements": [24, 36], "bottom": "1500 km"}, {"kind": "ak135"}),
     }
     for name, (chunk, model) in cases.items():
         yield f"chunk, {name}", lambda c=chunk, m=model: (earth(middle | c, m), None)
@@ -261,13 +252,7 @@ def earth(chunk, model):
     )
 
 
-GROUPS = {
-    "box": boxes,
-    "chunk": chunks,
-    "field": fields,
-    "region": regional,
-    "random": random_meshes,
-}
+GROUPS = {"box": boxes, "chunk": chunks, "field": fields, "region": regional, "random": random_meshes}
 
 
 # --- measurements -----------------------------------------------------------------------------
@@ -343,8 +328,7 @@ def places_of(worst, quotients, kinds):
 def short(out):
     """A line for a row."""
     parts = "  ".join(
-        f"{p['most']}: {p['elements']} {p['value_over_whole']:.5f} {p['bound_over_whole']:.5f}"
-        for p in out["parts"]
+        f"{p['most']}: {p['elements']} {p['value_over_whole']:.5f} {p['bound_over_whole']:.5f}" for p in out["parts"]
     )
     place = " or ".join(f"{q:.2f} {n} {m}" for q, n, m in out["worst"])
     return f"{out['mesh']}: {out['elements']} deg {out['degree']} kinds {out['kinds']} place {place} | {parts} | {out['cpu']:.1f} s"

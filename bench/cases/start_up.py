@@ -41,10 +41,7 @@ BOXES = (
     (36, 36, 36, "46,656 cubes"),
     (58, 58, 60, "201,840 cubes"),
 )
-CHUNKS = {
-    "chunk of 64": (64, 1),
-    "slice of 256, 1 of 4": (256, 4),
-}  # elements at the surface along a side, ranks
+CHUNKS = {"chunk of 64": (64, 1), "slice of 256, 1 of 4": (256, 4)}  # elements at the surface along a side, ranks
 LARGE_GRIDS = ((512, "isotropic"), (384, "attenuation"), (384, "VTI"), (512, "topography"))
 LARGE_BOXES = ((96, 96, 36, "331,776 irregular"),)
 LARGE_CHUNKS = {"chunk of 256": (256, 1)}  # that of examples/bolivia_1994.toml
@@ -203,9 +200,7 @@ def measured(case, threads, device, folder):
     made = {name: row for name, row in rows.items() if name != "files"}
     total = {key: sum(row[key] for row in made.values()) for key in ("wall", "cpu")}
     about = {"case": case, "items": items, "device": device, "threads": threads}
-    return (
-        about | total | {"us_per_item": 1e6 * total["cpu"] / items, "peak": peak(), "stages": rows}
-    )
+    return about | total | {"us_per_item": 1e6 * total["cpu"] / items, "peak": peak(), "stages": rows}
 
 
 # --- processes --------------------------------------------------------------------------------

@@ -77,10 +77,7 @@ def parity(report):
             cube = differences.cube(70, *faces)
             line = {"from": [150, 330, -120], "to": [540, 340, -120], "count": 9}
             half = stored(
-                builders.changed(
-                    cube, receivers=[{"name": "L", "line": line}], time={"duration": 0.35}
-                ),
-                "half",
+                builders.changed(cube, receivers=[{"name": "L", "line": line}], time={"duration": 0.35}), "half"
             )
             if report.options.small:
                 half = builders.changed(half, time={"duration": 0.008, "start": 0.0})
@@ -191,10 +188,7 @@ def tables_of(shape, steps, model, faces, places, at):
         "time": {"duration": steps * step, "step": step, "start": 0.0},
         "boundaries": {"top": faces[0], "others": faces[1]},
         "source": [force | {"at": [SPACING * n for n in at], "wavelet": wavelet}],
-        "receivers": [
-            {"name": f"R{n}", "at": [float(SPACING * v) for v in place]}
-            for n, place in enumerate(places)
-        ],
+        "receivers": [{"name": f"R{n}", "at": [float(SPACING * v) for v in place]} for n, place in enumerate(places)],
     }
 
 
@@ -210,9 +204,7 @@ def heterogeneous(folder, shape):
     vs = np.clip(vs, SLOW, 2 * SLOW)
     rho = 1700 + 0.4 * vs
     dims = ("z", "y", "x")
-    values = {
-        name: (dims, a.astype("f4")) for name, a in (("vp", RATIO * vs), ("vs", vs), ("rho", rho))
-    }
+    values = {name: (dims, a.astype("f4")) for name, a in (("vp", RATIO * vs), ("vs", vs), ("rho", rho))}
     path = Path(folder) / "layers.nc"
     xr.Dataset(values, {"z": z, "y": y, "x": x}).to_netcdf(path)
     return str(path)
@@ -225,9 +217,7 @@ def compared(report, part, tables, last=1.0, near=None):
         begin = time.perf_counter()
         scenario = Scenario(**tables, run={"storage": storage})
         dataset = api.run(scenario, device=report.options.device).dataset
-        found[storage] = dataset.velocity.values.reshape(
-            len(dataset.receiver), -1, dataset.sizes["time"]
-        )
+        found[storage] = dataset.velocity.values.reshape(len(dataset.receiver), -1, dataset.sizes["time"])
         seconds[storage] = time.perf_counter() - begin
     step = tables["time"]["step"]
     row = {"case": tables["title"], "seconds": seconds}
@@ -247,8 +237,7 @@ def compared(report, part, tables, last=1.0, near=None):
     if not report.options.small:
         row["passed"] = all(row[name]["median"] <= most for name, most in LIMITS[part].items())
     text = [
-        f"{name}: " + ", ".join(f"{kind} {value:.2e}" for kind, value in row[name].items())
-        for name in ("raw", "band")
+        f"{name}: " + ", ".join(f"{kind} {value:.2e}" for kind, value in row[name].items()) for name in ("raw", "band")
     ]
     report.add(part, row, f"{row['case']}  {'; '.join(text)}")
     release(report.machine)
@@ -322,11 +311,4 @@ def large(report):
         report.add("large", row)
 
 
-PARTS = {
-    "parity": parity,
-    "speed": speed,
-    "settings": settings,
-    "waves": waves,
-    "coda": coda,
-    "large": large,
-}
+PARTS = {"parity": parity, "speed": speed, "settings": settings, "waves": waves, "coda": coda, "large": large}

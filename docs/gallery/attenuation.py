@@ -22,12 +22,7 @@ def run(quality=None):
         time={"duration": 2},
         boundaries={"top": "cpml", "others": "cpml"},
         source=[
-            {
-                "kind": "explosion",
-                "at": [500, -600],
-                "moment": 1e12,
-                "wavelet": {"kind": "ricker", "frequency": 8},
-            }
+            {"kind": "explosion", "at": [500, -600], "moment": 1e12, "wavelet": {"kind": "ricker", "frequency": 8}}
         ],
         receivers=[{"name": "R", "line": {"from": [1000, -600], "to": [4000, -600], "count": 4}}],
         run={"order": 8},
@@ -39,17 +34,13 @@ def run(quality=None):
 lossless, lossy = run(), run(30)
 
 # %%
-figure, (axes, spectra) = plt.subplots(
-    1, 2, figsize=(11, 4), layout="constrained", width_ratios=(2, 1)
-)
+figure, (axes, spectra) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained", width_ratios=(2, 1))
 for number in range(lossless.sizes["receiver"]):
     distance = float(lossless.x[number]) - 500
     peak = float(abs(lossless[number]).max())
     axes.plot(lossless.time, distance + 400 * lossless[number] / peak, "k", linewidth=0.8)
     axes.plot(lossy.time, distance + 400 * lossy[number] / peak, "r", linewidth=0.8)
-axes.set(
-    xlabel="time, s", ylabel="distance, m", title="without loss (black), Q = 30 (red)", xlim=(0, 2)
-)
+axes.set(xlabel="time, s", ylabel="distance, m", title="without loss (black), Q = 30 (red)", xlim=(0, 2))
 
 # The ratio of two spectra falls as exp(-pi f t / Q) with the travel time t between two stations.
 step = float(lossy.time[1] - lossy.time[0])
@@ -59,12 +50,7 @@ plain = [abs(np.fft.rfft(lossless[n], 4096)) for n in (0, 3)]
 ratio = (far / near) / (plain[1] / plain[0])
 band = (frequency > 3) & (frequency < 16)
 spectra.semilogy(frequency[band], ratio[band], "r", label="computed")
-spectra.semilogy(
-    frequency[band],
-    np.exp(-np.pi * frequency[band] * (3000 / 3000) / 30),
-    "k--",
-    label="exp(-π f t / Q)",
-)
+spectra.semilogy(frequency[band], np.exp(-np.pi * frequency[band] * (3000 / 3000) / 30), "k--", label="exp(-π f t / Q)")
 spectra.set(xlabel="frequency, Hz", title="spectral ratio over 3 km")
 spectra.legend()
 plt.show()

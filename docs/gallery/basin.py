@@ -15,13 +15,9 @@ depth = 3200 * np.exp(-(((x - 19e3) / 8e3) ** 2) - ((y - 14e3 - 0.2 * (x - 19e3)
 contrast = -550 + 70 * depth / 1000  # kg/m3: the fill gets denser with depth
 
 half = 250.0
-prisms = np.column_stack(
-    [v.ravel() for v in (x - half, x + half, y - half, y + half, -depth, 0 * depth)]
-)
+prisms = np.column_stack([v.ravel() for v in (x - half, x + half, y - half, y + half, -depth, 0 * depth)])
 points = (x, y, np.full(x.shape, 2.0))
-fields = craton.gravity.forward(
-    prisms, contrast.ravel(), points, fields=("g_z", "g_zz"), device="cpu"
-)
+fields = craton.gravity.forward(prisms, contrast.ravel(), points, fields=("g_z", "g_zz"), device="cpu")
 for name in fields:
     print(f"{name}: by {fields.method}, error at most {fields.error[name]:.1e}")
 

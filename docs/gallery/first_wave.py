@@ -33,9 +33,7 @@ result = craton.run(scenario, device="cpu", progress=False)
 vertical = result.snapshots["section"].velocity.sel(component="Z")
 frames = vertical.sel(time=[0.3, 0.45, 0.6], method="nearest")
 limit = float(abs(frames).quantile(0.999))
-grid = frames.plot(
-    col="time", x="x", y="z", vmin=-limit, vmax=limit, cmap="RdBu_r", figsize=(11, 2.8)
-)
+grid = frames.plot(col="time", x="x", y="z", vmin=-limit, vmax=limit, cmap="RdBu_r", figsize=(11, 2.8))
 for axes in grid.axs.flat:
     axes.set_aspect("equal")
 plt.show()

@@ -12,15 +12,7 @@ import craton
 scenario = craton.Scenario(
     title="An earthquake at 150 km depth, PREM",
     method="sem",
-    domain={
-        "chunk": {
-            "longitude": 21,
-            "latitude": 38.5,
-            "width": [24, 8],
-            "period": 80,
-            "bottom": "1000 km",
-        }
-    },
+    domain={"chunk": {"longitude": 21, "latitude": 38.5, "width": [24, 8], "period": 80, "bottom": "1000 km"}},
     model={"kind": "prem"},
     time={"duration": 520},
     source=[

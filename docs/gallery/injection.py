@@ -14,10 +14,7 @@ import craton
 
 rock = {
     "kind": "layers",
-    "layers": [
-        {"top": 0, "vp": 3000, "vs": 1700, "rho": 2200},
-        {"top": -1500, "vp": 4500, "vs": 2600, "rho": 2500},
-    ],
+    "layers": [{"top": 0, "vp": 3000, "vs": 1700, "rho": 2200}, {"top": -1500, "vp": 4500, "vs": 2600, "rho": 2500}],
 }
 region = craton.Scenario(
     title="A region",
@@ -40,14 +37,7 @@ folder = tempfile.TemporaryDirectory()
 craton.run(region, out=folder.name, device="cpu", progress=False)
 
 # %%
-soil = {
-    "shape": "box",
-    "min": [-600, -1000, -160],
-    "max": [600, 1000, 0],
-    "vp": 1100,
-    "vs": 500,
-    "rho": 1800,
-}
+soil = {"shape": "box", "min": [-600, -1000, -160], "max": [600, 1000, 0], "vp": 1100, "vs": 500, "rho": 1800}
 
 
 def site(anomalies):
@@ -64,9 +54,7 @@ def site(anomalies):
 
 
 records = {
-    title: craton.run(site(bodies), device="cpu", progress=False).dataset.velocity.sel(
-        component="E"
-    )
+    title: craton.run(site(bodies), device="cpu", progress=False).dataset.velocity.sel(component="E")
     for title, bodies in (("rock", []), ("soil", [soil]))
 }
 folder.cleanup()

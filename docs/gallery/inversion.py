@@ -65,9 +65,7 @@ def misfit(v):
     """The misfit and its gradient by the changes: the transpose of `model` on craton's."""
     value, slope = problem.fun_and_jac(model(v))
     slope = 0.1 * start.reshape(shape) * window * slope.reshape(shape)
-    return value / before, gaussian_filter(
-        slope, (0, 1.5, 0, 1.5), mode="constant"
-    ).ravel() / before
+    return value / before, gaussian_filter(slope, (0, 1.5, 0, 1.5), mode="constant").ravel() / before
 
 
 values = [1.0]

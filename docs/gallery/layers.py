@@ -14,25 +14,15 @@ scenario = craton.Scenario(
     title="A layer over a half-space",
     domain=craton.Domain(origin=[0, 0, -5000], size=[12_000, 5000, 5000], spacing=125),
     model=craton.Layers(
-        layers=[
-            craton.Layer(top=0, vp=3000, vs=1700, rho=2200),
-            craton.Layer(top=-1000, vp=5200, vs=3000, rho=2600),
-        ]
+        layers=[craton.Layer(top=0, vp=3000, vs=1700, rho=2200), craton.Layer(top=-1000, vp=5200, vs=3000, rho=2600)]
     ),
     time=craton.TimeSpan(duration=6),
     source=[
         craton.MomentTensor(
-            at=[2000, 2500, -2500],
-            strike=20,
-            dip=80,
-            rake=0,
-            magnitude=4,
-            wavelet=craton.Gaussian(tau=0.2),
+            at=[2000, 2500, -2500], strike=20, dip=80, rake=0, magnitude=4, wavelet=craton.Gaussian(tau=0.2)
         )
     ],
-    receivers=[
-        {"name": "L", "line": {"from": [2500, 2500, 0], "to": [10_500, 2500, 0], "count": 17}}
-    ],
+    receivers=[{"name": "L", "line": {"from": [2500, 2500, 0], "to": [10_500, 2500, 0], "count": 17}}],
     output={"sampling": 0.02},
 )
 result = craton.run(scenario, device="cpu", progress=False)

@@ -16,12 +16,7 @@ TRUE = {"xx": 0.4e12, "zz": -0.9e12, "xz": 0.7e12}
 
 def event(tensor):
     """A source with a moment tensor, N m."""
-    return {
-        "kind": "moment_tensor",
-        "at": [900, -550],
-        "tensor": tensor,
-        "wavelet": {"kind": "gaussian", "tau": 0.05},
-    }
+    return {"kind": "moment_tensor", "at": [900, -550], "tensor": tensor, "wavelet": {"kind": "gaussian", "tau": 0.05}}
 
 
 scenario = craton.Scenario(
@@ -29,10 +24,7 @@ scenario = craton.Scenario(
     domain={"origin": [0, -1000], "size": [2000, 1000], "spacing": 15, "waves": "P-SV"},
     model={
         "kind": "layers",
-        "layers": [
-            {"top": 0, "vp": 2000, "vs": 1000, "rho": 2000},
-            {"top": -300, "vp": 3000, "vs": 1700, "rho": 2300},
-        ],
+        "layers": [{"top": 0, "vp": 2000, "vs": 1000, "rho": 2000}, {"top": -300, "vp": 3000, "vs": 1700, "rho": 2300}],
     },
     time={"duration": 1.2, "start": -0.2},
     boundaries={"cpml": {"thickness": 8}},
@@ -47,8 +39,7 @@ noise = np.random.default_rng(0).standard_normal(observed.shape)
 data = observed + 0.1 * float(observed.std()) * noise
 
 elementary = [
-    simulation.run(source=event({**dict.fromkeys(NAMES, 0.0), name: 1e12})).dataset.velocity
-    for name in NAMES
+    simulation.run(source=event({**dict.fromkeys(NAMES, 0.0), name: 1e12})).dataset.velocity for name in NAMES
 ]
 matrix = np.column_stack([run.values.ravel() for run in elementary])
 amounts, *_ = np.linalg.lstsq(matrix, data.values.ravel(), rcond=None)

@@ -37,12 +37,7 @@ scenario = craton.Scenario(
             "wavelet": {"kind": "gaussian", "tau": 0.05},
         }
     ],
-    receivers=[
-        {
-            "name": "G",
-            "line": {"from": {"x": 1000, "depth": 0}, "to": {"x": 7500, "depth": 0}, "count": 27},
-        }
-    ],
+    receivers=[{"name": "G", "line": {"from": {"x": 1000, "depth": 0}, "to": {"x": 7500, "depth": 0}, "count": 27}}],
     snapshots=[{"name": "section", "quantity": "velocity", "every": 0.6, "stride": 2}],
 )
 result = craton.run(scenario, device="cpu", progress=False)

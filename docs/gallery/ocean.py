@@ -21,14 +21,7 @@ scenario = craton.Scenario(
     },
     time={"duration": 2.6},
     boundaries={"top": "free", "others": "cpml"},
-    source=[
-        {
-            "kind": "explosion",
-            "at": [800, -10],
-            "moment": 1e12,
-            "wavelet": {"kind": "ricker", "frequency": 8},
-        }
-    ],
+    source=[{"kind": "explosion", "at": [800, -10], "moment": 1e12, "wavelet": {"kind": "ricker", "frequency": 8}}],
     receivers=[
         {"name": "H", "line": {"from": [900, -10], "to": [4400, -10], "count": 71}},
         {"name": "B", "line": {"from": [900, -605], "to": [4400, -605], "count": 71}},
@@ -52,14 +45,7 @@ figure, panels = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="cons
 for axes, (title, traces) in zip(panels, gathers.items()):
     scaled = traces.squeeze() * (0.1 + traces.time.clip(0)) ** 1.5
     limit = float(abs(scaled).quantile(0.98))
-    axes.pcolormesh(
-        traces.x - 800,
-        traces.time,
-        scaled.transpose("time", ...),
-        vmin=-limit,
-        vmax=limit,
-        cmap="Greys",
-    )
+    axes.pcolormesh(traces.x - 800, traces.time, scaled.transpose("time", ...), vmin=-limit, vmax=limit, cmap="Greys")
     axes.set(title=title, xlabel="offset, m", ylim=(2.6, 0))
 panels[0].set_ylabel("time, s")
 plt.show()
@@ -67,9 +53,7 @@ plt.show()
 # %%
 frames = result.snapshots["section"].pressure.sel(time=[0.6, 1.2], method="nearest")
 limit = float(abs(frames).quantile(0.995))
-grid = frames.plot(
-    col="time", x="x", y="z", vmin=-limit, vmax=limit, cmap="RdBu_r", figsize=(11, 3)
-)
+grid = frames.plot(col="time", x="x", y="z", vmin=-limit, vmax=limit, cmap="RdBu_r", figsize=(11, 3))
 for axes in grid.axs.flat:
     axes.axhline(-600, color="k", linewidth=0.6)
     axes.axhline(-1100, color="k", linewidth=0.6)

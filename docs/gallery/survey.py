@@ -15,13 +15,8 @@ survey = craton.Scenario(
     domain={"origin": [0, -800], "size": [2400, 800], "spacing": 8},
     model={
         "kind": "layers",
-        "layers": [
-            {"top": 0, "vp": 1800, "vs": 1000, "rho": 2000},
-            {"top": -250, "vp": 2600, "vs": 1500, "rho": 2200},
-        ],
-        "anomalies": [
-            {"shape": "sphere", "center": [1200, 0, -450], "radius": 120, "dvp": -0.2, "dvs": -0.2}
-        ],
+        "layers": [{"top": 0, "vp": 1800, "vs": 1000, "rho": 2000}, {"top": -250, "vp": 2600, "vs": 1500, "rho": 2200}],
+        "anomalies": [{"shape": "sphere", "center": [1200, 0, -450], "radius": 120, "dvp": -0.2, "dvs": -0.2}],
     },
     time={"duration": 1.1},
     source=[
@@ -52,14 +47,7 @@ figure, panels = plt.subplots(1, 3, figsize=(11, 4), sharey=True, layout="constr
 for axes, name in zip(panels, vertical.shot.values[::2]):
     gather = vertical.sel(shot=name) * (0.05 + vertical.time.clip(0)) ** 1.2
     limit = float(abs(gather).quantile(0.98))
-    axes.pcolormesh(
-        gather.x,
-        gather.time,
-        gather.transpose("time", "receiver"),
-        vmin=-limit,
-        vmax=limit,
-        cmap="Greys",
-    )
+    axes.pcolormesh(gather.x, gather.time, gather.transpose("time", "receiver"), vmin=-limit, vmax=limit, cmap="Greys")
     axes.set(title=f"shot {name}", xlabel="x, m", ylim=(1.1, 0))
 panels[0].set_ylabel("time, s")
 plt.show()

@@ -59,12 +59,4 @@ def __dir__():
     """Names for completion: the verbs, and the tables of scenarios."""
     from craton import scenario
 
-    return sorted(
-        {
-            *globals(),
-            *__all__,
-            "gravity",
-            "greens",
-            *(n for n in scenario.__all__ if n[0].isupper()),
-        }
-    )
+    return sorted({*globals(), *__all__, "gravity", "greens", *(n for n in scenario.__all__ if n[0].isupper())})

@@ -94,10 +94,7 @@ def march_rate(case, machine, bandwidth):
     scenario = case.scenario if isinstance(case, BenchCase) else case
     plan = case.plan(planner()) if isinstance(case, BenchCase) else api.plan(case)
     built = time.perf_counter() - begin
-    figures = timed(scenario, plan, machine, bandwidth) | {
-        "build_seconds": built,
-        "unit": "point_steps",
-    }
+    figures = timed(scenario, plan, machine, bandwidth) | {"build_seconds": built, "unit": "point_steps"}
     if isinstance(case, BenchCase):
         figures |= {"unit": case.unit} | case.figures(plan, figures["seconds_per_step"])
         counted = figures[f"{case.unit}_per_second"] / figures["point_steps_per_second"]
@@ -221,10 +218,7 @@ def kernels(case, arrays, machine):
     program = machine.commit(plan)
     seconds = {name: np.zeros(REPEATS) for name in ("records", "sum")}
     parts = {"records": ("records",), "sum": ("sum", "collect")}
-    phases = {
-        phase.name: [machine.single(launch, program) for launch in phase.launches]
-        for phase in plan.phases
-    }
+    phases = {phase.name: [machine.single(launch, program) for launch in phase.launches] for phase in plan.phases}
     for tile in plan.tiles:
         for name, values in tile.load().items():
             machine.fill(program.arrays[name], values)

@@ -135,9 +135,7 @@ def citations(scenario, plan, report=None):
     facts = "\n".join(facts_of(scenario, plan, report or {}))
     works, cited = library(), {}
     for used_for, patterns, keys in USES:
-        if all(
-            re.search(f"^(?:{pattern})$", facts, re.MULTILINE) for pattern in patterns.split(" & ")
-        ):
+        if all(re.search(f"^(?:{pattern})$", facts, re.MULTILINE) for pattern in patterns.split(" & ")):
             for key in keys:
                 cited.setdefault(key, Citation(key, used_for, *works[key]))
     return Citations(cited.values())

@@ -5,14 +5,7 @@ import math
 AXES = ("x", "y", "z")
 # machines that a user chooses: "auto" and rows of craton.backends.BACKENDS
 DEVICES = ("auto", "cpu", "cuda")
-FACES = {
-    "west": ("x", 0),
-    "east": ("x", 1),
-    "south": ("y", 0),
-    "north": ("y", 1),
-    "bottom": ("z", 0),
-    "top": ("z", 1),
-}
+FACES = {"west": ("x", 0), "east": ("x", 1), "south": ("y", 0), "north": ("y", 1), "bottom": ("z", 0), "top": ("z", 1)}
 
 # Parameters that describe the same medium; any of a set may be inverted for, the others stay.
 PARAMETER_SETS = (
@@ -48,10 +41,7 @@ QUANTITIES = {
     "rotation_rate": (VECTOR, "rad/s", "rotation rate, half the curl of velocity"),
 }
 # Quantities of snapshots beside those of receivers.
-DERIVED = {
-    "divergence": ((), "1/s", "divergence of velocity"),
-    "curl": (VECTOR, "1/s", "curl of velocity"),
-}
+DERIVED = {"divergence": ((), "1/s", "divergence of velocity"), "curl": (VECTOR, "1/s", "curl of velocity")}
 # What the wavefield in the (x, z) plane has of these: motion in the plane, or across it.
 IN_PLANE = {
     "P-SV": {
@@ -62,12 +52,7 @@ IN_PLANE = {
         "divergence": (),
         "curl": ("N",),
     },
-    "SH": {
-        "velocity": ("N",),
-        "strain_rate": ("EN", "NZ"),
-        "rotation_rate": ("E", "Z"),
-        "curl": ("E", "Z"),
-    },
+    "SH": {"velocity": ("N",), "strain_rate": ("EN", "NZ"), "rotation_rate": ("E", "Z"), "curl": ("E", "Z")},
 }
 # Integrated in time, after the run, from the quantity that the wavefield gives directly.
 INTEGRATED = {"displacement": "velocity", "strain": "strain_rate"}
@@ -145,7 +130,5 @@ def magnitude_to_moment(magnitude):
     """
     least, most = MAGNITUDES
     if not least <= magnitude <= most:
-        raise ValueError(
-            f"a magnitude of {magnitude:g} is out of range: must be from {least:g} to {most:g}"
-        )
+        raise ValueError(f"a magnitude of {magnitude:g} is out of range: must be from {least:g} to {most:g}")
     return 10.0 ** (1.5 * magnitude + 9.1)

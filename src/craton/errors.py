@@ -56,10 +56,7 @@ class ScenarioError(CratonError):
     def __init__(self, problems):
         self.problems = tuple(problems)
         super().__init__(
-            "\n".join(
-                f"{p.key}: {p.message}" + (f"\n    {p.remedy}" if p.remedy else "")
-                for p in self.problems
-            )
+            "\n".join(f"{p.key}: {p.message}" + (f"\n    {p.remedy}" if p.remedy else "") for p in self.problems)
         )
 
 

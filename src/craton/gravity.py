@@ -142,9 +142,7 @@ def forward(
     if devices is None:
         values, report = solve(asked, machine, method, threads, progress, comm)
     else:
-        values, report = spawn(
-            devices, lambda one: solve(asked, device, method, threads, progress, one)
-        )[0]
+        values, report = spawn(devices, lambda one: solve(asked, device, method, threads, progress, one))[0]
     if (comm.rank == 0) and (words := undefined(asked.fields, asked.points, values)):
         warn(words, stacklevel=2)
     named = {name: row.reshape(asked.shape) for name, row in zip(asked.fields, values)}
@@ -188,15 +186,11 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
     prisms, ones = check_prisms(arrays_of(prisms, 1.0)[0], 1.0)
     points, _ = coordinates_of(points)
     places = np.flatnonzero(
-        (prisms[:, 1] > prisms[:, 0])
-        & (prisms[:, 3] > prisms[:, 2])
-        & (prisms[:, 5] > prisms[:, 4])
+        (prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4])
     )
     fields = (fields,) if isinstance(fields, str) else tuple(fields)
     asked = problem(prisms[places], ones[places], points, fields)
-    return linear.operator(
-        asked, Runner(backend(device, threads=threads)), fields, places, len(prisms)
-    )
+    return linear.operator(asked, Runner(backend(device, threads=threads)), fields, places, len(prisms))
 
 
 def from_model(
@@ -264,16 +258,5 @@ def from_model(
     if doubt := doubtful(cells.density):
         warn(doubt, stacklevel=2)
     return forward(
-        cells.prisms,
-        cells.density,
-        points,
-        fields,
-        device,
-        precision,
-        method,
-        rtol,
-        threads,
-        progress,
-        comm,
-        devices,
+        cells.prisms, cells.density, points, fields, device, precision, method, rtol, threads, progress, comm, devices
     )

@@ -83,8 +83,7 @@ def contents(result, series=None, component=None):
     """
     if "time" not in result.dataset.dims:
         raise CratonError(
-            "the viewer shows waves, and this result has no time.\n"
-            "    draw its fields: result.dataset.g_z.plot()"
+            "the viewer shows waves, and this result has no time.\n    draw its fields: result.dataset.g_z.plot()"
         )
     name = chosen("series of snapshots", series, list(result.snapshots))
     picture, frames = (None, b"") if name is None else picture_of(result, name, component)
@@ -166,9 +165,7 @@ def thinned(field):
         (time, row, column).
     """
     time, rows, columns = field.dims
-    field = field.isel(
-        {dim: slice(None, None, -(-field.sizes[dim] // MOST_POINTS)) for dim in (rows, columns)}
-    )
+    field = field.isel({dim: slice(None, None, -(-field.sizes[dim] // MOST_POINTS)) for dim in (rows, columns)})
     return field.isel({time: slice(None, None, max(1, -(-field.size // MOST_BYTES)))})
 
 

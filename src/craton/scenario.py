@@ -8,14 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from craton.errors import Problem, ScenarioError
 from craton.methods import METHODS
-from craton.methods.finite_difference.options import (
-    Boundaries,
-    Cpml,
-    Domain,
-    FiniteDifferenceScenario,
-    Run,
-    Sponge,
-)
+from craton.methods.finite_difference.options import Boundaries, Cpml, Domain, FiniteDifferenceScenario, Run, Sponge
 from craton.methods.gravity.options import (
     BoreholePoints,
     DrapePoints,
@@ -84,15 +77,7 @@ from craton.tables.receivers import (
     Station,
 )
 from craton.tables.schema import Geographic, Gradient, Greens, Output, TimeSpan
-from craton.tables.source_files import (
-    CmtSolution,
-    ForceSolution,
-    Fsp,
-    PlaneWave,
-    QuakeMl,
-    SourceTable,
-    Srf,
-)
+from craton.tables.source_files import CmtSolution, ForceSolution, Fsp, PlaneWave, QuakeMl, SourceTable, Srf
 from craton.tables.sources import (
     Brune,
     CmtTensor,
@@ -151,9 +136,7 @@ def _method_of(values):
     """Return the method of a dict of tables, or what it probably is, and the problems of its name."""
     name = values.get("method")
     if name is None:
-        method = max(
-            SCENARIOS, key=lambda name: len(set(values) & set(SCENARIOS[name].model_fields))
-        )
+        method = max(SCENARIOS, key=lambda name: len(set(values) & set(SCENARIOS[name].model_fields)))
         message, remedy = 'missing: "method" is required', f'write method = "{method}"'
         return method, [Problem("method", message, remedy)] * (method != DEFAULT)
     try:

@@ -17,19 +17,13 @@ CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udf
 def rate(point_steps, seconds):
     """Points times steps per second, in words."""
     value = point_steps / max(seconds, 1e-9)
-    return (
-        f"{value / 1e9:.2f} Gpoint-steps/s" if value >= 1e9 else f"{value / 1e6:.1f} Mpoint-steps/s"
-    )
+    return f"{value / 1e9:.2f} Gpoint-steps/s" if value >= 1e9 else f"{value / 1e6:.1f} Mpoint-steps/s"
 
 
 def interactions(pairs, seconds):
     """Interactions of prisms and points per second, in words."""
     value = pairs / max(seconds, 1e-9)
-    return (
-        f"{value / 1e9:.2f} G interactions/s"
-        if value >= 1e9
-        else f"{value / 1e6:.1f} M interactions/s"
-    )
+    return f"{value / 1e9:.2f} G interactions/s" if value >= 1e9 else f"{value / 1e6:.1f} M interactions/s"
 
 
 def duration(seconds):
@@ -62,9 +56,7 @@ def nearest(word, names):
         return folded[close[0]]
     # "freq" for "frequency", "sampling_rate" for "sampling".
     starts = [
-        n
-        for f, n in folded.items()
-        if min(len(word), len(f)) >= 3 and (f.startswith(word) or word.startswith(f))
+        n for f, n in folded.items() if min(len(word), len(f)) >= 3 and (f.startswith(word) or word.startswith(f))
     ]
     return starts[0] if len(starts) == 1 else None
 
@@ -167,10 +159,7 @@ def toml_pairs(values, plain=repr, wide=False):
         As of `toml`.
     """
     ordered = sorted(values.items(), key=lambda item: item[0] not in ("name", "kind", "shape"))
-    names = [
-        name if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else toml(str(name))
-        for name, _ in ordered
-    ]
+    names = [name if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else toml(str(name)) for name, _ in ordered]
     return [f"{name} = {toml(value, plain, wide)}" for name, (_, value) in zip(names, ordered)]
 
 
@@ -223,11 +212,8 @@ def html_sections(title, sections, shown=1):
     cell = '<td style="text-align: left; vertical-align: top">'
     for number, (name, rows) in enumerate(sections.items()):
         lines = "".join(
-            f"<tr>{cell}{html.escape(str(label))}</td>{cell}{html.escape(str(text))}</td></tr>"
-            for label, text in rows
+            f"<tr>{cell}{html.escape(str(label))}</td>{cell}{html.escape(str(text))}</td></tr>" for label, text in rows
         )
         is_open = " open" * (number < shown)
-        parts.append(
-            f"<details{is_open}><summary>{html.escape(name)}</summary><table>{lines}</table></details>"
-        )
+        parts.append(f"<details{is_open}><summary>{html.escape(name)}</summary><table>{lines}</table></details>")
     return f"<div>{''.join(parts)}</div>"

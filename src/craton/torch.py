@@ -152,9 +152,7 @@ def needed():
     try:
         return import_module("torch")
     except ImportError as error:
-        raise ResourceError(
-            "craton.torch needs PyTorch; install it with: pip install 'craton[torch]'"
-        ) from error
+        raise ResourceError("craton.torch needs PyTorch; install it with: pip install 'craton[torch]'") from error
 
 
 def on_host(tensor):

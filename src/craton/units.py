@@ -59,24 +59,9 @@ SMALLEST = {
     "density": 1e-6,
     "stiffness": 1e-6,
 }
-_NUMBER = re.compile(
-    r"\s*([+-]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL
-)
+_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL)
 _SAME = str.maketrans(
-    {
-        " ": "",
-        "*": "",
-        "·": "",
-        "⋅": "",
-        "^": "",
-        ".": "",
-        "(": "",
-        ")": "",
-        "²": "2",
-        "³": "3",
-        "⁴": "4",
-        "μ": "µ",
-    }
+    {" ": "", "*": "", "·": "", "⋅": "", "^": "", ".": "", "(": "", ")": "", "²": "2", "³": "3", "⁴": "4", "μ": "µ"}
 )
 
 
@@ -118,9 +103,7 @@ def si(value, dimension):
     if isinstance(value, bool) or not isinstance(value, Real):
         raise UnitError(f"{shown(value)} is not a number", f"write {example(dimension)}")
     if not math.isfinite(value):
-        raise UnitError(
-            f"{shown(float(value))} is not a finite number", f"write {example(dimension)}"
-        )
+        raise UnitError(f"{shown(float(value))} is not a finite number", f"write {example(dimension)}")
     return float(value)
 
 
@@ -136,9 +119,7 @@ def example(dimension):
     if not unit:
         return "a plain number"
     other = next((u for u, factor in known.items() if Decimal(factor) != 1), None)
-    return f"a number in {unit}" + (
-        f', or a string with its unit such as "1.5 {_spelt(other)}"' if other else ""
-    )
+    return f"a number in {unit}" + (f', or a string with its unit such as "1.5 {_spelt(other)}"' if other else "")
 
 
 def _from_text(text, dimension):
@@ -151,8 +132,7 @@ def _from_text(text, dimension):
         si_unit = DIMENSIONS[dimension][0]
         also = f', or with its unit, "{number} {si_unit}"' if si_unit else ""
         raise UnitError(
-            f"{shown(text)} is a quoted number without a unit",
-            f"write the number without quotes, {number}{also}",
+            f"{shown(text)} is a quoted number without a unit", f"write the number without quotes, {number}{also}"
         )
     return float(number * _factor(unit, dimension, text))
 
@@ -168,15 +148,10 @@ def _factor(unit, dimension, text):
     units = ", ".join(_spelt(u) for u in known if not re.search("-1$|-3$", u))
     other = next((name for name, (_, table) in DIMENSIONS.items() if key in table), None)
     if other:
-        raise UnitError(
-            f"{shown(text)} is a {other}, but a {dimension} is required",
-            f"units of {dimension}: {units}",
-        )
+        raise UnitError(f"{shown(text)} is a {other}, but a {dimension} is required", f"units of {dimension}: {units}")
     close = nearest(key, known)
     hint = f'; did you mean "{_spelt(close)}"?' if close else ""
-    raise UnitError(
-        f'{shown(text)} has the unknown unit "{unit}"{hint}', f"units of {dimension}: {units}"
-    )
+    raise UnitError(f'{shown(text)} has the unknown unit "{unit}"{hint}', f"units of {dimension}: {units}")
 
 
 def _spelt(unit):

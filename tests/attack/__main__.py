@@ -129,32 +129,18 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--most", type=int, default=10**9)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--keep", help="folder for inputs that fail, and for a list of accepted ones"
-    )
-    parser.add_argument(
-        "--only", default="", help="inputs and kills: regular expression for names of cases"
-    )
+    parser.add_argument("--keep", help="folder for inputs that fail, and for a list of accepted ones")
+    parser.add_argument("--only", default="", help="inputs and kills: regular expression for names of cases")
     parser.add_argument("--record", help="JSON file that counts are added to")
     chosen = parser.parse_args()
     if chosen.kind in ("inputs", "folders"):
-        result = attack(
-            chosen.kind,
-            chosen.seconds,
-            chosen.most,
-            chosen.seed,
-            chosen.keep,
-            chosen.record,
-            chosen.only,
-        )
+        result = attack(chosen.kind, chosen.seconds, chosen.most, chosen.seed, chosen.keep, chosen.record, chosen.only)
     else:
         from importlib import import_module
 
         note = recorder(chosen.record) if chosen.record else lambda counts: None
         options = {"note": note, "only": chosen.only} if chosen.kind == "kills" else {}
-        result = import_module(f"attack.{chosen.kind}").attack(
-            chosen.seconds, chosen.most, chosen.seed, **options
-        )
+        result = import_module(f"attack.{chosen.kind}").attack(chosen.seconds, chosen.most, chosen.seed, **options)
         note(result)
     print(json.dumps(result, indent=1))
     return 1 if result["failures"] else 0

@@ -76,9 +76,7 @@ def changes(name, case, path, before):
     path.write_bytes(before)
     if name not in SOUND:
         SOUND[name] = contents(name, *case)
-    return of_contents(f"{name}:", SOUND[name], held) or [
-        Change(f"{name}: {path.name}", "not read")
-    ]
+    return of_contents(f"{name}:", SOUND[name], held) or [Change(f"{name}: {path.name}", "not read")]
 
 
 # Scenarios

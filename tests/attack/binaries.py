@@ -25,9 +25,7 @@ def rfile(path):
     blocks = ((1000.0, 0.0, 0.0, 1, 6, 6, 1), (1000.0, 500.0, 0.0, 3, 6, 6, 8))
     head += struct.pack("<i", 2) + b"".join(struct.pack("<dddiiii", *block) for block in blocks)
     ground = np.full(36, -150, "<f4")
-    path.write_bytes(
-        head + ground.tobytes() + np.tile([2300, 3000, 1700], 288).astype("<f4").tobytes()
-    )
+    path.write_bytes(head + ground.tobytes() + np.tile([2300, 3000, 1700], 288).astype("<f4").tobytes())
 
 
 def prisms(path):
@@ -41,9 +39,7 @@ def prisms(path):
     elif path.suffix == ".nc":
         import xarray as xr
 
-        xr.Dataset({k: ("prism", np.array(v)) for k, v in columns.items()}).to_netcdf(
-            path, engine="h5netcdf"
-        )
+        xr.Dataset({k: ("prism", np.array(v)) for k, v in columns.items()}).to_netcdf(path, engine="h5netcdf")
     else:
         try:
             import pyarrow
@@ -90,17 +86,9 @@ def exodus(path, points, cells):
     import xarray as xr
 
     fields = {f"coord{axis}": ("num_nodes", points[:, n]) for n, axis in enumerate("xyz")}
-    fields["connect1"] = (
-        ("num_el_in_blk1", "num_nod_per_el1"),
-        (cells + 1).astype("int32"),
-        {"elem_type": "HEX8"},
-    )
+    fields["connect1"] = (("num_el_in_blk1", "num_nod_per_el1"), (cells + 1).astype("int32"), {"elem_type": "HEX8"})
     fields["eb_prop1"] = ("num_el_blk", np.array([1], "int32"), {"name": "ID"})
     fields["eb_status"] = ("num_el_blk", np.array([1], "int32"))
-    attributes = {
-        "version": np.float32(5),
-        "api_version": np.float32(5),
-        "floating_point_word_size": np.int32(8),
-    }
+    attributes = {"version": np.float32(5), "api_version": np.float32(5), "floating_point_word_size": np.int32(8)}
     xr.Dataset(fields, attrs=attributes).to_netcdf(path, engine="h5netcdf")
     return True

@@ -209,9 +209,7 @@ def sources():
         text = changed((SOURCE, f'[[source]]\nkind = "{kind}"\nfile = "{file}"\n{extra}\n'))
         cases[f"source {file}"] = (replaced(text, changes), file, copied(file))
     fdsn = "#Network|Station|Latitude|Longitude|Elevation|SiteName|StartTime|EndTime\n"
-    fdsn += "".join(
-        f"CI|S{n}|34.1{n}1|-118.19{n}|100.0|Site|2001-01-01T00:00:00|\n" for n in (1, 2)
-    )
+    fdsn += "".join(f"CI|S{n}|34.1{n}1|-118.19{n}|100.0|Site|2001-01-01T00:00:00|\n" for n in (1, 2))
     for file, extra, make in (
         ("STATIONS_cartesian", '\ncoordinates = "metres"', copied("STATIONS_cartesian")),
         ("stations.xml", "", copied("stations.xml")),
@@ -260,9 +258,7 @@ def tomography():
     """A tomography of SPECFEM of 3 x 3 x 3 points."""
     heading = "0 0 -3000 3000 3000 0\n1500 1500 1500\n3 3 3\n3000 3000 1700 1700 2300 2300\n"
     axis = range(0, 3001, 1500)
-    return heading + "".join(
-        f"{x} {y} {z - 3000} 3000 1700 2300\n" for z in axis for y in axis for x in axis
-    )
+    return heading + "".join(f"{x} {y} {z - 3000} 3000 1700 2300\n" for z in axis for y in axis for x in axis)
 
 
 def elevations(path):
@@ -281,10 +277,7 @@ def model(path):
 
     x, z = np.linspace(0, 3000, 4), np.linspace(-2500, 0, 4)
     axes = ("z", "y", "x")
-    fields = {
-        name: (axes, np.full((4, 4, 4), value))
-        for name, value in (("vp", 3e3), ("vs", 1.7e3), ("rho", 2.3e3))
-    }
+    fields = {name: (axes, np.full((4, 4, 4), value)) for name, value in (("vp", 3e3), ("vs", 1.7e3), ("rho", 2.3e3))}
     return to_file(xr.Dataset(fields, {"x": x, "y": x, "z": z}), path)
 
 
@@ -304,9 +297,7 @@ def bare_numbers(path):
 def ascii_grid(path):
     """An ESRI ASCII grid."""
     rows = "\n".join(" ".join("-200" for _ in range(9)) for _ in range(9))
-    path.write_text(
-        f"ncols 9\nnrows 9\nxllcorner -500\nyllcorner -500\ncellsize 500\nNODATA_value -9999\n{rows}\n"
-    )
+    path.write_text(f"ncols 9\nnrows 9\nxllcorner -500\nyllcorner -500\ncellsize 500\nNODATA_value -9999\n{rows}\n")
 
 
 def geotiff(path):
@@ -335,8 +326,7 @@ def others():
         text = at_home(globe).replace("m.nd", f"m.{end}")
         cases[f"radial {end}"] = (text, f"m.{end}", texted(radial(end)))
     text = globe.replace(
-        'kind = "radial"\nfile = "files/prem_no_crust.nd"',
-        'kind = "prem"\nperturbation = { file = "p.nc" }',
+        'kind = "radial"\nfile = "files/prem_no_crust.nd"', 'kind = "prem"\nperturbation = { file = "p.nc" }'
     )
     cases["perturbation nc"] = (at_home(text), "p.nc", perturbation)
     for end in ("nc", "zarr"):

@@ -146,8 +146,6 @@ def attack(seconds, most, seed):
             tried[kind] += 1
             if not noticed:
                 failures[f"{kind}: {path.name}"] += 1
-                print(
-                    f"not noticed: {kind}: {path.relative_to(place)}: bit {flip.place}", flush=True
-                )
+                print(f"not noticed: {kind}: {path.relative_to(place)}: bit {flip.place}", flush=True)
     counts = {"kind": "flips", "seed": seed, "tried": sum(tried.values()), "places": dict(tried)}
     return counts | {"failures": dict(failures)}

@@ -12,16 +12,8 @@ RESUME = ["resume", "out", "-q"]
 COMMANDS = {
     "killed": (RESUME, RESUME, RESUME, ["check", "out"]),
     "stopped": (RESUME, RESUME, ["check", "out"], ["plot", "out", "records"]),
-    "finished": (
-        ["convert", "out", "g.sgy"],
-        ["plot", "out", "records"],
-        ["resume", "out"],
-        ["check", "out"],
-    ),
-    "survey": (
-        ["survey", "status", "out"],
-        ["survey", "survey.toml", "-o", "out", "--workers", "1", "-q"],
-    ),
+    "finished": (["convert", "out", "g.sgy"], ["plot", "out", "records"], ["resume", "out"], ["check", "out"]),
+    "survey": (["survey", "status", "out"], ["survey", "survey.toml", "-o", "out", "--workers", "1", "-q"]),
 }
 
 

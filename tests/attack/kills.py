@@ -229,9 +229,7 @@ class Attempt:
     def failures(self, kind):
         """What has not ended in time, after a process of a kind was signalled."""
         began = time.monotonic()
-        wait_until(
-            lambda: self.command.poll() is not None and not family(self.mark), self.case.limit
-        )
+        wait_until(lambda: self.command.poll() is not None and not family(self.mark), self.case.limit)
         left = family(self.mark)
         self.seconds = time.monotonic() - began
         wrong = [f"{len(left)} processes left after {self.case.limit} s"] if left else []
@@ -325,9 +323,7 @@ def attack(seconds, most, seed, only="", note=lambda counts: None):
             name = random.choices(names, [1 / CASES[name].ranks for name in names])[0]
             if name not in references:
                 references[name] = reference_of(CASES[name], folder, f"{mark}-reference")
-            victim, seconds_to_end, wrong = attempt(
-                CASES[name], folder, mark, random, references[name], server
-            )
+            victim, seconds_to_end, wrong = attempt(CASES[name], folder, mark, random, references[name], server)
             if victim:
                 counts.add(name, victim, seconds_to_end, wrong)
                 note(counts.table)

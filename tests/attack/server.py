@@ -114,11 +114,7 @@ def serve():
     import craton
 
     libraries = ("scipy.interpolate", "xarray", "h5netcdf", "h5py", "zarr", "pyproj", "rich.progress", "obspy")  # fmt: skip
-    modules = [
-        m.name
-        for m in pkgutil.walk_packages(craton.__path__, "craton.")
-        if "__main__" not in m.name
-    ]
+    modules = [m.name for m in pkgutil.walk_packages(craton.__path__, "craton.") if "__main__" not in m.name]
     for name in (*modules, *libraries):
         with suppress(ImportError):
             import_module(name)

@@ -34,10 +34,7 @@ def attack(seconds, most, seed, workers=2, steps=60):
 
     shots = min(SHOTS, most)
     survey, random, results = survey_of(shots, steps), Random(seed), {}
-    with (
-        TemporaryDirectory(prefix="survey") as place,
-        local([{"OMP_NUM_THREADS": "1"}] * workers, NEEDED) as client,
-    ):
+    with TemporaryDirectory(prefix="survey") as place, local([{"OMP_NUM_THREADS": "1"}] * workers, NEEDED) as client:
         warm = survey_of(2 * workers, steps)
         surveys.run(warm, f"{place}/warm", client=client, progress=False)
         begun = Clock()
@@ -89,9 +86,7 @@ def figures(outcome, clock, workers):
 
     wall, cpu = clock.wall(), clock.cpu()
     noted = read_run(outcome.out)["shots"].values()
-    spent, loops, processor = (
-        sum(shot[key] for shot in noted) for key in ("seconds", "loop", "processor")
-    )
+    spent, loops, processor = (sum(shot[key] for shot in noted) for key in ("seconds", "loop", "processor"))
     per_shot = 1e3 / len(noted)
     return {
         "wall, s": round(wall, 1),
@@ -121,11 +116,7 @@ class Killer(threading.Thread):
         while not self.over.wait(self.random.uniform(0, 0.3)):
             if len(list(self.out.glob("shots/*.json"))) * SHARE < self.kills + 0.5:
                 continue
-            pids = [
-                pid
-                for pid in self.client.run(os.getpid, on_error="ignore").values()
-                if isinstance(pid, int)
-            ]
+            pids = [pid for pid in self.client.run(os.getpid, on_error="ignore").values() if isinstance(pid, int)]
             if pids:
                 pid = self.random.choice(pids)
                 os.kill(pid, signal.SIGKILL)

@@ -27,9 +27,7 @@ def backend(device="auto", **options):
 
         device = "cuda" if available() else "cpu"
     if device not in BACKENDS:
-        raise ScenarioError(
-            [Problem("device", f"there is no device {device!r}", f"use {', '.join(DEVICES)}")]
-        )
+        raise ScenarioError([Problem("device", f"there is no device {device!r}", f"use {', '.join(DEVICES)}")])
     module, name = BACKENDS[device].split(":")
     chosen = getattr(import_module(module), name)
     return chosen(**{key: value for key, value in options.items() if value is not None})

@@ -332,9 +332,7 @@ def parts(plan, arrays):
     for name, spec in plan.arrays.items():
         if spec.part_of:
             size = int(np.prod(spec.shape, dtype=np.int64))
-            views[name] = (
-                arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
-            )
+            views[name] = arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
     return views
 
 

@@ -46,9 +46,7 @@ def _written(launch):
 def _touched(launch):
     """Names of the arrays of a launch, and how far from its box it touches each."""
     count = len(launch.op.writes)
-    return [
-        (name, 0 if n < count else launch.op.reach) for n, name in enumerate(launch.arrays) if name
-    ]
+    return [(name, 0 if n < count else launch.op.reach) for n, name in enumerate(launch.arrays) if name]
 
 
 def _same_memory(a, b, arrays):

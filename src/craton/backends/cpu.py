@@ -82,27 +82,16 @@ class CPU:
         """Allocate, compile, bind: the plan as a Program."""
         compiled = self.compile(plan.operators.values(), plan.precision)
         arrays, subdomain = self.allocate(plan, fills, arrays), plan.subdomain
-        if (
-            self.fuse
-            and plan.layout.reach
-            and not subdomain.neighbours
-            and (host.has_openmp() or self.threads == 1)
-        ):
+        if self.fuse and plan.layout.reach and not subdomain.neighbours and (host.has_openmp() or self.threads == 1):
             return Program(plan, self, self.fused(plan, compiled, arrays), arrays)
         stages = []
         for phase in plan.phases:
             cut = regions(phase.launches, subdomain, plan.layout.reach, VECTOR)
             outer, inner, pack, unpack = (
-                self.bind(group, compiled, arrays, plan)
-                for group in (*cut, phase.packing, phase.unpacking)
+                self.bind(group, compiled, arrays, plan) for group in (*cut, phase.packing, phase.unpacking)
             )
             stages.append(
-                Stage(
-                    phase.name,
-                    outer,
-                    inner,
-                    Shared(phase.messages, pack, unpack) if phase.messages else None,
-                )
+                Stage(phase.name, outer, inner, Shared(phase.messages, pack, unpack) if phase.messages else None)
             )
         return Program(plan, self, stages, arrays)
 
@@ -114,11 +103,7 @@ class CPU:
         nothing = self.bind((), compiled, arrays, plan)
         while waiting:
             phase = waiting.pop(0)
-            parts = (
-                skewable(phase.launches, waiting[0].launches, plan.layout.reach)
-                if waiting
-                else None
-            )
+            parts = skewable(phase.launches, waiting[0].launches, plan.layout.reach) if waiting else None
             if parts:
                 phase = Phase(f"{phase.name} and {waiting[0].name}", (), ())
                 run = self.one_pass(parts, compiled, arrays, plan)
@@ -135,9 +120,7 @@ class CPU:
         before, first, second, after = parts
         reach, launches = plan.layout.reach, (*first, *second)
         first, second = (bound(group, compiled, arrays, plan) for group in (first, second))
-        hull = np.array(
-            [f(a, b) for f, a, b in zip((min, max) * 3, first.hull, second.hull)], np.int32
-        )
+        hull = np.array([f(a, b) for f, a, b in zip((min, max) * 3, first.hull, second.hull)], np.int32)
         begin, end = (self.bind(group, compiled, arrays, plan) for group in (before, after))
         rows = self.block or max(
             8, min(64, BLOCK_BYTES // (int(hull[5] - hull[4]) * np.dtype(plan.precision).itemsize))
@@ -170,9 +153,7 @@ class CPU:
         self.runner = built[runner]
         end_threads_before_forks(self.runner)
         return {
-            op.name: ctypes.cast(
-                built[sources[op.name]][f"call_{op.function}"], ctypes.c_void_p
-            ).value
+            op.name: ctypes.cast(built[sources[op.name]][f"call_{op.function}"], ctypes.c_void_p).value
             for op in operators
         }
 
@@ -305,10 +286,7 @@ class CPU:
         tile, hull = self.tile_of(launches[0].op), work.hull
         axis = 4 if tile[2] < EVERYTHING else 0  # along which slabs are cut
         if threads == 1 or host.has_openmp() or tile[axis // 2] >= hull[axis + 1] - hull[axis]:
-            run_tiles, arguments = (
-                self.runner.run_tiles,
-                (*work.arguments, work.hull_address, *tile, threads),
-            )
+            run_tiles, arguments = (self.runner.run_tiles, (*work.arguments, work.hull_address, *tile, threads))
             return lambda alive=work: run_tiles(*arguments)
         self.pool = self.pool or ThreadPoolExecutor(threads)
 
@@ -375,11 +353,7 @@ def whole_groups(launch, plan):
         A limit of the box or of its turns lies within a group of LANES elements.
     """
     if any(plan.arrays[name].lanes for name in launch.arrays if name):
-        limits = (
-            *launch.box[4:],
-            *(launch.colours.runs if launch.colours else ()),
-            launch.params.get("first", 0),
-        )
+        limits = (*launch.box[4:], *(launch.colours.runs if launch.colours else ()), launch.params.get("first", 0))
         wrong = [n for n in limits if n % LANES]
         if wrong:
             raise ValueError(

@@ -123,9 +123,7 @@ class CUDA:
                 if not self.graph:
                     return self.region(self.bind(launches, arrays, plan))
                 groups = side_by_side(launches, plan)
-                return self.captured(
-                    [[self.bind([launch], arrays, plan) for launch in group] for group in groups]
-                )
+                return self.captured([[self.bind([launch], arrays, plan) for launch in group] for group in groups])
 
             if self.graph and not subdomain.neighbours:
                 step = [launch for _, inner in cut for launch in inner]
@@ -143,11 +141,7 @@ class CUDA:
         """
         if not phase.messages:
             return None
-        return Shared(
-            phase.messages,
-            self.bind(phase.packing, arrays, plan),
-            self.bind(phase.unpacking, arrays, plan),
-        )
+        return Shared(phase.messages, self.bind(phase.packing, arrays, plan), self.bind(phase.unpacking, arrays, plan))
 
     def allocate(self, plan, fills=None, ready=None):
         """Return the plan's arrays on the device, those of `ready` as they are; parts are views."""
@@ -261,10 +255,7 @@ class CUDA:
             or plain_geometry(launch.box)
         )
         grid = blocks(launch.box, span, aligned=geometry is not None)
-        pointers = [
-            self.pointer(arrays[a], plan.arrays[a].first) if a else np.uintp(0)
-            for a in launch.arrays
-        ]
+        pointers = [self.pointer(arrays[a], plan.arrays[a].first) if a else np.uintp(0) for a in launch.arrays]
         box = BOX.value(plan.precision, **dict(zip((n for n, _ in BOX.fields), launch.box)))
         arguments = (*pointers, box, launch.op.params.value(plan.precision, **launch.params))
         return lambda: function(grid, block, arguments)

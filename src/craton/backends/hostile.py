@@ -36,10 +36,7 @@ class Hostile(CPU):
     def commit(self, plan, fills=None, arrays=None):
         """Return the plan as a Program whose buffers hold nan again as soon as they are emptied."""
         program = super().commit(plan, fills, arrays)
-        program.phases = [
-            replace(stage, shared=forgetful(stage.shared, program.arrays))
-            for stage in program.phases
-        ]
+        program.phases = [replace(stage, shared=forgetful(stage.shared, program.arrays)) for stage in program.phases]
         return program
 
 

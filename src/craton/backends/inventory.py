@@ -48,16 +48,16 @@ def processor():
 
 def compiler():
     """Return the compiler and how threads are made with it."""
-    return f"{' '.join(host.compiler()[:1])}, {'OpenMP threads' if host.has_openmp() else 'no OpenMP: threads of a pool'}"
+    return (
+        f"{' '.join(host.compiler()[:1])}, {'OpenMP threads' if host.has_openmp() else 'no OpenMP: threads of a pool'}"
+    )
 
 
 def gpu():
     """Return the device, its memory and driver; or what is missing."""
     if not cuda.available():
         missing = (
-            "CuPy is not installed"
-            if importlib.util.find_spec("cupy") is None
-            else "CuPy finds no device or driver"
+            "CuPy is not installed" if importlib.util.find_spec("cupy") is None else "CuPy finds no device or driver"
         )
         return f"none ({missing}): pip install 'craton[cuda13]' (driver 580 or newer) or 'craton[cuda12]'"
     machine = cuda.CUDA()

@@ -52,9 +52,7 @@ def units(op, precision):
     chosen = [v for v in op.variants if precision in v.precisions]
     machines = {".cu": "cuda", ".cpp": "cpu"}
     made_for = [(machines[v.file.suffix], v) for v in chosen]
-    return plain_units + [
-        Unit(m, v.name, compilers[m], op.as_variant(v).source(precision)) for m, v in made_for
-    ]
+    return plain_units + [Unit(m, v.name, compilers[m], op.as_variant(v).source(precision)) for m, v in made_for]
 
 
 def on_architecture(unit, arch, function):
@@ -64,9 +62,5 @@ def on_architecture(unit, arch, function):
     compiled = nvrtc.compile(unit.text, arch)
     if not compiled.ok:
         return False, f"does not compile\n{compiled.log}"
-    used = (
-        compiled.registers[function],
-        compiled.spills_bytes[function],
-        compiled.stack_bytes[function],
-    )
+    used = (compiled.registers[function], compiled.spills_bytes[function], compiled.stack_bytes[function])
     return True, "{} registers, {} bytes spilled, {} bytes of stack".format(*used)

@@ -9,13 +9,7 @@ from craton.core.operator import BOX
 
 BOUNDS = tuple(name for name, _ in BOX.fields)
 ITEM = np.dtype(
-    [
-        ("kernel", np.uintp),
-        ("arrays", np.uintp),
-        ("params", np.uintp),
-        *((n, np.int32) for n in BOUNDS),
-    ],
-    align=True,
+    [("kernel", np.uintp), ("arrays", np.uintp), ("params", np.uintp), *((n, np.int32) for n in BOUNDS)], align=True
 )
 
 
@@ -54,9 +48,7 @@ def bound(launches, compiled, arrays, plan):
     """Return launches with the addresses of their kernels, arrays and scalars."""
     items, keep = np.zeros(len(launches), ITEM), []
     for item, launch in zip(items, launches):
-        pointers = np.array(
-            [address(arrays[a], plan.arrays[a].first) if a else 0 for a in launch.arrays], np.uintp
-        )
+        pointers = np.array([address(arrays[a], plan.arrays[a].first) if a else 0 for a in launch.arrays], np.uintp)
         params = launch.op.params.value(plan.precision, **launch.params)
         keep += [pointers, params]
         item["kernel"], item["arrays"], item["params"] = (
@@ -88,12 +80,7 @@ def skewable(before, after, reach):
     """
     first = [n for n, launch in enumerate(before) if launch.op.pointwise]
     second = [n for n, launch in enumerate(after) if launch.op.pointwise]
-    if (
-        not first
-        or not second
-        or first != list(range(first[0], len(before)))
-        or second != list(range(len(second)))
-    ):
+    if not first or not second or first != list(range(first[0], len(before))) or second != list(range(len(second))):
         return None
     parts = before[: first[0]], before[first[0] :], after[: len(second)], after[len(second) :]
     top = hull([launch.box for launch in (*parts[1], *parts[2])])[1]
@@ -103,6 +90,4 @@ def skewable(before, after, reach):
 
 def late(launches, reach, top):
     """First plane that launches with a longer reach than `reach` read; `top` where there are none."""
-    return min(
-        [top, *(launch.box[0] - launch.op.reach for launch in launches if launch.op.reach > reach)]
-    )
+    return min([top, *(launch.box[0] - launch.op.reach for launch in launches if launch.op.reach > reach)])

@@ -32,10 +32,7 @@ def _version(asked):
 @app.callback()
 def options(
     version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_version, is_eager=True, help="Show version and commit."
-        ),
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show version and commit.")
     ] = False,
 ):
     """Forward modelling in geophysics on CPUs and GPUs, from one scenario file.
@@ -65,17 +62,13 @@ def main(arguments=None):
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(
-                errors="replace"
-            )  # a terminal of ASCII shows "?" for what it has not
+            stream.reconfigure(errors="replace")  # a terminal of ASCII shows "?" for what it has not
     if arguments is None and sys.argv[1:2] and sys.argv[1] in LOOKING:
         # results are read without dask, which xarray imports where it is installed: half a second
         sys.modules.setdefault("dask", None)
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        work = typer.main.get_command(app).main(
-            arguments, prog_name="craton", standalone_mode=False
-        )
+        work = typer.main.get_command(app).main(arguments, prog_name="craton", standalone_mode=False)
         code = work() if callable(work) else work  # help and completion end with a code at once
         sys.stdout.flush()
         return code or 0

@@ -44,20 +44,14 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
     from craton.scenario import format_problems, read
 
     reading = read(file, overrides)
-    planned, refused = (
-        plan_of(reading.scenario, planner) if reading.scenario is not None else (None, None)
-    )
+    planned, refused = plan_of(reading.scenario, planner) if reading.scenario is not None else (None, None)
     deeper = refused.problems if refused else ()
     known = {p.key for p in reading.problems}
     problems = [*reading.problems, *(p for p in deeper if p.key not in known)]
     blocked = out_problems(out, force) if out is not None else []
     if problems or blocked:
         error = ScenarioError([*problems, *blocked])
-        written = (
-            [format_problems(problems, reading.file, reading.text, reading.overrides)]
-            if problems
-            else []
-        )
+        written = [format_problems(problems, reading.file, reading.text, reading.overrides)] if problems else []
         error.args = ("\n".join([*written, *map(in_words, blocked)]),)
         if hasattr(refused, "agreed"):
             error.agreed = refused.agreed
@@ -88,9 +82,7 @@ def out_problems(out, force):
 
 def in_words(problem):
     """Return a problem of the command line: one line and the remedy."""
-    return f"{problem.key}: {problem.message}" + (
-        f"\n    -> {problem.remedy}" if problem.remedy else ""
-    )
+    return f"{problem.key}: {problem.message}" + (f"\n    -> {problem.remedy}" if problem.remedy else "")
 
 
 def refuse(key, message, remedy=""):

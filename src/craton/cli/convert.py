@@ -7,19 +7,10 @@ from craton.io import FORMATS
 from craton.survey.receivers import ALONG_FIBRE
 from craton.text import listed
 
-RECORDED = (
-    "gather",
-    "waveform",
-    "seismograms",
-    "snapshots",
-    "peaks",
-    "recording",
-)  # kinds of data of a run
+RECORDED = ("gather", "waveform", "seismograms", "snapshots", "peaks", "recording")  # kinds of data of a run
 
 
-def command(
-    out, file, quantity=None, component=None, shot=None, series=None, rotate=False, force=False
-):
+def command(out, file, quantity=None, component=None, shot=None, series=None, rotate=False, force=False):
     """Write gathers, waveforms, snapshots or maps of a run into a file and print its path.
 
     Parameters
@@ -190,9 +181,7 @@ def selected(dataset, quantity=None, component=None):
             words = f"{quantity} has no component {component}; its are {listed(parts, 'and')}"
         words = words if quantity else f"no quantity has a component {component}"
         others = [f"--quantity {name} --component {component}" for name in having]
-        others = others or [
-            f"--quantity {name}: {listed(names)}" for name, names in recorded.items() if names
-        ]
+        others = others or [f"--quantity {name}: {listed(names)}" for name, names in recorded.items() if names]
         refuse("--component", words, f"write {' or '.join(others)}" if others else "leave it out")
     dataset = dataset[chosen]
     dims = [dim for dim in ("component", "tensor") if dim in dataset.dims]

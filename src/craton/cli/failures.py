@@ -43,11 +43,7 @@ def failed_together(error, comm):
     else:
         # where several fail alike, the first one says it and ends the others
         time.sleep(min(0.5 * comm.rank, 3))
-    where = (
-        "craton: "
-        if interrupted and comm.rank == 0
-        else f"craton: rank {comm.rank} on {comm.host}: "
-    )
+    where = "craton: " if interrupted and comm.rank == 0 else f"craton: rank {comm.rank} on {comm.host}: "
     print(where + printable(text.removeprefix("craton: ")), file=sys.stderr, flush=True)
     comm.abort(code)
     return code
@@ -69,10 +65,7 @@ def outcome(error):
         return getattr(error, "exit_code", 130), "craton: interrupted"
     if isinstance(error, MemoryError):
         reason = f": {error}" if str(error) else ""
-        return (
-            3,
-            f"craton: out of memory{reason}\n    -> use a larger spacing, a smaller domain or fewer snapshots",
-        )
+        return (3, f"craton: out of memory{reason}\n    -> use a larger spacing, a smaller domain or fewer snapshots")
     if hasattr(error, "format_message"):  # a wrong command line
         return 2, misuse(error)
     if isinstance(error, ValueError) and hasattr(error, "remedy"):  # of a file or a unit

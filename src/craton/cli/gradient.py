@@ -8,17 +8,7 @@ from craton.cli.check import checked, warn
 from craton.cli.run import ended_by_signal
 
 
-def command(
-    file,
-    out=None,
-    places=None,
-    options=None,
-    ranks=1,
-    device=None,
-    force=False,
-    overrides=(),
-    quiet=False,
-):
+def command(file, out=None, places=None, options=None, ranks=1, device=None, force=False, overrides=(), quiet=False):
     """Compute a gradient into a directory.
 
     Parameters
@@ -52,9 +42,6 @@ def run(survey, out, places, options, ranks, force, quiet):
     """Run the shots that are not there, and sum: xarray.Dataset."""
     from craton.inverse.survey import run_gradient
 
-    with (
-        surveys.interruptible(out),
-        surveys.client_of(survey, out, places, options, ranks) as client,
-    ):
+    with surveys.interruptible(out), surveys.client_of(survey, out, places, options, ranks) as client:
         arguments = (survey, out, places["workers"], client, force, not quiet, ranks)
         return surveys.worded(run_gradient, *arguments)

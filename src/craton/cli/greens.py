@@ -10,9 +10,7 @@ from craton.text import listed
 KINDS = {"cmt": "cmtsolution", "srf": "srf", "quakeml": "quakeml", "csv": "csv"}
 
 
-def build(
-    file, out=None, places=None, options=None, device=None, force=False, overrides=(), quiet=False
-):
+def build(file, out=None, places=None, options=None, device=None, force=False, overrides=(), quiet=False):
     """Compute Green's functions into a directory.
 
     Parameters
@@ -51,9 +49,7 @@ def run(survey, out, places, options, force, quiet):
         return surveys.worded(build_store, *arguments)
 
 
-def query(
-    store, sources, out=None, stations=None, sampling=None, quantities=(), mtuq=None, force=False
-):
+def query(store, sources, out=None, stations=None, sampling=None, quantities=(), mtuq=None, force=False):
     """Write the seismograms of a source.
 
     Parameters

@@ -12,10 +12,7 @@ def command():
     from craton.versions import described_version
 
     needed, extras = dependencies()
-    rows = [
-        ("craton", described_version()),
-        ("python", f"{platform.python_version()} on {platform.platform()}"),
-    ]
+    rows = [("craton", described_version()), ("python", f"{platform.python_version()} on {platform.platform()}")]
     rows += [(name, version_of(name)) for name in needed]
     rows += [(name, version_of(name, extra)) for name, extra in extras]
     rows += inventory()
@@ -29,14 +26,7 @@ def dependencies():
     """
     needed, extras = [], []
     for line in requires("craton") or ():
-        name = (
-            line.replace("[", " ")
-            .replace("<", " ")
-            .replace(">", " ")
-            .replace("=", " ")
-            .replace(";", " ")
-            .split()[0]
-        )
+        name = line.replace("[", " ").replace("<", " ").replace(">", " ").replace("=", " ").replace(";", " ").split()[0]
         if "extra ==" not in line:
             needed.append(name)
         elif (extra := line.split("extra ==")[1].strip(" \"'")) in (

@@ -38,9 +38,7 @@ def parts(out):
         if (out / name).exists() or name == "scenario.toml" and not (out / "scenarios").exists():
             yield told(name, lambda name=name: scenario_state(out / name))
     for entry in inputs(out):
-        yield told(
-            entry.get("file") or entry.get("from"), lambda entry=entry: input_state(out, entry)
-        )
+        yield told(entry.get("file") or entry.get("from"), lambda entry=entry: input_state(out, entry))
     for folder in checkpoints(out):
         name = str(folder.relative_to(out))
         yield told(name, lambda folder=folder: checkpoint_state(out, folder))
@@ -99,8 +97,7 @@ def inputs(out):
     return [
         entry
         for entry in entries
-        if isinstance(entry, dict)
-        and all(isinstance(entry.get(key, ""), str | None) for key in keys)
+        if isinstance(entry, dict) and all(isinstance(entry.get(key, ""), str | None) for key in keys)
     ]
 
 

@@ -17,11 +17,7 @@ def command(name=None, order=4, precision="float32", arch=None):
         refuse("--order", f"{order} is not an order in space", "write 2, 4, 6, 8, 10, 12, 14 or 16")
     if arch is not None and not re.fullmatch(r"sm_\d+[a-z]?", arch):
         refuse("--arch", f'"{arch}" is not a GPU architecture', "write for example sm_80 or sm_90")
-    listed = {
-        key: value
-        for method in METHODS.values()
-        for key, value in method.operators(order, precision).items()
-    }
+    listed = {key: value for method in METHODS.values() for key, value in method.operators(order, precision).items()}
     if name is not None:
         known("NAME", name, listed, "operator")
         listed = {name: listed[name]}
@@ -38,26 +34,13 @@ def table(operators):
     rows = [("operator", "writes", "reads", "reach", "bytes/point", "flops", "variants", "text")]
     for op, precision in operators:
         size = {"float32": 4, "float64": 8}[precision]
-        cost = (
-            f"{size * op.reals_per_point:g}" if op.reals_per_point else "-",
-            str(op.flops or "-"),
-        )
+        cost = (f"{size * op.reals_per_point:g}" if op.reals_per_point else "-", str(op.flops or "-"))
         variants = " ".join(dict.fromkeys(v.name for v in op.variants)) or "-"
         rows.append(
-            (
-                op.name,
-                " ".join(op.writes),
-                " ".join(op.reads) or "-",
-                str(op.reach),
-                *cost,
-                variants,
-                op.file.name,
-            )
+            (op.name, " ".join(op.writes), " ".join(op.reads) or "-", str(op.reach), *cost, variants, op.file.name)
         )
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in rows
-    )
+    return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in rows)
 
 
 def texts(op, precision):
@@ -65,10 +48,7 @@ def texts(op, precision):
     from craton.backends.units import units
 
     heads = (
-        (
-            f"// {op.name}, {precision}, for {u.machine}, {u.variant} body: {' '.join(u.compiler)}",
-            u.text,
-        )
+        (f"// {op.name}, {precision}, for {u.machine}, {u.variant} body: {' '.join(u.compiler)}", u.text)
         for u in units(op, precision)
     )
     return "\n".join(line for pair in heads for line in pair)

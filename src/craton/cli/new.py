@@ -75,9 +75,7 @@ def copies(example, path):
 
     text = example.read_bytes()
     named = {table[key] for table, key, _ in named_files(tomllib.loads(text.decode()))}
-    return {path: text} | {
-        path.parent / name: (example.parent / name).read_bytes() for name in sorted(named)
-    }
+    return {path: text} | {path.parent / name: (example.parent / name).read_bytes() for name in sorted(named)}
 
 
 def write(contents, force):
@@ -101,6 +99,4 @@ def write(contents, force):
             path.write_bytes(content)
         except OSError as error:
             reason = error.strerror or error
-            raise ResourceError(
-                f"cannot write {path}: {reason}\n    -> choose another folder"
-            ) from error
+            raise ResourceError(f"cannot write {path}: {reason}\n    -> choose another folder") from error

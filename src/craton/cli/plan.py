@@ -18,18 +18,13 @@ def command(file, device=None, overrides=(), ranks=None):
 
     overrides = (*overrides, *([f"run.device={device}"] if device else ()))
     outlined = []
-    scenario, planned = checked(
-        file, overrides, planner=partial(one_run, ranks=ranks or 1, outlined=outlined)
-    )
+    scenario, planned = checked(file, overrides, planner=partial(one_run, ranks=ranks or 1, outlined=outlined))
     method = METHODS[scenario.method]
     print(planned, flush=True)
     if outlined:
         return None
     if shots := shots_apart(scenario):
-        print(
-            f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}",
-            flush=True,
-        )
+        print(f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}", flush=True)
     if getattr(scenario, "gradient", None) is not None:
         print(of_gradient(scenario, ranks or 1), flush=True)
     building = of_greens(scenario) if getattr(scenario, "greens", None) is not None else None
@@ -62,9 +57,7 @@ def one_run(scenario, ranks=1, outlined=None):
     from craton.comm.placement import planner
     from craton.methods import METHODS
 
-    outline = METHODS[scenario.method].outline(
-        scenario, ranks, partial(planner, threads=scenario.run.threads)
-    )
+    outline = METHODS[scenario.method].outline(scenario, ranks, partial(planner, threads=scenario.run.threads))
     if outline is not None:
         (outlined if outlined is not None else []).append(outline)
         return outline

@@ -34,11 +34,7 @@ def command(out, names=(), **options):
     if not Path(out).is_dir():
         refuse("OUT", f"there is no folder {out}", "name the folder of a run; craton run makes one")
     if not (Path(out) / "result.zarr").is_dir():
-        refuse(
-            "OUT",
-            f"{out} holds no run: result.zarr is missing",
-            "name the folder that craton run wrote to",
-        )
+        refuse("OUT", f"{out} holds no run: result.zarr is missing", "name the folder that craton run wrote to")
     for name in names:
         taken = {key: chosen[key] for key in chosen if key in options_of(FIGURES[name])}
         with results_of(out):

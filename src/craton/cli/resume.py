@@ -64,7 +64,5 @@ def resume_rank(out, device, quiet, comm):
         quiet,
         comm,
         note=f"  from    step {saved.step:,}\n",
-        work=lambda show: driver.run_into(
-            scenario, planned, machine, out, False, show, comm, saved
-        ),
+        work=lambda show: driver.run_into(scenario, planned, machine, out, False, show, comm, saved),
     )

@@ -14,15 +14,7 @@ MOST_RANKS_OF_A_CORE = 4
 
 
 def command(
-    file,
-    out=None,
-    device=None,
-    ranks=None,
-    force=False,
-    overrides=(),
-    quiet=False,
-    debug=False,
-    oversubscribe=False,
+    file, out=None, device=None, ranks=None, force=False, overrides=(), quiet=False, debug=False, oversubscribe=False
 ):
     """Run a scenario file into a directory; on one rank, on those of an MPI launcher, or on new
     ones.
@@ -59,26 +51,13 @@ def command(
             options = (("--force", force), ("--quiet", quiet), ("--debug", debug))
             chosen = [word for key in overrides for word in ("--set", key)]
             return together(
-                ranks,
-                [
-                    "run",
-                    str(file),
-                    "-o",
-                    str(out),
-                    *chosen,
-                    *(name for name, is_set in options if is_set),
-                ],
-                out,
+                ranks, ["run", str(file), "-o", str(out), *chosen, *(name for name, is_set in options if is_set)], out
             )
         comm = communicator()
         with on_all(comm):
             with agreed(comm):
                 if ranks not in (None, comm.size):
-                    refuse(
-                        "--ranks",
-                        f"{ranks} ranks, but mpiexec started {comm.size}",
-                        "leave out --ranks",
-                    )
+                    refuse("--ranks", f"{ranks} ranks, but mpiexec started {comm.size}", "leave out --ranks")
             run_rank(file, overrides, out, force, quiet, comm)
     return None
 
@@ -129,9 +108,7 @@ def together(ranks, words, out):
     from craton.driver.checkpoint import saving
     from craton.output.store import ended
 
-    code, reason = launcher.run(
-        ranks, words, busy=lambda: saving(out), patience=lambda: patience_of(out)
-    )
+    code, reason = launcher.run(ranks, words, busy=lambda: saving(out), patience=lambda: patience_of(out))
     if reason:
         hint = (
             "\n    -> signal 9 that nobody sent: the system was short of memory; use fewer ranks"
@@ -170,11 +147,7 @@ def run_rank(file, overrides, out, force, quiet, comm):
     first = comm.rank == 0
     with agreed(comm):
         scenario, planned = checked(
-            file,
-            overrides,
-            out if first else None,
-            force,
-            lambda scenario: driver.plan(scenario, comm),
+            file, overrides, out if first else None, force, lambda scenario: driver.plan(scenario, comm)
         )
         driver.check_ranks(scenario, comm)
         planned = driver.plan_of_rank(scenario, planned, comm)
@@ -206,13 +179,7 @@ def reported(scenario, planned, machine, out, quiet, comm, work, note=""):
             warn(planned)
         if first and not quiet:
             print(method.header(scenario, planned, machine, out), flush=True)
-            print(
-                f"  ranks   {comm.size}\n" if comm.size > 1 else "",
-                note,
-                sep="",
-                end="",
-                flush=True,
-            )
+            print(f"  ranks   {comm.size}\n" if comm.size > 1 else "", note, sep="", end="", flush=True)
     try:
         result = work(first and not quiet)
     except (ComputationError, Interrupted) as error:
@@ -264,11 +231,5 @@ def written(out):
     """Return what a run left in its directory, in the order of interest."""
     from craton.io import formats
 
-    names = (
-        "result.zarr",
-        *(row.file for row in formats("waveform")),
-        "mesh.vtu",
-        "scenario.toml",
-        "run.json",
-    )
+    names = ("result.zarr", *(row.file for row in formats("waveform")), "mesh.vtu", "scenario.toml", "run.json")
     return [out / name for name in names if (out / name).exists()]

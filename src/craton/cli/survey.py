@@ -104,9 +104,7 @@ def read(files, overrides, snapshots):
     twice = [file for file, name in zip(files, names) if names.count(name) > 1]
     if twice:
         refuse(
-            "FILE",
-            f"{' and '.join(twice)} would both be shot {Path(twice[0]).stem}",
-            "give the files different names",
+            "FILE", f"{' and '.join(twice)} would both be shot {Path(twice[0]).stem}", "give the files different names"
         )
     surveys = {
         name: checked(file, overrides, planner=lambda s, n=name: shots.single(n, s, snapshots))[1]
@@ -135,11 +133,7 @@ def interruptible(out):
         yield
     except (KeyboardInterrupt, Interrupted) as error:
         error.exit_code = Interrupted.exit_code
-        print(
-            f"kept: the shots that ended are in {out}; the same command goes on",
-            file=sys.stderr,
-            flush=True,
-        )
+        print(f"kept: the shots that ended are in {out}; the same command goes on", file=sys.stderr, flush=True)
         raise
 
 
@@ -187,7 +181,5 @@ def summary(outcome):
     present = len(outcome.names) - outcome.ran
     ran = f"done: {outcome.ran} shots" + (f", {present} were there" if present else "")
     dataset = outcome.dataset
-    variables = ", ".join(
-        f"{name}({', '.join(map(str, v.dims))})" for name, v in dataset.data_vars.items()
-    )
+    variables = ", ".join(f"{name}({', '.join(map(str, v.dims))})" for name, v in dataset.data_vars.items())
     return f"{ran}\n  {outcome.out / 'result.zarr'}  {variables}\n  {outcome.out / 'run.json'}  state, time and worker of each shot"

@@ -53,9 +53,7 @@ def lines(out, state, shots, under_way):
     if state.get("state") == "running":
         rows += [f"  rate     {text}" for text in pace(state, shots, left)]
         rows += rows_of_list("running", [under_way_words(*shot) for shot in under_way])
-    rows += rows_of_list(
-        "failed", [f"{name}: {shot.get('reason')}" for name, shot in failed.items()]
-    )
+    rows += rows_of_list("failed", [f"{name}: {shot.get('reason')}" for name, shot in failed.items()])
     return rows
 
 

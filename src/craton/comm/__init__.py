@@ -41,14 +41,4 @@ def ranks(comm=None):
     return mpi.world() if comm is None else mpi.Mpi(comm)
 
 
-__all__ = [
-    "TRANSPORTS",
-    "Comm",
-    "Elsewhere",
-    "Exchange",
-    "Together",
-    "agree",
-    "agreed",
-    "broadcast",
-    "ranks",
-]
+__all__ = ["TRANSPORTS", "Comm", "Elsewhere", "Exchange", "Together", "agree", "agreed", "broadcast", "ranks"]

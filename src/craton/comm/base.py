@@ -91,9 +91,7 @@ def agree(comm, error=None):
             raise error
         return
     reports = comm.gather(
-        None
-        if error is None
-        else (comm.rank, comm.host, exit_code(error), str(error) or type(error).__name__)
+        None if error is None else (comm.rank, comm.host, exit_code(error), str(error) or type(error).__name__)
     )
     first = next((report for report in reports if report), None)
     if first is None:
@@ -155,8 +153,7 @@ class Together:
         agree(self.comm)
         takes = {rank: np.empty_like(array) for rank, array in arrays.items()}
         link = self.comm.link(
-            [(rank, 0, array) for rank, array in arrays.items()],
-            [(rank, 0, array) for rank, array in takes.items()],
+            [(rank, 0, array) for rank, array in arrays.items()], [(rank, 0, array) for rank, array in takes.items()]
         )
         link.start()
         link.finish()

@@ -60,16 +60,9 @@ class Beside:
     """
 
     def __init__(self, program, side, overlap):
-        self.machine, self.arrays, self.side, self.overlap = (
-            program.backend,
-            program.arrays,
-            side,
-            overlap,
-        )
+        self.machine, self.arrays, self.side, self.overlap = (program.backend, program.arrays, side, overlap)
         self.cupy, self.waited, self.timing, self.pairs = program.backend.cupy, 0.0, False, []
-        self.events = {
-            id(s.shared): [self.event(), self.event()] for s in program.phases if s.shared
-        }
+        self.events = {id(s.shared): [self.event(), self.event()] for s in program.phases if s.shared}
 
     def event(self, timing=False):
         """Return a new event."""
@@ -132,9 +125,7 @@ class Direct(Beside):
         super().__init__(program, side, overlap)
         self.group = group
         self.messages = {
-            id(s.shared): [
-                (m.rank, self.arrays[m.out], self.arrays[m.into]) for m in s.shared.messages
-            ]
+            id(s.shared): [(m.rank, self.arrays[m.out], self.arrays[m.into]) for m in s.shared.messages]
             for s in program.phases
             if s.shared
         }
@@ -156,12 +147,8 @@ class Pinned(Beside):
         self.links, self.hosts, self.open = {}, {}, False
         for n, stage in enumerate(program.phases):
             if stage.shared:
-                sends = [
-                    (m.rank, n, self.pinned(self.arrays[m.out])) for m in stage.shared.messages
-                ]
-                takes = [
-                    (m.rank, n, self.pinned(self.arrays[m.into])) for m in stage.shared.messages
-                ]
+                sends = [(m.rank, n, self.pinned(self.arrays[m.out])) for m in stage.shared.messages]
+                takes = [(m.rank, n, self.pinned(self.arrays[m.into])) for m in stage.shared.messages]
                 self.hosts[id(stage.shared)] = sends, takes
                 self.links[id(stage.shared)] = comm.link(sends, takes)
 

@@ -66,9 +66,7 @@ def start_method(needed=()):
     ours = [name for name in sys.modules if name.startswith("craton.") and "__main__" not in name]
     with dask.config.set(method):
         get_mp_context()  # Dask names modules once, which the next line adds to
-    multiprocessing.get_context("forkserver").set_forkserver_preload(
-        ["distributed", *ours, *needed]
-    )
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed", *ours, *needed])
     before = server_pid()
     try:
         yield method

@@ -6,16 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from craton.comm.forking import private_folder
-from craton.comm.workers import (
-    LOOPBACK,
-    SETTINGS,
-    SILENT,
-    available,
-    deaf,
-    ignore_broken_pipes,
-    refilled,
-    silent,
-)
+from craton.comm.workers import LOOPBACK, SETTINGS, SILENT, available, deaf, ignore_broken_pipes, refilled, silent
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.text import listed, nearest
 
@@ -62,9 +53,7 @@ def options_of(system, file=None, words=()):
     import dask
     import dask_jobqueue  # noqa: F401  (brings its defaults)
 
-    known = {
-        key.replace("_", "-"): value for key, value in dask.config.get(f"jobqueue.{system}").items()
-    }
+    known = {key.replace("_", "-"): value for key, value in dask.config.get(f"jobqueue.{system}").items()}
     more = in_file(system, file) if file is not None else {}
     for key, value in (*more.items(), *(pair(word) for word in words)):
         if key not in known:
@@ -223,18 +212,11 @@ def batch(system, jobs, options, out, ranks=1, gpus=True):
     folder = (Path(out) / "jobs").absolute()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     kind, submit = SYSTEMS[system]
-    with (
-        silent("asyncio"),
-        silent("tornado.application"),
-        private_folder(),
-        dask.config.set(SETTINGS),
-    ):
+    with silent("asyncio"), silent("tornado.application"), private_folder(), dask.config.set(SETTINGS):
         arguments = arguments_of(system, options, ranks, folder)
         try:
             with deaf():
-                cluster = getattr(dask_jobqueue, kind)(
-                    security=True, silence_logs=SILENT, **arguments
-                )
+                cluster = getattr(dask_jobqueue, kind)(security=True, silence_logs=SILENT, **arguments)
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise ResourceError(f"--{system}: {error}") from error
         with cluster, Client(cluster) as client:

@@ -114,12 +114,7 @@ def check_library(version):
         What the library says that it is.
     """
     launched = launch()
-    if (
-        launched
-        and launched.size > 1
-        and launched.family == "Open MPI"
-        and "Open MPI" not in version
-    ):
+    if launched and launched.size > 1 and launched.family == "Open MPI" and "Open MPI" not in version:
         _strangers(launched, version)
 
 

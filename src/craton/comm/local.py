@@ -115,9 +115,7 @@ class Member(Alone):
 
     def reduce(self, array, root=None):
         """Sum in the order of the ranks: the same at every one."""
-        return self.shared(
-            array, lambda parts: summed(parts) if root in (None, self.rank) else None
-        )
+        return self.shared(array, lambda parts: summed(parts) if root in (None, self.rank) else None)
 
     def gather(self, value):
         """Return the values of all ranks: the very objects."""
@@ -125,9 +123,7 @@ class Member(Alone):
 
     def collect(self, array):
         """Return the arrays of all ranks, at rank 0; None elsewhere."""
-        return self.shared(
-            array, lambda parts: [part.copy() for part in parts] if self.rank == 0 else None
-        )
+        return self.shared(array, lambda parts: [part.copy() for part in parts] if self.rank == 0 else None)
 
     def link(self, sends, takes):
         """Buffers that go to ranks and come from them again and again: Mailboxes."""
@@ -193,8 +189,7 @@ def spawn(size, work):
             team.leave()
 
     threads = [
-        threading.Thread(target=run_rank, args=(rank,), daemon=True, name=f"rank {rank}")
-        for rank in range(size)
+        threading.Thread(target=run_rank, args=(rank,), daemon=True, name=f"rank {rank}") for rank in range(size)
     ]
     for thread in threads:
         thread.start()

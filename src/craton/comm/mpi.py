@@ -41,9 +41,7 @@ def load():
         from mpi4py import MPI
     # mpi4py says RuntimeError where it finds no library
     except (ImportError, RuntimeError) as error:
-        launcher.refuse(
-            f"mpi4py cannot load an MPI library: {' '.join(str(error).split())}", launcher.INSTALL
-        )
+        launcher.refuse(f"mpi4py cannot load an MPI library: {' '.join(str(error).split())}", launcher.INSTALL)
     version = MPI.Get_library_version()
     launcher.check_library(version)
     if launcher.LAUNCHER in os.environ:
@@ -74,15 +72,10 @@ def check_versions(comm, of_this_rank):
     name.
     """
     every = comm.gather((comm.host, of_this_rank))
-    other = next(
-        ((rank, host, used) for rank, (host, used) in enumerate(every) if used != every[0][1]), None
-    )
+    other = next(((rank, host, used) for rank, (host, used) in enumerate(every) if used != every[0][1]), None)
     if other:
         rank, host, used = other
-        words = [
-            ", ".join(f"{name} {version}" for name, version in entry.items())
-            for entry in (every[0][1], used)
-        ]
+        words = [", ".join(f"{name} {version}" for name, version in entry.items()) for entry in (every[0][1], used)]
         error = ScenarioError(
             [
                 Problem(
@@ -183,9 +176,7 @@ class Requests:
         from mpi4py import MPI
 
         self.comm, self.all, self.start_all = comm, MPI.Request.Testall, MPI.Prequest.Startall
-        self.requests = [
-            comm.communicator.Recv_init(buffer, source, tag) for source, tag, buffer in takes
-        ]
+        self.requests = [comm.communicator.Recv_init(buffer, source, tag) for source, tag, buffer in takes]
         self.requests += [comm.communicator.Send_init(buffer, to, tag) for to, tag, buffer in sends]
 
     def start(self):
@@ -221,10 +212,7 @@ class EndAll:
         comm = self.comm
         time.sleep(min(0.5 * comm.rank, 3))  # where several fail alike, one says it
         self.before(kind, error, trace)
-        print(
-            f"rank {comm.rank} on {comm.host}: {kind.__name__}: {error}; all ranks end",
-            file=sys.stderr,
-        )
+        print(f"rank {comm.rank} on {comm.host}: {kind.__name__}: {error}; all ranks end", file=sys.stderr)
         comm.abort(1)
 
 

@@ -55,13 +55,9 @@ class Nccl:
         out = self.cupy.empty_like(array)
         kind, stream = self.types[array.dtype], self.stream.ptr
         if root is None:
-            self.communicator.allReduce(
-                array.data.ptr, out.data.ptr, array.size, kind, self.nccl.NCCL_SUM, stream
-            )
+            self.communicator.allReduce(array.data.ptr, out.data.ptr, array.size, kind, self.nccl.NCCL_SUM, stream)
         else:
-            self.communicator.reduce(
-                array.data.ptr, out.data.ptr, array.size, kind, self.nccl.NCCL_SUM, root, stream
-            )
+            self.communicator.reduce(array.data.ptr, out.data.ptr, array.size, kind, self.nccl.NCCL_SUM, root, stream)
         return out if root in (None, self.rank) else None
 
     def exchange(self, messages):
@@ -75,12 +71,8 @@ class Nccl:
         self.nccl.groupStart()
         try:
             for rank, out, into in messages:
-                self.communicator.send(
-                    out.data.ptr, out.size, self.types[out.dtype], rank, self.stream.ptr
-                )
-                self.communicator.recv(
-                    into.data.ptr, into.size, self.types[into.dtype], rank, self.stream.ptr
-                )
+                self.communicator.send(out.data.ptr, out.size, self.types[out.dtype], rank, self.stream.ptr)
+                self.communicator.recv(into.data.ptr, into.size, self.types[into.dtype], rank, self.stream.ptr)
         finally:
             self.nccl.groupEnd()
 

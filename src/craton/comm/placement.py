@@ -35,15 +35,9 @@ def place(comm):
     that share them.
     """
     mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(cores()))
-    here = [
-        (rank, bound)
-        for rank, (host, bound) in enumerate(comm.gather((comm.host, mine)))
-        if host == comm.host
-    ]
+    here = [(rank, bound) for rank, (host, bound) in enumerate(comm.gather((comm.host, mine))) if host == comm.host]
     sharing = sum(bool(mine & bound) for _, bound in here)
-    return Place(
-        [rank for rank, _ in here].index(comm.rank), len(here), max(len(mine) // sharing, 1)
-    )
+    return Place([rank for rank, _ in here].index(comm.rank), len(here), max(len(mine) // sharing, 1))
 
 
 def machine(device, comm, here, threads=None):
@@ -65,9 +59,7 @@ def machine(device, comm, here, threads=None):
         The device is not there.
     """
     if device in ("auto", "cuda") and devices():
-        return backend(
-            "cuda", threads=threads, index=here.number % devices() if comm.size > 1 else None
-        )
+        return backend("cuda", threads=threads, index=here.number % devices() if comm.size > 1 else None)
     if comm.size > 1 and threads is None and "OMP_NUM_THREADS" not in os.environ:
         threads = here.threads
     return backend("cpu" if device == "auto" else device, threads=threads)

@@ -149,8 +149,7 @@ class Pulse(Unwatched):
         self.page["ending"][row] = 1
         after = f" after step {values['step']}" if values["step"] >= 0 else ""
         print(
-            f"craton: rank {values['rank']} on {self.host} (process {values['pid']}) {reason}{after}"
-            "; all ranks end",
+            f"craton: rank {values['rank']} on {self.host} (process {values['pid']}) {reason}{after}; all ranks end",
             file=sys.stderr,
             flush=True,
         )

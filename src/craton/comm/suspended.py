@@ -48,9 +48,7 @@ class LauncherWatch:
             looked = now
             team = descendants(self.process.pid)
             since = {member: since.get(member, now) for member in team if is_stopped(member[0])}
-            begin, member = min(
-                ((begin, pid) for (pid, _), begin in since.items()), default=(now, 0)
-            )
+            begin, member = min(((begin, pid) for (pid, _), begin in since.items()), default=(now, 0))
             if now - begin <= MORE:
                 continue
             limit = self.patience() + MORE

@@ -63,13 +63,7 @@ def needed(key):
     """Refuse what needs Dask where it is missing; `key` is the word that asked for it."""
     if not available():
         raise ScenarioError(
-            [
-                Problem(
-                    key,
-                    "more than one worker needs Dask, which is not installed",
-                    f"{INSTALL}, or --workers 1",
-                )
-            ]
+            [Problem(key, "more than one worker needs Dask, which is not installed", f"{INSTALL}, or --workers 1")]
         )
 
 
@@ -94,9 +88,7 @@ def local(environments, needed=()):
     from craton.comm.forking import private_folder, safe_start, start_method
 
     ignore_broken_pipes()
-    spawned = dask.config.get("distributed.nanny.pre-spawn-environ") | {
-        "DASK_LOGGING__ASYNCIO": "critical"
-    }
+    spawned = dask.config.get("distributed.nanny.pre-spawn-environ") | {"DASK_LOGGING__ASYNCIO": "critical"}
     with (
         silent("asyncio"),
         safe_start(),
@@ -106,12 +98,7 @@ def local(environments, needed=()):
     ):
         shared = {"protocol": "tls", "host": LOOPBACK, "security": Security.temporary()}
         address = {"dashboard": False, "dashboard_address": f"{LOOPBACK}:0"}
-        process = shared | {
-            "nthreads": 1,
-            "memory_limit": 0,
-            "dashboard_address": None,
-            "silence_logs": SILENT,
-        }
+        process = shared | {"nthreads": 1, "memory_limit": 0, "dashboard_address": None, "silence_logs": SILENT}
         workers = {
             n: {"cls": Nanny, "options": {**process, "env": {**os.environ, **spawned, **env}}}
             for n, env in enumerate(environments)
@@ -250,9 +237,7 @@ def address_of(text):
         if isinstance(address, str):
             return address
         reason = "its address is no text"
-    raise ResourceError(
-        f"--scheduler {text}: {reason}; dask scheduler --scheduler-file writes this file"
-    )
+    raise ResourceError(f"--scheduler {text}: {reason}; dask scheduler --scheduler-file writes this file")
 
 
 def knock(address):
@@ -322,9 +307,7 @@ def _outcome(client, future):
         return future.result()
     error = future.exception() if future.status == "error" else None
     if isinstance(error, KilledWorker):
-        return LostWorker(
-            f"set aside: its worker was lost each of the {ATTEMPTS} times that it ran"
-        )
+        return LostWorker(f"set aside: its worker was lost each of the {ATTEMPTS} times that it ran")
     if error is None:
         raise ResourceError(
             "the Dask scheduler was lost; its workers end the shots that they run, "

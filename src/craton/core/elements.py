@@ -85,12 +85,8 @@ def neighbours(points):
     offsets, adjacency : (ne + 1,), (edges,) int32 arrays
         Neighbours of element e are adjacency[offsets[e]:offsets[e + 1]].
     """
-    corners = np.asarray(points)[
-        :, :: points.shape[1] - 1, :: points.shape[1] - 1, :: points.shape[1] - 1
-    ]
-    faces = np.concatenate(
-        [corners.take(side, axis=axis).reshape(-1, 4) for axis in (3, 2, 1) for side in (0, 1)]
-    )
+    corners = np.asarray(points)[:, :: points.shape[1] - 1, :: points.shape[1] - 1, :: points.shape[1] - 1]
+    faces = np.concatenate([corners.take(side, axis=axis).reshape(-1, 4) for axis in (3, 2, 1) for side in (0, 1)])
     faces = np.sort(faces, axis=1)
     order = np.argsort(_hash_corners(faces), kind="stable")
     same = (faces[order[1:]] == faces[order[:-1]]).all(axis=1)
@@ -122,20 +118,14 @@ def metis(graph, centroids, ranks, weights, seed=0):
     try:
         import pymetis
     except ImportError as error:
-        raise ResourceError(
-            "partition = metis needs pymetis; install it with: pip install pymetis"
-        ) from error
+        raise ResourceError("partition = metis needs pymetis; install it with: pip install pymetis") from error
     if ranks == 1:
         return np.zeros(len(centroids), np.int32)
     offsets, adjacency = graph()
     whole = np.maximum(np.rint(weights / weights.mean() * INTEGER), 1).astype(int)
     options = pymetis.Options(seed=seed)
     result = pymetis.part_graph(
-        ranks,
-        pymetis.CSRAdjacency(offsets, adjacency),
-        vweights=whole,
-        recursive=ranks <= 8,
-        options=options,
+        ranks, pymetis.CSRAdjacency(offsets, adjacency), vweights=whole, recursive=ranks <= 8, options=options
     )
     return np.asarray(result[1], np.int32)
 
@@ -169,9 +159,7 @@ def slices(graph, centroids, ranks, weights, seed=0):
     counts = [(n, ranks // n) for n in range(1, ranks + 1) if ranks % n == 0]
     nx, ny = min(counts, key=lambda c: abs(np.log(extent[0] / c[0] * c[1] / extent[1])))
     out = np.empty(len(centroids), np.int32)
-    for i, strip in enumerate(
-        _cut_by_weight(centroids[:, 0], np.arange(len(centroids)), weights, nx)
-    ):
+    for i, strip in enumerate(_cut_by_weight(centroids[:, 0], np.arange(len(centroids)), weights, nx)):
         for j, members in enumerate(_cut_by_weight(centroids[:, 1], strip, weights, ny)):
             out[members] = j * nx + i
     return out
@@ -184,18 +172,14 @@ def _cut_by_weight(along, members, weights, count):
     members = members[np.argsort(along[members], kind="stable")]
     total = np.cumsum(weights[members])
     cuts = np.searchsorted(total - weights[members] / 2, total[-1] * np.arange(1, count) / count)
-    return np.split(
-        members, np.clip(cuts, np.arange(1, count), len(members) - np.arange(count - 1, 0, -1))
-    )
+    return np.split(members, np.clip(cuts, np.arange(1, count), len(members) - np.arange(count - 1, 0, -1)))
 
 
 def scatter(graph, centroids, ranks, weights, seed=0):
     """Scatter elements at random, in equal numbers: the worst partition, for tests; `seed` makes it
     repeatable.
     """
-    return (
-        np.random.default_rng(seed).permutation(np.arange(len(centroids)) % ranks).astype(np.int32)
-    )
+    return np.random.default_rng(seed).permutation(np.arange(len(centroids)) % ranks).astype(np.int32)
 
 
 METHODS = {"metis": metis, "bisection": bisection, "slices": slices, "random": scatter}
@@ -227,27 +211,19 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pai
     ScenarioError
         Fewer elements than ranks.
     """
-    group = (
-        np.arange(len(centroids))
-        if pairs is None or not len(pairs)
-        else groups(pairs, len(centroids))
-    )
+    group = np.arange(len(centroids)) if pairs is None or not len(pairs) else groups(pairs, len(centroids))
     count = int(group.max(initial=-1)) + 1
     if not 1 <= ranks <= count:
         raise ScenarioError(
             [
                 Problem(
-                    "--ranks",
-                    f"{ranks} ranks for {len(centroids)} elements",
-                    "use fewer ranks: each needs an element",
+                    "--ranks", f"{ranks} ranks for {len(centroids)} elements", "use fewer ranks: each needs an element"
                 )
             ]
         )
     weights = np.ones(len(centroids)) if weights is None else np.asarray(weights, float)
     total = np.bincount(group, weights)
-    centres = np.stack(
-        [np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1
-    )
+    centres = np.stack([np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1)
     chosen = METHODS[_default_method() if method == "auto" else method]
 
     def graph():
@@ -275,9 +251,7 @@ def contract_graph(offsets, adjacency, group):
     count = int(group.max()) + 1
     a, b = group[np.repeat(np.arange(len(group)), np.diff(offsets))], group[adjacency]
     keys = np.unique(a[a != b].astype(np.int64) * count + b[a != b])
-    return np.searchsorted(keys, np.arange(count + 1) * count).astype(np.int32), (
-        keys % count
-    ).astype(np.int32)
+    return np.searchsorted(keys, np.arange(count + 1) * count).astype(np.int32), (keys % count).astype(np.int32)
 
 
 def _default_method():
@@ -311,9 +285,7 @@ def pieces(points, ranks):
     last[flat] = ranks[:, None]
     common[flat[last[flat] != ranks[:, None]]] = True
     touched = np.flatnonzero(common[flat].any(axis=1))
-    keys = np.unique(
-        (flat[touched].astype(np.int64) * count + ranks[touched, None])[common[flat[touched]]]
-    )
+    keys = np.unique((flat[touched].astype(np.int64) * count + ranks[touched, None])[common[flat[touched]]])
     holders = _holders(*np.divmod(keys, count), count)
     out = []
     for rank in range(count):
@@ -332,8 +304,7 @@ def _holders(point, rank, count):
     # pairs of holders `reach` places apart in the list of a point
     for reach in range(1, int(lengths.max(initial=1))):
         starts_of_pairs = np.flatnonzero(
-            (np.arange(len(point)) - np.repeat(starts, lengths)) + reach
-            < np.repeat(lengths, lengths)
+            (np.arange(len(point)) - np.repeat(starts, lengths)) + reach < np.repeat(lengths, lengths)
         )
         a, b, shared = rank[starts_of_pairs], rank[starts_of_pairs + reach], point[starts_of_pairs]
         for pair in np.unique(a * count + b):
@@ -341,10 +312,7 @@ def _holders(point, rank, count):
             for holder, other in (divmod(int(pair), count), divmod(int(pair), count)[::-1]):
                 out[holder].setdefault(other, []).append(both)
     return [
-        {
-            other: np.sort(np.concatenate(lists))
-            for other, lists in sorted(lists_by_neighbour.items())
-        }
+        {other: np.sort(np.concatenate(lists)) for other, lists in sorted(lists_by_neighbour.items())}
         for lists_by_neighbour in out
     ]
 
@@ -403,9 +371,7 @@ def piece(rank, elements, ids, common):
     order = np.concatenate([np.flatnonzero(outside), np.flatnonzero(~outside)])
     outer = int(outside.sum())
     outer_points, places = np.unique(ids[order[:outer]], return_index=True)
-    shared = {
-        other: places[np.searchsorted(outer_points, points)] for other, points in common.items()
-    }
+    shared = {other: places[np.searchsorted(outer_points, points)] for other, points in common.items()}
     return Piece(rank, np.asarray(elements)[order], outer, shared)
 
 

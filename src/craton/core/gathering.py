@@ -72,8 +72,7 @@ class Gathering:
         """
         steps, width = values.shape
         first = np.append(
-            (np.arange(steps)[:, None] * width + np.append(0, np.cumsum(counts[:-1]))).ravel(),
-            values.size,
+            (np.arange(steps)[:, None] * width + np.append(0, np.cumsum(counts[:-1]))).ravel(), values.size
         )
         data = {
             "ring": (np.zeros((1, len(first) - 1)), values.dtype),
@@ -83,21 +82,12 @@ class Gathering:
             "weight": (np.tile(weight, steps), values.dtype),
             "step": (np.zeros(1), np.int32),
         }
-        arrays = {
-            name: Array("points", v.shape, dtype, np.asarray(v, dtype))
-            for name, (v, dtype) in data.items()
-        }
+        arrays = {name: Array("points", v.shape, dtype, np.asarray(v, dtype)) for name, (v, dtype) in data.items()}
         launch = Launch(
-            self.op,
-            self.op.arrays,
-            (0, 1, 0, 1, 0, len(first) - 1),
-            {"columns": len(first) - 1, "slots": 1},
+            self.op, self.op.arrays, (0, 1, 0, 1, 0, len(first) - 1), {"columns": len(first) - 1, "slots": 1}
         )
         plan = StepPlan(
-            precision=values.dtype.name,
-            layout=Layout((1, 1, 1), 0),
-            arrays=arrays,
-            phases=(Phase("sum", (launch,)),),
+            precision=values.dtype.name, layout=Layout((1, 1, 1), 0), arrays=arrays, phases=(Phase("sum", (launch,)),)
         )
         program = machine.commit(plan)
         program.phases[0].inner(0)
@@ -119,9 +109,7 @@ def partial_sums(channels, count, op):
     """
     channel = np.concatenate(channels)
     order = np.argsort(channel, kind="stable")
-    return Gathering(
-        np.searchsorted(channel[order], np.arange(count + 1)), order, np.ones(len(order)), op
-    )
+    return Gathering(np.searchsorted(channel[order], np.arange(count + 1)), order, np.ones(len(order)), op)
 
 
 # --- of a grid ------------------------------------------------------------------------------------
@@ -182,9 +170,7 @@ def divide_channels(plan, partition, launch):
     entries[first[:-1][sampled]] = True  # a channel of one rank: one column, at its first row
     column, start = np.empty(len(source), np.int64), 0
     for of_rank in columns:
-        column[np.concatenate([first[of_rank.channels], of_rank.rows])] = start + np.arange(
-            len(of_rank)
-        )
+        column[np.concatenate([first[of_rank.channels], of_rank.rows])] = start + np.arange(len(of_rank))
         start += len(of_rank)
     limits = np.append(0, np.cumsum(np.where(single < 0, counts, 1)))
     weights = np.where(of_several, weight, 1)[entries].astype(weight.dtype)
@@ -234,9 +220,7 @@ def record_columns(plan, columns, launch, subdomain, slots):
         return {}, []
     names = names_of(launch)
     source, first, weight = (np.asarray(plan.arrays[name].data) for name in names)
-    rows = np.concatenate(
-        [np.empty(0, int), *(np.arange(first[c], first[c + 1]) for c in columns.channels)]
-    )
+    rows = np.concatenate([np.empty(0, int), *(np.arange(first[c], first[c + 1]) for c in columns.channels)])
     counts = np.append(np.diff(first)[columns.channels], np.ones(len(columns.rows), int))
     cut = Cut(plan.layout, replace(plan.layout, shape=subdomain.shape), subdomain)
     values = (

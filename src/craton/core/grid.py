@@ -73,21 +73,14 @@ class Grid:
             (k0, k1, j0, j1, i0, i1), upper bounds excluded.
         """
         start = tuple(a + b for a, b in zip(self.start, box[::2]))
-        return replace(
-            self,
-            shape=tuple(b - a for a, b in zip(box[::2], box[1::2])),
-            start=start,
-            total=self.whole,
-        )
+        return replace(self, shape=tuple(b - a for a, b in zip(box[::2], box[1::2])), start=start, total=self.whole)
 
     def words(self):
         """Points and spacing in words."""
         nz, ny, nx = self.shape
         points = f"{nx} x {nz}" if self.planar else f"{nx} x {ny} x {nz}"
         along_z = f", {self.vertical:.6g} m along z" if self.vertical else ""
-        return (
-            f"{points} = {self.size / 1e6:,.2f} million points, spacing {self.spacing:g} m{along_z}"
-        )
+        return f"{points} = {self.size / 1e6:,.2f} million points, spacing {self.spacing:g} m{along_z}"
 
     def coarser(self, factor):
         """How a scenario asks for a spacing that is wider by a factor, in words.
@@ -123,9 +116,7 @@ class Grid:
         """
         a = "xyz".index(name)
         first, step = self.start[2 - a], float(self.steps[a])
-        return self.origin[a] + step * first, self.origin[a] + step * (
-            first + self.shape[2 - a] - 1
-        )
+        return self.origin[a] + step * first, self.origin[a] + step * (first + self.shape[2 - a] - 1)
 
     def place(self, at):
         """Where a point is, in words, and whether it is near an edge of the whole grid.
@@ -135,15 +126,10 @@ class Grid:
         at : tuple of int
             Index (k, j, i) in the part.
         """
-        axes = [
-            (a, n, self.start["zyx".index(a)], self.whole["zyx".index(a)])
-            for a, n in zip("xyz", reversed(at))
-        ]
+        axes = [(a, n, self.start["zyx".index(a)], self.whole["zyx".index(a)]) for a, n in zip("xyz", reversed(at))]
         axes = [row for row in axes if row[0] != "y" or not self.planar]
         words = ", ".join(f"{a} = {self.axis(a)[n]:g}" for a, n, _, _ in axes)
-        return words, any(
-            min(n + start, total - 1 - n - start) < EDGE for _, n, start, total in axes
-        )
+        return words, any(min(n + start, total - 1 - n - start) < EDGE for _, n, start, total in axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +181,9 @@ class ElementGrid:
         edges = f"{self.spacing:.4g} m"
         if self.longest > 1.001 * self.shortest:
             edges = f"{self.shortest:.4g} to {self.longest:.4g} m"
-        return f"{self.elements:,} elements of degree {self.degree} = {self.size / 1e6:,.2f} million points, edges {edges}"
+        return (
+            f"{self.elements:,} elements of degree {self.degree} = {self.size / 1e6:,.2f} million points, edges {edges}"
+        )
 
     def coarser(self, factor):
         """How a scenario asks for elements that are longer by a factor, in words.
@@ -229,16 +217,10 @@ class ElementGrid:
         n = self.degree + 1
         for table in self.tables:
             for element, node in np.argwhere(table.points == point)[:1]:
-                local, shape = (
-                    gll_points(self.degree)[[node % n, node // n % n, node // n**2]],
-                    table.shapes[element],
-                )
+                local, shape = (gll_points(self.degree)[[node % n, node // n % n, node // n**2]], table.shapes[element])
                 if shape.ndim == 1:
                     return table.centres[element] + local * shape / 2
-                return (
-                    table.centres[element]
-                    + shape @ functions(round(shape.shape[1] ** (1 / 3)), local[None])[0][0]
-                )
+                return table.centres[element] + shape @ functions(round(shape.shape[1] ** (1 / 3)), local[None])[0][0]
         return np.full(3, np.nan)
 
 

@@ -55,11 +55,7 @@ class Layout:
     def padded(self):
         """Shape with ghosts and padding."""
         nz, ny, nx = self.shape
-        return (
-            nz + 2 * self.origin[0],
-            ny + 2 * self.origin[1],
-            rounded(LEFT + nx + self.right, self.alignment),
-        )
+        return (nz + 2 * self.origin[0], ny + 2 * self.origin[1], rounded(LEFT + nx + self.right, self.alignment))
 
     @property
     def row(self):
@@ -84,12 +80,7 @@ class Layout:
     @property
     def first(self):
         """Elements from the start of a field to the grid's point (0, 0, 0)."""
-        return (
-            self.offset(0, 0, 0)
-            + self.origin[0] * self.plane
-            + self.origin[1] * self.row
-            + self.origin[2]
-        )
+        return self.offset(0, 0, 0) + self.origin[0] * self.plane + self.origin[1] * self.row + self.origin[2]
 
     def block(self, fields):
         """Return the elements of a block of several fields.
@@ -133,10 +124,7 @@ class Layout:
         within = (offset + padding) % self.field
         return tuple(
             n - o
-            for n, o in zip(
-                (within // self.plane, within % self.plane // self.row, within % self.row),
-                self.origin,
-            )
+            for n, o in zip((within // self.plane, within % self.plane // self.row, within % self.row), self.origin)
         )
 
     def window(self):

@@ -45,11 +45,7 @@ class Cut:
         ----------
         of : Layout
         """
-        shape = (
-            self.new.shape
-            if of.shape == self.old.shape
-            else (self.new.shape[0], of.shape[1], self.new.shape[2])
-        )
+        shape = self.new.shape if of.shape == self.old.shape else (self.new.shape[0], of.shape[1], self.new.shape[2])
         return replace(of, shape=shape)
 
     def box(self, box):
@@ -89,9 +85,7 @@ class Cut:
             Of owned entries.
         """
         indices = (n - low for n, low in zip(self.old.place(index), self.subdomain.box[::2]))
-        return (index + self.old.first) // self.old.field * self.new.field + self.new.offset(
-            *indices
-        )
+        return (index + self.old.first) // self.old.field * self.new.field + self.new.offset(*indices)
 
 
 def localise_plan(plan, subdomain, records=None):
@@ -126,9 +120,7 @@ def localise_plan(plan, subdomain, records=None):
             launches += local_launches
             arrays |= tables
         phases.append(replace(phase, launches=tuple(launches)))
-    used = {
-        name for phase in phases for whole_launch in phase.launches for name in whole_launch.arrays
-    }
+    used = {name for phase in phases for whole_launch in phase.launches for name in whole_launch.arrays}
     used |= {"step"} | {a.part_of for name, a in arrays.items() if name in used}
     arrays = {name: a for name, a in arrays.items() if name in used or a.kind in LOOKED_AT}
     local = replace(plan, layout=cut.new, arrays=arrays, phases=tuple(phases))
@@ -154,9 +146,7 @@ def _cut_array(spec, name, cut):
     if spec.over:
         return _cut_along_axes(spec, cut.subdomain)
     if spec.kind not in BOUND:
-        raise CratonError(
-            f'array "{name}" does not say how it follows the grid: it cannot be shared by ranks'
-        )
+        raise CratonError(f'array "{name}" does not say how it follows the grid: it cannot be shared by ranks')
     return spec
 
 
@@ -164,9 +154,7 @@ def _cut_field(spec, old, new, cut):
     """Return a block of fields, or a field of it or by itself, in the part's layout."""
     if not spec.part_of and len(spec.shape) == 1:
         count = (spec.shape[0] - old.lead) // old.field
-        return replace(
-            spec, shape=(new.block(count),), first=spec.first and new.start(0) + new.first, over=new
-        )
+        return replace(spec, shape=(new.block(count),), first=spec.first and new.start(0) + new.first, over=new)
     start = new.start((spec.start - old.lead) // old.field) if spec.part_of else 0
     return replace(
         spec,
@@ -186,14 +174,10 @@ def _cut_defined_range(spec, new, cut):
     if spec.defined is None:
         return None
     out = []
-    for axis, (whole, o, n, owned) in enumerate(
-        zip(spec.defined, new.origin, cut.old.shape, new.shape)
-    ):
+    for axis, (whole, o, n, owned) in enumerate(zip(spec.defined, new.origin, cut.old.shape, new.shape)):
         low, high = cut.subdomain.box[2 * axis : 2 * axis + 2]
         before = o - whole.start if low == 0 and ("zyx"[axis], 0) not in cut.subdomain.faces else 0
-        behind = (
-            whole.stop - o - n if high == n and ("zyx"[axis], 1) not in cut.subdomain.faces else 0
-        )
+        behind = whole.stop - o - n if high == n and ("zyx"[axis], 1) not in cut.subdomain.faces else 0
         out.append(slice(o - before, o + owned + behind))
     return tuple(out)
 
@@ -234,27 +218,18 @@ def _cut_launch(whole_launch, plan, cut, records):
     if "shift" in whole_launch.params and _split_behind(whole_launch, cut):
         return [], {}
     box = cut.box(whole_launch.box)
-    return (
-        [replace(whole_launch, box=box, params=_cut_scalars(whole_launch, cut))] if box else []
-    ), {}
+    return ([replace(whole_launch, box=box, params=_cut_scalars(whole_launch, cut))] if box else []), {}
 
 
 def _split_behind(whole_launch, cut):
     """Return True for ghosts of a periodic axis that is cut: neighbours fill them."""
-    outside = [
-        axis for axis, a, n in zip("zyx", whole_launch.box[::2], cut.old.shape) if a < 0 or a >= n
-    ]
+    outside = [axis for axis, a, n in zip("zyx", whole_launch.box[::2], cut.old.shape) if a < 0 or a >= n]
     return any((axis, side) in cut.subdomain.faces for axis in outside for side in (0, 1))
 
 
 def _cut_scalars(whole_launch, cut):
     """Return the scalars of a launch with strides, distances and limits of the part."""
-    p, low, old, new = (
-        dict(whole_launch.params),
-        dict(zip("kji", cut.subdomain.box[::2])),
-        cut.old,
-        cut.new,
-    )
+    p, low, old, new = (dict(whole_launch.params), dict(zip("kji", cut.subdomain.box[::2])), cut.old, cut.new)
     p |= {"row": new.row, "plane": new.plane}
     if "sheet" in p:
         p["sheet"] = (
@@ -291,9 +266,7 @@ def _cut_shift(shift, old, new):
     ):
         if abs(shift) == n * stride_old:
             return shift // stride_old * stride_new
-    raise CratonError(
-        "a copy between points that are not a whole axis apart cannot be shared by ranks"
-    )
+    raise CratonError("a copy between points that are not a whole axis apart cannot be shared by ranks")
 
 
 def _cut_table(whole_launch, plan, cut):

@@ -22,9 +22,7 @@ C_TYPES = {
 }
 REALS = {"float32": "float", "float64": "double"}
 # A kernel and the comment right above it, from the first column to the brace in the first column.
-KERNEL = re.compile(
-    r"^(?://[^\n]*\n)*KERNEL(?:_BOUNDS\([^)]*\))?\s+(\w+)\s*\(.*?^\}\n", re.S | re.M
-)
+KERNEL = re.compile(r"^(?://[^\n]*\n)*KERNEL(?:_BOUNDS\([^)]*\))?\s+(\w+)\s*\(.*?^\}\n", re.S | re.M)
 SHARED = Path(__file__).parent.parent / "methods" / "shared" / "kernels"
 
 
@@ -56,11 +54,7 @@ class Struct:
 
     def text(self):
         """Return the C declaration."""
-        return (
-            f"struct {self.name} {{ "
-            + " ".join(f"{C_TYPES[kind]} {name};" for name, kind in self.fields)
-            + " };"
-        )
+        return f"struct {self.name} {{ " + " ".join(f"{C_TYPES[kind]} {name};" for name, kind in self.fields) + " };"
 
     def value(self, precision, **values):
         """Return one value as a size-1 structured array; raise TypeError on a missing or an unknown
@@ -210,10 +204,7 @@ class Operator:
             Functions that stay in place of the operator's own.
         """
         stay = frozenset([self.function] if kernels is None else kernels)
-        head = [
-            f"typedef {REALS[precision]} real;",
-            *(f"#define {name} {value}" for name, value in self.defines),
-        ]
+        head = [f"typedef {REALS[precision]} real;", *(f"#define {name} {value}" for name, value in self.defines)]
         text = with_kernels(self.file, stay)
         return "\n".join([*head, BOX.text(), self.params.text(), text]) + "\n"
 
@@ -227,10 +218,7 @@ class Operator:
             ``".cu"`` or ``".cpp"``.
         precision : str
         """
-        return next(
-            (v for v in self.variants if v.file.suffix == suffix and precision in v.precisions),
-            None,
-        )
+        return next((v for v in self.variants if v.file.suffix == suffix and precision in v.precisions), None)
 
     def as_variant(self, variant):
         """Return the operator with the text of a variant.
@@ -240,9 +228,7 @@ class Operator:
         variant : Variant
             One of `variants`.
         """
-        return replace(
-            self, file=variant.file, defines=(*self.defines, *variant.defines), variants=()
-        )
+        return replace(self, file=variant.file, defines=(*self.defines, *variant.defines), variants=())
 
     def exact(self, units=("unit",), moved=0):
         """Return the operator with fixed-point accumulation of forces: sums are equal in whatever
@@ -257,9 +243,7 @@ class Operator:
         """
         params = Struct(self.params.name, (*self.params.fields, *((name, "f64") for name in units)))
         return replace(
-            self.specialised(f"{self.name}_exact", EXACT=1),
-            params=params,
-            reals_per_point=self.reals_per_point + moved,
+            self.specialised(f"{self.name}_exact", EXACT=1), params=params, reals_per_point=self.reals_per_point + moved
         )
 
     def specialised(self, name, **defines):
@@ -273,11 +257,7 @@ class Operator:
             Constants by name.
         """
         return replace(
-            self,
-            name=name,
-            kernel=self.function,
-            variants=(),
-            defines=tuple({**dict(self.defines), **defines}.items()),
+            self, name=name, kernel=self.function, variants=(), defines=tuple({**dict(self.defines), **defines}.items())
         )
 
 
@@ -296,13 +276,9 @@ def inlined(file):
 
     def text_of(path):
         def include(match):
-            included = next(
-                (d / match[1] for d in (path.parent, SHARED) if (d / match[1]).exists()), None
-            )
+            included = next((d / match[1] for d in (path.parent, SHARED) if (d / match[1]).exists()), None)
             if included is None:
-                raise FileNotFoundError(
-                    f"{path}: cannot find {match[1]!r} beside it or in {SHARED}"
-                )
+                raise FileNotFoundError(f"{path}: cannot find {match[1]!r} beside it or in {SHARED}")
             if included in seen:
                 return ""
             seen.add(included)
@@ -341,9 +317,7 @@ def declared_in_text(op):
         Name and C type of each argument, in order.
     """
     text = re.sub(r"//[^\n]*", "", inlined(op.file))
-    match = re.search(
-        rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S
-    )
+    match = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
     if match is None:
         raise ValueError(f"{op.file.name} has no KERNEL {op.function}")
     arguments = [

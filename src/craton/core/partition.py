@@ -66,17 +66,9 @@ def split(plan, ranks, grid=None):
     shape, weights = plan.layout.shape, plan.weights
     if grid is not None and int(np.prod(grid)) != ranks:
         message = f"{' x '.join(map(str, grid))} parts are not {ranks}"
-        raise ScenarioError(
-            [
-                Problem(
-                    "run.grid", message, "give three numbers whose product is the number of ranks"
-                )
-            ]
-        )
+        raise ScenarioError([Problem("run.grid", message, "give three numbers whose product is the number of ranks")])
     candidates = [
-        limits
-        for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks))
-        if (limits := cuts(counts, weights))
+        limits for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks)) if (limits := cuts(counts, weights))
     ]
     if not candidates:
         words = f"{ranks} ranks" + (f" as {' x '.join(map(str, grid))}" if grid else "")
@@ -121,11 +113,7 @@ def cuts(counts, weights):
         together = weights.together if axis == "z" else None
         low, high = weights.ends.get(axis, (0, 0))
         ends = max(weights.least, low), max(least_last, high)
-        out.append(
-            balance_limits(
-                weights.cost[axis] + others, count, weights.least, ends, together, weights.align
-            )
-        )
+        out.append(balance_limits(weights.cost[axis] + others, count, weights.least, ends, together, weights.align))
         if out[-1] is None:
             return None
     return out
@@ -156,17 +144,15 @@ def balance_limits(weights, count, least, ends, together=None, align=2):
     ndarray of int, shape (count + 1,), or None
     """
     total, n = np.concatenate([[0], np.cumsum(weights)]), len(weights)
-    inner = align * np.rint(
-        np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1)) / align
-    ).astype(int)
+    inner = align * np.rint(np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1)) / align).astype(
+        int
+    )
     limits = np.array([0, *inner, n])
     short, lowest = rounded(least, align), rounded(ends[0], align)
     highest = (n - ends[1]) // align * align
     low, high = together or (0, 0)
     down, up = low // align * align, rounded(high, align)
-    limits[1:-1] = [
-        v if not low < v < high else down if v - low < high - v else up for v in limits[1:-1]
-    ]
+    limits[1:-1] = [v if not low < v < high else down if v - low < high - v else up for v in limits[1:-1]]
     for m in range(1, count):  # no shorter than the least, from below and from above
         limits[m] = max(limits[m], limits[m - 1] + short if m > 1 else lowest)
         limits[m] = up if low < limits[m] < high else limits[m]
@@ -192,10 +178,7 @@ def costs(cut, weights):
         x fastest.
     """
     lengths = [np.diff(limits) for limits in cut]
-    extra = [
-        np.add.reduceat(weights.cost[axis] - 1, limits[:-1]) / np.diff(limits)
-        for axis, limits in zip("zyx", cut)
-    ]
+    extra = [np.add.reduceat(weights.cost[axis] - 1, limits[:-1]) / np.diff(limits) for axis, limits in zip("zyx", cut)]
     z, y, x = np.ix_(*lengths)
     volume = z * y * x
     whole = volume * (1 + sum(np.ix_(*extra)))
@@ -206,10 +189,7 @@ def costs(cut, weights):
             sides[0] = sides[-1] = 1
         whole = (
             whole
-            + weights.cut[axis]
-            * np.expand_dims(sides, tuple(m for m in range(3) if m != n))
-            * volume
-            / (z, y, x)[n]
+            + weights.cut[axis] * np.expand_dims(sides, tuple(m for m in range(3) if m != n)) * volume / (z, y, x)[n]
         )
     return whole.ravel()
 

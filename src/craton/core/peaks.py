@@ -13,11 +13,7 @@ COMPONENTS = ("E", "N", "Z", "H")  # H: length of the horizontal vector
 # maxima of a component of these, and the field whose maximum it is
 MAXIMA = {"pgv": "velocity", "pga": "acceleration", "pgd": "displacement"}
 # integrals over time of a component, and of which power of which field
-INTEGRALS = {
-    "arias": ("acceleration", 2),
-    "cav": ("acceleration", 1),
-    "squared_velocity": ("velocity", 2),
-}
+INTEGRALS = {"arias": ("acceleration", 2), "cav": ("acceleration", 1), "squared_velocity": ("velocity", 2)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,9 +257,7 @@ def durations(series, history):
     growing = np.concatenate([np.zeros((1, history.shape[1])), history])
     at = {share: crossing(times, growing, share * total) for share in (0.05, 0.75, 0.95)}
     still = total <= 0
-    return tuple(
-        np.where(still, 0.0, at[share] - at[0.05]).astype(np.float32) for share in (0.95, 0.75)
-    )
+    return tuple(np.where(still, 0.0, at[share] - at[0.05]).astype(np.float32) for share in (0.95, 0.75))
 
 
 def crossing(times, growing, level):

@@ -83,9 +83,7 @@ def element_seconds(load, itemsize, speeds):
     itemsize : int
     speeds : ElementSpeeds
     """
-    outer, inner = (
-        n * itemsize / speeds.traffic for n in (load.outer_cost, load.cost - load.outer_cost)
-    )
+    outer, inner = (n * itemsize / speeds.traffic for n in (load.outer_cost, load.cost - load.outer_cost))
     travel = load.sent * itemsize / speeds.bandwidth + 2 * speeds.latency if load.sent else 0.0
     return outer + max(inner, travel) + (2 * speeds.launch if load.sent else 0.0)
 
@@ -106,25 +104,16 @@ def table(partition, weights, halos, itemsize, speeds, thickness=4):
     thickness : int
         Points of the slabs that neighbours wait for.
     """
-    limits = [
-        np.unique([n for subdomain in partition for n in subdomain.box[2 * a : 2 * a + 2]])
-        for a in range(3)
-    ]
+    limits = [np.unique([n for subdomain in partition for n in subdomain.box[2 * a : 2 * a + 2]]) for a in range(3)]
     uncut = costs(limits, replace(weights, cut=dict.fromkeys("zyx", 0.0)))
     rows = []
     for subdomain, cost in zip(partition, uncut):
         nbytes = sum(sent(subdomain, face, halos) for face in subdomain.faces) * itemsize
         outer = sum(
-            float(np.prod([b - a for a, b in zip(box[::2], box[1::2])]))
-            for box in shells(subdomain, thickness, 32)[0]
+            float(np.prod([b - a for a, b in zip(box[::2], box[1::2])])) for box in shells(subdomain, thickness, 32)[0]
         )
         rows.append(
-            (
-                subdomain,
-                float(cost),
-                nbytes,
-                step_seconds(float(cost), min(outer, float(cost)), nbytes, speeds),
-            )
+            (subdomain, float(cost), nbytes, step_seconds(float(cost), min(outer, float(cost)), nbytes, speeds))
         )
     return rows
 
@@ -146,6 +135,4 @@ def sent(subdomain, face, halos):
     for of_phase in halos:
         along = [halo for halo in of_phase if halo.axis == axis]
         total += len(along) * max((halo.low if side else halo.high for halo in along), default=0)
-    return total * int(
-        np.prod([n for a, n in zip("zyx", subdomain.shape) if a != axis], dtype=np.int64)
-    )
+    return total * int(np.prod([n for a, n in zip("zyx", subdomain.shape) if a != axis], dtype=np.int64))

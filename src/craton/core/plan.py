@@ -83,17 +83,11 @@ class Array:
         """Bytes in memory; 0 for a part of another array, of `Rolling` series those of the ring."""
         if isinstance(self.data, Rolling):
             return self.data.nbytes
-        return (
-            0 if self.part_of else math.prod(map(int, self.shape)) * np.dtype(self.dtype).itemsize
-        )
+        return 0 if self.part_of else math.prod(map(int, self.shape)) * np.dtype(self.dtype).itemsize
 
     def on_host(self):
         """Return the initial values as a host array."""
-        return (
-            np.zeros(self.shape, self.dtype)
-            if self.data is None
-            else np.ascontiguousarray(self.data, self.dtype)
-        )
+        return np.zeros(self.shape, self.dtype) if self.data is None else np.ascontiguousarray(self.data, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -294,9 +288,7 @@ class StepPlan:
         size = np.dtype(self.precision).itemsize
         out: dict[str, float] = {}
         for launch in (phase_launch for phase in self.phases for phase_launch in phase.launches):
-            out[launch.op.name] = (
-                out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
-            )
+            out[launch.op.name] = out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
         return out
 
 
@@ -398,9 +390,7 @@ class Plan(StepPlan):
     @property
     def totals(self):
         """Sums over all ranks: `Totals`."""
-        return self.all_ranks or Totals(
-            self.grid, self.points, self.traffic, self.state_bytes, self.nbytes
-        )
+        return self.all_ranks or Totals(self.grid, self.points, self.traffic, self.state_bytes, self.nbytes)
 
     @property
     def points(self):
@@ -470,9 +460,7 @@ class Plan(StepPlan):
         counter.
         """
         allocated = {
-            name: a
-            for name, a in self.arrays.items()
-            if a.data is None and not a.part_of and 0 not in a.shape
+            name: a for name, a in self.arrays.items() if a.data is None and not a.part_of and 0 not in a.shape
         }
         return tuple(name for name, a in allocated.items() if a.kind in STATE or name == "step")
 
@@ -503,7 +491,6 @@ class Plan(StepPlan):
     def __str__(self):
         width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)
         sections = (
-            [f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)]
-            for title, rows in self.notes.items()
+            [f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)] for title, rows in self.notes.items()
         )
         return "\n".join(line for section in sections for line in section)

@@ -115,10 +115,7 @@ def copy_along_axes(values, spec, subdomain, array, source, other, whole, period
     periodic : str
         Axes whose ends are neighbours.
     """
-    here, there = (
-        [along_axis(a, n, s) for n in range(len(a.shape))]
-        for a, s in ((spec, subdomain), (source, other))
-    )
+    here, there = ([along_axis(a, n, s) for n in range(len(a.shape))] for a, s in ((spec, subdomain), (source, other)))
     pairs = [a.common(b, 0) for a, b in zip(here, there)]
     if any(pair is None for pair in pairs):
         return 0
@@ -154,8 +151,7 @@ def copy_block(values, spec, subdomain, array, source, other, whole, periodic):
     old, new, count = source.over, spec.over, 0
     here = padded_spans(new, subdomain)
     there = [
-        owned_span(span, other, axis, whole, axis in periodic)
-        for span, axis in zip(padded_spans(old, other), "zyx")
+        owned_span(span, other, axis, whole, axis in periodic) for span, axis in zip(padded_spans(old, other), "zyx")
     ]
     length = dict(zip("zyx", whole.layout.shape))
     shifts = [(-length[a], 0, length[a]) if a in periodic else (0,) for a in "zyx"]
@@ -194,8 +190,7 @@ def padded_spans(layout, subdomain):
     subdomain : Subdomain
     """
     lows = [
-        low if n == subdomain.shape[axis] else 0
-        for axis, (low, n) in enumerate(zip(subdomain.box[::2], layout.shape))
+        low if n == subdomain.shape[axis] else 0 for axis, (low, n) in enumerate(zip(subdomain.box[::2], layout.shape))
     ]
     return [
         Span(low - origin, low - origin, low - origin + length)

@@ -10,9 +10,7 @@ from craton.core.peaks import map_of, put_together
 from craton.core.plan import LANES
 from craton.errors import CratonError
 
-OTHER_ELEMENTS = (
-    "the ranks that wrote the checkpoint had other elements: go on with as many ranks as before"
-)
+OTHER_ELEMENTS = "the ranks that wrote the checkpoint had other elements: go on with as many ranks as before"
 
 
 def identity_tables(plan):
@@ -207,9 +205,7 @@ class ElementRecut:
                 part = self.plan.arrays[field]
                 if part.part_of == name:
                     target = view(values, [part.start, *part.shape])
-                    self.carry(
-                        fields, target, lambda rank, field=field: self.field(rank, name, field)
-                    )
+                    self.carry(fields, target, lambda rank, field=field: self.field(rank, name, field))
         return values
 
     def field(self, rank, block, field):
@@ -265,9 +261,7 @@ class ElementRecut:
                 table = Numbered([other_family], other.table)
                 rows, other_rows = common_rows(numbers, table.numbers)
                 if len(rows):
-                    there = one_after_another(
-                        self.read(rank, other_family + suffix), len(table.numbers)
-                    )
+                    there = one_after_another(self.read(rank, other_family + suffix), len(table.numbers))
                     values[rows] = there[other_rows]
                     filled[rows] = True
         if not filled.all():

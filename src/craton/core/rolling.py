@@ -62,15 +62,12 @@ def with_rings(plan):
     if not series:
         return plan
     rings = {
-        name: replace(plan.arrays[name], shape=(rows.slots, rows.shape[1]), data=None)
-        for name, rows in series.items()
+        name: replace(plan.arrays[name], shape=(rows.slots, rows.shape[1]), data=None) for name, rows in series.items()
     }
 
     def in_turn(launch):
         slots = [series[name].slots for name in launch.arrays if name in series]
         return replace(launch, params=launch.params | {"slots": slots[0]}) if slots else launch
 
-    phases = tuple(
-        replace(phase, launches=tuple(map(in_turn, phase.launches))) for phase in plan.phases
-    )
+    phases = tuple(replace(phase, launches=tuple(map(in_turn, phase.launches))) for phase in plan.phases)
     return replace(plan, arrays=plan.arrays | rings, phases=phases)

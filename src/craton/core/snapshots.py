@@ -71,9 +71,7 @@ class GridSampling:
             first, last = (where, where + 1) if isinstance(where, int) else ranges.get(axis, (0, n))
             low = max(first - MARGIN, 0)
             block.append(slice(low, min(last + MARGIN, n)))
-            chosen.append(
-                where - low if isinstance(where, int) else slice(first - low, last - low, where[2])
-            )
+            chosen.append(where - low if isinstance(where, int) else slice(first - low, last - low, where[2]))
         return tuple(block), tuple(chosen)
 
 
@@ -183,8 +181,4 @@ class SnapshotSeries:
             First and last + 1 point of the grid along each axis of the picture.
         """
         block, chosen = self.sampling.window(ranges)
-        return replace(
-            self,
-            reads=dict.fromkeys(self.reads, block),
-            sampling=replace(self.sampling, chosen=chosen),
-        )
+        return replace(self, reads=dict.fromkeys(self.reads, block), sampling=replace(self.sampling, chosen=chosen))

@@ -65,9 +65,7 @@ class Subdomain:
         ----------
         shape : tuple of int
         """
-        return cls(
-            tuple(v for n in shape for v in (0, n)), points=int(np.prod(shape, dtype=np.int64))
-        )
+        return cls(tuple(v for n in shape for v in (0, n)), points=int(np.prod(shape, dtype=np.int64)))
 
     @property
     def rank(self):
@@ -138,11 +136,7 @@ def clip(box, other):
     """
     low = [max(a, b) for a, b in zip(box[::2], other[::2])]
     high = [min(a, b) for a, b in zip(box[1::2], other[1::2])]
-    return (
-        None
-        if any(a >= b for a, b in zip(low, high))
-        else tuple(v for pair in zip(low, high) for v in pair)
-    )
+    return None if any(a >= b for a, b in zip(low, high)) else tuple(v for pair in zip(low, high) for v in pair)
 
 
 def shells(subdomain, thickness, along_x=1):
@@ -172,9 +166,7 @@ def shells(subdomain, thickness, along_x=1):
             slab[high] = rest[low] = min(rest[low] + thick, rest[high])
         else:
             start = rest[high] - thick
-            slab[low] = rest[high] = max(
-                start - start % along_x if axis == "x" else start, rest[low]
-            )
+            slab[low] = rest[high] = max(start - start % along_x if axis == "x" else start, rest[low])
         outer.append(tuple(slab))
     return outer, tuple(rest)
 
@@ -204,10 +196,7 @@ def regions(launches, subdomain, thickness, along_x=1):
     if not subdomain.neighbours:
         return (), tuple(launches)
     if all(launch.outer is not None for launch in launches):
-        return tuple(
-            tuple(launch for launch in launches if launch.outer == is_outer)
-            for is_outer in (True, False)
-        )
+        return tuple(tuple(launch for launch in launches if launch.outer == is_outer) for is_outer in (True, False))
     slabs, rest = shells(subdomain, thickness, along_x)
     whole = tuple(v for n in subdomain.shape for v in (0, n))
     columns = [
@@ -228,10 +217,7 @@ def regions(launches, subdomain, thickness, along_x=1):
             outer += _clip_launch(launch, slabs)
             inner += _clip_launch(launch, [rest])
         elif launch.places is not None:
-            inside = np.all(
-                [(a <= n) & (n < b) for n, a, b in zip(launch.places, rest[::2], rest[1::2])],
-                axis=0,
-            )
+            inside = np.all([(a <= n) & (n < b) for n, a, b in zip(launch.places, rest[::2], rest[1::2])], axis=0)
             outer += _split_into_runs(launch, ~inside)
             inner += _split_into_runs(launch, inside)
         else:
@@ -244,8 +230,7 @@ def _column_in_slab(box, rest):
     would come after it.
     """
     return any(
-        b - a == 1 and not low <= a < high
-        for a, b, low, high in zip(box[::2], box[1::2], rest[::2], rest[1::2])
+        b - a == 1 and not low <= a < high for a, b, low, high in zip(box[::2], box[1::2], rest[::2], rest[1::2])
     )
 
 
@@ -256,6 +241,4 @@ def _clip_launch(launch, boxes):
 def _split_into_runs(launch, chosen):
     """Split a launch into runs of chosen entries of its table."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(np.int8), [0]])))
-    return [
-        replace(launch, box=(0, 1, 0, 1, int(a), int(b))) for a, b in zip(edges[::2], edges[1::2])
-    ]
+    return [replace(launch, box=(0, 1, 0, 1, int(a), int(b))) for a, b in zip(edges[::2], edges[1::2])]

@@ -167,9 +167,7 @@ class on_disk:  # noqa: N801 (a context, used like a function)
 
     def __exit__(self, kind, error, trace):
         if isinstance(error, OSError):
-            raise ResourceError(
-                f"could not write a checkpoint to {self.folder}: {error.strerror or error}"
-            ) from error
+            raise ResourceError(f"could not write a checkpoint to {self.folder}: {error.strerror or error}") from error
 
 
 def write(path, array, to_host=np.asarray):

@@ -54,12 +54,7 @@ class Growth:
         plan, machine = self.program.plan, self.program.backend
         scale, chunk = 1 / (plan.limit * plan.scale), CHUNK[machine.shares_host_memory]
         with machine.work():
-            return float(
-                sum(
-                    squares(machine.xp, field, inverse, scale, chunk)
-                    for field, inverse in self.fields()
-                )
-            )
+            return float(sum(squares(machine.xp, field, inverse, scale, chunk) for field, inverse in self.fields()))
 
     def fields(self):
         """Yield the fields of this rank that hold kinetic energy, on a grid without what surrounds

@@ -113,9 +113,7 @@ def are_places(rows, ranks):
         return False
     places = [place for row in rows if isinstance(row, dict) for place in row.values()]
     return all(row is None or isinstance(row, dict) for row in rows) and all(
-        isinstance(place, list)
-        and 2 <= len(place) <= 3
-        and all(is_integer(value, 0, 1 << 50) for value in place)
+        isinstance(place, list) and 2 <= len(place) <= 3 and all(is_integer(value, 0, 1 << 50) for value in place)
         for place in places
     )
 

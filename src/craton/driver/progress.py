@@ -17,12 +17,7 @@ def progress_bar(steps, points, title="", quiet=False, begun=0):
     On a terminal a bar; elsewhere one line every tenth of the run.
     """
     with _progress(
-        steps,
-        title or "time steps",
-        lambda done, seconds: rate(done * points, seconds),
-        "steps",
-        begun,
-        quiet,
+        steps, title or "time steps", lambda done, seconds: rate(done * points, seconds), "steps", begun, quiet
     ) as report:
         yield report
 
@@ -72,13 +67,8 @@ def _bar(total, title, words, unit, begun):
         TextColumn("left"),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task, started = (
-            bar.add_task(title, total=total, completed=begun, rate=""),
-            time.perf_counter(),
-        )
-        yield lambda done: bar.update(
-            task, completed=done, rate=words(done - begun, time.perf_counter() - started)
-        )
+        task, started = (bar.add_task(title, total=total, completed=begun, rate=""), time.perf_counter())
+        yield lambda done: bar.update(task, completed=done, rate=words(done - begun, time.perf_counter() - started))
 
 
 def _notebook_bar(display, total, title, words, begun):
@@ -111,11 +101,7 @@ def _lines(total, words, unit, begun):
             shown[0] = done * 10 // total
             left = seconds / (done - begun) * (total - done)
             part = f"step {done} of {total}" if unit else f"{100 * done // total} % done"
-            print(
-                f"{part}, {words(done - begun, seconds)}, {left:.0f} s left",
-                file=sys.stderr,
-                flush=True,
-            )
+            print(f"{part}, {words(done - begun, seconds)}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     return report
 
@@ -174,10 +160,6 @@ def _task_lines(total, done, noun):
     def report(name, state):
         ended[0] += 1
         left = (time.perf_counter() - started) / ended[0] * (total - done - ended[0])
-        print(
-            f"{name} {state}: {done + ended[0]} of {total} {noun}, {left:.0f} s left",
-            file=sys.stderr,
-            flush=True,
-        )
+        print(f"{name} {state}: {done + ended[0]} of {total} {noun}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     return report

@@ -17,11 +17,7 @@ from craton.errors import ComputationError, Interrupted
 
 GUARD_EVERY = 50  # steps between looks at the wavefield, at most
 # Ctrl-C, batch systems (SIGUSR1 by sbatch --signal), a terminal that closes
-STOPPING = [
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1")
-    if hasattr(signal, name)
-]
+STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1") if hasattr(signal, name)]
 # s; ranks get signals from their launcher as well, which ends them itself at a second Ctrl-C
 REPEAT, REPEAT_OF_RANKS = 0.3, 2.0
 LISTEN = 1.0  # s between two times at which ranks tell each other whether to stop, about
@@ -72,12 +68,7 @@ class Recorder:
     ):
         self.tapes, self.rings = tapes, Rings(program, begun)
         self.growth = Growth(program, begun)
-        self.program, self.plan, self.snapshots, self.progress = (
-            program,
-            program.plan,
-            snapshots,
-            progress,
-        )
+        self.program, self.plan, self.snapshots, self.progress = (program, program.plan, snapshots, progress)
         self.comm, self.gathering, self.pictures = comm or Alone(), self.plan.gathering, pictures
         columns = len(self.plan.channels) if self.comm.rank == 0 else 0
         space = waveforms.space if waveforms else np.empty
@@ -93,9 +84,7 @@ class Recorder:
         for number, series in enumerate(self.plan.snapshots if snapshots else ()):
             camera = self.camera(series, number)
             for step, time_of_picture in zip(series.steps, series.times):
-                self.schedule.setdefault(int(step), []).append(
-                    (series, camera, float(time_of_picture))
-                )
+                self.schedule.setdefault(int(step), []).append((series, camera, float(time_of_picture)))
 
     def camera(self, series, number):
         """Return what takes the pictures of a series: a function that gives a picture, and the
@@ -137,15 +126,11 @@ class Recorder:
             steps = slice(self.drained, self.done)
             block = np.empty((self.done - self.drained, 0), self.plan.precision)
             if "record" in self.program.arrays:
-                block = self.program.host("record")[
-                    np.arange(self.drained, self.done) % self.plan.slots
-                ]
+                block = self.program.host("record")[np.arange(self.drained, self.done) % self.plan.slots]
             blocks = self.comm.collect(block)
             if blocks:
                 self.samples[steps] = (
-                    self.gathering.join_columns(blocks, self.program.backend)
-                    if self.gathering
-                    else blocks[0]
+                    self.gathering.join_columns(blocks, self.program.backend) if self.gathering else blocks[0]
                 )
         self.drained = self.done
 
@@ -181,11 +166,7 @@ class Recorder:
             trouble = growing(self.plan, self.done, self.growth.since, max(places)[1])
         signal_name = next((name for _, name, *_ in told if name), None)
         if trouble or (signal_name and self.comm.size > 1):
-            error = (
-                ComputationError(trouble)
-                if trouble
-                else Interrupted(self.interruption(signal_name))
-            )
+            error = ComputationError(trouble) if trouble else Interrupted(self.interruption(signal_name))
             if self.comm.size > 1:
                 error.agreed = error.exit_code
             raise error
@@ -254,9 +235,7 @@ def explosion(program, name, step):
 
 def growing(plan, step, since, place):
     """Describe since when and where a wavefield has grown."""
-    now, least, quiet = (
-        f"{t:.4g}" for t in (*(plan.start + n * plan.dt for n in (step, since)), plan.quiet)
-    )
+    now, least, quiet = (f"{t:.4g}" for t in (*(plan.start + n * plan.dt for n in (step, since)), plan.quiet))
     return (
         f"unstable: the energy grows, tenfold from step {since} (t = {least} s) to step {step} of "
         f"{plan.steps} (t = {now} s), although the sources ended at {quiet} s; largest: {place}.\n"

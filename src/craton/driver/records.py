@@ -64,9 +64,7 @@ class Waveforms:
                 return np.memmap(file, dtype, "r+", shape=shape)
         except OSError as error:
             reason = error.strerror or error
-            raise ResourceError(
-                f"the record needs {nbytes / 2**30:.1f} GiB in {self.store.path}: {reason}"
-            ) from error
+            raise ResourceError(f"the record needs {nbytes / 2**30:.1f} GiB in {self.store.path}: {reason}") from error
 
 
 def write_records(result, store):
@@ -74,9 +72,7 @@ def write_records(result, store):
     from craton.output.dataset import time_axis
 
     plan = result.plan
-    samples = len(
-        time_axis(plan.steps - plan.extra, plan.dt, plan.start, result.scenario.output.sampling)
-    )
+    samples = len(time_axis(plan.steps - plan.extra, plan.dt, plan.start, result.scenario.output.sampling))
     if plan.receivers.fibres is not None and len(result.samples):
         store.write_fibres(of_fibres(result).fibres, samples)
     if len(plan.receivers) and len(result.samples):

@@ -175,9 +175,7 @@ class Result:
         if self._corrected is None:
             failed = isinstance(self.error, ComputationError)
             self._corrected = (
-                self.samples
-                if failed
-                else corrected(self.samples, self.plan.channels, self.plan.dt, self.plan.band)
+                self.samples if failed else corrected(self.samples, self.plan.channels, self.plan.dt, self.plan.band)
             )
         return self._corrected
 

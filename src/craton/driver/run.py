@@ -100,9 +100,7 @@ def plan_of_rank(scenario, planned, comm):
     """
     method = METHODS[scenario.method]
     return (
-        planned
-        if comm.size == 1 or method.plans_by_rank
-        else method.subdomain(scenario, planned, comm.rank, comm.size)
+        planned if comm.size == 1 or method.plans_by_rank else method.subdomain(scenario, planned, comm.rank, comm.size)
     )
 
 
@@ -135,9 +133,7 @@ def choose_machine(scenario, planned, comm, device=None):
     return chosen
 
 
-def run(
-    scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None, warn=True
-):
+def run(scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None, warn=True):
     """Run a scenario.
 
     Parameters
@@ -178,10 +174,7 @@ def run(
 
     if devices is not None and devices > 1 and comm is None:
         return spawn(
-            devices,
-            lambda member: run(
-                scenario, device, out, force, progress and member.rank == 0, member, warn=warn
-            ),
+            devices, lambda member: run(scenario, device, out, force, progress and member.rank == 0, member, warn=warn)
         )[0]
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
@@ -232,11 +225,7 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
         program = kind.prepare(scenario, planned, machine, comm, saved)
     with agreed(comm):
         if comm.rank == 0:
-            store = (
-                reopen_store(out, saved)
-                if saved
-                else open_store(scenario, planned, machine, out, force)
-            )
+            store = reopen_store(out, saved) if saved else open_store(scenario, planned, machine, out, force)
     team = comm.gather(
         {
             "rank": comm.rank,
@@ -348,9 +337,7 @@ def resumable(out):
         raise ScenarioError([Problem("OUT", f"there is no run in {out}", remedy)])
     check_alone(out, state)
     if state.get("state") == "finished":
-        raise ScenarioError(
-            [Problem("OUT", f"the run in {out} is finished: there is nothing to go on with", "")]
-        )
+        raise ScenarioError([Problem("OUT", f"the run in {out} is finished: there is nothing to go on with", "")])
     if not folders(out):
         remedy = f'run {out / "scenario.toml"} anew; run.checkpoint = "10 min" writes one every ten minutes'
         raise ScenarioError([Problem("OUT", f"the run in {out} has left no checkpoint", remedy)])
@@ -383,20 +370,11 @@ def resume(out, device=None, progress=True, comm=None, devices=None):
     from craton.comm.local import Alone, spawn
 
     if devices is not None and devices > 1 and comm is None:
-        return spawn(
-            devices, lambda member: resume(out, device, progress and member.rank == 0, member)
-        )[0]
+        return spawn(devices, lambda member: resume(out, device, progress and member.rank == 0, member))[0]
     comm = Alone() if comm is None else ranks(comm)
     scenario, planned, saved = restart(out, comm)
     return run_into(
-        scenario,
-        planned,
-        choose_machine(scenario, planned, comm, device),
-        out,
-        False,
-        progress,
-        comm,
-        saved,
+        scenario, planned, choose_machine(scenario, planned, comm, device), out, False, progress, comm, saved
     )
 
 

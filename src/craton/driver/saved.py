@@ -99,18 +99,13 @@ class Saved:
         file = str(self.out / "scenario.toml")
         if digest(text) != self.about["scenario"]:
             self.refuse(
-                file,
-                "this is not the scenario that the checkpoint was written with",
-                "put it back, or run it anew",
+                file, "this is not the scenario that the checkpoint was written with", "put it back, or run it anew"
             )
         installed = versions("craton")
-        before = {
-            name: version for name, version in self.about["versions"].items() if name in installed
-        }
+        before = {name: version for name, version in self.about["versions"].items() if name in installed}
         if before != installed:
             then, now = (
-                ", ".join(f"{name} {version}" for name, version in programs.items())
-                for programs in (before, installed)
+                ", ".join(f"{name} {version}" for name, version in programs.items()) for programs in (before, installed)
             )
             self.refuse(
                 "OUT",
@@ -216,9 +211,7 @@ class Saved:
             flat, values = target.reshape(-1), values.reshape(-1)
             count = max(1, CHUNK // target.dtype.itemsize)
             for first in range(0, flat.size, count):
-                program.backend.fill(
-                    flat[first : first + count], np.array(values[first : first + count])
-                )
+                program.backend.fill(flat[first : first + count], np.array(values[first : first + count]))
         program.backend.finish()
 
     def for_ranks(self, scenario, whole, plan):

@@ -221,9 +221,7 @@ def fixed(plan):
     """
     filled = _filled_blocks(plan)
     return [
-        name
-        for name, spec in plan.arrays.items()
-        if not spec.part_of and (spec.data is not None or name in filled)
+        name for name, spec in plan.arrays.items() if not spec.part_of and (spec.data is not None or name in filled)
     ]
 
 

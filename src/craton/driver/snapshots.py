@@ -79,11 +79,7 @@ def tiling(series, partition, itemsize=4, chunk=None):
     chunk : dict of str to int, optional
         Points of a chunk along each axis, in a store that other ranks have laid out.
     """
-    axes = {
-        axis: len(range(*where))
-        for axis, where in series.lattice.items()
-        if not isinstance(where, int)
-    }
+    axes = {axis: len(range(*where)) for axis, where in series.lattice.items() if not isinstance(where, int)}
     tile = {axis: ceil(n / partition[0].ranks["zyx".index(axis)]) for axis, n in axes.items()}
     if chunk is None:
         chunk = dict(tile)
@@ -125,15 +121,9 @@ class Camera:
         needs = [tiles.need(rank) for rank in range(comm.size)]
         self.need, dtype = needs[comm.rank], program.plan.precision
         others = [rank for rank in range(comm.size) if rank != comm.rank]
-        self.goes = {
-            rank: common
-            for rank in others
-            if needs[rank] and (common := clip(needs[rank], self.box))
-        }
+        self.goes = {rank: common for rank in others if needs[rank] and (common := clip(needs[rank], self.box))}
         self.comes = {
-            rank: common
-            for rank in others
-            if self.need and (common := clip(self.need, tiles.partition[rank].box))
+            rank: common for rank in others if self.need and (common := clip(self.need, tiles.partition[rank].box))
         }
         self.out, self.into = (
             {
@@ -161,9 +151,7 @@ class Camera:
             for name in names:
                 arrays[name] = np.empty(shape, self.program.plan.precision)
                 if common:
-                    arrays[name][slices_of(common, self.need[::2])] = self.program.host(
-                        name, slices_of(common, low)
-                    )
+                    arrays[name][slices_of(common, self.need[::2])] = self.program.host(name, slices_of(common, low))
         self.link.finish()
         for rank, box in self.comes.items():
             for name, values in zip(names, self.into[rank]):
@@ -191,15 +179,11 @@ class Collected:
 
     def take(self):
         """Return the picture on rank 0, None on the others; all ranks must call it."""
-        picture = self.picture(
-            {name: self.program.host(name, index) for name, index in self.series.reads.items()}
-        )
+        picture = self.picture({name: self.program.host(name, index) for name, index in self.series.reads.items()})
         if self.where is None:
             return picture
         lead = max(len(self.series.components), 1)
-        blocks = self.comm.collect(
-            np.ascontiguousarray(picture.reshape(lead, -1)[:, self.series.where])
-        )
+        blocks = self.comm.collect(np.ascontiguousarray(picture.reshape(lead, -1)[:, self.series.where]))
         if blocks is None:
             return None
         out = np.full((lead, picture.size // lead), np.nan, picture.dtype)

@@ -29,12 +29,7 @@ def check_memory(planned, machine, ranks=1):
 
     (free, _), (host, _) = machine.memory(), host_memory()
     for needed, there, what, where in (
-        (
-            planned.nbytes * ranks,
-            host,
-            f"prisms and points{f' on {ranks} ranks' if ranks > 1 else ''}",
-            "on this host",
-        ),
+        (planned.nbytes * ranks, host, f"prisms and points{f' on {ranks} ranks' if ranks > 1 else ''}", "on this host"),
         (planned.tile_nbytes, free, "a tile of prisms and points", f"on {machine.describe()}"),
     ):
         if needed > there:
@@ -82,19 +77,13 @@ def compute(scenario, plan, machine, comm, progress=True, out=None, store=None, 
 
     values, report = solve(plan.problem, machine, plan.method, progress=progress, comm=comm)
     undefined = {
-        name: int(np.isnan(row).sum())
-        for name, row in zip(plan.problem.fields, values)
-        if np.isnan(row).any()
+        name: int(np.isnan(row).sum()) for name, row in zip(plan.problem.fields, values) if np.isnan(row).any()
     }
     if comm.rank == 0 and (words := undefined_in(plan.problem.fields, plan.problem.points, values)):
         logging.getLogger("craton").warning(words)
         if store:
             store.update(warnings=[*plan.warnings, words])
-    report |= {
-        "prisms": len(plan.problem.prisms),
-        "points": plan.problem.points.shape[1],
-        "undefined": undefined,
-    }
+    report |= {"prisms": len(plan.problem.prisms), "points": plan.problem.points.shape[1], "undefined": undefined}
     report["pairs_per_second"] = report["pairs"] / max(report["seconds"], 1e-9)
     report["versions"] = versions()
     return Result(scenario, plan, values, report)
@@ -178,34 +167,22 @@ def summed(problem, name, machine, comm, progress):
     from craton.methods.gravity.cost import speed
     from craton.methods.gravity.shares import share
 
-    rates = broadcast(
-        comm, replace(speed(machine, problem.fields, problem.precision), machine=None)
-    )
+    rates = broadcast(comm, replace(speed(machine, problem.fields, problem.precision), machine=None))
     mine, places = share(problem, name, rates, comm.rank, comm.size)
     values, error = np.zeros((len(problem.fields), problem.points.shape[1])), {}
     if mine.pairs:
-        if (
-            comm.size > 1
-            and not gravity.algorithm(name).estimate(mine, replace(rates, machine=machine)).applies
-        ):
+        if comm.size > 1 and not gravity.algorithm(name).estimate(mine, replace(rates, machine=machine)).applies:
             # a few prisms left over, without the whole ensemble's regularity
             name = gravity.choose(mine, machine)[0].method
-        with progress_of_sweep(
-            mine.pairs, f"gravity, {name}", quiet=not progress or comm.rank > 0
-        ) as report:
+        with progress_of_sweep(mine.pairs, f"gravity, {name}", quiet=not progress or comm.rank > 0) as report:
             attraction = gravity.algorithm(name).solve(mine, Runner(machine, report))
         error = accuracy.stated(mine, attraction, name, Runner(machine))
         values[:, places] = attraction
-    return comm.reduce(values), combined(
-        comm.gather(error), sum if isinstance(places, slice) else max
-    )
+    return comm.reduce(values), combined(comm.gather(error), sum if isinstance(places, slice) else max)
 
 
 def combined(errors, of_all):
     """Errors of the fields from those of the ranks: their sum where ranks have prisms, the greatest
     where they have points.
     """
-    return {
-        field: of_all(one[field] for one in errors if one)
-        for field in next(filter(None, errors), {})
-    }
+    return {field: of_all(one[field] for one in errors if one) for field in next(filter(None, errors), {})}

@@ -131,12 +131,7 @@ def prepare(scenario, plan, machine, comm, saved=None):
 
 def facts(plan):
     """Return what run.json says of a plan."""
-    return {
-        "precision": plan.precision,
-        "steps": plan.steps,
-        "points": plan.totals.points,
-        "nbytes": plan.nbytes,
-    }
+    return {"precision": plan.precision, "steps": plan.steps, "points": plan.totals.points, "nbytes": plan.nbytes}
 
 
 def compute(scenario, plan, program, comm, progress=True, out=None, store=None, saved=None):
@@ -208,9 +203,7 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
             waveforms.write if waveforms else None,
             saved.step if saved else 0,
         )
-        result = march(
-            scenario, program, writer, progress, comm, checkpoints, saved, chunks, waveforms, tapes
-        )
+        result = march(scenario, program, writer, progress, comm, checkpoints, saved, chunks, waveforms, tapes)
         with agreed(comm):
             if comm.rank:
                 writer.close(last=False)
@@ -287,16 +280,7 @@ def keep(result, store, progress=False):
 
 
 def march(
-    scenario,
-    program,
-    writer,
-    progress,
-    comm,
-    checkpoints=None,
-    saved=None,
-    chunks=None,
-    waveforms=None,
-    tapes=None,
+    scenario, program, writer, progress, comm, checkpoints=None, saved=None, chunks=None, waveforms=None, tapes=None
 ):
     """Return the time loop with its recorder; an error that ends it early is kept in the result,
     beside what was recorded.
@@ -311,27 +295,13 @@ def march(
     planned, error = program.plan, None
     halos = comm if comm.size == 1 else exchange(program, comm, say if comm.rank == 0 else None)
     with progress_bar(
-        planned.steps,
-        planned.totals.points,
-        planned.title,
-        not progress,
-        saved.step if saved else 0,
+        planned.steps, planned.totals.points, planned.title, not progress, saved.step if saved else 0
     ) as report:
         before = saved.record if saved and comm.rank == 0 else None
         pictures = METHODS[scenario.method].picture_maker
         begun = saved.step if saved else 0
         recorder = Recorder(
-            program,
-            writer,
-            report,
-            comm,
-            checkpoints,
-            begun,
-            before,
-            pictures,
-            chunks,
-            waveforms,
-            tapes,
+            program, writer, report, comm, checkpoints, begun, before, pictures, chunks, waveforms, tapes
         )
         with Signals(recorder):
             try:
@@ -381,10 +351,7 @@ def timings(program, recorder, end, halos, comm):
     steady = recorder.done - recorder.begun - 1
     rate = steady * points / (end - first) if steady > 0 and end > first else 0.0
     shared = (
-        {
-            "waiting": comm.gather(halos.waited / max(end - clock["start"], 1e-9)),
-            "exchange": halos.name,
-        }
+        {"waiting": comm.gather(halos.waited / max(end - clock["start"], 1e-9)), "exchange": halos.name}
         if comm.size > 1
         else {}
     )

@@ -46,8 +46,7 @@ class About(BaseModel):
     max_frequency: Annotated[float, Field(gt=0)]
     duration: float
     volume: Annotated[
-        list[Annotated[list[float], Field(min_length=2, max_length=3)]],
-        Field(min_length=2, max_length=2),
+        list[Annotated[list[float], Field(min_length=2, max_length=3)]], Field(min_length=2, max_length=2)
     ]
 
     @classmethod

@@ -90,9 +90,7 @@ class Database:
         refuse_others(self.path)
         try:
             with named_damage(folder):
-                group = zarr.open_group(
-                    folder, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False
-                )
+                group = zarr.open_group(folder, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
                 self._fields = Fields(group, folder, device, threads)
                 columns = [np.asarray(group[name][:]) for name in ("station", "component")]
                 places = [np.asarray(group[axis][:], float) for axis in "xyz"]
@@ -111,16 +109,13 @@ class Database:
         self.positions = np.stack(places, axis=1)[firsts]
         self.max_frequency = about.max_frequency
         self.volume = np.array(about.volume, float)
-        self.synthesis = Synthesis(
-            about.dt, about.start, about.every, self._fields.samples, self.max_frequency
-        )
+        self.synthesis = Synthesis(about.dt, about.start, about.every, self._fields.samples, self.max_frequency)
         self.scenario_on_grid, self._medium, self._rows = self._medium_and_rows()
         self._spared, self._last = SPARED[self._fields.dtype.name], None
 
     def __repr__(self):
         return (
-            f"<craton.greens.Database of {len(self.stations)} stations, to {self.max_frequency:g} "
-            f"Hz, in {self.path}>"
+            f"<craton.greens.Database of {len(self.stations)} stations, to {self.max_frequency:g} Hz, in {self.path}>"
         )
 
     def _medium_and_rows(self):
@@ -146,9 +141,7 @@ class Database:
 
     # --- seismograms -------------------------------------------------------------------------------
 
-    def seismograms(
-        self, source=None, stations=None, sampling=None, duration=None, quantities=("velocity",)
-    ):
+    def seismograms(self, source=None, stations=None, sampling=None, duration=None, quantities=("velocity",)):
         """Return the velocities of a source, or of several that act together, at stations.
 
         Parameters

@@ -182,9 +182,7 @@ class Fields:
 
     def _program(self, columns, slots):
         """Return the program that sums the series of some columns."""
-        planned = series.plan(
-            columns, self.places, self.samples, self.dtype.name, slots, slots * self._room
-        )
+        planned = series.plan(columns, self.places, self.samples, self.dtype.name, slots, slots * self._room)
         ready = {f"values_{n}": self.machine.asarray(self.mapped[n]) for n in columns}
         if self.scale is not None:
             ready |= {f"scale_{n}": self.machine.asarray(self.scale[n]) for n in columns}

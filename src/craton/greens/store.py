@@ -127,9 +127,7 @@ class GreensSurvey(Survey):
             "station": ("shot", np.array(self.stations.names, dtype=str)[list(station)]),
             "component": ("shot", np.array(component, dtype=str)),
         }
-        coordinates |= {
-            axis: ("shot", self.stations.xyz[list(station), n]) for n, axis in enumerate("xyz")
-        }
+        coordinates |= {axis: ("shot", self.stations.xyz[list(station), n]) for n, axis in enumerate("xyz")}
         whole = xr.Dataset({}, coordinates, {})
         how = {"zarr_format": ZARR_FORMAT, "consolidated": False}
         encoding = {name: packed() for name in whole.variables}
@@ -220,9 +218,7 @@ class GreensTask(Task):
 
         from craton.output.snapshots import ZARR_FORMAT
 
-        group = zarr.open_group(
-            self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
-        )
+        group = zarr.open_group(self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         largest = np.maximum(field.max(axis=1), -field.min(axis=1))
         if not np.isfinite(largest).all():
             raise ComputationError("the field in the volume is not finite")
@@ -342,10 +338,7 @@ def prepare(scenario):
     extra = leapfrog.extra(planned.steps) * planned.dt + margin(settings.max_frequency)
     time = time.model_copy(update={"duration": time.duration + extra, "start": planned.start})
     bare = bare.model_copy(update={"time": time})
-    shots = [
-        Shot(name, with_force(bare, stations, *force, settings.max_frequency))
-        for name, force in forces.items()
-    ]
+    shots = [Shot(name, with_force(bare, stations, *force, settings.max_frequency)) for name, force in forces.items()]
     planned, problems = planned_of(shots[0])
     refuse(problems)
     survey = GreensSurvey(
@@ -382,9 +375,7 @@ def stations_of(scenario):
     stations = located(receivers.build(scenario), scenario, [])
     names = list(stations.names)
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    refuse(
-        [Problem("receivers", f'two stations are called "{n}"', "rename one") for n in twice[:5]]
-    )
+    refuse([Problem("receivers", f'two stations are called "{n}"', "rename one") for n in twice[:5]])
     return stations
 
 
@@ -483,18 +474,11 @@ def words(survey):
         ("runs", f"{survey.planned.steps:,} steps for each force"),
         (
             "volume",
-            f"{field.places // field.per_point:,} points of the {field.of_what}; "
-            f"{bytes_of_point:,.0f} bytes for each",
+            f"{field.places // field.per_point:,} points of the {field.of_what}; {bytes_of_point:,.0f} bytes for each",
         ),
-        (
-            "samples",
-            f"{survey.samples:,}, every {survey.every} steps, to {settings.max_frequency:g} Hz",
-        ),
+        ("samples", f"{survey.samples:,}, every {survey.every} steps, to {settings.max_frequency:g} Hz"),
         ("memory", f"{megabytes(survey.memory)} for each force that runs, beside Python"),
-        (
-            "storage",
-            f"{settings.storage}: seismograms differ from runs by {ERRORS[settings.storage]}",
-        ),
+        ("storage", f"{settings.storage}: seismograms differ from runs by {ERRORS[settings.storage]}"),
         ("on disk", megabytes(survey.nbytes_kept)),
     ]
     return "\n".join(["Green's functions", *(f"  {label:<10} {text}" for label, text in rows)])

@@ -71,10 +71,7 @@ def chosen_compiler():
     ResourceError
         It is no command: an unbalanced quote, words for a shell, a program that is not there.
     """
-    text, remedy = (
-        os.environ.get("CXX", ""),
-        "set CXX to a C++ compiler and its options, or unset it",
-    )
+    text, remedy = (os.environ.get("CXX", ""), "set CXX to a C++ compiler and its options, or unset it")
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -127,9 +124,7 @@ def machine():
     """Return what -march=native depends on, for the cache's key."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().split("\n\n")[0].splitlines() if info.exists() else []
-    return platform.machine() + "".join(
-        line for line in lines if line.startswith(("model name", "flags", "Features"))
-    )
+    return platform.machine() + "".join(line for line in lines if line.startswith(("model name", "flags", "Features")))
 
 
 @lru_cache(TEXTS)
@@ -138,17 +133,13 @@ def with_entries(source):
     it.
     """
     entries = []
-    for name, arguments in re.findall(
-        r"^KERNEL\s+(\w+)\s*\((.*?)\)\s*\{", source, flags=re.S | re.M
-    ):
+    for name, arguments in re.findall(r"^KERNEL\s+(\w+)\s*\((.*?)\)\s*\{", source, flags=re.S | re.M):
         *arrays, _, params = [a.strip() for a in arguments.split(",")]
         types = [a.split("*")[0].replace("const", "").strip() for a in arrays]
         values = "".join(f"({kind}*)a[{n}], " for n, kind in enumerate(types))
         params_type = params.replace("const", "").split()[0]
         body = f"{name}({values}*box, *(const {params_type}*)p);"
-        entries.append(
-            f'extern "C" void call_{name}(void** a, const Box* box, const void* p) {{ {body} }}'
-        )
+        entries.append(f'extern "C" void call_{name}(void** a, const Box* box, const void* p) {{ {body} }}')
     return source + "\n".join(entries) + "\n"
 
 
@@ -237,8 +228,7 @@ def _compile(command, source, place, digest):
             raise ResourceError(f"the C++ compiler failed on a kernel: {words}\n{done.stderr}")
         if not os.path.getsize(temporary):
             raise ResourceError(
-                f"the C++ compiler said nothing and wrote nothing: {words}\n    "
-                "set CXX to a C++ compiler, or unset it"
+                f"the C++ compiler said nothing and wrote nothing: {words}\n    set CXX to a C++ compiler, or unset it"
             )
         # under its final name at once: ranks that compile together never see half a file
         kernel_cache.keep(place, digest, temporary)

@@ -16,8 +16,7 @@ from craton.host.trust import private_folder, trusted_bytes
 from craton.lock import Held, acquire
 
 REMEDY = (
-    "set CRATON_CACHE to a folder of yours that no other user can write to, on a disk "
-    "from which programs may be run"
+    "set CRATON_CACHE to a folder of yours that no other user can write to, on a disk from which programs may be run"
 )
 WRONG_INPUT = 2
 LIMIT_BYTES = 1 << 30  # of all entries: the oldest go first
@@ -141,11 +140,7 @@ def remove(path, reason):
     path : Path
     reason : str
     """
-    print(
-        f"note: a compiled kernel was damaged and is compiled anew: {path}: {reason}",
-        file=sys.stderr,
-        flush=True,
-    )
+    print(f"note: a compiled kernel was damaged and is compiled anew: {path}: {reason}", file=sys.stderr, flush=True)
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             path.rename(path.with_name(f"damaged-{time.time_ns()}"))  # its contents are not ours

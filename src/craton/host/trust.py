@@ -45,9 +45,7 @@ def private_folder(path, remedy):
             reason = refusal(os.lstat(step))
             if reason:
                 where = f"{path}" if step == path else f"{step}, on the way to {path},"
-                raise ResourceError(
-                    f"{where} {reason}: what lies there could be theirs\n    {remedy}"
-                )
+                raise ResourceError(f"{where} {reason}: what lies there could be theirs\n    {remedy}")
         state = path.stat()
         if not stat.S_ISDIR(state.st_mode):
             raise OSError(20, "it is no folder")
@@ -56,9 +54,7 @@ def private_folder(path, remedy):
         if state.st_uid == os.geteuid() and state.st_mode & 0o077:
             path.chmod(0o700)
     except OSError as error:
-        raise ResourceError(
-            f"cannot use {path}: {error.strerror or error}\n    {remedy}"
-        ) from error
+        raise ResourceError(f"cannot use {path}: {error.strerror or error}\n    {remedy}") from error
     return path
 
 

@@ -29,19 +29,13 @@ def on_grid(axes, values, illumination=None, units=None):
         dims = ("z", "x") if len(axes["y"]) == 1 else ("z", "y", "x")
         shape = tuple(len(axes[dim]) for dim in dims)
     variables = {
-        name: (
-            dims,
-            np.reshape(array, shape),
-            {"units": (units or UNITS)[name], "long_name": LONG_NAMES[name]},
-        )
+        name: (dims, np.reshape(array, shape), {"units": (units or UNITS)[name], "long_name": LONG_NAMES[name]})
         for name, array in values.items()
     }
     if units:
         for name, (_, _, attributes) in variables.items():
             place = "node of an element" if dims[0] == "element" else "cell"
-            attributes["long_name"] = (
-                f"derivative of the misfit by the {LONG_NAMES[name]} of a {place}"
-            )
+            attributes["long_name"] = f"derivative of the misfit by the {LONG_NAMES[name]} of a {place}"
     if illumination is not None:
         about = {"units": "m2 s-3", "long_name": "integral of squared accelerations"}
         variables["illumination"] = (dims, np.reshape(illumination, shape), about)

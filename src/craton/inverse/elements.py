@@ -156,11 +156,7 @@ class ElementExperiment:
 
     def _stores(self, program):
         """Return copies of saved velocities on the host."""
-        return {
-            name: self.machine.to_host(program.arrays[name])
-            for name in STORES
-            if name in program.arrays
-        }
+        return {name: self.machine.to_host(program.arrays[name]) for name in STORES if name in program.arrays}
 
     # --- back ---------------------------------------------------------------------------------
 
@@ -257,8 +253,7 @@ class ElementExperiment:
         units = len(state.units) if by_sources else 0
         of_receivers = {n: float(derivative[:, n] @ self.record[:, n]) for n in state.of_receivers}
         of_sources = {
-            n: float(taps[:, units + m] @ self.linear.histories[:, n])
-            for m, n in enumerate(state.of_sources)
+            n: float(taps[:, units + m] @ self.linear.histories[:, n]) for m, n in enumerate(state.of_sources)
         }
         out = {"cells": state.gradient(sums, of_receivers, of_sources)}
         if by_sources:

@@ -31,11 +31,7 @@ class ReplayedElements(ElementExperiment):
         """See `ElementExperiment.lines`."""
         slots = self._slots()
         held, count = slots * self.total[0], math.ceil(self.steps / slots)
-        again = (
-            "of all steps"
-            if count == 1
-            else f"of {count} segments, which run again from checkpoints"
-        )
+        again = "of all steps" if count == 1 else f"of {count} segments, which run again from checkpoints"
         return [
             ("storage", f"checkpoints: the field at all points, {again} ({self.reason})"),
             ("on the machine", megabytes(held)),

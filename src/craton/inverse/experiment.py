@@ -47,11 +47,7 @@ class Experiment:
             f"{megabytes(held)}, {held / points:.1f} bytes per grid point ({numbers:.1f} "
             f"{self.linear.d.precision}): forward and back, without what is stored"
         )
-        return [
-            *self.storage.lines(self.linear, self.every),
-            ("memory of programs", text),
-            *self.linear.held(),
-        ]
+        return [*self.storage.lines(self.linear, self.every), ("memory of programs", text), *self.linear.held()]
 
     def program_bytes(self):
         """Bytes of the arrays of the forward and the transposed steps, without what is stored."""
@@ -191,9 +187,7 @@ class Experiment:
                 light = light + self._energy((last - first - 1) // self.every + 1)
         if illumination:
             light = self.division.whole(self.machine, light)
-        return program, None if light is None else self._on_host(light) * (
-            self.every / self.linear.d.dt
-        )
+        return program, None if light is None else self._on_host(light) * (self.every / self.linear.d.dt)
 
     def _fill(self, program, name, values):
         """Fill an array of a program; one that this rank has no use for is not there."""
@@ -221,8 +215,7 @@ class Experiment:
         state = self.state
         extra = self.record[:, state.columns :]
         ratios = [
-            float(derivative[:, dependence.column] @ extra[:, n])
-            for n, dependence in enumerate(state.of_receivers)
+            float(derivative[:, dependence.column] @ extra[:, n]) for n, dependence in enumerate(state.of_receivers)
         ]
         for name, step, table in self._of_sources():
             first = state.units_of(name) if by_sources else 0
@@ -353,9 +346,7 @@ def changing(program):
     return [
         name
         for name, spec in program.plan.arrays.items()
-        if spec.data is None
-        and not spec.part_of
-        and (spec.kind in (*STATE, "sums") or name == "step")
+        if spec.data is None and not spec.part_of and (spec.kind in (*STATE, "sums") or name == "step")
     ]
 
 

@@ -49,16 +49,7 @@ class GravityProblem(Term):
         No such device, or no compiler.
     """
 
-    def __init__(
-        self,
-        problem,
-        observed,
-        weights=None,
-        reference="start",
-        across=None,
-        device="auto",
-        threads=None,
-    ):
+    def __init__(self, problem, observed, weights=None, reference="start", across=None, device="auto", threads=None):
         from craton.gravity import operator
 
         self.parameters = problem.parameters

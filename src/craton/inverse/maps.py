@@ -48,19 +48,7 @@ def gradient(
         See `craton.Problem`.
     """
     problem = Problem(
-        scenario,
-        observed,
-        misfit,
-        parameters,
-        weights,
-        device,
-        every,
-        memory,
-        on,
-        storage,
-        ranks,
-        comm,
-        sums,
+        scenario, observed, misfit, parameters, weights, device, every, memory, on, storage, ranks, comm, sums
     )
     problem.check_observed()
     problem._move(problem.m0)

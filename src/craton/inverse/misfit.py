@@ -43,9 +43,7 @@ def correlation(computed, observed, interval):
     """
     norms = [np.sqrt((v**2).sum(-1, keepdims=True)) for v in (computed, observed)]
     heard = (norms[0] > 0) & (norms[1] > 0)
-    a, b = (
-        np.where(heard, v, 0) / np.where(heard, n, 1.0) for v, n in zip((computed, observed), norms)
-    )
+    a, b = (np.where(heard, v, 0) / np.where(heard, n, 1.0) for v, n in zip((computed, observed), norms))
     product = (a * b).sum(-1, keepdims=True)
     derivative = (product * a - b) / np.where(heard, norms[0], 1.0)
     return float((heard - product).sum()), derivative
@@ -190,9 +188,7 @@ def compared(misfit, computed, observed, interval):
         words = f"returned {type(outcome).__name__} where a value and an array are needed"
     else:
         if derivative.shape != computed.shape:
-            words = (
-                f"returned a derivative of shape {derivative.shape} for data of {computed.shape}"
-            )
+            words = f"returned a derivative of shape {derivative.shape} for data of {computed.shape}"
     if words:
         remedy = "return the value, a number, and its derivative by each computed sample"
         raise ScenarioError([Problem("misfit", f"the function {words}", remedy)])

@@ -40,21 +40,13 @@ def parameters(names, scenario, grid):
     """
     model, problems = scenario.model, []
     if model.kind != "file":
-        problems.append(
-            Problem("on", f'the model is of kind "{model.kind}", not a file', 'use on="grid"')
-        )
+        problems.append(Problem("on", f'the model is of kind "{model.kind}", not a file', 'use on="grid"'))
     if model.anomalies:
-        problems.append(
-            Problem("on", "anomalies lie on top of the model file", "put them into the file")
-        )
+        problems.append(Problem("on", "anomalies lie on top of the model file", "put them into the file"))
     if getattr(model, "water", None) is not None:
-        problems.append(
-            Problem("on", "water lies on top of the model file", 'use on="grid", or leave it out')
-        )
+        problems.append(Problem("on", "water lies on top of the model file", 'use on="grid", or leave it out'))
     if not set(names) <= set(SPEEDS):
-        problems.append(
-            Problem("parameters", f"{', '.join(names)} on a model file", f"use {', '.join(SPEEDS)}")
-        )
+        problems.append(Problem("parameters", f"{', '.join(names)} on a model file", f"use {', '.join(SPEEDS)}"))
     if problems:
         raise ScenarioError(problems)
     if hasattr(grid, "coordinates"):  # nodes of elements

@@ -66,10 +66,7 @@ class NodeParameters(PointParameters):
     def gradient(self, m, by_cells):
         """Return the gradient by the parameters from that by (rho, kappa, mu) of the nodes."""
         rows = sets.jacobian(SPEEDS, self._speeds(m))
-        parts = {
-            name: sum(row[n] * values for row, values in zip(rows, by_cells))
-            for n, name in enumerate(SPEEDS)
-        }
+        parts = {name: sum(row[n] * values for row, values in zip(rows, by_cells)) for n, name in enumerate(SPEEDS)}
         return np.concatenate([self._map.T @ np.ravel(parts[name]) for name in self.names])
 
     def changes(self, m, dm):
@@ -78,7 +75,4 @@ class NodeParameters(PointParameters):
         named = dict(zip(self.names, np.reshape(np.asarray(dm, float), self.shape)))
         moved = {name: self._at_nodes(values) for name, values in named.items()}
         zero = np.zeros(self.nodes.axis("x").shape)
-        return tuple(
-            zero + sum(row[n] * moved[name] for n, name in enumerate(SPEEDS) if name in moved)
-            for row in rows
-        )
+        return tuple(zero + sum(row[n] * moved[name] for n, name in enumerate(SPEEDS) if name in moved) for row in rows)

@@ -39,9 +39,7 @@ def matched(observed, computed, name="observed"):
         if problems:
             raise ScenarioError(problems)
         return {
-            v: np.where(
-                np.isnan(computed[v].values), 0.0, observed[v].transpose(*computed[v].dims).values
-            )
+            v: np.where(np.isnan(computed[v].values), 0.0, observed[v].transpose(*computed[v].dims).values)
             for v in known
         }
 

@@ -60,12 +60,7 @@ def set_of(names, count=None):
         They are not different parameters of one set.
     """
     for known in (*SETS, CONSTANTS):
-        if (
-            count in (None, len(known))
-            and names
-            and len(set(names)) == len(names)
-            and set(names) <= set(known)
-        ):
+        if count in (None, len(known)) and names and len(set(names)) == len(names) and set(names) <= set(known):
             return known
     listed = "; ".join(", ".join(known) for known in SETS) + "; rho, c11, c12, ..., c66"
     message = f"{', '.join(map(str, names)) or 'none'} are not different parameters of one set"
@@ -141,11 +136,7 @@ def jacobian(names, values):
         scale = rho if names[0] == "vp" else 1 / rho
         sign = 1 if names[0] == "vp" else -1 / rho**2
         by_rho = (sign * (p**2 - 4 / 3 * s**2), sign * s**2)
-        return (
-            (0.0, 0.0, 1.0),
-            (2 * scale * p, -8 / 3 * scale * s, by_rho[0]),
-            (0.0, 2 * scale * s, by_rho[1]),
-        )
+        return ((0.0, 0.0, 1.0), (2 * scale * p, -8 / 3 * scale * s, by_rho[0]), (0.0, 2 * scale * s, by_rho[1]))
     by_mu = 0.0 if names[0] == "kappa" else 2 / 3
     return (0.0, 0.0, 1.0), (1.0, by_mu, 0.0), (0.0, 1.0, 0.0)
 

@@ -107,9 +107,7 @@ class Problem(Term):
             words = "the model file has Thomsen's parameters"
             raise ScenarioError([Fault("on", words, 'use on="grid"')])
         self.parameters = (
-            model_grid.parameters(names, scenario, grid)
-            if on == "model"
-            else sets.Parameters(names, start, grid)
+            model_grid.parameters(names, scenario, grid) if on == "model" else sets.Parameters(names, start, grid)
         )
         self.observed = [None] * len(linear)
         if observed is not None:
@@ -119,8 +117,7 @@ class Problem(Term):
             ]
         self.weights = [
             weights_of(
-                self._of_shot(weights, name) if "shot" in getattr(weights, "dims", ()) else weights,
-                recording.blank(),
+                self._of_shot(weights, name) if "shot" in getattr(weights, "dims", ()) else weights, recording.blank()
             )
             for name, recording in zip(self.names, self.recordings)
         ]
@@ -129,9 +126,7 @@ class Problem(Term):
         options, device = (every, memory, storage, sums), device or scenario.run.device
         threads = scenario.run.threads
         if ranks is not None and ranks > 1:
-            self.experiments = [
-                TeamExperiment(run, device, ranks, threads, options) for run in linear
-            ]
+            self.experiments = [TeamExperiment(run, device, ranks, threads, options) for run in linear]
         else:
             comm = Alone() if comm is None else communicator(comm)
             with agreed(comm):
@@ -154,9 +149,7 @@ class Problem(Term):
         """Return the data of one of several runs, by its shot."""
         if data is None or len(self.names) == 1:
             return data
-        if "shot" not in getattr(data, "dims", ()) or name not in list(
-            map(str, data["shot"].values)
-        ):
+        if "shot" not in getattr(data, "dims", ()) or name not in list(map(str, data["shot"].values)):
             words = f'there is no shot "{name}" along the dimension shot'
             raise ScenarioError([Fault("observed", words, "give the data of all shots")])
         return data.sel(shot=name, drop=True)
@@ -235,9 +228,7 @@ class Problem(Term):
             _, derivative = self.judged(n, self._samples(n))
             linear = experiment.linear
             part = sources.dataset(
-                experiment.adjoint(derivative, by_sources=True),
-                linear,
-                [s.name for s in linear.sources],
+                experiment.adjoint(derivative, by_sources=True), linear, [s.name for s in linear.sources]
             )
             shot = ("source", np.full(part.sizes["source"], self.names[n]))
             parts.append(part.assign_coords(shot=shot) if self.names[n] else part)
@@ -323,9 +314,7 @@ class Problem(Term):
         m : (n,) array, optional
         """
         self._move(self.m0 if m is None else m)
-        return joined(
-            [r.dataset(self._samples(n)) for n, r in enumerate(self.recordings)], self.names
-        )
+        return joined([r.dataset(self._samples(n)) for n, r in enumerate(self.recordings)], self.names)
 
     def born(self, dm, m=None):
         """Return by how much the data change with the parameters, to first order, as one vector:
@@ -357,9 +346,7 @@ class Problem(Term):
         m : (n,) array, optional
         """
         rows = sum(int(np.prod(s)) for r in self.recordings for s in r.shapes.values())
-        residual = checks.finite(
-            residual, (rows,), "residual", "give it as problem.born returns it"
-        )
+        residual = checks.finite(residual, (rows,), "residual", "give it as problem.born returns it")
         self._at(m)
         at, total = 0, None
         for n, recording in enumerate(self.recordings):

@@ -78,10 +78,7 @@ class Recording:
         samples : (steps, channels) array
         """
         data, blank = self.dataset(samples), self.blank()
-        return {
-            str(name): np.where(np.isnan(blank[name].values), 0.0, data[name].values)
-            for name in data.data_vars
-        }
+        return {str(name): np.where(np.isnan(blank[name].values), 0.0, data[name].values) for name in data.data_vars}
 
     def transpose(self, derivatives):
         """Return the derivative by the samples from that by the data, (steps, channels).
@@ -107,19 +104,12 @@ class Recording:
         """Add the derivative by one quantity of a shot, (receiver[, component], time)."""
         plan, recorded, values = self.plan, recorded_as(name), self._in_model_axes(name, values)
         columns = [
-            n
-            for n, channel in enumerate(plan.channels)
-            if channel.quantity == recorded and channel.shot == shot
+            n for n, channel in enumerate(plan.channels) if channel.quantity == recorded and channel.shot == shot
         ]
         used = [plan.channels[n] for n in columns]
         components = self._components(name)
         series = np.stack(
-            [
-                values[c.receiver, components.index(c.component)]
-                if components
-                else values[c.receiver]
-                for c in used
-            ],
+            [values[c.receiver, components.index(c.component)] if components else values[c.receiver] for c in used],
             axis=1,
         )
         shift = 0.5 if name in INTEGRATED | DIFFERENTIATED else 0.0
@@ -169,7 +159,5 @@ class Recording:
         plan, out = self.plan, np.empty_like(values)
         for place in {channel.place for channel in plan.channels}:
             columns = [n for n, channel in enumerate(plan.channels) if channel.place == place]
-            out[:, columns] = leapfrog.from_leapfrog_transposed(
-                values[:, columns], plan.dt, place, plan.band
-            )
+            out[:, columns] = leapfrog.from_leapfrog_transposed(values[:, columns], plan.dt, place, plan.band)
         return out

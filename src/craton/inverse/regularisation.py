@@ -43,9 +43,7 @@ class Tikhonov(Term):
         check_numbers("weights", weights, names, 0.0)
         scales = scales_of(parameters, scales)
         lines = lines_of(parameters)
-        matrix = sparse.vstack(
-            [sparse.diags_array(np.sqrt(v)) @ part for part, v in derivatives(lines, order)]
-        )
+        matrix = sparse.vstack([sparse.diags_array(np.sqrt(v)) @ part for part, v in derivatives(lines, order)])
         factors = [np.sqrt(weights.get(name, 0.0)) / scales[name] for name in names]
         self.matrix = sparse.block_diag([f * matrix for f in factors], format="csr")
         size = int(np.prod(parameters.shape))

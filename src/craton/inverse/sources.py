@@ -60,8 +60,7 @@ def dataset(by_sources, linear, names):
     units = {"force": "1/N", "moment": "1/(N m)", "position": "1/m", "origin_time": "1/s"}
     units |= {"wavelet_time": "s"}
     variables = {
-        name: (dims[name], array, {"units": units[name]} if name in units else {})
-        for name, array in values.items()
+        name: (dims[name], array, {"units": units[name]} if name in units else {}) for name, array in values.items()
     }
     coordinates = {
         "source": ("source", np.array(names, dtype=str)),

@@ -81,8 +81,7 @@ class Storage:
             ("cost by traffic", f"{runs:.2f} forward runs for misfit and gradient"),
             (
                 "error of the gradient",
-                f"about 1e{round(math.log10(ERRORS[bits]))}"
-                + (", and that of every > 1" if every > 1 else ""),
+                f"about 1e{round(math.log10(ERRORS[bits]))}" + (", and that of every > 1" if every > 1 else ""),
             ),
         ]
         if not self.margin:
@@ -104,9 +103,7 @@ class Storage:
         )
 
 
-def experiment(
-    linear, machine, every=1, memory=None, storage="auto", sums="auto", comm=None, everywhere=True
-):
+def experiment(linear, machine, every=1, memory=None, storage="auto", sums="auto", comm=None, everywhere=True):
     """Return the run of a linearised scenario with a storage that fits.
 
     Parameters
@@ -232,9 +229,7 @@ def choose(linear, machine: Machine, every, memory, storage):
         raise ScenarioError([Problem("storage", words, choice(storage, STORAGES))])
     if every > d.steps:
         words = f"every {every:,} steps, and the run has {d.steps:,}"
-        raise ScenarioError(
-            [Problem("every", words, "use 1, or some steps of the shortest period")]
-        )
+        raise ScenarioError([Problem("every", words, "use 1, or some steps of the shortest period")])
     whole = of_increments(d, every)
     if storage == "increments" or (storage == "auto" and whole.machine <= memory):
         if whole.machine > memory:
@@ -248,9 +243,7 @@ def choose(linear, machine: Machine, every, memory, storage):
         if why:
             words = f"the steps of this scenario cannot be taken back: {why}"
             raise ScenarioError([Problem("storage", words, 'use storage "auto"')])
-        return placed(
-            linear, machine, memory, 16 if storage.endswith("16") else width(d), "asked for"
-        )
+        return placed(linear, machine, memory, 16 if storage.endswith("16") else width(d), "asked for")
     if storage == "auto" and not why:
         try:
             return placed(linear, machine, memory, width(d), "increments of all steps do not fit")

@@ -31,13 +31,7 @@ from craton.shots.task import Task
 from craton.text import megabytes
 
 RESULT = "gradient.zarr"
-OPTIONS = (
-    "misfit",
-    "parameters",
-    "every",
-    "storage",
-    "sums",
-)  # of [gradient], that `craton.gradient` takes
+OPTIONS = ("misfit", "parameters", "every", "storage", "sums")  # of [gradient], that `craton.gradient` takes
 
 
 @dataclass
@@ -177,9 +171,7 @@ class GradientTask(Task):
         with opened(self.observed) as data:
             observed = of_shot(data, self.name).load()
         out = gradient(loads(self.text), observed, **self.options, ranks=self.ranks)
-        group = zarr.open_group(
-            self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
-        )
+        group = zarr.open_group(self.zarr, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for name in (*self.options["parameters"], "illumination"):
             group[name][self.number] = out[name].values
         group["misfit"][self.number] = out.attrs["misfit"]
@@ -210,9 +202,7 @@ def prepare(scenario, ranks=1, planned=False):
         raise ScenarioError([Fault("gradient", "there is no table [gradient]", remedy)])
     survey = single("shot", scenario)
     options = settings.model_dump(include=set(OPTIONS))
-    first = Problem(
-        survey.shots[0].scenario, None, device="cpu", memory=np.inf, **options, ranks=ranks
-    )
+    first = Problem(survey.shots[0].scenario, None, device="cpu", memory=np.inf, **options, ranks=ranks)
     checksum = ""
     if not planned or Path(settings.observed).exists():
         with opened(settings.observed) as data:
@@ -396,8 +386,7 @@ def summed(out, survey):
     refuse_damage(out / "result.zarr", survey)
     with xr.open_zarr(out / "result.zarr", chunks=None) as shots:
         fields = {
-            name: sum(shots[name][n].values.astype(float) for n in range(len(survey.shots)))
-            for name in survey.fields
+            name: sum(shots[name][n].values.astype(float) for n in range(len(survey.shots))) for name in survey.fields
         }
         misfit = shots["misfit"].load()
     total = survey._sample()
@@ -441,9 +430,7 @@ def words(survey):
 def worded(sections):
     """Return rows (label, text) by title as lines."""
     return "\n".join(
-        line
-        for title, rows in sections.items()
-        for line in (title, *(f"  {label:<22} {text}" for label, text in rows))
+        line for title, rows in sections.items() for line in (title, *(f"  {label:<22} {text}" for label, text in rows))
     )
 
 

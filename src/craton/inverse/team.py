@@ -51,10 +51,7 @@ class TeamExperiment:
 
     def lines(self):
         """Return what is stored, by all ranks together, as (label, text) rows."""
-        return [
-            *self.experiments[0].lines(),
-            ("ranks", f"{self.ranks}, each a part of the grid or mesh"),
-        ]
+        return [*self.experiments[0].lines(), ("ranks", f"{self.ranks}, each a part of the grid or mesh")]
 
     def host_bytes(self, start):
         """See `Experiment.host_bytes`: of all ranks together."""

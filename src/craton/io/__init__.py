@@ -181,12 +181,9 @@ def read(path, holds, name=None, **options):
     rows = formats(holds)
     row = next((row for row in rows if (row.name == name if name else row.matches(path))), None)
     if row is None:
-        known = ", ".join(
-            f"{row.name} ({', '.join(row.suffixes)})" if row.suffixes else row.name for row in rows
-        )
+        known = ", ".join(f"{row.name} ({', '.join(row.suffixes)})" if row.suffixes else row.name for row in rows)
         raise UnknownFormat(
-            f"{holds} files with the suffix {path.suffix or '(none)'} are not supported",
-            f"Supported are {known}.",
+            f"{holds} files with the suffix {path.suffix or '(none)'} are not supported", f"Supported are {known}."
         )
     if path.exists():
         regular.check(path, holds in FOLDERS, LARGEST_TEXT if holds in TEXT else None)

@@ -80,9 +80,7 @@ def _source(block, convention):
     if not moments.any():
         raise ValueError(f"line {block.line}: all components of the moment tensor are zero")
     if v["half duration"] < 0:
-        raise ValueError(
-            f"line {block.lines['half duration']}: half duration {v['half duration']:g} s is negative"
-        )
+        raise ValueError(f"line {block.lines['half duration']}: half duration {v['half duration']:g} s is negative")
     place = v["longitude"], v["latitude"], 1e3 * v["depth"]
     moment, name = moment_tensor(moments, convention), block.texts.get(EVENT, "")
     origin = origin_of(block)

@@ -360,9 +360,7 @@ def unique_codes(pairs):
     """
     codes = [station for _, station in pairs]
     return (
-        codes
-        if len(set(codes)) == len(codes)
-        else [f"{network}.{station}".lstrip(".") for network, station in pairs]
+        codes if len(set(codes)) == len(codes) else [f"{network}.{station}".lstrip(".") for network, station in pairs]
     )
 
 

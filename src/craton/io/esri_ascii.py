@@ -45,9 +45,7 @@ def read(path, variable=None, part=None):
                 raise ValueError(f"{key} is stated twice")
             header[key.lower()] = floats([value])[0]
         nx, ny, step = int(header["ncols"]), int(header["nrows"]), header["cellsize"]
-        west, south = (
-            header.get(f"{a}llcenter", header.get(f"{a}llcorner", np.nan) + step / 2) for a in "xy"
-        )
+        west, south = (header.get(f"{a}llcenter", header.get(f"{a}llcorner", np.nan) + step / 2) for a in "xy")
         z = floats(" ".join(lines[len(header) :]).split()).reshape(ny, nx)
     except (KeyError, ValueError) as error:
         raise FileError(f"{path.name} is not an ESRI ASCII grid: {error}") from None

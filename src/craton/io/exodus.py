@@ -59,9 +59,7 @@ class _File:
         """Return the attribute elem_type of a block, upper case."""
         held = self.variables[name]
         value = (
-            getattr(held, "attrs", {}).get("elem_type")
-            if hasattr(held, "attrs")
-            else getattr(held, "elem_type", b"")
+            getattr(held, "attrs", {}).get("elem_type") if hasattr(held, "attrs") else getattr(held, "elem_type", b"")
         )
         value = value[0] if isinstance(value, np.ndarray) and value.size == 1 else value
         return (value.decode() if isinstance(value, bytes) else str(value)).upper().strip("\0 ")
@@ -71,10 +69,7 @@ class _File:
         rows = self.get(name)
         if rows is None:
             rows = np.zeros((count, 1), "S1")
-        texts = [
-            b"".join(row.ravel().tolist()).decode("utf-8", "replace").strip("\0 ")
-            for row in rows.astype("S1")
-        ]
+        texts = [b"".join(row.ravel().tolist()).decode("utf-8", "replace").strip("\0 ") for row in rows.astype("S1")]
         ids = self.get(numbers)
         ids = np.arange(1, count + 1) if ids is None else ids
         return [text or f"{word} {int(number)}" for text, number in zip(texts, ids)]
@@ -90,15 +85,12 @@ def _opened(path):
         return _File(held.variables, held.close)
     if magic != b"\x89HDF":
         raise FileError(
-            "this is not an Exodus file: it is neither HDF5 nor classic netCDF",
-            'CUBIT: export mesh "name.e".',
+            "this is not an Exodus file: it is neither HDF5 nor classic netCDF", 'CUBIT: export mesh "name.e".'
         )
     try:
         import h5py
     except ImportError:
-        raise FileError(
-            "Exodus meshes need h5py", "Install it: pip install h5py (or craton[mesh])."
-        ) from None
+        raise FileError("Exodus meshes need h5py", "Install it: pip install h5py (or craton[mesh]).") from None
     refuse_endless(path)
     held = h5py.File(path, "r")
     return _File(held, held.close)
@@ -110,8 +102,7 @@ def _points(file):
     axes = [file.get(f"coord{axis}") for axis in "xyz"]
     if any(axis is None for axis in axes):
         raise FileError(
-            "it has no coordinates coordx, coordy, coordz",
-            "Export the mesh in three dimensions (CUBIT: dimension 3).",
+            "it has no coordinates coordx, coordy, coordz", "Export the mesh in three dimensions (CUBIT: dimension 3)."
         )
     return np.column_stack(axes).astype(float)
 
@@ -122,9 +113,7 @@ def _blocks(file, parts):
     while f"connect{count + 1}" in file:
         count += 1
     if not count:
-        raise FileError(
-            "it has no element blocks", "CUBIT: put the volumes into blocks before exporting."
-        )
+        raise FileError("it has no element blocks", "CUBIT: put the volumes into blocks before exporting.")
     names = file.names("eb_names", count, "eb_prop1", "block")
     solid, seen = [], 0
     for i, name in enumerate(names):
@@ -159,13 +148,10 @@ def _side_sets(file, parts, solid):
     while f"elem_ss{count + 1}" in file:
         count += 1
     for i, name in enumerate(file.names("ss_names", count, "ss_prop1", "side set")):
-        elements, sides = (
-            file.get(f"{kind}_ss{i + 1}").astype(np.int64).ravel() - 1 for kind in ("elem", "side")
-        )
+        elements, sides = (file.get(f"{kind}_ss{i + 1}").astype(np.int64).ravel() - 1 for kind in ("elem", "side"))
         if elements.size and (elements.min() < 0 or elements.max() >= len(solid)):
             raise FileError(
-                f"the side set {name!r} names element {elements.max() + 1} of {len(solid)}",
-                "Export the mesh again.",
+                f"the side set {name!r} names element {elements.max() + 1} of {len(solid)}", "Export the mesh again."
             )
         hexahedra = solid[elements]
         keep = (hexahedra >= 0) & (sides >= 0) & (sides < 6)

@@ -47,11 +47,7 @@ def read(path):
     missing = [name for name in NEEDED if name not in columns]
     if missing:
         raise ValueError(f"line 1: it has no column {', '.join(missing)}")
-    rows = [
-        _row(n, line, columns)
-        for n, line in enumerate(lines[1:], 2)
-        if line.strip() and not line.startswith("#")
-    ]
+    rows = [_row(n, line, columns) for n, line in enumerate(lines[1:], 2) if line.strip() and not line.startswith("#")]
     if not rows:
         raise ValueError("line 1: no stations")
     seismic = {row[:2] for channel, row in rows if is_seismic(channel)}
@@ -74,9 +70,7 @@ def _row(n, line, columns):
         raise ValueError(f"line {n}: {len(cells)} columns under a heading of {len(columns)}")
     row = dict(zip(columns, cells))
     numbers = {
-        name: number(row[name], n, name)
-        for name in ("longitude", "latitude", "depth", "elevation")
-        if row.get(name)
+        name: number(row[name], n, name) for name in ("longitude", "latitude", "depth", "elevation") if row.get(name)
     }
     missing = {"longitude", "latitude"} - set(numbers)
     if missing or not row["station"]:

@@ -126,9 +126,7 @@ def _subfaults(segment, heading, layers, mark):
     """Arrays over the subfaults of a segment, SI, without those that do not slip."""
     missing = [name for name in NEEDED if name not in segment.columns]
     if missing:
-        raise ValueError(
-            f"no column {', '.join(missing)}; the columns are {' '.join(segment.columns)}"
-        )
+        raise ValueError(f"no column {', '.join(missing)}; the columns are {' '.join(segment.columns)}")
     table = dict(zip(segment.columns, np.array(segment.rows, float).T))
     table = {name: values[table["SLIP"] != 0] for name, values in table.items()}
     keys = heading | segment.keys
@@ -194,18 +192,14 @@ def _rises(table, keys):
     if "RISE" in table:
         rise = table["RISE"]
     elif windows := [name for name in table if WINDOW.fullmatch(name)]:
-        raise ValueError(
-            f"slip in time windows ({', '.join(windows[:2])} ...) is not supported without a column RISE"
-        )
+        raise ValueError(f"slip in time windows ({', '.join(windows[:2])} ...) is not supported without a column RISE")
     else:
         try:
             rise = np.full(len(table["SLIP"]), _key(keys, "AVTR"))
         except ValueError:
             raise ValueError("no column RISE, and no mean rise time avTr in the heading") from None
     if len(rise) and rise.min() <= 0:
-        raise ValueError(
-            f"a rise time is {rise.min():g} s: it must be positive where there is slip"
-        )
+        raise ValueError(f"a rise time is {rise.min():g} s: it must be positive where there is slip")
     return rise
 
 

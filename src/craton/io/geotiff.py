@@ -157,9 +157,7 @@ def in_degrees(dataset):
     longitude, latitude = (dataset[name].values for name in ("longitude", "latitude"))
     middle = longitude.flat[longitude.size // 2]
     longitude = middle + (longitude - middle + 180) % 360 - 180
-    spans = [
-        np.linspace(a.min(), a.max(), n) for a, n in zip((latitude, longitude), latitude.shape)
-    ]
+    spans = [np.linspace(a.min(), a.max(), n) for a, n in zip((latitude, longitude), latitude.shape)]
     nodes = np.stack([longitude.ravel(), latitude.ravel()], axis=1)
     lattice = np.meshgrid(spans[1], spans[0])
     out = {}

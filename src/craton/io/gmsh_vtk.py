@@ -33,8 +33,7 @@ def _mesh_library():
         except ImportError:
             continue
     raise FileError(
-        "Gmsh and VTK meshes need meshlane",
-        "Install it: pip install meshlane (or craton[mesh]); meshio does as well.",
+        "Gmsh and VTK meshes need meshlane", "Install it: pip install meshlane (or craton[mesh]); meshio does as well."
     )
 
 
@@ -96,10 +95,7 @@ def _sorted_cells(mesh):
             parts.add_others(block.type, cells)
     lost = sorted({name for (dimension, _), name in names.items() if dimension == 3})
     if lost and parts.names and all(name is None for name in np.concatenate(parts.names)):
-        raise FileError(
-            f"it names the physical volumes {', '.join(lost)}, but they have no elements",
-            SAVE_GROUPS,
-        )
+        raise FileError(f"it names the physical volumes {', '.join(lost)}, but they have no elements", SAVE_GROUPS)
     return parts
 
 
@@ -107,8 +103,5 @@ def _named(tags, names, dimension, count, none):
     """Name of each cell from its tag, None where it has none."""
     if tags is None:
         return np.full(count, None, object)
-    lookup = {
-        tag: None if tag == none else names.get((dimension, tag), str(tag))
-        for tag in np.unique(tags).tolist()
-    }
+    lookup = {tag: None if tag == none else names.get((dimension, tag), str(tag)) for tag in np.unique(tags).tolist()}
     return np.array([lookup[tag] for tag in tags.tolist()], object)

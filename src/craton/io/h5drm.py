@@ -77,17 +77,13 @@ def _waves_of(file, path):
     if rows.shape[1] < FEWEST_TIMES:
         raise FileError(f"{path} has {rows.shape[1]} times", "give the whole wavefield")
     start, interval = (float(file[f"{METADATA}/{n}"][()]) for n in ("tstart", "dt"))
-    known = all(
-        part.min() > -LARGEST and part.max() < LARGEST
-        for part in (rows, xyz, np.array([start, interval]))
-    )
+    known = all(part.min() > -LARGEST and part.max() < LARGEST for part in (rows, xyz, np.array([start, interval])))
     if not (known and interval > 0):
         words = f"{path} holds values that are not finite or beyond {LARGEST:g}, or no time step"
         raise FileError(words, REMEDY)
     north, east, depth = xyz.T
     values = {
-        f"{motion[1]}{axis}": sign * rows[first + n].T
-        for n, (axis, sign) in enumerate((("x", 1), ("y", 1), ("z", -1)))
+        f"{motion[1]}{axis}": sign * rows[first + n].T for n, (axis, sign) in enumerate((("x", 1), ("y", 1), ("z", -1)))
     }
     places = KM * np.stack([east, north, -depth], axis=1)
     return Wavefield(str(path), places, values, start, interval, {}, fewest=FEWEST)

@@ -16,12 +16,7 @@ HEAD = 1 << 20  # characters in which a first line is looked for
 CHUNK = 1 << 25  # characters of lines that are read at a time
 PLAIN = b"0123456789+-.eE\n"  # what numbers in lines of their own are made of
 MISSPELT = 0.8  # likeness of a name to a known one, by difflib
-ALIASES = {
-    "latorutm": "latitude",
-    "longorutm": "longitude",
-    "hdur or f0": "hdurorf0",
-    "f0": "hdurorf0",
-}
+ALIASES = {"latorutm": "latitude", "longorutm": "longitude", "hdur or f0": "hdurorf0", "f0": "hdurorf0"}
 
 
 @dataclass
@@ -83,9 +78,7 @@ def refuse_odd_table(lines, rows, names, used, known):
     missing = [name for name in known if name not in names]
     for name in set(names).difference(known, used):
         if close := difflib.get_close_matches(name, missing, 1, MISSPELT):
-            raise ValueError(
-                f"line {lines[0][0]}: the column {name!r} is not known; did you mean {close[0]}?"
-            )
+            raise ValueError(f"line {lines[0][0]}: the column {name!r} is not known; did you mean {close[0]}?")
     for (n, _), cells in zip(lines[1:], rows):
         if len(cells) > len(names) and any(map(str.strip, cells[len(names) :])):
             raise ValueError(f"line {n} has {len(cells)} columns, the heading {len(names)}")
@@ -153,9 +146,7 @@ def blocks_of(path, keys, noun):
         if key is None:
             blocks.append(Block(line.strip(), n))
         elif not blocks:
-            raise ValueError(
-                f"line {n}: {line.strip()[:40]!r} is before the title line of a source"
-            )
+            raise ValueError(f"line {n}: {line.strip()[:40]!r} is before the title line of a source")
         else:
             _take(blocks[-1], n, key, value)
     if not blocks:
@@ -167,9 +158,7 @@ def blocks_of(path, keys, noun):
                 f'line {block.line}: {block.title[:40]!r} is not a line of a {noun}, such as "{keys[0]}: 0"'
             )
         if missing:
-            raise ValueError(
-                f'line {block.line}: the source that starts here has no "{missing[0]}"'
-            )
+            raise ValueError(f'line {block.line}: the source that starts here has no "{missing[0]}"')
     return blocks
 
 
@@ -209,9 +198,7 @@ def columns_of(path, keys):
             continue
         part = _columns(lines[:whole], layout)
         if part is None:
-            refuse_unlike(
-                _blocks(path), f"a source from number {count + 1:,} on is unlike the first"
-            )
+            refuse_unlike(_blocks(path), f"a source from number {count + 1:,} on is unlike the first")
             return None
         parts.append(part)
         rest, count = lines[whole:], count + whole // len(layout)
@@ -242,9 +229,7 @@ def _blocks(path):
 def _without_comments(text):
     """Lines of a text that are neither empty nor comments."""
     lines = filter(str.strip, text.split("\n"))
-    return (
-        [line for line in lines if not line.lstrip().startswith("#")] if "#" in text else [*lines]
-    )
+    return [line for line in lines if not line.lstrip().startswith("#")] if "#" in text else [*lines]
 
 
 def _layout(lines, keys):
@@ -258,10 +243,7 @@ def _layout(lines, keys):
     odd = layout[0] is not None or FUNCTION in held
     if odd or len(held) != period - 1 or not set(keys) <= held:
         return None
-    return [
-        (key, line[: line.index(":") + 1] if key else "")
-        for key, line in zip(layout[:period], lines)
-    ]
+    return [(key, line[: line.index(":") + 1] if key else "") for key, line in zip(layout[:period], lines)]
 
 
 def _columns(lines, layout):
@@ -359,8 +341,6 @@ def number(word, line, name):
         value = float("nan")
     if not np.isfinite(value):
         raise ValueError(
-            f"line {line}: {name} is {word!r}, not a number"
-            if word
-            else f"line {line}: {name} has no value"
+            f"line {line}: {name} is {word!r}, not a number" if word else f"line {line}: {name} has no value"
         )
     return value

@@ -52,16 +52,7 @@ class LongTable:
             return {}
         try:
             with TextIOWrapper(BytesIO(self.text), encoding="utf-8-sig") as lines:
-                cells = np.loadtxt(
-                    lines,
-                    kind,
-                    None,
-                    self.separator,
-                    skiprows=1,
-                    usecols=places,
-                    ndmin=2,
-                    unpack=True,
-                )
+                cells = np.loadtxt(lines, kind, None, self.separator, skiprows=1, usecols=places, ndmin=2, unpack=True)
         except ValueError:
             return None
         if cells.shape[1] != self.rows:

@@ -42,16 +42,10 @@ def stream(dataset, network="XX"):
     try:
         import obspy
     except ImportError as error:
-        raise ResourceError(
-            "an obspy.Stream needs ObsPy; install it with: pip install 'craton[seis]'"
-        ) from error
+        raise ResourceError("an obspy.Stream needs ObsPy; install it with: pip install 'craton[seis]'") from error
     if "shot" in dataset.dims:
         return obspy.Stream(
-            [
-                _of_shot(trace, name)
-                for name in dataset.shot.values
-                for trace in stream(dataset.sel(shot=name), network)
-            ]
+            [_of_shot(trace, name) for name in dataset.shot.values for trace in stream(dataset.sel(shot=name), network)]
         )
     return obspy.Stream(list(_traces(dataset, network)))
 

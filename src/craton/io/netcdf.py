@@ -57,9 +57,7 @@ def opened(path, group=None):
     refuse_endless(path)
     if path.is_dir():
         refuse_swollen(path)
-    kind = (
-        {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}
-    )
+    kind = {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}
     try:
         # chunks stays None: reading is lazy, by blocks, without dask
         dataset = xarray.open_dataset(path, decode_times=False, group=group, **kind)
@@ -112,9 +110,7 @@ def factor(variable, dimension, name):
     try:
         return si(f"1 {SPELT.get(unit.lower(), unit)}", dimension)
     except UnitError as error:
-        raise FileError(
-            f"the units attribute of {name}, {unit!r}, cannot be read: {error}", error.remedy
-        ) from None
+        raise FileError(f"the units attribute of {name}, {unit!r}, cannot be read: {error}", error.remedy) from None
 
 
 def stated_unit(variable):
@@ -166,9 +162,7 @@ def read_raster(path, variable=None, part=None):
         The file cannot be read, or which variable is meant is not clear: says what it holds.
     """
     with opened(path) as dataset:
-        flat = [
-            str(n) for n, a in dataset.data_vars.items() if sum(size > 1 for size in a.shape) == 2
-        ]
+        flat = [str(n) for n, a in dataset.data_vars.items() if sum(size > 1 for size in a.shape) == 2]
         if variable is None and len(flat) != 1:
             raise FileError(
                 f"{path.name} holds {', '.join(flat) or 'no variable'} over two dimensions; name one with variable ="
@@ -184,9 +178,7 @@ def _with_system(dataset, array):
     """Return an array with the reference system that a variable of its file has (CF's
     grid_mapping).
     """
-    systems = (
-        v.attrs.get("crs_wkt") or v.attrs.get("spatial_ref") for v in dataset.variables.values()
-    )
+    systems = (v.attrs.get("crs_wkt") or v.attrs.get("spatial_ref") for v in dataset.variables.values())
     system = next(filter(None, systems), None)
     return array.assign_attrs(crs_wkt=system) if system else array
 
@@ -212,10 +204,7 @@ def read_table(path):
     with opened(path) as dataset:
         dataset.load()
     names = [name for name, variable in dataset.variables.items() if variable.ndim == 1]
-    dimensions = {
-        name: "density" if str(name).lower().startswith(("density", "rho")) else "length"
-        for name in names
-    }
+    dimensions = {name: "density" if str(name).lower().startswith(("density", "rho")) else "length" for name in names}
     return names, lambda name: dataset[name].values * factor(dataset[name], dimensions[name], name)
 
 

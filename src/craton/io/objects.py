@@ -137,9 +137,4 @@ def _write_inventory(inventory, path):
     inventory.write(path, format="STATIONXML")
 
 
-WRITERS = {
-    "dataset": _write_dataset,
-    "table": _write_table,
-    "event": _write_event,
-    "inventory": _write_inventory,
-}
+WRITERS = {"dataset": _write_dataset, "table": _write_table, "event": _write_event, "inventory": _write_inventory}

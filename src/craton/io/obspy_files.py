@@ -36,9 +36,7 @@ def read_with_obspy(path, form, reader):
     try:
         import obspy
     except ImportError:
-        raise MissingLibrary(
-            f"{form} needs ObsPy; install it with: pip install 'craton[seis]'"
-        ) from None
+        raise MissingLibrary(f"{form} needs ObsPy; install it with: pip install 'craton[seis]'") from None
     with open(path, "rb") as file:
         file.read(1)
     try:

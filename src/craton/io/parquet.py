@@ -24,8 +24,6 @@ def read(path):
     try:
         import pyarrow.parquet
     except ImportError:
-        raise FileError(
-            f"{path.name}: parquet needs pyarrow (pip install pyarrow); csv and netCDF do not"
-        ) from None
+        raise FileError(f"{path.name}: parquet needs pyarrow (pip install pyarrow); csv and netCDF do not") from None
     table = pyarrow.parquet.read_table(path)
     return table.column_names, lambda name: table[name].to_numpy()

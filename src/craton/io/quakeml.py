@@ -32,9 +32,7 @@ def read(path):
     """
     catalogue = read_with_obspy(path, "QuakeML", "read_events")
     if len(catalogue) != 1:
-        raise ValueError(
-            f"{len(catalogue)} events, but a source is one event: keep one in the file"
-        )
+        raise ValueError(f"{len(catalogue)} events, but a source is one event: keep one in the file")
     return [source_of(catalogue[0])]
 
 
@@ -65,11 +63,7 @@ def source_of(event):
     origin = derived or hypocentre
     if origin is None or None in (origin.longitude, origin.latitude, origin.depth):
         raise ValueError("the event has no origin with longitude, latitude and depth")
-    shift = (
-        float(origin.time - hypocentre.time)
-        if hypocentre is not None and hypocentre.time and origin.time
-        else 0.0
-    )
+    shift = float(origin.time - hypocentre.time) if hypocentre is not None and hypocentre.time and origin.time else 0.0
     function = tensor.source_time_function if tensor is not None else None
     width = float(function.duration) / 2 if function is not None and function.duration else 0.0
     name = event.event_descriptions[0].text if event.event_descriptions else ""
@@ -79,22 +73,14 @@ def source_of(event):
     place = float(origin.longitude), float(origin.latitude), float(origin.depth)
     start = hypocentre.time if hypocentre is not None and hypocentre.time else origin.time
     return FileSource(
-        *place,
-        shift,
-        width,
-        moment,
-        plane=plane,
-        name=name,
-        origin=start.datetime.isoformat() if start else None,
+        *place, shift, width, moment, plane=plane, name=name, origin=start.datetime.isoformat() if start else None
     )
 
 
 def _mechanism(event):
     preferred, count = event.preferred_focal_mechanism(), len(event.focal_mechanisms)
     if preferred is None and count > 1:
-        raise ValueError(
-            f"{count} focal mechanisms and none preferred: keep one, or name the preferred one"
-        )
+        raise ValueError(f"{count} focal mechanisms and none preferred: keep one, or name the preferred one")
     if preferred is None and not count:
         raise ValueError("the event has no focal mechanism, so it has no moment tensor")
     return preferred or event.focal_mechanisms[0]
@@ -110,13 +96,9 @@ def _moment(tensor):
 def _plane(event, mechanism):
     """Strike, dip, rake of the preferred or first nodal plane, and the scalar moment, N m."""
     planes = mechanism.nodal_planes
-    plane = planes and (
-        planes.nodal_plane_2 if planes.preferred_plane == 2 else planes.nodal_plane_1
-    )
+    plane = planes and (planes.nodal_plane_2 if planes.preferred_plane == 2 else planes.nodal_plane_1)
     if plane is None or None in (plane.strike, plane.dip, plane.rake):
-        raise ValueError(
-            "the focal mechanism has neither a moment tensor nor a nodal plane with strike, dip and rake"
-        )
+        raise ValueError("the focal mechanism has neither a moment tensor nor a nodal plane with strike, dip and rake")
     return plane.strike, plane.dip, plane.rake, _scalar_moment(event, mechanism.moment_tensor)
 
 
@@ -160,9 +142,7 @@ def event(dataset):
     where = {"latitude": latitude, "longitude": longitude, "depth": depth}
     centroid = source_place(dataset, "centroid")
     centre = where if centroid is None else dict(zip(where, centroid))
-    hypocentre = library.Origin(
-        time=origin_time(dataset), origin_type="hypocenter", evaluation_mode="manual", **where
-    )
+    hypocentre = library.Origin(time=origin_time(dataset), origin_type="hypocenter", evaluation_mode="manual", **where)
     title = str(dataset.attrs.get("source_name") or dataset.attrs.get("title") or "craton")
     quake = library.Event(
         event_type="earthquake",
@@ -189,14 +169,10 @@ def _add_mechanism(quake, dataset, centre):
         derived_origin_id=centroid.resource_id,
         scalar_moment=moment,
         tensor=library.Tensor(**dict(zip(COMPONENTS, six))),
-        source_time_function=library.SourceTimeFunction(type="unknown", duration=2 * width)
-        if width
-        else None,
+        source_time_function=library.SourceTimeFunction(type="unknown", duration=2 * width) if width else None,
     )
     mechanism = library.FocalMechanism(moment_tensor=tensor)
-    magnitude = library.Magnitude(
-        mag=moment_to_magnitude(moment), magnitude_type="Mw", origin_id=centroid.resource_id
-    )
+    magnitude = library.Magnitude(mag=moment_to_magnitude(moment), magnitude_type="Mw", origin_id=centroid.resource_id)
     quake.origins.append(centroid)
     quake.focal_mechanisms.append(mechanism)
     quake.magnitudes.append(magnitude)

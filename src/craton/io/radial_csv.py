@@ -38,19 +38,13 @@ def read(path):
         or "rho" not in names
         or not ({"vp", "vs"} <= {*names} or {"vpv", "vsv"} <= {*names})
     ):
-        fault = (
-            f"column {unknown[0]!r} is unknown"
-            if unknown
-            else f"its columns are {', '.join(names) or 'none'}"
-        )
+        fault = f"column {unknown[0]!r} is unknown" if unknown else f"its columns are {', '.join(names) or 'none'}"
         raise FileError(
             f"{path.name}: {fault}; give depth or radius (or depth_km, radius_km), vp, vs, rho, optionally qkappa, qmu"
         )
     columns = {name: column(heading) for name, heading in zip(names, headings)}
     place = columns.pop(places[0]) * (1e3 if places[0].endswith("_km") else 1.0)
-    radius = (
-        place if places[0].startswith("radius") else surface_radius(place.max(initial=0)) - place
-    )
+    radius = place if places[0].startswith("radius") else surface_radius(place.max(initial=0)) - place
     return RadialTable(radius, {name: _si(name, values) for name, values in columns.items()})
 
 

@@ -53,8 +53,7 @@ def opened(path, shape=None, order=None, spacing=None, origin=None, type=TYPES[0
     needed, held = kind.itemsize * int(np.prod(shape, dtype=object)), path.stat().st_size
     if needed != held:
         raise FileError(
-            f"{path.name} has {held:,} bytes, {' x '.join(map(str, shape))} numbers of {type} have "
-            f"{needed:,}",
+            f"{path.name} has {held:,} bytes, {' x '.join(map(str, shape))} numbers of {type} have {needed:,}",
             "correct shape or type",
         )
     axes = {

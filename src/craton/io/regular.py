@@ -73,9 +73,7 @@ def refuse_swollen(folder):
         held += size
         if held * CODECS >= stated:
             return
-    words = (
-        f"{folder} has {held:,} bytes: too few for the {stated:,} bytes of values in its headings"
-    )
+    words = f"{folder} has {held:,} bytes: too few for the {stated:,} bytes of values in its headings"
     raise FileError(words, "It is damaged, or values were never written: write it anew.")
 
 

@@ -65,11 +65,7 @@ class Rfile:
         """Attributes of a dataset that say where its x and y are on Earth: dict."""
         if not self.projection:
             return {}
-        return {
-            "crs_wkt": self.projection,
-            "crs_azimuth": self.azimuth,
-            "crs_origin": (self.longitude, self.latitude),
-        }
+        return {"crs_wkt": self.projection, "crs_azimuth": self.azimuth, "crs_origin": (self.longitude, self.latitude)}
 
 
 def read_blocks(path):
@@ -160,16 +156,10 @@ def opened(path):
     ni, nj = finest.values.shape[:2]
     array = _lazy_class()
     fields = {
-        name: Variable(
-            ("z", "y", "x"), LazilyIndexedArray(array(rfile.blocks, levels, step, n, (ni, nj)))
-        )
+        name: Variable(("z", "y", "x"), LazilyIndexedArray(array(rfile.blocks, levels, step, n, (ni, nj))))
         for n, name in enumerate(FIELDS[: finest.values.shape[3]])
     }
-    axes = {
-        "z": [-depth for *_, depth in levels],
-        "y": step * np.arange(ni),
-        "x": step * np.arange(nj),
-    }
+    axes = {"z": [-depth for *_, depth in levels], "y": step * np.arange(ni), "x": step * np.arange(nj)}
     yield Dataset(fields, axes, rfile.system())
 
 
@@ -202,18 +192,10 @@ def _lazy_class():
             return explicit_indexing_adapter(key, self.shape, IndexingSupport.OUTER, self._read)
 
         def _read(self, key):
-            squeezed = tuple(
-                0 if np.ndim(k) == 0 and not isinstance(k, slice) else slice(None) for k in key
-            )
+            squeezed = tuple(0 if np.ndim(k) == 0 and not isinstance(k, slice) else slice(None) for k in key)
             z, rows, columns = (np.atleast_1d(np.arange(n)[k]) for n, k in zip(self.shape, key))
             planes = [
-                plane_at(
-                    self.blocks,
-                    *self.levels[k][:2],
-                    self.component,
-                    rows * self.step,
-                    columns * self.step,
-                )
+                plane_at(self.blocks, *self.levels[k][:2], self.component, rows * self.step, columns * self.step)
                 for k in z
             ]
             return np.stack(planes)[squeezed]
@@ -239,9 +221,7 @@ def plane_at(blocks, number, level, component, x, y):
     (i, p, u), (j, q, v) = (_stencil(places / block.hh, n) for places, n in zip((x, y), count))
     rows, columns = np.unique(np.concatenate([i, p])), np.unique(np.concatenate([j, q]))
     plane = _filled(blocks, number, level, component, rows, columns)
-    i, p, j, q = (
-        np.searchsorted(a, b) for a, b in ((rows, i), (rows, p), (columns, j), (columns, q))
-    )
+    i, p, j, q = (np.searchsorted(a, b) for a, b in ((rows, i), (rows, p), (columns, j), (columns, q)))
     low = plane[i] * (1 - u)[:, None] + plane[p] * u[:, None]
     return low[:, j] * (1 - v) + low[:, q] * v
 
@@ -267,8 +247,7 @@ def _filled(blocks, number, level, component, rows, columns):
         ratio = blocks[number].hh / blocks[number + 1].hh
         limits = blocks[number + 1].values.shape[:2]
         nearest = [
-            np.minimum((index * ratio + 0.5).astype(int), limit - 1)
-            for index, limit in zip((rows, columns), limits)
+            np.minimum((index * ratio + 0.5).astype(int), limit - 1) for index, limit in zip((rows, columns), limits)
         ]
         places, inverse = zip(*(np.unique(index, return_inverse=True) for index in nearest))
         below = _filled(blocks, number + 1, 0, component, *places)[np.ix_(*inverse)]

@@ -117,9 +117,7 @@ def angle_from_source(site, dataset):
     if "longitude" not in dataset.coords:
         return site.distance / METRES_PER_DEGREE
     latitude, longitude, _ = source_place(dataset)
-    a, b = (
-        _direction(*place) for place in ((latitude, longitude), (site.latitude, site.longitude))
-    )
+    a, b = (_direction(*place) for place in ((latitude, longitude), (site.latitude, site.longitude)))
     return float(np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)))
 
 
@@ -127,13 +125,7 @@ def _direction(latitude, longitude):
     """Return the unit vector from the Earth's centre to a place in geographic degrees."""
     latitude, longitude = np.radians([latitude, longitude])
     latitude = np.arctan2((1 - FLATTENING) ** 2 * np.sin(latitude), np.cos(latitude))
-    return np.array(
-        [
-            np.cos(latitude) * np.cos(longitude),
-            np.cos(latitude) * np.sin(longitude),
-            np.sin(latitude),
-        ]
-    )
+    return np.array([np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)])
 
 
 def headers_of_trace(trace, site):

@@ -111,9 +111,7 @@ def traces_of(dataset, quantity=None, component=None):
         names = [str(name) for name in array[dim].values]
         if component is not None:
             if component not in names:
-                raise CratonError(
-                    f"{quantity} has no component {component}; its are {', '.join(names)}"
-                )
+                raise CratonError(f"{quantity} has no component {component}; its are {', '.join(names)}")
             array, names = array.sel({dim: [component]}), [component]
     if "shot" not in array.dims:
         array = array.expand_dims("shot")
@@ -181,9 +179,7 @@ def geometry(dataset):
             "source_coordinate_x": _scaled(at[0]),
             "source_coordinate_y": _scaled(at[1]),
             "source_depth_below_surface": _scaled(-at[2]),
-            "distance_from_center_of_the_source_point_to_the_center_of_the_receiver_group": (
-                signed_offset(at, to)
-            ),
+            "distance_from_center_of_the_source_point_to_the_center_of_the_receiver_group": (signed_offset(at, to)),
         }
 
     return fields

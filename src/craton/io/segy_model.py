@@ -55,17 +55,11 @@ def read(path, depth_step=None):
     traces, x, y, interval, delay = _traces(Path(path))
     step = depth_step if depth_step is not None else interval / MILLI
     if not step > 0:
-        raise FileError(
-            f"{Path(path).name} states no sample interval",
-            "give the distance of samples: depth_step =",
-        )
+        raise FileError(f"{Path(path).name} states no sample interval", "give the distance of samples: depth_step =")
     axes, order = _grid(x, y, Path(path).name)
     values = traces[order].reshape(*(len(a) for a in axes), -1)  # y, x, z
     if len(axes[0]) == 1:  # a line
-        axes, values = (
-            ([axes[0][0] - WIDE, axes[0][0] + WIDE], axes[1]),
-            np.repeat(values, 2, axis=0),
-        )
+        axes, values = (([axes[0][0] - WIDE, axes[0][0] + WIDE], axes[1]), np.repeat(values, 2, axis=0))
     depth = delay + step * np.arange(traces.shape[1])
     field = ("z", "y", "x"), np.moveaxis(values, -1, 0)
     return Dataset({"value": field}, {"z": -depth, "y": axes[0], "x": axes[1]})
@@ -86,9 +80,7 @@ def _traces(path):
             opened_file = segyio.open(path, strict=False, ignore_geometry=True)
         with opened_file as file:
             scalar = np.asarray(file.attributes(SCALAR)[:], float)
-            scale = np.where(
-                scalar < 0, -1 / np.where(scalar, scalar, 1), np.where(scalar, scalar, 1)
-            )
+            scale = np.where(scalar < 0, -1 / np.where(scalar, scalar, 1), np.where(scalar, scalar, 1))
             x, y = (file.attributes(byte)[:] * scale for byte in (CDP_X, CDP_Y))
             if not (x.any() or y.any()):
                 x, y = (file.attributes(byte)[:] * scale for byte in (SOURCE_X, SOURCE_Y))

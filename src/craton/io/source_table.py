@@ -61,10 +61,7 @@ def read(path):
     refuse_many(len(lines) - 1)
     separator = max(long_table.SEPARATORS, key=lines[0][1].count)
     if any('"' in line for _, line in lines):
-        heading, *rows = (
-            next(csv.reader([line], delimiter=separator, skipinitialspace=True))
-            for _, line in lines
-        )
+        heading, *rows = (next(csv.reader([line], delimiter=separator, skipinitialspace=True)) for _, line in lines)
     else:
         heading, *rows = (line.rstrip("\n").split(separator) for _, line in lines)
     names = _names(heading)
@@ -82,9 +79,7 @@ def read(path):
     times = [_time(n, table.get("time", "")) for (n, _), table in zip(lines[1:], tables)]
     origin = min(times)
     return [
-        replace(
-            source, origin=origin.isoformat(), shift=source.shift + (time - origin).total_seconds()
-        )
+        replace(source, origin=origin.isoformat(), shift=source.shift + (time - origin).total_seconds())
         for source, time in zip(sources, times)
     ]
 
@@ -196,9 +191,7 @@ def _time(line, text):
     try:
         time = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(
-            f"line {line}: time is {text.strip()!r}, not like 2020-01-31T12:00:00"
-        ) from None
+        raise ValueError(f"line {line}: time is {text.strip()!r}, not like 2020-01-31T12:00:00") from None
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 

@@ -68,9 +68,7 @@ def read(folder):
     find = _finder(whole_numbers(nodes[order, 0], "nodes_coords_file"), order, "node")
     parts = MeshParts(nodes[:, 1:])
     elements = _finder(*_sorted(rows[:, 0]), "element")
-    parts.add_elements(
-        find(rows[:, 1:], "mesh_file"), "SPECFEM", _materials(folder, len(rows), elements)
-    )
+    parts.add_elements(find(rows[:, 1:], "mesh_file"), "SPECFEM", _materials(folder, len(rows), elements))
     for file, name in SURFACES.items():
         if (folder / file).exists():
             faces = whole_numbers(_table(folder / file, (5, 10)), file)
@@ -91,8 +89,7 @@ def _finder(ids, order, noun):
         lost = ids[place] != numbers
         if lost.any():
             raise FileError(
-                f"{file} names {noun} {numbers[lost][0]}, which does not exist",
-                f"Write the {noun}s again.",
+                f"{file} names {noun} {numbers[lost][0]}, which does not exist", f"Write the {noun}s again."
             )
         return order[place]
 
@@ -159,9 +156,7 @@ def _materials(folder, count, find):
     if path.exists():
         values = _numbers(path)
         if len(values) % 2:
-            raise FileError(
-                "materials_file has an odd number of numbers", "A row is: element material."
-            )
+            raise FileError("materials_file has an odd number of numbers", "A row is: element material.")
         rows = whole_numbers(values, path.name).reshape(-1, 2)
         names[find(rows[:, 0], path.name)] = [str(number) for number in rows[:, 1].tolist()]
     return names

@@ -113,27 +113,10 @@ def _subfault(lines, version):
     if any(n < 0 or n != int(n) for n in counts):
         raise ValueError(f"line {at}: {counts} are not valid numbers of samples")
     if area <= 0 or (interval <= 0 and any(counts)):
-        raise ValueError(
-            f"line {at - 1}: area {area:g} cm2 and interval {interval:g} s must be positive"
-        )
+        raise ValueError(f"line {at - 1}: area {area:g} cm2 and interval {interval:g} s must be positive")
     samples = lines.samples(int(sum(counts)))
     parts = np.split(samples, np.cumsum(counts).astype(int)[:2])
-    return (
-        lon,
-        lat,
-        depth,
-        strike,
-        dip,
-        area,
-        onset,
-        interval,
-        vs,
-        density,
-        rake,
-        slip1,
-        slip2,
-        slip3,
-    ), parts
+    return (lon, lat, depth, strike, dip, area, onset, interval, vs, density, rake, slip1, slip2, slip3), parts
 
 
 def _rupture(h, rates):
@@ -191,9 +174,7 @@ class _Lines:
         """
         values = self.array(noun)
         if len(values) < least or not np.isfinite(values).all():
-            raise ValueError(
-                f"line {self.at}: {len(values)} numbers, {noun} has {least}, all finite"
-            )
+            raise ValueError(f"line {self.at}: {len(values)} numbers, {noun} has {least}, all finite")
         return values[:least].tolist()
 
     def count(self, words, noun):
@@ -206,9 +187,7 @@ class _Lines:
         """Return the next so many samples, over any number of lines."""
         parts, have = [], 0
         while have < count:
-            parts.append(
-                self.array(f"{count} samples of slip rate ({have} read)").astype(np.float32)
-            )
+            parts.append(self.array(f"{count} samples of slip rate ({have} read)").astype(np.float32))
             have += len(parts[-1])
         if have > count or not all(np.isfinite(p).all() for p in parts):
             fault = (

@@ -51,19 +51,12 @@ def read(path):
                 f"line {n}: {len(words)} columns, but six are required: station network {' '.join(COLUMNS)}"
             )
     latitude, longitude, elevation, burial = (
-        _numbers(lines, [words[place] for words in rows], label)
-        for place, label in enumerate(COLUMNS, 2)
+        _numbers(lines, [words[place] for words in rows], label) for place, label in enumerate(COLUMNS, 2)
     )
     networks, codes = [words[1] for words in rows], [words[0] for words in rows]
     pairs = list(zip(networks, codes))
     return Stations(
-        unique_codes(pairs),
-        longitude,
-        latitude,
-        burial,
-        networks=networks,
-        codes=codes,
-        elevation=elevation,
+        unique_codes(pairs), longitude, latitude, burial, networks=networks, codes=codes, elevation=elevation
     )
 
 

@@ -7,16 +7,7 @@ from dataclasses import replace
 from xml.sax.saxutils import escape
 
 from craton.io.contents import sensors
-from craton.io.fdsn import (
-    CODES,
-    RADIAL,
-    channel_code,
-    components,
-    is_seismic,
-    orientation,
-    sites,
-    span,
-)
+from craton.io.fdsn import CODES, RADIAL, channel_code, components, is_seismic, orientation, sites, span
 from craton.io.obspy_files import has_obspy, read_with_obspy
 
 PLACE = ("latitude", "longitude", "ground", "depth", "elevation")
@@ -84,9 +75,7 @@ def stations_of(inventory):
     ValueError
         It has no stations.
     """
-    return sensors(
-        row for network in inventory for station in network for row in _rows(network, station)
-    )
+    return sensors(row for network in inventory for station in network for row in _rows(network, station))
 
 
 def _rows(network, station):
@@ -141,9 +130,7 @@ def _inventory(dataset, places):
         else:
             of_network[site.station] = _station(site, channels, dates)
     networks = [
-        library.Network(
-            code, [*rows.values()], description="synthetic waveforms by craton", start_date=dates[0]
-        )
+        library.Network(code, [*rows.values()], description="synthetic waveforms by craton", start_date=dates[0])
         for code, rows in stations.items()
     ]
     return library.Inventory(networks, source="craton", sender="craton")
@@ -191,21 +178,12 @@ def _made(made, dataset, site):
     """Return the parts of a receiver from those that were made."""
     key = site.location, site.sensor, site.back_azimuth is None
     if key not in made:
-        mark = replace(
-            site, **(MARKS if site.back_azimuth is not None else MARKS | {"back_azimuth": None})
-        )
+        mark = replace(site, **(MARKS if site.back_azimuth is not None else MARKS | {"back_azimuth": None}))
         names = {text: name for name, text in _values(mark).items()}
         found = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
         text = _text(dataset, [mark]).replace("{", "{{").replace("}", "}}")
         text = found.sub(lambda text: f"{{{names[text[0]]}}}", text).replace(mark.network, "{}")
-        ends = (
-            "  <Network ",
-            "    <Station ",
-            "      <Channel ",
-            "    </Station>",
-            "  </Network>",
-            "</FDSN",
-        )
+        ends = ("  <Network ", "    <Station ", "      <Channel ", "    </Station>", "  </Network>", "</FDSN")
         places = [0, *(text.index(end) for end in ends), len(text)]
         made[key] = _Parts(*(text[a:b] for a, b in zip(places, places[1:])))
     return made[key]

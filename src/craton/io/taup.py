@@ -6,14 +6,7 @@ import numpy as np
 
 from craton.io.contents import FileError, RadialTable, floats, surface_radius
 
-BOUNDARIES = {
-    "mantle": "moho",
-    "moho": "moho",
-    "outer-core": "cmb",
-    "cmb": "cmb",
-    "inner-core": "icb",
-    "icocb": "icb",
-}
+BOUNDARIES = {"mantle": "moho", "moho": "moho", "outer-core": "cmb", "cmb": "cmb", "inner-core": "icb", "icocb": "icb"}
 COLUMNS = ("vp", "vs", "rho", "qp", "qs")
 
 
@@ -36,14 +29,10 @@ def read(path):
     rows, marks = _rows(path)
     columns = np.array(rows).T
     if len(columns) not in (4, 6):
-        raise FileError(
-            f"{path.name}: {len(columns)} columns; 4 (depth vp vs density) or 6 (with Qp Qs) are expected"
-        )
+        raise FileError(f"{path.name}: {len(columns)} columns; 4 (depth vp vs density) or 6 (with Qp Qs) are expected")
     columns[:4] *= 1e3
     radius = surface_radius(columns[0, -1]) - columns[0]
-    return RadialTable(
-        radius, dict(zip(COLUMNS, columns[1:])), radius[marks["moho"]] if "moho" in marks else None
-    )
+    return RadialTable(radius, dict(zip(COLUMNS, columns[1:])), radius[marks["moho"]] if "moho" in marks else None)
 
 
 def _rows(path):
@@ -65,9 +54,7 @@ def _rows(path):
             expected = f"neither a row of numbers nor {', '.join(BOUNDARIES)}"
             raise FileError(f"{path.name}, line {number}: {line.strip()!r} is {expected}") from None
         if len(rows[-1]) != len(rows[0]):
-            raise FileError(
-                f"{path.name}, line {number}: {len(rows[-1])} numbers, {len(rows[0])} in the first line"
-            )
+            raise FileError(f"{path.name}, line {number}: {len(rows[-1])} numbers, {len(rows[0])} in the first line")
     return rows, marks
 
 
@@ -84,8 +71,5 @@ def write(path, title, pieces):
     lines = [f"# {title}: depth km, vp km/s, vs km/s, density g/cm3, Qp, Qs"]
     for boundary, rows in pieces:
         lines += [boundary] if boundary else []
-        lines += [
-            "{:.6f} {:.8f} {:.8f} {:.8f} {:.3f} {:.3f}".format(*(row / ([1e3] * 4 + [1.0] * 2)))
-            for row in rows
-        ]
+        lines += ["{:.6f} {:.8f} {:.8f} {:.8f} {:.3f} {:.3f}".format(*(row / ([1e3] * 4 + [1.0] * 2))) for row in rows]
     Path(path).write_text("\n".join(lines) + "\n", encoding="ascii")

@@ -110,9 +110,7 @@ def read_stations(path):
         return _stations(*table)
     lines = lines_of(path)
     if len(lines) < 2:
-        raise ValueError(
-            "no receivers: the file needs a header with column names and at least one row"
-        )
+        raise ValueError("no receivers: the file needs a header with column names and at least one row")
     separator = max(SEPARATORS, key=lines[0][1].count)
     split = (
         (lambda line: next(csv.reader([line], delimiter=separator, skipinitialspace=True)))
@@ -127,9 +125,7 @@ def read_stations(path):
     columns = _columns(names)
     if separator in lines[0][1]:  # between blanks, names may have several words
         refuse_odd_table(lines, rows, names, columns, NUMBER_COLUMNS)
-    return _stations(
-        columns, *(_plain_columns(rows, columns) or _columns_by_row(lines[1:], rows, columns))
-    )
+    return _stations(columns, *(_plain_columns(rows, columns) or _columns_by_row(lines[1:], rows, columns)))
 
 
 def _stations(columns, texts, values):
@@ -187,9 +183,7 @@ def _columns(heading):
     missing = [c for c in needed if c not in heading]
     if missing or not on_earth and ("z" in heading) == ("depth" in heading):
         fault = (
-            ("it has no column " + ", ".join(missing))
-            if missing
-            else "it needs exactly one of the columns z and depth"
+            ("it has no column " + ", ".join(missing)) if missing else "it needs exactly one of the columns z and depth"
         )
         raise ValueError(f"{fault}; its columns are {', '.join(heading)}")
     heights = ("depth", "elevation", "network") if on_earth else ("z", "depth", "network")
@@ -267,9 +261,7 @@ def read_samples(path):
         A line that is not two numbers (a heading as the first line is passed over); says which.
     """
     rows, heading = [], True
-    for number, line in enumerate(
-        path.read_text(encoding="utf-8", errors="replace").splitlines(), 1
-    ):
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         words = line.split("#")[0].split("%")[0].replace(",", " ").replace(";", " ").split()
         if not words:
             continue
@@ -278,8 +270,6 @@ def read_samples(path):
             rows.append((time, value))
         except ValueError:
             if not heading:
-                raise ValueError(
-                    f"line {number} is not a time and a value: {line.strip()[:40]!r}"
-                ) from None
+                raise ValueError(f"line {number} is not a time and a value: {line.strip()[:40]!r}") from None
         heading = False
     return [time for time, _ in rows], [value for _, value in rows]

@@ -71,16 +71,10 @@ def read(path):
     counts = [int(value) for value in counts]
     rows = _rows(lines[4:], counts, path)
     _check_extremes(rows, _numbers(*lines[3], path), path)
-    axes = {
-        name: origin_end[n] + spacing[n] * np.arange(count)
-        for n, (name, count) in enumerate(zip("xyz", counts))
-    }
+    axes = {name: origin_end[n] + spacing[n] * np.arange(count) for n, (name, count) in enumerate(zip("xyz", counts))}
     _check_places(rows, axes, spacing, path)
     shape = counts[::-1]
-    fields = {
-        name: (("z", "y", "x"), column.reshape(shape))
-        for name, column in zip(COLUMNS[3:], rows.T[3:])
-    }
+    fields = {name: (("z", "y", "x"), column.reshape(shape)) for name, column in zip(COLUMNS[3:], rows.T[3:])}
     return Dataset(fields, axes)
 
 
@@ -133,9 +127,7 @@ def _check_places(rows, axes, spacing, path):
     """Refuse rows that do not stand where the heading says."""
     grids = np.meshgrid(axes["z"], axes["y"], axes["x"], indexing="ij")
     for n, (name, grid) in enumerate(zip("xyz", grids[::-1])):
-        wrong = np.flatnonzero(
-            ~(np.abs(rows[:, n] - grid.ravel()) <= ENOUGH * abs(spacing[n]) + 1e-6)
-        )
+        wrong = np.flatnonzero(~(np.abs(rows[:, n] - grid.ravel()) <= ENOUGH * abs(spacing[n]) + 1e-6))
         if len(wrong):
             row = wrong[0]
             raise FileError(

@@ -128,16 +128,12 @@ def _write(path, sections, sizes):
             header.append(
                 f'<DataArray type="{kind}" Name="{_escaped(name)}"{components} format="appended" offset="{offset}"/>'
             )
-            text = b64encode(np.uint64(values.nbytes).tobytes()) + b64encode(
-                values.data if values.nbytes else b""
-            )
+            text = b64encode(np.uint64(values.nbytes).tobytes()) + b64encode(values.data if values.nbytes else b"")
             blocks.append(text)
             offset += len(text)
         header.append(f"</{section}>")
     start = '<?xml version="1.0"?>\n<VTKFile type="UnstructuredGrid" version="1.0" byte_order="LittleEndian" header_type="UInt64">\n'
-    body = "\n".join(
-        ["<UnstructuredGrid>", f"<Piece {sizes}>", *header, "</Piece>", "</UnstructuredGrid>"]
-    )
+    body = "\n".join(["<UnstructuredGrid>", f"<Piece {sizes}>", *header, "</Piece>", "</UnstructuredGrid>"])
     partial = path.with_name(path.name + ".partial")
     try:
         with open(partial, "wb") as file:

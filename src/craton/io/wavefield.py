@@ -54,14 +54,8 @@ def read(path):
         raise FileError(f"the faces of {path} have different times", LAYOUT)
     xyz = np.concatenate([part.xyz for part in parts])
     _, kept = np.unique(np.rint(xyz / SAME), axis=0, return_index=True)
-    joined = {
-        name: np.concatenate([part.values[name] for part in parts], axis=1)[:, kept]
-        for name in parts[0].values
-    }
-    medium = {
-        name: np.concatenate([part.medium[name] for part in parts])[kept]
-        for name in parts[0].medium
-    }
+    joined = {name: np.concatenate([part.values[name] for part in parts], axis=1)[:, kept] for name in parts[0].values}
+    medium = {name: np.concatenate([part.medium[name] for part in parts])[kept] for name in parts[0].medium}
     start, interval = _regular(times, path)
     waves = _with_stress(joined, medium, path)
     _finite(waves, path)
@@ -89,9 +83,7 @@ def _part_of(dataset, path):
         dataset = dataset.stack(point=axes)
     units = {name: factor(dataset[name], "length", name) for name in "xyz"}
     count = dataset.sizes["point"]
-    xyz = np.stack(
-        [np.broadcast_to(dataset[a].values, count) * units[a] for a in "xyz"], axis=1
-    ).astype(float)
+    xyz = np.stack([np.broadcast_to(dataset[a].values, count) * units[a] for a in "xyz"], axis=1).astype(float)
     values = {}
     for name, (letter, dimension) in VECTORS.items():
         if name in dataset:
@@ -174,8 +166,5 @@ def _with_stress(values, medium, path):
     mu = medium["rho"] * medium["vs"] ** 2
     lam = medium["rho"] * medium["vp"] ** 2 - 2 * mu
     trace = lam * sum(values[f"e{a}{a}"] for a in "xyz" if f"e{a}{a}" in values)
-    stress = {
-        f"s{name[1:]}": 2 * mu * values[name] + (trace if name[1] == name[2] else 0.0)
-        for name in strains
-    }
+    stress = {f"s{name[1:]}": 2 * mu * values[name] + (trace if name[1] == name[2] else 0.0) for name in strains}
     return {name: series for name, series in values.items() if name[0] != "e"} | stress

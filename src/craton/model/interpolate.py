@@ -15,9 +15,7 @@ def rises(axis):
     ----------
     axis : (n,) array
     """
-    return bool(
-        np.isfinite(axis).all() and (np.abs(axis) <= FAR).all() and (np.diff(axis) >= ALONE).all()
-    )
+    return bool(np.isfinite(axis).all() and (np.abs(axis) <= FAR).all() and (np.diff(axis) >= ALONE).all())
 
 
 def weights(axis, at, beyond=np.inf):

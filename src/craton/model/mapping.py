@@ -33,10 +33,7 @@ class System:
 
 
 DEGREES = System("EPSG:4326")
-NAMES = {
-    "u": ("longitude", "lon", "x", "easting", "east"),
-    "v": ("latitude", "lat", "y", "northing", "north"),
-}
+NAMES = {"u": ("longitude", "lon", "x", "easting", "east"), "v": ("latitude", "lat", "y", "northing", "north")}
 WHERE = "add geographic = { longitude =, latitude = } to [domain], or project it to metres first"
 ON_EARTH = ("longitude", "lon", "latitude", "lat")
 METRES_PER_DEGREE = 111_194.93  # on a sphere of 6371 km: only for the step of nodes
@@ -110,8 +107,7 @@ def _coordinates(frame, system, x, y):
     """
     axes = [np.linspace(*nodes) for nodes in (x, y)]
     coarse = [
-        np.linspace(first, last, min(count, math.ceil((last - first) / COARSE) + 1))
-        for first, last, count in (x, y)
+        np.linspace(first, last, min(count, math.ceil((last - first) / COARSE) + 1)) for first, last, count in (x, y)
     ]
     places = coordinates(frame, system, coarse[0], coarse[1][:, None])
     (i, p, u), (j, q, v) = (weights(axis, nodes) for axis, nodes in zip(coarse, axes))
@@ -168,10 +164,7 @@ def _own_axes(system):
 def _transformer(frame, system):
     import pyproj
 
-    local = (
-        f"+proj=tmerc +lat_0={frame.latitude!r} +lon_0={frame.longitude!r} +k=1 +datum=WGS84 "
-        "+units=m +type=crs"
-    )
+    local = f"+proj=tmerc +lat_0={frame.latitude!r} +lon_0={frame.longitude!r} +k=1 +datum=WGS84 +units=m +type=crs"
     return pyproj.Transformer.from_crs(local, system.definition, always_xy=True)
 
 
@@ -317,12 +310,7 @@ def _covered(axes, frame, system, name, beyond):
         room = step * (beyond + 1e-6)
         missing |= ~((places[n] >= low - room) & (places[n] <= high + room))
         needed = places[n].min(), places[n].max()
-        texts.append(
-            (
-                f"{words[n]} {low:.6g} to {high:.6g}",
-                f"{words[n]} {needed[0]:.6g} to {needed[1]:.6g}",
-            )
-        )
+        texts.append((f"{words[n]} {low:.6g} to {high:.6g}", f"{words[n]} {needed[0]:.6g} to {needed[1]:.6g}"))
         ends = (("west", "south")[n], low - needed[0]), (("east", "north")[n], needed[1] - high)
         gaps += [f"{gap:.4g} {unit} in the {side}" for side, gap in ends if gap > room]
     if missing.any():

@@ -62,11 +62,7 @@ def time_coordinate(times, interval):
     return (
         "time",
         times,
-        {
-            "units": "s",
-            "long_name": "time after the origin time",
-            "sampling_interval": float(interval),
-        },
+        {"units": "s", "long_name": "time after the origin time", "sampling_interval": float(interval)},
     )
 
 
@@ -225,21 +221,9 @@ def waveforms(
     samples = np.asarray(samples)
     if shots:
         return _of_shots(
-            samples,
-            channels,
-            receivers,
-            dt,
-            start,
-            quantities,
-            sampling,
-            attributes,
-            steps,
-            shots,
-            motion,
+            samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion
         )
-    times = time_axis(
-        len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling
-    )
+    times = time_axis(len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling)
     variables = {}
     for name in quantities:
         series, used = _series(name, samples, channels, dt, start, times, sampling)
@@ -248,9 +232,7 @@ def waveforms(
     return cf_dataset(variables, coordinates, global_attributes(**(attributes or {})))
 
 
-def _of_shots(
-    samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion
-):
+def _of_shots(samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion):
     """Return the datasets of all shots, one behind the other along `shot`."""
     import xarray as xr
 
@@ -260,36 +242,17 @@ def _of_shots(
         used = [channels[c] for c in columns]
         parts.append(
             waveforms(
-                samples[:, columns],
-                used,
-                receivers,
-                dt,
-                start,
-                quantities,
-                sampling,
-                attributes,
-                steps,
-                (),
-                motion,
+                samples[:, columns], used, receivers, dt, start, quantities, sampling, attributes, steps, (), motion
             )
         )
-    named = xr.DataArray(
-        np.array(shots, dtype=str), dims="shot", attrs={"long_name": "shot name"}, name="shot"
-    )
+    named = xr.DataArray(np.array(shots, dtype=str), dims="shot", attrs={"long_name": "shot name"}, name="shot")
     return xr.concat(parts, named, combine_attrs="override")
 
 
 def components_along(dim, quantities, motion):
     """Components of some quantities that lie along a dimension, in the order of the convention."""
-    recorded = {
-        c
-        for q in quantities
-        if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim
-        for c in components(q, motion)
-    }
-    return tuple(
-        c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in recorded
-    )
+    recorded = {c for q in quantities if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim for c in components(q, motion)}
+    return tuple(c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in recorded)
 
 
 def _series(name, samples, channels, dt, start, times, sampling):
@@ -312,8 +275,7 @@ def _series(name, samples, channels, dt, start, times, sampling):
     elif name in DIFFERENTIATED:
         series, places = filters.differentiate(series, dt), places + 0.5
     parts = {
-        place: at_times(series[:, places == place], place, dt, start, times, sampling)
-        for place in sorted(set(places))
+        place: at_times(series[:, places == place], place, dt, start, times, sampling) for place in sorted(set(places))
     }
     if len(parts) == 1:
         return parts[places[0]], used
@@ -348,9 +310,7 @@ def at_times(series, place, dt, start, times, sampling):
         return series[: len(times)]  # already there: not to be touched by a filter
     coarser = sampling is not None and sampling > dt * (1 + 1e-9)
     cutoff = 0.8 * 0.5 / sampling if coarser else None  # 0.8 of the output's Nyquist frequency
-    return filters.resample(series, start + place * dt, dt, times, cutoff).astype(
-        series.dtype, copy=False
-    )
+    return filters.resample(series, start + place * dt, dt, times, cutoff).astype(series.dtype, copy=False)
 
 
 def _variable(name, series, used, n_receivers, quantities, motion):
@@ -379,12 +339,7 @@ def _coordinates(receivers, times, interval, quantities, motion):
         from craton.survey.globe import coordinates as paths_of
 
         coordinates |= paths_of(receivers.stations)
-    return {
-        "receiver": coordinates.pop("receiver"),
-        **along,
-        "time": time_coordinate(times, interval),
-        **coordinates,
-    }
+    return {"receiver": coordinates.pop("receiver"), **along, "time": time_coordinate(times, interval), **coordinates}
 
 
 def receiver_coordinates(receivers):

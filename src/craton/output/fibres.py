@@ -24,17 +24,11 @@ def dataset(samples, channels, fibres, dt, start, sampling=None, attributes=None
     """
     columns = [n for n, channel in enumerate(channels) if channel.quantity == ALONG_FIBRE]
     samples = np.asarray(samples)
-    times = time_axis(
-        len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling
-    )
+    times = time_axis(len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling)
     series = at_times(samples[:, columns], 0.5, dt, start, times, sampling)
     about = {"units": "1/s", "long_name": "axial strain rate, mean over the gauge length"}
     variables = {"strain_rate": (("channel", "time"), series.T, about)}
-    return cf_dataset(
-        variables,
-        _coordinates(fibres, times, sampling or dt),
-        global_attributes(**(attributes or {})),
-    )
+    return cf_dataset(variables, _coordinates(fibres, times, sampling or dt), global_attributes(**(attributes or {})))
 
 
 def _coordinates(fibres, times, interval):
@@ -48,6 +42,4 @@ def _coordinates(fibres, times, interval):
     }
     for axis, values in zip("xyz", fibres.xyz.T):
         along[axis] = (values, off_axis_attributes(axis))
-    return {name: ("channel", *rest) for name, rest in along.items()} | {
-        "time": time_coordinate(times, interval)
-    }
+    return {name: ("channel", *rest) for name, rest in along.items()} | {"time": time_coordinate(times, interval)}

@@ -63,15 +63,10 @@ class Inputs:
     def _add(self, tables, prefix=""):
         for table, key, dotted in named_files(tables):
             path = table[key]
-            if path in self.by_path or key in (
-                "observed",
-                "recorded",
-            ):  # as large as results: they stay there
+            if path in self.by_path or key in ("observed", "recorded"):  # as large as results: they stay there
                 continue
             nested = _scenario_tables(path)
-            temporary = objects.is_temporary(
-                path
-            )  # it goes with this process: no size is too large
+            temporary = objects.is_temporary(path)  # it goes with this process: no size is too large
             copied = nested is not None or temporary or _size(path) <= self.limit
             name = self._free_name(Path(path).name) if copied else ""
             self.by_path[path] = Input(prefix + dotted, path, name, nested)
@@ -80,11 +75,7 @@ class Inputs:
 
     def _free_name(self, name):
         taken = {item.name for item in self.by_path.values()}
-        return next(
-            text
-            for text in (name, *(f"{n}_{name}" for n in range(2, len(taken) + 3)))
-            if text not in taken
-        )
+        return next(text for text in (name, *(f"{n}_{name}" for n in range(2, len(taken) + 3))) if text not in taken)
 
     def files(self, folder):
         """Return what stands in place of each absolute path: dict.
@@ -95,9 +86,7 @@ class Inputs:
             OUT/inputs as seen from the folder of the scenario: ``"inputs"``; ``""`` in it.
         """
         return {
-            item.path: f"{folder}/{item.name}" if folder else item.name
-            for item in self.by_path.values()
-            if item.name
+            item.path: f"{folder}/{item.name}" if folder else item.name for item in self.by_path.values() if item.name
         }
 
     def text(self, scenario, folder=FOLDER):
@@ -136,9 +125,7 @@ class Inputs:
             if aside.exists():
                 aside.rename(folder)
         except OSError as error:
-            raise ResourceError(
-                f"could not copy the files of the scenario to {folder}: {error}"
-            ) from error
+            raise ResourceError(f"could not copy the files of the scenario to {folder}: {error}") from error
         return records
 
     def _copy(self, item, folder):

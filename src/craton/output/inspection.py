@@ -214,11 +214,7 @@ def named_damage(root):
 def compare_checksum(path, contents, at_end=False):
     """Raise Damaged where a chunk does not have the checksum that it begins or ends with."""
     values = memoryview(contents)
-    stated, values = (
-        (values[-CHECKSUM:], values[:-CHECKSUM])
-        if at_end
-        else (values[:CHECKSUM], values[CHECKSUM:])
-    )
+    stated, values = (values[-CHECKSUM:], values[:-CHECKSUM]) if at_end else (values[:CHECKSUM], values[CHECKSUM:])
     if zlib.crc32(values) != int.from_bytes(stated, "little"):
         raise Damaged(path, "its checksum does not match")
 
@@ -288,9 +284,7 @@ class ArrayFiles:
             raise Damaged(path, "its filters cannot be right")
         codecs = [*filters, fields.get("compressor")]
         codecs = [codec for codec in codecs if codec is not None]
-        if not all(
-            isinstance(codec, dict) and isinstance(codec.get("id"), str) for codec in codecs
-        ):
+        if not all(isinstance(codec, dict) and isinstance(codec.get("id"), str) for codec in codecs):
             raise Damaged(path, "its compressor cannot be right")
         array = cls(path.parent, tuple(shape), tuple(chunks), dtype, codecs)
         if not isinstance(fields.get("dtype"), str) or array.nbytes > MOST_CHUNK_BYTES:

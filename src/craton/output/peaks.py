@@ -74,11 +74,7 @@ def dataset(series, values, attributes):
         Of the dataset: title, scenario.
     """
     coordinates = {
-        name: (
-            (name,) if np.ndim(c) else (),
-            np.asarray(c, float),
-            coordinate_attributes(name) | PLACES.get(name, {}),
-        )
+        name: ((name,) if np.ndim(c) else (), np.asarray(c, float), coordinate_attributes(name) | PLACES.get(name, {}))
         for name, c in series.coords.items()
     }
     for name, (dims, array) in series.places.items():
@@ -141,9 +137,7 @@ def write(maps, root):
         if maps:
             consolidate(root)
     except OSError as error:
-        raise ResourceError(
-            f"could not write maps of peaks to {root}: {error.strerror or error}"
-        ) from error
+        raise ResourceError(f"could not write maps of peaks to {root}: {error.strerror or error}") from error
 
 
 def read(out):

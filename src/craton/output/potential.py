@@ -5,12 +5,7 @@ coordinates.
 import numpy as np
 
 from craton.conventions import GRAVITY
-from craton.output.dataset import (
-    cf_dataset,
-    coordinate_attributes,
-    global_attributes,
-    off_axis_attributes,
-)
+from craton.output.dataset import cf_dataset, coordinate_attributes, global_attributes, off_axis_attributes
 from craton.survey.labelled import WORDS
 
 HEIGHTS = WORDS["z"]
@@ -46,18 +41,14 @@ def fields(values, points, attributes=None, errors=None):
 
 
 def _coordinates(points):
-    coordinates = {
-        name: (name, axis, coordinate_attributes(name)) for name, axis in points.axes.items()
-    }
+    coordinates = {name: (name, axis, coordinate_attributes(name)) for name, axis in points.axes.items()}
     for name in "xyz":
         if name in coordinates:
             continue
         values = getattr(points, name)
         about = off_axis_attributes(name)
         level = points.axes and values.size and np.ptp(values) == 0
-        coordinates[name] = (
-            ((), float(values.flat[0]), about) if level else (points.dims, values, about)
-        )
+        coordinates[name] = ((), float(values.flat[0]), about) if level else (points.dims, values, about)
     for name, (values, unit, long_name) in points.along.items():
         coordinates[name] = (points.dims, values, {"units": unit, "long_name": long_name})
     return coordinates

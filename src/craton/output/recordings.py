@@ -90,9 +90,7 @@ class RecordingWriter:
             self.arrays[name][first : first + len(block)] = block
         except OSError as error:
             reason = error.strerror or error
-            raise ResourceError(
-                f'could not write the recording "{name}" to {self.path}: {reason}'
-            ) from error
+            raise ResourceError(f'could not write the recording "{name}" to {self.path}: {reason}') from error
 
 
 def _column(group, name, values, codecs):

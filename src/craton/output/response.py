@@ -121,9 +121,7 @@ def spectra_of(result, periods, damping=0.05):
     out = (
         dataset.drop_vars("velocity")
         .drop_dims("time")
-        .assign_coords(
-            period=("period", periods, {"units": "s", "long_name": "period of the oscillator"})
-        )
+        .assign_coords(period=("period", periods, {"units": "s", "long_name": "period of the oscillator"}))
     )
     about = {"units": "m/s2", "long_name": f"pseudo-spectral acceleration, damping {damping:g}"}
     out["sa"] = (("receiver", "component", "period"), spectra, about)
@@ -151,10 +149,6 @@ def velocities(result):
             "response spectra need the velocities of one shot: list [[receivers]], and a quantity "
             "that is made of velocity in output.waveforms"
         )
-    output = result.scenario.output.model_copy(
-        update={"waveforms": ("velocity",), "sampling": None}
-    )
+    output = result.scenario.output.model_copy(update={"waveforms": ("velocity",), "sampling": None})
     every_step = result.scenario.model_copy(update={"output": output})
-    return type(result)(
-        every_step, result.plan, result.samples, result.report, error=result.error
-    ).dataset
+    return type(result)(every_step, result.plan, result.samples, result.report, error=result.error).dataset

@@ -50,9 +50,7 @@ def _rotated_shots(dataset):
     import xarray as xr
 
     of_shots = {name: c for name, c in dataset.coords.items() if "shot" in c.dims}
-    parts = [
-        rotated(dataset.sel(shot=name)).drop_vars(list(of_shots)) for name in dataset.shot.values
-    ]
+    parts = [rotated(dataset.sel(shot=name)).drop_vars(list(of_shots)) for name in dataset.shot.values]
     return xr.concat(parts, "shot", combine_attrs="override").assign_coords(of_shots)
 
 
@@ -71,9 +69,7 @@ def radial_axes(dataset):
     """
     back = [site.back_azimuth for site in sites(dataset)]
     if None in back:
-        raise CratonError(
-            "radial and transverse count from the source, and the waveforms do not say where it is"
-        )
+        raise CratonError("radial and transverse count from the source, and the waveforms do not say where it is")
     axes = np.zeros((len(back), 3, 3))
     axes[:, 2, 2] = 1
     for n, letter in enumerate("RT"):

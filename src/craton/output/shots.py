@@ -157,16 +157,12 @@ def complete_shots(path):
             quantities |= {f"{FIBRES}/{n}": a for n, a in group[FIBRES].arrays() if a.ndim > 2}
     # a damaged store raises whatever its metadata make of it
     except Exception as error:
-        raise ScenarioError(
-            [Problem("-o", f"{path} is damaged: {type(error).__name__}: {error}", remedy)]
-        ) from error
+        raise ScenarioError([Problem("-o", f"{path} is damaged: {type(error).__name__}: {error}", remedy)]) from error
     present = None
     for name, array in quantities.items():
         in_shot = int(np.prod([-(-n // c) for n, c in zip(array.shape[1:], array.chunks[1:])]))
         counts = Counter(
-            int(file.partition(".")[0])
-            for file in os.listdir(os.path.join(path, name))
-            if CHUNK.fullmatch(file)
+            int(file.partition(".")[0]) for file in os.listdir(os.path.join(path, name)) if CHUNK.fullmatch(file)
         )
         complete = {number for number, count in counts.items() if count == in_shot}
         present = complete if present is None else present & complete
@@ -253,9 +249,7 @@ def write_shot(path, number, dataset, along=None):
             array = group[f"{FIBRES}/{name}"]
             array[number] = variable.values[..., : array.shape[-1]]
     except FileNotFoundError as error:
-        raise ResourceError(
-            f"{path} is not seen here: all workers need the folder OUT under the same name"
-        ) from error
+        raise ResourceError(f"{path} is not seen here: all workers need the folder OUT under the same name") from error
     except OSError as error:
         raise ResourceError(f"could not write to {path}: {error.strerror or error}") from error
 
@@ -284,11 +278,7 @@ def _sample_dataset(planned, output, motion, attributes):
 
 def _coordinates(sample, receivers, names, of_shots, times):
     """Return the dataset of all coordinates, with no quantity."""
-    coordinates = {
-        name: (c.dims, c.values, c.attrs)
-        for name, c in sample.coords.items()
-        if "receiver" not in c.dims
-    }
+    coordinates = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items() if "receiver" not in c.dims}
     coordinates["time"] = ("time", times, sample.time.attrs)
     coordinates |= receiver_coordinates(receivers)
     if receivers.stations is not None:

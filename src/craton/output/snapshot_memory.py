@@ -57,8 +57,6 @@ class SnapshotMemory:
         """
         about = global_attributes(**attributes)
         return {
-            name: cf_dataset(series["variables"], series["coordinates"], about).isel(
-                time=slice(series["frames"])
-            )
+            name: cf_dataset(series["variables"], series["coordinates"], about).isel(time=slice(series["frames"]))
             for name, series in self._series.items()
         }

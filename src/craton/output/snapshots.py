@@ -63,16 +63,7 @@ class SnapshotWriter:
         self.close()
 
     def add_series(
-        self,
-        name,
-        quantities,
-        coords,
-        times,
-        dtype="float32",
-        attributes=None,
-        chunk=None,
-        create=True,
-        done=None,
+        self, name, quantities, coords, times, dtype="float32", attributes=None, chunk=None, create=True, done=None
     ):
         """Declare the series ``snapshots/NAME``; its arrays are created by the thread.
 
@@ -104,22 +95,15 @@ class SnapshotWriter:
         dims = tuple(axis for axis, values in axes.items() if values.ndim)
         shape = tuple(axes[axis].size for axis in dims)
         shapes = {
-            q: ((len(components),) if len(components) > 1 else ()) + shape
-            for q, components in quantities.items()
+            q: ((len(components),) if len(components) > 1 else ()) + shape for q, components in quantities.items()
         }
-        self._series[name] = {
-            "times": np.asarray(times, float),
-            "shapes": shapes,
-            "frames": done or 0,
-        }
+        self._series[name] = {"times": np.asarray(times, float), "shapes": shapes, "frames": done or 0}
         components = {q: tuple(c) if len(c) > 1 else () for q, c in quantities.items()}
         if create and done is not None:
             self._queue.put((self._extend, (name, components)))
         elif create:
             about = global_attributes(**(attributes or {}))
-            self._queue.put(
-                (self._create, (name, components, axes, dims, dtype, about, chunk or {}))
-            )
+            self._queue.put((self._create, (name, components, axes, dims, dtype, about, chunk or {})))
         else:
             self._queue.put((self._open, (name, components)))
 
@@ -183,9 +167,7 @@ class SnapshotWriter:
         self._reported = True
         if isinstance(self._error, OSError):
             reason = self._error.strerror or self._error
-            raise ResourceError(
-                f"could not write snapshots to {self.path}: {reason}"
-            ) from self._error
+            raise ResourceError(f"could not write snapshots to {self.path}: {reason}") from self._error
         raise self._error
 
     def _work(self):
@@ -205,11 +187,7 @@ class SnapshotWriter:
         import zarr
 
         group = zarr.open_group(
-            self.path,
-            path=f"snapshots/{name}",
-            mode="r+",
-            zarr_format=ZARR_FORMAT,
-            use_consolidated=False,
+            self.path, path=f"snapshots/{name}", mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
         )
         for quantity in quantities:
             self._arrays[name, quantity] = group[quantity]
@@ -220,11 +198,7 @@ class SnapshotWriter:
         import zarr
 
         group = zarr.open_group(
-            self.path,
-            path=f"snapshots/{name}",
-            mode="r+",
-            zarr_format=ZARR_FORMAT,
-            use_consolidated=False,
+            self.path, path=f"snapshots/{name}", mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
         )
         times = self._series[name]["times"]
         for array in (group["time"], *(self._arrays[name, quantity] for quantity in quantities)):
@@ -243,29 +217,17 @@ class SnapshotWriter:
         )
         group.attrs.update(attributes)
         for axis, values in axes.items():
-            _coordinate(
-                group, axis, values, (axis,) if axis in dims else (), coordinate_attributes(axis)
-            )
-        _coordinate(
-            group,
-            "time",
-            times,
-            ("time",),
-            {"units": "s", "long_name": "time after the origin time"},
-        )
+            _coordinate(group, axis, values, (axis,) if axis in dims else (), coordinate_attributes(axis))
+        _coordinate(group, "time", times, ("time",), {"units": "s", "long_name": "time after the origin time"})
         cut = " ".join(axis for axis in axes if axis not in dims)
         for quantity, components in quantities.items():
             lead = ("time",)
             if components:
                 lead += (component_dimension(quantity, components),)
                 if lead[1] not in group:
-                    _coordinate(
-                        group, lead[1], np.array(components), lead[1:], {"long_name": lead[1]}
-                    )
+                    _coordinate(group, lead[1], np.array(components), lead[1:], {"long_name": lead[1]})
             shape = (len(times), *self._series[name]["shapes"][quantity])
-            self._arrays[name, quantity] = _quantity(
-                group, quantity, shape, lead + dims, dtype, cut, chunk
-            )
+            self._arrays[name, quantity] = _quantity(group, quantity, shape, lead + dims, dtype, cut, chunk)
         consolidate(self.path, f"snapshots/{name}")
         consolidate(self.path)
 
@@ -280,11 +242,7 @@ class SnapshotWriter:
         for name, series in self._series.items():
             if series["frames"] < len(series["times"]):
                 group = zarr.open_group(
-                    self.path,
-                    path=f"snapshots/{name}",
-                    mode="r+",
-                    zarr_format=ZARR_FORMAT,
-                    use_consolidated=False,
+                    self.path, path=f"snapshots/{name}", mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False
                 )
                 for array in ["time", *series["shapes"]]:
                     group[array].resize((series["frames"], *group[array].shape[1:]))
@@ -379,11 +337,5 @@ def _quantity(group, name, shape, dims, dtype, cut, chunk):
         {"coordinates": cut} if cut else {}
     )
     return group.create_array(
-        name,
-        shape=shape,
-        chunks=tuple(chunks),
-        dtype=dtype,
-        fill_value=np.nan,
-        **packed(),
-        attributes=attributes,
+        name, shape=shape, chunks=tuple(chunks), dtype=dtype, fill_value=np.nan, **packed(), attributes=attributes
     )

@@ -15,16 +15,7 @@ from craton.errors import Problem, ResourceError, ScenarioError
 from craton.integrity import Damaged, read_json, replace_file, sealed
 from craton.io import formats
 from craton.lock import Held, acquire, holder, is_running, started_at
-from craton.output.digests import (
-    ARRAYS,
-    FILES,
-    check_chunks,
-    check_files,
-    digests_of,
-    row_of,
-    rows_of,
-    scenarios_of,
-)
+from craton.output.digests import ARRAYS, FILES, check_chunks, check_files, digests_of, row_of, rows_of, scenarios_of
 from craton.output.packing import packed
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, consolidate
 
@@ -173,18 +164,13 @@ def _being_written(path, writer, seconds=None):
     """Return the error of an OUT that has a writer; `seconds` until its lease on it ends."""
     remedy = "choose another directory, or wait until it has ended"
     if seconds:
-        remedy = (
-            f"if that computer or process is dead, try again in {seconds:.0f} s, "
-            f"or remove {Path(path) / LOCK}"
-        )
+        remedy = f"if that computer or process is dead, try again in {seconds:.0f} s, or remove {Path(path) / LOCK}"
     return ScenarioError([Problem("-o", f"{path} is being written by {writer}", remedy)])
 
 
 def _unwritable(path, error):
     """Return the error of an OUT in which the system refuses to write."""
-    return ResourceError(
-        f"cannot write to {path}: {error.strerror or error}; choose another directory with -o"
-    )
+    return ResourceError(f"cannot write to {path}: {error.strerror or error}; choose another directory with -o")
 
 
 def _locked(path):
@@ -216,11 +202,7 @@ def ended(path, failure, who=""):
     path, run = Path(path) / "run.json", read_run(path)
     if run.get("state") == "running":
         state = "interrupted" if isinstance(failure, KeyboardInterrupt) else "failed"
-        run |= {
-            "state": state,
-            "reason": who + (str(failure) or type(failure).__name__),
-            "ended": _now(),
-        }
+        run |= {"state": state, "reason": who + (str(failure) or type(failure).__name__), "ended": _now()}
         _replace(path, sealed(_plain(run)))
 
 
@@ -328,9 +310,7 @@ class Store:
         except OSError as error:
             raise _unwritable(store.path, error) from error
         store.run = {
-            key: value
-            for key, value in read_run(path).items()
-            if key not in ("ended", "reason", FILES, ARRAYS)
+            key: value for key, value in read_run(path).items() if key not in ("ended", "reason", FILES, ARRAYS)
         }
         store.run[FILES] = scenarios_of(rows_of(read_run(path))[0])
         try:
@@ -422,9 +402,7 @@ class Store:
                 consolidate(self.zarr, target.name)
             consolidate(self.zarr)
         except OSError as error:
-            raise ResourceError(
-                f"could not write the {noun} to {self.zarr}: {error.strerror or error}"
-            ) from error
+            raise ResourceError(f"could not write the {noun} to {self.zarr}: {error.strerror or error}") from error
 
     def snapshots(self, depth=3):
         """Return a `SnapshotWriter` into this run's result.zarr."""
@@ -459,14 +437,10 @@ def _move_in(aside, root):
         if (old / ".zarray").exists() and not (aside / old.name).exists():
             shutil.rmtree(old)
     files = sorted(
-        (p.relative_to(aside) for p in aside.rglob("*") if p.is_file()),
-        key=lambda p: (p.name.startswith("."), p),
+        (p.relative_to(aside) for p in aside.rglob("*") if p.is_file()), key=lambda p: (p.name.startswith("."), p)
     )
     stale = {
-        p.relative_to(root)
-        for array in aside.iterdir()
-        if array.is_dir()
-        for p in (root / array.name).glob("*")
+        p.relative_to(root) for array in aside.iterdir() if array.is_dir() for p in (root / array.name).glob("*")
     } - set(files)
     for file in files:
         (root / file).parent.mkdir(exist_ok=True)
@@ -481,8 +455,7 @@ def _check_writable(path):
     place = _existing(path)
     if not place.is_dir():
         raise NotADirectoryError(
-            20,
-            "it is not a directory" if place == path.absolute() else f"{place} is not a directory",
+            20, "it is not a directory" if place == path.absolute() else f"{place} is not a directory"
         )
     if not os.access(place, os.W_OK | os.X_OK):
         raise PermissionError(13, f"{place} is not writable")

@@ -28,9 +28,9 @@ def profile(speeds_at, top, bottom):
     for _ in range(HALVINGS if len(changes) else 0):
         middle = (above + below) / 2
         between = np.asarray(speeds_at(middle), float)
-        is_upper = np.abs(between - speeds[:, changes]).sum(axis=0) <= np.abs(
-            between - speeds[:, changes + 1]
-        ).sum(axis=0)
+        is_upper = np.abs(between - speeds[:, changes]).sum(axis=0) <= np.abs(between - speeds[:, changes + 1]).sum(
+            axis=0
+        )
         above, below = np.where(is_upper, middle, above), np.where(is_upper, below, middle)
     tops = np.concatenate([[top], (above + below) / 2])
     return tops, speeds[:, np.concatenate([[0], changes + 1])]
@@ -57,8 +57,7 @@ def first_arrivals(tops, speeds, source, receivers, distance):
     for z in np.unique(receivers):
         level = receivers == z
         times[level] = np.minimum(
-            direct(tops, speeds, source, z, distance[level]),
-            head(tops, speeds, source, z, distance[level]),
+            direct(tops, speeds, source, z, distance[level]), head(tops, speeds, source, z, distance[level])
         )
     return np.where(np.isfinite(times), times, np.nan)
 
@@ -169,10 +168,7 @@ def of_model(model, source, receivers):
     # a head wave that comes first turns above a few tenths of its distance, as a rule
     bottom = min(z, receivers[:, 2].min()) - max(distance.max(), 1.0)
     tops, speeds = profile(_below(model, x, y), top, bottom)
-    times = {
-        name: first_arrivals(tops, row, z, receivers[:, 2], distance)
-        for name, row in zip("PS", speeds)
-    }
+    times = {name: first_arrivals(tops, row, z, receivers[:, 2], distance) for name, row in zip("PS", speeds)}
     return {name: row for name, row in times.items() if np.isfinite(row).any()}
 
 
@@ -187,9 +183,7 @@ def _below(model, x, y):
     floor = None if ground is None or water is None else float(ground.surface(x, y))
 
     def speeds(z):
-        vp, vs, _ = earth.point_values(
-            model, np.stack([np.full_like(z, x), np.full_like(z, y), z], 1)
-        )
+        vp, vs, _ = earth.point_values(model, np.stack([np.full_like(z, x), np.full_like(z, y), z], 1))
         if floor is not None and floor < water.level:
             vp, vs = np.where(z > floor, water.vp, vp), np.where(z > floor, 0.0, vs)
         return np.stack([vp, vs])

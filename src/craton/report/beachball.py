@@ -33,9 +33,7 @@ def radiated(tensor, azimuth, takeoff):
     """
     azimuth, takeoff = np.radians(azimuth), np.radians(takeoff)
     direction = np.stack(
-        np.broadcast_arrays(
-            np.sin(takeoff) * np.cos(azimuth), np.sin(takeoff) * np.sin(azimuth), np.cos(takeoff)
-        )
+        np.broadcast_arrays(np.sin(takeoff) * np.cos(azimuth), np.sin(takeoff) * np.sin(azimuth), np.cos(takeoff))
     )
     return np.einsum("i...,ij,j...->...", direction, tensor, direction)
 
@@ -67,9 +65,7 @@ def compressional(six, turn=0.0):
     from contourpy import contour_generator
     from matplotlib.path import Path
 
-    takeoff, azimuth = np.meshgrid(
-        np.linspace(0, 90, STEPS[0]), np.linspace(0, 360, STEPS[1]), indexing="ij"
-    )
+    takeoff, azimuth = np.meshgrid(np.linspace(0, 90, STEPS[0]), np.linspace(0, 360, STEPS[1]), indexing="ij")
     amplitude = radiated(tensor_of(six), azimuth + turn, takeoff)
     if amplitude.max() <= 0:
         return []

@@ -49,7 +49,7 @@ def nearest_shore(longitude, latitude):
     """
     points = np.radians(np.concatenate(land()))
     here = np.radians([longitude, latitude])
-    cosine = np.sin(here[1]) * np.sin(points[:, 1]) + np.cos(here[1]) * np.cos(
-        points[:, 1]
-    ) * np.cos(points[:, 0] - here[0])
+    cosine = np.sin(here[1]) * np.sin(points[:, 1]) + np.cos(here[1]) * np.cos(points[:, 1]) * np.cos(
+        points[:, 0] - here[0]
+    )
     return float(np.degrees(np.arccos(np.clip(cosine.max(), -1, 1))))

@@ -298,9 +298,7 @@ def _shift(time, computed, observed, align, step):
         return float(shifts[best])
     a, b, c = value[best - 1 : best + 2]
     curve = a - 2 * b + c
-    return float(
-        shifts[best] + (shifts[1] - shifts[0]) * (0.5 * (a - c) / curve if curve < 0 else 0.0)
-    )
+    return float(shifts[best] + (shifts[1] - shifts[0]) * (0.5 * (a - c) / curve if curve < 0 else 0.0))
 
 
 def draw(pairs, unit="", title=""):
@@ -322,17 +320,11 @@ def draw(pairs, unit="", title=""):
         for axis, pair in zip(axes, shown):
             peak = max(float(np.abs(pair.observed).max()), float(np.abs(pair.computed).max()))
             factor, prefix = figures.prefixed(unit, peak)
-            axis.plot(
-                pair.time, factor * pair.observed, color="0.25", linewidth=1.5, label="observed"
-            )
-            axis.plot(
-                pair.time, factor * pair.computed, color="#d55e00", linewidth=0.9, label="computed"
-            )
+            axis.plot(pair.time, factor * pair.observed, color="0.25", linewidth=1.5, label="observed")
+            axis.plot(pair.time, factor * pair.computed, color="#d55e00", linewidth=0.9, label="computed")
             axis.set_ylabel(f"{pair.name} {pair.component}\n({prefix})", fontsize=8)
             words = f"misfit {pair.misfit:.2g}   cc {pair.correlation:.3f}   shift {pair.shift:+.3g} s   ratio {pair.ratio:.2f}"
-            axis.text(
-                0.995, 0.96, words, transform=axis.transAxes, ha="right", va="top", fontsize=7.5
-            )
+            axis.text(0.995, 0.96, words, transform=axis.transAxes, ha="right", va="top", fontsize=7.5)
         axes[0].legend(loc="upper left", frameon=False, ncols=2, fontsize=8)
         axes[-1].set_xlabel("Time (s)")
         left = f", the first {MOST} of {len(pairs)}" if len(pairs) > MOST else ""

@@ -53,38 +53,22 @@ def travel_time_section(time, traces, distance, curves=None, component="Z", size
                 )
         _draw_curves(axes, curves or {}, limits)
         axes.set(xlim=limits, xlabel="Time (s)", ylabel="Distance (degrees)")
-        axes.set_title(
-            f"{COMPONENT_NAMES.get(component, component)}, each trace normalised by its peak",
-            loc="left",
-        )
+        axes.set_title(f"{COMPONENT_NAMES.get(component, component)}, each trace normalised by its peak", loc="left")
     return page
 
 
 def _draw_curves(axes, curves, limits):
     """Curves and their names, at the far end of each."""
-    for colour, (phase, (distance, time)) in zip(
-        LINES * (1 + len(curves) // len(LINES)), curves.items()
-    ):
+    for colour, (phase, (distance, time)) in zip(LINES * (1 + len(curves) // len(LINES)), curves.items()):
         axes.plot(
-            time,
-            distance,
-            color=colour,
-            linewidth=1.2,
-            linestyle=(0, (5, 2)),
-            marker="." if len(time) == 1 else None,
+            time, distance, color=colour, linewidth=1.2, linestyle=(0, (5, 2)), marker="." if len(time) == 1 else None
         )
         inside = np.flatnonzero((time >= limits[0]) & (time <= limits[1]))
         if len(inside):
             last = inside[np.argmax(distance[inside])]
             place = time[last], distance[last]
             axes.annotate(
-                phase,
-                place,
-                (3, 3),
-                textcoords="offset points",
-                color=colour,
-                fontsize=8.5,
-                fontweight="bold",
+                phase, place, (3, 3), textcoords="offset points", color=colour, fontsize=8.5, fontweight="bold"
             )
 
 
@@ -112,20 +96,11 @@ def chunk_map(chunk, source=None, stations=(), names=()):
             )
         stations = np.asarray(stations, float).reshape(-1, 2)
         axes.scatter(
-            middle + _about(stations[:, 0] - middle),
-            stations[:, 1],
-            marker="v",
-            s=45,
-            color="#1a1a1a",
-            zorder=5,
+            middle + _about(stations[:, 0] - middle), stations[:, 1], marker="v", s=45, color="#1a1a1a", zorder=5
         )
         for (longitude, latitude), name in zip(stations, names):
             axes.annotate(
-                name,
-                (middle + _about(longitude - middle), latitude),
-                (5, 3),
-                textcoords="offset points",
-                fontsize=8,
+                name, (middle + _about(longitude - middle), latitude), (5, 3), textcoords="offset points", fontsize=8
             )
         if source is not None:
             axes.scatter(
@@ -166,7 +141,4 @@ def _lines(chunk, most=16):
         along = np.linspace(-0.5, 0.5, 61) * chunk.widths[1 - axis]
         for n in {*range(0, count + 1, step), count}:
             at = (n / count - 0.5) * chunk.widths[axis]
-            yield (
-                directions(*((at, along) if axis == 0 else (along, at))),
-                1.4 if n in (0, count) else 0.4,
-            )
+            yield (directions(*((at, along) if axis == 0 else (along, at))), 1.4 if n in (0, count) else 0.4)

@@ -76,9 +76,7 @@ def section_figure(out_dir, path):
     distance, curves = waves.distance.values, {}
     with suppress(ResourceError):  # without ObsPy the seismograms alone
         places = np.linspace(max(distance.min() - 1, 0.1), min(distance.max() + 1, 180.0), CURVES)
-        curves = traveltimes.curves(
-            chunk.model, source, places, PHASES if chunk.all_chunks == 1 else AROUND
-        )
+        curves = traveltimes.curves(chunk.model, source, places, PHASES if chunk.all_chunks == 1 else AROUND)
     page = earth.travel_time_section(waves.time.values, array.values, distance, curves, "Z")
     page.savefig(path, dpi=150)
     return Path(path)
@@ -97,11 +95,7 @@ def read_earth(out_dir):
         There are no waveforms, or they are not of a chunk of the Earth.
     """
     waves = read_waveforms(out_dir)
-    if (
-        waves is None
-        or "distance" not in waves.coords
-        or waves.distance.attrs.get("units") != "degree"
-    ):
+    if waves is None or "distance" not in waves.coords or waves.distance.attrs.get("units") != "degree":
         raise CratonError(f"{out_dir} has no waveforms of a chunk of the Earth (domain.chunk)")
     return waves, chunk_of(load(Path(out_dir) / "scenario.toml"))
 

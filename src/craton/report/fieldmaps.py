@@ -129,11 +129,7 @@ def draw(dataset, title="", bodies=()):
         return _curves(dataset, names, title, line)
     columns = COLUMNS.get(len(names), 4)
     rows = -(-len(names) // columns)
-    tall = MAP * float(
-        np.clip(
-            max(np.ptp(dataset.y.values), 1e-9) / max(np.ptp(dataset.x.values), 1e-9), 0.35, 2.2
-        )
-    )
+    tall = MAP * float(np.clip(max(np.ptp(dataset.y.values), 1e-9) / max(np.ptp(dataset.x.values), 1e-9), 0.35, 2.2))
     width = max(LEFT + columns * (MAP + ASIDE) - ASIDE + 0.2, 4.2)
     height = HEADING + rows * (TITLE + tall + BAR) + LABELS
     with figures.figure(width, height) as page:
@@ -150,23 +146,9 @@ def draw(dataset, title="", bodies=()):
             axis.tick_params(labelleft=not column, labelbottom=low)
             axis.set_ylabel("" if column else "y (northing, km)")
             axis.set_xlabel("x (easting, km)" if low else "")
+        page.text(LEFT / width, 1 - 0.12 / height, title, ha="left", va="top", fontsize=13, fontweight="bold")
         page.text(
-            LEFT / width,
-            1 - 0.12 / height,
-            title,
-            ha="left",
-            va="top",
-            fontsize=13,
-            fontweight="bold",
-        )
-        page.text(
-            1 - 0.2 / width,
-            1 - 0.16 / height,
-            _setting(dataset),
-            ha="right",
-            va="top",
-            fontsize=8.5,
-            color="0.35",
+            1 - 0.2 / width, 1 - 0.16 / height, _setting(dataset), ha="right", va="top", fontsize=8.5, color="0.35"
         )
     return page
 
@@ -186,11 +168,7 @@ def _map(axis, dataset, name, bodies, below):
     style = colours(values)
     if field.ndim == 2:
         image = scales.draw_cells(axis, x, y, values, **style)
-        if (
-            min(values.shape) > 3
-            and np.isfinite(values).any()
-            and np.nanmin(values) < np.nanmax(values)
-        ):
+        if min(values.shape) > 3 and np.isfinite(values).any() and np.nanmin(values) < np.nanmax(values):
             low, high = image.get_clim()
             axis.contour(
                 x,
@@ -218,11 +196,7 @@ def _map(axis, dataset, name, bodies, below):
     axis.set_title(symbol(name), loc="left", fontsize=12.5)
     direction = GRAVITY[name][1].split(", ")[-1].removesuffix(" component")
     axis.set_title(
-        "" if name == "potential" else direction,
-        loc="right",
-        fontsize=8.5,
-        fontweight="normal",
-        color="0.35",
+        "" if name == "potential" else direction, loc="right", fontsize=8.5, fontweight="normal", color="0.35"
     )
     axis.xaxis.set_major_locator(_ticks())
     axis.yaxis.set_major_locator(_ticks())
@@ -259,17 +233,9 @@ def symbol(name):
 def _setting(dataset):
     """Height of the points, method and precision."""
     z = dataset.z.values
-    height = (
-        f"z = {float(z):.6g} m"
-        if z.ndim == 0
-        else f"z = {z.min():.5g} to {z.max():.5g} m"
-        if z.size
-        else ""
-    )
+    height = f"z = {float(z):.6g} m" if z.ndim == 0 else f"z = {z.min():.5g} to {z.max():.5g} m" if z.size else ""
     return ", ".join(
-        word
-        for word in (height, dataset.attrs.get("method", ""), dataset.attrs.get("precision", ""))
-        if word
+        word for word in (height, dataset.attrs.get("method", ""), dataset.attrs.get("precision", "")) if word
     )
 
 
@@ -299,10 +265,7 @@ def outlines(out_dir):
     for body in (
         body
         for table in tables
-        for body in (
-            getattr(table, "bodies", None)
-            or getattr(getattr(table, "model", None), "anomalies", ())
-        )
+        for body in (getattr(table, "bodies", None) or getattr(getattr(table, "model", None), "anomalies", ()))
     ):
         shapes.append(
             ("circle", *body.center[:2], body.radius)
@@ -315,13 +278,7 @@ def outlines(out_dir):
 def _outline(body):
     from matplotlib.patches import Circle, Rectangle
 
-    look = {
-        "fill": False,
-        "edgecolor": _INK,
-        "linewidth": 0.8,
-        "linestyle": (0, (3, 2)),
-        "alpha": 0.9,
-    }
+    look = {"fill": False, "edgecolor": _INK, "linewidth": 0.8, "linestyle": (0, (3, 2)), "alpha": 0.9}
     kind, *numbers = body
     if kind == "circle":
         x, y, radius = (n / 1000 for n in numbers)
@@ -342,10 +299,7 @@ def _curves(dataset, names, title, line):
     size = (3.4 * len(units) + 0.6, 6.2) if down else (9.5, 2.1 * len(units) + 0.9)
     with figures.figure(*size) as page:
         axes = page.subplots(
-            *((1, len(units)) if down else (len(units), 1)),
-            sharex=not down,
-            sharey=down,
-            squeeze=False,
+            *((1, len(units)) if down else (len(units), 1)), sharex=not down, sharey=down, squeeze=False
         ).ravel()
         for axis, (unit, group) in zip(axes, units.items()):
             for name, colour in zip(group, LINE_COLOURS):

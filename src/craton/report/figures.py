@@ -33,9 +33,7 @@ def figure(width, height):
         import matplotlib
         from matplotlib.ticker import LogFormatter
     except ImportError as error:
-        raise ResourceError(
-            "figures need matplotlib; install it with: pip install 'craton[plot]'"
-        ) from error
+        raise ResourceError("figures need matplotlib; install it with: pip install 'craton[plot]'") from error
     with matplotlib.rc_context(STYLE):
         page = _page_class()(figsize=(width, height), layout="constrained")
         # room for tick labels that grow once the axes have their size
@@ -125,9 +123,7 @@ def record(dataset, receiver=None, quantity=None, mark=None):
     """
     array = _quantity(dataset, quantity)
     with figure(9, 1.2 + 1.4 * len(components(array))) as page:
-        axes = page.subplots(len(components(array)), 1, sharex=True, sharey=True, squeeze=False)[
-            :, 0
-        ]
+        axes = page.subplots(len(components(array)), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
         draw_record(axes, array, receiver, mark)
     return page
 
@@ -156,15 +152,9 @@ def record_section(dataset, quantity=None, origin=None):
         return record(dataset, quantity=quantity)
     with figure(max(4.2 * len(names), 8), 6 if rows > FEW else 1 + 1.9 * rows) as page:
         if rows > FEW:
-            draw_section(
-                page.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0],
-                array,
-                origin,
-            )
+            draw_section(page.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0], array, origin)
         else:
-            _draw_table(
-                page.subplots(rows, len(names), sharex=True, sharey="row", squeeze=False), array
-            )
+            _draw_table(page.subplots(rows, len(names), sharex=True, sharey="row", squeeze=False), array)
     return page
 
 
@@ -201,9 +191,7 @@ def draw_record(axes, array, receiver=None, mark=None):
     """Draw the components of one receiver on `axes`, one each."""
     receiver = str(array.receiver.values[0]) if receiver is None else receiver
     traces = array.sel(receiver=receiver)
-    factor, unit = prefixed(
-        array.attrs.get("units", ""), float(np.nanmax(np.abs(traces.values), initial=0))
-    )
+    factor, unit = prefixed(array.attrs.get("units", ""), float(np.nanmax(np.abs(traces.values), initial=0)))
     for axis, (name, values) in zip(axes, components(traces).items()):
         axis.plot(traces.time, values * factor, color=COLOURS[name[-1:]], linewidth=1.1)
         axis.axhline(0, color="0.75", linewidth=0.6, zorder=0)
@@ -244,9 +232,7 @@ def _draw_table(axes, array):
     """Receivers by row, components by column, a common scale in each row."""
     for row, name in zip(axes, array.receiver.values):
         traces = array.sel(receiver=name)
-        factor, unit = prefixed(
-            array.attrs.get("units", ""), float(np.nanmax(np.abs(traces.values), initial=0))
-        )
+        factor, unit = prefixed(array.attrs.get("units", ""), float(np.nanmax(np.abs(traces.values), initial=0)))
         for axis, (component, values) in zip(row, components(traces).items()):
             axis.axhline(0, color="0.75", linewidth=0.6, zorder=0)
             axis.plot(traces.time, values * factor, color=COLOURS[component[-1:]], linewidth=1.0)
@@ -339,9 +325,7 @@ def normalised(array, order):
     values = np.nan_to_num(array.values[order])
     peaks = np.abs(values).reshape(len(values), -1).max(axis=1)
     peaks[peaks <= 1e-6 * peaks.max(initial=0)] = np.inf
-    return array.isel(receiver=order).copy(
-        data=values / peaks.reshape(-1, *[1] * (values.ndim - 1))
-    )
+    return array.isel(receiver=order).copy(data=values / peaks.reshape(-1, *[1] * (values.ndim - 1)))
 
 
 def distances(array, origin=None):
@@ -389,20 +373,10 @@ def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=No
         axis.set_ylabel("Elevation (km)" if is_above else "Depth (km)")
         for elevation in interfaces:
             level = along(frame, horizontal, elevation) / 1000
-            axis.plot(
-                frame[horizontal] / 1000, level, color="0.25", linewidth=0.9, linestyle=(0, (6, 3))
-            )
+            axis.plot(frame[horizontal] / 1000, level, color="0.25", linewidth=0.9, linestyle=(0, (6, 3)))
     else:
         axis.set_ylabel(f"{vertical} (northing, km)")
-    _symbols(
-        axis,
-        frame,
-        receivers,
-        marker="v",
-        s=55 if len(receivers) <= 20 else 22,
-        color="#1a1a1a",
-        zorder=5,
-    )
+    _symbols(axis, frame, receivers, marker="v", s=55 if len(receivers) <= 20 else 22, color="#1a1a1a", zorder=5)
     _symbols(axis, frame, sources, marker="*", s=170, color="#f2c200", zorder=6)
     time = f", t = {float(frame.time):.4g} s" if "time" in frame.coords else ""
     axis.set_title(heading(frame) + time, loc="left", pad=10)
@@ -427,9 +401,7 @@ def along(frame, horizontal, elevation):
         return np.full(len(points), float(elevation))
     cut = "y" if horizontal == "x" else "x"
     across = np.full(len(points), float(frame[cut]) if cut in frame.coords else 0.0)
-    return np.asarray(
-        elevation(*((points, across) if horizontal == "x" else (across, points))), float
-    )
+    return np.asarray(elevation(*((points, across) if horizontal == "x" else (across, points))), float)
 
 
 def _quantity(dataset, name):
@@ -456,18 +428,9 @@ def label(array):
 
 def heading(frame):
     """Quantity and component of a frame: ``Particle velocity, north component``."""
-    name = next(
-        (
-            str(frame[d].values)
-            for d in ("component", "tensor")
-            if d in frame.coords and not frame[d].ndim
-        ),
-        "",
-    )
+    name = next((str(frame[d].values) for d in ("component", "tensor") if d in frame.coords and not frame[d].ndim), "")
     return label(frame) + (
-        f", {COMPONENT_NAMES.get(name, name).lower() if len(name) == 1 else name} component"
-        if name
-        else ""
+        f", {COMPONENT_NAMES.get(name, name).lower() if len(name) == 1 else name} component" if name else ""
     )
 
 
@@ -484,9 +447,7 @@ def _span(frame, dim):
 def _wiggles(axis, time, distance, traces, colour):
     for offset, trace in zip(distance, traces):
         axis.plot(time, offset + trace, color=colour, linewidth=0.7)
-        axis.fill_between(
-            time, offset, offset + trace, where=trace > 0, color=colour, alpha=0.35, linewidth=0
-        )
+        axis.fill_between(time, offset, offset + trace, where=trace > 0, color=colour, alpha=0.35, linewidth=0)
 
 
 def _symbols(axis, frame, xyz, color, **style):
@@ -500,10 +461,7 @@ def _symbols(axis, frame, xyz, color, **style):
     fixed = next((a for a in "xyz" if a not in frame.dims), "y")
     in_plane = np.ones(len(xyz), bool)
     if fixed in frame.coords:
-        in_plane = (
-            np.abs(xyz[:, "xyz".index(fixed)] - float(frame[fixed]))
-            <= _span(frame, horizontal) / 30
-        )
+        in_plane = np.abs(xyz[:, "xyz".index(fixed)] - float(frame[fixed])) <= _span(frame, horizontal) / 30
     for rows, fill in ((in_plane, color), (~in_plane, "none")):
         if rows.any():
             points = xyz[rows] / 1000

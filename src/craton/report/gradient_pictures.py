@@ -59,9 +59,7 @@ def kernels(out_dir, path=None):
             axis.set_axis_off()
         shots = dataset.sizes.get("shot", 0)
         words = f"misfit {float(dataset.attrs['misfit']):.4g}" if "misfit" in dataset.attrs else ""
-        title = ", ".join(
-            w for w in ("Gradient", f"{shots} shot{'s' * (shots > 1)}" if shots else "", words) if w
-        )
+        title = ", ".join(w for w in ("Gradient", f"{shots} shot{'s' * (shots > 1)}" if shots else "", words) if w)
         page.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold")
     path = Path(path or Path(out_dir) / "kernels.png")
     page.savefig(path, format="png", dpi=160)

@@ -61,9 +61,7 @@ def figure_of(scenario):
     if getattr(scenario.domain, "chunk", None) is not None:
         return _radial(chunk_of(scenario).model, scenario.title)
     if scenario.model.kind == "regions" or not getattr(scenario.domain, "size", None):
-        raise CratonError(
-            "a model by regions of a mesh file has no section to draw; open mesh.vtu in ParaView"
-        )
+        raise CratonError("a model by regions of a mesh file has no section to draw; open mesh.vtu in ParaView")
     return _box(scenario)
 
 
@@ -122,9 +120,7 @@ def _box(scenario):
     low, high = limits_of(scenario)
     shots, stations = source_places(scenario), receiver_places(scenario)
     centre = shots[0] if len(shots) else (low + high) / 2
-    sections = {
-        axis: _cut(scenario, axis, centre, low, high) for axis in (0, 1) if high[axis] > low[axis]
-    }
+    sections = {axis: _cut(scenario, axis, centre, low, high) for axis in (0, 1) if high[axis] > low[axis]}
     is_solid = np.nanmax(sections[0][2]["vs"]) > 0
     last = (1, "vs" if is_solid else "vp") if 1 in sections else (0, "rho")
     panels = [(0, "vp"), (0, "vs" if is_solid else "rho"), last]
@@ -194,9 +190,7 @@ def _draw_profile(panel, scenario, centre, low, high):
     panel.set_xlabel("m/s, kg/m³")
     panel.set_ylabel("z (elevation, km)")
     panel.legend(frameon=False, fontsize=8)
-    panel.set_title(
-        "Below the source" if len(source_places(scenario)) else "In the middle", loc="left"
-    )
+    panel.set_title("Below the source" if len(source_places(scenario)) else "In the middle", loc="left")
 
 
 def _radial(radial, title):

@@ -58,9 +58,7 @@ def overview(out_dir, path=None):
         title = (scene["title"] or out_dir.name) + shot
         page.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold")
         parts = (
-            page.subfigures(2, 1, height_ratios=[tall, 0.75 + 1.25 * n])
-            if n and frame is not None
-            else [page, page]
+            page.subfigures(2, 1, height_ratios=[tall, 0.75 + 1.25 * n]) if n and frame is not None else [page, page]
         )
         if frame is not None:
             _draw_frame(parts[0], frame, waves, scene)
@@ -121,13 +119,7 @@ def gathers(out_dir, path=None, gain=1.0):
             names = figures.components(array.isel(time=slice(0, 1)))
             axes = page.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
             draw_gather(axes, array, scene["sources"][0] if scene["sources"] else None, gain)
-        page.suptitle(
-            f"{scene['title'] or out_dir.name}: {title}",
-            x=0.012,
-            ha="left",
-            fontsize=12,
-            fontweight="bold",
-        )
+        page.suptitle(f"{scene['title'] or out_dir.name}: {title}", x=0.012, ha="left", fontsize=12, fontweight="bold")
     return _save(page, path or out_dir / "gathers.png")
 
 
@@ -149,9 +141,7 @@ def snapshots(out_dir, path=None):
     frames = [array.isel(time=int(i)).load() for i in shown]
     limit = max(scales.robust_limit(frame.values) for frame in frames)
     rows = -(-len(frames) // 2)
-    with figures.figure(
-        11, 0.8 + rows * float(np.clip(4.75 * _aspect(frames[0]) + 0.3, 1.4, 5.5))
-    ) as page:
+    with figures.figure(11, 0.8 + rows * float(np.clip(4.75 * _aspect(frames[0]) + 0.3, 1.4, 5.5))) as page:
         page.suptitle(
             f"{scene['title'] or out_dir.name}: {figures.heading(frames[0])}",
             x=0.012,
@@ -161,9 +151,7 @@ def snapshots(out_dir, path=None):
         )
         axes = page.subplots(rows, 2, sharex=True, sharey=True).ravel()
         for axis, frame in zip(axes, frames):
-            image = figures.draw_snapshot(
-                axis, frame, scene["sources"], (), scene["interfaces"], limit
-            )
+            image = figures.draw_snapshot(axis, frame, scene["sources"], (), scene["interfaces"], limit)
             image.set_norm(scales.shared_norm(image.norm.vmax))
             underlays.draw_ground(axis, frame, out_dir)
             axis.set_title(f"t = {float(frame.time):.4g} s", loc="left")
@@ -184,11 +172,7 @@ def read_waveforms(out_dir, every_shot=False):
         return None
     dataset = xr.open_zarr(store, chunks=None)
     dataset = dataset if every_shot else _first_shot(dataset)
-    return (
-        dataset
-        if dataset.data_vars and dataset.sizes.get("receiver") and dataset.sizes.get("time")
-        else None
-    )
+    return dataset if dataset.data_vars and dataset.sizes.get("receiver") and dataset.sizes.get("time") else None
 
 
 def read_snapshots(out_dir):
@@ -200,11 +184,7 @@ def read_snapshots(out_dir):
     stored = Path("result.zarr", "snapshots")
     first = next(Path(out_dir).glob(f"shots/{0:05d}-*/{stored}"), None)
     folder = first or Path(out_dir) / stored
-    names = (
-        sorted(p.name for p in folder.iterdir() if (p / ".zgroup").exists())
-        if folder.is_dir()
-        else []
-    )
+    names = sorted(p.name for p in folder.iterdir() if (p / ".zgroup").exists()) if folder.is_dir() else []
     series = {}
     for name in names:
         dataset = _first_shot(xr.open_zarr(folder.parent, group=f"snapshots/{name}", chunks=None))
@@ -221,9 +201,7 @@ def _written(folder, dataset):
     """Frames written: a frame that was never written has no chunk file."""
     frames = dataset.sizes.get("time", 0)
     for name in dataset.data_vars:
-        numbers = [
-            int(p.name.split(".")[0]) for p in (folder / name).iterdir() if p.name[:1].isdigit()
-        ]
+        numbers = [int(p.name.split(".")[0]) for p in (folder / name).iterdir() if p.name[:1].isdigit()]
         frames = min(frames, max(numbers, default=-1) + 1)
     return frames
 
@@ -246,18 +224,12 @@ def scene_of(out_dir, waves=None):
     if not hasattr(scenario, "source"):
         return {"title": scenario.title, "sources": [], "interfaces": []}
     sources = [at for source in scenario.source for at in _at(scenario, source)]
-    return {
-        "title": scenario.title or "",
-        "sources": sources or recorded,
-        "interfaces": _interfaces(scenario.model),
-    }
+    return {"title": scenario.title or "", "sources": sources or recorded, "interfaces": _interfaces(scenario.model)}
 
 
 def _recorded_source(waves):
     """Position of the source by the dataset, as a list; empty where it does not say it."""
-    places = [
-        waves.coords.get(f"source_{axis}", waves.attrs.get(f"source_{axis}")) for axis in "xyz"
-    ]
+    places = [waves.coords.get(f"source_{axis}", waves.attrs.get(f"source_{axis}")) for axis in "xyz"]
     places = [None if np.ndim(place) else place for place in places]  # many shots, many places
     return [] if any(place is None for place in places) else [tuple(map(float, places))]
 
@@ -277,10 +249,7 @@ def _interfaces(model):
     if ground is None:
         return tops
     follow = followed.asked(model)
-    return [
-        ground.surface,
-        *((lambda x, y, top=top: top + ground.surface(x, y)) if follow else top for top in tops),
-    ]
+    return [ground.surface, *((lambda x, y, top=top: top + ground.surface(x, y)) if follow else top for top in tops)]
 
 
 def _at(scenario, source):
@@ -295,9 +264,7 @@ def _at(scenario, source):
     is_chunk = getattr(scenario.domain, "chunk", None) is not None
     if is_chunk and any(isinstance(at, Place) for at in ends):
         return []
-    return (
-        positions(scenario, source)[:1] if source.at is not None or source.shots is not None else []
-    )
+    return positions(scenario, source)[:1] if source.at is not None or source.shots is not None else []
 
 
 def _section(series, sources):
@@ -363,11 +330,7 @@ def _record_panels(waves):
     if waves is None:
         return 0
     array = waves[next(iter(waves.data_vars))]
-    return (
-        3
-        if array.sizes["receiver"] > figures.FEW
-        else len(figures.components(array.isel(time=slice(0, 1))))
-    )
+    return 3 if array.sizes["receiver"] > figures.FEW else len(figures.components(array.isel(time=slice(0, 1))))
 
 
 def _draw_frame(part, frame, waves, scene):
@@ -386,9 +349,7 @@ def _draw_waves(part, waves, scene, mark):
         draw(axes, array, scene["sources"][0] if scene["sources"] else None)
     else:
         figures.draw_record(
-            part.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0],
-            array,
-            mark=mark,
+            part.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0], array, mark=mark
         )
 
 

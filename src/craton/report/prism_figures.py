@@ -52,9 +52,7 @@ def mass_per_area(ensemble, across, up):
     volume = np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1)
     middle = (prisms[:, ::2] + prisms[:, 1::2]) / 2
     edges = [_edges(ensemble, axis) for axis in (across, up)]
-    mass, *_ = np.histogram2d(
-        middle[:, up], middle[:, across], edges[::-1], weights=ensemble.density * volume
-    )
+    mass, *_ = np.histogram2d(middle[:, up], middle[:, across], edges[::-1], weights=ensemble.density * volume)
     return *edges, mass / np.outer(np.diff(edges[1]), np.diff(edges[0]))
 
 

@@ -18,9 +18,7 @@ NAMED = 40  # receivers whose names stand beside their traces
 PHASE_COLOURS = {"P": "#b3261e", "S": "#1f5f9f"}
 
 
-def section(
-    out_dir, path=None, component=None, by="distance", scale="station", reduce=None, gain=1.0
-):
+def section(out_dir, path=None, component=None, by="distance", scale="station", reduce=None, gain=1.0):
     """One component of all receivers over distance, azimuth, offset or number, with arrivals;
     ``OUT/section.png``.
 
@@ -88,16 +86,7 @@ def box_arrivals(out_dir, waves, origin):
     return {phase: row + delay for phase, row in times.items()}
 
 
-def draw(
-    array,
-    times=None,
-    origin=None,
-    component=None,
-    by="distance",
-    scale="station",
-    reduce=None,
-    gain=1.0,
-):
+def draw(array, times=None, origin=None, component=None, by="distance", scale="station", reduce=None, gain=1.0):
     """Record section of waveforms; see `section`.
 
     Parameters
@@ -142,9 +131,7 @@ def draw(
         axis.set_ylabel(label)
         reduced = f"Time - distance / ({reduce:g} {unit}/s) (s)" if reduce else "Time (s)"
         axis.set_xlabel(reduced)
-        axis.set_title(
-            f"{figures.label(array)}, {figures.COMPONENT_NAMES.get(name, name).lower()}", loc="left"
-        )
+        axis.set_title(f"{figures.label(array)}, {figures.COMPONENT_NAMES.get(name, name).lower()}", loc="left")
         axis.set_title(_scale_words(array, peaks, scale), loc="right", **figures.ASIDE)
         if rows <= NAMED:
             figures.name_traces(axis, np.sort(places), array.receiver.values[np.argsort(places)])
@@ -212,18 +199,10 @@ def _mark(axis, phase, times, places, step):
     farthest one that is shown.
     """
     colour = PHASE_COLOURS.get(phase[0].upper(), "#7a5195")
-    axis.vlines(
-        times, places - 0.4 * step, places + 0.4 * step, color=colour, linewidth=1.6, zorder=6
-    )
+    axis.vlines(times, places - 0.4 * step, places + 0.4 * step, color=colour, linewidth=1.6, zorder=6)
     low, high = axis.get_xlim()
     known = np.flatnonzero((times >= low) & (times <= high - 0.02 * (high - low)))
     if len(known):
         last = known[np.argmax(places[known])]
         look = {"color": colour, "fontweight": "bold", "fontsize": 9}
-        axis.annotate(
-            phase,
-            (times[last], places[last] + 0.45 * step),
-            (2, 2),
-            textcoords="offset points",
-            **look,
-        )
+        axis.annotate(phase, (times[last], places[last] + 0.45 * step), (2, 2), textcoords="offset points", **look)

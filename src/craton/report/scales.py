@@ -24,9 +24,7 @@ def draw_cells(axis, x, y, values, **style):
         return axis.pcolormesh(x, y, values, shading="nearest", rasterized=True, **style)
     halves = [0.5 * (p[-1] - p[0]) / (len(p) - 1) for p in (x, y)]
     edges = [end for p, half in zip((x, y), halves) for end in (p[0] - half, p[-1] + half)]
-    return axis.imshow(
-        values, extent=edges, origin="lower", aspect="auto", interpolation="nearest", **style
-    )
+    return axis.imshow(values, extent=edges, origin="lower", aspect="auto", interpolation="nearest", **style)
 
 
 def is_even(points):
@@ -106,14 +104,7 @@ def colour_bar(image, axes, text=None):
     if len(axes) == 1:
         return side_bar(image, axes[0], text, "both")
     bar = axes[0].figure.colorbar(
-        image,
-        ax=axes,
-        pad=0.015,
-        fraction=0.02,
-        aspect=34,
-        shrink=0.85,
-        extend="both",
-        extendfrac=0.03,
+        image, ax=axes, pad=0.015, fraction=0.02, aspect=34, shrink=0.85, extend="both", extendfrac=0.03
     )
     bar.set_label(text)
     bar.outline.set_linewidth(0.5)

@@ -57,15 +57,11 @@ def scene(scenario, waves=None, snapshots=None, time=None, off_screen=False):
         )
     size = float(np.linalg.norm(high - low)) / 100
     if len(shots):
-        plotter.add_mesh(
-            pyvista.PolyData(shots), color="gold", point_size=18, render_points_as_spheres=True
-        )
+        plotter.add_mesh(pyvista.PolyData(shots), color="gold", point_size=18, render_points_as_spheres=True)
     if waves is not None and waves.sizes.get("receiver"):
         stations = np.stack([waves[axis].values for axis in "xyz"], axis=1)
         cone = pyvista.Cone(direction=(0, 0, -1), height=2 * size, radius=size)
-        plotter.add_mesh(
-            pyvista.PolyData(stations).glyph(geom=cone, orient=False, scale=False), color="black"
-        )
+        plotter.add_mesh(pyvista.PolyData(stations).glyph(geom=cone, orient=False, scale=False), color="black")
     plotter.add_axes(xlabel="east", ylabel="north", zlabel="up")
     plotter.show_bounds(xtitle="x (m)", ytitle="y (m)", ztitle="z (m)", font_size=10)
     return plotter

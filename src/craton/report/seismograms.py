@@ -262,9 +262,7 @@ class Receivers:
         self.codes = list(zip(*columns))
         self.sites = sites(waves)
         self.parts = {
-            name: figures.components(array.load())
-            for name, array in waves.data_vars.items()
-            if name in CODES
+            name: figures.components(array.load()) for name, array in waves.data_vars.items() if name in CODES
         }
         self.rows = {}
         for n, (site, (_, station, _)) in enumerate(zip(self.sites, self.codes)):

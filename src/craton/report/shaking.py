@@ -94,9 +94,7 @@ def peaks(out_dir, path=None):
 
     out_dir, maps = Path(out_dir), read(out_dir)
     if not maps:
-        raise CratonError(
-            f"{out_dir} has no map of peaks to plot: runs with [[peaks]] measure them"
-        )
+        raise CratonError(f"{out_dir} has no map of peaks to plot: runs with [[peaks]] measure them")
     name, dataset = next(iter(maps.items()))
     waves = read_waveforms(out_dir)
     scene = scene_of(out_dir, waves)
@@ -154,9 +152,7 @@ def panels_of(dataset):
         if "component" in array.dims:
             array, label = array.sel(component="H"), f"{label}, horizontal"
         if "period" in array.dims:
-            panels += [
-                (f"SA({t:g} s), horizontal", array.sel(period=t)) for t in array.period.values
-            ]
+            panels += [(f"SA({t:g} s), horizontal", array.sel(period=t)) for t in array.period.values]
         else:
             panels.append((label, array))
     return panels

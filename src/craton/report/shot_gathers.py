@@ -23,10 +23,7 @@ def draw_shots(page, array, gain=1.0):
         Of amplitudes.
     """
     shown = np.unique(np.linspace(0, array.sizes["shot"] - 1, SHOWN).round().astype(int))
-    parts = {
-        name: np.nanmean(np.abs(values))
-        for name, values in figures.components(array.isel(shot=shown)).items()
-    }
+    parts = {name: np.nanmean(np.abs(values)) for name, values in figures.components(array.isel(shot=shown)).items()}
     name = max(parts, key=parts.get)
     axes = page.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
     for axis, index in zip(axes, shown):
@@ -98,9 +95,7 @@ def draw_gather(axes, array, origin=None, gain=1.0):
                 rasterized=True,
             )
         else:
-            _hanging_wiggles(
-                axis, time, offset, 1.5 * gain * step * traces, figures.COLOURS[name[-1:]]
-            )
+            _hanging_wiggles(axis, time, offset, 1.5 * gain * step * traces, figures.COLOURS[name[-1:]])
         axis.set_title(figures.COMPONENT_NAMES.get(name, name), loc="left")
         axis.set_xlabel("Offset (km)")
         axis.xaxis.set_label_position("top")
@@ -114,6 +109,4 @@ def draw_gather(axes, array, origin=None, gain=1.0):
 def _hanging_wiggles(axis, time, offset, traces, colour):
     for position, trace in zip(offset, traces):
         axis.plot(position + trace, time, color=colour, linewidth=0.7)
-        axis.fill_betweenx(
-            time, position, position + trace, where=trace > 0, color=colour, alpha=0.35, linewidth=0
-        )
+        axis.fill_betweenx(time, position, position + trace, where=trace > 0, color=colour, alpha=0.35, linewidth=0)

@@ -42,15 +42,10 @@ def spectrogram(out_dir, path=None, station=None, component=None, db=RANGE):
     with figures.figure(9.5, 5.6) as page:
         top, low = page.subplots(2, 1, sharex=True, height_ratios=[1, 2.4])
         factor, unit = prefixed(array.attrs.get("units", ""), float(np.abs(trace).max(initial=0)))
-        top.plot(
-            time, trace * factor, color=figures.COLOURS.get(name[-1:], "#333333"), linewidth=0.9
-        )
+        top.plot(time, trace * factor, color=figures.COLOURS.get(name[-1:], "#333333"), linewidth=0.9)
         top.set_ylabel(unit)
         words = figures.COMPONENT_NAMES.get(name, name).lower()
-        top.set_title(
-            f"Station {array.receiver.values[row]}: {figures.label(array).lower()}, {words}",
-            loc="left",
-        )
+        top.set_title(f"Station {array.receiver.values[row]}: {figures.label(array).lower()}, {words}", loc="left")
         look = {"cmap": "magma", "vmin": -db, "vmax": 0, "shading": "nearest", "rasterized": True}
         image = low.pcolormesh(time[0] + moments, frequency, level, **look)
         high = frequency[np.flatnonzero((level > -db).any(axis=1))[-1]]
@@ -122,10 +117,7 @@ def spectra(out_dir, path=None, db=RANGE + 30):
     parts, time = figures.components(array), array.time.values
     step = float(time[1] - time[0])
     frequency = np.fft.rfftfreq(2 * len(time), step)[1:]
-    bands = {
-        n: np.abs(np.fft.rfft(tapered(np.nan_to_num(v)), 2 * len(time))[:, 1:]) * step
-        for n, v in parts.items()
-    }
+    bands = {n: np.abs(np.fft.rfft(tapered(np.nan_to_num(v)), 2 * len(time))[:, 1:]) * step for n, v in parts.items()}
     top = max(float(band.max(initial=0)) for band in bands.values()) or 1.0
     with figures.figure(9.5, 4.6) as page:
         axes = page.subplots(1, len(bands), sharex=True, sharey=True, squeeze=False)[0]
@@ -170,11 +162,7 @@ def motion(out_dir, path=None, station=None):
     array = _array(out_dir)
     row = station_of(array, station)
     parts = {n: np.nan_to_num(v) for n, v in figures.components(array.isel(receiver=row)).items()}
-    pairs = [
-        p
-        for p in (("E", "N"), ("E", "Z"), ("N", "Z"), ("R", "T"), ("R", "Z"))
-        if set(p) <= set(parts)
-    ]
+    pairs = [p for p in (("E", "N"), ("E", "Z"), ("N", "Z"), ("R", "T"), ("R", "Z")) if set(p) <= set(parts)]
     if not pairs:
         raise CratonError(f"{out_dir}: particle motion needs two components of {array.name}")
     peak = max(float(np.abs(v).max(initial=0)) for v in parts.values())
@@ -193,9 +181,7 @@ def motion(out_dir, path=None, station=None):
             axis.set_ylabel(f"{figures.COMPONENT_NAMES[pair[1]]} ({unit})")
         bar = page.colorbar(lines, ax=list(axes), pad=0.01)
         bar.set_label("Time (s)")
-        axes[0].set_title(
-            f"Station {array.receiver.values[row]}: {figures.label(array).lower()}", loc="left"
-        )
+        axes[0].set_title(f"Station {array.receiver.values[row]}: {figures.label(array).lower()}", loc="left")
     return _save(page, path or Path(out_dir) / "motion.png")
 
 
@@ -249,9 +235,7 @@ def _velocities(axis, top, nyquist):
             continue
         for sign in (-1, 1):
             k = min(top / velocity, nyquist)
-            axis.plot(
-                [0, sign * k * 1000], [0, k * velocity], color="white", linewidth=0.6, alpha=0.7
-            )
+            axis.plot([0, sign * k * 1000], [0, k * velocity], color="white", linewidth=0.6, alpha=0.7)
         place = (k * 1000 * 0.93, k * velocity * 0.93)
         axis.annotate(f"{velocity:g} m/s", place, **look)
 
@@ -284,20 +268,12 @@ def dispersion(out_dir, path=None, component=None):
         image = axis.pcolormesh(frequency, velocity, image_values, **look)
         axis.set(xlabel="Frequency (Hz)", ylabel="Phase velocity (m/s)", ylim=(slow, fast))
         length = np.ptp(along)
-        axis.plot(
-            frequency,
-            np.clip(frequency * length, slow, fast),
-            color="white",
-            linewidth=0.8,
-            linestyle=":",
-        )
+        axis.plot(frequency, np.clip(frequency * length, slow, fast), color="white", linewidth=0.8, linestyle=":")
         bar = page.colorbar(image, ax=axis, pad=0.01)
         bar.set_label("Coherence of phases, 1 at the largest of each frequency")
         words = f"{figures.label(array)}, {figures.COMPONENT_NAMES.get(name, name).lower()}, {len(along)} receivers"
         axis.set_title(words, loc="left")
-        axis.set_title(
-            f"dotted: one wavelength on {length / 1000:.3g} km", loc="right", **figures.ASIDE
-        )
+        axis.set_title(f"dotted: one wavelength on {length / 1000:.3g} km", loc="right", **figures.ASIDE)
     return _save(page, path or Path(out_dir) / "dispersion.png")
 
 
@@ -336,9 +312,7 @@ def phase_velocities(band, along, frequency, velocity):
     phases = band / np.maximum(np.abs(band), 1e-300)
     out = np.empty((len(velocity), len(frequency)))
     for column, f in enumerate(frequency):
-        out[:, column] = np.abs(
-            np.exp(2j * np.pi * f * along / velocity[:, None]) @ phases[:, column]
-        )
+        out[:, column] = np.abs(np.exp(2j * np.pi * f * along / velocity[:, None]) @ phases[:, column])
     return out / np.maximum(out.max(axis=0), 1e-300)
 
 

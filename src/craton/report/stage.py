@@ -97,12 +97,7 @@ class Stage:
         below, above, axis = drawn(array, scene, out_dir, limit, tall)
         height, width = below.shape[:2]
         extent = axis.get_window_extent()
-        box = (
-            height - round(extent.y1),
-            height - round(extent.y0),
-            round(extent.x0),
-            round(extent.x1),
-        )
+        box = (height - round(extent.y1), height - round(extent.y0), round(extent.x0), round(extent.x1))
         rows, columns = (
             points_of(array[d].values, count)
             for d, count in ((vertical, box[1] - box[0]), (horizontal, box[3] - box[2]))
@@ -253,10 +248,7 @@ def drawn(array, scene, out_dir, limit, tall):
         axis.set_title(figures.heading(first), loc="right", pad=12)
         axis.set_xlabel(f"{horizontal} ({'easting' if horizontal == 'x' else 'northing'}, km)")
         axis.set_ylabel("Elevation (km)" if vertical == "z" else f"{vertical} (northing, km)")
-        edges = [
-            (float(array[d].values[0]) / 1e3, float(array[d].values[-1]) / 1e3)
-            for d in (horizontal, vertical)
-        ]
+        edges = [(float(array[d].values[0]) / 1e3, float(array[d].values[-1]) / 1e3) for d in (horizontal, vertical)]
         axis.set(xlim=edges[0], ylim=edges[1], aspect="equal")
         bar(axis, first, limit)
         title = page.suptitle(scene["title"] or out_dir.name, x=0.012, ha="left", fontsize=12)

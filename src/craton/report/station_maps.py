@@ -41,9 +41,7 @@ def station_map(out_dir, path=None):
         raise CratonError(f"{out_dir} has no waveforms to plot")
     waves = waves.load()
     path = Path(path or Path(out_dir) / "map.png")
-    map_of(waves, scenario_of(out_dir), pictures.scene_of(out_dir, waves)["sources"]).savefig(
-        path, dpi=160
-    )
+    map_of(waves, scenario_of(out_dir), pictures.scene_of(out_dir, waves)["sources"]).savefig(path, dpi=160)
     return path
 
 
@@ -234,9 +232,7 @@ def _draw_peaks(axis, waves, array, sources):
         zorder=4,
     )
     for place in sources[:1]:
-        axis.scatter(
-            place[0] / 1000, place[1] / 1000, marker="*", s=120, color="#f2c200", edgecolors=INK
-        )
+        axis.scatter(place[0] / 1000, place[1] / 1000, marker="*", s=120, color="#f2c200", edgecolors=INK)
     name = PEAKS.get(array.name, f"Peak {figures.label(array).lower()}")
     bar = axis.figure.colorbar(image, ax=axis, shrink=0.85, pad=0.02)
     bar.set_label(f"{name} ({unit}), {words}")
@@ -258,9 +254,7 @@ def scale_bar(axis, unit="km"):
     power = 10.0 ** np.floor(np.log10(target))
     length = max(f * power for f in (1, 2, 5) if f * power <= target)
     share = length / (high - low)
-    axis.plot(
-        [0.04, 0.04 + share], [0.035, 0.035], transform=axis.transAxes, color=INK, linewidth=2.2
-    )
+    axis.plot([0.04, 0.04 + share], [0.035, 0.035], transform=axis.transAxes, color=INK, linewidth=2.2)
     words = f"{length:g} {unit}"
     look = {"fontsize": 8, "bbox": {"pad": 1, "fc": "w", "ec": "none"}}
     axis.text(0.04 + share / 2, 0.06, words, transform=axis.transAxes, ha="center", **look)
@@ -399,11 +393,7 @@ def _about(longitude):
 def _middle(longitude, latitude):
     """Longitude and latitude of the middle of places, degrees."""
     lon, lat = np.radians(longitude), np.radians(latitude)
-    x, y, z = (
-        (np.cos(lat) * np.cos(lon)).mean(),
-        (np.cos(lat) * np.sin(lon)).mean(),
-        np.sin(lat).mean(),
-    )
+    x, y, z = ((np.cos(lat) * np.cos(lon)).mean(), (np.cos(lat) * np.sin(lon)).mean(), np.sin(lat).mean())
     return float(np.degrees(np.arctan2(y, x))), float(np.degrees(np.arctan2(z, np.hypot(x, y))))
 
 
@@ -418,12 +408,7 @@ def great_circle(start, end, count=91):
     """
     ends = np.radians([start, end])
     a, b = np.stack(
-        [
-            np.cos(ends[:, 1]) * np.cos(ends[:, 0]),
-            np.cos(ends[:, 1]) * np.sin(ends[:, 0]),
-            np.sin(ends[:, 1]),
-        ],
-        axis=1,
+        [np.cos(ends[:, 1]) * np.cos(ends[:, 0]), np.cos(ends[:, 1]) * np.sin(ends[:, 0]), np.sin(ends[:, 1])], axis=1
     )
     angle = np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)
     if np.sin(angle) < 1e-9:

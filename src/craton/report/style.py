@@ -24,17 +24,7 @@ STYLE = {
 COLOURS = {"E": "#0072b2", "N": "#d55e00", "Z": "#007a5a", "P": "#333333"}
 COLOURS |= {"R": COLOURS["E"], "T": COLOURS["N"]}
 # Blue through white to red-brown, equal in lightness on both sides.
-_WAVES = (
-    "#08254f",
-    "#1f5f9f",
-    "#6fa9d3",
-    "#c9dfee",
-    "#ffffff",
-    "#f6d5bf",
-    "#e08e5e",
-    "#ae4320",
-    "#561404",
-)
+_WAVES = ("#08254f", "#1f5f9f", "#6fa9d3", "#c9dfee", "#ffffff", "#f6d5bf", "#e08e5e", "#ae4320", "#561404")
 _RAISED = str.maketrans("-−0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PREFIXES = (
     (1e9, "G"),

@@ -34,9 +34,7 @@ def underlay(axis, frame, out_dir):
         axis.set_facecolor("#f4f5f6")
         return
     vertical, horizontal = frame.dims
-    along, up = (
-        np.linspace(frame[d].values[0], frame[d].values[-1], POINTS) for d in (horizontal, vertical)
-    )
+    along, up = (np.linspace(frame[d].values[0], frame[d].values[-1], POINTS) for d in (horizontal, vertical))
     try:
         grey = shading(scenario, frame, along, up)
     except (CratonError, ScenarioError, OSError):  # a medium that only a mesh has
@@ -87,9 +85,7 @@ def relief(heights, along, up):
     normal = np.stack([-STEEP * east, -STEEP * north, np.ones_like(east)])
     normal /= np.linalg.norm(normal, axis=0)
     azimuth, height = SUN
-    light = np.array(
-        [np.sin(azimuth) * np.cos(height), np.cos(azimuth) * np.cos(height), np.sin(height)]
-    )
+    light = np.array([np.sin(azimuth) * np.cos(height), np.cos(azimuth) * np.cos(height), np.sin(height)])
     return np.clip(0.35 + 0.62 * np.einsum("c,cij->ij", light, normal), 0.2, 0.97)
 
 

@@ -62,17 +62,13 @@ class ShotLog:
             with open(self.path, "a+", encoding="utf-8", errors="replace") as file:
                 file.seek(0)
                 attempt = 1 + sum(line.endswith(f" of {start}\n") for line in file)
-                file.write(
-                    f"{now()} on {socket.gethostname()}:{os.getpid()} attempt {attempt} of {start}\n"
-                )
+                file.write(f"{now()} on {socket.gethostname()}:{os.getpid()} attempt {attempt} of {start}\n")
         except FileNotFoundError as error:
             raise ResourceError(
                 f"{self.folder.parent} is not seen here: all workers need the folder OUT under the same name"
             ) from error
         except OSError as error:
-            raise ResourceError(
-                f"could not write to {self.folder}: {error.strerror or error}"
-            ) from error
+            raise ResourceError(f"could not write to {self.folder}: {error.strerror or error}") from error
         return attempt
 
     def finished(self, start):
@@ -112,9 +108,7 @@ class ShotLog:
     def end(self, report):
         """Write how the shot ended; the log goes where all is well."""
         aside = self.outcome.with_name(f".{self.outcome.name}.{os.getpid()}")
-        aside.write_text(
-            json.dumps({"name": self.name, **report, "ended": now()}) + "\n", encoding="utf-8"
-        )
+        aside.write_text(json.dumps({"name": self.name, **report, "ended": now()}) + "\n", encoding="utf-8")
         os.replace(aside, self.outcome)
         if report["state"] == "finished":
             self.path.unlink(missing_ok=True)

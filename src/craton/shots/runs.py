@@ -9,14 +9,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from craton.errors import (
-    ComputationError,
-    CratonError,
-    Interrupted,
-    Problem,
-    ResourceError,
-    ScenarioError,
-)
+from craton.errors import ComputationError, CratonError, Interrupted, Problem, ResourceError, ScenarioError
 from craton.shots.log import FOLDER, clear, now, outcomes_in
 from craton.shots.survey import prepare, single, together
 from craton.shots.task import COMPARED, NEEDED, forget, forget_beside, run_shot
@@ -64,10 +57,7 @@ def run(survey, out, workers=None, client=None, force=False, progress=True, rank
         begin(store, survey)
         before = len(store.finished)
         tasks = tasks_of(store, survey, ranks)
-        with (
-            ways(survey, workers, client, ranks, bool(tasks)) as outcomes,
-            closing(outcomes(tasks)) as ended,
-        ):
+        with ways(survey, workers, client, ranks, bool(tasks)) as outcomes, closing(outcomes(tasks)) as ended:
             run_all(store, ended, before, len(survey.shots), progress)
         failed = {name: shot for name, shot in store.shots.items() if shot["state"] != "finished"}
         if not failed:
@@ -79,9 +69,7 @@ def run(survey, out, workers=None, client=None, force=False, progress=True, rank
         store.finish(state, reason=str(failure) or type(failure).__name__)
         clear(store.path, store.shots)
         raise
-    store.finish(
-        "failed" if failed else "finished", **({"reason": reasons(failed)} if failed else {})
-    )
+    store.finish("failed" if failed else "finished", **({"reason": reasons(failed)} if failed else {}))
     clear(store.path, store.shots)
     return Outcome(store.path, [s.name for s in survey.shots], len(tasks), failed)
 
@@ -119,9 +107,7 @@ class Outcome:
         """Itself; raises ComputationError, ResourceError or CratonError where shots failed."""
         if self.failed:
             codes = {shot["code"] for shot in self.failed.values()}
-            kind = next(
-                (k for k in (ComputationError, ResourceError) if k.exit_code in codes), CratonError
-            )
+            kind = next((k for k in (ComputationError, ResourceError) if k.exit_code in codes), CratonError)
             complete = len(self.names) - len(self.failed)
             raise kind(
                 f"{len(self.failed)} of {len(self.names)} shots failed, {complete} are kept in {self.out}:\n{reasons(self.failed)}"
@@ -132,9 +118,7 @@ class Outcome:
 def reasons(failed):
     """Why shots failed, a line each; the first ten."""
     lines = [f"    {name}: {shot['reason']}" for name, shot in failed.items()]
-    return "\n".join(
-        lines[:10] + ([f"    and {len(lines) - 10} more, see run.json"] if len(lines) > 10 else [])
-    )
+    return "\n".join(lines[:10] + ([f"    and {len(lines) - 10} more, see run.json"] if len(lines) > 10 else []))
 
 
 def checked_crew(survey, workers, ranks):
@@ -183,9 +167,7 @@ def begin(store, survey):
     about = {"title": survey.title, "precision": planned.precision}
     about |= {"scenario": texts["scenario"]} if "scenario" in survey.scenarios else {}
     survey.lay_out(store.zarr, about)
-    store.store.update(
-        precision=planned.precision, points=planned.points, steps=planned.steps, versions=versions()
-    )
+    store.store.update(precision=planned.precision, points=planned.points, steps=planned.steps, versions=versions())
 
 
 def adopt(store, survey):
@@ -265,9 +247,7 @@ def failure_of(store, task, error):
     return outcome
 
 
-def run_survey(
-    scenarios, out, workers=None, client=None, force=False, progress=True, ranks=1, snapshots=False
-):
+def run_survey(scenarios, out, workers=None, client=None, force=False, progress=True, ranks=1, snapshots=False):
     """Run a survey; `craton survey` in Python.
 
     Parameters

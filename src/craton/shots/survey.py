@@ -58,9 +58,7 @@ class Survey:
         checksum = hashlib.sha256()
         for shot in self.shots:
             run = shot.scenario.run.model_copy(update={"device": "auto", "threads": None})
-            checksum.update(
-                f"{shot.name}\n{dumps(shot.scenario.model_copy(update={'run': run}))}".encode()
-            )
+            checksum.update(f"{shot.name}\n{dumps(shot.scenario.model_copy(update={'run': run}))}".encode())
         return checksum.hexdigest()[:16]
 
     @property
@@ -188,16 +186,10 @@ def together(surveys):
     """
     (first, survey), *others = surveys.items()
     refuse(
-        [
-            p
-            for name, other in others
-            for p in differences(first, survey.shots[0].scenario, survey.planned, name, other)
-        ]
+        [p for name, other in others for p in differences(first, survey.shots[0].scenario, survey.planned, name, other)]
     )
     start = min(item.planned.start for item in surveys.values())
-    parts = [
-        item if item.planned.start == start else restarted(item, start) for item in surveys.values()
-    ]
+    parts = [item if item.planned.start == start else restarted(item, start) for item in surveys.values()]
     shots = [renamed(name, shot) for name, part in zip(surveys, parts) for shot in part.shots]
     times = min((part.times for part in parts), key=len)
     return Survey(

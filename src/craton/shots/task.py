@@ -128,9 +128,7 @@ def check_versions(task):
 
     here = versions(*COMPARED)
     if here != task.versions:
-        raise ResourceError(
-            f"worker {socket.gethostname()} has {here}, the survey was started with {task.versions}"
-        )
+        raise ResourceError(f"worker {socket.gethostname()} has {here}, the survey was started with {task.versions}")
 
 
 def computed(task, scenario, log):
@@ -143,11 +141,7 @@ def computed(task, scenario, log):
 
     if task.snapshots or task.ranks > 1:
         forget()
-        scenario = (
-            scenario
-            if task.snapshots
-            else scenario.model_copy(update={"snapshots": (), "peaks": ()})
-        )
+        scenario = scenario if task.snapshots else scenario.model_copy(update={"snapshots": (), "peaks": ()})
         folder = {"out": log.run, "force": True} if task.snapshots else {}
         return api.run(scenario, progress=False, warn=False, devices=task.ranks, **folder)
     scenario = scenario.model_copy(update={"snapshots": (), "peaks": ()})

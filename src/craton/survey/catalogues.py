@@ -164,9 +164,7 @@ class Catalogue:
         for group, width in _classes(tau):
             shape = self.shared or _gaussian(width)
             values += _laid(times, shift[group], weight[group], shape)
-        whole = wavelets.build(
-            SimpleNamespace(kind="samples", file=None, times=times, values=values, delay=None)
-        )
+        whole = wavelets.build(SimpleNamespace(kind="samples", file=None, times=times, values=values, delay=None))
         narrow = self.shared or _gaussian(float(tau.min()))
         return replace(
             whole,

@@ -36,9 +36,7 @@ def source_problems(scenario):
     ----------
     scenario : Scenario
     """
-    return [
-        p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)
-    ]
+    return [p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)]
 
 
 def warnings(scenario, built, start):
@@ -84,9 +82,7 @@ def _no_moment(i, entry):
     key = "tensor" if getattr(entry, "tensor", None) is not None else "moment"
     if size == 0:
         words = "all components of the moment tensor are zero"
-        return [
-            Problem(f"source.{i}.{key}", words, "give at least one, N m: tensor = { xy = 1e18 }")
-        ]
+        return [Problem(f"source.{i}.{key}", words, "give at least one, N m: tensor = { xy = 1e18 }")]
     words = f"the moment {size:.4g} N m is out of range: at least {LEAST_MOMENT:g} N m"
     return [Problem(f"source.{i}.{key}", words, "correct the number or its unit")]
 
@@ -101,9 +97,7 @@ def _silent(scenario, i, entry):
         moves = np.any(np.array(entry.vector)[across])
     else:
         tensor = sources.moment_tensor(entry)
-        moves = (
-            np.any(tensor[1, [0, 2]]) if motion == "SH" else np.any(tensor[np.ix_(across, across)])
-        )
+        moves = np.any(tensor[1, [0, 2]]) if motion == "SH" else np.any(tensor[np.ix_(across, across)])
     if moves:
         return []
     direction = "along y" if motion == "SH" else "in the (x, z) plane"
@@ -118,9 +112,7 @@ def _silent(scenario, i, entry):
 
 def _other_problems(scenario, i, entry):
     """Problems of plane waves and files."""
-    problems = (
-        _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
-    )
+    problems = _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
     if problems:
         return problems
     if entry.kind == "plane_wave":
@@ -133,9 +125,7 @@ def _other_problems(scenario, i, entry):
         remedy = out[2] + depths.too_deep(scenario, entry)
         return [Problem(f"source.{i}.file", f"{entry.file}: {out[1]}", remedy)]
     words, impossible = depths.suspicion(scenario, entry) or ("", False)
-    remedy = (
-        'correct the depth; a source that is so shallow can be written as kind = "moment_tensor"'
-    )
+    remedy = 'correct the depth; a source that is so shallow can be written as kind = "moment_tensor"'
     return [Problem(f"source.{i}.file", f"{entry.file}: {words}", remedy)] if impossible else []
 
 
@@ -145,16 +135,12 @@ def _plane_problems(scenario, i, entry):
         text = f"the plane z = {entry.height:.10g} m is outside the domain, z from {domain.corner[2]:.10g} to {domain.top:.10g} m"
         problems.append(
             Problem(
-                f"source.{i}.{'z' if entry.z is not None else 'depth'}",
-                text,
-                "put the plane above an absorbing bottom",
+                f"source.{i}.{'z' if entry.z is not None else 'depth'}", text, "put the plane above an absorbing bottom"
             )
         )
     if domain.motion is not None and (entry.wave == "SH") != (domain.motion == "SH"):
         text = f'a plane {entry.wave} wave is not possible with waves = "{domain.motion}"'
-        problems.append(
-            Problem(f"source.{i}.wave", text, "choose another wave, or change domain.waves")
-        )
+        problems.append(Problem(f"source.{i}.wave", text, "choose another wave, or change domain.waves"))
     lowest = places.lowest_ground(scenario)
     if entry.height >= lowest:
         text = f"the plane z = {entry.height:.10g} m cuts the topography, which goes down to {lowest:.10g} m"
@@ -166,9 +152,7 @@ def _plane_problems(scenario, i, entry):
             )
         )
     sides = [
-        f
-        for f in (("west",) if domain.planar else ("west", "south"))
-        if scenario.boundaries.face(f) != "periodic"
+        f for f in (("west",) if domain.planar else ("west", "south")) if scenario.boundaries.face(f) != "periodic"
     ]
     if sides:
         text = f'a plane wave needs periodic sides, but {sides[0]} is "{scenario.boundaries.face(sides[0])}"'
@@ -205,9 +189,7 @@ def _wavelet_problems(i, spec):
 
 def _receiver_problems(scenario):
     entries, problems = receivers.collect(scenario)
-    return problems + [
-        p for i, names, xyz, *_ in entries for p in _misplaced(scenario, i, names, xyz)
-    ]
+    return problems + [p for i, names, xyz, *_ in entries for p in _misplaced(scenario, i, names, xyz)]
 
 
 def _misplaced(scenario, i, names, xyz):

@@ -33,9 +33,7 @@ def suspicion(scenario, entry):
     depth, moment = _columns(held)
     radius = np.cbrt(7 / 16 * moment / STRESS_DROP)
     fits = 1000 * depth <= _deepest(scenario)
-    low = fits & ((depth < SHALLOW.get(entry.kind, 0.0)) | (depth < ASKED * radius)) | (
-        depth < REFUSED * radius
-    )
+    low = fits & ((depth < SHALLOW.get(entry.kind, 0.0)) | (depth < ASKED * radius)) | (depth < REFUSED * radius)
     low &= (depth > 0) & (depth < DEEPEST) & (moment > 0)
     if not low.any():
         return None

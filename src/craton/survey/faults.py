@@ -109,22 +109,14 @@ class FiniteFault:
         offset = np.arange(longest)
         has_sample = offset < self.count[subfaults, None]
         rate = np.zeros((len(subfaults), longest + 3))
-        rate[:, 1 : longest + 1][has_sample] = self.rates[
-            (self.begin[subfaults, None] + offset)[has_sample]
-        ]
+        rate[:, 1 : longest + 1][has_sample] = self.rates[(self.begin[subfaults, None] + offset)[has_sample]]
         slip = interval * (np.cumsum(rate, axis=1) - rate / 2)
         edges = first + (np.arange(steps + 1) - 0.5) * dt
         at = np.clip((edges - self.onset[subfaults, None]) / interval + 1, 0, longest + 1)
         m = at.astype(int)
         f = at - m
         low, high = np.take_along_axis(rate, m, 1), np.take_along_axis(rate, m + 1, 1)
-        return (
-            np.diff(
-                np.take_along_axis(slip, m, 1) + interval * (low * f + (high - low) * f * f / 2),
-                axis=1,
-            ).T
-            / dt
-        )
+        return np.diff(np.take_along_axis(slip, m, 1) + interval * (low * f + (high - low) * f * f / 2), axis=1).T / dt
 
 
 def build(rupture, name, places, medium):
@@ -180,9 +172,7 @@ def _with_whole(fault, warned):
             "the moment of all subfaults is zero: the slip rates are zero, or the subfaults are in a fluid"
         )
     centroid = tuple(float(v) for v in sizes @ fault.points / sizes.sum())
-    return replace(
-        fault, xyz=centroid, moment=moment, wavelet=_moment_rate(fault, moment), warnings=warned
-    )
+    return replace(fault, xyz=centroid, moment=moment, wavelet=_moment_rate(fault, moment), warnings=warned)
 
 
 def _moduli(rupture, medium):
@@ -234,9 +224,7 @@ def _moment_rate(fault, moment):
     hat = np.convolve(np.ones(width), np.ones(width)) / width**2
     total = np.convolve(np.pad(total, width), hat, "same")
     times = start + (np.arange(len(total)) - 2 - width) * step
-    return wavelets.build(
-        SimpleNamespace(kind="samples", file=None, times=times, values=total, delay=None)
-    )
+    return wavelets.build(SimpleNamespace(kind="samples", file=None, times=times, values=total, delay=None))
 
 
 def _stated(rupture, fault, subfault, component):

@@ -71,13 +71,9 @@ def build(entries):
     """
     parts = [_channels(*entry) for entry in entries]
     if not parts:
-        return Fibres(
-            [], np.empty(0), np.empty((0, 3)), np.empty((0, 2, 3)), np.empty((0, 2, 3)), np.empty(0)
-        )
+        return Fibres([], np.empty(0), np.empty((0, 3)), np.empty((0, 2, 3)), np.empty((0, 2, 3)), np.empty(0))
     names, *arrays = zip(*parts)
-    return Fibres(
-        [n for fibre_names in names for n in fibre_names], *(np.concatenate(a) for a in arrays)
-    )
+    return Fibres([n for fibre_names in names for n in fibre_names], *(np.concatenate(a) for a in arrays))
 
 
 def _channels(name, along, spacing, gauge):
@@ -91,10 +87,7 @@ def _channels(name, along, spacing, gauge):
     s = np.stack([distance - gauge / 2, distance + gauge / 2], axis=1)
     tiny = 1e-9 * corners[-1]
     piece = np.stack(
-        [
-            np.searchsorted(corners, s[:, 0] + tiny, "right") - 1,
-            np.searchsorted(corners, s[:, 1] - tiny, "left") - 1,
-        ],
+        [np.searchsorted(corners, s[:, 0] + tiny, "right") - 1, np.searchsorted(corners, s[:, 1] - tiny, "left") - 1],
         axis=1,
     )
     piece = np.clip(piece, 0, len(pieces) - 1)

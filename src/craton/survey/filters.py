@@ -157,14 +157,10 @@ def _staggered_weights(pairs):
 def _positions(times, first, dt, cutoff, count):
     """Output times counted in samples from the first of `count`, checked."""
     if not dt > 0 or (cutoff is not None and not cutoff > 0):
-        raise ValueError(
-            f"sampling interval and cutoff must be positive, got {dt} s and {cutoff} Hz"
-        )
+        raise ValueError(f"sampling interval and cutoff must be positive, got {dt} s and {cutoff} Hz")
     position = (np.atleast_1d(np.asarray(times, dtype=float)) - first) / dt
     if len(position) and (not count or position.max() > count + 1e-6):
-        raise ValueError(
-            f"cannot evaluate {position.max() - count + 1:.3g} samples after the last one"
-        )
+        raise ValueError(f"cannot evaluate {position.max() - count + 1:.3g} samples after the last one")
     return position
 
 

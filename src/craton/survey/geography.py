@@ -57,9 +57,7 @@ class Local:
         """
         east, north = _projection(self.latitude)(*self._from_meridian(longitude, latitude))
         c, s = math.cos(math.radians(self.azimuth)), math.sin(math.radians(self.azimuth))
-        return c * np.asarray(east) - s * np.asarray(north), s * np.asarray(east) + c * np.asarray(
-            north
-        )
+        return c * np.asarray(east) - s * np.asarray(north), s * np.asarray(east) + c * np.asarray(north)
 
     def degrees(self, x, y):
         """Longitude and latitude, degrees, of positions in metres.
@@ -106,15 +104,8 @@ class Local:
         ]
         if source is None:
             return places
-        azimuth, back, distance = geodesic(
-            self.degrees(source[0], source[1]), (longitude, latitude)
-        )
-        return [
-            *places,
-            ("distance", distance, "m"),
-            ("azimuth", azimuth, "degree"),
-            ("back_azimuth", back, "degree"),
-        ]
+        azimuth, back, distance = geodesic(self.degrees(source[0], source[1]), (longitude, latitude))
+        return [*places, ("distance", distance, "m"), ("azimuth", azimuth, "degree"), ("back_azimuth", back, "degree")]
 
     def whereabouts_of_source(self, source):
         """Attributes of a dataset that say where the source is: dict of str to float.
@@ -143,9 +134,7 @@ class Local:
         degrees = self._from_meridian(longitude, latitude)
         if not degrees[0].size:  # PROJ has no factors of no places
             return np.zeros(degrees[0].shape)
-        return self.azimuth + np.asarray(
-            _projection(self.latitude).get_factors(*degrees).meridian_convergence
-        )
+        return self.azimuth + np.asarray(_projection(self.latitude).get_factors(*degrees).meridian_convergence)
 
     def off_map(self, longitude, latitude):
         """Whether places on Earth are more than 20 degrees from the reference: bool array.
@@ -168,9 +157,7 @@ class Local:
         """Longitude east of the reference's meridian, -180 to 180, and latitude, degrees; refuses
         places that are not on the map.
         """
-        longitude, latitude = np.broadcast_arrays(
-            np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float)
-        )
+        longitude, latitude = np.broadcast_arrays(np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float))
         off, far = self._off(longitude, latitude)
         bad = far | ~((np.abs(latitude) <= 90) & (np.abs(longitude) <= 360))
         if np.any(bad):
@@ -217,9 +204,7 @@ def _projection(latitude):
         raise ResourceError(
             "positions in longitude and latitude need pyproj; install it with: pip install pyproj"
         ) from None
-    return pyproj.Proj(
-        proj="tmerc", algo="poder_engsager", lon_0=0, lat_0=latitude, k=1, ellps="WGS84"
-    )
+    return pyproj.Proj(proj="tmerc", algo="poder_engsager", lon_0=0, lat_0=latitude, k=1, ellps="WGS84")
 
 
 @dataclass(frozen=True)
@@ -245,10 +230,7 @@ class Places:
         depth : array_like
             m.
         """
-        return np.stack(
-            np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)),
-            axis=-1,
-        )
+        return np.stack(np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)), axis=-1)
 
     def off_map(self, longitude, latitude):
         """Whether places are not on the map: bool array.
@@ -282,19 +264,9 @@ class Places:
         longitude, latitude : array_like
             Degrees.
         """
-        turned = (
-            np.zeros(np.shape(longitude))
-            if self.local is None
-            else self.local.turned(longitude, latitude)
-        )
-        c, s, zero = (
-            np.cos(np.radians(turned)),
-            np.sin(np.radians(turned)),
-            np.zeros(np.shape(longitude)),
-        )
-        return np.moveaxis(
-            np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), (0, 1), (-2, -1)
-        )
+        turned = np.zeros(np.shape(longitude)) if self.local is None else self.local.turned(longitude, latitude)
+        c, s, zero = (np.cos(np.radians(turned)), np.sin(np.radians(turned)), np.zeros(np.shape(longitude)))
+        return np.moveaxis(np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), (0, 1), (-2, -1))
 
 
 def local_of(domain):
@@ -307,9 +279,7 @@ def local_of(domain):
     geographic = getattr(domain, "geographic", None)
     if geographic is None:
         return None
-    return (Profile if domain.planar else Local)(
-        geographic.longitude, geographic.latitude, geographic.azimuth
-    )
+    return (Profile if domain.planar else Local)(geographic.longitude, geographic.latitude, geographic.azimuth)
 
 
 def places(domain, coordinates):

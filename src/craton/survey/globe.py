@@ -73,10 +73,7 @@ class Globe:
         """
         frame = self.chunk.frame
         a, b = (frame.direction(*place[:2]) for place in (start, end))
-        angle, part = (
-            np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b),
-            np.linspace(0, 1, count)[:, None],
-        )
+        angle, part = (np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b), np.linspace(0, 1, count)[:, None])
         along = b - (a @ b) * a
         along = along / max(np.linalg.norm(along), 1e-300)
         way = np.cos(part * angle) * a + np.sin(part * angle) * along
@@ -175,9 +172,7 @@ class Globe:
 
     def _where(self, xyz):
         longitude, latitude, depth = (float(v) for v in self.chunk.whereabouts(xyz))
-        place = (
-            f"longitude {longitude:.6g}, latitude {latitude:.6g} deg, depth {depth / 1e3:.6g} km"
-        )
+        place = f"longitude {longitude:.6g}, latitude {latitude:.6g} deg, depth {depth / 1e3:.6g} km"
         if depth < 0:
             return f"{place}: above the ground"
         if beyond := self.chunk.beyond(xyz):
@@ -280,9 +275,7 @@ def stations(earth, xyz, source=None):
         Position, m, from which distance and azimuth count.
     """
     return Stations(
-        earth.axes(xyz),
-        earth.whereabouts(xyz, source),
-        {} if source is None else earth.whereabouts_of_source(source),
+        earth.axes(xyz), earth.whereabouts(xyz, source), {} if source is None else earth.whereabouts_of_source(source)
     )
 
 
@@ -297,11 +290,7 @@ def flat(xyz, source):
         Position, m, from which distance and azimuth count.
     """
     distance, azimuth, back = bearings(*(xyz - np.asarray(source, float))[:, :2].T)
-    rows = [
-        ("distance", distance, "m"),
-        ("azimuth", azimuth, "degree"),
-        ("back_azimuth", back, "degree"),
-    ]
+    rows = [("distance", distance, "m"), ("azimuth", azimuth, "degree"), ("back_azimuth", back, "degree")]
     return Stations(None, rows, {})
 
 
@@ -397,10 +386,7 @@ def turned(dataset, dim, turn, labels, axes):
             full[name] = rows.copy(data=values).transpose(*array.dims)
     arrays = [array for array in full.data_vars.values() if dim in array.dims]
     known = np.any(
-        [
-            np.isfinite(array.transpose(dim, ...).values).any(axis=tuple(range(1, array.ndim)))
-            for array in arrays
-        ],
+        [np.isfinite(array.transpose(dim, ...).values).any(axis=tuple(range(1, array.ndim))) for array in arrays],
         axis=0,
     )
     return full.isel({dim: np.flatnonzero(known)}) if known.any() else dataset
@@ -416,6 +402,4 @@ def _bearing(globe, start, end):
         end / np.maximum(np.linalg.norm(end, axis=-1, keepdims=True), 1e-300),
     )
     east, north, up = np.moveaxis((np.swapaxes(axes, -1, -2) @ unit[..., None])[..., 0], -1, 0)
-    return np.degrees(np.arctan2(np.hypot(east, north), up)), np.degrees(
-        np.arctan2(east, north)
-    ) % 360
+    return np.degrees(np.arctan2(np.hypot(east, north), up)), np.degrees(np.arctan2(east, north)) % 360

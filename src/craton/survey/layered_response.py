@@ -116,11 +116,7 @@ def motions(stack, layer, p, kind):
         for speed, name in ((vp, "P"), (vs, "S")) if kind == "P-SV" else ((vs, "SH"),):
             q = np.conj(np.sqrt(complex(1 / speed**2 - p**2)))
             s = sense * q
-            r, t, z = {
-                "P": (p * speed, 0, s * speed),
-                "S": (q * speed, 0, -sense * p * speed),
-                "SH": (0, 1, 0),
-            }[name]
+            r, t, z = {"P": (p * speed, 0, s * speed), "S": (q * speed, 0, -sense * p * speed), "SH": (0, 1, 0)}[name]
             along, up = -p * r, -s * z
             stress = {
                 "rr": lam * (along + up) + 2 * mu * along,
@@ -202,9 +198,7 @@ def response(stack, wave, p, omega):
             for number, sign in ((layer, 1),) if free else ((layer, 1), (layer + 1, -1)):
                 for n, each in enumerate(waves[number]):
                     value = (each.velocity | each.stress)[name]
-                    system[:, row, starts[number] + n] = (
-                        sign * scale * value * each.phase(omega, top)
-                    )
+                    system[:, row, starts[number] + n] = sign * scale * value * each.phase(omega, top)
             if layer == 0:
                 value = (incident.velocity | incident.stress)[name]
                 right[:, row, 0] = -scale * value * incident.phase(omega, top)

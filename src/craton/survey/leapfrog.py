@@ -69,9 +69,7 @@ def for_leapfrog(series, dt, shift=0.0, band=math.inf):
         In the precision of `series`; computed in float64.
     """
     full = min(FULL, math.pi * band * dt)
-    return _mapped(
-        series, shift, np.sin, 1.0, full, min(NONE, TAPER * full) if full < FULL else NONE
-    )
+    return _mapped(series, shift, np.sin, 1.0, full, min(NONE, TAPER * full) if full < FULL else NONE)
 
 
 def from_leapfrog(series, dt, shift=0.5, band=math.inf):

@@ -84,11 +84,7 @@ def build(entry, name, domain, medium):
     # in the plane, along x
     azimuth = np.pi / 2 if domain.planar else np.radians(entry.azimuth) - turn(domain)
     azimuth += np.pi / 2 if entry.wave == "SH" else 0.0
-    direction = (
-        np.array([0.0, 0.0, 1.0])
-        if entry.wave == "P"
-        else np.array([np.sin(azimuth), np.cos(azimuth), 0.0])
-    )
+    direction = np.array([0.0, 0.0, 1.0]) if entry.wave == "P" else np.array([np.sin(azimuth), np.cos(azimuth), 0.0])
     speeds = vp if entry.wave == "P" else vs
     wavelet = wavelets.build(entry.wavelet)
     delayed = entry.wavelet.delay is not None and entry.wavelet.delay > 0

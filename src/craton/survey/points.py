@@ -61,9 +61,7 @@ def grid(x, y, z, words=""):
     shape = (len(y), len(x))
     level = f" at z = {float(z):.10g} m" if not np.ndim(z) else ""
     full = (np.array(np.broadcast_to(c, shape)) for c in (x, y[:, None], z))
-    return Points(
-        ("y", "x"), *full, {"x": x, "y": y}, words=words or f"grid of {len(x)} x {len(y)}{level}"
-    )
+    return Points(("y", "x"), *full, {"x": x, "y": y}, words=words or f"grid of {len(x)} x {len(y)}{level}")
 
 
 def scattered(x, y, z, words="scattered", **along):
@@ -107,9 +105,7 @@ def _grid(table, surface, columns):
 
 def _drape(table, surface, columns):
     ground = surface(table.surface)
-    x, y = (
-        (ground.x, ground.y) if table.x is None else (np.linspace(*table.x), np.linspace(*table.y))
-    )
+    x, y = (ground.x, ground.y) if table.x is None else (np.linspace(*table.x), np.linspace(*table.y))
     z = ground.z if table.x is None else ground.at(x, y[:, None])
     lost = np.argwhere(~np.isfinite(z))
     if len(lost):
@@ -141,20 +137,13 @@ def _borehole(table, surface, columns):
     z = np.linspace(table.top, table.bottom, table.count)
     x, y = (np.full(table.count, c) for c in (table.x, table.y))
     words = f"borehole of {table.count} at x {table.x:.10g}, y {table.y:.10g} m, z {table.top:.10g} to {table.bottom:.10g} m"
-    return scattered(
-        x, y, z, words, depth=(table.top - z, "m", "depth below the top of the borehole")
-    )
+    return scattered(x, y, z, words, depth=(table.top - z, "m", "depth below the top of the borehole"))
 
 
 def _scattered(table, surface, columns):
     if table.file is None:
-        return scattered(
-            *np.array([p.xyz for p in table.at], float).reshape(-1, 3).T, f"{len(table.at)} points"
-        )
-    held, name = (
-        columns(table.file, ("x", "y", "z", "depth"), ("z", "depth")),
-        Path(table.file).name,
-    )
+        return scattered(*np.array([p.xyz for p in table.at], float).reshape(-1, 3).T, f"{len(table.at)} points")
+    held, name = (columns(table.file, ("x", "y", "z", "depth"), ("z", "depth")), Path(table.file).name)
     if ("z" in held) == ("depth" in held):
         raise ValueError(f"{name} needs exactly one of the columns z and depth")
     height = held["z"] if "z" in held else 0.0 - held["depth"]
@@ -166,10 +155,4 @@ def _scattered(table, surface, columns):
     return scattered(held["x"], held["y"], height, f"{len(height)} points of {name}")
 
 
-KINDS = {
-    "grid": _grid,
-    "drape": _drape,
-    "profile": _profile,
-    "borehole": _borehole,
-    "scattered": _scattered,
-}
+KINDS = {"grid": _grid, "drape": _drape, "profile": _profile, "borehole": _borehole, "scattered": _scattered}

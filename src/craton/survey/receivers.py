@@ -102,9 +102,7 @@ class Receivers:
     def fibre_channels(self):
         """Return a Channel for each channel of the fibres."""
         numbers = range(len(self.fibres)) if self.fibres is not None else ()
-        return [
-            Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in numbers
-        ]
+        return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in numbers]
 
 
 def build(scenario):
@@ -125,15 +123,10 @@ def build(scenario):
     if problems:
         raise ScenarioError(problems)
     ways = [(e.names[0], e.xyz, scenario.receivers[e.number]) for e in entries]
-    cables = [
-        (name, along, entry.das.spacing, entry.das.gauge)
-        for name, along, entry in ways
-        if where(entry) == "das"
-    ]
+    cables = [(name, along, entry.das.spacing, entry.das.gauge) for name, along, entry in ways if where(entry) == "das"]
     points = [e for e in entries if where(scenario.receivers[e.number]) != "das"]
     names, networks, codes, locations = (
-        [text for e in points for text in getattr(e, column)]
-        for column in ("names", "networks", "codes", "locations")
+        [text for e in points for text in getattr(e, column)] for column in ("names", "networks", "codes", "locations")
     )
     return Receivers(
         names,
@@ -196,12 +189,8 @@ def collect(scenario):
     for i, entry in enumerate(scenario.receivers):
         total += _count(entry)
         if total > MOST_RECEIVERS:
-            words = (
-                f"{total:,} receivers are more than the {MOST_RECEIVERS:,} that one run can have"
-            )
-            problems.append(
-                Problem(f"receivers.{i}.{where(entry)}", words, "write fewer, or split the run")
-            )
+            words = f"{total:,} receivers are more than the {MOST_RECEIVERS:,} that one run can have"
+            problems.append(Problem(f"receivers.{i}.{where(entry)}", words, "write fewer, or split the run"))
             break
         try:
             names, xyz, codes = expand(entry, scenario)
@@ -225,9 +214,7 @@ def collect(scenario):
     entries = with_networks(_without_repeated(scenario, entries))
     taken = set()
     for entry in entries:
-        problems += _used_twice(
-            entry.number, scenario.receivers[entry.number], taken, list(entry.names)
-        )
+        problems += _used_twice(entry.number, scenario.receivers[entry.number], taken, list(entry.names))
         taken.update(entry.names)
     return entries, problems
 
@@ -289,10 +276,7 @@ def with_networks(entries):
     apart = {name for name, count in counts.items() if 1 < count == networks[name]}
     return [
         entry._replace(
-            names=[
-                f"{network}.{name}" if name in apart else name
-                for name, network in zip(entry.names, entry.networks)
-            ]
+            names=[f"{network}.{name}" if name in apart else name for name, network in zip(entry.names, entry.networks)]
         )
         if apart & set(entry.names)
         else entry
@@ -396,9 +380,7 @@ def where(entry):
     ----------
     entry : receivers of a scenario
     """
-    return next(
-        (k for k in ("file", "line", "grid", "das") if getattr(entry, k, None) is not None), "at"
-    )
+    return next((k for k in ("file", "line", "grid", "das") if getattr(entry, k, None) is not None), "at")
 
 
 def _used_twice(index, entry, taken, names):
@@ -458,8 +440,7 @@ def read_file(entry, domain, origin=None):
     mapped = geography.places(domain, stations.coordinates or entry.coordinates)
     if not (stations.deep or mapped.deep):
         raise ValueError(
-            "it gives elevations, but in a chunk of the Earth positions count from the ground: "
-            "give a column depth"
+            "it gives elevations, but in a chunk of the Earth positions count from the ground: give a column depth"
         )
     far = mapped.off_map(stations.x, stations.y)
     xyz = np.full((len(far), 3), np.nan)

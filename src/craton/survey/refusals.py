@@ -85,12 +85,8 @@ def _outside(axis, value, low, high, top):
     axis = "xyz"[axis]
     range_text = f"{axis} from {low:.10g} to {high:.10g} m"
     if axis == "z" and value > high:
-        place = (
-            "in the air, above the free surface" if top == "free" else "above the top of the domain"
-        )
-        depth = (
-            "; z is positive upward: for a depth write { x =, y =, depth = }" if value > 0 else ""
-        )
+        place = "in the air, above the free surface" if top == "free" else "above the top of the domain"
+        depth = "; z is positive upward: for a depth write { x =, y =, depth = }" if value > 0 else ""
         return (
             f"z = {value:.10g} m is {place} at z = {high:.10g} m",
             f"give z from {low:.10g} to {high:.10g} m{depth}",
@@ -121,10 +117,7 @@ def file_fault(entry, error, kinds, advice):
     """
     if isinstance(error, LookupError):
         metres = '; or coordinates = "metres"' if hasattr(entry, "coordinates") else ""
-        return (
-            f"{entry.file}: {error.args[0]}",
-            "add geographic = { longitude =, latitude = } to [domain]" + metres,
-        )
+        return (f"{entry.file}: {error.args[0]}", "add geographic = { longitude =, latitude = } to [domain]" + metres)
     if isinstance(error, OSError):
         return (
             f"cannot read {entry.file}: {error.strerror or error}",

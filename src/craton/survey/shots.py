@@ -41,9 +41,7 @@ class Shot:
         xyz = [sources.positions(self.scenario, e) for e in entries if e.at is not None]
         if not xyz:
             files = [e for e in entries if hasattr(e, "file")]
-            built = [
-                source_files.build(e, "", self.scenario, source_files.any_solid) for e in files
-            ]
+            built = [source_files.build(e, "", self.scenario, source_files.any_solid) for e in files]
             xyz = [points[0].points[:1] for points in built[:1]]
         return np.mean(np.concatenate(xyz), axis=0) if xyz else np.full(3, np.nan)
 
@@ -59,9 +57,7 @@ class Shot:
         if first != "source" or not self.entries or not number.isdecimal():
             return problem
         return Problem(
-            ".".join(filter(None, ("source", str(self.entries[int(number)]), rest))),
-            problem.message,
-            problem.remedy,
+            ".".join(filter(None, ("source", str(self.entries[int(number)]), rest))), problem.message, problem.remedy
         )
 
 
@@ -75,9 +71,7 @@ def split(scenario):
     """
     entries_of = {name: [] for name in sources.shots(scenario)}
     for n, entry in enumerate(scenario.source):
-        for name, source in (
-            alone(scenario, entry, entry.name or f"source {n + 1}") if entries_of else ()
-        ):
+        for name, source in alone(scenario, entry, entry.name or f"source {n + 1}") if entries_of else ():
             entries_of[name].append((n, source))
     return [
         Shot(
@@ -103,12 +97,7 @@ def alone(scenario, entry, name):
     if entry.shots is None:
         return [(entry.shot, entry.model_copy(update={"shot": None, "name": name}))]
     return [
-        (
-            shot,
-            entry.model_copy(
-                update={"shots": None, "name": shot, "at": position(scenario, xyz, entry)}
-            ),
-        )
+        (shot, entry.model_copy(update={"shots": None, "name": shot, "at": position(scenario, xyz, entry)}))
         for shot, xyz in zip(sources.shots_of(entry, name), sources.positions(scenario, entry))
     ]
 

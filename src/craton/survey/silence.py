@@ -70,9 +70,7 @@ def _silence(scenario, moment, vp, vs):
         return ""  # on a slope, other components are silent
     ratio = 1 - 2 * (vs / vp) ** 2
     xx, yy = moment[0, 0] - ratio * moment[2, 2], moment[1, 1] - ratio * moment[2, 2]
-    radiates = {"P-SV": [xx], "SH": [moment[0, 1]]}.get(
-        scenario.domain.motion, [xx, yy, moment[0, 1]]
-    )
+    radiates = {"P-SV": [xx], "SH": [moment[0, 1]]}.get(scenario.domain.motion, [xx, yy, moment[0, 1]])
     if np.abs(radiates).max() > SILENT * np.abs(moment).max():
         return ""
     return "where the shear tractions that it consists of are 0"

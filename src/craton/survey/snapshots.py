@@ -36,10 +36,7 @@ def problems(scenario):
         if spec.plane is not None
     ]
     return problems + [
-        problem
-        for key, plane in planes
-        if not plane.surface
-        for problem in misplaced(scenario.domain, key, plane)
+        problem for key, plane in planes if not plane.surface for problem in misplaced(scenario.domain, key, plane)
     ]
 
 

@@ -17,14 +17,7 @@ from craton.io.limits import MOST_ROWS
 from craton.survey import catalogues, faults, geography, planes, wavelets
 from craton.survey.places import globe_of
 from craton.survey.refusals import file_fault
-from craton.survey.sources import (
-    PointSource,
-    double_couple,
-    moment_tensor,
-    positions,
-    shots,
-    shots_of,
-)
+from craton.survey.sources import PointSource, double_couple, moment_tensor, positions, shots, shots_of
 from craton.tables.fields import Place
 
 # SPECFEM's SOURCE_DECAY_MIMIC_TRIANGLE: the Gaussian exp(-(1.628 t / half duration)^2) stands for
@@ -48,10 +41,7 @@ def contents(entry):
     OSError, ValueError
         The file cannot be read, or not understood.
     """
-    status, row = (
-        os.stat(entry.file),
-        next(row for row in io.formats("source") if row.name == entry.kind),
-    )
+    status, row = (os.stat(entry.file), next(row for row in io.formats("source") if row.name == entry.kind))
     options = tuple((key, getattr(entry, key)) for key in row.options)
     return _contents(entry.kind, entry.file, options, status.st_mtime_ns, status.st_size)
 
@@ -130,21 +120,14 @@ def build(entry, name, scenario, medium):
     """
     if entry.kind == "plane_wave":
         return [planes.build(entry, name, scenario.domain, medium)]
-    return (
-        _from_file(entry, name, scenario, medium)
-        if hasattr(entry, "file")
-        else _from_keys(entry, name, scenario)
-    )
+    return _from_file(entry, name, scenario, medium) if hasattr(entry, "file") else _from_keys(entry, name, scenario)
 
 
 def _from_keys(entry, name, scenario):
     """One source, or one for each of its positions or shots."""
     force = np.array(entry.vector, dtype=float) if entry.kind == "force" else None
     moment = None if entry.kind == "force" else moment_tensor(entry)
-    delayed, wavelet = (
-        entry.wavelet.delay is not None and entry.wavelet.delay > 0,
-        wavelets.build(entry.wavelet),
-    )
+    delayed, wavelet = (entry.wavelet.delay is not None and entry.wavelet.delay > 0, wavelets.build(entry.wavelet))
     number = {shot: n for n, shot in enumerate(shots(scenario))}
     names, xyz = shots_of(entry, name), positions(scenario, entry)
     titles = names if entry.shots is not None else [name]
@@ -199,10 +182,7 @@ def in_domain_axes(scenario, xyz, moment, force, true_axes=False):
     if earth is None:
         return moment, force
     turn = earth.axes(np.asarray(xyz)[None])[0]
-    return (
-        None if moment is None else turn @ moment @ turn.T,
-        None if force is None else turn @ force,
-    )
+    return (None if moment is None else turn @ moment @ turn.T, None if force is None else turn @ force)
 
 
 def _from_file(entry, name, scenario, medium):
@@ -218,13 +198,9 @@ def _from_file(entry, name, scenario, medium):
         catalogues.refuse_instant(catalogue)
         return [catalogue]
     if len(held) > MOST_ROWS:
-        raise ValueError(
-            f"{len(held):,} point sources: more than {MOST_ROWS:,} must be moments in space"
-        )
+        raise ValueError(f"{len(held):,} point sources: more than {MOST_ROWS:,} must be moments in space")
     names = [name] if len(held) == 1 else [f"{name}.{n}" for n in range(1, len(held) + 1)]
-    return [
-        _point(mapped, title, point, _wavelet(entry, point)) for title, point in zip(names, held)
-    ]
+    return [_point(mapped, title, point, _wavelet(entry, point)) for title, point in zip(names, held)]
 
 
 @lru_cache(2)  # they are checked, and then built
@@ -250,9 +226,7 @@ def _point(places, name, point, wavelet):
     turn = places.rotation(point.longitude, point.latitude)
     moment = point.moment if point.plane is None else double_couple(*point.plane)
     force = None if point.force is None else turn @ point.force
-    return PointSource(
-        name, xyz, None if moment is None else turn @ moment @ turn.T, force, wavelet
-    )
+    return PointSource(name, xyz, None if moment is None else turn @ moment @ turn.T, force, wavelet)
 
 
 def _wavelet(entry, point):
@@ -264,25 +238,19 @@ def _wavelet(entry, point):
     if point.wavelet not in ("gaussian", "ricker"):
         raise ValueError(f"source time function {point.wavelet}, is not supported: give a wavelet")
     if point.width <= 0 and point.force is not None:
-        raise ValueError(
-            f"half duration or frequency {point.width:g} must be positive; or give a wavelet"
-        )
+        raise ValueError(f"half duration or frequency {point.width:g} must be positive; or give a wavelet")
     if point.width <= 0:
         raise ValueError(
             "it has no duration, and an instantaneous moment release cannot be resolved; "
             'add wavelet = { kind = "gaussian", tau = 0.1 }'
         )
-    shape = (
-        {"frequency": point.width} if point.wavelet == "ricker" else {"tau": tau_of(point.width)}
-    )
+    shape = {"frequency": point.width} if point.wavelet == "ricker" else {"tau": tau_of(point.width)}
     return wavelets.build(SimpleNamespace(kind=point.wavelet, delay=point.shift, **shape))
 
 
 def _moved(wavelet, shift):
     """Return the wavelet later by `shift` (s)."""
-    return replace(
-        wavelet, delay=wavelet.delay + shift, start=wavelet.start + shift, end=wavelet.end + shift
-    )
+    return replace(wavelet, delay=wavelet.delay + shift, start=wavelet.start + shift, end=wavelet.end + shift)
 
 
 def checked(entry, name, scenario):
@@ -300,19 +268,10 @@ def checked(entry, name, scenario):
     except MissingLibrary as error:
         problem = "kind", str(error), 'or write the source as kind = "moment_tensor"'
     except (LookupError, OSError, ValueError) as error:
-        key = (
-            "coordinates"
-            if isinstance(error, LookupError) and hasattr(entry, "coordinates")
-            else "file"
-        )
+        key = "coordinates" if isinstance(error, LookupError) and hasattr(entry, "coordinates") else "file"
         problem = (
             key,
-            *file_fault(
-                entry,
-                error,
-                "file",
-                f"correct the file: see docs/sources.md for the {entry.kind} format",
-            ),
+            *file_fault(entry, error, "file", f"correct the file: see docs/sources.md for the {entry.kind} format"),
         )
     return [], problem
 

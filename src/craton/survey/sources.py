@@ -71,10 +71,7 @@ def shots(scenario):
     """
     return tuple(
         dict.fromkeys(
-            name
-            for i, entry in enumerate(scenario.source, 1)
-            for name in shots_of(entry, f"source {i}")
-            if name
+            name for i, entry in enumerate(scenario.source, 1) for name in shots_of(entry, f"source {i}") if name
         )
     )
 
@@ -157,11 +154,7 @@ def end_time(sources, incident=()):
 def _earliest(source):
     wavelet = source.wavelet
     before = wavelet(np.linspace(min(wavelet.start, 0.0), 0.0, 500))
-    return (
-        0.0
-        if source.delayed and np.abs(before).max() < EARLY_ENOUGH * wavelet.peak
-        else wavelet.start
-    )
+    return 0.0 if source.delayed and np.abs(before).max() < EARLY_ENOUGH * wavelet.peak else wavelet.start
 
 
 # --- mechanisms -----------------------------------------------------------------------------------
@@ -205,11 +198,7 @@ def _plane_axes(strike, dip):
     unit vectors, east-north-up.
     """
     (cs, ss), (cd, sd) = _cos_sin(strike), _cos_sin(dip)
-    return (
-        np.array([sd * cs, -sd * ss, cd]),
-        np.array([ss, cs, 0.0]),
-        np.array([-cd * cs, cd * ss, sd]),
-    )
+    return (np.array([sd * cs, -sd * ss, cd]), np.array([ss, cs, 0.0]), np.array([-cd * cs, cd * ss, sd]))
 
 
 def double_couple_axes(strike, dip):
@@ -261,11 +250,7 @@ def _plane(normal, slip):
     # The normal points up out of the foot wall; for a vertical plane both signs are right: take the
     # strike below 180.
     vertical = abs(normal[2]) < 1e-9
-    upside_down = (
-        (-normal[1] < -1e-9 or (abs(normal[1]) <= 1e-9 and normal[0] < 0))
-        if vertical
-        else normal[2] < 0
-    )
+    upside_down = (-normal[1] < -1e-9 or (abs(normal[1]) <= 1e-9 and normal[0] < 0)) if vertical else normal[2] < 0
     sign = -1.0 if upside_down else 1.0
     normal, slip = sign * normal, sign * slip
     strike = _tidy(math.degrees(math.atan2(-normal[1], normal[0]))) % 360.0 if flat > 1e-9 else 0.0
@@ -365,9 +350,7 @@ def _force_words(source):
     size = float(np.linalg.norm(source.force))
     if source.wavelet.is_pulse:
         return f"force ({fx:g}, {fy:g}, {fz:g}) N times wavelet, impulse {size * abs(source.wavelet.area):.4g} N s"
-    return (
-        f"force ({fx:g}, {fy:g}, {fz:g}) N times wavelet, peak {size * source.wavelet.peak:.4g} N"
-    )
+    return f"force ({fx:g}, {fy:g}, {fz:g}) N times wavelet, peak {size * source.wavelet.peak:.4g} N"
 
 
 def _moment_words(source):

@@ -38,9 +38,7 @@ def taup(model):
         from obspy.taup import TauPyModel
         from obspy.taup.taup_create import build_taup_model
     except ImportError as error:
-        raise ResourceError(
-            "travel times need ObsPy; install it with: pip install 'craton[seis]'"
-        ) from error
+        raise ResourceError("travel times need ObsPy; install it with: pip install 'craton[seis]'") from error
     with TemporaryDirectory(prefix="craton-taup-") as folder:
         path = Path(folder) / "radial.nd"
         radial_files.write_nd(model, path)
@@ -68,13 +66,7 @@ def arrivals(model, depth, distance, phases=("p", "P", "s", "S", "PcP", "ScS")):
     """
     arrivals_ = taup(model).get_travel_times(depth / 1e3, float(distance), list(phases))
     return [
-        Arrival(
-            a.name,
-            float(distance),
-            float(a.time),
-            float(a.ray_param_sec_degree),
-            float(a.incident_angle),
-        )
+        Arrival(a.name, float(distance), float(a.time), float(a.ray_param_sec_degree), float(a.incident_angle))
         for a in arrivals_
     ]
 
@@ -158,10 +150,7 @@ def delay(trace, pulse, step, start, window, either=True):
     trace = np.asarray(trace, float)
     length = _extent(pulse, step)
     shape = pulse(step * np.arange(-length, length + 1))
-    first, last = (
-        int(np.floor((window[0] - start) / step)),
-        int(np.ceil((window[1] - start) / step)),
-    )
+    first, last = (int(np.floor((window[0] - start) / step)), int(np.ceil((window[1] - start) / step)))
     low, high = max(first - length, 0), min(last + length + 1, len(trace))
     if high - low < len(shape):
         raise ValueError(
@@ -172,9 +161,7 @@ def delay(trace, pulse, step, start, window, either=True):
     power = np.convolve(window_trace**2, np.ones(len(shape)), "valid")
     likeness = product / np.sqrt(np.maximum(power, 1e-300) * (shape**2).sum())
     best = int(np.argmax(np.abs(product) if either else product))
-    return start + step * (
-        low + length + _vertex(np.abs(product) if either else product, best)
-    ), float(likeness[best])
+    return start + step * (low + length + _vertex(np.abs(product) if either else product, best)), float(likeness[best])
 
 
 def _extent(pulse, step):
@@ -217,10 +204,7 @@ def onset(trace, step, start, short, long, ratio=4.0, window=None):
     short_count, long_count = (max(int(round(length / step)), 1) for length in (short, long))
     total = np.concatenate([[0.0], np.cumsum(square)])
     at = np.arange(long_count, len(square) - short_count + 1)
-    sta, lta = (
-        (total[at + short_count] - total[at]) / short_count,
-        (total[at] - total[at - long_count]) / long_count,
-    )
+    sta, lta = ((total[at + short_count] - total[at]) / short_count, (total[at] - total[at - long_count]) / long_count)
     times = start + step * at
     chosen = sta > ratio * lta + 1e-12 * square.max(initial=0)
     if window is not None:

@@ -74,12 +74,8 @@ class Wavelet:
 
     def describe(self):
         """One line: kind, parameters, time, area or peak, frequencies, with units."""
-        where = {"brune": "onset", "kuepper": "onset", "samples": "shifted by"}.get(
-            self.kind, "centre"
-        )
-        area, peak = {"gaussian": ("", " 1/s"), "brune": ("", " 1/s"), "kuepper": (" s", "")}.get(
-            self.kind, ("", "")
-        )
+        where = {"brune": "onset", "kuepper": "onset", "samples": "shifted by"}.get(self.kind, "centre")
+        area, peak = {"gaussian": ("", " 1/s"), "brune": ("", " 1/s"), "kuepper": (" s", "")}.get(self.kind, ("", ""))
         size = (
             f"area {self.area:.4g}{area}, peak {self.peak:.4g}{peak}"
             if self.is_pulse
@@ -309,14 +305,7 @@ def _ricker(spec):
     # function, and P(3/2, 1.9767^2) = 0.95.
     last = math.sqrt(1.5) / (math.pi * f)
     return _symmetric(
-        spec,
-        shape,
-        f"frequency {f:g} Hz",
-        last,
-        area=0.0,
-        peak=1.0,
-        peak_frequency=f,
-        f95=1.9767053274642605 * f,
+        spec, shape, f"frequency {f:g} Hz", last, area=0.0, peak=1.0, peak_frequency=f, f95=1.9767053274642605 * f
     )
 
 
@@ -390,13 +379,9 @@ def _kuepper_wavelet(spec):
     duration, n, delay = spec.duration, spec.extrema, spec.delay or 0.0
     shape = partial(kuepper_shape, duration=duration, extrema=n)
     area = (1 - (-1) ** n) * duration / math.pi * (1 / n - n / (n + 2) ** 2) / _kuepper_peak(n)
-    peak_frequency, f95 = _spectrum_numbers(
-        shape(np.arange(1024) * duration / 1024), duration / 1024
-    )
+    peak_frequency, f95 = _spectrum_numbers(shape(np.arange(1024) * duration / 1024), duration / 1024)
     parameters = f"duration {duration:g} s, {n} extrem{'um' if n == 1 else 'a'}"
-    return Wavelet(
-        "kuepper", delay, shape, area, 1.0, peak_frequency, f95, delay, delay + duration, parameters
-    )
+    return Wavelet("kuepper", delay, shape, area, 1.0, peak_frequency, f95, delay, delay + duration, parameters)
 
 
 def _samples(spec):
@@ -406,13 +391,8 @@ def _samples(spec):
     curve = shape(fine)
     peak_frequency, f95 = _spectrum_numbers(curve, fine[1] - fine[0])
     peak = max(np.abs(curve).max(), np.abs(values).max())
-    start, end = (
-        times[_edge(values, level * peak, side)]
-        for level, side in ((START_LEVEL, 0), (END_LEVEL, -1))
-    )
-    parameters = f"{len(times)} samples" + (
-        f" of {Path(spec.file).name}" if spec.file is not None else ""
-    )
+    start, end = (times[_edge(values, level * peak, side)] for level, side in ((START_LEVEL, 0), (END_LEVEL, -1)))
+    parameters = f"{len(times)} samples" + (f" of {Path(spec.file).name}" if spec.file is not None else "")
     return Wavelet(
         "samples",
         delay,
@@ -446,10 +426,7 @@ def _symmetric(spec, shape, parameters, last, **numbers):
     the centre, s.
     """
     delay = spec.delay or 0.0
-    start, end = (
-        delay - _decay_time(shape, START_LEVEL, last),
-        delay + _decay_time(shape, END_LEVEL, last),
-    )
+    start, end = (delay - _decay_time(shape, START_LEVEL, last), delay + _decay_time(shape, END_LEVEL, last))
     return Wavelet(spec.kind, delay, shape, start=start, end=end, parameters=parameters, **numbers)
 
 
@@ -463,11 +440,7 @@ def _decay_time(shape, level, last):
         low, high = high, 2 * high
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (
-            (middle, high)
-            if abs(float(shape(np.float64(middle)))) > level * peak
-            else (low, middle)
-        )
+        low, high = (middle, high) if abs(float(shape(np.float64(middle)))) > level * peak else (low, middle)
     return high
 
 
@@ -487,9 +460,7 @@ def _spectrum_numbers(values, dt):
 
 def _grid_points(times):
     """Points of a uniform grid twice as fine as the closest samples, within reason."""
-    return min(
-        LONGEST_GRID, 2 * math.ceil((times[-1] - times[0]) / np.diff(times).min() - 1e-6) + 1
-    )
+    return min(LONGEST_GRID, 2 * math.ceil((times[-1] - times[0]) / np.diff(times).min() - 1e-6) + 1)
 
 
 def _edge(values, level, side):
@@ -511,9 +482,7 @@ def sample_arrays(spec):
     ----------
     spec : wavelet of a scenario
     """
-    times, values = (
-        (spec.times, spec.values) if spec.file is None else io.read(spec.file, "wavelet", "text")
-    )
+    times, values = (spec.times, spec.values) if spec.file is None else io.read(spec.file, "wavelet", "text")
     times, values = np.array(times, dtype=float), np.array(values, dtype=float)
     check_samples(times, values)
     return times, values
@@ -539,8 +508,6 @@ def check_samples(times, values):
         )
     back = np.flatnonzero(np.diff(times) <= 0)
     if len(back):
-        raise ValueError(
-            f"time {times[back[0] + 1]:g} s is not after the previous one, {times[back[0]]:g} s"
-        )
+        raise ValueError(f"time {times[back[0] + 1]:g} s is not after the previous one, {times[back[0]]:g} s")
     if not np.any(values):
         raise ValueError("all samples are zero")

@@ -21,9 +21,7 @@ def located(receivers, scenario, sources):
     earth = places.globe_of(scenario) or geography.local_of(scenario.domain)
     if any(entry.shot or entry.shots for entry in scenario.source):
         sources = []
-    source = (
-        tuple(map(float, sources[0].hypocentre)) if sources and len(sources[0].points) else None
-    )
+    source = tuple(map(float, sources[0].hypocentre)) if sources and len(sources[0].points) else None
     return replace(
         receivers,
         source=source,

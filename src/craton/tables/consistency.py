@@ -84,9 +84,7 @@ def plane_problems(scenario):
             yield f"snapshots.{n}.plane", "a 2-D domain has no y axis", "leave plane out"
     for n, source in enumerate(scenario.source):
         if hasattr(source, "file"):
-            message = (
-                f"{shown(source.kind)} is a 3-D source; sources of a 2-D domain are lines along y"
-            )
+            message = f"{shown(source.kind)} is a 3-D source; sources of a 2-D domain are lines along y"
             yield f"source.{n}.kind", message, "use moment_tensor, explosion, force or plane_wave"
 
 

@@ -67,9 +67,7 @@ def read(path, check, overrides=(), synonyms=None):
             regular.check(path, most=LARGEST)
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        problem = Problem(
-            "", f"not UTF-8 text (byte {error.start})", "save the scenario as UTF-8 TOML text"
-        )
+        problem = Problem("", f"not UTF-8 text (byte {error.start})", "save the scenario as UTF-8 TOML text")
     except OSError as error:
         problem = _unreadable(Path(path), error)
     except FileError as error:
@@ -231,9 +229,7 @@ def _assign(values, path, value, synonyms):
             here[step] = value
         else:
             here = here.setdefault(step, {}) if isinstance(here, dict) else here[step]
-    for name in synonyms.get(
-        path, ()
-    ):  # "--set method=sem domain.element_size=200" of a file with spacing
+    for name in synonyms.get(path, ()):  # "--set method=sem domain.element_size=200" of a file with spacing
         here.pop(name, None)
     return None
 

@@ -59,9 +59,7 @@ def wrong(*items, nearest=None):
         The choice that was probably meant, so that checking can go on with it.
     """
     return PydanticCustomError(
-        "craton",
-        "{message}",
-        {"message": "; ".join(m for _, m, _ in items), "items": items, "nearest": nearest},
+        "craton", "{message}", {"message": "; ".join(m for _, m, _ in items), "items": items, "nearest": nearest}
     )
 
 
@@ -96,9 +94,7 @@ def exactly_one(table, names, remedy, key=""):
         Where the problem is reported; by default the table itself.
     """
     present = sum(getattr(table, name) is not None for name in names)
-    message = (
-        "{} and {} are mutually exclusive" if present else "missing: neither {} nor {} is given"
-    )
+    message = "{} and {} are mutually exclusive" if present else "missing: neither {} nor {} is given"
     return [(key, message.format(*names), remedy)] * (present != 1)
 
 
@@ -154,9 +150,7 @@ def quantity(dimension, **limits):
             raise wrong(("", "the number is too large", "correct it")) from None
         largest = LARGEST.get(dimension, math.inf)
         if abs(value) > largest:
-            message = (
-                f"{number(value)} {unit} is out of range: no more than {number(largest)} {unit}"
-            )
+            message = f"{number(value)} {unit} is out of range: no more than {number(largest)} {unit}"
             raise wrong(("", message, "correct the number or its unit"))
         smallest = SMALLEST.get(dimension, 0.0)
         # a place or a depth may be next to 0 by rounding; a size or a speed is not
@@ -373,9 +367,7 @@ def items_of(count, message, remedy):
 
 
 def _three(names, unit):
-    return items_of(
-        3, "{value} is not a list of three numbers", f"write [{', '.join(names)}] in {unit}"
-    )
+    return items_of(3, "{value} is not a list of three numbers", f"write [{', '.join(names)}] in {unit}")
 
 
 def triple(item, names, unit):
@@ -439,9 +431,7 @@ def many(item, noun=None):
             return items
         is_table = isinstance(value, dict)
         if noun:
-            message = (
-                f"{noun} must be a list of tables, not a single {'table' if is_table else 'value'}"
-            )
+            message = f"{noun} must be a list of tables, not a single {'table' if is_table else 'value'}"
             raise wrong(("", message, f"write [[{noun}]] with double brackets"))
         remedy = f"write [{'{ ... }' if is_table else shown(value)}]"
         raise wrong(("", f"{shown(value)} is not a list", remedy))
@@ -469,17 +459,13 @@ def word_or(words, kind):
 
 def _text(value):
     if not isinstance(value, str) or not value.strip():
-        message = (
-            "the string is empty" if isinstance(value, str) else f"{shown(value)} is not a string"
-        )
+        message = "the string is empty" if isinstance(value, str) else f"{shown(value)} is not a string"
         raise wrong(("", message, 'write a string in quotes, "..."'))
     return value
 
 
 def _path(value):
-    return os.path.abspath(
-        os.path.expanduser(_text(os.fspath(value) if isinstance(value, os.PathLike) else value))
-    )
+    return os.path.abspath(os.path.expanduser(_text(os.fspath(value) if isinstance(value, os.PathLike) else value)))
 
 
 Flag = Annotated[
@@ -537,9 +523,7 @@ class Position(Table):
         if self.depth is None:
             return [self.x, self.z] if self.y is None else [*self.xyz]
         return {
-            name: value
-            for name, value in (("x", self.x), ("y", self.y), ("depth", self.depth))
-            if value is not None
+            name: value for name, value in (("x", self.x), ("y", self.y), ("depth", self.depth)) if value is not None
         }
 
     @property

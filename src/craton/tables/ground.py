@@ -7,18 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import BeforeValidator, ValidationError
 
-from craton.tables.fields import (
-    FilePath,
-    Length,
-    Table,
-    Text,
-    key,
-    many,
-    must,
-    quantity,
-    union,
-    wrong,
-)
+from craton.tables.fields import FilePath, Length, Table, Text, key, many, must, quantity, union, wrong
 from craton.tables.on_earth import EarthFile
 
 _NAMES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
@@ -129,9 +118,7 @@ def _kind(value):
     return "GroundTable" if "z" in value else "GroundFile"
 
 
-Ground = Annotated[
-    union(_kind, GroundFile, GroundTable, level=Length), BeforeValidator(_ground), NO_FILE_NAME
-]
+Ground = Annotated[union(_kind, GroundFile, GroundTable, level=Length), BeforeValidator(_ground), NO_FILE_NAME]
 
 
 class Water(Table):

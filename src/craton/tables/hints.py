@@ -45,9 +45,7 @@ HINTS = (
     ),
     Hint("density dens r", (*LAYER, "model", "model.regions"), "write rho = 2300 (kg/m3)"),
     Hint(
-        "v velocity p_velocity vel c max_vel",
-        (*LAYER, "model"),
-        "write vp = 3000, vs = 1700 (m/s); vs = 0 in a fluid",
+        "v velocity p_velocity vel c max_vel", (*LAYER, "model"), "write vp = 3000, vs = 1700 (m/s); vs = 0 in a fluid"
     ),
     Hint("alpha", (*LAYER, "model"), "write vp (m/s)"),
     Hint("beta s_velocity", (*LAYER, "model"), "write vs (m/s); vs = 0 in a fluid"),
@@ -78,11 +76,7 @@ HINTS = (
         ("", "domain"),
         "write spacing = 100 in [domain] (m, along all axes); spectral elements: element_size",
     ),
-    Hint(
-        "dy dz",
-        ("", "domain"),
-        "the grid has one spacing along all axes: write spacing = 100 in [domain] (m)",
-    ),
+    Hint("dy dz", ("", "domain"), "the grid has one spacing along all axes: write spacing = 100 in [domain] (m)"),
     Hint(
         "nx ny nz nex nex_xi nex_eta npoints",
         ("", "domain"),
@@ -130,9 +124,7 @@ HINTS = (
         "write duration in [time] (s after the origin time)",
     ),
     Hint(
-        "cfl courant",
-        ("", "time", "run"),
-        "the step is 0.95 of the stability limit; step in [time] sets another (s)",
+        "cfl courant", ("", "time", "run"), "the step is 0.95 of the stability limit; step in [time] sets another (s)"
     ),
     Hint("utcstart origin_time date", ("", "time"), "write origin = 2020-01-01T12:00:00 in [time]"),
     # --- sources ----------------------------------------------------------------------------------
@@ -142,11 +134,7 @@ HINTS = (
         'write magnitude = 5.9 with kind = "moment_tensor", or moment = 10^(1.5 Mw + 9.1) (N m)',
     ),
     Hint("magnitude", ("source",), "write moment = 10^(1.5 Mw + 9.1) (N m): 1e18 is Mw 5.93"),
-    Hint(
-        "m0 seismic_moment scalar_moment",
-        ("source",),
-        "write moment = 1e18 (N m; 1 dyn cm is 1e-7 N m)",
-    ),
+    Hint("m0 seismic_moment scalar_moment", ("source",), "write moment = 1e18 (N m; 1 dyn cm is 1e-7 N m)"),
     Hint(
         "mxx myy mzz mxy mxz myz mrr mtt mpp mrt mrp mtp moment_tensor",
         ("source",),
@@ -162,26 +150,10 @@ HINTS = (
         ("source", *WAVELET, ""),
         'write wavelet = { kind = "ricker", frequency = 2 } (Hz) in [[source]]',
     ),
-    Hint(
-        "frequency",
-        ("source",),
-        'write wavelet = { kind = "ricker", frequency = 2 } (Hz) in [[source]]',
-    ),
-    Hint(
-        "sigma t0 half_length",
-        WAVELET,
-        "write tau (s), the standard deviation of the Gaussian; delay (s) shifts it",
-    ),
-    Hint(
-        "t0 time_shift tshift onset",
-        ("source",),
-        "write delay in the wavelet (s): its centre after the origin time",
-    ),
-    Hint(
-        "shift time_shift tshift onset",
-        WAVELET,
-        "write delay (s): the centre of the wavelet after the origin time",
-    ),
+    Hint("frequency", ("source",), 'write wavelet = { kind = "ricker", frequency = 2 } (Hz) in [[source]]'),
+    Hint("sigma t0 half_length", WAVELET, "write tau (s), the standard deviation of the Gaussian; delay (s) shifts it"),
+    Hint("t0 time_shift tshift onset", ("source",), "write delay in the wavelet (s): its centre after the origin time"),
+    Hint("shift time_shift tshift onset", WAVELET, "write delay (s): the centre of the wavelet after the origin time"),
     Hint(
         "stf source_time_function source_wavelet source_amplitudes",
         ("", "source"),
@@ -197,16 +169,8 @@ HINTS = (
         ("source",),
         "write at = [2000, 4000, -2500] (m, z up), { x =, y =, depth = } or { longitude =, latitude =, depth = }",
     ),
-    Hint(
-        "fx fy fz f amplitude force_z",
-        ("source",),
-        'write kind = "force" and force = [0, 0, -1e12] (N)',
-    ),
-    Hint(
-        "source_locations source_location",
-        ("",),
-        "write [[source]] with at = [x, y, z] (m, z up) for each source",
-    ),
+    Hint("fx fy fz f amplitude force_z", ("source",), 'write kind = "force" and force = [0, 0, -1e12] (N)'),
+    Hint("source_locations source_location", ("",), "write [[source]] with at = [x, y, z] (m, z up) for each source"),
     # --- receivers --------------------------------------------------------------------------------
     Hint(
         "x y z depth position location xyz latitude longitude lat lon",
@@ -214,17 +178,9 @@ HINTS = (
         "write at = [10_000, 10_000, 0] (m, z up), { x =, y =, depth = } or { longitude =, latitude = }",
     ),
     Hint("sta station code", ("receivers",), 'write name = "R1"'),
-    Hint(
-        "stations rec receiver", ("",), 'write [[receivers]] with name and at, or file = "STATIONS"'
-    ),
-    Hint(
-        "receiver_locations receiver_location", ("",), "write [[receivers]] with at, line or grid"
-    ),
-    Hint(
-        "spacing dx step increment",
-        ("receivers.line",),
-        "write count: the number of receivers, both ends included",
-    ),
+    Hint("stations rec receiver", ("",), 'write [[receivers]] with name and at, or file = "STATIONS"'),
+    Hint("receiver_locations receiver_location", ("",), "write [[receivers]] with at, line or grid"),
+    Hint("spacing dx step increment", ("receivers.line",), "write count: the number of receivers, both ends included"),
     # --- boundaries -------------------------------------------------------------------------------
     Hint(
         "pml_width nbl pml_thickness n_pml npml nbc nabsorb",
@@ -241,11 +197,7 @@ HINTS = (
         ("", "boundaries"),
         'write others = "cpml" in [boundaries] (spectral elements: "stacey" or "pml")',
     ),
-    Hint(
-        "free_surface freesurface fs",
-        ("", "boundaries", "run", "model"),
-        'write top = "free" in [boundaries]',
-    ),
+    Hint("free_surface freesurface fs", ("", "boundaries", "run", "model"), 'write top = "free" in [boundaries]'),
     # --- run and output ---------------------------------------------------------------------------
     Hint(
         "accuracy space_order spatial_order",
@@ -262,11 +214,7 @@ HINTS = (
         ("", "run"),
         "start it with craton run --ranks N; threads of a process: threads in [run]",
     ),
-    Hint(
-        "gpu_mode gpu use_gpu",
-        ("", "run"),
-        'write device = "auto" in [run]: a GPU where there is one',
-    ),
+    Hint("gpu_mode gpu use_gpu", ("", "run"), 'write device = "auto" in [run]: a GPU where there is one'),
     Hint("dtype double double_precision", ("", "run"), 'write precision = "float64" in [run]'),
     Hint(
         "ntstep_between_output_seismos nsamp sampling_rate sample_rate delta",
@@ -279,9 +227,7 @@ HINTS = (
         'write [[snapshots]] with quantity = "velocity", plane = { z = 0 }, every = 0.5 (s)',
     ),
     Hint(
-        "cycle timeinterval interval ntstep_between_frames",
-        ("snapshots",),
-        "write every = 0.5 (s between snapshots)",
+        "cycle timeinterval interval ntstep_between_frames", ("snapshots",), "write every = 0.5 (s between snapshots)"
     ),
     Hint("mode variable field", ("snapshots",), 'write quantity = "velocity"'),
     Hint(
@@ -290,11 +236,7 @@ HINTS = (
         "say it when it is run: craton run FILE.toml -o OUT",
     ),
     # --- gravity ----------------------------------------------------------------------------------
-    Hint(
-        "field component components",
-        ("gravity",),
-        'write fields = ["g_z"] in [gravity], or fields = "all"',
-    ),
+    Hint("field component components", ("gravity",), 'write fields = ["g_z"] in [gravity], or fields = "all"'),
     Hint(
         "parallel disable_checks engine",
         ("gravity", "prisms"),

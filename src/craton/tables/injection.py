@@ -112,9 +112,9 @@ class InjectedPlaneWave(Table):
     None: below the centre of the box).
     """
 
-    wave: choice(
-        "P", "SV", "SH", meant={"p": "P", "S": "SV", "s": "SV", "sv": "SV", "sh": "SH"}
-    ) = key('"P"  # or "SV", "SH"')
+    wave: choice("P", "SV", "SH", meant={"p": "P", "S": "SV", "s": "SV", "sv": "SV", "sh": "SH"}) = key(
+        '"P"  # or "SV", "SH"'
+    )
     from_: in_space_or_plane(Length, "xyz", "m") = key("[4_000, 4_000, -3_000]  # m", alias="from")
     to: in_space_or_plane(Length, "xyz", "m") = key("[6_000, 6_000, 0]  # m")
     azimuth: quantity("angle", least=-360, most=360) = 0.0
@@ -140,8 +140,7 @@ def _names_differ(recordings):
 
 Recordings = Annotated[many(Recording, "recording"), AfterValidator(_names_differ)]
 Injections = many(
-    tagged("injection", None, recorded=Injection, wave=InjectedPlaneWave, file=InjectedWavefield),
-    "injection",
+    tagged("injection", None, recorded=Injection, wave=InjectedPlaneWave, file=InjectedWavefield), "injection"
 )
 
 
@@ -167,11 +166,7 @@ def injection_problems(scenario):
     boxes = [(f"recording.{n}.to", spec.to) for n, spec in enumerate(recordings)]
     waves = [(n, spec) for n, spec in enumerate(injections) if not isinstance(spec, Injection)]
     boxes += [(f"injection.{n}.to", spec.to) for n, spec in waves]
-    boxes += [
-        (f"recording.{n}.origin", spec.origin)
-        for n, spec in enumerate(recordings)
-        if spec.origin is not None
-    ]
+    boxes += [(f"recording.{n}.origin", spec.origin) for n, spec in enumerate(recordings) if spec.origin is not None]
     boxes += [(f"injection.{n}.at", spec.at) for n, spec in waves if spec.at is not None]
     for name, numbers in boxes:
         if len(numbers) != dimensions:

@@ -156,9 +156,7 @@ class _Scanner:
             self.peek()
         content = self.text[start : self.at]
         self.at += len(quote)
-        while len(quote) == 3 and self.text.startswith(
-            quote[0], self.at
-        ):  # """quoted at the end"""""
+        while len(quote) == 3 and self.text.startswith(quote[0], self.at):  # """quoted at the end"""""
             self.at += 1
         return content
 

@@ -51,8 +51,5 @@ def described(name, table):
     kind = next((spec["const"] for spec in specs.values() if "const" in spec), "")
     texts = {key: meaning(name, key, kind) for key in specs}
     texts |= {key: f"always {spec['const']}" for key, spec in specs.items() if "const" in spec}
-    specs = {
-        key: {"description": text, **spec} if (text := texts[key]) else spec
-        for key, spec in specs.items()
-    }
+    specs = {key: {"description": text, **spec} if (text := texts[key]) else spec for key, spec in specs.items()}
     return table | {"properties": specs}

@@ -77,9 +77,7 @@ class Elastic(Lossy):
         yield from super()._problems()
         for name in _BESIDE if self.stiffness is not None else ():
             if getattr(self, name, None):
-                message = (
-                    f"{name} and stiffness are mutually exclusive: stiffness holds all constants"
-                )
+                message = f"{name} and stiffness are mutually exclusive: stiffness holds all constants"
                 yield name, message, f"leave {name} out"
 
 
@@ -159,9 +157,7 @@ class _Medium(Grounded):
     def _problems(self):
         yield from super()._problems()
         media = (self, *getattr(self, "layers", ()))
-        if getattr(self, "anomalies", ()) and any(
-            getattr(m, "stiffness", None) is not None for m in media
-        ):
+        if getattr(self, "anomalies", ()) and any(getattr(m, "stiffness", None) is not None for m in media):
             message = "anomalies are not supported in a medium given by stiffness"
             yield "anomalies", message, "leave anomalies or stiffness out"
 
@@ -378,11 +374,7 @@ class ModelFile(EarthFile, _Medium):
         yield from super()._problems()
         both = self.file is not None and self.properties is not None
         if both or self.file is None and self.properties is None:
-            words = (
-                "file and properties are mutually exclusive"
-                if both
-                else 'missing: "file" is required'
-            )
+            words = "file and properties are mutually exclusive" if both else 'missing: "file" is required'
             remedy = "leave one of them out" if both else 'write file = "model.nc", or properties'
             yield "file", words, remedy
 

@@ -67,9 +67,7 @@ def _entry(name, key, value, problems):
 def _walked(key, value, problems):
     """Return a value with the objects in its tables written to files."""
     if isinstance(value, dict):
-        return _kind_of_file(value, key) | {
-            k: _child(f"{key}.{k}", k, v, problems) for k, v in value.items()
-        }
+        return _kind_of_file(value, key) | {k: _child(f"{key}.{k}", k, v, problems) for k, v in value.items()}
     return value
 
 

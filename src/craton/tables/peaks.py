@@ -4,17 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from craton.tables.fields import (
-    Duration,
-    Table,
-    choice,
-    key,
-    many,
-    quantity,
-    repeated,
-    whole,
-    wrong,
-)
+from craton.tables.fields import Duration, Table, choice, key, many, quantity, repeated, whole, wrong
 from craton.tables.receivers import Plane, SnapshotName
 
 PEAK_QUANTITIES = ("pgv", "pga", "pgd", "arias", "cav", "squared_velocity", "duration", "sa")

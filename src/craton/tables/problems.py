@@ -56,9 +56,7 @@ def diagnose(values, root, scenarios=None):
         for error in fixable:
             _repair(error, values, renamed, root)
     if scenario is not None:
-        scenario.keep_notes(
-            f"{key}: {note.format(scenario, value=value)}" for key, note, value in notes
-        )
+        scenario.keep_notes(f"{key}: {note.format(scenario, value=value)}" for key, note, value in notes)
     unwritten_keys = tuple(f"{problem.key}." for problem in unwritten)
     reported = [p for p in problems.values() if not p.key.startswith(unwritten_keys or ("\0",))]
     return scenario if usable else None, [_as_written(p, renamed) for p in reported]
@@ -147,9 +145,7 @@ def _unknown_key(loc, path, values, root, scenarios):
     if method is None:
         close = nearest(name, [n for n in names if n not in parent]) or nearest(name, names)
     if close is not None:
-        message += f', did you mean "{close}"' + (
-            ", which is already given?" if close in parent else "?"
-        )
+        message += f', did you mean "{close}"' + (", which is already given?" if close in parent else "?")
     elif owner := _owner(name, root, method):
         remedy = f'"{name}" belongs {owner}'
     return Problem(dotted(path), message, remedy)
@@ -166,9 +162,7 @@ def _owner(name, root, method):
 
 def _missing_key(loc, path, root):
     name, remedy = path[-1], ""
-    for example in (
-        e for f in _fields(_tables_at(loc[:-1], root), name)[:1] for e in f.examples or ()
-    ):
+    for example in (e for f in _fields(_tables_at(loc[:-1], root), name)[:1] for e in f.examples or ()):
         is_table = len(path) == 1 and example.startswith("[")
         remedy = f"add {example}" if is_table else f"write {name} = {example}"
     return Problem(dotted(path), f'missing: "{name}" is required', remedy)

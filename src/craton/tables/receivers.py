@@ -146,12 +146,8 @@ class Lattice(Table):
 
     x: Axis | None = None
     y: Axis | None = None
-    longitude: (
-        Annotated[tuple[Longitude, Longitude, whole(least=1)], BeforeValidator(_DEGREES)] | None
-    ) = None
-    latitude: (
-        Annotated[tuple[Latitude, Latitude, whole(least=1)], BeforeValidator(_DEGREES)] | None
-    ) = None
+    longitude: Annotated[tuple[Longitude, Longitude, whole(least=1)], BeforeValidator(_DEGREES)] | None = None
+    latitude: Annotated[tuple[Latitude, Latitude, whole(least=1)], BeforeValidator(_DEGREES)] | None = None
     z: Length | None = None
     depth: Length | None = None
 
@@ -246,13 +242,7 @@ class Fibre(Table):
 
 
 Receivers = tagged(
-    "receiver entry",
-    None,
-    at=Station,
-    line=ReceiverLine,
-    grid=ReceiverGrid,
-    file=ReceiverFile,
-    das=Fibre,
+    "receiver entry", None, at=Station, line=ReceiverLine, grid=ReceiverGrid, file=ReceiverFile, das=Fibre
 )
 
 
@@ -268,13 +258,9 @@ class Plane(Table):
     surface: Flag | None = None
 
     def _problems(self):
-        count = sum(getattr(self, name) is not None for name in ("x", "y", "z", "depth")) + bool(
-            self.surface
-        )
+        count = sum(getattr(self, name) is not None for name in ("x", "y", "z", "depth")) + bool(self.surface)
         if count != 1:
-            remedy = (
-                "write { y = 5000 }, or x, z, depth, in m; leave plane out for the whole volume"
-            )
+            remedy = "write { y = 5000 }, or x, z, depth, in m; leave plane out for the whole volume"
             yield "", f"a plane needs exactly one coordinate, {count} are given", remedy
 
     @property

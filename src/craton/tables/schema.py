@@ -7,23 +7,9 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    ConfigDict,
-    PrivateAttr,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, PrivateAttr, WithJsonSchema, model_validator
 
-from craton.conventions import (
-    DEVICES,
-    GRADIENT_MISFITS,
-    GRADIENT_STORAGES,
-    GRADIENT_SUMS,
-    PARAMETER_SETS,
-    QUANTITIES,
-)
+from craton.conventions import DEVICES, GRADIENT_MISFITS, GRADIENT_STORAGES, GRADIENT_SUMS, PARAMETER_SETS, QUANTITIES
 from craton.errors import ScenarioError
 from craton.tables.consistency import place_problems, plane_problems, shot_problems, space_problems
 from craton.tables.fields import (
@@ -74,9 +60,7 @@ class Volume(Table):
     """
 
     RESOLUTION: ClassVar[str] = "spacing"  # name of the key that gives the resolution in metres
-    RELIEF_SAMPLES: ClassVar[int] = (
-        1  # places in that distance at which functions of the ground are asked
-    )
+    RELIEF_SAMPLES: ClassVar[int] = 1  # places in that distance at which functions of the ground are asked
 
     @property
     def resolution(self):
@@ -94,9 +78,7 @@ class Volume(Table):
             yield "max_frequency", f"{name} and max_frequency are mutually exclusive", remedy
         for i, (axis, size) in enumerate(zip(self.axes, self.size)):
             if h is not None and size < h:
-                message = (
-                    f"size along {axis}, {number(size)} m, is less than {name} = {number(h)} m"
-                )
+                message = f"size along {axis}, {number(size)} m, is less than {name} = {number(h)} m"
                 yield f"size.{i}", message, 'give sizes in metres, or with a unit: "8 km"'
 
     @property
@@ -158,9 +140,7 @@ def _utc(value):
     return moment.isoformat()
 
 
-OriginTime = Annotated[
-    str, BeforeValidator(_utc), WithJsonSchema({"type": "string", "format": "date-time"})
-]
+OriginTime = Annotated[str, BeforeValidator(_utc), WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
 class TimeSpan(Table):
@@ -180,9 +160,7 @@ class TimeSpan(Table):
             remedy = "duration is the end time of the run, counted from the origin time t = 0"
             yield "start", message, remedy
         elif self.step is not None and self.step > end - start:
-            message = (
-                f"step = {number(self.step)} s is longer than the run, {number(end - start)} s"
-            )
+            message = f"step = {number(self.step)} s is longer than the run, {number(end - start)} s"
             yield "step", message, "leave step out to use the largest stable time step"
 
 
@@ -199,13 +177,7 @@ Network = Annotated[
 def _microseconds(seconds):
     snapped = round(seconds * 1e6) / 1e6
     if not snapped:
-        raise wrong(
-            (
-                "",
-                f"{number(seconds)} s is shorter than one microsecond",
-                "give the sampling interval in s",
-            )
-        )
+        raise wrong(("", f"{number(seconds)} s is shorter than one microsecond", "give the sampling interval in s"))
     return snapped
 
 
@@ -229,11 +201,7 @@ class Gradient(Table):
 
     observed: FilePath = key('"observed/result.zarr"')
     misfit: choice(*GRADIENT_MISFITS) = "l2"
-    parameters: many(choice(*dict.fromkeys(name for names in PARAMETER_SETS for name in names))) = (
-        "vp",
-        "vs",
-        "rho",
-    )
+    parameters: many(choice(*dict.fromkeys(name for names in PARAMETER_SETS for name in names))) = ("vp", "vs", "rho")
     every: whole(least=1) = 1
     storage: choice(*GRADIENT_STORAGES) = "auto"
     sums: choice(*GRADIENT_SUMS) = "auto"
@@ -314,12 +282,7 @@ def _names_differ(snapshots):
 
 
 Title = Annotated[
-    str,
-    must(
-        lambda value: isinstance(value, str),
-        "{value} is not a string",
-        'write a title in quotes, "..."',
-    ),
+    str, must(lambda value: isinstance(value, str), "{value} is not a string", 'write a title in quotes, "..."')
 ]
 Sources = many(Source, "source")
 Snapshots = Annotated[many(Snapshot, "snapshots"), AfterValidator(_names_differ)]
@@ -408,17 +371,13 @@ class WaveScenario(Document):
         yield from injection_problems(self)
         step, sampling = self.time.step, self.output.sampling
         if step is not None and sampling is not None and sampling < step * (1 - 1e-9):
-            message = (
-                f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
-            )
+            message = f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
             yield "output.sampling", message, "leave sampling out to store every step"
 
 
 class _Box(Volume):
     model_config = ConfigDict(extra="ignore")
-    origin: triple(Length, "xyz", "m") = key(
-        "[0, 0, -10_000]  # m, lower south-west corner (x, y, z)"
-    )
+    origin: triple(Length, "xyz", "m") = key("[0, 0, -10_000]  # m, lower south-west corner (x, y, z)")
     size: triple(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
     spacing: Distance | None = None
     element_size: Distance | None = None

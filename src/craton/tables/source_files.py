@@ -5,24 +5,12 @@ from typing import ClassVar, Literal
 from pydantic import create_model
 
 from craton.io import formats
-from craton.tables.fields import (
-    FilePath,
-    Length,
-    Table,
-    Text,
-    choice,
-    exactly_one,
-    key,
-    quantity,
-    tagged,
-)
+from craton.tables.fields import FilePath, Length, Table, Text, choice, exactly_one, key, quantity, tagged
 from craton.tables.sources import _WAVELET, Angle, Explosion, MomentTensor, PointForce, Wavelet
 from craton.text import number
 
 Coordinates = choice(
-    "geographic",
-    "metres",
-    meant={"utm": "metres", "UTM": "metres", "m": "metres", "meters": "metres"},
+    "geographic", "metres", meant={"utm": "metres", "UTM": "metres", "m": "metres", "meters": "metres"}
 )
 Incidence = quantity("angle", least=0, below=90)
 Velocity = quantity("velocity")
@@ -111,9 +99,9 @@ class PlaneWave(_Elsewhere):
 
     kind: Literal["plane_wave"] = "plane_wave"
     name: Text | None = None
-    wave: choice(
-        "P", "SV", "SH", meant={"p": "P", "S": "SV", "s": "SV", "sv": "SV", "sh": "SH"}
-    ) = key('"SV"  # or "P", "SH"')
+    wave: choice("P", "SV", "SH", meant={"p": "P", "S": "SV", "s": "SV", "sv": "SV", "sh": "SH"}) = key(
+        '"SV"  # or "P", "SH"'
+    )
     azimuth: Angle = 0.0
     incidence: Incidence = 0.0
     z: Length | None = None
@@ -149,9 +137,7 @@ FILES = {
 
 def _keys_of(kind):
     """Return the table of a format; one that has no class here takes the keys of a FORCESOLUTION."""
-    return FILES.get(kind) or create_model(
-        kind.title(), __base__=ForceSolution, kind=(Literal[kind], kind)
-    )
+    return FILES.get(kind) or create_model(kind.title(), __base__=ForceSolution, kind=(Literal[kind], kind))
 
 
 Source = tagged(

@@ -104,11 +104,7 @@ class Samples(_Wavelet):
         times, values = self.times, self.values
         keys = [name for name in ("file", "times", "values") if getattr(self, name) is not None]
         if keys not in (["file"], ["times", "values"]):
-            message = (
-                f"{listed(keys, 'and')} are mutually exclusive"
-                if keys
-                else "missing: no samples are given"
-            )
+            message = f"{listed(keys, 'and')} are mutually exclusive" if keys else "missing: no samples are given"
             message = f"only {keys[0]} is given" if len(keys) == 1 else message
             yield "", message, "give either file, or both times and values"
         elif self.file is None and len(times) != len(values):

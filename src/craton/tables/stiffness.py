@@ -10,9 +10,7 @@ from craton.units import UnitError, si
 INDICES = tuple((i, j) for i in range(6) for j in range(i, 6))  # rows of the upper triangle, from 0
 NAMES = tuple(f"c{i + 1}{j + 1}" for i, j in INDICES)
 
-_Constants = create_model(
-    "_Constants", __base__=Table, **{name: (quantity("stiffness"), 0.0) for name in NAMES}
-)
+_Constants = create_model("_Constants", __base__=Table, **{name: (quantity("stiffness"), 0.0) for name in NAMES})
 
 
 class Stiffness(_Constants):
@@ -53,9 +51,7 @@ class Stiffness(_Constants):
         c = self.matrix
         normal, across = np.trace(c[:3, :3]), c[0, 1] + c[0, 2] + c[1, 2]
         mu = (normal - across + 3 * np.trace(c[3:, 3:])) / 15
-        return float(np.sqrt(((normal + 2 * across) / 9 + 4 / 3 * mu) / rho)), float(
-            np.sqrt(mu / rho)
-        )
+        return float(np.sqrt(((normal + 2 * across) / 9 + 4 / 3 * mu) / rho)), float(np.sqrt(mu / rho))
 
 
 def with_speeds(value):

@@ -120,11 +120,7 @@ def positions(scenario):
     if h is None or min(scenario.domain.size) < 20 * h or max(scenario.domain.size) < 5000:
         return
     points = [(f"source.{i}.at", s.at) for i, s in enumerate(scenario.source)]
-    points += [
-        (f"receivers.{i}.at", r.at)
-        for i, r in enumerate(scenario.receivers)
-        if isinstance(r, Station)
-    ]
+    points += [(f"receivers.{i}.at", r.at) for i, r in enumerate(scenario.receivers) if isinstance(r, Station)]
     length = scenario.domain.RESOLUTION
     for key, at in points:
         if isinstance(at, Position) and any(at.xyz) and all(abs(c) < min(h, 100) for c in at.xyz):

@@ -81,9 +81,7 @@ FULL = {
     "sem-space": partial(elements_space, distances=(2.0, 5.0, 10.0)),
     "sem-degrees": partial(degrees, limits={2: 0.15, 3: 0.02, 4: 0.002, 5: 5e-4, 6: 4e-5, 7: 1e-5}),
     "sem-anisotropy": partial(anisotropic, directions=((1, 0.6, 0.3), (-0.2, 0.5, 1))),
-    "sem-attenuation": partial(
-        attenuating, method="sem", runs=((20, 3), (20, 4), (100, 3), (100, 4))
-    ),
+    "sem-attenuation": partial(attenuating, method="sem", runs=((20, 3), (20, 4), (100, 3), (100, 4))),
     "sem-lamb": partial(lamb, method="sem", spacing=20.0, most=800.0, border=900.0),
     "sem-two-layers": partial(two_layers, method="sem", tau=0.16, spacings=(100.0, 600.0)),
     "earth-surface": partial(surface_of_earth, period=40.0, width=(44.0, 36.0)),

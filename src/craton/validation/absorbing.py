@@ -36,11 +36,7 @@ def limits(case, times, left):
     late = left[times >= 3]
     return [
         *rows,
-        row(
-            f"{case}: largest energy after 3 s / energy at 3 s, until {times[-1]:.3g} s",
-            late.max() / late[0],
-            1.0,
-        ),
+        row(f"{case}: largest energy after 3 s / energy at 3 s, until {times[-1]:.3g} s", late.max() / late[0], 1.0),
     ]
 
 
@@ -62,9 +58,7 @@ def plane_scenario(duration):
 
 def bar_scenario(duration):
     """Return the same in three dimensions: a bar of 101 x 101 x 641 points with a point force."""
-    return scenario(
-        duration, LENGTHS[0], {"top": "cpml", "others": "cpml"}, [force(LENGTHS[0] / 2)]
-    )
+    return scenario(duration, LENGTHS[0], {"top": "cpml", "others": "cpml"}, [force(LENGTHS[0] / 2)])
 
 
 def force(y):

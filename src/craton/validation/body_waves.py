@@ -21,12 +21,7 @@ TENSOR = (1e20, 0.0, 0.0, 1e20, -1e20, -1e20)
 DISTANCES = (18.0, 24.0, 28.0)  # degrees along the equator
 # Of rays at these, s (TauP), of the phases that are picked there. Weak ScS would be moved at 18
 # degrees by what the sides send back.
-TIMES = {
-    "P": (None, 269.1, 304.1),
-    "S": (None, 486.6, 548.5),
-    "PcP": (456.6, None, None),
-    "ScS": (None, 859.4, None),
-}
+TIMES = {"P": (None, 269.1, 304.1), "S": (None, 486.6, 548.5), "PcP": (456.6, None, None), "ScS": (None, 859.4, None)}
 COMPONENTS = {"P": 0, "PcP": 0, "S": 2, "ScS": 2}  # up, across the path
 LIMIT = 0.005  # of the travel time
 
@@ -34,18 +29,11 @@ LIMIT = 0.005  # of the travel time
 def body(device, period=56.0, width=(48.0, 36.0), until=950.0):
     """Arrivals at three stations; what the sides along the path send back comes after ScS."""
     area = earth.chunk((DISTANCES[-1] / 2, 0.0), 0, "cmb", period) | {"width": width}
-    source = earth.moment((0.0, 0.0), DEPTH, TENSOR) | {
-        "wavelet": {"kind": "gaussian", "tau": SIGMA}
-    }
+    source = earth.moment((0.0, 0.0), DEPTH, TENSOR) | {"wavelet": {"kind": "gaussian", "tau": SIGMA}}
     places = [(d, 0.0) for d in DISTANCES]
-    data, size = earth.run(
-        area, source, places, until, device, start=-6 * SIGMA, quantity="velocity"
-    )
+    data, size = earth.run(area, source, places, until, device, start=-6 * SIGMA, quantity="velocity")
     t = np.arange(6 * SIGMA, until - 2)
-    computed = [
-        earth.turned(at_times(data.time.values, record, t), 270.0)
-        for record in data.velocity.values
-    ]
+    computed = [earth.turned(at_times(data.time.values, record, t), 270.0) for record in data.velocity.values]
     expected = velocity(prem(), TENSOR, DEPTH, SIGMA, DISTANCES, [90.0] * len(DISTANCES), t)
     return [
         record
@@ -57,11 +45,7 @@ def body(device, period=56.0, width=(48.0, 36.0), until=950.0):
 def rows(phase, t, computed, expected, text):
     """Of one phase: how much later than on the exact seismograms it is picked."""
     late = [
-        (
-            picked(record[COMPONENTS[phase]], t, time)
-            - picked(exact_record[COMPONENTS[phase]], t, time),
-            time,
-        )
+        (picked(record[COMPONENTS[phase]], t, time) - picked(exact_record[COMPONENTS[phase]], t, time), time)
         for record, exact_record, time in zip(computed, expected, TIMES[phase])
         if time
     ]

@@ -19,12 +19,7 @@ EDGE = 400.0  # of elements, m
 ROUNDING = 1e-11
 WAVELET = {"kind": "ricker", "frequency": 4, "delay": 0.3}
 QUIET = 1.2  # s, when the wavelet is over
-PLACES = (
-    [1160.0, 1333.0, -970.0],
-    [1100.0, 1200.0, 0.0],
-    [1311.0, 1123.0, -33.0],
-    [934.0, 1400.0, -100.0],
-)
+PLACES = ([1160.0, 1333.0, -970.0], [1100.0, 1200.0, 0.0], [1311.0, 1123.0, -33.0], [934.0, 1400.0, -100.0])
 
 
 def random_medium(seed=7, boxes=60):
@@ -32,11 +27,7 @@ def random_medium(seed=7, boxes=60):
     rng = np.random.default_rng(seed)
     low = rng.uniform([-100, -100, -2500], [2300, 2500, -100], (boxes, 3))
     high = low + rng.uniform(200, 900, (boxes, 3))
-    vp, ratio, rho = (
-        rng.uniform(3000, 5000, boxes),
-        rng.uniform(1.6, 2.2, boxes),
-        rng.uniform(1800, 3000, boxes),
-    )
+    vp, ratio, rho = (rng.uniform(3000, 5000, boxes), rng.uniform(1.6, 2.2, boxes), rng.uniform(1800, 3000, boxes))
     anomalies = [
         {"shape": "box", "min": a.tolist(), "max": b.tolist(), "vp": p, "vs": p / q, "rho": r}
         for a, b, p, q, r in zip(low, high, vp.tolist(), ratio.tolist(), rho.tolist())
@@ -64,17 +55,9 @@ def energy(device, orders=(2, 4, 6, 8), duration=6.0, weights="taylor"):
     sources = [inside, {"kind": "force", "at": [1110, 1133, 0], "force": [1e10] * 3}]
     rows = []
     for order in orders:
-        values, steps = energies(
-            scenario(sources, (), duration, order, {"others": "rigid"}, weights), order, device
-        )
+        values, steps = energies(scenario(sources, (), duration, order, {"others": "rigid"}, weights), order, device)
         drift = (values.max() - values.min()) / values.mean()
-        rows.append(
-            row(
-                f"energy, order {order}, {steps} steps: (largest - smallest) / mean",
-                drift,
-                ROUNDING,
-            )
-        )
+        rows.append(row(f"energy, order {order}, {steps} steps: (largest - smallest) / mean", drift, ROUNDING))
     return rows
 
 
@@ -113,10 +96,7 @@ def weighted(program, order):
     whole, half = planes(at("rho").shape[0], order)
     density = [w * (at("rho") + at("rho", a)) / 2 for w, a in zip((whole, whole, half), "xyz")]
     pairs = (("sxy", "xy", whole), ("sxz", "xz", half), ("syz", "yz", half))
-    shear = {
-        n: w * (at("rmu") + at("rmu", a) + at("rmu", b) + at("rmu", a, b)) / 4
-        for n, (a, b), w in pairs
-    }
+    shear = {n: w * (at("rmu") + at("rmu", a) + at("rmu", b) + at("rmu", a, b)) / 4 for n, (a, b), w in pairs}
     lam, mu = at("lam"), 1 / at("rmu")
     normals = np.full(whole.shape, 3.0)
     normals[-1] = 2  # the vertical stress is zero on the surface: two dimensions' compliance
@@ -132,28 +112,17 @@ def planes(count, order):
     """Weights of the whole and the half planes below a free surface."""
     whole, half, end = np.ones(count), np.ones(count), closure(min(order, HIGHEST))
     rows = len(end.hp)
-    whole[count - rows :], half[count - 1 - rows : count - 1], half[-1] = (
-        end.hp[::-1],
-        end.hm[::-1],
-        0,
-    )
+    whole[count - rows :], half[count - 1 - rows : count - 1], half[-1] = (end.hp[::-1], end.hm[::-1], 0)
     return whole[:, None, None], half[:, None, None]
 
 
 def energy_of(weights, before, after):
     """Energy of one step: velocities half a step before and after the stresses."""
-    kinetic = sum(
-        (w * before[name] * v).sum()
-        for w, name, v in zip(weights["density"], ("vx", "vy", "vz"), after)
-    )
+    kinetic = sum((w * before[name] * v).sum() for w, name, v in zip(weights["density"], ("vx", "vy", "vz"), after))
     normal = sum(before[name] ** 2 for name in STRESS[:3])
     trace = sum(before[name] for name in STRESS[:3])
     elastic = (weights["normal"] * normal - weights["trace"] * trace**2).sum()
-    return (
-        kinetic
-        + elastic
-        + sum((w * before[name] ** 2).sum() for name, w in weights["shear"].items())
-    ) / 2
+    return (kinetic + elastic + sum((w * before[name] ** 2).sum() for name, w in weights["shear"].items())) / 2
 
 
 def reciprocity(device, method="fd", orders=None, places=PLACES, weights="taylor"):
@@ -181,12 +150,8 @@ def reciprocity(device, method="fd", orders=None, places=PLACES, weights="taylor
             case = case if method == "fd" else by_elements(case, EDGE, order)
             samples = api.run(case, device=device, progress=False).samples
             motion.append(samples.reshape(len(samples), len(places), 3) @ directions.T)
-        pairs = [
-            (motion[a][:, b, b], motion[b][:, a, a]) for a in range(len(places)) for b in range(a)
-        ]
+        pairs = [(motion[a][:, b, b], motion[b][:, a, a]) for a in range(len(places)) for b in range(a)]
         worst = max(np.abs(first - second).max() / np.abs(first).max() for first, second in pairs)
         of_order = f", order {order}" if method == "fd" else ""
-        rows.append(
-            row(f"reciprocity{of_order}: largest difference / peak of the pair", worst, ROUNDING)
-        )
+        rows.append(row(f"reciprocity{of_order}: largest difference / peak of the pair", worst, ROUNDING))
     return rows

@@ -24,11 +24,7 @@ def regional(device, kind="moment", period=55.0, width=30.0, until=400.0):
     kept, rows = reference("earth"), []
     area = chunk((0.55, 0.6), width, 1500e3, period)  # the source is inside an element
     stations = [placed(distance, azimuth) for distance, azimuth in kept["stations"]]
-    source = (
-        moment((0.0, 0.0), 150e3, kept["tensor"])
-        if kind == "moment"
-        else force((0.0, 0.0), 150e3, kept["size"])
-    )
+    source = moment((0.0, 0.0), 150e3, kept["tensor"]) if kind == "moment" else force((0.0, 0.0), 150e3, kept["size"])
     data, size = run(area, source, stations, until, device)
     t = kept["t"][kept["t"] < until - 2]
     for n, (distance, azimuth) in enumerate(kept["stations"]):
@@ -48,25 +44,12 @@ def bolivia(device, period=80.0, width=60.0, until=800.0):
     """
     kept = reference("earth")
     area = chunk((BOLIVIA[0] + 0.8, BOLIVIA[1] + 0.85), width, 3700e3, period)
-    data, size = run(
-        area,
-        moment(BOLIVIA, BOLIVIA_DEPTH, kept["bolivia_tensor"]),
-        [BOLIVIA_STATION],
-        until,
-        device,
-    )
+    data, size = run(area, moment(BOLIVIA, BOLIVIA_DEPTH, kept["bolivia_tensor"]), [BOLIVIA_STATION], until, device)
     t = kept["bolivia_t"][kept["bolivia_t"] < until - 2]
     computed = at_times(data.time.values, data.displacement.values[0, [2, 1, 0]], t)  # Z, N, E
     expected = kept["bolivia"][:, : len(t)]
     text = f"Bolivia 1994, chunk of {size} elements"
-    rows = [
-        row(
-            f"{text}: displacement at 5 degrees",
-            misfit(computed, expected),
-            LIMIT,
-            (t, computed[0], expected[0]),
-        )
-    ]
+    rows = [row(f"{text}: displacement at 5 degrees", misfit(computed, expected), LIMIT, (t, computed[0], expected[0]))]
     late = (t > ONSET + 400) & (t < ONSET + 700)
     for name, trace, offset in zip(("vertical", "north"), computed, (-6.4e-3, 7.1e-3)):
         value = float(trace[late].mean())
@@ -91,9 +74,7 @@ def placed(distance, azimuth):
 def turned(enz, back_azimuth):
     """Up, away from the source, and 90 degrees clockwise from that: (3, nt) from east, north, up."""
     b = np.radians(back_azimuth)
-    return np.stack(
-        [enz[2], -np.sin(b) * enz[0] - np.cos(b) * enz[1], -np.cos(b) * enz[0] + np.sin(b) * enz[1]]
-    )
+    return np.stack([enz[2], -np.sin(b) * enz[0] - np.cos(b) * enz[1], -np.cos(b) * enz[0] + np.sin(b) * enz[1]])
 
 
 def chunk(centre, width, bottom, period):
@@ -132,9 +113,7 @@ def force(place, depth, size):
     }
 
 
-def run(
-    area, source, stations, until, device, model="prem", start=0.0, quantity="displacement", **more
-):
+def run(area, source, stations, until, device, model="prem", start=0.0, quantity="displacement", **more):
     """Waveforms at stations (longitude, latitude), with their own east, north, up, and the number
     of elements: xarray.Dataset, int.
     """

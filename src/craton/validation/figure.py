@@ -25,14 +25,10 @@ LEAST = 1e-6  # of the limit: what is smaller is drawn there
 
 def draw(rows):
     """Return a matplotlib Figure of rows of `craton.validation.validate`."""
-    shown = [worst for name in SHOWN if (worst := worst_of(rows, name))] or [
-        row for row in rows if "curves" in row
-    ][:6]
+    shown = [worst for name in SHOWN if (worst := worst_of(rows, name))] or [row for row in rows if "curves" in row][:6]
     names = list(dict.fromkeys(row["case"] for row in rows))
     with figure(9, 3.0 + 1.9 * -(-len(shown) // 2) + 0.2 * len(names)) as page:
-        upper, lower = page.subfigures(
-            2, 1, height_ratios=(1.9 * max(-(-len(shown) // 2), 1), 1.2 + 0.2 * len(names))
-        )
+        upper, lower = page.subfigures(2, 1, height_ratios=(1.9 * max(-(-len(shown) // 2), 1), 1.2 + 0.2 * len(names)))
         panels = upper.subplots(-(-len(shown) // 2), 2, squeeze=False).ravel() if shown else ()
         for axes, row in zip(panels, shown):
             seismogram(axes, row)
@@ -49,9 +45,7 @@ def worst_of(rows, name):
     None.
     """
     return max(
-        (r for r in rows if r["case"] == name and "curves" in r),
-        key=lambda r: r["misfit"] / r["limit"],
-        default=None,
+        (r for r in rows if r["case"] == name and "curves" in r), key=lambda r: r["misfit"] / r["limit"], default=None
     )
 
 
@@ -70,11 +64,7 @@ def seismogram(axes, row):
         label=f"difference x {MAGNIFIED}",
     )
     strong = t[np.abs(expected) > 0.005 * np.abs(expected).max()]
-    axes.set(
-        xlim=(strong[0] - 0.1 * np.ptp(strong), strong[-1] + 0.1 * np.ptp(strong)),
-        xlabel="time (s)",
-        ylabel=unit,
-    )
+    axes.set(xlim=(strong[0] - 0.1 * np.ptp(strong), strong[-1] + 0.1 * np.ptp(strong)), xlabel="time (s)", ylabel=unit)
     axes.set_title(short(row["what"]), fontsize=8.5, fontweight="normal")
 
 
@@ -97,12 +87,7 @@ def misfits(axes, rows, names):
             linestyle="none",
         )
     axes.axvline(1, color="black", linewidth=0.8)
-    axes.set(
-        xscale="log",
-        xlabel="misfit / limit",
-        ylim=(len(names) - 0.4, -0.6),
-        yticks=range(len(names)),
-    )
+    axes.set(xscale="log", xlabel="misfit / limit", ylim=(len(names) - 0.4, -0.6), yticks=range(len(names)))
     axes.set_yticklabels(names)
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)

@@ -25,14 +25,7 @@ def flat_ground(device, spacing=5.0, lifts=(0.0, 0.3, 0.5)):
     for lift in lifts:
         t, computed, expected = ground_run(0.0, lift * spacing, spacing, device)
         label = f"flat ground {lift:g} h above the points, h = {spacing:g} m: E, worst of both receivers"
-        rows.append(
-            row(
-                label,
-                worst(computed, expected) ** 2,
-                FLAT_LIMIT,
-                (t, computed[-1][1], expected[-1][1]),
-            )
-        )
+        rows.append(row(label, worst(computed, expected) ** 2, FLAT_LIMIT, (t, computed[-1][1], expected[-1][1])))
     return rows
 
 
@@ -43,14 +36,7 @@ def slope(device, spacings=(10.0, 5.0), degrees=15.0):
         t, computed, expected = ground_run(math.radians(degrees), 0.0, spacing, device)
         errors.append(worst(computed, expected))
     label = f"slope of {degrees:g} degrees: misfit {', '.join(f'{e:.2g}' for e in errors)} at h = {', '.join(f'{h:g}' for h in spacings)} m"
-    return [
-        row(
-            f"{label}: last / first",
-            errors[-1] / errors[0],
-            RATE_LIMIT,
-            (t, computed[-1][1], expected[-1][1]),
-        )
-    ]
+    return [row(f"{label}: last / first", errors[-1] / errors[0], RATE_LIMIT, (t, computed[-1][1], expected[-1][1]))]
 
 
 def worst(computed, expected):
@@ -66,13 +52,9 @@ def ground_run(angle, height, spacing, device):
         medium_of(0.25),
         np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]),
     )
-    data = api.run(
-        ground_scenario(turn, height, spacing, medium), device=device, progress=False
-    ).dataset
+    data = api.run(ground_scenario(turn, height, spacing, medium), device=device, progress=False).dataset
     t, history = data.time.values, fullspace.history("ricker", FREQUENCY)
-    expected = [
-        lines.buried_explosion(x, DEPTH, MOMENT, history, WIDTH, t - DELAY, medium) for x in PLACES
-    ]
+    expected = [lines.buried_explosion(x, DEPTH, MOMENT, history, WIDTH, t - DELAY, medium) for x in PLACES]
     return t, turn @ data.velocity.values, np.array(expected)
 
 
@@ -93,13 +75,6 @@ def ground_scenario(turn, height, spacing, medium):
         },
         time={"duration": max(PLACES) / (0.87 * medium[1]) + 0.25, "start": 0},
         boundaries={"top": "rigid"},
-        source=[
-            {
-                "kind": "explosion",
-                "at": [DEPTH * s, height - DEPTH * c],
-                "moment": MOMENT,
-                "wavelet": ricker(),
-            }
-        ],
+        source=[{"kind": "explosion", "at": [DEPTH * s, height - DEPTH * c], "moment": MOMENT, "wavelet": ricker()}],
         receivers=[{"name": f"R{n}", "at": {"x": x * c, "depth": 0}} for n, x in enumerate(PLACES)],
     )

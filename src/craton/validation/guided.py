@@ -25,12 +25,7 @@ def love(device, spacing=50.0, distances=(20e3, 30e3)):
     along y in the layer.
     """
     scenario = Scenario(
-        domain={
-            "origin": [-3000, -6000],
-            "size": [max(distances) + 6000, 6000],
-            "spacing": spacing,
-            "waves": "SH",
-        },
+        domain={"origin": [-3000, -6000], "size": [max(distances) + 6000, 6000], "spacing": spacing, "waves": "SH"},
         model={
             "kind": "layers",
             "layers": [
@@ -51,9 +46,7 @@ def love(device, spacing=50.0, distances=(20e3, 30e3)):
     )
     data = api.run(scenario, device=device, progress=False).dataset
     exact = [love_speed(f, THICKNESS, LAYER, HALF_SPACE) for f in LOVE_FREQUENCIES]
-    measured = speeds(
-        data.time.values, data.velocity.values[:, 0], distances, LOVE_FREQUENCIES, exact
-    )
+    measured = speeds(data.time.values, data.velocity.values[:, 0], distances, LOVE_FREQUENCIES, exact)
     label = f"Love wave, h = {spacing:g} m: phase velocity at"
     return [
         row(f"{label} {f:g} Hz, {c:.1f} m/s", abs(v / c - 1), SPEED_LIMIT)
@@ -83,21 +76,16 @@ def scholte_row(name, points, height, device, frequency=10.0):
     spacing = length / points
     distances = [n * length for n in PLACES[name]]
     data = api.run(
-        scholte_scenario(bottom, distances, length, spacing, height, frequency),
-        device=device,
-        progress=False,
+        scholte_scenario(bottom, distances, length, spacing, height, frequency), device=device, progress=False
     ).dataset
     t, curves = data.time.values, data.velocity.sel(component="Z").values
     delay = 1.2 / frequency
     windowed = [
-        curve * np.exp(-0.5 * ((t - delay - x / c) * frequency / 1.2) ** 2)
-        for x, curve in zip(distances, curves)
+        curve * np.exp(-0.5 * ((t - delay - x / c) * frequency / 1.2) ** 2) for x, curve in zip(distances, curves)
     ]
     (speed,) = speeds(t, windowed, distances, [frequency], [c])
     return row(
-        f"Scholte wave, {name}, {points:g} points per wavelength: speed, {c:.1f} m/s",
-        abs(speed / c - 1),
-        SPEED_LIMIT,
+        f"Scholte wave, {name}, {points:g} points per wavelength: speed, {c:.1f} m/s", abs(speed / c - 1), SPEED_LIMIT
     )
 
 
@@ -108,17 +96,10 @@ def scholte_scenario(bottom, distances, length, spacing, height, frequency):
     span = spacing * round(3 * length / spacing)
     sides = spacing * round(2 * length / spacing)
     water = {"vp": WATER[0], "vs": 0, "rho": WATER[1]}
-    layers = [
-        {"top": span, **water},
-        {"top": height * spacing, **dict(zip(("vp", "vs", "rho"), bottom))},
-    ]
+    layers = [{"top": span, **water}, {"top": height * spacing, **dict(zip(("vp", "vs", "rho"), bottom))}]
     c = length * frequency
     return Scenario(
-        domain={
-            "origin": [-sides, -span],
-            "size": [2 * sides + max(distances), 2 * span],
-            "spacing": spacing,
-        },
+        domain={"origin": [-sides, -span], "size": [2 * sides + max(distances), 2 * span], "spacing": spacing},
         model={"kind": "layers", "layers": layers},
         time={"duration": max(distances) / c + 3.5 / frequency, "start": 0},
         boundaries={"top": "cpml"},

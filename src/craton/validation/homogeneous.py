@@ -39,14 +39,7 @@ def full_space(source, order, device, reach=10, limit=None):
     expected = [exact(source, x, at, frequency, data.time.values) for x in places]
     worst = max(misfit(computed, trace) for computed, trace in zip(data.velocity.values, expected))
     label = f"{source}, order {order}: velocity at 5 to {reach:g} wavelengths, the worst of {len(places)}"
-    return [
-        row(
-            label,
-            worst,
-            limit or LIMITS[order],
-            (data.time.values, data.velocity.values[-1, 0], expected[-1][0]),
-        )
-    ]
+    return [row(label, worst, limit or LIMITS[order], (data.time.values, data.velocity.values[-1, 0], expected[-1][0]))]
 
 
 def places_about(at, reach):
@@ -75,11 +68,7 @@ def infinite(source, places, duration, order, **others):
 
 def source_table(source, at, frequency):
     """Return the scenario's table of a source."""
-    kind = (
-        {"kind": "force", "force": list(FORCE)}
-        if source == "single force"
-        else {"kind": "moment_tensor", **COUPLE}
-    )
+    kind = {"kind": "force", "force": list(FORCE)} if source == "single force" else {"kind": "moment_tensor", **COUPLE}
     return {**kind, "at": at.tolist(), "wavelet": {"kind": "ricker", "frequency": frequency}}
 
 
@@ -146,9 +135,7 @@ def elements_space(device, cases=tuple(SPACE), distances=(2.0, 3.0), points=5):
     rows = []
     for name in cases:
         source, place, degree, moved = SPACE[name]
-        together, worst, curves = elements_errors(
-            source, place, degree, moved, distances, points, device
-        )
+        together, worst, curves = elements_errors(source, place, degree, moved, distances, points, device)
         places = f"at {min(distances):g} to {max(distances):g} wavelengths, all together (worst receiver {worst:.2g})"
         rows.append(
             row(
@@ -171,20 +158,10 @@ def elements_errors(source, place, degree, moved, distances, points, device):
     scenario = elements_scenario(source, at, places, distances, spacing, degree)
     data = ran(scenario, device, distorted(scenario) if moved else None)
     t = data.time.values
-    expected = [
-        exact(source, x, at, FREQUENCY, t) * (t <= np.linalg.norm(x - at) / VS + PULSE)
-        for x in places
-    ]
-    computed = [
-        trace * (t <= np.linalg.norm(x - at) / VS + PULSE)
-        for x, trace in zip(places, data.velocity.values)
-    ]
+    expected = [exact(source, x, at, FREQUENCY, t) * (t <= np.linalg.norm(x - at) / VS + PULSE) for x in places]
+    computed = [trace * (t <= np.linalg.norm(x - at) / VS + PULSE) for x, trace in zip(places, data.velocity.values)]
     worst = max(misfit(trace, other) for trace, other in zip(computed, expected))
-    return (
-        misfit(np.array(computed), np.array(expected)),
-        worst,
-        (t, computed[-1][0], expected[-1][0]),
-    )
+    return (misfit(np.array(computed), np.array(expected)), worst, (t, computed[-1][0], expected[-1][0]))
 
 
 def elements_scenario(source, at, places, distances, spacing, degree):

@@ -17,10 +17,7 @@ PULSE = 0.1  # s, T of the moment rate t / T^2 exp(-t / T)
 # relative L2; at 100 m the source has 5.3 points per S wavelength in the layer where its spectrum
 # is 1 %
 LIMIT = 0.04
-LAYERS = [
-    {"top": 0, "vp": 4000, "vs": 2000, "rho": 2600},
-    {"top": -1000, "vp": 6000, "vs": 3464, "rho": 2700},
-]
+LAYERS = [{"top": 0, "vp": 4000, "vs": 2000, "rho": 2600}, {"top": -1000, "vp": 6000, "vs": 3464, "rho": 2700}]
 
 
 def layer_over_half_space(device, spacing=100.0, order=4):
@@ -31,9 +28,7 @@ def layer_over_half_space(device, spacing=100.0, order=4):
     places = 1e3 * kept["stations_km"]
     data = api.run(scenario(places, spacing, order, kept), device=device, progress=False).dataset
     t, rows = kept["t"][kept["t"] < 9], []
-    for (x, y), computed, expected in zip(
-        places / 1e3, data.velocity.values, kept["velocity"].astype(float)
-    ):
+    for (x, y), computed, expected in zip(places / 1e3, data.velocity.values, kept["velocity"].astype(float)):
         computed, expected = at_times(data.time.values, computed, t), expected[:, : len(t)]
         label = f"LOH.1, h = {spacing:g} m, order {order}: velocity at {x:g}, {y:g} km"
         rows.append(row(label, misfit(computed, expected), LIMIT, (t, computed[1], expected[1])))
@@ -44,11 +39,7 @@ def scenario(places, spacing, order, kept):
     """Return the set-up of examples/loh1.toml with the smoothed pulse."""
     times, values = pulse(float(kept["smoothing"]), float(kept["delay"]))
     return Scenario(
-        domain={
-            "origin": [-4000, -4000, -8000],
-            "size": [13_000, 15_000, 8000],
-            "spacing": spacing,
-        },
+        domain={"origin": [-4000, -4000, -8000], "size": [13_000, 15_000, 8000], "spacing": spacing},
         model={"kind": "layers", "layers": LAYERS},
         time={"duration": 9.0, "start": 0},
         source=[

@@ -5,16 +5,7 @@ import numpy as np
 from craton import api
 from craton.scenario import Scenario
 from craton.validation.compare import misfit, row
-from craton.validation.exact.constant_q import (
-    DELAY,
-    FORCE,
-    FREQUENCY,
-    REFERENCE,
-    RHO,
-    VP,
-    VS,
-    constant_q,
-)
+from craton.validation.exact.constant_q import DELAY, FORCE, FREQUENCY, REFERENCE, RHO, VP, VS, constant_q
 from craton.validation.spectral import by_elements, grown, ran
 
 BAND = (0.5, 30.0)  # Hz, over which Q is constant in the runs
@@ -26,10 +17,7 @@ PLACES = {  # of the receivers from the source, m: 3 to 4 S wavelengths at 5 Hz
     "sem": ((610.0, 75.0, -40.0), (440.0, 390.0, 150.0)),
 }
 AFTER = {"fd": 2.2, "sem": 1.9}  # delays of the wavelet until the end, after the S wave
-EDGE, BORDER = (
-    130.0,
-    1000.0,
-)  # of elements: 5.2 points per S wavelength where the Ricker's spectrum is 1 %; m
+EDGE, BORDER = (130.0, 1000.0)  # of elements: 5.2 points per S wavelength where the Ricker's spectrum is 1 %; m
 # of the amplitude; of pi, as phases are counted by Kristekova, Kristek & Moczo (2009, Geophys. J.
 # Int. 178, 813-825)
 LIMIT = 0.02

@@ -40,11 +40,7 @@ def lamb_at(ratio, device, spacing=5.0, order=4):
     history, t = fullspace.history("ricker", FREQUENCY), data.time.values
     expected = [lines.surface_force(x, force, history, WIDTH, t - DELAY, medium) for x in DISTANCES]
     return compared(
-        f"Lamb 2-D, inclined force, Poisson ratio {ratio:g}, h = {spacing:g} m: E at",
-        data,
-        DISTANCES,
-        t,
-        expected,
+        f"Lamb 2-D, inclined force, Poisson ratio {ratio:g}, h = {spacing:g} m: E at", data, DISTANCES, t, expected
     )
 
 
@@ -57,8 +53,7 @@ def garvin(device, spacing=5.0, order=4, depth=153.0, ratios=(0.25, 0.4)):
         data = surface_run(source, DISTANCES, medium, spacing, order, device)
         t = data.time.values
         expected = [
-            lines.buried_explosion(x - 1.7, depth, moment, history, WIDTH, t - DELAY, medium)
-            for x in DISTANCES
+            lines.buried_explosion(x - 1.7, depth, moment, history, WIDTH, t - DELAY, medium) for x in DISTANCES
         ]
         label = f"Garvin, {depth:g} m deep, Poisson ratio {ratio:g}, h = {spacing:g} m: E at"
         rows += compared(label, data, DISTANCES, t, expected, GARVIN_LIMIT)
@@ -103,14 +98,7 @@ def compared(label, data, distances, t, expected, limit=E_LIMIT):
             at_times(data.time.values, data.velocity.values[n], t[inside]),
             np.asarray(expected[n])[:, inside],
         )
-        rows.append(
-            row(
-                f"{label} {x:g} m",
-                misfit(computed, exact) ** 2,
-                limit,
-                (t[inside], computed[1], exact[1]),
-            )
-        )
+        rows.append(row(f"{label} {x:g} m", misfit(computed, exact) ** 2, limit, (t[inside], computed[1], exact[1])))
     return rows
 
 
@@ -130,9 +118,7 @@ def sh(device, spacing=5.0, order=4):
         sources = [at] if top == "cpml" else [at, at * [1, -1]]
         for n, place in enumerate(SH_PLACES):
             distances = [np.linalg.norm(at + place - source) for source in sources]
-            exact = sum(
-                lines.sh_force(r, 1e6, history, WIDTH, t - DELAY, VS, RHO) for r in distances
-            )
+            exact = sum(lines.sh_force(r, 1e6, history, WIDTH, t - DELAY, VS, RHO) for r in distances)
             computed = data.velocity.values[n, 0]
             rows.append(
                 row(
@@ -149,19 +135,12 @@ def sh_run(at, spacing, order, top, device):
     """Return the SH run: a plane below z = 0, or one that goes on above it."""
     above = 0 if top == "free" else BORDER
     scenario = Scenario(
-        domain={
-            "origin": [-BORDER, -1100],
-            "size": [1300, 1100 + above],
-            "spacing": spacing,
-            "waves": "SH",
-        },
+        domain={"origin": [-BORDER, -1100], "size": [1300, 1100 + above], "spacing": spacing, "waves": "SH"},
         model={"kind": "homogeneous", "vp": 3200, "vs": VS, "rho": RHO},
         time={"duration": 0.85, "start": 0},
         boundaries={"top": top},
         source=[{"kind": "force", "at": at.tolist(), "force": [0, 1e6, 0], "wavelet": ricker()}],
-        receivers=[
-            {"name": f"R{n}", "at": (at + place).tolist()} for n, place in enumerate(SH_PLACES)
-        ],
+        receivers=[{"name": f"R{n}", "at": (at + place).tolist()} for n, place in enumerate(SH_PLACES)],
         run={"order": order},
     )
     return api.run(scenario, device=device, progress=False).dataset

@@ -111,27 +111,13 @@ class Incidence:
         """Return an explosion, a torque of four forces, or a blow on the surface."""
         wavelet = {"kind": "ricker", "frequency": FREQUENCY}
         if self.wave == "P":
-            return [
-                {
-                    "kind": "explosion",
-                    "at": self.place(SOURCE, 0),
-                    "moment": 1e13,
-                    "wavelet": wavelet,
-                }
-            ]
+            return [{"kind": "explosion", "at": self.place(SOURCE, 0), "moment": 1e13, "wavelet": wavelet}]
         if self.wave == "Rayleigh":
             force = [0, -1e10] if self.plane else [0, 0, -1e10]
-            return [
-                {"kind": "force", "at": self.place(SOURCE, 0), "force": force, "wavelet": wavelet}
-            ]
+            return [{"kind": "force", "at": self.place(SOURCE, 0), "force": force, "wavelet": wavelet}]
         arms = [((1, 0), (0, 1)), ((-1, 0), (0, -1)), ((0, 1), (-1, 0)), ((0, -1), (1, 0))]
         return [
-            {
-                "kind": "force",
-                "at": self.place(SOURCE + a, b),
-                "force": [1e10 * f for f in force],
-                "wavelet": wavelet,
-            }
+            {"kind": "force", "at": self.place(SOURCE + a, b), "force": [1e10 * f for f in force], "wavelet": wavelet}
             for (a, b), force in arms
         ]
 
@@ -151,10 +137,7 @@ def measured(incidence, device="auto"):
         come back, and of body waves ``"same"``: those of the kind that came in (by pressure or
         rotation).
     """
-    small, large = (
-        api.run(incidence.scenario(size), device=device, progress=False).dataset
-        for size in (False, True)
-    )
+    small, large = (api.run(incidence.scenario(size), device=device, progress=False).dataset for size in (False, True))
     t, count = small.time.values, len(incidence.angles)
     names = {"velocity": "velocity"}
     if incidence.wave in QUANTITIES:
@@ -162,9 +145,7 @@ def measured(incidence, device="auto"):
     peaks = {}
     for key, name in names.items():
         # no rotation about x and z
-        small_run, large_run = (
-            np.nan_to_num(data[name].values.astype(float)) for data in (small, large)
-        )
+        small_run, large_run = (np.nan_to_num(data[name].values.astype(float)) for data in (small, large))
         back, incident = (
             np.sqrt((v**2).reshape(count, -1, v.shape[-1]).sum(axis=1))
             for v in (small_run - large_run[:count], large_run[count:])
@@ -187,11 +168,7 @@ def reflection(device="auto", full=False):
     0, or at each (in space) if `full`.
     """
     along = Incidence("Rayleigh", ANGLES, plane=False) if full else Incidence("Rayleigh", (0,))
-    return [
-        row
-        for incidence in (Incidence("P"), Incidence("S"), along)
-        for row in rows(incidence, device)
-    ]
+    return [row for incidence in (Incidence("P"), Incidence("S"), along) for row in rows(incidence, device)]
 
 
 def rows(incidence, device):
@@ -201,15 +178,8 @@ def rows(incidence, device):
     peaks = measured(incidence, device)
     words = [f"{decibel(ratio):.0f} dB" for ratio in peaks["velocity"]]
     if "same" in peaks:
-        words = [
-            f"{text}, of its kind {decibel(ratio):.0f} dB"
-            for text, ratio in zip(words, peaks["same"])
-        ]
+        words = [f"{text}, of its kind {decibel(ratio):.0f} dB" for text, ratio in zip(words, peaks["same"])]
     return [
-        row(
-            f"{incidence.wave} at {angle} degrees: sent back {text}",
-            ratio,
-            LIMIT if angle <= UNTIL else 1.0,
-        )
+        row(f"{incidence.wave} at {angle} degrees: sent back {text}", ratio, LIMIT if angle <= UNTIL else 1.0)
         for angle, text, ratio in zip(incidence.angles, words, peaks["velocity"])
     ]

@@ -23,12 +23,7 @@ from craton.survey import receivers as survey_receivers
 
 MOST_MOVED, MOST_CURVED = 0.15, 0.03  # of an edge
 # `prepared` leaves it out
-UNUSED = {
-    "kind": "explosion",
-    "at": [0, 0, 0],
-    "moment": 1.0,
-    "wavelet": {"kind": "ricker", "frequency": 1},
-}
+UNUSED = {"kind": "explosion", "at": [0, 0, 0], "moment": 1.0, "wavelet": {"kind": "ricker", "frequency": 1}}
 
 
 def by_elements(scenario, spacing, degree=4, box=None, run=None, absorbing="stacey"):
@@ -50,17 +45,9 @@ def by_elements(scenario, spacing, degree=4, box=None, run=None, absorbing="stac
     """
     tables = scenario.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
     origin, size = box or (scenario.domain.origin, scenario.domain.size)
-    kinds = {
-        name: kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)
-    }
-    faces = {"others": absorbing} | {
-        name: absorbing if kind == "cpml" else kind for name, kind in kinds.items()
-    }
-    kept = {
-        key: value
-        for key, value in tables.get("run", {}).items()
-        if key in ("precision", "device", "threads")
-    }
+    kinds = {name: kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)}
+    faces = {"others": absorbing} | {name: absorbing if kind == "cpml" else kind for name, kind in kinds.items()}
+    kept = {key: value for key, value in tables.get("run", {}).items() if key in ("precision", "device", "threads")}
     changed = {
         "method": "sem",
         "domain": {"origin": list(origin), "size": list(size), "element_size": spacing},
@@ -89,9 +76,7 @@ def given(scenario, mesh):
     """Return a mesh of one's own, None for none."""
     if mesh is None:
         return None
-    sampler = sampling.sampler(
-        scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names
-    )
+    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
     return Prepared(mesh.reordered(locality(mesh)), sampler)
 
 
@@ -99,11 +84,7 @@ def ran(scenario, device, mesh=None):
     """Return the dataset of a run, perhaps on a mesh of one's own."""
     planned, machine = build(scenario, given(scenario, mesh), machine=planner()), backend(device)
     waves.check_memory(planned, machine)
-    return (
-        waves.compute(scenario, planned, machine.commit(planned), Alone(), progress=False)
-        .finished()
-        .dataset
-    )
+    return waves.compute(scenario, planned, machine.commit(planned), Alone(), progress=False).finished().dataset
 
 
 def distorted(scenario, seed=5):
@@ -111,9 +92,7 @@ def distorted(scenario, seed=5):
     x, y and z by up to 15 % of an edge, then all
     inner nodes by up to 3 %, which curves edges and faces.
     """
-    mesh = moved(
-        meshing.mesh_of(scenario), MOST_MOVED * scenario.domain.element_size, seed
-    ).elevated()
+    mesh = moved(meshing.mesh_of(scenario), MOST_MOVED * scenario.domain.element_size, seed).elevated()
     return moved(mesh, MOST_CURVED * scenario.domain.element_size, seed + 1)
 
 
@@ -122,9 +101,7 @@ def moved(mesh, most, seed):
     low, high = mesh.bounds()
     inside = ((mesh.nodes > low + 1e-6) & (mesh.nodes < high - 1e-6)).all(axis=1)
     return replace(
-        mesh,
-        nodes=mesh.nodes
-        + np.random.default_rng(seed).uniform(-most, most, mesh.nodes.shape) * inside[:, None],
+        mesh, nodes=mesh.nodes + np.random.default_rng(seed).uniform(-most, most, mesh.nodes.shape) * inside[:, None]
     )
 
 
@@ -138,13 +115,7 @@ def prepared(scenario, mesh=None):
         survey_receivers.build(scenario),
     )
     d = discretise(scenario, own, [], SingleRank(), planner())
-    return d, assemble(
-        d,
-        scenario,
-        [],
-        receivers,
-        survey_channels.channels(len(receivers), scenario.output.waveforms),
-    )
+    return d, assemble(d, scenario, [], receivers, survey_channels.channels(len(receivers), scenario.output.waveforms))
 
 
 def positions(d, fluid=False):

@@ -31,11 +31,7 @@ SHALE = {"kind": "homogeneous", "rho": RHO, "stiffness": constants(tilted())}
 def box(model, others, duration, top="free"):
     """Return the box of the cases of finite differences below a free surface, float64."""
     return SpectralScenario(
-        domain={
-            "origin": [0, 0, -conserved.SIZE[2]],
-            "size": list(conserved.SIZE),
-            "element_size": conserved.EDGE,
-        },
+        domain={"origin": [0, 0, -conserved.SIZE[2]], "size": list(conserved.SIZE), "element_size": conserved.EDGE},
         model=model,
         time={"duration": duration, "start": 0},
         boundaries={"top": top, "others": others},
@@ -44,11 +40,7 @@ def box(model, others, duration, top="free"):
     )
 
 
-MEDIA = {
-    "random medium": conserved.random_medium(),
-    "21 constants": SHALE,
-    "water over two layers": WATER,
-}
+MEDIA = {"random medium": conserved.random_medium(), "21 constants": SHALE, "water over two layers": WATER}
 
 
 def energy(device, media=tuple(MEDIA), steps=400):
@@ -61,19 +53,14 @@ def energy(device, media=tuple(MEDIA), steps=400):
         d, planned = prepared(scenario, None if name.startswith("water") else distorted(scenario))
         total = energies(planned, begun(planned, device, noise(planned)), steps)
         drift = np.ptp(total) / total.mean()
-        rows.append(
-            row(f"energy, {name}, {steps} steps: (largest - smallest) / mean", drift, ENERGY_LIMIT)
-        )
+        rows.append(row(f"energy, {name}, {steps} steps: (largest - smallest) / mean", drift, ENERGY_LIMIT))
     return rows
 
 
 def noise(planned, seed=2):
     """Random displacement and potential; zero where nothing may move, and at the dummy points."""
     rng, fields = np.random.default_rng(seed), {}
-    for field, fixed in (
-        ("displacement", "rigid_points_points"),
-        ("potential", "fluid_rigid_points"),
-    ):
+    for field, fixed in (("displacement", "rigid_points_points"), ("potential", "fluid_rigid_points")):
         if field in planned.arrays:
             values = rng.normal(size=planned.arrays[field].shape)
             values[-1] = 0
@@ -110,11 +97,7 @@ class Terms:
 
     def __init__(self, planned):
         self.dt, arrays = planned.dt, planned.arrays
-        self.fields = [
-            name
-            for name in ("displacement", "velocity", "potential_rate", "pressure")
-            if name in arrays
-        ]
+        self.fields = [name for name in ("displacement", "velocity", "potential_rate", "pressure") if name in arrays]
         self.mass, self.fluid_mass = (
             1 / arrays[name].data[:-1].astype(float) if name in arrays else np.zeros(0)
             for name in ("inverse_mass", "fluid_inverse_mass")
@@ -159,9 +142,7 @@ class Terms:
         onto = self.to_fluid(v)
         stiff_fluid = onto - self.fluid_mass * (a - a_before) / self.dt
         solid = (self.mass[:, None] * v**2).sum() + ((u - self.dt * v) * stiff).sum()
-        return (
-            solid + (self.fluid_mass * a**2).sum() + rate_after @ stiff_fluid - self.dt * (a @ onto)
-        ) / 2
+        return (solid + (self.fluid_mass * a**2).sum() + rate_after @ stiff_fluid - self.dt * (a @ onto)) / 2
 
 
 def rest(device):
@@ -181,11 +162,7 @@ def rest(device):
             largest = planned.dt * (2 / d.stable.limit) ** 2 * np.abs(u).max()
             worst = max(worst, np.abs(program.host("velocity")).max() / largest)
         rows.append(
-            row(
-                f"rigid motions, {name}, distorted elements: acceleration / largest possible",
-                worst,
-                REST_LIMIT,
-            )
+            row(f"rigid motions, {name}, distorted elements: acceleration / largest possible", worst, REST_LIMIT)
         )
     return rows
 
@@ -212,9 +189,7 @@ def absorbed(device, crossings=3.0):
     """Return a pulse in the middle of a box with absorbing faces all around: kinetic energy after
     some crossings of S waves over its peak.
     """
-    scenario = box(
-        {"kind": "homogeneous", "vp": 3464, "vs": 2000, "rho": 2500}, "stacey", 1.0, top="stacey"
-    )
+    scenario = box({"kind": "homogeneous", "vp": 3464, "vs": 2000, "rho": 2500}, "stacey", 1.0, top="stacey")
     d, planned = prepared(scenario)
     xyz = positions(d) - MIDDLE
     u = np.exp(-0.5 * (xyz**2).sum(axis=1) / 250**2)[:, None] * [1.0, -0.5, 0.7]

@@ -72,9 +72,7 @@ class Wave:
 
         s, k, spectrum = self._spectrum
         half = np.clip(self.speed * k * self.dt / 2, 0, 1)
-        return CubicSpline(
-            s - self.before, np.fft.irfft(spectrum * np.exp(-2j * np.arcsin(half) * step), len(s))
-        )
+        return CubicSpline(s - self.before, np.fft.irfft(spectrum * np.exp(-2j * np.arcsin(half) * step), len(s)))
 
     def motion(self, xyz, step):
         """Displacement after some steps, (n, 3)."""
@@ -104,11 +102,7 @@ def scenario_of(model, size, spacing, duration, places=((0, 0, 0),), step=None, 
     if low is not None:
         origin[2] = low
     return SpectralScenario(
-        domain={
-            "origin": origin.tolist(),
-            "size": (count * spacing).tolist(),
-            "element_size": spacing,
-        },
+        domain={"origin": origin.tolist(), "size": (count * spacing).tolist(), "element_size": spacing},
         model=model,
         time={"duration": duration, "start": 0, "step": step},
         boundaries={"top": "stacey", "others": "stacey"},
@@ -126,11 +120,7 @@ def degrees(device, limits=DEGREE_LIMITS, edge=0.8):
     factor from each to the next.
     """
     return [
-        row(
-            f"plane S wave, degree {n}, edges of {edge:g} wavelengths: velocity",
-            shear_error(n, edge, device),
-            limit,
-        )
+        row(f"plane S wave, degree {n}, edges of {edge:g} wavelengths: velocity", shear_error(n, edge, device), limit)
         for n, limit in limits.items()
     ]
 
@@ -155,17 +145,7 @@ def shear_error(degree, edge, device):
 
 # Orthorhombic: shale with vertical cracks, over density, km2/s2 (Schoenberg & Helbig 1997,
 # Geophysics 62, 1954-1974, eq. 4).
-SHALE = {
-    "11": 9.0,
-    "22": 9.84,
-    "33": 5.9375,
-    "12": 3.6,
-    "13": 2.25,
-    "23": 2.4,
-    "44": 2.0,
-    "55": 1.6,
-    "66": 2.182,
-}
+SHALE = {"11": 9.0, "22": 9.84, "33": 5.9375, "12": 3.6, "13": 2.25, "23": 2.4, "44": 2.0, "55": 1.6, "66": 2.182}
 TILT = (0.5, 0.4, -0.3)  # rad, about x, y, z: no constant of the 21 is zero then
 PAIRS = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
 
@@ -190,11 +170,7 @@ def tilted(angles=TILT):
 
 def constants(tensor):
     """Return the scenario's 21 constants of a tensor over density."""
-    return {
-        f"c{a + 1}{b + 1}": float(RHO * tensor[PAIRS[a] + PAIRS[b]])
-        for a in range(6)
-        for b in range(a, 6)
-    }
+    return {f"c{a + 1}{b + 1}": float(RHO * tensor[PAIRS[a] + PAIRS[b]]) for a in range(6) for b in range(a, 6)}
 
 
 def christoffel(tensor, direction):
@@ -210,9 +186,7 @@ def anisotropic(device, directions=((1, 0.6, 0.3),), points=5):
     return [
         case
         for direction in directions
-        for case in anisotropic_rows(
-            np.array(direction) / np.linalg.norm(direction), points, device
-        )
+        for case in anisotropic_rows(np.array(direction) / np.linalg.norm(direction), points, device)
     ]
 
 
@@ -234,12 +208,8 @@ def anisotropic_rows(direction, points, device):
     label = f"21 constants, {points:g} points per wavelength, along ({', '.join(f'{n:.2f}' for n in direction)}):"
     rows = []
     for name, wave in zip(("slower S", "faster S", "P"), waves):
-        error = (
-            abs(late(computed @ wave.polarisation, wave.rate(len(computed)), planned.dt)) / arrival
-        )
-        rows.append(
-            row(f"{label} speed of the {name} wave, {wave.speed:.1f} m/s", error, SPEED_LIMIT)
-        )
+        error = abs(late(computed @ wave.polarisation, wave.rate(len(computed)), planned.dt)) / arrival
+        rows.append(row(f"{label} speed of the {name} wave, {wave.speed:.1f} m/s", error, SPEED_LIMIT))
     return rows
 
 
@@ -269,10 +239,7 @@ def absorbed(device, points=5):
     )
     d, planned = prepared(scenario)
     down = np.array([0.0, 0.0, -1.0])
-    waves = [
-        Wave(down, axis, c, BEFORE + low, planned.dt)
-        for c, axis in ((VS, np.array([1.0, 0, 0])), (VP, down))
-    ]
+    waves = [Wave(down, axis, c, BEFORE + low, planned.dt) for c, axis in ((VS, np.array([1.0, 0, 0])), (VP, down))]
     computed, rows = recorded(scenario, planned, device, initial(waves, positions(d))), []
     for name, wave in zip(("S", "P"), waves):
         expected = wave.rate(len(computed), (0, 0, low))
@@ -294,10 +261,7 @@ def sea_floor(device, points=6):
     above = 4.5 * WIDTH  # nothing has reached the rock at the start
     spacing, duration = 4 * WAVELENGTH / points, (above + BEFORE) / vf
     wide, high = 2 * AWAY * vp * duration, AWAY * vf * duration
-    layers = [
-        {"top": 1e6, "vp": vf, "vs": 0, "rho": rhof},
-        {"top": 0, "vp": vp, "vs": vs, "rho": rho},
-    ]
+    layers = [{"top": 1e6, "vp": vf, "vs": 0, "rho": rhof}, {"top": 0, "vp": vp, "vs": vs, "rho": rho}]
     low = spacing * np.floor(-AWAY * vp * duration / 4 / spacing)
     scenario = scenario_of(
         {"kind": "layers", "layers": layers},
@@ -311,12 +275,7 @@ def sea_floor(device, points=6):
     wave = Wave(np.array([0.0, 0.0, -1.0]), np.zeros(3), vf, above, planned.dt)
     height = positions(d, fluid=True) @ wave.direction
     now, earlier = wave.line(0)(height), wave.line(-1)(height)
-    samples = recorded(
-        scenario,
-        planned,
-        device,
-        {"potential": now, "potential_rate": (now - earlier) / planned.dt},
-    )
+    samples = recorded(scenario, planned, device, {"potential": now, "potential_rate": (now - earlier) / planned.dt})
     series = {(c.quantity, c.component): samples[:, n] for n, c in enumerate(planned.channels)}
     pressure = next(values for (quantity, _), values in series.items() if quantity == "pressure")
     lines = [wave.line(step) for step in range(-1, len(samples) + 1)]
@@ -358,18 +317,13 @@ def scholte_row(name, points, device):
         {"top": 0, **dict(zip(("vp", "vs", "rho"), bottom))},
     ]
     size = 2 * AWAY * bottom[0] * duration
-    scenario = scenario_of(
-        {"kind": "layers", "layers": layers}, size, spacing, duration, places=[(0, 0, -1e-3)]
-    )
+    scenario = scenario_of({"kind": "layers", "layers": layers}, size, spacing, duration, places=[(0, 0, -1e-3)])
     d, planned = prepared(scenario)
     dt, mode = planned.dt, Scholte(c, k, bottom)
     steps = [-mode.angle(step, dt) for step in (0, -1)]
     (solid, before), (fluid, earlier) = (
         [field(xyz, phase) for phase in steps]
-        for field, xyz in (
-            (mode.displacement, positions(d)),
-            (mode.potential, positions(d, fluid=True)),
-        )
+        for field, xyz in ((mode.displacement, positions(d)), (mode.potential, positions(d, fluid=True)))
     )
     fields = {
         "displacement": solid,
@@ -381,11 +335,7 @@ def scholte_row(name, points, device):
     expected = mode.rate(len(computed), dt)
     slope = (mode.rate(len(computed), dt, 1 + 1e-5) - mode.rate(len(computed), dt, 1 - 1e-5)) / 2e-5
     error = abs((computed - expected) @ slope / (slope @ slope))
-    return row(
-        f"Scholte wave, {name}, {points:g} points per wavelength: speed, {c:.1f} m/s",
-        error,
-        SCHOLTE_LIMIT,
-    )
+    return row(f"Scholte wave, {name}, {points:g} points per wavelength: speed, {c:.1f} m/s", error, SCHOLTE_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -415,9 +365,7 @@ class Scholte:
         a, b, _, shear = self.decays
         theta, z = self.k * xyz[:, 0] + phase, self.k * np.minimum(xyz[:, 2], 0)
         p, s = np.exp(a * z), shear * np.exp(b * z)
-        return np.stack(
-            [-(p + b * s) * np.sin(theta), 0 * theta, (a * p + s) * np.cos(theta)], axis=1
-        )
+        return np.stack([-(p + b * s) * np.sin(theta), 0 * theta, (a * p + s) * np.cos(theta)], axis=1)
 
     def potential(self, xyz, phase):
         """Of the water, (n,), such that vertical motion is the rock's."""

@@ -86,9 +86,7 @@ class Watch:
 
     def __post_init__(self):
         planned = self.program.plan
-        self.beginning = (
-            int(BEGINNING * -planned.start / planned.dt) if planned.start < 0 else self.total // 10
-        )
+        self.beginning = int(BEGINNING * -planned.start / planned.dt) if planned.start < 0 else self.total // 10
         self.seldom = max(1, min(SELDOM, self.total // 400))
         names = self.program.plan.arrays
         self.groups = [[name for name in group if name in names] for group in FIELDS]
@@ -109,9 +107,7 @@ class Watch:
         self.values.append(peaks)
         if self.report:
             self.report(done)
-        if not np.isfinite(peaks).all() or (
-            done > self.beginning and (peaks > DIVERGED * self.peak).any()
-        ):
+        if not np.isfinite(peaks).all() or (done > self.beginning and (peaks > DIVERGED * self.peak).any()):
             raise Diverged
         if done <= self.beginning:
             self.peak = np.maximum(self.peak, peaks)
@@ -126,11 +122,7 @@ class Watch:
         """Return what is looked at of a field."""
         if self.region is None:
             return self.program.arrays[name]
-        whole = (
-            self.program.grid(name)
-            if self.program.plan.arrays[name].window
-            else self.program.arrays[name]
-        )
+        whole = self.program.grid(name) if self.program.plan.arrays[name].window else self.program.arrays[name]
         return whole[self.region[name]]
 
 
@@ -142,10 +134,7 @@ def lasting(scenario, steps):
     if step is None:
         first = api.plan(scenario)
         step, start = first.dt, first.start
-    span = {
-        "duration": start + (steps + 1) * step if start > 0 else (steps + 1) * step,
-        "step": step,
-    }
+    span = {"duration": start + (steps + 1) * step if start > 0 else (steps + 1) * step, "step": step}
     return api.plan(scenario.model_copy(update={"time": scenario.time.model_copy(update=span)}))
 
 
@@ -182,27 +171,19 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=Fa
     region = region and region(planned)
     with progress_bar(steps, planned.points, scenario.title, not progress) as report:
         parts = (
-            spawn(
-                ranks,
-                lambda comm: ran(scenario, planned, steps, device, comm, region, report, threads),
-            )
+            spawn(ranks, lambda comm: ran(scenario, planned, steps, device, comm, region, report, threads))
             if ranks > 1
             else [ran(scenario, planned, steps, device, Alone(), region, report, threads)]
         )
     watch, diverged, seconds = parts[0]
     about = {"dt": planned.dt, "start": planned.start, "points": planned.points, "seconds": seconds}
-    about |= {
-        "rate": planned.points * watch.steps[-1] / seconds,
-        "where": None if ranks > 1 else where(watch),
-    }
+    about |= {"rate": planned.points * watch.steps[-1] / seconds, "where": None if ranks > 1 else where(watch)}
     return summary(watch, diverged, steps) | about
 
 
 def ran(scenario, planned, steps, device, comm, region, report, threads):
     """Return a Watch after the run of one rank, whether it diverged, and how long it took (s)."""
-    program = waves.commit(
-        scenario, plan_of_rank(scenario, planned, comm), backend(device, threads=threads)
-    )
+    program = waves.commit(scenario, plan_of_rank(scenario, planned, comm), backend(device, threads=threads))
     halos = comm if comm.size == 1 else exchange(program, comm)
     watch, diverged, begin = (
         Watch(program, comm, steps, region, report if comm.rank == 0 else None),
@@ -228,9 +209,7 @@ def where(watch):
     grid, at = program.plan.grid, largest[1]
     if watch.groups[0][0] not in FIELDS[0]:
         return tuple(map(float, grid.position(at[0]))) if watch.groups[0] == ["velocity"] else None
-    return tuple(
-        float(grid.bounds(axis)[0] + grid.spacing * n) for axis, n in zip("xyz", reversed(at))
-    )
+    return tuple(float(grid.bounds(axis)[0] + grid.spacing * n) for axis, n in zip("xyz", reversed(at)))
 
 
 def summary(watch, diverged, steps):
@@ -249,11 +228,7 @@ def summary(watch, diverged, steps):
         "late": largest,
     }
     rise = np.inf if diverged else largest / max(middle.max(initial=0), TINY)
-    decay |= {
-        "half": float(half.max()) if half.size else largest,
-        "rise": float(rise),
-        "grows": bool(rise > GROWTH),
-    }
+    decay |= {"half": float(half.max()) if half.size else largest, "rise": float(rise), "grows": bool(rise > GROWTH)}
     return decay | {"ratio": largest / peak, "half_ratio": decay["half"] / peak}
 
 
@@ -285,9 +260,7 @@ def stability(device="auto", form="standard", names=None, steps=None, shape=None
         wanted, counts = FORMS[form]
         wanted = shape or wanted
         chosen = wanted if wanted in row.shapes else row.shapes[-1 if wanted in cases.PLANAR else 0]
-        yield outcome(
-            name, device, steps or counts[row.length], chosen, progress=sys.stderr.isatty()
-        )
+        yield outcome(name, device, steps or counts[row.length], chosen, progress=sys.stderr.isatty())
 
 
 def outcome(name, device, steps, shape="space", progress=False):
@@ -304,18 +277,9 @@ def outcome(name, device, steps, shape="space", progress=False):
         if row.trapped and value > limit and not peaks["grows"]:
             wide = against_wide(row, Path(folder), shape, device, peaks["dt"])
             kind, value, limit = "from a wide box", wide["difference"], TRAPPED
-    about = {
-        "name": name,
-        "shape": shape,
-        "steps": steps,
-        "half": peaks["half_ratio"],
-        "late": peaks["ratio"],
-    }
+    about = {"name": name, "shape": shape, "steps": steps, "half": peaks["half_ratio"], "late": peaks["ratio"]}
     about |= {key: peaks[key] for key in ("diverged", "where", "seconds", "rate")} | wide
-    return (
-        told(f"{name}: {row.what}{'' if shape == 'space' else f', {shape}'}: {kind}", value, limit)
-        | about
-    )
+    return told(f"{name}: {row.what}{'' if shape == 'space' else f', {shape}'}: {kind}", value, limit) | about
 
 
 def against_wide(row, folder, shape, device, dt):
@@ -330,9 +294,7 @@ def against_wide(row, folder, shape, device, dt):
         that time, s after the start; trapped : the value in the wide box over the peak.
     """
     scenarios = [row.scenario(folder, shape, wide) for wide in (1, WIDE)]
-    scenarios = [
-        s.model_copy(update={"time": s.time.model_copy(update={"step": dt})}) for s in scenarios
-    ]
+    scenarios = [s.model_copy(update={"time": s.time.model_copy(update={"step": dt})}) for s in scenarios]
     small, wide = (s.domain.extent[0] / 2 for s in scenarios)
     delay = 1.2 / row.frequency  # of the wavelet's main part
     until = (2 * wide - row.layer - small) / fastest(scenarios[0]) + 2 * delay
@@ -363,9 +325,7 @@ def inside(planned, half, of_elements):
         for low, n in zip((b[0] for b in map(grid.bounds, "xy")), grid.shape[:0:-1])
     ]
     x, y = (slice(some[0], some[-1] + 1) for some in chosen)
-    return dict.fromkeys(
-        (name for name in FIELDS[0] if name in planned.arrays), (slice(None), y, x)
-    )
+    return dict.fromkeys((name for name in FIELDS[0] if name in planned.arrays), (slice(None), y, x))
 
 
 def fastest(scenario):

@@ -121,9 +121,9 @@ def valleys(x, y=0.0):
     waves back.
     """
     along = np.interp(np.asarray(x), (-330, -180, -40, 210, 330), (-100, -60, -200, -100, -200))
-    return along + 25 * np.sin(np.asarray(y) / 130) * np.clip(
-        (337 - np.abs(y)) / 100, 0, 1
-    ) * np.clip((337 - np.abs(x)) / 100, 0, 1)
+    return along + 25 * np.sin(np.asarray(y) / 130) * np.clip((337 - np.abs(y)) / 100, 0, 1) * np.clip(
+        (337 - np.abs(x)) / 100, 0, 1
+    )
 
 
 def peak(x, y=0.0):
@@ -156,9 +156,7 @@ def rows_of(kind, table):
         model = keys["model"]
         model = DATA["models"][model] if isinstance(model, str) else model
         relief = {key: RELIEF[value] for key, value in model.items() if key == "topography"}
-        fields = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in keys.items()
-        }
+        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in keys.items()}
         rows[name] = kind(**fields | {"model": model | relief})
     return rows
 
@@ -182,11 +180,7 @@ def source(row, shape):
         at = at[::2]
     if shape == "SH":
         kind = {"kind": "force", "force": [0, 1e10, 0]}
-    return {
-        **(row.source or kind),
-        "at": at,
-        "wavelet": {"kind": "ricker", "frequency": row.frequency},
-    }
+    return {**(row.source or kind), "at": at, "wavelet": {"kind": "ricker", "frequency": row.frequency}}
 
 
 def model(table, folder, low, high):
@@ -219,17 +213,11 @@ def random_medium(table, folder, low, high, seed=11):
     axes = {name: np.arange(a, b + SPACING / 2, SPACING) for name, a, b in zip("xyz", low, high)}
     noise = np.random.default_rng(seed).standard_normal([len(axes[name]) for name in "zyx"])
     smooth = gaussian_filter(noise, table["correlation"] / np.sqrt(2), mode="wrap")
-    vs = table["vs"] * np.clip(
-        1 + table["deviation"] * (smooth - smooth.mean()) / smooth.std(), *EXTREMES
-    )
+    vs = table["vs"] * np.clip(1 + table["deviation"] * (smooth - smooth.mean()) / smooth.std(), *EXTREMES)
     values = {"vp": table["ratio"] * vs, "vs": vs, "rho": np.full_like(vs, 2300.0)}
     values |= {name: np.full_like(vs, table[name]) for name in ("qp", "qs") if name in table}
     path = folder / "random.zarr"
     xarray.Dataset({name: (("z", "y", "x"), v) for name, v in values.items()}, axes).to_zarr(
         path, mode="w", consolidated=False
     )
-    return {
-        "kind": "file",
-        "file": str(path),
-        **{key: table[key] for key in ("attenuation",) if key in table},
-    }
+    return {"kind": "file", "file": str(path), **{key: table[key] for key in ("attenuation",) if key in table}}

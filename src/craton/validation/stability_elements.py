@@ -68,11 +68,7 @@ class SpectralRun:
         nothing.
         """
         size = self.edge * np.array(self.elements) * (wide, wide, 1)
-        domain = self.domain or {
-            "origin": [*(-size[:2] / 2), -size[2]],
-            "size": size.tolist(),
-            "spacing": self.edge,
-        }
+        domain = self.domain or {"origin": [*(-size[:2] / 2), -size[2]], "size": size.tolist(), "spacing": self.edge}
         kind = self.source or {"kind": "moment_tensor", "tensor": MOMENT | SHEAR}
         source = kind | {"at": self.at or [0.3 * self.edge, -0.2 * self.edge, -self.depth]}
         boundaries = {"top": "free", "others": self.absorbing, **self.boundaries}
@@ -94,8 +90,4 @@ class SpectralRun:
 
 
 TABLE = rows_of(SpectralRun, DATA["elements"])
-ROWS = {
-    f"sem-{name}-{kind}": replace(row, absorbing=kind)
-    for kind in ABSORBING
-    for name, row in TABLE.items()
-}
+ROWS = {f"sem-{name}-{kind}": replace(row, absorbing=kind) for kind in ABSORBING for name, row in TABLE.items()}

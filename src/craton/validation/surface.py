@@ -19,10 +19,7 @@ ELEMENTS_LIMIT, AGREEMENT_LIMIT = 0.01, 0.015
 # with faces near, and absorbing layers of three elements within
 NEAR_LIMIT, LAMB_NEAR_LIMIT = 0.01, 0.005
 RATE_LIMIT = 0.5  # of the misfit at half the spacing over that at the whole one
-LAYERS = [
-    {"top": 0, "vp": 4200, "vs": 2422, "rho": 2300},
-    {"top": -1400, "vp": 6000, "vs": 3460, "rho": 2700},
-]
+LAYERS = [{"top": 0, "vp": 4200, "vs": 2422, "rho": 2300}, {"top": -1400, "vp": 6000, "vs": 3460, "rho": 2700}]
 # s: then the S wave has passed all stations; later, what Stacey faces send back at slanting
 # incidence is a tenth
 WINDOW = 6.5
@@ -50,9 +47,7 @@ def lamb(device, method="fd", spacing=None, order=4, most=400.0, border=560.0):
     if method == "fd":
         spacing, solution = spacing or 10.0, reference("lamb3d")
         label = f"Lamb 3-D, order {order}, h = {spacing:g} m"
-        data = api.run(
-            lamb_scenario(solution["r"], spacing, order), device=device, progress=False
-        ).dataset
+        data = api.run(lamb_scenario(solution["r"], spacing, order), device=device, progress=False).dataset
     else:
         spacing, solution = spacing or 40.0, lamb_until(most)
         label = f"Lamb 3-D, degree {order}, edge {spacing:g} m"
@@ -63,10 +58,7 @@ def lamb(device, method="fd", spacing=None, order=4, most=400.0, border=560.0):
 def lamb_until(most):
     """Return the reference's receivers up to a distance."""
     solution = reference("lamb3d")
-    return {
-        key: v[solution["r"] <= most] if key in ("r", "vr", "vz_down") else v
-        for key, v in solution.items()
-    }
+    return {key: v[solution["r"] <= most] if key in ("r", "vr", "vz_down") else v for key, v in solution.items()}
 
 
 def lamb_elements(solution, device, spacing, border, degree=4, absorbing="stacey", duration=1.2):
@@ -79,9 +71,7 @@ def lamb_elements(solution, device, spacing, border, degree=4, absorbing="stacey
 def lamb_rows(solution, data, label, limit, power=1):
     """Rows of the receivers: a power of the misfit."""
     t, rows = solution["t"][solution["t"] < data.time.values[-1]], []
-    for values, r, radial, down in zip(
-        data.velocity.values, solution["r"], solution["vr"], solution["vz_down"]
-    ):
+    for values, r, radial, down in zip(data.velocity.values, solution["r"], solution["vr"], solution["vz_down"]):
         computed = at_times(data.time.values, values, t)
         expected = np.stack([radial, 0 * radial, -down])[:, : len(t)]
         error = misfit(computed, expected) ** power
@@ -107,11 +97,7 @@ def lamb_scenario(distances, spacing, order):
     )
     ricker = {"kind": "ricker", "frequency": 7.5, "delay": 0.2}
     return Scenario(
-        domain={
-            "origin": [low, low, -depth],
-            "size": [high - low, -2 * low, depth],
-            "spacing": spacing,
-        },
+        domain={"origin": [low, low, -depth], "size": [high - low, -2 * low, depth], "spacing": spacing},
         model={"kind": "homogeneous", "vp": 1200 * 3**0.5, "vs": 1200, "rho": 2000},
         time={"duration": 1.2, "start": 0},
         source=[{"kind": "force", "at": [0, 0, 0], "force": [0, 0, -1e9], "wavelet": ricker}],
@@ -146,17 +132,11 @@ def two_layers(device, method="fd", tau=0.32, spacings=(200.0, 1200.0), degree=4
     t, elements = layers_elements(solution, spacings[1], tau, device, border, degree)
     _, differences = layers_run(solution, spacings[0], tau, device)
     mesh = f"degree {degree}, edge {spacings[1]:g} m, tau = {tau:g} s"
-    rows = layers_rows(
-        solution, t, elements, spacings[1], tau, ELEMENTS_LIMIT, f"two layers, {mesh}"
-    )
+    rows = layers_rows(solution, t, elements, spacings[1], tau, ELEMENTS_LIMIT, f"two layers, {mesh}")
     label = f"two layers, finite differences of {spacings[0]:g} m against {mesh}: velocity at"
-    for (x, y), trace, difference in zip(
-        solution["stations_km"], elements, differences[..., : len(t)]
-    ):
+    for (x, y), trace, difference in zip(solution["stations_km"], elements, differences[..., : len(t)]):
         curves = (t, difference[1], trace[1])
-        rows.append(
-            row(f"{label} {x:g}, {y:g} km", misfit(difference, trace), AGREEMENT_LIMIT, curves)
-        )
+        rows.append(row(f"{label} {x:g}, {y:g} km", misfit(difference, trace), AGREEMENT_LIMIT, curves))
     return rows
 
 
@@ -175,9 +155,7 @@ def two_layers_refined(device, spacings=(200.0, 100.0), taus=(0.16, 0.12), share
             [
                 coarse
                 for wide in taus
-                for coarse in layers_rows(
-                    solution, t, widened(t, records, tau, wide), spacing, wide
-                )
+                for coarse in layers_rows(solution, t, widened(t, records, tau, wide), spacing, wide)
             ]
             if last
             else []
@@ -185,9 +163,7 @@ def two_layers_refined(device, spacings=(200.0, 100.0), taus=(0.16, 0.12), share
         worst.append(
             max(
                 coarse["misfit"]
-                for coarse in layers_rows(
-                    solution, t, widened(t, records, tau, shared), spacing, shared
-                )
+                for coarse in layers_rows(solution, t, widened(t, records, tau, shared), spacing, shared)
             )
         )
     fallen = f"two layers, tau = {shared:g} s: worst misfit " + ", ".join(f"{m:.2g}" for m in worst)
@@ -217,9 +193,7 @@ def near_layers(device, tau=0.16, spacing=600.0, border=2200.0, window=12.5, mos
     solution = reference("two_layers")
     low, high = -np.full(2, border), 1e3 * solution["stations_km"].max(axis=0)[:2] + border
     box = [*low, -6000.0], [*(high - low), 6000.0]
-    t, computed = layers_elements(
-        solution, spacing, tau, device, box=box, absorbing="pml", window=window
-    )
+    t, computed = layers_elements(solution, spacing, tau, device, box=box, absorbing="pml", window=window)
     label = f"two layers, sides {border / 1e3:g} km from source and stations, tau = {tau:g} s"
     rows = layers_rows(solution, t, computed, spacing, tau, NEAR_LIMIT, label)
     solution, edge = lamb_until(most), 100 / 3
@@ -236,24 +210,12 @@ def layers_run(solution, spacing, tau, device):
     return at_reference(solution, api.run(scenario, device=device, progress=False).dataset)
 
 
-def layers_elements(
-    solution,
-    spacing,
-    tau,
-    device,
-    border=0.0,
-    degree=4,
-    box=None,
-    absorbing="stacey",
-    window=WINDOW,
-):
+def layers_elements(solution, spacing, tau, device, border=0.0, degree=4, box=None, absorbing="stacey", window=WINDOW):
     """Return the same by spectral elements."""
     places = 1e3 * solution["stations_km"]
     scenario = lasting(layers_scenario(places, 200.0, tau), window)
     box = box or grown((0, 0, -2500), (*places.max(axis=0), 0), border, spacing, top=0.0)
-    return at_reference(
-        solution, ran(by_elements(scenario, spacing, degree, box, absorbing=absorbing), device)
-    )
+    return at_reference(solution, ran(by_elements(scenario, spacing, degree, box, absorbing=absorbing), device))
 
 
 def at_reference(solution, data):
@@ -264,20 +226,10 @@ def at_reference(solution, data):
 
 def layers_rows(solution, t, computed, spacing, tau, limit=LAYERS_LIMIT, label=None):
     """Rows of the stations."""
-    expected = widened(
-        solution["t"], solution["velocity"].astype(float), float(solution["tau"]), tau
-    )[..., : len(t)]
-    label, places = (
-        label or f"two layers, h = {spacing:.4g} m, tau = {tau:g} s",
-        solution["stations_km"],
-    )
+    expected = widened(solution["t"], solution["velocity"].astype(float), float(solution["tau"]), tau)[..., : len(t)]
+    label, places = (label or f"two layers, h = {spacing:.4g} m, tau = {tau:g} s", solution["stations_km"])
     return [
-        row(
-            f"{label}: velocity at {x:g}, {y:g} km",
-            misfit(one, exact),
-            limit,
-            (t, one[1], exact[1]),
-        )
+        row(f"{label}: velocity at {x:g}, {y:g} km", misfit(one, exact), limit, (t, one[1], exact[1]))
         for (x, y), one, exact in zip(places, computed, expected)
     ]
 
@@ -286,11 +238,7 @@ def layers_scenario(places, spacing, tau):
     """Return the model about the source at (0, 0, -2500) and the stations."""
     low, high, depth = np.full(2, -2400.0), places.max(axis=0) + 2400, 6000.0
     return Scenario(
-        domain={
-            "origin": [*low.tolist(), -depth],
-            "size": [*(high - low).tolist(), depth],
-            "spacing": spacing,
-        },
+        domain={"origin": [*low.tolist(), -depth], "size": [*(high - low).tolist(), depth], "spacing": spacing},
         model={"kind": "layers", "layers": LAYERS},
         time={"duration": 12.5, "start": 0},
         source=[
@@ -304,9 +252,7 @@ def layers_scenario(places, spacing, tau):
                 "wavelet": {"kind": "gaussian", "tau": tau, "delay": 4 * tau},
             }
         ],
-        receivers=[
-            {"name": f"R{n}", "at": [float(x), float(y), 0]} for n, (x, y) in enumerate(places)
-        ],
+        receivers=[{"name": f"R{n}", "at": [float(x), float(y), 0]} for n, (x, y) in enumerate(places)],
     )
 
 

@@ -34,15 +34,10 @@ def surface(device, period=60.0, width=(36.0, 30.0), until=650.0, transverse=Fal
     model = prem(transverse)
     data, size = records(device, period, width, until, transverse)
     t = np.arange(6 * SIGMA, until - 2)
-    computed = [
-        earth.turned(at_times(data.time.values, record, t), 270.0)
-        for record in data.velocity.values
-    ]
+    computed = [earth.turned(at_times(data.time.values, record, t), 270.0) for record in data.velocity.values]
     expected = velocity(model, TENSOR, DEPTH, SIGMA, DISTANCES, [90.0] * len(DISTANCES), t)
     text = f"PREM{' (transversely isotropic)' * transverse}, chunk of {size} elements"
-    return [
-        record for kind in COMPONENTS for record in rows(kind, model, t, computed, expected, text)
-    ]
+    return [record for kind in COMPONENTS for record in rows(kind, model, t, computed, expected, text)]
 
 
 def rows(kind, model, t, computed, expected, text):
@@ -54,9 +49,7 @@ def rows(kind, model, t, computed, expected, text):
     ]
     name = f"{text}: {kind.capitalize()} wave"
     for record, exact_record, x in pairs:
-        window = (t > x / waves.at(2 * np.pi / PERIODS[-1]).phase - MARGIN) & (
-            t < x / 3.7e3 + MARGIN
-        )
+        window = (t > x / waves.at(2 * np.pi / PERIODS[-1]).phase - MARGIN) & (t < x / 3.7e3 + MARGIN)
         label = f"{name}, {np.degrees(x / a):g} degrees: velocity"
         out.append(
             row(
@@ -69,10 +62,7 @@ def rows(kind, model, t, computed, expected, text):
     for period in PERIODS:
         mode = waves.at(2 * np.pi / period)
         late = np.array(
-            [
-                lateness(t, record, exact_record, period, x / mode.group)
-                for record, exact_record, x in pairs
-            ]
+            [lateness(t, record, exact_record, period, x / mode.group) for record, exact_record, x in pairs]
         )
         total = pairs[-1][2] / mode.group
         for label, off in zip(("phase", "group"), late.T):
@@ -110,17 +100,8 @@ def peak(times, values):
 def records(device, period, width, until, transverse):
     """Velocity at the stations: xarray.Dataset, and the number of elements."""
     area = earth.chunk((DISTANCES[-1] / 2, 0.0), 0, "cmb", period) | {"width": width}
-    source = earth.moment((0.0, 0.0), DEPTH, TENSOR) | {
-        "wavelet": {"kind": "gaussian", "tau": SIGMA}
-    }
+    source = earth.moment((0.0, 0.0), DEPTH, TENSOR) | {"wavelet": {"kind": "gaussian", "tau": SIGMA}}
     more = {"transverse": True} if transverse else {}
     return earth.run(
-        area,
-        source,
-        [(d, 0.0) for d in DISTANCES],
-        until,
-        device,
-        start=-6 * SIGMA,
-        quantity="velocity",
-        **more,
+        area, source, [(d, 0.0) for d in DISTANCES], until, device, start=-6 * SIGMA, quantity="velocity", **more
     )

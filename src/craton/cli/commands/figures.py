@@ -12,10 +12,7 @@ app = typer.Typer()
 @app.command()
 def plot(
     out: Annotated[
-        str,
-        typer.Argument(
-            metavar="OUT", help="Folder of a run; or a scenario, for its model.", show_default=False
-        ),
+        str, typer.Argument(metavar="OUT", help="Folder of a run; or a scenario, for its model.", show_default=False)
     ],
     names: Annotated[
         list[str] | None,
@@ -26,26 +23,15 @@ def plot(
             show_default=False,
         ),
     ] = None,
-    component: Annotated[
-        str | None, typer.Option(help="Component: section, spectrogram, fk, dispersion.")
-    ] = None,
+    component: Annotated[str | None, typer.Option(help="Component: section, spectrogram, fk, dispersion.")] = None,
     station: Annotated[str | None, typer.Option(help="Receiver: spectrogram, motion.")] = None,
-    by: Annotated[
-        str | None, typer.Option(help="Section over distance, azimuth, offset or number.")
-    ] = None,
-    scale: Annotated[
-        str | None, typer.Option(help="Section by the peak of each station, trace, or all.")
-    ] = None,
+    by: Annotated[str | None, typer.Option(help="Section over distance, azimuth, offset or number.")] = None,
+    scale: Annotated[str | None, typer.Option(help="Section by the peak of each station, trace, or all.")] = None,
     reduce: Annotated[
-        float | None,
-        typer.Option(min=0.001, metavar="KM/S", help="Section with times reduced by a velocity."),
+        float | None, typer.Option(min=0.001, metavar="KM/S", help="Section with times reduced by a velocity.")
     ] = None,
-    gain: Annotated[
-        float | None, typer.Option(min=0.001, help="Of amplitudes: section, gathers.")
-    ] = None,
-    db: Annotated[
-        float | None, typer.Option(min=1, help="Range of spectra, spectrogram, fk, dB.")
-    ] = None,
+    gain: Annotated[float | None, typer.Option(min=0.001, help="Of amplitudes: section, gathers.")] = None,
+    db: Annotated[float | None, typer.Option(min=1, help="Range of spectra, spectrogram, fk, dB.")] = None,
     debug: Debug = False,
 ):
     """Draw a run: PNG files in its folder.
@@ -60,16 +46,10 @@ def plot(
 @app.command()
 def report(
     out: Annotated[
-        str,
-        typer.Argument(
-            metavar="OUT", help="Folder of a run, a survey or a gradient.", show_default=False
-        ),
+        str, typer.Argument(metavar="OUT", help="Folder of a run, a survey or a gradient.", show_default=False)
     ],
     file: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--out", metavar="FILE.html", help="Page to write; by default OUT/report.html."
-        ),
+        str | None, typer.Option("-o", "--out", metavar="FILE.html", help="Page to write; by default OUT/report.html.")
     ] = None,
     debug: Debug = False,
 ):
@@ -85,20 +65,11 @@ def report(
 def film(
     out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run.", show_default=False)],
     file: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--out", metavar="FILE", help="Film: .mp4, .gif or .webp; OUT/film.mp4."
-        ),
+        str | None, typer.Option("-o", "--out", metavar="FILE", help="Film: .mp4, .gif or .webp; OUT/film.mp4.")
     ] = None,
-    series: Annotated[
-        str | None, typer.Option(help="Series of snapshots; by default the first one.")
-    ] = None,
-    component: Annotated[
-        str | None, typer.Option(help="Component; by default the one with most to see.")
-    ] = None,
-    rate: Annotated[
-        float | None, typer.Option(help="Frames per second; by default the film lasts 12 s.")
-    ] = None,
+    series: Annotated[str | None, typer.Option(help="Series of snapshots; by default the first one.")] = None,
+    component: Annotated[str | None, typer.Option(help="Component; by default the one with most to see.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Frames per second; by default the film lasts 12 s.")] = None,
     force: Force = False,
     debug: Debug = False,
 ):
@@ -121,24 +92,16 @@ def compare(
             show_default=False,
         ),
     ],
-    band: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Pass band of both, Hz.")
-    ] = None,
-    align: Annotated[
-        float, typer.Option(min=0, metavar="S", help="Move observed traces by up to S seconds.")
-    ] = 0.0,
+    band: Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Pass band of both, Hz.")] = None,
+    align: Annotated[float, typer.Option(min=0, metavar="S", help="Move observed traces by up to S seconds.")] = 0.0,
     quantity: Annotated[
         str | None, typer.Option(help="What the data are; by default the first quantity that fits.")
     ] = None,
     inventory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE.xml", help="StationXML with the azimuths of components 1 and 2."
-        ),
+        str | None, typer.Option(metavar="FILE.xml", help="StationXML with the azimuths of components 1 and 2.")
     ] = None,
     file: Annotated[
-        str | None,
-        typer.Option("-o", "--out", metavar="FILE.png", help="By default OUT/compare.png."),
+        str | None, typer.Option("-o", "--out", metavar="FILE.png", help="By default OUT/compare.png.")
     ] = None,
     debug: Debug = False,
 ):
@@ -153,9 +116,7 @@ def compare(
 
 @app.command()
 def convert(
-    out: Annotated[
-        str, typer.Argument(metavar="OUT", help="Folder of a run or a survey.", show_default=False)
-    ],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run or a survey.", show_default=False)],
     file: Annotated[
         str,
         typer.Argument(
@@ -167,16 +128,10 @@ def convert(
     quantity: Annotated[
         str | None, typer.Option(help="One quantity; by default all, of gathers the first one.")
     ] = None,
-    component: Annotated[
-        str | None, typer.Option(help="One component of records; by default all.")
-    ] = None,
+    component: Annotated[str | None, typer.Option(help="One component of records; by default all.")] = None,
     shot: Annotated[str | None, typer.Option(help="One shot; by default all.")] = None,
-    series: Annotated[
-        str | None, typer.Option(help="Snapshots or map of peaks; by default the first one.")
-    ] = None,
-    rotate: Annotated[
-        bool, typer.Option("--rotate", help="Radial and transverse for east and north.")
-    ] = False,
+    series: Annotated[str | None, typer.Option(help="Snapshots or map of peaks; by default the first one.")] = None,
+    rotate: Annotated[bool, typer.Option("--rotate", help="Radial and transverse for east and north.")] = False,
     force: Force = False,
     debug: Debug = False,
 ):

@@ -20,13 +20,10 @@ def info(debug: Debug = False):
 
 @app.command()
 def bench(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="What to measure: fd, sem, nakata, gravity.")
-    ] = "fd",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to measure: fd, sem, nakata, gravity.")] = "fd",
     device: Where = None,
     out: Annotated[
-        str | None,
-        typer.Option("-o", "--out", metavar="FILE.json", help="Keep the figures as JSON."),
+        str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the figures as JSON.")
     ] = None,
     debug: Debug = False,
 ):
@@ -43,17 +40,14 @@ def bench(
 @app.command()
 def validate(
     name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="A case, or fd: all of them.", show_default=False),
+        str | None, typer.Argument(metavar="NAME", help="A case, or fd: all of them.", show_default=False)
     ] = None,
     device: Where = None,
     out: Annotated[
-        str | None,
-        typer.Option("-o", "--out", metavar="FILE.json", help="Keep the misfits as JSON."),
+        str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the misfits as JSON.")
     ] = None,
     figure: Annotated[
-        str | None,
-        typer.Option("--figure", metavar="FILE.png", help="Draw seismograms and misfits."),
+        str | None, typer.Option("--figure", metavar="FILE.png", help="Draw seismograms and misfits.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Larger runs, for a GPU.")] = False,
     debug: Debug = False,
@@ -62,33 +56,20 @@ def validate(
 
     Ends with exit code 4 where a case is not within its limit.
     """
-    return call(
-        "validate",
-        name=name,
-        device=device.value if device else "auto",
-        out=out,
-        figure=figure,
-        full=full,
-    )
+    return call("validate", name=name, device=device.value if device else "auto", out=out, figure=figure, full=full)
 
 
 @app.command()
 def kernels(
     name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME", help="An operator; all are listed without it.", show_default=False
-        ),
+        str | None, typer.Argument(metavar="NAME", help="An operator; all are listed without it.", show_default=False)
     ] = None,
-    order: Annotated[
-        int, typer.Option(help="Order in space of the finite differences: 2, 4, ... 16.")
-    ] = 4,
+    order: Annotated[int, typer.Option(help="Order in space of the finite differences: 2, 4, ... 16.")] = 4,
     precision: Annotated[Precision, typer.Option(help="Reals of the kernels.")] = Precision.float32,
     arch: Annotated[
         str | None,
         typer.Option(
-            metavar="sm_NN",
-            help="Compile for a GPU architecture (needs no GPU) and show registers and spills.",
+            metavar="sm_NN", help="Compile for a GPU architecture (needs no GPU) and show registers and spills."
         ),
     ] = None,
     debug: Debug = False,
@@ -102,12 +83,8 @@ def kernels(
 
 @app.command()
 def schema(
-    method: Annotated[
-        str | None, typer.Option(metavar="NAME", help="One method; by default all.")
-    ] = None,
-    out: Annotated[
-        str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Write it into a file.")
-    ] = None,
+    method: Annotated[str | None, typer.Option(metavar="NAME", help="One method; by default all.")] = None,
+    out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Write it into a file.")] = None,
     debug: Debug = False,
 ):
     """Print all keys of a scenario as JSON Schema.

@@ -20,8 +20,7 @@ class Precision(StrEnum):
 
 File = Annotated[str, typer.Argument(metavar="FILE.toml", help="The scenario.", show_default=False)]
 Where = Annotated[
-    Device | None,
-    typer.Option(help="Machine, in place of what the scenario says; auto: a GPU if there is one."),
+    Device | None, typer.Option(help="Machine, in place of what the scenario says; auto: a GPU if there is one.")
 ]
 Set = Annotated[
     list[str] | None,
@@ -31,9 +30,7 @@ Set = Annotated[
         help="Change one value of the scenario, e.g. source.0.wavelet.tau=0.2; may be repeated.",
     ),
 ]
-Oversubscribe = Annotated[
-    bool, typer.Option("--oversubscribe", help="Allow more ranks than this computer has cores.")
-]
+Oversubscribe = Annotated[bool, typer.Option("--oversubscribe", help="Allow more ranks than this computer has cores.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback when something fails.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a finished run, or a file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]

@@ -12,12 +12,9 @@ app = typer.Typer()
 @app.command()
 def new(
     name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="Name of the file, .toml is added; or of an example."),
+        str, typer.Argument(metavar="NAME", help="Name of the file, .toml is added; or of an example.")
     ] = "scenario",
-    examples: Annotated[
-        bool, typer.Option("--list", help="Print the names of the examples.")
-    ] = False,
+    examples: Annotated[bool, typer.Option("--list", help="Print the names of the examples.")] = False,
     force: Force = False,
     debug: Debug = False,
 ):
@@ -33,9 +30,7 @@ def new(
 def plan(
     file: File,
     device: Where = None,
-    ranks: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Show how N ranks would share the run.")
-    ] = None,
+    ranks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Show how N ranks would share the run.")] = None,
     overrides: Set = None,
     debug: Debug = False,
 ):
@@ -44,9 +39,7 @@ def plan(
     Algorithm, grid, time step, points per wavelength, sources, memory, phases, time. Writes
     nothing.
     """
-    return call(
-        "plan", file=file, device=device and device.value, overrides=overrides or (), ranks=ranks
-    )
+    return call("plan", file=file, device=device and device.value, overrides=overrides or (), ranks=ranks)
 
 
 @app.command()
@@ -55,19 +48,14 @@ def run(
     out: Annotated[
         str | None,
         typer.Option(
-            "-o",
-            "--out",
-            metavar="OUT",
-            help="Folder for the results; by default the file's name without .toml, here.",
+            "-o", "--out", metavar="OUT", help="Folder for the results; by default the file's name without .toml, here."
         ),
     ] = None,
     device: Where = None,
     ranks: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            metavar="N",
-            help="Processes of this host that share the run, each with a GPU or some cores.",
+            min=1, metavar="N", help="Processes of this host that share the run, each with a GPU or some cores."
         ),
     ] = None,
     oversubscribe: Oversubscribe = False,
@@ -95,15 +83,11 @@ def run(
 @app.command()
 def resume(
     out: Annotated[
-        str,
-        typer.Argument(
-            metavar="OUT", help="Folder of a run that was interrupted.", show_default=False
-        ),
+        str, typer.Argument(metavar="OUT", help="Folder of a run that was interrupted.", show_default=False)
     ],
     device: Where = None,
     ranks: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Processes; by default as many as the run had."),
+        int | None, typer.Option(min=1, metavar="N", help="Processes; by default as many as the run had.")
     ] = None,
     oversubscribe: Oversubscribe = False,
     quiet: Quiet = False,
@@ -119,9 +103,7 @@ def resume(
 
 @app.command()
 def check(
-    out: Annotated[
-        str, typer.Argument(metavar="OUT", help="Folder of a run or a survey.", show_default=False)
-    ],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run or a survey.", show_default=False)],
     debug: Debug = False,
 ):
     """Check that the files of a run are whole.

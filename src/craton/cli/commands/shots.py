@@ -12,34 +12,21 @@ app = typer.Typer()
 
 Workers = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Processes that run a shot each; by default one for each GPU or four cores.",
-    ),
+    typer.Option(min=1, metavar="N", help="Processes that run a shot each; by default one for each GPU or four cores."),
 ]
 Scheduler = Annotated[
     str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="A Dask scheduler (address, or its file .json) whose workers run the shots.",
-    ),
+    typer.Option(metavar="ADDRESS", help="A Dask scheduler (address, or its file .json) whose workers run the shots."),
 ]
 Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Batch jobs; by default one.")]
 JobOptions = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="KEY=VALUE",
-        help="Option of each job, e.g. cores=16, memory=60GB, queue=gpu; may be repeated.",
+        metavar="KEY=VALUE", help="Option of each job, e.g. cores=16, memory=60GB, queue=gpu; may be repeated."
     ),
 ]
-JobFile = Annotated[
-    str | None,
-    typer.Option("--job-file", metavar="FILE.yaml", help="Options of the jobs in a file."),
-]
-RanksOfShot = Annotated[
-    int, typer.Option(min=1, metavar="N", help="GPUs, or groups of cores, for each shot.")
-]
+JobFile = Annotated[str | None, typer.Option("--job-file", metavar="FILE.yaml", help="Options of the jobs in a file.")]
+RanksOfShot = Annotated[int, typer.Option(min=1, metavar="N", help="GPUs, or groups of cores, for each shot.")]
 
 
 def shot_arguments(
@@ -98,10 +85,7 @@ def survey(
     out: Annotated[
         str | None,
         typer.Option(
-            "-o",
-            "--out",
-            metavar="OUT",
-            help="Folder for the results; by default the first file's name, here.",
+            "-o", "--out", metavar="OUT", help="Folder for the results; by default the first file's name, here."
         ),
     ] = None,
     ranks: RanksOfShot = 1,
@@ -127,10 +111,7 @@ def gradient(
     out: Annotated[
         str | None,
         typer.Option(
-            "-o",
-            "--out",
-            metavar="OUT",
-            help="Folder for the results; by default the file's name and -gradient, here.",
+            "-o", "--out", metavar="OUT", help="Folder for the results; by default the file's name and -gradient, here."
         ),
     ] = None,
     ranks: RanksOfShot = 1,
@@ -160,10 +141,7 @@ def build_greens(
     out: Annotated[
         str | None,
         typer.Option(
-            "-o",
-            "--out",
-            metavar="OUT",
-            help="Folder of the store; by default the file's name and -greens, here.",
+            "-o", "--out", metavar="OUT", help="Folder of the store; by default the file's name and -greens, here."
         ),
     ] = None,
     shots=None,
@@ -181,34 +159,22 @@ def _file_of(words):
 
 @greens.command("query")
 def query_greens(
-    store: Annotated[
-        str,
-        typer.Argument(metavar="OUT", help="Folder of craton greens build.", show_default=False),
-    ],
+    store: Annotated[str, typer.Argument(metavar="OUT", help="Folder of craton greens build.", show_default=False)],
     cmt: _file_of("The earthquake, a CMTSOLUTION.") = None,
     srf: _file_of("A rupture, SRF.") = None,
     quakeml: _file_of("The earthquake, QuakeML.") = None,
     csv: _file_of("Moment tensors, CSV.") = None,
     out: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--out", metavar="FILE", help="File .nc or .mseed; by default seismograms.nc."
-        ),
+        str | None, typer.Option("-o", "--out", metavar="FILE", help="File .nc or .mseed; by default seismograms.nc.")
     ] = None,
-    station: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A station; may be repeated.")
-    ] = None,
+    station: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A station; may be repeated.")] = None,
     sampling: Annotated[float | None, typer.Option(min=0, metavar="S", help="Interval, s.")] = None,
     quantity: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="velocity, displacement, acceleration; may be repeated."),
+        list[str] | None, typer.Option(metavar="NAME", help="velocity, displacement, acceleration; may be repeated.")
     ] = None,
     mtuq: Annotated[
         str | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write SAC files of Green's functions at its place for MTUQ there.",
-        ),
+        typer.Option(metavar="FOLDER", help="Write SAC files of Green's functions at its place for MTUQ there."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the files.")] = False,
     debug: Debug = False,

@@ -42,10 +42,7 @@ def beyond(model, grid):
 def kept_elastic(scenario, grid, sources):
     """Why a fluid is computed with the elastic scheme, in words; empty where it is not."""
     shearing = [s.name for s in sources if sheared(s, scenario.domain.planar)]
-    return [
-        *beyond(scenario.model, grid),
-        *([f"shear in the moment of {', '.join(shearing)}"] if shearing else []),
-    ]
+    return [*beyond(scenario.model, grid), *([f"shear in the moment of {', '.join(shearing)}"] if shearing else [])]
 
 
 def problems(scenario, grid):
@@ -56,10 +53,7 @@ def problems(scenario, grid):
     solid = f"acoustic waves are for vs = 0 everywhere, and the model has vs up to {fastest:g} m/s"
     found = [(solid, f"write vs = 0, or {INSTEAD}")] if fastest > 0 else []
     found += [
-        (
-            f"acoustic waves are computed without {name}",
-            f"{INSTEAD}: a fluid then goes through the elastic scheme",
-        )
+        (f"acoustic waves are computed without {name}", f"{INSTEAD}: a fluid then goes through the elastic scheme")
         for name in beyond(scenario.model, grid)
     ]
     return [Problem("domain.waves", *words) for words in found]
@@ -73,11 +67,7 @@ def source_problems(scenario, sources):
         scenario.domain.planar,
         [s for s in sources if s.moment is not None or isinstance(s, FiniteFault | Catalogue)],
     )
-    silent = [
-        s.name
-        for s in moments
-        if isinstance(s, FiniteFault | Catalogue) or not isotropic(s.moment, planar)
-    ]
+    silent = [s.name for s in moments if isinstance(s, FiniteFault | Catalogue) or not isotropic(s.moment, planar)]
     return [
         Problem(
             "domain.waves",
@@ -91,9 +81,7 @@ def source_problems(scenario, sources):
 def warnings(d, sources):
     """Moments of which only a part acts."""
     partly = [s.name for s in sources if sheared(s, d.planar)] if d.acoustic else []
-    return [
-        f"{name}: of its moment only the isotropic part acts in acoustic waves" for name in partly
-    ]
+    return [f"{name}: of its moment only the isotropic part acts in acoustic waves" for name in partly]
 
 
 def isotropic(moment, planar):
@@ -111,10 +99,7 @@ def sheared(source, planar):
         return isinstance(source, FiniteFault | Catalogue)
     axes = [0, 2] if planar else [0, 1, 2]
     moment = source.moment[np.ix_(axes, axes)]
-    return bool(
-        np.abs(moment - np.eye(len(axes)) * np.diag(moment).mean()).max()
-        > SHEAR * np.abs(moment).max()
-    )
+    return bool(np.abs(moment - np.eye(len(axes)) * np.diag(moment).mean()).max() > SHEAR * np.abs(moment).max())
 
 
 def notes(d, sources):

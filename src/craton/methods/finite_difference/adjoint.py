@@ -139,12 +139,7 @@ def tap(d, name, rows):
     source, weight = (np.concatenate(part) for part in zip(*rows))
     first = np.cumsum([0, *(len(index) for index, _ in rows)])
     arrays = {name: Array("record", (d.steps, len(rows)), d.precision)}
-    arrays |= of_values(
-        f"{name}_tap",
-        source=(source, np.int64),
-        first=(first, np.int32),
-        weight=(weight, d.precision),
-    )
+    arrays |= of_values(f"{name}_tap", source=(source, np.int64), first=(first, np.int32), weight=(weight, d.precision))
     sampled = "memory" if d.relaxing and name == "moment" else "state"
     names = (name, sampled, *(f"{name}_tap_{part}" for part in ("source", "first", "weight")))
     params = {"columns": len(rows), "slots": d.steps}
@@ -162,9 +157,7 @@ def faces(d):
         for phase, phase_launches in launches.items():
             if name == "cpml":
                 phase_launches = [
-                    transposed_damping(d, launch)
-                    for launch in phase_launches
-                    if launch.op.function == "damping"
+                    transposed_damping(d, launch) for launch in phase_launches if launch.op.function == "damping"
                 ]
             pieces.setdefault(phase, []).extend(phase_launches)
     for step in increments.PARTS:

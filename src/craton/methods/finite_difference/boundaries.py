@@ -17,15 +17,7 @@ VECTOR = 8  # points
 def slab_params(d, box):
     """Scalars of an operator on a slab with arrays of its own."""
     k0, k1, j0, j1, i0, i1 = box
-    return {
-        **d.fd_params,
-        "k0": k0,
-        "j0": j0,
-        "i0": i0,
-        "nk": k1 - k0,
-        "nj": j1 - j0,
-        "ni": i1 - i0,
-    }
+    return {**d.fd_params, "k0": k0, "j0": j0, "i0": i0, "nk": k1 - k0, "nj": j1 - j0, "ni": i1 - i0}
 
 
 def along(axis, box):
@@ -131,10 +123,7 @@ def damping_profile(d, depth, thickness, frequency):
     ratio = np.clip(depth / thickness, 0, None)
     fastest = d.layer_speeds.fastest
     d0 = strongest(thickness, d.grid.spacing, fastest, d.scenario.boundaries.cpml)
-    g = d0 * (
-        damping_strength(d) * ratio ** guided.power(d.layer_ratio)
-        + BACKWARD_DAMPING * d.backward * ratio**2
-    )
+    g = d0 * (damping_strength(d) * ratio ** guided.power(d.layer_ratio) + BACKWARD_DAMPING * d.backward * ratio**2)
     rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]
     return -np.expm1(-d.dt * np.stack(rates))
 
@@ -151,10 +140,7 @@ def cpml(d):
     for axis, side in d.faces("cpml"):
         box, *depths = slab_depths(d, axis, side, thickness)
         face = f"{'xyz'[axis]}{side}"
-        profiles = [
-            cpml_profile(x, thickness, d.grid.spacing, d.dt, vp, options, frequency, *limits)
-            for x in depths
-        ]
+        profiles = [cpml_profile(x, thickness, d.grid.spacing, d.dt, vp, options, frequency, *limits) for x in depths]
         arrays[f"cpml_{face}"] = profiled(d, axis, box, profiles)
         for phase, launch in (("velocity", _cpml_velocity), ("stress", _cpml_stress)):
             arrays[f"psi_{phase}_{face}"] = memories(d, count, box)
@@ -166,9 +152,7 @@ def cpml(d):
             d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths]
         )
         arrays[f"lowpass_{face}"] = memories(d, len(d.velocity), box)
-        phases["velocity_after"].append(
-            _damping(d, axis, box, f"lowpass_{face}", f"damping_{face}")
-        )
+        phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))
     return arrays, phases
 
 
@@ -200,14 +184,9 @@ def _cpml_velocity(d, axis, box, psi, profile):
 
 def _cpml_stress(d, axis, box, psi, profile):
     velocity, normal = cyclic(d, axis)
-    names = d.names(
-        *normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, *operators.MEDIUM, profile
-    )
+    names = d.names(*normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, *operators.MEDIUM, profile)
     return Launch(
-        operators.cpml_stress(d.stencil, axis, d.relaxing, d.free),
-        names,
-        box,
-        relaxing.params(d, slab_params(d, box)),
+        operators.cpml_stress(d.stencil, axis, d.relaxing, d.free), names, box, relaxing.params(d, slab_params(d, box))
     )
 
 
@@ -226,12 +205,7 @@ def sponge(d):
         arrays[face] = Array("boundary", factors.shape, d.precision, factors, over=over)
         for phase, fields in (("velocity_after", d.velocity), ("stress_after", d.stress)):
             phases[phase] += [
-                Launch(
-                    operators.sponge(axis, len(some)),
-                    (*padded(some), face),
-                    box,
-                    slab_params(d, box),
-                )
+                Launch(operators.sponge(axis, len(some)), (*padded(some), face), box, slab_params(d, box))
                 for some in threes(fields)
             ]
     return arrays, phases
@@ -274,10 +248,7 @@ def a1(d):
         points = tuple(b - a for a, b in zip(box[::2], box[1::2]))
         name = f"past_{'xyz'[axis]}{side}"
         arrays[name] = Array(
-            "boundary",
-            (len(d.velocity), op.reach + 1, *points),
-            d.precision,
-            over=(None, *slab_over(box)),
+            "boundary", (len(d.velocity), op.reach + 1, *points), d.precision, over=(None, *slab_over(box))
         )
         names = d.names(*operators.CYCLIC_VELOCITY[axis], name, "rho", "lam", "rmu")
         launches.append(Launch(op, names, box, slab_params(d, box)))
@@ -310,8 +281,7 @@ def periodic(d):
         params = {"row": d.layout.row, "plane": d.layout.plane, "shift": shift}
         for phase, fields in (("velocity_first", d.stress), ("stress_first", d.velocity)):
             phases[phase] += [
-                Launch(operators.wrap(len(some)), padded(some), ghosts, params)
-                for some in threes(fields)
+                Launch(operators.wrap(len(some)), padded(some), ghosts, params) for some in threes(fields)
             ]
     return {}, phases
 
@@ -324,11 +294,7 @@ def inside_layer(d, xyz):
     """Return which positions, shape (n, 3), are within an absorbing layer: (n,) booleans."""
     xyz, options = np.asarray(xyz, float).reshape(-1, 3), d.scenario.boundaries
     inside = np.zeros(len(xyz), bool)
-    for kind, planes in (
-        ("cpml", options.cpml.thickness),
-        ("sponge", options.sponge.thickness),
-        ("a1", d.reach),
-    ):
+    for kind, planes in (("cpml", options.cpml.thickness), ("sponge", options.sponge.thickness), ("a1", d.reach)):
         for axis, side in d.faces(kind):
             distance = np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side])
             inside |= distance < planes * d.grid.steps[axis] * (1 - 1e-9)

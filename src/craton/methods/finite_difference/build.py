@@ -100,9 +100,7 @@ def build(scenario, reuse=None):
         d = replace(d, frequency=frequency).sharing(d)
     refuse(injection.problems(d, incident))
     refuse(sides.source_problems(d, sources))
-    channels = survey_channels.channels(
-        len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1)
-    )
+    channels = survey_channels.channels(len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1))
     channels += receivers.fibre_channels()
     return assemble(d, sources, receivers, channels, reuse, incident)
 
@@ -113,11 +111,7 @@ def problems(scenario, grid, reuse):
     """
     wrong_model = reuse.get("model problems", lambda: model_problems(scenario, grid))
     wrong_step = [] if wrong_model else step_problems(scenario, grid, reuse)
-    others = [
-        *surface_problems(scenario),
-        *survey_problems(scenario),
-        *snapshots.problems(scenario),
-    ]
+    others = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
     others += output_problems(scenario)
     others += [] if wrong_model else storage.problems(scenario, grid)
     return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *others]
@@ -137,13 +131,7 @@ def surface_problems(scenario):
     if kind == "sbp" or (top == "free" and scenario.model.topography is None):
         return []
     reason = f'the top is "{top}"' if top != "free" else "topography is represented by the material"
-    return [
-        Problem(
-            "boundaries.surface",
-            f'"{kind}" needs a flat free surface: {reason}',
-            "leave surface out",
-        )
-    ]
+    return [Problem("boundaries.surface", f'"{kind}" needs a flat free surface: {reason}', "leave surface out")]
 
 
 def output_problems(scenario):
@@ -155,11 +143,7 @@ def output_problems(scenario):
         remedy = "leave it out, or change domain.waves"
         return [Problem(f"receivers.{n}.das", message, remedy) for n in fibres]
     return [
-        Problem(
-            f"output.waveforms.{n}",
-            f"{motion} waves have no {quantity}",
-            "leave it out, or change domain.waves",
-        )
+        Problem(f"output.waveforms.{n}", f"{motion} waves have no {quantity}", "leave it out, or change domain.waves")
         for n, quantity in enumerate(scenario.output.waveforms)
         if components(quantity, motion) is None
     ]
@@ -191,14 +175,8 @@ def derived_spacing(scenario):
     """
     domain = scenario.domain
     region = Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
-    refuse(
-        earth.problems(scenario.model, region)
-        + survey_problems(scenario)
-        + snapshots.problems(scenario)
-    )
-    spacing = earth.extremes(scenario.model, region)["slowest"] / (
-        domain.max_frequency * domain.points_per_wavelength
-    )
+    refuse(earth.problems(scenario.model, region) + survey_problems(scenario) + snapshots.problems(scenario))
+    spacing = earth.extremes(scenario.model, region)["slowest"] / (domain.max_frequency * domain.points_per_wavelength)
     digits = 2 - math.floor(math.log10(spacing))
     return math.floor(spacing * 10**digits) / 10**digits
 
@@ -214,9 +192,7 @@ def discretise(scenario, grid, sources, reuse=None):
     steps = timing.step_count(scenario, start, dt)
     timing.refuse_series(steps, len(sources))
     extra = leapfrog.extra(steps) if scenario.receivers or scenario.recording else 0
-    frequency = (
-        max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
-    )
+    frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
     shots = survey_sources.shots(scenario)
     d = Discretisation(
         scenario,
@@ -263,9 +239,7 @@ def fastest(scenario, grid):
     """
     speed = "vs" if scenario.domain.motion == "SH" else "vp"
     if rheology.anisotropic(scenario.model, grid):
-        return rheology.fastest_anisotropic(
-            scenario.model, grid, speed, rheology.relaxation(scenario.model, grid)
-        )
+        return rheology.fastest_anisotropic(scenario.model, grid, speed, rheology.relaxation(scenario.model, grid))
     return relaxing.fastest(scenario, grid) or earth.extremes(scenario.model, grid)[speed][1]
 
 
@@ -273,22 +247,17 @@ def size_problems(scenario, grid):
     """Axes too short for their absorbing layers and differences, or too long for 32-bit indices."""
     order, problems = scenario.run.order, []
     surface = 2 * min(order, HIGHEST) + 2
-    layers = {
-        "cpml": scenario.boundaries.cpml.thickness + 1,
-        "sponge": scenario.boundaries.sponge.thickness + 1,
-    }
+    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1}
     layers |= {"free": surface, "a1": order // 2 + 1}
-    for axis, faces in (
-        ("x", ("west", "east")),
-        ("y", ("south", "north")),
-        ("z", ("bottom", "top")),
-    ):
+    for axis, faces in (("x", ("west", "east")), ("y", ("south", "north")), ("z", ("bottom", "top"))):
         n = grid.shape[2 - "xyz".index(axis)]
         if axis == "y" and grid.planar:
             continue
         least = max(sum(layers.get(scenario.boundaries.face(f), 0) for f in faces) + 1, order + 1)
         if n < least:
-            message = f"{n} points along {axis} are too few: the boundaries and differences of order {order} need {least}"
+            message = (
+                f"{n} points along {axis} are too few: the boundaries and differences of order {order} need {least}"
+            )
             problems.append(
                 Problem(
                     "domain.size",
@@ -298,9 +267,7 @@ def size_problems(scenario, grid):
             )
         if n > LONGEST:
             message = f"{n:,} points along {axis} exceed 32-bit indices"
-            problems.append(
-                Problem("domain.size", message, "use a larger spacing or a smaller domain")
-            )
+            problems.append(Problem("domain.size", message, "use a larger spacing or a smaller domain"))
     count = math.prod(grid.shape)
     if not problems and count > MOST_POINTS:
         message = f"{count:,} points are more than a machine can address"
@@ -313,9 +280,7 @@ def stability_limit(scenario, grid, vp_max):
     free = scenario.boundaries.face("top") == "free" and scenario.model.topography is None
     rise = float(grid.steps[2] / grid.spacing)
     run, floor = scenario.run, sea_floor.closed_plane(scenario, grid) is not None
-    radii = [surface(scenario.boundaries.surface, run.order)] * free + [
-        surface("sbp", run.order)
-    ] * floor
+    radii = [surface(scenario.boundaries.surface, run.order)] * free + [surface("sbp", run.order)] * floor
     radius = max((one.spectral_radius / rise for one in radii), default=None)
     stencil = scheme.stencil(run.order, run.weights, free or floor, scenario.domain.motion, rise)
     return scheme.stable_step(stencil, grid.spacing, vp_max, radius)
@@ -385,12 +350,10 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=())
     of_steps = (*medium, d.dt, d.start, d.steps, d.extra)
     series, peak_arrays, measuring = reuse.get("peaks", lambda: peaks.maps(d), of_steps)
     arrays |= source_arrays | record_arrays | peak_arrays
-    steps = reuse.get(
-        "steps", lambda: {name: steps_of(d, name) for name in ("velocity", "stress")}, medium
+    steps = reuse.get("steps", lambda: {name: steps_of(d, name) for name in ("velocity", "stress")}, medium)
+    phases = tuple(phase_of(d, name, steps[name], pieces, injections.get(name)) for name in steps) + (
+        Phase("record", (*measuring, *recording, *record)),
     )
-    phases = tuple(
-        phase_of(d, name, steps[name], pieces, injections.get(name)) for name in steps
-    ) + (Phase("record", (*measuring, *recording, *record)),)
     if d.in_half:
         tables = source_arrays | record_arrays
         box_arrays, phases = source_boxes.kept_in_half(d, phases, tables)
@@ -470,11 +433,7 @@ def wavefield(d):
     }
     state = {
         "state": Array(
-            "wavefield",
-            (layout.block(len(d.fields)),),
-            dtype,
-            first=layout.start(0) + layout.first,
-            over=layout,
+            "wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + layout.first, over=layout
         )
     }
     return state | {
@@ -532,12 +491,7 @@ def steps_of(d, name):
         launches.append(Launch(operators.among_air(op), names, d.slab(2, full, empty), scalars))
     if d.free:
         launches.append(
-            Launch(
-                operators.at_surface(op, d.closure, d.stencil),
-                names,
-                d.slab(2, top, d.grid.shape[0]),
-                scalars,
-            )
+            Launch(operators.at_surface(op, d.closure, d.stencil), names, d.slab(2, top, d.grid.shape[0]), scalars)
         )
     return launches
 

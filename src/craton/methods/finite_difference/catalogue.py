@@ -32,9 +32,7 @@ def operators(order, motion=None):
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
     surface += [fd.among_air(op) for op in steps[:2]]
     surface += [make(differences, order // 2) for make in (fd.contact_velocity, fd.contact_stress)]
-    layers = [
-        kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes
-    ]
+    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
     layers += [fd.cpml_laminate(differences, axis) for axis in axes if axis < 2]
     layers += [fd.damping(axis, motion) for axis in axes]
     layers += [fd.a1(differences, axis, side) for axis in axes for side in range(2)]
@@ -67,9 +65,7 @@ def in_half(order):
         for axis in range(2 if kind is fd.cpml_laminate else 3)
     ]
     others = [fd.rigid(), *(fd.damping(axis) for axis in range(3))]
-    halves = [
-        storage.on_16_bits(op, differences, True) for op in (*steps, *surface, *layers, *others)
-    ]
+    halves = [storage.on_16_bits(op, differences, True) for op in (*steps, *surface, *layers, *others)]
     halves += [storage.SAMPLE, source_boxes.NARROW, source_boxes.WIDEN]
     return {op.name: op for op in halves}
 
@@ -114,18 +110,13 @@ def transposed(order, motion=None):
         )
         for kernel in strains.ARRAYS
     ]
+    transposes += [fd.remember(differences, axis, step) for axis in axes for step in increments.PARTS]
     transposes += [
-        fd.remember(differences, axis, step) for axis in axes for step in increments.PARTS
-    ]
-    transposes += [
-        kind(differences, axis, transposed=True)
-        for kind in (fd.cpml_velocity, fd.cpml_stress)
-        for axis in axes
+        kind(differences, axis, transposed=True) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes
     ]
     transposes += [fd.cpml_laminate(differences, axis, True) for axis in axes if axis < 2]
     transposes += [
-        laminate_gradient.operator(f"laminate_{kernel}", differences)
-        for kernel in ("increment", "correlate")
+        laminate_gradient.operator(f"laminate_{kernel}", differences) for kernel in ("increment", "correlate")
     ]
     transposes += backwards(differences, order)
     return {op.name: op for op in transposes}
@@ -179,10 +170,7 @@ def attenuated(differences, order, axes):
     surface = fd.at_surface(steps[kind], closure(min(order, HIGHEST)), differences)
     layers = [fd.cpml_stress(differences, axis, example, free=True) for axis in axes]
     floor = [fd.contact_stress(differences, order // 2, example)]
-    return found + [
-        replace(op, name=f"{op.name}_{kind}", kernel=op.function)
-        for op in (surface, *layers, *floor)
-    ]
+    return found + [replace(op, name=f"{op.name}_{kind}", kernel=op.function) for op in (surface, *layers, *floor)]
 
 
 def anisotropic(differences, order, axes):
@@ -194,11 +182,7 @@ def anisotropic(differences, order, axes):
     return [
         *steps,
         *layers,
-        *(
-            op
-            for op in attenuated(differences, order, axes)
-            if not op.name.endswith(("coarse", "full"))
-        ),
+        *(op for op in attenuated(differences, order, axes) if not op.name.endswith(("coarse", "full"))),
     ]
 
 
@@ -208,12 +192,5 @@ def acoustic(order, motion):
     axes = range(0, 3, 2 if motion else 1)
     steps = [fd.velocity(differences), fd.stress(differences)]
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
-    layers = [
-        kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes
-    ]
-    return [
-        *steps,
-        *surface,
-        *layers,
-        *(fd.a1(differences, axis, side) for axis in axes for side in range(2)),
-    ]
+    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
+    return [*steps, *surface, *layers, *(fd.a1(differences, axis, side) for axis in axes for side in range(2))]

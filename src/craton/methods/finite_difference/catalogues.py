@@ -83,9 +83,7 @@ class Table:
         axes = {(h, a): self.axis((h,) * 3, a) for h in (0, 1) for a in range(3)}
         halves = {self.d.half(field) for field in self.fields}
         return {
-            half: tuple(
-                np.stack(part, axis=1) for part in zip(*(axes[h, a] for a, h in enumerate(half)))
-            )
+            half: tuple(np.stack(part, axis=1) for part in zip(*(axes[h, a] for a, h in enumerate(half))))
             for half in halves
         }
 

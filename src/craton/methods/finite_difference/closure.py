@@ -136,10 +136,7 @@ def taylor(order):
     """
     k = np.arange(1, order // 2 + 1)
     others = [np.delete(k, i) for i in range(k.size)]
-    odd = [
-        np.prod((2.0 * o - 1) ** 2 / np.abs((2.0 * o - 1) ** 2 - (2 * q - 1) ** 2))
-        for q, o in zip(k, others)
-    ]
+    odd = [np.prod((2.0 * o - 1) ** 2 / np.abs((2.0 * o - 1) ** 2 - (2 * q - 1) ** 2)) for q, o in zip(k, others)]
     return (-1.0) ** (k + 1) * np.array(odd) / (2 * k - 1)
 
 
@@ -149,15 +146,9 @@ def operators(order, half_points):
 
     D1 = B / hm[:, None] and D2s = -B.T / hp[:, None] wherever the interior stencil is whole.
     """
-    b, hm, hp = (
-        np.zeros((half_points, half_points + 1)),
-        np.ones(half_points),
-        np.ones(half_points + 1),
-    )
+    b, hm, hp = (np.zeros((half_points, half_points + 1)), np.ones(half_points), np.ones(half_points + 1))
     for k, c in enumerate(taylor(order), 1):
-        b += c * (
-            np.eye(half_points, half_points + 1, k) - np.eye(half_points, half_points + 1, 1 - k)
-        )
+        b += c * (np.eye(half_points, half_points + 1, k) - np.eye(half_points, half_points + 1, 1 - k))
     denominator, *tables = _TABLES[order]
     m, p, block = (np.array(table, float) / denominator for table in tables)
     b[: m.size, : p.size], hm[: m.size], hp[: p.size] = block, m, p

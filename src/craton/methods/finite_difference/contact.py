@@ -116,11 +116,7 @@ class Line:
 
     def row(self, code: int) -> np.ndarray:
         """Return the difference of a number that `codes` has given, (2 size,)."""
-        before, behind, depth = (
-            int(code) % self.base,
-            int(code) // self.base % self.base,
-            self.depth(code),
-        )
+        before, behind, depth = (int(code) % self.base, int(code) // self.base % self.base, self.depth(code))
         if len(self.floor) and depth < 0 and (before == 0) != (behind == 0):
             return self.from_floor(before, behind)
         low, high = -before if before else -np.inf, behind - 1 if behind else np.inf
@@ -216,12 +212,7 @@ class Search:
             floor = d.floor_closure.d1 * d.floor_closure.hm[:, None]
         self.size = max(d.reach, len(self.upward), len(floor))
         self.lines = {
-            (axis, normal): Line(
-                d.stencil.axes[axis],
-                self.size,
-                normal,
-                *([self.upward, floor] if axis == 2 else ()),
-            )
+            (axis, normal): Line(d.stencil.axes[axis], self.size, normal, *([self.upward, floor] if axis == 2 else ()))
             for axis in (*d.horizontal, 2)
             for normal in (True, False)
         }
@@ -360,9 +351,7 @@ class Search:
         out[at] = self.patterns.of_each(np.reshape(rows, (-1, 2 * self.size)))[which]
         return out
 
-    def of_half(
-        self, line: Line, codes: np.ndarray, norms: np.ndarray, asked: np.ndarray
-    ) -> np.ndarray:
+    def of_half(self, line: Line, codes: np.ndarray, norms: np.ndarray, asked: np.ndarray) -> np.ndarray:
         """Return the number of the pattern of each half point: minus the transpose.
 
         Parameters
@@ -385,13 +374,8 @@ class Search:
         rows = []
         for *window, plain, closed in zip(*(column[first] for column in columns)):
             whole = line.plain() * (1 / plain - 1 / closed)
-            more = [
-                (line.row(code) - line.plain(line.depth(code)) if code else np.zeros(2 * size))
-                for code in window
-            ]
-            rows.append(
-                [whole[size - n] - lacking[size - n] / closed for n, lacking in zip(offsets, more)]
-            )
+            more = [(line.row(code) - line.plain(line.depth(code)) if code else np.zeros(2 * size)) for code in window]
+            rows.append([whole[size - n] - lacking[size - n] / closed for n, lacking in zip(offsets, more)])
         out[at] = self.patterns.of_each(np.reshape(rows, (-1, 2 * size)))[which]
         return out
 

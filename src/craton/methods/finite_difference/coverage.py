@@ -37,9 +37,7 @@ def refused_tables(scenario):
         ),
     ]
     return [
-        Problem(key, f"gradients do not cover {words}", remedy)
-        for is_wrong, key, words, remedy in wrong
-        if is_wrong
+        Problem(key, f"gradients do not cover {words}", remedy) for is_wrong, key, words, remedy in wrong if is_wrong
     ]
 
 
@@ -69,9 +67,7 @@ def touches_layer(d, source):
     for axis in (*d.horizontal, 2):
         low, high = d.unstretched(axis)
         at = np.concatenate([place[2 - axis] for place in offsets])
-        beyond = (low > 0 and at.min() < low) or (
-            high < d.grid.shape[2 - axis] and at.max() + 1 >= high
-        )
+        beyond = (low > 0 and at.min() < low) or (high < d.grid.shape[2 - axis] and at.max() + 1 >= high)
         if beyond:
             return True
     return False

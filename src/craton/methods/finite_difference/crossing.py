@@ -135,10 +135,7 @@ def crossings(d, box):
             for pairs in sides(d, box, axis, HALF[derivative.field][axis]):
                 parts[step].append(entries(d, box, axis, derivative, pairs))
             parts[step] += closed_entries(d, box, axis, derivative)
-    return {
-        step: Crossing(*(np.concatenate(columns) for columns in zip(*rows)))
-        for step, rows in parts.items()
-    }
+    return {step: Crossing(*(np.concatenate(columns) for columns in zip(*rows))) for step, rows in parts.items()}
 
 
 def derivatives(d, axis):
@@ -260,9 +257,7 @@ def closed_entries(d, box, axis, derivative):
     for n, offset in enumerate(range(half - size, half + size)):
         n_of = at[2 - axis]
         inside = box.holds(axis, half, n_of)
-        chosen = (
-            on_lines & (inside != box.holds(axis, 1 - half, n_of + offset)) & (patterns[:, n] != 0)
-        )
+        chosen = on_lines & (inside != box.holds(axis, 1 - half, n_of + offset)) & (patterns[:, n] != 0)
         if not chosen.any():
             continue
         targets = [v[chosen] for v in at]

@@ -46,9 +46,7 @@ class Around:
         """
         planes = self.planes[name]
         shift = [int(2 - n in moved) for n in range(3)]
-        return planes[
-            tuple(np.minimum(a + s, n - 1) for a, s, n in zip(self.at, shift, planes.shape))
-        ]
+        return planes[tuple(np.minimum(a + s, n - 1) for a, s, n in zip(self.at, shift, planes.shape))]
 
     def corners(self, name, axes):
         """Return a parameter at the four points around a shear stress across two axes: list."""
@@ -179,9 +177,7 @@ def left(d, at, medium):
     if d.anisotropic:
         part_lam, part_mu2 = lam + (d11 - across + 2 * d13) / 3, mu2 + across / 3
     mechanisms = relaxing.Mechanisms(d).at(d.normal[0], at)
-    lost_p, lost_s = (
-        1 - relaxing.remainder(mechanisms, medium.values(name)) for name in ("qp", "qs")
-    )
+    lost_p, lost_s = (1 - relaxing.remainder(mechanisms, medium.values(name)) for name in ("qp", "qs"))
     lost_mu2 = part_mu2 * lost_s
     return lam - ((part_lam + part_mu2) * lost_p - lost_mu2), mu2 - lost_mu2
 

@@ -117,10 +117,7 @@ def _pressure(d, column, position):
     cells = [tuple(map(int, cell)) for cell in zip(*d.cell(parts[0][1]))]
     return [
         Dependence(
-            column,
-            ratio,
-            cell,
-            (np.array([index[n] for index, *_ in group]), np.full(len(group), -group[0][2][n])),
+            column, ratio, cell, (np.array([index[n] for index, *_ in group]), np.full(len(group), -group[0][2][n]))
         )
         for ratio, group in groups.items()
         for n, cell in enumerate(cells)
@@ -172,10 +169,7 @@ def of_moments(d, sources):
         for n in np.flatnonzero(at[0] == d.grid.shape[0] - 1):
             point = tuple(int(a[n]) for a in at)
             place = d.layout.offset(*point)
-            rows = (
-                np.array([d.start_of(f) + place for f in horizontal]),
-                np.full(len(horizontal), weights[n]),
-            )
+            rows = (np.array([d.start_of(f) + place for f in horizontal]), np.full(len(horizontal), weights[n]))
             cell = tuple(int(v) for v in d.cell(point))
             out.append(Dependence(column, "vertical strain", cell, rows))
     return out

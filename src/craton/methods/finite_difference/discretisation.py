@@ -155,9 +155,7 @@ class Discretisation:
         an isotropic one.
         """
         return (
-            rheology.backwardness(self.scenario.model, self.grid)
-            if self.anisotropic and self.motion != "SH"
-            else 0.0
+            rheology.backwardness(self.scenario.model, self.grid) if self.anisotropic and self.motion != "SH" else 0.0
         )
 
     @cached_property
@@ -169,8 +167,7 @@ class Discretisation:
         solid: 1. Otherwise by how much vp or vs varies, up to 1.
         """
         reflecting = [
-            {self.face(name) for name in FACES if FACES[name][0] == axis}
-            for axis in self.scenario.domain.axes
+            {self.face(name) for name in FACES if FACES[name][0] == axis} for axis in self.scenario.domain.axes
         ]
         if any(not kinds & {"cpml", "periodic"} for kinds in reflecting):
             return guided.PLATE
@@ -201,9 +198,7 @@ class Discretisation:
     @property
     def holds_fluid(self):
         """True where some of the medium, or all of it, is fluid."""
-        return self.speeds["vs"][0] == 0 or (
-            self.ground is not None and self.ground.water is not None
-        )
+        return self.speeds["vs"][0] == 0 or (self.ground is not None and self.ground.water is not None)
 
     @cached_property
     def anisotropic(self):
@@ -247,10 +242,7 @@ class Discretisation:
 
     def names(self, *arrays):
         """Array names of a launch, empty where a field is not computed."""
-        absent = {name for name in HALF if name not in self.fields} | {
-            *relaxing.names(self),
-            *vti.names(self),
-        }
+        absent = {name for name in HALF if name not in self.fields} | {*relaxing.names(self), *vti.names(self)}
         absent |= {"rmu"} if self.acoustic else set()
         return tuple("" if name in absent else name for name in arrays)
 
@@ -424,9 +416,7 @@ class Discretisation:
     def closure(self):
         """Differences and norms below the free surface, or None."""
         return (
-            surface(self.scenario.boundaries.surface, 2 * len(self.stencil.vertical)).stretched(
-                self.rise
-            )
+            surface(self.scenario.boundaries.surface, 2 * len(self.stencil.vertical)).stretched(self.rise)
             if self.free
             else None
         )
@@ -459,11 +449,7 @@ class Discretisation:
 
     def faces(self, kind):
         """(axis, side) of the faces of one kind, axis 0, 1, 2 for x, y, z."""
-        return [
-            ("xyz".index(FACES[name][0]), FACES[name][1])
-            for name in self.faced
-            if self.face(name) == kind
-        ]
+        return [("xyz".index(FACES[name][0]), FACES[name][1]) for name in self.faced if self.face(name) == kind]
 
     def unstretched(self, axis):
         """First and last + 1 index along an axis outside the CPML layers: within these the medium

@@ -47,8 +47,7 @@ def sources(d, found):
         "series": (series, d.precision),
     }
     arrays = {
-        f"fault_{name}": Array("points", v.shape, dtype, np.asarray(v, dtype))
-        for name, (v, dtype) in values.items()
+        f"fault_{name}": Array("points", v.shape, dtype, np.asarray(v, dtype)) for name, (v, dtype) in values.items()
     }
     arrays["fault_now"] = Array("points", begin.shape, d.precision)
     places = d.layout.place(target)
@@ -75,11 +74,7 @@ def launches(name, columns, targets, places):
     )
     tables = (f"{name}_{part}" for part in ("target", "first", "column", "weight", "now"))
     inject = Launch(
-        operators.INJECT,
-        ("state", *tables, "step"),
-        (0, 1, 0, 1, 0, targets),
-        {"columns": 0, "slots": 1},
-        places,
+        operators.INJECT, ("state", *tables, "step"), (0, 1, 0, 1, 0, targets), {"columns": 0, "slots": 1}, places
     )
     # The values of the step come first of all: a phase may be cut in two, and both parts of the
     # table read them.
@@ -96,17 +91,13 @@ def highest(d):
 
 def rows(d, faults):
     """(index, weight, column) of all components, to be multiplied by slip rates."""
-    xyz, tensors = (
-        np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors")
-    )
+    xyz, tensors = (np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors"))
     width = 4 if len(xyz) > MANY else 8
     position = np.round((xyz - d.grid.origin) / d.grid.steps, 6)
     parts, count, most = [], 0, min(MOST_ROWS, available() // SORTED)
     for low in range(0, len(xyz), BLOCK):
         some = slice(low, low + BLOCK)
-        more = [
-            (i, w, c + np.int32(low)) for i, w, c in spread(d, position[some], tensors[some], width)
-        ]
+        more = [(i, w, c + np.int32(low)) for i, w, c in spread(d, position[some], tensors[some], width)]
         parts, count = parts + more, count + sum(len(i) for i, _, _ in more)
         if count > most:
             raise ResourceError(
@@ -133,22 +124,14 @@ def spread(d, position, tensors, width):
         weights = weights * moment[:, None]
         column, entry = np.nonzero(weights)
         at, weight = tuple(a[column, entry] for a in (k, j, i)), weights[column, entry]
-        top = (
-            at[0] == d.grid.shape[0] - 1
-            if d.free and field == "szz"
-            else np.zeros(len(column), bool)
-        )
+        top = at[0] == d.grid.shape[0] - 1 if d.free and field == "szz" else np.zeros(len(column), bool)
         below, column = tuple(a[~top] for a in at), column.astype(np.int32)
         yield d.start_of(field) + d.layout.offset(*below), weight[~top].astype(real), column[~top]
         if top.any():
             on_top = tuple(a[top] for a in at)
             ratio = -material.vertical_strain(d, on_top)
             for other in ("sxx", "syy"):
-                yield (
-                    d.start_of(other) + d.layout.offset(*on_top),
-                    (ratio * weight[top]).astype(real),
-                    column[top],
-                )
+                yield (d.start_of(other) + d.layout.offset(*on_top), (ratio * weight[top]).astype(real), column[top])
 
 
 def around(d, position, half, width):
@@ -157,9 +140,7 @@ def around(d, position, half, width):
     """
     last = [n - 1 - h for n, h in zip(d.grid.shape[::-1], half)]
     last[2] = sides.highest_stress(d, half)
-    firsts, axes = zip(
-        *(axis_weights(position[:, a] - half[a] / 2, last[a], width) for a in range(3))
-    )
+    firsts, axes = zip(*(axis_weights(position[:, a] - half[a] / 2, last[a], width) for a in range(3)))
     n, step = len(position), np.arange(width)
     i, j, k = (np.minimum(f[:, None] + step, last[a]) for a, f in enumerate(firsts))
     along_z = axes[2] / d.norms(k.ravel(), half[2]).reshape(k.shape)
@@ -185,11 +166,7 @@ def in_matter(d, at, half, weights):
     if not beside_fluid and (d.ground is None or at[0].max() + 1 < d.vacuum_planes[0]):
         return weights
     # The box ends a point later: a shear point carries the mean of the cells before and behind it.
-    box = [
-        v
-        for a, first, size in zip(at, low, d.grid.shape)
-        for v in (first, min(int(a.max()) + 2, size))
-    ]
+    box = [v for a, first, size in zip(at, low, d.grid.shape) for v in (first, min(int(a.max()) + 2, size))]
     use = points.usable_points(d, box, half, False if beside_fluid else None)[
         tuple(a - first for a, first in zip(at, low))
     ]

@@ -141,10 +141,7 @@ class StrainRates:
 
     def _rate(self, stress, arrays):
         """Strain rate at the points of a stress in the box."""
-        return sum(
-            self._difference(arrays[v], axis, HALF[stress][axis])
-            for v, axis in self._parts(stress).items()
-        )
+        return sum(self._difference(arrays[v], axis, HALF[stress][axis]) for v, axis in self._parts(stress).items())
 
     def _difference(self, values, axis, to_half):
         """Differentiate a velocity along x, y or z (0, 1, 2), at the points of a stress in the box."""
@@ -380,10 +377,7 @@ def refusals(d, box):
         return [Problem("greens", "Green's functions are not computed of acoustic waves", remedy)]
     if (
         d.partly_fluid
-        and (
-            sides.contents(d, (max(box[0], 0), min(box[1], d.grid.shape[0]), *box[2:]))
-            == sides.FLUID
-        ).any()
+        and (sides.contents(d, (max(box[0], 0), min(box[1], d.grid.shape[0]), *box[2:])) == sides.FLUID).any()
     ):
         words = f"the volume reaches a fluid, or comes within {MARGIN + 1} points of one"
         return [Problem("greens", words, "let it end deeper (greens.to)")]

@@ -44,9 +44,7 @@ def imaging(order, lowered=False):
     """
     reach = order // 2
     rows = max(reach, len(_VALUE))
-    stress1, stress2, d1, d2 = (
-        d[:rows, : rows + reach] for d in operators(order, lowered, rows + reach)
-    )
+    stress1, stress2, d1, d2 = (d[:rows, : rows + reach] for d in operators(order, lowered, rows + reach))
     hp = np.ones(rows)
     hp[0] = 0.5
     tables = (d1, d2, hp, np.ones(rows), np.pad(_VALUE, (0, rows - len(_VALUE))))
@@ -62,9 +60,7 @@ def operators(order, lowered, half_points):
     reach, c = order // 2, taylor(order)
     forward = np.zeros((half_points, half_points + 1))
     for k, weight in enumerate(c, 1):
-        forward += weight * (
-            np.eye(half_points, half_points + 1, k) - np.eye(half_points, half_points + 1, 1 - k)
-        )
+        forward += weight * (np.eye(half_points, half_points + 1, k) - np.eye(half_points, half_points + 1, 1 - k))
     backward = -forward.T
     stress = [forward.copy(), backward.copy()]
     velocity = [forward.copy(), backward.copy()]

@@ -31,10 +31,7 @@ FAR = 1 << 19  # half spacings; places are told apart by three such numbers
 
 def box_of(d, low, high):
     """Return the `Box` of the grid points nearest to two corners, m."""
-    corners = [
-        np.rint((np.array(spatial(c)) - d.grid.origin) / d.grid.steps).astype(int)
-        for c in (low, high)
-    ]
+    corners = [np.rint((np.array(spatial(c)) - d.grid.origin) / d.grid.steps).astype(int) for c in (low, high)]
     if d.planar:
         for corner in corners:
             corner[1] = 0
@@ -53,11 +50,7 @@ def box_problems(d, box, key):
         Of the scenario.
     """
     refused = [(d.cells is not None, "the medium is that of an inversion", "leave it out")]
-    problems = [
-        Problem(key, f"there is no box yet where {words}", remedy)
-        for holds, words, remedy in refused
-        if holds
-    ]
+    problems = [Problem(key, f"there is no box yet where {words}", remedy) for holds, words, remedy in refused if holds]
     for axis in box.axes:
         first, last = reachable(d, axis)
         shallowest = below_surface(d) if axis == 2 and box.open_top else last
@@ -68,9 +61,7 @@ def box_problems(d, box, key):
             low, high = (d.grid.origin[axis] + d.grid.steps[axis] * n for n in (first, last))
             words = f"the box is too close to a boundary along {'xyz'[axis]}"
             remedy = f"keep it between {low:,.6g} and {high:,.6g} m"
-            top = (
-                " , or end it at the free surface" if axis == 2 and d.face("top") == "free" else ""
-            )
+            top = " , or end it at the free surface" if axis == 2 and d.face("top") == "free" else ""
             problems.append(Problem(key, words, remedy + top.replace(" ,", ",")))
         elif box.low[axis] > shallowest:
             limit = d.grid.origin[2] + d.grid.steps[2] * shallowest
@@ -132,9 +123,7 @@ def recordings(d, band):
             "differences": differences(d),
             **attenuation(d),
         }
-        recording, more, launch = recorded.ring(
-            spec.name, sources, labels(d, sources), about, d, band
-        )
+        recording, more, launch = recorded.ring(spec.name, sources, labels(d, sources), about, d, band)
         all_recordings.append(recording)
         arrays |= more
         launches.append(launch)
@@ -252,9 +241,7 @@ def medium(d, at):
         box = [v for a in cells for v in (int(a[on].min()), int(a[on].max()) + 1)]
         part = d.grid.window(box)
         here = tuple(a[on] - low for a, low in zip(cells, box[::2]))
-        rho, kappa, mu = (
-            v[here] for v in (vti if d.anisotropic else relaxing).reference_medium(d, part)
-        )
+        rho, kappa, mu = (v[here] for v in (vti if d.anisotropic else relaxing).reference_medium(d, part))
         with np.errstate(divide="ignore", invalid="ignore"):
             speeds = np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho)
             inverse_q = relaxing.inverse_q(d, part) if d.relaxing else ()
@@ -342,9 +329,7 @@ def box_here(d, wave):
         return None, [Problem(f"{wave.key}.recorded", words, remedy)]
     if about["differences"] != differences(d):
         words = f"it was recorded with {about['differences']}; this run has {differences(d)}"
-        return None, [
-            Problem(f"{wave.key}.recorded", words, "use the same differences in both runs")
-        ]
+        return None, [Problem(f"{wave.key}.recorded", words, "use the same differences in both runs")]
     return box, attenuation_problems(d, wave, np.rint(offset).astype(int))
 
 
@@ -361,10 +346,7 @@ def attenuation_problems(d, wave, offset):
     about, key = wave.about, f"{wave.key}.recorded"
     recorded_lowest, lowest = about.get("lowest_q"), attenuation(d).get("lowest_q")
     if recorded_lowest and lowest and abs(lowest - recorded_lowest) > SAME_FIT * lowest:
-        words = (
-            f"its mechanisms were fitted down to Q = {recorded_lowest:.9g}, those of this run down "
-            f"to {lowest:.9g}"
-        )
+        words = f"its mechanisms were fitted down to Q = {recorded_lowest:.9g}, those of this run down to {lowest:.9g}"
         remedy = f"write attenuation.lowest_q = {recorded_lowest:.9g}"
         if lowest < recorded_lowest:
             remedy = f"record it anew with attenuation.lowest_q = {lowest:.9g}"
@@ -448,9 +430,7 @@ def injections(d, incident):
         moving = np.isin(fields, [d.fields.index(name) for name in d.velocity])
         peak = max(peak, recorded.peak_of(series, moving))
         for step, crossing in parts.items():
-            table = table_of(
-                crossing.target, crossing.weight, np.searchsorted(sources, crossing.source)
-            )
+            table = table_of(crossing.target, crossing.weight, np.searchsorted(sources, crossing.source))
             name = f"injection{n}_{step}"
             phase, into = PHASES[step]
             more, launch = injection(name, table, series, d.precision, into)
@@ -458,9 +438,7 @@ def injections(d, incident):
             more[shared] = more.pop(f"{name}_series")
             names = tuple(shared if a == f"{name}_series" else a for a in launch.arrays)
             arrays |= more
-            launches.setdefault(phase, []).append(
-                replace(launch, arrays=names, places=d.layout.place(table[0]))
-            )
+            launches.setdefault(phase, []).append(replace(launch, arrays=names, places=d.layout.place(table[0])))
     return arrays, launches, peak
 
 
@@ -478,9 +456,7 @@ def series_of(d, wave, sources):
     if wave.wavelet:
         layers = d.scenario.model.model_copy(update={"anomalies": ()})
         scenario = d.scenario.model_copy(update={"model": layers})
-        wrong = side_problems(
-            d, wave, medium(d, points), medium(replace(d, scenario=scenario), points), xyz
-        )
+        wrong = side_problems(d, wave, medium(d, points), medium(replace(d, scenario=scenario), points), xyz)
         return (None, wrong) if wrong else (wave.series(d, np.array(d.fields)[fields], xyz), [])
     if wave.resampled:
         names = np.array(d.fields)[fields]
@@ -533,10 +509,7 @@ def places_of(d, wave, fields, xyz):
     label_fields = np.array([numbers.get(str(name), -1) for name in recorded_labels["field"]])
     keys = [
         key_of(d, *pair)
-        for pair in (
-            (label_fields, np.stack([recorded_labels[a] for a in "xyz"], axis=1)),
-            (fields, xyz),
-        )
+        for pair in ((label_fields, np.stack([recorded_labels[a] for a in "xyz"], axis=1)), (fields, xyz))
     ]
     order = np.argsort(keys[0])
     nearest = np.minimum(np.searchsorted(keys[0][order], keys[1]), len(order) - 1)

@@ -33,10 +33,7 @@ def laminate(d):
         return {}, {}
     launches = unlayered(d)
     launches += [
-        in_layer(d, *face, common)
-        for face in d.faces("cpml")
-        if face[0] < 2
-        for common in overlaps(d, face, parts)
+        in_layer(d, *face, common) for face in d.faces("cpml") if face[0] < 2 for common in overlaps(d, face, parts)
     ]
     return table(d), {"stress": launches}
 
@@ -83,18 +80,12 @@ def cut_planes(model, grid):
     medium, (lower, upper) = layered.build(model), cells.edges(grid, "z")
     sliver, found = cells.SLIVER * grid.spacing, {}
     for k in np.flatnonzero(
-        (
-            (lower[:, None] + sliver < medium.breaks[1:])
-            & (medium.breaks[1:] < upper[:, None] - sliver)
-        ).any(axis=1)
+        ((lower[:, None] + sliver < medium.breaks[1:]) & (medium.breaks[1:] < upper[:, None] - sliver)).any(axis=1)
     ):
         z, weights = cells.quadrature(lower[k], upper[k], medium.breaks, 1, medium.whole[2])
         values = medium.values(0, 0, z)
         _, kappa, mu = cells.mean(*values, weights, (0,))
-        change, scale = (
-            backus(*cells.moduli(*values), weights) - isotropic(kappa, mu),
-            kappa + 4 / 3 * mu,
-        )
+        change, scale = (backus(*cells.moduli(*values), weights) - isotropic(kappa, mu), kappa + 4 / 3 * mu)
         if (values[1] > 0).all() and np.abs(change).max() > NEGLIGIBLE * scale:
             found[int(k)] = change
     return found
@@ -109,12 +100,7 @@ def backus(kappa, mu, weights):
     c33 = 1 / (weights / stiff).sum()
     ratio = (weights * lam / stiff).sum()
     return np.array(
-        [
-            (weights * 4 * mu * (lam + mu) / stiff).sum() + c33 * ratio**2,
-            c33 * ratio,
-            c33,
-            (weights * mu).sum(),
-        ]
+        [(weights * 4 * mu * (lam + mu) / stiff).sum() + c33 * ratio**2, c33 * ratio, c33, (weights * mu).sum()]
     )
 
 
@@ -151,9 +137,7 @@ def rectangles(d, k):
             others[0] = (0, d.shape[1]) if others[0][0] < others[0][1] else (0, 0)
         if z0 <= k < z1 and others[0][0] < others[0][1]:
             found = [
-                part
-                for one in found
-                for part in without(one, tuple(v for a, b in others for v in (a - 1, b + 1)))
+                part for one in found for part in without(one, tuple(v for a, b in others for v in (a - 1, b + 1)))
             ]
     return tuple(found)
 
@@ -171,9 +155,7 @@ def touched(grid, anomaly, axis):
 def without(rectangle, hole):
     """Rectangles (j0, j1, i0, i1) that cover one but for a hole."""
     j0, j1, i0, i1 = rectangle
-    a0, a1, b0, b1 = (
-        min(max(v, low), high) for v, low, high in zip(hole, (j0, j0, i0, i0), (j1, j1, i1, i1))
-    )
+    a0, a1, b0, b1 = (min(max(v, low), high) for v, low, high in zip(hole, (j0, j0, i0, i0), (j1, j1, i1, i1)))
     parts = (
         ((j0, a0, i0, i1), (a1, j1, i0, i1), (a0, a1, i0, b0), (a0, a1, b1, i1))
         if a0 < a1 and b0 < b1
@@ -188,10 +170,7 @@ def runs(d, regions):
     """
     surface = d.grid.shape[0] - d.surface_planes
     keys = [(k - n, k >= surface, regions[k]) for n, k in enumerate(sorted(regions))]
-    return [
-        [k for _, k in group]
-        for _, group in groupby(zip(keys, sorted(regions)), key=lambda pair: pair[0])
-    ]
+    return [[k for _, k in group] for _, group in groupby(zip(keys, sorted(regions)), key=lambda pair: pair[0])]
 
 
 def unlayered(d):
@@ -216,10 +195,7 @@ def boxes(d):
 def on_planes(d, op):
     """Return an operator, that of the planes below a free surface where it is there, and each box."""
     surface = d.grid.shape[0] - d.surface_planes
-    return [
-        (operators.at_surface(op, d.closure, d.stencil) if box[0] >= surface else op, box)
-        for box in boxes(d)
-    ]
+    return [(operators.at_surface(op, d.closure, d.stencil) if box[0] >= surface else op, box) for box in boxes(d)]
 
 
 def at_points(d, at):
@@ -262,14 +238,6 @@ def in_layer(d, axis, side, box):
     slab, *_ = slab_depths(d, axis, side, d.scenario.boundaries.cpml.thickness)
     a, h = "xy"[axis], "yx"[axis]
     names = d.names(
-        f"s{a}{a}",
-        f"s{h}{h}",
-        "szz",
-        "sxy",
-        f"v{a}",
-        f"v{h}",
-        f"psi_stress_{a}{side}",
-        f"cpml_{a}{side}",
-        "laminate",
+        f"s{a}{a}", f"s{h}{h}", "szz", "sxy", f"v{a}", f"v{h}", f"psi_stress_{a}{side}", f"cpml_{a}{side}", "laminate"
     )
     return Launch(operators.cpml_laminate(d.stencil, axis), names, box, slab_params(d, slab))

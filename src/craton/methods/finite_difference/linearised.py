@@ -101,9 +101,7 @@ class Linearised:
         """
         if not set(names) & set(OF_Q):
             return self.cells
-        of_q = q_parameters.refuse(
-            names, lambda: self.inverse_q, self.d.relaxation, self.d.anisotropic, "cells"
-        )
+        of_q = q_parameters.refuse(names, lambda: self.inverse_q, self.d.relaxation, self.d.anisotropic, "cells")
         return (*self.cells, *of_q)
 
     @cached_property

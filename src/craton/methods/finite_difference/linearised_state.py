@@ -110,9 +110,7 @@ class State:
     def _arranged(self, sources, more=({}, {})):
         """Return a plan with sources, and with more arrays and launches."""
         problem = self.problem
-        return build.arranged(
-            self.d, sources, problem.receivers, problem.channels, Reuse(keep=False), more
-        )
+        return build.arranged(self.d, sources, problem.receivers, problem.channels, Reuse(keep=False), more)
 
     def _recording(self, plan, rows):
         """Return the plan with a record of all steps of some rows."""
@@ -253,9 +251,7 @@ class State:
         if not len(index):
             return False
         field = self.d.fields[(index[0] + self.d.layout.first) // self.d.layout.field]
-        return (
-            field not in self.d.normal and (self.medium.of_sources((index, weight))[1] == 0).any()
-        )
+        return field not in self.d.normal and (self.medium.of_sources((index, weight))[1] == 0).any()
 
     def by_sources(self, kind, taps):
         """Return what the misfit changes by with the forces or moments.

@@ -37,10 +37,7 @@ def arrays(d):
     part["over"] = layout
     whole = (layout.block(len(names)),)
     block = {"material": Array("material", whole, d.kept_as[1], over=layout)}
-    return block | {
-        name: Array("material", filled=True, start=layout.start(n), **part)
-        for n, name in enumerate(names)
-    }
+    return block | {name: Array("material", filled=True, start=layout.start(n), **part) for n, name in enumerate(names)}
 
 
 def fill(arrays, box, d):
@@ -73,11 +70,7 @@ def runs_of(d, box):
     if d.planar:
         box = (*box[:2], 0, 1, *box[4:])  # one plane for all shots
     limits = zip(
-        box[::2],
-        box[1::2],
-        d.sheet.origin,
-        map(d.unstretched, (2, 1, 0)),
-        (axis in axes for axis in range(3)),
+        box[::2], box[1::2], d.sheet.origin, map(d.unstretched, (2, 1, 0)), (axis in axes for axis in range(3))
     )
     return [pieces(*limit) for limit in limits]
 

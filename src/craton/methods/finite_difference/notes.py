@@ -6,26 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from craton.methods.finite_difference import (
-    acoustic,
-    boundaries,
-    laminate,
-    relaxing,
-    scheme,
-    sides,
-    storage,
-)
+from craton.methods.finite_difference import acoustic, boundaries, laminate, relaxing, scheme, sides, storage
 from craton.methods.finite_difference.sea_floor import level_floor
 from craton.methods.shared import guided
-from craton.methods.shared.notes import (
-    media,
-    memory,
-    phases,
-    receivers,
-    sources_of,
-    steps,
-    with_media,
-)
+from craton.methods.shared.notes import media, memory, phases, receivers, sources_of, steps, with_media
 from craton.methods.shared.recorded import notes as injected
 from craton.model.media import cells, layered
 
@@ -88,34 +72,17 @@ def algorithm(d, sources):
         if d.rise != 1 or d.stencil.vertical == d.stencil.horizontal
         else f" (along z Taylor weights of order {vertical})"
     )
-    closure = (
-        f"{lower}, {SURFACE[d.scenario.boundaries.surface]} at the free surface" if d.free else ""
-    )
-    waves = (
-        f"{'acoustic' if d.acoustic else d.motion} waves in the (x, z) plane, " if d.planar else ""
-    )
+    closure = f"{lower}, {SURFACE[d.scenario.boundaries.surface]} at the free surface" if d.free else ""
+    waves = f"{'acoustic' if d.acoustic else d.motion} waves in the (x, z) plane, " if d.planar else ""
     grid = f"velocity-{'pressure' if d.acoustic else 'stress'} staggered grid"
-    stored, mu = (
-        ("rho, lambda", "") if d.acoustic else ("rho, lambda, 1/mu", " and harmonic means of mu")
-    )
+    stored, mu = ("rho, lambda", "") if d.acoustic else ("rho, lambda, 1/mu", " and harmonic means of mu")
     return [
-        (
-            "method",
-            f"{waves}{grid}, order 2 in time, {d.order} in space{chosen}{closure}, {d.precision}",
-        ),
+        ("method", f"{waves}{grid}, order 2 in time, {d.order} in space{chosen}{closure}, {d.precision}"),
         ("boundaries", "; ".join(f"{kind}: {', '.join(faces)}" for kind, faces in kinds.items())),
         *absorbing(d),
-        (
-            "material",
-            f"{stored} stored once per grid point; arithmetic means of density{mu} computed in the kernels",
-        ),
+        ("material", f"{stored} stored once per grid point; arithmetic means of density{mu} computed in the kernels"),
         *(
-            [
-                (
-                    "anisotropy",
-                    "VTI (transversely isotropic about z); effective medium of each cell by Backus averaging",
-                )
-            ]
+            [("anisotropy", "VTI (transversely isotropic about z); effective medium of each cell by Backus averaging")]
             if d.anisotropic
             else []
         ),
@@ -173,11 +140,7 @@ def absorbing(d):
     damping = boundaries.damping_strength(d) / guided.DAMPING
     unbounded = boundaries.greatest_stretch(d) == np.inf
     known = damping <= max(measured) and unbounded and not d.backward
-    sent = (
-        measured[min(strength for strength in measured if strength >= damping)]
-        if known
-        else measured[max(measured)]
-    )
+    sent = measured[min(strength for strength in measured if strength >= damping)] if known else measured[max(measured)]
     bound = "reflections below" if known else "reflections may exceed"
     undamped = f" ({measured[0.0]} dB without the damping of guided waves)" if damping else ""
     return [
@@ -196,11 +159,7 @@ def interfaces(d):
         if count == 1
         else f"{count} grid planes are crossed by layer interfaces"
     )
-    return (
-        [("interfaces", f"{crossed}; effective VTI medium used (Backus averaging)")]
-        if count
-        else []
-    )
+    return [("interfaces", f"{crossed}; effective VTI medium used (Backus averaging)")] if count else []
 
 
 def thin_water(d):
@@ -214,9 +173,7 @@ def thin_water(d):
     elif d.scenario.model.kind == "layers" and d.partly_fluid:
         medium = layered.build(d.scenario.model)
         low, high = d.grid.bounds("z") if ground is None else (-np.inf, np.inf)
-        fluid = [
-            upper - lower for n, lower, upper in medium.sections(low, high) if not medium.tops[1, n]
-        ]
+        fluid = [upper - lower for n, lower, upper in medium.sections(low, high) if not medium.tops[1, n]]
         depths = np.array(fluid)
     thin = depths[depths < (1 - cells.SLIVER) * h]
     if not len(thin):
@@ -229,9 +186,7 @@ def thin_water(d):
 
 def grid(d):
     """Points and extent."""
-    extent = "  ".join(
-        "{} {:,.0f} .. {:,.0f}".format(a, *d.grid.bounds(a)) for a in d.scenario.domain.axes
-    )
+    extent = "  ".join("{} {:,.0f} .. {:,.0f}".format(a, *d.grid.bounds(a)) for a in d.scenario.domain.axes)
     shots = (
         [
             (
@@ -247,10 +202,7 @@ def grid(d):
 
 def time(d, limit):
     """Step against the stability limit."""
-    return [
-        ("step", f"{d.dt:.6g} s = {d.dt / limit:.3f} of the stability limit {limit:.6g} s"),
-        ("steps", steps(d)),
-    ]
+    return [("step", f"{d.dt:.6g} s = {d.dt / limit:.3f} of the stability limit {limit:.6g} s"), ("steps", steps(d))]
 
 
 def resolution(d, sources):
@@ -259,9 +211,7 @@ def resolution(d, sources):
     rows = [
         (
             "model",
-            "  ".join(
-                "{} {:,.0f} .. {:,.0f}".format(name, *ranges[name]) for name in ("vp", "vs", "rho")
-            )
+            "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *ranges[name]) for name in ("vp", "vs", "rho"))
             + "  (m/s, kg/m3)",
         )
     ]
@@ -279,17 +229,11 @@ def resolution(d, sources):
             ),
             (
                 "phase velocity error",
-                dispersion(d, 0.0, slow, f95)
-                + " (spatial discretisation; time dispersion is corrected)",
+                dispersion(d, 0.0, slow, f95) + " (spatial discretisation; time dispersion is corrected)",
             ),
         ]
         if d.scenario.snapshots:
-            rows.append(
-                (
-                    "in snapshots",
-                    dispersion(d, d.dt, slow, f95) + " (spatial and temporal discretisation)",
-                )
-            )
+            rows.append(("in snapshots", dispersion(d, d.dt, slow, f95) + " (spatial and temporal discretisation)"))
     return rows + highest(d, ranges["slowest"])
 
 
@@ -297,12 +241,7 @@ def highest(d, slow):
     """Return the error of phase velocity at the scenario's max_frequency."""
     frequency = d.scenario.domain.max_frequency
     return (
-        [
-            (
-                "at max_frequency",
-                f"{dispersion(d, 0.0, slow, frequency)} (spatial discretisation) at {frequency:.4g} Hz",
-            )
-        ]
+        [("at max_frequency", f"{dispersion(d, 0.0, slow, frequency)} (spatial discretisation) at {frequency:.4g} Hz")]
         if frequency
         else []
     )
@@ -321,10 +260,7 @@ def dispersion(d, step, slow, frequency):
 
 def fewest(d):
     """Points per wavelength required by all difference operators."""
-    return max(
-        FEWEST[d.scenario.run.weights][d.order],
-        FEWEST["taylor"][2 * len(d.stencil.vertical)] if d.free else 0,
-    )
+    return max(FEWEST[d.scenario.run.weights][d.order], FEWEST["taylor"][2 * len(d.stencil.vertical)] if d.free else 0)
 
 
 def sampling(d, sources):

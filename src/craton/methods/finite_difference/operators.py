@@ -11,13 +11,8 @@ from craton.core.operator import Operator, Struct, Variant
 from craton.methods.finite_difference.scheme import STRESS, VELOCITY
 
 HERE = Path(__file__).parent / "kernels"
-FD = Struct(
-    "FDParams",
-    (("row", "i64"), ("plane", "i64"), ("sheet", "i64"), ("top", "i32"), ("dt_h", "real")),
-)
-SLAB = Struct(
-    "SlabParams", (*FD.fields, *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni")))
-)
+FD = Struct("FDParams", (("row", "i64"), ("plane", "i64"), ("sheet", "i64"), ("top", "i32"), ("dt_h", "real")))
+SLAB = Struct("SlabParams", (*FD.fields, *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni"))))
 # with the distance of memory variables
 RELAXING = {s.name: Struct(s.name, (*s.fields, ("field", "i64"))) for s in (FD, SLAB)}
 WRAP = Struct("WrapParams", (("row", "i64"), ("plane", "i64"), ("shift", "i64")))
@@ -71,9 +66,7 @@ def streamed(stencil, kernel):
     if kernel and not dict(stencil.law).keys() <= STREAMED_LAWS:
         return ()
     special = STREAMED_VTI if stencil.anisotropic and kernel else {}
-    return _variants(
-        stencil, {case: settings[kernel] for case, settings in STREAMED.items()} | special
-    )
+    return _variants(stencil, {case: settings[kernel] for case, settings in STREAMED.items()} | special)
 
 
 def _variants(stencil, settings):
@@ -102,27 +95,14 @@ def constants(stencil, axis=None):
 
     All operators of one file have the same ones, so that it is compiled once for all of them.
     """
-    horizontal, vertical = (
-        (stencil.horizontal, stencil.vertical) if axis is None else 2 * (stencil.axes[axis],)
-    )
+    horizontal, vertical = (stencil.horizontal, stencil.vertical) if axis is None else 2 * (stencil.axes[axis],)
     motion = stencil.motion
     named = {f"{letter}{n}": 0 for letter in "CD" for n in range(1, 9)}
     named |= {
-        f"{letter}{n}": repr(c)
-        for letter, all in (("C", horizontal), ("D", vertical))
-        for n, c in enumerate(all, 1)
+        f"{letter}{n}": repr(c) for letter, all in (("C", horizontal), ("D", vertical)) for n, c in enumerate(all, 1)
     }
-    waves = (
-        ("PLANE", int(motion is not None)),
-        ("PSV", int(motion != "SH")),
-        ("SH", int(motion != "P-SV")),
-    )
-    flags = (
-        ("TERRAIN", int(stencil.terrain)),
-        ("ACOUSTIC", int(stencil.acoustic)),
-        ("ATTENUATION", 0),
-        *stencil.law,
-    )
+    waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
+    flags = (("TERRAIN", int(stencil.terrain)), ("ACOUSTIC", int(stencil.acoustic)), ("ATTENUATION", 0), *stencil.law)
     return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves, *flags)
 
 
@@ -156,11 +136,7 @@ COST = {
 }
 # What transverse isotropy adds to the stress step, to its CPML along x or y, along z: reals read,
 # flops.
-VTI_COST = {
-    None: ((3, 18), (3, 9), (1, 3)),
-    "P-SV": ((2, 6), (2, 4), (1, 2)),
-    "SH": ((1, 0), (0, 0), (0, 0)),
-}
+VTI_COST = {None: ((3, 18), (3, 9), (1, 3)), "P-SV": ((2, 6), (2, 4), (1, 2)), "SH": ((1, 0), (0, 0), (0, 0))}
 ACOUSTIC_COST = {
     None: {
         "velocity": (8, (1, 1, 1), 12),
@@ -181,19 +157,12 @@ def cost(stencil, kernel, axis=None):
     """Least traffic and flops of a kernel, as an operator declares them; `axis` where it works
     along one.
     """
-    reals, differences, others = (ACOUSTIC_COST if stencil.acoustic else COST)[stencil.motion][
-        kernel
-    ]
-    counted = (
-        zip(stencil.axes, differences) if axis is None else [(stencil.axes[axis], differences)]
-    )
+    reals, differences, others = (ACOUSTIC_COST if stencil.acoustic else COST)[stencil.motion][kernel]
+    counted = zip(stencil.axes, differences) if axis is None else [(stencil.axes[axis], differences)]
     if stencil.anisotropic and kernel.endswith("stress"):
         more = VTI_COST[stencil.motion][0 if axis is None else 1 + axis // 2]
         reals, others = reals + more[0], others + more[1]
-    return {
-        "reals_per_point": reals,
-        "flops": others + sum(n * (3 * len(c) - 1) for c, n in counted),
-    }
+    return {"reals_per_point": reals, "flops": others + sum(n * (3 * len(c) - 1) for c, n in counted)}
 
 
 def velocity(stencil):
@@ -262,11 +231,7 @@ def _relaxing(op, constants, components):
     more = op.specialised(op.name, **found)
     reals = op.reals_per_point + (2 if components[0] else 1) + 2 * variables
     return replace(
-        more,
-        params=RELAXING[op.params.name],
-        variants=(),
-        reals_per_point=reals,
-        flops=op.flops + variables * 17,
+        more, params=RELAXING[op.params.name], variants=(), reals_per_point=reals, flops=op.flops + variables * 17
     )
 
 
@@ -301,11 +266,7 @@ def at_surface(op, closure, stencil, below=False):
     plain = np.zeros((2, max(closure.cols, closure.rows + len(c) + below)))
     for row, first in enumerate((closure.rows - len(c), closure.rows - len(c) + below)):
         plain[row, first : first + 2 * len(c)] = [*-c[::-1], *c]
-    chosen = (
-        closure.stress
-        if closure.stress and op.function.endswith("velocity")
-        else (closure.d1, closure.d2)
-    )
+    chosen = closure.stress if closure.stress and op.function.endswith("velocity") else (closure.d1, closure.d2)
     d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in chosen)
     forward, backward = np.vstack([d1, plain[1:]]), np.vstack([d2, plain[:1]])
     closed = op.specialised(
@@ -348,22 +309,13 @@ def _contact(kernel, writes, reads, stencil, size, **constants_of_it):
         types=(("situations", "i32"), ("closed_rows", "i32")),
         reals_per_point=reals[kernel == "contact_stress"],
         flops=derivatives * (4 * size + 7),
-        defines=(
-            *constants(stencil),
-            ("SURFACE", 0),
-            ("FREE", constants_of_it.get("FREE", 0)),
-            ("SIZE", size),
-        ),
+        defines=(*constants(stencil), ("SURFACE", 0), ("FREE", constants_of_it.get("FREE", 0)), ("SIZE", size)),
     )
 
 
 def _table(rows):
     """Return a matrix as a C initialiser."""
-    return (
-        "{"
-        + ",".join("{" + ",".join(f"real({float(v)!r})" for v in row) + "}" for row in rows)
-        + "}"
-    )
+    return "{" + ",".join("{" + ",".join(f"real({float(v)!r})" for v in row) + "}" for row in rows) + "}"
 
 
 def cpml_velocity(stencil, axis, transposed=False):
@@ -371,13 +323,7 @@ def cpml_velocity(stencil, axis, transposed=False):
 
     `transposed`: what its transpose adds, of remembered stresses.
     """
-    op = _cpml(
-        "cpml_velocity",
-        ("va", "vb", "vc", "psi"),
-        ("saa", "sab", "sca", "rho", "profile"),
-        stencil,
-        axis,
-    )
+    op = _cpml("cpml_velocity", ("va", "vb", "vc", "psi"), ("saa", "sab", "sca", "rho", "profile"), stencil, axis)
     return _of_remembered(op, stencil) if transposed else op
 
 
@@ -435,11 +381,7 @@ def damping(axis, motion=None, transposed=False):
 
     `transposed`: the transpose of that.
     """
-    waves = (
-        ("PLANE", int(motion is not None)),
-        ("PSV", int(motion != "SH")),
-        ("SH", int(motion != "P-SV")),
-    )
+    waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
     count = {None: 3, "P-SV": 2, "SH": 1}[motion]
     return Operator(
         f"damping_{'xyz'[axis]}" + ("_transposed" if transposed else ""),
@@ -466,13 +408,7 @@ def cpml_laminate(stencil, axis, transposed=False):
 
     `transposed`: see `cpml_velocity`.
     """
-    op = _cpml(
-        "cpml_laminate",
-        ("saa", "shh", "szz", "sxy"),
-        ("va", "vh", "psi", "profile", "planes"),
-        stencil,
-        axis,
-    )
+    op = _cpml("cpml_laminate", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "planes"), stencil, axis)
     if not transposed:
         return op
     without = 1 if stencil.motion else 2  # memory variables, which it does not read
@@ -531,13 +467,7 @@ def a1(stencil, axis, side):
         flops=3 * count * planes + 16,
         kernel="a1",
         pointwise=False,
-        defines=(
-            *constants(stencil, axis),
-            ("SURFACE", 0),
-            ("AXIS", axis),
-            ("SIDE", side),
-            ("PLANES", planes),
-        ),
+        defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis), ("SIDE", side), ("PLANES", planes)),
     )
 
 
@@ -564,13 +494,7 @@ def wrap(fields=3):
 
 def _prefix(stencil, kernel):
     """Start of an operator's name where it has an isotropic elastic sibling."""
-    return (
-        "acoustic_"
-        if stencil.acoustic
-        else "vti_"
-        if stencil.anisotropic and kernel.endswith("stress")
-        else ""
-    )
+    return "acoustic_" if stencil.acoustic else "vti_" if stencil.anisotropic and kernel.endswith("stress") else ""
 
 
 def _count(fields):

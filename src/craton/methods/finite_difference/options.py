@@ -36,25 +36,10 @@ from craton.tables.schema import (
     WaveRun,
     WaveScenario,
 )
-from craton.tables.suspicions import (
-    grid_rest,
-    off_plane,
-    positions,
-    shallow,
-    silence,
-    sizes,
-    velocities,
-)
+from craton.tables.suspicions import grid_rest, off_plane, positions, shallow, silence, sizes, velocities
 from craton.text import shown
 
-OPPOSITE = {
-    "west": "east",
-    "east": "west",
-    "south": "north",
-    "north": "south",
-    "bottom": "top",
-    "top": "bottom",
-}
+OPPOSITE = {"west": "east", "east": "west", "south": "north", "north": "south", "bottom": "top", "top": "bottom"}
 
 
 class Domain(Volume):
@@ -66,9 +51,7 @@ class Domain(Volume):
     and nothing needs shear, else ``"elastic"`` (in the plane ``"P-SV"``).
     """
 
-    origin: in_space_or_plane(Length, "xyz", "m") = key(
-        "[0, 0, -10_000]  # m, lower south-west corner (x, y, z)"
-    )
+    origin: in_space_or_plane(Length, "xyz", "m") = key("[0, 0, -10_000]  # m, lower south-west corner (x, y, z)")
     size: in_space_or_plane(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
     waves: choice("P-SV", "SH", "elastic", "acoustic") | None = None
     spacing: Distance | None = None
@@ -83,7 +66,9 @@ class Domain(Volume):
             remedy = "write origin = [x, y, z], or size = [x, z] for a 2-D domain"
             yield "origin", "origin has 2 numbers but size has 3", remedy
         elif len(self.size) == 3 and self.waves in ("P-SV", "SH"):
-            message = f"waves = {shown(self.waves)} is available only in 2-D; a 3-D run computes both P-SV and SH motion"
+            message = (
+                f"waves = {shown(self.waves)} is available only in 2-D; a 3-D run computes both P-SV and SH motion"
+            )
             yield "waves", message, "leave waves out, or write size = [x, z]"
         elif len(self.size) == 2 and self.waves == "elastic":
             message = "in 2-D, P-SV and SH waves are separate runs"
@@ -148,9 +133,7 @@ class Boundaries(Table):
         for name, opposite in OPPOSITE.items():
             kind = self.face(opposite)
             if self.face(name) == "periodic" != kind:
-                key_, through = (
-                    (name, "") if getattr(self, name) is not None else ("others", " (from others)")
-                )
+                key_, through = (name, "") if getattr(self, name) is not None else ("others", " (from others)")
                 message = f'{name} is "periodic"{through} but {opposite} is "{kind}"'
                 remedy = "make both faces periodic, or set one of them"
                 yield key_, message, f'{remedy}: {opposite} = "periodic", or {name} = "cpml"'

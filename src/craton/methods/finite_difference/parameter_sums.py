@@ -224,8 +224,7 @@ def of_forces(d, arrays, series, every):
     every : int
     """
     target, first, column, weight = (
-        np.asarray(arrays[f"velocity_{part}"].data)
-        for part in ("target", "first", "column", "weight")
+        np.asarray(arrays[f"velocity_{part}"].data) for part in ("target", "first", "column", "weight")
     )
     source = np.repeat(target, np.diff(first))
     rows = [

@@ -89,9 +89,7 @@ def rows_of(d, points):
     spreads = [
         of_term
         for c, component in enumerate("ENZ")
-        for of_term in receiver_points.group_terms(
-            d, "velocity", component, positions, np.arange(c, 3 * count, 3)
-        )
+        for of_term in receiver_points.group_terms(d, "velocity", component, positions, np.arange(c, 3 * count, 3))
     ]
     return receiver_points.laid_out(d, 3 * count, {}, spreads)
 

@@ -14,13 +14,7 @@ import numpy as np
 from craton.methods.finite_difference import material, sides
 from craton.methods.finite_difference.acoustic import isotropic
 from craton.methods.finite_difference.scheme import VELOCITY
-from craton.methods.shared.interpolate import (
-    REACH,
-    axis_weights,
-    point_indices,
-    point_weights,
-    scattered_weights,
-)
+from craton.methods.shared.interpolate import REACH, axis_weights, point_indices, point_weights, scattered_weights
 from craton.methods.shared.tables import injection, table_of
 from craton.survey import leapfrog
 from craton.survey.catalogues import Catalogue
@@ -30,14 +24,7 @@ from craton.survey.planes import PlaneWave
 SEPARATE = FiniteFault | Catalogue  # sources with tables of their own
 # Stress components of a symmetric tensor, by axes.
 TENSOR = {"sxx": (0, 0), "syy": (1, 1), "szz": (2, 2), "sxy": (0, 1), "sxz": (0, 2), "syz": (1, 2)}
-COMPONENT_AXES = {
-    "EE": (0, 0),
-    "NN": (1, 1),
-    "ZZ": (2, 2),
-    "EN": (0, 1),
-    "EZ": (0, 2),
-    "NZ": (1, 2),
-}
+COMPONENT_AXES = {"EE": (0, 0), "NN": (1, 1), "ZZ": (2, 2), "EN": (0, 1), "EZ": (0, 2), "NZ": (1, 2)}
 
 
 def place(d, xyz, shot=0):
@@ -161,14 +148,8 @@ def force_rows(d, source):
         return
     for component, force in enumerate(source.force):
         if force and VELOCITY[component] in d.fields:
-            for axis, index, at, weights in velocity_at(
-                d, component, place(d, source.xyz, source.shot)
-            ):
-                mass = (
-                    averaged_density(d, at, axis)
-                    * d.volume
-                    * d.norms(at[0], d.half(VELOCITY[axis])[2])
-                )
+            for axis, index, at, weights in velocity_at(d, component, place(d, source.xyz, source.shot)):
+                mass = averaged_density(d, at, axis) * d.volume * d.norms(at[0], d.half(VELOCITY[axis])[2])
                 yield index, d.dt * force * weights / mass
 
 
@@ -180,16 +161,10 @@ def averaged_density(d, at, axis):
     box = [v for a in at for v in (int(a.min()), int(a.max()) + 1)]
     box[2 * (2 - axis) + 1] += 1
     low, (rho, _, _) = material.around(
-        d,
-        [
-            min(v, n) if high else v
-            for v, n, high in zip(box, np.repeat(d.grid.shape, 2), (0, 1) * 3)
-        ],
+        d, [min(v, n) if high else v for v, n, high in zip(box, np.repeat(d.grid.shape, 2), (0, 1) * 3)]
     )
     here = [a - start for a, start in zip(at, low)]
-    after = [
-        np.minimum(a + (m == 2 - axis), n - 1) for m, (a, n) in enumerate(zip(here, rho.shape))
-    ]
+    after = [np.minimum(a + (m == 2 - axis), n - 1) for m, (a, n) in enumerate(zip(here, rho.shape))]
     return (rho[tuple(here)] + rho[tuple(after)]) / 2
 
 
@@ -208,25 +183,15 @@ def moment_rows(d, source):
         if moment == 0 or field not in d.fields:
             continue
         index, at, weights = nodes(
-            d,
-            field,
-            place(d, source.xyz, source.shot),
-            fluid_first=sides.isotropic(d, source.moment),
+            d, field, place(d, source.xyz, source.shot), fluid_first=sides.isotropic(d, source.moment)
         )
         weights = -d.dt / d.volume * moment * weights / d.norms(at[0], d.half(field)[2])
-        top = (
-            d.free & (at[0] == d.grid.shape[0] - 1)
-            if field in ("szz", "s")
-            else np.zeros(len(index), bool)
-        )
+        top = d.free & (at[0] == d.grid.shape[0] - 1) if field in ("szz", "s") else np.zeros(len(index), bool)
         yield index[~top], weights[~top]
         if top.any() and not d.acoustic:
             ratio = -material.vertical_strain(d, [a[top] for a in at])
             for other in (f for f in ("sxx", "syy") if f in d.fields):
-                yield (
-                    d.start_of(other) + d.layout.offset(*(a[top] for a in at)),
-                    ratio * weights[top],
-                )
+                yield (d.start_of(other) + d.layout.offset(*(a[top] for a in at)), ratio * weights[top])
 
 
 def plane_rows(d, source):
@@ -244,9 +209,7 @@ def plane_rows(d, source):
             first, weights = axis_weights(position[2] - half / 2, 0, nz - 1 - half)
             k = first + np.arange(len(weights))
             weights = d.dt * force / d.grid.steps[2] * weights / d.norms(k, half)
-            k, j, i = (
-                a.ravel() for a in np.meshgrid(k, np.arange(ny), np.arange(nx), indexing="ij")
-            )
+            k, j, i = (a.ravel() for a in np.meshgrid(k, np.arange(ny), np.arange(nx), indexing="ij"))
             yield d.start_of(VELOCITY[axis]) + d.layout.offset(k, j, i), np.repeat(weights, nx * ny)
 
 
@@ -271,14 +234,10 @@ def sources(d, point_sources):
             times = d.start + (np.arange(d.steps) + shift) * d.dt
             series = np.stack([s.wavelet(times) for s in chosen], axis=1)
             rows = [
-                (index, weight, np.full(len(index), n))
-                for n, s in enumerate(chosen)
-                for index, weight in rows_of(d, s)
+                (index, weight, np.full(len(index), n)) for n, s in enumerate(chosen) for index, weight in rows_of(d, s)
             ]
             table = table_of(*(np.concatenate(part) for part in zip(*rows)))
-            more, launch = injection(
-                phase, table, leapfrog.for_leapfrog(series, d.dt, shift), d.precision
-            )
+            more, launch = injection(phase, table, leapfrog.for_leapfrog(series, d.dt, shift), d.precision)
             arrays |= more
             bands.append(leapfrog.band(series, d.dt))
             launches[phase] = replace(launch, places=d.layout.place(table[0]))

@@ -47,10 +47,7 @@ def weights(d):
             cost["xyz"[axis]][slice(*box[2 * (2 - axis) : 2 * (2 - axis) + 2])] += extra[axis]
     if d.free:
         cost["z"][d.shape[0] - d.surface_planes :] += SURFACE
-    least, periodic = (
-        max(d.reach, 2),
-        "".join("xyz"[axis] for axis, side in d.faces("periodic") if side == 0),
-    )
+    least, periodic = (max(d.reach, 2), "".join("xyz"[axis] for axis, side in d.faces("periodic") if side == 0))
     return GridWeights(
         cost,
         COST_OF_HALO,
@@ -59,8 +56,7 @@ def weights(d):
         periodic,
         uncut="y" if d.planar else "",
         # differences wider than halos
-        together=d.floor
-        and (d.floor + 1 - d.floor_closure.rows, d.floor + 1 + d.floor_closure.rows),
+        together=d.floor and (d.floor + 1 - d.floor_closure.rows, d.floor + 1 + d.floor_closure.rows),
     )
 
 

@@ -39,16 +39,12 @@ def channel_rows(d, channel, xyz):
     if channel.terms:  # of a fibre
         for at, axis, factor in channel.terms:
             if VELOCITY[axis] in d.fields:
-                yield from (
-                    (index, factor * weights)
-                    for _, index, _, weights in velocity_at(d, axis, place(d, at))
-                )
+                yield from ((index, factor * weights) for _, index, _, weights in velocity_at(d, axis, place(d, at)))
         return
     position = place(d, xyz, channel.shot)
     if channel.quantity == "velocity":
         yield from (
-            (index, weights)
-            for _, index, _, weights in velocity_at(d, "ENZ".index(channel.component), position)
+            (index, weights) for _, index, _, weights in velocity_at(d, "ENZ".index(channel.component), position)
         )
         return
     if channel.quantity == "pressure":
@@ -95,9 +91,7 @@ def rows_of(d, channels, receivers, later=False):
             groups[name] = numbers[~alone]
         for n in numbers[alone].tolist():
             xyz = None if name is None else receivers.xyz[table.receiver[n]]
-            single[n] = stacked_rows(
-                [tuple(map(np.concatenate, zip(*channel_rows(d, channels[n], xyz))))]
-            )[1:]
+            single[n] = stacked_rows([tuple(map(np.concatenate, zip(*channel_rows(d, channels[n], xyz))))])[1:]
     if len(single) == len(channels):
         return stacked_rows([single[n] for n in range(len(channels))])
     spreads = [
@@ -132,9 +126,7 @@ def positions_of(d, table, receivers):
     rounded = np.array(
         [
             rounded_as_python((column - origin) / step)
-            for column, origin, step in zip(
-                np.asarray(receivers.xyz, float).T, d.grid.origin, d.grid.steps
-            )
+            for column, origin, step in zip(np.asarray(receivers.xyz, float).T, d.grid.origin, d.grid.steps)
         ]
     )
     out = np.full((len(table.receiver), 3), np.nan)
@@ -199,8 +191,7 @@ class Spread(NamedTuple):
     def outer(self, layout, part, along):
         """Index and weight (part, rows) of some channels from their points along each axis."""
         (i, wx), (j, wy), (k, wz) = (
-            (axis.first[part, None] + np.arange(n), axis.weights[part, :n])
-            for axis, n in zip(self.axes, along)
+            (axis.first[part, None] + np.arange(n), axis.weights[part, :n]) for axis, n in zip(self.axes, along)
         )
         index = layout.offset(k[:, :, None, None], j[:, None, :, None], i[:, None, None, :])
         weights = wz[:, :, None, None] * wy[:, None, :, None] * wx[:, None, None, :]

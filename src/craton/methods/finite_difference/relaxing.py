@@ -42,16 +42,10 @@ def mechanisms(relaxation, dt, planar=False):
     """
     r, decay = relaxation, np.exp(-relaxation.omega * dt)
     both = (r.polynomials, r.stored), (r.of_shear, r.stored_of_shear)
-    tables = [
-        _table(np.vstack([decay, (1 - decay) / (r.omega * dt), c]).T, stored, planar)
-        for c, stored in both
-    ]
+    tables = [_table(np.vstack([decay, (1 - decay) / (r.omega * dt), c]).T, stored, planar) for c, stored in both]
     counts = [table.shape[3] for table in tables]
     if len(tables[0]) > 1:  # each to its patterns, as wide as the wider one
-        tables = [
-            np.pad(t, ((0, 0),) * 3 + ((0, max(counts) - n), (0, 0)))
-            for t, n in zip(tables, counts)
-        ]
+        tables = [np.pad(t, ((0, 0),) * 3 + ((0, max(counts) - n), (0, 0))) for t, n in zip(tables, counts)]
     return np.concatenate([tables[0][:1], tables[1][1:]]), counts
 
 
@@ -129,9 +123,7 @@ def _table(values, stored, planar):
 
 def _text(values):
     """Return an array as a C initialiser."""
-    return (
-        "{" + ",".join(map(_text, values)) + "}" if np.ndim(values) else f"real({float(values)!r})"
-    )
+    return "{" + ",".join(map(_text, values)) + "}" if np.ndim(values) else f"real({float(values)!r})"
 
 
 def arrays(d):
@@ -249,12 +241,7 @@ def thin(values):
     """Return an array without the repetitions of a broadcast view: 1 in place of n points along an
     axis on which it is constant.
     """
-    return values[
-        tuple(
-            slice(0, 1) if step == 0 and axis else slice(None)
-            for axis, step in enumerate(values.strides)
-        )
-    ]
+    return values[tuple(slice(0, 1) if step == 0 and axis else slice(None) for axis, step in enumerate(values.strides))]
 
 
 def shares(d):

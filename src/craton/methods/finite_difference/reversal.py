@@ -45,11 +45,7 @@ from craton.methods.shared.tables import injection, table_of
 
 BACK = Struct(
     "BackParams",
-    (
-        *fd.FD.fields,
-        ("field", "i64"),
-        *((name, "i32") for name in (*backward_fields.BOUNDS, "every", "last")),
-    ),
+    (*fd.FD.fields, ("field", "i64"), *((name, "i32") for name in (*backward_fields.BOUNDS, "every", "last"))),
 )
 HISTORY = Struct("HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last")))
 GROUPS = (16, 12, 8)  # values that share a scale in 16 bits: what takes the fewest bytes
@@ -58,11 +54,7 @@ TRACES = 2  # sums of normal stresses, deviatoric part and trace
 EDGE = 4  # points along an edge of a block of a face; ranks divide no block
 
 # Streamed texts by precision and order: (VEC, BX, BY, PLANES, MIN_BLOCKS).
-STREAMED = {
-    ("float32", 2): (4, 32, 2, 32, 3),
-    ("float32", 4): (4, 32, 2, 32, 3),
-    ("float64", 4): (2, 32, 2, 32, 2),
-}
+STREAMED = {("float32", 2): (4, 32, 2, 32, 3), ("float32", 4): (4, 32, 2, 32, 3), ("float64", 4): (2, 32, 2, 32, 2)}
 
 
 TAKE_OUT = Operator(
@@ -76,13 +68,8 @@ TAKE_OUT = Operator(
 )
 
 
-CHANGE = Struct(
-    "ChangeParams",
-    (*fd.SLAB.fields, *((name, "i32") for name in ("every", "last")), ("sign", "real")),
-)
-SET_ASIDE = Operator(
-    "set_aside", fd.HERE / "changes.h", ("held",), ("forward",), CHANGE, reals_per_point=2
-)
+CHANGE = Struct("ChangeParams", (*fd.SLAB.fields, *((name, "i32") for name in ("every", "last")), ("sign", "real")))
+SET_ASIDE = Operator("set_aside", fd.HERE / "changes.h", ("held",), ("forward",), CHANGE, reals_per_point=2)
 CHANGED = Operator(
     "changed",
     fd.HERE / "changes.h",
@@ -193,9 +180,7 @@ def margin_of(d, bits):
         source = [[offsets.ravel() for planes in part for _, offsets in planes] for part in parts]
         return joined_margin(source, bits)
     blocks = [[b for planes in part for b in shared_scale(d, planes)] for part in parts]
-    nbytes = {
-        g: sum(grouped(b, g).size // g * (2 * g + 4) for b in sum(blocks, [])) for g in GROUPS
-    }
+    nbytes = {g: sum(grouped(b, g).size // g * (2 * g + 4) for b in sum(blocks, [])) for g in GROUPS}
     group = min(nbytes, key=nbytes.get)
     return joined_margin([[grouped(b, group) for b in part] for part in blocks], bits, group)
 
@@ -281,9 +266,7 @@ def history(d, margin, slots):
 def operator(kernel, margin):
     """Return ``"save"`` or ``"restore"`` of history.h for a `Margin`."""
     writes, reads = (
-        (("history",), ("state", "source", "step"))
-        if kernel == "save"
-        else (("state",), ("history", "source", "step"))
+        (("history",), ("state", "source", "step")) if kernel == "save" else (("state",), ("history", "source", "step"))
     )
     name, grouped = f"{kernel}_16" if margin.grouped else kernel, margin.grouped
     types = (("source", "i64"), ("step", "i32"), *((("history", "i32"),) if grouped else ()))
@@ -443,10 +426,7 @@ def closures_back(d, part, every, light):
         taken = renamed(launch, {name: BACKWARD(name) for name in d.fields})
         opposite = launch.params | {"dt_h": -launch.params["dt_h"]}
         back.append(replace(taken, box=box, params=opposite))
-    signed = [
-        [replace(launch, params=launch.params | {"sign": sign}) for launch in behind]
-        for sign in (-1.0, 1.0)
-    ]
+    signed = [[replace(launch, params=launch.params | {"sign": sign}) for launch in behind] for sign in (-1.0, 1.0)]
     return arrays, before, [*signed[0], *back, *signed[1]]
 
 
@@ -462,17 +442,10 @@ def sums(d, light, by_parameters):
     ``sum_0`` and so on.
     """
     layout, count = d.layout, count_of_sums(d, by_parameters) + light
-    block = Array(
-        "sums",
-        (layout.block(count),),
-        d.precision,
-        first=layout.start(0) + layout.first,
-        over=layout,
-    )
+    block = Array("sums", (layout.block(count),), d.precision, first=layout.start(0) + layout.first, over=layout)
     part = {"first": layout.first, "part_of": "sums", "window": layout.window(), "over": layout}
     return {"sums": block} | {
-        f"sum_{n}": Array("sums", layout.padded, d.precision, start=layout.start(n), **part)
-        for n in range(count)
+        f"sum_{n}": Array("sums", layout.padded, d.precision, start=layout.start(n), **part) for n in range(count)
     }
 
 
@@ -614,19 +587,14 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_pa
             sampled.get("force"),
             *restoring(d, margin, slots, "velocity"),
         ],
-        "advance": [
-            Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1})
-        ],
+        "advance": [Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1})],
     }
     exchanged = {f"backward {part}": part for part in ("stress", "velocity")}
     return StepPlan(
         precision=d.precision,
         layout=d.layout,
         arrays=arrays,
-        phases=tuple(
-            adjoint.phase_of(d, name, launches, exchanged, BACKWARD)
-            for name, launches in phases.items()
-        ),
+        phases=tuple(adjoint.phase_of(d, name, launches, exchanged, BACKWARD) for name, launches in phases.items()),
     )
 
 
@@ -637,9 +605,7 @@ def unsummed(d, by_parameters=False):
     if by_parameters:
         return parameter_sums.unsummed(d, REMEMBERED)
     _, launches = boundaries.rigid(d)
-    held = [
-        (d.velocity.index(launch.arrays[0]), launch.box) for launch in launches["velocity_last"]
-    ]
+    held = [(d.velocity.index(launch.arrays[0]), launch.box) for launch in launches["velocity_last"]]
     layers = [boundaries.layer(d, *face) for face in d.faces("cpml")]
     return held + [(n, box) for n in REMEMBERED for box in layers]
 
@@ -654,10 +620,7 @@ def traffic(d, kind, every, by_parameters=False):
     if kind.startswith("boundaries"):
         correlated = 2 * len(increments.sums_of(d))
         if by_parameters:
-            correlated = sum(
-                parameter_sums.operator(d.stencil, part).reals_per_point
-                for part in increments.PARTS
-            )
+            correlated = sum(parameter_sums.operator(d.stencil, part).reals_per_point for part in increments.PARTS)
         # both fields read the same material
         return 1 + (2 * plain - material_reads(d) + correlated / every) / plain
     keeping = plain + (2 + 3) * fields / every  # copies before a step, increments behind it

@@ -50,10 +50,7 @@ def holberg(order, bound=GROUP_ERROR):
     phase = np.linspace(0, np.pi, 4001)[1:]
     first = np.cos(phase / 2)
     basis, target = np.cos(np.outer(phase, odd[1:] / 2)) - first[:, None], 1 - first
-    aim, at = (
-        bound * (-1.0) ** np.arange(len(odd) - 2, -1, -1),
-        len(phase) * odd[:-1] // (order + 2),
-    )
+    aim, at = (bound * (-1.0) ** np.arange(len(odd) - 2, -1, -1), len(phase) * odd[:-1] // (order + 2))
     for _ in range(50):
         factors = np.linalg.solve(basis[at], target[at] + aim)
         error = basis @ factors - target
@@ -155,9 +152,7 @@ def velocity_error(stencil, spacing, step, speed, frequency):
     wavenumber = 2 * np.pi * frequency / speed * spacing
     target = wavenumber * np.sinc(frequency * step)
     directions = ((1, 0, 0), (0, 0, 1), tuple(int(len(c) > 0) for c in stencil.axes))
-    return tuple(
-        wavenumber / _solve(stencil, target, np.array(n) / np.sqrt(sum(n))) - 1 for n in directions
-    )
+    return tuple(wavenumber / _solve(stencil, target, np.array(n) / np.sqrt(sum(n))) - 1 for n in directions)
 
 
 def _solve(stencil, target, direction):
@@ -170,10 +165,7 @@ def _solve(stencil, target, direction):
     direction = direction * np.array([1, 1, stencil.rise])  # phases from point to point
 
     def excess(phase):
-        return (
-            np.sqrt(sum(symbol(c, phase * n) ** 2 for c, n in zip(stencil.axes, direction)))
-            - target
-        )
+        return np.sqrt(sum(symbol(c, phase * n) ** 2 for c, n in zip(stencil.axes, direction))) - target
 
     low, high = 0.0, np.pi / direction.max()
     if excess(high) <= 0:

@@ -66,10 +66,5 @@ def closed_plane(scenario, grid) -> int | None:
         scenario.boundaries.cpml.thickness,
     )
     below = solid + 1 - (layer if scenario.boundaries.face("bottom") == "cpml" else 0)
-    above = (
-        nz
-        - 1
-        - solid
-        - {"cpml": layer + 1, "free": rows + 1}.get(scenario.boundaries.face("top"), 0)
-    )
+    above = nz - 1 - solid - {"cpml": layer + 1, "free": rows + 1}.get(scenario.boundaries.face("top"), 0)
     return solid if min(below, above) >= rows else None

@@ -133,13 +133,11 @@ class Medium:
         """
         planar = self.d.planar
         shifts = [
-            (0, 1) if on and not (axis == 1 and planar) else (0, 0) if on else (0,)
-            for axis, on in enumerate(axes)
+            (0, 1) if on and not (axis == 1 and planar) else (0, 0) if on else (0,) for axis, on in enumerate(axes)
         ]
         counts = self.d.grid.shape[::-1]
         return [
-            tuple(slice(s, s + n) for s, n in zip(reversed(corner), reversed(counts)))
-            for corner in product(*shifts)
+            tuple(slice(s, s + n) for s, n in zip(reversed(corner), reversed(counts))) for corner in product(*shifts)
         ]
 
     def mean(self, values, field):
@@ -333,9 +331,7 @@ class Medium:
             if field in d.normal:
                 parts += self._normal_rows(field, at, sheet, values, inverse, origin)
                 continue
-            mean = self.mean_of_points(
-                "rho" if field in d.velocity else self.soft(field), field, sheet
-            )
+            mean = self.mean_of_points("rho" if field in d.velocity else self.soft(field), field, sheet)
             if field == "sxy":
                 mean = _stiffer(mean, laminate.at_points(d, at)[3])
             factor = (
@@ -424,10 +420,7 @@ class Medium:
             Those of `parameter_sums.names`, norms included.
         scale : float
         """
-        named = {
-            name: -scale * self._doubles(values)
-            for name, values in zip(parameter_sums.names(self.d), sums)
-        }
+        named = {name: -scale * self._doubles(values) for name, values in zip(parameter_sums.names(self.d), sums)}
         by_trace, mu = named["lambda"], self._blank()[self.here]
         if not self.d.acoustic:
             mu = named["mu"] * self.xp.where(self.mu > 0, self.rmu[self.here], 0.0) ** 2
@@ -523,9 +516,7 @@ class Medium:
 
     def _plane_stress(self):
         """Return d/dlambda and d/dmu of 2 mu lambda / (lambda + 2 mu), of the highest cells."""
-        kappa, mu = (
-            self.xp.asarray(np.ascontiguousarray(values[-1], float)) for values in self.cells[1:]
-        )
+        kappa, mu = (self.xp.asarray(np.ascontiguousarray(values[-1], float)) for values in self.cells[1:])
         lam = kappa - 2 / 3 * mu
         stiff = (lam + 2 * mu) ** 2
         return 4 * mu**2 / stiff, 2 * lam**2 / stiff

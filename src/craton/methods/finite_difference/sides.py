@@ -51,9 +51,7 @@ def contents(d, box) -> np.ndarray:
     k0, k1, j0, j1, i0, i1 = box
     for k in range(k0, k1):
         if k not in d.cell_contents:
-            rho, _, mu = material.cells(
-                d, d.grid.window((k, k + 1, 0, d.grid.shape[1], 0, d.grid.shape[2]))
-            )
+            rho, _, mu = material.cells(d, d.grid.window((k, k + 1, 0, d.grid.shape[1], 0, d.grid.shape[2])))
             d.cell_contents[k] = kinds(rho, mu)[0]
     return np.stack([d.cell_contents[k][j0:j1, i0:i1] for k in range(k0, k1)])
 
@@ -100,9 +98,7 @@ def of_cells(cells: np.ndarray, half) -> np.ndarray:
     use = cells.copy()
     for axis, on in enumerate(reversed(half)):
         if on:
-            after = np.concatenate(
-                [np.take(use, range(1, use.shape[axis]), axis), np.take(use, [-1], axis)], axis
-            )
+            after = np.concatenate([np.take(use, range(1, use.shape[axis]), axis), np.take(use, [-1], axis)], axis)
             use = use | after if sum(half) == 1 else use & after
     return use
 
@@ -155,10 +151,10 @@ def source_problems(d, sources) -> list[Problem]:
             position = (np.asarray(xyz) - d.grid.origin) / d.grid.steps
             if not isotropic(d, tensor) and in_fluid(d, position[None], False)[0]:
                 place = "({:g}, {:g}, {:g})".format(*xyz)
-                words = f"{source.name}: a moment tensor with shear is not possible in a fluid, where it lies at {place} m"
-                problems.append(
-                    Problem("source", words, "move it into the solid, or make it an explosion")
+                words = (
+                    f"{source.name}: a moment tensor with shear is not possible in a fluid, where it lies at {place} m"
                 )
+                problems.append(Problem("source", words, "move it into the solid, or make it an explosion"))
                 break
     return problems
 

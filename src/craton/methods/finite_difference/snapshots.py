@@ -56,15 +56,11 @@ def shown(d, spec):
         if d.planar and axis == "y":
             continue
         if spec.plane is not None and spec.plane.axis == axis:
-            lattice[axis] = int(
-                np.clip(round((spec.plane.coordinate - d.grid.bounds(axis)[0]) / step), 0, n - 1)
-            )
+            lattice[axis] = int(np.clip(round((spec.plane.coordinate - d.grid.bounds(axis)[0]) / step), 0, n - 1))
             coords[axis] = float(d.grid.axis(axis)[lattice[axis]])
         else:
             coords[axis], lattice[axis] = d.grid.axis(axis)[:: spec.stride], (0, n, spec.stride)
-    return (
-        {"shot": np.arange(1, len(d.shots) + 1)} if d.planar and d.shots else {}
-    ) | coords, lattice
+    return ({"shot": np.arange(1, len(d.shots) + 1)} if d.planar and d.shots else {}) | coords, lattice
 
 
 def shares(d):
@@ -78,9 +74,7 @@ def shares(d):
 def cells_of_plane(d):
     """Return points (k, j, i) of the plane, where pressure depends on them; None in space."""
     nz, _, nx = d.shape
-    return (
-        np.meshgrid(np.arange(nz), np.arange(1), np.arange(nx), indexing="ij") if d.planar else None
-    )
+    return np.meshgrid(np.arange(nz), np.arange(1), np.arange(nx), indexing="ij") if d.planar else None
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges: the guard reports it
@@ -99,14 +93,11 @@ def picture(series, arrays):
     if series.quantity == "pressure":
         values = pressure(arrays, sampling.trace_share, (block[0], slice(None), block[2]))
     else:
-        values = quantity_of_velocity(
-            arrays, series.quantity, series.components, sampling.spacing, sampling.half
-        )
+        values = quantity_of_velocity(arrays, series.quantity, series.components, sampling.spacing, sampling.half)
     if sampling.filled is not None:
         planes = np.arange(sampling.shape[0])[block[0], None, None]
         values = np.where(
-            sampling.filled[None, slice(None) if len(sampling.filled) == 1 else block[1], block[2]]
-            <= planes,
+            sampling.filled[None, slice(None) if len(sampling.filled) == 1 else block[1], block[2]] <= planes,
             np.nan,
             values,
         )
@@ -148,9 +139,7 @@ def derived(quantity, components, slope):
         return [sum(slope(a, a) for a in range(3))]
     if quantity == "strain_rate":
         return [(slope(a, b) + slope(b, a)) / 2 for a, b in map(COMPONENT_AXES.get, components)]
-    return [
-        curl("ENZ".index(c)) * (0.5 if quantity == "rotation_rate" else 1.0) for c in components
-    ]
+    return [curl("ENZ".index(c)) * (0.5 if quantity == "rotation_rate" else 1.0) for c in components]
 
 
 def centred(field, half):
@@ -162,10 +151,6 @@ def centred(field, half):
             f = np.moveaxis(field, 2 - axis, 0)
             middle = (f[1:-1] + f[:-2]) / 2
             field = np.moveaxis(
-                np.concatenate(
-                    [1.5 * f[:1] - 0.5 * f[1:2], middle, 1.5 * f[-2:-1] - 0.5 * f[-3:-2]]
-                ),
-                0,
-                2 - axis,
+                np.concatenate([1.5 * f[:1] - 0.5 * f[1:2], middle, 1.5 * f[-2:-1] - 0.5 * f[-3:-2]]), 0, 2 - axis
             )
     return field

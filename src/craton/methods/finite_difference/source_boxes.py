@@ -19,11 +19,7 @@ RADIUS = 12  # points from the outermost point that a source adds to, to each si
 PARAMS = Struct(
     "SourceBoxParams",
     (
-        *(
-            (f"{of}_{stride}", "i64")
-            for of in ("box", "grid")
-            for stride in ("row", "plane", "field")
-        ),
+        *((f"{of}_{stride}", "i64") for of in ("box", "grid") for stride in ("row", "plane", "field")),
         *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni", "first", "count")),
     ),
 )
@@ -136,7 +132,9 @@ def refuse_outside(d, place, limits):
     if ((place >= limits[:, 0]) & (place < limits[:, 1])).all():
         return
     x, y, z = d.grid.origin + d.grid.steps * place[::-1]
-    words = f'"half" was not validated for a source within an absorbing layer or at an edge (near {x:g}, {y:g}, {z:g} m)'
+    words = (
+        f'"half" was not validated for a source within an absorbing layer or at an edge (near {x:g}, {y:g}, {z:g} m)'
+    )
     remedy = "move the source inwards, or leave run.storage out"
     raise ScenarioError([Problem("run.storage", words, remedy)])
 
@@ -186,9 +184,7 @@ def joined(boxes, more, reach):
     apart = []
     for box in boxes:
         if (box[::2] < more[1::2] + reach).all() and (more[::2] < box[1::2] + reach).all():
-            more = np.ravel(
-                [np.minimum(box[::2], more[::2]), np.maximum(box[1::2], more[1::2])], order="F"
-            )
+            more = np.ravel([np.minimum(box[::2], more[::2]), np.maximum(box[1::2], more[1::2])], order="F")
             continue
         apart.append(box)
     return joined(apart, more, reach) if len(apart) < len(boxes) else [*apart, more]
@@ -209,26 +205,15 @@ def arrays(d, box):
     whole = {name: np.zeros(layout.padded, np.float32) for name in material.NAMES}
     material.fill(whole, box.box, fine)
     state = Array(
-        "wavefield",
-        (layout.block(len(d.fields)),),
-        np.dtype(np.float32),
-        first=layout.start(0) + layout.first,
+        "wavefield", (layout.block(len(d.fields)),), np.dtype(np.float32), first=layout.start(0) + layout.first
     )
     fields = {
         name: Array(
-            "wavefield",
-            layout.padded,
-            np.dtype(np.float32),
-            part_of=box.name("state"),
-            start=layout.start(n),
-            **part,
+            "wavefield", layout.padded, np.dtype(np.float32), part_of=box.name("state"), start=layout.start(n), **part
         )
         for n, name in enumerate(d.fields)
     }
-    medium = {
-        name: Array("material", layout.padded, np.float32, values, **part)
-        for name, values in whole.items()
-    }
+    medium = {name: Array("material", layout.padded, np.float32, values, **part) for name, values in whole.items()}
     return {box.name(name): array for name, array in ({"state": state} | fields | medium).items()}
 
 
@@ -296,12 +281,7 @@ def kept_in_half(d, phases, tables):
     tables : dict of str to Array
         Of sources and channels, by name.
     """
-    sources = {
-        phase.name: launch
-        for phase in phases
-        for launch in phase.launches
-        if launch.op is points.INJECT
-    }
+    sources = {phase.name: launch for phase in phases for launch in phase.launches if launch.op is points.INJECT}
     boxes = around(d, tables, sources)
     box_arrays = {name: array for box in boxes for name, array in arrays(d, box).items()}
     changed = []
@@ -400,9 +380,7 @@ def injections(d, boxes, phase, tables, launch):
             renumbered,
             weight[rows],
         )
-        more, added = injection(
-            box.name(phase), table, series[:, columns], d.precision, into=box.name("state")
-        )
+        more, added = injection(box.name(phase), table, series[:, columns], d.precision, into=box.name("state"))
         box_arrays |= more
         launches.append(added)
     return box_arrays, launches

@@ -39,9 +39,7 @@ REALS = {"cpml_velocity": 6, "cpml_stress": 6, "damping": 6, "cpml_laminate": 2}
 # of the streamed steps, see `operators.STREAMED`; measured best on an H200
 STREAMED = {"velocity": (8, 32, 4, 16, 3), "stress": (4, 32, 4, 32, 4)}
 # scalars of steps, with the codes of the material
-CODES = tuple(
-    (f"{name}_{part}", "i32") for name in ("rho", "lam", "rmu") for part in ("base", "step")
-)
+CODES = tuple((f"{name}_{part}", "i32") for name in ("rho", "lam", "rmu") for part in ("base", "step"))
 PARAMS = {s.name: Struct(s.name, (*s.fields, *CODES)) for s in (operators.FD, operators.SLAB)}
 BOX_FIELD = re.compile(r"box\d+_vx")  # of boxes in float32, see source_boxes.py
 SAMPLE = points.SAMPLE.specialised("sample_half", HALF=1)
@@ -67,9 +65,7 @@ class Code(NamedTuple):
         if numbers.size and (numbers.min() < 0 or numbers.max() > NUMBERS):
             low, high = self.decoded(np.array([0, NUMBERS], MATERIAL))
             worst = np.asarray(values).ravel()[np.argmax(np.abs(numbers - NUMBERS / 2))]
-            raise ValueError(
-                f"a parameter of {worst:g} is outside {low:g} to {high:g}, which 16 bits span"
-            )
+            raise ValueError(f"a parameter of {worst:g} is outside {low:g} to {high:g}, which 16 bits span")
         return numbers.astype(MATERIAL)
 
     def decoded(self, numbers):
@@ -82,10 +78,7 @@ def codes(speeds):
     rho, vs = (np.array(speeds[name]) for name in ("rho", "vs"))
     mu, lam = rho * vs**2, np.array(speeds["lam"])
     spans = {"rho": rho, "lam": lam * [1 / MARGIN, MARGIN], "rmu": 1 / mu[::-1]}
-    return {
-        name: Code.between(low / (1 + 1e-6), high * (1 + 1e-6))
-        for name, (low, high) in spans.items()
-    }
+    return {name: Code.between(low / (1 + 1e-6), high * (1 + 1e-6)) for name, (low, high) in spans.items()}
 
 
 def encoded(codes, parameters):
@@ -162,10 +155,7 @@ def of_run(scenario):
     if scenario.domain.planar:
         yield "in 2-D", REMEDY
     if run.order != ORDER or run.weights != "taylor":
-        yield (
-            f"for order {run.order} with {run.weights} weights",
-            f"use order = {ORDER}, Taylor weights",
-        )
+        yield (f"for order {run.order} with {run.weights} weights", f"use order = {ORDER}, Taylor weights")
     if run.grid is not None:
         yield "on several ranks", f"{REMEDY}, or run.grid"
 
@@ -211,10 +201,7 @@ def source_problems(scenario, sources):
     if getattr(scenario.run, "storage", "full") == "full":
         return []
     extended = [s.name for s in sources if isinstance(s, FiniteFault | Catalogue | PlaneWave)]
-    return [
-        Problem("run.storage", f'{name}: "half" was validated for point sources only', REMEDY)
-        for name in extended
-    ]
+    return [Problem("run.storage", f'{name}: "half" was validated for point sources only', REMEDY) for name in extended]
 
 
 def refuse(scenario, words, remedy=REMEDY):
@@ -234,11 +221,7 @@ def converted(d, launch, phase):
     if not launch.on_grid:
         return launch
     op = on_16_bits(launch.op, d.stencil, d.free)
-    numbers = {
-        f"{name}_{part}": value
-        for name, code in d.codes.items()
-        for part, value in code._asdict().items()
-    }
+    numbers = {f"{name}_{part}": value for name, code in d.codes.items() for part, value in code._asdict().items()}
     params = launch.params | numbers | {"dt_h": scaled_step(d, launch.params["dt_h"], phase)}
     return Launch(op, launch.arrays, launch.box, params)
 
@@ -290,10 +273,7 @@ def notes(d, plan):
             f"fields and material in 16 bits, arithmetic in float32; material to {step:.0e}; float32 in "
             f"{len(boxes)} box(es) around sources, {points:,} points",
         ),
-        (
-            "expected error",
-            f"of waveforms, relative L2 against float32, median of receivers: {errors}",
-        ),
+        ("expected error", f"of waveforms, relative L2 against float32, median of receivers: {errors}"),
     ]
     if d.scenario.snapshots:
         velocity, stress = (HIGHEST / scale(d, field) for field in ("vx", "sxx"))

@@ -47,24 +47,12 @@ ARRAYS = {  # written, read
     "keep_strain": (("store",), ("memory", "step")),
     "increment_strain": (("store",), ("memory", "step")),
     "correlate_strain": (("sums", "memory"), ("state", "store", "qp", "qs", "damping", "step")),
-    "scatter_strain": (
-        ("state", "memory", "scattered"),
-        ("store", "coefficients", *operators.MEDIUM, "step"),
-    ),
+    "scatter_strain": (("state", "memory", "scattered"), ("store", "coefficients", *operators.MEDIUM, "step")),
 }
 
 
 def operator(
-    kernel,
-    stencil,
-    constants,
-    fields,
-    stresses,
-    variables,
-    free=False,
-    by_q=(False, False),
-    sponge=False,
-    sparse=False,
+    kernel, stencil, constants, fields, stresses, variables, free=False, by_q=(False, False), sponge=False, sparse=False
 ):
     """Return a kernel of strains.h.
 
@@ -161,10 +149,7 @@ def stored(d, slots, every):
         for place, kernel in kernels
     }
     if d.relaxing:
-        launches |= {
-            f"stress_{place}": [launch(d, f"{kernel}_strain", slots, every)]
-            for place, kernel in kernels
-        }
+        launches |= {f"stress_{place}": [launch(d, f"{kernel}_strain", slots, every)] for place, kernel in kernels}
     else:
         cut = laminate_gradient.on_store(d, "laminate_increment", slots, every)
         launches["stress_updated"] += cut
@@ -183,10 +168,7 @@ def correlated(d, slots, every):
 
 def scattered(d, slots, every):
     """Arrays and launches that scatter what is stored, by place in the step."""
-    launches = {
-        f"{part}_updated": [increments.launch(d, "scatter", slots, every, part)]
-        for part in increments.PARTS
-    }
+    launches = {f"{part}_updated": [increments.launch(d, "scatter", slots, every, part)] for part in increments.PARTS}
     if not d.relaxing:
         return {}, launches
     launches["stress_updated"] = [launch(d, "scatter_strain", slots, every)]
@@ -258,9 +240,7 @@ class Law:
         for field, at, weight in self._by_field(rows):
             strain = -scale * weight / self.d.norms(at[0], self.d.half(field)[2])
             if field not in self.d.normal:
-                left = relaxing.remainder(
-                    self.mechanisms.at(field, at), self._shear_loss(field, at)
-                )
+                left = relaxing.remainder(self.mechanisms.at(field, at), self._shear_loss(field, at))
                 modulus = self.medium.shear_modulus_left(field, self.d.cell(at), left)
                 if field == "sxy":
                     modulus = modulus + laminate.at_points(self.d, at)[3]
@@ -287,10 +267,7 @@ class Law:
             strains["szz"] = -np.where(stiff > 0, ratio, 0.0) * strain
         others = [f for f in normal if not (free and f == "szz")]
         numbers = [(normal.index(f), e) for f, e in strains.items()]
-        stresses = [
-            (self._state(f, at), sum(stiffness[:, normal.index(f), n] * e for n, e in numbers))
-            for f in others
-        ]
+        stresses = [(self._state(f, at), sum(stiffness[:, normal.index(f), n] * e for n, e in numbers)) for f in others]
         return stresses, [row for f, e in strains.items() for row in self._driven(f, at, e)]
 
     def _stiffness(self, field, at):
@@ -305,9 +282,7 @@ class Law:
         """1/Qs where a shear stress is."""
         sheet = self.d.cell(at)
         firsts = [[part.start for part in corner] for corner in self.medium.corners(HALF[field])]
-        return sum(
-            self.inverse_q(1, tuple(a + s for a, s in zip(sheet, first))) for first in firsts
-        ) / len(firsts)
+        return sum(self.inverse_q(1, tuple(a + s for a, s in zip(sheet, first))) for first in firsts) / len(firsts)
 
     def _driven(self, field, at, strain):
         """Rows of the memory variables that a strain drives."""

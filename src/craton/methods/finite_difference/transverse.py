@@ -14,12 +14,7 @@ from craton.methods.finite_difference import increments, vti
 from craton.methods.finite_difference.sensitivity import Medium, _inverted
 
 # Of c11, c13, c33, c66: their share in the stiffness of normal stresses, by the axes of a pair.
-PAIRS = {
-    "c11": {"xx": 1, "yy": 1, "xy": 1},
-    "c13": {"xz": 1, "yz": 1},
-    "c33": {"zz": 1},
-    "c66": {"xy": -2},
-}
+PAIRS = {"c11": {"xx": 1, "yy": 1, "xy": 1}, "c13": {"xz": 1, "yz": 1}, "c33": {"zz": 1}, "c66": {"xy": -2}}
 MODULI = ("c11", "c13", "c33", "c44", "c66")
 
 
@@ -45,10 +40,7 @@ class TransverseMedium(Medium):
     def _soft(self):
         """1/c44 and 1/c66 of points and ghosts; infinite in a fluid."""
         with np.errstate(divide="ignore"):
-            return {
-                name: self.take(self._stored(1 / self.moduli_of_cells[name]))
-                for name in ("c44", "c66")
-            }
+            return {name: self.take(self._stored(1 / self.moduli_of_cells[name])) for name in ("c44", "c66")}
 
     def _square(self, name):
         """Squared compliance of points and ghosts; 0 in a fluid."""
@@ -165,9 +157,7 @@ class TransverseMedium(Medium):
         weight = scale * self.norm("sxx")[..., None, None]
         slopes = -weight * (compliance @ products @ compliance)
         return {
-            name: sum(
-                shares[pair] * slopes[..., a, b] for (a, b), pair in self._pairs() if pair in shares
-            )
+            name: sum(shares[pair] * slopes[..., a, b] for (a, b), pair in self._pairs() if pair in shares)
             for name, shares in PAIRS.items()
         }
 

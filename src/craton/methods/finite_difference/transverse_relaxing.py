@@ -79,9 +79,7 @@ class RelaxingTransverseMedium(TransverseMedium):
         of_rest = {name: weight * named[name] for name in increments.REST if name in named}
         rest = [of_rest.get(name, 0.0) for name in MODULI]
         stiff, shear = vti.by_isotropic(*rest)
-        relaxing = vti.by_relaxing_moduli(
-            weight * named["trace"] - stiff, weight * named["deviatoric"] - shear
-        )
+        relaxing = vti.by_relaxing_moduli(weight * named["trace"] - stiff, weight * named["deviatoric"] - shear)
         return [a + b for a, b in zip(rest, relaxing)]
 
     def _by_losses(self, named, scale):
@@ -116,8 +114,7 @@ class RelaxingTransverseMedium(TransverseMedium):
         of_parts, of_rest = [], []
         for field in (f for f in d.stress if f not in d.normal):
             means = {
-                name: self._mean_squared(name, field)
-                * self.mean(by[name] * self._square(name), field)
+                name: self._mean_squared(name, field) * self.mean(by[name] * self._square(name), field)
                 for name in SHARES
             }
             relaxing = sum(share * means[name] for name, share in SHARES.items())
@@ -127,8 +124,6 @@ class RelaxingTransverseMedium(TransverseMedium):
             moduli = [np.where(self._held_fluid, 0.0, by[name][self.here]) for name in MODULI]
             stiff, shear = vti.relaxing_moduli(*moduli)
             of_parts += [shear, stiff, self._relaxing_stiff * self.take(of_q)[self.here]]
-            rest = dict(
-                zip(MODULI, (c - p for c, p in zip(moduli, vti.of_isotropic(stiff, shear))))
-            )
+            rest = dict(zip(MODULI, (c - p for c, p in zip(moduli, vti.of_isotropic(stiff, shear)))))
             of_rest += [rest[name] for name in increments.REST[: 1 + len(d.normal)]]
         return np.stack([np.broadcast_to(v, self.shape) for v in (*out, *of_parts, *of_rest)])

@@ -50,20 +50,10 @@ def chosen(plan, machine):
         The method asked for does not apply.
     """
     best = choose(plan.problem, machine)
-    taken = (
-        best[0]
-        if plan.method == "auto"
-        else next((e for e in best if e.method == plan.method), None)
-    )
+    taken = best[0] if plan.method == "auto" else next((e for e in best if e.method == plan.method), None)
     if taken is None or (not taken.applies and plan.problem.pairs):
         why = taken.why if taken else "it is not there"
         raise ScenarioError(
-            [
-                Problem(
-                    "gravity.method",
-                    f'"{plan.method}" does not apply: {why}',
-                    'write method = "auto"',
-                )
-            ]
+            [Problem("gravity.method", f'"{plan.method}" does not apply: {why}', 'write method = "auto"')]
         )
     return taken, best

@@ -53,9 +53,7 @@ def stated(problem, values, name, runner):
     if problem.precision == "float32" and name in ("direct", "far"):  # the others work in double
         error = measured(problem, values, runner)
     else:
-        error = {"direct": closed_form, "vertex": nodes, "fft": convolution, "far": tree}[name](
-            problem, values, runner
-        )
+        error = {"direct": closed_form, "vertex": nodes, "fft": convolution, "far": tree}[name](problem, values, runner)
     return dict(zip(problem.fields, map(float, error)))
 
 
@@ -142,12 +140,7 @@ def nodes(problem, values, runner):
     corners = vertex.nodes(problem, machine)
     rough = np.linalg.norm(machine.to_host(corners.coefficient))
     reach = farthest(problem.points, vertex.ends(corners, machine))
-    return (
-        vertex.NOISE
-        * rough
-        * scale(problem.fields)
-        * [reach ** (2 - order(name)) for name in problem.fields]
-    )
+    return vertex.NOISE * rough * scale(problem.fields) * [reach ** (2 - order(name)) for name in problem.fields]
 
 
 def farthest(points, box):
@@ -180,9 +173,9 @@ def tree(problem, values, runner):
     away = np.maximum(np.linalg.norm(points[:, :, None] - centre[:, None, :], axis=0), width)
     sums = [float((away ** -(n + 1.0) @ mass).max()) for n in range(3)]
     sums[2] *= 2
-    return problem.rtol * scale(problem.fields) * [
-        sums[order(name)] for name in problem.fields
-    ] + closed_form(problem, values, runner)
+    return problem.rtol * scale(problem.fields) * [sums[order(name)] for name in problem.fields] + closed_form(
+        problem, values, runner
+    )
 
 
 def coarse(problem):
@@ -193,14 +186,14 @@ def coarse(problem):
     mass, centre = np.abs(problem.density) * np.prod(high - low, axis=1), 0.5 * (low + high)
     begin, extent = centre.min(axis=0), np.ptp(centre, axis=0)
     count = int(np.clip(round((len(mass) / 8) ** (1 / 3)), 1, CELLS))
-    cell = np.minimum((centre - begin) * (count / np.maximum(extent, 1e-300)), count - 1).astype(
-        np.int64
-    ) @ [1, count, count**2]
+    cell = np.minimum((centre - begin) * (count / np.maximum(extent, 1e-300)), count - 1).astype(np.int64) @ [
+        1,
+        count,
+        count**2,
+    ]
     total = np.bincount(cell, mass, count**3)
     heavy = np.flatnonzero(total)
-    middle = np.stack(
-        [np.bincount(cell, mass * c, count**3)[heavy] / total[heavy] for c in centre.T]
-    )
+    middle = np.stack([np.bincount(cell, mass * c, count**3)[heavy] / total[heavy] for c in centre.T])
     return total[heavy], middle, 0.5 * max(float(extent.max()) / count, float((high - low).max()))
 
 
@@ -211,12 +204,7 @@ def measured(problem, values, runner):
     most = affordable(problem, runner.machine)
     few = problem.pairs <= most
     chosen = np.arange(problem.points.shape[1]) if few else telling(problem, CHEAPER * most)
-    exact = replace(
-        problem,
-        points=np.ascontiguousarray(problem.points[:, chosen]),
-        precision="float64",
-        rtol=1e-10,
-    )
+    exact = replace(problem, points=np.ascontiguousarray(problem.points[:, chosen]), precision="float64", rtol=1e-10)
     cheap = far if exact.pairs > 1e9 else direct
     difference = np.abs(values[:, chosen] - cheap.solve(exact, runner))
     return ELSEWHERE * np.nanmax(difference, axis=1, initial=0.0)

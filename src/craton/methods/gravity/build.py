@@ -95,8 +95,7 @@ class GravityPlan:
     def __str__(self):
         width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)
         sections = (
-            [f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)]
-            for title, rows in self.notes.items()
+            [f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)] for title, rows in self.notes.items()
         )
         return "\n".join(line for section in sections for line in section)
 
@@ -113,9 +112,7 @@ def build(scenario):
     try:
         ensembles = prisms_scenario.build(scenario.prisms)
         problems += (
-            prisms_scenario.overlap_problems(ensembles, scenario.prisms)
-            if scenario.gravity.check_overlap
-            else []
+            prisms_scenario.overlap_problems(ensembles, scenario.prisms) if scenario.gravity.check_overlap else []
         )
     except ScenarioError as error:
         problems += error.problems
@@ -127,15 +124,7 @@ def build(scenario):
         raise ScenarioError(problems)
     asked = scenario.gravity
     whole = prisms.union(ensembles)
-    task = problem(
-        whole.prisms,
-        whole.density,
-        laid.xyz,
-        asked.fields,
-        scenario.run.precision,
-        asked.rtol,
-        whole,
-    )
+    task = problem(whole.prisms, whole.density, laid.xyz, asked.fields, scenario.run.precision, asked.rtol, whole)
     plan = GravityPlan(scenario.title, task, laid, ensembles, asked.method)
     plan.notes = sections(plan, scenario)
     plan.warnings = [*scenario.warnings, *prisms_scenario.warnings(ensembles, scenario.prisms)]
@@ -179,11 +168,7 @@ def weight(plan):
 
 def span(xyz):
     """Extent of the points."""
-    return (
-        [("extent", extent(xyz.min(axis=1), xyz.max(axis=1)))]
-        if xyz.size
-        else [("extent", "no points")]
-    )
+    return [("extent", extent(xyz.min(axis=1), xyz.max(axis=1)))] if xyz.size else [("extent", "no points")]
 
 
 def extent(low, high):

@@ -69,13 +69,7 @@ def share(fields):
     gradients = any(order(name) == 2 for name in fields)
     potential = "potential" in fields
     logarithms = (
-        12
-        if potential
-        else 9
-        if len(axes) == 3 and gradients
-        else min(3 + 2 * len(axes), 9)
-        if len(fields) > 1
-        else 4
+        12 if potential else 9 if len(axes) == 3 and gradients else min(3 + 2 * len(axes), 9) if len(fields) > 1 else 4
     )
     angles = 6 if potential else 2 * max(len(axes), 1)
     return 0.3 + 0.1 * logarithms + 0.15 * angles
@@ -86,12 +80,7 @@ def speed(machine, fields, precision):
     device = machine.width >= 1 << 15
     base = DEVICE_PAIRS * machine.width / DEVICE_WIDTH if device else HOST_PAIRS * machine.threads
     double = base / share(fields)
-    return Speed(
-        double * (SINGLE if precision == "float32" else 1.0),
-        450 * base,
-        double=double,
-        machine=machine,
-    )
+    return Speed(double * (SINGLE if precision == "float32" else 1.0), 450 * base, double=double, machine=machine)
 
 
 def walk(prisms, degree):

@@ -37,11 +37,7 @@ def plan(problem, width, far=None):
         Series for far pairs; by default none in double, order 6 in single.
     """
     frame, far = Frame(problem), far or pairwise(problem)
-    sorted_ = (
-        morton_order(problem.points)
-        if far.order and problem.points.size
-        else np.arange(problem.points.shape[1])
-    )
+    sorted_ = morton_order(problem.points) if far.order and problem.points.size else np.arange(problem.points.shape[1])
     prisms = min(PRISMS, max(len(problem.prisms), 1))
     points = min(max(PAIRS * width // prisms, LANES), POINTS, max(len(sorted_), 1))
     points = balanced(len(sorted_), points)
@@ -71,16 +67,9 @@ def recording(problem, frame, op, count, far):
     and density.
     """
     last, size = records(op), record(problem.precision, dict(op.defines)["ORDER"])
-    params = {
-        "count": count,
-        **dict(zip("xyz", frame.origin)),
-        "unit": frame.unit,
-        "distance": far.ratio,
-    }
+    params = {"count": count, **dict(zip("xyz", frame.origin)), "unit": frame.unit, "distance": far.ratio}
     launch = Launch(last, last.arrays, (0, 1, 0, -(-count // LANES), 0, LANES), params)
-    return {"prisms": Array("sources", (count, size), problem.precision)}, (
-        Phase("records", (launch,)),
-    )
+    return {"prisms": Array("sources", (count, size), problem.precision)}, (Phase("records", (launch,)),)
 
 
 def assemble(problem, frame, op, tiles, parts, groups, sources, far=None):
@@ -88,9 +77,7 @@ def assemble(problem, frame, op, tiles, parts, groups, sources, far=None):
     it makes the records of prisms first.
     """
     count, stride, precision = len(problem.fields), groups * LANES, problem.precision
-    made, before = (
-        recording(problem, frame, op, sources["density"].shape[0], far) if far else ({}, ())
-    )
+    made, before = recording(problem, frame, op, sources["density"].shape[0], far) if far else ({}, ())
     arrays = {
         "points": Array("points", (6 if frame.split else 3, stride), precision),
         "groups": Array("points", (groups, 4), precision),
@@ -154,11 +141,7 @@ def _tile(problem, chosen, prisms_here, stride, parts, frame, first, last):
     prisms, density = problem.prisms[prisms_here], problem.density[prisms_here]
 
     def load():
-        out = {
-            "faces": prisms,
-            "density": density,
-            "first": np.linspace(0, len(prisms), parts + 1).astype(np.int32),
-        }
+        out = {"faces": prisms, "density": density, "first": np.linspace(0, len(prisms), parts + 1).astype(np.int32)}
         if first:
             out |= frame.place(problem.points[:, chosen], stride, len(problem.fields))
         return out

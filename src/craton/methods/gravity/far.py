@@ -14,13 +14,7 @@ from craton.methods.gravity import direct, tree
 from craton.methods.gravity.cost import GROW, Estimate, walk
 from craton.methods.gravity.fields import kinds
 from craton.methods.gravity.groups import Frame, morton_order
-from craton.methods.gravity.operators import (
-    LANES,
-    attract_clusters,
-    harmonics,
-    leaf_moments,
-    parent_moments,
-)
+from craton.methods.gravity.operators import LANES, attract_clusters, harmonics, leaf_moments, parent_moments
 
 POINTS = 4  # of a tile for every point that the machine takes at a time
 # prisms of a leaf at most, on a CPU and on a device: there growing costs more than walking
@@ -37,31 +31,15 @@ LEAST = 1024  # prisms of a tree, however little memory there is
 
 def degree_for(rtol):
     """Degree of the expansions: more where more digits are asked for."""
-    return (
-        4
-        if rtol >= 1e-3
-        else 6
-        if rtol >= 1e-5
-        else 8
-        if rtol >= 1e-7
-        else 10
-        if rtol >= 1e-10
-        else 12
-    )
+    return 4 if rtol >= 1e-3 else 6 if rtol >= 1e-5 else 8 if rtol >= 1e-7 else 10 if rtol >= 1e-10 else 12
 
 
 def estimate(problem, speed):
     """Return what the walk through the tree costs, the growth of the tree included."""
     degree, points = degree_for(problem.rtol), problem.points.shape[1]
-    seconds = (
-        speed.start
-        + GROW * len(problem.prisms)
-        + points * walk(len(problem.prisms), degree) / speed.pairs
-    )
+    seconds = speed.start + GROW * len(problem.prisms) + points * walk(len(problem.prisms), degree) / speed.pairs
     return Estimate(
-        "far",
-        seconds,
-        f"clusters of prisms by multipoles of degree {degree}, error below {problem.rtol:g}",
+        "far", seconds, f"clusters of prisms by multipoles of degree {degree}, error below {problem.rtol:g}"
     )
 
 
@@ -89,18 +67,11 @@ def plan(problem, prisms, density, runner):
     frame = Frame(problem)
     centre = frame.rounded(grown.centre)
     radius = grown.radius + np.linalg.norm(centre - grown.centre, axis=1)
-    coefficients, given = expansions(
-        moments_plan(grown, density, (centre, radius), degree + 2), runner.machine
-    )
+    coefficients, given = expansions(moments_plan(grown, density, (centre, radius), degree + 2), runner.machine)
     mass = (
-        np.abs(density)
-        * (prisms[:, 1] - prisms[:, 0])
-        * (prisms[:, 3] - prisms[:, 2])
-        * (prisms[:, 5] - prisms[:, 4])
+        np.abs(density) * (prisms[:, 1] - prisms[:, 0]) * (prisms[:, 3] - prisms[:, 2]) * (prisms[:, 5] - prisms[:, 4])
     )
-    mass = np.diff(
-        np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0
-    )[0]
+    mass = np.diff(np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0)[0]
     power = tree.powers(coefficients, degree + 2)
     reach = tree.reaches(power, mass, radius, degree, problem.rtol, orders)
     pairs = direct.pairwise(problem, problem.rtol)
@@ -143,9 +114,7 @@ def moments_plan(grown, density, balls, degree):
     arrays["moments"] = Array("scratch", (nodes, matrix.shape[1]), np.float64)
     arrays["out"] = Array("sums", (nodes, 2 * len(matrix)), np.float64)
     ops = [leaf_moments(degree), *[parent_moments(degree)] * (len(cuts) - 2), harmonics(degree)]
-    phases = tuple(
-        over_nodes(op, int(a), int(b)) for op, a, b in zip(ops, [*cuts[:-1], 0], [*cuts[1:], nodes])
-    )
+    phases = tuple(over_nodes(op, int(a), int(b)) for op, a, b in zip(ops, [*cuts[:-1], 0], [*cuts[1:], nodes]))
     layout, tiles = Layout((1, -(-nodes // LANES), LANES), 0), [Tile(dict, 0, slice(None))]
     return SweepPlan(
         precision="float64",
@@ -162,15 +131,7 @@ def moments_plan(grown, density, balls, degree):
 def over_nodes(op, begin, end):
     """Return a phase that treats the entries begin .. end of its list."""
     return Phase(
-        op.name,
-        (
-            Launch(
-                op,
-                op.arrays,
-                (0, 1, 0, -(-(end - begin) // LANES), 0, LANES),
-                {"begin": begin, "end": end},
-            ),
-        ),
+        op.name, (Launch(op, op.arrays, (0, 1, 0, -(-(end - begin) // LANES), 0, LANES), {"begin": begin, "end": end}),)
     )
 
 
@@ -180,13 +141,8 @@ def levels(grown):
     """
     count, leaf = len(grown.start), grown.leaf
     family = np.argsort(grown.parent, kind="stable")
-    begins, ends = (
-        np.searchsorted(grown.parent[family], np.arange(count), side=side)
-        for side in ("left", "right")
-    )
-    spans = np.where(
-        leaf[:, None], np.stack([grown.start, grown.stop], axis=1), np.stack([begins, ends], axis=1)
-    )
+    begins, ends = (np.searchsorted(grown.parent[family], np.arange(count), side=side) for side in ("left", "right"))
+    spans = np.where(leaf[:, None], np.stack([grown.start, grown.stop], axis=1), np.stack([begins, ends], axis=1))
     level = np.where(leaf, 1 << 30, grown.depth)
     listed = np.argsort(-level, kind="stable")
     return spans, family, listed, [0, *(np.flatnonzero(np.diff(level[listed])) + 1), count]
@@ -197,9 +153,7 @@ def source_arrays(frame, grown, clusters):
     centre, radius, reach, coefficients = clusters
     real = np.float32 if frame.split else np.float64
     local = (centre - frame.origin) / frame.unit
-    nodes = np.concatenate(
-        [local, radius[:, None] / frame.unit, reach / frame.unit], axis=1
-    ).astype(real)
+    nodes = np.concatenate([local, radius[:, None] / frame.unit, reach / frame.unit], axis=1).astype(real)
     terms = [column for column, (n, m) in enumerate(tree.terms(64)) if n <= 2 * reach.shape[1]]
     kept = coefficients[:, terms] / frame.unit**3
     links = np.stack([grown.start, grown.stop, grown.skip], axis=1).astype(np.int32)
@@ -218,8 +172,7 @@ def walk_plan(problem, frame, width, op, grown, sources, pairs):
     arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in sources.items()}
     stride = groups * LANES
     tiles = [
-        _tile(problem, frame, chosen[p : p + stride], stride, len(grown.order))
-        for p in range(0, len(chosen), stride)
+        _tile(problem, frame, chosen[p : p + stride], stride, len(grown.order)) for p in range(0, len(chosen), stride)
     ]
     return direct.assemble(problem, frame, op, tiles, parts, groups, arrays, pairs)
 

@@ -78,10 +78,7 @@ def sizes(columns):
     """Length of the transforms along (y, x): no distance meets another."""
     from scipy.fft import next_fast_len
 
-    return tuple(
-        next_fast_len(axis.reach[1] - axis.reach[0] + 1, real=True)
-        for axis in (columns.y, columns.x)
-    )
+    return tuple(next_fast_len(axis.reach[1] - axis.reach[0] + 1, real=True) for axis in (columns.y, columns.x))
 
 
 def columns(problem, machine):
@@ -90,8 +87,7 @@ def columns(problem, machine):
     def find():
         if (
             problem.points.shape[1] > 1
-            and len(np.unique(problem.points[2, :: max(problem.points.shape[1] // 8192, 1)]))
-            > LEVELS
+            and len(np.unique(problem.points[2, :: max(problem.points.shape[1] // 8192, 1)])) > LEVELS
         ):
             return "the points lie at too many heights"
         for n in range(2 * (problem.points.shape[1] <= FEW)):
@@ -101,9 +97,7 @@ def columns(problem, machine):
                 return lattice.UNSPACED + (" along x", " along y")[n]
         with machine.work():
             prisms, _ = lattice.prisms_of(problem, machine.xp)
-            return lattice.columns(
-                prisms, machine.xp.asarray(problem.points), machine.to_host, machine.xp
-            )
+            return lattice.columns(prisms, machine.xp.asarray(problem.points), machine.to_host, machine.xp)
 
     return lattice.remembered(problem, "_columns", find)
 
@@ -148,25 +142,16 @@ def estimate(problem, speed):
     copied = NEEDED[0] * len(problem.prisms) + NEEDED[1] * problem.points.shape[1]
     if copied > speed.machine.memory()[0]:
         return Estimate(
-            "fft",
-            0.0,
-            f"to find the lattice of prisms and points needs {copied / 2**30:.1f} GiB at once",
-            False,
+            "fft", 0.0, f"to find the lattice of prisms and points needs {copied / 2**30:.1f} GiB at once", False
         )
     grid = columns(problem, speed.machine)
     if isinstance(grid, str):
         return Estimate("fft", 0.0, grid, False)
-    shape, fields, combinations = (
-        sizes(grid),
-        len(problem.fields),
-        len(grid.layers) * len(grid.levels),
-    )
+    shape, fields, combinations = (sizes(grid), len(problem.fields), len(grid.layers) * len(grid.levels))
     area, most = shape[0] * shape[1], 4 * problem.pairs // combinations
     room = 0.5 * speed.machine.memory()[0]
     if area > AREA or FINDING * sum(shape) > room:
-        return Estimate(
-            "fft", 0.0, f"{shape[0]:,} x {shape[1]:,} places of the lattice are too many", False
-        )
+        return Estimate("fft", 0.0, f"{shape[0]:,} x {shape[1]:,} places of the lattice are too many", False)
     # mirrored distances count once: no less than a half along each axis
     least = least_places(grid)
     places = least if least > most else places_of(grid, shape)
@@ -179,14 +164,10 @@ def estimate(problem, speed):
         )
     needed = 8 * (area * (2 * fields + 5) + places * (3 * fields + 4))
     if needed > room:
-        return Estimate(
-            "fft", 0.0, f"{shape[0]} x {shape[1]} places need {needed / 1e9:.1f} GB", False
-        )
+        return Estimate("fft", 0.0, f"{shape[0]} x {shape[1]} places need {needed / 1e9:.1f} GB", False)
     level_blocks = blocks(grid, fields, area, room)
     different = sum(len(kernels(grid, block)) for block in level_blocks)
-    transforms = (
-        different * fields + len(level_blocks) * len(grid.layers) + fields * len(grid.levels)
-    )
+    transforms = different * fields + len(level_blocks) * len(grid.layers) + fields * len(grid.levels)
     seconds = (
         different * places / speed.double
         + (transforms * 2.5 * log2(area) + combinations * fields * 8) * area * SLOWER / speed.flops
@@ -204,11 +185,7 @@ class Kernel:
     """
 
     def __init__(self, grid, fields, shape, machine):
-        self.machine, self.x, self.y = (
-            machine,
-            distances(grid.x, shape[1]),
-            distances(grid.y, shape[0]),
-        )
+        self.machine, self.x, self.y = (machine, distances(grid.x, shape[1]), distances(grid.y, shape[0]))
         self.half = 0.5 * np.array([grid.x.width, grid.y.width])
         x, y = np.meshgrid(-self.x.at, -self.y.at)
         points = np.stack([x.ravel(), y.ravel(), np.zeros(x.size)])
@@ -218,13 +195,8 @@ class Kernel:
         (tile,) = self.plan.tiles
         for name, values in tile.load().items():
             machine.fill(self.program.arrays[name], values)
-        self.index = [
-            machine.asarray(a) for a in (self.y.which, self.x.which, self.y.place, self.x.place)
-        ]
-        self.sign = [
-            [machine.asarray(s) for s in (np.ones_like(axis.sign), axis.sign)]
-            for axis in (self.y, self.x)
-        ]
+        self.index = [machine.asarray(a) for a in (self.y.which, self.x.which, self.y.place, self.x.place)]
+        self.sign = [[machine.asarray(s) for s in (np.ones_like(axis.sign), axis.sign)] for axis in (self.y, self.x)]
 
     @property
     def count(self):
@@ -251,12 +223,8 @@ class Kernel:
         transform's first operand `out`.
         """
         iy, ix, ky, kx = self.index
-        odd_y, odd_x = (
-            field.split("_")[-1].count(letter) % 2 if "_" in field else 0 for letter in "ne"
-        )
-        out[ky[:, None], kx] = values[iy[:, None], ix] * (
-            self.sign[0][odd_y][:, None] * self.sign[1][odd_x]
-        )
+        odd_y, odd_x = (field.split("_")[-1].count(letter) % 2 if "_" in field else 0 for letter in "ne")
+        out[ky[:, None], kx] = values[iy[:, None], ix] * (self.sign[0][odd_y][:, None] * self.sign[1][odd_x])
         return out
 
 
@@ -270,14 +238,9 @@ class Density:
         ordered = bool((layer[1:] >= layer[:-1]).all())
         self.order = None if ordered else xp.argsort(layer)
         self.ends = machine.to_host(
-            xp.searchsorted(
-                layer if ordered else layer[self.order],
-                xp.arange(len(grid.layers) + 1, dtype=layer.dtype),
-            )
+            xp.searchsorted(layer if ordered else layer[self.order], xp.arange(len(grid.layers) + 1, dtype=layer.dtype))
         )
-        self.power = np.array(
-            [float((self.density[self.span(n)] ** 2).sum()) for n in range(len(grid.layers))]
-        )
+        self.power = np.array([float((self.density[self.span(n)] ** 2).sum()) for n in range(len(grid.layers))])
         self.kept = {} if keep else None
 
     def span(self, layer):
@@ -292,9 +255,7 @@ class Density:
         place += x.cell[span].astype(xp.int64) * x.refine
         density = self.density[span]
         weights = xp.ones_like(density) if occupied else density
-        return xp.bincount(place, weights=weights, minlength=self.shape[0] * self.shape[1]).reshape(
-            self.shape
-        )
+        return xp.bincount(place, weights=weights, minlength=self.shape[0] * self.shape[1]).reshape(self.shape)
 
     def spectrum(self, layer):
         """Its transform."""
@@ -307,9 +268,7 @@ class Density:
     def touched(self, layer, marked):
         """Lattice places that have some prism of the layer at a distance that is marked."""
         machine = self.machine
-        both = machine.rfft2(self.spread(layer, occupied=True)) * machine.rfft2(
-            marked.astype(np.float64)
-        )
+        both = machine.rfft2(self.spread(layer, occupied=True)) * machine.rfft2(marked.astype(np.float64))
         return machine.irfft2(both, self.shape) > 0.5
 
 
@@ -326,15 +285,10 @@ def solve(problem, runner):
         density = Density(problem, grid, shape, machine, keep=several)
         share, power = problem.pairs / len(level_blocks), np.zeros((len(grid.levels), len(fields)))
         for number, levels in enumerate(level_blocks):
-            report = runner.report and (
-                lambda part, done=number: runner.report(int(share * (done + part)))
-            )
+            report = runner.report and (lambda part, done=number: runner.report(int(share * (done + part))))
             for level, values in block(problem, grid, levels, kernel, density, power, report):
                 here = grid.level == level
-                rows, columns_ = (
-                    grid.y.point[here] * grid.y.stride,
-                    grid.x.point[here] * grid.x.stride,
-                )
+                rows, columns_ = (grid.y.point[here] * grid.y.stride, grid.x.point[here] * grid.x.stride)
                 out[:, machine.to_host(here)] = machine.to_host(values[:, rows, columns_])
     vars(problem)["_spread"] = np.sqrt(power.max(axis=0) / (shape[0] * shape[1]))  # for accuracy.py
     return out
@@ -349,10 +303,7 @@ def block(problem, grid, levels, kernel, density, power, report):
     sums = xp.zeros((count, len(fields), shape[0], shape[1] // 2 + 1), np.complex128)
     places, undefined, norms = xp.zeros(shape), {}, xp.zeros((len(different), len(fields)))
     for done, ((bottom, top), pairs) in enumerate(different):
-        values, spectra = (
-            kernel.values(bottom, top),
-            {layer: density.spectrum(layer) for layer, _ in pairs},
-        )
+        values, spectra = (kernel.values(bottom, top), {layer: density.spectrum(layer) for layer, _ in pairs})
         singular = bool(xp.isnan(values).any())
         for f, field in enumerate(fields):
             whole = kernel.whole(values[f], field, places)

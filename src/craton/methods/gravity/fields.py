@@ -5,10 +5,7 @@ import numpy as np
 G = 6.6743e-11  # m3 kg-1 s-2, CODATA 2018 as in choclo and Harmonica
 # z downward
 FIELDS = ("potential", "g_e", "g_n", "g_z", "g_ee", "g_nn", "g_zz", "g_en", "g_ez", "g_nz")
-UNITS = {
-    name: "J/kg" if name == "potential" else "mGal" if len(name) == 3 else "Eotvos"
-    for name in FIELDS
-}
+UNITS = {name: "J/kg" if name == "potential" else "mGal" if len(name) == 3 else "Eotvos" for name in FIELDS}
 FROM_SI = {"J/kg": 1.0, "mGal": 1e5, "Eotvos": 1e9}
 
 

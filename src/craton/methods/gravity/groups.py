@@ -66,9 +66,7 @@ class Frame:
 
     def spheres(self, points, stride):
         """Centre and radius around every group of LANES points, (groups, 4)."""
-        local = (
-            np.pad(points, ((0, 0), (0, stride - points.shape[1])), mode="edge").T - self.origin
-        ) / self.unit
+        local = (np.pad(points, ((0, 0), (0, stride - points.shape[1])), mode="edge").T - self.origin) / self.unit
         local = local.reshape(-1, LANES, 3)
         centre = 0.5 * (local.min(axis=1) + local.max(axis=1))
         radius = np.linalg.norm(local - centre[:, None], axis=2).max(axis=1)
@@ -84,9 +82,7 @@ def morton_order(points):
 def morton_code(points):
     """Morton code of 21 bits per axis of points (3, n), over their cube."""
     low, high = points.min(axis=1, keepdims=True), points.max(axis=1, keepdims=True)
-    cells = ((points - low) * ((2**21 - 1) / max(float((high - low).max()), 1e-300))).astype(
-        np.uint64
-    )
+    cells = ((points - low) * ((2**21 - 1) / max(float((high - low).max()), 1e-300))).astype(np.uint64)
     code = np.zeros(points.shape[1], np.uint64)
     for axis, cell in enumerate(cells):
         code |= spread(cell) << np.uint64(2 - axis)
@@ -149,8 +145,4 @@ class Far:
         lower orders take over.
         """
         ratio = series_ratio(order, low, orders)
-        return cls(
-            order,
-            ratio,
-            tuple(max(series_ratio(lower, high, orders) / ratio, 1.0) for lower in (4, 2)),
-        )
+        return cls(order, ratio, tuple(max(series_ratio(lower, high, orders) / ratio, 1.0) for lower in (4, 2)))

@@ -27,11 +27,7 @@ def remembered(problem, name, make):
 
 def prisms_of(problem, xp):
     """Prisms and density as arrays of `xp`."""
-    return remembered(
-        problem,
-        f"_{xp.__name__}",
-        lambda: (xp.asarray(problem.prisms), xp.asarray(problem.density)),
-    )
+    return remembered(problem, f"_{xp.__name__}", lambda: (xp.asarray(problem.prisms), xp.asarray(problem.density)))
 
 
 @dataclass(frozen=True)
@@ -121,10 +117,7 @@ def third_difference(planes_of, prisms, density, xp):
     parts = [
         _differences(
             planes_of,
-            [
-                axis.places(prisms[part, 2 * n], prisms[part, 2 * n + 1], xp)
-                for n, axis in enumerate(planes_of)
-            ],
+            [axis.places(prisms[part, 2 * n], prisms[part, 2 * n + 1], xp) for n, axis in enumerate(planes_of)],
             density[part],
             least,
             xp,
@@ -149,27 +142,18 @@ def _differences(planes_of, places, density, least, xp):
         raise OverflowError("too many planes")
     row = (bottom * tall + top - bottom - 1) * (ny * wide) + south * wide + north - south - 1
     key, value = combined(
-        xp.concatenate([row * nx + west, row * nx + east]),
-        xp.concatenate([-density, density]),
-        least,
-        xp,
+        xp.concatenate([row * nx + west, row * nx + east]), xp.concatenate([-density, density]), least, xp
     )
     i, row = key % nx, key // nx
     j, layer = row % (ny * wide), row // (ny * wide)
     south = (layer * ny + j // wide) * nx + i
     key, value = combined(
-        xp.concatenate([south, south + (j % wide + 1) * nx]),
-        xp.concatenate([-value, value]),
-        least,
-        xp,
+        xp.concatenate([south, south + (j % wide + 1) * nx]), xp.concatenate([-value, value]), least, xp
     )
     level, layer = key % (nx * ny), key // (nx * ny)
     bottom = (layer // tall) * (nx * ny) + level
     return combined(
-        xp.concatenate([bottom, bottom + (layer % tall + 1) * (nx * ny)]),
-        xp.concatenate([-value, value]),
-        least,
-        xp,
+        xp.concatenate([bottom, bottom + (layer % tall + 1) * (nx * ny)]), xp.concatenate([-value, value]), least, xp
     )
 
 
@@ -186,16 +170,10 @@ def nodes(prisms, density, xp):
     """Nodes of an ensemble whose mixed third difference of density is not zero: at (n, 3),
     coefficient (n,).
     """
-    x, y, z = axes = tuple(
-        planes(prisms[:, 2 * axis], prisms[:, 2 * axis + 1], xp) for axis in range(3)
-    )
+    x, y, z = axes = tuple(planes(prisms[:, 2 * axis], prisms[:, 2 * axis + 1], xp) for axis in range(3))
     key, value = third_difference(axes, prisms, density, xp)
     nx, ny = len(x.at), len(y.at)
-    return Nodes(
-        xp.stack([x.at[key % nx], y.at[key // nx % ny], z.at[key // (nx * ny)]], axis=1),
-        value,
-        axes,
-    )
+    return Nodes(xp.stack([x.at[key % nx], y.at[key // nx % ny], z.at[key // (nx * ny)]], axis=1), value, axes)
 
 
 # --- regular columns and the points above them ----------------------------------------------------
@@ -275,10 +253,7 @@ def spaced(at, width, least, xp):
         step = span / (points - 1)
         ratio = Fraction(step / width).limit_denominator(FINEST)
         place = xp.rint((at - start) / step)
-        off = (
-            float(xp.abs(start + step * place - at).max()),
-            abs(step - width * ratio) * (points - 1),
-        )
+        off = (float(xp.abs(start + step * place - at).max()), abs(step - width * ratio) * (points - 1))
         if ratio and max(off) <= least:
             return start, points, ratio.denominator, ratio.numerator, place.astype(xp.int64)
     return None

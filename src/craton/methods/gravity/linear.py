@@ -13,16 +13,7 @@ from craton.core.plan import Array, Launch, Phase
 from craton.core.sweep import SweepPlan, Tile
 from craton.methods.gravity import direct
 from craton.methods.gravity.fields import scale, undefined
-from craton.methods.gravity.operators import (
-    ATTRACT,
-    BLOCK,
-    HERE,
-    LANES,
-    TYPES,
-    collect,
-    constants,
-    flops,
-)
+from craton.methods.gravity.operators import ATTRACT, BLOCK, HERE, LANES, TYPES, collect, constants, flops
 
 POINTS = 1 << 18  # of a tile
 
@@ -69,14 +60,8 @@ def operator(problem, runner, fields, prisms, count):
 
     def forward(density):
         density_part = np.asarray(density, np.float64).reshape(-1)[prisms]
-        here = replace(
-            problem,
-            prisms=problem.prisms[density_part != 0],
-            density=density_part[density_part != 0],
-        )
-        values = (
-            direct.solve(here, runner) if here.pairs else np.zeros((len(problem.fields), points))
-        )
+        here = replace(problem, prisms=problem.prisms[density_part != 0], density=density_part[density_part != 0])
+        values = direct.solve(here, runner) if here.pairs else np.zeros((len(problem.fields), points))
         if words := undefined(problem.fields, problem.points, values):
             warn(words, stacklevel=2)
         return values[rows].reshape(-1)
@@ -94,9 +79,7 @@ def operator(problem, runner, fields, prisms, count):
                 )
         return out
 
-    return LinearOperator(
-        (len(rows) * points, count), matvec=forward, rmatvec=transpose, dtype=np.float64
-    )
+    return LinearOperator((len(rows) * points, count), matvec=forward, rmatvec=transpose, dtype=np.float64)
 
 
 def transpose_plan(problem, data, width):
@@ -123,13 +106,7 @@ def transpose_plan(problem, data, width):
     )
     tiles = [
         _tile(
-            problem.prisms,
-            slice(p, p + stride),
-            records[s : s + size],
-            parts,
-            stride,
-            s == 0,
-            s + size >= len(records),
+            problem.prisms, slice(p, p + stride), records[s : s + size], parts, stride, s == 0, s + size >= len(records)
         )
         for p in range(0, count, stride)
         for s in range(0, len(records), size)

@@ -39,9 +39,7 @@ def _swept(problem, planned):
     """Bytes of a plan of tiles on the machine, of a tile that is loaded, and of the fields."""
     points = planned.arrays["points"].shape[1]
     order = 8 * problem.points.shape[1]
-    return (
-        sum(a.nbytes for a in planned.arrays.values()) + LOADED * points + order + _fields(problem)
-    )
+    return sum(a.nbytes for a in planned.arrays.values()) + LOADED * points + order + _fields(problem)
 
 
 def _fields(problem):

@@ -95,16 +95,11 @@ class PrismGravity:
             ("fields", ", ".join(scenario.gravity.fields)),
             ("prisms", f"{len(problem.prisms):,}"),
             ("points", f"{problem.points.shape[1]:,}, {plan.points.words}"),
-            (
-                "method",
-                f"{taken.method}, {plan.precision}: {taken.why}, about {words(taken.seconds)}",
-            ),
+            ("method", f"{taken.method}, {plan.precision}: {taken.why}, about {words(taken.seconds)}"),
             ("device", machine.describe()),
             ("out", f"{out}"),
         ]
-        return "\n".join(
-            [plan.title or "Gravity", *(f"  {label:<8}{text}" for label, text in rows)]
-        )
+        return "\n".join([plan.title or "Gravity", *(f"  {label:<8}{text}" for label, text in rows)])
 
     def summary(self, result, paths):
         """How fast it was, how exact it is, and where everything is."""
@@ -120,24 +115,15 @@ class PrismGravity:
         for name, values in result.dataset.data_vars.items():
             units.setdefault(values.attrs["units"], []).append(name)
         if report["error"]:
-            worst = {
-                unit: max(report["error"][name] for name in names) for unit, names in units.items()
-            }
-            lines.append(
-                "  error at most about "
-                + ", ".join(f"{error:.1e} {unit}" for unit, error in worst.items())
-            )
+            worst = {unit: max(report["error"][name] for name in names) for unit, names in units.items()}
+            lines.append("  error at most about " + ", ".join(f"{error:.1e} {unit}" for unit, error in worst.items()))
         contents = {
-            "result.zarr": "; ".join(
-                f"{' '.join(names)} in {unit}" for unit, names in units.items()
-            ),
+            "result.zarr": "; ".join(f"{' '.join(names)} in {unit}" for unit, names in units.items()),
             "scenario.toml": "the scenario as it was run",
             "run.json": "method, error, device, timings, versions",
         }
         width = max(len(str(path)) for path in paths)
-        lines += [
-            f"  {str(path):<{width}}  {contents.get(path.name, '')}".rstrip() for path in paths
-        ]
+        lines += [f"  {str(path):<{width}}  {contents.get(path.name, '')}".rstrip() for path in paths]
         return "\n".join([*lines, f"next: craton plot {result.out}"])
 
     def fills(self, scenario, plan):
@@ -151,10 +137,7 @@ class PrismGravity:
         """See `Method.operators`; there is no order."""
         from craton.methods.gravity.catalogue import DOUBLE, operators
 
-        return {
-            name: (op, "float64" if name in DOUBLE else precision)
-            for name, op in operators(precision).items()
-        }
+        return {name: (op, "float64" if name in DOUBLE else precision) for name, op in operators(precision).items()}
 
     def bench(self, name, device):
         """See `Method.bench`."""

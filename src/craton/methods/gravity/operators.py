@@ -8,10 +8,7 @@ from craton.methods.gravity.fields import mask
 HERE = Path(__file__).parent / "kernels"
 LANES = 64  # points of a group
 ATTRACT = Struct("AttractParams", (("stride", "i64"), ("parts", "i32")))
-RECORDS = Struct(
-    "RecordParams",
-    (("count", "i32"), *((name, "f64") for name in ("x", "y", "z", "unit", "distance"))),
-)
+RECORDS = Struct("RecordParams", (("count", "i32"), *((name, "f64") for name in ("x", "y", "z", "unit", "distance"))))
 MOMENTS = Struct("MomentParams", (("begin", "i32"), ("end", "i32")))
 # arrays of integers
 NAMED = ("spans", "list", "family", "terms", "columns", "links", "heads", "first")
@@ -89,14 +86,9 @@ def attract_clusters(fields, precision, degree, starts=(1.0, 1.0)):
 def of_nodes(name, degree, reads):
     """One of the operators that make a tree's coefficients; see moments.h."""
     writes = ("out",) if name == "harmonics" else ("moments",)
-    types = (
-        *TYPES,
-        *((array, "f64") for array in ("out", "moments", "faces", "density", "centres", "weights")),
-    )
+    types = (*TYPES, *((array, "f64") for array in ("out", "moments", "faces", "density", "centres", "weights")))
     defines = (("DEGREE", degree), ("LANES", LANES))
-    return Operator(
-        name, HERE / "moments.h", writes, reads, MOMENTS, defines=defines, types=types, grain=(1, 1)
-    )
+    return Operator(name, HERE / "moments.h", writes, reads, MOMENTS, defines=defines, types=types, grain=(1, 1))
 
 
 def leaf_moments(degree):

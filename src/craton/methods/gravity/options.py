@@ -57,12 +57,7 @@ class Gravity(Table):
         BeforeValidator(_all_fields),
     ] = ("g_z",)
     method: choice(
-        "auto",
-        "direct",
-        "vertex",
-        "fft",
-        "far",
-        meant={"multipole": "far", "octree": "far", "nodes": "vertex"},
+        "auto", "direct", "vertex", "fft", "far", meant={"multipole": "far", "octree": "far", "nodes": "vertex"}
     ) = "auto"
     rtol: quantity("ratio", least=1e-14, most=0.1) | None = None
     check_overlap: Flag = False
@@ -133,9 +128,7 @@ class ScatteredPoints(Table):
     file: FilePath | None = None
 
     def _problems(self):
-        return exactly_one(
-            self, ("at", "file"), 'write at = [[x, y, z], ...], or file = "points.csv"'
-        )
+        return exactly_one(self, ("at", "file"), 'write at = [[x, y, z], ...], or file = "points.csv"')
 
 
 Points = tagged(
@@ -177,9 +170,7 @@ class GravityScenario(Document):
     method: choice("gravity") = "gravity"
     gravity: Gravity = Gravity()
     prisms: Annotated[
-        many(Prisms, "prisms"),
-        not_empty("prisms", "add a [prisms] table"),
-        BeforeValidator(_as_several),
+        many(Prisms, "prisms"), not_empty("prisms", "add a [prisms] table"), BeforeValidator(_as_several)
     ] = key("[prisms] with kind and the keys of that kind")
     points: Points = key("[points] with kind and the keys of that kind")
     run: GravityRun = GravityRun()
@@ -196,10 +187,7 @@ class GravityScenario(Document):
 def _light(key, table):
     """Densities that look like g/cm3."""
     named = [(f"{key}.{name}", getattr(table, name, None)) for name in ("density", "density_below")]
-    named += [
-        (f"{key}.bodies.{i}.density", body.density)
-        for i, body in enumerate(getattr(table, "bodies", ()))
-    ]
+    named += [(f"{key}.bodies.{i}.density", body.density) for i, body in enumerate(getattr(table, "bodies", ()))]
     for name, rho in named:
         if isinstance(rho, float) and 0 < abs(rho) < 5:
             yield f"{name}: {number(rho)} kg/m3 is very small; did you mean {number(rho)} g/cm3 = {number(rho * 1e3)}?"

@@ -137,14 +137,10 @@ class SurfaceFile(Table):
     variable: Text | None = None
 
 
-_KINDS = union(
-    lambda value: "SurfaceFile" if isinstance(value, dict) else "level", SurfaceFile, level=Length
-)
+_KINDS = union(lambda value: "SurfaceFile" if isinstance(value, dict) else "level", SurfaceFile, level=Length)
 Surface = Annotated[_KINDS, NO_FILE_NAME]
 _DENSITIES = union(
-    lambda value: "SurfaceFile" if isinstance(value, dict) else "contrast",
-    SurfaceFile,
-    contrast=Contrast,
+    lambda value: "SurfaceFile" if isinstance(value, dict) else "contrast", SurfaceFile, contrast=Contrast
 )
 ColumnDensity = Annotated[_DENSITIES, NO_FILE_NAME]
 

@@ -60,16 +60,7 @@ DEVICE = 1 << 15
 RTOL = {"float64": 1e-8, "float32": 1e-6}
 
 
-def problem(
-    prisms,
-    density,
-    points,
-    fields=("g_z",),
-    precision="float64",
-    rtol=None,
-    ensemble=None,
-    machine=None,
-):
+def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=None, ensemble=None, machine=None):
     """Check everything; on a machine, if one is given, that looks at many prisms quicker than the
     host does.
 
@@ -94,16 +85,7 @@ def problem(
         )
         prisms, density = prisms[kept], density[kept]
         on_device = {}
-    asked = Problem(
-        prisms,
-        density,
-        points,
-        ordered(fields),
-        precision,
-        rtol or RTOL[precision],
-        ensemble,
-        shape,
-    )
+    asked = Problem(prisms, density, points, ordered(fields), precision, rtol or RTOL[precision], ensemble, shape)
     vars(asked).update(on_device)
     return asked
 
@@ -125,9 +107,7 @@ def checked(prisms, density, machine=None):
     if prisms.size == 0:
         prisms = prisms.reshape(0, 6)
     if prisms.ndim != 2 or prisms.shape[1] != 6:
-        raise ValueError(
-            f"prisms have shape {prisms.shape}, not (M, 6): west, east, south, north, bottom, top"
-        )
+        raise ValueError(f"prisms have shape {prisms.shape}, not (M, 6): west, east, south, north, bottom, top")
     density = np.broadcast_to(density, len(prisms)) if density.ndim == 0 else density.reshape(-1)
     if len(density) != len(prisms):
         raise ValueError(f"{len(prisms)} prisms but {len(density)} densities")
@@ -135,14 +115,9 @@ def checked(prisms, density, machine=None):
     on_device = copies(prisms, density, machine)
     solid = sound_there(*next(iter(on_device.values())), machine) if on_device else sound(prisms)
     if not (solid or finite(prisms)):
-        refuse(
-            ~np.isfinite(prisms).all(axis=1),
-            lambda n: f"prism {n} is not finite: {prisms[n].tolist()}",
-        )
+        refuse(~np.isfinite(prisms).all(axis=1), lambda n: f"prism {n} is not finite: {prisms[n].tolist()}")
     if not finite(density):
-        refuse(
-            ~np.isfinite(density), lambda n: f"the density of prism {n} is not finite: {density[n]}"
-        )
+        refuse(~np.isfinite(density), lambda n: f"the density of prism {n} is not finite: {density[n]}")
     if not solid:
         for axis, names in enumerate(SIDES):
             low, high = prisms[:, 2 * axis], prisms[:, 2 * axis + 1]
@@ -168,18 +143,14 @@ def copies(prisms, density, machine):
     if machine is None or machine.width < DEVICE or not MANY <= len(prisms) <= MOST:
         return {}
     with machine.work():
-        return {
-            f"_{machine.xp.__name__}": (machine.xp.asarray(prisms), machine.xp.asarray(density))
-        }
+        return {f"_{machine.xp.__name__}": (machine.xp.asarray(prisms), machine.xp.asarray(density))}
 
 
 def sound_there(prisms, density, machine):
     """`sound` on a machine, densities looked at too."""
     with machine.work():
         sides = prisms.reshape(-1)
-        fine = machine.xp.isfinite(prisms.sum() + density.sum()) & (
-            (sides[1::2] - sides[::2]).min() > 0
-        )
+        fine = machine.xp.isfinite(prisms.sum() + density.sum()) & ((sides[1::2] - sides[::2]).min() > 0)
         return bool(fine)
 
 
@@ -209,10 +180,7 @@ def check_points(points):
         ) from None
     out = np.stack([c.reshape(-1) for c in (x, y, z)])
     if not finite(out):
-        refuse(
-            ~np.isfinite(out).all(axis=0),
-            lambda n: f"point {n} is not finite: {out[:, n].tolist()}",
-        )
+        refuse(~np.isfinite(out).all(axis=0), lambda n: f"point {n} is not finite: {out[:, n].tolist()}")
     return out, x.shape
 
 

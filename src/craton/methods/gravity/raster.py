@@ -17,8 +17,7 @@ PLACES = 1 << 28  # of the lattice at most, and
 CROWD = 1000  # times the number of prisms
 FLOATS = ("x", "y", "z", "dx", "dy", "dz", "ulps")
 PARAMS = Struct(
-    "RasterParams",
-    (*((n, "i32") for n in ("count", "threads", "nx", "ny", "nz")), *((n, "f64") for n in FLOATS)),
+    "RasterParams", (*((n, "i32") for n in ("count", "threads", "nx", "ny", "nz")), *((n, "f64") for n in FLOATS))
 )
 DOUBLES = ("partial", "faces", "density", "corners", "planes", "nodes")
 TYPES = (*((name, "f64") for name in DOUBLES), ("bad", "i32"), ("keys", "i64"))
@@ -56,8 +55,7 @@ def pick():
 def launch(machine, op, arrays, points, **params):
     """Run an operator once on arrays of the machine."""
     plan = SimpleNamespace(
-        precision="float64",
-        arrays={name: Array("scratch", a.shape, a.dtype) for name, a in arrays.items()},
+        precision="float64", arrays={name: Array("scratch", a.shape, a.dtype) for name, a in arrays.items()}
     )
     given = dict.fromkeys((name for name, _ in PARAMS.fields), 0) | params
     points_launch = Launch(op, op.arrays, (0, 1, 0, -(-points // LANES), 0, LANES), given)
@@ -103,10 +101,7 @@ def nodes(prisms, density, machine):
     keys = xp.flatnonzero(xp.abs(arrays["corners"]) > ULPS * rho)
     if not len(keys):
         return None
-    corners = arrays | {
-        "keys": keys.astype(np.int64, copy=False),
-        "nodes": xp.empty((len(keys), 4)),
-    }
+    corners = arrays | {"keys": keys.astype(np.int64, copy=False), "nodes": xp.empty((len(keys), 4))}
     launch(machine, pick(), corners, len(keys), count=len(keys), **params)
     records, planes = machine.to_host(corners["nodes"]), machine.to_host(arrays["planes"])
     spaced = [begin[axis] + step[axis] * np.arange(shape[axis]) for axis in range(3)]

@@ -36,9 +36,7 @@ def bounds(prisms, points):
     dict of str to ndarray
         (N, M) by the name of a field.
     """
-    offsets = (prisms.T[:, None] - np.repeat(points, 2, axis=0)[:, :, None]).reshape(
-        3, 2, points.shape[1], -1
-    )
+    offsets = (prisms.T[:, None] - np.repeat(points, 2, axis=0)[:, :, None]).reshape(3, 2, points.shape[1], -1)
     sides = (prisms[:, 1::2] - prisms[:, ::2]).T
     (xx, yy, zz), axes = offsets**2, "enz"
     away = np.sqrt(xx[:, None, None] + yy[None, :, None] + zz[None, None])
@@ -70,22 +68,14 @@ def _edges(a, b, t, side, length, r):
     total, (closer, farther) = r.sum(axis=2), np.moveaxis(np.sort(r, axis=2), 2, 0)
     rest = np.where(outside, closer + near + across / (farther + far), total - length)
     beside = ~outside & (rest < length)
-    ratio = np.where(
-        beside,
-        (closer + near) * (farther + far) / across,
-        (total + length) / np.maximum(rest, LEAST),
-    )
-    error = np.where(
-        beside, BESIDE, 2 * EDGE * length * total / (np.maximum(rest, LEAST) * (total + length))
-    )
+    ratio = np.where(beside, (closer + near) * (farther + far) / across, (total + length) / np.maximum(rest, LEAST))
+    error = np.where(beside, BESIDE, 2 * EDGE * length * total / (np.maximum(rest, LEAST) * (total + length)))
     logs = np.log(np.maximum(ratio, LEAST))
     (a1, a2), (b1, b2) = np.abs(a), np.abs(b)
     (d1, d2), e1 = LOG * np.abs(logs[0] - logs[1]), LOG * np.abs(logs[0, 0] - logs[0, 1])
     to_a = b1 * (error[0, 0] + error[1, 0] + d1) + b2 * (error[0, 1] + error[1, 1] + d2)
     to_b = a1 * (error[0].sum(axis=0) + e1) + a2 * (error[1].sum(axis=0) + d1 + d2 + e1)
-    potential = a2 * to_a + side * (
-        b1 * (error[0, 0] + LOG * logs[0, 0]) + b2 * (error[0, 1] + LOG * logs[0, 0] + e1)
-    )
+    potential = a2 * to_a + side * (b1 * (error[0, 0] + LOG * logs[0, 0]) + b2 * (error[0, 1] + LOG * logs[0, 0] + e1))
     return to_a, to_b, potential, error.sum(axis=(0, 1)) + d1 + d2
 
 

@@ -34,9 +34,7 @@ def some_layers(problem, rank, size):
     bottom, layer = np.unique(problem.prisms[:, 4], return_inverse=True)
     part = balanced(len(bottom), rank, size)
     chosen = (layer >= part.start) & (layer < part.stop)
-    return replace(problem, prisms=problem.prisms[chosen], density=problem.density[chosen]), slice(
-        None
-    )
+    return replace(problem, prisms=problem.prisms[chosen], density=problem.density[chosen]), slice(None)
 
 
 def some_points(problem, rank, size):
@@ -51,12 +49,7 @@ def some_points(problem, rank, size):
 
 # vertex: prisms apart from each other would lose nodes in common. far: a tree of half the prisms
 # costs nearly as much at every point, but half as much to grow.
-SHARES = {
-    "direct": (some_prisms,),
-    "far": (some_prisms, some_points),
-    "vertex": (some_points,),
-    "fft": (some_layers,),
-}
+SHARES = {"direct": (some_prisms,), "far": (some_prisms, some_points), "vertex": (some_points,), "fft": (some_layers,)}
 
 
 def share(problem, method, speed, rank, size):
@@ -69,10 +62,5 @@ def share(problem, method, speed, rank, size):
         return problem, slice(None)
     ways = SHARES[method]
     if len(ways) > 1:
-        ways = sorted(
-            ways,
-            key=lambda way: (
-                gravity.algorithm(method).estimate(way(problem, 0, size)[0], speed).seconds
-            ),
-        )
+        ways = sorted(ways, key=lambda way: gravity.algorithm(method).estimate(way(problem, 0, size)[0], speed).seconds)
     return ways[0](problem, rank, size)

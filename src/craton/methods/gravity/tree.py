@@ -80,9 +80,7 @@ def sort(prisms, leaf):
     """
     code, count = centre_codes(prisms), len(prisms)
     if count <= 1 << PACKED:
-        key = code >> np.uint64(63 - 3 * SHALLOW) << np.uint64(PACKED) | np.arange(
-            count, dtype=np.uint64
-        )
+        key = code >> np.uint64(63 - 3 * SHALLOW) << np.uint64(PACKED) | np.arange(count, dtype=np.uint64)
         key.sort()
         levels = parting(key >> np.uint64(PACKED), SHALLOW)
         # else more prisms than that in one place
@@ -97,18 +95,13 @@ def centre_codes(prisms):
     between stays in the cache.
     """
     blocks = [slice(n, n + BLOCK) for n in range(0, len(prisms), BLOCK)]
-    ends = [
-        (rows.min(axis=0), rows.max(axis=0))
-        for rows in (prisms[b, ::2] + prisms[b, 1::2] for b in blocks)
-    ]
+    ends = [(rows.min(axis=0), rows.max(axis=0)) for rows in (prisms[b, ::2] + prisms[b, 1::2] for b in blocks)]
     low, high = np.min([e[0] for e in ends], axis=0), np.max([e[1] for e in ends], axis=0)
     scale = (2**LEVELS - 1) / max(float((high - low).max()), 1e-300)
     code = np.zeros(len(prisms), np.uint64)
     for b in blocks:
         for axis in range(3):
-            cell = ((prisms[b, 2 * axis] + prisms[b, 2 * axis + 1] - low[axis]) * scale).astype(
-                np.uint64
-            )
+            cell = ((prisms[b, 2 * axis] + prisms[b, 2 * axis + 1] - low[axis]) * scale).astype(np.uint64)
             code[b] |= spread(cell) << np.uint64(2 - axis)
     return code
 
@@ -195,12 +188,7 @@ def balls(prisms, start, skip, parent, depth):
 
 def monomials(degree):
     """Exponents (i, j, k) of all moments in the order of moments.h."""
-    return [
-        (a, b, c)
-        for a in range(degree + 1)
-        for b in range(degree + 1 - a)
-        for c in range(degree + 1 - a - b)
-    ]
+    return [(a, b, c) for a in range(degree + 1) for b in range(degree + 1 - a) for c in range(degree + 1 - a - b)]
 
 
 def terms(degree):
@@ -238,9 +226,7 @@ def powers(coefficients, degree):
     out = np.zeros((len(coefficients), degree + 1))
     for column, (n, m) in enumerate(terms(degree)):
         out[:, n] += (
-            (1 if m == 0 else 2)
-            * np.abs(coefficients[:, column]) ** 2
-            * float(factorial(n - m) * factorial(n + m))
+            (1 if m == 0 else 2) * np.abs(coefficients[:, column]) ** 2 * float(factorial(n - m) * factorial(n + m))
         )
     return np.sqrt(out)
 
@@ -253,10 +239,7 @@ def reaches(power, mass, radius, degree, rtol, orders):
     geometric series in radius / r.
     """
     out = np.empty((len(mass), degree // 2))
-    worst = [
-        max({0: 1.0, 1: n + 1.0, 2: (n + 1) * (n + 2) / 2}[k] for k in orders)
-        for n in range(degree + 3)
-    ]
+    worst = [max({0: 1.0, 1: n + 1.0, 2: (n + 1) * (n + 2) / 2}[k] for k in orders) for n in range(degree + 3)]
     root = {n: (2 * worst[n] / rtol * power[:, n] / mass) ** (1 / n) for n in range(3, degree + 3)}
     for column, kept in enumerate(range(2, degree + 1, 2)):
         # r / radius; found by iteration because of the geometric series

@@ -82,9 +82,7 @@ def shared(prisms):
     """
     if len(prisms) < 64:
         return 0.0
-    return min(
-        len(np.unique(prisms[:, 2 * axis : 2 * axis + 2])) / (2 * len(prisms)) for axis in range(3)
-    )
+    return min(len(np.unique(prisms[:, 2 * axis : 2 * axis + 2])) / (2 * len(prisms)) for axis in range(3))
 
 
 def estimate(problem, speed):
@@ -116,20 +114,10 @@ def estimate(problem, speed):
             vertices = str(reason)
         if isinstance(vertices, str):
             return Estimate("vertex", 0.0, vertices, False)
-        count, special = (
-            len(vertices.coefficient),
-            len(split_off(problem, vertices, speed.machine)[1]),
-        )
-        rough, box = (
-            np.linalg.norm(speed.machine.to_host(vertices.coefficient)),
-            ends(vertices, speed.machine),
-        )
+        count, special = (len(vertices.coefficient), len(split_off(problem, vertices, speed.machine)[1]))
+        rough, box = (np.linalg.norm(speed.machine.to_host(vertices.coefficient)), ends(vertices, speed.machine))
     error = bound(problem, rough, box)
-    seconds = (
-        speed.start
-        + (count * (points - special) / CHEAPER + special * prisms) / speed.double
-        + FIND * prisms
-    )
+    seconds = speed.start + (count * (points - special) / CHEAPER + special * prisms) / speed.double + FIND * prisms
     if error > problem.rtol:
         return Estimate(
             "vertex",
@@ -137,9 +125,7 @@ def estimate(problem, speed):
             f"far from a small body nodes cancel: error {error:.1e}, allowed {problem.rtol:.1e}",
             False,
         )
-    return Estimate(
-        "vertex", seconds, f"{count} nodes for {prisms} prisms, error below {error:.1e}"
-    )
+    return Estimate("vertex", seconds, f"{count} nodes for {prisms} prisms, error below {error:.1e}")
 
 
 def mass(problem):
@@ -149,10 +135,7 @@ def mass(problem):
         for n in range(0, len(problem.prisms), ROWS):  # what is in between stays in the cache
             west, east, south, north, bottom, top = problem.prisms[n : n + ROWS].T
             total += float(
-                (
-                    np.abs(problem.density[n : n + ROWS])
-                    * ((east - west) * (north - south) * (top - bottom))
-                ).sum()
+                (np.abs(problem.density[n : n + ROWS]) * ((east - west) * (north - south) * (top - bottom))).sum()
             )
         vars(problem)["_mass"] = total
     return vars(problem)["_mass"]
@@ -165,11 +148,7 @@ def corners(prisms):
     whole = len(prisms) // 64 * 64
     parts = [
         prisms[whole:],
-        *(
-            f(prisms[:whole].reshape(-1, 384), axis=0).reshape(64, 6)
-            for f in (np.min, np.max)
-            if whole
-        ),
+        *(f(prisms[:whole].reshape(-1, 384), axis=0).reshape(64, 6) for f in (np.min, np.max) if whole),
     ]
     rows = np.concatenate(parts)
     return rows[:, ::2].min(axis=0), rows[:, 1::2].max(axis=0)
@@ -185,9 +164,7 @@ def bound(problem, rough, box):
     prisms. R^3 / m is left, for every field.
     """
     low, high = (corner[:, None] for corner in box)
-    farthest = np.sqrt(
-        (np.maximum(problem.points - low, high - problem.points) ** 2).sum(axis=0).max()
-    )
+    farthest = np.sqrt((np.maximum(problem.points - low, high - problem.points) ** 2).sum(axis=0).max())
     return float(NOISE * rough * farthest**3 / mass(problem))
 
 
@@ -213,27 +190,18 @@ def _split_off(problem, vertices, machine):
         return points, np.zeros(0, int)
     low, high = ends(vertices, machine)
     slack = lattice.ULPS * np.maximum(np.abs(low), np.abs(high))
-    inside = np.flatnonzero(
-        ((points >= (low - slack)[:, None]) & (points <= (high + slack)[:, None])).all(axis=0)
-    )
+    inside = np.flatnonzero(((points >= (low - slack)[:, None]) & (points <= (high + slack)[:, None])).all(axis=0))
     touched, stepped = np.zeros((3, len(inside)), bool), np.zeros(len(inside), bool)
     points = points.copy() if len(inside) else points
     for axis, planes in enumerate(vertices.planes):
         at, here = machine.to_host(planes.at), points[axis, inside]
         place = np.searchsorted(at, here).clip(1, len(at) - 1)
-        touched[axis] = (
-            np.minimum(np.abs(here - at[place - 1]), np.abs(here - at[place])) <= slack[axis]
-        )
+        touched[axis] = np.minimum(np.abs(here - at[place - 1]), np.abs(here - at[place])) <= slack[axis]
     alone = touched.sum(axis=0) == 1
     for axis in range(3):
         here, step = points[axis, inside], max(slack[axis] / 8, 1e-15 * float((high - low).max()))
-        above, below = (
-            touched[axis] & alone & outside for outside in (here >= high[axis], here <= low[axis])
-        )
-        points[axis, inside[above]], points[axis, inside[below]] = (
-            high[axis] + step,
-            low[axis] - step,
-        )
+        above, below = (touched[axis] & alone & outside for outside in (here >= high[axis], here <= low[axis]))
+        points[axis, inside[above]], points[axis, inside[below]] = (high[axis] + step, low[axis] - step)
         stepped |= above | below
     return points, inside[touched.any(axis=0) & ~stepped]
 
@@ -251,25 +219,13 @@ def plan(problem, at, coefficient, width):
     records = np.concatenate([at, coefficient[:, None]], axis=1)
     tiles = [
         _tile(
-            problem,
-            frame,
-            slice(p, p + stride),
-            records[s : s + size],
-            parts,
-            stride,
-            s == 0,
-            s + size >= len(records),
+            problem, frame, slice(p, p + stride), records[s : s + size], parts, stride, s == 0, s + size >= len(records)
         )
         for p in range(0, points, stride)
         for s in range(0, max(len(records), 1), size)
     ]
-    sources = {
-        "nodes": Array("sources", (size, 4), np.float64),
-        "first": Array("sources", (parts + 1,), np.int32),
-    }
-    return direct.assemble(
-        problem, frame, attract_nodes(problem.fields), tiles, parts, groups, sources
-    )
+    sources = {"nodes": Array("sources", (size, 4), np.float64), "first": Array("sources", (parts + 1,), np.int32)}
+    return direct.assemble(problem, frame, attract_nodes(problem.fields), tiles, parts, groups, sources)
 
 
 def _tile(problem, frame, chosen, records, parts, stride, first, last):
@@ -300,8 +256,6 @@ def solve(problem, runner):
     )
     values = runner.scaled(problem.pairs / max(here.work, 1)).sweep(here)
     if len(special):
-        distinct = replace(
-            problem, precision="float64", points=np.ascontiguousarray(problem.points[:, special])
-        )
+        distinct = replace(problem, precision="float64", points=np.ascontiguousarray(problem.points[:, special]))
         values[:, special] = direct.solve(distinct, runner)
     return values

@@ -46,9 +46,7 @@ def of_grid(scenario, planned, ranks):
 
 def shown(lines):
     """Return the lines of the first ranks, and how many more there are."""
-    return (
-        lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"  ... and {len(lines) - SHOWN} more"]
-    )
+    return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"  ... and {len(lines) - SHOWN} more"]
 
 
 def line(rank, subdomain, cost, nbytes, seconds):
@@ -73,28 +71,15 @@ def of_elements(planned, loads):
 
     speeds, size = ElementSpeeds(), np.dtype(planned.precision).itemsize
     ranks = len(loads)
-    seconds, costs = (
-        [element_seconds(load, size, speeds) for load in loads],
-        [load.cost for load in loads],
-    )
+    seconds, costs = ([element_seconds(load, size, speeds) for load in loads], [load.cost for load in loads])
     even, elements = sum(costs) / ranks / max(costs), sum(load.elements for load in loads)
     efficiency = sum(costs) * size / speeds.traffic / (ranks * max(seconds))
-    nbytes = max(
-        planned.nbytes * load.elements / elements + (2 * size + 12) * load.sent for load in loads
-    )
-    sent, outer = (
-        [load.sent * size / 1e6 for load in loads],
-        [load.outer / load.elements for load in loads],
-    )
+    nbytes = max(planned.nbytes * load.elements / elements + (2 * size + 12) * load.sent for load in loads)
+    sent, outer = ([load.sent * size / 1e6 for load in loads], [load.outer / load.elements for load in loads])
     return "\n".join(
         [
             f"Ranks: {ranks}",
-            *shown(
-                [
-                    element_line(rank, load, size, time)
-                    for rank, (load, time) in enumerate(zip(loads, seconds))
-                ]
-            ),
+            *shown([element_line(rank, load, size, time) for rank, (load, time) in enumerate(zip(loads, seconds))]),
             f"  shared points  {sum(load.shared for load in loads):,}; in a step {max(sent):,.2f} MB "
             f"out of a rank, {sum(sent):,.1f} MB in all",
             f"  outer          {sum(load.outer for load in loads) / elements:.1%} of the elements, {max(outer):.1%} on a rank",

@@ -45,9 +45,7 @@ def strength(guide, ratio):
 
 def power(ratio):
     """Return the power of the depth with which damping rises."""
-    return max(
-        DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(ratio / ORDINARY_RATIO), 0), LEAST_POWER
-    )
+    return max(DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(ratio / ORDINARY_RATIO), 0), LEAST_POWER)
 
 
 class Speeds(NamedTuple):

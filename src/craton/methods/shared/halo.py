@@ -12,8 +12,7 @@ from craton.core.plan import Array, Launch, Message
 
 FILE = Path(__file__).parent / "kernels" / "halo.h"
 PARAMS = Struct(
-    "HaloParams",
-    (("row", "i64"), ("plane", "i64"), *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni"))),
+    "HaloParams", (("row", "i64"), ("plane", "i64"), *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni")))
 )
 TOGETHER = 3  # fields
 
@@ -55,34 +54,17 @@ def exchange(plan, subdomain, phase):
         names = {way: f"halo_{phase.name}_{rank}_{way}" for way in launches}
         for way, name in names.items():
             size = 0
-            for axis, side in sorted(
-                faces, key=lambda face: (face[0], face[1] if way == "out" else 1 - face[1])
-            ):
-                for n, halos in enumerate(
-                    _threes([halo for halo in phase.halos if halo.axis == axis])
-                ):
+            for axis, side in sorted(faces, key=lambda face: (face[0], face[1] if way == "out" else 1 - face[1])):
+                for n, halos in enumerate(_threes([halo for halo in phase.halos if halo.axis == axis])):
                     part = f"{name}_{axis}{side}{n or ''}"
-                    box = slab(
-                        subdomain.shape, axis, limits(subdomain.shape, halos, (axis, side), way)
-                    )
-                    arrays[part] = Array(
-                        "halos",
-                        (len(halos) * points(box),),
-                        plan.precision,
-                        part_of=name,
-                        start=size,
-                    )
-                    launches[way].append(
-                        copy_of_slab(plan.layout, [halo.field for halo in halos], box, part, way)
-                    )
+                    box = slab(subdomain.shape, axis, limits(subdomain.shape, halos, (axis, side), way))
+                    arrays[part] = Array("halos", (len(halos) * points(box),), plan.precision, part_of=name, start=size)
+                    launches[way].append(copy_of_slab(plan.layout, [halo.field for halo in halos], box, part, way))
                     size += arrays[part].shape[0]
             arrays |= {name: Array("halos", (size,), plan.precision)} if size else {}
         messages += [Message(rank, names["out"], names["in"])] if size else []
     return arrays, replace(
-        phase,
-        messages=tuple(messages),
-        packing=tuple(launches["out"]),
-        unpacking=tuple(launches["in"]),
+        phase, messages=tuple(messages), packing=tuple(launches["out"]), unpacking=tuple(launches["in"])
     )
 
 
@@ -90,11 +72,7 @@ def limits(shape, halos, face, way):
     """First and last + 1 index of the points that go to the neighbour behind a face, or of the
     ghosts that come from it.
     """
-    (axis, side), low, high = (
-        face,
-        max(halo.low for halo in halos),
-        max(halo.high for halo in halos),
-    )
+    (axis, side), low, high = (face, max(halo.low for halo in halos), max(halo.high for halo in halos))
     n = shape["zyx".index(axis)]
     sent, taken = ((0, high), (-low, 0)) if side == 0 else ((n - low, n), (n, n + high))
     return sent if way == "out" else taken

@@ -84,9 +84,7 @@ def arrays(name, d, held, windows, made=lambda values, at: values, later=0):
     """
     begin, high = (np.concatenate(ends) for ends in zip(*windows))
     at = np.concatenate([[0], np.cumsum(high - begin)])
-    series = Deferred(
-        lambda: (made(np.concatenate([rates(d, c, *w) for c, w in zip(held, windows)]), at),)
-    )
+    series = Deferred(lambda: (made(np.concatenate([rates(d, c, *w) for c, w in zip(held, windows)]), at),))
     parts = {
         "series": deferred(series, 0, int(at[-1]), d.precision),
         "begin": Array("points", begin.shape, np.int32, (begin + later).astype(np.int32)),

@@ -147,11 +147,7 @@ def _system(x, count, derivative):
     nodes = np.arange(count, dtype=float)
     right = _band_integral(nodes[:, None] - x, derivative)
     centre, degrees = nodes.mean(), np.arange(min(DEGREE, count))[:, None]
-    moments = (
-        (x - centre) ** degrees
-        if derivative == 0
-        else degrees * (x - centre) ** np.maximum(degrees - 1, 0)
-    )
+    moments = (x - centre) ** degrees if derivative == 0 else degrees * (x - centre) ** np.maximum(degrees - 1, 0)
     return _matrix(count), np.concatenate([right, moments])
 
 
@@ -173,9 +169,7 @@ def _band_integral(u, derivative):
         return BAND * np.sinc(u * BAND / np.pi)
     safe = np.where(np.abs(u) < 1e-6, 1.0, u)
     return np.where(
-        np.abs(u) < 1e-6,
-        u * BAND**3 / 3,
-        (np.sin(BAND * safe) - BAND * safe * np.cos(BAND * safe)) / safe**2,
+        np.abs(u) < 1e-6, u * BAND**3 / 3, (np.sin(BAND * safe) - BAND * safe * np.cos(BAND * safe)) / safe**2
     )
 
 
@@ -196,20 +190,14 @@ def scattered_weights(position, half, at, derivative=None):
     ndarray
         One weight per point.
     """
-    offset = np.stack([at[2 - a] + half[a] / 2 - position[a] for a in range(3)], axis=1).astype(
-        float
-    )
+    offset = np.stack([at[2 - a] + half[a] / 2 - position[a] for a in range(3)], axis=1).astype(float)
     axes = [a for a in range(3) if np.ptp(offset[:, a]) > 0]
     u = offset[:, axes]
     near = np.exp(-(u**2).sum(1) / 2)
     root = np.sqrt(near)[:, None]
     for degree in (2, 1, 0):
         basis = [np.ones(len(u)), *(u.T if degree else ())]
-        basis += (
-            [u[:, a] * u[:, b] for a in range(len(axes)) for b in range(a, len(axes))]
-            if degree == 2
-            else []
-        )
+        basis += [u[:, a] * u[:, b] for a in range(len(axes)) for b in range(a, len(axes))] if degree == 2 else []
         matrix = np.stack(basis, axis=1) * root
         left, singular, right = np.linalg.svd(matrix, full_matrices=False)
         if len(u) >= matrix.shape[1] and singular[0] < WORST * singular[-1]:

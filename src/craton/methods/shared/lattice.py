@@ -144,10 +144,7 @@ class Interpolation:
         worst = 0.0
         for axis in range(3):
             offsets_by_count = np.unique(
-                np.stack(
-                    [self.count[:, axis], (self.position - self.first)[:, axis].round(6)], axis=1
-                ),
-                axis=0,
+                np.stack([self.count[:, axis], (self.position - self.first)[:, axis].round(6)], axis=1), axis=0
             )
             for count in COUNTS:
                 x = offsets_by_count[offsets_by_count[:, 0] == count, 1]
@@ -166,9 +163,7 @@ def interpolation(lattice, xyz, fewest=4):
     nearest = np.rint(position).astype(np.int64)
     on_line = np.abs(position - nearest) < ON_LINE
     cell = np.where(on_line, nearest, np.floor(position).astype(np.int64))
-    cells, of_position = np.unique(
-        np.concatenate([cell, on_line], axis=1), axis=0, return_inverse=True
-    )
+    cells, of_position = np.unique(np.concatenate([cell, on_line], axis=1), axis=0, return_inverse=True)
     first, count = blocks(lattice, cells[:, :3], cells[:, 3:].astype(bool), fewest)
     first, count = first[of_position.ravel()], count[of_position.ravel()]
     matrix = weights_of(lattice, first, count, position)
@@ -253,6 +248,4 @@ def weights_of(lattice, first, count, position):
     shape = len(position), int(lattice.number.max()) + 1
     if not rows:
         return csr_array(shape)
-    return csr_array(
-        (np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns))), shape=shape
-    )
+    return csr_array((np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns))), shape=shape)

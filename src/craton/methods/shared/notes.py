@@ -57,9 +57,7 @@ def media(names, in_fluid):
         medium: [name for name, fluid in zip(names, in_fluid) if fluid == (medium == "fluid")]
         for medium in ("fluid", "solid")
     }
-    words = [
-        f"{len(some):,} in the {side}: {first_of(some)}" for side, some in sides.items() if some
-    ]
+    words = [f"{len(some):,} in the {side}: {first_of(some)}" for side, some in sides.items() if some]
     return [("medium", "; ".join(words))] if words else []
 
 
@@ -69,9 +67,7 @@ def _true(source, earth):
         return source
     axes = earth.axes(np.array([source.xyz]))[0]
     moment = None if source.moment is None else axes.T @ source.moment @ axes
-    return replace(
-        source, moment=moment, force=None if moment is not None else axes.T @ source.force
-    )
+    return replace(source, moment=moment, force=None if moment is not None else axes.T @ source.force)
 
 
 def receivers(plan, waveforms):
@@ -104,10 +100,7 @@ def _on_earth(receivers):
     else:
         places = [f": ({x:.6g}, {y:.6g}, {z:.6g}) m" for x, y, z in receivers.xyz]
     columns = zip(receivers.names, on_earth["longitude"], on_earth["latitude"], places)
-    rows = [
-        (name, f"longitude {lon:.6g}, latitude {lat:.6g}{place}")
-        for name, lon, lat, place in [*columns][:LISTED]
-    ]
+    rows = [(name, f"longitude {lon:.6g}, latitude {lat:.6g}{place}") for name, lon, lat, place in [*columns][:LISTED]]
     more = len(receivers) - LISTED
     return rows + ([("...", f"and {more} more")] if more > 0 else [])
 
@@ -120,9 +113,7 @@ def _counts(plan, waveforms):
     rows = [("count", f"{len(plan.receivers)}, with {channels} channels: {', '.join(waveforms)}")]
     if "origin_time" in plan.receivers.event:
         rows.append(("origin time", f"{plan.receivers.event['origin_time']} UTC, t = 0"))
-    return rows + (
-        [("fibres", f"{fibre_channels} channels of axial strain rate")] if fibre_channels else []
-    )
+    return rows + ([("fibres", f"{fibre_channels} channels of axial strain rate")] if fibre_channels else [])
 
 
 def steps(d):
@@ -157,8 +148,7 @@ def recordings_on_disk(plan):
     return [
         (
             f"recording {one.name}",
-            f"{one.places:,} places x {one.steps:,} steps: {one.nbytes / 2**20:,.1f} MiB on disk "
-            "before compression",
+            f"{one.places:,} places x {one.steps:,} steps: {one.nbytes / 2**20:,.1f} MiB on disk before compression",
         )
         for one in plan.recordings
     ]
@@ -195,9 +185,7 @@ def record_on_host(plan):
         return []
     samples = f"{plan.record_bytes / 2**20:,.1f} MiB of samples"
     where = " in a file of OUT" if plan.record_bytes > RECORD_IN_MEMORY else ""
-    return [
-        ("record on the host", f"{plan.record_memory / 2**20:,.1f} MiB at most; {samples}{where}")
-    ]
+    return [("record on the host", f"{plan.record_memory / 2**20:,.1f} MiB at most; {samples}{where}")]
 
 
 def phases(plan):
@@ -212,7 +200,4 @@ def phases(plan):
             op = plan.operators[name]
             cost = f"{itemsize * op.reals_per_point:g} bytes and {op.flops} flops per point"
             rows.append((phase.name, f"{name:<25} {count} x, {points:>13,} points, {cost}"))
-    return [
-        *rows,
-        ("memory traffic", f"at least {sum(plan.traffic.values()) / 1e6:,.1f} MB per step"),
-    ]
+    return [*rows, ("memory traffic", f"at least {sum(plan.traffic.values()) / 1e6:,.1f} MB per step")]

@@ -124,11 +124,7 @@ class PlaneIncident:
         else:
             a, b = (names[axis] for axis in field[1:])
             parts = [
-                (
-                    c,
-                    axes[c[0]][a] * axes[c[1]][b]
-                    + (axes[c[1]][a] * axes[c[0]][b] if c[0] != c[1] else 0),
-                )
+                (c, axes[c[0]][a] * axes[c[1]][b] + (axes[c[1]][a] * axes[c[0]][b] if c[0] != c[1] else 0))
                 for c in ("rr", "tt", "zz", "rt", "rz", "tz")
             ]
         return [(c, factor) for c, factor in parts if abs(factor) > 1e-12]
@@ -180,9 +176,7 @@ class PlaneIncident:
         """
         fields = np.tile(["vx", "vy", "vz"], len(xyz))
         velocity = self.series(d, fields, np.repeat(xyz, 3, axis=0)).astype(float)
-        return np.concatenate([np.zeros((1, velocity.shape[1])), d.dt * velocity.cumsum(axis=0)])[
-            :-1
-        ]
+        return np.concatenate([np.zeros((1, velocity.shape[1])), d.dt * velocity.cumsum(axis=0)])[:-1]
 
 
 def plane_incident(scenario, key, settings):
@@ -223,14 +217,8 @@ def stack_of(scenario, key, corner):
     refused = [
         (model.kind not in ("layers", "homogeneous"), "the model is not one of flat layers"),
         (getattr(model, "follow", "level") == "surface", "the layers follow the ground"),
-        (
-            model.topography is None and scenario.boundaries.face("top") != "free",
-            'boundaries.top is not "free"',
-        ),
-        (
-            model.topography is not None and scenario.method == "fd",
-            "finite differences have topography",
-        ),
+        (model.topography is None and scenario.boundaries.face("top") != "free", 'boundaries.top is not "free"'),
+        (model.topography is not None and scenario.method == "fd", "finite differences have topography"),
         (getattr(model, "water", None) is not None, "there is water"),
         (
             getattr(model, "attenuation", None) is not None,

@@ -68,10 +68,7 @@ def map_of_rank(plan, whole, partition, rank):
     }
     tables = {part: (v, plan.arrays[named(f"sites_{part}")].dtype) for part, v in values.items()}
     arrays |= of_values(named("sites"), **tables)
-    arrays |= {
-        named(part): replace(plan.arrays[named(part)], shape=(n, len(sites)))
-        for part, n in whole.rows.items()
-    }
+    arrays |= {named(part): replace(plan.arrays[named(part)], shape=(n, len(sites))) for part, n in whole.rows.items()}
     launch = launch_of(plan, whole)
     names = list(launch.arrays)
     names[launch.op.arrays.index("ghosts")] = named("ghosts") if taken else ""

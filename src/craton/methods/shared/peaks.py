@@ -12,22 +12,10 @@ from craton.methods.shared.tables import of_values
 from craton.survey import geography
 
 FILE = Path(__file__).parent / "kernels" / "peaks.h"
-PARAMS = Struct(
-    "PeakParams",
-    (*((name, "i32") for name in ("count", "together", "last", "every")), ("dt", "real")),
-)
+PARAMS = Struct("PeakParams", (*((name, "i32") for name in ("count", "together", "last", "every")), ("dt", "real")))
 DOUBLES = ("displaced", "sums", "oscillators", "recursion")
 TYPES = (*((name, "f64") for name in DOUBLES), ("source", "i64"), ("first", "i32"), ("step", "i32"))
-WRITES = (
-    "before",
-    "displaced",
-    "largest",
-    "sums",
-    "pushed",
-    "oscillators",
-    "oscillators_largest",
-    "history",
-)
+WRITES = ("before", "displaced", "largest", "sums", "pushed", "oscillators", "oscillators_largest", "history")
 READS = ("state", "ghosts", "source", "first", "weight", "axes", "recursion", "step")
 MOST_ROWS = 2**31 - 1  # rows are counted in 32 bits
 BINS = 256  # values of the history behind the significant duration, where no resolution is given
@@ -157,12 +145,7 @@ def measuring(series, rows, precision, together=False, axes=None):
         message = f"the map {series.name} needs {first[-1]:,} rows, {MOST_ROWS:,} are possible"
         raise ScenarioError([Problem("peaks", message, "use a larger stride")])
     named = series.array
-    arrays = of_values(
-        named("sites"),
-        source=(source, np.int64),
-        first=(first, np.int32),
-        weight=(weight, precision),
-    )
+    arrays = of_values(named("sites"), source=(source, np.int64), first=(first, np.int32), weight=(weight, precision))
     if axes is not None:
         turned = np.ascontiguousarray(axes.transpose(1, 2, 0)).reshape(9, count)
         arrays |= of_values(named("sites"), axes=(turned, precision))
@@ -179,12 +162,6 @@ def measuring(series, rows, precision, together=False, axes=None):
     names = [named(part) if part in present else "" for part in WRITES]
     names += ["state", ""]
     names += [named(f"sites_{part}") if part in present else "" for part in table_names]
-    params = {
-        "count": count,
-        "together": int(together),
-        "last": series.last,
-        "every": series.every,
-        "dt": series.dt,
-    }
+    params = {"count": count, "together": int(together), "last": series.last, "every": series.every, "dt": series.dt}
     box = (0, 1, 0, 1, 0, count)
     return arrays, [Launch(operator(series), (*names, "step"), box, params)]

@@ -20,9 +20,7 @@ TYPES = (
 
 TABLE = ("target", "first", "column", "weight", "series", "step")
 
-INJECT = Operator(
-    "inject", FILE, ("state",), TABLE, PARAMS, types=(*TYPES, ("state", "force")), pointwise=False
-)
+INJECT = Operator("inject", FILE, ("state",), TABLE, PARAMS, types=(*TYPES, ("state", "force")), pointwise=False)
 SAMPLE = Operator(
     "sample",
     FILE,
@@ -32,16 +30,6 @@ SAMPLE = Operator(
     types=(*TYPES, ("state", "field")),
     pointwise=False,
 )
-WINDOW = Operator(
-    "window",
-    FILE,
-    ("now",),
-    ("begin", "at", "series", "step"),
-    PARAMS,
-    types=TYPES,
-    pointwise=False,
-)
-HOLD = Operator(
-    "hold", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False
-)
+WINDOW = Operator("window", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False)
+HOLD = Operator("hold", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False)
 ADVANCE = Operator("advance", FILE, ("step",), (), PARAMS, types=TYPES, pointwise=False)

@@ -53,10 +53,7 @@ def plan_of_rank(plan, rank, ranks, grid=None):
         rank=rank,
         gathering=gatherings.get("record"),
         peaks=series,
-        recordings=tuple(
-            replace(recording, gathering=gatherings[recording.array])
-            for recording in plan.recordings
-        ),
+        recordings=tuple(replace(recording, gathering=gatherings[recording.array]) for recording in plan.recordings),
         all_ranks=plan.totals,
     )
 

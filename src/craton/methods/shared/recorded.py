@@ -198,9 +198,7 @@ def timed(scenario, incident, begin):
     step = time.step or about["dt"]
     start = time.start
     if start is None:
-        earlier = (
-            max(np.ceil((about["start"] - begin) / step - ALIGNED), 0) if begin < np.inf else 0
-        )
+        earlier = max(np.ceil((about["start"] - begin) / step - ALIGNED), 0) if begin < np.inf else 0
         start = about["start"] - earlier * step
     return with_time(scenario, {"step": step, "start": start})
 
@@ -302,9 +300,7 @@ def medium_problems(wave, places, medium, xyz):
     for name, values in medium.items():
         label = wave.recorded.labels.get(name)
         recorded_values = np.full(len(places), np.nan) if label is None else label[places]
-        differs = np.abs(values - recorded_values) > SAME_MEDIUM * np.maximum(
-            np.abs(recorded_values), 1.0
-        )
+        differs = np.abs(values - recorded_values) > SAME_MEDIUM * np.maximum(np.abs(recorded_values), 1.0)
         differs |= np.isnan(values) != np.isnan(recorded_values)
         if differs.any():
             n = int(np.flatnonzero(differs)[0])
@@ -409,9 +405,7 @@ def ring(name, source, labels, about, d, band, state="state", first=None, weight
     places = len(first) - 1
     slots, array = slots_for(places, d.steps, d.precision), f"recording_{name}"
     arrays = {array: Array("record", (slots, places), d.precision)}
-    arrays |= of_values(
-        array, source=(source, np.int64), first=(first, np.int32), weight=(weight, d.precision)
-    )
+    arrays |= of_values(array, source=(source, np.int64), first=(first, np.int32), weight=(weight, d.precision))
     names = (array, state, *(f"{array}_{part}" for part in ("source", "first", "weight")), "step")
     params: dict[str, Any] = {"columns": places, "slots": slots}
     launch = Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, places), params)
@@ -435,6 +429,5 @@ def layer_warnings(d, incident, table):
         f"{theirs}: records may differ by 0.5 %; give both runs the same vp and vs in {table}"
         for wave in incident
         if not (wave.wavelet or wave.resampled)
-        if d.layer_words
-        and (theirs := wave.about.get("layers", d.layer_words)) not in ("", d.layer_words)
+        if d.layer_words and (theirs := wave.about.get("layers", d.layer_words)) not in ("", d.layer_words)
     ]

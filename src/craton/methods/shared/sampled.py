@@ -206,9 +206,7 @@ class SampledIncident:
                 f"between its points waves of {self.frequency:.4g} Hz, where they have a hundredth of their largest "
                 f"amplitude, are off by {self.resolution['error']:.2g}"
             )
-            remedy = (
-                "sample them with more points a wavelength, or in a thicker layer, or filter them"
-            )
+            remedy = "sample them with more points a wavelength, or in a thicker layer, or filter them"
             return [Problem(self.key, words, remedy)]
         return self.medium_problems(xyz, medium, reach)
 

@@ -83,6 +83,4 @@ def plan(columns, places, samples, stored, sums, rows):
         read = ("sums", *names, "row", "first", "weight")
         launches.append(Launch(op, read, (0, sums, 0, 1, 0, samples), params))
     layout = Layout((sums, 1, samples), 0)
-    return StepPlan(
-        precision="float32", layout=layout, arrays=arrays, phases=(Phase("sums", tuple(launches)),)
-    )
+    return StepPlan(precision="float32", layout=layout, arrays=arrays, phases=(Phase("sums", tuple(launches)),))

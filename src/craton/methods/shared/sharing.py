@@ -14,11 +14,7 @@ from craton.core.plan import Array, Launch, Message
 
 FILE = Path(__file__).parent / "kernels" / "sharing.h"
 PARAMS = Struct("SharedParams", (("count", "i32"),))
-TYPES = (
-    *((name, "i32") for name in ("points", "first", "source")),
-    ("f", "force"),
-    ("buffer", "force"),
-)
+TYPES = (*((name, "i32") for name in ("points", "first", "source")), ("f", "force"), ("buffer", "force"))
 
 
 def pack(fields):
@@ -30,9 +26,7 @@ def pack(fields):
 
 def add(fields):
     """Return sums of all ranks at shared points, (0, 1, 0, 1, 0, points); see sharing.h."""
-    return _operator(
-        "add_shared", ("f",), ("buffer", "points", "first", "source"), fields, 3 * fields + 4
-    )
+    return _operator("add_shared", ("f",), ("buffer", "points", "first", "source"), fields, 3 * fields + 4)
 
 
 def _operator(name, writes, reads, fields, reals):
@@ -91,10 +85,7 @@ class Sharing:
         """For each rank that has some of them, this one included, rising: where these are in
         `points`.
         """
-        places = {
-            rank: np.searchsorted(self.points, numbers)
-            for rank, numbers in (self.lists or {}).items()
-        }
+        places = {rank: np.searchsorted(self.points, numbers) for rank, numbers in (self.lists or {}).items()}
         return dict(sorted((places | {self.team.rank: np.arange(len(self.points))}).items()))
 
     @cached_property
@@ -110,10 +101,7 @@ class Sharing:
         """Sum values (len(points), ...) at the shared points over the ranks, in the order of the
         ranks; all ranks must call.
         """
-        out = {
-            rank: np.ascontiguousarray(values[self.places[rank]], float)
-            for rank in self.lists or {}
-        }
+        out = {rank: np.ascontiguousarray(values[self.places[rank]], float) for rank in self.lists or {}}
         by_rank = self.team.swap(out) | {self.team.rank: values}
         total = np.zeros(values.shape)
         for rank, at in self.places.items():
@@ -152,9 +140,7 @@ class Sharing:
         All ranks must call. Return the items and values that stay on this rank.
         """
         flat, common, at, flagged = self._at_shared_points(points, values)
-        out = {
-            rank: np.ascontiguousarray(flagged[self.places[rank], 0]) for rank in self.lists or {}
-        }
+        out = {rank: np.ascontiguousarray(flagged[self.places[rank], 0]) for rank in self.lists or {}}
         taken = np.zeros(len(self.points), bool)
         for rank, flags in self.team.swap(out).items():
             if rank < self.team.rank:
@@ -198,36 +184,23 @@ class Sharing:
             f"{name}_{part}": Array("shared points", v.shape, np.int32, v.astype(np.int32))
             for part, v in tables.items()
         }
-        arrays |= {
-            f"{name}_{way}": Array("halos", (fields * total,), precision) for way in ("out", "in")
-        }
+        arrays |= {f"{name}_{way}": Array("halos", (fields * total,), precision) for way in ("out", "in")}
         arrays |= {
             f"{name}_{way}_{rank}": Array(
-                "halos",
-                (fields * count,),
-                precision,
-                start=int(fields * start),
-                part_of=f"{name}_{way}",
+                "halos", (fields * count,), precision, start=int(fields * start), part_of=f"{name}_{way}"
             )
             for rank, start, count in zip(self.lists, starts, counts)
             for way in ("out", "in")
         }
         packing, adding = (op.exact(()) if exact else op for op in (pack(fields), add(fields)))
-        packs = Launch(
-            packing,
-            (f"{name}_out", field, f"{name}_packed"),
-            (0, 1, 0, 1, 0, total),
-            {"count": total},
-        )
+        packs = Launch(packing, (f"{name}_out", field, f"{name}_packed"), (0, 1, 0, 1, 0, total), {"count": total})
         adds = Launch(
             adding,
             (field, f"{name}_in", *(f"{name}_{part}" for part in ("points", "first", "source"))),
             (0, 1, 0, 1, 0, len(self.points)),
             {"count": len(self.points)},
         )
-        messages = tuple(
-            Message(rank, f"{name}_out_{rank}", f"{name}_in_{rank}") for rank in self.lists
-        )
+        messages = tuple(Message(rank, f"{name}_out_{rank}", f"{name}_in_{rank}") for rank in self.lists)
         return arrays, {"messages": messages, "packing": (packs,), "unpacking": (adds,)}
 
     def rows(self, starts):
@@ -238,9 +211,7 @@ class Sharing:
         point = np.concatenate(list(self.places.values()))
         entry = np.concatenate(
             [
-                np.full(len(at), -1)
-                if rank == self.team.rank
-                else starts[rank] + np.arange(len(at))
+                np.full(len(at), -1) if rank == self.team.rank else starts[rank] + np.arange(len(at))
                 for rank, at in self.places.items()
             ]
         )

@@ -75,9 +75,7 @@ def injection_points(from_, to, sampling, thickness=None, top=0.0):
         spec = Recording(**box, sampling=sampling, thickness=thickness)
     except ValidationError as error:
         remedy = "give two corners, [x, y, z], lower south-west first, and distances above 0, in m"
-        problems = [
-            Problem(".".join(map(str, e["loc"])) or "to", e["msg"], remedy) for e in error.errors()
-        ]
+        problems = [Problem(".".join(map(str, e["loc"])) or "to", e["msg"], remedy) for e in error.errors()]
         raise ScenarioError(problems) from error
     xyz = shell_of(spec, float(top)).xyz
     return xr.Dataset(
@@ -192,9 +190,7 @@ def ring(shell, names, rows, medium, about, d, band):
     labels["field"] = np.repeat(names, len(shell.local))
     spec = shell.spec
     about = about | {"from": list(spec.from_), "to": list(spec.to), "sampling": spec.sampling}
-    return recorded.ring(
-        spec.name, rows.indices, labels, about, d, band, first=rows.indptr, weight=rows.data
-    )
+    return recorded.ring(spec.name, rows.indices, labels, about, d, band, first=rows.indptr, weight=rows.data)
 
 
 def outside_problems(key, outside, xyz, words):

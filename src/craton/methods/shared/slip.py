@@ -68,11 +68,7 @@ def trimmed(values, first):
 def joined(parts):
     """Begins, starts (n + 1,) and values of several faults behind each other."""
     begins, counts, values = zip(*parts)
-    return (
-        np.concatenate(begins),
-        np.concatenate([[0], np.cumsum(np.concatenate(counts))]),
-        np.concatenate(values),
-    )
+    return (np.concatenate(begins), np.concatenate([[0], np.cumsum(np.concatenate(counts))]), np.concatenate(values))
 
 
 def available():

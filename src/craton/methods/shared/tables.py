@@ -32,25 +32,16 @@ def injection(name, table, series, precision, into="state"):
         weight=(weight, precision),
         series=(series, precision),
     )
-    names = (
-        into,
-        *(f"{name}_{part}" for part in ("target", "first", "column", "weight", "series")),
-        "step",
-    )
+    names = (into, *(f"{name}_{part}" for part in ("target", "first", "column", "weight", "series")), "step")
     return arrays, Launch(
-        operators.INJECT,
-        names,
-        (0, 1, 0, 1, 0, len(target)),
-        {"columns": series.shape[1], "slots": 1},
+        operators.INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": series.shape[1], "slots": 1}
     )
 
 
 def of_values(name, **values):
     """Arrays of point tables from (values, type) by the last part of their names."""
     return {
-        f"{name}_{part}": Array(
-            "points", v.shape, dtype, v if isinstance(v, Part | Rolling) else np.asarray(v, dtype)
-        )
+        f"{name}_{part}": Array("points", v.shape, dtype, v if isinstance(v, Part | Rolling) else np.asarray(v, dtype))
         for part, (v, dtype) in values.items()
     }
 
@@ -135,19 +126,10 @@ def sampling(first, source, weight, slots, precision):
     launches = []
     if channels:
         arrays["record"] = Array("record", (slots, channels), precision)
-        arrays |= of_values(
-            "sample", source=(source, np.int64), first=(first, np.int32), weight=(weight, precision)
-        )
+        arrays |= of_values("sample", source=(source, np.int64), first=(first, np.int32), weight=(weight, precision))
         names = ("record", "state", "sample_source", "sample_first", "sample_weight", "step")
         launches.append(
-            Launch(
-                operators.SAMPLE,
-                names,
-                (0, 1, 0, 1, 0, channels),
-                {"columns": channels, "slots": slots},
-            )
+            Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, channels), {"columns": channels, "slots": slots})
         )
-    launches.append(
-        Launch(operators.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1})
-    )
+    launches.append(Launch(operators.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}))
     return arrays, launches

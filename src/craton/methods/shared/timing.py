@@ -11,9 +11,7 @@ from craton.text import number
 
 FREQUENT = 1e-2  # of a step: pictures that follow each other within it are as frequent as steps
 MOST_STEPS = 2**31 - 1  # kernels count steps in 32 bits
-SERIES_BYTES = (
-    3 * 8
-)  # of a step of one column: its values, and those for the leapfrog in two precisions
+SERIES_BYTES = 3 * 8  # of a step of one column: its values, and those for the leapfrog in two precisions
 WORK_BYTES = 128  # of a step, for the transforms of a block of columns (measured: 104)
 FEW_BYTES = 1 << 24  # that every computer has; to ask what is free takes longer than a small series
 COURANT = 0.95  # of the stability limit, where the scenario names no step

@@ -59,9 +59,7 @@ def collected(source, kind, taps, series):
     """
     count = PARTS[kind] - AXES
     strength = (
-        np.asarray(source.force, float)
-        if kind == "force"
-        else np.array([source.moment[axes] for axes in TENSOR])
+        np.asarray(source.force, float) if kind == "force" else np.array([source.moment[axes] for axes in TENSOR])
     )
     return {
         "strength": series @ taps[:, :count],

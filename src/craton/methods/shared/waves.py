@@ -75,9 +75,7 @@ class WaveMethod:
         if plan.shots:
             dataset = with_sources(dataset, result.scenario)
         if plan.receivers.source is not None:
-            dataset.attrs |= {
-                f"source_{axis}": value for axis, value in zip("xyz", plan.receivers.source)
-            }
+            dataset.attrs |= {f"source_{axis}": value for axis, value in zip("xyz", plan.receivers.source)}
         stations = plan.receivers.stations
         if stations is not None and stations.axes is not None:
             from craton.survey.globe import local
@@ -98,8 +96,7 @@ class WaveMethod:
         lines = [
             "Estimate",
             f"  {machine.describe()}{speed}",
-            f"  about {duration(step * plan.steps)} for {plan.steps:,} steps, "
-            f"{rate(plan.points, step)}, {why}",
+            f"  about {duration(step * plan.steps)} for {plan.steps:,} steps, {rate(plan.points, step)}, {why}",
         ]
         count, writing = len(plan.channels), WRITING * len(plan.channels)
         if writing >= 1:
@@ -110,19 +107,14 @@ class WaveMethod:
         """Grid, steps, order, memory, device."""
         free, _ = machine.memory()
         rows = [
-            (
-                "grid",
-                f"{plan.totals.grid.words()}{f' for each of {len(plan.shots)} shots' if plan.shots else ''}",
-            ),
+            ("grid", f"{plan.totals.grid.words()}{f' for each of {len(plan.shots)} shots' if plan.shots else ''}"),
             ("steps", f"{plan.steps:,} of {plan.dt:.6g} s, to t = {plan.end:.4g} s"),
             ("method", f"{plan.solver}, {self.sharpness(scenario.run)}, {plan.precision}"),
             ("memory", f"{megabytes(plan.nbytes)} of {megabytes(free)} free"),
             ("device", machine.describe()),
             ("out", f"{out}"),
         ]
-        return "\n".join(
-            [plan.title or self.waves, *(f"  {label:<8}{text}" for label, text in rows)]
-        )
+        return "\n".join([plan.title or self.waves, *(f"  {label:<8}{text}" for label, text in rows)])
 
     def summary(self, result, paths):
         """How fast it was, and where everything is."""
@@ -133,15 +125,9 @@ class WaveMethod:
             f"after {seconds['commit'] + seconds['first step']:.1f} s for kernels and the first step"
         ]
         contents = {
-            "result.zarr": [
-                f"{', '.join(result.scenario.output.waveforms)} at {len(receivers)} receivers"
-            ]
+            "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} at {len(receivers)} receivers"]
             * bool(len(receivers))
-            + (
-                [f"fibres: strain rate in {len(receivers.fibres)} channels"]
-                if receivers.fibres is not None
-                else []
-            )
+            + ([f"fibres: strain rate in {len(receivers.fibres)} channels"] if receivers.fibres is not None else [])
             + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in result.plan.snapshots]
             + [f"recordings/{r.name}: {r.places:,} places" for r in result.plan.recordings]
             + [f"peaks/{p.name}: {', '.join(p.quantities)}" for p in result.plan.peaks],
@@ -153,10 +139,7 @@ class WaveMethod:
             "run.json": ["device, timings, versions"],
         }
         width = max(len(str(path)) for path in paths)
-        lines += [
-            f"  {str(path):<{width}}  {'; '.join(contents.get(path.name, ()))}".rstrip()
-            for path in paths
-        ]
+        lines += [f"  {str(path):<{width}}  {'; '.join(contents.get(path.name, ()))}".rstrip() for path in paths]
         return "\n".join([*lines, f"next: craton plot {out}"])
 
 

@@ -141,17 +141,10 @@ class ChunkSide(Side):
         square, scale = 1 + tangents[self.axis] ** 2, 1 + (tangents**2).sum(axis=0)
         ahead, other = self.sign / (self.angle * square * z), np.eye(2)[self.axis]
         gradient = np.stack(
-            [
-                *np.stack(self.chunk.turned(*(other[:, None, None] * ahead))),
-                -tangents[self.axis] * ahead,
-            ],
-            axis=1,
+            [*np.stack(self.chunk.turned(*(other[:, None, None] * ahead))), -tangents[self.axis] * ahead], axis=1
         )
         flat = np.array(
-            [
-                *(other[:, None, None] - tangents * tangents[self.axis] / scale),
-                -tangents[self.axis] / scale,
-            ]
+            [*(other[:, None, None] - tangents * tangents[self.axis] / scale), -tangents[self.axis] / scale]
         )
         flat *= self.sign * self.angle * square * radius / np.sqrt(scale)
         return gradient, np.stack([*self.chunk.turned(flat[0], flat[1]), flat[2]], axis=1)
@@ -199,9 +192,7 @@ class Layers:
         """`Kind.axes` of each element: (ne,) int."""
         inside = self.directions >= 0
         bits = np.where(inside, 1 << np.maximum(self.directions, 0).astype(int), 0)
-        return np.where(
-            self.general, (1 << inside.sum(axis=0)) - 1, np.bitwise_or.reduce(bits, axis=0)
-        )
+        return np.where(self.general, (1 << inside.sum(axis=0)) - 1, np.bitwise_or.reduce(bits, axis=0))
 
 
 def frequency_of(sources, options):
@@ -258,18 +249,12 @@ def build_layers(d, frequency, options):
     speeds, sides = guided.speeds_of(options, d.statistics.speeds, d.statistics.speeds["vp"][1]), []
     vp = speeds.fastest
     for name in names:
-        side = (
-            plane_side(d, name, options, frequency)
-            if d.globe is None
-            else chunk_side(d.globe.chunk, name, options)
-        )
+        side = plane_side(d, name, options, frequency) if d.globe is None else chunk_side(d.globe.chunk, name, options)
         if side is not None:
             shift = np.pi * (frequency or 0.1 * vp / side.width)
             damping = -3 * vp * np.log(options.reflection) / (2 * side.width)
             share, power = friction_of(d, speeds, options.friction)
-            sides.append(
-                replace(side, damping=damping, shift=shift, rate=share * damping, power=power)
-            )
+            sides.append(replace(side, damping=damping, shift=shift, rate=share * damping, power=power))
     if not sides:
         return None
     by_side = [directions_across(d, side) for side in sides]
@@ -287,12 +272,7 @@ def refuse(d, layers):
     """Raise where layers meet or leave no room; all ranks must call."""
     inside = layers.directions >= 0
     along = np.where(inside, layers.directions, np.arange(3, 3 + len(inside))[:, None])
-    meet = [
-        (a, b)
-        for a in range(len(inside))
-        for b in range(a)
-        if (along[a] == along[b])[~layers.general].any()
-    ]
+    meet = [(a, b) for a in range(len(inside)) for b in range(a) if (along[a] == along[b])[~layers.general].any()]
     by_rank = d.subdomain.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any())))
     meet, room = (any(flags) for flags in zip(*by_rank))
     if meet or not room:
@@ -357,15 +337,9 @@ def friction_of(d, speeds, share=None):
     (`share` where given), and its power of depth; see `guided`.
     """
     ratio = speeds.fastest / speeds.slowest
-    plate = d.globe is None and all(
-        d.face_kinds[name] in ("free", "rigid") for name in ("top", "bottom")
-    )
+    plate = d.globe is None and all(d.face_kinds[name] in ("free", "rigid") for name in ("top", "bottom"))
     guide = (
-        guided.PLATE
-        if plate
-        else 1.0
-        if d.anisotropic
-        else max(guided.guiding(speeds.vp, speeds.vs), LEAST_GUIDING)
+        guided.PLATE if plate else 1.0 if d.anisotropic else max(guided.guiding(speeds.vp, speeds.vs), LEAST_GUIDING)
     )
     return guided.strength(guide, ratio) if share is None else share, guided.power(ratio)
 
@@ -449,13 +423,7 @@ def chunk_side(chunk, name, options):
     """Return the layer of a side or the bottom of a chunk, without its profile."""
     if chunk.all_chunks > 1:
         raise ScenarioError(
-            [
-                Problem(
-                    f"boundaries.{name}",
-                    "absorbing layers are for one chunk of the Earth",
-                    'use "stacey"',
-                )
-            ]
+            [Problem(f"boundaries.{name}", "absorbing layers are for one chunk of the Earth", 'use "stacey"')]
         )
     count = options.thickness or LEAST
     if name == "bottom":
@@ -465,9 +433,7 @@ def chunk_side(chunk, name, options):
     axis, sign = {"west": (0, -1), "east": (0, 1), "south": (1, -1), "north": (1, 1)}[name]
     angle = count * chunk.widths[axis] / chunk.stack.count[axis] * chunk.stack.coarsest[axis] ** 0.5
     angle = options.width / chunk.model.radius if options.width else angle
-    return ChunkSide(
-        name=name, width=angle * chunk.model.radius, chunk=chunk, axis=axis, sign=sign, angle=angle
-    )
+    return ChunkSide(name=name, width=angle * chunk.model.radius, chunk=chunk, axis=axis, sign=sign, angle=angle)
 
 
 def directions_across(d, side):
@@ -497,10 +463,7 @@ def rates(d, elements, axes, general=False):
     """
     directions_used = [s for s in range(3) if axes >> s & 1]
     count = 8 if general else 2
-    out, places = (
-        np.zeros((len(elements), len(directions_used), count, d.element.size)),
-        d.coordinates(elements),
-    )
+    out, places = (np.zeros((len(elements), len(directions_used), count, d.element.size)), d.coordinates(elements))
     # d xi_s / d x_r at [.., r, s]
     inverse = np.linalg.inv(d.jacobian(elements).transpose(0, 3, 1, 2)) if general else None
     directions = d.layers.directions[:, elements]
@@ -514,9 +477,7 @@ def rates(d, elements, axes, general=False):
             out[inside, n, :2] = filter_rates(damping, shift + damping, d.dt / 2)
             if general:
                 gradient, tangent = side.slopes(places[inside])
-                out[inside, n, 2:5] = np.einsum(
-                    "nsrm,nrm->nsm", d.jacobian(elements[inside]), gradient
-                )
+                out[inside, n, 2:5] = np.einsum("nsrm,nrm->nsm", d.jacobian(elements[inside]), gradient)
                 out[inside, n, 5:] = np.einsum("nmrs,nrm->nsm", inverse[inside], tangent)
     return out.reshape(len(elements), -1, d.element.size)
 
@@ -550,10 +511,7 @@ def coupling(d):
             vectors=(vectors.T, d.precision),
             rates=(rates[..., 0].T, d.precision),
         )
-        for medium, op, what in (
-            ("fluid", operators.to_fluid, "flow"),
-            ("solid", operators.to_solid, "pressure"),
-        ):
+        for medium, op, what in (("fluid", operators.to_fluid, "flow"), ("solid", operators.to_solid, "pressure")):
             remembered = f"{name}_{what}"
             arrays[remembered] = Array("boundary points", (1, len(pairs)), d.precision)
             launch = faces.launch_on_points(op(layered=True), name, len(pairs), layer=remembered)
@@ -628,8 +586,7 @@ def friction_points(d):
         if not d.subdomain.media[fluid]:
             continue
         rate, shift = (
-            copy_lowest_rank_values(d.subdomain.shared[medium], values)
-            for values in friction(d, bool(fluid))
+            copy_lowest_rank_values(d.subdomain.shared[medium], values) for values in friction(d, bool(fluid))
         )
         if not fluid:
             for points, walls in friction_of_walls(d):
@@ -638,22 +595,12 @@ def friction_points(d):
         if not len(points):
             continue
         rate, shift = rate[points], shift[points]
-        terms = np.stack(
-            [
-                1 / (1 + d.dt / 2 * rate),
-                rate * d.statistics.mass[fluid][points],
-                -np.expm1(-d.dt * shift),
-            ]
-        )
+        terms = np.stack([1 / (1 + d.dt / 2 * rate), rate * d.statistics.mass[fluid][points], -np.expm1(-d.dt * shift)])
         op = operators.damped_points(1 if fluid else 3)
         arrays |= faces.point_arrays(op.name, points=(points, np.int32), terms=(terms, d.precision))
-        arrays[f"{op.name}_lowpass"] = Array(
-            "boundary points", (1 if fluid else 3, len(points)), d.precision
-        )
+        arrays[f"{op.name}_lowpass"] = Array("boundary points", (1 if fluid else 3, len(points)), d.precision)
         fields = {"force": "potential_force", "velocity": "potential_rate"} if fluid else {}
-        launches[medium].append(
-            d.units.launch(faces.launch_on_points(op, op.name, len(points), **fields), bool(fluid))
-        )
+        launches[medium].append(d.units.launch(faces.launch_on_points(op, op.name, len(points), **fields), bool(fluid)))
     return arrays, launches
 
 
@@ -679,7 +626,5 @@ def friction(d, fluid):
     for part in mesh_terms.batches(len(elements)):
         places, points = d.coordinates(elements[part]), d.points[elements[part]]
         out[0, points] = sum(side.friction(places) for side in d.layers.sides)
-        out[1, points] = CORNER * np.min(
-            [side.profile(places)[1] for side in d.layers.sides], axis=0
-        )
+        out[1, points] = CORNER * np.min([side.profile(places)[1] for side in d.layers.sides], axis=0)
     return out

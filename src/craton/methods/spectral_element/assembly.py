@@ -69,10 +69,7 @@ def order_elements(which, corners, coloured=False):
     starts, filled = (np.repeat(a[sequence], full) for a in (cut.offsets[:-1], lengths))
     place = np.where(within < filled, starts + within, -1)
     ends = np.cumsum(full)
-    runs = (
-        0,
-        *ends[np.append(np.flatnonzero(np.diff(colours[sequence])), len(sequence) - 1)].tolist(),
-    )
+    runs = (0, *ends[np.append(np.flatnonzero(np.diff(colours[sequence])), len(sequence) - 1)].tolist())
     elements = np.where(place >= 0, which[np.maximum(place, 0)], -1)
     if not coloured:
         return Order(elements, ColourBoundaries(runs))
@@ -87,6 +84,4 @@ def colour_elements(place, corners):
     colours = numbering.colour(numbering.chunks(corners, 1))
     of_place = np.where(place >= 0, colours[np.maximum(place, 0)], colours.max(initial=0))
     by_colour = np.argsort(of_place, kind="stable").astype(np.int32)
-    return by_colour, tuple(
-        np.searchsorted(of_place[by_colour], np.arange(colours.max(initial=0) + 2)).tolist()
-    )
+    return by_colour, tuple(np.searchsorted(of_place[by_colour], np.arange(colours.max(initial=0) + 2)).tolist())

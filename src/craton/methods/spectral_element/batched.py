@@ -111,10 +111,4 @@ class Batched:
         2, nodes), of one of the precisions of a run.
         """
         arrays = [np.ascontiguousarray(samples[name]) for name in ("vp", "vs", "rho")]
-        self.call(
-            f"moduli_{out.dtype}",
-            *arrays[0].shape,
-            *arrays,
-            np.ascontiguousarray(places, np.int64),
-            out,
-        )
+        self.call(f"moduli_{out.dtype}", *arrays[0].shape, *arrays, np.ascontiguousarray(places, np.int64), out)

@@ -115,6 +115,4 @@ def irregular(scenario, moved=MOVED, seed=1):
     nodes, random = mesh.nodes.copy(), np.random.default_rng(seed)
     nodes[inner] += moved * EDGE * random.uniform(-1, 1, (int(inner.sum()), 3))
     mesh = replace(mesh, nodes=nodes).elevated()
-    return Prepared(
-        mesh.reordered(numbering.locality(mesh)), sampling.sampler(scenario.model, region)
-    )
+    return Prepared(mesh.reordered(numbering.locality(mesh)), sampling.sampler(scenario.model, region))

@@ -259,9 +259,7 @@ def fluid_places(d, layer):
 def pair_places(d, pairs):
     """Return the `Places` of displacement and pressure at pairs of points."""
     columns = [
-        np.concatenate(
-            [components(d, of_solid, pairs.solid), components(d, of_fluid, pairs.fluid)], axis=1
-        )
+        np.concatenate([components(d, of_solid, pairs.solid), components(d, of_fluid, pairs.fluid)], axis=1)
         for of_solid, of_fluid in (("displacement", "pressure"), ("force", "potential_force"))
     ]
     fields = ("pair_ux", "pair_uy", "pair_uz", "pair_pressure")

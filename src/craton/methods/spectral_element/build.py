@@ -107,10 +107,7 @@ def discretised_run(scenario, prepared, team, machine, reuse):
     del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     refuse(injection.problems(d, scenario, incident))
-    channels = (
-        survey_channels.channels(len(receivers), scenario.output.waveforms)
-        + receivers.fibre_channels()
-    )
+    channels = survey_channels.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
     return d, scenario, sources, receivers, channels, incident
 
 
@@ -150,15 +147,11 @@ def prepare_mesh(scenario, team):
     if box is not None:
         refuse(sampling.problems(scenario.model, box))
     mesh = meshing.mesh_of(scenario, host_memory.most_elements(scenario.run.degree, team.size))
-    team.every(
-        lambda: refuse(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None
-    )
+    team.every(lambda: refuse(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None)
     region = Region(*map(tuple, mesh.bounds()))
     if box is None:
         refuse(sampling.problems(scenario.model, region, mesh.region_names))
-    return Prepared(
-        mesh.reordered(locality(mesh)), sampling.sampler(scenario.model, region, mesh.region_names)
-    )
+    return Prepared(mesh.reordered(locality(mesh)), sampling.sampler(scenario.model, region, mesh.region_names))
 
 
 def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None):
@@ -189,15 +182,9 @@ def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None)
     reuse, options = reuse or Reuse(keep=False), scenario.boundaries.pml
     medium = reuse.get("medium", lambda: build_medium(scenario, prepared, team or SingleRank()))
     frequency = absorbing_layer.frequency_of(sources, options)
-    layers = reuse.get(
-        "layers", lambda: absorbing_layer.build_layers(medium, frequency, options), frequency
-    )
-    element_families = reuse.get(
-        "families", lambda: families.arrange_families(medium, layers), id(layers)
-    )
-    stable = reuse.get(
-        "step", lambda: stable_step(medium, element_families, machine), id(element_families)
-    )
+    layers = reuse.get("layers", lambda: absorbing_layer.build_layers(medium, frequency, options), frequency)
+    element_families = reuse.get("families", lambda: families.arrange_families(medium, layers), id(layers))
+    stable = reuse.get("step", lambda: stable_step(medium, element_families, machine), id(element_families))
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
@@ -230,9 +217,7 @@ def build_medium(scenario, prepared, team):
     subdomain, ghosted = build_subdomain(prepared, element, fluid, owner, team)
     size = ghosted.mesh.size, element.size
     moduli = material.moduli_to_keep(scenario, prepared.sampler, *size, team.size)
-    scanned = scan_elements(ghosted, prepared.sampler, moduli).select_leading(
-        subdomain.mesh.size, subdomain.state
-    )
+    scanned = scan_elements(ghosted, prepared.sampler, moduli).select_leading(subdomain.mesh.size, subdomain.state)
     statistics = ranks.combine_statistics(subdomain, scanned)
     relaxation = sampling.relaxation(scenario.model, statistics.loss)
     names = {*subdomain.mesh.faces, *(("top", "bottom") if scenario.domain.globe is None else ())}
@@ -299,9 +284,7 @@ def assemble(d, scenario, sources, receivers, channels, incident=(), reuse=None)
         (channels, slots, receivers.xyz.tolist()),
     )
     series, peak_arrays, measuring = reuse.get(
-        "peaks",
-        lambda: peaks.maps(d, scenario, median_edge(d) / d.element.degree),
-        (d.dt, d.start, d.steps, d.extra),
+        "peaks", lambda: peaks.maps(d, scenario, median_edge(d) / d.element.degree), (d.dt, d.start, d.steps, d.extra)
     )
     arrays = arrays | source_arrays | record_arrays | peak_arrays | incident_arrays | ring_arrays
     injections = [*injections, *incident_launches]
@@ -327,10 +310,7 @@ def assemble(d, scenario, sources, receivers, channels, incident=(), reuse=None)
         watched=watched,
         kinetic=(("velocity", "inverse_mass"), ("pressure", "fluid_inverse_mass")),
         quiet=survey_sources.end_time(sources, incident),
-        snapshots=tuple(
-            snapshots.series_of(d, spec, median_edge(d) / d.element.degree)
-            for spec in scenario.snapshots
-        ),
+        snapshots=tuple(snapshots.series_of(d, spec, median_edge(d) / d.element.degree) for spec in scenario.snapshots),
         extra=d.extra,
         band=band,
         peaks=tuple(series),
@@ -411,11 +391,7 @@ def median_edge(d):
     """Return the median edge, m, of the elements of the whole mesh; of a chunk of the Earth, that
     of its design, which all ranks know.
     """
-    return (
-        meshing.edges(d.subdomain.whole)[1]
-        if d.globe is None
-        else earth_chunk.middle_edge(d.globe.chunk)
-    )
+    return meshing.edges(d.subdomain.whole)[1] if d.globe is None else earth_chunk.middle_edge(d.globe.chunk)
 
 
 def inverse_mass_arrays(d):
@@ -435,9 +411,7 @@ def exchange_arrays(d):
     """
     arrays, exchanges, dtype = {}, {}, "int64" if d.exact else d.precision
     for medium, field, components in (("solid", "force", 3), ("fluid", "potential_force", 1)):
-        medium_arrays, exchanges[medium] = d.subdomain.shared[medium].exchange(
-            field, components, dtype, d.exact
-        )
+        medium_arrays, exchanges[medium] = d.subdomain.shared[medium].exchange(field, components, dtype, d.exact)
         arrays |= medium_arrays
     return arrays, exchanges
 
@@ -454,46 +428,28 @@ def phases_of(d, injections, elements, edges, exchanges):
     coupling = {medium: [*coupling[medium], *coupling_in_layers[medium]] for medium in coupling}
     phases = []
     if d.subdomain.media[1]:
-        phases.append(
-            phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], exchanges["fluid"])
-        )
-        phases.append(
-            phase("fluid faces", [*layers["fluid"], *absorbing["fluid"], *rigid["fluid"]])
-        )
+        phases.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], exchanges["fluid"]))
+        phases.append(phase("fluid faces", [*layers["fluid"], *absorbing["fluid"], *rigid["fluid"]]))
         injections = []
     if d.subdomain.media[0]:
-        phases.append(
-            phase("solid", [*injections, *coupling["solid"]], elements["solid"], exchanges["solid"])
-        )
-    return (
-        *phases,
-        phase("step", [*layers["solid"], *absorbing["solid"], *rigid["solid"], *updates(d)]),
-    )
+        phases.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], exchanges["solid"]))
+    return (*phases, phase("step", [*layers["solid"], *absorbing["solid"], *rigid["solid"], *updates(d)]))
 
 
 def phase(name, launches, elements=(), exchange=None):
     """Return a phase: the elements that neighbours wait for, other launches that add to points,
     then the remaining elements.
     """
-    outer = [launch for launch in elements if launch.outer] + [
-        replace(launch, outer=True) for launch in launches
-    ]
-    return Phase(
-        name, (*outer, *(launch for launch in elements if not launch.outer)), **(exchange or {})
-    )
+    outer = [launch for launch in elements if launch.outer] + [replace(launch, outer=True) for launch in launches]
+    return Phase(name, (*outer, *(launch for launch in elements if not launch.outer)), **(exchange or {}))
 
 
 def updates(d):
     """Yield the launches that update both media by one time step."""
-    for op, count, components in (
-        (operators.update(), d.state.solid, 3),
-        (operators.fluid_update(), d.state.fluid, 1),
-    ):
+    for op, count, components in ((operators.update(), d.state.solid, 3), (operators.fluid_update(), d.state.fluid, 1)):
         if count:
             yield d.units.launch(
-                Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt}),
-                components == 1,
-                2,
+                Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt}), components == 1, 2
             )
 
 
@@ -508,9 +464,7 @@ def divergence_guard(d, sources, peak=0.0):
     for s in sources:
         impulse = np.abs(s.wavelet(times)).sum() * d.dt
         strength = (
-            np.abs(s.force).max()
-            if s.force is not None
-            else largest_moment(s) / d.statistics.speeds["slowest"][0]
+            np.abs(s.force).max() if s.force is not None else largest_moment(s) / d.statistics.speeds["slowest"][0]
         )
         total += impulse * strength / (d.statistics.speeds["rho"][0] * d.statistics.smallest)
     watched, scale = (
@@ -542,9 +496,7 @@ def table_of(d, arranged):
     """Return the `ElementTable` of an `ArrangedFamily`: its arrays, which are not copied, and
     centres.
     """
-    points, shapes = (
-        arranged.arrays[f"{arranged.family.name}_{name}"].data for name in ("points", "geometry")
-    )
+    points, shapes = (arranged.arrays[f"{arranged.family.name}_{name}"].data for name in ("points", "geometry"))
     return ElementTable(points, shapes, arranged.order.arrange(d.centres))
 
 

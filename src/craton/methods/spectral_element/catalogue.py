@@ -34,9 +34,7 @@ def operators(degree, precision="float32"):
     three mechanisms for Q = 50 from 0.1 to 10 Hz, steps of 1 ms.
     """
     kind = sem.Kind(min(degree, DEGREES[-1]))
-    lossy = sem.relaxation_constants(
-        attenuation.relaxation((0.1, 10.0), 1 / 50, storage="full"), 1e-3
-    )
+    lossy = sem.relaxation_constants(attenuation.relaxation((0.1, 10.0), 1 / 50, storage="full"), 1e-3)
     ways = [
         {},
         {"geometry": "corners"},
@@ -70,11 +68,7 @@ def operators(degree, precision="float32"):
     remembering = [lossy_layers[0], {"relaxation": lossy, "full": True, "bulk": True}]
     all_operators += pair_operators.catalogue(kind, precision, remembering)
     all_operators += replay_operators.catalogue(kind, precision, [*remembering, layers[-1]])
-    in_fixed_point = [
-        op for op in all_operators if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)
-    ]
+    in_fixed_point = [op for op in all_operators if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
     all_operators += [op.exact(fixed_point.units_of(op)) for op in in_fixed_point]
-    all_operators += [
-        make(fields).exact(()) for make in (sharing.pack, sharing.add) for fields in (3, 1)
-    ]
+    all_operators += [make(fields).exact(()) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
     return {op.name: op for op in all_operators}

@@ -36,9 +36,7 @@ def sources(d, all_sources, rows_of, launches, integrate):
     held = [s for s in all_sources if isinstance(s, Catalogue)]
     if not held:
         return {}, [], []
-    xyz, tensors = (
-        np.concatenate([getattr(c, part) for c in held]) for part in ("points", "tensors")
-    )
+    xyz, tensors = (np.concatenate([getattr(c, part) for c in held]) for part in ("points", "tensors"))
     source, located, parts = holding(d, xyz)
     bands = [float(c.highest(d.dt).max()) for c in held]
     if not len(source):
@@ -57,9 +55,7 @@ def sources(d, all_sources, rows_of, launches, integrate):
     target = np.unique(vector_index(d, "force", nodes))
     windows = [histories.limits(d, c) for c in held]
     arrays = table_arrays(NAME, target, 3 * d.element.size * len(source), blocks, d.precision)
-    arrays |= histories.arrays(
-        NAME, d, held, windows, lambda rates, at: integrate(rates, at, d.dt), later=1
-    )
+    arrays |= histories.arrays(NAME, d, held, windows, lambda rates, at: integrate(rates, at, d.dt), later=1)
     return arrays, launches(d, NAME, len(arrays[f"{NAME}_begin"].data), len(target)), bands
 
 

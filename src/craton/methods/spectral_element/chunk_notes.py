@@ -12,25 +12,15 @@ def describe_chunk(scenario, chunk, over):
     period.
     """
     options, model = scenario.domain.chunk, chunk.model
-    single, count, inner = (
-        chunk.all_chunks == 1,
-        chunk.stack.count,
-        getattr(chunk.stack, "inner", 0),
-    )
-    width = (
-        f"{options.width[0]:g} x {options.width[1]:g} degrees" if single else "90 x 90 degrees each"
-    )
-    about = (
-        f"{'' if single else 'the first '}about {options.centre[0]:g} E, {options.centre[1]:g} N"
-    )
+    single, count, inner = (chunk.all_chunks == 1, chunk.stack.count, getattr(chunk.stack, "inner", 0))
+    width = f"{options.width[0]:g} x {options.width[1]:g} degrees" if single else "90 x 90 degrees each"
+    about = f"{'' if single else 'the first '}about {options.centre[0]:g} E, {options.centre[1]:g} N"
     deep = (
         f"{(model.radius - chunk.radii[0]) / 1e3:,.4g} km deep"
         if not inner
         else f"down to {inner} x {inner} x {inner} about the centre"
     )
-    shortest = earth_chunk.shortest_period(
-        chunk, scenario.run.degree, options.points_per_wavelength
-    )
+    shortest = earth_chunk.shortest_period(chunk, scenario.run.degree, options.points_per_wavelength)
     figure = "flattened (WGS84)" if chunk.figure is not None else "a sphere"
     ground = "" if chunk.topography is None else ", with topography"
     return [
@@ -38,10 +28,7 @@ def describe_chunk(scenario, chunk, over):
             "chunk" if single else f"{chunk.all_chunks} chunks",
             f"{about}, {width}, azimuth {options.azimuth:g}, {deep}; {figure}{ground}",
         ),
-        (
-            "model",
-            f"{model.name}; faces of elements on {len(chunk.radii) - 2} discontinuities or depths",
-        ),
+        ("model", f"{model.name}; faces of elements on {len(chunk.radii) - 2} discontinuities or depths"),
         *laid_over(scenario, chunk, over),
         (
             "surface",
@@ -60,14 +47,9 @@ def laid_over(scenario, chunk, over):
     """Return a (name, text) row on the file of perturbations, an `emc.Geographic`; none without."""
     if over is None:
         return []
-    name, share = (
-        Path(scenario.model.perturbation.file).name,
-        earth_chunk.share_covered(over, chunk),
-    )
+    name, share = (Path(scenario.model.perturbation.file).name, earth_chunk.share_covered(over, chunk))
     taken = "; ".join(over.taken)
-    return [
-        ("perturbation", f"{name} covers {share:.1%} of the domain; {over.extremes()}; {taken}")
-    ]
+    return [("perturbation", f"{name} covers {share:.1%} of the domain; {over.extremes()}; {taken}")]
 
 
 def sources(globe, all_sources):

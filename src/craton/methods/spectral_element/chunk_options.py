@@ -34,11 +34,7 @@ from craton.text import listed, shown
 WIDEST = 120  # degrees
 WHOLE = 6  # chunks
 CENTRE = "centre"
-EXAMPLES = {
-    "longitude": "-67.25  # deg, east",
-    "latitude": "-13.82  # deg, north",
-    "width": "[20, 20]  # deg",
-}
+EXAMPLES = {"longitude": "-67.25  # deg, east", "latitude": "-13.82  # deg, north", "width": "[20, 20]  # deg"}
 Width = quantity("angle", above=0, most=WIDEST)
 # Keys of a domain that is no chunk.
 _OTHERS = ("origin", "size", "element_size", "max_frequency", "mesh", "refine", "geographic")
@@ -92,9 +88,7 @@ class Chunk(Table):
         return self.longitude or 0.0, self.latitude or 0.0
 
     def _problems(self):
-        required = {1: ("longitude", "latitude", "width"), WHOLE: ()}.get(
-            self.chunks, ("longitude", "latitude")
-        )
+        required = {1: ("longitude", "latitude", "width"), WHOLE: ()}.get(self.chunks, ("longitude", "latitude"))
         for name in required:
             if getattr(self, name) is None:
                 remedy = f"write {name} = {EXAMPLES[name]}; or chunks = {WHOLE}, the whole Earth"

@@ -109,9 +109,7 @@ class ConstantsRule(ChainRule):
             return None
         at, place, count, area, _ = self.absorbing[False]
         rho, gamma, normals, roots, axes = self._christoffel(cells)
-        moved = np.einsum(
-            "nIa,nIJ,nJb->nab", normals, self._law(change, at), normals, optimize=True
-        )
+        moved = np.einsum("nIa,nIJ,nJb->nab", normals, self._law(change, at), normals, optimize=True)
         square = change[0][at][:, None, None] * gamma + rho[:, None, None] * moved
         impedance = area[:, None, None] * _solved(square, roots, axes)
         return np.stack([np.bincount(place, impedance[:, a, b], count) for a, b in faces.SIX])
@@ -155,8 +153,7 @@ class RelaxingConstantsRule(ConstantsRule):
         by_unrelaxed = of_elements[:, : len(TWICE)]
         by_moduli = [np.einsum("r,ern->en", pattern, by_unrelaxed) for pattern in PATTERNS]
         by_constants = by_unrelaxed + sum(
-            weights[:, None] * (grown * part)[:, None]
-            for weights, grown, part in zip(MODULI, growths, by_moduli)
+            weights[:, None] * (grown * part)[:, None] for weights, grown, part in zip(MODULI, growths, by_moduli)
         )
         by_q = of_elements[:, -1] + by_loss * by_moduli[1]
         for slope, mean, alone in zip(by_beside, MEAN, (C33 - 1, C44 - 1)):
@@ -173,14 +170,9 @@ class RelaxingConstantsRule(ConstantsRule):
         growths, by_loss, by_beside = self._slopes(cells)
         moved = self._moduli_beside(change)
         of_bulk = sum(slope * modulus for slope, modulus in zip(by_beside, moved))
-        parts = [
-            grown * np.einsum("r,ern->en", weights, constants)
-            for grown, weights in zip(growths, MODULI)
-        ]
+        parts = [grown * np.einsum("r,ern->en", weights, constants) for grown, weights in zip(growths, MODULI)]
         parts[1] = parts[1] + by_loss * of_bulk
-        unrelaxed = constants + sum(
-            pattern[:, None] * part[:, None] for pattern, part in zip(PATTERNS, parts)
-        )
+        unrelaxed = constants + sum(pattern[:, None] * part[:, None] for pattern, part in zip(PATTERNS, parts))
         losses = np.stack([np.zeros_like(of_bulk), of_bulk], axis=1)
         return np.concatenate([unrelaxed, losses], axis=1), masses, damping
 
@@ -193,10 +185,7 @@ class RelaxingConstantsRule(ConstantsRule):
 
     def _moduli_beside(self, cells):
         """P and S modulus of the speeds beside the constants of cells; linear."""
-        return [
-            np.where(self._own, combined(mean, cells), cells[alone])
-            for mean, alone in zip(MEAN, (C33, C44))
-        ]
+        return [np.where(self._own, combined(mean, cells), cells[alone]) for mean, alone in zip(MEAN, (C33, C44))]
 
     def _slopes(self, cells):
         """By how much shear and bulk modulus of the nodes are larger unrelaxed, relatively; the

@@ -80,11 +80,7 @@ class Counted:
     warnings: tuple = ()
 
     def __str__(self):
-        sections = {
-            self.title or "Elastic waves": self.rows,
-            "Counted": self._counts(),
-            "Estimate": self._times(),
-        }
+        sections = {self.title or "Elastic waves": self.rows, "Counted": self._counts(), "Estimate": self._times()}
         width = max(len(name) for rows in sections.values() for name, _ in rows) + 2
         return "\n".join(
             line
@@ -93,16 +89,12 @@ class Counted:
         )
 
     def _counts(self):
-        whole = (
-            f"{self.chunk.size:,} elements, {self.total:,} points ({self.total / 1e9:.3g} billion)"
-        )
+        whole = f"{self.chunk.size:,} elements, {self.total:,} points ({self.total / 1e9:.3g} billion)"
         rows = [("in all", whole + ", counted without building the mesh")]
         if self.ranks > 1:
             spread = self.elements * self.ranks / self.chunk.size - 1
             slices = (
-                f"{self.grid[0]} x {self.grid[1]} slices"
-                if self.grid
-                else "equal parts, about square,"
+                f"{self.grid[0]} x {self.grid[1]} slices" if self.grid else "equal parts, about square,"
             ) + " from top to bottom"
             rows += [
                 ("ranks", f"{self.ranks:,} in {slices}, the largest {spread:.1%} above the mean"),
@@ -127,21 +119,10 @@ class Counted:
         per = self.chunk.size / full
         links_ = f"; {ElementSpeeds().bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs"
         rows = [
-            (
-                "steps",
-                f"{self.steps:,} of {self.step:.4g} s, the stability limit of columns of elements times 0.95",
-            ),
-            (
-                "GPUs",
-                f"H200 assumed: {self.rate / 1e6:.0f} M elements/s each"
-                + (links_ if self.ranks > 1 else ""),
-            ),
+            ("steps", f"{self.steps:,} of {self.step:.4g} s, the stability limit of columns of elements times 0.95"),
+            ("GPUs", f"H200 assumed: {self.rate / 1e6:.0f} M elements/s each" + (links_ if self.ranks > 1 else "")),
         ]
-        waits = (
-            f", {full / without_exchange - 1:.1%} more than without exchange"
-            if self.ranks > 1
-            else ""
-        )
+        waits = f", {full / without_exchange - 1:.1%} more than without exchange" if self.ranks > 1 else ""
         return [
             *rows,
             ("a step", f"{1e3 * full:.3g} ms{waits}: {per / 1e6:,.0f} M elements/s in all"),
@@ -176,16 +157,15 @@ def count(scenario, machine, ranks=1):
     step = scenario.time.step or build.timing.time_step_for(limit)
     build.refuse(build.step_problems(scenario, limit))
     degree = scenario.run.degree
-    largest_slice, points, shared, outer, grid = (
-        count_sphere if chunk.all_chunks > 1 else count_chunk
-    )(chunk, ranks, degree)
+    largest_slice, points, shared, outer, grid = (count_sphere if chunk.all_chunks > 1 else count_chunk)(
+        chunk, ranks, degree
+    )
     real = np.dtype(scenario.run.precision).itemsize
     nbytes = per_element * largest_slice + 10 * real * points + 6 * real * shared
     rate = rate_of(scenario, chunk) * (DEGREE + 1) ** 3 / (degree + 1) ** 3 * 4 / real
     speeds = links(rate, ranks)
     seconds = tuple(
-        step_seconds(largest_slice, min(outer, largest_slice), size, speeds)
-        for size in (3 * real * shared, 0)
+        step_seconds(largest_slice, min(outer, largest_slice), size, speeds) for size in (3 * real * shared, 0)
     )
     start = scenario.time.start or 0.0
     steps = math.ceil((scenario.time.duration - start) / step)
@@ -215,10 +195,7 @@ def count_chunk(chunk, ranks, degree):
     grid = earth_chunk.arrangement(chunk.stack, ranks)
     window = largest(chunk.stack, grid)
     points = chunk.stack.points(degree, window)
-    shared, outer = (
-        shared_points(chunk.stack, window, grid, degree),
-        outer_elements(chunk.stack, window, grid),
-    )
+    shared, outer = (shared_points(chunk.stack, window, grid, degree), outer_elements(chunk.stack, window, grid))
     return elements(chunk.stack, window), points, shared, outer, grid
 
 
@@ -235,14 +212,11 @@ def count_sphere(sphere, ranks, degree):
     sides = 4 * stack.edge * math.sqrt(sphere.all_chunks / ranks)
     shared = (
         sides
-        * np.mean(
-            [layer_stack.points(degree, (0, stack.edge, 0, 0)) for layer_stack in stack.stacks]
-        )
+        * np.mean([layer_stack.points(degree, (0, stack.edge, 0, 0)) for layer_stack in stack.stacks])
         / stack.edge
     )
     outer = sides * sum(
-        1 / layer.width[0] * (1 if layer.axis is None else len(BRICKS[layer.factor]) * 2 / 3)
-        for layer in stack.layers
+        1 / layer.width[0] * (1 if layer.axis is None else len(BRICKS[layer.factor]) * 2 / 3) for layer in stack.layers
     )
     return (
         math.ceil(sphere.size / ranks),
@@ -255,22 +229,14 @@ def count_sphere(sphere, ranks, degree):
 
 def rate_of(scenario, chunk):
     """Return elements per second of one GPU at degree 4 in float32."""
-    return (
-        RELAXING
-        if scenario.model.attenuation is not None
-        else ANISOTROPIC
-        if chunk.model.anisotropic
-        else ISOTROPIC
-    )
+    return RELAXING if scenario.model.attenuation is not None else ANISOTROPIC if chunk.model.anisotropic else ISOTROPIC
 
 
 def links(rate, ranks):
     """Return `ElementSpeeds` of a number of GPUs, in elements."""
     within_host = ElementSpeeds(rate=rate, thin=1.0)
     return (
-        within_host
-        if ranks <= HOST
-        else replace(within_host, bandwidth=NETWORK, latency=within_host.latency + FARTHER)
+        within_host if ranks <= HOST else replace(within_host, bandwidth=NETWORK, latency=within_host.latency + FARTHER)
     )
 
 
@@ -304,10 +270,7 @@ def elements(stack, window):
 
 def cuts(window, grid, count):
     """Return the numbers of sides across xi and across eta that a window shares with others."""
-    return tuple(
-        min(p - 1, 2) if a > 0 or b < n else 0
-        for p, a, b, n in zip(grid, window[::2], window[1::2], count)
-    )
+    return tuple(min(p - 1, 2) if a > 0 or b < n else 0 for p, a, b, n in zip(grid, window[::2], window[1::2], count))
 
 
 def outer_elements(stack, window, grid):
@@ -328,9 +291,7 @@ def shared_points(stack, window, grid, degree):
     x0, x1, y0, y1 = window
     x, y = x1 if x1 < stack.count[0] else x0, y1 if y1 < stack.count[1] else y0
     sides = cuts(window, grid, stack.count)
-    return sides[0] * stack.points(degree, (x, x, y0, y1)) + sides[1] * stack.points(
-        degree, (x0, x1, y, y)
-    )
+    return sides[0] * stack.points(degree, (x, x, y0, y1)) + sides[1] * stack.points(degree, (x0, x1, y, y))
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -342,9 +303,7 @@ def columns(scenario, chunk, machine):
     """
     sampler, used = earth_chunk.sampler(scenario, chunk)
     scenario = earth_chunk.at_frequency(scenario, used)
-    scenario = scenario.model_copy(
-        update={"receivers": (), "time": scenario.time.model_copy(update={"step": None})}
-    )
+    scenario = scenario.model_copy(update={"receivers": (), "time": scenario.time.model_copy(update={"step": None})})
     limits, nbytes, size = [], 0, 0
     for part in chunk.samples():
         mesh = part.local().mesh
@@ -352,10 +311,6 @@ def columns(scenario, chunk, machine):
         limits.append(d.stable.limit)
         for arranged in d.families:
             arrays, launch = families.arrays_and_launch(d, arranged)
-            nbytes += (
-                sum(array.nbytes for array in arrays.values())
-                * len(arranged.family.elements)
-                / launch.points
-            )
+            nbytes += sum(array.nbytes for array in arrays.values()) * len(arranged.family.elements) / launch.points
         size += d.mesh.size
     return min(limits), nbytes / size

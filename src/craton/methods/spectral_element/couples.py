@@ -78,18 +78,11 @@ def samples(d, xyz):
             parts = None if home is None else moment_samples(home, boxes, xyz[n], d.element.degree)
             shared[n] = parts is not None
             rows += [
-                (n, box.local_number, local, weight)
-                for box, local, weight in parts or ()
-                if box.rank == team.rank
+                (n, box.local_number, local, weight) for box, local, weight in parts or () if box.rank == team.rank
             ]
-    which = np.concatenate(
-        [np.empty(0, int), *(np.full(len(weight), n) for n, _, _, weight in rows)]
-    )
+    which = np.concatenate([np.empty(0, int), *(np.full(len(weight), n) for n, _, _, weight in rows)])
     element = np.concatenate(
-        [
-            np.empty(0, int),
-            *(np.full(len(weight), element_number) for _, element_number, _, weight in rows),
-        ]
+        [np.empty(0, int), *(np.full(len(weight), element_number) for _, element_number, _, weight in rows)]
     )
     local = np.concatenate([np.empty((0, 3)), *(local for _, _, local, _ in rows)])
     weights = np.concatenate([np.empty(0), *(weight for *_, weight in rows)])
@@ -115,18 +108,10 @@ def box_of(d, element):
         return None
     ends = d.centres[element] + np.array([[-0.5], [0.5]]) * edges
     corners = np.array([0, -1])
-    nodes = (
-        np.arange(d.element.size)
-        .reshape(3 * (d.element.n,))[np.ix_(corners, corners, corners)]
-        .ravel()
-    )
+    nodes = np.arange(d.element.size).reshape(3 * (d.element.n,))[np.ix_(corners, corners, corners)].ravel()
     material = d.material([element], nodes)
     medium = np.concatenate(
-        [
-            material[name].reshape(-1, 8)
-            for name in ("rho", "vp", "vs", "stiffness")
-            if name in material
-        ]
+        [material[name].reshape(-1, 8) for name in ("rho", "vp", "vs", "stiffness") if name in material]
     )
     return Box(d.subdomain.team.rank, int(element), int(d.subdomain.numbers[element]), ends, medium)
 
@@ -136,9 +121,7 @@ def boxes_at(d, home):
     middle, edges = home.ends.mean(axis=0), np.ptp(home.ends, axis=0)
     reach = (edges + d.statistics.edges) / 2 + TOUCH * edges
     # nan is not near
-    touching = (
-        box_of(d, e) for e in np.flatnonzero((np.abs(d.centres - middle) <= reach).all(axis=1))
-    )
+    touching = (box_of(d, e) for e in np.flatnonzero((np.abs(d.centres - middle) <= reach).all(axis=1)))
     return [box for box in touching if box is not None]
 
 
@@ -154,8 +137,7 @@ def moment_samples(home, boxes, position, degree):
     samples = []
     for side in SIDES:
         parts = [
-            [(local, weight) for sample_side, local, weight in axis if sample_side == s]
-            for axis, s in zip(axes, side)
+            [(local, weight) for sample_side, local, weight in axis if sample_side == s] for axis, s in zip(axes, side)
         ]
         if all(parts):
             z, y, x = np.meshgrid(*(np.arange(len(part)) for part in parts[::-1]), indexing="ij")
@@ -179,12 +161,7 @@ def lattice_of(home, boxes):
         lost = [side for side in itertools.product(*choices) if not fits(home, neighbours, side)]
         if not lost:
             return {side: neighbours[side] for side in itertools.product(*choices)}
-        sides.remove(
-            max(
-                sides,
-                key=lambda axis_side: sum(side[axis_side[0]] == axis_side[1] for side in lost),
-            )
-        )
+        sides.remove(max(sides, key=lambda axis_side: sum(side[axis_side[0]] == axis_side[1] for side in lost)))
 
 
 def face(axis, side):
@@ -215,15 +192,10 @@ def corners_of(box):
 def continues(home, box):
     """Return True where two boxes have the same medium at the corners that both have."""
     home_corners, box_corners = corners_of(home), corners_of(box)
-    same = (np.abs(home_corners[:, None] - box_corners) <= TOUCH * np.ptp(home.ends, axis=0)).all(
-        axis=2
-    )
+    same = (np.abs(home_corners[:, None] - box_corners) <= TOUCH * np.ptp(home.ends, axis=0)).all(axis=2)
     a, b = np.nonzero(same)
     return len(a) > 0 and bool(
-        (
-            np.abs(home.medium[:, a] - box.medium[:, b])
-            <= SMOOTH * np.abs(home.medium).max(axis=1)[:, None]
-        ).all()
+        (np.abs(home.medium[:, a] - box.medium[:, b]) <= SMOOTH * np.abs(home.medium).max(axis=1)[:, None]).all()
     )
 
 
@@ -240,15 +212,13 @@ def axis_samples(axis, position, home, lattice, points):
             low, high = lattice[face(axis, side)].ends[:, axis]
             places += [(side, local, low + (local + 1) / 2 * (high - low)) for local in points]
     nearest = sorted(
-        sorted(places, key=lambda place: abs(place[2] - position))[: 2 * len(points)],
-        key=lambda place: place[2],
+        sorted(places, key=lambda place: abs(place[2] - position))[: 2 * len(points)], key=lambda place: place[2]
     )
     below = sum(x < position for _, _, x in nearest)
     if len(nearest) == 2 * len(points) and INSIDE <= below <= len(nearest) - INSIDE:
         x = np.array([x for _, _, x in nearest])
         return [
-            (side, local, weight)
-            for (side, local, _), weight in zip(nearest, lagrange(x, np.array([position]))[0])
+            (side, local, weight) for (side, local, _), weight in zip(nearest, lagrange(x, np.array([position]))[0])
         ]
     low, high = home.ends[:, axis]
     local = 2 * (position - low) / (high - low) - 1

@@ -76,11 +76,7 @@ class Medium(ElementGeometry):
 
         Corners must be among the `nodes`: samplers find from these where an element lies.
         """
-        elements = (
-            np.arange(*elements.indices(self.mesh.size))
-            if isinstance(elements, slice)
-            else np.asarray(elements)
-        )
+        elements = np.arange(*elements.indices(self.mesh.size)) if isinstance(elements, slice) else np.asarray(elements)
         varying, count = self.statistics.varying[elements], len(np.arange(self.element.size)[nodes])
         sampled = elements[varying]
         values_at_nodes = {}
@@ -105,9 +101,7 @@ class Medium(ElementGeometry):
         Each position belongs to one rank; all ranks must call.
         """
         located = self.places.locate(xyz, prefer_fluid, **options)
-        return assign_positions(
-            self.subdomain, located, self.fluid[np.maximum(located.element, -1)] == prefer_fluid
-        )
+        return assign_positions(self.subdomain, located, self.fluid[np.maximum(located.element, -1)] == prefer_fluid)
 
     def elements_holding(self, xyz):
         """Return all owned elements that hold positions (n, 3), m, see `ranks.elements_holding`;
@@ -120,9 +114,7 @@ class Medium(ElementGeometry):
         """The `Places` that finds positions in the mesh."""
         subdomain = self.subdomain
         team = subdomain.team if subdomain.whole is None else None
-        return Places(
-            self.mesh, self.fluid, self.ground, subdomain.whole, subdomain.numbers, self.globe, team
-        )
+        return Places(self.mesh, self.fluid, self.ground, subdomain.whole, subdomain.numbers, self.globe, team)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -89,9 +89,7 @@ def lagrange(points, where):
     points, where = np.asarray(points, float), np.asarray(where, float)
     away = where[..., None, None] - points  # row a: all factors of l_a
     diagonal = np.eye(len(points), dtype=bool)
-    return np.prod(np.where(diagonal, 1.0, away), -1) / np.prod(
-        np.where(diagonal, 1.0, points[:, None] - points), -1
-    )
+    return np.prod(np.where(diagonal, 1.0, away), -1) / np.prod(np.where(diagonal, 1.0, points[:, None] - points), -1)
 
 
 def lagrange_slopes(points, where):

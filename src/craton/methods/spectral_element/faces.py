@@ -37,14 +37,10 @@ def impedance(samples, vectors):
     if "stiffness" not in samples:
         along = np.einsum("na,nb->nab", normal, normal)
         vp, vs = samples["vp"], samples["vs"]
-        return (area * rho)[:, None, None] * (
-            (vp - vs)[:, None, None] * along + vs[:, None, None] * np.eye(3)
-        )
+        return (area * rho)[:, None, None] * ((vp - vs)[:, None, None] * along + vs[:, None, None] * np.eye(3))
     law = np.empty((len(rho), 6, 6))
     law[:, UPPER[0], UPPER[1]] = law[:, UPPER[1], UPPER[0]] = samples["stiffness"]
-    christoffel = np.einsum(
-        "nabcd,nb,nd->nac", law[:, VOIGT][:, :, :, VOIGT], normal, normal, optimize=True
-    )
+    christoffel = np.einsum("nabcd,nb,nd->nac", law[:, VOIGT][:, :, :, VOIGT], normal, normal, optimize=True)
     squares, axes = np.linalg.eigh(christoffel / rho[:, None, None])
     return np.einsum("n,nia,na,nja->nij", area * rho, axes, np.sqrt(np.maximum(squares, 0)), axes)
 
@@ -74,24 +70,16 @@ def stacey_damping(points, vectors, samples):
 
 def faces_of_kind(d, kinds, fluid):
     """Return the faces (nf, 2) of one medium whose boundary condition is one of `kinds`."""
-    rows = [
-        faces for name, faces in d.mesh.faces.items() if len(faces) and d.face_kinds[name] in kinds
-    ]
+    rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.face_kinds[name] in kinds]
     rows = np.concatenate(rows) if rows else np.empty((0, 2), int)
     return rows[d.fluid[rows[:, 0]] == fluid]
 
 
 def values_on_faces(d, rows):
     """Return points (m,), area vectors (m, 3) and material (m,) at the nodes of faces."""
-    points = np.take_along_axis(
-        d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1
-    ).ravel()
-    parts = list(
-        cells.in_order(lambda part: at_nodes(d, rows[part]), mesh_terms.batches(len(rows)))
-    )
-    samples = {
-        name: np.concatenate([material[name] for _, material in parts]) for name in parts[0][1]
-    }
+    points = np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1).ravel()
+    parts = list(cells.in_order(lambda part: at_nodes(d, rows[part]), mesh_terms.batches(len(rows))))
+    samples = {name: np.concatenate([material[name] for _, material in parts]) for name in parts[0][1]}
     return points, np.concatenate([vectors for vectors, _ in parts]), samples
 
 
@@ -105,20 +93,15 @@ def at_nodes(d, rows):
 
 def area_vectors(d, rows):
     """Return area vectors at the nodes of faces, (nf, n^2, 3), m2."""
-    return mesh_terms.area_vectors(
-        d.element, d.shapes(rows[:, 0]), np.column_stack([np.arange(len(rows)), rows[:, 1]])
-    )
+    return mesh_terms.area_vectors(d.element, d.shapes(rows[:, 0]), np.column_stack([np.arange(len(rows)), rows[:, 1]]))
 
 
 def select_nodes(values, nodes):
     """Return values (n, ..., n^3) of elements at selected nodes (n, m): (n m, ...)."""
     indices = np.broadcast_to(
-        nodes.reshape(len(nodes), *(1,) * (values.ndim - 2), -1),
-        (*values.shape[:-1], nodes.shape[1]),
+        nodes.reshape(len(nodes), *(1,) * (values.ndim - 2), -1), (*values.shape[:-1], nodes.shape[1])
     )
-    return np.moveaxis(np.take_along_axis(values, indices, axis=-1), -1, 1).reshape(
-        -1, *values.shape[1:-1]
-    )
+    return np.moveaxis(np.take_along_axis(values, indices, axis=-1), -1, 1).reshape(-1, *values.shape[1:-1])
 
 
 def absorbing_faces(d):
@@ -130,11 +113,7 @@ def absorbing_faces(d):
     arrays, launches, mass = {}, {"solid": [], "fluid": []}, d.statistics.mass
     for fluid, medium in enumerate(("solid", "fluid")):
         rows = faces_of_kind(d, ("stacey",), bool(fluid))
-        local = (
-            damping_of_faces(d, rows, fluid)
-            if len(rows)
-            else (np.empty(0, int), np.empty((0, 1 if fluid else 6)))
-        )
+        local = damping_of_faces(d, rows, fluid) if len(rows) else (np.empty(0, int), np.empty((0, 1 if fluid else 6)))
         points, damping = d.subdomain.shared[medium].unite_points(*local)
         if not len(points):
             continue
@@ -142,9 +121,7 @@ def absorbing_faces(d):
             damping = damping[:, 0]
             terms = np.stack([mass[1][points] / (mass[1][points] + d.dt / 2 * damping), damping])
         else:
-            terms = np.concatenate(
-                [mesh_terms.implicit(damping, mass[0][points], d.dt), damping], axis=1
-            ).T
+            terms = np.concatenate([mesh_terms.implicit(damping, mass[0][points], d.dt), damping], axis=1).T
         op = operators.fluid_stacey() if fluid else operators.stacey()
         arrays |= point_arrays(f"{op.name}", points=(points, np.int32), terms=(terms, d.precision))
         launches[medium].append(d.units.launch(launch_on_points(op, op.name, len(points)), fluid))
@@ -157,9 +134,7 @@ def damping_of_faces(d, rows, fluid):
     """
     points, vectors, samples = values_on_faces(d, rows)
     if fluid:
-        return sum_at_points(
-            points, (np.linalg.norm(vectors, axis=1) / (samples["rho"] * samples["vp"]))[:, None]
-        )
+        return sum_at_points(points, (np.linalg.norm(vectors, axis=1) / (samples["rho"] * samples["vp"]))[:, None])
     return stacey_damping(points, vectors, samples)
 
 
@@ -178,16 +153,12 @@ def rigid_points(d, units):
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium, kind in ((False, "solid", "rigid"), (True, "fluid", "free")):
         rows = faces_of_kind(d, (kind, "pml"), fluid)
-        points = np.unique(
-            np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1)
-        )
+        points = np.unique(np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1))
         points, _ = d.subdomain.shared[medium].unite_points(points, np.empty((len(points), 0)))
         if len(points):
             op = operators.rigid(1 if fluid else 3)
             arrays |= point_arrays(op.name, points=(points, np.int32))
-            launch = launch_on_points(
-                op, op.name, len(points), force="potential_force" if fluid else "force"
-            )
+            launch = launch_on_points(op, op.name, len(points), force="potential_force" if fluid else "force")
             launches[medium].append(units.launch(launch, fluid))
     return arrays, launches
 
@@ -207,19 +178,12 @@ def coupling(d, units):
     if not len(pairs):
         return {}, {"solid": [], "fluid": []}
     arrays = point_arrays(
-        "coupling",
-        solid=(pairs[:, 0], np.int32),
-        fluid=(pairs[:, 1], np.int32),
-        vectors=(vectors.T, d.precision),
+        "coupling", solid=(pairs[:, 0], np.int32), fluid=(pairs[:, 1], np.int32), vectors=(vectors.T, d.precision)
     )
     to_fluid, to_solid = (
-        launch_on_points(op, "coupling", len(pairs))
-        for op in (operators.to_fluid(), operators.to_solid())
+        launch_on_points(op, "coupling", len(pairs)) for op in (operators.to_fluid(), operators.to_solid())
     )
-    return arrays, {
-        "fluid": [units.launch(to_fluid, True)],
-        "solid": [units.launch(to_solid, False)],
-    }
+    return arrays, {"fluid": [units.launch(to_fluid, True)], "solid": [units.launch(to_solid, False)]}
 
 
 def coupled_pairs(d):

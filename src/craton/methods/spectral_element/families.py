@@ -77,9 +77,7 @@ def families_of_medium(d, elements, fluid, axes, across):
             cut = np.searchsorted(members, d.subdomain.outer)
             for part, outer in ((members[:cut], True), (members[cut:], False)):
                 if len(part):
-                    medium_families.append(
-                        family(d, part, name, per_node, fluid, outer, axes, bool(across))
-                    )
+                    medium_families.append(family(d, part, name, per_node, fluid, outer, axes, bool(across)))
     return medium_families
 
 
@@ -121,11 +119,11 @@ def family(d, elements, geometry, per_node, fluid, outer=False, axes=0, across=F
         axes,
         across,
     )
-    layer = (
-        "_layer_" + "".join(name for n, name in enumerate("xyz") if axes >> n & 1) if axes else ""
-    )
+    layer = "_layer_" + "".join(name for n, name in enumerate("xyz") if axes >> n & 1) if axes else ""
     layer += "_across" if across else ""
-    name = f"{'fluid' if fluid else 'solid'}{layer}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
+    name = (
+        f"{'fluid' if fluid else 'solid'}{layer}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
+    )
     return Family(name, kind, elements, fluid, outer)
 
 
@@ -168,13 +166,10 @@ def arrange_family(d, family):
     }
     kinds = {"points": "mesh", "geometry": "mesh", "moduli": "material", "loss": "material"}
     arrays = {
-        f"{family.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True)
-        for name, v in values.items()
+        f"{family.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True) for name, v in values.items()
     }
     if order.by_colour is not None:
-        arrays[f"{family.name}_order"] = Array(
-            "mesh", order.by_colour.shape, np.int32, order.by_colour
-        )
+        arrays[f"{family.name}_order"] = Array("mesh", order.by_colour.shape, np.int32, order.by_colour)
     return ArrangedFamily(family, order, arrays)
 
 
@@ -188,16 +183,12 @@ def arrays_and_launch(d, arranged):
     """
     family, kind, arrays = arranged.family, relaxing(d, arranged.family.kind), arranged.arrays
     if kind.relaxation:
-        memory = Array(
-            "wavefield", (len(arranged.order), d.element.size, kind.stored), d.precision, lanes=True
-        )
+        memory = Array("wavefield", (len(arranged.order), d.element.size, kind.stored), d.precision, lanes=True)
         arrays = arrays | {f"{family.name}_memory": memory}
     if kind.axes:
         arrays = arrays | layer_arrays(d, family, arranged.order)
     launch = launch_of(d, arranged, kind, arrays)
-    return arrays, d.units.launch(
-        launch, family.fluid, 2 * (1 if family.fluid else 3) * d.element.degree**3
-    )
+    return arrays, d.units.launch(launch, family.fluid, 2 * (1 if family.fluid else 3) * d.element.degree**3)
 
 
 def relaxing(d, kind):
@@ -230,8 +221,7 @@ def launch_of(d, arranged, kind, arrays):
     family, order = arranged.family, arranged.order
     op = operators.fluid(kind) if family.fluid else operators.stiffness(kind)
     names = tuple(
-        a if a in d.state.fields else f"{family.name}_{a}" if f"{family.name}_{a}" in arrays else ""
-        for a in op.arrays
+        a if a in d.state.fields else f"{family.name}_{a}" if f"{family.name}_{a}" in arrays else "" for a in op.arrays
     )
     colours = order.colours if kind.coloured else ColourBoundaries(order.colours.runs)
     return Launch(
@@ -250,20 +240,13 @@ def layer_arrays(d, family, order):
     """
     places, nodes, directions = len(order), d.element.size, family.kind.directions
     rows = (8 if family.kind.general else 2) * directions
-    rates, elements = (
-        np.empty((places, rows, nodes), d.precision),
-        order.arrange(np.arange(d.mesh.size)),
-    )
+    rates, elements = (np.empty((places, rows, nodes), d.precision), order.arrange(np.arange(d.mesh.size)))
     for part in mesh_terms.batches(places):
-        rates[part] = absorbing_layer.rates(
-            d, elements[part], family.kind.axes, family.kind.general
-        )
+        rates[part] = absorbing_layer.rates(d, elements[part], family.kind.axes, family.kind.general)
     fields = 1 if family.fluid else 3
     return {
         f"{family.name}_rates": Array("boundary", rates.shape, d.precision, rates, lanes=True),
-        f"{family.name}_layer": Array(
-            "boundary", (places, 2 * fields * directions, nodes), d.precision, lanes=True
-        ),
+        f"{family.name}_layer": Array("boundary", (places, 2 * fields * directions, nodes), d.precision, lanes=True),
     }
 
 

@@ -38,9 +38,7 @@ class FixedPoint:
         units = {"unit": self.fluid if fluid else self.solid, "fluid_unit": self.fluid}
         names = units_of(launch.op)
         return replace(
-            launch,
-            op=launch.op.exact(names, moved),
-            params=launch.params | {name: units[name] for name in names},
+            launch, op=launch.op.exact(names, moved), params=launch.params | {name: units[name] for name in names}
         )
 
 
@@ -74,10 +72,7 @@ def choose_units(medium, sources, times, dt):
     if not medium.exact:
         return FloatingPoint()
     edge, speeds = np.cbrt(medium.statistics.smallest), medium.statistics.speeds
-    largest = max(
-        (peak_force(source, times, dt, edge / medium.element.degree) for source in sources),
-        default=0.0,
-    )
+    largest = max((peak_force(source, times, dt, edge / medium.element.degree) for source in sources), default=0.0)
     # An edge L under a force F in the solid moves by about F / (rho c^2 L); the fluid's potential
     # gets that times L^2.
     fluid = largest * edge / (speeds["rho"][0] * speeds["slowest"][0] ** 2)

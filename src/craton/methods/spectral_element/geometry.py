@@ -39,9 +39,7 @@ class ElementGeometry:
     @property
     def geometry(self):
         """The elements and points alone, without the fields of a subclass."""
-        return ElementGeometry(
-            **{field.name: getattr(self, field.name) for field in fields(ElementGeometry)}
-        )
+        return ElementGeometry(**{field.name: getattr(self, field.name) for field in fields(ElementGeometry)})
 
     def owned_by(self, subdomain):
         """Return the owned elements of a `Subdomain`, which come first here, without its ghost
@@ -70,10 +68,7 @@ class ElementGeometry:
 
     def coordinates(self, elements, nodes=slice(None)):
         """Return positions of GLL nodes of elements: (n, 3, nodes), m."""
-        return (
-            mesh_terms.coordinates(self.element, self.shapes(elements), nodes)
-            + self.centres[elements][:, :, None]
-        )
+        return mesh_terms.coordinates(self.element, self.shapes(elements), nodes) + self.centres[elements][:, :, None]
 
     def jacobian(self, elements, nodes=slice(None)):
         """Return d x_r / d xi_s at GLL nodes of elements: (n, 3, 3, nodes), m."""

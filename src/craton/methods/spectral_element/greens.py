@@ -116,14 +116,10 @@ class ElementVelocities:
             A moment is in part in a fluid, or in an element that is not stored.
         """
         parts = [
-            self._some(xyz[n : n + couples.MOST], six[n : n + couples.MOST])
-            for n in range(0, len(xyz), couples.MOST)
+            self._some(xyz[n : n + couples.MOST], six[n : n + couples.MOST]) for n in range(0, len(xyz), couples.MOST)
         ]
         most = max(index.shape[1] for index, _ in parts)
-        return tuple(
-            np.concatenate([np.pad(p[k], ((0, 0), (0, most - p[k].shape[1]))) for p in parts])
-            for k in (0, 1)
-        )
+        return tuple(np.concatenate([np.pad(p[k], ((0, 0), (0, most - p[k].shape[1]))) for p in parts]) for k in (0, 1))
 
     def _some(self, xyz, six):
         """Places and weights of few moments."""

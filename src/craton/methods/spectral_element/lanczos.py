@@ -88,9 +88,7 @@ def ritz(diagonal, off_diagonal, norm, size):
     """Return the `Largest` of a tridiagonal matrix from its diagonal, off-diagonal, the norm of the
     next vector and its size.
     """
-    values, vectors = np.linalg.eigh(
-        np.diag(diagonal) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)
-    )
+    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1))
     value, residual, steps = float(values[-1]), float(norm * abs(vectors[-1, -1])), len(diagonal)
     if norm <= 1e-6 * value:  # nothing is left of the space
         return Largest(value, residual / value, vectors[:, -1])

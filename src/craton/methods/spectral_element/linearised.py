@@ -87,8 +87,7 @@ def refused_on_mesh(d, sources, channels, rows):
     for quantity in sorted(moving):
         wrong.append(("receivers", f"{quantity} in a fluid", "record its pressure"))
     return [
-        Problem(key, f"gradients of spectral elements do not cover {words}", remedy)
-        for key, words, remedy in wrong
+        Problem(key, f"gradients of spectral elements do not cover {words}", remedy) for key, words, remedy in wrong
     ]
 
 
@@ -134,9 +133,7 @@ class Linearised(Discretised):
         build.refuse(refused_tables(scenario))
         self.machine, reuse = machine, Reuse()
         fast = scenario.run.model_copy(update={"assembly": "fast"})
-        run = build.discretised_run(
-            scenario.model_copy(update={"run": fast}), prepared, SingleRank(), machine, reuse
-        )
+        run = build.discretised_run(scenario.model_copy(update={"run": fast}), prepared, SingleRank(), machine, reuse)
         d, _, self.sources, receivers, channels, _ = run
         if not channels:
             raise ScenarioError([Problem("receivers", RECEIVERS, "")])
@@ -156,11 +153,7 @@ class Linearised(Discretised):
         """Return the site of each channel of pressure in the solid, whose rows have the bulk modulus:
         dict by channel.
         """
-        chosen = [
-            n
-            for n, channel in enumerate(self.channels)
-            if channel.quantity == "pressure" and not in_fluid[n]
-        ]
+        chosen = [n for n, channel in enumerate(self.channels) if channel.quantity == "pressure" and not in_fluid[n]]
         xyz = receivers.xyz[[self.channels[n].receiver for n in chosen]]
         located = self.d.locate(xyz, True) if chosen else None
         return {n: sites(self.d, located.some([m])) for m, n in enumerate(chosen)}
@@ -291,9 +284,7 @@ class Linearised(Discretised):
             Of all sums.
         """
         of_points = [factor * values for values in collected.points]
-        of_faces = [
-            None if values is None else factor * self.d.dt * values for values in collected.faces
-        ]
+        of_faces = [None if values is None else factor * self.d.dt * values for values in collected.faces]
         of_points, of_faces = replay.undamped(self.d, self.elements[0], of_points, of_faces)
         return factor * self.d.dt * collected.elements, of_points, of_faces
 
@@ -366,9 +357,7 @@ class Linearised(Discretised):
     def _faster(self, cells):
         """Return by which factor waves of high frequency are faster than at the start, at most."""
         squares = []
-        for rho, (kappa, mu) in (
-            (medium[0], self.rule.unrelaxed(medium)) for medium in (cells, self.cells)
-        ):
+        for rho, (kappa, mu) in ((medium[0], self.rule.unrelaxed(medium)) for medium in (cells, self.cells)):
             squares.append(((kappa + 4 / 3 * mu) / rho, mu / rho))
         ratios = [now / np.where(start > 0, start, np.inf) for now, start in zip(*squares)]
         return float(np.sqrt(np.max(ratios)))

@@ -162,8 +162,7 @@ class RankElements(Discretised):
     def changes(self, moduli, masses, damping):
         """Return changes of the medium of this rank; see `nodal.ChainRule.changes`."""
         of_faces = [
-            None if absorbing is None else values[:, absorbing[0]]
-            for absorbing, values in zip(self.absorbing, damping)
+            None if absorbing is None else values[:, absorbing[0]] for absorbing, values in zip(self.absorbing, damping)
         ]
         return moduli[self.numbers], [m[at] for m, at in zip(masses, self.points)], of_faces
 

@@ -31,9 +31,7 @@ class State(Steps):
         self.problem, self.cells, self.d = problem, cells, d
         bulk = problem.rule.BULK
         kappa, start = cells[bulk], problem.cells[bulk]
-        self.of_receivers = {
-            n: _at(site, kappa) / _at(site, start) for n, site in problem.sites.items()
-        }
+        self.of_receivers = {n: _at(site, kappa) / _at(site, start) for n, site in problem.sites.items()}
         self.of_sources = {
             n: _at(column.site, start) / _at(column.site, kappa)
             for n, column in enumerate(problem.columns)
@@ -43,10 +41,7 @@ class State(Steps):
     @cached_property
     def rows(self):
         """(index, weight) of each channel."""
-        return [
-            (index, weight * self.of_receivers.get(n, 1.0))
-            for n, (index, weight) in enumerate(self.problem.rows)
-        ]
+        return [(index, weight * self.of_receivers.get(n, 1.0)) for n, (index, weight) in enumerate(self.problem.rows)]
 
     @cached_property
     def injected(self):
@@ -59,9 +54,7 @@ class State(Steps):
     @cached_property
     def orders(self):
         """How often the field that a channel records is differentiated by time: (channels,)."""
-        return np.array(
-            [pairs.DERIVATIVES[field_of(self.d, index[0])] for index, _ in self.rows], int
-        )
+        return np.array([pairs.DERIVATIVES[field_of(self.d, index[0])] for index, _ in self.rows], int)
 
     @cached_property
     def arrays(self):
@@ -128,10 +121,7 @@ class State(Steps):
         kappa, d_kappa = self.cells[bulk], changes[bulk]
         relative = [
             {n: _at(site, d_kappa) / _at(site, kappa) for n, site in places.items()}
-            for places in (
-                self.problem.sites,
-                {n: self.problem.columns[n].site for n in self.of_sources},
-            )
+            for places in (self.problem.sites, {n: self.problem.columns[n].site for n in self.of_sources})
         ]
         return self.problem.rule.changes(self.cells, changes), *relative
 
@@ -161,13 +151,9 @@ class State(Steps):
         index, weight, column = points.rows_of_points(self._of_places(source), [*units, *places])
         rows = [(index[column == n], weight[column == n]) for n in range(len(units) + len(places))]
         moved = [
-            (at, sign / (2 * step) * ok * by)
-            for (at, by), ok, (_, sign) in zip(rows[len(units) :], inside, shifts)
+            (at, sign / (2 * step) * ok * by) for (at, by), ok, (_, sign) in zip(rows[len(units) :], inside, shifts)
         ]
-        joined = [
-            tuple(np.concatenate(part) for part in zip(*moved[n : n + 2]))
-            for n in range(0, len(moved), 2)
-        ]
+        joined = [tuple(np.concatenate(part) for part in zip(*moved[n : n + 2])) for n in range(0, len(moved), 2)]
         return [*rows[: len(units)], *joined]
 
     def _of_places(self, source):
@@ -208,9 +194,7 @@ class State(Steps):
             later = np.cumsum(taps[::-1], axis=0)[::-1] - taps
             taps = self.d.dt * later
         return [
-            unit_sources.collected(
-                self.problem.sources[n], kind, taps[:, count * m : count * (m + 1)], series[:, m]
-            )
+            unit_sources.collected(self.problem.sources[n], kind, taps[:, count * m : count * (m + 1)], series[:, m])
             for m, n in enumerate(chosen)
         ]
 

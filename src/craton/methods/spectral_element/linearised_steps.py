@@ -106,9 +106,7 @@ class Steps:
         """
         stores, *_ = self.saves(max(slots, 1), False)
         sources, taps = (self.injected, self.histories), self.taps(by_sources)
-        return self._of_rank(
-            pairs.reversal(self.d, self.arrays, sources, self.rows, taps, stores, every, light)
-        )
+        return self._of_rank(pairs.reversal(self.d, self.arrays, sources, self.rows, taps, stores, every, light))
 
     def transposed(self, slots, every=1, light=False, by_sources=False):
         """Return the plan of the steps back of the transposed field alone; see `replay.transposed`,
@@ -116,9 +114,7 @@ class Steps:
         """
         stores, *_ = self.saves(slots, True)
         steps, taps = len(self.histories), self.taps(by_sources)
-        return self._of_rank(
-            replay.transposed(self.d, self.arrays, steps, self.rows, taps, stores, every, light)
-        )
+        return self._of_rank(replay.transposed(self.d, self.arrays, steps, self.rows, taps, stores, every, light))
 
     def born(self, changes):
         """Return the plan of the steps of the field and its Born field; see `pairs.born`.

@@ -81,10 +81,7 @@ def arrays(d, family, order):
     dict of str to array
         "moduli" (n, rows), or (n, rows, n^3) for each node; "loss" too where elements relax.
     """
-    rows = {
-        "moduli": 1 if family.fluid else 21 if family.kind.full else 2,
-        "loss": 1 + family.kind.bulk,
-    }
+    rows = {"moduli": 1 if family.fluid else 21 if family.kind.full else 2, "loss": 1 + family.kind.bulk}
     if not family.kind.relaxation:
         del rows["loss"]
     nodes = (d.element.size,) if family.kind.per_node else ()

@@ -73,11 +73,7 @@ class MeshStatistics:
         tables = {name: getattr(self, name)[elements] for name in names}
         tables["constant"] = {name: values[elements] for name, values in self.constant.items()}
         quality = Quality(
-            **{
-                f.name: getattr(self.quality, f.name)[elements]
-                for f in fields(Quality)
-                if f.name != "degree"
-            },
+            **{f.name: getattr(self.quality, f.name)[elements] for f in fields(Quality) if f.name != "degree"},
             degree=self.quality.degree,
         )
         return replace(self, **tables, quality=quality, mass=tuple(masses), moduli=None)
@@ -127,9 +123,7 @@ def find_fluid_elements(mesh, sampler):
         centres = mesh.nodes[mesh.elements[part]].mean(axis=1)
         return sampling.fluids(sampler.at(centres[:, :, None], centres, mesh.regions[part]))
 
-    return np.concatenate(
-        list(cells.in_order(fluid_in_batch, mesh_terms.batches(mesh.size, CENTRE_BATCH)))
-    )
+    return np.concatenate(list(cells.in_order(fluid_in_batch, mesh_terms.batches(mesh.size, CENTRE_BATCH))))
 
 
 def scan_elements(geometry, sampler, moduli=None):
@@ -142,31 +136,18 @@ def scan_elements(geometry, sampler, moduli=None):
         Elements partly fluid, impossible values.
     """
     size, state = geometry.mesh.size, geometry.state
-    tables, quality, constant, mass, extremes = (
-        {},
-        {},
-        {},
-        (np.zeros(state.solid), np.zeros(state.fluid)),
-        [],
-    )
-    for batches in cells.in_order(
-        partial(scan_slice, geometry, sampler, moduli), mesh_terms.batches(size)
-    ):
+    tables, quality, constant, mass, extremes = ({}, {}, {}, (np.zeros(state.solid), np.zeros(state.fluid)), [])
+    for batches in cells.in_order(partial(scan_slice, geometry, sampler, moduli), mesh_terms.batches(size)):
         for batch in batches:
             if batch.problems:
                 raise ScenarioError(batch.problems)
-            for target, columns in (
-                (tables, batch.tables),
-                (quality, batch.quality),
-                (constant, batch.constant),
-            ):
+            for target, columns in ((tables, batch.tables), (quality, batch.quality), (constant, batch.constant)):
                 store_columns(target, columns, batch.elements, size)
             add_mass(geometry, batch, mass)
             extremes.append((batch.speeds, batch.smallest, batch.losses))
     speeds, smallest, losses = zip(*extremes)
     limits = {
-        name: (float(min(s[name][0] for s in speeds)), float(max(s[name][1] for s in speeds)))
-        for name in speeds[0]
+        name: (float(min(s[name][0] for s in speeds)), float(max(s[name][1] for s in speeds))) for name in speeds[0]
     }
     quality = Quality(**quality, degree=geometry.element.degree)
     return MeshStatistics(
@@ -229,16 +210,8 @@ def scan_batch(geometry, sampler, moduli, elements, local, at_centres):
     """Return the `BatchStatistics` of elements with nodes `local`, the material sampled at their
     centres only, or at all nodes.
     """
-    element, centres, regions = (
-        geometry.element,
-        geometry.centres[elements],
-        geometry.mesh.regions[elements],
-    )
-    places = (
-        centres[:, :, None]
-        if at_centres
-        else mesh_terms.coordinates(element, local) + centres[:, :, None]
-    )
+    element, centres, regions = (geometry.element, geometry.centres[elements], geometry.mesh.regions[elements])
+    places = centres[:, :, None] if at_centres else mesh_terms.coordinates(element, local) + centres[:, :, None]
     samples = sampler.at(places, centres, regions)
     problems = impossible(samples, centres, elements)
     slowest, shape = slowest_in(samples), shape_statistics(local)
@@ -249,12 +222,7 @@ def scan_batch(geometry, sampler, moduli, elements, local, at_centres):
         keep_varying(moduli, samples, elements, varying & ~geometry.fluid[elements])
     return BatchStatistics(
         elements=elements,
-        tables={
-            "edges": shape.edges,
-            "straight": shape.straight,
-            "varying": varying,
-            "fastest": limits["vp"][1],
-        },
+        tables={"edges": shape.edges, "straight": shape.straight, "varying": varying, "fastest": limits["vp"][1]},
         quality=shape.quality | {"slowest": slowest},
         constant=constant,
         mass=masses(volumes(element, local, shape.edges), inert, element.volume_weights),
@@ -306,9 +274,7 @@ class ShapeStatistics:
 def shape_statistics(local):
     """Return the `ShapeStatistics` of elements with nodes `local`, (n, 3, 27)."""
     if (compiled := batched.compiled()) is not None:
-        edges, straight, quality, boxes = compiled.shape_statistics(
-            local, mesh_terms.RECTANGULAR, mesh_terms.MIDWAY
-        )
+        edges, straight, quality, boxes = compiled.shape_statistics(local, mesh_terms.RECTANGULAR, mesh_terms.MIDWAY)
         return ShapeStatistics(edges, straight, named_quality(*quality), float(boxes.min()))
     (corners, straight), extents = mesh_terms.corners(local), local.max(axis=2) - local.min(axis=2)
     smallest = float(np.prod(extents, axis=1).min())

@@ -51,9 +51,7 @@ def corners(local, tolerance=MIDWAY):
     """Return corners (ne, 3, 8) of elements, and True (ne,) where the other nodes lie midway
     between them, to `tolerance` of the size.
     """
-    eight = np.ascontiguousarray(local.reshape(-1, 3, 3, 3, 3)[..., ::2, ::2, ::2]).reshape(
-        -1, 3, 8
-    )
+    eight = np.ascontiguousarray(local.reshape(-1, 3, 3, 3, 3)[..., ::2, ::2, ::2]).reshape(-1, 3, 8)
     away = np.abs(local - eight @ MIDDLES).max((1, 2))
     return eight, away <= tolerance * np.ptp(eight, axis=2).min(1)
 
@@ -172,10 +170,7 @@ def area_vectors(element, local, faces):
             batch = rows[part]
             j = jacobian(element, local[faces[batch, 0]], element.face_nodes[side])
             vectors = cross(j[:, (side // 2 + 1) % 3], j[:, (side // 2 + 2) % 3])
-            out[batch] = (
-                vectors.transpose(0, 2, 1)
-                * (element.face_weights * (1 if side % 2 else -1))[:, None]
-            )
+            out[batch] = vectors.transpose(0, 2, 1) * (element.face_weights * (1 if side % 2 else -1))[:, None]
     return out
 
 
@@ -205,9 +200,7 @@ def unique_pairs(solid, fluid, vectors):
         Solid and fluid point; the sum of the area vectors.
     """
     span = int(np.max(fluid, initial=0)) + 1
-    keys, pair = np.unique(
-        np.ravel(solid).astype(np.int64) * span + np.ravel(fluid), return_inverse=True
-    )
+    keys, pair = np.unique(np.ravel(solid).astype(np.int64) * span + np.ravel(fluid), return_inverse=True)
     pairs = np.stack(np.divmod(keys, span), 1)
     flat = vectors.reshape(-1, 3)
     return pairs, np.stack([np.bincount(pair.ravel(), flat[:, c], len(pairs)) for c in range(3)], 1)

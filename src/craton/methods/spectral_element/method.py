@@ -37,11 +37,7 @@ class SpectralElements(WaveMethod):
         from craton.methods.spectral_element.counting import count
         from craton.model.globe.earth_chunk import LARGE, chunk_of
 
-        return (
-            count(scenario, planner(), ranks)
-            if ranks > 1 or chunk_of(scenario).size > LARGE
-            else None
-        )
+        return count(scenario, planner(), ranks) if ranks > 1 or chunk_of(scenario).size > LARGE else None
 
     def picture_maker(self, series):
         """See `Method.picture_maker`."""

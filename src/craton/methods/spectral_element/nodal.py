@@ -55,9 +55,7 @@ def nodal(d):
     values = d.material(slice(None))
     # losses of the bulk modulus come with changes of vp or vs, where Qp and Qs stay
     statistics = replace(
-        d.statistics,
-        varying=np.ones(d.mesh.size, bool),
-        bulk_loss=d.relaxation is not None or d.statistics.bulk_loss,
+        d.statistics, varying=np.ones(d.mesh.size, bool), bulk_loss=d.relaxation is not None or d.statistics.bulk_loss
     )
     names = ("vp", "vs", "rho", "stiffness", "loss_p", "loss_s")
     names = [name for name in names if name in values]
@@ -158,11 +156,7 @@ class ChainRule:
     def medium(self, cells):
         """Return the medium of the nodes by name, see `NodalDiscretisation`."""
         rho, kappa, mu = cells
-        return {
-            "vp": np.sqrt((kappa + 4 / 3 * mu) / rho),
-            "vs": np.sqrt(mu / rho),
-            "rho": np.asarray(rho, float),
-        }
+        return {"vp": np.sqrt((kappa + 4 / 3 * mu) / rho), "vs": np.sqrt(mu / rho), "rho": np.asarray(rho, float)}
 
     def unrelaxed(self, cells):
         """Return bulk and shear modulus that waves of high frequency see, Pa."""
@@ -171,10 +165,7 @@ class ChainRule:
     def masses(self, in_solid, in_fluid):
         """Return sums at the points, (solid, fluid), of densities (ne, n^3) times volume."""
         d, out = self.d, []
-        for fluid, count, density in (
-            (False, d.state.solid, in_solid),
-            (True, d.state.fluid, in_fluid),
-        ):
+        for fluid, count, density in ((False, d.state.solid, in_solid), (True, d.state.fluid, in_fluid)):
             chosen = d.fluid == fluid
             values = density[chosen] * self.weights[chosen]
             out.append(np.bincount(d.points[chosen].ravel(), values.ravel(), count))
@@ -252,8 +243,7 @@ class ChainRule:
         (rho, kappa, _), (d_rho, d_kappa, d_mu) = cells, change
         fluid = self.d.fluid[:, None]
         moduli = np.stack(
-            [np.where(fluid, -d_rho / rho**2, d_kappa - 2 / 3 * d_mu), np.where(fluid, 0.0, d_mu)],
-            axis=1,
+            [np.where(fluid, -d_rho / rho**2, d_kappa - 2 / 3 * d_mu), np.where(fluid, 0.0, d_mu)], axis=1
         )
         damping = [self._damping(cells, change, bool(f)) for f in (0, 1)]
         return moduli, self.masses(d_rho, -d_kappa / kappa**2), damping
@@ -264,17 +254,13 @@ class ChainRule:
             return None
         at, place, count, area, normal = self.absorbing[fluid]
         moved = [values[at] for values in change]
-        impedances = [
-            sum(by * values for by, values in zip(row, moved))
-            for row in self._impedances(cells, fluid)
-        ]
+        impedances = [sum(by * values for by, values in zip(row, moved)) for row in self._impedances(cells, fluid)]
         if fluid:
             parts = [area * impedances[0]]
         else:
             of_p, of_s = impedances
             parts = [
-                area * ((of_p - of_s) * normal[:, a] * normal[:, b] + (of_s if a == b else 0.0))
-                for a, b in faces.SIX
+                area * ((of_p - of_s) * normal[:, a] * normal[:, b] + (of_s if a == b else 0.0)) for a, b in faces.SIX
             ]
         return np.stack([np.bincount(place, part, count) for part in parts])
 

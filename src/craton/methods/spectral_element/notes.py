@@ -22,21 +22,14 @@ def sections(d, plan, sources, scenario, incident=()):
     """Return all sections, in the order in which they are printed."""
     return {
         plan.title or "Elastic waves": algorithm(d, plan, scenario.boundaries.pml.reflection),
-        **(
-            {"Chunk": chunk_notes.describe_chunk(scenario, d.globe.chunk, d.sampler.over)}
-            if d.globe
-            else {}
-        ),
+        **({"Chunk": chunk_notes.describe_chunk(scenario, d.globe.chunk, d.sampler.over)} if d.globe else {}),
         "Mesh": mesh(d, plan, sources),
         "Time": time(d),
         "Model": model(d),
         "Sources": chunk_notes.sources(d.globe, sources)
         if d.globe and sources
         else [*source_rows(d, scenario, sources, incident), *injected(plan, incident)],
-        "Receivers": [
-            *receivers(plan, scenario.output.waveforms),
-            *receiver_media(d, scenario, plan.receivers),
-        ],
+        "Receivers": [*receivers(plan, scenario.output.waveforms), *receiver_media(d, scenario, plan.receivers)],
         "Memory": memory(plan) + [("per element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
         "Phases of a step": phases(plan),
     }
@@ -76,26 +69,14 @@ def algorithm(d, plan, reflection):
             " and for any partition" if d.exact else ""
         )
     families = ", ".join(
-        sorted(
-            {
-                op.name
-                for op in plan.operators.values()
-                if op.name.startswith(("solid_", "fluid_")) and op.kernel
-            }
-        )
+        sorted({op.name for op in plan.operators.values() if op.name.startswith(("solid_", "fluid_")) and op.kernel})
     )
     return [
-        (
-            "method",
-            f"{waves} waves, spectral elements of degree {d.element.degree}, order 2 in time, {d.precision}",
-        ),
+        ("method", f"{waves} waves, spectral elements of degree {d.element.degree}, order 2 in time, {d.precision}"),
         ("faces", "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())),
         *layers(d, reflection),
         *first_order(d, kinds.get("stacey", ())),
-        (
-            "material",
-            f"{law}, at the GLL points; for each element once where it is the same at all of them",
-        ),
+        ("material", f"{law}, at the GLL points; for each element once where it is the same at all of them"),
         ("assembly", how),
         ("families", families),
     ]
@@ -160,10 +141,7 @@ def time(d):
     """Return rows on the step and its stability limit."""
     padding = f" + {d.extra} padding steps for the time-dispersion correction" if d.extra else ""
     return [
-        (
-            "step",
-            f"{d.dt:.6g} s = {d.dt / d.stable.limit:.3f} of the stability limit {d.stable.limit:.6g} s",
-        ),
+        ("step", f"{d.dt:.6g} s = {d.dt / d.stable.limit:.3f} of the stability limit {d.stable.limit:.6g} s"),
         (
             "limited by",
             f"element {d.stable.element} at {place(d, d.stable.element)}, "
@@ -179,9 +157,7 @@ def model(d):
     rows = [
         (
             "model",
-            "  ".join(
-                "{} {:,.0f} .. {:,.0f}".format(name, *speeds[name]) for name in ("vp", "vs", "rho")
-            )
+            "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *speeds[name]) for name in ("vp", "vs", "rho"))
             + "  (m/s, kg/m3)",
         )
     ]
@@ -209,9 +185,7 @@ def warnings(d, sources):
     """
     mesh_quality = d.statistics.quality
     fallback = (
-        [f'boundaries: "stacey" in place of absorbing layers: {d.not_layered}; {FIRST_ORDER}']
-        if d.not_layered
-        else []
+        [f'boundaries: "stacey" in place of absorbing layers: {d.not_layered}; {FIRST_ORDER}'] if d.not_layered else []
     )
 
     def worst_and_warnings():

@@ -141,11 +141,7 @@ def stiffness(kind):
     Arrays: force, memory, [layer,] displacement, points, geometry, moduli, loss, [rates,] order.
     """
     return element_operator(
-        "stiffness",
-        kind,
-        3,
-        ("force", "memory"),
-        ("displacement", "points", "geometry", "moduli", "loss", "order"),
+        "stiffness", kind, 3, ("force", "memory"), ("displacement", "points", "geometry", "moduli", "loss", "order")
     )
 
 
@@ -155,11 +151,7 @@ def fluid(kind):
     Arrays: potential_force, [layer,] potential, points, geometry, moduli, [rates,] order.
     """
     return element_operator(
-        "fluid",
-        kind,
-        1,
-        ("potential_force",),
-        ("potential", "points", "geometry", "moduli", "order"),
+        "fluid", kind, 1, ("potential_force",), ("potential", "points", "geometry", "moduli", "order")
     )
 
 
@@ -169,11 +161,7 @@ def element_operator(name, kind, fields, writes, reads):
     """
     function = name
     if kind.axes:
-        function, writes, reads = (
-            f"{name}_layer",
-            (*writes, "layer"),
-            (*reads[:-1], "rates", reads[-1]),
-        )
+        function, writes, reads = (f"{name}_layer", (*writes, "layer"), (*reads[:-1], "rates", reads[-1]))
     return Operator(
         f"{name}{kind.suffix}",
         HERE / f"{function}.h",
@@ -262,14 +250,8 @@ def cost(kind, fields):
     """
     n, unique = kind.degree + 1, kind.degree**3
     nodes = n**3
-    rows = {(1, False): 1, (3, False): 2, (3, True): 21}[fields, kind.full] + bool(
-        kind.relaxation
-    ) * (1 + kind.bulk)
-    reals = (
-        3 * fields * unique
-        + nodes
-        + {"stored": 10 * nodes, "nodes": 81, "corners": 24, "box": 3}[kind.geometry]
-    )
+    rows = {(1, False): 1, (3, False): 2, (3, True): 21}[fields, kind.full] + bool(kind.relaxation) * (1 + kind.bulk)
+    reals = 3 * fields * unique + nodes + {"stored": 10 * nodes, "nodes": 81, "corners": 24, "box": 3}[kind.geometry]
     reals += rows * (nodes if kind.per_node else 1) + 2 * kind.stored * nodes
     # memory variables read and written, rates
     reals += kind.directions * nodes * (4 * fields + (8 if kind.general else 2))
@@ -283,10 +265,7 @@ def cost(kind, fields):
     law = 3 if fields == 1 else 78 if kind.full else 18
     memory = len(kind.relaxation) * (5 + kind.bulk) * 6 + len(kind.relaxation) * 8 * (1 + kind.bulk)
     filters = kind.directions * 2 * fields * 6
-    return {
-        "reals_per_point": reals,
-        "flops": nodes * (derivatives + metric + law + memory + filters),
-    }
+    return {"reals_per_point": reals, "flops": nodes * (derivatives + metric + law + memory + filters)}
 
 
 def pointwise(name, file, writes, reads, params, **options):

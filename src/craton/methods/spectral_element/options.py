@@ -83,9 +83,7 @@ class ElementDomain(Volume):
         elif self.mesh is not None:
             for name in ("origin", "size", "element_size", "max_frequency", "refine"):
                 if getattr(self, name):
-                    message = (
-                        f"{name} and mesh are mutually exclusive: the mesh file defines the domain"
-                    )
+                    message = f"{name} and mesh are mutually exclusive: the mesh file defines the domain"
                     yield name, message, f"leave {name} or mesh out"
         elif self.origin is None or self.size is None:
             for name in ("origin", "size"):
@@ -138,9 +136,7 @@ def _refinement_problems(domain):
             message = f"{number(z)} m is not below the previous elevation, {number(above)} m"
             yield f"refine.{i}.below", message, "list refinements from the top down"
         elif not bottom < z < domain.top:
-            message = (
-                f"{number(z)} m is outside the domain, {number(bottom)} to {number(domain.top)} m"
-            )
+            message = f"{number(z)} m is outside the domain, {number(bottom)} to {number(domain.top)} m"
             yield f"refine.{i}.below", message, "give an elevation inside"
         above = z
 
@@ -208,9 +204,7 @@ class ElementRun(WaveRun):
     partition: choice("auto", "metis", "bisection", "slices", "random") = "auto"
     degree: whole(least=2, most=8) = 4
     assembly: choice(
-        "fast",
-        "colour",
-        meant={"color": "colour", "coloured": "colour", "atomic": "fast", "atomics": "fast"},
+        "fast", "colour", meant={"color": "colour", "coloured": "colour", "atomic": "fast", "atomics": "fast"}
     ) = "fast"
 
 
@@ -242,10 +236,7 @@ _RENAMED = (
 )
 _PERIODIC = f"periodic faces are {_FD}"
 _FACES = 'write "free", "pml", "stacey" or "rigid", or method = "fd"'
-_DEFAULT = (
-    f'{{value}} is {_FD}; using the default instead, layers of elements, "pml", in boxes, "stacey" '
-    "elsewhere"
-)
+_DEFAULT = f'{{value}} is {_FD}; using the default instead, layers of elements, "pml", in boxes, "stacey" elsewhere'
 _LAYER = f'{{value}} is {_FD}; using an absorbing layer of elements, "pml", instead'
 _FIRST_ORDER = f'{{value}} is {_FD}; using first-order absorbing boundaries, "stacey", instead'
 _IGNORED = 'this key is ignored, only method = "fd" has it; '
@@ -302,9 +293,7 @@ class SpectralScenario(WaveScenario):
         yield from chunk_problems(self)
         model, names = self.model, [name for name in self.boundaries.faces if name not in FACES]
         if self.domain.mesh is not None and model.topography is not None:
-            message = (
-                "topography and mesh are mutually exclusive: the mesh file defines the surface"
-            )
+            message = "topography and mesh are mutually exclusive: the mesh file defines the surface"
             remedy = "leave topography and water out, or leave mesh out to mesh a box"
             yield "model.topography", message, remedy
         if self.domain.mesh is None and model.regions is not None:
@@ -350,12 +339,7 @@ class SpectralScenario(WaveScenario):
         name : str
         """
         chunk, faces = self.domain.chunk, self.boundaries
-        on_core = (
-            name == "bottom"
-            and faces.bottom is None
-            and chunk is not None
-            and chunk.bottom == "cmb"
-        )
+        on_core = name == "bottom" and faces.bottom is None and chunk is not None and chunk.bottom == "cmb"
         on_ground = name == "top" and self.model.topography is not None
         return "free" if on_core or on_ground else faces.face(name) or self.absorbing
 

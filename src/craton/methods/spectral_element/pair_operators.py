@@ -11,10 +11,7 @@ from craton.methods.spectral_element import operators
 from craton.methods.spectral_element.operators import ELEMENT, pointwise
 
 CORRELATED = Struct("PairElementParams", (("first", "i32"), ("every", "i32")))
-PAIR = Struct(
-    "PairParams",
-    (*((name, "i32") for name in ("count", "half", "slots", "steps", "every")), ("dt", "real")),
-)
+PAIR = Struct("PairParams", (*((name, "i32") for name in ("count", "half", "slots", "steps", "every")), ("dt", "real")))
 NOTHING = {"count": 0, "half": 0, "slots": 1, "steps": 0, "every": 1, "dt": 0.0}
 BLOCK = 128  # points of a GPU's block
 SHARED_BYTES = 48 << 10  # of a block
@@ -108,8 +105,7 @@ def block_of(kind, components, precision):
     n, size = kind.degree + 1, np.dtype(precision).itemsize
     rule, terms, through = size * n * (n + 2), 81, kind.general * kind.directions
     fit, late_fit = (
-        (SHARED_BYTES - rule) // (size * ((arrays + through) * 2 * components * n**3 + terms))
-        for arrays in (3, 2)
+        (SHARED_BYTES - rule) // (size * ((arrays + through) * 2 * components * n**3 + terms)) for arrays in (3, 2)
     )
     count = max(1, min(operators.THREADS // n**2, fit or late_fit))
     return -(-count * n**2 // 32) * 32, count, not fit
@@ -135,25 +131,19 @@ def fields_of(function, components, writes, reads, reals, flops, **options):
 def save_points(components=3):
     """Return what stores velocities at absorbing points before a step."""
     names = ("store",), ("velocity", "points", "step")
-    return fields_of(
-        "save_points", components, *names, 1 + 2 * components, 0, **operators.point_list()
-    )
+    return fields_of("save_points", components, *names, 1 + 2 * components, 0, **operators.point_list())
 
 
 def pair_back(components=3):
     """Return the step back of the field and the step of its transposed field, at all points."""
     names = ("pair", "pair_rate", "pair_force", "sums", "light"), ("inverse_mass", "step")
-    return fields_of(
-        "pair_back", components, *names, 12 * components + 3, 14 * components, **point_block()
-    )
+    return fields_of("pair_back", components, *names, 12 * components + 3, 14 * components, **point_block())
 
 
 def pair_forward(components=3):
     """Return the step of the field and of its Born field, at all points."""
     names = ("pair", "pair_rate", "pair_force", "pressure"), ("inverse_mass",)
-    return fields_of(
-        "pair_forward", components, *names, 12 * components + 1, 10 * components, **point_block()
-    )
+    return fields_of("pair_forward", components, *names, 12 * components + 1, 10 * components, **point_block())
 
 
 def restore_points(components=3):
@@ -161,17 +151,13 @@ def restore_points(components=3):
     writes, sums = ("pair_force", "sums"), {3: 6, 1: 1}[components]
     reads = ("pair", "pair_rate", "inverse_mass", "store", "points", "step")
     reals = 2 + 4 * components + 2 * sums
-    return fields_of(
-        "restore_points", components, writes, reads, reals, 20, **operators.point_list()
-    )
+    return fields_of("restore_points", components, writes, reads, reals, 20, **operators.point_list())
 
 
 def pair_stacey(components=3):
     """Return the absorbing faces of one of the two fields."""
     names = ("pair_force",), ("pair_rate", "points", "terms")
-    return fields_of(
-        "pair_stacey", components, *names, {3: 22, 1: 6}[components], 33, **operators.point_list()
-    )
+    return fields_of("pair_stacey", components, *names, {3: 22, 1: 6}[components], 33, **operators.point_list())
 
 
 def scatter_points(components=3):
@@ -183,9 +169,7 @@ def scatter_points(components=3):
 def scatter_faces(components=3):
     """Return what adds the forces that a change of absorbing faces scatters."""
     names = ("pair_force",), ("pair_rate", "inverse_mass", "points", "change")
-    return fields_of(
-        "scatter_faces", components, *names, 2 + 5 * components, 20, **operators.point_list()
-    )
+    return fields_of("scatter_faces", components, *names, 2 + 5 * components, 20, **operators.point_list())
 
 
 def coupling(function, layered=False):
@@ -216,9 +200,7 @@ COUPLING = ("pair_to_fluid", "pair_to_solid", "transposed_to_solid", "transposed
 def rigid(components=3):
     """Return the points at which neither field moves."""
     prefix = "" if components == 3 else "fluid_"
-    return replace(
-        operators.rigid(3), name=f"{prefix}pair_rigid", defines=(("FIELDS", 2 * components),)
-    )
+    return replace(operators.rigid(3), name=f"{prefix}pair_rigid", defines=(("FIELDS", 2 * components),))
 
 
 def point_block():
@@ -247,8 +229,4 @@ def catalogue(kind, precision, remembering=()):
     lists = (save_points, pair_back, pair_forward, restore_points, pair_stacey)
     lists += (scatter_points, scatter_faces, rigid)
     points = [make(components) for make in lists for components in (3, 1)]
-    return [
-        *elements,
-        *points,
-        *(coupling(name, layered) for name in COUPLING for layered in (False, True)),
-    ]
+    return [*elements, *points, *(coupling(name, layered) for name in COUPLING for layered in (False, True))]

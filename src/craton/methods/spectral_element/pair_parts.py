@@ -103,12 +103,7 @@ class Parts:
 
     def __init__(self, d, shared, steps, slots=1, every=1, values=None):
         self.d, self.shared, self.values = d, shared, values or {}
-        self.params = pair_operators.NOTHING | {
-            "slots": slots,
-            "steps": steps,
-            "every": every,
-            "dt": d.dt,
-        }
+        self.params = pair_operators.NOTHING | {"slots": slots, "steps": steps, "every": every, "dt": d.dt}
         self.state = pair_state(d)
         self.arrays = self.state.arrays(d.precision) | {"step": Array("points", (1,), np.int32)}
 
@@ -146,9 +141,7 @@ class Parts:
             rows = pair_operators.rows_of(kind, family.fluid)
             names = {of_family: (rows, self.d.element.size)} | self._remembered(op, kind, family)
             names = {
-                a: self.have(
-                    f"{family.name}_{a}", (len(order), *shape), KINDS_OF.get(a, "sums"), lanes=True
-                )
+                a: self.have(f"{family.name}_{a}", (len(order), *shape), KINDS_OF.get(a, "sums"), lanes=True)
                 for a, shape in names.items()
             }
             for a in ("points", "geometry", "moduli", "loss", "rates", "past"):
@@ -241,10 +234,7 @@ class Parts:
             return ()
         points = self.take(f"{name}_points")
         launch = launch_on_points(
-            pair_operators.rigid(components),
-            name,
-            self.shared[points].shape[0],
-            force=f"{prefix}pair_force",
+            pair_operators.rigid(components), name, self.shared[points].shape[0], force=f"{prefix}pair_force"
         )
         return (launch,)
 
@@ -284,9 +274,7 @@ class Parts:
         if not rows:
             return ()
         columns = [np.full(len(index), n, np.int32) for n, (index, _) in enumerate(rows)]
-        table = table_of(
-            *(np.concatenate(part) for part in zip(*((*r, c) for r, c in zip(rows, columns))))
-        )
+        table = table_of(*(np.concatenate(part) for part in zip(*((*r, c) for r, c in zip(rows, columns)))))
         arrays, launch = injection(name, table, series, self.d.precision, "forces")
         self.arrays |= arrays
         return (launch,)
@@ -301,10 +289,7 @@ class Parts:
         precision = self.d.precision
         self.arrays[name] = Array("record", (slots, len(rows)), precision)
         self.arrays |= of_values(
-            f"{name}_tap",
-            source=(source, np.int64),
-            first=(first, np.int32),
-            weight=(weight, precision),
+            f"{name}_tap", source=(source, np.int64), first=(first, np.int32), weight=(weight, precision)
         )
         names = (name, "state", *(f"{name}_tap_{p}" for p in ("source", "first", "weight")))
         params = {"columns": len(rows), "slots": slots}
@@ -393,9 +378,7 @@ class Parts:
         ----------
         phases : list of Phase
         """
-        advance = Launch(
-            tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}, outer=True
-        )
+        advance = Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}, outer=True)
         *others, last = phases
         return StepPlan(
             precision=self.d.precision,

@@ -13,14 +13,7 @@ import numpy as np
 from craton.core.plan import Array, Launch
 from craton.methods.spectral_element import pair_operators
 from craton.methods.spectral_element.build import phase
-from craton.methods.spectral_element.pair_parts import (
-    COMPONENTS,
-    MEDIA,
-    Parts,
-    field_of,
-    forces_at,
-    moved,
-)
+from craton.methods.spectral_element.pair_parts import COMPONENTS, MEDIA, Parts, field_of, forces_at, moved
 
 # how often a recorded field is differentiated by time
 DERIVATIVES = {"displacement": 0, "velocity": 1, "potential": 0, "potential_rate": 1, "pressure": 2}
@@ -49,9 +42,7 @@ def saves(d, shared, slots):
         velocity = "velocity" if components == 3 else "potential_rate"
         names = {"store": store, "velocity": velocity, "points": name}
         params = pair_operators.NOTHING | {"count": count, "slots": slots, "dt": d.dt}
-        launches[medium].append(
-            Launch(op, tuple(names.get(a, a) for a in op.arrays), (0, 1, 0, 1, 0, count), params)
-        )
+        launches[medium].append(Launch(op, tuple(names.get(a, a) for a in op.arrays), (0, 1, 0, 1, 0, count), params))
     return arrays, launches
 
 
@@ -91,9 +82,7 @@ def reversal(d, shared, sources, residuals, taps, stores, every=1, light=False):
         np.concatenate([np.zeros((1, series.shape[1])), series[::-1]]),
     )
     injected += parts.injected(
-        "residual",
-        [row_of_residual(d, row) for row in residuals],
-        np.zeros((steps + 1, len(residuals))),
+        "residual", [row_of_residual(d, row) for row in residuals], np.zeros((steps + 1, len(residuals)))
     )
     tapped = parts.sampled("taps", [row_of_tap(d, row) for row in taps], steps + 1)
     back = {"fluid": [], "solid": []}
@@ -114,10 +103,7 @@ def reversal(d, shared, sources, residuals, taps, stores, every=1, light=False):
     stacey = pair_operators.pair_stacey
     # each medium takes from the other what is complete there: the field's fluid and the transposed
     # field's solid come first
-    coupling = {
-        "fluid": parts.coupling("pair_to_fluid", 0),
-        "solid": parts.coupling("transposed_to_solid", 1),
-    }
+    coupling = {"fluid": parts.coupling("pair_to_fluid", 0), "solid": parts.coupling("transposed_to_solid", 1)}
     halves = {"fluid": (0,), "solid": (1,)}
     forces = parts.forces(pair_operators.correlated, "sums", tapped, injected, coupling, halves)
     first = [*restored["fluid"], *parts.on_faces(stacey, 3, 1), *rigid]
@@ -140,14 +126,8 @@ def _second_coupling(parts):
     if not parts.coupled:
         return []
     return [
-        phase(
-            "to solid", parts.coupling("pair_to_solid", 0), exchange=parts.exchange("solid", (0,))
-        ),
-        phase(
-            "to fluid",
-            parts.coupling("transposed_to_fluid", 1),
-            exchange=parts.exchange("fluid", (1,)),
-        ),
+        phase("to solid", parts.coupling("pair_to_solid", 0), exchange=parts.exchange("solid", (0,))),
+        phase("to fluid", parts.coupling("transposed_to_fluid", 1), exchange=parts.exchange("fluid", (1,))),
     ]
 
 
@@ -182,8 +162,7 @@ def residual_series(derivative, orders, dt):
     later = np.concatenate([derivative, np.zeros((2, derivative.shape[1]))])
     now, next_one, second = later[:-2], later[1:-1], later[2:]
     out = np.choose(
-        np.asarray(orders)[None, :],
-        [now / dt, (now - next_one) / dt**2, -(now - 2 * next_one + second) / dt**3],
+        np.asarray(orders)[None, :], [now / dt, (now - next_one) / dt**2, -(now - 2 * next_one + second) / dt**3]
     )
     return np.concatenate([out[::-1], np.zeros((1, derivative.shape[1]))])
 
@@ -206,9 +185,7 @@ def born(d, shared, sources, scattered, rows, changes):
     """
     table, series = sources
     parts = Parts(d, shared, series.shape[0], values=changes)
-    injected = parts.injected(
-        "source", [(forces_at(d, index, False), weight) for index, weight in table], series
-    )
+    injected = parts.injected("source", [(forces_at(d, index, False), weight) for index, weight in table], series)
     if any(len(index) for index, _ in scattered):
         moved_rows = [(forces_at(d, index, True), weight) for index, weight in scattered]
         injected += parts.injected("scattered", moved_rows, series)
@@ -241,11 +218,7 @@ def _scattering(parts, medium):
         return []
     rigid = parts.rigid(components)
     change = parts.have(f"{prefix}mass_change", (count + 1,))
-    out = [
-        *parts.damped(components, both=True),
-        *parts.on_faces(ops.pair_stacey, components),
-        *rigid,
-    ]
+    out = [*parts.damped(components, both=True), *parts.on_faces(ops.pair_stacey, components), *rigid]
     out += parts.on_points(ops.scatter_points, components, change=change)
     absorbing = parts.absorbing(components)
     if absorbing:

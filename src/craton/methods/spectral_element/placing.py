@@ -21,9 +21,7 @@ SLANTED = 0.05  # of the distance to a curved top, by which the way to it may be
 # elements from a point moment, within which velocity, or its derivatives, are off by more than some
 # per cent
 CLOSE, FAR = 2, 4
-FEW_PAIRS = (
-    1 << 18
-)  # of points and positions whose distances are quicker taken than a tree is built
+FEW_PAIRS = 1 << 18  # of points and positions whose distances are quicker taken than a tree is built
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +80,7 @@ class Places:
         """
         located = locator.find(xyz, nearest)
         return (
-            locator.lowest(
-                located, xyz, np.arange(self.mesh.size) if self.order is None else self.order
-            )
+            locator.lowest(located, xyz, np.arange(self.mesh.size) if self.order is None else self.order)
             if nearest
             else located
         )
@@ -122,11 +118,7 @@ class Places:
             return located
         if self.globe is not None:
             in_chunk = outside[self._is_just_outside(located.some(outside), xyz[outside])]
-            return _replace_rows(
-                located,
-                in_chunk,
-                replace(located.some(in_chunk), element=located.nearest[in_chunk]),
-            )
+            return _replace_rows(located, in_chunk, replace(located.some(in_chunk), element=located.nearest[in_chunk]))
         x, y, z = xyz[outside].T
         top = self.top.surface(x, y)
         highest = self.top.top(x, y)
@@ -150,17 +142,13 @@ class Places:
         off = xyz - self.every.cells.at(located.nearest, located.local)
         up = xyz / np.linalg.norm(xyz, axis=1, keepdims=True)
         lateral = np.linalg.norm(off - (off * up).sum(axis=1, keepdims=True) * up, axis=1)
-        is_near = (located.distance <= locate.ROOM * size) & (
-            lateral <= SLANTED * located.distance + ON_FACE * size
-        )
+        is_near = (located.distance <= locate.ROOM * size) & (lateral <= SLANTED * located.distance + ON_FACE * size)
         return is_near & self.globe.chunk.inside(xyz)
 
     def _move_to_medium(self, xyz, located, prefer_fluid, nearest):
         """Move positions on a face between solid and fluid into the element of the preferred side."""
         on_face = np.abs(located.local).max(axis=1) > 1 - ON_FACE
-        doubtful_rows = np.flatnonzero(
-            (located.element >= 0) & (self.fluid[located.element] != prefer_fluid) & on_face
-        )
+        doubtful_rows = np.flatnonzero((located.element >= 0) & (self.fluid[located.element] != prefer_fluid) & on_face)
         if not len(doubtful_rows):
             return located
         relocated = self.find_elements(
@@ -172,9 +160,7 @@ class Places:
 
 def _replace_rows(located, which, others):
     """Replace rows of a `Located` by those of another."""
-    parts = {
-        name: getattr(located, name).copy() for name in ("element", "local", "nearest", "distance")
-    }
+    parts = {name: getattr(located, name).copy() for name in ("element", "local", "nearest", "distance")}
     for name, values in parts.items():
         values[which] = getattr(others, name)
     return replace(located, **parts)
@@ -200,10 +186,7 @@ def mesh_top(mesh):
     """
     faces = mesh.faces.get("top")
     return locate.MeshTop(
-        mesh,
-        named_by_place(mesh).get("top", np.empty((0, 2), int))
-        if faces is None or not len(faces)
-        else faces,
+        mesh, named_by_place(mesh).get("top", np.empty((0, 2), int)) if faces is None or not len(faces) else faces
     )
 
 
@@ -268,9 +251,7 @@ def medium(prepared, xyz):
         samples = prepared.sampler.at(xyz[:, :, None])
     else:
         nearest = locate.Locator(mesh).find(xyz).nearest
-        samples = prepared.sampler.at(
-            xyz[:, :, None], mesh.centroids()[nearest], mesh.regions[nearest]
-        )
+        samples = prepared.sampler.at(xyz[:, :, None], mesh.centroids()[nearest], mesh.regions[nearest])
     return tuple(samples[name][:, 0] for name in ("vp", "vs", "rho"))
 
 
@@ -280,9 +261,7 @@ def warn_near_sources(sources, receivers, quantities, edge):
     Derivatives of the polynomials around a point moment are wrong over some elements, most of all
     the static ones (tests/test_sem_runs.py).
     """
-    points = np.array(
-        [s.xyz for s in sources if s.moment is not None and len(s.points) == 1]
-    ).reshape(-1, 3)
+    points = np.array([s.xyz for s in sources if s.moment is not None and len(s.points) == 1]).reshape(-1, 3)
     if not len(points) or not len(receivers):
         return []
     reach = FAR if set(quantities) - {"velocity", "displacement", "acceleration"} else CLOSE
@@ -290,9 +269,7 @@ def warn_near_sources(sources, receivers, quantities, edge):
     close = np.flatnonzero(distance / edge < reach)
     if not len(close):
         return []
-    names = ", ".join(receivers.names[n] for n in close[:4]) + (
-        f" and {len(close) - 4} more" if len(close) > 4 else ""
-    )
+    names = ", ".join(receivers.names[n] for n in close[:4]) + (f" and {len(close) - 4} more" if len(close) > 4 else "")
     return [
         f"receivers within {reach} elements of a point source: {names}; the wavefield is not resolved there, strain, rotation and "
         "pressure least of all: use smaller elements there"
@@ -324,9 +301,7 @@ def problems(scenario, places):
         if entry.at is not None or entry.shots is not None:
             positions_of_entry = sources.positions(scenario, entry)
             positions += positions_of_entry
-            keys += [f"source.{i}.{'at' if entry.shots is None else 'shots'}"] * len(
-                positions_of_entry
-            )
+            keys += [f"source.{i}.{'at' if entry.shots is None else 'shots'}"] * len(positions_of_entry)
             names += [""] * len(positions_of_entry)
     of_sources = len(positions)
     for i, these, xyz, *_ in receivers.collect(scenario)[0]:

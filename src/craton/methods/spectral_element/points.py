@@ -36,14 +36,7 @@ from craton.survey.catalogues import Catalogue
 from craton.survey.channels import columns
 from craton.survey.faults import FiniteFault
 
-COMPONENT_AXES = {
-    "EE": (0, 0),
-    "NN": (1, 1),
-    "ZZ": (2, 2),
-    "EN": (0, 1),
-    "EZ": (0, 2),
-    "NZ": (1, 2),
-}
+COMPONENT_AXES = {"EE": (0, 0), "NN": (1, 1), "ZZ": (2, 2), "EN": (0, 1), "EZ": (0, 2), "NZ": (1, 2)}
 SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
 DETAIL = 4096  # sites per batch
 
@@ -79,9 +72,7 @@ def _not_in_fluid(source):
     if source.force is not None:
         return "a force"
     isotropic = np.trace(source.moment) / 3
-    sheared = (
-        np.abs(source.moment - isotropic * np.eye(3)).max() > SHEAR * np.abs(source.moment).max()
-    )
+    sheared = np.abs(source.moment - isotropic * np.eye(3)).max() > SHEAR * np.abs(source.moment).max()
     return "a moment tensor with shear" if sheared or not isotropic else None
 
 
@@ -117,17 +108,13 @@ def sources(d, all_sources, carried=np.inf, reuse=None):
         index, weight, column = (reuse or Reuse(keep=False)).get(
             "rows of sources", lambda: rows_of_points(d, points), placed
         )
-        in_fluid = (
-            index >= d.offset("potential_force") if d.state.fluid else np.zeros(len(index), bool)
-        )
+        in_fluid = index >= d.offset("potential_force") if d.state.fluid else np.zeros(len(index), bool)
         for name, fluid in (("source", False), ("fluid_source", True)):
             rows = np.flatnonzero(in_fluid == fluid)
             if len(rows):
                 columns, local_column = np.unique(column[rows], return_inverse=True)
                 table = table_of(index[rows], weight[rows], local_column.astype(np.int32))
-                new_arrays, launch = injection(
-                    name, table, series[:, columns], d.precision, "forces"
-                )
+                new_arrays, launch = injection(name, table, series[:, columns], d.precision, "forces")
                 arrays |= new_arrays
                 launches.append(d.units.launch(launch, fluid))
     fault_arrays, fault_launches, fault_bands = fault_sources(
@@ -149,9 +136,9 @@ def histories(d, points):
     """
     half = np.array([source.moment is not None for source in points])
     steps = np.arange(d.steps)
-    rates = np.stack(
-        [s.wavelet(d.start + (steps + 0.5 * h) * d.dt) for s, h in zip(points, half)], axis=1
-    ).astype(float)
+    rates = np.stack([s.wavelet(d.start + (steps + 0.5 * h) * d.dt) for s, h in zip(points, half)], axis=1).astype(
+        float
+    )
     series = np.empty_like(rates)
     series[:, ~half] = leapfrog.for_leapfrog(rates[:, ~half], d.dt, 0.0)
     series[:, half] = moments(leapfrog.for_leapfrog(rates[:, half], d.dt, 0.5), d.dt)
@@ -170,8 +157,7 @@ def rows_of_points(d, points):
     """
     parts = [(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32))]
     parts += [
-        (index, weight, np.full(index.size, number, np.int32))
-        for number, _, index, weight in element_parts(d, points)
+        (index, weight, np.full(index.size, number, np.int32)) for number, _, index, weight in element_parts(d, points)
     ]
     return tuple(np.concatenate(part) for part in zip(*parts))
 
@@ -193,9 +179,7 @@ def element_parts(d, points):
             continue
         source, site = points[n], holding_sites.part(slice(m, m + 1))
         index, weight = (
-            force_rows(d, site, source.force)
-            if source.moment is None
-            else moment_rows(d, site, source.moment[None])
+            force_rows(d, site, source.force) if source.moment is None else moment_rows(d, site, source.moment[None])
         )
         parts.append((n, located.element[m], index.ravel(), weight.ravel() / parts_of[n]))
     return parts
@@ -220,9 +204,7 @@ def moment_parts(d, points, xyz):
 def force_rows(d, positions, force):
     """Return (index, weight) of a force (3,) at sites of the solid: (n, 3 n^3)."""
     weight = np.asarray(force)[None, :, None] * positions.values[:, None, :]
-    return vector_index(d, "force", numbers(d, positions.element)), weight.reshape(
-        len(positions), -1
-    )
+    return vector_index(d, "force", numbers(d, positions.element)), weight.reshape(len(positions), -1)
 
 
 def moment_rows(d, positions, tensors):
@@ -285,12 +267,7 @@ def held_launches(d, name, columns, targets):
         {"columns": 1, "slots": 1},
     )
     tables = (f"{name}_{part}" for part in ("target", "first", "column", "weight", "now"))
-    inject = Launch(
-        operators.INJECT,
-        ("forces", *tables, "step"),
-        (0, 1, 0, 1, 0, targets),
-        {"columns": 0, "slots": 1},
-    )
+    inject = Launch(operators.INJECT, ("forces", *tables, "step"), (0, 1, 0, 1, 0, targets), {"columns": 0, "slots": 1})
     return [now, d.units.launch(inject)]
 
 
@@ -304,9 +281,7 @@ def integrate_slip(rates, limits, dt):
 
 def fault_rows(d, faults):
     """Return (index, weight, column) of all slipping components in owned elements."""
-    xyz, tensors = (
-        np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors")
-    )
+    xyz, tensors = (np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors"))
     count = 3 * d.element.size * len(xyz)
     most = min(MOST, available() // SORTED)
     if count > most:
@@ -314,19 +289,10 @@ def fault_rows(d, faults):
             f"the point tables of {len(xyz):,} slipping subfaults do not fit: {most:,} rows are possible here, they need "
             f"{count:,}; merge subfaults, or split the fault over runs"
         )
-    located, parts = (
-        d.locate(xyz, False),
-        [(np.empty(0, np.int64), np.empty(0, d.precision), np.empty(0, np.int32))],
-    )
+    located, parts = (d.locate(xyz, False), [(np.empty(0, np.int64), np.empty(0, d.precision), np.empty(0, np.int32))])
     outside = ((located.element < 0) & (located.element != ELSEWHERE)).sum()
     if outside:
-        raise ScenarioError(
-            [
-                Problem(
-                    "source", f"{outside} slipping subfaults lie outside the mesh", "move the fault"
-                )
-            ]
-        )
+        raise ScenarioError([Problem("source", f"{outside} slipping subfaults lie outside the mesh", "move the fault")])
     owned = np.flatnonzero(located.element >= 0)
     for low in range(0, len(owned), BLOCK):
         block = owned[low : low + BLOCK]
@@ -368,11 +334,7 @@ def recording(d, channels, receivers, slots, team=None):
     fluid_channels = np.any(in_fluid_by_rank, axis=0)
     placed = with_times(channels, fluid_channels)
     arrays, launches = sampling(*table, slots, d.precision)
-    gathering = (
-        partial_sums(of_rank, len(channels), operators.SAMPLE)
-        if team.size > 1 and channels
-        else None
-    )
+    gathering = partial_sums(of_rank, len(channels), operators.SAMPLE) if team.size > 1 and channels else None
     return placed, gathering, arrays, launches
 
 
@@ -380,10 +342,7 @@ def with_times(channels, in_fluid):
     """Return the channels, those of pressure in a fluid with the start of the step as their time."""
     if not np.any(in_fluid):
         return channels
-    return [
-        c._replace(at=0.0) if fluid and c.quantity == "pressure" else c
-        for c, fluid in zip(channels, in_fluid)
-    ]
+    return [c._replace(at=0.0) if fluid and c.quantity == "pressure" else c for c, fluid in zip(channels, in_fluid)]
 
 
 def channel_rows(d, channels, receivers):
@@ -431,12 +390,8 @@ def receiver_rows(d, quantity, by_component, receiver, xyz):
     receiver_numbers = np.unique(receiver[np.concatenate(list(by_component.values()))])
     located = d.locate(xyz[receiver_numbers], quantity == "pressure")
     for fluid in (False, True):
-        in_medium = np.flatnonzero(
-            (is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE)
-        )
-        for batch in (
-            np.array_split(in_medium, -(-len(in_medium) // DETAIL)) if len(in_medium) else ()
-        ):
+        in_medium = np.flatnonzero((is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
+        for batch in np.array_split(in_medium, -(-len(in_medium) // DETAIL)) if len(in_medium) else ():
             batch_sites, place = sites(d, located.some(batch)), np.full(len(xyz), -1)
             place[receiver_numbers[batch]] = np.arange(len(batch))
             for component, of_component in by_component.items():
@@ -506,9 +461,7 @@ def pressure_rows(d, positions):
     number = numbers(d, positions.element)
     if len(positions) and d.fluid[positions.element[0]]:
         return d.offset("pressure") + number, positions.values
-    weight = -np.einsum(
-        "nab,nbm->nam", mean_stress(positions, materials(d, positions.element)), positions.slopes
-    )
+    weight = -np.einsum("nab,nbm->nam", mean_stress(positions, materials(d, positions.element)), positions.slopes)
     return vector_index(d, "displacement", number), weight.reshape(len(positions), -1)
 
 
@@ -517,9 +470,7 @@ def mean_stress(positions, material):
     symmetric (n, 3, 3), Pa.
     """
     if "stiffness" not in material:
-        kappa = at_sites(
-            positions, material["rho"] * (material["vp"] ** 2 - 4 / 3 * material["vs"] ** 2)
-        )
+        kappa = at_sites(positions, material["rho"] * (material["vp"] ** 2 - 4 / 3 * material["vs"] ** 2))
         return kappa[:, None, None] * np.eye(3)
     constants, law = at_sites(positions, material["stiffness"]), np.empty((len(positions), 6, 6))
     upper = np.triu_indices(6)
@@ -531,24 +482,15 @@ def fibre_rows(d, channels):
     """Yield (number, (index, weight), False) of the numbered channels of fibres: sums of velocities
     at the ends of gauge lengths.
     """
-    terms = [
-        (n, place_number, axis, factor)
-        for n, c in channels
-        for place_number, axis, factor in c.terms
-    ]
+    terms = [(n, place_number, axis, factor) for n, c in channels for place_number, axis, factor in c.terms]
     places = list(dict.fromkeys(place_number for _, place_number, _, _ in terms))
     located = d.locate(np.array(places), False)
     parts = {n: [] for n, _ in channels}
     for fluid in (False, True):
-        in_medium = np.flatnonzero(
-            (is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE)
-        )
+        in_medium = np.flatnonzero((is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
         if not len(in_medium):
             continue
-        end_sites, place = (
-            sites(d, located.some(in_medium)),
-            {places[i]: n for n, i in enumerate(in_medium)},
-        )
+        end_sites, place = (sites(d, located.some(in_medium)), {places[i]: n for n, i in enumerate(in_medium)})
         rows = [quantity_rows(d, end_sites, "velocity", component) for component in "ENZ"]
         for n, place_number, axis, factor in terms:
             if place_number in place:

@@ -59,9 +59,7 @@ def quality(mesh, degree, material):
         elements = np.arange(start, min(start + BLOCK, mesh.size))
         shapes = corner_quality(mesh.nodes[mesh.corners[elements]].transpose(0, 2, 1))
         parts.append(shapes | {"slowest": sampling.slowest_in(material(elements))})
-    return Quality(
-        **{name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, degree=degree
-    )
+    return Quality(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, degree=degree)
 
 
 def corner_quality(corners):
@@ -76,9 +74,7 @@ def corner_quality(corners):
         along.append(np.repeat(edges / length, 2, axis=axis).reshape(-1, 3, 8))
     lengths = np.concatenate(lengths, axis=1)
     xi, eta, zeta = along
-    sines = [
-        np.abs((u * v).sum(axis=1)).max(axis=1) for u, v in ((xi, eta), (xi, zeta), (eta, zeta))
-    ]
+    sines = [np.abs((u * v).sum(axis=1)).max(axis=1) for u, v in ((xi, eta), (xi, zeta), (eta, zeta))]
     jacobian = (cross(xi, eta) * zeta).sum(axis=1).min(axis=1)
     return named_quality(lengths.min(axis=1), lengths.max(axis=1), jacobian, np.max(sines, axis=0))
 
@@ -116,14 +112,7 @@ def report(quality, mesh, f95=None, stable=None):
             )
         )
     rows += [
-        _worst(
-            mesh,
-            "aspect ratio",
-            quality.aspect,
-            np.argmax,
-            "{:.3g}",
-            " (longest edge over shortest)",
-        ),
+        _worst(mesh, "aspect ratio", quality.aspect, np.argmax, "{:.3g}", " (longest edge over shortest)"),
         _worst(mesh, "skewness", quality.skewness, np.argmax, "{:.2f}", " (0: right angles)"),
         _worst(mesh, "scaled Jacobian", quality.jacobian, np.argmin, "{:.2f}", " (1: a box)"),
     ]

@@ -35,11 +35,7 @@ def find_fluid_elements(prepared, team):
     part = select_elements(mesh, np.arange(*limits[team.rank : team.rank + 2]))
 
     def fluid_of_part():
-        return (
-            mesh_statistics.find_fluid_elements(part, prepared.sampler)
-            if part.size
-            else np.empty(0, bool)
-        )
+        return mesh_statistics.find_fluid_elements(part, prepared.sampler) if part.size else np.empty(0, bool)
 
     return np.concatenate(team.every(fluid_of_part))
 
@@ -49,23 +45,14 @@ def assign_owners(scenario, prepared, fluid, team):
     if team.size == 1 or prepared.owner is not None:
         return np.zeros(prepared.mesh.size, np.int32) if team.size == 1 else prepared.owner
     return team.every(
-        lambda: (
-            partition(weigh_elements(scenario, prepared.mesh, fluid), team.size)
-            if team.rank == 0
-            else None
-        )
+        lambda: partition(weigh_elements(scenario, prepared.mesh, fluid), team.size) if team.rank == 0 else None
     )[0]
 
 
 def weigh_elements(scenario, mesh, fluid):
     """Return the `ElementWeights` of a whole mesh."""
     return ElementWeights(
-        mesh.corners,
-        mesh.centroids(),
-        fluid,
-        costs(scenario, fluid),
-        scenario.run.degree,
-        scenario.run.partition,
+        mesh.corners, mesh.centroids(), fluid, costs(scenario, fluid), scenario.run.degree, scenario.run.partition
     )
 
 
@@ -75,9 +62,7 @@ def partition(weights, ranks):
     """
     w = weights
     pairs = interface(w.corners, w.fluid)
-    return elements.partition(
-        w.corners.reshape(-1, 2, 2, 2), w.centroids, ranks, w.method, w.cost, pairs=pairs
-    )
+    return elements.partition(w.corners.reshape(-1, 2, 2, 2), w.centroids, ranks, w.method, w.cost, pairs=pairs)
 
 
 @dataclass(frozen=True)
@@ -113,17 +98,12 @@ def rank_loads(weights, ranks):
     cost, fluid = weights.cost, weights.fluid
     owner = partition(weights, ranks) if ranks > 1 else np.zeros(len(cost), np.int32)
     numbered = numbering.number(weights.corners, 2)
-    points, solid, _ = number_by_medium(
-        numbered.points.reshape(len(cost), -1), numbered.count, fluid
-    )
+    points, solid, _ = number_by_medium(numbered.points.reshape(len(cost), -1), numbered.count, fluid)
     middles = sum((n == 1).astype(int) for n in np.indices((3, 3, 3))).ravel()
     weight = float(weights.degree - 1) ** middles
     loads = []
     for piece in elements.pieces(points + solid * fluid[:, None], owner):
-        shared = [
-            (weight[places % 27], fluid[piece.elements[places // 27]])
-            for places in piece.shared.values()
-        ]
+        shared = [(weight[places % 27], fluid[piece.elements[places // 27]]) for places in piece.shared.values()]
         outer = piece.elements[: piece.outer]
         loads.append(
             Load(
@@ -133,9 +113,7 @@ def rank_loads(weights, ranks):
                 outer_cost=float(cost[outer].sum()),
                 neighbours=len(shared),
                 shared=int(sum(count.sum() for count, _ in shared)),
-                sent=int(
-                    sum((count * np.where(is_fluid, 1, 3)).sum() for count, is_fluid in shared)
-                ),
+                sent=int(sum((count * np.where(is_fluid, 1, 3)).sum() for count, is_fluid in shared)),
             )
         )
     return loads
@@ -160,10 +138,7 @@ def costs(scenario, fluid):
     kind = operators.Kind(scenario.run.degree, relaxation=((0,) * 7,) * mechanisms)
     solid_cost = operators.cost(kind, 3)["reals_per_point"]
     fluid_cost = operators.cost(replace(kind, relaxation=()), 1)["reals_per_point"]
-    return (
-        np.where(fluid, fluid_cost, solid_cost)
-        + np.where(fluid, 8.0, 19.0) * scenario.run.degree**3
-    )
+    return np.where(fluid, fluid_cost, solid_cost) + np.where(fluid, 8.0, 19.0) * scenario.run.degree**3
 
 
 # --- what ranks agree on --------------------------------------------------------------------------
@@ -185,22 +160,13 @@ def combine_statistics(subdomain, local):
         copy_lowest_rank_values(subdomain.shared[medium], values)
         for medium, values in zip(("solid", "fluid"), local.mass)
     )
-    by_rank = subdomain.team.every(
-        lambda: (local.speeds, local.smallest, local.loss, local.bulk_loss)
-    )
+    by_rank = subdomain.team.every(lambda: (local.speeds, local.smallest, local.loss, local.bulk_loss))
     speeds, smallest, losses, bulk = zip(*by_rank)
     extremes = {
         name: (min(limits[name][0] for limits in speeds), max(limits[name][1] for limits in speeds))
         for name in speeds[0]
     }
-    return replace(
-        local,
-        mass=mass,
-        speeds=extremes,
-        smallest=min(smallest),
-        loss=max(losses),
-        bulk_loss=any(bulk),
-    )
+    return replace(local, mass=mass, speeds=extremes, smallest=min(smallest), loss=max(losses), bulk_loss=any(bulk))
 
 
 def copy_lowest_rank_values(sharing, values):
@@ -253,12 +219,8 @@ def complete_plan(d, plan):
     call.
     """
     team, subdomain = d.subdomain.team, described(d)
-    partition, totals = zip(
-        *team.every(lambda: (subdomain, replace(plan.totals, grid=replace(plan.grid, tables=()))))
-    )
-    return replace(
-        plan, partition=partition, rank=team.rank, all_ranks=add_totals(partition, totals)
-    )
+    partition, totals = zip(*team.every(lambda: (subdomain, replace(plan.totals, grid=replace(plan.grid, tables=())))))
+    return replace(plan, partition=partition, rank=team.rank, all_ranks=add_totals(partition, totals))
 
 
 def described(d):
@@ -274,8 +236,7 @@ def described(d):
     """
     team, shared = d.subdomain.team, {}
     counted = sum(
-        count - len(d.subdomain.shared[name].elsewhere)
-        for name, count in zip(("solid", "fluid"), d.subdomain.counts)
+        count - len(d.subdomain.shared[name].elsewhere) for name, count in zip(("solid", "fluid"), d.subdomain.counts)
     )
     for sharing in d.subdomain.shared.values():
         for rank, numbers in sharing.lists.items():
@@ -293,10 +254,7 @@ def described(d):
 
 def add_totals(partition, totals):
     """Return the `Totals` over the plans of all ranks."""
-    grids, points = (
-        [of_rank.grid for of_rank in totals],
-        sum(subdomain.points for subdomain in partition),
-    )
+    grids, points = ([of_rank.grid for of_rank in totals], sum(subdomain.points for subdomain in partition))
     grid = replace(
         grids[0],
         elements=sum(grid.elements for grid in grids),
@@ -308,11 +266,7 @@ def add_totals(partition, totals):
     for name, nbytes in (item for of_rank in totals for item in of_rank.traffic.items()):
         traffic[name] = traffic.get(name, 0) + nbytes
     return Totals(
-        grid,
-        points,
-        traffic,
-        sum(of_rank.state_bytes for of_rank in totals),
-        sum(of_rank.nbytes for of_rank in totals),
+        grid, points, traffic, sum(of_rank.state_bytes for of_rank in totals), sum(of_rank.nbytes for of_rank in totals)
     )
 
 
@@ -320,13 +274,7 @@ def refuse_mesh(scenario, team):
     """Refuse to write the mesh as a file on several ranks."""
     if team.size > 1 and scenario.output.mesh:
         raise ScenarioError(
-            [
-                Problem(
-                    "output.mesh",
-                    "several ranks do not write the mesh yet",
-                    "run on one rank, or leave it out",
-                )
-            ]
+            [Problem("output.mesh", "several ranks do not write the mesh yet", "run on one rank, or leave it out")]
         )
 
 
@@ -363,13 +311,7 @@ def elements_holding(places, located, xyz, team):
     which = np.concatenate([which[preferred], unheld])
     order = np.argsort(which, kind="stable")
     columns = (
-        np.concatenate(
-            [getattr(holding.some(preferred), name), getattr(located.some(unheld), name)]
-        )[order]
+        np.concatenate([getattr(holding.some(preferred), name), getattr(located.some(unheld), name)])[order]
         for name in ("element", "local", "nearest", "distance")
     )
-    return (
-        which[order],
-        type(holding)(*columns),
-        np.maximum(total[np.arange(len(xyz)), in_fluid.astype(int)], 1),
-    )
+    return (which[order], type(holding)(*columns), np.maximum(total[np.arange(len(xyz)), in_fluid.astype(int)], 1))

@@ -31,10 +31,7 @@ class RelaxingRule(ChainRule):
         _, kappa, mu = cells[:GIVEN]
         of_shear, of_bulk = self._q_of_moduli(cells)
         relaxation, solid = self.d.relaxation, ~self.d.fluid[:, None]
-        return (
-            np.where(solid, relaxation.unrelaxed(of_bulk) * kappa, kappa),
-            relaxation.unrelaxed(of_shear) * mu,
-        )
+        return (np.where(solid, relaxation.unrelaxed(of_bulk) * kappa, kappa), relaxation.unrelaxed(of_shear) * mu)
 
     def gradient(self, cells, of_elements, of_points, of_faces):
         """See `ChainRule.gradient`; `of_elements` has lambda and mu, unrelaxed, 1/Q of shear and of
@@ -58,9 +55,7 @@ class RelaxingRule(ChainRule):
         """See `ChainRule.changes`; moduli have two further rows, of the losses."""
         moduli, masses, damping = super().changes(cells[:GIVEN], change[:GIVEN])
         given = (*change[1:GIVEN], *(change[GIVEN:] or (0.0, 0.0)))
-        kappa, mu, shear, bulk = (
-            sum(by * values for by, values in zip(row, given)) for row in self._slopes(cells)
-        )
+        kappa, mu, shear, bulk = (sum(by * values for by, values in zip(row, given)) for row in self._slopes(cells))
         solid = np.stack([kappa - 2 / 3 * mu, mu, shear, bulk], axis=1)
         fluid = np.concatenate([moduli, np.zeros_like(moduli)], axis=1)
         return np.where(self.d.fluid[:, None, None], fluid, solid), masses, damping
@@ -84,9 +79,4 @@ class RelaxingRule(ChainRule):
         by_shear = mu * relaxation.unrelaxed_slope(of_shear)
         kappas = [by_bulk * part for part in bulk]
         kappas[0] = kappas[0] + relaxation.unrelaxed(of_bulk)
-        return (
-            kappas,
-            (0.0, relaxation.unrelaxed(of_shear), 0.0, by_shear),
-            (0.0, 0.0, 0.0, 1.0),
-            bulk,
-        )
+        return (kappas, (0.0, relaxation.unrelaxed(of_shear), 0.0, by_shear), (0.0, 0.0, 0.0, 1.0), bulk)

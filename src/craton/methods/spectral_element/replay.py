@@ -108,9 +108,7 @@ def transposed(d, shared, steps, residuals, taps, stores, every=1, light=False):
     rigid = [*parts.rigid(3), *parts.rigid(1)]
     coupling = {"solid": parts.coupling("transposed_to_solid", 1)}
     halves = {"fluid": (), "solid": (1,)}
-    forces = parts.forces(
-        replay_operators.replayed, "sums", [*tapped, *taken], injected, coupling, halves
-    )
+    forces = parts.forces(replay_operators.replayed, "sums", [*tapped, *taken], injected, coupling, halves)
     to_fluid = []
     if parts.coupled:
         complete = parts.exchange("fluid", (1,))

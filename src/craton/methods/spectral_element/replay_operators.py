@@ -10,9 +10,7 @@ from craton.core.operator import Struct
 from craton.methods.spectral_element import operators, pair_operators
 from craton.methods.spectral_element.pair_operators import fields_of, point_block, rows_of
 
-REPLAY = Struct(
-    "ReplayParams", tuple((name, "i32") for name in ("first", "every", "steps", "slots", "count"))
-)
+REPLAY = Struct("ReplayParams", tuple((name, "i32") for name in ("first", "every", "steps", "slots", "count")))
 SAVE = Struct("SaveParams", (("slots", "i32"), ("count", "i32")))
 # reals of an element's block beside its nodes: shape, quadrature rule
 BESIDE = 200
@@ -51,9 +49,7 @@ def replayed(kind, fluid=False, precision="float32"):
         kernel=function,
         defines=tuple(defines.items()),
         types=(*plain.types, ("step", "i32"), *((name, "force") for name in pair_operators.FORCES)),
-        reals_per_point=plain.reals_per_point
-        + components * kind.degree**3
-        + (2 * sums + rows) * nodes,
+        reals_per_point=plain.reals_per_point + components * kind.degree**3 + (2 * sums + rows) * nodes,
         flops=2 * plain.flops + 4 * sums * nodes,
         block=(width, 1, 1),
         span=(count, 1, 1),
@@ -69,10 +65,7 @@ def resident(kind):
 
 def fits(degree, precision):
     """Return True where a GPU's block holds an element of a degree in layers on three sides."""
-    return (
-        reals_of(operators.Kind(degree, axes=7), 3) * np.dtype(precision).itemsize
-        <= pair_operators.SHARED_BYTES
-    )
+    return reals_of(operators.Kind(degree, axes=7), 3) * np.dtype(precision).itemsize <= pair_operators.SHARED_BYTES
 
 
 def reals_of(kind, components):
@@ -112,25 +105,19 @@ def save_layer(kind, fluid=False):
 
 def save_path(components=3):
     """Return what saves a field at all points before a step."""
-    return fields_of(
-        "save_path", components, ("path",), ("field", "step"), 2 * components, 0, **point_block()
-    )
+    return fields_of("save_path", components, ("path",), ("field", "step"), 2 * components, 0, **point_block())
 
 
 def take_points(components=3):
     """Return what gives the first field and its rate the values that were saved."""
     names = ("pair", "pair_rate", "light"), ("path", "step")
-    return fields_of(
-        "take_points", components, *names, 5 * components + 2, 4 * components, **point_block()
-    )
+    return fields_of("take_points", components, *names, 5 * components + 2, 4 * components, **point_block())
 
 
 def transposed_step(components=3):
     """Return the step of the transposed field at all points, and its sums by masses."""
     names = ("pair", "pair_rate", "pair_force", "sums"), ("inverse_mass", "step")
-    return fields_of(
-        "transposed_step", components, *names, 9 * components + 3, 6 * components, **point_block()
-    )
+    return fields_of("transposed_step", components, *names, 9 * components + 3, 6 * components, **point_block())
 
 
 def damped_pair(components=3, both=False):
@@ -143,11 +130,7 @@ def damped_pair(components=3, both=False):
         ("velocity", "points", "terms"),
         operators.FACE,
         kernel="damped_points",
-        defines=(
-            ("FIELDS", fields),
-            ("STRIDE", 2 * components),
-            ("FIRST", 0 if both else components),
-        ),
+        defines=(("FIELDS", fields), ("STRIDE", 2 * components), ("FIRST", 0 if both else components)),
         reals_per_point=4 + 5 * fields,
         flops=6 * fields,
         **operators.point_list(),

@@ -85,9 +85,7 @@ def _along(function, element, local):
 def _product(along):
     """Return products of the values along xi, eta and zeta, xi fastest: (n, n^3)."""
     xi, eta, zeta = along
-    return (zeta[:, :, None, None] * eta[:, None, :, None] * xi[:, None, None, :]).reshape(
-        len(xi), xi.shape[1] ** 3
-    )
+    return (zeta[:, :, None, None] * eta[:, None, :, None] * xi[:, None, None, :]).reshape(len(xi), xi.shape[1] ** 3)
 
 
 def sites(d, located):
@@ -135,19 +133,10 @@ def fluid_velocity(d, elements):
     matrices (n, 3, n^3 of v, n^3 of rate).
     """
     element, coordinates = d.element, nodes_of(d, elements)
-    points = np.array(
-        [
-            (xi, eta, zeta)
-            for zeta in element.points
-            for eta in element.points
-            for xi in element.points
-        ]
-    )
+    points = np.array([(xi, eta, zeta) for zeta in element.points for eta in element.points for xi in element.points])
     _, reference = polynomials(element, points)  # (node, 3, polynomial)
     jacobian = np.einsum("qsm,nrm->nqsr", reference, coordinates)
-    slopes = np.linalg.solve(
-        jacobian, np.broadcast_to(reference, (len(elements), *reference.shape))
-    )
+    slopes = np.linalg.solve(jacobian, np.broadcast_to(reference, (len(elements), *reference.shape)))
     return slopes.transpose(0, 2, 1, 3) / materials(d, elements)["rho"][:, None, :, None]
 
 
@@ -162,9 +151,7 @@ def velocity_rows(d, positions, weights):
         rate = np.empty(number.shape)
         for start in range(0, len(positions), 256):  # (n^3)^2 reals a site
             block = slice(start, start + 256)
-            rate[block] = np.einsum(
-                "nam,namq->nq", weights[block], fluid_velocity(d, positions.element[block])
-            )
+            rate[block] = np.einsum("nam,namq->nq", weights[block], fluid_velocity(d, positions.element[block]))
         return d.offset("potential_rate") + number, rate
     return vector_index(d, "velocity", number), weights.reshape(len(positions), -1)
 
@@ -173,6 +160,4 @@ def vector_index(d, field, number):
     """Return the index in "state" of the components of a field of the solid at points (n, m): (n, 3
     m), component by component.
     """
-    return (d.offset(field) + np.arange(3)[:, None] + 3 * number[:, None, :]).reshape(
-        len(number), 3 * number.shape[1]
-    )
+    return (d.offset(field) + np.arange(3)[:, None] + 3 * number[:, None, :]).reshape(len(number), 3 * number.shape[1])

@@ -41,15 +41,7 @@ def series_of(d, spec, spacing):
     sampling = element_samplings(d, d.locate(xyz, False, nearest=False), spec.quantity)
     reads = {field_of(spec.quantity, group.in_fluid): (slice(None),) for group in sampling}
     return SnapshotSeries(
-        spec.name,
-        spec.quantity,
-        components(spec.quantity),
-        coords,
-        steps,
-        times,
-        reads,
-        sampling,
-        d.precision,
+        spec.name, spec.quantity, components(spec.quantity), coords, steps, times, reads, sampling, d.precision
     )
 
 
@@ -83,9 +75,7 @@ def element_samplings(d, located, quantity):
     """Return the `ElementSampling` of the places in the solid and of those in the fluid: tuple."""
     samplings = []
     for in_fluid in (False, True):
-        where = np.flatnonzero(
-            (located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == in_fluid)
-        )
+        where = np.flatnonzero((located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == in_fluid))
         if len(where):
             elements, row = np.unique(located.element[where], return_inverse=True)
             values_alone = quantity == ("pressure" if in_fluid else "velocity")
@@ -126,20 +116,11 @@ class Interpolator:
             fluid=np.full(len(sampling.points), sampling.in_fluid),
             offset=lambda field: 0,
             coordinates=sampling.coordinates.__getitem__ if not self.values_alone else None,
-            material=lambda elements: {
-                name: values[elements] for name, values in sampling.material.items()
-            },
+            material=lambda elements: {name: values[elements] for name, values in sampling.material.items()},
         )
-        cost = (
-            12
-            * self.elements.element.size
-            * len(sampling.where)
-            * (1 if self.vector or sampling.in_fluid else 3)
-        )
+        cost = 12 * self.elements.element.size * len(sampling.where) * (1 if self.vector or sampling.in_fluid else 3)
         cost *= 1 if self.vector else len(self.named)
-        self.matrices = (
-            [self.build_matrices(batch) for batch in self.batches()] if cost <= STORED else None
-        )
+        self.matrices = [self.build_matrices(batch) for batch in self.batches()] if cost <= STORED else None
 
     def batches(self):
         """Return slices of the places."""
@@ -151,13 +132,9 @@ class Interpolator:
         located = SimpleNamespace(element=sampling.element[batch], local=sampling.local[batch])
         if self.values_alone:
             values, _ = polynomials(self.elements.element, located.local)
-            return [
-                sparse(numbers(self.elements, located.element), values, sampling.count, precision)
-            ]
+            return [sparse(numbers(self.elements, located.element), values, sampling.count, precision)]
         positions = sites(self.elements, located)
-        rows = [
-            quantity_rows(self.elements, positions, self.series.quantity, c) for c in self.named
-        ]
+        rows = [quantity_rows(self.elements, positions, self.series.quantity, c) for c in self.named]
         width = sampling.count if sampling.in_fluid else 3 * sampling.count
         return [sparse(index, weight, width, precision) for index, weight in rows]
 
@@ -182,8 +159,7 @@ def sparse(index, weight, columns, precision):
     nonzero = weight != 0
     first = np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))])
     return csr_array(
-        (weight[nonzero].astype(precision), index[nonzero].astype(np.int32), first),
-        shape=(len(index), columns),
+        (weight[nonzero].astype(precision), index[nonzero].astype(np.int32), first), shape=(len(index), columns)
     )
 
 
@@ -191,10 +167,7 @@ def picture_maker(series):
     """Return the function that makes a picture, ([component,] z, y, x), float32, nan outside the
     mesh, from a dict of fields.
     """
-    interpolators, shape = (
-        [Interpolator(series, sampling) for sampling in series.sampling],
-        series.shape,
-    )
+    interpolators, shape = ([Interpolator(series, sampling) for sampling in series.sampling], series.shape)
     lead = max(len(series.components), 1)
 
     # of a wavefield that diverges, which the divergence guard reports

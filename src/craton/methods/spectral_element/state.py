@@ -56,23 +56,11 @@ class State:
         """
         arrays = {}
         for block, dtype in (("state", precision), ("forces", "int64" if exact else precision)):
-            fields = {
-                name: field
-                for name, field in self.fields.items()
-                if name.endswith(FORCE) == (block == "forces")
-            }
+            fields = {name: field for name, field in self.fields.items() if name.endswith(FORCE) == (block == "forces")}
             last, points, components = list(fields.values())[-1]
-            arrays[block] = Array(
-                "wavefield", (last + rounded(points * components, ALIGNMENT),), np.dtype(dtype)
-            )
+            arrays[block] = Array("wavefield", (last + rounded(points * components, ALIGNMENT),), np.dtype(dtype))
             arrays |= {
-                name: Array(
-                    "wavefield",
-                    (n, c) if c > 1 else (n,),
-                    np.dtype(dtype),
-                    start=start,
-                    part_of=block,
-                )
+                name: Array("wavefield", (n, c) if c > 1 else (n,), np.dtype(dtype), start=start, part_of=block)
                 for name, (start, n, c) in fields.items()
             }
         return arrays

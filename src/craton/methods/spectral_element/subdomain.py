@@ -91,19 +91,11 @@ def build_subdomain(prepared, element, fluid, owner, team=None):
     ids, solid_count, fluid_count = number_by_medium(
         numbered.points.reshape(len(nearby), -1), numbered.count, fluid[nearby]
     )
-    border = piece_at_border(
-        mesh.corners[nearby], owner[nearby], team.rank, ids, solid_count, fluid[nearby]
-    )
+    border = piece_at_border(mesh.corners[nearby], owner[nearby], team.rank, ids, solid_count, fluid[nearby])
     inner = np.setdiff1d(np.flatnonzero(is_owned[nearby]), border.elements)
     order = np.concatenate([border.elements, inner, np.flatnonzero(~is_owned[nearby])])
-    size, places, fluid_here = (
-        len(border.elements) + len(inner),
-        nearby[order],
-        fluid[nearby[order]],
-    )
-    points, counts, ghosted_counts = number_owned_first(
-        ids, order, (solid_count, fluid_count), fluid_here, size
-    )
+    size, places, fluid_here = (len(border.elements) + len(inner), nearby[order], fluid[nearby[order]])
+    points, counts, ghosted_counts = number_owned_first(ids, order, (solid_count, fluid_count), fluid_here, size)
     ghosted_mesh = select_elements(mesh, places).elevated()
     ghosted = geometry_of(ghosted_mesh, element, fluid_here, points, ghosted_counts)
     media = team.every(lambda: (not fluid.all(), bool(fluid.any())))
@@ -126,9 +118,7 @@ def build_single_subdomain(prepared, element, fluid, team):
     """Return the `Subdomain` and geometry of a rank that owns all elements."""
     mesh = prepared.mesh
     numbered = numbering.number(mesh.elements, element.degree)
-    points, *counts = number_by_medium(
-        numbered.points.reshape(mesh.size, -1), numbered.count, fluid
-    )
+    points, *counts = number_by_medium(numbered.points.reshape(mesh.size, -1), numbered.count, fluid)
     geometry = geometry_of(mesh.elevated(), element, fluid, points, tuple(counts))
     nothing_shared = {"solid": Sharing(team), "fluid": Sharing(team)}
     subdomain = Subdomain(
@@ -149,12 +139,7 @@ def build_single_subdomain(prepared, element, fluid, team):
 def geometry_of(mesh, element, fluid, points, counts):
     """Return the `ElementGeometry` of a mesh with `counts` (solid, fluid) points."""
     return ElementGeometry(
-        mesh=mesh,
-        element=element,
-        fluid=fluid,
-        points=points,
-        state=State(*counts),
-        centres=mesh_terms.centres(mesh),
+        mesh=mesh, element=element, fluid=fluid, points=points, state=State(*counts), centres=mesh_terms.centres(mesh)
     )
 
 
@@ -182,9 +167,7 @@ def piece_at_border(corners, owner, rank, ids, solid, fluid):
     for side, chosen in enumerate((owner == rank, owner != rank)):
         touched[side, corners[chosen]] = True
     nearby = np.flatnonzero(touched.all(axis=0)[corners].any(axis=1))
-    piece = elements.piece_from_neighbourhood(
-        rank, nearby, ids[nearby] + solid * fluid[nearby, None], owner[nearby]
-    )
+    piece = elements.piece_from_neighbourhood(rank, nearby, ids[nearby] + solid * fluid[nearby, None], owner[nearby])
     return elements.Piece(rank, piece.elements[: piece.outer], piece.outer, piece.shared)
 
 
@@ -204,10 +187,7 @@ def number_owned_first(ids, order, counts, fluid, size):
         split = int(np.searchsorted(rows, size))
         for flags, part in ((owned, rows[:split]), (used, rows[split:])):
             numbering.mark(flags, ids, order[part])
-        number, ghosts = (
-            np.cumsum(owned, dtype=np.int32) - np.int32(1),
-            np.flatnonzero(used & ~owned),
-        )
+        number, ghosts = (np.cumsum(owned, dtype=np.int32) - np.int32(1), np.flatnonzero(used & ~owned))
         owned_counts.append(int(owned.sum()))
         total_counts.append(owned_counts[-1] + len(ghosts))
         number[ghosts] = np.arange(owned_counts[-1], total_counts[-1], dtype=np.int32)
@@ -224,9 +204,7 @@ def sharing_by_medium(team, piece, points, fluid):
     shared = {}
     for medium, is_fluid in (("solid", False), ("fluid", True)):
         of_medium = {rank: numbers[in_fluid[rank] == is_fluid] for rank, numbers in lists.items()}
-        shared[medium] = Sharing(
-            team, {rank: numbers for rank, numbers in sorted(of_medium.items()) if len(numbers)}
-        )
+        shared[medium] = Sharing(team, {rank: numbers for rank, numbers in sorted(of_medium.items()) if len(numbers)})
     return shared
 
 
@@ -270,12 +248,7 @@ def mesh_bounds(prepared, team):
     """
     if prepared.bounds is not None or prepared.owner is None:
         return prepared.mesh.bounds() if prepared.bounds is None else prepared.bounds
-    owned = replace(
-        prepared.mesh,
-        elements=prepared.mesh.elements[prepared.owner == team.rank],
-        regions=None,
-        faces={},
-    )
+    owned = replace(prepared.mesh, elements=prepared.mesh.elements[prepared.owner == team.rank], regions=None, faces={})
     low, high = zip(*team.every(owned.bounds))
     return np.array([np.min(low, axis=0), np.max(high, axis=0)])
 
@@ -297,6 +270,4 @@ def select_elements(mesh, chosen):
         name: np.column_stack([place[rows[:, 0]], rows[:, 1]])[place[rows[:, 0]] >= 0]
         for name, rows in mesh.faces.items()
     }
-    return replace(
-        mesh, nodes=mesh.nodes[used], elements=numbers, regions=mesh.regions[chosen], faces=faces
-    )
+    return replace(mesh, nodes=mesh.nodes[used], elements=numbers, regions=mesh.regions[chosen], faces=faces)

@@ -99,9 +99,7 @@ def stable_step(medium, families, machine):
     rank = int(np.argmax(peaks))
     element = int(selected[energy.argmax()]) if rank == team.rank else -1
     limit = round_down(2 / np.sqrt(eigenvalue.bound))
-    courant = team.every(
-        lambda: courant_number(medium, element, limit) if rank == team.rank else 0.0
-    )[rank]
+    courant = team.every(lambda: courant_number(medium, element, limit) if rank == team.rank else 0.0)[rank]
     return Stable(limit, element, courant, nbytes)
 
 
@@ -229,16 +227,12 @@ def indicator(d, corners):
         samples, fluid = d.material(in_medium, nodes), d.fluid[in_medium, None]
         speed = p_speed(samples, d.relaxation)
         inert = (
-            np.where(fluid, inertia(samples, True), inertia(samples, False))
-            if fluid.any()
-            else inertia(samples, False)
+            np.where(fluid, inertia(samples, True), inertia(samples, False)) if fluid.any() else inertia(samples, False)
         )
         stiff[part], quotient, compact = corner_stiffness(d, in_medium, nodes, speed, inert)
         # the fastest node need not be at a corner
         alone[part] = quotient * (d.statistics.fastest[part] / samples["vp"].max(axis=1)) ** 2
-        ratio = np.where(
-            fluid[:, 0], 1.0, (samples["vp"] / np.maximum(samples["vs"], 1e-9)).mean(axis=1)
-        )
+        ratio = np.where(fluid[:, 0], 1.0, (samples["vp"] / np.maximum(samples["vs"], 1e-9)).mean(axis=1))
         kinds[part] = np.searchsorted(RATIOS, ratio) * 4 + np.searchsorted(COMPACT, compact)
 
     cells.in_parallel(find, batches(d.mesh.size, 1 << 11))
@@ -276,9 +270,7 @@ def sum_over_touching(d, values, pairs, corners):
     `corners` are those of `corners_by_medium`.
     """
     sums = {
-        name: medium.sharing.complete(
-            medium.added(np.repeat(values[medium.elements], 8).reshape(-1, 8))
-        )
+        name: medium.sharing.complete(medium.added(np.repeat(values[medium.elements], 8).reshape(-1, 8)))
         for name, medium in corners.items()
     }
     across = {name: np.zeros(len(total)) for name, total in sums.items()}
@@ -327,10 +319,7 @@ def corners_by_medium(d):
     corners = {}
     for fluid, (medium, sharing) in enumerate(d.subdomain.shared.items()):
         elements, mass = np.flatnonzero(d.fluid == bool(fluid)), d.statistics.mass[fluid]
-        points, used = (
-            d.points[elements[:, None], corner_nodes(d.element.n)],
-            np.zeros(len(mass), bool),
-        )
+        points, used = (d.points[elements[:, None], corner_nodes(d.element.n)], np.zeros(len(mass), bool))
         used[points] = True
         number = np.cumsum(used, dtype=np.int32) - np.int32(1)
         shared = restrict_sharing(sharing, used, number)
@@ -341,9 +330,7 @@ def corners_by_medium(d):
 
 def corner_nodes(n):
     """Return the nodes at the corners of an element with n nodes along an axis, (8,)."""
-    return np.array(
-        [(c * n + b) * n + a for c in (0, n - 1) for b in (0, n - 1) for a in (0, n - 1)]
-    )
+    return np.array([(c * n + b) * n + a for c in (0, n - 1) for b in (0, n - 1) for a in (0, n - 1)])
 
 
 def grow_selection(d, selected, corners, rings=RINGS):
@@ -399,13 +386,8 @@ def restrict_sharing(sharing, used, number):
     must call.
     """
     lists = sharing.lists or {}
-    used_by_neighbour = sharing.team.swap(
-        {rank: used[points].astype(float) for rank, points in lists.items()}
-    )
-    both = {
-        rank: number[points[used[points] & (used_by_neighbour[rank] > 0)]]
-        for rank, points in lists.items()
-    }
+    used_by_neighbour = sharing.team.swap({rank: used[points].astype(float) for rank, points in lists.items()})
+    both = {rank: number[points[used[points] & (used_by_neighbour[rank] > 0)]] for rank, points in lists.items()}
     return Sharing(sharing.team, {rank: points for rank, points in both.items() if len(points)})
 
 
@@ -418,10 +400,7 @@ def courant_number(d, element, step):
     """
     elements = np.array([element])
     return float(
-        step
-        / shortest_times(
-            d.element, d.coordinates(elements), p_speed(d.material(elements), d.relaxation)
-        ).min()
+        step / shortest_times(d.element, d.coordinates(elements), p_speed(d.material(elements), d.relaxation)).min()
     )
 
 
@@ -432,9 +411,7 @@ def p_speed(samples, relaxation):
     if "stiffness" in samples:
         law = sampling.moduli(samples, relaxation)[0]
         return np.sqrt(law[:, sampling.NORMAL].max(axis=1) / samples["rho"])
-    return samples["vp"] * (
-        np.sqrt(relaxation.unrelaxed(samples["loss_p"])) if relaxation is not None else 1.0
-    )
+    return samples["vp"] * (np.sqrt(relaxation.unrelaxed(samples["loss_p"])) if relaxation is not None else 1.0)
 
 
 def shortest_times(element, coordinates, speed):

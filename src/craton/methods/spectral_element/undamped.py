@@ -67,10 +67,7 @@ class Undamped:
         self.stages = {stage.name: stage for stage in self.program.phases}
         with machine.work():
             self.mass = {medium: self.real(self.masses[medium])[:, None] for medium in self.media}
-            self.elsewhere = {
-                medium: machine.asarray(d.subdomain.shared[medium].elsewhere)
-                for medium in self.media
-            }
+            self.elsewhere = {medium: machine.asarray(d.subdomain.shared[medium].elsewhere) for medium in self.media}
 
     def real(self, values):
         """Copy host values to an array of the machine in the operator's precision."""
@@ -104,8 +101,7 @@ class Undamped:
 
         def local_size():
             return sum(
-                FIELDS[m][2] * (len(self.masses[m]) - len(self.d.subdomain.shared[m].elsewhere))
-                for m in self.media
+                FIELDS[m][2] * (len(self.masses[m]) - len(self.d.subdomain.shared[m].elsewhere)) for m in self.media
             )
 
         return sum(self.team.every(local_size))
@@ -116,10 +112,7 @@ class Undamped:
         for medium in self.media:
             field, force, components = FIELDS[medium]
             shape = (len(self.masses[medium]) + 1, components)
-            arrays |= {
-                name: Array("wavefield", shape, self.precision)
-                for name in (field, force, f"{medium}_before")
-            }
+            arrays |= {name: Array("wavefield", shape, self.precision) for name in (field, force, f"{medium}_before")}
         for arranged in elements:
             family_arrays, launch = families.elastic_launch(d, arranged)
             arrays |= family_arrays
@@ -127,36 +120,26 @@ class Undamped:
         for kind, word in ((faces.rigid_points, "rigid"), (faces.coupling, "to")):
             kind_arrays, by_medium = kind(d, FloatingPoint())
             arrays |= kind_arrays
-            launches |= {
-                f"{word} {medium}": medium_launches for medium, medium_launches in by_medium.items()
-            }
+            launches |= {f"{word} {medium}": medium_launches for medium, medium_launches in by_medium.items()}
         inverse = np.append(1 / self.masses["fluid"], 0.0)
         arrays = {name: self.as_real(a) for name, a in arrays.items()} | {
             "fluid_inverse_mass": Array("material", inverse.shape, self.precision, inverse)
         }
-        phases = tuple(
-            Phase(name, tuple(phase_launches)) for name, phase_launches in launches.items()
-        )
-        return StepPlan(
-            precision=self.precision, layout=d.state.layout, arrays=arrays, phases=phases
-        )
+        phases = tuple(Phase(name, tuple(phase_launches)) for name, phase_launches in launches.items())
+        return StepPlan(precision=self.precision, layout=d.state.layout, arrays=arrays, phases=phases)
 
     def as_real(self, array):
         """Return an array in this operator's precision; integers stay."""
         if np.dtype(array.dtype).kind == "i":
             return array
-        return Array(
-            array.kind, array.shape, np.dtype(self.precision), array.data, lanes=array.lanes
-        )
+        return Array(array.kind, array.shape, np.dtype(self.precision), array.data, lanes=array.lanes)
 
     def array(self, medium, name):
         """Return "vector", "image" (times -M) or the previous vector, "before", without the dummy
         point: (points, components).
         """
         field, force, _ = FIELDS[medium]
-        return self.program.arrays[
-            {"vector": field, "image": force, "before": f"{medium}_before"}[name]
-        ][:-1]
+        return self.program.arrays[{"vector": field, "image": force, "before": f"{medium}_before"}[name]][:-1]
 
     # --- the operator -----------------------------------------------------------------------------
 
@@ -197,8 +180,7 @@ class Undamped:
     def partial_products(self, medium, points, fluid_force):
         """Return the contribution of points of a medium of this rank to `products`: (2,)."""
         vector, force, mass = (
-            a[points]
-            for a in (self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium])
+            a[points] for a in (self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium])
         )
         stiffness = fluid_force[points] if medium == "fluid" else None
 
@@ -224,9 +206,7 @@ class Undamped:
         if self.team.size > 1:
             sharing, force = self.d.subdomain.shared[medium], self.array(medium, "image")
             shared_points = self.machine.asarray(sharing.points)
-            force[shared_points] = self.real(
-                sharing.sum_over_ranks(self.machine.to_host(force[shared_points]))
-            )
+            force[shared_points] = self.real(sharing.sum_over_ranks(self.machine.to_host(force[shared_points])))
 
     def run(self, name):
         """Run all launches of a phase, if it exists."""
@@ -239,9 +219,7 @@ class Undamped:
         previous vector.
         """
         for medium in self.media:
-            vector, image, before = (
-                self.array(medium, name) for name in ("vector", "image", "before")
-            )
+            vector, image, before = (self.array(medium, name) for name in ("vector", "image", "before"))
             arrays, compiled = (vector, image, before, self.mass[medium]), self.compiled()
 
             def step(part, arrays=arrays, compiled=compiled):
@@ -263,8 +241,7 @@ class Undamped:
         """Return T r on the host, {medium: (points, components)}."""
         with self.machine.work():
             return {
-                medium: -self.machine.to_host(self.array(medium, "image") / self.mass[medium])
-                for medium in self.media
+                medium: -self.machine.to_host(self.array(medium, "image") / self.mass[medium]) for medium in self.media
             }
 
     def previous_at(self, medium, points):
@@ -281,12 +258,7 @@ class Undamped:
         vector = {medium: self.random(medium) for medium in self.media}
         if len(self.media) > 1:  # both media shall have the norm 1
             for medium in self.media:
-                self.load(
-                    {
-                        name: values if name == medium else 0 * values
-                        for name, values in vector.items()
-                    }
-                )
+                self.load({name: values if name == medium else 0 * values for name, values in vector.items()})
                 square, _ = self.apply()
                 vector[medium] = vector[medium] / np.sqrt(square or 1.0)
         self.load(vector)
@@ -299,11 +271,7 @@ class Undamped:
         pattern = np.random.default_rng(SEED).uniform(1, 2, d.element.size)
         for part in mesh_terms.batches(d.mesh.size):
             in_medium = np.flatnonzero(d.fluid[part] == (medium == "fluid")) + part.start
-            np.add.at(
-                phase,
-                d.points[in_medium],
-                hash_numbers(d.subdomain.numbers[in_medium])[:, None] * pattern,
-            )
+            np.add.at(phase, d.points[in_medium], hash_numbers(d.subdomain.numbers[in_medium])[:, None] * pattern)
         d.subdomain.shared[medium].complete(phase)
         out, frequencies = (
             np.empty((len(mass), FIELDS[medium][2]), self.precision),
@@ -312,9 +280,7 @@ class Undamped:
 
         def fill(part):
             turns = phase[part, None] * frequencies
-            out[part] = np.sin(
-                2 * np.pi * (turns - np.rint(turns)).astype(self.precision)
-            ) / np.sqrt(mass[part, None])
+            out[part] = np.sin(2 * np.pi * (turns - np.rint(turns)).astype(self.precision)) / np.sqrt(mass[part, None])
 
         cells.in_parallel(fill, mesh_terms.batches(len(mass), SLAB))
         return out

@@ -59,10 +59,7 @@ class Chunk(Planet):
 
     def _directions(self, x, y):
         x, y = np.broadcast_arrays(x, y)
-        return (
-            np.stack([*self.turned(x, y), np.ones_like(x)], axis=-1)
-            / np.sqrt(1 + x**2 + y**2)[..., None]
-        )
+        return np.stack([*self.turned(x, y), np.ones_like(x)], axis=-1) / np.sqrt(1 + x**2 + y**2)[..., None]
 
     def angles(self, xyz):
         """Gnomonic angles xi, eta (radians) of positions (..., 3) before the chunk (z > 0); nan
@@ -166,13 +163,8 @@ class Chunk(Planet):
         stack = self.stack
         edges = [w / (QUARTERS * n) * self.model.radius for w, n in zip(self.widths, stack.count)]
         heights = stack.heights(np.arange(QUARTERS * (len(stack.levels) - 1) + 1))
-        xyz = np.stack(
-            [places[:, 0] * edges[0], places[:, 1] * edges[1], heights[places[:, 2]] - heights[0]],
-            axis=1,
-        )
-        return xyz, max(
-            *(e * QUARTERS * n for e, n in zip(edges, stack.count)), heights[-1] - heights[0]
-        )
+        xyz = np.stack([places[:, 0] * edges[0], places[:, 1] * edges[1], heights[places[:, 2]] - heights[0]], axis=1)
+        return xyz, max(*(e * QUARTERS * n for e, n in zip(edges, stack.count)), heights[-1] - heights[0])
 
     def samples(self):
         """Parts that have the shapes of all elements, or nearly: columns of the largest, in the
@@ -197,9 +189,7 @@ class Chunk(Planet):
         windows = self.slices(xi, eta)
         i, j, _ = np.moveaxis(part.centres(), -1, 0)
         across = np.searchsorted(QUARTERS * windows[:xi, 1], i, side="right")
-        return (np.searchsorted(QUARTERS * windows[::xi, 3], j, side="right") * xi + across).astype(
-            np.int32
-        )
+        return (np.searchsorted(QUARTERS * windows[::xi, 3], j, side="right") * xi + across).astype(np.int32)
 
 
 # --- design ---------------------------------------------------------------------------------------
@@ -271,12 +261,8 @@ def chunk(
     """
     _check(widths, period, elements)
     wide = tuple(np.radians(widths))
-    radii = chunk_layers.sections(
-        model, bottom_radius(model, bottom), [model.radius - d for d in honour]
-    )
-    sizes, depths = element_sizes(
-        model, radii, wide, period, elements, points_per_wavelength, degree, growth
-    )
+    radii = chunk_layers.sections(model, bottom_radius(model, bottom), [model.radius - d for d in honour])
+    sizes, depths = element_sizes(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
     stack = Stack(*divided(radii, sizes, wide, elements, depths, slices))
     around = surroundings(model, centre, geographic, elliptic, topography, root)
     return Chunk(widths=wide, stack=stack, azimuth=float(azimuth), radii=radii, **around)
@@ -354,9 +340,7 @@ def check_size(period, elements):
         Along xi and eta at the surface.
     """
     if (period is None) == (elements is None):
-        raise ValueError(
-            "give either period (s, the shortest) or elements (along xi and eta at the surface)"
-        )
+        raise ValueError("give either period (s, the shortest) or elements (along xi and eta at the surface)")
     if period is not None and not period > 0:
         raise ValueError(f"period = {period} s is not above 0")
     if elements is not None and (len(elements) != 2 or min(elements) < 1):
@@ -403,16 +387,10 @@ def divided(radii, sizes, wide, elements, doubling_radii, slices, axes=2):
     axes : int
         Axes along which elements double.
     """
-    count = chunk_layers.surface_elements(
-        wide, sizes, radii[-2], elements is None, elements, slices
-    )
+    count = chunk_layers.surface_elements(wide, sizes, radii[-2], elements is None, elements, slices)
     for _ in range(20):  # more surface elements are smaller ones, which may grow once more
         angle = max(w / n for w, n in zip(wide, count))
-        doublings = (
-            doubling_radii
-            if doubling_radii is not None
-            else chunk_layers.automatic(radii, sizes, angle, axes)
-        )
+        doublings = doubling_radii if doubling_radii is not None else chunk_layers.automatic(radii, sizes, angle, axes)
         multiple = tuple(2 ** len(doublings) * s for s in slices)
         if all(n % m == 0 for n, m in zip(count, multiple)):
             return tuple(count), chunk_layers.stack(radii, sizes, angle, doublings, axes)

@@ -110,9 +110,7 @@ def surface_elements(widths, sizes, bottom, period_given, elements, multiple):
     if not period_given:
         return tuple(elements)
     edge = sizes.largest(bottom, sizes.model.radius) / sizes.model.radius
-    return tuple(
-        int(np.ceil(max(1, w / edge - ROUNDING) / m)) * m for w, m in zip(widths, multiple)
-    )
+    return tuple(int(np.ceil(max(1, w / edge - ROUNDING) / m)) * m for w, m in zip(widths, multiple))
 
 
 def automatic(radii, sizes, angle, axes=2, factor=2):
@@ -130,9 +128,7 @@ def automatic(radii, sizes, angle, axes=2, factor=2):
         How many layers growing takes, one for each axis: see `stack`.
     """
     depths, top = [], radii[-1]
-    looked = np.unique(
-        np.concatenate([np.linspace(a, b, LOOKED_AT) for a, b in zip(radii[:-1], radii[1:])])
-    )
+    looked = np.unique(np.concatenate([np.linspace(a, b, LOOKED_AT) for a, b in zip(radii[:-1], radii[1:])]))
     allowed = sizes.angles(looked) * (1 + ROUNDING)
     while True:
         fitting = looked[(allowed >= factor * angle) & (looked <= top)]
@@ -187,9 +183,7 @@ def stack(radii, sizes, angle, doubling_radii, axes=2, factor=2):
     layers, width, waiting, last = [], (1,) * axes, list(doubling_radii), radii[-1]
     for n in range(len(radii) - 2, -1, -1):
         bottom, top = radii[n], radii[n + 1]
-        while waiting and (start := min(waiting[0], top)) - bottom >= _needed(
-            start * angle * width[0], axes, factor
-        ):
+        while waiting and (start := min(waiting[0], top)) - bottom >= _needed(start * angle * width[0], axes, factor):
             waiting.pop(0)
             start = top if top - start < sizes.largest(bottom, top) / 2 else start
             layers += _plain(start, top, sizes, width, n)
@@ -218,9 +212,7 @@ def _plain(bottom, top, sizes, width, section):
         )
     count = max(1, int(np.ceil(ratio - ROUNDING)))
     levels = np.linspace(bottom, top, count + 1)
-    return [
-        Layer((float(a), float(b)), width, section) for a, b in zip(levels[-2::-1], levels[:0:-1])
-    ]
+    return [Layer((float(a), float(b)), width, section) for a, b in zip(levels[-2::-1], levels[:0:-1])]
 
 
 def _growth(bottom, top, sizes, angle, width, section, factor):
@@ -229,19 +221,14 @@ def _growth(bottom, top, sizes, angle, width, section, factor):
     """
     edge, allowed, axes = angle * top, sizes.largest(bottom, top), len(width)
     height = float(np.clip(allowed, LEAST * edge, WANTED * edge)) * factor / 2
-    share, steepest = (
-        (top - bottom) / axes,
-        STEEPEST * edge / (1 + STEEPEST * angle * axes) * factor / 2,
-    )
+    share, steepest = ((top - bottom) / axes, STEEPEST * edge / (1 + STEEPEST * angle * axes) * factor / 2)
     # no thin layer behind them
     if top - bottom - axes * height < 0.6 * allowed and share <= LARGEST * edge * factor / 2:
         height = share
     height = min(height, share, max(steepest, LEAST * edge * factor / 2))
     levels = top - height * np.arange(axes + 1)
     levels[-1] = bottom if levels[-1] - bottom < 1e-6 * top else levels[-1]
-    wide = [
-        tuple(w * factor if a <= axis else w for a, w in enumerate(width)) for axis in range(axes)
-    ]
+    wide = [tuple(w * factor if a <= axis else w for a, w in enumerate(width)) for axis in range(axes)]
     return [
         Layer((float(low), float((low + high) / 2), float(high)), wide[axis], section, axis, factor)
         for axis, (high, low) in enumerate(zip(levels[:-1], levels[1:]))

@@ -50,9 +50,9 @@ def places(part, points, chosen=slice(None)):
         Elements; all by default.
     """
     n = len(points)
-    return shape.positions(
-        part.mesh.nodes, part.mesh.elements[chosen], np.asarray(points, float)
-    ).reshape(-1, n, n, n, 3)
+    return shape.positions(part.mesh.nodes, part.mesh.elements[chosen], np.asarray(points, float)).reshape(
+        -1, n, n, n, 3
+    )
 
 
 def stiffness(part, points, chosen=slice(None)):

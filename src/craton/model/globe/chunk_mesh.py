@@ -81,9 +81,7 @@ class Part:
         if self.chunk.radii[0] == 0:
             central = self.sections[chosen] == 0
             r[central] = self.chunk.undone(
-                shape.positions(
-                    self.mesh.nodes, self.mesh.elements[chosen][central], np.asarray(points, float)
-                )
+                shape.positions(self.mesh.nodes, self.mesh.elements[chosen][central], np.asarray(points, float))
             )
         low, high = (self.chunk.radii[self.sections[chosen] + side][:, None] for side in (0, 1))
         away = INWARD * self.chunk.model.radius

@@ -135,8 +135,6 @@ class ChunkSampler:
             compiled.call("settle", *r.shape, len(limits) - 1, limits, away, r)
             return r
         middle = (r.min(axis=1) + r.max(axis=1)) / 2
-        section = np.clip(np.searchsorted(limits, middle, side="right") - 1, 0, len(limits) - 2)[
-            :, None
-        ]
+        section = np.clip(np.searchsorted(limits, middle, side="right") - 1, 0, len(limits) - 2)[:, None]
         away = INWARD * self.chunk.model.radius
         return np.clip(r, limits[section] + away, limits[section + 1] - away)

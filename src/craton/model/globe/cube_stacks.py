@@ -64,10 +64,7 @@ class CubeStacks:
     filled: bool = False
 
     def __post_init__(self):
-        if any(
-            layer.axis is not None and self.edge // layer.width[layer.axis] % 2
-            for layer in self.layers
-        ):
+        if any(layer.axis is not None and self.edge // layer.width[layer.axis] % 2 for layer in self.layers):
             raise ValueError(
                 f"{self.edge} elements along the edge of a chunk are odd where elements are coarsened, so neighbouring chunks do not match"
             )
@@ -115,9 +112,7 @@ class CubeStacks:
     @cached_property
     def stacks(self):
         """The `Stack` of each side; those of opposite sides are one."""
-        along = [
-            tuple(int(a) for a in np.abs(axes[:2]).argmax(axis=1)) for axes in SIX[: self.sides]
-        ]
+        along = [tuple(int(a) for a in np.abs(axes[:2]).argmax(axis=1)) for axes in SIX[: self.sides]]
         stacks = {
             pair: Stack(self.count, tuple(_on_side(layer, pair) for layer in self.layers))
             for pair in dict.fromkeys(along)
@@ -138,9 +133,7 @@ class CubeStacks:
         total = sum(stack.points(degree) for stack in self.stacks)
         for a, b in self._meeting():
             along = self._along(a, b)
-            total -= self.stacks[a].points(
-                degree, (0, self.edge, 0, 0) if along == 0 else (0, 0, 0, self.edge)
-            )
+            total -= self.stacks[a].points(degree, (0, self.edge, 0, 0) if along == 0 else (0, 0, 0, self.edge))
         corners = {2: 0, 3: 1, WHOLE: 8}.get(self.sides, 0)
         inside = max(self.inner * degree - 1, 0) ** 3
         return total + corners * self.stacks[0].points(degree, (0, 0, 0, 0)) + inside
@@ -239,11 +232,7 @@ class CubeStacks:
 
     def _side(self, side, window):
         """Node numbers (ne, 27), layers and faces of one side."""
-        stack, nodes, faces = (
-            self.stacks[side],
-            [],
-            {name: [np.empty((0, 2), int)] for name in SIDES},
-        )
+        stack, nodes, faces = (self.stacks[side], [], {name: [np.empty((0, 2), int)] for name in SIDES})
         layers, first = [], 0
         for n in range(len(stack.layers)):
             corners = stack.corners(n, window)
@@ -270,9 +259,7 @@ class CubeStacks:
 
     def _cube(self, block):
         """Places (ne, 8, 4) of the corners of the elements within the cube, along x fastest."""
-        z, y, x = np.meshgrid(
-            *(np.arange(*block[2 * axis : 2 * axis + 2]) for axis in (2, 1, 0)), indexing="ij"
-        )
+        z, y, x = np.meshgrid(*(np.arange(*block[2 * axis : 2 * axis + 2]) for axis in (2, 1, 0)), indexing="ij")
         low = np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)
         at = (low[:, None] + CORNERS // 2) * (QUARTERS * self.layers[0].width[0])
         return np.concatenate([at, np.zeros((*at.shape[:2], 1), int)], axis=2)

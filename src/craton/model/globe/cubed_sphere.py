@@ -148,10 +148,7 @@ class CubedSphere(Planet):
         """Parts that have the shapes of all elements, or nearly: columns in the middle, at a side
         and in corners, blocks of the cube.
         """
-        wide, middle = (
-            self.stack.coarsest[0],
-            self.stack.edge // self.stack.coarsest[0] // 2 * self.stack.coarsest[0],
-        )
+        wide, middle = (self.stack.coarsest[0], self.stack.edge // self.stack.coarsest[0] // 2 * self.stack.coarsest[0])
         for side, x, y in {
             (0, middle, middle),
             (0, 0, middle),
@@ -174,9 +171,9 @@ class CubedSphere(Planet):
         within = np.abs(t).max(axis=1) < 1
         out[within] = low * interpolated(t[within])
         t, part = t[~within], np.minimum((radius[~within, None] - low) / (high - low), 1)
-        out[~within] = (1 - part) * low * surface(t) + np.where(
-            part < 1, part * high, radius[~within, None]
-        ) * outward(t)
+        out[~within] = (1 - part) * low * surface(t) + np.where(part < 1, part * high, radius[~within, None]) * outward(
+            t
+        )
         return out
 
 
@@ -283,9 +280,7 @@ def cubed_sphere(
         model, _cube_radius(model, depths) if filled else bottom_radius(model, bottom), depths
     )
     wide = (WIDTH, WIDTH)
-    sizes, doubling_radii = element_sizes(
-        model, radii, wide, period, elements, points_per_wavelength, degree, growth
-    )
+    sizes, doubling_radii = element_sizes(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
     count, layers = divided(radii, sizes, wide, elements, doubling_radii, (2, 2), axes=3)
     radii = np.array([0.0, *radii[1:]]) if filled else radii
     stack = CubeStacks(count[0], layers, chunks, filled)
@@ -300,9 +295,7 @@ def _check(chunks, filled, model, period, elements):
     if filled and chunks != WHOLE:
         raise ValueError(f'bottom = "{CENTRE}" needs chunks = {WHOLE}, all around the centre')
     if filled and model.knots[0] > 0:
-        raise ValueError(
-            f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: it does not reach the centre"
-        )
+        raise ValueError(f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: it does not reach the centre")
     if elements is not None and elements[0] != elements[1]:
         raise ValueError(
             f"elements = {tuple(elements)}: several chunks need the same number of elements along xi and eta"

@@ -35,11 +35,7 @@ def radial_model(model):
         return prem.prem(model.transverse, model.ocean)
     if model.kind == "ak135":
         return radial_files.ak135()
-    return _read(
-        "model.file",
-        lambda: radial_files.model(model.file),
-        "see docs/earth.md for the file format",
-    )
+    return _read("model.file", lambda: radial_files.model(model.file), "see docs/earth.md for the file format")
 
 
 def chunk_of(scenario, slices=(1, 1)):
@@ -61,9 +57,7 @@ def chunk_of(scenario, slices=(1, 1)):
     spec = scenario.domain.chunk
     model = radial_model(scenario.model)
     ground = (
-        None
-        if spec.topography is None
-        else _read("domain.chunk.topography.file", lambda: _ground(spec.topography), "")
+        None if spec.topography is None else _read("domain.chunk.topography.file", lambda: _ground(spec.topography), "")
     )
     options = {
         "bottom": spec.bottom,
@@ -79,12 +73,8 @@ def chunk_of(scenario, slices=(1, 1)):
         "topography": ground,
     }
     if spec.chunks > 1:
-        return _made(
-            "domain.chunk", lambda: cubed_sphere(model, spec.chunks, spec.centre, **options)
-        )
-    return _made(
-        "domain.chunk", lambda: chunk(model, spec.centre, spec.width, slices=slices, **options)
-    )
+        return _made("domain.chunk", lambda: cubed_sphere(model, spec.chunks, spec.centre, **options))
+    return _made("domain.chunk", lambda: chunk(model, spec.centre, spec.width, slices=slices, **options))
 
 
 def _ground(table):
@@ -97,11 +87,7 @@ def _read(key, how, remedy):
         return how()
     except OSError as error:
         raise ScenarioError(
-            [
-                Problem(
-                    key, f"cannot be read: {error.strerror or error}", "give the path of the file"
-                )
-            ]
+            [Problem(key, f"cannot be read: {error.strerror or error}", "give the path of the file")]
         ) from None
     except ValueError as error:
         raise ScenarioError([Problem(key, str(error), remedy)]) from None
@@ -111,9 +97,7 @@ def _made(key, how):
     try:
         return how()
     except (ValueError, KeyError) as error:
-        raise ScenarioError(
-            [Problem(key, str(error.args[0]), "change bottom, growth, elements or period")]
-        ) from None
+        raise ScenarioError([Problem(key, str(error.args[0]), "change bottom, growth, elements or period")]) from None
 
 
 def sampler(scenario, chunk):
@@ -142,10 +126,7 @@ def perturbation(model):
     """
     if model.perturbation is None:
         return None
-    file, remedy = (
-        model.perturbation.file,
-        "it needs vp, vs, or their changes, on longitude, latitude, depth",
-    )
+    file, remedy = (model.perturbation.file, "it needs vp, vs, or their changes, on longitude, latitude, depth")
     return _read("model.perturbation.file", lambda: emc.read(file), remedy)
 
 
@@ -166,9 +147,7 @@ def share_covered(over, chunk):
     is_filled = bool(getattr(chunk.stack, "inner", 0))
     top, bottom = chunk.model.radius, 0.0 if is_filled else chunk.radii[0]
     radius = (bottom + (top - bottom) * middles)[:, None, None]
-    covered = [
-        over.covered(*chunk.frame.degrees(chart(xi, eta)), top - radius) for chart in chunk.charts
-    ]
+    covered = [over.covered(*chunk.frame.degrees(chart(xi, eta)), top - radius) for chart in chunk.charts]
     return float((covered * area * radius**2).sum() / (len(covered) * (area * radius**2).sum()))
 
 
@@ -215,9 +194,7 @@ def prepared_slice(scenario, chunk, grid, rank, columns):
     """
     medium, frequency = sampler(scenario, chunk)
     part = chunk.part(chunk.stack.around(chunk.slices(*grid)[rank], columns)).local()
-    return Prepared(part.mesh, medium, part.numbers, chunk.slice_of(part, *grid)), at_frequency(
-        scenario, frequency
-    )
+    return Prepared(part.mesh, medium, part.numbers, chunk.slice_of(part, *grid)), at_frequency(scenario, frequency)
 
 
 def slices_of(scenario, chunk, ranks):
@@ -238,11 +215,7 @@ def slices_of(scenario, chunk, ranks):
     if chunk.all_chunks > 1:
         return None
     large = scenario.run.partition == "auto" and chunk.size > LARGE
-    return (
-        arrangement(chunk.stack, ranks)
-        if ranks > 1 and (large or scenario.run.partition == "slices")
-        else None
-    )
+    return arrangement(chunk.stack, ranks) if ranks > 1 and (large or scenario.run.partition == "slices") else None
 
 
 def arrangement(stack, ranks):
@@ -261,9 +234,7 @@ def arrangement(stack, ranks):
     """
     columns = tuple(n // w for n, w in zip(stack.count, stack.coarsest))
     pairs = [
-        (p, ranks // p)
-        for p in range(1, ranks + 1)
-        if ranks % p == 0 and p <= columns[0] and ranks // p <= columns[1]
+        (p, ranks // p) for p in range(1, ranks + 1) if ranks % p == 0 and p <= columns[0] and ranks // p <= columns[1]
     ]
     if not pairs:
         refuse_ranks(ranks, stack)
@@ -303,10 +274,7 @@ def middle_edge(chunk):
     lengths, counts = [], []
     for layer, count in zip(chunk.stack.layers, chunk.stack.counts):
         low, high = layer.levels[0], layer.levels[-1]
-        across = [
-            a * w / n * (low + high) / 2
-            for a, w, n in zip(layer.width, chunk.widths, chunk.stack.count)
-        ]
+        across = [a * w / n * (low + high) / 2 for a, w, n in zip(layer.width, chunk.widths, chunk.stack.count)]
         lengths += [*across, (high - low) / (len(layer.levels) - 1)]
         counts += 3 * [count]
     order = np.argsort(lengths)
@@ -327,9 +295,7 @@ def at_frequency(scenario, frequency):
     if frequency is None:
         return scenario
     attenuation = scenario.model.attenuation.model_copy(update={"frequency": frequency})
-    return scenario.model_copy(
-        update={"model": scenario.model.model_copy(update={"attenuation": attenuation})}
-    )
+    return scenario.model_copy(update={"model": scenario.model.model_copy(update={"attenuation": attenuation})})
 
 
 def shortest_period(chunk, degree, points):
@@ -347,9 +313,7 @@ def shortest_period(chunk, degree, points):
     worst = 0.0
     for layer in chunk.stack.layers:
         top = layer.levels[-1]
-        edge = max(
-            *(a * top * w for a, w in zip(layer.width, widths)), float(np.diff(layer.levels).max())
-        )
+        edge = max(*(a * top * w for a, w in zip(layer.width, widths)), float(np.diff(layer.levels).max()))
         slow = chunk.model.slowest(layer.levels[0], layer.levels[-1])
         worst = max(worst, edge * points / (degree * slow))
     return worst
@@ -368,7 +332,5 @@ def layers_in_words(chunk):
         grown = sum(getattr(layer, "factor", 1) > 1 for layer in section_layers)
         top, bottom = (radius - r for r in (chunk.radii[section + 1], chunk.radii[section]))
         text = f"{top / 1e3:.4g} to {bottom / 1e3:.4g} km {chunk.model.region((chunk.radii[section] + chunk.radii[section + 1]) / 2)}"
-        rows.append(
-            f"{text}: {len(section_layers)}" + (f" (elements grow in {grown})" if grown else "")
-        )
+        rows.append(f"{text}: {len(section_layers)}" + (f" (elements grow in {grown})" if grown else ""))
     return rows

@@ -20,11 +20,7 @@ RELATIVE = {
     "vs": ("dvs", "dlnvs", "dvsv", "dvs_percent", "vs_percent"),
     "rho": ("drho", "dlnrho", "ddensity", "drho_percent"),
 }
-ABSOLUTE = {
-    "vp": ("vp", "vpv", "v_p", "alpha"),
-    "vs": ("vs", "vsv", "v_s", "beta"),
-    "rho": ("rho", "density"),
-}
+ABSOLUTE = {"vp": ("vp", "vpv", "v_p", "alpha"), "vs": ("vs", "vsv", "v_s", "beta"), "rho": ("rho", "density")}
 PAIRS = {"vp": ("vpv", "vph"), "vs": ("vsv", "vsh")}
 PERCENT = ("%", "percent", "per cent", "pct")
 WHOLE = ("1", "fraction", "ratio", "")
@@ -116,8 +112,7 @@ class Geographic:
     def extremes(self):
         """Least and greatest values of each property in the file, in words."""
         changes = [
-            f"d{name} {100 * np.nanmin(v):.3g} .. {100 * np.nanmax(v):.3g} %"
-            for name, v in self.relative.items()
+            f"d{name} {100 * np.nanmin(v):.3g} .. {100 * np.nanmax(v):.3g} %" for name, v in self.relative.items()
         ]
         values = [
             f"{name} {np.nanmin(v):,.5g} .. {np.nanmax(v):,.5g} {'kg/m3' if name == 'rho' else 'm/s'}"
@@ -128,13 +123,8 @@ class Geographic:
     def _place(self, longitude, latitude, depth):
         """Return indices and parts along depth, latitude and longitude; nan outside."""
         turned = self.longitude[0] + (np.asarray(longitude, float) - self.longitude[0]) % 360.0
-        around = (
-            self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0)
-            >= 360.0 - 1e-6
-        )
-        longitude = (
-            np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
-        )
+        around = self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0) >= 360.0 - 1e-6
+        longitude = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
         latitude = to_poles(self.latitude, latitude) if around else latitude
         axes = (self.depth, depth), (self.latitude, latitude), (longitude, turned)
         return [weights(axis, np.asarray(at, float), ROUNDING)[::2] for axis, at in axes]
@@ -202,13 +192,9 @@ def from_dataset(dataset, name="the dataset"):
         for ours, file_names in RELATIVE.items()
     }
     absolute = {
-        ours: _absolute(dataset, words, ours, axes, order, name, taken)
-        for ours in ABSOLUTE
-        if relative[ours] is None
+        ours: _absolute(dataset, words, ours, axes, order, name, taken) for ours in ABSOLUTE if relative[ours] is None
     }
-    relative, absolute = (
-        {k: v for k, v in d.items() if v is not None} for d in (relative, absolute)
-    )
+    relative, absolute = ({k: v for k, v in d.items() if v is not None} for d in (relative, absolute))
     if not relative and not absolute:
         held = ", ".join(str(n) for n in dataset.data_vars) or "no variable"
         raise ValueError(
@@ -226,18 +212,14 @@ def _axes(dataset, words, name):
     for ours, names in AXES.items():
         theirs = next((words[n] for n in names if n in words), None)
         if theirs is None:
-            raise ValueError(
-                f"{name} has no {ours}; its variables are {', '.join(map(str, words.values()))}"
-            )
+            raise ValueError(f"{name} has no {ours}; its variables are {', '.join(map(str, words.values()))}")
         variable = dataset[theirs]
         if variable.ndim != 1:
             raise ValueError(
                 f"{name}: {theirs} has {variable.ndim} dimensions, the model is on a projected grid; "
                 "convert it to one of longitude and latitude first, with EMC's tools"
             )
-        axis = np.asarray(variable.values, float) * (
-            _depth_scale(variable, name) if ours == "depth" else 1.0
-        )
+        axis = np.asarray(variable.values, float) * (_depth_scale(variable, name) if ours == "depth" else 1.0)
         if ours == "depth" and str(variable.attrs.get("positive", "down")).lower() == "up":
             axis = -axis
         if ours == "longitude":
@@ -308,6 +290,4 @@ def _scale(unit, values, theirs, name):
         return 1e3
     if unit.lower() in (*UNITS, ""):
         return 1.0
-    raise ValueError(
-        f"{name}: the unit of {theirs}, {unit!r}, is not understood; write km/s, m/s, g/cm3 or kg/m3"
-    )
+    raise ValueError(f"{name}: the unit of {theirs}, {unit!r}, is not understood; write km/s, m/s, g/cm3 or kg/m3")

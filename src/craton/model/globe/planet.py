@@ -102,10 +102,7 @@ class Planet:
         r : array_like
             Radius in the spherical model, m.
         """
-        return (
-            directions
-            * self.distance(directions, np.broadcast_to(r, directions.shape[:-1]))[..., None]
-        )
+        return directions * self.distance(directions, np.broadcast_to(r, directions.shape[:-1]))[..., None]
 
     def distance(self, directions, r):
         """Distance from the Earth's centre of places at radius r of the spherical model, m.
@@ -117,21 +114,13 @@ class Planet:
         r : array_like
             Radius in the spherical model, m.
         """
-        out = (
-            r * self.figure.factor(r, directions @ self.frame.pole)
-            if self.figure
-            else np.array(r, float)
-        )
+        out = r * self.figure.factor(r, directions @ self.frame.pole) if self.figure else np.array(r, float)
         high = r > self.root
         if self.topography is not None and high.any():
             ground = np.asarray(self.topography(*self.frame.degrees(directions[high])), float)
             if not np.isfinite(ground).all():
-                lon, lat = (
-                    c[~np.isfinite(ground)][0] for c in self.frame.degrees(directions[high])
-                )
-                raise ValueError(
-                    f"the topography has no elevation at longitude {lon:.6g}, latitude {lat:.6g}"
-                )
+                lon, lat = (c[~np.isfinite(ground)][0] for c in self.frame.degrees(directions[high]))
+                raise ValueError(f"the topography has no elevation at longitude {lon:.6g}, latitude {lat:.6g}")
             out[high] += ground * (r[high] - self.root) / (self.model.radius - self.root)
         return out
 

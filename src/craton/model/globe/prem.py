@@ -11,15 +11,7 @@ DEGREE = 3
 # Top radius (km); density (g/cm3), vp, vs (km/s) as polynomials in r / 6371 km; Q of shear (None:
 # fluid) and of bulk; region.
 SHELLS = (
-    (
-        1221.5,
-        (13.0885, 0, -8.8381),
-        (11.2622, 0, -6.3640),
-        (3.6678, 0, -4.4475),
-        84.6,
-        1327.7,
-        "inner_core",
-    ),
+    (1221.5, (13.0885, 0, -8.8381), (11.2622, 0, -6.3640), (3.6678, 0, -4.4475), 84.6, 1327.7, "inner_core"),
     (
         3480.0,
         (12.5815, -1.2638, -3.6426, -5.5281),
@@ -56,33 +48,9 @@ SHELLS = (
         57823.0,
         "lower_mantle",
     ),
-    (
-        5771.0,
-        (5.3197, -1.4836),
-        (19.0957, -9.8672),
-        (9.9839, -4.9324),
-        143.0,
-        57823.0,
-        "transition_zone",
-    ),
-    (
-        5971.0,
-        (11.2494, -8.0298),
-        (39.7027, -32.6166),
-        (22.3512, -18.5856),
-        143.0,
-        57823.0,
-        "transition_zone",
-    ),
-    (
-        6151.0,
-        (7.1089, -3.8045),
-        (20.3926, -12.2569),
-        (8.9496, -4.4597),
-        143.0,
-        57823.0,
-        "upper_mantle",
-    ),
+    (5771.0, (5.3197, -1.4836), (19.0957, -9.8672), (9.9839, -4.9324), 143.0, 57823.0, "transition_zone"),
+    (5971.0, (11.2494, -8.0298), (39.7027, -32.6166), (22.3512, -18.5856), 143.0, 57823.0, "transition_zone"),
+    (6151.0, (7.1089, -3.8045), (20.3926, -12.2569), (8.9496, -4.4597), 143.0, 57823.0, "upper_mantle"),
     (6291.0, (2.6910, 0.6924), (4.1875, 3.9382), (2.1519, 2.3481), 80.0, 57823.0, "upper_mantle"),
     (6346.6, (2.6910, 0.6924), (4.1875, 3.9382), (2.1519, 2.3481), 600.0, 57823.0, "upper_mantle"),
     (6356.0, (2.900,), (6.800,), (3.900,), 600.0, 57823.0, "crust"),
@@ -90,13 +58,7 @@ SHELLS = (
     (6371.0, (1.020,), (1.450,), (0.0,), None, 57823.0, "ocean"),
 )
 # Between 24.4 and 220 km depth: vpv, vph, vsv, vsh, eta.
-TRANSVERSE = (
-    (0.8317, 7.2180),
-    (3.5908, 4.6172),
-    (5.8582, -1.4678),
-    (-1.0839, 5.7176),
-    (3.3687, -2.4778),
-)
+TRANSVERSE = ((0.8317, 7.2180), (3.5908, 4.6172), (5.8582, -1.4678), (-1.0839, 5.7176), (3.3687, -2.4778))
 TRANSVERSE_TOPS = (6291.0, 6346.6)
 CRUSTS = ("two", "upper", "lower", "none")
 
@@ -120,26 +82,16 @@ def prem(transverse=False, ocean=False, crust="two"):
     RadialModel
     """
     if crust not in CRUSTS or (ocean and crust != "two"):
-        raise ValueError(
-            f"crust = {crust!r}, ocean = {ocean}: crust is {', '.join(CRUSTS)}; with the ocean, two"
-        )
-    left_out = {"two": (), "upper": (6356.0,), "lower": (6368.0,), "none": (6356.0, 6368.0)}[
-        crust
-    ] + (() if ocean else (6371.0,))
+        raise ValueError(f"crust = {crust!r}, ocean = {ocean}: crust is {', '.join(CRUSTS)}; with the ocean, two")
+    left_out = {"two": (), "upper": (6356.0,), "lower": (6368.0,), "none": (6356.0, 6368.0)}[crust] + (
+        () if ocean else (6371.0,)
+    )
     shells = [shell for shell in SHELLS if shell[0] not in left_out]
     knots = 1e3 * np.array([0.0, *(shell[0] for shell in shells)])
     knots[-1] = RADIUS
-    name = (
-        "prem"
-        + "_ti" * transverse
-        + "_ocean" * ocean
-        + (f"_{crust}_crust" if crust != "two" else "")
-    )
+    name = "prem" + "_ti" * transverse + "_ocean" * ocean + (f"_{crust}_crust" if crust != "two" else "")
     return RadialModel(
-        name,
-        knots,
-        np.array([_coefficients(shell, transverse) for shell in shells]),
-        tuple(s[-1] for s in shells),
+        name, knots, np.array([_coefficients(shell, transverse) for shell in shells]), tuple(s[-1] for s in shells)
     )
 
 

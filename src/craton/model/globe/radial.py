@@ -68,9 +68,7 @@ class RadialModel:
         outside = (r < self.knots[0] - fuzz) | (r > self.knots[-1] + fuzz) | np.isnan(r)
         if outside.any():
             limits = f"{self.knots[0] / 1e3:.10g} to {self.radius / 1e3:.10g} km"
-            raise ValueError(
-                f"radius {r[outside].flat[0] / 1e3:.10g} km is outside the model {self.name}, {limits}"
-            )
+            raise ValueError(f"radius {r[outside].flat[0] / 1e3:.10g} km is outside the model {self.name}, {limits}")
         pieces = np.searchsorted(self.knots, r, side="left" if _below(side) else "right") - 1
         return np.clip(pieces, 0, len(self.regions) - 1)
 
@@ -107,9 +105,7 @@ class RadialModel:
             rows_above = np.flatnonzero(high - low >= n)
             knots = self.knots[low[rows_above] + n, None]
             is_above = r[rows_above] > knots if _below(side) else r[rows_above] >= knots
-            above = _of_rows(
-                self.coefficients[low[rows_above] + n][:, parameter_rows], x[rows_above]
-            )
+            above = _of_rows(self.coefficients[low[rows_above] + n][:, parameter_rows], x[rows_above])
             out[:, rows_above] = np.where(is_above, above, out[:, rows_above])
         return out
 
@@ -236,9 +232,7 @@ class RadialModel:
         """
         pieces = [n for n, name in enumerate(self.regions) if name == region]
         if not pieces:
-            raise KeyError(
-                f"{self.name} has no region {region}; it has {', '.join(dict.fromkeys(self.regions))}"
-            )
+            raise KeyError(f"{self.name} has no region {region}; it has {', '.join(dict.fromkeys(self.regions))}")
         return float(self.knots[pieces[0]]), float(self.knots[pieces[-1] + 1])
 
     def fluid(self, region):
@@ -268,12 +262,8 @@ class RadialModel:
 
     def _looked_at(self, bottom, top, count=20):
         """Knots between two radii and points between them, rising, both ends included."""
-        limits = np.concatenate(
-            [[bottom], self.knots[(self.knots > bottom) & (self.knots < top)], [top]]
-        )
-        return np.unique(
-            np.concatenate([np.linspace(a, b, count) for a, b in zip(limits[:-1], limits[1:])])
-        )
+        limits = np.concatenate([[bottom], self.knots[(self.knots > bottom) & (self.knots < top)], [top]])
+        return np.unique(np.concatenate([np.linspace(a, b, count) for a, b in zip(limits[:-1], limits[1:])]))
 
 
 def _below(side):
@@ -390,12 +380,7 @@ def stiffness(moduli, axis):
                 + n * (d[i, k] * d[j, m] + d[i, m] * d[j, k])
                 + (f - a + 2 * n) * (d[i, j] * v[k] * v[m] + v[i] * v[j] * d[k, m])
                 + (l - n)
-                * (
-                    d[i, k] * v[j] * v[m]
-                    + d[i, m] * v[j] * v[k]
-                    + d[j, k] * v[i] * v[m]
-                    + d[j, m] * v[i] * v[k]
-                )
+                * (d[i, k] * v[j] * v[m] + d[i, m] * v[j] * v[k] + d[j, k] * v[i] * v[m] + d[j, m] * v[i] * v[k])
                 + (a + c - 2 * f - 4 * l) * v[i] * v[j] * v[k] * v[m]
             )
     return out

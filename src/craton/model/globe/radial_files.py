@@ -97,22 +97,15 @@ def table(name, radius, values, regions=None, moho=None):
         radius, values = radius[::-1], values[:, ::-1]
     if (np.diff(radius) < 0).any():
         at = radius[1:][np.diff(radius) < 0][0]
-        raise ValueError(
-            f"{name}: depths must rise from line to line; about radius {at / 1e3:.10g} km they decrease"
-        )
+        raise ValueError(f"{name}: depths must rise from line to line; about radius {at / 1e3:.10g} km they decrease")
     _check(name, radius, values)
     thick = np.flatnonzero(np.diff(radius) > 0)
     low, high = radius[thick], radius[thick + 1]
     slope = (values[:, thick + 1] - values[:, thick]) / (high - low)
-    coefficients = np.stack([values[:, thick] - slope * low, slope * radius[-1]], axis=-1).swapaxes(
-        0, 1
-    )
+    coefficients = np.stack([values[:, thick] - slope * low, slope * radius[-1]], axis=-1).swapaxes(0, 1)
     unnamed = RadialModel(name, np.append(low, high[-1]), coefficients, ("",) * len(thick))
     return RadialModel(
-        name,
-        unnamed.knots,
-        coefficients,
-        tuple(regions) if regions is not None else _regions(unnamed, moho),
+        name, unnamed.knots, coefficients, tuple(regions) if regions is not None else _regions(unnamed, moho)
     )
 
 
@@ -144,20 +137,14 @@ def _regions(model, moho):
     for top, wet in rest:  # top down
         core = core or (wet and top <= moho)
         names.append(
-            ("outer_core" if wet else "inner_core")
-            if core
-            else "ocean"
-            if wet
-            else _solid(model, jumps, moho, top)
+            ("outer_core" if wet else "inner_core") if core else "ocean" if wet else _solid(model, jumps, moho, top)
         )
     return tuple(names[::-1])
 
 
 def _moho(model, jumps):
     """Radius of the first jump, from above, to the mantle's speed; the surface where there is none."""
-    mantle_tops = [
-        r for r in jumps[::-1] if model.speeds(r)[0] >= MANTLE > model.speeds(r, "above")[0]
-    ]
+    mantle_tops = [r for r in jumps[::-1] if model.speeds(r)[0] >= MANTLE > model.speeds(r, "above")[0]]
     return mantle_tops[0] if mantle_tops else model.radius
 
 
@@ -166,9 +153,7 @@ def _solid(model, jumps, moho, top):
         return "crust"
     for name, depth, allowance in TRANSITIONS:
         candidates = jumps[np.abs(model.radius - jumps - depth) < allowance]
-        if len(candidates) and top > candidates[
-            np.argmin(np.abs(model.radius - candidates - depth))
-        ] * (1 + 1e-12):
+        if len(candidates) and top > candidates[np.argmin(np.abs(model.radius - candidates - depth))] * (1 + 1e-12):
             return name
     return "lower_mantle"
 
@@ -180,15 +165,7 @@ def _parameters(columns):
     vpv, vsv = (columns.get(f"{v}v", columns.get(v)) for v in ("vp", "vs"))
     vph, vsh = columns.get("vph", vpv), columns.get("vsh", vsv)
     rows = np.array(
-        [
-            columns["rho"],
-            vpv,
-            vph,
-            vsv,
-            vsh,
-            columns.get("eta", np.ones_like(vpv)),
-            *np.zeros((2, len(vpv))),
-        ]
+        [columns["rho"], vpv, vph, vsv, vsh, columns.get("eta", np.ones_like(vpv)), *np.zeros((2, len(vpv)))]
     )
     q = {name: _loss(columns[name]) for name in ("qkappa", "qmu", "qp", "qs") if name in columns}
     if "qmu" in q or "qkappa" in q:
@@ -226,21 +203,14 @@ def write_nd(model, path, step=STEP):
         region = model.regions[p]
         boundary = names.get(region) if above not in (None, region) else None
         count = 1 + (
-            int(np.ceil((model.knots[p + 1] - model.knots[p]) / step))
-            if model.coefficients.shape[2] > 2
-            else 1
+            int(np.ceil((model.knots[p + 1] - model.knots[p]) / step)) if model.coefficients.shape[2] > 2 else 1
         )
         radii = np.linspace(model.knots[p + 1], model.knots[p], count)
         quality = [
             np.where(loss > 0, 1 / np.where(loss > 0, loss, 1), 0)
             for loss in inverse_q(model.parameters(radii, piece=p))
         ]
-        pieces.append(
-            (
-                boundary,
-                np.stack([model.radius - radii, *model.speeds(radii, piece=p), *quality], axis=1),
-            )
-        )
+        pieces.append((boundary, np.stack([model.radius - radii, *model.speeds(radii, piece=p), *quality], axis=1)))
         above = region
     taup.write(path, model.name, pieces)
 

@@ -64,17 +64,9 @@ class Frame:
         longitude, latitude : array_like
             Degrees.
         """
-        longitude, latitude = (
-            np.radians(np.asarray(longitude, float)),
-            np.radians(self.geocentric(latitude)),
-        )
+        longitude, latitude = (np.radians(np.asarray(longitude, float)), np.radians(self.geocentric(latitude)))
         flat, up = np.cos(latitude), np.sin(latitude)
-        return (
-            np.stack(
-                np.broadcast_arrays(flat * np.cos(longitude), flat * np.sin(longitude), up), -1
-            )
-            @ self.matrix.T
-        )
+        return np.stack(np.broadcast_arrays(flat * np.cos(longitude), flat * np.sin(longitude), up), -1) @ self.matrix.T
 
     def degrees(self, xyz):
         """Longitude (-180 to 180) and latitude, degrees, of the directions of positions (..., 3).
@@ -105,11 +97,7 @@ class Frame:
             on a spherical one.
         """
         latitude = np.asarray(latitude, float)
-        turned = (
-            (latitude if self.geographic else geographic(latitude))
-            if normal
-            else self.geocentric(latitude)
-        )
+        turned = (latitude if self.geographic else geographic(latitude)) if normal else self.geocentric(latitude)
         return self.matrix @ _local(longitude, turned)
 
 
@@ -117,17 +105,10 @@ def _local(longitude, latitude):
     """East, north, up at longitude and latitude (degrees) as columns (..., 3, 3) in Earth-fixed
     axes.
     """
-    lon, lat = np.broadcast_arrays(
-        np.radians(np.asarray(longitude, float)), np.radians(np.asarray(latitude, float))
-    )
+    lon, lat = np.broadcast_arrays(np.radians(np.asarray(longitude, float)), np.radians(np.asarray(latitude, float)))
     s, c, sl, cl, zero = np.sin(lon), np.cos(lon), np.sin(lat), np.cos(lat), np.zeros_like(lon)
     return np.stack(
-        [
-            np.stack([-s, -sl * c, cl * c], -1),
-            np.stack([c, -sl * s, cl * s], -1),
-            np.stack([zero, cl, sl], -1),
-        ],
-        -2,
+        [np.stack([-s, -sl * c, cl * c], -1), np.stack([c, -sl * s, cl * s], -1), np.stack([zero, cl, sl], -1)], -2
     )
 
 

@@ -42,8 +42,7 @@ class Relief:
         (i, _, p), (j, _, q) = weights(x, east, ROUNDING), weights(self.latitude, north, ROUNDING)
         columns = [i, (i + 1) % len(self.longitude)]
         south, north = (
-            (1 - p) * self.elevation[row, columns[0]] + p * self.elevation[row, columns[1]]
-            for row in (j, j + 1)
+            (1 - p) * self.elevation[row, columns[0]] + p * self.elevation[row, columns[1]] for row in (j, j + 1)
         )
         return (1 - q) * south + q * north
 
@@ -56,16 +55,9 @@ class Relief:
         spacing : float
             Degrees; nothing is done where the grid is as coarse.
         """
-        nx, ny = (
-            max(1, int(spacing / np.diff(axis).mean() + 1e-6))
-            for axis in (self.longitude, self.latitude)
-        )
+        nx, ny = (max(1, int(spacing / np.diff(axis).mean() + 1e-6)) for axis in (self.longitude, self.latitude))
         columns, rows = len(self.longitude) // nx * nx, len(self.latitude) // ny * ny
-        blocks = (
-            self.elevation[:rows, :columns]
-            .reshape(rows // ny, ny, columns // nx, nx)
-            .mean(axis=(1, 3))
-        )
+        blocks = self.elevation[:rows, :columns].reshape(rows // ny, ny, columns // nx, nx).mean(axis=(1, 3))
         return Relief(
             self.longitude[:columns].reshape(-1, nx).mean(axis=1),
             self.latitude[:rows].reshape(-1, ny).mean(axis=1),
@@ -85,10 +77,7 @@ def to_poles(axis, latitude):
         Degrees.
     """
     latitude, spacing = np.asarray(latitude, float), np.diff(axis).max(initial=0) * (1 + 1e-9)
-    low, high = (
-        axis[0] if axis[0] <= spacing - 90 else -np.inf,
-        axis[-1] if axis[-1] >= 90 - spacing else np.inf,
-    )
+    low, high = (axis[0] if axis[0] <= spacing - 90 else -np.inf, axis[-1] if axis[-1] >= 90 - spacing else np.inf)
     return np.clip(latitude, low, high)
 
 
@@ -132,14 +121,8 @@ def from_array(array, name="the elevations"):
     if unit not in METRES:
         raise ValueError(f"{name} is in {unit!r}; it must be in m")
     array = array.transpose(dims["latitude"], dims["longitude"]).sortby(list(dims.values()))
-    latitude, longitude = (
-        np.asarray(array[d].values, float) for d in (dims["latitude"], dims["longitude"])
-    )
-    if (
-        np.abs(latitude).max(initial=0) > 90
-        or np.ptp(longitude) > 360 + 1e-9
-        or min(len(latitude), len(longitude)) < 2
-    ):
+    latitude, longitude = (np.asarray(array[d].values, float) for d in (dims["latitude"], dims["longitude"]))
+    if np.abs(latitude).max(initial=0) > 90 or np.ptp(longitude) > 360 + 1e-9 or min(len(latitude), len(longitude)) < 2:
         raise ValueError(
             f"{name}: {dims['longitude']} and {dims['latitude']} are not in degrees, or have fewer than two values"
         )

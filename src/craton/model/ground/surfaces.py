@@ -48,14 +48,11 @@ class Surface:
             m.
         """
         (i, p, u), (j, q, v) = (
-            weights(axis, np.asarray(c, float), HALF_A_STEP)
-            for axis, c in zip((self.x, self.y), (x, y))
+            weights(axis, np.asarray(c, float), HALF_A_STEP) for axis, c in zip((self.x, self.y), (x, y))
         )
         low = self.z[j, i] * (1 - u) + np.where(u > 0, self.z[j, p], 0) * u
         high = self.z[q, i] * (1 - u) + np.where(u > 0, self.z[q, p], 0) * u
-        return np.where(
-            np.isnan(u) | np.isnan(v), np.nan, low * (1 - v) + np.where(v > 0, high, 0) * v
-        )
+        return np.where(np.isnan(u) | np.isnan(v), np.nan, low * (1 - v) + np.where(v > 0, high, 0) * v)
 
 
 def elevations(surface, grid):
@@ -116,25 +113,17 @@ def from_array(array, name=None, dimension="length"):
     for dim in array.dims:
         axis = next((a for a, names in HORIZONTAL.items() if str(dim).lower() in names), None)
         if axis is None or axis in dims:
-            raise ValueError(
-                f"{name} has the dimensions {', '.join(map(str, array.dims))}; {_advice(array.dims)}"
-            )
+            raise ValueError(f"{name} has the dimensions {', '.join(map(str, array.dims))}; {_advice(array.dims)}")
         dims[axis] = dim
     if set(dims) != {"x", "y"}:
-        raise ValueError(
-            f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs x and y"
-        )
+        raise ValueError(f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs x and y")
     array = array.transpose(dims["y"], dims["x"])
     with np.errstate(all="ignore"):  # infinite and signalling numbers are refused below
         z = np.asarray(array.values, float) * _value_factor(array, dimension, name)
     for dim in dims.values():
         if dim not in array.coords:
             raise ValueError(f"{name} has no coordinate {dim}")
-    x, y = (
-        np.asarray(array[dims[a]].values, float)
-        * factor(array[dims[a]], "length", f"{a} of {name}")
-        for a in "xy"
-    )
+    x, y = (np.asarray(array[dims[a]].values, float) * factor(array[dims[a]], "length", f"{a} of {name}") for a in "xy")
     return made(x, y, z, name)
 
 

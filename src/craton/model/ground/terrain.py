@@ -34,9 +34,7 @@ class Profile:
         x, y : array_like
             m.
         """
-        return np.broadcast_to(
-            np.interp(x, self.x, self.z), np.broadcast_shapes(np.shape(x), np.shape(y))
-        )
+        return np.broadcast_to(np.interp(x, self.x, self.z), np.broadcast_shapes(np.shape(x), np.shape(y)))
 
 
 @dataclass(frozen=True)
@@ -130,9 +128,7 @@ class Terrain:
         lower, upper : float
             Elevation, m.
         """
-        rock, both = (
-            np.clip((z - lower) / (upper - lower), 0, 1).mean(axis=0) for z in columns(self, grid)
-        )
+        rock, both = (np.clip((z - lower) / (upper - lower), 0, 1).mean(axis=0) for z in columns(self, grid))
         return rock, both - rock
 
     def held(self, grid, lower, upper):
@@ -169,15 +165,10 @@ class Terrain:
         grid : Grid
         """
         lower, upper = cells.edges(
-            grid.window(
-                (-grid.start[0], grid.whole[0] - grid.start[0], 0, grid.shape[1], 0, grid.shape[2])
-            ),
-            "z",
+            grid.window((-grid.start[0], grid.whole[0] - grid.start[0], 0, grid.shape[1], 0, grid.shape[2])), "z"
         )
         cut = int(np.searchsorted(upper, self.water.level))
-        parts = [
-            self.parts(grid, lower[k], upper[k]) for k in (cut - 1, cut) if 0 <= k < len(upper)
-        ]
+        parts = [self.parts(grid, lower[k], upper[k]) for k in (cut - 1, cut) if 0 <= k < len(upper)]
         return np.all([rock >= water for rock, water in parts], axis=0)
 
     def above(self, grid, k1):
@@ -223,15 +214,9 @@ def wider(grid):
     if isinstance(grid, cells.Blocks):
         return grid, np.index_exp[...]
     axes = list(zip(grid.start, grid.shape, grid.whole))[1:]
-    low, high = (
-        [min(start, 1) for start, _, _ in axes],
-        [min(whole - start - n, 1) for start, n, whole in axes],
-    )
+    low, high = ([min(start, 1) for start, _, _ in axes], [min(whole - start - n, 1) for start, n, whole in axes])
     (_, ny, nx), inside = grid.shape, tuple(slice(a, a + n) for a, (_, n, _) in zip(low, axes))
-    return grid.window((0, grid.shape[0], -low[0], ny + high[0], -low[1], nx + high[1])), (
-        slice(None),
-        *inside,
-    )
+    return grid.window((0, grid.shape[0], -low[0], ny + high[0], -low[1], nx + high[1])), (slice(None), *inside)
 
 
 def in_blocks(chosen, grid):
@@ -281,11 +266,7 @@ def build(model):
         A file that is no surface.
     """
     topography = getattr(model, "topography", None)
-    return (
-        None
-        if topography is None
-        else _terrain(topography, getattr(model, "water", None), _modified(topography))
-    )
+    return None if topography is None else _terrain(topography, getattr(model, "water", None), _modified(topography))
 
 
 def _modified(topography):
@@ -310,9 +291,7 @@ def _ground(topography):
         return Level(float(topography))
     if topography.y is None:
         return Profile(np.array(topography.x), np.array(topography.z))
-    return surfaces.Surface(
-        *(np.array(values) for values in (topography.x, topography.y, topography.z)), "topography"
-    )
+    return surfaces.Surface(*(np.array(values) for values in (topography.x, topography.y, topography.z)), "topography")
 
 
 def fill(terrain, grid, k0, k1, averages, cut=True):
@@ -345,9 +324,7 @@ def fill(terrain, grid, k0, k1, averages, cut=True):
         return tuple(share * values for values in averages)
     rho, bulk = terrain.water.rho, terrain.water.rho * terrain.water.vp**2
     in_water = (rho, bulk, 0) if len(averages) == 3 else (rho, bulk, bulk, bulk, 0, 0)
-    return tuple(
-        share * np.where(water > rock, fluid, values) for fluid, values in zip(in_water, averages)
-    )
+    return tuple(share * np.where(water > rock, fluid, values) for fluid, values in zip(in_water, averages))
 
 
 def lossless(terrain, grid, k0, k1, inverse_q):
@@ -446,10 +423,7 @@ def _lookup(ground, region, name):
     its ends.
     """
     low, high = region.bounds(name)
-    nodes = np.asarray(
-        getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (),
-        float,
-    )
+    nodes = np.asarray(getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (), float)
     return np.unique(np.concatenate([[low, high], nodes[(nodes > low) & (nodes < high)]]))
 
 

@@ -48,13 +48,9 @@ class Anomaly:
             m, up.
         """
         if self.radius:
-            return (x - self.center[0]) ** 2 + (y - self.center[1]) ** 2 + (
-                z - self.center[2]
-            ) ** 2 <= self.radius**2
+            return (x - self.center[0]) ** 2 + (y - self.center[1]) ** 2 + (z - self.center[2]) ** 2 <= self.radius**2
         return np.logical_and.reduce(
-            np.broadcast_arrays(
-                *((c >= a) & (c <= b) for c, a, b in zip((x, y, z), self.lower, self.upper))
-            )
+            np.broadcast_arrays(*((c >= a) & (c <= b) for c, a, b in zip((x, y, z), self.lower, self.upper)))
         )
 
     def change(self, values):
@@ -65,14 +61,8 @@ class Anomaly:
         values : tuple of arrays
             vp, vs, rho and perhaps more of `properties.NAMES`.
         """
-        based = (
-            value if np.isnan(absolute) else absolute
-            for value, absolute in zip(values, self.absolute)
-        )
-        return tuple(
-            value * (1 + relative) if relative else value
-            for value, relative in zip(based, self.relative)
-        )
+        based = (value if np.isnan(absolute) else absolute for value, absolute in zip(values, self.absolute))
+        return tuple(value * (1 + relative) if relative else value for value, relative in zip(based, self.relative))
 
     def meets(self, box):
         """Whether it shares volume with a box ((x0, x1), (y0, y1), (z0, z1)).
@@ -88,12 +78,9 @@ class Anomaly:
 def _build_one(spec):
     new = [(name, getattr(spec, name, None)) for name in properties.NAMES]
     absolute = np.array(
-        [np.nan if value is None else properties.inside(name, value) for name, value in new],
-        dtype=float,
+        [np.nan if value is None else properties.inside(name, value) for name, value in new], dtype=float
     )
-    relative = np.array(
-        [getattr(spec, f"d{name}", None) or 0.0 for name in properties.NAMES], dtype=float
-    )
+    relative = np.array([getattr(spec, f"d{name}", None) or 0.0 for name in properties.NAMES], dtype=float)
     if spec.shape == "sphere":
         center, radius = np.array(_xyz(spec.center), dtype=float), float(spec.radius)
         return Anomaly(center - radius, center + radius, center, radius, absolute, relative)
@@ -134,10 +121,7 @@ def apply(bodies, x, y, z, values):
         if inside.any():
             changed = anomaly.change(values)
             same = [new is old for new, old in zip(changed, values)]
-            values = tuple(
-                old if s else np.where(inside, new, old)
-                for s, new, old in zip(same, changed, values)
-            )
+            values = tuple(old if s else np.where(inside, new, old) for s, new, old in zip(same, changed, values))
     return values
 
 
@@ -153,16 +137,10 @@ def cover(bodies, grid, k):
         Plane.
     """
     lower, upper = zip(*(cells.edges(grid, name) for name in AXES))
-    lower, upper = (
-        (lower[0], lower[1], lower[2][k : k + 1]),
-        (upper[0], upper[1], upper[2][k : k + 1]),
-    )
+    lower, upper = ((lower[0], lower[1], lower[2][k : k + 1]), (upper[0], upper[1], upper[2][k : k + 1]))
     touched, cut = (np.zeros(grid.shape[1:], dtype=bool) for _ in range(2))
     for anomaly in bodies:
-        indices = [
-            np.flatnonzero((b > p) & (a < q))
-            for a, b, p, q in zip(lower, upper, anomaly.lower, anomaly.upper)
-        ]
+        indices = [np.flatnonzero((b > p) & (a < q)) for a, b, p, q in zip(lower, upper, anomaly.lower, anomaly.upper)]
         if all(len(n) for n in indices):
             x, y, _ = (slice(n[0], n[-1] + 1) for n in indices)
             part = [(a[n], b[n]) for a, b, n in zip(lower, upper, indices)]
@@ -184,21 +162,13 @@ def _sphere_cells(anomaly, part):
     for (a, b), c in zip(part, anomaly.center):
         nearest.append(np.maximum(np.maximum(a - c, c - b), 0) ** 2)
         farthest.append(np.maximum(abs(a - c), abs(b - c)) ** 2)
-    least, greatest = (
-        sums[0][None, :] + sums[1][:, None] + sums[2][0] for sums in (nearest, farthest)
-    )
+    least, greatest = (sums[0][None, :] + sums[1][:, None] + sums[2][0] for sums in (nearest, farthest))
     return least < anomaly.radius**2, greatest <= anomaly.radius**2
 
 
 def _box_cells(anomaly, part, sliver):
-    shares = [
-        (b > p + sliver) & (a < q - sliver)
-        for (a, b), p, q in zip(part, anomaly.lower, anomaly.upper)
-    ]
-    within = [
-        (a >= p - sliver) & (b <= q + sliver)
-        for (a, b), p, q in zip(part, anomaly.lower, anomaly.upper)
-    ]
+    shares = [(b > p + sliver) & (a < q - sliver) for (a, b), p, q in zip(part, anomaly.lower, anomaly.upper)]
+    within = [(a >= p - sliver) & (b <= q + sliver) for (a, b), p, q in zip(part, anomaly.lower, anomaly.upper)]
     return tuple(x[None, :] & y[:, None] & z[0] for x, y, z in (shares, within))
 
 
@@ -214,23 +184,14 @@ def samples(anomaly, box, breaks):
     breaks : (n,) array
         Elevations of interfaces, m.
     """
-    low, high = zip(
-        *((max(a, p), min(b, q)) for a, b, (p, q) in zip(anomaly.lower, anomaly.upper, box))
-    )
+    low, high = zip(*((max(a, p), min(b, q)) for a, b, (p, q) in zip(anomaly.lower, anomaly.upper, box)))
     center = np.clip(anomaly.center, low, high)
-    lattice = [
-        c.ravel()
-        for c in np.meshgrid(
-            *(np.linspace(a, b, LATTICE) for a, b in zip(low, high)), indexing="ij"
-        )
-    ]
+    lattice = [c.ravel() for c in np.meshgrid(*(np.linspace(a, b, LATTICE) for a, b in zip(low, high)), indexing="ij")]
     breaks = breaks[(breaks > low[2]) & (breaks < high[2])]
     column = np.concatenate([breaks, np.nextafter(breaks, np.inf), [low[2], center[2], high[2]]])
     x, y, z = (
         np.concatenate(pair)
-        for pair in zip(
-            lattice, (np.full_like(column, center[0]), np.full_like(column, center[1]), column)
-        )
+        for pair in zip(lattice, (np.full_like(column, center[0]), np.full_like(column, center[1]), column))
     )
     inside = anomaly.inside(x, y, z)
     return x[inside], y[inside], z[inside]
@@ -252,19 +213,11 @@ def problems(bodies, medium, box, key):
     for i, anomaly in enumerate(bodies):
         where = f"{key}.anomalies.{i}"
         if not anomaly.meets(box):
-            extent = ", ".join(
-                f"{n} {a:.10g} to {b:.10g} m" for n, a, b in zip(AXES, anomaly.lower, anomaly.upper)
-            )
+            extent = ", ".join(f"{n} {a:.10g} to {b:.10g} m" for n, a, b in zip(AXES, anomaly.lower, anomaly.upper))
             wrong.append(
-                Problem(
-                    where,
-                    f"lies entirely outside the domain ({extent})",
-                    "Move it into the domain, or remove it.",
-                )
+                Problem(where, f"lies entirely outside the domain ({extent})", "Move it into the domain, or remove it.")
             )
             continue
         xyz = samples(anomaly, box, medium.breaks)
-        wrong += checks.points(
-            where, xyz, *apply(bodies, *xyz, medium.values(*xyz)), noun="points looked at in it"
-        )
+        wrong += checks.points(where, xyz, *apply(bodies, *xyz, medium.values(*xyz)), noun="points looked at in it")
     return wrong

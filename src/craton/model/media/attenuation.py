@@ -37,12 +37,7 @@ import numpy as np
 MOST = 4  # mechanisms
 THETA = 0.57  # with the third order, for the lowest Q
 STORED = {  # mechanisms that a point of each class stores
-    "coarse": {
-        1: ((0,),),
-        2: ((0,), (1,)),
-        3: ((0,), (1,), (2,), (1,)),
-        4: ((0,), (1,), (2,), (3,)),
-    },
+    "coarse": {1: ((0,),), 2: ((0,), (1,)), 3: ((0,), (1,), (2,), (1,)), 4: ((0,), (1,), (2,), (3,))},
     "paired": {4: ((0, 2), (1, 3))},
     "full": {n: (tuple(range(n)),) for n in range(1, MOST + 1)},
 }
@@ -137,12 +132,7 @@ class Relaxation:
         -------
         ndarray, shape (..., n)
         """
-        return relaxed(
-            self.coefficients(inverse_q),
-            self.omega,
-            2 * np.pi * np.atleast_1d(frequency),
-            self.stored,
-        )
+        return relaxed(self.coefficients(inverse_q), self.omega, 2 * np.pi * np.atleast_1d(frequency), self.stored)
 
     def fitted_inverse_q(self, frequency, inverse_q):
         """1/Q of the fitted medium: array (..., n).
@@ -204,8 +194,7 @@ class Relaxation:
             As of `modulus`.
         """
         return (
-            np.asarray(inverse_q, dtype=float)[..., None]
-            * (np.atleast_1d(frequency) / self.frequency) ** -self.power
+            np.asarray(inverse_q, dtype=float)[..., None] * (np.atleast_1d(frequency) / self.frequency) ** -self.power
         )
 
     def error(self, inverse_q):
@@ -265,18 +254,13 @@ def _relaxation(band, largest, mechanisms, frequency, power, storage):
     omega = 2 * np.pi * np.geomspace(*band, SAMPLES)
     shape = (omega / (2 * np.pi * frequency)) ** -power
     nodes = largest * np.sin(np.arange(1, NODES + 1) * np.pi / (2 * NODES))
-    trials = [
-        _frequencies(band, middle, mechanisms, span)
-        for span in (SPANS if mechanisms > 1 else [0.0])
-    ]
+    trials = [_frequencies(band, middle, mechanisms, span) for span in (SPANS if mechanisms > 1 else [0.0])]
     fits = [_fit(omega, rates, nodes[NODES // 2] * shape, stored) for rates in trials]
     rates = trials[int(np.argmin([worst for worst, _ in fits]))]
     fitted = _polynomials(omega, rates, nodes, shape, stored)
     shear = fitted if of_shear == stored else _polynomials(omega, rates, nodes, shape, of_shear)
     if fitted is None or shear is None:
-        raise ValueError(
-            f"Q = {1 / largest:.4g} is too low for {mechanisms} mechanism(s) with {storage} storage"
-        )
+        raise ValueError(f"Q = {1 / largest:.4g} is too low for {mechanisms} mechanism(s) with {storage} storage")
     for shared in (rates, fitted, shear):
         shared.flags.writeable = False
     return Relaxation(band, float(frequency), power, storage, rates, fitted, shear, largest)

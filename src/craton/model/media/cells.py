@@ -171,13 +171,9 @@ def quadrature(lower, upper, breaks, pieces=1, order=1):
         cuts = cuts[np.concatenate([[True], np.diff(cuts) > sliver])]
     ends = np.concatenate([[lower], cuts, [upper]])
     middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
-    nodes, weights = (
-        np.polynomial.legendre.leggauss(order) if order > 1 else (np.zeros(1), np.full(1, 2.0))
-    )
+    nodes, weights = np.polynomial.legendre.leggauss(order) if order > 1 else (np.zeros(1), np.full(1, 2.0))
     total = upper - lower
-    return (middle[:, None] + half[:, None] * nodes).ravel(), (
-        half[:, None] / total * weights
-    ).ravel()
+    return (middle[:, None] + half[:, None] * nodes).ravel(), (half[:, None] / total * weights).ravel()
 
 
 def moduli(vp, vs, rho):
@@ -277,14 +273,9 @@ def _finish_layered(rho, plane, ratio, soft33, soft44, c66):
 # Moczo 2003, BSSA 93, 2273-2280) to first order in 1/Q, that is losses of the bulk and the shear
 # modulus weighted with compliances.
 ELASTIC = Average(
-    ("vp", "vs", "rho"),
-    3,
-    _compliances,
-    lambda rho, soft_kappa, soft_mu: (rho, 1 / soft_kappa, 1 / soft_mu),
+    ("vp", "vs", "rho"), 3, _compliances, lambda rho, soft_kappa, soft_mu: (rho, 1 / soft_kappa, 1 / soft_mu)
 )
-VTI = Average(
-    ("vp", "vs", "rho", "qp", "qs", "epsilon", "delta", "gamma"), 6, _layered, _finish_layered
-)
+VTI = Average(("vp", "vs", "rho", "qp", "qs", "epsilon", "delta", "gamma"), 6, _layered, _finish_layered)
 LOSSES = Average(("vp", "vs", "rho", "qp", "qs"), 2, _losses, _finish_losses)
 
 
@@ -313,10 +304,7 @@ def mean(vp, vs, rho, weights, axes):
 
 def cores():
     """Cores that this process may use, up to 16."""
-    return min(
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        16,
-    )
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16)
 
 
 def in_parallel(work, items):

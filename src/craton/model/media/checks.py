@@ -73,10 +73,7 @@ def _sentence(fault, vp, vs, rho, where):
         )
     value, unit = dict(zip(NAMES, zip((vp, vs, rho), UNITS)))[fault]
     if not np.isfinite(value):
-        return (
-            f"{fault} is not a finite number ({value}){where}",
-            f"Give {fault} a value in {unit}.",
-        )
+        return (f"{fault} is not a finite number ({value}){where}", f"Give {fault} a value in {unit}.")
     least, most = (LIGHTEST, HEAVIEST) if fault == "rho" else (SLOWEST, FASTEST)
     rule = "0 (a fluid) or more" if fault == "vs" else "more than 0"
     if value > most or value > 0:
@@ -100,9 +97,7 @@ def values(key, vp, vs, rho, where=""):
     """
     bad = [fault for fault, mask in wrong(*(np.float64(v) for v in (vp, vs, rho))).items() if mask]
     names = {fault: "vs" if fault == "ratio" else fault for fault in bad}
-    return [
-        Problem(f"{key}.{names[fault]}", *_sentence(fault, vp, vs, rho, where)) for fault in bad
-    ]
+    return [Problem(f"{key}.{names[fault]}", *_sentence(fault, vp, vs, rho, where)) for fault in bad]
 
 
 def points(key, xyz, vp, vs, rho, noun="points"):
@@ -131,9 +126,7 @@ def points(key, xyz, vp, vs, rho, noun="points"):
             message, remedy = _sentence(error, vp[first], vs[first], rho[first], where)
             if error in NAMES and np.isnan(dict(zip(NAMES, (vp, vs, rho)))[error]).all():
                 message = f"{error} is nan everywhere"
-            problems.append(
-                Problem(key, f"{message}; {count} of {mask.size} {noun} are affected", remedy)
-            )
+            problems.append(Problem(key, f"{message}; {count} of {mask.size} {noun} are affected", remedy))
     return problems
 
 

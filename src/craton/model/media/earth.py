@@ -121,10 +121,7 @@ def _averages(model, grid, k0, k1, average):
         return averages
     averages = tuple(np.array(values) for values in averages)
     cells.in_parallel(
-        lambda k: _overlay(
-            medium, bodies, grid, k, [values[k - k0] for values in averages], average
-        ),
-        range(k0, k1),
+        lambda k: _overlay(medium, bodies, grid, k, [values[k - k0] for values in averages], average), range(k0, k1)
     )
     return averages
 
@@ -164,9 +161,7 @@ def _overlay(medium, bodies, grid, k, plane, average):
         batch = max(BATCH // (sides * sides * len(nodes[0])), 1)
         for start in range(0, len(j), batch):
             at = j[start : start + batch], i[start : start + batch]
-            for values, mean in zip(
-                plane, _sampled(medium, bodies, grid, at, sides, nodes, average)
-            ):
+            for values, mean in zip(plane, _sampled(medium, bodies, grid, at, sides, nodes, average)):
                 values[at] = mean
 
 
@@ -182,9 +177,7 @@ def _sampled(medium, bodies, grid, at, sides, nodes, average):
     sampled = anomalies.apply(bodies, x, y, z, medium.values(x, y, z))
     shape = (len(i), z.shape[1], sides, sides)
     with np.errstate(divide="ignore", invalid="ignore"):  # in another thread than its caller's
-        return average(
-            [np.broadcast_to(values, shape) for values in sampled], weights / sides**2, (1, 2, 3)
-        )
+        return average([np.broadcast_to(values, shape) for values in sampled], weights / sides**2, (1, 2, 3))
 
 
 def point_values(model, xyz):

@@ -17,10 +17,7 @@ def asked(model):
     ----------
     model : model of a scenario
     """
-    return (
-        getattr(model, "follow", "level") == "surface"
-        and getattr(model, "topography", None) is not None
-    )
+    return getattr(model, "follow", "level") == "surface" and getattr(model, "topography", None) is not None
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,7 @@ class Followed:
 
         def plane(k):
             mean = average(
-                self.flat.values(0, 0, z[k][:, None, None] - ground),
-                np.full((PIECES, 1, 1), 1 / PIECES),
-                (0,),
+                self.flat.values(0, 0, z[k][:, None, None] - ground), np.full((PIECES, 1, 1), 1 / PIECES), (0,)
             )
             for whole, part in zip(out, mean):
                 whole[k - k0] = part

@@ -50,9 +50,7 @@ class Gridded:
 
         def one(f):
             low = _mix(_mix(f[k, j, i], f[k, j, p], u), _mix(f[k, q, i], f[k, q, p], u), v)
-            return _mix(
-                low, _mix(_mix(f[r, j, i], f[r, j, p], u), _mix(f[r, q, i], f[r, q, p], u), v), w
-            )
+            return _mix(low, _mix(_mix(f[r, j, i], f[r, j, p], u), _mix(f[r, q, i], f[r, q, p], u), v), w)
 
         return tuple(one(f) for f in self.fields)
 
@@ -71,21 +69,17 @@ class Gridded:
             What is averaged, and how.
         """
         x, y, z = (
-            weights(axis, cells.middles(*cells.edges(grid, name), 2).ravel())
-            for axis, name in zip(self.axes, AXES)
+            weights(axis, cells.middles(*cells.edges(grid, name), 2).ravel()) for axis, name in zip(self.axes, AXES)
         )
         out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(average.size))
 
         def plane(k):
             levels = [
-                [_mix(f[a], f[b], w) for a, b, w in zip(*(part[2 * k : 2 * k + 2] for part in z))]
-                for f in self.fields
+                [_mix(f[a], f[b], w) for a, b, w in zip(*(part[2 * k : 2 * k + 2] for part in z))] for f in self.fields
             ]
             for j in range(0, grid.shape[1], STRIP):
                 rows = tuple(part[2 * j : 2 * (j + STRIP)] for part in y)
-                mean = _mean_of_pairs(
-                    [[_resample(level, rows, x) for level in pair] for pair in levels], average
-                )
+                mean = _mean_of_pairs([[_resample(level, rows, x) for level in pair] for pair in levels], average)
                 for whole, part in zip(out, mean):
                     whole[k - k0, j : j + STRIP] = part
 
@@ -116,9 +110,7 @@ def _mean_of_pairs(levels, average):
     """
     total = None
     for values in zip(*levels):
-        terms = [
-            (t := term[0::2] + term[1::2])[:, 0::2] + t[:, 1::2] for term in average.terms(*values)
-        ]
+        terms = [(t := term[0::2] + term[1::2])[:, 0::2] + t[:, 1::2] for term in average.terms(*values)]
         total = terms if total is None else [a + b for a, b in zip(total, terms)]
     return average.finish(*(sums / 8 for sums in total))
 

@@ -54,9 +54,7 @@ class Layered:
         """
         layer = self.layer(z)
         depth = np.maximum(self.breaks[layer] - z, 0.0)
-        return tuple(
-            top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients)
-        )
+        return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
 
     def layer(self, z):
         """Return number of the layer of each point, of the shape of z.
@@ -66,9 +64,7 @@ class Layered:
         z : array_like
             m, up.
         """
-        return np.maximum(
-            np.searchsorted(-self.breaks, -np.asarray(z, dtype=float), side="right") - 1, 0
-        )
+        return np.maximum(np.searchsorted(-self.breaks, -np.asarray(z, dtype=float), side="right") - 1, 0)
 
     def within(self, layer):
         """Lowest and highest z that belong to layers, of the shape of `layer`; the last goes down
@@ -126,10 +122,7 @@ class Layered:
         """
         bottoms = np.append(self.breaks[1:], -np.inf)
         uppers = np.append(np.inf, self.breaks[1:])  # the first layer fills what is above it
-        ends = [
-            (i, max(bottom, low), min(upper, high))
-            for i, (bottom, upper) in enumerate(zip(bottoms, uppers))
-        ]
+        ends = [(i, max(bottom, low), min(upper, high)) for i, (bottom, upper) in enumerate(zip(bottoms, uppers))]
         return [(i, a, b) for i, a, b in ends if b > a or a == b == low == high]
 
     def ends(self, low, high):
@@ -143,9 +136,7 @@ class Layered:
         sections = self.sections(low, high)
         layer = np.repeat([s[0] for s in sections], 2)
         depth = np.maximum(self.breaks[layer] - np.array([s[1:] for s in sections]).ravel(), 0.0)
-        return tuple(
-            top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients)
-        )
+        return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
 
 
 def build(model, names=checks.NAMES):
@@ -163,10 +154,7 @@ def build(model, names=checks.NAMES):
     layers = model.layers
     tops = np.array([[properties.value(layer, name) for layer in layers] for name in names])
     gradients = np.array(
-        [
-            [float(getattr(layer, f"{name}_gradient", None) or 0.0) for layer in layers]
-            for name in names
-        ]
+        [[float(getattr(layer, f"{name}_gradient", None) or 0.0) for layer in layers] for name in names]
     )
     breaks = np.array([float(layer.top) for layer in layers])
     return Layered(breaks, tops, gradients, tuple(f"layers.{i}" for i in range(len(layers))))
@@ -182,11 +170,7 @@ def problems(layered, region, key):
     key : str
         Of the model in the scenario, for messages.
     """
-    problems = [
-        p
-        for i in range(len(layered.keys))
-        for p in checks.values(_key(layered, i, key), *layered.tops[:, i])
-    ]
+    problems = [p for i in range(len(layered.keys)) for p in checks.values(_key(layered, i, key), *layered.tops[:, i])]
     disorder = _order_problems(layered, key)
     if disorder:
         return problems + disorder
@@ -204,9 +188,7 @@ def problems(layered, region, key):
             depth = max(layered.breaks[i] - bottom, 0.0)
             values = layered.tops[:, i] + layered.gradients[:, i] * depth
             problems += checks.values(
-                _key(layered, i, key),
-                *values,
-                f" at z = {bottom:.10g} m, as extrapolated by the gradient",
+                _key(layered, i, key), *values, f" at z = {bottom:.10g} m, as extrapolated by the gradient"
             )
     return problems
 

@@ -25,9 +25,7 @@ COORDINATES = {
 }
 VARIABLES = {"vp": ("vp", "v_p"), "vs": ("vs", "v_s"), "rho": ("rho", "density")}
 SECTION = 0.0  # m: y of a file without one, for domains in the (x, z) plane
-OPTIONAL = {"qp": ("qp", "q_p"), "qs": ("qs", "q_s")} | {
-    name: (name,) for name in properties.THOMSEN
-}
+OPTIONAL = {"qp": ("qp", "q_p"), "qs": ("qs", "q_s")} | {name: (name,) for name in properties.THOMSEN}
 DIMENSIONS = (
     dict.fromkeys(AXES, "length")
     | {"vp": "velocity", "vs": "velocity", "rho": "density"}
@@ -183,14 +181,8 @@ class Source:
             else self._axis(dataset, names, axis)
             for axis in AXES
         ]
-        is_held = [
-            name not in OPTIONAL or any(word in names for word in OPTIONAL[name])
-            for name in variables
-        ]
-        fields = [
-            self._field(dataset, names, name, axes) if known else None
-            for name, known in zip(variables, is_held)
-        ]
+        is_held = [name not in OPTIONAL or any(word in names for word in OPTIONAL[name]) for name in variables]
+        fields = [self._field(dataset, names, name, axes) if known else None for name, known in zip(variables, is_held)]
         if self._problems:
             raise ScenarioError(self._problems)
         self.axes = tuple(values for _, values, _ in axes)
@@ -209,8 +201,7 @@ class Source:
         if variable is None:
             held = ", ".join(map(str, names.values())) or "nothing"
             self._complain(
-                f"no {noun} {quantity} (the file has {held})",
-                f"Name it {quantity}, with a units attribute.",
+                f"no {noun} {quantity} (the file has {held})", f"Name it {quantity}, with a units attribute."
             )
         return variable
 
@@ -231,22 +222,15 @@ class Source:
             return None, None, False
         variable = dataset.variables[name]
         if variable.dims != (name,):
-            self._complain(
-                f"coordinate {name} must have one dimension of its own name, not {variable.dims}"
-            )
+            self._complain(f"coordinate {name} must have one dimension of its own name, not {variable.dims}")
             return name, None, False
         values = np.asarray(variable.values, dtype=float) * self._scale(variable, axis)
-        down = (
-            str(variable.attrs.get("positive", "down" if name.lower() == "depth" else "up")).lower()
-            == "down"
-        )
+        down = str(variable.attrs.get("positive", "down" if name.lower() == "depth" else "up")).lower() == "down"
         values = -values if axis == "z" and down else values
         flipped = len(values) > 1 and values[0] > values[-1]
         values = values[::-1] if flipped else values
         if not len(values) or not rises(values):
-            self._complain(
-                f"coordinate {name} must increase or decrease strictly, without missing values"
-            )
+            self._complain(f"coordinate {name} must increase or decrease strictly, without missing values")
         return name, np.ascontiguousarray(values), flipped
 
     def _field(self, dataset, names, quantity, axes):
@@ -309,8 +293,7 @@ class Source:
         if "qs" in values:
             values["qs"][values["vs"] == 0] = 0  # Qs of a fluid is often written as 0
         return Gridded(
-            tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)),
-            tuple(values.values()),
+            tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)), tuple(values.values())
         )
 
     def slabs(self, box, values=8_000_000):
@@ -363,9 +346,6 @@ class MappedSource(Source):
         columns, rows, levels = ranges
         window, stencil = self._raster.window(slice(*rows), slice(*columns))
         block = self._file.read((*window, levels))
-        fields = tuple(
-            np.stack([mapping.interpolated(plane, stencil) for plane in field])
-            for field in block.fields
-        )
+        fields = tuple(np.stack([mapping.interpolated(plane, stencil) for plane in field]) for field in block.fields)
         axes = (self.axes[0][slice(*columns)], self.axes[1][slice(*rows)], block.axes[2])
         return Gridded(axes, fields)

@@ -5,16 +5,7 @@ loss, and the mechanisms fitted to it.
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.model.media import (
-    anomalies,
-    attenuation,
-    cells,
-    checks,
-    earth,
-    layered,
-    properties,
-    readers,
-)
+from craton.model.media import anomalies, attenuation, cells, checks, earth, layered, properties, readers
 
 COARSE = 1 / 60  # largest 1/Q for which it is taken where the scenario leaves the storage open
 EXACT = 1e-9  # of 1/Q: rounding where bulk loss is zero
@@ -42,11 +33,7 @@ def samples(model, region):
         ends = medium.ends(*box[2])
         for n, (i, low, high) in enumerate(medium.sections(*box[2])):
             z = np.array([low, high])
-            yield (
-                medium.keys[i],
-                (box[0][0], box[1][0], z),
-                tuple(values[2 * n : 2 * n + 2] for values in ends),
-            )
+            yield (medium.keys[i], (box[0][0], box[1][0], z), tuple(values[2 * n : 2 * n + 2] for values in ends))
     yield from _in_anomalies(model, box)
 
 
@@ -56,9 +43,7 @@ def _in_anomalies(model, box):
         return
     medium = earth.medium_of(model, earth.around(bodies, box), properties.NAMES)
     for i, anomaly in enumerate(bodies):
-        xyz = (
-            anomalies.samples(anomaly, box, medium.breaks) if anomaly.meets(box) else [np.empty(0)]
-        )
+        xyz = anomalies.samples(anomaly, box, medium.breaks) if anomaly.meets(box) else [np.empty(0)]
         if len(xyz[0]):
             yield f"anomalies.{i}", xyz, anomalies.apply(bodies, *xyz, medium.values(*xyz))
 
@@ -81,23 +66,14 @@ def problems(model, region, key="model"):
     try:
         for where, xyz, values in samples(model, region):
             problems += _at_points(".".join(part for part in (key, where) if part), xyz, values)
-            worst, has_q = (
-                max(worst, _largest(values)),
-                has_q or any(np.any(v) for v in values[3:5]),
-            )
+            worst, has_q = (max(worst, _largest(values)), has_q or any(np.any(v) for v in values[3:5]))
     except ScenarioError as error:
         return list(error.problems)
     attenuation = getattr(model, "attenuation", None)
     if attenuation is None or problems:
         return problems
     if not has_q:
-        return [
-            Problem(
-                f"{key}.attenuation",
-                "the model gives no Q",
-                "Give qp and qs, or leave attenuation out.",
-            )
-        ]
+        return [Problem(f"{key}.attenuation", "the model gives no Q", "Give qp and qs, or leave attenuation out.")]
     try:
         _fit(attenuation, worst)
     except ValueError as error:
@@ -117,9 +93,7 @@ def _at_points(key, xyz, values):
     for (sentence, remedy), mask in _wrong(*np.broadcast_arrays(*values)).items():
         if mask.any():
             first = np.unravel_index(np.argmax(mask), mask.shape)
-            place = "({:.10g}, {:.10g}, {:.10g})".format(
-                *(np.broadcast_to(c, mask.shape)[first] for c in xyz)
-            )
+            place = "({:.10g}, {:.10g}, {:.10g})".format(*(np.broadcast_to(c, mask.shape)[first] for c in xyz))
             problems.append(
                 Problem(
                     key,
@@ -134,36 +108,17 @@ def _wrong(vp, vs, rho, qp, qs, epsilon, delta, gamma):
     """Find impossible values: dict of (message, remedy) -> boolean array."""
     with np.errstate(invalid="ignore"):
         q = {
-            (
-                f"{n} is not a finite number above 0",
-                f"Give {n} above 0, or leave it out.",
-            ): ~np.isfinite(v) | (v < 0)
+            (f"{n} is not a finite number above 0", f"Give {n} above 0, or leave it out."): ~np.isfinite(v) | (v < 0)
             for n, v in (("qp", qp), ("qs", np.where(vs > 0, qs, 0)))
         }
         bulk = (vp**2 * qp < 4 / 3 * vs**2 * qs * (1 - EXACT)) & (vs > 0)
         ratio = vs**2 / vp**2
-        c11, c66, square = (
-            1 + 2 * epsilon,
-            ratio * (1 + 2 * gamma),
-            2 * (1 - ratio) * delta + (1 - ratio) ** 2,
-        )
+        c11, c66, square = (1 + 2 * epsilon, ratio * (1 + 2 * gamma), 2 * (1 - ratio) * delta + (1 - ratio) ** 2)
         c13 = np.sqrt(np.maximum(square, 0)) - ratio
-        stiff = (
-            (square >= 0)
-            & (c11 > 0)
-            & (c66 >= 0)
-            & (c11 > c66)
-            & (c11 - c66 >= c13**2 * (1 - EXACT))
-        )
+        stiff = (square >= 0) & (c11 > 0) & (c66 >= 0) & (c11 > c66) & (c11 - c66 >= c13**2 * (1 - EXACT))
     return q | {
-        (
-            "1/Qp is less than 4/3 (vs/vp)^2 / Qs: bulk attenuation would be negative",
-            "Lower qp or raise qs.",
-        ): bulk,
-        (
-            "epsilon, delta, gamma give a stiffness that is not positive definite",
-            "Make them smaller.",
-        ): ~stiff,
+        ("1/Qp is less than 4/3 (vs/vp)^2 / Qs: bulk attenuation would be negative", "Lower qp or raise qs."): bulk,
+        ("epsilon, delta, gamma give a stiffness that is not positive definite", "Make them smaller."): ~stiff,
     }
 
 
@@ -176,9 +131,7 @@ def _fit(table, largest):
     """Mechanisms of an attenuation table for losses up to `largest`, or to that of its lowest Q."""
     largest = max(largest, table.largest_inverse_q)
     storage = table.storage or _storage(table.mechanisms, largest * (1 - EXACT))
-    return attenuation.relaxation(
-        table.band, largest, table.mechanisms, table.frequency, table.power, storage
-    )
+    return attenuation.relaxation(table.band, largest, table.mechanisms, table.frequency, table.power, storage)
 
 
 def _storage(mechanisms, largest):
@@ -218,10 +171,7 @@ def fastest(model, region, relaxation, speed="vp"):
     """
     n = checks.NAMES.index(speed)  # Qp and Qs stand three places further on
     return float(
-        max(
-            (values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max()
-            for *_, values in samples(model, region)
-        )
+        max((values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max() for *_, values in samples(model, region))
     )
 
 
@@ -310,9 +260,7 @@ def largest(value, model, region):
     most = 0.0
     for *_, values in samples(model, region):
         flat = [np.ravel(v) for v in np.broadcast_arrays(*values)]
-        pieces = [
-            [v[start : start + PIECE] for v in flat] for start in range(0, flat[0].size, PIECE)
-        ]
+        pieces = [[v[start : start + PIECE] for v in flat] for start in range(0, flat[0].size, PIECE)]
         most = max(most, *cells.in_order(lambda piece: value(*piece), pieces))
     return most
 

@@ -16,17 +16,7 @@ import numpy as np
 from craton.errors import Problem
 from craton.host.helpers import helper
 from craton.model.ground import terrain
-from craton.model.media import (
-    anomalies,
-    attenuation,
-    cells,
-    checks,
-    earth,
-    followed,
-    layered,
-    properties,
-    rheology,
-)
+from craton.model.media import anomalies, attenuation, cells, checks, earth, followed, layered, properties, rheology
 from craton.text import nearest
 
 INWARDS = 1e-6  # of the way to the centre
@@ -41,17 +31,7 @@ SHEARING, SQUEEZING = np.zeros((2, 21))
 SHEARING[SHEAR], SHEARING[CROSS], SHEARING[NORMAL] = 1, -2 / 3, 4 / 3
 SQUEEZING[CROSS + NORMAL] = 1
 # place of c11 c13 c33 c44 c66
-_VTI = {
-    (0, 0): 0,
-    (1, 1): 0,
-    (0, 1): 5,
-    (0, 2): 1,
-    (1, 2): 1,
-    (2, 2): 2,
-    (3, 3): 3,
-    (4, 4): 3,
-    (5, 5): 4,
-}
+_VTI = {(0, 0): 0, (1, 1): 0, (0, 1): 5, (0, 2): 1, (1, 2): 1, (2, 2): 2, (3, 3): 3, (4, 4): 3, (5, 5): 4}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +82,7 @@ class Sampler:
             out["stiffness"] = np.empty((count, 21, nodes))
         for start in range(0, count, BLOCK):
             rows = slice(start, start + BLOCK)
-            part = self._block(
-                coordinates[rows],
-                np.asarray(centres)[rows],
-                None if regions is None else regions[rows],
-            )
+            part = self._block(coordinates[rows], np.asarray(centres)[rows], None if regions is None else regions[rows])
             for name, values in part.items():
                 out[name][rows] = values
         return out
@@ -126,9 +102,7 @@ class Sampler:
         tables = [np.ascontiguousarray(a[:names], float) for a in (medium.tops, medium.gradients)]
         tops, values = np.ascontiguousarray(medium.breaks, float), np.empty((names, *z.shape))
         layers = (len(tops), tops, lowest, highest)
-        compiled.call(
-            "layered", *z.shape, z, middle, INWARDS, NEARLY, *layers, names, *tables, values
-        )
+        compiled.call("layered", *z.shape, z, middle, INWARDS, NEARLY, *layers, names, *tables, values)
         named = dict(zip(self.names, values))
         out = {name: named[name] for name in ("rho", "vp", "vs")}
         if self.lossy:
@@ -148,11 +122,7 @@ class Sampler:
             See `at_nodes`.
         """
         is_uniform = np.zeros(len(z), bool)
-        if (
-            isinstance(self.medium, layered.Layered)
-            and not self.medium.gradients.any()
-            and not self.bodies
-        ):
+        if isinstance(self.medium, layered.Layered) and not self.medium.gradients.any() and not self.bodies:
             inner = z + INWARDS * (centres[:, 2:] - z)
             low, high = self.medium.within(self.medium.layer(centres[:, 2]))
             bottom, top = inner.min(axis=1), inner.max(axis=1)
@@ -174,10 +144,7 @@ class Sampler:
         inner = coordinates + INWARDS * (centres[:, :, None] - coordinates)
         x, y, z = (inner[:, a] for a in range(3))
         values, constants = self._in_medium(x, y, z, centres)
-        values = [
-            np.array(np.broadcast_to(v, x.shape))
-            for v in anomalies.apply(self.bodies, x, y, z, values)
-        ]
+        values = [np.array(np.broadcast_to(v, x.shape)) for v in anomalies.apply(self.bodies, x, y, z, values)]
         self._put_water(values, constants, centres)
         self._put_regions(values, constants, regions)
         named = dict(zip(self.names, values))
@@ -201,10 +168,7 @@ class Sampler:
         heights = z.max(axis=1) - z.min(axis=1)
         level, middle = z, centres[:, 2]
         if flat is not self.medium:  # layers that follow the ground
-            level, middle = (
-                z - self.ground.surface(x, y),
-                middle - self.ground.surface(centres[:, 0], centres[:, 1]),
-            )
+            level, middle = (z - self.ground.surface(x, y), middle - self.ground.surface(centres[:, 0], centres[:, 1]))
         level = settled(flat, level, middle, heights)
         if self.constants is not None:
             constants = self.constants[flat.layer(level)]
@@ -227,9 +191,7 @@ class Sampler:
             for name, array in zip(self.names, values):
                 array[in_region] = properties.value(medium, name)
             if constants is not None:
-                constants[in_region] = (
-                    np.nan if medium.stiffness is None else medium.stiffness.constants
-                )
+                constants[in_region] = np.nan if medium.stiffness is None else medium.stiffness.constants
 
     def _stiffness(self, named, constants):
         """Return the 21 constants (ne, 21, nodes): a layer's own, or those of Thomsen's parameters."""
@@ -238,9 +200,7 @@ class Sampler:
         five = cells.stiffness(named["vp"], named["vs"], named["rho"], *thomsen)
         c12 = five[0] - 2 * five[4]
         for n, pair in enumerate(zip(*UPPER)):
-            constant = (
-                c12 if pair == (0, 1) else five[_VTI[pair]] if pair in _VTI else np.zeros_like(c12)
-            )
+            constant = c12 if pair == (0, 1) else five[_VTI[pair]] if pair in _VTI else np.zeros_like(c12)
             out[:, n] = np.where(np.isnan(out[:, n]), constant, out[:, n])
         return out
 
@@ -316,9 +276,7 @@ def stiff(model):
     ----------
     model : model of a scenario
     """
-    return any(
-        getattr(m, "stiffness", None) is not None for m in (model, *getattr(model, "layers", ()))
-    )
+    return any(getattr(m, "stiffness", None) is not None for m in (model, *getattr(model, "layers", ())))
 
 
 def _constants(model):
@@ -328,12 +286,7 @@ def _constants(model):
     if model.kind not in ("homogeneous", "layers"):
         return None
     layers = getattr(model, "layers", (model,))
-    return np.array(
-        [
-            np.full(21, np.nan) if layer.stiffness is None else layer.stiffness.constants
-            for layer in layers
-        ]
-    )
+    return np.array([np.full(21, np.nan) if layer.stiffness is None else layer.stiffness.constants for layer in layers])
 
 
 def at_nodes(model, coordinates, centres, regions=None, region_names=()):
@@ -416,12 +369,7 @@ def relaxation(model, largest):
     if table is None or not largest:
         return None
     return attenuation.relaxation(
-        table.band,
-        max(largest, table.largest_inverse_q),
-        table.mechanisms,
-        table.frequency,
-        table.power,
-        "full",
+        table.band, max(largest, table.largest_inverse_q), table.mechanisms, table.frequency, table.power, "full"
     )
 
 
@@ -454,8 +402,7 @@ def moduli(samples, relaxation=None):
     if relaxation is not None:
         losses = np.stack([samples["loss_s"], bulk(samples)], axis=1)
         added = [
-            modulus * (relaxation.unrelaxed(loss) - 1)
-            for modulus, loss in zip((mu, kappa), np.moveaxis(losses, 1, 0))
+            modulus * (relaxation.unrelaxed(loss) - 1) for modulus, loss in zip((mu, kappa), np.moveaxis(losses, 1, 0))
         ]
     if full is None:
         mu, kappa = mu + added[0], kappa + added[1]
@@ -476,17 +423,11 @@ def slowest(samples):
     """
     if "stiffness" not in samples:
         return np.where(samples["vs"] > 0, samples["vs"], samples["vp"])
-    shape, constants = (
-        samples["rho"].shape,
-        np.moveaxis(samples["stiffness"], 1, -1).reshape(-1, 21),
-    )
+    shape, constants = (samples["rho"].shape, np.moveaxis(samples["stiffness"], 1, -1).reshape(-1, 21))
     rows = np.concatenate([constants, samples["rho"].reshape(-1, 1)], axis=1)
     different, which = np.unique(rows, axis=0, return_inverse=True)
     speeds = np.concatenate(
-        [
-            phase_speeds(part[:, :21], part[:, 21])
-            for part in np.array_split(different, -(-len(different) // BLOCK))
-        ]
+        [phase_speeds(part[:, :21], part[:, 21]) for part in np.array_split(different, -(-len(different) // BLOCK))]
     )
     slow = np.where(speeds > 1e-3 * speeds.max(axis=1, keepdims=True), speeds, np.inf).min(axis=1)
     return slow[np.ravel(which)].reshape(shape)
@@ -502,13 +443,11 @@ def slowest_in(samples):
         As of `at_nodes`.
     """
     if "stiffness" in samples and samples["rho"].shape[1] > 1:
-        softest = (samples["stiffness"][:, SHEAR].min(axis=1) / samples["rho"]).argmin(axis=1)[
-            :, None
-        ]
+        softest = (samples["stiffness"][:, SHEAR].min(axis=1) / samples["rho"]).argmin(axis=1)[:, None]
         constants = np.take_along_axis(samples["stiffness"], softest[:, None], axis=2)
-        samples = {
-            name: np.take_along_axis(samples[name], softest, axis=1) for name in ("rho", "vp", "vs")
-        } | {"stiffness": constants}
+        samples = {name: np.take_along_axis(samples[name], softest, axis=1) for name in ("rho", "vp", "vs")} | {
+            "stiffness": constants
+        }
     return slowest(samples).min(axis=1)
 
 
@@ -574,11 +513,7 @@ def _region_problems(model, region_names, key):
             close = nearest(name, region_names)
             hint = f'; did you mean "{close}"?' if close else ""
             problems.append(
-                Problem(
-                    f"{key}.regions.{name}",
-                    f'the mesh has no region "{name}"{hint}',
-                    f"it has {held}",
-                )
+                Problem(f"{key}.regions.{name}", f'the mesh has no region "{name}"{hint}', f"it has {held}")
             )
         problems += checks.values(f"{key}.regions.{name}", medium.vp, medium.vs, medium.rho)
     if model.kind == "regions":
@@ -595,11 +530,7 @@ def _region_problems(model, region_names, key):
         ]
         if not region_names:
             problems.append(
-                Problem(
-                    f"{key}.kind",
-                    "the mesh has no named regions",
-                    'use kind = "homogeneous", "layers" or "file"',
-                )
+                Problem(f"{key}.kind", "the mesh has no named regions", 'use kind = "homogeneous", "layers" or "file"')
             )
     return problems
 
@@ -621,12 +552,7 @@ def element_problems(samples, centres, key="model", numbers=None):
     """
     noun = "nodes" if numbers is None else f"nodes of {len(centres)} elements there"
     problems = checks.points(
-        key,
-        tuple(centres[:, a, None] for a in range(3)),
-        samples["vp"],
-        samples["vs"],
-        samples["rho"],
-        noun,
+        key, tuple(centres[:, a, None] for a in range(3)), samples["vp"], samples["vs"], samples["rho"], noun
     )
     still = samples["vs"] == 0
     mixed = np.flatnonzero(still.any(axis=1) & ~still.all(axis=1)) if still.any() else ()

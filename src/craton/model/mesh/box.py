@@ -21,9 +21,7 @@ HEIGHT = 2.0  # of a transition layer, in elements of the layers above
 STRETCH = 1.3  # by which it may be made higher, where that saves a layer of flat elements below it
 
 
-def box_mesh(
-    origin, size, element_size, interfaces=(), surface=None, refine=(), order=None, most=None
-):
+def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(), order=None, most=None):
     """Mesh a box.
 
     The box is meshed flat, at the mean elevations of its surfaces, in layers of elements; then
@@ -87,11 +85,7 @@ def box_mesh(
             "this host\n    -> make domain.element_size larger, or the domain smaller"
         )
     flat = _flat(origin, size, stack, order or (2 if curved else 1))
-    return (
-        _unfolded(replace(flat, nodes=_draped(flat.nodes, surfaces, references)))
-        if curved
-        else flat
-    )
+    return _unfolded(replace(flat, nodes=_draped(flat.nodes, surfaces, references))) if curved else flat
 
 
 # --- what is asked --------------------------------------------------------------------------------
@@ -156,11 +150,7 @@ def _sampled(surfaces, origin, size, counts, element_size):
     """
     x, y = (np.linspace(origin[a], origin[a] + size[a], 2 * counts[a] + 1) for a in (0, 1))
     values = [np.asarray(z(x, y[:, None]), float) + np.zeros((len(y), len(x))) for z in surfaces]
-    order = [
-        0,
-        *(1 + i for i in np.argsort([-v.mean() for v in values[1:-1]], kind="stable")),
-        len(values) - 1,
-    ]
+    order = [0, *(1 + i for i in np.argsort([-v.mean() for v in values[1:-1]], kind="stable")), len(values) - 1]
     surfaces[:], values = [surfaces[i] for i in order], [values[i] for i in order]
     for i, z in enumerate(values):
         if not np.isfinite(z).all():
@@ -174,10 +164,7 @@ def _sampled(surfaces, origin, size, counts, element_size):
         gap = above - below
         if gap.min() <= THINNEST * element_size[2]:
             j, k = np.unravel_index(gap.argmin(), gap.shape)
-            names = (
-                f"{_name(i + n, len(values))}, at {z[j, k]:.6g} m,"
-                for n, z in enumerate((above, below))
-            )
+            names = (f"{_name(i + n, len(values))}, at {z[j, k]:.6g} m," for n, z in enumerate((above, below)))
             _refuse(
                 "model",
                 f"{' and '.join(names)} touch or cross at (x, y) = ({x[k]:.10g}, {y[j]:.10g}) m",
@@ -188,9 +175,7 @@ def _sampled(surfaces, origin, size, counts, element_size):
 
 
 def _name(i, count):
-    return (
-        "the top" if i == 0 else "the bottom" if i == count - 1 else f"interface {i} (from above)"
-    )
+    return "the top" if i == 0 else "the bottom" if i == count - 1 else f"interface {i} (from above)"
 
 
 # --- layers ---------------------------------------------------------------------------------------
@@ -236,9 +221,7 @@ def _steps(height, element_size, pending):
     room = sum(step[0] for step in steps)
     plain = max(0 if steps else 1, ceil((height - STRETCH * room) / element_size - ROUNDING))
     stretch = max(1, (height - plain * element_size) / room) if steps else 1
-    return [(step[0] * stretch, *step[1:]) for step in steps] + [
-        (element_size, None, 1)
-    ] * plain, element_size
+    return [(step[0] * stretch, *step[1:]) for step in steps] + [(element_size, None, 1)] * plain, element_size
 
 
 def _piece(top, bottom, slab, steps, width):
@@ -298,9 +281,7 @@ def _unfolded(mesh):
     """Return the mesh, if the Jacobians of its elements are positive at their corners and between
     them.
     """
-    least = shape.determinants(mesh.nodes, mesh.elements, np.linspace(-1, 1, mesh.order + 1)).min(
-        axis=1
-    )
+    least = shape.determinants(mesh.nodes, mesh.elements, np.linspace(-1, 1, mesh.order + 1)).min(axis=1)
     e = int(np.argmin(least))
     if least[e] <= 0:
         x, y, z = mesh.centroids()[e]

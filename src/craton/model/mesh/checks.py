@@ -82,9 +82,7 @@ def _arrays(mesh):
     if wrong.any():
         n = np.argmax(wrong)
         text = f"node {n} lies at {_place(mesh.nodes[n])}, which is not finite"
-        return [
-            (text + _share(wrong.sum(), count, "nodes"), "Give it finite coordinates in metres.")
-        ]
+        return [(text + _share(wrong.sum(), count, "nodes"), "Give it finite coordinates in metres.")]
     return _twice(mesh)
 
 
@@ -96,9 +94,7 @@ def _twice(mesh):
     e = np.argmax(twice)
     node = ordered[e, 1:][ordered[e, 1:] == ordered[e, :-1]][0]
     text = f"{_element(mesh, e)} contains node {node} twice, so it is not a hexahedron{_share(twice.sum(), mesh.size, 'elements')}"
-    return [
-        (text, "Mesh with hexahedra only; wedges and pyramids written as hexahedra cannot be used.")
-    ]
+    return [(text, "Mesh with hexahedra only; wedges and pyramids written as hexahedra cannot be used.")]
 
 
 def _unused(mesh):
@@ -210,7 +206,9 @@ def _middles(mesh):
         return []
     e, place = np.argwhere(differs)[0]
     first, second = mesh.elements[e, place], node[points.points.reshape(mesh.size, 27)[e, place]]
-    text = f"{_element(mesh, e)} has node {first} where its neighbour, with which it shares the corners, has node {second}"
+    text = (
+        f"{_element(mesh, e)} has node {first} where its neighbour, with which it shares the corners, has node {second}"
+    )
     return [
         (
             text + _share(differs.any(axis=1).sum(), mesh.size, "elements"),
@@ -230,11 +228,7 @@ def _loose(mesh, rows):
     tree = cKDTree(mesh.nodes[numbers])
     corners = mesh.nodes[quads]
     edge = np.sqrt(((corners[:, [1, 3, 2, 0]] - corners[:, [0, 1, 3, 2]]) ** 2).sum(axis=2).min())
-    pairs = (
-        numbers[tree.query_pairs(NEAR * edge, output_type="ndarray")]
-        if len(numbers) > 1
-        else np.empty((0, 2), int)
-    )
+    pairs = numbers[tree.query_pairs(NEAR * edge, output_type="ndarray")] if len(numbers) > 1 else np.empty((0, 2), int)
     faults = [_duplicate(mesh, pairs)] if len(pairs) else []
     hanging = _hanging(mesh, rows, quads, tree, np.unique(pairs))
     return faults + ([hanging] if hanging else [])
@@ -255,18 +249,12 @@ def _hanging(mesh, rows, quads, tree, doubled):
     remedy, or None.
     """
     numbers = np.unique(quads)
-    places = mesh.nodes[
-        mesh.elements[rows[:, 0][:, None], numbering.face_nodes(mesh.order)[rows[:, 1]]]
-    ]
+    places = mesh.nodes[mesh.elements[rows[:, 0][:, None], numbering.face_nodes(mesh.order)[rows[:, 1]]]]
     centres = places.mean(axis=1)
     radii = np.sqrt(((places - centres[:, None]) ** 2).sum(axis=2).max(axis=1))
     candidates = tree.query_ball_point(centres, radii)
     face = np.repeat(np.arange(len(rows)), [len(ids) for ids in candidates])
-    node = (
-        numbers[np.concatenate([np.asarray(ids, int) for ids in candidates])]
-        if len(face)
-        else np.empty(0, int)
-    )
+    node = numbers[np.concatenate([np.asarray(ids, int) for ids in candidates])] if len(face) else np.empty(0, int)
     other = ~(quads[face] == node[:, None]).any(axis=1) & ~np.isin(node, doubled)
     face, node = face[other], node[other]
     on = _lies_on(places[face], mesh.nodes[node], radii[face])
@@ -312,12 +300,7 @@ def _regions(mesh):
         return []
     e = np.argmax(lacking)
     text = f"{_element(mesh, e)} has no material tag{_share(lacking.sum(), mesh.size, 'elements')}"
-    return [
-        (
-            text,
-            f"Put every element into one of the regions ({', '.join(mesh.region_names) or 'none is named'}).",
-        )
-    ]
+    return [(text, f"Put every element into one of the regions ({', '.join(mesh.region_names) or 'none is named'}).")]
 
 
 def _tags(mesh, outer):
@@ -345,9 +328,7 @@ def _tags(mesh, outer):
         names = [name for name, codes in coded.items() if twice[0] in codes]
         text = f"the face {FACE_NAMES[twice[0] % 6]} of {_element(mesh, twice[0] // 6)} is in the face sets "
         text += " and ".join(map(repr, names)) + _share(len(twice), len(outer), "boundary faces")
-        findings.append(
-            (text, "Put each boundary face into one set: it has one boundary condition.")
-        )
+        findings.append((text, "Put each boundary face into one set: it has one boundary condition."))
     return findings
 
 

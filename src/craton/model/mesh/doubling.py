@@ -29,13 +29,7 @@ LARGEST = 2.0**50  # node number: means of eight are exact in double precision
 # Corners (place along the axis in fine elements, level 0 to 2) of each quadrilateral: (low, low),
 # (high, low), (low, high), (high, high).
 BRICKS = {
-    2: np.array(
-        [
-            [(0, 0), (1, 1), (0, 2), (1, 2)],
-            [(1, 1), (2, 1), (1, 2), (2, 2)],
-            [(0, 0), (2, 0), (1, 1), (2, 1)],
-        ]
-    ),
+    2: np.array([[(0, 0), (1, 1), (0, 2), (1, 2)], [(1, 1), (2, 1), (1, 2), (2, 2)], [(0, 0), (2, 0), (1, 1), (2, 1)]]),
     3: np.array(
         [
             [(0, 0), (1, 1), (0, 2), (1, 2)],
@@ -49,11 +43,7 @@ PLAIN = np.array([[(0, 0), (1, 0), (0, 1), (1, 1)]])
 # of 27 nodes, as (xi, eta, zeta) in 0 to 2
 CORNERS = np.array([(a, b, c) for c in (0, 2) for b in (0, 2) for a in (0, 2)])
 FACES = np.array(
-    [
-        [n for n, corner in enumerate(CORNERS) if corner[axis] == side]
-        for axis in range(3)
-        for side in (0, 2)
-    ]
+    [[n for n, corner in enumerate(CORNERS) if corner[axis] == side] for axis in range(3) for side in (0, 2)]
 )
 SIDES = ("west", "east", "south", "north", "bottom", "top")  # by local face
 
@@ -112,9 +102,7 @@ class Stack:
     @cached_property
     def levels(self):
         """Vertical coordinates of all levels, rising."""
-        return np.array(
-            [self.layers[0].levels[0], *(z for layer in self.layers for z in layer.levels[1:])]
-        )
+        return np.array([self.layers[0].levels[0], *(z for layer in self.layers for z in layer.levels[1:])])
 
     @property
     def size(self):
@@ -147,21 +135,15 @@ class Stack:
         """
         limits = (0, self.count[0], 0, self.count[1]) if window is None else window
         (x0, x), (y0, y) = (
-            (int(a) // w % 2, int(b - a) // w)
-            for a, b, w in zip(limits[::2], limits[1::2], self.coarsest)
+            (int(a) // w % 2, int(b - a) // w) for a, b, w in zip(limits[::2], limits[1::2], self.coarsest)
         )
         least = [2 - n % 2 for n in (x, y)]
         counts = np.array(
-            [
-                [self._counted(degree, x0, m, y0, n) for m in (least[0], least[0] + 2)]
-                for n in (least[1], least[1] + 2)
-            ]
+            [[self._counted(degree, x0, m, y0, n) for m in (least[0], least[0] + 2)] for n in (least[1], least[1] + 2)]
         )
         m, n = ((blocks - few) // 2 for blocks, few in zip((x, y), least))
         across, along = counts[0, 1] - counts[0, 0], counts[1, 0] - counts[0, 0]
-        return int(
-            counts[0, 0] + m * across + n * along + m * n * (counts[1, 1] - counts[0, 1] - along)
-        )
+        return int(counts[0, 0] + m * across + n * along + m * n * (counts[1, 1] - counts[0, 1] - along))
 
     def _counted(self, degree, x0, x, y0, y):
         """Points of x by y of the coarsest blocks, from the first or second one on.
@@ -172,15 +154,8 @@ class Stack:
         window = (x0 * wx, (x0 + x) * wx, y0 * wy, (y0 + y) * wy)
         total = 0
         for n, layer in enumerate(self.layers):
-            i, j = (
-                degree * blocks * w // width + 1
-                for blocks, w, width in zip((x, y), (wx, wy), layer.width)
-            )
-            alone = (
-                i * j * (degree + 1)
-                if layer.axis is None
-                else self._points_alone(layer, degree, window)
-            )
+            i, j = (degree * blocks * w // width + 1 for blocks, w, width in zip((x, y), (wx, wy), layer.width))
+            alone = i * j * (degree + 1) if layer.axis is None else self._points_alone(layer, degree, window)
             total += alone - (i * j if n else 0)
         return total
 
@@ -225,10 +200,7 @@ class Stack:
                 raise ValueError(
                     f"{count // width} elements along {name} where they are largest cannot be shared among {parts} slices"
                 )
-        x, y = (
-            w * (np.arange(p + 1) * (n // w) // p)
-            for p, n, w in zip((px, py), self.count, self.coarsest)
-        )
+        x, y = (w * (np.arange(p + 1) * (n // w) // p) for p, n, w in zip((px, py), self.count, self.coarsest))
         return np.array([(x[i], x[i + 1], y[j], y[j + 1]) for j in range(py) for i in range(px)])
 
     def numbers(self, window=None):
@@ -244,9 +216,7 @@ class Stack:
         first, numbers = 0, [np.empty(0, np.int64)]
         for layer in self.layers:
             (wx, wy), each = layer.width, 1 if layer.axis is None else len(BRICKS[layer.factor])
-            columns = np.arange(y0 // wy, y1 // wy)[:, None] * (self.count[0] // wx) + np.arange(
-                x0 // wx, x1 // wx
-            )
+            columns = np.arange(y0 // wy, y1 // wy)[:, None] * (self.count[0] // wx) + np.arange(x0 // wx, x1 // wx)
             numbers.append((first + columns[:, :, None] * each + np.arange(each)).ravel())
             first += self._elements(layer)
         return np.concatenate(numbers)
@@ -266,10 +236,7 @@ class Stack:
             x0, x1, y0, y1; the whole by default.
         """
         layer = self.layers[index]
-        wide = [
-            np.arange(low // w, high // w)
-            for low, high, w in zip(window[::2], window[1::2], layer.width)
-        ]
+        wide = [np.arange(low // w, high // w) for low, high, w in zip(window[::2], window[1::2], layer.width)]
         base = self._base(index)
         across, along = (layer.axis, 1 - layer.axis) if layer.axis is not None else (0, 1)
         # (count, nq, 4, 2) in the plane of `across` and the vertical
@@ -280,19 +247,13 @@ class Stack:
         out = np.empty((*shape, 3), np.int64)
         out[..., across] = quads[None, :, :, None, :, 0]
         out[..., 2] = base + quads[None, :, :, None, :, 1]
-        out[..., along] = (starts[:, None] + np.array([0, layer.width[along]]))[
-            :, None, None, :, None
-        ]
+        out[..., along] = (starts[:, None] + np.array([0, layer.width[along]]))[:, None, None, :, None]
         if across == 1:
             out = out.swapaxes(0, 1)
         # corner of a quadrilateral: (place, level) with place fastest; ends along the other axis
         # come between or before
         out = out.reshape(*out.shape[:4], 2, 2, 3)  # .., end along, level, place, 3
-        out = (
-            out.transpose(0, 1, 2, 4, 3, 5, 6)
-            if across == 0
-            else out.transpose(0, 1, 2, 4, 5, 3, 6)
-        )
+        out = out.transpose(0, 1, 2, 4, 3, 5, 6) if across == 0 else out.transpose(0, 1, 2, 4, 5, 3, 6)
         return QUARTERS * out.reshape(-1, 8, 3)
 
     def keys(self, places):
@@ -330,12 +291,9 @@ class Stack:
             Columns of the largest elements.
         """
         wide = [
-            (low - columns * w, high + columns * w)
-            for low, high, w in zip(window[::2], window[1::2], self.coarsest)
+            (low - columns * w, high + columns * w) for low, high, w in zip(window[::2], window[1::2], self.coarsest)
         ]
-        return tuple(
-            int(v) for (low, high), n in zip(wide, self.count) for v in (max(low, 0), min(high, n))
-        )
+        return tuple(int(v) for (low, high), n in zip(wide, self.count) for v in (max(low, 0), min(high, n)))
 
     def heights(self, k):
         """Vertical coordinates at places K: linear between levels.
@@ -367,12 +325,7 @@ class Stack:
             Rows (element, local face) on the sides of the whole stack, by `SIDES`.
         """
         window = (0, self.count[0], 0, self.count[1]) if window is None else tuple(map(int, window))
-        elements, keys, layers, faces = (
-            [],
-            [np.empty(0, np.int64)],
-            [],
-            {name: [] for name in SIDES},
-        )
+        elements, keys, layers, faces = ([], [np.empty(0, np.int64)], [], {name: [] for name in SIDES})
         first, nodes, shared = 0, 0, 0
         for n in range(len(self.layers)):
             corners = self.corners(n, window)

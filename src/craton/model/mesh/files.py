@@ -13,12 +13,7 @@ from craton.io.mesh_parts import NODE_ORDERS
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.hexmesh import HexMesh, completed, named_by_place
 
-PLURAL = {
-    "tetra": "tetrahedra",
-    "wedge": "wedges",
-    "pyramid": "pyramids",
-    "polyhedron": "polyhedra",
-}
+PLURAL = {"tetra": "tetrahedra", "wedge": "wedges", "pyramid": "pyramids", "polyhedron": "polyhedra"}
 
 
 def read_mesh(path, key="domain.mesh"):
@@ -75,9 +70,7 @@ def assembled(parts):
     corners = renumbered[elements[:, :8]]
     mesh = HexMesh(nodes, shape.lexicographic(corners, "VTK"), regions, region_names)
     if elements.shape[1] == 27:
-        mesh = HexMesh(
-            nodes, shape.lexicographic(renumbered[elements], "VTK"), regions, region_names
-        )
+        mesh = HexMesh(nodes, shape.lexicographic(renumbered[elements], "VTK"), regions, region_names)
     elif elements.shape[1] == 20:
         mesh = completed(mesh, _serendipity(parts.points[elements]))
     faces = _face_sets(parts, renumbered, shape.lexicographic(corners, "VTK"))
@@ -86,14 +79,11 @@ def assembled(parts):
 
 def _only_hexahedra(parts):
     solid = {
-        kind: n
-        for kind, n in parts.counts.items()
-        if kind.rstrip("0123456789") in PLURAL or kind.startswith("VTK_")
+        kind: n for kind, n in parts.counts.items() if kind.rstrip("0123456789") in PLURAL or kind.startswith("VTK_")
     }
     if solid:
         cells = ", ".join(
-            f"{n} {PLURAL.get(kind.rstrip('0123456789'), f'cells of type {kind}')}"
-            for kind, n in solid.items()
+            f"{n} {PLURAL.get(kind.rstrip('0123456789'), f'cells of type {kind}')}" for kind, n in solid.items()
         )
         raise FileError(
             f"it contains {cells}; only hexahedra with 8, 20 or 27 nodes are supported",
@@ -102,8 +92,7 @@ def _only_hexahedra(parts):
     if not parts.elements:
         cells = ", ".join(f"{n} {kind}" for kind, n in parts.counts.items()) or "no cells at all"
         raise FileError(
-            f"it contains no hexahedra but {cells}",
-            "Gmsh: mesh in 3-D, and put the volumes into a physical group.",
+            f"it contains no hexahedra but {cells}", "Gmsh: mesh in 3-D, and put the volumes into a physical group."
         )
     widths = {block.shape[1] for block in parts.elements}
     if len(widths) > 1:

@@ -43,18 +43,10 @@ class HexMesh:
                 f"elements have the shape {np.shape(self.elements)}; it must be (number, 8) or (number, 27)"
             )
         regions = np.zeros(len(elements)) if self.regions is None else self.regions
-        faces = {
-            name: np.asarray(rows, dtype=np.int32).reshape(-1, 2)
-            for name, rows in self.faces.items()
-        }
-        arrays = {
-            "nodes": np.ascontiguousarray(self.nodes, dtype=float),
-            "elements": elements,
-            "faces": faces,
-        }
+        faces = {name: np.asarray(rows, dtype=np.int32).reshape(-1, 2) for name, rows in self.faces.items()}
+        arrays = {"nodes": np.ascontiguousarray(self.nodes, dtype=float), "elements": elements, "faces": faces}
         for name, value in (
-            arrays
-            | {"regions": np.asarray(regions, np.int32), "region_names": tuple(self.region_names)}
+            arrays | {"regions": np.asarray(regions, np.int32), "region_names": tuple(self.region_names)}
         ).items():
             object.__setattr__(self, name, value)
 
@@ -96,9 +88,7 @@ class HexMesh:
         """
         if self.order == 2:
             return self
-        return completed(
-            self, shape.positions(self.nodes, self.elements, np.array([-1.0, 0.0, 1.0]))
-        )
+        return completed(self, shape.positions(self.nodes, self.elements, np.array([-1.0, 0.0, 1.0])))
 
     def reordered(self, permutation):
         """Return the mesh with its elements in the order ``permutation`` (new [i] = old number),
@@ -111,16 +101,8 @@ class HexMesh:
         """
         place = np.empty(self.size, np.int32)
         place[permutation] = np.arange(self.size, dtype=np.int32)
-        faces = {
-            name: np.column_stack([place[rows[:, 0]], rows[:, 1]])
-            for name, rows in self.faces.items()
-        }
-        return replace(
-            self,
-            elements=self.elements[permutation],
-            regions=self.regions[permutation],
-            faces=faces,
-        )
+        faces = {name: np.column_stack([place[rows[:, 0]], rows[:, 1]]) for name, rows in self.faces.items()}
+        return replace(self, elements=self.elements[permutation], regions=self.regions[permutation], faces=faces)
 
 
 def completed(mesh, places):
@@ -156,19 +138,12 @@ def subdivided(mesh, degree):
     """
     numbers = numbering.number(mesh.elements, degree)
     nodes = np.empty((numbers.count, 3))
-    nodes[numbers.points.reshape(-1)] = shape.positions(
-        mesh.nodes, mesh.elements, shape.gll_points(degree)
-    ).reshape(-1, 3)
-    n, points = degree, numbers.points
-    corners = [
-        points[:, c : c + n, b : b + n, a : a + n].ravel()
-        for c in (0, 1)
-        for b in (0, 1)
-        for a in (0, 1)
-    ]
-    return HexMesh(
-        nodes, np.stack(corners, axis=1), np.repeat(mesh.regions, n**3), mesh.region_names
+    nodes[numbers.points.reshape(-1)] = shape.positions(mesh.nodes, mesh.elements, shape.gll_points(degree)).reshape(
+        -1, 3
     )
+    n, points = degree, numbers.points
+    corners = [points[:, c : c + n, b : b + n, a : a + n].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)]
+    return HexMesh(nodes, np.stack(corners, axis=1), np.repeat(mesh.regions, n**3), mesh.region_names)
 
 
 def boundary_faces(mesh):
@@ -204,12 +179,7 @@ def named_by_place(mesh):
         np.isin(rows[:, 1], (1, 2, 5)), 1, -1
     )
     rest, sets = np.ones(len(rows), bool), {}
-    for name, axis, limit in (
-        ("west", 0, low),
-        ("east", 0, high),
-        ("south", 1, low),
-        ("north", 1, high),
-    ):
+    for name, axis, limit in (("west", 0, low), ("east", 0, high), ("south", 1, low), ("north", 1, high)):
         sets[name] = rest & (np.abs(corners[:, :, axis] - limit[axis]).max(axis=1) <= tolerance)
         rest = rest & ~sets[name]
     sets |= {"bottom": rest & (up < 0), "top": rest & (up >= 0)}

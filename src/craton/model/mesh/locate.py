@@ -61,9 +61,7 @@ class Located:
         ----------
         which : array of int or bool
         """
-        return Located(
-            *(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance"))
-        )
+        return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +122,7 @@ class Cells:
         radius = np.linalg.norm(self.boxes[1] - self.boxes[0], axis=1) / 2
         classes = np.floor(np.log2(radius / radius.min() * (1 + 1e-9))).astype(int)
         groups = [np.flatnonzero(classes == c) for c in np.unique(classes)]
-        return [
-            (radius[members].max(), members, cKDTree(self.tree.data[members])) for members in groups
-        ]
+        return [(radius[members].max(), members, cKDTree(self.tree.data[members])) for members in groups]
 
     def inverse(self, cells, at):
         """Return reference coordinates (m, d) that a cell each maps to positions (m, d), and what
@@ -247,10 +243,7 @@ class Cells:
         """
         if len(at) <= FEW:
             low, high = self.boxes
-            lists = [
-                np.flatnonzero(((position >= low) & (position <= high)).all(axis=1))
-                for position in at
-            ]
+            lists = [np.flatnonzero(((position >= low) & (position <= high)).all(axis=1)) for position in at]
             return np.repeat(np.arange(len(at)), [len(held) for held in lists]), np.concatenate(
                 [np.empty(0, int), *lists]
             )
@@ -259,9 +252,7 @@ class Cells:
             lists = tree.query_ball_point(at, radius * (1 + 1e-9))
             which = np.repeat(np.arange(len(at)), [len(close) for close in lists])
             cells = (
-                numbers[np.concatenate([np.asarray(close, int) for close in lists])]
-                if len(which)
-                else np.empty(0, int)
+                numbers[np.concatenate([np.asarray(close, int) for close in lists])] if len(which) else np.empty(0, int)
             )
             held = self.hold(cells, at[which])
             pairs.append((which[held], cells[held]))
@@ -327,14 +318,9 @@ class Locator:
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         if not len(self.numbers):
             raise ValueError("the mesh has no elements")
-        parts = [
-            self._find(xyz[start : start + BATCH], nearest)
-            for start in range(0, max(len(xyz), 1), BATCH)
-        ]
+        parts = [self._find(xyz[start : start + BATCH], nearest) for start in range(0, max(len(xyz), 1), BATCH)]
         cell, local, nearest, distance = (np.concatenate(part) for part in zip(*parts))
-        return Located(
-            np.where(cell >= 0, self.numbers[cell], -1), local, self.numbers[nearest], distance
-        )
+        return Located(np.where(cell >= 0, self.numbers[cell], -1), local, self.numbers[nearest], distance)
 
     def holding(self, xyz):
         """All elements that hold positions (n, 3), m: (position of each, `Located`), by position.
@@ -349,10 +335,7 @@ class Locator:
         local, inside = self._inside(cells, xyz[which])
         which, cells, local = which[inside], cells[inside], local[inside]
         return which, Located(
-            self.numbers[cells],
-            local,
-            self.numbers[cells],
-            self.cells.missed(cells, local, xyz[which]),
+            self.numbers[cells], local, self.numbers[cells], self.cells.missed(cells, local, xyz[which])
         )
 
     def _find(self, xyz, with_nearest):
@@ -370,9 +353,7 @@ class Locator:
             which = which[self.cells.hold(column[which], xyz[others[which]])]
             self._try(others[which], column[which], xyz, cell, local)
         todo = np.flatnonzero(cell < 0)
-        which, cells = (
-            self.cells.all_candidates(xyz[todo]) if len(todo) else (np.empty(0, int),) * 2
-        )
+        which, cells = self.cells.all_candidates(xyz[todo]) if len(todo) else (np.empty(0, int),) * 2
         turn = np.arange(len(which)) - np.searchsorted(which, which)
         for n in range(int(turn.max(initial=-1)) + 1):
             now = (turn == n) & (cell[todo[which]] < 0)
@@ -386,8 +367,7 @@ class Locator:
             at, is_lost = todo[which], cell[todo[which]] < 0
             # of flat elements, the one below a position need not be among the nearest centres
             turns += [
-                (at[now], cells[now])
-                for now in (is_lost & (turn == n) for n in range(int(turn.max(initial=-1)) + 1))
+                (at[now], cells[now]) for now in (is_lost & (turn == n) for n in range(int(turn.max(initial=-1)) + 1))
             ]
             for places, candidate in turns:
                 self._approach(places, candidate, xyz, nearest, local, distance)
@@ -404,12 +384,8 @@ class Locator:
             Positions, m.
         order : (ne,) array of int
         """
-        on_face = np.flatnonzero(
-            (located.element >= 0) & (np.abs(located.local).max(axis=1) > 1 - FACE)
-        )
-        which, cells = (
-            self.cells.all_candidates(xyz[on_face]) if len(on_face) else (np.empty(0, int),) * 2
-        )
+        on_face = np.flatnonzero((located.element >= 0) & (np.abs(located.local).max(axis=1) > 1 - FACE))
+        which, cells = self.cells.all_candidates(xyz[on_face]) if len(on_face) else (np.empty(0, int),) * 2
         local, inside = self._inside(cells, xyz[on_face[which]])
         which, cells, local = which[inside], cells[inside], local[inside]
         sort = np.lexsort((order[self.numbers[cells]], which))
@@ -419,10 +395,7 @@ class Locator:
             a.copy() for a in (located.element, located.nearest, located.local, located.distance)
         )
         element[at] = nearest[at] = self.numbers[cells[taken]]
-        places[at], distance[at] = (
-            local[taken],
-            self.cells.missed(cells[taken], local[taken], xyz[at]),
-        )
+        places[at], distance[at] = (local[taken], self.cells.missed(cells[taken], local[taken], xyz[at]))
         return Located(element, places, nearest, distance)
 
     def _inside(self, cells, at):
@@ -431,9 +404,9 @@ class Locator:
         """
         coordinates, missed = self.cells.inverse(cells, at)
         size = np.linalg.norm(self.cells.boxes[1][cells] - self.cells.boxes[0][cells], axis=1)
-        return np.clip(coordinates, -1, 1), (
-            np.abs(coordinates).max(axis=1, initial=0) <= 1 + INSIDE
-        ) & (missed <= MAPPED * size)
+        return np.clip(coordinates, -1, 1), (np.abs(coordinates).max(axis=1, initial=0) <= 1 + INSIDE) & (
+            missed <= MAPPED * size
+        )
 
     def _try(self, todo, cells, xyz, cell, local):
         """Note the cells that hold positions `todo`."""
@@ -471,9 +444,7 @@ def problems(located, xyz, keys, names=None):
         problems_by_key.setdefault(
             keys[n],
             Problem(
-                keys[n],
-                message,
-                "move it inside the mesh; for a depth below the surface write { x =, y =, depth = }",
+                keys[n], message, "move it inside the mesh; for a depth below the surface write { x =, y =, depth = }"
             ),
         )
     return list(problems_by_key.values())
@@ -515,10 +486,7 @@ class MeshTop:
         """
         x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
         at = np.stack([x.ravel(), y.ravel()], axis=1)
-        parts = [
-            self._elevations(at[start : start + BATCH])
-            for start in range(0, max(len(at), 1), BATCH)
-        ]
+        parts = [self._elevations(at[start : start + BATCH]) for start in range(0, max(len(at), 1), BATCH)]
         return np.concatenate(parts).reshape(x.shape)
 
     def top(self, x, y):
@@ -561,9 +529,5 @@ class MeshTop:
             height = np.einsum("ma,ma->m", shapes, space.places[space.cells[cells], 2])
             # of several, the highest comes last and stays
             order = np.argsort(height, kind="stable")
-            best[which[order]], where[which[order]], z[which[order]] = (
-                cells[order],
-                local[order],
-                height[order],
-            )
+            best[which[order]], where[which[order]], z[which[order]] = (cells[order], local[order], height[order])
         return best, where, z

@@ -104,13 +104,7 @@ def top_of(scenario):
         level = f"{ground.water.level:.10g} m"
         message = f"the topography rises to {highest:.10g} m, above the water at {level}: water with a coastline cannot be meshed"
         raise ScenarioError(
-            [
-                Problem(
-                    "model.water",
-                    message,
-                    'raise water.level, leave water out, or use method = "fd"',
-                )
-            ]
+            [Problem("model.water", message, 'raise water.level, leave water out, or use method = "fd"')]
         )
     return ground.water.level, None, curved
 
@@ -143,9 +137,7 @@ def interfaces_of(scenario):
     tops = layered.build(model).breaks[1:]  # the first layer goes on above its top
     if followed.asked(model):
         lowest = terrain.heights(ground, region_of(scenario))[0]
-        return interfaces + [
-            _below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]
-        ]
+        return interfaces + [_below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]]
     roof = domain.top if ground is None else terrain.heights(ground, region_of(scenario))[0]
     room = ABOVE * element_size_of(scenario)
     return interfaces + [float(top) for top in tops if domain.corner[2] + room < top < roof - room]

@@ -69,9 +69,7 @@ def face_nodes(degree):
     """
     n = degree + 1
     nodes = np.arange(n**3).reshape(n, n, n)
-    table = np.array(
-        [nodes.take(side * degree, axis=2 - axis).ravel() for axis in range(3) for side in (0, 1)]
-    )
+    table = np.array([nodes.take(side * degree, axis=2 - axis).ravel() for axis in range(3) for side in (0, 1)])
     table.flags.writeable = False
     return table
 
@@ -117,12 +115,7 @@ def number(elements, degree):
     m, n = degree - 1, degree + 1
     starts = np.cumsum([0, nodes, edge_count * m, face_count * m**2, len(corners) * m**3])
     # A point is new where the node, edge, face or inside that it lies in is.
-    new = [
-        touched,
-        _first(edges, edge_count),
-        _first(faces, face_count),
-        np.ones((len(corners), 1), bool),
-    ]
+    new = [touched, _first(edges, edge_count), _first(faces, face_count), np.ones((len(corners), 1), bool)]
     points, known = np.empty((len(corners), n**3), np.int32), np.empty(starts[-1], np.int32)
     blocks = _blocks(len(corners))
     # new points are those of new entities, which have as many points each
@@ -133,9 +126,7 @@ def number(elements, degree):
     def touch(place):
         block = blocks[place]
         part = points[block]
-        part[...] = _provisional(
-            corners[block], edges[block], faces[block], degree, starts, block.start
-        )
+        part[...] = _provisional(corners[block], edges[block], faces[block], degree, starts, block.start)
         fresh = part[np.concatenate([p[block] for p in new], axis=1)[:, _parts(degree)]]
         known[fresh] = np.arange(ends[place], ends[place + 1], dtype=np.int32)
 
@@ -242,9 +233,7 @@ def inner_faces(elements):
     flat = faces_of(elements)[0].ravel()
     order = np.argsort(flat, kind="stable")
     twice = np.flatnonzero(flat[order][1:] == flat[order][:-1])
-    return np.concatenate(
-        [np.stack(divmod(order[twice + side], 6), axis=1) for side in (0, 1)], axis=1
-    )
+    return np.concatenate([np.stack(divmod(order[twice + side], 6), axis=1) for side in (0, 1)], axis=1)
 
 
 def faces_of(elements):
@@ -255,9 +244,7 @@ def faces_of(elements):
     ----------
     elements : (ne, 8 or 27) array of int
     """
-    corners = np.ascontiguousarray(
-        np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]], dtype=np.int64
-    )
+    corners = np.ascontiguousarray(np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]], dtype=np.int64)
     return _faces(_edges(corners)[0])
 
 
@@ -292,10 +279,7 @@ def _face_edges():
     """Edges of the six faces, two opposite ones and two opposite ones: (6, 4)."""
     names = {frozenset(map(int, pair)): e for e, pair in enumerate(_edge_ends())}
     return np.array(
-        [
-            [names[frozenset((int(f[i]), int(f[j])))] for i, j in ((0, 1), (2, 3), (0, 2), (1, 3))]
-            for f in face_nodes(1)
-        ]
+        [[names[frozenset((int(f[i]), int(f[j])))] for i, j in ((0, 1), (2, 3), (0, 2), (1, 3))] for f in face_nodes(1)]
     )
 
 
@@ -307,13 +291,10 @@ def _faces(edges):
     size = int(edges.max(initial=0)) + 1
     for face, (a, b, c, d) in enumerate(_face_edges()):
         pairs = [
-            (np.minimum(edges[:, i], edges[:, j]), np.maximum(edges[:, i], edges[:, j]))
-            for i, j in ((a, b), (c, d))
+            (np.minimum(edges[:, i], edges[:, j]), np.maximum(edges[:, i], edges[:, j])) for i, j in ((a, b), (c, d))
         ]
         first = pairs[0][0] < pairs[1][0]
-        key[:, face] = np.where(first, pairs[0][0], pairs[1][0]) * size + np.where(
-            first, pairs[0][1], pairs[1][1]
-        )
+        key[:, face] = np.where(first, pairs[0][0], pairs[1][0]) * size + np.where(first, pairs[0][1], pairs[1][1])
     return _ids(key)
 
 
@@ -360,9 +341,7 @@ def _provisional(corners, edges, faces, degree, starts, first):
         )
     for face, nodes in enumerate(face_nodes(degree)):
         turned = _turned(m)[_orientation(corners[:, face_nodes(1)[face]])]
-        points[:, nodes.reshape(n, n)[1:-1, 1:-1].ravel()] = (
-            starts[2] + faces[:, face, None] * m**2 + turned
-        )
+        points[:, nodes.reshape(n, n)[1:-1, 1:-1].ravel()] = starts[2] + faces[:, face, None] * m**2 + turned
     inside = (first + np.arange(len(corners)))[:, None] * m**3 + np.arange(m**3)
     points[:, lattice[1:-1, 1:-1, 1:-1].ravel()] = starts[3] + inside
     return points

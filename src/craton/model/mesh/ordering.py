@@ -150,9 +150,7 @@ def colour(chunks):
         sizes = np.bincount(colours)
         # The largest colours first, and, in turn, the last ones first.
         rank = (
-            np.argsort(np.argsort(-sizes, kind="stable"))
-            if turn % 2 == 0
-            else len(sizes) - 1 - np.arange(len(sizes))
+            np.argsort(np.argsort(-sizes, kind="stable")) if turn % 2 == 0 else len(sizes) - 1 - np.arange(len(sizes))
         )
         colours = _greedy(chunks, rank[colours])
     return colours
@@ -209,9 +207,7 @@ def _greedy(chunks, rounds):
     limits = np.flatnonzero(np.diff(rounds[sequence], prepend=-1, append=rounds.max() + 1))
     for low, high in pairwise(limits):
         window = slice(ends[low] - lengths[low], ends[high - 1])
-        taken = np.bitwise_or.reduceat(
-            used[nodes[window]], ends[low:high] - lengths[low:high] - window.start
-        )
+        taken = np.bitwise_or.reduceat(used[nodes[window]], ends[low:high] - lengths[low:high] - window.start)
         if (taken == ALL).any():
             raise ValueError(TOO_MANY)
         bits[low:high] = ~taken & (taken + np.uint64(1))

@@ -66,9 +66,7 @@ def functions(p, local):
     else:
         slope = np.stack([x - 0.5, -2 * x, x + 0.5], -1)
     dims = x.shape[1]
-    slopes = [
-        _product([slope[:, a] if a == b else value[:, a] for a in range(dims)]) for b in range(dims)
-    ]
+    slopes = [_product([slope[:, a] if a == b else value[:, a] for a in range(dims)]) for b in range(dims)]
     return _product([value[:, a] for a in range(dims)]), np.stack(slopes, -1)
 
 
@@ -96,9 +94,7 @@ def _product(factors):
     """Products of the nodes' values along each axis, the first axis fastest."""
     out = factors[0]
     for factor in factors[1:]:
-        out = (factor[:, :, None] * out[:, None, :]).reshape(
-            len(out), factor.shape[1] * out.shape[1]
-        )
+        out = (factor[:, :, None] * out[:, None, :]).reshape(len(out), factor.shape[1] * out.shape[1])
     return out
 
 
@@ -197,9 +193,7 @@ def is_affine(places, elements, tolerance=1e-9):
         corners = places[elements[start : start + BLOCK]]
         corners = corners - corners[:, :1]
         edges = corners[:, [p - 1, p * (p - 1), p * p * (p - 1)]]
-        error = np.abs(corners - np.einsum("ia,eic->eac", np.stack([xi, eta, zeta]), edges)).max(
-            axis=(1, 2)
-        )
+        error = np.abs(corners - np.einsum("ia,eic->eac", np.stack([xi, eta, zeta]), edges)).max(axis=(1, 2))
         out[start : start + BLOCK] = error <= tolerance * np.abs(edges).max(axis=(1, 2))
     return out
 
@@ -230,9 +224,7 @@ def determinants(places, elements, points):
         rows = product(corners.transpose(2, 0, 1).reshape(-1, len(operator)), operator)
         rows = rows.reshape(3, -1, 3, count)
         (xa, xb, xc), (ya, yb, yc), (za, zb, zc) = (row.swapaxes(0, 1) for row in rows)
-        out[start : start + block] = (
-            xa * (yb * zc - yc * zb) + xb * (yc * za - ya * zc) + xc * (ya * zb - yb * za)
-        )
+        out[start : start + block] = xa * (yb * zc - yc * zb) + xb * (yc * za - ya * zc) + xc * (ya * zb - yb * za)
     return out
 
 
@@ -257,9 +249,5 @@ def quality(places, elements):
         a, b, c = (places[corners[:, end]] - places[corners[:, corner]] for end in ends)
         lengths = np.prod([np.linalg.norm(v, axis=1) for v in (a, b, c)], axis=0)
         volume = sign * np.einsum("ec,ec->e", np.cross(a, b), c)
-        np.minimum(
-            least,
-            np.divide(volume, lengths, out=np.zeros_like(volume), where=lengths > 0),
-            out=least,
-        )
+        np.minimum(least, np.divide(volume, lengths, out=np.zeros_like(volume), where=lengths > 0), out=least)
     return least

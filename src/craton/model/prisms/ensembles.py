@@ -157,9 +157,7 @@ def edges_around(centres, noun="coordinate"):
     """
     centres = np.asarray(centres, float)
     if len(centres) < 2:
-        raise ValueError(
-            f"{noun} has {len(centres)} value, but at least 2 are needed to know the width of a cell"
-        )
+        raise ValueError(f"{noun} has {len(centres)} value, but at least 2 are needed to know the width of a cell")
     bad = np.flatnonzero(~(np.diff(centres) > 0))
     if len(bad):
         raise ValueError(
@@ -229,9 +227,7 @@ def _full(shape, density):
     bad = np.flatnonzero(~np.isfinite(full))
     if len(bad):
         k, j, i = (int(n) for n in np.unravel_index(bad[0], shape))
-        raise ValueError(
-            f"the density of cell (k, j, i) = ({k}, {j}, {i}) is not finite: {full[bad[0]]}"
-        )
+        raise ValueError(f"the density of cell (k, j, i) = ({k}, {j}, {i}) is not finite: {full[bad[0]]}")
     return full
 
 
@@ -261,10 +257,7 @@ def inside(shape, axes, body):
     sphere = body.shape == "sphere"
     low, high = (_corner(body, sign) for sign in (-1, 1))
     centres = [(edges[1:] + edges[:-1]) / 2 for edges in axes]
-    spans = [
-        slice(np.searchsorted(c, a), np.searchsorted(c, b, side="right"))
-        for c, a, b in zip(centres, low, high)
-    ]
+    spans = [slice(np.searchsorted(c, a), np.searchsorted(c, b, side="right")) for c, a, b in zip(centres, low, high)]
     x, y, z = (c[span] for c, span in zip(centres, spans))
     if sphere:
         x, y, z = (c - m for c, m in zip((x, y, z), body.center))
@@ -296,10 +289,7 @@ def union(ensembles):
     ensembles = list(ensembles)
     if len(ensembles) == 1:
         return ensembles[0]
-    return PrismList(
-        np.concatenate([e.prisms for e in ensembles]),
-        np.concatenate([e.density for e in ensembles]),
-    )
+    return PrismList(np.concatenate([e.prisms for e in ensembles]), np.concatenate([e.density for e in ensembles]))
 
 
 def mass(ensemble):

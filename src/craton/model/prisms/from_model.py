@@ -55,20 +55,10 @@ def of_model(model, axes, reference=0.0):
     if wrong:
         raise ScenarioError(wrong)
     plain = SimpleNamespace(
-        **{
-            name: getattr(model, name)
-            for name in ("kind", "vp", "vs", "rho", "layers", "file")
-            if hasattr(model, name)
-        }
+        **{name: getattr(model, name) for name in ("kind", "vp", "vs", "rho", "layers", "file") if hasattr(model, name)}
     )
-    without = (
-        (lambda k0, k1: earth.cell_averages(plain, blocks, k0, k1)[0])
-        if reference == "background"
-        else None
-    )
-    return _contrast(
-        axes, lambda k0, k1: earth.cell_averages(model, blocks, k0, k1)[0], reference, without
-    )
+    without = (lambda k0, k1: earth.cell_averages(plain, blocks, k0, k1)[0]) if reference == "background" else None
+    return _contrast(axes, lambda k0, k1: earth.cell_averages(model, blocks, k0, k1)[0], reference, without)
 
 
 def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
@@ -96,9 +86,7 @@ def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
     rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
     _finite(rho, source.axes, name)
     _heavy(rho, dataset, name)
-    x, y, z = (
-        _means(model_points, cell_edges) for model_points, cell_edges in zip(source.axes, axes)
-    )
+    x, y, z = (_means(model_points, cell_edges) for model_points, cell_edges in zip(source.axes, axes))
 
     def density(k0, k1):
         return y @ (z[k0:k1] @ rho.reshape(len(rho), -1)).reshape(k1 - k0, *rho.shape[1:]) @ x.T
@@ -140,10 +128,7 @@ def axes_of(region, shape=None, spacing=None):
         widths = np.broadcast_to(np.asarray(spacing, float), 3)
         if not (np.isfinite(widths) & (widths > 0)).all():
             raise ValueError(f"spacing {spacing} must be greater than 0 m")
-        shape = [
-            max(int(np.ceil((region[2 * a + 1] - region[2 * a]) / widths[a] - 1e-6)), 1)
-            for a in range(3)
-        ]
+        shape = [max(int(np.ceil((region[2 * a + 1] - region[2 * a]) / widths[a] - 1e-6)), 1) for a in range(3)]
     return tuple(edges(region[2 * a], region[2 * a + 1], int(n)) for a, n in enumerate(shape))
 
 
@@ -185,27 +170,21 @@ def of_anything(model, region=None, shape=None, spacing=None, reference=0.0):
         return of_dataset(model, axes, reference)
     if hasattr(model, "domain"):
         model, domain = model.model, model.domain
-        region = region or tuple(
-            np.stack([domain.origin, np.add(domain.origin, domain.size)], axis=1).ravel()
-        )
+        region = region or tuple(np.stack([domain.origin, np.add(domain.origin, domain.size)], axis=1).ravel())
         return of_model(model, _axes(region, shape, spacing, domain.resolution or 0.0), reference)
     if not hasattr(model, "kind"):
         raise ValueError(
             f"a model is a scenario of waves, its model, an xarray.Dataset or a path of these, not {type(model).__name__}"
         )
     if region is None:
-        raise ValueError(
-            "a model without a domain needs region = (west, east, south, north, bottom, top)"
-        )
+        raise ValueError("a model without a domain needs region = (west, east, south, north, bottom, top)")
     return of_model(model, _axes(region, shape, spacing, 0.0), reference)
 
 
 def _axes(region, shape, spacing, finest):
     region = tuple(float(c) for c in region)
     if len(region) != 6 or not all(region[2 * a] < region[2 * a + 1] for a in range(3)):
-        raise ValueError(
-            f"region {region} is not (west, east, south, north, bottom, top), each pair increasing"
-        )
+        raise ValueError(f"region {region} is not (west, east, south, north, bottom, top), each pair increasing")
     return axes_of(region, shape, spacing or sensible(region, finest))
 
 
@@ -237,9 +216,7 @@ def _finite(rho, axes, name):
 def _heavy(rho, dataset, name):
     """Refuse densities without a unit that look like g/cm3."""
     names = {str(n).lower(): n for n in dataset.variables}
-    stated = netcdf.stated_unit(
-        dataset[next(names[n] for n in readers.VARIABLES["rho"] if n in names)]
-    )
+    stated = netcdf.stated_unit(dataset[next(names[n] for n in readers.VARIABLES["rho"] if n in names)])
     if not stated and 0 < rho.min() <= rho.max() < checks.LIGHT:
         raise ValueError(
             f"{name}: the density is {rho.min():.6g} to {rho.max():.6g} kg/m3: is it in g/cm3? "
@@ -251,9 +228,7 @@ def _contrast(axes, density, reference, without):
     """Cells of density(k0, k1) less the reference; what is left is nothing where the two are equal
     to rounding.
     """
-    if isinstance(reference, str) and (
-        reference not in REFERENCES or (reference == "background" and without is None)
-    ):
+    if isinstance(reference, str) and (reference not in REFERENCES or (reference == "background" and without is None)):
         raise ValueError(
             f"reference {reference!r}: give a density in kg/m3, or {' or '.join(map(repr, REFERENCES if without else REFERENCES[1:]))}"
         )
@@ -280,10 +255,7 @@ def _contrast(axes, density, reference, without):
 
 def _means(axis, edges):
     """Matrix (cells, points): mean over each cell of what is linear between points of an axis."""
-    steps, before = (
-        np.diff(axis),
-        np.clip(np.searchsorted(axis, edges, side="right") - 1, 0, len(axis) - 2),
-    )
+    steps, before = (np.diff(axis), np.clip(np.searchsorted(axis, edges, side="right") - 1, 0, len(axis) - 2))
     rows, n = np.arange(len(edges)), before[:, None]
     whole = np.arange(len(steps)) < n  # intervals that lie wholly before an edge
     integral = np.zeros((len(edges), len(axis)))

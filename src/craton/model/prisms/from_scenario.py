@@ -42,14 +42,9 @@ def build(tables):
             built.append(KINDS[table.kind](table))
             problems += [] if len(built[-1]) else [_empty(table, at)]
         except ValueError as error:
-            problems.append(
-                Problem(f"{at}.file" if getattr(table, "file", None) else at, str(error))
-            )
+            problems.append(Problem(f"{at}.file" if getattr(table, "file", None) else at, str(error)))
         except ScenarioError as error:  # of the Earth model, with keys from its own scenario
-            problems += [
-                Problem(f"{at}.{p.key.removeprefix('prisms.')}", p.message, p.remedy)
-                for p in error.problems
-            ]
+            problems += [Problem(f"{at}.{p.key.removeprefix('prisms.')}", p.message, p.remedy) for p in error.problems]
     if problems:
         raise ScenarioError(problems)
     return built
@@ -78,9 +73,7 @@ def _empty(table, at):
 
 def _grid(table):
     region = np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
-    return prisms.cells(
-        *prisms_model.axes_of(region, table.shape, table.spacing), table.density, table.bodies
-    )
+    return prisms.cells(*prisms_model.axes_of(region, table.shape, table.spacing), table.density, table.bodies)
 
 
 def _rectilinear(table):
@@ -99,9 +92,7 @@ def _table(table):
         return prisms_table.table(table.file, table.density)
     rows = np.array(table.rows, float).reshape(len(table.rows), -1)
     return prisms_table.listed(
-        rows[:, :6],
-        rows[:, 6] if table.density is None else np.full(len(rows), table.density),
-        "rows",
+        rows[:, :6], rows[:, 6] if table.density is None else np.full(len(rows), table.density), "rows"
     )
 
 
@@ -111,34 +102,20 @@ def _file(table):
 
 def _model(table):
     region = (
-        None
-        if table.origin is None
-        else np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
+        None if table.origin is None else np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
     )
     try:
-        return prisms_model.of_anything(
-            table.model or table.file, region, table.shape, table.spacing, table.reference
-        )
+        return prisms_model.of_anything(table.model or table.file, region, table.shape, table.spacing, table.reference)
     except ScenarioError as error:
         if table.file is None:
             raise
         name = Path(table.file).name  # its keys are not those of this scenario
         raise ScenarioError(
-            [
-                Problem("prisms.file", f"{name}: {p.key}: {p.message}", p.remedy)
-                for p in error.problems
-            ]
+            [Problem("prisms.file", f"{name}: {p.key}: {p.message}", p.remedy) for p in error.problems]
         ) from None
 
 
-KINDS = {
-    "grid": _grid,
-    "rectilinear": _rectilinear,
-    "layer": _layer,
-    "table": _table,
-    "file": _file,
-    "model": _model,
-}
+KINDS = {"grid": _grid, "rectilinear": _rectilinear, "layer": _layer, "table": _table, "file": _file, "model": _model}
 
 
 def surface(table):
@@ -168,9 +145,7 @@ def overlap_problems(ensembles, tables):
         which = int(np.searchsorted(counts, n, side="right")) - 1
         row = int(n - counts[which])
         rows = getattr(ensembles[which], "rows", None)
-        return f"{row if rows is None else int(rows[row])}" + (
-            f" of {key(tables, which)}" if len(tables) > 1 else ""
-        )
+        return f"{row if rows is None else int(rows[row])}" + (f" of {key(tables, which)}" if len(tables) > 1 else "")
 
     words = [f"{name(a)} and {name(b)}" for a, b in pairs[:SHOWN]]
     if not words:

@@ -72,9 +72,7 @@ def _density(held, density):
     name = next((name for name in names if name in held), None)
     if name is None:
         words = ", ".join(map(str, held)) or "nothing"
-        raise ValueError(
-            f"no density: there is no {' or '.join(map(repr, names))} among {words}. Give density ="
-        )
+        raise ValueError(f"no density: there is no {' or '.join(map(repr, names))} among {words}. Give density =")
     values = _kg_m3(held[name])
     if doubt := doubtful(np.asarray(values, float)):
         warn(f"{name}: {doubt}", stacklevel=5)
@@ -164,7 +162,5 @@ def _of_volume(volume, density):
             warn(f"density: {doubt}", stacklevel=4)
         return prisms, rho
     if np.ndim(density):
-        raise ValueError(
-            "a density over x, y, z has its own values: give density = as a number or a name"
-        )
+        raise ValueError("a density over x, y, z has its own values: give density = as a number or a name")
     return prisms, _kg_m3(density)

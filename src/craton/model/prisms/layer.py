@@ -42,10 +42,7 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
     if isinstance(density, surfaces.Surface):
         density = surfaces.elevations(density, grid)
     density = np.broadcast_to(np.asarray(density, float), high.shape)
-    absent = {
-        "elevation": ~(np.isfinite(high) & np.isfinite(low)),
-        "density": ~np.isfinite(density),
-    }
+    absent = {"elevation": ~(np.isfinite(high) & np.isfinite(low)), "density": ~np.isfinite(density)}
     for noun, lost in absent.items():
         if lost.any() and missing != "drop":
             raise ValueError(
@@ -68,8 +65,7 @@ def _prisms(grid, low, high, density, lost):
     j, i = np.nonzero(solid)
     x, y = edges_around(grid.x, "x"), edges_around(grid.y, "y")
     return PrismList(
-        np.stack([x[i], x[i + 1], y[j], y[j + 1], low[solid], high[solid]], axis=1),
-        np.array(density[solid]),
+        np.stack([x[i], x[i + 1], y[j], y[j + 1], low[solid], high[solid]], axis=1), np.array(density[solid])
     )
 
 

@@ -46,9 +46,7 @@ def overlaps(prisms, most=10):
         if len(pairs) > BATCH:
             stack += [(level, pairs[BATCH:]), (level, pairs[:BATCH])]
         elif level:
-            stack.append(
-                (level - 1, meeting(*levels[level - 1], below(pairs, 2, len(levels[level - 1][0]))))
-            )
+            stack.append((level - 1, meeting(*levels[level - 1], below(pairs, 2, len(levels[level - 1][0])))))
         else:
             within = meeting(low, high, below(pairs, LEAF, len(low)))
             batches.append(order[within[within[:, 0] != within[:, 1]]])

@@ -32,9 +32,7 @@ def table(file, density=None):
     columns = read(file, (*SIDES, "density"), optional=("density",) if density is not None else ())
     if "density" not in columns:
         columns["density"] = np.full(len(columns["west"]), float(density))
-    return listed(
-        np.stack([columns[name] for name in SIDES], axis=1), columns["density"], Path(file).name
-    )
+    return listed(np.stack([columns[name] for name in SIDES], axis=1), columns["density"], Path(file).name)
 
 
 def listed(prisms, density, name="the list"):
@@ -64,11 +62,7 @@ def listed(prisms, density, name="the list"):
         ),
     )
     for low, high in ((0, 1), (2, 3), (4, 5)):
-        _refuse(
-            prisms[:, low] > prisms[:, high],
-            name,
-            lambda n, a=low, b=high: _reversed(prisms[n], a, b),
-        )
+        _refuse(prisms[:, low] > prisms[:, high], name, lambda n, a=low, b=high: _reversed(prisms[n], a, b))
     has_mass = (density != 0) & (prisms[:, ::2] < prisms[:, 1::2]).all(axis=1)
     return PrismList(prisms[has_mass], density[has_mass], np.flatnonzero(has_mass))
 
@@ -80,10 +74,7 @@ def _reversed(prism, low, high):
 def _refuse(bad, name, words):
     if bad.any():
         n = int(np.argmax(bad))
-        raise ValueError(
-            f"{name}: prism {n} {words(n)}"
-            + (f" ({bad.sum()} such prisms)" if bad.sum() > 1 else "")
-        )
+        raise ValueError(f"{name}: prism {n} {words(n)}" + (f" ({bad.sum()} such prisms)" if bad.sum() > 1 else ""))
 
 
 def read(file, names, optional=()):
@@ -104,20 +95,13 @@ def read(file, names, optional=()):
     path = Path(file)
     headings, column = io.read(path, "table")
     known = {str(name).strip().lower(): name for name in headings}
-    keys = {
-        name: next((known[a] for a in ALIASES.get(name, (name,)) if a in known), None)
-        for name in names
-    }
+    keys = {name: next((known[a] for a in ALIASES.get(name, (name,)) if a in known), None) for name in names}
     missing = [name for name, key in keys.items() if key is None and name not in optional]
     if missing:
         raise ValueError(
             f"{path.name} has no column {', '.join(missing)}; its columns are {', '.join(map(str, headings)) or 'none'}"
         )
-    columns = {
-        name: np.ascontiguousarray(column(key), float)
-        for name, key in keys.items()
-        if key is not None
-    }
+    columns = {name: np.ascontiguousarray(column(key), float) for name, key in keys.items() if key is not None}
     if len({len(values) for values in columns.values()}) > 1:
         raise ValueError(f"{path.name}: the columns have different lengths")
     return columns

@@ -113,9 +113,7 @@ class Contents:
     @property
     def title(self):
         """Title of the run."""
-        return str(
-            self.attributes.get("title") or getattr(self.scenario, "title", "") or self.out.name
-        )
+        return str(self.attributes.get("title") or getattr(self.scenario, "title", "") or self.out.name)
 
     @property
     def kind(self):
@@ -164,11 +162,7 @@ class Contents:
 
     def map(self):
         """Stations and source on a map, on the Earth on a globe; peaks at the stations."""
-        if (
-            self.waves is None
-            or self.waves.sizes["receiver"] < 1
-            or not {"x", "y"} <= set(self.waves.coords)
-        ):
+        if self.waves is None or self.waves.sizes["receiver"] < 1 or not {"x", "y"} <= set(self.waves.coords):
             return ""
         words = "Stations and source, and the largest amplitude at each station over all samples"
         if self.on_earth:
@@ -187,9 +181,7 @@ class Contents:
             "Peaks of every time step, without the correction of time dispersion that seismograms "
             "have; intensity from them (Worden et al. 2012)"
         )
-        return markup.section(
-            "shaking", "Shaking", self._drawn(partial(shaking.peaks, self.out), words)
-        )
+        return markup.section("shaking", "Shaking", self._drawn(partial(shaking.peaks, self.out), words))
 
     def model(self):
         """Sections of the model, or its profile."""
@@ -214,20 +206,14 @@ class Contents:
         notes = [words] if words else []
         shown = len(self.records["names"])
         if shown < self.records["total"]:
-            notes.append(
-                f"{shown} of {self.records['total']:,} receivers are shown, evenly chosen."
-            )
+            notes.append(f"{shown} of {self.records['total']:,} receivers are shown, evenly chosen.")
         if self.records["stride"] > 1:
-            notes.append(
-                f"Every {self.records['stride']}th sample is shown, filtered below that rate."
-            )
+            notes.append(f"Every {self.records['stride']}th sample is shown, filtered below that rate.")
         if "shot" in self.every_shot.dims:
             notes.append(f"Shot {self.waves.shot.item()}.")
         section = self._earth_section() if self.on_earth else ""
         note = markup.paragraph(" ".join(notes), "note") if notes else ""
-        return markup.section(
-            "records-section", "Seismograms", note, markup.asset("controls.html"), section
-        )
+        return markup.section("records-section", "Seismograms", note, markup.asset("controls.html"), section)
 
     @property
     def _quantity(self):
@@ -274,11 +260,7 @@ class Contents:
 
     def snapshots(self):
         """Film of the first series of snapshots; of a few snapshots some frames."""
-        if (
-            self.gradient is not None
-            or self.gravity is not None
-            or not pictures.read_snapshots(self.out)
-        ):
+        if self.gradient is not None or self.gravity is not None or not pictures.read_snapshots(self.out):
             return ""
         first = next(iter(pictures.read_snapshots(self.out).values()))
         words = "The first series of snapshots on one colour scale"
@@ -308,13 +290,8 @@ class Contents:
         ]
         head = ("field", "unit", "least", "greatest", "error at most about")
         parts = [
-            self._drawn(
-                partial(fieldmaps.maps, self.out),
-                "All fields; dashed outlines are bodies of the scenario",
-            ),
-            self._drawn(
-                partial(fieldmaps.profiles, self.out), "Profiles through the largest anomaly"
-            )
+            self._drawn(partial(fieldmaps.maps, self.out), "All fields; dashed outlines are bodies of the scenario"),
+            self._drawn(partial(fieldmaps.profiles, self.out), "Profiles through the largest anomaly")
             if self.gravity[rows[0][0]].ndim == 2
             else "",
             markup.table(rows, head, (2, 3, 4)),
@@ -329,10 +306,7 @@ class Contents:
         rows = []
         if "misfit" in self.gradient.data_vars:
             shots = self.gradient.misfit
-            rows = [
-                (str(shot), f"{float(value):.6g}")
-                for shot, value in zip(shots.shot.values, shots.values)
-            ]
+            rows = [(str(shot), f"{float(value):.6g}") for shot, value in zip(shots.shot.values, shots.values)]
         words = "Gradient of the misfit by the value of a cell, summed over shots"
         return markup.section(
             "kernels",
@@ -360,10 +334,7 @@ class Contents:
             words = "Gathers over signed offset, time downwards, each trace divided by its peak"
             picture = self._drawn(partial(pictures.gathers, self.out), words)
         return markup.section(
-            "shots",
-            "Shots",
-            _scrolled(markup.table(rows, head, range(1, 1 + len(columns)))),
-            picture,
+            "shots", "Shots", _scrolled(markup.table(rows, head, range(1, 1 + len(columns)))), picture
         )
 
     def time(self):
@@ -372,9 +343,7 @@ class Contents:
 
     def files(self):
         """Return inputs and results with their checksums."""
-        return markup.section(
-            "files", "Files", facts.inputs(self.run), _scrolled(facts.files(self.run))
-        )
+        return markup.section("files", "Files", facts.inputs(self.run), _scrolled(facts.files(self.run)))
 
     # --- pictures ---------------------------------------------------------------------------------
 

@@ -24,10 +24,7 @@ def summary(run, attributes):
         ("state", ", ".join(str(run[key]) for key in ("state", "reason") if run.get(key))),
         ("method", ": ".join(str(run[key]) for key in ("method", "why") if run.get(key))),
         ("size", ", ".join(f"{run[key]:,} {noun}" for key, noun in counts if run.get(key))),
-        (
-            "time steps",
-            f"{run.get('steps_done', run.get('steps', 0)) or '':,}" if run.get("steps") else "",
-        ),
+        ("time steps", f"{run.get('steps_done', run.get('steps', 0)) or '':,}" if run.get("steps") else ""),
         ("device", run.get("device", attributes.get("device", ""))),
         ("precision", run.get("precision", attributes.get("precision", ""))),
         ("memory", megabytes(run["nbytes"]) if run.get("nbytes") else ""),
@@ -48,10 +45,7 @@ def warnings(run):
     run : dict
         Of run.json.
     """
-    lines = [
-        f'<div class="warning">{markup.escaped(message)}</div>'
-        for message in run.get("warnings") or ()
-    ]
+    lines = [f'<div class="warning">{markup.escaped(message)}</div>' for message in run.get("warnings") or ()]
     if run.get("state") not in (None, "finished"):
         words = markup.escaped(f"The run is {run['state']}. {run.get('reason', '')}".strip())
         lines.insert(0, f'<div class="warning failed">{words}</div>')
@@ -95,10 +89,7 @@ def _traffic(run, steady, bandwidth):
     if not least or not steps or not steady:
         return []
     reached = least * steps / steady
-    rows = [
-        ("least traffic of a step", megabytes(least)),
-        ("traffic over time", f"{reached / 1e9:.3g} GB/s"),
-    ]
+    rows = [("least traffic of a step", megabytes(least)), ("traffic over time", f"{reached / 1e9:.3g} GB/s")]
     if bandwidth:
         share = f"{bandwidth / 1e9:.3g} GB/s, of which the run reached {reached / bandwidth:.0%}"
         rows.append(("copy bandwidth measured now", share))
@@ -138,9 +129,7 @@ def files(run):
     chunks = rows_of(run)[1]
     for store, count in stores.items():
         parts = sum(row[0] for array, row in chunks.items() if array.startswith(f"{store}/"))
-        words = (
-            f"{count} files of metadata with checksums in run.json, {parts:,} chunks with their own"
-        )
+        words = f"{count} files of metadata with checksums in run.json, {parts:,} chunks with their own"
         rows.append((store, "", words))
     if run.get("checksum"):
         rows.append(("run.json", "", run["checksum"]))

@@ -31,9 +31,7 @@ def table(rows, head=(), numbers=()):
         lines.append(f"<thead><tr>{cells}</tr></thead>")
     for row in rows:
         cells = [
-            f"<th>{escaped(cell)}</th>"
-            if not head and n == 0
-            else f"<td{look[n]}>{escaped(cell)}</td>"
+            f"<th>{escaped(cell)}</th>" if not head and n == 0 else f"<td{look[n]}>{escaped(cell)}</td>"
             for n, cell in enumerate(row)
         ]
         lines.append(f"<tr>{''.join(cells)}</tr>")
@@ -57,10 +55,7 @@ def image(data, caption, kind="png"):
     """
     data = base64.b64encode(data).decode()
     words = escaped(caption)
-    return (
-        f'<figure><img src="data:image/{kind};base64,{data}" alt="{words}">'
-        f"<figcaption>{words}</figcaption></figure>"
-    )
+    return f'<figure><img src="data:image/{kind};base64,{data}" alt="{words}"><figcaption>{words}</figcaption></figure>'
 
 
 def folded(summary, text):

@@ -91,10 +91,6 @@ def _keys(array, chosen, origin):
         rows["offset"] = ("Offset along the line", "km", signed_offsets(array, origin) / 1000)
     rows["number"] = ("Receiver", "number", np.arange(1, array.sizes["receiver"] + 1))
     return {
-        name: {
-            "label": label,
-            "unit": unit,
-            "values": [float(f"{v:.7g}") for v in np.nan_to_num(values)[chosen]],
-        }
+        name: {"label": label, "unit": unit, "values": [float(f"{v:.7g}") for v in np.nan_to_num(values)[chosen]]}
         for name, (label, unit, values) in rows.items()
     }

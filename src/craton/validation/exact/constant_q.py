@@ -44,9 +44,7 @@ def displacement(x, omega, quality):
     ks, kp = omega / (VS * factor), omega / (VP * factor)
     (s, s1, s2), (_, p1, p2) = radial(ks, r), radial(kp, r)
     across, along = ks**2 * s + (s1 - p1) / r, s2 - p2 - (s1 - p1) / r
-    return (np.outer(force, across) + np.outer(g * (g @ force), along)) / (
-        4 * np.pi * RHO * omega**2
-    )
+    return (np.outer(force, across) + np.outer(g * (g @ force), along)) / (4 * np.pi * RHO * omega**2)
 
 
 def radial(k, r):

@@ -92,9 +92,9 @@ def point_force(x, source, force, w, t, vp, vs, rho, deriv=1):
     force = np.asarray(force, float)
     along = (g @ force) * g
     near_field = np.outer(3 * along - force, _near(w, t, r, vp, vs, deriv)) / r**3
-    far = np.outer(along, w(t - r / vp, deriv)) / (vp**2 * r) + np.outer(
-        force - along, w(t - r / vs, deriv)
-    ) / (vs**2 * r)
+    far = np.outer(along, w(t - r / vp, deriv)) / (vp**2 * r) + np.outer(force - along, w(t - r / vs, deriv)) / (
+        vs**2 * r
+    )
     return (near_field + far) / (4 * math.pi * rho)
 
 
@@ -142,13 +142,7 @@ def gradient(motion, x, step):
     weights = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
 
     def slope(axis):
-        return (
-            sum(
-                c * (motion(x + n * step * axis) - motion(x - n * step * axis))
-                for n, c in weights.items()
-            )
-            / step
-        )
+        return sum(c * (motion(x + n * step * axis) - motion(x - n * step * axis)) for n, c in weights.items()) / step
 
     return np.stack([slope(axis) for axis in np.eye(3)], axis=1)
 

@@ -26,9 +26,7 @@ def love_speed(f, thickness, layer, half_space):
 
     def secular(c):
         q1, q2 = math.sqrt(1 / vs1**2 - 1 / c**2), math.sqrt(1 / c**2 - 1 / vs2**2)
-        return rho1 * vs1**2 * q1 * math.sin(w * thickness * q1) - rho2 * vs2**2 * q2 * math.cos(
-            w * thickness * q1
-        )
+        return rho1 * vs1**2 * q1 * math.sin(w * thickness * q1) - rho2 * vs2**2 * q2 * math.cos(w * thickness * q1)
 
     speeds = np.linspace(vs1 * (1 + 1e-9), vs2 * (1 - 1e-9), 2000)
     first = next(n for n, c in enumerate(speeds[1:]) if secular(c) > 0)

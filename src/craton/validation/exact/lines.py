@@ -43,14 +43,8 @@ def convolved(response, history, width, t, deriv):
     """
     panels = max(int(np.ceil((t[-1] + REACH * width) / width)), 1)
     x, w = leggauss(NODES)
-    up, across = (
-        1j * width * (x + 1) / 2,
-        (width * (np.arange(panels)[:, None] + (x + 1) / 2)).ravel() + 1j * width,
-    )
-    times, weights = (
-        np.concatenate([up, across]),
-        np.concatenate([1j * w, np.tile(w, panels)]) * width / 2,
-    )
+    up, across = (1j * width * (x + 1) / 2, (width * (np.arange(panels)[:, None] + (x + 1) / 2)).ravel() + 1j * width)
+    times, weights = (np.concatenate([up, across]), np.concatenate([1j * w, np.tile(w, panels)]) * width / 2)
     values = np.atleast_2d(response(times)) * weights
     return np.stack([(values @ history(one - times, deriv)).imag for one in t], axis=-1)
 

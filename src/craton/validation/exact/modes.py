@@ -71,14 +71,8 @@ class Waves:
         points, weights, derivative = gauss_lobatto(DEGREE)
         bottom, knots = self.model.radius - self.depth, self.model.knots
         ends = np.unique([bottom, *knots[knots > bottom]])
-        cuts = [
-            np.linspace(a, b, 1 + int(np.ceil((b - a) / self.spacing)))
-            for a, b in zip(ends[:-1], ends[1:])
-        ]
-        low, high = (
-            np.concatenate([cut[side] for cut in cuts])[:, None]
-            for side in (slice(None, -1), slice(1, None))
-        )
+        cuts = [np.linspace(a, b, 1 + int(np.ceil((b - a) / self.spacing))) for a, b in zip(ends[:-1], ends[1:])]
+        low, high = (np.concatenate([cut[side] for cut in cuts])[:, None] for side in (slice(None, -1), slice(1, None)))
         r, half = (low + high) / 2 + (high - low) / 2 * points, (high - low) / 2
         pieces = np.broadcast_to(self.model.piece((low + high) / 2), r.shape)
         moduli = self.model.moduli(r, piece=pieces)
@@ -87,13 +81,7 @@ class Waves:
             raise ValueError(
                 f"{self.model.name} is fluid at a radius of {where}, modes are of solid shells: take less depth, no ocean"
             )
-        return (
-            r,
-            half * weights,
-            derivative / half[:, :, None],
-            self.model.parameters(r, piece=pieces)[0],
-            moduli,
-        )
+        return (r, half * weights, derivative / half[:, :, None], self.model.parameters(r, piece=pieces)[0], moduli)
 
     @cached_property
     def radii(self):
@@ -136,12 +124,8 @@ class Waves:
         )
         out = np.zeros((self.fields * len(self.radii),) * 2)
         for factor, tangential, radial in parts:
-            strain = np.stack([radial, tangential], axis=-1)[..., 2 - self.fields :].reshape(
-                *r.shape, -1
-            )
-            rows = (self.fields * self._numbers[:, :, None] + np.arange(self.fields)).reshape(
-                len(r), -1
-            )
+            strain = np.stack([radial, tangential], axis=-1)[..., 2 - self.fields :].reshape(*r.shape, -1)
+            rows = (self.fields * self._numbers[:, :, None] + np.arange(self.fields)).reshape(len(r), -1)
             np.add.at(
                 out,
                 (rows[:, :, None], rows[:, None, :]),
@@ -156,13 +140,8 @@ class Waves:
         """
         middle, plus, minus = (self._energy(k) for k in (0.0, 1.0, -1.0))
         root, wide = np.sqrt(self._mass), self.fields * (DEGREE + 1)
-        whole = [
-            part / np.outer(root, root)
-            for part in (middle, (plus - minus) / 2, (plus + minus) / 2 - middle)
-        ]
-        return np.array(
-            [[np.pad(np.diagonal(part, -row), (0, row)) for row in range(wide)] for part in whole]
-        )
+        whole = [part / np.outer(root, root) for part in (middle, (plus - minus) / 2, (plus + minus) / 2 - middle)]
+        return np.array([[np.pad(np.diagonal(part, -row), (0, row)) for row in range(wide)] for part in whole])
 
     def _solved(self, nu, **chosen):
         """Angular frequencies of modes of an order, rising, and vectors of unit length; `chosen` as
@@ -171,9 +150,7 @@ class Waves:
         from scipy.linalg import eig_banded
 
         k = np.sqrt(nu * (nu + 1))
-        squares, vectors = eig_banded(
-            np.tensordot([1, k, k * k], self._powers, 1), lower=True, **chosen
-        )
+        squares, vectors = eig_banded(np.tensordot([1, k, k * k], self._powers, 1), lower=True, **chosen)
         return np.sqrt(np.maximum(squares, 0)), vectors
 
     def _shapes(self, vectors):

@@ -42,14 +42,9 @@ def velocity(model, tensor, depth, sigma, distances, azimuths, t, branches=None,
             omega, shapes = waves.below(l, most, branches)
             excited = excitation(waves, shapes, l, tensor, depth) * (2 * l + 1) / (4 * np.pi)
             parts = np.array(
-                [
-                    seen(waves, shapes[-1], excited, l, *np.radians(place))
-                    for place in zip(distances, azimuths)
-                ]
+                [seen(waves, shapes[-1], excited, l, *np.radians(place)) for place in zip(distances, azimuths)]
             )
-            out += (
-                parts * (np.exp(-((omega * sigma) ** 2) / 2) / omega) @ np.sin(omega[:, None] * t)
-            )
+            out += parts * (np.exp(-((omega * sigma) ** 2) / 2) / omega) @ np.sin(omega[:, None] * t)
     return out
 
 
@@ -65,8 +60,7 @@ def seen(waves, top, excited, l, angle, azimuth):
         np.array([-m * np.sin(m * phi), m * np.cos(m * phi)]),
     )
     value, south, east = (
-        np.einsum("nms,sm,m->n", excited, c, q)
-        for c, q in ((around, p), (around, slope), (turned, p / np.sin(angle)))
+        np.einsum("nms,sm,m->n", excited, c, q) for c, q in ((around, p), (around, slope), (turned, p / np.sin(angle)))
     )
     if waves.kind == "rayleigh":
         return np.array([top[0] * value, top[1] * south / k, -top[1] * east / k])
@@ -101,15 +95,10 @@ def at_radius(waves, shapes, r):
     """
     ends = waves.radii[::DEGREE]
     e = int(np.clip(np.searchsorted(ends, r) - 1, 0, len(ends) - 2))
-    own, x = (
-        shapes[DEGREE * e : DEGREE * (e + 1) + 1],
-        2 * (r - ends[e]) / (ends[e + 1] - ends[e]) - 1,
-    )
+    own, x = (shapes[DEGREE * e : DEGREE * (e + 1) + 1], 2 * (r - ends[e]) / (ends[e + 1] - ends[e]) - 1)
     points, _, derivative = gauss_lobatto(DEGREE)
     at = np.array([np.prod([(x - q) / (p - q) for q in points if q != p]) for p in points])
-    return np.tensordot(at, own, 1), np.tensordot(at @ derivative, own, 1) * 2 / (
-        ends[e + 1] - ends[e]
-    )
+    return np.tensordot(at, own, 1), np.tensordot(at @ derivative, own, 1) * 2 / (ends[e + 1] - ends[e])
 
 
 def legendre(l, angle):

@@ -1,6 +1,6 @@
 """Fills what lies between `<!-- ... -->` and `<!-- end -->` in the pages beside it: keys of a scenario, outputs of commands, measurements.
 
-    python docs/make_tables.py          rewrites the pages; tests/test_docs.py holds them to it
+    python docs/make_tables.py          rewrites the pages; tests/project/test_docs.py holds them to it
 
 A key's meaning stands in src/craton/tables/meanings.toml or with the key in its class;
 its unit, default and limits come from the classes of `craton.tables`

@@ -2,7 +2,7 @@
 
 Meshes of 8 to 125 elements of all kinds (boxes to 25 times longer than thick, graded, sheared, moved, curved), degrees 2 to 6, media in
 layers that cut elements, gradients, anisotropic, attenuating, water above and below rock, vp / vs 1.5 to 10, free, rigid and absorbing
-faces, both precisions and ways of adding (tests/stepcase.py). The true limit is ARPACK's. Each marches from random velocities.
+faces, both precisions and ways of adding (tests/cases/stepcase.py). The true limit is ARPACK's. Each marches from random velocities.
 
 usage: python3 -m bench random_steps --device cpu [--set scenarios=300] [--steps 3000] [--out bench/results/random_steps_cpu.json]
 """

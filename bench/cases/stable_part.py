@@ -1,6 +1,6 @@
 """The stable step from a part of a large mesh: how far the part's eigenvalue, and its bound, are from the whole's.
 
-Random meshes of 3,000 to 50,000 elements: all that tests/stepcase.py draws (moved, curved, sheared, graded elements, layers that cut
+Random meshes of 3,000 to 50,000 elements: all that tests/cases/stepcase.py draws (moved, curved, sheared, graded elements, layers that cut
 them, 21 constants, attenuation, water, vp / vs to 10, degrees 2 to 8), boxes with a mountain, a sea, interfaces and doubled elements,
 cubes between rigid faces, media that differ from element to element or within elements, corners moved until elements are all but folded,
 chunks of the Earth and the whole Earth. Lanczos' method on the whole mesh runs until its bound is within 0.25 % (`CLOSE`), on a part as a

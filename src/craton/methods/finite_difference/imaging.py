@@ -8,7 +8,7 @@ reach above the surface, it is the centred one of the highest order that does no
 first row, 4 in the second (Levander and Graves continue velocities upwards by the traction-free
 conditions of order 2 instead; Kristek, Moczo & Archuleta 2002, Stud. Geophys. Geod. 46, 355, take
 one-sided differences of order 4, which for stresses continued as odd functions have growing modes:
-tests/test_imaging.py). Lowered, all vertical differences that would reach above the surface are of
+tests/inverse/test_imaging.py). Lowered, all vertical differences that would reach above the surface are of
 order 2, those of stress too (as Michea & Komatitsch 2010, Geophys. J. Int. 182, 389, and others
 before them).
 

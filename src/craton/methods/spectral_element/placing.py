@@ -259,7 +259,7 @@ def warn_near_sources(sources, receivers, quantities, edge):
     """Warn of receivers so near a point moment that its field is not resolved: list of str.
 
     Derivatives of the polynomials around a point moment are wrong over some elements, most of all
-    the static ones (tests/test_sem_runs.py).
+    the static ones (tests/elements/test_sem_runs.py).
     """
     points = np.array([s.xyz for s in sources if s.moment is not None and len(s.points) == 1]).reshape(-1, 3)
     if not len(points) or not len(receivers):

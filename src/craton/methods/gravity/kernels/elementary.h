@@ -1,4 +1,4 @@
-// Elementary functions that vectorise: no table, no branch, no library. Errors measured in tests/test_gravity.py against NumPy's long
+// Elementary functions that vectorise: no table, no branch, no library. Errors measured in tests/gravity/test_gravity.py against NumPy's long
 // double: the logarithm errs by at most 2.5 ulp, the angle by 3.
 //   root(a)             square root, 0 at 0; root_in_steps(a) the same where that saves a busy divider
 //   quotient(a, b)      a / b

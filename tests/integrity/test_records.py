@@ -1,0 +1,141 @@
+"""Waveforms of long and large runs: written as the run goes on, in blocks of receivers, from samples in a file; memory as planned."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import smallcase
+
+import craton
+from craton import lock
+from craton.core import plan as limits
+from craton.driver import records
+from craton.errors import ResourceError
+from craton.scenario import loads
+
+ALL = 'output.waveforms=["velocity", "displacement", "pressure"]'
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run whose waveforms were written once, in one block."""
+    out = tmp_path_factory.mktemp("whole") / "out"
+    scenario = loads(smallcase.TEXT, ("run.threads=1", ALL, "time.duration=2"))
+    craton.run(scenario, out=out, progress=False)
+    return scenario, out
+
+
+def same_waveforms(one, other):
+    """Equal in names, coordinates, types and every bit of the values."""
+    a, b = smallcase.opened(one), smallcase.opened(other)
+    assert a.sizes == b.sizes and list(a.variables) == list(b.variables)
+    for name in a.variables:
+        assert a[name].dtype == b[name].dtype and a[name].attrs == b[name].attrs
+        assert a[name].values.tobytes() == b[name].values.tobytes(), name
+
+
+def test_blocks_of_receivers_and_samples_in_a_file(whole, tmp_path, monkeypatch):
+    """Four receivers in two blocks, samples in a file without a name: the same store and files."""
+    scenario, out = whole
+    steps = craton.plan(scenario).steps
+    monkeypatch.setattr(limits, "RECORD_BLOCK", 2 * 7 * 4 * steps)
+    monkeypatch.setattr(limits, "RECORD_IN_MEMORY", 1000)
+    monkeypatch.setattr("craton.io.miniseed.BLOCK_BYTES", 1000)
+    result = craton.run(scenario, out=tmp_path / "out", progress=False)
+    assert isinstance(result.samples, np.memmap)
+    assert len(list(records.blocks(result))) == 2
+    same_waveforms(out, tmp_path / "out")
+    assert sorted(p.name for p in out.iterdir()) == sorted(p.name for p in (tmp_path / "out").iterdir())
+    obspy = pytest.importorskip("obspy")
+    one, other = (
+        (obspy.read(folder / "waveforms.mseed").sort(), obspy.read_inventory(folder / "stations.xml"))
+        for folder in (out, tmp_path / "out")
+    )
+    assert [t.id for t in one[0]] == [t.id for t in other[0]]
+    assert all(np.array_equal(a.data, b.data) for a, b in zip(one[0], other[0]))
+    assert one[1].get_contents()["channels"] == other[1].get_contents()["channels"]
+
+
+def test_waveforms_are_there_while_the_run_goes_on(whole, tmp_path, monkeypatch):
+    """Whoever opens the store sees series that grow and are parts of the final ones, also with consolidated metadata."""
+    scenario, out = whole
+    answers, seen, write = iter([False, True, True]), [], records.Waveforms.write
+    monkeypatch.setattr(records.Waveforms, "due", lambda self: next(answers, False))
+
+    def counted(self, samples):
+        write(self, samples)
+        # of one that goes on: what is on disk now, as another process would find it
+        dataset = smallcase.opened(tmp_path / "out")
+        seen.append((len(samples), dataset.sizes["time"], dataset.velocity.values))
+
+    monkeypatch.setattr(records.Waveforms, "write", counted)
+    craton.run(scenario, out=tmp_path / "out", progress=False)
+    assert len(seen) == 2 and 0 < seen[0][0] < seen[1][0]
+    assert all(recorded == written for recorded, written, _ in seen)
+    final = smallcase.opened(out).velocity.values
+    for _, written, values in seen:
+        early = max(1, written // 2)  # what is later still changes by the correction of its end
+        scale = np.abs(final).max()
+        assert np.abs(values[..., :early] - final[..., :early]).max() < 2e-2 * scale
+    same_waveforms(out, tmp_path / "out")
+
+
+def test_waveforms_are_due_by_time_and_cost(monkeypatch):
+    """At least every 30 s, less often only where writing takes more than a twentieth of the time."""
+    clock = [0.0]
+    monkeypatch.setattr(records.time, "perf_counter", lambda: clock[0])
+    waveforms = records.Waveforms(None, None, None)
+    for spent, interval in ((0.0, 30), (1.0, 30), (5.0, 100)):
+        waveforms.written, waveforms.spent = clock[0], spent
+        clock[0] += interval - 0.1
+        assert not waveforms.due()
+        clock[0] += 0.2
+        assert waveforms.due()
+
+
+def test_a_disk_without_room_for_the_samples_is_refused(whole, tmp_path, monkeypatch):
+    scenario, _ = whole
+    monkeypatch.setattr(limits, "RECORD_IN_MEMORY", 1000)
+
+    reserve = os.posix_fallocate
+
+    def full(descriptor, at, size):
+        if size != lock.RESERVE_BYTES:
+            raise OSError(28, os.strerror(28))
+        reserve(descriptor, at, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(ResourceError, match="the record needs .* GiB in .*: No space left"):
+        craton.run(scenario, out=tmp_path / "out", progress=False)
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] == "failed"
+
+
+MEASURE = Path(__file__).parents[2] / "bench" / "peak_memory.py"
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory as Linux counts it")
+def test_memory_of_many_records_is_planned(tmp_path):
+    """Within 5 % of what the command takes: 200 receivers of 6,000 steps on a small grid."""
+    line = 'name = "L"\nline = { from = [200, 1500, -100], to = [2800, 1500, -100], count = 200 }\n'
+    text = smallcase.changed(
+        ("duration = 1.0", "duration = 275"),
+        ("spacing = 100", "spacing = 300"),
+        ('top = "free"\nothers = "cpml"\ncpml = { thickness = 5 }', 'top = "rigid"\nothers = "rigid"'),
+    )
+    begin, end = text.index('name = "A"'), text.index("[output]")
+    (tmp_path / "many.toml").write_text(text[:begin] + line + text[end:])
+    done = subprocess.run(
+        [*(sys.executable, MEASURE, "many.toml", "out"), *("--warm", "time.duration=1", "receivers.0.line.count=2")],
+        cwd=tmp_path,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert abs(found["measured"] / found["planned"] - 1) < 0.05, found

@@ -1,0 +1,345 @@
+"""The pages say what is: their commands and Python run, their links lead somewhere, their tables and outputs are those of the code.
+
+A page is worked through from top to bottom in a folder of its own, which holds `examples/` with the same scenarios on coarser grids
+(`shortened`) and the files that the page has the reader write (`WRITTEN`): commands and Python stay as they are printed.
+Commands run in this process; `make` and `pip` are looked at only.
+"""
+
+import importlib
+import importlib.util
+import math
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+
+import craton
+from craton.cli import main
+from craton.cli.plan import one_run, shots_apart
+from craton.report import earth_pictures
+from craton.scenario import FiniteDifferenceScenario, Scenario, dumps, load, loads
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = [
+    p for p in sorted((ROOT / "examples").glob("*.toml")) if tomllib.loads(p.read_text()).get("method", "fd") == "fd"
+]
+DEVELOPER = sorted((ROOT / "docs" / "developer").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", *DEVELOPER]
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# what a page has the reader write: the text after a line that ends with the file's name and a colon
+WRITTEN = re.compile(r"`([\w.-]+)`[^\n`]*:\n\n```(?:toml|csv|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SEGY = 0.032  # s between samples, at most, which the format takes
+LEAST = (
+    26  # points along the shortest axis of a shortened example: two absorbing layers, or one and a free surface, fit
+)
+SCALED = {
+    "tau": 1,
+    "delay": 1,
+    "duration": 1,
+    "frequency": -1,
+    "corner_frequency": -1,
+}  # keys of wavelets and the power of the factor
+
+
+def name_of(path):
+    """Name of a page or example in messages."""
+    return path.name
+
+
+def fenced(page, *languages):
+    """(language, text) of the fenced blocks of a page."""
+    return [(kind, text) for kind, text in FENCED.findall(page.read_text(encoding="utf-8")) if kind in languages]
+
+
+def shortened(path, longest=math.inf):
+    """Text of a scenario with its spacing, wavelets and step enlarged by one factor: the same domain and times on few points;
+    samples at most `longest` (s) apart.
+    """
+    scenario = load(path)
+    factor = (min(n for n in scenario.domain.points(scenario.domain.spacing) if n > 1) - 1) / (LEAST - 1)
+    changes = [f"domain.spacing={factor * scenario.domain.spacing!r}"]
+    if scenario.time.step is not None:
+        changes.append(f"time.step={factor * scenario.time.step!r}")
+    for n, source in enumerate(scenario.source):
+        given = {key: getattr(getattr(source, "wavelet", None), key, None) for key in SCALED}
+        changes += [
+            f"source.{n}.wavelet.{key}={value * factor ** SCALED[key]!r}" for key, value in given.items() if value
+        ]
+    if scenario.output.sampling is not None:
+        changes.append(f"output.sampling={min(factor * scenario.output.sampling, longest)!r}")
+    return dumps(load(path, changes))
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """A folder with shortened examples, which is the current one."""
+    (tmp_path / "examples").mkdir()
+    for path in EXAMPLES:
+        (tmp_path / "examples" / path.name).write_text(shortened(path))
+    spheres = load(
+        ROOT / "examples" / "seven_spheres.toml", ["prisms.shape=[70, 70, 5]", "points.x.2=15", "points.y.2=10"]
+    )
+    (tmp_path / "examples" / "seven_spheres.toml").write_text(dumps(spheres))
+    line = tmp_path / "examples" / "survey_3d.toml"
+    line.write_text(dumps(load(line, ["source.0.shots.count=3"])))
+    coarse = {
+        "earth_chunk": ["domain.chunk.period=200", "source.0.wavelet.tau=60"],
+        "bolivia_1994": ["domain.chunk.elements=[16, 16]"],
+        "globe": ["domain.chunk.elements=[4, 4]", "domain.chunk.growth=[]"],
+    }
+    for name, more in coarse.items():
+        short = load(ROOT / "examples" / f"{name}.toml", [*more, "time.start=-60", "time.duration=60"])
+        (tmp_path / "examples" / f"{name}.toml").write_text(dumps(short))
+    monkeypatch.setattr(earth_pictures, "CURVES", 8)  # distances with travel times by TauP
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# --- commands and Python ----------------------------------------------------------------------------------------------------------------
+
+
+def command(line, folder):
+    """Do one line of shell."""
+    words = shlex.split(line, comments=True)
+    if words[0] == "craton":
+        assert main(words[1:]) == 0, line
+        if words[1] == "new":
+            (folder / f"{words[2]}.toml").write_text(shortened(f"{words[2]}.toml", SEGY))
+    elif words[0] == "make":
+        assert subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, capture_output=True).returncode == 0, line
+    else:
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        wanted = re.fullmatch(r"(?:\.|craton)\[([\w,]+)\]", words[2])
+        assert words[:2] == ["pip", "install"] and wanted and set(wanted[1].split(",")) <= set(extras), (
+            f"do not know how to check: {line}"
+        )
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if fenced(p, "sh", "python")], ids=name_of)
+def test_page_runs(page, workplace):
+    pytest.importorskip("obspy")
+    pytest.importorskip("matplotlib")
+    names = {"__name__": "__main__"}
+    for name, text in WRITTEN.findall(page.read_text(encoding="utf-8")):
+        (workplace / name).write_text(text, encoding="utf-8")
+    for kind, text in fenced(page, "sh", "python"):
+        if kind == "python":
+            exec(compile(text, f"{page.name}, block beginning {text[:40]!r}", "exec"), names)
+        else:
+            for line in filter(str.strip, text.splitlines()):
+                command(line, workplace)
+
+
+def test_readme_python_is_short_and_says_peaks(workplace, capfd):
+    """At most 15 lines; at the station R1, 10 km off, a moment of 1e18 N m moves the ground by centimetres to metres per second."""
+    ((_, text),) = fenced(ROOT / "README.md", "python")
+    assert len(text.splitlines()) <= 15
+    exec(text, {})
+    out = capfd.readouterr().out
+    east, north, up = map(float, re.search(r"R1 +peak velocity +E ([\d.]+) +N ([\d.]+) +Z ([\d.]+) m/s", out).groups())
+    assert all(0.01 < value < 10 for value in (east, north, up)) and "points per wavelength" in out
+
+
+def test_readme_begins_with_two_commands_and_a_picture():
+    text = (ROOT / "README.md").read_text()
+    (kind, commands), (second, _) = fenced(ROOT / "README.md", "sh", "python")
+    assert (kind, second) == ("sh", "python")
+    assert [line.split("#")[0].strip() for line in commands.splitlines()] == ["make demo", "make test"]
+    assert text.index("make demo") < text.index("![") < text.index("import craton")
+    picture = ROOT / re.search(r"!\[.*?\]\((.*?)\)", text)[1]
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 400_000
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_in_the_text_are_known(page):
+    """`craton ...` between backticks or on an indented line: commands and options exist; arguments may be left out."""
+    text = FENCED.sub("", page.read_text())
+    known = typer.main.get_command(importlib.import_module("craton.cli.app").app)
+    for line in re.findall(r"`craton ([^`]+)`|^    craton (.+)$", text, flags=re.MULTILINE):
+        words = shlex.split(line[0] or line[1], comments=True)
+        try:
+            known.main(words, prog_name="craton", standalone_mode=False)
+        except Exception as error:  # typer's own, told apart by what they say
+            left_out = type(error).__name__ == "MissingParameter" or "requires an argument" in str(error)
+            assert left_out, f"{page.name}: craton {' '.join(words)}: {error}"
+
+
+# --- links and names --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    text = page.read_text()
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    missing = [link for link in links if not (page.parent / link.split("#")[0]).exists()]
+    paths = re.findall(r"`((?:bench|docs|examples|src|tests)/[\w./]+)`", text)
+    assert not missing and not [path for path in paths if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [ROOT / "docs" / "one_run.md", *(p for p in DEVELOPER if p.stem not in ("vocabulary", "versioning", "packaging"))],
+    ids=name_of,
+)
+def test_files_named_are_there(page):
+    named = re.findall(r"`([\w/]+(?:\.(?:py|h|cpp|cu)|/))`", page.read_text())
+    there = ["/" + str(p.relative_to(ROOT)) + ("/" if p.is_dir() else "") for p in ROOT.joinpath("src").rglob("*")]
+    there += ["/" + str(p.relative_to(ROOT)) for p in ROOT.joinpath("tests").iterdir()]
+    assert len(named) > 5 and not [name for name in named if not any(path.endswith("/" + name) for path in there)]
+
+
+def test_every_page_is_linked_from_the_readme():
+    """The developer's pages from README, CONTRIBUTING or docs/developer/architecture.md."""
+    text = (ROOT / "README.md").read_text()
+    assert not [page.name for page in sorted((ROOT / "docs").glob("*.md")) if f"(docs/{page.name})" not in text]
+    assert "(CONTRIBUTING.md)" in text and "(docs/developer/architecture.md)" in text
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert not [page.name for page in DEVELOPER if f"(docs/developer/{page.name})" not in text]
+
+
+# --- what is made by docs/make_tables.py -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def maker():
+    spec = importlib.util.spec_from_file_location("make_tables", ROOT / "docs" / "make_tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "<!-- end -->" in p.read_text()], ids=name_of)
+def test_tables_and_outputs_are_those_of_the_code(page, maker):
+    assert page.stem in maker.PAGES
+    assert maker.filled(page) == page.read_text(), f"{page.name} is behind the code: run python docs/make_tables.py"
+
+
+def test_scenario_page_has_every_table_and_every_meaning(maker):
+    """Those of gradients, Green's functions and injections stand on pages of their own; lists have no keys."""
+    pages = ("scenario.md", "gradients.md", "greens.md", "injection.md")
+    text = "".join((ROOT / "docs" / page).read_text() for page in pages)
+    blocks = [(m[3], m[4]) for m in maker.BLOCK.finditer(text) if m[2] == "keys"]
+    tables = {name for names, _ in blocks for name in names.split()}
+    described = FiniteDifferenceScenario.model_json_schema()["$defs"]
+    assert tables == {"Scenario", *(n for n, spec in described.items() if spec["type"] == "object")}
+    assert not [(names, key) for names, rows in blocks for key, meaning in maker.written(rows) if not meaning]
+
+
+def test_gravity_page_has_every_key_and_its_meaning(maker):
+    """The tables of `methods/gravity`'s options, each with all keys."""
+    from craton.methods.gravity import options, prism_options
+
+    text = (ROOT / "docs" / "gravity.md").read_text()
+    blocks = [(m[3], m[4]) for m in maker.BLOCK.finditer(text) if m[2] == "keys"]
+    needed = {
+        name
+        for module in (options, prism_options)
+        for name, table in vars(module).items()
+        if getattr(table, "__module__", None) == module.__name__ and hasattr(table, "model_fields")
+    }
+    on_page = {name for names, _ in blocks for name in names.split()}
+    assert {n for n in needed if n[0] != "_"} - {"GravityScenario"} == on_page
+    meanings = [cell for _, rows in blocks for _, cell in maker.written(rows)]
+    assert len(meanings) > 50 and all(meanings)
+
+
+def test_limits_on_the_page_are_kept(maker):
+    """The limits shown are those that validation enforces: a value just outside is refused, one on the right side is not."""
+    rows = maker.properties("Domain")["rows"] | maker.properties("Cpml")["rows"]
+    assert rows["points_per_wavelength"] == ("number", "`6`", "≥ 2, ≤ 100")
+    assert rows["reflection"] == ("number", "`1e-05`", "&gt; 0, &lt; 1")
+    text = (ROOT / "examples" / "two_layers.toml").read_text()
+    for key, inside, outside in (("reflection", "0.999", "1"), ("thickness", "1", "0"), ("kappa_max", "1", "0.99")):
+        assert loads(text, [f"boundaries.cpml.{key}={inside}"])
+        with pytest.raises(craton.errors.ScenarioError, match=f"boundaries.cpml.{key}"):
+            loads(text, [f"boundaries.cpml.{key}={outside}"])
+
+
+def test_tables_of_measurements(maker, tmp_path, monkeypatch):
+    """From files as `craton bench -o`, bench/peers/fd_cpu.py and `craton validate -o` write them."""
+    case = {
+        "case": "150^3",
+        "point_steps_per_second": 2e8,
+        "lowest": 1.9e8,
+        "highest": 2.1e8,
+        "fraction_of_copy_bandwidth": 0.612,
+    }
+    case |= {"commit_seconds": 0.5, "first_step_seconds": 0.1}
+    origin = {"device": "CPU", "date": "2026-11-21T12:00:00Z", "commit": "abc", "versions": {"craton": "0.1.0"}}
+    files = {
+        "fd": origin
+        | {"bench": "fd", "copy_bandwidth": 2.5e10, "cases": [case, {"case": "x", "skipped": "too large"}]},
+        "peers": {
+            "threads": 2,
+            "sizes": {"150": {"medians": {"craton": 120.4, "devito": 60.0}, "craton_over_better_peer": 2.007}},
+        },
+        "misfits": origin | {"validation": [{"case": "fullspace", "misfit": 0.00412, "limit": 0.01, "passed": True}]},
+    }
+    monkeypatch.setattr(maker, "RESULTS", tmp_path)
+    assert "Nothing" in maker.speed("", "") and "Nothing" in maker.peers("", "") and "Nothing" in maker.misfits("", "")
+    for name, contents in files.items():
+        (tmp_path / f"{name}.json").write_text(maker.json.dumps(contents))
+    assert "| 150^3 | 200 | ± 5% | 61% | 0.6 s |" in maker.speed("", "") and "too large" not in maker.speed("", "")
+    assert "| 150³ | 120 | 60 | 2.01 |" in maker.peers("", "")
+    assert "| fullspace | 0.00412 | 0.01 | yes |" in maker.misfits("", "")
+
+
+# --- scenarios --------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+def test_example_runs(path, workplace):
+    """As it is it loads and plans; shortened it runs, and something arrives at every receiver."""
+    assert one_run(load(path)).steps > 100
+    scenario = load(Path("examples") / path.name)
+    if shots_apart(scenario):
+        result = craton.run_survey(scenario, "out", workers=1, progress=False)
+    else:
+        result = craton.run(scenario, out="out", progress=False)
+    for values in result.dataset.data_vars.values():
+        assert np.isfinite(values).all() and (abs(values).max("time") > 0).any(values.dims[1:-1]).all()
+    assert (workplace / "out" / "result.zarr").is_dir()
+
+
+def model_file():
+    """A small netCDF model that covers the domain of the example."""
+    import xarray
+
+    axes = {"x": [-5000.0, 15000.0], "y": [-3000.0, 15000.0], "z": [-13000.0, 0.0]}
+    values = {"vp": 5000.0, "vs": 2800.0, "rho": 2500.0}
+    data = {name: (("z", "y", "x"), np.full((2, 2, 2), value)) for name, value in values.items()}
+    xarray.Dataset(data, axes).to_netcdf("model.nc", engine="h5netcdf")
+
+
+@pytest.mark.parametrize(
+    "text", [t for _, t in fenced(ROOT / "docs" / "scenario.md", "toml")], ids=lambda t: t.split("]")[0].strip("[")
+)
+def test_snippets_of_the_scenario_page_plan(text, tmp_path, monkeypatch):
+    """Each snippet in place of the same tables of the example gives a run."""
+    pytest.importorskip("h5netcdf")
+    monkeypatch.chdir(tmp_path)
+    ((_, stations),) = fenced(ROOT / "docs" / "scenario.md", "csv")
+    Path("stations.csv").write_text(stations)
+    for path in (ROOT / "tests" / "data" / "sources").iterdir():
+        shutil.copy(path, path.name)
+    np.savetxt("wavelet.txt", np.column_stack([np.linspace(0, 4, 41), np.hanning(41)]))
+    model_file()
+    tables = tomllib.loads((ROOT / "examples" / "two_layers.toml").read_text()) | tomllib.loads(text)
+    planned = craton.plan(Scenario(**tables))
+    assert planned.steps > 1 and planned.nbytes > 0
+
+
+def test_snippets_use_every_kind():
+    """Each kind of model, anomaly, source, wavelet and receiver that the page lists stands in a snippet or in an example."""
+    pages = (ROOT / "docs" / f"{name}.md" for name in ("scenario", "meshes", "earth"))
+    texts = [t for page in pages for _, t in fenced(page, "toml")] + [p.read_text() for p in EXAMPLES]
+    tables = FiniteDifferenceScenario.model_json_schema()["$defs"].values()
+    wanted = {spec["const"] for table in tables for spec in table.get("properties", {}).values() if "const" in spec}
+    used = {kind for text in texts for kind in re.findall(r'(?:kind|shape) = "(\w+)"', text)}
+    assert wanted - used <= {"gaussian_derivative"}

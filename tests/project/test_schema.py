@@ -1,0 +1,102 @@
+"""craton schema: what it accepts is what craton reads."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from craton.cli.app import main
+from craton.scenario import SCENARIOS
+
+jsonschema = pytest.importorskip("jsonschema")
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+
+
+@pytest.fixture(scope="module")
+def validator(tmp_path_factory):
+    """Validator of the schema that the command writes."""
+    path = tmp_path_factory.mktemp("schema") / "scenario.json"
+    assert main(["schema", "-o", str(path)]) == 0
+    schema = json.loads(path.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_fit(path, validator):
+    values = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert not [error.message for error in validator.iter_errors(values)]
+    assert list(validator.iter_errors(values | {"domian": {}}))
+    assert list(validator.iter_errors(values | {"method": "fdtd"}))
+
+
+def test_lists_of_positions_fit(validator):
+    values = tomllib.loads((EXAMPLES[0].parent / "two_layers.toml").read_text(encoding="utf-8"))
+    receiver, (source,) = {"name": "A"}, values["source"]
+    shots = {key: value for key, value in source.items() if key != "at"} | {"name": "S"}
+    for at in ([[0, 0, -100], [100, 0, -100]], [{"x": 0, "y": 0, "depth": 100}], [0, 0, -100]):
+        changed = values | {"receivers": [receiver | {"at": at}]}
+        assert not list(validator.iter_errors(changed))
+        assert not list(validator.iter_errors(values | {"source": [source | {"at": at}]}))
+    shots["shots"] = [[0, 0, -100], [100, 0, -100]]
+    assert not list(validator.iter_errors(values | {"source": [shots]}))
+    wrong = [{"at": {"positions": [[0, 0, -100]]}}, {"at": [{"east": 0}]}]
+    for row in wrong:
+        assert list(validator.iter_errors(values | {"receivers": [receiver | row]}))
+
+
+def test_every_key_is_there(validator):
+    tables = validator.schema["$defs"].values()
+    tables = [table["anyOf"][0] if "anyOf" in table else table for table in tables]
+    known = {key for table in tables for key in table.get("properties", ())}
+    for scenario in SCENARIOS.values():
+        assert set(scenario.model_fields["run"].annotation.model_fields) <= known
+    assert len(known) > 150
+
+
+def test_every_key_is_described(validator):
+    """In words of at least a few letters, without Markdown."""
+    tables = [*validator.schema["$defs"].values(), *validator.schema["oneOf"]]
+    tables = [table["anyOf"][0] if "anyOf" in table else table for table in tables]
+    texts = {}
+    for table in tables:
+        for key, spec in table.get("properties", {}).items():
+            described = spec.get("description") or spec.get("anyOf", [{}])[0].get("description", "")
+            texts[table["title"], key] = described
+    assert len(texts) > 400 and not [name for name, text in texts.items() if len(text) < 4]
+    assert not [name for name, text in texts.items() if "`" in text or "](" in text]
+
+
+def test_one_method(capsys):
+    assert main(["schema", "--method", "gravity"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert len(schema["oneOf"]) == 1 and all(name.startswith("gravity.") for name in schema["$defs"])
+    assert main(["schema", "--method", "gravty"]) == 2
+    assert "gravity" in capsys.readouterr().err
+
+
+def test_version(capsys):
+    from craton.versions import versions
+
+    assert main(["--version"]) == 0
+    words = capsys.readouterr().out.split()
+    assert words[:2] == ["craton", versions("craton")["craton"] + ","] and words[2] == "commit"
+    assert re.fullmatch(r"[0-9a-f]{7,40}(-dirty)?", words[3])  # this is a clone
+
+
+def test_commit_of_a_wheel_of_a_copy_and_of_neither(tmp_path, monkeypatch):
+    """A file says it; an installed package does not ask the repository that happens to lie around it."""
+    from craton import versions
+
+    package = tmp_path / "site" / "src" / "craton"
+    package.mkdir(parents=True)
+    monkeypatch.setattr(versions, "PACKAGE", package)
+    commit = versions.source_commit.__wrapped__
+    (tmp_path / ".git").mkdir()
+    assert commit() is None
+    (tmp_path / "site" / "COMMIT").write_text("1234567\n")
+    assert commit() == "1234567"
+    (package / "COMMIT").write_text("89abcde\n")
+    assert commit() == "89abcde"

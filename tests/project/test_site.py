@@ -1,0 +1,196 @@
+"""The site: every page has its place, every link leads somewhere, every public name and key is in the reference.
+
+`make docs` builds it and runs the gallery; here only what can be known without Sphinx.
+"""
+
+import doctest
+import importlib
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import craton.scenario
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if not {"generated", "_build"} & set(page.relative_to(DOCS).parts)]
+GALLERY = sorted((DOCS / "gallery").glob("*.py"))
+TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+MODULES = ("craton", "craton.scenario", "craton.gravity", "craton.inverse", "craton.shots")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder_of_pages():
+    """The folder of the modules by which Sphinx builds the site is one to import from."""
+    sys.path.insert(0, str(DOCS))
+    yield
+    sys.path.remove(str(DOCS))
+
+
+def entries(page):
+    """Paths of the pages that a page's toctrees list, without their ending."""
+    for block in TOCTREE.findall(page.read_text(encoding="utf-8")):
+        for line in filter(None, map(str.strip, block.splitlines())):
+            if not line.startswith(":"):
+                name = re.sub(r".*<(.+)>", r"\1", line)
+                yield (page.parent / name).resolve()
+
+
+def anchors(page):
+    """Anchors of a page's headings, as MyST and GitHub make them."""
+    headings = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text("utf-8")), re.MULTILINE)
+    bare = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.strip().replace(" ", "-") for heading in bare}
+
+
+def test_every_page_is_in_a_toctree_and_every_entry_is_there():
+    listed = {entry for page in PAGES for entry in entries(page)}
+    known = {page.with_suffix("") for page in (*PAGES, *GALLERY)}
+    assert known - listed == {DOCS / "index"}, "add these pages to a toctree, such as docs/howto.md"
+    assert not [e for e in listed - known if "generated" not in e.relative_to(DOCS).parts]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_links_and_anchors_lead_somewhere(page):
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if "://" in link or "generated" in path:
+            continue
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert not broken
+
+
+def test_every_public_name_is_in_the_reference():
+    text = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## ([\w.]+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    tables = {name for name in craton.scenario.__all__ if is_table(name)} - {"Scenario", "Reading"}
+    missing = []
+    for module in MODULES:
+        names = set(public_names(module)) - tables
+        here = set(re.findall(r"^   (\w+)$", sections[module], re.MULTILINE))
+        known = here if module == "craton" else here | set(public_names("craton"))
+        missing += [f"{module}.{name}" for name in names - known - {"Scenario"}]
+        missing += [f"{module}.{n} is not there" for n in here if not hasattr(of(module), n)]
+    assert not missing, "add these names to docs/reference/api.md"
+
+
+def of(module):
+    """A module by its name."""
+    return importlib.import_module(module)
+
+
+def public_names(module):
+    """Names that a module gives: of `__all__`, else what it defines without an underscore."""
+    names = getattr(of(module), "__all__", None)
+    return names or [
+        name
+        for name, value in vars(of(module)).items()
+        if name[0] != "_" and getattr(value, "__module__", "") == module
+    ]
+
+
+def is_table(name):
+    """Whether a name of `craton.scenario` is a table, which the pages of keys describe."""
+    return name[0].isupper()
+
+
+def test_pages_of_keys_have_every_table_with_every_key(tmp_path):
+    import reference_pages
+
+    reference_pages.write(tmp_path)
+    text = "".join(path.read_text(encoding="utf-8") for path in tmp_path.glob("keys_*.md"))
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    assert {name for name in craton.scenario.__all__ if is_table(name)} - set(sections) == {
+        "Scenario",  # stands for the classes of all methods
+        "Reading",
+    }
+    for method, (_, tables) in reference_pages.tables_of_methods().items():
+        page = (tmp_path / f"keys_{method}.md").read_text(encoding="utf-8")
+        for name, table in tables.items():
+            part = page.split(f"## {name}\n")[1].split("\n## ")[0]
+            assert not [key for key in table.get("properties", ()) if f"| `{key}` |" not in part]
+        links = re.findall(r"\]\(#(\w+)\)", page)
+        assert len(links) > 20 and set(links) <= {name.lower() for name in tables}
+    commands = (tmp_path / "commands.md").read_text(encoding="utf-8")
+    assert "## craton run" in commands and "`--oversubscribe`" in commands
+
+
+def test_links_out_of_the_pages_stay_within_the_site():
+    import outside
+
+    text = "[a](../CHANGELOG.md#b) [`c.py`](../src/c.py) [d](run.md) [e](../bench/e.md)"
+    turned = outside.turned(text, DOCS, DOCS)
+    assert turned == "[a](generated/changelog.md#b) `c.py` [d](run.md) `e`"
+    text = "[a](docs/run.md) [b](CHANGELOG.md) [c](https://example.org/d)"
+    turned = outside.turned(text, ROOT, DOCS / "generated")
+    assert turned == "[a](../run.md) [b](changelog.md) [c](https://example.org/d)"
+
+
+def test_a_site_with_mistakes_is_refused(tmp_path, capsys):
+    import check_site
+
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">A</h1><a href="#top">1</a><a href="b.html">2</a><a href="a.html#gone">3</a>'
+        '<script src="https://cdn.example.org/x.js"></script><a href="https://example.org">4</a>'
+    )
+    (tmp_path / "s.css").write_text("@font-face { src: url(https://fonts.example.org/f) }")
+    assert check_site.main(tmp_path) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["a.html: broken link b.html", "a.html: broken link a.html#gone"]
+    assert lines[2:4] == ["a.html: fetches https://cdn.example.org/x.js", "s.css: fetches url(http...)"]
+    assert "craton.run is not in the reference" in lines
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_examples_of_the_gallery_are_notebooks(path):
+    """Text and code in cells, a title first, a picture from the code; the index shows it."""
+    text = path.read_text(encoding="utf-8")
+    compile(text, path.name, "exec")
+    cells = re.split(r"^# %%", text, flags=re.MULTILINE)
+    assert cells[1].startswith(" [markdown]\n# # "), "the first cell is the title"
+    assert text.count("# %%\n") >= 2 and "plot" in text and len(text.splitlines()) < 150
+    assert f"({path.name})" in (DOCS / "gallery" / "index.md").read_text(encoding="utf-8")
+
+
+def test_examples_in_docstrings_run(tmp_path, monkeypatch):
+    """In a folder with the example of two layers on a coarse grid."""
+    changes = ["domain.spacing=400", "time.duration=0.5", "source.0.wavelet.tau=0.4"]
+    changes.append("output.sampling=0.05")
+    scenario = craton.load(ROOT / "examples" / "two_layers.toml", changes)
+    text = craton.scenario.dumps(scenario.model_copy(update={"snapshots": ()}))
+    (tmp_path / "two_layers.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    source = ROOT / "src" / "craton"
+    paths = [p for p in sorted(source.rglob("*.py")) if ">>> " in p.read_text(encoding="utf-8")]
+    tried = 0
+    for path in paths:
+        name = ".".join(("craton", *path.relative_to(source).with_suffix("").parts))
+        failures, count = doctest.testmod(of(name), extraglobs={"craton": craton})
+        tried += count
+        assert not failures, name
+    assert tried >= 10
+
+
+def test_project_files_agree():
+    """Version, licence and Python of pyproject.toml also stand elsewhere; the drafts say that they are drafts."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {project['version']}\n" in citation and project["license"] in citation
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "\n## Unreleased\n" in changes
+    recipe = (ROOT / "packaging" / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    assert f'version = "{project["version"]}"' in recipe
+    needed = [re.sub(r"(?=[<>=])", " ", line, count=1) for line in project["dependencies"]]
+    assert not [line for line in needed if f"    - {line}\n" not in recipe]
+    packages = (DOCS / "developer" / "packaging.md").read_text(encoding="utf-8")
+    for name in (".github/workflows/tests.yml", "packaging/Dockerfile", "packaging/craton.def"):
+        assert "it has never been" in (ROOT / name).read_text(encoding="utf-8")
+        assert name in packages

@@ -1,0 +1,103 @@
+"""One word for one idea: public names hold no word that docs/developer/vocabulary.md forbids, and none that says nothing."""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "craton"
+PAGE = ROOT / "docs" / "developer" / "vocabulary.md"
+PRONOUNS = {"found", "one", "own", "some", "what", "there", "near", "wanted", "given", "kept"}
+
+# Names that are still so, by package: when some have gone, write the new number here. None may come.
+PRONOUN_NAMES = {"methods": 1, "model": 1, "validation": 4}
+FORBIDDEN_NAMES = {"backends": 2, "driver": 3, "methods": 7, "model": 1, "validation": 2}
+
+
+def rows():
+    """Cells of the table: (term, meaning, used for, never say)."""
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    return [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines[2:]]
+
+
+def forbidden():
+    """Words in `code` of the last column."""
+    return {word for *_, never in rows() for word in re.findall(r"`(\w+)`", never)}
+
+
+def names_in(tree):
+    """Public functions, classes and methods of a file, their arguments, and the fields of classes; nothing within functions."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+            taken = node.args
+            yield from (node.name, *(arg.arg for arg in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)))
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from (
+                node.name,
+                *(item.target.id for item in node.body if isinstance(item, ast.AnnAssign)),
+                *names_in(node),
+            )
+
+
+def words_of(name):
+    """["first", "look"] of `first_look` and of `FirstLook`, and the whole name."""
+    return {name, *(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))}
+
+
+def counted(is_wrong):
+    """How many public names of each package are wrong, and which."""
+    examples = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        package = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        wrong = [
+            f"{path.relative_to(PACKAGE)}: {name}" for name in names_in(ast.parse(path.read_text())) if is_wrong(name)
+        ]
+        examples.setdefault(package, []).extend(wrong)
+    return dict(
+        sorted(Counter({package: len(wrong) for package, wrong in examples.items() if wrong}).items())
+    ), examples
+
+
+def compare(is_wrong, recorded):
+    """Fail with the names of a package whose number has changed, and with what to write when it has fallen."""
+    counts, examples = counted(is_wrong)
+    changed = {
+        package for package in counts.keys() | recorded.keys() if counts.get(package, 0) != recorded.get(package, 0)
+    }
+    risen = [
+        line
+        for package in sorted(changed)
+        if counts.get(package, 0) > recorded.get(package, 0)
+        for line in examples[package]
+    ]
+    assert counts == recorded, "\n".join(
+        [f"today: {counts}", "names of packages that have more than before:" * bool(risen), *risen]
+    )
+
+
+def test_public_names_are_no_pronouns():
+    compare(lambda name: name in PRONOUNS, PRONOUN_NAMES)
+
+
+def test_public_names_hold_no_forbidden_word():
+    words = forbidden()
+    compare(lambda name: bool(words_of(name) & words), FORBIDDEN_NAMES)
+
+
+def test_every_row_of_the_table_is_whole():
+    assert len(rows()) > 40 and all(len(row) == 4 and row[0] and row[1] and row[3] for row in rows())
+    terms = [row[0] for row in rows()]
+    assert len(set(terms)) == len(terms) and terms == sorted(terms, key=str.lower)
+    assert not forbidden() & {word for term in terms for word in words_of(term.replace(" ", "_").replace("-", "_"))}
+    assert all(pronoun in PAGE.read_text() for pronoun in PRONOUNS)
+
+
+def test_the_reader_of_names_sees_them():
+    text = "class FirstLook:\n    wet: int\n    def see(self, one): ...\ndef _hidden(found): ...\ndef plan(wanted, *, kept): ..."
+    assert list(names_in(ast.parse(text))) == ["FirstLook", "wet", "see", "self", "one", "plan", "wanted", "kept"]
+    assert words_of("FirstLook") == {"FirstLook", "first", "look"} and words_of("cell_size") == {
+        "cell_size",
+        "cell",
+        "size",
+    }

@@ -444,7 +444,7 @@ def test_gpus_of_a_job_are_dealt_out(monkeypatch):
 
 
 @jobqueue
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing())
 def test_survey_in_slurm_jobs(folder):
     """Two jobs on a real Slurm, one of which is killed: no shot is lost, all are those of this process; a job that cannot be is told."""

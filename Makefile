@@ -3,16 +3,21 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test test-floors lint docs docs-links clean attack browser
+.PHONY: demo test test-all test-floors lint docs docs-links clean attack browser
 
 demo: $(VENV)/demo
 	$(BIN)/craton run examples/two_layers.toml -o demo-two-layers --force
 	$(BIN)/craton plot demo-two-layers
 	$(BIN)/craton report demo-two-layers
 
-# Modules are compiled once, not by each of the hundreds of processes that tests start; uv leaves that to the first import.
+# What every change needs. Modules are compiled once, not by each of the processes that tests start; uv leaves that to the first import.
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist worksteal
 test: $(VENV)/dev
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not long"
+
+# Everything: before a release, and before an issue on numerics, kernels, ranks or files closes.
+test-all: $(VENV)/dev
+	$(PYTEST)
 
 # The lowest versions that pyproject.toml allows, on the lowest Python, in an environment of their own: a wave, gravity, reports.
 FLOORS = build/floors

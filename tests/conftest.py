@@ -1,12 +1,18 @@
-"""Order of test files, the longest first, so that no process is left alone with one of them at the end; a compiler in less of a hurry
-to optimise; files that need not outlive a power cut.
+"""Two tiers and their bars; a compiler in less of a hurry to optimise; files that need not outlive a power cut.
+
+`make test` leaves out what is marked `long`; there a test takes at most three CPU seconds, or says why in a mark `costly(reason)`.
 """
 
 import os
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
+import time
+
+import pytest
+
+BARS = {"not long": ("make test", 360), "": ("make test-all", 1500)}  # s on two cores, by the argument of -m
+MOST = 3.0  # CPU seconds of a test of the short tier, those of the processes that it starts included
 
 # Passes of GCC's -O3 that take a quarter of the time of a thousand compilations, and no bit changes without them
 # (test_machines.py: `test_flags_of_the_package_give_the_same_bits`). $CXX takes them to every process. Without "ivopts" differences
@@ -26,49 +32,14 @@ LEFT_OUT = (
 # Registers are given out function by function, not loop by loop: a tenth of the time of compilations, 2 % more of the kernels'.
 QUICKER = ("-fira-region=one",)
 
-# Files of more than 10 s of CPU time or of waiting, the longest first; `make test` hands files out in this order.
-LONGEST = (
-    "test_docs",
-    "test_adjoint",
-    "test_stability",
-    "test_kernels",
-    "test_physics",
-    "test_ranks",
-    "test_sem_kernels",
-    "test_checkpoint",
-    "test_gravity_ranks",
-    "test_survey_cluster",
-    "test_processes",
-    "test_cli",
-    "test_sem_gradients",
-    "test_vti",
-    "test_chunk_ranks",
-    "test_sem_ranks",
-    "test_gravity",
-    "test_sem_physics",
-    "test_acoustic",
-    "test_earth_scenario",
-    "test_chunk_physics",
-    "test_stable_step",
-    "test_sphere",
-    "test_sem_layers",
-    "test_attack",
-    "test_shots",
-    "test_full_space",
-    "test_streamed",
-    "test_attenuation",
-    "test_chunk_waves",
-    "test_sem_gpu_text",
-    "test_a1",
-)
 
-
-def pytest_configure():
+def pytest_configure(config):
     """Let kernels be compiled in less time, where $CXX is not set and the compiler is GCC.
 
     Nor does a test wait for a disk: what is written is read again by processes of the same machine. Thousands of files cost 10 ms
     each; processes that tests start wait as users' do.
     """
+    config.pluginmanager.register(Times(), "times")
     os.fsync = lambda handle: None
     compiler = next(filter(None, map(shutil.which, ("c++", "g++"))), None)
     if compiler and "CXX" not in os.environ:
@@ -77,7 +48,34 @@ def pytest_configure():
             os.environ["CXX"] = shlex.join([compiler, *(f"-fno-{name}" for name in LEFT_OUT), *QUICKER])
 
 
-def pytest_collection_modifyitems(items):
-    """Sort by file; the order within a file stays."""
-    place = {name: n for n, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(Path(item.path).stem, len(place)))
+class Times:
+    """CPU seconds of each test, and what is said of them at the end."""
+
+    def __init__(self):
+        self.begin, self.costly = time.monotonic(), []
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item):
+        """Note the CPU seconds of this process and of those that have ended, and whether they are accounted for."""
+        before = sum(os.times()[:4])
+        yield
+        known = item.get_closest_marker("long") or item.get_closest_marker("costly")
+        item.user_properties.append(("cpu seconds", 0.0 if known else sum(os.times()[:4]) - before))
+
+    def pytest_runtest_logreport(self, report):
+        """Keep those that are too many."""
+        seconds = dict(report.user_properties).get("cpu seconds", 0.0)
+        if report.when == "call" and seconds > MOST:
+            self.costly.append((seconds, report.nodeid))
+
+    def pytest_terminal_summary(self, terminalreporter, config):
+        """The bar of the tier, and tests of the short tier that take long without a reason."""
+        for seconds, test in sorted(self.costly, reverse=True):
+            terminalreporter.write_line(
+                f"{seconds:.1f} CPU s, more than {MOST:g}: mark it long, or costly(reason): {test}"
+            )
+        if config.option.markexpr in BARS and config.args_source.name != "ARGS":
+            name, bar = BARS[config.option.markexpr]
+            terminalreporter.write_line(
+                f"{name}: {time.monotonic() - self.begin:.0f} s; the bar on two cores is {bar} s"
+            )

@@ -13,15 +13,15 @@ from collections import Counter
 from contextlib import nullcontext
 from dataclasses import fields
 from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from paths import PACKAGE, SRC
 
-SRC = Path(__file__).parents[2] / "src"
-PACKAGE = SRC / "craton"
 FILES = sorted(PACKAGE.rglob("*.py"))
 KERNELS = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".h", ".cpp", ".cu"))
+TEXTS = {path: path.read_text() for path in (*FILES, *KERNELS)}
+TREES = {path: ast.parse(TEXTS[path]) for path in FILES}
 
 # Who may import whom (docs/developer/architecture.md). A layer may always import itself.
 BASE = {"errors", "conventions", "versions", "citations", "text", "units", "lock", "integrity", "memory", "host"}
@@ -91,9 +91,9 @@ def absolute(path, node):
     return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
 
 
-def imported(path, text):
-    """(line, layer) of everything that a text imports from craton, wherever in it, also by name in a table."""
-    for node in ast.walk(ast.parse(text)):
+def imported(path, tree):
+    """(line, layer) of everything that a file imports from craton, wherever in it, also by name in a table."""
+    for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -125,14 +125,13 @@ def test_order_of_layers_has_no_circle():
         order += free
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_imports_run_one_way(path):
-    here = layer(path)
+def test_imports_run_one_way():
     known = set(ALLOWED) - {"__init__", "__main__"}
     wrong = [
-        f"{name_of(path)}:{line}: {here} imports {other}"
-        for line, other in imported(path, path.read_text())
-        if other in known and other != here and other not in ALLOWED[here]
+        f"{name_of(path)}:{line}: {layer(path)} imports {other}"
+        for path, tree in TREES.items()
+        for line, other in imported(path, tree)
+        if other in known and other != layer(path) and other not in ALLOWED[layer(path)]
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -140,7 +139,7 @@ def test_imports_run_one_way(path):
 def test_the_reader_of_imports_sees_them():
     text = "import craton.driver.march\ndef f():\n    from craton import backends\n    from ..comm import local\n"
     text += "    from . import shared\nT = 'craton.cli:main'\n"
-    found = [layer for _, layer in imported(PACKAGE / "methods" / "probe.py", text)]
+    found = [layer for _, layer in imported(PACKAGE / "methods" / "probe.py", ast.parse(text))]
     assert sorted(found) == ["backends", "cli", "comm", "driver", "methods"]
 
 
@@ -197,7 +196,7 @@ def circles(graph):
     "inside, known", [(False, []), (True, CIRCLES_IN_FUNCTIONS)], ids=["on import", "in functions"]
 )
 def test_files_import_each_other_in_no_circle(inside, known):
-    graph = {name: files_imported(path, ast.parse(path.read_text()), inside) for name, path in MODULES.items()}
+    graph = {name: files_imported(path, TREES[path], inside) for name, path in MODULES.items()}
     assert [set(circle) for circle in circles(graph)] == known
 
 
@@ -208,12 +207,12 @@ def test_the_finder_of_circles_finds_them():
     assert files_imported(PACKAGE / "core" / "probe.py", ast.parse(text), True) == {"craton.errors", "craton.core.plan"}
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
-def test_every_module_has_its_own_name(name):
+def test_every_module_has_its_own_name():
     """`import craton.a.b as m` gives the module: no function of a package bears the name of one of its files."""
     space = {}
-    exec(f"import {name} as m", space)
-    assert inspect.ismodule(space["m"]) and space["m"].__name__ == name
+    for name in (name for name in MODULES if not name.endswith("__main__")):
+        exec(f"import {name} as m", space)
+        assert inspect.ismodule(space["m"]) and space["m"].__name__ == name, name
 
 
 # --- sizes ------------------------------------------------------------------------------------------------------------------------------
@@ -236,8 +235,8 @@ def length(function):
 
 def functions():
     """(lines, where) of every function."""
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield length(node), f"{name_of(path)}:{node.lineno} {node.name}"
 
@@ -254,22 +253,17 @@ LONG = 600  # lines: a longer file is a question, not a failure
 
 
 def test_files_that_are_long_are_named_in_a_warning():
-    for path in (*FILES, *KERNELS):
-        count = len(path.read_text().splitlines())
+    for path, text in TEXTS.items():
+        count = len(text.splitlines())
         if count > LONG:
             warnings.warn(f"{name_of(path)} has {count} lines, more than {LONG}: does it hold one thing?", stacklevel=1)
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_first_line_says_what_lives_here(path):
-    text = path.read_text()
-    assert ast.get_docstring(ast.parse(text)), f"{name_of(path)} has no docstring"
-    assert text.startswith(('"""', 'r"""')) and len(text.splitlines()[0]) > 12
-
-
-@pytest.mark.parametrize("path", KERNELS, ids=name_of)
-def test_kernel_files_begin_with_a_comment(path):
-    assert path.read_text().startswith("// ")
+def test_first_line_says_what_lives_here():
+    for path, tree in TREES.items():
+        assert ast.get_docstring(tree), f"{name_of(path)} has no docstring"
+        assert TEXTS[path].startswith(('"""', 'r"""')) and len(TEXTS[path].splitlines()[0]) > 12, path
+    assert not [path for path in KERNELS if not TEXTS[path].startswith("// ")]
 
 
 # --- machines and physics apart ---------------------------------------------------------------------------------------------------------
@@ -277,10 +271,9 @@ def test_kernel_files_begin_with_a_comment(path):
 
 def code_of(path):
     """Text of a file without docstrings and comments (Python), or without comments (C++)."""
-    text = path.read_text()
     if path.suffix != ".py":
-        return "\n".join(line.split("//")[0] for line in text.splitlines())
-    tree = ast.parse(text)
+        return "\n".join(line.split("//")[0] for line in TEXTS[path].splitlines())
+    tree = ast.parse(TEXTS[path])
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and docstring(node):
             node.body[0].value.value = ""
@@ -295,26 +288,25 @@ def may_say_cuda(path):
     return layer(path) in PLACES_OF_MACHINES or path.name == "machine.h" or path.suffix == ".cu"
 
 
-@pytest.mark.parametrize("path", [p for p in (*FILES, *KERNELS) if not may_say_cuda(p)], ids=name_of)
-def test_one_machine_is_named_in_few_places(path):
-    assert "cuda" not in re.sub(
-        r"cupy-cuda\d+x", "", code_of(path).lower()
-    )  # names of wheels, listed with their versions
+def test_one_machine_is_named_in_few_places():
+    for path in TEXTS:
+        if not may_say_cuda(path) and "cuda" in TEXTS[path].lower():  # names of wheels are listed with their versions
+            assert "cuda" not in re.sub(r"cupy-cuda\d+x", "", code_of(path).lower()), name_of(path)
 
 
 @pytest.mark.parametrize("place, file", [("tables", "schema.py"), ("conventions", "conventions.py")])
 def test_tables_name_machines_only_to_choose_one(place, file):
-    saying = [
+    mentions = [
         (p.name, line) for p in FILES if layer(p) == place for line in code_of(p).splitlines() if "cuda" in line.lower()
     ]
-    assert [name for name, _ in saying] == [file] and "device" in saying[0][1].lower()
+    assert [name for name, _ in mentions] == [file] and "device" in mentions[0][1].lower()
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if layer(p) in ("backends", "comm", "driver")], ids=name_of)
-def test_machines_and_loop_know_no_physics(path):
-    words = {w.lower() for node in ast.walk(ast.parse(path.read_text())) for w in identifiers(node)}
+def test_machines_and_loop_know_no_physics():
     physics = {"vp", "vs", "rho", "lam", "mu", "vx", "vy", "vz", "sxx", "cpml", "psi", "sponge", "stress", "strain"}
-    assert not words & physics
+    for path in (p for p in FILES if layer(p) in ("backends", "comm", "driver")):
+        words = {w.lower() for node in ast.walk(TREES[path]) for w in identifiers(node)}
+        assert not words & physics, name_of(path)
 
 
 def identifiers(node):
@@ -359,7 +351,7 @@ def words_of(node):
 
 
 def test_machines_programs_and_plans_are_not_probed():
-    counted = Counter(layer(path) for path in FILES for _ in probes(ast.parse(path.read_text())))
+    counted = Counter(layer(path) for path, tree in TREES.items() for _ in probes(tree))
     assert counted == PROBES
 
 
@@ -477,7 +469,7 @@ def lacking(tree):
 
 def test_public_functions_of_the_core_list_their_parameters():
     paths = [p for p in FILES if layer(p) in ("core", "io", "model", "survey") or p == PACKAGE / "backends" / "base.py"]
-    counted = {p.relative_to(PACKAGE).as_posix(): len(lacking(ast.parse(p.read_text()))) for p in paths}
+    counted = {p.relative_to(PACKAGE).as_posix(): len(lacking(TREES[p])) for p in paths}
     assert {name: count for name, count in counted.items() if count} == UNDOCUMENTED
 
 

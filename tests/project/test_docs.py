@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from paths import ROOT
 
 import craton
 from craton.cli import main
@@ -25,31 +26,26 @@ from craton.cli.plan import one_run, shots_apart
 from craton.report import earth_pictures
 from craton.scenario import FiniteDifferenceScenario, Scenario, dumps, load, loads
 
-ROOT = Path(__file__).parents[2]
 EXAMPLES = [
     p for p in sorted((ROOT / "examples").glob("*.toml")) if tomllib.loads(p.read_text()).get("method", "fd") == "fd"
 ]
-DEVELOPER = sorted((ROOT / "docs" / "developer").glob("*.md"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", *DEVELOPER]
+DOCS = ROOT / "docs"
+DEVELOPER = sorted((DOCS / "developer").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), ROOT / "CONTRIBUTING.md", *DEVELOPER]
+SHORT = ("README.md", "run.md", "gravity.md", "CONTRIBUTING.md")  # pages that `make test` works through
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # what a page has the reader write: the text after a line that ends with the file's name and a colon
 WRITTEN = re.compile(r"`([\w.-]+)`[^\n`]*:\n\n```(?:toml|csv|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SEGY = 0.032  # s between samples, at most, which the format takes
-LEAST = (
-    26  # points along the shortest axis of a shortened example: two absorbing layers, or one and a free surface, fit
-)
-SCALED = {
-    "tau": 1,
-    "delay": 1,
-    "duration": 1,
-    "frequency": -1,
-    "corner_frequency": -1,
-}  # keys of wavelets and the power of the factor
+# points along the shortest axis of a shortened example: two absorbing layers, or one and a free surface, fit
+LEAST = 26
+# keys of wavelets and the power of the factor
+SCALED = {"tau": 1, "delay": 1, "duration": 1, "frequency": -1, "corner_frequency": -1}
 
 
-def name_of(path):
-    """Name of a page or example in messages."""
-    return path.name
+def tiered(paths, short):
+    """Parameters: paths by their names, those that are not named are long."""
+    return [pytest.param(p, id=p.name, marks=() if p.name in short else pytest.mark.long) for p in paths]
 
 
 def fenced(page, *languages):
@@ -121,7 +117,7 @@ def command(line, folder):
         )
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if fenced(p, "sh", "python")], ids=name_of)
+@pytest.mark.parametrize("page", tiered([p for p in PAGES if fenced(p, "sh", "python")], SHORT))
 def test_page_runs(page, workplace):
     pytest.importorskip("obspy")
     pytest.importorskip("matplotlib")
@@ -156,51 +152,18 @@ def test_readme_begins_with_two_commands_and_a_picture():
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 400_000
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_commands_in_the_text_are_known(page):
+def test_commands_in_the_text_are_known():
     """`craton ...` between backticks or on an indented line: commands and options exist; arguments may be left out."""
-    text = FENCED.sub("", page.read_text())
     known = typer.main.get_command(importlib.import_module("craton.cli.app").app)
-    for line in re.findall(r"`craton ([^`]+)`|^    craton (.+)$", text, flags=re.MULTILINE):
-        words = shlex.split(line[0] or line[1], comments=True)
-        try:
-            known.main(words, prog_name="craton", standalone_mode=False)
-        except Exception as error:  # typer's own, told apart by what they say
-            left_out = type(error).__name__ == "MissingParameter" or "requires an argument" in str(error)
-            assert left_out, f"{page.name}: craton {' '.join(words)}: {error}"
-
-
-# --- links and names --------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page):
-    text = page.read_text()
-    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
-    missing = [link for link in links if not (page.parent / link.split("#")[0]).exists()]
-    paths = re.findall(r"`((?:bench|docs|examples|src|tests)/[\w./]+)`", text)
-    assert not missing and not [path for path in paths if not (ROOT / path).exists()]
-
-
-@pytest.mark.parametrize(
-    "page",
-    [ROOT / "docs" / "one_run.md", *(p for p in DEVELOPER if p.stem not in ("vocabulary", "versioning", "packaging"))],
-    ids=name_of,
-)
-def test_files_named_are_there(page):
-    named = re.findall(r"`([\w/]+(?:\.(?:py|h|cpp|cu)|/))`", page.read_text())
-    there = ["/" + str(p.relative_to(ROOT)) + ("/" if p.is_dir() else "") for p in ROOT.joinpath("src").rglob("*")]
-    there += ["/" + str(p.relative_to(ROOT)) for p in ROOT.joinpath("tests").iterdir()]
-    assert len(named) > 5 and not [name for name in named if not any(path.endswith("/" + name) for path in there)]
-
-
-def test_every_page_is_linked_from_the_readme():
-    """The developer's pages from README, CONTRIBUTING or docs/developer/architecture.md."""
-    text = (ROOT / "README.md").read_text()
-    assert not [page.name for page in sorted((ROOT / "docs").glob("*.md")) if f"(docs/{page.name})" not in text]
-    assert "(CONTRIBUTING.md)" in text and "(docs/developer/architecture.md)" in text
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    assert not [page.name for page in DEVELOPER if f"(docs/developer/{page.name})" not in text]
+    for page in PAGES:
+        text = FENCED.sub("", page.read_text())
+        for line in re.findall(r"`craton ([^`]+)`|^    craton (.+)$", text, flags=re.MULTILINE):
+            words = shlex.split(line[0] or line[1], comments=True)
+            try:
+                known.main(words, prog_name="craton", standalone_mode=False)
+            except Exception as error:  # typer's own, told apart by what they say
+                left_out = type(error).__name__ == "MissingParameter" or "requires an argument" in str(error)
+                assert left_out, f"{page.name}: craton {' '.join(words)}: {error}"
 
 
 # --- what is made by docs/make_tables.py -------------------------------------------------------------------------------------------------
@@ -208,22 +171,24 @@ def test_every_page_is_linked_from_the_readme():
 
 @pytest.fixture(scope="module")
 def maker():
-    spec = importlib.util.spec_from_file_location("make_tables", ROOT / "docs" / "make_tables.py")
+    spec = importlib.util.spec_from_file_location("make_tables", DOCS / "make_tables.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if "<!-- end -->" in p.read_text()], ids=name_of)
-def test_tables_and_outputs_are_those_of_the_code(page, maker):
-    assert page.stem in maker.PAGES
-    assert maker.filled(page) == page.read_text(), f"{page.name} is behind the code: run python docs/make_tables.py"
+@pytest.mark.costly("tables of keys and printed outputs go stale with every change of a scenario or a message")
+def test_tables_and_outputs_are_those_of_the_code(maker):
+    pages = [page for page in PAGES if "<!-- end -->" in page.read_text()]
+    assert pages and {page.stem for page in pages} <= set(maker.PAGES)
+    stale = [page.name for page in pages if maker.filled(page) != page.read_text()]
+    assert not stale, f"{stale} are behind the code: run python docs/make_tables.py"
 
 
 def test_scenario_page_has_every_table_and_every_meaning(maker):
     """Those of gradients, Green's functions and injections stand on pages of their own; lists have no keys."""
     pages = ("scenario.md", "gradients.md", "greens.md", "injection.md")
-    text = "".join((ROOT / "docs" / page).read_text() for page in pages)
+    text = "".join((DOCS / page).read_text() for page in pages)
     blocks = [(m[3], m[4]) for m in maker.BLOCK.finditer(text) if m[2] == "keys"]
     tables = {name for names, _ in blocks for name in names.split()}
     described = FiniteDifferenceScenario.model_json_schema()["$defs"]
@@ -235,7 +200,7 @@ def test_gravity_page_has_every_key_and_its_meaning(maker):
     """The tables of `methods/gravity`'s options, each with all keys."""
     from craton.methods.gravity import options, prism_options
 
-    text = (ROOT / "docs" / "gravity.md").read_text()
+    text = (DOCS / "gravity.md").read_text()
     blocks = [(m[3], m[4]) for m in maker.BLOCK.finditer(text) if m[2] == "keys"]
     needed = {
         name
@@ -263,14 +228,8 @@ def test_limits_on_the_page_are_kept(maker):
 
 def test_tables_of_measurements(maker, tmp_path, monkeypatch):
     """From files as `craton bench -o`, bench/peers/fd_cpu.py and `craton validate -o` write them."""
-    case = {
-        "case": "150^3",
-        "point_steps_per_second": 2e8,
-        "lowest": 1.9e8,
-        "highest": 2.1e8,
-        "fraction_of_copy_bandwidth": 0.612,
-    }
-    case |= {"commit_seconds": 0.5, "first_step_seconds": 0.1}
+    case = {"case": "150^3", "point_steps_per_second": 2e8, "lowest": 1.9e8, "highest": 2.1e8}
+    case |= {"fraction_of_copy_bandwidth": 0.612, "commit_seconds": 0.5, "first_step_seconds": 0.1}
     origin = {"device": "CPU", "date": "2026-11-21T12:00:00Z", "commit": "abc", "versions": {"craton": "0.1.0"}}
     files = {
         "fd": origin
@@ -293,10 +252,14 @@ def test_tables_of_measurements(maker, tmp_path, monkeypatch):
 # --- scenarios --------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+def test_examples_plan():
+    for path in EXAMPLES:
+        assert one_run(load(path)).steps > 100, path.name
+
+
+@pytest.mark.parametrize("path", tiered(EXAMPLES, ["two_layers.toml"]))
 def test_example_runs(path, workplace):
-    """As it is it loads and plans; shortened it runs, and something arrives at every receiver."""
-    assert one_run(load(path)).steps > 100
+    """Shortened it runs, and something arrives at every receiver."""
     scenario = load(Path("examples") / path.name)
     if shots_apart(scenario):
         result = craton.run_survey(scenario, "out", workers=1, progress=False)
@@ -317,27 +280,26 @@ def model_file():
     xarray.Dataset(data, axes).to_netcdf("model.nc", engine="h5netcdf")
 
 
-@pytest.mark.parametrize(
-    "text", [t for _, t in fenced(ROOT / "docs" / "scenario.md", "toml")], ids=lambda t: t.split("]")[0].strip("[")
-)
-def test_snippets_of_the_scenario_page_plan(text, tmp_path, monkeypatch):
+@pytest.mark.long
+def test_snippets_of_the_scenario_page_plan(tmp_path, monkeypatch):
     """Each snippet in place of the same tables of the example gives a run."""
     pytest.importorskip("h5netcdf")
     monkeypatch.chdir(tmp_path)
-    ((_, stations),) = fenced(ROOT / "docs" / "scenario.md", "csv")
+    ((_, stations),) = fenced(DOCS / "scenario.md", "csv")
     Path("stations.csv").write_text(stations)
     for path in (ROOT / "tests" / "data" / "sources").iterdir():
         shutil.copy(path, path.name)
     np.savetxt("wavelet.txt", np.column_stack([np.linspace(0, 4, 41), np.hanning(41)]))
     model_file()
-    tables = tomllib.loads((ROOT / "examples" / "two_layers.toml").read_text()) | tomllib.loads(text)
-    planned = craton.plan(Scenario(**tables))
-    assert planned.steps > 1 and planned.nbytes > 0
+    example = tomllib.loads((ROOT / "examples" / "two_layers.toml").read_text())
+    for _, text in fenced(DOCS / "scenario.md", "toml"):
+        planned = craton.plan(Scenario(**example | tomllib.loads(text)))
+        assert planned.steps > 1 and planned.nbytes > 0, text
 
 
 def test_snippets_use_every_kind():
     """Each kind of model, anomaly, source, wavelet and receiver that the page lists stands in a snippet or in an example."""
-    pages = (ROOT / "docs" / f"{name}.md" for name in ("scenario", "meshes", "earth"))
+    pages = (DOCS / f"{name}.md" for name in ("scenario", "meshes", "earth"))
     texts = [t for page in pages for _, t in fenced(page, "toml")] + [p.read_text() for p in EXAMPLES]
     tables = FiniteDifferenceScenario.model_json_schema()["$defs"].values()
     wanted = {spec["const"] for table in tables for spec in table.get("properties", {}).values() if "const" in spec}

@@ -8,14 +8,14 @@ import importlib
 import re
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 import craton.scenario
 
-ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+DEVELOPER = sorted((DOCS / "developer").glob("*.md"))
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if not {"generated", "_build"} & set(page.relative_to(DOCS).parts)]
 GALLERY = sorted((DOCS / "gallery").glob("*.py"))
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -54,18 +54,41 @@ def test_every_page_is_in_a_toctree_and_every_entry_is_there():
     assert not [e for e in listed - known if "generated" not in e.relative_to(DOCS).parts]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
-def test_links_and_anchors_lead_somewhere(page):
-    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+def test_links_and_anchors_lead_somewhere():
     broken = []
-    for link in re.findall(r"\]\(([^)\s]+)\)", text):
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        if "://" in link or "generated" in path:
-            continue
-        if not target.exists() or (anchor and anchor not in anchors(target)):
-            broken.append(link)
+    for page in (*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+        text = FENCED.sub("", page.read_text(encoding="utf-8"))
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if "://" in link or "generated" in path:
+                continue
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                broken.append((page.name, link))
+        for path in re.findall(r"`((?:bench|docs|examples|src|tests)/[\w./]+)`", text):
+            if not (ROOT / path).exists():
+                broken.append((page.name, path))
     assert not broken
+
+
+def test_files_named_are_there():
+    """By the end of their paths, on the developer's pages."""
+    there = ["/" + str(p.relative_to(ROOT)) + ("/" if p.is_dir() else "") for p in ROOT.joinpath("src").rglob("*")]
+    there += ["/" + str(p.relative_to(ROOT)) for p in ROOT.joinpath("tests").rglob("*.py")]
+    unnamed = ("vocabulary", "versioning", "packaging")
+    for page in [DOCS / "one_run.md", *(p for p in DEVELOPER if p.stem not in unnamed)]:
+        names = re.findall(r"`([\w/]+(?:\.(?:py|h|cpp|cu)|/))`", page.read_text())
+        missing = [name for name in names if not any(path.endswith("/" + name) for path in there)]
+        assert len(names) > 5 and not missing, page.name
+
+
+def test_every_page_is_linked_from_the_readme():
+    """The developer's pages from README, CONTRIBUTING or docs/developer/architecture.md."""
+    text = (ROOT / "README.md").read_text()
+    assert not [page.name for page in sorted(DOCS.glob("*.md")) if f"(docs/{page.name})" not in text]
+    assert "(CONTRIBUTING.md)" in text and "(docs/developer/architecture.md)" in text
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert not [page.name for page in DEVELOPER if f"(docs/developer/{page.name})" not in text]
 
 
 def test_every_public_name_is_in_the_reference():
@@ -149,15 +172,16 @@ def test_a_site_with_mistakes_is_refused(tmp_path, capsys):
     assert "craton.run is not in the reference" in lines
 
 
-@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
-def test_examples_of_the_gallery_are_notebooks(path):
+def test_examples_of_the_gallery_are_notebooks():
     """Text and code in cells, a title first, a picture from the code; the index shows it."""
-    text = path.read_text(encoding="utf-8")
-    compile(text, path.name, "exec")
-    cells = re.split(r"^# %%", text, flags=re.MULTILINE)
-    assert cells[1].startswith(" [markdown]\n# # "), "the first cell is the title"
-    assert text.count("# %%\n") >= 2 and "plot" in text and len(text.splitlines()) < 150
-    assert f"({path.name})" in (DOCS / "gallery" / "index.md").read_text(encoding="utf-8")
+    index = (DOCS / "gallery" / "index.md").read_text(encoding="utf-8")
+    for path in GALLERY:
+        text = path.read_text(encoding="utf-8")
+        compile(text, path.name, "exec")
+        cells = re.split(r"^# %%", text, flags=re.MULTILINE)
+        assert cells[1].startswith(" [markdown]\n# # "), f"{path.name}: the first cell is the title"
+        assert text.count("# %%\n") >= 2 and "plot" in text and len(text.splitlines()) < 150, path.name
+        assert f"({path.name})" in index
 
 
 def test_examples_in_docstrings_run(tmp_path, monkeypatch):

@@ -61,6 +61,7 @@ def test_codes_are_different_where_names_are():
     assert fdsn.network_codes(["東"]) == ["XX"]
 
 
+@pytest.mark.long
 def test_pictures_and_page_take_a_dollar_as_it_is(run, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(run, out)

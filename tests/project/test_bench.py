@@ -1,0 +1,238 @@
+"""bench/: cases make scenarios, launch every operator, see differences and go on after failures; recorded estimates hold.
+
+Estimates are what `craton plan` says a run will take: within a factor of 1.5 of what it takes, for grids and elements.
+"""
+
+import json
+import time
+from dataclasses import replace
+
+import benchscript
+import numpy as np
+import pytest
+from paths import ROOT
+from smallcase import TEXT
+
+import craton
+from craton import api
+from craton.backends import backend
+from craton.backends.cpu import CPU
+from craton.driver import run, trial, waves
+from craton.methods import METHODS
+from craton.methods.finite_difference import catalogue
+from craton.methods.shared.ranks import plan_of_rank
+from craton.scenario import loads
+
+RECORDED = ROOT / "bench" / "results" / "estimates_cpu.json"
+ONE_THREAD = ["--device", "cpu", "--threads", "1"]
+harness = benchscript.load("harness")
+
+
+def test_every_module_has_parts():
+    for name in harness.NAMES:
+        module = benchscript.load(f"cases.{name}")
+        assert module.PARTS and all(map(callable, module.PARTS.values())), name
+        assert "usage" in module.__doc__ or "--set" in module.__doc__, name
+
+
+def test_every_case_makes_a_scenario():
+    parity = benchscript.load("cases.parity")
+    groups = [harness.scenarios(name) for name in ("fd", "plane", "layers_large")]
+    groups += [parity.layers(), parity.rheology(), parity.full(), parity.earth_force()]
+    titles = [name for group in groups for name in group]
+    assert len(titles) == len(set(titles)) == 32 + 6 + 2 + 12 + 12 + 2 + 1
+    assert all(make().receivers for group in groups for make in group.values())
+
+
+def test_cases_are_tables_with_changes():
+    group = {
+        "base": {"model": {"kind": "a"}, "run": {"order": 4}, "source": [1]},
+        "models": {"soft": {"kind": "b", "q": {"p": 1}}},
+        "cases": {"x": {"run": {"order": 2}}, "y": {"model": "soft", "source+": [2]}},
+        "axes": [{"32": {"run": {"bits": 32}}, "64": {"model": {"like": "soft", "q": {"s": 2}}}}],
+    }
+    made = harness.expanded(group)
+    assert list(made) == ["x, 32", "x, 64", "y, 32", "y, 64"]
+    assert made["x, 32"]["run"] == {"order": 2, "bits": 32} and made["x, 32"]["model"] == {"kind": "a"}
+    assert made["y, 32"]["source"] == [1, 2] and made["y, 32"]["model"]["kind"] == "b"
+    assert made["x, 64"]["model"] == {"kind": "b", "q": {"p": 1, "s": 2}}
+
+
+@pytest.mark.long
+def test_small_runs_and_what_is_written(tmp_path, capsys):
+    """One case of both methods alone, and one that is compared; a part that is not there ends with its name."""
+    out, words = tmp_path / "small.json", ONE_THREAD
+    only = ["--only", "fd, VTI, float32", "sem, sea, float64"]
+    assert harness.main(["parity", "layers", "--small", "--out", str(out), *only, *words]) == 0
+    kept = json.loads(out.read_text())
+    assert [row["case"] for row in kept["layers"]] == only[1:] and kept["device"] and kept["commit"]
+    assert "2 of 2 rows passed" in capsys.readouterr().out
+    assert harness.main(["parity", "plane", "--only", "SH, order 2", "--out", str(out), *words]) == 0
+    (row,) = json.loads(out.read_text())["plane"]
+    assert row["largest"] == row["worst_waveform"] == 0 and row["limit"] == 1e-12 and row["peak"] > 0
+    with pytest.raises(SystemExit, match="parity has no part planes"):
+        harness.main(["parity", "planes", *words])
+
+
+def test_a_case_that_fails_is_told(monkeypatch, capsys):
+    parity = benchscript.load("cases.parity")
+    monkeypatch.setattr(parity, "few_steps", None)
+    assert harness.main(["parity", "plane", "--small", "--device", "cpu"]) == 1
+    assert "0 of 6 rows passed" in capsys.readouterr().out
+
+
+def test_figures_of_differences():
+    assert harness.difference([1.0, 3.0], [1.0, 2.0]) == {"largest": 0.5, "l2": pytest.approx(0.2**0.5)}
+    assert harness.difference([0.0], [0.0]) == {"largest": 0.0, "l2": 0.0}
+
+
+def test_kernels_of_elements_are_checked_on_any_machine():
+    """Here the CPU against itself: what `bench elements` compares on a GPU."""
+    elements = benchscript.load("cases.elements")
+    kind = elements.kind_of(2, {})
+    for precision in ("float64", "float32"):
+        row = elements.compare(CPU(threads=1), kind, precision)
+        assert row["passed"] and max(row["force"], row["memory"]) < (1e-6 if precision == "float32" else 1e-15)
+
+
+# Launched by no scenario: counts of fields that a dimension does not have, no point of a fault in SH.
+NEVER = {"P-SV": {"window", "pack", "unpack"}, "SH": {"window", "pack_2", "unpack_2"}}
+
+
+@pytest.fixture(scope="module")
+def every():
+    """The cases as a module."""
+    return benchscript.load("cases.every")
+
+
+def launched(every, waves):
+    """Names of the operators that the cases of some waves launch, those of attenuation with their storage."""
+    found = set()
+    for name, (make, how) in every.cases().items():
+        if next((w for w in ("P-SV", "SH") if name.startswith(w)), None) == waves:
+            plan = api.plan(make())
+            found |= set((plan_of_rank(plan, 0, 2, how) if isinstance(how, tuple) else plan).operators)
+            lossy = [op.name for op in plan.operators.values() if dict(op.defines).get("ATTENUATION")]
+            found |= {f"{op}_{name.split()[-1]}" for op in lossy}
+    return found
+
+
+def bench_every(*words):
+    """Exit code of `python -m bench every`."""
+    return benchscript.load("harness").main(["every", *words])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("waves", [None, "P-SV", "SH"])
+def test_every_operator_is_launched(every, waves):
+    assert set(catalogue.operators(4, waves)) - launched(every, waves) <= NEVER.get(waves, set())
+
+
+@pytest.mark.long
+def test_same_machine_agrees_in_every_bit(every, tmp_path, capsys):
+    """Names are given by their beginnings; several ranks of one machine against one, and results are on disk."""
+    out = tmp_path / "every.json"
+    words = ["--device", "hostile", "--threads", "1", "--steps", "4", "--only", "cpml", "SH cpml", "--out", str(out)]
+    assert bench_every(*words) == 0
+    rows = json.loads(out.read_text())["cases"]
+    assert len(rows) == 8 and all(row["passed"] and row["worst"] == 0 and row["steps"] == 4 for row in rows)
+    assert (
+        rows[0]["l2"].keys() >= {"velocities", "stresses", "recorded pressure"} and min(rows[0]["peaks"].values()) > 0
+    )
+    assert "8 of 8 rows passed" in capsys.readouterr().out
+
+
+def test_a_difference_fails_and_the_rest_goes_on(every, monkeypatch, capsys):
+    right, calls = every.outcome, []
+
+    def wrong(scenario, plan, machine, steps):
+        fields, record = right(scenario, plan, machine, steps)
+        calls.append(machine)
+        if len(calls) == 1:
+            fields["szz"] = fields["szz"] + np.float32(1e-3) * np.abs(fields["szz"]).max()
+        if len(calls) == 3:
+            raise RuntimeError("no such kernel")
+        return fields, record
+
+    monkeypatch.setattr(every, "outcome", wrong)
+    only = ["--only", "P-SV rigid", "P-SV cpml", "P-SV sponge"]
+    assert bench_every(*ONE_THREAD, "--steps", "2", *only) == 1
+    said = capsys.readouterr().out
+    assert "(stresses)" in said and "FAILED: RuntimeError: no such kernel" in said and "2 of 4 rows passed" in said
+
+
+@pytest.mark.long
+def test_alone_it_compares_nothing(every, monkeypatch, capsys):
+    """As for compute-sanitizer: one machine, finite numbers."""
+    monkeypatch.setattr(every, "difference", None)
+    only = ["--only", "topography", "Q paired, resumed"]
+    assert bench_every(*ONE_THREAD, "--steps", "2", "--alone", *only) == 0
+    assert "peak" in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_sums_of_series_are_compared(tmp_path):
+    """Both storages; one machine against itself."""
+    out = tmp_path / "sums.json"
+    assert bench_every(*ONE_THREAD, "--only", "sums of", "--out", str(out)) == 0
+    rows = json.loads(out.read_text())["cases"]
+    assert [row["operators"] for row in rows] == [["sum_series"], ["sum_series_16"]]
+    assert all(row["passed"] and row["worst"] == 0 for row in rows)
+
+
+def test_recorded_estimates_hold():
+    """Of `python -m bench estimates`: orders, degrees, precisions, rheologies."""
+    rows = json.loads(RECORDED.read_text())["steps"]
+    kinds = {row["case"].split(",")[0] for row in rows}
+    assert kinds == {"fd", "sem"} and len(rows) >= 14
+    for row in rows:
+        assert 1 / 1.5 < row["foretold"] / row["measured"] < 1.5, row
+
+
+@pytest.mark.parametrize(("method", "file"), [("fd", "fd_h200"), ("sem", "sem_bench_h200")])
+def test_what_is_assumed_of_gpus_holds_for_large_cases(method, file):
+    """Steps are not timed there; the share of the copy bandwidth is that of recorded runs within the same factor."""
+    rows = json.loads(RECORDED.with_name(f"{file}.json").read_text())["cases"]
+    reached = [row["fraction_of_copy_bandwidth"] for row in rows if row["points"] > 2e7]
+    assert len(reached) > 3
+    assert all(1 / 1.5 < METHODS[method].reached / share < 1.5 for share in reached)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", ["fd", "sem"])
+def test_a_trial_foretells_the_loop(method):
+    """CPU seconds of one thread, since other work may hold the cores; the best of three attempts, since it disturbs caches as well."""
+    estimates, machine = benchscript.load("cases.estimates"), backend("cpu", threads=1)
+    if method == "fd":
+        scenario = estimates.cube(48, "free", "cpml")
+        plan = craton.plan(scenario)
+    else:
+        box = estimates.Box("a few elements", (6, 6, 6), estimates.LOSS)
+        scenario, plan = box.scenario(), box.plan(machine)
+    ratios = []
+    for _ in range(3):
+        foretold = trial.step_seconds(plan, machine, time.process_time)
+        measured = estimates.loop_seconds(scenario, plan, machine, repeats=3)
+        ratios.append(foretold / measured)
+        if 1 / 1.5 < ratios[-1] < 1.5:
+            break
+    assert 1 / 1.5 < ratios[-1] < 1.5, ratios
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_trial_takes_no_more_steps_than_the_run(steps):
+    plan = replace(craton.plan(benchscript.load("cases.estimates").cube(26)), steps=steps)
+    assert trial.step_seconds(plan, backend("cpu", threads=1)) > 0
+
+
+def test_large_grids_are_timed_on_a_part(monkeypatch):
+    """`craton plan` takes the memory of a part of a large grid; seconds are those of the whole."""
+    scenario = loads(TEXT)
+    planned, timed = run.plan(scenario), []
+    monkeypatch.setattr(trial, "LARGEST", planned.nbytes // 3)
+    seconds = trial.step_seconds
+    monkeypatch.setattr(trial, "step_seconds", lambda plan, machine: (timed.append(plan), 1e-9 * plan.points)[1])
+    assert waves.trial(scenario, planned, CPU(threads=1)) == pytest.approx(1e-9 * planned.points)
+    (part,) = timed
+    assert part.nbytes < planned.nbytes / 2 and not part.subdomain.neighbours
+    assert seconds(part, CPU(threads=1)) > 0

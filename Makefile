@@ -51,14 +51,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || (apt-get update && apt-get install -y python3-venv && $(PYTHON) -m venv $(VENV))
 	command -v c++ || command -v g++ || command -v clang++ || $(BIN)/pip install --quiet --only-binary :all: ziglang
 
-$(VENV)/demo: $(VENV)/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --prefer-binary -e .[seis,plot]
-	touch $@
-
 # uv takes a sixth of pip's time for the same wheels; where it or its connection does not work, pip does the same.
-$(VENV)/dev: $(VENV)/bin/python pyproject.toml
-	($(BIN)/pip install --quiet --only-binary :all: uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: -e .[dev]) \
-		|| $(BIN)/pip install --quiet --prefer-binary -e .[dev]
+$(VENV)/demo: EXTRAS = seis,plot
+$(VENV)/dev: EXTRAS = dev
+$(VENV)/demo $(VENV)/dev: $(VENV)/bin/python pyproject.toml
+	($(BIN)/pip install --quiet --only-binary :all: uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: -e .[$(EXTRAS)]) \
+		|| $(BIN)/pip install --quiet --prefer-binary -e .[$(EXTRAS)]
 	touch $@
 
 $(VENV)/docs: $(VENV)/bin/python pyproject.toml

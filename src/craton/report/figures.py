@@ -359,6 +359,7 @@ def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=No
         frame[horizontal].values / 1000,
         frame[vertical].values / 1000,
         values * factor,
+        smooth=True,
         cmap=wave_colours(),
         vmin=-limit * factor,
         vmax=limit * factor,

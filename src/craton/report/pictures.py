@@ -292,7 +292,7 @@ def _plane(dataset, sources):
 
 
 def _liveliest(array):
-    """(frame, dimension, component) with the largest mean root of amplitude: strong waves, and all
+    """(frame, dimension, component) with the largest mean cube root of amplitude: strong waves, and all
     over the plane.
     """
     dim, numbers, scores, _ = _sampled(array)
@@ -308,7 +308,7 @@ def _strongest(scores):
 
 def _sampled(array):
     """Amplitudes of some frames, spread over all: the dimension of components or None, numbers of
-    the frames (n,), their mean root of amplitude and their peak by component (n, components).
+    the frames (n,), their mean cube root of amplitude and their peak by component (n, components).
     """
     dim = next((d for d in array.dims if d not in ("time", "x", "y", "z")), None)
     space = [d for d in array.dims if d in ("x", "y", "z")]
@@ -319,7 +319,7 @@ def _sampled(array):
         frame = array.isel(time=int(number)).transpose(..., *space).values
         size = np.nan_to_num(np.abs(frame.reshape(-1, *frame.shape[-len(space) :])))
         peaks.append(size.max(axis=tuple(range(1, size.ndim)), initial=0))
-        scores.append(np.sqrt(size[:, *thin]).mean(axis=tuple(range(1, size.ndim))))
+        scores.append(np.cbrt(size[:, *thin]).mean(axis=tuple(range(1, size.ndim))))
     return dim, numbers, np.array(scores), np.array(peaks)
 
 

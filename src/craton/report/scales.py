@@ -5,7 +5,7 @@ import numpy as np
 KNEE = 200.0  # a shared scale is linear up to this part of its limit, logarithmic beyond
 
 
-def draw_cells(axis, x, y, values, **style):
+def draw_cells(axis, x, y, values, smooth=False, **style):
     """Draw values at the points of a grid as cells about them; returns the image.
 
     Evenly spaced points are one image, which is drawn several times faster than cells of a mesh.
@@ -17,6 +17,8 @@ def draw_cells(axis, x, y, values, **style):
         Rising or falling.
     values : (m, n) array
         nan and what is masked stay blank.
+    smooth : bool
+        Interpolate between evenly spaced points: for fields that a grid resolves, unlike models.
     style : dict
         ``cmap``, ``vmin``, ``vmax``, ``norm``.
     """
@@ -24,7 +26,8 @@ def draw_cells(axis, x, y, values, **style):
         return axis.pcolormesh(x, y, values, shading="nearest", rasterized=True, **style)
     halves = [0.5 * (p[-1] - p[0]) / (len(p) - 1) for p in (x, y)]
     edges = [end for p, half in zip((x, y), halves) for end in (p[0] - half, p[-1] + half)]
-    return axis.imshow(values, extent=edges, origin="lower", aspect="auto", interpolation="nearest", **style)
+    interpolation = "bicubic" if smooth and np.isfinite(values).all() else "nearest"
+    return axis.imshow(values, extent=edges, origin="lower", aspect="auto", interpolation=interpolation, **style)
 
 
 def is_even(points):

@@ -16,7 +16,7 @@ test: $(VENV)/dev
 	$(PYTEST) -m "not long"
 
 # Everything: before a release, and before an issue on numerics, kernels, ranks or files closes.
-test-all: $(VENV)/dev
+test-all: $(VENV)/test-all
 	$(PYTEST)
 
 # The lowest versions that pyproject.toml allows, on the lowest Python, in an environment of their own: a wave, gravity, reports.
@@ -54,7 +54,8 @@ $(VENV)/bin/python:
 # uv takes a sixth of pip's time for the same wheels; where it or its connection does not work, pip does the same.
 $(VENV)/demo: EXTRAS = seis,plot
 $(VENV)/dev: EXTRAS = dev
-$(VENV)/demo $(VENV)/dev: $(VENV)/bin/python pyproject.toml
+$(VENV)/test-all: EXTRAS = test-all
+$(VENV)/demo $(VENV)/dev $(VENV)/test-all: $(VENV)/bin/python pyproject.toml
 	($(BIN)/pip install --quiet --only-binary :all: uv && $(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: -e .[$(EXTRAS)]) \
 		|| $(BIN)/pip install --quiet --prefer-binary -e .[$(EXTRAS)]
 	touch $@

@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "developer" / "patches"
 # Most files of `src` that each may touch.
 MOST = {"rheology": 5, "method": None, "format": 2, "backend": 4}

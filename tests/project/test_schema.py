@@ -3,15 +3,15 @@
 import json
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from craton.cli.app import main
 from craton.scenario import SCENARIOS
 
 jsonschema = pytest.importorskip("jsonschema")
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +24,12 @@ def validator(tmp_path_factory):
     return jsonschema.Draft202012Validator(schema)
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_fit(path, validator):
-    values = tomllib.loads(path.read_text(encoding="utf-8"))
-    assert not [error.message for error in validator.iter_errors(values)]
-    assert list(validator.iter_errors(values | {"domian": {}}))
-    assert list(validator.iter_errors(values | {"method": "fdtd"}))
+def test_examples_fit(validator):
+    for path in EXAMPLES:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        assert not [error.message for error in validator.iter_errors(values)], path.name
+        assert list(validator.iter_errors(values | {"domian": {}})), path.name
+        assert list(validator.iter_errors(values | {"method": "fdtd"})), path.name
 
 
 def test_lists_of_positions_fit(validator):

@@ -2,11 +2,10 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 COMMANDS = {
     "rules": ("ruff", "check", "src", "tests", "bench", "docs"),
     "format": ("ruff", "format", "--check", "src", "tests", "bench", "docs"),

@@ -83,6 +83,8 @@ class Watch:
 
     def pytest_sessionfinish(self):
         """Keep what was noted."""
+        self.measured.stop()
+        self.measured.save()
         if self.seconds:
             kept = {"seconds": {t: s for t, s in self.seconds.items() if t not in self.failed}, "long": self.long}
             kept["kernels"] = {test: sorted(lines) for test, lines in self.reached.items()}

@@ -169,7 +169,7 @@ def test_no_notebook():
     assert np.isfinite(notebook.EVERY)
 
 
-# --- the viewer: what it sends to the browser, and what the browser does with it ------------------------------------------------------------
+# --- the viewer: what it sends to the browser, and what the browser does with it -----------------------------------------------------
 
 TIMES = np.linspace(0, 1, 6)
 X, Z = np.linspace(0, 3000, 61), np.linspace(-1000, 0, 21)

@@ -85,7 +85,7 @@ def test_logarithmic_axes_have_powers(tmp_path):
     assert not any("$" in t.get_text() for t in axis.get_yticklabels(minor=True))
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_picture_that_fails_is_named_and_the_page_goes_on(run, tmp_path, processes, monkeypatch):
     out = tmp_path / "out"
     shutil.copytree(run, out)
@@ -100,22 +100,20 @@ def test_a_picture_that_fails_is_named_and_the_page_goes_on(run, tmp_path, proce
     assert "Not drawn: " in page and "KeyError: &#x27;no such thing&#x27;" in page and page.count("<img") >= 1
 
 
-@pytest.mark.parametrize(
-    "change, words",
-    [
+def test_control_characters_are_refused(tmp_path, capsys):
+    for change, words in (
         (('"Small case"', '"a\\u001b[31m"'), "title: .*control character"),
         (('name = "A"', 'name = "A\\u0007"'), "receivers.0.name: .*control character"),
         (('name = "A"', 'name = "A\\nB"'), "receivers.0.name: .*control character"),
         (('name = "A"', 'name = "A\\u202eB"'), "receivers.0.name: .*control character"),
         (("[run]", '[run]\n"dev\\u009b" = 1'), "unknown key|control character"),
-    ],
-)
-def test_control_characters_are_refused(change, words, tmp_path, capsys):
-    path = write(tmp_path, change)
-    assert main(["plan", str(path)]) == 2
-    said = capsys.readouterr()
-    assert re.search(words, said.err) and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said.err + said.out)
-    assert main(["run", str(path), "-o", str(tmp_path / "out")]) == 2 and not (tmp_path / "out").exists()
+    ):
+        path = write(tmp_path, change)
+        assert main(["plan", str(path)]) == 2
+        said = capsys.readouterr()
+        assert re.search(words, said.err), said.err
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said.err + said.out)
+        assert main(["run", str(path), "-o", str(tmp_path / "out")]) == 2 and not (tmp_path / "out").exists()
 
 
 def test_control_characters_of_objects_and_files_are_refused(tmp_path):
@@ -143,6 +141,7 @@ def test_an_ascii_terminal_gets_replacements(tmp_path, monkeypatch):
     assert main(["plan", str(path), "--set", 'title="Ü\\u0007"']) == 2
 
 
+@pytest.mark.long
 def test_a_failed_conversion_leaves_nothing(run, tmp_path, monkeypatch):
     from craton.io import sac
 

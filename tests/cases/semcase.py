@@ -167,14 +167,13 @@ def run(op, arrays, box, params, precision="float64", machine=None, colours=None
     return {name: program.host(name) for name in arrays}
 
 
+def solid(mesh, u, moduli, geometry="nodes"):
+    """Arrays of the stiffness kernel: zero forces, displacements, elements."""
+    of_points = {"force": np.zeros(u.size), "displacement": u.ravel()}
+    return of_points | {"points": mesh.points, "geometry": mesh.geometry(geometry), "moduli": moduli}
+
+
 def forces(mesh, u, moduli, kind, precision="float64", **more):
     """What the stiffness kernel adds to zero forces, (count + 1, 3)."""
-    arrays = {
-        "force": np.zeros(u.size),
-        "displacement": u.ravel(),
-        "points": mesh.points,
-        "geometry": mesh.geometry(kind.geometry),
-        "moduli": moduli,
-    }
-    after = run(sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, precision, **more)
-    return after["force"].reshape(-1, 3)
+    arrays, box = solid(mesh, u, moduli, kind.geometry), (0, 1, 0, 1, 0, mesh.size)
+    return run(sem.stiffness(kind), arrays, box, {"first": 0}, precision, **more)["force"].reshape(-1, 3)

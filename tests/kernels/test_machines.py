@@ -1,5 +1,6 @@
 """The CPU machine: the same bits however the work is cut, with nan where nothing was promised, compiled once, denormals, memory."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernelcase import commit, inside
+from kernelcase import PRECISIONS, commit, inside, tiers
 from layeredcase import BOUNDARIES, text
 
 from craton.backends import backend
@@ -25,15 +26,13 @@ from craton.errors import ResourceError, ScenarioError
 from craton.host import compile as host
 from craton.methods import METHODS
 from craton.methods.finite_difference import operators
+from craton.methods.finite_difference.scheme import FIELDS
 from craton.scenario import loads
 from craton.validation import stability
 
 STEPS = 12
-PERIODIC = {
-    "periodic sides": "xy",
-    "rigid and damped": "z",
-    "rigid above": "y",
-}  # axes: no rank can be behind their faces
+# Axes: no rank can be behind their faces.
+PERIODIC = {"periodic sides": "xy", "rigid and damped": "z", "rigid above": "y"}
 # Neighbours are put behind faces at random, which is never the case behind one of A1: its order of work would be another one.
 each_kind = pytest.mark.parametrize("kind", [kind for kind in BOUNDARIES if kind != "one-way"])
 
@@ -89,10 +88,13 @@ def same_bits(got, want):
 # --- however the work is cut ------------------------------------------------------------------------------------------------------------
 
 
+CUTS = [((1, 1), 1), ((3, 5), 2), ((7, 1000), 3), ((1000, 1000), 2), ((8, 16), 5)]
+
+
 @each_kind
-@pytest.mark.parametrize("tile, threads", [((1, 1), 1), ((3, 5), 2), ((7, 1000), 3), ((1000, 1000), 2), ((8, 16), 5)])
-def test_tiles_and_threads_change_no_bit(kind, tile, threads):
-    same_bits(outcome(march(committed(CPU(threads=threads, tile=tile), kind))), expected(kind))
+def test_tiles_and_threads_change_no_bit(kind):
+    for tile, threads in CUTS:
+        same_bits(outcome(march(committed(CPU(threads=threads, tile=tile), kind))), expected(kind))
 
 
 def test_large_arrays_are_copied_by_threads():
@@ -105,14 +107,15 @@ def test_large_arrays_are_copied_by_threads():
         assert target.nbytes > SLABS_FROM and np.array_equal(target, values)
 
 
-@pytest.mark.parametrize("threads", [2, 5, 40])
-def test_thread_pool_changes_no_bit(threads, monkeypatch):
+def test_thread_pool_changes_no_bit(monkeypatch):
     monkeypatch.setattr(host, "has_openmp", lambda: False)
-    machine = CPU(threads=threads)
-    same_bits(outcome(march(committed(machine))), expected())
-    assert machine.pool is not None and "thread pool" in machine.describe()
+    for threads in (2, 5, 40):
+        machine = CPU(threads=threads)
+        same_bits(outcome(march(committed(machine))), expected())
+        assert machine.pool is not None and "thread pool" in machine.describe()
 
 
+@pytest.mark.long
 def test_compiler_without_openmp_changes_no_bit(monkeypatch):
     without = (host.compiler()[0], "-fopenmp-simd")
     monkeypatch.setattr(host, "compiler", lambda: without)
@@ -121,6 +124,7 @@ def test_compiler_without_openmp_changes_no_bit(monkeypatch):
     assert machine.pool is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name, shape", [("lossy-layers", "P-SV"), ("sem-lossy-pml", None)])
 def test_flags_of_the_package_give_the_same_bits(name, shape, monkeypatch, tmp_path):
     """The compiler as users have it, where conftest.py leaves out passes of GCC; differences, elements, layers and attenuation."""
@@ -144,12 +148,10 @@ def test_flags_of_the_package_give_the_same_bits(name, shape, monkeypatch, tmp_p
     assert not [n for n in of_tests if of_tests[n].tobytes() != of_package[n].tobytes()]
 
 
-@pytest.mark.parametrize("order, precision", [(2, "float64"), (8, "float32"), (4, "float64")])
+@pytest.mark.parametrize("order, precision", tiers([(2, "float64"), (8, "float32"), (4, "float64")], [(2, "float64")]))
 def test_other_orders_and_precisions(order, precision):
-    machine = CPU(threads=3, tile=(2, 3))
-    same_bits(
-        outcome(march(committed(machine, "rigid above", order, precision))), expected("rigid above", order, precision)
-    )
+    case, machine = ("rigid above", order, precision), CPU(threads=3, tile=(2, 3))
+    same_bits(outcome(march(committed(machine, *case))), expected(*case))
 
 
 # --- nan where nothing was promised -----------------------------------------------------------------------------------------------------
@@ -165,13 +167,14 @@ def test_hostile_machine_changes_no_bit(kind):
 @pytest.mark.parametrize("missing", ["vx", "sxx"])
 def test_hostile_machine_shows_a_missing_exchange(missing):
     whole = plan("periodic sides")
-    phases = []
-    for p in whole.phases:
-        phases.append(
-            replace(p, launches=tuple(one for one in p.launches if one.op.name != "wrap" or missing not in one.arrays))
-        )
-    program = march(committed(backend("hostile"), "periodic sides", changed=replace(whole, phases=tuple(phases))))
+    phases = with_launches(whole, lambda one: one.op.name != "wrap" or missing not in one.arrays)
+    program = march(committed(backend("hostile"), "periodic sides", changed=replace(whole, phases=phases)))
     assert np.isnan(program.host("vy")).any()
+
+
+def with_launches(whole, stays):
+    """Phases of a plan with some of their launches."""
+    return tuple(replace(phase, launches=tuple(filter(stays, phase.launches))) for phase in whole.phases)
 
 
 @pytest.mark.parametrize("kind", PERIODIC)
@@ -179,20 +182,14 @@ def test_a_half_step_reads_ghosts_from_the_other_end(kind):
     """Ghosts of a periodic axis hold what is n points away, n the number of points: the field goes on as if repeated."""
     p = plan(kind)
     program, reach = march(committed(CPU(threads=1), kind)), p.layout.reach
-    for phase, names in (
-        (program.phases[0], ("sxx", "syy", "szz", "sxy", "sxz", "syz")),
-        (program.phases[1], ("vx", "vy", "vz")),
-    ):
+    for phase, names in zip(program.phases, (FIELDS[3:], FIELDS[:3])):
         phase.inner(STEPS)
-        for name in names:
-            for axis in PERIODIC[kind]:
-                n, origin = "zyx".index(axis), p.layout.origin["zyx".index(axis)]
-                window = list(p.layout.window())
-                window[n] = slice(origin - reach, origin + p.layout.shape[n] + reach)
-                width = [(reach, reach) if m == n else (0, 0) for m in range(3)]
-                np.testing.assert_array_equal(
-                    program.arrays[name][tuple(window)], np.pad(program.host(name), width, "wrap")
-                )
+        for name, axis in ((name, axis) for name in names for axis in PERIODIC[kind]):
+            n, window = "zyx".index(axis), list(p.layout.window())
+            window[n] = slice(p.layout.origin[n] - reach, p.layout.origin[n] + p.layout.shape[n] + reach)
+            width = [(reach, reach) if m == n else (0, 0) for m in range(3)]
+            expected = np.pad(program.host(name), width, "wrap")
+            np.testing.assert_array_equal(program.arrays[name][tuple(window)], expected)
 
 
 # --- regions ----------------------------------------------------------------------------------------------------------------------------
@@ -210,28 +207,32 @@ def beside(whole, *neighbours):
     return replace(whole, partition=(replace(whole.subdomain, neighbours=neighbours),))
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_regions_cover_every_point_once(seed):
-    rng = np.random.default_rng(seed)
-    shape, thickness = tuple(int(n) for n in rng.integers(1, 14, 3)), int(rng.integers(1, 5))
-    part = Subdomain((0, shape[0], 0, shape[1], 0, shape[2]), random_neighbours(rng))
-    corners = [sorted(int(v) for v in rng.integers(0, n + 1, 2)) for n in shape]
-    launch = Launch(operators.rigid(), ("vx",), tuple(v for pair in corners for v in pair), {})
-    outer, inner = regions((launch,), part, thickness)
-    seen, near = np.zeros(shape, int), np.zeros(shape, bool)
-    for one in (*outer, *inner):
-        assert one.points > 0 or not part.neighbours
-        seen[tuple(slice(a, b) for a, b in zip(one.box[::2], one.box[1::2]))] += 1
-    want = np.zeros(shape, int)
-    want[tuple(slice(a, b) for a, b in corners)] = 1
-    np.testing.assert_array_equal(seen, want)
-    for axis, side in part.faces:
-        n = "zyx".index(axis)
-        np.moveaxis(near, n, 0)[slice(0, thickness) if side == 0 else slice(max(shape[n] - thickness, 0), None)] = True
-    for one in inner:
-        assert not near[tuple(slice(a, b) for a, b in zip(one.box[::2], one.box[1::2]))].any()
-    for one in outer:
-        assert near[tuple(slice(a, b) for a, b in zip(one.box[::2], one.box[1::2]))].all()
+def points_of(box):
+    """Slices of a box."""
+    return tuple(slice(a, b) for a, b in zip(box[::2], box[1::2]))
+
+
+def test_regions_cover_every_point_once():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        shape, thickness = tuple(int(n) for n in rng.integers(1, 14, 3)), int(rng.integers(1, 5))
+        part = Subdomain((0, shape[0], 0, shape[1], 0, shape[2]), random_neighbours(rng))
+        corners = [sorted(int(v) for v in rng.integers(0, n + 1, 2)) for n in shape]
+        launch = Launch(operators.rigid(), ("vx",), tuple(v for pair in corners for v in pair), {})
+        outer, inner = regions((launch,), part, thickness)
+        seen, near = np.zeros(shape, int), np.zeros(shape, bool)
+        for one in (*outer, *inner):
+            assert one.points > 0 or not part.neighbours
+            seen[points_of(one.box)] += 1
+        want = np.zeros(shape, int)
+        want[points_of(launch.box)] = 1
+        np.testing.assert_array_equal(seen, want, err_msg=f"seed {seed}")
+        for axis, side in part.faces:
+            n = "zyx".index(axis)
+            face = slice(max(shape[n] - thickness, 0), None) if side else slice(0, thickness)
+            np.moveaxis(near, n, 0)[face] = True
+        assert not any(near[points_of(one.box)].any() for one in inner), seed
+        assert all(near[points_of(one.box)].all() for one in outer), seed
 
 
 def test_shells_and_rest_are_disjoint_and_complete():
@@ -243,34 +244,26 @@ def test_shells_and_rest_are_disjoint_and_complete():
 
 def without_sources(whole):
     """The plan without sources, from a random state: layers, damping, edges and ghosts are left."""
-    rng, state = np.random.default_rng(9), whole.arrays["state"]
-    arrays = whole.arrays | {
-        "state": replace(state, data=(1e-3 * rng.standard_normal(state.shape)).astype(whole.precision))
-    }
+    state = whole.arrays["state"]
+    random = (1e-3 * np.random.default_rng(9).standard_normal(state.shape)).astype(whole.precision)
+    arrays = whole.arrays | {"state": replace(state, data=random)}
     arrays |= {name: replace(a, defined=None) for name, a in arrays.items() if a.part_of}
-    phases = tuple(
-        replace(p, launches=tuple(one for one in p.launches if one.op.name != "inject")) for p in whole.phases
-    )
-    return replace(whole, arrays=arrays, phases=phases)
+    return replace(whole, arrays=arrays, phases=with_launches(whole, lambda one: one.op.name != "inject"))
 
 
 @each_kind
-@pytest.mark.parametrize("seed", range(4))
-def test_outer_then_inner_is_the_whole(kind, seed):
+def test_outer_then_inner_is_the_whole(kind):
     """Also in the last bit: a point's value does not depend on the box that it is computed in."""
-    p, rng, periodic = (without_sources(plan(kind)), np.random.default_rng(seed), PERIODIC.get(kind, ""))
-    neighbours = [one for one in random_neighbours(rng) if one.face[0] not in periodic]
-    cut = beside(p, *(neighbours or [Neighbour(1, ("z" if kind == "periodic sides" else "x", 0))]))
-    cut, whole = (march(committed(CPU(threads=n), kind, changed=one), 3) for n, one in ((2, cut), (1, p)))
-    for name in ("vx", "vy", "vz", "sxx", "syy", "szz", "sxy", "sxz", "syz"):
-        assert cut.host(name).tobytes() == whole.host(name).tobytes(), name
+    p, periodic = without_sources(plan(kind)), PERIODIC.get(kind, "")
+    whole = march(committed(CPU(threads=1), kind, changed=p), 3)
+    for seed in range(4):
+        neighbours = [one for one in random_neighbours(np.random.default_rng(seed)) if one.face[0] not in periodic]
+        other = Neighbour(1, ("z" if kind == "periodic sides" else "x", 0))
+        cut = march(committed(CPU(threads=2), kind, changed=beside(p, *(neighbours or [other]))), 3)
+        assert not [name for name in FIELDS if cut.host(name).tobytes() != whole.host(name).tobytes()], seed
     assert np.abs(whole.host("vx")).max() > 1e-3
-
-
-@each_kind
-def test_outer_then_inner_is_the_whole_with_sources(kind):
-    cut = beside(plan(kind), Neighbour(1, ("x" if "z" in PERIODIC.get(kind, "") else "z", 0)))
-    same_bits(outcome(march(committed(CPU(threads=2), kind, changed=cut))), expected(kind))
+    with_sources = beside(plan(kind), Neighbour(1, ("x" if "z" in periodic else "z", 0)))
+    same_bits(outcome(march(committed(CPU(threads=2), kind, changed=with_sources))), expected(kind))
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------------------------
@@ -344,19 +337,12 @@ def test_cache_that_cannot_be_written_says_so(monkeypatch, tmp_path):
 
 def wrapper(folder):
     """A compiler that notes its calls in folder/calls."""
-    path = folder / "noting-cxx"
-    path.write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\nexec {compiler_path()} "$@"\n')
-    path.chmod(0o755)
-    return path
-
-
-@cache
-def compiler_path():
-    """The compiler itself."""
-    command = host.compiler()
+    command, path = host.compiler(), folder / "noting-cxx"
     if command[0] == sys.executable:
         pytest.skip("needs a C++ compiler of its own, not the ziglang wheel")
-    return command[0]
+    path.write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\nexec {command[0]} "$@"\n')
+    path.chmod(0o755)
+    return path
 
 
 PROGRAM = """
@@ -364,6 +350,7 @@ import numpy as np
 from kernelcase import run
 from craton.core.layout import Layout
 from craton.methods.finite_difference import operators
+from craton.methods.finite_difference.scheme import FIELDS
 layout = Layout((5, 6, 7), 1)
 arrays = {"f": np.ones(layout.padded, np.float32)}
 params = {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 4, "dt_h": 0.0}
@@ -374,14 +361,9 @@ assert (after[layout.window()] == 0).all() and after.sum() == after.size - 210
 
 def start(folder):
     """A process that compiles one kernel and the runner."""
-    paths = [str(Path(__file__).parents[1] / "cases"), *sys.path]
-    env = {
-        **os.environ,
-        "CRATON_CACHE": str(folder / "cache"),
-        "CXX": str(folder / "noting-cxx"),
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-    return subprocess.Popen([sys.executable, "-c", PROGRAM], env=env, stderr=subprocess.PIPE, text=True)
+    paths = os.pathsep.join([str(Path(__file__).parents[1] / "cases"), *sys.path])
+    own = {"CRATON_CACHE": str(folder / "cache"), "CXX": str(folder / "noting-cxx"), "PYTHONPATH": paths}
+    return subprocess.Popen([sys.executable, "-c", PROGRAM], env=os.environ | own, stderr=subprocess.PIPE, text=True)
 
 
 def compilations(folder):
@@ -399,6 +381,7 @@ def test_second_process_compiles_nothing(tmp_path):
     assert len((tmp_path / "calls").read_text().splitlines()) == 3
 
 
+@pytest.mark.long
 def test_racing_processes_are_safe(tmp_path):
     wrapper(tmp_path)
     processes = [start(tmp_path) for _ in range(4)]
@@ -426,12 +409,11 @@ def test_wrong_text_shows_the_compiler_s_words(monkeypatch, tmp_path):
 # --- denormals --------------------------------------------------------------------------------------------------------------------------
 
 
-def halved(values, precision, threads):
-    """Fields that a sponge with the factor 1/2 leaves of `values`."""
+def halved(value, precision, threads):
+    """Fields that a sponge with the factor 1/2 leaves of a value."""
     layout, box = Layout((16, 20, 5), 1), (0, 16, 0, 20, 0, 5)
-    arrays = {name: np.full(layout.padded, values, precision) for name in "fgh"} | {
-        "profile": np.full(5, 0.5, precision)
-    }
+    arrays = {name: np.full(layout.padded, value, precision) for name in "fgh"}
+    arrays["profile"] = np.full(5, 0.5, precision)
     params = {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 15, "dt_h": 0}
     params |= {"k0": 0, "j0": 0, "i0": 0, "nk": 16, "nj": 20, "ni": 5}
     launch = Launch(operators.sponge(0), ("f", "g", "h", "profile"), box, params)
@@ -446,18 +428,17 @@ def keeps_denormals():
     return bool((tiny * np.float32(0.5) > 0).all()) and sys.float_info.min / 2 > 0
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("openmp", [True, False])
-def test_denormals_are_flushed_in_kernels_only(precision, threads, openmp, monkeypatch):
+def test_denormals_are_flushed_in_kernels_only(openmp, monkeypatch):
     if not openmp:
         monkeypatch.setattr(host, "has_openmp", lambda: False)
     assert keeps_denormals()
-    tiny = np.finfo(precision).tiny
-    assert (halved(tiny, precision, threads) == 0).all()  # the result would be denormal
-    assert (halved(tiny / 2, precision, threads) == 0).all()  # the operand is
-    assert (halved(4 * tiny, precision, threads) == 2 * tiny).all()
-    assert keeps_denormals()
+    for precision, threads in itertools.product(PRECISIONS, (1, 2)):
+        tiny = np.finfo(precision).tiny
+        # the result would be denormal, the operand is, neither
+        for value, expected in ((tiny, 0), (tiny / 2, 0), (4 * tiny, 2 * tiny)):
+            assert (halved(value, precision, threads) == expected).all(), (precision, threads, value)
+        assert keeps_denormals()
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(keeps_denormals).result()
 

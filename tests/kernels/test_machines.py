@@ -350,7 +350,6 @@ import numpy as np
 from kernelcase import run
 from craton.core.layout import Layout
 from craton.methods.finite_difference import operators
-from craton.methods.finite_difference.scheme import FIELDS
 layout = Layout((5, 6, 7), 1)
 arrays = {"f": np.ones(layout.padded, np.float32)}
 params = {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 4, "dt_h": 0.0}

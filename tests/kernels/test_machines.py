@@ -1,17 +1,15 @@
-"""The CPU machine: the same bits however the work is cut, with nan where nothing was promised, compiled once, denormals, memory."""
+"""The CPU machine: the same bits however the work is cut, with nan where nothing was promised, denormals, memory."""
 
 import itertools
-import os
-import subprocess
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from common import refused
 from kernelcase import PRECISIONS, commit, inside, tiers
 from layeredcase import BOUNDARIES, text
 
@@ -20,9 +18,9 @@ from craton.backends.base import interleaved
 from craton.backends.cpu import CPU, SLABS_FROM, copy_in_slabs
 from craton.core.layout import Layout
 from craton.core.plan import Launch
-from craton.core.subdomain import Neighbour, Subdomain, regions, shells
+from craton.core.subdomain import Neighbour, Subdomain, regions
 from craton.driver import waves
-from craton.errors import ResourceError, ScenarioError
+from craton.errors import ScenarioError
 from craton.host import compile as host
 from craton.methods import METHODS
 from craton.methods.finite_difference import operators
@@ -37,15 +35,10 @@ PERIODIC = {"periodic sides": "xy", "rigid and damped": "z", "rigid above": "y"}
 each_kind = pytest.mark.parametrize("kind", [kind for kind in BOUNDARIES if kind != "one-way"])
 
 
-def planned_by_method(scenario, team=None, machine=None):
-    """The plan of a scenario by its method."""
-    return METHODS[scenario.method].plan(scenario, team, machine)
-
-
 @cache
 def plan(kind="free and absorbing", order=4, precision="float32"):
     """A small plan with every kind of source, receiver and some kinds of boundary."""
-    return planned_by_method(loads(text(kind, order, precision)), machine=CPU(threads=1))
+    return METHODS["fd"].plan(loads(text(kind, order, precision)), None, CPU(threads=1))
 
 
 def march(program, steps=STEPS):
@@ -59,11 +52,14 @@ def march(program, steps=STEPS):
 
 def outcome(program):
     """The grid's points of every field, memory variables, record and step counter, on the host."""
-    changing = [
-        name for name, a in program.plan.arrays.items() if a.kind in ("wavefield", "boundary") and a.data is None
-    ]
-    found = {name: program.host(name) for name in changing if name != "state"}  # the block of fields holds padding too
-    return found | {"record": program.host("record")[:STEPS], "step": program.host("step")}
+    kept = {
+        name: a for name, a in program.plan.arrays.items() if a.kind in ("wavefield", "boundary") and a.data is None
+    }
+    # the block of fields holds padding too
+    return {name: program.host(name) for name in kept if name != "state"} | {
+        "record": program.host("record")[:STEPS],
+        "step": program.host("step"),
+    }
 
 
 def committed(machine, kind="free and absorbing", order=4, precision="float32", changed=None):
@@ -77,24 +73,22 @@ def expected(kind="free and absorbing", order=4, precision="float32"):
     return outcome(march(committed(CPU(threads=1), kind, order, precision)))
 
 
-def same_bits(got, want):
-    """Equal in every bit, and something happened."""
-    assert set(got) == set(want)
-    different = [name for name in want if got[name].tobytes() != want[name].tobytes()]
-    assert not different
+def same_bits(machine, kind="free and absorbing", *more, **changed):
+    """What a machine makes of a plan is equal in every bit, and something happened; the program."""
+    program, want = committed(machine, kind, *more, **changed), expected(kind, *more)
+    got = outcome(march(program))
+    assert set(got) == set(want) and not [name for name in want if got[name].tobytes() != want[name].tobytes()]
     assert all(np.abs(want[name]).max() > 0 for name in ("vx", "vy", "vz", "szz", "sxy", "record"))
+    return program
 
 
 # --- however the work is cut ------------------------------------------------------------------------------------------------------------
 
 
-CUTS = [((1, 1), 1), ((3, 5), 2), ((7, 1000), 3), ((1000, 1000), 2), ((8, 16), 5)]
-
-
 @each_kind
 def test_tiles_and_threads_change_no_bit(kind):
-    for tile, threads in CUTS:
-        same_bits(outcome(march(committed(CPU(threads=threads, tile=tile), kind))), expected(kind))
+    for tile, threads in (((1, 1), 1), ((3, 5), 2), ((7, 1000), 3), ((1000, 1000), 2), ((8, 16), 5)):
+        same_bits(CPU(threads=threads, tile=tile), kind)
 
 
 def test_large_arrays_are_copied_by_threads():
@@ -107,21 +101,18 @@ def test_large_arrays_are_copied_by_threads():
         assert target.nbytes > SLABS_FROM and np.array_equal(target, values)
 
 
-def test_thread_pool_changes_no_bit(monkeypatch):
-    monkeypatch.setattr(host, "has_openmp", lambda: False)
-    for threads in (2, 5, 40):
+@pytest.mark.parametrize("openmp", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_thread_pool_changes_no_bit(openmp, monkeypatch):
+    """Where OpenMP is not asked for, and with a compiler without it."""
+    if openmp:
+        monkeypatch.setattr(host, "has_openmp", lambda: False)
+    else:
+        without = (host.compiler()[0], "-fopenmp-simd")
+        monkeypatch.setattr(host, "compiler", lambda: without)
+    for threads in (2, 5, 40) if openmp else (2,):
         machine = CPU(threads=threads)
-        same_bits(outcome(march(committed(machine))), expected())
+        same_bits(machine)
         assert machine.pool is not None and "thread pool" in machine.describe()
-
-
-@pytest.mark.long
-def test_compiler_without_openmp_changes_no_bit(monkeypatch):
-    without = (host.compiler()[0], "-fopenmp-simd")
-    monkeypatch.setattr(host, "compiler", lambda: without)
-    machine = CPU(threads=2)
-    same_bits(outcome(march(committed(machine))), expected())
-    assert machine.pool is not None
 
 
 @pytest.mark.long
@@ -130,7 +121,7 @@ def test_flags_of_the_package_give_the_same_bits(name, shape, monkeypatch, tmp_p
     """The compiler as users have it, where conftest.py leaves out passes of GCC; differences, elements, layers and attenuation."""
     row = stability.ROWS[name]
     scenario = row.scenario(tmp_path, shape) if shape else row.scenario(tmp_path)
-    planned = planned_by_method(scenario, machine=CPU(threads=1))
+    planned = METHODS[scenario.method].plan(scenario, None, CPU(threads=1))
 
     def fields():
         program = march(waves.commit(scenario, planned, CPU(threads=1)), 40)
@@ -150,8 +141,7 @@ def test_flags_of_the_package_give_the_same_bits(name, shape, monkeypatch, tmp_p
 
 @pytest.mark.parametrize("order, precision", tiers([(2, "float64"), (8, "float32"), (4, "float64")], [(2, "float64")]))
 def test_other_orders_and_precisions(order, precision):
-    case, machine = ("rigid above", order, precision), CPU(threads=3, tile=(2, 3))
-    same_bits(outcome(march(committed(machine, *case))), expected(*case))
+    same_bits(CPU(threads=3, tile=(2, 3)), "rigid above", order, precision)
 
 
 # --- nan where nothing was promised -----------------------------------------------------------------------------------------------------
@@ -159,9 +149,10 @@ def test_other_orders_and_precisions(order, precision):
 
 @each_kind
 def test_hostile_machine_changes_no_bit(kind):
-    program = committed(backend("hostile", threads=2), kind)
-    assert all(np.isnan(program.arrays[name]).any() for name in ("vx", "sxx", "syz", "record"))
-    same_bits(outcome(march(program)), expected(kind))
+    machine = backend("hostile", threads=2)
+    arrays = committed(machine, kind).arrays
+    assert all(np.isnan(arrays[name]).any() for name in ("vx", "sxx", "syz", "record"))
+    same_bits(machine, kind)
 
 
 @pytest.mark.parametrize("missing", ["vx", "sxx"])
@@ -194,12 +185,10 @@ def test_a_half_step_reads_ghosts_from_the_other_end(kind):
 
 # --- regions ----------------------------------------------------------------------------------------------------------------------------
 
-FACES = [(axis, side) for axis in "xyz" for side in (0, 1)]
-
 
 def random_neighbours(rng):
     """Some faces with a rank behind them."""
-    return tuple(Neighbour(1, face) for face in FACES if rng.random() < 0.5)
+    return tuple(Neighbour(1, face) for face in itertools.product("xyz", (0, 1)) if rng.random() < 0.5)
 
 
 def beside(whole, *neighbours):
@@ -235,13 +224,6 @@ def test_regions_cover_every_point_once():
         assert all(near[points_of(one.box)].all() for one in outer), seed
 
 
-def test_shells_and_rest_are_disjoint_and_complete():
-    part = Subdomain((10, 30, 5, 20, 0, 40), tuple(Neighbour(n, face) for n, face in enumerate(FACES)))
-    slabs, rest = shells(part, 3)
-    points = [(b - a) * (d - c) * (f - e) for a, b, c, d, e, f in (*slabs, rest)]
-    assert len(slabs) == 6 and sum(points) == 20 * 15 * 40 and rest == (3, 17, 3, 12, 3, 37)
-
-
 def without_sources(whole):
     """The plan without sources, from a random state: layers, damping, edges and ghosts are left."""
     state = whole.arrays["state"]
@@ -262,8 +244,7 @@ def test_outer_then_inner_is_the_whole(kind):
         cut = march(committed(CPU(threads=2), kind, changed=beside(p, *(neighbours or [other]))), 3)
         assert not [name for name in FIELDS if cut.host(name).tobytes() != whole.host(name).tobytes()], seed
     assert np.abs(whole.host("vx")).max() > 1e-3
-    with_sources = beside(plan(kind), Neighbour(1, ("x" if "z" in periodic else "z", 0)))
-    same_bits(outcome(march(committed(CPU(threads=2), kind, changed=with_sources))), expected(kind))
+    same_bits(CPU(threads=2), kind, changed=beside(plan(kind), Neighbour(1, ("x" if "z" in periodic else "z", 0))))
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------------------------
@@ -271,11 +252,10 @@ def test_outer_then_inner_is_the_whole(kind):
 
 @each_kind
 def test_size_of_a_plan_is_what_is_allocated(kind):
-    p, machine = plan(kind), CPU(threads=1)
-    fills = METHODS["fd"].fills(loads(text(kind)), p)
+    p, fills = plan(kind), METHODS["fd"].fills(loads(text(kind)), plan(kind))
     tracemalloc.start()
     try:
-        arrays = machine.allocate(p, fills)
+        arrays = CPU(threads=1).allocate(p, fills)
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -286,8 +266,7 @@ def test_size_of_a_plan_is_what_is_allocated(kind):
 
 
 def test_fields_are_parts_of_blocks():
-    p = plan()
-    program = committed(CPU(threads=1))
+    p, program = plan(), committed(CPU(threads=1))
     fields = [name for name, a in p.arrays.items() if a.part_of]
     assert sum(p.arrays[name].part_of == "state" for name in fields) == 9
     for name in fields:
@@ -295,114 +274,6 @@ def test_fields_are_parts_of_blocks():
         first = program.arrays[name].ctypes.data + p.arrays[name].first * program.arrays[name].itemsize
         assert program.grid(name).ctypes.data == first and program.grid(name).shape == p.grid.shape
     assert not any(np.shares_memory(program.arrays[a], program.arrays[b]) for a in fields for b in fields if a < b)
-
-
-# --- compiler ---------------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def forgetful():
-    """Look for a compiler anew, before and after."""
-    host.compiler.cache_clear()
-    yield
-    host.compiler.cache_clear()
-
-
-def test_no_compiler_says_what_to_install(forgetful, monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(host.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        ResourceError, match=r"no C\+\+ compiler found(.|\n)*apt-get install g\+\+(.|\n)*ziglang"
-    ) as error:
-        committed(CPU(threads=1))
-    assert error.value.exit_code == 3
-
-
-def test_cxx_is_asked_first(forgetful, monkeypatch, tmp_path):
-    wrapped = wrapper(tmp_path)
-    host.compiler.cache_clear()
-    monkeypatch.setenv("CXX", str(wrapped))
-    assert host.compiler()[0] == str(wrapped)
-
-
-def test_cache_that_cannot_be_written_says_so(monkeypatch, tmp_path):
-    (tmp_path / "file").write_text("")
-    for place in ("file/below", "file"):
-        monkeypatch.setenv("CRATON_CACHE", str(tmp_path / place))
-        with pytest.raises(ResourceError, match="CRATON_CACHE") as refused:
-            committed(CPU(threads=1))
-        assert refused.value.exit_code == 2
-
-
-def wrapper(folder):
-    """A compiler that notes its calls in folder/calls."""
-    command, path = host.compiler(), folder / "noting-cxx"
-    if command[0] == sys.executable:
-        pytest.skip("needs a C++ compiler of its own, not the ziglang wheel")
-    path.write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\nexec {command[0]} "$@"\n')
-    path.chmod(0o755)
-    return path
-
-
-PROGRAM = """
-import numpy as np
-from kernelcase import run
-from craton.core.layout import Layout
-from craton.methods.finite_difference import operators
-layout = Layout((5, 6, 7), 1)
-arrays = {"f": np.ones(layout.padded, np.float32)}
-params = {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 4, "dt_h": 0.0}
-after = run(operators.rigid(), ("f",), arrays, (0, 5, 0, 6, 0, 7), params, layout, "float32")["f"]
-assert (after[layout.window()] == 0).all() and after.sum() == after.size - 210
-"""
-
-
-def start(folder):
-    """A process that compiles one kernel and the runner."""
-    paths = os.pathsep.join([str(Path(__file__).parents[1] / "cases"), *sys.path])
-    own = {"CRATON_CACHE": str(folder / "cache"), "CXX": str(folder / "noting-cxx"), "PYTHONPATH": paths}
-    return subprocess.Popen([sys.executable, "-c", PROGRAM], env=os.environ | own, stderr=subprocess.PIPE, text=True)
-
-
-def compilations(folder):
-    """Calls of the compiler other than the search for OpenMP."""
-    return sum("-O3" in line for line in (folder / "calls").read_text().splitlines())
-
-
-def test_second_process_compiles_nothing(tmp_path):
-    wrapper(tmp_path)
-    for _ in range(2):
-        process = start(tmp_path)
-        assert process.wait() == 0, process.stderr.read()
-        assert compilations(tmp_path) == 2  # the kernel and the runner, in the first process
-    # nor does it try the compiler: once, the first process asked it for OpenMP
-    assert len((tmp_path / "calls").read_text().splitlines()) == 3
-
-
-@pytest.mark.long
-def test_racing_processes_are_safe(tmp_path):
-    wrapper(tmp_path)
-    processes = [start(tmp_path) for _ in range(4)]
-    for process in processes:
-        assert process.wait() == 0, process.stderr.read()
-    left = sorted(p.suffix for p in (tmp_path / "cache").iterdir())
-    assert left == [".so", ".so"] and compilations(tmp_path) >= 2
-
-
-def test_another_text_or_flag_is_another_library(monkeypatch, tmp_path):
-    monkeypatch.setenv("CRATON_CACHE", str(tmp_path))
-    libraries = [host.library(f'extern "C" int f() {{ return {n}; }}') for n in (1, 2)]
-    flags = (*host.FLAGS, "-DOTHER")
-    libraries.append(host.library('extern "C" int f() { return 1; }', flags))
-    assert [lib.f() for lib in libraries] == [1, 2, 1] and len(list(tmp_path.glob("*.so"))) == 3
-
-
-def test_wrong_text_shows_the_compiler_s_words(monkeypatch, tmp_path):
-    monkeypatch.setenv("CRATON_CACHE", str(tmp_path))
-    with pytest.raises(ResourceError, match="nonsense"):
-        host.library("nonsense;")
-    assert not list(tmp_path.iterdir())
 
 
 # --- denormals --------------------------------------------------------------------------------------------------------------------------
@@ -443,5 +314,4 @@ def test_denormals_are_flushed_in_kernels_only(openmp, monkeypatch):
 
 
 def test_a_device_that_does_not_exist_is_told():
-    with pytest.raises(ScenarioError, match=r"(?s)no device 'gpu'.*use auto, cpu, cuda"):
-        backend("gpu")
+    refused(ScenarioError, ("no device 'gpu'", "use auto, cpu, cuda"), backend, "gpu")

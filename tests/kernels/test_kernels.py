@@ -278,12 +278,6 @@ def test_declarations_are_what_the_texts_say(method):
     assert len(every(method)) > 10 and not wrong
 
 
-def test_the_comparison_sees_a_wrong_declaration():
-    op = operators.velocity(stencil(4))
-    swapped = dataclasses.replace(op, reads=(op.reads[1], op.reads[0], *op.reads[2:]))
-    assert len(list(declarations(swapped))) == 3  # of the text and of two streamed variants
-
-
 def test_catalogues_have_every_kernel():
     """Each KERNEL of the folders' texts is there; each operator of gravity has a budget."""
     for method, files in (

@@ -5,9 +5,10 @@ over both architectures and all orders, rounded up to the next multiple of 8 (th
 40 registers let 1536 threads of 2048 stay on a multiprocessor, 64 let 1024.
 """
 
-import dataclasses
+import math
 import re
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -45,75 +46,61 @@ class Case(NamedTuple):
     stack: int | None = 0
 
 
-def budgets(text):
-    """{name: (float32, float64)} of a table."""
-    words = iter(text.split())
-    return {name: (int(single), int(double)) for name, single, double in zip(words, words, words)}
-
-
 # --- finite differences -----------------------------------------------------------------------------------------------------------------
 
-BUDGET = budgets(
-    """
-    velocity 32 48  stress 40 56  velocity_surface 48 72  stress_surface 40 64  cpml_velocity 40 48  laminate 40 40
-    laminate_surface 40 48  cpml_laminate 32 32  cpml_stress 40 56  sponge 16 24  rigid 16 16  wrap 16 16
-    inject 40 40  window 24 24  hold 24 24  sample 32 32  peaks 64 64  gather_points 16 16  sum_series 32 32
-    damping 32 32  advance 16 16  a1 32 40  contact_velocity 40 48  contact_stress 48 56  contact_stress_mixed 48 64
-    vti_contact_stress_mixed 56 72  stress_coarse 56 72  stress_mixed 56 80  stress_paired 64 80  stress_full 56 96
-    stress_surface_mixed 64 72  cpml_stress_x_mixed 48 64  cpml_stress_y_mixed 56 64  cpml_stress_z_mixed 48 64
-    stress_surface_paired 64 96  cpml_stress_x_paired 40 64  cpml_stress_z_paired 48 56  vti_stress 48 72
-    vti_stress_surface 48 64  vti_stress_terrain 48 64  vti_stress_mixed 64 80  vti_stress_paired 64 104
-    vti_stress_surface_mixed 64 80  vti_cpml_stress_x_mixed 48 64  vti_cpml_stress_y_mixed 56 72
-    vti_cpml_stress_z_mixed 56 72  vti_stress_surface_paired 48 64  vti_cpml_stress_x_paired 48 72
-    vti_cpml_stress_z_paired 48 72  keep_velocity 24 24  keep_stress 32 32  increment_velocity 24 24
-    increment_stress 24 32  scatter_velocity 24 24  scatter_stress 32 40  correlate 32 48
-    scatter_stress_pairs 32 32  correlate_pairs 32 32  keep_strain 32 32  increment_strain 24 40
-    correlate_strain 48 72  scatter_strain 56 72  correlate_strain_by_q 56 80  scatter_strain_by_q 56 88
-    scatter_strain_sparse 64 88  vti_correlate_strain 56 88  vti_correlate_strain_sponge 64 88
-    vti_scatter_strain 64 72  vti_scatter_strain_sparse 56 80  remember_velocity 32 32  remember_stress 32 40
-    backward_velocity 40 56  backward_stress 56 72  backward_velocity_surface 56 64  backward_stress_surface 56 72
-    backward_laminate 56 96  laminate_increment 32 56  laminate_correlate 40 64  save 16 16  save_16 40 40
-    restore 16 16  restore_16 32 32  take_out 40 40  set_aside 16 16  changed 24 24  changed_normal 40 40
-    sum_density 56 80  sum_moduli 88 128  sum_density_surface 56 88  sum_moduli_surface 80 128  sum_forces 40 32
-    narrow 32 32  widen 32 32  pack 24 24  unpack 24 24  acoustic_velocity 40 48  acoustic_pressure 40 40
-    acoustic_velocity_surface 40 48  acoustic_pressure_surface 40 40
-    """
-)
-LONG = budgets(  # of orders 10 to 16
-    """
-    velocity 48 56  stress 48 64  velocity_surface 48 72  stress_surface 48 72  cpml_velocity 48 48  laminate 32 56
-    laminate_surface 40 40  cpml_laminate 32 40  cpml_stress 40 48
-    """
-)
-PLANE = budgets(  # of both motions in the (x, z) plane
-    """
-    velocity 32 40  stress 32 48  velocity_surface 40 48  stress_surface 32 40  cpml_velocity 32 48  laminate 32 32
-    laminate_surface 32 40  cpml_laminate 32 32  cpml_stress 32 48  stress_coarse 40 56  stress_paired 40 56
-    stress_full 40 56  stress_surface_paired 40 64  cpml_stress_x_paired 48 64  cpml_stress_z_paired 40 72
-    vti_stress 32 48  vti_stress_surface 32 40  vti_stress_paired 48 64  vti_stress_surface_paired 48 72
-    vti_cpml_stress_x_paired 48 72  vti_cpml_stress_z_paired 48 72
-    """
-)
+# Of finite differences; long: of orders 10 to 16, plane: of both motions in the (x, z) plane. Of gravity all ten fields at once, the most
+# that a kernel is asked for; single fields and nine are in test_gravity.py and test_gravity_methods.py.
+BUDGET = """
+velocity 32 48  stress 40 56  velocity_surface 48 72  stress_surface 40 64  cpml_velocity 40 48  laminate 40 40
+laminate_surface 40 48  cpml_laminate 32 32  cpml_stress 40 56  sponge 16 24  rigid 16 16  wrap 16 16  inject 40 40
+window 24 24  hold 24 24  sample 32 32  peaks 64 64  gather_points 16 16  sum_series 32 32  damping 32 32
+advance 16 16  a1 32 40  contact_velocity 40 48  contact_stress 48 56  contact_stress_mixed 48 64
+vti_contact_stress_mixed 56 72  stress_coarse 56 72  stress_mixed 56 80  stress_paired 64 80  stress_full 56 96
+stress_surface_mixed 64 72  cpml_stress_x_mixed 48 64  cpml_stress_y_mixed 56 64  cpml_stress_z_mixed 48 64
+stress_surface_paired 64 96  cpml_stress_x_paired 40 64  cpml_stress_z_paired 48 56  vti_stress 48 72
+vti_stress_surface 48 64  vti_stress_terrain 48 64  vti_stress_mixed 64 80  vti_stress_paired 64 104
+vti_stress_surface_mixed 64 80  vti_cpml_stress_x_mixed 48 64  vti_cpml_stress_y_mixed 56 72
+vti_cpml_stress_z_mixed 56 72  vti_stress_surface_paired 48 64  vti_cpml_stress_x_paired 48 72
+vti_cpml_stress_z_paired 48 72  keep_velocity 24 24  keep_stress 32 32  increment_velocity 24 24
+increment_stress 24 32  scatter_velocity 24 24  scatter_stress 32 40  correlate 32 48  scatter_stress_pairs 32 32
+correlate_pairs 32 32  keep_strain 32 32  increment_strain 24 40  correlate_strain 48 72  scatter_strain 56 72
+correlate_strain_by_q 56 80  scatter_strain_by_q 56 88  scatter_strain_sparse 64 88  vti_correlate_strain 56 88
+vti_correlate_strain_sponge 64 88  vti_scatter_strain 64 72  vti_scatter_strain_sparse 56 80
+remember_velocity 32 32  remember_stress 32 40  backward_velocity 40 56  backward_stress 56 72
+backward_velocity_surface 56 64  backward_stress_surface 56 72  backward_laminate 56 96  laminate_increment 32 56
+laminate_correlate 40 64  save 16 16  save_16 40 40  restore 16 16  restore_16 32 32  take_out 40 40
+set_aside 16 16  changed 24 24  changed_normal 40 40  sum_density 56 80  sum_moduli 88 128
+sum_density_surface 56 88  sum_moduli_surface 80 128  sum_forces 40 32  narrow 32 32  widen 32 32  pack 24 24
+unpack 24 24  acoustic_velocity 40 48  acoustic_pressure 40 40  acoustic_velocity_surface 40 48
+acoustic_pressure_surface 40 40  long-velocity 48 56  long-stress 48 64  long-velocity_surface 48 72
+long-stress_surface 48 72  long-cpml_velocity 48 48  long-laminate 32 56  long-laminate_surface 40 40
+long-cpml_laminate 32 40  long-cpml_stress 40 48  plane-velocity 32 40  plane-stress 32 48
+plane-velocity_surface 40 48  plane-stress_surface 32 40  plane-cpml_velocity 32 48  plane-laminate 32 32
+plane-laminate_surface 32 40  plane-cpml_laminate 32 32  plane-cpml_stress 32 48  plane-stress_coarse 40 56
+plane-stress_paired 40 56  plane-stress_full 40 56  plane-stress_surface_paired 40 64
+plane-cpml_stress_x_paired 48 64  plane-cpml_stress_z_paired 40 72  plane-vti_stress 32 48
+plane-vti_stress_surface 32 40  plane-vti_stress_paired 48 64  plane-vti_stress_surface_paired 48 72
+plane-vti_cpml_stress_x_paired 48 72  plane-vti_cpml_stress_z_paired 48 72
+attract 104 176  attract_clusters 136 255  records 56 56  collect 32 32  leaf_moments 0 104  parent_moments 0 40
+harmonics 0 32  attract_nodes 0 80  gather 0 176  outline 0 64  scatter 0 40  pick 0 32
+"""
+BUDGET = {name: (int(single), int(double)) for name, single, double in zip(*[iter(BUDGET.split())] * 3)}
 
 # Operators that need, of order 4 or 8, more registers (of `sm_80`, in float32) at 4; the others need as many or more at 8.
 TIGHTER_AT_4 = (
-    "stress_coarse",
-    "stress_mixed",
-    "stress_paired",
-    "stress_full",
-    "vti_stress_mixed",
-    "vti_stress_surface_mixed",
+    "stress_coarse stress_mixed stress_paired stress_full vti_stress_mixed vti_stress_surface_mixed remember "
 )
-TIGHTER_AT_4 += ("cpml_stress_x_mixed", "cpml_stress_y_mixed", "remember", "sum_density", "sum_moduli")
+TIGHTER_AT_4 += "cpml_stress_x_mixed cpml_stress_y_mixed sum_density sum_moduli"
 
 
 def budget_of(op, precision):
     """The name under which an operator has its budget, and the registers."""
-    name = op.name.removesuffix("_half")
-    defined, name = dict(op.defines), name if name in BUDGET else op.function
-    kind, table = ("plane", PLANE) if defined.get("PLANE") else ("long", LONG) if defined.get("R", 0) > 4 else ("", {})
-    registers = table.get(name, BUDGET[name])[PRECISIONS.index(precision)]
-    return f"{kind if name in table else ''} {name} {precision} {registers}", registers
+    defined, name = dict(op.defines), op.name.removesuffix("_half")
+    name = name if name in BUDGET else op.function
+    kind = "plane" if defined.get("PLANE") else "long" if defined.get("R", 0) > 4 else ""
+    name = f"{kind}-{name}" if f"{kind}-{name}" in BUDGET else name
+    registers = BUDGET[name][PRECISIONS.index(precision)]
+    return f"{name} {precision} {registers}", registers
 
 
 def architectures(op, precision):
@@ -134,19 +121,18 @@ def architectures(op, precision):
         return ARCHITECTURES[1:] if reach == 2 else ()
     if reach in (5, 6, 7):
         return ()
-    tight = precision == "float32" and reach in (0, 2 if op.name.startswith(TIGHTER_AT_4) else 4)
+    tight = precision == "float32" and reach in (0, 2 if op.name.startswith(tuple(TIGHTER_AT_4.split())) else 4)
     older = not plane and (tight or (op.name == "stress_full" and precision == "float64"))
     return ARCHITECTURES if older else ARCHITECTURES[1:]
 
 
-def streamed(op, precisions=PRECISIONS):
+def streamed(op):
     """Cases of what an operator declares for GPUs, built for a number of threads on a multiprocessor: that is their budget."""
     for v in (v for v in op.variants if v.file.suffix == ".cu"):
-        threads = v.block[0] * v.block[1] * v.block[2] * dict(v.defines).get("MIN_BLOCKS", 1)
+        registers = min(255, 65536 // (math.prod(v.block) * dict(v.defines).get("MIN_BLOCKS", 1)))
         for precision in v.precisions:
-            reach = dict(op.defines)["R"]
-            case = Case(op.as_variant(v), precision, architectures(op, precision), min(255, 65536 // threads))
-            yield f"{op.name}-{2 * reach}-streamed-{precision}", case
+            case = Case(op.as_variant(v), precision, architectures(op, precision), registers)
+            yield f"{op.name}-{2 * dict(op.defines)['R']}-streamed-{precision}", case
 
 
 def differences():
@@ -160,7 +146,7 @@ def differences():
         fit = attenuation.relaxation((0.5, 5.0), 1 / 20, storage=storage, mechanisms=4)
         for order in (2, 6):
             op = operators.stress(stencil(order), relaxing.constants(fit, 0.05))
-            yield from streamed(dataclasses.replace(op, name=f"stress_{storage}"))
+            yield from streamed(replace(op, name=f"stress_{storage}"))
     for part in ("stress", "velocity"):
         yield from streamed(reversal.backward(stencil(2, free=True), part, light=part == "velocity"))
 
@@ -188,10 +174,8 @@ def elements():
             continue
         more = not paired and (not op.span or name in OFTEN)
         for precision in PRECISIONS[: 1 + more]:
-            yield (
-                f"{name}-{precision}",
-                elements_case(op, precision, ARCHITECTURES[not more or precision == "float64" :]),
-            )
+            newer = not more or precision == "float64"
+            yield f"{name}-{precision}", elements_case(op, precision, ARCHITECTURES[newer:])
     for degree in DEGREES:
         for op in (sem.stiffness(sem.Kind(degree)), sem.fluid(sem.Kind(degree))):
             for precision in PRECISIONS[: 1 + (degree in (2, 8))]:
@@ -210,13 +194,6 @@ def elements_case(op, precision, architectures, spills=0):
     return Case(op, precision, architectures, registers, "", spills, None)
 
 
-# All ten fields at once, the most that a kernel is asked for; single fields and nine are in test_gravity.py and test_gravity_methods.py.
-GRAVITY = budgets(
-    """
-    attract 104 176  attract_clusters 136 255  records 56 56  collect 32 32  leaf_moments 0 104  parent_moments 0 40
-    harmonics 0 32  attract_nodes 0 80  gather 0 176  outline 0 64  scatter 0 40  pick 0 32
-    """
-)
 STACK = {"leaf_moments": 312, "parent_moments": 4424}  # bytes of a thread's own memory: moments of a node are arrays
 
 
@@ -224,7 +201,7 @@ def attractions():
     """Cases of gravity."""
     for asked in PRECISIONS:
         for name, (op, precision) in METHODS["gravity"].operators(4, asked).items():
-            registers = GRAVITY[op.name][precision == "float64"]
+            registers = BUDGET[op.name][precision == "float64"]
             case = Case(op, precision, ARCHITECTURES, registers, f"{name}-{asked}", 0, STACK.get(op.name, 0))
             yield f"{name}-{asked}", case
 
@@ -247,11 +224,8 @@ def cases(method):
 @cache
 def every(method):
     """{name: operator} of a method, whatever its precision."""
-    return (
-        every_operator()
-        if method == "fd"
-        else {n: op for n, (op, _) in METHODS[method].operators(4, "float32").items()}
-    )
+    both = METHODS[method].operators(4, "float32")
+    return every_operator() if method == "fd" else {name: op for name, (op, _) in both.items()}
 
 
 # --- declarations -----------------------------------------------------------------------------------------------------------------------
@@ -280,13 +254,12 @@ def test_declarations_are_what_the_texts_say(method):
 
 def test_catalogues_have_every_kernel():
     """Each KERNEL of the folders' texts is there; each operator of gravity has a budget."""
-    for method, files in (
-        ("sem", [*sem.HERE.glob("*.h"), sharing.FILE]),
-        ("gravity", (Path(gravity.__file__).parent / "kernels").glob("*.h")),
-    ):
-        written = {name for path in files for name in re.findall(r"^KERNEL (\w+)\(", path.read_text(), flags=re.M)}
+    files = {"sem": [*sem.HERE.glob("*.h"), sharing.FILE], "gravity": [*raster.HERE.glob("*.h")]}
+    for method in files:
+        texts = [path.read_text() for path in files[method]]
+        written = {name for text in texts for name in re.findall(r"^KERNEL (\w+)\(", text, flags=re.M)}
         assert {op.function for op in every(method).values()} == written
-    assert set(every("gravity")) == set(GRAVITY)
+    assert set(every("gravity")) <= set(BUDGET)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -317,17 +290,14 @@ def test_the_catalogue_of_gravity_is_what_runs(precision, monkeypatch):
 
 @of_each_method
 def test_compiles_for_gpus(method):
-    """Every operator, order 4 of differences, in float32 or in what it has, as far as NVRTC finds errors: without optimising.
-
-    Of the plane P-SV alone.
-    """
-    chosen = {name: case for name, case in cases(method).items() if dict(case.op.defines).get("R", 2) == 2}
-    chosen = {name: c for name, c in chosen.items() if c.precision == "float32" or c.op.name in gravity.DOUBLE}
-    chosen = {name: c for name, c in chosen.items() if "-SH-" not in name}
-    chosen |= {name: Case(op, "float32", (), 0) for name, op in (every("sem").items() if method == "sem" else ())}
-    made = compiled_for_gpus([(c.op, c.precision, "compute_90") for c in chosen.values()], "-G")
-    logs = {n: made[shared_text(c.op, c.precision), "compute_90"] for n, c in chosen.items()}
-    assert len(chosen) > 10 and not {name: one.log for name, one in logs.items() if not one.ok}
+    """Every operator in space, order and degree 4, in float32 or in what it has, as far as NVRTC finds errors: without optimising."""
+    chosen = [*METHODS[method].operators(4, "float32").values()]
+    variants = [
+        (op, v) for op, _ in chosen for v in op.variants if v.file.suffix == ".cu" and "float32" in v.precisions
+    ]
+    chosen += [(op.as_variant(v), "float32") for op, v in variants]
+    made = compiled_for_gpus([(op, precision, "compute_90") for op, precision in chosen], "-G")
+    assert len(chosen) > 10 and not [one.log for one in made.values() if not one.ok]
 
 
 @pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.long)])
@@ -344,7 +314,7 @@ def test_compiles_for_gpus_within_its_registers(method, few):
             registers, spills, stack = (n[c.op.function] for n in (one.registers, one.spills_bytes, one.stack_bytes))
             if registers > c.registers or spills > c.spills or (c.stack is not None and stack > c.stack):
                 wrong.append(
-                    f"{name} on {arch}: {registers} registers of {c.registers}, {spills} B spilled, stack {stack} B"
+                    f"{name}, {arch}: {registers} registers of {c.registers}, spills {spills} B, stack {stack} B"
                 )
             used[c.budget, c.registers] = max(used.get((c.budget, c.registers), 0), registers)
         if method == "sem" and (c.op.block[0] % 32 or c.op.block[0] > 256):

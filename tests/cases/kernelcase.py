@@ -134,21 +134,22 @@ def built(text, path):
     return LIBRARIES[text]
 
 
-def on_host(ops, precision, path, variant=None, block=None):
-    """The library of operators of one text; with `block` through the threads of host_cuda.hpp. `launch` runs what is in it."""
-    functions = {op.function for op in ops}
-    text = (ops[0].as_variant(variant) if variant else ops[0]).source(precision, functions)
+def on_host(ops, precision, path, variant=None):
+    """The library of operators of one text, or of its variant, through the threads of host_cuda.hpp. `launch` runs what is in it."""
+    one = ops[0].as_variant(variant) if variant else ops[0]
+    x, y, z = variant.block if variant else one.block
+    text = '#include "host_cuda.hpp"\n' + one.source(precision, {op.function for op in ops})
     for op in ops:
         arguments = ", ".join(f"({op.c_type(name)}*)a[{n}]" for n, name in enumerate(op.arrays))
-        call = f"{op.function}({arguments}, *box, *p);"
-        if block:
-            call = f"launch({{g[0], g[1], g[2]}}, {{{block[0]}, {block[1]}, {block[2]}}}, [&] {{ {call} }});"
         head = f'extern "C" __attribute__((visibility("default"))) void run_{op.name}'
-        text += f"\n{head}(void** a, const Box* box, const {op.params.name}* p, const unsigned* g) {{ {call} }}\n"
-    return built(f'#include "host_cuda.hpp"\n{text}' if block else text, path)
+        text += f"\n{head}(void** a, const Box* box, const {op.params.name}* p, const unsigned* g) {{"
+        text += (
+            f"launch({{g[0], g[1], g[2]}}, {{{x}, {y}, {z}}}, [&] {{ {op.function}({arguments}, *box, *p); }}); }}\n"
+        )
+    return built(text, path)
 
 
-def launch(library, op, precision, addresses, box, params, blocks=(1, 1, 1)):
+def launch(library, op, precision, addresses, box, params, blocks):
     """Run an operator of a library on arrays at addresses, None where one is absent."""
     pointers = (ctypes.c_void_p * len(op.arrays))(*addresses)
     bounds = BOX.value(precision, **dict(zip(BOUNDS, box)))

@@ -14,7 +14,7 @@ from craton.methods.spectral_element import replay_operators as replay
 
 def run(op, arrays, box, params, precision, path):
     """Host arrays after one launch of the GPU's text."""
-    library = on_host([op], precision, path, block=op.block)
+    library = on_host([op], precision, path)
     out = {name: np.array(a, a.dtype if a.dtype.kind == "i" else precision) for name, a in arrays.items()}
     addresses = [out[n].ctypes.data if n in out else None for n in op.arrays]
     blocks = -(-(box[5] - box[4]) // (op.span or op.block)[0])

@@ -81,15 +81,10 @@ def true_limit(step):
 def scenario_of(size, spacing, model, force, boundaries, run, **domain):
     """A scenario on a box below z = 0, with a force in its middle that is as good as none."""
     at, depth = [*(length / 2 for length in size[:-1]), -size[-1] / 2], size[-1]
-    return Scenario(
-        method="fd",
-        domain={"origin": [*(0 for _ in size[:-1]), -depth], "size": size, "spacing": spacing} | domain,
-        model=model,
-        time={"duration": 1.0, "start": 0.0},
-        boundaries=boundaries or {"top": "free", "others": "rigid"},
-        source=[{"kind": "force", "at": at, "force": force} | SILENT],
-        run={"precision": "float64"} | run,
-    )
+    domain |= {"origin": [*(0 for _ in size[:-1]), -depth], "size": size, "spacing": spacing}
+    more = {"boundaries": boundaries or {"top": "free", "others": "rigid"}, "time": {"duration": 1.0, "start": 0.0}}
+    more |= {"source": [{"kind": "force", "at": at, "force": force} | SILENT], "run": {"precision": "float64"} | run}
+    return Scenario(method="fd", domain=domain, model=model, **more)
 
 
 def box(model, shape=(20, 18, 16), spacing=10.0, order=4, boundaries=None, **run):

@@ -108,11 +108,8 @@ def drawn(rng, seed, counts=None):
     edges = tuple(edge * part for part in rng.choice((1.0, 1.0, 0.5, 0.1, 0.04), 3).tolist())
     size, kind = [n * e for n, e in zip(counts, edges)], str(rng.choice(KINDS))
     model = model_of(rng, kind, size[2], counts[2])
-    choices = {
-        "degree": (2, 3, 4, 4, 5, 6),
-        "precision": ("float32", "float64"),
-        "assembly": ("fast", "fast", "colour"),
-    }
+    choices = {"degree": (2, 3, 4, 4, 5, 6), "precision": ("float32", "float64")}
+    choices["assembly"] = ("fast", "fast", "colour")
     run = {name: rng.choice(values).item() for name, values in choices.items()}
     boundaries = {name: str(rng.choice(("free", "stacey", "stacey", "rigid"))) for name in FACES}
     tables = tables_of(f"random {seed}", size, min(edges), model, run, boundaries)

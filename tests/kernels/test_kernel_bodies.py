@@ -6,7 +6,6 @@ partial sum, and no partial sum exceeds the same expression with every term repl
 evaluates the expression both ways.
 """
 
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -196,17 +195,14 @@ def fd(layout):
 LAWS = {  # operator of a stencil; fields; changes
     "velocity": (operators.velocity, random_fields, accelerations),
     "stress": (operators.stress, random_fields, lambda f, d, sign: stress_rates(f, *strain_rates(f, d))),
-    "vti": (
-        lambda differences: operators.stress(replace(differences, law=VTI)),
-        with_stiffness,
-        lambda f, d, sign: vti_rates(f, *strain_rates(f, d), sign=sign),
-    ),
-    "laminate": (
-        operators.laminate,
-        with_planes,
-        lambda f, d, sign: laminated(np.pad(f["planes"], ((d.reach,) * 2, (0, 0))), *strain_rates(f, d), sign),
-    ),
+    "vti": (operators.stress, with_stiffness, lambda f, d, sign: vti_rates(f, *strain_rates(f, d), sign=sign)),
+    "laminate": (operators.laminate, with_planes, lambda f, d, sign: laminated(f["padded"], *strain_rates(f, d), sign)),
 }
+
+
+def differences(order, law):
+    """The stencil of an order, for a law of the medium."""
+    return stencil(order, law=VTI if law == "vti" else ())
 
 
 @pytest.mark.parametrize("order, precision", tiers(CASES, CASES[:1]))
@@ -214,17 +210,14 @@ LAWS = {  # operator of a stencil; fields; changes
 def test_step(law, order, precision):
     surface, (make, fields, rates) = law not in LAWS, LAWS[law.split()[0]]
     order = min(order, max(SURFACE_ORDERS)) if surface else order
-    layout, differences, rows = Layout(SHAPE, order // 2), stencil(order), closure(order).rows if surface else 0
+    layout, rows = Layout(SHAPE, order // 2), closure(order).rows if surface else 0
     box = (SHAPE[0] - rows - 1, SHAPE[0] - 1, *BOX[2:]) if surface else BOX
-    op, before = make(differences), fields(layout, precision)
-    op = operators.at_surface(op, closure(order), differences) if surface else op
+    op, before = make(differences(order, law)), fields(layout, precision)
+    op = operators.at_surface(op, closure(order), stencil(order)) if surface else op
     after = run(op, op.arrays, before, box, fd(layout), layout, precision)
-
-    def closed(d):
-        d.reach = layout.reach
-        return with_closure(d, layout, order, "stress") if surface else d
-
-    changes = both_ways(rates, before, layout.padded, TAYLOR[order], closed)
+    closed = partial(with_closure, layout=layout, order=order, half_step="stress") if surface else lambda d: d
+    padded = {"padded": np.pad(before["planes"], ((layout.reach,) * 2, (0, 0)))} if "planes" in before else {}
+    changes = both_ways(rates, before | padded, layout.padded, TAYLOR[order], closed)
     assert "laminate" in law or set(changes[0]) == set(op.writes) - set(ABSENT)
     for name in (n for n in op.reads if n not in ABSENT):
         np.testing.assert_array_equal(after[name], before[name])
@@ -241,9 +234,9 @@ SURFACES = [(order, weights, p) for weights, orders in WEIGHTS.items() for order
 def test_step_below_a_free_surface(half_step, order, weights, precision):
     """The plain step and the step at the surface together are the whole column with the closure's matrices; nothing above it is read."""
     layout, (nz, ny, nx) = Layout(SHAPE, order // 2), SHAPE
-    differences, vertical = stencil(order, weights, free=True), min(order, max(SURFACE_ORDERS))
-    plain = getattr(operators, half_step)(differences)
-    surface = operators.at_surface(plain, closure(vertical), differences)
+    weighted, vertical = stencil(order, weights, free=True), min(order, max(SURFACE_ORDERS))
+    plain = getattr(operators, half_step)(weighted)
+    surface = operators.at_surface(plain, closure(vertical), weighted)
     cut, top = nz - closure(vertical).rows - 1, layout.reach + nz - 1
     before = random_fields(layout, precision)
     for name, f in before.items():  # half planes above the surface, and everything else above it
@@ -253,7 +246,7 @@ def test_step_below_a_free_surface(half_step, order, weights, precision):
     step()
     known = {n: np.where(np.isnan(f), 1, f) for n, f in before.items()}  # their weights are zero
     closed = partial(with_closure, layout=layout, order=vertical, half_step=half_step)
-    changes, magnitudes = both_ways(LAWS[half_step][2], known, layout.padded, differences.horizontal, closed)
+    changes, magnitudes = both_ways(LAWS[half_step][2], known, layout.padded, weighted.horizontal, closed)
     for name, change in changes.items():
         at = inside(layout, (0, nz - (name in ("vz", "sxz", "syz")), 0, ny, 0, nx))
         expected, magnitude = known[name] + change, abs(known[name]) + magnitudes[name]
@@ -395,8 +388,8 @@ def added(law, a, f, extra, to, sign):
 def test_cpml(law, axis, order, precision):
     """Three steps with new driving fields each, from random memory: the recursion against the convolution that it stands for."""
     layout, a, half_step = Layout(SHAPE, order // 2), AXES[axis], "stress" if law == "vti" else law
-    differences = replace(stencil(order), law=VTI) if law == "vti" else stencil(order)
-    op, (names, derivatives) = getattr(operators, f"cpml_{half_step}")(differences, axis), layer(a, half_step)
+    op = getattr(operators, f"cpml_{half_step}")(differences(order, law), axis)
+    names, derivatives = layer(a, half_step)
     before = LAWS[law][1](layout, precision) | in_layer(axis, precision, 3, seed=3)
     after, step = commit([Launch(op, tuple(names), PART, slab_params(layout))], before, layout, precision)
     to, at, profile = inside(layout, SLAB), inside(layout, PART), before["profile"].astype(float)
@@ -571,9 +564,8 @@ def test_increments_have_slots():
     kind = {"acoustic": False, "anisotropic": False, "precision": "float64", "steps": 9, "box": (0, 6, 0, 5, 0, 7)}
     d = SimpleNamespace(shape=layout.shape, layout=layout, **names, **kind)
     values, before = np.zeros(layout.block(9)), rng.standard_normal((slots, 9, *layout.shape))
-    fields = [
-        values[layout.start(n) :][: np.prod(layout.padded)].reshape(layout.padded)[layout.window()] for n in range(9)
-    ]
+    blocks = (values[layout.start(n) :][: np.prod(layout.padded)].reshape(layout.padded) for n in range(9))
+    fields = [block[layout.window()] for block in blocks]
     for field in fields:
         field[...] = rng.standard_normal(layout.shape)
     state = Array("wavefield", values.shape, "float64", values, layout.start(0) + layout.first)

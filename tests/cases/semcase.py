@@ -79,6 +79,11 @@ class Mesh:
         return values
 
 
+def mesh_of(degree, geometry, shape=(2, 2, 1)):
+    """A mesh whose elements have a geometry."""
+    return Mesh(degree, shape, 0 if geometry == "box" else 0.15, straight=geometry == "corners")
+
+
 def straightened(nodes):
     """27 nodes (ne, 27, 3) with all but the corners in the middle between them."""
     half = np.array([[1, 0], [0.5, 0.5], [0, 1]])

@@ -45,13 +45,6 @@ def alike(written, before, expected, got, precision, rounding=16):
         assert error <= rounding * np.finfo(precision).eps, name
 
 
-def mesh_of(kind):
-    """Three elements of a kind."""
-    return semcase.Mesh(
-        kind.degree, (3, 1, 1), 0 if kind.geometry == "box" else 0.15, straight=kind.geometry == "corners"
-    )
-
-
 RELAXATION = ((0.9, 0.05, 0.1, 0.5, 0.1, 0.1, 0.1), (0.8, 0.06, 0.2, 0.4, 0.1, 0.1, 0.1))
 CASES = {
     "attenuated": sem.Kind(2, relaxation=RELAXATION, bulk=True),
@@ -60,12 +53,8 @@ CASES = {
     "layer": sem.Kind(4, "box", axes=1),
     "across": sem.Kind(3, axes=3, general=True),
     "high layer": sem.Kind(8, "stored", axes=4),
-    "nodes": sem.Kind(3),
     "stored": sem.Kind(2, "stored", per_node=False),
     "high": sem.Kind(6),
-    "highest": sem.Kind(8, "stored"),
-    "box": sem.Kind(2, "box"),
-    "edge": sem.Kind(3, axes=6),
     "corner": sem.Kind(2, axes=7, full=True),
 }
 ALL = [(name, precision) for precision in PRECISIONS for name in CASES]
@@ -74,7 +63,7 @@ ALL = [(name, precision) for precision in PRECISIONS for name in CASES]
 @pytest.mark.parametrize("name, precision", tiers(ALL, ALL[:6]))
 def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
     kind, rng = CASES[name], np.random.default_rng(5)
-    mesh = mesh_of(kind)
+    mesh = semcase.mesh_of(kind.degree, kind.geometry, (3, 1, 1))
     arrays = semcase.solid(mesh, rng.random((mesh.count + 1) * 3), mesh.random(21 if kind.full else 2, kind.per_node))
     arrays = {**arrays, "geometry": mesh.geometry(kind.geometry), "force": rng.random((mesh.count + 1) * 3)}
     if kind.relaxation:
@@ -116,7 +105,12 @@ def remembered(kind, mesh, fields, rng, second):
 @pytest.mark.parametrize("verb, kind, fluid, precision", tiers(PAIRS, PAIRS[:3]), ids=lambda value: str(value)[:12])
 def test_gpu_text_of_two_fields_does_what_the_cpu_does(verb, kind, fluid, precision, tmp_path):
     """Forces of both; sums, or what a change scatters."""
-    mesh, rng, rows, fields = mesh_of(kind), np.random.default_rng(5), pair.rows_of(kind, fluid), 3 - 2 * fluid
+    mesh, rng, rows, fields = (
+        semcase.mesh_of(kind.degree, kind.geometry, (3, 1, 1)),
+        np.random.default_rng(5),
+        pair.rows_of(kind, fluid),
+        3 - 2 * fluid,
+    )
     op = getattr(replay if verb == "replayed" else pair, verb)(kind, fluid, precision)
     into, field = op.arrays[0], next(a for a in op.reads if a.endswith("pair"))
     arrays = {into: np.zeros((mesh.count + 1) * 2 * fields), field: rng.random((mesh.count + 1) * 2 * fields)}

@@ -30,11 +30,6 @@ def field(mesh, components=3, seed=2):
     return values
 
 
-def mesh_of(degree, geometry):
-    """A mesh whose elements have a geometry."""
-    return semcase.Mesh(degree, (2, 2, 1), 0 if geometry == "box" else 0.2, straight=geometry == "corners")
-
-
 # --- forces -----------------------------------------------------------------------------------------------------------------------------
 
 
@@ -49,7 +44,7 @@ SHORT = [
 @pytest.mark.parametrize("degree, geometry, per_node, full, precision", tiers(dict.fromkeys(CASES), SHORT))
 def test_forces_are_those_of_dense_matrices(degree, geometry, per_node, full, precision):
     """Elements that fill up a group of lanes add nothing."""
-    mesh = mesh_of(degree, geometry)
+    mesh = semcase.mesh_of(degree, geometry)
     u, moduli = field(mesh), mesh.random(21 if full else 2, per_node)
     u[-1] = 7.0
     got = semcase.forces(mesh, u, moduli, sem.Kind(degree, geometry, per_node, full), precision)
@@ -61,7 +56,7 @@ FLUIDS = [(degree, geometry) for degree in (4, 2, 7) for geometry in GEOMETRIES]
 
 @pytest.mark.parametrize("degree, geometry", tiers(FLUIDS, FLUIDS[:4]))
 def test_fluid_forces_are_those_of_dense_matrices(degree, geometry):
-    mesh = mesh_of(degree, geometry)
+    mesh = semcase.mesh_of(degree, geometry)
     chi, buoyancy = field(mesh, 1)[:, 0], mesh.random(1)
     arrays = {"potential_force": np.zeros(chi.size), "potential": chi, "moduli": buoyancy}
     arrays |= {"points": mesh.points, "geometry": mesh.geometry(geometry)}

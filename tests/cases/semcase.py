@@ -117,11 +117,15 @@ def gradients(element, local):
     return np.einsum("esrp,spq->erpq", inverse, reference), terms[:, 9] * element.volume_weights
 
 
+def strain_of(mesh, u):
+    """Strain at the nodes of elements, (ne, 3, 3, n^3)."""
+    du = np.einsum("erpq,eqc->ecrp", gradients(mesh.element, mesh.local)[0], u[mesh.points])
+    return (du + du.transpose(0, 2, 1, 3)) / 2
+
+
 def dense_force(mesh, u, moduli):
     """-K u at the global points, (count + 1, 3), by dense matrices of each element."""
-    g, weight = gradients(mesh.element, mesh.local)
-    du = np.einsum("erpq,eqc->ecrp", g, u[mesh.points])
-    strain = (du + du.transpose(0, 2, 1, 3)) / 2
+    (g, weight), strain = gradients(mesh.element, mesh.local), strain_of(mesh, u)
     pairs = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
     strains = np.stack([strain[:, a, b] * (1 if a == b else 2) for a, b in pairs], 1)
     law = np.broadcast_to(constants_of(moduli), (len(moduli), 6, 6, mesh.element.size))

@@ -114,13 +114,12 @@ def test_memory_variables_follow_strain_that_is_linear_between_steps(bulk):
     moduli, x = mesh.random(2), EXAMPLE.omega * dt
     loss = np.random.default_rng(5).uniform(0, 1 / 20, (mesh.size, 1 + bulk, mesh.element.size))
     g, weight = semcase.gradients(mesh.element, mesh.local)
-    decay, mean = ((n)[:, *4 * (None,)] for n in (np.exp(-x), (1 - np.exp(-x)) / x))
+    decay, mean = (n[:, *4 * (None,)] for n in (np.exp(-x), (1 - np.exp(-x)) / x))
     xi = before = np.zeros((mesh.size, 3, 3, mesh.element.size))
     memory = np.zeros((mesh.size, mesh.element.size, kind.stored))
     for seed in range(3, 7):
         u = field(mesh, seed=seed)
-        du = np.einsum("erpq,eqc->ecrp", g, u[mesh.points])
-        now = (du + du.transpose(0, 2, 1, 3)) / 2
+        now = semcase.strain_of(mesh, u)
         xi = decay * xi + (mean - decay) * before + (1 - mean) * now  # exact for a linear strain
         stress = relaxed_stress(now, moduli, loss, xi, bulk)
         expected = -semcase.spread(mesh, np.einsum("erpq,ecrp,ep->eqc", g, stress, weight))

@@ -7,19 +7,17 @@ evaluates the expression both ways.
 """
 
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from kernelcase import ABSENT, PRECISIONS, SURFACE_ORDERS, commit, inside, run, tiers, unchanged_outside
 
-from craton.backends.cpu import CPU
 from craton.core.layout import Layout
-from craton.core.plan import Array, Launch, Phase, StepPlan
-from craton.methods.finite_difference import increments, operators, relaxing
+from craton.core.plan import Launch
+from craton.methods.finite_difference import operators, relaxing
 from craton.methods.finite_difference.closure import closure, taylor
 from craton.methods.finite_difference.closure import operators as dense_closure
-from craton.methods.finite_difference.scheme import FIELDS, MOTION, ORDERS, STRESS, stencil
+from craton.methods.finite_difference.scheme import FIELDS, ORDERS, STRESS, stencil
 from craton.methods.shared import points
 from craton.model.media import attenuation
 
@@ -547,41 +545,3 @@ def test_sample(precision):
     expected, magnitude = (np.bincount(channel, p, channels) for p in (products, abs(products)))
     close(after[step % slots], expected, magnitude, np.diff(first).max(), slice(None))
     assert unchanged_outside(ring, after, (step % slots,))
-
-
-def test_advance():
-    launch = Launch(points.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1})
-    after, step = commit([launch], {"step": np.array([41, 7], np.int32)}, Layout(SHAPE, 2), "float32")
-    step()
-    step()
-    assert after["step"].tolist() == [43, 7]
-
-
-def test_increments_have_slots():
-    """Fields are kept and subtracted in the slot of a step; what is made of them is in test_adjoint.py."""
-    layout, rng, slots = Layout((6, 5, 7), 2), np.random.default_rng(7), 3
-    names = {"fields": MOTION[None], "velocity": FIELDS[:3], "stress": FIELDS[3:], "normal": FIELDS[3:6], "free": True}
-    kind = {"acoustic": False, "anisotropic": False, "precision": "float64", "steps": 9, "box": (0, 6, 0, 5, 0, 7)}
-    d = SimpleNamespace(shape=layout.shape, layout=layout, **names, **kind)
-    values, before = np.zeros(layout.block(9)), rng.standard_normal((slots, 9, *layout.shape))
-    blocks = (values[layout.start(n) :][: np.prod(layout.padded)].reshape(layout.padded) for n in range(9))
-    fields = [block[layout.window()] for block in blocks]
-    for field in fields:
-        field[...] = rng.standard_normal(layout.shape)
-    state = Array("wavefield", values.shape, "float64", values, layout.start(0) + layout.first)
-
-    def store(kernel, step, part):
-        others = {"store": before, "step": np.array([step], np.int32)}
-        arrays = {"state": state} | {k: Array("x", v.shape, v.dtype, v) for k, v in others.items()}
-        phases = (Phase("x", (increments.launch(d, kernel, slots, 2, part),)),)
-        program = CPU(threads=1).commit(StepPlan(precision="float64", layout=layout, arrays=arrays, phases=phases))
-        program.phases[0].inner(0)
-        return program.arrays["store"]
-
-    for part, at in (("velocity", slice(0, 3)), ("stress", slice(3, 9))):
-        kept = before.copy()
-        kept[1, at] = fields[at]  # step 8 is the fifth that is stored
-        np.testing.assert_array_equal(store("keep", 8, part), kept)
-        kept[1, at] -= before[1, at]
-        np.testing.assert_array_equal(store("increment", 8, part), kept)
-        np.testing.assert_array_equal(store("keep", 7, part), before)

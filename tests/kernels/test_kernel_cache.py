@@ -251,13 +251,6 @@ def wrapper(folder):
     return path
 
 
-def test_cxx_is_asked_first(forgetful, monkeypatch, tmp_path):
-    wrapped = wrapper(tmp_path)
-    host.compiler.cache_clear()
-    monkeypatch.setenv("CXX", str(wrapped))
-    assert host.compiler()[0] == str(wrapped)
-
-
 PROGRAM = """
 from craton.backends.cpu import CPU
 from craton.methods.finite_difference import operators

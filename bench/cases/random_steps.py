@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.harness import ROOT
 
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "cases"))
 
 import stepcase  # noqa: E402
 

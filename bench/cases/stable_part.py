@@ -35,7 +35,7 @@ from craton.scenario import SpectralScenario
 from craton.tables.medium import Regions
 from craton.validation.spectral import given
 
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "cases"))
 
 import stepcase  # noqa: E402
 

@@ -15,19 +15,20 @@ from craton.model.mesh import numbering, shape
 from craton.model.mesh.hexmesh import HexMesh, named_by_place
 
 
+def hexahedra(axes):
+    """Places (nz, ny, nx, 3) of a lattice, and its elements: the numbers of eight places each."""
+    z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
+    ids, (nz, ny, nx) = np.arange(x.size).reshape(x.shape), (n - 1 for n in x.shape)
+    corners = [ids[c : nz + c, b : ny + b, a : nx + a].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)]
+    return np.stack([x, y, z], axis=-1), np.stack(corners, axis=1)
+
+
 def brick(counts=(3, 2, 2), size=(300.0, 200.0, 200.0), moved=0.0, order=1, bump=0.0, seed=1):
     """A brick of hexahedra from (0, 0, -size z) to (size x, size y, 0), inner corners `moved` by that part of an edge, its top bent up."""
     axes = [np.linspace(0, length, n + 1) for n, length in zip(counts, size)]
-    axes[2] = axes[2] - size[2]
-    z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
-    places, edges = np.stack([x, y, z], axis=-1), np.array(size) / counts
-    rng = np.random.default_rng(seed)
-    places[1:-1, 1:-1, 1:-1] += moved * edges * rng.uniform(-0.5, 0.5, places[1:-1, 1:-1, 1:-1].shape)
-    ids = np.arange(x.size).reshape(x.shape)
-    nz, ny, nx = counts[::-1]
-    elements = np.stack(
-        [ids[c : nz + c, b : ny + b, a : nx + a].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)], axis=1
-    )
+    places, elements = hexahedra((axes[0], axes[1], axes[2] - size[2]))
+    inner, edges = places[1:-1, 1:-1, 1:-1], np.array(size) / counts
+    inner += moved * edges * np.random.default_rng(seed).uniform(-0.5, 0.5, inner.shape)
     mesh = HexMesh(places.reshape(-1, 3), elements)
     mesh = mesh.elevated() if order == 2 else mesh
     nodes = mesh.nodes.copy()
@@ -65,9 +66,8 @@ class Toy:
         self.places = Places(self.mesh, self.fluid)
         local, self.centres = mesh_terms.relative(self.mesh.elevated().nodes[self.mesh.elevated().elements])
         self.statistics = SimpleNamespace(edges=mesh_terms.boxes(local))
-        self.subdomain = SimpleNamespace(
-            team=SingleRank(), numbers=np.arange(self.mesh.size), bounds=self.mesh.bounds()
-        )
+        numbers, bounds = np.arange(self.mesh.size), self.mesh.bounds()
+        self.subdomain = SimpleNamespace(team=SingleRank(), numbers=numbers, bounds=bounds)
 
     @property
     def end(self):
@@ -101,10 +101,7 @@ class Toy:
         for name, function in fields.items():
             some = every[self.fluid] if name.startswith(("potential", "pressure")) else every[~self.fluid]
             values = np.asarray(function(*self.coordinates(some).swapaxes(0, 1)))
-            index = self.points[some]
-            if values.ndim == 3:
-                for c in range(3):
-                    out[self.offset(name) + 3 * index + c] = values[c]
-            else:
-                out[self.offset(name) + index] = values
+            components = values if values.ndim == 3 else values[None]
+            for c, one in enumerate(components):
+                out[self.offset(name) + len(components) * self.points[some] + c] = one
         return out

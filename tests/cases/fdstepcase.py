@@ -19,9 +19,8 @@ class Step:
         self.plan = build(scenario)
         self.program = commit(scenario, self.plan, CPU(threads=1, fuse=False))
         self.phases = {stage.name: stage for stage in self.program.phases}
-        self.velocities, self.stresses = (
-            [name for name in fields if name in self.plan.arrays] for fields in (VELOCITY, (*STRESS, "s"))
-        )
+        there = ([name for name in fields if name in self.plan.arrays] for fields in (VELOCITY, (*STRESS, "s")))
+        self.velocities, self.stresses = there
         self.shape = self.program.grid(self.velocities[0]).shape
         self.count = int(np.prod(self.shape))
 
@@ -79,38 +78,25 @@ def true_limit(step):
     return float(step.plan.dt * 2 / np.sqrt(value.real))
 
 
+def scenario_of(size, spacing, model, force, boundaries, run, **domain):
+    """A scenario on a box below z = 0, with a force in its middle that is as good as none."""
+    at, depth = [*(length / 2 for length in size[:-1]), -size[-1] / 2], size[-1]
+    domain |= {"origin": [*(0 for _ in size[:-1]), -depth], "size": size, "spacing": spacing}
+    more = {"boundaries": boundaries or {"top": "free", "others": "rigid"}, "time": {"duration": 1.0, "start": 0.0}}
+    more |= {"source": [{"kind": "force", "at": at, "force": force} | SILENT], "run": {"precision": "float64"} | run}
+    return Scenario(method="fd", domain=domain, model=model, **more)
+
+
 def box(model, shape=(20, 18, 16), spacing=10.0, order=4, boundaries=None, **run):
     """A scenario on a small box whose faces neither absorb nor move, but for a free top, unless said otherwise."""
     size = [(n - 1) * spacing for n in shape]
-    source = {"kind": "force", "at": [size[0] / 2, size[1] / 2, -size[2] / 2], "force": [0, 0, 1e-30]}
-    return Scenario(
-        method="fd",
-        domain={"origin": [0, 0, -size[2]], "size": size, "spacing": spacing},
-        model=model,
-        time={"duration": 1.0, "start": 0.0},
-        boundaries=boundaries or {"top": "free", "others": "rigid"},
-        source=[source | SILENT],
-        run={"order": order, "precision": "float64"} | run,
-    )
+    return scenario_of(size, spacing, model, [0, 0, 1e-30], boundaries, {"order": order} | run)
 
 
 def plane(model, motion, shape=(40, 30), spacing=10.0):
     """The same in the (x, z) plane."""
-    size = [(n - 1) * spacing for n in shape]
-    source = {
-        "kind": "force",
-        "at": [size[0] / 2, -size[1] / 2],
-        "force": [1e-30, 0, 0] if motion == "P-SV" else [0, 1e-30, 0],
-    }
-    return Scenario(
-        method="fd",
-        domain={"origin": [0, -size[1]], "size": size, "spacing": spacing, "waves": motion},
-        model=model,
-        time={"duration": 1.0, "start": 0.0},
-        boundaries={"top": "free", "others": "rigid"},
-        source=[source | SILENT],
-        run={"precision": "float64"},
-    )
+    size, force = [(n - 1) * spacing for n in shape], [1e-30, 0, 0] if motion == "P-SV" else [0, 1e-30, 0]
+    return scenario_of(size, spacing, model, force, None, {}, waves=motion)
 
 
 def used(scenario):

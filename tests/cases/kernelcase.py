@@ -1,93 +1,93 @@
-"""Shared by the kernel tests: every operator of fd_elastic, and a way to run one of them alone on the CPU machine."""
+"""Shared by the kernel tests: every operator of finite differences, texts for GPUs on the host, one operator alone on the CPU machine."""
 
+import atexit
+import ctypes
+import shutil
+import subprocess
+import tempfile
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from craton.backends import nvrtc
 from craton.backends.cpu import CPU
+from craton.core.operator import BOX
 from craton.core.plan import Array, Launch, Phase, StepPlan
+from craton.errors import ResourceError
 from craton.methods.finite_difference import catalogue, operators
-from craton.methods.finite_difference.closure import HIGHEST, closure
+from craton.methods.finite_difference.closure import HIGHEST
 from craton.methods.finite_difference.scheme import ORDERS, stencil
-from craton.methods.shared import halo, points, series
+from craton.methods.shared import points, series
 
 ABSENT = ("memory", "d11", "d13", "r66", "qp", "qs")  # in an isotropic medium without attenuation
 PRECISIONS = ("float32", "float64")
+ARCHITECTURES = ("sm_80", "sm_90")
+SURFACE_ORDERS = tuple(order for order in ORDERS if order <= HIGHEST)
 PLANE_ORDERS = (2, 4, 8)
-STEPS = (operators.velocity, operators.stress, operators.laminate)
+BLOCK = (3, 2)  # threads of a block on the host
+BOUNDS = tuple(name for name, _ in BOX.fields)
 
 
-def has_closure(order):
-    """True where the free surface has that order."""
-    try:
-        closure(order)
-    except ValueError:
-        return False
-    return True
+def tiers(cases, short):
+    """Parameters of a test, all but some in the long tier."""
+    return [pytest.param(*case, marks=() if case in short else pytest.mark.long) for case in cases]
 
 
-SURFACE_ORDERS = tuple(order for order in ORDERS if has_closure(order))
+# --- every operator ---------------------------------------------------------------------------------------------------------------------
 
 
-def of_order(order):
-    """Operators whose text depends on the order."""
-    plain, free = stencil(order), stencil(order, free=True)
-    steps = [make(plain) for make in STEPS]
-    surface = [operators.at_surface(make(free), closure(min(order, HIGHEST)), free) for make in STEPS]
-    layers = [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
-    layers += [operators.a1(plain, axis, side) for axis in range(3) for side in range(2)]
-    floor = [make(plain, order) for make in (operators.contact_velocity, operators.contact_stress)]
-    steps += [*map(operators.among_air, steps[:2]), *floor]
-    others = rheologies(order, plain, free) if order in (4, 8) else []
-    layers += [operators.cpml_laminate(plain, axis) for axis in range(2)]
-    return [*steps, *surface, *layers, *others, *catalogue.acoustic(order, None)]
-
-
-def rheologies(order, plain, free):
-    """Operators of attenuation and of transverse isotropy."""
-    return [*catalogue.anisotropic(free, order, range(3)), *catalogue.attenuated(free, order, range(3))]
-
-
+@cache
 def every_operator():
     """{id: operator}: all orders in space, some in the plane, each text that does not depend on the order once."""
-    found = {f"{op.name}-{order}": op for order in ORDERS for op in of_order(order)}
-    tables = (points.INJECT, points.WINDOW, points.HOLD, points.SAMPLE, points.ADVANCE)
-    damping = [operators.damping(axis) for axis in range(3)]
-    others = [*damping, *map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
-    others += [way(count) for way in (halo.pack, halo.unpack) for count in (1, 2, 3)]
-    others += [*catalogue.transposed(4).values(), *series.operators()]
-    others += catalogue.in_half(4).values()
-    found |= {op.name: op for op in others}
-    for motion in ("P-SV", "SH"):
-        for order in PLANE_ORDERS:
-            there = catalogue.operators(order, motion)
-            there = {name: op for name, op in there.items() if order == 4 or not dict(op.defines).get("ATTENUATION")}
-            found |= {f"{name}-{motion}-{order}" if "R" in dict(op.defines) else name: op for name, op in there.items()}
+    others = [points.HOLD, *catalogue.transposed(4).values(), *series.operators(), *catalogue.in_half(4).values()]
+    found = {op.name: op for op in others}
+    for motion, orders, lossy in ((None, ORDERS, (4, 8)), ("P-SV", PLANE_ORDERS, (4,)), ("SH", PLANE_ORDERS, (4,))):
+        for order in orders:
+            for name, op in catalogue.operators(order, motion).items():
+                defined = dict(op.defines)
+                rheology = defined.get("ATTENUATION") or (defined.get("VTI") and motion is None)
+                if order in lossy or not rheology:
+                    found[f"{name}-{motion or 'space'}-{order}" if "R" in defined else name] = op
+    for order in ORDERS[ORDERS.index(HIGHEST) + 1 :]:  # as long along z, without a free surface
+        plain = stencil(order)
+        steps = [make(plain) for make in (operators.velocity, operators.stress, operators.laminate)]
+        steps += [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
+        found |= {f"{op.name}-deep-{order}": op for op in steps}
     return found
 
 
-def compiled_for_gpus(wanted):
+def needs_nvrtc():
+    """Skip where the wheel is missing; the dev extra brings it."""
+    try:
+        nvrtc.library()
+    except ResourceError as e:
+        pytest.skip(str(e))
+
+
+def compiled_for_gpus(wanted, *options):
     """{(`shared_text`, architecture): Compiled} of (operator, precision, architecture) triples, on as many threads as there are cores.
 
     Kernels of one file with the same constants are one program: NVRTC makes of each what it makes of it alone.
     `-minimal` leaves out declarations that no kernel has, such as textures: the machine code is the same bytes.
     """
-    functions, operators = defaultdict(set), {}
+    needs_nvrtc()
+    functions, chosen = defaultdict(set), {}
     for op, precision, arch in wanted:
         key = shared_text(op, precision), arch
         functions[key].add(op.function)
-        operators[key] = op, precision
+        chosen[key] = op, precision
 
     def made(key):
-        op, precision = operators[key]
-        text = op.source(precision, functions[key])
-        return nvrtc.compile(text, key[1], (*nvrtc.OPTIONS, "-minimal"))
+        op, precision = chosen[key]
+        return nvrtc.compile(op.source(precision, functions[key]), key[1], (*nvrtc.OPTIONS, "-minimal", *options))
 
     with ThreadPoolExecutor() as pool:
-        return dict(zip(operators, pool.map(made, operators)))
+        return dict(zip(chosen, pool.map(made, chosen)))
 
 
 def shared_text(op, precision):
@@ -95,52 +95,94 @@ def shared_text(op, precision):
     return op.source(precision, kernels=())
 
 
+# --- texts for GPUs on the host ---------------------------------------------------------------------------------------------------------
+
+
+def build(text, path, *more):
+    """Compile a text for this machine, with more flags, and load it; needs C++20 threads."""
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("needs g++ or clang++")
+    flags = ("-std=c++20", "-O1", "-w", "-ffp-contract=fast", "-march=native", "-fPIC", "-pthread")
+    command = (compiler, *flags, *more)
+    folders = ["-I", str(parsed_header(command)), "-I", str(Path(__file__).parent)]
+    words = [*command, "-shared", "-x", "c++", "-", *folders, "-o", str(path)]
+    done = subprocess.run(words, input=text, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(path))
+
+
+@cache
+def parsed_header(command):
+    """A folder with host_cuda.hpp as a command has parsed it, which takes longer than most texts; g++ takes it from there."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    header = Path(__file__).with_name("host_cuda.hpp")
+    parsed = Path(folder.name) / f"{header.name}.gch"
+    subprocess.run([*command, "-x", "c++-header", str(header), "-o", str(parsed)], check=True)
+    return parsed.parent
+
+
+LIBRARIES = {}
+
+
+def built(text, path):
+    """The library of a text, compiled to that path once."""
+    if text not in LIBRARIES:
+        # Hidden, or shared arrays of templates would be one for all libraries of this process.
+        LIBRARIES[text] = build(text, path, "-fvisibility=hidden")
+    return LIBRARIES[text]
+
+
+def on_host(ops, precision, path, variant=None):
+    """The library of operators of one text, or of its variant, through the threads of host_cuda.hpp. `launch` runs what is in it."""
+    one = ops[0].as_variant(variant) if variant else ops[0]
+    x, y, z = variant.block if variant else one.block
+    text = '#include "host_cuda.hpp"\n' + one.source(precision, {op.function for op in ops})
+    for op in ops:
+        arguments = ", ".join(f"({op.c_type(name)}*)a[{n}]" for n, name in enumerate(op.arrays))
+        head = f'extern "C" __attribute__((visibility("default"))) void run_{op.name}'
+        text += f"\n{head}(void** a, const Box* box, const {op.params.name}* p, const unsigned* g) {{"
+        text += (
+            f"launch({{g[0], g[1], g[2]}}, {{{x}, {y}, {z}}}, [&] {{ {op.function}({arguments}, *box, *p); }}); }}\n"
+        )
+    return built(text, path)
+
+
+def launch(library, op, precision, addresses, box, params, blocks):
+    """Run an operator of a library on arrays at addresses, None where one is absent."""
+    pointers = (ctypes.c_void_p * len(op.arrays))(*addresses)
+    bounds = BOX.value(precision, **dict(zip(BOUNDS, box)))
+    values = op.params.value(precision, **{name: params[name] for name, _ in op.params.fields})
+    structs = (ctypes.c_void_p(s.ctypes.data) for s in (bounds, values))
+    library[f"run_{op.name}"](pointers, *structs, (ctypes.c_uint * 3)(*blocks))
+
+
+# --- one operator on the CPU machine ----------------------------------------------------------------------------------------------------
+
+
 def plan_of(launches, arrays, layout, precision):
     """A plan of one phase. Arrays of the layout's padded shape are counted from the grid's first point."""
-    window = layout.window()
-    described = {
-        name: Array(
-            "wavefield",
-            a.shape,
-            a.dtype,
-            a,
-            **({"first": layout.first, "window": window} if a.shape[-3:] == layout.padded else {}),
-        )
-        for name, a in arrays.items()
-    }
-    there = [
-        replace(one, arrays=tuple("" if a in ABSENT and a not in arrays else a for a in one.arrays)) for one in launches
-    ]
-    phases = (Phase("phase", tuple(there)),)
-    return StepPlan(precision=precision, layout=layout, arrays=described, phases=phases)
+
+    def described(a):
+        place = {"first": layout.first, "window": layout.window()} if a.shape[-3:] == layout.padded else {}
+        return Array("wavefield", a.shape, a.dtype, a, **place)
+
+    names = [tuple("" if a in ABSENT and a not in arrays else a for a in one.arrays) for one in launches]
+    phase = Phase("phase", tuple(replace(one, arrays=of) for one, of in zip(launches, names)))
+    described = {name: described(a) for name, a in arrays.items()}
+    return StepPlan(precision=precision, layout=layout, arrays=described, phases=(phase,))
 
 
-@dataclass
-class CPUWithOthers(CPU):
-    """The CPU machine, whose texts hold the kernels of other operators with the same constants, too.
-
-    Velocity and stress of one order are one text in every run. A test of either alone compiles
-    that text, which the test of the other one finds in the cache.
-    """
-
-    others: tuple = ()
-
-    def compile(self, operators, precision):
-        """Entry address of each operator, the others' too."""
-        return super().compile([*operators, *self.others], precision)
-
-
-def commit(launches, arrays, layout, precision, machine=None, others=()):
+def commit(launches, arrays, layout, precision, machine=None):
     """The arrays on the machine and a function that runs the launches on them."""
-    machine = machine or CPUWithOthers(threads=1, others=tuple(others))
-    program = machine.commit(plan_of(launches, arrays, layout, precision))
+    program = (machine or CPU(threads=1)).commit(plan_of(launches, arrays, layout, precision))
     return program.arrays, lambda: program.phases[0].inner(0)
 
 
-def run(op, names, arrays, box, params, layout, precision, others=()):
+def run(op, names, arrays, box, params, layout, precision):
     """All arrays after one launch."""
-    launches = [Launch(op, tuple(names), box, params)]
-    after, step = commit(launches, arrays, layout, precision, others=others)
+    after, step = commit([Launch(op, tuple(names), box, params)], arrays, layout, precision)
     step()
     return after
 
@@ -154,8 +196,5 @@ def unchanged_outside(before, after, slices):
     """True where nothing but `slices` differs, bit for bit."""
     mask = np.ones(before.shape, bool)
     mask[slices] = False
-    return (
-        (before.view(np.uint8).reshape(*before.shape, -1) == after.view(np.uint8).reshape(*after.shape, -1))
-        .all(-1)[mask]
-        .all()
-    )
+    same = before.view(np.uint8).reshape(*before.shape, -1) == after.view(np.uint8).reshape(*after.shape, -1)
+    return same.all(-1)[mask].all()

@@ -57,12 +57,11 @@ class Mesh:
 
     def geometry(self, kind):
         """The kernels' geometry array."""
-        return {
-            "stored": lambda: mesh_terms.metric(self.element, self.local),
-            "nodes": lambda: self.local,
-            "corners": lambda: mesh_terms.corners(self.local)[0],
-            "box": lambda: mesh_terms.boxes(self.local),
-        }[kind]()
+        if kind == "stored":
+            return mesh_terms.metric(self.element, self.local)
+        return {"nodes": self.local, "corners": mesh_terms.corners(self.local)[0], "box": mesh_terms.boxes(self.local)}[
+            kind
+        ]
 
     def positions(self):
         """Coordinates of the global points, (count, 3)."""
@@ -78,6 +77,11 @@ class Mesh:
         values = low + rng.random(shape)
         values[self.real :] = 0
         return values
+
+
+def mesh_of(degree, geometry, shape=(2, 2, 1)):
+    """A mesh whose elements have a geometry."""
+    return Mesh(degree, shape, 0 if geometry == "box" else 0.15, straight=geometry == "corners")
 
 
 def straightened(nodes):
@@ -96,9 +100,9 @@ def constants_of(moduli):
             c[:, a, b] = c[:, b, a] = moduli[:, n]
         return c
     lam, mu = moduli[:, 0], moduli[:, 1]
+    c[:, :3, :3] = lam[:, None, None]
     for a in range(3):
-        for b in range(3):
-            c[:, a, b] = lam + (2 * mu if a == b else 0)
+        c[:, a, a] += 2 * mu
         c[:, a + 3, a + 3] = mu
     return c
 
@@ -106,28 +110,26 @@ def constants_of(moduli):
 def gradients(element, local):
     """G[e, r, p, q]: derivative along x_r at node p of the Lagrange function of node q; weights w det J (e, p)."""
     one, d = np.eye(element.n), element.derivative.T
-    reference = np.stack(
-        [
-            np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1)
-            for m in ((one, one, d), (one, d, one), (d, one, one))
-        ]
-    )
+    axes = ((one, one, d), (one, d, one), (d, one, one))
+    reference = np.stack([np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1) for m in axes])
     terms = mesh_terms.metric(element, local)
     inverse = terms[:, :9].reshape(len(local), 3, 3, -1)
     return np.einsum("esrp,spq->erpq", inverse, reference), terms[:, 9] * element.volume_weights
 
 
+def strain_of(mesh, u):
+    """Strain at the nodes of elements, (ne, 3, 3, n^3)."""
+    du = np.einsum("erpq,eqc->ecrp", gradients(mesh.element, mesh.local)[0], u[mesh.points])
+    return (du + du.transpose(0, 2, 1, 3)) / 2
+
+
 def dense_force(mesh, u, moduli):
     """-K u at the global points, (count + 1, 3), by dense matrices of each element."""
-    g, weight = gradients(mesh.element, mesh.local)
-    du = np.einsum("erpq,eqc->ecrp", g, u[mesh.points])
-    strain = (du + du.transpose(0, 2, 1, 3)) / 2
-    strains = np.stack(
-        [strain[:, a, b] * (1 if a == b else 2) for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))], 1
-    )
-    stress = np.einsum(
-        "eabp,ebp->eap", np.broadcast_to(constants_of(moduli), (*moduli.shape[:1], 6, 6, mesh.element.size)), strains
-    )
+    (g, weight), strain = gradients(mesh.element, mesh.local), strain_of(mesh, u)
+    pairs = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
+    strains = np.stack([strain[:, a, b] * (1 if a == b else 2) for a, b in pairs], 1)
+    law = np.broadcast_to(constants_of(moduli), (len(moduli), 6, 6, mesh.element.size))
+    stress = np.einsum("eabp,ebp->eap", law, strains)
     return -spread(mesh, np.einsum("erpq,ecrp,ep->eqc", g, stress[:, VOIGT], weight))
 
 
@@ -145,36 +147,28 @@ def spread(mesh, values):
     return out
 
 
-def described(arrays, precision, laned):
-    """Plan arrays of a dict of host arrays: reals in `precision`, those of elements with lanes."""
-
-    def one(name, a):
-        dtype = a.dtype if a.dtype.kind == "i" else precision
-        return Array("test", a.shape, dtype, np.ascontiguousarray(a, dtype), lanes=name in laned)
-
-    return {name: one(name, a) for name, a in arrays.items()}
-
-
 def run(op, arrays, box, params, precision="float64", machine=None, colours=None, times=1, laned=LANED):
-    """Host arrays after one launch; an array that is not there is absent."""
+    """Host arrays after one launch, reals in `precision`, those of elements with lanes; an array that is not there is absent."""
+    described = {}
+    for name, a in arrays.items():
+        dtype = a.dtype if a.dtype.kind == "i" else precision
+        described[name] = Array("test", a.shape, dtype, np.ascontiguousarray(a, dtype), lanes=name in laned)
     names = tuple(name if name in arrays else "" for name in op.arrays)
-    launch = Launch(op, names, box, params, colours=colours)
-    phases, there = (Phase("phase", (launch,)),), described(arrays, precision, laned)
-    plan = StepPlan(precision=precision, layout=Layout((1, 1, 1), 0), arrays=there, phases=phases)
+    phases = (Phase("phase", (Launch(op, names, box, params, colours=colours),)),)
+    plan = StepPlan(precision=precision, layout=Layout((1, 1, 1), 0), arrays=described, phases=phases)
     program = (machine or CPU(threads=1)).commit(plan)
     for _ in range(times):
         program.phases[0].inner(0)
     return {name: program.host(name) for name in arrays}
 
 
+def solid(mesh, u, moduli, geometry="nodes"):
+    """Arrays of the stiffness kernel: zero forces, displacements, elements."""
+    of_points = {"force": np.zeros(u.size), "displacement": u.ravel()}
+    return of_points | {"points": mesh.points, "geometry": mesh.geometry(geometry), "moduli": moduli}
+
+
 def forces(mesh, u, moduli, kind, precision="float64", **more):
     """What the stiffness kernel adds to zero forces, (count + 1, 3)."""
-    arrays = {
-        "force": np.zeros(u.size),
-        "displacement": u.ravel(),
-        "points": mesh.points,
-        "geometry": mesh.geometry(kind.geometry),
-        "moduli": moduli,
-    }
-    after = run(sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, precision, **more)
-    return after["force"].reshape(-1, 3)
+    arrays, box = solid(mesh, u, moduli, kind.geometry), (0, 1, 0, 1, 0, mesh.size)
+    return run(sem.stiffness(kind), arrays, box, {"first": 0}, precision, **more)["force"].reshape(-1, 3)

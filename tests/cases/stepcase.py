@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from elementcase import hexahedra
 
 from craton.backends.cpu import CPU
 from craton.methods.shared.sharing import SingleRank
@@ -64,25 +65,16 @@ class Case:
         return [layer["top"] for layer in layers[1:]] if any(layer["vs"] == 0 for layer in layers) else []
 
 
-def rock(vp, ratio, more=None):
-    """A solid."""
-    return {"vp": vp, "vs": vp / ratio, "rho": 1500 + 0.2 * vp} | (more or {})
-
-
 def model_of(rng, kind, depth, count):
     """A medium of a kind: layers that cut elements but for those of water, which is above ("sea") or below the top rock."""
-
-    def layer(top, more):
-        return {"top": top} | rock(
-            rng.uniform(600, 8000), rng.uniform(1.6, 3) if kind == "anisotropic" else ratio(rng), more
-        )
-
     more = {
         "anisotropic": {name: rng.uniform(-0.1, 0.2) for name in ("epsilon", "delta", "gamma")},
         "lossy": {"qp": rng.uniform(15, 200), "qs": rng.uniform(10, 100)},
     }.get(kind, {})
-    cuts = rng.integers(1, count, 2) / count if kind in ("sea", "lake") else rng.uniform(0.2, 0.8, 2)
-    layers = [layer(float(-part * depth), more) for part in sorted({0.0, *cuts})]
+    cuts, layers = rng.integers(1, count, 2) / count if kind in ("sea", "lake") else rng.uniform(0.2, 0.8, 2), []
+    for part in sorted({0.0, *cuts}):
+        vp, quotient = rng.uniform(600, 8000), rng.uniform(1.6, 3) if kind == "anisotropic" else ratio(rng)
+        layers.append({"top": float(-part * depth), "vp": vp, "vs": vp / quotient, "rho": 1500 + 0.2 * vp} | more)
     if kind == "homogeneous":
         del layers[0]["top"]
         return {"kind": "homogeneous"} | layers[0]
@@ -90,10 +82,8 @@ def model_of(rng, kind, depth, count):
         layers = [layers[0] | {"vp_gradient": rng.uniform(-0.05, 2.0) * layers[0]["vp"] / depth}]
     if kind in ("sea", "lake"):
         layers[kind == "lake"] |= {"vp": rng.uniform(1000, 5000), "vs": 0, "rho": rng.uniform(800, 3000)}
-    model = {"kind": "layers", "layers": layers}
-    return model | (
-        {"attenuation": {"band": [1.0, 30.0], "mechanisms": int(rng.integers(2, 4))}} if kind == "lossy" else {}
-    )
+    lossy = {"attenuation": {"band": [1.0, 30.0], "mechanisms": int(rng.integers(2, 4))}} if kind == "lossy" else {}
+    return {"kind": "layers", "layers": layers} | lossy
 
 
 def ratio(rng):
@@ -116,35 +106,27 @@ def drawn(rng, seed, counts=None):
     few, edge = tuple(int(n) for n in rng.integers(2, 6, 3)), float(rng.uniform(5, 500))
     counts = counts or few
     edges = tuple(edge * part for part in rng.choice((1.0, 1.0, 0.5, 0.1, 0.04), 3).tolist())
-    size = [n * e for n, e in zip(counts, edges)]
-    kind = str(rng.choice(KINDS))
+    size, kind = [n * e for n, e in zip(counts, edges)], str(rng.choice(KINDS))
     model = model_of(rng, kind, size[2], counts[2])
-    source = {
-        "kind": "explosion",
-        "at": [size[0] / 2, size[1] / 2, -size[2] / 2],
-        "moment": 1.0,
-        "wavelet": {"kind": "ricker", "frequency": 1.0},
-    }
-    run = {
-        "degree": int(rng.choice((2, 3, 4, 4, 5, 6))),
-        "precision": str(rng.choice(("float32", "float64"))),
-        "assembly": str(rng.choice(("fast", "fast", "colour"))),
-    }
-    tables = {
-        "method": "sem",
-        "title": f"random {seed}",
-        "domain": {"origin": [0, 0, -size[2]], "size": size, "spacing": min(edges)},
-        "model": model,
-        "time": {"duration": 1.0, "start": 0.0},
-        "source": [source],
-        "run": run,
-        "boundaries": {name: str(rng.choice(("free", "stacey", "stacey", "rigid"))) for name in FACES},
-    }
+    choices = {"degree": (2, 3, 4, 4, 5, 6), "precision": ("float32", "float64")}
+    choices["assembly"] = ("fast", "fast", "colour")
+    run = {name: rng.choice(values).item() for name, values in choices.items()}
+    boundaries = {name: str(rng.choice(("free", "stacey", "stacey", "rigid"))) for name in FACES}
+    tables = tables_of(f"random {seed}", size, min(edges), model, run, boundaries)
     fluid = any(layer["vs"] == 0 for layer in model.get("layers", ()))
     shape = rng.choice(("boxes", "graded", "sheared", "moved", "curved", "all"))
     most = {"graded": 0.0 if fluid else 0.5, "sheared": 0.8, "moved": 0.3, "curved": 0.05}
     part = {name: float(rng.uniform(0, value)) if shape in (name, "all") else 0.0 for name, value in most.items()}
     return Case(tables, counts, edges, seed=seed, kind=kind, **part)
+
+
+def tables_of(title, size, spacing, model, run, boundaries):
+    """A scenario with an explosion in the middle of a box below z = 0."""
+    wavelet, at = {"kind": "ricker", "frequency": 1.0}, [size[0] / 2, size[1] / 2, -size[2] / 2]
+    tables = {"method": "sem", "title": title, "time": {"duration": 1.0, "start": 0.0}}
+    tables |= {"domain": {"origin": [0, 0, -size[2]], "size": size, "spacing": spacing}, "run": run, "model": model}
+    source = {"kind": "explosion", "at": at, "moment": 1.0, "wavelet": wavelet}
+    return tables | {"source": [source], "boundaries": boundaries}
 
 
 def mesh(case):
@@ -160,54 +142,28 @@ def lattice(case):
     axes = [np.linspace(0, n * e, n + 1) for n, e in zip(case.counts, case.edges)]
     axes[2] = axes[2][-1] * (heights / heights[-1] - 1)
     axes[2] = [next((level for level in case.interfaces if abs(level - z) < 1e-6 * case.edges[2]), z) for z in axes[2]]
-    z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
-    places, rng = np.stack([x, y, z], axis=-1), np.random.default_rng(case.seed)
-    away = ~np.isin(places[..., 2:], case.interfaces) * np.array([0, 0, 1]) + np.array(
-        [1, 1, 0]
-    )  # the boundary of a fluid stays level
-    places[1:-1, 1:-1, 1:-1] += (case.moved * smallest(axes) * rng.uniform(-1, 1, places.shape) * away)[
-        1:-1, 1:-1, 1:-1
-    ]
-    ids = np.arange(x.size).reshape(x.shape)
-    nz, ny, nx = case.counts[::-1]
-    elements = np.stack(
-        [ids[c : nz + c, b : ny + b, a : nx + a].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)], axis=1
-    )
+    (places, elements), rng = hexahedra(axes), np.random.default_rng(case.seed)
+
+    def moved(places, part):
+        """Places moved by that part of an edge; the boundary of a fluid stays level."""
+        away = ~np.isin(places[..., 2:], case.interfaces) * np.array([0, 0, 1]) + np.array([1, 1, 0])
+        smallest = np.array([np.diff(axis).min() for axis in axes])
+        return part * smallest * rng.uniform(-1, 1, places.shape) * away
+
+    places[1:-1, 1:-1, 1:-1] += moved(places, case.moved)[1:-1, 1:-1, 1:-1]
     found = hexmesh.HexMesh(places.reshape(-1, 3), elements).elevated()
     low, high = found.bounds()
     inside = ((found.nodes > low + 1e-9) & (found.nodes < high - 1e-9)).all(axis=1)
-    found = replace(found, faces=named_by_place(found))
-    away = ~np.isin(found.nodes[:, 2:], case.interfaces) * np.array([0, 0, 1]) + np.array([1, 1, 0])
-    nodes = found.nodes + case.curved * smallest(axes) * rng.uniform(-1, 1, found.nodes.shape) * inside[:, None] * away
+    nodes = found.nodes + moved(found.nodes, case.curved) * inside[:, None]
     nodes[:, 0] += case.sheared * (nodes[:, 2] - low[2])
-    return replace(found, nodes=nodes)
-
-
-def smallest(axes):
-    """Shortest edge along each axis, m."""
-    return np.array([np.diff(axis).min() for axis in axes])
+    return replace(found, faces=named_by_place(found), nodes=nodes)
 
 
 def box(counts=(4, 4, 4), edge=20.0, model=None, run=None, boundaries="stacey", **more):
     """A `Case` of cubes, or what `more` makes of them: homogeneous rock with vp / vs = 2.5 below a free top, unless said otherwise."""
-    size = [n * edge for n in counts]
-    tables = {
-        "method": "sem",
-        "title": "box",
-        "domain": {"origin": [0, 0, -size[2]], "size": size, "spacing": edge},
-        "model": model or {"kind": "homogeneous", "vp": 2450, "vs": 980, "rho": 2000},
-        "time": {"duration": 1.0, "start": 0.0},
-        "source": [
-            {
-                "kind": "explosion",
-                "at": [size[0] / 2, size[1] / 2, -size[2] / 2],
-                "moment": 1.0,
-                "wavelet": {"kind": "ricker", "frequency": 1.0},
-            }
-        ],
-        "run": {"precision": "float64", "degree": 4} | (run or {}),
-        "boundaries": {"top": "free", "others": boundaries},
-    }
+    model = model or {"kind": "homogeneous", "vp": 2450, "vs": 980, "rho": 2000}
+    run, boundaries = {"precision": "float64", "degree": 4} | (run or {}), {"top": "free", "others": boundaries}
+    tables = tables_of("box", [n * edge for n in counts], edge, model, run, boundaries)
     return Case(tables, counts, (edge, edge, edge), **more)
 
 
@@ -234,12 +190,9 @@ def true_limit(d):
         found = operator.image()
         return roots * np.concatenate([found[medium].ravel() for medium in shapes])
 
+    which, solver = ("LR", eigs) if len(shapes) > 1 else ("LA", eigsh)
+    whole = LinearOperator((len(roots), len(roots)), matvec=image, dtype=float)
     start = image(np.random.default_rng(2).standard_normal(len(roots)))
-    whole, solver = (
-        LinearOperator((len(roots), len(roots)), matvec=image, dtype=float),
-        eigs if len(shapes) > 1 else eigsh,
-    )
-    which = "LR" if len(shapes) > 1 else "LA"
     return float(2 / np.sqrt(solver(whole, k=1, which=which, v0=start, tol=1e-5, return_eigenvectors=False)[0].real))
 
 
@@ -252,12 +205,8 @@ def marched(scenario, d, dt, steps, every=20):
         d = replace(d, units=fixed_point.FixedPoint(*map(fixed_point.unit, forces)))
     program = CPU(threads=1).commit(assemble(d, scenario, [], receivers_of(scenario), []))
     rng, weights, energies = np.random.default_rng(3), {}, []
-    names = zip(
-        ("velocity", "potential_rate"),
-        ("rigid_points_points", "fluid_rigid_points"),
-        (1.0, frequency),
-        d.statistics.mass,
-    )
+    fields, rigid = ("velocity", "potential_rate"), ("rigid_points_points", "fluid_rigid_points")
+    names = zip(fields, rigid, (1.0, frequency), d.statistics.mass)
     for name, rigid_points, scale, mass in names:
         if len(mass):
             rate = program.arrays[name]

@@ -4,9 +4,8 @@ import ctypes
 
 import numpy as np
 import pytest
-from kernelcase import run
+from kernelcase import BLOCK, build, run
 from smallcase import TEXT
-from test_streamed import BLOCK, build
 
 import craton
 from craton.core.layout import Layout

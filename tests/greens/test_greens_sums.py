@@ -5,7 +5,7 @@ import zlib
 
 import numpy as np
 import pytest
-from test_sem_gpu_text import built
+from kernelcase import built
 
 from craton.backends.cpu import CPU
 from craton.core.operator import BOX

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: nothing that another user could have written is loaded, damaged entries are compiled anew, old ones go."""
+"""The cache of compiled kernels: compiled once; nothing that another user could have written is loaded; old ones go, damaged ones too."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from common import refused
 
 from craton.errors import ResourceError
 from craton.host import compile as host
@@ -25,10 +26,9 @@ def compiled(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CRATON_CACHE", str(place / "whole"))
         host.library(SOURCE)
-    planted = place / "planted.so"
     text = 'extern "C" int answer() { return 666; }\n#include <cstdlib>\n'
     text += '__attribute__((constructor)) void run() { setenv("CRATON_PLANTED", "1", 1); }\n'
-    words = [host.compiler()[0], "-shared", "-fPIC", "-x", "c++", "-", "-o", str(planted)]
+    words = [host.compiler()[0], "-shared", "-fPIC", "-x", "c++", "-", "-o", str(place / "planted.so")]
     subprocess.run(words, input=text, text=True, check=True)
     return place
 
@@ -49,6 +49,9 @@ def plant(entry, compiled):
     planted = entry.with_name(f"{digest}-{kernel_cache.checksum(digest, contents)}.so")
     planted.write_bytes(contents)
     return planted
+
+
+# --- another user's ---------------------------------------------------------------------------------------------------------------------
 
 
 def chown(path):
@@ -80,9 +83,8 @@ def test_a_planted_library_is_not_run(case, entry, compiled, monkeypatch):
     monkeypatch.setattr(trust, "is_own_group", lambda gid: False)
     plant(entry, compiled)
     UNSAFE[case](entry)
-    reason = "belongs to user 54321" if "of another" in case else "may be written by other users"
-    with pytest.raises(ResourceError, match=f"{reason}(.|\n)*set CRATON_CACHE to a folder"):
-        host.library(SOURCE)
+    reason = f"belongs to user {STRANGER}" if "of another" in case else "may be written by other users"
+    refused(ResourceError, (reason, "set CRATON_CACHE to a folder"), host.library, SOURCE)
     assert "CRATON_PLANTED" not in os.environ
 
 
@@ -91,20 +93,15 @@ def test_a_planted_library_is_not_run_by_another_user(entry, compiled, tmp_path)
     """The process itself is another user's, as on a machine with two; the library is in /tmp."""
     folder = Path(f"/tmp/craton-test-{os.getpid()}")
     folder.mkdir(mode=0o777)
-    planted = plant(entry, compiled)
     try:
-        shutil.copy(planted, folder)
-        os.chown(folder, STRANGER, STRANGER)
-        code = (
-            "import os\nfrom craton.host import compile as host\nhost.compiler()\n"
-            "os.setegid(12345); os.seteuid(12345)\n"
-            f"try: print(host.library({SOURCE!r}).answer())\n"
-            "except Exception as error: print(type(error).__name__, error)"
-        )
+        shutil.copy(plant(entry, compiled), folder)
+        chown(folder)
+        code = "import os\nfrom craton.host import compile as host\nhost.compiler()\nos.setegid(12345); os.seteuid(12345)\n"
+        code += f"try: print(host.library({SOURCE!r}).answer())\n"
+        code += "except Exception as error: print(type(error).__name__, error)"
         env = os.environ | {"CRATON_CACHE": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
         done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
-        assert done.stdout.startswith("ResourceError"), done.stderr
-        assert "belongs to user 54321" in done.stdout
+        assert done.stdout.startswith("ResourceError") and f"belongs to user {STRANGER}" in done.stdout, done.stderr
     finally:
         shutil.rmtree(folder)
 
@@ -114,13 +111,26 @@ def test_a_file_of_another_user_is_compiled_anew(entry, compiled, capfd):
     """In a folder of ours that was open once."""
     chown(plant(entry, compiled))
     assert host.library(SOURCE).answer() == 42 and "CRATON_PLANTED" not in os.environ
-    assert "belongs to user 54321" in capfd.readouterr().err
+    assert f"belongs to user {STRANGER}" in capfd.readouterr().err
+
+
+def test_cupy_gets_a_folder_of_this_user_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(trust, "is_own_group", lambda gid: False)
+    monkeypatch.setenv("CRATON_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CUPY_CACHE_DIR", "")
+    kernel_cache.secure_cupy()
+    chosen = Path(os.environ["CUPY_CACHE_DIR"])
+    assert chosen == tmp_path / "cache" / "cupy" and chosen.stat().st_mode & 0o777 == 0o700
+    chosen.chmod(0o777)
+    refused(ResourceError, ("other users", "CUPY_CACHE_DIR"), kernel_cache.secure_cupy)
+
+
+# --- damaged, old, locked ---------------------------------------------------------------------------------------------------------------
 
 
 def flipped(path):
     """Flip 64 bytes in the middle."""
-    contents = bytearray(path.read_bytes())
-    middle = len(contents) // 2
+    contents, middle = bytearray(path.read_bytes()), path.stat().st_size // 2
     contents[middle : middle + 64] = bytes(255 - b for b in contents[middle : middle + 64])
     path.write_bytes(contents)
 
@@ -139,15 +149,14 @@ DAMAGES = {
     "cut in half": lambda path: os.truncate(path, path.stat().st_size // 2),
     "64 bytes flipped": flipped,
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
-    "of another kernel": lambda path: path.rename(path.with_name(path.name[::-1][3:][::-1] + "f.so")),
+    "of another kernel": lambda path: path.rename(path.with_name(path.name[:-4] + "f.so")),
 }
 
 
 @pytest.mark.parametrize("case", DAMAGES)
 def test_damaged_entries_are_compiled_anew(case, entry, compiled, monkeypatch, capfd):
     DAMAGES[case](entry)
-    whole = next((compiled / "whole").glob("*.so"))
-    calls = []
+    whole, calls = next((compiled / "whole").glob("*.so")), []
 
     def compile_again(command, source, place, digest):
         calls.append(digest)
@@ -156,8 +165,7 @@ def test_damaged_entries_are_compiled_anew(case, entry, compiled, monkeypatch, c
 
     monkeypatch.setattr(host, "_compile", compile_again)
     assert host.library(SOURCE).answer() == 42 and len(calls) == 1
-    said = capfd.readouterr().err
-    assert "note: a compiled kernel was damaged and is compiled anew" in said
+    assert "note: a compiled kernel was damaged and is compiled anew" in capfd.readouterr().err
     assert [path.name for path in entry.parent.glob("*.so")] == [whole.name]
     assert entry.parent.stat().st_mode & 0o777 == 0o700
 
@@ -169,18 +177,16 @@ def test_old_entries_go_when_it_is_full(tmp_path):
         path = tmp_path / f"{n}.so"
         path.write_bytes(bytes(1000))
         os.utime(path, (now - days * 86400,) * 2)
-    kernel_cache.evict(tmp_path, 2500)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["2.so", "3.so"]
-    kernel_cache.evict(tmp_path, 0)
-    assert [path.name for path in tmp_path.iterdir()] == ["3.so"]
+    for limit, left in ((2500, ["2.so", "3.so"]), (0, ["3.so"])):
+        kernel_cache.evict(tmp_path, limit)
+        assert sorted(path.name for path in tmp_path.iterdir()) == left
 
 
 def test_the_lock_of_a_dead_process_holds_nobody_up(entry, capfd):
     digest, place = entry.name.split("-")[0], entry.parent
     entry.unlink()
     (place / f"{digest}.lock").write_text('{"host": "elsewhere", "boot": "", "pid": 7}')
-    long_ago = time.time() - 1000
-    os.utime(place / f"{digest}.lock", (long_ago, long_ago))
+    os.utime(place / f"{digest}.lock", (time.time() - 1000,) * 2)
     with kernel_cache.alone(place, digest):
         assert (place / f"{digest}.lock").exists()
     assert not list(place.iterdir())
@@ -193,36 +199,90 @@ def test_who_waits_too_long_goes_on(entry, monkeypatch):
     assert not (entry.parent / "d.lock").exists()
 
 
-COMPILERS = {
-    "true": "wrote nothing",
-    'g++ "-O2': "cannot be read: No closing quotation",
-    "$(which g++)": r'no program "\$\(which" \(no shell reads it\)',
-    "g++; echo": r'no program "g\+\+;" \(no shell reads it\)',
-    "no-such-compiler": 'no program "no-such-compiler"',
-    "false": r"C\+\+ compiler failed",
-}
+# --- compiler ---------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", COMPILERS)
-def test_a_compiler_that_is_none_is_refused_in_words(command, entry, monkeypatch):
-    entry.unlink()
-    monkeypatch.setenv("CXX", command)
+@pytest.fixture
+def forgetful():
+    """Look for a compiler anew, before and after."""
     host.compiler.cache_clear()
-    try:
-        with pytest.raises(ResourceError, match=COMPILERS[command]):
-            host.library(SOURCE)
-    finally:
+    yield
+    host.compiler.cache_clear()
+
+
+REFUSED = [  # environment, exit code, words
+    ({"CXX": "true"}, 3, ["wrote nothing"]),
+    ({"CXX": 'g++ "-O2'}, 3, ["cannot be read: No closing quotation"]),
+    ({"CXX": "$(which g++)"}, 3, ['no program "$(which" (no shell reads it)']),
+    ({"CXX": "g++; echo"}, 3, ['no program "g++;" (no shell reads it)']),
+    ({"CXX": "no-such-compiler"}, 3, ['no program "no-such-compiler"']),
+    ({"CXX": "false"}, 3, ["C++ compiler failed"]),
+    ({"CXX": "", "PATH": "nowhere"}, 3, ["no C++ compiler found", "apt-get install g++", "ziglang"]),
+    ({"CRATON_CACHE": "file/below"}, 2, ["CRATON_CACHE"]),
+    ({"CRATON_CACHE": "file"}, 2, ["CRATON_CACHE"]),
+]
+
+
+def test_a_compiler_or_cache_that_is_none_is_refused_in_words(forgetful, entry, tmp_path, monkeypatch):
+    entry.unlink()
+    (tmp_path / "file").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(host.importlib.util, "find_spec", lambda name: None)
+    for environment, code, words in REFUSED:
         host.compiler.cache_clear()
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, str(tmp_path / value) if name == "CRATON_CACHE" else value)
+            with pytest.raises(ResourceError) as caught:
+                host.library(SOURCE)
+        assert not [word for word in words if word not in str(caught.value)], caught.value
+        assert caught.value.exit_code == code and not list(entry.parent.iterdir()), environment
+    refused(ResourceError, "nonsense", host.library, "nonsense;")
     assert not list(entry.parent.iterdir())
 
 
-def test_cupy_gets_a_folder_of_this_user_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(trust, "is_own_group", lambda gid: False)
-    monkeypatch.setenv("CRATON_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("CUPY_CACHE_DIR", "")
-    kernel_cache.secure_cupy()
-    chosen = Path(os.environ["CUPY_CACHE_DIR"])
-    assert chosen == tmp_path / "cache" / "cupy" and chosen.stat().st_mode & 0o777 == 0o700
-    chosen.chmod(0o777)
-    with pytest.raises(ResourceError, match=r"other users(.|\n)*CUPY_CACHE_DIR"):
-        kernel_cache.secure_cupy()
+def wrapper(folder):
+    """A compiler that notes its calls in folder/calls."""
+    command, path = host.compiler(), folder / "noting-cxx"
+    if command[0] == sys.executable:
+        pytest.skip("needs a C++ compiler of its own, not the ziglang wheel")
+    path.write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\nexec {command[0]} "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+PROGRAM = """
+from craton.backends.cpu import CPU
+from craton.methods.finite_difference import operators
+from craton.methods.finite_difference.scheme import stencil
+assert all(CPU().compile([operators.stress(stencil(2)), operators.velocity(stencil(2))], "float32").values())
+"""
+
+
+def compilations(folder, processes):
+    """Calls of the compiler other than the search for OpenMP, after processes side by side that compile a text and the runner."""
+    own = {"CRATON_CACHE": str(folder / "cache"), "CXX": str(wrapper(folder)), "PYTHONPATH": os.pathsep.join(sys.path)}
+    words, more = [sys.executable, "-c", PROGRAM], {"env": os.environ | own, "stderr": subprocess.PIPE, "text": True}
+    for process in [subprocess.Popen(words, **more) for _ in range(processes)]:
+        assert process.wait() == 0, process.stderr.read()
+    return sum("-O3" in line for line in (folder / "calls").read_text().splitlines())
+
+
+def test_second_process_compiles_nothing(tmp_path):
+    """Nor does it try the compiler: once, the first process asked it for OpenMP."""
+    for _ in range(2):
+        assert compilations(tmp_path, 1) == 2  # the kernels and the runner, in the first process
+    assert len((tmp_path / "calls").read_text().splitlines()) == 3
+
+
+@pytest.mark.long
+def test_racing_processes_are_safe(tmp_path):
+    assert compilations(tmp_path, 4) >= 2
+    assert [p.suffix for p in (tmp_path / "cache").iterdir()] == [".so", ".so"]
+
+
+def test_another_text_or_flag_is_another_library(monkeypatch, tmp_path):
+    monkeypatch.setenv("CRATON_CACHE", str(tmp_path))
+    libraries = [host.library(f'extern "C" int f() {{ return {n}; }}') for n in (1, 2)]
+    libraries.append(host.library('extern "C" int f() { return 1; }', (*host.FLAGS, "-DOTHER")))
+    assert [lib.f() for lib in libraries] == [1, 2, 1] and len(list(tmp_path.glob("*.so"))) == 3

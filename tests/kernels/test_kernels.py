@@ -1,203 +1,106 @@
-"""Every kernel as text: declared as written, and compiled for GPUs in two precisions without a GPU, within a register budget."""
+"""Every kernel as text: declared as written, in a catalogue, compiled for GPUs without a GPU, within a register budget.
 
-import dataclasses
+In the short tier every text is translated, not optimised; registers are counted of few. Budgets are those that ptxas 13.5 needed at most,
+over both architectures and all orders, rounded up to the next multiple of 8 (the hardware gives registers out so): float32, float64.
+40 registers let 1536 threads of 2048 stay on a multiprocessor, 64 let 1024.
+"""
+
+import math
 import re
 import sys
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
+import numpy as np
 import pytest
-from kernelcase import PRECISIONS, compiled_for_gpus, every_operator, shared_text
+from common import refused
+from kernelcase import ARCHITECTURES, PRECISIONS, compiled_for_gpus, every_operator, needs_nvrtc, shared_text
 
-from craton.backends import nvrtc
-from craton.core.operator import declared_in_text
+from craton.backends import cpu, nvrtc
+from craton.core.operator import Operator, declared_in_text
 from craton.errors import ResourceError
-from craton.methods.finite_difference import operators
+from craton.gravity import forward, operator
+from craton.methods import METHODS
+from craton.methods.finite_difference import operators, relaxing, reversal
 from craton.methods.finite_difference.scheme import stencil
-
-OPERATORS = every_operator()
-ARCHITECTURES = ("sm_80", "sm_90")
-
-# Registers of a thread that ptxas 13.5 needed at most, over both architectures and all orders, rounded up to the next multiple of 8 (the
-# hardware gives them out so): float32, float64. 40 registers let 1536 threads of 2048 stay on a multiprocessor, 64 let 1024.
-BUDGET = {
-    "velocity": (32, 48),
-    "stress": (40, 56),
-    "velocity_surface": (48, 72),
-    "stress_surface": (40, 64),
-    "cpml_velocity": (40, 48),
-    "laminate": (40, 40),
-    "laminate_surface": (40, 48),
-    "cpml_laminate": (32, 32),
-    "cpml_stress": (40, 56),
-    "sponge": (16, 24),
-    "rigid": (16, 16),
-    "wrap": (16, 16),
-    "inject": (40, 40),
-    "window": (24, 24),
-    "hold": (24, 24),
-    "sample": (32, 32),
-    "peaks": (64, 64),
-    "gather_points": (16, 16),
-    "sum_series": (32, 32),
-    "damping": (32, 32),
-    "advance": (16, 16),
-    "a1": (32, 40),
-    "contact_velocity": (40, 48),
-    "contact_stress": (48, 56),
-    "contact_stress_mixed": (48, 64),
-    "vti_contact_stress_mixed": (56, 72),
-    "stress_coarse": (56, 72),
-    "stress_mixed": (56, 80),
-    "stress_paired": (64, 80),
-    "stress_full": (56, 96),
-    "stress_surface_mixed": (64, 72),
-    "cpml_stress_x_mixed": (48, 64),
-    "cpml_stress_y_mixed": (56, 64),
-    "cpml_stress_z_mixed": (48, 64),
-    "stress_surface_paired": (64, 96),
-    "cpml_stress_x_paired": (40, 64),
-    "cpml_stress_z_paired": (48, 56),
-    "vti_stress": (48, 72),
-    "vti_stress_surface": (48, 64),
-    "vti_stress_terrain": (48, 64),
-    "vti_stress_mixed": (64, 80),
-    "vti_stress_paired": (64, 104),
-    "vti_stress_surface_mixed": (64, 80),
-    "vti_cpml_stress_x_mixed": (48, 64),
-    "vti_cpml_stress_y_mixed": (56, 72),
-    "vti_cpml_stress_z_mixed": (56, 72),
-    "vti_stress_surface_paired": (48, 64),
-    "vti_cpml_stress_x_paired": (48, 72),
-    "vti_cpml_stress_z_paired": (48, 72),
-    "keep_velocity": (24, 24),
-    "keep_stress": (32, 32),
-    "increment_velocity": (24, 24),
-    "increment_stress": (24, 32),
-    "scatter_velocity": (24, 24),
-    "scatter_stress": (32, 40),
-    "correlate": (32, 48),
-    "scatter_stress_pairs": (32, 32),
-    "correlate_pairs": (32, 32),
-    "keep_strain": (32, 32),
-    "increment_strain": (24, 40),
-    "correlate_strain": (48, 72),
-    "scatter_strain": (56, 72),
-    "correlate_strain_by_q": (56, 80),
-    "scatter_strain_by_q": (56, 88),
-    "scatter_strain_sparse": (64, 88),
-    "vti_correlate_strain": (56, 88),
-    "vti_correlate_strain_sponge": (64, 88),
-    "vti_scatter_strain": (64, 72),
-    "vti_scatter_strain_sparse": (56, 80),
-    "remember_velocity": (32, 32),
-    "remember_stress": (32, 40),
-    "backward_velocity": (40, 56),
-    "backward_stress": (56, 72),
-    "backward_velocity_surface": (56, 64),
-    "backward_stress_surface": (56, 72),
-    "backward_laminate": (56, 96),
-    "laminate_increment": (32, 56),
-    "laminate_correlate": (40, 64),
-    "save": (16, 16),
-    "save_16": (40, 40),
-    "restore": (16, 16),
-    "restore_16": (32, 32),
-    "take_out": (40, 40),
-    "set_aside": (16, 16),
-    "changed": (24, 24),
-    "changed_normal": (40, 40),
-    "sum_density": (56, 80),
-    "sum_moduli": (88, 128),
-    "sum_density_surface": (56, 88),
-    "sum_moduli_surface": (80, 128),
-    "sum_forces": (40, 32),
-    "narrow": (32, 32),
-    "widen": (32, 32),
-    "pack": (24, 24),
-    "unpack": (24, 24),
-    "acoustic_velocity": (40, 48),
-    "acoustic_pressure": (40, 40),
-    "acoustic_velocity_surface": (40, 48),
-    "acoustic_pressure_surface": (40, 40),
-}
-LONG = {  # of orders 10 to 16
-    "velocity": (48, 56),
-    "stress": (48, 64),
-    "velocity_surface": (48, 72),
-    "stress_surface": (48, 72),
-    "cpml_velocity": (48, 48),
-    "laminate": (32, 56),
-    "laminate_surface": (40, 40),
-    "cpml_laminate": (32, 40),
-    "cpml_stress": (40, 48),
-}
-PLANE = {  # of both motions in the (x, z) plane
-    "velocity": (32, 40),
-    "stress": (32, 48),
-    "velocity_surface": (40, 48),
-    "stress_surface": (32, 40),
-    "cpml_velocity": (32, 48),
-    "laminate": (32, 32),
-    "laminate_surface": (32, 40),
-    "cpml_laminate": (32, 32),
-    "cpml_stress": (32, 48),
-    "stress_coarse": (40, 56),
-    "stress_paired": (40, 56),
-    "stress_full": (40, 56),
-    "stress_surface_paired": (40, 64),
-    "cpml_stress_x_paired": (48, 64),
-    "cpml_stress_z_paired": (40, 72),
-    "vti_stress": (32, 48),
-    "vti_stress_surface": (32, 40),
-    "vti_stress_paired": (48, 64),
-    "vti_stress_surface_paired": (48, 72),
-    "vti_cpml_stress_x_paired": (48, 72),
-    "vti_cpml_stress_z_paired": (48, 72),
-}
-# A streamed variant is built for a number of threads on a multiprocessor: its own launch bounds are its budget.
-REGISTERS = 65536
+from craton.methods.gravity import catalogue as gravity
+from craton.methods.gravity import raster
+from craton.methods.shared import sharing
+from craton.methods.spectral_element import operators as sem
+from craton.methods.spectral_element.element import DEGREES
+from craton.model.media import attenuation
 
 
-def variants(op):
-    """(precision, text, budget or None) of an operator: the plain body in both precisions, and what it declares for GPUs."""
-    precisions = PRECISIONS[:1] if dict(op.defines).get("HALF") else PRECISIONS
-    yield from ((precision, op, None) for precision in precisions)
-    for v in op.variants:
-        if v.file.suffix == ".cu":
-            threads = v.block[0] * v.block[1] * v.block[2] * dict(v.defines).get("MIN_BLOCKS", 1)
-            yield from ((precision, op.as_variant(v), min(255, REGISTERS // threads)) for precision in v.precisions)
+class Case(NamedTuple):
+    """A text to compile, and what its threads may need at most; None: anything. Those of a `budget` together need nearly all of it."""
+
+    op: Operator
+    precision: str
+    architectures: tuple
+    registers: int
+    budget: str = ""
+    spills: int = 0
+    stack: int | None = 0
 
 
-CASES = {
-    f"{name}-{'streamed' if budget else 'plain'}-{precision}": (op, text, precision, budget)
-    for name, op in OPERATORS.items()
-    for precision, text, budget in variants(op)
-}
+# --- finite differences -----------------------------------------------------------------------------------------------------------------
 
-
-def budget_of(op):
-    """The name under which an operator has its budget, and the registers."""
-    name = op.name.removesuffix("_half")
-    defined, name = dict(op.defines), name if name in BUDGET else op.function
-    kind, table = ("plane", PLANE) if defined.get("PLANE") else ("long", LONG) if defined.get("R", 0) > 4 else ("", {})
-    return (f"{kind} {name}", table[name]) if name in table else (name, BUDGET[name])
-
+# Of finite differences; long: of orders 10 to 16, plane: of both motions in the (x, z) plane. Of gravity all ten fields at once, the most
+# that a kernel is asked for; single fields and nine are in test_gravity.py and test_gravity_methods.py.
+BUDGET = """
+velocity 32 48  stress 40 56  velocity_surface 48 72  stress_surface 40 64  cpml_velocity 40 48  laminate 40 40
+laminate_surface 40 48  cpml_laminate 32 32  cpml_stress 40 56  sponge 16 24  rigid 16 16  wrap 16 16  inject 40 40
+window 24 24  hold 24 24  sample 32 32  peaks 64 64  gather_points 16 16  sum_series 32 32  damping 32 32
+advance 16 16  a1 32 40  contact_velocity 40 48  contact_stress 48 56  contact_stress_mixed 48 64
+vti_contact_stress_mixed 56 72  stress_coarse 56 72  stress_mixed 56 80  stress_paired 64 80  stress_full 56 96
+stress_surface_mixed 64 72  cpml_stress_x_mixed 48 64  cpml_stress_y_mixed 56 64  cpml_stress_z_mixed 48 64
+stress_surface_paired 64 96  cpml_stress_x_paired 40 64  cpml_stress_z_paired 48 56  vti_stress 48 72
+vti_stress_surface 48 64  vti_stress_terrain 48 64  vti_stress_mixed 64 80  vti_stress_paired 64 104
+vti_stress_surface_mixed 64 80  vti_cpml_stress_x_mixed 48 64  vti_cpml_stress_y_mixed 56 72
+vti_cpml_stress_z_mixed 56 72  vti_stress_surface_paired 48 64  vti_cpml_stress_x_paired 48 72
+vti_cpml_stress_z_paired 48 72  keep_velocity 24 24  keep_stress 32 32  increment_velocity 24 24
+increment_stress 24 32  scatter_velocity 24 24  scatter_stress 32 40  correlate 32 48  scatter_stress_pairs 32 32
+correlate_pairs 32 32  keep_strain 32 32  increment_strain 24 40  correlate_strain 48 72  scatter_strain 56 72
+correlate_strain_by_q 56 80  scatter_strain_by_q 56 88  scatter_strain_sparse 64 88  vti_correlate_strain 56 88
+vti_correlate_strain_sponge 64 88  vti_scatter_strain 64 72  vti_scatter_strain_sparse 56 80
+remember_velocity 32 32  remember_stress 32 40  backward_velocity 40 56  backward_stress 56 72
+backward_velocity_surface 56 64  backward_stress_surface 56 72  backward_laminate 56 96  laminate_increment 32 56
+laminate_correlate 40 64  save 16 16  save_16 40 40  restore 16 16  restore_16 32 32  take_out 40 40
+set_aside 16 16  changed 24 24  changed_normal 40 40  sum_density 56 80  sum_moduli 88 128
+sum_density_surface 56 88  sum_moduli_surface 80 128  sum_forces 40 32  narrow 32 32  widen 32 32  pack 24 24
+unpack 24 24  acoustic_velocity 40 48  acoustic_pressure 40 40  acoustic_velocity_surface 40 48
+acoustic_pressure_surface 40 40  long-velocity 48 56  long-stress 48 64  long-velocity_surface 48 72
+long-stress_surface 48 72  long-cpml_velocity 48 48  long-laminate 32 56  long-laminate_surface 40 40
+long-cpml_laminate 32 40  long-cpml_stress 40 48  plane-velocity 32 40  plane-stress 32 48
+plane-velocity_surface 40 48  plane-stress_surface 32 40  plane-cpml_velocity 32 48  plane-laminate 32 32
+plane-laminate_surface 32 40  plane-cpml_laminate 32 32  plane-cpml_stress 32 48  plane-stress_coarse 40 56
+plane-stress_paired 40 56  plane-stress_full 40 56  plane-stress_surface_paired 40 64
+plane-cpml_stress_x_paired 48 64  plane-cpml_stress_z_paired 40 72  plane-vti_stress 32 48
+plane-vti_stress_surface 32 40  plane-vti_stress_paired 48 64  plane-vti_stress_surface_paired 48 72
+plane-vti_cpml_stress_x_paired 48 72  plane-vti_cpml_stress_z_paired 48 72
+attract 104 176  attract_clusters 136 255  records 56 56  collect 32 32  leaf_moments 0 104  parent_moments 0 40
+harmonics 0 32  attract_nodes 0 80  gather 0 176  outline 0 64  scatter 0 40  pick 0 32
+"""
+BUDGET = {name: (int(single), int(double)) for name, single, double in zip(*[iter(BUDGET.split())] * 3)}
 
 # Operators that need, of order 4 or 8, more registers (of `sm_80`, in float32) at 4; the others need as many or more at 8.
 TIGHTER_AT_4 = (
-    "stress_coarse",
-    "stress_mixed",
-    "stress_paired",
-    "stress_full",
-    "vti_stress_mixed",
-    "vti_stress_surface_mixed",
-    "cpml_stress_x_mixed",
-    "cpml_stress_y_mixed",
-    "remember",  # of this order alone
-    "sum_density",
-    "sum_moduli",
+    "stress_coarse stress_mixed stress_paired stress_full vti_stress_mixed vti_stress_surface_mixed remember "
 )
+TIGHTER_AT_4 += "cpml_stress_x_mixed cpml_stress_y_mixed sum_density sum_moduli"
+
+
+def budget_of(op, precision):
+    """The name under which an operator has its budget, and the registers."""
+    defined, name = dict(op.defines), op.name.removesuffix("_half")
+    name = name if name in BUDGET else op.function
+    kind = "plane" if defined.get("PLANE") else "long" if defined.get("R", 0) > 4 else ""
+    name = f"{kind}-{name}" if f"{kind}-{name}" in BUDGET else name
+    registers = BUDGET[name][PRECISIONS.index(precision)]
+    return f"{name} {precision} {registers}", registers
 
 
 def architectures(op, precision):
@@ -205,7 +108,8 @@ def architectures(op, precision):
 
     `sm_90`, on which times are measured: the orders 2 to 8 and 16 in space, the plane; not 10, 12 and 14, whose texts are
     those of 16 with fewer terms. What terrain, a sea floor or a face A1 add, acoustic waves and what gradients need: order 4.
-    `sm_80`: each operator once, see `on_the_older_too`.
+    `sm_80`, where ptxas differs but not the text: each operator once, in float32 at the order, 4 or 8, that comes nearer to
+    its budget there, always for a text without an order; and the one budget of float64 that `sm_80` alone needs.
     """
     defined = dict(op.defines)
     reach, plane = defined.get("R", 0), defined.get("PLANE")
@@ -217,95 +121,206 @@ def architectures(op, precision):
         return ARCHITECTURES[1:] if reach == 2 else ()
     if reach in (5, 6, 7):
         return ()
-    older = not plane and on_the_older_too(op, precision)
+    tight = precision == "float32" and reach in (0, 2 if op.name.startswith(tuple(TIGHTER_AT_4.split())) else 4)
+    older = not plane and (tight or (op.name == "stress_full" and precision == "float64"))
     return ARCHITECTURES if older else ARCHITECTURES[1:]
 
 
-def on_the_older_too(op, precision):
-    """True in float32 at the order, 4 or 8, that comes nearer to its budget there; always for a text without an order.
-
-    And for the one budget of float64 that `sm_80` alone needs.
-    """
-    if op.name == "stress_full" and precision == "float64":
-        return True
-    tight = 2 if op.name.startswith(TIGHTER_AT_4) else 4
-    return precision == "float32" and dict(op.defines).get("R", 0) in (0, tight)
+def streamed(op):
+    """Cases of what an operator declares for GPUs, built for a number of threads on a multiprocessor: that is their budget."""
+    for v in (v for v in op.variants if v.file.suffix == ".cu"):
+        registers = min(255, 65536 // (math.prod(v.block) * dict(v.defines).get("MIN_BLOCKS", 1)))
+        for precision in v.precisions:
+            case = Case(op.as_variant(v), precision, architectures(op, precision), registers)
+            yield f"{op.name}-{2 * dict(op.defines)['R']}-streamed-{precision}", case
 
 
-def needs_nvrtc():
-    """Skip where the wheel is missing; the dev extra brings it."""
-    try:
-        nvrtc.library()
-    except ResourceError as e:
-        pytest.skip(str(e))
+def differences():
+    """Cases of finite differences."""
+    for name, op in every_operator().items():
+        for precision in PRECISIONS[: 1 if dict(op.defines).get("HALF") else 2]:
+            budget, registers = budget_of(op, precision)
+            yield f"{name}-{precision}", Case(op, precision, architectures(op, precision), registers, budget)
+        yield from streamed(op)
+    for storage in attenuation.STORAGES:  # at the orders that the catalogue leaves out
+        fit = attenuation.relaxation((0.5, 5.0), 1 / 20, storage=storage, mechanisms=4)
+        for order in (2, 6):
+            op = operators.stress(stencil(order), relaxing.constants(fit, 0.05))
+            yield from streamed(replace(op, name=f"stress_{storage}"))
+    for part in ("stress", "velocity"):
+        yield from streamed(reversal.backward(stencil(2, free=True), part, light=part == "velocity"))
+
+
+# --- spectral elements, gravity ---------------------------------------------------------------------------------------------------------
+
+OFTEN = ("stiffness", "stiffness_corners", "fluid")  # compiled for both architectures and in both precisions
+LISTS = {  # registers of what goes point by point
+    16: "rigid_points",
+    24: "fluid_stacey save_points save_path scatter_points",
+    32: "update fluid_update damped_points to_fluid to_solid pair_back pair_forward restore_points take_points transposed_step "
+    "pair_stacey scatter_faces pair_to_fluid pair_to_solid transposed_to_solid transposed_to_fluid to_fluid_layer to_solid_layer "
+    "pair_to_fluid_layer pair_to_solid_layer transposed_to_solid_layer transposed_to_fluid_layer pack_shared",
+    40: "add_shared",
+    48: "stacey",
+}
+LISTS = {name: registers for registers, names in LISTS.items() for name in names.split()}
+
+
+def elements():
+    """Cases of spectral elements: all operators at degree 4, plain elements at every degree, some in float64; see `elements_case`."""
+    for name, op in every("sem").items():
+        paired = op.file.name.startswith("pair_") or "pair_force" in " ".join(op.arrays)
+        if paired and (name.startswith("fluid_pair_") or name.endswith(("_corners", "_box"))):
+            continue
+        more = not paired and (not op.span or name in OFTEN)
+        for precision in PRECISIONS[: 1 + more]:
+            newer = not more or precision == "float64"
+            yield f"{name}-{precision}", elements_case(op, precision, ARCHITECTURES[newer:])
+    for degree in DEGREES:
+        for op in (sem.stiffness(sem.Kind(degree)), sem.fluid(sem.Kind(degree))):
+            for precision in PRECISIONS[: 1 + (degree in (2, 8))]:
+                # of high degree, a column of float64 has more numbers than there are registers
+                spills = 1024 if (op.name, degree, precision) == ("stiffness", 8, "float64") else 0
+                yield f"{op.name}-{degree}-{precision}", elements_case(op, precision, ARCHITECTURES[1:], spills)
+
+
+def elements_case(op, precision, architectures, spills=0):
+    """Registers as listed, or as many as let the blocks that its launch bounds ask for fit a multiprocessor."""
+    double = precision == "float64"
+    if op.function in LISTS:
+        return Case(op, precision, architectures, LISTS[op.function] + 16 * double, "", spills, None)
+    blocks = int(re.search(r"\? (\d+) : (\d+)", dict(op.defines)["MIN_BLOCKS"])[1 + double])
+    registers = min(255, 65536 // (op.block[0] * blocks) // 8 * 8)
+    return Case(op, precision, architectures, registers, "", spills, None)
+
+
+STACK = {"leaf_moments": 312, "parent_moments": 4424}  # bytes of a thread's own memory: moments of a node are arrays
+
+
+def attractions():
+    """Cases of gravity."""
+    for asked in PRECISIONS:
+        for name, (op, precision) in METHODS["gravity"].operators(4, asked).items():
+            registers = BUDGET[op.name][precision == "float64"]
+            case = Case(op, precision, ARCHITECTURES, registers, f"{name}-{asked}", 0, STACK.get(op.name, 0))
+            yield f"{name}-{asked}", case
+
+
+FAMILIES = {"fd": differences, "sem": elements, "gravity": attractions}
+of_each_method = pytest.mark.parametrize("method", FAMILIES)
+FEW = {  # whose registers are counted in the short tier
+    "fd": "velocity-space-4-float32 stress-space-4-float32 velocity-4-streamed-float32 stress-4-streamed-float32 sponge_x-float32",
+    "sem": "fluid-2-float32 update-float32",
+    "gravity": "records-float32 leaf_moments-float32",
+}
 
 
 @cache
-def compiled():
-    """As `compiled_for_gpus`, of all cases."""
-    needs_nvrtc()
-    return compiled_for_gpus(
-        (text, precision, arch) for op, text, precision, _ in CASES.values() for arch in architectures(op, precision)
-    )
+def cases(method):
+    """{name: case} of a method."""
+    return dict(FAMILIES[method]())
 
 
-@pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
-def test_declaration_is_what_the_text_says(op):
+@cache
+def every(method):
+    """{name: operator} of a method, whatever its precision."""
+    both = METHODS[method].operators(4, "float32")
+    return every_operator() if method == "fd" else {name: op for name, (op, _) in both.items()}
+
+
+# --- declarations -----------------------------------------------------------------------------------------------------------------------
+
+
+def declarations(op):
+    """What is wrong with the declaration of an operator."""
     declared = [*((name, op.c_type(name)) for name in op.arrays), ("box", "Box"), ("p", op.params.name)]
-    assert declared_in_text(op) == declared
-
-
-@pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
-def test_variants_take_the_same_arguments(op):
-    for v in op.variants:
-        assert declared_in_text(op.as_variant(v)) == declared_in_text(op), v.name
-
-
-@pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
-def test_arrays_that_are_only_read_are_const(op):
-    text = re.sub(r"//[^\n]*", "", op.file.read_text())
-    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(",")[
-        : len(op.arrays)
-    ]
+    if declared_in_text(op) != declared:
+        yield f"{op.name}: the text has {declared_in_text(op)}"
+    text = re.sub(r"//[^\n]*", "", Path(op.file).read_text())
+    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(",")
     constant = tuple(name for name, a in zip(op.arrays, arguments) if a.strip().startswith("const "))
-    assert constant == op.reads
+    if constant != op.reads:
+        yield f"{op.name}: const are {constant}"
+    variants = [v.name for v in op.variants if declared_in_text(op.as_variant(v)) != declared]
+    yield from (f"{op.name}: {name} takes other arguments" for name in variants)
 
 
-def test_the_comparison_sees_a_wrong_declaration():
-    op = operators.velocity(stencil(4))
-    swapped = dataclasses.replace(op, reads=(op.reads[1], op.reads[0], *op.reads[2:]))
-    assert declared_in_text(swapped)[: len(op.arrays)] != [(name, "real") for name in swapped.arrays]
+@of_each_method
+def test_declarations_are_what_the_texts_say(method):
+    """Arrays and their types in order, those const that are only read; variants take the same arguments."""
+    wrong = [words for op in every(method).values() for words in declarations(op)]
+    assert len(every(method)) > 10 and not wrong
 
 
-@pytest.mark.parametrize(
-    ("case", "arch"),
-    [(name, arch) for name, (op, _, precision, _) in CASES.items() for arch in architectures(op, precision)],
-)
-def test_compiles_for_gpus_within_its_registers(case, arch):
-    """On `sm_90` every precision and order that `architectures` tells. On `sm_80`, where ptxas differs but not the text,
-    float32 at the order with the tightest budget: float64 and the other orders are not claimed there.
-    """
-    op, text, precision, budget = CASES[case]
-    result = compiled()[shared_text(text, precision), arch]
-    assert result.ok, result.log
-    assert result.cubin[:4] == b"\x7fELF"
-    assert result.spills_bytes[op.function] == 0 and result.stack_bytes[op.function] == 0, result.log
-    assert result.registers[op.function] <= (budget or budget_of(op)[1][PRECISIONS.index(precision)]), result.log
+def test_catalogues_have_every_kernel():
+    """Each KERNEL of the folders' texts is there; each operator of gravity has a budget."""
+    files = {"sem": [*sem.HERE.glob("*.h"), sharing.FILE], "gravity": [*raster.HERE.glob("*.h")]}
+    for method in files:
+        texts = [path.read_text() for path in files[method]]
+        written = {name for text in texts for name in re.findall(r"^KERNEL (\w+)\(", text, flags=re.M)}
+        assert {op.function for op in every(method).values()} == written
+    assert set(every("gravity")) <= set(BUDGET)
 
 
-def test_budgets_are_tight():
-    used = {}
-    for op, text, precision, budget in CASES.values():
-        if not budget:
-            name, given = budget_of(op)
-            key = (name, precision, given[PRECISIONS.index(precision)])
-            made = [
-                compiled()[shared_text(text, precision), arch].registers[op.function]
-                for arch in architectures(op, precision)
-            ]
-            used[key] = max(used.get(key, 0), *made, 0)
-    loose = {key: n for key, n in used.items() if key[2] > n + 15}
-    assert not loose
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_catalogue_of_gravity_is_what_runs(precision, monkeypatch):
+    """Its texts for ten fields and the default rtol are those that the methods hand to the compiler."""
+    seen, real = set(), cpu.CPU.compile
+
+    def watched(machine, chosen, precision):
+        chosen = list(chosen)
+        seen.update((op.name, op.source(precision)) for op in chosen)
+        return real(machine, chosen, precision)
+
+    monkeypatch.setattr(cpu.CPU, "compile", watched)
+    edges, (k, j, i) = np.arange(7) * 100.0, np.indices((6, 6, 6)).reshape(3, -1)
+    prisms = np.stack([edges[i], edges[i + 1], edges[j], edges[j + 1], edges[k] - 600, edges[k + 1] - 600], axis=1)
+    density, points = np.random.default_rng(1).uniform(1, 2, 216), (np.arange(5.0) * 90, 20.0, 30.0)
+    raster.nodes(prisms, density, cpu.CPU())  # only a device asks for it by itself
+    for method in ("direct", "far", "vertex"):
+        forward(prisms, density, points, gravity.FIELDS, "cpu", precision, method)
+    jacobian = operator(prisms, points, gravity.FIELDS, device="cpu")
+    assert (jacobian.T @ np.ones(50)).shape == (216,)
+    listed = {(op.name, op.source(of)) for op, of in METHODS["gravity"].operators(4, precision).values()}
+    assert {name for name, _ in listed - seen} <= {"collect"}  # one of them for each precision
+
+
+# --- compiled for GPUs ------------------------------------------------------------------------------------------------------------------
+
+
+@of_each_method
+def test_compiles_for_gpus(method):
+    """Every operator in space, order and degree 4, in float32 or in what it has, as far as NVRTC finds errors: without optimising."""
+    chosen = [*METHODS[method].operators(4, "float32").values()]
+    variants = [
+        (op, v) for op, _ in chosen for v in op.variants if v.file.suffix == ".cu" and "float32" in v.precisions
+    ]
+    chosen += [(op.as_variant(v), "float32") for op, v in variants]
+    made = compiled_for_gpus([(op, precision, "compute_90") for op, precision in chosen], "-G")
+    assert len(chosen) > 10 and not [one.log for one in made.values() if not one.ok]
+
+
+@pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.long)])
+@of_each_method
+def test_compiles_for_gpus_within_its_registers(method, few):
+    """Without spills, no budget of which much is left. On `sm_80` float64 and most orders are not claimed; see `architectures`."""
+    chosen = {name: cases(method)[name] for name in FEW[method].split()} if few else cases(method)
+    made = compiled_for_gpus((c.op, c.precision, arch) for c in chosen.values() for arch in c.architectures)
+    wrong, used = [], {}
+    for name, c in chosen.items():
+        for arch in c.architectures:
+            one = made[shared_text(c.op, c.precision), arch]
+            assert one.ok and one.cubin[:4] == b"\x7fELF", one.log
+            registers, spills, stack = (n[c.op.function] for n in (one.registers, one.spills_bytes, one.stack_bytes))
+            if registers > c.registers or spills > c.spills or (c.stack is not None and stack > c.stack):
+                wrong.append(
+                    f"{name}, {arch}: {registers} registers of {c.registers}, spills {spills} B, stack {stack} B"
+                )
+            used[c.budget, c.registers] = max(used.get((c.budget, c.registers), 0), registers)
+        if method == "sem" and (c.op.block[0] % 32 or c.op.block[0] > 256):
+            wrong.append(f"{name}: blocks of {c.op.block[0]} threads")
+    loose = {budget: n for (budget, most), n in used.items() if budget and n < most - 15 and not few}
+    assert not wrong and not loose
 
 
 def test_a_wrong_text_is_told_where_it_is_wrong():
@@ -325,21 +340,12 @@ def test_spills_are_seen():
     assert spilling.ok and spilling.registers["f"] <= 64 and spilling.spills_bytes["f"] > 0, spilling.log
 
 
-def refused():
-    """Why there is no NVRTC."""
-    with pytest.raises(ResourceError, match="pip install cuda-bindings nvidia-cuda-nvrtc") as error:
-        nvrtc.library.__wrapped__()
-    return str(error.value)
-
-
 def test_missing_wheel_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-    assert "cuda.bindings" in refused()
-
-
-def test_bindings_without_nvrtc_say_what_to_install(monkeypatch):
     def missing():
         raise RuntimeError('Failure finding "libnvrtc.so"\nhere and there')
 
-    monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace(nvrtc=SimpleNamespace(nvrtcVersion=missing)))
-    assert '(Failure finding "libnvrtc.so")' in refused()
+    without = SimpleNamespace(nvrtc=SimpleNamespace(nvrtcVersion=missing))
+    for bindings, reason in ((None, "cuda.bindings"), (without, '(Failure finding "libnvrtc.so")')):
+        monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
+        words = (reason, "pip install cuda-bindings nvidia-cuda-nvrtc")
+        refused(ResourceError, words, nvrtc.library.__wrapped__)

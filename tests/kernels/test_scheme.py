@@ -31,16 +31,14 @@ def band(weights, bound):
 
 
 @pytest.mark.parametrize("order", scheme.ORDERS)
-def test_taylor_weights_differentiate_polynomials(order):
-    """Moments sum 2 c_n (n - 1/2)^m are 1 for m = 1 and 0 for the odd m below the order; 2^-52 times the largest term is rounding."""
+def test_weights(order):
+    """Taylor's differentiate polynomials: moments sum 2 c_n (n - 1/2)^m are 1 for m = 1 and 0 for the odd m below the order.
+    Holberg's are consistent, within their bound, and have the wider band.
+    """
     x, c = np.arange(order // 2) + 0.5, scheme.taylor(order)
-    for m in range(1, order, 2):
+    for m in range(1, order, 2):  # 2^-52 times the largest term is rounding
         assert abs(2 * (c * x**m).sum() - (m == 1)) <= 8 * np.finfo(float).eps * abs(2 * c * x**m).max() + 1e-15
-
-
-@pytest.mark.parametrize("order", scheme.ORDERS)
-def test_holberg_weights_are_consistent_and_within_their_bound(order):
-    c, bound = scheme.holberg(order), scheme.GROUP_ERROR
+    taylors, c, bound = band(c, scheme.GROUP_ERROR), scheme.holberg(order), scheme.GROUP_ERROR
     assert abs((np.arange(1, order, 2) * c).sum() - 1) < 1e-14
     end = band(c, 1.02 * bound)  # the extrema were found on a grid of 4000 phases
     inside = end > PHASE
@@ -48,75 +46,59 @@ def test_holberg_weights_are_consistent_and_within_their_bound(order):
     if order > 2:
         turns = np.diff(np.sign(np.diff(group_error(c)[inside])))
         assert np.count_nonzero(turns) == order // 2 - 1  # equal ripples, one less than weights: the best approximation
-        assert abs(group_error(c)[inside]).max() > 0.98 * bound
-
-
-@pytest.mark.parametrize("order", scheme.ORDERS[1:])
-def test_holberg_weights_have_the_wider_band(order):
-    assert band(scheme.holberg(order), 1.02 * scheme.GROUP_ERROR) > 1.25 * band(
-        scheme.taylor(order), scheme.GROUP_ERROR
-    )
+        assert abs(group_error(c)[inside]).max() > 0.98 * bound and end > 1.25 * taylors
 
 
 def test_velocity_error_is_that_of_the_symbol():
-    """Along an axis k h = 2 asin(w h / 2 c) for order 2; the time error has the other sign."""
+    """Along an axis k h = 2 asin(w h / 2 c) for order 2; the time error has the other sign; each axis has its own."""
     plain, (h, c, f) = scheme.stencil(2), (100.0, 2000.0, 2.0)
     exact = 2 * np.pi * f * h / c
     x, z, diagonal = scheme.velocity_error(plain, h, 0.0, c, f)
     assert x == z == pytest.approx(exact / (2 * np.arcsin(exact / 2)) - 1, rel=1e-9) and x < diagonal < 0
-    assert scheme.velocity_error(plain, h, h / c, c, f)[0] == pytest.approx(
-        0, abs=1e-12
-    )  # the one-dimensional magic step
-
-
-def test_velocity_error_knows_each_axis():
+    magic = scheme.velocity_error(plain, h, h / c, c, f)[0]  # the one-dimensional magic step
+    assert magic == pytest.approx(0, abs=1e-12)
     x, z, diagonal = scheme.velocity_error(scheme.stencil(16, free=True), 100.0, 0.0, 1000.0, 2.9)
     expected = [scheme.velocity_error(scheme.stencil(order), 100.0, 0.0, 1000.0, 2.9)[0] for order in (16, 8)]
     assert [x, z] == expected and z < 3 * x < 0 and z < diagonal < 0
 
 
-@pytest.mark.parametrize("order", scheme.ORDERS)
 @pytest.mark.parametrize("weights", scheme.WEIGHTS)
-def test_stable_step_is_the_limit_of_the_highest_wavenumber(weights, order):
+def test_stable_step_is_the_limit_of_the_highest_wavenumber(weights):
     """At k h = pi along each axis |symbol| is largest: 2 sum |c|."""
-    chosen = scheme.stencil(order, weights)
-    largest = max(scheme.symbol(chosen.horizontal, PHASE))
-    assert scheme.stable_step(chosen, 10.0, 4000.0) == pytest.approx(2 * 10 / (4000 * np.sqrt(3) * largest), rel=1e-7)
+    for order in scheme.ORDERS:
+        chosen = scheme.stencil(order, weights)
+        limit = 2 * 10 / (4000 * np.sqrt(3) * max(scheme.symbol(chosen.horizontal, PHASE)))
+        assert scheme.stable_step(chosen, 10.0, 4000.0) == pytest.approx(limit, rel=1e-7), order
 
 
-@pytest.mark.parametrize("top", ["free", "cpml"])
-def test_plan_of_every_choice_is_stable_and_says_what_it_costs(top):
-    said = {}
-    for order, weights in ((8, "taylor"), (16, "taylor"), (16, "holberg")):
-        p = api.plan(loads(SCENARIO.format(spacing="spacing = 200", top=top, order=order, weights=weights)))
-        said[order, weights] = dict(p.notes["Resolution"])["phase velocity error"]
-        assert ("Holberg" in str(p.notes)) == (weights == "holberg")
-    assert len(set(said.values())) == 3
-    assert ("along z" in said[16, "taylor"]) == (top == "free")
+def planned(order, weights="taylor", top="free", spacing="spacing = 200", more=""):
+    """The plan of SCENARIO, and its notes on the resolution."""
+    p = api.plan(loads(SCENARIO.format(spacing=spacing, top=top, order=order, weights=weights) + more))
+    return p, dict(p.notes["Resolution"])
 
 
-def test_error_at_max_frequency_is_said():
-    spacing = "max_frequency = 3, points_per_wavelength = 4"
-    p = api.plan(loads(SCENARIO.format(spacing=spacing, top="free", order=4, weights="taylor")))
+def test_plans_say_what_a_choice_costs():
+    """The error of the phase velocity, at the highest frequency where it is asked for; in snapshots that of time too."""
+    for top in ("free", "cpml"):
+        said = {}
+        for order, weights in ((8, "taylor"), (16, "taylor"), (16, "holberg")):
+            p, notes = planned(order, weights, top)
+            said[order, weights] = notes["phase velocity error"]
+            assert ("Holberg" in str(p.notes)) == (weights == "holberg")
+        assert len(set(said.values())) == 3 and ("along z" in said[16, "taylor"]) == (top == "free")
+    p, notes = planned(4, spacing="max_frequency = 3, points_per_wavelength = 4")
     d = scheme.velocity_error(scheme.stencil(4), p.grid.spacing, 0.0, 2300.0, 3.0)
-    assert (
-        f"{d[0]:+.2%} along an axis, {d[2]:+.2%} along the diagonal" in dict(p.notes["Resolution"])["at max_frequency"]
-    )
+    assert f"{d[0]:+.2%} along an axis, {d[2]:+.2%} along the diagonal" in notes["at max_frequency"]
+    snapshots = 'snapshots = [{ name = "s", quantity = "velocity", every = 0.1 }]'
+    assert "spatial and temporal" in planned(8, "holberg", "cpml", more=snapshots)[1]["in snapshots"]
 
 
-def test_snapshots_have_the_error_of_time_too():
-    text = SCENARIO.format(spacing="spacing = 200", top="cpml", order=8, weights="holberg")
-    text += 'snapshots = [{ name = "s", quantity = "velocity", every = 0.1 }]'
-    assert "spatial and temporal" in dict(api.plan(loads(text)).notes["Resolution"])["in snapshots"]
-
-
-@pytest.mark.parametrize("order, weights", [(16, "taylor"), (10, "holberg"), (4, "holberg")])
-def test_energy_below_a_free_surface_with_long_and_optimised_differences(order, weights):
-    """Conserved to rounding: each axis has its own integration by parts."""
-    found = conserved.energy("cpu", orders=(order,), duration=1.5, weights=weights)
-    assert all(one["passed"] for one in found), found
-
-
-def test_reciprocity_below_a_free_surface_with_long_differences():
-    found = conserved.reciprocity("cpu", orders=(16,), places=conserved.PLACES[1:], weights="holberg")
+@pytest.mark.long
+@pytest.mark.parametrize("order, weights", [(16, "taylor"), (10, "holberg"), (4, "holberg"), (16, "holberg")])
+def test_below_a_free_surface_with_long_and_optimised_differences(order, weights):
+    """Energy is conserved to rounding: each axis has its own integration by parts; reciprocity."""
+    if (order, weights) == (16, "holberg"):
+        found = conserved.reciprocity("cpu", orders=(16,), places=conserved.PLACES[1:], weights=weights)
+    else:
+        found = conserved.energy("cpu", orders=(order,), duration=1.5, weights=weights)
     assert all(one["passed"] for one in found), found

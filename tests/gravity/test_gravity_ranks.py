@@ -257,8 +257,8 @@ def planned(points):
 
 def test_a_machine_needs_room_for_a_tile_only(monkeypatch):
     """Many points on a machine with less memory than they take on the host."""
-    plan = planned(1000)
-    assert plan.problem.points.shape == (3, 1_000_000) and plan.tile_nbytes < 0.3 * plan.nbytes
+    plan = planned(2000)
+    assert plan.problem.points.shape == (3, 4_000_000) and plan.tile_nbytes < 0.3 * plan.nbytes
     machine, tiny = (Small(threads=1, nbytes=int(n)) for n in (0.4 * plan.nbytes, plan.tile_nbytes // 2))
     sums.check_memory(plan, machine)
     refused(ResourceError, "a tile of prisms and points need", sums.check_memory, plan, tiny)

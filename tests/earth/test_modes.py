@@ -98,6 +98,7 @@ def test_speeds_of_phase_and_group():
     assert 2 * np.pi / Waves(PREM, "rayleigh", 2.891e6).lowest(30.0)[0][0] == pytest.approx(262.11, rel=0.012)
 
 
+@pytest.mark.long
 def test_sum_of_modes_is_a_seismogram():
     """AxiSEM's, good to 1e-3 or better, of a moment tensor at 150 km until the core answers, which is free here."""
     kept = reference("earth")
@@ -108,12 +109,13 @@ def test_sum_of_modes_is_a_seismogram():
         assert misfit(one, CubicSpline(t, wanted, axis=-1)(t[own], 1)) < 1e-3
 
 
-def test_fundamental_branch_runs_at_its_phase_speed():
+@pytest.mark.parametrize(("bottom", "most"), [(7e5, 0.03), pytest.param(2.891e6, 0.01, marks=pytest.mark.long)])
+def test_fundamental_branch_runs_at_its_phase_speed(bottom, most):
     """Phase between 40 and 60 degrees of the sum over integer orders, against (nu + 1/2) times the distance (1 / (8 nu) is left out)."""
     period, t = 100.0, np.arange(200.0, 2200.0, 2.0)
     tensor, at = (1e20, 0, 0, 0, 0, 0), ([40.0, 60.0], [0.0, 0.0])
-    pair = modes_sum.velocity(PREM, tensor, 30e3, 30.0, *at, t, branches=1)
+    pair = modes_sum.velocity(PREM, tensor, 30e3, 30.0, *at, t, branches=1, bottom=bottom)
     spectra = pair[:, 0] @ np.exp(-2j * np.pi * t / period)
-    mode = Waves(PREM, "rayleigh").at(2 * np.pi / period)
+    mode = Waves(PREM, "rayleigh", bottom).at(2 * np.pi / period)
     turns = np.angle(spectra[1] / spectra[0] * np.exp(1j * (mode.nu + 0.5) * np.radians(20)))
-    assert abs(turns) < 0.01  # of 33 rad; ends of the record
+    assert abs(turns) < most  # of 33 rad; ends of the record, waves at a bottom that is near

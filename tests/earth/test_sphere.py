@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from common import misfit, refused
+from common import misfit
 from earthcase import PREM, RADIUS, volume
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import spherical_jn, spherical_yn
@@ -14,11 +14,10 @@ from craton.backends.cpu import CPU
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import placing
 from craton.methods.spectral_element.build import assemble, discretise
-from craton.model.globe import chunk_medium, chunk_sampler, cube_stacks, emc, sphere
+from craton.model.globe import chunk_medium, chunk_sampler, emc, sphere
 from craton.model.globe.cubed_sphere import cubed_sphere
 from craton.model.ground import relief
 from craton.model.mesh import hexmesh, numbering, shape
-from craton.model.mesh.doubling import Layer, Stack
 from craton.scenario import Scenario
 from craton.survey import channels as survey_channels
 from craton.survey import receivers as survey_receivers
@@ -62,21 +61,6 @@ def test_all_elements_meet(asked, growths, least):
     sides = set() if made.all_chunks == 6 else {"west", "east", "south", "north"}
     assert set(mesh.faces) == {"top"} | sides | ({"bottom"} if made.radii[0] > 0 else set())
     assert len(mesh.faces["top"]) == made.all_chunks * made.stack.edge**2
-
-
-def test_two_layers_of_growth_would_not_fit():
-    """The two layers of a single chunk on six sides: faces stay open along edges; an odd number of bricks is refused."""
-    layers = (
-        Layer((0.0, 0.5, 1), (2, 2, 2), 0, 2, 2),
-        Layer((1.0, 1.5, 2), (2, 2, 1), 0, 1, 2),
-        Layer((2.0, 2.5, 3), (2, 1, 1), 0, 0, 2),
-    )
-    good, bad = cube_stacks.CubeStacks(4, layers), cube_stacks.CubeStacks(4, layers)
-    assert len(numbering.boundary_faces(good.build()[0])) == 6 * (4 + 16)
-    two = Stack((4, 4), (Layer((0.0, 0.5, 1), (2, 2), 0, 1, 2), Layer((1.0, 1.5, 2), (2, 1), 0, 0, 2)))
-    bad.__dict__["stacks"] = [two] * 6
-    assert len(numbering.boundary_faces(bad.build()[0])) > 6 * (4 + 16)
-    refused(ValueError, "odd", cube_stacks.CubeStacks, 6, layers)
 
 
 def test_volume_and_mass(earth):
@@ -306,12 +290,18 @@ def mounted(scenario):
 RINGING = {  # shells, mode, periods, domain; greatest error of the frequency and of velocity (relative L2)
     "torsion, elements of 22 degrees": (SOLID, Torsion, 1.0, {"elements": (4, 4)}, 5e-5, 3e-3),
     "0S0": (SOLID, lambda: Breathing(SOLID, 0), 1.0, {"elements": (4, 4)}, 1e-4, 3e-3),
-    "fluid core, 630 s": (CORES, lambda: Breathing(CORES, 1), 0.6, {"elements": (6, 6)}, 1e-4, 1e-2),
+    "fluid core, 630 s": (CORES, lambda: Breathing(CORES, 1), 1.0, {"elements": (6, 6)}, 1e-4, 1e-2),
     "growing": (SOLID, lambda: Breathing(SOLID, 1), 0.4, {"elements": (12, 12), "growth": [100e3]}, 5e-4, 5e-3),
 }
 
 
-@pytest.mark.parametrize("name", [n if n != "growing" else pytest.param(n, marks=pytest.mark.long) for n in RINGING])
+MARKS = {
+    "growing": pytest.mark.long,
+    "fluid core, 630 s": pytest.mark.costly("waves cross both fluid boundaries here alone"),
+}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in RINGING])
 def test_spheres_ring(tmp_path, name):
     """A mode from its own shape: its frequency, of which 0.01 % would be seen, and its motion. With a fluid core both fluid boundaries and
     the cube about the centre take part; growing elements stand in three layers, across all edges between chunks.

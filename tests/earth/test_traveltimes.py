@@ -8,7 +8,7 @@ from common import refused
 from earthcase import CENTRE, PREM
 from paths import SHARED
 
-from craton.model.globe import sphere
+from craton.model.globe import radial_files, sphere
 from craton.model.globe.chunk import chunk
 from craton.report import earth
 
@@ -41,9 +41,22 @@ def test_times_of_prem_against_the_table_of_the_reference(depth):
     assert checked >= 10
 
 
-def test_curves_have_their_branches():
-    (_, times) = traveltimes.curves(PREM, 647.1e3, [5.0, 10.0, 20.0], ("p", "P", "PcP"))["PcP"]
-    assert times[0] == pytest.approx(437.34, abs=0.1) and (np.diff(times) > 0).all()
+@pytest.fixture(scope="module")
+def simple(tmp_path_factory):
+    """A model of few layers: TauP takes seconds for PREM."""
+    path = tmp_path_factory.mktemp("model") / "simple.nd"
+    crust = "0 5.8 3.2 2.6\n30 6.0 3.3 2.7\nmantle\n30 8.0 4.5 3.3\n2891 13 7.2 5.5\nouter-core\n2891 8 0 10\n"
+    path.write_text(crust + "5150 10 0 12\ninner-core\n5150 11 3.5 12.8\n6371 11.2 3.6 13\n")
+    return radial_files.model(path)
+
+
+@pytest.mark.parametrize("time", [None, pytest.param(437.34, marks=pytest.mark.long)], ids=["simple", "prem"])
+def test_curves_have_their_branches(simple, time):
+    given = PREM if time else simple, 647.1e3
+    distances, times = traveltimes.curves(*given, [5.0, 10.0, 20.0], ("p", "P", "PcP"))["PcP"]
+    assert (np.diff(times) > 0).all() and list(distances) == [5, 10, 20]
+    assert times == pytest.approx([traveltimes.arrivals(*given, distance, ["PcP"])[0].time for distance in distances])
+    assert time is None or times[0] == pytest.approx(time, abs=0.1)
 
 
 def gaussian(t, sigma=3.0):
@@ -75,11 +88,11 @@ def test_onsets():
     assert traveltimes.onset(trace, *given, ratio=30, window=(200, 220)) is None
 
 
-def test_rows_of_a_seismogram():
-    """0.5 % of 95 s and 175 s are 0.48 and 0.87 s."""
+def test_rows_of_a_seismogram(simple):
+    """0.5 % of 100 s and 178 s are 0.5 and 0.89 s."""
     step, start, off = 0.5, 0.0, {"p": 0.3, "s": 4.0}
     t = start + step * np.arange(2000)
-    expected = traveltimes.arrivals(PREM, 647.1e3, 5.0, ("p", "s"))
+    expected = traveltimes.arrivals(simple, 647.1e3, 5.0, ("p", "s"))
     trace = sum(gaussian(t - a.time - off[a.phase]) for a in expected)
     rows = traveltimes.compare(trace, gaussian, step, start, expected, 15.0)
     assert [(r["phase"], r["passed"]) for r in rows] == [("p", True), ("s", False)]
@@ -95,10 +108,10 @@ def test_distances_and_azimuths():
     assert np.allclose((azimuth[[0, 3]] + 1) % 360, (181, 1), atol=1e-6) and azimuth[1] == pytest.approx(90, abs=1.2)
 
 
-def test_figures(tmp_path):
+def test_figures(tmp_path, simple):
     t, distance = np.arange(0, 900, 1.0), np.array([2.0, 5, 9])
     traces = np.array([gaussian(t - 80 - 10 * d) for d in distance])
-    curves = traveltimes.curves(PREM, 647.1e3, np.arange(2, 10, 2.0), ("p", "s"))
+    curves = traveltimes.curves(simple, 647.1e3, np.arange(2, 10, 2.0), ("p", "s"))
     page = earth.travel_time_section(t, traces, distance, curves)
     assert len(page.axes[0].lines) == 5 and {text.get_text() for text in page.axes[0].texts} == {"p", "s"}
     page.savefig(tmp_path / "section.png")

@@ -64,15 +64,18 @@ def volume(mesh):
     return (shape.determinants(mesh.nodes, mesh.elements, GAUSS) @ CUBE).sum()
 
 
-def emc_file(path, depth, latitude, longitude, dims=("depth", "latitude", "longitude"), unit="km", **fields):
-    """A netCDF file of EMC's kind; `fields` are (values over depth, latitude, longitude, unit)."""
+def emc_data(depth, latitude, longitude, dims=("depth", "latitude", "longitude"), unit="km", **fields):
+    """A dataset of EMC's kind; `fields` are (values over depth, latitude, longitude, unit)."""
     axes = {"depth": depth, "latitude": latitude, "longitude": longitude}
     coords = {name: (name, np.asarray(values, float)) for name, values in axes.items()}
     coords["depth"] += ({"units": unit, "positive": "down"},)
-    sizes = tuple(len(values) for values in axes.values())
-    data = {
-        name: (tuple(axes), np.broadcast_to(values, sizes), {"units": of} if of is not None else {})
-        for name, (values, of) in fields.items()
-    }
-    xarray.Dataset(data, coords).transpose(*dims).to_netcdf(path, engine="h5netcdf")
+    sizes, data = tuple(len(values) for values in axes.values()), {}
+    for name, (values, of) in fields.items():
+        data[name] = tuple(axes), np.broadcast_to(values, sizes), {} if of is None else {"units": of}
+    return xarray.Dataset(data, coords).transpose(*dims)
+
+
+def emc_file(path, *axes, **fields):
+    """The same in a netCDF file; its path."""
+    emc_data(*axes, **fields).to_netcdf(path, engine="h5netcdf")
     return path

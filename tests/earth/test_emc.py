@@ -1,12 +1,10 @@
 """Three-dimensional models of EMC's kind: units and names, interpolation, gaps; what a chunk's points get of them."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 import xarray
 from common import refused
-from earthcase import PREM, emc_file
+from earthcase import PREM, emc_data, emc_file
 
 from craton.model.globe import chunk_medium, chunk_sampler, emc, prem, radial
 from craton.model.globe.chunk import chunk
@@ -27,73 +25,72 @@ PLACES = np.random.default_rng(0).uniform((-80, -30, 0), (-50, 0, 700e3), (50, 3
 WANTED = linear(PLACES[2] / 1e3, PLACES[1], PLACES[0])
 
 
-@pytest.fixture
-def file(tmp_path):
-    """Writes a file of the grid above."""
-    return partial(emc_file, tmp_path / "m.nc", DEPTH, LAT, LON)
+GRID = DEPTH, LAT, LON
 
 
-def laid_over(path, places=PLACES, fluid=None, **options):
-    """A medium of 9, 5 and 3.5 with a file laid over it."""
+def laid_over(data, places=PLACES, fluid=None, **options):
+    """A medium of 9, 5 and 3.5 with a dataset laid over it."""
     values = np.zeros((8, len(places[0])))
     values[:3] = [[9000], [5000], [3500]]
     if fluid is not None:
         values[VS, fluid] = 0
-    return emc.read(path, **options).laid_over(values, *places)
+    return emc.from_dataset(data, **options).laid_over(values, *places)
 
 
 @pytest.mark.parametrize("dims", [("depth", "latitude", "longitude"), ("longitude", "latitude", "depth")])
 @pytest.mark.parametrize("turned", [False, True])
-def test_values_between_points(tmp_path, dims, turned):
+def test_values_between_points(dims, turned):
     """In km and m, longitudes beyond 180 degrees, depths that fall."""
     fields = {"Vs": (FIELD, "km.s-1"), "vp": (FIELD * 1.8e3, "m/s"), "RHO": (3.3, "g/cm3")}
-    axes = DEPTH, LAT, LON
+    axes = GRID
     if turned:
         axes = DEPTH[::-1] * 1e3, LAT, LON + 360
         fields |= {name: (fields[name][0][::-1], fields[name][1]) for name in ("Vs", "vp")}
-    path = emc_file(tmp_path / "m.nc", *axes, dims, "m" if turned else "km", **fields)
-    out = laid_over(path)
+    data = emc_data(*axes, dims, "m" if turned else "km", **fields)
+    out = laid_over(data)
     assert np.allclose(out[VS], 1e3 * WANTED, rtol=1e-12) and np.allclose(out[VP], 1.8e3 * WANTED, rtol=1e-12)
     assert np.allclose(out[RHO], 3300)
-    assert any("Vs (km.s-1) as vs, times 1000" in line for line in emc.read(path).taken)
+    assert any("Vs (km.s-1) as vs, times 1000" in line for line in emc.from_dataset(data).taken)
 
 
-def test_relative_changes(file):
+def test_relative_changes():
     """0.4 without a unit may be per cent or a ratio, unless the name tells."""
     for unit, size in (("%", 1), ("percent", 1), (None, 1), ("1", 0.01)):
-        out = laid_over(file(dvs=(FIELD * size, unit)), scaling={"vp": 0.5})
+        out = laid_over(emc_data(*GRID, dvs=(FIELD * size, unit)), scaling={"vp": 0.5})
         assert np.allclose(out[VS], 5000 * (1 + 0.01 * WANTED), rtol=1e-12), unit
         assert np.allclose(out[VP], 9000 * (1 + 0.01 * WANTED / 2), rtol=1e-12) and np.allclose(out[RHO], 3500), unit
-    refused(ValueError, ["dvs has no unit", "may be per cent or ratios"], emc.read, file(dvs=(0.4, None)))
+    refused(
+        ValueError, ["dvs has no unit", "may be per cent or ratios"], emc.from_dataset, emc_data(*GRID, dvs=(0.4, None))
+    )
     for name, ratio in (("dvs_percent", 0.004), ("dlnvs", 0.4)):
-        assert np.allclose(laid_over(file(**{name: (0.4, None)}))[VS], 5000 * (1 + ratio)), name
+        assert np.allclose(laid_over(emc_data(*GRID, **{name: (0.4, None)}))[VS], 5000 * (1 + ratio)), name
 
 
-def test_gaps_outside_fluids_and_around_the_world(file, tmp_path):
+def test_gaps_outside_fluids_and_around_the_world():
     """By a gap, on the point beside it, outside, below, in a fluid; between 270 and 360 degrees lies the neighbour 0."""
     field = np.full((4, 4, 4), 10.0)
     field[0, 0, 0] = np.nan
     places = [-78, -70, -90, -60, -60], [-28, -30, -20, -20, -20], [50e3, 0, 100e3, 800e3, 100e3]
-    out = laid_over(file(dvs=(field, "%"), dvp=(field, "%")), places, fluid=4)
+    out = laid_over(emc_data(*GRID, dvs=(field, "%"), dvp=(field, "%")), places, fluid=4)
     assert np.allclose(out[VS], (5000, 5500, 5000, 5000, 0)) and np.allclose(out[VP], (9000, 9900, 9000, 9000, 9000))
-    path = emc_file(tmp_path / "w.nc", DEPTH, LAT, [0, 90, 180, 270], dvs=(np.arange(4.0), "%"))
-    out = laid_over(path, ([-45, 315, -90, 45], -10.0, 10e3))
+    data = emc_emc_data(*GRID, tmp_path / "w.nc", DEPTH, LAT, [0, 90, 180, 270], dvs=(np.arange(4.0), "%"))
+    out = laid_over(data, ([-45, 315, -90, 45], -10.0, 10e3))
     assert np.allclose(out[VS] / 5000 - 1, (0.015, 0.015, 0.03, 0.005))
 
 
-def test_both_polarisations(file):
-    out = laid_over(file(vsv=(4.0, "km/s"), vsh=(4.4, "km/s"), vpv=(8.0, "km/s"), vph=(8.2, "km/s")))
+def test_both_polarisations():
+    out = laid_over(emc_data(*GRID, vsv=(4.0, "km/s"), vsh=(4.4, "km/s"), vpv=(8.0, "km/s"), vph=(8.2, "km/s")))
     assert np.allclose(out[VS], 1e3 * np.sqrt((2 * 16 + 4.4**2) / 3))
     assert np.allclose(out[VP], 1e3 * np.sqrt((64 + 4 * 8.2**2) / 5))
 
 
-def test_files_that_are_wrong(file, tmp_path):
+def test_files_that_are_wrong(tmp_path):
     refused(ValueError, "no file", emc.read, tmp_path / "absent.nc")
     (tmp_path / "text.nc").write_text("no netCDF")
     refused(ValueError, "cannot read", emc.read, tmp_path / "text.nc")
-    refused(ValueError, "holds temperature", emc.read, file(temperature=(3.0, "K")))
-    refused(ValueError, "unit of vs, 'furlong/s'", emc.read, file(vs=(3.0, "furlong/s")))
-    refused(ValueError, "unit of depth", emc.read, file(unit="miles", vs=(3.0, "km/s")))
+    refused(ValueError, "holds temperature", emc.from_dataset, emc_data(*GRID, temperature=(3.0, "K")))
+    refused(ValueError, "unit of vs, 'furlong/s'", emc.from_dataset, emc_data(*GRID, vs=(3.0, "furlong/s")))
+    refused(ValueError, "unit of depth", emc.from_dataset, emc_data(*GRID, unit="miles", vs=(3.0, "km/s")))
     plane = ("y", "x"), np.ones((2, 2))
     coords = {"depth": [0, 1], "latitude": plane, "longitude": plane}
     flat = xarray.Dataset({"vs": (("depth", "y", "x"), np.ones((2, 2, 2)))}, coords)
@@ -109,14 +106,14 @@ def coordinates(part, points):
     return np.moveaxis(chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1)
 
 
-def test_points_of_a_chunk(file):
+def test_points_of_a_chunk(tmp_path):
     made = chunk(PREM, (-65, -15), (8, 8), 900e3, elements=(6, 6), growth=())
     part, points = made.part(), shape.gll_points(3)
     plain = chunk_medium.medium(part, points)
     assert plain.shape == (8, part.mesh.size, 4, 4, 4)
     assert np.allclose(plain[:3], made.model.speeds(part.radii(points)))
     few = np.arange(0, part.mesh.size, 7)
-    out = chunk_medium.medium(part, points, few, emc.read(file(dvs=(FIELD, "%"))))
+    out = chunk_medium.medium(part, points, few, emc.read(emc_file(tmp_path / "m.nc", *GRID, dvs=(FIELD, "%"))))
     longitude, latitude, depth = made.whereabouts(chunk_medium.places(part, points, few))
     change, inside = out[VS] / plain[VS][few] - 1, (depth > 1e3) & (depth < 699e3)
     wanted = 0.01 * linear(depth / 1e3, latitude, longitude)
@@ -144,11 +141,11 @@ FIGURES = [{}, {"elliptic": True, "topography": lambda x, y: 3000 * np.cos(x / 3
 
 
 @pytest.mark.parametrize("options", FIGURES, ids=["sphere", "ellipsoid"])
-def test_the_medium_by_position_is_that_of_the_mesh(file, options):
+def test_the_medium_by_position_is_that_of_the_mesh(options):
     """What methods ask for by position, in any order of elements, is what the mesh knows of its nodes."""
     made = chunk(PREM, (-65, -15), (8, 8), 900e3, elements=(8, 8), growth=(300e3,), **options)
     part, points = made.part(), shape.gll_points(4)
-    over = emc.read(file(dvs=(FIELD, "%"), rho=(3300.0, "kg/m3")))
+    over = emc.from_dataset(emc_data(*GRID, dvs=(FIELD, "%"), rho=(3300.0, "kg/m3")))
     found = chunk_sampler.ChunkSampler(made, over, lossy=True).at(coordinates(part, points), part.mesh.centroids())
     wanted = chunk_medium.medium(part, points, over=over).reshape(8, part.mesh.size, -1)
     names = ("vp", "vs", "rho", "loss_p", "loss_s")

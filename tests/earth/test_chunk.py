@@ -81,9 +81,8 @@ def test_windows_are_parts_of_the_whole(parts, factor):
     stack = tower(factor)
     elements, keys, _, faces = stack.build()
     built = [stack.build(window) for window in stack.slices(*parts)]
-    assert {tuple(row) for own, own_keys, *_ in built for row in own_keys[own]} == {
-        tuple(row) for row in keys[elements]
-    }
+    found = {tuple(row) for own, own_keys, *_ in built for row in own_keys[own]}
+    assert found == {tuple(row) for row in keys[elements]}
     assert np.array_equal(np.unique(np.concatenate([own_keys for _, own_keys, *_ in built])), keys)
     assert sum(len(rows) for *_, own in built for rows in own.values()) == sum(map(len, faces.values()))
 
@@ -232,9 +231,8 @@ def test_places_round_trip(options):
 def test_distances_on_the_sphere():
     """5 degrees south of the Bolivia event, in the geocentric latitudes of its reference."""
     made, five = made_of((20, 20), 1500e3, (8, 8), geographic=False), np.radians(5)
-    assert np.allclose(
-        made.place(CENTRE[0], CENTRE[1] - 5), RADIUS * np.array((0, -np.sin(five), np.cos(five))), atol=1e-6
-    )
+    south = RADIUS * np.array((0, -np.sin(five), np.cos(five)))
+    assert np.allclose(made.place(CENTRE[0], CENTRE[1] - 5), south, atol=1e-6)
     assert np.allclose(made.place(*CENTRE, 647.1e3), (0, 0, 5723.9e3), atol=1e-6)
 
 

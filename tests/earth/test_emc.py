@@ -62,9 +62,8 @@ def test_relative_changes(tmp_path):
         assert np.allclose(out[VP], 9000) and np.allclose(out[RHO], 3500), unit
     out = laid_over(emc.read(emc_file(tmp_path / "m.nc", *GRID, dvs=(FIELD, "%")), scaling={"vp": 0.5}))
     assert np.allclose(out[VP], 9000 * (1 + 0.01 * WANTED / 2), rtol=1e-12) and np.allclose(out[RHO], 3500)
-    refused(
-        ValueError, ["dvs has no unit", "may be per cent or ratios"], emc.from_dataset, emc_data(*GRID, dvs=(0.4, None))
-    )
+    words = ["dvs has no unit", "may be per cent or ratios"]
+    refused(ValueError, words, emc.from_dataset, emc_data(*GRID, dvs=(0.4, None)))
     for name, ratio in (("dvs_percent", 0.004), ("dlnvs", 0.4)):
         assert np.allclose(laid_over(emc_data(*GRID, **{name: (0.4, None)}))[VS], 5000 * (1 + ratio)), name
 

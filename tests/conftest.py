@@ -57,7 +57,6 @@ LONGEST = (
     "test_full_space",
     "test_streamed",
     "test_attenuation",
-    "test_chunk_waves",
     "test_sem_gpu_text",
     "test_a1",
 )

@@ -1,24 +1,21 @@
-"""Chunks of the Earth: stacks of bricks, volumes, discontinuities, slices, places, flattening, mechanisms."""
+"""Chunks of the Earth: stacks of bricks, volumes, discontinuities, slices; places, flattening, mechanisms; events, stations and records."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pyproj
 import pytest
+import xarray
+from common import refused
+from earthcase import CENTRE, CUBE, GAUSS, PREM, RADIUS, volume
+from paths import DATA
 
 from craton.io.contents import moment_tensor
 from craton.model.globe import chunk_layers, prem, radial_files, sphere
 from craton.model.globe.chunk import chunk
 from craton.model.mesh import hexmesh, numbering, shape
 from craton.model.mesh.doubling import Layer, Stack
-
-CENTRE = (-67.25, -13.82)
-GAUSS, WEIGHTS = np.polynomial.legendre.leggauss(4)
-CUBE = np.einsum("i,j,k->kji", *3 * [WEIGHTS]).ravel()
-MODEL = prem.prem()
-
-
-def volume(mesh):
-    """Of all elements, m3, by quadrature that is exact for their Jacobians (degree 5 an axis)."""
-    return (shape.determinants(mesh.nodes, mesh.elements, GAUSS) @ CUBE).sum()
+from craton.survey import globe, receivers, source_files
 
 
 def exact_volume(a, b, low, high):
@@ -26,10 +23,15 @@ def exact_volume(a, b, low, high):
     return 4 * np.arcsin(np.sin(a / 2) * np.sin(b / 2)) * (high**3 - low**3) / 3
 
 
+def made_of(widths, bottom, elements, centre=CENTRE, **options):
+    """A chunk of elements that do not grow."""
+    return chunk(PREM, centre, widths, bottom, elements=elements, growth=(), **options)
+
+
 @pytest.fixture(scope="module")
 def regional():
     """20 x 15 degrees down to 1500 km, with one doubling: the mesh of the regional reference, about."""
-    made = chunk(MODEL, CENTRE, (20, 15), 1500e3, period=60, azimuth=30)
+    made = chunk(PREM, CENTRE, (20, 15), 1500e3, period=60, azimuth=30)
     return made, made.part()
 
 
@@ -66,129 +68,32 @@ def test_bricks_fill_and_conform(factor):
     assert len(faces["top"]) == stack.count[0] * stack.count[1] and len(faces["bottom"]) == 8
 
 
-@pytest.mark.parametrize(("factor", "degree"), [(2, 1), (2, 4), (3, 3)])
-def test_points_are_counted_without_a_mesh(factor, degree):
-    stack = tower(factor)
-    assert stack.points(degree) == numbering.number(stack.build()[0], degree).count
-    for window in (*stack.slices(2, 2), *stack.slices(4, 1), (4, 12, 0, 8) if factor == 2 else (9, 27, 0, 9)):
-        assert stack.points(degree, window) == numbering.number(stack.build(window)[0], degree).count
+def test_points_are_counted_without_a_mesh():
+    for factor, degree in ((2, 1), (2, 4), (3, 3)):
+        stack = tower(factor)
+        assert stack.points(degree) == numbering.number(stack.build()[0], degree).count
+        for window in (*stack.slices(2, 2), *stack.slices(4, 1), (4, 12, 0, 8) if factor == 2 else (9, 27, 0, 9)):
+            assert stack.points(degree, window) == numbering.number(stack.build(window)[0], degree).count
 
 
 @pytest.mark.parametrize(("parts", "factor"), [((2, 1), 2), ((4, 2), 2), ((3, 2), 3)])
 def test_windows_are_parts_of_the_whole(parts, factor):
     stack = tower(factor)
-    elements, keys, layers, faces = stack.build()
-    found, every, sides = set(), [], 0
-    for window in stack.slices(*parts):
-        own, own_keys, _, own_faces = stack.build(window)
-        found |= {tuple(row) for row in own_keys[own]}
-        every.append(own_keys)
-        sides += sum(map(len, own_faces.values()))
+    elements, keys, _, faces = stack.build()
+    built = [stack.build(window) for window in stack.slices(*parts)]
+    found = {tuple(row) for own, own_keys, *_ in built for row in own_keys[own]}
     assert found == {tuple(row) for row in keys[elements]}
-    assert np.array_equal(np.unique(np.concatenate(every)), keys) and sides == sum(map(len, faces.values()))
+    assert np.array_equal(np.unique(np.concatenate([own_keys for _, own_keys, *_ in built])), keys)
+    assert sum(len(rows) for *_, own in built for rows in own.values()) == sum(map(len, faces.values()))
 
 
-def test_stacks_that_cannot_be():
-    with pytest.raises(ValueError, match="not a multiple of 2 x 2"):
-        Stack((5, 4), (Layer((0.0, 1.0), (2, 2)),))
-    with pytest.raises(ValueError, match="too many"):
-        Stack((2**25, 2**24), (Layer((0.0, 1.0), (1, 1)),))
-    with pytest.raises(ValueError, match="does not begin"):
-        Stack((4, 4), (Layer((0.0, 1.0), (1, 1)), Layer((2.0, 3.0), (1, 1))))
-    with pytest.raises(ValueError, match="cannot be shared among 5"):
-        tower(2).slices(5, 1)
-
-
-# --- chunks -----------------------------------------------------------------------------------------------------------------------------
-
-
-def test_volume_and_jacobians(regional):
-    made, part = regional
-    assert made.stack.coarsest == (2, 2)
-    jacobians = shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(4))
-    assert jacobians.min() > 0
-    assert volume(part.mesh) == pytest.approx(exact_volume(*np.radians((20, 15)), 4871e3, 6371e3), rel=1e-6)
-    assert hexmesh.problems(part.mesh, 4) == []
-    assert shape.quality(part.mesh.nodes, part.mesh.elements).min() > 0.5
-
-
-def test_volume_converges():
-    """Quadratic geometry of a smooth surface: fourth order in the angle of an element."""
-    errors = []
-    for n in (4, 8):
-        mesh = chunk(MODEL, CENTRE, (60, 60), "cmb", elements=(n, n), growth=()).part().mesh
-        errors.append(abs(volume(mesh) / exact_volume(*np.radians((60, 60)), 3480e3, 6371e3) - 1))
-    assert errors[1] < 1e-5 and np.log2(errors[0] / errors[1]) > 3.7
-
-
-def test_elements_stop_at_discontinuities(regional):
-    made, part = regional
-    mesh, wanted = part.mesh, [4871e3, 5701e3, 5971e3, 6151e3, 6346.6e3, 6356e3, 6371e3]
-    assert np.allclose(made.radii, wanted)
-    low, high = (made.radii[part.sections + side][:, None] for side in (0, 1))
-    radius = part.radius[mesh.elements]
-    assert (radius >= low - 1e-3).all() and (radius <= high + 1e-3).all()
-    assert np.allclose(np.linalg.norm(mesh.nodes, axis=1), part.radius, rtol=1e-15)
-    for n, r in enumerate(made.radii[:-1]):  # faces on it cover it: one below each surface element, or each coarse one
-        on = (np.abs(radius[:, [0, 2, 6, 8]] - r) < 1e-3).all(axis=1)
-        assert on.sum() >= made.stack.count[0] * made.stack.count[1] // 4 and (part.sections[on] == n).all()
-    names = [mesh.region_names[r] for r in mesh.regions[np.argsort(part.sections)]]
-    assert list(dict.fromkeys(names)) == ["lower_mantle", "transition_zone", "upper_mantle", "crust"]
-
-
-def test_points_take_the_side_of_their_element(regional):
-    made, part = regional
-    points = shape.gll_points(4)
-    r = part.radii(points)
-    place = shape.positions(part.mesh.nodes, part.mesh.elements, points)
-    assert (
-        np.abs(np.linalg.norm(place, axis=-1).reshape(r.shape) - r).max() < 15
-    )  # m: 27 nodes are no sphere, which the clip mends
-    deep = (part.sections == 0)[:, None, None, None] & np.ones(r.shape, bool)
-    vs = MODEL.speeds(r)[1]
-    assert vs[deep].min() > 5945 and vs[~deep].max() < 5571
-    crust = part.mesh.region_names.index("crust")
-    assert set(np.unique(vs[part.mesh.regions == crust])) == {3200.0, 3900.0}
-    some = [3, 100, 5]
-    assert np.array_equal(part.radii(points, some), r[some])
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"period": 50.0},
-        {"period": 30.0, "points_per_wavelength": 4.0},
-        {"elements": (24, 24)},
-        {"period": 50.0, "growth": (300e3, 900e3)},
-    ],
-)
-def test_elements_resolve_the_shortest_period(options):
-    made = chunk(MODEL, CENTRE, (24, 24), "cmb", **options)
-    ppw = options.get("points_per_wavelength", 5.0)
-    period = options.get("period", ppw * np.radians(1) * 6371e3 / (4 * 3200))
-    asked = "growth" in options
-    for layer in made.stack.layers:
-        low, high = made.radii[layer.section : layer.section + 2]
-        allowed = 4 * period * MODEL.slowest(max(layer.levels[0], low), min(layer.levels[-1], high)) / ppw
-        wide = max(w / n * e for w, n, e in zip(made.widths, made.stack.count, layer.width)) * layer.levels[-1]
-        assert (
-            asked or (wide if layer.axis is None else wide / 2) <= 1.03 * allowed
-        )  # in a layer where they grow the smaller ones
-        assert max(np.diff(layer.levels)) <= 1.2 * allowed
-    assert made.stack.coarsest == ((4, 4) if asked else (2, 2))
-
-
-def test_growths_go_where_there_is_room():
-    """A growth in the crust, 9 km thick, becomes one below the Moho; one below everything is refused."""
-    made = chunk(MODEL, CENTRE, (10, 10), 700e3, elements=(40, 40), growth=(20e3,))
-    assert next(layer.levels[-1] for layer in made.stack.layers[::-1] if layer.axis == 0) == 6346.6e3
-    with pytest.raises(ValueError, match="cannot be coarsened"):
-        chunk(MODEL, CENTRE, (10, 10), 700e3, elements=(40, 40), growth=(690e3,))
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
+def test_stacks_and_chunks_that_cannot_be():
+    unit = Layer((0.0, 1.0), (1, 1))
+    refused(ValueError, "not a multiple of 2 x 2", Stack, (5, 4), (Layer((0.0, 1.0), (2, 2)),))
+    refused(ValueError, "too many", Stack, (2**25, 2**24), (unit,))
+    refused(ValueError, "does not begin", Stack, (4, 4), (unit, Layer((2.0, 3.0), (1, 1))))
+    refused(ValueError, "cannot be shared among 5", tower(2).slices, 5, 1)
+    for options, words in (
         ({"period": 20.0, "elements": (4, 4)}, "either period"),
         ({}, "either period"),
         ({"period": -1.0}, "not above 0"),
@@ -197,56 +102,92 @@ def test_growths_go_where_there_is_room():
         ({"period": 50.0, "bottom": "moho"}, "cmb"),
         ({"period": 50.0, "bottom": -5.0}, "not between the surface and the bottom"),
         ({"period": 50.0, "widths": (200, 10)}, "120 degrees"),
-    ],
-)
-def test_chunks_that_cannot_be(options, match):
-    with pytest.raises(ValueError, match=match):
-        chunk(MODEL, CENTRE, **({"widths": (10, 10), "bottom": 1500e3} | options))
+    ):
+        refused(ValueError, words, chunk, PREM, CENTRE, **({"widths": (10, 10), "bottom": 1500e3} | options))
 
 
-def test_outer_core_is_a_region():
-    made = chunk(MODEL, CENTRE, (30, 30), 3500e3, elements=(12, 12))
-    part = made.part()
-    core = part.mesh.region_names.index("outer_core")
-    assert (part.mesh.regions == core).sum() > 0 and part.radius[
-        part.mesh.elements[part.mesh.regions == core]
-    ].max() == 3480e3
-    assert (MODEL.speeds(part.radii(shape.gll_points(4), part.mesh.regions == core))[1] == 0).all()
-    assert volume(part.mesh) == pytest.approx(exact_volume(*np.radians((30, 30)), 2871e3, 6371e3), rel=1e-6)
+# --- chunks -----------------------------------------------------------------------------------------------------------------------------
 
 
-def test_small_chunk_is_a_box():
-    """Within (angle)^2 of its size the chunk of half a degree is flat."""
-    made = chunk(MODEL, (0, 0), (0.5, 0.5), 24e3, elements=(8, 8), growth=(), honour=(10e3,))
-    part = made.part()
-    i, j, k = np.moveaxis(made.stack.places(part.keys), -1, 0)
-    edge = np.radians(0.5) * 6371e3
-    flat = np.stack([(i / 32 - 0.5) * edge, (j / 32 - 0.5) * edge, made.stack.heights(k)], axis=1)
-    assert np.abs(part.mesh.nodes - flat).max() < 6371e3 * np.radians(0.5) ** 2
+def test_volume_and_jacobians(regional):
+    made, part = regional
+    assert made.stack.coarsest == (2, 2)
+    assert shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(4)).min() > 0
+    assert volume(part.mesh) == pytest.approx(exact_volume(*np.radians((20, 15)), 4871e3, RADIUS), rel=1e-6)
+    assert hexmesh.problems(part.mesh, 4) == []
+    assert shape.quality(part.mesh.nodes, part.mesh.elements).min() > 0.5
+
+
+def test_elements_stop_at_discontinuities(regional):
+    made, part = regional
+    mesh, low, high = part.mesh, *(made.radii[part.sections + side][:, None] for side in (0, 1))
+    assert np.allclose(made.radii, [4871e3, 5701e3, 5971e3, 6151e3, 6346.6e3, 6356e3, 6371e3])
+    radius = part.radius[mesh.elements]
+    assert (radius >= low - 1e-3).all() and (radius <= high + 1e-3).all()
+    assert np.allclose(np.linalg.norm(mesh.nodes, axis=1), part.radius, rtol=1e-15)
+    for n, r in enumerate(made.radii[:-1]):  # faces on it cover it: one below each surface element, or each coarse one
+        on = (np.abs(radius[:, [0, 2, 6, 8]] - r) < 1e-3).all(axis=1)
+        assert on.sum() >= made.stack.count[0] * made.stack.count[1] // 4 and (part.sections[on] == n).all()
+    names = [mesh.region_names[r] for r in mesh.regions[np.argsort(part.sections)]]
+    assert list(dict.fromkeys(names)) == ["lower_mantle", "transition_zone", "upper_mantle", "crust"]
+    honoured = chunk_layers.sections(PREM, 6000e3, (6291e3,))
+    assert np.allclose(honoured, [6000e3, 6151e3, 6291e3, 6346.6e3, 6356e3, 6371e3])
+
+
+def test_points_take_the_side_of_their_element(regional):
+    _, part = regional
+    points = shape.gll_points(4)
+    r, place = part.radii(points), shape.positions(part.mesh.nodes, part.mesh.elements, points)
+    off = np.abs(np.linalg.norm(place, axis=-1).reshape(r.shape) - r)
+    assert off.max() < 15  # m: 27 nodes are no sphere, which the clip mends
+    deep = (part.sections == 0)[:, None, None, None] & np.ones(r.shape, bool)
+    vs = PREM.speeds(r)[1]
+    assert vs[deep].min() > 5945 and vs[~deep].max() < 5571
+    crust = part.mesh.region_names.index("crust")
+    assert set(np.unique(vs[part.mesh.regions == crust])) == {3200.0, 3900.0}
+    assert np.array_equal(part.radii(points, [3, 100, 5]), r[[3, 100, 5]])
+
+
+def test_elements_resolve_the_shortest_period():
+    """In a layer where they grow the smaller ones do."""
+    for options in (
+        {"period": 50.0},
+        {"period": 30.0, "points_per_wavelength": 4.0},
+        {"elements": (24, 24)},
+        {"period": 50.0, "growth": (300e3, 900e3)},
+    ):
+        made, asked = chunk(PREM, CENTRE, (24, 24), "cmb", **options), "growth" in options
+        ppw = options.get("points_per_wavelength", 5.0)
+        period = options.get("period", ppw * np.radians(1) * RADIUS / (4 * 3200))
+        for layer in made.stack.layers:
+            low, high = made.radii[layer.section : layer.section + 2]
+            allowed = 4 * period * PREM.slowest(max(layer.levels[0], low), min(layer.levels[-1], high)) / ppw
+            wide = max(w / n * e for w, n, e in zip(made.widths, made.stack.count, layer.width)) * layer.levels[-1]
+            assert asked or (wide if layer.axis is None else wide / 2) <= 1.03 * allowed, options
+            assert max(np.diff(layer.levels)) <= 1.2 * allowed, options
+        assert made.stack.coarsest == ((4, 4) if asked else (2, 2))
+
+
+def test_growths_go_where_there_is_room():
+    """A growth in the crust, 9 km thick, becomes one below the Moho; one below everything is refused."""
+    given = PREM, CENTRE, (10, 10), 700e3
+    layers = chunk(*given, elements=(40, 40), growth=(20e3,)).stack.layers
+    assert next(layer.levels[-1] for layer in layers[::-1] if layer.axis == 0) == 6346.6e3
+    refused(ValueError, "cannot be coarsened", chunk, *given, elements=(40, 40), growth=(690e3,))
 
 
 def test_azimuth_turns_the_chunk():
-    north, east = (chunk(MODEL, (20, 10), (10, 4), 400e3, elements=(10, 4), growth=(), azimuth=a) for a in (0, 90))
+    north, east = (made_of((10, 4), 400e3, (10, 4), (20, 10), azimuth=a) for a in (0, 90))
     assert np.allclose(north.directions(0, 0.02)[:2] / np.tan(0.02), (0, 1), atol=1e-3)
     assert np.allclose(east.directions(0, 0.02)[:2] / np.tan(0.02), (1, 0), atol=1e-3)
-    rng = np.random.default_rng(1)
-    xi, eta = rng.uniform(-0.4, 0.4, (2, 20))
+    xi, eta = np.random.default_rng(1).uniform(-0.4, 0.4, (2, 20))
     assert np.allclose(east.angles(east.directions(xi, eta) * 5e6), (xi, eta), atol=1e-14)
 
 
-# --- slices -----------------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def sliced():
-    made = chunk(MODEL, CENTRE, (20, 20), 1500e3, period=80, slices=(3, 2))
-    return made, made.part(), [made.part(window) for window in made.slices(3, 2)]
-
-
-def test_slices_have_the_nodes_of_the_whole(sliced):
-    made, whole, parts = sliced
-    assert sum(p.mesh.size for p in parts) == whole.mesh.size
-    assert max(p.mesh.size for p in parts) == min(p.mesh.size for p in parts)
+def test_slices_have_the_nodes_of_the_whole():
+    made = chunk(PREM, CENTRE, (20, 20), 1500e3, period=80, slices=(3, 2))
+    whole, parts = made.part(), [made.part(window) for window in made.slices(3, 2)]
+    assert sum(p.mesh.size for p in parts) == whole.mesh.size and len({p.mesh.size for p in parts}) == 1
     number = made.slice_of(whole, 3, 2)
     for n, part in enumerate(parts):
         at = np.searchsorted(whole.keys, part.keys)
@@ -255,16 +196,11 @@ def test_slices_have_the_nodes_of_the_whole(sliced):
         assert {tuple(r) for r in own} == {tuple(r) for r in part.keys[part.mesh.elements]}
     assert sum(len(p.mesh.faces["top"]) for p in parts) == len(whole.mesh.faces["top"])
     assert "west" not in parts[1].mesh.faces and "west" in parts[3].mesh.faces
-
-
-def test_reordered_parts(sliced):
-    _, whole, _ = sliced
-    order = numbering.locality(whole.mesh)
+    order, points = numbering.locality(whole.mesh), shape.gll_points(3)
     new = whole.reordered(order)
-    assert np.array_equal(new.mesh.elements, whole.mesh.elements[order]) and np.array_equal(
-        new.sections, whole.sections[order]
-    )
-    assert np.array_equal(new.radii(shape.gll_points(3)), whole.radii(shape.gll_points(3))[order])
+    assert np.array_equal(new.mesh.elements, whole.mesh.elements[order])
+    assert np.array_equal(new.sections, whole.sections[order])
+    assert np.array_equal(new.radii(points), whole.radii(points)[order])
 
 
 # --- places -----------------------------------------------------------------------------------------------------------------------------
@@ -275,62 +211,50 @@ def hills(longitude, latitude):
     return 3000 * np.cos(np.radians(20 * longitude)) * np.sin(np.radians(15 * latitude))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"geographic": False}, {"elliptic": True}, {"elliptic": True, "topography": hills}],
-    ids=["sphere", "geocentric", "ellipsoid", "topography"],
-)
+FIGURES = {}, {"geographic": False}, {"elliptic": True}, {"elliptic": True, "topography": hills}
+
+
+@pytest.mark.parametrize("options", FIGURES, ids=["sphere", "geocentric", "ellipsoid", "topography"])
 def test_places_round_trip(options):
-    made = chunk(MODEL, CENTRE, (20, 20), 1500e3, elements=(8, 8), growth=(), azimuth=20, **options)
-    rng = np.random.default_rng(2)
-    longitude, latitude, depth = rng.uniform((-75, -22, 0), (-60, -6, 700e3), (200, 3)).T
+    made = made_of((20, 20), 1500e3, (8, 8), azimuth=20, **options)
+    longitude, latitude, depth = np.random.default_rng(2).uniform((-75, -22, 0), (-60, -6, 700e3), (200, 3)).T
     back = made.whereabouts(made.place(longitude, latitude, depth))
     assert np.allclose(back[:2], (longitude, latitude), atol=1e-11) and np.allclose(back[2], depth, atol=1e-6)
     assert made.inside(made.place(longitude, latitude, depth)).all()
     assert not made.inside(made.place([-67, -67, -30, 110], [-14, -14, -14, 14], [-9e3, 1600e3, 0, 0])).any()
     part = made.part()
-    ground = part.mesh.nodes[part.radius == MODEL.radius]
-    assert np.abs(made.whereabouts(ground)[2]).max() < 1e-6
-    assert (
-        volume(part.mesh) > 0 and shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(3)).min() > 0
-    )
+    assert np.abs(made.whereabouts(part.mesh.nodes[part.radius == RADIUS])[2]).max() < 1e-6
+    assert volume(part.mesh) > 0
+    assert shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(3)).min() > 0
 
 
 def test_distances_on_the_sphere():
     """5 degrees south of the Bolivia event, in the geocentric latitudes of its reference."""
-    made = chunk(MODEL, CENTRE, (20, 20), 1500e3, elements=(8, 8), growth=(), geographic=False)
-    x, y, z = made.place(CENTRE[0], CENTRE[1] - 5)
-    assert np.allclose((x, y, z), 6371e3 * np.array((0, -np.sin(np.radians(5)), np.cos(np.radians(5)))), atol=1e-6)
+    made, five = made_of((20, 20), 1500e3, (8, 8), geographic=False), np.radians(5)
+    south = RADIUS * np.array((0, -np.sin(five), np.cos(five)))
+    assert np.allclose(made.place(CENTRE[0], CENTRE[1] - 5), south, atol=1e-6)
     assert np.allclose(made.place(*CENTRE, 647.1e3), (0, 0, 5723.9e3), atol=1e-6)
 
 
 def test_ellipsoid_is_that_of_maps():
-    made = chunk(MODEL, (10, 48), (10, 10), 400e3, elements=(4, 4), growth=(), elliptic=True)
+    """To second order in the flattening: 70 m; up is the normal of the surface, and 0.19 degrees off the radius."""
+    made = made_of((10, 10), 400e3, (4, 4), (10, 48), elliptic=True)
     for latitude, radius in {0.0: 6378137.0, 90.0: 6356752.314}.items():
-        assert float(made.ground(10.0, latitude)) == pytest.approx(
-            radius, abs=25
-        )  # of second order in the flattening: 70 m
+        assert float(made.ground(10.0, latitude)) == pytest.approx(radius, abs=25)
     assert pyproj.Geod(ellps="WGS84").f == pytest.approx(sphere.FLATTENING, rel=1e-12)
-    place = made.place(10.0, 48.0)
-    normal = made.axes(10.0, 48.0)[:, 2]
+    place, normal = made.place(10.0, 48.0), made.axes(10.0, 48.0)[:, 2]
     along = made.place(10.0, 48.0001) - made.place(10.0, 47.9999)
-    assert (
-        abs(along @ normal) / np.linalg.norm(along) < 3e-5
-    )  # up is the normal of the surface, and 0.19 degrees off the radius
+    assert abs(along @ normal) / np.linalg.norm(along) < 3e-5
     assert np.degrees(np.arccos(normal @ place / np.linalg.norm(place))) == pytest.approx(0.191, abs=0.002)
 
 
 def test_flattening_with_depth():
     """Hydrostatic PREM: 1 / 299.8 at the surface, 1 / 392.5 at the core-mantle boundary, 1 / 413 at the inner core."""
     figure = sphere.clairaut(prem.prem(ocean=True), 1 / 299.8)
-    found = 1 / np.interp([6371e3, 3480e3, 1221.5e3], figure.radii, figure.flattening)
+    found = 1 / np.interp([RADIUS, 3480e3, 1221.5e3], figure.radii, figure.flattening)
     assert np.allclose(found, (299.8, 392.5, 413), rtol=4e-3)
-    with pytest.raises(ValueError, match="centre"):
-        sphere.clairaut(
-            radial_files.table(
-                "shell", [5e6, 6e6], np.ones((8, 2)) * [[3e3], [8e3], [8e3], [4e3], [4e3], [1], [0], [0]]
-            )
-        )
+    values = np.ones((8, 2)) * [[3e3], [8e3], [8e3], [4e3], [4e3], [1], [0], [0]]
+    refused(ValueError, "centre", sphere.clairaut, radial_files.table("shell", [5e6, 6e6], values))
 
 
 def test_geographic_latitudes():
@@ -341,59 +265,104 @@ def test_geographic_latitudes():
 
 
 def test_topography_dies_out_at_the_moho():
-    made = chunk(MODEL, CENTRE, (6, 6), 400e3, elements=(6, 6), growth=(), topography=hills)
-    plain = chunk(MODEL, CENTRE, (6, 6), 400e3, elements=(6, 6), growth=())
+    made, plain = (made_of((6, 6), 400e3, (6, 6), topography=ground) for ground in (hills, None))
     part, other = made.part(), plain.part()
     up = np.linalg.norm(part.mesh.nodes, axis=1) - np.linalg.norm(other.mesh.nodes, axis=1)
     assert np.abs(up[part.radius <= 6346.6e3]).max() == 0
-    top = part.radius == 6371e3
-    assert np.allclose(up[top], hills(*made.frame.degrees(part.mesh.nodes[top])), atol=1e-6)
-    middle = np.isclose(part.radius, 6356e3)
-    assert np.allclose(up[middle], hills(*made.frame.degrees(part.mesh.nodes[middle])) * 9.4 / 24.4, atol=1e-6)
-    with pytest.raises(ValueError, match="no elevation"):
-        chunk(
-            MODEL,
-            CENTRE,
-            (6, 6),
-            400e3,
-            elements=(6, 6),
-            growth=(),
-            topography=lambda x, y: np.where(x > -67, np.nan, 0),
-        ).part()
+    for radius, share in ((RADIUS, 1), (6356e3, 9.4 / 24.4)):
+        at = np.isclose(part.radius, radius)
+        assert np.allclose(up[at], hills(*made.frame.degrees(part.mesh.nodes[at])) * share, atol=1e-6)
+    holed = made_of((6, 6), 400e3, (6, 6), topography=lambda x, y: np.where(x > -67, np.nan, 0))
+    refused(ValueError, "no elevation", holed.part)
 
 
-# --- directions and mechanisms ----------------------------------------------------------------------------------------------------------
+# --- directions, events, stations, records ------------------------------------------------------------------------------------------------
 
 
 def test_axes_are_those_of_the_compass():
     """East, north and up by differences of places."""
-    made = chunk(MODEL, CENTRE, (20, 20), 1500e3, elements=(8, 8), growth=(), azimuth=20)
-    longitude, latitude, step = -72.0, -8.0, 1e-4
-    axes = made.axes(longitude, latitude)
+    made, at, step = made_of((20, 20), 1500e3, (8, 8), azimuth=20), np.array([-72.0, -8.0, 0.0]), 1e-4
+    axes = made.axes(*at[:2])
     assert np.allclose(axes.T @ axes, np.eye(3), atol=1e-14) and np.linalg.det(axes) == pytest.approx(1)
-    wanted = [
-        made.place(longitude + step, latitude) - made.place(longitude - step, latitude),
-        made.place(longitude, latitude + step) - made.place(longitude, latitude - step),
-        made.place(longitude, latitude, 0.0) - made.place(longitude, latitude, 10.0),
-    ]
-    assert np.allclose(np.stack([w / np.linalg.norm(w) for w in wanted], axis=1), axes, atol=1e-7)
+    for axis, change in zip(axes.T, np.diag([step, step, -10.0])):
+        along = made.place(*(at + change)) - made.place(*(at - change))
+        assert np.allclose(along / np.linalg.norm(along), axis, atol=1e-7)
     assert np.allclose(made.axes(*CENTRE), np.eye(3), atol=1e-14)
     assert made.axes(np.zeros(4), np.zeros(4)).shape == (4, 3, 3)
 
 
 def test_mechanisms_turn_with_their_place():
     """Along the equator, 90 degrees of longitude from the chunk's centre: east there points down here, up there east here."""
-    frame = sphere.Frame(0.0, 0.0)
-    axes = frame.axes(90.0, 0.0)
+    axes = sphere.Frame(0.0, 0.0).axes(90.0, 0.0)
     assert np.allclose(axes, [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], atol=1e-15)
     tensor = moment_tensor((5, 2, 3, 0.1, 0.2, 0.3))
     turned = sphere.turned(tensor, axes)
-    assert turned[0, 0] == pytest.approx(5) and turned[2, 2] == pytest.approx(3) and turned[1, 1] == pytest.approx(2)
+    assert np.diag(turned) == pytest.approx((5, 2, 3))
     assert turned[0, 2] == pytest.approx(-tensor[0, 2]) and turned[0, 1] == pytest.approx(tensor[1, 2])
     assert np.allclose(np.linalg.eigvalsh(turned), np.linalg.eigvalsh(tensor))
 
 
-def test_sections_include_what_is_honoured():
-    assert np.allclose(
-        chunk_layers.sections(MODEL, 6000e3, (6291e3,)), [6000e3, 6151e3, 6291e3, 6346.6e3, 6356e3, 6371e3]
-    )
+STATIONS = "LPAZ GT -16.2879 -68.1307 4717.0 20.0\nSAML AM -8.9489 -63.1831 120.0 0.0\n"
+
+
+@pytest.fixture
+def there(monkeypatch):
+    made = globe.Globe(made_of((20, 16), 1500e3, (8, 8), azimuth=15))
+    monkeypatch.setattr("craton.survey.geography.places", lambda domain, coordinates: made)
+    return made
+
+
+def test_events_and_stations_from_files(there, tmp_path):
+    text = (DATA / "sources" / "CMTSOLUTION").read_text()
+    (tmp_path / "CMTSOLUTION").write_text(text.replace(" -13.8200\n", " -12\n").replace("-67.2500", "-60"))
+    (tmp_path / "STATIONS").write_text(STATIONS)
+    domain = SimpleNamespace(planar=False)
+    event = {
+        "kind": "cmtsolution",
+        "file": str(tmp_path / "CMTSOLUTION"),
+        "convention": "rtp",
+        "wavelet": None,
+        "name": None,
+    }
+    entry = SimpleNamespace(coordinates="geographic", **event)
+    (source,) = source_files.build(entry, "bolivia", SimpleNamespace(domain=domain), None)
+    assert np.allclose(there.chunk.whereabouts(np.array(source.xyz)), (-60, -12, 647.1e3))
+    rr, tt, pp, rt, rp = -7.59e20, 7.75e20, -0.16e20, -2.503e21, 0.42e20  # N m: those of the file in dyn cm
+    (east, north, up), m = there.chunk.axes(-60.0, -12.0).T, source.moment
+    assert up @ m @ up == pytest.approx(rr) and north @ m @ north == pytest.approx(tt)
+    assert up @ m @ -north == pytest.approx(rt) and up @ m @ east == pytest.approx(rp)
+    assert np.trace(m) == pytest.approx(rr + tt + pp, abs=1e10)
+    stations = SimpleNamespace(file=str(tmp_path / "STATIONS"), coordinates="geographic")
+    names, xyz, deep, _ = receivers.read_file(stations, domain)
+    longitude, latitude, depth = there.chunk.whereabouts(xyz)
+    assert names == ["LPAZ", "SAML"] and not deep and not there.outside(xyz) and np.allclose(depth, (20, 0), atol=1e-6)
+    assert np.allclose(longitude, (-68.1307, -63.1831)) and np.allclose(latitude, (-16.2879, -8.9489))
+    words = [text for _, text in there.outside(there.xyz([-67.0, -67.0, -40.0], [-14.0] * 3, [-2e3, 1600e3, 10e3]))]
+    assert "above the ground" in words[0] and "1500 km deep" in words[1] and "reaches to 10 and 8" in words[2]
+
+
+def test_records_get_the_axes_of_their_station(there):
+    """Motion straight up at each station, and stretching along its north; distances by ObsPy on the ellipsoid, 0.3 % off."""
+    longitude, latitude, time = np.array([-70.0, -62.0]), np.array([-10.0, -18.0]), np.array([1.0, -2.0])
+    xyz, axes = there.xyz(longitude, latitude), there.rotation(longitude, latitude)
+    north, motion = axes[:, :, 1], axes[:, :, 2]
+    tensor = np.stack([north[:, a] * north[:, b] for a, b in globe.PAIRS], axis=1)
+    coords = {"receiver": ["A", "B"], "component": list("ENZ"), "tensor": ["EE", "NN", "ZZ", "EN", "EZ", "NZ"]}
+    coords |= {axis: ("receiver", xyz[:, n]) for n, axis in enumerate("xyz")} | {"time": [0.0, 1.0]}
+    records = {
+        "velocity": (("receiver", "component", "time"), motion[:, :, None] * time, {"units": "m/s"}),
+        "strain": (("receiver", "tensor", "time"), tensor[:, :, None] * time),
+        "pressure": (("receiver", "time"), np.ones((2, 2))),
+    }
+    stations = globe.stations(there, xyz, there.xyz(-67.25, -13.82, 600e3))
+    found = globe.local(xarray.Dataset(records, coords), stations)
+    assert np.allclose(found.velocity, np.array([0, 0, 1])[None, :, None] * time, atol=1e-14)
+    assert np.allclose(found.strain.isel(time=0), [[0, 1, 0, 0, 0, 0]] * 2, atol=1e-14)
+    assert found.velocity.attrs["units"] == "m/s" and (found.pressure == 1).all()
+    assert np.allclose(found.longitude, longitude) and np.allclose(found.latitude, latitude)
+    assert np.allclose(found.depth, 0, atol=1e-6)
+    obspy = pytest.importorskip("obspy.geodetics")
+    for n in range(2):
+        metres, azimuth, back = obspy.gps2dist_azimuth(-13.82, -67.25, latitude[n], longitude[n])
+        assert (found.azimuth[n], found.back_azimuth[n]) == pytest.approx((azimuth, back), abs=0.2)
+        assert float(found.distance[n]) == pytest.approx(np.degrees(metres / RADIUS), rel=6e-3)

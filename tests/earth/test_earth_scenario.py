@@ -1,284 +1,274 @@
-"""Scenarios on a chunk of the Earth: what they say, what is wrong with them, what a run leaves, what plans count."""
+"""Scenarios on a chunk of the Earth and on the whole: what they say, what is wrong with them, what a run leaves, what plans count."""
 
+import json
 import math
 
+import benchscript
 import numpy as np
 import pytest
+from common import misfit, refused
+from earthcase import PREM, RADIUS, TEXT, WHOLE, changed, emc_file
+from paths import ROOT
 
 import craton
 from craton import report
 from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
+from craton.core import elements
 from craton.errors import ScenarioError
 from craton.io.contents import moment_tensor
 from craton.methods.spectral_element import counting
-from craton.model.globe import earth_chunk, prem
+from craton.model.globe import earth_chunk
 from craton.model.mesh import numbering
 from craton.scenario import dumps, load, loads, reads
 from craton.survey import globe, source_files, sources
 
-TEXT = """
-title = "chunk"
-method = "sem"
-[domain]
-chunk = { longitude = -67.25, latitude = -13.82, width = [10, 12], azimuth = 20, period = 100, bottom = "1000 km" }
-[model]
-kind = "prem"
-[time]
-duration = 60
-start = -60
-[[source]]
-kind = "moment_tensor"
-at = { longitude = -67.0, latitude = -13.5, depth = "150 km" }
-tensor = { rr = 1e20, tt = -1e20, rp = 2e19 }
-wavelet = { kind = "gaussian", tau = 20 }
-[[receivers]]
-name = "A"
-at = { longitude = -65, latitude = -13 }
-[[receivers]]
-name = "L"
-line = { from = { longitude = -65, latitude = -13 }, to = { longitude = -65, latitude = -15, depth = 100 }, count = 3 }
-[output]
-waveforms = ["displacement"]
-"""
+PLAIN = 'kind = "prem"'
+FLAT = (PLAIN, 'kind = "homogeneous"\nvp = 8000\nvs = 4500\nrho = 3300')
+BOX = ("chunk = {", "origin = [0, 0, -1000]\nsize = [1000, 1000, 1000]\nspacing = 100\n#")
+MIDDLING = ("period = 100", "elements = [8, 8]")
+COARSE = ("period = 100", "elements = [4, 4], growth = []")
+DEEP = ('"1000 km"', '"cmb"')
+RADIAL = 'kind = "radial"\nfile = "x.nd"\nattenuation = { band = [0.001, 0.1] }\nperturbation = { file = "x.nc" }'
+AT, TO = "at = { longitude = -65, latitude = -13 }", "to = { longitude = -65, latitude = -15, depth = 100 }"
+SIX, TWO, MANTLE = "chunks = 6,", "chunks = 2, longitude = 20, latitude = 30,", ('"centre"', '"cmb"')
 
 
-def changed(*pairs):
-    text = TEXT
-    for old, new in pairs:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
+def test_written_and_read_again():
+    for text, *pairs in (
+        (TEXT,),
+        (TEXT, DEEP),
+        (TEXT, ("period = 100", 'elements = [8, 8], growth = ["100 km"], honour = [500_000], elliptic = true')),
+        (TEXT, (PLAIN, PLAIN + "\ntransverse = true\nocean = true")),
+        (TEXT, (PLAIN, 'kind = "ak135"')),
+        (TEXT, (PLAIN, RADIAL)),
+        (WHOLE,),
+        (WHOLE, (SIX, TWO), MANTLE),
+        (WHOLE, ('"centre" }', '"3000 km", growth = [], elliptic = true, azimuth = 10 }')),
+    ):
+        scenario = loads(changed(*pairs, text=text))
+        assert loads(dumps(scenario)) == scenario and not scenario.warnings, pairs
 
 
-@pytest.mark.parametrize(
-    "pairs",
-    [
-        (),
-        (('"1000 km"', '"cmb"'),),
-        (("period = 100", 'elements = [8, 8], growth = ["100 km"], honour = [500_000], elliptic = true'),),
-        (('kind = "prem"', 'kind = "prem"\ntransverse = true\nocean = true'),),
-        (('kind = "prem"', 'kind = "ak135"'),),
-        (
-            (
-                'kind = "prem"',
-                'kind = "radial"\nfile = "x.nd"\nattenuation = { band = [0.001, 0.1] }\nperturbation = { file = "x.nc" }',
-            ),
-        ),
-    ],
-)
-def test_written_and_read_again(pairs):
-    scenario = loads(changed(*pairs))
-    assert loads(dumps(scenario)) == scenario and not scenario.warnings
+ENDS = '[boundaries]\nbottom = "stacey"\nwest = "free"\n[model]'
+UNREADABLE = [  # text, edits, key, words
+    (TEXT, [("period = 100, ", "")], "domain.chunk.period", "neither period nor elements"),
+    (TEXT, [("period = 100", "period = 100, elements = [8, 8]")], "domain.chunk.elements", "are mutually exclusive"),
+    (TEXT, [("[10, 12]", "[10, 130]")], "domain.chunk.width.1", "at most 120"),
+    (TEXT, [("[10, 12]", "10")], "domain.chunk.width", "two numbers"),
+    (TEXT, [("[model]", "spacing = 100\n[model]")], "domain.spacing", "the chunk defines the domain"),
+    (TEXT, [FLAT], "model.kind", "is not a radial Earth model"),
+    (TEXT, [('"1000 km"', '"core"')], "domain.chunk.bottom", "core"),
+    (TEXT, [(AT, "at = { x = 0, y = 0, depth = 0 }")], "receivers.0.at", "depth needs longitude and latitude"),
+    (TEXT, [(AT, "grid = { x = [0, 1, 2], y = [0, 1, 2], z = 0 }")], "receivers.0", "a grid of receivers"),
+    (TEXT, [(AT, AT.replace("-13", "-103"))], "receivers.0.at.latitude", "-90"),
+    (TEXT, [(TO, "to = [0, 0, 1]")], "receivers.1.line.to", "one end"),
+    (TEXT, [("rr = 1e20", "rr = 1e20, xx = 1")], "source.0.tensor.xx", "unknown key"),
+    (TEXT, [BOX], "model.kind", ""),
+    (TEXT, [BOX, ('"sem"', '"fd"')], "model.kind", ""),
+    *((TEXT, [BOX, FLAT], key, "") for key in ("source.0.at", "receivers.0.at", "receivers.1.line.from")),
+    *(
+        (TEXT, [BOX, FLAT, ('"sem"', '"fd"')], key, "")
+        for key in ("source.0.at", "receivers.0.at", "receivers.1.line.from")
+    ),
+    (WHOLE, [(SIX, "chunks = 4,")], "domain.chunk.chunks", "4"),
+    (WHOLE, [(SIX, "chunks = 6, width = [90, 90],")], "domain.chunk.width", "90 degrees wide"),
+    (WHOLE, [(SIX, "chunks = 3, longitude = 3, latitude = 3,")], "domain.chunk.bottom", "all six"),
+    (WHOLE, [(SIX, "chunks = 2,"), MANTLE], "domain.chunk.longitude", "missing"),
+    (WHOLE, [(SIX, "longitude = 1, latitude = 3,"), MANTLE], "domain.chunk.width", "missing"),
+    (WHOLE, [("[8, 8]", "[8, 10]")], "domain.chunk.elements", "need the same number of elements"),
+    (WHOLE, [("[model]", ENDS)], "boundaries.bottom", "no face bottom"),
+]
+UNPLANNED = [
+    (TEXT, [("latitude = -13.5, depth", "latitude = -25.5, depth")], "source.0.at", "from the centre along xi and eta"),
+    (TEXT, [('depth = "150 km"', 'depth = "1050 km"')], "source.0.at", "below the chunk, which is 1000 km deep"),
+    (TEXT, [(AT, AT.replace("-13", "-13, depth = -10"))], "receivers.0.at", "above the ground"),
+    (TEXT, [('"1000 km"', '"6400 km"')], "domain.chunk", "is not between the surface and the bottom"),
+    (TEXT, [("period = 100", "elements = [9, 9], growth = [100_000]")], "domain.chunk", "must be multiples of 2"),
+    (TEXT, [(PLAIN, 'kind = "radial"\nfile = "none.nd"')], "model.file", "no file"),
+    (TEXT, [(PLAIN, PLAIN + '\nperturbation = { file = "none.nc" }')], "model.perturbation.file", ""),
+    (WHOLE, [("[8, 8]", "[9, 9]")], "domain.chunk", "must be multiples of 2"),
+    (WHOLE, [("[8, 8]", "[10, 10], growth = [100_000]")], "domain.chunk", "must be multiples of 4"),
+    (WHOLE, [('"centre"', '"6371 km"')], "domain.chunk", "not between the surface and the bottom"),
+    (WHOLE, [(SIX, TWO), MANTLE], "source.0.at", "none of the 2 chunks"),
+    (WHOLE, [MANTLE], "receivers.1.at", "below the chunk"),
+]
 
 
-@pytest.mark.parametrize(
-    "pairs, key, part",
-    [
-        ([("period = 100, ", "")], "domain.chunk.period", "neither period nor elements"),
-        ([("period = 100", "period = 100, elements = [8, 8]")], "domain.chunk.elements", "are mutually exclusive"),
-        ([("[10, 12]", "[10, 130]")], "domain.chunk.width.1", "at most 120"),
-        ([("[10, 12]", "10")], "domain.chunk.width", "two numbers"),
-        ([("[model]", "spacing = 100\n[model]")], "domain.spacing", "the chunk defines the domain"),
-        (
-            [('kind = "prem"', 'kind = "homogeneous"\nvp = 8000\nvs = 4500\nrho = 3300')],
-            "model.kind",
-            "is not a radial Earth model",
-        ),
-        ([('"1000 km"', '"core"')], "domain.chunk.bottom", "core"),
-        (
-            [("at = { longitude = -65, latitude = -13 }", "at = { x = 0, y = 0, depth = 0 }")],
-            "receivers.0.at",
-            "depth needs longitude and latitude",
-        ),
-        (
-            [("at = { longitude = -65, latitude = -13 }", "grid = { x = [0, 1, 2], y = [0, 1, 2], z = 0 }")],
-            "receivers.0",
-            "a grid of receivers",
-        ),
-        (
-            [("at = { longitude = -65, latitude = -13 }", "at = { longitude = -65, latitude = -103 }")],
-            "receivers.0.at.latitude",
-            "-90",
-        ),
-        (
-            [("to = { longitude = -65, latitude = -15, depth = 100 }", "to = [0, 0, 1]")],
-            "receivers.1.line.to",
-            "one end",
-        ),
-        ([("rr = 1e20", "rr = 1e20, xx = 1")], "source.0.tensor.xx", "unknown key"),
-    ],
-)
-def test_problems_in_words(pairs, key, part):
-    problems = reads(changed(*pairs)).problems
-    assert key in {p.key for p in problems} and part in " ".join(p.message for p in problems), problems
+def test_problems_in_words():
+    for text, pairs, key, part in UNREADABLE:
+        problems = reads(changed(*pairs, text=text)).problems
+        assert any(p.key == key and part in p.message for p in problems), (key, part, problems)
 
 
-@pytest.mark.parametrize(
-    "pairs, key, part",
-    [
-        ([("latitude = -13.5, depth", "latitude = -25.5, depth")], "source.0.at", "from the centre along xi and eta"),
-        ([('depth = "150 km"', 'depth = "1050 km"')], "source.0.at", "below the chunk, which is 1000 km deep"),
-        ([("latitude = -13 }\n[[rec", "latitude = -13, depth = -10 }\n[[rec")], "receivers.0.at", "above the ground"),
-        ([('"1000 km"', '"6400 km"')], "domain.chunk", "is not between the surface and the bottom"),
-        ([("period = 100", "elements = [9, 9], growth = [100_000]")], "domain.chunk", "must be multiples of 2"),
-        ([('kind = "prem"', 'kind = "radial"\nfile = "none.nd"')], "model.file", "no file"),
-        ([('kind = "prem"', 'kind = "prem"\nperturbation = { file = "none.nc" }')], "model.perturbation.file", ""),
-    ],
-)
-def test_problems_of_places_and_files(pairs, key, part):
-    with pytest.raises(ScenarioError) as caught:
-        craton.plan(loads(changed(*pairs)))
-    assert key in {p.key for p in caught.value.problems} and part in str(caught.value.problems[0].message), (
-        caught.value.problems
-    )
-
-
-def test_places_and_radial_models_belong_to_a_chunk():
-    box = changed(("chunk = {", "origin = [0, 0, -1000]\nsize = [1000, 1000, 1000]\nspacing = 100\n#"))
-    for text in (box, box.replace('"sem"', '"fd"')):
-        keys = {p.key for p in reads(text).problems}
-        assert "model.kind" in keys
-    flat = box.replace('kind = "prem"', 'kind = "homogeneous"\nvp = 8000\nvs = 4500\nrho = 3300')
-    for text in (flat, flat.replace('"sem"', '"fd"')):
-        assert {p.key for p in reads(text).problems} >= {"source.0.at", "receivers.0.at", "receivers.1.line.from"}
-
-
-def test_tensor_of_the_catalogue():
-    entry = loads(TEXT).source[0]
-    assert np.array_equal(sources.moment_tensor(entry), moment_tensor([1e20, -1e20, 0, 0, 2e19, 0]))
+def test_problems_of_places_meshes_and_files():
+    for text, pairs, key, part in UNPLANNED:
+        with pytest.raises(ScenarioError) as caught:
+            craton.plan(loads(changed(*pairs, text=text)))
+        problems = caught.value.problems
+        assert key in {p.key for p in problems} and part in str(problems[0].message), (key, part, problems)
 
 
 def test_core_is_free_below_the_mantle():
-    assert loads(changed(('"1000 km"', '"cmb"'))).face("bottom") == "free" and loads(TEXT).face("bottom") == "stacey"
-    asked = loads(changed(('"1000 km"', '"cmb"')) + '[boundaries]\nbottom = "rigid"\n')
+    free, asked = loads(changed(DEEP)), loads(changed(DEEP) + '[boundaries]\nbottom = "rigid"\n')
+    assert free.face("bottom") == "free" and loads(TEXT).face("bottom") == "stacey"
     assert asked.face("bottom") == "rigid" and asked.face("west") == "stacey"
 
 
-def test_run_leaves_places_and_components(tmp_path):
-    """East, north and up at each station: those of a run turned by hand; the files say where stations are."""
-    scenario = loads(TEXT)
-    data = craton.run(scenario, device="cpu", out=tmp_path / "out", progress=False).dataset
+# --- runs -------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_run_has_places_and_components():
+    """East, north and up at each station: those of a run turned by hand."""
+    scenario = loads(changed(COARSE))
+    data = craton.run(scenario, device="cpu", progress=False).dataset
     assert np.allclose(data.longitude, -65) and np.allclose(data.latitude, [-13, -13, -14, -15], atol=2e-3)
     assert np.allclose(data.depth, [0, 0, 50, 100], atol=1e-6) and data.attrs["source_depth"] == pytest.approx(150e3)
     assert (abs(data.displacement).max("time") > 0).all() and np.isfinite(data.displacement).all()
     made = earth_chunk.chunk_of(scenario)
-    place = made.place(-67.0, -13.5, 150e3)
-    axes = made.axes(-67.0, -13.5)
-    m = axes @ moment_tensor([1e20, -1e20, 0, 0, 2e19, 0]) @ axes.T
+    axes, m = made.axes(-67.0, -13.5), moment_tensor([1e20, -1e20, 0, 0, 2e19, 0])
+    assert np.array_equal(sources.moment_tensor(scenario.source[0]), m)
     again = craton.plan(scenario).receivers
-    assert again.stations.attributes == pytest.approx(
-        {"source_longitude": -67, "source_latitude": -13.5, "source_depth": 150e3}
-    )
-    assert np.allclose(again.xyz[0], made.place(-65, -13))
+    focus = {"source_longitude": -67, "source_latitude": -13.5, "source_depth": 150e3}
+    assert again.stations.attributes == pytest.approx(focus) and np.allclose(again.xyz[0], made.place(-65, -13))
     (own,) = source_files.build_all(scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))}))
-    assert np.allclose(own.xyz, place)
-    assert np.allclose(own.moment, m)
-    pytest.importorskip("matplotlib")
-    assert (
-        report.FIGURES["section"](tmp_path / "out").stat().st_size > 10_000 and (tmp_path / "out" / "map.png").exists()
-    )
-    if craton.versions.versions("obspy"):
-        from obspy import read_inventory
+    assert np.allclose(own.xyz, made.place(-67.0, -13.5, 150e3)) and np.allclose(own.moment, axes @ m @ axes.T)
 
-        station = read_inventory(str(tmp_path / "out" / "stations.xml"))[0][0]
-        assert station.latitude == pytest.approx(-13) and station.longitude == pytest.approx(-65)
+
+@pytest.mark.long
+def test_run_leaves_a_map_and_stations(tmp_path):
+    pytest.importorskip("matplotlib")
+    obspy = pytest.importorskip("obspy")
+    craton.run(loads(changed(COARSE)), device="cpu", out=tmp_path / "out", progress=False)
+    assert report.FIGURES["section"](tmp_path / "out").stat().st_size > 10_000
+    assert (tmp_path / "out" / "map.png").exists()
+    station = obspy.read_inventory(str(tmp_path / "out" / "stations.xml"))[0][0]
+    assert (station.latitude, station.longitude) == pytest.approx((-13, -65))
+
+
+def test_ranks_share_a_chunk():
+    """Two ranks as one, with the source on a corner of four elements in the middle, which both have."""
+    middle = ("longitude = -67.0, latitude = -13.5", "longitude = -67.25, latitude = -13.82")
+    scenario = loads(changed(COARSE, middle))
+    one, two = (craton.run(scenario, device="cpu", progress=False, devices=n).dataset.displacement for n in (1, 2))
+    assert misfit(one, two) < 5e-6
 
 
 def test_attenuation_states_speeds_where_mechanisms_are_fitted():
     """PREM's speeds hold at 1 s; at 100 s they are lower by ln(100) / (pi Q)."""
-    scenario = loads(changed(('kind = "prem"', 'kind = "prem"\nattenuation = { band = [0.001, 0.1] }')))
-    made = earth_chunk.chunk_of(scenario)
-    sampler, frequency = earth_chunk.sampler(scenario, made)
+    scenario = loads(changed(COARSE, (PLAIN, PLAIN + "\nattenuation = { band = [0.001, 0.1] }")))
+    sampler, frequency = earth_chunk.sampler(scenario, earth_chunk.chunk_of(scenario))
     assert frequency == pytest.approx(0.01)
-    r = 6371e3 - 300e3
+    r = RADIUS - 300e3
     own = sampler.at(np.array([[[0.0], [0.0], [r]]]))
-    vp, vs, _ = prem.prem().speeds(r)
-    loss = prem.prem().inverse_q(r)
-    assert (
-        own["vs"][0, 0] == pytest.approx(vs * (1 + math.log(0.01) / math.pi * loss[1])) and own["vs"][0, 0] < 0.995 * vs
-    )
-    assert own["vp"][0, 0] == pytest.approx(vp * (1 + math.log(0.01) / math.pi * loss[0]))
-    assert craton.plan(scenario).nbytes > 1.5 * craton.plan(loads(TEXT)).nbytes
+    for name, speed, loss in zip(("vp", "vs"), PREM.speeds(r), PREM.inverse_q(r)):
+        assert own[name][0, 0] == pytest.approx(speed * (1 + math.log(0.01) / math.pi * loss)), name
+    assert own["vs"][0, 0] < 0.995 * PREM.speeds(r)[1]
+    assert craton.plan(scenario).nbytes > 1.5 * craton.plan(loads(changed(COARSE))).nbytes
+
+
+def test_a_perturbation_says_what_it_covers_and_its_extremes(tmp_path):
+    """Above 500 of 1000 km, shells of (6371^3 - 5871^3) / (6371^3 - 5371^3), and east of the middle alone: half of that."""
+    share, values = (6371**3 - 5871**3) / (6371**3 - 5371**3) / 2, np.full((2, 2, 2), 1.5)
+    values[0, 0, 0] = -2.5
+    emc_file(tmp_path / "over.nc", [0, 500], [-30, 0], [-67.25, -50.0], dvs=(values, "%"))
+    over = PLAIN + f'\nperturbation = {{ file = "{tmp_path / "over.nc"}" }}'
+    found = dict(craton.plan(loads(changed(MIDDLING, (PLAIN, over)))).notes["Chunk"])["perturbation"]
+    assert found.startswith("over.nc covers ") and "dvs -2.5 .. 1.5 %" in found
+    assert float(found.split()[2].rstrip("%")) == pytest.approx(100 * share, abs=2.5)
+    assert "perturbation" not in dict(craton.plan(loads(changed(COARSE))).notes["Chunk"])
+
+
+def test_picture_of_the_surface():
+    """A hemisphere from above: pi / 4 of the raster's square; the corners beside it are not on the mesh (ten points a side)."""
+    snapshots = '[[snapshots]]\nname = "top"\nquantity = "velocity"\nplane = { surface = true }\nevery = 5\n'
+    (series,) = craton.plan(loads(changed(("[8, 8]", "[4, 4]"), text=WHOLE) + snapshots)).snapshots
+    size = len(series.coords["x"]) * len(series.coords["y"])
+    assert len(series.where) / size == pytest.approx(np.pi / 4, abs=0.1)
 
 
 # --- counts -----------------------------------------------------------------------------------------------------------------------------
 
+FINE = ("[8, 8]", "[16, 16]"), ('"centre" }', '"cmb", growth = [100_000] }'), ("6371 km", "600 km")
+FLUID = ('"1000 km"', '"3200 km"'), ("period = 100", 'elements = [8, 8], growth = ["300 km"]')
+
 
 @pytest.mark.parametrize(
-    "more",
+    ("text", "pairs", "step", "points"),
     [
-        (("period = 100", "period = 45"),),
-        (('"1000 km"', '"3200 km"'), ("period = 100", 'elements = [8, 8], growth = ["300 km"]')),
+        (TEXT, (("period = 100", "period = 45"),), 0.03, 0),
+        (TEXT, FLUID, 0.03, 0.02),
+        (WHOLE, (("[8, 8]", "[4, 4]"),), 0.05, 0.06),
+        pytest.param(WHOLE, (), 0.05, 0.06, marks=pytest.mark.long),
+        pytest.param(WHOLE, FINE, 0.05, 0.06, marks=pytest.mark.long),
     ],
 )
-def test_counts_agree_with_the_plan(more):
-    """Elements and points exactly, the step within 3 % (it is that of some columns), bytes within 15 % (padding and faces)."""
-    scenario = loads(changed(*more))
+def test_counts_agree_with_the_plan(text, pairs, step, points):
+    """Elements exactly, points where none is fluid (between solid and fluid they are two), the step within 3 or 5 % (it is that of some
+    columns), bytes within 15 % (padding and faces).
+    """
+    scenario = loads(changed(*pairs, text=text))
     found, plan = counting.count(scenario, CPU(threads=1)), craton.plan(scenario)
-    assert found.elements == plan.grid.elements
-    assert found.step == pytest.approx(plan.dt, rel=0.03)
-    assert found.nbytes == pytest.approx(plan.nbytes, rel=0.15)
-    assert found.points == pytest.approx(plan.points, rel=0.02)  # points between solid and fluid are two
-    if len(more) == 1:
-        assert found.points == plan.points and found.shared == 0
+    assert found.elements == plan.grid.elements and found.shared == 0
+    assert found.step == pytest.approx(plan.dt, rel=step) and found.nbytes == pytest.approx(plan.nbytes, rel=0.15)
+    assert found.points == pytest.approx(plan.points, rel=points)
+    if text == WHOLE:
+        assert f"{found.chunk.all_chunks} chunks" in str(plan) and (pairs or "8 x 8 x 8 about the centre" in str(plan))
 
 
 def test_counts_of_slices():
     """What ranks hold, and what they share, as their meshes say it."""
-    from craton.core import elements
-
     scenario = loads(changed(("period = 100", "elements = [16, 16], growth = [300_000]")))
     found = counting.count(scenario, CPU(threads=1), 4)
-    assert found.grid == (2, 2)
     made = earth_chunk.chunk_of(scenario)
     whole = made.part()
     points = numbering.number(whole.mesh.elements, 4).points
     piece = elements.pieces(points, made.slice_of(whole, 2, 2))[0]
-    assert found.elements == len(piece.elements) and found.outer >= piece.outer
+    assert found.grid == (2, 2) and found.elements == len(piece.elements) and found.outer >= piece.outer
     assert found.shared == sum(len(numbers) for rank, numbers in piece.shared.items() if rank in (1, 2))
-    with pytest.raises(ScenarioError, match="cannot be divided evenly"):
-        counting.count(scenario, CPU(threads=1), 1000)
+    refused(ScenarioError, "cannot be divided evenly", counting.count, scenario, CPU(threads=1), 1000)
 
 
-def test_counts_of_very_many_ranks():
-    """The issue's chunk for 1 s on 10,000 GPUs has a billion elements; its mesh is not built."""
-    text = changed(("width = [10, 12]", "width = [60, 60]"), ("period = 100", "period = 1"), ('"1000 km"', '"cmb"'))
-    found = one_run(loads(text), ranks=10_000)
+@pytest.mark.long
+def test_counts_of_large_meshes():
+    """A chunk for 1 s on 10,000 GPUs has a billion elements, the whole for 42 s half a million: no mesh is built; ranks share it evenly."""
+    scenario = loads(changed(("width = [10, 12]", "width = [60, 60]"), ("period = 100", "period = 1"), DEEP))
+    found = one_run(scenario, ranks=10_000)
     assert found.chunk.size > 1e9 and found.ranks == 10_000 and found.elements * 10_000 >= found.chunk.size
     assert 0 < found.seconds[1] <= found.seconds[0] < 2 * found.seconds[1]
     assert "shortest period" in str(found) and "10,000 in 100 x 100 slices" in str(found)
+    scenario = loads(changed(("elements = [8, 8]", "period = 42"), text=WHOLE))
+    found, shared = one_run(scenario), one_run(scenario, ranks=384)
+    assert found.chunk.size > 5e5 and found.elements == found.chunk.size
+    assert found.shared == 0 and "6 chunks" in str(found)
+    assert shared.elements * 384 >= found.chunk.size and 0 < shared.shared < shared.points
+    assert "384 in equal parts" in str(shared) and shared.seconds[0] >= shared.seconds[1] > 0
+    refused(ScenarioError, "cannot be divided evenly", one_run, scenario, ranks=10_000_000)
 
 
-# --- examples, benchmark, ranks ---------------------------------------------------------------------------------------------------------
+# --- examples, benchmark ----------------------------------------------------------------------------------------------------------------
+
+EXAMPLES = {
+    "earth_chunk": ["domain.chunk.period=150", "source.0.wavelet.tau=50"],
+    "bolivia_1994": ["domain.chunk.elements=[8, 8]"],
+    "globe": ["domain.chunk.elements=[4, 4]", "domain.chunk.growth=[]"],
+}
 
 
-def test_examples_of_chunks_load_and_plan():
-    from pathlib import Path
-
-    coarse = {
-        "bolivia_1994": ["domain.chunk.elements=[8, 8]"],
-        "globe": ["domain.chunk.elements=[4, 4]", "domain.chunk.growth=[]"],
-    }
-    for name in ("earth_chunk", *coarse):
-        scenario = load(Path(__file__).parents[2] / "examples" / f"{name}.toml")
-        assert loads(dumps(scenario)) == scenario and not scenario.warnings
-        found = one_run(scenario)
-        assert found.points > 1e5
-        more = coarse.get(name, ["domain.chunk.period=150", "source.0.wavelet.tau=50"])
-        short = load(
-            Path(__file__).parents[2] / "examples" / f"{name}.toml", [*more, "time.start=-60", "time.duration=60"]
-        )
-        data = craton.run(short, device="cpu", progress=False).dataset
-        assert np.isfinite(data.displacement).all() and abs(data.displacement).max() > 0
+@pytest.mark.long
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_of_chunks_load_and_plan(name):
+    file = ROOT / "examples" / f"{name}.toml"
+    scenario = load(file)
+    assert loads(dumps(scenario)) == scenario and not scenario.warnings and one_run(scenario).points > 1e5
+    short = load(file, [*EXAMPLES[name], "time.start=-60", "time.duration=60"])
+    data = craton.run(short, device="cpu", progress=False).dataset
+    assert np.isfinite(data.displacement).all() and abs(data.displacement).max() > 0
 
 
+@pytest.mark.long
 def test_benchmark_of_the_earth(tmp_path):
     """bench/cases/parity.py on one machine: no difference, results on disk; the table of travel times is that of TauP."""
-    import json
-
-    import benchscript
-
     words = ["parity", "earth", "--device", "cpu", "--steps", "20", "--out", str(tmp_path / "x.json")]
     assert benchscript.load("harness").main(words) == 0
     (row,) = json.loads((tmp_path / "x.json").read_text())["machines"]
@@ -286,35 +276,3 @@ def test_benchmark_of_the_earth(tmp_path):
     assert row["passed"] and row["largest"] == 0 and 3000 < row["cpu"]["elements"] < 6000
     kept = json.loads(bench.TABLE.read_text())["arrivals"]
     assert {a["phase"] for a in kept if a["gap"] > bench.APART * 5} == {"P", "PcP", "S", "ScS"}
-
-
-def test_ranks_share_a_chunk():
-    """Two ranks as one, with the source on a corner of four elements in the middle, which both have."""
-    text = changed(
-        ("period = 100", "elements = [8, 8]"),
-        ("longitude = -67.0, latitude = -13.5", "longitude = -67.25, latitude = -13.82"),
-    )
-    one, two = (
-        craton.run(loads(text), device="cpu", progress=False, devices=n).dataset.displacement.values for n in (1, 2)
-    )
-    assert np.linalg.norm(one - two) < 5e-6 * np.linalg.norm(one)
-
-
-def test_a_perturbation_says_what_it_covers_and_its_extremes(tmp_path):
-    """Above 500 of 1000 km, shells of (6371^3 - 5871^3) / (6371^3 - 5371^3); half of it east of the middle."""
-    import xarray
-
-    depth = ("depth", [0.0, 500.0], {"units": "km", "positive": "down"})
-    shell = (6371**3 - 5871**3) / (6371**3 - 5371**3)
-    for longitudes, share in (([-90.0, -50.0], shell), ([-67.25, -50.0], shell / 2)):
-        axes = {"depth": depth, "latitude": [-30.0, 0.0], "longitude": longitudes}
-        values = np.full((2, 2, 2), 1.5)
-        values[0, 0, 0] = -2.5
-        fields = {"dvs": (("depth", "latitude", "longitude"), values, {"units": "%"})}
-        xarray.Dataset(fields, axes).to_netcdf(tmp_path / "over.nc")
-        over = f'kind = "prem"\nperturbation = {{ file = "{tmp_path / "over.nc"}" }}'
-        rows = dict(craton.plan(loads(changed(('kind = "prem"', over)))).notes["Chunk"])
-        found = rows["perturbation"]
-        assert found.startswith("over.nc covers ") and "dvs -2.5 .. 1.5 %" in found
-        assert float(found.split()[2].rstrip("%")) == pytest.approx(100 * share, abs=2.5)
-    assert "perturbation" not in dict(craton.plan(loads(TEXT)).notes["Chunk"])

@@ -1,36 +1,38 @@
 """Travel times against the table of the reference, picks on synthetic pulses, and the figures of both."""
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
+from common import refused
+from earthcase import CENTRE, PREM
+from paths import SHARED
 
-from craton.model.globe import prem, sphere
+from craton.model.globe import radial_files, sphere
 from craton.model.globe.chunk import chunk
 from craton.report import earth
 
 pytest.importorskip("obspy")
+from obspy.geodetics import locations2degrees  # noqa: E402
+
 from craton.survey import traveltimes  # noqa: E402 (needs ObsPy)
 
-EARTH = Path(__file__).parents[2] / "shared" / "references" / "earth"
-MODEL = prem.prem()
+EARTH = SHARED / "references" / "earth"
 
 
 @pytest.mark.skipif(not EARTH.exists(), reason="shared/ is not beside the checkout")
-@pytest.mark.parametrize("depth", [647.1e3, 150e3])
+@pytest.mark.parametrize("depth", [647.1e3, pytest.param(150e3, marks=pytest.mark.long)])
 def test_times_of_prem_against_the_table_of_the_reference(depth):
     """TauP takes speeds between lines as linear: lines 20 km apart here, about 50 km in the table, which makes up to 3e-4 of the time."""
-    rows = [
-        r for r in csv.DictReader((EARTH / "taup_prem.csv").open()) if abs(float(r["depth_km"]) - depth / 1e3) < 0.01
-    ]
+    table = list(csv.DictReader((EARTH / "taup_prem.csv").open()))
+    rows = [r for r in table if abs(float(r["depth_km"]) - depth / 1e3) < 0.01]
     if not rows:
         pytest.skip(f"the table has no {depth / 1e3:g} km")
     checked = 0
     for distance in sorted({float(r["delta_deg"]) for r in rows})[:6]:
         own = [r for r in rows if float(r["delta_deg"]) == distance]
         single = [r for r in own if sum(o["phase"] == r["phase"] for o in own) == 1]
-        found = traveltimes.arrivals(MODEL, depth, distance, {r["phase"] for r in single})
+        found = traveltimes.arrivals(PREM, depth, distance, {r["phase"] for r in single})
         for row in single:
             times = [a.time for a in found if a.phase == row["phase"]]
             if len(times) == 1:
@@ -39,81 +41,83 @@ def test_times_of_prem_against_the_table_of_the_reference(depth):
     assert checked >= 10
 
 
-def test_curves_have_their_branches():
-    found = traveltimes.curves(MODEL, 647.1e3, [5.0, 10.0, 20.0], ("p", "P", "PcP"))
-    assert {"PcP"} <= found.keys() and found["PcP"].shape[0] == 2
-    assert found["PcP"][1, 0] == pytest.approx(437.34, abs=0.1) and (np.diff(found["PcP"][1]) > 0).all()
+@pytest.fixture(scope="module")
+def simple(tmp_path_factory):
+    """A model of few layers: TauP takes seconds for PREM."""
+    path = tmp_path_factory.mktemp("model") / "simple.nd"
+    crust = "0 5.8 3.2 2.6\n30 6.0 3.3 2.7\nmantle\n30 8.0 4.5 3.3\n2891 13 7.2 5.5\nouter-core\n2891 8 0 10\n"
+    path.write_text(crust + "5150 10 0 12\ninner-core\n5150 11 3.5 12.8\n6371 11.2 3.6 13\n")
+    return radial_files.model(path)
+
+
+@pytest.mark.parametrize("time", [None, pytest.param(437.34, marks=pytest.mark.long)], ids=["simple", "prem"])
+def test_curves_have_their_branches(simple, time):
+    given = PREM if time else simple, 647.1e3
+    distances, times = traveltimes.curves(*given, [5.0, 10.0, 20.0], ("p", "P", "PcP"))["PcP"]
+    assert (np.diff(times) > 0).all() and list(distances) == [5, 10, 20]
+    assert times == pytest.approx([traveltimes.arrivals(*given, distance, ["PcP"])[0].time for distance in distances])
+    assert time is None or times[0] == pytest.approx(time, abs=0.1)
 
 
 def gaussian(t, sigma=3.0):
     return np.exp(-0.5 * (t / sigma) ** 2)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("arrival", [100.0, 100.37])
-def test_pulses_are_picked_between_samples(arrival, sign):
+def test_pulses_are_picked_between_samples():
+    """The likeness is that at the nearest sample."""
     step, start = 1.0, -20.0
     t = start + step * np.arange(400)
-    trace = sign * 3 * gaussian(t - arrival) + 20 * gaussian(t - 180.0)
-    time, likeness = traveltimes.delay(trace, gaussian, step, start, (70, 130))
-    assert time == pytest.approx(arrival, abs=0.02) and likeness == pytest.approx(
-        sign, abs=5e-3
-    )  # at the nearest sample
-    assert traveltimes.delay(trace, gaussian, step, start, (170, 190))[0] == pytest.approx(180, abs=0.02)
-    with pytest.raises(ValueError, match="does not hold"):
-        traveltimes.delay(trace, gaussian, step, start, (900, 950))
+    for arrival in (100.0, 100.37):
+        for sign in (1, -1):
+            trace = sign * 3 * gaussian(t - arrival) + 20 * gaussian(t - 180.0)
+            time, likeness = traveltimes.delay(trace, gaussian, step, start, (70, 130))
+            assert time == pytest.approx(arrival, abs=0.02) and likeness == pytest.approx(sign, abs=5e-3)
+            assert traveltimes.delay(trace, gaussian, step, start, (170, 190))[0] == pytest.approx(180, abs=0.02)
+    refused(ValueError, "does not hold", traveltimes.delay, trace, gaussian, step, start, (900, 950))
 
 
 def test_onsets():
     step, start = 0.1, 10.0
     t = start + step * np.arange(3000)
-    noise = np.random.default_rng(3).normal(size=t.size)
-    trace = noise * 0.01 + np.where(t > 150, np.sin(2 * (t - 150)) * np.exp(-(t - 150) / 20), 0)
-    assert traveltimes.onset(trace, step, start, 0.5, 10, ratio=30) == pytest.approx(150, abs=0.6)
-    assert traveltimes.onset(noise * 0.01, step, start, 0.5, 10, ratio=30) is None
-    assert traveltimes.onset(trace, step, start, 0.5, 10, ratio=30, window=(200, 220)) is None
-    quiet = np.where(t > 150, 1.0, 0.0)
-    assert traveltimes.onset(quiet, step, start, 0.5, 10) == pytest.approx(150, abs=0.6)
+    noise = np.random.default_rng(3).normal(size=t.size) * 0.01
+    trace = noise + np.where(t > 150, np.sin(2 * (t - 150)) * np.exp(-(t - 150) / 20), 0)
+    given = step, start, 0.5, 10
+    assert traveltimes.onset(trace, *given, ratio=30) == pytest.approx(150, abs=0.6)
+    assert traveltimes.onset(np.where(t > 150, 1.0, 0.0), *given) == pytest.approx(150, abs=0.6)
+    assert traveltimes.onset(noise, *given, ratio=30) is None
+    assert traveltimes.onset(trace, *given, ratio=30, window=(200, 220)) is None
 
 
-def test_rows_of_a_seismogram():
-    step, start = 0.5, 0.0
+def test_rows_of_a_seismogram(simple):
+    """0.5 % of 100 s and 178 s are 0.5 and 0.89 s."""
+    step, start, off = 0.5, 0.0, {"p": 0.3, "s": 4.0}
     t = start + step * np.arange(2000)
-    expected = traveltimes.arrivals(MODEL, 647.1e3, 5.0, ("p", "s"))
-    off = {"p": 0.3, "s": 4.0}
+    expected = traveltimes.arrivals(simple, 647.1e3, 5.0, ("p", "s"))
     trace = sum(gaussian(t - a.time - off[a.phase]) for a in expected)
     rows = traveltimes.compare(trace, gaussian, step, start, expected, 15.0)
-    assert [(r["phase"], r["passed"]) for r in rows] == [
-        ("p", True),
-        ("s", False),
-    ]  # 0.5 % of 95 s and 175 s are 0.48 and 0.87 s
+    assert [(r["phase"], r["passed"]) for r in rows] == [("p", True), ("s", False)]
     assert np.allclose([r["off"] for r in rows], [0.3, 4.0], atol=0.02)
 
 
 def test_distances_and_azimuths():
     """Against ObsPy's great circles, which are spherical, too."""
-    from obspy.geodetics import locations2degrees
-
-    frame = sphere.Frame(-67.25, -13.82, geographic=False)
+    frame = sphere.Frame(*CENTRE, geographic=False)
     stations = np.array([(-67.25, -18.82), (-60.0, -13.82), (10.0, 50.0), (-67.25, -8.82)])
-    found, azimuth = traveltimes.distances(frame, (-67.25, -13.82), stations)
-    assert np.allclose(found, [locations2degrees(-13.82, -67.25, lat, lon) for lon, lat in stations], atol=1e-9)
+    found, azimuth = traveltimes.distances(frame, CENTRE, stations)
+    assert np.allclose(found, [locations2degrees(*CENTRE[::-1], lat, lon) for lon, lat in stations], atol=1e-9)
     assert np.allclose((azimuth[[0, 3]] + 1) % 360, (181, 1), atol=1e-6) and azimuth[1] == pytest.approx(90, abs=1.2)
 
 
-def test_figures(tmp_path):
-    made = chunk(MODEL, (-67.25, -13.82), (20, 20), 1500e3, period=80)
-    t = np.arange(0, 900, 1.0)
-    distance = np.array([2.0, 5, 9])
+def test_figures(tmp_path, simple):
+    t, distance = np.arange(0, 900, 1.0), np.array([2.0, 5, 9])
     traces = np.array([gaussian(t - 80 - 10 * d) for d in distance])
-    page = earth.travel_time_section(
-        t, traces, distance, traveltimes.curves(MODEL, 647.1e3, np.arange(2, 10, 2.0), ("p", "s"))
-    )
-    axes = page.axes[0]
-    assert len(axes.lines) == 5 and {text.get_text() for text in axes.texts} == {"p", "s"}
+    curves = traveltimes.curves(simple, 647.1e3, np.arange(2, 10, 2.0), ("p", "s"))
+    page = earth.travel_time_section(t, traces, distance, curves)
+    assert len(page.axes[0].lines) == 5 and {text.get_text() for text in page.axes[0].texts} == {"p", "s"}
     page.savefig(tmp_path / "section.png")
-    outline = earth.chunk_map(made, (-67.25, -13.82), [(-67.25, -18.82)], ["S5"])
-    assert outline.axes[0].get_title(loc="left") == "11 x 11 elements at the surface, 968 in all"
-    longitude = np.concatenate([line.get_xdata() for line in outline.axes[0].lines])
+    made = chunk(PREM, CENTRE, (20, 20), 1500e3, period=80)
+    (axes,) = earth.chunk_map(made, CENTRE, [(-67.25, -18.82)], ["S5"]).axes
+    assert axes.get_title(loc="left") == "11 x 11 elements at the surface, 968 in all"
+    longitude = np.concatenate([line.get_xdata() for line in axes.lines])
     assert longitude.min() == pytest.approx(-78, abs=0.6) and longitude.max() == pytest.approx(-56.5, abs=0.6)
-    outline.savefig(tmp_path / "map.png")
+    axes.figure.savefig(tmp_path / "map.png")

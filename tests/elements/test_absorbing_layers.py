@@ -167,7 +167,8 @@ def test_waves_leave_through_three_elements():
 @pytest.mark.costly("the only run through layers across lines of the mesh, whose kernels are compiled for it")
 def test_lines_of_the_mesh_need_not_follow_the_layer(monkeypatch):
     """All elements of a layer taken as if they did not."""
-    small = box(160.0, time__duration=0.3, boundaries__pml={"thickness": 2})
+    faces = {"west": "pml", "bottom": "pml", "others": "stacey", "pml": {"thickness": 2}}
+    small = box(160.0, time__duration=0.3, boundaries=faces)
     plain, aligned = velocity(small), build(small).operators
     monkeypatch.setattr(absorbing_layer, "ALIGNED", -1.0)
     assert any("across" in name for name in build(small).operators) and not any("across" in name for name in aligned)

@@ -134,23 +134,23 @@ def test_elements_in_another_order_keep_their_faces():
         assert set(map(tuple, rows)) == set(map(tuple, again.faces[name])) and len(rows) == len(before[name])
 
 
-@pytest.mark.parametrize("size", [1, 8, 64])
-def test_chunks_of_one_colour_share_no_point(size):
-    mesh = turned(bricks(9, 8, 7), seed=size)
-    mesh = mesh.reordered(numbering.locality(mesh))
-    found = numbering.chunks(mesh.elements, size)
-    colours = numbering.colour(found)
-    assert found.offsets[-1] == mesh.size and len(colours) == -(-mesh.size // size)
-    assert colours.max() < 20  # an element has 26 neighbours, 8 colours are the least; greedy takes 10 to 16
-    points = numbering.number(mesh.elements, 2).points
-    order, limits = numbering.by_colour(found, colours)
-    np.testing.assert_array_equal(np.sort(order), np.arange(mesh.size))
-    assert limits[-1] == mesh.size
-    for one, (low, high) in enumerate(pairwise(limits)):
-        chunks = [np.arange(found.offsets[c], found.offsets[c + 1]) for c in np.flatnonzero(colours == one)]
-        np.testing.assert_array_equal(order[low:high], np.concatenate(chunks))
-        together = np.concatenate([np.unique(points[chunk]) for chunk in chunks])
-        assert len(np.unique(together)) == len(together) > 0
+def test_chunks_of_one_colour_share_no_point():
+    for size in (1, 8, 64):
+        mesh = turned(bricks(9, 8, 7), seed=size)
+        mesh = mesh.reordered(numbering.locality(mesh))
+        found = numbering.chunks(mesh.elements, size)
+        colours = numbering.colour(found)
+        assert found.offsets[-1] == mesh.size and len(colours) == -(-mesh.size // size)
+        assert colours.max() < 20  # an element has 26 neighbours, 8 colours are the least; greedy takes 10 to 16
+        points = numbering.number(mesh.elements, 2).points
+        order, limits = numbering.by_colour(found, colours)
+        np.testing.assert_array_equal(np.sort(order), np.arange(mesh.size))
+        assert limits[-1] == mesh.size
+        for one, (low, high) in enumerate(pairwise(limits)):
+            chunks = [np.arange(found.offsets[c], found.offsets[c + 1]) for c in np.flatnonzero(colours == one)]
+            np.testing.assert_array_equal(order[low:high], np.concatenate(chunks))
+            together = np.concatenate([np.unique(points[chunk]) for chunk in chunks])
+            assert len(np.unique(together)) == len(together) > 0
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------------------------
@@ -250,15 +250,14 @@ def test_damaged_meshes_are_described():
     refused(ValueError, "(2, 6); it must be", HexMesh, TWO.nodes, TWO.elements[:, :6])
 
 
-@pytest.mark.parametrize("order", ["VTK", "gmsh", "Exodus", "SPECFEM"])
-def test_node_order_of_a_file_format_is_recognised(order):
+def test_node_order_of_a_file_format_is_recognised():
     mesh = MOVED.elevated()
-    place = shape.lexicographic(np.arange(27)[None], order)[0]
-    given = np.empty_like(mesh.elements)
-    given[:, place] = mesh.elements  # node f of the format at column f
-    np.testing.assert_array_equal(shape.lexicographic(given, order), mesh.elements)
-    words = f"in the order of {order} the element is valid; 8 of 8 elements are affected"
-    assert words in told(replace(mesh, elements=given))
+    for order in ("VTK", "gmsh", "Exodus", "SPECFEM"):
+        given = np.empty_like(mesh.elements)
+        given[:, shape.lexicographic(np.arange(27)[None], order)[0]] = mesh.elements  # node f of the format at column f
+        np.testing.assert_array_equal(shape.lexicographic(given, order), mesh.elements)
+        words = f"in the order of {order} the element is valid; 8 of 8 elements are affected"
+        assert words in told(replace(mesh, elements=given))
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------------------------

@@ -32,10 +32,8 @@ def steps(mesh, kind, fields, states, rates):
     if fields == 1:
         op, force, field = (sem.fluid(kind), "potential_force", "potential")
     arrays = {"points": mesh.points, "geometry": mesh.geometry(kind.geometry), "rates": rates}
-    arrays |= {
-        "moduli": mesh.random(2 if fields == 3 else 1),
-        "layer": np.zeros((mesh.size, 2 * fields * kind.directions, mesh.element.size)),
-    }
+    arrays["moduli"] = mesh.random(2 if fields == 3 else 1)
+    arrays["layer"] = np.zeros((mesh.size, 2 * fields * kind.directions, mesh.element.size))
     for u in states:
         arrays |= {force: np.zeros(u.size), field: u.ravel()}
         after = semcase.run(op, arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0})
@@ -158,9 +156,8 @@ def velocity(scenario):
 @pytest.mark.long
 def test_waves_leave_through_three_elements():
     """Against a box whose sides answer late, through a layer besides."""
-    wide, layers, faces = (
-        velocity(box(*sides, time__duration=0.7)) for sides in ((400.0,), (320.0,), (320.0, "stacey"))
-    )
+    sides = ((400.0,), (320.0,), (320.0, "stacey"))
+    wide, layers, faces = (velocity(box(*one, time__duration=0.7)) for one in sides)
     assert misfit(layers, wide) <= 0.008 and misfit(faces, wide) >= 0.06
 
 
@@ -180,11 +177,9 @@ def test_static_offset_stays():
     """The last displacement of a step in moment is that of a box wider by two elements at each side."""
     wavelet = {"kind": "gaussian", "tau": 0.03, "delay": 0.15}
     source = [{"kind": "explosion", "at": [10, 0, -90], "moment": 1e12, "wavelet": wavelet}]
-    found = [
-        ran(box(half, source=source, output={"waveforms": ["displacement"]}), "cpu").displacement.values
-        for half in (280.0, 360.0)
-    ]
-    small, large = (values[..., -200:].mean(axis=-1) for values in found)
+    more = {"source": source, "output": {"waveforms": ["displacement"]}}
+    moves = (ran(box(half, **more), "cpu").displacement.values for half in (280.0, 360.0))
+    small, large = (values[..., -200:].mean(axis=-1) for values in moves)
     assert np.abs(small - large).max() <= 0.01 * np.abs(large).max()
 
 
@@ -326,11 +321,8 @@ def test_layers_are_those_of_the_speeds_that_are_given(method):
 
 def test_what_layers_leave_is_stated_from_above():
     """Measured in full space with 3, 4, 6, 8 elements in the layer, by elements to the P wavelength."""
-    measured = {
-        2.5: (0.112, 0.085, 0.052, 0.029),
-        3.5: (0.047, 0.037, 0.024, 0.0133),
-        5.0: (0.0063, 0.0035, 0.0026, 0.0015),
-    }
+    measured = {2.5: (0.112, 0.085, 0.052, 0.029), 3.5: (0.047, 0.037, 0.024, 0.0133)}
+    measured[5.0] = (0.0063, 0.0035, 0.0026, 0.0015)
     d = SimpleNamespace(statistics=SimpleNamespace(speeds={"vp": (3464.0, 3464.0)}))
     for edges, left in measured.items():
         edge = 3464.0 / 2.0 / edges

@@ -41,10 +41,8 @@ LARGE = {
 @pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=LONG) for name in LARGE)])
 def test_validate(name):
     rows = (SMALL | LARGE)[name]("cpu")
-    told = [{key: value for key, value in row.items() if key != "curves"} for row in rows]
-    assert rows and all(row["passed"] and 0 <= row["misfit"] <= row["limit"] for row in rows), json.dumps(
-        told, indent=1
-    )
+    told = json.dumps([{key: value for key, value in row.items() if key != "curves"} for row in rows], indent=1)
+    assert rows and all(row["passed"] and 0 <= row["misfit"] <= row["limit"] for row in rows), told
 
 
 def test_every_case_is_run():
@@ -117,10 +115,8 @@ def test_the_same_file_by_both_methods(tmp_path):
     changes = ("--set", "method=sem", "--set", "domain.spacing=300")
     out = tmp_path / "out"
     assert main(["run", str(tmp_path / "same.toml"), "-o", str(out), "--quiet", *changes]) == 0
-    wanted, found = (
-        craton.run(loads(TEXT.replace("spacing = 100", "spacing = 50")), progress=False).dataset,
-        stored(out),
-    )
+    found, fine = stored(out), loads(TEXT.replace("spacing = 100", "spacing = 50"))
+    wanted = craton.run(fine, progress=False).dataset
     times = wanted.time.sel(time=slice(*found.time.values[[0, -1]])).values
     v, w = found.velocity.interp(time=times, method="cubic").values, wanted.velocity.sel(time=times).values
     assert np.sqrt(((v - w) ** 2).sum(axis=(1, 2)) / (w**2).sum(axis=(1, 2))).max() < 0.01

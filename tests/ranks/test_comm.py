@@ -213,21 +213,16 @@ def test_variables_of_launchers(started_by, monkeypatch):
     refused(ResourceError, "craton[mpi]", launcher.command, 2, ["run"])
 
 
+MORE_SIZES = (pytest.param(name, marks=pytest.mark.long) for name in ("OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"))
+
+
 @needs_mpi
-@pytest.mark.parametrize(
-    "variable",
-    [
-        "PMI_SIZE",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")),
-    ],
-)
+@pytest.mark.parametrize("variable", ["PMI_SIZE", *MORE_SIZES])
 def test_launcher_and_library_that_do_not_belong_together(variable, tmp_path):
     """Each process believes that it is alone: refused by all, said by the first, nothing written."""
     of_rank = next(rank for _, size, rank in launcher.LAUNCHERS if size == variable)
-    first, second = (
-        craton_command("run", "any.toml", folder=tmp_path, code=2, **{variable: "4", of_rank: number})
-        for number in "01"
-    )
+    told = ({variable: "4", of_rank: number} for number in "01")
+    first, second = (craton_command("run", "any.toml", folder=tmp_path, code=2, **more) for more in told)
     assert "started 4 processes" in first.stderr and "craton run --ranks" in first.stderr, first.stderr
     assert "Traceback" not in first.stderr and not second.stderr and not list(tmp_path.iterdir())
 

@@ -353,12 +353,11 @@ def environment(monkeypatch):
 
 PICTURED = smallcase.TEXT.replace("[output]", smallcase.PICTURES)
 ONLY = pytest.mark.costly("the only run of processes that the command line starts")
+STARTED = [pytest.param("sea", marks=ONLY), pytest.param("grid", marks=LONG), pytest.param("mantle", marks=LONG)]
 
 
 @needs_mpi
-@pytest.mark.parametrize(
-    "case", [pytest.param("sea", marks=ONLY), *(pytest.param(c, marks=LONG) for c in ("grid", "mantle"))]
-)
+@pytest.mark.parametrize("case", STARTED)
 def test_processes_of_the_command_line(case, reference, tmp_path, monkeypatch):
     """They build their parts, run, and leave one store; of a chunk no rank has the whole top, which a picture shows."""
     environment(monkeypatch)

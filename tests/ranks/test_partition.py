@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from common import refused
 from layeredcase import text
-from rankcase import alone, elements, planned, plans, points_of, run_alone, shared
+from rankcase import elements, planned, plans, points_of, run_alone, shared
 
 import craton
 from craton.cli import main
@@ -33,7 +33,7 @@ LONG = pytest.mark.long
 
 
 def test_parts_cover_the_grid_once():
-    plan = alone(text(x=4100, y=4300, z=4500))[0]
+    plan = planned(loads(text(x=4100, y=4300, z=4500)))
     for ranks in (1, 2, 3, 5, 8, 12):
         seen = np.zeros(plan.layout.shape, int)
         parts = split(plan, ranks)
@@ -60,7 +60,7 @@ def test_no_rank_holds_the_whole_grid():
 
 
 def test_shares_that_cannot_be(monkeypatch):
-    plan = alone(text())[0]
+    plan = planned(loads(text()))
     psi = replace(plan.arrays["psi_stress_x0"], over=None)
     words = "psi_stress_x0", "does not say how it follows the grid"
     refused(CratonError, words, plan_of_rank, replace(plan, arrays=plan.arrays | {"psi_stress_x0": psi}), 0, 2)

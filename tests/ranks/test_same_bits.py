@@ -84,14 +84,14 @@ GRIDS = {  # scenario, cuts: every boundary is cut along each axis
     "sea floor": (hilly(WET), [X, Y, (3, 1, 2)]),
     "hills in the plane": (hilly(plane_=True), [(3, 1, 1)]),
     "sea floor in the plane": (hilly(WET, plane_=True), [(3, 1, 1)]),
-    "order 8 in double": (text(order=8, precision="float64", x=4100, z=4300), [XZ]),
+    "order 6": (text(order=6, x=4100, z=4300), [XZ]),
 }
 MORE_GRIDS = {
     **{name: (text(name), [X, Y, Z, (3, 1, 1), XY, YZ, (2, 2, 2)]) for name in BOUNDARIES},
     "paired attenuation": (PAIRED, [XY, (1, 1, 3)]),
     "full attenuation": (FULL, [XY, (1, 1, 3)]),
     "order 2 in double": (text(order=2, precision="float64", x=4100, z=4300), [XZ]),
-    "order 6": (text(order=6, x=4100, z=4300), [XZ]),
+    "order 8 in double": (text(order=8, precision="float64", x=4100, z=4300), [XZ]),
     "order 16": (text("rigid above", order=16, x=4100, z=4300), [XZ]),  # closures of a free surface end at order 8
     "acoustic one-way": (fluid(text("one-way")), [XZ]),
     "acoustic free and absorbing": (fluid(text()), [XY]),
@@ -139,7 +139,6 @@ SHARED = {  # case and precision: ranks, how elements are shared
     "solid float32": [(3, "metis")],
     "rigid sides float32": [(4, "random")],
     "sea float32": [(3, "random")],
-    "sea layers float32": [(3, "bisection")],
     "floor in a layer float32": [(4, "random")],
     "mantle float32": [(2, "slices")],
     "core float32": [(2, "slices")],
@@ -149,6 +148,7 @@ MORE_SHARED = {
     "sea float32": [(8, "bisection")],
     "attenuation float32": [(4, "metis")],
     "layers float32": [(4, "random")],
+    "sea layers float32": [(3, "bisection")],
     "core float32": [(4, "slices")],
     "solid float64": [(5, "bisection")],
     "sea float64": [(4, "random")],

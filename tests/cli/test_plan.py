@@ -7,10 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rankcase
 import smallcase
-import test_chunk_ranks
-import test_ranks
-import test_sem_ranks
 from layeredcase import text
 
 from craton.backends.cpu import CPU
@@ -40,20 +38,20 @@ CASES = {
     "layers": lambda folder: text() + SHOTS,
     "fault and fibre": lambda folder: text(x=4000, y=4000, z=4000, source=FAULT, receivers=FIBRE),
     "attenuation": lambda folder: LOSSY,
-    "topography": lambda folder: test_ranks.hilly("water = { level = 100 }\n") + SHOTS,
-    "plane": lambda folder: test_ranks.plane("P-SV") + SHOTS,
-    "elements": lambda folder: test_sem_ranks.text("sea layers") + SHOTS,
-    "lossy elements": lambda folder: test_sem_ranks.text("attenuation"),
+    "topography": lambda folder: rankcase.hilly("water = { level = 100 }\n") + SHOTS,
+    "plane": lambda folder: rankcase.plane("P-SV") + SHOTS,
+    "elements": lambda folder: rankcase.elements("sea layers") + SHOTS,
+    "lossy elements": lambda folder: rankcase.elements("attenuation"),
     "mesh": lambda folder: with_mesh(folder),
-    "chunk": lambda folder: test_chunk_ranks.text("mantle"),
+    "chunk": lambda folder: rankcase.elements("mantle"),
 }
 
 
 def with_mesh(folder):
     """Spectral elements of a mesh file, which is written again as a file of the run."""
     write_mesh(folder / "box.vtu", box_mesh((0, 0, -1500), (2000, 1500, 1500), 500))
-    changed = test_sem_ranks.text("solid").replace(
-        "origin = [0, 0, -1500]\nsize = [2000, 1500, 1500]\nelement_size = 500", f'mesh = "{folder / "box.vtu"}"'
+    changed = rankcase.elements("solid").replace(
+        "origin = [0, 0, -1500], size = [2000, 1500, 1500], element_size = 500", f'mesh = "{folder / "box.vtu"}"'
     )
     return changed.replace("[output]", "[output]\nmesh = true")
 
@@ -138,7 +136,7 @@ def test_a_copy_by_pickle_gives_the_same_bits(case, tmp_path):
     assert results[0].samples.tobytes() == results[1].samples.tobytes() and np.abs(results[0].samples).max() > 0
 
 
-@pytest.mark.parametrize("module, given", [(fd, text()), (sem, test_sem_ranks.text("solid"))], ids=["fd", "sem"])
+@pytest.mark.parametrize("module, given", [(fd, text()), (sem, rankcase.elements("solid"))], ids=["fd", "sem"])
 def test_builders_are_gone_when_a_plan_is_committed(module, given, monkeypatch):
     references, real = [], module.discretise
 
@@ -161,12 +159,12 @@ def test_an_array_that_nothing_fills_is_refused():
 
 def test_where_a_run_of_elements_diverged():
     """The position of a point by the kernels' own tables, of boxes and of bent elements."""
-    (plan,) = plans(loads(test_sem_ranks.text("solid")), 1)
+    (plan,) = plans(loads(rankcase.elements("solid")), 1)
     d, _ = sem_problem("solid")
     for element, node in ((0, 0), (7, 21), (35, 63)):
         point = d.points[element, node]
         np.testing.assert_allclose(plan.grid.position(point), d.coordinates([element])[0, :, node], atol=1e-3)
-    (chunk,) = plans(loads(test_chunk_ranks.text("mantle")), 1)
+    (chunk,) = plans(loads(rankcase.elements("mantle")), 1)
     assert np.isfinite(chunk.grid.position(1234)).all() and np.linalg.norm(chunk.grid.position(1234)) < 6.4e6
 
 
@@ -174,7 +172,7 @@ def sem_problem(case):
     """The Discretisation of a case of spectral elements, and its plan."""
     from craton.validation.spectral import prepared
 
-    return prepared(loads(test_sem_ranks.text(case)))
+    return prepared(loads(rankcase.elements(case)))
 
 
 def test_small_case_has_whole_totals():

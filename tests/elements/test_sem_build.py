@@ -1,23 +1,37 @@
-"""The plan of spectral elements against the plain way: every element sampled at all its nodes, in float64, one array for all."""
+"""The plan of spectral elements against the plain way: every element sampled at all its nodes, in float64, one array for all; and compiled
+batches of elements: the same bits as NumPy's, element for element.
+"""
+
+from dataclasses import fields
+from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import stepcase
 import threadpoolctl
+from common import refused
 
 from craton.backends.cpu import CPU
+from craton.host import helpers
 from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import bench, families, mesh_terms
+from craton.methods.spectral_element import batched, bench, families, material, mesh_statistics, mesh_terms
 from craton.methods.spectral_element.assembly import order_elements
 from craton.methods.spectral_element.build import assemble, discretise
+from craton.methods.spectral_element.element import Element
+from craton.methods.spectral_element.time_step import corner_nodes, corner_stiffness
+from craton.methods.spectral_element.undamped import TEXT, advance, products_on_host
 from craton.model import blas
+from craton.model.globe import radial
 from craton.model.media import sampling
 from craton.model.media.cells import in_order
 from craton.model.mesh import shape
+from craton.scenario import Layers
 from craton.survey import receivers, source_files
 
 SINGLE = 3e-7  # relative: an array in float32
 STRETCHED = {"vp_gradient": 0.5, "vs_gradient": 0.2}
-CASES = {
+CASES = {  # of the medium, whether the mesh is irregular, whether water is above
     "cubes": ({}, False, False),
     "cubes, gradient": (STRETCHED, False, False),
     "irregular": ({}, True, False),
@@ -26,44 +40,36 @@ CASES = {
     "attenuation": (STRETCHED | bench.LOSS, True, False),
     "water": (STRETCHED, True, True),
 }
+every_case = pytest.mark.parametrize("name", CASES)
 
 
-@pytest.fixture(scope="module", params=CASES)
-def problem(request):
-    """A discretised problem of 128 elements and the samples at all their nodes."""
-    more, irregular, water = CASES[request.param]
+@cache
+def problem(name):
+    """A discretised problem of 128 elements, places of all their nodes and samples there, the scenario."""
+    more, irregular, water = CASES[name]
     scenario = bench.Box("small", (4, 4, 8), more, irregular, water).scenario()
     if not irregular:
         scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"element_size": 99.0})})
     given = bench.irregular(scenario, moved=bench.MOVED * irregular)
     d = discretise(scenario, given, source_files.build_all(scenario, None), SingleRank(), CPU(threads=1))
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
-    centres = d.mesh.nodes[d.mesh.elements].mean(axis=1)
-    return d, places, given.sampler.at(places, centres, d.mesh.regions), scenario
+    return d, places, given.sampler.at(places, d.mesh.nodes[d.mesh.elements].mean(axis=1), d.mesh.regions), scenario
 
 
-def test_places_and_material(problem):
-    d, places, samples, _ = problem
+@every_case
+def test_places_material_and_masses(name):
+    """What is seen at centres only is the same at all nodes."""
+    d, places, samples, _ = problem(name)
     some = np.random.default_rng(1).permutation(d.mesh.size)[:50]
     assert np.allclose(d.coordinates(some), places[some], atol=1e-9)
     found = d.material(some)
     assert set(found) == set(samples)
-    for name, values in samples.items():
-        assert np.allclose(found[name], values[some], rtol=1e-12, atol=1e-12 * np.abs(values).max())
-
-
-def test_what_is_seen_at_centres_only_is_the_same_at_all_nodes(problem):
-    d, places, samples, _ = problem
-    spread = np.max(
-        [np.ptp(values, axis=-1).reshape(d.mesh.size, -1).max(axis=1) for values in samples.values()], axis=0
-    )
-    even = d.sampler.uniform(places[:, 2], d.centres, d.mesh.regions)
+    for quantity, values in samples.items():
+        assert np.allclose(found[quantity], values[some], rtol=1e-12, atol=1e-12 * np.abs(values).max())
+    spreads = [np.ptp(values, axis=-1).reshape(d.mesh.size, -1).max(axis=1) for values in samples.values()]
+    spread, even = np.max(spreads, axis=0), d.sampler.uniform(places[:, 2], d.centres, d.mesh.regions)
     assert not spread[even].any() and (d.statistics.varying == (spread > 0)).all()
     assert even.any() == (not d.statistics.varying.all()) or d.fluid.any()
-
-
-def test_masses(problem):
-    d, _, samples, _ = problem
     weight = shape.determinants(d.mesh.nodes, d.mesh.elements, d.element.points) * d.element.volume_weights
     for fluid, mass in enumerate(d.statistics.mass):
         own, expected = d.fluid == bool(fluid), np.zeros(len(mass))
@@ -72,34 +78,36 @@ def test_masses(problem):
         assert np.allclose(mass, expected, rtol=1e-12)
 
 
-def test_arrays_of_families(problem):
-    d, _, samples, scenario = problem
+def nodes_of(kind, geometry):
+    """Nodes of elements from the geometry that a kernel reads, (n, 3, 27)."""
+    if kind == "box":
+        zeta, eta, xi = np.meshgrid(*3 * (mesh_terms.NODES,), indexing="ij")
+        return geometry[:, :, None] / 2 * np.stack([xi.ravel(), eta.ravel(), zeta.ravel()])
+    return geometry @ mesh_terms.MIDDLES if kind == "corners" else geometry
+
+
+@every_case
+def test_arrays_of_families(name):
+    d, _, samples, scenario = problem(name)
     local = mesh_terms.relative(d.mesh.nodes[d.mesh.elements])[0]
     seen = np.zeros(d.mesh.size, int)
     plan = assemble(d, scenario, [], receivers.build(scenario), [])
     for own in families.families(d, d.layers):
-        order = order_elements(own.elements, d.mesh.corners[own.elements], d.deterministic)
-        there, e = order.elements >= 0, order.elements[order.elements >= 0]
-        arrays = {name: plan.arrays[f"{own.name}_{name}"].on_host() for name in ("points", "geometry", "moduli")}
+        order = order_elements(own.elements, d.mesh.corners[own.elements], d.deterministic).elements
+        there, e = order >= 0, order[order >= 0]
+        points, geometry, moduli = (
+            plan.arrays[f"{own.name}_{array}"].on_host() for array in ("points", "geometry", "moduli")
+        )
         seen[e] += 1
-        assert (arrays["points"][there] == d.points[e]).all() and not arrays["moduli"][~there].any()
-        assert (arrays["points"][~there] == (d.state.fluid if own.fluid else d.state.solid)).all()
-        nodes = {"box": lambda g: boxes(g), "corners": lambda g: g @ mesh_terms.MIDDLES, "nodes": lambda g: g}[
-            own.kind.geometry
-        ]
-        assert np.allclose(nodes(arrays["geometry"][there]), local[e], atol=1e-4)
+        assert (points[there] == d.points[e]).all() and not moduli[~there].any()
+        assert (points[~there] == (d.state.fluid if own.fluid else d.state.solid)).all()
+        assert np.allclose(nodes_of(own.kind.geometry, geometry[there]), local[e], atol=1e-4)
         expected = 1 / samples["rho"][:, None] if own.fluid else samples.get("stiffness")
         if expected is None:
             expected = sampling.moduli(samples, d.relaxation)[0]
-        made = arrays["moduli"][there].reshape(*arrays["moduli"][there].shape[:2], -1)
+        made = moduli[there].reshape(*moduli[there].shape[:2], -1)
         assert np.allclose(made, expected[e], rtol=SINGLE, atol=SINGLE * np.abs(expected).max())
     assert (seen == 1).all()
-
-
-def boxes(edges):
-    """Nodes of boxes with these edges, (n, 3, 27)."""
-    zeta, eta, xi = np.meshgrid(*3 * (mesh_terms.NODES,), indexing="ij")
-    return edges[:, :, None] / 2 * np.stack([xi.ravel(), eta.ravel(), zeta.ravel()])
 
 
 def blas_threads():
@@ -107,31 +115,166 @@ def blas_threads():
     return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
 
 
-def test_blas_has_one_thread_within_a_block():
+def test_blas_has_one_thread_within_blocks_that_end_in_any_order():
     if not blas_threads():
         pytest.skip("threadpoolctl does not know this NumPy's BLAS")
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
-        with blas.one_thread():
-            with blas.one_thread():
-                assert blas_threads() == {1}
+        for first_ends_first in (False, True):
+            first, second = blas.one_thread(), blas.one_thread()
+            first.__enter__()
+            second.__enter__()
             assert blas_threads() == {1}
-        assert blas_threads() == {2}
-
-
-def test_blocks_of_one_thread_end_in_any_order():
-    if not blas_threads():
-        pytest.skip("threadpoolctl does not know this NumPy's BLAS")
-    with threadpoolctl.threadpool_limits(2, user_api="blas"):
-        first, second = blas.one_thread(), blas.one_thread()
-        first.__enter__()
-        second.__enter__()
-        first.__exit__(None, None, None)
-        assert blas_threads() == {1}
-        second.__exit__(None, None, None)
-        assert blas_threads() == {2}
+            one, other = (first, second) if first_ends_first else (second, first)
+            one.__exit__(None, None, None)
+            assert blas_threads() == {1}
+            other.__exit__(None, None, None)
+            assert blas_threads() == {2}
 
 
 def test_work_keeps_its_order():
     assert list(in_order(lambda n: n * n, range(100))) == [n * n for n in range(100)]
     with pytest.raises(ZeroDivisionError):
         list(in_order(lambda n: 1 / (n - 50), range(100)))
+
+
+# --- compiled ---------------------------------------------------------------------------------------------------------------------------
+
+same = np.testing.assert_equal  # nests of arrays have the same bits, or nan
+
+
+@pytest.fixture
+def twice(monkeypatch):
+    """A function that returns what another gives with compiled code, and with NumPy, where the compiler is taken away."""
+
+    def with_both(compute):
+        assert batched.compiled() is not None
+        compiled = compute()
+        with monkeypatch.context() as patch:
+            patch.setattr(batched, "compiled", lambda: None)
+            patch.setattr(sampling, "helper", lambda path: None)
+            patch.setattr(radial, "helper", lambda path: None)
+            return compiled, compute()
+
+    return with_both
+
+
+def shapes(count=300):
+    """Nodes (count, 3, 27) of boxes, every third with moved corners, every other third with all nodes moved."""
+    random = np.random.default_rng(3)
+    places = np.stack(np.meshgrid(*[mesh_terms.NODES] * 3, indexing="ij")[::-1]).reshape(3, 27)
+    local = np.tile(places, (count, 1, 1)) * random.uniform(10, 20, (count, 3, 1))
+    bent, off = random.uniform(-1.0, 1.0, (2, count, 3, 27))
+    local[1::3] += (bent[:, :, [0, 2, 6, 8, 18, 20, 24, 26]] @ mesh_terms.MIDDLES)[1::3]
+    local[2::3] += off[2::3]
+    return local - local.mean(axis=2, keepdims=True)
+
+
+def test_shapes_and_quality(twice):
+    looks = twice(lambda: mesh_statistics.shape_statistics(shapes()))
+    same(*([getattr(look, field.name) for field in fields(look)] for look in looks))
+    assert looks[0].straight.sum() == 200 and np.isfinite(looks[0].edges[:, 0]).sum() == 100
+
+
+def test_masses_and_extremes(twice):
+    for degree in (2, 4, 8):
+        element, local, random = Element(degree), shapes(33), np.random.default_rng(1)
+        samples = {name: random.uniform(1, 2, (33, element.size)) for name in ("vp", "vs", "rho")}
+        samples["vs"][:, 3], samples["rho"][5:9] = 0.0, 7.0
+        whole = samples | {"stiffness": random.uniform(1, 2, (33, 21, element.size))}
+        points = random.integers(0, 50, (33, element.size)).astype(np.int32)
+
+        def compute(element=element, local=local, samples=samples, whole=whole, points=points):
+            total, volume = np.zeros(50), mesh_statistics.volumes(element, local, mesh_terms.boxes(local))
+            mass = mesh_statistics.masses(volume, samples["rho"], element.volume_weights)
+            mesh_statistics.add_at(total, points, mass)
+            single = mesh_statistics.masses(volume[:, :1], samples["rho"][:, :1], mass[0])
+            return mass, total, single, mesh_statistics.slowest_in(samples), mesh_statistics.material_of(whole)
+
+        same(*twice(compute))
+
+
+def test_impossible_material_has_the_same_message(twice):
+    for wrong in (np.nan, -1.0, 1e9, np.inf):
+        samples = {name: np.full((4, 8), value) for name, value in (("vp", 3e3), ("vs", 1e3), ("rho", 2e3))}
+        given = samples, np.zeros((4, 3)), np.arange(4)
+        assert mesh_statistics.impossible(*given) == []
+        samples["rho"][2, 5], samples["vs"][3, 1] = wrong, 0.0
+        first, second = twice(lambda given=given: mesh_statistics.impossible(*given))
+        assert first == second and len(first) == 2, wrong
+
+
+def test_layers(twice):
+    layer = {"vp": 3000, "vs": 1700, "rho": 2000, "qp": 80, "qs": 40, "vp_gradient": 0.1}
+    model = Layers(layers=[layer | {"top": top} for top in (0.0, -301.0, -500.0)], attenuation={"band": [1, 10]})
+    centres = np.random.default_rng(2).uniform(-900, 0, (400, 3))
+    nodes = centres[:, :, None] + shapes(400)
+    nodes[:50] += -301.0 - nodes[:50, :, :1]
+    sampler = sampling.sampler(model, sampling.cells.Region((0, 0, -900), (900, 900, 0)))
+    same(*twice(lambda: sampler.at(nodes, nodes.mean(axis=2))))
+
+
+@pytest.mark.parametrize("side", ["below", "above"])
+def test_radial_models(side, twice):
+    random = np.random.default_rng(4)
+    knots = np.array([1e6, 2e6, 3e6, 3.1e6, 6e6])
+    model = radial.RadialModel("m", knots, random.uniform(-1, 1, (4, 8, 4)), ("a", "b", "c", "d"))
+    r = np.clip(random.uniform(1e6, 6e6, (200, 1)) + random.uniform(-9e5, 9e5, (200, 27)), 1e6, 6e6)
+    r[0, :5] = knots
+    same(*twice(lambda: model.parameters(r, side)))
+    refused(ValueError, "outside", model.parameters, np.full((2, 3), 7e6), side)
+
+
+def test_corner_stiffness_and_moduli(twice):
+    element, local, random = Element(4), shapes(40), np.random.default_rng(6)
+    speed, inert = random.uniform(1, 2, (2, 40, 8))
+    d = SimpleNamespace(element=element, shapes=lambda rows: local[rows])
+    d.jacobian = lambda rows, nodes: mesh_terms.jacobian(element, local[rows], nodes)
+    given = d, np.arange(40), corner_nodes(element.n), speed, inert
+    same(*twice(lambda: corner_stiffness(*given)))
+    places, samples = np.array([3, 0, 2]), {name: random.uniform(1, 2, (3, 27)) for name in ("vp", "vs", "rho")}
+    for dtype in (np.float32, np.float64):
+        out, expected = np.zeros((2, 5, 2, 27), dtype)
+        batched.compiled().moduli(samples, places, out)
+        expected[places] = sampling.moduli(samples)[0]
+        same(out, expected)
+    refused(ValueError, "not contiguous", helpers.argument, np.zeros((4, 4))[:, 1])
+
+
+@pytest.mark.parametrize("dtype, components, near", [(np.float32, 3, 1e-5), (np.float64, 1, 1e-9)])
+def test_vectors_of_lanczos(dtype, components, near):
+    compiled, random = helpers.helper(TEXT), np.random.default_rng(8)
+    force, vector, before = random.normal(size=(3, 1001, components)).astype(dtype)
+    mass = random.uniform(1, 2, (1001, 1)).astype(dtype)
+    for stiffness in (None, before):
+        sums = [products_on_host(code, vector, force, mass, stiffness) for code in (compiled, None)]
+        same(*sums)
+        weighed = (mass * vector if stiffness is None else -stiffness).astype(float)
+        assert sums[0] == pytest.approx([(weighed * values).sum() for values in (vector, -force / mass)], rel=near)
+    for alpha, beta in ((0.0, 0.0), (0.3, 0.0), (0.3, 1.7)):
+        states = [(vector.copy(), before.copy()) for _ in range(2)]
+        for code, (v, b) in zip((compiled, None), states):
+            advance(code, v, force, b, mass, 1.3, alpha, beta)
+        same(*states)
+
+
+MEDIA = {  # top and bottom of a box whose layers cut elements
+    "gradient": ({"vp_gradient": 0.5}, {}),
+    "one layer varies": ({}, {"vs_gradient": 0.1}),
+    "sea": ({"vs": 0, "vp": 1500, "vp_gradient": 0.1}, {"vs_gradient": 0.1}),
+}
+
+
+@pytest.mark.parametrize("name, precision", [*((name, "float32") for name in MEDIA), ("sea", "float64")])
+def test_moduli_kept_from_the_statistics_are_those_sampled_again(name, precision, monkeypatch):
+    rock, wet = {"vp": 3000, "vs": 1700, "rho": 2000}, name == "sea"
+    layers = [{"top": top} | rock | more for top, more in zip((0, -40 if wet else -50), MEDIA[name])]
+    model, moved = {"kind": "layers", "layers": layers}, 0.0 if wet else 0.2
+    case = stepcase.box((5, 4, 4), model=model, run={"degree": 3, "precision": precision}, moved=moved)
+    holding = stepcase.discretised(case)
+    assert holding.statistics.moduli is not None and holding.statistics.moduli.values is None
+    monkeypatch.setattr(material, "KEPT", 0.0)
+    sampled = stepcase.discretised(case)
+    assert sampled.statistics.moduli is None
+    same(
+        *({f.family.name: [array.data for array in f.arrays.values()] for f in d.families} for d in (holding, sampled))
+    )

@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 import smallcase
+from common import needs_mpi
 from smallcase import opened, pictured, same_results
-from test_ranks import needs_mpi
 
 import craton
 from craton.cli import main

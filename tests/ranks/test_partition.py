@@ -1,0 +1,290 @@
+"""Who owns what: parts of a grid, pieces of a mesh and slices of a chunk; balance, shared points, numbers told."""
+
+import builtins
+import importlib.util
+import zlib
+from dataclasses import replace
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+import pytest
+from common import refused
+from layeredcase import text
+from rankcase import elements, planned, plans, points_of, run_alone, shared
+
+import craton
+from craton.cli import main
+from craton.core import elements as sharing
+from craton.core.partition import split
+from craton.errors import CratonError, ResourceError, ScenarioError
+from craton.methods.shared.ranks import plan_of_rank
+from craton.methods.shared.sharing import Sharing, SingleRank
+from craton.methods.spectral_element import time_step
+from craton.methods.spectral_element.ranks import rank_loads
+from craton.model.globe import earth_chunk, prem
+from craton.model.globe.chunk import Chunk, chunk
+from craton.model.mesh import meshing, numbering
+from craton.scenario import loads
+
+LONG = pytest.mark.long
+
+# --- grids ------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_parts_cover_the_grid_once():
+    plan = planned(loads(text(x=4100, y=4300, z=4500)))
+    for ranks in (1, 2, 3, 5, 8, 12):
+        seen = np.zeros(plan.layout.shape, int)
+        parts = split(plan, ranks)
+        for rank, part in enumerate(parts):
+            seen[tuple(slice(a, b) for a, b in zip(part.box[::2], part.box[1::2]))] += 1
+            for (axis, side), other in part.faces.items():
+                assert parts[other].faces[axis, 1 - side] == rank
+                assert parts[other].range(axis)[1 - side] == part.range(axis)[side]
+        assert (seen == 1).all(), ranks
+
+
+def test_ranks_in_layers_have_fewer_points():
+    """Four ranks along z: the free surface and the CPML below cost more a point."""
+    heights = [part.shape[0] for part in split(planned(loads(text(x=2700, y=2500, z=19900))), 4, (1, 1, 4))]
+    assert heights[0] < heights[1] and heights[3] < heights[1] and sum(heights) == 200
+
+
+def test_no_rank_holds_the_whole_grid():
+    """Memory of a rank is its share: fields, material and layers, with ghosts."""
+    plan = planned(loads(text(x=9900, y=9900, z=9900)))
+    local = plan_of_rank(plan, 0, 8, (2, 2, 2))
+    assert local.nbytes < 0.22 * plan.nbytes  # an eighth, rows of 50 points padded to 96 (of 100 to 128)
+    assert max(a.nbytes for a in local.arrays.values()) < 0.22 * max(a.nbytes for a in plan.arrays.values())
+
+
+def test_shares_that_cannot_be(monkeypatch):
+    plan = planned(loads(text()))
+    psi = replace(plan.arrays["psi_stress_x0"], over=None)
+    words = "psi_stress_x0", "does not say how it follows the grid"
+    refused(CratonError, words, plan_of_rank, replace(plan, arrays=plan.arrays | {"psi_stress_x0": psi}), 0, 2)
+    refused(ScenarioError, "5000 ranks do not fit 28 x 26 x 24 points", split, plan, 5000)
+    refused(ScenarioError, "2 x 2 x 1 parts are not 3", split, plan, 3, (2, 2, 1))
+    refused(ScenarioError, "40 ranks for 36 elements", craton.run, shared("solid"), progress=False, devices=40)
+    refused(ScenarioError, "11 ranks: 8 x 4 columns of the largest elements", plans, "core", 11)
+    points, centroids = mesh_of_earth()[1:3]
+    refused(ScenarioError, "5000 ranks", sharing.partition, points, centroids, 5000, "bisection")
+    real = builtins.__import__
+    missing = lambda name, *a, **k: real("_absent_" if name == "pymetis" else name, *a, **k)  # noqa: E731
+    monkeypatch.setattr(builtins, "__import__", missing)
+    refused(ResourceError, "pip install pymetis", sharing.partition, points, centroids, 2, "metis")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    asked, chosen = (sharing.partition(points, centroids, 2, *how) for how in (("bisection",), ()))
+    assert np.array_equal(asked, chosen)
+
+
+# --- pieces of a mesh -------------------------------------------------------------------------------------------------------------------
+
+PYMETIS = pytest.mark.skipif(not importlib.util.find_spec("pymetis"), reason="pymetis is not installed")
+METIS = pytest.param("metis", marks=PYMETIS)
+DEGREE = 3
+
+
+@cache
+def mesh_of_earth():
+    """A part of a chunk with a doubling, its GLL points, its centroids, the chunk."""
+    made = chunk(prem.prem(), (0, 0), (24, 16), 1500e3, period=90, slices=(2, 2))
+    part = made.part()
+    return part, numbering.number(part.mesh.elements, DEGREE).points, part.mesh.centroids(), made
+
+
+@pytest.mark.parametrize("method", [METIS, "bisection", "slices", "random"])
+def test_pieces_name_the_points_that_they_share(method):
+    """The same points in the same order in the lists of both ranks, by any numbers; elements that hold one come first, in their order."""
+    part, points, centroids, _ = mesh_of_earth()
+    for ranks in (1, 3, 8):
+        rank = sharing.partition(points, centroids, ranks, method)
+        pieces = sharing.pieces(points, rank)
+        every = np.sort(np.concatenate([p.elements for p in pieces]))
+        assert len(pieces) == ranks and np.array_equal(every, np.arange(len(points)))
+        holders, wanted = {}, {}
+        for own, holder in zip(points.reshape(len(points), -1), rank):
+            for point in own:
+                holders.setdefault(int(point), set()).add(int(holder))
+        for point, several in sorted(holders.items()):
+            for pair in permutations(several, 2):
+                wanted.setdefault(pair, []).append(point)
+        lists = {
+            (p.rank, r): points[p.elements].ravel()[places].tolist() for p in pieces for r, places in p.shared.items()
+        }
+        assert lists == wanted
+        for piece in pieces:
+            touching = [any(len(holders[p]) > 1 for p in points[e].ravel().tolist()) for e in piece.elements]
+            assert all(touching[: piece.outer]) and not any(touching[piece.outer :])
+            for some in (piece.elements[: piece.outer], piece.elements[piece.outer :]):
+                assert (np.diff(some) > 0).all()
+            numbers = numbering.number(part.mesh.elements[piece.elements], DEGREE)  # of the rank
+            table = np.empty(numbers.count, np.int64)
+            table[numbers.points.ravel()] = points[piece.elements].ravel()
+            for other, mine in piece.points(numbers.points).items():
+                assert table[mine].tolist() == wanted[piece.rank, other]
+
+
+@pytest.mark.parametrize("method", [METIS, "bisection"])
+def test_weights_are_balanced_and_cuts_short(method):
+    """Fewer shared points than a third of those of a scattered partition."""
+    part, points, centroids, _ = mesh_of_earth()
+    for weights in (np.where(part.sections == 0, 3.0, 1.0), np.ones(len(points))):
+        for ranks in (3, 7):
+            load = np.bincount(sharing.partition(points, centroids, ranks, method, weights), weights)
+            assert load.max() / load.mean() < 1.06  # 3 % by METIS, and an element of 3 in about 100
+
+    def count(how):
+        pieces = sharing.pieces(points, sharing.partition(points, centroids, 4, how))
+        return sum(len(own) for piece in pieces for own in piece.shared.values())
+
+    assert count(method) < count("random") / 3
+
+
+def test_dual_graph():
+    """Each face has an element behind it, or is a side of the chunk."""
+    part, points, _, _ = mesh_of_earth()
+    offsets, behind = sharing.neighbours(points)
+    degree = np.diff(offsets)
+    sides = np.bincount(np.concatenate([rows[:, 0] for rows in part.mesh.faces.values()]), minlength=len(points))
+    assert np.array_equal(degree + sides, np.full(len(points), 6))
+    pairs = set(zip(np.repeat(np.arange(len(points)), degree).tolist(), behind.tolist()))
+    assert all((b, a) in pairs and a != b for a, b in pairs)
+
+
+def test_sums_and_unions_over_ranks():
+    class Pair:
+        """Two ranks in one thread: what each sends is there already."""
+
+        size, rank = 2, 1
+
+        def __init__(self, incoming):
+            self.swap = lambda sent: incoming
+
+    sums = Sharing(Pair({0: np.array([10.0, 20.0]), 2: np.array([5.0])}), {0: np.array([3, 7]), 2: np.array([7])})
+    assert sums.points.tolist() == [3, 7]
+    assert sums.complete(np.arange(9.0)).tolist() == [0, 1, 2, 13, 4, 5, 6, 32, 8]
+    first, source = sums.rows({0: 0, 2: 2})
+    assert first.tolist() == [0, 2, 5] and source.tolist() == [0, -1, 1, -1, 2]  # rank 0, own, rank 2
+    union = Sharing(Pair({0: np.array([[0.0, 0.0], [1.0, 4.0]])}), {0: np.array([3, 7])})
+    points, values = union.unite_points(np.array([1, 3]), np.array([[0.5], [2.0]]))
+    assert points.tolist() == [1, 3, 7] and values.tolist() == [[0.5], [2.0], [4.0]]
+    points, values = Sharing(SingleRank()).unite_points(np.array([1, 3]), np.zeros((2, 0)))
+    assert points.tolist() == [1, 3] and values.shape == (2, 0)
+
+
+# --- plans of elements ------------------------------------------------------------------------------------------------------------------
+
+kept_plans = cache(plans)
+
+
+@pytest.mark.parametrize("case", ["sea", pytest.param("attenuation", marks=LONG)])
+def test_outer_elements_and_only_they_touch_shared_points(case):
+    for plan in kept_plans(case, 4, "bisection"):
+        assert 0 < plan.subdomain.outer <= plan.subdomain.elements
+        for phase in plan.phases:
+            points = np.unique(np.concatenate([points_of(plan, phase.name, m) for m in phase.messages] or [[-1]]))
+            of_elements = [one for one in phase.launches if f"{one.op.name}_points" in plan.arrays and one.colours]
+            for one in of_elements:
+                touching = np.isin(plan.arrays[f"{one.op.name}_points"].data, points).any(axis=1)
+                moduli = plan.arrays[f"{one.op.name}_moduli"].data
+                real = (moduli != 0).any(axis=tuple(range(1, moduli.ndim)))
+                assert touching[real].all() if one.outer else not touching.any()
+            assert all(one.outer for one in phase.launches if not any(one is e for e in of_elements))
+
+
+def test_a_fluid_and_the_solid_below_it_stay_together():
+    found = plans("sea", 4, "random")
+    for plan in found:
+        if "coupling_solid" in plan.arrays:
+            assert {"displacement", "potential"} <= set(plan.arrays)
+        assert sum(own.elements for own in plan.partition) == 36 and plan.totals.points == run_alone("sea").plan.points
+
+
+def test_plan_says_who_has_what(tmp_path, capsys):
+    """What `craton plan --ranks` counts is what the ranks have."""
+    (tmp_path / "case.toml").write_text(elements("sea"))
+    words = ("--ranks", "4", "--set", "run.partition=bisection")
+    assert main(["plan", str(tmp_path / "case.toml"), *words]) == 0
+    said = capsys.readouterr().out
+    for word in ("Ranks: 4", "shared points", "outer", "memory", "imbalance", "efficiency"):
+        assert word in said
+    counted = rank_loads(planned(shared("sea", partition="bisection")).weights, 4)
+    for one, plan in zip(counted, kept_plans("sea", 4, "bisection"), strict=True):
+        own = plan.subdomain
+        assert (one.elements, one.outer, one.neighbours) == (own.elements, own.outer, len(own.neighbours))
+        assert one.shared == sum(neighbour.shared for neighbour in own.neighbours)
+        buffers = [plan.arrays.get(f"shared_{field}_out") for field in ("force", "potential_force")]
+        assert one.sent == sum(a.shape[0] for a in buffers if a)
+
+
+# --- slices of a chunk ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=LONG)])
+def test_no_rank_asks_for_the_whole(ranks, monkeypatch):
+    """Windows only: of the rank's own columns and three to each side. Together the ranks have each element once, by its number. Of
+    positions on a cut a receiver belongs to one rank; of a source each of its ranks takes its elements' share."""
+    windows, real = [], Chunk.part
+    monkeypatch.setattr(Chunk, "part", lambda self, window=None: windows.append(window) or real(self, window))
+    found = plans("mantle", ranks)
+    made = earth_chunk.chunk_of(shared("mantle"))
+    assert len(windows) == ranks and all(one is not None for one in windows)
+    assert max((one[1] - one[0]) * (one[3] - one[2]) for one in windows) <= (24 / ranks + 6) * 6 < 24 * 6
+    assert sum(plan.subdomain.elements for plan in found) == made.size == found[0].totals.grid.elements
+    assert found[0].totals.points == made.stack.points(3) == sum(plan.subdomain.points for plan in found)
+    own = made.slice_of(part := real(made).local(), ranks, 1)
+    assert sorted(part.numbers) == list(range(made.size))
+    assert [plan.subdomain.elements for plan in found] == np.bincount(own).tolist()
+    gathering = found[0].gathering
+    assert (np.diff(gathering.first) == 1).all() and len(gathering.source) == len(found[0].channels) > 0
+    assert sum("source_series" in plan.arrays for plan in found) == 2
+
+
+def test_elements_have_the_same_number_and_order_in_any_part():
+    made = mesh_of_earth()[3]
+    whole = made.part().local()
+    place = dict(zip(whole.keys[whole.mesh.elements[:, 13]], whole.numbers))
+    for window in (*made.slices(2, 2), made.stack.around(made.slices(2, 2)[0], 1)):
+        part = made.part(window).local()
+        assert [place[key] for key in part.keys[part.mesh.elements[:, 13]]] == part.numbers.tolist()
+        there = np.flatnonzero(np.isin(whole.numbers, part.numbers))
+        assert np.array_equal(whole.numbers[there], part.numbers)
+
+
+def test_large_chunks_are_built_in_slices(monkeypatch):
+    """Without being asked to."""
+    asked = shared("mantle", partition="auto")
+    made = earth_chunk.chunk_of(asked)
+    assert earth_chunk.slices_of(asked, made, 2) is None
+    monkeypatch.setattr(earth_chunk, "LARGE", 100)
+    assert earth_chunk.slices_of(asked, made, 4) == (4, 1) and earth_chunk.slices_of(asked, made, 1) is None
+    assert earth_chunk.slices_of(shared("mantle", partition="bisection"), made, 4) is None
+    marks = [plan.subdomain.checksum for plan in plans("mantle", 2, "auto")]
+    assert len(set(marks)) == 2 and zlib.crc32(np.empty(0, np.int64)) not in marks
+    assert made.part().local().mesh.size == made.size
+
+
+@pytest.mark.parametrize("case, ranks, how", [("mantle", 2, "slices"), pytest.param("core", 3, "random", marks=LONG)])
+def test_ranks_look_at_the_same_part_of_a_large_mesh(monkeypatch, case, ranks, how):
+    """Likely elements with the rings around them are the same however the mesh is shared, and so is the step, which parts of it tell."""
+    monkeypatch.setattr(time_step, "WHOLE", 150)
+    parts, likely = [], time_step.likely_elements
+
+    def watched(d):
+        some = likely(d)
+        parts.append(d.subdomain.numbers[some])
+        return some
+
+    monkeypatch.setattr(time_step, "likely_elements", watched)
+    step, want = planned(shared(case)).dt, sorted(parts.pop().tolist())
+    steps = {plan.dt for plan in plans(case, ranks, how)}
+    assert sorted(np.concatenate(parts).tolist()) == want and 0 < len(want) <= 150 and steps == {step}
+
+
+def test_rasters_of_pictures_follow_the_design():
+    """The median edge that all ranks know without the mesh is that of the mesh, but for the chunk's sides, where elements are narrower."""
+    for case in ("mantle", "core"):
+        made = earth_chunk.chunk_of(shared(case))
+        assert earth_chunk.middle_edge(made) == pytest.approx(meshing.edges(made.part().mesh)[1], rel=0.25)

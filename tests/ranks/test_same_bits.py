@@ -1,0 +1,413 @@
+"""Waves over ranks, by grids, meshes and chunks of the Earth: every bit as on one rank, whatever the cut; one voice when one fails."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from importlib.util import find_spec
+
+import benchscript
+import numpy as np
+import pytest
+import rankcase
+import smallcase
+from common import edited, manifest, misfit, needs_mpi, refused, stored
+from layeredcase import BOUNDARIES, text
+from paths import DATA
+from rankcase import alone, elements, fluid, hilly, plane, run_alone, same_bits, shared
+from smallcase import pictured, same_results
+
+import craton
+from craton import api
+from craton.backends import backend
+from craton.cli import main
+from craton.comm import Together, launcher
+from craton.comm.halos import OnHost, exchange
+from craton.comm.local import spawn
+from craton.core.gathering import divide_channels, sampling_launches
+from craton.core.partition import split
+from craton.driver import waves
+from craton.driver.march import march
+from craton.errors import ComputationError, ResourceError, ScenarioError
+from craton.methods.shared.ranks import plan_of_rank
+from craton.methods.spectral_element import fixed_point, ranks
+from craton.methods.spectral_element.discretisation import Medium
+from craton.scenario import loads
+
+LONG = pytest.mark.long
+
+
+def with_more(short, more):
+    """Cases of a table, and those that `make test-all` has besides; their first value is their name."""
+    short = [pytest.param(*one, id=one[0]) for one in short.items()]
+    return short + [pytest.param(*one, id=f"{one[0]}, more", marks=LONG) for one in more.items()]
+
+
+# --- grids ------------------------------------------------------------------------------------------------------------------------------
+
+
+def lossy(storage, mechanisms):
+    """Patterns of mechanisms over points, which go on across cuts: they lie at even points."""
+    model = f'attenuation = {{ band = [0.5, 10], mechanisms = {mechanisms}, storage = "{storage}" }}'
+    scenario = text(model=model).replace("rho = 2100", "rho = 2100, qp = 50, qs = 30")
+    return scenario.replace("rho = 2500", "rho = 2500, qp = 100, qs = 60")
+
+
+def fault_and_fibre():
+    """A fault's columns of the step are set on each rank before its own rows of the fault are injected; a fibre crosses the cut."""
+    fibre = '[[receivers]]\nname = "D"\ndas = { along = [[900, 900, -200], [2600, 1500, -200]], spacing = 200, gauge = 400 }'
+    rupture = DATA / "sources" / "rupture_v2.srf"
+    fault = f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nfile = "{rupture}"\nname = "F"'
+    return text(x=4000, y=4000, z=4000, source=fault, receivers=fibre)
+
+
+WAVE = '[[source]]\nkind = "plane_wave"\nwave = "SV"\nz = -1200\nwavelet = { kind = "gaussian", tau = 0.05 }'
+VTI = text().replace("rho = 2100", "rho = 2100, epsilon = 0.1, delta = 0.05, gamma = 0.08")
+WET = "water = { level = 100 }\n"
+X, Y, Z, XY, XZ, YZ = (2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 1), (2, 1, 2), (1, 2, 2)
+PAIRED, FULL = lossy("paired", 4), lossy("full", 2)
+GRIDS = {  # scenario, cuts: every boundary is cut along each axis
+    "free and absorbing": (text(), [X, YZ, (2, 2, 2)]),
+    "periodic sides": (text("periodic sides"), [Y, XZ]),
+    "rigid and damped": (text("rigid and damped"), [Z, XY]),
+    "one-way": (text("one-way"), [(3, 1, 1), YZ]),
+    "rigid above": (text("rigid above"), [XZ, Y]),
+    "attenuation": (lossy("coarse", 3), [XY, (1, 1, 3)]),
+    "anisotropy": (VTI, [XZ]),
+    "fault and fibre": (fault_and_fibre(), [XY]),
+    "plane wave": (text("periodic sides", source=WAVE), [XZ]),
+    "acoustic": (fluid(text("rigid and damped")), [YZ]),
+    "plane": (plane("P-SV"), [X, (3, 1, 2)]),
+    "antiplane": (plane("SH"), [Z]),
+    "acoustic plane": (fluid(plane("P-SV")), [(3, 1, 2)]),
+    "hills": (hilly(), [XY, (3, 1, 2)]),  # cells that the ground cuts, and flat pieces with closed differences
+    "sea floor": (hilly(WET), [X, Y, (3, 1, 2)]),
+    "hills in the plane": (hilly(plane_=True), [(3, 1, 1)]),
+    "sea floor in the plane": (hilly(WET, plane_=True), [(3, 1, 1)]),
+    "order 6": (text(order=6, x=4100, z=4300), [XZ]),
+}
+MORE_GRIDS = {
+    **{name: (text(name), [X, Y, Z, (3, 1, 1), XY, YZ, (2, 2, 2)]) for name in BOUNDARIES},
+    "paired attenuation": (PAIRED, [XY, (1, 1, 3)]),
+    "full attenuation": (FULL, [XY, (1, 1, 3)]),
+    "order 2 in double": (text(order=2, precision="float64", x=4100, z=4300), [XZ]),
+    "order 8 in double": (text(order=8, precision="float64", x=4100, z=4300), [XZ]),
+    "order 16": (text("rigid above", order=16, x=4100, z=4300), [XZ]),  # closures of a free surface end at order 8
+    "acoustic one-way": (fluid(text("one-way")), [XZ]),
+    "acoustic free and absorbing": (fluid(text()), [XY]),
+    "antiplane": (plane("SH"), [X, (3, 1, 2)]),
+    "hills of order 8": (hilly(order=8), [X, Z, (3, 1, 2)]),
+    "sea floor of order 8": (hilly(WET, order=8), [Y, Z, XY]),
+}
+
+
+@pytest.mark.parametrize("name, given", with_more(GRIDS, MORE_GRIDS))
+def test_grids(name, given):
+    """Halos are nan before each run, and no ghost but those that a neighbour fills is defined at a cut."""
+    scenario, cuts = given
+    for grid in cuts:
+        assert len(same_bits(scenario, grid)) == np.prod(grid), grid
+
+
+def test_odd_sizes_with_threads():
+    parts = same_bits(text(x=3000, y=2400, z=2800), (3, 2, 1), device="cpu", threads=2)
+    assert all(a % 2 == 0 for part in parts for a in part.box[::2])
+    assert {part.shape[2] % 2 for part in parts} == {0, 1}
+
+
+def test_source_and_receiver_on_the_cut():
+    """Both lie between the last point of one rank and the first of the next: their weights are on both sides."""
+    scenario = text(middle=1350, receivers='[[receivers]]\nname = "C"\nat = [1350, 1220, 0]')
+    assert same_bits(scenario, X)[0].box[5] == 14
+    plan = alone(scenario)[0]
+    columns, gathering = divide_channels(plan, split(plan, 2, X), *sampling_launches(plan))
+    assert (np.diff(gathering.first) > 1).any() and all(len(of_rank.rows) for of_rank in columns)
+
+
+def test_a_sea_floor_may_be_cut_along_z():
+    """Closed differences reach no farther than plain ones; a dry trough has none."""
+    plan = alone(hilly(WET))[0]
+    low, high = next(one.box[:2] for one in plan.phases[0].launches if "situations" in one.arrays)
+    assert any(low < part.box[0] < high for part in split(plan, 5, (1, 1, 5)))
+    same_bits(hilly(WET), (1, 1, 5))
+    assert "situations" not in alone(hilly())[0].arrays
+
+
+# --- elements ---------------------------------------------------------------------------------------------------------------------------
+
+SHARED = {  # case and precision: ranks, how elements are shared
+    "solid float32": [(3, "metis")],
+    "rigid sides float32": [(4, "random")],
+    "sea float32": [(3, "random")],
+    "floor in a layer float32": [(4, "random")],
+    "mantle float32": [(2, "slices")],
+    "core float32": [(2, "slices")],
+}
+MORE_SHARED = {
+    "solid float32": [(8, "metis"), (4, "slices")],
+    "sea float32": [(8, "bisection")],
+    "attenuation float32": [(4, "metis")],
+    "layers float32": [(4, "random")],
+    "sea layers float32": [(3, "bisection")],
+    "core float32": [(4, "slices")],
+    "solid float64": [(5, "bisection")],
+    "sea float64": [(4, "random")],
+    "attenuation float64": [(2, "slices")],
+    "mantle float64": [(3, "slices")],
+    "blast in the core float64": [(4, "slices")],
+}
+
+
+@pytest.mark.parametrize("name, ways", with_more(SHARED, MORE_SHARED))
+def test_elements(name, ways):
+    """In float32 forces are counted in whole units, and what an element adds does not depend on its rank: the same bits. Sources and
+    receivers of chunks lie on cuts, and their step is not given."""
+    case, precision = name.rsplit(" ", 1)
+    want = run_alone(case, precision)
+    of_chunk = case in rankcase.CHUNKS
+    assert (np.abs(want.samples).max(axis=0) > 0).mean() > (0.3 if of_chunk else 0.7)
+    for size, partition in ways:
+        if partition == "metis" and not find_spec("pymetis"):
+            pytest.skip("pymetis is not installed: pip install pymetis")
+        got = craton.run(shared(case, precision, partition), progress=False, devices=size)
+        assert got.plan.dt == (pytest.approx(want.plan.dt, rel=1e-12) if of_chunk else want.plan.dt)
+        assert got.plan.channels == want.plan.channels
+        if precision == "float32":
+            np.testing.assert_array_equal(got.samples, want.samples)
+        assert max(rankcase.off(got, want)) < 1e-12
+
+
+def test_hills_with_fast_assembly():
+    """Topography from an array, adds in any order: elements of 27 nodes that are no boxes."""
+    x, y = np.arange(0, 2001, 250.0), np.arange(0, 1501, 250.0)
+    height = 200 * np.exp(-((x[None] - 900) ** 2 + (y[:, None] - 700) ** 2) / 400**2)
+    tables = loads(elements("solid", "float64")).model_dump(by_alias=True, exclude_none=True)
+    tables["model"]["layers"][0]["top"] = 200
+    ground = {"x": x.tolist(), "y": y.tolist(), "z": height.tolist()}
+    tables = edited(tables, model__topography=ground, domain__size=[2000, 1500, 1700], run__assembly="fast")
+    one, three = (craton.run(craton.Scenario(**tables), progress=False, devices=size) for size in (1, 3))
+    assert max(rankcase.off(three, one)) < 1e-12
+
+
+def test_units_of_forces_have_room(monkeypatch):
+    """A unit 4,000 times finer or 16,000 times coarser: still float32's own difference from sums of reals."""
+    reals = craton.run(loads(elements("sea"), ["run.assembly=fast"]), progress=False)
+    for bits in (32, 58):
+        monkeypatch.setattr(fixed_point, "BITS", bits)
+        move, rest = rankcase.off(craton.run(loads(elements("sea"), ["run.assembly=colour"]), progress=False), reals)
+        assert 0 < move < 1e-6 and rest < 1e-5
+
+
+def marched(case, size, partition, device="hostile", steps=12):
+    """Programs of all ranks after some steps."""
+
+    def rank(comm):
+        plan = rankcase.planned(shared(case, partition=partition), Together(comm))
+        program = backend(device, threads=1).commit(plan)
+        march(program, exchange(program, comm), rankcase.BLIND, steps)
+        return program
+
+    return spawn(size, rank)
+
+
+def at_shared_points(programs, field, medium):
+    """Pairs of a field's values at the points that two ranks share."""
+
+    def values(program, message):
+        return program.host(field)[rankcase.points_of(program.plan, medium, message)]
+
+    def messages(program):
+        return next((p.messages for p in program.plan.phases if p.name == medium), ())
+
+    for a in programs:
+        for message in messages(a):
+            b = programs[message.rank]
+            yield values(a, message), values(b, next(m for m in messages(b) if m.rank == a.plan.rank))
+
+
+@pytest.mark.parametrize("size, partition", [(4, "random"), pytest.param(8, "bisection", marks=LONG)])
+def test_elements_have_the_same_bits_at_shared_points(size, partition):
+    """Also where more than two ranks meet; buffers are nan before anything comes, which changes nothing."""
+    honest, hostile = (marched("sea", size, partition, device) for device in ("cpu", "hostile"))
+    assert all(a.host("state").tobytes() == b.host("state").tobytes() for a, b in zip(honest, hostile))
+    met = 0
+    for field, medium in (("displacement", "solid"), ("velocity", "solid"), ("potential", "fluid")):
+        for one, other in at_shared_points(hostile, field, medium):
+            assert one.tobytes() == other.tobytes() and np.isfinite(one).all()
+            met += bool(np.abs(one).max() > 0)
+    assert met > size
+
+
+def test_what_does_not_come_is_seen(monkeypatch):
+    """Without the exchange the sum is beyond anything at once: buffers hold the largest number there is, or nan."""
+
+    def displacements():
+        return [program.host("displacement") for program in marched("solid", 2, "slices", steps=1)]
+
+    honest = max(np.abs(one).max() for one in displacements())
+    monkeypatch.setattr(OnHost, "finish", lambda self, shared: shared and shared.unpack(0))
+    assert all(np.abs(one).max() > 1e3 * honest for one in displacements())
+    monkeypatch.setattr(Medium, "exact", False)
+    assert all(np.isnan(one).any() for one in displacements())
+
+
+# --- one voice --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_explosion_ends_all_ranks():
+    scenario = pictured(time_duration=4.0)
+    plan = craton.plan(scenario)
+    assert plan.limit < np.inf
+
+    def rank(comm):
+        local = plan_of_rank(plan, comm.rank, comm.size, Z)
+        local.limit = 1e-30 if comm.rank == 1 else local.limit  # only this rank sees it
+        program = waves.commit(scenario, local, backend("cpu", threads=1))
+        with pytest.raises(ComputationError, match="unstable at step") as error:
+            waves.march(scenario, program, None, False, comm).finished()
+        return error.value.agreed, str(error.value)
+
+    first, second = spawn(2, rank)
+    assert first == second and first[0] == 4
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_an_error_of_one_rank_is_one_of_all(victim, monkeypatch):
+    """Also in the middle of a build, before the others ask it for something."""
+    combine = ranks.combine_statistics
+
+    def broken(subdomain, statistics):
+        if subdomain.team.rank == victim:
+            raise ResourceError("no memory left")
+        return combine(subdomain, statistics)
+
+    def rank(comm):
+        with pytest.raises(Exception, match="no memory left") as error:
+            api.run(shared("solid"), progress=False, comm=comm)
+        return error.value.agreed
+
+    monkeypatch.setattr(ranks, "combine_statistics", broken)
+    assert spawn(2, rank) == [3, 3]
+
+
+def test_a_mesh_file_of_several_ranks_is_refused():
+    asked = loads(elements("solid").replace("[output]", "[output]\nmesh = true"))
+    refused(ScenarioError, "several ranks do not write the mesh", craton.run, asked, progress=False, devices=2)
+
+
+# --- stores -----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """The small scenario on one rank."""
+    out = tmp_path_factory.mktemp("one") / "out"
+    craton.run(pictured(), out=out, progress=False)
+    return out
+
+
+def finished(out, size):
+    """What run.json says of a run that has ended well."""
+    told = manifest(out)
+    assert told["state"] == "finished" and len(told["ranks"]) == size
+    return told
+
+
+@pytest.mark.parametrize("grid", [(3, 1, 2), pytest.param(X, marks=LONG)], ids=str)
+def test_run_into_one_store(grid, reference, tmp_path):
+    """Each rank writes whole chunks of the pictures; rank 0 has the waveforms."""
+    size = int(np.prod(grid))
+    craton.run(pictured(run_grid=list(grid)), out=tmp_path / "out", progress=False, devices=size)
+    same_results(reference, tmp_path / "out")
+    assert all(0 <= waited < 1 for waited in finished(tmp_path / "out", size)["waiting"])
+
+
+GROUND = '[[snapshots]]\nname = "ground"\nquantity = "velocity"\nplane = { surface = true }\n'
+SECTION = GROUND + 'every = 5\n[[snapshots]]\nname = "section"\nquantity = "velocity"\nplane = { y = 0 }\nevery = 5\n'
+VOLUME = GROUND + 'every = 0.1\n[[snapshots]]\nname = "volume"\nquantity = "velocity"\nevery = 0.2\n'
+
+
+def same_pictures(one, other, *names):
+    """The same velocities but for their rounding to float32, and the same places without any."""
+    for name in names:
+        a, b = (stored(out, f"snapshots/{name}").velocity.values for out in (one, other))
+        assert np.array_equal(np.isnan(a), np.isnan(b)) and np.nanmax(np.abs(b)) > 0
+        assert misfit(np.nan_to_num(a), np.nan_to_num(b)) < 1e-6
+        yield b
+
+
+def test_pictures_of_elements_are_put_together(tmp_path):
+    """Every place of a raster is seen by one rank. (Of derivatives, which jump at faces of elements, ranks may see the other side.)"""
+    asked = loads(elements("attenuation") + VOLUME, ["run.partition=bisection"])
+    one, three = (craton.run(asked, out=tmp_path / str(size), progress=False, devices=size) for size in (1, 3))
+    np.testing.assert_array_equal(one.samples, three.samples)
+    pictures = list(same_pictures(tmp_path / "3", tmp_path / "1", "ground", "volume"))
+    assert len(pictures) == 2 and all(np.isfinite(picture).all() for picture in pictures)
+
+
+def environment(monkeypatch):
+    """Variables of processes: one thread each, the modules of this one."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+
+
+PICTURED = smallcase.TEXT.replace("[output]", smallcase.PICTURES)
+ONLY = pytest.mark.costly("the only run of processes that the command line starts")
+STARTED = [pytest.param("sea", marks=ONLY), pytest.param("grid", marks=LONG), pytest.param("mantle", marks=LONG)]
+
+
+@needs_mpi
+@pytest.mark.parametrize("case", STARTED)
+def test_processes_of_the_command_line(case, reference, tmp_path, monkeypatch):
+    """They build their parts, run, and leave one store; of a chunk no rank has the whole top, which a picture shows."""
+    environment(monkeypatch)
+    given = {"sea": "", "mantle": SECTION}
+    (tmp_path / "case.toml").write_text(PICTURED if case == "grid" else elements(case) + given[case])
+    words = ("--ranks", "2", "--oversubscribe", "--quiet", *(("--set", "run.grid=[2, 1, 1]") * (case == "grid")))
+    assert main(["run", str(tmp_path / "case.toml"), "-o", str(tmp_path / "out"), *words]) == 0
+    told = finished(tmp_path / "out", 2)
+    if case == "grid":
+        same_results(reference, tmp_path / "out")
+    else:
+        want, found = run_alone(case), stored(tmp_path / "out")
+        assert told["points"] == want.plan.points
+        assert all(np.array_equal(found[name], values) for name, values in want.dataset.data_vars.items())
+    if case == "mantle":
+        craton.run(craton.load(tmp_path / "case.toml"), out=tmp_path / "one", progress=False)
+        assert len(list(same_pictures(tmp_path / "out", tmp_path / "one", "ground", "section"))) == 2
+
+
+MANY = """
+    from mpi4py import MPI
+    import craton
+    from craton.scenario import load
+    world = MPI.COMM_WORLD
+    threes = world.Split(world.rank // 3)
+    rounds = [(world, [1, 2, 2]), (threes, [1, 1, 3])]
+    for comm, grid in rounds[: 1 if world.rank == 3 else 2]:
+        craton.run(load("case.toml", [f"run.grid={grid}"]), out=f"out {comm.size}", progress=False, comm=comm)
+    """
+
+
+@needs_mpi
+@pytest.mark.long
+def test_processes_of_other_communicators(reference, tmp_path, monkeypatch):
+    """Four and three of them, of one start of mpiexec: starting costs more than the runs."""
+    environment(monkeypatch)
+    (tmp_path / "case.toml").write_text(PICTURED)
+    (tmp_path / "many.py").write_text(textwrap.dedent(MANY))
+    words = [launcher.mpiexec(), "-n", "4", sys.executable, "-m", "mpi4py", "many.py"]
+    done = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, timeout=180)
+    assert done.returncode == 0, done.stderr
+    for size in (4, 3):
+        same_results(reference, tmp_path / f"out {size}")
+        assert len({rank["pid"] for rank in finished(tmp_path / f"out {size}", size)["ranks"]}) == size
+
+
+@needs_mpi
+@pytest.mark.long
+@pytest.mark.parametrize("victim, delay", [(0, 0.3), (1, 0.9)])
+def test_a_killed_rank_ends_the_job(victim, delay, tmp_path):
+    """Within 10 s, with one message, and a store that opens with all that was flushed: two of the times of bench/cases/kill_ranks.py."""
+    row = benchscript.load("cases.kill_ranks").killed(tmp_path, victim, delay, ranks=2)
+    assert row["passed"], row

@@ -7,7 +7,7 @@ import smallcase
 LAYERS = """kind = "layers"
 layers = [{ top = 0, vp = 3000, vs = 1700, rho = 2300 }, { top = -1400, vp = 4500, vs = 2600, rho = 2600 }]
 """
-PLANE = '[[snapshots]]\nname = "upper plane"\nquantity = "pressure"\nplane = { z = -100 }\nevery = 0.25\n\n[output]\n'
+PLANE = '[[snapshots]]\nname = "upper"\nquantity = "pressure"\nplane = { z = -100 }\nevery = 0.25\n\n[output]\n'
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ def test_of_the_first_shot_of_a_survey(box, tmp_path):
     for stem in ("00000-A", "00001-B"):
         shutil.copytree(box, tmp_path / "shots" / stem)
     shutil.rmtree(tmp_path / "shots" / "00001-B" / "result.zarr" / "snapshots" / "section")
-    assert set(pictures.read_snapshots(tmp_path)) == {"section", "upper plane"}
+    assert set(pictures.read_snapshots(tmp_path)) == {"section", "upper"}
     array, _ = films.plane_over_time(tmp_path, "section", "Z")
     np.testing.assert_array_equal(array, films.plane_over_time(box, "section", "Z")[0])
     refused(CratonError, "surveys with --snapshots", films.plane_over_time, tmp_path / "shots")
@@ -121,7 +121,7 @@ def test_films_follow_the_frames(monkeypatch, tmp_path):
 def test_problems(box, capsys):
     for words, said in (
         (["-o", "x.avi"], "a film ends in .mp4, .gif or .webp"),
-        (["-o", "x.mp4", "--series", "none"], "there are section, upper plane"),
+        (["-o", "x.mp4", "--series", "none"], "there are section, upper"),
         (["-o", "x.mp4", "--series", "section", "--component", "R"], "there are E, N, Z"),
         (["-o", "x.mp4", "--rate", "0"], "frames per second"),
     ):

@@ -1,6 +1,7 @@
 """craton plot: record sections, gathers, spectra, f-k and dispersion images, particle motion, maps, models; craton compare."""
 
 import sys
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import benchscript
@@ -11,8 +12,8 @@ import xarray as xr
 from common import plain, refused
 from filecase import LINE, bare, waveforms
 
-import craton
 from craton.cli.app import app, main
+from craton.driver.result import Result
 from craton.errors import CratonError
 from craton.report import (
     FIGURES,
@@ -21,6 +22,7 @@ from craton.report import (
     model_figures,
     pictures,
     record_sections,
+    scene3d,
     shot_gathers,
     signals,
     station_maps,
@@ -273,23 +275,27 @@ def test_compare_measures_shift_ratio_and_misfit(line, waves, quick, tmp_path, c
     assert "half the sampling rate" in capsys.readouterr().err
 
 
-def shown(box, **options):
-    """The plotter of a run, whose time is 0.25 s, and the plane of a section at that time, the liveliest component."""
-    from craton.report.scene3d import scene
+def shown(out, **options):
+    """The plotter of `show` for the run in a folder."""
+    scenario, waves = load(out / "scenario.toml"), xr.open_zarr(out / "result.zarr")
+    receivers = waves.receiver.values
+    run = SimpleNamespace(scenario=scenario, dataset=waves, plan=SimpleNamespace(receivers=receivers))
+    run.snapshots = pictures.read_snapshots(out)
+    return Result.show(run, **options)
 
-    snapshots = pictures.read_snapshots(box)
-    frame = snapshots["section"].velocity.sel(time=0.25, method="nearest").load()
-    liveliest = int(np.abs(frame.values).mean(axis=(1, 2)).argmax())
-    plotter = scene(load(box / "scenario.toml"), xr.open_zarr(box / "result.zarr"), snapshots, 0.25, **options)
-    return plotter, frame.isel(component=liveliest).transpose("x", "z").values
+
+def liveliest(box):
+    """Values (x, z) of the section at 0.25 s, of the component that moves most."""
+    frame = pictures.read_snapshots(box)["section"].velocity.sel(time=0.25, method="nearest").load()
+    return frame.isel(component=int(np.abs(frame.values).mean(axis=(1, 2)).argmax())).transpose("x", "z").values
 
 
 def test_scene_in_three_dimensions(box, monkeypatch):
     """What PyVista is told: planes, receivers and the source where they are, the values in its order; the model without snapshots."""
     vista = MagicMock()
     monkeypatch.setitem(sys.modules, "pyvista", vista)
-    plotter, expected = shown(box)
-    assert plotter is vista.Plotter.return_value
+    plotter, expected = shown(box, time=0.25), liveliest(box)
+    assert plotter is vista.Plotter.return_value and plotter.show.called
     assert list(vista.Box.call_args.args[0]) == [0, 3000, 0, 3000, -2500, 0]
     section = next(call.args for call in vista.StructuredGrid.call_args_list if call.args[0].shape[1] == 1)
     x, y, z = (np.asarray(axis) for axis in section)
@@ -306,7 +312,7 @@ def test_scene_in_three_dimensions(box, monkeypatch):
     assert given[1].tolist() == [[2000, 1500, 0], *([x, 1500, 0] for x in (1000, 1200, 1400))]
     drawn = [call.kwargs["scalars"] for call in plotter.add_mesh.call_args_list if "scalars" in call.kwargs]
     assert name in drawn and not vista.ImageData.called
-    craton.report.scene3d.scene(load(box / "scenario.toml"))
+    scene3d.scene(load(box / "scenario.toml"))
     about = vista.ImageData.call_args.kwargs
     assert list(about["origin"]) == [0, 0, -2500] and list(about["dimensions"]) == [60, 60, 50]
     assert list(about["spacing"] * (np.array(about["dimensions"]) - 1)) == pytest.approx([3000, 3000, 2500])
@@ -318,14 +324,14 @@ def test_scene_in_three_dimensions(box, monkeypatch):
 def test_result_in_three_dimensions(line, monkeypatch):
     """`show` of a run in a plane is refused."""
     monkeypatch.setitem(sys.modules, "pyvista", MagicMock())
-    refused(CratonError, "x, y and z", craton.report.scene3d.scene, load(line / "scenario.toml"))
+    refused(CratonError, "x, y and z", shown, line)
 
 
 @pytest.mark.long
 def test_scene_as_pyvista_has_it(box):
     """Planes, the model, receivers and the source are where they are; nothing is rendered."""
     pytest.importorskip("pyvista")
-    plotter, expected = shown(box, off_screen=True)
+    plotter, expected = shown(box, time=0.25, off_screen=True), liveliest(box)
     bounds = [mesh.bounds for mesh in plotter.meshes]
     for place in ([0, 3000, 1500, 1500, -2500, 0], [1500, 1500, 1500, 1500, -1000, -1000]):
         assert any(np.allclose(b, place, atol=1) for b in bounds)

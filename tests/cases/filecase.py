@@ -11,31 +11,15 @@ from craton.survey.receivers import Receivers
 
 LINE = """
 title = "A line"
-[domain]
-origin = [0, -600]
-size = [1500, 600]
-spacing = 20
-[model]
-kind = "layers"
-layers = [{ top = 0, vp = 1800, vs = 900, rho = 1900 }, { top = -200, vp = 2600, vs = 1500, rho = 2200 }]
-[time]
-duration = 0.8
-[boundaries]
-top = "free"
-cpml = { thickness = 5 }
-[[source]]
-kind = "force"
-at = [300, -10]
-force = [0, -1e6]
-wavelet = { kind = "ricker", frequency = 5 }
-[[receivers]]
-name = "R"
-line = { from = [200, 0], to = [1300, 0], count = 12 }
-[output]
-waveforms = ["velocity"]
-sampling = 0.01
-[run]
-device = "cpu"
+domain = { origin = [0, -600], size = [1500, 600], spacing = 20 }
+model.kind = "layers"
+model.layers = [{ top = 0, vp = 1800, vs = 900, rho = 1900 }, { top = -200, vp = 2600, vs = 1500, rho = 2200 }]
+time = { duration = 0.8 }
+boundaries = { top = "free", cpml = { thickness = 5 } }
+source = [{ kind = "force", at = [300, -10], force = [0, -1e6], wavelet = { kind = "ricker", frequency = 5 } }]
+receivers = [{ name = "R", line = { from = [200, 0], to = [1300, 0], count = 12 } }]
+output = { waveforms = ["velocity"], sampling = 0.01 }
+run = { device = "cpu" }
 """
 DT, START, STEPS = 0.01, -0.3, 400
 

@@ -12,22 +12,11 @@ import xarray as xr
 from common import plain, refused
 from filecase import LINE, bare, waveforms
 
+from craton import report
 from craton.cli.app import app, main
 from craton.driver.result import Result
 from craton.errors import CratonError
-from craton.report import (
-    FIGURES,
-    comparison,
-    figures,
-    model_figures,
-    pictures,
-    record_sections,
-    scene3d,
-    shot_gathers,
-    signals,
-    station_maps,
-    style,
-)
+from craton.report import FIGURES, figures, pictures, record_sections, scene3d, shot_gathers, station_maps
 from craton.scenario import Layers, load, loads
 
 pytest.importorskip("matplotlib")
@@ -165,7 +154,7 @@ def test_prefixes():
         ("1/s", 2e-6, 1e6, "10⁻⁶ 1/s"),
         ("m", 0.0, 1.0, "m"),
     ):
-        assert style.prefixed(unit, peak) == (pytest.approx(factor), text)
+        assert report.style.prefixed(unit, peak) == (pytest.approx(factor), text)
 
 
 def test_section_stands_where_it_says(waves, quick):
@@ -205,19 +194,19 @@ def test_dispersion_and_fk_find_the_velocity():
     velocity = np.linspace(200, 500, 301)
     chosen = (frequency > 8) & (frequency < 25)
     band, frequency, speed = band[:, chosen], frequency[chosen], speed[chosen]
-    image = signals.phase_velocities(band, along, frequency, velocity)
+    image = report.signals.phase_velocities(band, along, frequency, velocity)
     assert velocity[image.argmax(axis=0)] == pytest.approx(speed, rel=0.02)
     wavenumber = np.linspace(-0.15, 0.15, 601)
-    power = np.abs(signals.wavenumbers(band, along, wavenumber))
+    power = np.abs(report.signals.wavenumbers(band, along, wavenumber))
     assert wavenumber[power.argmax(axis=1)] == pytest.approx(frequency / speed, abs=1.5e-3)
-    slow, fast = signals.velocity_limits(band, along, frequency)
+    slow, fast = report.signals.velocity_limits(band, along, frequency)
     assert slow < speed.min() and fast > speed.max()
 
 
 def test_spectrogram_follows_a_sweep():
     time = np.arange(2000) * 0.002
     trace = np.sin(2 * np.pi * (10 * time + 5 * time**2))  # 10 to 50 Hz
-    frequency, times, level = signals.levels(trace, 0.002)
+    frequency, times, level = report.signals.levels(trace, 0.002)
     inside = (times > 0.4) & (times < 3.6)
     assert frequency[level.argmax(axis=0)][inside] == pytest.approx(10 + 10 * times[inside], abs=1.5)
 
@@ -227,13 +216,13 @@ def test_model_before_the_run(line, quick, tmp_path, monkeypatch, capsys):
     assert main(["plot", str(line.parent / "s.toml")]) == 0
     assert capsys.readouterr().out.split() == ["s-model.png"]
     assert main(["plot", str(line.parent / "s.toml"), "overview"]) == 2
-    sea = 'kind = "layers"\nwater = { level = -20 }\ntopography = -60\n'
-    wet = loads(LINE.replace("-600]\n", "-500]\n", 1).replace('kind = "layers"\n', sea))
+    sea = "model.water = { level = -20 }\nmodel.topography = -60\n"
+    wet = loads(LINE.replace("[0, -600]", "[0, -500]").replace("time =", sea + "time ="))
     xyz = np.array([[100.0, 0, z] for z in (-10, -30, -100, -300)])
-    medium = model_figures.medium_at(wet, xyz)
+    medium = report.model_figures.medium_at(wet, xyz)
     assert np.isnan(medium["vp"][0]) and medium["vs"][1] == 0 and medium["vp"][1] == wet.model.water.vp
     assert list(medium["vs"][2:]) == [900, 1500]
-    page = model_figures.figure_of(load(line / "scenario.toml"))
+    page = report.model_figures.figure_of(load(line / "scenario.toml"))
     assert set(np.asarray(page.axes[0].images[0].get_array()).ravel()) == {1800, 2600}
 
 
@@ -254,13 +243,13 @@ def test_compare_measures_shift_ratio_and_misfit(line, waves, quick, tmp_path, c
     words = ["compare", str(line), str(data), "--band", "1", "12", "--align", "0.05", "-o", str(tmp_path / "c.png")]
     assert main(words) == 0
     assert "4 traces" in capsys.readouterr().out and (tmp_path / "c.png").stat().st_size > 10_000
-    pairs = comparison.compare(line, data, (1.0, 12.0), 0.05)
+    pairs = report.comparison.compare(line, data, (1.0, 12.0), 0.05)
     assert [(p.name, p.component) for p in pairs] == places
     for pair in pairs:
         assert pair.shift == pytest.approx(0.03, abs=1e-3)
         assert pair.ratio == pytest.approx(0.5, rel=0.02) and pair.correlation > 0.99
         assert pair.misfit == pytest.approx(0.5, rel=0.05)
-    same = comparison.compare(line, line)
+    same = report.comparison.compare(line, line)
     assert len(same) == 24 and max(p.misfit for p in same) < 1e-12
     (tmp_path / "text.mseed").write_text("no")
     for words in (
@@ -290,7 +279,7 @@ def liveliest(box):
     return frame.isel(component=int(np.abs(frame.values).mean(axis=(1, 2)).argmax())).transpose("x", "z").values
 
 
-def test_scene_in_three_dimensions(box, monkeypatch):
+def test_scene_in_three_dimensions(box, line, monkeypatch):
     """What PyVista is told: planes, receivers and the source where they are, the values in its order; the model without snapshots."""
     vista = MagicMock()
     monkeypatch.setitem(sys.modules, "pyvista", vista)
@@ -313,18 +302,17 @@ def test_scene_in_three_dimensions(box, monkeypatch):
     drawn = [call.kwargs["scalars"] for call in plotter.add_mesh.call_args_list if "scalars" in call.kwargs]
     assert name in drawn and not vista.ImageData.called
     scene3d.scene(load(box / "scenario.toml"))
+    refused(CratonError, "x, y and z", shown, line)  # of a run in a plane
     about = vista.ImageData.call_args.kwargs
     assert list(about["origin"]) == [0, 0, -2500] and list(about["dimensions"]) == [60, 60, 50]
     assert list(about["spacing"] * (np.array(about["dimensions"]) - 1)) == pytest.approx([3000, 3000, 2500])
     ((label, values),) = [call.args for call in vista.ImageData.return_value.__setitem__.call_args_list]
     volume = np.reshape(values, (60, 60, 50), order="F")
-    assert label == model_figures.LABELS["vs"] and (volume[:, :, 0] == 2600).all() and (volume[:, :, -1] == 1700).all()
-
-
-def test_result_in_three_dimensions(line, monkeypatch):
-    """`show` of a run in a plane is refused."""
-    monkeypatch.setitem(sys.modules, "pyvista", MagicMock())
-    refused(CratonError, "x, y and z", shown, line)
+    assert (
+        label == report.model_figures.LABELS["vs"]
+        and (volume[:, :, 0] == 2600).all()
+        and (volume[:, :, -1] == 1700).all()
+    )
 
 
 @pytest.mark.long

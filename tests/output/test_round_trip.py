@@ -39,48 +39,29 @@ FAR = {
           "SPB": (-47.43, -23.59, 85.0), "TAM": (5.53, 22.79, 1410.0), "WUS": (79.22, 41.2, 1457.0)},
 }  # fmt: skip
 ALL = {code: NEAR.get(code, {}) | FAR[code] for code in FAR}
-REST = """
-[[source]]
-kind = "quakeml"
-file = "event.xml"
-[[receivers]]
-file = "FILE"
-[output]
-waveforms = ["velocity", "acceleration"]
-"""
 BOX = """
 title = "box"
-[domain]
-origin = [-9000, -9000, -8800]
-size = [18000, 18000, 8800]
-spacing = 400
-geographic = { longitude = 12.5, latitude = 47.25 }
-[model]
-kind = "homogeneous"
-vp = 5000
-vs = 2900
-rho = 2700
-[time]
-duration = 4
-[boundaries]
-cpml = { thickness = 5 }
-""" + REST.replace("FILE", "near.xml")
+domain.origin = [-9000, -9000, -8800]
+domain.size = [18000, 18000, 8800]
+domain.spacing = 400
+domain.geographic = { longitude = 12.5, latitude = 47.25 }
+model = { kind = "homogeneous", vp = 5000, vs = 2900, rho = 2700 }
+time = { duration = 4 }
+boundaries = { cpml = { thickness = 5 } }
+source = [{ kind = "quakeml", file = "event.xml" }]
+receivers = [{ file = "near.xml" }]
+output.waveforms = ["velocity", "acceleration"]
+"""
 GLOBE = """
 method = "sem"
-[domain.chunk]
-chunks = 6
-elements = [12, 12]
-bottom = "300 km"
-elliptic = true
-[model]
-kind = "prem"
-[time]
-duration = 1
-step = 0.2
-start = 0
-[boundaries]
-bottom = "stacey"
-""" + REST.replace("FILE", "all.xml")
+domain = { chunk = { chunks = 6, elements = [12, 12], bottom = "300 km", elliptic = true } }
+model = { kind = "prem" }
+time = { duration = 1, step = 0.2, start = 0 }
+boundaries = { bottom = "stacey" }
+source = [{ kind = "quakeml", file = "event.xml" }]
+receivers = [{ file = "all.xml" }]
+output = { waveforms = ["velocity", "acceleration"] }
+"""
 TURNED = ("domain.geographic.azimuth=35", "output.sampling=0.05")
 
 
@@ -260,31 +241,13 @@ def test_radial_and_transverse(turned, folder):
 
 
 NOWHERE = """
-[domain]
-origin = [-2000, -2000, -2000]
-size = [4000, 4000, 4000]
-spacing = 200
-[boundaries]
-top = "cpml"
-cpml = { thickness = 4 }
-[model]
-kind = "homogeneous"
-vp = 4000
-vs = 2300
-rho = 2500
-[time]
-duration = 0.8
-origin = 2020-02-29T23:59:59+01:00
-[[source]]
-kind = "explosion"
-moment = 1e14
-at = [0, 0, 0]
-wavelet = { kind = "gaussian", tau = 0.12 }
-[[receivers]]
-name = "R"
-at = [600, -600, 0]
-[output]
-waveforms = ["displacement", "strain"]
+domain = { origin = [-2000, -2000, -2000], size = [4000, 4000, 4000], spacing = 200 }
+boundaries = { top = "cpml", cpml = { thickness = 4 } }
+model = { kind = "homogeneous", vp = 4000, vs = 2300, rho = 2500 }
+time = { duration = 0.8, origin = 2020-02-29T23:59:59+01:00 }
+source = [{ kind = "explosion", moment = 1e14, at = [0, 0, 0], wavelet = { kind = "gaussian", tau = 0.12 } }]
+receivers = [{ name = "R", at = [600, -600, 0] }]
+output = { waveforms = ["displacement", "strain"] }
 """
 
 
@@ -317,10 +280,10 @@ def test_origin_times(folder):
     """Of two files, t = 0 is the first one's, with a warning; time.origin ends it; each shot of a survey has its own."""
     for value in ('"yesterday"', "2020", '"2020-13-01"'):
         with pytest.raises(ScenarioError, match="time.origin: .* is not a date and time"):
-            loads(BOX.replace("duration = 4", f"duration = 4\norigin = {value}"))
+            loads(BOX.replace("duration = 4", f"duration = 4, origin = {value}"))
     cmt = (DATA / "sources" / "CMTSOLUTION").read_text().replace("-13.8200", "47.26").replace("-67.2500", "12.5")
     (folder / "CMT").write_text(cmt.replace("647.1000", "3"))
-    text = BOX.replace("[[receivers]]", '[[source]]\nkind = "cmtsolution"\nfile = "CMT"\n[[receivers]]')
+    text = BOX.replace('"event.xml" }', '"event.xml" }, { kind = "cmtsolution", file = "CMT" }')
     plan = craton.plan(loads(text, file=folder / "s.toml"))
     (note,) = [text for text in plan.warnings if "origin time" in text]
     assert "source.1" in note and "1994-06-09T00:33:16.4" in note and plan.receivers.event["origin_time"] == ORIGIN
@@ -341,12 +304,11 @@ def test_origin_times(folder):
 def test_the_same_code_in_two_networks_of_two_files(folder):
     """CSV with a network column beside an inline receiver; the same network twice is refused."""
     (folder / "s.csv").write_text("name, network, x, y, z\nA, N1, 0, 0, 0\nB, N1, 100, 0, 0\n")
-    more = '[[receivers]]\nname = "A"\nat = [0, 100, 0]\n[[receivers]]\nfile = "s.csv"\n'
-    text = BOX.replace('[[receivers]]\nfile = "near.xml"\n', more)
+    text = BOX.replace('{ file = "near.xml" }', '{ name = "A", at = [0, 100, 0] }, { file = "s.csv" }')
     made = receivers.build(loads(text, file=folder / "s.toml"))
     assert made.names == ["XX.A", "N1.A", "B"] and made.codes == ["A", "A", "B"]
     assert made.networks == ["XX", "N1", "N1"]
-    twice = text.replace("[output]", '[[receivers]]\nname = "B"\nat = [0, 0, 0]\n[output]\nnetwork = "N1"')
+    twice = text.replace('"s.csv" }', '"s.csv" }, { name = "B", at = [0, 0, 0] }') + 'output.network = "N1"'
     words = '"A" is already taken by another receiver'
     refused(ScenarioError, words, receivers.build, loads(twice, file=folder / "s.toml"))
 
@@ -367,7 +329,7 @@ def test_first_lines_of_cmtsolutions(tmp_path):
 def test_a_rupture_has_a_hypocentre_and_a_centroid():
     """Where it starts, and the mean by moment; both are in the event."""
     text = BOX.replace("longitude = 12.5, latitude = 47.25", "longitude = -118.2, latitude = 34.1, azimuth = 10")
-    text = text.replace('file = "near.xml"', 'line = { from = [0, 0, 0], to = [9, 0, 0], count = 2 }\nname = "R"')
+    text = text.replace('file = "near.xml"', 'name = "R", line = { from = [0, 0, 0], to = [9, 0, 0], count = 2 }')
     file = DATA / "sources" / "rupture_v1.srf"
     scenario = loads(text.replace("quakeml", "srf").replace("event.xml", str(file)))
     about = craton.plan(scenario).receivers

@@ -26,33 +26,24 @@ AREAS = {"gaussian": 1.0, "ricker": 0.0, "gaussian_derivative": 0.0, "brune": 1.
 PULSES = ("gaussian", "brune", "kuepper1")
 SCENARIO = """
 title = "t"
-[domain]
-origin = [0, 0, -5000]
-size = [10_000, 8000, 5000]
-spacing = 100
-[model]
-kind = "homogeneous"
-vp = 5000
-vs = 2900
-rho = 2600
-[time]
-duration = 5
+domain = { origin = [0, 0, -5000], size = [10_000, 8000, 5000], spacing = 100 }
+model = { kind = "homogeneous", vp = 5000, vs = 2900, rho = 2600 }
+time = { duration = 5 }
 """
-COUPLE = """
-[[source]]
-kind = "moment_tensor"
-at = [2000, 4000, -2500]
-strike = 0
-dip = 90
-rake = 0
-moment = 1e18
-wavelet = { kind = "gaussian", tau = 0.1 }
-"""
-STATION = '[[receivers]]\nname = "R1"\nat = [5000, 5000, 0]\n'
+MECHANISM = "strike = 0, dip = 90, rake = 0, moment = 1e18"
+PULSE = 'wavelet = { kind = "gaussian", tau = 0.1 }'
+COUPLE = f'{{ kind = "moment_tensor", at = [2000, 4000, -2500], {MECHANISM}, {PULSE} }}'
+STATION = '{ name = "R1", at = [5000, 5000, 0] }'
 
 
-def scenario(*parts, file="scenario"):
-    return loads(SCENARIO + "".join(parts), file=str(file))
+def scenario(*rows, file="scenario", overrides=()):
+    """A scenario of rows of sources, which have a kind, and of receivers."""
+    sources = [row for row in rows if "kind" in row]
+    receivers = [row for row in rows if "kind" not in row]
+    text = f"source = [{', '.join(sources)}]\n" * bool(sources) + f"receivers = [{', '.join(receivers)}]\n" * bool(
+        receivers
+    )
+    return loads(SCENARIO + text, overrides, file=str(file))
 
 
 def couple(wavelet):
@@ -191,36 +182,18 @@ def test_conventions_of_mechanisms_and_magnitudes():
     assert sources.moment_magnitude(sources.magnitude_to_moment(5.3)) == pytest.approx(5.3, abs=1e-12)
 
 
-FOUR = """
-[[source]]
-kind = "moment_tensor"
-name = "general"
-at = { x = 1000, y = 1000, depth = 1000 }
-tensor = { xx = 1e15, yz = -2e15 }
-wavelet = { kind = "ricker", frequency = 2 }
-[[source]]
-kind = "moment_tensor"
-at = [1000, 1000, -1000]
-strike = 10
-dip = 20
-rake = 30
-magnitude = 5
-wavelet = { kind = "brune", corner_frequency = 1 }
-[[source]]
-kind = "explosion"
-at = [1000, 1000, -1000]
-moment = 1e15
-wavelet = { kind = "gaussian", tau = 0.1 }
-[[source]]
-kind = "force"
-at = [1000, 1000, 0]
-force = [0, 3e9, -4e9]
-wavelet = { kind = "kuepper", duration = 0.3 }
-"""
+FOUR = (
+    '{ kind = "moment_tensor", name = "general", at = { x = 1000, y = 1000, depth = 1000 }, '
+    'tensor = { xx = 1e15, yz = -2e15 }, wavelet = { kind = "ricker", frequency = 2 } }',
+    '{ kind = "moment_tensor", at = [1000, 1000, -1000], strike = 10, dip = 20, rake = 30, magnitude = 5, '
+    'wavelet = { kind = "brune", corner_frequency = 1 } }',
+    f'{{ kind = "explosion", at = [1000, 1000, -1000], moment = 1e15, {PULSE} }}',
+    '{ kind = "force", at = [1000, 1000, 0], force = [0, 3e9, -4e9], wavelet = { kind = "kuepper", duration = 0.3 } }',
+)
 
 
 def test_sources_of_a_scenario():
-    built = source_files.build_all(scenario(COUPLE, FOUR))
+    built = source_files.build_all(scenario(COUPLE, *FOUR))
     assert [s.name for s in built] == ["source 1", "general", "source 3", "source 4", "source 5"]
     assert built[0].xyz == (2000.0, 4000.0, -2500.0) and built[1].xyz == (1000.0, 1000.0, -1000.0)
     assert np.array_equal(built[1].moment, [[1e15, 0, 0], [0, 0, -2e15], [0, -2e15, 0]])
@@ -247,7 +220,7 @@ def test_start_time_and_warnings_about_wavelets():
         text = couple('"gaussian", tau = 0.1' + delay)
         texts, built = warned(text)
         assert sources.start_time(scenario(text), built) == pytest.approx(start, abs=1e-12)
-        assert sources.start_time(loads(SCENARIO + text, ["time.start=-2"]), built) == -2.0
+        assert sources.start_time(scenario(text, overrides=["time.start=-2"]), built) == -2.0
         assert len(texts) == ("delay = 5" in delay)
     texts, _ = warned(couple('"gaussian", tau = 0.1, delay = 4.9'), couple('"ricker", frequency = 5'), start=0.0)
     assert len(texts) == 3
@@ -256,12 +229,12 @@ def test_start_time_and_warnings_about_wavelets():
     assert "the final moment is zero" in texts[2]
 
 
-PULSE = '"samples", times = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6], values = [0, 0.3, 1, 1.4, 0.9, 0.2, 0]'
+SAMPLES = '"samples", times = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6], values = [0, 0.3, 1, 1.4, 0.9, 0.2, 0]'
 
 
 def test_an_area_that_is_not_one_is_told_and_normalized():
     """The final moment is the area times M0: told with its value, and made M0 by normalize; a force of any area is no moment."""
-    for wavelet in (PULSE, '"kuepper", duration = 0.5, extrema = 3'):
+    for wavelet in (SAMPLES, '"kuepper", duration = 0.5, extrema = 3'):
         (text,), (built,) = warned(couple(wavelet))
         assert f"area of {built.wavelet.area:.4g} instead of 1" in text and "normalize = true" in text
         assert f"{built.wavelet.area * 1e18:.4g} N m" in text
@@ -271,8 +244,8 @@ def test_an_area_that_is_not_one_is_told_and_normalized():
         # of samples, the peak is that of their spline at twice as many times
         assert np.abs(values).max() == pytest.approx(built.wavelet.peak, rel=2e-3)
         assert "M0 1e+18" in sources.describe(built)
-    force = '[[source]]\nkind = "force"\nat = [5000, 4000, -1000]\nforce = [0, 0, 1e9]\n'
-    assert warned(force + f"wavelet = {{ kind = {PULSE} }}\n")[0] == []
+    force = '{ kind = "force", at = [5000, 4000, -1000], force = [0, 0, 1e9]'
+    assert warned(f"{force}, wavelet = {{ kind = {SAMPLES} }} }}")[0] == []
     (found,) = problems(scenario(couple('"kuepper", duration = 0.5, normalize = true')))
     assert found.key == "source.0.wavelet.normalize" and "no area" in found.message
 
@@ -292,7 +265,7 @@ def test_both_remedies_of_a_run_that_begins_within_the_wavelet_help():
         texts, _ = warned(couple(f"{wavelet}, delay = {delay!r}"), start=start)
         return next((text for text in texts if "already reached" in text), None)
 
-    for wavelet in ('"gaussian", tau = 0.1', '"ricker", frequency = 3', PULSE):
+    for wavelet in ('"gaussian", tau = 0.1', '"ricker", frequency = 3', SAMPLES):
         for delay in (0.0, 0.1, 0.2345678):
             text = cut(wavelet, delay, 0.47)
             start, more = (float(re.search(words, text)[1]) for words in (r"start at (\S+) s", r"by (\S+) s more"))
@@ -302,9 +275,9 @@ def test_both_remedies_of_a_run_that_begins_within_the_wavelet_help():
 
 # --- receivers ---------------------------------------------------------------------------------------------------------------------
 
-LINE = '[[receivers]]\nname = "L"\nline = { from = [0, 0, 0], to = { x = 3000, y = 6000, depth = 300 }, count = 4 }\n'
-GRID = '[[receivers]]\nname = "G"\ngrid = { x = [0, 1000, 3], y = [2000, 3000, 2], depth = 50 }\n'
-FILE = '[[receivers]]\nfile = "r.csv"\n'
+LINE = '{ name = "L", line = { from = [0, 0, 0], to = { x = 3000, y = 6000, depth = 300 }, count = 4 } }'
+GRID = '{ name = "G", grid = { x = [0, 1000, 3], y = [2000, 3000, 2], depth = 50 } }'
+FILE = '{ file = "r.csv" }'
 
 
 def test_lines_and_grids():
@@ -384,24 +357,13 @@ def test_channels_are_the_same_listed_and_counted():
 
 # --- problems ----------------------------------------------------------------------------------------------------------------------
 
-BAD = """
-[[source]]
-kind = "moment_tensor"
-at = [-5, 0, 0]
-tensor = { xx = 0 }
-wavelet = { kind = "samples", file = "missing.txt" }
-[[receivers]]
-name = "L"
-line = { from = [0, 0, 0], to = [20_000, 0, 0], count = 5 }
-[[receivers]]
-name = "G"
-grid = { x = [0, 1000, 3], y = [2000, 9000, 2], z = 0 }
-[[receivers]]
-name = "L3"
-at = [0, 0, 0]
-[[receivers]]
-file = "nowhere.csv"
-"""
+BAD = (
+    '{ kind = "moment_tensor", at = [-5, 0, 0], tensor = { xx = 0 }, wavelet = { kind = "samples", file = "missing.txt" } }',
+    '{ name = "L", line = { from = [0, 0, 0], to = [20_000, 0, 0], count = 5 } }',
+    '{ name = "G", grid = { x = [0, 1000, 3], y = [2000, 9000, 2], z = 0 } }',
+    '{ name = "L3", at = [0, 0, 0] }',
+    '{ file = "nowhere.csv" }',
+)
 
 
 def test_places_outside():
@@ -417,13 +379,13 @@ def test_places_outside():
     ):
         (found,) = problems(scenario(COUPLE.replace("[2000, 4000, -2500]", at), STATION))
         assert found.key == "source.0.at" and says in found.message and found.remedy, at
-    top = '[boundaries]\ntop = "cpml"\n'  # no free surface
-    (found,) = problems(scenario(COUPLE, STATION.replace("5000, 0]", "5000, 1]"), top))
+    above = STATION.replace("5000, 0]", "5000, 1]")
+    (found,) = problems(scenario(COUPLE, above, overrides=["boundaries.top=cpml"]))  # no free surface
     assert found.key == "receivers.0.at" and "above the top of the domain" in found.message
 
 
 def test_all_problems_at_once(tmp_path):
-    found = problems(scenario(COUPLE, BAD, file=tmp_path / "s.toml"))
+    found = problems(scenario(COUPLE, *BAD, file=tmp_path / "s.toml"))
     said = {p.key: p.message for p in found}
     places = {"receivers.0.line", "receivers.1.grid", "receivers.2.name", "receivers.3.file"}
     assert len(found) == 7 and set(said) == {"source.1.at", "source.1.tensor", "source.1.wavelet.file"} | places

@@ -19,20 +19,13 @@ from craton.survey import faults, fibres, geography, planes, problems, receivers
 FILES = DATA / "sources"
 SCENARIO = """
 title = "files"
-[domain]
-origin = [-1500, -1500, -4000]
-size = [4000, 4000, 4000]
-spacing = 100
-GEOGRAPHIC
-[model]
-kind = "homogeneous"
-vp = 5000
-vs = 2900
-rho = 2600
-[time]
-duration = 5
+domain.origin = [-1500, -1500, -4000]
+domain.size = [4000, 4000, 4000]
+domain.spacing = 100
+model = { kind = "homogeneous", vp = 5000, vs = 2900, rho = 2600 }
+time = { duration = 5 }
 """
-HERE = "geographic = { longitude = -118.2, latitude = 34.1, azimuth = 20 }"
+HERE = "domain.geographic = { longitude = -118.2, latitude = 34.1, azimuth = 20 }\n"
 NORTH = HERE.replace("20", "0")
 METRES = 'coordinates = "metres"'
 GAUSSIAN = 'wavelet = { kind = "gaussian", tau = 0.1 }\n'
@@ -47,7 +40,7 @@ def medium(xyz, vp=5000.0, vs=2900.0, rho=2600.0):
 
 def scenario(*tables, geographic=HERE):
     """A scenario with these [[source]] or [[receivers]] tables; a harmless source is added to receivers."""
-    text = SCENARIO.replace("GEOGRAPHIC", geographic) + "\n".join(tables)
+    text = SCENARIO + geographic + "\n".join(tables)
     if "[[source]]" not in text:
         text += '\n[[source]]\nkind = "explosion"\nat = [0, 0, -1000]\nmoment = 1e14\n' + GAUSSIAN
     return loads(text, file=str(FILES / "scenario.toml"))
@@ -253,8 +246,8 @@ def quake(form, depth, magnitude, path):
         ev.Catalog([event]).write(str(path / "e"), format="QUAKEML")
         expected = sources.double_couple(30, 40, 50, 10 ** (1.5 * magnitude + 9.1))
         assert np.allclose(sources.double_couple(*quakeml.read(path / "e")[0].plane), expected)
-    deep = SCENARIO.replace("4000]\nsize", "12000]\nsize").replace("4000, 4000]", "4000, 12000]")
-    text = deep.replace("GEOGRAPHIC", HERE) + source(form, path / "e", 'wavelet = { kind = "gaussian", tau = 0.2 }')
+    deep = SCENARIO.replace("-4000]", "-12000]").replace("4000, 4000]", "4000, 12000]")
+    text = deep + HERE + source(form, path / "e", 'wavelet = { kind = "gaussian", tau = 0.2 }')
     return loads(text, file=str(FILES / "scenario.toml"))
 
 

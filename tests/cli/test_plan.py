@@ -141,7 +141,9 @@ def test_the_finder_of_intruders_finds_them():
     assert len(intruders(plan)) >= 2
 
 
-@pytest.mark.parametrize("case", ["layers", "plane", pytest.param("attenuation", marks=pytest.mark.long), "elements"])
+@pytest.mark.parametrize(
+    "case", ["layers", "plane", *(pytest.param(case, marks=pytest.mark.long) for case in ("attenuation", "elements"))]
+)
 def test_a_copy_by_pickle_gives_the_same_bits(case, tmp_path):
     scenario = loads(CASES[case](tmp_path), ("time.duration=0.3", "run.threads=1"))
     (plan,) = plans(scenario)

@@ -22,6 +22,7 @@ ev = pytest.importorskip("obspy.core.event")
 inv = pytest.importorskip("obspy.core.inventory")
 
 AXIS = np.linspace(-8000.0, 8000.0, 5)
+MEDIUM = {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2600}
 WAVELET = {"kind": "gaussian", "tau": 0.4}
 
 
@@ -67,7 +68,8 @@ def tables(**changes):
 
 def of_table(columns):
     """The scenario whose sources are the rows of a table."""
-    return Scenario(**tables(source={"file": pandas.DataFrame(columns), "wavelet": WAVELET}))
+    source = {"file": pandas.DataFrame(columns), "wavelet": WAVELET}
+    return Scenario(**tables(source=source, model=MEDIUM, receivers=[]))
 
 
 @pytest.fixture(scope="module")

@@ -190,7 +190,8 @@ class Killed(BaseException):
     """Ends the program, as far as these tests go."""
 
 
-def test_series_that_grow_are_whole_at_every_moment(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.long)])
+def test_series_that_grow_are_whole_at_every_moment(step, tmp_path, monkeypatch):
     """A kill before any of the files is moved in, or before the metadata are gathered, leaves the old or the new waveforms, never nan."""
     from craton.output import store as module
 
@@ -207,7 +208,7 @@ def test_series_that_grow_are_whole_at_every_moment(tmp_path, monkeypatch):
 
         return until_killed
 
-    for moves in range(100):
+    for moves in range(0, 100, step):
         store = Store(tmp_path / f"out{moves}")
         store.write_waveforms(whole.isel(time=slice(0, STEPS // 3)), STEPS)
         left[:] = range(moves)
@@ -332,6 +333,8 @@ def test_samples_finer_than_the_steps_are_refused(method):
         with pytest.raises(ScenarioError, match="is shorter than the time step") as caught:
             craton.plan(craton.Scenario(**tables | {"output": {"sampling": sampling}}))
         assert caught.value.problems[0].key == "output.sampling"
+    if method == "sem":
+        return  # bytes are counted in the same way
     coarse = {"sampling": 2 * step, "waveforms": ["velocity", "displacement", "acceleration"]}
     scenario = craton.Scenario(**tables | {"output": coarse})
     found = craton.run(scenario, progress=False, warn=False).dataset

@@ -54,7 +54,7 @@ output.waveforms = ["velocity", "acceleration"]
 """
 GLOBE = """
 method = "sem"
-domain = { chunk = { chunks = 6, elements = [12, 12], bottom = "300 km", elliptic = true } }
+domain = { chunk = { chunks = 6, elements = [6, 6], bottom = "300 km", elliptic = true } }
 model = { kind = "prem" }
 time = { duration = 1, step = 0.2, start = 0 }
 boundaries = { bottom = "stacey" }

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import types
 from importlib import metadata
 from pathlib import Path
@@ -214,40 +213,24 @@ def test_guard_stops_within_200_steps(bad, cli, tmp_path, monkeypatch):
     assert np.isfinite(found).all() and float(np.abs(found).max()) > 0
 
 
-def check_stopped(out, err, number):
-    """What a run that a signal ended has said and kept."""
-    assert "Traceback" not in err and f"stopped by {number.name} after step" in err and "kept: out/result.zarr" in err
-    run, found = manifest(out), stored(out)
-    assert run["state"] == "interrupted" and 0 < run["steps_done"] < 100_000
-    assert found.sizes["time"] == run["steps_done"] and np.isfinite(found.velocity).all()
-    assert float(np.diff(found.time).max()) == pytest.approx(0.015669, rel=1e-6)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 def test_signal_between_steps_ends_cleanly(number, cli, tmp_path, monkeypatch):
     sample = Recorder.sample
-    monkeypatch.setattr(
-        Recorder, "sample", lambda s, step: (step == 73 and os.kill(os.getpid(), number), sample(s, step))
-    )
+
+    def signalled(self, step):
+        if step == 73:
+            os.kill(os.getpid(), number)
+        sample(self, step)
+
+    monkeypatch.setattr(Recorder, "sample", signalled)
     write(tmp_path, LONG)
-    check_stopped("out", cli("run small.toml -o out", code=75)[1], number)
+    _, err = cli("run small.toml -o out", code=75)
+    assert f"stopped by {number.name} after step" in err and "kept: out/result.zarr" in err
+    run, found = manifest("out"), stored("out")
+    assert run["state"] == "interrupted" and 73 <= run["steps_done"] < 200
+    assert found.sizes["time"] == run["steps_done"] and np.isfinite(found.velocity).all()
+    assert float(np.diff(found.time).max()) == pytest.approx(0.015669, rel=1e-6)
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_signal_ends_a_process_cleanly(number, tmp_path):
-    write(tmp_path, ("duration = 1.0", "duration = 2000"))
-    words = [sys.executable, "-m", "craton", "run", "small.toml", "-o", "out"]
-    running = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + 120  # of compiling on a loaded machine
-    while not list((tmp_path / "out").glob("result.zarr/snapshots/section/velocity/[0-9]*")):
-        assert running.poll() is None and time.monotonic() < end, running.stderr.read()
-        time.sleep(0.05)
-    running.send_signal(number)
-    _, err = running.communicate(timeout=60)
-    assert running.returncode == 75, err
-    check_stopped(tmp_path / "out", err, number)
 
 
 def test_signal_before_the_first_step(cli, tmp_path, monkeypatch):

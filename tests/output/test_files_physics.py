@@ -5,7 +5,6 @@ import pytest
 import xarray as xr
 from common import refused
 from filecase import rupture
-from paths import DATA
 
 import craton
 from craton.errors import ResourceError
@@ -241,13 +240,3 @@ def test_fibre_alone(tmp_path):
     assert result.fibres.sizes["channel"] == 10 and np.allclose(np.diff(result.fibres.time), 0.05)
     assert not result.dataset.data_vars and (tmp_path / "out" / "result.zarr" / "fibres").is_dir()
     assert np.abs(result.fibres.strain_rate).max() > 0
-
-
-def test_data_files_plan():
-    """The example files of the tests in a run's plan: every kind by its name."""
-    kinds = {"cmtsolution": "CMTSOLUTION_cartesian", "forcesolution": "FORCESOLUTION", "srf": "rupture_v2.srf"}
-    files = {kind: str(DATA / "sources" / file) for kind, file in kinds.items()}
-    found = [{"kind": kind, "file": file, "coordinates": "metres"} for kind, file in files.items()]
-    stations = {"file": str(DATA / "sources" / "STATIONS_cartesian"), "coordinates": "metres"}
-    text = str(craton.plan(scenario(found, [stations])))
-    assert "source 1.2 " in text and "source 2.2 " in text and "finite fault of 2 subfaults" in text

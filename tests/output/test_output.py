@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -139,37 +138,6 @@ def test_run_stopped_early_keeps_only_the_frames_written(tmp_path):
         assert len(values) >= 20 - 4 and (values == np.arange(1.0, len(values) + 1)[:, None, None, None]).all()
     ds = xr.open_zarr(tmp_path / "out" / "result.zarr", group="snapshots/s")
     assert ds.divergence.dims == ("time", "z", "y", "x") and ds.sizes["time"] == 20 and float(ds.divergence.min()) == 1
-
-
-WRITER = """
-import sys
-import numpy as np
-from craton.output.store import Store
-writer = Store(sys.argv[1]).snapshots()
-axes = {"z": np.arange(24.), "y": 0.0, "x": np.arange(32.)}
-writer.add_series("s", {"velocity": ("E", "N", "Z")}, axes, np.arange(100000) * 0.1)
-for i in range(100000):
-    writer.put("s", i * 0.1, {"velocity": np.full((3, 24, 32), i + 1.0)})
-    print(i, flush=True)
-"""
-
-
-@pytest.mark.long
-def test_readable_after_sigkill(tmp_path):
-    out = tmp_path / "out"
-    process = subprocess.Popen([sys.executable, "-c", WRITER, str(out)], stdout=subprocess.PIPE, text=True)
-    next(line for line in process.stdout if int(line) >= 40)
-    process.send_signal(signal.SIGKILL)
-    process.stdout.close()
-    assert process.wait() == -signal.SIGKILL
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        written = pictures.read_snapshots(out)["s"].velocity.values
-    assert len(written) >= 40 - 4  # all but those that waited
-    assert all(np.unique(frame).size == 1 and frame.flat[0] == i + 1 for i, frame in enumerate(written))
-    assert read_run(out)["state"] == "running"
-    Store(out)  # the process is gone: its OUT is free again
-    assert not (out / "result.zarr").exists()
 
 
 def test_error_of_the_thread_reaches_the_caller(tmp_path):

@@ -251,15 +251,8 @@ def test_compare_measures_shift_ratio_and_misfit(line, waves, quick, tmp_path, c
         assert pair.misfit == pytest.approx(0.5, rel=0.05)
     same = report.comparison.compare(line, line)
     assert len(same) == 24 and max(p.misfit for p in same) < 1e-12
-    (tmp_path / "text.mseed").write_text("no")
-    for words in (
-        [tmp_path / "none.mseed"],
-        [data, "--band", "1", "500"],
-        [data, "--band", "5", "1"],
-        [data, "-o", tmp_path / "a.exe"],
-        [tmp_path / "text.mseed"],
-    ):
-        assert main(["compare", str(line), *map(str, words)]) == 2
+    for words in ("--band 1 500", "--band 5 1", f"-o {tmp_path}/a.exe"):
+        assert main(["compare", str(line), str(data), *words.split()]) == 2
     assert main(["film", str(line), "--series", "nope"]) == 2
     assert "half the sampling rate" in capsys.readouterr().err
 

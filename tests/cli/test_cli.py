@@ -25,20 +25,7 @@ from craton.driver import waves
 from craton.driver.recorder import Recorder
 from craton.methods import METHODS
 
-COMMANDS = [
-    "run",
-    "resume",
-    "survey",
-    "plan",
-    "new",
-    "plot",
-    "convert",
-    "schema",
-    "info",
-    "kernels",
-    "bench",
-    "validate",
-]
+COMMANDS = "run resume survey plan new plot convert schema info kernels bench validate"
 EXAMPLES = ROOT / "examples"
 HEAVY = ("numpy", "pydantic", "scipy", "xarray", "zarr", "obspy", "matplotlib", "cupy")
 
@@ -73,7 +60,7 @@ def test_help_answers_at_once():
     *text, last = python(code).stdout.splitlines()
     seconds, *heavy = last.split()
     assert not heavy and float(seconds) < 0.5
-    assert all(re.search(rf"\b{name}\b", "\n".join(text)) for name in COMMANDS)
+    assert all(re.search(rf"\b{name}\b", "\n".join(text)) for name in COMMANDS.split())
 
 
 @pytest.mark.parametrize("command", ["report", "plan"])
@@ -261,17 +248,8 @@ def test_plan_says_all_and_writes_nothing(cli, tmp_path):
     write(tmp_path, (pulse, high))
     out, err = cli("plan small.toml")
     assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
-    words = (
-        "31 x 31 x 26",
-        "stability limit",
-        "f95",
-        "phase velocity",
-        "Mw",
-        "wavefield",
-        "memory traffic",
-        "velocity",
-    )
-    assert all(word in out for word in words)
+    words = "stability limit", "f95", "phase velocity", "Mw", "wavefield", "memory traffic", "velocity"
+    assert "31 x 31 x 26" in out and all(word in out for word in words)
     about = re.search(r"about ([\d.e+]+) (s|min|h) for (\d+) steps", out)
     assert about and "by a few steps timed now" in out
     assert "points per wavelength" in err and "use a spacing of" in err

@@ -27,24 +27,18 @@ from craton.scenario import loads
 from craton.validation.spectral import prepared
 
 FORBIDDEN = ("craton.methods", "craton.model", "craton.scenario", "craton.comm", "craton.backends", "craton.driver")
-SHOTS = "".join(
-    f'[[snapshots]]\nname = "{q}"\nquantity = "{q}"\nevery = 0.1\n' for q in ("velocity", "curl", "pressure")
-)
+SHOT = '[[snapshots]]\nname = "NAME"\nquantity = "NAME"\nevery = 0.1\n'
+SHOTS = "".join(SHOT.replace("NAME", quantity) for quantity in ("velocity", "curl", "pressure"))
 RUPTURE = f'file = "{DATA / "sources" / "rupture_v2.srf"}"'
 FAULT = f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nname = "F"\n{RUPTURE}\n'
-FIBRE = (
-    '[[receivers]]\nname = "D"\ndas = { along = [[900, 900, -200], [2600, 1500, -200]], spacing = 200, gauge = 400 }\n'
-)
+ALONG = "along = [[900, 900, -200], [2600, 1500, -200]]"
+FIBRE = f'[[receivers]]\nname = "D"\ndas = {{ {ALONG}, spacing = 200, gauge = 400 }}\n'
 LOSS = "attenuation = { band = [0.5, 10], mechanisms = 2 }"
 SPEEDS = "vp = 3000\nvs = 1700\nrho = 2300\n"
 PLACE = "origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\n"
 SIDES = 'others = "cpml"\ncpml = { thickness = 5 }'
-VALLEY = "topography = { x = [0, 1500, 3000], z = [-40, -180, -40] }\n"
-HILLY = (
-    (SPEEDS, SPEEDS + "water = { level = 0 }\n" + VALLEY),
-    ('top = "free"', 'top = "rigid"'),
-    ("0, -2500]\n", "0, -2300]\n"),
-)
+VALLEY = "water = { level = 0 }\ntopography = { x = [0, 1500, 3000], z = [-40, -180, -40] }\n"
+HILLY = (SPEEDS, SPEEDS + VALLEY), ('top = "free"', 'top = "rigid"'), ("0, -2500]\n", "0, -2300]\n")
 CHUNK = (ROOT / "examples" / "earth_chunk.toml").read_text().replace("period = 40", "elements = [24, 6]")
 
 
@@ -52,9 +46,8 @@ def elements(model=SPEEDS, sides='others = "stacey"', kind="homogeneous", mesh="
     """The small case by spectral elements."""
     space = mesh or PLACE + "element_size = 500\n"
     model = ('kind = "homogeneous"\n' + SPEEDS, f'kind = "{kind}"\n{model}\n')
-    return smallcase.changed(
-        ('method = "fd"', 'method = "sem"'), (PLACE + "spacing = 100\n", space), model, (SIDES, sides)
-    )
+    others = (PLACE + "spacing = 100\n", space), (SIDES, sides)
+    return smallcase.changed(('method = "fd"', 'method = "sem"'), model, *others)
 
 
 def with_mesh(folder):
@@ -64,14 +57,13 @@ def with_mesh(folder):
 
 
 SEA = "layers = [{ top = 0, vp = 1500, vs = 0, rho = 1000 }, { top = -500, vp = 3400, vs = 1900, rho = 2300 }]"
+TWO = "shots = { from = [300, -10], to = [700, -10], count = 2 }"
 CASES = {
     "layers": lambda folder: text() + SHOTS,
     "fault and fibre": lambda folder: text(x=4000, y=4000, z=4000, source=FAULT, receivers=FIBRE),
     "attenuation": lambda folder: text(model=LOSS).replace("rho = 2100", "rho = 2100, qp = 60, qs = 30"),
     "topography": lambda folder: smallcase.changed(*HILLY) + SHOTS,
-    "plane": lambda folder: LINE.replace(
-        "at = [300, -10]", "shots = { from = [300, -10], to = [700, -10], count = 2 }"
-    ),
+    "plane": lambda folder: LINE.replace("at = [300, -10]", TWO),
     "elements": lambda folder: elements(SEA, 'others = "pml"\npml = { thickness = 1 }', "layers") + SHOTS,
     "lossy elements": lambda folder: elements(SPEEDS + "qp = 60\nqs = 30\n" + LOSS),
     "mesh": with_mesh,
@@ -141,9 +133,10 @@ def test_the_finder_of_intruders_finds_them():
     assert len(intruders(plan)) >= 2
 
 
-@pytest.mark.parametrize(
-    "case", ["layers", "plane", *(pytest.param(case, marks=pytest.mark.long) for case in ("attenuation", "elements"))]
-)
+SLOW = (pytest.param(case, marks=pytest.mark.long) for case in ("attenuation", "elements"))
+
+
+@pytest.mark.parametrize("case", ["layers", "plane", *SLOW])
 def test_a_copy_by_pickle_gives_the_same_bits(case, tmp_path):
     scenario = loads(CASES[case](tmp_path), ("time.duration=0.3", "run.threads=1"))
     (plan,) = plans(scenario)

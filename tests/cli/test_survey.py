@@ -38,12 +38,9 @@ STATION = '{ name = "R1", at = [5000, 5000, 0] }'
 
 def scenario(*rows, file="scenario", overrides=()):
     """A scenario of rows of sources, which have a kind, and of receivers."""
-    sources = [row for row in rows if "kind" in row]
-    receivers = [row for row in rows if "kind" not in row]
-    text = f"source = [{', '.join(sources)}]\n" * bool(sources) + f"receivers = [{', '.join(receivers)}]\n" * bool(
-        receivers
-    )
-    return loads(SCENARIO + text, overrides, file=str(file))
+    sources, places = ([row for row in rows if ("kind" in row) == kind] for kind in (True, False))
+    text = SCENARIO + f"source = [{', '.join(sources)}]\nreceivers = [{', '.join(places)}]\n"
+    return loads(text, overrides, file=str(file))
 
 
 def couple(wavelet):

@@ -315,9 +315,8 @@ def test_whole_of_a_fault(tmp_path):
     r = srf.read(FILES / "rupture_v2.srf")
     assert "3.0000e+05" in text and r.vs[0] > 0
     r.vs[:] = np.nan
-    refused(
-        ValueError, "fluid", faults.build, r, "f", geography.Places(None), lambda xyz: medium(xyz, 1500.0, 0, 1000.0)
-    )
+    water = geography.Places(None), lambda xyz: medium(xyz, 1500.0, 0, 1000.0)
+    refused(ValueError, "fluid", faults.build, r, "f", *water)
 
 
 # --- what is wrong with files -----------------------------------------------------------------------------------------------------------

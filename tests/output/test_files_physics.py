@@ -98,16 +98,11 @@ def smooth(count=40):
     return 100 * np.hanning(count + 2)[1:-1] ** 2
 
 
-SEVERAL = [
-    (1330.0, 1480.0, *SUBFAULT[2:]),
-    (1630.0, 1500.0, 0.60, 80, 50, 0.25, -60),
-    (1500.0, 1500.0, 1.0, 0, 90, 0.3, 0),
-]
+SHALLOW = (*SUBFAULT[:2], 0.05, *SUBFAULT[3:])
+THREE = [(1330.0, *SUBFAULT[1:]), (1630.0, 1500.0, 0.60, 80, 50, 0.25, -60), (1500.0, 1500.0, 1.0, 0, 90, 0.3, 0)]
 
 
-@pytest.mark.parametrize(
-    "places", [[SUBFAULT], [(*SUBFAULT[:2], 0.05, *SUBFAULT[3:])], SEVERAL], ids=["one", "shallow", "several"]
-)
+@pytest.mark.parametrize("places", [[SUBFAULT], [SHALLOW], THREE], ids=["one", "shallow", "three"])
 def test_fault_equals_point_sources(tmp_path, places):
     """The same subfaults as moment tensors with sampled wavelets: two ways to the same wavefield. One is next to the free surface.
 

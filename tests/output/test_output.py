@@ -61,9 +61,8 @@ def test_velocity_is_untouched_and_lives_at_half_steps():
     assert list(ds.component.values) == ["E", "N", "Z"]
     assert ds.velocity.attrs["units"] == "m/s" and ds.time.attrs["units"] == "s" and ds.z.attrs["positive"] == "up"
     np.testing.assert_array_equal(ds.x, [1000, 1500])
-    refused(
-        ValueError, "no channel records pressure", dataset.waveforms, samples, used, stations(), DT, START, ["pressure"]
-    )
+    about = samples, used, stations(), DT, START
+    refused(ValueError, "no channel records pressure", dataset.waveforms, *about, ["pressure"])
 
 
 @pytest.mark.parametrize("sampling", [None, 0.025])

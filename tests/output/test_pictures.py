@@ -119,9 +119,8 @@ def test_gathers_have_time_downwards_over_signed_offset(tmp_path, receivers):
     """Two shots at the ends of a line: positive offsets and negative ones; the end of the records is at the bottom."""
     x = np.linspace(0.0, 2000.0, receivers)
     sources = {f"source_{axis}": ("shot", [0.0, end]) for axis, end in zip("xyz", (2000.0, 0, 0))}
-    array = xr.concat([waveforms(n=receivers).velocity] * 2, "shot").assign_coords(
-        x=("receiver", x), y=("receiver", 0 * x), shot=["A", "B"], **sources
-    )
+    array = xr.concat([waveforms(n=receivers).velocity] * 2, "shot").assign_coords(shot=["A", "B"], **sources)
+    array = array.assign_coords(x=("receiver", x), y=("receiver", 0 * x))
     with figures.figure(8, 4) as page:
         assert shot_gathers.draw_shots(page, array) in "ENZ"
     first, second = page.axes
@@ -231,13 +230,10 @@ def test_compare_measures_shift_ratio_and_misfit(line, waves, quick, tmp_path, c
     start = obspy.UTCDateTime(waves.attrs["origin_time"]) + float(waves.time[0]) + 0.03  # late by 0.03 s
     header = {"delta": float(waves.time[1] - waves.time[0]), "starttime": start}
     places = [(name, part) for name in ("R5", "R9") for part in "EZ"]
-    traces = [
-        obspy.Trace(
-            2 * waves.velocity.sel(receiver=name, component=part).values.astype(float),
-            header | {"station": name, "channel": f"HX{part}"},
-        )
-        for name, part in places
-    ]
+    traces = []
+    for name, part in places:
+        record = 2 * waves.velocity.sel(receiver=name, component=part).values.astype(float)
+        traces.append(obspy.Trace(record, header | {"station": name, "channel": f"HX{part}"}))
     data = tmp_path / "data.mseed"
     obspy.Stream(traces).write(str(data), format="MSEED")
     words = ["compare", str(line), str(data), "--band", "1", "12", "--align", "0.05", "-o", str(tmp_path / "c.png")]
@@ -281,11 +277,8 @@ def test_scene_in_three_dimensions(box, line, monkeypatch):
     assert list(vista.Box.call_args.args[0]) == [0, 3000, 0, 3000, -2500, 0]
     section = next(call.args for call in vista.StructuredGrid.call_args_list if call.args[0].shape[1] == 1)
     x, y, z = (np.asarray(axis) for axis in section)
-    assert (
-        (y == 1500).all()
-        and (x[:, 0, 0] == np.arange(0, 3001, 100)).all()
-        and (z[0, 0] == np.arange(-2500, 1, 100)).all()
-    )
+    assert (y == 1500).all() and (x[:, 0, 0] == np.arange(0, 3001, 100)).all()
+    assert (z[0, 0] == np.arange(-2500, 1, 100)).all()
     put = {call.args[0]: call.args[1] for call in vista.StructuredGrid.return_value.__setitem__.call_args_list}
     (name,) = [name for name in put if "Particle velocity" in name]
     assert name.endswith("(m/s)") and put[name] == pytest.approx(expected.ravel(order="F"))
@@ -301,11 +294,8 @@ def test_scene_in_three_dimensions(box, line, monkeypatch):
     assert list(about["spacing"] * (np.array(about["dimensions"]) - 1)) == pytest.approx([3000, 3000, 2500])
     ((label, values),) = [call.args for call in vista.ImageData.return_value.__setitem__.call_args_list]
     volume = np.reshape(values, (60, 60, 50), order="F")
-    assert (
-        label == report.model_figures.LABELS["vs"]
-        and (volume[:, :, 0] == 2600).all()
-        and (volume[:, :, -1] == 1700).all()
-    )
+    assert label == report.model_figures.LABELS["vs"]
+    assert (volume[:, :, 0] == 2600).all() and (volume[:, :, -1] == 1700).all()
 
 
 @pytest.mark.long

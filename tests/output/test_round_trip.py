@@ -80,14 +80,12 @@ def event():
     return whole
 
 
-def inventory(stations):
-    networks = [
-        inv.Network(
-            code, [inv.Station(name, y, x, height, site=inv.Site(name)) for name, (x, y, height) in some.items()]
-        )
-        for code, some in stations.items()
-    ]
-    return inv.Inventory(networks, source="test")
+def inventory(networks):
+    def station(name, longitude, latitude, height):
+        return inv.Station(name, latitude, longitude, height, site=inv.Site(name))
+
+    made = {code: [station(name, *place) for name, place in some.items()] for code, some in networks.items()}
+    return inv.Inventory([inv.Network(code, stations) for code, stations in made.items()], source="test")
 
 
 @pytest.fixture(scope="module")

@@ -114,10 +114,10 @@ class Browser:
         self.mouse("mouseMoved", *end, buttons=1, **held)
         self.mouse("mouseReleased", *end, **held)
 
-    def click(self, x, y):
-        """Press and release."""
-        self.mouse("mousePressed", x, y, button="left", clickCount=1)
-        self.mouse("mouseReleased", x, y, button="left", clickCount=1)
+    def click(self, x, y, count=1):
+        """Press and release, for the first time or the second of a double click."""
+        for kind in ("mousePressed", "mouseReleased"):
+            self.mouse(kind, x, y, button="left", clickCount=count)
 
     def screenshot(self, box):
         """PNG of a part of the window."""

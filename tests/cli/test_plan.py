@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import rankcase
 import smallcase
+from common import refused
+from filecase import LINE
 from layeredcase import text
+from paths import DATA, ROOT
 
 from craton.backends.cpu import CPU
 from craton.comm import Together
@@ -22,38 +24,51 @@ from craton.methods.finite_difference import build as fd
 from craton.methods.spectral_element import build as sem
 from craton.model.mesh.box import box_mesh
 from craton.scenario import loads
+from craton.validation.spectral import prepared
 
 FORBIDDEN = ("craton.methods", "craton.model", "craton.scenario", "craton.comm", "craton.backends", "craton.driver")
-QUANTITIES = ("velocity", "curl", "pressure")
-SHOTS = "".join(f'[[snapshots]]\nname = "{name}"\nquantity = "{name}"\nevery = 0.1\n' for name in QUANTITIES)
-RUPTURE = Path(__file__).parents[1] / "data" / "sources" / "rupture_v2.srf"
-FAULT = f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nfile = "{RUPTURE}"\nname = "F"\n'
-FIBRE = (
-    '[[receivers]]\nname = "D"\ndas = { along = [[900, 900, -200], [2600, 1500, -200]], spacing = 200, gauge = 400 }\n'
-)
-LOSSY = text(model="attenuation = { band = [0.5, 10], mechanisms = 2 }").replace(
-    "rho = 2100", "rho = 2100, qp = 60, qs = 30"
-)
-CASES = {
-    "layers": lambda folder: text() + SHOTS,
-    "fault and fibre": lambda folder: text(x=4000, y=4000, z=4000, source=FAULT, receivers=FIBRE),
-    "attenuation": lambda folder: LOSSY,
-    "topography": lambda folder: rankcase.hilly("water = { level = 100 }\n") + SHOTS,
-    "plane": lambda folder: rankcase.plane("P-SV") + SHOTS,
-    "elements": lambda folder: rankcase.elements("sea layers") + SHOTS,
-    "lossy elements": lambda folder: rankcase.elements("attenuation"),
-    "mesh": lambda folder: with_mesh(folder),
-    "chunk": lambda folder: rankcase.elements("mantle"),
-}
+SHOT = '[[snapshots]]\nname = "NAME"\nquantity = "NAME"\nevery = 0.1\n'
+SHOTS = "".join(SHOT.replace("NAME", quantity) for quantity in ("velocity", "curl", "pressure"))
+RUPTURE = f'file = "{DATA / "sources" / "rupture_v2.srf"}"'
+FAULT = f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nname = "F"\n{RUPTURE}\n'
+ALONG = "along = [[900, 900, -200], [2600, 1500, -200]]"
+FIBRE = f'[[receivers]]\nname = "D"\ndas = {{ {ALONG}, spacing = 200, gauge = 400 }}\n'
+LOSS = "attenuation = { band = [0.5, 10], mechanisms = 2 }"
+SPEEDS = "vp = 3000\nvs = 1700\nrho = 2300\n"
+PLACE = "origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\n"
+SIDES = 'others = "cpml"\ncpml = { thickness = 5 }'
+VALLEY = "water = { level = 0 }\ntopography = { x = [0, 1500, 3000], z = [-40, -180, -40] }\n"
+HILLY = (SPEEDS, SPEEDS + VALLEY), ('top = "free"', 'top = "rigid"'), ("0, -2500]\n", "0, -2300]\n")
+CHUNK = (ROOT / "examples" / "earth_chunk.toml").read_text().replace("period = 40", "elements = [24, 6]")
+
+
+def elements(model=SPEEDS, sides='others = "stacey"', kind="homogeneous", mesh=""):
+    """The small case by spectral elements."""
+    space = mesh or PLACE + "element_size = 500\n"
+    model = ('kind = "homogeneous"\n' + SPEEDS, f'kind = "{kind}"\n{model}\n')
+    others = (PLACE + "spacing = 100\n", space), (SIDES, sides)
+    return smallcase.changed(('method = "fd"', 'method = "sem"'), model, *others)
 
 
 def with_mesh(folder):
     """Spectral elements of a mesh file, which is written again as a file of the run."""
-    write_mesh(folder / "box.vtu", box_mesh((0, 0, -1500), (2000, 1500, 1500), 500))
-    changed = rankcase.elements("solid").replace(
-        "origin = [0, 0, -1500], size = [2000, 1500, 1500], element_size = 500", f'mesh = "{folder / "box.vtu"}"'
-    )
-    return changed.replace("[output]", "[output]\nmesh = true")
+    write_mesh(folder / "box.vtu", box_mesh((0, 0, -2500), (3000, 3000, 2500), 500))
+    return elements(mesh=f'mesh = "{folder / "box.vtu"}"\n').replace("[output]", "[output]\nmesh = true")
+
+
+SEA = "layers = [{ top = 0, vp = 1500, vs = 0, rho = 1000 }, { top = -500, vp = 3400, vs = 1900, rho = 2300 }]"
+TWO = "shots = { from = [300, -10], to = [700, -10], count = 2 }"
+CASES = {
+    "layers": lambda folder: text() + SHOTS,
+    "fault and fibre": lambda folder: text(x=4000, y=4000, z=4000, source=FAULT, receivers=FIBRE),
+    "attenuation": lambda folder: text(model=LOSS).replace("rho = 2100", "rho = 2100, qp = 60, qs = 30"),
+    "topography": lambda folder: smallcase.changed(*HILLY) + SHOTS,
+    "plane": lambda folder: LINE.replace("at = [300, -10]", TWO),
+    "elements": lambda folder: elements(SEA, 'others = "pml"\npml = { thickness = 1 }', "layers") + SHOTS,
+    "lossy elements": lambda folder: elements(SPEEDS + "qp = 60\nqs = 30\n" + LOSS),
+    "mesh": with_mesh,
+    "chunk": lambda folder: CHUNK,
+}
 
 
 def reachable(root):
@@ -76,21 +91,16 @@ def reachable(root):
 
 
 def intruders(plan):
-    """What is no data: objects of builders, and whatever can be called."""
+    """What is no data: objects of builders, and whatever can be called but a type of an array's elements as np.float32."""
     return [
         (path, type(item))
         for path, item in reachable(plan)
-        if not is_number_type(item)
+        if not (isinstance(item, type) and issubclass(item, np.generic))
         and (type(item).__module__.startswith(FORBIDDEN) or callable(item) or type(item).__name__ == "module")
     ]
 
 
-def is_number_type(item):
-    """True for np.float32 and its like, the type of an array's elements."""
-    return isinstance(item, type) and issubclass(item, np.generic)
-
-
-def plans(scenario, ranks):
+def plans(scenario, ranks=1):
     """The plans of all ranks."""
 
     def rank(comm):
@@ -101,42 +111,43 @@ def plans(scenario, ranks):
     return spawn(ranks, rank) if ranks > 1 else [rank(Alone())]
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("case", CASES)
+ALONE = [pytest.param(c, 1, marks=() if c in ("layers", "mesh") else pytest.mark.long) for c in CASES]
+
+
+@pytest.mark.parametrize("case, ranks", [*((case, 2) for case in CASES), *ALONE])
 def test_nothing_that_built_a_plan_is_reachable_from_it(case, ranks, tmp_path):
-    scenario = loads(CASES[case](tmp_path).replace("mesh = true", "") if ranks > 1 else CASES[case](tmp_path))
-    for plan in plans(scenario, ranks):
+    given = CASES[case](tmp_path)
+    for plan in plans(loads(given.replace("mesh = true", "") if ranks > 1 else given), ranks):
         assert intruders(plan) == []
         assert isinstance(plan.subdomain, Subdomain) and isinstance(plan.totals, Totals)
         assert len(plan.partition) == (ranks if ranks > 1 else 0) and plan.subdomain.rank == plan.rank
         copy = pickle.loads(pickle.dumps(plan))
-        assert (
-            str(copy) == str(plan)
-            and list(copy.arrays) == list(plan.arrays)
-            and copy.totals.points == plan.totals.points
-        )
+        assert (str(copy), list(copy.arrays), copy.totals.points) == (str(plan), list(plan.arrays), plan.totals.points)
 
 
 def test_the_finder_of_intruders_finds_them():
-    plan = plans(loads(text()), 1)[0]
+    (plan,) = plans(loads(text()))
     plan.notes = {"builder": fd.restore(loads(text()), plan)}
     assert {path for path, _ in intruders(plan)} >= {"plan.notes['builder']", "plan.notes['builder'].scenario"}
     plan.notes = {"function": [len, plan.grid.axis]}
     assert len(intruders(plan)) >= 2
 
 
-@pytest.mark.parametrize("case", ["layers", "plane", "attenuation", "elements"])
+SLOW = (pytest.param(case, marks=pytest.mark.long) for case in ("attenuation", "elements"))
+
+
+@pytest.mark.parametrize("case", ["layers", "plane", *SLOW])
 def test_a_copy_by_pickle_gives_the_same_bits(case, tmp_path):
     scenario = loads(CASES[case](tmp_path), ("time.duration=0.3", "run.threads=1"))
-    (plan,) = plans(scenario, 1)
-    results = [
-        waves.march(scenario, waves.commit(scenario, one, CPU(threads=1)), None, False, Alone())
-        for one in (plan, pickle.loads(pickle.dumps(plan)))
-    ]
-    assert results[0].samples.tobytes() == results[1].samples.tobytes() and np.abs(results[0].samples).max() > 0
+    (plan,) = plans(scenario)
+    one, other = (
+        waves.march(scenario, waves.commit(scenario, some, CPU(threads=1)), None, False, Alone()).samples
+        for some in (plan, pickle.loads(pickle.dumps(plan)))
+    )
+    assert one.tobytes() == other.tobytes() and np.abs(one).max() > 0
 
 
-@pytest.mark.parametrize("module, given", [(fd, text()), (sem, rankcase.elements("solid"))], ids=["fd", "sem"])
+@pytest.mark.parametrize("module, given", [(fd, text()), (sem, elements())], ids=["fd", "sem"])
 def test_builders_are_gone_when_a_plan_is_committed(module, given, monkeypatch):
     references, real = [], module.discretise
 
@@ -147,36 +158,26 @@ def test_builders_are_gone_when_a_plan_is_committed(module, given, monkeypatch):
 
     monkeypatch.setattr(module, "discretise", watched)
     scenario = loads(given)
-    program = waves.commit(scenario, plans(scenario, 1)[0], CPU(threads=1))
+    program = waves.commit(scenario, plans(scenario)[0], CPU(threads=1))
     gc.collect()
     assert len(references) == 1 and references[0]() is None and program.plan.nbytes > 0
 
 
-def test_an_array_that_nothing_fills_is_refused():
-    with pytest.raises(KeyError, match="rho"):
-        CPU(threads=1).commit(plans(loads(text()), 1)[0])
-
-
 def test_where_a_run_of_elements_diverged():
     """The position of a point by the kernels' own tables, of boxes and of bent elements."""
-    (plan,) = plans(loads(rankcase.elements("solid")), 1)
-    d, _ = sem_problem("solid")
+    scenario = loads(elements())
+    (plan,), (d, _) = plans(scenario), prepared(scenario)
     for element, node in ((0, 0), (7, 21), (35, 63)):
-        point = d.points[element, node]
-        np.testing.assert_allclose(plan.grid.position(point), d.coordinates([element])[0, :, node], atol=1e-3)
-    (chunk,) = plans(loads(rankcase.elements("mantle")), 1)
+        expected = d.coordinates([element])[0, :, node]
+        np.testing.assert_allclose(plan.grid.position(d.points[element, node]), expected, atol=1e-3)
+    (chunk,) = plans(loads(CHUNK))
     assert np.isfinite(chunk.grid.position(1234)).all() and np.linalg.norm(chunk.grid.position(1234)) < 6.4e6
 
 
-def sem_problem(case):
-    """The Discretisation of a case of spectral elements, and its plan."""
-    from craton.validation.spectral import prepared
-
-    return prepared(loads(rankcase.elements(case)))
-
-
 def test_small_case_has_whole_totals():
-    (plan,) = plans(loads(smallcase.TEXT), 1)
+    """And an array that nothing fills is refused."""
+    (plan,) = plans(loads(smallcase.TEXT))
     assert plan.totals.points == plan.points == plan.subdomain.points and plan.totals.nbytes == plan.nbytes
-    local = plans(loads(smallcase.TEXT), 2)
-    assert {one.totals.points for one in local} == {plan.points} and sum(one.points for one in local) == plan.points
+    parts = plans(loads(smallcase.TEXT), 2)
+    assert {one.totals.points for one in parts} == {plan.points} and sum(one.points for one in parts) == plan.points
+    refused(KeyError, "rho", CPU(threads=1).commit, plan)

@@ -13,32 +13,36 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 import slurm
+from common import linux, refused, stored
 from smallcase import write
 
 import craton
+from craton import shots as surveys
 from craton.cli import main
 from craton.errors import ScenarioError
 from craton.output.store import read_run
+from craton.shots import runs
+from craton.shots import task as tasks
 from craton.shots.log import ShotLog, outcomes_in
+from craton.versions import versions
 
 pytest.importorskip("distributed")
 pytest.importorskip("cryptography")
 
-AT = "at = [1500, 1500, -1000]"
-LINE = 'name = "S"\nshots = {{ from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = {} }}'
+SHOTS = 'name = "S"\nshots = {{ from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = {} }}'
 PLANTED = ("multiprocessing", "bisect", "random")
-THREAD = ('device = "cpu"', 'device = "cpu"\nthreads = 1')
-SHORT = ("duration = 1.0", "duration = 0.3")
 
 
-def survey_file(folder, count, *changes, name="survey.toml"):
+def survey_file(folder, count, duration=0.3):
     """A small survey of so many shots."""
-    return write(folder, (AT, LINE.format(count)), THREAD, *(changes or [SHORT]), name=name)
+    changes = ("at = [1500, 1500, -1000]", SHOTS.format(count)), ("duration = 1.0", f"duration = {duration}")
+    return write(folder, *changes, ('device = "cpu"', 'device = "cpu"\nthreads = 1'), name="survey.toml")
 
 
 @pytest.fixture
@@ -52,16 +56,33 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def counted(monkeypatch):
     """Names of the shots that this process runs."""
-    from craton.shots import runs
-
     names, inner = [], runs.run_shot
     monkeypatch.setattr(runs, "run_shot", lambda task: (names.append(task.name), inner(task))[1])
     return names
 
 
+@pytest.fixture
+def told(folder, capsys):
+    """Run `craton survey ...`, which must end with a code; what it printed, both streams together."""
+
+    def call(code, *words):
+        capsys.readouterr()
+        assert main(["survey", *words]) == code
+        return "".join(capsys.readouterr())
+
+    return call
+
+
 def run_here(out="out", **options):
     """Run survey.toml in this process."""
     return craton.run_survey("survey.toml", out, workers=1, progress=False, **options)
+
+
+def noted(**changes):
+    """Change what run.json of out says; what it said before."""
+    state = read_run("out")
+    Path("out/run.json").write_text(json.dumps(state | changes))
+    return state
 
 
 # --- workers of this computer -----------------------------------------------------------------------------------------------------------
@@ -82,14 +103,6 @@ def client(tmp_path_factory):
             yield opened
 
 
-def test_no_module_of_other_users_is_imported(client):
-    """Neither of the working folder nor of Dask's, which by default any user may have made before."""
-    paths = [sys.path, *client.run(lambda: sys.path).values()]
-    writable = [p for places in paths for p in places if p and open_to_others(Path(p))]
-    assert len(paths) == 3 and not writable, writable
-    assert all(Path.cwd() != Path(p) for places in paths[1:] for p in places)
-
-
 def open_to_others(path):
     """Whether another user may have put something there: owner, or mode of the path from its root, but for sticky folders."""
     for place in (path.resolve(), *path.resolve().parents):
@@ -101,48 +114,12 @@ def open_to_others(path):
     return False
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks into /proc")
-def test_a_worker_that_hangs_up_does_not_end_this_process():
-    """Whatever library has let SIGPIPE do so, unknown to Python; Gmsh does."""
-    from craton.comm.workers import ignore_broken_pipes
-
-    def ignored():
-        (line,) = re.findall(r"SigIgn:\s(\w+)", Path("/proc/self/status").read_text())
-        return bool(int(line, 16) >> signal.SIGPIPE - 1 & 1)
-
-    c = ctypes.CDLL(None)
-    c.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
-    c.signal.restype = ctypes.c_void_p
-    try:
-        c.signal(signal.SIGPIPE, None)
-        assert not ignored()
-        ignore_broken_pipes()
-        assert ignored()
-    finally:
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-
-
 def listening(pids):
     """(host, port) of the sockets that processes listen on."""
     import psutil
 
-    return {
-        tuple(connection.laddr)
-        for pid in pids
-        for connection in psutil.Process(pid).net_connections("tcp")
-        if connection.status == psutil.CONN_LISTEN
-    }
-
-
-def test_ports_are_for_this_survey_alone(client):
-    """Loopback only, and whoever has no certificate of this survey is not heard."""
-    scheduler = client.scheduler.address.removeprefix("tls://").rsplit(":", 1)
-    places = listening(client.run(os.getpid).values()) | {(scheduler[0], int(scheduler[1]))}
-    assert len(places) >= 3 and {host for host, _ in places} == {"127.0.0.1"}
-    stranger = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    stranger.check_hostname, stranger.verify_mode = False, ssl.CERT_NONE
-    answers = [answer(place, stranger) for place in places]
-    assert not any(answers), answers
+    found = [connection for pid in pids for connection in psutil.Process(pid).net_connections("tcp")]
+    return {tuple(connection.laddr) for connection in found if connection.status == psutil.CONN_LISTEN}
 
 
 def answer(place, context):
@@ -161,26 +138,62 @@ def answer(place, context):
     return b""
 
 
+@pytest.mark.long
+def test_workers_are_for_this_survey_alone(client):
+    """No module of other users is imported, neither of the working folder nor of Dask's, which by default any user may have made before.
+
+    Ports are on loopback only, and whoever has no certificate of this survey is not heard.
+    """
+    paths = [sys.path, *client.run(lambda: sys.path).values()]
+    writable = [p for places in paths for p in places if p and open_to_others(Path(p))]
+    assert len(paths) == 3 and not writable, writable
+    assert all(Path.cwd() != Path(p) for places in paths[1:] for p in places)
+    host, port = client.scheduler.address.removeprefix("tls://").rsplit(":", 1)
+    places = listening(client.run(os.getpid).values()) | {(host, int(port))}
+    assert len(places) >= 3 and {host for host, _ in places} == {"127.0.0.1"}
+    stranger = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    stranger.check_hostname, stranger.verify_mode = False, ssl.CERT_NONE
+    answers = [answer(place, stranger) for place in places]
+    assert not any(answers), answers
+
+
+@linux
+def test_a_worker_that_hangs_up_does_not_end_this_process():
+    """Whatever library has let SIGPIPE do so, unknown to Python; Gmsh does."""
+    from craton.comm.workers import ignore_broken_pipes
+
+    def ignored():
+        (line,) = re.findall(r"SigIgn:\s(\w+)", Path("/proc/self/status").read_text())
+        return bool(int(line, 16) >> signal.SIGPIPE - 1 & 1)
+
+    c = ctypes.CDLL(None)
+    c.signal.argtypes, c.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+    try:
+        c.signal(signal.SIGPIPE, None)
+        assert not ignored()
+        ignore_broken_pipes()
+        assert ignored()
+    finally:
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+
+@pytest.mark.long
 def test_killed_worker_costs_one_shot(client, folder):
     """Twenty shots, one worker killed: all are there, one began twice, and they are those of single runs."""
-    from craton import shots
-
-    path = survey_file(folder, 20)
-    survey, outcomes = shots.prepare(craton.load(path)), []
-    thread = threading.Thread(target=lambda: outcomes.append(shots.run(survey, "out", client=client, progress=False)))
-    thread.start()
+    survey, ended = surveys.prepare(craton.load(survey_file(folder, 20))), []
+    work = threading.Thread(target=lambda: ended.append(surveys.run(survey, "out", client=client, progress=False)))
+    work.start()
     while not list(Path("out/shots").glob("*.log")):
         time.sleep(0.005)
-    pids = set(client.run(os.getpid).values())
-    os.kill(next(iter(pids)), signal.SIGKILL)
-    thread.join(120)
-    shots_noted = read_run("out")["shots"]
-    assert len(shots_noted) == 20 and not outcomes[0].failed
-    again = [name for name, shot in shots_noted.items() if shot.get("attempts", 1) > 1]
-    assert len(again) <= 1
-    assert np.isfinite(outcomes[0].dataset.velocity).all() and not list(Path("out/shots").iterdir())
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    work.join(120)
+    shots = read_run("out")["shots"]
+    assert len(shots) == 20 and not ended[0].failed
+    assert len([name for name, shot in shots.items() if shot.get("attempts", 1) > 1]) <= 1
+    assert np.isfinite(ended[0].dataset.velocity).all() and not list(Path("out/shots").iterdir())
 
 
+@pytest.mark.long
 def test_workers_that_are_given_up_come_back(client):
     """One that fails to start is gone for Dask: without all of them a survey would wait for ever."""
     cluster = client.cluster
@@ -198,19 +211,15 @@ def fatal(task):
     return task
 
 
-def test_task_that_kills_its_workers_is_set_aside(client):
-    """Tried three times; tasks that wait beside it are not blamed."""
+@pytest.mark.long
+def test_tasks_that_kill_their_workers_or_lose_results(client):
+    """Tried three times and set aside, while tasks beside it are not blamed; a worker that dies after its task, before anybody has
+    asked for the result, loses no scheduler: the task is run again.
+    """
     from craton.comm.workers import LostWorker, outcomes
 
-    tasks = {name: name for name in ("bad", *"abcdefgh")}
-    ended = dict(outcomes(client, fatal, tasks))
+    ended = dict(outcomes(client, fatal, {name: name for name in ("bad", *"abcdefgh")}))
     assert isinstance(ended.pop("bad"), LostWorker) and ended == {n: n for n in "abcdefgh"}
-
-
-def test_result_that_is_lost_with_its_worker(client):
-    """A worker dies after its task, before anybody has asked for the result: no scheduler is lost, the task is run again."""
-    from craton.comm.workers import outcomes
-
     ended = outcomes(client, abs, {n: -n for n in range(6)})
     first = next(ended)
     while client.processing() and any(client.processing().values()):
@@ -222,9 +231,6 @@ def test_result_that_is_lost_with_its_worker(client):
 
 
 def test_shot_that_has_finished_is_not_run_again(folder, monkeypatch):
-    from craton.shots import task as tasks
-    from craton.versions import versions
-
     ends = iter(({"state": "finished", "device": "here"}, {"state": "failed", "reason": "", "code": 1}))
     monkeypatch.setattr(tasks.Task, "perform", lambda task, log: next(ends))
     Path("out/shots").mkdir(parents=True)
@@ -234,28 +240,24 @@ def test_shot_that_has_finished_is_not_run_again(folder, monkeypatch):
     assert tasks.run_shot(replace(shot, start="the next"))["state"] == "failed"
 
 
-def test_shot_that_lost_three_workers_is_not_tried_again(folder, monkeypatch, capsys):
+def test_shot_that_lost_three_workers_is_not_tried_again(told, monkeypatch):
     """Also where another program's scheduler would go on; the next start tries it anew."""
-    from craton.shots import runs
-
     real, first = runs.tasks_of, []
 
     def lost_before(store, survey, ranks):
-        tasks = real(store, survey, ranks)
+        made = real(store, survey, ranks)
         log = ShotLog("out", 1, "S.2")
         for _ in range(0 if first else 3):
-            log.begin(tasks["S.2"].start)
+            log.begin(made["S.2"].start)
         first.append(log.path)
-        return tasks
+        return made
 
     monkeypatch.setattr(runs, "tasks_of", lost_before)
-    assert main(["survey", "survey.toml", "-o", "out", "--workers", "1", "-q"]) == 3
-    err = capsys.readouterr().err
-    assert "S.2: set aside: its worker was lost each of the 3 times" in err
-    assert f"see {first[0].absolute()}" in err and first[0].read_text().count(" attempt ") == 4
-    assert main(["survey", "status", "out"]) == 0
-    text = capsys.readouterr().out
-    assert "3: 2 finished, 1 failed, 0 to run" in text and "S.2: set aside" in text
+    said = told(3, "survey.toml", "-o", "out", "--workers", "1", "-q")
+    assert "S.2: set aside: its worker was lost each of the 3 times" in said
+    assert f"see {first[0].absolute()}" in said and first[0].read_text().count(" attempt ") == 4
+    said = told(0, "status", "out")
+    assert "3: 2 finished, 1 failed, 0 to run" in said and "S.2: set aside" in said
     assert run_here().ran == 1 and not first[0].exists()
 
 
@@ -265,13 +267,10 @@ def test_shot_that_lost_three_workers_is_not_tried_again(folder, monkeypatch, ca
 def test_outcomes_of_workers_are_taken_over(folder, counted):
     """The command was killed before it noted anything: shots that ended are not run again, unless their waveforms are not there."""
     whole = run_here().dataset.load()
-    state = read_run("out")
-    noted, state["shots"], state["state"] = state["shots"], {}, "running"
-    Path("out/run.json").write_text(json.dumps(state | {"pid": 2**22 + 1}))
-    for number, (name, outcome) in enumerate(noted.items()):
+    shots = noted(shots={}, state="running", pid=2**22 + 1)["shots"]
+    for number, (name, outcome) in enumerate(shots.items()):
         ShotLog("out", number, name).end(outcome)
-    lines = (len(noted), "3: 3 finished")
-    assert len(outcomes_in("out")) == lines[0]
+    assert len(outcomes_in("out")) == 3
     Path("out/shots/00001-S.2.json").write_text('{"name": "S.2", "state": ["finished"]}')
     next(Path("out/result.zarr/velocity").glob("2.*")).unlink()
     del counted[:]
@@ -280,124 +279,88 @@ def test_outcomes_of_workers_are_taken_over(folder, counted):
     np.testing.assert_array_equal(outcome.dataset.velocity.values, whole.velocity.values)
 
 
-@pytest.mark.parametrize("file", [".zgroup", "velocity/.zarray"])
-def test_damaged_store_is_refused(file, folder, capsys):
+def test_damaged_stores_and_lists_of_shots(told):
+    """A store is refused; of a list, all are run again."""
+    survey_file(Path(), 2)
     run_here()
-    Path("out/result.zarr", file).write_text("{")
-    assert main(["survey", "survey.toml", "-o", "out", "--workers", "1"]) == 2
-    err = capsys.readouterr().err
-    assert "result.zarr is damaged" in err and "--force" in err
+    for file in (".zgroup", "velocity/.zarray"):
+        text = Path("out/result.zarr", file).read_text()
+        Path("out/result.zarr", file).write_text("{")
+        said = told(2, "survey.toml", "-o", "out", "--workers", "1")
+        assert "result.zarr is damaged" in said and "--force" in said
+        Path("out/result.zarr", file).write_text(text)
+    for shots in ([], {"S.1": 5}, {"S.1": {"state": []}}, {"x": {"state": "finished"}}):
+        noted(shots=shots)
+        assert run_here().ran == 2 and set(read_run("out")["shots"]) == {"S.1", "S.2"}, shots
 
 
-@pytest.mark.parametrize("shots", [[], {"S.1": 5}, {"S.1": {"state": []}}, {"x": {"state": "finished"}}])
-def test_damaged_list_of_shots_is_run_again(shots, folder, counted):
-    run_here()
-    Path("out/run.json").write_text(json.dumps(read_run("out") | {"shots": shots}))
-    assert run_here().ran == 3 and set(read_run("out")["shots"]) == {"S.1", "S.2", "S.3"}
-
-
-def test_status_of_nothing(folder, capsys):
-    assert main(["survey", "status", "out"]) == 2
-    assert "there is no survey in out" in capsys.readouterr().err
-
-
-def test_status_while_running(folder, capsys):
+def test_status(told):
+    assert "there is no survey in out" in told(2, "status", "out")
     run_here()
     state = read_run("out")
     del state["shots"]["S.3"]
-    Path("out/run.json").write_text(json.dumps(state | {"state": "running"}))
+    noted(shots=state["shots"], state="running")
     ShotLog("out", 2, "S.3").begin(state["start"])
-    assert main(["survey", "status", "out"]) == 0
-    text = capsys.readouterr().out
-    assert "3: 2 finished, 0 failed, 1 to run" in text and "shots an hour" in text
-    assert f"00002-S.3 on {socket.gethostname()}:{os.getpid()}" in text
+    said = told(0, "status", "out")
+    assert "3: 2 finished, 0 failed, 1 to run" in said and "shots an hour" in said
+    assert f"00002-S.3 on {socket.gethostname()}:{os.getpid()}" in said
 
 
-def test_snapshots_of_each_shot(folder):
-    """In a run folder for each shot; waveforms are those without."""
-    import xarray as xr
-
-    apart = run_here("kept", snapshots=True).dataset
-    np.testing.assert_array_equal(apart.velocity.values, run_here().dataset.velocity.values)
-    section = xr.open_zarr("kept/shots/00001-S.2/result.zarr", group="snapshots/section")
-    assert float(abs(section.velocity).max()) > 0
-    with pytest.raises(ScenarioError, match="holds a survey of another scenario"):
-        run_here("kept")
-
-
-def test_two_ranks_for_a_shot(folder, monkeypatch, capsys):
-    from craton.backends import cpu
-
-    one = run_here().dataset.velocity.values
-    np.testing.assert_array_equal(run_here("two", ranks=2).dataset.velocity.values, one)
+def test_snapshots_of_each_shot_and_two_ranks(told, monkeypatch):
+    """Snapshots lie in a run folder for each shot; waveforms are those without, and those of one rank."""
+    survey_file(Path(), 2)
+    expected = run_here().dataset.velocity.values
+    np.testing.assert_array_equal(run_here("kept", snapshots=True).dataset.velocity.values, expected)
+    assert float(abs(stored("kept/shots/00001-S.2", "snapshots/section").velocity).max()) > 0
+    refused(ScenarioError, "holds a survey of another scenario", run_here, "kept")
+    np.testing.assert_array_equal(run_here("two", ranks=2).dataset.velocity.values, expected)
     monkeypatch.setattr("craton.comm.placement.cores", lambda: 2)
-    assert cpu.cores() >= 1
-    assert main(["survey", "survey.toml", "-o", "many", "--ranks", "3"]) == 2
-    assert "there are 2 cores here" in capsys.readouterr().err and not Path("many").exists()
+    assert "there are 2 cores here" in told(2, "survey.toml", "-o", "many", "--ranks", "3")
+    assert not Path("many").exists()
 
 
-# --- schedulers that are not there ------------------------------------------------------------------------------------------------------
+# --- schedulers that are not there, batch systems ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def closed_port():
-    """A port that nobody listens on, nor can while the test runs: it is taken."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
-
-
-@pytest.mark.parametrize(
-    "address",
-    ["tcp://127.0.0.1:{port}", "tls://127.0.0.1:{port}", "127.0.0.1:{port}", "odd://x", "absent.json", "garbage.json",
-     "list.json"],
-)  # fmt: skip
-def test_unknown_scheduler_is_told_at_once(address, closed_port, folder, capsys):
+def test_unknown_scheduler_is_told_at_once(told):
     Path("garbage.json").write_text("{")
     Path("list.json").write_text('{"address": 5}')
-    began = time.monotonic()
-    words = ["--scheduler", address.format(port=closed_port)]
-    assert main(["survey", "survey.toml", "-o", "out", *words]) == 3
-    err = capsys.readouterr().err
-    assert time.monotonic() - began < 3 and "scheduler" in err and "Traceback" not in err
-    assert not Path("out").exists()
+    with socket.socket() as taken:  # a port that nobody listens on, nor can
+        taken.bind(("127.0.0.1", 0))
+        closed = f"127.0.0.1:{taken.getsockname()[1]}"
+        places = f"tcp://{closed}", f"tls://{closed}", closed, "odd://x", "absent.json", "garbage.json", "list.json"
+        for address in places:
+            began = time.monotonic()
+            said = told(3, "survey.toml", "-o", "out", "--scheduler", address)
+            assert time.monotonic() - began < 3 and "scheduler" in said and "Traceback" not in said, address
+            assert not Path("out").exists()
 
 
-# --- batch systems ----------------------------------------------------------------------------------------------------------------------
-
-jobqueue = pytest.mark.skipif(
-    not __import__("importlib.util").util.find_spec("dask_jobqueue"), reason="needs dask-jobqueue"
-)
-WRONG = {
-    "unknown option": (["--job", "memmory=1GB"], 'did you mean "memory"'),
-    "no cores": (["--job", "memory=1GB"], "cores of a job are not given"),
-    "no number": (["--job", "cores=many"], "cores = many is not a number"),
-    "no pair": (["--job", "cores"], "is not KEY=VALUE"),
-    "no file": (["--job-file", "absent.yaml"], "absent.yaml: No such file"),
-    "no YAML": (["--job-file", "bad.yaml"], "is not YAML"),
-    "another section": (["--job-file", "pbs.yaml"], "has no options under jobqueue.slurm"),
-    "two places": (["--workers", "2"], "--workers and --slurm both say where shots run"),
-}
+jobqueue = pytest.mark.skipif(not find_spec("dask_jobqueue"), reason="needs dask-jobqueue")
 
 
 @jobqueue
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_jobs_are_refused(name, folder, capsys):
+def test_wrong_jobs_are_refused(told):
     Path("bad.yaml").write_text("jobqueue: [")
     Path("pbs.yaml").write_text("jobqueue: {pbs: {cores: 4}}")
-    words, message = WRONG[name]
-    assert main(["survey", "survey.toml", "-o", "out", "--slurm", *words]) == 2
-    assert message in capsys.readouterr().err and not Path("out").exists()
-
-
-def test_options_of_jobs_need_a_batch_system(folder, capsys):
-    assert main(["survey", "survey.toml", "-o", "out", "--jobs", "4"]) == 2
-    assert "add --slurm or --pbs" in capsys.readouterr().err
+    for words, message in (
+        ("--slurm --job memmory=1GB", 'did you mean "memory"'),
+        ("--slurm --job memory=1GB", "cores of a job are not given"),
+        ("--slurm --job cores=many", "cores = many is not a number"),
+        ("--slurm --job cores", "is not KEY=VALUE"),
+        ("--slurm --job-file absent.yaml", "absent.yaml: No such file"),
+        ("--slurm --job-file bad.yaml", "is not YAML"),
+        ("--slurm --job-file pbs.yaml", "has no options under jobqueue.slurm"),
+        ("--slurm --workers 2", "--workers and --slurm both say where shots run"),
+        ("--jobs 4", "add --slurm or --pbs"),
+    ):
+        assert message in told(2, "survey.toml", "-o", "out", *words.split()), words
+        assert not Path("out").exists()
 
 
 @jobqueue
-@pytest.mark.parametrize("system", ["slurm", "pbs"])
-def test_job_script(system, folder):
+@pytest.mark.parametrize("system, cores", [("slurm", "--cpus-per-task=16"), ("pbs", "ncpus=16:mem=60GB")])
+def test_job_script(system, cores, folder):
     """Cores go to the kernels, a worker has one thread; what the user says comes last."""
     import dask_jobqueue
 
@@ -406,24 +369,13 @@ def test_job_script(system, folder):
     file = {"jobqueue": {system: {"queue": "gpu", "cores": 4, "job_extra_directives": ["-x"]}}}
     Path("jobs.yaml").write_text(json.dumps(file))
     words = ["cores=16", "memory=60GB", "processes=2", "job-extra-directives=--gres=gpu:1"]
-    options = jobs.options_of(system, "jobs.yaml", words)
-    arguments = jobs.arguments_of(system, options, 2, folder)
+    arguments = jobs.arguments_of(system, jobs.options_of(system, "jobs.yaml", words), 2, folder)
     arguments.pop("scheduler_options"), arguments.pop("shared_temp_directory")
     kind = getattr(dask_jobqueue, system).__dict__[f"{system.upper()}Job"]
     script = kind("tls://192.0.2.1:8786", name="n", **arguments).job_script()
-    for line in (
-        "export OMP_NUM_THREADS=4",
-        "export PYTHONSAFEPATH=1",
-        'DASK_TEMPORARY_DIRECTORY="$(mktemp -d)"',
-        " -x\n",
-        " --gres=gpu:1\n",
-        "--nthreads 1",
-        "--nworkers 2",
-        "gpu",
-    ):
-        assert line in script, (line, script)
-    cores = {"slurm": "--cpus-per-task=16", "pbs": "ncpus=16:mem=60GB"}[system]
-    assert cores in script and "craton" in script
+    expected = "export OMP_NUM_THREADS=4", "export PYTHONSAFEPATH=1", 'DASK_TEMPORARY_DIRECTORY="$(mktemp -d)"'
+    for text in (*expected, " -x\n", " --gres=gpu:1\n", "--nthreads 1", "--nworkers 2", "gpu", cores, "craton"):
+        assert text in script, (text, script)
 
 
 def test_gpus_of_a_job_are_dealt_out(monkeypatch):
@@ -448,25 +400,21 @@ def test_gpus_of_a_job_are_dealt_out(monkeypatch):
 @pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing())
 def test_survey_in_slurm_jobs(folder):
     """Two jobs on a real Slurm, one of which is killed: no shot is lost, all are those of this process; a job that cannot be is told."""
-    survey_file(folder, 6, ("duration = 1.0", "duration = 3"))
+    survey_file(folder, 6, 3)
     words = [sys.executable, "-m", "craton", "survey", "survey.toml", "-q", "--slurm"]
     words += ["--job", "cores=1", "--job", "walltime=00:10:00"]
+    told = {"capture_output": True, "text": True, "timeout": 60}
     (folder / "slurm").mkdir()
     with slurm.slurm(folder / "slurm"):
-        refused = subprocess.run(
-            [*words, "--job", "memory=900GB", "-o", "large"], capture_output=True, text=True, timeout=60
-        )
-        assert refused.returncode == 3 and "sbatch takes no job" in refused.stderr, refused.stderr
+        large = subprocess.run([*words, "--job", "memory=900GB", "-o", "large"], **told)
+        assert large.returncode == 3 and "sbatch takes no job" in large.stderr, large.stderr
         running = subprocess.Popen([*words, "--job", "memory=1GB", "--jobs", "2", "-o", "out"])
         end = time.monotonic() + 60
         while len(list(Path("out/shots").glob("*.log"))) < 2 and time.monotonic() < end:
             time.sleep(0.02)
-        numbers = subprocess.run(["squeue", "-h", "-o", "%i"], capture_output=True, text=True)
+        numbers = subprocess.run(["squeue", "-h", "-o", "%i"], **told)
         subprocess.run(["scancel", "--signal=KILL", "--full", numbers.stdout.split()[0]], check=True)
         assert running.wait(120) == 0
     state = read_run("out")
     assert state["state"] == "finished" and len(state["shots"]) == 6
-    import xarray as xr
-
-    velocity = xr.open_zarr("out/result.zarr").velocity.values
-    np.testing.assert_array_equal(velocity, run_here("here").dataset.velocity.values)
+    np.testing.assert_array_equal(stored("out").velocity.values, run_here("here").dataset.velocity.values)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas
 import pytest
 import xarray
+from common import refused
 
 import craton
 from craton.errors import ScenarioError
@@ -17,9 +18,11 @@ from craton.survey.event import origin_time
 from craton.survey.geography import Local
 
 obspy = pytest.importorskip("obspy")
+ev = pytest.importorskip("obspy.core.event")
+inv = pytest.importorskip("obspy.core.inventory")
 
 AXIS = np.linspace(-8000.0, 8000.0, 5)
-DEPTHS = np.linspace(-10000.0, 0.0, 6)
+MEDIUM = {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2600}
 WAVELET = {"kind": "gaussian", "tau": 0.4}
 
 
@@ -27,41 +30,33 @@ def crust(vs=2900.0):
     """Model of a speed that grows along x."""
     speed = np.broadcast_to(vs + 0.02 * AXIS, (6, 5, 5))
     values = {"vp": 1.7 * speed, "vs": speed, "rho": 0.9 * speed}
-    axes = {"x": AXIS, "y": AXIS, "z": DEPTHS}
+    axes = {"x": AXIS, "y": AXIS, "z": np.linspace(-10000.0, 0.0, 6)}
     return xarray.Dataset({k: (("z", "y", "x"), v) for k, v in values.items()}, axes)
 
 
 def event(depth=4000.0):
     """Event with a moment tensor and a duration."""
-    from obspy.core import event as ev
-
     origin = ev.Origin(time=obspy.UTCDateTime(2020, 1, 1), longitude=12.5, latitude=47.25, depth=depth)
     tensor = ev.MomentTensor(
         tensor=ev.Tensor(m_rr=1e15, m_tt=-2e15, m_pp=1e15, m_rt=3e14, m_rp=0, m_tp=0),
         source_time_function=ev.SourceTimeFunction(type="triangle", duration=2.4),
         derived_origin_id=origin.resource_id,
     )
-    mechanism = ev.FocalMechanism(moment_tensor=tensor)
-    return ev.Event(origins=[origin], focal_mechanisms=[mechanism])
+    return ev.Event(origins=[origin], focal_mechanisms=[ev.FocalMechanism(moment_tensor=tensor)])
 
 
 def inventory():
     """Two stations of two networks."""
-    from obspy.core import inventory as inv
-
-    stations = [inv.Station("FUR", 47.25 + d, 12.5 + d, 500.0) for d in (0.01, -0.01)]
-    return inv.Inventory([inv.Network("GR", [stations[0]]), inv.Network("BW", [stations[1]])], source="test")
+    places = {"GR": 0.01, "BW": -0.01}
+    networks = [inv.Network(code, [inv.Station("FUR", 47.25 + d, 12.5 + d, 500.0)]) for code, d in places.items()]
+    return inv.Inventory(networks, source="test")
 
 
 def tables(**changes):
     """Tables of a box with objects."""
+    domain = {"origin": [-8000, -8000, -10000], "size": [16000, 16000, 10000], "spacing": 500}
     values = {
-        "domain": {
-            "origin": [-8000, -8000, -10000],
-            "size": [16000, 16000, 10000],
-            "spacing": 500,
-            "geographic": {"longitude": 12.5, "latitude": 47.25},
-        },
+        "domain": domain | {"geographic": {"longitude": 12.5, "latitude": 47.25}},
         "boundaries": {"others": "sponge", "sponge": {"thickness": 4}},
         "model": crust(),
         "time": {"duration": 1},
@@ -69,6 +64,12 @@ def tables(**changes):
         "receivers": inventory(),
     }
     return values | changes
+
+
+def of_table(columns):
+    """The scenario whose sources are the rows of a table."""
+    source = {"file": pandas.DataFrame(columns), "wavelet": WAVELET}
+    return Scenario(**tables(source=source, model=MEDIUM, receivers=[]))
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +81,11 @@ def scenario():
 def test_a_run_of_objects_keeps_them_as_standard_files(scenario, tmp_path):
     craton.run(scenario, out=tmp_path / "out", progress=False, device="cpu")
     written = tomllib.loads((tmp_path / "out" / "scenario.toml").read_text())
-    assert written["model"]["file"] == "inputs/model.nc"
-    assert written["source"][0]["kind"] == "quakeml"
+    assert written["model"]["file"] == "inputs/model.nc" and written["source"][0]["kind"] == "quakeml"
     again = craton.load(tmp_path / "out" / "scenario.toml")
     with xarray.open_dataset(again.model.file) as dataset:
         assert dataset.equals(crust())
-    assert [*map(str, obspy.read_inventory(again.receivers[0].file).get_contents()["stations"])]
+    assert len(obspy.read_inventory(again.receivers[0].file).get_contents()["stations"]) == 2
     assert obspy.read_events(again.source[0].file)[0].origins[0].depth == 4000
     built = receivers.build(again)
     assert built.names == ["GR.FUR", "BW.FUR"]
@@ -106,12 +106,11 @@ def test_equal_objects_give_equal_scenarios_and_others_do_not(scenario):
 def test_objects_replace_tables_of_a_file_and_stand_beside_other_keys(scenario, tmp_path):
     (tmp_path / "box.toml").write_text(dumps(scenario))
     table = pandas.DataFrame({"x": [0.0], "y": [100.0], "z": [-50.0]}, index=pandas.Index(["A"], name="name"))
-    more = [table, {"name": "B", "at": [0, 0, 0]}]
     ground = xarray.DataArray(np.full((3, 3), 0.0), {"x": AXIS[::2], "y": AXIS[::2]}, ("y", "x"))
     changed = craton.load(
         tmp_path / "box.toml",
         ["time.duration=2"],
-        receivers=more,
+        receivers=[table, {"name": "B", "at": [0, 0, 0]}],
         source={"file": event(3000.0), "wavelet": WAVELET},
         model={"file": crust(), "attenuation": {"band": [0.1, 1]}, "topography": ground},
     )
@@ -123,16 +122,9 @@ def test_objects_replace_tables_of_a_file_and_stand_beside_other_keys(scenario, 
 
 
 def test_a_table_of_sources_gives_every_mechanism():
-    rows = pandas.DataFrame(
-        {
-            "longitude": [12.5, 12.51],
-            "latitude": [47.25, 47.25],
-            "depth": ["2 km", "2500"],
-            "magnitude": [4.0, 4.2],
-            "half_duration": [1.0, 2.0],
-            "time_shift": [0.0, 0.5],
-        }
-    )
+    columns = {"longitude": [12.5, 12.51], "latitude": [47.25, 47.25], "depth": ["2 km", "2500"]}
+    columns |= {"magnitude": [4.0, 4.2], "half_duration": [1.0, 2.0], "time_shift": [0.0, 0.5]}
+    rows = pandas.DataFrame(columns)
     blasts = source_files.build_all(Scenario(**tables(source=rows)))
     assert [s.name for s in blasts] == ["source 1.1", "source 1.2"]
     assert blasts[0].moment == pytest.approx(np.eye(3) * 10 ** (1.5 * 4.0 + 9.1), rel=0.02)
@@ -140,13 +132,18 @@ def test_a_table_of_sources_gives_every_mechanism():
     couple = rows.assign(strike=30, dip=60, rake=90)
     moment = source_files.build_all(Scenario(**tables(source=couple)))[0].moment
     assert np.trace(moment) == pytest.approx(0, abs=1e9) and moment[2, 2] > 1e15
-    metres = pandas.DataFrame({"x": [10.0], "y": [20.0], "z": [-30.0], "fx": [1.0], "fy": [2.0], "fz": [3.0]})
-    (force,) = source_files.build_all(Scenario(**tables(source={"file": metres, "wavelet": WAVELET})))
+    metres = {"x": [10.0], "y": [20.0], "z": [-30.0]}
+    (force,) = source_files.build_all(of_table(metres | {"fx": [1.0], "fy": [2.0], "fz": [3.0]}))
     assert force.xyz == (10, 20, -30) and force.force.tolist() == [1, 2, 3]
-    six = dict(zip(("mrr", "mtt", "mpp", "mrt", "mrp", "mtp"), (1e15, 2e15, 3e15, 4e14, 5e14, 6e14)))
-    tensor = metres[["x", "y", "z"]].assign(**six)
-    (source,) = source_files.build_all(Scenario(**tables(source={"file": tensor, "wavelet": WAVELET})))
+    six = dict(zip(("mrr", "mtt", "mpp", "mrt", "mrp", "mtp"), ([m] for m in (1e15, 2e15, 3e15, 4e14, 5e14, 6e14))))
+    (source,) = source_files.build_all(of_table(metres | six))
     assert source.moment[2, 2] == 1e15 and source.moment[0, 2] == 5e14 and source.moment[1, 2] == -4e14
+    # times are the origin time and shifts
+    times = ["2020-01-01T00:00:02.5", "2020-01-01T01:00:00+01:00"]
+    two = {"x": [0.0, 0.0], "y": [0.0, 0.0], "z": [-1.0, -2.0], "moment": [1.0, 1.0], "time": times}
+    scenario = of_table(two | {"time_shift": [0, 1]})
+    assert origin_time(scenario) == "2020-01-01T00:00:00"
+    assert [s.wavelet.delay for s in source_files.build_all(scenario)] == [2.5, 1.0]
 
 
 def test_a_simulation_takes_objects_as_well(scenario):
@@ -154,42 +151,24 @@ def test_a_simulation_takes_objects_as_well(scenario):
     table = pandas.DataFrame({"longitude": [12.5], "latitude": [47.25]}, index=["TOP"])
     changed = simulation.changed(event(3000.0), table, WAVELET)
     assert changed.source[0].wavelet.tau == 0.4 and changed.model == scenario.model
-    assert source_files.build_all(changed)[0].xyz[2] == -3000
-    assert receivers.build(changed).names == ["TOP"]
-    with pytest.raises(ScenarioError, match="xarray Dataset cannot stand here"):
-        simulation.changed(source=crust())
+    assert source_files.build_all(changed)[0].xyz[2] == -3000 and receivers.build(changed).names == ["TOP"]
+    refused(ScenarioError, "xarray Dataset cannot stand here", simulation.changed, source=crust())
 
 
-def test_times_of_a_table_of_sources_are_the_origin_time_and_shifts():
-    rows = {"x": [0.0, 0.0], "y": [0.0, 0.0], "z": [-1.0, -2.0], "moment": [1.0, 1.0]}
-    rows |= {"time": ["2020-01-01T00:00:02.5", "2020-01-01T01:00:00+01:00"], "time_shift": [0, 1]}
-    source = {"file": pandas.DataFrame(rows), "wavelet": WAVELET}
-    scenario = Scenario(**tables(source=source))
-    assert origin_time(scenario) == "2020-01-01T00:00:00"
-    assert [s.wavelet.delay for s in source_files.build_all(scenario)] == [2.5, 1.0]
-
-
-@pytest.mark.parametrize(
-    "columns, message",
-    [
+def test_wrong_objects_and_tables_are_refused():
+    place = {"x": [1], "y": [1], "z": [-1]}
+    for columns, message in (
         ({"longitude": [1], "depth": [1], "moment": [1]}, "needs the columns longitude and latitude"),
-        ({"x": [1], "y": [1], "depth": [1], "z": [1], "moment": [1]}, "exactly one of the columns"),
-        ({"x": [1], "y": [1], "z": [1], "strike": [1]}, "it needs a mechanism"),
-        ({"x": [1], "y": [1], "z": [-1], "moment": [1], "time": ["noon"]}, ":2: time is 'noon', not like"),
-        ({"x": ["here"], "y": [1], "z": [-1], "moment": [1]}, ":2: x: "),
-        ({"x": [1], "y": [1], "z": [-1], "moment": [np.nan]}, ":2: the mechanism is not complete"),
-    ],
-)
-def test_wrong_tables_of_sources_are_refused(columns, message):
-    with pytest.raises(ScenarioError, match=message):
-        craton.plan(Scenario(**tables(source={"file": pandas.DataFrame(columns), "wavelet": WAVELET})))
-
-
-def test_objects_in_the_wrong_place_are_refused_all_at_once():
+        (place | {"depth": [1], "moment": [1]}, "exactly one of the columns"),
+        (place | {"strike": [1]}, "it needs a mechanism"),
+        (place | {"moment": [1], "time": ["noon"]}, ":2: time is 'noon', not like"),
+        (place | {"x": ["here"], "moment": [1]}, ":2: x: "),
+        (place | {"moment": [np.nan]}, ":2: the mechanism is not complete"),
+    ):
+        refused(ScenarioError, message, lambda columns=columns: craton.plan(of_table(columns)))
     with pytest.raises(ScenarioError) as caught:
         Scenario(**tables(model=inventory(), receivers=crust(), time={"duration": -1}))
-    keys = [problem.key for problem in caught.value.problems]
-    assert keys == ["model", "receivers.0", "time.duration"]
+    assert [problem.key for problem in caught.value.problems] == ["model", "receivers.0", "time.duration"]
     unwritable = crust().assign_attrs(note={"a": object()})
-    with pytest.raises(ScenarioError, match="model.file: this Dataset cannot be written as .nc"):
-        Scenario(**tables(model=unwritable))
+    words = "model.file: this Dataset cannot be written as .nc"
+    refused(ScenarioError, words, Scenario, **tables(model=unwritable))

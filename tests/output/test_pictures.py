@@ -1,274 +1,329 @@
-"""craton plot: record sections, spectra, f-k and dispersion images, particle motion, maps, models; craton compare."""
+"""craton plot: record sections, gathers, spectra, f-k and dispersion images, particle motion, maps, models; craton compare."""
 
-from contextlib import contextmanager
+import sys
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import benchscript
 import numpy as np
 import pytest
+import typer
 import xarray as xr
+from common import plain, refused
+from filecase import LINE, bare, waveforms
 
-from craton.cli.app import main
+from craton import report
+from craton.cli.app import app, main
+from craton.driver.result import Result
 from craton.errors import CratonError
-from craton.report import FIGURES, comparison, figures, model_figures, record_sections, signals
-from craton.scenario import load, loads
+from craton.report import FIGURES, figures, pictures, record_sections, scene3d, shot_gathers, station_maps
+from craton.scenario import Layers, load, loads
 
-LINE = """
-title = "A line"
-[domain]
-origin = [0, -600]
-size = [1500, 600]
-spacing = 20
-[model]
-kind = "layers"
-layers = [{ top = 0, vp = 1800, vs = 900, rho = 1900 }, { top = -200, vp = 2600, vs = 1500, rho = 2200 }]
-[time]
-duration = 0.8
-[boundaries]
-top = "free"
-cpml = { thickness = 5 }
-[[source]]
-kind = "force"
-at = [300, -10]
-force = [0, -1e6]
-wavelet = { kind = "ricker", frequency = 5 }
-[[receivers]]
-name = "R"
-line = { from = [200, 0], to = [1300, 0], count = 12 }
-[output]
-waveforms = ["velocity"]
-sampling = 0.01
-[run]
-device = "cpu"
-"""
-
-
-@pytest.fixture(scope="module")
-def out(tmp_path_factory):
-    """Folder of a run."""
-    folder = tmp_path_factory.mktemp("line")
-    (folder / "line.toml").write_text(LINE)
-    assert main(["run", str(folder / "line.toml"), "-o", str(folder / "out"), "--quiet"]) == 0
-    return folder / "out"
-
-
-@contextmanager
-def plain(width, height):
-    """A figure whose parts are not moved apart, which takes half of the time of drawing."""
-    yield figures._page_class()(figsize=(width, height), dpi=50)
+pytest.importorskip("matplotlib")
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Figures are drawn without their layout."""
-    monkeypatch.setattr(figures, "figure", plain)
+    monkeypatch.setattr(figures, "figure", bare)
 
 
 @pytest.fixture
-def waves(out):
-    """Its waveforms."""
-    return xr.open_zarr(out / "result.zarr").load()
+def waves(line):
+    """Waveforms along the line."""
+    return xr.open_zarr(line / "result.zarr").load()
 
 
-def test_figures_are_drawn_with_their_options(out, quick, capsys):
-    from PIL import Image
+def pixels(path):
+    """(rows, columns, 3) colours of a picture, 0 to 1."""
+    from matplotlib.image import imread
 
-    names = ["section", "spectrogram", "motion", "fk", "dispersion", "spectra", "map"]
+    return imread(path)[..., :3]
+
+
+def colours(page, path):
+    """How many different colours a figure has."""
+    page.savefig(path, dpi=60)
+    return len(np.unique((pixels(path) * 255).astype(int) @ [65536, 256, 1]))
+
+
+def test_figures_are_drawn_with_their_options(line, box, quick, capsys):
+    names = ["section", "gathers", "spectrogram", "motion", "fk", "dispersion", "spectra", "map"]
     options = ["--component", "E", "--station", "R3", "--by", "offset", "--reduce", "2", "--db", "30"]
-    assert main(["plot", str(out), *names, *options]) == 0
-    assert capsys.readouterr().out.split() == [str(out / f"{name}.png") for name in names]
+    assert main(["plot", str(line), *names, *options]) == 0
+    assert capsys.readouterr().out.split() == [str(line / f"{name}.png") for name in names]
     for name in names:
-        pixels = np.asarray(Image.open(out / f"{name}.png").convert("L"))
-        assert 0.02 < (pixels < 250).mean() < 0.98, name  # neither blank nor black
-
-
-@pytest.mark.parametrize(
-    "words, message",
-    [
+        grey = pixels(line / f"{name}.png").mean(axis=-1)
+        assert 0.02 < (grey < 250 / 255).mean() < 0.98, name  # neither blank nor black
+    for words, message in (
         (["motion", "--reduce", "3"], "it is an option of section"),
         (["section", "--component", "Q"], "choose one of E, Z"),
         (["section", "--by", "colour"], "distance"),
         (["motion", "--station", "R99"], "choose one of R1, R2"),
         (["kernels"], "craton gradient writes it"),
-    ],
-)
-def test_wrong_options_are_refused(out, words, message, capsys):
-    assert main(["plot", str(out), *words]) != 0
-    assert message in capsys.readouterr().err
+    ):
+        assert main(["plot", str(line), *words]) != 0
+        assert message in capsys.readouterr().err
+    command = typer.main.get_command(app).commands["plot"]
+    text = plain(" ".join(str(getattr(p, "help", "")) for p in command.params))
+    assert all(name in text for name in FIGURES), set(FIGURES)
+
+
+@pytest.mark.parametrize("name", ["overview", "radial", "records", "snapshots"])
+def test_pictures_show_something(box, name):
+    path = FIGURES[name](box)
+    assert path == box / f"{name}.png"
+    image = pixels(path)
+    assert image.shape[0] > 300 and image.shape[1] > 1000
+    red = (image[..., 0] - image[..., 2] > 0.3).sum()
+    assert red > 1000 and 0.001 < (image.min(axis=-1) < 0.9).mean() < 0.9
+
+
+def test_overview_takes_the_vertical_section_and_its_liveliest_component(box):
+    series = pictures.read_snapshots(box)
+    scene = pictures.scene_of(box)
+    assert scene == {"title": "Small case", "sources": [(1500.0, 1500.0, -1000.0)], "interfaces": [-1400.0]}
+    frame = pictures._section(list(series.items())[::-1], scene["sources"])
+    assert frame.dims == ("z", "x") and float(frame.y) == 1500
+    moving = np.abs(series["section"].velocity.sel(time=float(frame.time))).max(["x", "z"])
+    assert moving.sel(component=frame.component) == moving.max()
+    name = {"E": "east", "N": "north", "Z": "up"}[str(frame.component.values)]
+    assert figures.heading(frame) == f"Particle velocity, {name} component"
+
+
+def test_record_sections_and_snapshots(quick, tmp_path):
+    """Of few and of many receivers; of a plane where nothing moves."""
+    for n in (3, 12, 70):
+        assert colours(figures.record_section(waveforms(n=n)), tmp_path / "s.png") > 20
+    axes = {"z": np.arange(-3, 1) * 100.0, "x": np.arange(6) * 100.0, "time": 0.0}
+    frame = xr.DataArray(np.zeros((4, 6)), axes, ("z", "x"), "velocity")
+    places = {"sources": [(100, 0, -100)], "receivers": [(200, 900, 0)], "interfaces": [-150]}
+    figures.snapshot(frame, **places).savefig(tmp_path / "s.png")
+    assert (pixels(tmp_path / "s.png").min(axis=-1) < 0.5).any()
+
+
+def test_offsets_have_the_sign_of_the_line():
+    for row, expected in (
+        ([(0, 0), (100, 0), (300, 0)], [-200, -100, 100]),  # towards the east
+        ([(300, 0), (100, 0), (0, 0)], [100, -100, -200]),  # the same, listed backwards
+        ([(200, 300), (200, 0), (200, -100)], [300, 0, -100]),  # towards the north
+        ([(200, 0), (230, 40), (260, 80)], [0, 50, 100]),  # aslant
+    ):
+        places = {axis: ("receiver", np.array(values, float)) for axis, values in zip("xy", zip(*row))}
+        array = waveforms(n=3).velocity.assign_coords(places)
+        assert np.allclose(shot_gathers.signed_offsets(array, (200.0, 0.0, -50.0)), expected), row
+
+
+@pytest.mark.parametrize("receivers", [12, 70])
+def test_gathers_have_time_downwards_over_signed_offset(tmp_path, receivers):
+    """Two shots at the ends of a line: positive offsets and negative ones; the end of the records is at the bottom."""
+    x = np.linspace(0.0, 2000.0, receivers)
+    sources = {f"source_{axis}": ("shot", [0.0, end]) for axis, end in zip("xyz", (2000.0, 0, 0))}
+    array = xr.concat([waveforms(n=receivers).velocity] * 2, "shot").assign_coords(shot=["A", "B"], **sources)
+    array = array.assign_coords(x=("receiver", x), y=("receiver", 0 * x))
+    with figures.figure(8, 4) as page:
+        assert shot_gathers.draw_shots(page, array) in "ENZ"
+    first, second = page.axes
+    assert first.get_ylim() == (float(array.time[-1]), float(array.time[0]))
+    for axis, low, high in ((first, 0, 2), (second, -2, 0)):
+        held = [c.get_coordinates()[..., 0] for c in axis.collections if hasattr(c, "get_coordinates")][:1]
+        held = held[0] if held else np.concatenate([line.get_xdata() for line in axis.lines])
+        step = 2.0 / (receivers - 1)
+        assert held.min() >= low - 2 * step and held.max() <= high + 2 * step
+    assert colours(page, tmp_path / "gathers.png") > 20
+
+
+def test_interfaces_follow_the_ground():
+    """Layers with follow = "surface" are drawn at their depth below the ground, and so is the ground itself."""
+    stack = [{"top": top, "vp": 3000, "vs": 1700, "rho": 2300} for top in (0, -400)]
+    hill = {"x": [0.0, 1000.0, 3000.0], "z": [0.0, 500.0, 100.0]}
+    frame = xr.DataArray(np.zeros((3, 5)), {"z": [-2.0, -1, 0], "x": np.linspace(0, 2000, 5), "y": 0.0}, ("z", "x"))
+    for follow, expected in (("surface", [-400, -150, 100, 0, -100]), ("level", [-400] * 5)):
+        ground, second = pictures._interfaces(Layers(kind="layers", layers=stack, follow=follow, topography=hill))
+        assert np.allclose(figures.along(frame, "x", ground), [0, 250, 500, 400, 300])
+        assert np.allclose(figures.along(frame, "x", second), expected)
+
+
+def test_prefixes():
+    for unit, peak, factor, text in (
+        ("m/s", 0.0031, 1000.0, "mm/s"),
+        ("m/s", 0.25, 100.0, "cm/s"),
+        ("Pa", 2.5e6, 1e-6, "MPa"),
+        ("Pa", 0.02, 1000.0, "mPa"),
+        ("1/s", 2e-6, 1e6, "10⁻⁶ 1/s"),
+        ("m", 0.0, 1.0, "m"),
+    ):
+        assert report.style.prefixed(unit, peak) == (pytest.approx(factor), text)
 
 
 def test_section_stands_where_it_says(waves, quick):
     """Places of traces, reduced times, arrivals and true amplitudes, read from the drawn lines."""
     array, origin = waves.velocity, (300.0, 0.0, -10.0)
     times = {"P": np.linspace(0.1, 0.6, 12)}
-    page = record_sections.draw(array, times, origin, "Z", "offset", "all", 2.0)
-    axis = page.axes[0]
+    axis = record_sections.draw(array, times, origin, "Z", "offset", "all", 2.0).axes[0]
     offsets = (array.x.values - 300) / 1000
     step = np.ptp(offsets) / 11
     peak = float(np.abs(array.sel(component="Z")).max())
-    for line, row in zip(axis.lines, np.argsort(offsets)):
+    for drawn, row in zip(axis.lines, np.argsort(offsets)):
         trace = array.isel(receiver=row).sel(component="Z").values
-        assert line.get_xdata() == pytest.approx(array.time.values - abs(offsets[row]) / 2)
-        assert line.get_ydata() == pytest.approx(offsets[row] + 0.9 * step * trace / peak, abs=1e-6)
+        assert drawn.get_xdata() == pytest.approx(array.time.values - abs(offsets[row]) / 2)
+        assert drawn.get_ydata() == pytest.approx(offsets[row] + 0.9 * step * trace / peak, abs=1e-6)
     marks = next(c for c in axis.collections if type(c).__name__ == "LineCollection")
     drawn = np.array([segment[:, 0] for segment in marks.get_segments()])
     assert drawn[:, 0] == pytest.approx(times["P"] - np.abs(offsets) / 2)
 
 
-def test_arrivals_come_before_the_motion(out, waves):
+def test_arrivals_come_before_the_motion(line, waves):
     """Before the computed P the record is nearly silent, after S it is not: wavelet and times belong together."""
-    times = record_sections.box_arrivals(out, waves, (300.0, 0.0, -10.0))
+    times = record_sections.box_arrivals(line, waves, (300.0, 0.0, -10.0))
     assert (times["S"] > times["P"]).all()
     half = 0.2  # s, of the Ricker wavelet
     for row in range(4, 12):
-        trace = waves.velocity.isel(receiver=row).max("component")
         size = np.abs(waves.velocity.isel(receiver=row)).max("component")
         early = size.where(size.time < times["P"][row] - half, drop=True)
-        assert float(early.max()) < 0.02 * float(size.max()), str(trace.receiver.values)
+        assert float(early.max()) < 0.02 * float(size.max()), row
 
 
 def test_dispersion_and_fk_find_the_velocity():
     """A pulse of phase velocity c(f) along an uneven line: the largest coherence is at c(f), the largest power at f / c(f)."""
-    rng = np.random.default_rng(1)
-    along = np.sort(rng.uniform(0, 500, 40))
-    step, count = 0.005, 512
-    frequency = np.fft.rfftfreq(count, step)
+    along = np.sort(np.random.default_rng(1).uniform(0, 500, 40))
+    frequency = np.fft.rfftfreq(512, 0.005)
     speed = 400 - 6 * frequency
-    shape = np.exp(-(((frequency - 15) / 8) ** 2))
-    band = shape * np.exp(-2j * np.pi * frequency * (along[:, None] / speed + 0.2))
+    band = np.exp(-(((frequency - 15) / 8) ** 2) - 2j * np.pi * frequency * (along[:, None] / speed + 0.2))
     velocity = np.linspace(200, 500, 301)
     chosen = (frequency > 8) & (frequency < 25)
-    image = signals.phase_velocities(band[:, chosen], along, frequency[chosen], velocity)
-    assert velocity[image.argmax(axis=0)] == pytest.approx(speed[chosen], rel=0.02)
+    band, frequency, speed = band[:, chosen], frequency[chosen], speed[chosen]
+    image = report.signals.phase_velocities(band, along, frequency, velocity)
+    assert velocity[image.argmax(axis=0)] == pytest.approx(speed, rel=0.02)
     wavenumber = np.linspace(-0.15, 0.15, 601)
-    power = np.abs(signals.wavenumbers(band[:, chosen], along, wavenumber))
-    assert wavenumber[power.argmax(axis=1)] == pytest.approx((frequency / speed)[chosen], abs=1.5e-3)
-    slow, fast = signals.velocity_limits(band[:, chosen], along, frequency[chosen])
-    assert slow < speed[chosen].min() and fast > speed[chosen].max()
+    power = np.abs(report.signals.wavenumbers(band, along, wavenumber))
+    assert wavenumber[power.argmax(axis=1)] == pytest.approx(frequency / speed, abs=1.5e-3)
+    slow, fast = report.signals.velocity_limits(band, along, frequency)
+    assert slow < speed.min() and fast > speed.max()
 
 
 def test_spectrogram_follows_a_sweep():
-    step = 0.002
-    time = np.arange(2000) * step
+    time = np.arange(2000) * 0.002
     trace = np.sin(2 * np.pi * (10 * time + 5 * time**2))  # 10 to 50 Hz
-    frequency, times, level = signals.levels(trace, step)
+    frequency, times, level = report.signals.levels(trace, 0.002)
     inside = (times > 0.4) & (times < 3.6)
     assert frequency[level.argmax(axis=0)][inside] == pytest.approx(10 + 10 * times[inside], abs=1.5)
 
 
-def test_model_before_the_run(out, quick, tmp_path, monkeypatch, capsys):
+def test_model_before_the_run(line, quick, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["plot", str(out.parent / "line.toml")]) == 0
-    assert capsys.readouterr().out.split() == ["line-model.png"]
-    assert main(["plot", str(out.parent / "line.toml"), "overview"]) == 2
-    wet = loads(
-        LINE.replace("-600]\n", "-500]\n", 1).replace(
-            'kind = "layers"\n', 'kind = "layers"\nwater = { level = -20 }\ntopography = -60\n'
-        )
-    )
+    assert main(["plot", str(line.parent / "s.toml")]) == 0
+    assert capsys.readouterr().out.split() == ["s-model.png"]
+    assert main(["plot", str(line.parent / "s.toml"), "overview"]) == 2
+    sea = "model.water = { level = -20 }\nmodel.topography = -60\n"
+    wet = loads(LINE.replace("[0, -600]", "[0, -500]").replace("time =", sea + "time ="))
     xyz = np.array([[100.0, 0, z] for z in (-10, -30, -100, -300)])
-    medium = model_figures.medium_at(wet, xyz)
+    medium = report.model_figures.medium_at(wet, xyz)
     assert np.isnan(medium["vp"][0]) and medium["vs"][1] == 0 and medium["vp"][1] == wet.model.water.vp
     assert list(medium["vs"][2:]) == [900, 1500]
-    page = model_figures.figure_of(load(out / "scenario.toml"))
-    image = page.axes[0].images[0]
-    assert sorted(set(np.asarray(image.get_array()).ravel())) == [1800, 2600]
+    page = report.model_figures.figure_of(load(line / "scenario.toml"))
+    assert set(np.asarray(page.axes[0].images[0].get_array()).ravel()) == {1800, 2600}
 
 
-def test_compare_measures_shift_ratio_and_misfit(out, waves, quick, tmp_path, capsys):
+def test_compare_measures_shift_ratio_and_misfit(line, waves, quick, tmp_path, capsys):
     obspy = pytest.importorskip("obspy")
-    origin = obspy.UTCDateTime(waves.attrs["origin_time"])
-    step = float(waves.time[1] - waves.time[0])
+    start = obspy.UTCDateTime(waves.attrs["origin_time"]) + float(waves.time[0]) + 0.03  # late by 0.03 s
+    header = {"delta": float(waves.time[1] - waves.time[0]), "starttime": start}
+    places = [(name, part) for name in ("R5", "R9") for part in "EZ"]
     traces = []
-    for name in ("R5", "R9"):
-        for part in "EZ":
-            header = {"station": name, "channel": f"HX{part}", "delta": step}
-            header["starttime"] = origin + float(waves.time[0]) + 0.03  # late by 0.03 s
-            data = 2 * waves.velocity.sel(receiver=name, component=part).values.astype(float)
-            traces.append(obspy.Trace(data, header))
-    obspy.Stream(traces).write(str(tmp_path / "data.mseed"), format="MSEED")
-    words = ["compare", str(out), str(tmp_path / "data.mseed"), "--band", "1", "12", "--align", "0.05"]
-    assert main([*words, "-o", str(tmp_path / "c.png")]) == 0
+    for name, part in places:
+        record = 2 * waves.velocity.sel(receiver=name, component=part).values.astype(float)
+        traces.append(obspy.Trace(record, header | {"station": name, "channel": f"HX{part}"}))
+    data = tmp_path / "data.mseed"
+    obspy.Stream(traces).write(str(data), format="MSEED")
+    words = ["compare", str(line), str(data), "--band", "1", "12", "--align", "0.05", "-o", str(tmp_path / "c.png")]
+    assert main(words) == 0
     assert "4 traces" in capsys.readouterr().out and (tmp_path / "c.png").stat().st_size > 10_000
-    pairs = comparison.compare(out, tmp_path / "data.mseed", (1.0, 12.0), 0.05)
-    assert [(p.name, p.component) for p in pairs] == [("R5", "E"), ("R5", "Z"), ("R9", "E"), ("R9", "Z")]
+    pairs = report.comparison.compare(line, data, (1.0, 12.0), 0.05)
+    assert [(p.name, p.component) for p in pairs] == places
     for pair in pairs:
         assert pair.shift == pytest.approx(0.03, abs=1e-3)
         assert pair.ratio == pytest.approx(0.5, rel=0.02) and pair.correlation > 0.99
         assert pair.misfit == pytest.approx(0.5, rel=0.05)
-    same = comparison.compare(out, out)
+    same = report.comparison.compare(line, line)
     assert len(same) == 24 and max(p.misfit for p in same) < 1e-12
-    assert main(["compare", str(out), str(tmp_path / "none.mseed")]) == 2
-    (tmp_path / "text.mseed").write_text("no")
-    data = str(tmp_path / "data.mseed")
-    for words in (
-        [data, "--band", "1", "500"],
-        [data, "--band", "5", "1"],
-        [data, "-o", str(tmp_path / "a.exe")],
-        [str(tmp_path / "text.mseed")],
-    ):
-        assert main(["compare", str(out), *words]) == 2
-    assert main(["film", str(out), "--series", "nope"]) == 2
+    for words in ("--band 1 500", "--band 5 1", f"-o {tmp_path}/a.exe"):
+        assert main(["compare", str(line), str(data), *words.split()]) == 2
+    assert main(["film", str(line), "--series", "nope"]) == 2
     assert "half the sampling rate" in capsys.readouterr().err
 
 
-def test_result_in_three_dimensions():
+def shown(out, **options):
+    """The plotter of `show` for the run in a folder."""
+    scenario, waves = load(out / "scenario.toml"), xr.open_zarr(out / "result.zarr")
+    receivers = waves.receiver.values
+    run = SimpleNamespace(scenario=scenario, dataset=waves, plan=SimpleNamespace(receivers=receivers))
+    run.snapshots = pictures.read_snapshots(out)
+    return Result.show(run, **options)
+
+
+def liveliest(box):
+    """Values (x, z) of the section at 0.25 s, of the component that moves most."""
+    frame = pictures.read_snapshots(box)["section"].velocity.sel(time=0.25, method="nearest").load()
+    return frame.isel(component=int(np.abs(frame.values).mean(axis=(1, 2)).argmax())).transpose("x", "z").values
+
+
+def test_scene_in_three_dimensions(box, line, monkeypatch):
+    """What PyVista is told: planes, receivers and the source where they are, the values in its order; the model without snapshots."""
+    vista = MagicMock()
+    monkeypatch.setitem(sys.modules, "pyvista", vista)
+    plotter, expected = shown(box, time=0.25), liveliest(box)
+    assert plotter is vista.Plotter.return_value and plotter.show.called
+    assert list(vista.Box.call_args.args[0]) == [0, 3000, 0, 3000, -2500, 0]
+    section = next(call.args for call in vista.StructuredGrid.call_args_list if call.args[0].shape[1] == 1)
+    x, y, z = (np.asarray(axis) for axis in section)
+    assert (y == 1500).all() and (x[:, 0, 0] == np.arange(0, 3001, 100)).all()
+    assert (z[0, 0] == np.arange(-2500, 1, 100)).all()
+    put = {call.args[0]: call.args[1] for call in vista.StructuredGrid.return_value.__setitem__.call_args_list}
+    (name,) = [name for name in put if "Particle velocity" in name]
+    assert name.endswith("(m/s)") and put[name] == pytest.approx(expected.ravel(order="F"))
+    given = [np.asarray(call.args[0]) for call in vista.PolyData.call_args_list]
+    assert given[0].tolist() == [[1500, 1500, -1000]]
+    assert given[1].tolist() == [[2000, 1500, 0], *([x, 1500, 0] for x in (1000, 1200, 1400))]
+    drawn = [call.kwargs["scalars"] for call in plotter.add_mesh.call_args_list if "scalars" in call.kwargs]
+    assert name in drawn and not vista.ImageData.called
+    scene3d.scene(load(box / "scenario.toml"))
+    refused(CratonError, "x, y and z", shown, line)  # of a run in a plane
+    about = vista.ImageData.call_args.kwargs
+    assert list(about["origin"]) == [0, 0, -2500] and list(about["dimensions"]) == [60, 60, 50]
+    assert list(about["spacing"] * (np.array(about["dimensions"]) - 1)) == pytest.approx([3000, 3000, 2500])
+    ((label, values),) = [call.args for call in vista.ImageData.return_value.__setitem__.call_args_list]
+    volume = np.reshape(values, (60, 60, 50), order="F")
+    assert label == report.model_figures.LABELS["vs"]
+    assert (volume[:, :, 0] == 2600).all() and (volume[:, :, -1] == 1700).all()
+
+
+@pytest.mark.long
+def test_scene_as_pyvista_has_it(box):
     """Planes, the model, receivers and the source are where they are; nothing is rendered."""
     pytest.importorskip("pyvista")
-    import smallcase
-
-    import craton
-
-    result = craton.run(loads(smallcase.TEXT.replace("duration = 1.0", "duration = 0.3")), progress=False)
-    plotter = result.show(time=0.25, off_screen=True)
-    meshes = plotter.meshes
-    bounds = [mesh.bounds for mesh in meshes]
-    assert any(np.allclose(b, [0, 3000, 1500, 1500, -2500, 0], atol=1) for b in bounds)
-    assert any(np.allclose(b, [1500, 1500, 1500, 1500, -1000, -1000]) for b in bounds)
-    plane = next(mesh for mesh in meshes if "Particle velocity" in str(mesh.array_names))
-    frame = result.snapshots["section"].velocity.sel(time=0.25, method="nearest")
+    plotter, expected = shown(box, time=0.25, off_screen=True), liveliest(box)
+    bounds = [mesh.bounds for mesh in plotter.meshes]
+    for place in ([0, 3000, 1500, 1500, -2500, 0], [1500, 1500, 1500, 1500, -1000, -1000]):
+        assert any(np.allclose(b, place, atol=1) for b in bounds)
+    plane = next(mesh for mesh in plotter.meshes if "Particle velocity" in str(mesh.array_names))
     name = next(n for n in plane.array_names if "velocity" in n)
-    part = "ENZ"[["east", "north", "up"].index(name.split(", ")[1].split()[0])]
-    expected = frame.sel(component=part).transpose("x", "z").values.ravel(order="F")
-    assert np.asarray(plane[name]) == pytest.approx(expected)
+    assert np.asarray(plane[name]) == pytest.approx(expected.ravel(order="F"))
     plotter.close()
-    with pytest.raises(CratonError, match="x, y and z"):
-        craton.run(loads(LINE), progress=False).show(off_screen=True)
-
-
-def test_names_of_figures_are_those_of_the_help():
-    from craton.report import FIGURES
-
-    text = " ".join(main_help().split())
-    assert all(name in text for name in FIGURES), set(FIGURES)
-
-
-def main_help():
-    """Text of craton plot --help."""
-    import typer
-
-    from craton.cli.app import app
-
-    command = typer.main.get_command(app).commands["plot"]
-    return " ".join(str(getattr(p, "help", "")) for p in command.params)
 
 
 def test_peaks_of_stations_are_those_of_the_horizontal_vector(waves):
-    from craton.report.station_maps import peaks_of
-
     array = waves.velocity
-    peaks, words = peaks_of(array)
+    peaks, words = station_maps.peaks_of(array)
     assert words == "largest absolute value" and peaks == pytest.approx(np.abs(array.values).max((1, 2)))
     both = array.assign_coords(component=["E", "N"])
     expected = np.sqrt((array.values.astype(float) ** 2).sum(axis=1)).max(axis=-1)
-    assert peaks_of(both)[0] == pytest.approx(expected)
+    assert station_maps.peaks_of(both)[0] == pytest.approx(expected)
     assert figures.components(both).keys() == {"E", "N"}
 
 
-WAVES = {"overview", "records", "radial", "gathers", "section", "snapshots", "map", "model"} | {
-    "spectra",
-    "spectrogram",
-    "motion",
-}
+WAVES = {"overview", "records", "radial", "gathers", "section", "snapshots", "map", "model"}
+WAVES |= {"spectra", "spectrogram", "motion"}
 DRAWN = {
     "plane": WAVES | {"fk", "dispersion"},
     "relief": WAVES | {"peaks"},
@@ -278,11 +333,12 @@ DRAWN = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_figure_of_every_method_is_drawn_or_refused(name, quick, tmp_path):
     """The same runs at full length are drawn by `python -m bench pictures`, to be looked at."""
-    pictures = benchscript.load("cases.pictures")
-    pictures.compute(name, tmp_path / "out", "cpu", small=True)
+    cases = benchscript.load("cases.pictures")
+    cases.compute(name, tmp_path / "out", "cpu", small=True)
     drawn = set()
     for figure, draw in FIGURES.items():
         path = tmp_path / f"{figure}.png"
@@ -292,6 +348,6 @@ def test_every_figure_of_every_method_is_drawn_or_refused(name, quick, tmp_path)
         except CratonError as error:
             assert "has no" in str(error) or "needs" in str(error), error
         else:
-            assert pictures.ink(path) > 0.005, figure
+            assert cases.ink(path) > 0.005, figure
             drawn.add(figure)
     assert drawn >= DRAWN[name]

@@ -1,10 +1,10 @@
 """What goes in comes out: stations and an event in files of ObsPy, through runs, back into ObsPy."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import xarray as xr
+from common import refused
+from paths import DATA
 
 import craton
 from craton.cli.app import main
@@ -18,12 +18,15 @@ from craton.survey import geography, receivers, source_files
 from craton.survey.shots import Shot
 
 obspy = pytest.importorskip("obspy")
+ev = pytest.importorskip("obspy.core.event")
+inv = pytest.importorskip("obspy.core.inventory")
+geodetics = pytest.importorskip("obspy.geodetics")
 
-DATA = Path(__file__).parents[1] / "data" / "sources"
 LONGITUDE, LATITUDE, DEPTH = 12.53, 47.26, 2500.0
 ORIGIN = "2021-03-04T05:06:07.891234"
 SHIFT, DURATION = 0.25, 2.4  # s: of the centroid after the origin time; two half durations
 SIX = (1.0e15, -2.0e15, 1.2e15, 1.5e15, -0.7e15, 2.2e15)  # rr tt pp rt rp tp, N m
+# Longitude, latitude, elevation
 NEAR = {
     "GE": {"AAA": (12.55, 47.27, 850.0), "BBB": (12.49, 47.24, 1210.0), "WET": (12.56, 47.23, 300.0)},
     "IU": {"AAA": (12.47, 47.27, 640.0), "CCC": (12.5, 47.22, 0.0)},
@@ -35,98 +38,54 @@ FAR = {
     "G": {"CAN": (149.0, -35.32, 700.0), "INU": (137.03, 35.35, 132.0), "PPT": (-149.58, -17.57, 340.0),
           "SPB": (-47.43, -23.59, 85.0), "TAM": (5.53, 22.79, 1410.0), "WUS": (79.22, 41.2, 1457.0)},
 }  # fmt: skip
+ALL = {code: NEAR.get(code, {}) | FAR[code] for code in FAR}
 BOX = """
 title = "box"
-[domain]
-origin = [-9000, -9000, -8800]
-size = [18000, 18000, 8800]
-spacing = 400
-geographic = {{ longitude = 12.5, latitude = 47.25, azimuth = {azimuth} }}
-[model]
-kind = "homogeneous"
-vp = 5000
-vs = 2900
-rho = 2700
-[time]
-duration = 4
-[boundaries]
-cpml = {{ thickness = 5 }}
-[[source]]
-kind = "quakeml"
-file = "event.xml"
-[[receivers]]
-file = "near.xml"
-[output]
-waveforms = ["velocity", "acceleration"]
-sampling = 0.05
+domain.origin = [-9000, -9000, -8800]
+domain.size = [18000, 18000, 8800]
+domain.spacing = 400
+domain.geographic = { longitude = 12.5, latitude = 47.25 }
+model = { kind = "homogeneous", vp = 5000, vs = 2900, rho = 2700 }
+time = { duration = 4 }
+boundaries = { cpml = { thickness = 5 } }
+source = [{ kind = "quakeml", file = "event.xml" }]
+receivers = [{ file = "near.xml" }]
+output.waveforms = ["velocity", "acceleration"]
 """
 GLOBE = """
 method = "sem"
-[domain.chunk]
-chunks = 6
-elements = [12, 12]
-bottom = "300 km"
-elliptic = true
-[model]
-kind = "prem"
-[time]
-duration = 1
-step = 0.2
-start = 0
-[boundaries]
-bottom = "stacey"
-[[source]]
-kind = "quakeml"
-file = "event.xml"
-[[receivers]]
-file = "all.xml"
-[output]
-waveforms = ["velocity", "acceleration"]
+domain = { chunk = { chunks = 6, elements = [6, 6], bottom = "300 km", elliptic = true } }
+model = { kind = "prem" }
+time = { duration = 1, step = 0.2, start = 0 }
+boundaries = { bottom = "stacey" }
+source = [{ kind = "quakeml", file = "event.xml" }]
+receivers = [{ file = "all.xml" }]
+output = { waveforms = ["velocity", "acceleration"] }
 """
+TURNED = ("domain.geographic.azimuth=35", "output.sampling=0.05")
 
 
 def event():
     """One event with hypocentre, centroid, moment tensor and duration."""
-    from obspy.core import event as ev
-
     where = {"longitude": LONGITUDE, "latitude": LATITUDE, "depth": DEPTH}
-    time = obspy.UTCDateTime(ORIGIN)
-    hypocentre, centroid = ev.Origin(time=time, **where), ev.Origin(time=time + SHIFT, **where)
+    hypocentre, centroid = (ev.Origin(time=obspy.UTCDateTime(ORIGIN) + shift, **where) for shift in (0, SHIFT))
     tensor = ev.MomentTensor(
         derived_origin_id=centroid.resource_id,
         tensor=ev.Tensor(**dict(zip(quakeml.COMPONENTS, SIX))),
         source_time_function=ev.SourceTimeFunction(type="triangle", duration=DURATION),
     )
-    whole = ev.Event(
-        origins=[hypocentre, centroid],
-        focal_mechanisms=[ev.FocalMechanism(moment_tensor=tensor)],
-        event_descriptions=[ev.EventDescription(text="Alps")],
-    )
+    whole = ev.Event(origins=[hypocentre, centroid], focal_mechanisms=[ev.FocalMechanism(moment_tensor=tensor)])
+    whole.event_descriptions = [ev.EventDescription(text="Alps")]
     whole.preferred_origin_id = hypocentre.resource_id
     return whole
 
 
-def inventory(*parts):
-    """Stations of some networks, the later parts beside the earlier ones."""
-    from obspy.core import inventory as inv
+def inventory(networks):
+    def station(name, longitude, latitude, height):
+        return inv.Station(name, latitude, longitude, height, site=inv.Site(name))
 
-    networks = {}
-    for part in parts:
-        for code, stations in part.items():
-            networks.setdefault(code, {}).update(stations)
-    return inv.Inventory(
-        [
-            inv.Network(
-                code,
-                [
-                    inv.Station(name, latitude, longitude, height, site=inv.Site(name))
-                    for name, (longitude, latitude, height) in stations.items()
-                ],
-            )
-            for code, stations in networks.items()
-        ],
-        source="test",
-    )
+    made = {code: [station(name, *place) for name, place in some.items()] for code, some in networks.items()}
+    return inv.Inventory([inv.Network(code, stations) for code, stations in made.items()], source="test")
 
 
 @pytest.fixture(scope="module")
@@ -135,41 +94,30 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("round")
     obspy.Catalog([event()]).write(str(path / "event.xml"), format="QUAKEML")
     inventory(NEAR).write(str(path / "near.xml"), format="STATIONXML")
-    inventory(NEAR, FAR).write(str(path / "all.xml"), format="STATIONXML")
+    inventory(ALL).write(str(path / "all.xml"), format="STATIONXML")
     return path
 
 
 @pytest.fixture(scope="module")
-def boxes(folder):
-    """Results by azimuth of the box; the rotated one leaves a folder."""
-    return {
-        azimuth: craton.run(
-            loads(BOX.format(azimuth=azimuth), file=folder / "s.toml"),
-            device="cpu",
-            out=folder / "out" if azimuth else None,
-            progress=False,
-        )
-        for azimuth in (0, 35)
-    }
+def turned(folder):
+    """Result of a box whose axes are turned, kept in a folder."""
+    scenario = loads(BOX, TURNED, file=folder / "s.toml")
+    return craton.run(scenario, device="cpu", out=folder / "out", progress=False)
 
 
-@pytest.fixture(scope="module")
-def around(folder):
-    """Result of a run of the whole Earth that ends at once."""
-    return craton.run(loads(GLOBE, file=folder / "s.toml"), device="cpu", progress=False)
+def metres_apart(place, longitude=LONGITUDE, latitude=LATITUDE):
+    """Distance, azimuth and back azimuth of a place with longitude and latitude, by attributes or keys."""
+    return geodetics.gps2dist_azimuth(latitude, longitude, place["latitude"], place["longitude"])
 
 
 def check_event(made):
     """Its origin, centroid, mechanism and magnitude are those of the file."""
-    hypocentre = made.preferred_origin()
+    hypocentre, source = made.preferred_origin(), quakeml.source_of(made)
     assert abs(hypocentre.time - obspy.UTCDateTime(ORIGIN)) < 1e-5
-    (source,) = (quakeml.source_of(made),)
-    metres, *_ = obspy.geodetics.gps2dist_azimuth(LATITUDE, LONGITUDE, hypocentre.latitude, hypocentre.longitude)
-    assert metres < 1 and hypocentre.depth == pytest.approx(DEPTH, abs=1)
+    assert metres_apart(hypocentre)[0] < 1 and hypocentre.depth == pytest.approx(DEPTH, abs=1)
     six = [getattr(made.focal_mechanisms[0].moment_tensor.tensor, k) for k in quakeml.COMPONENTS]
     assert np.allclose(six, SIX, rtol=1e-6, atol=1e9)
-    assert source.shift == pytest.approx(SHIFT, abs=1e-3)
-    assert source.width == pytest.approx(DURATION / 2, rel=1e-3)
+    assert source.shift == pytest.approx(SHIFT, abs=1e-3) and source.width == pytest.approx(DURATION / 2, rel=1e-3)
     moment = np.linalg.norm(source.moment) / np.sqrt(2)
     assert made.preferred_magnitude().mag == pytest.approx((np.log10(moment) - 9.1) / 1.5)
     assert made.event_descriptions[0].text == "Alps"
@@ -180,89 +128,80 @@ def check_traces(stream, inventory, stations, first):
     wanted = {(net, code): place for net, codes in stations.items() for code, place in codes.items()}
     assert {(t.stats.network, t.stats.station) for t in stream} == set(wanted)
     for trace in stream:
-        longitude, latitude, height = wanted[trace.stats.network, trace.stats.station]
-        told = inventory.get_coordinates(trace.id, trace.stats.starttime)
-        for place in (trace.stats.coordinates, told):
-            metres, *_ = obspy.geodetics.gps2dist_azimuth(latitude, longitude, place["latitude"], place["longitude"])
-            assert metres < 1 and place["elevation"] == pytest.approx(height, abs=1)
-        distance, azimuth, back = obspy.geodetics.gps2dist_azimuth(LATITUDE, LONGITUDE, latitude, longitude)
-        assert trace.stats.distance == pytest.approx(distance, abs=1)
-        for angle, expected in ((trace.stats.azimuth, azimuth), (trace.stats.back_azimuth, back)):
+        stats = trace.stats
+        longitude, latitude, height = wanted[stats.network, stats.station]
+        for place in (stats.coordinates, inventory.get_coordinates(trace.id, stats.starttime)):
+            assert metres_apart(place, longitude, latitude)[0] < 1
+            assert place["elevation"] == pytest.approx(height, abs=1)
+        distance, *angles = metres_apart({"longitude": longitude, "latitude": latitude})
+        assert stats.distance == pytest.approx(distance, abs=1)
+        for angle, expected in zip((stats.azimuth, stats.back_azimuth), angles):
             assert abs((angle - expected + 180) % 360 - 180) < 0.1
-        start = trace.stats.starttime - (obspy.UTCDateTime(ORIGIN) + first)
-        assert abs(start) < 0.01 * trace.stats.delta
+        assert abs(stats.starttime - (obspy.UTCDateTime(ORIGIN) + first)) < 0.01 * stats.delta
 
 
-def test_a_rotated_box(boxes, folder):
-    result = boxes[35]
-    stream, stations = result.stream(), result.inventory()
-    check_event(result.event())
-    check_traces(stream, stations, NEAR, float(result.dataset.time[0]))
+def test_a_rotated_box(turned, folder):
+    stations = turned.inventory()
+    check_event(turned.event())
+    check_traces(turned.stream(), stations, NEAR, float(turned.dataset.time[0]))
     assert "GE.AAA" in str(stations) and "IU.AAA" in str(stations)
-    assert {str(name) for name in result.dataset.receiver.values} >= {"GE.AAA", "IU.AAA"}
-    for quantity, expected in boxes[0].dataset.data_vars.items():
-        error = result.dataset[quantity] - expected
+    assert {str(name) for name in turned.dataset.receiver.values} >= {"GE.AAA", "IU.AAA"}
+    straight = craton.run(loads(BOX, TURNED[1:], file=folder / "s.toml"), device="cpu", progress=False)
+    for quantity, expected in straight.dataset.data_vars.items():
         for component in "ENZ":
-            one = error.sel(component=component), expected.sel(component=component)
-            assert np.linalg.norm(one[0]) < 5e-3 * np.linalg.norm(one[1]), (quantity, component)
+            one, other = (found.sel(component=component) for found in (turned.dataset[quantity], expected))
+            assert np.linalg.norm(one - other) < 5e-3 * np.linalg.norm(other), (quantity, component)
 
 
-def test_files_of_a_run(boxes, folder):
+def check_sac(read, trace):
+    """A trace of a SAC file: samples, codes, and all that its header says of places and times."""
+    sac, stats = read.stats.sac, trace.stats
+    place = stats.coordinates
+    assert np.array_equal(read.data, trace.data) and read.id == trace.id
+    assert abs(read.stats.starttime - stats.starttime) < 1e-3 * stats.delta
+    assert (sac.stla, sac.stlo) == pytest.approx((place.latitude, place.longitude), abs=1e-5)
+    assert sac.stel - sac.stdp == pytest.approx(place.elevation)
+    assert (sac.evla, sac.evlo, sac.evdp) == pytest.approx((LATITUDE, LONGITUDE, DEPTH / 1e3))
+    assert sac.dist == pytest.approx(stats.distance / 1e3, rel=1e-5)
+    assert (sac.az, sac.baz) == pytest.approx((stats.azimuth, stats.back_azimuth), abs=1e-3)
+    assert sac.gcarc == pytest.approx(geodetics.kilometers2degrees(sac.dist), rel=5e-3)
+    assert (sac.cmpaz, sac.cmpinc) == {"E": (90, 90), "N": (0, 90), "Z": (0, 0)}[sac.kcmpnm[-1]]
+    assert (sac.kstnm, sac.knetwk, sac.kcmpnm) == (stats.station, stats.network, stats.channel)
+    day = {"year": sac.nzyear, "julday": sac.nzjday, "hour": sac.nzhour, "minute": sac.nzmin, "second": sac.nzsec}
+    origin = obspy.UTCDateTime(**day) + 1e-3 * int(sac.nzmsec) + float(sac.o)
+    assert abs(origin - obspy.UTCDateTime(ORIGIN)) < 1e-5
+
+
+def test_files_of_a_run(turned, folder):
     """Those of OUT, SAC and ASDF."""
-    out, first = folder / "out", float(boxes[35].dataset.time[0])
+    out = folder / "out"
     traces = obspy.read(str(out / "waveforms.mseed"))
-    stations = obspy.read_inventory(str(out / "stations.xml"))
     check_event(obspy.read_events(str(out / "event.quakeml"))[0])
-    for trace, expected in zip(traces.sort(), boxes[35].stream().sort()):
+    for trace, expected in zip(traces.sort(), turned.stream().sort()):
         assert trace.id == expected.id and trace.stats.starttime == expected.stats.starttime
         assert np.array_equal(trace.data, expected.data)
         for name in ("coordinates", "distance", "azimuth", "back_azimuth"):
             trace.stats[name] = expected.stats[name]
-    check_traces(traces, stations, NEAR, first)
+    stations = obspy.read_inventory(str(out / "stations.xml"))
+    check_traces(traces, stations, NEAR, float(turned.dataset.time[0]))
     assert main(["convert", str(out), str(folder / "w.sac")]) == 0
-    check_sac(folder / "w.sac", traces)
-
-
-def check_sac(folder, expected):
-    for trace in expected:
-        (read,) = obspy.read(str(folder / f"{trace.id}.sac"))
-        sac, stats = read.stats.sac, trace.stats
-        assert np.array_equal(read.data, trace.data) and read.id == trace.id
-        assert abs(read.stats.starttime - stats.starttime) < 1e-3 * stats.delta
-        place = stats.coordinates
-        assert (sac.stla, sac.stlo) == pytest.approx((place.latitude, place.longitude), abs=1e-5)
-        assert sac.stel - sac.stdp == pytest.approx(place.elevation)
-        assert (sac.evla, sac.evlo, sac.evdp) == pytest.approx((LATITUDE, LONGITUDE, DEPTH / 1e3))
-        assert sac.dist == pytest.approx(stats.distance / 1e3, rel=1e-5)
-        assert (sac.az, sac.baz) == pytest.approx((stats.azimuth, stats.back_azimuth), abs=1e-3)
-        degrees = obspy.geodetics.kilometers2degrees(sac.dist)
-        assert sac.gcarc == pytest.approx(degrees, rel=5e-3)
-        azimuth, inclination = {"E": (90, 90), "N": (0, 90), "Z": (0, 0)}[sac.kcmpnm[-1]]
-        assert (sac.cmpaz, sac.cmpinc) == (azimuth, inclination)
-        assert (sac.kstnm, sac.knetwk, sac.kcmpnm) == (stats.station, stats.network, stats.channel)
-        reference = obspy.UTCDateTime(
-            year=sac.nzyear, julday=sac.nzjday, hour=sac.nzhour, minute=sac.nzmin, second=sac.nzsec
-        )
-        origin = reference + 1e-3 * int(sac.nzmsec) + float(sac.o)
-        assert abs(origin - obspy.UTCDateTime(ORIGIN)) < 1e-5
-
-
-def test_asdf(boxes, folder):
+    for trace in traces:
+        (read,) = obspy.read(str(folder / "w.sac" / f"{trace.id}.sac"))
+        check_sac(read, trace)
     pyasdf = pytest.importorskip("pyasdf")
-    assert main(["convert", str(folder / "out"), str(folder / "w.asdf")]) == 0
+    assert main(["convert", str(out), str(folder / "w.asdf")]) == 0
     with pyasdf.ASDFDataSet(str(folder / "w.asdf"), mode="r", mpi=False) as file:
         check_event(file.events[0])
         assert file.waveforms.list() == ["GE.AAA", "GE.BBB", "GE.WET", "IU.AAA", "IU.CCC"]
         held = file.waveforms["IU.AAA"]
-        expected = boxes[35].stream().select(network="IU", station="AAA")
+        expected = turned.stream().select(network="IU", station="AAA")
         assert len(held.synthetic) == len(expected) == 6
-        for trace in expected:
-            assert np.array_equal(held.synthetic.select(id=trace.id)[0].data, trace.data)
+        assert all(np.array_equal(held.synthetic.select(id=trace.id)[0].data, trace.data) for trace in expected)
         assert held.StationXML[0].code == "IU" and held.coordinates["elevation_in_m"] == 640
 
 
-def test_a_flat_response_is_removed_without_a_trace(boxes):
-    stream, stations = boxes[35].stream().select(station="BBB"), boxes[35].inventory()
+def test_a_flat_response_is_removed_without_a_trace(turned):
+    stream, stations = turned.stream().select(station="BBB"), turned.inventory()
     for location, output in (("", "VEL"), ("AC", "ACC")):
         raw = stream.select(location=location, component="N")
         found = raw.copy().remove_response(stations, output=output, zero_mean=False, taper=False)
@@ -270,83 +209,63 @@ def test_a_flat_response_is_removed_without_a_trace(boxes):
             assert np.allclose(trace.data, expected.data, atol=1e-3 * np.abs(expected.data).max())
 
 
-def test_the_whole_earth(around):
-    result, stations = around, {net: NEAR.get(net, {}) | FAR[net] for net in FAR}
-    assert sum(map(len, stations.values())) == 20
+def test_the_whole_earth(folder):
+    """A run that ends at once."""
+    result = craton.run(loads(GLOBE, file=folder / "s.toml"), device="cpu", progress=False)
+    assert sum(map(len, ALL.values())) == 20
     check_event(result.event())
-    check_traces(result.stream(), result.inventory(), stations, float(result.dataset.time[0]))
+    check_traces(result.stream(), result.inventory(), ALL, float(result.dataset.time[0]))
     velocity, rate = (result.dataset[name].values for name in ("velocity", "acceleration"))
     slopes = (velocity[..., 2:] - velocity[..., :-2]) / (2 * result.plan.dt)
     assert np.linalg.norm(rate[..., 1:-1] - slopes) < 0.1 * np.linalg.norm(slopes)
 
 
-def test_radial_and_transverse(boxes, folder):
+def test_radial_and_transverse(turned, folder):
     """Of the dataset, of ObsPy's traces and of files; a box that lies nowhere knows its own east."""
-    result = boxes[35]
-    turned = result.rotate("RT")
-    assert list(turned.component.values) == ["R", "T", "Z"]
-    stream = result.stream().rotate("NE->RT")
+    radial = turned.rotate("RT")
+    assert list(radial.component.values) == ["R", "T", "Z"]
     assert main(["convert", str(folder / "out"), str(folder / "r.mseed"), "--rotate"]) == 0
     files = obspy.read(str(folder / "r.mseed"))
-    for trace in stream:
+    for trace in turned.stream().rotate("NE->RT"):
         quantity = "acceleration" if trace.stats.location else "velocity"
         name = f"{trace.stats.network}.{trace.stats.station}"
-        expected = turned[quantity].sel(receiver=name, component=trace.stats.channel[-1]).values
-        scale = np.abs(expected).max()
-        assert np.allclose(trace.data, expected, atol=1e-5 * scale)
+        expected = radial[quantity].sel(receiver=name, component=trace.stats.channel[-1]).values
+        assert np.allclose(trace.data, expected, atol=1e-5 * np.abs(expected).max())
         assert np.array_equal(files.select(id=trace.id)[0].data, expected)
-    with pytest.raises(CratonError, match="already"):
-        rotated(turned)
-    channel = stationxml.inventory(turned)[0][0].select(channel="*T")[0]
-    back = float(turned.back_azimuth[0])
+    refused(CratonError, "already", rotated, radial)
+    channel = stationxml.inventory(radial)[0][0].select(channel="*T")[0]
+    back = float(radial.back_azimuth[0])
     assert channel.azimuth == pytest.approx((back + 270) % 360) and channel.dip == 0
+
+
+NOWHERE = """
+domain = { origin = [-2000, -2000, -2000], size = [4000, 4000, 4000], spacing = 200 }
+boundaries = { top = "cpml", cpml = { thickness = 4 } }
+model = { kind = "homogeneous", vp = 4000, vs = 2300, rho = 2500 }
+time = { duration = 0.8, origin = 2020-02-29T23:59:59+01:00 }
+source = [{ kind = "explosion", moment = 1e14, at = [0, 0, 0], wavelet = { kind = "gaussian", tau = 0.12 } }]
+receivers = [{ name = "R", at = [600, -600, 0] }]
+output = { waveforms = ["displacement", "strain"] }
+"""
 
 
 def test_rotation_in_a_box_that_lies_nowhere():
     """The radial motion of an explosion is all that it has, in space and in the plane, for each shot."""
-    text = """
-[domain]
-origin = [-2000, -2000, -2000]
-size = [4000, 4000, 4000]
-spacing = 200
-[boundaries]
-top = "cpml"
-cpml = { thickness = 4 }
-[model]
-kind = "homogeneous"
-vp = 4000
-vs = 2300
-rho = 2500
-[time]
-duration = 0.8
-origin = 2020-02-29T23:59:59+01:00
-[[source]]
-kind = "explosion"
-moment = 1e14
-at = [0, 0, 0]
-wavelet = { kind = "gaussian", tau = 0.12 }
-[[receivers]]
-name = "R"
-at = [600, -600, 0]
-[output]
-waveforms = ["displacement", "strain"]
-"""
-    result = craton.run(loads(text), device="cpu", progress=False)
-    motion = result.rotate().displacement.isel(receiver=0)
-    radial, transverse = (motion.sel(component=c).values for c in "RT")
+    result = craton.run(loads(NOWHERE), device="cpu", progress=False)
+    turned = result.rotate().isel(receiver=0)
+    radial, transverse = (turned.displacement.sel(component=c).values for c in "RT")
     assert radial.max() > 50 * np.abs(transverse).max() and result.dataset.azimuth == 135
-    strain = result.rotate().strain.isel(receiver=0)
-    largest = {name: float(abs(strain.sel(tensor=name)).max()) for name in ("RR", "RT")}
+    largest = {name: float(abs(turned.strain.sel(tensor=name)).max()) for name in ("RR", "RT")}
     assert largest["RR"] > 50 * largest["RT"]
     (trace, *_) = result.stream()
+    origin = obspy.UTCDateTime("2020-02-29T22:59:59")
     assert trace.stats.back_azimuth == pytest.approx(315)
-    start = obspy.UTCDateTime("2020-02-29T22:59:59") + float(result.dataset.time[0])
-    assert trace.stats.starttime == start
-    assert result.event().origins[0].time == obspy.UTCDateTime("2020-02-29T22:59:59")
+    assert trace.stats.starttime == origin + float(result.dataset.time[0])
+    assert result.event().origins[0].time == origin
     plane = result.dataset.isel(tensor=0, drop=True).sel(component=["E", "Z"])
-    sides = xr.concat([plane, plane], "shot").assign_coords(
-        shot=["a", "b"], source_x=("shot", [0.0, 1000.0]), source_y=("shot", [-600.0] * 2), source_z=("shot", [0.0] * 2)
-    )
+    places = {"source_x": [0.0, 1000.0], "source_y": [-600.0] * 2, "source_z": [0.0] * 2}
+    places = {name: ("shot", values) for name, values in places.items()}
+    sides = xr.concat([plane, plane], "shot").assign_coords(shot=["a", "b"], **places)
     sides.attrs = {k: v for k, v in plane.attrs.items() if not k.startswith("source_")}
     sides = rotated(sides.drop_vars(["distance", "azimuth", "back_azimuth"]))
     assert list(sides.component.values) == ["R", "Z"]
@@ -355,65 +274,61 @@ waveforms = ["displacement", "strain"]
     assert np.allclose(sides.displacement.sel(component="R", shot="b").values, -east)
 
 
-@pytest.mark.parametrize("value", ['"yesterday"', "2020", '"2020-13-01"'])
-def test_origin_times_are_dates(value):
-    with pytest.raises(ScenarioError, match="time.origin: .* is not a date and time"):
-        loads(BOX.format(azimuth=0).replace("duration = 4", f"duration = 4\norigin = {value}"))
-
-
-def test_events_at_different_times_are_told(folder):
-    """Two files: t = 0 is the first one's origin time, with a warning; time.origin ends it."""
-    cmt = (DATA / "CMTSOLUTION").read_text().replace("-13.8200", "47.26").replace("-67.2500", "12.5")
+def test_origin_times(folder):
+    """Of two files, t = 0 is the first one's, with a warning; time.origin ends it; each shot of a survey has its own."""
+    for value in ('"yesterday"', "2020", '"2020-13-01"'):
+        with pytest.raises(ScenarioError, match="time.origin: .* is not a date and time"):
+            loads(BOX.replace("duration = 4", f"duration = 4, origin = {value}"))
+    cmt = (DATA / "sources" / "CMTSOLUTION").read_text().replace("-13.8200", "47.26").replace("-67.2500", "12.5")
     (folder / "CMT").write_text(cmt.replace("647.1000", "3"))
-    second = '[[source]]\nkind = "cmtsolution"\nfile = "CMT"\n[[receivers]]'
-    text = BOX.format(azimuth=0).replace("[[receivers]]", second)
+    text = BOX.replace('"event.xml" }', '"event.xml" }, { kind = "cmtsolution", file = "CMT" }')
     plan = craton.plan(loads(text, file=folder / "s.toml"))
     (note,) = [text for text in plan.warnings if "origin time" in text]
-    assert "source.1" in note and "1994-06-09T00:33:16.4" in note
-    assert plan.receivers.event["origin_time"] == ORIGIN
-    again = text.replace("duration = 4", 'duration = 4\norigin = "2001-02-03"')
-    plan = craton.plan(loads(again, file=folder / "s.toml"))
+    assert "source.1" in note and "1994-06-09T00:33:16.4" in note and plan.receivers.event["origin_time"] == ORIGIN
+    plan = craton.plan(loads(text, ["time.origin=2001-02-03"], file=folder / "s.toml"))
     assert not [text for text in plan.warnings if "origin time" in text]
     assert plan.receivers.event["origin_time"] == "2001-02-03T00:00:00"
+    sets = (TURNED, (*TURNED, "time.origin=2001-02-03"))
+    shots = [Shot(name, loads(BOX, some, file=folder / "s.toml")) for name, some in zip("ab", sets)]
+    attributes, coordinates = on_earth(shots)
+    dims, times, _ = coordinates["origin_time"]
+    assert not attributes and dims == "shot" and list(times) == [ORIGIN, "2001-02-03T00:00:00"]
+    assert coordinates["source_longitude"][1] == pytest.approx(LONGITUDE, abs=1e-6)
+    assert coordinates["source_elevation"][1] == pytest.approx(-DEPTH)
+    data = xr.Dataset(coords=coordinates | {"shot": ["a", "b"]}).sel(shot="b")
+    assert fdsn.origin_time(data) == obspy.UTCDateTime(2001, 2, 3)
 
 
 def test_the_same_code_in_two_networks_of_two_files(folder):
     """CSV with a network column beside an inline receiver; the same network twice is refused."""
     (folder / "s.csv").write_text("name, network, x, y, z\nA, N1, 0, 0, 0\nB, N1, 100, 0, 0\n")
-    more = '[[receivers]]\nname = "A"\nat = [0, 100, 0]\n[[receivers]]\nfile = "s.csv"\n'
-    text = BOX.format(azimuth=0).replace('[[receivers]]\nfile = "near.xml"\n', more)
+    text = BOX.replace('{ file = "near.xml" }', '{ name = "A", at = [0, 100, 0] }, { file = "s.csv" }')
     made = receivers.build(loads(text, file=folder / "s.toml"))
     assert made.names == ["XX.A", "N1.A", "B"] and made.codes == ["A", "A", "B"]
     assert made.networks == ["XX", "N1", "N1"]
-    twice = text.replace("[output]", '[[receivers]]\nname = "B"\nat = [0, 0, 0]\n[output]\nnetwork = "N1"')
-    with pytest.raises(ScenarioError, match='"A" is already taken by another receiver'):
-        receivers.build(loads(twice, file=folder / "s.toml"))
+    twice = text.replace('"s.csv" }', '"s.csv" }, { name = "B", at = [0, 0, 0] }') + 'output.network = "N1"'
+    words = '"A" is already taken by another receiver'
+    refused(ScenarioError, words, receivers.build, loads(twice, file=folder / "s.toml"))
 
 
 def test_first_lines_of_cmtsolutions(tmp_path):
     """With letters glued to the year, without date, and with a date that is none."""
-    text = (DATA / "CMTSOLUTION").read_text()
-    rest = text.split("\n", 1)[1]
-    for first, expected in (
-        ("PDEW2015  9 16 22 54 32.90 -31.5700  -71.6700", "2015-09-16T22:54:32.900000"),
-        (" PDE 1999 12 31 23 59 60.00  0 0 0", "2000-01-01T00:00:00"),
-        ("my own source", None),
-    ):
+    rest = (DATA / "sources" / "CMTSOLUTION").read_text().split("\n", 1)[1]
+
+    def read(first):
         (tmp_path / "C").write_text(f"{first}\n{rest}")
-        assert cmtsolution.read(tmp_path / "C")[0].origin == expected
-    (tmp_path / "C").write_text(f" PDE 1999 13 31 23 59 60.00  0 0 0\n{rest}")
-    with pytest.raises(ValueError, match="line 1: the origin time is no date"):
-        cmtsolution.read(tmp_path / "C")
+        return cmtsolution.read(tmp_path / "C")[0].origin
+
+    assert read("PDEW2015  9 16 22 54 32.90 -31.5700  -71.6700") == "2015-09-16T22:54:32.900000"
+    assert read(" PDE 1999 12 31 23 59 60.00  0 0 0") == "2000-01-01T00:00:00" and read("my own source") is None
+    refused(ValueError, "line 1: the origin time is no date", read, " PDE 1999 13 31 23 59 60.00  0 0 0")
 
 
 def test_a_rupture_has_a_hypocentre_and_a_centroid():
     """Where it starts, and the mean by moment; both are in the event."""
-    file = DATA / "rupture_v1.srf"
-    here = "geographic = { longitude = -118.2, latitude = 34.1, azimuth = 10 }"
-    text = BOX.format(azimuth=0).replace(
-        'file = "near.xml"', 'line = { from = [0, 0, 0], to = [9, 0, 0], count = 2 }\nname = "R"'
-    )
-    text = "\n".join(here if "geographic" in line else line for line in text.splitlines())
+    text = BOX.replace("longitude = 12.5, latitude = 47.25", "longitude = -118.2, latitude = 34.1, azimuth = 10")
+    text = text.replace('file = "near.xml"', 'name = "R", line = { from = [0, 0, 0], to = [9, 0, 0], count = 2 }')
+    file = DATA / "sources" / "rupture_v1.srf"
     scenario = loads(text.replace("quakeml", "srf").replace("event.xml", str(file)))
     about = craton.plan(scenario).receivers
     speeds = (5000.0, 2900.0, 2700.0)
@@ -424,17 +339,3 @@ def test_a_rupture_has_a_hypocentre_and_a_centroid():
     assert {name: about.event[name] for name in expected} == pytest.approx(expected)
     moment = moment_tensor(about.event["source_moment_tensor"])
     assert np.linalg.norm(moment) == pytest.approx(np.linalg.norm(rupture.moment), rel=1e-5)
-
-
-def test_shots_of_a_survey_have_their_own_times(folder):
-    """Two earthquakes: origin times and places over shot, which traces follow."""
-    first = loads(BOX.format(azimuth=35), file=folder / "s.toml")
-    second = loads(BOX.format(azimuth=35), ["time.origin=2001-02-03"], file=folder / "s.toml")
-    attributes, coordinates = on_earth([Shot("a", first), Shot("b", second)])
-    assert not attributes
-    dims, times, _ = coordinates["origin_time"]
-    assert dims == "shot" and list(times) == [ORIGIN, "2001-02-03T00:00:00"]
-    assert coordinates["source_longitude"][1] == pytest.approx(LONGITUDE, abs=1e-6)
-    assert coordinates["source_elevation"][1] == pytest.approx(-DEPTH)
-    data = xr.Dataset(coords=coordinates | {"shot": ["a", "b"]}).sel(shot="b")
-    assert fdsn.origin_time(data) == obspy.UTCDateTime(2001, 2, 3)

@@ -50,7 +50,8 @@ def damage(path, how):
     how : object
         None: it is gone; a float: one bit flips at this part of it; a whole number: so many bytes are left; bytes: it holds these;
         (old, new): a text is replaced; a table: these values of JSON are others, or missing where None, or functions of
-        what they are, with a right checksum; a function: something else takes its place.
+        what they are, with a right checksum; a function: it is
+        called, where a file was.
     """
     if isinstance(how, float):
         contents = bytearray(path.read_bytes())
@@ -68,10 +69,12 @@ def damage(path, how):
         fields = unsealed(path)
         fields |= {name: value(fields[name]) if callable(value) else value for name, value in how.items()}
         path.write_text(sealed({name: value for name, value in fields.items() if value is not None}))
-    else:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    elif path.is_file():
+        path.unlink()
         if how:
             how(path)
+    else:
+        (how or shutil.rmtree)(path)
 
 
 def missed(rows, sound, place, within, look):

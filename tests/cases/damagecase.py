@@ -4,10 +4,19 @@ import os
 import shutil
 
 import pytest
+import smallcase
 
 from craton.driver.recorder import Recorder
 from craton.errors import Interrupted
 from craton.integrity import sealed, unsealed
+from craton.scenario import loads
+
+RESULTS = (None, "snapshots/section")  # groups of the result of the small case
+
+
+def small(*changes, run=()):
+    """The small case with changes, on one thread."""
+    return loads(smallcase.changed(*changes), ("run.threads=1", *run))
 
 
 def stopping(patch, *steps, error=None):

@@ -1,8 +1,7 @@
 """Runs that the tests of integrity copy and damage."""
 
 import pytest
-from damagecase import interrupted
-from smallcase import pictured
+from damagecase import interrupted, small
 
 import craton
 
@@ -11,7 +10,7 @@ import craton
 def left(tmp_path_factory):
     """A run that was interrupted twice, with two checkpoints, in `out`; the same run not interrupted in `whole`."""
     folder = tmp_path_factory.mktemp("left")
-    craton.run(pictured(), out=folder / "whole", progress=False)
-    interrupted(craton.run, pictured(), out=folder / "out", stop=[20])
+    craton.run(small(), out=folder / "whole", progress=False)
+    interrupted(craton.run, small(), out=folder / "out", stop=[20])
     interrupted(craton.resume, folder / "out", stop=[40])
     return folder

@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 import smallcase
 from common import manifest, needs_mpi
-from damagecase import damage, interrupted, missed, stopping
+from damagecase import RESULTS, damage, interrupted, missed, small, stopping
 from smallcase import opened, pictured, same_results
 
 import craton
@@ -33,24 +34,18 @@ PLANE = (
     ("from = [1000, 1500, 0], to = [1400, 1500, 0]", "from = [1000, 0], to = [1400, 0]"),
     ("plane = { y = 1500 }\n", ""),
 )
-
-
-def small(*changes, run=()):
-    """A function that makes the small case with changes."""
-    return lambda: loads(smallcase.changed(*changes), ("run.threads=1", *run))
-
-
-SECTION = (None, "snapshots/section")
 A1 = ('others = "cpml"', 'others = "a1"\nwest = "periodic"\neast = "periodic"')
 PML = ('others = "cpml"', 'others = "pml"'), ("cpml = { thickness = 5 }", "pml = { thickness = 1 }")
-CASES = {  # a function that makes the scenario, groups that are compared
-    "pictures": (pictured, same_results.__defaults__[0]),
-    "attenuation and A1": (small(LOSSY, A1), SECTION),  # memory variables, past velocities; one rank can wrap around
-    "plane": (small(*PLANE), (None,)),  # three shots side by side
-    "elements": (small(*SEM), SECTION),  # attenuation, whose memory lies in vectors of elements
-    "elements in colours": (small(*SEM, *PML, run=['run.assembly="colour"']), SECTION),  # sums in one order
-    "16 bits": (small(run=["run.storage=half"]), SECTION),  # and fields of a box around the source
+CASES = {
+    "pictures": pictured,
+    "attenuation and A1": partial(small, LOSSY, A1),  # memory variables, past velocities; one rank can wrap around
+    "plane": partial(small, *PLANE),  # three shots side by side
+    "elements": partial(small, *SEM),  # attenuation, whose memory lies in vectors of elements
+    "elements in colours": partial(small, *SEM, *PML, run=['run.assembly="colour"']),  # sums in one order
+    "16 bits": partial(small, run=["run.storage=half"]),  # and fields of a box around the source
 }
+# groups that are compared
+GROUPS = dict.fromkeys(CASES, RESULTS) | {"pictures": same_results.__defaults__[0], "plane": (None,)}
 
 
 def tiers(*runs, short):
@@ -59,14 +54,14 @@ def tiers(*runs, short):
 
 
 @pytest.fixture(scope="module")
-def whole(left, tmp_path_factory):
+def whole(tmp_path_factory):
     """A function that gives the results of a run that was not interrupted; of grids they are the same on any number of ranks."""
-    folders = {("pictures", 1): left / "whole"}
+    folders = {}
 
     def results(case, ranks=1):
         if (case, ranks) not in folders:
             folders[case, ranks] = tmp_path_factory.mktemp("whole") / "out"
-            craton.run(CASES[case][0](), out=folders[case, ranks], progress=False, devices=ranks)
+            craton.run(CASES[case](), out=folders[case, ranks], progress=False, devices=ranks)
         return folders[case, ranks]
 
     return results
@@ -95,7 +90,7 @@ RUNS = [
 @pytest.mark.parametrize("case, ranks", tiers(*RUNS, short=[("pictures", 1), ("plane", 1)]))
 def test_goes_on_with_the_same_bits(case, ranks, tmp_path, whole):
     """Interrupted twice, the second time before another picture was taken."""
-    (make, groups), out = CASES[case], tmp_path / "out"
+    make, out = CASES[case], tmp_path / "out"
     reference = whole(case, ranks if "elements" in case else 1)
     assert "stopped by SIGTERM after step" in interrupted(craton.run, make(), out=out, devices=ranks, stop=[30])
     first = latest(out).step
@@ -105,7 +100,7 @@ def test_goes_on_with_the_same_bits(case, ranks, tmp_path, whole):
         assert latest(out).step == 32 and len(list((out / "checkpoints").iterdir())) == 2
     result = craton.resume(out, progress=False, devices=ranks)
     assert result.report["steps_done"] == result.plan.steps
-    same_results(reference, out, groups)
+    same_results(reference, out, GROUPS[case])
     told = manifest(out)
     assert told["state"] == "finished" and "resumed" in told and not (out / "checkpoints").exists()
 
@@ -117,14 +112,14 @@ SHORT = [("attenuation and A1", 2, 1), ("elements", 1, 2)]
 @pytest.mark.parametrize("case, before, after", tiers(*OTHERS, *SHORT, short=SHORT))
 def test_goes_on_on_another_number_of_ranks(case, before, after, tmp_path, whole):
     """With the same bits; of elements whose forces are added in the order of the ranks, up to rounding."""
-    (make, groups), out = CASES[case], tmp_path / "out"
+    make, out = CASES[case], tmp_path / "out"
     interrupted(craton.run, make(), out=out, devices=before, stop=[30])
     craton.resume(out, progress=False, devices=after)
     if case == "elements":
         one, other = (opened(folder).velocity.values for folder in (whole(case), out))
         assert np.linalg.norm(one - other) < 1e-5 * np.linalg.norm(one)
     else:
-        same_results(whole(case), out, groups)
+        same_results(whole(case), out, GROUPS[case])
 
 
 def test_many_ranks_need_the_user_s_word(copied, capsys, monkeypatch):
@@ -151,12 +146,12 @@ def test_every_so_often_and_after_a_failure(left, tmp_path, monkeypatch):
     """Waveforms up to the last checkpoint are there while it runs; pictures taken after it are taken again."""
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="out of the blue"):
         stopping(patch, 47, error=RuntimeError("out of the blue"))
-        craton.run(pictured(run_checkpoint='"20 ms"'), out=tmp_path / "out", progress=False)
+        craton.run(small(run=["run.checkpoint=20 ms"]), out=tmp_path / "out", progress=False)
     saved, done = latest(tmp_path / "out"), opened(tmp_path / "out")
     assert 1 <= saved.step < 48 and done.sizes["time"] == saved.step and np.isfinite(done.velocity).all()
     assert saved.record.shape == (saved.step, 12)
     craton.resume(tmp_path / "out", progress=False)
-    same_results(left / "whole", tmp_path / "out")
+    same_results(left / "whole", tmp_path / "out", RESULTS)
 
 
 def test_a_run_without_receivers(tmp_path):
@@ -165,7 +160,7 @@ def test_a_run_without_receivers(tmp_path):
     craton.run(scenario, out=tmp_path / "whole", progress=False)
     interrupted(craton.run, scenario, out=tmp_path / "out", stop=[20])
     craton.resume(tmp_path / "out", progress=False)
-    same_results(tmp_path / "whole", tmp_path / "out", SECTION[1:])
+    same_results(tmp_path / "whole", tmp_path / "out", RESULTS[1:])
 
 
 # --- a kill at any time -----------------------------------------------------------------------------------------------------------------
@@ -216,7 +211,7 @@ def test_killed_outright_and_resumed(tmp_path, monkeypatch, capsys):
     told = capsys.readouterr().out.split("from    step ")[1].split()[0]
     assert int(told.replace(",", "")) >= steps
     craton.run(craton.load(path), out=tmp_path / "whole", progress=False)
-    same_results(tmp_path / "whole", out, SECTION)
+    same_results(tmp_path / "whole", out, RESULTS)
 
 
 @needs_mpi
@@ -237,7 +232,7 @@ def test_processes_that_are_stopped_go_on(tmp_path, monkeypatch, capsys):
     _, err = done.communicate(timeout=120)
     assert done.returncode == 0 and "ranks, but" not in err, err
     craton.run(craton.load(path), out=tmp_path / "whole", progress=False)
-    same_results(tmp_path / "whole", out, SECTION)
+    same_results(tmp_path / "whole", out, RESULTS)
 
 
 # --- what cannot go on ------------------------------------------------------------------------------------------------------------------
@@ -272,7 +267,7 @@ def test_what_cannot_go_on_is_refused_in_words(copied, tmp_path, capsys):
 
 
 def test_room_for_two_is_asked_for(tmp_path, monkeypatch):
-    asked, scenario = [], pictured()
+    asked, scenario = [], small()
     monkeypatch.setattr("craton.output.store.check_space", lambda path, nbytes: asked.append(nbytes))
     plan = craton.plan(scenario)
     for every in (None, 600):

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import smallcase
 from attack.flips import Flip
-from damagecase import damage, missed
-from smallcase import pictured, same_results
+from damagecase import RESULTS, damage, missed, small
+from smallcase import same_results
 
 import craton
 from craton import lock
@@ -27,7 +27,6 @@ from craton.driver.saved import last_whole, latest
 from craton.errors import CratonError, ResourceError, ScenarioError
 from craton.integrity import unsealed
 from craton.output.store import LOCK, Store, check_out, read_run
-from craton.scenario import loads
 
 PNG = bytes.fromhex(  # of one point
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060"
@@ -131,7 +130,7 @@ def test_the_older_one_is_taken_where_the_newer_one_is_damaged(left, out, capsys
     said = capsys.readouterr().err
     assert "state.npy is damaged: its checksum does not match" in said
     assert "going on from the checkpoint of step 21" in said
-    same_results(left / "whole", out)
+    same_results(left / "whole", out, RESULTS)
     assert main(["check", str(out)]) == 0
 
 
@@ -162,7 +161,7 @@ def test_a_damaged_run_json_is_written_anew(out, left, capsys):
     craton.resume(out, progress=False)
     assert "run.json is damaged" in capsys.readouterr().err
     assert unsealed(out / "run.json")["state"] == "finished"
-    same_results(left / "whole", out)
+    same_results(left / "whole", out, RESULTS)
 
 
 VELOCITY = "snapshots/section/velocity"
@@ -325,10 +324,7 @@ def small_disk(tmp_path, monkeypatch):
 
 def test_a_full_disk_is_named_and_nothing_is_corrupt(small_disk, capsys):
     """Pictures fill it; then a checkpoint does: run.json tells the truth, what is there is whole."""
-    for case in (
-        loads(smallcase.changed(("plane = { y = 1500 }\nevery = 0.25", "every = 0.02"))),
-        pictured(run_checkpoint='"1 ms"'),
-    ):
+    for case in (small(("plane = { y = 1500 }\nevery = 0.25", "every = 0.02")), small(run=["run.checkpoint=1 ms"])):
         out = small_disk[0] / "out"
         with pytest.raises(CratonError, match="No space left on device"):
             craton.run(case, out=out, progress=False)
@@ -346,10 +342,10 @@ def test_a_run_on_a_full_disk_goes_on_where_there_is_room(left, small_disk, monk
     state = sum(p.stat().st_size for p in latest(left / "out").folder.rglob("*") if p.is_file())
     size(int(2.9 * state))
     with pytest.raises(CratonError, match=words):
-        craton.run(pictured(run_checkpoint='"1 ms"'), out=disk / "out", progress=False)
+        craton.run(small(run=["run.checkpoint=1 ms"]), out=disk / "out", progress=False)
     assert words in read_run(disk / "out")["reason"] and latest(disk / "out").step > 1
     assert main(["check", str(disk / "out")]) == 0, capsys.readouterr().out
     size(64 << 20)
     monkeypatch.setattr(Recorder, "keep", lambda self: None)
     craton.resume(disk / "out", progress=False)
-    same_results(left / "whole", disk / "out")
+    same_results(left / "whole", disk / "out", RESULTS)

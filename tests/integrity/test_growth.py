@@ -45,13 +45,12 @@ def elements(sea=False):
     )
 
 
-def growth_of(**changes):
+def growth_of(quiet=1000.0):
     """A Growth of a run of 100,000 steps whose sources end after 1,000."""
-    plan = {"steps": 100_000, "dt": 1.0, "start": 0.0, "quiet": 1000.0, "limit": 1.0, "scale": 1.0}
+    plan = {"steps": 100_000, "dt": 1.0, "start": 0.0, "quiet": quiet, "limit": 1.0, "scale": 1.0}
     arrays = {"vx": SimpleNamespace(dtype=np.dtype("float32"))}
-    plan |= {"kinetic": (("vx", ""),), "arrays": arrays, "totals": SimpleNamespace(points=900)}
-    plan |= changes
-    return Growth(SimpleNamespace(plan=SimpleNamespace(**plan)))
+    more = {"kinetic": (("vx", ""),), "arrays": arrays, "totals": SimpleNamespace(points=900)}
+    return Growth(SimpleNamespace(plan=SimpleNamespace(**plan, **more)))
 
 
 def seen(growth, energy):
@@ -62,26 +61,24 @@ def seen(growth, energy):
     return None
 
 
-@pytest.mark.parametrize("of", ["1/r", "noise", "standing", "beating", "water", "rising source"])
-def test_what_cannot_grow_is_let_run(of):
+def test_what_cannot_grow_is_let_run():
     random = np.random.default_rng(5)
-    energy = {
+    for name, energy in {
         "1/r": lambda n: 1 / n,
         "noise": lambda n: max(np.exp(-n / 500), 1e-13 * random.uniform(0.01, 1) * n),
         "standing": lambda n: np.cos(2 * np.pi * n / 3000) ** 2,
         "beating": lambda n: np.cos(n / 700) ** 2 + np.cos(n / 800) ** 2,
         "water": lambda n: 1.0 if n < 50_000 else 6.0,
         "rising source": lambda n: np.exp(n / 100) if n <= 1000 else np.exp(10),
-    }[of]
-    assert seen(growth_of(), energy) is None
+    }.items():
+        assert seen(growth_of(), energy) is None, name
 
 
 def test_growth_is_seen_when_it_is_tenfold():
     """A factor of 20 in amplitude in 5,000 steps, out of what decays: energy tenfold 1,920 steps after its least."""
     growth = growth_of()
     found = seen(growth, lambda n: np.exp(-n / 400) + 1e-5 * np.exp(2 * np.log(20) / 5000 * n))
-    assert 7000 > found > growth.since > 1000
-    assert 1900 <= found - growth.since <= 3500
+    assert 7000 > found > growth.since > 1000 and 1900 <= found - growth.since <= 3500
 
 
 def test_nothing_is_looked_at_while_sources_act():

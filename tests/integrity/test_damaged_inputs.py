@@ -5,11 +5,10 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
-from injectioncase import RUN, ran
+from injectioncase import PLANE, RUN, ran
 from inversecase import scenario
 from test_gradient_survey import FORCES, with_data
 from test_greens_damage import exchange, flip
-from test_injection import PLANE
 
 import craton
 from craton import inverse

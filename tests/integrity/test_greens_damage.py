@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
-from test_greens import PLANE, scenario
+from greenscase import PLANE, scenario
 
 from craton import greens
 from craton.cli.app import main

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from injectioncase import RUN
-from test_injected_wavefield import BOX, wavefield
-from test_injection import PLANE
-from test_oblique import flat
-from test_sem_injection import CASE
+from injectioncase import BOX, CASE, PLANE, RUN, flat, wavefield
 
 import craton
 from craton import io

@@ -5,10 +5,17 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
+<<<<<<< HEAD
 from common import refused
 from damagecase import damage, exchange, missed
 from injectioncase import LAYERS, RUN
 from inversecase import place, scenario
+=======
+from injectioncase import PLANE, RUN, ran
+from inversecase import scenario
+from test_gradient_survey import FORCES, with_data
+from test_greens_damage import exchange, flip
+>>>>>>> h/points
 
 import craton
 from craton import inverse

@@ -6,8 +6,12 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
+<<<<<<< HEAD
 from common import refused
 from damagecase import damage, exchange, missed
+=======
+from greenscase import PLANE, scenario
+>>>>>>> h/points
 
 import craton
 from craton import greens

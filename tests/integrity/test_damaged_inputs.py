@@ -5,17 +5,10 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
-<<<<<<< HEAD
 from common import refused
 from damagecase import damage, exchange, missed
-from injectioncase import LAYERS, RUN
-from inversecase import place, scenario
-=======
-from injectioncase import PLANE, RUN, ran
-from inversecase import scenario
-from test_gradient_survey import FORCES, with_data
-from test_greens_damage import exchange, flip
->>>>>>> h/points
+from injectioncase import PLANE, RUN, taking
+from inversecase import SHOTS, scenario, with_data
 
 import craton
 from craton import inverse
@@ -24,20 +17,8 @@ from craton.integrity import Damaged
 from craton.output.recordings import CHUNK_BYTES, RecordedRows, open_recording
 from craton.scenario import dumps
 
-PLANE = {
-    "domain": {"origin": [0, -1500], "size": [3000, 1500], "spacing": 50, "waves": "P-SV"},
-    "model": {"kind": "layers", "layers": LAYERS},
-    "time": {"duration": 0.5},
-    "boundaries": {"top": "free", "cpml": {"thickness": 6, "frequency": 3.0}},
-    "receivers": [{"name": "in", "at": [1625, -210]}],
-    "run": RUN,
-}
-PUSH = {"kind": "force", "at": [600, -800], "force": [1e9, 2e9], "wavelet": {"kind": "gaussian", "tau": 0.08}}
-BOX = {"name": "box", "from": [1200, -700], "to": [2000, 0]}
-FORCES = [
-    {"kind": "force", "at": place(2, x, 0.3), "force": [1e9, 2e9], "shot": name}
-    for name, x in (("a", 0.3), ("b", 0.5), ("c", 0.7))
-]
+SHORT = PLANE | {"time": {"duration": 0.5}, "run": RUN}
+BOX = PLANE["recording"][0]
 
 
 @pytest.fixture(scope="module", params=[{}, {"sampling": 40, "origin": [0, 0]}], ids=["grid", "points"])
@@ -46,10 +27,10 @@ def recorded(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("craton.output.recordings.CHUNK_BYTES", CHUNK_BYTES >> 9)
-        recording = craton.Scenario(**PLANE, source=[PUSH], recording=[BOX | request.param])
+        recording = craton.Scenario(**SHORT | {"recording": [BOX | request.param]})
         craton.run(recording, out=folder / "out", progress=False)
-    taking = craton.Scenario(**PLANE, injection=[{"recorded": str(folder / "out"), "name": "box"}])
-    (folder / "take.toml").write_text(dumps(taking).replace(str(folder / "out"), "out"))
+    taker = craton.Scenario(**SHORT | taking(folder / "out"))
+    (folder / "take.toml").write_text(dumps(taker).replace(str(folder / "out"), "out"))
     return folder
 
 
@@ -90,10 +71,9 @@ def test_damaged_waves_are_named(recorded, tmp_path, monkeypatch, capsys):
 
 def test_damaged_data_of_a_gradient_are_named(tmp_path, capsys):
     """On the command line, before anything is written; in Python, where they are read when they are used."""
-    craton.run_survey(scenario(source=FORCES), tmp_path / "out", workers=1, progress=False)
+    craton.run_survey(scenario(source=SHOTS), tmp_path / "out", workers=1, progress=False)
     file, data = tmp_path / "gradient.toml", tmp_path / "out" / "result.zarr"
-    taking = scenario(source=FORCES, gradient={"observed": str(data), "parameters": ["vp", "rho"]})
-    file.write_text(dumps(taking))
+    file.write_text(dumps(with_data(data)))
     chunk, other = (data / "velocity" / name for name in ("1.0.0.0", "0.0.0.0"))
     for change, words in (
         (lambda: damage(chunk, 0.5), f"{chunk} is damaged: its checksum"),
@@ -104,7 +84,7 @@ def test_damaged_data_of_a_gradient_are_named(tmp_path, capsys):
         assert words in capsys.readouterr().err
         change()  # back
     assert not (tmp_path / "gradient").exists()
-    assert inverse.survey.prepare(taking).checksum
+    assert inverse.survey.prepare(with_data(data)).checksum
     damage(chunk, 0.5)
     observed, options = xr.open_zarr(data, chunks=None), {"parameters": ("vp", "rho")}
-    refused(Damaged, "1.0.0.0 is damaged: its checksum", craton.Problem, scenario(source=FORCES), observed, **options)
+    refused(Damaged, "1.0.0.0 is damaged: its checksum", craton.Problem, scenario(source=SHOTS), observed, **options)

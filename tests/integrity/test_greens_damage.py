@@ -6,14 +6,10 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
-<<<<<<< HEAD
 from common import refused
 from damagecase import damage, exchange, missed
-=======
 from greenscase import PLANE, scenario
->>>>>>> h/points
 
-import craton
 from craton import greens
 from craton.cli.app import main
 from craton.errors import ComputationError, ScenarioError
@@ -23,19 +19,8 @@ from craton.integrity import Damaged, sealed
 from craton.output.digests import digests_of
 from craton.output.store import FILES_OF_RUNS, read_run
 
-VALLEY = craton.Scenario(
-    domain={"origin": [0, -2000], "size": [3000, 2000], "spacing": 50, "waves": "P-SV"},
-    model={"kind": "homogeneous", "vp": 2000, "vs": 1100, "rho": 2000, "qp": 60, "qs": 30},
-    time={"duration": 0.4},
-    boundaries={"cpml": {"thickness": 6, "frequency": 2.0}},
-    receivers=[{"name": "A", "at": [2000, 0]}, {"name": "B", "at": [1800, -300]}],
-    greens={"from": [900, -800], "to": [1300, 0], "max_frequency": 4.5},
-    source=[
-        {"kind": "moment_tensor", "at": [1000, -400], "tensor": {"xx": 1e13, "zz": 1.5e13, "xz": -4e12}}
-        | {"wavelet": {"kind": "gaussian_derivative", "tau": 0.1}}
-    ],
-    run={"device": "cpu", "threads": 1, "precision": "float64"},
-)
+TWO = [{"name": "A", "at": [2000, 0]}, {"name": "B", "at": [1800, -300]}]
+VALLEY = scenario(PLANE, (1000, -400), tau=0.1, time={"duration": 0.4}, receivers=TWO)
 
 
 @pytest.fixture(scope="module")

@@ -3,23 +3,13 @@
 import numpy as np
 import pytest
 from common import refused
-from inversecase import SOLID, Case, place, scenario
+from inversecase import BOTH, BY_Q, EXACT, FIBRE, FLOOR, GRID, LOSSY, SH, SOLID, THOMSEN, Case, force, place, scenario
 
 import craton
 from craton.errors import ResourceError, ScenarioError
 from craton.methods import METHODS
 
-EXACT = 1e-13
-THOMSEN = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.08}
-LOSSES = {"qp": 40, "qs": 25}
-BY_Q = ("inverse_qp", "inverse_qs")
-WATER = [{"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": -85, "vp": 2500, "vs": 1400, "rho": 2200}]
-SEA = {"kind": "layers", "layers": WATER}
-LOSSY_SEA = {"kind": "layers", "layers": [layer | LOSSES for layer in WATER], "attenuation": {"band": [5, 50]}}
-BOTH = {"waveforms": ["velocity", "pressure"]}
-FIBRE = {"name": "F", "das": {"along": [place(2, 0.2, 0.1), place(2, 0.8, 0.0)], "spacing": 20, "gauge": 40}}
-ACROSS = {"kind": "force", "at": place(2, 0.4, 0.4), "force": [0, 1e9, 0]}
-EDGE = {"kind": "force", "at": place(2, 0.5, 0.8), "force": [1e9, 2e9]}
+LOSSY_SEA = GRID["attenuation in water and soil"]
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +51,10 @@ COVERED = [
     ({"model": SOLID | THOMSEN}, ("kappa", "mu"), "epsilon, delta, gamma"),
     ({"boundaries": {"others": "a1"}}, None, "a1"),
     ({"boundaries": {"surface": "imaging"}}, None, "sbp"),
-    ({"source": [EDGE]}, None, "move it inwards"),
+    ({"source": [force(0.5, 0.8)]}, None, "move it inwards"),
     ({"receivers": []}, None, "need receivers"),
-    ({"waves": "SH", "source": [ACROSS], "receivers": [FIBRE]}, None, "receivers.0.das: SH waves do not strain"),
-    ({"model": LOSSY_SEA, "output": BOTH}, ("qs",), ["qs is infinite in", "inverse_qs"]),
+    (SH | {"receivers": [FIBRE]}, None, "receivers.0.das: SH waves do not strain"),
+    (LOSSY_SEA, ("qs",), ["qs is infinite in", "inverse_qs"]),
     ({}, BY_Q, ["Q of an elastic medium", "model.attenuation"]),
 ]
 
@@ -120,7 +110,7 @@ def test_derivatives_by_shear_are_exact_beside_a_fluid_and_refused_in_one():
     shear; the medium's are there. With attenuation both.
     """
     tensor = {"kind": "moment_tensor", "at": place(2, 0.43, 0.38), "tensor": {"xz": 1e12}}
-    tables = {"model": SEA, "output": BOTH, "source": [tensor], "run": {"order": 2}}
+    tables = {"model": FLOOR, "source": [tensor], "run": {"order": 2}} | BOTH
     case = Case(scenario(**tables))
     assert case.of_medium() < EXACT and case.of_sources() < EXACT
     trace = dict.fromkeys(("xx", "yy", "zz"), 1e12) | {"xz": 1e5}
@@ -130,12 +120,12 @@ def test_derivatives_by_shear_are_exact_beside_a_fluid_and_refused_in_one():
     soft[rock.problem.parameters.names.index("vs")] = 0
     for problem, m in ((sea.problem, sea.m), (rock.problem, soft.ravel())):
         refused(ScenarioError, ["source 1: ", "shear on points of a fluid"], problem.by_sources, m)
-    assert Case(scenario(model=LOSSY_SEA, output=BOTH, source=[tensor])).of_sources() < EXACT
+    assert Case(scenario(**LOSSY_SEA | {"source": [tensor]})).of_sources() < EXACT
 
 
 def test_wrong_q_is_told():
-    problem = craton.Problem(scenario(model=LOSSY_SEA, output=BOTH), parameters=BY_Q)
+    problem = craton.Problem(scenario(**LOSSY_SEA), parameters=BY_Q)
     for factor, words in ((1.3, ["Q below 20, ", "lowest_q"]), (-1, "below zero"), (np.nan, "finite")):
         refused(ScenarioError, words, problem.data, factor * problem.m0)
-    lower = SOLID | LOSSES | {"attenuation": {"band": [5, 50], "lowest_q": 10}}
+    lower = LOSSY | {"attenuation": {"band": [5, 50], "lowest_q": 10}}
     craton.Problem(scenario(model=lower, steps=4), parameters=BY_Q).data(2 * problem.m0)

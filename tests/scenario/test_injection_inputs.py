@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
-from injectioncase import LAYERS, RUN
+from injectioncase import BOX, CASE, RUN, flat, wavefield
 
 import craton
 from craton import io
@@ -18,24 +18,20 @@ from craton.methods.shared.sampled import SampledIncident
 from craton.output.recordings import open_recording
 from craton.survey import leapfrog
 
-ROCK = {"vp": 2500, "vs": 1500, "rho": 2200}
-BOX = {"from": [600, -1000], "to": [2400, 0]}
-AGAIN = {"name": "again", "from": [1200, -600], "to": [1800, 0], "sampling": 100, "thickness": 200}
+AGAIN = {"name": "again", "from": [1200, -600], "to": [1800, 0], "sampling": 90, "thickness": 180}
 PUSH = {"kind": "force", "at": [400, 300, -400], "force": [2e12, -1e12, 3e12]}
 CUBE = {
     "domain": {"origin": [0, 0, -1500], "size": [1600, 1500, 1500], "spacing": 100},
-    "model": {"kind": "homogeneous", **ROCK},
+    "model": {"kind": "homogeneous", "vp": 2500, "vs": 1500, "rho": 2200},
     "time": {"duration": 0.6},
     "boundaries": {"cpml": {"thickness": 2, "frequency": 3.0}},
     "source": [PUSH | {"wavelet": {"kind": "gaussian", "tau": 0.12}}],
     "run": RUN,
 }
-ELEMENTS = {
-    "method": "sem",
+ELEMENTS = CASE | {
     "domain": {"origin": [0, 0, -1600], "size": [1600, 1600, 1600], "element_size": 400},
-    "model": {"kind": "layers", "layers": [LAYERS[0], LAYERS[1] | {"top": -800}]},
     "time": {"duration": 0.6},
-    "source": [PUSH | {"at": [200, 800, -600], "wavelet": {"kind": "gaussian", "tau": 0.15}}],
+    "source": [CASE["source"][0] | {"at": [200, 800, -600]}],
     "recording": [{"name": "box", "from": [500, 500, -700], "to": [1100, 1100, 0]}],
     "receivers": [{"name": "in", "at": [800, 850, 0]}],
     "run": RUN,
@@ -44,19 +40,8 @@ ELEMENTS = {
 
 @pytest.fixture(scope="module")
 def waves():
-    """A plane P wave that comes from below, at points around a box."""
-    points, times = craton.injection_points(BOX["from"], BOX["to"], 50, 200), np.arange(-0.6, 0.8, 0.02)
-    velocity = np.exp(-(((times[:, None] - (points.z.values + 1000) / ROCK["vp"]) / 0.08) ** 2))
-    pressure = -ROCK["rho"] * ROCK["vp"] * velocity
-    sideways = pressure * (1 - 2 * (ROCK["vs"] / ROCK["vp"]) ** 2)
-    values = {
-        "velocity": (("component", "time", "point"), np.stack([0 * velocity, velocity])),
-        "stress": (("tensor", "time", "point"), np.stack([sideways, pressure, 0 * velocity])),
-    }
-    medium = {name: ("point", np.full(velocity.shape[1], float(value))) for name, value in ROCK.items()}
-    at = {axis: ("point", points[axis].values) for axis in "xz"}
-    named = {"time": times, "component": ["x", "z"], "tensor": ["xx", "zz", "xz"]}
-    return xr.Dataset(values | medium, at | named | {"y": 0.0})
+    """A dataset of exact waves around a box of the plane."""
+    return wavefield(end=1.2)
 
 
 @pytest.fixture(scope="module")
@@ -68,15 +53,14 @@ def file(waves, tmp_path_factory):
 
 
 def taking(path, recording=(), **changes):
-    """A section that takes the waves of a file."""
-    return craton.Scenario(
-        domain={"origin": [0, -1500], "size": [3000, 1500], "spacing": 50, "waves": "P-SV"},
-        model=CUBE["model"],
-        time={"duration": 0.6, "start": -0.3},
+    """A section of the layers that takes the waves of a file."""
+    return flat(
+        *("P", 25),
+        domain={"origin": [0, -1500], "size": [3000, 1500], "spacing": 40, "waves": "P-SV"},
+        time={"duration": 0.9},
         boundaries={"cpml": {"thickness": 4, "frequency": 2.0}},
         injection=[{"file": str(path), **BOX} | changes],
         recording=list(recording),
-        receivers=[{"name": "in", "at": [1720, 0]}, {"name": "deep", "at": [1300, -700]}],
         run=RUN,
     )
 

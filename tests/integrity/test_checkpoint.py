@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 import smallcase
-from common import manifest, needs_mpi
+from common import craton_command, manifest, needs_mpi
 from damagecase import RESULTS, damage, interrupted, missed, small, stopping
 from smallcase import opened, pictured, same_results
 
@@ -195,42 +195,30 @@ def wait_for(ready, patience=60):
 
 
 @pytest.mark.long
-def test_killed_outright_and_resumed(tmp_path, monkeypatch, capsys):
-    """SIGKILL loses what came after the last checkpoint; the rest is there and goes on."""
-    path, out = smallcase.write(tmp_path, ("duration = 1.0", "duration = 6.0")), tmp_path / "out"
-    job = process(tmp_path, "run", "small.toml", "-o", "out", "--set", "run.checkpoint=50 ms")
+@pytest.mark.parametrize("duration, ranks", [(6, 1), pytest.param(10, 2, marks=needs_mpi)])
+def test_processes_that_are_killed_or_stopped_go_on(duration, ranks, tmp_path):
+    """SIGKILL of one process loses what came after the last checkpoint; the rest is there and goes on. Ctrl-C of two: exit code 75,
+    what to type; `resume` starts as many ranks by itself and refuses far too many.
+    """
+    path, out = smallcase.write(tmp_path, ("duration = 1.0", f"duration = {duration}")), tmp_path / "out"
+    every = ["--set", "run.checkpoint=50 ms"] if ranks == 1 else ["--ranks", "2"]
+    job = process(tmp_path, "run", "small.toml", "-o", "out", *every)
     try:
-        wait_for(lambda: latest(out) and latest(out).step > 40)
+        if ranks == 1:
+            wait_for(lambda: latest(out) and latest(out).step > 40)
+        else:
+            wait_for(lambda: list(out.glob("result.zarr/snapshots/section/velocity/[0-9]*")))
     finally:
-        job.kill()
-        job.communicate()
+        job.send_signal(signal.SIGKILL if ranks == 1 else signal.SIGTERM)
+        _, err = job.communicate(timeout=60)
     steps = latest(out).step
-    assert opened(out).sizes["time"] >= steps
-    monkeypatch.chdir(tmp_path)
-    assert main(["resume", "out"]) == 0
-    told = capsys.readouterr().out.split("from    step ")[1].split()[0]
-    assert int(told.replace(",", "")) >= steps
-    craton.run(craton.load(path), out=tmp_path / "whole", progress=False)
-    same_results(tmp_path / "whole", out, RESULTS)
-
-
-@needs_mpi
-@pytest.mark.long
-def test_processes_that_are_stopped_go_on(tmp_path, monkeypatch, capsys):
-    """Ctrl-C, exit code 75, what to type; `resume` starts as many ranks by itself and refuses far too many."""
-    path, out = smallcase.write(tmp_path, ("duration = 1.0", "duration = 10.0")), tmp_path / "out"
-    job = process(tmp_path, "run", "small.toml", "-o", "out", "--ranks", "2")
-    wait_for(lambda: list(out.glob("result.zarr/snapshots/section/velocity/[0-9]*")))
-    job.send_signal(signal.SIGTERM)
-    _, err = job.communicate(timeout=60)
-    assert job.returncode == 75 and "craton resume out" in err, err
-    assert latest(out).ranks == 2 and latest(out).step > 0
-    monkeypatch.chdir(tmp_path)
-    assert main(["resume", "out", "--ranks", "9999"]) == 2
-    assert "9,999 ranks, but" in capsys.readouterr().err
-    done = process(tmp_path, "resume", "out")
-    _, err = done.communicate(timeout=120)
-    assert done.returncode == 0 and "ranks, but" not in err, err
+    assert latest(out).ranks == ranks and steps > 0 and opened(out).sizes["time"] >= steps
+    if ranks == 2:
+        assert job.returncode == 75 and "craton resume out" in err, err
+        assert "9,999 ranks, but" in craton_command("resume", "out", "--ranks", "9999", folder=tmp_path, code=2).stderr
+    done = craton_command("resume", "out", folder=tmp_path)
+    assert "ranks, but" not in done.stderr
+    assert int(done.stdout.split("from    step ")[1].split()[0].replace(",", "")) >= steps
     craton.run(craton.load(path), out=tmp_path / "whole", progress=False)
     same_results(tmp_path / "whole", out, RESULTS)
 

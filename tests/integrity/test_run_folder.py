@@ -14,21 +14,11 @@ import craton
 from craton.errors import ScenarioError
 from craton.output import inputs
 
-CMT = """\
- PDE 2020 01 01 00 00 00.00 1500.0 1500.0 1.0 5.0 5.0 TEST
-event name:       test
-time shift:      0.0000
-half duration:   0.1200
-latorUTM:        1500.0
-longorUTM:       1500.0
-depth:           1.0
-Mrr:       1e+21
-Mtt:       1e+21
-Mpp:       1e+21
-Mrt:       0
-Mrp:       0
-Mtp:       0
-"""
+COUPLES = "Mrr: 1e+21 Mtt: 1e+21 Mpp: 1e+21 Mrt: 0 Mrp: 0 Mtp: 0"
+PLACED = "event name: test|time shift: 0|half duration: 0.12|latorUTM: 1500|longorUTM: 1500|depth: 1|"
+CMT = f" PDE 2020 01 01 00 00 00.00 1500.0 1500.0 1.0 5.0 5.0 TEST|{PLACED}{COUPLES.replace(' M', '|M')}|".replace(
+    "|", "\n"
+)
 VALUES = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
 
 

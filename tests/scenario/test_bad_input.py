@@ -159,6 +159,8 @@ def test_wrong_model_files(cli, tmp_path):
 
 # --- command lines ----------------------------------------------------------------------------------------------------------------------
 
+LISTED = "in this folder: latin.toml, outside.toml, small.toml"
+REPLACE = "another directory, or add --force to replace it"
 # words of the command line: (exit code, words of the message)
 MISUSE = {
     "rnu small.toml": (2, "craton: ", "'rnu'", "mean 'run'", "craton --help"),
@@ -174,27 +176,16 @@ MISUSE = {
     "plot .": (2, "OUT: ", "result.zarr"),
     "bench fdd": (2, "NAME: ", '"fdd"', 'did you mean "fd"'),
     "new small": (2, "NAME: ", "small.toml is already there", "--force"),
-    "run smal.toml": (
-        *(2, 'smal.toml: there is no such file; did you mean "small.toml"?'),
-        "-> scenario files in this folder: latin.toml, outside.toml, small.toml",
-    ),
+    "run smal.toml": (2, 'smal.toml: there is no such file; did you mean "small.toml"?', f"-> scenario files {LISTED}"),
     "plan thesis": (2, "folder"),
     "run latin.toml": (2, "UTF-8"),
-    "run small.toml --set domain.spcing=50": (2, "--set domain.spcing=50", "domain.spcing", "spacing"),
-    "run small.toml --set domain.spacing": (
-        *(2, "--set domain.spacing", "not key.path=value", "--set domain.spacing=200"),
-    ),
-    "run small.toml --set source.3.moment=1e12": (
-        *(2, "--set source.3.moment=1e12", "a list of 1", "no item 3", "from 0 to 0"),
-    ),
-    "run small.toml --set title.x=4": (2, "--set title.x=4", "title.x", "Small case", "no keys"),
-    "run small.toml --set domain.spacing=5_s": (2, "--set domain.spacing=5 s", "domain.spacing", "5 s", "length"),
-    "run small.toml --set source.0.at=[1500,1500,900]": (
-        *(2, "--set source.0.at=[1500,1500,900]", "source.0.at", "z = 900 m", "in the air"),
-    ),
-    "run small.toml -o done": (
-        *(2, "-o: done holds a finished run\n", "    -> choose another directory, or add --force to replace it\n"),
-    ),
+    "run small.toml --set domain.spcing=50": (2, "domain.spcing", "spacing"),
+    "run small.toml --set domain.spacing": (2, "not key.path=value", "--set domain.spacing=200"),
+    "run small.toml --set source.3.moment=1e12": (2, "a list of 1", "no item 3", "from 0 to 0"),
+    "run small.toml --set title.x=4": (2, "title.x", "Small case", "no keys"),
+    "run small.toml --set domain.spacing=5_s": (2, "domain.spacing", "5 s", "length"),
+    "run small.toml --set source.0.at=[1500,1500,900]": (2, "source.0.at", "z = 900 m", "in the air"),
+    "run small.toml -o done": (2, "-o: done holds a finished run\n", f"    -> choose {REPLACE}\n"),
     "run outside.toml -o thesis": (2, "source.0.at", "-o: thesis holds files that are not from craton"),
     "run small.toml -o small.toml/out": (3, "cannot write to small.toml/out", "-o"),
     "run small.toml -o locked/out": (3, "not writable"),
@@ -217,7 +208,9 @@ def test_wrong_command_lines(cli, tmp_path):
     for words, (expected, *parts) in MISUSE.items():
         if other.get(words):
             continue
-        code, text = cli(*(word.replace("=5_s", "=5 s") for word in words.split()))
+        command = [word.replace("_", " ") for word in words.split()]
+        code, text = cli(*command)
+        parts += [f"--set {command[-1]}"] if "--set" in command else []
         found = blocks("\n".join(line for line in text.splitlines() if not line.endswith("nothing was written.")))
         shaped = all(len(block) <= 3 and (code == 3 or block[-1].startswith("    -> ")) for block in found)
         right = code == expected and len(found) == 1 + ("outside" in words) and all(part in text for part in parts)

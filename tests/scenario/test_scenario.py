@@ -1,7 +1,9 @@
 """The scenario: units, limits, round trips, overrides, and messages that name file, line, key, value, limit and remedy."""
 
 import math
+import re
 import textwrap
+import tomllib
 
 import numpy as np
 import pytest
@@ -143,19 +145,15 @@ def test_round_trip_of_everything():
 
 
 def test_models_round_trip():
+    rock = 'kind = "homogeneous"\nvp = 6000\nvs = 0\nrho = 1000\n'
+    sphere = '{ shape = "sphere", center = [0,0,-1], radius = 5, dvp = "-10 %" }'
     box = '{ shape = "box", min = [0,0,-2], max = [1,1,-1], vp = 3000, drho = 0.1 }'
+    layer = '{ top = 0, vp = 2000, vs = 1000, rho = 2000, vp_gradient = "0.5 km/s/km" }'
     start, end = GOOD.index('kind = "layers"'), GOOD.index("[time]")
     for model, read in (
-        (
-            'kind = "homogeneous"\nvp = 6000\nvs = 0\nrho = 1000\n'
-            'anomalies = [{ shape = "sphere", center = [0,0,-1], radius = 5, dvp = "-10 %" }]',
-            lambda model: model.anomalies[0].dvp == -0.1,
-        ),
+        (f"{rock}anomalies = [{sphere}]", lambda model: model.anomalies[0].dvp == -0.1),
         (f'kind = "file"\nfile = "m.nc"\nanomalies = [{box}]', lambda model: model.anomalies[0].drho == 0.1),
-        (
-            'kind = "layers"\nlayers = [{ top = 0, vp = 2000, vs = 1000, rho = 2000, vp_gradient = "0.5 km/s/km" }]',
-            lambda model: model.layers[0].vp_gradient == 0.5,
-        ),
+        (f'kind = "layers"\nlayers = [{layer}]', lambda model: model.layers[0].vp_gradient == 0.5),
     ):
         s = loads(f"{GOOD[:start]}{model}\n{GOOD[end:]}")
         assert loads(dumps(s)) == s and read(s.model), model
@@ -187,18 +185,9 @@ def test_built_in_python():
 
 
 def test_overrides():
-    s = loads(
-        GOOD,
-        [
-            "source.0.wavelet.tau=0.2",
-            "domain.spacing=200 m",
-            "run.device=cpu",
-            "run.order = 8",
-            'receivers.0.name="A B"',
-            "boundaries.top=cpml",
-            "source.0.at=[1, 2, -3]",
-        ],
-    )
+    words = ["source.0.wavelet.tau=0.2", "domain.spacing=200 m", "run.device=cpu", "run.order = 8"]
+    words += ['receivers.0.name="A B"', "boundaries.top=cpml", "source.0.at=[1, 2, -3]"]
+    s = loads(GOOD, words)
     assert s.source[0].wavelet.tau == 0.2 and s.domain.spacing == 200 and s.run.device == "cpu" and s.run.order == 8
     assert s.receivers[0].name == "A B" and s.boundaries.face("top") == "cpml" and s.source[0].at.xyz == (1, 2, -3)
     t = with_overrides(s, ["run.device=cuda"])
@@ -265,54 +254,47 @@ def test_wrong_units():
 # --- lines --------------------------------------------------------------------------------------------------------------------------
 
 
-def test_line_map():
-    text = textwrap.dedent('''\
-        a = 1 # [not.a.table]
-        s = """
-        b = 2
-        [no]\\"""
-        """
-        "quoted.key" . x = 'it # is' # comment
-        [t.u]
-        list = [ # comment ]
-          1, { k = "]}", l = [2,
-          3] },
+def leaves(tables, path=()):
+    """Every value of nested tables by its path."""
+    for key, value in tables.items() if isinstance(tables, dict) else enumerate(tables):
+        if isinstance(value, (dict, list)):
+            yield from leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
 
-          "x", ]
-        [[many]]
-        k = 2
-        sub = { one = { two = 1 }, three.four = 2 }
-        [many.table]
-        deep = 1979-05-27 07:32:00
-        [[many]]
-        [[many.inner]]
-        k = 1
-        [[many.inner]]
-        k = 2
-        last = 3''')
-    lines = line_map(text)
-    expected = {
-        ("a",): 1,
-        ("s",): 2,
-        ("quoted.key", "x"): 6,
-        ("t", "u"): 7,
-        ("t", "u", "list"): 8,
-        ("t", "u", "list", 0): 9,
-        ("t", "u", "list", 1, "k"): 9,
-        ("t", "u", "list", 1, "l", 0): 9,
-        ("t", "u", "list", 1, "l", 1): 10,
-        ("t", "u", "list", 2): 12,
-        ("many", 0): 13,
-        ("many", 0, "k"): 14,
-        ("many", 0, "sub", "one", "two"): 15,
-        ("many", 0, "sub", "three", "four"): 15,
-        ("many", 0, "table", "deep"): 17,
-        ("many", 1): 18,
-        ("many", 1, "inner", 0, "k"): 20,
-        ("many", 1, "inner", 1, "k"): 22,
-        ("many", 1, "inner", 1, "last"): 23,
-    }
-    assert {k: lines.get(k) for k in expected} == expected
+
+# each value begins with the number of its line
+NUMBERED = '''\
+a = 1 # [not.a.table]
+s = """2
+b = 2
+[no]\\"""
+"""
+"quoted.key" . x = '6 it # is' # comment
+[t.u]
+list = [ # comment ]
+  9, { k = "9 ]}", l = [9,
+  10] },
+
+  "12 x", ]
+[[many]]
+k = 14
+sub = { one = { two = 15 }, three.four = 15 }
+[many.table]
+deep = 0017-05-27 07:32:00
+[[many]]
+[[many.inner]]
+k = 20
+[[many.inner]]
+k = 22
+last = 23'''
+
+
+def test_line_map():
+    lines = line_map(NUMBERED)
+    numbers = {path: int(re.match(r"\d+", str(value))[0]) for path, value in leaves(tomllib.loads(NUMBERED))}
+    numbers |= {("t", "u"): 7, ("t", "u", "list"): 8, ("many", 0): 13, ("many", 1): 18}
+    assert len(numbers) == 19 and {path: lines.get(path) for path in numbers} == numbers
     assert ("b",) not in lines and ("no",) not in lines
 
 

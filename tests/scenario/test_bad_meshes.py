@@ -3,28 +3,13 @@
 import shutil
 from itertools import product
 
+import refusals
 from common import manifest
 
 from craton.cli import main
 
-SCENARIO = """
-method = "sem"
-[domain]
-mesh = "mesh"
-[model]
-kind = "regions"
-regions = { 1 = { vp = 3000, vs = 1700, rho = 2300 } }
-[time]
-duration = 0.1
-[[source]]
-kind = "force"
-at = [900, 1100, -700]
-force = [0, 0, 1e9]
-wavelet = { kind = "ricker", frequency = 2 }
-[[receivers]]
-name = "R1"
-at = [1500, 1500, -100]
-"""
+SCENARIO = refusals.MESH.replace("valley.msh", "mesh").replace("duration = 1.0", "duration = 0.1")
+SCENARIO = SCENARIO.replace(refusals.MEDIUM, f'kind = "regions"\nregions = {{ 1 = {{ {refusals.LAYER} }} }}')
 CORNERS = ((0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1))  # SPECFEM's order
 FACES = {"xmin": (0, 0), "xmax": (0, 1), "ymin": (1, 0), "ymax": (1, 1), "bottom": (2, 0), "zmax": (2, 1)}
 
@@ -102,8 +87,8 @@ WRONG = {
     misordered: ("element 0", "the element is valid"),
     untagged: ("face", "is in no face set"),
     hanging: ("is a hanging node", "of element 4"),
-    ("1100, -700]", "2100, -700]"): ("source.0.at", "y = 2100 m is outside the domain"),
-    ("1500, -100]", "1500, 60]"): ("receivers.0.at", "60 m"),
+    ("1500, -1000]", "2100, -1000]"): ("source.0.at", "y = 2100 m is outside the domain"),
+    ("2000, 1500, 0]", "1900, 1500, 60]"): ("receivers.0.at", "60 m"),
     ("1 = {", "2 = {"): ("model.regions", "1"),
 }
 

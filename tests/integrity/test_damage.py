@@ -309,43 +309,36 @@ def test_a_lock_where_the_file_system_has_none(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def small_disk(tmp_path, monkeypatch):
-    """A disk of 2 MiB, and a function that gives it another size; nothing is asked before it is written."""
+def disk(tmp_path, monkeypatch):
+    """A small disk, and a function that gives it a size; nothing is asked before it is written."""
     monkeypatch.setattr("craton.output.store.check_space", lambda path, nbytes: None)
     place = tmp_path / "disk"
     place.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
     if os.geteuid() or shutil.which("mount") is None or subprocess.run(words, stderr=-3).returncode:
         pytest.skip("needs the right to mount a small disk")
-    options = ["mount", "-o", "remount,size={}k", str(place)]
-    yield place, lambda size: subprocess.run([word.format(size >> 10) for word in options], check=True)
+    words = ["mount", "-o", "remount,size={}k", str(place)]
+    yield place / "out", lambda size: subprocess.run([word.format(size >> 10) for word in words], check=True)
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def test_a_full_disk_is_named_and_nothing_is_corrupt(small_disk, capsys):
-    """Pictures fill it; then a checkpoint does: run.json tells the truth, what is there is whole."""
-    for case in (small(("plane = { y = 1500 }\nevery = 0.25", "every = 0.02")), small(run=["run.checkpoint=1 ms"])):
-        out = small_disk[0] / "out"
-        with pytest.raises(CratonError, match="No space left on device"):
-            craton.run(case, out=out, progress=False)
-        state = unsealed(out / "run.json")
-        assert state["state"] == "failed" and "No space left" in state["reason"]
-        assert main(["check", str(out)]) == 0, capsys.readouterr().out
-        assert not (out / LOCK).exists()
-        shutil.rmtree(out)
-
-
-@pytest.mark.long
-def test_a_run_on_a_full_disk_goes_on_where_there_is_room(left, small_disk, monkeypatch, capsys):
-    """Two checkpoints fit and a third one does not: the older ones are whole, and with more room every bit comes."""
-    (disk, size), words = small_disk, "No space left on device"
+def test_a_full_disk_is_named_and_nothing_is_corrupt(left, disk, monkeypatch, capsys):
+    """Pictures fill it; then a checkpoint does, where two fit and a third one does not: run.json tells the truth, what is there is
+    whole, and with more room every bit comes.
+    """
+    (out, size), full = disk, "No space left on device"
     state = sum(p.stat().st_size for p in latest(left / "out").folder.rglob("*") if p.is_file())
-    size(int(2.9 * state))
-    with pytest.raises(CratonError, match=words):
-        craton.run(small(run=["run.checkpoint=1 ms"]), out=disk / "out", progress=False)
-    assert words in read_run(disk / "out")["reason"] and latest(disk / "out").step > 1
-    assert main(["check", str(disk / "out")]) == 0, capsys.readouterr().out
+    pictures = small(("plane = { y = 1500 }\nevery = 0.25", "every = 0.02"))
+    for case, nbytes in ((pictures, 2 << 20), (small(run=["run.checkpoint=1 ms"]), int(2.9 * state))):
+        shutil.rmtree(out, ignore_errors=True)
+        size(nbytes)
+        with pytest.raises(CratonError, match=full):
+            craton.run(case, out=out, progress=False)
+        run = unsealed(out / "run.json")
+        assert run["state"] == "failed" and full in run["reason"] and not (out / LOCK).exists()
+        assert main(["check", str(out)]) == 0, capsys.readouterr().out
+    assert latest(out).step > 1
     size(64 << 20)
     monkeypatch.setattr(Recorder, "keep", lambda self: None)
-    craton.resume(disk / "out", progress=False)
-    same_results(left / "whole", disk / "out", RESULTS)
+    craton.resume(out, progress=False)
+    same_results(left / "whole", out, RESULTS)

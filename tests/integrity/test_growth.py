@@ -13,10 +13,14 @@ from craton.driver.growth import EVERY, Growth, squares
 from craton.driver.march import march
 from craton.driver.recorder import Recorder
 from craton.errors import ComputationError
-from craton.scenario import Scenario, SpectralScenario
+from craton.scenario import Scenario
 from craton.survey.sources import end_time
 
 RICKER = {"kind": "ricker", "frequency": 5}
+
+
+ROCK = {"vp": 3464, "vs": 2000, "rho": 2400}
+WATER = {"top": 0, "vp": 1500, "vs": 0, "rho": 1000}
 
 
 def plane(duration=12.0, vp=2500, **boundaries):
@@ -31,14 +35,12 @@ def plane(duration=12.0, vp=2500, **boundaries):
     )
 
 
-def elements(sea=False):
-    """Four elements along each axis between rigid faces, the upper two of water if there is a `sea`."""
-    rock = {"vp": 3464, "vs": 2000, "rho": 2400}
-    layers = [{"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": -200, **rock}]
-    return SpectralScenario(
+def elements(*layers):
+    """Four elements along each axis between rigid faces."""
+    return Scenario(
         method="sem",
-        domain={"origin": [-200, -200, -400], "size": [400, 400, 400], "spacing": 100},
-        model={"kind": "layers", "layers": layers} if sea else {"kind": "homogeneous", **rock},
+        domain={"origin": [-200, -200, -400], "size": [400, 400, 400], "element_size": 100},
+        model={"kind": "layers", "layers": layers},
         time={"duration": 8.0},
         boundaries={"others": "rigid"},
         source=[{"kind": "explosion", "at": [10, 20, -310], "moment": 1e13, "wavelet": RICKER}],
@@ -118,7 +120,9 @@ def test_a_run_that_keeps_or_loses_its_energy_ends(others):
     assert craton.run(plane(60.0, 1732, others=others), "cpu", progress=False, warn=False).error is None
 
 
-@pytest.mark.parametrize("scenario", [plane(20.0, others="rigid"), elements(), elements(sea=True)])
+@pytest.mark.parametrize(
+    "scenario", [plane(20.0, others="rigid"), elements(ROCK | {"top": 0}), elements(WATER, ROCK | {"top": -200})]
+)
 def test_energy_is_kept_and_its_growth_ends_a_run_of_either_method(scenario):
     """Between rigid faces; then with all fields a little larger after each step."""
     machine = backend("cpu", threads=1)

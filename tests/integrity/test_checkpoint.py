@@ -87,7 +87,7 @@ RUNS = [
 ]
 
 
-@pytest.mark.parametrize("case, ranks", tiers(*RUNS, short=[("pictures", 1), ("plane", 1)]))
+@pytest.mark.parametrize("case, ranks", tiers(*RUNS, short=[("pictures", 1)]))
 def test_goes_on_with_the_same_bits(case, ranks, tmp_path, whole):
     """Interrupted twice, the second time before another picture was taken."""
     make, out = CASES[case], tmp_path / "out"

@@ -26,7 +26,7 @@ def test_opposite_layers_run_side_by_side_and_crossing_ones_do_not():
     assert groups[groups.index(["stress"]) + 3] == ["cpml_stress_z", "stress_surface"]
 
 
-@pytest.mark.parametrize("faces", ["a1", "periodic"])
+@pytest.mark.parametrize("faces", ["a1", pytest.param("periodic", marks=pytest.mark.long)])
 def test_what_reads_far_beyond_its_box_shares_no_array_with_its_neighbours(faces):
     plan = api.plan(cube(48, faces, faces))
     launches = launches_of(plan)

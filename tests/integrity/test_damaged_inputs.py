@@ -21,7 +21,10 @@ SHORT = PLANE | {"time": {"duration": 0.5}, "run": RUN}
 BOX = PLANE["recording"][0]
 
 
-@pytest.fixture(scope="module", params=[{}, {"sampling": 40, "origin": [0, 0]}], ids=["grid", "points"])
+POINTS = pytest.param({"sampling": 40, "origin": [0, 0]}, marks=pytest.mark.long, id="points")
+
+
+@pytest.fixture(scope="module", params=[pytest.param({}, id="grid"), POINTS])
 def recorded(request, tmp_path_factory):
     """A run whose waves are recorded, in several chunks, and a scenario that takes them."""
     folder = tmp_path_factory.mktemp("recorded")

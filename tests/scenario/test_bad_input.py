@@ -234,6 +234,7 @@ def test_what_does_not_fit_is_told(cli, tmp_path, monkeypatch):
     assert code == 3 and "GiB are free" in text and "-o" in text, text
 
 
+@pytest.mark.long
 def test_real_process(tmp_path):
     """The installed program: exit code, standard error, nothing on standard output."""
     path = write(tmp_path, ("spacing = 100", "spcing = 100"))

@@ -1,16 +1,17 @@
-"""Small sound files of binary formats, and of formats in many files: each function writes one."""
+"""Small sound files of binary formats, and of formats in many files: each function writes one; False where a library is missing."""
 
 import struct
+from importlib.util import find_spec
 
 import numpy as np
 
 
 def segy(path):
     """A SEG-Y cube, where segyio is there."""
-    try:
-        import segyio
-    except ImportError:
+    if not find_spec("segyio"):
         return False
+    import segyio
+
     segyio.tools.from_array(str(path), np.full((3, 3, 6), 3000, "float32"), dt=4000)
     with segyio.open(path, "r+", ignore_geometry=True) as file:
         for n in range(9):
@@ -30,24 +31,27 @@ def rfile(path):
 
 def prisms(path):
     """Two prisms in a table."""
-    columns = dict(zip(("west", "east", "south", "north", "bottom", "top", "density"), zip(
-        (0.0, 10.0, 0.0, 10.0, -20.0, -10.0, 300.0), (10.0, 20.0, 0.0, 10.0, -20.0, -10.0, -200.0)
-    )))  # fmt: skip
+    columns = {"west": (0.0, 10.0), "east": (10.0, 20.0), "south": (0.0, 0.0), "north": (10.0, 10.0)}
+    columns |= {"bottom": (-20.0, -20.0), "top": (-10.0, -10.0), "density": (300.0, -200.0)}
     if path.suffix == ".csv":
-        rows = zip(*columns.values())
-        path.write_text("\n".join(",".join(map(str, row)) for row in (columns, *rows)))
+        path.write_text("\n".join(",".join(map(str, row)) for row in (columns, *zip(*columns.values()))))
     elif path.suffix == ".nc":
-        import xarray as xr
+        netcdf(path, {name: ("prism", np.array(values)) for name, values in columns.items()})
+    elif find_spec("pyarrow"):
+        import pyarrow
+        from pyarrow import parquet
 
-        xr.Dataset({k: ("prism", np.array(v)) for k, v in columns.items()}).to_netcdf(path, engine="h5netcdf")
-    else:
-        try:
-            import pyarrow
-            from pyarrow import parquet
-        except ImportError:
-            return False
         parquet.write_table(pyarrow.table(columns), path)
+    else:
+        return False
     return True
+
+
+def netcdf(path, fields, **attributes):
+    """A file of netCDF-4."""
+    import xarray as xr
+
+    xr.Dataset(fields, attrs=attributes).to_netcdf(path, engine="h5netcdf")
 
 
 def cube(path):
@@ -55,18 +59,19 @@ def cube(path):
     x = np.linspace(0, 1000, 3)
     points = np.stack(np.meshgrid(x, x, x - 1000, indexing="ij"), -1).reshape(-1, 3)
     corner = np.array([0, 9, 12, 3, 1, 10, 13, 4])
-    cells = [corner + 9 * i + 3 * j + k for i in range(2) for j in range(2) for k in range(2)]
+    cells = np.array([corner + 9 * i + 3 * j + k for i in range(2) for j in range(2) for k in range(2)])
     if path.suffix == ".e":
-        return exodus(path, points, np.array(cells))
-    if not path.suffix:
-        return specfem(path, points, np.array(cells))
-    try:
+        exodus(path, points, cells)
+    elif not path.suffix:
+        specfem(path, points, cells)
+    elif find_spec("meshio"):
         import meshio
-    except ImportError:
+
+        form = {".msh": "gmsh", ".vtu": "vtu", ".vtk": "vtk"}[path.suffix]
+        mesh = meshio.Mesh(points, [("hexahedron", cells)])
+        meshio.write(path, mesh, file_format="gmsh22" if path.stem == "old" else form)
+    else:
         return False
-    mesh = meshio.Mesh(points, [("hexahedron", np.array(cells))])
-    form = {".msh": "gmsh", ".vtu": "vtu", ".vtk": "vtk"}[path.suffix]
-    meshio.write(path, mesh, file_format="gmsh22" if path.stem == "old" else form)
     return True
 
 
@@ -76,19 +81,28 @@ def specfem(folder, points, cells):
     for name, rows in (("nodes_coords_file", points), ("mesh_file", cells + 1)):
         lines = (f"{n} " + " ".join(map(str, row)) for n, row in enumerate(rows.tolist(), 1))
         (folder / name).write_text(f"{len(rows)}\n" + "\n".join(lines) + "\n")
-    materials = "".join(f"{n} 1\n" for n in range(1, len(cells) + 1))
-    (folder / "materials_file").write_text(materials)
-    return True
+    (folder / "materials_file").write_text("".join(f"{n} 1\n" for n in range(1, len(cells) + 1)))
 
 
 def exodus(path, points, cells):
     """An Exodus file of one block."""
-    import xarray as xr
-
     fields = {f"coord{axis}": ("num_nodes", points[:, n]) for n, axis in enumerate("xyz")}
     fields["connect1"] = (("num_el_in_blk1", "num_nod_per_el1"), (cells + 1).astype("int32"), {"elem_type": "HEX8"})
     fields["eb_prop1"] = ("num_el_blk", np.array([1], "int32"), {"name": "ID"})
     fields["eb_status"] = ("num_el_blk", np.array([1], "int32"))
-    attributes = {"version": np.float32(5), "api_version": np.float32(5), "floating_point_word_size": np.int32(8)}
-    xr.Dataset(fields, attrs=attributes).to_netcdf(path, engine="h5netcdf")
-    return True
+    netcdf(path, fields, version=np.float32(5), api_version=np.float32(5), floating_point_word_size=np.int32(8))
+
+
+def reduced(path):
+    """Displacement of a vertical P wave of 3000 m/s at nodes 200 m apart, in km."""
+    import h5py
+
+    times, side = np.arange(-1.4, 1.21, 0.1), np.arange(0, 1.3, 0.2)
+    xyz = np.stack(np.meshgrid(side, side, side[:5], indexing="ij"), axis=-1).reshape(-1, 3)
+    rows = np.zeros((len(xyz), 3, len(times)), "float32")
+    rows[:, 2] = np.exp(-(((times + xyz[:, 2:] / 3) / 0.4) ** 2))
+    with h5py.File(path, "w") as file:
+        file["DRM_Data/xyz"] = xyz
+        file["DRM_Data/data_location"] = 3 * np.arange(len(xyz))
+        file["DRM_Data/displacement"] = rows.reshape(-1, len(times))
+        file["DRM_Metadata/dt"], file["DRM_Metadata/tstart"] = 0.1, -1.4

@@ -11,15 +11,12 @@ from tempfile import TemporaryDirectory
 from attack import folders
 
 UNREAD = (".lock", ".log")  # ends of files that hold no result
-CHECKPOINT = "checkpoint"  # the kind of flips that a run which goes on must notice
+RECORDS = ["plot", "out", "records"]
 READERS = {  # command lines that read the files of a folder below which a flip must be noticed
     "result.zarr/velocity": ["convert", "out", "new.sgy"],
     "result.zarr/time": ["convert", "out", "new.sgy"],
     "result.zarr/snapshots/section": ["plot", "out", "snapshots"],
-    "result.zarr/.": ["plot", "out", "records"],
-    "scenario.toml": ["plot", "out", "records"],
-    "run.json": ["plot", "out", "records"],
-}
+} | dict.fromkeys(("result.zarr/.", "scenario.toml", "run.json"), RECORDS)
 
 
 def files_of(folder):
@@ -82,8 +79,7 @@ def noticed_by(words, folder):
     """Whether a command that reads a folder ends in words, or says that something is damaged."""
     from craton.cli import main
 
-    words = [str(folder / word) if word in ("out", "new.sgy") else word for word in words]
-    said = io.StringIO()
+    words, said = [str(folder / word) if word in ("out", "new.sgy") else word for word in words], io.StringIO()
     with redirect_stderr(said), redirect_stdout(said):
         code = main(words if words[0] != "convert" else [*words, "--force"])
     return (code in (2, 3) or "damaged" in said.getvalue()) and "Traceback" not in said.getvalue()
@@ -95,57 +91,38 @@ def reader_of(out, path):
     return next((words for start, words in READERS.items() if name.startswith(start)), None)
 
 
-def check_sound(kinds):
-    """Otherwise damage would be noticed wherever it is."""
-    for kind, folder in kinds.items():
-        assert not noticed_by_check(folder / "out"), kind
-    assert not noticed_by_resume(kinds["killed"] / "out")
-    for words in READERS.values():
-        assert not noticed_by(words, kinds["finished"]), words
-
-
 def trials(kinds, random):
-    """Kind, file and function that must notice, without end: checkpoints, more rarely folders and commands."""
-    left, finished, number = kinds["killed"] / "out", kinds["finished"], 0
-    read = [path for path in files_of(finished / "out") if reader_of(finished / "out", path)]
+    """Kind, file and function that must notice, without end: checkpoints, half as many folders, an eighth as many commands."""
+    left, finished = kinds["killed"] / "out", kinds["finished"]
     last = sorted(left.glob("checkpoints/step_*"))[-1]
+    read = [path for path in files_of(finished / "out") if reader_of(finished / "out", path)]
+    # otherwise damage would be noticed wherever it is
+    assert not any(noticed_by_check(folder / "out") for folder in kinds.values()) and not noticed_by_resume(left)
+    assert not any(noticed_by(words, finished) for words in READERS.values())
     while True:
-        number += 1
-        yield CHECKPOINT, chosen(files_of(last), random), lambda: noticed_by_resume(left)
-        if number % 2 == 0:
-            kind = random.choice(["finished", "stopped", "survey"])
-            out = kinds[kind] / "out"
-            path = chosen(files_of(out), random)
-            yield f"check, {kind}", path, lambda out=out: noticed_by_check(out)
-        if number % 8 == 0:
-            path = chosen(read, random)
-            words = reader_of(finished / "out", path)
-            yield f"craton {words[0]}", path, lambda words=words: noticed_by(words, finished)
+        for number in range(8):
+            yield "checkpoint", chosen(files_of(last), random), lambda: noticed_by_resume(left)
+            if number % 2:
+                kind = random.choice(["finished", "stopped", "survey"])
+                out = kinds[kind] / "out"
+                yield f"check, {kind}", chosen(files_of(out), random), lambda out=out: noticed_by_check(out)
+        path = chosen(read, random)
+        words = reader_of(finished / "out", path)
+        yield f"craton {words[0]}", path, lambda words=words: noticed_by(words, finished)
 
 
-def attack(seconds, most, seed):
-    """Flip bits for some seconds: how many in each kind of place, and which were not noticed.
-
-    Parameters
-    ----------
-    seconds : float
-    most : int
-        Flips in checkpoints; half as many in folders, an eighth before commands.
-    seed : int
-    """
-    random, tried, failures = Random(seed), Counter(), Counter()
+def attack(asked):
+    """Flip bits for some seconds: how many in each kind of place, and which were not noticed."""
+    random, tried, failures = Random(asked.seed), Counter(), Counter()
     with TemporaryDirectory(prefix="flips") as place:
-        kinds = folders.build(Path(place))
-        check_sound(kinds)
-        end = time.monotonic() + seconds
-        for kind, path, notices in trials(kinds, random):
-            if tried[CHECKPOINT] >= most or time.monotonic() > end:
-                break
+        found = trials(folders.build(Path(place)), random)
+        end = time.monotonic() + asked.seconds
+        while tried["checkpoint"] < asked.most and time.monotonic() < end:
+            kind, path, notices = next(found)
             with Flip(path, random) as flip:
                 noticed = notices()
             tried[kind] += 1
             if not noticed:
                 failures[f"{kind}: {path.name}"] += 1
                 print(f"not noticed: {kind}: {path.relative_to(place)}: bit {flip.place}", flush=True)
-    counts = {"kind": "flips", "seed": seed, "tried": sum(tried.values()), "places": dict(tried)}
-    return counts | {"failures": dict(failures)}
+    return {"kind": "flips", "seed": asked.seed, "tried": tried.total(), "places": tried, "failures": failures}

@@ -21,13 +21,16 @@ from attack.processes import MARK, family, send
 from attack.server import Server
 
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGSTOP")
-ENDED = 60  # s within which all must have ended: 10 s of patience, graces, and the rest of a run
-ENDED_SURVEY = 150  # s: Dask starts a stopped worker again after 60 s, the shots that are left run
+# s within which all must have ended: 10 s of patience, graces, and the rest of a run; of a survey, where Dask starts a
+# stopped worker again after 60 s, the shots that are left
+ENDED, ENDED_SURVEY = 60, 150
 SUSPENDED = 1  # s that a stopped command or scheduler waits before it is continued
 # Dask of its own gives up a stopped worker after five minutes
 SETTINGS = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "60 s"}
-THREAD = ("[run]\n", '[run]\nthreads = 1\ncheckpoint = "0.7 s"\npatience = "10 s"\n')
-LONG = ("duration = 1.0", "duration = 3")
+LONG = (
+    ("duration = 1.0", "duration = 3"),
+    ("[run]\n", '[run]\nthreads = 1\ncheckpoint = "0.7 s"\npatience = "10 s"\n'),
+)
 LINE = 'name = "S"\nshots = { from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = 6 }'
 ELEMENTS = (
     ('method = "fd"', 'method = "sem"'),
@@ -35,96 +38,64 @@ ELEMENTS = (
     ("cpml = { thickness = 5 }\n", ""),
     ('others = "cpml"', 'others = "stacey"'),
 )
-SURVEY = changed(LONG, THREAD, ("at = [1500, 1500, -1000]", LINE))
-WAVES = changed(LONG, THREAD)
-SPECTRAL = changed(LONG, THREAD, *ELEMENTS)
 GRAVITY = """\
 title = "Small"
 method = "gravity"
-[gravity]
-fields = ["g_z", "g_ez"]
-method = "direct"
-[prisms]
-kind = "grid"
-origin = [0, 0, -400]
-size = [1000, 1000, 400]
-shape = [30, 30, 10]
-density = 300
-[points]
-kind = "grid"
-x = [0, 1000, 70]
-y = [0, 1000, 70]
-z = 10
-[run]
-device = "cpu"
-threads = 1
-patience = "10 s"
+gravity = { fields = ["g_z", "g_ez"], method = "direct" }
+prisms = { kind = "grid", origin = [0, 0, -400], size = [1000, 1000, 400], shape = [30, 30, 10], density = 300 }
+points = { kind = "grid", x = [0, 1000, 70], y = [0, 1000, 70], z = 10 }
+run = { device = "cpu", threads = 1, patience = "10 s" }
 """
+SURVEY = ["survey", "small.toml", "-o", "out", "-q"]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario and how it is run.
-
-    Parameters
-    ----------
-    text : str
-    ranks : int
-    kind : str
-        run, survey, or cluster: a survey on a Dask scheduler with two workers.
-    """
+    """A scenario, the words of its command line, and those that go on with what is left: on ranks, or as a survey."""
 
     text: str
     ranks: int = 1
-    kind: str = "run"
+    survey: str = ""  # or "workers", or "scheduler": of Dask, with two workers
 
     @property
     def words(self):
         """Command line."""
-        if self.kind == "survey":
-            return ["survey", "small.toml", "-o", "out", "--workers", "2", "-q"]
-        if self.kind == "cluster":
-            return ["survey", "small.toml", "-o", "out", "--scheduler", "scheduler.json", "-q"]
-        return ["run", "small.toml", "-o", "out", "-q", *self.parallel]
+        if self.survey:
+            return [*SURVEY, *(["--workers", "2"] if self.survey == "workers" else ["--scheduler", "scheduler.json"])]
+        ranks = ["--ranks", str(self.ranks)] if self.ranks > 1 else []
+        return ["run", "small.toml", "-o", "out", "-q", *ranks, *self.crowded]
 
     @property
-    def parallel(self):
-        """Words for ranks."""
-        ranks = ["--ranks", str(self.ranks)] if self.ranks > 1 else []
-        return [*ranks, *(["--oversubscribe"] if self.ranks > 2 else [])]
+    def crowded(self):
+        """Words for more ranks than cores."""
+        return ["--oversubscribe"] if self.ranks > 2 else []
 
     def goes_on(self, out):
         """Command line that goes on with what is left."""
-        if self.kind != "run":
-            return ["survey", "small.toml", "-o", "out", "--workers", "1", "-q"]
-        if any(out.glob("checkpoints/step_*")):
-            return ["resume", "out", "-q", *(["--oversubscribe"] if self.ranks > 2 else [])]
-        return ["run", "small.toml", "-o", "out", "-q", *self.parallel]
-
-    @property
-    def limit(self):
-        """Seconds within which all must have ended."""
-        return ENDED if self.kind == "run" else ENDED_SURVEY
+        if self.survey:
+            return [*SURVEY, "--workers", "1"]
+        return ["resume", "out", "-q", *self.crowded] if any(out.glob("checkpoints/step_*")) else self.words
 
 
 CASES = {
-    "fd": Case(WAVES),
-    "fd, 2 ranks": Case(WAVES, 2),
-    "fd, 3 ranks": Case(WAVES, 3),
-    "fd, 4 ranks": Case(WAVES, 4),
-    "sem": Case(SPECTRAL),
-    "sem, 2 ranks": Case(SPECTRAL, 2),
-    "sem, 3 ranks": Case(SPECTRAL, 3),
-    "gravity": Case(GRAVITY),
-    "gravity, 2 ranks": Case(GRAVITY, 2),
-    "gravity, 4 ranks": Case(GRAVITY, 4),
-    "survey": Case(SURVEY, kind="survey"),
-    "survey on a scheduler": Case(SURVEY, kind="cluster"),
+    f"{name}, {ranks} ranks" if ranks > 1 else name: Case(text, ranks)
+    for name, text, most in (("fd", changed(*LONG), 4), ("sem", changed(*LONG, *ELEMENTS), 3), ("gravity", GRAVITY, 4))
+    for ranks in range(1, most + 1)
+} | {
+    f"survey on {kind}": Case(changed(*LONG, ("at = [1500, 1500, -1000]", LINE)), survey=kind)
+    for kind in ("workers", "scheduler")
 }
 
 
+def wait_until(condition, seconds):
+    """Wait for a condition, so many seconds at most."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.03)
+
+
 class Attempt:
-    """One case in a folder; all its processes bear marks.
+    """One case in a folder; all its processes bear marks, and have ended at its end.
 
     Parameters
     ----------
@@ -135,18 +106,17 @@ class Attempt:
 
     def __init__(self, case, folder, mark):
         self.case, self.folder, self.out, self.mark = case, folder, folder / "out", mark
-        self.cluster_mark, self.cluster = f"{mark}-cluster", []
+        self.cluster_mark, self.cluster, self.command = f"{mark}-cluster", [], None
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         (folder / "small.toml").write_text(case.text)
 
     def __enter__(self):
-        if self.case.kind == "cluster":
+        if self.case.survey == "scheduler":
             self.start_cluster()
-        began = time.monotonic()
-        self.command = self.started([sys.executable, "-P", "-m", "craton", *self.case.words])
-        wait_until(lambda: self.command.poll() is not None or self.has_begun(), 60)
-        self.wait = time.monotonic() - began
+        self.command = self.started(["craton", *self.case.words], self.mark)
+        sign = "shots/*.log" if self.case.survey else "run.json"
+        wait_until(lambda: self.command.poll() is not None or any(self.out.glob(sign)), 60)
         return self
 
     def __exit__(self, *error):
@@ -156,14 +126,13 @@ class Attempt:
         for child in (self.command, *self.cluster):
             child.wait(30)
 
-    def started(self, words, mark=None):
-        """Start a process."""
-        environment = os.environ | {MARK: mark or self.mark} | SETTINGS
+    def started(self, words, mark):
+        """Start a module in a process."""
         with open(self.folder / "said.txt", "a") as said:
             return subprocess.Popen(
-                words,
+                [sys.executable, "-P", "-m", *words],
                 cwd=self.folder,
-                env=environment,
+                env=os.environ | {MARK: mark} | SETTINGS,
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
@@ -172,43 +141,23 @@ class Attempt:
 
     def start_cluster(self):
         """Start a scheduler and two workers, as a user does."""
-        dask = [sys.executable, "-P", "-m", "dask"]
-        place = ["--scheduler-file", "scheduler.json"]
-        alone = ["--no-dashboard", "--host", "127.0.0.1"]
-        words = [*dask, "scheduler", *place, *alone, "--port", "0"]
-        self.cluster = [self.started(words, self.cluster_mark)]
+        place = ["--scheduler-file", "scheduler.json", "--no-dashboard", "--host", "127.0.0.1"]
+        self.cluster = [self.started(["dask", "scheduler", *place, "--port", "0"], self.cluster_mark)]
         wait_until((self.folder / "scheduler.json").exists, 60)
-        words = [*dask, "worker", *place, *alone, "--no-nanny", "--nthreads", "1"]
+        words = ["dask", "worker", *place, "--no-nanny", "--nthreads", "1"]
         self.cluster += [self.started(words, self.cluster_mark) for _ in range(2)]
-
-    def has_begun(self):
-        """Whether the run computes."""
-        if self.case.kind != "run":
-            return any(self.out.glob("shots/*.log"))
-        return (self.out / "run.json").exists()
 
     def processes(self):
         """Living processes by what they are: name -> list of Process."""
+        words = {"proxy": "hydra_pmi_proxy", "mpiexec": "mpiexec", "scheduler": "dask scheduler", "rank": "mpi4py"}
+        words["tracker"] = "resource_tracker"  # of multiprocessing: it only removes shared memory
         kinds = {}
         for process in (*family(self.mark), *family(self.cluster_mark)):
-            kinds.setdefault(self.kind_of(process), []).append(process)
-        kinds.pop("tracker", None)  # of multiprocessing: it only removes shared memory
+            line = " ".join(process.cmdline()) if process.is_running() else ""
+            kind = next((kind for kind, word in words.items() if word in line), "worker")
+            kinds.setdefault("parent" if process.pid == self.command.pid else kind, []).append(process)
+        kinds.pop("tracker", None)
         return kinds
-
-    def kind_of(self, process):
-        """What a process is."""
-        if process.pid == self.command.pid:
-            return "parent"
-        for kind, word in (
-            ("proxy", "hydra_pmi_proxy"),
-            ("mpiexec", "mpiexec"),
-            ("scheduler", "dask scheduler"),
-            ("tracker", "resource_tracker"),
-            ("rank", "mpi4py"),
-        ):
-            if word in process.line:
-                return kind
-        return "worker"
 
     def kill(self, random, duration):
         """Send one signal to one process at a random moment: kind and signal, or None where all had ended."""
@@ -226,164 +175,84 @@ class Attempt:
             send(process, signal.SIGCONT)
         return kind, name
 
-    def failures(self, kind):
+    def left(self, kind):
         """What has not ended in time, after a process of a kind was signalled."""
-        began = time.monotonic()
-        wait_until(lambda: self.command.poll() is not None and not family(self.mark), self.case.limit)
-        left = family(self.mark)
-        self.seconds = time.monotonic() - began
-        wrong = [f"{len(left)} processes left after {self.case.limit} s"] if left else []
+        limit = ENDED_SURVEY if self.case.survey else ENDED
+        wait_until(lambda: self.command.poll() is not None and not family(self.mark), limit)
+        wrong = [f"{len(family(self.mark))} processes left after {limit} s"] if family(self.mark) else []
         # a cluster is its user's: it stays, unless its scheduler is gone
         if kind == "scheduler" and self.cluster[0].poll() is not None:
             wait_until(lambda: not family(self.cluster_mark), ENDED)
             wrong += ["workers outlive their scheduler"] if family(self.cluster_mark) else []
         return wrong
 
+    def result(self):
+        """Values of the result, by name."""
+        import xarray as xr
 
-def wait_until(condition, seconds):
-    """Wait for a condition, so many seconds at most."""
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.03)
+        with xr.open_zarr(self.out / "result.zarr", chunks=None) as store:
+            return {name: values.values for name, values in store.data_vars.items()}
 
-
-def result(folder):
-    """Values of a folder's result, by name."""
-    import xarray as xr
-
-    with xr.open_zarr(folder / "out" / "result.zarr", chunks=None) as store:
-        return {name: values.values for name, values in store.data_vars.items()}
-
-
-def unreadable(folder):
-    """Failures of what lies in OUT after a kill."""
-    import xarray as xr
-
-    try:
-        if (folder / "out" / "run.json").exists():
-            json.loads((folder / "out" / "run.json").read_text())
-        if (folder / "out" / "result.zarr" / ".zmetadata").exists():
-            with xr.open_zarr(folder / "out" / "result.zarr", chunks=None) as store:
-                store.load()
-    except Exception as error:
-        return [f"OUT is not readable: {type(error).__name__}: {error}"[:200]]
-    return []
-
-
-def gone_on(attempt, server):
-    """Check what is left and go on with it until it is finished: failures."""
-    if not (attempt.out / "run.json").exists():
+    def unreadable(self):
+        """Failures of what lies in OUT after a kill."""
+        try:
+            if (self.out / "run.json").exists():
+                json.loads((self.out / "run.json").read_text())
+            if (self.out / "result.zarr" / ".zmetadata").exists():
+                self.result()
+        except Exception as error:
+            return [f"OUT is not readable: {type(error).__name__}: {error}"[:200]]
         return []
-    answer = server.ask(["check", "out"], attempt.folder)
-    if answer.code:
-        return [f"craton check: exit code {answer.code}: {(answer.text + answer.error)[-200:]}"]
-    if json.loads((attempt.out / "run.json").read_text()).get("state") == "finished":
-        return []
-    answer = server.ask(attempt.case.goes_on(attempt.out), attempt.folder)
-    return [f"went on: exit code {answer.code}: {answer.error[-200:]}"] if answer.code else []
 
-
-def different(values, reference):
-    """Failures of a result that should have the bits of another one."""
-    same = values.keys() == reference.keys() and all(
-        np.array_equal(values[name], reference[name], equal_nan=True) for name in values
-    )
-    return [] if same else ["the result has other bits"]
+    def gone_on(self, server, expected):
+        """Check what is left and go on with it until it is finished, with the bits of an undisturbed run: failures."""
+        if not (self.out / "run.json").exists():
+            return []
+        answer = server.ask(["check", "out"], self.folder)
+        if answer.code == 0 and json.loads((self.out / "run.json").read_text()).get("state") != "finished":
+            answer = server.ask(self.case.goes_on(self.out), self.folder)
+        if answer.code:
+            return [f"checked and went on: exit code {answer.code}: {(answer.text + answer.error)[-200:]}"]
+        found = self.result()
+        same = found.keys() == expected.keys()
+        same = same and all(np.array_equal(found[name], expected[name], equal_nan=True) for name in found)
+        return [] if same else ["the result has other bits"]
 
 
 def reference_of(case, folder, mark):
     """Result of a run that nobody disturbs, and its duration from the first sign on, s."""
     with Attempt(case, folder, mark) as attempt:
         began = time.monotonic()
-        code = attempt.command.wait(300)
-        assert code == 0, (folder / "said.txt").read_text()
-        return result(folder), time.monotonic() - began
+        assert attempt.command.wait(300) == 0, (folder / "said.txt").read_text()
+        return attempt.result(), time.monotonic() - began
 
 
-def attack(seconds, most, seed, only="", note=lambda counts: None):
-    """Kill for some seconds: counts of victims and of failures.
-
-    Parameters
-    ----------
-    seconds : float
-    most : int
-        Kills.
-    seed : int
-    only : str
-        Cases in whose names this regular expression is found.
-    note : callable
-        Is given the counts after each kill.
-    """
-    end, number, counts = time.monotonic() + seconds, 0, Counts(seed)
-    names = [name for name in sorted(CASES) if re.search(only, name)]
+def attack(chosen):
+    """Kill for some seconds, or so many times: counts of victims and of failures."""
+    cases, victims, failures, slowest, number = Counter(), Counter(), Counter(), {}, 0
+    end, names = time.monotonic() + chosen.seconds, [name for name in sorted(CASES) if re.search(chosen.only, name)]
     with TemporaryDirectory(prefix="kills") as place, Server() as server:
         folder, references = Path(place) / "one", {}
-        while counts.tried < most and time.monotonic() < end:
-            random, mark = Random(f"{seed} {number}"), f"{os.getpid()}-{seed}-{number}"
+        while cases.total() < chosen.most and time.monotonic() < end:
+            random, mark = Random(f"{chosen.seed} {number}"), f"{os.getpid()}-{chosen.seed}-{number}"
             name = random.choices(names, [1 / CASES[name].ranks for name in names])[0]
             if name not in references:
                 references[name] = reference_of(CASES[name], folder, f"{mark}-reference")
-            victim, seconds_to_end, wrong = attempt(CASES[name], folder, mark, random, references[name], server)
+            with Attempt(CASES[name], folder, mark) as running:
+                victim = running.kill(random, references[name][1])
+                began = time.monotonic()
+                wrong = running.left(victim[0]) if victim else []
             if victim:
-                counts.add(name, victim, seconds_to_end, wrong)
-                note(counts.table)
-            for failure in wrong:
-                report(folder, f"{name}: {victim}: {failure}: seed {seed} number {number}")
+                words = " to ".join(victim[::-1])
+                cases[name] += 1
+                victims[words] += 1
+                slowest[words] = max(round(time.monotonic() - began, 1), slowest.get(words, 0))
+                wrong = [*wrong, *running.unreadable()] or running.gone_on(server, references[name][0])
+                failures.update(f"{name}: {words}: {failure}" for failure in wrong)
+                for failure in wrong:
+                    said = " / ".join((folder / "said.txt").read_text().strip().splitlines()[-2:])[:300]
+                    print(f"{name}: {words}: {failure}: seed {chosen.seed} number {number}: {said}", flush=True)
             number += 1
-    return counts.table
-
-
-def attempt(case, folder, mark, random, reference, server):
-    """Kill once and go on with what is left: the signal and its victim, seconds until all had ended, failures."""
-    values, duration = reference
-    with Attempt(case, folder, mark) as running:
-        victim = running.kill(random, duration)
-        if victim is None:
-            return None, 0.0, []
-        wrong = running.failures(victim[0])
-    wrong = [*wrong, *unreadable(folder)] or gone_on(running, server)
-    if not wrong and (running.out / "run.json").exists():
-        wrong = different(result(folder), values)
-    return " to ".join(victim[::-1]), running.seconds, wrong
-
-
-class Counts:
-    """What was killed, and what came of it.
-
-    Parameters
-    ----------
-    seed : int
-    """
-
-    def __init__(self, seed):
-        self.seed, self.tried, self.slowest, self.load = seed, 0, {}, 0.0
-        self.cases, self.victims, self.failures = Counter(), Counter(), Counter()
-
-    def add(self, name, victim, seconds, wrong):
-        """Count a kill."""
-        self.tried += 1
-        self.load = max(self.load, round(os.getloadavg()[0], 1))
-        self.cases[name] += 1
-        self.victims[victim] += 1
-        self.slowest[victim] = max(round(seconds, 1), self.slowest.get(victim, 0))
-        self.failures.update(f"{name}: {victim}: {failure}" for failure in wrong)
-
-    @property
-    def table(self):
-        """Counts as JSON has them."""
-        counts = {name: dict(sorted(getattr(self, name).items())) for name in ("cases", "victims")}
-        return {
-            "kind": "kills",
-            "seed": self.seed,
-            "tried": self.tried,
-            **counts,
-            "largest load": self.load,
-            "slowest end, s": dict(sorted(self.slowest.items())),
-            "failures": dict(self.failures),
-        }
-
-
-def report(folder, words):
-    """Print a failure with the last words of the processes."""
-    said = (folder / "said.txt").read_text().strip().splitlines()[-2:]
-    print(f"{words}: {' / '.join(said)[:300]}", flush=True)
+    tables = {"cases": cases, "victims": victims, "slowest end, s": slowest, "failures": failures}
+    counts = {"kind": "kills", "seed": chosen.seed, "tried": cases.total(), "load": os.getloadavg()[0]}
+    return counts | {table: dict(sorted(rows.items())) for table, rows in tables.items()}

@@ -25,20 +25,17 @@ def wounded(data, random):
     return data, names
 
 
-def flipped(data, random):
+def flipped(data, random, most=1 << 60):
     """One to eight bits turned."""
     data = bytearray(data)
     for _ in range(random.choice((1, 1, 2, 8)) if data else 0):
-        data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        data[random.randrange(min(len(data), most))] ^= 1 << random.randrange(8)
     return bytes(data)
 
 
 def flipped_head(data, random):
-    """A bit of the first 512 bytes turned: headers of binary files."""
-    data = bytearray(data)
-    if data:
-        data[random.randrange(min(len(data), 512))] ^= 1 << random.randrange(8)
-    return bytes(data)
+    """Bits of the first 512 bytes turned: headers of binary files."""
+    return flipped(data, random, 512)
 
 
 def cut(data, random):
@@ -47,15 +44,9 @@ def cut(data, random):
 
 
 def overwritten(data, random):
-    """Extreme values somewhere."""
+    """Extreme values somewhere, or in between, where they push the rest."""
     place, value = random.randrange(len(data) + 1), random.choice(BYTES)
-    return data[:place] + value + data[place + len(value) :]
-
-
-def inserted(data, random):
-    """Bytes that push the rest."""
-    place = random.randrange(len(data) + 1)
-    return data[:place] + random.choice(BYTES) + data[place:]
+    return data[:place] + value + data[place + random.choice((0, len(value))) :]
 
 
 def repeated(data, random):
@@ -84,17 +75,17 @@ def lines_moved(data, random):
     """Lines exchanged, lost or doubled."""
     lines = data.split(b"\n")
     i, j = random.randrange(len(lines)), random.randrange(len(lines))
-    how = random.randrange(3)
-    if how == 0:
+    how = random.choice(("exchanged", "lost", "doubled"))
+    if how == "exchanged":
         lines[i], lines[j] = lines[j], lines[i]
-    elif how == 1:
+    elif how == "lost":
         del lines[i]
     else:
         lines.insert(j, lines[i])
     return b"\n".join(lines)
 
 
-WOUNDS = (flipped, flipped_head, cut, overwritten, inserted, repeated, removed)
+WOUNDS = (flipped, flipped_head, cut, overwritten, overwritten, repeated, removed)
 TEXT_WOUNDS = (another_number, another_number, another_number, lines_moved)
 
 
@@ -102,17 +93,15 @@ def damage_folder(folder, random):
     """Damage a file of a folder, or remove it, empty it, make it a folder, exchange it; the name of the file."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     path = random.choice(files)
-    how = random.randrange(10)
-    if how == 0:
+    how = random.choice(("removed", "emptied", "a folder", "exchanged", *6 * ("wounded",)))
+    contents = path.read_bytes()
+    if how in ("removed", "a folder"):
         path.unlink()
-    elif how == 1:
-        path.write_bytes(b"")
-    elif how == 2:
-        path.unlink()
+    if how == "a folder":
         path.mkdir()
-    elif how == 3:
+    elif how == "exchanged":
         shutil.copy(random.choice(files), path.with_name("other"))
         path.with_name("other").replace(path)
-    else:
-        path.write_bytes(damaged(path.read_bytes(), random))
+    elif how != "removed":
+        path.write_bytes(b"" if how == "emptied" else damaged(contents, random))
     return str(path.relative_to(folder))

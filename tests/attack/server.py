@@ -1,6 +1,4 @@
-"""Command lines of craton, each in a fork of a process that has imported and planned before: bounded in
-memory, time and files.
-"""
+"""Command lines of craton, each in a fork of a process that has imported and planned before: bounded in memory, time and files."""
 
 import gc
 import json
@@ -18,8 +16,8 @@ from pathlib import Path
 
 SLOW = 10  # s of CPU of a command line; a slower one is a failure, and is ended after twice as long
 MEMORY = 2 << 30  # bytes resident, or asked for and refused; more is a failure
-DATA = 3 << 30  # bytes of a child's own memory, with that of the process it is a fork of
-FILE = 1 << 30  # bytes of a file
+# bytes of a child's own memory, with that of the process it is a fork of; s of CPU; bytes of a file; of a core
+LIMITS = {"DATA": 3 << 30, "CPU": 2 * SLOW, "FSIZE": 1 << 30, "CORE": 0}
 GOOD = (0, 2, 3, 4, 75)  # exit codes that are answers
 WARNING = re.compile(r"\b[A-Z]\w*Warning: ")  # as Python prints those of libraries
 TAIL = 3000  # characters of output that are returned
@@ -50,36 +48,30 @@ class Answer:
     @property
     def failures(self):
         """What is wrong with the answer: list of str."""
-        kinds = []
-        if self.code < 0:
-            kinds.append(f"signal {signal.Signals(-self.code).name}")
-        elif self.code not in GOOD:
-            kinds.append(f"exit {self.code}")
-        if "Traceback (most recent" in self.error:
-            kinds.append("traceback")
-        if WARNING.search(self.error):
-            kinds.append("warning of a library")
-        if self.seconds > SLOW:
-            kinds.append(f"over {SLOW} s")
-        if self.nbytes > MEMORY or "out of memory" in self.error or "MemoryError" in self.error:
-            kinds.append("over 2 GB")
-        if self.code == 0 and any(word in self.text.split() for word in ("nan", "inf", "-inf")):
-            kinds.append("accepted nonsense")
-        return kinds
+        nonsense = self.code == 0 and {"nan", "inf", "-inf"} & {*self.text.split()}
+        large = self.nbytes > MEMORY or "out of memory" in self.error or "MemoryError" in self.error
+        kinds = {
+            f"signal {-self.code}": self.code < 0,
+            f"exit {self.code}": self.code > 0 and self.code not in GOOD,
+            "traceback": "Traceback (most recent" in self.error,
+            "warning of a library": WARNING.search(self.error),
+            f"over {SLOW} s": self.seconds > SLOW,
+            "over 2 GB": large,
+            "accepted nonsense": nonsense,
+        }
+        return [kind for kind, found in kinds.items() if found]
 
 
 class Server:
     """The process that has imported craton; asked from here."""
 
     def __enter__(self):
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        words = [sys.executable, "-m", "attack.server"]
         self.process = subprocess.Popen(
-            words,
+            [sys.executable, "-m", "attack.server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=environment,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
             cwd=Path(__file__).parents[1],
         )
         return self
@@ -113,7 +105,7 @@ def serve():
 
     import craton
 
-    libraries = ("scipy.interpolate", "xarray", "h5netcdf", "h5py", "zarr", "pyproj", "rich.progress", "obspy")  # fmt: skip
+    libraries = ("scipy.interpolate", "xarray", "h5netcdf", "h5py", "zarr", "pyproj", "rich.progress", "obspy")
     modules = [m.name for m in pkgutil.walk_packages(craton.__path__, "craton.") if "__main__" not in m.name]
     for name in (*modules, *libraries):
         with suppress(ImportError):
@@ -122,8 +114,7 @@ def serve():
     answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
         words, folder, in_process = json.loads(line)
-        answer = warmed(words, folder) if in_process else bounded(words, folder)
-        print(json.dumps(answer), file=answers, flush=True)
+        print(json.dumps((warmed if in_process else bounded)(words, folder)), file=answers, flush=True)
 
 
 def warmed(words, folder):
@@ -139,32 +130,21 @@ def warmed(words, folder):
 
 
 def bounded(words, folder):
-    """Fields of the Answer to a command line that runs in a child."""
+    """Fields of the Answer to a command line that runs in a child, which is killed with all that it started after a while."""
     with tempfile.TemporaryFile() as text, tempfile.TemporaryFile() as error:
-        began = time.monotonic()
+        began, done = time.monotonic(), 0
         child = os.fork()
         if not child:
             work(words, folder, text, error)
-        status, usage = wait(child, began)
+        while not done:
+            done, status, usage = os.wait4(child, os.WNOHANG)
+            if not done and time.monotonic() - began > 12 * SLOW:
+                os.killpg(child, signal.SIGKILL)
+            time.sleep(0.002)
         ends = [(file.seek(0), file.read())[1].decode(errors="replace") for file in (text, error)]
-    return {
-        "code": os.waitstatus_to_exitcode(status),
-        "seconds": round(usage.ru_utime + usage.ru_stime, 3),
-        "nbytes": usage.ru_maxrss * 1024,
-        "text": ends[0][:TAIL] + ends[0][-TAIL:],
-        "error": ends[1][-TAIL:],
-    }
-
-
-def wait(child, began):
-    """Status and usage of a child, which is killed with all that it started after a while."""
-    while True:
-        done, status, usage = os.wait4(child, os.WNOHANG)
-        if done:
-            return status, usage
-        if time.monotonic() - began > 12 * SLOW:
-            os.killpg(child, signal.SIGKILL)
-        time.sleep(0.002)
+    answer = {"code": os.waitstatus_to_exitcode(status), "nbytes": usage.ru_maxrss * 1024}
+    answer |= {"seconds": round(usage.ru_utime + usage.ru_stime, 3), "error": ends[1][-TAIL:]}
+    return answer | {"text": ends[0][:TAIL] + ends[0][-TAIL:]}
 
 
 def work(words, folder, text, error):
@@ -176,13 +156,8 @@ def work(words, folder, text, error):
         null = os.open(os.devnull, os.O_RDONLY)
         for number, file in enumerate((null, text.fileno(), error.fileno())):
             os.dup2(file, number)
-        for kind, most in (
-            (resource.RLIMIT_DATA, DATA),
-            (resource.RLIMIT_CPU, 2 * SLOW),
-            (resource.RLIMIT_FSIZE, FILE),
-            (resource.RLIMIT_CORE, 0),
-        ):
-            resource.setrlimit(kind, (most, most))
+        for name, most in LIMITS.items():
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
         from craton.cli import main
 
         code = main(words)

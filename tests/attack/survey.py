@@ -9,7 +9,10 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+import psutil
+
 SHOTS, SHARE = 1000, 0.05  # kills: as many as 5 % of the shots
+WORKERS, STEPS = 2, 60
 LINE = 'name = "S"\nshots = {{ from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = {} }}'
 
 
@@ -26,80 +29,56 @@ def survey_of(shots, steps):
     return surveys.prepare(loads(text, ("run.threads=1",)))
 
 
-def attack(seconds, most, seed, workers=2, steps=60):
+def attack(chosen):
     """Run the survey without kills and with; what was lost, repeated and spent beside the shots."""
     from craton import shots as surveys
     from craton.comm.workers import local
     from craton.shots.task import NEEDED
 
-    shots = min(SHOTS, most)
-    survey, random, results = survey_of(shots, steps), Random(seed), {}
-    with TemporaryDirectory(prefix="survey") as place, local([{"OMP_NUM_THREADS": "1"}] * workers, NEEDED) as client:
-        warm = survey_of(2 * workers, steps)
-        surveys.run(warm, f"{place}/warm", client=client, progress=False)
-        begun = Clock()
-        calm = surveys.run(survey, f"{place}/calm", client=client, progress=False)
-        results["calm"] = figures(calm, begun, workers)
-        killer = Killer(client, random, f"{place}/killed")
-        killer.start()
-        begun = Clock()
-        outcome = surveys.run(survey, f"{place}/killed", client=client, progress=False)
-        results["killed"] = figures(outcome, begun, workers) | {"kills": killer.kills}
+    shots, results, outcomes = min(SHOTS, chosen.most), {}, {}
+    survey = survey_of(shots, STEPS)
+    with TemporaryDirectory(prefix="survey") as place, local([{"OMP_NUM_THREADS": "1"}] * WORKERS, NEEDED) as client:
+        surveys.run(survey_of(2 * WORKERS, STEPS), f"{place}/warm", client=client, progress=False)
+        for name in ("calm", "killed"):
+            killer = Killer(client, Random(chosen.seed), Path(place, name))
+            if name == "killed":
+                killer.start()
+            began, spent = time.monotonic(), cpu_seconds()
+            outcomes[name] = surveys.run(survey, f"{place}/{name}", client=client, progress=False)
+            results[name] = figures(outcomes[name], time.monotonic() - began, cpu_seconds() - spent)
         killer.over.set()
         killer.join()
-        spent = results["killed"]["in shots, s"]
-        results["killed"]["repeated, % of the work"] = round(100 * killer.lost / spent, 2)
-        same = bool((outcome.dataset.velocity.values == calm.dataset.velocity.values).all())
-    lost = len(outcome.failed) + (0 if same else 1)
-    results |= {"kind": "survey", "tried": shots, "workers": workers, "steps": steps}
-    return results | {"bit-equal": same, "failures": {"lost": lost} if lost else {}}
-
-
-class Clock:
-    """Seconds since it was made, on the wall and of the processors, in all processes of the survey."""
-
-    def __init__(self):
-        self.began, self.spent = time.monotonic(), cpu_seconds()
-
-    def wall(self):
-        return time.monotonic() - self.began
-
-    def cpu(self):
-        return cpu_seconds() - self.spent
+        repeated = round(100 * killer.lost / results["killed"]["in shots, s"], 2)
+        results["killed"] |= {"kills": killer.kills, "repeated, % of the work": repeated}
+        calm, killed = (outcome.dataset.velocity.values for outcome in outcomes.values())
+        same = bool((killed == calm).all())
+    lost = len(outcomes["killed"].failed) + (0 if same else 1)
+    results |= {"kind": "survey", "tried": shots, "workers": WORKERS, "steps": STEPS, "bit-equal": same}
+    return results | {"failures": {"lost": lost} if lost else {}}
 
 
 def cpu_seconds():
     """Processor seconds of this process and all that it has begun, those that ended among them."""
-    import psutil
-
-    this = psutil.Process()
-    total = 0.0
+    this, total = psutil.Process(), 0.0
     for process in (this, *this.children(recursive=True)):
         with suppress(psutil.Error):
             total += sum(process.cpu_times()[:4])
     return total
 
 
-def figures(outcome, clock, workers):
+def figures(outcome, wall, cpu):
     """Seconds of a survey: of its shots, beside them for each, and attempts that were cut off."""
     from craton.output.store import read_run
 
-    wall, cpu = clock.wall(), clock.cpu()
     noted = read_run(outcome.out)["shots"].values()
     spent, loops, processor = (sum(shot[key] for shot in noted) for key in ("seconds", "loop", "processor"))
-    per_shot = 1e3 / len(noted)
-    return {
-        "wall, s": round(wall, 1),
-        "in shots, s": round(spent, 1),
-        "in time loops, s": round(loops, 1),
-        "processors, s": round(cpu, 1),
-        "processors in time loops, s": round(processor, 1),
-        "beside shots, ms per shot": round(per_shot * (wall * workers - spent), 1),
-        "beside time loops, ms per shot": round(per_shot * (wall * workers - loops), 1),
-        "processors beside time loops, ms per shot": round(per_shot * (cpu - processor), 1),
-        "shots begun again": sum(shot.get("attempts", 1) - 1 for shot in noted),
-        "load of the computer": round(os.getloadavg()[0], 1),
-    }
+    beside = {"shots": wall * WORKERS - spent, "time loops": wall * WORKERS - loops}
+    beside["time loops, processors"] = cpu - processor
+    measured = {"wall, s": wall, "in shots, s": spent, "in time loops, s": loops, "processors, s": cpu}
+    measured |= {"processors in time loops, s": processor, "load of the computer": os.getloadavg()[0]}
+    measured |= {f"beside {name}, ms per shot": 1e3 * s / len(noted) for name, s in beside.items()}
+    begun_again = sum(shot.get("attempts", 1) - 1 for shot in noted)
+    return {name: round(value, 1) for name, value in measured.items()} | {"shots begun again": begun_again}
 
 
 class Killer(threading.Thread):
@@ -107,9 +86,8 @@ class Killer(threading.Thread):
 
     def __init__(self, client, random, out):
         super().__init__(daemon=True)
-        self.out, self.lost = Path(out), 0.0
-        self.client, self.random = client, random
-        self.kills, self.over = 0, threading.Event()
+        self.client, self.random, self.out = client, random, out
+        self.kills, self.lost, self.over = 0, 0.0, threading.Event()
 
     def run(self):
         """Kill a worker each time that so many more shots have ended, at a random moment."""

@@ -1,26 +1,18 @@
 """The examples of injection in small forms: a mountain under a plane P wave, soil in a box of a region."""
 
 import numpy as np
-from test_joint import example
+import pytest
+from pointcase import example
 
 import craton
 
 
+@pytest.mark.long
 def test_a_mountain_scatters_and_amplifies():
     """On flat ground the plane wave is the exact one; on the summit it is larger, and waves leave the box."""
     module = example("teleseism_mountain")
-    small = module.Section(
-        length=10_800,
-        width=10_800,
-        depth=4500,
-        element=900,
-        height=700,
-        reach=850,
-        stretch=1.0,
-        frequency=0.7,
-        duration=2.5,
-        stations=25,
-    )
+    size = {"length": 10_800, "width": 10_800, "depth": 4500, "element": 900, "stations": 25, "duration": 2.5}
+    small = module.Section(**size, height=700, reach=850, stretch=1.0, frequency=0.7)
     result = craton.run(small.scenario(), progress=False)
     x, ratio = module.amplification(small, result)
     velocity = result.dataset.velocity.sel(component="Z")
@@ -31,25 +23,21 @@ def test_a_mountain_scatters_and_amplifies():
     assert 0.02 < scattered < 0.4
 
 
+@pytest.mark.long
 def test_soil_in_a_box_resonates(tmp_path):
     """Between vs / 4h of a layer as thick, 0.75 Hz, and twice as much."""
     module = example("soil_box")
-    small = module.Site(
-        length=6000,
-        width=4440,
-        depth=3600,
-        spacing=120,
-        source=(-1800, -300, -1300),
-        duration=3.2,
-        half=640,
-        bottom=-400,
-        sampling=160,
-        fine=80,
-        margin=1280,
-        radius=480,
-        thickness=200,
-        stations=9,
-    )
+    size = {
+        "length": 6000,
+        "width": 4440,
+        "depth": 3600,
+        "spacing": 120,
+        "margin": 1280,
+        "stations": 9,
+        "duration": 3.2,
+    }
+    site = {"half": 640, "bottom": -400, "sampling": 160, "fine": 80, "radius": 480, "thickness": 200}
+    small = module.Site(**size, **site, source=(-1800, -300, -1300))
     rock, soil = module.run(small, tmp_path)
     frequency, ratio = module.spectral_ratio(rock, soil)
     band = (frequency > 0.4) & (frequency < 2.0)

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_greens import ELEMENTS, PLANE, scenario
+from common import misfit, refused
+from greenscase import ELEMENTS, PLANE, scenario
 
 import craton
 from craton import greens
@@ -18,14 +19,17 @@ from craton.greens.sources import SlipRate
 from craton.scenario import dumps
 from craton.survey.wavelets import LOWPASS_SPAN
 
-SHORT = PLANE | {"time": {"duration": 0.4}}
 AT = (1000, -400)
+
+
+def short():
+    """A scenario of few steps."""
+    return scenario(PLANE | {"time": {"duration": 0.4}}, AT, tau=0.1)
 
 
 def test_a_build_that_was_interrupted_goes_on(tmp_path, monkeypatch):
     """Forces that are there are kept as they are; half a file of a killed process is none."""
-    valley = scenario(SHORT, AT, tau=0.1)
-    whole = greens.build(valley, tmp_path / "whole", workers=1, progress=False)
+    whole = greens.build(short(), tmp_path / "whole", workers=1, progress=False)
     ran, perform = [], store.GreensTask.perform
 
     def interrupted(self, log):
@@ -36,36 +40,26 @@ def test_a_build_that_was_interrupted_goes_on(tmp_path, monkeypatch):
 
     monkeypatch.setattr(store.GreensTask, "perform", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        greens.build(valley, tmp_path / "part", workers=1, progress=False)
+        greens.build(short(), tmp_path / "part", workers=1, progress=False)
     values = tmp_path / "part" / "result.zarr" / "values"
     kept = os.stat(values / "0.0.0").st_mtime_ns
     (values / "1.0.0.part").write_bytes(b"half")
     monkeypatch.setattr(store.GreensTask, "perform", perform)
-    part = greens.build(valley, tmp_path / "part", workers=1, progress=False)
+    part = greens.build(short(), tmp_path / "part", workers=1, progress=False)
     assert os.stat(values / "0.0.0").st_mtime_ns == kept
-    quake = list(valley.source)
-    expected = whole.seismograms(quake).velocity.values
-    np.testing.assert_array_equal(part.seismograms(quake).velocity.values, expected)
+    both = (made.seismograms(list(short().source)).velocity.values for made in (part, whole))
+    np.testing.assert_array_equal(*both)
 
 
-@pytest.mark.parametrize("base", [PLANE, ELEMENTS], ids=["fd", "sem"])
-@pytest.mark.parametrize("start", [0.0, 0.7, -9.0])
-def test_runs_of_a_store_begin_with_their_impulse(base, start):
+def test_runs_of_a_store_begin_with_their_impulse():
     """Whatever time.start says: the same runs as without it."""
-    at = (1000, -400) if base is PLANE else (600, 650, -300)
-    plain = store.prepare(scenario(base, at))
-    other = scenario(base, at, time=base["time"] | {"start": start})
-    begun = store.prepare(other)
-    assert begun.texts == plain.texts
-    span = LOWPASS_SPAN / base["greens"]["max_frequency"]
-    assert -span - plain.planned.dt < begun.planned.start <= -span
-
-
-@pytest.fixture(scope="module")
-def valley(tmp_path_factory):
-    """A store of a scenario with a start and a delayed wavelet, as of a forward run, in float64."""
-    out = tmp_path_factory.mktemp("valley") / "out"
-    return greens.build(delayed(1.0), out, workers=1, progress=False)
+    for base, at in ((PLANE, AT), (ELEMENTS, (600, 650, -300))):
+        plain = store.prepare(scenario(base, at))
+        span = LOWPASS_SPAN / base["greens"]["max_frequency"]
+        for start in (0.0, 0.7, -9.0) if base is PLANE else (0.7,):
+            begun = store.prepare(scenario(base, at, time=base["time"] | {"start": start}))
+            assert begun.texts == plain.texts, start
+            assert -span - plain.planned.dt < begun.planned.start <= -span, start
 
 
 def delayed(delay=0.0, **wavelet):
@@ -76,28 +70,33 @@ def delayed(delay=0.0, **wavelet):
     return craton.Scenario(**PLANE | {"time": valley.time, "source": [source], "run": valley.run})
 
 
+@pytest.fixture(scope="module")
+def valley(tmp_path_factory):
+    """A store of a scenario with a start and a delayed wavelet, as of a forward run, in float64."""
+    out = tmp_path_factory.mktemp("valley") / "out"
+    return greens.build(delayed(1.0), out, workers=1, progress=False)
+
+
 LONG = np.linspace(0, 40, 801)
-LATER = {
-    "delayed": ({"delay": 1.0}, 1e-6),
-    "cut by the end": ({"delay": 2.0}, 1e-5),
-    # of which a store sees the first hundredths
-    "ten times as long": ({"kind": "samples", "times": LONG.tolist(), "values": np.sin(np.pi * LONG / 40) ** 4}, 3e-4),
-}
+LATER = [
+    ({"delay": 1.0}, 1e-6),
+    ({"delay": 2.0}, 1e-5),  # cut by the end
+    # ten times as long, of which a store sees the first hundredths
+    ({"kind": "samples", "times": LONG.tolist(), "values": np.sin(np.pi * LONG / 40) ** 4}, 3e-4),
+]
 
 
-@pytest.mark.parametrize("name", LATER)
-def test_wavelets_that_end_late_are_those_of_forward_runs(valley, name):
+def test_wavelets_that_end_late_are_those_of_forward_runs(valley):
     """Of a scenario with time.start = 0; what a wavelet does behind the end does not come back."""
-    wavelet, bound = LATER[name]
-    quake = delayed(**wavelet)
-    run = craton.run(quake, progress=False, warn=False).dataset.velocity
-    run = run[..., run.time < 2.4]
-    step, source = float(run.time[1] - run.time[0]), list(quake.source)
-    assert not valley.warnings(source)
-    got = valley.seismograms(source, sampling=step / 2).velocity
-    where = np.round((run.time.values - got.time.values[0]) / (step / 2)).astype(int)
-    got = got[..., where].values
-    assert np.linalg.norm(got - run.values) < bound * np.linalg.norm(run)
+    for wavelet, bound in LATER:
+        quake = delayed(**wavelet)
+        run = craton.run(quake, progress=False, warn=False).dataset.velocity
+        run = run[..., run.time < 2.4]
+        step, source = float(run.time[1] - run.time[0]), list(quake.source)
+        assert not valley.warnings(source)
+        got = valley.seismograms(source, sampling=step / 2).velocity
+        where = np.round((run.time.values - got.time.values[0]) / (step / 2)).astype(int)
+        assert misfit(got[..., where], run) < bound, wavelet
 
 
 def test_sources_behind_the_end_of_a_store_give_nothing(valley):
@@ -113,7 +112,7 @@ def test_sources_behind_the_end_of_a_store_give_nothing(valley):
 def test_plans_and_builds_say_what_a_point_takes(tmp_path, capsys):
     """As many bytes as the files then have."""
     path = tmp_path / "valley.toml"
-    path.write_text(dumps(scenario(SHORT, AT, tau=0.1)))
+    path.write_text(dumps(short()))
     assert main(["plan", str(path)]) == 0
     told = capsys.readouterr().out
     assert "Green's functions: about" in told
@@ -126,8 +125,7 @@ def test_plans_and_builds_say_what_a_point_takes(tmp_path, capsys):
     assert said in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int16"])
-@pytest.mark.parametrize("places, samples", [(20_000, 400), (90_000, 60)])
+@pytest.mark.parametrize("places, samples, dtype", [(20_000, 400, "float32"), (90_000, 60, "int16")])
 def test_a_field_takes_the_memory_that_is_planned(tmp_path, places, samples, dtype):
     """Within a tenth, from the first picture to the file; arrays alone, as Python counts them."""
     picture, factor = np.ones(places), np.ones(places)
@@ -148,19 +146,13 @@ def test_a_field_takes_the_memory_that_is_planned(tmp_path, places, samples, dty
     assert abs(peak / store.bytes_of_field(places, samples) - 1) < 0.1
 
 
-def test_a_force_that_does_not_fit_is_refused(monkeypatch):
-    """Its run and its field, before anything runs."""
-    survey = store.prepare(scenario(SHORT, AT, tau=0.1))
+def test_what_does_not_fit_into_memory_or_on_disk_is_refused(tmp_path, monkeypatch):
+    """A force's run and its field, and all files: before anything runs, and with what helps."""
+    survey = store.prepare(short())
     assert survey.memory == survey.planned.host_memory[0] + survey.sorting
-    monkeypatch.setattr(cpu, "host_memory", lambda: (survey.memory - 1, 1 << 40))
-    with pytest.raises(ResourceError, match="the run of one force takes"):
-        store.prepare(scenario(SHORT, AT, tau=0.1))
-
-
-def test_a_disk_that_is_too_small_is_refused(tmp_path, monkeypatch):
-    """Before anything runs, and with what helps."""
-    free = SimpleNamespace(free=1000)
-    monkeypatch.setattr(store.shutil, "disk_usage", lambda path: free)
-    with pytest.raises(ResourceError, match="16 bits"):
-        greens.build(scenario(SHORT, AT, tau=0.1), tmp_path / "out", workers=1, progress=False)
+    with monkeypatch.context() as patched:
+        patched.setattr(cpu, "host_memory", lambda: (survey.memory - 1, 1 << 40))
+        refused(ResourceError, "the run of one force takes", store.prepare, short())
+    monkeypatch.setattr(store.shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
+    refused(ResourceError, "16 bits", greens.build, short(), tmp_path / "out", workers=1, progress=False)
     assert not (tmp_path / "out").exists()

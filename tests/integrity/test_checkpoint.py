@@ -2,95 +2,55 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 import smallcase
-from common import needs_mpi
+from common import craton_command, manifest, needs_mpi
+from damagecase import RESULTS, damage, interrupted, missed, small, stopping
 from smallcase import opened, pictured, same_results
 
 import craton
 from craton.cli import main
 from craton.driver import checkpoint, waves
 from craton.driver.checkpoint import Checkpoints
-from craton.driver.recorder import Recorder
 from craton.driver.saved import latest
-from craton.errors import Interrupted, ResourceError, ScenarioError
-from craton.integrity import sealed
+from craton.errors import ScenarioError
 from craton.scenario import loads
 
-LOSSY = 'kind = "homogeneous"\nqp = 60\nqs = 40\nattenuation = { band = [0.5, 5] }'
-
-
-def lossy():
-    """Memory variables, and A1, which keeps past velocities; one rank can wrap around."""
-    text = smallcase.changed(
-        ('kind = "homogeneous"', LOSSY), ('others = "cpml"', 'others = "a1"\nwest = "periodic"\neast = "periodic"')
-    )
-    return loads(text, ("run.threads=1",))
-
-
-def plane():
-    """Three shots side by side."""
-    return loads(
-        smallcase.changed(
-            ("origin = [0, 0, -2500]", "origin = [0, -2500]"),
-            ("size = [3000, 3000, 2500]", "size = [3000, 2500]"),
-            ("at = [1500, 1500, -1000]", "shots = { from = [1000, -1000], to = [2000, -1000], count = 3 }"),
-            ("at = [2000, 1500, 0]", "at = [2000, 0]"),
-            ("from = [1000, 1500, 0], to = [1400, 1500, 0]", "from = [1000, 0], to = [1400, 0]"),
-            ("plane = { y = 1500 }\n", ""),
-        ),
-        ("run.threads=1",),
-    )
-
-
-def elements():
-    """Spectral elements with attenuation, whose memory lies in vectors of elements."""
-    text = smallcase.changed(
-        ('kind = "homogeneous"', LOSSY), ("spacing = 100", "spacing = 500"), ('method = "fd"', 'method = "sem"')
-    )
-    return loads(text, ("run.threads=1",))
-
-
-def in_half():
-    """Fields in 16 bits, and those of a box around the source."""
-    return loads(smallcase.TEXT, ("run.threads=1", "run.storage=half"))
-
-
+LOSSY = ('kind = "homogeneous"', 'kind = "homogeneous"\nqp = 60\nqs = 40\nattenuation = { band = [0.5, 5] }')
+SEM = (LOSSY, ("spacing = 100", "spacing = 500"), ('method = "fd"', 'method = "sem"'))
+PLANE = (
+    ("origin = [0, 0, -2500]", "origin = [0, -2500]"),
+    ("size = [3000, 3000, 2500]", "size = [3000, 2500]"),
+    ("at = [1500, 1500, -1000]", "shots = { from = [1000, -1000], to = [2000, -1000], count = 3 }"),
+    ("at = [2000, 1500, 0]", "at = [2000, 0]"),
+    ("from = [1000, 1500, 0], to = [1400, 1500, 0]", "from = [1000, 0], to = [1400, 0]"),
+    ("plane = { y = 1500 }\n", ""),
+)
+A1 = ('others = "cpml"', 'others = "a1"\nwest = "periodic"\neast = "periodic"')
+PML = ('others = "cpml"', 'others = "pml"'), ("cpml = { thickness = 5 }", "pml = { thickness = 1 }")
 CASES = {
-    "pictures": (pictured, smallcase.same_results.__defaults__[0]),
-    "attenuation and A1": (lossy, (None, "snapshots/section")),
-    "plane": (plane, (None,)),
-    "spectral elements": (elements, (None, "snapshots/section")),
-    "16 bits": (in_half, (None, "snapshots/section")),
+    "pictures": pictured,
+    "attenuation and A1": partial(small, LOSSY, A1),  # memory variables, past velocities; one rank can wrap around
+    "plane": partial(small, *PLANE),  # three shots side by side
+    "elements": partial(small, *SEM),  # attenuation, whose memory lies in vectors of elements
+    "elements in colours": partial(small, *SEM, *PML, run=['run.assembly="colour"']),  # sums in one order
+    "16 bits": partial(small, run=["run.storage=half"]),  # and fields of a box around the source
 }
-RUNS = [(case, ranks) for case in CASES for ranks in (1, 2) if (case, ranks) != ("16 bits", 2)]
+# groups that are compared
+GROUPS = dict.fromkeys(CASES, RESULTS) | {"pictures": same_results.__defaults__[0], "plane": (None,)}
 
 
-@pytest.fixture
-def stopping(monkeypatch):
-    """A function that lets runs be told to stop, or fail, at these steps, one after another."""
-    steps, sample = [], Recorder.sample
-
-    def stop_at(*some, error=None):
-        steps[:] = some
-
-        def told(self, step):
-            if steps and step == steps[0] and self.comm.rank == 0:
-                steps.pop(0)
-                if error:
-                    raise error
-                self.stopped = "SIGTERM"
-            sample(self, step)
-
-        monkeypatch.setattr(Recorder, "sample", told)
-
-    return stop_at
+def tiers(*runs, short):
+    """Parameters of a test, of which all but some are long."""
+    return [pytest.param(*run, marks=[] if run in short else pytest.mark.long) for run in runs]
 
 
 @pytest.fixture(scope="module")
@@ -98,80 +58,68 @@ def whole(tmp_path_factory):
     """A function that gives the results of a run that was not interrupted; of grids they are the same on any number of ranks."""
     folders = {}
 
-    def results(make, ranks=1):
-        if (make, ranks) not in folders:
-            folders[make, ranks] = tmp_path_factory.mktemp("whole") / "out"
-            craton.run(make(), out=folders[make, ranks], progress=False, devices=ranks)
-        return folders[make, ranks]
+    def results(case, ranks=1):
+        if (case, ranks) not in folders:
+            folders[case, ranks] = tmp_path_factory.mktemp("whole") / "out"
+            craton.run(CASES[case](), out=folders[case, ranks], progress=False, devices=ranks)
+        return folders[case, ranks]
 
     return results
 
 
-def interrupted(work, *arguments, **options):
-    """What a run that is told to stop says."""
-    with pytest.raises(Interrupted) as error:
-        work(*arguments, progress=False, **options)
-    return str(error.value)
+@pytest.fixture
+def copied(left, tmp_path):
+    """A copy of an interrupted run with its last checkpoint only."""
+    out = shutil.copytree(left / "out", tmp_path / "out")
+    shutil.rmtree(out / "checkpoints" / "step_000000021")
+    return out
 
 
 # --- the same bits ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case, ranks", RUNS)
-def test_goes_on_with_the_same_bits(case, ranks, tmp_path, stopping, whole):
+RUNS = [
+    (case, ranks)
+    for case in CASES
+    if case != "elements in colours"
+    for ranks in (1, 2)
+    if (case, ranks) != ("16 bits", 2)
+]
+
+
+@pytest.mark.parametrize("case, ranks", tiers(*RUNS, short=[("pictures", 1)]))
+def test_goes_on_with_the_same_bits(case, ranks, tmp_path, whole):
     """Interrupted twice, the second time before another picture was taken."""
-    make, groups = CASES[case]
-    reference = whole(make, ranks if make is elements else 1)
-    stopping(30, 31)
-    said = interrupted(craton.run, make(), out=tmp_path / "out", devices=ranks)
-    assert "stopped by SIGTERM after step" in said
-    first = latest(tmp_path / "out").step
-    assert (first == 31 if ranks == 1 else first >= 31) and latest(tmp_path / "out").ranks == ranks
+    make, out = CASES[case], tmp_path / "out"
+    reference = whole(case, ranks if "elements" in case else 1)
+    assert "stopped by SIGTERM after step" in interrupted(craton.run, make(), out=out, devices=ranks, stop=[30])
+    first = latest(out).step
+    assert (first == 31 if ranks == 1 else first >= 31) and latest(out).ranks == ranks
     if ranks == 1:
-        interrupted(craton.resume, tmp_path / "out")
-        assert latest(tmp_path / "out").step == 32 and len(list((tmp_path / "out" / "checkpoints").iterdir())) == 2
-    result = craton.resume(tmp_path / "out", progress=False, devices=ranks)
+        interrupted(craton.resume, out, stop=[31])
+        assert latest(out).step == 32 and len(list((out / "checkpoints").iterdir())) == 2
+    result = craton.resume(out, progress=False, devices=ranks)
     assert result.report["steps_done"] == result.plan.steps
-    same_results(reference, tmp_path / "out", groups)
-    told = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert told["state"] == "finished" and "resumed" in told and not (tmp_path / "out" / "checkpoints").exists()
+    same_results(reference, out, GROUPS[case])
+    told = manifest(out)
+    assert told["state"] == "finished" and "resumed" in told and not (out / "checkpoints").exists()
 
 
-def in_colours():
-    """Spectral elements with PML, whose sums do not depend on the order."""
-    text = smallcase.changed(
-        ('kind = "homogeneous"', LOSSY),
-        ("spacing = 100", "spacing = 500"),
-        ('method = "fd"', 'method = "sem"'),
-        ('others = "cpml"', 'others = "pml"'),
-        ("cpml = { thickness = 5 }", "pml = { thickness = 1 }"),
-    )
-    return loads(text, ("run.threads=1", 'run.assembly="colour"'))
+OTHERS = [("pictures", 1, 3), ("attenuation and A1", 3, 2), ("elements in colours", 2, 1)]
+SHORT = [("attenuation and A1", 2, 1), ("elements", 1, 2)]
 
 
-OTHER_RANKS = {
-    "pictures, 1 to 3": (pictured, 1, 3, CASES["pictures"][1]),
-    "attenuation and A1, 3 to 2": (lossy, 3, 2, (None, "snapshots/section")),
-    "elements, 2 to 1": (in_colours, 2, 1, (None, "snapshots/section")),
-}
-
-
-@pytest.mark.parametrize("case", OTHER_RANKS)
-def test_goes_on_with_the_same_bits_on_another_number_of_ranks(case, tmp_path, stopping, whole):
-    make, before, after, groups = OTHER_RANKS[case]
-    stopping(30)
-    interrupted(craton.run, make(), out=tmp_path / "out", devices=before)
-    craton.resume(tmp_path / "out", progress=False, devices=after)
-    same_results(whole(make), tmp_path / "out", groups)
-
-
-def test_sums_in_another_order_differ_by_rounding(tmp_path, stopping, whole):
-    """Elements whose forces are added in the order of the ranks."""
-    stopping(30)
-    interrupted(craton.run, elements(), out=tmp_path / "out")
-    craton.resume(tmp_path / "out", progress=False, devices=2)
-    one, other = (opened(out).velocity.values for out in (whole(elements), tmp_path / "out"))
-    assert np.linalg.norm(one - other) < 1e-5 * np.linalg.norm(one)
+@pytest.mark.parametrize("case, before, after", tiers(*OTHERS, *SHORT, short=SHORT))
+def test_goes_on_on_another_number_of_ranks(case, before, after, tmp_path, whole):
+    """With the same bits; of elements whose forces are added in the order of the ranks, up to rounding."""
+    make, out = CASES[case], tmp_path / "out"
+    interrupted(craton.run, make(), out=out, devices=before, stop=[30])
+    craton.resume(out, progress=False, devices=after)
+    if case == "elements":
+        one, other = (opened(folder).velocity.values for folder in (whole(case), out))
+        assert np.linalg.norm(one - other) < 1e-5 * np.linalg.norm(one)
+    else:
+        same_results(whole(case), out, GROUPS[case])
 
 
 def test_many_ranks_need_the_user_s_word(copied, capsys, monkeypatch):
@@ -183,7 +131,8 @@ def test_many_ranks_need_the_user_s_word(copied, capsys, monkeypatch):
     monkeypatch.setattr(launcher, "run", lambda ranks, words, **asked: (ranks, ""))
     box = [0, 1, 0, 1, 0, 7, 0, 0]
     for ranks, words, code in ((5000, (), 2), (9, ("--oversubscribe",), 2), (3, (), 2)):
-        manifest(copied, ranks=ranks, subdomains=[box] * ranks, fields=[None] * ranks)
+        changes = {"ranks": ranks, "subdomains": [box] * ranks, "fields": [None] * ranks}
+        damage(latest(copied).folder / "manifest.json", changes)
         assert main(["resume", str(copied), *words]) == code
         said = capsys.readouterr().err
         assert f"{ranks:,} ranks, but this computer has 2 cores" in said
@@ -193,63 +142,48 @@ def test_many_ranks_need_the_user_s_word(copied, capsys, monkeypatch):
     assert main(["run", str(copied / "scenario.toml"), "--ranks", "8"]) == 2
 
 
-def test_every_so_often_and_after_a_failure(tmp_path, stopping):
+def test_every_so_often_and_after_a_failure(left, tmp_path, monkeypatch):
     """Waveforms up to the last checkpoint are there while it runs; pictures taken after it are taken again."""
-    craton.run(pictured(), out=tmp_path / "whole", progress=False)
-    stopping(47, error=RuntimeError("out of the blue"))
-    with pytest.raises(RuntimeError, match="out of the blue"):
-        craton.run(pictured(run_checkpoint='"20 ms"'), out=tmp_path / "out", progress=False)
-    saved = latest(tmp_path / "out")
-    done = opened(tmp_path / "out")
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="out of the blue"):
+        stopping(patch, 47, error=RuntimeError("out of the blue"))
+        craton.run(small(run=["run.checkpoint=20 ms"]), out=tmp_path / "out", progress=False)
+    saved, done = latest(tmp_path / "out"), opened(tmp_path / "out")
     assert 1 <= saved.step < 48 and done.sizes["time"] == saved.step and np.isfinite(done.velocity).all()
     assert saved.record.shape == (saved.step, 12)
     craton.resume(tmp_path / "out", progress=False)
-    same_results(tmp_path / "whole", tmp_path / "out")
+    same_results(left / "whole", tmp_path / "out", RESULTS)
 
 
-def test_a_run_without_receivers(tmp_path, stopping):
+def test_a_run_without_receivers(tmp_path):
     text = smallcase.TEXT
-    text = text[: text.index("[[receivers]]")] + text[text.index("[[snapshots]]") :]
-    craton.run(loads(text), out=tmp_path / "whole", progress=False)
-    stopping(20)
-    interrupted(craton.run, loads(text), out=tmp_path / "out")
+    scenario = loads(text[: text.index("[[receivers]]")] + text[text.index("[[snapshots]]") :])
+    craton.run(scenario, out=tmp_path / "whole", progress=False)
+    interrupted(craton.run, scenario, out=tmp_path / "out", stop=[20])
     craton.resume(tmp_path / "out", progress=False)
-    same_results(tmp_path / "whole", tmp_path / "out", ("snapshots/section",))
+    same_results(tmp_path / "whole", tmp_path / "out", RESULTS[1:])
 
 
 # --- a kill at any time -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["write", "close"])
-def test_the_old_one_stays_until_the_new_one_is_whole(where, tmp_path, stopping, monkeypatch):
-    stopping(20)
-    interrupted(craton.run, pictured(), out=tmp_path / "out")
-    right = getattr(Checkpoints, where)
-
+def test_the_old_one_stays_until_the_new_one_is_whole(copied, monkeypatch):
     def fails(self, *arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Checkpoints, where, fails)
-    stopping(40)
-    said = interrupted(craton.resume, tmp_path / "out")
-    assert "it cannot be resumed: could not write a checkpoint" in said and "No space left" in said
-    assert latest(tmp_path / "out").step == 21
-    monkeypatch.setattr(Checkpoints, where, right)
-    stopping()
-    craton.resume(tmp_path / "out", progress=False)
+    for where in ("write", "close"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Checkpoints, where, fails)
+            said = interrupted(craton.resume, copied, stop=[45])
+        assert "it cannot be resumed: could not write a checkpoint" in said and "No space left" in said
+        assert latest(copied).step == 41
+    craton.resume(copied, progress=False)
 
 
 def process(folder, *words):
     """`craton` as a process."""
     env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "craton", *words],
-        cwd=folder,
-        env=env,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    words = [sys.executable, "-m", "craton", *words]
+    return subprocess.Popen(words, cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def wait_for(ready, patience=60):
@@ -260,134 +194,69 @@ def wait_for(ready, patience=60):
         time.sleep(0.02)
 
 
-def test_killed_outright_and_resumed(tmp_path, monkeypatch, capsys):
-    """SIGKILL loses what came after the last checkpoint; the rest is there and goes on."""
-    smallcase.write(tmp_path, ("duration = 1.0", "duration = 6.0"))
-    job = process(tmp_path, "run", "small.toml", "-o", "out", "--set", "run.checkpoint=50 ms")
+@pytest.mark.long
+@pytest.mark.parametrize("duration, ranks", [(6, 1), pytest.param(10, 2, marks=needs_mpi)])
+def test_processes_that_are_killed_or_stopped_go_on(duration, ranks, tmp_path):
+    """SIGKILL of one process loses what came after the last checkpoint; the rest is there and goes on. Ctrl-C of two: exit code 75,
+    what to type; `resume` starts as many ranks by itself and refuses far too many.
+    """
+    path, out = smallcase.write(tmp_path, ("duration = 1.0", f"duration = {duration}")), tmp_path / "out"
+    every = ["--set", "run.checkpoint=50 ms"] if ranks == 1 else ["--ranks", "2"]
+    job = process(tmp_path, "run", "small.toml", "-o", "out", *every)
     try:
-        wait_for(lambda: latest(tmp_path / "out") and latest(tmp_path / "out").step > 40)
+        if ranks == 1:
+            wait_for(lambda: latest(out) and latest(out).step > 40)
+        else:
+            wait_for(lambda: list(out.glob("result.zarr/snapshots/section/velocity/[0-9]*")))
     finally:
-        job.kill()
-        job.communicate()
-    steps = latest(tmp_path / "out").step
-    assert opened(tmp_path / "out").sizes["time"] >= steps
-    monkeypatch.chdir(tmp_path)
-    assert main(["resume", "out"]) == 0
-    out = capsys.readouterr().out
-    assert f"from    step {latest_step(out):,}" in out and latest_step(out) >= steps
-    craton.run(
-        loads((tmp_path / "small.toml").read_text(), ("time.duration=6",)), out=tmp_path / "whole", progress=False
-    )
-    same_results(tmp_path / "whole", tmp_path / "out", (None, "snapshots/section"))
-
-
-def latest_step(out):
-    """The step that `craton resume` says it goes on from."""
-    return int(out.split("from    step ")[1].split()[0].replace(",", ""))
-
-
-@needs_mpi
-def test_processes_that_are_stopped_go_on(tmp_path, monkeypatch, capsys):
-    """Ctrl-C, exit code 75, what to type; `resume` starts as many ranks by itself and refuses far too many."""
-    smallcase.write(tmp_path, ("duration = 1.0", "duration = 10.0"))
-    job = process(tmp_path, "run", "small.toml", "-o", "out", "--ranks", "2")
-    wait_for(lambda: list((tmp_path / "out").glob("result.zarr/snapshots/section/velocity/[0-9]*")))
-    job.send_signal(signal.SIGTERM)
-    _, err = job.communicate(timeout=60)
-    assert job.returncode == 75 and "craton resume out" in err, err
-    saved = latest(tmp_path / "out")
-    assert saved.ranks == 2 and saved.step > 0
-    monkeypatch.chdir(tmp_path)
-    assert main(["resume", "out", "--ranks", "9999"]) == 2
-    assert "9,999 ranks, but" in capsys.readouterr().err
-    done = process(tmp_path, "resume", "out")
-    _, err = done.communicate(timeout=120)
-    assert done.returncode == 0 and "ranks, but" not in err, err
-    craton.run(loads((tmp_path / "small.toml").read_text()), out=tmp_path / "whole", progress=False)
-    same_results(tmp_path / "whole", tmp_path / "out", (None, "snapshots/section"))
+        job.send_signal(signal.SIGKILL if ranks == 1 else signal.SIGTERM)
+        _, err = job.communicate(timeout=60)
+    steps = latest(out).step
+    assert latest(out).ranks == ranks and steps > 0 and opened(out).sizes["time"] >= steps
+    if ranks == 2:
+        assert job.returncode == 75 and "craton resume out" in err, err
+        assert "9,999 ranks, but" in craton_command("resume", "out", "--ranks", "9999", folder=tmp_path, code=2).stderr
+    done = craton_command("resume", "out", folder=tmp_path)
+    assert "ranks, but" not in done.stderr
+    assert int(done.stdout.split("from    step ")[1].split()[0].replace(",", "")) >= steps
+    craton.run(craton.load(path), out=tmp_path / "whole", progress=False)
+    same_results(tmp_path / "whole", out, RESULTS)
 
 
 # --- what cannot go on ------------------------------------------------------------------------------------------------------------------
 
-
-@pytest.fixture(scope="module")
-def left(tmp_path_factory):
-    """A run that was interrupted on one rank."""
-    out, sample = tmp_path_factory.mktemp("left") / "out", Recorder.sample
-
-    def told(self, step):
-        self.stopped = "SIGTERM" if step == 9 else None
-        sample(self, step)
-
-    Recorder.sample = told
-    try:
-        interrupted(craton.run, pictured(), out=out)
-    finally:
-        Recorder.sample = sample
-    return out
+RUNNING = json.dumps({"state": "running", "pid": os.getppid(), "host": os.uname().nodename})
+LAST = "checkpoints/step_000000041/manifest.json"
+REFUSED = [
+    ("scenario.toml", ("3000.0", "3001.0"), "not the scenario that the checkpoint was written with"),
+    (LAST, {"versions": {"craton": "0.0.1"}}, "written by craton 0.0.1"),
+    (LAST, {"format": 1}, "has format 1, this version of craton reads format 3"),
+    (LAST, {"subdomains": [[0, 1, 0, 1, 0, 7, 0, 0]]}, "its subdomains would be others"),
+    (LAST, {"dt": 0.1}, "its dt would be others"),
+    ("run.json", None, "there is no run in"),
+    ("run.json", b'{"state": "finished"}', "there is nothing to go on with"),
+    ("", checkpoint.remove, "has left no checkpoint"),
+    ("run.json", RUNNING.encode(), "is being written by process"),
+]
 
 
-@pytest.fixture
-def copied(left, tmp_path):
-    """A copy of it."""
-    import shutil
-
-    return shutil.copytree(left, tmp_path / "out")
-
-
-def manifest(out, **changes):
-    """Change the manifest of a checkpoint."""
-    path = latest(out).folder / "manifest.json"
-    path.write_text(sealed(json.loads(path.read_text()) | changes))
-
-
-RUNNING = {"state": "running", "pid": os.getppid(), "host": os.uname().nodename}
-REFUSED = {
-    "another scenario": (
-        lambda out: (out / "scenario.toml").write_text((out / "scenario.toml").read_text().replace("3000.0", "3001.0")),
-        "not the scenario that the checkpoint was written with",
-    ),
-    "another version": (lambda out: manifest(out, versions={"craton": "0.0.1"}), "written by craton 0.0.1"),
-    "another format": (lambda out: manifest(out, format=1), "has format 1, this version of craton reads format 3"),
-    "other elements": (
-        lambda out: manifest(out, subdomains=[[0, 1, 0, 1, 0, 7, 0, 0]]),
-        "its subdomains would be others",
-    ),
-    "other steps": (lambda out: manifest(out, dt=0.1), "its dt would be others"),
-    "nothing there": (lambda out: (out / "run.json").unlink(), "there is no run in"),
-    "finished": (lambda out: (out / "run.json").write_text('{"state": "finished"}'), "there is nothing to go on with"),
-    "no checkpoint": (lambda out: checkpoint.remove(out), "has left no checkpoint"),
-    "goes on": (lambda out: (out / "run.json").write_text(json.dumps(RUNNING)), "is being written by process"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused_in_words(case, copied, capsys):
+def test_what_cannot_go_on_is_refused_in_words(copied, tmp_path, capsys):
     """By Python and by the command line; the checkpoint stays."""
-    change, words = REFUSED[case]
-    change(copied)
-    before = latest(copied)
-    with pytest.raises(ScenarioError, match=words):
-        craton.resume(copied, progress=False)
-    assert main(["resume", str(copied)]) == 2
-    said = capsys.readouterr().err
-    assert words.split()[-1] in said and "Traceback" not in said
-    assert latest(copied) == before
 
+    def look(out, words):
+        before = latest(out)
+        with pytest.raises(ScenarioError) as error:
+            craton.resume(out, progress=False)
+        code = main(["resume", str(out)])
+        said = capsys.readouterr().err
+        return code == 2 and words.split()[-1] in said and latest(out) == before, str(error.value)
 
-def test_a_damaged_one_is_refused(copied):
-    path = latest(copied).folder / "rank_0" / "state.npy"
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(ResourceError, match="every checkpoint is damaged.*state.npy.* 1,000 of"):
-        craton.resume(copied, progress=False)
+    assert not missed(REFUSED, copied, tmp_path / "copy", lambda out: out, look)
 
 
 def test_room_for_two_is_asked_for(tmp_path, monkeypatch):
-    from craton.output import store
-
-    asked = []
-    monkeypatch.setattr(store, "check_space", lambda path, nbytes: asked.append(nbytes))
-    scenario = pictured()
+    asked, scenario = [], small()
+    monkeypatch.setattr("craton.output.store.check_space", lambda path, nbytes: asked.append(nbytes))
     plan = craton.plan(scenario)
     for every in (None, 600):
         asking = scenario.model_copy(update={"run": scenario.run.model_copy(update={"checkpoint": every})})

@@ -6,7 +6,9 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
-from test_greens import PLANE, scenario
+from common import refused
+from damagecase import damage, exchange, missed
+from greenscase import PLANE, scenario
 
 from craton import greens
 from craton.cli.app import main
@@ -17,15 +19,15 @@ from craton.integrity import Damaged, sealed
 from craton.output.digests import digests_of
 from craton.output.store import FILES_OF_RUNS, read_run
 
-SHORT = PLANE | {"time": {"duration": 0.4}}
+TWO = [{"name": "A", "at": [2000, 0]}, {"name": "B", "at": [1800, -300]}]
+VALLEY = scenario(PLANE, (1000, -400), tau=0.1, time={"duration": 0.4}, receivers=TWO)
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A store of two forces."""
+    """A store of two forces at each of two stations."""
     out = tmp_path_factory.mktemp("greens") / "out"
-    valley = scenario(SHORT, (1000, -400), tau=0.1)
-    return greens.build(valley, out, workers=1, progress=False).path
+    return greens.build(VALLEY, out, workers=1, progress=False).path
 
 
 @pytest.fixture
@@ -39,182 +41,132 @@ def values(out, number=0):
     return out / "result.zarr" / "values" / f"{number}.0.0"
 
 
-def flip(path, place):
-    """Change one bit of a file."""
-    contents = bytearray(path.read_bytes())
-    contents[int(place * (len(contents) - 1))] ^= 0x10
-    path.write_bytes(contents)
-
-
-def exchange(folder):
-    """Two chunks of an array."""
-    one, two = sorted(folder.glob("[01].0*"))
-    one.rename(folder / "aside")
-    two.rename(one)
-    (folder / "aside").rename(two)
-
-
 def write_attributes(out, is_known=True, **changes):
     """Other attributes of the store, which run.json knows."""
     path = out / "result.zarr" / ".zattrs"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     if is_known:
-        run = read_run(out) | digests_of(out, FILES_OF_RUNS)
-        (out / "run.json").write_text(sealed(run))
+        (out / "run.json").write_text(sealed(read_run(out) | digests_of(out, FILES_OF_RUNS)))
 
 
-def test_a_fresh_store_is_whole(whole, capsys):
+def asked(out, capsys):
+    """Exit code and message of a question to a store on the command line."""
+    code = main(["greens", "query", str(out), "-o", str(out / "o.nc")])
+    return code, capsys.readouterr().err
+
+
+CHUNKS = "values/1.0.0", "scale/0.0", "x/0", "station/0"
+
+
+@pytest.mark.parametrize("places", [(0.3, 1.0), pytest.param((0.0, 0.3, 0.99, 1.0), marks=pytest.mark.long)])
+def test_a_flipped_bit_is_found_and_the_file_is_named(places, whole, tmp_path, capsys):
+    """By the command line at first use, and by craton check; in fields, scales and coordinates."""
     assert main(["check", str(whole)]) == 0
     assert "DAMAGED" not in capsys.readouterr().out
 
+    def look(out, words):
+        code, said = asked(out, capsys)
+        named = "is damaged" in said and not (out / "o.nc").exists()
+        return code == main(["check", str(out)]) == 3 and named, said
 
-@pytest.mark.parametrize("place", [0, 0.3, 0.99, 1])
-@pytest.mark.parametrize("name", ["values/1.0.0", "scale/0.0", "x/0", "station/0"])
-def test_a_flipped_bit_is_found_and_the_file_is_named(out, name, place, capsys):
-    """By the command line at first use, and by craton check; in fields, scales and coordinates."""
-    flip(out / "result.zarr" / name, place)
-    query = ["greens", "query", str(out), "-o", str(out / "o.nc")]
-    assert main(query) == 3
-    said = capsys.readouterr().err
-    assert "is damaged" in said and name.split("/")[0] in said
-    assert not (out / "o.nc").exists()
-    assert main(["check", str(out)]) == 3
+    rows = [(name, place, name.split("/")[0]) for name in CHUNKS for place in places]
+    assert not missed(rows, whole, tmp_path / "copy", lambda out: out / "result.zarr", look)
 
 
-def test_only_fields_that_are_used_are_compared(out):
-    """Each once; the one that is damaged when it is used."""
-    flip(values(out, 1), 0.5)
+def test_only_fields_that_are_used_are_compared(out, whole):
+    """Each once; the one that is damaged when it is used; one station needs its own, and gets what all stations get."""
+    damage(values(out, 1), 0.5)
     store = greens.open(out)
-    sound = store._fields.sums([0], 1, np.array([[3]]), np.array([[1.0]]), 0.0)
-    assert np.isfinite(sound).all()
-    with pytest.raises(Damaged, match="1.0.0 is damaged: its checksum"):
-        store.seismograms()
-    with pytest.raises(Damaged, match="1.0.0 is damaged: its checksum"):
-        store.batch([[1000, 0, -400]], np.ones((1, 6)), {"kind": "gaussian", "tau": 0.1})
+    assert np.isfinite(store._fields.sums([0], 1, np.array([[3]]), np.array([[1.0]]), 0.0)).all()
+    refused(Damaged, "1.0.0 is damaged: its checksum", store.seismograms)
+    wavelet = {"kind": "gaussian", "tau": 0.1}
+    refused(Damaged, "1.0.0 is damaged: its checksum", store.batch, [[1000, 0, -400]], np.ones((1, 6)), wavelet)
+    expected = greens.open(whole).seismograms()
+    xr.testing.assert_equal(greens.open(out).seismograms(stations=["B"]), expected.sel(receiver=["B"]))
 
 
-@pytest.mark.parametrize("array", ["values", "scale"])
-def test_exchanged_chunks_are_found(out, array, capsys):
+def test_exchanged_chunks_are_found(whole, tmp_path, capsys):
     """Each with its right checksum."""
-    exchange(out / "result.zarr" / array)
-    assert main(["greens", "query", str(out), "-o", str(out / "o.nc")]) == 3
-    assert f"{array} is damaged: its chunks are not those" in capsys.readouterr().err
-    assert main(["check", str(out)]) == 3
+    for array, chunks in (("values", ("0.0.0", "1.0.0")), ("scale", ("0.0", "1.0"))):
+        out = shutil.copytree(whole, tmp_path / array)
+        exchange(*(out / "result.zarr" / array / chunk for chunk in chunks))
+        code, said = asked(out, capsys)
+        assert code == 3 and f"{array} is damaged: its chunks are not those" in said
+        assert main(["check", str(out)]) == 3
 
 
 def test_a_field_that_is_gone_is_computed_again(out, whole):
     """As the message says."""
-    expected = greens.open(whole).seismograms().velocity.values
     values(out, 1).unlink()
-    with pytest.raises(Damaged, match="1 of 2 chunks"):
-        greens.open(out)
-    valley = scenario(SHORT, (1000, -400), tau=0.1)
-    again = greens.build(valley, out, workers=1, progress=False)
+    refused(Damaged, "3 of 4 chunks", greens.open, out)
+    again = greens.build(VALLEY, out, workers=1, progress=False)
+    expected = greens.open(whole).seismograms().velocity.values
     np.testing.assert_array_equal(again.seismograms().velocity.values, expected)
 
 
-WRONG = [
-    ("dt", 0),
-    ("dt", -1),
-    ("dt", "x"),
-    ("dt", float("inf")),
-    ("start", float("nan")),
-    ("every", 0),
-    ("every", 1.5),
-    ("method", "nope"),
-    ("method", "gravity"),
-    ("field", {}),
-    ("field", []),
-    ("field", {"origin": 1, "spacing": 0, "shape": [], "box": [], "stresses": [], "planar": 0}),
-    ("field", {"low": [0, 0], "high": [1, 1], "resolution": 1.0}),
-    ("max_frequency", "x"),
-    ("max_frequency", float("nan")),
-    ("duration", None),
-    ("volume", []),
-    ("volume", [[1, 2]]),
-    ("volume", [[1, 2], [3, float("nan")]]),
-]
+NAN = float("nan")
+FIELD = {"origin": 1, "spacing": 0, "shape": [], "box": [], "stresses": [], "planar": 0}
+WRONG = {
+    "dt": [0, -1, "x", float("inf")],
+    "start": [NAN],
+    "every": [0, 1.5],
+    "method": ["nope", "gravity"],
+    "field": [{}, [], FIELD, {"low": [0, 0], "high": [1, 1], "resolution": 1.0}],
+    "max_frequency": ["x", NAN],
+    "duration": [None],
+    "volume": [[], [[1, 2]], [[1, 2], [3, NAN]]],
+}
 
 
-@pytest.mark.parametrize("key, value", WRONG)
-def test_attributes_that_cannot_be_right_are_told(out, key, value, capsys):
+def test_attributes_that_cannot_be_right_are_told(whole, tmp_path, capsys):
     """Also where run.json has their checksum; without it, by that."""
-    query = ["greens", "query", str(out), "-o", str(out / "o.nc")]
-    write_attributes(out, **{key: value})
-    assert main(query) == 3
-    assert f".zattrs is damaged: its {key} cannot be right" in capsys.readouterr().err
-    write_attributes(out, is_known=False, **{key: 1.25})
-    assert main(query) == 3
-    assert ".zattrs is damaged: it" in capsys.readouterr().err
+    for key, some in WRONG.items():
+        for number, value in enumerate(some):
+            out = shutil.copytree(whole, tmp_path / f"{key} {number}")
+            write_attributes(out, **{key: value})
+            code, said = asked(out, capsys)
+            assert code == 3 and f".zattrs is damaged: its {key} cannot be right" in said, value
+        write_attributes(out, is_known=False, **{key: 1.25})
+        code, said = asked(out, capsys)
+        assert code == 3 and ".zattrs is damaged: it" in said
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", None, '{"state": "finished"}'])
-def test_a_run_json_that_is_none_is_told(out, text, capsys):
-    path = out / "run.json"
-    path.unlink() if text is None else path.write_text(text)
-    code = main(["greens", "query", str(out), "-o", str(out / "o.nc")])
-    said = capsys.readouterr().err
-    if text == '{"state": "finished"}':  # of an earlier version: its fields bear checksums
-        assert code == 0
-    else:
-        assert code == (2 if text is None else 3) and "run.json" in said
+def test_a_run_json_that_is_none_is_told(out, capsys):
+    """That of an earlier version is read: its fields bear checksums."""
+    for text, code in (("", 3), ("{", 3), ("[]", 3), (None, 2), ('{"state": "finished"}', 0)):
+        damage(out / "run.json", None if text is None else text.encode())
+        found, said = asked(out, capsys)
+        assert found == code and (code == 0 or "run.json" in said), text
 
 
-def test_a_store_whose_impulse_was_cut_off_is_refused(out):
-    """One of an earlier version, which began at time.start."""
-    write_attributes(out, start=0.0)
-    with pytest.raises(ScenarioError, match="an earlier version of craton cut it off"):
-        greens.open(out)
-
-
-def test_a_box_of_fewer_places_is_told(out):
-    """Before anything outside of the files is read."""
+def test_what_cannot_be_of_this_store_is_refused(out):
+    """A box of fewer places, before anything outside of the files is read; another medium; an impulse that was cut off."""
     about = json.loads((out / "result.zarr" / ".zattrs").read_text())
     box = about["field"]["box"]
-    about["field"]["box"] = [box[0] - 40, *box[1:]]
+    write_attributes(out, field=about["field"] | {"box": [box[0] - 40, *box[1:]]})
+    refused(Damaged, "too few for its volume", greens.open(out).seismograms)
     write_attributes(out, field=about["field"])
-    with pytest.raises(Damaged, match="too few for its volume"):
-        greens.open(out).seismograms()
+    damage(out / "scenario.toml", ("2000", "2001"))  # the medium and the mesh are made anew of it
+    refused(Damaged, "scenario.toml is damaged", greens.open, out)
+    damage(out / "scenario.toml", ("2001", "2000"))
+    write_attributes(out, start=0.0)  # of an earlier version, which began at time.start
+    refused(ScenarioError, "an earlier version of craton cut it off", greens.open, out)
 
 
-def test_what_is_not_finite_is_neither_stored_nor_given(out, whole, tmp_path):
+def test_what_is_not_finite_is_neither_stored_nor_given(out, whole):
     """Fields of a build, and seismograms of a store."""
-    task = GreensTask("A.E", 0, "", str(out / "result.zarr"), {})
-    field = np.ones((greens.open(whole)._fields.places, 4))
+    store = greens.open(whole)._fields
+    field = np.ones((store.places, 4))
     field[3, 2] = np.nan
-    with pytest.raises(ComputationError, match="not finite"):
-        task.write(field)
-    blank = np.full((len(field), greens.open(whole)._fields.samples), np.inf)
+    refused(ComputationError, "not finite", GreensTask("A.E", 0, "", str(out / "result.zarr"), {}).write, field)
+    blank = np.full((len(field), store.samples), np.inf)
     fields.write(out / "result.zarr" / "values", 0, [blank], np.ones(len(blank)), np.float32)
     write_attributes(out)
-    with pytest.raises(Damaged, match="not finite"):
-        greens.open(out).seismograms()
-
-
-def test_scenario_and_its_files_are_those_of_the_build(out):
-    """The medium and the mesh are made anew of them."""
-    text = (out / "scenario.toml").read_text()
-    (out / "scenario.toml").write_text(text.replace("2000", "2001"))
-    with pytest.raises(Damaged, match="scenario.toml is damaged"):
-        greens.open(out)
+    refused(Damaged, "not finite", greens.open(out).seismograms)
 
 
 def test_other_folders_are_no_stores(tmp_path):
     """Nothing, and a run."""
-    with pytest.raises(ScenarioError, match="no run.json"):
-        greens.open(tmp_path)
+    refused(ScenarioError, "no run.json", greens.open, tmp_path)
     (tmp_path / "run.json").write_text(sealed({"state": "finished", "kind": "run"}))
-    with pytest.raises(ScenarioError, match="holds no Green's functions but a run"):
-        greens.open(tmp_path)
-
-
-def test_one_station_needs_its_own_fields_only(tmp_path):
-    """Seismograms are those of all stations."""
-    two = [{"name": "A", "at": [2000, 0]}, {"name": "B", "at": [1800, -300]}]
-    valley = scenario(SHORT | {"receivers": two}, (1000, -400), tau=0.1)
-    store = greens.build(valley, tmp_path / "out", workers=1, progress=False)
-    expected = store.seismograms()
-    one = greens.open(store.path).seismograms(stations=["B"])
-    xr.testing.assert_equal(one, expected.sel(receiver=["B"]))
-    flip(values(store.path, 0), 0.5)  # of the other one
-    greens.open(store.path).seismograms(stations=["B"])
+    refused(ScenarioError, "holds no Green's functions but a run", greens.open, tmp_path)

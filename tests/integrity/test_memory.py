@@ -7,6 +7,7 @@ from typing import Any
 import benchscript
 import numpy as np
 import pytest
+from common import refused
 
 import craton
 from craton.errors import ResourceError
@@ -14,7 +15,6 @@ from craton.memory import array_bytes
 from craton.methods.spectral_element import host_memory
 
 memory = benchscript.load("cases.memory")
-EVERY_ARRAY = 1  # frames of a trace
 
 
 @dataclass
@@ -38,7 +38,7 @@ def test_arrays_are_counted_once():
 def peak(work):
     """Most bytes that were allocated during some work beyond those before, the second time that it is done."""
     work()
-    tracemalloc.start(EVERY_ARRAY)
+    tracemalloc.start()
     try:
         work()
         return tracemalloc.get_traced_memory()[1]
@@ -46,10 +46,13 @@ def peak(work):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", ["box", "layer", "attenuation"])
-def test_memory_of_elements(name):
+CASES = [pytest.param(name, 160, marks=pytest.mark.long) for name in ("box", "layer", "attenuation")]
+
+
+@pytest.mark.parametrize("name, size", [("layer", 240), *CASES])
+def test_memory_of_elements(name, size):
     """Within 10 %: of the plan, whose peak is the search for the stable step, and of the whole run."""
-    tables = memory.elements(160, loss=memory.LOSS if name == "attenuation" else None)
+    tables = memory.elements(size, loss=memory.LOSS if name == "attenuation" else None)
     tables["boundaries"] = {"top": "free", "others": "pml" if name == "layer" else "stacey"}
     tables |= {"time": {"duration": 0.05, "start": 0.0}, "run": {"device": "cpu", "threads": 1}}
     scenario = craton.Scenario(**tables)
@@ -63,18 +66,13 @@ def test_memory_of_elements(name):
     assert f"about {plan.host_memory[0] / 2**20 + 160:,.0f} MiB" in words["process on a CPU"]
 
 
-def test_meshes_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
-    """By the number of their elements, from that on which cannot fit."""
+def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
+    """Meshes by the number of their elements, from that on which cannot fit; the search for the stable step."""
     scenario = craton.Scenario(**memory.elements(400))
-    monkeypatch.setattr(host_memory, "available", lambda: 500_000)
-    with pytest.raises(ResourceError, match="has 144 elements, and 127 fit"):
-        craton.plan(scenario)
-    with pytest.raises(ResourceError, match="has 9,216,000,000 elements"):
-        craton.plan(craton.Scenario(**memory.elements(1.0)))
-
-
-def test_a_search_that_does_not_fit_is_refused(monkeypatch):
-    scenario = craton.Scenario(**memory.elements(400))
+    with monkeypatch.context() as patch:
+        patch.setattr(host_memory, "available", lambda: 500_000)
+        refused(ResourceError, "has 144 elements, and 127 fit", craton.plan, scenario)
+        fine = craton.Scenario(**memory.elements(1.6))
+        refused(ResourceError, "has 2,250,000,000 elements", craton.plan, fine)
     monkeypatch.setattr("craton.backends.cpu.host_memory", lambda: (1000, 1000))
-    with pytest.raises(ResourceError, match="stable step of 144 elements needs 0.0 GiB"):
-        craton.plan(scenario)
+    refused(ResourceError, "stable step of 144 elements needs 0.0 GiB", craton.plan, scenario)

@@ -1,34 +1,25 @@
 """A run folder says by itself what was computed: files of the scenario are kept in OUT/inputs."""
 
-import json
 import shutil
 import tomllib
 
 import numpy as np
 import pytest
 import xarray as xr
+from common import manifest
+from damagecase import RESULTS, damage, interrupted
 from smallcase import TEXT, opened, same_results
 
 import craton
-from craton.driver.recorder import Recorder
-from craton.errors import Interrupted, ScenarioError
+from craton.errors import ScenarioError
 from craton.output import inputs
 
-CMT = """\
- PDE 2020 01 01 00 00 00.00 1500.0 1500.0 1.0 5.0 5.0 TEST
-event name:       test
-time shift:      0.0000
-half duration:   0.1200
-latorUTM:        1500.0
-longorUTM:       1500.0
-depth:           1.0
-Mrr:       1e+21
-Mtt:       1e+21
-Mpp:       1e+21
-Mrt:       0
-Mrp:       0
-Mtp:       0
-"""
+COUPLES = "Mrr: 1e+21 Mtt: 1e+21 Mpp: 1e+21 Mrt: 0 Mrp: 0 Mtp: 0"
+PLACED = "event name: test|time shift: 0|half duration: 0.12|latorUTM: 1500|longorUTM: 1500|depth: 1|"
+CMT = f" PDE 2020 01 01 00 00 00.00 1500.0 1500.0 1.0 5.0 5.0 TEST|{PLACED}{COUPLES.replace(' M', '|M')}|".replace(
+    "|", "\n"
+)
+VALUES = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
 
 
 def written(folder):
@@ -39,42 +30,23 @@ def written(folder):
     xr.Dataset(fields, {"x": x, "y": x, "z": z}).to_zarr(folder / "data" / "model.zarr")
     (folder / "data" / "CMT").write_text(CMT)
     (folder / "stations.csv").write_text("name,x,y,z\nA,2000,1500,0\nB,1000,1500,0\n")
-    text = TEXT.replace('kind = "homogeneous"\n', 'kind = "file"\nfile = "data/model.zarr"\n')
-    text = (
-        text.replace("spacing = 100", "spacing = 125")
-        .replace("vp = 3000\nvs = 1700\nrho = 2300\n", "")
-        .replace("duration = 1.0", "duration = 0.5")
-    )
-    head, tail = text.split("[[source]]")
-    tail = tail.partition("[[snapshots]]")[2]
+    grid, rest = TEXT.split("[model]")
+    time, pictures = rest[rest.index("[time]") : rest.index("[[source]]")], rest[rest.index("[[snapshots]]") :]
     source = '[[source]]\nkind = "cmtsolution"\nfile = "data/CMT"\ncoordinates = "metres"\n'
-    receivers = '[[receivers]]\nfile = "stations.csv"\n[[snapshots]]'
-    (folder / "case.toml").write_text(head + source + receivers + tail)
+    text = f'{grid}[model]\nkind = "file"\nfile = "data/model.zarr"\n{time}{source}'
+    text += f'[[receivers]]\nfile = "stations.csv"\n{pictures}'
+    text = text.replace("spacing = 100", "spacing = 125").replace("duration = 1.0", "duration = 0.5")
+    (folder / "case.toml").write_text(text)
     return folder / "case.toml"
-
-
-VALUES = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
 
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory):
     """A run that was interrupted, whose folder was moved and whose files are gone; and a whole one."""
     folder = tmp_path_factory.mktemp("moved")
-    file = written(folder / "work")
-    scenario = craton.load(file)
+    scenario = craton.load(written(folder / "work"))
     craton.run(scenario, out=folder / "whole", progress=False)
-    sample = Recorder.sample
-
-    def stop(self, step):
-        self.stopped = "SIGTERM" if step == 20 else self.stopped
-        sample(self, step)
-
-    Recorder.sample = stop
-    try:
-        with pytest.raises(Interrupted):
-            craton.run(scenario, out=folder / "work" / "out", progress=False)
-    finally:
-        Recorder.sample = sample
+    interrupted(craton.run, scenario, out=folder / "work" / "out", stop=[20])
     (folder / "work" / "out").rename(folder / "elsewhere")
     shutil.rmtree(folder / "work")
     return folder
@@ -86,7 +58,7 @@ def test_the_scenario_refers_to_copies(moved):
     assert tables["model"]["file"] == "inputs/model.zarr" and tables["source"][0]["file"] == "inputs/CMT"
     assert tables["receivers"][0]["file"] == "inputs/stations.csv" and str(moved) not in text
     assert opened(moved / "whole").attrs["scenario"] == text
-    records = json.loads((moved / "whole" / "run.json").read_text())["inputs"]
+    records = manifest(moved / "whole")["inputs"]
     assert [entry["key"] for entry in records] == ["model.file", "source.0.file", "receivers.0.file"]
     assert all(entry["from"].startswith(str(moved / "work")) for entry in records)
     assert list(inputs.changed(moved / "whole", records)) == []
@@ -94,19 +66,19 @@ def test_the_scenario_refers_to_copies(moved):
 
 
 def test_a_moved_folder_is_resumed_and_plotted(moved):
+    from craton.report.pictures import scene_of
+
     out = moved / "elsewhere"
-    (out / "inputs" / "CMT").write_text(CMT.replace("1e+21", "2e+21"))
+    damage(out / "inputs" / "CMT", ("1e+21", "2e+21"))
     with pytest.raises(ScenarioError, match=r"CMT \(source.0.file\) has changed since the run"):
         craton.resume(out, progress=False)
     (out / "inputs" / "CMT").write_text(CMT)
     craton.resume(out, progress=False)
-    same_results(moved / "whole", out, (None, "snapshots/section"))
-    from craton.report.pictures import scene_of
-
+    same_results(moved / "whole", out, RESULTS)
     assert scene_of(out)["title"] == "Small case"
     again = craton.load(out / "scenario.toml")
     craton.run(again, out=out, force=True, progress=False)  # from its own copies, in its own place
-    same_results(moved / "whole", out, (None, "snapshots/section"))
+    same_results(moved / "whole", out, RESULTS)
     assert (out / "inputs" / "CMT").read_text() == CMT
 
 
@@ -119,17 +91,16 @@ def test_a_figure_without_its_scenario_says_so(moved, tmp_path, caplog):
     assert fieldmaps.outlines(moved / "whole") == []  # waves have no prisms
 
 
-def test_what_changed_is_named(moved):
-    records = json.loads((moved / "whole" / "run.json").read_text())["inputs"]
-    stations = moved / "whole" / "inputs" / "stations.csv"
-    before = stations.read_text()
-    stations.write_text(before + "C,1200,1500,0\n")
-    (message,) = inputs.changed(moved / "whole", records)
-    assert "stations.csv (receivers.0.file) has changed since the run began" in message
-    stations.unlink()
-    (message,) = inputs.changed(moved / "whole", records)
-    assert message.endswith("stations.csv (receivers.0.file) is gone")
-    stations.write_text(before)
+def test_what_changed_is_named(moved, tmp_path):
+    out = shutil.copytree(moved / "whole", tmp_path / "out")
+    records, stations = manifest(out)["inputs"], out / "inputs" / "stations.csv"
+    for how, words in (
+        (("B,1000", "C,1200"), "stations.csv (receivers.0.file) has changed since the run began"),
+        (None, "stations.csv (receivers.0.file) is gone"),
+    ):
+        damage(stations, how)
+        (message,) = inputs.changed(out, records)
+        assert words in message
 
 
 def test_large_files_are_referenced_and_names_stay_apart(tmp_path):
@@ -142,32 +113,25 @@ def test_large_files_are_referenced_and_names_stay_apart(tmp_path):
     assert records[0]["sha256"] == inputs.checksum(model) and records[0]["bytes"] > 2000
     assert tomllib.loads(kept.text(scenario))["model"]["file"] == model
     (tmp_path / "b").mkdir()
-    shutil.copy(tmp_path / "a" / "stations.csv", tmp_path / "b" / "stations.csv")
-    other = scenario.model_copy(
-        update={"receivers": craton.load(file, [f'receivers.0.file="{tmp_path}/b/stations.csv"']).receivers}
-    )
+    stations = shutil.copy(tmp_path / "a" / "stations.csv", tmp_path / "b" / "stations.csv")
+    receivers = craton.load(file, [f'receivers.0.file="{stations}"']).receivers
+    other = scenario.model_copy(update={"receivers": receivers})
     both = inputs.Inputs(scenario, other)  # as of a survey, whose scenarios are in a folder
     assert tomllib.loads(both.text(other, "../inputs"))["model"]["file"] == "../inputs/model.zarr"
-    assert both.files("inputs")[f"{tmp_path}/b/stations.csv"] == "inputs/2_stations.csv"
+    assert both.files("inputs")[str(stations)] == "inputs/2_stations.csv"
+
+
+GRAVITY = """\
+method = "gravity"
+prisms = [{ kind = "model", file = "a/case.toml", spacing = 1000, reference = 2000 }]
+points = { kind = "grid", x = [0, 3000, 2], y = [0, 3000, 2], z = 100 }
+"""
 
 
 def test_a_scenario_in_a_scenario_is_kept_with_its_files(tmp_path):
     """Gravity of the model of a wave scenario."""
     written(tmp_path / "a")
-    text = """\
-    method = "gravity"
-    [[prisms]]
-    kind = "model"
-    file = "a/case.toml"
-    spacing = 1000
-    reference = 2000
-    [points]
-    kind = "grid"
-    x = [0, 3000, 2]
-    y = [0, 3000, 2]
-    z = 100
-    """
-    (tmp_path / "gravity.toml").write_text(text)
+    (tmp_path / "gravity.toml").write_text(GRAVITY)
     scenario = craton.load(tmp_path / "gravity.toml")
     first = craton.run(scenario, out=tmp_path / "out", progress=False, device="cpu")
     shutil.rmtree(tmp_path / "a")

@@ -6,37 +6,57 @@
 import os
 from random import Random
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from inversecase import SOLID, Case, place, scenario
+from inversecase import (
+    BAND,
+    EXACT,
+    GROUND,
+    LAKE,
+    LOSSES,
+    ROCK,
+    SEA,
+    SOIL,
+    SOLID,
+    SPEEDS,
+    THOMSEN,
+    WATER,
+    WITH_Q,
+    Case,
+    explosion,
+    force,
+    layers,
+    place,
+    scenario,
+    station,
+)
 
 from craton.errors import ScenarioError
 
-EXACT = 1e-13
 COUNT = int(os.environ.get("COMBINATIONS", 0))
 ORDERS = (2, 4) if COUNT else (4,)  # in the suite texts that other tests have compiled
 DRAWN = 14  # in the suite, the same ones each time
 
-LOSSES, BAND = {"qp": 40, "qs": 25}, {"attenuation": {"band": [5, 50]}}
 PAIRED = {"attenuation": {"band": [5, 50], "storage": "paired"}}
-THOMSEN = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.08}
-HILLS = {2: {"x": [0, 100, 180, 270], "z": [-30, -42, -25, -61]}}
+HILLS = {2: GROUND["topography"]}
 HILLS[3] = {"x": [0, 100, 210], "y": [0, 190], "z": [[-30, -42, -25], [-31, -51, -30]]}
-LAKE = {"water": {"level": -35, "vp": 1480, "rho": 1000}}
-# solid, its law
+# properties of the solid; of the model
 LAWS = {
-    "elastic": {},
-    "attenuation": LOSSES | BAND,
-    "pairs of mechanisms": LOSSES | PAIRED,
-    "anisotropy": THOMSEN,
-    "anisotropy with attenuation": LOSSES | THOMSEN | BAND,
+    "elastic": ({}, {}),
+    "attenuation": (LOSSES, BAND),
+    "pairs of mechanisms": (LOSSES, PAIRED),
+    "anisotropy": (THOMSEN, {}),
+    "anisotropy with attenuation": (LOSSES | THOMSEN, BAND),
 }
+# what is above the solid, down to where: half-way between points; within cells, which have Backus averages there
+TOP_LAYERS = {"water": (WATER, -85), "soil": (SOIL | {"vp": 1700, "vs": 900}, -90)}
 HILLY = ("topography", "lake")
-ABOVE = ("flat", "water", "soil", "topography", "lake")
 SIDES, TOPS = ("cpml", "sponge", "rigid", "periodic"), ("free", "cpml", "sponge", "rigid")
 SOURCES = ("force", "force on top", "explosion", "explosion on top", "tensor", "double couple")
 RECEIVERS = ("inside", "on top", "fibre")
-QUANTITIES = ("velocity", "displacement", "acceleration", "pressure", "strain_rate", "rotation_rate")
+MOTION = ("velocity", "displacement", "acceleration")
+QUANTITIES = (*MOTION, "pressure", "strain_rate", "rotation_rate")
 WAVES = 3 * ("P-SV",) + ("SH", "elastic", "acoustic", "acoustic in space")
 
 # what is refused, by words of the message; docs/gradients.md has them, or the forward run has
@@ -49,48 +69,34 @@ REFUSED = (
 def medium(law, above, dimensions, waves):
     """The table of a model."""
     if "acoustic" in waves:
-        return {"kind": "homogeneous", "vp": 2000, "vs": 0, "rho": 1000}
-    solid = SOLID | LAWS[law]
-    if above in HILLY:
-        return solid | {"topography": HILLS[dimensions]} | (LAKE if above == "lake" else {})
-    if above == "flat":
-        return solid
-    of_all = {key: solid.pop(key) for key in ("kind", "attenuation") if key in solid}
-    speeds = {"water": (1500, 0, 1000), "soil": (1700, 900, 1800)}[above]
-    top = dict(zip(("vp", "vs", "rho"), speeds)) | (LOSSES if "qp" in solid else {})
-    # half-way between points; within cells, which have Backus averages there
-    depth = {"water": -85, "soil": -90}[above]
-    layers = [top | {"top": 0}, solid | {"top": depth}]
-    return of_all | {"kind": "layers", "layers": layers}
+        return SEA
+    of_solid, of_all = LAWS[law]
+    if above in TOP_LAYERS:
+        top, depth = TOP_LAYERS[above]
+        return layers(top | (LOSSES if "qp" in of_solid else {}), ROCK | of_solid | {"top": depth}, **of_all)
+    ground = {"topography": HILLS[dimensions]} if above in HILLY else {}
+    return SOLID | of_solid | of_all | ground | (LAKE if above == "lake" else {})
 
 
-def source(kind, dimensions, waves, depth, top):
+def source(kind, waves, at):
     """The table of a source."""
-    at = place(dimensions, 0.43, *(0.46,) * (dimensions - 2), top if "top" in kind else depth)
+    across = len(at) == 3 or waves == "SH"
     if kind.startswith("force"):
-        return {"kind": "force", "at": at, "force": [1e9, 3e9, 2e9] if dimensions == 3 or waves == "SH" else [1e9, 2e9]}
+        return force(*at, components=[1e9, 3e9, 2e9] if across else [1e9, 2e9])
     if kind.startswith("explosion"):
-        return {"kind": "explosion", "at": at, "moment": 1e12}
+        return explosion(*at)
+    moment = {"kind": "moment_tensor", "at": place(len(at), *at)}
     if kind == "double couple":
-        return {"kind": "moment_tensor", "at": at, "strike": 30, "dip": 70, "rake": 20, "moment": 1e12}
-    tensor = {"xx": 1e12, "zz": -3e12, "xz": 2e12} | (
-        {"xy": 1e12, "yz": 4e12} if dimensions == 3 or waves == "SH" else {}
-    )
-    return {"kind": "moment_tensor", "at": at, "tensor": tensor}
+        return moment | {"strike": 30, "dip": 70, "rake": 20, "moment": 1e12}
+    return moment | {"tensor": {"xx": 1e12, "zz": -3e12, "xz": 2e12} | ({"xy": 1e12, "yz": 4e12} if across else {})}
 
 
-def top_of(above):
-    """Part of the depth at which matter is everywhere."""
-    return 0.28 if above in HILLY else 0.0
-
-
-def receiver(kind, dimensions, above):
-    """The table of a receiver."""
-    low, y = top_of(above), (0.52,) * (dimensions - 2)
+def receiver(kind, low, y):
+    """The table of a receiver; matter is everywhere from a part `low` of the depth on."""
     if kind == "fibre":
-        line = [place(dimensions, x, *y, low + z) for x, z in ((0.25, 0.1), (0.75, 0.02))]
+        line = [place(2 + len(y), x, *y, low + z) for x, z in ((0.25, 0.1), (0.75, 0.02))]
         return {"name": "F", "das": {"along": line, "spacing": 20, "gauge": 40}}
-    return {"name": kind, "at": place(dimensions, 0.52, *y, low if kind == "on top" else 0.45)}
+    return station(kind, 0.52, *y, low if kind == "on top" else 0.45)
 
 
 def combination(rng):
@@ -98,13 +104,14 @@ def combination(rng):
     waves = rng.choice(WAVES)
     acoustic = "acoustic" in waves
     law = "elastic" if acoustic else rng.choice(list(LAWS))
-    above = "flat" if acoustic else rng.choice(ABOVE)
+    above = "flat" if acoustic else rng.choice(("flat", *TOP_LAYERS, *HILLY))
     sources = [name for name in SOURCES if not acoustic or name == "explosion"]
     if above == "water":  # nothing moves then
         sources.remove("explosion on top")
     if waves == "SH":  # none in the water
         sources = ["force", "tensor"] + ["force on top"] * (above != "water")
-    quantities = [name for name in QUANTITIES if has_quantity(name, waves)]
+    quantities = [n for n in QUANTITIES if waves != "SH" or n != "pressure"]
+    quantities = [n for n in quantities if not acoustic or n in (*MOTION, "pressure")]
     return {
         "waves": waves,
         "law": law,
@@ -121,40 +128,31 @@ def combination(rng):
     }
 
 
-def has_quantity(name, waves):
-    """Whether these waves have a quantity of receivers."""
-    if name == "pressure":
-        return waves != "SH"
-    return "acoustic" not in waves or name in ("velocity", "displacement", "acceleration")
-
-
 def parameters(c):
     """Names of what is inverted for."""
     if "anisotropy" in c["law"]:
-        moduli = ("c11", "c13", "c33", "c44", "c66", "rho")
-        return moduli if c["by"] == "moduli" else ("vp", "vs", *THOMSEN, "rho")
-    if c["by"] == "Q" and "attenuation" in LAWS[c["law"]]:
-        return ("vp", "vs", "inverse_qp", "inverse_qs", "rho")
-    return ("kappa", "mu", "rho") if c["by"] == "moduli" else ("vp", "vs", "rho")
+        return ("c11", "c13", "c33", "c44", "c66", "rho") if c["by"] == "moduli" else ("vp", "vs", *THOMSEN, "rho")
+    if c["by"] == "Q" and LAWS[c["law"]][1]:
+        return WITH_Q
+    return ("kappa", "mu", "rho") if c["by"] == "moduli" else SPEEDS
 
 
 def scenario_of(c):
     """The scenario of a combination, of few steps."""
     waves, dimensions = c["waves"], 3 if c["waves"] in ("elastic", "acoustic in space") else 2
-    sides = {"others": c["sides"], "top": c["top"]}
-    if c["sides"] == "periodic":
-        sides["bottom"] = "cpml"
-    wave_of = {} if waves in ("elastic", "P-SV") else {"waves": waves.split()[0]}
+    sides = {"others": c["sides"], "top": c["top"]} | ({"bottom": "cpml"} if c["sides"] == "periodic" else {})
+    y, low = (0.52,) * (dimensions - 2), 0.28 if c["above"] in HILLY else 0.0
+    at = (0.43, *(0.46 for _ in y), low if "top" in c["source"] else c["depth"])
     return scenario(
         dimensions,
         60 if dimensions == 2 else 40,
         model=medium(c["law"], c["above"], dimensions, waves),
-        source=[source(c["source"], dimensions, waves, c["depth"], top_of(c["above"]))],
-        receivers=[receiver(kind, dimensions, c["above"]) for kind in c["receivers"]],
+        source=[source(c["source"], waves, at)],
+        receivers=[receiver(kind, low, y) for kind in c["receivers"]],
         boundaries=sides | {"cpml": {"thickness": 4}, "sponge": {"thickness": 4, "strength": 0.1}},
         output={"waveforms": c["quantities"]},
         run={"order": c["order"]},
-        **wave_of,
+        **{} if waves in ("elastic", "P-SV") else {"waves": waves.split()[0]},
     )
 
 
@@ -179,15 +177,11 @@ def mismatches(c):
 
 # uniform, unlike the choices of Hypothesis itself, which would draw some kinds hardly ever
 COMBINATIONS = st.integers(0, 2**63 - 1).map(lambda seed: combination(Random(seed)))
+REPEATED = {"derandomize": not COUNT, "deadline": None, "database": None}
 
 
-@settings(
-    max_examples=COUNT or DRAWN,
-    derandomize=not COUNT,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@pytest.mark.long
+@settings(max_examples=COUNT or DRAWN, suppress_health_check=list(HealthCheck), **REPEATED)
 @given(COMBINATIONS)
 def test_transposes_of_combinations(c):
     assert all(value < EXACT for value in mismatches(c))

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from common import edited, misfit, refused
 from smallcase import changed
-from test_plane import plane, run, space
 
 import craton
 from craton.backends import nvrtc
@@ -13,11 +13,15 @@ from craton.methods.finite_difference.imaging import imaging, surface
 from craton.methods.finite_difference.imaging import operators as differences
 from craton.methods.finite_difference.scheme import stencil
 from craton.scenario import Scenario, loads
-from craton.validation.compare import at_times, misfit, reference
+from craton.validation.compare import at_times, reference
 
 KINDS = ("imaging", "imaging-2")
 ORDERS = (2, 4, 6, 8)
 A, B = 9 / 8, 1 / 24  # weights of order 4, the second with its sign turned
+
+
+def run(tables):
+    return craton.run(Scenario(**tables), progress=False)
 
 
 def test_rows_of_order_four():
@@ -28,30 +32,26 @@ def test_rows_of_order_four():
     assert c.d1[0, :3] == pytest.approx([-1, 1, 0]) and c.d2[1, :3] == pytest.approx([-1, 1, 0])
     low = imaging(4, lowered=True)
     assert low.stress[1][0, :2] == pytest.approx([2, 0]) and low.stress[1][1, :3] == pytest.approx([-1, 1, 0])
-    for one in (*c.stress, c.d1, c.d2):
-        assert not one.flags.writeable
+    assert not any(one.flags.writeable for one in (*c.stress, c.d1, c.d2))
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_exact_for_what_the_image_continues(order):
-    stress1, stress2, d1, d2 = differences(order, False, 30)
+def test_exact_for_what_the_image_continues():
     x, half = np.arange(31.0), np.arange(30) + 0.5
-    inside = 30 - order  # the other end is cut off
-    for n in range(1, order, 2):  # odd powers are odd functions
-        assert (stress1 @ x**n)[:inside] == pytest.approx(n * half[:inside] ** (n - 1), rel=1e-9)
-        assert (stress2 @ half**n)[1:inside] == pytest.approx(n * x[1:inside] ** (n - 1), rel=1e-9)
-        assert (stress2 @ half**n)[0] == pytest.approx(float(n == 1), abs=1e-9)
-    for n in range(3):
-        assert (d1 @ x**n)[:inside] == pytest.approx(n * half[:inside] ** max(n - 1, 0), abs=1e-9)
-        assert (d2 @ half**n)[1:inside] == pytest.approx(n * x[1:inside] ** max(n - 1, 0), abs=1e-9)
-
-
-@pytest.mark.parametrize("lowered", [False, True])
-def test_order_two_is_that_of_the_closure(lowered):
-    b, hm, hp = closure.operators(2, 20)
-    stress1, stress2, d1, d2 = differences(2, lowered, 20)
-    assert np.array_equal(stress1, b / hm[:, None]) and np.array_equal(d1, stress1)
-    assert np.array_equal(stress2, -b.T / hp[:, None]) and np.array_equal(d2[1:], stress2[1:])
+    for order in ORDERS:
+        stress1, stress2, d1, d2 = differences(order, False, 30)
+        inside = 30 - order  # the other end is cut off
+        for n in range(1, order, 2):  # odd powers are odd functions
+            assert (stress1 @ x**n)[:inside] == pytest.approx(n * half[:inside] ** (n - 1), rel=1e-9)
+            assert (stress2 @ half**n)[1:inside] == pytest.approx(n * x[1:inside] ** (n - 1), rel=1e-9)
+            assert (stress2 @ half**n)[0] == pytest.approx(float(n == 1), abs=1e-9)
+        for n in range(3):
+            assert (d1 @ x**n)[:inside] == pytest.approx(n * half[:inside] ** max(n - 1, 0), abs=1e-9)
+            assert (d2 @ half**n)[1:inside] == pytest.approx(n * x[1:inside] ** max(n - 1, 0), abs=1e-9)
+    b, hm, hp = closure.operators(2, 20)  # of order 2 they are those of the closure
+    for lowered in (False, True):
+        stress1, stress2, d1, d2 = differences(2, lowered, 20)
+        assert np.array_equal(stress1, b / hm[:, None]) and np.array_equal(d1, stress1)
+        assert np.array_equal(stress2, -b.T / hp[:, None]) and np.array_equal(d2[1:], stress2[1:])
 
 
 def squared_frequencies(rows, wavenumber, ratio):
@@ -68,66 +68,52 @@ def squared_frequencies(rows, wavenumber, ratio):
     return -np.linalg.eigvals(np.vstack([k * sxx + stress2 @ sxz, k * sxz + stress1 @ szz]))
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_half_spaces_have_no_growing_modes_within_the_stability_limit(kind, order):
-    rows = differences(order, kind == "imaging-2", 40)
+@pytest.mark.parametrize("order", [2, 4, *(pytest.param(n, marks=pytest.mark.long) for n in (6, 8))])
+def test_half_spaces_have_no_growing_modes_within_the_stability_limit(order):
     plain = 2 * np.abs(closure.taylor(order)).sum()
-    radius = surface(kind, order).spectral_radius
-    assert plain <= radius < 1.0005 * plain
-    for ratio in (1.45, 3**0.5, 2.5, 5):
-        for wavenumber in np.linspace(0.05, 1, 9) * plain:
-            found = squared_frequencies(rows, wavenumber, ratio)
-            # w = a + ib grows as exp(b t): rounding of double roots, sqrt(1e-16), against 2e-3 to 3e-2 of the one-sided rows below
-            assert np.abs(np.sqrt(found).imag).max() < 1e-6 and found.real.max() <= wavenumber**2 + radius**2
+    for kind in KINDS:
+        rows, radius = differences(order, kind == "imaging-2", 40), surface(kind, order).spectral_radius
+        assert plain <= radius < 1.0005 * plain
+        for ratio in (1.45, 3**0.5, 2.5, 5):
+            for wavenumber in np.linspace(0.05, 1, 9) * plain:
+                found = squared_frequencies(rows, wavenumber, ratio)
+                # w = a + ib grows as exp(b t): rounding of double roots, sqrt(1e-16), against 2e-3 to 3e-2 of the one-sided rows below
+                assert np.abs(np.sqrt(found).imag).max() < 1e-6 and found.real.max() <= wavenumber**2 + radius**2
 
 
 def test_one_sided_differences_of_order_four_grow():
     stress1, stress2, d1, d2 = (d.copy() for d in differences(4, False, 40))
     d1[0, :5] = d2[1, :5] = [-11 / 12, 17 / 24, 3 / 8, -5 / 24, 1 / 24]  # Kristek et al. 2002
     waves = np.linspace(0.05, 1, 9) * 2 * np.abs(closure.taylor(4)).sum()
-    assert (
-        max(np.abs(np.sqrt(squared_frequencies((stress1, stress2, d1, d2), k, 3**0.5)).imag).max() for k in waves)
-        > 2e-3
-    )
+    found = (squared_frequencies((stress1, stress2, d1, d2), k, 3**0.5) for k in waves)
+    assert max(np.abs(np.sqrt(squares).imag).max() for squares in found) > 2e-3
 
 
 def lamb(kind, spacing, order=4):
     """E = sum((u - ua)^2) / sum(ua^2) of both components 400 m from a vertical force on the surface."""
     kept = reference("lamb2d")
-    scenario = Scenario(
-        domain={"origin": [-300, -500], "size": [1000, 500], "spacing": spacing},
-        model={"kind": "homogeneous", "vp": float(kept["vp"]), "vs": float(kept["vs"]), "rho": float(kept["rho"])},
-        time={"duration": 0.6, "start": 0},
-        run={"order": order, "threads": 1},
-        boundaries={"surface": kind, "cpml": {"thickness": round(50 / spacing)}},
-        source=[
-            {
-                "kind": "force",
-                "at": [0, 0],
-                "force": [0, -float(kept["F_down_per_m"])],
-                "wavelet": {"kind": "ricker", "frequency": 14.5, "delay": 0.12},
-            }
-        ],
-        receivers=[{"name": "R", "at": [float(kept["x"][0]), 0]}],
-    )
-    data, t = run(scenario).dataset, kept["t"][kept["t"] < 0.55]
+    wavelet = {"kind": "ricker", "frequency": 14.5, "delay": 0.12}
+    push = {"kind": "force", "at": [0, 0], "force": [0, -float(kept["F_down_per_m"])], "wavelet": wavelet}
+    tables = {
+        "domain": {"origin": [-300, -500], "size": [1000, 500], "spacing": spacing},
+        "model": {"kind": "homogeneous"} | {name: float(kept[name]) for name in ("vp", "vs", "rho")},
+        "time": {"duration": 0.6, "start": 0},
+        "run": {"order": order, "threads": 1},
+        "boundaries": {"surface": kind, "cpml": {"thickness": round(50 / spacing)}},
+        "source": [push],
+        "receivers": [{"name": "R", "at": [float(kept["x"][0]), 0]}],
+    }
+    data, t = run(tables).dataset, kept["t"][kept["t"] < 0.55]
     wanted = np.stack([kept["vx"][0], -kept["vz"][0]])[:, : len(t)]
     return misfit(at_times(data.time.values, data.velocity.values[0], t), wanted) ** 2
 
 
-def test_lamb(capsys):
-    errors = {
-        (kind, h): lamb(kind, h)
-        for kind, spacings in (("sbp", (5,)), *((k, (10, 5, 2.5)) for k in KINDS))
-        for h in spacings
-    }
-    with capsys.disabled():
-        print("\n2-D Lamb, E:", "  ".join(f"{kind} h = {h:g} m {e:.2g}" for (kind, h), e in errors.items()))
-    for kind in KINDS:
-        # order 2 in displacement is a factor 16 of E; at 10 m the error is not yet small (E = 0.09)
-        assert errors[kind, 5] < errors[kind, 10] / 5 and errors[kind, 2.5] < errors[kind, 5] / 8
-        assert errors[kind, 5] < 0.015 and errors["sbp", 5] < errors[kind, 5] / 300  # 0.011 to 0.013, and 1.6e-5
+@pytest.mark.parametrize("kind", ["imaging", pytest.param("imaging-2", marks=pytest.mark.long)])
+def test_lamb(kind):
+    """Order 2 in displacement is a factor 16 of E; at 10 m the error is not yet small (E = 0.09)."""
+    coarse, middle, fine = (lamb(kind, h) for h in (10, 5, 2.5))
+    assert middle < coarse / 5 and fine < middle / 8
+    assert middle < 0.015 and lamb("sbp", 5) < middle / 300  # 0.011 to 0.013, and 1.6e-5
 
 
 def boxes(count=30):
@@ -142,43 +128,66 @@ def boxes(count=30):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [4, 8])
 @pytest.mark.parametrize("kind", KINDS)
 def test_stable_for_thousands_of_steps(kind, order):
     """A random medium in a box with rigid sides, at 99.9 % of the stability limit: waves stay, and stay as large."""
-    values = {
+    step = (
+        0.999
+        * 2
+        * 40
+        / (5500 * np.hypot(2 * np.abs(closure.taylor(order)).sum(), surface(kind, order).spectral_radius))
+    )
+    push = {"kind": "force", "force": [1e9, 1e9], "wavelet": {"kind": "ricker", "frequency": 6, "delay": 0.2}}
+    tables = {
         "domain": {"origin": [0, -1200], "size": [1800, 1200], "spacing": 40},
         "model": {"kind": "homogeneous", "vp": 5500, "vs": 3000, "rho": 2400, "anomalies": boxes()},
-        "source": [
-            {
-                "kind": "force",
-                "at": at,
-                "force": [1e9, 1e9],
-                "wavelet": {"kind": "ricker", "frequency": 6, "delay": 0.2},
-            }
-            for at in ([933, -170], [1033, 0])
-        ],
+        "source": [push | {"at": at} for at in ([933, -170], [1033, 0])],
         "receivers": [{"name": "A", "at": [600, 0]}, {"name": "B", "at": [1200, -80]}],
         "boundaries": {"others": "rigid", "surface": kind},
         "run": {"order": order, "precision": "float64", "threads": 1},
+        "time": {"duration": 5000 * step, "start": 0, "step": step},
     }
-    radius = surface(kind, order).spectral_radius
-    step = 0.999 * 2 * 40 / (5500 * np.hypot(2 * np.abs(closure.taylor(order)).sum(), radius))
-    samples = run(Scenario(time={"duration": 5000 * step, "start": 0, "step": step}, **values)).samples
-    quarters = [np.sqrt((part**2).mean()) for part in np.array_split(samples, 4)]
+    quarters = [np.sqrt((part**2).mean()) for part in np.array_split(run(tables).samples, 4)]
     # a reverberating box: rms fluctuates by 10 %. The slowest growth of the one-sided rows above is e^6 over these steps
     assert 0.7 < quarters[3] / quarters[1] < 1.4, quarters
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# a small plane with an interface that cuts cells, and CPML
+PLANE = {
+    "domain": {"origin": [0, -500], "size": [900, 500], "spacing": 10},
+    "model": {
+        "kind": "layers",
+        "layers": [{"top": 0, "vp": 1800, "vs": 1000, "rho": 1900}, {"top": -235, "vp": 3000, "vs": 1700, "rho": 2300}],
+    },
+    "time": {"duration": 0.4, "start": 0, "step": 0.0015},
+    "source": [{"kind": "force", "at": [303.3, -122.2], "force": [3e6, -1e7]}],
+    "receivers": [{"name": "A", "at": [600, 0]}, {"name": "B", "at": [455.5, -261.7]}],
+    "run": {"precision": "float64", "threads": 1},
+}
+PLANE["source"][0]["wavelet"] = {"kind": "ricker", "frequency": 7.0, "delay": 0.16}
+
+
+@pytest.mark.parametrize("kind", ["imaging", pytest.param("imaging-2", marks=pytest.mark.long)])
 def test_equals_three_dimensions(kind):
-    flat = plane(boundaries={"surface": kind}, time={"duration": 0.4, "start": 0, "step": 0.0015})
-    values, wanted = run(flat).dataset.velocity, run(space(flat)).dataset.velocity
+    """Periodic along y, with a source in every plane, whose force is that of a metre times the spacing: nothing depends on y."""
+    flat = edited(PLANE, boundaries__surface=kind)
+    space = edited(
+        flat,
+        domain={"origin": [0, 0, -500], "size": [900, 60, 500], "spacing": 10},
+        boundaries__south="periodic",
+        boundaries__north="periodic",
+        source=[PLANE["source"][0] | {"at": [303.3, 10 * n, -122.2], "force": [3e7, 0, -1e8]} for n in range(7)],
+        receivers=[r | {"at": [r["at"][0], 30, r["at"][1]]} for r in PLANE["receivers"]],
+    )
+    values, wanted = run(flat).dataset.velocity, run(space).dataset.velocity
     assert (
         misfit(values.values, wanted.sel(component=values.component).values) < 1e-11
     )  # the same sums in another order
 
 
+@pytest.mark.long
 def test_works_with_attenuation():
     lossy = {
         "kind": "homogeneous",
@@ -189,42 +198,31 @@ def test_works_with_attenuation():
         "qs": 20,
         "attenuation": {"band": [1, 20]},
     }
-    found, default = (
-        run(plane(model=lossy, boundaries={"surface": s})).dataset.velocity.values for s in ("imaging", "sbp")
-    )
+    tables = edited(PLANE, model=lossy, time={"duration": 0.5, "start": 0})
+    found, default = (run(edited(tables, boundaries__surface=s)).dataset.velocity.values for s in ("imaging", "sbp"))
     assert misfit(found, default) < 0.06  # 0.031: a buried source, mostly body waves
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiles_for_a_gpu(kind):
     try:
         nvrtc.library()
     except ResourceError as e:
         pytest.skip(str(e))
-    differences = stencil(4, free=True)
-    for op in (operators.velocity(differences), operators.stress(differences)):
-        result = nvrtc.compile(operators.at_surface(op, surface(kind, 4), differences).source("float32"), "sm_90")
+    rows = stencil(4, free=True)
+    for op in (operators.velocity(rows), operators.stress(rows)):
+        result = nvrtc.compile(operators.at_surface(op, surface(kind, 4), rows).source("float32"), "sm_90")
         assert result.ok, result.log
 
 
-@pytest.mark.parametrize(
-    "changes, said",
-    [
+def test_bad_input_and_what_the_plan_says():
+    imaged = ('top = "free"', 'top = "free"\nsurface = "imaging"')
+    for changes, words in (
         ([('top = "free"', 'top = "cpml"\nsurface = "imaging"')], 'the top is "cpml"'),
         ([('top = "free"', 'top = "free"\nsurface = "images"')], '"sbp", "imaging" or "imaging-2"'),
-        (
-            [('top = "free"', 'top = "free"\nsurface = "imaging"'), ("rho = 2300", "rho = 2300\ntopography = -150")],
-            "topography",
-        ),
-    ],
-)
-def test_bad_input(changes, said):
-    with pytest.raises(ScenarioError) as wrong:
-        craton.plan(loads(changed(*changes)))
-    assert said in str(wrong.value) and "surface" in str(wrong.value)
-
-
-def test_the_plan_names_it():
-    assert "stress imaging of vertical order 2 at the free surface" in str(
-        craton.plan(plane(boundaries={"surface": "imaging-2"}))
-    )
+        ([imaged, ("rho = 2300", "rho = 2300\ntopography = -150")], "topography"),
+    ):
+        refused(ScenarioError, [words, "surface"], lambda: craton.plan(loads(changed(*changes))))  # noqa: B023
+    words = "stress imaging of vertical order 2 at the free surface"
+    assert words in str(craton.plan(Scenario(**edited(PLANE, boundaries__surface="imaging-2"))))

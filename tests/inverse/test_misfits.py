@@ -1,9 +1,10 @@
-"""Misfits as functions of arrays: derivatives, what they see and do not see; windows; what functions of users must return."""
+"""Misfits: derivatives, what they see and do not see; windows; what functions of users must return."""
 
 import numpy as np
 import pytest
 import xarray as xr
-from inversecase import scenario
+from common import refused
+from inversecase import BOTH, CENTRAL, FIBRE, Case, central, scenario, station
 
 import craton
 from craton.errors import ComputationError, ScenarioError
@@ -35,30 +36,44 @@ def traces():
 
 @pytest.mark.parametrize("name", MISFITS)
 def test_derivatives_by_the_data(name, traces):
+    """And equal data have no misfit."""
     misfit, (computed, observed) = MISFITS[name], traces
     weights = np.linspace(0, 1, 160) * np.array([1, 0.5, 2])[:, None]
     change = 3e-6 * np.random.default_rng(3).uniform(-1, 1, computed.shape)
     value, slope = misfit(weights * computed, weights * observed, INTERVAL)
     assert value > 0 and slope.shape == computed.shape
 
-    def central(e):
-        near, far = (
-            misfit(weights * (computed + k * e * change), weights * observed, INTERVAL)[0]
-            - misfit(weights * (computed - k * e * change), weights * observed, INTERVAL)[0]
-            for k in (1, 2)
-        )
-        return (8 * near - far) / (12 * e)
+    def along(e):
+        return misfit(weights * (computed + e * change), weights * observed, INTERVAL)[0]
 
     exact = float((weights * slope * change).sum())
-    best = min(abs(central(e) / exact - 1) for e in (1e-3, 3e-4, 1e-4))
+    best = min(abs(central(along, e) / exact - 1) for e in (1e-3, 3e-4, 1e-4))
     assert best < (1e-7 if name == "transport" else 1e-8), best  # its second derivative has kinks
-
-
-@pytest.mark.parametrize("name", MISFITS)
-def test_equal_data_have_no_misfit(name, traces):
-    _, observed = traces
-    value, slope = MISFITS[name](observed.copy(), observed, INTERVAL)
+    value, slope = misfit(observed.copy(), observed, INTERVAL)
     assert abs(value) < 1e-12 and np.abs(slope * observed).max() < 1e-12
+
+
+def cubed(computed, observed, interval):
+    """A misfit of a user."""
+    rest = (computed - observed) * 1e6
+    return float((rest**4).sum()), 4e6 * rest**3
+
+
+IN_PROBLEMS = [*(name for name in MISFITS if name != "l2"), cubed]
+
+
+@pytest.mark.parametrize(
+    "misfit", [m if m in ("phase", cubed) else pytest.param(m, marks=pytest.mark.long) for m in IN_PROBLEMS]
+)
+def test_gradients_of_misfits(misfit):
+    """Two quantities with several components, a fibre, and windows."""
+    here, weights = scenario(receivers=[station("A", 0.37, 0.55), FIBRE], **BOTH), None
+    if misfit is not cubed:
+        blank = craton.Problem(here).recordings[0].blank()
+        factors = {"velocity": 1, "fibre_strain_rate": 2}
+        assert set(factors) < set(blank.data_vars)
+        weights = {name: factor * window(blank, 0.01, 0.07, 0.6) for name, factor in factors.items()}
+    assert Case(here, misfit=misfit, weights=weights).of_differences() < CENTRAL
 
 
 def test_transport_has_one_minimum_where_l2_has_several():
@@ -92,45 +107,27 @@ def test_windows():
     each = window(data, begins, begins + 0.2, 0.5, "cos")
     assert each.dims == ("receiver", "time") and (each.sel(receiver="B") == 0).all()
     assert (each.sel(receiver="A") >= whole).all()
-    box = window(data, 0.1, 0.3, 0, "cos_p10")
-    np.testing.assert_array_equal(box, inside)
-    with pytest.raises(ScenarioError, match="no taper 'hat'") as caught:
-        window(data, 0.3, 0.1, 2, "hat")
-    assert "0 to 1" in str(caught.value) and "ends before it begins" in str(caught.value)
+    np.testing.assert_array_equal(window(data, 0.1, 0.3, 0, "cos_p10"), inside)
+    refused(ScenarioError, ["no taper 'hat'", "0 to 1", "ends before it begins"], window, data, 0.3, 0.1, 2, "hat")
 
 
-@pytest.fixture(scope="module")
-def observed():
-    """Data of the start."""
-    return craton.Problem(scenario(steps=4)).data()
-
-
-@pytest.mark.parametrize(
-    "outcome, words",
-    [
-        (lambda c, o: 1.0, "returned float"),
-        (lambda c, o: (1.0, (c - o)[..., :-1]), r"shape \(2, 2, 3\) for data of \(2, 2, 4\)"),
-        (lambda c, o: (c - o, c - o), "returned tuple"),
-    ],
-)
-def test_functions_that_return_something_else_are_told_before_anything_runs(observed, outcome, words, monkeypatch):
-    monkeypatch.setattr("craton.inverse.experiment.march", None)
-    with pytest.raises(ScenarioError, match=words):
-        craton.Problem(scenario(steps=4), observed, lambda c, o, interval: outcome(c, o))
-
-
-def test_values_that_are_not_finite_are_told(observed, monkeypatch):
-    def overflowing(computed, observed, interval):
-        return 1.0, np.where(observed == observed.max(), np.inf, 0.0)
-
-    problem = craton.Problem(scenario(steps=4), observed, overflowing)
-    with pytest.raises(ComputationError, match="velocity, with its derivative, has 1 of"):
-        problem.fun(1.001 * problem.m0)
-    problem = craton.Problem(scenario(steps=4), observed)
+def test_what_misfits_return_is_told(monkeypatch):
+    """What is something else before anything runs, values that are not finite where they are computed."""
+    few = scenario(steps=4)
+    observed = craton.Problem(few).data()
+    with monkeypatch.context() as patch:
+        patch.setattr("craton.inverse.experiment.march", None)
+        for outcome, words in (
+            (lambda c, o, interval: 1.0, "returned float"),
+            (lambda c, o, interval: (1.0, (c - o)[..., :-1]), "shape (2, 2, 3) for data of (2, 2, 4)"),
+            (lambda c, o, interval: (c - o, c - o), "returned tuple"),
+        ):
+            refused(ScenarioError, words, craton.Problem, few, observed, outcome)
+    problem = craton.Problem(few, observed, lambda c, o, dt: (1.0, np.where(o == o.max(), np.inf, 0.0)))
+    refused(ComputationError, "velocity, with its derivative, has 1 of", problem.fun, 1.001 * problem.m0)
+    problem = craton.Problem(few, observed)
     nowhere = np.full(problem.m0.shape, np.nan)
     monkeypatch.setattr(type(problem.parameters), "gradient", lambda *_: nowhere)
-    with pytest.raises(ComputationError, match="the gradient has 2,016 of 2,016 values"):
-        problem.jac(problem.m0)
+    refused(ComputationError, "the gradient has 2,016 of 2,016 values", problem.jac, problem.m0)
     words = observed.assign(velocity=observed.velocity.astype(str))
-    with pytest.raises(ScenarioError, match="holds values of type <U"):
-        craton.Problem(scenario(steps=4), words)
+    refused(ScenarioError, "holds values of type <U", craton.Problem, few, words)

@@ -4,36 +4,30 @@ import sys
 
 import numpy as np
 import pytest
-from inversecase import place, scenario
+from common import refused
+from inversecase import GRID, scenario
 
 import craton
 from craton.errors import ResourceError, ScenarioError
 
 
 def test_a_friendly_word_without_pytorch(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ResourceError, match=r"pip install 'craton\[torch\]'"):
-        craton.torch.layer(scenario())
-
-
-def test_importing_craton_torch_does_not_import_pytorch():
+    """And importing craton.torch does not import it."""
     present = "torch" in sys.modules
     assert craton.torch.layer.__module__ == "craton.torch"
     assert ("torch" in sys.modules) == present
+    monkeypatch.setitem(sys.modules, "torch", None)
+    refused(ResourceError, "pip install 'craton[torch]'", craton.torch.layer, scenario())
 
 
-SHOTS = [
-    {"kind": "force", "at": place(2, x, 0.4), "force": [1e9, 2e9], "shot": name} for name, x in (("a", 0.3), ("b", 0.6))
-]
 CASES = {
-    "one shot": {},
-    "shots": {"source": SHOTS},
-    "variables": {"output": {"waveforms": ["velocity", "pressure"]}},
+    "variables of shots": GRID["two shots"] | {"output": {"waveforms": ["velocity", "pressure"]}},
+    "one variable": {},
     "space": {"dimensions": 3, "steps": 20},
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [n if n != "space" else pytest.param(n, marks=pytest.mark.long) for n in CASES])
 def test_a_layer_is_the_problem(name):
     torch = pytest.importorskip("torch")
     here = scenario(**CASES[name])
@@ -50,18 +44,14 @@ def test_a_layer_is_the_problem(name):
     for key, values in out.items():
         expected = np.nan_to_num(data[key].values)
         np.testing.assert_array_equal(values.detach().numpy(), expected)
-        observed = torch.tensor(np.nan_to_num(problem_data(problem, key, expected.shape)))
-        loss = loss + 0.5 * problem.recordings[0].interval * ((values - observed) ** 2).sum()
+        observed = np.stack([run[key] for run in problem.observed]).reshape(expected.shape)
+        rest = values - torch.tensor(np.nan_to_num(observed))  # 0 where there is no channel
+        loss = loss + 0.5 * problem.recordings[0].interval * (rest**2).sum()
     loss.backward()
     assert float(loss.detach()) == pytest.approx(problem.fun(problem.m0), rel=1e-12)
     slope = np.stack([f.grad.numpy().reshape(problem.shape[1:]) for f in fields]).ravel()
     expected = problem.jac(problem.m0)
     np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
-
-
-def problem_data(problem, key, shape):
-    """Observed data of all shots of a problem, 0 where there is no channel."""
-    return np.stack([run[key] for run in problem.observed]).reshape(shape)
 
 
 def test_a_layer_among_others():
@@ -101,9 +91,8 @@ def test_tensors_and_arrays_of_the_cpu_share_their_memory():
     out = function().apply(layer, field)[0]
     slope = torch.arange(3, dtype=torch.float64)
     out.backward(slope)
-    pairs = ((layer.given, field), (layer.returned[0], out), (layer.slope, slope))
-    for array, tensor in (*pairs, (layer.back, field.grad)):
-        assert np.shares_memory(array, tensor.detach().numpy())
+    shared = ((layer.given, field), (layer.returned[0], out), (layer.slope, slope), (layer.back, field.grad))
+    assert all(np.shares_memory(array, tensor.detach().numpy()) for array, tensor in shared)
     np.testing.assert_array_equal(field.grad, [0, 2, 4])
 
 
@@ -118,5 +107,4 @@ def test_wrong_tensors_are_told():
         ((vp, vs, -rho), "densities that are not positive"),
         ((vp * float("nan"), vs, rho), "not finite"),
     ):
-        with pytest.raises(ScenarioError, match=words):
-            layer(*fields)
+        refused(ScenarioError, words, layer, *fields)

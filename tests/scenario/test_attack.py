@@ -15,63 +15,37 @@ from craton.io import FORMATS
 
 QUICK = {"derandomize": True, "deadline": None, "database": None}
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-CHEAP = (
-    "source",
-    "stations",
-    "wavelet",
-    "mesh",
-    "prisms",
-    "topography asc",
-    "topography tif",
-    "model segy",
-    "model bin",
-    "layers",
-    "radial",
-)
-
-
-CASE_OF = {  # of each reader, by what a file holds and its format
-    ("source", "csv"): "source events.csv",
-    ("source", "fsp"): "source event.fsp",
-    ("source", "cmtsolution"): "source CMTSOLUTION_cartesian",
-    ("source", "forcesolution"): "source FORCESOLUTION",
-    ("source", "srf"): "source rupture_v2.srf",
-    ("source", "quakeml"): "source event.xml",
-    ("station", "StationXML"): "stations stations.xml",
-    ("station", "FDSN text"): "stations fdsn.txt",
-    ("station", "STATIONS"): "stations STATIONS_cartesian",
-    ("station", "CSV"): "stations e.csv",
-    ("wavelet", "text"): "wavelet",
-    ("mesh", "Gmsh"): "mesh msh",
-    ("mesh", "VTK"): "mesh vtu",
-    ("mesh", "Exodus"): "mesh e",
-    ("mesh", "mesh folders of SPECFEM3D"): "mesh folder",
-    ("raster", "ESRI ASCII grid"): "topography asc",
-    ("raster", "GeoTIFF"): "topography tif",
-    ("raster", "SW4 rfile"): "topography rfile",
-    ("raster", "netCDF or zarr"): "topography nc",
-    ("gridded model", "SEG-Y"): "model segy",
-    ("gridded model", "raw binary"): "model bin",
-    ("gridded model", "SW4 rfile"): "model rfile",
-    ("gridded model", "SPECFEM tomography"): "model tomography",
-    ("gridded model", "netCDF or zarr"): "model zarr",
-    ("radial model", "TauP"): "radial nd",
-    ("radial model", "CSV"): "radial csv",
-    ("layers", "text or TauP"): "layers txt",
-    ("wavefield", "netCDF or zarr"): "waves nc",
-    ("wavefield", "H5DRM"): "waves h5drm",
-    ("table", "parquet"): "prisms parquet",
-    ("table", "netCDF or zarr"): "prisms nc",
-    ("table", "text"): "prisms csv",
+CHEAP = ("source", "stations", "wavelet", "mesh", "prisms", "topography asc", "topography tif", "model segy")
+CHEAP += ("model bin", "layers", "radial")
+CASES = {  # of each reader, by what a file holds and its format
+    "source": {"csv": "events.csv", "fsp": "event.fsp", "cmtsolution": "CMTSOLUTION_cartesian"}
+    | {"forcesolution": "FORCESOLUTION", "srf": "rupture_v2.srf", "quakeml": "event.xml"},
+    "stations": {
+        "StationXML": "stations.xml",
+        "FDSN text": "fdsn.txt",
+        "STATIONS": "STATIONS_cartesian",
+        "CSV": "e.csv",
+    },
+    "wavelet": {"text": ""},
+    "mesh": {"Gmsh": "msh", "VTK": "vtu", "Exodus": "e", "mesh folders of SPECFEM3D": "folder"},
+    "topography": {"ESRI ASCII grid": "asc", "GeoTIFF": "tif", "SW4 rfile": "rfile", "netCDF or zarr": "nc"},
+    "model": {"SEG-Y": "segy", "raw binary": "bin", "SW4 rfile": "rfile", "SPECFEM tomography": "tomography"}
+    | {"netCDF or zarr": "zarr"},
+    "radial": {"TauP": "nd", "CSV": "csv"},
+    "layers": {"text or TauP": "txt"},
+    "waves": {"netCDF or zarr": "nc", "H5DRM": "h5drm"},
+    "prisms": {"parquet": "parquet", "netCDF or zarr": "nc", "text": "csv"},
 }
+HOLDS = {"stations": "station", "topography": "raster", "model": "gridded model", "radial": "radial model"}
+HOLDS |= {"waves": "wavefield", "prisms": "table"}
 
 
 def test_each_reader_is_attacked():
     """A new format needs a small sound file in the corpus, which is damaged."""
     read = {(row.holds, row.name) for row in FORMATS if row.holds not in RECORDED}
-    assert set(CASE_OF) == read
+    assert {(HOLDS.get(kind, kind), name) for kind, files in CASES.items() for name in files} == read
     names = {**corpus.sources(), **corpus.grids(), **corpus.others()}
-    assert set(CASE_OF.values()) <= set(names)
+    assert {f"{kind} {file}".strip() for kind, files in CASES.items() for file in files.values()} <= set(names)
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +60,14 @@ def cases(tmp_path_factory):
     return corpus.build(tmp_path_factory.mktemp("corpus"), CHEAP)
 
 
+@pytest.mark.long
 def test_sound_inputs_are_read(server, cases):
     """Otherwise damage would not reach the readers."""
     read = [name for name, (place, toml, _) in cases.items() if server.ask(["plan", toml], place).code == 0]
     assert len(read) >= 10, sorted(set(cases) - set(read))
 
 
+@pytest.mark.long
 @settings(max_examples=25, suppress_health_check=CHECKS, **QUICK)
 @given(number=st.integers(0, 10**6), seed=st.integers(0, 10**6))
 def test_damaged_input_is_refused_or_planned(server, cases, number, seed):
@@ -115,6 +91,7 @@ def kinds(tmp_path_factory):
     return folders.build(tmp_path_factory.mktemp("folders"))
 
 
+@pytest.mark.long
 @settings(max_examples=8, suppress_health_check=CHECKS, **QUICK)
 @given(kind=st.sampled_from(sorted(folders.COMMANDS)), number=st.integers(0, 10**6), seed=st.integers(0, 10**6))
 def test_damaged_folder_is_refused_or_read(server, kinds, tmp_path, kind, number, seed):

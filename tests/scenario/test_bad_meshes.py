@@ -1,60 +1,34 @@
 """Wrong meshes through the real command line, as a folder of SPECFEM's mesh files: exit code 2, element or node named, nothing written."""
 
-import json
+import shutil
 from itertools import product
 
-import pytest
+import refusals
+from common import manifest
 
 from craton.cli import main
 
-SCENARIO = """
-method = "sem"
-[domain]
-mesh = "mesh"
-[model]
-kind = "regions"
-regions = { 1 = { vp = 3000, vs = 1700, rho = 2300 } }
-[time]
-duration = 0.1
-[[source]]
-kind = "force"
-at = [900, 1100, -700]
-force = [0, 0, 1e9]
-wavelet = { kind = "ricker", frequency = 2 }
-[[receivers]]
-name = "R1"
-at = [1500, 1500, -100]
-"""
-FILES = {"top": "free_or_absorbing_surface_file_zmax"} | {
-    name: f"absorbing_surface_file_{file}"
-    for name, file in (("bottom", "bottom"), ("west", "xmin"), ("east", "xmax"), ("south", "ymin"), ("north", "ymax"))
-}
+SCENARIO = refusals.MESH.replace("valley.msh", "mesh").replace("duration = 1.0", "duration = 0.1")
+SCENARIO = SCENARIO.replace(refusals.MEDIUM, f'kind = "regions"\nregions = {{ 1 = {{ {refusals.LAYER} }} }}')
 CORNERS = ((0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1))  # SPECFEM's order
-FACES = {"west": (0, 0), "east": (0, 1), "south": (1, 0), "north": (1, 1), "bottom": (2, 0), "top": (2, 1)}
+FACES = {"xmin": (0, 0), "xmax": (0, 1), "ymin": (1, 0), "ymax": (1, 1), "bottom": (2, 0), "zmax": (2, 1)}
 
 
-def brick(count=2, edge=1000.0):
-    """Nodes (m, 3), elements (ne, 8), material of each, faces: numbers begin at 0."""
-    side = count + 1
-
-    def node(i, j, k):
-        return (k * side + j) * side + i
-
-    nodes = [(edge * i, edge * j, edge * (k - count)) for k, j, i in product(range(side), repeat=3)]
-    cells = list(product(range(count), repeat=3))
-    elements = [[node(i + a, j + b, k + c) for a, b, c in CORNERS] for k, j, i in cells]
+def brick():
+    """Eight elements of 1 km: nodes (m, 3), elements (ne, 8), material of each, faces; numbers begin at 0."""
+    nodes = [(1000.0 * i, 1000.0 * j, 1000.0 * (k - 2)) for k, j, i in product(range(3), repeat=3)]
+    cells = list(product(range(2), repeat=3))
+    elements = [[((k + c) * 3 + j + b) * 3 + i + a for a, b, c in CORNERS] for k, j, i in cells]
     faces = {}
     for name, (axis, high) in FACES.items():
-        own = [n for n, (a, b, c) in enumerate(CORNERS) if (a, b, c)[axis] == high]
-        rim = (count - 1) * high
-        faces[name] = [
-            (e, [elements[e][n] for n in own]) for e, (k, j, i) in enumerate(cells) if (i, j, k)[axis] == rim
-        ]
+        own = [n for n, corner in enumerate(CORNERS) if corner[axis] == high]
+        faces[name] = [(e, [elements[e][n] for n in own]) for e, cell in enumerate(cells) if cell[2 - axis] == high]
     return {"nodes": nodes, "elements": elements, "materials": [1] * len(elements), "faces": faces}
 
 
 def write(folder, mesh):
     """The files of a mesh, numbers from 1."""
+    shutil.rmtree(folder / "mesh", ignore_errors=True)
     (folder / "mesh").mkdir()
 
     def table(name, rows, counted=True):
@@ -65,7 +39,8 @@ def write(folder, mesh):
     table("mesh_file", [(e + 1, *(n + 1 for n in own)) for e, own in enumerate(mesh["elements"])])
     table("materials_file", [(e + 1, m) for e, m in enumerate(mesh["materials"])], counted=False)
     for name, rows in mesh["faces"].items():
-        table(FILES[name], [(e + 1, *(n + 1 for n in own)) for e, own in rows])
+        start = "free_or_absorbing" if name == "zmax" else "absorbing"
+        table(f"{start}_surface_file_{name}", [(e + 1, *(n + 1 for n in own)) for e, own in rows])
 
 
 def folded(mesh):
@@ -89,7 +64,7 @@ def misordered(mesh):
 
 
 def untagged(mesh):
-    del mesh["faces"]["east"]
+    del mesh["faces"]["xmax"]
 
 
 def hanging(mesh):
@@ -104,6 +79,7 @@ def hanging(mesh):
     }
 
 
+# a change of the mesh, or of the scenario: words of the message
 WRONG = {
     folded: ("element ", "Jacobian -"),
     duplicate: ("nodes 13 and 27 lie at the same place", "(1000, 1000, -1000)"),
@@ -111,50 +87,30 @@ WRONG = {
     misordered: ("element 0", "the element is valid"),
     untagged: ("face", "is in no face set"),
     hanging: ("is a hanging node", "of element 4"),
+    ("1500, -1000]", "2100, -1000]"): ("source.0.at", "y = 2100 m is outside the domain"),
+    ("2000, 1500, 0]", "1900, 1500, 60]"): ("receivers.0.at", "60 m"),
+    ("1 = {", "2 = {"): ("model.regions", "1"),
 }
 
 
-@pytest.mark.parametrize("change", WRONG, ids=lambda f: f.__name__)
-def test_bad_mesh(change, tmp_path, monkeypatch, capsys):
-    mesh = brick()
-    change(mesh)
-    write(tmp_path, mesh)
-    code, said = run(tmp_path, monkeypatch, capsys, SCENARIO)
-    assert code == 2
-    assert all(words in said for words in WRONG[change]), said
-
-
-PLACES = {
-    "source outside": (
-        "at = [900, 1100, -700]",
-        "at = [900, 2100, -700]",
-        ("source.0.at", "y = 2100 m is outside the domain"),
-    ),
-    "station in the air": ("at = [1500, 1500, -100]", "at = [1500, 1500, 60]", ("receivers.0.at", "60 m")),
-    "no medium for the mesh's material": ("1 = {", "2 = {", ("model.regions", "1")),
-}
-
-
-@pytest.mark.parametrize("name", PLACES)
-def test_bad_places(name, tmp_path, monkeypatch, capsys):
-    old, new, words = PLACES[name]
-    write(tmp_path, brick())
-    code, said = run(tmp_path, monkeypatch, capsys, SCENARIO.replace(old, new))
-    assert code == 2
-    assert all(one in said for one in words), said
-
-
-def test_good_mesh_runs(tmp_path, monkeypatch, capsys):
-    write(tmp_path, brick())
-    code, said = run(tmp_path, monkeypatch, capsys, SCENARIO, may_write=True)
-    assert code == 0, said
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] == "finished"
-
-
-def run(folder, monkeypatch, capsys, text, may_write=False):
+def test_bad_meshes_are_refused_and_a_good_one_runs(tmp_path, monkeypatch, capsys):
     """Exit code and standard error of `craton run`; nothing may be written where it is wrong."""
-    monkeypatch.chdir(folder)
-    (folder / "bad.toml").write_text(text)
-    code = main(["run", "bad.toml", "-o", "out"])
-    assert may_write or not (folder / "out").exists()
-    return code, capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    failures = []
+    for change, words in WRONG.items():
+        mesh, text = brick(), SCENARIO
+        if callable(change):
+            change(mesh)
+        else:
+            assert SCENARIO.count(change[0]) == 1
+            text = SCENARIO.replace(*change)
+        write(tmp_path, mesh)
+        (tmp_path / "bad.toml").write_text(text)
+        code, said = main(["run", "bad.toml", "-o", "out"]), capsys.readouterr().err
+        if code != 2 or (tmp_path / "out").exists() or not all(word in said for word in words):
+            failures.append(f"{change} {code}: {said}")
+    assert not failures
+    write(tmp_path, brick())
+    (tmp_path / "good.toml").write_text(SCENARIO)
+    assert main(["run", "good.toml", "-o", "out"]) == 0, capsys.readouterr().err
+    assert manifest(tmp_path / "out")["state"] == "finished"

@@ -1,13 +1,11 @@
 """Injection from zarr and from scattered points; boxes that are moved and turned; ranks, and runs that go on."""
 
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
-from injectioncase import RUN
-from test_injected_wavefield import BOX, wavefield
-from test_injection import PLANE
-from test_oblique import flat
-from test_sem_injection import CASE
+from injectioncase import BOX, CASE, RUN, flat, wavefield
 
 import craton
 from craton import io
@@ -20,25 +18,22 @@ from craton.methods.shared.sampled import SampledIncident
 from craton.output.recordings import open_recording
 from craton.survey import leapfrog
 
-SHORT = {
-    "time": {"duration": 0.9},
-    "domain": PLANE["domain"] | {"spacing": 40},
-    "boundaries": {"cpml": {"thickness": 4, "frequency": 2.0}},
-    "run": RUN,
-}
+AGAIN = {"name": "again", "from": [1200, -600], "to": [1800, 0], "sampling": 90, "thickness": 180}
+PUSH = {"kind": "force", "at": [400, 300, -400], "force": [2e12, -1e12, 3e12]}
 CUBE = {
     "domain": {"origin": [0, 0, -1500], "size": [1600, 1500, 1500], "spacing": 100},
     "model": {"kind": "homogeneous", "vp": 2500, "vs": 1500, "rho": 2200},
     "time": {"duration": 0.6},
     "boundaries": {"cpml": {"thickness": 2, "frequency": 3.0}},
-    "source": [
-        {
-            "kind": "force",
-            "at": [400, 300, -400],
-            "force": [2e12, -1e12, 3e12],
-            "wavelet": {"kind": "gaussian", "tau": 0.12},
-        }
-    ],
+    "source": [PUSH | {"wavelet": {"kind": "gaussian", "tau": 0.12}}],
+    "run": RUN,
+}
+ELEMENTS = CASE | {
+    "domain": {"origin": [0, 0, -1600], "size": [1600, 1600, 1600], "element_size": 400},
+    "time": {"duration": 0.6},
+    "source": [CASE["source"][0] | {"at": [200, 800, -600]}],
+    "recording": [{"name": "box", "from": [500, 500, -700], "to": [1100, 1100, 0]}],
+    "receivers": [{"name": "in", "at": [800, 850, 0]}],
     "run": RUN,
 }
 
@@ -57,10 +52,17 @@ def file(waves, tmp_path_factory):
     return path
 
 
-def taking(path, **changes):
-    """A section that takes the waves of a file."""
-    entry = {"file": str(path), **BOX} | changes.pop("entry", {})
-    return flat("P", 25, **SHORT | {"injection": [entry]} | changes)
+def taking(path, recording=(), **changes):
+    """A section of the layers that takes the waves of a file."""
+    return flat(
+        *("P", 25),
+        domain={"origin": [0, -1500], "size": [3000, 1500], "spacing": 40, "waves": "P-SV"},
+        time={"duration": 0.9},
+        boundaries={"cpml": {"thickness": 4, "frequency": 2.0}},
+        injection=[{"file": str(path), **BOX} | changes],
+        recording=list(recording),
+        run=RUN,
+    )
 
 
 def incident_values(scenario):
@@ -82,38 +84,34 @@ def test_at_moves_the_points_of_a_file(waves, file, tmp_path):
     waves.assign_coords(x=waves.x - 500.0, z=waves.z + 40.0).to_netcdf(path)
     with pytest.raises(ScenarioError, match="does not cover the box"):
         plan(taking(path))
-    values = incident_values(taking(path, entry={"at": [500, -40]}))
+    values = incident_values(taking(path, at=[500, -40]))
     expected = incident_values(taking(file))
     assert np.abs(values - expected).max() < 1e-6 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("points, told", [(3.6, ["are off by 0.3"]), (4.5, [])])
-def test_points_between_which_waves_change_by_a_third_are_refused(points, told):
+def test_points_between_which_waves_change_by_a_third_are_refused():
     """Between two layers of points values are linear: off by 1 - cos(pi / n) at n points a wavelength, 0.36 and 0.23."""
     grid = np.stack(np.meshgrid([0, 100], *2 * [np.arange(0, 900, 100)], indexing="ij"), axis=-1)
     series = np.exp(-(((np.arange(200) - 100) * 0.02 / 0.2) ** 2))[:, None]
     xyz = grid.reshape(-1, 3).astype(float)
     values = {f"u{axis}": np.repeat(series, len(xyz), axis=1) for axis in "xyz"}
     wavefield = Wavefield("two layers", xyz, values, 0.0, 0.02, {}, fewest=2)
-    incident = SampledIncident("injection.0", wavefield, np.zeros((2, 3)))
-    slowest = np.array([points * 100.0 * incident.frequency])
-    medium = {"vp": 1.7 * slowest, "vs": slowest, "rho": np.array([2000.0])}
-    problems = incident.problems(None, incident.displaced, np.array([[50.0, 400, 400]]), medium, 0)
-    assert incident.resolution["error"] == pytest.approx(1 - np.cos(np.pi / points), rel=1e-6)
-    assert len(problems) == len(told)
-    assert all(words in problem.message for words, problem in zip(told, problems))
+    for points, told in ((3.6, ["are off by 0.3"]), (4.5, [])):
+        incident = SampledIncident("injection.0", wavefield, np.zeros((2, 3)))
+        slowest = np.array([points * 100.0 * incident.frequency])
+        medium = {"vp": 1.7 * slowest, "vs": slowest, "rho": np.array([2000.0])}
+        problems = incident.problems(None, incident.displaced, np.array([[50.0, 400, 400]]), medium, 0)
+        assert incident.resolution["error"] == pytest.approx(1 - np.cos(np.pi / points), rel=1e-6)
+        assert len(problems) == len(told)
+        assert all(words in problem.message for words, problem in zip(told, problems))
 
 
 def test_a_box_is_moved_and_turned(tmp_path):
     """By 90 degrees its points are those of another box; by any other the velocities are those of receivers."""
     even = {"from": [700, 500, -700], "to": [1100, 700, -400], "sampling": 100}
     turned = {"from": [-200, 0, 0], "to": [0, 400, 300], "sampling": 100, "origin": [700, 500, -700]}
-    recordings = [
-        even | {"name": "even"},
-        turned | {"name": "quarter", "azimuth": 90},
-        turned | {"name": "oblique", "azimuth": 60},
-    ]
-    recordings = [entry | {"thickness": 100} for entry in recordings]
+    boxes = {"even": even, "quarter": turned | {"azimuth": 90}, "oblique": turned | {"azimuth": 60}}
+    recordings = [entry | {"name": name, "thickness": 100} for name, entry in boxes.items()]
     # a station of the oblique box's lattice: 0.1 km along each of its axes
     angle = np.radians(60)
     east = np.array([np.cos(angle), -np.sin(angle)])
@@ -121,7 +119,7 @@ def test_a_box_is_moved_and_turned(tmp_path):
     station = np.append([700, 500] + 100 * (east + north), -700.0)
     tables = {"recording": recordings, "receivers": [{"name": "R", "at": station.tolist()}]}
     result = craton.run(craton.Scenario(**CUBE | tables), out=tmp_path, progress=False)
-    fields = {name: fields_of(open_recording(tmp_path, name)) for name in ("even", "quarter", "oblique")}
+    fields = {name: fields_of(open_recording(tmp_path, name)) for name in boxes}
     xyz, values = fields["even"]
     turned_xyz, turned_values = fields["quarter"]
     x, y, z = turned_xyz.T
@@ -129,17 +127,9 @@ def test_a_box_is_moved_and_turned(tmp_path):
     same = np.lexsort(np.round(xyz.T))
     assert np.abs(np.stack([700 + y, 500 - x, z - 700], axis=1)[order] - xyz[same]).max() < 1e-6
     # x' points to the south, y' to the east
-    for name, (source, sign) in {
-        "vx": ("vy", -1),
-        "vy": ("vx", 1),
-        "vz": ("vz", 1),
-        "sxx": ("syy", 1),
-        "syy": ("sxx", 1),
-        "sxy": ("sxy", -1),
-        "sxz": ("syz", -1),
-        "syz": ("sxz", 1),
-    }.items():
-        expected = sign * values[source][:, same]
+    pairs = "vx-vy vy+vx vz+vz sxx+syy syy+sxx sxy-sxy sxz-syz syz+sxz"
+    for name, sign, source in (re.fullmatch(r"(\w+)([+-])(\w+)", pair).groups() for pair in pairs.split()):
+        expected = float(f"{sign}1") * values[source][:, same]
         assert np.abs(turned_values[name][:, order] - expected).max() < 1e-6 * np.abs(expected).max()
     xyz, values = fields["oblique"]
     at = np.abs(xyz - [100, 100, 0]).sum(axis=1).argmin()
@@ -161,22 +151,11 @@ def fields_of(recorded):
     return xyz, {name: values[:, n * count : (n + 1) * count] for n, name in enumerate(names)}
 
 
-AGAIN = {"name": "again", "from": [1200, -600], "to": [1800, 0], "sampling": 90, "thickness": 180}
-
-
-def test_ranks_take_and_record_the_waves_of_a_file_as_one_process(file, tmp_path):
-    scenario = taking(file, recording=[AGAIN])
+def test_waves_of_a_file_are_taken_by_ranks_and_after_a_checkpoint(file, tmp_path, monkeypatch):
+    """As by one process that is not interrupted, and recorded: the same bits."""
+    scenario = taking(file, [AGAIN])
     alone, shared = (craton.run(scenario, out=tmp_path / str(n), progress=False, devices=n) for n in (1, 2))
-    assert np.array_equal(alone.samples, shared.samples)
-    values = [open_recording(tmp_path / str(n), "again").values[...] for n in (1, 2)]
-    assert np.abs(values[0]).max() > 0
-    assert np.array_equal(*values)
-
-
-def test_a_run_that_takes_a_file_goes_on_with_the_same_bits(file, tmp_path, monkeypatch):
-    scenario = taking(file, recording=[AGAIN])
-    whole = craton.run(scenario, out=tmp_path / "whole", progress=False)
-    sample, stops = Recorder.sample, [whole.plan.steps // 2]
+    sample, stops = Recorder.sample, [alone.plan.steps // 2]
 
     def interrupted(self, step):
         if stops and step == stops[-1]:
@@ -187,16 +166,17 @@ def test_a_run_that_takes_a_file_goes_on_with_the_same_bits(file, tmp_path, monk
     monkeypatch.setattr(Recorder, "sample", interrupted)
     with pytest.raises(Interrupted):
         craton.run(scenario, out=tmp_path / "parts", progress=False)
-    result = craton.resume(tmp_path / "parts", progress=False)
-    assert np.array_equal(result.samples, whole.samples)
-    values = [open_recording(tmp_path / name, "again").values[...] for name in ("whole", "parts")]
-    assert np.array_equal(*values)
+    resumed = craton.resume(tmp_path / "parts", progress=False)
+    expected = open_recording(tmp_path / "1", "again").values[...]
+    assert np.abs(alone.samples).max() > 0 and np.abs(expected).max() > 0
+    for result, name in ((shared, "2"), (resumed, "parts")):
+        assert np.array_equal(result.samples, alone.samples)
+        assert np.array_equal(open_recording(tmp_path / name, "again").values[...], expected)
 
 
 def test_scattered_points_are_taken_at_the_nodes_of_elements(tmp_path):
     """The displacement of a run at its nodes, as another program would write it: no points between are needed."""
-    tables = CASE | {"run": RUN, "time": {"duration": 0.8}}
-    full = craton.run(craton.Scenario(**tables), out=tmp_path, progress=False)
+    full = craton.run(craton.Scenario(**ELEMENTS), out=tmp_path, progress=False)
     recorded = open_recording(tmp_path, "box")
     about, labels = recorded.about, recorded.labels
     motion = leapfrog.from_leapfrog(recorded.values[...].astype(float), about["dt"], 1.0)
@@ -207,8 +187,8 @@ def test_scattered_points_are_taken_at_the_nodes_of_elements(tmp_path):
         {"displacement": (("component", "time", "point"), series)}, xyz | {"time": times, "component": ["x", "y", "z"]}
     )
     dataset.to_netcdf(tmp_path / "nodes.nc")
-    box = {key: CASE["recording"][0][key] for key in ("from", "to")}
-    tables |= {"source": [], "recording": [], "injection": [{"file": str(tmp_path / "nodes.nc"), **box}]}
+    box = {key: ELEMENTS["recording"][0][key] for key in ("from", "to")}
+    tables = ELEMENTS | {"source": [], "recording": [], "injection": [{"file": str(tmp_path / "nodes.nc"), **box}]}
     scenario = craton.Scenario(**tables)
     assert "taken at the points themselves" in dict(plan(scenario).notes["Sources"])["injection"]
     result = craton.run(scenario, progress=False)

@@ -11,91 +11,74 @@ DIP_SLIP = {"kind": "moment_tensor", "tensor": {"xz": 1e12}}
 STRIKE_SLIP = {"kind": "moment_tensor", "tensor": {"xy": 1e12}}
 
 
-def scenario(method, model, source, z, receiver, ground=0, axes=3, tau=0.06, **tables):
-    size = [1600, 1600, 1200 + ground]
+def scenario(method, model, source, z, receiver, ground=0, axes=3, tau=0.06, top="free", **domain):
+    """A source at the elevation z and a receiver; with `ground` its surface is a topography at 100 m."""
     pick = {3: [0, 1, 2], 2: [0, 2]}[axes]
-    domain = tables.pop("domain", {})
     resolution = {"spacing": 50} if method == "fd" else {"element_size": 200}
     if ground:
         model = model | {"topography": {"x": [0, 1600], "y": [0, 1600], "z": [[100] * 2] * 2}}
+    at, station = ([place[i] for i in pick] for place in ([500, 800, z], [900, 900, receiver]))
+    domain = {"origin": [[0, 0, -1200][i] for i in pick], **resolution, **domain}
     return craton.Scenario(
         method=method,
-        domain={"origin": [[0, 0, -1200][i] for i in pick], "size": [size[i] for i in pick]} | resolution | domain,
+        domain={"size": [[1600, 1600, 1200 + ground][i] for i in pick]} | domain,
         model=model,
         time={"duration": 0.7, "start": -0.3},
-        source=[
-            source | {"at": [[500, 800, z][i] for i in pick], "wavelet": {"kind": "gaussian", "tau": tau, "delay": 0}}
-        ],
-        receivers=[{"name": "R", "at": [[900, 900, receiver][i] for i in pick]}],
-        output={"waveforms": ["velocity", "pressure"][: 1 if domain.get("waves") else 2]},
-        boundaries={"cpml": {"thickness": 5}} if method == "fd" else {},
-        **tables,
+        source=[source | {"at": at, "wavelet": {"kind": "gaussian", "tau": tau, "delay": 0}}],
+        receivers=[{"name": "R", "at": station}],
+        output={"waveforms": ["velocity", "pressure"][: 1 if "waves" in domain else 2]},
+        boundaries={"top": top} | ({"cpml": {"thickness": 5}} if method == "fd" else {}),
     )
 
 
-def told(scenario):
-    return [w for w in craton.plan(scenario).warnings if "free surface" in w]
+def told(*words, **options):
+    """Warnings of a plan that are about the free surface."""
+    return [w for w in craton.plan(scenario(*words, **options)).warnings if "free surface" in w]
 
 
-def peaks(scenario):
-    data = craton.run(scenario, progress=False).dataset
+def peaks(*words, **options):
+    data = craton.run(scenario(*words, **options), progress=False).dataset
     return tuple(float(abs(data[name]).max()) for name in ("velocity", "pressure"))
 
 
 @pytest.mark.parametrize("method, axes", [("fd", 2), ("fd", 3), ("sem", 3)])
 def test_a_fluid_has_no_pressure_at_its_surface(method, axes):
     """Neither explosions nor hydrophones there; a cell deeper both do what they should."""
-    silent = scenario(method, WATER, EXPLOSION, 0, -100, axes=axes)
-    deeper = scenario(method, WATER, EXPLOSION, -50, -100, axes=axes)
-    (words,) = told(silent)
-    assert words.startswith("source 1 is on the free surface") and "put it a cell deeper" in words
-    assert told(deeper) == []
-    assert peaks(silent)[1] < 1e-4 * peaks(deeper)[1]
-    (words,) = told(scenario(method, WATER, EXPLOSION, -50, 0, axes=axes))
-    assert "record no pressure, which is 0 there: R" in words
-
-
-def test_a_hydrophone_at_the_surface_is_zero():
-    velocity, pressure = peaks(scenario("fd", WATER, EXPLOSION, -50, 0, axes=2))
-    assert velocity > 0 and pressure < 1e-4 * peaks(scenario("fd", WATER, EXPLOSION, -50, -50, axes=2))[1]
-
-
-def test_without_a_free_surface_nothing_is_told():
-    s = scenario("fd", WATER, EXPLOSION, 0, 0, axes=2)
-    s = craton.Scenario(
-        **s.model_dump(by_alias=True, exclude_none=True) | {"boundaries": {"top": "cpml", "cpml": {"thickness": 5}}}
-    )
-    assert told(s) == []
+    silent, deeper = ((method, WATER, EXPLOSION, z, -100) for z in (0, -50))
+    assert peaks(*silent, axes=axes)[1] < 1e-4 * peaks(*deeper, axes=axes)[1]
+    if axes == 2:
+        velocity, pressure = peaks("fd", WATER, EXPLOSION, -50, 0, axes=2)
+        assert velocity > 0 and pressure < 1e-4 * peaks("fd", WATER, EXPLOSION, -50, -50, axes=2)[1]
 
 
 @pytest.mark.parametrize("method", ["fd", "sem"])
-def test_the_surface_may_be_a_topography(method):
-    water = scenario(method, WATER, EXPLOSION, 100, 100, ground=200)
-    assert len(told(water)) == 2
-    assert told(scenario(method, WATER, EXPLOSION, 50, 50, ground=200)) == []
-    assert told(scenario(method, ROCK, EXPLOSION, 100, 100, ground=200)) == []
-
-
-@pytest.mark.parametrize("method", ["fd", "sem"])
-def test_rock_is_silent_for_moments_of_its_surface_tractions_alone(method):
-    """Vertical dip slip does nothing there, an explosion and strike slip do (reciprocity: strains xz are zero)."""
-    (words,) = told(scenario(method, ROCK, DIP_SLIP, 0, 0))
+def test_what_is_silent_is_told(method):
+    """Rock is silent for moments of its surface tractions alone: vertical dip slip does nothing there, an explosion and strike slip
+    do (reciprocity: strains xz are zero).
+    """
+    for axes in (2, 3) if method == "fd" else (3,):
+        (words,) = told(method, WATER, EXPLOSION, 0, -100, axes=axes)
+        assert words.startswith("source 1 is on the free surface") and "put it a cell deeper" in words
+        assert told(method, WATER, EXPLOSION, -50, -100, axes=axes) == []
+        (words,) = told(method, WATER, EXPLOSION, -50, 0, axes=axes)
+        assert "record no pressure, which is 0 there: R" in words
+    (words,) = told(method, ROCK, DIP_SLIP, 0, 0)
     assert "shear tractions" in words
-    for source in (EXPLOSION, STRIKE_SLIP):
-        assert told(scenario(method, ROCK, source, 0, 0)) == []
-    assert told(scenario(method, ROCK, DIP_SLIP, -50, 0)) == []
+    for source, z in ((EXPLOSION, 0), (STRIKE_SLIP, 0), (DIP_SLIP, -50)):
+        assert told(method, ROCK, source, z, 0) == []
+    assert len(told(method, WATER, EXPLOSION, 100, 100, ground=200)) == 2
+    assert told(method, WATER, EXPLOSION, 50, 50, ground=200) == []
+    assert told(method, ROCK, EXPLOSION, 100, 100, ground=200) == []
 
 
+def test_what_is_told_in_the_plane_and_without_a_free_surface():
+    assert told("fd", WATER, EXPLOSION, 0, 0, axes=2, top="cpml") == []
+    for source, count in (({"yz": 1e12}, 1), ({"xy": 1e12}, 0)):
+        tensor = {"kind": "moment_tensor", "tensor": source}
+        assert len(told("fd", ROCK, tensor, 0, 0, axes=2, waves="SH")) == count
+
+
+@pytest.mark.long
 def test_dip_slip_is_silent_by_elements_at_the_surface():
-    fine = {"domain": {"element_size": 130}, "tau": 0.1}
-    silent, loud = (scenario("sem", ROCK, DIP_SLIP, z, -100, **fine) for z in (0, -130))
-    assert peaks(silent)[0] < 0.05 * peaks(loud)[0]
-
-
-def test_shear_waves_in_the_plane():
-    across = {"waves": "SH"}
-    dip = {"kind": "moment_tensor", "tensor": {"yz": 1e12}}
-    strike = {"kind": "moment_tensor", "tensor": {"xy": 1e12}}
-    for source, count in ((dip, 1), (strike, 0)):
-        s = scenario("fd", ROCK, source, 0, 0, axes=2, domain=across)
-        assert len(told(s)) == count
+    silent, loud = (peaks("sem", ROCK, DIP_SLIP, z, -100, element_size=130, tau=0.1)[0] for z in (0, -130))
+    assert silent < 0.05 * loud

@@ -1,0 +1,199 @@
+"""What a store keeps: weighted sums of series on the CPU and by the GPU's text on the host, against NumPy; files."""
+
+import ctypes
+import zlib
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import zarr
+from common import refused
+from test_sem_gpu_text import built
+
+import craton
+from craton.backends.cpu import CPU
+from craton.core.operator import BOX
+from craton.errors import ScenarioError
+from craton.greens import fields
+from craton.methods import METHODS
+from craton.methods.shared import series
+from craton.methods.spectral_element.greens import element_velocities
+from craton.methods.spectral_element.points import element_parts, rows_of_points
+
+SUMS, COLUMNS, PLACES, SAMPLES = 3, 2, 40, 150
+
+
+@pytest.mark.parametrize(
+    "stored, machine",
+    [
+        ("int16", "cpu"),
+        *(pytest.param(*p, marks=pytest.mark.long) for p in (("float32", "cpu"), ("int16", "gpu"), ("float32", "gpu"))),
+    ],
+)
+def test_sums_of_the_cpu_and_of_the_text_of_a_gpu(stored, machine, tmp_path):
+    """Stored columns, their scales, and rows of three sums; one of them has none."""
+    rng = np.random.default_rng(4)
+    values = (1e3 * rng.standard_normal((COLUMNS, PLACES, SAMPLES))).astype(stored)
+    scale = rng.uniform(0.5, 2.0, (COLUMNS, PLACES)).astype(np.float32)
+    first, row = np.array([0, 13, 13, 29], np.int32), rng.integers(0, PLACES, 29)
+    rows = {"first": first, "row": row, "weight": rng.standard_normal(29).astype(np.float32)}
+    factor = scale if stored == "int16" else np.ones_like(scale)
+    expected = np.zeros((SUMS, COLUMNS, SAMPLES))
+    for n in range(SUMS):
+        part = slice(first[n], first[n + 1])
+        heavy = rows["weight"][part] * factor[:, row[part]].astype(float)
+        expected[n] = np.einsum("cr,crt->ct", heavy, values[:, row[part]].astype(float))
+    ready = {f"values_{n}": values[n] for n in range(COLUMNS)}
+    ready |= {f"scale_{n}": scale[n] for n in range(COLUMNS)} if stored == "int16" else {}
+
+    planned = series.plan([0, 1], PLACES, SAMPLES, stored, SUMS, 64)
+    if machine == "cpu":
+        program = CPU(threads=2).commit(planned, arrays=ready)
+        for name, given in rows.items():
+            program.backend.fill(program.arrays[name], given)
+        program.phases[0].inner(0)
+        np.testing.assert_allclose(program.arrays["sums"], expected, rtol=1e-5, atol=1e-3)
+        return
+    op = series.operator(stored)
+    x, y, z = op.block
+    call = ", ".join(f"({op.c_type(name)}*)a[{n}]" for n, name in enumerate(op.arrays))
+    head = f'extern "C" __attribute__((visibility("default"))) void run(void** a, const Box* box, const {op.params.name}* p)'
+    size = f"{{(unsigned)(box->i1 + {x - 1}) / {x}, 1, (unsigned)box->k1}}, {{{x}, {y}, {z}}}"
+    entry = f"{head} {{ launch({size}, [&] {{ {op.function}({call}, *box, *p); }}); }}"
+    text = f'#include "host_cuda.hpp"\n{op.source("float32")}\n{entry}\n'
+    library, sums = built(text, tmp_path / "sums"), np.zeros((SUMS, COLUMNS, SAMPLES))
+    arrays = {**ready, **rows, "sums": sums}
+    for launch in planned.phases[0].launches:
+        addresses = (arrays[name].ctypes.data if name else None for name in launch.arrays)
+        box = BOX.value("float32", **dict(zip((n for n, _ in BOX.fields), launch.box)))
+        params = op.params.value("float32", **launch.params)
+        rest = (ctypes.c_void_p(value.ctypes.data) for value in (box, params))
+        library.run((ctypes.c_void_p * len(op.arrays))(*addresses), *rest)
+    np.testing.assert_allclose(sums, expected, rtol=1e-5, atol=1e-3)
+
+
+def test_what_is_left_out_is_lighter_than_allowed():
+    """Of weights over many magnitudes; a source without a moment has no rows."""
+    rng = np.random.default_rng(1)
+    index = rng.integers(0, 99, (3, 500))
+    weight = 10.0 ** rng.uniform(-9, 0, (3, 500)) * rng.choice([-1, 1], (3, 500))
+    weight[1] = 0
+    magnitude = 10.0 ** rng.uniform(-3, 3, 99)
+    first, row, heavy = fields.lightened(index, weight, magnitude, 1e-4)
+    assert first[1] == first[2] and len(row) == len(heavy) == first[3]
+    for n in (0, 2):
+        part = slice(first[n], first[n + 1])
+        total = (np.abs(weight[n]) * magnitude[index[n]]).sum()
+        kept = (np.abs(heavy[part]) * magnitude[row[part]]).sum()
+        assert 0 <= total - kept <= 2e-4 * total and first[n + 1] - first[n] < 400
+    first, row, _ = fields.lightened(index, weight, magnitude, 0.0)
+    assert np.array_equal(np.sort(row[: first[1]]), np.sort(index[0]))
+
+
+def test_fields_are_chunks_of_zarr_with_a_checksum(tmp_path):
+    """Blocks in time are joined; a reader of zarr finds a bit that has flipped."""
+    rng, shape, factor = np.random.default_rng(2), (1, 7, 9), np.full(7, 2.0)
+    for dtype in ("float32", "int16"):
+        group = zarr.open_group(tmp_path / dtype, mode="w", zarr_format=2)
+        group.create_array(fields.FOLDER, shape=shape, chunks=shape, dtype=dtype, **fields.packing())
+        blocks = [1e3 * rng.standard_normal((7, n)).astype(np.float32) for n in (4, 5)]
+        fields.write(tmp_path / dtype / fields.FOLDER, 0, blocks, factor, dtype)
+        expected = 2 * np.concatenate(blocks, axis=1)
+        stored = group[fields.FOLDER][0].astype(float)
+        if dtype == "int16":  # sums over time are off by half a unit at most: roundings do not add up
+            assert np.abs(np.cumsum(stored - expected, axis=1)).max() < 0.501
+        else:
+            np.testing.assert_array_equal(stored, expected)
+        path = tmp_path / dtype / fields.FOLDER / "0.0.0"
+        data = bytearray(path.read_bytes())
+        assert int.from_bytes(data[-4:], "little") == zlib.crc32(data[:-4])
+        data[11] ^= 4
+        path.write_bytes(data)
+        with pytest.raises(RuntimeError, match="crc32"):
+            group[fields.FOLDER][0]
+
+
+def test_the_largest_values_fit_into_16_bits(tmp_path):
+    """With what was rounded off before them, on both sides."""
+    row = [0.49, fields.LEVELS, 0.3, -0.49, -fields.LEVELS, fields.LEVELS]
+    fields.write(tmp_path, 0, [np.array([row], np.float32)], np.ones(1), "int16")
+    stored = np.fromfile(tmp_path / "0.0.0", np.int16, len(row)).astype(float)
+    assert np.abs(np.cumsum(stored - row)).max() < 0.501
+
+
+# --- elements: Legendre coefficients, which have the digits of strains ------------------------------------------------------
+
+MOMENT = np.array([[1.0, 0.7, -0.4], [0.7, -2.0, 0.9], [-0.4, 0.9, 1.5]])
+SIX = np.array([[1.0, -2.0, 1.5, 0.7, -0.4, 0.9]])
+POSITIONS = ((600.0, 613.7, -31.9), (455.0, 700.0, -60.0))
+
+
+@pytest.fixture(scope="module", params=["boxes", "below a hill"])
+def field(request):
+    """Elements of about 400 m."""
+    source = {"kind": "explosion", "at": [600, 600, -50], "moment": 1.0, "wavelet": {"kind": "gaussian", "tau": 0.3}}
+    tables = {
+        "method": "sem",
+        "domain": {"origin": [0, 0, -400], "size": [1200, 1200, 400], "element_size": 400},
+        "model": {"kind": "homogeneous", "vp": 2000, "vs": 1100, "rho": 2000},
+        "time": {"duration": 1.0},
+        "source": [source],
+    }
+    if request.param != "boxes":
+        x = np.arange(0, 1201, 100.0)
+        hill = (20 * np.sin(x / 300)[:, None] * np.cos(x / 200)).tolist()
+        tables["domain"]["size"][2] = 500
+        tables["model"]["topography"] = {"x": x.tolist(), "y": x.tolist(), "z": hill}
+    return element_velocities(craton.Scenario(**tables), [450, 450, -90], [700, 750, 0])[0]
+
+
+def at_nodes(field, at):
+    """Index and weight of what a moment sees of the velocities at nodes."""
+    index, weight, _ = rows_of_points(field.medium, [SimpleNamespace(xyz=np.array(at), moment=MOMENT, force=None)])
+    return index - field.medium.offset("force"), weight
+
+
+def test_sums_are_those_of_velocities_at_nodes(field):
+    """For any motion of the nodes: what moments see of it, from coefficients and from the nodes."""
+    motion = np.random.default_rng(1).standard_normal((field.medium.points.max() + 1, 3))
+    coefficients = field.picture({"velocity": motion[field.nodes[0]]})
+    assert coefficients.shape == (field.places,)
+    for at in POSITIONS:
+        places, weights = field.rows(np.array([at]), SIX)
+        index, weight = at_nodes(field, at)
+        assert weights[0] @ coefficients[places[0]] == pytest.approx(weight @ motion.ravel()[index], rel=1e-11)
+
+
+def test_long_waves_keep_their_digits_in_16_bits(field):
+    """A wave of 250 elements: values at the nodes, rounded in the same way, have lost them."""
+    numbers, _ = field.nodes
+    position = np.zeros((field.medium.points.max() + 1, 3))
+    points = np.asarray(field.medium.points).reshape(field.medium.mesh.size, -1)
+    position[points] = np.moveaxis(field.medium.coordinates(np.arange(len(points))), 1, 2)
+    phase = 2 * np.pi * (position @ [6e-6, 5e-6, 4e-6] - np.linspace(0, 1, 20)[:, None])
+    motion = np.cos(phase)[..., None] * [0.3, -0.5, 0.8]
+    stored = np.array([field.picture({"velocity": v[numbers]}) for v in motion])
+
+    def rounded(series):
+        scale = np.abs(series).max(axis=0) / fields.LEVELS
+        return np.rint(series / scale) * scale
+
+    for at in POSITIONS:
+        places, weights = (part[0] for part in field.rows(np.array([at]), SIX))
+        exact = stored[:, places] @ weights
+        off = rounded(stored)[:, places] @ weights - exact
+        assert np.linalg.norm(off) < 1e-4 * np.linalg.norm(exact)
+        index, weight = at_nodes(field, at)
+        off = rounded(motion.reshape(20, -1)[:, index]) @ weight - exact
+        assert np.linalg.norm(off) > 3e-3 * np.linalg.norm(exact)
+
+
+def test_parts_of_sources_that_are_not_stored_are_told_and_stores_of_another_layout_refused(field):
+    """Of nodes, as they were kept before."""
+    source = SimpleNamespace(xyz=np.array(POSITIONS[0]), moment=MOMENT, force=None)
+    _, element, *_ = element_parts(field.medium, [source])[0]
+    less = replace(field, elements=field.elements[field.elements != element])
+    refused(ScenarioError, "outside of what is stored", less.rows, np.array([POSITIONS[0]]), SIX)
+    about = {name: value for name, value in field.about.items() if name != "layout"}
+    refused(ScenarioError, "earlier version", METHODS["sem"].moment_rows, field.scenario, about)

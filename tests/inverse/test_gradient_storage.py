@@ -1,0 +1,358 @@
+"""Gradients are the same whatever is kept of the wavefield, from fields taken back in time to segments that run again; its memory."""
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from common import refused
+from inversecase import (
+    GRID,
+    PML,
+    RELAXING,
+    ROCK,
+    SOLID,
+    THOMSEN,
+    WITH_Q,
+    Case,
+    apart,
+    case_of,
+    elements,
+    explosion,
+    force,
+    scenario,
+    scenario_of,
+)
+
+import craton
+from craton.backends import cpu
+from craton.backends.base import aligned
+from craton.backends.cpu import CPU
+from craton.errors import ResourceError, ScenarioError
+from craton.inverse import host_memory, storage
+from craton.inverse.experiment import Experiment
+from craton.methods import METHODS
+
+# relative errors of a gradient in float64; with boundaries in 16 bits
+EXACT, SIXTEEN = 1e-10, 1e-4
+QUICK = ("free surface and CPML", "rigid", "sea floor")
+REVERSED = ("sponge", "periodic", "damped layers", "space, sea floor", "thin sea", "a cavity that reaches the surface")
+REVERSED += ("sources at the surface", "two shots", "SH", "acoustic", "space, CPML all around", "cut cells")
+REVERSED += ("cut cells in space",)
+KEPT = {"storage": "boundaries"}
+
+
+def long(names):
+    """Rows of a table for the long tier."""
+    return [pytest.param(name, marks=pytest.mark.long) for name in names]
+
+
+@pytest.fixture
+def layers_held(monkeypatch):
+    """Stored increments whose sums are taken outside absorbing layers alone."""
+    whole = Experiment._sums
+    monkeypatch.setattr(Experiment, "_sums", lambda self, program: whole(self, program) * self.linear.outside_layers())
+
+
+def transposed(here, **options):
+    """Gradient of a random residual, and the problem."""
+    problem, rng = craton.Problem(here, **options), np.random.default_rng(4)
+    m = problem.m0 * (1 + 0.02 * rng.uniform(-1, 1, problem.m0.shape))
+    rows = sum(np.prod(s) for r in problem.recordings for s in r.shapes.values())
+    return problem.adjoint(rng.standard_normal(int(rows)), m) * problem.m0, problem
+
+
+@pytest.mark.parametrize("name", [*QUICK, *long(REVERSED)])
+def test_gradients_are_those_of_stored_increments(name, layers_held):
+    here = scenario_of(name)
+    back, problem = transposed(here, storage="boundaries")
+    stored, _ = transposed(here, storage="increments")
+    assert not problem.experiments[0].replayed
+    assert apart(back, stored) < EXACT
+    assert apart(transposed(here, storage="boundaries-16")[0], stored) < SIXTEEN
+    if name == "rigid":  # nothing absorbs: nothing has to be kept
+        assert problem.experiments[0].storage.machine == 0
+
+
+# One sum for each parameter in place of one for each field.
+SUMS = ("fields", "parameters")
+MIXED = {"top": "free", "bottom": "cpml", "west": "rigid", "east": "cpml", "south": "periodic", "north": "periodic"}
+ON_SURFACE = [force(0.4, 0.5, 0.0, components=(1e9, 2e9, 3e9)), explosion(0.5, 0.5, 0.06)]
+IN_SPACE = {"dimensions": 3, "steps": 12, "output": {"waveforms": ["velocity", "pressure"]}}
+RIGID = GRID["rigid"]
+BY_PARAMETERS = {name: GRID[name] for name in (*QUICK, *REVERSED) if not {"cut", "sea", "cavity"} & {*name.split()}} | {
+    "space, sources on the surface, faces of all kinds": IN_SPACE | {"boundaries": MIXED, "source": ON_SURFACE},
+    "space, order 2": IN_SPACE
+    | {"boundaries": {"top": "rigid", "bottom": "rigid", "others": "periodic"}, "run": {"order": 2}},
+}
+QUICK_BY_PARAMETERS = ("free surface and CPML", "rigid")
+
+
+@pytest.mark.parametrize(
+    "name", [*QUICK_BY_PARAMETERS, *long(n for n in BY_PARAMETERS if n not in QUICK_BY_PARAMETERS)]
+)
+def test_sums_by_parameters_give_the_gradient_of_those_of_fields(name):
+    """On a machine with nan wherever nothing was promised."""
+    here = scenario(**BY_PARAMETERS[name])
+    slopes = [transposed(here, sums=sums, device="hostile", **KEPT)[0] for sums in SUMS]
+    assert apart(slopes[1], slopes[0]) < 1e-13
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["free surface and CPML", "space, sources on the surface, faces of all kinds"])
+def test_sums_by_parameters_in_single_precision(name):
+    here = scenario(**BY_PARAMETERS[name] | {"run": {"precision": "float32"}})
+    options = {"storage": "boundaries-16", "every": 3, "device": "hostile"}
+    slopes = [transposed(here, sums=sums, **options)[0] for sums in SUMS]
+    assert apart(slopes[1], slopes[0]) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["rigid", *long(["SH"])])
+def test_sums_by_parameters_have_the_slope_of_differences(name):
+    """Where no layer holds its medium."""
+    tables = GRID[name] | {"boundaries": RIGID["boundaries"]}
+    assert Case(scenario(**tables), sums="parameters", **KEPT).of_differences() < 1e-8
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("options", [{"sums": "parameters"}, {"sums": "parameters", "every": 3}, {"every": 2}])
+def test_the_linearised_operators_are_transposes(options):
+    """Also after the forward field was taken back, and in place of a second forward run."""
+    case = Case(scenario(3, steps=16), **KEPT, **options)
+    assert case.of_medium() < 1e-13
+    assert case.of_medium() < 1e-13
+    assert case.of_sources() < 1e-13
+
+
+def among_nan(shape, dtype, alignment=128):
+    """As `craton.backends.base.aligned`, with nan before and behind the array."""
+    count, beside = int(np.prod(shape)), 1 << 12
+    around = aligned((count + 2 * beside,), dtype, alignment)
+    around[...] = np.nan if around.dtype.kind == "f" else 0
+    return around[beside : beside + count].reshape(shape)
+
+
+@pytest.mark.parametrize("name", ["rigid", *long(["SH"])])
+def test_sums_by_parameters_read_nothing_outside_of_arrays(monkeypatch, name):
+    """In the plane there is no place before a point along y."""
+    monkeypatch.setattr(cpu, "aligned", among_nan)
+    case = Case(scenario(**GRID[name] | {"boundaries": RIGID["boundaries"]}), sums="parameters", **KEPT)
+    assert np.isfinite(case.problem.jac(case.m)).all()
+
+
+@pytest.mark.long
+def test_the_illumination_with_sums_by_parameters(layers_held):
+    observed = craton.Problem(scenario()).data() * 1.01
+    outs = [craton.gradient(scenario(), observed, sums=sums, **KEPT) for sums in SUMS]
+    for name in ("illumination", "vs"):
+        assert apart(outs[1][name].values, outs[0][name].values) < 1e-13
+
+
+def test_sums_are_chosen_with_a_reason(monkeypatch):
+    """Those of fields where programs fit beside what is kept, else those of parameters."""
+    options = {"storage": "boundaries", "every": 4, "memory": 1e7}
+    plain = craton.Problem(scenario(3), **options)
+    assert "8 a point, one for each field" in plain.plan
+    needed = plain.experiments[0].program_bytes() + plain.experiments[0].storage.machine
+    for free, reason in ((needed, ""), (needed - 1, "those of fields do not fit")):
+        monkeypatch.setattr(CPU, "memory", lambda self, free=free: (free, free))
+        problem = craton.Problem(scenario(3), **options)
+        assert problem.experiments[0].storage.reason_of_sums == reason
+        assert problem.experiments[0].storage.by_parameters == bool(reason)
+    for words in ("3 a point", "40 bytes per grid point fewer", "3.0 % more", "3.12 forward runs"):
+        assert words in problem.plan, problem.plan
+    assert problem.experiments[0].program_bytes() < needed
+    rows = [one.experiments[0].linear.d.layout.row for one in (plain, problem)]
+    assert rows == [64, 36]  # 22 points, ghosts of 8 and 8 in 32s; of 8 and 4 in fours
+    cut = scenario_of("cut cells in space")
+    assert "Backus averages of cut cells need" in craton.Problem(cut, **options).plan
+    for words, here, more in (
+        (["sums: sums cannot", "Backus"], cut, KEPT | {"sums": "parameters"}),
+        ("takes no steps back", scenario(), {"storage": "increments", "sums": "parameters"}),
+        ("several ranks", scenario(), {"sums": "parameters", "ranks": 2}),
+        (["no sums 'three'", "fields"], scenario(), {"sums": "three"}),
+    ):
+        refused(ScenarioError, words, craton.Problem, here, **more)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["free surface and CPML", "sea floor"])
+def test_single_precision(name, layers_held):
+    stored, _ = transposed(scenario_of(name), storage="increments")
+    for kind in ("boundaries", "boundaries-16"):
+        assert apart(transposed(scenario_of(name, run={"precision": "float32"}), storage=kind)[0], stored) < SIXTEEN
+
+
+def test_blocks_that_wait_on_the_host_change_nothing(monkeypatch):
+    """The ring of a machine with memory of its own, here copied at once."""
+    whole, _ = transposed(scenario(), **KEPT)
+    placed = storage.placed
+    monkeypatch.setattr(storage, "placed", lambda *arguments: replace(placed(*arguments), slots=3 * 4))
+    back, problem = transposed(scenario(), **KEPT)
+    ring = problem.experiments[0].ring
+    assert ring.length == 4 and len(ring.blocks) > 9 and not ring.whole
+    np.testing.assert_array_equal(back, whole)
+
+
+@pytest.mark.parametrize("model", [SOLID, GRID["sea floor"]["model"]], ids=["solid", "sea floor"])
+def test_the_illumination_and_sources_are_those_of_increments(model, layers_held):
+    """Where a force is, the illumination of increments has what the force itself adds, too."""
+    quiet = scenario(source=[explosion(0.41, 0.2)], model=model)
+    case = Case(quiet, storage="increments")
+    observed = case.problem.data(case.m)
+    kinds = ("increments", "boundaries")
+    outs = [craton.gradient(quiet, observed, storage=kind) for kind in kinds]
+    inside = case.problem.experiments[0].linear.outside_layers()[:, 0]
+    assert apart(outs[1].illumination.values, outs[0].illumination.values * inside) < EXACT
+    assert apart(outs[1].vp.values, outs[0].vp.values) < EXACT
+    by_sources = [craton.Problem(scenario(), observed, storage=kind).by_sources() for kind in kinds]
+    assert apart(by_sources[1].wavelet.values, by_sources[0].wavelet.values) < EXACT
+
+
+def test_the_storage_is_chosen_with_a_reason():
+    problem = craton.Problem(scenario(), memory=6e5, every=2)
+    for words in ("boundaries, every 2", "do not fit", "0.1 MiB", "is held", "3.11 forward runs"):
+        assert words in problem.plan, problem.plan
+    small = craton.Problem(scenario(), memory=1e6).experiments[0].storage
+    assert small.kind == "boundaries" and "do not fit" in small.reason
+    sixteen = craton.Problem(scenario(), memory=1e5).experiments[0].storage
+    assert sixteen.kind == "boundaries-16" and sixteen.machine < small.machine / 3
+    deep = scenario_of("deep sea floor, sponge")
+    sea = craton.Problem(deep, memory=1.2e6).experiments[0].storage
+    assert sea.kind == "checkpoints" and "sea floor" in sea.reason
+    thick = scenario(boundaries={"cpml": {"thickness": 9}}, source=[explosion(0.41, 0.2)])
+    for error, words, here, options in (
+        (ScenarioError, ["sea floor reaches into", "cannot be taken back"], deep, KEPT),
+        (ScenarioError, ["no storage 'boundary'", "boundaries"], scenario(), {"storage": "boundary"}),
+        (ResourceError, "boundaries of", scenario(), {"memory": 1e4, "storage": "boundaries-16"}),
+        (ResourceError, "increments of", scenario(), {"memory": 1e4, "storage": "increments"}),
+        (ScenarioError, "outside absorbing layers", thick, KEPT),
+    ):
+        refused(error, words, craton.Problem, here, **options)
+
+
+@pytest.mark.parametrize("by_parameters", [False, True])
+def test_what_steps_back_hold_at_each_point(by_parameters):
+    """Two wavefields, the sums and the medium: what layers remember lies in the memory of sums."""
+    linear = METHODS["fd"].linearised(scenario(3, run={"precision": "float32"}))
+    plan = linear.at(linear.cells).backward(linear.margin(16), 5, by_parameters=by_parameters)
+    field, arrays = plan.layout.field, plan.arrays
+    held = {n: a.nbytes // (4 * field) for n, a in arrays.items() if a.over == plan.layout and a.nbytes}
+    assert held == {"state": 9, "back": 9, "sums": 8 - 5 * by_parameters, "material": 3}
+    assert [name for name, array in arrays.items() if array.nbytes > 4 * field] == list(held)
+
+
+# Checkpoints, and segments of steps that run again.
+
+
+@pytest.mark.parametrize(
+    "name, steps, every, memory",
+    [
+        ("free surface and CPML", 40, 1, 1.2e6),
+        *(pytest.param(*row, marks=pytest.mark.long) for row in [("attenuation", 40, 1, 9e5)]),
+        *(pytest.param(*row, marks=pytest.mark.long) for row in [("attenuation in sponges", 80, 3, 7e5)]),
+    ],
+)
+def test_checkpoints_give_the_same_bits(name, steps, every, memory):
+    more = {"memory": memory, "storage": "checkpoints"}
+    cases = [case_of(name, {"steps": steps}, every=every, **options) for options in ({}, more)]
+    assert cases[1].of_medium() < 1e-13
+    assert [case.problem.experiments[0].replayed for case in cases] == [False, True]
+    for work in (lambda case: case.problem.jac(case.m), lambda case: case.problem.born(case.dm, case.m)):
+        np.testing.assert_array_equal(*map(work, cases))
+
+
+def same_in_parts(case, parts, words):
+    """Segments of steps that run again give the same bits as all steps at once, also twice from one run."""
+    whole = case.problem.jac(case.m)
+    parts.observed = case.problem.observed
+    assert words in parts.plan
+    assert np.array_equal(parts.jac(case.m), whole)
+    assert len(parts.experiments[0].segments) > 2
+    assert np.array_equal(parts.adjoint(0 * parts.born(case.dm)), 0 * whole)
+    parts._gradient = None
+    assert np.array_equal(parts.jac(case.m), whole)
+
+
+@pytest.mark.long
+def test_segments_of_layers_that_relax_give_the_same_bits():
+    case = Case(elements(model=RELAXING, boundaries=PML), parameters=WITH_Q)
+    parts = craton.Problem(case.problem.scenario, parameters=WITH_Q)
+    parts.experiments[0]._slots = lambda: 7
+    same_in_parts(case, parts, "of 4 segments, which run again")
+
+
+def test_velocities_of_absorbing_points_go_to_the_host_where_they_do_not_fit():
+    case = Case(elements())
+    case.problem.jac(case.m)
+    experiment = case.problem.experiments[0]
+    bytes_of_a_step = experiment._stores(experiment.program)["store"][0].nbytes
+    same_in_parts(case, craton.Problem(case.problem.scenario, memory=7.5 * bytes_of_a_step), "absorbing points")
+    little = craton.Problem(case.problem.scenario, memory=0.5 * bytes_of_a_step)
+    refused(ResourceError, "absorbing points of a step", little.data)
+
+
+def test_saved_steps_give_the_gradient_of_steps_taken_back():
+    """And so the illumination."""
+    case = Case(elements())
+    observed, options = case.problem.data(case.m), {"storage": "checkpoints", "memory": 1e5}
+    assert "segments" in craton.Problem(case.problem.scenario, **options).plan
+    back, saved = (craton.gradient(case.problem.scenario, observed, **kept) for kept in ({}, options))
+    for name in (*ROCK, "illumination"):
+        most = float(abs(back[name]).max())
+        assert float(abs(back[name] - saved[name]).max()) < 1e-11 * most > 0
+
+
+# Memory of the host that is foretold, beside the peak of the arrays that are allocated.
+
+SHORT = {"model": SOLID, "time": {"duration": 0.1, "start": 0.0}, "run": {"device": "cpu"}}
+SLOW = {"wavelet": {"kind": "ricker", "frequency": 5, "delay": 0.05}}
+PLANE = SHORT | {
+    "domain": {"origin": [0, -2000], "size": [4000, 2000], "spacing": 12.5},
+    "source": [{"kind": "force", "at": [2000, -600], "force": [0, 1e9]} | SLOW],
+    "receivers": [{"name": "A", "at": [1000, -200]}],
+}
+BOX = SHORT | {
+    "method": "sem",
+    "domain": {"origin": [0, 0, -1600], "size": [1600, 1600, 1600], "element_size": 200},
+    "source": [{"kind": "force", "at": [800, 800, -800], "force": [0, 0, 1e9]} | SLOW],
+    "receivers": [{"name": "A", "at": [700, 800, -200]}],
+}
+LOSSY = SOLID | {"qp": 60, "qs": 30, "attenuation": {"band": [2, 20]}}
+MEASURED = {
+    "plane, reversed": (PLANE, KEPT),
+    "plane, increments": (PLANE | {"run": PLANE["run"] | {"precision": "float64"}}, {"storage": "increments"}),
+    "plane, by Q": (PLANE | {"model": LOSSY}, {"parameters": ("vp", "vs", "inverse_qp", "inverse_qs", "rho")}),
+    "plane, VTI Q": (PLANE | {"model": LOSSY | THOMSEN}, {"parameters": ("vp", "vs", *THOMSEN, "rho")}),
+    "elements": (BOX, {}),
+    "elements of two ranks": (BOX, {"ranks": 2}),
+}
+
+
+def peak(work):
+    """Most bytes that were allocated during some work beyond those before, the second time that it is done."""
+    work()
+    tracemalloc.start(1)
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["plane, increments", *long(n for n in MEASURED if n != "plane, increments")])
+def test_memory_of_gradients(name, monkeypatch):
+    tables, options = MEASURED[name]
+    here, options = craton.Scenario(**tables), options | {"device": "cpu"}
+    problem = craton.Problem(here, **options)
+    told = host_memory.gradient_bytes(problem.experiments[0], problem.parameters.names)
+    assert f"{told / 2**20:,.1f} MiB of arrays at the peak" in problem.plan
+    observed = problem.recordings[0].blank().fillna(0.0) + 1e-9
+    del problem
+    measured = peak(lambda: craton.gradient(here, observed, **options))
+    assert abs(measured / told - 1) < 0.1
+    monkeypatch.setattr(host_memory, "available", lambda: told - 1)
+    with pytest.raises(ResourceError, match="the gradient needs .* of the host's memory"):
+        craton.Problem(here, **options)
+    planned = craton.Problem(here, memory=np.inf, **options)
+    assert planned.shape[0] == len(planned.parameters.names)

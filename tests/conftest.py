@@ -29,7 +29,7 @@ QUICKER = ("-fira-region=one",)
 # Files of more than 10 s of CPU time or of waiting, the longest first; `make test` hands files out in this order.
 LONGEST = (
     "test_docs",
-    "test_adjoint",
+    "test_gradients",
     "test_stability",
     "test_kernels",
     "test_physics",
@@ -40,7 +40,6 @@ LONGEST = (
     "test_survey_cluster",
     "test_processes",
     "test_cli",
-    "test_sem_gradients",
     "test_vti",
     "test_chunk_ranks",
     "test_sem_ranks",

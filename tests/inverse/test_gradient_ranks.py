@@ -67,9 +67,9 @@ def long(*values):
 @pytest.mark.parametrize(
     "name, storage, grid",
     [
-        ("free surface and CPML", "boundaries-16", (1, 1, 2)),
+        long("free surface and CPML", "boundaries-16", (1, 1, 2)),
         ("two shots", "boundaries-16", (2, 1, 1)),
-        ("periodic", "boundaries", (3, 1, 1)),
+        long("periodic", "boundaries", (3, 1, 1)),
         ("sea floor", "checkpoints", (2, 1, 1)),
         long("sea floor", "boundaries", (2, 1, 1)),
         long("space, sea floor", "boundaries-16", (1, 1, 2)),
@@ -109,7 +109,7 @@ OF_ELEMENTS = {name: (tables, options) for name, (make, tables, options) in CASE
     "every third step": ({}, {"every": 3}),
     "a rank without water": (CASES["sea"][1] | {"domain": BELOW_SEA, "run": {"partition": "bisection"}}, {}),
 }
-QUICK = ("free faces", "sea", "Stacey's faces, some steps at a time", "some steps saved, which run again")
+QUICK = ("sea", "Stacey's faces, some steps at a time", "some steps saved, which run again")
 LEFT = [name for name in OF_ELEMENTS if name not in (*QUICK, "plain elements", "layers that relax")]
 
 
@@ -131,7 +131,7 @@ def test_every_medium_and_storage_of_elements(name, monkeypatch):
     assert (segments > 1) == (len(alone.segments) > 1) == ("some" in name)
 
 
-@pytest.mark.parametrize("name", [long("solid"), "sea", long("layers that relax, across lines of the mesh")])
+@pytest.mark.parametrize("name", [long("solid"), long("sea"), long("layers that relax, across lines of the mesh")])
 def test_the_linearised_operators_of_ranks_are_transposes(name, monkeypatch):
     """By dot products, as on one rank."""
     if "across" in name:
@@ -174,7 +174,8 @@ def same_dataset(found, method):
     assert found.attrs["misfit"] == pytest.approx(expected.attrs["misfit"], rel=bound and 1e-13, abs=0)
 
 
-@pytest.mark.parametrize("method", ["fd", long("sem")])
+@pytest.mark.long
+@pytest.mark.parametrize("method", METHODS)
 def test_a_run_that_diverges_ends_on_all_ranks_and_they_begin_anew(method):
     here, observed, expected = plain(method)
     _, _, options, bound = METHODS[method]

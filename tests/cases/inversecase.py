@@ -251,7 +251,7 @@ ELEMENTS = {
         {"model": SEA_OVER_SHALE, "receivers": [DEEP], "waveforms": ["velocity", "strain_rate"]},
         BY_CONSTANTS,
     ),
-    "fluid": ({"model": SOLID | WATER, "source": [BLAST], "waveforms": ["pressure"]}, {}),
+    "fluid": ({"model": SEA | {"vp": 1500}, "source": [BLAST], "waveforms": ["pressure"]}, {}),
 }
 # steps of absorbing layers and of attenuation cannot be taken back: the field is saved
 REMEMBERING = {

@@ -297,8 +297,8 @@ def model_file(folder, ends):
     rng, axes = np.random.default_rng(5), {name: np.linspace(*end) for name, end in ends.items()}
     shape = tuple(map(len, axes.values()))
     values = {name: (tuple(axes), mean * (1 + 0.03 * rng.uniform(-1, 1, shape))) for name, mean in ROCK.items()}
-    path = folder / "model.nc"
-    xr.Dataset(values, axes).to_netcdf(path)
+    path = folder / "model.zarr"
+    xr.Dataset(values, axes).to_zarr(path, zarr_format=2)
     return {"kind": "file", "file": str(path)}
 
 

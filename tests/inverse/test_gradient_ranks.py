@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from common import needs_mpi, refused
-from inversecase import CASES, EXACT, case_of, elements, explosion, force, scenario, scenario_of
+from inversecase import CASES, elements, explosion, force, scenario, scenario_of
 
 import craton
 from craton.backends.cpu import cores
@@ -132,16 +132,6 @@ def test_every_medium_and_storage_of_elements(name, monkeypatch):
     assert deep == (0 < sum(fluid == 0 for _, fluid in points) < RANKS)
     (segments,) = {len(each.segments) for each in experiment.experiments}
     assert (segments > 1) == (len(alone.segments) > 1) == ("some" in name)
-
-
-@pytest.mark.parametrize("name", [long("solid"), long("sea"), long("layers that relax, across lines of the mesh")])
-def test_the_linearised_operators_of_ranks_are_transposes(name, monkeypatch):
-    """By dot products, as on one rank."""
-    if "across" in name:
-        monkeypatch.setattr(absorbing_layer, "ALIGNED", -1.0)
-    case = case_of(name, ranks=RANKS, device="cpu")
-    assert case.of_sources() < EXACT
-    assert case.of_medium() < EXACT
 
 
 # method: scenario, options of a gradient, bounds of its values beside those of one rank, relative L2, and as they are stored

@@ -11,6 +11,7 @@ from numbers import Real
 
 import numpy as np
 from jsonschema import Draft202012Validator, ValidationError, validators
+from jsonschema.exceptions import best_match
 
 HOLDS = {"source": "source", "stations": "station", "wavelet": "wavelet", "mesh": "mesh"}
 HOLDS |= {"topography": "raster", "model": "gridded model", "radial": "radial model"}
@@ -51,7 +52,8 @@ def scenario_faults(after):
     """What is wrong with a scenario by the schema that `craton schema` prints."""
     # ends of lines of any system, as craton reads them
     document = tomllib.loads(TextIOWrapper(BytesIO(after), encoding="utf-8-sig").read())
-    return [f"{error.json_path}: {error.message}"[:300] for error in validator().iter_errors(document)]
+    worst = best_match(validator().iter_errors(document))
+    return [f"{worst.json_path}: {worst.message}"[:300]] if worst else []
 
 
 @lru_cache(1)

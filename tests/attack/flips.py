@@ -96,9 +96,6 @@ def trials(kinds, random):
     left, finished = kinds["killed"] / "out", kinds["finished"]
     last = sorted(left.glob("checkpoints/step_*"))[-1]
     read = [path for path in files_of(finished / "out") if reader_of(finished / "out", path)]
-    # otherwise damage would be noticed wherever it is
-    assert not any(noticed_by_check(folder / "out") for folder in kinds.values()) and not noticed_by_resume(left)
-    assert not any(noticed_by(words, finished) for words in READERS.values())
     while True:
         for number in range(8):
             yield "checkpoint", chosen(files_of(last), random), lambda: noticed_by_resume(left)
@@ -115,7 +112,12 @@ def attack(asked):
     """Flip bits for some seconds: how many in each kind of place, and which were not noticed."""
     random, tried, failures = Random(asked.seed), Counter(), Counter()
     with TemporaryDirectory(prefix="flips") as place:
-        found = trials(folders.build(Path(place)), random)
+        kinds = folders.build(Path(place))
+        found = trials(kinds, random)
+        # otherwise damage would be noticed wherever it is
+        assert not any(noticed_by_check(folder / "out") for folder in kinds.values())
+        assert not noticed_by_resume(kinds["killed"] / "out")
+        assert not any(noticed_by(words, kinds["finished"]) for words in READERS.values())
         end = time.monotonic() + asked.seconds
         while tried["checkpoint"] < asked.most and time.monotonic() < end:
             kind, path, notices = next(found)

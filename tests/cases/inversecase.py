@@ -135,6 +135,7 @@ SOFT, FLOOR, DEEP_FLOOR, THIN_SEA = (
 # interfaces within cells, one of them below a free surface
 IN_CELLS = [SOIL, ROCK | {"top": -30}, {"top": -112, "vp": 3000, "vs": 1700, "rho": 2400}]
 CUT = layers(*IN_CELLS)
+# the first source lies in the first of them
 CAVITIES = [
     {"shape": "box", "min": [90, -1e3, -100], "max": [160, 1e3, 0], "vp": 1500, "vs": 0, "rho": 1000},
     {"shape": "sphere", "center": [190, 0, -120], "radius": 35, "vp": 1400, "vs": 0, "rho": 1100},
@@ -159,11 +160,7 @@ GRID = {
     "periodic": {"boundaries": {"bottom": "cpml", "others": "periodic"}},
     "damped layers": {"model": SOFT},
     "sea floor": {"model": FLOOR} | IN_BOTH_LAYERS | BOTH,
-    "a cavity that reaches the surface": {
-        "model": SOLID | {"anomalies": CAVITIES},
-        "source": [explosion(0.5, 0.2), force(0.41, 0.6)],
-    }
-    | BOTH,
+    "a cavity that reaches the surface": {"model": SOLID | {"anomalies": CAVITIES}} | IN_BOTH_LAYERS | BOTH,
     "deep sea floor, sponge": {
         "model": DEEP_FLOOR,
         "boundaries": {"bottom": "sponge", "sponge": {"thickness": 11, "strength": 0.1}},
@@ -223,7 +220,6 @@ BY_Q = ("inverse_qp", "inverse_qs")
 # what elements are tried on: tables, and options of the problem
 
 WITH_Q = (*SPEEDS, *BY_Q)
-BY_CONSTANTS = {"parameters": ("c11", "c13", "c33", "c44", "rho")}
 Q_OF_ELEMENTS, SLOW_BAND = {"qp": 80, "qs": 40}, {"attenuation": {"band": [1, 20]}}
 SHALE = ROCK | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
 ANISOTROPIC = SOLID | SHALE
@@ -238,57 +234,41 @@ FLOOR_IN_LAYER = {
     "receivers": [{"name": "B", "at": [121, 92, -200]}],
     "source": [BLAST, PUSH | {"at": [91, 82, -180]}],
 }
+EVERYTHING = ["velocity", "displacement", "strain_rate", "rotation_rate", "pressure"]
+PRESSURE = {"waveforms": ["pressure"]}
+RELAXING_SEA = {"model": SEA_OVER_SHALE | SLOW_BAND, "receivers": [SHALLOW]} | PRESSURE
 ELEMENTS = {
-    "solid": (
-        {
-            "boundaries": {"west": "rigid", "top": "stacey"},
-            "waveforms": ["velocity", "displacement", "strain_rate", "rotation_rate", "pressure"],
-        },
-        {},
-    ),
-    "sea": ({"model": SEA_OVER_ROCK, "waveforms": ["pressure"]}, {}),
-    "a sea over 21 constants": (
-        {"model": SEA_OVER_SHALE, "receivers": [DEEP], "waveforms": ["velocity", "strain_rate"]},
-        BY_CONSTANTS,
-    ),
-    "fluid": ({"model": SOLID | WATER, "source": [BLAST], "waveforms": ["pressure"]}, {}),
+    "plain elements": {},
+    "solid": {"boundaries": {"west": "rigid", "top": "stacey"}, "waveforms": EVERYTHING},
+    "sea": {"model": SEA_OVER_ROCK} | PRESSURE,
+    "a sea over 21 constants": {"model": SEA_OVER_SHALE, "receivers": [DEEP], "waveforms": ["velocity", "strain_rate"]},
+    "fluid": {"model": SEA | {"vp": 1500}, "source": [BLAST]} | PRESSURE,
 }
 # steps of absorbing layers and of attenuation cannot be taken back: the field is saved
 REMEMBERING = {
-    "a sea in a layer": (ELEMENTS["sea"][0] | {"boundaries": PML | {"bottom": "rigid"}}, {}),
-    "21 constants in a layer beside Stacey's faces": (
-        {"model": ANISOTROPIC, "boundaries": PML | {"bottom": "stacey"}},
-        {"parameters": ("c11", "c33", "c44", "rho")},
-    ),
-    "relaxing elements": ({"model": RELAXING}, {}),
-    "a sea over 21 constants that relax": (
-        {
-            "model": SEA_OVER_SHALE | SLOW_BAND,
-            "boundaries": PML | {"bottom": "stacey"},
-            "waveforms": ["pressure"],
-            "receivers": [SHALLOW],
-        },
-        BY_CONSTANTS,
-    ),
-    "21 constants that relax in a layer": (
-        {"model": RELAXING | SHALE, "boundaries": PML},
-        {"parameters": ("c11", "c12", "c33", "c44", "c66", "rho")},
-    ),
-    "a sea floor along a layer": (FLOOR_IN_LAYER, {}),
-    "a sea floor along a layer, across lines of the mesh": (FLOOR_IN_LAYER, {}),
-    "layers that relax": ({"model": RELAXING, "boundaries": PML}, {"parameters": WITH_Q}),
-    "layers that relax, across lines of the mesh": ({"model": RELAXING, "boundaries": PML}, {"parameters": WITH_Q}),
+    "a sea in a layer": ELEMENTS["sea"] | {"boundaries": PML | {"bottom": "rigid"}},
+    "21 constants in a layer beside Stacey's faces": {"model": ANISOTROPIC, "boundaries": PML | {"bottom": "stacey"}},
+    "relaxing elements": {"model": RELAXING},
+    "a sea over 21 constants that relax": RELAXING_SEA | {"boundaries": PML | {"bottom": "stacey"}},
+    "21 constants that relax in a layer": {"model": RELAXING | SHALE, "boundaries": PML},
+    "a sea floor along a layer": FLOOR_IN_LAYER,
+    "a sea floor along a layer, across lines of the mesh": FLOOR_IN_LAYER,
+    "layers that relax": {"model": RELAXING, "boundaries": PML},
+    "layers that relax, across lines of the mesh": {"model": RELAXING, "boundaries": PML},
 }
-CASES = {n: (scenario, tables, {"parameters": SIX if "anisotropy" in n else SPEEDS}) for n, tables in GRID.items()}
-CASES |= {n: (elements, *row) for n, row in (ELEMENTS | REMEMBERING).items()}
-CASES["plain elements"] = (elements, {}, {})
-for transverse in (False, True):
-    by = ("c11", "c13", "c33", "c44", "c66", "rho") if transverse else SPEEDS
-    CASES[f"chunk of the Earth, transverse {transverse}"] = (
-        earth,
-        {"transverse": transverse},
-        {"parameters": by, "varied": 0.01},
-    )
+OF_ELEMENTS = {  # parameters that are not speeds and density
+    "a sea over 21 constants": ("c11", "c13", "c33", "c44", "rho"),
+    "21 constants in a layer beside Stacey's faces": ("c11", "c33", "c44", "rho"),
+    "a sea over 21 constants that relax": ("c11", "c13", "c33", "c44", "rho"),
+    "21 constants that relax in a layer": ("c11", "c12", "c33", "c44", "c66", "rho"),
+    "layers that relax": WITH_Q,
+    "layers that relax, across lines of the mesh": WITH_Q,
+}
+CASES = {n: (scenario, tables, {"parameters": SIX if "anisotropy" in n else SPEEDS}) for n, tables in GRID.items()} | {
+    n: (elements, tables, {"parameters": OF_ELEMENTS.get(n, SPEEDS)}) for n, tables in (ELEMENTS | REMEMBERING).items()
+}
+for kind, by in (("isotropic", SPEEDS), ("transverse", ("c11", "c13", "c33", "c44", "c66", "rho"))):
+    CASES[f"{kind} Earth"] = (earth, {"transverse": kind == "transverse"}, {"parameters": by, "varied": 0.01})
 
 
 def scenario_of(name, **more):
@@ -317,8 +297,8 @@ def model_file(folder, ends):
     rng, axes = np.random.default_rng(5), {name: np.linspace(*end) for name, end in ends.items()}
     shape = tuple(map(len, axes.values()))
     values = {name: (tuple(axes), mean * (1 + 0.03 * rng.uniform(-1, 1, shape))) for name, mean in ROCK.items()}
-    path = folder / "model.nc"
-    xr.Dataset(values, axes).to_netcdf(path)
+    path = folder / "model.zarr"
+    xr.Dataset(values, axes).to_zarr(path, zarr_format=2)
     return {"kind": "file", "file": str(path)}
 
 

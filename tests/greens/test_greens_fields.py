@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import zarr
 from common import refused
-from test_sem_gpu_text import built
+from kernelcase import built
 
 import craton
 from craton.backends.cpu import CPU

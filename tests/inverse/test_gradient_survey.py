@@ -209,11 +209,10 @@ WRONG_DATA = [
 
 
 def test_bad_data_and_tables_are_told_before_anything_is_written(observed, tmp_path):
-    path = tmp_path / "changed.nc"
+    path = tmp_path / "changed.zarr"
     for change, words in WRONG_DATA:
-        change(xr.open_zarr(observed, chunks=None).load()).to_netcdf(path)
+        change(xr.open_zarr(observed, chunks=None).load()).to_zarr(path, mode="w", zarr_format=2)
         refused(ScenarioError, words, survey.prepare, with_data(path))
-        path.unlink()
     for table, words in (
         ({"observed": str(tmp_path / "none.zarr")}, "there is no"),
         ({"parameters": ["vp", "mu"]}, "one set"),

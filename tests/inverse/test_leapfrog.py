@@ -122,7 +122,6 @@ def run(step):
     return craton.run(loads(text), progress=False)
 
 
-@pytest.mark.costly("the only test that runs with two steps")
 def test_seismograms_do_not_depend_on_the_step():
     coarse, fine = run(0.014), run(0.0035)
     assert coarse.plan.extra == leapfrog.extra(72) and coarse.plan.steps == 72 + coarse.plan.extra

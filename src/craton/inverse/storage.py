@@ -27,7 +27,7 @@ from craton.text import megabytes
 STORAGES = GRADIENT_STORAGES
 SURELY = 2  # times the arrays of the whole grid, that programs do not take
 RING_SHARE = 0.1  # of the machine's memory at hand, for the ring of what waits on the host
-# of a gradient, L2, relative: by boundaries in 16 bits, by reals (tests/inverse/test_reversal.py)
+# of a gradient, L2, relative: by boundaries in 16 bits, by reals (tests/inverse/test_gradient_storage.py)
 ERRORS = {16: 1e-4, 32: 1e-5, 64: 1e-12}
 
 

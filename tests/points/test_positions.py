@@ -1,4 +1,4 @@
-"""Positions of sources and receivers: by metres, by longitude and latitude, in lines, grids, fibres and files of stations; in both methods."""
+"""Positions of sources and receivers in both methods: by metres or on a map, in lines, grids, fibres and files of stations."""
 
 import re
 from types import SimpleNamespace
@@ -71,10 +71,11 @@ FILES = {
     "STATIONS": "FUR GR 47.27 12.53 565.0 20.0\nFUR BW 47.25 12.5 0.0 0.0\n",
     "fdsn.txt": FDSN + "GR|FUR||HHZ|47.27|12.53|565.0|20.0|0.0\nGR|FUR||HHN|47.27|12.53|565.0|20.0|0.0\nBW|FUR||HHZ|47.25|12.5|0|0|0\n",
 }  # fmt: skip
+EPOCHS = "#Network|Station|Latitude|Longitude|Elevation|SiteName|StartTime|EndTime\n"
 ONE = {  # of a single station: its elevation
-    "stations.txt": (300, "#Network|Station|Latitude|Longitude|Elevation|SiteName|StartTime|EndTime\nGR|FUR|47.27|12.53|565.0|Fürstenfeldbruck|2006-12-16T00:00:00|\n"),
+    "stations.txt": (300, EPOCHS + "GR|FUR|47.27|12.53|565.0|Fürstenfeldbruck|2006-12-16T00:00:00|\n"),
     "elevation.csv": (250, "station;name;lon;lat;elevation\nFUR;Bruck;12.53;47.27;0.25 km\n"),
-}  # fmt: skip
+}
 HEADING = "#Network|Station|Latitude|Longitude\n"
 WRONG_FILES = [
     ("a.csv", "name,longitude,depth\nA,12.5,0\n", "it has no column latitude"),
@@ -307,8 +308,7 @@ def written(path, *stations):
 MOVED = {  # in 2015
     "xml": [station("MOVED", 12.48, 47.24, begin=2000, end=2015), station("MOVED", 12.51, 47.26, begin=2015)],
     "text": [
-        "#Network|Station|Latitude|Longitude|Elevation|SiteName|StartTime|EndTime\n"
-        "GE|MOVED|47.24|12.48|600|Alm|2000-01-01T00:00:00|2015-01-01T00:00:00\n"
+        EPOCHS + "GE|MOVED|47.24|12.48|600|Alm|2000-01-01T00:00:00|2015-01-01T00:00:00\n"
         "GE|MOVED|47.26|12.51|650|Alm|2015-01-01T00:00:00.000000Z|\n"
     ],
 }
@@ -392,8 +392,7 @@ def test_sensors_of_other_times_and_of_one_place_are_told(tmp_path):
 
 REPEATED = [  # CSV, STATIONS, FDSN's text
     "name,network,longitude,latitude,depth\nB,GE,12.49,47.24,0\n" + 2 * "A,GE,12.51,47.26,0\n",
-    "#Network|Station|Latitude|Longitude|Elevation|SiteName|StartTime|EndTime\n"
-    "GE|B|47.24|12.49|0|b||\n" + 2 * "GE|A|47.26|12.51|0|a||\n",
+    EPOCHS + "GE|B|47.24|12.49|0|b||\n" + 2 * "GE|A|47.26|12.51|0|a||\n",
     "B GE 47.24 12.49 0 0\n" + 2 * "A GE 47.26 12.51 0 0\n",
 ]
 

@@ -151,15 +151,12 @@ def cases():
     for name, changes in FD.items():
         base = SPACE if "space" in name else PLANE
         for precision, bound in (("float64", 1e-12), ("float32", 1e-6)):
-            single = precision == "float32"
             run = RUN | {"precision": precision} | changes.get("run", {})
-            if not single or name in SHORT:
-                made = {"time": {"duration": 0.9}} | changes | {"run": run}
-                marks = [] if single else pytest.mark.long
+            made = {"time": {"duration": 0.9}} | changes | {"run": run}
+            marks = [] if precision == "float32" else pytest.mark.long
+            if name in SHORT or marks:
                 some.append(pytest.param(base, made, {}, (1, 1), bound, id=f"fd {name} {precision}", marks=marks))
-    for name, (changes, *rest) in SEM.items():
-        some.append(pytest.param(CASE, changes, *rest, id=f"sem {name}", marks=pytest.mark.long))
-    return some
+    return some + [pytest.param(CASE, *row, id=f"sem {name}", marks=pytest.mark.long) for name, row in SEM.items()]
 
 
 @pytest.mark.parametrize("base, changes, second, ranks, bound", cases())

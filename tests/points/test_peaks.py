@@ -25,21 +25,13 @@ from craton.scenario import loads
 from craton.survey.geography import Local
 
 TEXT = """
-[domain]
-origin = [0, 0, -1500]
-size = [1800, 1600, 1500]
-spacing = 100
+domain = { origin = [0, 0, -1500], size = [1800, 1600, 1500], spacing = 100 }
+time = { duration = 0.6 }
+boundaries = { top = "free", cpml = { thickness = 4 } }
+run = { device = "cpu", threads = 1 }
 [model]
 kind = "layers"
-layers = [
-    { top = 0, vp = 3000, vs = 1700, rho = 2300 },
-    { top = -600, vp = 4500, vs = 2600, rho = 2600 },
-]
-[time]
-duration = 0.6
-[boundaries]
-top = "free"
-cpml = { thickness = 4 }
+layers = [{ top = 0, vp = 3000, vs = 1700, rho = 2300 }, { top = -600, vp = 4500, vs = 2600, rho = 2600 }]
 [[source]]
 kind = "moment_tensor"
 at = { x = 900, y = 700, depth = 600 }
@@ -56,9 +48,6 @@ name = "ground"
 quantities = ["pgv", "pga", "pgd", "arias", "cav", "squared_velocity", "duration", "sa"]
 periods = [0.2, 1.0]
 resolution = 0.004
-[run]
-device = "cpu"
-threads = 1
 """
 ELEMENTS = {
     "method": "sem",

@@ -346,18 +346,9 @@ def test_task_reports_what_went_wrong(folder):
 # --- fibres -----------------------------------------------------------------------------------------------------------------
 
 FIBRES = """
-[domain]
-origin = [0, -600]
-size = [1200, 600]
-spacing = 20
-[model]
-kind = "homogeneous"
-vp = 3000
-vs = 1700
-rho = 2200
-[time]
-duration = 0.3
-start = -0.15
+domain = { origin = [0, -600], size = [1200, 600], spacing = 20 }
+model = { kind = "homogeneous", vp = 3000, vs = 1700, rho = 2200 }
+time = { duration = 0.3, start = -0.15 }
 [[source]]
 kind = "explosion"
 AT

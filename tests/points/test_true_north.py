@@ -29,30 +29,20 @@ Mtp:       2.2e+22
 """
 SCENARIO = """
 title = "box"
+model = {{ kind = "homogeneous", vp = 5000, vs = 2900, rho = 2700 }}
+time = {{ duration = 2.2, start = -0.8 }}
+receivers = [{{ file = "STATIONS" }}]
+output = {{ waveforms = ["velocity", "strain_rate"], sampling = 0.02 }}
+run = {{ threads = 1 }}
+[[source]]
+kind = "cmtsolution"
+file = "CMTSOLUTION"
+wavelet = {{ kind = "gaussian", tau = 0.26, delay = 0 }}
 [domain]
 origin = [-6000, -6000, -7000]
 size = [12000, 12000, 7000]
 spacing = 200
 geographic = {{ longitude = 12.5, latitude = 47.25, azimuth = {azimuth} }}
-[model]
-kind = "homogeneous"
-vp = 5000
-vs = 2900
-rho = 2700
-[time]
-duration = 2.2
-start = -0.8
-[[source]]
-kind = "cmtsolution"
-file = "CMTSOLUTION"
-wavelet = {{ kind = "gaussian", tau = 0.26, delay = 0 }}
-[[receivers]]
-file = "STATIONS"
-[output]
-waveforms = ["velocity", "strain_rate"]
-sampling = 0.02
-[run]
-threads = 1
 """
 PLACES = {"A": (12.52, 47.262), "B": (12.475, 47.235), "C": (12.505, 47.225)}
 
@@ -115,27 +105,16 @@ def test_axes_far_east_of_the_reference_turn_by_the_convergence():
 
 
 PLANE = """
+model = {{ kind = "homogeneous", vp = 3000, vs = 1700, rho = 2200 }}
+time = {{ duration = 0.8 }}
+receivers = [{{ name = "R", at = [800, 0] }}]
+source = [{{ kind = "force", at = [0, -500], force = {force}, wavelet = {{ kind = "ricker", frequency = 5 }} }}]
 [domain]
 origin = [-2000, -2000]
 size = [4000, 2000]
 spacing = 50
 waves = "{waves}"
 geographic = {{ longitude = 12.5, latitude = 47.25, azimuth = {azimuth} }}
-[model]
-kind = "homogeneous"
-vp = 3000
-vs = 1700
-rho = 2200
-[time]
-duration = 0.8
-[[source]]
-kind = "force"
-at = [0, -500]
-force = {force}
-wavelet = {{ kind = "ricker", frequency = 5 }}
-[[receivers]]
-name = "R"
-at = [800, 0]
 """
 
 

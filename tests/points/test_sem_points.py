@@ -69,6 +69,7 @@ def test_positions_in_distorted_elements_are_found():
         assert found.distance.max() < 1e-9
 
 
+@pytest.mark.long
 def test_nearest_of_flat_elements_is_the_one_below():
     """Sea level of a coarse Earth bulges beyond its elements, 6.7 km at most at 22 degrees each; near edges eight others are nearer."""
     domain = {"chunk": {"chunks": 6, "elements": [4, 4], "bottom": "300 km"}}
@@ -213,7 +214,7 @@ def test_quantities_of_a_fluid():
 def test_rows_of_many_channels_are_those_of_each():
     """Of four quantities, receivers in both media and a fibre, in one table: what a channel alone has, and nothing else."""
     d = sea()
-    xyz = np.random.default_rng(2).uniform((5, 5, -395), (195, 195, -5), (40, 3))
+    xyz = np.random.default_rng(2).uniform((5, 5, -395), (195, 195, -5), (16, 3))
     ends = ((tuple(xyz[0]), 0, 0.5), (tuple(xyz[1]), 2, -2.0))
     more = [Channel(-1, "fibre_strain_rate", "", True, terms=ends)]
     every = channels(len(xyz), ["curl", "velocity", "pressure", "divergence"]) + more
@@ -294,12 +295,10 @@ def strain_error(mesh, at, model=MODEL, wave=2 * np.pi / 125):
     return np.linalg.norm(off) / np.linalg.norm(size)
 
 
-CORNER, FACES = (200, 200, -200), [(230, 170, -110), (200, 150, -130), (390, 210, -200)]
+CORNER, FACES = (200, 200, -200), [(150, 150, -150), (230, 170, -110), (200, 150, -130), (390, 210, -200)]
 
 
-@pytest.mark.parametrize(
-    "at", [CORNER, (150, 150, -150), (200, 150, -50), *(pytest.param(at, marks=pytest.mark.long) for at in FACES)]
-)
+@pytest.mark.parametrize("at", [CORNER, (200, 150, -50), *(pytest.param(at, marks=pytest.mark.long) for at in FACES)])
 def test_moments_in_a_lattice_of_boxes(at):
     """At corners, on faces, in the middle of an element, near a side and the top: 2 to 30 times more exact than slopes of one element."""
     mesh = brick((4, 4, 4), (400.0, 400.0, 400.0))

@@ -307,6 +307,7 @@ def test_gpus_are_dealt_out(monkeypatch):
     assert "CUDA_VISIBLE_DEVICES" not in placement.environments("cpu", 2)[0]
 
 
+@pytest.mark.long
 def test_workers_have_their_environment_and_log_nothing(capfd):
     """A survey that is stopped ends in one message: tracebacks of Dask's own threads are not shown, whichever of them is cut off."""
 

@@ -162,20 +162,20 @@ def test_waves_of_a_chunk_of_the_earth_are_injected_into_a_box(tmp_path):
     assert misfit(values, expected) < 0.01
 
 
-@pytest.mark.long
-def test_h5drm_goes_out_and_comes_in(tmp_path, capsys):
+@pytest.mark.parametrize("sampling, duration", [(200, 0.4), pytest.param(100, 1.0, marks=pytest.mark.long)])
+def test_h5drm_goes_out_and_comes_in(sampling, duration, tmp_path, capsys):
     """The nodes of the domain reduction method, as ShakerMaker writes and OpenSees reads them, back into the same elements."""
     source = CASE["source"][0] | {"wavelet": PULSE | {"tau": 0.3}}
     sides = {"from": [1200, 800, -400], "to": [1600, 1200, 0]}
-    tables = CASE | {"source": [source], "recording": [{"name": "box", **sides, "sampling": 100}]}
-    full = ran(tables, tmp_path)
+    tables = CASE | {"source": [source], "recording": [{"name": "box", **sides, "sampling": sampling}]}
+    full, count = ran(tables, tmp_path, time={"duration": duration}), 400 // sampling + 1
     path = tmp_path / "box.h5drm"
     assert main(["convert", str(tmp_path), str(path)]) == 0
     with h5py.File(path) as file:
         data, about = file["DRM_Data"], file["DRM_Metadata"]
         xyz, internal = data["xyz"][()], data["internal"][()]
         assert data["displacement"].shape == (3 * len(xyz), full.plan.steps - 1)
-        assert internal.sum() == 5**3 - 3 * 3 * 4  # four sides and the bottom
+        assert internal.sum() == count**3 - (count - 2) ** 2 * (count - 1)  # four sides and the bottom
         assert xyz[internal].min(axis=0).tolist() == pytest.approx([0.8, 1.2, 0.0])
         assert xyz[internal].max(axis=0).tolist() == pytest.approx([1.2, 1.6, 0.4])
         assert about["drmbox_x0"][()].tolist() == pytest.approx([1.0, 1.4, 0.0])
@@ -187,6 +187,8 @@ def test_h5drm_goes_out_and_comes_in(tmp_path, capsys):
     back = io.read(path, "wavefield")
     assert back.xyz[0].tolist() == pytest.approx([1000 * v for v in (xyz[0][1], xyz[0][0], -xyz[0][2])])
     assert np.array_equal(back.values["uz"][:, 0], -u)
+    if sampling > 100:  # too coarse for these waves to be injected
+        return
     values, expected = together(ran(CASE | {"source": [], "injection": [{"file": str(path), **sides}]}), full)
     assert misfit(values[:, 0], expected[:, 0]) < 0.01
     assert np.abs(values[:, 1]).max() < 0.01 * np.abs(expected[:, 1]).max()

@@ -84,6 +84,7 @@ FD = {  # changes of PLANE or SPACE for both runs
     "attenuation SH": SH | lossy("mixed"),
     "attenuation VTI": lossy("mixed", VTI_Q),
     "attenuation topography": lossy("full", mechanisms=2, topography=-100.0),
+    "attenuation VTI topography": lossy("full", VTI_Q, mechanisms=2, topography=-100.0),
     "attenuation below the surface": lossy("coarse") | box(-900, -450, [1625, -675]),
     "attenuation VTI in space": lossy("mixed", VTI_Q) | {"time": {"duration": 0.8}},
     "a floor above the lower side": layered(SEA) | box(-700),
@@ -142,7 +143,7 @@ SEM = {  # changes of CASE for both runs, those of the second, ranks that record
     "water alone": (wet(-400, 0, "water"), {}, (1, 2), 1e-11),
     "rock and water float32": (wet(-900, 0, "rock", "water", **SINGLE), {}, (1, 1), 2e-6),
 }
-SHORT = ("in space", "acoustic", "attenuation topography")
+SHORT = ("in space", "acoustic", "attenuation VTI topography")
 
 
 def cases():
@@ -151,15 +152,12 @@ def cases():
     for name, changes in FD.items():
         base = SPACE if "space" in name else PLANE
         for precision, bound in (("float64", 1e-12), ("float32", 1e-6)):
-            single = precision == "float32"
             run = RUN | {"precision": precision} | changes.get("run", {})
-            if not single or name in SHORT:
-                made = {"time": {"duration": 0.9}} | changes | {"run": run}
-                marks = [] if single else pytest.mark.long
+            made = {"time": {"duration": 0.9}} | changes | {"run": run}
+            marks = [] if precision == "float32" else pytest.mark.long
+            if name in SHORT or marks:
                 some.append(pytest.param(base, made, {}, (1, 1), bound, id=f"fd {name} {precision}", marks=marks))
-    for name, (changes, *rest) in SEM.items():
-        some.append(pytest.param(CASE, changes, *rest, id=f"sem {name}", marks=pytest.mark.long))
-    return some
+    return some + [pytest.param(CASE, *row, id=f"sem {name}", marks=pytest.mark.long) for name, row in SEM.items()]
 
 
 @pytest.mark.parametrize("base, changes, second, ranks, bound", cases())

@@ -40,12 +40,10 @@ BELOW_HILLS = ELEMENTS | {
     "receivers": [{"name": "A", "at": {"x": 1500, "y": 1100, "depth": 0}}],
     "greens": {"from": [500, 550, -500], "to": [700, 750, 100], "max_frequency": 3.5},
 }
+CHUNK = {"longitude": 179.9, "latitude": -13.8, "width": [8, 8], "azimuth": 20, "elements": [4, 4], "bottom": "400 km"}
 DATE_LINE = {
     "method": "sem",
-    "domain": {
-        "chunk": {"longitude": 179.9, "latitude": -13.8, "width": [8, 8], "azimuth": 20}
-        | {"elements": [4, 4], "bottom": "400 km"}
-    },
+    "domain": {"chunk": CHUNK},
     "model": {"kind": "prem"},
     "time": {"duration": 120},
     "receivers": [{"name": "A", "at": {"longitude": -179.5, "latitude": -13.2}}],
@@ -62,10 +60,9 @@ ON_MAP = SPACE | {
 }
 STORED = [PLANE | {"greens": PLANE["greens"] | {"storage": storage}} for storage in ("float32", "16 bits")]
 IN_PLANE = [(1013.7, -331.9), (1100, 0)]
-EARTHLY = [
-    {"longitude": 179.7, "latitude": -14.1, "depth": 33e3},
-    {"longitude": -179.9, "latitude": -13.9, "depth": 10e3},
-]
+DEEPER, EAST = (
+    {"longitude": x, "latitude": y, "depth": z} for x, y, z in ((179.7, -14.1, 33e3), (-179.9, -13.9, 10e3))
+)
 GREAT = {"tau": 40, "tensor": {name: 1e5 * value for name, value in TENSOR.items()}}
 CASES = {  # tables, places of sources, end of what is compared, bound of relative L2 at each station
     # at depth, on the free surface and below it; layers, a station in the ground
@@ -76,9 +73,10 @@ CASES = {  # tables, places of sources, end of what is compared, bound of relati
     "elements": (ELEMENTS, [(613.7, 667.1, -331.9), (700, 600, 0)], 1.3, 1e-5),
     "below a hill": (BELOW_HILL, [(1413.7, -331.9), (1500, 30.0), (1620, -20)], 2.35, 1e-5),
     "elements below hills": (BELOW_HILLS, [(613.7, 667.1, -331.9), {"x": 613.7, "y": 667.1, "depth": 10}], 1.95, 1e-5),
-    "a chunk of the Earth across the date line": (DATE_LINE, EARTHLY, 80, 1e-5),
+    "a chunk of the Earth across the date line": (DATE_LINE, [DEEPER, EAST], 80, 1e-5),
     "a box on a map": (ON_MAP, [(750, 733, -550)], 1.25, 1e-5),
 }
+GAUSSIAN = {"kind": "gaussian", "tau": 0.25}
 IN_AIR = {"below a hill": [1700, 0, 90], "elements below hills": [600, 650, 95]}
 SHORT = ("space", "plane with attenuation in 16 bits", "elements below hills", "a box on a map")
 
@@ -126,14 +124,7 @@ def test_seismograms_are_those_of_forward_runs(name, built):
         np.testing.assert_allclose(got.time, expected.time, atol=1e-9)
         assert max(map(misfit, got.values, expected.values)) < bound, at
         if name in IN_AIR:
-            refused(
-                ScenarioError,
-                "in the air",
-                store.batch,
-                [IN_AIR[name]],
-                np.ones((1, 6)),
-                {"kind": "gaussian", "tau": 0.25},
-            )
+            refused(ScenarioError, "in the air", store.batch, [IN_AIR[name]], np.ones((1, 6)), GAUSSIAN)
         if "chunk" in name:
             assert place_of(store, list(quake.source)) == pytest.approx(at, rel=1e-9)
 
@@ -169,15 +160,11 @@ def test_slopes_are_those_of_differences(space):
 
 
 def test_finite_faults_are_those_of_forward_runs(space, tmp_path):
-    """Subfaults with slip rates of their own, from an SRF file: x, y, depth in km, strike, dip, onset, rake."""
+    """Subfaults with slip rates of their own, from an SRF file: x, y, depth in km, strike, dip, area, onset, interval; rake, slip."""
     rates, rows = 100 * np.hanning(42)[1:-1] ** 4, []
-    for x, y, depth, strike, dip, onset, rake in (
-        (1230.0, 1180.0, 0.33, 20, 70, 0.1, 30),
-        (1290.0, 1240.0, 0.21, 80, 50, 0.25, -60),
-    ):
-        rows.append(f"{x} {y} {depth} {strike} {dip} 1e10 {onset} 0.04\n{rake} {sum(rates) * 0.04:.6g} 40 0 0 0 0\n")
-        rows.append("  ".join(f"{v:.9e}" for v in rates) + "\n")
-    (tmp_path / "r.srf").write_text(f"1.0\nPOINTS {len(rows) // 2}\n" + "".join(rows))
+    for fault, rake in (("1230 1180 0.33 20 70 1e10 0.1", 30), ("1290 1240 0.21 80 50 1e10 0.25", -60)):
+        rows += [f"{fault} 0.04", f"{rake} {sum(rates) * 0.04:.6g} 40 0 0 0 0", "  ".join(f"{v:.9e}" for v in rates)]
+    (tmp_path / "r.srf").write_text("\n".join(["1.0\nPOINTS 2", *rows, ""]))
     fault = {"kind": "srf", "file": str(tmp_path / "r.srf"), "coordinates": "metres"}
     quake = craton.Scenario(**SPACE, run=RUN, source=[fault])
     reference = craton.run(quake, progress=False).dataset.velocity
@@ -213,7 +200,6 @@ def test_what_cannot_be_built_is_told():
     refused(ScenarioError, words, scenario, SPACE, (1200, 1200, -300), greens=table)
 
 
-GAUSSIAN = {"kind": "gaussian", "tau": 0.25}
 BLAST = {"kind": "explosion", "at": [1250, 1200, -300], "moment": 1.0, "wavelet": GAUSSIAN}
 PUSH = {"kind": "force", "at": [1200, 1200, -300], "force": [1, 0, 0], "wavelet": GAUSSIAN}
 
@@ -236,8 +222,8 @@ def test_what_a_store_does_not_hold_is_told(space):
 
 def test_samples_beyond_memory_are_refused_before_they_are_made(space, tmp_path, capsys):
     """With the sampling that fits; by each question."""
-    began = time.perf_counter()
     for sampling in (1e-9, 1e-15, 1e-300):
+        began = time.perf_counter()
         for ask, arguments in (
             (space.seismograms, [BLAST]),
             (space.derivatives, [BLAST]),
@@ -249,7 +235,7 @@ def test_samples_beyond_memory_are_refused_before_they_are_made(space, tmp_path,
         query = ["greens", "query", str(space.path), "-o", str(tmp_path / "x.nc")]
         assert main([*query, "--sampling", str(sampling)]) == 3
         assert "sampling = " in capsys.readouterr().err and not list(tmp_path.iterdir())
-    assert time.perf_counter() - began < 15
+        assert time.perf_counter() - began < 5
 
 
 def test_wavelets_of_dicts_are_those_of_their_numbers_and_files(tmp_path):

@@ -5,36 +5,33 @@ import tomllib
 
 import numpy as np
 import pytest
+import rasterio
+import xarray
+from common import difference, refused
 from kernelcase import PRECISIONS, run, unchanged_outside
+from pointcase import stopping
+from rasterio.warp import transform
 
 import craton
 from craton.cli import main
 from craton.core.layout import Layout
 from craton.core.peaks import nigam_jennings
-from craton.driver.recorder import Recorder
 from craton.errors import CratonError, Interrupted, ScenarioError
 from craton.methods.shared import peaks as operators
 from craton.output.peaks import read, write
 from craton.output.response import response_spectra
 from craton.report.shaking import intensity
 from craton.scenario import loads
+from craton.survey.geography import Local
 
 TEXT = """
-[domain]
-origin = [0, 0, -1500]
-size = [1800, 1600, 1500]
-spacing = 100
+domain = { origin = [0, 0, -1500], size = [1800, 1600, 1500], spacing = 100 }
+time = { duration = 0.6 }
+boundaries = { top = "free", cpml = { thickness = 4 } }
+run = { device = "cpu", threads = 1 }
 [model]
 kind = "layers"
-layers = [
-    { top = 0, vp = 3000, vs = 1700, rho = 2300 },
-    { top = -600, vp = 4500, vs = 2600, rho = 2600 },
-]
-[time]
-duration = 0.6
-[boundaries]
-top = "free"
-cpml = { thickness = 4 }
+layers = [{ top = 0, vp = 3000, vs = 1700, rho = 2300 }, { top = -600, vp = 4500, vs = 2600, rho = 2600 }]
 [[source]]
 kind = "moment_tensor"
 at = { x = 900, y = 700, depth = 600 }
@@ -51,9 +48,6 @@ name = "ground"
 quantities = ["pgv", "pga", "pgd", "arias", "cav", "squared_velocity", "duration", "sa"]
 periods = [0.2, 1.0]
 resolution = 0.004
-[run]
-device = "cpu"
-threads = 1
 """
 ELEMENTS = {
     "method": "sem",
@@ -61,6 +55,7 @@ ELEMENTS = {
     "boundaries": {"top": "free", "others": "stacey"},
     "run": {"device": "cpu", "threads": 1, "assembly": "colour"},
 }
+STATION = [{"name": "A", "at": {"x": 900, "y": 700, "depth": 0}}]
 TABLES = {"fd": {}, "sem": ELEMENTS}
 
 
@@ -93,8 +88,7 @@ def four(values):
 
 def off(values, expected):
     """Greatest difference, as a share of the greatest value."""
-    values = np.asarray(values, float).reshape(np.shape(expected))
-    return np.abs(values - expected).max() / np.abs(expected).max()
+    return difference(np.reshape(values, np.shape(expected)), expected)
 
 
 # --- every step, as dense receivers -----------------------------------------------------------------------------------------------------
@@ -110,53 +104,44 @@ def test_maps_are_those_of_receivers_at_every_site(method, results):
     velocity = velocity[:, sites]
     acceleration = np.diff(velocity, axis=0, prepend=0) / dt
     squares = np.cumsum(acceleration**2, axis=0) * dt
+    spectra = response_spectra(velocity.transpose(1, 2, 0), dt, [0.2, 1.0])
     assert off(measured.pgv[:3], four(velocity)[:3]) == 0  # the same sums, to the last bit
-    assert off(measured.pgv, four(velocity)) < 1e-6
-    assert off(measured.pga, four(acceleration)) < 1e-6
-    assert off(measured.pgd, four(np.cumsum(velocity, axis=0) * dt)) < 1e-6
-    assert off(measured.arias[:3], np.pi / 2 / 9.80665 * squares[-1].T) < 1e-6
-    assert off(measured.cav[:3], np.abs(acceleration).sum(axis=0).T * dt) < 1e-6
-    assert off(measured.squared_velocity[:3], (velocity**2).sum(axis=0).T * dt) < 1e-6
+    for values, expected in (
+        (measured.pgv, four(velocity)),
+        (measured.pga, four(acceleration)),
+        (measured.pgd, four(np.cumsum(velocity, axis=0) * dt)),
+        (measured.arias[:3], np.pi / 2 / 9.80665 * squares[-1].T),
+        (measured.cav[:3], np.abs(acceleration).sum(axis=0).T * dt),
+        (measured.squared_velocity[:3], (velocity**2).sum(axis=0).T * dt),
+        (measured.sa[:, :3], spectra[0].transpose(2, 1, 0)),
+        (measured.sa[:, 3], spectra[2].T),
+    ):
+        assert off(values, expected) < 1e-6, values.name
     both = squares[..., :2].sum(axis=-1) / squares[-1, :, :2].sum(axis=-1)
     passed = [(both < share).sum(axis=0) * dt for share in (0.05, 0.75, 0.95)]
     for name, end in (("duration_5_75", passed[1]), ("duration_5_95", passed[2])):
-        ours = measured[name].values
-        assert ours.min() > 0.05
-        assert np.abs(ours - (end - passed[0])).max() < 2 * max(dt, 0.004)
-    spectra = response_spectra(velocity.transpose(1, 2, 0), dt, [0.2, 1.0])
-    assert off(measured.sa[:, :3], spectra[0].transpose(2, 1, 0)) < 1e-6
-    assert off(measured.sa[:, 3], spectra[2].T) < 1e-6
+        assert measured[name].values.min() > 0.05
+        assert np.abs(measured[name].values - (end - passed[0])).max() < 2 * max(dt, 0.004)
     assert measured.pgv.attrs["units"] == "m/s"
 
 
 # --- the same bits ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method, before, after", [("fd", 1, 2), ("sem", 2, 1)])
+@pytest.mark.parametrize("method, before, after", [("fd", 1, 2), pytest.param("sem", 2, 1, marks=pytest.mark.long)])
 def test_resumed_on_other_ranks_with_the_same_bits(method, before, after, results, tmp_path, monkeypatch):
     """Interrupted, resumed, stored: of a grid along z, whose lower rank has no site but points that sites need."""
-    sample = Recorder.sample
-
-    def told(self, step):
-        if step == 25 and not (tmp_path / "stopped").exists() and self.comm.rank == 0:
-            (tmp_path / "stopped").touch()
-            self.stopped = "SIGTERM"
-        sample(self, step)
-
-    reference = results[method]
     # one receiver: the padding of the records, and with it the last bits of the wavelets, stays
-    station = [{"name": "A", "at": {"x": 900, "y": 700, "depth": 0}}]
-    case = scenario("sem", receivers=station)
+    case = scenario("sem", receivers=STATION)
     if method == "fd":
-        in_z = {"device": "cpu", "threads": 1, "grid": [1, 1, 2]}
-        case = scenario(run=in_z, receivers=station)
-    monkeypatch.setattr(Recorder, "sample", told)
+        case = scenario(run={"device": "cpu", "threads": 1, "grid": [1, 1, 2]}, receivers=STATION)
+    stopping(monkeypatch, 25)
     out = tmp_path / "out"
     with pytest.raises(Interrupted):
         craton.run(case, out=out, progress=False, warn=False, devices=before)
     craton.resume(out, progress=False, devices=after)
     stored = read(out)["ground"]
-    for name, expected in reference.peaks["ground"].data_vars.items():
+    for name, expected in results[method].peaks["ground"].data_vars.items():
         assert stored[name].values.tobytes() == expected.values.tobytes(), name
 
 
@@ -166,13 +151,11 @@ def test_resumed_on_other_ranks_with_the_same_bits(method, before, after, result
 def test_below_topography_as_snapshots_of_the_highest_cells():
     """At every step, of a slope with a hill; a plane through it has sites below the ground only."""
     hill = {"x": [0.0, 700.0, 900.0, 1800.0], "z": [-300.0, -300.0, -100.0, -200.0]}
-    tables = tomllib.loads(TEXT)
     model = {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300, "topography": hill}
-    every = {"name": "all", "quantity": "velocity", "every": 1e-9}
-    maps = [{"name": "ground", "stride": 2}, {"name": "cut", "plane": {"z": -200}}]
-    tables |= {"model": model, "snapshots": [every], "peaks": maps, "receivers": []}
-    tables["time"] = {"duration": 0.1}
-    result = craton.run(craton.Scenario(**tables), progress=False, warn=False)
+    tables = {"model": model, "receivers": [], "time": {"duration": 0.1}}
+    tables["snapshots"] = [{"name": "all", "quantity": "velocity", "every": 1e-9}]
+    tables["peaks"] = [{"name": "ground", "stride": 2}, {"name": "cut", "plane": {"z": -200}}]
+    result = craton.run(scenario(**tables), progress=False, warn=False)
     frames = np.abs(result.snapshots["all"].velocity).max("time")
     ground, cut = result.peaks["ground"], result.peaks["cut"]
     assert cut.pgv.dims == ("component", "y", "x") and float(cut.z) == -200
@@ -197,8 +180,10 @@ def test_plan_says_what_maps_lack():
     assert "peaks ground" in plan and "without the time-dispersion correction" in plan
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("together", [0, 1])
+@pytest.mark.parametrize(
+    "together, precision",
+    [(0, "float32"), (1, "float32"), *(pytest.param(n, "float64", marks=pytest.mark.long) for n in (0, 1))],
+)
 def test_peaks(together, precision):
     """Every quantity of one step against NumPy: rows of points here and of other ranks, axes of each site."""
     rng, sites, dt, every, n = np.random.default_rng(4), 7, 0.02, 3, 5
@@ -209,25 +194,14 @@ def test_peaks(together, precision):
     if not together:
         source[::3] = -1 - rng.integers(0, 9, len(source[::3]))
     tables = np.stack([nigam_jennings(t, 0.05, dt).ravel() for t in (0.3, 1.0)])
-    real = {
-        "before": (3, sites),
-        "largest": (12, sites),
-        "pushed": (3, sites),
-        "oscillators_largest": (8, sites),
-        "history": (3, sites),
-        "state": (60,),
-        "ghosts": (9,),
-        "weight": (first[-1],),
-        "axes": (9, sites),
-    }
+    real = {"before": (3, sites), "largest": (12, sites), "pushed": (3, sites), "oscillators_largest": (8, sites)}
+    real |= {"history": (3, sites), "state": (60,), "ghosts": (9,), "weight": (first[-1],), "axes": (9, sites)}
     double = {"displaced": (3, sites), "sums": (9, sites), "oscillators": (12, sites)}
     arrays = {name: rng.standard_normal(shape).astype(precision) for name, shape in real.items()}
-    arrays["largest"], arrays["oscillators_largest"] = (
-        abs(arrays[name]) / 9 for name in ("largest", "oscillators_largest")
-    )
+    for name in ("largest", "oscillators_largest"):
+        arrays[name] = abs(arrays[name]) / 9
     arrays |= {name: rng.standard_normal(shape) for name, shape in double.items()}
-    arrays |= {"source": source, "first": first, "recursion": tables}
-    arrays["step"] = np.array([n], np.int32)
+    arrays |= {"source": source, "first": first, "recursion": tables, "step": np.array([n], np.int32)}
     params = {"count": sites, "together": together, "last": 9, "every": every, "dt": dt}
     box = (0, 1, 0, 1, 0, sites)
     after = run(op, op.arrays, copy.deepcopy(arrays), box, params, layout, precision)
@@ -271,14 +245,10 @@ def test_peaks(together, precision):
     assert all(np.array_equal(rest[name], arrays[name]) for name in expected)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_gather_points(precision):
-    rng, op = np.random.default_rng(1), operators.GATHER
-    arrays = {
-        "values": np.zeros(6, precision),
-        "state": rng.standard_normal(30).astype(precision),
-        "source": rng.integers(0, 30, 6),
-    }
+def test_gather_points():
+    rng, op, precision = np.random.default_rng(1), operators.GATHER, PRECISIONS[0]
+    arrays = {"values": np.zeros(6, precision), "state": rng.standard_normal(30).astype(precision)}
+    arrays["source"] = rng.integers(0, 30, 6)
     params = {"count": 6, **operators.BESIDE}
     after = run(op, op.arrays, arrays, (0, 1, 0, 1, 0, 6), params, Layout((2, 3, 4), 1), precision)
     assert np.array_equal(after["values"], arrays["state"][arrays["source"]])
@@ -321,8 +291,7 @@ def test_response_spectra_of_a_run(results):
     rough = result.peaks["ground"].sa[:, :3].max(["x", "y"]).T
     assert np.abs(rough.values / peak.values - 1).max() < 0.05
     assert (spectra.rotd50 <= spectra.rotd100 * (1 + 1e-9)).all()
-    with pytest.raises(CratonError, match="periods must be greater than 0"):
-        result.response_spectra([0.0])
+    refused(CratonError, "periods must be greater than 0", result.response_spectra, [0.0])
 
 
 # --- pictures and files -----------------------------------------------------------------------------------------------------------------
@@ -330,12 +299,6 @@ def test_response_spectra_of_a_run(results):
 
 def test_converted_and_drawn(results, tmp_path, capsys):
     """GeoTIFF where the model lies, turned, north up; netCDF as it is; a picture."""
-    rasterio = pytest.importorskip("rasterio")
-    import xarray
-    from rasterio.warp import transform
-
-    from craton.survey.geography import Local
-
     place = Local(11.0, 48.0, 30.0)
     ground = results["sem"].peaks["ground"]
     ground.attrs |= {"map_longitude": 11.0, "map_latitude": 48.0, "map_azimuth": 30.0}
@@ -359,10 +322,9 @@ def test_converted_and_drawn(results, tmp_path, capsys):
 
 def test_east_is_true_east(results):
     """Of a box whose y axis points east, x south: true east is y, true north is minus x."""
-    domain = tomllib.loads(TEXT)["domain"]
-    turned = domain | {"geographic": {"longitude": 11, "latitude": 48, "azimuth": 90}}
-    case = scenario(domain=turned, receivers=[], time={"duration": 0.25})
-    both = [scenario(receivers=[], time={"duration": 0.25}), case]
+    plain = tomllib.loads(TEXT)["domain"]
+    turned = plain | {"geographic": {"longitude": 11, "latitude": 48, "azimuth": 90}}
+    both = [scenario(domain=domain, receivers=[], time={"duration": 0.25}) for domain in (plain, turned)]
     model, true = (craton.run(s, progress=False, warn=False).peaks["ground"].pgv.values for s in both)
     sites = np.isfinite(model[0])
     assert off(true[:, sites], model[[1, 0, 2, 3]][:, sites]) < 1e-3  # the meridians converge
@@ -370,30 +332,24 @@ def test_east_is_true_east(results):
 
 def test_intensity():
     """Of Worden et al. (2012), at both sides of the corner and at its limits."""
-    import xarray
-
     peak = np.array([1e-6, 0.01, 0.1, 3.0])
     map_ = xarray.Dataset({"pgv": (("component", "x"), [peak, 0 * peak], {"units": "m/s"})})
     map_ = map_.assign_coords(component=["E", "N"])
     assert np.allclose(intensity(map_), [1.0, 3.78, 2.89 + 3.16, 10.0])
-    with pytest.raises(CratonError, match="intensity needs pgv or pga"):
-        intensity(map_.drop_vars("pgv"))
+    refused(CratonError, "intensity needs pgv or pga", intensity, map_.drop_vars("pgv"))
 
 
 # --- in words ---------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "table, words",
-    [
-        ({"quantities": ["sa"]}, "spectral acceleration and periods belong together"),
-        ({"periods": [1.0]}, "spectral acceleration and periods belong together"),
+def test_problems():
+    together = "spectral acceleration and periods belong together"
+    for table, words in (
+        ({"quantities": ["sa"]}, together),
+        ({"periods": [1.0]}, together),
         ({"resolution": 0.1}, "which is not listed"),
         ({"quantities": ["mmi"]}, "mmi"),
         ({"plane": {"z": 5000}}, "outside the domain"),
         ({"damping": 1.0, "quantities": ["sa"], "periods": [1.0]}, "less than 1"),
-    ],
-)
-def test_problems(table, words):
-    with pytest.raises(ScenarioError, match=words):
-        craton.plan(scenario(peaks=[{"name": "ground"} | table]))
+    ):
+        refused(ScenarioError, words, lambda peaks: craton.plan(scenario(peaks=peaks)), [{"name": "ground"} | table])

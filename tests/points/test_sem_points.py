@@ -1,4 +1,4 @@
-"""Sources and receivers of spectral elements: positions in meshes, rows of point tables on polynomials that elements hold exactly, time."""
+"""Sources, receivers and pictures of spectral elements: positions in meshes, rows on polynomials that elements hold exactly, time."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,20 +11,35 @@ from elementcase import Toy, brick
 from craton.core.layout import Layout
 from craton.core.plan import Launch
 from craton.methods.shared import points as tables
-from craton.methods.spectral_element import couples, points, sites
+from craton.methods.spectral_element import couples, points, sites, snapshots
 from craton.methods.spectral_element.placing import Places, mesh_top
 from craton.model.globe import earth_chunk
 from craton.model.mesh import locate
 from craton.model.mesh.locate import Cells, Locator
 from craton.output.dataset import waveforms
-from craton.scenario import Homogeneous, Layers, Scenario, Stiffness
-from craton.survey import leapfrog
+from craton.scenario import Homogeneous, Layers, Scenario, Snapshot, Stiffness
+from craton.survey import leapfrog, wavelets
 from craton.survey.channels import Channel, channels
+from craton.survey.places import in_the_air
 from craton.survey.receivers import Receivers
 from craton.survey.sources import PointSource
+from craton.tables.ground import GroundTable
 
 MODEL = Homogeneous(vp=3000, vs=1700, rho=2000)
 SEA = Homogeneous(vp=1500, vs=0, rho=1000)
+ROCK = {"vp": 3000, "vs": 1700, "rho": 2000}
+BELOW_SEA = Layers(layers=[{"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": -200} | ROCK])
+
+
+def sea(model=SEA):
+    """A brick whose upper half is fluid."""
+    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
+    return Toy(mesh, model, fluid_elements=mesh.centroids()[:, 2] > -200)
+
+
+def close(values, expected, relative=0.0, absolute=0.0):
+    """Equal within a share of each value and a difference."""
+    np.testing.assert_allclose(values, expected, rtol=relative, atol=absolute)
 
 
 def value(state, row):
@@ -43,24 +58,23 @@ def recorded(d, quantity, xyz, state):
 # --- positions --------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", [1, 2])
-def test_positions_in_distorted_elements_are_found(order):
-    mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), moved=0.5, order=order, bump=20)
-    rng = np.random.default_rng(3)
-    element, local = rng.integers(0, mesh.size, 500), rng.uniform(-1, 1, (500, 3))
-    xyz = Cells(mesh.nodes, mesh.elements).at(element, local)
-    found = Locator(mesh).find(xyz)
-    np.testing.assert_array_equal(found.element, element)
-    np.testing.assert_allclose(found.local, local, atol=1e-10)
-    assert found.distance.max() < 1e-9
+def test_positions_in_distorted_elements_are_found():
+    for order in (1, 2):
+        mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), moved=0.5, order=order, bump=20)
+        rng = np.random.default_rng(3)
+        element, local = rng.integers(0, mesh.size, 500), rng.uniform(-1, 1, (500, 3))
+        found = Locator(mesh).find(Cells(mesh.nodes, mesh.elements).at(element, local))
+        np.testing.assert_array_equal(found.element, element)
+        close(found.local, local, absolute=1e-10)
+        assert found.distance.max() < 1e-9
 
 
+@pytest.mark.long
 def test_nearest_of_flat_elements_is_the_one_below():
     """Sea level of a coarse Earth bulges beyond its elements, 6.7 km at most at 22 degrees each; near edges eight others are nearer."""
     domain = {"chunk": {"chunks": 6, "elements": [4, 4], "bottom": "300 km"}}
-    wavelet = {"kind": "gaussian", "tau": 20}
-    at = {"longitude": 0, "latitude": 0, "depth": 10000}
-    source = {"kind": "explosion", "at": at, "moment": 1e18, "wavelet": wavelet}
+    source = {"kind": "explosion", "moment": 1e18, "wavelet": {"kind": "gaussian", "tau": 20}}
+    source["at"] = {"longitude": 0, "latitude": 0, "depth": 10000}
     scenario = Scenario(method="sem", domain=domain, model={"kind": "prem"}, time={"duration": 1}, source=[source])
     prepared, _ = earth_chunk.prepared(scenario, earth_chunk.chunk_of(scenario))
     places = np.random.default_rng(5).standard_normal((2000, 3))
@@ -86,15 +100,12 @@ def test_outside_is_told_with_distance_and_element():
     assert "30 m from its nearest element, 32" in problems[0].message and '"L3": (-3, 50, -50) m' in problems[1].message
 
 
-@pytest.mark.parametrize(
-    "order, error", [(1, 0.7), (2, 0.02)]
-)  # m: chords of a sine of 20 m over edges of 100 m; parabolas
-def test_top_of_a_mesh(order, error):
-    mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), order=order, bump=20)
-    top = mesh_top(mesh)
-    x, y = np.random.default_rng(2).uniform(0, 500, (2, 300))
-    np.testing.assert_allclose(top.surface(x, y), 20 * np.sin(3 * x / 600), atol=error)
-    assert np.isnan(top.surface(-1.0, 20.0)) and top.surface(np.zeros((2, 1)), np.ones(3)).shape == (2, 3)
+def test_top_of_a_mesh():
+    for order, error in ((1, 0.7), (2, 0.02)):  # m: chords of a sine of 20 m over edges of 100 m; parabolas
+        top = mesh_top(brick((6, 5, 4), (600.0, 500.0, 200.0), order=order, bump=20))
+        x, y = np.random.default_rng(2).uniform(0, 500, (2, 300))
+        close(top.surface(x, y), 20 * np.sin(3 * x / 600), absolute=error)
+        assert np.isnan(top.surface(-1.0, 20.0)) and top.surface(np.zeros((2, 1)), np.ones(3)).shape == (2, 3)
 
 
 def test_a_position_just_above_the_top_is_put_on_it_and_one_higher_is_not():
@@ -103,19 +114,13 @@ def test_a_position_just_above_the_top_is_put_on_it_and_one_higher_is_not():
     z = float(mesh_top(mesh).surface(150.0, 130.0))
     found = places.locate([[150.0, 130.0, z + 1.0], [150.0, 130.0, z + 5.0]])  # 2 % of an edge of 100 m are allowed
     assert found.element[0] >= 0 and found.local[0, 2] == 1 and found.element[1] == -1
-    drawn = Places(
-        mesh, places.fluid, SimpleNamespace(top=lambda x, y: np.full(np.shape(x), z + 5.0))
-    )  # ground of the model, there
+    ground = SimpleNamespace(top=lambda x, y: np.full(np.shape(x), z + 5.0))  # of the model, there
+    drawn = Places(mesh, places.fluid, ground)
     assert (drawn.locate([[150.0, 130.0, z + 5.0]]).element >= 0).all()
 
 
 def test_a_place_on_a_mesh_above_a_kink_of_the_ground_is_not_in_the_air():
     """Elements are a little above the ground where that bends between their nodes; depths count from the mesh."""
-    from types import SimpleNamespace
-
-    from craton.survey.places import in_the_air
-    from craton.tables.ground import GroundTable
-
     ground = GroundTable(x=[0, 350, 1000], z=[10, 35, 80])
     model = SimpleNamespace(topography=ground, water=None)
     top = SimpleNamespace(top=lambda x, y: np.array([33.95, 33.95, np.nan]))
@@ -126,12 +131,10 @@ def test_a_place_on_a_mesh_above_a_kink_of_the_ground_is_not_in_the_air():
 
 
 def test_both_sides_of_a_sea_floor():
-    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
-    fluid = mesh.centroids()[:, 2] > -200
-    places = Places(mesh, fluid)
+    d = sea()
     on_floor = [[130.0, 60.0, -200.0], [100.0, 100.0, -200.0], [130.0, 60.0, -150.0]]
-    assert fluid[places.locate(on_floor, True).element].tolist() == [True, True, True]
-    assert fluid[places.locate(on_floor, False).element].tolist() == [False, False, True]
+    assert d.fluid[d.places.locate(on_floor, True).element].tolist() == [True, True, True]
+    assert d.fluid[d.places.locate(on_floor, False).element].tolist() == [False, False, True]
 
 
 # --- out --------------------------------------------------------------------------------------------------------------------------------
@@ -160,62 +163,58 @@ AT = (137.0, 61.0, -93.0)
 def test_velocity_strain_and_rotation_of_a_polynomial():
     d = Toy(brick(), MODEL)
     state, g = d.filled(velocity=polynomial), gradient(*AT)
-    np.testing.assert_allclose(recorded(d, "velocity", AT, state), polynomial(*AT), rtol=1e-12)
-    np.testing.assert_allclose(recorded(d, "strain_rate", AT, state), six((g + g.T) / 2), rtol=1e-11, atol=1e-15)
+    close(recorded(d, "velocity", AT, state), polynomial(*AT), 1e-12)
+    close(recorded(d, "strain_rate", AT, state), six((g + g.T) / 2), 1e-11, 1e-15)
     curl = [g[2, 1] - g[1, 2], g[0, 2] - g[2, 0], g[1, 0] - g[0, 1]]
-    np.testing.assert_allclose(recorded(d, "rotation_rate", AT, state), np.array(curl) / 2, rtol=1e-11)
+    close(recorded(d, "rotation_rate", AT, state), np.array(curl) / 2, 1e-11)
+    other = (20.0, 120.0, -10.0)
+    channel = Channel(0, "fibre_strain_rate", "", True, terms=((AT, 0, 0.5), (other, 2, -2.0)))
+    ((_, row, _),) = points.fibre_rows(d, [(0, channel)])
+    close(value(state, row), 0.5 * polynomial(*AT)[0] - 2 * polynomial(*other)[2], 1e-12)
 
 
 def test_linear_fields_in_distorted_curved_elements():
     matrix = np.random.default_rng(5).standard_normal((3, 3)) / 100
     d = Toy(brick(moved=0.4, order=2, bump=15), MODEL, 3)
     state = d.filled(velocity=lambda x, y, z: np.einsum("ab,b...->a...", matrix, np.stack([x, y, z])))
-    np.testing.assert_allclose(recorded(d, "velocity", AT, state), matrix @ AT, rtol=1e-11)
-    np.testing.assert_allclose(
-        recorded(d, "strain_rate", AT, state), six((matrix + matrix.T) / 2), rtol=1e-9, atol=1e-13
-    )
+    close(recorded(d, "velocity", AT, state), matrix @ AT, 1e-11)
+    close(recorded(d, "strain_rate", AT, state), six((matrix + matrix.T) / 2), 1e-9, 1e-13)
 
 
 def test_pressure_of_isotropic_and_anisotropic_solids():
-    def state_of(d):
-        return d.filled(displacement=polynomial)
-
-    kappa = 2000 * (3000**2 - 4 / 3 * 1700**2)
-    d = Toy(brick(), MODEL)
-    np.testing.assert_allclose(recorded(d, "pressure", AT, state_of(d)), -kappa * np.trace(gradient(*AT)), rtol=1e-11)
+    kappa, g = 2000 * (3000**2 - 4 / 3 * 1700**2), gradient(*AT)
     law = np.random.default_rng(4).standard_normal((6, 6)) * 1e9
     law = law @ law.T / 1e9 + 2e10 * np.eye(6)
     constants = {f"c{i + 1}{j + 1}": law[i, j] for i in range(6) for j in range(i, 6)}
-    d = Toy(brick(), Homogeneous(rho=2000, stiffness=constants))
-    g = gradient(*AT)
     strain = np.array([g[0, 0], g[1, 1], g[2, 2], g[1, 2] + g[2, 1], g[0, 2] + g[2, 0], g[0, 1] + g[1, 0]])
-    np.testing.assert_allclose(recorded(d, "pressure", AT, state_of(d)), -(law @ strain)[:3].sum() / 3, rtol=1e-10)
+    for model, expected, bound in (
+        (MODEL, -kappa * np.trace(g), 1e-11),
+        (Homogeneous(rho=2000, stiffness=constants), -(law @ strain)[:3].sum() / 3, 1e-10),
+    ):
+        d = Toy(brick(), model)
+        close(recorded(d, "pressure", AT, d.filled(displacement=polynomial)), expected, bound)
 
 
 def test_quantities_of_a_fluid():
-    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
-    d = Toy(mesh, SEA, fluid_elements=mesh.centroids()[:, 2] > -200)
+    d = sea()
 
     def chi(x, y, z):
         return (x / 100) ** 3 * (y / 100) + (z / 100) ** 4
 
     state = d.filled(potential_rate=chi, pressure=lambda x, y, z: 2 * x - y * z)
     x, y, z = np.array(at := (37.0, 161.0, -93.0)) / 100
-    np.testing.assert_allclose(
-        recorded(d, "velocity", at, state), np.array([3 * x**2 * y, x**3, 4 * z**3]) / 100 / 1000, rtol=1e-10
-    )
+    close(recorded(d, "velocity", at, state), np.array([3 * x**2 * y, x**3, 4 * z**3]) / 100 / 1000, 1e-10)
     second = np.array([6 * x * y, 0, 12 * z**2, 3 * x**2, 0, 0]) / 100**2 / 1000
-    np.testing.assert_allclose(recorded(d, "strain_rate", at, state), second, rtol=1e-9, atol=1e-15)
-    np.testing.assert_allclose(recorded(d, "pressure", at, state), 2 * at[0] - at[1] * at[2], rtol=1e-12)
+    close(recorded(d, "strain_rate", at, state), second, 1e-9, 1e-15)
+    close(recorded(d, "pressure", at, state), 2 * at[0] - at[1] * at[2], 1e-12)
     placed, *_ = points.recording(d, channels(1, ["pressure", "velocity"]), Receivers(["H"], np.array([at])), 10)
     assert [c.place for c in placed] == [0.0, 0.5, 0.5, 0.5]
 
 
 def test_rows_of_many_channels_are_those_of_each():
     """Of four quantities, receivers in both media and a fibre, in one table: what a channel alone has, and nothing else."""
-    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
-    d = Toy(mesh, SEA, fluid_elements=mesh.centroids()[:, 2] > -200)
-    xyz = np.random.default_rng(2).uniform((5, 5, -395), (195, 195, -5), (40, 3))
+    d = sea()
+    xyz = np.random.default_rng(2).uniform((5, 5, -395), (195, 195, -5), (16, 3))
     ends = ((tuple(xyz[0]), 0, 0.5), (tuple(xyz[1]), 2, -2.0))
     more = [Channel(-1, "fibre_strain_rate", "", True, terms=ends)]
     every = channels(len(xyz), ["curl", "velocity", "pressure", "divergence"]) + more
@@ -236,23 +235,11 @@ def test_rows_of_many_channels_are_those_of_each():
         np.testing.assert_allclose(weight[part], row[1], rtol=1e-6, atol=1e-12 * np.abs(row[1]).max())
 
 
-def test_fibres_are_sums_of_velocities():
-    d = Toy(brick(), MODEL)
-    other = (20.0, 120.0, -10.0)
-    channel = Channel(0, "fibre_strain_rate", "", True, terms=((AT, 0, 0.5), (other, 2, -2.0)))
-    ((_, row, _),) = points.fibre_rows(d, [(0, channel)])
-    np.testing.assert_allclose(
-        value(d.filled(velocity=polynomial), row), 0.5 * polynomial(*AT)[0] - 2 * polynomial(*other)[2], rtol=1e-12
-    )
-
-
 # --- in ---------------------------------------------------------------------------------------------------------------------------------
 
 
 def source(xyz=AT, moment=None, force=None, **wavelet):
     """A point source with a Gaussian."""
-    from craton.survey import wavelets
-
     made = wavelets.build(SimpleNamespace(**({"kind": "gaussian", "tau": 0.01, "delay": 0.05} | wavelet)))
     moment, force = (None if given is None else np.array(given, float) for given in (moment, force))
     return PointSource("S", xyz, moment, force, made)
@@ -272,26 +259,25 @@ def work(d, state, name, field):
     return (state * d.filled(**{name: field}))[d.offset(name) : d.offset(name) + 3 * d.counts["solid"]].sum()
 
 
-@pytest.mark.parametrize("mesh", [brick(), brick(moved=0.4, order=2, bump=15)], ids=["plain", "curved"])
-def test_forces_and_moments_do_the_right_work(mesh):
+def test_forces_and_moments_do_the_right_work():
     """A force works on a displacement there, a moment on its gradient: exact for what the elements hold, linear fields in any mesh."""
-    d = Toy(mesh, MODEL)
     matrix, force = np.random.default_rng(6).standard_normal((2, 3, 3))
+    moment = force + force.T
 
     def linear(x, y, z):
         return np.einsum("ab,b...->a...", matrix, np.stack([x, y, z]))
 
-    moment = force + force.T
-    np.testing.assert_allclose(
-        work(d, force_of(d, [source(force=force[0])]), "force", linear), force[0] @ matrix @ AT, rtol=1e-10
-    )
-    state = force_of(d, [source(moment=moment)])
-    np.testing.assert_allclose(work(d, state, "force", linear), (moment * matrix).sum(), rtol=1e-10)
-    size = np.abs(state).max()
-    assert (
-        abs(work(d, state, "force", lambda x, y, z: np.stack([1 + 0 * x, 2 + 0 * x, 3 + 0 * x]))) < 1e-12 * size
-    )  # no force in all
-    assert abs(work(d, state, "force", lambda x, y, z: np.stack([-y, x, 0 * x]))) < 1e-9 * size * 300  # nor a torque
+    for mesh in (brick(), brick(moved=0.4, order=2, bump=15)):
+        d = Toy(mesh, MODEL)
+        pushed, state = (force_of(d, [source(**given)]) for given in ({"force": force[0]}, {"moment": moment}))
+        close(work(d, pushed, "force", linear), force[0] @ matrix @ AT, 1e-10)
+        close(work(d, state, "force", linear), (moment * matrix).sum(), 1e-10)
+        size = np.abs(state).max()
+        even = work(d, state, "force", lambda x, y, z: np.stack([1 + 0 * x, 2 + 0 * x, 3 + 0 * x]))
+        assert abs(even) < 1e-12 * size  # no force in all
+        assert (
+            abs(work(d, state, "force", lambda x, y, z: np.stack([-y, x, 0 * x]))) < 1e-9 * size * 300
+        )  # nor a torque
 
 
 def strain_error(mesh, at, model=MODEL, wave=2 * np.pi / 125):
@@ -309,9 +295,10 @@ def strain_error(mesh, at, model=MODEL, wave=2 * np.pi / 125):
     return np.linalg.norm(off) / np.linalg.norm(size)
 
 
-@pytest.mark.parametrize(
-    "at", [(200, 200, -200), (150, 150, -150), (230, 170, -110), (200, 150, -130), (390, 210, -200), (200, 150, -50)]
-)
+CORNER, FACES = (200, 200, -200), [(150, 150, -150), (230, 170, -110), (200, 150, -130), (390, 210, -200)]
+
+
+@pytest.mark.parametrize("at", [CORNER, (200, 150, -50), *(pytest.param(at, marks=pytest.mark.long) for at in FACES)])
 def test_moments_in_a_lattice_of_boxes(at):
     """At corners, on faces, in the middle of an element, near a side and the top: 2 to 30 times more exact than slopes of one element."""
     mesh = brick((4, 4, 4), (400.0, 400.0, 400.0))
@@ -323,41 +310,27 @@ def test_moments_in_a_lattice_of_boxes(at):
 def test_moments_stay_on_their_side_of_an_interface():
     """None of it acts on elements of another medium; on the interface it is left to the elements that hold it."""
     mesh = brick((4, 4, 4), (400.0, 400.0, 400.0))
-    layers = Layers(
-        layers=[{"top": 0, "vp": 3000, "vs": 1700, "rho": 2000}, {"top": -200, "vp": 4000, "vs": 2300, "rho": 2500}]
-    )
+    layers = Layers(layers=[{"top": 0} | ROCK, {"top": -200, "vp": 4000, "vs": 2300, "rho": 2500}])
     d = Toy(mesh, layers)
     upper = mesh.centroids()[:, 2] > -200
     for z, alone in ((-120.0, True), (-180.0, True), (-200.0, False)):
         shared, which, found, weights = couples.samples(d, np.array([[150.0, 170.0, z]]))
-        assert shared[0] == alone and (
-            not alone or upper[found.element].all() and weights.sum() == pytest.approx(1, abs=1e-12)
-        )
+        assert shared[0] == alone
+        assert not alone or upper[found.element].all() and weights.sum() == pytest.approx(1, abs=1e-12)
     assert len(np.unique(couples.samples(d, np.array([[150.0, 170.0, -120.0]]))[2].element)) == 18
 
 
-def test_explosion_in_a_fluid():
-    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
-    d = Toy(mesh, SEA, fluid_elements=mesh.centroids()[:, 2] > -200)
-    state = force_of(d, [source((50.0, 60.0, -70.0), moment=3e9 * np.eye(3))])
+def test_explosion_in_a_fluid_and_what_a_fluid_does_not_have():
+    d, at = sea(), (50, 60, -70)
+    state = force_of(d, [source(at, moment=3e9 * np.eye(3))])
     fluid = slice(d.offset("potential_force"), d.offset("potential_force") + d.counts["fluid"])
     assert not np.any(np.delete(state, np.arange(d.size)[fluid]))
     weight = d.filled(potential_force=lambda x, y, z: x**2 - 3 * z)
-    np.testing.assert_allclose((state * weight).sum(), -3e9 / (1000 * 1500**2) * (50.0**2 + 210), rtol=1e-10)
-
-
-@pytest.mark.parametrize(
-    "one, part",
-    [
-        (source((50, 60, -70), force=[1, 0, 0]), "a force"),
-        (source((50, 60, -70), moment=[[0, 1, 0], [1, 0, 0], [0, 0, 0]]), "with shear"),
-    ],
-)
-def test_what_a_fluid_does_not_have(one, part):
-    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
-    d = Toy(mesh, SEA, fluid_elements=mesh.centroids()[:, 2] > -200)
-    (problem,) = points.source_problems(d, [one])
-    assert part in problem.message and "(50, 60, -70) m" in problem.message
+    close((state * weight).sum(), -3e9 / (1000 * 1500**2) * (50.0**2 + 210), 1e-10)
+    shear = [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    for one, part in ((source(at, force=[1, 0, 0]), "a force"), (source(at, moment=shear), "with shear")):
+        (problem,) = points.source_problems(d, [one])
+        assert part in problem.message and "(50, 60, -70) m" in problem.message
     assert not points.source_problems(d, [source((50, 60, -370), force=[1, 0, 0])])
 
 
@@ -367,9 +340,7 @@ def test_moments_are_the_sum_of_their_rates():
     half = d.start + (np.arange(d.steps) + 0.5) * d.dt
     expected = np.concatenate([[0], np.cumsum(leapfrog.for_leapfrog(rates[:, :1], d.dt, 0.5)[:, 0])[:-1]]) * d.dt
     np.testing.assert_allclose(series[:, 0], expected, rtol=1e-14)
-    np.testing.assert_allclose(
-        rates[:, 0], np.exp(-((half - 0.05) ** 2) / 2e-4) / np.sqrt(2 * np.pi) / 0.01, rtol=1e-12
-    )
+    close(rates[:, 0], np.exp(-((half - 0.05) ** 2) / 2e-4) / np.sqrt(2 * np.pi) / 0.01, 1e-12)
     assert abs(series[-1, 0] - 1) < 1e-4  # the wavelet has unit area; the correction moves it by some 1e-5 s
 
 
@@ -421,3 +392,73 @@ def test_boxes_of_few_positions_are_those_of_many():
         some = (which >= n) & (which < n + 20)
         assert np.array_equal(own + n, which[some]) and np.array_equal(few, found[some])
     assert len(cells.all_candidates(at[:0])[0]) == 0 < len(which)
+
+
+# --- pictures on regular rasters -------------------------------------------------------------------------------------------
+
+
+def shot(d, state, **spec):
+    """The series of a snapshot and its picture of a state."""
+    made = snapshots.series_of(d, Snapshot(**{"name": "p", "every": 0.02} | spec), 20.0)
+    found = d.state.fields
+    parts = {name: state[found[name][0] :][: found[name][1] * found[name][2]] for name in made.reads}
+    return made, snapshots.picture_maker(made)(parts)
+
+
+def places(made):
+    """x, y, z of the picture's points, broadcast to its shape."""
+    z, y, x = np.meshgrid(*(np.atleast_1d(made.coords[a]) for a in "zyx"), indexing="ij")
+    return [np.squeeze(c) for c in (x, y, z)]
+
+
+def test_pictures_of_the_velocity_of_a_polynomial(monkeypatch):
+    d = Toy(brick(), MODEL)
+    state = d.filled(velocity=polynomial)
+    for plane in ({"y": 93.0}, {"z": -41.0}, None):
+        monkeypatch.undo()
+        made, values = shot(d, state, plane=plane)
+        assert values.shape == made.shape and values.dtype == np.float32
+        close(values, polynomial(*places(made)), absolute=3e-6 * np.abs(values).max())
+        assert made.coords["x"][[0, -1]].tolist() == [0, 300] and len(made.coords["x"]) == 16
+        monkeypatch.setattr(snapshots, "STORED", 0)  # matrices made for each snapshot
+        np.testing.assert_array_equal(shot(d, state, plane=plane)[1], values)
+
+
+def test_times_and_strides_of_pictures():
+    made, _ = shot(d := Toy(brick(), MODEL), np.zeros(d.size), plane={"y": 50}, stride=3)
+    close(made.times, np.array([0.02, 0.04, 0.06, 0.08, 0.1]), absolute=d.dt / 2 + 1e-9)
+    assert len(made.coords["x"]) == 6 and made.coords["y"] == 50 and (made.steps < d.steps).all()
+
+
+def test_derived_quantities_of_pictures():
+    d = Toy(brick(), MODEL)
+    state = d.filled(velocity=polynomial, displacement=polynomial)
+    g = gradient(*places(shot(d, state, plane={"y": 93.0})[0]))
+    trace = g[0, 0] + g[1, 1] + g[2, 2]
+    for quantity, expected in (
+        ("divergence", trace),
+        ("pressure", -2000 * (3000**2 - 4 / 3 * 1700**2) * trace),
+        ("curl", [g[2, 1] - g[1, 2], g[0, 2] - g[2, 0], g[1, 0] - g[0, 1]]),
+        ("strain_rate", [(g[a, b] + g[b, a]) / 2 for a, b in points.COMPONENT_AXES.values()]),
+    ):
+        close(shot(d, state, plane={"y": 93.0}, quantity=quantity)[1], expected, absolute=1e-5 * np.abs(expected).max())
+
+
+def test_nothing_above_a_bent_top_and_its_surface():
+    d = Toy(brick((6, 5, 4), (600.0, 500.0, 200.0), bump=20), MODEL)
+    state = d.filled(velocity=lambda x, y, z: np.stack([x, y, z]))
+    made, values = shot(d, state, plane={"y": 250.0})
+    top, z = 20 * np.sin(3 * made.coords["x"] / 600), made.coords["z"][:, None]
+    assert np.isnan(values[:, z > top + 1]).all() and np.isfinite(values[:, z < top - 1]).all()
+    made, values = shot(d, state, plane={"surface": True})
+    assert values.shape == made.shape == (3, 26, 31) and list(made.coords) == ["y", "x"]
+    close(values[2], np.broadcast_to(top, (26, 31)), absolute=0.7)  # chords of the sine
+
+
+def test_a_picture_of_a_sea_over_rock():
+    d = sea(BELOW_SEA)
+    state = d.filled(velocity=lambda x, y, z: np.stack([x, y, z]), potential_rate=lambda x, y, z: 1000 * (x * y + z**2))
+    made, values = shot(d, state, plane={"y": 50.0})
+    x, _, z = places(made)
+    close(values, np.where(z > -200, [50 + 0 * x, x, 2 * z], [x, 50 + 0 * x, z]), 1e-5, 1e-2)
+    assert set(made.reads) == {"velocity", "potential_rate"}

@@ -1,0 +1,388 @@
+"""Many receivers and catalogues: rows of point tables made together are those made one by one, to the last bit; tables of many rows are
+read fast; files of many moment tensors give what as many single sources give (a million in seconds: bench/NOTES.md; 20,000 here).
+"""
+
+import re
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import obspy
+import pytest
+import smallcase
+import xarray as xr
+
+import craton
+from craton import io
+from craton.core import plan as plan_limits
+from craton.driver import records, waves
+from craton.greens.sources import parts_of
+from craton.io import keyed, limits, long_table, miniseed, stationxml
+from craton.io.contents import FileError
+from craton.io.text_table import read_stations
+from craton.methods import METHODS
+from craton.methods.finite_difference import build, faults, material, receiver_points
+from craton.methods.finite_difference import catalogues as on_grid
+from craton.methods.shared.tables import stacked_rows, table_of
+from craton.methods.spectral_element import couples
+from craton.model.media import readers
+from craton.scenario import loads
+from craton.survey import catalogues, source_files
+from craton.survey.channels import Channels
+
+ALL = 'output.waveforms=["velocity", "pressure", "strain_rate", "rotation_rate"]'
+PLANE = (("origin = [0, 0, -2500]", "origin = [0, -2500]"), ("size = [3000, 3000, 2500]", "size = [3000, 2500]"))
+SOURCE, RECEIVERS, PICTURES, OUTPUT = (
+    smallcase.TEXT.index(f"{name}]") for name in ("[[source]", "[[receivers]", "[[snapshots]", "[output")
+)
+BETWEEN = smallcase.TEXT[RECEIVERS:OUTPUT]
+SHOTS = smallcase.TEXT[PICTURES:OUTPUT]
+
+
+def receivers_of(path, xyz):
+    """A file of receivers; its entry of the scenario."""
+    rows = [f"R{n},{x:.4f},{y:.4f},{z:.4f}\n" for n, (x, y, z) in enumerate(xyz)]
+    path.write_text("name,x,y,z\n" + "".join(rows))
+    return f'[[receivers]]\nfile = "{path}"\n\n'
+
+
+def scattered(path, count, planar=False):
+    """Receivers on points, between them, on the surface and at the edges of the grid."""
+    xyz = np.random.default_rng(3).uniform(0, 1, (count, 3)) * [3000, 3000, -2500]
+    xyz[: count // 4, 2] = 0
+    xyz[count // 5 : count // 3] = xyz[count // 5 : count // 3].round(-2)
+    xyz[count // 3 : count // 2, 0] = xyz[count // 3 : count // 2, 0].round(-1) / 20
+    return receivers_of(path, xyz * [1, not planar, 1])
+
+
+def test_rows_made_together_are_those_made_one_by_one(tmp_path, monkeypatch):
+    compared, together = [], receiver_points.rows_of
+
+    def both(d, channels, receivers, later):
+        single = [receiver_points.channel_rows(d, c, receivers.xyz[c.receiver]) for c in channels]
+        expected = stacked_rows([tuple(map(np.concatenate, zip(*rows))) for rows in single])
+        first, source, weight = together(d, channels, receivers)
+        assert np.array_equal(first, expected[0]) and np.array_equal(source, expected[1])
+        assert weight.tobytes() == expected[2].astype(d.precision).tobytes()
+        compared.append(len(channels))
+        return first, source, weight
+
+    monkeypatch.setattr(receiver_points, "rows_of", both)
+    for more, planar in (((ALL,), False), ((ALL, "boundaries.top=cpml", "run.order=8"), False), ((ALL,), True)):
+        text = smallcase.changed(*PLANE).replace("1500, 1500, -1000", "1500, -1000") if planar else smallcase.TEXT
+        entry = scattered(tmp_path / "r.csv", 60, planar)
+        craton.plan(loads(text.replace(BETWEEN, entry), ("run.precision=float64", *more)))
+    assert compared == [60 * 13, 60 * 13, 60 * 7]
+
+
+def test_a_table_of_many_rows(tmp_path):
+    """As fast as its columns, and the same as row by row; what has units or faults is read row by row."""
+    path, rng, heading = tmp_path / "many.csv", np.random.default_rng(1), "name,x,y,depth\n"
+    rows = [f"R{n}, {x:.3f} ,{y:.3f},{z:.3f}\n" for n, (x, y, z) in enumerate(rng.random((20_000, 3)))]
+    path.write_text(heading + "".join(rows))
+    begin = time.process_time()
+    fast = read_stations(path)
+    assert time.process_time() - begin < 0.5
+    rows[7] = rows[7].replace(" ,", " m,")
+    path.write_text(heading + "".join(rows))
+    slow = read_stations(path)
+    for column in ("names", "codes", "networks"):
+        assert getattr(fast, column) == getattr(slow, column)
+    for column in ("x", "y", "depth"):
+        assert getattr(fast, column).tobytes() == getattr(slow, column).tobytes()
+    bad = (
+        ("R3,1,2\n", "line 5 has 3", None),
+        ("R3,1,2\n", "line 5 has 3", 9),
+        ("R3,1,2,nan\n", "line 5", 9),
+        (",1,2,3\n", "line 5", 9),
+    )
+    for row, message, end in bad:
+        path.write_text(heading + "".join([*rows[:3], row, *rows[4:end]]))
+        with pytest.raises(ValueError, match=message):
+            read_stations(path)
+
+
+def hydrophones(count, receivers):
+    """A survey of hydrophones between points over a model of a Dataset whose speeds vary along x and z."""
+    x, z = np.arange(0, 2001, 50.0), np.arange(-600, 1, 20.0)
+    vs = 500 + 0.1 * x - z[:, None, None] + np.zeros((len(z), 2, 1))
+    values = {"vp": 1900 + 0 * vs, "vs": vs, "rho": 2000 + 0 * vs}
+    model = xr.Dataset({name: (("z", "y", "x"), v) for name, v in values.items()}, {"x": x, "y": [-1.0, 1.0], "z": z})
+    along = {"from": [200, -95], "to": [1800, -95], "count": count}
+    ricker = {"kind": "ricker", "frequency": 5}
+    return craton.Scenario(
+        domain={"origin": [0, -600], "size": [2000, 600], "spacing": 10},
+        model=model,
+        time={"duration": 0.1},
+        run={"precision": "float64"},
+        source=[{"kind": "explosion", "shots": along, "moment": 1e9, "wavelet": ricker}],
+        receivers=[{"name": "H", "line": {"from": [303, -104], "to": [1707, -95], "count": receivers}}],
+        output={"waveforms": ["pressure"]},
+    )
+
+
+def test_hydrophones_of_many_shots_read_the_model_once(monkeypatch):
+    """More shots and receivers open the file no more often and read few blocks more; weights are those of the whole grid."""
+    opened, read = [], []
+    open_file, read_block = readers.open_file, readers.Source.read
+    monkeypatch.setattr(readers, "open_file", lambda *a, **k: opened.append(1) or open_file(*a, **k))
+    monkeypatch.setattr(readers.Source, "read", lambda *a: read.append(1) or read_block(*a))
+    craton.plan(hydrophones(2, 2))
+    once, blocks = len(opened), len(read)
+    many = craton.plan(hydrophones(6, 40))
+    assert len(opened) == 2 * once and len(read) < 2 * blocks + 8
+    monkeypatch.setattr(material, "TILES", (1 << 20, 1 << 20))  # the whole grid at once
+    whole = craton.plan(hydrophones(6, 40))
+    for name in ("sample_source", "sample_weight"):
+        assert many.arrays[name].data.tobytes() == whole.arrays[name].data.tobytes()
+
+
+def recorded(count, samples=180, source=True):
+    """Waveforms of many receivers, with names that XML and formats escape."""
+    rng = np.random.default_rng(2)
+    xyz = {axis: ("receiver", rng.uniform(-1e5, 1e5, count)) for axis in "xyz"}
+    labels = {"receiver": [f"R{n} <&> Ü{{0}}" for n in range(count)], "component": list("ZRT" if source else "ENZ")}
+    labels |= {"network": ("receiver", ["AB", "C"] * (count // 2))}
+    labels |= {"time": ("time", 0.02 * np.arange(samples), {"sampling_interval": 0.02})}
+    values = rng.normal(size=(count, 3, samples)).astype(np.float32)
+    where = {f"source_{axis}": 10.0 for axis in "xyz"} if source else {}
+    about = {"origin_time": "2020-01-01T00:00:00", **where}
+    return xr.Dataset({"velocity": (("receiver", "component", "time"), values)}, labels | xyz, about)
+
+
+def test_files_of_many_receivers_are_those_of_obspy(tmp_path):
+    """What is written as text, and traces together, is what ObsPy's own objects hold; also of no receivers."""
+    for source in (True, False):
+        dataset = recorded(40, source=source)
+        stationxml.write(dataset, tmp_path / "s.xml")
+        stationxml.inventory(dataset).write(tmp_path / "o.xml", format="STATIONXML")
+        texts = ((tmp_path / name).read_text("utf-8") for name in ("s.xml", "o.xml"))
+        made, expected = (re.sub("<Created>.*</Created>", "", text) for text in texts)
+        assert made == expected and "R7 &lt;&amp;&gt; Ü{0}" in made
+        miniseed.write(dataset, tmp_path / "w.mseed")
+        read, own = obspy.read(tmp_path / "w.mseed"), miniseed.stream(dataset)
+        assert [trace.id for trace in read] == [trace.id for trace in own] and len(read) == 120
+        for one, other in zip(read, own):
+            assert np.array_equal(one.data, other.data)
+            assert one.stats.starttime == other.stats.starttime and one.stats.delta == 0.02
+    stationxml.write(recorded(2).isel(receiver=slice(0, 0)), tmp_path / "s.xml")
+    assert "</FDSNStationXML>" in (tmp_path / "s.xml").read_text()
+
+
+def test_files_of_many_receivers_take_little_time(tmp_path):
+    """Of 20,000 some 5 s; the objects of ObsPy and traces one by one took 37 s."""
+    dataset = recorded(2000)
+    stationxml.write(dataset.isel(receiver=slice(0, 2)), tmp_path / "s.xml")
+    begin = time.process_time()
+    stationxml.write(dataset, tmp_path / "s.xml")
+    assert time.process_time() - begin < 0.4
+    miniseed.write(dataset, tmp_path / "w.mseed")
+    assert time.process_time() - begin < 1.5
+    assert (tmp_path / "w.mseed").stat().st_size == 6000 * 1024
+
+
+def test_a_line_says_which_file_of_many_receivers_is_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(waves, "MANY", 4)
+    case = loads(smallcase.changed(("duration = 1.0", "duration = 0.1")))
+    craton.run(case, out=tmp_path / "out", warn=False)
+    said = capsys.readouterr().err
+    for name in ("result.zarr", "waveforms.mseed", "stations.xml"):
+        assert f"4 receivers: writing {name}\n" in said
+    craton.run(case, out=tmp_path / "quiet", warn=False, progress=False)
+    assert "writing" not in capsys.readouterr().err
+
+
+def test_the_estimate_counts_what_is_written():
+    machine = SimpleNamespace(describe=lambda: "CPU")
+    few, many = (SimpleNamespace(steps=100, points=1000, channels=range(count)) for count in (30, 60_000))
+    assert "to write" not in METHODS["fd"].estimate(few, machine, 0.01)
+    assert "and about 12 s to write the 60,000 channels" in METHODS["fd"].estimate(many, machine, 0.01)
+
+
+def test_blocks_count_what_is_written(monkeypatch):
+    """Three quantities from the channels of one: blocks of a third; all channels once."""
+    monkeypatch.setattr(plan_limits, "RECORD_BLOCK", 1200)
+    output = SimpleNamespace(waveforms=("velocity", "displacement", "acceleration"))
+    channels = Channels(10, (("velocity", ("E", "N", "Z")),))
+
+    class Named(list):
+        def part(self, first, last):
+            return self[first:last]
+
+    parts = []
+    result = SimpleNamespace(
+        samples=np.zeros((20, 30), np.float32),
+        plan=SimpleNamespace(receivers=Named(range(10)), channels=channels, shots=()),
+        scenario=SimpleNamespace(output=output),
+        part=lambda named, columns, first: parts.append((len(named), first, list(columns))),
+    )
+    assert len(list(records.blocks(result, 20))) == 10
+    assert [columns for *_, columns in parts] == [[3 * n, 3 * n + 1, 3 * n + 2] for n in range(10)]
+    parts.clear()
+    output.waveforms = ("velocity",)
+    assert len(list(records.blocks(result, 20))) == 2 and parts[1][:2] == (5, 5)
+    assert len(list(records.blocks(result, 40))) == 5
+
+
+def test_many_receivers_are_planned_before_their_rows_are_made(tmp_path, monkeypatch):
+    """The rows that are made later are the same."""
+    xyz = np.random.default_rng(2).uniform([600, 600, -1900], [2400, 2400, 0], (40, 3))
+    text = smallcase.TEXT.replace(SHOTS, receivers_of(tmp_path / "r.csv", xyz))
+    now = craton.plan(loads(text)).arrays
+    monkeypatch.setattr(receiver_points, "LATER", 0)
+    later = craton.plan(loads(text)).arrays
+    for name in ("sample_source", "sample_first", "sample_weight"):
+        assert later[name].shape == now[name].shape
+        assert np.array_equal(later[name].on_host(), now[name].on_host())
+    assert not isinstance(later["sample_source"].data, np.ndarray)
+
+
+# --- catalogues -------------------------------------------------------------------------------------------------------------
+
+HEADING = "name,x,y,depth,strike,dip,rake,moment,half_duration,time_shift\n"
+EXACT = ("run.precision=float64", "time.duration=2.8")
+BOUNDARIES = ('others = "cpml"\ncpml = { thickness = 5 }', 'others = "stacey"')
+ELEMENTS = (('method = "fd"', 'method = "sem"'), ("spacing = 100", "element_size = 500"), BOUNDARIES)
+BLOCK = """event {0}
+event name: E{0}
+time shift: {1}
+half duration: 0.3
+latorUTM: 1500.25
+longorUTM: {2}
+depth: 1.125
+Mrr: 1.1e21
+Mtt: -2.5e21
+Mpp: {1}e21
+Mrt: 0.125e21
+Mrp: 1d20
+Mtp: 3e19
+"""
+
+
+def table(count, seed=1):
+    """A catalogue: between points and on them, close to the surface, of vertical planes."""
+    rng = np.random.default_rng(seed)
+    xyz = rng.uniform([700, 700, 150], [2300, 2300, 1700], (count, 3))
+    xyz[::3] = xyz[::3].round(-2)
+    columns = [*xyz.T, rng.uniform(0, 360, count), rng.choice([90, 45, 71.5], count)]
+    columns += [rng.uniform(-180, 180, count), 10 ** rng.uniform(12, 13, count)]
+    columns += [rng.choice([0.3, 0.41], count), rng.choice([0.7, 0.83], count)]
+    rows = [f"E{n}," + ",".join(map(repr, map(float, row))) + "\n" for n, row in enumerate(zip(*columns))]
+    return HEADING + "".join(rows)
+
+
+def scenario(path, *changes, kind="csv", more="", overrides=EXACT):
+    """The small scenario with the sources of a file."""
+    text = smallcase.changed(*changes).replace(SHOTS, "")
+    entry = f'[[source]]\nkind = "{kind}"\nfile = "{path}"\n{more}\n'
+    return loads(text.replace(smallcase.TEXT[SOURCE:RECEIVERS], entry), overrides)
+
+
+@pytest.fixture
+def any_count(monkeypatch):
+    """Files of any length are catalogues where the test says so."""
+    monkeypatch.setattr(long_table, "LONG", 1)
+    return lambda as_arrays: monkeypatch.setattr(catalogues, "MANY", 0 if as_arrays else 10**9)
+
+
+RICKER = 'wavelet = { kind = "ricker", frequency = 2, delay = 0.6 }'
+
+
+@pytest.mark.parametrize(
+    "changes, more, worst",
+    [((), "", 1e-6), ((), RICKER, 5e-6), (ELEMENTS, "", 1e-5)],
+    ids=["fd", "fd of one wavelet", "sem"],
+)
+def test_as_many_single_sources(changes, more, worst, any_count, tmp_path, monkeypatch):
+    """Records, and what is said of the event. What is left is how records end, which goes with the band of the sources: 1e-4 where
+    waves still pass then. Elements share none of the moments among neighbours.
+    """
+    monkeypatch.setattr(couples, "MOST", 0)
+    (tmp_path / "c.csv").write_text(table(30))
+    results = []
+    for as_arrays in (False, True):
+        any_count(as_arrays)
+        results.append(craton.run(scenario(tmp_path / "c.csv", *changes, more=more)).dataset)
+    single, together = results
+    assert np.abs(together.velocity - single.velocity).max() < worst * np.abs(single.velocity).max()
+    for name in ("source_moment_tensor", "centroid_time", "half_duration", "centroid_x"):
+        if name in single.attrs:
+            scale = np.abs(single.attrs[name]).max()
+            assert np.allclose(together.attrs[name], single.attrs[name], 1e-3, 1e-4 * scale), name
+
+
+@pytest.mark.parametrize("top", ["free", "cpml"])
+def test_rows_are_counted_before_they_are_made(top, any_count, tmp_path, monkeypatch):
+    """Those of finite faults, which are sorted whole; in blocks of few sources, to the last bit."""
+    any_count(True)
+    monkeypatch.setattr(on_grid, "BLOCK", 7)
+    (tmp_path / "c.csv").write_text(table(40))
+    case = scenario(tmp_path / "c.csv", overrides=(f'boundaries.top="{top}"',))
+    held = source_files.build_all(case)
+    d = build.discretise(case, build.grid_of(case), held)
+    arrays, _, _ = on_grid.sources(d, held)
+    index, weight, source = faults.rows(d, held)
+    expected = table_of(index, weight, held[0].histories[2][source])
+    for name, values in zip(("target", "first", "column", "weight"), expected, strict=True):
+        array = arrays[f"catalogue_{name}"]
+        assert array.shape == values.shape
+        assert np.array_equal(array.on_host(), values.astype(array.dtype))
+
+
+@pytest.mark.parametrize("kind", ["csv", "cmtsolution"])
+def test_twenty_thousand_in_little_time(kind, tmp_path):
+    """0.4 to 0.9 s beside other work; as single sources 20,000 took minutes."""
+    blocks = (BLOCK.format(n, 1 + n / 1e5, 800 + n / 20) for n in range(20_000))
+    (tmp_path / "c").write_text(table(20_000) if kind == "csv" else "".join(blocks))
+    more = 'coordinates = "metres"' if kind == "cmtsolution" else ""
+    begin = time.process_time()
+    plan = craton.plan(scenario(tmp_path / "c", kind=kind, more=more, overrides=()))
+    assert time.process_time() - begin < 4
+    assert plan.bytes_by_kind["points"] < 150 << 20
+
+
+def blocks_of(count):
+    """Events of a CMTSOLUTION."""
+    return "".join(BLOCK.format(n, n / 7, 1000 + n) for n in range(count))
+
+
+def test_blocks_in_several_chunks(tmp_path, monkeypatch):
+    """A file that is read in parts of some lines is the same; one that is not alike is read block by block."""
+    path, text = tmp_path / "c", blocks_of(50)
+    path.write_text(text)
+    whole = io.read(path, "source", "cmtsolution")
+    monkeypatch.setattr(keyed, "CHUNK", 500)
+    parts = io.read(path, "source", "cmtsolution")
+    swapped = text.replace("latorUTM: 1500.25\nlongorUTM: 1049\n", "longorUTM: 1049\nlatorUTM: 1500.25\n")
+    path.write_text(swapped)
+    single = io.read(path, "source", "cmtsolution")
+    assert swapped != text and isinstance(single, list) and len(parts) == len(single) == 50
+    for a, b, c in zip(whole, parts, single, strict=True):
+        assert (a.longitude, a.shift, a.name) == (b.longitude, b.shift, b.name) == (c.longitude, c.shift, c.name)
+        assert a.moment.tobytes() == b.moment.tobytes() == c.moment.tobytes()
+
+
+def test_many_that_are_not_alike_are_refused(tmp_path, monkeypatch):
+    """They would be read one by one."""
+    monkeypatch.setattr(limits, "MOST_ROWS", 20)
+    monkeypatch.setattr("craton.io.source_table.MOST_ROWS", 20)
+    for kind, text, old, new, message in (
+        ("csv", table(50), "E7,", "E7,1 km", "line 9"),
+        ("cmtsolution", blocks_of(50), "longorUTM: 1007", "longorUTM: x", "a source from number 1 on is unlike"),
+    ):
+        (tmp_path / "c").write_text(text.replace(old, new))
+        with pytest.raises((FileError, ValueError), match=message):
+            io.read(tmp_path / "c", "source", kind)
+
+
+def test_single_sources_of_a_catalogue(any_count, tmp_path):
+    """As the file's sources are by themselves; Green's functions take them so."""
+    (tmp_path / "c.csv").write_text(table(5))
+    any_count(True)
+    (held,) = source_files.build_all(scenario(tmp_path / "c.csv"))
+    any_count(False)
+    alone, times = source_files.build_all(scenario(tmp_path / "c.csv")), np.linspace(0, 2, 9)
+    for a, b in zip(parts_of(held), alone, strict=True):
+        assert (a.name, a.xyz) == (b.name, b.xyz)
+        assert np.allclose(a.moment, b.moment, 1e-12, 1e-3)
+        assert np.allclose(a.wavelet(times), b.wavelet(times), 1e-12, 1e-12)

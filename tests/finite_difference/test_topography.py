@@ -297,7 +297,7 @@ VTI = THOMSEN | {name: ROCK[name] for name in ("vp", "vs", "rho")}
     ("medium", "spacing", "lifts"),
     [
         ({}, 20.0, (0.0, 5.0, 10.0)),
-        pytest.param(VTI, 10.0, (0.0, 5.0), marks=pytest.mark.long),
+        (VTI, 10.0, (0.0, 5.0)),
         pytest.param(VTI | LOSSY, 10.0, (0.0, 5.0), marks=pytest.mark.long),
     ],
     ids=["isotropic", "VTI", "VTI with Q"],
@@ -368,6 +368,7 @@ def test_mountain_dies_out_over_20000_steps(more, left):
     assert max(later[3:]) < left * first and all(b < 1.2 * a for a, b in zip(later, later[1:]))
 
 
+@pytest.mark.long
 def test_mountain_in_space_dies_out():
     x = np.arange(0, 301, 10.0)
     z = -40 + 60 * np.exp(-(((x - 150) / 50) ** 2 + ((x[:, None] - 140) / 60) ** 2))
@@ -412,6 +413,7 @@ def test_hill_and_lake_in_space():
     assert np.abs(got[0] - got[1]).max() < 1e-9 * np.abs(got[0]).max()
 
 
+@pytest.mark.long
 def test_okamoto_on_a_small_grid():
     """The set-up of Okamoto et al. (2010): A1, sponge and periodic sides, an ocean and hills, 700 steps without growth."""
     asked = benchscript.load("cases.builders").okamoto((48, 48, 56), 700, spacing=1600.0)

@@ -1,6 +1,7 @@
 """What tests of finite differences share: scenarios from a few words, marches of some steps, media, the (x, z) plane, standing waves."""
 
 import numpy as np
+import pytest
 from scipy.interpolate import CubicSpline
 
 import craton
@@ -15,6 +16,12 @@ RIGID = {"top": "rigid", "others": "rigid"}
 THOMSEN = {"vp": 3000.0, "vs": 1500.0, "rho": 2300.0, "epsilon": 0.25, "delta": 0.1, "gamma": 0.2}
 QUALITY = {"qp": 80.0, "qs": 40.0}
 LOSSY = QUALITY | {"attenuation": {"band": [0.7, 70], "frequency": 7, "mechanisms": 4, "storage": "full"}}
+
+
+def cases(short, *more):
+    """Parameters of a test: those of `make test`, and more in `make test-all`."""
+    rows = (row if isinstance(row, tuple) else (row,) for row in more)
+    return [*short, *(pytest.param(*row, marks=pytest.mark.long) for row in rows)]
 
 
 def ricker(frequency, delay=None):
@@ -38,8 +45,12 @@ def moment_tensor(at, tensor, wavelet, **more):
 
 
 def box(size, spacing, model, source, duration, places=(), /, origin=None, waves=None, **tables):
-    """A scenario on one thread: a box below z = 0, or elsewhere, sources, receivers R0, R1 ... at places, and other tables."""
-    domain = {"origin": origin or [*[0] * (len(size) - 1), -size[-1]], "size": size, "spacing": spacing}
+    """A scenario on one thread: a box below z = 0, or elsewhere, sources, receivers R0, R1 ... at places, and other tables.
+
+    The spacing may be the part of the domain's table that says how fine it is.
+    """
+    domain = {"origin": origin or [*[0] * (len(size) - 1), -size[-1]], "size": size}
+    domain |= spacing if isinstance(spacing, dict) else {"spacing": spacing}
     asked = {
         "domain": domain | ({"waves": waves} if waves else {}),
         "model": model,

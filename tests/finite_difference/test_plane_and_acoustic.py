@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from common import refused, stored
-from fdcase import RICKER, box, energies, explosion, force, marched, moment_tensor, plane, ran, space
+from fdcase import RICKER, box, cases, energies, explosion, force, marched, moment_tensor, plane, ran, space
 
 import craton
 from craton.errors import ScenarioError
@@ -54,15 +54,10 @@ def shot(n, **more):
 TENSORS = {"P-SV": {"xx": 1e9, "zz": -5e8, "xz": 2e9}, "SH": {"xy": 1e9, "yz": -2e9}}
 
 
-@pytest.mark.parametrize(
-    ("waves", "kind"),
-    [
-        ("P-SV", "moment_tensor"),
-        pytest.param("SH", "force", marks=pytest.mark.long),
-        pytest.param("P-SV", "force", marks=pytest.mark.long),
-        ("SH", "moment_tensor"),
-    ],
-)
+PAIRS = cases([("P-SV", "moment_tensor"), ("SH", "moment_tensor")], ("SH", "force"), ("P-SV", "force"))
+
+
+@pytest.mark.parametrize(("waves", "kind"), PAIRS)
 def test_plane_equals_three_dimensions(waves, kind):
     others = "cpml" if waves == "P-SV" else "sponge"  # a CPML for SH waves is made for their speed
     source = [moment_tensor([303.3, -122.2], TENSORS[waves], RICKER)] if kind == "moment_tensor" else None
@@ -92,21 +87,16 @@ FACES = {
     "periodic a1": {"top": "rigid", "bottom": "a1"},
     "periodic cpml imaging": {"bottom": "cpml", "surface": "imaging"},
 }
-FEW = (("cpml", 3), ("sponge", 2), ("rigid", 2), ("periodic a1", 2))
+FEW = [("cpml", 2), ("sponge", 2), ("rigid", 2), ("periodic a1", 2)]
+REST = [(name, n) for name in FACES for n in (2, 3) if (name, n) not in FEW]
 
 
-@pytest.mark.parametrize(
-    ("faces", "size"),
-    [
-        pytest.param(f, s, id=f"{f}-{len(s)}-D", marks=() if (f, len(s)) in FEW else pytest.mark.long)
-        for f in FACES
-        for s in (PLANE, SPACE)
-    ],
-)
-def test_acoustic_equals_the_elastic_scheme(faces, size):
+@pytest.mark.parametrize(("faces", "axes"), cases(FEW, *REST))
+def test_acoustic_equals_the_elastic_scheme(faces, axes):
+    size = PLANE if axes == 2 else SPACE
     boundaries = FACES[faces] | (around(size) if "periodic" in faces else {})
     options = {"boundaries": boundaries, "output": {"waveforms": ALL}}
-    found, wanted = (ran(water(size, waves, **options)).fillna(0) for waves in (None, ELASTIC[len(size)]))
+    found, wanted = (ran(water(size, waves, **options)).fillna(0) for waves in (None, ELASTIC[axes]))
     for quantity in ALL:
         # the same sums but for terms that are zero: four roundings a step of float64; rotation is a difference of strains
         scale = np.abs(wanted["strain_rate" if quantity == "rotation_rate" else quantity].values).max()
@@ -122,13 +112,9 @@ def test_acoustic_orders(order, weights):
     assert misfit(found, wanted) < 1e-13
 
 
-@pytest.mark.parametrize(
-    ("waves", "size"),
-    [("P-SV", None), ("SH", None), (None, PLANE), pytest.param(None, SPACE, marks=pytest.mark.long)],
-    ids=("P-SV", "SH", "acoustic", "acoustic in space"),
-)
+@pytest.mark.parametrize(("waves", "size"), cases([("P-SV", None), (None, PLANE)], ("SH", None), (None, SPACE)))
 def test_reads_nothing_undefined(waves, size):
-    for others in ("cpml", "sponge", "rigid", "periodic", *(["a1"] if size else [])):
+    for others in ("cpml", "sponge", "rigid", "periodic", *(["a1"] if size == SPACE else [])):
         sides = around(size or PLANE) if others == "periodic" else {}
         faces = {"others": "rigid" if sides else others, **sides} | ({"sponge": {"thickness": 8}} if size else {})
         asked = water(size, boundaries=faces) if size else plane(waves, boundaries=faces)
@@ -179,7 +165,7 @@ def test_snapshots_of_the_plane(tmp_path, waves):
             assert np.abs(found[name].values[-1]).max() > 0
 
 
-@pytest.mark.parametrize("size", [PLANE, pytest.param(SPACE, marks=pytest.mark.long)], ids=["plane", "space"])
+@pytest.mark.parametrize("size", cases([PLANE], SPACE))
 def test_acoustic_snapshots(tmp_path, size):
     quantities = ("pressure", "divergence", "velocity")
     asked = [{"name": name, "quantity": name, "every": 0.2, "plane": {"z": -150}} for name in quantities]
@@ -215,9 +201,7 @@ def pushed(wavelet, offset, push, t, c):
     return np.dot(offset, push) / r * (slope(wavelet, t - r / c) / (c * r) + wavelet(t - r / c) / r**2) / (4 * np.pi)
 
 
-@pytest.mark.parametrize(
-    "kind", ["explosion in the plane", *(pytest.param(k, marks=pytest.mark.long) for k in ("explosion", "force"))]
-)
+@pytest.mark.parametrize("kind", cases([], "explosion in the plane", "explosion", "force"))
 def test_pressure_below_a_free_surface(kind):
     """A fluid with p = 0 on top: the source and its image of opposite pressure."""
     size, c, mirror = [1000, 600] if "plane" in kind else [640, 600, 500], 1500.0, np.array([1, 1, -1])
@@ -254,7 +238,7 @@ def acoustic_energy(order):
     return weighted
 
 
-@pytest.mark.parametrize("order", [4, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 8))])
+@pytest.mark.parametrize("order", cases([4], 2, 8))
 def test_acoustic_energy(order):
     """Rigid sides: the energy of the scheme, once the source is over, in a medium of random fluids."""
     rng = np.random.default_rng(5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray
 from common import misfit, refused
-from fdcase import LOSSY, RIGID, THOMSEN, box, explosion, force, ran, ricker, velocities
+from fdcase import LOSSY, RIGID, THOMSEN, box, cases, explosion, force, ran, ricker, velocities
 
 import craton
 from craton.core.grid import Grid
@@ -295,12 +295,7 @@ VTI = THOMSEN | {name: ROCK[name] for name in ("vp", "vs", "rho")}
 
 @pytest.mark.parametrize(
     ("medium", "spacing", "lifts"),
-    [
-        ({}, 20.0, (0.0, 5.0, 10.0)),
-        (VTI, 10.0, (0.0, 5.0)),
-        pytest.param(VTI | LOSSY, 10.0, (0.0, 5.0), marks=pytest.mark.long),
-    ],
-    ids=["isotropic", "VTI", "VTI with Q"],
+    cases([({}, 20.0, (0.0, 5.0, 10.0)), (VTI, 10.0, (0.0, 5.0))], (VTI | LOSSY, 10.0, (0.0, 5.0))),
 )
 def test_flat_ground_is_the_free_surface(medium, spacing, lifts):
     """Order 4, 17 points per S wavelength at the peak frequency: 1.1 to 3.5 %, worst with the ground on a half plane; VTI, 33: 2.6 %."""
@@ -380,7 +375,7 @@ def test_mountain_in_space_dies_out():
     assert later[-1] < 0.02 * first and all(b < 1.05 * a for a, b in zip(later, later[1:]))
 
 
-@pytest.mark.parametrize("floor", [0.0, pytest.param(3.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize("floor", cases([0.0], 3.0))
 def test_scholte_speed(floor):
     """Water over soft sediment, 15 points per Scholte wavelength: its phase speed within 0.3 %, wherever the floor cuts cells."""
     speed, h = 526.891, 10.0  # the root of the secular equation, shared/references/rheology
@@ -439,20 +434,15 @@ def test_relief_between_points_and_its_averages():
     x, y = np.random.default_rng(0).uniform((-80, -30), (-50, 0), (100, 2)).T
     assert np.allclose(made(x, y), 100 * y + 10 * x) and np.allclose(made(x + 360, y), 100 * y + 10 * x)
     assert np.isnan(made(np.array([-81.0, -60]), np.array([-5.0, 1]))).all()
+    latitude, x = np.arange(-90, 91, 2.0), np.array([179.5, -179.5, 359.0, -1.0, 0.0])
+    for longitude in (np.arange(-180, 180, 2.0), np.arange(-180, 181, 2.0), np.arange(0, 360, 2.0)):  # around the world
+        z = 1e3 * np.cos(np.radians(longitude)) + latitude[:, None]
+        found = relief.from_array(elevations(longitude, latitude, z))(x, np.full(5, 10.0))
+        assert np.allclose(found, 1e3 * np.cos(np.radians(x)) + 10, atol=0.7)  # linear over 2 degrees
     made = relief.from_array(elevations(np.arange(-80.0, -60, 0.25), np.arange(-30.0, -10, 0.25)))
     coarse = made.lowered(1.0)
     assert coarse.elevation.shape == (20, 20) and made.lowered(0.1).elevation.shape == made.elevation.shape
     assert np.allclose(coarse.elevation, 100 * coarse.latitude[:, None] + 10 * coarse.longitude)
-
-
-def test_relief_around_the_world():
-    for longitude in (np.arange(-180, 180, 2.0), np.arange(-180, 181, 2.0), np.arange(0, 360, 2.0)):
-        latitude = np.arange(-90, 91, 2.0)
-        z = 1e3 * np.cos(np.radians(longitude)) + latitude[:, None]
-        made, x = relief.from_array(elevations(longitude, latitude, z)), np.array([179.5, -179.5, 359.0, -1.0, 0.0])
-        assert np.allclose(
-            made(x, np.full(5, 10.0)), 1e3 * np.cos(np.radians(x)) + 10, atol=0.7
-        )  # linear over 2 degrees
 
 
 def test_relief_from_files(tmp_path):

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from common import misfit, refused
-from fdcase import box, explosion, moment_tensor, ran, ricker
+from fdcase import box, cases, explosion, moment_tensor, ran, ricker
 from fdstepcase import SILENT, Step
 from scipy.interpolate import CubicSpline
 
@@ -45,20 +45,15 @@ TENSOR = {"xx": 3e16, "yy": -8e16, "zz": 5e16, "xy": 1e17, "xz": 2e16, "yz": -5e
 TIMES = np.arange(0.1, 4.0, 0.01)
 
 
-def recorded(floor, method, **domain):
+def recorded(floor, method, **fine):
     """Velocity and pressure in the water, on the floor, 1 m above it and below, at TIMES."""
     at = {"up": floor + 300.3, "above": floor + 1, "floor": floor, "below": floor - 150}
-    asked = craton.Scenario(
-        method=method,
-        domain={"origin": [-3000.0, -3500.0, -5000.0], "size": [7000.0, 6500.0, 5000.0], **domain},
-        model=layers(floor),
-        time={"duration": 4.05, "start": 0.0},
-        boundaries={"others": "pml" if method == "sem" else "cpml"},
-        source=[moment_tensor([0.0, 0.0, -2500.0], TENSOR, {"kind": "gaussian", "tau": 0.25, "delay": 1.0})],
-        receivers=[{"name": name, "at": [1200.0, -600.0, z]} for name, z in at.items()],
-        output={"waveforms": ["velocity", "pressure"]},
-        run={"threads": 1},
-    )
+    source = moment_tensor([0.0, 0.0, -2500.0], TENSOR, {"kind": "gaussian", "tau": 0.25, "delay": 1.0})
+    tables = {"method": method, "origin": [-3000.0, -3500.0, -5000.0], "time": {"duration": 4.05, "start": 0.0}}
+    tables["receivers"] = [{"name": name, "at": [1200.0, -600.0, z]} for name, z in at.items()]
+    tables |= {"boundaries": {"others": "pml" if method == "sem" else "cpml"}}
+    tables |= {"output": {"waveforms": ["velocity", "pressure"]}}
+    asked = box([7000.0, 6500.0, 5000.0], fine, layers(floor), source, 1, **tables)
     found = ran(asked)
     rows = {(what, name): found[what].sel(receiver=name).values for what in ("velocity", "pressure") for name in at}
     return {key: CubicSpline(found.time.values, values, axis=-1)(TIMES) for key, values in rows.items()}
@@ -79,11 +74,11 @@ def test_finite_differences_agree_with_elements(floor):
         assert errors["pressure", name] < 0.01 and errors["velocity", name] < 0.012, (name, errors)
 
 
-@pytest.mark.parametrize("tensor", [*(pytest.param(n, marks=pytest.mark.long) for n in ("xx", "zz")), "xz"])
-def test_sources_just_below_the_floor_radiate_what_they_do_on_a_fine_grid(tensor):
+@pytest.mark.parametrize(("tensor", "fine"), cases([("xz", 10.0)], ("xz", 5.0), ("xx", 5.0), ("zz", 5.0)))
+def test_sources_just_below_the_floor_radiate_what_they_do_on_a_fine_grid(tensor, fine):
     """Three quarters of a cell below it, 12 points per wavelength of the water at f95; shear was off by 75 %."""
     records, source = [], moment([800.0, -415.0], ricker(3.16), **{tensor: 1e12})
-    for spacing in (20.0, 5.0):
+    for spacing in (20.0, fine):
         faces = {"boundaries": {"cpml": {"thickness": int(240 / spacing)}}}
         places, time = ([1050.0, -340.0], [1050.0, -460.0]), {"start": -0.5, "duration": 1.5}
         data = ran(plane(-400.0, source, spacing, places=places, time=time, **faces)).velocity
@@ -103,10 +98,7 @@ def test_planes_lie_on_both_sides_of_the_floor():
     assert planned.grid.vertical is None and "represented 10 m" in str(planned.notes)
 
 
-@pytest.mark.parametrize(
-    ("order", "floor"),
-    [(4, -30), *(pytest.param(*case, marks=pytest.mark.long) for case in ((4, -200), (4, -50), (6, -80), (8, -80)))],
-)
+@pytest.mark.parametrize(("order", "floor"), cases([(4, -30)], (4, -200), (4, -50), (6, -80), (8, -80)))
 def test_water_comes_to_rest_above_a_source_beside_the_floor(order, floor):
     """Static stress of the rock leaves water at rest that is 10 to 1.5 cells deep. It grew without end."""
     asked = plane(floor, moment([800.0, floor - 14.0]), duration=6.0, run={"threads": 1, "order": order})
@@ -115,10 +107,7 @@ def test_water_comes_to_rest_above_a_source_beside_the_floor(order, floor):
     assert velocity[..., late:].max() < 6e-3 * velocity.max()  # of layers; eddies were 0.2 and more
 
 
-@pytest.mark.parametrize(
-    ("order", "beside"),
-    [(4, 13.0), *(pytest.param(*c, marks=pytest.mark.long) for c in ((4, 55.0), (6, 13.0), (8, 13.0), (8, 55.0)))],
-)
+@pytest.mark.parametrize(("order", "beside"), cases([(4, 13.0)], (4, 55.0), (6, 13.0), (8, 13.0), (8, 55.0)))
 def test_a_cavity_comes_to_rest_beside_a_source(order, beside):
     """Static stress of rock does not move water behind walls and corners: eddies have no stiffness."""
     cavity = {"shape": "sphere", "center": [800, 0, -500], "radius": 120, **WATER}
@@ -138,10 +127,11 @@ def test_shear_in_the_water_is_refused():
         refused(ScenarioError, "shear is not possible in a fluid", craton.plan, asked)
 
 
-def test_weights_reach_points_of_their_own_side_only():
+@pytest.mark.parametrize("step", cases([3], 1))
+def test_weights_reach_points_of_their_own_side_only(step):
     """Sources and receivers within three cells of the floor, by the places of their tables."""
     floor, output = -210.0, {"output": {"waveforms": ["pressure", "velocity"]}}
-    for z in np.arange(-6, 7) * 9.7:
+    for z in np.arange(-6, 7, step) * 9.7:
         source = moment([800.0, floor + z], xx=1e12, zz=1e12)
         planned = craton.plan(plane(floor, source, places=[[707.0, floor + z]], **output))
         water = floor + z >= floor  # an explosion and a hydrophone on the floor are the water's
@@ -154,7 +144,7 @@ def test_weights_reach_points_of_their_own_side_only():
         assert ((heights[field == 0] > floor) == (z > 0)).all(), z  # vx; on the floor that of the rock
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(25, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", cases([8], 25))
 def test_no_shear_is_put_where_a_fluid_touches(count):
     """Sources beside a slope, by the places of their tables: it would stay and drive the water for ever."""
     ground = {"x": [0.0, 600.0, 1000.0, 1600.0], "z": [-150.0, -150.0, -400.0, -400.0]}
@@ -184,25 +174,17 @@ def test_explosion_and_hydrophone_exchange_at_the_floor():
     assert np.abs(records[0] - records[1]).max() < 1e-11 * np.abs(records[0]).max()
 
 
-@pytest.mark.parametrize("method", ["fd", "sem"])
+@pytest.mark.parametrize("method", cases(["fd"], "sem"))
 def test_side_says_where_a_position_on_the_floor_belongs(method):
     """Both methods alike: shear and velocity to the rock, explosions and pressure to the water, unless `side` says otherwise."""
-    domain = {"origin": [0, 0, -1000], "size": [1000, 1000, 1000]}
-    domain |= {"spacing": 50} if method == "fd" else {"element_size": 200}
-    angles = {"strike": 10, "dip": 40, "rake": 50}
+    fine, angles = {"fd": 50, "sem": {"element_size": 200}}[method], {"strike": 10, "dip": 40, "rake": 50}
 
     def sides(kind, side=None):
         stated = {} if side is None else {"side": side}
         source = explosion([500.0, 500.0, -200.0], {"kind": "gaussian", "tau": 0.1}, **stated) | {"kind": kind}
-        asked = craton.Scenario(
-            method=method,
-            domain=domain,
-            model=layers(-200.0),
-            time={"duration": 0.2},
-            boundaries={"others": "rigid"},
-            source=[source | (angles if kind == "moment_tensor" else {})],
-            receivers=[{"name": "A", "at": [400.0, 300.0, -200.0]} | stated],
-        )
+        source |= angles if kind == "moment_tensor" else {}
+        tables = {"method": method, "receivers": [{"name": "A", "at": [400.0, 300.0, -200.0]} | stated]}
+        asked = box([1000] * 3, fine, layers(-200.0), source, 0.2, boundaries={"others": "rigid"}, **tables)
         notes = craton.plan(asked).notes
         words = dict(notes["Sources"])["source 1"], dict(notes["Receivers"])["medium"]
         return ["fluid" if "in the fluid" in text else "solid" for text in words]
@@ -269,7 +251,7 @@ def test_no_difference_of_a_line_crosses_a_cut(normal):
 
 LOSS = {"qp": 60.0, "qs": 30.0, "attenuation": {"band": [0.5, 10]}}
 FLAT, CUBE = [800, 800], [400, 400, 400]
-CASES = {  # size, waves, order, elevation of a level floor in place of cavities, what the rock has besides
+MEDIA = {  # size, waves, order, elevation of a level floor in place of cavities, what the rock has besides
     "plane": (FLAT, None, 4, None, {}),
     "plane, order 8": (FLAT, None, 8, None, {}),
     "SH": (FLAT, "SH", 4, None, {}),
@@ -281,13 +263,13 @@ CASES = {  # size, waves, order, elevation of a level floor in place of cavities
     "level in space, order 6": ([400, 400, 800], None, 6, -405.0, {}),
     "level, thin water": (FLAT, None, 4, -45.0, {}),
 }
-SHORT = (("plane", "free"), ("SH", "rigid"), ("space", "free"), ("level", "free"), ("level, SH", "rigid"))
-EVERY = [pytest.param(*c, marks=() if c in SHORT else pytest.mark.long) for c in product(CASES, ("rigid", "free"))]
+SHORT = [("plane", "free"), ("SH", "rigid"), ("space", "free"), ("level", "free"), ("level, SH", "rigid")]
+REST = [case for case in product(MEDIA, ("rigid", "free")) if case not in SHORT]
 
 
 def closed(name, top):
     """Rock below a level floor, or with cavities, one of them up to the top, in a rigid box."""
-    size, waves, order, floor, more = CASES[name]
+    size, waves, order, floor, more = MEDIA[name]
     half = np.divide(size, 2)
     x, y, z = half[0], 0.0 if len(size) == 2 else half[1], -half[-1]
     cavities = [
@@ -325,7 +307,7 @@ def asymmetry(step, asked, top):
     return abs(one - other) / (np.linalg.norm(mass * x) * np.linalg.norm(y)), d.floor
 
 
-@pytest.mark.parametrize(("name", "top"), EVERY)
+@pytest.mark.parametrize(("name", "top"), cases(SHORT, *REST))
 def test_contacts_keep_eddies_and_energy(name, top):
     """Stress of the solid moves no point within the fluid, and these strain no solid; the step of velocities is symmetric."""
     asked = closed(name, top)

@@ -358,37 +358,21 @@ def test_a_whole_model_in_other_units_is_refused(tmp_path):
             assert problems(model.model_copy(update={"units": "SI"}), GRID) == [], wrong
 
 
-def holes(ds):
-    ds["vs"][3, 2, 1] = np.nan
-    ds["rho"][0, 0, 0] = -1
-    return ds
-
-
-def furlongs(ds):
-    ds.vp.attrs["units"] = "furlong"
-    return ds
-
-
 FILE = "model.file"
+SHORT_X = "x runs from -500 to 375 m, the domain from -500 to 500 m: missing 125 m at its end"
+DEEP_Z = "z runs from -1500 to 0 m"
+HOLES, FURLONGS = dataset(), dataset()
+HOLES["vs"][3, 2, 1], HOLES["rho"][0, 0, 0] = np.nan, -1
+FURLONGS.vp.attrs["units"] = "furlong"
+NO_VALUE = "vs is not a finite number (nan) at (x, y, z) = (-375, 350, -1200) m; 1 of 360 points"
+NEGATIVE = "rho is -1 kg/m3 at (x, y, z) = (-500, 0, -2100) m"
 BROKEN = [  # dataset, the problems
-    (
-        dataset(X[:-1], Y, Z[2:]),
-        [
-            (FILE, "x runs from -500 to 375 m, the domain from -500 to 500 m: missing 125 m at its end"),
-            (FILE, "z runs from -1500 to 0 m", "500 m at its start"),
-        ],
-    ),
-    (
-        holes(dataset()),
-        [
-            ("", "vs is not a finite number (nan) at (x, y, z) = (-375, 350, -1200) m; 1 of 360 points"),
-            ("", "rho is -1 kg/m3 at (x, y, z) = (-500, 0, -2100) m"),
-        ],
-    ),
+    (dataset(X[:-1], Y, Z[2:]), [(FILE, SHORT_X), (FILE, DEEP_Z, "500 m at its start")]),
+    (HOLES, [("", NO_VALUE), ("", NEGATIVE)]),
     (dataset().assign(vs=dataset().vs * np.nan), [("", ": vs is nan everywhere; 360 of 360 points read")]),
     (dataset().drop_vars(["vs", "y"]), [("", "no coordinate y"), ("", "no variable vs (the file has")]),
     (dataset().assign(vp=("x", X)), [("", "vp has the dimensions x; it needs z, y, x")]),
-    (furlongs(dataset()), [("", "'furlong'")]),
+    (FURLONGS, [("", "'furlong'")]),
     (dataset(np.zeros_like(X)), [("", "coordinate x must increase or decrease")]),
 ]
 

@@ -10,6 +10,7 @@ import pytest
 import xarray
 from common import edited, refused
 from modelcase import EXPLOSION
+from paths import DATA
 
 import craton
 from craton.errors import ScenarioError
@@ -214,32 +215,7 @@ def test_properties_from_netcdf_on_longitude_and_latitude(tmp_path):
 
 # --- FSP ---------------------------------------------------------------------------------------------------------------------------------
 
-FSP = """% ---------------------------- FINITE-SOURCE RUPTURE MODEL ----------------------------
-%
-% Event : Somewhere 2020/01/01 [Nobody]
-% EventTAG: s2020TEST01
-%
-% Loc  : LAT = 47.2500  LON = 12.5000  DEP = 8.0
-% Size : LEN = 4.0 km  WID = 2.0 km  Mw = 5.0  Mo = 4.00e+16 Nm
-% Mech : STRK = 0  DIP = 60  RAKE = 90  Htop = 5.00 km
-% Rupt : HypX = 1.00 km  HypZ = 1.00 km  avTr = 1.60 s  avVr = 2.5 km/s
-%
-% Invs : Nx = 2 Nz = 1 Fmin = 0.01 Hz Fmax = 1.00 Hz
-% Invs : Dx = 2.00 km Dz = 2.00 km
-% Invs : Ntw = 1 Nsg = 1 (# of time-windows,# of fault segments)
-% SVF  : cosine (type of slip-velocity function used)
-%
-% VELOCITY-DENSITY STRUCTURE
-% No. of layers = 2
-%
-% DEPTH P_VEL S_VEL DENS QP QS
-% [km] [km/s] [km/s] [g/cm^3]
-% 0.00 5.00 2.90 2.50 500 250
-% 6.00 6.00 3.50 2.80 500 250
-%
-% --------------------------------------------------------------
-% SOURCE MODEL PARAMETERS
-"""
+FSP = (DATA / "sources" / "layered.fsp").read_text()  # its heading
 HEAD = "%  LAT  LON  X==EW  Y==NS  Z  SLIP  RAKE  TRUP  RISE {more}\n% ------------------\n"
 ROWS = " 47.2500 12.5000 0.0 0.0 8.0 0.5 90 0.0 1.6 {a}\n 47.2500 12.5264 2.0 0.0 5.5 0.25 80 1.0 2.0 {b}\n 47.2 12.5 0 0 5 0 0 0 0"
 PLAIN = HEAD.format(more="") + ROWS.format(a="", b="") + "\n"
@@ -303,47 +279,22 @@ def test_an_fsp_file_that_lacks_something_is_refused_or_filled_from_its_heading(
 # --- tables of layers --------------------------------------------------------------------------------------------------------------------
 
 OF_ROWS = [(0, 2400, 1100, 2100, 100, 50), (800, 5900, 3400, 2700, 600, 300), (15e3, 6600, 3800, 2900, 0, 0)]
-TABLES = {
-    "blanks.txt": """# a crust
-# thickness (km)  vp (km/s) vs (km/s) rho (g/cm3) qp qs
-0.8 2.4 1.1 2.1 100 50
-14.2 5.9 3.4 2.7 600 300
-0 6.6 3.8 2.9 0 0
-""",
-    "depth.csv": """Depth_km,Vp [km/s],Vs_km_s,Density (g/cc),Qp,Qs
-0,2.4,1.1,2.1,100,50
-0.8,5.9,3.4,2.7,600,300
-15,6.6,3.8,2.9,0,0
-""",
-    "metres.csv": """qs;qp;rho kg/m3;vs;vp;depth_m
-50;100;2100;1100;2400;0
-300;600;2700;3400;5900;800
-0;0;2900;3800;6600;15000
-""",
-    "steps.nd": """0 2.4 1.1 2.1 100 50
-0.8 2.4 1.1 2.1 100 50
-0.8 5.9 3.4 2.7 600 300
-15 5.9 3.4 2.7 600 300
-moho
-15 6.6 3.8 2.9 0 0
-""",
-}
 
 
 def flat(path, **more):
     return {"kind": "layers", "file": str(path), "attenuation": {"band": [0.5, 5]}, **more}
 
 
-def test_a_published_table_is_a_model_of_layers(tmp_path):
-    for name, text in TABLES.items():
-        (tmp_path / name).write_text(text)
-        found = box(flat(tmp_path / name)).model
+def test_a_published_table_is_a_model_of_layers():
+    for name in ("blanks.txt", "depth.csv", "metres.csv", "steps.nd"):
+        table = flat(DATA / "layers" / name)
+        found = box(table).model
         names = ("top", "vp", "vs", "rho", "qp", "qs")
         rows = [tuple(getattr(layer, n) or 0 for n in names) for layer in found.layers]
         assert np.allclose(rows, [(-depth, *values) for depth, *values in OF_ROWS], rtol=1e-9), name
         assert not any(layer.vp_gradient or layer.rho_gradient for layer in found.layers)
         assert found == box(found.model_dump(exclude_none=True)).model  # as it is written
-        assert box({**flat(tmp_path / name), "attenuation": None}).model.layers[0].qp is None
+        assert box(table | {"attenuation": None}).model.layers[0].qp is None
 
 
 def test_tables_are_linear_between_rows_where_that_is_meant(tmp_path):

@@ -51,24 +51,17 @@ def test_folders_are_looked_through(odd, tmp_path):
     refused(FileError, "deep/chunk is a pipe", regular.check, "folder", folders=True)
 
 
-COMMANDS = [
-    ["plan", "{}"],
-    ["run", "{}", "-o", "out"],
-    ["gradient", "{}"],
-    ["compare", "done", "{}"],
-    ["greens", "query", "done", "--cmt", "{}"],
-    ["greens", "query", "done", "--srf", "{}"],
-    *(
-        ["plan", "small.toml", "--set", text]
-        for text in (
-            'receivers=[{{file="{}"}}]',
-            'source.0={{kind="cmtsolution",file="{}"}}',
-            'model={{kind="file",file="{}"}}',
-            'model.topography={{file="{}"}}',
-            'source.0.wavelet={{kind="sampled",file="{}"}}',
-        )
-    ),
-]
+COMMANDS = """plan {}
+run {} -o out
+gradient {}
+compare done {}
+greens query done --cmt {}
+greens query done --srf {}
+plan small.toml --set receivers=[{{file="{}"}}]
+plan small.toml --set source.0={{kind="cmtsolution",file="{}"}}
+plan small.toml --set model={{kind="file",file="{}"}}
+plan small.toml --set model.topography={{file="{}"}}
+plan small.toml --set source.0.wavelet={{kind="sampled",file="{}"}}""".splitlines()
 
 
 def test_commands_refuse_what_is_no_file(odd, tmp_path, capsys):
@@ -77,7 +70,7 @@ def test_commands_refuse_what_is_no_file(odd, tmp_path, capsys):
     (tmp_path / "done" / "run.json").write_text(json.dumps({"state": "finished"}))
     for words in COMMANDS:
         for path in ("pipe", "/dev/zero", "/proc/self/mem"):
-            code = main([word.format(os.path.abspath(path)) for word in words])
+            code = main([word.format(os.path.abspath(path)) for word in words.split()])
             told = capsys.readouterr().err
             assert code == 2 and odd[path] in told, (words, told)
     assert not (tmp_path / "out").exists()

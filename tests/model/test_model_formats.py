@@ -215,7 +215,7 @@ def test_properties_from_netcdf_on_longitude_and_latitude(tmp_path):
 
 # --- FSP ---------------------------------------------------------------------------------------------------------------------------------
 
-FSP = (DATA / "sources" / "layered.fsp").read_text()  # its heading
+FSP = (DATA / "models" / "heading.fsp").read_text()  # its heading
 HEAD = "%  LAT  LON  X==EW  Y==NS  Z  SLIP  RAKE  TRUP  RISE {more}\n% ------------------\n"
 ROWS = " 47.2500 12.5000 0.0 0.0 8.0 0.5 90 0.0 1.6 {a}\n 47.2500 12.5264 2.0 0.0 5.5 0.25 80 1.0 2.0 {b}\n 47.2 12.5 0 0 5 0 0 0 0"
 PLAIN = HEAD.format(more="") + ROWS.format(a="", b="") + "\n"
@@ -287,7 +287,7 @@ def flat(path, **more):
 
 def test_a_published_table_is_a_model_of_layers():
     for name in ("blanks.txt", "depth.csv", "metres.csv", "steps.nd"):
-        table = flat(DATA / "layers" / name)
+        table = flat(DATA / "models" / name)
         found = box(table).model
         names = ("top", "vp", "vs", "rho", "qp", "qs")
         rows = [tuple(getattr(layer, n) or 0 for n in names) for layer in found.layers]

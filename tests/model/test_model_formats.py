@@ -2,6 +2,7 @@
 
 import re
 import struct
+from itertools import product
 
 import modelcase
 import numpy as np
@@ -39,6 +40,13 @@ def problem_of(properties=None, **model):
     return earth.problems(box(model).model, REGION)[0]
 
 
+def values(model, places=PLACES, region=REGION, **more):
+    """vp, vs and rho, at places, of a model in which nothing is wrong."""
+    made = box(model, **more).model
+    assert not earth.problems(made, region)
+    return earth.point_values(made, places)
+
+
 def linear(x, y, z):
     """S speed, m/s, that trilinear interpolation gives exactly."""
     return 1500 + 0.05 * x - 0.03 * y - 0.2 * z
@@ -50,9 +58,7 @@ def linear(x, y, z):
 def tomography(path, lines=None, columns=6):
     """tomography_model.xyz of 9 x 9 x 5 points."""
     rows = []
-    for z, y, x in np.stack(
-        np.meshgrid(np.arange(-4000, 1, 1e3), *[np.arange(0, 4001, 5e2)] * 2, indexing="ij"), -1
-    ).reshape(-1, 3):
+    for z, y, x in product(np.arange(-4000, 1, 1e3), *[np.arange(0, 4001, 5e2)] * 2):
         vs = linear(x, y, z)
         rows.append(f"{x} {y} {z} {1.8 * vs:.4f} {vs:.4f} {0.9 * vs:.4f}" + " 200 100" * (columns == 8))
     head = ["0 0 -4000 4000 4000 0", "500 500 1000", "9 9 5", "2700. 4320. 1500. 2400. 1350. 2160."]
@@ -62,13 +68,15 @@ def tomography(path, lines=None, columns=6):
 
 def test_a_tomography_of_specfem_fills_the_box(tmp_path):
     for columns in (6, 8):
-        model = box({"kind": "file", "file": tomography(tmp_path / "tomography_model.xyz", None, columns)}).model
-        assert not earth.problems(model, REGION)
-        vp, vs, rho = earth.point_values(model, PLACES)
+        model = {"kind": "file", "file": tomography(tmp_path / "tomography_model.xyz", None, columns)}
+        vp, vs, rho = values(model)
         assert vs == pytest.approx(linear(*PLACES.T), abs=1e-3)
         assert vp == pytest.approx(1.8 * vs, rel=1e-6) and rho == pytest.approx(0.9 * vs, rel=1e-6)
-    medium = earth.medium_of(model, [(0, 4000)] * 2 + [(-4000, 0)], ("vp", "vs", "rho", "qp", "qs"))
+    medium = earth.medium_of(box(model).model, [(0, 4000)] * 2 + [(-4000, 0)], ("vp", "vs", "rho", "qp", "qs"))
     assert medium.fields[3] == pytest.approx(1 / 200) and medium.fields[4] == pytest.approx(0.01)
+
+
+UNLIKE_HEADING = "vp runs from 2.7 to 2.7 in its rows and from 2700 to 4320 in its heading"
 
 
 def test_a_wrong_tomography_is_refused(tmp_path):
@@ -77,10 +85,7 @@ def test_a_wrong_tomography_is_refused(tmp_path):
         (lambda rows: [rows[1], rows[0], *rows[2:]], "row 1 has x = 500 m.*x must vary fastest"),
         (lambda rows: [*rows[:-1], rows[-1].replace(".", "x", 1)], "line 410 is not 6 numbers"),
         (lambda rows: [row.rsplit(" ", 1)[0] for row in rows], "5 columns; they are x y z vp vs rho"),
-        (
-            lambda rows: [" ".join([*r.split()[:3], "2.7", "1.5", "1.4"]) for r in rows],
-            "vp runs from 2.7 to 2.7 in its rows and from 2700 to 4320 in its heading",
-        ),
+        (lambda rows: [f"{row.rsplit(' ', 3)[0]} 2.7 1.5 1.4" for row in rows], UNLIKE_HEADING),
     ):
         problem = problem_of(file=tomography(tmp_path / "model.xyz", change))
         assert problem.key == "model.file" and re.search(message, problem.message), (message, problem)
@@ -105,13 +110,13 @@ def rfile(path, order="<", hole=False):
         x, y, depth = hh * np.arange(ni)[:, None], hh * np.arange(nj), z0 + hv * np.arange(nk)
         east, north = start[0] + s * x + c * y, start[1] + c * x - s * y
         if nc == 1:
-            values = (100 + 0.01 * (east - start[0]))[:, :, None, None]
+            block = (100 + 0.01 * (east - start[0]))[:, :, None, None]
         else:
             vs = 2000 + (0.02 * east - 0.01 * north)[:, :, None] + 0.1 * depth
             q = np.full(vs.shape, 50.0)
-            values = np.stack([0.9 * vs, 1.8 * vs, vs, 2 * q, q], axis=-1)
-            values[:, :, depth < (300 if hole else 0)] = -999.0
-        data += values.astype(order + "f4").tobytes()
+            block = np.stack([0.9 * vs, 1.8 * vs, vs, 2 * q, q], axis=-1)
+            block[:, :, depth < (300 if hole else 0)] = -999.0
+        data += block.astype(order + "f4").tobytes()
     path.write_bytes(head + data)
     return str(path)
 
@@ -119,23 +124,20 @@ def rfile(path, order="<", hole=False):
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_an_rfile_stands_where_it_is_on_earth(order, tmp_path):
     file = rfile(tmp_path / "model.rfile", order)
-    place = {"geographic": {"longitude": 12.55, "latitude": 47.22, "azimuth": -20}}
-    model = box({"kind": "file", "file": file, "topography": {"file": file}}, size=[4000, 4000, 4500], **place).model
-    assert not earth.problems(model, Region((0, 0, -4000), (4000, 4000, 500)))
-    places = PLACES - [0, 0, 1]
-    vp, vs, rho = earth.point_values(model, places)
+    more = {"geographic": {"longitude": 12.55, "latitude": 47.22, "azimuth": -20}, "size": [4000, 4000, 4500]}
+    model, places = {"kind": "file", "file": file, "topography": {"file": file}}, PLACES - [0, 0, 1]
+    vp, vs, rho = values(model, places, Region((0, 0, -4000), (4000, 4000, 500)), **more)
     east, north = pyproj.Proj(PROJECTION)(*Local(12.55, 47.22, -20).degrees(*places[:, :2].T))
     expected = 2000 + 0.02 * east - 0.01 * north - 0.1 * np.minimum(places[:, 2], 0.0)
     assert abs(vs - expected).max() < 2  # m/s of 2000: deeper down the steps are 500 m
     assert vp == pytest.approx(1.8 * vs, rel=1e-5) and rho == pytest.approx(0.9 * vs, rel=1e-5)
-    heights = terrain.build(model).surface(*places[:, :2].T)
+    heights = terrain.build(box(model, **more).model).surface(*places[:, :2].T)
     assert heights == pytest.approx(100 + 0.01 * (east - pyproj.Proj(PROJECTION)(*ORIGIN)[0]), abs=0.05)
 
 
 def test_an_rfile_without_a_place_is_in_its_own_axes_and_has_no_air(tmp_path):
     file = rfile(tmp_path / "model.rfile", hole=True)
-    model = box({"kind": "file", "file": file}).model
-    _, vs, _ = earth.point_values(model, np.array([[1000.0, 2000.0, z] for z in (0, -100, -350, -450)]))
+    _, vs, _ = values({"kind": "file", "file": file}, np.array([[1000.0, 2000.0, z] for z in (0, -100, -350, -450)]))
     assert vs[0] == vs[1] == pytest.approx(vs[2], abs=1e-3)  # that of the first rock below, at 400 m
     assert vs[3] == pytest.approx(vs[0] + 0.1 * 50, abs=0.1)
     read = rfile_format.read_blocks(file)
@@ -171,10 +173,10 @@ def test_properties_from_segy_and_constants(tmp_path):
     given = {name: {"file": file, "depth_step": 100} for name, file in files.items()}
     right = {"kind": "file", "properties": given | {"rho": "2.4 g/cm3"}}
     scenario = box(right)
-    assert loads(dumps(scenario)) == scenario and not earth.problems(scenario.model, REGION)
-    values = earth.point_values(scenario.model, PLACES)
-    assert values[1] == pytest.approx(linear(*PLACES.T), rel=1e-5)
-    assert values[0] == pytest.approx(1.8 * values[1], rel=1e-5) and (values[2] == 2400).all()
+    assert loads(dumps(scenario)) == scenario
+    vp, vs, rho = values(right)
+    assert vs == pytest.approx(linear(*PLACES.T), rel=1e-5)
+    assert vp == pytest.approx(1.8 * vs, rel=1e-5) and (rho == 2400).all()
     problem = problem_of(given)
     assert problem.key == "model.properties.rho.file" and "are not those of vp" in problem.message
     assert "states no sample interval" in problem_of(file=files["vs"]).message
@@ -188,10 +190,8 @@ def test_a_line_of_segy_is_a_section_and_its_interval_millimetres(tmp_path):
     file = segy(tmp_path / "line.sgy", 0.6 * x, 0.8 * x, lambda a, b, z: linear(np.hypot(a, b), 0, z), 25.0)
     shallow = {"origin": [0, -1000], "size": [4000, 1000], "spacing": 20, "source": CENTRE | {"at": [2000, -500]}}
     properties = {"vp": {"file": file}, "vs": 0, "rho": 1000}
-    model = box({"kind": "file", "properties": properties}, **shallow).model
-    assert not earth.problems(model, Region((0, 0, -1000), (4000, 0, 0)))
-    places = PLACES * [1, 0, 0.25]
-    vp, vs, _ = earth.point_values(model, places)
+    places, region = PLACES * [1, 0, 0.25], Region((0, 0, -1000), (4000, 0, 0))
+    vp, vs, _ = values({"kind": "file", "properties": properties}, places, region, **shallow)
     assert vp == pytest.approx(linear(*places.T), rel=1e-5) and not vs.any()
     scattered = segy(tmp_path / "scattered.sgy", x[:7], (x[:7] - 300) ** 2, linear)
     broken = properties | {"vp": {"file": scattered, "depth_step": 100}}
@@ -205,12 +205,10 @@ def test_properties_from_netcdf_on_longitude_and_latitude(tmp_path):
     array = xarray.DataArray(field, axes, tuple(axes), name="speed", attrs={"units": "km/s"})
     array.to_netcdf(tmp_path / "vs.nc", engine="h5netcdf")
     properties = {"vp": 6000, "vs": {"file": str(tmp_path / "vs.nc")}, "rho": 2500}
-    place = {"geographic": {"longitude": 12.5, "latitude": 47.25}}
-    model = box({"kind": "file", "properties": properties}, **place).model
-    assert not earth.problems(model, REGION)
+    found = values({"kind": "file", "properties": properties}, geographic={"longitude": 12.5, "latitude": 47.25})
     lon, _ = Local(12.5, 47.25).degrees(*PLACES[:, :2].T)
     expected = 1e3 * (3 + lon - 12.5) - 0.1 * PLACES[:, 2]
-    assert earth.point_values(model, PLACES)[1] == pytest.approx(expected, rel=1e-4)
+    assert found[1] == pytest.approx(expected, rel=1e-4)
 
 
 # --- FSP ---------------------------------------------------------------------------------------------------------------------------------
@@ -269,9 +267,8 @@ def test_an_fsp_file_that_lacks_something_is_refused_or_filled_from_its_heading(
         ("TRUP  RISE", "TRUP  TW1", "slip in time windows (TW1 ...) is not supported"),
     ):
         assert old in FSP + PLAIN
-        refused(
-            ScenarioError, message, lambda text: craton.plan(of_fault(tmp_path, text)), (FSP + PLAIN).replace(old, new)
-        )
+        wrong = of_fault(tmp_path, (FSP + PLAIN).replace(old, new))
+        refused(ScenarioError, message, craton.plan, wrong)
     filled = fault(tmp_path, (FSP + PLAIN).replace("TRUP  RISE", "TRUP  FALL"))
     assert filled.onset == pytest.approx([1.6 / 24, 1 + 1.6 / 24])
 
@@ -305,7 +302,7 @@ def test_tables_are_linear_between_rows_where_that_is_meant(tmp_path):
     (tmp_path / "b.txt").write_text("depth vp vs rho\n0 5 2.8 2.6\n2 6 3.4 2.7\n")
 
     def at(model, *depths):
-        return earth.point_values(box(model).model, [(0, 0, -depth) for depth in depths])
+        return values(model, [(0, 0, -depth) for depth in depths])
 
     for model in (flat(tmp_path / "a.tvel"), flat(tmp_path / "a.txt", units="km")):
         vp, vs, rho = at(model, 1000, 1999.9, 3000, 9000)
@@ -378,10 +375,10 @@ FALLING = {"endian": "big", "spacing": [-20, -20], "origin": [2000, -1000]}
 def test_bare_numbers_with_a_shape_are_a_model(order, kind, more, tmp_path):
     """Marmousi's way: columns or rows of float32, in km/s; falling x and rising z by signs."""
     x, z = (SX[::-1], SZ) if "spacing" in more else (SX, SZ[::-1])
-    values = section(x[:, None], z) / 1000
-    values = values if order == "xz" else values.T
-    values.astype(kind).tofile(tmp_path / "vp.bin")
-    numbers = {"file": str(tmp_path / "vp.bin"), "order": order, "shape": list(values.shape)}
+    vp = section(x[:, None], z) / 1000
+    vp = vp if order == "xz" else vp.T
+    vp.astype(kind).tofile(tmp_path / "vp.bin")
+    numbers = {"file": str(tmp_path / "vp.bin"), "order": order, "shape": list(vp.shape)}
     numbers = numbers | {"spacing": [20, 20], "units": "km/s"} | more
     model = {"kind": "file", "properties": {"vp": numbers, "vs": 0, "rho": 1000}}
     scenario = plane(model)
@@ -403,13 +400,12 @@ def test_bare_numbers_with_a_shape_are_a_model(order, kind, more, tmp_path):
 
 def test_bare_numbers_fill_a_box(tmp_path):
     x, z = np.arange(0, 4001, 500.0), np.arange(0, -4001, -500.0)
-    values = linear(x[:, None], x[::-1, None, None], z)  # y falling, z fastest
-    values.astype("<f4").tofile(tmp_path / "vs.raw")
+    vs = linear(x[:, None], x[::-1, None, None], z)  # y falling, z fastest
+    vs.astype("<f4").tofile(tmp_path / "vs.raw")
     numbers = {"file": str(tmp_path / "vs.raw"), "order": "yxz", "shape": [9, 9, 9]}
     numbers |= {"spacing": [-500, 500, 500], "origin": [4000, 0, 0]}
-    model = box({"kind": "file", "properties": {"vp": 5000, "vs": numbers, "rho": 2500}}).model
-    assert not earth.problems(model, REGION)
-    assert earth.point_values(model, PLACES)[1] == pytest.approx(linear(*PLACES.T), rel=1e-6)
+    model = {"kind": "file", "properties": {"vp": 5000, "vs": numbers, "rho": 2500}}
+    assert values(model)[1] == pytest.approx(linear(*PLACES.T), rel=1e-6)
 
 
 # --- what plans say of a model -----------------------------------------------------------------------------------------------------------

@@ -165,10 +165,10 @@ def force_error(order, spacing, far, beyond, layer):
     tables = {"origin": [-(border + 0.5) * spacing, -border * spacing, -border * spacing]}
     tables |= {"time": {"duration": far / VS + 1.2 / frequency, "start": -1.5 / frequency}}
     tables |= {"boundaries": {"top": "cpml", "others": "cpml", "cpml": {"thickness": layer}}}
-    tables |= {"run": {"order": order, "precision": "float64"}}
+    run = {"order": order, "precision": "float64"}
     source = force([0, 0, 0], [1e10, 0, 0], ricker(frequency, 0))
-    data, history = ran(box(size, spacing, ROCK, source, 1, places, **tables)), fullspace.history("ricker", frequency)
-    medium = history, data.time.values, VP, VS, RHO
+    data = ran(box(size, spacing, ROCK, source, 1, places, run=run, **tables))
+    medium = fullspace.history("ricker", frequency), data.time.values, VP, VS, RHO
     wanted = [fullspace.point_force(x, (0, 0, 0), (1e10, 0, 0), *medium)[0] for x in places]
     return misfit(data.velocity.values[:, 0], np.array(wanted))
 

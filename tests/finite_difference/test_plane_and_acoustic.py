@@ -140,9 +140,6 @@ def test_shots_are_those_of_single_runs():
     line = ran(plane(source=[{**entry, "name": "S", "shots": shots}], **single))
     assert list(line.shot.values) == ["S.1", "S.2", "S.3"]
     np.testing.assert_array_equal(line.velocity.sel(shot="S.2").values, alone[1])
-
-
-def test_acoustic_shots_are_those_of_single_runs():
     shots = [explosion([150 + 100 * n, -60], RICKER, shot=f"s{n}") for n in range(3)]
     together = craton.run(water(PLANE, source=shots), progress=False)
     assert together.dataset.pressure.dims[0] == "shot" and "s" in together.plan.arrays

@@ -25,15 +25,13 @@ from craton.tables.medium import Homogeneous, Layers
 
 ROCK = {"kind": "homogeneous", "vp": 1732.0508, "vs": 1000.0, "rho": 2000.0}
 HARD = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
-GRID = Grid((0.0, 0.0, -100.0), 10.0, (16, 3, 5))
+GRID, PLACES = Grid((0.0, 0.0, -100.0), 10.0, (16, 3, 5)), ((1300, -100), (1700, -100))
 
 
-def scenario(model=None, size=(3200, 1400), top=100.0, spacing=20.0, at=(900, -150), places=None, **more):
+def scenario(model=None, size=(3200, 1400), top=100.0, spacing=20.0, at=(900, -150), places=PLACES, **more):
     """An explosion in the plane between rigid faces; `model` adds to the rock."""
-    source = explosion(at, ricker(3.0, 0.4))
-    places = ((1300, -100), (1700, -100)) if places is None else places
     more = {"boundaries": RIGID, "origin": [0, top - size[1]]} | more
-    return box(size, spacing, ROCK | (model or {}), source, 1.4, places, **more)
+    return box(size, spacing, ROCK | (model or {}), explosion(at, ricker(3.0, 0.4)), 1.4, places, **more)
 
 
 def mountain(q=None, **more):

@@ -139,9 +139,9 @@ def space(flat, spacing=10.0, count=7):
 POINTS, SPACING = 24, 10.0
 
 
-def periodic(model, waves=None, duration=0.2):
+def periodic(model, waves=None, duration=0.2, points=POINTS):
     """A periodic box, order 8 in float64, nothing moves."""
-    size, quiet = SPACING * (POINTS - 1), ricker(5, 1e3)
+    size, quiet = SPACING * (points - 1), ricker(5, 1e3)
     at = [size / 2, -size / 2] if waves else [size / 2, size / 2, -size / 2]
     source = force(at, [0, 1e-20, 0], quiet) if waves == "SH" else explosion(at, quiet, 1e-20)
     tables = {"time": {"duration": duration, "start": 0}, "boundaries": {"top": "periodic", "others": "periodic"}}
@@ -149,12 +149,12 @@ def periodic(model, waves=None, duration=0.2):
     return box([size] * len(at), SPACING, {"kind": "homogeneous", **model}, source, duration, waves=waves, **tables)
 
 
-def standing(direction, polarisation, model, waves=None, steps=60, duration=0.2):
+def standing(direction, polarisation, model, waves=None, steps=60, duration=0.2, points=POINTS):
     """Wavenumber, step and the amplitudes of a standing plane wave after each of some steps."""
-    scenario = periodic(model, waves, duration)
+    scenario = periodic(model, waves, duration, points)
     planned = api.plan(scenario)
     program, shapes, amplitudes = commit(scenario, planned, backend("cpu", threads=1)), {}, []
-    k = 2 * np.pi / (POINTS * SPACING) * np.array(direction)
+    k = 2 * np.pi / (points * SPACING) * np.array(direction)
     for axis, name in enumerate(VELOCITY):
         if name in program.plan.arrays and abs(polarisation[axis]) > 1e-9:
             field = program.grid(name)
@@ -176,7 +176,7 @@ def measured_speed(direction, polarisation, waves=None, model=THOMSEN):
 
 def decay(direction, polarisation, model):
     """1/Q of a standing plane wave with memory variables: of the decay of its amplitudes, once these have set in."""
-    a = standing(direction, polarisation, model, steps=900, duration=1.4)[2][150:]
+    a = standing(direction, polarisation, model, steps=900, duration=1.4, points=16)[2][150:]
     (one, two), *_ = np.linalg.lstsq(np.stack([a[1:-1], a[:-2]], 1), a[2:], rcond=None)
     root = np.log(np.roots([1, -one, -two])[0] + 0j)
     return 2 * -root.real / abs(root.imag)

@@ -1,14 +1,15 @@
 """Shared by the tests of the stable step of finite differences: the largest one of a committed plan, by ARPACK on its kernels."""
 
+import fdcase
 import numpy as np
 
 from craton.backends.cpu import CPU
 from craton.driver.waves import commit
 from craton.methods.finite_difference.build import build, fastest, grid_of, stability_limit
 from craton.methods.finite_difference.scheme import STRESS, VELOCITY
-from craton.scenario import Scenario
 
 MEMORY = ("memory", "memory variables")  # kinds of arrays
+TOP = {"top": "free", "others": "rigid"}
 SILENT = {"wavelet": {"kind": "ricker", "frequency": 0.1}}
 
 
@@ -82,35 +83,17 @@ def true_limit(step):
 def box(model, shape=(20, 18, 16), spacing=10.0, order=4, boundaries=None, **run):
     """A scenario on a small box whose faces neither absorb nor move, but for a free top, unless said otherwise."""
     size = [(n - 1) * spacing for n in shape]
-    source = {"kind": "force", "at": [size[0] / 2, size[1] / 2, -size[2] / 2], "force": [0, 0, 1e-30]}
-    return Scenario(
-        method="fd",
-        domain={"origin": [0, 0, -size[2]], "size": size, "spacing": spacing},
-        model=model,
-        time={"duration": 1.0, "start": 0.0},
-        boundaries=boundaries or {"top": "free", "others": "rigid"},
-        source=[source | SILENT],
-        run={"order": order, "precision": "float64"} | run,
-    )
+    source = {"kind": "force", "at": [size[0] / 2, size[1] / 2, -size[2] / 2], "force": [0, 0, 1e-30]} | SILENT
+    tables = {"boundaries": boundaries or TOP, "run": {"order": order, "precision": "float64"} | run}
+    return fdcase.box(size, spacing, model, source, 1.0, time={"duration": 1.0, "start": 0.0}, **tables)
 
 
 def plane(model, motion, shape=(40, 30), spacing=10.0):
     """The same in the (x, z) plane."""
-    size = [(n - 1) * spacing for n in shape]
-    source = {
-        "kind": "force",
-        "at": [size[0] / 2, -size[1] / 2],
-        "force": [1e-30, 0, 0] if motion == "P-SV" else [0, 1e-30, 0],
-    }
-    return Scenario(
-        method="fd",
-        domain={"origin": [0, -size[1]], "size": size, "spacing": spacing, "waves": motion},
-        model=model,
-        time={"duration": 1.0, "start": 0.0},
-        boundaries={"top": "free", "others": "rigid"},
-        source=[source | SILENT],
-        run={"precision": "float64"},
-    )
+    size, push = [(n - 1) * spacing for n in shape], [1e-30, 0, 0] if motion == "P-SV" else [0, 1e-30, 0]
+    source = {"kind": "force", "at": [size[0] / 2, -size[1] / 2], "force": push} | SILENT
+    tables = {"waves": motion, "boundaries": TOP, "run": {"precision": "float64"}}
+    return fdcase.box(size, spacing, model, source, 1.0, time={"duration": 1.0, "start": 0.0}, **tables)
 
 
 def used(scenario):

@@ -43,7 +43,7 @@ SMALL = {
     "scholte": lambda device: guided.scholte(device, bottoms=("soft bottom",)),
     "attenuation": lambda device: lossy.attenuating(device, runs=((20, "full"),), border=13, share=0.5),
 }
-QUICK = {"energy, order 4": lambda device: conserved.energy(device, orders=(4,), duration=1.5)}  # of `make test`
+QUICK = {"energy, order 4": lambda device: conserved.energy(device, orders=(4,), duration=2.0)}  # of `make test`
 SHORT = tuple(QUICK)
 MINUTES = {"two-layers-100", "loh1", *GROUPS["earth"]}  # each on two cores: `craton validate fd` has them
 NAMES = sorted((set(GROUPS["fd"]) | set(QUICK)) - MINUTES)

@@ -411,7 +411,7 @@ def test_bare_numbers_fill_a_box(tmp_path):
 # --- what plans say of a model -----------------------------------------------------------------------------------------------------------
 
 WATER = {"vp": 1500, "vs": 0, "rho": 1000}
-both = pytest.mark.parametrize("method", ["fd", "sem"])
+both = pytest.mark.parametrize("method", ["fd", pytest.param("sem", marks=pytest.mark.long)])
 
 
 def planned(method, model, top=0):

@@ -23,8 +23,7 @@ from craton.validation.figure import draw
 
 def near(source, order):
     """A full space of a quarter of the points: closer limits make up for the shorter way."""
-    limit = {4: 0.002, 8: 0.00033}[order]
-    return lambda device: homogeneous.full_space(source, order, device, reach=5, limit=limit)
+    return lambda device: homogeneous.full_space(source, order, device, 5, {4: 0.002, 8: 0.00033}[order])
 
 
 def plane(device):
@@ -44,12 +43,11 @@ SMALL = {
     "attenuation": lambda device: lossy.attenuating(device, runs=((20, "full"),), border=13, share=0.5),
 }
 QUICK = {"energy, order 4": lambda device: conserved.energy(device, orders=(4,), duration=2.0)}  # of `make test`
-SHORT = tuple(QUICK)
 MINUTES = {"two-layers-100", "loh1", *GROUPS["earth"]}  # each on two cores: `craton validate fd` has them
 NAMES = sorted((set(GROUPS["fd"]) | set(QUICK)) - MINUTES)
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SHORT else pytest.mark.long) for n in NAMES])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.long) for n in NAMES])
 def test_validate(name):
     rows = (SMALL | QUICK).get(name, CASES.get(name))("cpu")
     assert rows and all(set(row) - {"curves"} == {"what", "misfit", "limit", "passed"} for row in rows)
@@ -165,9 +163,8 @@ def force_error(order, spacing, far, beyond, layer):
     tables = {"origin": [-(border + 0.5) * spacing, -border * spacing, -border * spacing]}
     tables |= {"time": {"duration": far / VS + 1.2 / frequency, "start": -1.5 / frequency}}
     tables |= {"boundaries": {"top": "cpml", "others": "cpml", "cpml": {"thickness": layer}}}
-    run = {"order": order, "precision": "float64"}
     source = force([0, 0, 0], [1e10, 0, 0], ricker(frequency, 0))
-    data = ran(box(size, spacing, ROCK, source, 1, places, run=run, **tables))
+    data = ran(box(size, spacing, ROCK, source, 1, places, run={"order": order, "precision": "float64"}, **tables))
     medium = fullspace.history("ricker", frequency), data.time.values, VP, VS, RHO
     wanted = [fullspace.point_force(x, (0, 0, 0), (1e10, 0, 0), *medium)[0] for x in places]
     return misfit(data.velocity.values[:, 0], np.array(wanted))

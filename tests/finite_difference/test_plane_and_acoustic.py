@@ -254,8 +254,7 @@ def test_acoustic_energy(order):
 
 SHEARED = [moment_tensor([200, -100], {"xx": 3e12, "zz": 1e12}, RICKER)]
 INSIDE = {"receivers": [{"name": "B", "at": [255.5, -261.7]}]}
-LOSSY = {**WATER, "qp": 50, "attenuation": {"band": [1, 20]}}
-HILLS = {**WATER, "topography": -50}
+LOSSY, HILLS = {**WATER, "qp": 50, "attenuation": {"band": [1, 20]}}, {**WATER, "topography": -50}
 
 
 def words(planned):

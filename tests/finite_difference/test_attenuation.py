@@ -18,8 +18,7 @@ from craton.model.media.attenuation import STORAGES, classes, relaxation
 from craton.scenario import loads, reads
 from craton.tables.medium import Box, Homogeneous, Layer, Layers
 
-GRID = Grid((0.0, 0.0, -1000.0), 100.0, (11, 5, 6))
-BAND = (0.1, 10.0)
+GRID, BAND = Grid((0.0, 0.0, -1000.0), 100.0, (11, 5, 6)), (0.1, 10.0)
 ROCK = {"vp": 4000.0, "vs": 2300.0, "rho": 2500.0}
 
 # --- the fit -----------------------------------------------------------------------------------------------------------------------------

@@ -1,14 +1,15 @@
 """Shared by the tests of the stable step of finite differences: the largest one of a committed plan, by ARPACK on its kernels."""
 
+import fdcase
 import numpy as np
 
 from craton.backends.cpu import CPU
 from craton.driver.waves import commit
 from craton.methods.finite_difference.build import build, fastest, grid_of, stability_limit
 from craton.methods.finite_difference.scheme import STRESS, VELOCITY
-from craton.scenario import Scenario
 
 MEMORY = ("memory", "memory variables")  # kinds of arrays
+TOP = {"top": "free", "others": "rigid"}
 SILENT = {"wavelet": {"kind": "ricker", "frequency": 0.1}}
 
 
@@ -19,8 +20,9 @@ class Step:
         self.plan = build(scenario)
         self.program = commit(scenario, self.plan, CPU(threads=1, fuse=False))
         self.phases = {stage.name: stage for stage in self.program.phases}
-        there = ([name for name in fields if name in self.plan.arrays] for fields in (VELOCITY, (*STRESS, "s")))
-        self.velocities, self.stresses = there
+        self.velocities, self.stresses = (
+            [name for name in fields if name in self.plan.arrays] for fields in (VELOCITY, (*STRESS, "s"))
+        )
         self.shape = self.program.grid(self.velocities[0]).shape
         self.count = int(np.prod(self.shape))
 
@@ -78,25 +80,20 @@ def true_limit(step):
     return float(step.plan.dt * 2 / np.sqrt(value.real))
 
 
-def scenario_of(size, spacing, model, force, boundaries, run, **domain):
-    """A scenario on a box below z = 0, with a force in its middle that is as good as none."""
-    at, depth = [*(length / 2 for length in size[:-1]), -size[-1] / 2], size[-1]
-    domain |= {"origin": [*(0 for _ in size[:-1]), -depth], "size": size, "spacing": spacing}
-    more = {"boundaries": boundaries or {"top": "free", "others": "rigid"}, "time": {"duration": 1.0, "start": 0.0}}
-    more |= {"source": [{"kind": "force", "at": at, "force": force} | SILENT], "run": {"precision": "float64"} | run}
-    return Scenario(method="fd", domain=domain, model=model, **more)
-
-
 def box(model, shape=(20, 18, 16), spacing=10.0, order=4, boundaries=None, **run):
     """A scenario on a small box whose faces neither absorb nor move, but for a free top, unless said otherwise."""
     size = [(n - 1) * spacing for n in shape]
-    return scenario_of(size, spacing, model, [0, 0, 1e-30], boundaries, {"order": order} | run)
+    source = {"kind": "force", "at": [size[0] / 2, size[1] / 2, -size[2] / 2], "force": [0, 0, 1e-30]} | SILENT
+    tables = {"boundaries": boundaries or TOP, "run": {"order": order, "precision": "float64"} | run}
+    return fdcase.box(size, spacing, model, source, 1.0, time={"duration": 1.0, "start": 0.0}, **tables)
 
 
 def plane(model, motion, shape=(40, 30), spacing=10.0):
     """The same in the (x, z) plane."""
-    size, force = [(n - 1) * spacing for n in shape], [1e-30, 0, 0] if motion == "P-SV" else [0, 1e-30, 0]
-    return scenario_of(size, spacing, model, force, None, {}, waves=motion)
+    size, push = [(n - 1) * spacing for n in shape], [1e-30, 0, 0] if motion == "P-SV" else [0, 1e-30, 0]
+    source = {"kind": "force", "at": [size[0] / 2, -size[1] / 2], "force": push} | SILENT
+    tables = {"waves": motion, "boundaries": TOP, "run": {"precision": "float64"}}
+    return fdcase.box(size, spacing, model, source, 1.0, time={"duration": 1.0, "start": 0.0}, **tables)
 
 
 def used(scenario):

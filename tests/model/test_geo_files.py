@@ -2,26 +2,34 @@
 
 import re
 
+import modelcase
 import numpy as np
+import pyproj
 import pytest
 import xarray
+from common import refused
+from modelcase import EXPLOSION
 
 from craton.errors import ScenarioError
 from craton.model.ground import surfaces, terrain
 from craton.model.media import earth
 from craton.model.media.cells import Region
-from craton.scenario import Scenario, dumps, loads
+from craton.scenario import dumps, loads
 from craton.survey.geography import Local
 from craton.tables.on_earth import Frame
+from craton.tables.schema import BoxOfModel
 
 rasterio = pytest.importorskip("rasterio")
-pytest.importorskip("rioxarray")
+rioxarray = pytest.importorskip("rioxarray")
 
 AT = 12.5, 47.25
 AZIMUTH = 30.0
-SIZE = 20_000.0
-REGION = Region((-SIZE / 2, -SIZE / 2, -SIZE / 2), (SIZE / 2, SIZE / 2, 2000.0))
+FRAME = Local(*AT, AZIMUTH)
+PLACE = {"longitude": AT[0], "latitude": AT[1], "azimuth": AZIMUTH}
+HALF = 10_000.0
+REGION = Region((-HALF, -HALF, -HALF), (HALF, HALF, 2000.0))
 UTM = "EPSG:32633"
+ROCK = {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2700}
 
 
 def height(longitude, latitude):
@@ -35,269 +43,184 @@ def speed(longitude, latitude, z):
     return 2500 + 0.06 * -z + 200 * np.sin((longitude - AT[0]) / 0.15) + 3000 * (latitude - AT[1])
 
 
-def box(model, at=AT, azimuth=AZIMUTH, **domain):
-    """Scenario with a model in a rotated box."""
-    domain = {
-        "origin": [-SIZE / 2, -SIZE / 2, -SIZE / 2],
-        "size": [SIZE, SIZE, SIZE / 2 + 2000],
-        "spacing": 500,
-        "geographic": {"longitude": at[0], "latitude": at[1], "azimuth": azimuth},
-    } | domain
-    wavelet = {"kind": "gaussian", "tau": 1}
-    source = {"kind": "explosion", "at": [0, 0, -3000], "moment": 1e15, "wavelet": wavelet}
-    time = {"duration": 1}
-    return Scenario(domain=domain, model=model, time=time, source=[source], receivers=[])
+def box(model, **place):
+    """Scenario with a model in a rotated box; with no place on Earth where `geographic` is None."""
+    domain = {"geographic": PLACE | place} if place.get("geographic", 1) else {"geographic": None}
+    return modelcase.box(model, [-HALF] * 3, [2 * HALF, 2 * HALF, HALF + 2000], 500, **domain)
 
 
-def grounded(**ground):
-    """Model with topography from a file."""
-    return {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2700, "topography": ground}
+def ground(file, *folder, **place):
+    """Topography from a file in a box."""
+    return terrain.build(
+        box(ROCK | {"topography": {"file": str(file), **(folder[0] if folder else {})}}, **place).model
+    )
 
 
 def geotiff(path, x, y, values, system):
-    """A raster by rasterio: pixels about x and y, rows from north to south."""
-    transform = rasterio.transform.from_origin(
-        x[0] - (x[1] - x[0]) / 2, y[-1] + (y[1] - y[0]) / 2, x[1] - x[0], y[1] - y[0]
-    )
-    with rasterio.open(
-        path,
-        "w",
-        driver="GTiff",
-        width=len(x),
-        height=len(y),
-        count=1,
-        dtype="float32",
-        crs=system,
-        transform=transform,
-        nodata=-9999,
-    ) as file:
-        file.write(values[::-1].astype("float32"), 1)
+    """A raster by rasterio: pixels about x and y, rows from north to south; what is not finite is no data."""
+    dx, dy, size = x[1] - x[0], y[1] - y[0], {"width": len(x), "height": len(y), "count": 1}
+    size |= {"transform": rasterio.transform.from_origin(x[0] - dx / 2, y[-1] + dy / 2, dx, dy)}
+    with rasterio.open(path, "w", driver="GTiff", dtype="float32", crs=system, nodata=-9999, **size) as file:
+        file.write(np.nan_to_num(values[::-1], nan=-9999).astype("float32"), 1)
 
 
-def degrees(half=0.25, step=0.005, middle=AT):
-    """Axes of longitude and latitude around a place."""
-    count = 2 * round(half / step) + 1
-    return [c + np.linspace(-half, half, count) for c in middle]
+def degrees(half=0.25, step=0.005):
+    """Axes of longitude and latitude around the place."""
+    return [c + np.linspace(-half, half, 2 * round(half / step) + 1) for c in AT]
 
 
-def tif_of_degrees(path):
-    lon, lat = degrees()
-    geotiff(path, lon, lat, height(lon, lat[:, None]), "EPSG:4326")
-
-
-def utm_grid():
-    """Axes of UTM around the box, and their longitude and latitude."""
-    import pyproj
-
-    to_degrees = pyproj.Transformer.from_crs(UTM, "EPSG:4326", always_xy=True)
-    x0, y0 = to_degrees.transform(*AT, direction="INVERSE")
-    x, y = x0 + np.arange(-18e3, 18.1e3, 400), y0 + np.arange(-18e3, 18.1e3, 400)
-    return x, y, to_degrees.transform(*np.meshgrid(x, y))
-
-
-def tif_of_utm(path):
-    x, y, (lon, lat) = utm_grid()
-    geotiff(path, x, y, height(lon, lat), UTM)
-
-
-def gmt_grid(path):
-    """As GMT writes them: latitudes may fall, longitudes from 0 to 360."""
-    lon, lat = degrees()
-    array = xarray.DataArray(
-        height(lon, lat[:, None])[::-1],
-        {"lat": ("lat", lat[::-1], {"units": "degrees_north"}), "lon": ("lon", lon % 360, {"units": "degrees_east"})},
-        ("lat", "lon"),
-        name="z",
-    )
-    array.to_dataset().to_netcdf(path, engine="h5netcdf")
-
-
-def esri_grid(path):
-    """ESRI ASCII grid of UTM, which cannot say so."""
-    x, y, (lon, lat) = utm_grid()
-    head = f"ncols {len(x)}\nnrows {len(y)}\nxllcenter {x[0]}\nyllcenter {y[0]}\ncellsize 400\n"
-    np.savetxt(path, height(lon, lat)[::-1], "%.3f", header=head[:-1], comments="")
-
-
-FILES = {
-    "degrees.tif": (tif_of_degrees, {}),
-    "utm.tif": (tif_of_utm, {}),
-    "relief.grd": (gmt_grid, {}),
-    "utm.asc": (esri_grid, {"crs": UTM}),
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_elevations_stand_where_they_are_on_earth(name, tmp_path):
-    write, keys = FILES[name]
-    write(tmp_path / name)
-    scenario = box(grounded(file=str(tmp_path / name), **keys))
-    ground = terrain.build(scenario.model)
-    x, y = np.random.default_rng(1).uniform(-SIZE / 2, SIZE / 2, (2, 500))
-    expected = height(*Local(*AT, AZIMUTH).degrees(x, y))
-    assert abs(ground.surface(x, y) - expected).max() < 0.6  # of 300 m over 0.2 degrees
-    assert not terrain.problems(ground, REGION)
-    assert loads(dumps(scenario)) == scenario
-    turned = terrain.build(box(grounded(file=str(tmp_path / name), **keys), azimuth=0).model)
-    assert abs(turned.surface(x, y) - expected).max() > 50
-
-
-def test_a_file_that_does_not_cover_the_box_is_refused_with_what_is_missing(tmp_path):
-    lon, lat = degrees()
-    geotiff(tmp_path / "half.tif", lon[:51], lat, height(lon[:51], lat[:, None]), "EPSG:4326")
-    with pytest.raises(ScenarioError) as caught:
-        terrain.build(box(grounded(file=str(tmp_path / "half.tif"))).model)
-    (problem,) = caught.value.problems
-    assert problem.key == "model.topography"
-    assert "half.tif covers longitude 12.25 to 12.5, latitude 47 to 47.5 deg" in problem.message
-    share = float(re.search(r"([0-9.]+) % of the box is missing", problem.message)[1])
-    assert share == pytest.approx(49.3, abs=1)  # half a pixel is covered beyond the last point
-    assert "deg in the east" in problem.message and "south" not in problem.message
-    with pytest.raises(ScenarioError, match="longitude and latitude.*say where the box lies"):
-        terrain.build(box(grounded(file=str(tmp_path / "half.tif")), geographic=None).model)
-
-
-def test_gaps_in_the_box_are_refused_and_others_are_not(tmp_path):
-    lon, lat = degrees()
-    values = height(lon, lat[:, None])
-    values[:5] = np.nan  # south of the box
-    geotiff(tmp_path / "gaps.tif", lon, lat, np.where(np.isnan(values), -9999, values), "EPSG:4326")
-    ground = terrain.build(box(grounded(file=str(tmp_path / "gaps.tif"))).model)
-    assert not terrain.problems(ground, REGION)
-    values[50, 50] = -9999
-    geotiff(tmp_path / "hole.tif", lon, lat, np.where(np.isnan(values), -9999, values), "EPSG:4326")
-    ground = terrain.build(box(grounded(file=str(tmp_path / "hole.tif"))).model)
-    (problem,) = terrain.problems(ground, REGION)
-    assert "hole.tif has no elevation at (x, y)" in problem.message
-
-
-def test_a_grid_of_the_world_is_read_across_its_seam(tmp_path):
-    lon, lat = np.arange(0, 360, 0.5), np.arange(-90, 90.1, 0.5)
-    values = 100 + 10 * np.sin(np.radians(lon)) + lat[:, None]
-    xarray.Dataset({"z": (("lat", "lon"), values)}, {"lon": lon, "lat": lat}).to_netcdf(
-        tmp_path / "world.nc", engine="h5netcdf"
-    )
-    model = grounded(file=str(tmp_path / "world.nc"))
-    ground = terrain.build(box(model, at=(0.0, 10.0), azimuth=0).model)
-    x, y = np.array([-9000.0, 0.0, 9000.0]), np.zeros(3)
-    lon, lat = Local(0.0, 10.0).degrees(x, y)
-    assert ground.surface(x, y) == pytest.approx(100 + 10 * np.sin(np.radians(lon)) + lat, abs=1e-2)
-    assert ground.ground.z.size < 10_000  # no more of the world than the box needs
-
-
-def emc(path, rising=True):
+def emc(path=None, rising=True):
     """Model as EarthScope's EMC has them: km, km/s, g/cm3 on depth, latitude, longitude."""
-    lon, lat = degrees(0.24, 0.02)
-    depth = np.arange(-3.0, 12.1, 1.0)
+    (lon, lat), depth = degrees(0.24, 0.02), np.arange(-3.0, 12.1, 1.0)
     values = speed(lon, lat[:, None], -1e3 * depth[:, None, None]) / 1e3
     axes = {
         "depth": ("depth", depth, {"units": "km", "positive": "down"}),
         "latitude": ("latitude", lat, {"units": "degrees_north"}),
         "longitude": ("longitude", lon, {"units": "degrees_east"}),
     }
-    dims = ("depth", "latitude", "longitude")
     fields = {"vp": (1.75 * values, "km/s"), "vs": (values, "km.s-1"), "rho": (0.9 * values, "g/cm3")}
-    dataset = xarray.Dataset({k: (dims, v.astype("f4"), {"units": u}) for k, (v, u) in fields.items()}, axes)
-    (dataset if rising else dataset.isel(latitude=slice(None, None, -1))).to_netcdf(path, engine="h5netcdf")
+    dataset = xarray.Dataset({k: (tuple(axes), v.astype("f4"), {"units": u}) for k, (v, u) in fields.items()}, axes)
+    if path:
+        (dataset if rising else dataset.isel(latitude=slice(None, None, -1))).to_netcdf(path, engine="h5netcdf")
     return dataset
 
 
-def test_a_model_of_the_emc_fills_a_rotated_box(tmp_path):
-    emc(tmp_path / "emc.nc", rising=False)
-    scenario = box({"kind": "file", "file": str(tmp_path / "emc.nc")})
-    assert not earth.problems(scenario.model, REGION)
-    xyz = np.random.default_rng(2).uniform(-9500, 9500, (400, 3))
-    xyz[:, 2] = xyz[:, 2] / 2 - 4000
-    vp, vs, rho = earth.point_values(scenario.model, xyz)
-    expected = speed(*Local(*AT, AZIMUTH).degrees(*xyz[:, :2].T), xyz[:, 2])
-    assert abs(vs / expected - 1).max() < 2e-3
-    assert vp == pytest.approx(1.75 * vs, rel=1e-4) and rho == pytest.approx(0.9 * vs, rel=1e-4)
-    with pytest.raises(ScenarioError, match="on longitude and latitude"):
-        earth.point_values(box({"kind": "file", "file": str(tmp_path / "emc.nc")}, geographic=None).model, xyz)
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A folder of elevations (GeoTIFF, GMT, ESRI) and of a model."""
+    folder, (lon, lat) = tmp_path_factory.mktemp("earth"), degrees()
+    z = height(lon, lat[:, None])
+    geotiff(folder / "degrees.tif", lon, lat, z, "EPSG:4326")
+    geotiff(folder / "half.tif", lon[:51], lat, z[:, :51], "EPSG:4326")
+    z[:5] = np.nan  # south of the box
+    geotiff(folder / "gaps.tif", lon, lat, z, "EPSG:4326")
+    z[50, 50] = np.nan
+    geotiff(folder / "hole.tif", lon, lat, z, "EPSG:4326")
+    # as GMT writes them: latitudes may fall, longitudes from 0 to 360
+    axes = {"lat": ("lat", lat[::-1], {"units": "degrees_north"}), "lon": ("lon", lon % 360, {"units": "degrees_east"})}
+    gmt = xarray.Dataset({"z": (("lat", "lon"), height(lon, lat[:, None])[::-1])}, axes)
+    gmt.to_netcdf(folder / "relief.grd", engine="h5netcdf")
+    to_degrees = pyproj.Transformer.from_crs(UTM, "EPSG:4326", always_xy=True)
+    x, y = (c + np.arange(-18e3, 18.1e3, 400) for c in to_degrees.transform(*AT, direction="INVERSE"))
+    z = height(*to_degrees.transform(*np.meshgrid(x, y)))
+    geotiff(folder / "utm.tif", x, y, z, UTM)
+    head = f"ncols {len(x)}\nnrows {len(y)}\nxllcenter {x[0]}\nyllcenter {y[0]}\ncellsize 400"
+    np.savetxt(folder / "utm.asc", z[::-1], "%.3f", header=head, comments="")  # which cannot say that it is UTM
+    emc(folder / "emc.nc", rising=False)
+    return folder
 
 
-def test_a_dataset_on_longitude_and_latitude_is_taken_as_it_is(tmp_path):
-    scenario = box(emc(tmp_path / "emc.nc"))
+# --- elevations --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_elevations_stand_where_they_are_on_earth(files):
+    x, y = np.random.default_rng(1).uniform(-HALF, HALF, (2, 500))
+    expected = height(*FRAME.degrees(x, y))
+    for name, keys in {"degrees.tif": {}, "utm.tif": {}, "relief.grd": {}, "utm.asc": {"crs": UTM}}.items():
+        scenario = box(ROCK | {"topography": {"file": str(files / name), **keys}})
+        made = terrain.build(scenario.model)
+        assert abs(made.surface(x, y) - expected).max() < 0.6, name  # of 300 m over 0.2 degrees
+        assert not terrain.problems(made, REGION) and loads(dumps(scenario)) == scenario, name
+        assert abs(ground(files / name, keys, azimuth=0).surface(x, y) - expected).max() > 50, name
+
+
+def test_files_that_do_not_cover_the_box_are_refused_with_what_is_missing(files):
+    """Gaps in the box are refused and others are not."""
+    with pytest.raises(ScenarioError) as caught:
+        ground(files / "half.tif")
+    (problem,) = caught.value.problems
+    assert problem.key == "model.topography"
+    assert "half.tif covers longitude 12.25 to 12.5, latitude 47 to 47.5 deg" in problem.message
+    share = float(re.search(r"([0-9.]+) % of the box is missing", problem.message)[1])
+    assert share == pytest.approx(49.3, abs=1)  # half a pixel is covered beyond the last point
+    assert "deg in the east" in problem.message and "south" not in problem.message
+    words = ("longitude and latitude", "say where the box lies")
+    refused(ScenarioError, words, ground, files / "half.tif", geographic=None)
+    assert not terrain.problems(ground(files / "gaps.tif"), REGION)
+    (problem,) = terrain.problems(ground(files / "hole.tif"), REGION)
+    assert "hole.tif has no elevation at (x, y)" in problem.message
+
+
+def test_a_grid_of_the_world_is_read_across_its_seam(tmp_path):
+    lon, lat = np.arange(0, 360, 0.5), np.arange(-90, 90.1, 0.5)
+    values = 100 + 10 * np.sin(np.radians(lon)) + lat[:, None]
+    world = xarray.Dataset({"z": (("lat", "lon"), values)}, {"lon": lon, "lat": lat})
+    world.to_netcdf(tmp_path / "world.nc", engine="h5netcdf")
+    made = ground(tmp_path / "world.nc", longitude=0.0, latitude=10.0, azimuth=0)
+    x, y = np.array([-9000.0, 0.0, 9000.0]), np.zeros(3)
+    lon, lat = Local(0.0, 10.0).degrees(x, y)
+    assert made.surface(x, y) == pytest.approx(100 + 10 * np.sin(np.radians(lon)) + lat, abs=1e-2)
+    assert made.ground.z.size < 10_000  # no more of the world than the box needs
+
+
+def test_a_box_of_unknown_size_gets_all_of_a_file_and_nothing_beyond_it(files):
+    """The box of a mesh file is known only when that is read."""
+    surface = surfaces.read(files / "degrees.tif", frame=Frame(*AT, AZIMUTH))
+    x, y = FRAME.xy([12.3, 12.5, 12.7], [47.05, 47.25, 47.4])
+    assert surface.at(x, y) == pytest.approx(height(*FRAME.degrees(x, y)), abs=0.6)
+    assert np.isnan(surface.at(*FRAME.xy(12.9, 47.25)))
+
+
+def test_arrays_and_datasets_are_taken_as_they_are(files):
+    """Of xarray on longitude and latitude, of rioxarray on a projection."""
     lon, lat = degrees()
-    array = xarray.DataArray(height(lon, lat[:, None]), {"latitude": lat, "longitude": lon}, ("latitude", "longitude"))
-    with_ground = box({"file": emc(tmp_path / "emc.nc"), "topography": array})
-    assert with_ground.model.file == scenario.model.file
-    ground = terrain.build(with_ground.model)
-    place = np.array(Local(*AT, AZIMUTH).xy(12.53, 47.27))
-    assert ground.surface(*place) == pytest.approx(height(12.53, 47.27), abs=0.5)
+    of_degrees = xarray.DataArray(
+        height(lon, lat[:, None]), {"latitude": lat, "longitude": lon}, ("latitude", "longitude")
+    )
+    alone, with_ground = box(emc()), box({"file": emc(), "topography": of_degrees})
+    assert with_ground.model.file == alone.model.file
+    with rioxarray.open_rasterio(files / "utm.tif", masked=True) as of_utm:
+        projected = box(ROCK | {"topography": of_utm})
+    for scenario, close in ((with_ground, 0.5), (projected, 0.6)):
+        found = terrain.build(scenario.model).surface(*np.array(FRAME.xy(12.53, 47.27)))
+        assert found == pytest.approx(height(12.53, 47.27), abs=close)
 
 
-def test_a_model_that_is_too_small_is_refused_with_what_is_missing(tmp_path):
-    emc(tmp_path / "emc.nc")
-    (problem,) = earth.problems(box({"kind": "file", "file": str(tmp_path / "emc.nc")}, at=(12.6, 47.25)).model, REGION)
+def test_a_reference_system_needs_a_box_on_earth_and_sense():
+    raster = ROCK | {"topography": {"file": "a.asc", "crs": UTM}}
+    refused(ScenarioError, "crs needs the place of the box on Earth", box, raster, geographic=None)
+    wrong = {"kind": "file", "file": "a.nc", "crs": "EPSG:99"}
+    refused(ScenarioError, "'EPSG:99' is not a coordinate reference system", box, wrong)
+
+
+# --- models ------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_of_the_emc_fills_rotated_boxes_and_sections(files):
+    """In scenarios and for prisms, with elevations."""
+    model, xyz = (
+        {"kind": "file", "file": str(files / "emc.nc")},
+        np.random.default_rng(2).uniform(-9500, 9500, (400, 3)),
+    )
+    xyz[:, 2] = xyz[:, 2] / 2 - 4000
+    whole = box(model).model
+    assert not earth.problems(whole, REGION)
+    vp, vs, rho = earth.point_values(whole, xyz)
+    assert abs(vs / speed(*FRAME.degrees(*xyz[:, :2].T), xyz[:, 2]) - 1).max() < 2e-3
+    assert vp == pytest.approx(1.75 * vs, rel=1e-4) and rho == pytest.approx(0.9 * vs, rel=1e-4)
+    nowhere = box(model, geographic=None).model
+    refused(ScenarioError, "on longitude and latitude", earth.point_values, nowhere, xyz)
+    domain = {"origin": [0, 0, -5000], "size": [4000, 4000, 5000], "spacing": 500, "geographic": PLACE}
+    _, vs, _ = earth.point_values(BoxOfModel(domain=domain, model=model).model, np.array([[1000.0, 500.0, -1000.0]]))
+    assert vs[0] == pytest.approx(speed(*FRAME.degrees(1000.0, 500.0), -1000.0), rel=2e-3)
+    source, hills = EXPLOSION | {"at": [0, -3000]}, {"topography": {"file": str(files / "degrees.tif")}}
+    section = modelcase.box(model | hills, [-9000, -8000], [18000, 10000], 200, source, geographic=PLACE).model
+    assert not earth.problems(section, Region((-9000, 0, -8000), (9000, 0, 2000)))
+    xyz = np.array([[x, 0.0, -2000.0] for x in (-8000, 0, 5000)])
+    there = FRAME.degrees(*xyz[:, :2].T)
+    assert earth.point_values(section, xyz)[1] == pytest.approx(speed(*there, -2000), rel=2e-3)
+    assert terrain.build(section).surface(xyz[:, 0], 0.0) == pytest.approx(height(*there), abs=0.6)
+
+
+def test_a_model_that_is_too_small_is_refused_with_what_is_missing(files, tmp_path):
+    """One that ends at sea level fills mountains only when asked."""
+    (problem,) = earth.problems(box({"kind": "file", "file": str(files / "emc.nc")}, longitude=12.6).model, REGION)
     assert problem.key == "model.file" and "emc.nc covers longitude 12.26 to 12.74" in problem.message
     assert "% of the box is missing" in problem.message and "deg in the east" in problem.message
-    shallow = xarray.open_dataset(tmp_path / "emc.nc").sel(depth=slice(-3, 5)).load()
-    problems = earth.problems(box(shallow).model, REGION)
+    problems = earth.problems(box(emc().sel(depth=slice(-3, 5))).model, REGION)
     assert any("z runs from -5000" in problem.message for problem in problems)
-
-
-def test_a_reference_system_needs_a_box_on_earth_and_sense(tmp_path):
-    with pytest.raises(ScenarioError, match="crs needs the place of the box on Earth"):
-        box(grounded(file="a.asc", crs=UTM), geographic=None)
-    with pytest.raises(ScenarioError, match="'EPSG:99' is not a coordinate reference system"):
-        box({"kind": "file", "file": "a.nc", "crs": "EPSG:99"})
-
-
-def test_a_raster_of_rioxarray_is_taken_as_it_is(tmp_path):
-    import rioxarray
-
-    tif_of_utm(tmp_path / "utm.tif")
-    with rioxarray.open_rasterio(tmp_path / "utm.tif", masked=True) as array:
-        scenario = box({"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2700, "topography": array})
-    ground = terrain.build(scenario.model)
-    place = np.array(Local(*AT, AZIMUTH).xy(12.53, 47.27))
-    assert ground.surface(*place) == pytest.approx(height(12.53, 47.27), abs=0.6)
-
-
-def test_prisms_of_a_model_with_files_on_longitude_and_latitude(tmp_path):
-    from craton.tables.schema import BoxOfModel
-
-    emc(tmp_path / "emc.nc")
-    domain = {"origin": [0, 0, -5000], "size": [4000, 4000, 5000], "spacing": 500}
-    domain["geographic"] = {"longitude": AT[0], "latitude": AT[1], "azimuth": AZIMUTH}
-    model = BoxOfModel(domain=domain, model={"kind": "file", "file": str(tmp_path / "emc.nc")}).model
-    _, vs, _ = earth.point_values(model, np.array([[1000.0, 500.0, -1000.0]]))
-    lon, lat = Local(*AT, AZIMUTH).degrees(1000.0, 500.0)
-    assert vs[0] == pytest.approx(speed(lon, lat, -1000.0), rel=2e-3)
-
-
-def test_a_profile_cuts_a_model_and_elevations_on_longitude_and_latitude(tmp_path):
-    emc(tmp_path / "emc.nc")
-    tif_of_degrees(tmp_path / "dem.tif")
-    model = {"kind": "file", "file": str(tmp_path / "emc.nc"), "topography": {"file": str(tmp_path / "dem.tif")}}
-    source = {"kind": "explosion", "at": [0, -3000], "moment": 1e15, "wavelet": {"kind": "gaussian", "tau": 1}}
-    domain = {"origin": [-9000, -8000], "size": [18000, 10000], "spacing": 200}
-    domain["geographic"] = {"longitude": AT[0], "latitude": AT[1], "azimuth": AZIMUTH}
-    model = Scenario(domain=domain, model=model, time={"duration": 1}, source=[source], receivers=[]).model
-    assert not earth.problems(model, Region((-9000, 0, -8000), (9000, 0, 2000)))
-    xyz = np.array([[x, 0.0, -2000.0] for x in (-8000, 0, 5000)])
-    degrees = Local(*AT, AZIMUTH).degrees(*xyz[:, :2].T)
-    assert earth.point_values(model, xyz)[1] == pytest.approx(speed(*degrees, -2000), rel=2e-3)
-    assert terrain.build(model).surface(xyz[:, 0], 0.0) == pytest.approx(height(*degrees), abs=0.6)
-
-
-def test_a_box_of_unknown_size_gets_all_of_a_file_and_nothing_beyond_it(tmp_path):
-    """The box of a mesh file is known only when that is read."""
-    tif_of_degrees(tmp_path / "dem.tif")
-    surface = surfaces.read(tmp_path / "dem.tif", frame=Frame(*AT, AZIMUTH))
-    local = Local(*AT, AZIMUTH)
-    x, y = local.xy([12.3, 12.5, 12.7], [47.05, 47.25, 47.4])
-    assert surface.at(x, y) == pytest.approx(height(*local.degrees(x, y)), abs=0.6)
-    assert np.isnan(surface.at(*local.xy(12.9, 47.25)))
-
-
-def test_a_model_that_ends_at_sea_level_fills_mountains_only_when_asked(tmp_path):
-    emc(tmp_path / "emc.nc")
-    tif_of_degrees(tmp_path / "dem.tif")
-    with xarray.open_dataset(tmp_path / "emc.nc") as dataset:
-        dataset.sel(depth=slice(0, None)).to_netcdf(tmp_path / "sea.nc", engine="h5netcdf")
-    model = {"kind": "file", "file": str(tmp_path / "sea.nc"), "topography": {"file": str(tmp_path / "dem.tif")}}
+    emc().sel(depth=slice(0, None)).to_netcdf(tmp_path / "sea.nc", engine="h5netcdf")
+    model = {"kind": "file", "file": str(tmp_path / "sea.nc"), "topography": {"file": str(files / "degrees.tif")}}
     (problem,) = earth.problems(box(model).model, REGION)
     assert "missing 1" in problem.message and "m at its end" in problem.message
     assert "or write extend = true" in problem.remedy

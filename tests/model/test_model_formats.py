@@ -1,11 +1,17 @@
-"""Models of SPECFEM (tomography), SW4 (rfile) and exploration (SEG-Y), and faults in FSP files."""
+"""Models of SPECFEM (tomography), SW4 (rfile), exploration (SEG-Y, bare numbers) and published tables; faults in FSP files."""
 
+import re
 import struct
+from itertools import product
 
+import modelcase
 import numpy as np
 import pyproj
 import pytest
 import xarray
+from common import edited, refused
+from modelcase import EXPLOSION
+from paths import DATA
 
 import craton
 from craton.errors import ScenarioError
@@ -13,20 +19,32 @@ from craton.io import rfile as rfile_format
 from craton.model.ground import terrain
 from craton.model.media import earth
 from craton.model.media.cells import Region
-from craton.scenario import Scenario, dumps, loads
+from craton.scenario import dumps, loads
 from craton.survey import source_files
 from craton.survey.geography import Local
 
 REGION = Region((0.0, 0.0, -4000.0), (4000.0, 4000.0, 0.0))
 PLACES = np.random.default_rng(3).uniform((0, 0, -4000), (4000, 4000, 0), (200, 3))
-WAVELET = {"kind": "gaussian", "tau": 1}
-EXPLOSION = {"kind": "explosion", "at": [2000, 2000, -1000], "moment": 1e15, "wavelet": WAVELET}
+CENTRE = EXPLOSION | {"at": [2000, 2000, -1000]}
+ROCK = {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2500}
 
 
-def box(model, source=EXPLOSION, **domain):
+def box(model, source=CENTRE, **more):
     """Scenario of a box of 4 km."""
-    domain = {"origin": [0, 0, -4000], "size": [4000, 4000, 4000], "spacing": 100} | domain
-    return Scenario(domain=domain, model=model, time={"duration": 1}, source=[source], receivers=[])
+    return modelcase.box(model, **{"origin": [0, 0, -4000], "size": [4000, 4000, 4000], "source": source} | more)
+
+
+def problem_of(properties=None, **model):
+    """What is first wrong with a model of a file."""
+    model = {"kind": "file"} | model | ({"properties": properties} if properties else {})
+    return earth.problems(box(model).model, REGION)[0]
+
+
+def values(model, places=PLACES, region=REGION, **more):
+    """vp, vs and rho, at places, of a model in which nothing is wrong."""
+    made = box(model, **more).model
+    assert not earth.problems(made, region)
+    return earth.point_values(made, places)
 
 
 def linear(x, y, z):
@@ -34,90 +52,71 @@ def linear(x, y, z):
     return 1500 + 0.05 * x - 0.03 * y - 0.2 * z
 
 
+# --- tomography --------------------------------------------------------------------------------------------------------------------------
+
+
 def tomography(path, lines=None, columns=6):
     """tomography_model.xyz of 9 x 9 x 5 points."""
-    x = y = np.arange(0, 4001, 500.0)
-    z = np.arange(-4000, 1, 1000.0)
     rows = []
-    for k in z:
-        for j in y:
-            for i in x:
-                vs = linear(i, j, k)
-                rows.append(f"{i} {j} {k} {1.8 * vs:.4f} {vs:.4f} {0.9 * vs:.4f}" + " 200 100" * (columns == 8))
+    for z, y, x in product(np.arange(-4000, 1, 1e3), *[np.arange(0, 4001, 5e2)] * 2):
+        vs = linear(x, y, z)
+        rows.append(f"{x} {y} {z} {1.8 * vs:.4f} {vs:.4f} {0.9 * vs:.4f}" + " 200 100" * (columns == 8))
     head = ["0 0 -4000 4000 4000 0", "500 500 1000", "9 9 5", "2700. 4320. 1500. 2400. 1350. 2160."]
     path.write_text("# a comment\n" + "\n".join([*head, *(lines(rows) if lines else rows)]) + "\n")
     return str(path)
 
 
-@pytest.mark.parametrize("columns", [6, 8])
-def test_a_tomography_of_specfem_fills_the_box(columns, tmp_path):
-    model = box({"kind": "file", "file": tomography(tmp_path / "tomography_model.xyz", None, columns)}).model
-    assert not earth.problems(model, REGION)
-    vp, vs, rho = earth.point_values(model, PLACES)
-    assert vs == pytest.approx(linear(*PLACES.T), abs=1e-3)
-    assert vp == pytest.approx(1.8 * vs, rel=1e-6) and rho == pytest.approx(0.9 * vs, rel=1e-6)
-    if columns == 8:
-        medium = earth.medium_of(model, [(0, 4000)] * 2 + [(-4000, 0)], ("vp", "vs", "rho", "qp", "qs"))
-        assert medium.fields[3] == pytest.approx(1 / 200) and medium.fields[4] == pytest.approx(0.01)
+def test_a_tomography_of_specfem_fills_the_box(tmp_path):
+    for columns in (6, 8):
+        model = {"kind": "file", "file": tomography(tmp_path / "tomography_model.xyz", None, columns)}
+        vp, vs, rho = values(model)
+        assert vs == pytest.approx(linear(*PLACES.T), abs=1e-3)
+        assert vp == pytest.approx(1.8 * vs, rel=1e-6) and rho == pytest.approx(0.9 * vs, rel=1e-6)
+    medium = earth.medium_of(box(model).model, [(0, 4000)] * 2 + [(-4000, 0)], ("vp", "vs", "rho", "qp", "qs"))
+    assert medium.fields[3] == pytest.approx(1 / 200) and medium.fields[4] == pytest.approx(0.01)
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
+UNLIKE_HEADING = "vp runs from 2.7 to 2.7 in its rows and from 2700 to 4320 in its heading"
+
+
+def test_a_wrong_tomography_is_refused(tmp_path):
+    for change, message in (
         (lambda rows: rows[:-1], "404 rows below the heading, which announces 9 x 9 x 5 = 405 points"),
         (lambda rows: [rows[1], rows[0], *rows[2:]], "row 1 has x = 500 m.*x must vary fastest"),
         (lambda rows: [*rows[:-1], rows[-1].replace(".", "x", 1)], "line 410 is not 6 numbers"),
         (lambda rows: [row.rsplit(" ", 1)[0] for row in rows], "5 columns; they are x y z vp vs rho"),
-        (
-            lambda rows: [" ".join([*r.split()[:3], "2.7", "1.5", "1.4"]) for r in rows],
-            "vp runs from 2.7 to 2.7 in its rows and from 2700 to 4320 in its heading",
-        ),
-    ],
-)
-def test_a_wrong_tomography_is_refused(change, message, tmp_path):
-    model = box({"kind": "file", "file": tomography(tmp_path / "model.xyz", change)}).model
-    (problem,) = earth.problems(model, REGION)
-    assert problem.key == "model.file"
-    with pytest.raises(AssertionError, match=message):
-        raise AssertionError(problem.message)
+        (lambda rows: [f"{row.rsplit(' ', 3)[0]} 2.7 1.5 1.4" for row in rows], UNLIKE_HEADING),
+    ):
+        problem = problem_of(file=tomography(tmp_path / "model.xyz", change))
+        assert problem.key == "model.file" and re.search(message, problem.message), (message, problem)
 
 
-# --- rfile ----------------------------------------------------------------------------------------
+# --- rfile -------------------------------------------------------------------------------------------------------------------------------
 
 ORIGIN, TURN = (12.45, 47.2), 30.0
 PROJECTION = "+proj=tmerc +lat_0=47.2 +lon_0=12.4 +k=0.9996 +datum=WGS84 +units=m +no_defs"
 
 
-def planar(longitude, latitude, z):
-    """S speed that is linear in the projection of the rfile, m/s."""
-    east, north = pyproj.Proj(PROJECTION)(longitude, latitude)
-    return 2000 + 0.02 * east - 0.01 * north - 0.1 * z
-
-
 def rfile(path, order="<", hole=False):
-    """rfile of topography and two blocks, 250 and 500 m, 12 km wide, written byte by byte."""
-    text = PROJECTION.encode()
+    """rfile of topography and two blocks, 250 and 500 m, 12 km wide, written byte by byte; the S speed is linear in its projection."""
+    text, data = PROJECTION.encode(), b""
     head = struct.pack(order + "iiidddi", 1, 4, 1, TURN, *ORIGIN, len(text)) + text
     blocks = [(250.0, 0.0, 0.0, 1, 49, 49, 1), (250.0, 200.0, -400.0, 5, 49, 49, 8)]
     blocks.append((500.0, 500.0, 1000.0, 5, 25, 25, 8))
     head += struct.pack(order + "i", len(blocks))
-    data = b""
-    proj = pyproj.Proj(PROJECTION)
-    start = np.array(proj(*ORIGIN))
-    c, s = np.cos(np.radians(TURN)), np.sin(np.radians(TURN))
+    start, (c, s) = pyproj.Proj(PROJECTION)(*ORIGIN), (np.cos(np.radians(TURN)), np.sin(np.radians(TURN)))
     for hh, hv, z0, nc, ni, nj, nk in blocks:
         head += struct.pack(order + "dddiiii", hh, hv, z0, nc, ni, nj, nk)
-        x, y = hh * np.arange(ni)[:, None], hh * np.arange(nj)
+        x, y, depth = hh * np.arange(ni)[:, None], hh * np.arange(nj), z0 + hv * np.arange(nk)
         east, north = start[0] + s * x + c * y, start[1] + c * x - s * y
-        depth = z0 + hv * np.arange(nk)
         if nc == 1:
-            values = (100 + 0.01 * (east - start[0]))[:, :, None, None]
+            block = (100 + 0.01 * (east - start[0]))[:, :, None, None]
         else:
             vs = 2000 + (0.02 * east - 0.01 * north)[:, :, None] + 0.1 * depth
             q = np.full(vs.shape, 50.0)
-            values = np.stack([0.9 * vs, 1.8 * vs, vs, 2 * q, q], axis=-1)
-            values[:, :, depth < (300 if hole else 0)] = -999.0
-        data += values.astype(order + "f4").tobytes()
+            block = np.stack([0.9 * vs, 1.8 * vs, vs, 2 * q, q], axis=-1)
+            block[:, :, depth < (300 if hole else 0)] = -999.0
+        data += block.astype(order + "f4").tobytes()
     path.write_bytes(head + data)
     return str(path)
 
@@ -125,259 +124,174 @@ def rfile(path, order="<", hole=False):
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_an_rfile_stands_where_it_is_on_earth(order, tmp_path):
     file = rfile(tmp_path / "model.rfile", order)
-    place = {"geographic": {"longitude": 12.55, "latitude": 47.22, "azimuth": -20}}
-    scenario = box({"kind": "file", "file": file, "topography": {"file": file}}, size=[4000, 4000, 4500], **place)
-    assert not earth.problems(scenario.model, Region((0, 0, -4000), (4000, 4000, 500)))
-    places = PLACES - [0, 0, 1]
-    degrees = Local(12.55, 47.22, -20).degrees(*places[:, :2].T)
-    vp, vs, rho = earth.point_values(scenario.model, places)
-    expected = planar(*degrees, np.minimum(places[:, 2], 0.0))
+    more = {"geographic": {"longitude": 12.55, "latitude": 47.22, "azimuth": -20}, "size": [4000, 4000, 4500]}
+    model, places = {"kind": "file", "file": file, "topography": {"file": file}}, PLACES - [0, 0, 1]
+    vp, vs, rho = values(model, places, Region((0, 0, -4000), (4000, 4000, 500)), **more)
+    east, north = pyproj.Proj(PROJECTION)(*Local(12.55, 47.22, -20).degrees(*places[:, :2].T))
+    expected = 2000 + 0.02 * east - 0.01 * north - 0.1 * np.minimum(places[:, 2], 0.0)
     assert abs(vs - expected).max() < 2  # m/s of 2000: deeper down the steps are 500 m
     assert vp == pytest.approx(1.8 * vs, rel=1e-5) and rho == pytest.approx(0.9 * vs, rel=1e-5)
-    east, _ = pyproj.Proj(PROJECTION)(*degrees)
-    start, _ = pyproj.Proj(PROJECTION)(*ORIGIN)
-    heights = terrain.build(scenario.model).surface(*places[:, :2].T)
-    assert heights == pytest.approx(100 + 0.01 * (east - start), abs=0.05)
+    heights = terrain.build(box(model, **more).model).surface(*places[:, :2].T)
+    assert heights == pytest.approx(100 + 0.01 * (east - pyproj.Proj(PROJECTION)(*ORIGIN)[0]), abs=0.05)
 
 
 def test_an_rfile_without_a_place_is_in_its_own_axes_and_has_no_air(tmp_path):
     file = rfile(tmp_path / "model.rfile", hole=True)
-    model = box({"kind": "file", "file": file}).model
-    _, vs, _ = earth.point_values(model, np.array([[1000.0, 2000.0, z] for z in (0, -100, -350, -450)]))
+    _, vs, _ = values({"kind": "file", "file": file}, np.array([[1000.0, 2000.0, z] for z in (0, -100, -350, -450)]))
     assert vs[0] == vs[1] == pytest.approx(vs[2], abs=1e-3)  # that of the first rock below, at 400 m
     assert vs[3] == pytest.approx(vs[0] + 0.1 * 50, abs=0.1)
     read = rfile_format.read_blocks(file)
     assert [block.values.shape for block in read.blocks] == [(49, 49, 8, 5), (25, 25, 8, 5)]
     (tmp_path / "short.rfile").write_bytes((tmp_path / "model.rfile").read_bytes()[:-4])
     (tmp_path / "no.rfile").write_bytes(b"text that is no rfile")
-    for name, message in (("short", "its heading announces at least"), ("no", "does not begin with the number 1")):
-        (problem,) = earth.problems(box({"kind": "file", "file": str(tmp_path / f"{name}.rfile")}).model, REGION)
-        assert message in problem.message
+    for name, words in (("short", "its heading announces at least"), ("no", "does not begin with the number 1")):
+        assert words in problem_of(file=str(tmp_path / f"{name}.rfile")).message
 
 
-# --- SEG-Y ----------------------------------------------------------------------------------------
+# --- SEG-Y and other properties from files -----------------------------------------------------------------------------------------------
 
 
 def segy(path, x, y, field, step=100.0, scalar=-10):
     """SEG-Y by segyio: a trace for each position, samples every `step` m from z = 0."""
     segyio = pytest.importorskip("segyio")
-    depth = step * np.arange(41)
-    spec = segyio.spec()
+    depth, spec, of = step * np.arange(41), segyio.spec(), segyio.TraceField
     spec.format, spec.samples, spec.tracecount = 5, depth, len(x)
     with segyio.create(path, spec) as file:
         for n, (a, b) in enumerate(zip(x, y)):
-            file.header[n] = {
-                segyio.TraceField.CDP_X: round(a * -scalar),
-                segyio.TraceField.CDP_Y: round(b * -scalar),
-                segyio.TraceField.SourceGroupScalar: scalar,
-            }
-            file.trace[n] = field(a, b, -depth).astype("f4")
+            at = {of.CDP_X: round(a * -scalar), of.CDP_Y: round(b * -scalar), of.SourceGroupScalar: scalar}
+            file.header[n], file.trace[n] = at, field(a, b, -depth).astype("f4")
         file.bin[segyio.BinField.Interval] = int(step * 1000) if step < 32 else 0
     return str(path)
 
 
 def test_properties_from_segy_and_constants(tmp_path):
     x, y = (g.ravel() for g in np.meshgrid(np.arange(0, 4001, 250.0), np.arange(0, 4001, 500.0)))
-    shuffled = np.random.default_rng(4).permutation(len(x))
-    vs = segy(tmp_path / "vs.sgy", x[shuffled], y[shuffled], linear)
-    vp = segy(tmp_path / "vp.sgy", x, y, lambda *at: 1.8 * linear(*at))
-    files = {"vp": {"file": vp, "depth_step": 100}, "vs": {"file": vs, "depth_step": 100}}
-    scenario = box({"kind": "file", "properties": files | {"rho": "2.4 g/cm3"}})
+    shuffled, coarse = np.random.default_rng(4).permutation(len(x)), x % 500 == 0
+    files = {"vs": segy(tmp_path / "vs.sgy", x[shuffled], y[shuffled], linear)}
+    files["vp"] = segy(tmp_path / "vp.sgy", x, y, lambda *at: 1.8 * linear(*at))
+    files["rho"] = segy(tmp_path / "coarse.sgy", x[coarse], y[coarse], linear)
+    given = {name: {"file": file, "depth_step": 100} for name, file in files.items()}
+    right = {"kind": "file", "properties": given | {"rho": "2.4 g/cm3"}}
+    scenario = box(right)
     assert loads(dumps(scenario)) == scenario
-    assert not earth.problems(scenario.model, REGION)
-    values = earth.point_values(scenario.model, PLACES)
-    assert values[1] == pytest.approx(linear(*PLACES.T), rel=1e-5)
-    assert values[0] == pytest.approx(1.8 * values[1], rel=1e-5) and (values[2] == 2400).all()
-    coarse = segy(tmp_path / "coarse.sgy", x[x % 500 == 0], y[x % 500 == 0], linear)
-    wrong = box({"kind": "file", "properties": files | {"rho": {"file": coarse, "depth_step": 100}}})
-    (problem,) = earth.problems(wrong.model, REGION)[:1]
+    vp, vs, rho = values(right)
+    assert vs == pytest.approx(linear(*PLACES.T), rel=1e-5)
+    assert vp == pytest.approx(1.8 * vs, rel=1e-5) and (rho == 2400).all()
+    problem = problem_of(given)
     assert problem.key == "model.properties.rho.file" and "are not those of vp" in problem.message
-    (problem,) = earth.problems(box({"kind": "file", "file": vs}).model, REGION)[:1]
-    assert "states no sample interval" in problem.message
-    with pytest.raises(ScenarioError, match="file and properties are mutually exclusive"):
-        box({"kind": "file", "file": vs, "properties": files | {"rho": 2400}})
-    with pytest.raises(ScenarioError, match="none of the properties comes from a file"):
-        box({"kind": "file", "properties": {"vp": 3000, "vs": 1500, "rho": 2400}})
+    assert "states no sample interval" in problem_of(file=files["vs"]).message
+    refused(ScenarioError, "file and properties are mutually exclusive", box, right | {"file": files["vs"]})
+    plain = {"kind": "file", "properties": {"vp": 3000, "vs": 1500, "rho": 2400}}
+    refused(ScenarioError, "none of the properties comes from a file", box, plain)
 
 
 def test_a_line_of_segy_is_a_section_and_its_interval_millimetres(tmp_path):
     x = np.arange(0, 4001, 100.0)
     file = segy(tmp_path / "line.sgy", 0.6 * x, 0.8 * x, lambda a, b, z: linear(np.hypot(a, b), 0, z), 25.0)
-    shallow = {"origin": [0, -1000], "size": [4000, 1000], "spacing": 20}
-    source = EXPLOSION | {"at": [2000, -500]}
+    shallow = {"origin": [0, -1000], "size": [4000, 1000], "spacing": 20, "source": CENTRE | {"at": [2000, -500]}}
     properties = {"vp": {"file": file}, "vs": 0, "rho": 1000}
-    model = box({"kind": "file", "properties": properties}, source, **shallow).model
-    assert not earth.problems(model, Region((0, 0, -1000), (4000, 0, 0)))
-    places = PLACES * [1, 0, 0.25]
-    vp, vs, _ = earth.point_values(model, places)
+    places, region = PLACES * [1, 0, 0.25], Region((0, 0, -1000), (4000, 0, 0))
+    vp, vs, _ = values({"kind": "file", "properties": properties}, places, region, **shallow)
     assert vp == pytest.approx(linear(*places.T), rel=1e-5) and not vs.any()
     scattered = segy(tmp_path / "scattered.sgy", x[:7], (x[:7] - 300) ** 2, linear)
-    broken = {"vp": {"file": scattered, "depth_step": 100}, "vs": 0, "rho": 1000}
-    (problem,) = earth.problems(box({"kind": "file", "properties": broken}).model, REGION)
-    assert "neither on a line nor on a grid" in problem.message
+    broken = properties | {"vp": {"file": scattered, "depth_step": 100}}
+    assert "neither on a line nor on a grid" in problem_of(broken).message
 
 
 def test_properties_from_netcdf_on_longitude_and_latitude(tmp_path):
     lon, lat, depth = np.linspace(12.4, 12.7, 31), np.linspace(47.2, 47.4, 21), np.linspace(0, 5, 6)
     field = 3.0 + 0.1 * depth[:, None, None] + (lon - 12.5) + 0 * lat[:, None]
-    array = xarray.DataArray(
-        field,
-        {"depth": ("depth", depth, {"units": "km"}), "latitude": lat, "longitude": lon},
-        ("depth", "latitude", "longitude"),
-        name="speed",
-        attrs={"units": "km/s"},
-    )
+    axes = {"depth": ("depth", depth, {"units": "km"}), "latitude": lat, "longitude": lon}
+    array = xarray.DataArray(field, axes, tuple(axes), name="speed", attrs={"units": "km/s"})
     array.to_netcdf(tmp_path / "vs.nc", engine="h5netcdf")
-    place = {"geographic": {"longitude": 12.5, "latitude": 47.25}}
     properties = {"vp": 6000, "vs": {"file": str(tmp_path / "vs.nc")}, "rho": 2500}
-    model = box({"kind": "file", "properties": properties}, **place).model
-    assert not earth.problems(model, REGION)
+    found = values({"kind": "file", "properties": properties}, geographic={"longitude": 12.5, "latitude": 47.25})
     lon, _ = Local(12.5, 47.25).degrees(*PLACES[:, :2].T)
     expected = 1e3 * (3 + lon - 12.5) - 0.1 * PLACES[:, 2]
-    assert earth.point_values(model, PLACES)[1] == pytest.approx(expected, rel=1e-4)
+    assert found[1] == pytest.approx(expected, rel=1e-4)
 
 
-# --- FSP ------------------------------------------------------------------------------------------
+# --- FSP ---------------------------------------------------------------------------------------------------------------------------------
 
-FSP = """% ---------------------------- FINITE-SOURCE RUPTURE MODEL ----------------------------
-%
-% Event : Somewhere 2020/01/01 [Nobody]
-% EventTAG: s2020TEST01
-%
-% Loc  : LAT = 47.2500  LON = 12.5000  DEP = 8.0
-% Size : LEN = 4.0 km  WID = 2.0 km  Mw = 5.0  Mo = 4.00e+16 Nm
-% Mech : STRK = {strike}  DIP = 60  RAKE = 90  Htop = 5.00 km
-% Rupt : HypX = 1.00 km  HypZ = 1.00 km  avTr = 1.60 s  avVr = 2.5 km/s
-%
-% Invs : Nx = 2 Nz = 1 Fmin = 0.01 Hz Fmax = 1.00 Hz
-% Invs : Dx = 2.00 km Dz = 2.00 km
-% Invs : Ntw = 1 Nsg = {count} (# of time-windows,# of fault segments)
-% SVF  : cosine (type of slip-velocity function used)
-%
-% VELOCITY-DENSITY STRUCTURE
-% No. of layers = 2
-%
-% DEPTH P_VEL S_VEL DENS QP QS
-% [km] [km/s] [km/s] [g/cm^3]
-% 0.00 5.00 2.90 2.50 500 250
-% 6.00 6.00 3.50 2.80 500 250
-%
-% --------------------------------------------------------------
-% SOURCE MODEL PARAMETERS
-{segments}"""
+FSP = (DATA / "models" / "heading.fsp").read_text()  # its heading
 HEAD = "%  LAT  LON  X==EW  Y==NS  Z  SLIP  RAKE  TRUP  RISE {more}\n% ------------------\n"
-ROWS = " 47.2500 12.5000 0.0 0.0 8.0 0.5 90 0.0 1.6 {a}\n 47.2500 12.5264 2.0 0.0 5.5 0.25 80 1.0 2.0 {b}\n 47.2 12.5 0 0 5 0 0 0 0 0\n"
+ROWS = " 47.2500 12.5000 0.0 0.0 8.0 0.5 90 0.0 1.6 {a}\n 47.2500 12.5264 2.0 0.0 5.5 0.25 80 1.0 2.0 {b}\n 47.2 12.5 0 0 5 0 0 0 0"
+PLAIN = HEAD.format(more="") + ROWS.format(a="", b="") + "\n"
 
 
-def fault(tmp_path, text, **keys):
-    """The FiniteFault of an FSP file in a box at its epicentre."""
+def of_fault(tmp_path, text, **keys):
+    """A scenario with the FSP file in a box at its epicentre."""
     (tmp_path / "event.fsp").write_text(text)
     source = {"kind": "fsp", "file": str(tmp_path / "event.fsp")} | keys
-    place = {"geographic": {"longitude": 12.5, "latitude": 47.25}}
-    domain = {"origin": [-20000, -20000, -20000], "size": [40000, 40000, 20000], "spacing": 800} | place
-    model = {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2500}
-    return source_files.build_all(box(model, source, **domain), source_files.any_solid)[0]
+    place = {"geographic": {"longitude": 12.5, "latitude": 47.25}, "spacing": 800}
+    return box(ROCK, source, origin=[-20000] * 3, size=[40000, 40000, 20000], **place)
+
+
+def fault(*arguments, **keys):
+    """The FiniteFault of an FSP file."""
+    return source_files.build_all(of_fault(*arguments, **keys), source_files.any_solid)[0]
 
 
 def test_a_fault_of_an_fsp_file_has_its_moment_place_and_times(tmp_path):
-    rows = HEAD.format(more="") + ROWS.format(a="", b="").replace(" 0\n", "\n")
-    one = fault(tmp_path, FSP.format(strike=0, count=1, segments=rows))
-    moments = one.final_moments()
+    one = fault(tmp_path, FSP + PLAIN)
     rigid = np.array([2800 * 3500.0**2, 2500 * 2900.0**2])  # of the layers in the heading
-    assert moments == pytest.approx(rigid * 4e6 * [0.5, 0.25], rel=1e-5)
+    assert one.final_moments() == pytest.approx(rigid * 4e6 * [0.5, 0.25], rel=1e-5)
     assert one.points[0] == pytest.approx([0, 0, -8000], abs=1)
     assert one.points[1] == pytest.approx([2000, 0, -5500], abs=3)
     assert one.onset == pytest.approx([1.6 / 24, 1 + 2 / 24])
     # a reverse fault that strikes north and dips 60 degrees east: M_zz = M0 sin 2 dip sin rake
     assert one.tensors[0][2, 2] > 0 and one.tensors[0][0, 0] < 0
-    scaled = HEAD.format(more="SF_MOMENT") + ROWS.format(a="1e16", b="3e16")
-    stated = fault(tmp_path, FSP.format(strike=0, count=1, segments=scaled))
-    assert stated.final_moments() == pytest.approx([1e16, 3e16], rel=1e-5)
-    top = fault(tmp_path, FSP.format(strike=0, count=1, segments=rows), subfaults="top")
+    stated = FSP + HEAD.format(more="SF_MOMENT") + ROWS.format(a="1e16", b="3e16") + " 0\n"
+    assert fault(tmp_path, stated).final_moments() == pytest.approx([1e16, 3e16], rel=1e-5)
+    top = fault(tmp_path, FSP + PLAIN, subfaults="top")
     assert top.points[0] == pytest.approx([500, 0, -8000 - 866], abs=3)
 
 
 def test_segments_of_an_fsp_file_have_their_own_planes(tmp_path):
-    block = (
-        "% SEGMENT # {n}: STRIKE = {strike} deg DIP = {dip} deg\n% LEN = 4.00 km WID = 2.00 km\n"
-        "% Dx = {dx} km Dz = 2.00 km\n% Nsbfs = 2 subfaults\n"
-    )
-    head, rows = HEAD.format(more=""), ROWS.format(a="", b="").replace(" 0\n", "\n")
-    text = "".join(
-        block.format(n=n, strike=k, dip=d, dx=x) + head + rows for n, k, d, x in ((1, 0, 90, 2), (2, 90, 45, 1))
-    )
-    one = fault(tmp_path, FSP.format(strike=0, count=2, segments="% MULTISEGMENT MODEL\n" + text))
+    text = FSP.replace("Nsg = 1", "Nsg = 2") + "% MULTISEGMENT MODEL\n"
+    for n, strike, dip, dx in ((1, 0, 90, 2), (2, 90, 45, 1)):
+        text += f"% SEGMENT # {n}: STRIKE = {strike} deg DIP = {dip} deg\n% LEN = 4.00 km WID = 2.00 km\n"
+        text += f"% Dx = {dx} km Dz = 2.00 km\n% Nsbfs = 2 subfaults\n" + PLAIN
+    one = fault(tmp_path, text)
     assert len(one.points) == 4
     assert one.final_moments()[:2] == pytest.approx(2 * one.final_moments()[2:], rel=1e-6)
     assert one.tensors[2][2, 2] > 1e3 * abs(one.tensors[0][2, 2])  # a vertical dip slip has no M_zz
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        (("% Mech : STRK = 0", "% Mech : STRK = 999"), "states no STRIKE or STRK"),
-        (("Dx = 2.00 km", ""), "states no DX or INDX"),
-        ((" 0.5 90", " x 90"), ":28: not all of"),
-        (("SLIP", "SLOP"), "no column SLIP"),
-        (("TRUP  RISE", "TRUP  TW1"), r"slip in time windows \(TW1 ...\) is not supported"),
-        (("TRUP  RISE", "TRUP  FALL"), None),
-    ],
-)
-def test_an_fsp_file_that_lacks_something_is_refused_or_filled_from_its_heading(change, message, tmp_path):
-    text = FSP.format(strike=0, count=1, segments=HEAD.format(more="") + ROWS.format(a="", b="").replace(" 0\n", "\n"))
-    assert change[0] in text
-    (tmp_path / "event.fsp").write_text(text.replace(*change))
-    if message is None:
-        assert fault(tmp_path, text.replace(*change)).onset == pytest.approx([1.6 / 24, 1 + 1.6 / 24])
-        return
-    source = {"kind": "fsp", "file": str(tmp_path / "event.fsp")}
-    place = {"geographic": {"longitude": 12.5, "latitude": 47.25}}
-    with pytest.raises(ScenarioError, match=message):
-        craton.plan(box({"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2500}, source, **place))
+def test_an_fsp_file_that_lacks_something_is_refused_or_filled_from_its_heading(tmp_path):
+    for old, new, message in (
+        ("% Mech : STRK = 0", "% Mech : STRK = 999", "states no STRIKE or STRK"),
+        ("Dx = 2.00 km", "", "states no DX or INDX"),
+        (" 0.5 90", " x 90", ":28: not all of"),
+        ("SLIP", "SLOP", "no column SLIP"),
+        ("TRUP  RISE", "TRUP  TW1", "slip in time windows (TW1 ...) is not supported"),
+    ):
+        assert old in FSP + PLAIN
+        wrong = of_fault(tmp_path, (FSP + PLAIN).replace(old, new))
+        refused(ScenarioError, message, craton.plan, wrong)
+    filled = fault(tmp_path, (FSP + PLAIN).replace("TRUP  RISE", "TRUP  FALL"))
+    assert filled.onset == pytest.approx([1.6 / 24, 1 + 1.6 / 24])
 
+
+# --- tables of layers --------------------------------------------------------------------------------------------------------------------
 
 OF_ROWS = [(0, 2400, 1100, 2100, 100, 50), (800, 5900, 3400, 2700, 600, 300), (15e3, 6600, 3800, 2900, 0, 0)]
-TABLES = {
-    "blanks.txt": """# a crust
-# thickness (km)  vp (km/s) vs (km/s) rho (g/cm3) qp qs
-0.8 2.4 1.1 2.1 100 50
-14.2 5.9 3.4 2.7 600 300
-0 6.6 3.8 2.9 0 0
-""",
-    "depth.csv": """Depth_km,Vp [km/s],Vs_km_s,Density (g/cc),Qp,Qs
-0,2.4,1.1,2.1,100,50
-0.8,5.9,3.4,2.7,600,300
-15,6.6,3.8,2.9,0,0
-""",
-    "metres.csv": """qs;qp;rho kg/m3;vs;vp;depth_m
-50;100;2100;1100;2400;0
-300;600;2700;3400;5900;800
-0;0;2900;3800;6600;15000
-""",
-    "steps.nd": """0 2.4 1.1 2.1 100 50
-0.8 2.4 1.1 2.1 100 50
-0.8 5.9 3.4 2.7 600 300
-15 5.9 3.4 2.7 600 300
-moho
-15 6.6 3.8 2.9 0 0
-""",
-}
 
 
 def flat(path, **more):
     return {"kind": "layers", "file": str(path), "attenuation": {"band": [0.5, 5]}, **more}
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_a_published_table_is_a_model_of_layers(name, tmp_path):
-    (tmp_path / name).write_text(TABLES[name])
-    found = box(flat(tmp_path / name)).model
-    names = ("top", "vp", "vs", "rho", "qp", "qs")
-    rows = [tuple(getattr(layer, n) or 0 for n in names) for layer in found.layers]
-    assert np.allclose(rows, [(-depth, *values) for depth, *values in OF_ROWS], rtol=1e-9)
-    assert not any(layer.vp_gradient or layer.rho_gradient for layer in found.layers)
-    assert found == box(found.model_dump(exclude_none=True)).model  # as it is written
-    assert box({**flat(tmp_path / name), "attenuation": None}).model.layers[0].qp is None
+def test_a_published_table_is_a_model_of_layers():
+    for name in ("blanks.txt", "depth.csv", "metres.csv", "steps.nd"):
+        table = flat(DATA / "models" / name)
+        found = box(table).model
+        names = ("top", "vp", "vs", "rho", "qp", "qs")
+        rows = [tuple(getattr(layer, n) or 0 for n in names) for layer in found.layers]
+        assert np.allclose(rows, [(-depth, *values) for depth, *values in OF_ROWS], rtol=1e-9), name
+        assert not any(layer.vp_gradient or layer.rho_gradient for layer in found.layers)
+        assert found == box(found.model_dump(exclude_none=True)).model  # as it is written
+        assert box(table | {"attenuation": None}).model.layers[0].qp is None
 
 
 def test_tables_are_linear_between_rows_where_that_is_meant(tmp_path):
@@ -385,24 +299,23 @@ def test_tables_are_linear_between_rows_where_that_is_meant(tmp_path):
     rows = "0 5.0 2.8 2.6\n2.0 6.0 3.4 2.7\n2.0 7.0 4.0 3.0\n4.0 8.0 4.5 3.2\n"
     (tmp_path / "a.tvel").write_text(f"one\ntwo\n{rows}")
     (tmp_path / "a.txt").write_text(f"depth vp vs rho\n{rows}")
+    (tmp_path / "b.txt").write_text("depth vp vs rho\n0 5 2.8 2.6\n2 6 3.4 2.7\n")
+
+    def at(model, *depths):
+        return values(model, [(0, 0, -depth) for depth in depths])
+
     for model in (flat(tmp_path / "a.tvel"), flat(tmp_path / "a.txt", units="km")):
-        vp, vs, rho = earth.point_values(
-            box(model).model, [(0, 0, -1000), (0, 0, -1999.9), (0, 0, -3000), (0, 0, -9000)]
-        )
+        vp, vs, rho = at(model, 1000, 1999.9, 3000, 9000)
         assert vp == pytest.approx([5500, 6000, 7500, 8000], abs=0.1)
         assert vs[0] == pytest.approx(3100) and rho[2] == pytest.approx(3100)
-    (tmp_path / "b.txt").write_text("depth vp vs rho\n0 5 2.8 2.6\n2 6 3.4 2.7\n")
-    steps = box(flat(tmp_path / "b.txt", units="km")).model
-    assert earth.point_values(steps, [(0, 0, -1999)])[0] == 5000
-    slope = box(flat(tmp_path / "b.txt", units="km", linear=True)).model
-    assert earth.point_values(slope, [(0, 0, -1000)])[0] == pytest.approx(5500)
-    (plain,) = {p.key for p in earth.problems(box(flat(tmp_path / "b.txt")).model, REGION)}
-    assert plain == "model"  # km/s without a word is refused
+    assert at(flat(tmp_path / "b.txt", units="km"), 1999)[0] == 5000
+    assert at(flat(tmp_path / "b.txt", units="km", linear=True), 1000)[0] == pytest.approx(5500)
+    plain = {p.key for p in earth.problems(box(flat(tmp_path / "b.txt")).model, REGION)}
+    assert plain == {"model"}  # km/s without a word is refused
 
 
-@pytest.mark.parametrize(
-    "text, words",
-    [
+def test_a_wrong_table_of_layers_is_refused(tmp_path):
+    for text, words in (
         ("depth vp vs\n0 1 2\n", "no column rho"),
         ("vp vs rho\n1 2 3\n", "its columns are"),
         ("depth vp vs rho qmu\n0 1 2 3 4\n", "'qmu' is unknown"),
@@ -413,37 +326,16 @@ def test_tables_are_linear_between_rows_where_that_is_meant(tmp_path):
         ("thickness vp vs rho\n0 5 3 2\n1 5 3 2\n", "a thickness is not above 0"),
         ("depth vp vs rho\n0 5000 -3000 2000\n", "-3000 m/s is out of range"),
         ("depth vp vs rho\n0 5000 nan 2000\n", "nan is not a finite number"),
-    ],
-)
-def test_a_wrong_table_of_layers_is_refused(text, words, tmp_path):
-    (tmp_path / "a.txt").write_text(text)
-    with pytest.raises(ScenarioError, match=words):
-        box(flat(tmp_path / "a.txt"))
-    with pytest.raises(ScenarioError, match="no file"):
-        box(flat(tmp_path / "b.txt"))
+    ):
+        (tmp_path / "a.txt").write_text(text)
+        refused(ScenarioError, words, box, flat(tmp_path / "a.txt"))
+    refused(ScenarioError, "no file", box, flat(tmp_path / "b.txt"))
 
 
-@pytest.mark.parametrize("method", ["fd", "sem"])
-def test_the_first_layer_fills_the_ground_above_its_top(method):
-    """A first layer at top = 0 below hills of 600 m: the same as one at their height, in both methods."""
-    layer = {"vp": 5000, "vs": 2900, "rho": 2700}
-    ground = {"x": [0, 4000], "z": [300, 600]}
-    plans = []
-    for top in (0, 600):
-        layers = [{"top": top, **layer}, {"top": -2000, "vp": 6300, "vs": 3640, "rho": 2670}]
-        model = {"kind": "layers", "layers": layers, "topography": ground}
-        width = {"spacing": 100} if method == "fd" else {"element_size": 1000}
-        domain = {"origin": [0, 0, -4000], "size": [4000, 4000, 5000]} | width
-        scenario = Scenario(
-            method=method, domain=domain, model=model, time={"duration": 1}, source=[EXPLOSION], receivers=[]
-        )
-        plans.append(craton.plan(scenario))
-        vp, *_ = earth.point_values(scenario.model, [(3900, 0, 550), (0, 0, -3000)])
-        assert vp.tolist() == [5000, 6300]
-    assert plans[0].dt == plans[1].dt and plans[0].warnings == plans[1].warnings
-
+# --- sections and bare numbers -----------------------------------------------------------------------------------------------------------
 
 SX, SZ = np.arange(0, 2001, 20.0), np.arange(-1000, 1, 20.0)
+IN_SECTION = np.random.default_rng(1).uniform((0, 0, -1000), (2000, 0, 0), (50, 3))
 
 
 def section(x, z):
@@ -453,126 +345,120 @@ def section(x, z):
 
 def plane(model):
     """Scenario in the (x, z) plane."""
-    source = {**EXPLOSION, "at": [500, -40]}
+    source = CENTRE | {"at": [500, -40]}
     return box(model, source, origin=[0, -1000], size=[2000, 1000], spacing=20)
 
 
-def dataset():
-    vp = section(SX, SZ[:, None])
-    fields = {n: (("z", "x"), vp * f) for n, f in (("vp", 1), ("vs", 0.5), ("rho", 0.8))}
-    return xarray.Dataset(fields, {"x": SX, "z": SZ})
+def test_a_section_without_y_is_a_model_of_the_plane(tmp_path):
+    fields = {n: (("z", "x"), section(SX, SZ[:, None]) * f) for n, f in (("vp", 1), ("vs", 0.5), ("rho", 0.8))}
+    ds = xarray.Dataset(fields, {"x": SX, "z": SZ})
+    by_depth = ds.assign_coords(z=-ds.z).rename(z="depth").transpose("x", "depth")
+    for n, model in enumerate((ds, by_depth, ds.isel(x=slice(None, None, -1), z=slice(None, None, -1)))):
+        model.to_netcdf(tmp_path / f"{n}.nc")
+        for one in (model, {"kind": "file", "file": str(tmp_path / f"{n}.nc")}):
+            scenario = plane(one)
+            craton.plan(scenario)
+            vp, vs, rho = earth.point_values(scenario.model, IN_SECTION)
+            assert vp == pytest.approx(section(IN_SECTION[:, 0], IN_SECTION[:, 2]), rel=1e-12)
+            assert vs == pytest.approx(vp / 2) and rho == pytest.approx(0.8 * vp)
+            y = [p for p in earth.problems(box(one).model, REGION) if "y runs" in p.message]
+            assert y and "a domain in the (x, z) plane" in y[0].remedy
 
 
-def by_depth(ds):
-    return ds.assign_coords(z=-ds.z).rename(z="depth").transpose("x", "depth")
-
-
-def backwards(ds):
-    return ds.isel(x=slice(None, None, -1), z=slice(None, None, -1))
-
-
-@pytest.mark.parametrize("dress", [dataset, lambda: by_depth(dataset()), lambda: backwards(dataset())])
-@pytest.mark.parametrize("as_file", [True, False])
-def test_a_section_without_y_is_a_model_of_the_plane(dress, as_file, tmp_path):
-    model = dress()
-    if as_file:
-        model.to_netcdf(tmp_path / "section.nc")
-        model = {"kind": "file", "file": str(tmp_path / "section.nc")}
-    scenario = plane(model)
-    craton.plan(scenario)
-    at = np.random.default_rng(1).uniform((0, 0, -1000), (2000, 0, 0), (50, 3))
-    vp, vs, rho = earth.point_values(scenario.model, at)
-    assert vp == pytest.approx(section(at[:, 0], at[:, 2]), rel=1e-12)
-    assert vs == pytest.approx(vp / 2) and rho == pytest.approx(0.8 * vp)
-    y = [p for p in earth.problems(box(model).model, REGION) if "y runs" in p.message]
-    assert y and "a domain in the (x, z) plane" in y[0].remedy
+FALLING = {"endian": "big", "spacing": [-20, -20], "origin": [2000, -1000]}
 
 
 @pytest.mark.parametrize(
-    "order, kind, more",
-    [
-        ("xz", "<f4", {}),
-        ("zx", ">f8", {"type": "float64", "endian": "big"}),
-        ("xz", ">f4", {"endian": "big", "spacing": [-20, -20], "origin": [2000, -1000]}),
-    ],
+    ("order", "kind", "more"),
+    [("xz", "<f4", {}), ("zx", ">f8", {"type": "float64", "endian": "big"}), ("xz", ">f4", FALLING)],
 )
 def test_bare_numbers_with_a_shape_are_a_model(order, kind, more, tmp_path):
     """Marmousi's way: columns or rows of float32, in km/s; falling x and rising z by signs."""
     x, z = (SX[::-1], SZ) if "spacing" in more else (SX, SZ[::-1])
-    values = section(x[:, None], z) / 1000
-    values = values if order == "xz" else values.T
-    values.astype(kind).tofile(tmp_path / "vp.bin")
-    numbers = {"file": str(tmp_path / "vp.bin"), "order": order, "shape": list(values.shape)}
+    vp = section(x[:, None], z) / 1000
+    vp = vp if order == "xz" else vp.T
+    vp.astype(kind).tofile(tmp_path / "vp.bin")
+    numbers = {"file": str(tmp_path / "vp.bin"), "order": order, "shape": list(vp.shape)}
     numbers = numbers | {"spacing": [20, 20], "units": "km/s"} | more
-    properties = {"vp": numbers, "vs": 0, "rho": 1000}
-    scenario = plane({"kind": "file", "properties": properties})
+    model = {"kind": "file", "properties": {"vp": numbers, "vs": 0, "rho": 1000}}
+    scenario = plane(model)
     craton.plan(scenario)
-    at = np.random.default_rng(1).uniform((0, 0, -1000), (2000, 0, 0), (50, 3))
-    vp, vs, _ = earth.point_values(scenario.model, at)
-    assert vp == pytest.approx(section(at[:, 0], at[:, 2]), rel=1e-6) and not vs.any()
+    vp, vs, _ = earth.point_values(scenario.model, IN_SECTION)
+    assert vp == pytest.approx(section(IN_SECTION[:, 0], IN_SECTION[:, 2]), rel=1e-6) and not vs.any()
     assert loads(dumps(scenario)) == scenario
-    for change, words in (
-        ({"shape": [101, 52]}, "numbers of float"),
-        ({"spacing": [20]}, "1 values for the 2 axes of order"),
-        ({"spacing": [20, 0]}, "a spacing of 0 m"),
-        ({"order": None}, "bare numbers need order"),
-        ({"units": None}, "is it in km/s"),
-        ({"endian": "little" if kind[0] == ">" else "big"}, "vp is"),
+    for key, value, words in (
+        ("shape", [101, 52], "numbers of float"),
+        ("spacing", [20], "1 values for the 2 axes of order"),
+        ("spacing", [20, 0], "a spacing of 0 m"),
+        ("order", None, "bare numbers need order"),
+        ("units", None, "is it in km/s"),
+        ("endian", "little" if kind[0] == ">" else "big", "vp is"),
     ):
-        with pytest.raises(ScenarioError, match=words):
-            wrong = {"vp": {k: v for k, v in (numbers | change).items() if v is not None}}
-            craton.plan(plane({"kind": "file", "properties": properties | wrong}))
+        wrong = edited(model, **{f"properties__vp__{key}": value})
+        refused(ScenarioError, words, lambda model: craton.plan(plane(model)), wrong)
 
 
 def test_bare_numbers_fill_a_box(tmp_path):
-    x = y = np.arange(0, 4001, 500.0)
-    z = np.arange(0, -4001, -500.0)
-    values = linear(x[:, None], y[::-1, None, None], z)  # y falling, z fastest
-    values.astype("<f4").tofile(tmp_path / "vs.raw")
+    x, z = np.arange(0, 4001, 500.0), np.arange(0, -4001, -500.0)
+    vs = linear(x[:, None], x[::-1, None, None], z)  # y falling, z fastest
+    vs.astype("<f4").tofile(tmp_path / "vs.raw")
     numbers = {"file": str(tmp_path / "vs.raw"), "order": "yxz", "shape": [9, 9, 9]}
     numbers |= {"spacing": [-500, 500, 500], "origin": [4000, 0, 0]}
-    model = box({"kind": "file", "properties": {"vp": 5000, "vs": numbers, "rho": 2500}}).model
-    assert not earth.problems(model, REGION)
-    assert earth.point_values(model, PLACES)[1] == pytest.approx(linear(*PLACES.T), rel=1e-6)
+    model = {"kind": "file", "properties": {"vp": 5000, "vs": numbers, "rho": 2500}}
+    assert values(model)[1] == pytest.approx(linear(*PLACES.T), rel=1e-6)
+
+
+# --- what plans say of a model -----------------------------------------------------------------------------------------------------------
+
+WATER = {"vp": 1500, "vs": 0, "rho": 1000}
+both = pytest.mark.parametrize("method", ["fd", pytest.param("sem", marks=pytest.mark.long)])
+
+
+def planned(method, model, top=0):
+    """The plan of either method; the domain ends at an elevation."""
+    spacing = 100 if method == "fd" else 1000
+    return craton.plan(box(model, size=[4000, 4000, 4000 + top], spacing=spacing, method=method))
+
+
+@both
+def test_the_first_layer_fills_the_ground_above_its_top(method):
+    """A first layer at top = 0 below hills of 600 m: the same as one at their height, in both methods."""
+    plans, ground = [], {"topography": {"x": [0, 4000], "z": [300, 600]}}
+    for top in (0, 600):
+        layers = [
+            {"top": top, "vp": 5000, "vs": 2900, "rho": 2700},
+            {"top": -2000, "vp": 6300, "vs": 3640, "rho": 2670},
+        ]
+        model = {"kind": "layers", "layers": layers} | ground
+        plans.append(planned(method, model, 1000))
+        assert earth.point_values(box(model).model, [(3900, 0, 550), (0, 0, -3000)])[0].tolist() == [5000, 6300]
+    assert plans[0].dt == plans[1].dt and plans[0].warnings == plans[1].warnings
 
 
 def test_the_plan_says_how_water_thinner_than_a_cell_is_represented():
-    rock, water = {"vp": 3000, "vs": 1700, "rho": 2300}, {"vp": 1500, "vs": 0, "rho": 1000}
-    layered = {"kind": "layers", "layers": [{"top": 0, **water}, {"top": -30, **rock}]}
-    slope = {"x": [0, 4000], "y": [0, 4000], "z": [[-200, 0]] * 2}
+    rock, slope = {"vp": 3000, "vs": 1700, "rho": 2300}, {"x": [0, 4000], "y": [0, 4000], "z": [[-200, 0]] * 2}
+    thin, deep = ({"kind": "layers", "layers": [{"top": 0, **WATER}, {"top": z, **rock}]} for z in (-30, -300))
     sea = {"kind": "homogeneous", **rock, "topography": slope, "water": {"level": -1}}
 
-    def said(model, top, method="fd"):
-        width = {"spacing": 100} if method == "fd" else {"element_size": 1000}
-        domain = {"origin": [0, 0, -4000], "size": [4000, 4000, 4000 + top]} | width
-        values = {"time": {"duration": 1}, "source": [EXPLOSION], "receivers": []}
-        plan = craton.plan(Scenario(method=method, domain=domain, model=model, **values))
-        return {
-            n: row[0] for rows in plan.notes.values() for n, *row in rows if "elements" in row[0] or n == "thin water"
-        }
+    def said(*arguments):
+        rows = [row for rows in planned(*arguments).notes.values() for row in rows]
+        return {n: text for n, text, *_ in rows if "elements" in text or n == "thin water"}
 
-    assert said(layered, 0)["thin water"].startswith("30 m at least, less than a cell of 100 m; a cell")
-    assert "4 m at least, less than a cell of 100 m over 50% of its area" in said(sea, 200)["thin water"]
-    deep = {**layered, "layers": [{"top": 0, **water}, {"top": -300, **rock}]}
-    assert "thin water" not in said(deep, 0)
-    flat = sea | {"topography": -40}
-    assert "the thinnest 39 m high" in said(flat, 0, "sem")["fluid"]
+    assert said("fd", thin)["thin water"].startswith("30 m at least, less than a cell of 100 m; a cell")
+    assert "4 m at least, less than a cell of 100 m over 50% of its area" in said("fd", sea, 200)["thin water"]
+    assert "thin water" not in said("fd", deep)
+    assert "the thinnest 39 m high" in said("sem", sea | {"topography": -40})["fluid"]
 
 
-@pytest.mark.parametrize("method", ["fd", "sem"])
+@both
 def test_qs_of_a_fluid_is_ignored_and_no_part_of_the_fit(method):
     """The plan of a sea with any Qs is that of one without, and says that it is ignored."""
-    plans = []
+    plans, rock = [], {"top": -1000, "vp": 3000, "vs": 1700, "rho": 2300, "qp": 120, "qs": 60}
     for more in ({}, {"qs": 0.01}, {"qs": 5000}):
-        sea = {"top": 0, "vp": 1500, "vs": 0, "rho": 1000, "qp": 500} | more
-        rock = {"top": -1000, "vp": 3000, "vs": 1700, "rho": 2300, "qp": 120, "qs": 60}
-        model = {"kind": "layers", "layers": [sea, rock], "attenuation": {"band": [0.1, 2]}}
-        width = {"spacing": 100} if method == "fd" else {"element_size": 1000}
-        domain = {"origin": [0, 0, -4000], "size": [4000, 4000, 4000]} | width
-        values = {"time": {"duration": 1}, "source": [EXPLOSION], "receivers": []}
-        plan = craton.plan(Scenario(method=method, domain=domain, model=model, **values))
+        layers = [{"top": 0, **WATER, "qp": 500} | more, rock]
+        plan = planned(method, {"kind": "layers", "layers": layers, "attenuation": {"band": [0.1, 2]}})
         said = [w for w in plan.warnings if "model.layers.0" in w]
         assert said == (["model.layers.0.qs: Qs of a fluid is ignored"] if more else [])
-        words = str([row for rows in plan.notes.values() for row in rows if "mechanisms" in str(row)])
-        plans.append((plan.dt, words))
+        rows = [row for rows in plan.notes.values() for row in rows if "mechanisms" in str(row)]
+        plans.append((plan.dt, str(rows)))
     assert plans[0] == plans[1] == plans[2]

@@ -3,7 +3,7 @@
 There vertical velocity and traction are continuous, and differences that end at the floor
 (contact.py) make waves of the water right to 0.3 % at 12 points per wavelength. A floor that the
 grid moves by half a spacing changes the depth of the water by as much: 8 to 18 % of a waveform in
-the case of tests/finite_difference/test_sea_floor.py.
+the case of tests/finite_difference/test_water.py.
 """
 
 import math

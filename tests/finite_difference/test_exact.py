@@ -1,0 +1,361 @@
+"""Waves against exact solutions: the cases of `craton validate` in small, a full space, one-way faces (A1); the solutions themselves."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from fdcase import box, cases, force, moment_tensor, ran, ricker
+from kernelcase import inside, run, unchanged_outside
+
+import craton
+from craton.core.layout import Layout
+from craton.methods.finite_difference import operators
+from craton.methods.finite_difference.scheme import stencil
+from craton.validation import CASES, FULL, GROUPS, absorbing, compare, conserved, guided, homogeneous, lossy, validate
+from craton.validation.compare import misfit, reference
+from craton.validation.exact import fullspace, lines
+from craton.validation.exact import guided as exact_guided
+from craton.validation.figure import draw
+
+# --- the cases of `craton validate` ------------------------------------------------------------------------------------------------------
+
+
+def near(source, order):
+    """A full space of a quarter of the points: closer limits make up for the shorter way."""
+    return lambda device: homogeneous.full_space(source, order, device, 5, {4: 0.002, 8: 0.00033}[order])
+
+
+def plane(device):
+    """The slice in the (x, z) plane, which `test_slice_is_the_plane` compares with it."""
+    return absorbing.limits("plane", *absorbing.energies(absorbing.plane_scenario(4.2), device))
+
+
+SMALL = {
+    "force-4": near("single force", 4),
+    "force-8": near("single force", 8),
+    "double-couple-4": near("double couple", 4),
+    "double-couple-8": near("double couple", 8),
+    "cpml-slice": plane,
+    "energy": lambda device: conserved.energy(device, orders=(4, 8), duration=3.0),
+    "reciprocity": lambda device: conserved.reciprocity(device, orders=(4,), places=conserved.PLACES[1:]),
+    "scholte": lambda device: guided.scholte(device, bottoms=("soft bottom",)),
+    "attenuation": lambda device: lossy.attenuating(device, runs=((20, "full"),), border=13, share=0.5),
+}
+QUICK = {"energy, order 4": lambda device: conserved.energy(device, orders=(4,), duration=2.0)}  # of `make test`
+MINUTES = {"two-layers-100", "loh1", *GROUPS["earth"]}  # each on two cores: `craton validate fd` has them
+NAMES = sorted((set(GROUPS["fd"]) | set(QUICK)) - MINUTES)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.long) for n in NAMES])
+def test_validate(name):
+    rows = (SMALL | QUICK).get(name, CASES.get(name))("cpu")
+    assert rows and all(set(row) - {"curves"} == {"what", "misfit", "limit", "passed"} for row in rows)
+    assert all(row["passed"] and 0 < row["misfit"] <= row["limit"] for row in rows), json.dumps(rows, indent=1)
+
+
+@pytest.mark.long
+def test_slice_is_the_plane():
+    """Energies of the slice, periodic along y, are those of the plane to rounding: while the waves are in the layers, too."""
+    step, energies = craton.plan(absorbing.slice_scenario(0.3)).dt, []
+    for scenario in (absorbing.slice_scenario(0.3), absorbing.plane_scenario(0.3)):
+        same_step = scenario.model_copy(update={"time": scenario.time.model_copy(update={"step": step})})
+        energies.append(absorbing.energies(same_step, "cpu")[1])
+    assert len(energies[0]) > 4 and 0.1 < energies[0][-1] < 0.9
+    np.testing.assert_allclose(*energies, rtol=1e-9)
+
+
+def test_groups_and_full_sizes(monkeypatch):
+    for name in CASES:
+        monkeypatch.setitem(CASES, name, lambda device: [{"what": device, "misfit": 0.0}])
+    monkeypatch.setitem(FULL, "lamb", lambda device: [{"what": "large"}])
+    assert list(validate("force-4", device="cpu")) == [{"case": "force-4", "what": "cpu", "misfit": 0.0}]
+    of_groups = [row["case"] for group in GROUPS for row in validate(group)]
+    assert [row["case"] for row in validate()] == of_groups == list(CASES)
+    assert [row["what"] for row in validate(["force-4", "lamb"], "small")] == ["small", "small"]
+    assert [row["what"] for row in validate("lamb", full=True)] == ["large"]
+    assert set(FULL) <= set(CASES)
+    assert [compare.row("what", value, 1.0)["passed"] for value in (0.5, 1.0, 1.1, np.nan)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_figure_of_a_validation(tmp_path):
+    """A panel for each case with curves, the worst of its rows, and a point for each row."""
+    t = np.linspace(0, 1, 50)
+    shared = {"limit": 1.0, "passed": True, "curves": (t, t, t)}
+    of = [(name, n) for name in ("lamb", "garvin") for n in (1, 3, 2)]
+    rows = [{"case": name, "what": f"{name} {n}", "misfit": n / 10, **shared} for name, n in of]
+    rows.append({"case": "energy", "what": "e", "misfit": 2.0, "limit": 1.0, "passed": False})
+    page = draw(rows)
+    *panels, last = page.get_axes()
+    assert [axes.get_title() for axes in page.get_axes()] == ["lamb 3", "garvin 3", ""] and len(panels) == 2
+    assert [text.get_text() for text in last.get_yticklabels()] == ["lamb", "garvin", "energy"]
+    assert len(last.get_lines()) == len(rows) + 1
+    page.savefig(tmp_path / "f.png")
+
+
+# --- the exact solutions themselves ------------------------------------------------------------------------------------------------------
+
+
+def test_line_force_on_the_surface():
+    """Against closed forms evaluated elsewhere, kept in single precision: trusted to 1e-7 of the peak."""
+    kept, history = reference("lamb2d"), fullspace.history("ricker", 14.5)
+    medium, push = tuple(float(kept[name]) for name in ("vp", "vs", "rho")), (0, -float(kept["F_down_per_m"]))
+    for n, x in enumerate(kept["x"]):
+        found = lines.surface_force(x, push, history, 1 / (math.sqrt(2) * math.pi * 14.5), kept["t"] - 0.12, medium)
+        assert misfit(found, np.stack([kept["vx"][n], -kept["vz"][n]])) < 1e-6
+
+
+def over_arrivals(history, first, t, power=0):
+    """Integral of history(t - first cosh a) cosh(a)^power over a: what H(t - first) / sqrt(t^2 - first^2) does, its root taken away."""
+    a = np.linspace(0, math.acosh((t[-1] + 1) / first), 6001)
+    return np.array([np.trapezoid(history(one - first * np.cosh(a)) * np.cosh(a) ** power, a) for one in t])
+
+
+def test_lines_inside():
+    """A force along itself; an explosion below a liquid-like surface, which doubles the vertical motion of the line's own wave:
+    v_r = M / (2 pi rho vp^3) times an integral.
+    """
+    history, tau, t = fullspace.history("ricker", 10.0), 1 / (math.sqrt(2) * math.pi * 10), np.linspace(0, 0.8, 80)
+    wanted = 3e6 / (2 * np.pi * 2000 * 1500**2) * over_arrivals(lambda s: history(s, 1), 600 / 1500, t)
+    found = lines.sh_force(600.0, 3e6, history, tau, t, 1500, 2000)
+    np.testing.assert_allclose(found, wanted, atol=1e-6 * np.abs(wanted).max())
+    t, vp, rho, x, h = np.linspace(0, 0.6, 80), 2000.0, 1000.0, 300.0, 400.0
+    radial = 1e9 / (2 * np.pi * rho * vp**3) * over_arrivals(lambda s: history(s, 1), 500 / vp, t, power=1)
+    found = lines.buried_explosion(x, h, 1e9, history, tau, t, (vp, 0.01, rho))
+    np.testing.assert_allclose(found[1], 2 * h / 500 * radial, atol=1e-4 * np.abs(radial).max())
+    assert np.abs(found[0]).max() < 1e-3 * np.abs(found[1]).max()
+
+
+def test_speeds_of_guided_waves():
+    """The roots that independent programs give: LOH.1's layer at 0.9 Hz, water over sediment and over rock; speeds of two records."""
+    love = exact_guided.love_speed(0.9, 1000.0, guided.LAYER, guided.HALF_SPACE)
+    soft, hard = (exact_guided.scholte_speed(guided.WATER, guided.BOTTOMS[f"{n} bottom"]) for n in ("soft", "hard"))
+    assert [love, soft, hard] == pytest.approx([2273.585967, 526.8907636, 1426.585289], rel=1e-9)
+    t = np.arange(0, 12, 0.01)
+    records = [np.exp(-0.5 * ((t - x / 300) / 0.4) ** 2) * np.cos(2 * np.pi * 3 * (t - x / 310)) for x in (900, 1500)]
+    (found,) = guided.speeds(t, records, (900, 1500), [3.0], [320.0])
+    assert found == pytest.approx(310, rel=1e-3)
+
+
+# --- a full space ------------------------------------------------------------------------------------------------------------------------
+
+VP, VS, RHO = homogeneous.VP, homogeneous.VS, homogeneous.RHO
+KAPPA = RHO * (VP**2 - 4 / 3 * VS**2)
+ROCK = {"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO}
+
+
+def force_error(order, spacing, far, beyond, layer):
+    """Misfit of vx of a force along x, source and receivers on points of vx, so that nothing is interpolated; wavelength 1 km at 1 %.
+
+    The farthest receiver is `far` away, m, CPML of `layer` points that share `beyond` of it from source and receivers: what it
+    reflects stays below the errors that are compared.
+    """
+    frequency, ways = VS / 1000 / homogeneous.ONE_PERCENT, ((1, 0, 0), (1, 0, 1), (1, 1, 1))
+    distances = [round(share * far) for share in (1, 2 / 3, 1.7 / 3)]
+    places = [2 * round(x / (2 * spacing)) * spacing * np.array(d) for x, d in zip(distances, ways)]
+    border = math.ceil(beyond * far / spacing) + layer
+    size = [(math.ceil(x / spacing) + 2 * border + 1) * spacing for x in (distances[0], distances[2], distances[1])]
+    tables = {"origin": [-(border + 0.5) * spacing, -border * spacing, -border * spacing]}
+    tables |= {"time": {"duration": far / VS + 1.2 / frequency, "start": -1.5 / frequency}}
+    tables |= {"boundaries": {"top": "cpml", "others": "cpml", "cpml": {"thickness": layer}}}
+    source = force([0, 0, 0], [1e10, 0, 0], ricker(frequency, 0))
+    data = ran(box(size, spacing, ROCK, source, 1, places, run={"order": order, "precision": "float64"}, **tables))
+    medium = fullspace.history("ricker", frequency), data.time.values, VP, VS, RHO
+    wanted = [fullspace.point_force(x, (0, 0, 0), (1e10, 0, 0), *medium)[0] for x in places]
+    return misfit(data.velocity.values[:, 0], np.array(wanted))
+
+
+@pytest.mark.parametrize(
+    ("order", "coarse", "far", "beyond", "layer"),
+    cases([], (4, 200.0, 2000, 0.3, 10), (2, 150.0, 2000, 0.3, 10), (8, 300.0, 3000, 0.5, 20)),
+)
+def test_order_of_convergence(order, coarse, far, beyond, layer):
+    """Time error is corrected (survey.leapfrog), so the slope is that of the space differences, nominal up to the next term's share."""
+    errors = [force_error(order, h, far, beyond, layer) for h in (coarse, coarse / 1.5)]
+    assert abs(math.log(errors[0] / errors[1]) / math.log(1.5) - order) < 0.15 * order
+
+
+# s; the Gaussian's spectrum is 1 % of its peak at 2 Hz, 10 points per wavelength
+TAU = math.sqrt(2 * math.log(100)) / (2 * math.pi * 2.0)
+TENSOR = {"xx": 1e15, "yy": -0.5e15, "zz": 0.7e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
+MOMENT = np.array([[1e15, 0.8e15, -0.3e15], [0.8e15, -0.5e15, 0.6e15], [-0.3e15, 0.6e15, 0.7e15]])
+AT = np.array([1540.0, 1530.0, 1575.0])
+PLACES = [AT + np.array(d) for d in ((1211.0, 33.0, 47.0), (1163.0, 1219.0, 871.0), (420.0, 1250.0, 1181.0))]
+
+
+def exact_quantities(x, t):
+    """Every quantity at x, gradients by central differences of the exact motion."""
+    history = fullspace.history("gaussian", TAU)
+
+    def motion(deriv):
+        return lambda y: fullspace.moment_tensor(y, AT, MOMENT, lambda t, n: history(t, n - 1), t, VP, VS, RHO, deriv)
+
+    def strained(g):
+        return np.array([(g[a, b] + g[b, a]) / 2 for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))])
+
+    g, rate = (fullspace.gradient(motion(deriv), x, 20.0) for deriv in (0, 1))
+    return {
+        "velocity": motion(1)(x),
+        "displacement": motion(0)(x),
+        "pressure": -KAPPA * (g[0, 0] + g[1, 1] + g[2, 2])[None],
+        "strain": strained(g),
+        "strain_rate": strained(rate),
+        "rotation_rate": np.array([rate[2, 1] - rate[1, 2], rate[0, 2] - rate[2, 0], rate[1, 0] - rate[0, 1]]) / 2,
+    }
+
+
+def test_every_quantity_of_a_moment_tensor_off_the_nodes():
+    """Limit 1 %: that of the issue for velocity at order 4 and 10 points per wavelength, kept for all quantities and for the offset that
+    stays of the displacement when the waves have gone.
+    """
+    source = moment_tensor(AT.tolist(), TENSOR, {"kind": "gaussian", "tau": TAU})
+    names = ("velocity", "displacement", "pressure", "strain", "strain_rate", "rotation_rate")
+    data, failures = ran(homogeneous.infinite(source, PLACES, 3.2, 4, output={"waveforms": list(names)})), []
+    for n, x in enumerate(PLACES):
+        wanted = exact_quantities(x, data.time.values)
+        errors = {name: misfit(data[name].values[n].reshape(wanted[name].shape), wanted[name]) for name in names}
+        failures += [(n, name, error) for name, error in errors.items() if not error < 0.01]
+        found, offset = (v[:, -10:].mean(axis=1) for v in (data.displacement.values[n], wanted["displacement"]))
+        assert np.linalg.norm(found - offset) < 0.01 * np.linalg.norm(offset), n
+    assert not failures
+
+
+@pytest.mark.long
+def test_single_precision_is_enough():
+    """float32 keeps 6e-8 a step; some hundred steps and their sums leave 1e-6 to 1e-5 of the motion."""
+    source = homogeneous.source_table("double couple", AT, 0.7)
+    scenarios = [homogeneous.infinite(source, PLACES, 2.5, 4, run={"precision": p}) for p in ("float32", "float64")]
+    runs = [craton.run(one, device="cpu", progress=False).samples for one in scenarios]
+    assert runs[0].dtype == np.float32 and runs[1].dtype == np.float64
+    assert 0 < misfit(runs[0].astype(float), runs[1]) < 1e-5
+
+
+# --- one-way faces: Clayton & Engquist's A1 ----------------------------------------------------------------------------------------------
+
+H, FREQUENCY, LENGTH, DELAY = 50.0, 2.0, 4000.0, 0.7
+FAST, SLOW = 3000.0, 1732.0
+HARD = {"kind": "homogeneous", "vp": FAST, "vs": SLOW, "rho": 2400.0}
+ENDS = (("west", "east"), ("south", "north"), ("bottom", "top"))
+
+
+def column(component, axis, side, order, kind="a1", motion=None):
+    """A plane of equal forces across a periodic column, whose plane wave meets `kind` at one end and A1 at the other; in the (x, z)
+    plane where its motion is given, the column without its y axis.
+
+    Returns the scenario and the time when the direct wave is over at the receiver, half-way to the end.
+    """
+    points, speed = order + 2, FAST if component == axis else SLOW
+    size = [(points - 1) * H] * 3
+    size[axis] = LENGTH
+    nodes = np.arange(points) * H - np.array([[0], [0], [size[2]]])
+    nodes = [nodes[a] if a != axis else nodes[a][:1] + LENGTH / 2 for a in range(3)]
+    faces = dict.fromkeys(("south", "north", "west", "east", "bottom", "top"), "periodic")
+    faces |= {ENDS[axis][side]: kind, ENDS[axis][1 - side]: "a1"}
+    if motion:
+        size, nodes[1] = [size[0], size[2]], np.zeros(1)
+        faces = {"others": "periodic"} | {f: faces[f] for f in ENDS[axis]}
+    there = [0, 2] if motion else [0, 1, 2]
+    at = np.stack(np.meshgrid(*nodes), -1).reshape(-1, 3)
+    receiver = at[0] + (side - 0.5) * LENGTH / 2 * np.eye(3)[axis]
+    push, wavelet = (1e9 * np.eye(3)[component]).tolist(), ricker(FREQUENCY, DELAY)
+    sources = [force(x[there].tolist(), push, wavelet) for x in at]
+    time = {"duration": DELAY + LENGTH / speed + 1 / FREQUENCY, "start": 0}
+    run = {"order": order, "precision": "float64", "threads": 1}
+    tables = {"waves": motion, "time": time, "boundaries": faces, "run": run}
+    scenario = box(size, H, HARD, sources, 1, [receiver[there].tolist()], **tables)
+    return scenario, DELAY + LENGTH / 4 / speed + 1.2 / FREQUENCY
+
+
+def reflection(*case):
+    """Largest amplitude after the direct wave, relative to it."""
+    scenario, over = column(*case)
+    found = craton.run(scenario, device="cpu", progress=False)
+    samples = np.abs(found.samples).max(axis=1)
+    return samples[np.arange(len(samples)) * found.plan.dt > over].max() / samples.max()
+
+
+@pytest.mark.parametrize(("axis", "side"), cases([(0, 1), (2, 0)], (0, 0), (1, 0), (1, 1), (2, 1)))
+def test_plane_waves_leave(axis, side):
+    """P, SV and SH at normal incidence, 17 points per S wavelength at the wavelet's peak frequency; A1 is exact but for the box scheme."""
+    for component in range(3):
+        assert reflection(component, axis, side, 4) < 0.01, component
+
+
+@pytest.mark.parametrize("order", cases([], 2, 8))
+def test_plane_waves_leave_at_other_orders(order):
+    assert reflection(2, 2, 0, order) < 0.01
+
+
+@pytest.mark.long
+def test_plane_waves_leave_the_plane_and_a_rigid_face_reflects_all():
+    for motion, component in (("P-SV", 2), ("P-SV", 0), ("SH", 1)):
+        assert reflection(component, 2, 0, 4, "a1", motion) < 0.01, (motion, component)
+    assert reflection(2, 2, 0, 4, "rigid") > 0.9
+
+
+MIXED = {"west": "sponge", "east": "sponge", "south": "periodic", "north": "periodic", "bottom": "a1"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("faces", [MIXED | {"sponge": {"thickness": 5, "strength": 0.05}}, {"others": "a1"}])
+def test_a_long_run_below_a_free_surface_dies_out(faces):
+    """20,000 steps: nothing grows, and what is left is rounding errors of float32 (6e-8) and what leaves slowly."""
+    source, time = (
+        force([410, 385, -400], [1e9, 2e9, 3e9], ricker(3, 0.5)),
+        {"duration": 140, "start": 0, "step": 0.007},
+    )
+    scenario = box([800.0] * 3, 50.0, HARD, source, 140, [[300, 300, -200]], time=time, boundaries=faces)
+    samples = np.abs(craton.run(scenario, device="cpu", progress=False).samples).max(axis=1)
+    assert len(samples) >= 20_000
+    assert samples[5_000:].max() < 1e-4 * samples.max() and samples[15_000:].max() < 1e-5 * samples.max()
+
+
+def test_growth_at_the_sides_and_sources_that_a1_overwrites_are_said():
+    for vs, warned in ((0.0, False), (SLOW, True), (FAST / 2.5, True)):
+        scenario, _ = column(0, 0, 0, 4)
+        slow = scenario.model_copy(update={"model": scenario.model.model_copy(update={"vs": vs})})
+        assert any("A1 at a side face grows" in said for said in craton.plan(slow).warnings) == warned
+    scenario, _ = column(2, 2, 0, 4)
+    assert not any("absorbing" in said for said in craton.plan(scenario).warnings)
+    domain = scenario.domain.model_copy(update={"origin": (0, 0, -LENGTH / 2 - H)})
+    low = scenario.model_copy(update={"domain": domain, "receivers": ()})
+    assert any("inside an absorbing layer" in said for said in craton.plan(low).warnings)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_kernel_solves_the_box_scheme(axis, side):
+    """(v'[s] - v[s]) + (v'[s-1] - v[s-1]) + g (v'[s] - v'[s-1] + v[s] - v[s-1]) = 0 on every plane, within a few roundings of 1."""
+    layout, op, rng = (Layout((12, 12, 12), 2), operators.a1(stencil(4), axis, side), np.random.default_rng(4))
+    inner = 12 - 1 - 2 if side else 2
+
+    def across(low, high):
+        at = [0, 12] * 3
+        at[2 * (2 - axis) : 2 * (2 - axis) + 2] = low, high
+        return at
+
+    at = across(inner, inner + 1)
+    extent = tuple(b - a for a, b in zip(at[::2], at[1::2]))
+    arrays = {n: rng.uniform(-1, 1, layout.padded) for n in ("va", "vb", "vc")}
+    arrays |= {n: rng.uniform(1, 3, layout.padded) for n in ("rho", "lam", "rmu")}
+    arrays["rmu"][inside(layout, (0, 6, 0, 6, 0, 6))] = np.inf  # fluid in one corner
+    arrays["past"] = rng.uniform(-1, 1, (3, 5, *extent))
+    params = {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 11, "dt_h": 0.3}
+    params |= dict(zip(("k0", "j0", "i0"), at[::2])) | dict(zip(("nk", "nj", "ni"), extent))
+    after = run(op, op.arrays, {n: a.copy() for n, a in arrays.items()}, tuple(at), params, layout, "float64")
+    rho, lam, mu = (a[inside(layout, at)] for a in (arrays["rho"], arrays["lam"], 1 / arrays["rmu"]))
+    vp, vs, outward = np.sqrt((lam + 2 * mu) / rho), np.sqrt(mu / rho), 1 if side else -1
+    for n, speed in enumerate((vp, np.where(mu > 0, vs, vp), np.where(mu > 0, vs, vp))):
+        before, values = arrays[f"v{'abc'[n]}"], after[f"v{'abc'[n]}"]
+        new = np.stack([values[inside(layout, across(inner + s * outward, inner + s * outward + 1))] for s in range(5)])
+        old, g = arrays["past"][n], 0.3 * speed
+        assert (new[0] == before[inside(layout, at)]).all() and (after["past"][n] == new).all()
+        residual = (new[1:] - old[1:]) + (new[:-1] - old[:-1]) + g * (new[1:] - new[:-1] + old[1:] - old[:-1])
+        assert np.abs(residual).max() < 1e-13
+        touched = across(inner, inner + 5) if side else across(inner - 4, inner + 1)
+        assert unchanged_outside(before, values, inside(layout, touched))

@@ -74,7 +74,8 @@ class Times:
             terminalreporter.write_line(
                 f"{seconds:.1f} CPU s, more than {MOST:g}: mark it long, or costly(reason): {test}"
             )
-        if config.option.markexpr in BARS and config.args_source.name != "ARGS":
+        ended = terminalreporter.stats.get("passed") and config.args_source.name != "ARGS"
+        if ended and config.option.markexpr in BARS:
             name, bar = BARS[config.option.markexpr]
             terminalreporter.write_line(
                 f"{name}: {time.monotonic() - self.begin:.0f} s; the bar on two cores is {bar} s"

@@ -71,6 +71,7 @@ def test_dask_stays_out_of_commands_that_only_read_results(command):
     assert python(code).stdout.split()[-1] == str(command == "report")
 
 
+@pytest.mark.costly("imports creep in with any change")
 @pytest.mark.costly("a process of its own, whose imports are looked at")
 def test_first_step_needs_no_heavy_import(tmp_path):
     """Warm start: what only reading, drawing and exporting need is imported after the first step, or never.

@@ -240,6 +240,7 @@ def test_shot_that_has_finished_is_not_run_again(folder, monkeypatch):
     assert tasks.run_shot(replace(shot, start="the next"))["state"] == "failed"
 
 
+@pytest.mark.costly("the only run on workers of a cluster")
 def test_shot_that_lost_three_workers_is_not_tried_again(told, monkeypatch):
     """Also where another program's scheduler would go on; the next start tries it anew."""
     real, first = runs.tasks_of, []
@@ -264,6 +265,7 @@ def test_shot_that_lost_three_workers_is_not_tried_again(told, monkeypatch):
 # --- what workers leave when the survey is gone -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_outcomes_of_workers_are_taken_over(folder, counted):
     """The command was killed before it noted anything: shots that ended are not run again, unless their waveforms are not there."""
     whole = run_here().dataset.load()
@@ -279,6 +281,7 @@ def test_outcomes_of_workers_are_taken_over(folder, counted):
     np.testing.assert_array_equal(outcome.dataset.velocity.values, whole.velocity.values)
 
 
+@pytest.mark.long
 def test_damaged_stores_and_lists_of_shots(told):
     """A store is refused; of a list, all are run again."""
     survey_file(Path(), 2)
@@ -306,6 +309,7 @@ def test_status(told):
     assert f"00002-S.3 on {socket.gethostname()}:{os.getpid()}" in said
 
 
+@pytest.mark.long
 def test_snapshots_of_each_shot_and_two_ranks(told, monkeypatch):
     """Snapshots lie in a run folder for each shot; waveforms are those without, and those of one rank."""
     survey_file(Path(), 2)

@@ -234,6 +234,7 @@ BODIES = [  # a recording, changes of a run without bodies, a body, bounds: insi
 ]
 
 
+@pytest.mark.costly("fluid, attenuation and elements in one")
 @pytest.mark.parametrize(
     "name, domain, body, inside, outside, scattered, least", BODIES, ids=lambda v: v if isinstance(v, str) else ""
 )

@@ -161,6 +161,7 @@ def test_waves_leave_through_three_elements():
     assert misfit(layers, wide) <= 0.008 and misfit(faces, wide) >= 0.06
 
 
+@pytest.mark.long
 @pytest.mark.costly("the only run through layers across lines of the mesh, whose kernels are compiled for it")
 def test_lines_of_the_mesh_need_not_follow_the_layer(monkeypatch):
     """All elements of a layer taken as if they did not."""

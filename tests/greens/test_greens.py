@@ -104,6 +104,7 @@ def space(built):
     return built("space")
 
 
+@pytest.mark.costly("stores of every kind against forward runs")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in SHORT else pytest.mark.long) for n in CASES])
 def test_seismograms_are_those_of_forward_runs(name, built):
     """Whole datasets, with components and coordinates, of positions as a forward run takes them."""

@@ -27,6 +27,7 @@ def short():
     return scenario(PLANE | {"time": {"duration": 0.4}}, AT, tau=0.1)
 
 
+@pytest.mark.long
 def test_a_build_that_was_interrupted_goes_on(tmp_path, monkeypatch):
     """Forces that are there are kept as they are; half a file of a killed process is none."""
     whole = greens.build(short(), tmp_path / "whole", workers=1, progress=False)
@@ -86,6 +87,7 @@ LATER = [
 ]
 
 
+@pytest.mark.long
 def test_wavelets_that_end_late_are_those_of_forward_runs(valley):
     """Of a scenario with time.start = 0; what a wavelet does behind the end does not come back."""
     for wavelet, bound in LATER:

@@ -72,6 +72,7 @@ def test_damaged_waves_are_named(recorded, tmp_path, monkeypatch, capsys):
     refused(Damaged, "values/0.1 is damaged: its checksum", rows, 0, 5)
 
 
+@pytest.mark.long
 def test_damaged_data_of_a_gradient_are_named(tmp_path, capsys):
     """On the command line, before anything is written; in Python, where they are read when they are used."""
     craton.run_survey(scenario(source=SHOTS), tmp_path / "out", workers=1, progress=False)

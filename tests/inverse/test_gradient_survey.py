@@ -54,6 +54,7 @@ def out(observed, tmp_path_factory):
     return out
 
 
+@pytest.mark.costly("the only gradient of a survey from the command line")
 def test_the_sum_over_all_shots(out, observed):
     total = xr.open_zarr(out / "gradient.zarr", chunks=None)
     data = xr.open_zarr(observed, chunks=None).load()

@@ -87,6 +87,7 @@ def test_parameters_with_q_have_the_gradient_of_those_without():
     assert apart(slopes[1], slopes[0]) < 1e-4
 
 
+@pytest.mark.long
 def test_21_constants():
     """All of them at each node, those that are zero at the start, too."""
     constants = [f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)]

@@ -288,6 +288,7 @@ def test_the_catalogue_of_gravity_is_what_runs(precision, monkeypatch):
 # --- compiled for GPUs ------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.costly("every text that a GPU gets is translated; without a GPU nothing else does")
 @of_each_method
 def test_compiles_for_gpus(method):
     """Every operator in space, order and degree 4, in float32 or in what it has, as far as NVRTC finds errors: without optimising."""

@@ -349,6 +349,7 @@ def plane(model):
     return box(model, source, origin=[0, -1000], size=[2000, 1000], spacing=20)
 
 
+@pytest.mark.long
 def test_a_section_without_y_is_a_model_of_the_plane(tmp_path):
     fields = {n: (("z", "x"), section(SX, SZ[:, None]) * f) for n, f in (("vp", 1), ("vs", 0.5), ("rho", 0.8))}
     ds = xarray.Dataset(fields, {"x": SX, "z": SZ})

@@ -91,6 +91,7 @@ def test_workers_give_what_single_runs_give(folder, capsys):
     assert craton.load("out/scenario.toml") == craton.load("survey.toml")
 
 
+@pytest.mark.costly("surveys go on after an interruption")
 def test_restart_runs_what_is_missing_and_another_survey_is_not_mixed_in(folder, counted):
     outcome = survey()
     assert counted == ["S.1", "S.2", "S.3"] and outcome.ran == 3
@@ -132,6 +133,7 @@ def test_a_failing_shot_is_told_at_the_end(folder, monkeypatch, capsys):
     assert np.isfinite(stored().velocity).all()
 
 
+@pytest.mark.long
 def test_a_damaged_store_is_refused_and_can_be_replaced(folder):
     """Before any shot runs; the folder is free afterwards."""
     write(folder, (AT, LINE), THREAD, ("duration = 1.0", "duration = 0.1"), name="survey.toml")
@@ -211,6 +213,7 @@ def test_interrupted_and_restarted(folder, count):
 # --- what makes a survey ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_several_files_with_other_models(folder, counted):
     """A shot for each file, on the time axis of the sampling; a file of shots gives several."""
     sampled = ('waveforms = ["velocity"]', 'waveforms = ["velocity"]\nsampling = 0.02')
@@ -379,6 +382,7 @@ def in_plane(tmp_path, monkeypatch):
     return made
 
 
+@pytest.mark.long
 def test_a_survey_keeps_what_fibres_and_receivers_of_each_shot_recorded_and_goes_on(in_plane, capsys):
     """Shots that are there are not run again, and one whose chunks are gone is."""
     assert main(["survey", in_plane(TWO, POINT), "-o", "out"]) == 0
@@ -399,6 +403,7 @@ def test_a_survey_keeps_what_fibres_and_receivers_of_each_shot_recorded_and_goes
     assert main(["check", "out"]) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [pytest.param("run", marks=pytest.mark.long), "survey"])
 def test_fibres_become_segy(command, in_plane):
     """A trace for each channel, with its place and that of its source."""

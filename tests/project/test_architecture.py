@@ -16,11 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 from paths import PACKAGE, SRC
-
-FILES = sorted(PACKAGE.rglob("*.py"))
-KERNELS = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".h", ".cpp", ".cu"))
-TEXTS = {path: path.read_text() for path in (*FILES, *KERNELS)}
-TREES = {path: ast.parse(TEXTS[path]) for path in FILES}
+from tree import FILES, KERNELS, texts, trees
 
 # Who may import whom (docs/developer/architecture.md). A layer may always import itself.
 BASE = {"errors", "conventions", "versions", "citations", "text", "units", "lock", "integrity", "memory", "host"}
@@ -128,7 +124,7 @@ def test_imports_run_one_way():
     known = set(ALLOWED) - {"__init__", "__main__"}
     wrong = [
         f"{name_of(path)}:{line}: {layer(path)} imports {other}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for line, other in imported(path, tree)
         if other in known and other != layer(path) and other not in ALLOWED[layer(path)]
     ]
@@ -195,7 +191,7 @@ def circles(graph):
     "inside, known", [(False, []), (True, CIRCLES_IN_FUNCTIONS)], ids=["on import", "in functions"]
 )
 def test_files_import_each_other_in_no_circle(inside, known):
-    graph = {name: files_imported(path, TREES[path], inside) for name, path in MODULES.items()}
+    graph = {name: files_imported(path, trees()[path], inside) for name, path in MODULES.items()}
     assert [set(circle) for circle in circles(graph)] == known
 
 
@@ -233,7 +229,7 @@ def length(function):
 def test_functions_are_small():
     functions = sorted(
         (length(node), f"{name_of(path)}:{node.lineno} {node.name}")
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
@@ -246,17 +242,17 @@ LONG = 600  # lines: a longer file is a question, not a failure
 
 
 def test_files_that_are_long_are_named_in_a_warning():
-    for path, text in TEXTS.items():
+    for path, text in texts().items():
         count = len(text.splitlines())
         if count > LONG:
             warnings.warn(f"{name_of(path)} has {count} lines, more than {LONG}: does it hold one thing?", stacklevel=1)
 
 
 def test_first_line_says_what_lives_here():
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         assert ast.get_docstring(tree), f"{name_of(path)} has no docstring"
-        assert TEXTS[path].startswith(('"""', 'r"""')) and len(TEXTS[path].splitlines()[0]) > 12, path
-    assert not [path for path in KERNELS if not TEXTS[path].startswith("// ")]
+        assert texts()[path].startswith(('"""', 'r"""')) and len(texts()[path].splitlines()[0]) > 12, path
+    assert not [path for path in KERNELS if not texts()[path].startswith("// ")]
 
 
 # --- machines and physics apart ---------------------------------------------------------------------------------------------------------
@@ -265,8 +261,8 @@ def test_first_line_says_what_lives_here():
 def code_of(path):
     """Text of a file without docstrings and comments (Python), or without comments (C++)."""
     if path.suffix != ".py":
-        return "\n".join(line.split("//")[0] for line in TEXTS[path].splitlines())
-    tree = ast.parse(TEXTS[path])
+        return "\n".join(line.split("//")[0] for line in texts()[path].splitlines())
+    tree = ast.parse(texts()[path])
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and docstring(node):
             node.body[0].value.value = ""
@@ -282,8 +278,8 @@ def may_say_cuda(path):
 
 
 def test_one_machine_is_named_in_few_places():
-    for path in TEXTS:
-        if not may_say_cuda(path) and "cuda" in TEXTS[path].lower():  # names of wheels are listed with their versions
+    for path in texts():
+        if not may_say_cuda(path) and "cuda" in texts()[path].lower():  # names of wheels are listed with their versions
             assert "cuda" not in re.sub(r"cupy-cuda\d+x", "", code_of(path).lower()), name_of(path)
 
 
@@ -298,7 +294,7 @@ def test_tables_name_machines_only_to_choose_one(place, file):
 def test_machines_and_loop_know_no_physics():
     physics = {"vp", "vs", "rho", "lam", "mu", "vx", "vy", "vz", "sxx", "cpml", "psi", "sponge", "stress", "strain"}
     for path in (p for p in FILES if layer(p) in ("backends", "comm", "driver")):
-        words = {w.lower() for node in ast.walk(TREES[path]) for w in identifiers(node)}
+        words = {w.lower() for node in ast.walk(trees()[path]) for w in identifiers(node)}
         assert not words & physics, name_of(path)
 
 
@@ -341,7 +337,7 @@ def words_of(node):
 
 
 def test_machines_programs_and_plans_are_not_probed():
-    counted = Counter(layer(path) for path, tree in TREES.items() for _ in probes(tree))
+    counted = Counter(layer(path) for path, tree in trees().items() for _ in probes(tree))
     assert counted == PROBES
 
 
@@ -353,8 +349,8 @@ def test_the_finder_of_probes_finds_them():
         "vars(program)",
     )
     questions = ("machine.width", "getattr(plan, name)", "xp is None", "hasattr(model, 'file')", "plan.rank is None")
-    for expected, texts in ((1, guesses), (0, questions)):
-        assert all(len(list(probes(ast.parse(text)))) == expected for text in texts)
+    for expected, lines in ((1, guesses), (0, questions)):
+        assert all(len(list(probes(ast.parse(line)))) == expected for line in lines)
 
 
 # --- what a backend offers ----------------------------------------------------------------------------------------------------------------

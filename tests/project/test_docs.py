@@ -117,6 +117,7 @@ def command(line, folder):
         )
 
 
+@pytest.mark.costly("the pages that a newcomer reads first")
 @pytest.mark.parametrize("page", tiered([p for p in PAGES if fenced(p, "sh", "python")], SHORT))
 def test_page_runs(page, workplace):
     pytest.importorskip("obspy")

@@ -4,8 +4,8 @@ import ast
 import re
 
 from paths import PACKAGE, ROOT
+from tree import trees
 
-TREES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
 PAGE = ROOT / "docs" / "developer" / "vocabulary.md"
 PRONOUNS = {"found", "one", "own", "some", "what", "there", "near", "wanted", "given", "kept"}
 
@@ -44,9 +44,9 @@ def words_of(name):
 def counted(is_wrong):
     """Public names that are wrong, by package."""
     examples = {}
-    for path in TREES:
+    for path, tree in trees().items():
         package = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        names = names_in(TREES[path])
+        names = names_in(tree)
         examples.setdefault(package, []).extend(f"{path.relative_to(PACKAGE)}: {n}" for n in names if is_wrong(n))
     return {package: wrong for package, wrong in examples.items() if wrong}
 

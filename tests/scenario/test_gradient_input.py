@@ -105,6 +105,7 @@ def test_wrong_vectors_are_told_before_anything_runs(plain, monkeypatch):
     refused(ScenarioError, "no observed data", craton.Problem(scenario()).fun, m0)
 
 
+@pytest.mark.long
 def test_derivatives_by_shear_are_exact_beside_a_fluid_and_refused_in_one():
     """A solid that has become a fluid during an inversion, and an explosion in water with a trace of
     shear; the medium's are there. With attenuation both.

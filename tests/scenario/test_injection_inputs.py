@@ -151,6 +151,7 @@ def fields_of(recorded):
     return xyz, {name: values[:, n * count : (n + 1) * count] for n, name in enumerate(names)}
 
 
+@pytest.mark.long
 def test_waves_of_a_file_are_taken_by_ranks_and_after_a_checkpoint(file, tmp_path, monkeypatch):
     """As by one process that is not interrupted, and recorded: the same bits."""
     scenario = taking(file, [AGAIN])
@@ -174,6 +175,7 @@ def test_waves_of_a_file_are_taken_by_ranks_and_after_a_checkpoint(file, tmp_pat
         assert np.array_equal(open_recording(tmp_path / name, "again").values[...], expected)
 
 
+@pytest.mark.long
 def test_scattered_points_are_taken_at_the_nodes_of_elements(tmp_path):
     """The displacement of a run at its nodes, as another program would write it: no points between are needed."""
     full = craton.run(craton.Scenario(**ELEMENTS), out=tmp_path, progress=False)

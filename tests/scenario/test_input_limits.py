@@ -155,6 +155,7 @@ BINARY = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 8), marks=pytest.mark.long)])
 def test_damaged_binary_files_are_read_or_refused(seeds, tmp_path):
     for name, (holds, make) in BINARY.items():

@@ -78,7 +78,7 @@ def test_values_are_si_floats():
 
 
 def test_examples_load_and_round_trip():
-    for name, points in (("two_layers", (181, 161, 121)), ("two_layers_full", (540, 484, 189))):
+    for name, points in (("two_layers", (151, 126, 91)), ("two_layers_full", (540, 484, 189))):
         s = load(ROOT / "examples" / f"{name}.toml")
         assert s.domain.points(s.domain.spacing) == points and s.domain.top == 0
         assert s.warnings == []

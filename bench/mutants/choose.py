@@ -175,6 +175,20 @@ def kernel_mutant(path, rng):
     return kind, *rng.choice(by_kind[kind])
 
 
+def draw(files, sizes, make, number, chosen, rng):
+    """Add mutants of some files to those that are chosen, {(file, line): mutant}, until they are so many."""
+    for _ in range(400):
+        if len(chosen) >= number:
+            break
+        path = rng.choices(files, [sizes[p] for p in files])[0]
+        mutant = make(path, rng)
+        if mutant:
+            kind, line, before, after = mutant
+            file = path.relative_to(ROOT).as_posix()
+            chosen[file, line] = {"file": file, "line": line, "kind": kind, "before": before, "after": after}
+    return chosen
+
+
 def choose(count, seed):
     """The mutants: list of dict."""
     rng = random.Random(seed)
@@ -188,18 +202,13 @@ def choose(count, seed):
         packages = Counter()
         for path, size in sizes.items():
             packages[package_of(path)] += size
+        chosen = {}
         for package, wanted in shares(packages, number).items():
             files = [path for path in paths if package_of(path) == package]
-            mine, tries = {}, 0
-            while len(mine) < wanted and tries < 400:
-                tries += 1
-                path = rng.choices(files, [sizes[p] for p in files])[0]
-                mutant = make(path, rng)
-                if mutant:
-                    kind, line, before, after = mutant
-                    file = path.relative_to(ROOT).as_posix()
-                    mine[file, line] = {"file": file, "line": line, "kind": kind, "before": before, "after": after}
-            made += mine.values()
+            draw(files, sizes, make, len(chosen) + wanted, chosen, rng)
+        made += draw(
+            paths, sizes, make, number, chosen, rng
+        ).values()  # where a package has fewer places than its share
     return made
 
 

@@ -141,7 +141,7 @@ def main(words):
     env = {
         **os.environ,
         "COVERAGE_RCFILE": str(settings),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src"), *sys.path[1:]]),
     }
     subprocess.run([sys.executable, "-m", "pytest", "-p", "bench.mutants.cover", *words], cwd=ROOT, env=env)
     subprocess.run([sys.executable, "-m", "coverage", "combine", "-q", f"--rcfile={settings}"], cwd=ROOT, env=env)

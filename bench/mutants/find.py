@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from queue import Queue
+from threading import Lock
 
 from bench.mutants.cover import FOLDER, ROOT, mutants
 from craton.backends import backend
@@ -125,6 +126,15 @@ def outcome(mutant, tests, seconds_of, folder, seconds):
     return said | {"seconds": round(time.monotonic() - begin, 1)}
 
 
+def keep(path, rows):
+    """Write what is known of the mutants; the counts."""
+    short, long = ([row.get(tier, {}).get("found", False) for row in rows.values()] for tier in ("short", "long"))
+    counts = {"tried": len(rows), "found by the short tier": sum(short), "found by the long tier alone": sum(long)}
+    ordered = {key: rows[key] for key in sorted(rows, key=int)}
+    path.write_text(json.dumps(provenance(backend("cpu")) | counts | {"mutants": ordered}, indent=1) + "\n")
+    return counts
+
+
 def main(words=None):
     """Try the mutants, write after each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -142,7 +152,7 @@ def main(words=None):
     every = mutants()
     chosen = options.only or list(range(part, len(every), parts))
     rows = json.loads(options.out.read_text())["mutants"] if options.out.exists() else {}
-    begin, folders = time.monotonic(), Queue()
+    begin, folders, writing = time.monotonic(), Queue(), Lock()
     with tempfile.TemporaryDirectory(prefix="mutants-") as above:
         for n in range(options.workers):
             folders.put(copy_of_checkout(Path(above) / str(n)))
@@ -158,7 +168,9 @@ def main(words=None):
                 for tier in options.tiers:
                     if tier not in row and not row.get("short", {}).get("found"):
                         row[tier] = outcome(every[number], tiers[tier], known["seconds"], folder, options.seconds)
-                rows[str(number)] = row
+                with writing:
+                    rows[str(number)] = row
+                    keep(options.out, rows)
                 print(
                     number,
                     every[number]["file"],
@@ -171,12 +183,7 @@ def main(words=None):
 
         with ThreadPoolExecutor(options.workers) as pool:
             list(pool.map(attempt, chosen))
-    by_short = sum(row.get("short", {}).get("found", False) for row in rows.values())
-    by_long_alone = sum(row.get("long", {}).get("found", False) for row in rows.values())
-    summary = {"tried": len(rows), "found by the short tier": by_short, "found by the long tier alone": by_long_alone}
-    ordered = {key: rows[key] for key in sorted(rows, key=int)}
-    options.out.write_text(json.dumps(provenance(backend("cpu")) | summary | {"mutants": ordered}, indent=1) + "\n")
-    print(summary)
+    print(keep(options.out, rows))
 
 
 if __name__ == "__main__":

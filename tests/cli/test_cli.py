@@ -372,7 +372,6 @@ def test_bench_measures(cli, monkeypatch):
     assert kept["cases"][0]["points"] == 32**3 and kept["cases"][0]["point_steps_per_second"] > 0
 
 
-@pytest.mark.long
 def test_bench_measures_elements(cli, monkeypatch):
     """Three of the cases at few elements: their rates and memory."""
     from craton.methods.spectral_element import bench

@@ -66,7 +66,6 @@ def test_tree_holds_at_singular_points_too(rtol):
     assert not worst(found, expected, lambda n: 10 * (rtol or 1e-8))
 
 
-@pytest.mark.long
 def test_series_far_away_has_all_digits():
     prism, density, names, points, expected = reference()
     asked = problem([prism], density, points, FIELDS)

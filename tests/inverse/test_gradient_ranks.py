@@ -112,7 +112,12 @@ OF_ELEMENTS = {name: (tables, options) for name, (make, tables, options) in CASE
     "every third step": ({}, {"every": 3}),
     "a rank without water": (CASES["sea"][1] | {"domain": BELOW_SEA, "run": {"partition": "bisection"}}, {}),
 }
-QUICK = ("sea", "Stacey's faces, some steps at a time", "some steps saved, which run again")
+QUICK = (
+    "sea",
+    "a sea floor along a layer",
+    "Stacey's faces, some steps at a time",
+    "some steps saved, which run again",
+)
 LEFT = [name for name in OF_ELEMENTS if name not in (*QUICK, "plain elements", "layers that relax")]
 
 

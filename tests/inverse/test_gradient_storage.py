@@ -159,8 +159,7 @@ def test_sums_are_chosen_with_a_reason(monkeypatch):
         refused(ScenarioError, words, craton.Problem, here, **more)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["free surface and CPML", "sea floor"])
+@pytest.mark.parametrize("name", [pytest.param("free surface and CPML", marks=pytest.mark.long), "sea floor"])
 def test_single_precision(name, layers_held):
     stored, _ = transposed(scenario_of(name), storage="increments")
     for kind in ("boundaries", "boundaries-16"):

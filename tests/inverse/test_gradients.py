@@ -20,7 +20,15 @@ QUICK = (
     "resampled, with a fibre",
     "two shots",
 )
-QUICK += ("acoustic", "anisotropy, topography with a lake", "cut cells", "plain elements", "sea", "relaxing elements")
+QUICK += (
+    "acoustic",
+    "anisotropy, topography with a lake",
+    "cut cells",
+    "plain elements",
+    "sea",
+    "a sea in a layer",
+    "relaxing elements",
+)
 GRADIENTS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in given.CASES]
 
 
@@ -87,7 +95,7 @@ def test_parameters_with_q_have_the_gradient_of_those_without():
     assert apart(slopes[1], slopes[0]) < 1e-4
 
 
-@pytest.mark.long
+@pytest.mark.costly("the only gradient of a stiffness of 21 constants")
 def test_21_constants():
     """All of them at each node, those that are zero at the start, too."""
     constants = [f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)]

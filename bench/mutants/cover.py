@@ -46,24 +46,22 @@ class Watch:
         self.seconds, self.long, self.failed = {}, [], set()
 
     def pytest_configure(self):
-        """Look at every text that is compiled or found in the cache."""
-        from craton.backends import nvrtc
+        """Look at every text of a kernel or a helper that is asked for, whether it is compiled or not."""
+        from craton.core.operator import Operator
         from craton.host import compile as host
+        from craton.host import helpers
 
-        for module, name in ((host, "library"), (nvrtc, "compile")):
-            setattr(module, name, self.noting(getattr(module, name)))
+        source, library, helper = Operator.source, host.library, helpers.helper
+        Operator.source = lambda op, *given, **named: self.note(source(op, *given, **named))
+        host.library = lambda text, *given: library(self.note(text), *given)
+        helpers.helper = lambda path: (self.note(path.read_text()), helper(path))[1]
 
-    def noting(self, function):
-        """A function of a text that notes which lines of mutants it has."""
-
-        def noted(text, *arguments, **options):
-            if text not in self.known:
-                there = set(text.splitlines())
-                self.known[text] = self.lines & there
-            self.reached[self.test] |= self.known[text]
-            return function(text, *arguments, **options)
-
-        return noted
+    def note(self, text):
+        """Count a text, and return it."""
+        if text not in self.known:
+            self.known[text] = self.lines & set(text.splitlines())
+        self.reached[self.test] |= self.known[text]
+        return text
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item):

@@ -14,10 +14,11 @@ from craton.backends.cpu import CPU
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import placing
 from craton.methods.spectral_element.build import assemble, discretise
-from craton.model.globe import chunk_medium, chunk_sampler, emc, sphere
+from craton.model.globe import chunk_medium, chunk_sampler, cube_stacks, emc, sphere
 from craton.model.globe.cubed_sphere import cubed_sphere
 from craton.model.ground import relief
 from craton.model.mesh import hexmesh, numbering, shape
+from craton.model.mesh.doubling import Layer
 from craton.scenario import Scenario
 from craton.survey import channels as survey_channels
 from craton.survey import receivers as survey_receivers
@@ -61,6 +62,12 @@ def test_all_elements_meet(asked, growths, least):
     sides = set() if made.all_chunks == 6 else {"west", "east", "south", "north"}
     assert set(mesh.faces) == {"top"} | sides | ({"bottom"} if made.radii[0] > 0 else set())
     assert len(mesh.faces["top"]) == made.all_chunks * made.stack.edge**2
+
+
+def test_an_odd_number_of_bricks_is_refused():
+    layers = (Layer((0.0, 0.5, 1), (2, 2, 2), 0, 2, 2), Layer((1.0, 1.5, 2), (2, 2, 1), 0, 1, 2))
+    with pytest.raises(ValueError, match="odd"):
+        cube_stacks.CubeStacks(6, (*layers, Layer((2.0, 2.5, 3), (2, 1, 1), 0, 0, 2)))
 
 
 def test_volume_and_mass(earth):

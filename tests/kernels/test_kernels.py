@@ -27,7 +27,8 @@ from craton.methods import METHODS
 from craton.methods.finite_difference import operators, relaxing, reversal
 from craton.methods.finite_difference.scheme import stencil
 from craton.methods.gravity import catalogue as gravity
-from craton.methods.gravity import raster
+from craton.methods.gravity import linear, raster, vertex
+from craton.methods.gravity import operators as sums
 from craton.methods.shared import sharing
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import DEGREES
@@ -322,6 +323,28 @@ def test_compiles_for_gpus_within_its_registers(method, few):
             wrong.append(f"{name}: blocks of {c.op.block[0]} threads")
     loose = {budget: n for (budget, most), n in used.items() if budget and n < most - 15 and not few}
     assert not wrong and not loose
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_one_and_nine_fields_of_gravity_take_fewer_registers(arch):
+    """Than ten, and without spills; nodes and their sums keep no array of their own."""
+    needs_nvrtc()
+    nine, far = gravity.FIELDS[1:], (3.0, 10.0)
+    texts = [
+        (sums.attract(("g_z",), "float64"), "float64", 96),
+        (sums.attract(nine, "float64"), "float64", 184),
+        (sums.attract(("g_z",), "float32", 6, far), "float32", 64),
+        (sums.attract(nine, "float32", 6, far), "float32", 112),
+        (sums.attract_clusters(nine, "float64", 10, far), "float64", 255),
+        (sums.attract_clusters(("g_z",), "float32", 8, far), "float32", 96),
+        (vertex.attract_nodes(nine), "float64", 96),
+        (linear.gather(nine), "float64", 192),
+    ]
+    for op, precision, most in texts:
+        made = nvrtc.compile(op.source(precision), arch)
+        assert made.ok, made.log
+        assert made.registers[op.function] <= most and not made.spills_bytes[op.function], (op.name, made.registers)
 
 
 def test_a_wrong_text_is_told_where_it_is_wrong():

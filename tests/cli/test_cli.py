@@ -372,6 +372,7 @@ def test_bench_measures(cli, monkeypatch):
     assert kept["cases"][0]["points"] == 32**3 and kept["cases"][0]["point_steps_per_second"] > 0
 
 
+@pytest.mark.costly("the only measurement of elements")
 def test_bench_measures_elements(cli, monkeypatch):
     """Three of the cases at few elements: their rates and memory."""
     from craton.methods.spectral_element import bench

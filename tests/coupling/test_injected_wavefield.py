@@ -58,7 +58,7 @@ def test_waves_of_a_file_are_those_of_the_plane_wave(order, bound, tmp_path):
     assert "interpolated with errors up to 0.052" in words
 
 
-@pytest.mark.long
+@pytest.mark.costly("the only waves of a file that are read as strain and as stress")
 def test_faces_and_strain_read_as_points_and_stress(tmp_path):
     """Faces are groups of the file with x, y, z as dimensions; the first components E, Z read as x, z."""
     waves = wavefield(100.0, end=-1.0)

@@ -471,7 +471,7 @@ def plan(scenario, comm=None, reuse=None):
     --------
     >>> plan = craton.plan(craton.load("two_layers.toml"))
     >>> plan.grid.shape, plan.dt > 0, plan.nbytes > 0
-    ((31, 41, 46), True, True)
+    ((24, 33, 39), True, True)
     """
     from craton.driver import run as driver
 

@@ -506,9 +506,7 @@ WRONG = {  # the recording that is taken: name, changes of the run, the key that
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "recorded", [pytest.param(r, marks=[pytest.mark.long] * r.startswith("elements")) for r in WRONG]
-)
+@pytest.mark.parametrize("recorded", [pytest.param(r, marks=[pytest.mark.long] * ("elements" in r)) for r in WRONG])
 def test_what_does_not_fit_is_told_before_anything_runs(recorded, incident):
     (full, out), (base, own, _) = incident(recorded), RECORDED[recorded]
     untold = []

@@ -71,7 +71,7 @@ FAR = '[[receivers]]\nname = "far"\nat = [600, 600, -1900]\n[[receivers]]\nname 
 PRESSURE = '[[snapshots]]\nname = "p"\nquantity = "pressure"\nplane = { y = 1500 }\nevery = 0.25\n[output]'
 
 
-@pytest.mark.costly("the only run in 16 bits")
+@pytest.mark.long
 def test_results_differ_from_float32_by_little_and_by_less_with_boxes(monkeypatch):
     """Channels beside the source's box are sampled in float32, those between boxes in 16 bits. Pictures are in SI units."""
     texts = [t.replace('[[receivers]]\nname = "A"', FAR, 1).replace("[output]", PRESSURE) for t in (TEXT, HALF)]

@@ -169,7 +169,8 @@ PLANE = {
 PLANE["source"][0]["wavelet"] = {"kind": "ricker", "frequency": 7.0, "delay": 0.16}
 
 
-@pytest.mark.parametrize("kind", ["imaging", pytest.param("imaging-2", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["imaging", "imaging-2"])
 def test_equals_three_dimensions(kind):
     """Periodic along y, with a source in every plane, whose force is that of a metre times the spacing: nothing depends on y."""
     flat = edited(PLANE, boundaries__surface=kind)

@@ -263,7 +263,7 @@ def test_catalogues_have_every_kernel():
     assert set(every("gravity")) <= set(BUDGET)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", ["float32", pytest.param("float64", marks=pytest.mark.long)])
 def test_the_catalogue_of_gravity_is_what_runs(precision, monkeypatch):
     """Its texts for ten fields and the default rtol are those that the methods hand to the compiler."""
     seen, real = set(), cpu.CPU.compile

@@ -94,7 +94,7 @@ def mesh_of_earth():
     return part, numbering.number(part.mesh.elements, DEGREE).points, part.mesh.centroids(), made
 
 
-@pytest.mark.parametrize("method", [METIS, "bisection", "slices", "random"])
+@pytest.mark.parametrize("method", [METIS, pytest.param("bisection", marks=pytest.mark.long), "slices", "random"])
 def test_pieces_name_the_points_that_they_share(method):
     """The same points in the same order in the lists of both ranks, by any numbers; elements that hold one come first, in their order."""
     part, points, centroids, _ = mesh_of_earth()
@@ -194,6 +194,7 @@ def test_outer_elements_and_only_they_touch_shared_points(case):
             assert all(one.outer for one in phase.launches if not any(one is e for e in of_elements))
 
 
+@pytest.mark.long
 def test_a_fluid_and_the_solid_below_it_stay_together():
     found = plans("sea", 4, "random")
     for plan in found:

@@ -37,6 +37,7 @@ def long(*values):
     return pytest.param(*values, marks=pytest.mark.long)
 
 
+@pytest.mark.costly("exact gradients find more mutants than any other test")
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients_are_exact(name, monkeypatch):
     """<F s, r> = <s, F^T r> by the series of sources, <B dm, r> = <dm, B^T r> by the medium, and central differences."""

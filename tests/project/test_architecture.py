@@ -120,6 +120,7 @@ def test_order_of_layers_has_no_circle():
         order += free
 
 
+@pytest.mark.costly("whichever test reads the tree first pays for it")
 def test_imports_run_one_way():
     known = set(ALLOWED) - {"__init__", "__main__"}
     wrong = [

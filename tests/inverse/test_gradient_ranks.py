@@ -121,6 +121,7 @@ QUICK = (
 LEFT = [name for name in OF_ELEMENTS if name not in (*QUICK, "plain elements", "layers that relax")]
 
 
+@pytest.mark.costly("each storage of elements on ranks finds mutants of its own")
 @pytest.mark.parametrize("name", [*QUICK, *map(long, LEFT)])
 def test_every_medium_and_storage_of_elements(name, monkeypatch):
     """What nobody has sent is nan."""

@@ -47,6 +47,7 @@ def transposed(here, **options):
     return problem.adjoint(rng.standard_normal(int(rows)), m) * problem.m0, problem
 
 
+@pytest.mark.costly("in space a sea floor alone shows where changes are stored")
 @pytest.mark.parametrize("name", [*QUICK, *long(REVERSED)])
 def test_gradients_are_those_of_stored_increments(name, layers_held):
     here = scenario_of(name)

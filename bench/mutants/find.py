@@ -28,7 +28,7 @@ from craton.benchmark import provenance
 
 RESULT = ROOT / "bench" / "results" / "mutants.json"
 COPIED = ("src", "tests", "bench", "docs", "examples", "packaging", ".github")
-MEMORY = 8 << 30
+MEMORY = 32 << 30  # bytes of addresses of a process
 BATCH = 40  # tests that are begun together
 SOUND, UNSOUND = set(), set()  # tests that pass in a copy without any mutant, and that do not
 
@@ -36,7 +36,7 @@ SOUND, UNSOUND = set(), set()  # tests that pass in a copy without any mutant, a
 def limited():
     """A process group of its own with limited memory."""
     os.setsid()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY * 4, MEMORY * 4))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -44,8 +44,7 @@ def copy_of_checkout(folder):
     """A copy of what tests look at."""
     for name in COPIED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
-    shutil.copytree(ROOT / "bench" / "results", folder / "bench" / "results")
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in ROOT.iterdir():
         if path.is_file():
             shutil.copy(path, folder / path.name)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tracemalloc
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -84,3 +85,14 @@ def craton_command(*words, folder=None, timeout=300, code=0, **environment):
 def plain(text):
     """A text without the escape codes of a terminal and with single spaces."""
     return " ".join(re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text).split())
+
+
+def peak(work):
+    """Most bytes that were allocated during some work beyond those before, the second time that it is done."""
+    work()
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

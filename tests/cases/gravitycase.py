@@ -1,7 +1,5 @@
 """Prisms, points and a scenario of gravity; how answers are compared; Harmonica and choclo as they are."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -102,14 +100,3 @@ def close(found, expected, within=1e-9):
 def greatest(found, exact):
     """Greatest error of each field over its greatest value."""
     return np.max(np.abs(found - exact), axis=1) / np.max(np.abs(exact), axis=1)
-
-
-def peak(work):
-    """Most bytes that were allocated during some work beyond those before, the second time that it is done."""
-    work()
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gravitycase import peak
+from common import peak
 
 import craton
 from craton.backends import backend

@@ -7,7 +7,7 @@ from typing import Any
 import benchscript
 import numpy as np
 import pytest
-from common import refused
+from common import peak, refused
 
 import craton
 from craton.errors import ResourceError
@@ -33,17 +33,6 @@ def test_arrays_are_counted_once():
     assert array_bytes(a[:10], {"a": a[::2]}, (b, [b])) == 8040
     assert array_bytes(Holder({"deep": [Holder(a), None, 3]}), Holder(b)) == 8040
     assert array_bytes(["names", a], [1.0, 2.0], np.zeros(0), tracemalloc) == 0
-
-
-def peak(work):
-    """Most bytes that were allocated during some work beyond those before, the second time that it is done."""
-    work()
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 CASES = [pytest.param(name, 160, marks=pytest.mark.long) for name in ("box", "layer", "attenuation")]

@@ -166,14 +166,14 @@ def test_files_of_many_receivers_are_those_of_obspy(tmp_path):
 
 def test_files_of_many_receivers_take_little_time(tmp_path):
     """Of 20,000 some 5 s; the objects of ObsPy and traces one by one took 37 s."""
-    dataset = recorded(2000)
+    dataset = recorded(1000)
     stationxml.write(dataset.isel(receiver=slice(0, 2)), tmp_path / "s.xml")
     begin = time.process_time()
     stationxml.write(dataset, tmp_path / "s.xml")
-    assert time.process_time() - begin < 0.4
+    assert time.process_time() - begin < 0.2
     miniseed.write(dataset, tmp_path / "w.mseed")
-    assert time.process_time() - begin < 1.5
-    assert (tmp_path / "w.mseed").stat().st_size == 6000 * 1024
+    assert time.process_time() - begin < 0.75
+    assert (tmp_path / "w.mseed").stat().st_size == 3000 * 1024
 
 
 def test_a_line_says_which_file_of_many_receivers_is_written(tmp_path, capsys, monkeypatch):
@@ -233,6 +233,7 @@ def test_many_receivers_are_planned_before_their_rows_are_made(tmp_path, monkeyp
 
 HEADING = "name,x,y,depth,strike,dip,rake,moment,half_duration,time_shift\n"
 EXACT = ("run.precision=float64", "time.duration=2.8")
+COARSE = (("spacing = 100", "spacing = 125"),)
 ELEMENTS = (
     ('method = "fd"', 'method = "sem"'),
     ("spacing = 100", "element_size = 500"),
@@ -285,7 +286,7 @@ RICKER = 'wavelet = { kind = "ricker", frequency = 2, delay = 0.6 }'
 
 @pytest.mark.parametrize(
     "changes, more, worst",
-    [((), "", 1e-6), ((), RICKER, 5e-6), (ELEMENTS, "", 1e-5)],
+    [(COARSE, "", 1e-6), (COARSE, RICKER, 5e-6), (ELEMENTS, "", 1e-5)],
     ids=["fd", "fd of one wavelet", "sem"],
 )
 def test_as_many_single_sources(changes, more, worst, any_count, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ ELEMENTS = {
     "method": "sem",
     "domain": {"origin": [0, 0, -1200], "size": [1600, 1600, 1200], "element_size": 400},
     "model": {"kind": "layers", "layers": LAYERS},
-    "time": {"duration": 3.0},
+    "time": {"duration": 1.8},
     "receivers": [{"name": "A", "at": [1100, 900, 0]}],
     "greens": {"from": [500, 550, -500], "to": [700, 750, 0], "max_frequency": 3.5},
 }

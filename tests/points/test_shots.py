@@ -1,12 +1,12 @@
-"""Surveys: shots over workers are those of single runs; restarts, lost workers and failing shots cost what they must; fibres."""
+"""Surveys: shots over workers are those of single runs; restarts and failing shots cost what they must; fibres."""
 
+import asyncio
 import json
 import logging
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import types
 from pathlib import Path
@@ -121,7 +121,13 @@ def test_a_failing_shot_is_told_and_a_restart_runs_what_is_missing(monkeypatch, 
     assert np.isnan(before.sel(shot="S.2")).all() and np.isfinite(before.sel(shot=["S.1", "S.3"])).all()
     del state["shots"]["S.3"]
     Path("out/run.json").write_text(json.dumps(state))
-    assert survey().ran == 2 and names[3:] == ["S.2", "S.3"]
+    # workers of others run what is missing, and free the medium of their last shot
+    cleanups, client = [], types.SimpleNamespace(run=lambda function, **options: cleanups.append(function))
+    with monkeypatch.context() as patched:
+        patched.setattr(workers, "outcomes", lambda _, run, tasks: ((task, run(task)) for task in tasks.values()))
+        assert survey(client=client).ran == 2 and names[3:] == ["S.2", "S.3"] and len(KEPT) == 1
+    asyncio.run(cleanups[0]())
+    assert not KEPT
     velocity = stored("out").velocity
     assert np.isfinite(velocity).all()
     np.testing.assert_array_equal(velocity.values[::2], before.values[::2])
@@ -130,34 +136,6 @@ def test_a_failing_shot_is_told_and_a_restart_runs_what_is_missing(monkeypatch, 
     for others in ([], ["run.threads=2"]):
         assert survey(craton.load("survey.toml", others)).ran == 0 and len(names) == 5
     assert read_run("out")["state"] == "finished"
-
-
-@pytest.mark.long
-def test_shot_of_a_killed_worker_is_run_again():
-    """The first worker that is at work dies; another one, or its successor, runs the shot."""
-    prepared = shots.prepare(craton.load(write("long.toml", time__duration=20)))
-    with workers.local([{}, {}]) as client:
-        pids, outcomes = client.run(os.getpid), []
-        thread = threading.Thread(
-            target=lambda: outcomes.append(shots.run(prepared, "out", client=client, progress=False))
-        )
-        thread.start()
-        until = time.monotonic() + 60
-        while not (tasks := {place: keys for place, keys in client.processing().items() if keys}):
-            assert time.monotonic() < until, "no worker took a shot"
-            time.sleep(0.02)
-        address, ((_, name), *_) = next(iter(tasks.items()))
-        os.kill(pids[address], signal.SIGKILL)
-        thread.join(120)
-        until = time.monotonic() + 20
-        while any(client.run(lambda: len(KEPT)).values()):  # workers free the medium of their last shot
-            assert time.monotonic() < until
-            time.sleep(0.05)
-    (outcome,), run = outcomes, read_run("out")
-    assert outcome.ran == 3 and not outcome.failed and run["state"] == "finished" and name in outcome.names
-    assert not run["shots"][name]["worker"].endswith(f":{pids[address]}")
-    single = alone(XS[NAMES.index(name)], time__duration=20).dataset
-    np.testing.assert_array_equal(outcome.dataset.velocity.sel(shot=name).values, single.velocity.values)
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ import re
 import time
 from types import SimpleNamespace
 
+import fdcase
 import numpy as np
 import obspy
 import pytest
@@ -105,14 +106,15 @@ def hydrophones(count, receivers):
     vs = 500 + 0.1 * x - z[:, None, None] + np.zeros((len(z), 2, 1))
     values = {"vp": 1900 + 0 * vs, "vs": vs, "rho": 2000 + 0 * vs}
     shots = {"from": [200, -95], "to": [800, -95], "count": count}
-    wavelet = {"kind": "ricker", "frequency": 5}
-    case = craton.Scenario(
-        domain={"origin": [0, -300], "size": [1000, 300], "spacing": 10},
-        model=xr.Dataset({name: (("z", "y", "x"), v) for name, v in values.items()}, {"x": x, "y": [-1.0, 1], "z": z}),
-        time={"duration": 0.1},
+    line = {"from": [303, -104], "to": [707, -95], "count": receivers}
+    case = fdcase.box(
+        [1000, 300],
+        10,
+        xr.Dataset({name: (("z", "y", "x"), v) for name, v in values.items()}, {"x": x, "y": [-1.0, 1], "z": z}),
+        {"kind": "explosion", "shots": shots, "moment": 1e9, "wavelet": fdcase.ricker(5)},
+        0.1,
         run={"precision": "float64"},
-        source=[{"kind": "explosion", "shots": shots, "moment": 1e9, "wavelet": wavelet}],
-        receivers=[{"name": "H", "line": {"from": [303, -104], "to": [707, -95], "count": receivers}}],
+        receivers=[{"name": "H", "line": line}],
         output={"waveforms": ["pressure"]},
     )
     return craton.plan(case)

@@ -5,10 +5,12 @@ in true east, north and up: the same event and stations in boxes whose y axis po
 import functools
 import re
 
+import fdcase
 import numpy as np
 import obspy
 import pytest
 from common import edited, misfit, refused
+from fdcase import ran
 from obspy.core.inventory import Channel, Inventory, Network, Station
 from obspy.geodetics import gps2dist_azimuth
 
@@ -203,7 +205,7 @@ def test_many_positions_are_one_entry_for_each(method, axes, domain):
     entries = [{"name": f"R{n}", "at": place} for n, place in enumerate(stations, 1)]
     apart = Scenario(**base, source=sources, receivers=entries)
     assert loads(dumps(together)) == together
-    joint, single = (craton.run(case, progress=False).dataset for case in (together, apart))
+    joint, single = map(ran, (together, apart))
     assert list(joint.receiver.values) == ["R1", "R2"] and float(abs(joint.velocity).max()) > 0
     assert np.array_equal(joint.velocity.values, single.velocity.values)
 
@@ -299,13 +301,12 @@ BOREHOLE = {  # a station with a seismometer at the ground and one 200 m below, 
 }
 
 
-@pytest.mark.parametrize("method, form", [("fd", "xml"), ("sem", "text")])
-def test_every_sensor_is_a_receiver(method, form, tmp_path):
-    planned = craton.plan(scenario(written(tmp_path / "s", *BOREHOLE[form]), **IN_METHOD[method])).receivers
-    assert list(planned.names) == ["KIK01.00", "KIK01.10", "SURF"]
-    assert list(planned.codes) == ["KIK01", "KIK01", "SURF"] and list(planned.locations) == ["00", "10", ""]
-    assert np.allclose(planned.xyz[:, 2], [0, -200, 0]) and np.allclose(planned.xyz[0, :2], planned.xyz[1, :2])
-    assert not planned.warnings
+@pytest.mark.parametrize("form", BOREHOLE)
+def test_every_sensor_is_a_receiver(form, tmp_path):
+    built = receivers.build(scenario(written(tmp_path / "s", *BOREHOLE[form])))
+    assert built.names == ["KIK01.00", "KIK01.10", "SURF"] and built.codes == ["KIK01", "KIK01", "SURF"]
+    assert built.locations == ["00", "10", ""] and not built.warnings
+    assert np.allclose(built.xyz[:, 2], [0, -200, 0]) and np.allclose(built.xyz[0, :2], built.xyz[1, :2])
 
 
 def test_records_of_two_sensors_have_codes_of_their_own(tmp_path):
@@ -448,7 +449,7 @@ def runs(tmp_path_factory):
     @functools.cache
     def of(azimuth):
         turned = scenario(stations, **changes, domain__geographic=MIDDLE | {"azimuth": azimuth})
-        return craton.run(turned, progress=False).dataset
+        return ran(turned)
 
     return of
 
@@ -493,20 +494,18 @@ def test_axes_far_east_of_the_reference_turn_by_the_convergence():
 @pytest.mark.parametrize("waves, force, alone", [("P-SV", [1e9, 1e9], "E"), ("SH", [0, 1e9, 0], "N")])
 def test_motion_of_a_plane_is_turned(waves, force, alone):
     """A profile at an azimuth moves east and north; one from west to east has the components of its plane alone."""
-    domain = {"origin": [-2000, -2000], "size": [4000, 2000], "spacing": 50, "waves": waves}
-    wavelet = {"kind": "ricker", "frequency": 5}
     flat, turned = (
-        craton.run(
-            Scenario(
-                domain=domain | {"geographic": MIDDLE | {"azimuth": azimuth}},
-                model={"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2200},
-                time={"duration": 0.8},
-                source=[{"kind": "force", "at": [0, -500], "force": force, "wavelet": wavelet}],
-                receivers=[{"name": "R", "at": [800, 0]}],
-            ),
-            device="cpu",
-            progress=False,
-        ).dataset.velocity
+        ran(
+            fdcase.box(
+                [4000, 2000],
+                {"spacing": 50, "waves": waves, "geographic": MIDDLE | {"azimuth": azimuth}},
+                {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2200},
+                fdcase.force([0, -500], force, fdcase.ricker(5)),
+                0.8,
+                [[800, 0]],
+                origin=[-2000, -2000],
+            )
+        ).velocity
         for azimuth in (0, 60)
     )
     motion = flat.sel(component=alone).values

@@ -1,6 +1,5 @@
 """What a store keeps: weighted sums of series on the CPU and by the GPU's text on the host, against NumPy; files."""
 
-import ctypes
 import zlib
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,11 +9,10 @@ import pytest
 import zarr
 from common import edited, refused
 from greenscase import GROUND
-from kernelcase import built
+from kernelcase import launch, on_host
 
 import craton
 from craton.backends.cpu import CPU
-from craton.core.operator import BOX
 from craton.errors import ScenarioError
 from craton.greens import fields
 from craton.methods import METHODS
@@ -57,19 +55,11 @@ def test_sums_of_the_cpu_and_of_the_text_of_a_gpu(stored, machine, tmp_path):
         np.testing.assert_allclose(program.arrays["sums"], expected, rtol=1e-5, atol=1e-3)
         return
     op = series.operator(stored)
-    x, y, z = op.block
-    call = ", ".join(f"({op.c_type(name)}*)a[{n}]" for n, name in enumerate(op.arrays))
-    head = f'extern "C" __attribute__((visibility("default"))) void run(void** a, const Box* box, const {op.params.name}* p)'
-    size = f"{{(unsigned)(box->i1 + {x - 1}) / {x}, 1, (unsigned)box->k1}}, {{{x}, {y}, {z}}}"
-    entry = f"{head} {{ launch({size}, [&] {{ {op.function}({call}, *box, *p); }}); }}"
-    library = built(f'#include "host_cuda.hpp"\n{op.source("float32")}\n{entry}\n', tmp_path / "sums")
-    arrays = {**ready, **rows, "sums": np.zeros((SUMS, COLUMNS, SAMPLES))}
-    for launch in planned.phases[0].launches:
-        addresses = (arrays[name].ctypes.data if name else None for name in launch.arrays)
-        box = BOX.value("float32", **dict(zip((n for n, _ in BOX.fields), launch.box)))
-        params = op.params.value("float32", **launch.params)
-        rest = (ctypes.c_void_p(value.ctypes.data) for value in (box, params))
-        library.run((ctypes.c_void_p * len(op.arrays))(*addresses), *rest)
+    library, arrays = on_host([op], "float32", tmp_path / "sums"), ready | rows | {"sums": np.zeros(expected.shape)}
+    for one in planned.phases[0].launches:
+        addresses = [arrays[name].ctypes.data if name else None for name in one.arrays]
+        blocks = (-(-one.box[5] // op.block[0]), 1, one.box[1])
+        launch(library, op, "float32", addresses, one.box, one.params, blocks)
     np.testing.assert_allclose(arrays["sums"], expected, rtol=1e-5, atol=1e-3)
 
 

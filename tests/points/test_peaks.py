@@ -1,16 +1,22 @@
 """Maps of ground motion: measured at every step on the machine, as dense receivers would have them."""
 
+import copy
+
 import numpy as np
 import pytest
 import rasterio
 import xarray
 from common import difference, edited, refused
+from kernelcase import PRECISIONS, run, unchanged_outside
 from pointcase import stopping
 from rasterio.warp import transform
 
 import craton
 from craton.cli import main
+from craton.core.layout import Layout
+from craton.core.peaks import nigam_jennings
 from craton.errors import CratonError, Interrupted, ScenarioError
+from craton.methods.shared import peaks as operators
 from craton.output.peaks import read, write
 from craton.output.response import response_spectra
 from craton.report.shaking import intensity
@@ -31,10 +37,7 @@ BASE = {
         | {"rake": 70, "wavelet": {"kind": "ricker", "frequency": 4}}
     ],
     "receivers": [{"name": "G", "grid": {"x": [0, 1800, 19], "y": [0, 1600, 17], "depth": 0}}],
-    "peaks": [
-        {"name": "ground", "quantities": QUANTITIES, "periods": [0.2, 1.0], "resolution": 0.004},
-        {"name": "coarse", "quantities": ["duration"], "resolution": 0.03},
-    ],
+    "peaks": [{"name": "ground", "quantities": QUANTITIES, "periods": [0.2, 1.0], "resolution": 0.004}],
 }
 ELEMENTS = {
     "method": "sem",
@@ -53,11 +56,11 @@ def scenario(method="fd", **changes):
 
 @pytest.fixture(scope="module")
 def results():
-    """Runs of both methods, with receivers at every site, in both precisions."""
+    """Runs of both methods, with receivers at every site."""
     coords = craton.plan(scenario("sem", receivers=[])).peaks[0].coords
     x, y = ([float(c[0]), float(c[-1]), len(c)] for c in (coords["x"], coords["y"]))
     sites = [{"name": "G", "grid": {"x": x, "y": y, "depth": 0}}]
-    cases = {"fd": scenario(run__precision="float64"), "sem": scenario("sem", receivers=sites)}
+    cases = {"fd": scenario(), "sem": scenario("sem", receivers=sites)}
     return {method: craton.run(case, progress=False, warn=False) for method, case in cases.items()}
 
 
@@ -84,16 +87,15 @@ def off(values, expected):
 @pytest.mark.parametrize("method", TABLES)
 def test_maps_are_those_of_receivers_at_every_site(method, results):
     result = results[method]
-    velocity, dt = sampled(result), result.plan.dt
-    pgv = result.peaks["ground"].pgv
-    sites = np.isfinite(pgv[0].values).ravel()
+    measured, velocity, dt = result.peaks["ground"], sampled(result), result.plan.dt
+    sites, dims = np.isfinite(measured.pgv[0].values).ravel(), measured.pgv.dims[1:]
     assert sites.mean() == (1 if method == "sem" else 11 * 9 / (19 * 17))  # none in CPML
-    measured, coarse = (result.peaks[n].stack(site=pgv.dims[1:])[{"site": sites}] for n in ("ground", "coarse"))
+    measured = measured.stack(site=dims)[{"site": sites}]
     velocity = velocity[:, sites]
     acceleration = np.diff(velocity, axis=0, prepend=0) / dt
     squares = np.cumsum(acceleration**2, axis=0) * dt
     spectra = response_spectra(velocity.transpose(1, 2, 0), dt, [0.2, 1.0])
-    assert off(measured.pgv[:3], four(velocity)[:3].astype(np.float32)) == 0  # the same sums, to the last bit
+    assert off(measured.pgv[:3], four(velocity)[:3]) == 0  # the same sums, to the last bit
     for values, expected in (
         (measured.pgv, four(velocity)),
         (measured.pga, four(acceleration)),
@@ -107,10 +109,9 @@ def test_maps_are_those_of_receivers_at_every_site(method, results):
         assert off(values, expected) < 1e-6, values.name
     both = squares[..., :2].sum(axis=-1) / squares[-1, :, :2].sum(axis=-1)
     passed = [(both < share).sum(axis=0) * dt for share in (0.05, 0.75, 0.95)]
-    for maps, resolution in ((measured, 0.004), (coarse, 0.03)):
-        for name, end in (("duration_5_75", passed[1]), ("duration_5_95", passed[2])):
-            assert maps[name].values.min() > 0.05
-            assert np.abs(maps[name].values - (end - passed[0])).max() < 2 * max(dt, resolution)
+    for name, end in (("duration_5_75", passed[1]), ("duration_5_95", passed[2])):
+        assert measured[name].values.min() > 0.05
+        assert np.abs(measured[name].values - (end - passed[0])).max() < 2 * max(dt, 0.004)
     assert measured.pgv.attrs["units"] == "m/s"
 
 
@@ -121,9 +122,7 @@ def test_maps_are_those_of_receivers_at_every_site(method, results):
 def test_resumed_on_other_ranks_with_the_same_bits(method, before, after, results, tmp_path, monkeypatch):
     """Interrupted, resumed, stored: of a grid along z, whose lower rank has no site but points that sites need."""
     # one receiver: the padding of the records, and with it the last bits of the wavelets, stays
-    case = scenario(
-        method, receivers=STATION, **({"run__grid": [1, 1, 2], "run__precision": "float64"} if method == "fd" else {})
-    )
+    case = scenario(method, receivers=STATION, **({"run__grid": [1, 1, 2]} if method == "fd" else {}))
     stopping(monkeypatch, 25)
     out = tmp_path / "out"
     with pytest.raises(Interrupted):
@@ -162,6 +161,83 @@ def test_below_topography_as_snapshots_of_the_highest_cells():
     assert np.array_equal(np.isfinite(cut.pgv.values[0][inner]), there) and 0 < there.mean() < 1
     assert np.isfinite(cut.pgv.values[0]).sum() == there.sum()
     assert off(cut.pgv.values[:3][inner][:, there], plane[inner][:, there]) < 1e-6
+
+
+# --- the kernel -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "together, precision",
+    [(0, "float32"), (1, "float32"), *(pytest.param(n, "float64", marks=pytest.mark.long) for n in (0, 1))],
+)
+def test_peaks(together, precision):
+    """Every quantity of one step against NumPy: rows of points here and of other ranks, axes of each site."""
+    rng, sites, dt, every, n = np.random.default_rng(4), 7, 0.02, 3, 5
+    op, layout = operators.operators()[0], Layout((2, 3, 4), 1)
+    counts = rng.integers(1, 5, sites if together else 3 * sites)
+    first = np.append(0, np.cumsum(counts)).astype(np.int32)
+    source = rng.integers(0, 40, first[-1])
+    if not together:
+        source[::3] = -1 - rng.integers(0, 9, len(source[::3]))
+    tables = np.stack([nigam_jennings(t, 0.05, dt).ravel() for t in (0.3, 1.0)])
+    real = {"before": (3, sites), "largest": (12, sites), "pushed": (3, sites), "oscillators_largest": (8, sites)}
+    real |= {"history": (3, sites), "state": (60,), "ghosts": (9,), "weight": (first[-1],), "axes": (9, sites)}
+    double = {"displaced": (3, sites), "sums": (9, sites), "oscillators": (12, sites)}
+    arrays = {name: rng.standard_normal(shape).astype(precision) for name, shape in real.items()}
+    for name in ("largest", "oscillators_largest"):
+        arrays[name] = abs(arrays[name]) / 9
+    arrays |= {name: rng.standard_normal(shape) for name, shape in double.items()}
+    arrays |= {"source": source, "first": first, "recursion": tables, "step": np.array([n], np.int32)}
+    params = {"count": sites, "together": together, "last": 9, "every": every, "dt": dt}
+    box = (0, 1, 0, 1, 0, sites)
+    after = run(op, op.arrays, copy.deepcopy(arrays), box, params, layout, precision)
+    b = {name: a.astype(float) for name, a in arrays.items() if a.dtype.kind == "f"}
+    values = np.concatenate([b["state"], b["ghosts"][::-1]])  # -1 is the first of the ghosts
+    rows = [
+        b["weight"][first[r] : first[r + 1]] @ values[source[first[r] : first[r + 1]] + c * together]
+        for i in range(sites)
+        for c in range(3)
+        for r in [i if together else 3 * i + c]
+    ]
+    velocity = np.einsum("acn,an->cn", b["axes"].reshape(3, 3, sites), np.reshape(rows, (-1, 3)).T)
+    acceleration = (velocity - b["before"]) / dt
+    moved = b["displaced"] + dt * velocity
+    pairs = b["oscillators"].reshape(2, 3, 2, sites)
+    pushed = np.stack([b["pushed"], acceleration], axis=1)
+    states = np.concatenate([pairs, np.broadcast_to(pushed, (2, 3, 2, sites))], axis=2)
+    pairs = np.einsum("mrs,mcsn->mcrn", tables.reshape(2, 2, 4), states)
+    sums = b["sums"] + dt * np.concatenate([acceleration**2, abs(acceleration), velocity**2])
+
+    def grown(before, *fields):
+        peaks = [np.vstack([abs(f), (f[:2] ** 2).sum(axis=0)]) for f in fields]
+        return np.maximum(before, np.concatenate(peaks))
+
+    expected = {
+        "before": velocity,
+        "displaced": moved,
+        "largest": grown(b["largest"], velocity, acceleration, moved),
+        "sums": sums,
+        "pushed": acceleration,
+        "oscillators": pairs.reshape(12, sites),
+        "oscillators_largest": grown(b["oscillators_largest"], *pairs[:, :, 0]),
+    }
+    bound = 200 * np.finfo(precision).eps
+    for name, value in expected.items():
+        assert off(after[name], value) < bound, name
+    assert off(after["history"][1], sums[:2].sum(axis=0)) < bound
+    assert unchanged_outside(arrays["history"], after["history"], np.s_[1])
+    arrays["step"][0] = params["last"]  # padding steps do not count
+    rest = run(op, op.arrays, copy.deepcopy(arrays), box, params, layout, precision)
+    assert all(np.array_equal(rest[name], arrays[name]) for name in expected)
+
+
+def test_gather_points():
+    rng, op, precision = np.random.default_rng(1), operators.GATHER, PRECISIONS[0]
+    arrays = {"values": np.zeros(6, precision), "state": rng.standard_normal(30).astype(precision)}
+    arrays["source"] = rng.integers(0, 30, 6)
+    params = {"count": 6, **operators.BESIDE}
+    after = run(op, op.arrays, arrays, (0, 1, 0, 1, 0, 6), params, Layout((2, 3, 4), 1), precision)
+    assert np.array_equal(after["values"], arrays["state"][arrays["source"]])
 
 
 # --- response spectra -------------------------------------------------------------------------------------------------------------------

@@ -205,6 +205,7 @@ def test_many_positions_are_one_entry_for_each(method, axes, domain):
     entries = [{"name": f"R{n}", "at": place} for n, place in enumerate(stations, 1)]
     apart = Scenario(**base, source=sources, receivers=entries)
     assert loads(dumps(together)) == together
+    assert [s.name for s in source_files.build_all(together)] == ["source 1.1", "source 1.2"]
     joint, single = map(ran, (together, apart))
     assert list(joint.receiver.values) == ["R1", "R2"] and float(abs(joint.velocity).max()) > 0
     assert np.array_equal(joint.velocity.values, single.velocity.values)

@@ -253,6 +253,7 @@ def test_without_dask(monkeypatch, capsys):
     assert "pip install 'craton[survey]'" in capsys.readouterr().err and not Path("out").exists()
     assert main(["survey", "survey.toml", "-o", "out", "-q"]) == 0 and read_run("out")["state"] == "finished"
     together = craton.run(craton.load("survey.toml"), progress=False).dataset
+    assert list(together.shot.values) == NAMES
     np.testing.assert_array_equal(together.velocity.values, stored("out").velocity.values)
 
 

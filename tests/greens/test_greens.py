@@ -137,13 +137,13 @@ def test_sums_batches_and_unit_moments_agree(space):
     """Sources that act together are the sum of each; six unit moments make up a tensor; displacement is the integral of velocity."""
     at, beside = (1213.7, 1167.1, -331.9), (1250, 1200, -100)
     six, first, second = np.array([TENSOR[n] for n in ("xx", "yy", "zz", "xy", "xz", "yz")]), moment(at), moment(beside)
-    alone, both, other = (space.seismograms(sources) for sources in ([first], [first, second], [second]))
+    alone, both, second_alone = (space.seismograms(sources) for sources in ([first], [first, second], [second]))
     close = {"rtol": 1e-7, "atol": 1e-5 * float(np.abs(alone.velocity).max())}
-    np.testing.assert_allclose(both.velocity, alone.velocity + other.velocity, **close)
+    np.testing.assert_allclose(both.velocity, alone.velocity + second_alone.velocity, **close)
     np.testing.assert_allclose(np.tensordot(six, space.derivatives([first]).values, 1), alone.velocity, **close)
     many, times = space.batch([at, beside], [six, six], first["wavelet"], stations=["B"])
     np.testing.assert_allclose(times, alone.time.values, atol=1e-12)
-    np.testing.assert_allclose(many[1], other.velocity.sel(receiver=["B"]), **close)
+    np.testing.assert_allclose(many[1], second_alone.velocity.sel(receiver=["B"]), **close)
     waves = space.seismograms(quantities=("velocity", "displacement"), sampling=0.02)
     slope = np.gradient(waves.displacement.values, waves.time.values, axis=-1)
     assert difference(slope[..., 5:-5], waves.velocity.values[..., 5:-5]) < 0.02
@@ -268,8 +268,8 @@ def test_the_command_line_writes_seismograms(space, tmp_path, capsys):
     for option in ("--cmt", "--srf", "--quakeml", "--csv"):
         for place, words in ((tmp_path, "is a folder, not a file"), (tmp_path / "nothere", "there is no file")):
             assert main([*query, str(tmp_path / "x.nc"), option, str(place)]) == 2
-            said = capsys.readouterr().err
-            assert f"{option}: " in said and words in said and str(place) in said, (option, place)
+            err = capsys.readouterr().err
+            assert f"{option}: " in err and words in err and str(place) in err, (option, place)
     assert not (tmp_path / "x.nc").exists()
 
 

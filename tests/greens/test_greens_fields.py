@@ -56,10 +56,10 @@ def test_sums_of_the_cpu_and_of_the_text_of_a_gpu(stored, machine, tmp_path):
         return
     op = series.operator(stored)
     library, arrays = on_host([op], "float32", tmp_path / "sums"), ready | rows | {"sums": np.zeros(expected.shape)}
-    for one in planned.phases[0].launches:
-        addresses = [arrays[name].ctypes.data if name else None for name in one.arrays]
-        blocks = (-(-one.box[5] // op.block[0]), 1, one.box[1])
-        launch(library, op, "float32", addresses, one.box, one.params, blocks)
+    for launched in planned.phases[0].launches:
+        addresses = [arrays[name].ctypes.data if name else None for name in launched.arrays]
+        blocks = (-(-launched.box[5] // op.block[0]), 1, launched.box[1])
+        launch(library, op, "float32", addresses, launched.box, launched.params, blocks)
     np.testing.assert_allclose(arrays["sums"], expected, rtol=1e-5, atol=1e-3)
 
 

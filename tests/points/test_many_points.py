@@ -316,11 +316,11 @@ def test_rows_are_counted_before_they_are_made(top, any_count, tmp_path, monkeyp
     monkeypatch.setattr(on_grid, "BLOCK", 7)
     (tmp_path / "c.csv").write_text(table(40))
     case = scenario(tmp_path / "c.csv", overrides=(f'boundaries.top="{top}"',))
-    held = source_files.build_all(case)
-    d = build.discretise(case, build.grid_of(case), held)
-    arrays, _, _ = on_grid.sources(d, held)
-    index, weight, source = faults.rows(d, held)
-    expected = table_of(index, weight, held[0].histories[2][source])
+    sources = source_files.build_all(case)
+    d = build.discretise(case, build.grid_of(case), sources)
+    arrays, _, _ = on_grid.sources(d, sources)
+    index, weight, source = faults.rows(d, sources)
+    expected = table_of(index, weight, sources[0].histories[2][source])
     for name, values in zip(("target", "first", "column", "weight"), expected, strict=True):
         array = arrays[f"catalogue_{name}"]
         assert array.shape == values.shape
@@ -377,10 +377,10 @@ def test_single_sources_of_a_catalogue(any_count, tmp_path):
     """As the file's sources are by themselves; Green's functions take them so."""
     (tmp_path / "c.csv").write_text(table(5))
     any_count(True)
-    (held,) = source_files.build_all(scenario(tmp_path / "c.csv"))
+    (catalogue,) = source_files.build_all(scenario(tmp_path / "c.csv"))
     any_count(False)
     alone, times = source_files.build_all(scenario(tmp_path / "c.csv")), np.linspace(0, 2, 9)
-    for a, b in zip(parts_of(held), alone, strict=True):
+    for a, b in zip(parts_of(catalogue), alone, strict=True):
         assert (a.name, a.xyz) == (b.name, b.xyz)
         assert np.allclose(a.moment, b.moment, 1e-12, 1e-3)
         assert np.allclose(a.wavelet(times), b.wavelet(times), 1e-12, 1e-12)

@@ -47,7 +47,7 @@ DATE_LINE = {
     "method": "sem",
     "domain": {"chunk": CHUNK},
     "model": {"kind": "prem"},
-    "time": {"duration": 120},
+    "time": {"duration": 90},
     "receivers": [{"name": "A", "at": {"longitude": -179.5, "latitude": -13.2}}],
     "greens": {"from": [179.6, -14.2, -40e3], "to": [180.2, -13.6, 0], "max_frequency": 0.025},
 }
@@ -76,7 +76,7 @@ CASES = {  # tables, places of sources, end of what is compared, bound of relati
     "elements": (ELEMENTS, [(613.7, 667.1, -331.9), (700, 600, 0)], 1.3, 1e-5),
     "below a hill": (BELOW_HILL, [(1413.7, -331.9), (1500, 30.0), (1620, -20)], 2.35, 1e-5),
     "elements below hills": (BELOW_HILLS, [(613.7, 667.1, -331.9), {"x": 613.7, "y": 667.1, "depth": 10}], 1.4, 1e-5),
-    "a chunk of the Earth across the date line": (DATE_LINE, [DEEPER, EAST], 80, 1e-5),
+    "a chunk of the Earth across the date line": (DATE_LINE, [DEEPER, EAST], 60, 1e-5),
     "a box on a map": (ON_MAP, [(750, 733, -550)], 0.9, 1e-5),
 }
 GAUSSIAN = {"kind": "gaussian", "tau": 0.25}

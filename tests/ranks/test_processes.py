@@ -6,9 +6,10 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from contextlib import suppress
 
 import numpy as np
+import psutil
 import pytest
 import smallcase
 from common import linux, needs_mpi
@@ -19,19 +20,17 @@ from craton.comm import launcher, suspended
 from craton.driver import checkpoint
 from craton.driver.recorder import Recorder
 from craton.driver.saved import latest
-from craton.lock import start_of
 from craton.output.store import read_run
 
 SECTION = "result.zarr/snapshots/section/velocity/[0-9]*"
 
 
-def alive(pid):
-    """Whether a process is there and is no zombie."""
+def alive(process):
+    """Whether a process is there and is no zombie; a later one with its number is another."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    return state not in "ZX"
 
 
 def wait_for(condition, seconds=60):
@@ -44,7 +43,7 @@ def wait_for(condition, seconds=60):
 
 @pytest.fixture
 def job(tmp_path):
-    """A function that starts a long run on two ranks and gives it and their pids when it is in its time loop; what is left is ended."""
+    """A function that starts a long run on two ranks and gives it and them when it is in its time loop; what is left is ended."""
     started, out = [], tmp_path / "out"
 
     def start(*words):
@@ -52,26 +51,20 @@ def job(tmp_path):
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
         command = [sys.executable, "-P", "-m", "craton", "run", "small.toml", "-o", "out", "--ranks", "2", *words]
         pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes)
-        started.append(process)
-        wait_for(lambda: process.poll() is not None or list(out.glob(SECTION)))
-        assert process.poll() is None, process.stderr.read()
-        pids = [rank["pid"] for rank in read_run(out)["ranks"]]
-        started.extend((pid, start_of(pid)) for pid in pids)
-        return process, pids
+        run = psutil.Popen(command, cwd=tmp_path, env=environment, **pipes)
+        started.append(run)
+        wait_for(lambda: run.poll() is not None or list(out.glob(SECTION)))
+        assert run.poll() is None, run.stderr.read()
+        ranks = [psutil.Process(rank["pid"]) for rank in read_run(out)["ranks"]]
+        started.extend(ranks)
+        return run, ranks
 
     yield start
-    for process, *ranks in [started] if started else []:
-        for pid, begun in ranks:
-            if alive(pid) and start_of(pid) == begun:  # numbers of processes come again
-                os.kill(pid, signal.SIGKILL)
-        process.kill()
-        process.communicate()
-
-
-def launcher_of(parent):
-    """Pid of the mpiexec that a process has started."""
-    return int(Path(f"/proc/{parent}/task/{parent}/children").read_text().split()[0])
+    for process in reversed(started):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    for run in started[:1]:
+        run.communicate()
 
 
 @needs_mpi
@@ -80,26 +73,26 @@ def launcher_of(parent):
 def test_ranks_end_with_their_parent(job, tmp_path):
     """SIGKILL of the parent ends mpiexec and all ranks; a module beside the scenario is not imported."""
     (tmp_path / "bisect.py").write_text("raise SystemExit('a file of the working folder ran')\n")
-    process, ranks = job()
-    mpiexec = launcher_of(process.pid)
-    assert len(ranks) == 2 and all(map(alive, [mpiexec, *ranks]))
-    process.kill()
-    assert wait_for(lambda: not any(map(alive, [mpiexec, *ranks]))) < 10
+    run, ranks = job()
+    processes = [*run.children(), *ranks]
+    assert len(processes) == 3 and all(map(alive, processes))
+    run.kill()
+    assert wait_for(lambda: not any(map(alive, processes))) < 10
 
 
 @needs_mpi
 @linux
 @pytest.mark.long
 def test_a_stopped_rank_is_named_and_ends_the_run(job, tmp_path):
-    process, ranks = job("--set", "run.patience=2")
-    os.kill(ranks[1], signal.SIGSTOP)
+    run, ranks = job("--set", "run.patience=2")
+    ranks[1].suspend()
     begin = time.monotonic()
-    _, said = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 15 and process.returncode == 1, said
-    assert "rank 1 on " in said and "gave no sign of life for 2 s after step" in said, said
-    assert said.count("no sign of life") == 1
-    run = read_run(tmp_path / "out")
-    assert run["state"] == "failed" and "no sign of life" in run["reason"]
+    _, message = run.communicate(timeout=60)
+    assert time.monotonic() - begin < 15 and run.returncode == 1, message
+    assert "rank 1 on " in message and "gave no sign of life for 2 s after step" in message, message
+    assert message.count("no sign of life") == 1
+    record = read_run(tmp_path / "out")
+    assert record["state"] == "failed" and "no sign of life" in record["reason"]
     assert not any(map(alive, ranks))
 
 
@@ -107,11 +100,11 @@ def test_a_stopped_rank_is_named_and_ends_the_run(job, tmp_path):
 @pytest.mark.long
 def test_signals_of_a_batch_system_leave_a_checkpoint(job, tmp_path):
     """SIGTERM to every process at once, as systemd and Slurm send it; then a second request."""
-    process, ranks = job()
-    for pid in (*ranks, launcher_of(process.pid), process.pid):
-        os.kill(pid, signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 75 and "craton resume out" in said, said
+    run, ranks = job()
+    for process in (*ranks, *run.children(), run):
+        process.terminate()
+    _, message = run.communicate(timeout=60)
+    assert run.returncode == 75 and "craton resume out" in message, message
     assert latest(tmp_path / "out").step > 0 and read_run(tmp_path / "out")["state"] == "interrupted"
 
 
@@ -119,16 +112,16 @@ def test_signals_of_a_batch_system_leave_a_checkpoint(job, tmp_path):
 @pytest.mark.long
 def test_a_second_interruption_ends_at_once(job):
     """Also where the ranks cannot answer."""
-    process, ranks = job()
-    for pid in ranks:
-        os.kill(pid, signal.SIGSTOP)
-    process.send_signal(signal.SIGINT)
+    run, ranks = job()
+    for process in ranks:
+        process.suspend()
+    run.send_signal(signal.SIGINT)
     time.sleep(2 * launcher.REPEAT)
     begin = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 5 and process.returncode == 130, said
-    assert "interrupted twice" in said
+    run.send_signal(signal.SIGINT)
+    _, message = run.communicate(timeout=60)
+    assert time.monotonic() - begin < 5 and run.returncode == 130, message
+    assert "interrupted twice" in message
     wait_for(lambda: not any(map(alive, ranks)), 5)
 
 
@@ -137,18 +130,18 @@ def test_a_stopped_launcher_is_noticed(monkeypatch):
     """Which no rank would: it and all that it started end, others do not."""
     monkeypatch.setattr(suspended, "LOOK", 0.2)
     monkeypatch.setattr(suspended, "MORE", 0.5)
-    words, said = ["sh", "-c", "sleep 100 & sleep 100; true"], []
-    launched, other = (subprocess.Popen(words, start_new_session=True) for _ in range(2))
+    command, messages = ["sh", "-c", "sleep 100 & sleep 100; true"], []
+    launched, other = (psutil.Popen(command, start_new_session=True) for _ in range(2))
     wait_for(lambda: len(suspended.descendants(launched.pid)) == 3)
-    team = [pid for pid, _ in suspended.descendants(launched.pid)]
-    watch = suspended.LauncherWatch(launched, lambda: 0.2, said.append)
+    team = [psutil.Process(pid) for pid, _ in suspended.descendants(launched.pid)]
+    watch = suspended.LauncherWatch(launched, lambda: 0.2, messages.append)
     try:
         time.sleep(0.5)
-        assert not said and all(map(alive, team))
-        os.kill(team[1], signal.SIGSTOP)
+        assert not messages and all(map(alive, team))
+        team[1].suspend()
         assert launched.wait(20) == -signal.SIGKILL
         wait_for(lambda: not any(map(alive, team)), 20)
-        assert len(said) == 1 and f"process {team[1]}) was stopped" in said[0]
+        assert len(messages) == 1 and f"process {team[1].pid}) was stopped" in messages[0]
         assert len(suspended.descendants(other.pid)) == 3
     finally:
         watch.close()

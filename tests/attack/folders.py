@@ -17,11 +17,6 @@ COMMANDS = {
 }
 
 
-def commands(kind):
-    """Command lines that read a folder."""
-    return COMMANDS[kind]
-
-
 def build(folder):
     """Write the folders: kind -> path."""
     import craton

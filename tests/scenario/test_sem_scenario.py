@@ -9,24 +9,11 @@ from refusals import CONSTANTS, MESH, SEM
 import craton
 from craton.conventions import FACES
 from craton.errors import ScenarioError
-from craton.scenario import (
-    FiniteDifferenceScenario,
-    Homogeneous,
-    Scenario,
-    SpectralScenario,
-    Stiffness,
-    dumps,
-    loads,
-    reads,
-)
+from craton.scenario import SCENARIOS, Homogeneous, Scenario, Stiffness, dumps, loads, reads
 
 
 def changed(*pairs, text=SEM):
-    """The scenario with texts replaced."""
-    for old, new in pairs:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text
+    return smallcase.changed(*pairs, text=text)
 
 
 def told(scenario):
@@ -36,7 +23,7 @@ def told(scenario):
 
 def test_the_same_file_by_both_methods():
     fd, sem = loads(smallcase.TEXT), loads(SEM)
-    assert type(fd) is FiniteDifferenceScenario and type(sem) is SpectralScenario
+    assert type(fd) is SCENARIOS["fd"] and type(sem) is SCENARIOS["sem"]
     assert all(getattr(sem, name) == getattr(fd, name) for name in ("source", "receivers", "snapshots", "model"))
     assert sem.face("top") == "free" and sem.face("west") == sem.face("bottom") == "pml"
     assert any("boundaries.others" in text and '"pml", in boxes' in text for text in sem.warnings)
@@ -62,11 +49,11 @@ def test_written_and_read_again(tmp_path):
 
 def test_built_in_python():
     tables = loads(SEM).model_dump(by_alias=True, exclude_none=True)
-    assert Scenario(**tables) == SpectralScenario(**tables) == loads(SEM)
+    assert Scenario(**tables) == SCENARIOS["sem"](**tables) == loads(SEM)
     refused(ScenarioError, "degree", Scenario, **tables | {"run": {"degree": 12}})
     # a key of another method in a table built before
     model = Homogeneous(vp=3000, vs=1700, rho=2300, qp=90, qs=50, attenuation={"band": [0.1, 9], "storage": "full"})
-    assert told(SpectralScenario(**tables | {"model": model})) == {"model.attenuation.storage"}
+    assert told(SCENARIOS["sem"](**tables | {"model": model})) == {"model.attenuation.storage"}
 
 
 def test_old_key_of_the_element_size_is_read_with_a_note():
@@ -80,7 +67,7 @@ def test_old_key_of_the_element_size_is_read_with_a_note():
     assert "domain.spacing" not in told(loads(SEM))
     tables = loads(SEM).model_dump(by_alias=True, exclude_none=True)
     tables["domain"]["spacing"] = tables["domain"].pop("element_size")
-    assert SpectralScenario(**tables) == loads(SEM)
+    assert SCENARIOS["sem"](**tables) == loads(SEM)
     missing = reads(changed((refusals.BOX, "spacing = 400"))).problems
     assert [p.key for p in missing] == ["domain.origin", "domain.size"]
     for key in ("spacing", "element_size"):

@@ -14,7 +14,7 @@ STRIKE_SLIP = {"kind": "moment_tensor", "tensor": {"xy": 1e12}}
 def scenario(method, model, source, z, receiver, ground=0, axes=3, tau=0.06, top="free", **domain):
     """A source at the elevation z and a receiver; with `ground` its surface is a topography at 100 m."""
     pick = {3: [0, 1, 2], 2: [0, 2]}[axes]
-    resolution = {"spacing": 50} if method == "fd" else {"element_size": 200}
+    resolution = {"spacing": 50} if method == "fd" else {"element_size": 400}
     if ground:
         model = model | {"topography": {"x": [0, 1600], "y": [0, 1600], "z": [[100] * 2] * 2}}
     at, station = ([place[i] for i in pick] for place in ([500, 800, z], [900, 900, receiver]))

@@ -193,16 +193,8 @@ def test_outer_elements_and_only_they_touch_shared_points(case):
                 assert touching[real].all() if launch.outer else not touching.any()
 
 
-@pytest.mark.long
-def test_a_fluid_and_the_solid_below_it_stay_together():
-    for plan in plans("sea", 4, "random"):
-        if "coupling_solid" in plan.arrays:
-            assert {"displacement", "potential"} <= set(plan.arrays)
-        assert sum(own.elements for own in plan.partition) == 36 and plan.totals.points == run_alone("sea").plan.points
-
-
 def test_plan_says_who_has_what(tmp_path, capsys):
-    """What `craton plan --ranks` counts is what the ranks have."""
+    """What `craton plan --ranks` counts is what the ranks have. A fluid and the solid below it stay together."""
     (tmp_path / "case.toml").write_text(elements("sea"))
     words = ("--ranks", "4", "--set", "run.partition=bisection")
     assert main(["plan", str(tmp_path / "case.toml"), *words]) == 0
@@ -210,8 +202,13 @@ def test_plan_says_who_has_what(tmp_path, capsys):
     words = ("Ranks: 4", "shared points", "outer", "memory", "imbalance", "efficiency")
     assert [word for word in words if word not in table] == []
     counted = rank_loads(planned(shared("sea", partition="bisection")).weights, 4)
-    for load, plan in zip(counted, kept_plans("sea", 4, "bisection"), strict=True):
+    of_ranks = kept_plans("sea", 4, "bisection")
+    coupled = [plan for plan in of_ranks if "coupling_solid" in plan.arrays]
+    assert coupled and all({"displacement", "potential"} <= set(plan.arrays) for plan in coupled)
+    for load, plan in zip(counted, of_ranks, strict=True):
         own = plan.subdomain
+        assert sum(part.elements for part in plan.partition) == 36
+        assert plan.totals.points == run_alone("sea").plan.points
         assert (load.elements, load.outer, load.neighbours) == (own.elements, own.outer, len(own.neighbours))
         assert load.shared == sum(neighbour.shared for neighbour in own.neighbours)
         buffers = [plan.arrays.get(f"shared_{field}_out") for field in ("force", "potential_force")]

@@ -1,5 +1,6 @@
 """Processes of a run and real signals: parents that are killed, ranks that stop or hang, forks, threads side by side."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -150,33 +151,25 @@ def test_a_stopped_launcher_is_noticed(monkeypatch):
 
 
 def forked(work):
-    """Pid of a fork of this process that does some work, whose exit code it takes; it never goes on as a second pytest."""
-    pid = os.fork()
-    if pid == 0:
-        code = 99
-        try:
-            code = work()
-        finally:
-            os._exit(code)
-    return pid
+    """A fork of this process that does some work, whose exit code it takes."""
+    process = multiprocessing.get_context("fork").Process(target=lambda: sys.exit(work()), daemon=True)
+    process.start()
+    return process
 
 
-def exit_code(pid, seconds=60):
+def exit_code(process, seconds=60):
     """Exit code of a fork when it has ended, which it must; minus a signal's number."""
-    status = []
-    try:
-        wait_for(lambda: status.extend(os.waitpid(pid, os.WNOHANG)) or any(status), seconds)
-    except AssertionError:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        raise
-    return os.waitstatus_to_exitcode(status[-1])
+    process.join(seconds)
+    ended = not process.is_alive()
+    process.kill()
+    assert ended, "it took too long"
+    return process.exitcode
 
 
 @pytest.fixture
 def slow_command(tmp_path):
     """A function that begins a command in a fork whose steps take 10 ms and files of checkpoints 30, so that signals come in its midst,
-    and gives its pid when it has taken a picture. Signals may be ignored, as nohup leaves them.
+    and gives this when it has taken a picture. Signals may be ignored, as nohup leaves them.
     """
     sample, write = Recorder.sample, checkpoint.write
 
@@ -202,10 +195,9 @@ def slow_command(tmp_path):
             Recorder.sample, checkpoint.write = pausing, waiting
             return main([*words, "-q"])
 
-        before = pictures()
-        pid = forked(work)
+        before, process = pictures(), forked(work)
         wait_for(lambda: pictures() - before)
-        return pid
+        return process
 
     return start
 
@@ -221,23 +213,23 @@ def test_sequences_of_systemd_and_kubernetes(slow_command, tmp_path):
 
     systemd = slow_command("run", "small.toml", "-o", "out")
     for number in (signal.SIGTERM, signal.SIGCONT, signal.SIGHUP):
-        os.kill(systemd, number)
+        os.kill(systemd.pid, number)
     assert exit_code(systemd, 20) == 75 and read_run(out)["state"] == "interrupted"
     first = latest(out).step
 
     kubernetes = slow_command("resume", "out")
-    os.kill(kubernetes, signal.SIGTERM)
+    os.kill(kubernetes.pid, signal.SIGTERM)
     wait_for(lambda: checkpoint.saving(out), 20)
-    os.kill(kubernetes, signal.SIGKILL)
+    os.kill(kubernetes.pid, signal.SIGKILL)
     assert exit_code(kubernetes, 20) == -signal.SIGKILL and read_run(out)["state"] == "running"
     assert latest(out).step == first and checkpoint.saving(out)
 
     terminal = slow_command("resume", "out")
-    os.kill(terminal, signal.SIGHUP)
+    os.kill(terminal.pid, signal.SIGHUP)
     assert exit_code(terminal, 20) == 75 and latest(out).step > first
 
     nohup = slow_command("resume", "out", ignored=[signal.SIGHUP])
-    os.kill(nohup, signal.SIGHUP)
+    os.kill(nohup.pid, signal.SIGHUP)
     assert exit_code(nohup) == 0 and read_run(out)["state"] == "finished"
     smallcase.same_results(tmp_path / "whole", out, (None, "snapshots/section"))
 

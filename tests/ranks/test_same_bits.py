@@ -353,7 +353,7 @@ def same_pictures(out, expected_out, *names):
 
 def test_pictures_of_elements_are_put_together(tmp_path):
     """Every place of a raster is seen by one rank. (Of derivatives, which jump at faces of elements, ranks may see the other side.)"""
-    scenario = loads(elements("sea") + VOLUME, ["run.partition=bisection", "time.duration=0.3"])
+    scenario = loads(elements("rigid sides") + VOLUME, ["run.partition=bisection", "time.duration=0.3"])
     alone, on_three = (craton.run(scenario, out=tmp_path / str(n), progress=False, devices=n) for n in (1, 3))
     np.testing.assert_array_equal(alone.samples, on_three.samples)
     pictures = same_pictures(tmp_path / "3", tmp_path / "1", "ground", "volume")

@@ -142,16 +142,14 @@ ROCK = """
     { top = -500, vp = 4200, vs = 2400, rho = 2500, vp_gradient = 0.3 }"""
 SEA = "{ top = 0, vp = 1500, vs = 0, rho = 1000 }, { top = -500, vp = 3400, vs = 1900, rho = 2300 }"
 LOSSY = ROCK.replace("rho = 2100", "rho = 2100, qp = 60, qs = 30")
-LAYER = 'others = "pml", pml = { thickness = 1 }'
 SOLID = {"layers": ROCK, "source": MOMENT, "boundaries": "", "model": ""}
 WATER = {"layers": SEA, "source": BLAST, "model": ""}
 ELEMENTS = {
     "solid": SOLID,
-    "layers": SOLID | {"boundaries": LAYER},
     "rigid sides": SOLID | {"boundaries": 'west = "rigid", east = "free", others = "stacey"'},
     "attenuation": SOLID | {"layers": LOSSY, "model": ", attenuation = { band = [0.5, 10], mechanisms = 2 }"},
     "sea": WATER | {"source": f"{BLAST}, {MOMENT}", "boundaries": ""},
-    "sea layers": WATER | {"boundaries": LAYER},
+    "sea layers": WATER | {"boundaries": 'others = "pml", pml = { thickness = 1 }'},
     "floor in a layer": WATER | {"boundaries": 'top = "pml", pml = { width = 750 }, others = "stacey"'},
 }
 

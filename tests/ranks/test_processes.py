@@ -237,13 +237,13 @@ def test_sequences_of_systemd_and_kubernetes(slow_command, tmp_path):
 @linux
 @pytest.mark.long
 def test_a_fork_after_threads_runs_and_threads_side_by_side_give_the_same_bits(tmp_path):
-    """A child of a process that ran with OpenMP threads runs as well; eight threads at once write eight folders alike."""
+    """A child of a process that ran with OpenMP threads runs as well; four threads at once write four folders alike."""
     scenario = smallcase.pictured(run_threads=2, time_duration=0.3)
     reference = craton.run(scenario, out=tmp_path / "alone", progress=False)
     child = forked(lambda: int(not np.array_equal(reference.samples, craton.run(scenario, progress=False).samples)))
     assert exit_code(child) == 0
-    outs = [tmp_path / f"thread {n}" for n in range(8)]
-    with ThreadPoolExecutor(8) as pool:
+    outs = [tmp_path / f"thread {n}" for n in range(4)]
+    with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda out: craton.run(scenario, out=out, progress=False), outs))
     for out in outs:
         smallcase.same_results(tmp_path / "alone", out)

@@ -152,14 +152,11 @@ MORE_SHARED = {
     "rigid sides float32": [(4, "random")],
     "sea float32": [(8, "bisection")],
     "attenuation float32": [(4, "metis")],
-    "layers float32": [(4, "random")],
-    "sea layers float32": [(3, "bisection")],
+    "sea layers float32": [(3, "bisection"), (4, "random")],
     "core float32": [(4, "slices")],
     "solid float64": [(5, "bisection")],
     "sea float64": [(4, "random")],
-    "attenuation float64": [(2, "slices")],
     "mantle float32": [(3, "slices")],
-    "mantle float64": [(2, "slices")],
     "blast in the core float64": [(4, "slices")],
 }
 

@@ -110,14 +110,14 @@ def attack(asked):
     random, tried, failures = Random(asked.seed), Counter(), Counter()
     with TemporaryDirectory(prefix="flips") as place:
         kinds = folders.build(Path(place))
-        found = trials(kinds, random)
+        flips = trials(kinds, random)
         # otherwise damage would be noticed wherever it is
         assert not any(noticed_by_check(folder / "out") for folder in kinds.values())
         assert not noticed_by_resume(kinds["killed"] / "out")
         assert not any(noticed_by(words, kinds["finished"]) for words in READERS.values())
         end = time.monotonic() + asked.seconds
         while tried["checkpoint"] < asked.most and time.monotonic() < end:
-            kind, path, notices = next(found)
+            kind, path, notices = next(flips)
             with Flip(path, random) as flip:
                 noticed = notices()
             tried[kind] += 1

@@ -68,7 +68,7 @@ class Answer:
             "over 2 GB": large,
             "accepted nonsense": nonsense,
         }
-        return [kind for kind, found in kinds.items() if found]
+        return [kind for kind, is_so in kinds.items() if is_so]
 
 
 class Server:

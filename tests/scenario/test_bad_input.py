@@ -210,9 +210,9 @@ def test_wrong_command_lines(cli, tmp_path):
         command = [word.replace("_", " ") for word in words.split()]
         code, text = cli(*command)
         parts += [f"--set {command[-1]}"] if "--set" in command else []
-        found = blocks("\n".join(line for line in text.splitlines() if not line.endswith("nothing was written.")))
-        shaped = all(len(block) <= 3 and (code == 3 or block[-1].startswith("    -> ")) for block in found)
-        right = code == expected and len(found) == 1 + ("outside" in words) and all(part in text for part in parts)
+        problems = blocks("\n".join(line for line in text.splitlines() if not line.endswith("nothing was written.")))
+        shaped = all(len(block) <= 3 and (code == 3 or block[-1].startswith("    -> ")) for block in problems)
+        right = code == expected and len(problems) == 1 + ("outside" in words) and all(part in text for part in parts)
         if not (shaped and right and "Traceback" not in text):
             failures.append(f"{words}: {code}\n{text}")
     assert not failures, "\n\n".join(failures)

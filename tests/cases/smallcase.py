@@ -90,9 +90,8 @@ def same_results(one, other, groups=(None, "snapshots/section", "snapshots/volum
         assert not any((b[name] != b[name]).any() for name in b.data_vars)
 
 
-def changed(*changes):
-    """The scenario with (old, new) texts replaced; each old text must be there exactly once."""
-    text = TEXT
+def changed(*changes, text=TEXT):
+    """The scenario, or another text, with (old, new) texts replaced; each old text must be there exactly once."""
     for old, new in changes:
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the scenario"
         text = text.replace(old, new)

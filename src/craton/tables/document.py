@@ -14,7 +14,7 @@ from craton.tables.lines import line_map, line_of
 from craton.text import nearest, shown, toml_pairs
 
 LARGEST = 1 << 30  # bytes of a scenario
-FILE_KEYS = ("file", "mesh", "observed")  # keys whose strings are paths, in whatever table
+FILE_KEYS = ("file", "mesh", "observed", "recorded")  # keys whose strings are paths, in whatever table
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,13 @@ class Surface:
         (i, p, u), (j, q, v) = (
             weights(axis, np.asarray(c, float), HALF_A_STEP) for axis, c in zip((self.x, self.y), (x, y))
         )
-        low = self.z[j, i] * (1 - u) + np.where(u > 0, self.z[j, p], 0) * u
-        high = self.z[q, i] * (1 - u) + np.where(u > 0, self.z[q, p], 0) * u
-        return np.where(np.isnan(u) | np.isnan(v), np.nan, low * (1 - v) + np.where(v > 0, high, 0) * v)
+        low, high = (_between(self.z[row, i], self.z[row, p], u) for row in (j, q))
+        return np.where(np.isnan(u) | np.isnan(v), np.nan, _between(low, high, v))
+
+
+def _between(first, second, weight):
+    """Values between two; one without weight does not count, be it nan."""
+    return np.where(weight < 1, first, 0) * (1 - weight) + np.where(weight > 0, second, 0) * weight
 
 
 def elevations(surface, grid):

@@ -6,16 +6,22 @@ from functools import cache
 from paths import PACKAGE
 
 FILES = sorted(PACKAGE.rglob("*.py"))
-KERNELS = sorted(path for path in PACKAGE.rglob("*") if path.suffix in (".h", ".cpp", ".cu"))
 
 
 @cache
 def texts():
     """{path: text} of Python and kernels."""
-    return {path: path.read_text() for path in (*FILES, *KERNELS)}
+    kernels = sorted(path for path in PACKAGE.rglob("*") if path.suffix in (".h", ".cpp", ".cu"))
+    return {path: path.read_text() for path in (*FILES, *kernels)}
 
 
 @cache
 def trees():
     """{path: syntax tree} of Python."""
     return {path: ast.parse(texts()[path]) for path in FILES}
+
+
+@cache
+def walked():
+    """{path: all nodes of its syntax tree}."""
+    return {path: list(ast.walk(tree)) for path, tree in trees().items()}

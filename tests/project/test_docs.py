@@ -24,7 +24,7 @@ import craton
 from craton.cli import app, main
 from craton.cli.plan import one_run, shots_apart
 from craton.methods.gravity import options, prism_options
-from craton.report import earth_pictures
+from craton.report import earth_pictures, figures
 from craton.scenario import FiniteDifferenceScenario, Scenario, dumps, load, loads
 
 DOCS, EXAMPLES_FOLDER = ROOT / "docs", ROOT / "examples"
@@ -83,7 +83,7 @@ def shortened(path, longest=math.inf):
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """A folder with shortened examples, which is the current one."""
+    """A folder with shortened examples, which is the current one; pictures are coarse."""
     folder = tmp_path / "examples"
     folder.mkdir()
     for path in EXAMPLES:
@@ -92,9 +92,10 @@ def workplace(tmp_path, monkeypatch):
         (folder / f"{name}.toml").write_text(dumps(load(EXAMPLES_FOLDER / f"{name}.toml", changes)))
     line = folder / "survey_3d.toml"
     line.write_text(dumps(load(line, ["source.0.shots.count=3"])))
-    monkeypatch.setattr(earth_pictures, "CURVES", 8)  # distances with travel times by TauP
+    monkeypatch.setattr(earth_pictures, "CURVES", 4)  # distances with travel times by TauP
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    with figures.resolution(50):
+        yield tmp_path
 
 
 # --- commands and Python ----------------------------------------------------------------------------------------------------------------

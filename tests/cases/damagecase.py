@@ -15,8 +15,8 @@ RESULTS = (None, "snapshots/section")  # groups of the result of the small case
 
 
 def small(*changes, run=()):
-    """The small case with changes, on one thread."""
-    return loads(smallcase.changed(*changes), ("run.threads=1", *run))
+    """The small case on 21 x 21 x 18 points with changes, on one thread."""
+    return loads(smallcase.changed(("spacing = 100", "spacing = 150"), *changes), ("run.threads=1", *run))
 
 
 def stopping(patch, *steps, error=None):

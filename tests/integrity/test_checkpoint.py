@@ -67,22 +67,18 @@ def whole(tmp_path_factory):
 
 
 RUNS = [("pictures", 1, 1), ("no receivers", 1, 1), ("attenuation and A1", 2, 1), ("elements", 1, 2)]
-LONG = [
-    ("pictures", 2, 2),
-    ("pictures", 1, 3),
-    ("attenuation and A1", 1, 1),
-    ("attenuation and A1", 2, 2),
-    ("attenuation and A1", 3, 2),
-    ("plane", 1, 1),
-    ("plane", 2, 2),
-    ("elements", 1, 1),
-    ("elements", 2, 2),
-    ("elements in colours", 2, 1),
-    ("16 bits", 1, 1),
-]
+LONG = {
+    "pictures": [(2, 2), (1, 3)],
+    "attenuation and A1": [(1, 1), (2, 2), (3, 2)],
+    "plane": [(1, 1), (2, 2)],
+    "elements": [(1, 1), (2, 2)],
+    "elements in colours": [(2, 1)],
+    "16 bits": [(1, 1)],
+}
+RUNS += [pytest.param(case, *ranks, marks=pytest.mark.long) for case, pairs in LONG.items() for ranks in pairs]
 
 
-@pytest.mark.parametrize("case, before, after", RUNS + [pytest.param(*run, marks=pytest.mark.long) for run in LONG])
+@pytest.mark.parametrize("case, before, after", RUNS)
 def test_goes_on_with_the_same_bits(case, before, after, tmp_path, whole):
     """On as many ranks or on others; one rank is interrupted twice, the second time before another picture was taken. Of elements
     whose forces are added in the order of the ranks the same up to rounding.

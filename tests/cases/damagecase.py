@@ -88,14 +88,15 @@ def damage(path, how):
 
 def missed(rows, sound, place, within, look):
     """Damage that is not told: for each row (name, how, words) a copy of a sound folder is damaged, at a name within a folder of the
-    copy; `look` at the copy gives whether all is right, and what was said.
+    copy, which is whole again for the next row; `look` at the copy gives whether all is right, and what was said.
     """
-    failures = []
+    failures, part = [], within(sound).relative_to(sound)
+    shutil.copytree(sound, place)
     for name, how, words in rows:
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(sound, place)
-        damage(within(place) / name, how)
+        damage(place / part / name, how)
         right, said = look(place, words)
         if not right or words not in said or "Traceback" in said or "bug in craton" in said:
             failures.append(f"{name} {str(how)[:80]}: {words}\n{said}")
+        shutil.rmtree(place / part, ignore_errors=True)
+        shutil.copytree(sound / part, place / part)
     return "\n\n".join(failures)

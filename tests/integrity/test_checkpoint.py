@@ -121,10 +121,10 @@ def test_many_ranks_need_the_user_s_word(single, capsys, monkeypatch):
 def test_every_so_often_and_after_a_failure(runs, tmp_path, monkeypatch):
     """Waveforms up to the last checkpoint are there while it runs; pictures taken after it are taken again."""
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="out of the blue"):
-        stopping(patch, 47, error=RuntimeError("out of the blue"))
-        craton.run(small(run=["run.checkpoint=20 ms"]), out=tmp_path / "out", progress=False)
+        stopping(patch, 40, error=RuntimeError("out of the blue"))
+        craton.run(small(run=["run.checkpoint=5 ms"]), out=tmp_path / "out", progress=False)
     saved, done = latest(tmp_path / "out"), opened(tmp_path / "out")
-    assert 1 <= saved.step < 48 and done.sizes["time"] == saved.step and np.isfinite(done.velocity).all()
+    assert 1 <= saved.step < 41 and done.sizes["time"] == saved.step and np.isfinite(done.velocity).all()
     assert saved.record.shape == (saved.step, 12)
     craton.resume(tmp_path / "out", progress=False)
     same_results(runs / "whole", tmp_path / "out", RESULTS)

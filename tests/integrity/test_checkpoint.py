@@ -80,7 +80,7 @@ RUNS += [pytest.param(case, *ranks, marks=pytest.mark.long) for case, pairs in L
 
 @pytest.mark.parametrize("case, before, after", RUNS)
 def test_goes_on_with_the_same_bits(case, before, after, tmp_path, whole):
-    """On as many ranks or on others; one rank is interrupted twice, the second time before another picture was taken. Of elements
+    """On as many ranks or on others; one with pictures is interrupted once more before another picture was taken. Of elements
     whose forces are added in the order of the ranks the same up to rounding.
     """
     out = tmp_path / "out"
@@ -88,7 +88,7 @@ def test_goes_on_with_the_same_bits(case, before, after, tmp_path, whole):
     first = latest(out).step
     assert "stopped by SIGTERM after step" in message and latest(out).ranks == before
     assert first == 31 if before == 1 else first >= 31
-    if before == after == 1:
+    if case == "pictures" and before == after == 1:
         interrupted(craton.resume, out, stop=[31])
         assert latest(out).step == 32 and len(list((out / "checkpoints").iterdir())) == 2
     result = craton.resume(out, progress=False, devices=after)

@@ -52,7 +52,7 @@ def moved(tmp_path_factory):
     return folder
 
 
-def test_the_scenario_refers_to_copies(moved):
+def test_the_scenario_refers_to_copies_and_what_changed_is_named(moved, tmp_path):
     text = (moved / "whole" / "scenario.toml").read_text()
     tables = tomllib.loads(text)
     assert tables["model"]["file"] == "inputs/model.zarr" and tables["source"][0]["file"] == "inputs/CMT"
@@ -63,6 +63,11 @@ def test_the_scenario_refers_to_copies(moved):
     assert all(entry["from"].startswith(str(moved / "work")) for entry in records)
     assert list(inputs.changed(moved / "whole", records)) == []
     assert craton.load(moved / "whole" / "scenario.toml").model.file == str(moved / "whole" / "inputs" / "model.zarr")
+    out = shutil.copytree(moved / "whole", tmp_path / "out")
+    for how, words in ((("B,1000", "C,1200"), "has changed since the run began"), (None, "is gone")):
+        damage(out / "inputs" / "stations.csv", how)
+        (message,) = inputs.changed(out, records)
+        assert f"stations.csv (receivers.0.file) {words}" in message
 
 
 def test_a_moved_folder_is_resumed_and_plotted(moved):
@@ -84,18 +89,6 @@ def test_a_figure_without_its_scenario_says_so(moved, tmp_path, caplog):
     assert pictures.scene_of(tmp_path)["title"] == "" and fieldmaps.outlines(tmp_path) == []
     assert caplog.text.count("scenario.toml cannot be read, the figure is drawn without it") == 2
     assert fieldmaps.outlines(moved / "whole") == []  # waves have no prisms
-
-
-def test_what_changed_is_named(moved, tmp_path):
-    out = shutil.copytree(moved / "whole", tmp_path / "out")
-    records, stations = manifest(out)["inputs"], out / "inputs" / "stations.csv"
-    for how, words in (
-        (("B,1000", "C,1200"), "stations.csv (receivers.0.file) has changed since the run began"),
-        (None, "stations.csv (receivers.0.file) is gone"),
-    ):
-        damage(stations, how)
-        (message,) = inputs.changed(out, records)
-        assert words in message
 
 
 def test_large_files_are_referenced_and_names_stay_apart(tmp_path):

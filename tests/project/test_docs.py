@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import tomllib
+from operator import attrgetter
 from pathlib import Path
 
 import benchscript
@@ -51,9 +52,9 @@ COARSE = {
 maker = benchscript.load("make_tables", DOCS)
 
 
-def tiered(paths, short):
-    """Parameters: paths by their names, those that are not named are long."""
-    return [pytest.param(p, id=p.name, marks=() if p.name in short else pytest.mark.long) for p in paths]
+def tiered(page):
+    """A page as a parameter; those that are not named are long."""
+    return pytest.param(page, id=page.name, marks=() if page.name in SHORT else pytest.mark.long)
 
 
 def fenced(page, *languages):
@@ -117,7 +118,7 @@ def command(line, folder):
 
 
 @pytest.mark.costly("the pages that a newcomer reads first")
-@pytest.mark.parametrize("page", tiered([p for p in PAGES if fenced(p, "sh", "python")], SHORT))
+@pytest.mark.parametrize("page", [tiered(page) for page in PAGES if fenced(page, "sh", "python")])
 def test_page_runs(page, workplace, capfd):
     pytest.importorskip("obspy")
     pytest.importorskip("matplotlib")
@@ -215,7 +216,8 @@ def test_examples_plan():
         assert one_run(load(path)).steps > 100, path.name
 
 
-@pytest.mark.parametrize("path", tiered(EXAMPLES, ["two_layers.toml"]))
+@pytest.mark.long
+@pytest.mark.parametrize("path", EXAMPLES, ids=attrgetter("name"))
 def test_example_runs(path, workplace):
     """Shortened it runs, and something arrives at every receiver."""
     scenario = load(Path("examples") / path.name)

@@ -117,8 +117,9 @@ def test_pages_of_keys_have_every_table_with_every_key(tmp_path):
     assert not TABLES - described and not NO_TABLES & described
     for method, (_, tables) in reference_pages.tables_of_methods().items():
         page = pages[f"keys_{method}"]
+        parts = sections(page)
         for name, table in tables.items():
-            assert not [key for key in table.get("properties", ()) if f"| `{key}` |" not in sections(page)[name]]
+            assert not [key for key in table.get("properties", ()) if f"| `{key}` |" not in parts[name]]
         links = re.findall(r"\]\(#(\w+)\)", page)
         assert len(links) > 20 and set(links) <= {name.lower() for name in tables}
     assert "## craton run" in pages["commands"] and "`--oversubscribe`" in pages["commands"]

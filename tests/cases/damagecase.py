@@ -42,12 +42,12 @@ def interrupted(work, *arguments, stop=(), **options):
     return str(error.value)
 
 
-def exchange(one, other):
+def exchange(first, second):
     """Exchange two files."""
-    aside = one.with_name("aside")
-    one.rename(aside)
-    other.rename(one)
-    aside.rename(other)
+    aside = first.with_name("aside")
+    first.rename(aside)
+    second.rename(first)
+    aside.rename(second)
 
 
 def damage(path, how):

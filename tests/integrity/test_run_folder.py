@@ -103,9 +103,9 @@ def test_large_files_are_referenced_and_names_stay_apart(tmp_path):
     (tmp_path / "b").mkdir()
     stations = shutil.copy(tmp_path / "a" / "stations.csv", tmp_path / "b" / "stations.csv")
     receivers = craton.load(file, [f'receivers.0.file="{stations}"']).receivers
-    other = scenario.model_copy(update={"receivers": receivers})
-    both = inputs.Inputs(scenario, other)  # as of a survey, whose scenarios are in a folder
-    assert tomllib.loads(both.text(other, "../inputs"))["model"]["file"] == "../inputs/model.zarr"
+    moved = scenario.model_copy(update={"receivers": receivers})
+    both = inputs.Inputs(scenario, moved)  # as of a survey, whose scenarios are in a folder
+    assert tomllib.loads(both.text(moved, "../inputs"))["model"]["file"] == "../inputs/model.zarr"
     assert both.files("inputs")[str(stations)] == "inputs/2_stations.csv"
 
 

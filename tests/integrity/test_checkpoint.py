@@ -8,6 +8,7 @@ import sys
 import time
 from functools import cache, partial
 
+import inversecase
 import numpy as np
 import pytest
 import smallcase
@@ -26,21 +27,13 @@ from craton.errors import ScenarioError
 
 LOSSY = ('kind = "homogeneous"', 'kind = "homogeneous"\nqp = 60\nqs = 40\nattenuation = { band = [0.5, 5] }')
 SEM = (LOSSY, ("spacing = 150", "spacing = 500"), ('method = "fd"', 'method = "sem"'))
-PLANE = (
-    ("origin = [0, 0, -2500]", "origin = [0, -2500]"),
-    ("size = [3000, 3000, 2500]", "size = [3000, 2500]"),
-    ("at = [1500, 1500, -1000]", "shots = { from = [1000, -1000], to = [2000, -1000], count = 3 }"),
-    ("at = [2000, 1500, 0]", "at = [2000, 0]"),
-    ("from = [1000, 1500, 0], to = [1400, 1500, 0]", "from = [1000, 0], to = [1400, 0]"),
-    ("plane = { y = 1500 }\n", ""),
-)
 A1 = ('others = "cpml"', 'others = "a1"\nwest = "periodic"\neast = "periodic"')
 PML = ('others = "cpml"', 'others = "pml"'), ("cpml = { thickness = 5 }", "pml = { thickness = 1 }")
 CASES = {
     "pictures": partial(pictured, domain_spacing=150),
     "no receivers": partial(small, run=["receivers=[]"]),
     "attenuation and A1": partial(small, LOSSY, A1),  # memory variables, past velocities; one rank can wrap around
-    "plane": partial(small, *PLANE),  # three shots side by side
+    "plane": partial(inversecase.scenario, steps=60, source=inversecase.SHOTS),  # three shots side by side
     "elements": partial(small, *SEM),  # attenuation, whose memory lies in vectors of elements
     "elements in colours": partial(small, *SEM, *PML, run=['run.assembly="colour"']),  # sums in one order
     "16 bits": partial(small, run=["run.storage=half"]),  # and fields of a box around the source

@@ -208,7 +208,8 @@ def test_chunks_can_be_read_without_craton(runs):
 
 def test_a_second_writer_is_refused(tmp_path, monkeypatch, capsys):
     """While a run goes on: another one, also with --force, a resume, a check."""
-    file, out, sample, codes = smallcase.write(tmp_path), str(tmp_path / "out"), Recorder.sample, []
+    file = smallcase.write(tmp_path, ("spacing = 100", "spacing = 150"))
+    out, sample, codes = str(tmp_path / "out"), Recorder.sample, []
 
     def beside(self, step):
         if step == 5 and not codes:

@@ -128,7 +128,6 @@ def test_layers_are_known_and_have_an_order():
     assert not circles(ALLOWED)
 
 
-@pytest.mark.costly("whichever test reads the tree first pays for it")
 def test_imports_run_one_way():
     wrong = [
         f"{name_of(path)} imports {module}"

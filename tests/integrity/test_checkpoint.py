@@ -115,7 +115,7 @@ def test_every_so_often_and_after_a_failure(runs, tmp_path, monkeypatch):
     """Waveforms up to the last checkpoint are there while it runs; pictures taken after it are taken again."""
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="out of the blue"):
         stopping(patch, 40, error=RuntimeError("out of the blue"))
-        craton.run(small(run=["run.checkpoint=10 ms"]), out=tmp_path / "out", progress=False)
+        craton.run(small(run=["run.checkpoint=5 ms"]), out=tmp_path / "out", progress=False)
     saved, done = latest(tmp_path / "out"), opened(tmp_path / "out")
     assert 1 <= saved.step < 41 and done.sizes["time"] == saved.step and np.isfinite(done.velocity).all()
     assert saved.record.shape == (saved.step, 12)

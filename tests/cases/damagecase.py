@@ -15,8 +15,8 @@ RESULTS = (None, "snapshots/section")  # groups of the result of the small case
 
 
 def small(*changes, run=()):
-    """The small case with changes, on one thread."""
-    return loads(smallcase.changed(*changes), ("run.threads=1", *run))
+    """The small case on 21 x 21 x 18 points with changes, on one thread."""
+    return loads(smallcase.changed(("spacing = 100", "spacing = 150"), *changes), ("run.threads=1", *run))
 
 
 def stopping(patch, *steps, error=None):
@@ -42,12 +42,12 @@ def interrupted(work, *arguments, stop=(), **options):
     return str(error.value)
 
 
-def exchange(one, other):
+def exchange(first, second):
     """Exchange two files."""
-    aside = one.with_name("aside")
-    one.rename(aside)
-    other.rename(one)
-    aside.rename(other)
+    aside = first.with_name("aside")
+    first.rename(aside)
+    second.rename(first)
+    aside.rename(second)
 
 
 def damage(path, how):
@@ -88,14 +88,15 @@ def damage(path, how):
 
 def missed(rows, sound, place, within, look):
     """Damage that is not told: for each row (name, how, words) a copy of a sound folder is damaged, at a name within a folder of the
-    copy; `look` at the copy gives whether all is right, and what was said.
+    copy, which is whole again for the next row; `look` at the copy gives whether all is right, and what was said.
     """
-    failures = []
+    failures, part = [], within(sound).relative_to(sound)
+    shutil.copytree(sound, place)
     for name, how, words in rows:
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(sound, place)
-        damage(within(place) / name, how)
+        damage(place / part / name, how)
         right, said = look(place, words)
         if not right or words not in said or "Traceback" in said or "bug in craton" in said:
             failures.append(f"{name} {str(how)[:80]}: {words}\n{said}")
+        shutil.rmtree(place / part, ignore_errors=True)
+        shutil.copytree(sound / part, place / part)
     return "\n\n".join(failures)

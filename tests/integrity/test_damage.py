@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import smallcase
 from attack.flips import Flip
+from common import refused
 from damagecase import RESULTS, damage, missed, small
 from smallcase import same_results
 
@@ -32,19 +33,6 @@ PNG = bytes.fromhex(  # of one point
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060"
     "000000050001a5f645400000000049454e44ae426082"
 )
-
-
-@pytest.fixture
-def out(left, tmp_path):
-    """A copy of the interrupted run."""
-    return shutil.copytree(left / "out", tmp_path / "out")
-
-
-@pytest.fixture
-def single(out):
-    """A copy of it with the last checkpoint only."""
-    shutil.rmtree(out / "checkpoints" / "step_000000021")
-    return out
 
 
 # --- checkpoints ------------------------------------------------------------------------------------------------------------------------
@@ -74,11 +62,8 @@ def resealed(values, **options):
     return write
 
 
-def beyond(files):
-    """Files of a manifest, one of them outside of the checkpoint."""
-    return files | {"../../run.json": files["record.npy"]}
-
-
+# files of a manifest, one of them outside of the checkpoint
+BEYOND = {"files": lambda files: files | {"../../run.json": files["record.npy"]}}
 CHECKPOINT = [
     ("manifest.json", b"", "manifest.json is damaged: it is empty"),
     ("manifest.json", b"\xff\x00{{", "manifest.json is damaged"),
@@ -98,7 +83,7 @@ CHECKPOINT = [
     ("manifest.json", {"subdomains": [[1e9] * 8]}, "its subdomains cannot be right"),
     ("manifest.json", {"versions": [1]}, "its versions cannot be right"),
     ("manifest.json", {"files": []}, "its files cannot be right"),
-    ("manifest.json", {"files": beyond}, "its files cannot be right"),
+    ("manifest.json", BEYOND, "its files cannot be right"),
     ("record.npy", 200, "record.npy is damaged: it has 200 of"),
     ("record.npy", None, "record.npy is damaged: No such file"),
     ("record.npy", resealed(np.zeros((41, 3), "f")), "it holds (41, 3) of float32"),
@@ -114,8 +99,8 @@ CHECKPOINT = [
 def test_damaged_checkpoints_are_refused_in_words(command, single, tmp_path, capsys):
     def look(out, words):
         if command == "check":  # only the plan knows the number of channels
-            told = main(["check", str(out)]) == 3 and "DAMAGED" in capsys.readouterr().out
-            return told or "(41, 3)" in words, words
+            is_found = main(["check", str(out)]) == 3 and "DAMAGED" in capsys.readouterr().out
+            return is_found or "(41, 3)" in words, words
         code = main(["resume", str(out)])
         said = capsys.readouterr().err
         return code in (2, 3) and "scenario.toml anew" in said and read_run(out)["state"] == "interrupted", said
@@ -123,14 +108,17 @@ def test_damaged_checkpoints_are_refused_in_words(command, single, tmp_path, cap
     assert not missed(CHECKPOINT, single, tmp_path / "copy", lambda out: latest(out).folder, look)
 
 
-def test_the_older_one_is_taken_where_the_newer_one_is_damaged(left, out, capsys):
-    """The run then ends with the bits of one that was not interrupted."""
+def test_the_older_one_is_taken_where_the_newer_one_is_damaged(runs, out, capsys):
+    """And run.json is written anew. The run then ends with the bits of one that was not interrupted."""
+    for text in ("", "[]", "{", "[" * 100_000, '{"state": 1}'):
+        (out / "run.json").write_text(text)
+        assert main(["check", str(out)]) == 3 and resumable(out).step == 41, text[:20]
     damage(latest(out).folder / "rank_0" / "state.npy", 0.5)
     craton.resume(out, progress=False)
     said = capsys.readouterr().err
-    assert "state.npy is damaged: its checksum does not match" in said
-    assert "going on from the checkpoint of step 21" in said
-    same_results(left / "whole", out, RESULTS)
+    assert "state.npy is damaged: its checksum does not match" in said and "run.json is damaged" in said
+    assert "going on from the checkpoint of step 21" in said and unsealed(out / "run.json")["state"] == "finished"
+    same_results(runs / "whole", out, RESULTS)
     assert main(["check", str(out)]) == 0
 
 
@@ -142,26 +130,13 @@ PIDS = (-1, -5, 0, 1 << 40, 1e30, "a", None, True, [], {"a": 1}, os.getpid())
 def test_odd_process_numbers_block_nothing(out):
     """An earlier version of craton left these."""
     about = {"state": "running", "host": socket.gethostname()}
-    old = about | {
-        "pid": os.getppid(),
-        "updated": "2020-01-01T00:00:00Z",
-    }  # a process that started later has the number
+    # a process that started later has the number
+    old = about | {"pid": os.getppid(), "updated": "2020-01-01T00:00:00Z"}
     for run in [about | {"pid": pid} for pid in PIDS] + [old]:
         (out / "run.json").write_text(json.dumps(run))
         assert resumable(out).step == 41, run
     (out / "run.json").write_text(json.dumps(old | {"updated": "2999-01-01T00:00:00Z"}))
-    with pytest.raises(ScenarioError, match=f"being written by process {os.getppid()}"):
-        resumable(out)
-
-
-def test_a_damaged_run_json_is_written_anew(out, left, capsys):
-    for text in ("", "[]", "{", "[" * 100_000, '{"state": 1}'):
-        (out / "run.json").write_text(text)
-        assert main(["check", str(out)]) == 3 and resumable(out).step == 41, text[:20]
-    craton.resume(out, progress=False)
-    assert "run.json is damaged" in capsys.readouterr().err
-    assert unsealed(out / "run.json")["state"] == "finished"
-    same_results(left / "whole", out, RESULTS)
+    refused(ScenarioError, f"being written by process {os.getppid()}", resumable, out)
 
 
 VELOCITY = "snapshots/section/velocity"
@@ -169,11 +144,7 @@ STORE = [
     (f"{VELOCITY}/0.0.0.0", 900, "it has 900 of"),
     (f"{VELOCITY}/0.0.0.0", 0, "fewer than its header"),
     (f"{VELOCITY}/.zarray", b"{", "it is no JSON"),
-    (
-        f"{VELOCITY}/.zarray",
-        b'{"zarr_format": 2, "shape": [1e9], "chunks": [1]}',
-        "its shape and chunks cannot be right",
-    ),
+    (f"{VELOCITY}/.zarray", b'{"zarr_format": 2,"shape":[1e9],"chunks":[1]}', "its shape and chunks cannot be right"),
     (f"{VELOCITY}/.zattrs", None, "it is missing"),
     (f"{VELOCITY}/.zattrs", b"[]", "it holds no JSON object"),
     ("snapshots/section/.zgroup", b"{}", "it states no format that is known"),
@@ -189,17 +160,14 @@ def test_damaged_stores_are_found(out, tmp_path, capsys):
         return code == 3 and (checked or not (out / "result.zarr").exists()), said
 
     assert not missed(STORE, out, tmp_path / "copy", lambda out: out / "result.zarr", look)
-    chunk = out / "result.zarr" / STORE[0][0]
-    contents = chunk.read_bytes()
-    chunk.write_bytes(contents[:20] + bytes(255 - b for b in contents[20:60]) + contents[60:])
-    assert main(["check", str(out)]) == 3
-    assert "its checksum does not match" in capsys.readouterr().out
+    damage(out / "result.zarr" / STORE[0][0], 0.5)
+    assert main(["check", str(out)]) == 3 and "its checksum does not match" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(10, marks=pytest.mark.long)])
-def test_a_flipped_bit_of_a_finished_run_is_found(count, left, tmp_path, capsys):
+def test_a_flipped_bit_of_a_finished_run_is_found(count, runs, tmp_path, capsys):
     """By craton check wherever it is; by what reads the file where it is read."""
-    out, rng = shutil.copytree(left / "whole", tmp_path / "whole"), random.Random(3)
+    out, rng = shutil.copytree(runs / "whole", tmp_path / "whole"), random.Random(3)
     (out / "overview.png").write_bytes(PNG)
     files = {str(path.relative_to(out)): path for path in out.rglob("*") if path.is_file()}
     assert main(["check", str(out)]) == 0
@@ -225,13 +193,13 @@ def test_a_flipped_bit_of_a_finished_run_is_found(count, left, tmp_path, capsys)
     assert main(["plot", str(out), "records"]) == 2 and "0 of 1 chunks" in capsys.readouterr().err
 
 
-def test_chunks_can_be_read_without_craton(left):
+def test_chunks_can_be_read_without_craton(runs):
     """Their codecs are those of numcodecs, which every reader of zarr in Python has."""
     import zarr
     from numcodecs import CRC32, Blosc
 
     for name in ("velocity", "receiver", VELOCITY, "snapshots/section/time"):
-        array = zarr.open_array(left / "whole/result.zarr" / name, mode="r", zarr_format=2)
+        array = zarr.open_array(runs / "whole/result.zarr" / name, mode="r", zarr_format=2)
         assert [type(codec) for codec in (*array.filters, *array.compressors)] == [Blosc, CRC32]
 
 
@@ -240,32 +208,29 @@ def test_chunks_can_be_read_without_craton(left):
 
 def test_a_second_writer_is_refused(tmp_path, monkeypatch, capsys):
     """While a run goes on: another one, also with --force, a resume, a check."""
-    file, out, sample, codes = smallcase.write(tmp_path), str(tmp_path / "out"), Recorder.sample, []
+    file = smallcase.write(tmp_path, ("spacing = 100", "spacing = 150"))
+    out, sample, codes = str(tmp_path / "out"), Recorder.sample, []
 
     def beside(self, step):
         if step == 5 and not codes:
-            codes.extend(
-                main(words) for words in (["run", str(file), "-o", out, "--force"], ["resume", out], ["check", out])
-            )
+            again = ["run", str(file), "-o", out, "--force"]
+            codes.extend(map(main, (again, ["resume", out], ["check", out])))
             for force in (False, True):
-                with pytest.raises(ScenarioError, match="is being written by process"):
-                    check_out(tmp_path / "out", force)
+                refused(ScenarioError, "is being written by process", check_out, tmp_path / "out", force)
         sample(self, step)
 
     monkeypatch.setattr(Recorder, "sample", beside)
     assert main(["run", str(file), "-o", out, "-q"]) == 0
     said = capsys.readouterr().err
     assert codes == [2, 2, 2] and said.count(f"being written by process {os.getpid()}") == 3
-    assert not (tmp_path / "out" / LOCK).exists()
-    assert main(["check", out]) == 0
+    assert not (tmp_path / "out" / LOCK).exists() and main(["check", out]) == 0
 
 
 def test_two_that_go_on_at_once_are_one(out):
     """Both have seen that nobody writes there."""
     store = Store.again(out)
-    for second in (lambda: Store.again(out), lambda: Store(out, force=True)):
-        with pytest.raises(ScenarioError, match="is being written by"):
-            second()
+    refused(ScenarioError, "is being written by", Store.again, out)
+    refused(ScenarioError, "is being written by", Store, out, force=True)
     store.finish("interrupted")
     Store.again(out).release()
 
@@ -274,8 +239,7 @@ def test_a_lock_knows_whether_its_holder_lives(tmp_path):
     path = tmp_path / "lock"
     with lock.acquire(path, signs=True) as first:
         assert path.stat().st_size == lock.RESERVE_BYTES
-        with pytest.raises(lock.Held, match=f"process {os.getpid()}"):
-            lock.acquire(path)
+        refused(lock.Held, f"process {os.getpid()}", lock.acquire, path)
         assert lock.holder(path).holder == lock.this_process()
         first.give_space()
         assert path.stat().st_size == lock.RECORD_BYTES and lock.holder(path)
@@ -298,8 +262,7 @@ def test_a_lock_where_the_file_system_has_none(tmp_path, monkeypatch):
     monkeypatch.setattr(lock, "_flock", lambda handle, **how: False)
     parent = lock.this_process() | {"pid": os.getppid(), "start": lock.start_of(os.getppid())}
     path.write_text(json.dumps(parent))
-    with pytest.raises(lock.Held, match=f"process {os.getppid()}"):
-        lock.acquire(path)
+    refused(lock.Held, f"process {os.getppid()}", lock.acquire, path)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     for text in (json.dumps(parent | {"start": 1}), "garbage"):  # a later process with the number
         path.write_text(text)
@@ -323,18 +286,17 @@ def disk(tmp_path, monkeypatch):
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def test_a_full_disk_is_named_and_nothing_is_corrupt(left, disk, monkeypatch, capsys):
+def test_a_full_disk_is_named_and_nothing_is_corrupt(runs, disk, monkeypatch, capsys):
     """Pictures fill it; then a checkpoint does, where two fit and a third one does not: run.json tells the truth, what is there is
     whole, and with more room every bit comes.
     """
     (out, size), full = disk, "No space left on device"
-    state = sum(p.stat().st_size for p in latest(left / "out").folder.rglob("*") if p.is_file())
+    state = sum(p.stat().st_size for p in latest(runs / "out").folder.rglob("*") if p.is_file())
     pictures = small(("plane = { y = 1500 }\nevery = 0.25", "every = 0.02"))
     for case, nbytes in ((pictures, 2 << 20), (small(run=["run.checkpoint=1 ms"]), int(2.9 * state))):
         shutil.rmtree(out, ignore_errors=True)
         size(nbytes)
-        with pytest.raises(CratonError, match=full):
-            craton.run(case, out=out, progress=False)
+        refused(CratonError, full, craton.run, case, out=out, progress=False)
         run = unsealed(out / "run.json")
         assert run["state"] == "failed" and full in run["reason"] and not (out / LOCK).exists()
         assert main(["check", str(out)]) == 0, capsys.readouterr().out
@@ -342,4 +304,4 @@ def test_a_full_disk_is_named_and_nothing_is_corrupt(left, disk, monkeypatch, ca
     size(64 << 20)
     monkeypatch.setattr(Recorder, "keep", lambda self: None)
     craton.resume(out, progress=False)
-    same_results(left / "whole", out, RESULTS)
+    same_results(runs / "whole", out, RESULTS)

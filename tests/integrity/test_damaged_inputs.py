@@ -57,18 +57,18 @@ def test_damaged_waves_are_named(recorded, tmp_path, monkeypatch, capsys):
     assert not missed(BITS, recorded, tmp_path / "copy", box, look)
     folder = shutil.copytree(recorded, tmp_path / "exchanged")
     monkeypatch.chdir(folder)
-    one, two = (box(folder) / "values" / name for name in ("0.0", "0.1"))
+    first, second = (box(folder) / "values" / name for name in ("0.0", "0.1"))
     assert main(["run", "take.toml", "-o", "taken", "--quiet"]) == 0
-    exchange(one, two)
+    exchange(first, second)
     assert main(["plan", "take.toml"]) == 3
     assert "values is damaged: its chunks are not those" in capsys.readouterr().err
-    exchange(one, two)
+    exchange(first, second)
     # after the plan has read them
     file = open_recording(folder / "out", "box")
     places = np.arange(file.values.shape[1])
     rows = RecordedRows(file.path, "box", places, np.zeros(len(places), bool), 0, np.zeros(len(places)))
     assert np.isfinite(rows(0, 5)).all()
-    damage(two, 0.5)
+    damage(second, 0.5)
     refused(Damaged, "values/0.1 is damaged: its checksum", rows, 0, 5)
 
 
@@ -78,10 +78,10 @@ def test_damaged_data_of_a_gradient_are_named(tmp_path, capsys):
     craton.run_survey(scenario(source=SHOTS), tmp_path / "out", workers=1, progress=False)
     file, data = tmp_path / "gradient.toml", tmp_path / "out" / "result.zarr"
     file.write_text(dumps(with_data(data)))
-    chunk, other = (data / "velocity" / name for name in ("1.0.0.0", "0.0.0.0"))
+    chunk, neighbour = (data / "velocity" / name for name in ("1.0.0.0", "0.0.0.0"))
     for change, words in (
         (lambda: damage(chunk, 0.5), f"{chunk} is damaged: its checksum"),
-        (lambda: exchange(chunk, other), "velocity is damaged: its chunks are not those"),
+        (lambda: exchange(chunk, neighbour), "velocity is damaged: its chunks are not those"),
     ):
         change()
         assert main(["gradient", str(file), "-o", str(tmp_path / "gradient"), "--workers", "1"]) == 3

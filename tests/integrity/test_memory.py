@@ -35,10 +35,10 @@ def test_arrays_are_counted_once():
     assert array_bytes(["names", a], [1.0, 2.0], np.zeros(0), tracemalloc) == 0
 
 
-CASES = [pytest.param(name, 160, marks=pytest.mark.long) for name in ("box", "layer", "attenuation")]
+LONG = [pytest.param(name, 160, marks=pytest.mark.long) for name in ("box", "attenuation")]
 
 
-@pytest.mark.parametrize("name, size", [("layer", 240), *CASES])
+@pytest.mark.parametrize("name, size", [("layer", 240), *LONG])
 def test_memory_of_elements(name, size):
     """Within 10 %: of the plan, whose peak is the search for the stable step, and of the whole run."""
     tables = memory.elements(size, loss=memory.LOSS if name == "attenuation" else None)

@@ -25,7 +25,7 @@ from craton.scenario import loads
 
 RECORDED = ROOT / "bench" / "results" / "estimates_cpu.json"
 ONE_THREAD = ["--device", "cpu", "--threads", "1"]
-harness = benchscript.load("harness")
+harness, every, parity = (benchscript.load(name) for name in ("harness", "cases.every", "cases.parity"))
 
 
 def test_every_module_has_parts():
@@ -36,7 +36,6 @@ def test_every_module_has_parts():
 
 
 def test_every_case_makes_a_scenario():
-    parity = benchscript.load("cases.parity")
     groups = [harness.scenarios(name) for name in ("fd", "plane", "layers_large")]
     groups += [parity.layers(), parity.rheology(), parity.full(), parity.earth_force()]
     titles = [name for group in groups for name in group]
@@ -51,11 +50,11 @@ def test_cases_are_tables_with_changes():
         "cases": {"x": {"run": {"order": 2}}, "y": {"model": "soft", "source+": [2]}},
         "axes": [{"32": {"run": {"bits": 32}}, "64": {"model": {"like": "soft", "q": {"s": 2}}}}],
     }
-    made = harness.expanded(group)
-    assert list(made) == ["x, 32", "x, 64", "y, 32", "y, 64"]
-    assert made["x, 32"]["run"] == {"order": 2, "bits": 32} and made["x, 32"]["model"] == {"kind": "a"}
-    assert made["y, 32"]["source"] == [1, 2] and made["y, 32"]["model"]["kind"] == "b"
-    assert made["x, 64"]["model"] == {"kind": "b", "q": {"p": 1, "s": 2}}
+    cases = harness.expanded(group)
+    assert list(cases) == ["x, 32", "x, 64", "y, 32", "y, 64"]
+    assert cases["x, 32"]["run"] == {"order": 2, "bits": 32} and cases["x, 32"]["model"] == {"kind": "a"}
+    assert cases["y, 32"]["source"] == [1, 2] and cases["y, 32"]["model"]["kind"] == "b"
+    assert cases["x, 64"]["model"] == {"kind": "b", "q": {"p": 1, "s": 2}}
 
 
 @pytest.mark.long
@@ -64,8 +63,8 @@ def test_small_runs_and_what_is_written(tmp_path, capsys):
     out, words = tmp_path / "small.json", ONE_THREAD
     only = ["--only", "fd, VTI, float32", "sem, sea, float64"]
     assert harness.main(["parity", "layers", "--small", "--out", str(out), *only, *words]) == 0
-    kept = json.loads(out.read_text())
-    assert [row["case"] for row in kept["layers"]] == only[1:] and kept["device"] and kept["commit"]
+    results = json.loads(out.read_text())
+    assert [row["case"] for row in results["layers"]] == only[1:] and results["device"] and results["commit"]
     assert "2 of 2 rows passed" in capsys.readouterr().out
     assert harness.main(["parity", "plane", "--only", "SH, order 2", "--out", str(out), *words]) == 0
     (row,) = json.loads(out.read_text())["plane"]
@@ -75,7 +74,6 @@ def test_small_runs_and_what_is_written(tmp_path, capsys):
 
 
 def test_a_case_that_fails_is_told(monkeypatch, capsys):
-    parity = benchscript.load("cases.parity")
     monkeypatch.setattr(parity, "few_steps", None)
     assert harness.main(["parity", "plane", "--small", "--device", "cpu"]) == 1
     assert "0 of 6 rows passed" in capsys.readouterr().out
@@ -89,60 +87,44 @@ def test_figures_of_differences():
 def test_kernels_of_elements_are_checked_on_any_machine():
     """Here the CPU against itself: what `bench elements` compares on a GPU."""
     elements = benchscript.load("cases.elements")
-    kind = elements.kind_of(2, {})
-    for precision in ("float64", "float32"):
-        row = elements.compare(CPU(threads=1), kind, precision)
-        assert row["passed"] and max(row["force"], row["memory"]) < (1e-6 if precision == "float32" else 1e-15)
+    for precision, bound in (("float64", 1e-15), ("float32", 1e-6)):
+        row = elements.compare(CPU(threads=1), elements.kind_of(2, {}), precision)
+        assert row["passed"] and max(row["force"], row["memory"]) < bound
 
 
 # Launched by no scenario: counts of fields that a dimension does not have, no point of a fault in SH.
 NEVER = {"P-SV": {"window", "pack", "unpack"}, "SH": {"window", "pack_2", "unpack_2"}}
 
 
-@pytest.fixture(scope="module")
-def every():
-    """The cases as a module."""
-    return benchscript.load("cases.every")
-
-
-def launched(every, waves):
-    """Names of the operators that the cases of some waves launch, those of attenuation with their storage."""
-    found = set()
+@pytest.mark.long
+@pytest.mark.parametrize("waves", [None, "P-SV", "SH"])
+def test_every_operator_is_launched(waves):
+    """Those of attenuation with each of their storages."""
+    launched = set()
     for name, (make, how) in every.cases().items():
         if next((w for w in ("P-SV", "SH") if name.startswith(w)), None) == waves:
             plan = api.plan(make())
-            found |= set((plan_of_rank(plan, 0, 2, how) if isinstance(how, tuple) else plan).operators)
+            launched |= set((plan_of_rank(plan, 0, 2, how) if isinstance(how, tuple) else plan).operators)
             lossy = [op.name for op in plan.operators.values() if dict(op.defines).get("ATTENUATION")]
-            found |= {f"{op}_{name.split()[-1]}" for op in lossy}
-    return found
-
-
-def bench_every(*words):
-    """Exit code of `python -m bench every`."""
-    return benchscript.load("harness").main(["every", *words])
+            launched |= {f"{op}_{name.split()[-1]}" for op in lossy}
+    assert set(catalogue.operators(4, waves)) - launched <= NEVER.get(waves, set())
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("waves", [None, "P-SV", "SH"])
-def test_every_operator_is_launched(every, waves):
-    assert set(catalogue.operators(4, waves)) - launched(every, waves) <= NEVER.get(waves, set())
-
-
-@pytest.mark.long
-def test_same_machine_agrees_in_every_bit(every, tmp_path, capsys):
-    """Names are given by their beginnings; several ranks of one machine against one, and results are on disk."""
+def test_same_machine_agrees_in_every_bit(tmp_path, capsys):
+    """Names are given by their beginnings; several ranks of one machine against one, sums of series of both storages."""
     out = tmp_path / "every.json"
-    words = ["--device", "hostile", "--threads", "1", "--steps", "4", "--only", "cpml", "SH cpml", "--out", str(out)]
-    assert bench_every(*words) == 0
+    words = ["--device", "hostile", "--threads", "1", "--steps", "4", "--only", "cpml", "SH cpml", "sums of"]
+    assert harness.main(["every", *words, "--out", str(out)]) == 0
     rows = json.loads(out.read_text())["cases"]
-    assert len(rows) == 8 and all(row["passed"] and row["worst"] == 0 and row["steps"] == 4 for row in rows)
-    assert (
-        rows[0]["l2"].keys() >= {"velocities", "stresses", "recorded pressure"} and min(rows[0]["peaks"].values()) > 0
-    )
-    assert "8 of 8 rows passed" in capsys.readouterr().out
+    assert len(rows) == 10 and all(row["passed"] and row["worst"] == 0 for row in rows)
+    assert rows[0]["l2"].keys() >= {"velocities", "stresses", "recorded pressure"}
+    assert min(rows[0]["peaks"].values()) > 0 and all(row["steps"] == 4 for row in rows[:8])
+    assert [row["operators"] for row in rows[8:]] == [["sum_series"], ["sum_series_16"]]
+    assert "10 of 10 rows passed" in capsys.readouterr().out
 
 
-def test_a_difference_fails_and_the_rest_goes_on(every, monkeypatch, capsys):
+def test_a_difference_fails_and_the_rest_goes_on(monkeypatch, capsys):
     right, calls = every.outcome, []
 
     def wrong(scenario, plan, machine, steps):
@@ -156,35 +138,24 @@ def test_a_difference_fails_and_the_rest_goes_on(every, monkeypatch, capsys):
 
     monkeypatch.setattr(every, "outcome", wrong)
     only = ["--only", "P-SV rigid", "P-SV cpml", "P-SV sponge"]
-    assert bench_every(*ONE_THREAD, "--steps", "2", *only) == 1
+    assert harness.main(["every", *ONE_THREAD, "--steps", "2", *only]) == 1
     said = capsys.readouterr().out
     assert "(stresses)" in said and "FAILED: RuntimeError: no such kernel" in said and "2 of 4 rows passed" in said
 
 
 @pytest.mark.long
-def test_alone_it_compares_nothing(every, monkeypatch, capsys):
+def test_alone_it_compares_nothing(monkeypatch, capsys):
     """As for compute-sanitizer: one machine, finite numbers."""
     monkeypatch.setattr(every, "difference", None)
     only = ["--only", "topography", "Q paired, resumed"]
-    assert bench_every(*ONE_THREAD, "--steps", "2", "--alone", *only) == 0
+    assert harness.main(["every", *ONE_THREAD, "--steps", "2", "--alone", *only]) == 0
     assert "peak" in capsys.readouterr().out
-
-
-@pytest.mark.long
-def test_sums_of_series_are_compared(tmp_path):
-    """Both storages; one machine against itself."""
-    out = tmp_path / "sums.json"
-    assert bench_every(*ONE_THREAD, "--only", "sums of", "--out", str(out)) == 0
-    rows = json.loads(out.read_text())["cases"]
-    assert [row["operators"] for row in rows] == [["sum_series"], ["sum_series_16"]]
-    assert all(row["passed"] and row["worst"] == 0 for row in rows)
 
 
 def test_recorded_estimates_hold():
     """Of `python -m bench estimates`: orders, degrees, precisions, rheologies."""
     rows = json.loads(RECORDED.read_text())["steps"]
-    kinds = {row["case"].split(",")[0] for row in rows}
-    assert kinds == {"fd", "sem"} and len(rows) >= 14
+    assert {row["case"].split(",")[0] for row in rows} == {"fd", "sem"} and len(rows) >= 14
     for row in rows:
         assert 1 / 1.5 < row["foretold"] / row["measured"] < 1.5, row
 
@@ -219,10 +190,10 @@ def test_a_trial_foretells_the_loop(method):
     assert 1 / 1.5 < ratios[-1] < 1.5, ratios
 
 
-@pytest.mark.parametrize("steps", [1, 2])
-def test_a_trial_takes_no_more_steps_than_the_run(steps):
-    plan = replace(craton.plan(benchscript.load("cases.estimates").cube(26)), steps=steps)
-    assert trial.step_seconds(plan, backend("cpu", threads=1)) > 0
+def test_a_trial_takes_no_more_steps_than_the_run():
+    plan, machine = craton.plan(benchscript.load("cases.estimates").cube(26)), backend("cpu", threads=1)
+    for steps in (1, 2):
+        assert trial.step_seconds(replace(plan, steps=steps), machine) > 0
 
 
 def test_large_grids_are_timed_on_a_part(monkeypatch):

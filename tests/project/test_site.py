@@ -6,11 +6,11 @@
 import doctest
 import importlib
 import re
-import sys
 import tomllib
 
-import pytest
-from paths import ROOT
+import benchscript
+from paths import ROOT, SRC
+from tree import FILES, texts
 
 import craton.scenario
 
@@ -18,17 +18,19 @@ DOCS = ROOT / "docs"
 DEVELOPER = sorted((DOCS / "developer").glob("*.md"))
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if not {"generated", "_build"} & set(page.relative_to(DOCS).parts)]
 GALLERY = sorted((DOCS / "gallery").glob("*.py"))
+reference_pages, outside, check_site = (
+    benchscript.load(name, DOCS) for name in ("reference_pages", "outside", "check_site")
+)
+NO_TABLES = {"Scenario", "Reading"}  # the first stands for the classes of all methods
+TABLES = {name for name in craton.scenario.__all__ if name[0].isupper()} - NO_TABLES  # described by the pages of keys
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 MODULES = ("craton", "craton.scenario", "craton.gravity", "craton.inverse", "craton.shots")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def folder_of_pages():
-    """The folder of the modules by which Sphinx builds the site is one to import from."""
-    sys.path.insert(0, str(DOCS))
-    yield
-    sys.path.remove(str(DOCS))
+def sections(text):
+    """{heading: what stands below it} of the headings of second order."""
+    return dict(re.findall(r"^## ([\w.]+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
 
 
 def entries(page):
@@ -73,8 +75,8 @@ def test_links_and_anchors_lead_somewhere():
 
 def test_files_named_are_there():
     """By the end of their paths, on the developer's pages."""
-    there = ["/" + str(p.relative_to(ROOT)) + ("/" if p.is_dir() else "") for p in ROOT.joinpath("src").rglob("*")]
-    there += ["/" + str(p.relative_to(ROOT)) for p in ROOT.joinpath("tests").rglob("*.py")]
+    files = [*ROOT.joinpath("src").rglob("*"), *ROOT.joinpath("tests").rglob("*.py")]
+    there = [f"/{path.relative_to(ROOT)}" + "/" * path.is_dir() for path in files]
     unnamed = ("vocabulary", "versioning", "packaging")
     for page in [DOCS / "one_run.md", *(p for p in DEVELOPER if p.stem not in unnamed)]:
         names = re.findall(r"`([\w/]+(?:\.(?:py|h|cpp|cu)|/))`", page.read_text())
@@ -92,74 +94,46 @@ def test_every_page_is_linked_from_the_readme():
 
 
 def test_every_public_name_is_in_the_reference():
-    text = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^## ([\w.]+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    tables = {name for name in craton.scenario.__all__ if is_table(name)} - {"Scenario", "Reading"}
+    listed = sections((DOCS / "reference" / "api.md").read_text(encoding="utf-8"))
     missing = []
-    for module in MODULES:
-        names = set(public_names(module)) - tables
-        here = set(re.findall(r"^   (\w+)$", sections[module], re.MULTILINE))
-        known = here if module == "craton" else here | set(public_names("craton"))
-        missing += [f"{module}.{name}" for name in names - known - {"Scenario"}]
-        missing += [f"{module}.{n} is not there" for n in here if not hasattr(of(module), n)]
+    for name in MODULES:
+        module, here = importlib.import_module(name), set(re.findall(r"^   (\w+)$", listed[name], re.MULTILINE))
+        known = here | TABLES | {"Scenario"} | (set() if name == "craton" else set(craton.__all__))
+        missing += [f"{name}.{public}" for public in set(public_names(module)) - known]
+        missing += [f"{name}.{public} is not there" for public in here if not hasattr(module, public)]
     assert not missing, "add these names to docs/reference/api.md"
-
-
-def of(module):
-    """A module by its name."""
-    return importlib.import_module(module)
 
 
 def public_names(module):
     """Names that a module gives: of `__all__`, else what it defines without an underscore."""
-    names = getattr(of(module), "__all__", None)
-    return names or [
-        name
-        for name, value in vars(of(module)).items()
-        if name[0] != "_" and getattr(value, "__module__", "") == module
-    ]
-
-
-def is_table(name):
-    """Whether a name of `craton.scenario` is a table, which the pages of keys describe."""
-    return name[0].isupper()
+    own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+    return getattr(module, "__all__", [name for name in own if name[0] != "_"])
 
 
 def test_pages_of_keys_have_every_table_with_every_key(tmp_path):
-    import reference_pages
-
     reference_pages.write(tmp_path)
-    text = "".join(path.read_text(encoding="utf-8") for path in tmp_path.glob("keys_*.md"))
-    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    assert {name for name in craton.scenario.__all__ if is_table(name)} - set(sections) == {
-        "Scenario",  # stands for the classes of all methods
-        "Reading",
-    }
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.md")}
+    described = {name for stem, page in pages.items() if stem.startswith("keys_") for name in sections(page)}
+    assert not TABLES - described and not NO_TABLES & described
     for method, (_, tables) in reference_pages.tables_of_methods().items():
-        page = (tmp_path / f"keys_{method}.md").read_text(encoding="utf-8")
+        page = pages[f"keys_{method}"]
+        parts = sections(page)
         for name, table in tables.items():
-            part = page.split(f"## {name}\n")[1].split("\n## ")[0]
-            assert not [key for key in table.get("properties", ()) if f"| `{key}` |" not in part]
+            assert not [key for key in table.get("properties", ()) if f"| `{key}` |" not in parts[name]]
         links = re.findall(r"\]\(#(\w+)\)", page)
         assert len(links) > 20 and set(links) <= {name.lower() for name in tables}
-    commands = (tmp_path / "commands.md").read_text(encoding="utf-8")
-    assert "## craton run" in commands and "`--oversubscribe`" in commands
+    assert "## craton run" in pages["commands"] and "`--oversubscribe`" in pages["commands"]
 
 
 def test_links_out_of_the_pages_stay_within_the_site():
-    import outside
-
     text = "[a](../CHANGELOG.md#b) [`c.py`](../src/c.py) [d](run.md) [e](../bench/e.md)"
-    turned = outside.turned(text, DOCS, DOCS)
-    assert turned == "[a](generated/changelog.md#b) `c.py` [d](run.md) `e`"
+    assert outside.turned(text, DOCS, DOCS) == "[a](generated/changelog.md#b) `c.py` [d](run.md) `e`"
     text = "[a](docs/run.md) [b](CHANGELOG.md) [c](https://example.org/d)"
-    turned = outside.turned(text, ROOT, DOCS / "generated")
-    assert turned == "[a](../run.md) [b](changelog.md) [c](https://example.org/d)"
+    expected = "[a](../run.md) [b](changelog.md) [c](https://example.org/d)"
+    assert outside.turned(text, ROOT, DOCS / "generated") == expected
 
 
 def test_a_site_with_mistakes_is_refused(tmp_path, capsys):
-    import check_site
-
     (tmp_path / "a.html").write_text(
         '<h1 id="top">A</h1><a href="#top">1</a><a href="b.html">2</a><a href="a.html#gone">3</a>'
         '<script src="https://cdn.example.org/x.js"></script><a href="https://example.org">4</a>'
@@ -186,18 +160,15 @@ def test_examples_of_the_gallery_are_notebooks():
 
 def test_examples_in_docstrings_run(tmp_path, monkeypatch):
     """In a folder with the example of two layers on a coarse grid."""
-    changes = ["domain.spacing=400", "time.duration=0.5", "source.0.wavelet.tau=0.4"]
-    changes.append("output.sampling=0.05")
+    changes = ["domain.spacing=400", "time.duration=0.5", "source.0.wavelet.tau=0.4", "output.sampling=0.05"]
     scenario = craton.load(ROOT / "examples" / "two_layers.toml", changes)
     text = craton.scenario.dumps(scenario.model_copy(update={"snapshots": ()}))
     (tmp_path / "two_layers.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
-    source = ROOT / "src" / "craton"
-    paths = [p for p in sorted(source.rglob("*.py")) if ">>> " in p.read_text(encoding="utf-8")]
     tried = 0
-    for path in paths:
-        name = ".".join(("craton", *path.relative_to(source).with_suffix("").parts))
-        failures, count = doctest.testmod(of(name), extraglobs={"craton": craton})
+    for path in (path for path in FILES if ">>> " in texts()[path]):
+        name = ".".join(path.relative_to(SRC).with_suffix("").parts)
+        failures, count = doctest.testmod(importlib.import_module(name), extraglobs={"craton": craton})
         tried += count
         assert not failures, name
     assert tried >= 10

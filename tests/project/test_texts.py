@@ -11,7 +11,7 @@ from smallcase import write
 import craton
 from craton import io
 from craton.cli import main
-from craton.io import fdsn
+from craton.io import fdsn, sac
 from craton.io.contents import FileError
 from craton.report import figures
 from craton.report.page.contents import Contents
@@ -61,10 +61,14 @@ def test_codes_are_different_where_names_are():
     assert fdsn.network_codes(["東"]) == ["XX"]
 
 
+@pytest.fixture
+def out(run, tmp_path):
+    """A copy of its folder."""
+    return shutil.copytree(run, tmp_path / "out")
+
+
 @pytest.mark.long
-def test_pictures_and_page_take_a_dollar_as_it_is(run, tmp_path):
-    out = tmp_path / "out"
-    shutil.copytree(run, out)
+def test_pictures_and_page_take_a_dollar_as_it_is(out):
     assert main(["plot", str(out), "overview", "records", "model"]) == 0
     assert main(["report", str(out)]) == 0
     page = (out / "report.html").read_text("utf-8")
@@ -77,37 +81,35 @@ def test_logarithmic_axes_have_powers(tmp_path):
         axis = page.subplots()
         axis.loglog([1e-3, 1e4], [2, 3])
         axis.set_title(TITLE)
-    page.savefig(tmp_path / "a.png")
-    page.savefig(tmp_path / "a.pdf")
+    for name in ("a.png", "a.pdf"):
+        page.savefig(tmp_path / name)
     shown = [tick.get_text() for tick in axis.get_xticklabels()]
     assert "10⁻³" in shown and "10⁴" in shown
-    assert [text for text in (t.get_text() for t in axis.get_yticklabels(minor=True)) if text]
-    assert not any("$" in t.get_text() for t in axis.get_yticklabels(minor=True))
+    minor = "".join(tick.get_text() for tick in axis.get_yticklabels(minor=True))
+    assert minor and "$" not in minor
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_a_picture_that_fails_is_named_and_the_page_goes_on(run, tmp_path, processes, monkeypatch):
-    out = tmp_path / "out"
-    shutil.copytree(run, out)
-
-    def fails(self, path):
-        raise KeyError("no such thing")
-
-    monkeypatch.setattr(Contents, "_model", fails)
+def test_a_picture_that_fails_is_named_and_the_page_goes_on(out, processes, monkeypatch):
+    monkeypatch.setattr(Contents, "_model", lambda self, path: {}["no such thing"])
     monkeypatch.setattr("craton.cli.report.processes", lambda: processes)
     assert main(["report", str(out)]) == 0
     page = (out / "report.html").read_text("utf-8")
     assert "Not drawn: " in page and "KeyError: &#x27;no such thing&#x27;" in page and page.count("<img") >= 1
 
 
+CONTROL = [
+    (('"Small case"', '"a\\u001b[31m"'), "title: .*control character"),
+    *[
+        (('name = "A"', f'name = "{name}"'), "receivers.0.name: .*control char")
+        for name in ("A\\u0007", "A\\nB", "A\\u202eB")
+    ],
+    (("[run]", '[run]\n"dev\\u009b" = 1'), "unknown key|control character"),
+]
+
+
 def test_control_characters_are_refused(tmp_path, capsys):
-    for change, words in (
-        (('"Small case"', '"a\\u001b[31m"'), "title: .*control character"),
-        (('name = "A"', 'name = "A\\u0007"'), "receivers.0.name: .*control character"),
-        (('name = "A"', 'name = "A\\nB"'), "receivers.0.name: .*control character"),
-        (('name = "A"', 'name = "A\\u202eB"'), "receivers.0.name: .*control character"),
-        (("[run]", '[run]\n"dev\\u009b" = 1'), "unknown key|control character"),
-    ):
+    for change, words in CONTROL:
         path = write(tmp_path, change)
         assert main(["plan", str(path)]) == 2
         said = capsys.readouterr()
@@ -119,19 +121,17 @@ def test_control_characters_are_refused(tmp_path, capsys):
 def test_control_characters_of_objects_and_files_are_refused(tmp_path):
     with pytest.raises(craton.errors.ScenarioError, match="control character"):
         craton.Scenario(title="a\x00b")
-    (tmp_path / "s.txt").write_text(STATIONS.format("A\x1b[1m"), "utf-8")
-    with pytest.raises(FileError, match=r"\\x1b.*control character"):
-        io.read(tmp_path / "s.txt", "station")
-    (tmp_path / "e.csv").write_text("name,x,y,depth,moment\nA\x9bB,1,2,3,1e15\n", "utf-8")
-    with pytest.raises(FileError, match="control character"):
-        io.read(tmp_path / "e.csv", "source", "csv")
+    for name, text, arguments, words in (
+        ("s.txt", STATIONS.format("A\x1b[1m"), ["station"], r"\\x1b.*control character"),
+        ("e.csv", "name,x,y,depth,moment\nA\x9bB,1,2,3,1e15\n", ["source", "csv"], "control character"),
+    ):
+        (tmp_path / name).write_text(text, "utf-8")
+        with pytest.raises(FileError, match=words):
+            io.read(tmp_path / name, *arguments)
 
 
-def test_a_title_may_have_lines(tmp_path, capsys):
+def test_a_title_may_have_lines_and_an_ascii_terminal_gets_replacements(tmp_path, monkeypatch):
     assert main(["plan", str(write(tmp_path, ('"Small case"', '"""two\nlines"""')))]) == 0
-
-
-def test_an_ascii_terminal_gets_replacements(tmp_path, monkeypatch):
     path = write(tmp_path, ('"Small case"', '"Ü"'))
     for name in ("stdout", "stderr"):
         monkeypatch.setattr(sys, name, texts.TextIOWrapper(texts.BytesIO(), "ascii"))
@@ -143,8 +143,6 @@ def test_an_ascii_terminal_gets_replacements(tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_a_failed_conversion_leaves_nothing(run, tmp_path, monkeypatch):
-    from craton.io import sac
-
     monkeypatch.setattr(sac, "headers_of_trace", lambda *_: 1 / 0)
     for _ in range(2):
         assert main(["convert", str(run), str(tmp_path / "x.sac")]) == 2

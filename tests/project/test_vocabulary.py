@@ -41,21 +41,14 @@ def words_of(name):
     return {name, *(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))}
 
 
-def counted(is_wrong):
-    """Public names that are wrong, by package."""
-    examples = {}
-    for path, tree in trees().items():
-        package = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        names = names_in(tree)
-        examples.setdefault(package, []).extend(f"{path.relative_to(PACKAGE)}: {n}" for n in names if is_wrong(n))
-    return {package: wrong for package, wrong in examples.items() if wrong}
-
-
 def compare(is_wrong, recorded):
     """Fail with the names of packages that have more than are recorded, and with what to write when they are fewer."""
-    examples = counted(is_wrong)
-    counts = {package: len(wrong) for package, wrong in examples.items()}
-    risen = [line for package, wrong in examples.items() if len(wrong) > recorded.get(package, 0) for line in wrong]
+    wrong = {}
+    for path, tree in trees().items():
+        package = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        wrong.setdefault(package, []).extend(f"{path.relative_to(PACKAGE)}: {n}" for n in names_in(tree) if is_wrong(n))
+    counts = {package: len(names) for package, names in wrong.items() if names}
+    risen = [name for package, names in wrong.items() if len(names) > recorded.get(package, 0) for name in names]
     assert counts == recorded, "\n".join([f"today: {counts}", "more than before:" * bool(risen), *risen])
 
 

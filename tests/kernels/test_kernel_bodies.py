@@ -10,18 +10,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from kernelcase import ABSENT, PRECISIONS, SURFACE_ORDERS, commit, inside, run, tiers, unchanged_outside
+from kernelcase import ABSENT, LONGEST, PRECISIONS, commit, inside, run, tiers, unchanged_outside
 
 from craton.core.layout import Layout
 from craton.core.plan import Launch
 from craton.methods.finite_difference import operators, relaxing
-from craton.methods.finite_difference.closure import closure, taylor  # whose weights test_scheme.py checks
+from craton.methods.finite_difference.closure import HIGHEST, closure, taylor  # whose weights test_scheme.py checks
 from craton.methods.finite_difference.closure import operators as dense_closure
-from craton.methods.finite_difference.scheme import FIELDS, ORDERS, STRESS, stencil
+from craton.methods.finite_difference.scheme import FIELDS, STRESS, stencil
 from craton.methods.shared import points
 from craton.model.media import attenuation
 
-LONGEST = max(ORDERS)  # 16: its differences reach to the outermost ghost of a row
 AXES = "xyz"
 SHAPE = (19, 13, 37)  # z, y, x: nothing divides anything
 BOX = (1, 18, 0, 13, 3, 36)
@@ -185,7 +184,7 @@ OF_LAW = {"vti": (("VTI", 1),)}  # in a stencil
 @pytest.mark.parametrize("law", [*LAWS, "laminate below a surface"])
 def test_step(law, order, precision):
     surface, (make, rates) = law not in LAWS, LAWS[law.split()[0]]
-    order = min(order, max(SURFACE_ORDERS)) if surface else order
+    order = min(order, HIGHEST) if surface else order
     layout, rows = Layout(SHAPE, order // 2), closure(order).rows if surface else 0
     box = (SHAPE[0] - rows - 1, SHAPE[0] - 1, *BOX[2:]) if surface else BOX
     op, before = make(stencil(order, law=OF_LAW.get(law, ()))), random_fields(layout, precision)
@@ -209,7 +208,7 @@ SURFACES = [(4, "float32", "holberg"), (10, "float64", "holberg"), *((*case, "ta
 def test_step_below_a_free_surface(half_step, order, precision, weights):
     """The plain step and the step at the surface together are the whole column with the closure's matrices; nothing above it is read."""
     layout, (nz, ny, nx) = Layout(SHAPE, order // 2), SHAPE
-    weighted, vertical = stencil(order, weights, free=True), min(order, max(SURFACE_ORDERS))
+    weighted, vertical = stencil(order, weights, free=True), min(order, HIGHEST)
     plain = getattr(operators, half_step)(weighted)
     surface = operators.at_surface(plain, closure(vertical), weighted)
     cut, top = nz - closure(vertical).rows - 1, layout.reach + nz - 1

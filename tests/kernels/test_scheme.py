@@ -94,11 +94,8 @@ def test_plans_say_what_a_choice_costs():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("order, weights", [(16, "taylor"), (10, "holberg"), (4, "holberg"), (16, "holberg")])
-def test_below_a_free_surface_with_long_and_optimised_differences(order, weights):
+def test_below_a_free_surface_with_long_and_optimised_differences():
     """Energy is conserved to rounding: each axis has its own integration by parts; reciprocity."""
-    if (order, weights) == (16, "holberg"):
-        found = conserved.reciprocity("cpu", orders=(16,), places=conserved.PLACES[1:], weights=weights)
-    else:
-        found = conserved.energy("cpu", orders=(order,), duration=1.5, weights=weights)
-    assert all(one["passed"] for one in found), found
+    rows = conserved.energy("cpu", orders=(10,), duration=1.5, weights="holberg")
+    rows += conserved.reciprocity("cpu", orders=(16,), places=conserved.PLACES[1:], weights="holberg")
+    assert all(row["passed"] for row in rows), rows

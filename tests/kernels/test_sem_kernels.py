@@ -1,4 +1,4 @@
-"""Spectral elements, the kernels' bodies on the CPU: against dense matrices, in patch tests, by colours, in whole units."""
+"""Spectral elements, the kernels' bodies on the CPU: against dense matrices, by colours, in whole units."""
 
 from dataclasses import replace
 
@@ -60,22 +60,6 @@ def test_fluid_forces_are_those_of_dense_matrices(degree, geometry):
     arrays |= {"points": mesh.points, "geometry": mesh.geometry(geometry)}
     after = semcase.run(sem.fluid(sem.Kind(degree, geometry)), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0})
     assert difference(after["potential_force"], semcase.dense_fluid(mesh, chi, buoyancy)) <= TOLERANCE["float64"]
-
-
-def test_uniform_strain_gives_forces_at_the_outer_faces_only():
-    """The patch test: minus the stress times the area vectors; exact, as metric terms of 27 nodes have degree 4."""
-    mesh = semcase.Mesh(4, (3, 3, 3))
-    moduli = np.tile([[2.0], [1.0]], (mesh.size, 1, mesh.element.size))
-    moduli[mesh.real :] = 0
-    slope = np.array([[1.0, 0.3, 0.1], [0.2, -0.5, 0.4], [0.0, 0.1, 0.7]])  # du_c/dx_r
-    u = np.vstack([mesh.positions() @ slope.T, np.zeros(3)])
-    stress = 2.0 * np.trace(slope) * np.eye(3) + slope + slope.T
-    place = np.indices((3, 3, 3)).reshape(3, -1)[::-1] == np.array([0, 2])[:, None, None]  # [side, axis, element]
-    outer = np.array([(e, 2 * axis + side) for side, axis, e in zip(*np.nonzero(place))])
-    vectors = mesh_terms.area_vectors(mesh.element, mesh.local, outer)
-    expected = np.zeros((mesh.count + 1, 3))
-    np.add.at(expected, mesh.points[outer[:, 0, None], mesh.element.face_nodes[outer[:, 1]]], -vectors @ stress)
-    assert difference(semcase.forces(mesh, u, moduli, sem.Kind(4)), expected) <= TOLERANCE["float64"]
 
 
 def test_arrays_may_begin_at_a_later_row_of_points():

@@ -84,12 +84,6 @@ gather 0 176  outline 0 64  scatter 0 40  pick 0 32
 """
 BUDGET = {name: (int(single), int(double)) for name, single, double in zip(*[iter(BUDGET.split())] * 3)}
 
-# Operators that need, of order 4 or 8, more registers (of `sm_80`, in float32) at 4; the others need as many or more at 8.
-TIGHTER_AT_4 = (
-    "stress_coarse stress_mixed stress_paired stress_full vti_stress_mixed vti_stress_surface_mixed remember "
-)
-TIGHTER_AT_4 += "cpml_stress_x_mixed cpml_stress_y_mixed sum_density sum_moduli"
-
 
 def budget_of(op, precision):
     """The name under which an operator has its budget, and the registers."""
@@ -104,22 +98,21 @@ def architectures(op, precision):
     """Those to compile for, in little time; the budgets were measured with every text on both.
 
     `sm_90`, on which times are measured: what terrain, a sea floor or a face A1 add and acoustic waves at order 4, in float64
-    a text that stands at order 8 not at 4 too. `sm_80`, where ptxas differs but not the text: each operator with an order
-    once, in float32 at the order, 4 or 8, that comes nearer to its budget there, and the one budget of float64 that
-    `sm_80` alone needs.
+    a text that stands at order 8 not at 4 too. `sm_80`, where ptxas differs but not the text: in float32 at order 8, and the
+    one budget of float64 that `sm_80` alone needs.
     """
     defined = dict(op.defines)
-    reach, space = defined.get("R", 0), not defined.get("PLANE")
+    reach, space, double = defined.get("R", 0), not defined.get("PLANE"), precision == "float64"
     if "TRANSPOSED" in defined or op.function.startswith("backward"):
         return ARCHITECTURES[1:]
     only_at_4 = op.function == "a1" or op.function.startswith("contact") or op.name.endswith("terrain")
     if only_at_4 or defined.get("ACOUSTIC"):
         return ARCHITECTURES[1:] if reach == 2 and (space or not only_at_4) else ()
-    alone = precision == "float64" and op.name == "stress_full"
-    if precision == "float64" and reach == 2 and space and f"{op.name}-space-8" in every_operator() and not alone:
+    if double and op.name == "stress_full":
+        return ARCHITECTURES
+    if double and reach == 2 and space and f"{op.name}-space-8" in every_operator():
         return ()
-    tight = reach == (2 if op.name.startswith(tuple(TIGHTER_AT_4.split())) else 4) and precision == "float32"
-    return ARCHITECTURES if space and (tight or alone) else ARCHITECTURES[1:]
+    return ARCHITECTURES if reach == 4 and not double else ARCHITECTURES[1:]
 
 
 def streamed(op):

@@ -108,7 +108,7 @@ def architectures(op, precision):
     only_at_4 = op.function == "a1" or op.function.startswith("contact") or op.name.endswith("terrain")
     if only_at_4 or defined.get("ACOUSTIC"):
         return ARCHITECTURES[1:] if reach == 2 and (space or not only_at_4) else ()
-    if double and op.name == "stress_full":
+    if double and space and op.name == "stress_full":
         return ARCHITECTURES
     if double and reach == 2 and space and f"{op.name}-space-8" in every_operator():
         return ()

@@ -67,7 +67,7 @@ def degrees(half=0.25, step=0.005):
     return [c + np.linspace(-half, half, 2 * round(half / step) + 1) for c in AT]
 
 
-def emc(path=None, rising=True):
+def emc():
     """Model as EarthScope's EMC has them: km, km/s, g/cm3 on depth, latitude, longitude."""
     (lon, lat), depth = degrees(0.24, 0.02), np.arange(-3.0, 12.1, 1.0)
     values = speed(lon, lat[:, None], -1e3 * depth[:, None, None]) / 1e3
@@ -75,10 +75,7 @@ def emc(path=None, rising=True):
     axes |= {"latitude": ("latitude", lat, {"units": "degrees_north"})}
     axes |= {"longitude": ("longitude", lon, {"units": "degrees_east"})}
     fields = {"vp": (1.75 * values, "km/s"), "vs": (values, "km.s-1"), "rho": (0.9 * values, "g/cm3")}
-    dataset = xarray.Dataset({k: (tuple(axes), v.astype("f4"), {"units": u}) for k, (v, u) in fields.items()}, axes)
-    if path:
-        (dataset if rising else dataset.isel(latitude=slice(None, None, -1))).to_netcdf(path, engine="h5netcdf")
-    return dataset
+    return xarray.Dataset({k: (tuple(axes), v.astype("f4"), {"units": u}) for k, (v, u) in fields.items()}, axes)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +99,7 @@ def files(tmp_path_factory):
     geotiff(folder / "utm.tif", x, y, z, UTM)
     head = f"ncols {len(x)}\nnrows {len(y)}\nxllcenter {x[0]}\nyllcenter {y[0]}\ncellsize 400"
     np.savetxt(folder / "utm.asc", z[::-1], "%.3f", header=head, comments="")  # which cannot say that it is UTM
-    emc(folder / "emc.nc", rising=False)
+    emc().isel(latitude=slice(None, None, -1)).to_netcdf(folder / "emc.nc", engine="h5netcdf")
     return folder
 
 

@@ -157,14 +157,13 @@ def test_bodies_have_their_volume():
 
 
 def test_later_anomalies_act_on_earlier_ones():
-    first, second = (
-        Box(min=[-450, 50, -1450], max=[450, 1150, -850], **{key: n}) for key, n in (("vs", 2e3), ("dvs", 0.1))
-    )
-    model = Homogeneous(**ROCK, anomalies=[first, second])
+    body = {"min": [-450, 50, -1450], "max": [450, 1150, -850]}
+    bodies = [Box(**body, vs=2000.0), Box(**body, dvs=0.1)]
+    model = Homogeneous(**ROCK, anomalies=bodies)
     vp, vs, rho = point_values(model, [[0, 600, -1000], [0, 600, -100]])
     assert vs == pytest.approx([2200, 2422]) and list(vp) == [4200, 4200] and list(rho) == [2300, 2300]
     assert cell_averages(model, GRID, 10, 11)[2][0, 6, 5] == pytest.approx(2300 * 2200**2)
-    turned = Homogeneous(**ROCK, anomalies=[second, first])
+    turned = Homogeneous(**ROCK, anomalies=bodies[::-1])
     assert point_values(turned, [[0, 600, -1000]])[1] == pytest.approx([2000])
 
 
@@ -203,10 +202,10 @@ def dataset(x=X, y=Y, z=Z, function=field):
     return xr.Dataset(values, {"x": np.asarray(x), "y": np.asarray(y), "z": np.asarray(z)})
 
 
-def write(ds, path):
-    """Classic netCDF, which takes a tenth of the time of zarr."""
+def write(ds, path, **more):
+    """A model of a file: classic netCDF, which takes a tenth of the time of zarr."""
     ds.to_netcdf(path, engine="scipy")
-    return file_model(path)
+    return file_model(path, **more)
 
 
 def other_units(ds, key="units"):
@@ -249,13 +248,12 @@ def test_blocks_read_ahead_have_the_bits_of_parts_read_apart(tmp_path, monkeypat
     apart = [cell_averages(model, GRID, k, k + 1) for k in planes]
     monkeypatch.setattr(blocks, "VALUES", 3 * 2 * len(X) * len(Y))
     reads, read = [], readers.Source.read
-    monkeypatch.setattr(readers.Source, "read", lambda *given: reads.append(1) or read(*given))
+    monkeypatch.setattr(readers.Source, "read", lambda *arguments: reads.append(1) or read(*arguments))
     with blocks.read_ahead(model):
         ahead = [cell_averages(model, GRID, k, k + 1) for k in planes]
         back = cell_averages(model, GRID, 2, 4)
     assert len(reads) < len(apart) and not blocks.HELD
-    assert np.array_equal(apart, ahead)
-    assert np.array_equal(back[0][0], apart[2][0][0])
+    assert np.array_equal(apart, ahead) and np.array_equal(back[0][0], apart[2][0][0])
 
 
 @pytest.mark.filterwarnings("ignore:Consolidated metadata")
@@ -273,8 +271,7 @@ def test_consolidated_zarr_classic_netcdf_and_air_beyond_the_domain(tmp_path):
 
 
 def test_file_with_anomalies_and_extremes(tmp_path):
-    write(dataset(), tmp_path / "m.nc")
-    model = file_model(tmp_path / "m.nc", [Sphere(**BALL, dvs=-0.2)])
+    model = write(dataset(), tmp_path / "m.nc", anomalies=[Sphere(**BALL, dvs=-0.2)])
     assert problems(model, GRID) == []
     assert_cells(model, [(10, 6, 5), (16, 6, 5)], 2, 1e-12)  # wholly inside, wholly outside: 2 samples per axis
     assert_cells(model, [(7, 6, 5), (10, 3, 6), (12, 8, 7)], 4, 1e-12)  # cut: 4
@@ -289,6 +286,7 @@ SOFT, AIR = {"vp": 300.0, "vs": 30.0, "rho": 1300.0}, {"vp": 340.0, "vs": 0.0, "
 FAST, ASTRAY = {**DEEP, "vs": 4300.0}, layers((0, ROCK), (-1400, {**DEEP, "rho_gradient": -5.0}))
 BODIES = [Sphere(center=[9000, 0, 0], radius=100, dvs=0.1), Sphere(**BALL, dvs=0.3)]
 OUTSIDE = ("model.anomalies.0", "outside the domain", "8900 to 9100")
+TOO_FAST = ("model.anomalies.1", "vp / sqrt(2)", "points looked at")
 WRONG = [  # model, the problems: key and words
     (raw_layers((0, ROCK), (-1400, FAST)), [("model.layers.1.vs", "4300", "4242.64", "vp / sqrt(2)")]),
     (Homogeneous(vp=2000, vs=np.sqrt(2) * 1000, rho=2000), []),
@@ -296,10 +294,7 @@ WRONG = [  # model, the problems: key and words
     (ASTRAY, [("model.layers.1.rho", "z = -2000 m", "-300")]),
     (raw_layers((0, ROCK), (-500, ROCK), (-400, DEEP)), [("model.layers.2.top", "-400", "top down")]),
     (layers((-100, ROCK)), [("model.layers.0.top", "-100 m", "domain at 0 m")]),
-    (
-        layers((0, ROCK), (-1130, DEEP), anomalies=BODIES),
-        [OUTSIDE, ("model.anomalies.1", "vp / sqrt(2)", "points looked at")],
-    ),
+    (layers((0, ROCK), (-1130, DEEP), anomalies=BODIES), [OUTSIDE, TOO_FAST]),
     (layers((0, WATER), (-900, {**ROCK, "rho": 2.3})), [("", "g/cm3")]),  # the water does not hide it
     # soils, air and water are light and slow as they are
     (Homogeneous(**AIR), []),

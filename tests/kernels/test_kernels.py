@@ -49,8 +49,8 @@ class Case(NamedTuple):
 
 # --- finite differences -----------------------------------------------------------------------------------------------------------------
 
-# Of finite differences; long: of orders 10 to 16, plane: of both motions in the (x, z) plane. Of gravity all ten fields at once, the most
-# that a kernel is asked for; single fields and nine are in test_gravity.py and test_gravity_methods.py.
+# Of finite differences; long: of orders 10 to 16, plane: of both motions in the (x, z) plane. Of elements what goes point by point.
+# Of gravity all ten fields at once, the most that a kernel is asked for; single fields and nine are in `attractions`.
 BUDGET = """
 velocity 32 48  stress 40 56  velocity_surface 48 72  stress_surface 40 64  cpml_velocity 40 48  laminate 40 40
 laminate_surface 40 48  cpml_laminate 32 32  cpml_stress 40 56  sponge 16 24  rigid 16 16  wrap 16 16  inject 40 40
@@ -78,9 +78,15 @@ plane-laminate 32 32  plane-laminate_surface 32 40  plane-cpml_laminate 32 32  p
 plane-stress_coarse 40 56  plane-stress_paired 40 56  plane-stress_full 40 56  plane-stress_surface_paired 40 64
 plane-cpml_stress_x_paired 48 64  plane-cpml_stress_z_paired 40 72  plane-vti_stress 32 48
 plane-vti_stress_surface 32 40  plane-vti_stress_paired 48 64  plane-vti_stress_surface_paired 48 72
-plane-vti_cpml_stress_x_paired 48 72  plane-vti_cpml_stress_z_paired 48 72  attract 104 176  attract_clusters 136 255
-records 56 56  collect 32 32  leaf_moments 0 104  parent_moments 0 40  harmonics 0 32  attract_nodes 0 80
-gather 0 176  outline 0 64  scatter 0 40  pick 0 32
+plane-vti_cpml_stress_x_paired 48 72  plane-vti_cpml_stress_z_paired 48 72  rigid_points 16 32  fluid_stacey 24 40
+save_points 24 40  save_path 24 40  scatter_points 24 40  update 32 48  fluid_update 32 48  damped_points 32 48
+to_fluid 32 48  to_solid 32 48  pair_back 32 48  pair_forward 32 48  restore_points 32 48  take_points 32 48
+transposed_step 32 48  pair_stacey 32 48  scatter_faces 32 48  pair_to_fluid 32 48  pair_to_solid 32 48
+transposed_to_solid 32 48  transposed_to_fluid 32 48  to_fluid_layer 32 48  to_solid_layer 32 48
+pair_to_fluid_layer 32 48  pair_to_solid_layer 32 48  transposed_to_solid_layer 32 48  transposed_to_fluid_layer 32 48
+pack_shared 32 48  add_shared 40 56  stacey 48 64  attract 104 176  attract_clusters 136 255  records 56 56
+collect 32 32  leaf_moments 0 104  parent_moments 0 40  harmonics 0 32  attract_nodes 0 80  gather 0 176  outline 0 64
+scatter 0 40  pick 0 32
 """
 BUDGET = {name: (int(single), int(double)) for name, single, double in zip(*[iter(BUDGET.split())] * 3)}
 
@@ -147,16 +153,6 @@ def differences():
 # Parts of other texts: of layers in fewer directions, with atomics or turns in the place of each other.
 LESSER = ("_layer_y", "_layer_yz", "_layer_x_across", "_layer_z_coloured", "_layer_z_coloured_exact", "_coloured")
 OFTEN = ("stiffness", "stiffness_corners", "fluid")  # compiled for both architectures and in both precisions
-LISTS = {  # registers of what goes point by point
-    16: "rigid_points",
-    24: "fluid_stacey save_points save_path scatter_points",
-    32: "update fluid_update damped_points to_fluid to_solid pair_back pair_forward restore_points take_points transposed_step "
-    "pair_stacey scatter_faces pair_to_fluid pair_to_solid transposed_to_solid transposed_to_fluid to_fluid_layer to_solid_layer "
-    "pair_to_fluid_layer pair_to_solid_layer transposed_to_solid_layer transposed_to_fluid_layer pack_shared",
-    40: "add_shared",
-    48: "stacey",
-}
-LISTS = {name: registers for registers, names in LISTS.items() for name in names.split()}
 
 
 def elements():
@@ -182,8 +178,8 @@ def elements():
 def elements_case(op, precision, architectures, spills=0):
     """Registers as listed, or as many as let the blocks that its launch bounds ask for fit a multiprocessor."""
     double = precision == "float64"
-    if op.function in LISTS:
-        return Case(op, precision, architectures, LISTS[op.function] + 16 * double, "", spills, math.inf)
+    if op.function in BUDGET:
+        return Case(op, precision, architectures, BUDGET[op.function][double], "", spills, math.inf)
     blocks = int(re.search(r"\? (\d+) : (\d+)", dict(op.defines)["MIN_BLOCKS"])[1 + double])
     registers = min(255, 65536 // (op.block[0] * blocks) // 8 * 8)
     return Case(op, precision, architectures, registers, "", spills, math.inf)

@@ -19,6 +19,7 @@ from craton.backends.cpu import CPU
 from craton.core.operator import BOX
 from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.errors import ResourceError
+from craton.host import compile as host
 from craton.methods.finite_difference import catalogue, operators
 from craton.methods.finite_difference.scheme import ORDERS, stencil
 from craton.methods.shared import points, series
@@ -153,6 +154,12 @@ def launch(library, op, precision, addresses, box, params, blocks):
 
 
 # --- one operator on the CPU machine ----------------------------------------------------------------------------------------------------
+
+
+def unoptimised(monkeypatch):
+    """Compile kernels for the CPU without optimising, which takes a quarter of the time."""
+    flags = (*host.FLAGS, "-O0")
+    monkeypatch.setattr(host, "libraries", lambda texts: {text: host.library(text, flags) for text in texts})
 
 
 def plan_of(launches, arrays, layout, precision):

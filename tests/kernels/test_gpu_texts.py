@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import semcase
-from kernelcase import BLOCK, BOUNDS, inside, launch, on_host, tiers, unchanged_outside
+from kernelcase import BLOCK, BOUNDS, inside, launch, on_host, tiers, unchanged_outside, unoptimised
 from kernelcase import run as run_on_grid
 
 from craton.backends.base import aligned
@@ -20,6 +20,13 @@ from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element import pair_operators as pair
 from craton.methods.spectral_element import replay_operators as replay
 from craton.model.media.attenuation import relaxation
+
+
+@pytest.fixture(autouse=True)
+def plain_bodies(monkeypatch):
+    """Those of the CPU, compiled in little time."""
+    unoptimised(monkeypatch)
+
 
 # --- finite differences: streamed steps -------------------------------------------------------------------------------------------------
 

@@ -17,13 +17,20 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from common import refused
-from kernelcase import ARCHITECTURES, PRECISIONS, compiled_for_gpus, every_operator, needs_nvrtc, shared_text
+from kernelcase import (
+    ARCHITECTURES,
+    PRECISIONS,
+    compiled_for_gpus,
+    every_operator,
+    needs_nvrtc,
+    shared_text,
+    unoptimised,
+)
 
 from craton.backends import cpu, nvrtc
 from craton.core.operator import Operator, declared_in_text
 from craton.errors import ResourceError
 from craton.gravity import forward, operator
-from craton.host import compile as host
 from craton.methods import METHODS
 from craton.methods.finite_difference import operators, relaxing, reversal
 from craton.methods.finite_difference.scheme import stencil
@@ -268,7 +275,7 @@ def test_catalogues_have_every_kernel():
 
 @pytest.mark.parametrize("precision", ["float32", pytest.param("float64", marks=pytest.mark.long)])
 def test_the_catalogue_of_gravity_is_what_runs(precision, monkeypatch):
-    """Its texts for ten fields and the default rtol are those that the methods hand to the compiler, which does not optimise here."""
+    """Its texts for ten fields and the default rtol are those that the methods hand to the compiler."""
     seen, compiled = set(), cpu.CPU.compile
 
     def watched(machine, chosen, precision):
@@ -276,9 +283,8 @@ def test_the_catalogue_of_gravity_is_what_runs(precision, monkeypatch):
         seen.update((op.name, op.source(precision)) for op in chosen)
         return compiled(machine, chosen, precision)
 
+    unoptimised(monkeypatch)
     monkeypatch.setattr(cpu.CPU, "compile", watched)
-    flags = (*host.FLAGS, "-O0")
-    monkeypatch.setattr(host, "libraries", lambda texts: {text: host.library(text, flags) for text in texts})
     edges, (k, j, i) = np.arange(7) * 100.0, np.indices((6, 6, 6)).reshape(3, -1)
     prisms = np.stack([edges[i], edges[i + 1], edges[j], edges[j + 1], edges[k] - 600, edges[k + 1] - 600], axis=1)
     density, points = np.random.default_rng(1).uniform(1, 2, 216), (np.arange(5.0) * 90, 20.0, 30.0)

@@ -14,18 +14,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import kernelcase
 import numpy as np
 import pytest
 from common import refused
-from kernelcase import (
-    ARCHITECTURES,
-    PRECISIONS,
-    compiled_for_gpus,
-    every_operator,
-    needs_nvrtc,
-    shared_text,
-    unoptimised,
-)
+from kernelcase import ARCHITECTURES, PRECISIONS, compiled_for_gpus, every_operator, needs_nvrtc, shared_text
 
 from craton.backends import cpu, nvrtc
 from craton.core.operator import Operator, declared_in_text
@@ -283,7 +276,7 @@ def test_the_catalogue_of_gravity_is_what_runs(precision, monkeypatch):
         seen.update((op.name, op.source(precision)) for op in chosen)
         return compiled(machine, chosen, precision)
 
-    unoptimised(monkeypatch)
+    kernelcase.unoptimised(monkeypatch)
     monkeypatch.setattr(cpu.CPU, "compile", watched)
     edges, (k, j, i) = np.arange(7) * 100.0, np.indices((6, 6, 6)).reshape(3, -1)
     prisms = np.stack([edges[i], edges[i + 1], edges[j], edges[j + 1], edges[k] - 600, edges[k + 1] - 600], axis=1)

@@ -19,16 +19,15 @@ from craton.backends.cpu import CPU
 from craton.core.operator import BOX
 from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.errors import ResourceError
+from craton.host import compile as host
 from craton.methods.finite_difference import catalogue, operators
-from craton.methods.finite_difference.closure import HIGHEST
 from craton.methods.finite_difference.scheme import ORDERS, stencil
 from craton.methods.shared import points, series
 
 ABSENT = ("memory", "d11", "d13", "r66", "qp", "qs")  # in an isotropic medium without attenuation
 PRECISIONS = ("float32", "float64")
 ARCHITECTURES = ("sm_80", "sm_90")
-SURFACE_ORDERS = tuple(order for order in ORDERS if order <= HIGHEST)
-PLANE_ORDERS = (2, 4, 8)
+LONGEST = max(ORDERS)  # 16: order whose differences reach to the outermost ghost of a row
 BLOCK = (3, 2)  # threads of a block on the host
 BOUNDS = tuple(name for name, _ in BOX.fields)
 
@@ -43,22 +42,18 @@ def tiers(cases, short):
 
 @cache
 def every_operator():
-    """{id: operator}: all orders in space, some in the plane, each text that does not depend on the order once."""
+    """{id: operator}: orders 4, 8 and 16 in space, 4 in the plane, each text that does not depend on the order once."""
     others = [points.HOLD, *catalogue.transposed(4).values(), *series.operators(), *catalogue.in_half(4).values()]
-    found = {op.name: op for op in others}
-    for motion, orders, lossy in ((None, ORDERS, (4, 8)), ("P-SV", PLANE_ORDERS, (4,)), ("SH", PLANE_ORDERS, (4,))):
-        for order in orders:
-            for name, op in catalogue.operators(order, motion).items():
-                defined = dict(op.defines)
-                rheology = defined.get("ATTENUATION") or (defined.get("VTI") and motion is None)
-                if order in lossy or not rheology:
-                    found[f"{name}-{motion or 'space'}-{order}" if "R" in defined else name] = op
-    for order in ORDERS[ORDERS.index(HIGHEST) + 1 :]:  # as long along z, without a free surface
-        plain = stencil(order)
-        steps = [make(plain) for make in (operators.velocity, operators.stress, operators.laminate)]
-        steps += [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
-        found |= {f"{op.name}-deep-{order}": op for op in steps}
-    return found
+    every = {op.name: op for op in others}
+    for order, motion in ((4, None), (8, None), (LONGEST, None), (4, "P-SV"), (4, "SH")):
+        for name, op in catalogue.operators(order, motion).items():
+            defined = dict(op.defines)
+            if order < LONGEST or not (defined.get("ATTENUATION") or defined.get("VTI")):
+                every[f"{name}-{motion or 'space'}-{order}" if "R" in defined else name] = op
+    plain = stencil(LONGEST)  # as long along z, without a free surface
+    steps = [make(plain) for make in (operators.velocity, operators.stress, operators.laminate)]
+    steps += [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
+    return every | {f"{op.name}-deep": op for op in steps}
 
 
 def needs_nvrtc():
@@ -69,25 +64,25 @@ def needs_nvrtc():
         pytest.skip(str(e))
 
 
-def compiled_for_gpus(wanted, *options):
+def compiled_for_gpus(texts, *options):
     """{(`shared_text`, architecture): Compiled} of (operator, precision, architecture) triples, on as many threads as there are cores.
 
     Kernels of one file with the same constants are one program: NVRTC makes of each what it makes of it alone.
     `-minimal` leaves out declarations that no kernel has, such as textures: the machine code is the same bytes.
     """
     needs_nvrtc()
-    functions, chosen = defaultdict(set), {}
-    for op, precision, arch in wanted:
+    functions, one_of = defaultdict(set), {}
+    for op, precision, arch in texts:
         key = shared_text(op, precision), arch
         functions[key].add(op.function)
-        chosen[key] = op, precision
+        one_of[key] = op, precision
 
-    def made(key):
-        op, precision = chosen[key]
+    def compiled(key):
+        op, precision = one_of[key]
         return nvrtc.compile(op.source(precision, functions[key]), key[1], (*nvrtc.OPTIONS, "-minimal", *options))
 
     with ThreadPoolExecutor() as pool:
-        return dict(zip(chosen, pool.map(made, chosen)))
+        return dict(zip(one_of, pool.map(compiled, one_of)))
 
 
 def shared_text(op, precision):
@@ -159,6 +154,12 @@ def launch(library, op, precision, addresses, box, params, blocks):
 
 
 # --- one operator on the CPU machine ----------------------------------------------------------------------------------------------------
+
+
+def unoptimised(monkeypatch):
+    """Compile kernels for the CPU without optimising, which takes a quarter of the time."""
+    flags = (*host.FLAGS, "-O0")
+    monkeypatch.setattr(host, "libraries", lambda texts: {text: host.library(text, flags) for text in texts})
 
 
 def plan_of(launches, arrays, layout, precision):

@@ -12,11 +12,11 @@ def box(model, origin, size, spacing=100, source=EXPLOSION, method="fd", **domai
     return Scenario(method=method, domain=domain, model=model, time={"duration": 1}, source=[source], receivers=[])
 
 
-def unlike(found, wanted):
+def unlike(problems, expected):
     """What is wrong with problems of which each must have a key ("" for any) and words in its message or remedy; None if nothing."""
-    texts = [f"{p.key}: {p.message} {p.remedy}" for p in found]
-    right = len(texts) == len(wanted) and all(
+    texts = [f"{p.key}: {p.message} {p.remedy}" for p in problems]
+    right = len(texts) == len(expected) and all(
         text.startswith(key and f"{key}: ") and all(word in text for word in words)
-        for text, (key, *words) in zip(texts, wanted)
+        for text, (key, *words) in zip(texts, expected)
     )
-    return None if right else (wanted, texts)
+    return None if right else (expected, texts)

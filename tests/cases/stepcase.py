@@ -16,6 +16,7 @@ from craton.model.mesh import hexmesh
 from craton.model.mesh.hexmesh import named_by_place
 from craton.scenario import SpectralScenario
 from craton.survey.receivers import build as receivers_of
+from craton.validation.absorbing import advance
 from craton.validation.spectral import given
 
 KINDS = ("homogeneous", "layers", "gradient", "anisotropic", "lossy", "sea", "lake")
@@ -122,18 +123,18 @@ def drawn(rng, seed, counts=None):
 
 def tables_of(title, size, spacing, model, run, boundaries):
     """A scenario with an explosion in the middle of a box below z = 0."""
-    wavelet, at = {"kind": "ricker", "frequency": 1.0}, [size[0] / 2, size[1] / 2, -size[2] / 2]
-    tables = {"method": "sem", "title": title, "time": {"duration": 1.0, "start": 0.0}}
+    source = {"kind": "explosion", "moment": 1.0, "wavelet": {"kind": "ricker", "frequency": 1.0}}
+    source["at"] = [size[0] / 2, size[1] / 2, -size[2] / 2]
+    tables = {"method": "sem", "title": title, "time": {"duration": 1.0, "start": 0.0}, "source": [source]}
     tables |= {"domain": {"origin": [0, 0, -size[2]], "size": size, "spacing": spacing}, "run": run, "model": model}
-    source = {"kind": "explosion", "at": at, "moment": 1.0, "wavelet": wavelet}
-    return tables | {"source": [source], "boundaries": boundaries}
+    return tables | {"boundaries": boundaries}
 
 
 def mesh(case):
     """The mesh of a case; what folds its elements is halved until they are valid."""
-    while hexmesh.problems(found := lattice(case), case.tables["run"]["degree"]):
+    while hexmesh.problems(lattice(case), case.tables["run"]["degree"]):
         case = replace(case, moved=case.moved / 2, curved=case.curved / 2, sheared=case.sheared / 2)
-    return found
+    return lattice(case)
 
 
 def lattice(case):
@@ -151,12 +152,12 @@ def lattice(case):
         return part * smallest * rng.uniform(-1, 1, places.shape) * away
 
     places[1:-1, 1:-1, 1:-1] += moved(places, case.moved)[1:-1, 1:-1, 1:-1]
-    found = hexmesh.HexMesh(places.reshape(-1, 3), elements).elevated()
-    low, high = found.bounds()
-    inside = ((found.nodes > low + 1e-9) & (found.nodes < high - 1e-9)).all(axis=1)
-    nodes = found.nodes + moved(found.nodes, case.curved) * inside[:, None]
+    mesh = hexmesh.HexMesh(places.reshape(-1, 3), elements).elevated()
+    low, high = mesh.bounds()
+    inside = ((mesh.nodes > low + 1e-9) & (mesh.nodes < high - 1e-9)).all(axis=1)
+    nodes = mesh.nodes + moved(mesh.nodes, case.curved) * inside[:, None]
     nodes[:, 0] += case.sheared * (nodes[:, 2] - low[2])
-    return replace(found, faces=named_by_place(found), nodes=nodes)
+    return replace(mesh, faces=named_by_place(mesh), nodes=nodes)
 
 
 def box(counts=(4, 4, 4), edge=20.0, model=None, run=None, boundaries="stacey", **more):
@@ -187,8 +188,8 @@ def true_limit(d):
         parts = np.split(x.ravel() / roots, cut)
         operator.load(dict(zip(shapes, parts)))
         operator.apply()
-        found = operator.image()
-        return roots * np.concatenate([found[medium].ravel() for medium in shapes])
+        images = operator.image()
+        return roots * np.concatenate([images[medium].ravel() for medium in shapes])
 
     which, solver = ("LR", eigs) if len(shapes) > 1 else ("LA", eigsh)
     whole = LinearOperator((len(roots), len(roots)), matvec=image, dtype=float)
@@ -206,17 +207,14 @@ def marched(scenario, d, dt, steps, every=20):
     program = CPU(threads=1).commit(assemble(d, scenario, [], receivers_of(scenario), []))
     rng, weights, energies = np.random.default_rng(3), {}, []
     fields, rigid = ("velocity", "potential_rate"), ("rigid_points_points", "fluid_rigid_points")
-    names = zip(fields, rigid, (1.0, frequency), d.statistics.mass)
-    for name, rigid_points, scale, mass in names:
+    for name, rigid_points, scale, mass in zip(fields, rigid, (1.0, frequency), d.statistics.mass):
         if len(mass):
             rate = program.arrays[name]
             rate[:-1] = (rng.standard_normal(rate[:-1].shape).T / (scale * np.sqrt(mass))).T
             rate[program.arrays.get(rigid_points, slice(0))] = 0
             weights[name] = scale**2 * mass[:, None]
     for step in range(steps):
-        for phase in program.phases:
-            phase.outer(step)
-            phase.inner(step)
+        advance(program, step)
         if step % every == every - 1:
             energies.append(max(energy(program.arrays[name], mass) for name, mass in weights.items()))
             if not np.isfinite(energies[-1]):

@@ -14,11 +14,8 @@ from craton.methods import METHODS
 from craton.methods.protocol import Method
 from craton.scenario import SCENARIOS, dumps, loads
 
-FACTS = dict.fromkeys(("many_ranks", "plans_by_rank", "tries_operators"), bool) | {
-    "name": str,
-    "drive": str,
-    "benches": tuple,
-}
+FACTS = dict.fromkeys(("many_ranks", "plans_by_rank", "tries_operators"), bool)
+FACTS |= {"name": str, "drive": str, "benches": tuple}
 VERBS = [name for name, value in vars(Method).items() if inspect.isfunction(value) and not name.startswith("_")]
 # Who may write a method's name: the methods themselves, the command line's choices, and what writes scenarios of its own.
 NAMING = {"methods", "cli/commands/machine.py", "validation"}
@@ -28,24 +25,23 @@ def test_each_has_the_facts_and_verbs_of_the_protocol():
     assert set(METHODS) == set(SCENARIOS) and len(VERBS) >= 10
     for name, method in METHODS.items():
         assert {fact: type(getattr(method, fact)) for fact in FACTS} == FACTS and method.drive in ("march", "sweep")
-        wrong = [verb for verb in VERBS if signature(getattr(type(method), verb)) != signature(getattr(Method, verb))]
+        wrong = [verb for verb in VERBS if parameters(type(method), verb) != parameters(Method, verb)]
         assert method.name == name and not wrong
 
 
-def signature(function):
-    """Names of the parameters and which have defaults."""
-    return [(p.name, p.default is p.empty) for p in inspect.signature(function).parameters.values()]
+def parameters(kind, verb):
+    """Names of a verb's parameters and which have defaults."""
+    return [(p.name, p.default is p.empty) for p in inspect.signature(getattr(kind, verb)).parameters.values()]
 
 
 def test_nothing_else_asks_which_method_it_is():
     """No whole string is the name of a method, but where methods may be named."""
-    naming = {}
-    for path in PACKAGE.rglob("*.py"):
-        relative = path.relative_to(PACKAGE)
-        if relative.parts[0] not in NAMING and str(relative) not in NAMING:
-            constants = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
-            naming[str(relative)] = [node.lineno for node in constants if node.value in ("fd", "sem")]
-    assert len(naming) > 100 and not {path: lines for path, lines in naming.items() if lines}
+    texts = {path.relative_to(PACKAGE): path.read_text() for path in PACKAGE.rglob("*.py")}
+    others = {path: text for path, text in texts.items() if not NAMING & {path.parts[0], str(path)}}
+    trees = {path: ast.walk(ast.parse(text)) for path, text in others.items() if re.search("(fd|sem)[\"']", text)}
+    constants = [(path, node) for path, tree in trees.items() for node in tree if isinstance(node, ast.Constant)]
+    naming = [(path, node.lineno) for path, node in constants if node.value in ("fd", "sem")]
+    assert len(others) > 100 and len(trees) > 5 and not naming
 
 
 TABLES = {

@@ -49,11 +49,9 @@ def box(model, **place):
     return modelcase.box(model, [-HALF] * 3, [2 * HALF, 2 * HALF, HALF + 2000], 500, **domain)
 
 
-def ground(file, *folder, **place):
+def ground(file, keys=(), **place):
     """Topography from a file in a box."""
-    return terrain.build(
-        box(ROCK | {"topography": {"file": str(file), **(folder[0] if folder else {})}}, **place).model
-    )
+    return terrain.build(box(ROCK | {"topography": {"file": str(file), **dict(keys)}}, **place).model)
 
 
 def geotiff(path, x, y, values, system):
@@ -69,20 +67,15 @@ def degrees(half=0.25, step=0.005):
     return [c + np.linspace(-half, half, 2 * round(half / step) + 1) for c in AT]
 
 
-def emc(path=None, rising=True):
+def emc():
     """Model as EarthScope's EMC has them: km, km/s, g/cm3 on depth, latitude, longitude."""
     (lon, lat), depth = degrees(0.24, 0.02), np.arange(-3.0, 12.1, 1.0)
     values = speed(lon, lat[:, None], -1e3 * depth[:, None, None]) / 1e3
-    axes = {
-        "depth": ("depth", depth, {"units": "km", "positive": "down"}),
-        "latitude": ("latitude", lat, {"units": "degrees_north"}),
-        "longitude": ("longitude", lon, {"units": "degrees_east"}),
-    }
+    axes = {"depth": ("depth", depth, {"units": "km", "positive": "down"})}
+    axes |= {"latitude": ("latitude", lat, {"units": "degrees_north"})}
+    axes |= {"longitude": ("longitude", lon, {"units": "degrees_east"})}
     fields = {"vp": (1.75 * values, "km/s"), "vs": (values, "km.s-1"), "rho": (0.9 * values, "g/cm3")}
-    dataset = xarray.Dataset({k: (tuple(axes), v.astype("f4"), {"units": u}) for k, (v, u) in fields.items()}, axes)
-    if path:
-        (dataset if rising else dataset.isel(latitude=slice(None, None, -1))).to_netcdf(path, engine="h5netcdf")
-    return dataset
+    return xarray.Dataset({k: (tuple(axes), v.astype("f4"), {"units": u}) for k, (v, u) in fields.items()}, axes)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +99,7 @@ def files(tmp_path_factory):
     geotiff(folder / "utm.tif", x, y, z, UTM)
     head = f"ncols {len(x)}\nnrows {len(y)}\nxllcenter {x[0]}\nyllcenter {y[0]}\ncellsize 400"
     np.savetxt(folder / "utm.asc", z[::-1], "%.3f", header=head, comments="")  # which cannot say that it is UTM
-    emc(folder / "emc.nc", rising=False)
+    emc().isel(latitude=slice(None, None, -1)).to_netcdf(folder / "emc.nc", engine="h5netcdf")
     return folder
 
 
@@ -118,10 +111,10 @@ def test_elevations_stand_where_they_are_on_earth(files):
     expected = height(*FRAME.degrees(x, y))
     for name, keys in {"degrees.tif": {}, "utm.tif": {}, "relief.grd": {}, "utm.asc": {"crs": UTM}}.items():
         scenario = box(ROCK | {"topography": {"file": str(files / name), **keys}})
-        made = terrain.build(scenario.model)
-        assert abs(made.surface(x, y) - expected).max() < 0.6, name  # of 300 m over 0.2 degrees
-        assert not terrain.problems(made, REGION) and loads(dumps(scenario)) == scenario, name
-        assert abs(ground(files / name, keys, azimuth=0).surface(x, y) - expected).max() > 50, name
+        topography = terrain.build(scenario.model)
+        assert abs(topography.surface(x, y) - expected).max() < 0.6, name  # of 300 m over 0.2 degrees
+        assert not terrain.problems(topography, REGION) and loads(dumps(scenario)) == scenario, name
+    assert abs(ground(files / name, keys, azimuth=0).surface(x, y) - expected).max() > 50
 
 
 def test_files_that_do_not_cover_the_box_are_refused_with_what_is_missing(files):
@@ -146,11 +139,11 @@ def test_a_grid_of_the_world_is_read_across_its_seam(tmp_path):
     values = 100 + 10 * np.sin(np.radians(lon)) + lat[:, None]
     world = xarray.Dataset({"z": (("lat", "lon"), values)}, {"lon": lon, "lat": lat})
     world.to_netcdf(tmp_path / "world.nc", engine="h5netcdf")
-    made = ground(tmp_path / "world.nc", longitude=0.0, latitude=10.0, azimuth=0)
+    topography = ground(tmp_path / "world.nc", longitude=0.0, latitude=10.0, azimuth=0)
     x, y = np.array([-9000.0, 0.0, 9000.0]), np.zeros(3)
     lon, lat = Local(0.0, 10.0).degrees(x, y)
-    assert made.surface(x, y) == pytest.approx(100 + 10 * np.sin(np.radians(lon)) + lat, abs=1e-2)
-    assert made.ground.z.size < 10_000  # no more of the world than the box needs
+    assert topography.surface(x, y) == pytest.approx(100 + 10 * np.sin(np.radians(lon)) + lat, abs=1e-2)
+    assert topography.ground.z.size < 10_000  # no more of the world than the box needs
 
 
 def test_a_box_of_unknown_size_gets_all_of_a_file_and_nothing_beyond_it(files):
@@ -164,16 +157,14 @@ def test_a_box_of_unknown_size_gets_all_of_a_file_and_nothing_beyond_it(files):
 def test_arrays_and_datasets_are_taken_as_they_are(files):
     """Of xarray on longitude and latitude, of rioxarray on a projection."""
     lon, lat = degrees()
-    of_degrees = xarray.DataArray(
-        height(lon, lat[:, None]), {"latitude": lat, "longitude": lon}, ("latitude", "longitude")
-    )
-    alone, with_ground = box(emc()), box({"file": emc(), "topography": of_degrees})
-    assert with_ground.model.file == alone.model.file
+    of_degrees = xarray.DataArray(height(lon, lat[:, None]), [("latitude", lat), ("longitude", lon)])
+    with_ground = box({"file": emc(), "topography": of_degrees})
+    assert with_ground.model.file == box(emc()).model.file
     with rioxarray.open_rasterio(files / "utm.tif", masked=True) as of_utm:
         projected = box(ROCK | {"topography": of_utm})
     for scenario, close in ((with_ground, 0.5), (projected, 0.6)):
-        found = terrain.build(scenario.model).surface(*np.array(FRAME.xy(12.53, 47.27)))
-        assert found == pytest.approx(height(12.53, 47.27), abs=close)
+        elevation = terrain.build(scenario.model).surface(*np.array(FRAME.xy(12.53, 47.27)))
+        assert elevation == pytest.approx(height(12.53, 47.27), abs=close)
 
 
 def test_a_reference_system_needs_a_box_on_earth_and_sense():
@@ -186,18 +177,18 @@ def test_a_reference_system_needs_a_box_on_earth_and_sense():
 # --- models ------------------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_model_of_the_emc_fills_rotated_boxes_and_sections(files):
-    """In scenarios and for prisms, with elevations."""
-    model, xyz = (
-        {"kind": "file", "file": str(files / "emc.nc")},
-        np.random.default_rng(2).uniform(-9500, 9500, (400, 3)),
-    )
-    xyz[:, 2] = xyz[:, 2] / 2 - 4000
+def test_a_model_of_the_emc_fills_rotated_boxes_and_sections(files, tmp_path):
+    """In scenarios and for prisms, with elevations; one property of it too."""
+    model, xyz = {"kind": "file", "file": str(files / "emc.nc")}, np.random.default_rng(2).uniform(-1, 1, (400, 3))
+    xyz = xyz * (9500, 9500, 4750) - (0, 0, 4000)
     whole = box(model).model
     assert not earth.problems(whole, REGION)
     vp, vs, rho = earth.point_values(whole, xyz)
     assert abs(vs / speed(*FRAME.degrees(*xyz[:, :2].T), xyz[:, 2]) - 1).max() < 2e-3
     assert vp == pytest.approx(1.75 * vs, rel=1e-4) and rho == pytest.approx(0.9 * vs, rel=1e-4)
+    emc().vs.rename("speed").to_netcdf(tmp_path / "vs.nc", engine="h5netcdf")
+    properties = {"vp": 6000, "vs": {"file": str(tmp_path / "vs.nc")}, "rho": 2500}
+    assert earth.point_values(box({"kind": "file", "properties": properties}).model, xyz)[1] == pytest.approx(vs)
     nowhere = box(model, geographic=None).model
     refused(ScenarioError, "on longitude and latitude", earth.point_values, nowhere, xyz)
     domain = {"origin": [0, 0, -5000], "size": [4000, 4000, 5000], "spacing": 500, "geographic": PLACE}

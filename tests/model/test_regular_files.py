@@ -71,8 +71,8 @@ def test_commands_refuse_what_is_no_file(odd, tmp_path, capsys):
     for words in COMMANDS:
         for path in ("pipe", "/dev/zero", "/proc/self/mem"):
             code = main([word.format(os.path.abspath(path)) for word in words.split()])
-            told = capsys.readouterr().err
-            assert code == 2 and odd[path] in told, (words, told)
+            message = capsys.readouterr().err
+            assert code == 2 and odd[path] in message, (words, message)
     assert not (tmp_path / "out").exists()
     os.rename("pipe", "folder/run.json")  # a run.json that is a pipe is damaged: `craton check` waited for a writer
     assert main(["check", "folder"]) == 3 and "it is no file" in capsys.readouterr().out
@@ -101,10 +101,10 @@ def test_constant_compressed_models_are_read(name, tmp_path):
     """32 MB of one value, which deflate makes 1,000 times shorter and zstandard 20,000 times."""
     values, axes = np.full((200, 200, 200), 3000.0, np.float32), {axis: 10.0 * np.arange(200) for axis in "xyz"}
     data = xr.Dataset({"vp": (("z", "y", "x"), values)}, axes)
-    if name.endswith("nc"):
-        data.to_netcdf(tmp_path / name, encoding={"vp": {"zlib": True, "complevel": 9}})
-    else:
-        data.to_zarr(tmp_path / name)
+    write, more = (
+        (data.to_netcdf, {"encoding": {"vp": {"zlib": True, "complevel": 9}}}) if name == "m.nc" else (data.to_zarr, {})
+    )
+    write(tmp_path / name, **more)
     with io.read(tmp_path / name, "gridded model") as read:
         assert read.vp.shape == (200, 200, 200) and float(read.vp[7, 8, 9]) == 3000
 

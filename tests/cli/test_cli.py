@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from common import craton_command, manifest, stored
+from common import manifest, stored
 from paths import ROOT
 from smallcase import write
 
@@ -45,9 +45,22 @@ def cli(tmp_path, monkeypatch, capsys):
     return call
 
 
-def python(code, **options):
-    """What a program of Python prints, when it has ended well."""
-    return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True, **options)
+def python(code, folder=None):
+    """What a program of Python prints, when it has ended well: standard output, standard error."""
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True, cwd=folder)
+    return done.stdout, done.stderr
+
+
+def at_step(monkeypatch, number, act):
+    """Let something happen to the recorder of a run after a step."""
+    sample = Recorder.sample
+
+    def acted(self, step):
+        if step == number:
+            act(self)
+        sample(self, step)
+
+    monkeypatch.setattr(Recorder, "sample", acted)
 
 
 # --- starting ---------------------------------------------------------------------------------------------------------------------------
@@ -57,62 +70,57 @@ def test_help_answers_at_once():
     """Half a second of CPU time is asked; a loaded machine makes times long, so what is imported is looked at as well."""
     code = "import sys, time\nfrom craton.cli import main\nmain(['--help'])\n"
     code += f"print(time.process_time(), *(m for m in {HEAVY} if m in sys.modules))"
-    *text, last = python(code).stdout.splitlines()
+    *text, last = python(code)[0].splitlines()
     seconds, *heavy = last.split()
     assert not heavy and float(seconds) < 0.5
     assert all(re.search(rf"\b{name}\b", "\n".join(text)) for name in COMMANDS.split())
 
 
-@pytest.mark.parametrize("command", ["report", "plan"])
-def test_dask_stays_out_of_commands_that_only_read_results(command):
+def test_dask_stays_out_of_commands_that_only_read_results(monkeypatch):
     """Though it is installed: xarray would import it, which takes half a second."""
-    code = f"import sys\nsys.argv = ['craton', '{command}', '--help']\nfrom craton.cli import main\nmain()\n"
-    code += "from importlib.util import find_spec\nprint(find_spec('dask') is None)"
-    assert python(code).stdout.split()[-1] == str(command == "report")
+    for command in ("report", "plan"):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["craton", command, "--help"])
+            patch.setitem(sys.modules, "dask", "put back afterwards")
+            del sys.modules["dask"]
+            assert main() == 0 and (sys.modules.get("dask", "missing") is None) == (command == "report")
 
 
-@pytest.mark.costly("imports creep in with any change")
-@pytest.mark.costly("a process of its own, whose imports are looked at")
+@pytest.mark.costly("a process of its own, whose imports are looked at: they creep in with any change")
 def test_first_step_needs_no_heavy_import(tmp_path):
-    """Warm start: what only reading, drawing and exporting need is imported after the first step, or never.
-
-    Without ObsPy the run says what it could not write.
-    """
-    write(tmp_path, ("duration = 1.0", "duration = 0.3"))
+    """Warm start: what only reading, drawing and exporting need is imported after the first step, or never."""
+    write(tmp_path)
     code = """
-import sys
+import os, sys
 from craton.driver.recorder import Recorder
-sample = Recorder.sample
-def spy(self, step):
-    if step == 0:
-        print(*(m for m in ("xarray", "obspy", "matplotlib", "scipy.optimize", "pandas") if m in sys.modules), "looked", file=sys.stderr)
-        sys.modules["obspy"] = None  # as if not installed
-    sample(self, step)
-Recorder.sample = spy
+def look(self, step):
+    print(*(m for m in ("xarray", "obspy", "matplotlib", "scipy.optimize", "pandas") if m in sys.modules), "looked", file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(0)
+Recorder.sample = look
 from craton.cli import main
-sys.exit(main(["run", "small.toml"]))
+main(["run", "small.toml"])
 """
-    done = python(code, cwd=tmp_path)
-    assert "looked" in [line.strip() for line in done.stderr.splitlines()], done.stderr
-    assert manifest(tmp_path / "small")["state"] == "finished"
-    assert "waveforms.mseed" not in done.stdout and "result.zarr" in done.stdout
-    assert "small/waveforms.mseed was not written" in done.stderr and "craton[seis]" in done.stderr
+    said = python(code, tmp_path)[1]
+    assert "looked" in [line.strip() for line in said.splitlines()], said
 
 
-def test_module_is_the_command_and_completes_words(cli):
-    done = craton_command("plan", "--help")
-    assert "Usage: craton plan" in done.stdout and "--set" in done.stdout
-    for shell in ("bash", "zsh"):
-        words = {"COMP_WORDS": "craton pl", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "craton pl"}
-        said = craton_command(_CRATON_COMPLETE=f"complete_{shell}", **words).stdout
-        assert "plan" in said and "plot" in said and "bench" not in said
+def test_words_are_completed(cli, monkeypatch):
+    assert "Usage: craton plan" in cli("plan --help")[0] and "--set" in cli("plan --help")[0]
     assert "Usage: craton" in "".join(cli("", code=2))
+    for name, words in (("COMP_WORDS", "craton pl"), ("COMP_CWORD", "1"), ("_TYPER_COMPLETE_ARGS", "craton pl")):
+        monkeypatch.setenv(name, words)
+    for shell in ("bash", "zsh"):
+        monkeypatch.setenv("_CRATON_COMPLETE", f"complete_{shell}")
+        proposed = cli("")[0]
+        assert "plan" in proposed and "plot" in proposed and "bench" not in proposed
 
 
-def test_reader_that_goes_away():
-    """As in `craton schema | head`."""
+def test_module_is_the_command_and_its_reader_may_go_away():
+    """As in `craton schema | head -1`, whose text is longer than what a pipe holds."""
     words = [sys.executable, "-m", "craton", "schema"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout.read(1) == b"{"
         running.stdout.close()
         error = running.stderr.read()
         assert running.wait() == 0 and error == b""
@@ -149,12 +157,18 @@ def test_run_quietly(cli, tmp_path):
     assert "nothing is recorded" in cli("run small.toml --force")[1] and manifest("small")["state"] == "finished"
 
 
-def test_values_of_the_command_line_are_kept_and_a_finished_run_is_replaced_only_by_force(cli, tmp_path):
+def test_values_of_the_command_line_are_kept_and_a_finished_run_is_replaced_only_by_force(cli, tmp_path, monkeypatch):
+    """And without ObsPy a run says what it could not write."""
     write(tmp_path, ('device = "cpu"', 'device = "auto"'))
     words = "run small.toml -o out --set source.0.wavelet.tau=0.1 --device cpu", "--set", "time.duration=0.25 s"
-    cli(*words)
-    kept, before = craton.load("out/scenario.toml"), Path("out/run.json").read_bytes()
-    assert (kept.time.duration, kept.source[0].wavelet.tau, kept.run.device) == (0.25, 0.1, "cpu")
+    with monkeypatch.context() as patch:
+        for name in ("obspy", "obspy.core"):
+            patch.setitem(sys.modules, name, None)  # as if not installed
+        out, err = cli(*words)
+    assert "waveforms.mseed" not in out and "result.zarr" in out and manifest("out")["state"] == "finished"
+    assert "out/waveforms.mseed was not written" in err and "craton[seis]" in err
+    run, before = craton.load("out/scenario.toml"), Path("out/run.json").read_bytes()
+    assert (run.time.duration, run.source[0].wavelet.tau, run.run.device) == (0.25, 0.1, "cpu")
     assert stored("out").time[-1] < 0.27
     err = cli(*words, code=2)[1]
     assert "out holds a finished run" in err and "--force" in err and Path("out/run.json").read_bytes() == before
@@ -174,50 +188,35 @@ def test_explosion_is_stopped_and_what_was_recorded_is_kept(cli, tmp_path, monke
     monkeypatch.setattr(timing, "COURANT", 1.3)
     write(tmp_path, LONG)
     _, err = cli("run small.toml -o out", code=4)
-    place = r"v[xyz] = .* m/s at x = \d+, y = \d+, z = -?\d+ m"
-    assert re.search(r"craton: unstable at step \d+ of \d+ \(t = .* s\): " + place, err)
+    words = r"unstable at step \d+ of \d+ \(t = .* s\): v[xyz] = .* m/s at x = \d+, y = \d+, z = -?\d+ m"
+    assert re.search(f"craton: {words}", err)
     assert "try a smaller time.step" in err and "kept: out/result.zarr" in err
     run = manifest("out")
     assert run["state"] == "failed" and "unstable" in run["reason"] and 0 < run["steps_done"] <= 200
     assert stored("out").sizes["time"] == run["steps_done"]
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
-def test_guard_stops_within_200_steps(bad, cli, tmp_path, monkeypatch):
+@pytest.mark.parametrize("value", [np.nan, -1e30])
+def test_guard_stops_within_200_steps(value, cli, tmp_path, monkeypatch):
     """One bad value appears at one point after step 73."""
-    sample = Recorder.sample
-
-    def poisoned(self, step):
-        if step == 73:
-            self.program.grid("vy")[20, 11, 12] = bad
-        sample(self, step)
-
-    monkeypatch.setattr(Recorder, "sample", poisoned)
+    at_step(monkeypatch, 73, lambda recorder: recorder.program.grid("vy").__setitem__((20, 11, 12), value))
     write(tmp_path, LONG)
     cli("run small.toml -o out", code=4)
-    run = manifest("out")
+    run, velocity = manifest("out"), stored("out").velocity.isel(time=slice(0, 73))
     assert "unstable" in run["reason"] and 73 < run["steps_done"] <= 73 + 200
-    found = stored("out").velocity.isel(time=slice(0, 73))
-    assert np.isfinite(found).all() and float(np.abs(found).max()) > 0
+    assert np.isfinite(velocity).all() and float(np.abs(velocity).max()) > 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 def test_signal_between_steps_ends_cleanly(number, cli, tmp_path, monkeypatch):
-    sample = Recorder.sample
-
-    def signalled(self, step):
-        if step == 73:
-            os.kill(os.getpid(), number)
-        sample(self, step)
-
-    monkeypatch.setattr(Recorder, "sample", signalled)
+    at_step(monkeypatch, 73, lambda recorder: os.kill(os.getpid(), number))
     write(tmp_path, LONG)
     _, err = cli("run small.toml -o out", code=75)
     assert f"stopped by {number.name} after step" in err and "kept: out/result.zarr" in err
-    run, found = manifest("out"), stored("out")
+    run, waves = manifest("out"), stored("out")
     assert run["state"] == "interrupted" and 73 <= run["steps_done"] < 200
-    assert found.sizes["time"] == run["steps_done"] and np.isfinite(found.velocity).all()
-    assert float(np.diff(found.time).max()) == pytest.approx(0.015669, rel=1e-6)
+    assert waves.sizes["time"] == run["steps_done"] and np.isfinite(waves.velocity).all()
+    assert float(np.diff(waves.time).max()) == pytest.approx(0.015669, rel=1e-6)
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
@@ -346,51 +345,56 @@ def test_kernels_for_an_architecture(cli):
         nvrtc.library()
     except ResourceError as reason:
         pytest.skip(str(reason))
-    found = cli("kernels velocity --arch sm_80")[0]
-    assert re.match(r"velocity, plain, sm_80: \d+ registers, 0 bytes spilled", found)
+    table = cli("kernels velocity --arch sm_80")[0]
+    assert re.match(r"velocity, plain, sm_80: \d+ registers, 0 bytes spilled", table)
     assert "does not compile" in cli("kernels rigid --arch sm_7", code=1)[0]
 
 
 # --- bench, validate --------------------------------------------------------------------------------------------------------------------
 
 
-def measured(cli, method):
-    """What `craton bench` prints and keeps, in a hurry."""
-    out, _ = cli(f"bench {method} --device cpu -o speed.json")
-    return out, json.loads(Path("speed.json").read_text())
-
-
-def test_bench_measures(cli, monkeypatch):
-    from craton.methods.finite_difference import bench
-
+@pytest.fixture
+def measured(cli, monkeypatch):
+    """What `craton bench METHOD` prints and keeps, in a hurry."""
     copied = CPU.copy_bandwidth
     monkeypatch.setattr(CPU, "copy_bandwidth", lambda self: copied(self, 1 << 20))
-    monkeypatch.setattr(bench, "cases", lambda name, device: [bench.case_of(bench.cube(32))])
     monkeypatch.setattr(benchmark, "SECONDS", 0.01)
-    out, kept = measured(cli, "fd")
-    assert "copy" in out and "Mpoint-steps/s" in out and kept["copy_bandwidth"] > 0
-    assert kept["cases"][0]["points"] == 32**3 and kept["cases"][0]["point_steps_per_second"] > 0
+
+    def call(method):
+        out, _ = cli(f"bench {method} --device cpu -o speed.json")
+        figures = json.loads(Path("speed.json").read_text())
+        assert "copy" in out and figures["copy_bandwidth"] > 0 and figures["bench"] == method
+        return out, figures["cases"]
+
+    return call
+
+
+def test_bench_measures(measured, monkeypatch):
+    from craton.methods.finite_difference import bench
+
+    monkeypatch.setattr(bench, "cases", lambda name, device: [bench.case_of(bench.cube(32))])
+    out, (case,) = measured("fd")
+    assert "Mpoint-steps/s" in out and case["points"] == 32**3 and case["point_steps_per_second"] > 0
 
 
 @pytest.mark.costly("the only measurement of elements")
-def test_bench_measures_elements(cli, monkeypatch):
+def test_bench_measures_elements(measured, monkeypatch):
     """Three of the cases at few elements: their rates and memory."""
     from craton.methods.spectral_element import bench
 
     monkeypatch.setattr(bench, "SIZES", {"cpu": (4, 4, 8)})
-    monkeypatch.setattr(benchmark, "SECONDS", 0.01)
     every = bench.cases("cpu")
     monkeypatch.setattr(bench, "cases", lambda device: [every[1], every[2], every[8]])
-    out, kept = measured(cli, "sem")
+    out, cases = measured("sem")
     assert out.count("M elements/s") == 3
-    for case in kept["cases"]:
-        assert case["elements"] >= 128 and case["elements_per_second"] > 0 and case["bytes_per_element"] > 1000
     expected = {"solid_corners_varying"}, {"solid_box"}, {"fluid_corners", "to_fluid", "stacey", "fluid_stacey"}
-    assert all(names < set(case["operators"]) for names, case in zip(expected, kept["cases"]))
+    for names, case in zip(expected, cases, strict=True):
+        assert case["elements"] >= 128 and case["elements_per_second"] > 0 and case["bytes_per_element"] > 1000
+        assert names < set(case["operators"])
 
 
 @pytest.mark.long
-def test_bench_measures_gravity(cli, monkeypatch):
+def test_bench_measures_gravity(measured, monkeypatch):
     """The cases of the CPU at few points and prisms: rates, whole calls, the method that auto took, and its error."""
     from craton.methods.gravity import bench
 
@@ -398,14 +402,14 @@ def test_bench_measures_gravity(cli, monkeypatch):
     monkeypatch.setattr(bench, "GRID", (12, 8))
     monkeypatch.setattr(bench, "SIZES", {"cpu": (200, (6, 4), (3, 2))})
     bench.seven_spheres.cache_clear()
-    out, kept = measured(cli, "gravity")
+    out, cases = measured("gravity")
     bench.seven_spheres.cache_clear()
-    assert "copy" in out and out.count("Mpairs/s") == 8 and kept["bench"] == "gravity"
-    rates, calls = kept["cases"][:4], kept["cases"][4:]
+    rates, calls = cases[:4], cases[4:]
+    assert out.count("Mpairs/s") == 8
     assert [case["precision"] for case in rates] == ["float64", "float64", "float32", "float32"]
     for case in rates:
-        assert case["pairs"] == 200 * 24 and case["pairs_per_second"] > 0 and not case["whole_call"]
-        assert case["records_seconds"] > 0
+        assert case["pairs"] == 200 * 24 and min(case["pairs_per_second"], case["records_seconds"]) > 0
+        assert not case["whole_call"]
     assert [case["points"] for case in calls] == [6, 6, 96, 96]
     assert calls[0]["method"] == "direct" and calls[0]["prisms"] > 400
     for case in calls:

@@ -29,7 +29,9 @@ from craton.validation.spectral import prepared
 FORBIDDEN = ("craton.methods", "craton.model", "craton.scenario", "craton.comm", "craton.backends", "craton.driver")
 SHOT = '[[snapshots]]\nname = "NAME"\nquantity = "NAME"\nevery = 0.1\n'
 SHOTS = "".join(SHOT.replace("NAME", quantity) for quantity in ("velocity", "curl", "pressure"))
-FAULT = f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nname = "F"\nfile = "{DATA / "sources" / "rupture_v2.srf"}"\n'
+FAULT = (
+    f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nname = "F"\nfile = "{DATA / "sources" / "rupture_v2.srf"}"\n'
+)
 ALONG = "along = [[900, 900, -200], [2600, 1500, -200]]"
 FIBRE = f'[[receivers]]\nname = "D"\ndas = {{ {ALONG}, spacing = 200, gauge = 400 }}\n'
 LOSS = "attenuation = { band = [0.5, 10], mechanisms = 2 }"

@@ -10,10 +10,12 @@ import sys
 import types
 from importlib import metadata
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from common import manifest, stored
+from kernelcase import needs_nvrtc
 from paths import ROOT
 from smallcase import TEXT, changed, write
 
@@ -23,7 +25,12 @@ from craton.backends.cpu import CPU
 from craton.cli import main
 from craton.driver import waves
 from craton.driver.recorder import Recorder
+from craton.host.compile import compiler
 from craton.methods import METHODS
+from craton.methods.finite_difference import bench as fd_bench
+from craton.methods.gravity import bench as gravity_bench
+from craton.methods.shared import timing
+from craton.methods.spectral_element import bench as sem_bench
 from craton.scenario import loads
 
 COMMANDS = "run resume survey plan new plot convert schema info kernels bench validate"
@@ -153,11 +160,8 @@ def test_run_quietly(cli):
 
 def test_values_of_the_command_line_are_kept_and_a_finished_run_is_replaced_only_by_force(cli, monkeypatch):
     """And without ObsPy a run says what it could not write."""
-    words = (
-        "run small.toml -o out --set source.0.wavelet.tau=0.1 --set run.device=auto --device cpu",
-        "--set",
-        "time.duration=0.25 s",
-    )
+    changes = "--set run.device=auto --device cpu --set source.0.wavelet.tau=0.1"
+    words = f"run small.toml -o out {changes} --set", "time.duration=0.25 s"
     with monkeypatch.context() as patch:
         for name in ("obspy", "obspy.core"):
             patch.setitem(sys.modules, name, None)  # as if not installed
@@ -180,13 +184,10 @@ LONG = "run small.toml -o out --set time.duration=10"
 
 def test_explosion_is_stopped_and_what_was_recorded_is_kept(cli, monkeypatch):
     """A step a third beyond the limit, which the plan would refuse if it were asked for."""
-    from craton.methods.shared import timing
-
     monkeypatch.setattr(timing, "COURANT", 1.3)
     _, err = cli(LONG, code=4)
     words = r"unstable at step \d+ of \d+ \(t = .* s\): v[xyz] = .* m/s at x = \d+, y = \d+, z = -?\d+ m"
-    assert re.search(f"craton: {words}", err)
-    assert "try a smaller time.step" in err and "kept: out/result.zarr" in err
+    assert re.search(f"craton: {words}", err) and "try a smaller time.step" in err and "kept: out/result.zarr" in err
     run = manifest("out")
     assert run["state"] == "failed" and "unstable" in run["reason"] and 0 < run["steps_done"] <= 200
     assert stored("out").sizes["time"] == run["steps_done"]
@@ -222,11 +223,7 @@ def test_signal_before_the_first_step(cli, monkeypatch):
 
 def test_other_ends(cli, monkeypatch):
     for error, code in ((MemoryError(), 3), (RuntimeError("quite unexpected"), 1), (KeyboardInterrupt(), 130)):
-
-        def fails(*arguments, error=error):
-            raise error
-
-        monkeypatch.setattr(api, "plan", fails)
+        monkeypatch.setattr(api, "plan", Mock(side_effect=error))
         _, err = cli("plan small.toml", code=code)
         assert len(err.splitlines()) <= 2 and str(error) in err
         cli("plan small.toml --debug", code=code)
@@ -240,8 +237,7 @@ def test_plan_says_all_and_writes_nothing(cli, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["small.toml"]
     words = "stability limit", "f95", "phase velocity", "Mw", "wavefield", "memory traffic", "velocity"
     assert "31 x 31 x 26" in out and all(word in out for word in words)
-    about = re.search(r"about ([\d.e+]+) (s|min|h) for (\d+) steps", out)
-    assert about and "by a few steps timed now" in out
+    assert re.search(r"about ([\d.e+]+) (s|min|h) for (\d+) steps", out) and "by a few steps timed now" in out
     assert "points per wavelength" in err and "use a spacing of" in err
 
 
@@ -288,11 +284,7 @@ def test_info_names_everything_and_says_what_to_install(cli, monkeypatch):
     rows = dict(line.split(None, 1) for line in cli("info")[0].splitlines())
     names = "craton python numpy zarr obspy matplotlib processor memory compiler kernels GPU NVRTC"
     assert set(names.split()) <= set(rows) and rows["numpy"] == np.__version__ and "GiB" in rows["memory"]
-
-    def version(name):
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(sys.modules["craton.cli.info"], "version", version)
+    monkeypatch.setattr(sys.modules["craton.cli.info"], "version", Mock(side_effect=metadata.PackageNotFoundError))
     out, _ = cli("info")
     assert "pip install 'craton[seis]'" in out and "pip install 'craton[plot]'" in out
 
@@ -310,15 +302,12 @@ def test_kernels_lists_every_operator_of_a_plan(cli):
 
 def test_kernel_text_is_what_the_compiler_gets(cli):
     """The text printed compiles as it is, with the flags printed; of gravity, terms of nodes are in double whatever is asked."""
-    from craton.host.compile import compiler
-
     out, _ = cli("kernels velocity --order 2 --precision float64")
     assert "typedef double real;" in out and "#define R 1" in out
     head, text = out[: out.index("\n// velocity, float64, for ", 3)].split("\n", 1)
     flags = head.split("body: ")[1].split()
     assert flags[0] == compiler()[0]
-    words = [*flags, "-", "-o", os.devnull, "-fsyntax-only"]
-    done = subprocess.run(words, input=text, text=True, capture_output=True)
+    done = subprocess.run([*flags, "-", "-o", os.devnull, "-fsyntax-only"], input=text, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     for name, asked, bits in (("attract", 32, 32), ("attract", 64, 64), ("attract_nodes", 32, 64)):
         out, _ = cli(f"kernels {name} --precision float{asked}")
@@ -327,15 +316,8 @@ def test_kernel_text_is_what_the_compiler_gets(cli):
 
 
 def test_kernels_for_an_architecture(cli):
-    from craton.backends import nvrtc
-    from craton.errors import ResourceError
-
-    try:
-        nvrtc.library()
-    except ResourceError as reason:
-        pytest.skip(str(reason))
-    table = cli("kernels velocity --arch sm_80")[0]
-    assert re.match(r"velocity, plain, sm_80: \d+ registers, 0 bytes spilled", table)
+    needs_nvrtc()
+    assert re.match(r"velocity, plain, sm_80: \d+ registers, 0 bytes spilled", cli("kernels velocity --arch sm_80")[0])
     assert "does not compile" in cli("kernels rigid --arch sm_7", code=1)[0]
 
 
@@ -359,9 +341,7 @@ def measured(cli, monkeypatch):
 
 
 def test_bench_measures(measured, monkeypatch):
-    from craton.methods.finite_difference import bench
-
-    monkeypatch.setattr(bench, "cases", lambda name, device: [bench.case_of(bench.cube(32))])
+    monkeypatch.setattr(fd_bench, "cases", lambda name, device: [fd_bench.case_of(fd_bench.cube(32))])
     out, (case,) = measured("fd")
     assert "Mpoint-steps/s" in out and case["points"] == 32**3 and case["point_steps_per_second"] > 0
 
@@ -369,11 +349,9 @@ def test_bench_measures(measured, monkeypatch):
 @pytest.mark.costly("the only measurement of elements")
 def test_bench_measures_elements(measured, monkeypatch):
     """Three of the cases at few elements: their rates and memory."""
-    from craton.methods.spectral_element import bench
-
-    monkeypatch.setattr(bench, "SIZES", {"cpu": (4, 4, 8)})
-    every = bench.cases("cpu")
-    monkeypatch.setattr(bench, "cases", lambda device: [every[1], every[2], every[8]])
+    monkeypatch.setattr(sem_bench, "SIZES", {"cpu": (4, 4, 8)})
+    every = sem_bench.cases("cpu")
+    monkeypatch.setattr(sem_bench, "cases", lambda device: [every[1], every[2], every[8]])
     out, cases = measured("sem")
     assert out.count("M elements/s") == 3
     expected = {"solid_corners_varying"}, {"solid_box"}, {"fluid_corners", "to_fluid", "stacey", "fluid_stacey"}
@@ -385,14 +363,12 @@ def test_bench_measures_elements(measured, monkeypatch):
 @pytest.mark.long
 def test_bench_measures_gravity(measured, monkeypatch):
     """The cases of the CPU at few points and prisms: rates, whole calls, the method that auto took, and its error."""
-    from craton.methods.gravity import bench
-
-    monkeypatch.setattr(bench, "CELLS", (70, 70, 10))
-    monkeypatch.setattr(bench, "GRID", (12, 8))
-    monkeypatch.setattr(bench, "SIZES", {"cpu": (200, (6, 4), (3, 2))})
-    bench.seven_spheres.cache_clear()
+    monkeypatch.setattr(gravity_bench, "CELLS", (70, 70, 10))
+    monkeypatch.setattr(gravity_bench, "GRID", (12, 8))
+    monkeypatch.setattr(gravity_bench, "SIZES", {"cpu": (200, (6, 4), (3, 2))})
+    gravity_bench.seven_spheres.cache_clear()
     out, cases = measured("gravity")
-    bench.seven_spheres.cache_clear()
+    gravity_bench.seven_spheres.cache_clear()
     rates, calls = cases[:4], cases[4:]
     assert out.count("Mpairs/s") == 8
     assert [case["precision"] for case in rates] == ["float64", "float64", "float32", "float32"]
@@ -406,38 +382,30 @@ def test_bench_measures_gravity(measured, monkeypatch):
 
 
 def test_seven_spheres_of_the_benchmark_are_the_example():
-    from craton.methods.gravity import bench
-
-    prisms, density = bench.seven_spheres()
+    prisms, density = gravity_bench.seven_spheres()
     example = craton.plan(craton.load(EXAMPLES / "seven_spheres.toml")).problem
     assert np.array_equal(prisms, example.prisms) and np.array_equal(density, example.density)
-    assert len(density) == bench.LARGE[0]
+    assert len(density) == gravity_bench.LARGE[0]
 
 
-@pytest.fixture
-def cases(monkeypatch):
-    """Rows that a validation is to give back."""
+def test_validate_tells_failure_and_keeps_rows_and_figure(cli, monkeypatch):
     shared = {"what": "waves", "limit": 0.1}
     rows = [{"case": "one", **shared, "misfit": 0.004, "passed": True, "curves": (np.arange(9.0),) * 3}]
     rows += [{"case": "two", **shared, "misfit": 0.2, "passed": False}]
     importlib.import_module("craton.validation.figure")  # found by its name, also where its package is not one
-    module = types.ModuleType("craton.validation")
-    module.CASES, module.GROUPS = {"one": None, "two": None}, {"fd": ("one", "two")}
+    module = types.SimpleNamespace(CASES={"one": None, "two": None}, GROUPS={"fd": ("one", "two")})
     module.validate = lambda name, device, full: (row for row in rows if name in (None, "fd", row["case"]))
     monkeypatch.setitem(sys.modules, "craton.validation", module)
     monkeypatch.setattr(craton, "validation", module, raising=False)
-
-
-def test_validate_tells_failure_and_keeps_rows_and_figure(cli, cases):
     for words, code, said in (("", 4, "1 of 2 within"), ("one", 0, "1 of 1 within"), ("two", 4, "0.2")):
         assert said in cli(f"validate {words}", code=code)[0]
     _, err = cli("validate ones", code=2)
     assert 'NAME: there is no case "ones"; did you mean "one"?' in err and "write one of fd, one or two" in err
     pytest.importorskip("matplotlib")
     cli("validate fd -o rows.json --figure rows.png", code=4)
-    kept = json.loads(Path("rows.json").read_text())
-    assert [set(row) for row in kept["validation"]] == [{"case", "what", "misfit", "limit", "passed"}] * 2
-    assert kept["device"] and Path("rows.png").read_bytes().startswith(b"\x89PNG")
+    written = json.loads(Path("rows.json").read_text())
+    assert [set(row) for row in written["validation"]] == [{"case", "what", "misfit", "limit", "passed"}] * 2
+    assert written["device"] and Path("rows.png").read_bytes().startswith(b"\x89PNG")
     for option, place in (("-o", "no/rows.json"), ("--figure", "rows.nope")):
         _, err = cli(f"validate one {option} {place}", code=3)
         assert f"cannot write {place}" in err and option in err

@@ -70,8 +70,7 @@ def test_wavelet_area_peak_frequencies_and_ends(name):
     t, s = fine(w)
     assert w.area == pytest.approx(np.trapezoid(s, t), abs=1e-7 * w.peak)
     assert w.area == pytest.approx(AREAS.get(name, w.area), abs=1e-15)
-    assert np.abs(s).max() == pytest.approx(w.peak, rel=1e-6)
-    assert w.is_pulse == (name in PULSES or name == "kuepper3")
+    assert np.abs(s).max() == pytest.approx(w.peak, rel=1e-6) and w.is_pulse == (name in PULSES or name == "kuepper3")
     f, amplitude = np.fft.rfftfreq(len(t), t[1] - t[0]), np.abs(np.fft.rfft(s))
     top = f[np.argmax(f * amplitude if name in PULSES else amplitude)]
     assert w.peak_frequency == pytest.approx(top, abs=f[1])
@@ -79,8 +78,7 @@ def test_wavelet_area_peak_frequencies_and_ends(name):
     cumulative = np.cumsum(amplitude) - 0.5 * amplitude - 0.5 * amplitude[0]
     whole = cumulative[-1] if name != "brune" else 0.5 * math.pi * 1.5 / (f[1] * (t[1] - t[0]))
     assert np.interp(w.f95, f, cumulative) / whole == pytest.approx(0.95, abs=2e-3)
-    assert np.abs(s[t < w.start]).max() <= 1.0001e-8 * w.peak
-    assert np.abs(s[t > w.end]).max() <= 1.0001e-4 * w.peak
+    assert np.abs(s[t < w.start]).max() <= 1.0001e-8 * w.peak and np.abs(s[t > w.end]).max() <= 1.0001e-4 * w.peak
     begin = (t > w.start) & (t < w.start + 0.02 * (w.end - w.start))
     assert np.abs(s[begin]).max() > 1e-8 * w.peak, "starts needlessly early"
     assert f"f95 {w.f95:.3g} Hz" in w.describe()
@@ -214,8 +212,7 @@ def test_start_time_and_warnings_about_wavelets():
         assert sources.start_time(scenario(text, overrides=["time.start=-2"]), built) == -2.0
         assert len(texts) == ("delay = 5" in delay)
     texts, _ = warned(couple('"gaussian", tau = 0.1, delay = 4.9'), couple('"ricker", frequency = 5'), start=0.0)
-    assert len(texts) == 3
-    assert "source 1: its wavelet ends at 5.33 s, after the end of the run at 5 s" in texts[0]
+    assert len(texts) == 3 and "source 1: its wavelet ends at 5.33 s, after the end of the run at 5 s" in texts[0]
     assert "source 2: at the start of the run, 0 s, the wavelet has already reached 100 % of its peak" in texts[1]
     assert "the final moment is zero" in texts[2]
 
@@ -259,8 +256,7 @@ def test_both_remedies_of_a_run_that_begins_within_the_wavelet_help():
         for delay in (0.0, 0.1, 0.2345678):
             text = cut(wavelet, delay, 0.47)
             start, more = (float(re.search(words, text)[1]) for words in (r"start at (\S+) s", r"by (\S+) s more"))
-            assert start < 0.47 and more > 0
-            assert cut(wavelet, delay, start) == cut(wavelet, delay + more, 0.47) == ""
+            assert start < 0.47 and more > 0 and cut(wavelet, delay, start) == cut(wavelet, delay + more, 0.47) == ""
 
 
 # --- receivers ---------------------------------------------------------------------------------------------------------------------
@@ -274,21 +270,19 @@ def test_lines_and_grids():
     built = receivers.build(scenario(COUPLE, STATION, LINE, GRID))
     assert built.names == ["R1", "L1", "L2", "L3", "L4", "G1", "G2", "G3", "G4", "G5", "G6"] and len(built) == 11
     line = [[0, 0, 0], [1000, 2000, -100], [2000, 4000, -200], [3000, 6000, -300]]
-    grid = [[x, y, -50] for y in (2000, 3000) for x in (0, 500, 1000)]
-    assert built.xyz[1:] == pytest.approx(np.array(line + grid))
+    assert built.xyz[1:] == pytest.approx(np.array(line + [[x, y, -50] for y in (2000, 3000) for x in (0, 500, 1000)]))
     none = receivers.build(scenario(COUPLE))
     assert none.names == [] and none.xyz.shape == (0, 3)
 
 
 def test_receiver_files(tmp_path):
-    s = scenario(COUPLE, FILE, file=tmp_path / "s.toml")
     for text in (
         "name,x,y,z\nA,100,200,-30\nB,1e3,2000,0\n",
         "\ufeffY; X; NAME; Depth\n\n# a comment\n200; 100; A; 30\n2000; 1 km; B; 0\n",
         'name\tx\ty\tz\tnote\n"A"\t100\t200\t-30\tfirst\nB\t1000\t"2 km"\t0\t\n',
     ):
         (tmp_path / "r.csv").write_text(text, encoding="utf-8")
-        built = receivers.build(s)
+        built = receivers.build(scenario(COUPLE, FILE, file=tmp_path / "s.toml"))
         assert built.names == ["A", "B"] and np.array_equal(built.xyz, [[100, 200, -30], [1000, 2000, 0]])
 
 
@@ -413,8 +407,7 @@ def test_decimation_passes_and_stops(ratio):
     n, t = np.arange(400 * ratio), np.arange(100, 300) * ratio + 0.37
     nyquist = 0.5 / ratio
     for part in (0.0, 0.2, 0.5, 0.7, 1.0, 1.1, 1.7, 2.0, 3.3):
-        signal = both(np.exp(2j * math.pi * part * nyquist * n))
-        out = filters.resample(signal, 0.0, 1.0, t, cutoff=0.8 * nyquist)
+        out = filters.resample(both(np.exp(2j * math.pi * part * nyquist * n)), 0.0, 1.0, t, cutoff=0.8 * nyquist)
         exact = np.exp(2j * math.pi * part * nyquist * t) if part <= 0.7 else np.zeros(len(t))
         assert np.abs(out[:, 0] + 1j * out[:, 1] - exact).max() < (1e-3 if part <= 0.7 else 1e-4), part
 
@@ -448,6 +441,5 @@ def test_integral_is_known_at_the_end_of_each_step():
     dt, n = 0.01, np.arange(500)
     velocity = np.stack([np.cos((n + 0.5) * dt), np.full(500, 2.0)], axis=1)
     wave, ramp = filters.integrate(velocity, dt).T
-    assert wave == pytest.approx(np.sin((n + 1) * dt), abs=1e-5)
-    assert ramp == pytest.approx(2 * (n + 1) * dt, rel=1e-13)
+    assert wave == pytest.approx(np.sin((n + 1) * dt), abs=1e-5) and ramp == pytest.approx(2 * (n + 1) * dt, rel=1e-13)
     assert filters.integrate(velocity.astype(np.float32)[:, :, None], dt).dtype == np.float32

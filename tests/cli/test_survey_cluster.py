@@ -180,8 +180,7 @@ def test_killed_worker_costs_one_shot(client, folder):
 @pytest.mark.long
 def test_workers_that_are_given_up_come_back(client):
     """One that fails to start is gone for Dask: without all of them a survey would wait for ever."""
-    worker = next(iter(client.cluster.workers.values()))
-    client.cluster.sync(worker.close)
+    client.cluster.sync(next(iter(client.cluster.workers.values())).close)
     client.wait_for_workers(2, timeout=60)
     assert sorted(client.map(abs, [-1, -2], pure=False)[n].result() for n in (0, 1)) == [1, 2]
 
@@ -314,15 +313,8 @@ def test_unknown_scheduler_is_told_at_once(told):
     with socket.socket() as taken:  # a port that nobody listens on, nor can
         taken.bind(("127.0.0.1", 0))
         closed = f"127.0.0.1:{taken.getsockname()[1]}"
-        for place in (
-            f"tcp://{closed}",
-            f"tls://{closed}",
-            closed,
-            "odd://x",
-            "absent.json",
-            "garbage.json",
-            "list.json",
-        ):
+        places = f"tcp://{closed}", f"tls://{closed}", closed, "odd://x", "absent.json", "garbage.json", "list.json"
+        for place in places:
             began = time.monotonic()
             said = told(3, "survey.toml", "-o", "out", "--scheduler", place)
             assert time.monotonic() - began < 3 and "scheduler" in said and "Traceback" not in said, place

@@ -138,8 +138,7 @@ def test_components_1_and_2_are_turned_by_their_azimuths_or_refused(calculated, 
     channels = [inv.Channel(f"HH{p}", "00", *place, 0, azimuth=a, dip=d) for p, (a, d) in directions.items()]
     inventory = inv.Inventory([inv.Network("GE", [inv.Station("BBB", *place, channels=channels)])])
     inventory.write(str(tmp_path / "s.xml"), "STATIONXML")
-    pairs = fit(out, file, 3, inventory=tmp_path / "s.xml")
-    assert [p.component for p in pairs] == ["00.HH1", "00.HH2", "00.HHZ"]
+    assert [p.component for p in fit(out, file, 3, inventory=tmp_path / "s.xml")] == ["00.HH1", "00.HH2", "00.HHZ"]
     (tmp_path / "folder").mkdir()
     for trace, (azimuth, dip) in zip(data, directions.values()):
         sac = SACTrace.from_obspy_trace(trace)
@@ -169,12 +168,8 @@ def test_numbered_codes_of_craton_are_known(tmp_path):
 
 
 def test_wrong_input_ends_with_2(calculated, capsys):
-    options = "--band 1 5000", "--quantity strain", "--inventory OUT/run.json"
-    for words in (
-        "OUT nothing-*.sac",
-        "OUT OUT/run.json",
-        "OUT/inputs OUT",
-        *(f"OUT OUT/waveforms.mseed {o}" for o in options),
-    ):
+    options = " --band 1 5000", " --quantity strain", " --inventory OUT/run.json"
+    waveforms = [f"OUT OUT/waveforms.mseed{words}" for words in options]
+    for words in ("OUT nothing-*.sac", "OUT OUT/run.json", "OUT/inputs OUT", *waveforms):
         assert main(["compare", *words.replace("OUT", str(calculated[0])).split()]) == 2, words
         assert "bug" not in capsys.readouterr().err

@@ -124,9 +124,8 @@ def test_map_turns_its_axes_keeps_shapes_and_has_an_end(monkeypatch):
 
 
 def test_cmtsolution_against_obspy():
-    obspy = pytest.importorskip("obspy")
     (mine,) = cmtsolution.read(FILES / "CMTSOLUTION")
-    event = obspy.read_events(str(FILES / "CMTSOLUTION"), format="CMTSOLUTION")[0]
+    event = pytest.importorskip("obspy").read_events(str(FILES / "CMTSOLUTION"), format="CMTSOLUTION")[0]
     theirs = event.focal_mechanisms[0].moment_tensor
     origins = {origin.origin_type: origin for origin in event.origins}
     centroid = origins["centroid"]

@@ -155,8 +155,7 @@ def test_windows_are_short_and_keep_the_slip(tmp_path):
     begin, counts, values = grid_faults.windows(d, fault, grid_faults.highest(d))
     assert counts.max() * d.dt < 3.5 and values.nbytes < 0.2 * 8 * d.steps * len(counts)
     sums = np.add.reduceat(values, np.cumsum(counts) - counts) * d.dt
-    assert np.allclose(sums, fault.slips(), rtol=1e-4)
-    assert (begin >= 0).all() and (begin + counts <= d.steps).all()
+    assert np.allclose(sums, fault.slips(), rtol=1e-4) and (begin >= 0).all() and (begin + counts <= d.steps).all()
 
 
 def test_windows_equal_columns_of_the_whole_run(tmp_path):
@@ -184,8 +183,7 @@ def test_plan_of_a_fault_prints_its_bytes_and_refuses_what_does_not_fit(tmp_path
 
 def test_fault_starts_the_run_early_enough(tmp_path):
     s = scenario([rupture(tmp_path / "r.srf", [(*SUBFAULT[:5], -0.5, 30)], SMOOTH)])
-    built = source_files.build_all(s, medium)
-    assert survey_sources.start_time(s, built) <= -0.5 and craton.plan(s).start <= -0.5
+    assert survey_sources.start_time(s, source_files.build_all(s, medium)) <= -0.5 and craton.plan(s).start <= -0.5
 
 
 # --- fibres -----------------------------------------------------------------------------------------------------------------------------
@@ -218,8 +216,7 @@ def test_fibre_records_the_difference_of_velocities(tmp_path):
 
 def test_fibre_alone(tmp_path):
     """No receivers: waveforms are empty, the fibre is kept; a sampling interval holds for it too."""
-    s = scenario([POINT], [FIBRE], output={"sampling": 0.05})
-    result = craton.run(s, out=tmp_path / "out", progress=False)
+    result = craton.run(scenario([POINT], [FIBRE], output={"sampling": 0.05}), out=tmp_path / "out", progress=False)
     assert result.fibres.sizes["channel"] == 10 and np.allclose(np.diff(result.fibres.time), 0.05)
     assert not result.dataset.data_vars and (tmp_path / "out" / "result.zarr" / "fibres").is_dir()
     assert np.abs(result.fibres.strain_rate).max() > 0

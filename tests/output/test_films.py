@@ -27,8 +27,7 @@ def test_made_while_the_run_goes_on(tmp_path):
     out = filecase.run_of(smallcase.changed(("every = 0.25", 'every = 0.125\nfilm = "gif"')), tmp_path)
     frames = imageio.imread(out / "films" / "section.gif", index=None)
     assert len(frames) == smallcase.opened(out, "snapshots/section").sizes["time"] >= 7
-    assert manifest(out)["state"] == "finished"
-    assert [p.name for p in (out / "films").iterdir()] == ["section.gif"]
+    assert manifest(out)["state"] == "finished" and [p.name for p in (out / "films").iterdir()] == ["section.gif"]
 
 
 @pytest.mark.long
@@ -37,8 +36,7 @@ def test_mp4_of_a_component(box, tmp_path, capsys):
     assert main(["film", str(box), "-o", str(path), "--series", "section", "--component", "Z", "--rate", "5"]) == 0
     assert capsys.readouterr().out.strip() == str(path)
     frames = imageio.imread(path, plugin="FFMPEG", index=None)
-    count = smallcase.opened(box, "snapshots/section").sizes["time"]
-    assert len(frames) == count and frames.shape[2] == 960
+    assert len(frames) == smallcase.opened(box, "snapshots/section").sizes["time"] and frames.shape[2] == 960
     assert [p.name for p in tmp_path.iterdir()] == ["waves.mp4"]
     assert main(["film", str(box), "-o", str(path)]) == 2  # is there already
 
@@ -78,8 +76,7 @@ def test_frames_have_the_colours_of_the_bar_over_the_model(box):
     shares = np.nanmax(np.abs(array.values), axis=(1, 2)) / stage.limit
     assert 0.9 < max(shares) < 2.5
     last = int(np.flatnonzero(shares > 4 / scales.KNEE)[-1])
-    moved = stage.frame(array, last).astype(int) - stage.painted(np.zeros(shape), "")
-    assert np.abs(moved).max() > 25
+    assert np.abs(stage.frame(array, last).astype(int) - stage.painted(np.zeros(shape), "")).max() > 25
 
 
 def test_relief_is_lit_from_the_north_west():
@@ -111,5 +108,4 @@ def test_problems(box, capsys):
         (["-o", "x.mp4", "--series", "section", "--component", "R"], "there are E, N, Z"),
         (["-o", "x.mp4", "--rate", "0"], "frames per second"),
     ):
-        assert main(["film", str(box), *words]) in (1, 2)
-        assert said in capsys.readouterr().err
+        assert main(["film", str(box), *words]) in (1, 2) and said in capsys.readouterr().err

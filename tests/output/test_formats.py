@@ -52,8 +52,7 @@ def test_files_are_known_by_what_they_begin_with(tmp_path):
         assert known in caught.value.remedy
         refused(FileError, "there is no file", io.read, tmp_path / "none.doc", holds)
     (tmp_path / "data").write_bytes(b"\x89HDF\r\n\x1a\n")
-    names = [row.name for row in io.formats("gridded model") if row.matches(tmp_path / "data")]
-    assert names == ["netCDF or zarr"]
+    assert [row.name for row in io.formats("gridded model") if row.matches(tmp_path / "data")] == ["netCDF or zarr"]
     for text, name in (("<?xml ?>", "StationXML"), ("A N 1 2 0 0\n", "STATIONS"), ("name,x,y,z\n", "CSV")):
         (tmp_path / "stations").write_text(text)
         assert next(row.name for row in io.formats("station") if row.matches(tmp_path / "stations")) == name
@@ -154,8 +153,7 @@ def frames(path):
         root = root_of(file, "ImageData")
         extent = root.attrs["WholeExtent"].reshape(3, 2)
         assert (extent[:, 0] == 0).all()
-        turn = root.attrs["Direction"].reshape(3, 3)
-        far = root.attrs["Origin"] + turn @ (root.attrs["Spacing"] * extent[:, 1])
+        far = root.attrs["Origin"] + root.attrs["Direction"].reshape(3, 3) @ (root.attrs["Spacing"] * extent[:, 1])
         steps, fields = root["Steps"], root["PointData"]
         assert len(steps["Values"]) == steps.attrs["NSteps"] and fields.keys() == steps["PointDataOffsets"].keys()
         for n, time in enumerate(steps["Values"]):
@@ -190,17 +188,15 @@ def test_a_mesh(tmp_path):
         numbers = [list(root[f"NumberOf{name}"]) for name in ("Points", "Cells", "ConnectivityIds")]
         assert numbers == [[12], [2], [16]] and np.array_equal(root["Points"], points)
         assert root["Types"].dtype == np.uint8 and list(root["Types"]) == [12, 12]
-        assert list(root["Offsets"]) == [0, 8, 16]
-        assert root["Connectivity"].dtype == root["Offsets"].dtype == np.int64
+        assert list(root["Offsets"]) == [0, 8, 16] and root["Connectivity"].dtype == root["Offsets"].dtype == np.int64
         assert np.array_equal(root["Connectivity"], cells.ravel())
         assert np.array_equal(root["PointData/height"], points[:, 2]) and list(root["CellData/vp"]) == [3, 4]
 
 
 @pytest.mark.long
 def test_vtk_reads_the_frames(tmp_path):
-    pyvista = pytest.importorskip("pyvista")
     for data, south, north in ((series(), 0, 200), (series().isel(y=2), 100, 100)):
-        image = pyvista.read(str(vtkhdf.write_snapshots(data, tmp_path / "wave.vtkhdf")))
+        image = pytest.importorskip("pyvista").read(str(vtkhdf.write_snapshots(data, tmp_path / "wave.vtkhdf")))
         assert np.allclose(image.bounds, [1000, 1100, south, north, -300, 0])
         assert np.array_equal(np.asarray(image["pressure"]), data.pressure[0].values.ravel())
 
@@ -257,8 +253,7 @@ def test_gathers_have_their_sources(survey, tmp_path):
         x, source_x, offset = (file.attributes(field)[:].reshape(3, 4) for field in fields)
     assert np.array_equal(x[0] / 100, data.x) and np.array_equal(source_x[:, 0] / 100, data.source_x)
     assert np.array_equal(offset, data.x.values - data.source_x.values[:, None])
-    traces = miniseed.stream(data)
-    assert [t.stats.shot for t in traces] == [f"source 1.{n}" for n in (1, 2, 3) for _ in range(4 * 2)]
+    assert [t.stats.shot for t in miniseed.stream(data)] == [f"source 1.{n}" for n in (1, 2, 3) for _ in range(4 * 2)]
 
 
 def test_waveforms_and_stations(survey, tmp_path):

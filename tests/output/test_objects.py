@@ -88,8 +88,7 @@ def test_equal_objects_give_equal_scenarios_and_others_do_not(scenario):
     values = tables(source=scenario.source, receivers=scenario.receivers)
     assert Scenario(**values) == scenario
     other = Scenario(**(values | {"model": crust(3000.0)}))
-    assert other.model.file != scenario.model.file and other != scenario
-    assert objects.is_temporary(scenario.model.file)
+    assert other.model.file != scenario.model.file and other != scenario and objects.is_temporary(scenario.model.file)
     assert inputs.Inputs(scenario, limit=0).files("inputs")[scenario.model.file] == "inputs/model.nc"
 
 

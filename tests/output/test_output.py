@@ -302,16 +302,14 @@ def test_mseed_and_stationxml_read_back(tmp_path):
     assert {"XX.R1..HDH", "XX.R1.DI.HXZ", "XX.R1.EZ.HSE"} <= {t.id for t in stream}
     up = inventory.select(station="R2", channel="HXZ", location="")[0][0][0]
     assert (up.azimuth, up.dip, up.response.instrument_sensitivity.input_units) == (0.0, -90.0, "M/S")
-    metres = obspy.geodetics.gps2dist_azimuth(0, 0, 0, up.longitude)[0]
-    assert abs(metres - 1500) < 5  # WGS84 against the sphere
+    assert abs(obspy.geodetics.gps2dist_azimuth(0, 0, 0, up.longitude)[0] - 1500) < 5  # WGS84 against the sphere
     stream = miniseed.stream(waveforms(sampling=0.025), "AB")
     assert {t.stats.channel for t in stream} == {"BXE", "BXN", "BXZ"} and stream[0].stats.network == "AB"
     assert stream[0].stats.starttime == obspy.UTCDateTime(2000, 1, 1) + START and stream[0].stats.delta == 0.025
 
 
 def test_codes_of_bands_and_stations():
-    intervals = (5e-4, 0.004, 0.008, 0.0125, 0.1, 0.5, 1, 5)
-    assert [fdsn.band_code(interval) for interval in intervals] == list("FCHHBMLV")
+    assert [fdsn.band_code(interval) for interval in (5e-4, 0.004, 0.008, 0.0125, 0.1, 0.5, 1, 5)] == list("FCHHBMLV")
     assert fdsn.station_codes(["r1", "A-2"]) == ["R1", "A2"]
     codes = fdsn.station_codes([f"profile {i}" for i in range(2000)])
     assert len(set(codes)) == 2000 and max(map(len, codes)) == 5 and codes[0] == "P0001"
@@ -321,6 +319,5 @@ def test_codes_of_bands_and_stations():
 def test_without_obspy_the_log_says_so(tmp_path, monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "obspy", None)
     monkeypatch.setitem(sys.modules, "obspy.core", None)
-    assert export(waveforms(), tmp_path) == []
-    assert "craton[seis]" in caplog.text and not list(tmp_path.iterdir())
+    assert export(waveforms(), tmp_path) == [] and "craton[seis]" in caplog.text and not list(tmp_path.iterdir())
     refused(ResourceError, "ObsPy", miniseed.stream, waveforms())

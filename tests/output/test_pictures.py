@@ -64,8 +64,7 @@ def test_figures_are_drawn_with_their_options(line, quick, capsys):
         (["motion", "--station", "R99"], "choose one of R1, R2"),
         (["kernels"], "craton gradient writes it"),
     ):
-        assert main(["plot", str(line), *words]) != 0
-        assert message in capsys.readouterr().err
+        assert main(["plot", str(line), *words]) != 0 and message in capsys.readouterr().err
     command = typer.main.get_command(app).commands["plot"]
     text = plain(" ".join(str(getattr(p, "help", "")) for p in command.params))
     assert all(name in text for name in FIGURES), set(FIGURES)
@@ -89,8 +88,7 @@ def test_overview_takes_the_vertical_section_and_its_liveliest_component(box):
     assert scene == {"title": "Small case", "sources": [(1500.0, 1500.0, -1000.0)], "interfaces": [-1400.0]}
     frame = pictures._section(list(series.items())[::-1], scene["sources"])
     assert frame.dims == ("z", "x") and float(frame.y) == 1500
-    peaks = np.abs(series["section"].velocity.sel(time=float(frame.time))).max(["x", "z"])
-    assert peaks.idxmax() == frame.component
+    assert np.abs(series["section"].velocity.sel(time=float(frame.time))).max(["x", "z"]).idxmax() == frame.component
     name = {"E": "east", "N": "north", "Z": "up"}[str(frame.component.values)]
     assert figures.heading(frame) == f"Particle velocity, {name} component"
 
@@ -184,8 +182,7 @@ def test_arrivals_come_before_the_motion(line, waves):
     half = 0.2  # s, of the Ricker wavelet
     for row in range(4, 12):
         size = np.abs(waves.velocity.isel(receiver=row)).max("component")
-        early = size.where(size.time < times["P"][row] - half, drop=True)
-        assert float(early.max()) < 0.02 * float(size.max()), row
+        assert float(size.where(size.time < times["P"][row] - half, drop=True).max()) < 0.02 * float(size.max()), row
 
 
 def test_dispersion_and_fk_find_the_velocity():
@@ -216,13 +213,11 @@ def test_spectrogram_follows_a_sweep():
 
 def test_model_before_the_run(line, quick, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["plot", str(line.parent / "s.toml")]) == 0
-    assert capsys.readouterr().out.split() == ["s-model.png"]
+    assert main(["plot", str(line.parent / "s.toml")]) == 0 and capsys.readouterr().out.split() == ["s-model.png"]
     assert main(["plot", str(line.parent / "s.toml"), "overview"]) == 2
     sea = "model.water = { level = -20 }\nmodel.topography = -60\n"
     wet = loads(LINE.replace("[0, -600]", "[0, -500]").replace("time =", sea + "time ="))
-    xyz = np.array([[100.0, 0, z] for z in (-10, -30, -100, -300)])
-    medium = report.model_figures.medium_at(wet, xyz)
+    medium = report.model_figures.medium_at(wet, np.array([[100.0, 0, z] for z in (-10, -30, -100, -300)]))
     assert np.isnan(medium["vp"][0]) and medium["vs"][1] == 0 and medium["vp"][1] == wet.model.water.vp
     assert list(medium["vs"][2:]) == [900, 1500]
     page = report.model_figures.figure_of(load(line / "scenario.toml"))
@@ -240,8 +235,7 @@ def test_compare_measures_shift_ratio_and_misfit(line, waves, quick, tmp_path, c
     data = tmp_path / "data.mseed"
     stream.write(str(data), format="MSEED")
     words = ["compare", str(line), str(data), "--band", "1", "12", "--align", "0.05", "-o", str(tmp_path / "c.png")]
-    assert main(words) == 0
-    assert "4 traces" in capsys.readouterr().out and (tmp_path / "c.png").stat().st_size > 10_000
+    assert main(words) == 0 and "4 traces" in capsys.readouterr().out and (tmp_path / "c.png").stat().st_size > 10_000
     pairs = report.comparison.compare(line, data, (1.0, 12.0), 0.05)
     assert [(p.name, p.component) for p in pairs] == places
     for pair in pairs:
@@ -251,8 +245,7 @@ def test_compare_measures_shift_ratio_and_misfit(line, waves, quick, tmp_path, c
     assert len(same) == 24 and max(p.misfit for p in same) < 1e-12
     for words in ("--band 1 500", "--band 5 1", f"-o {tmp_path}/a.exe"):
         assert main(["compare", str(line), str(data), *words.split()]) == 2
-    assert main(["film", str(line), "--series", "nope"]) == 2
-    assert "half the sampling rate" in capsys.readouterr().err
+    assert main(["film", str(line), "--series", "nope"]) == 2 and "half the sampling rate" in capsys.readouterr().err
 
 
 def shown(out, **options):
@@ -302,9 +295,8 @@ def test_scene_as_pyvista_has_it(box):
     """Planes, the model, receivers and the source are where they are; nothing is rendered."""
     pytest.importorskip("pyvista")
     plotter, expected = shown(box, time=0.25, off_screen=True), liveliest(box)
-    bounds = [mesh.bounds for mesh in plotter.meshes]
     for place in ([0, 3000, 1500, 1500, -2500, 0], [1500, 1500, 1500, 1500, -1000, -1000]):
-        assert any(np.allclose(b, place, atol=1) for b in bounds)
+        assert any(np.allclose(mesh.bounds, place, atol=1) for mesh in plotter.meshes)
     values = [mesh[name] for mesh in plotter.meshes for name in mesh.array_names if "Particle velocity" in name]
     assert np.asarray(values[0]) == pytest.approx(expected.ravel(order="F"))
     plotter.close()
@@ -316,8 +308,7 @@ def test_peaks_of_stations_are_those_of_the_horizontal_vector(waves):
     assert words == "largest absolute value" and peaks == pytest.approx(np.abs(array.values).max((1, 2)))
     both = array.assign_coords(component=["E", "N"])
     expected = np.sqrt((array.values.astype(float) ** 2).sum(axis=1)).max(axis=-1)
-    assert station_maps.peaks_of(both)[0] == pytest.approx(expected)
-    assert figures.components(both).keys() == {"E", "N"}
+    assert station_maps.peaks_of(both)[0] == pytest.approx(expected) and figures.components(both).keys() == {"E", "N"}
 
 
 WAVES = {"overview", "records", "radial", "gathers", "section", "snapshots", "map", "model"}

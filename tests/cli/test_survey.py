@@ -122,7 +122,7 @@ def test_samples_reproduce_the_wavelet_they_were_taken_from(tmp_path):
 
 def among(plane, planes, tolerance):
     """Whether a plane is one of some, its angles up to full turns."""
-    turns = [(np.asarray(plane) - np.asarray(other) + 180) % 360 - 180 for other in planes]
+    turns = [(np.asarray(plane) - np.asarray(possible) + 180) % 360 - 180 for possible in planes]
     return any(np.abs(turn).max() < tolerance for turn in turns)
 
 

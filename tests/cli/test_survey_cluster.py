@@ -55,7 +55,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def told(folder, capsys):
+def cli(folder, capsys):
     """Run `craton survey ...`, which must end with a code; what it printed, both streams together."""
 
     def call(code, *words):
@@ -223,7 +223,7 @@ def test_shot_that_has_finished_is_not_run_again(folder, monkeypatch):
 
 
 @pytest.mark.costly("the only run on workers of a cluster")
-def test_shot_that_lost_three_workers_is_not_tried_again(told, monkeypatch):
+def test_shot_that_lost_three_workers_is_not_tried_again(cli, monkeypatch):
     """Also where another program's scheduler would go on; the next start tries it anew."""
     tasks_of, log = runs.tasks_of, ShotLog("out", 1, "S.2")
 
@@ -235,10 +235,10 @@ def test_shot_that_lost_three_workers_is_not_tried_again(told, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(runs, "tasks_of", lost_before)
-        said = told(3, "survey.toml", "-o", "out", "--workers", "1", "-q")
+        said = cli(3, "survey.toml", "-o", "out", "--workers", "1", "-q")
     assert "S.2: set aside: its worker was lost each of the 3 times" in said
     assert f"see {log.path.absolute()}" in said and log.path.read_text().count(" attempt ") == 4
-    said = told(0, "status", "out")
+    said = cli(0, "status", "out")
     assert "3: 2 finished, 1 failed, 0 to run" in said and "S.2: set aside" in said
     assert run_here().ran == 1 and not log.path.exists()
 
@@ -263,14 +263,14 @@ def test_outcomes_of_workers_are_taken_over(folder, monkeypatch):
 
 
 @pytest.mark.long
-def test_damaged_stores_and_lists_of_shots(told):
+def test_damaged_stores_and_lists_of_shots(cli):
     """A store is refused; of a list, all are run again."""
     survey_file(Path(), 2)
     run_here()
     for file in (".zgroup", "velocity/.zarray"):
         text = Path("out/result.zarr", file).read_text()
         Path("out/result.zarr", file).write_text("{")
-        said = told(2, "survey.toml", "-o", "out", "--workers", "1")
+        said = cli(2, "survey.toml", "-o", "out", "--workers", "1")
         assert "result.zarr is damaged" in said and "--force" in said
         Path("out/result.zarr", file).write_text(text)
     for shots in ([], {"S.1": 5}, {"S.1": {"state": []}}, {"x": {"state": "finished"}}):
@@ -278,20 +278,20 @@ def test_damaged_stores_and_lists_of_shots(told):
         assert run_here().ran == 2 and set(read_run("out")["shots"]) == {"S.1", "S.2"}, shots
 
 
-def test_status(told):
-    assert "there is no survey in out" in told(2, "status", "out")
+def test_status(cli):
+    assert "there is no survey in out" in cli(2, "status", "out")
     run_here()
     state = read_run("out")
     del state["shots"]["S.3"]
     noted(shots=state["shots"], state="running")
     ShotLog("out", 2, "S.3").begin(state["start"])
-    said = told(0, "status", "out")
+    said = cli(0, "status", "out")
     assert "3: 2 finished, 0 failed, 1 to run" in said and "shots an hour" in said
     assert f"00002-S.3 on {socket.gethostname()}:{os.getpid()}" in said
 
 
 @pytest.mark.long
-def test_snapshots_of_each_shot_and_two_ranks(told, monkeypatch):
+def test_snapshots_of_each_shot_and_two_ranks(cli, monkeypatch):
     """Snapshots lie in a run folder for each shot; waveforms are those without, and those of one rank."""
     survey_file(Path(), 2)
     expected = run_here().dataset.velocity.values
@@ -300,14 +300,14 @@ def test_snapshots_of_each_shot_and_two_ranks(told, monkeypatch):
     refused(ScenarioError, "holds a survey of another scenario", run_here, "kept")
     np.testing.assert_array_equal(run_here("two", ranks=2).dataset.velocity.values, expected)
     monkeypatch.setattr("craton.comm.placement.cores", lambda: 2)
-    assert "there are 2 cores here" in told(2, "survey.toml", "-o", "many", "--ranks", "3")
+    assert "there are 2 cores here" in cli(2, "survey.toml", "-o", "many", "--ranks", "3")
     assert not Path("many").exists()
 
 
 # --- schedulers that are not there, batch systems ---------------------------------------------------------------------------------------
 
 
-def test_unknown_scheduler_is_told_at_once(told):
+def test_unknown_scheduler_is_told_at_once(cli):
     Path("garbage.json").write_text("{")
     Path("list.json").write_text('{"address": 5}')
     with socket.socket() as taken:  # a port that nobody listens on, nor can
@@ -316,7 +316,7 @@ def test_unknown_scheduler_is_told_at_once(told):
         places = f"tcp://{closed}", f"tls://{closed}", closed, "odd://x", "absent.json", "garbage.json", "list.json"
         for place in places:
             began = time.monotonic()
-            said = told(3, "survey.toml", "-o", "out", "--scheduler", place)
+            said = cli(3, "survey.toml", "-o", "out", "--scheduler", place)
             assert time.monotonic() - began < 3 and "scheduler" in said and "Traceback" not in said, place
             assert not Path("out").exists()
 
@@ -325,10 +325,10 @@ jobqueue = pytest.mark.skipif(not find_spec("dask_jobqueue"), reason="needs dask
 
 
 @jobqueue
-def test_wrong_jobs_are_refused(told):
+def test_wrong_jobs_are_refused(cli):
     Path("bad.yaml").write_text("jobqueue: [")
     Path("pbs.yaml").write_text("jobqueue: {pbs: {cores: 4}}")
-    assert "add --slurm or --pbs" in told(2, "survey.toml", "-o", "out", "--jobs", "4") and not Path("out").exists()
+    assert "add --slurm or --pbs" in cli(2, "survey.toml", "-o", "out", "--jobs", "4") and not Path("out").exists()
     for words, message in (
         ("--job memmory=1GB", 'did you mean "memory"'),
         ("--job memory=1GB", "cores of a job are not given"),
@@ -339,7 +339,7 @@ def test_wrong_jobs_are_refused(told):
         ("--job-file pbs.yaml", "has no options under jobqueue.slurm"),
         ("--workers 2", "--workers and --slurm both say where shots run"),
     ):
-        assert message in told(2, "survey.toml", "-o", "out", "--slurm", *words.split()), words
+        assert message in cli(2, "survey.toml", "-o", "out", "--slurm", *words.split()), words
         assert not Path("out").exists()
 
 
@@ -384,20 +384,20 @@ def test_gpus_of_a_job_are_dealt_out(monkeypatch):
 @pytest.mark.long
 @pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing())
 def test_survey_in_slurm_jobs(folder):
-    """Two jobs on a real Slurm, one of which is killed: no shot is lost, all are those of this process; a job that cannot be is told."""
+    """Two jobs on a real Slurm, one of which is killed: no shot is lost, all are those of this process; a job that cannot be is options."""
     survey_file(folder, 6, 3)
     words = [sys.executable, "-m", "craton", "survey", "survey.toml", "-q", "--slurm"]
     words += ["--job", "cores=1", "--job", "walltime=00:10:00"]
-    told = {"capture_output": True, "text": True, "timeout": 60}
+    options = {"capture_output": True, "text": True, "timeout": 60}
     (folder / "slurm").mkdir()
     with slurm.slurm(folder / "slurm"):
-        large = subprocess.run([*words, "--job", "memory=900GB", "-o", "large"], **told)
+        large = subprocess.run([*words, "--job", "memory=900GB", "-o", "large"], **options)
         assert large.returncode == 3 and "sbatch takes no job" in large.stderr, large.stderr
         running = subprocess.Popen([*words, "--job", "memory=1GB", "--jobs", "2", "-o", "out"])
         end = time.monotonic() + 60
         while len(list(Path("out/shots").glob("*.log"))) < 2 and time.monotonic() < end:
             time.sleep(0.02)
-        numbers = subprocess.run(["squeue", "-h", "-o", "%i"], **told)
+        numbers = subprocess.run(["squeue", "-h", "-o", "%i"], **options)
         subprocess.run(["scancel", "--signal=KILL", "--full", numbers.stdout.split()[0]], check=True)
         assert running.wait(120) == 0
     state = read_run("out")

@@ -186,11 +186,12 @@ def test_forcesolution():
 def test_quakeml(monkeypatch):
     pytest.importorskip("obspy")
     assert not problems(scenario(source("quakeml", "event.xml"), geographic=NORTH))
-    (one,) = built("quakeml", "event.xml", geographic=NORTH)
-    assert np.allclose(one.xyz, [*geography.Local(-118.2, 34.1).xy(-118.195, 34.105), -1200.0])
-    assert one.wavelet.delay == pytest.approx(0.4) and one.wavelet.peak == pytest.approx(1.628 / 0.5 / np.sqrt(np.pi))
+    (quake,) = built("quakeml", "event.xml", geographic=NORTH)
+    assert np.allclose(quake.xyz, [*geography.Local(-118.2, 34.1).xy(-118.195, 34.105), -1200.0])
+    w = quake.wavelet
+    assert w.delay == pytest.approx(0.4) and w.peak == pytest.approx(1.628 / 0.5 / np.sqrt(np.pi))
     # rtp to enu, and a convergence of 0.003 degrees
-    assert np.allclose(one.moment, 1e14 * np.array([[-3, -6, 5], [-6, 2, -4], [5, -4, 1]]), atol=1e11)
+    assert np.allclose(quake.moment, 1e14 * np.array([[-3, -6, 5], [-6, 2, -4], [5, -4, 1]]), atol=1e11)
     monkeypatch.setitem(sys.modules, "obspy", None)
     monkeypatch.setattr(source_files, "_contents", source_files._contents.__wrapped__)
     check_problem(source("quakeml", "event.xml"), "source.0.kind", "pip install 'craton[seis]'")
@@ -210,7 +211,7 @@ def test_stations(tmp_path):
     assert degrees.names == ["AAA", "BBB"] and np.allclose(degrees.xyz, [[0, 0, 0], expected], atol=1e-6)
 
 
-def quake(form, depth, magnitude, path):
+def quake_of(form, depth, magnitude, path):
     """A scenario 12 km deep with an event of a file at a depth (m) of a magnitude."""
     if form == "cmtsolution":
         name, tensor = (
@@ -239,14 +240,14 @@ def quake(form, depth, magnitude, path):
 @pytest.mark.parametrize("form", ["quakeml", "cmtsolution", "csv"])
 def test_depths_that_look_like_km_are_asked_for(form, tmp_path):
     """A magnitude 5 is a kilometre wide: its depth is not 7.5 m; that of a magnitude 2 may be."""
-    check_problem(quake(form, 7.5, 5.0, tmp_path), "source.0.file", "did you mean 7.5 km?")
+    check_problem(quake_of(form, 7.5, 5.0, tmp_path), "source.0.file", "did you mean 7.5 km?")
     for depth, magnitude in ((7500, 5.0), (0, 5.0), (900, 4.0), (150, 2.0), (7.5, 1.9)):
-        s = quake(form, depth, magnitude, tmp_path)
+        s = quake_of(form, depth, magnitude, tmp_path)
         questions = [words for words in warnings(s, source_files.build_all(s, medium), -5) if "km?" in words]
         assert not problems(s) and len(questions) == (magnitude == 1.9)
     assert questions[0].startswith("source.0.file: a depth of 7.5 m for a source of Mw 1.9")
     if form == "cmtsolution":
-        check_problem(quake(form, 7.5e6, 5.0, tmp_path), "source.0.file", "are in km: did you mean m?")
+        check_problem(quake_of(form, 7.5e6, 5.0, tmp_path), "source.0.file", "are in km: did you mean m?")
 
 
 # --- SRF --------------------------------------------------------------------------------------------------------------------------------

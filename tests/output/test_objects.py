@@ -87,8 +87,8 @@ def test_a_run_of_objects_keeps_them_as_standard_files(scenario, tmp_path):
 def test_equal_objects_give_equal_scenarios_and_others_do_not(scenario):
     values = tables(source=scenario.source, receivers=scenario.receivers)
     assert Scenario(**values) == scenario
-    other = Scenario(**(values | {"model": crust(3000.0)}))
-    assert other.model.file != scenario.model.file and other != scenario and objects.is_temporary(scenario.model.file)
+    faster = Scenario(**(values | {"model": crust(3000.0)}))
+    assert faster.model.file != scenario.model.file and faster != scenario and objects.is_temporary(scenario.model.file)
     assert inputs.Inputs(scenario, limit=0).files("inputs")[scenario.model.file] == "inputs/model.nc"
 
 

@@ -146,10 +146,6 @@ def test_error_of_the_thread_reaches_the_caller(tmp_path):
     assert not writer._thread.is_alive()
 
 
-class Killed(BaseException):
-    """Ends the program, as far as these tests go."""
-
-
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_series_that_grow_are_whole_at_every_moment(step, tmp_path, monkeypatch):
     """A kill before any of the files is moved in, or before the metadata are gathered, leaves the old or the new waveforms, never nan."""
@@ -160,7 +156,7 @@ def test_series_that_grow_are_whole_at_every_moment(step, tmp_path, monkeypatch)
     def until_killed(act, *arguments):
         if not (act is replace and ".partial" in arguments[0].name):  # zarr's own
             if not remaining:
-                raise Killed
+                raise KeyboardInterrupt
             remaining.pop()
         return act(*arguments)
 
@@ -168,7 +164,7 @@ def test_series_that_grow_are_whole_at_every_moment(step, tmp_path, monkeypatch)
         store = Store(tmp_path / f"out{moves}")
         store.write_waveforms(whole.isel(time=slice(0, STEPS // 3)), STEPS)
         remaining[:] = range(moves)
-        with contextlib.suppress(Killed), monkeypatch.context() as patch:
+        with contextlib.suppress(KeyboardInterrupt), monkeypatch.context() as patch:
             patch.setattr(Path, "replace", lambda *paths: until_killed(replace, *paths))
             patch.setattr(module, "consolidate", lambda *paths: until_killed(gather, *paths))
             store.write_waveforms(whole.isel(time=slice(0, STEPS // 2)), STEPS)

@@ -24,12 +24,8 @@ class Browser:
 
     def __init__(self, width=1200, height=1000):
         self.folder = tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True)
-        self.process = subprocess.Popen(
-            ["sh", "-c", SCRIPT, PATH, self.folder.name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
+        self.process = subprocess.Popen(["sh", "-c", SCRIPT, PATH, self.folder.name], **pipes)
         self.number, self.session, self.rest = 0, None, b""
         self.logged, self.asked, self.events = [], [], []
         target = self("Target.createTarget", url="about:blank")["targetId"]
@@ -108,11 +104,11 @@ class Browser:
 
     def drag(self, start, end):
         """Press, move, release."""
-        held = {"button": "left", "clickCount": 1}
-        self.mouse("mousePressed", *start, **held)
-        self.mouse("mouseMoved", *((a + b) / 2 for a, b in zip(start, end)), buttons=1, **held)
-        self.mouse("mouseMoved", *end, buttons=1, **held)
-        self.mouse("mouseReleased", *end, **held)
+        button = {"button": "left", "clickCount": 1}
+        self.mouse("mousePressed", *start, **button)
+        self.mouse("mouseMoved", *((a + b) / 2 for a, b in zip(start, end)), buttons=1, **button)
+        self.mouse("mouseMoved", *end, buttons=1, **button)
+        self.mouse("mouseReleased", *end, **button)
 
     def click(self, x, y, count=1):
         """Press and release, for the first time or the second of a double click."""

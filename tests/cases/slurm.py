@@ -96,8 +96,7 @@ def daemon(running, folder, words):
 
 def state():
     """State of the node, as sinfo has it."""
-    words = ["sinfo", "--noheader", "--format=%T"]
-    return subprocess.run(words, capture_output=True, text=True, timeout=20).stdout
+    return subprocess.run(["sinfo", "--noheader", "--format=%T"], capture_output=True, text=True, timeout=20).stdout
 
 
 def until(true, folder, seconds=40):

@@ -1,5 +1,6 @@
 """Surveys on clusters: workers that die, schedulers that are unknown, batch jobs, ports that strangers cannot use, outcomes of shots."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -54,15 +55,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def counted(monkeypatch):
-    """Names of the shots that this process runs."""
-    names, inner = [], runs.run_shot
-    monkeypatch.setattr(runs, "run_shot", lambda task: (names.append(task.name), inner(task))[1])
-    return names
-
-
-@pytest.fixture
-def told(folder, capsys):
+def cli(folder, capsys):
     """Run `craton survey ...`, which must end with a code; what it printed, both streams together."""
 
     def call(code, *words):
@@ -114,25 +107,14 @@ def open_to_others(path):
     return False
 
 
-def listening(pids):
-    """(host, port) of the sockets that processes listen on."""
-    import psutil
-
-    found = [connection for pid in pids for connection in psutil.Process(pid).net_connections("tcp")]
-    return {tuple(connection.laddr) for connection in found if connection.status == psutil.CONN_LISTEN}
-
-
 def answer(place, context):
-    """What a port says to a process that trusts anything and shows nothing: bytes, empty where it hangs up."""
-    for wrapped in (True, False):
-        with socket.create_connection(place, 5) as plain:
+    """What a port says to a process that trusts anything and shows nothing; b"" where it hangs up."""
+    for speak in (context.wrap_socket, lambda plain: plain):
+        with socket.create_connection(place, 5) as plain, contextlib.suppress(OSError):
             plain.settimeout(0.3)
-            try:
-                speaking = context.wrap_socket(plain) if wrapped else plain
-                speaking.sendall(b"GET /info/main/workers.html HTTP/1.0\r\n\r\n")
-                said = speaking.recv(4096)
-            except OSError:
-                continue
+            connection = speak(plain)
+            connection.sendall(b"GET /info/main/workers.html HTTP/1.0\r\n\r\n")
+            said = connection.recv(4096)
             if said and b"404" not in said and not said.startswith(b"\x15\x03"):  # TLS alert
                 return said
     return b""
@@ -144,17 +126,19 @@ def test_workers_are_for_this_survey_alone(client):
 
     Ports are on loopback only, and whoever has no certificate of this survey is not heard.
     """
-    paths = [sys.path, *client.run(lambda: sys.path).values()]
-    writable = [p for places in paths for p in places if p and open_to_others(Path(p))]
-    assert len(paths) == 3 and not writable, writable
-    assert all(Path.cwd() != Path(p) for places in paths[1:] for p in places)
+    psutil = pytest.importorskip("psutil")
+    paths = client.run(lambda: [Path(p) for p in sys.path]).values()
+    writable = [p for places in (map(Path, filter(None, sys.path)), *paths) for p in places if open_to_others(p)]
+    assert len(paths) == 2 and not writable, writable
+    assert all(Path.cwd() not in places for places in paths)
+    connections = [psutil.Process(pid).net_connections("tcp") for pid in client.run(os.getpid).values()]
+    places = {tuple(c.laddr) for some in connections for c in some if c.status == psutil.CONN_LISTEN}
     host, port = client.scheduler.address.removeprefix("tls://").rsplit(":", 1)
-    places = listening(client.run(os.getpid).values()) | {(host, int(port))}
+    places.add((host, int(port)))
     assert len(places) >= 3 and {host for host, _ in places} == {"127.0.0.1"}
     stranger = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     stranger.check_hostname, stranger.verify_mode = False, ssl.CERT_NONE
-    answers = [answer(place, stranger) for place in places]
-    assert not any(answers), answers
+    assert [answer(place, stranger) for place in places] == [b""] * len(places)
 
 
 @linux
@@ -196,9 +180,7 @@ def test_killed_worker_costs_one_shot(client, folder):
 @pytest.mark.long
 def test_workers_that_are_given_up_come_back(client):
     """One that fails to start is gone for Dask: without all of them a survey would wait for ever."""
-    cluster = client.cluster
-    for name in list(cluster.workers):
-        cluster.sync(cluster.workers[name].close)
+    client.cluster.sync(next(iter(client.cluster.workers.values())).close)
     client.wait_for_workers(2, timeout=60)
     assert sorted(client.map(abs, [-1, -2], pure=False)[n].result() for n in (0, 1)) == [1, 2]
 
@@ -241,55 +223,54 @@ def test_shot_that_has_finished_is_not_run_again(folder, monkeypatch):
 
 
 @pytest.mark.costly("the only run on workers of a cluster")
-def test_shot_that_lost_three_workers_is_not_tried_again(told, monkeypatch):
+def test_shot_that_lost_three_workers_is_not_tried_again(cli, monkeypatch):
     """Also where another program's scheduler would go on; the next start tries it anew."""
-    real, first = runs.tasks_of, []
+    tasks_of, log = runs.tasks_of, ShotLog("out", 1, "S.2")
 
     def lost_before(store, survey, ranks):
-        made = real(store, survey, ranks)
-        log = ShotLog("out", 1, "S.2")
-        for _ in range(0 if first else 3):
-            log.begin(made["S.2"].start)
-        first.append(log.path)
-        return made
+        by_name = tasks_of(store, survey, ranks)
+        for _ in range(3):
+            log.begin(by_name["S.2"].start)
+        return by_name
 
-    monkeypatch.setattr(runs, "tasks_of", lost_before)
-    said = told(3, "survey.toml", "-o", "out", "--workers", "1", "-q")
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "tasks_of", lost_before)
+        said = cli(3, "survey.toml", "-o", "out", "--workers", "1", "-q")
     assert "S.2: set aside: its worker was lost each of the 3 times" in said
-    assert f"see {first[0].absolute()}" in said and first[0].read_text().count(" attempt ") == 4
-    said = told(0, "status", "out")
+    assert f"see {log.path.absolute()}" in said and log.path.read_text().count(" attempt ") == 4
+    said = cli(0, "status", "out")
     assert "3: 2 finished, 1 failed, 0 to run" in said and "S.2: set aside" in said
-    assert run_here().ran == 1 and not first[0].exists()
+    assert run_here().ran == 1 and not log.path.exists()
 
 
 # --- what workers leave when the survey is gone -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.long
-def test_outcomes_of_workers_are_taken_over(folder, counted):
+def test_outcomes_of_workers_are_taken_over(folder, monkeypatch):
     """The command was killed before it noted anything: shots that ended are not run again, unless their waveforms are not there."""
-    whole = run_here().dataset.load()
+    whole, run_shot, names = run_here().dataset.load(), runs.run_shot, []
     shots = noted(shots={}, state="running", pid=2**22 + 1)["shots"]
     for number, (name, outcome) in enumerate(shots.items()):
         ShotLog("out", number, name).end(outcome)
     assert len(outcomes_in("out")) == 3
     Path("out/shots/00001-S.2.json").write_text('{"name": "S.2", "state": ["finished"]}')
     next(Path("out/result.zarr/velocity").glob("2.*")).unlink()
-    del counted[:]
+    monkeypatch.setattr(runs, "run_shot", lambda task: names.append(task.name) or run_shot(task))
     outcome = run_here()
-    assert counted == ["S.2", "S.3"] and outcome.ran == 2
+    assert names == ["S.2", "S.3"] and outcome.ran == 2
     np.testing.assert_array_equal(outcome.dataset.velocity.values, whole.velocity.values)
 
 
 @pytest.mark.long
-def test_damaged_stores_and_lists_of_shots(told):
+def test_damaged_stores_and_lists_of_shots(cli):
     """A store is refused; of a list, all are run again."""
     survey_file(Path(), 2)
     run_here()
     for file in (".zgroup", "velocity/.zarray"):
         text = Path("out/result.zarr", file).read_text()
         Path("out/result.zarr", file).write_text("{")
-        said = told(2, "survey.toml", "-o", "out", "--workers", "1")
+        said = cli(2, "survey.toml", "-o", "out", "--workers", "1")
         assert "result.zarr is damaged" in said and "--force" in said
         Path("out/result.zarr", file).write_text(text)
     for shots in ([], {"S.1": 5}, {"S.1": {"state": []}}, {"x": {"state": "finished"}}):
@@ -297,20 +278,20 @@ def test_damaged_stores_and_lists_of_shots(told):
         assert run_here().ran == 2 and set(read_run("out")["shots"]) == {"S.1", "S.2"}, shots
 
 
-def test_status(told):
-    assert "there is no survey in out" in told(2, "status", "out")
+def test_status(cli):
+    assert "there is no survey in out" in cli(2, "status", "out")
     run_here()
     state = read_run("out")
     del state["shots"]["S.3"]
     noted(shots=state["shots"], state="running")
     ShotLog("out", 2, "S.3").begin(state["start"])
-    said = told(0, "status", "out")
+    said = cli(0, "status", "out")
     assert "3: 2 finished, 0 failed, 1 to run" in said and "shots an hour" in said
     assert f"00002-S.3 on {socket.gethostname()}:{os.getpid()}" in said
 
 
 @pytest.mark.long
-def test_snapshots_of_each_shot_and_two_ranks(told, monkeypatch):
+def test_snapshots_of_each_shot_and_two_ranks(cli, monkeypatch):
     """Snapshots lie in a run folder for each shot; waveforms are those without, and those of one rank."""
     survey_file(Path(), 2)
     expected = run_here().dataset.velocity.values
@@ -319,24 +300,24 @@ def test_snapshots_of_each_shot_and_two_ranks(told, monkeypatch):
     refused(ScenarioError, "holds a survey of another scenario", run_here, "kept")
     np.testing.assert_array_equal(run_here("two", ranks=2).dataset.velocity.values, expected)
     monkeypatch.setattr("craton.comm.placement.cores", lambda: 2)
-    assert "there are 2 cores here" in told(2, "survey.toml", "-o", "many", "--ranks", "3")
+    assert "there are 2 cores here" in cli(2, "survey.toml", "-o", "many", "--ranks", "3")
     assert not Path("many").exists()
 
 
 # --- schedulers that are not there, batch systems ---------------------------------------------------------------------------------------
 
 
-def test_unknown_scheduler_is_told_at_once(told):
+def test_unknown_scheduler_is_told_at_once(cli):
     Path("garbage.json").write_text("{")
     Path("list.json").write_text('{"address": 5}')
     with socket.socket() as taken:  # a port that nobody listens on, nor can
         taken.bind(("127.0.0.1", 0))
         closed = f"127.0.0.1:{taken.getsockname()[1]}"
         places = f"tcp://{closed}", f"tls://{closed}", closed, "odd://x", "absent.json", "garbage.json", "list.json"
-        for address in places:
+        for place in places:
             began = time.monotonic()
-            said = told(3, "survey.toml", "-o", "out", "--scheduler", address)
-            assert time.monotonic() - began < 3 and "scheduler" in said and "Traceback" not in said, address
+            said = cli(3, "survey.toml", "-o", "out", "--scheduler", place)
+            assert time.monotonic() - began < 3 and "scheduler" in said and "Traceback" not in said, place
             assert not Path("out").exists()
 
 
@@ -344,21 +325,21 @@ jobqueue = pytest.mark.skipif(not find_spec("dask_jobqueue"), reason="needs dask
 
 
 @jobqueue
-def test_wrong_jobs_are_refused(told):
+def test_wrong_jobs_are_refused(cli):
     Path("bad.yaml").write_text("jobqueue: [")
     Path("pbs.yaml").write_text("jobqueue: {pbs: {cores: 4}}")
+    assert "add --slurm or --pbs" in cli(2, "survey.toml", "-o", "out", "--jobs", "4") and not Path("out").exists()
     for words, message in (
-        ("--slurm --job memmory=1GB", 'did you mean "memory"'),
-        ("--slurm --job memory=1GB", "cores of a job are not given"),
-        ("--slurm --job cores=many", "cores = many is not a number"),
-        ("--slurm --job cores", "is not KEY=VALUE"),
-        ("--slurm --job-file absent.yaml", "absent.yaml: No such file"),
-        ("--slurm --job-file bad.yaml", "is not YAML"),
-        ("--slurm --job-file pbs.yaml", "has no options under jobqueue.slurm"),
-        ("--slurm --workers 2", "--workers and --slurm both say where shots run"),
-        ("--jobs 4", "add --slurm or --pbs"),
+        ("--job memmory=1GB", 'did you mean "memory"'),
+        ("--job memory=1GB", "cores of a job are not given"),
+        ("--job cores=many", "cores = many is not a number"),
+        ("--job cores", "is not KEY=VALUE"),
+        ("--job-file absent.yaml", "absent.yaml: No such file"),
+        ("--job-file bad.yaml", "is not YAML"),
+        ("--job-file pbs.yaml", "has no options under jobqueue.slurm"),
+        ("--workers 2", "--workers and --slurm both say where shots run"),
     ):
-        assert message in told(2, "survey.toml", "-o", "out", *words.split()), words
+        assert message in cli(2, "survey.toml", "-o", "out", "--slurm", *words.split()), words
         assert not Path("out").exists()
 
 
@@ -375,8 +356,8 @@ def test_job_script(system, cores, folder):
     words = ["cores=16", "memory=60GB", "processes=2", "job-extra-directives=--gres=gpu:1"]
     arguments = jobs.arguments_of(system, jobs.options_of(system, "jobs.yaml", words), 2, folder)
     arguments.pop("scheduler_options"), arguments.pop("shared_temp_directory")
-    kind = getattr(dask_jobqueue, system).__dict__[f"{system.upper()}Job"]
-    script = kind("tls://192.0.2.1:8786", name="n", **arguments).job_script()
+    job = getattr(getattr(dask_jobqueue, system), f"{system.upper()}Job")
+    script = job("tls://192.0.2.1:8786", name="n", **arguments).job_script()
     expected = "export OMP_NUM_THREADS=4", "export PYTHONSAFEPATH=1", 'DASK_TEMPORARY_DIRECTORY="$(mktemp -d)"'
     for text in (*expected, " -x\n", " --gres=gpu:1\n", "--nthreads 1", "--nworkers 2", "gpu", cores, "craton"):
         assert text in script, (text, script)
@@ -403,20 +384,20 @@ def test_gpus_of_a_job_are_dealt_out(monkeypatch):
 @pytest.mark.long
 @pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing())
 def test_survey_in_slurm_jobs(folder):
-    """Two jobs on a real Slurm, one of which is killed: no shot is lost, all are those of this process; a job that cannot be is told."""
+    """Two jobs on a real Slurm, one of which is killed: no shot is lost, all are those of this process; a job that cannot be is options."""
     survey_file(folder, 6, 3)
     words = [sys.executable, "-m", "craton", "survey", "survey.toml", "-q", "--slurm"]
     words += ["--job", "cores=1", "--job", "walltime=00:10:00"]
-    told = {"capture_output": True, "text": True, "timeout": 60}
+    options = {"capture_output": True, "text": True, "timeout": 60}
     (folder / "slurm").mkdir()
     with slurm.slurm(folder / "slurm"):
-        large = subprocess.run([*words, "--job", "memory=900GB", "-o", "large"], **told)
+        large = subprocess.run([*words, "--job", "memory=900GB", "-o", "large"], **options)
         assert large.returncode == 3 and "sbatch takes no job" in large.stderr, large.stderr
         running = subprocess.Popen([*words, "--job", "memory=1GB", "--jobs", "2", "-o", "out"])
         end = time.monotonic() + 60
         while len(list(Path("out/shots").glob("*.log"))) < 2 and time.monotonic() < end:
             time.sleep(0.02)
-        numbers = subprocess.run(["squeue", "-h", "-o", "%i"], **told)
+        numbers = subprocess.run(["squeue", "-h", "-o", "%i"], **options)
         subprocess.run(["scancel", "--signal=KILL", "--full", numbers.stdout.split()[0]], check=True)
         assert running.wait(120) == 0
     state = read_run("out")

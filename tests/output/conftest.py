@@ -15,7 +15,7 @@ def box(tmp_path_factory):
     """OUT of a force in two layers, with snapshots of a section and of a plane at depth."""
     force = ('kind = "explosion"', 'kind = "force"'), ("moment = 1e14", "force = [0, 0, 1e12]")
     model = 'kind = "homogeneous"\nvp = 3000\nvs = 1700\nrho = 2300\n'
-    changes = *force, (model, LAYERS), ("every = 0.25", "every = 0.05"), ("[output]\n", PLANE)
+    changes = *force, (model, LAYERS), ("every = 0.25", "every = 0.08"), ("[output]\n", PLANE)
     return filecase.run_of(smallcase.changed(*changes), tmp_path_factory.mktemp("box"))
 
 

@@ -32,7 +32,7 @@ def run(stations, out, **changes):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def calculated(tmp_path_factory):
     """Folder of a run with stations of one code in two networks, its dataset and stream."""
     folder = tmp_path_factory.mktemp("compare")
     (folder / "stations").write_text(STATIONS)
@@ -45,11 +45,11 @@ def written(stream, path):
     return path
 
 
-def observed(stream, **codes):
-    """The traces of velocity with codes as an observatory has them."""
-    traces = list(stream.select(channel="?X?", location="").copy())
+def observed(stream, instrument="HH", **codes):
+    """The traces of velocity, or of acceleration by an accelerometer, HN, with codes as an observatory has them."""
+    traces = list(stream.select(channel="?X?", location={"HH": "", "HN": "AC"}[instrument]).copy())
     for trace in traces:
-        trace.stats.update({"channel": "HH" + trace.stats.channel[-1]} | codes)
+        trace.stats.update({"channel": instrument + trace.stats.channel[-1], "location": ""} | codes)
     return traces
 
 
@@ -60,16 +60,16 @@ def fit(out, data, number, **options):
     return pairs
 
 
-def test_stations_of_one_code_in_two_networks_are_two(made):
-    out, _, _ = made
+def test_stations_of_one_code_in_two_networks_are_two(calculated):
+    out, _, _ = calculated
     pairs = fit(out, out / "waveforms.mseed", 9)
     expected = [(name, part) for name in ("GE.AAA", "IU.AAA", "GE.BBB") for part in "ENZ"]
     assert [(p.name, p.component) for p in pairs] == expected and {p.quantity for p in pairs} == {"velocity"}
     fit(out, out / "waveforms.mseed", 3, quantity="pressure")
 
 
-def test_a_network_that_is_not_stated_matches_where_it_is_clear(made, tmp_path, caplog):
-    out, _, stream = made
+def test_a_network_that_is_not_stated_matches_where_it_is_clear(calculated, tmp_path, caplog):
+    out, _, stream = calculated
     data = observed(stream.select(station="BBB"), network="")
     data += observed(stream.select(station="AAA", network="IU"), network="")
     assert {p.name for p in fit(out, written(data, tmp_path / "d"), 3)} == {"GE.BBB"}
@@ -77,9 +77,9 @@ def test_a_network_that_is_not_stated_matches_where_it_is_clear(made, tmp_path, 
     refused(ScenarioError, "no station of OUT", compare, out, written(observed(stream, network="CH"), tmp_path / "d"))
 
 
-def test_gaps_are_not_zeros(made, tmp_path):
+def test_gaps_are_not_zeros(calculated, tmp_path):
     """A second without data in the middle leaves the rest as it is, by file, SAC and NaN."""
-    out, _, stream = made
+    out, _, stream = calculated
     pieces = []
     for trace in observed(stream.select(station="BBB")):
         begin, end = trace.stats.starttime, trace.stats.endtime
@@ -92,11 +92,9 @@ def test_gaps_are_not_zeros(made, tmp_path):
     assert pair.shift == pytest.approx(0.02, abs=2e-3) and pair.misfit < 0.02
 
 
-def test_two_instruments_are_two_and_an_accelerometer_is_none_of_velocity(made, tmp_path, caplog):
-    out, _, stream = made
-    accelerations = stream.select(station="BBB", location="AC").copy()
-    for trace in accelerations:
-        trace.stats.update({"channel": "HN" + trace.stats.channel[-1], "location": ""})
+def test_two_instruments_are_two_and_an_accelerometer_is_none_of_velocity(calculated, tmp_path, caplog):
+    out, _, stream = calculated
+    accelerations = observed(stream.select(station="BBB"), "HN")
     data = written([*observed(stream.select(station="BBB")), *accelerations], tmp_path / "d")
     assert [p.component for p in fit(out, data, 3)] == ["HHE", "HHN", "HHZ"]
     assert "not velocity: GE.BBB..HNE" in caplog.text
@@ -107,25 +105,23 @@ def test_two_instruments_are_two_and_an_accelerometer_is_none_of_velocity(made, 
     assert {p.quantity for p in pairs} == {"acceleration"}
 
 
-def test_displacement_is_not_compared_with_velocity(made, tmp_path):
-    out, _, stream = made
+def test_displacement_is_not_compared_with_velocity(calculated, tmp_path):
+    out, _, stream = calculated
     run(out.parent / "stations", tmp_path / "u", output__waveforms=["displacement"])
     for data in (tmp_path / "u", tmp_path / "u" / "waveforms.mseed"):
         refused(ScenarioError, "DATA holds displacement, OUT velocity", compare, out, data)
         assert main(["compare", str(out), str(data)]) == 2
     (trace,) = observed(stream.select(station="BBB", channel="*Z"))
     sac = SACTrace.from_obspy_trace(trace)
-    sac.idep = "idisp"
-    sac.write(str(tmp_path / "z.sac"))
-    refused(ScenarioError, "holds displacement", compare, out, tmp_path / "z.sac")
-    sac.idep = "ivel"
-    sac.write(str(tmp_path / "z.sac"))
-    fit(out, tmp_path / "z.sac", 1)
+    for sac.idep in ("idisp", "ivel"):
+        sac.write(str(tmp_path / f"{sac.idep}.sac"))
+    refused(ScenarioError, "holds displacement", compare, out, tmp_path / "idisp.sac")
+    fit(out, tmp_path / "ivel.sac", 1)
 
 
-def test_components_1_and_2_are_turned_by_their_azimuths_or_refused(made, tmp_path, caplog):
+def test_components_1_and_2_are_turned_by_their_azimuths_or_refused(calculated, tmp_path, caplog):
     """Against hand-turned records; the directions are those of an inventory, or of SAC headers."""
-    out, dataset, stream = made
+    out, dataset, stream = calculated
     east, north, up = (dataset.velocity.sel(receiver="GE.BBB", component=c).values for c in "ENZ")
     turn = np.radians(25)
     turned = {"1": np.cos(turn) * north + np.sin(turn) * east, "2": np.cos(turn) * east - np.sin(turn) * north, "Z": up}
@@ -142,8 +138,7 @@ def test_components_1_and_2_are_turned_by_their_azimuths_or_refused(made, tmp_pa
     channels = [inv.Channel(f"HH{p}", "00", *place, 0, azimuth=a, dip=d) for p, (a, d) in directions.items()]
     inventory = inv.Inventory([inv.Network("GE", [inv.Station("BBB", *place, channels=channels)])])
     inventory.write(str(tmp_path / "s.xml"), "STATIONXML")
-    pairs = fit(out, file, 3, inventory=tmp_path / "s.xml")
-    assert [p.component for p in pairs] == ["00.HH1", "00.HH2", "00.HHZ"]
+    assert [p.component for p in fit(out, file, 3, inventory=tmp_path / "s.xml")] == ["00.HH1", "00.HH2", "00.HHZ"]
     (tmp_path / "folder").mkdir()
     for trace, (azimuth, dip) in zip(data, directions.values()):
         sac = SACTrace.from_obspy_trace(trace)
@@ -155,10 +150,9 @@ def test_components_1_and_2_are_turned_by_their_azimuths_or_refused(made, tmp_pa
     assert "passed over: README" in caplog.text
 
 
-def test_radial_and_transverse_are_those_of_the_source(made, tmp_path):
-    out, _, stream = made
-    rotated = stream.select(station="BBB", location="").select(channel="?X?").copy()
-    rotated.rotate("NE->RT")
+def test_radial_and_transverse_are_those_of_the_source(calculated, tmp_path):
+    out, _, stream = calculated
+    rotated = obspy.Stream(observed(stream.select(station="BBB"))).rotate("NE->RT")
     pairs = compare(out, written(rotated, tmp_path / "d"))
     assert len(pairs) == 3 and max(p.misfit for p in pairs) < 1e-4
 
@@ -166,22 +160,16 @@ def test_radial_and_transverse_are_those_of_the_source(made, tmp_path):
 def test_numbered_codes_of_craton_are_known(tmp_path):
     """Names that MiniSEED cannot hold are numbered in the file."""
     names = ["upper slope", "lower slope"]
-    rows = [f"{name},{500 * n},800,0\n" for n, name in enumerate(names)]
-    (tmp_path / "s.csv").write_text("name,x,y,z\n" + "".join(rows))
+    (tmp_path / "s.csv").write_text(f"name,x,y,z\n{names[0]},0,800,0\n{names[1]},500,800,0\n")
     run(tmp_path / "s.csv", tmp_path / "out")
     file = tmp_path / "out" / "waveforms.mseed"
     assert {t.stats.station for t in obspy.read(str(file))}.isdisjoint(names)
-    assert [p.name for p in fit(tmp_path / "out", file, 6)] == [name for name in names for _ in range(3)]
+    assert [p.name for p in fit(tmp_path / "out", file, 6)] == [names[0]] * 3 + [names[1]] * 3
 
 
-def test_wrong_input_ends_with_2(made, capsys):
-    for words in (
-        "OUT nothing-*.sac",
-        "OUT OUT/run.json",
-        "OUT OUT/waveforms.mseed --band 1 5000",
-        "OUT OUT/waveforms.mseed --quantity strain",
-        "OUT OUT/waveforms.mseed --inventory OUT/run.json",
-        "OUT/inputs OUT",
-    ):
-        assert main(["compare", *words.replace("OUT", str(made[0])).split()]) == 2, words
+def test_wrong_input_ends_with_2(calculated, capsys):
+    options = " --band 1 5000", " --quantity strain", " --inventory OUT/run.json"
+    waveforms = [f"OUT OUT/waveforms.mseed{words}" for words in options]
+    for words in ("OUT nothing-*.sac", "OUT OUT/run.json", "OUT/inputs OUT", *waveforms):
+        assert main(["compare", *words.replace("OUT", str(calculated[0])).split()]) == 2, words
         assert "bug" not in capsys.readouterr().err

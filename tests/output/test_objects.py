@@ -1,7 +1,5 @@
 """Objects of xarray, pandas and ObsPy in place of files, and the run folder that keeps them."""
 
-import tomllib
-
 import numpy as np
 import pandas
 import pytest
@@ -37,11 +35,9 @@ def crust(vs=2900.0):
 def event(depth=4000.0):
     """Event with a moment tensor and a duration."""
     origin = ev.Origin(time=obspy.UTCDateTime(2020, 1, 1), longitude=12.5, latitude=47.25, depth=depth)
-    tensor = ev.MomentTensor(
-        tensor=ev.Tensor(m_rr=1e15, m_tt=-2e15, m_pp=1e15, m_rt=3e14, m_rp=0, m_tp=0),
-        source_time_function=ev.SourceTimeFunction(type="triangle", duration=2.4),
-        derived_origin_id=origin.resource_id,
-    )
+    tensor = ev.MomentTensor(derived_origin_id=origin.resource_id)
+    tensor.tensor = ev.Tensor(m_rr=1e15, m_tt=-2e15, m_pp=1e15, m_rt=3e14, m_rp=0, m_tp=0)
+    tensor.source_time_function = ev.SourceTimeFunction(type="triangle", duration=2.4)
     return ev.Event(origins=[origin], focal_mechanisms=[ev.FocalMechanism(moment_tensor=tensor)])
 
 
@@ -55,15 +51,9 @@ def inventory():
 def tables(**changes):
     """Tables of a box with objects."""
     domain = {"origin": [-8000, -8000, -10000], "size": [16000, 16000, 10000], "spacing": 500}
-    values = {
-        "domain": domain | {"geographic": {"longitude": 12.5, "latitude": 47.25}},
-        "boundaries": {"others": "sponge", "sponge": {"thickness": 4}},
-        "model": crust(),
-        "time": {"duration": 1},
-        "source": event(),
-        "receivers": inventory(),
-    }
-    return values | changes
+    domain["geographic"] = {"longitude": 12.5, "latitude": 47.25}
+    values = {"domain": domain, "boundaries": {"others": "sponge", "sponge": {"thickness": 4}}, "time": {"duration": 1}}
+    return values | {"model": crust(), "source": event(), "receivers": inventory()} | changes
 
 
 def of_table(columns):
@@ -80,9 +70,9 @@ def scenario():
 
 def test_a_run_of_objects_keeps_them_as_standard_files(scenario, tmp_path):
     craton.run(scenario, out=tmp_path / "out", progress=False, device="cpu")
-    written = tomllib.loads((tmp_path / "out" / "scenario.toml").read_text())
-    assert written["model"]["file"] == "inputs/model.nc" and written["source"][0]["kind"] == "quakeml"
+    assert 'file = "inputs/model.nc"' in (tmp_path / "out" / "scenario.toml").read_text()
     again = craton.load(tmp_path / "out" / "scenario.toml")
+    assert again.source[0].kind == "quakeml"
     with xarray.open_dataset(again.model.file) as dataset:
         assert dataset.equals(crust())
     assert len(obspy.read_inventory(again.receivers[0].file).get_contents()["stations"]) == 2
@@ -97,9 +87,8 @@ def test_a_run_of_objects_keeps_them_as_standard_files(scenario, tmp_path):
 def test_equal_objects_give_equal_scenarios_and_others_do_not(scenario):
     values = tables(source=scenario.source, receivers=scenario.receivers)
     assert Scenario(**values) == scenario
-    other = Scenario(**(values | {"model": crust(3000.0)}))
-    assert other.model.file != scenario.model.file and other != scenario
-    assert objects.is_temporary(scenario.model.file)
+    faster = Scenario(**(values | {"model": crust(3000.0)}))
+    assert faster.model.file != scenario.model.file and faster != scenario and objects.is_temporary(scenario.model.file)
     assert inputs.Inputs(scenario, limit=0).files("inputs")[scenario.model.file] == "inputs/model.nc"
 
 
@@ -107,13 +96,10 @@ def test_objects_replace_tables_of_a_file_and_stand_beside_other_keys(scenario, 
     (tmp_path / "box.toml").write_text(dumps(scenario))
     table = pandas.DataFrame({"x": [0.0], "y": [100.0], "z": [-50.0]}, index=pandas.Index(["A"], name="name"))
     ground = xarray.DataArray(np.full((3, 3), 0.0), {"x": AXIS[::2], "y": AXIS[::2]}, ("y", "x"))
-    changed = craton.load(
-        tmp_path / "box.toml",
-        ["time.duration=2"],
-        receivers=[table, {"name": "B", "at": [0, 0, 0]}],
-        source={"file": event(3000.0), "wavelet": WAVELET},
-        model={"file": crust(), "attenuation": {"band": [0.1, 1]}, "topography": ground},
-    )
+    others = {"receivers": [table, {"name": "B", "at": [0, 0, 0]}]}
+    others["source"] = {"file": event(3000.0), "wavelet": WAVELET}
+    others["model"] = {"file": crust(), "attenuation": {"band": [0.1, 1]}, "topography": ground}
+    changed = craton.load(tmp_path / "box.toml", ["time.duration=2"], **others)
     assert changed.time.duration == 2
     assert changed.model.attenuation is not None and changed.model.topography.z[0][0] == 0
     assert changed.source[0].kind == "quakeml" and changed.source[0].wavelet.tau == 0.4
@@ -125,23 +111,23 @@ def test_a_table_of_sources_gives_every_mechanism():
     columns = {"longitude": [12.5, 12.51], "latitude": [47.25, 47.25], "depth": ["2 km", "2500"]}
     columns |= {"magnitude": [4.0, 4.2], "half_duration": [1.0, 2.0], "time_shift": [0.0, 0.5]}
     rows = pandas.DataFrame(columns)
-    blasts = source_files.build_all(Scenario(**tables(source=rows)))
-    assert [s.name for s in blasts] == ["source 1.1", "source 1.2"]
-    assert blasts[0].moment == pytest.approx(np.eye(3) * 10 ** (1.5 * 4.0 + 9.1), rel=0.02)
-    assert blasts[1].xyz[2] == -2500 and blasts[1].wavelet.delay == 0.5
-    couple = rows.assign(strike=30, dip=60, rake=90)
-    moment = source_files.build_all(Scenario(**tables(source=couple)))[0].moment
+    first, second = source_files.build_all(Scenario(**tables(source=rows)))
+    assert (first.name, second.name) == ("source 1.1", "source 1.2")
+    assert first.moment == pytest.approx(np.eye(3) * 10 ** (1.5 * 4.0 + 9.1), rel=0.02)
+    assert second.xyz[2] == -2500 and second.wavelet.delay == 0.5
+    rows = rows.assign(strike=30, dip=60, rake=90)
+    moment = source_files.build_all(Scenario(**tables(source=rows)))[0].moment
     assert np.trace(moment) == pytest.approx(0, abs=1e9) and moment[2, 2] > 1e15
     metres = {"x": [10.0], "y": [20.0], "z": [-30.0]}
     (force,) = source_files.build_all(of_table(metres | {"fx": [1.0], "fy": [2.0], "fz": [3.0]}))
     assert force.xyz == (10, 20, -30) and force.force.tolist() == [1, 2, 3]
-    six = dict(zip(("mrr", "mtt", "mpp", "mrt", "mrp", "mtp"), ([m] for m in (1e15, 2e15, 3e15, 4e14, 5e14, 6e14))))
+    six = {"mrr": [1e15], "mtt": [2e15], "mpp": [3e15], "mrt": [4e14], "mrp": [5e14], "mtp": [6e14]}
     (source,) = source_files.build_all(of_table(metres | six))
     assert source.moment[2, 2] == 1e15 and source.moment[0, 2] == 5e14 and source.moment[1, 2] == -4e14
     # times are the origin time and shifts
     times = ["2020-01-01T00:00:02.5", "2020-01-01T01:00:00+01:00"]
-    two = {"x": [0.0, 0.0], "y": [0.0, 0.0], "z": [-1.0, -2.0], "moment": [1.0, 1.0], "time": times}
-    scenario = of_table(two | {"time_shift": [0, 1]})
+    two = {"x": 0.0, "y": 0.0, "z": [-1.0, -2.0], "moment": 1.0, "time": times, "time_shift": [0, 1]}
+    scenario = of_table(two)
     assert origin_time(scenario) == "2020-01-01T00:00:00"
     assert [s.wavelet.delay for s in source_files.build_all(scenario)] == [2.5, 1.0]
 
@@ -169,6 +155,5 @@ def test_wrong_objects_and_tables_are_refused():
     with pytest.raises(ScenarioError) as caught:
         Scenario(**tables(model=inventory(), receivers=crust(), time={"duration": -1}))
     assert [problem.key for problem in caught.value.problems] == ["model", "receivers.0", "time.duration"]
-    unwritable = crust().assign_attrs(note={"a": object()})
-    words = "model.file: this Dataset cannot be written as .nc"
-    refused(ScenarioError, words, Scenario, **tables(model=unwritable))
+    unwritable = tables(model=crust().assign_attrs(note={"a": object()}))
+    refused(ScenarioError, "model.file: this Dataset cannot be written as .nc", Scenario, **unwritable)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from common import refused
+from common import misfit, refused
 from paths import DATA
 
 import craton
@@ -20,6 +20,7 @@ from craton.survey.shots import Shot
 obspy = pytest.importorskip("obspy")
 ev = pytest.importorskip("obspy.core.event")
 inv = pytest.importorskip("obspy.core.inventory")
+sac_reftime = pytest.importorskip("obspy.io.sac.util").get_sac_reftime
 geodetics = pytest.importorskip("obspy.geodetics")
 
 LONGITUDE, LATITUDE, DEPTH = 12.53, 47.26, 2500.0
@@ -33,11 +34,9 @@ NEAR = {
 }
 FAR = {
     "GE": {"KARP": (27.16, 35.55, 524.0), "SNAA": (-2.84, -71.67, 846.0), "DAG": (-18.66, 76.77, 23.0)},
-    "IU": {"ANMO": (-106.46, 34.95, 1820.0), "CTAO": (146.25, -20.09, 357.0), "WET": (178.9, -41.3, 7.0),
-           "KIP": (-158.01, 21.42, 70.0), "PAB": (-4.35, 39.54, 950.0), "MAJO": (138.2, 36.55, 399.0)},
-    "G": {"CAN": (149.0, -35.32, 700.0), "INU": (137.03, 35.35, 132.0), "PPT": (-149.58, -17.57, 340.0),
-          "SPB": (-47.43, -23.59, 85.0), "TAM": (5.53, 22.79, 1410.0), "WUS": (79.22, 41.2, 1457.0)},
-}  # fmt: skip
+    "IU": {"ANMO": (-106.46, 34.95, 1820.0), "CTAO": (146.25, -20.09, 357.0), "WET": (178.9, -41.3, 7.0)},
+    "G": {"KIP": (-158.01, 21.42, 70.0), "SPB": (-47.43, -23.59, 85.0), "WUS": (79.22, 41.2, 1457.0)},
+}
 ALL = {code: NEAR.get(code, {}) | FAR[code] for code in FAR}
 BOX = """
 title = "box"
@@ -69,40 +68,33 @@ def event():
     """One event with hypocentre, centroid, moment tensor and duration."""
     where = {"longitude": LONGITUDE, "latitude": LATITUDE, "depth": DEPTH}
     hypocentre, centroid = (ev.Origin(time=obspy.UTCDateTime(ORIGIN) + shift, **where) for shift in (0, SHIFT))
-    tensor = ev.MomentTensor(
-        derived_origin_id=centroid.resource_id,
-        tensor=ev.Tensor(**dict(zip(quakeml.COMPONENTS, SIX))),
-        source_time_function=ev.SourceTimeFunction(type="triangle", duration=DURATION),
-    )
-    whole = ev.Event(origins=[hypocentre, centroid], focal_mechanisms=[ev.FocalMechanism(moment_tensor=tensor)])
-    whole.event_descriptions = [ev.EventDescription(text="Alps")]
-    whole.preferred_origin_id = hypocentre.resource_id
-    return whole
-
-
-def inventory(networks):
-    def station(name, longitude, latitude, height):
-        return inv.Station(name, latitude, longitude, height, site=inv.Site(name))
-
-    made = {code: [station(name, *place) for name, place in some.items()] for code, some in networks.items()}
-    return inv.Inventory([inv.Network(code, stations) for code, stations in made.items()], source="test")
+    tensor = ev.MomentTensor(derived_origin_id=centroid.resource_id)
+    tensor.tensor = ev.Tensor(**dict(zip(quakeml.COMPONENTS, SIX)))
+    tensor.source_time_function = ev.SourceTimeFunction(type="triangle", duration=DURATION)
+    quake = ev.Event(origins=[hypocentre, centroid], focal_mechanisms=[ev.FocalMechanism(moment_tensor=tensor)])
+    quake.event_descriptions = [ev.EventDescription(text="Alps")]
+    quake.preferred_origin_id = hypocentre.resource_id
+    return quake
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Files of ObsPy."""
     path = tmp_path_factory.mktemp("round")
-    obspy.Catalog([event()]).write(str(path / "event.xml"), format="QUAKEML")
-    inventory(NEAR).write(str(path / "near.xml"), format="STATIONXML")
-    inventory(ALL).write(str(path / "all.xml"), format="STATIONXML")
+    event().write(str(path / "event.xml"), format="QUAKEML")
+    for name, networks in (("near", NEAR), ("all", ALL)):
+        inventory = inv.Inventory(source="test")
+        for code, places in networks.items():
+            stations = [inv.Station(k, y, x, z, site=inv.Site(k)) for k, (x, y, z) in places.items()]
+            inventory.networks.append(inv.Network(code, stations))
+        inventory.write(str(path / f"{name}.xml"), format="STATIONXML")
     return path
 
 
 @pytest.fixture(scope="module")
 def turned(folder):
     """Result of a box whose axes are turned, kept in a folder."""
-    scenario = loads(BOX, TURNED, file=folder / "s.toml")
-    return craton.run(scenario, device="cpu", out=folder / "out", progress=False)
+    return craton.run(loads(BOX, TURNED, file=folder / "s.toml"), device="cpu", out=folder / "out", progress=False)
 
 
 def metres_apart(place, longitude=LONGITUDE, latitude=LATITUDE):
@@ -110,26 +102,25 @@ def metres_apart(place, longitude=LONGITUDE, latitude=LATITUDE):
     return geodetics.gps2dist_azimuth(latitude, longitude, place["latitude"], place["longitude"])
 
 
-def check_event(made):
+def check_event(quake):
     """Its origin, centroid, mechanism and magnitude are those of the file."""
-    hypocentre, source = made.preferred_origin(), quakeml.source_of(made)
+    hypocentre, source = quake.preferred_origin(), quakeml.source_of(quake)
     assert abs(hypocentre.time - obspy.UTCDateTime(ORIGIN)) < 1e-5
     assert metres_apart(hypocentre)[0] < 1 and hypocentre.depth == pytest.approx(DEPTH, abs=1)
-    six = [getattr(made.focal_mechanisms[0].moment_tensor.tensor, k) for k in quakeml.COMPONENTS]
+    six = [getattr(quake.focal_mechanisms[0].moment_tensor.tensor, k) for k in quakeml.COMPONENTS]
     assert np.allclose(six, SIX, rtol=1e-6, atol=1e9)
     assert source.shift == pytest.approx(SHIFT, abs=1e-3) and source.width == pytest.approx(DURATION / 2, rel=1e-3)
     moment = np.linalg.norm(source.moment) / np.sqrt(2)
-    assert made.preferred_magnitude().mag == pytest.approx((np.log10(moment) - 9.1) / 1.5)
-    assert made.event_descriptions[0].text == "Alps"
+    assert quake.preferred_magnitude().mag == pytest.approx((np.log10(moment) - 9.1) / 1.5)
+    assert quake.event_descriptions[0].text == "Alps"
 
 
 def check_traces(stream, inventory, stations, first):
     """Codes, coordinates, start times and azimuths of the traces; responses take no part in them."""
-    wanted = {(net, code): place for net, codes in stations.items() for code, place in codes.items()}
-    assert {(t.stats.network, t.stats.station) for t in stream} == set(wanted)
+    assert {(t.stats.network, t.stats.station) for t in stream} == {(net, s) for net in stations for s in stations[net]}
     for trace in stream:
         stats = trace.stats
-        longitude, latitude, height = wanted[stats.network, stats.station]
+        longitude, latitude, height = stations[stats.network][stats.station]
         for place in (stats.coordinates, inventory.get_coordinates(trace.id, stats.starttime)):
             assert metres_apart(place, longitude, latitude)[0] < 1
             assert place["elevation"] == pytest.approx(height, abs=1)
@@ -149,8 +140,8 @@ def test_a_rotated_box(turned, folder):
     straight = craton.run(loads(BOX, TURNED[1:], file=folder / "s.toml"), device="cpu", progress=False)
     for quantity, expected in straight.dataset.data_vars.items():
         for component in "ENZ":
-            one, other = (found.sel(component=component) for found in (turned.dataset[quantity], expected))
-            assert np.linalg.norm(one - other) < 5e-3 * np.linalg.norm(other), (quantity, component)
+            records = (values.sel(component=component) for values in (turned.dataset[quantity], expected))
+            assert misfit(*records) < 5e-3, (quantity, component)
 
 
 def check_sac(read, trace):
@@ -167,9 +158,7 @@ def check_sac(read, trace):
     assert sac.gcarc == pytest.approx(geodetics.kilometers2degrees(sac.dist), rel=5e-3)
     assert (sac.cmpaz, sac.cmpinc) == {"E": (90, 90), "N": (0, 90), "Z": (0, 0)}[sac.kcmpnm[-1]]
     assert (sac.kstnm, sac.knetwk, sac.kcmpnm) == (stats.station, stats.network, stats.channel)
-    day = {"year": sac.nzyear, "julday": sac.nzjday, "hour": sac.nzhour, "minute": sac.nzmin, "second": sac.nzsec}
-    origin = obspy.UTCDateTime(**day) + 1e-3 * int(sac.nzmsec) + float(sac.o)
-    assert abs(origin - obspy.UTCDateTime(ORIGIN)) < 1e-5
+    assert abs(sac_reftime(sac) + float(sac.o) - obspy.UTCDateTime(ORIGIN)) < 1e-5
 
 
 def test_files_of_a_run(turned, folder):
@@ -180,44 +169,36 @@ def test_files_of_a_run(turned, folder):
     for trace, expected in zip(traces.sort(), turned.stream().sort()):
         assert trace.id == expected.id and trace.stats.starttime == expected.stats.starttime
         assert np.array_equal(trace.data, expected.data)
-        for name in ("coordinates", "distance", "azimuth", "back_azimuth"):
-            trace.stats[name] = expected.stats[name]
-    stations = obspy.read_inventory(str(out / "stations.xml"))
-    check_traces(traces, stations, NEAR, float(turned.dataset.time[0]))
+        trace.stats.update({k: expected.stats[k] for k in ("coordinates", "distance", "azimuth", "back_azimuth")})
+    check_traces(traces, obspy.read_inventory(str(out / "stations.xml")), NEAR, float(turned.dataset.time[0]))
     assert main(["convert", str(out), str(folder / "w.sac")]) == 0
     for trace in traces:
-        (read,) = obspy.read(str(folder / "w.sac" / f"{trace.id}.sac"))
-        check_sac(read, trace)
-    pyasdf = pytest.importorskip("pyasdf")
+        check_sac(obspy.read(str(folder / "w.sac" / f"{trace.id}.sac"))[0], trace)
     assert main(["convert", str(out), str(folder / "w.asdf")]) == 0
-    with pyasdf.ASDFDataSet(str(folder / "w.asdf"), mode="r", mpi=False) as file:
+    with pytest.importorskip("pyasdf").ASDFDataSet(str(folder / "w.asdf"), mode="r", mpi=False) as file:
         check_event(file.events[0])
         assert file.waveforms.list() == ["GE.AAA", "GE.BBB", "GE.WET", "IU.AAA", "IU.CCC"]
-        held = file.waveforms["IU.AAA"]
-        expected = turned.stream().select(network="IU", station="AAA")
-        assert len(held.synthetic) == len(expected) == 6
-        assert all(np.array_equal(held.synthetic.select(id=trace.id)[0].data, trace.data) for trace in expected)
-        assert held.StationXML[0].code == "IU" and held.coordinates["elevation_in_m"] == 640
+        station, expected = file.waveforms["IU.AAA"], turned.stream().select(network="IU", station="AAA")
+        assert len(station.synthetic) == len(expected) == 6
+        assert all(np.array_equal(station.synthetic.select(id=trace.id)[0].data, trace.data) for trace in expected)
+        assert station.StationXML[0].code == "IU" and station.coordinates["elevation_in_m"] == 640
 
 
 def test_a_flat_response_is_removed_without_a_trace(turned):
     stream, stations = turned.stream().select(station="BBB"), turned.inventory()
     for location, output in (("", "VEL"), ("AC", "ACC")):
-        raw = stream.select(location=location, component="N")
-        found = raw.copy().remove_response(stations, output=output, zero_mean=False, taper=False)
-        for trace, expected in zip(found, raw):
-            assert np.allclose(trace.data, expected.data, atol=1e-3 * np.abs(expected.data).max())
+        (raw,) = stream.select(location=location, component="N")
+        trace = raw.copy().remove_response(stations, output=output, zero_mean=False, taper=False)
+        assert np.allclose(trace.data, raw.data, atol=1e-3 * np.abs(raw.data).max())
 
 
 def test_the_whole_earth(folder):
     """A run that ends at once."""
     result = craton.run(loads(GLOBE, file=folder / "s.toml"), device="cpu", progress=False)
-    assert sum(map(len, ALL.values())) == 20
     check_event(result.event())
     check_traces(result.stream(), result.inventory(), ALL, float(result.dataset.time[0]))
-    velocity, rate = (result.dataset[name].values for name in ("velocity", "acceleration"))
-    slopes = (velocity[..., 2:] - velocity[..., :-2]) / (2 * result.plan.dt)
-    assert np.linalg.norm(rate[..., 1:-1] - slopes) < 0.1 * np.linalg.norm(slopes)
+    velocity, acceleration = (result.dataset[name].values for name in ("velocity", "acceleration"))
+    assert misfit(acceleration[..., 1:-1], ((velocity[..., 2:] - velocity[..., :-2]) / (2 * result.plan.dt))) < 0.1
 
 
 def test_radial_and_transverse(turned, folder):
@@ -234,8 +215,7 @@ def test_radial_and_transverse(turned, folder):
         assert np.array_equal(files.select(id=trace.id)[0].data, expected)
     refused(CratonError, "already", rotated, radial)
     channel = stationxml.inventory(radial)[0][0].select(channel="*T")[0]
-    back = float(radial.back_azimuth[0])
-    assert channel.azimuth == pytest.approx((back + 270) % 360) and channel.dip == 0
+    assert channel.azimuth == pytest.approx((float(radial.back_azimuth[0]) + 270) % 360) and channel.dip == 0
 
 
 NOWHERE = """
@@ -255,23 +235,19 @@ def test_rotation_in_a_box_that_lies_nowhere():
     turned = result.rotate().isel(receiver=0)
     radial, transverse = (turned.displacement.sel(component=c).values for c in "RT")
     assert radial.max() > 50 * np.abs(transverse).max() and result.dataset.azimuth == 135
-    largest = {name: float(abs(turned.strain.sel(tensor=name)).max()) for name in ("RR", "RT")}
-    assert largest["RR"] > 50 * largest["RT"]
-    (trace, *_) = result.stream()
-    origin = obspy.UTCDateTime("2020-02-29T22:59:59")
-    assert trace.stats.back_azimuth == pytest.approx(315)
-    assert trace.stats.starttime == origin + float(result.dataset.time[0])
-    assert result.event().origins[0].time == origin
+    along, across = (np.abs(turned.strain.sel(tensor=name)).max() for name in ("RR", "RT"))
+    assert along > 50 * across
+    stats, origin = result.stream()[0].stats, obspy.UTCDateTime("2020-02-29T22:59:59")
+    assert stats.back_azimuth == pytest.approx(315) and result.event().origins[0].time == origin
+    assert stats.starttime == origin + float(result.dataset.time[0])
     plane = result.dataset.isel(tensor=0, drop=True).sel(component=["E", "Z"])
-    places = {"source_x": [0.0, 1000.0], "source_y": [-600.0] * 2, "source_z": [0.0] * 2}
-    places = {name: ("shot", values) for name, values in places.items()}
-    sides = xr.concat([plane, plane], "shot").assign_coords(shot=["a", "b"], **places)
-    sides.attrs = {k: v for k, v in plane.attrs.items() if not k.startswith("source_")}
-    sides = rotated(sides.drop_vars(["distance", "azimuth", "back_azimuth"]))
-    assert list(sides.component.values) == ["R", "Z"]
-    east = plane.displacement.sel(component="E").values
-    assert np.allclose(sides.displacement.sel(component="R", shot="a").values, east)
-    assert np.allclose(sides.displacement.sel(component="R", shot="b").values, -east)
+    places = {f"source_{axis}": ("shot", values) for axis, values in zip("xyz", ([0.0, 1000], [-600.0] * 2, [0.0] * 2))}
+    shots = xr.concat([plane, plane], "shot").assign_coords(shot=["a", "b"], **places)
+    shots.attrs = {k: v for k, v in plane.attrs.items() if not k.startswith("source_")}
+    shots = rotated(shots.drop_vars(["distance", "azimuth", "back_azimuth"]))
+    assert list(shots.component.values) == ["R", "Z"]
+    east, radial = plane.displacement.sel(component="E"), shots.displacement.sel(component="R")
+    assert np.allclose(radial.transpose("shot", ...), [east, -east])
 
 
 def test_origin_times(folder):
@@ -282,15 +258,14 @@ def test_origin_times(folder):
     cmt = (DATA / "sources" / "CMTSOLUTION").read_text().replace("-13.8200", "47.26").replace("-67.2500", "12.5")
     (folder / "CMT").write_text(cmt.replace("647.1000", "3"))
     text = BOX.replace('"event.xml" }', '"event.xml" }, { kind = "cmtsolution", file = "CMT" }')
-    plan = craton.plan(loads(text, file=folder / "s.toml"))
-    (note,) = [text for text in plan.warnings if "origin time" in text]
+    later = "time.origin=2001-02-03"
+    plan, fixed = (craton.plan(loads(text, more, file=folder / "s.toml")) for more in ((), [later]))
+    (note,) = [warning for warning in plan.warnings if "origin time" in warning]
     assert "source.1" in note and "1994-06-09T00:33:16.4" in note and plan.receivers.event["origin_time"] == ORIGIN
-    plan = craton.plan(loads(text, ["time.origin=2001-02-03"], file=folder / "s.toml"))
-    assert not [text for text in plan.warnings if "origin time" in text]
-    assert plan.receivers.event["origin_time"] == "2001-02-03T00:00:00"
-    sets = (TURNED, (*TURNED, "time.origin=2001-02-03"))
-    shots = [Shot(name, loads(BOX, some, file=folder / "s.toml")) for name, some in zip("ab", sets)]
-    attributes, coordinates = on_earth(shots)
+    assert not [warning for warning in fixed.warnings if "origin time" in warning]
+    assert fixed.receivers.event["origin_time"] == "2001-02-03T00:00:00"
+    first, second = (loads(BOX, more, file=folder / "s.toml") for more in (TURNED, (*TURNED, later)))
+    attributes, coordinates = on_earth([Shot("a", first), Shot("b", second)])
     dims, times, _ = coordinates["origin_time"]
     assert not attributes and dims == "shot" and list(times) == [ORIGIN, "2001-02-03T00:00:00"]
     assert coordinates["source_longitude"][1] == pytest.approx(LONGITUDE, abs=1e-6)
@@ -303,12 +278,11 @@ def test_the_same_code_in_two_networks_of_two_files(folder):
     """CSV with a network column beside an inline receiver; the same network twice is refused."""
     (folder / "s.csv").write_text("name, network, x, y, z\nA, N1, 0, 0, 0\nB, N1, 100, 0, 0\n")
     text = BOX.replace('{ file = "near.xml" }', '{ name = "A", at = [0, 100, 0] }, { file = "s.csv" }')
-    made = receivers.build(loads(text, file=folder / "s.toml"))
-    assert made.names == ["XX.A", "N1.A", "B"] and made.codes == ["A", "A", "B"]
-    assert made.networks == ["XX", "N1", "N1"]
-    twice = text.replace('"s.csv" }', '"s.csv" }, { name = "B", at = [0, 0, 0] }') + 'output.network = "N1"'
-    words = '"A" is already taken by another receiver'
-    refused(ScenarioError, words, receivers.build, loads(twice, file=folder / "s.toml"))
+    built = receivers.build(loads(text, file=folder / "s.toml"))
+    assert built.names == ["XX.A", "N1.A", "B"] and built.codes == ["A", "A", "B"]
+    assert built.networks == ["XX", "N1", "N1"]
+    twice = loads(text + 'output.network = "N1"', file=folder / "s.toml")
+    refused(ScenarioError, '"A" is already taken by another receiver', receivers.build, twice)
 
 
 def test_first_lines_of_cmtsolutions(tmp_path):
@@ -334,8 +308,7 @@ def test_a_rupture_has_a_hypocentre_and_a_centroid():
     speeds = (5000.0, 2900.0, 2700.0)
     (rupture,) = source_files.build_all(scenario, lambda xyz: tuple(np.full(len(xyz), value) for value in speeds))
     assert about.source == pytest.approx(rupture.points[np.argmin(rupture.onset)])
-    centre = geography.local_of(scenario.domain).whereabouts_of_source(np.array(rupture.xyz))
-    expected = {name.replace("source", "centroid"): value for name, value in centre.items()}
-    assert {name: about.event[name] for name in expected} == pytest.approx(expected)
+    for name, value in geography.local_of(scenario.domain).whereabouts_of_source(np.array(rupture.xyz)).items():
+        assert about.event[name.replace("source", "centroid")] == pytest.approx(value)
     moment = moment_tensor(about.event["source_moment_tensor"])
     assert np.linalg.norm(moment) == pytest.approx(np.linalg.norm(rupture.moment), rel=1e-5)

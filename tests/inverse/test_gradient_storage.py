@@ -280,12 +280,11 @@ BOX = SHORT | {
     "source": [{"kind": "force", "at": [800, 800, -800], "force": [0, 0, 1e9]} | SLOW],
     "receivers": [{"name": "A", "at": [700, 800, -200]}],
 }
-LOSSY = small.SOLID | {"qp": 60, "qs": 30, "attenuation": {"band": [2, 20]}}
 MEASURED = {
     "plane, reversed, in single precision": (PLANE | {"run": {}}, KEPT),
     "plane, increments": (PLANE, {"storage": "increments"}),
-    "plane, by Q": (PLANE | {"model": LOSSY}, {"parameters": ("vp", "vs", "inverse_qp", "inverse_qs", "rho")}),
-    "plane, VTI Q": (PLANE | {"model": LOSSY | small.THOMSEN}, {"parameters": ("vp", "vs", *small.THOMSEN, "rho")}),
+    "plane, by Q": (PLANE | {"model": small.LOSSY}, {"parameters": small.WITH_Q}),
+    "plane, VTI Q": (PLANE | {"model": small.LOSSY | small.THOMSEN}, {"parameters": small.SIX}),
     "elements": (BOX, {}),
     "elements of two ranks": (BOX, {"ranks": 2}),
 }

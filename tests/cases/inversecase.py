@@ -42,6 +42,11 @@ def explosion(*parts):
     return {"kind": "explosion", "at": place(len(parts), *parts), "moment": 1e12}
 
 
+def moment(*parts, **tensor):
+    """A moment tensor at parts of the size of a plane, or of space."""
+    return {"kind": "moment_tensor", "at": place(len(parts), *parts)} | tensor
+
+
 def station(name, *parts):
     """A receiver at parts of the size of a plane, or of space."""
     return {"name": name, "at": place(len(parts), *parts)}
@@ -149,6 +154,7 @@ ON_GROUND = [station("A", 0.37, 0.55), {"name": "B", "at": [100, -45]}]
 BOTH = {"output": {"waveforms": ["velocity", "pressure"]}}
 SPACE = {"dimensions": 3, "steps": 25}
 SH = {"waves": "SH", "source": [force(0.4, 0.4, components=(0, 1e9, 0))]}
+COUPLE = moment(0.6, 0.5, strike=30, dip=70, rake=20, moment=1e12)
 AT_SURFACE = {"source": [explosion(0.4, 0.06), force(0.4, 0.0)]}
 IN_BOTH_LAYERS = {"source": [explosion(0.41, 0.2), force(0.41, 0.6)]}
 IN_SOIL_AND_ROCK = {"source": [explosion(0.41, 0.48), force(0.41, 0.13)]}
@@ -184,7 +190,9 @@ GRID |= {
     "pressure and strain": {"output": {"waveforms": ["pressure", "strain_rate", "rotation_rate"]}},
     "order 2": {"run": {"order": 2}},
     "SH": SH,
+    "moment tensors": {"source": [moment(0.4, 0.3, tensor={"xx": 1e12, "zz": -3e12, "xz": 2e12}), COUPLE]},
     "space": SPACE | BOTH,
+    "space, moment tensor": SPACE | {"source": [moment(0.43, 0.46, 0.38, tensor={"xx": 1e12, "xy": 3e12, "yz": 4e12})]},
     "space, CPML all around": SPACE | {"boundaries": {"top": "cpml"}},
     "space, sea floor": SPACE | {"model": FLOOR},
     "space, acoustic": SPACE | {"model": SEA, "source": [explosion(0.4, 0.4, 0.05)]} | BOTH,

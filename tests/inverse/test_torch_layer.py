@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 from common import refused
-from inversecase import GRID, scenario
+from inversecase import BOTH, GRID, long, scenario
 
 import craton
 from craton.errors import ResourceError, ScenarioError
@@ -20,17 +20,13 @@ def test_a_friendly_word_without_pytorch(monkeypatch):
     refused(ResourceError, "pip install 'craton[torch]'", craton.torch.layer, scenario())
 
 
-CASES = {
-    "variables of shots": GRID["two shots"] | {"output": {"waveforms": ["velocity", "pressure"]}},
-    "one variable": {},
-    "space": {"dimensions": 3, "steps": 20},
-}
+CASES = [GRID["two shots"] | BOTH, {}, long({"dimensions": 3, "steps": 20})]
 
 
-@pytest.mark.parametrize("name", [n if n != "space" else pytest.param(n, marks=pytest.mark.long) for n in CASES])
-def test_a_layer_is_the_problem(name):
+@pytest.mark.parametrize("tables", CASES, ids=["variables of shots", "one variable", "space"])
+def test_a_layer_is_the_problem(tables):
     torch = pytest.importorskip("torch")
-    here = scenario(**CASES[name])
+    here = scenario(**tables)
     problem = craton.Problem(here)
     m = problem.m0 * (1 + 0.02 * np.random.default_rng(0).uniform(-1, 1, problem.m0.shape))
     problem = craton.Problem(here, problem.data(m))

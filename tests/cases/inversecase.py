@@ -70,6 +70,7 @@ def scenario(dimensions=2, steps=40, **tables):
     """
     size, y = extent(dimensions), lambda part: (part,) * (dimensions - 2)
     domain = {"size": size, "spacing": SPACING, "origin": [0] * (dimensions - 1) + [-size[-1]]}
+    domain |= tables.pop("domain", {})
     if "waves" in tables:
         domain["waves"] = tables.pop("waves")
     pushed = force(0.6, *y(0.52), 0.6, components=[1e9, 2e9, 3e9][:dimensions])

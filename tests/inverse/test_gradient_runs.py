@@ -5,28 +5,13 @@ problem's misfit (test_gradients.py), they are those of runs.
 import inversecase as small
 import pytest
 from common import misfit
-from inversecase import (
-    BAND,
-    CASES,
-    CENTRAL,
-    LOSSES,
-    LOSSY,
-    ROCK,
-    SIX,
-    SPEEDS,
-    THOMSEN,
-    WATER,
-    elements,
-    layers,
-    scenario,
-)
+from inversecase import BAND, CASES, CENTRAL, LOSSES, PARAMETERS, ROCK, SPEEDS, THOMSEN, elements, layers, scenario
 
 import craton
 
 SAME = 1e-13
 ALL = tuple(f"c{a}{b}" for a in range(1, 7) for b in range(a, 7)) + ("rho",)
-BY_Q = ("vp", "vs", "inverse_qp", "inverse_qs", "rho")
-# x, y and z of bodies, between edges of cells and of elements
+# lowest and highest corner of bodies, between edges of cells and of elements
 IN_SPACE = [((25, 65, -165), (45, 125, -145)), ((55, 65, -165), (75, 125, -145)), ((95, 65, -165), (155, 125, -125))]
 IN_PLANE = [((x, -1e3, low), (end, 1e3, top)) for (x, _, low), (end, _, top) in IN_SPACE]
 IN_ELEMENTS = [((81, -1, -161), (161, 69, -81)), ((81, 71, -161), (161, 141, -81)), ((-1, -1, -161), (79, 141, -81))]
@@ -34,51 +19,25 @@ STAY = (0.8, 1.2)  # so that steps, absorbing layers and mechanisms do
 ORTHORHOMBIC = {"c11": 14e9, "c22": 15e9, "c33": 13e9, "c12": 5e9, "c13": 4.6e9, "c23": 4.5e9}
 ORTHORHOMBIC |= {"c44": 4e9, "c55": 3.6e9, "c66": 4.4e9}  # Pa
 ODD = layers(ROCK | LOSSES | {"top": 0}, {"rho": 2150, "stiffness": ORTHORHOMBIC, "top": -80} | LOSSES, **BAND)
-LAW = LOSSES | THOMSEN
-OTHERS = {
-    "a lake over anisotropy with attenuation": (
-        scenario,
-        CASES["anisotropy, topography with a lake"][1] | {"model": LOSSY | LAW | small.GROUND | small.LAKE},
-    ),
-    "a sea over anisotropy with attenuation": (
-        scenario,
-        CASES["sea floor"][1] | {"model": layers(WATER | LOSSES, ROCK | LAW | {"top": -85}, **BAND)},
-    ),
-    "orthorhombic elements that relax": (elements, {"model": ODD}),
+SHALE = layers(small.WATER | LOSSES, ROCK | LOSSES | THOMSEN | {"top": -85}, **BAND)
+# case: what makes its scenario, tables, what is inverted for: one of each medium in each kind of waves
+MEDIA = {
+    name: (make, tables, ALL if "21" in name else PARAMETERS.get(name, SPEEDS))
+    for name, (make, tables, _) in CASES.items()
+    if {"model", "waves", "dimensions"} & {*tables} and not {"across", "along"} & {*name.split()}
 }
-# what is inverted for, and differs
-BY = {
-    "free surface and CPML": SPEEDS,
-    "space": SPEEDS,
-    "SH": ("vs", "rho"),
-    "acoustic": ("vp", "rho"),
-    "sea floor": SPEEDS,
-    "cut cells": SPEEDS,
-    "cut cells with attenuation": SPEEDS,
-    "attenuation": BY_Q,
-    "attenuation in water and soil": BY_Q,
-    "topography with attenuation": SPEEDS,
-    "anisotropy": SIX,
-    "anisotropy, topography with a lake": SIX,
-    "anisotropy with attenuation": ("c11", "c13", "c33", "c44", "c66", "rho"),
-    "anisotropy with attenuation, SH": SIX,
-    "anisotropy with attenuation in space": SIX,
-    "a lake over anisotropy with attenuation": SIX,
-    "a sea over anisotropy with attenuation": SIX,
-    "plain elements": SPEEDS,
-    "sea": SPEEDS,
-    "fluid": ("vp", "rho"),
-    "relaxing elements": BY_Q,
-    "21 constants that relax in a layer": ALL,
-    "a sea over 21 constants that relax": ALL,
-    "orthorhombic elements that relax": ALL,
+MEDIA |= {
+    "sea floor, anisotropy with attenuation": (scenario, CASES["sea floor"][1] | {"model": SHALE}, small.SIX),
+    "9 of 21 constants that relax": (elements, {"model": ODD}, ALL),
+    "plain elements": (elements, {}, SPEEDS),
+    "relaxing elements": (*CASES["relaxing elements"][:2], small.WITH_Q),
 }
 QUICK = ("sea floor", "cut cells", "plain elements")
 
 
 def with_bodies(name, share):
     """The scenario of a case with bodies, of which the last has a share of the solid's properties that are inverted for."""
-    make, tables = (CASES | OTHERS)[name][:2]
+    make, tables, parameters = MEDIA[name]
     model = tables.get("model", small.SOLID)
     *above, solid = model.get("layers", [model])
     if "stiffness" in solid:  # allows no bodies
@@ -86,7 +45,9 @@ def with_bodies(name, share):
         model = model | {"layers": [*above, solid | {"stiffness": stiffness}]}
     else:
         of_solid = {key: solid[key] for key in (*ROCK, *THOMSEN, "qp", "qs") if key in solid}
-        fixed = ("vs", "rho", *THOMSEN, "qp", "qs") if BY[name] is ALL else () if BY[name] is BY_Q else ("qp", "qs")
+        fixed = set() if "inverse_qs" in parameters else {"qp", "qs"}
+        # absorbing layers of elements keep their density, and Q of constants
+        fixed |= {*of_solid} - {"vp"} if parameters is ALL or "boundaries" in tables else set()
         model = model | {"anomalies": []}
         space = IN_SPACE if tables.get("dimensions") == 3 else IN_PLANE
         for (low, high), part in zip(space if make is scenario else IN_ELEMENTS, (*STAY, share)):
@@ -95,11 +56,11 @@ def with_bodies(name, share):
     return make(**tables | {"model": model, "time": {"step": 0.0013 if make is scenario else 0.002}})
 
 
-@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in BY])
+@pytest.mark.parametrize("name", small.tiers(MEDIA, QUICK))
 def test_data_and_misfit_are_those_of_runs(name):
     start, changed = (with_bodies(name, share) for share in (1.05, 1.08))
     runs = [craton.run(here, progress=False).dataset.fillna(0.0) for here in (start, changed)]
-    problem, other = (craton.Problem(here, runs[1], parameters=BY[name]) for here in (start, changed))
+    problem, other = (craton.Problem(here, runs[1], parameters=MEDIA[name][2]) for here in (start, changed))
     data = [problem.data(m).fillna(0.0) for m in (problem.m0, other.m0)]
     for quantity in runs[0].data_vars:
         (first, second), (run, of_changed) = ([d[quantity].values for d in pair] for pair in (data, runs))

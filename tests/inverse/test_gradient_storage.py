@@ -266,34 +266,23 @@ def test_saved_steps_give_the_gradient_of_steps_taken_back():
 
 # Memory of the host that is foretold, beside the peak of the arrays that are allocated.
 
-SHORT = {"model": small.SOLID, "time": {"duration": 0.1, "start": 0.0}, "run": {"precision": "float64"}}
-SLOW = {"wavelet": {"kind": "ricker", "frequency": 5, "delay": 0.05}}
-PLANE = SHORT | {
-    "domain": {"origin": [0, -2000], "size": [4000, 2000], "spacing": 16},
-    "source": [{"kind": "force", "at": [2000, -600], "force": [0, 1e9]} | SLOW],
-    "receivers": [{"name": "A", "at": [1000, -200]}],
-}
-BOX = SHORT | {
-    "method": "sem",
-    "domain": {"origin": [0, 0, -1600], "size": [1200, 1200, 1600], "element_size": 100},
-    "run": SHORT["run"] | {"degree": 2},
-    "source": [{"kind": "force", "at": [800, 800, -800], "force": [0, 0, 1e9]} | SLOW],
-    "receivers": [{"name": "A", "at": [700, 800, -200]}],
-}
+PLANE = {"domain": {"origin": [0, -2000], "size": [4000, 2000], "spacing": 16}, "time": {"duration": 0.1, "start": 0.0}}
+BOX = {"domain": {"origin": [0, 0, -1600], "size": [1200, 1200, 1600], "element_size": 100}, "time": PLANE["time"]}
+VTI_Q = PLANE | {"model": small.LOSSY | small.THOMSEN}
 MEASURED = {
-    "plane, reversed, in single precision": (PLANE | {"run": {}}, KEPT),
-    "plane, increments": (PLANE, {"storage": "increments"}),
-    "plane, by Q": (PLANE | {"model": small.LOSSY}, {"parameters": small.WITH_Q}),
-    "plane, VTI Q": (PLANE | {"model": small.LOSSY | small.THOMSEN}, {"parameters": small.SIX}),
-    "elements": (BOX, {}),
-    "elements of two ranks": (BOX, {"ranks": 2}),
+    "plane, increments": (scenario, PLANE, {"storage": "increments"}),
+    "plane, reversed, in single precision": (scenario, PLANE | {"run": {"precision": "float32"}}, KEPT),
+    "plane, by Q": (scenario, PLANE | {"model": small.LOSSY}, {"parameters": small.WITH_Q}),
+    "plane, VTI Q": (scenario, VTI_Q, {"parameters": small.SIX}),
+    "elements": (elements, BOX, {}),
+    "elements of two ranks": (elements, BOX, {"ranks": 2}),
 }
 
 
 @pytest.mark.parametrize("name", small.tiers(MEASURED, ["plane, increments"]))
 def test_memory_of_gradients(name, monkeypatch):
-    tables, options = MEASURED[name]
-    here, options = craton.Scenario(**tables), options | {"device": "cpu"}
+    make, tables, options = MEASURED[name]
+    here, options = make(**tables), options | {"device": "cpu"}
     problem = craton.Problem(here, **options)
     told = host_memory.gradient_bytes(problem.experiments[0], problem.parameters.names)
     assert f"{told / 2**20:,.1f} MiB of arrays at the peak" in problem.plan

@@ -176,19 +176,14 @@ def test_damaged_gradients_are_found(out, observed, tmp_path, capsys):
     assert main(["check", str(copy)]) == 0
 
 
-WRONG_DATA = [
-    (lambda data: data.isel(shot=[0, 2]), 'no shot "b"'),
-    (lambda data: data.isel(shot=0, drop=True), "no dimension shot"),
-    (lambda data: data.isel(time=slice(0, 20)), 'shot "a": has 20 along time'),
-    (lambda data: data.isel(receiver=[1, 0]), 'receiver 0 is "B"'),
-    (lambda data: data.where(data.velocity != data.velocity[1].max()), 'shot "b": 1 samples are not finite'),
-]
-
-
 def test_bad_data_and_tables_are_told_before_anything_is_written(observed, tmp_path):
-    path = tmp_path / "changed.zarr"
-    for change, words in WRONG_DATA:
-        change(xr.open_zarr(observed, chunks=None).load()).to_zarr(path, mode="w", zarr_format=2)
+    path, data = tmp_path / "changed.zarr", xr.open_zarr(observed, chunks=None).load()
+    for changed, words in (
+        (data.isel(shot=[0, 2]), 'no shot "b"'),
+        (data.isel(shot=0, drop=True), "no dimension shot"),
+        (data.where(data.velocity != data.velocity[1].max()), 'shot "b": 1 samples are not finite'),
+    ):
+        changed.to_zarr(path, mode="w", zarr_format=2)
         refused(ScenarioError, words, survey.prepare, with_data(path))
     for table, words in (
         ({"observed": str(tmp_path / "none.zarr")}, "there is no"),

@@ -196,7 +196,7 @@ GRID |= {
     "space, moment tensor": SPACE | {"source": [moment(0.43, 0.46, 0.38, tensor={"xx": 1e12, "xy": 3e12, "yz": 4e12})]},
     "space, CPML all around": SPACE | {"boundaries": {"top": "cpml"}},
     "space, sea floor": SPACE | {"model": FLOOR},
-    "space, sea floor, a layer across y": SPACE
+    "space, sea floor, one layer": SPACE
     | {"model": FLOOR, "steps": 14, "boundaries": {"others": "rigid", "south": "cpml"}},
     "space, acoustic": SPACE | {"model": SEA, "source": [explosion(0.4, 0.4, 0.05)]} | BOTH,
     "sea floor, SH": SH | {"model": FLOOR},

@@ -20,7 +20,7 @@ from craton.methods.spectral_element import absorbing_layer
 
 # relative errors of a gradient in float64; with boundaries in 16 bits
 EXACT, SIXTEEN = 1e-10, 1e-4
-QUICK = ("free surface and CPML", "rigid", "space, sea floor, a layer across y")
+QUICK = ("free surface and CPML", "rigid", "space, sea floor, one layer")
 REVERSED = ("sponge", "periodic", "damped layers", "sea floor", "sea floor, SH", "thin sea", "sources at the surface")
 REVERSED += ("a cavity that reaches the surface", "two shots", "SH", "acoustic", "cut cells")
 REVERSED += ("cut cells in space", "space, sea floor")

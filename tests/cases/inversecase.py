@@ -4,6 +4,7 @@ import importlib.util
 import sys
 
 import numpy as np
+import pytest
 from paths import ROOT
 
 import craton
@@ -41,6 +42,11 @@ def explosion(*parts):
     return {"kind": "explosion", "at": place(len(parts), *parts), "moment": 1e12}
 
 
+def moment(*parts, **tensor):
+    """A moment tensor at parts of the size of a plane, or of space."""
+    return {"kind": "moment_tensor", "at": place(len(parts), *parts)} | tensor
+
+
 def station(name, *parts):
     """A receiver at parts of the size of a plane, or of space."""
     return {"name": name, "at": place(len(parts), *parts)}
@@ -64,6 +70,7 @@ def scenario(dimensions=2, steps=40, **tables):
     """
     size, y = extent(dimensions), lambda part: (part,) * (dimensions - 2)
     domain = {"size": size, "spacing": SPACING, "origin": [0] * (dimensions - 1) + [-size[-1]]}
+    domain |= tables.pop("domain", {})
     if "waves" in tables:
         domain["waves"] = tables.pop("waves")
     pushed = force(0.6, *y(0.52), 0.6, components=[1e9, 2e9, 3e9][:dimensions])
@@ -148,18 +155,32 @@ ON_GROUND = [station("A", 0.37, 0.55), {"name": "B", "at": [100, -45]}]
 BOTH = {"output": {"waveforms": ["velocity", "pressure"]}}
 SPACE = {"dimensions": 3, "steps": 25}
 SH = {"waves": "SH", "source": [force(0.4, 0.4, components=(0, 1e9, 0))]}
+COUPLE = moment(0.6, 0.5, strike=30, dip=70, rake=20, moment=1e12)
 AT_SURFACE = {"source": [explosion(0.4, 0.06), force(0.4, 0.0)]}
 IN_BOTH_LAYERS = {"source": [explosion(0.41, 0.2), force(0.41, 0.6)]}
 IN_SOIL_AND_ROCK = {"source": [explosion(0.41, 0.48), force(0.41, 0.13)]}
 SPONGE = {"others": "sponge", "sponge": {"thickness": 5, "strength": 0.1}}
+# the first of each physics, boundary and medium are tried in the short tier
 GRID = {
     "free surface and CPML": {},
-    "CPML all around": {"boundaries": {"top": "cpml"}},
     "sponge": {"boundaries": SPONGE},
+    "sea floor": {"model": FLOOR} | IN_BOTH_LAYERS | BOTH,
+    "sources at the surface": AT_SURFACE,
+    "resampled, with a fibre": {
+        "receivers": [station("A", 0.37, 0.55), FIBRE],
+        "output": {"waveforms": ["velocity", "displacement", "acceleration"], "sampling": 0.004},
+    },
+    "two shots": {"source": [force(0.3, 0.3, shot="a"), force(0.6, 0.0, shot="b")]},
+    "acoustic": {"waves": "acoustic", "model": SEA, "source": [explosion(0.4, 0.2)]} | BOTH,
+    "anisotropy, topography with a lake": {"model": SOLID | THOMSEN | GROUND | LAKE, "receivers": ON_GROUND[:1]},
+    "cut cells": {"model": CUT} | IN_SOIL_AND_ROCK | BOTH,
+}
+QUICK = [*GRID, "plain elements", "sea", "relaxing elements", "a sea floor along a layer"]
+GRID |= {
+    "CPML all around": {"boundaries": {"top": "cpml"}},
     "rigid": {"boundaries": {"top": "rigid", "others": "rigid"}},
     "periodic": {"boundaries": {"bottom": "cpml", "others": "periodic"}},
     "damped layers": {"model": SOFT},
-    "sea floor": {"model": FLOOR} | IN_BOTH_LAYERS | BOTH,
     "a cavity that reaches the surface": {"model": SOLID | {"anomalies": CAVITIES}} | IN_BOTH_LAYERS | BOTH,
     "deep sea floor, sponge": {
         "model": DEEP_FLOOR,
@@ -167,20 +188,18 @@ GRID = {
         "source": [explosion(0.41, 0.3), force(0.41, 0.62)],
     },
     "thin sea": {"model": THIN_SEA, "source": [explosion(0.41, 0.1), force(0.41, 0.6)]},
-    "sources at the surface": AT_SURFACE,
     "pressure and strain": {"output": {"waveforms": ["pressure", "strain_rate", "rotation_rate"]}},
-    "resampled, with a fibre": {
-        "receivers": [station("A", 0.37, 0.55), FIBRE],
-        "output": {"waveforms": ["velocity", "displacement", "acceleration"], "sampling": 0.004},
-    },
-    "two shots": {"source": [force(0.3, 0.3, shot="a"), force(0.6, 0.0, shot="b")]},
     "order 2": {"run": {"order": 2}},
     "SH": SH,
-    "acoustic": {"waves": "acoustic", "model": SEA, "source": [explosion(0.4, 0.2)]} | BOTH,
+    "moment tensors": {"source": [moment(0.4, 0.3, tensor={"xx": 1e12, "zz": -3e12, "xz": 2e12}), COUPLE]},
     "space": SPACE | BOTH,
+    "space, moment tensor": SPACE | {"source": [moment(0.43, 0.46, 0.38, tensor={"xx": 1e12, "xy": 3e12, "yz": 4e12})]},
     "space, CPML all around": SPACE | {"boundaries": {"top": "cpml"}},
     "space, sea floor": SPACE | {"model": FLOOR},
+    "space, sea floor, one layer": SPACE
+    | {"model": FLOOR, "steps": 14, "boundaries": {"others": "rigid", "south": "cpml"}},
     "space, acoustic": SPACE | {"model": SEA, "source": [explosion(0.4, 0.4, 0.05)]} | BOTH,
+    "sea floor, SH": SH | {"model": FLOOR},
     "attenuation": {"model": LOSSY} | AT_SURFACE | BOTH,
     "attenuation, pairs of mechanisms, CPML all around": {
         "model": SOLID | LOSSES | {"attenuation": {"band": [5, 50], "storage": "paired"}},
@@ -195,18 +214,16 @@ GRID = {
         "model": LOSSY,
         "boundaries": SPONGE | {"bottom": "cpml", "sponge": {"thickness": 8, "strength": 0.1}},
         "source": [explosion(0.13, 0.12), force(0.4, 0.0)],
-    }
-    | BOTH,
+        "output": {"waveforms": ["velocity", "pressure"]},
+    },
     "topography with attenuation": {"model": LOSSY | GROUND, "receivers": ON_GROUND},
     "anisotropy": {"model": SOLID | THOMSEN} | AT_SURFACE,
     "anisotropy, SH": SH | {"model": SOLID | THOMSEN},
     "anisotropy in space": SPACE | {"model": SOLID | THOMSEN} | BOTH,
-    "anisotropy, topography with a lake": {"model": SOLID | THOMSEN | GROUND | LAKE, "receivers": ON_GROUND[:1]},
     "topography with a lake": {"model": SOLID | GROUND | LAKE, "receivers": ON_GROUND[:1]} | BOTH,
     "anisotropy with attenuation": {"model": LOSSY | THOMSEN, "output": {"waveforms": ["velocity", "strain_rate"]}}
     | AT_SURFACE,
     "anisotropy with attenuation, SH": SH | {"model": LOSSY | THOMSEN},
-    "cut cells": {"model": CUT} | IN_SOIL_AND_ROCK | BOTH,
     "cut cells, SH": SH | {"model": CUT, "output": {"waveforms": ["strain_rate"]}},
     "cut cells in space": SPACE | {"model": CUT} | BOTH,
     "cut cells with attenuation": {"model": layers(*(layer | LOSSES for layer in IN_CELLS), **BAND)}
@@ -253,22 +270,35 @@ REMEMBERING = {
     "21 constants that relax in a layer": {"model": RELAXING | SHALE, "boundaries": PML},
     "a sea floor along a layer": FLOOR_IN_LAYER,
     "a sea floor along a layer, across lines of the mesh": FLOOR_IN_LAYER,
-    "layers that relax": {"model": RELAXING, "boundaries": PML},
     "layers that relax, across lines of the mesh": {"model": RELAXING, "boundaries": PML},
 }
-OF_ELEMENTS = {  # parameters that are not speeds and density
+PARAMETERS = {name: SIX for name in GRID if "anisotropy" in name} | {  # that are not speeds and density
+    "attenuation, SH": ("vs", "inverse_qs", "rho"),
+    "attenuation in water and soil": WITH_Q,
+    "attenuation in space": WITH_Q,
     "a sea over 21 constants": ("c11", "c13", "c33", "c44", "rho"),
     "21 constants in a layer beside Stacey's faces": ("c11", "c33", "c44", "rho"),
     "a sea over 21 constants that relax": ("c11", "c13", "c33", "c44", "rho"),
     "21 constants that relax in a layer": ("c11", "c12", "c33", "c44", "c66", "rho"),
-    "layers that relax": WITH_Q,
     "layers that relax, across lines of the mesh": WITH_Q,
 }
-CASES = {n: (scenario, tables, {"parameters": SIX if "anisotropy" in n else SPEEDS}) for n, tables in GRID.items()} | {
-    n: (elements, tables, {"parameters": OF_ELEMENTS.get(n, SPEEDS)}) for n, tables in (ELEMENTS | REMEMBERING).items()
+CASES = {
+    name: (make, tables, {"parameters": PARAMETERS.get(name, SPEEDS)})
+    for make, tried in ((scenario, GRID), (elements, ELEMENTS | REMEMBERING))
+    for name, tables in tried.items()
 }
 for kind, by in (("isotropic", SPEEDS), ("transverse", ("c11", "c13", "c33", "c44", "c66", "rho"))):
     CASES[f"{kind} Earth"] = (earth, {"transverse": kind == "transverse"}, {"parameters": by, "varied": 0.01})
+
+
+def long(*values):
+    """A row of a table for the long tier."""
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
+def tiers(names, quick):
+    """Rows of names, those that are not quick for the long tier."""
+    return [name if name in quick else long(name) for name in names]
 
 
 def scenario_of(name, **more):
@@ -317,11 +347,6 @@ def example(name):
     module = sys.modules[name] = importlib.util.module_from_spec(spec)  # its dataclass looks there
     spec.loader.exec_module(module)
     return module
-
-
-def apart(found, expected):
-    """Relative L2 difference."""
-    return np.linalg.norm(found - expected) / np.linalg.norm(expected)
 
 
 class Case:

@@ -1,13 +1,12 @@
 """Gradients are the same whatever is kept of the wavefield, from fields taken back in time to segments that run again; its memory."""
 
-import tracemalloc
 from dataclasses import replace
 
-import inversecase as given
+import inversecase as small
 import numpy as np
 import pytest
-from common import refused
-from inversecase import Case, apart, case_of, elements, explosion, force, scenario, scenario_of
+from common import misfit, peak, refused
+from inversecase import Case, case_of, elements, explosion, force, long, scenario, scenario_of
 
 import craton
 from craton.backends import cpu
@@ -17,19 +16,15 @@ from craton.errors import ResourceError, ScenarioError
 from craton.inverse import host_memory, storage
 from craton.inverse.experiment import Experiment
 from craton.methods import METHODS
+from craton.methods.spectral_element import absorbing_layer
 
 # relative errors of a gradient in float64; with boundaries in 16 bits
 EXACT, SIXTEEN = 1e-10, 1e-4
-QUICK = ("free surface and CPML", "rigid", "space, sea floor")
-REVERSED = ("sponge", "periodic", "damped layers", "sea floor", "thin sea", "a cavity that reaches the surface")
-REVERSED += ("sources at the surface", "two shots", "SH", "acoustic", "space, CPML all around", "cut cells")
-REVERSED += ("cut cells in space",)
+QUICK = ("free surface and CPML", "rigid", "space, sea floor, one layer")
+REVERSED = ("sponge", "periodic", "damped layers", "sea floor", "sea floor, SH", "thin sea", "sources at the surface")
+REVERSED += ("a cavity that reaches the surface", "two shots", "SH", "acoustic", "cut cells")
+REVERSED += ("cut cells in space", "space, sea floor")
 KEPT = {"storage": "boundaries"}
-
-
-def long(names):
-    """Rows of a table for the long tier."""
-    return [pytest.param(name, marks=pytest.mark.long) for name in names]
 
 
 @pytest.fixture
@@ -48,14 +43,14 @@ def transposed(here, **options):
 
 
 @pytest.mark.costly("in space a sea floor alone shows where changes are stored")
-@pytest.mark.parametrize("name", [*QUICK, *long(REVERSED)])
+@pytest.mark.parametrize("name", small.tiers(QUICK + REVERSED, QUICK))
 def test_gradients_are_those_of_stored_increments(name, layers_held):
     here = scenario_of(name)
     back, problem = transposed(here, storage="boundaries")
     stored, _ = transposed(here, storage="increments")
     assert not problem.experiments[0].replayed
-    assert apart(back, stored) < EXACT
-    assert apart(transposed(here, storage="boundaries-16")[0], stored) < SIXTEEN
+    assert misfit(back, stored) < EXACT
+    assert misfit(transposed(here, storage="boundaries-16")[0], stored) < SIXTEEN
     if name == "rigid":  # nothing absorbs: nothing has to be kept
         assert problem.experiments[0].storage.machine == 0
 
@@ -65,38 +60,33 @@ SUMS = ("fields", "parameters")
 MIXED = {"top": "free", "bottom": "cpml", "west": "rigid", "east": "cpml", "south": "periodic", "north": "periodic"}
 ON_SURFACE = [force(0.4, 0.5, 0.0, components=(1e9, 2e9, 3e9)), explosion(0.5, 0.5, 0.06)]
 IN_SPACE = {"dimensions": 3, "steps": 12, "output": {"waveforms": ["velocity", "pressure"]}}
-RIGID = given.GRID["rigid"]
 BY_PARAMETERS = {
-    name: given.GRID[name] for name in (*QUICK, *REVERSED) if not {"cut", "sea", "cavity"} & {*name.split()}
+    name: small.GRID[name] for name in (*QUICK, *REVERSED) if not {"cut", "sea", "cavity"} & {*name.split()}
 } | {
+    "space, CPML all around": IN_SPACE | {"boundaries": {"top": "cpml"}},
     "space, sources on the surface, faces of all kinds": IN_SPACE | {"boundaries": MIXED, "source": ON_SURFACE},
-    "space, order 2": IN_SPACE
-    | {"boundaries": {"top": "rigid", "bottom": "rigid", "others": "periodic"}, "run": {"order": 2}},
+    "order 2": {"boundaries": {"top": "rigid", "bottom": "rigid", "others": "periodic"}, "run": {"order": 2}},
+    "single precision": {"run": {"precision": "float32"}},
 }
 
 
-@pytest.mark.parametrize("name", ["rigid", *long(n for n in BY_PARAMETERS if n != "rigid")])
-def test_sums_by_parameters_give_the_gradient_of_those_of_fields(name):
-    """On a machine with nan wherever nothing was promised."""
+def among_nan(shape, dtype, alignment=128):
+    """As `craton.backends.base.aligned`, with nan before and behind the array."""
+    count, beside = int(np.prod(shape)), 1 << 12
+    around = aligned((count + 2 * beside,), dtype, alignment)
+    around[...] = np.nan if around.dtype.kind == "f" else 0
+    return around[beside : beside + count].reshape(shape)
+
+
+@pytest.mark.parametrize("name", small.tiers(BY_PARAMETERS, ["rigid"]))
+def test_sums_by_parameters_give_the_gradient_of_those_of_fields(name, monkeypatch):
+    """On a machine with nan wherever nothing was promised, and around arrays: in the plane there is no place before a point along y."""
+    monkeypatch.setattr(cpu, "aligned", among_nan)
+    single = name == "single precision"
+    options = {"storage": "boundaries-16", "every": 3} if single else KEPT
     here = scenario(**BY_PARAMETERS[name])
-    slopes = [transposed(here, sums=sums, device="hostile", **KEPT)[0] for sums in SUMS]
-    assert apart(slopes[1], slopes[0]) < 1e-13
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["free surface and CPML", "space, sources on the surface, faces of all kinds"])
-def test_sums_by_parameters_in_single_precision(name):
-    here = scenario(**BY_PARAMETERS[name] | {"run": {"precision": "float32"}})
-    options = {"storage": "boundaries-16", "every": 3, "device": "hostile"}
-    slopes = [transposed(here, sums=sums, **options)[0] for sums in SUMS]
-    assert apart(slopes[1], slopes[0]) < 1e-5
-
-
-@pytest.mark.parametrize("name", ["rigid", *long(["SH"])])
-def test_sums_by_parameters_have_the_slope_of_differences(name):
-    """Where no layer holds its medium."""
-    tables = given.GRID[name] | {"boundaries": RIGID["boundaries"]}
-    assert Case(scenario(**tables), sums="parameters", **KEPT).of_differences() < 1e-8
+    slopes = [transposed(here, sums=sums, device="hostile", **options)[0] for sums in SUMS]
+    assert misfit(slopes[1], slopes[0]) < (1e-5 if single else 1e-13)
 
 
 @pytest.mark.long
@@ -109,28 +99,12 @@ def test_the_linearised_operators_are_transposes(options):
     assert case.of_sources() < 1e-13
 
 
-def among_nan(shape, dtype, alignment=128):
-    """As `craton.backends.base.aligned`, with nan before and behind the array."""
-    count, beside = int(np.prod(shape)), 1 << 12
-    around = aligned((count + 2 * beside,), dtype, alignment)
-    around[...] = np.nan if around.dtype.kind == "f" else 0
-    return around[beside : beside + count].reshape(shape)
-
-
-@pytest.mark.parametrize("name", ["rigid", *long(["SH"])])
-def test_sums_by_parameters_read_nothing_outside_of_arrays(monkeypatch, name):
-    """In the plane there is no place before a point along y."""
-    monkeypatch.setattr(cpu, "aligned", among_nan)
-    case = Case(scenario(**given.GRID[name] | {"boundaries": RIGID["boundaries"]}), sums="parameters", **KEPT)
-    assert np.isfinite(case.problem.jac(case.m)).all()
-
-
 @pytest.mark.long
 def test_the_illumination_with_sums_by_parameters(layers_held):
     observed = craton.Problem(scenario()).data() * 1.01
-    outs = [craton.gradient(scenario(), observed, sums=sums, **KEPT) for sums in SUMS]
+    by_fields, by_parameters = (craton.gradient(scenario(), observed, sums=sums, **KEPT) for sums in SUMS)
     for name in ("illumination", "vs"):
-        assert apart(outs[1][name].values, outs[0][name].values) < 1e-13
+        assert misfit(by_parameters[name], by_fields[name]) < 1e-13
 
 
 def test_sums_are_chosen_with_a_reason(monkeypatch):
@@ -147,7 +121,7 @@ def test_sums_are_chosen_with_a_reason(monkeypatch):
     for words in ("3 a point", "40 bytes per grid point fewer", "3.0 % more", "3.12 forward runs"):
         assert words in problem.plan, problem.plan
     assert problem.experiments[0].program_bytes() < needed
-    rows = [one.experiments[0].linear.d.layout.row for one in (plain, problem)]
+    rows = [p.experiments[0].linear.d.layout.row for p in (plain, problem)]
     assert rows == [64, 36]  # 22 points, ghosts of 8 and 8 in 32s; of 8 and 4 in fours
     cut = scenario_of("cut cells in space")
     assert "Backus averages of cut cells need" in craton.Problem(cut, **options).plan
@@ -165,7 +139,7 @@ def test_sums_are_chosen_with_a_reason(monkeypatch):
 def test_single_precision(name, layers_held):
     stored, _ = transposed(scenario_of(name), storage="increments")
     for kind in ("boundaries", "boundaries-16"):
-        assert apart(transposed(scenario_of(name, run={"precision": "float32"}), storage=kind)[0], stored) < SIXTEEN
+        assert misfit(transposed(scenario_of(name, run={"precision": "float32"}), storage=kind)[0], stored) < SIXTEEN
 
 
 def test_blocks_that_wait_on_the_host_change_nothing(monkeypatch):
@@ -179,19 +153,19 @@ def test_blocks_that_wait_on_the_host_change_nothing(monkeypatch):
     np.testing.assert_array_equal(back, whole)
 
 
-@pytest.mark.parametrize("model", [given.SOLID, given.GRID["sea floor"]["model"]], ids=["solid", "sea floor"])
+@pytest.mark.parametrize("model", [small.SOLID, small.FLOOR])
 def test_the_illumination_and_sources_are_those_of_increments(model, layers_held):
     """Where a force is, the illumination of increments has what the force itself adds, too."""
     quiet = scenario(source=[explosion(0.41, 0.2)], model=model)
     case = Case(quiet, storage="increments")
     observed = case.problem.data(case.m)
     kinds = ("increments", "boundaries")
-    outs = [craton.gradient(quiet, observed, storage=kind) for kind in kinds]
+    stored, back = (craton.gradient(quiet, observed, storage=kind) for kind in kinds)
     inside = case.problem.experiments[0].linear.outside_layers()[:, 0]
-    assert apart(outs[1].illumination.values, outs[0].illumination.values * inside) < EXACT
-    assert apart(outs[1].vp.values, outs[0].vp.values) < EXACT
-    by_sources = [craton.Problem(scenario(), observed, storage=kind).by_sources() for kind in kinds]
-    assert apart(by_sources[1].wavelet.values, by_sources[0].wavelet.values) < EXACT
+    assert misfit(back.illumination, stored.illumination * inside) < EXACT
+    assert misfit(back.vp, stored.vp) < EXACT
+    stored, back = (craton.Problem(scenario(), observed, storage=kind).by_sources().wavelet for kind in kinds)
+    assert misfit(back, stored) < EXACT
 
 
 def test_the_storage_is_chosen_with_a_reason():
@@ -230,14 +204,10 @@ def test_what_steps_back_hold_at_each_point(by_parameters):
 # Checkpoints, and segments of steps that run again.
 
 
-@pytest.mark.parametrize(
-    "name, steps, every, memory",
-    [
-        ("free surface and CPML", 40, 1, 1.2e6),
-        *(pytest.param(*row, marks=pytest.mark.long) for row in [("attenuation", 40, 1, 9e5)]),
-        *(pytest.param(*row, marks=pytest.mark.long) for row in [("attenuation in sponges", 80, 3, 7e5)]),
-    ],
-)
+CHECKPOINTS = [("free surface and CPML", 40, 1, 1.2e6), long("attenuation", 40, 1, 9e5)]
+
+
+@pytest.mark.parametrize("name, steps, every, memory", [*CHECKPOINTS, long("attenuation in sponges", 80, 3, 7e5)])
 def test_checkpoints_give_the_same_bits(name, steps, every, memory):
     more = {"memory": memory, "storage": "checkpoints"}
     cases = [case_of(name, {"steps": steps}, every=every, **options) for options in ({}, more)]
@@ -249,20 +219,19 @@ def test_checkpoints_give_the_same_bits(name, steps, every, memory):
 
 def same_in_parts(case, parts, words):
     """Segments of steps that run again give the same bits as all steps at once, also twice from one run."""
-    whole = case.problem.jac(case.m)
-    parts.observed = case.problem.observed
+    whole, parts.observed = case.problem.jac(case.m), case.problem.observed
     assert words in parts.plan
-    assert np.array_equal(parts.jac(case.m), whole)
-    assert len(parts.experiments[0].segments) > 2
+    assert np.array_equal(parts.jac(case.m), whole) and len(parts.experiments[0].segments) > 2
     assert np.array_equal(parts.adjoint(0 * parts.born(case.dm)), 0 * whole)
     parts._gradient = None
     assert np.array_equal(parts.jac(case.m), whole)
 
 
 @pytest.mark.long
-def test_segments_of_layers_that_relax_give_the_same_bits():
-    case = Case(elements(model=given.RELAXING, boundaries=given.PML), parameters=given.WITH_Q)
-    parts = craton.Problem(case.problem.scenario, parameters=given.WITH_Q)
+def test_segments_of_layers_that_relax_give_the_same_bits(monkeypatch):
+    monkeypatch.setattr(absorbing_layer, "ALIGNED", -1.0)  # as the texts of test_gradients.py
+    case = case_of("layers that relax, across lines of the mesh")
+    parts = craton.Problem(case.problem.scenario, parameters=small.WITH_Q)
     parts.experiments[0]._slots = lambda: 7
     same_in_parts(case, parts, "of 4 segments, which run again")
 
@@ -284,52 +253,30 @@ def test_saved_steps_give_the_gradient_of_steps_taken_back():
     observed, options = case.problem.data(case.m), {"storage": "checkpoints", "memory": 1e5}
     assert "segments" in craton.Problem(case.problem.scenario, **options).plan
     back, saved = (craton.gradient(case.problem.scenario, observed, **kept) for kept in ({}, options))
-    for name in (*given.ROCK, "illumination"):
+    for name in (*small.ROCK, "illumination"):
         most = float(abs(back[name]).max())
         assert float(abs(back[name] - saved[name]).max()) < 1e-11 * most > 0
 
 
 # Memory of the host that is foretold, beside the peak of the arrays that are allocated.
 
-SHORT = {"model": given.SOLID, "time": {"duration": 0.1, "start": 0.0}, "run": {"device": "cpu"}}
-SLOW = {"wavelet": {"kind": "ricker", "frequency": 5, "delay": 0.05}}
-PLANE = SHORT | {
-    "domain": {"origin": [0, -2000], "size": [4000, 2000], "spacing": 12.5},
-    "source": [{"kind": "force", "at": [2000, -600], "force": [0, 1e9]} | SLOW],
-    "receivers": [{"name": "A", "at": [1000, -200]}],
-}
-BOX = SHORT | {
-    "method": "sem",
-    "domain": {"origin": [0, 0, -1600], "size": [1600, 1600, 1600], "element_size": 200},
-    "source": [{"kind": "force", "at": [800, 800, -800], "force": [0, 0, 1e9]} | SLOW],
-    "receivers": [{"name": "A", "at": [700, 800, -200]}],
-}
-LOSSY = given.SOLID | {"qp": 60, "qs": 30, "attenuation": {"band": [2, 20]}}
+PLANE = {"domain": {"origin": [0, -2000], "size": [4000, 2000], "spacing": 16}, "time": {"duration": 0.1, "start": 0.0}}
+BOX = {"domain": {"origin": [0, 0, -1600], "size": [1200, 1200, 1600], "element_size": 100}, "time": PLANE["time"]}
+VTI_Q = PLANE | {"model": small.LOSSY | small.THOMSEN}
 MEASURED = {
-    "plane, reversed": (PLANE, KEPT),
-    "plane, increments": (PLANE | {"run": PLANE["run"] | {"precision": "float64"}}, {"storage": "increments"}),
-    "plane, by Q": (PLANE | {"model": LOSSY}, {"parameters": ("vp", "vs", "inverse_qp", "inverse_qs", "rho")}),
-    "plane, VTI Q": (PLANE | {"model": LOSSY | given.THOMSEN}, {"parameters": ("vp", "vs", *given.THOMSEN, "rho")}),
-    "elements": (BOX, {}),
-    "elements of two ranks": (BOX, {"ranks": 2}),
+    "plane, increments": (scenario, PLANE, {"storage": "increments"}),
+    "plane, reversed, in single precision": (scenario, PLANE | {"run": {"precision": "float32"}}, KEPT),
+    "plane, by Q": (scenario, PLANE | {"model": small.LOSSY}, {"parameters": small.WITH_Q}),
+    "plane, VTI Q": (scenario, VTI_Q, {"parameters": small.SIX}),
+    "elements": (elements, BOX, {}),
+    "elements of two ranks": (elements, BOX, {"ranks": 2}),
 }
 
 
-def peak(work):
-    """Most bytes that were allocated during some work beyond those before, the second time that it is done."""
-    work()
-    tracemalloc.start(1)
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("name", ["plane, increments", *long(n for n in MEASURED if n != "plane, increments")])
+@pytest.mark.parametrize("name", small.tiers(MEASURED, ["plane, increments"]))
 def test_memory_of_gradients(name, monkeypatch):
-    tables, options = MEASURED[name]
-    here, options = craton.Scenario(**tables), options | {"device": "cpu"}
+    make, tables, options = MEASURED[name]
+    here, options = make(**tables), options | {"device": "cpu"}
     problem = craton.Problem(here, **options)
     told = host_memory.gradient_bytes(problem.experiments[0], problem.parameters.names)
     assert f"{told / 2**20:,.1f} MiB of arrays at the peak" in problem.plan

@@ -73,11 +73,7 @@ def test_the_command(out, observed, tmp_path, capsys):
     file.write_text(dumps(with_data(observed)))
     gradient, planned = ["gradient", str(file), "-o", str(out)], ["plan", str(file)]
     by_storage = ("on the machine", "in the host's memory", "cost by traffic", "is held")
-    increments = (
-        "3, each forward and back",
-        "increments of all steps take",
-        "increments, every 1: increments of all steps fit",
-    )
+    increments = ("3, each forward and back", "increments of all steps take", "every 1: increments of all steps fit")
     for words, code, expected in (
         ([*gradient, "--workers", "1"], 0, ["done: misfit"]),
         (["check", str(out)], 0, []),
@@ -87,11 +83,10 @@ def test_the_command(out, observed, tmp_path, capsys):
         ([*planned, "--set", "gradient.storage=boundaries-16"], 0, by_storage),
     ):
         assert main(words) == code
-        said = "".join(capsys.readouterr())
-        assert all(text in said for text in expected), said
+        printed = "".join(capsys.readouterr())
+        assert all(text in printed for text in expected), printed
     # two wavefields of five fields, the medium, five sums and illumination, remembered stresses
-    found = re.search(r"bytes per grid point \(([\d.]+) float64\)", said)
-    assert found and float(found[1]) > 19
+    assert float(re.search(r"bytes per grid point \(([\d.]+) float64\)", printed)[1]) > 19
     for storage in ("boundaries", "boundaries-16", "checkpoints"):
         assert survey.prepare(with_data(observed, storage=storage)).increments == 0
 
@@ -100,17 +95,17 @@ def test_a_plan_needs_no_data(tmp_path, capsys):
     """Memory, storage and cost follow from shapes, in Python too; the gradient itself needs data."""
     table = {"observed": str(tmp_path / "none.zarr"), "parameters": ["vp", "rho"]}
     asked = scenario(source=SHOTS[:1], gradient=table)
-    said = str(craton.plan(asked))
+    plan = str(craton.plan(asked))
     expected = craton.Problem(asked, parameters=("vp", "rho")).plan
     for label in ("storage", "on the machine", "memory of programs", "memory of the host"):
         (row,) = (line for line in expected.splitlines() if line.startswith(f"{label}  "))
-        assert row.removeprefix(label).strip() in said
-    assert "none.zarr, which is not there yet" in said
+        assert row.removeprefix(label).strip() in plan
+    assert "none.zarr, which is not there yet" in plan
     file = tmp_path / "survey.toml"
     file.write_text(dumps(asked))
     assert main(["plan", str(file)]) == 0
-    said = capsys.readouterr().out
-    assert "which is not there yet" in said and "forward runs for misfit and gradient" in said
+    printed = capsys.readouterr().out
+    assert "which is not there yet" in printed and "forward runs for misfit and gradient" in printed
     assert main(["gradient", str(file), "-o", str(tmp_path / "out")]) == 2
     assert "there is no" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
@@ -122,36 +117,24 @@ import craton, zarr
 from craton.inverse import experiment
 from craton.shots import runs
 
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def in_transposed_steps():
-    march, calls = experiment.march, []
-    def half(program, first, last, wait=True):
-        calls.append(1)
-        march(program, first, last if len(calls) == 1 else (first + last) // 2, wait)
-        len(calls) == 2 and die()
-    experiment.march = half
-
-def in_writing():
-    item = zarr.Group.__getitem__
-    zarr.Group.__getitem__ = lambda group, name: die() if name == "rho" else item(group, name)
-
-def between_shots():
-    whole, calls = runs.run_shot, []
-    runs.run_shot = lambda task: die() if calls else calls.append(1) or whole(task)
-
-def in_summing():
-    rename = Path.rename
-    Path.rename = lambda path, to: die() if path.name == ".gradient.zarr" else rename(path, to)
-
-for arm in (in_transposed_steps, in_writing, between_shots, in_summing):
+# what is called; the arguments or the number of the call that kills: transposed steps, in writing, between shots, in summing
+for owner, name, kills in (
+    (experiment, "march", lambda number, *arguments: number == 2),
+    (zarr.Group, "__getitem__", lambda number, group, key: key == "rho"),
+    (runs, "run_shot", lambda number, task: number == 2),
+    (Path, "rename", lambda number, path, to: path.name == ".gradient.zarr"),
+):
     pid = os.fork()
     if not pid:
-        arm()
+        whole, calls = getattr(owner, name), []
+        def killed(*arguments, **options):
+            calls.append(arguments)
+            kills(len(calls), *arguments) and os.kill(os.getpid(), signal.SIGKILL)
+            return whole(*arguments, **options)
+        setattr(owner, name, killed)
         craton.run_gradient(*sys.argv[1:], workers=1, progress=False)
         os._exit(0)
-    print(arm.__name__, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 
 
@@ -162,9 +145,8 @@ def test_killed_outright_and_resumed(out, observed, tmp_path, monkeypatch):
     file.write_text(dumps(with_data(observed)))
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", KILLED, str(file), str(killed)]
-    said = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200)
-    codes = [line.split()[1] for line in said.stdout.splitlines()]
-    assert codes == [str(-signal.SIGKILL)] * 4, said.stdout + said.stderr
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200)
+    assert done.stdout.split() == [str(-signal.SIGKILL)] * 4, done.stdout + done.stderr
     assert not (killed / "gradient.zarr").exists() and read_run(killed)["state"] == "running"
     monkeypatch.setattr(runs, "run_shot", None)  # all shots are there: only the sum is missing
     craton.run_gradient(file, killed, workers=1, progress=False)
@@ -183,8 +165,8 @@ def test_damaged_gradients_are_found(out, observed, tmp_path, capsys):
         contents[len(contents) // 2] ^= 16
         path.write_bytes(contents)
     assert main(["check", str(copy)]) == 3
-    said = capsys.readouterr().out
-    assert "2 parts are damaged" in said and "rho/1.0.0" in said and "vp/0.0" in said
+    printed = capsys.readouterr().out
+    assert "2 parts are damaged" in printed and "rho/1.0.0" in printed and "vp/0.0" in printed
     again = functools.partial(craton.run_gradient, with_data(observed), copy, workers=1, progress=False)
     with pytest.raises(ResourceError, match=r'remove vp/1\.\*, .* shot "b" is computed again'):
         again()
@@ -194,25 +176,14 @@ def test_damaged_gradients_are_found(out, observed, tmp_path, capsys):
     assert main(["check", str(copy)]) == 0
 
 
-def silent(data):
-    """Data with a sample that is not finite."""
-    data.velocity[1, 0, 0, 3] = np.nan
-    return data
-
-
-WRONG_DATA = [
-    (lambda data: data.isel(shot=[0, 2]), 'no shot "b"'),
-    (lambda data: data.isel(shot=0, drop=True), "no dimension shot"),
-    (lambda data: data.isel(time=slice(0, 20)), 'shot "a": has 20 along time'),
-    (lambda data: data.isel(receiver=[1, 0]), 'receiver 0 is "B"'),
-    (silent, 'shot "b": 1 samples are not finite'),
-]
-
-
 def test_bad_data_and_tables_are_told_before_anything_is_written(observed, tmp_path):
-    path = tmp_path / "changed.zarr"
-    for change, words in WRONG_DATA:
-        change(xr.open_zarr(observed, chunks=None).load()).to_zarr(path, mode="w", zarr_format=2)
+    path, data = tmp_path / "changed.zarr", xr.open_zarr(observed, chunks=None).load()
+    for changed, words in (
+        (data.isel(shot=[0, 2]), 'no shot "b"'),
+        (data.isel(shot=0, drop=True), "no dimension shot"),
+        (data.where(data.velocity != data.velocity[1].max()), 'shot "b": 1 samples are not finite'),
+    ):
+        changed.to_zarr(path, mode="w", zarr_format=2)
         refused(ScenarioError, words, survey.prepare, with_data(path))
     for table, words in (
         ({"observed": str(tmp_path / "none.zarr")}, "there is no"),

@@ -25,14 +25,11 @@ def run(tables):
 
 
 def test_rows_of_order_four():
-    c = imaging(4)
-    first, second = c.stress
-    assert first[0, 1:4] == pytest.approx([A - B, -B, 0])  # szz(-1) = -szz(1); szz(0) = 0
-    assert second[0, :3] == pytest.approx([2 * A, -2 * B, 0]) and second[1, :4] == pytest.approx([-A - B, A, -B, 0])
-    assert c.d1[0, :3] == pytest.approx([-1, 1, 0]) and c.d2[1, :3] == pytest.approx([-1, 1, 0])
-    low = imaging(4, lowered=True)
+    c, low = imaging(4), imaging(4, lowered=True)
+    assert c.stress[0][0, 1:4] == pytest.approx([A - B, -B, 0])  # szz(-1) = -szz(1); szz(0) = 0
+    assert c.stress[1][1, :4] == pytest.approx([-A - B, A, -B, 0])
     assert low.stress[1][0, :2] == pytest.approx([2, 0]) and low.stress[1][1, :3] == pytest.approx([-1, 1, 0])
-    assert not any(one.flags.writeable for one in (*c.stress, c.d1, c.d2))
+    assert not any(table.flags.writeable for table in (*c.stress, c.d1, c.d2))
 
 
 def test_exact_for_what_the_image_continues():
@@ -89,23 +86,22 @@ def test_one_sided_differences_of_order_four_grow():
     assert max(np.abs(np.sqrt(squares).imag).max() for squares in found) > 2e-3
 
 
-def lamb(kind, spacing, order=4):
+def lamb(kind, spacing):
     """E = sum((u - ua)^2) / sum(ua^2) of both components 400 m from a vertical force on the surface."""
-    kept = reference("lamb2d")
-    wavelet = {"kind": "ricker", "frequency": 14.5, "delay": 0.12}
-    push = {"kind": "force", "at": [0, 0], "force": [0, -float(kept["F_down_per_m"])], "wavelet": wavelet}
+    exact = reference("lamb2d")
+    push = {"kind": "force", "at": [0, 0], "force": [0, -float(exact["F_down_per_m"])]}
     tables = {
         "domain": {"origin": [-300, -500], "size": [1000, 500], "spacing": spacing},
-        "model": {"kind": "homogeneous"} | {name: float(kept[name]) for name in ("vp", "vs", "rho")},
+        "model": {"kind": "homogeneous"} | {name: float(exact[name]) for name in ("vp", "vs", "rho")},
         "time": {"duration": 0.6, "start": 0},
-        "run": {"order": order, "threads": 1},
+        "run": {"order": 4, "threads": 1},
         "boundaries": {"surface": kind, "cpml": {"thickness": round(50 / spacing)}},
-        "source": [push],
-        "receivers": [{"name": "R", "at": [float(kept["x"][0]), 0]}],
+        "source": [push | {"wavelet": {"kind": "ricker", "frequency": 14.5, "delay": 0.12}}],
+        "receivers": [{"name": "R", "at": [float(exact["x"][0]), 0]}],
     }
-    data, t = run(tables).dataset, kept["t"][kept["t"] < 0.55]
-    wanted = np.stack([kept["vx"][0], -kept["vz"][0]])[:, : len(t)]
-    return misfit(at_times(data.time.values, data.velocity.values[0], t), wanted) ** 2
+    data, t = run(tables).dataset, exact["t"][exact["t"] < 0.55]
+    expected = np.stack([exact["vx"][0], -exact["vz"][0]])[:, : len(t)]
+    return misfit(at_times(data.time.values, data.velocity.values[0], t), expected) ** 2
 
 
 @pytest.mark.parametrize("kind", ["imaging", pytest.param("imaging-2", marks=pytest.mark.long)])
@@ -129,16 +125,11 @@ def boxes(count=30):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("order", [4, 8])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind, order", [("imaging", 8), ("imaging-2", 4)])
 def test_stable_for_thousands_of_steps(kind, order):
     """A random medium in a box with rigid sides, at 99.9 % of the stability limit: waves stay, and stay as large."""
-    step = (
-        0.999
-        * 2
-        * 40
-        / (5500 * np.hypot(2 * np.abs(closure.taylor(order)).sum(), surface(kind, order).spectral_radius))
-    )
+    radius = np.hypot(2 * np.abs(closure.taylor(order)).sum(), surface(kind, order).spectral_radius)
+    step = 0.999 * 2 * 40 / (5500 * radius)
     push = {"kind": "force", "force": [1e9, 1e9], "wavelet": {"kind": "ricker", "frequency": 6, "delay": 0.2}}
     tables = {
         "domain": {"origin": [0, -1200], "size": [1800, 1200], "spacing": 40},
@@ -155,18 +146,17 @@ def test_stable_for_thousands_of_steps(kind, order):
 
 
 # a small plane with an interface that cuts cells, and CPML
+SOIL = {"top": 0, "vp": 1800, "vs": 1000, "rho": 1900}
+PUSH = {"kind": "force", "at": [303.3, -122.2], "force": [3e6, -1e7]}
+PUSH |= {"wavelet": {"kind": "ricker", "frequency": 7.0, "delay": 0.16}}
 PLANE = {
     "domain": {"origin": [0, -500], "size": [900, 500], "spacing": 10},
-    "model": {
-        "kind": "layers",
-        "layers": [{"top": 0, "vp": 1800, "vs": 1000, "rho": 1900}, {"top": -235, "vp": 3000, "vs": 1700, "rho": 2300}],
-    },
+    "model": {"kind": "layers", "layers": [SOIL, {"top": -235, "vp": 3000, "vs": 1700, "rho": 2300}]},
     "time": {"duration": 0.4, "start": 0, "step": 0.0015},
-    "source": [{"kind": "force", "at": [303.3, -122.2], "force": [3e6, -1e7]}],
+    "source": [PUSH],
     "receivers": [{"name": "A", "at": [600, 0]}, {"name": "B", "at": [455.5, -261.7]}],
     "run": {"precision": "float64", "threads": 1},
 }
-PLANE["source"][0]["wavelet"] = {"kind": "ricker", "frequency": 7.0, "delay": 0.16}
 
 
 @pytest.mark.long
@@ -179,29 +169,20 @@ def test_equals_three_dimensions(kind):
         domain={"origin": [0, 0, -500], "size": [900, 60, 500], "spacing": 10},
         boundaries__south="periodic",
         boundaries__north="periodic",
-        source=[PLANE["source"][0] | {"at": [303.3, 10 * n, -122.2], "force": [3e7, 0, -1e8]} for n in range(7)],
+        source=[PUSH | {"at": [303.3, 10 * n, -122.2], "force": [3e7, 0, -1e8]} for n in range(7)],
         receivers=[r | {"at": [r["at"][0], 30, r["at"][1]]} for r in PLANE["receivers"]],
     )
-    values, wanted = run(flat).dataset.velocity, run(space).dataset.velocity
-    assert (
-        misfit(values.values, wanted.sel(component=values.component).values) < 1e-11
-    )  # the same sums in another order
+    values, in_space = run(flat).dataset.velocity, run(space).dataset.velocity
+    assert misfit(values, in_space.sel(component=values.component)) < 1e-11  # the same sums in another order
 
 
 @pytest.mark.long
 def test_works_with_attenuation():
-    lossy = {
-        "kind": "homogeneous",
-        "vp": 1800,
-        "vs": 1000,
-        "rho": 1900,
-        "qp": 40,
-        "qs": 20,
-        "attenuation": {"band": [1, 20]},
-    }
+    lossy = {"kind": "homogeneous", "vp": 1800, "vs": 1000, "rho": 1900, "qp": 40, "qs": 20}
+    lossy["attenuation"] = {"band": [1, 20]}
     tables = edited(PLANE, model=lossy, time={"duration": 0.5, "start": 0})
-    found, default = (run(edited(tables, boundaries__surface=s)).dataset.velocity.values for s in ("imaging", "sbp"))
-    assert misfit(found, default) < 0.06  # 0.031: a buried source, mostly body waves
+    values, default = (run(edited(tables, boundaries__surface=s)).dataset.velocity for s in ("imaging", "sbp"))
+    assert misfit(values, default) < 0.06  # 0.031: a buried source, mostly body waves
 
 
 @pytest.mark.long

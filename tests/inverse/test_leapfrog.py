@@ -41,11 +41,8 @@ def exact(t):
 def test_spectra_at_any_frequency_are_direct_sums():
     rows, phase = np.random.default_rng(0).standard_normal((3, 501)), np.linspace(0, 2.1, 97)
     for shift in (0.0, 0.5):  # the window's aliases: 1e-11 of a sum of 501 terms
-        direct, found = (
-            rows @ np.exp(-1j * np.outer(np.arange(501) + shift, phase)),
-            leapfrog._spectrum(rows, phase, shift),
-        )
-        assert np.abs(found - direct).max() < 1e-10 * np.abs(direct).max(), shift
+        direct = rows @ np.exp(-1j * np.outer(np.arange(501) + shift, phase))
+        assert np.abs(leapfrog._spectrum(rows, phase, shift) - direct).max() < 1e-10 * np.abs(direct).max(), shift
 
 
 def test_oscillator_moves_as_if_time_were_continuous():
@@ -55,11 +52,11 @@ def test_oscillator_moves_as_if_time_were_continuous():
         raw, run = oscillator(force), oscillator(leapfrog.for_leapfrog(force[:, None], DT)[:, 0])
         band, late = leapfrog.band(force[:, None], DT), slice(int((CENTRE + 7 * TAU) / DT), n)
         for column, shift in ((0, 0.5), (1, 1.0)):
-            wanted = exact((np.arange(total) + shift) * DT)[column]
-            found = leapfrog.from_leapfrog(run[:, column : column + 1], DT, shift, band)[:, 0]
+            expected = exact((np.arange(total) + shift) * DT)[column]
+            corrected = leapfrog.from_leapfrog(run[:, column : column + 1], DT, shift, band)[:, 0]
             # w0^3 dt^2 / 24 radians per second of phase error without; with, what the end spoils (1e-6), the band cuts off (1e-7)
-            assert difference(raw[late, column], wanted[late]) > 0.5 * min(W0**3 * DT**2 / 24 * n * DT, 1), n
-            assert difference(found[late], wanted[late]) < 5e-6, n
+            assert difference(raw[late, column], expected[late]) > 0.5 * min(W0**3 * DT**2 / 24 * n * DT, 1), n
+            assert difference(corrected[late], expected[late]) < 5e-6, n
 
 
 def test_maps_undo_each_other():
@@ -116,9 +113,12 @@ def test_blocks_precision_and_nothing(monkeypatch):
 LIMIT = 3e-4  # of the peak
 
 
+QUANTITIES = ("velocity", "displacement", "pressure")
+
+
 def run(step):
-    kept = ('waveforms = ["velocity"]', 'waveforms = ["velocity", "displacement", "pressure"]\nsampling = 0.02')
-    text = changed(("duration = 1.0\n", f"duration = 1.0\nstep = {step}\nstart = 0\n"), kept)
+    recorded = ('waveforms = ["velocity"]', f"waveforms = {list(QUANTITIES)}\nsampling = 0.02".replace("'", '"'))
+    text = changed(("duration = 1.0\n", f"duration = 1.0\nstep = {step}\nstart = 0\n"), recorded)
     return craton.run(loads(text), progress=False)
 
 
@@ -128,15 +128,15 @@ def test_seismograms_do_not_depend_on_the_step():
     assert len(coarse.samples) == coarse.plan.steps
     assert coarse.plan.end == pytest.approx(72 * 0.014) and coarse.dataset.time[-1] == pytest.approx(1.0)
 
-    def apart(name):
-        count = min(len(one.dataset.time) for one in (coarse, fine))
-        return difference(*(one.dataset[name].values[..., :count] for one in (coarse, fine)))
+    def errors():
+        datasets = coarse.dataset, fine.dataset
+        count = min(len(data.time) for data in datasets)
+        return {name: difference(*(data[name].values[..., :count] for data in datasets)) for name in QUANTITIES}
 
-    errors = {name: apart(name) for name in ("velocity", "displacement", "pressure")}
-    assert max(errors.values()) < LIMIT, errors
-    for one in (coarse, fine):  # as if the computation had failed: then nothing is corrected
-        one._dataset, one._corrected, one.error = None, None, ComputationError("")
-    assert apart("velocity") > 10 * LIMIT
+    assert max(errors().values()) < LIMIT, errors()
+    for result in (coarse, fine):  # as if the computation had failed: then nothing is corrected
+        result._dataset, result._corrected, result.error = None, None, ComputationError("")
+    assert errors()["velocity"] > 10 * LIMIT
 
 
 def test_the_plan_says_so():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from common import refused
-from inversecase import BOTH, CENTRAL, FIBRE, Case, central, scenario, station
+from inversecase import BOTH, CENTRAL, FIBRE, Case, central, scenario, station, tiers
 
 import craton
 from craton.errors import ComputationError, ScenarioError
@@ -62,9 +62,7 @@ def cubed(computed, observed, interval):
 IN_PROBLEMS = [*(name for name in MISFITS if name != "l2"), cubed]
 
 
-@pytest.mark.parametrize(
-    "misfit", [m if m in ("phase", cubed) else pytest.param(m, marks=pytest.mark.long) for m in IN_PROBLEMS]
-)
+@pytest.mark.parametrize("misfit", tiers(IN_PROBLEMS, ("phase", cubed)))
 def test_gradients_of_misfits(misfit):
     """Two quantities with several components, a fibre, and windows."""
     here, weights = scenario(receivers=[station("A", 0.37, 0.55), FIBRE], **BOTH), None
@@ -78,13 +76,10 @@ def test_gradients_of_misfits(misfit):
 
 def test_transport_has_one_minimum_where_l2_has_several():
     observed, delays = pulse(0.32)[None], 0.32 + np.linspace(-0.2, 0.2, 41)
-    values = {
-        name: np.array([MISFITS[name](pulse(t)[None], observed, INTERVAL)[0] for t in delays])
-        for name in ("l2", "transport")
-    }
-    falls = {name: np.diff(v[:21]) < 0 for name, v in values.items()}
-    assert falls["transport"].all() and not falls["l2"].all()
-    assert (np.diff(values["transport"][20:]) > 0).all()
+    l2, transport = (
+        np.diff([MISFITS[name](pulse(t)[None], observed, INTERVAL)[0] for t in delays]) for name in ("l2", "transport")
+    )
+    assert (transport[:20] < 0).all() and not (l2[:20] < 0).all() and (transport[20:] > 0).all()
 
 
 def test_the_distance_of_shifted_masses():

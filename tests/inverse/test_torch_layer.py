@@ -5,10 +5,16 @@ import sys
 import numpy as np
 import pytest
 from common import refused
-from inversecase import GRID, scenario
+from inversecase import BOTH, GRID, Case, long, scenario
 
 import craton
 from craton.errors import ResourceError, ScenarioError
+
+
+@pytest.fixture
+def torch():
+    """PyTorch, where it is installed."""
+    return pytest.importorskip("torch")
 
 
 def test_a_friendly_word_without_pytorch(monkeypatch):
@@ -20,21 +26,13 @@ def test_a_friendly_word_without_pytorch(monkeypatch):
     refused(ResourceError, "pip install 'craton[torch]'", craton.torch.layer, scenario())
 
 
-CASES = {
-    "variables of shots": GRID["two shots"] | {"output": {"waveforms": ["velocity", "pressure"]}},
-    "one variable": {},
-    "space": {"dimensions": 3, "steps": 20},
-}
+CASES = [GRID["two shots"] | BOTH, {}, long({"dimensions": 3, "steps": 20})]
 
 
-@pytest.mark.parametrize("name", [n if n != "space" else pytest.param(n, marks=pytest.mark.long) for n in CASES])
-def test_a_layer_is_the_problem(name):
-    torch = pytest.importorskip("torch")
-    here = scenario(**CASES[name])
-    problem = craton.Problem(here)
-    m = problem.m0 * (1 + 0.02 * np.random.default_rng(0).uniform(-1, 1, problem.m0.shape))
-    problem = craton.Problem(here, problem.data(m))
-    layer = craton.torch.layer(here)
+@pytest.mark.parametrize("tables", CASES, ids=["variables of shots", "one variable", "space"])
+def test_a_layer_is_the_problem(tables, torch):
+    problem = Case(scenario(**tables)).problem
+    layer = craton.torch.layer(problem.scenario)
     fields = [f.requires_grad_() for f in layer.start()]
     out = layer(*fields)
     out = out if isinstance(out, dict) else {layer.variables[0]: out}
@@ -45,8 +43,8 @@ def test_a_layer_is_the_problem(name):
         expected = np.nan_to_num(data[key].values)
         np.testing.assert_array_equal(values.detach().numpy(), expected)
         observed = np.stack([run[key] for run in problem.observed]).reshape(expected.shape)
-        rest = values - torch.tensor(np.nan_to_num(observed))  # 0 where there is no channel
-        loss = loss + 0.5 * problem.recordings[0].interval * (rest**2).sum()
+        residual = values - torch.tensor(np.nan_to_num(observed))  # 0 where there is no channel
+        loss = loss + 0.5 * problem.recordings[0].interval * (residual**2).sum()
     loss.backward()
     assert float(loss.detach()) == pytest.approx(problem.fun(problem.m0), rel=1e-12)
     slope = np.stack([f.grad.numpy().reshape(problem.shape[1:]) for f in fields]).ravel()
@@ -54,9 +52,8 @@ def test_a_layer_is_the_problem(name):
     np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
-def test_a_layer_among_others():
+def test_a_layer_among_others(torch):
     """Single precision goes through; what craton does not know is differentiated around it."""
-    torch = pytest.importorskip("torch")
     layer = craton.torch.layer(scenario(), parameters=("vp",), every=2)
     (start,) = layer.start(torch.float32)
     scale = torch.ones(1, requires_grad=True)
@@ -66,9 +63,8 @@ def test_a_layer_among_others():
     assert torch.isfinite(scale.grad).all() and float(scale.grad.abs()) > 0
 
 
-def test_tensors_and_arrays_of_the_cpu_share_their_memory():
+def test_tensors_and_arrays_of_the_cpu_share_their_memory(torch):
     """Parameters, data, and both derivatives: written by one, read by the other."""
-    torch = pytest.importorskip("torch")
     from craton.torch import function, on_host
 
     class Doubled:  # in place of a layer
@@ -96,8 +92,7 @@ def test_tensors_and_arrays_of_the_cpu_share_their_memory():
     np.testing.assert_array_equal(field.grad, [0, 2, 4])
 
 
-def test_wrong_tensors_are_told():
-    torch = pytest.importorskip("torch")
+def test_wrong_tensors_are_told(torch):
     layer = craton.torch.layer(scenario())
     vp, vs, rho = layer.start()
     for fields, words in (

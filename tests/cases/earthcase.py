@@ -1,6 +1,9 @@
 """The Earth in tests: PREM, a scenario of a chunk and of the whole, volumes of meshes, files of three-dimensional models."""
 
+from functools import partial
+
 import numpy as np
+import smallcase
 import xarray
 
 from craton.model.globe import prem
@@ -37,18 +40,9 @@ waveforms = ["displacement"]
 """
 
 
-def changed(*pairs, text=TEXT):
-    """The text of a scenario with (old, new) replaced; each old one must be there."""
-    for old, new in pairs:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
-
-
-CHUNK, LINE = (
-    TEXT[TEXT.index("longitude = ") : TEXT.index(" }\n[model]")],
-    TEXT[TEXT.index("[[rec") : TEXT.index("[out")],
-)
+changed = partial(smallcase.changed, text=TEXT)
+CHUNK = TEXT[TEXT.index("longitude = ") : TEXT.index(" }\n[model]")]
+LINE = TEXT[TEXT.index("[[rec") : TEXT.index("[out")]
 WHOLE = changed(
     (CHUNK, 'chunks = 6, elements = [8, 8], bottom = "centre"'),
     ('longitude = -67.0, latitude = -13.5, depth = "150 km"', 'longitude = 160, latitude = -80, depth = "20 km"'),

@@ -1,5 +1,7 @@
 """A small scenario for tests of the command line: 31 x 31 x 26 points, a second of computing at most."""
 
+from common import stored as opened
+
 TEXT = """\
 title = "Small case"
 method = "fd"
@@ -74,13 +76,6 @@ def pictured(**changes):
     return loads(TEXT.replace("[output]", PICTURES), ("run.threads=1", *more))
 
 
-def opened(out, group=None):
-    """A group of a result."""
-    import xarray
-
-    return xarray.open_zarr(out / "result.zarr", group=group)
-
-
 def same_results(one, other, groups=(None, "snapshots/section", "snapshots/volume", "snapshots/p")):
     """Waveforms and pictures equal in every bit."""
     for group in groups:
@@ -90,9 +85,8 @@ def same_results(one, other, groups=(None, "snapshots/section", "snapshots/volum
         assert not any((b[name] != b[name]).any() for name in b.data_vars)
 
 
-def changed(*changes):
-    """The scenario with (old, new) texts replaced; each old text must be there exactly once."""
-    text = TEXT
+def changed(*changes, text=TEXT):
+    """A scenario, the small one, with (old, new) texts replaced; each old text must be there exactly once."""
     for old, new in changes:
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the scenario"
         text = text.replace(old, new)

@@ -163,7 +163,7 @@ def test_a_perturbation_says_what_it_covers_and_its_extremes(tmp_path):
     values[0, 0, 0] = -2.5
     emc_file(tmp_path / "over.nc", [0, 500], [-30, 0], [-67.25, -50.0], dvs=(values, "%"))
     over = PLAIN + f'\nperturbation = {{ file = "{tmp_path / "over.nc"}" }}'
-    note = dict(craton.plan(loads(changed(MIDDLING, (PLAIN, over)))).notes["Chunk"])["perturbation"]
+    note = dict(craton.plan(loads(changed(COARSE, (PLAIN, over)))).notes["Chunk"])["perturbation"]
     assert note.startswith("over.nc covers ") and "dvs -2.5 .. 1.5 %" in note
     assert float(note.split()[2].rstrip("%")) == pytest.approx(100 * share, abs=2.5)
 

@@ -36,13 +36,7 @@ ALL = ('["g_z", "g_ez"]', '"all"')
 def cli(tmp_path, monkeypatch, capsys):
     """Run a command line in a folder of its own: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        capsys.readouterr()
-        code = main([str(w) for w in words])
-        return code, *capsys.readouterr()
-
-    return call
+    return lambda *words: (main([str(word) for word in words]), *capsys.readouterr())
 
 
 def forward(*rows, points, fields=FIELDS):
@@ -190,17 +184,16 @@ def test_cells_and_layers_refuse():
 
 def test_surface_files(tmp_path):
     expected = surfaces.from_array(ground())
-    dataset = ground().rename(easting="x", northing="y").to_dataset(name="z")
-    dataset["z"] = (dataset.z / 1000).assign_attrs(units="km")
-    dataset.to_netcdf(tmp_path / "a.nc")
-    dataset.assign(other=dataset.z * 2).to_zarr(tmp_path / "b.zarr", zarr_format=2)
+    height = (ground() / 1000).assign_attrs(units="km").rename(easting="x", northing="y")
+    height.to_netcdf(tmp_path / "a.nc")
+    xr.Dataset({"z": height, "other": 2 * height}).to_zarr(tmp_path / "b.zarr", zarr_format=2)
     rows = "\n".join(" ".join(map(str, row)) for row in np.where(ground() == 3, -99, ground())[::-1])
     head = "ncols 4\nnrows 3\nxllcenter 0\nyllcorner -25\ncellsize 50\nNODATA_value -99\n"
     (tmp_path / "c.asc").write_text(f"{head}{rows}\n")
-    first, third = surfaces.read(tmp_path / "a.nc"), surfaces.read(tmp_path / "c.asc")
-    assert np.allclose(first.z, expected.z) and np.array_equal(first.x, expected.x)
+    netcdf, ascii_ = surfaces.read(tmp_path / "a.nc"), surfaces.read(tmp_path / "c.asc")
+    assert np.allclose(netcdf.z, expected.z) and np.array_equal(netcdf.x, expected.x)
     assert np.allclose(surfaces.read(tmp_path / "b.zarr", "other").z, 2 * expected.z)
-    assert np.array_equal(third.y, [0, 50, 100]) and np.isnan(third.z[2, 2]) and third.z[0, 3] == 40
+    assert np.array_equal(ascii_.y, [0, 50, 100]) and np.isnan(ascii_.z[2, 2]) and ascii_.z[0, 3] == 40
     refused(ValueError, "over two dimensions; name one", surfaces.read, tmp_path / "b.zarr", None)
     refused(ValueError, "no variable q", surfaces.read, tmp_path / "a.nc", "q")
     refused(ValueError, "no file", surfaces.read, tmp_path / "no.nc", None)

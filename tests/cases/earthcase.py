@@ -14,6 +14,9 @@ RADIUS = 6371e3
 GAUSS, WEIGHTS = np.polynomial.legendre.leggauss(4)
 CUBE = np.einsum("i,j,k->kji", *3 * [WEIGHTS]).ravel()
 CENTRE = (-67.25, -13.82)
+# A radial model of few layers: TauP takes seconds for PREM.
+SIMPLE = "0 5.8 3.2 2.6\n30 6.0 3.3 2.7\nmantle\n30 8.0 4.5 3.3\n2891 13 7.2 5.5\nouter-core\n2891 8 0 10\n"
+SIMPLE += "5150 10 0 12\ninner-core\n5150 11 3.5 12.8\n6371 11.2 3.6 13\n"
 
 TEXT = """
 method = "sem"

@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import pytest
 from common import refused
-from earthcase import CENTRE, PREM
+from earthcase import CENTRE, PREM, SIMPLE
 from paths import SHARED
 
 from craton.model.globe import radial_files, sphere
@@ -42,8 +42,7 @@ def test_times_of_prem_against_the_table_of_the_reference(depth):
 def simple(tmp_path_factory):
     """A model of few layers: TauP takes seconds for PREM."""
     path = tmp_path_factory.mktemp("model") / "simple.nd"
-    crust = "0 5.8 3.2 2.6\n30 6.0 3.3 2.7\nmantle\n30 8.0 4.5 3.3\n2891 13 7.2 5.5\nouter-core\n2891 8 0 10\n"
-    path.write_text(crust + "5150 10 0 12\ninner-core\n5150 11 3.5 12.8\n6371 11.2 3.6 13\n")
+    path.write_text(SIMPLE)
     return radial_files.model(path)
 
 

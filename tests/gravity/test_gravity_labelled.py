@@ -143,8 +143,8 @@ def test_points_of_every_shape(layer):
     level, levels = (xarray.Dataset(coords=axes | {"upward": up}) for up in (10.0, [10.0, 20.0, 30.0, 40.0]))
     heights = xarray.DataArray(np.full((3, 2), 10.0), coords=axes, name="upward")
     flat, cube, over = (forward(layer, points=points) for points in (level, levels, heights))
-    assert flat.g_z.dims == over.g_z.dims == ("northing", "easting")
-    assert cube.g_z.dims == ("upward", "northing", "easting") and float(over.upward.max()) == 10
+    assert flat.g_z.dims == over.g_z.dims == DIMS
+    assert cube.g_z.dims == ("upward", *DIMS) and float(over.upward.max()) == 10
     assert np.allclose(cube.g_z[0], flat.g_z) and np.allclose(over.g_z, flat.g_z)
 
 
@@ -238,8 +238,8 @@ def test_bad_labels_are_named(layer, grid):
 
 
 def test_doubtful_densities_are_warned_of(layer, tmp_path):
-    for factor, said in ((1e-3, "no density is above 0.3988.*g/cm3"), (1e3, "reach 3.988e.05")):
-        with pytest.warns(UserWarning, match=said):
+    for factor, words in ((1e-3, "no density is above 0.3988.*g/cm3"), (1e3, "reach 3.988e.05")):
+        with pytest.warns(UserWarning, match=words):
             forward(layer.assign(density=layer.density * factor), points=(100.0, 200.0, 30.0))
     prisms = layer_file(tmp_path, layer.assign(density=layer.density * 1e-3), missing="drop", top=0)
     plan = craton.plan(scenario(prisms=prisms, points={"kind": "scattered", "at": [[100.0, 200.0, 30.0]]}))

@@ -181,7 +181,7 @@ class Counting(Runner):
 def test_estimate_of_the_error_is_cheap():
     """Pairs computed for the estimate: none for nodes and transforms, less than a tenth of the walk for the tree."""
     for method in ("vertex", "fft", "direct", "far"):
-        asked, runner = problem(*cubes(12, 4, True), over(30, 65.0, 50, 25.0), FIELDS), Counting(backend("cpu"))
+        asked, runner = problem(*cubes(12, 4, True), over(26, 75.0, 50, 25.0), FIELDS), Counting(backend("cpu"))
         values, report = solve(asked, "cpu", method)
         error = accuracy.stated(asked, values, method, runner)
         if method == "far":

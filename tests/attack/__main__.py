@@ -7,6 +7,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1] / "cases"))  # what tests share
+
 
 def main():
     """Read the command line."""

@@ -13,6 +13,12 @@ import numpy as np
 from jsonschema import Draft202012Validator, ValidationError, validators
 from jsonschema.exceptions import best_match
 
+from craton import io
+from craton.cli import schema
+from craton.inverse.survey import opened
+from craton.scenario import SCENARIOS
+from craton.units import DIMENSIONS, LARGEST, si
+
 HOLDS = {"source": "source", "stations": "station", "wavelet": "wavelet", "mesh": "mesh"}
 HOLDS |= {"topography": "raster", "model": "gridded model", "radial": "radial model"}
 HOLDS |= {"prisms": "table", "perturbation": "gridded model", "observed": ""}
@@ -59,22 +65,14 @@ def scenario_faults(after):
 @lru_cache(1)
 def validator():
     """A validator of all scenarios that knows dimensions and units, too, and what is largest in each dimension."""
-    from craton.cli import schema
-    from craton.scenario import SCENARIOS
-
-    knowing, printed = (
-        validators.extend(Draft202012Validator, {"description": quantity_faults}),
-        schema.schema(list(SCENARIOS)),
-    )
+    printed = schema.schema(list(SCENARIOS))
     for table in printed["oneOf"]:
         table["required"] = [key for key in table.get("required", []) if key != "source"]  # waves may be injected
-    return knowing(printed)
+    return validators.extend(Draft202012Validator, {"description": quantity_faults})(printed)
 
 
 def quantity_faults(validator, described, value, key):
     """Yield what is wrong with a number, or a text with a unit, whose dimension stands in the description of its key."""
-    from craton.units import DIMENSIONS, LARGEST, si
-
     dimension = described.rpartition(": ")[2].split(",")[0]
     numbers = {"number", "integer"} & set(np.atleast_1d(key.get("type", [])).tolist())
     if isinstance(value, bool | dict | list) or not numbers or {"enum", "const"} & key.keys():
@@ -98,9 +96,6 @@ def quantity_faults(validator, described, value, key):
 
 def contents(name, folder, toml, file):
     """Name and array of all that the reader of a case finds in its file."""
-    from craton import io
-    from craton.inverse.survey import opened
-
     if name.startswith("observed"):
         with opened(folder / file) as data:
             return list(arrays(data.load()))
@@ -109,51 +104,45 @@ def contents(name, folder, toml, file):
     document = tomllib.loads((folder / toml).read_text())
     holds = HOLDS[name.split()[0]]
     kind = document["source"][0]["kind"] if holds == "source" else None
-    steps = [
-        vp["depth_step"] for vp in [document.get("model", {}).get("properties", {}).get("vp", {})] if "depth_step" in vp
-    ]
+    vp = document.get("model", {}).get("properties", {}).get("vp", {})
+    options = {"depth_step": vp["depth_step"]} if "depth_step" in vp else {}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        held = io.read(folder / file, holds, kind, **({"depth_step": steps[0]} if steps else {}))
+        read = io.read(folder / file, holds, kind, **options)
         if holds == "gridded model":
-            with held as dataset:
+            with read as dataset:
                 return list(arrays(dataset.load()))
-        if isinstance(held, tuple):
-            return list(zip(("time", "sample"), map(np.asarray, held)) if holds == "wavelet" else columns(*held))
-        return list(arrays(held))
+        if holds == "wavelet":
+            return list(zip(("time", "sample"), map(np.asarray, read)))
+        if holds == "table":
+            names, column = read
+            return [(name, np.asarray(column(name))) for name in names]
+        return list(arrays(read))
 
 
-def columns(names, read):
-    """Name and array of the columns of a table."""
-    return ((name, np.asarray(read(name))) for name in names)
-
-
-def arrays(held, name=""):
+def arrays(read, name=""):
     """Yield name and array of all numbers that a reader has returned."""
-    if hasattr(held, "coords"):
-        yield from ((str(axis), values.values) for axis, values in held.coords.items())
-        variables = held.data_vars.items() if hasattr(held, "data_vars") else [("elevation", held)]
-        yield from ((str(key), values.values) for key, values in variables)
-    elif isinstance(held, list) and held and is_dataclass(held[0]):
-        for field in fields(held[0]):
-            yield from arrays([v for v in (getattr(entry, field.name) for entry in held) if v is not None], field.name)
-    elif is_dataclass(held):
-        for field in fields(held):
-            yield from arrays(getattr(held, field.name), field.name)
-    elif isinstance(held, dict):
-        for key, values in held.items():
+    if hasattr(read, "coords"):
+        variables = read.data_vars if hasattr(read, "data_vars") else {"elevation": read}
+        yield from ((str(key), values.values) for key, values in (*read.coords.items(), *variables.items()))
+    elif isinstance(read, list) and read and is_dataclass(read[0]):
+        for field in fields(read[0]):
+            yield from arrays([v for v in (getattr(entry, field.name) for entry in read) if v is not None], field.name)
+    elif is_dataclass(read):
+        for field in fields(read):
+            yield from arrays(getattr(read, field.name), field.name)
+    elif isinstance(read, dict):
+        for key, values in read.items():
             yield from arrays(values, str(key))
-    elif isinstance(held, Real | list | tuple | np.ndarray):
+    elif isinstance(read, Real | list | tuple | np.ndarray):
         try:
-            yield name, np.asarray(held)
+            yield name, np.asarray(read)
         except ValueError:  # rows of several lengths
-            yield from ((name, np.asarray(row)) for row in held)
+            yield from ((name, np.asarray(row)) for row in read)
 
 
 def content_fault(name, values):
     """The rule that the numbers of a name break; empty where they keep all."""
-    from craton.units import LARGEST
-
     if values.dtype.kind not in "if":
         return ""
     if not np.isfinite(values).all() and name not in UNKNOWN:

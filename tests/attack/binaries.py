@@ -75,13 +75,16 @@ def cube(path):
     return True
 
 
-def specfem(folder, points, cells):
-    """The files of SPECFEM's external meshers."""
+def specfem(folder, points, cells, faces=()):
+    """The files of SPECFEM's external meshers: nodes, elements, a material of all, tables of elements and nodes by the end of a name."""
     folder.mkdir()
-    for name, rows in (("nodes_coords_file", points), ("mesh_file", cells + 1)):
-        lines = (f"{n} " + " ".join(map(str, row)) for n, row in enumerate(rows.tolist(), 1))
+    for name, rows in {"nodes_coords_file": points, "mesh_file": cells + 1}.items():
+        lines = (" ".join(map(str, (number, *row))) for number, row in enumerate(rows.tolist(), 1))
         (folder / name).write_text(f"{len(rows)}\n" + "\n".join(lines) + "\n")
-    (folder / "materials_file").write_text("".join(f"{n} 1\n" for n in range(1, len(cells) + 1)))
+    (folder / "materials_file").write_text("".join(f"{number} 1\n" for number in range(1, len(cells) + 1)))
+    for name, rows in dict(faces).items():
+        lines = (" ".join(str(number + 1) for number in (element, *nodes)) for element, nodes in rows)
+        (folder / name).write_text("\n".join([str(len(rows)), *lines]) + "\n")
 
 
 def exodus(path, points, cells):

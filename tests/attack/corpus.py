@@ -1,11 +1,12 @@
 """Sound inputs of every format, as small as they can be, with a scenario that reads each."""
 
+import re
 import shutil
 
 import numpy as np
 from paths import DATA as ALL_DATA
 from paths import ROOT
-from smallcase import TEXT
+from smallcase import TEXT, changed
 
 from attack import binaries
 
@@ -16,22 +17,14 @@ LARGE = ("two_layers_full", "globe", "earth_chunk")  # examples whose sound plan
 SLOW = ("radial", "model nc", "model rfile", "model zarr", "perturbation", "observed", "waves")
 
 
-def replaced(text, *changes):
-    """A text with others in it exchanged, each of which must be there."""
-    for old, new in changes:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
-
-
 def part(text, first, last):
     """What stands between two words of a text, with the first one."""
     return text[text.index(first) : text.index(last)]
 
 
 SOURCE = part(TEXT, "[[source]]", "[[receivers]]")
-BASE = replaced(TEXT, (part(TEXT, "[[snapshots]]", "[output]"), ""), ("duration = 1.0", "duration = 0.2"))
-BASE = replaced(BASE, ("spacing = 100", "spacing = 125"), ("thickness = 5", "thickness = 3"))
+BASE = changed((part(TEXT, "[[snapshots]]", "[output]"), ""), ("duration = 1.0", "duration = 0.2"))
+BASE = changed(("spacing = 100", "spacing = 125"), ("thickness = 5", "thickness = 3"), text=BASE)
 STATION = part(BASE, "[[receivers]]", "[output]")
 MEDIUM = part(BASE, 'kind = "homogeneous"', "\n\n[time]")
 WAVELET = 'wavelet = { kind = "gaussian", tau = 0.12 }'
@@ -86,30 +79,33 @@ receivers = [{{ name = "A", at = [450, -100] }}]
 """
 
 
-def build(folder, beginnings=""):
-    """Write the corpus into a folder: name -> (folder, scenario, file that is read); of all cases, or of those whose
-    names begin so.
-    """
-    cases = {}
-    for name, (text, file, make) in {**sources(), **grids(), **others()}.items():
-        if name.startswith(beginnings):
+def build(folder, only=""):
+    """Write the corpus into a folder: name -> (folder, scenario, file that is read); of cases whose names match an expression."""
+    written = {}
+    for name, (text, file, make) in cases().items():
+        if re.search(only, name):
             (folder / name).mkdir(parents=True)
             if make(folder / name / file) is not False:
                 (folder / name / "case.toml").write_text(text)
-                cases[name] = (folder / name, "case.toml", file)
+                written[name] = (folder / name, "case.toml", file)
     for path in sorted(EXAMPLES.glob("*.toml")):
-        if path.stem not in LARGE and path.stem.startswith(beginnings):
+        if path.stem not in LARGE and re.search(only, path.stem):
             shutil.copytree(EXAMPLES / "files", folder / path.stem / "files")
             shutil.copy(path, folder / path.stem / "case.toml")
-            cases[path.stem] = (folder / path.stem, "case.toml", "case.toml")
-    return cases
+            written[path.stem] = (folder / path.stem, "case.toml", "case.toml")
+    return written
 
 
-def chosen(cases, random):
+def cases():
+    """Scenario, name of a file that it reads, and function that writes this, by name: what the file holds, and its format."""
+    return sources() | grids() | others()
+
+
+def chosen(written, random):
     """Name of a case; one whose plan takes tenths of a second comes one time in ten."""
     while True:
-        name = random.choice(sorted(cases))
-        slow = name.startswith(SLOW) or cases[name][2] == "case.toml"
+        name = random.choice(sorted(written))
+        slow = name.startswith(SLOW) or written[name][2] == "case.toml"
         if not slow or random.random() < 0.1:
             return name
 
@@ -137,7 +133,7 @@ def sources():
         ("csv", "events.csv", WAVELET, [*WIDE, ON_EARTH]),
     ):
         read = (SOURCE, f'[[source]]\nkind = "{kind}"\nfile = "{file}"\n{extra}\n')
-        cases[f"source {file}"] = (replaced(BASE, read, *changes), file, copied)
+        cases[f"source {file}"] = (changed(read, *changes, text=BASE), file, copied)
     fdsn = "#Network|Station|Latitude|Longitude|Elevation|SiteName|StartTime|EndTime\n"
     fdsn += "".join(f"CI|S{n}|34.1{n}1|-118.19{n}|100.0|Site|2001-01-01T00:00:00|\n" for n in (1, 2))
     for file, extra, make in (
@@ -148,41 +144,44 @@ def sources():
         ("e.csv", "", texted("name,longitude,latitude,depth\nA,-118.19,34.12,0 km\n")),
     ):
         read = (STATION, f'[[receivers]]\nfile = "{file}"{extra}\n')
-        cases[f"stations {file}"] = (replaced(BASE, read, ON_EARTH), file, make)
+        cases[f"stations {file}"] = (changed(read, ON_EARTH, text=BASE), file, make)
     samples = "\n".join(f"{n * 0.01:.2f} {np.exp(-(((n - 30) / 9) ** 2)):.6f}" for n in range(80))
     read = ('{ kind = "gaussian", tau = 0.12, delay = 0.6 }', '{ kind = "samples", file = "w.txt" }')
-    cases["wavelet"] = (replaced(BASE, read), "w.txt", texted(samples + "\n"))
+    cases["wavelet"] = (changed(read, text=BASE), "w.txt", texted(samples + "\n"))
     return cases
 
 
 def grids():
     """Models and rasters on grids."""
     table = "depth_km vp_km/s vs_km/s rho_g/cm3\n0 3 1.7 2.3\n1 4 2.3 2.5\n"
-    cases = {
-        "layers txt": (replaced(BASE, (MEDIUM, 'kind = "layers"\nfile = "crust.txt"')), "crust.txt", texted(table))
-    }
+    layered = changed((MEDIUM, 'kind = "layers"\nfile = "crust.txt"'), text=BASE)
+    cases = {"layers txt": (layered, "crust.txt", texted(table))}
     for name, file, make in (
         ("nc", "m.nc", model),
         ("zarr", "m.zarr", model),
         ("rfile", "m.rfile", binaries.rfile),
         ("tomography", "m.xyz", texted(tomography())),
     ):
-        text = replaced(BASE, (MEDIUM, f'kind = "file"\nfile = "{file}"'))
-        cases[f"model {name}"] = (replaced(text, ON_EARTH) if name == "rfile" else text, file, make)
+        text = changed((MEDIUM, f'kind = "file"\nfile = "{file}"'), *on_earth(name), text=BASE)
+        cases[f"model {name}"] = (text, file, make)
     numbers = 'shape = [4, 4, 4], order = "xyz", spacing = [1000, 1000, 1000]'
     for name, file, extra, make in (
         ("segy", "vp.sgy", "depth_step = 500", binaries.segy),
         ("bin", "vp.bin", numbers, lambda path: np.full(64, 3000, "float32").tofile(path)),
     ):
         read = f'kind = "file"\n[model.properties]\nvp = {{ file = "{file}", {extra} }}\nvs = 1700\nrho = 2300'
-        cases[f"model {name}"] = (replaced(BASE, (MEDIUM, read)), file, make)
+        cases[f"model {name}"] = (changed((MEDIUM, read), text=BASE), file, make)
     ground = {"nc": elevations, "zarr": elevations, "asc": ascii_grid, "tif": geotiff, "rfile": binaries.rfile}
     for end, make in ground.items():
-        # with receivers below the hill
-        read = [(MEDIUM, f'{MEDIUM}\ntopography = {{ file = "dem.{end}" }}'), ("1500, 0]", "1500, -300]")]
-        text = replaced(BASE, *read, *([ON_EARTH] if end == "rfile" else []))
+        read = (MEDIUM, f'{MEDIUM}\ntopography = {{ file = "dem.{end}" }}')
+        text = changed(read, *on_earth(end), text=BASE).replace("1500, 0]", "1500, -300]")  # receivers below the hill
         cases[f"topography {end}"] = (text, f"dem.{end}", make)
     return cases
+
+
+def on_earth(name):
+    """The change of a scenario that reads an rfile, whose place is on the Earth."""
+    return [ON_EARTH] if name == "rfile" else []
 
 
 def tomography():
@@ -240,16 +239,13 @@ def others():
     """Meshes, radial models, results of other runs, prisms."""
     cases = {}
     for file in ("cube.vtu", "cube.vtk", "cube.msh", "old.msh", "cube.e", "folder"):
-        cases[f"mesh {file.replace('cube.', '')}"] = (replaced(MESH, ("FILE", file)), file, binaries.cube)
-    globe = replaced(
-        (EXAMPLES / "globe.toml").read_text(), ("[16, 16]", "[4, 4]"), ("duration = 3600", "duration = 60")
-    )
-    globe = replaced(globe, ('growth = ["700 km"]', ""))
-    read = 'file = "files/prem_no_crust.nd"'
+        cases[f"mesh {file.replace('cube.', '')}"] = (MESH.replace("FILE", file), file, binaries.cube)
+    coarse = [("[16, 16]", "[4, 4]"), ("duration = 3600", "duration = 60"), ('growth = ["700 km"]', "")]
+    globe, read = changed(*coarse, text=(EXAMPLES / "globe.toml").read_text()), 'file = "files/prem_no_crust.nd"'
     for end in ("nd", "tvel", "csv"):
-        text = replaced(globe, (read, f'file = "m.{end}"'))
+        text = changed((read, f'file = "m.{end}"'), text=globe)
         cases[f"radial {end}"] = (at_home(text), f"m.{end}", texted(radial(end)))
-    text = replaced(globe, (f'kind = "radial"\n{read}', 'kind = "prem"\nperturbation = { file = "p.nc" }'))
+    text = changed((f'kind = "radial"\n{read}', 'kind = "prem"\nperturbation = { file = "p.nc" }'), text=globe)
     cases["perturbation nc"] = (at_home(text), "p.nc", perturbation)
     for end in ("nc", "zarr"):
         cases[f"observed {end}"] = (SECTION.replace("END", end), f"d.{end}", observed)

@@ -9,6 +9,12 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from attack import folders
+from craton.cli import main
+from craton.cli.inspect import parts
+from craton.comm.local import Alone
+from craton.driver.saved import folders as checkpoints
+from craton.driver.saved import last_whole
+from craton.errors import CratonError
 
 UNREAD = (".lock", ".log")  # ends of files that hold no result
 RECORDS = ["plot", "out", "records"]
@@ -56,18 +62,11 @@ def chosen(files, random):
 
 def noticed_by_check(out):
     """Whether craton check finds damage."""
-    from craton.cli.inspect import parts
-
     return any(damaged for _, damaged, _ in parts(out))
 
 
 def noticed_by_resume(out):
     """Whether the last checkpoint is refused."""
-    from craton.comm.local import Alone
-    from craton.driver.saved import folders as checkpoints
-    from craton.driver.saved import last_whole
-    from craton.errors import CratonError
-
     with redirect_stderr(io.StringIO()):
         try:
             return last_whole(out, Alone()).folder != checkpoints(out)[0]
@@ -77,8 +76,6 @@ def noticed_by_resume(out):
 
 def noticed_by(words, folder):
     """Whether a command that reads a folder ends in words, or says that something is damaged."""
-    from craton.cli import main
-
     words, said = [str(folder / word) if word in ("out", "new.sgy") else word for word in words], io.StringIO()
     with redirect_stderr(said), redirect_stdout(said):
         code = main(words if words[0] != "convert" else [*words, "--force"])
@@ -113,14 +110,14 @@ def attack(asked):
     random, tried, failures = Random(asked.seed), Counter(), Counter()
     with TemporaryDirectory(prefix="flips") as place:
         kinds = folders.build(Path(place))
-        found = trials(kinds, random)
+        flips = trials(kinds, random)
         # otherwise damage would be noticed wherever it is
         assert not any(noticed_by_check(folder / "out") for folder in kinds.values())
         assert not noticed_by_resume(kinds["killed"] / "out")
         assert not any(noticed_by(words, kinds["finished"]) for words in READERS.values())
         end = time.monotonic() + asked.seconds
         while tried["checkpoint"] < asked.most and time.monotonic() < end:
-            kind, path, notices = next(found)
+            kind, path, notices = next(flips)
             with Flip(path, random) as flip:
                 noticed = notices()
             tried[kind] += 1

@@ -1,8 +1,8 @@
 """Sound folders of runs, to be damaged: one that was killed, one that was interrupted, a finished one, a survey."""
 
 import shutil
-from contextlib import contextmanager
 
+import pytest
 from smallcase import changed, write
 
 LINE = 'name = "S"\nshots = { from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = 2 }'
@@ -17,40 +17,21 @@ COMMANDS = {
 }
 
 
-def commands(kind):
-    """Command lines that read a folder."""
-    return COMMANDS[kind]
-
-
 def build(folder):
-    """Write the folders: kind -> path."""
+    """Write the folders: kind -> path. A run writes checkpoints, its folder is copied as a kill would leave it, then it is stopped."""
     import craton
+    from craton.driver.recorder import Recorder
     from craton.errors import Interrupted
     from craton.scenario import loads
 
-    kinds = {kind: folder / kind for kind in COMMANDS}
+    kinds, sample = {kind: folder / kind for kind in COMMANDS}, Recorder.sample
+    outs = {kind: path / "out" for kind, path in kinds.items()}
     for path in kinds.values():
         path.mkdir(parents=True)
     scenario = loads(changed(*SHORT))
-    craton.run(scenario, out=kinds["finished"] / "out", progress=False, warn=False)
-    write(kinds["survey"], *SHORT, ("at = [1500, 1500, -1000]", LINE), name="survey.toml")
-    file = kinds["survey"] / "survey.toml"
-    craton.run_survey(file, kinds["survey"] / "out", workers=1, progress=False)
-    out = kinds["stopped"] / "out"
-    with watched(out, kinds["killed"] / "out"):
-        try:
-            craton.run(scenario, out=out, progress=False, warn=False)
-        except Interrupted:
-            return kinds
-    raise AssertionError("the run was not stopped")
-
-
-@contextmanager
-def watched(out, copy):
-    """Inside, a run writes checkpoints, its folder is copied as a kill would leave it, then it is stopped."""
-    from craton.driver.recorder import Recorder
-
-    sample = Recorder.sample
+    craton.run(scenario, out=outs["finished"], progress=False, warn=False)
+    file = write(kinds["survey"], *SHORT, ("at = [1500, 1500, -1000]", LINE), name="survey.toml")
+    craton.run_survey(file, outs["survey"], workers=1, progress=False)
 
     def looked(self, step):
         if step in KEPT:
@@ -59,15 +40,14 @@ def watched(out, copy):
             self.checkpoints.save(self.done, self.recorded)
         if step == LAST:
             self.snapshots.settle()
-            shutil.copytree(out, copy)
+            shutil.copytree(outs["stopped"], outs["killed"])
             self.stopped = "SIGTERM"
         sample(self, step)
 
-    Recorder.sample = looked
-    try:
-        yield
-    finally:
-        Recorder.sample = sample
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted):
+        patch.setattr(Recorder, "sample", looked)
+        craton.run(scenario, out=outs["stopped"], progress=False, warn=False)
+    return kinds
 
 
 def copy(kinds, kind, place):

@@ -15,6 +15,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import xarray as xr
 from smallcase import changed
 
 from attack.processes import MARK, family, send
@@ -27,10 +28,8 @@ ENDED, ENDED_SURVEY = 60, 150
 SUSPENDED = 1  # s that a stopped command or scheduler waits before it is continued
 # Dask of its own gives up a stopped worker after five minutes
 SETTINGS = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "60 s"}
-LONG = (
-    ("duration = 1.0", "duration = 3"),
-    ("[run]\n", '[run]\nthreads = 1\ncheckpoint = "0.7 s"\npatience = "10 s"\n'),
-)
+OFTEN = '[run]\nthreads = 1\ncheckpoint = "0.7 s"\npatience = "10 s"\n'
+LONG = (("duration = 1.0", "duration = 3"), ("[run]\n", OFTEN))
 LINE = 'name = "S"\nshots = { from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = 6 }'
 ELEMENTS = (
     ('method = "fd"', 'method = "sem"'),
@@ -55,26 +54,20 @@ class Case:
 
     text: str
     ranks: int = 1
-    survey: str = ""  # or "workers", or "scheduler": of Dask, with two workers
+    survey: tuple = ()  # or where its shots run
 
     @property
     def words(self):
         """Command line."""
-        if self.survey:
-            return [*SURVEY, *(["--workers", "2"] if self.survey == "workers" else ["--scheduler", "scheduler.json"])]
-        ranks = ["--ranks", str(self.ranks)] if self.ranks > 1 else []
-        return ["run", "small.toml", "-o", "out", "-q", *ranks, *self.crowded]
-
-    @property
-    def crowded(self):
-        """Words for more ranks than cores."""
-        return ["--oversubscribe"] if self.ranks > 2 else []
+        ranks = ["--ranks", str(self.ranks), "--oversubscribe"] if self.ranks > 1 else []
+        return [*SURVEY, *self.survey] if self.survey else ["run", "small.toml", "-o", "out", "-q", *ranks]
 
     def goes_on(self, out):
         """Command line that goes on with what is left."""
         if self.survey:
             return [*SURVEY, "--workers", "1"]
-        return ["resume", "out", "-q", *self.crowded] if any(out.glob("checkpoints/step_*")) else self.words
+        crowded = ["--oversubscribe"] if self.ranks > 1 else []
+        return ["resume", "out", "-q", *crowded] if any(out.glob("checkpoints/step_*")) else self.words
 
 
 CASES = {
@@ -82,8 +75,8 @@ CASES = {
     for name, text, most in (("fd", changed(*LONG), 4), ("sem", changed(*LONG, *ELEMENTS), 3), ("gravity", GRAVITY, 4))
     for ranks in range(1, most + 1)
 } | {
-    f"survey on {kind}": Case(changed(*LONG, ("at = [1500, 1500, -1000]", LINE)), survey=kind)
-    for kind in ("workers", "scheduler")
+    f"survey on {words[0][2:]}": Case(changed(*LONG, ("at = [1500, 1500, -1000]", LINE)), survey=words)
+    for words in (("--workers", "2"), ("--scheduler", "scheduler.json"))  # of Dask, with two workers
 }
 
 
@@ -112,7 +105,7 @@ class Attempt:
         (folder / "small.toml").write_text(case.text)
 
     def __enter__(self):
-        if self.case.survey == "scheduler":
+        if "--scheduler" in self.case.survey:
             self.start_cluster()
         self.command = self.started(["craton", *self.case.words], self.mark)
         sign = "shots/*.log" if self.case.survey else "run.json"
@@ -129,15 +122,9 @@ class Attempt:
     def started(self, words, mark):
         """Start a module in a process."""
         with open(self.folder / "said.txt", "a") as said:
-            return subprocess.Popen(
-                [sys.executable, "-P", "-m", *words],
-                cwd=self.folder,
-                env=os.environ | {MARK: mark} | SETTINGS,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-            )
+            options = {"cwd": self.folder, "env": os.environ | {MARK: mark} | SETTINGS, "stdin": subprocess.DEVNULL}
+            options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+            return subprocess.Popen([sys.executable, "-P", "-m", *words], stdout=said, stderr=said, **options)
 
     def start_cluster(self):
         """Start a scheduler and two workers, as a user does."""
@@ -188,8 +175,6 @@ class Attempt:
 
     def result(self):
         """Values of the result, by name."""
-        import xarray as xr
-
         with xr.open_zarr(self.out / "result.zarr", chunks=None) as store:
             return {name: values.values for name, values in store.data_vars.items()}
 
@@ -213,9 +198,9 @@ class Attempt:
             answer = server.ask(self.case.goes_on(self.out), self.folder)
         if answer.code:
             return [f"checked and went on: exit code {answer.code}: {(answer.text + answer.error)[-200:]}"]
-        found = self.result()
-        same = found.keys() == expected.keys()
-        same = same and all(np.array_equal(found[name], expected[name], equal_nan=True) for name in found)
+        values = self.result()
+        same = values.keys() == expected.keys()
+        same = same and all(np.array_equal(values[name], expected[name], equal_nan=True) for name in values)
         return [] if same else ["the result has other bits"]
 
 

@@ -1,7 +1,6 @@
 """Damage: of bytes, of texts with numbers, of folders."""
 
 import re
-import shutil
 
 NUMBER = re.compile(rb"-?\d+\.?\d*(?:[eE][-+]?\d+)?")
 NUMBERS = (b"0", b"-1", b"1e300", b"-1e300", b"nan", b"inf", b"1e18", b"99999999999999999999", b"1e-300", b"true",
@@ -94,14 +93,12 @@ def damage_folder(folder, random):
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     path = random.choice(files)
     how = random.choice(("removed", "emptied", "a folder", "exchanged", *6 * ("wounded",)))
-    contents = path.read_bytes()
     if how in ("removed", "a folder"):
         path.unlink()
-    if how == "a folder":
-        path.mkdir()
+        if how == "a folder":
+            path.mkdir()
     elif how == "exchanged":
-        shutil.copy(random.choice(files), path.with_name("other"))
-        path.with_name("other").replace(path)
-    elif how != "removed":
-        path.write_bytes(b"" if how == "emptied" else damaged(contents, random))
+        path.write_bytes(random.choice(files).read_bytes())
+    else:
+        path.write_bytes(b"" if how == "emptied" else damaged(path.read_bytes(), random))
     return str(path.relative_to(folder))

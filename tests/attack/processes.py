@@ -9,12 +9,12 @@ MARK = "ATTACK"  # variable of the environment
 
 def family(mark):
     """Living processes of a mark, by pid; those that have ended and wait for their parent are left out."""
-    found = []
+    living = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
+                living.append(process)
+    return living
 
 
 def send(process, number):

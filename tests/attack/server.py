@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import pkgutil
 import re
 import resource
 import signal
@@ -10,9 +11,17 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
+
+import typer.main
+
+import craton
+from craton.cli import main
 
 SLOW = 10  # s of CPU of a command line; a slower one is a failure, and is ended after twice as long
 MEMORY = 2 << 30  # bytes resident, or asked for and refused; more is a failure
@@ -59,21 +68,16 @@ class Answer:
             "over 2 GB": large,
             "accepted nonsense": nonsense,
         }
-        return [kind for kind, found in kinds.items() if found]
+        return [kind for kind, is_so in kinds.items() if is_so]
 
 
 class Server:
     """The process that has imported craton; asked from here."""
 
     def __enter__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "attack.server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            cwd=Path(__file__).parents[1],
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        place = {"env": os.environ | {"OMP_NUM_THREADS": "1"}, "cwd": Path(__file__).parents[1]}
+        self.process = subprocess.Popen([sys.executable, "-m", "attack.server"], **pipes, **place)
         return self
 
     def __exit__(self, *error):
@@ -97,14 +101,6 @@ class Server:
 
 def serve():
     """Answer command lines from standard input until it ends."""
-    import pkgutil
-    from functools import lru_cache
-    from importlib import import_module
-
-    import typer.main
-
-    import craton
-
     libraries = ("scipy.interpolate", "xarray", "h5netcdf", "h5py", "zarr", "pyproj", "rich.progress", "obspy")
     modules = [m.name for m in pkgutil.walk_packages(craton.__path__, "craton.") if "__main__" not in m.name]
     for name in (*modules, *libraries):
@@ -119,8 +115,6 @@ def serve():
 
 def warmed(words, folder):
     """Exit code of a command line worked in this process."""
-    from craton.cli import main
-
     os.chdir(folder)
     with open(os.devnull, "w") as null, redirect_stdout(null), redirect_stderr(null):
         code = main(words)
@@ -158,19 +152,15 @@ def work(words, folder, text, error):
             os.dup2(file, number)
         for name, most in LIMITS.items():
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
-        from craton.cli import main
-
         code = main(words)
-        sys.stdout.flush()
-        sys.stderr.flush()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     except BaseException:
-        import traceback
-
         traceback.print_exc()
-        sys.stderr.flush()
     finally:
+        with suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
 
 

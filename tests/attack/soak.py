@@ -7,6 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psutil
+from smallcase import changed, opened
+
+import craton
+from attack.survey import survey_of
+from craton.scenario import loads
 
 SIDE_BY_SIDE, ROUNDS, MOST = 8, 50, 5000
 LIMITS = {"bytes": 20 << 20, "descriptors": 0, "threads": 0}  # of what grows from the 10th part on
@@ -22,9 +27,6 @@ def usage(runs):
 
 def attack(chosen):
     """Run small scenarios of two methods in turn; growth from the 10th part on."""
-    import craton
-    from attack.survey import survey_of
-
     wave = survey_of(2, 10).shots[0].scenario
     gravity = craton.Scenario(
         method="gravity",
@@ -51,30 +53,19 @@ def attack(chosen):
 
 def side_by_side(scenario, rounds):
     """How many of eight runs at once, in memory and into folders in turn, give other bits than one alone."""
-    from smallcase import TEXT
-
-    from craton.scenario import loads
-
-    pictured = loads(TEXT.replace("duration = 1.0", "duration = 0.5"), ("run.threads=1",))
-    differ = 0
+    pictured, differ = loads(changed(("duration = 1.0", "duration = 0.5")), ("run.threads=1",)), 0
     with TemporaryDirectory(prefix="soak") as place, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         cases = [(scenario, None), (pictured, Path(place))]
         alone = [bits_of(case, folder and folder / "alone") for case, folder in cases]
         for number in range(rounds):
             case, folder = cases[number % 2]
             outs = [folder and folder / f"{number}.{n}" for n in range(SIDE_BY_SIDE)]
-            found = list(pool.map(bits_of, [case] * SIDE_BY_SIDE, outs))
-            differ += sum(bits != alone[number % 2] for bits in found)
+            differ += sum(bits != alone[number % 2] for bits in pool.map(bits_of, [case] * SIDE_BY_SIDE, outs))
     return differ
 
 
 def bits_of(scenario, out):
-    """Bytes of the waveforms of a run, and of the chunks of its snapshots where it has a folder."""
-    import craton
-
-    result = craton.run(scenario, progress=False, warn=False, **({"out": out} if out else {}))
-    bits = [variable.values.tobytes() for variable in result.dataset.data_vars.values()]
-    folder = out / "result.zarr" / "snapshots" if out else None
-    # attributes say when they were written
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name[0] != ".") if out else ()
-    return bits + [(str(p.relative_to(folder)), p.read_bytes()) for p in files]
+    """Bytes of the waveforms of a run, and of the pictures where it has a folder."""
+    dataset = craton.run(scenario, progress=False, warn=False, **({"out": out} if out else {})).dataset
+    pictures = [opened(out, "snapshots/section")] if out else []
+    return [variable.values.tobytes() for group in (dataset, *pictures) for variable in group.data_vars.values()]

@@ -10,41 +10,37 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import psutil
+from smallcase import changed
+
+from craton import shots
+from craton.comm.workers import local
+from craton.output.store import read_run
+from craton.scenario import loads
+from craton.shots.task import NEEDED
 
 SHOTS, SHARE = 1000, 0.05  # kills: as many as 5 % of the shots
 WORKERS, STEPS = 2, 60
 LINE = 'name = "S"\nshots = {{ from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = {} }}'
 
 
-def survey_of(shots, steps):
+def survey_of(count, steps):
     """A survey of small shots, with no snapshots."""
-    from smallcase import TEXT
-
-    from craton import shots as surveys
-    from craton.scenario import loads
-
-    snapshots = TEXT[TEXT.index("[[snapshots]]") : TEXT.index("[output]")]
-    text = TEXT.replace(snapshots, "").replace("duration = 1.0", f"duration = {steps * 0.0157}")
-    text = text.replace("at = [1500, 1500, -1000]", LINE.format(shots))
-    return surveys.prepare(loads(text, ("run.threads=1",)))
+    short = (("duration = 1.0", f"duration = {steps * 0.0157}"), ("at = [1500, 1500, -1000]", LINE.format(count)))
+    return shots.prepare(loads(changed(*short), ("run.threads=1", "snapshots=[]")))
 
 
 def attack(chosen):
     """Run the survey without kills and with; what was lost, repeated and spent beside the shots."""
-    from craton import shots as surveys
-    from craton.comm.workers import local
-    from craton.shots.task import NEEDED
-
-    shots, results, outcomes = min(SHOTS, chosen.most), {}, {}
-    survey = survey_of(shots, STEPS)
+    count, results, outcomes = min(SHOTS, chosen.most), {}, {}
+    survey = survey_of(count, STEPS)
     with TemporaryDirectory(prefix="survey") as place, local([{"OMP_NUM_THREADS": "1"}] * WORKERS, NEEDED) as client:
-        surveys.run(survey_of(2 * WORKERS, STEPS), f"{place}/warm", client=client, progress=False)
+        shots.run(survey_of(2 * WORKERS, STEPS), f"{place}/warm", client=client, progress=False)
+        killer = Killer(client, Random(chosen.seed), Path(place, "killed"))
         for name in ("calm", "killed"):
-            killer = Killer(client, Random(chosen.seed), Path(place, name))
             if name == "killed":
                 killer.start()
             began, spent = time.monotonic(), cpu_seconds()
-            outcomes[name] = surveys.run(survey, f"{place}/{name}", client=client, progress=False)
+            outcomes[name] = shots.run(survey, f"{place}/{name}", client=client, progress=False)
             results[name] = figures(outcomes[name], time.monotonic() - began, cpu_seconds() - spent)
         killer.over.set()
         killer.join()
@@ -52,8 +48,8 @@ def attack(chosen):
         results["killed"] |= {"kills": killer.kills, "repeated, % of the work": repeated}
         calm, killed = (outcome.dataset.velocity.values for outcome in outcomes.values())
         same = bool((killed == calm).all())
-    lost = len(outcomes["killed"].failed) + (0 if same else 1)
-    results |= {"kind": "survey", "tried": shots, "workers": WORKERS, "steps": STEPS, "bit-equal": same}
+    lost = len(outcomes["killed"].failed) + (not same)
+    results |= {"kind": "survey", "tried": count, "workers": WORKERS, "steps": STEPS, "bit-equal": same}
     return results | {"failures": {"lost": lost} if lost else {}}
 
 
@@ -68,8 +64,6 @@ def cpu_seconds():
 
 def figures(outcome, wall, cpu):
     """Seconds of a survey: of its shots, beside them for each, and attempts that were cut off."""
-    from craton.output.store import read_run
-
     noted = read_run(outcome.out)["shots"].values()
     spent, loops, processor = (sum(shot[key] for shot in noted) for key in ("seconds", "loop", "processor"))
     beside = {"shots": wall * WORKERS - spent, "time loops": wall * WORKERS - loops}

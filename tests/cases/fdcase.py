@@ -69,8 +69,8 @@ def ran(scenario, **options):
 
 def velocities(scenario, times):
     """Velocities of a run on some times."""
-    found = ran(scenario)
-    return CubicSpline(found.time.values, found.velocity.values, axis=-1)(times)
+    data = ran(scenario)
+    return CubicSpline(data.time.values, data.velocity.values, axis=-1)(times)
 
 
 def marched(scenario, machine, steps=60):
@@ -85,7 +85,7 @@ def energies(scenario, quiet, names, measure_of):
     """What the leapfrog conserves from some time on, when sources are made silent: `measure_of(program)(before, after)`
     of fields before and after a step.
     """
-    planned, found = craton.plan(scenario), []
+    planned, series = craton.plan(scenario), []
     last = int(quiet / planned.dt)
     for name in ("stress_series", "velocity_series"):
         planned.arrays[name].data[last:] = 0
@@ -96,8 +96,8 @@ def energies(scenario, quiet, names, measure_of):
         before = {name: program.host(name) for name in names} if looked else {}
         advance(program, step)
         if looked:
-            found.append(energy(before, {name: program.host(name) for name in names}))
-    return np.array(found)
+            series.append(energy(before, {name: program.host(name) for name in names}))
+    return np.array(series)
 
 
 # --- the plane and three dimensions --------------------------------------------------------------------------------------------------

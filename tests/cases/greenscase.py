@@ -6,11 +6,11 @@ LAYERS = [{"top": 0, "vp": 2000, "vs": 1100, "rho": 2000}, {"top": -600, "vp": 3
 GROUND = {"kind": "homogeneous", "vp": 2000, "vs": 1100, "rho": 2000}
 TENSOR = {"xx": 1e13, "yy": -2e13, "zz": 1.5e13, "xy": 0.7e13, "xz": -0.4e13, "yz": 0.9e13}
 SPACE = {
-    "domain": {"origin": [0, 0, -1800], "size": [2600, 2500, 1800], "spacing": 100},
+    "domain": {"origin": [400, 350, -1600], "size": [1900, 1800, 1600], "spacing": 100},
     "model": {"kind": "layers", "layers": LAYERS},
-    "time": {"duration": 2.6},
+    "time": {"duration": 1.9},
     "boundaries": {"cpml": {"thickness": 4, "frequency": 2.0}},
-    "receivers": [{"name": "A", "at": [1700, 1100, 0]}, {"name": "B", "at": [1633, 1331, -333]}],
+    "receivers": [{"name": "A", "at": [1500, 1100, 0]}, {"name": "B", "at": [1433, 1331, -333]}],
     "greens": {"from": [1200, 1150, -500], "to": [1300, 1250, 0], "max_frequency": 3.5},
 }
 PLANE = {
@@ -23,10 +23,10 @@ PLANE = {
 }
 ELEMENTS = {
     "method": "sem",
-    "domain": {"origin": [0, 0, -1600], "size": [2000, 2000, 1600], "element_size": 400},
+    "domain": {"origin": [0, 0, -1200], "size": [1600, 1600, 1200], "element_size": 400},
     "model": {"kind": "layers", "layers": LAYERS},
-    "time": {"duration": 3.0},
-    "receivers": [{"name": "A", "at": [1500, 1100, 0]}],
+    "time": {"duration": 1.8},
+    "receivers": [{"name": "A", "at": [1100, 900, 0]}],
     "greens": {"from": [500, 550, -500], "to": [700, 750, 0], "max_frequency": 3.5},
 }
 RUN = {"device": "cpu", "threads": 1, "precision": "float64"}

@@ -10,15 +10,15 @@ from craton.driver.recorder import Recorder
 
 def stopping(monkeypatch, *steps):
     """Let runs be told to stop, as by a signal: the first that comes to the first step, then one at the second, ..."""
-    sample, left = Recorder.sample, [*steps]
+    sample, stops = Recorder.sample, [*steps]
 
-    def told(self, step):
-        if left and step == left[0] and self.comm.rank == 0:
-            left.pop(0)
+    def stopping_sample(self, step):
+        if stops and step == stops[0] and self.comm.rank == 0:
+            stops.pop(0)
             self.stopped = "SIGTERM"
         sample(self, step)
 
-    monkeypatch.setattr(Recorder, "sample", told)
+    monkeypatch.setattr(Recorder, "sample", stopping_sample)
 
 
 def example(name):

@@ -29,6 +29,7 @@ domain = {{ origin = [0, -2300], size = [4000, 2300], spacing = 100, waves = "{w
 receivers = [{{ name = "R", line = {{ from = [1200, 0], to = [2400, -350], count = 5 }} }}]
 output = {{ waveforms = ["velocity"] }}
 boundaries = {{ top = "free", others = "cpml", cpml = {{ thickness = 5 }} }}
+run = {{ order = {order} }}
 [model]
 kind = "layers"
 layers = [{{ top = 0, vp = 3000, vs = 1700, rho = 2100 }}, {{ top = -450, vp = 4200, vs = 2400, rho = 2500 }}]
@@ -42,9 +43,9 @@ wavelet = {{ kind = "ricker", frequency = 6 }}
 """
 
 
-def plane(waves):
+def plane(waves, order=4):
     """Two shots in the (x, z) plane."""
-    return PLANE.format(waves=waves, force="[0, 1e8, 0]" if waves == "SH" else "[1e8, 0, 2e8]")
+    return PLANE.format(waves=waves, order=order, force="[0, 1e8, 0]" if waves == "SH" else "[1e8, 0, 2e8]")
 
 
 def fluid(scenario):
@@ -54,17 +55,18 @@ def fluid(scenario):
     return scenario.replace("vs = 1700", "vs = 0").replace("vs = 2400", "vs = 0")
 
 
-def hilly(water="", order=4, plane_=False):
-    """A trough between two plains 200 m below the top, around which is air or water."""
-    if plane_:
-        scenario = plane("P-SV").replace("origin = [0, -2300]", "origin = [0, -2100]")
-        lower = (("from = [1200, 0], to = [2400, -350]", "from = [1200, -600], to = [2400, -950]"),)
-    else:
-        scenario = layered(order=order, x=3300).replace("origin = [0, 0, -2300]", "origin = [0, 0, -2100]")
-        lower = (("1180, -310]", "1180, -710]"), ("at = [900, 1500, 0]", "at = [900, 1500, -500]"))
-        lower += (("from = [600, 700, 0]", "from = [600, 700, -600]"),)
-    for one, other in (('top = "free"', 'top = "rigid"'), *lower):
-        scenario = scenario.replace(one, other)
+def hilly(water="", order=4, scenario=""):
+    """A trough between two plains 200 m below the top, around which is air or water; in space, or in a plane."""
+    scenario = scenario or layered(order=order, x=3300)
+    for above, below in (
+        ("-2300]", "-2100]"),
+        ('top = "free"', 'top = "rigid"'),
+        ("from = [1200, 0], to = [2400, -350]", "from = [1200, -600], to = [2400, -950]"),
+        ("from = [600, 700, 0]", "from = [600, 700, -600]"),
+        ("at = [900, 1500, 0]", "at = [900, 1500, -500]"),
+        ("1180, -310]", "1180, -710]"),
+    ):
+        scenario = scenario.replace(above, below)
     ground = "x = [0, 900, 1200, 1800, 2100, 4000]\nz = [-200, -200, -460, -480, -200, -200]"
     model = f'[model]\nkind = "homogeneous"\nvp = 3000\nvs = 1700\nrho = 2100\n{water}[model.topography]\n{ground}\n'
     return scenario[: scenario.index("[model]")] + model + scenario[scenario.index("[time]") :]
@@ -72,7 +74,7 @@ def hilly(water="", order=4, plane_=False):
 
 def fields_of(program):
     """Every field that is computed, at the grid's points."""
-    return {name: program.host(name) for name, a in program.plan.arrays.items() if a.part_of == "state"}
+    return {name: program.host(name) for name, array in program.plan.arrays.items() if array.part_of == "state"}
 
 
 def planned(scenario, team=None):
@@ -90,29 +92,30 @@ def alone(scenario):
     return plan, fields_of(program), program.host("record")[:STEPS]
 
 
-def same_bits(scenario, grid, device="hostile", threads=1):
+def same_bits(text, grid, device="hostile", threads=1):
     """The parts of several ranks, whose fields and record, put together, have every bit of one rank's, and something happened."""
-    plan, want, record = alone(scenario)
+    (plan, expected, record), scenario = alone(text), loads(text)
 
     def rank(comm):
         local = plan_of_rank(plan, comm.rank, comm.size, grid)
-        program = waves.commit(loads(scenario), local, backend(device, threads=threads))
+        program = waves.commit(scenario, local, backend(device, threads=threads))
         march(program, exchange(program, comm), BLIND, STEPS)
         own = program.host("record")[:STEPS] if "record" in program.arrays else np.empty((STEPS, 0), plan.precision)
         blocks = comm.collect(own)
         joined = local.gathering.join_columns(blocks, program.backend) if blocks else None
         return local.subdomain, fields_of(program), joined
 
-    found = spawn(int(np.prod(grid)), rank)
-    whole = {name: np.full(plan.layout.shape, np.nan, plan.precision) for name in want}
-    for part, fields, _ in found:
-        assert part.neighbours and fields.keys() == want.keys()
-        for name, values in fields.items():
+    parts, fields, records = zip(*spawn(int(np.prod(grid)), rank))
+    whole = {name: np.full(plan.layout.shape, np.nan, plan.precision) for name in expected}
+    for part, own in zip(parts, fields):
+        assert part.neighbours and own.keys() == expected.keys()
+        for name, values in own.items():
             whole[name][tuple(slice(a, b) for a, b in zip(part.box[::2], part.box[1::2]))] = values
-    assert [name for name in want if whole[name].tobytes() != want[name].tobytes()] == []
-    assert found[0][2].tobytes() == record.tobytes()
-    assert all(np.abs(values).max() > 0 for values in want.values()) and (np.abs(record).max(axis=0) > 0).mean() > 0.5
-    return [part for part, _, _ in found]
+    assert [name for name in expected if whole[name].tobytes() != expected[name].tobytes()] == []
+    assert records[0].tobytes() == record.tobytes()
+    assert all(np.abs(values).max() > 0 for values in expected.values())
+    assert (np.abs(record).max(axis=0) > 0).mean() > 0.5
+    return parts
 
 
 # --- elements ---------------------------------------------------------------------------------------------------------------------------
@@ -139,16 +142,14 @@ ROCK = """
     { top = -500, vp = 4200, vs = 2400, rho = 2500, vp_gradient = 0.3 }"""
 SEA = "{ top = 0, vp = 1500, vs = 0, rho = 1000 }, { top = -500, vp = 3400, vs = 1900, rho = 2300 }"
 LOSSY = ROCK.replace("rho = 2100", "rho = 2100, qp = 60, qs = 30")
-LAYER = 'others = "pml", pml = { thickness = 1 }'
 SOLID = {"layers": ROCK, "source": MOMENT, "boundaries": "", "model": ""}
 WATER = {"layers": SEA, "source": BLAST, "model": ""}
 ELEMENTS = {
     "solid": SOLID,
-    "layers": SOLID | {"boundaries": LAYER},
     "rigid sides": SOLID | {"boundaries": 'west = "rigid", east = "free", others = "stacey"'},
     "attenuation": SOLID | {"layers": LOSSY, "model": ", attenuation = { band = [0.5, 10], mechanisms = 2 }"},
     "sea": WATER | {"source": f"{BLAST}, {MOMENT}", "boundaries": ""},
-    "sea layers": WATER | {"boundaries": LAYER},
+    "sea layers": WATER | {"boundaries": 'others = "pml", pml = { thickness = 1 }'},
     "floor in a layer": WATER | {"boundaries": 'top = "pml", pml = { width = 750 }, others = "stacey"'},
 }
 
@@ -209,15 +210,14 @@ def plans(case, ranks, partition="slices"):
 
 def points_of(plan, phase, message):
     """Own numbers of the points of a message of a phase."""
-    of, (packing,) = plan.arrays[message.out], next(p.packing for p in plan.phases if p.name == phase)
-    count = dict(packing.op.defines)["FIELDS"]
-    return plan.arrays[packing.arrays[2]].data[of.start // count : (of.start + of.shape[0]) // count]
+    sent, (packing,) = plan.arrays[message.out], next(p.packing for p in plan.phases if p.name == phase)
+    fields = dict(packing.op.defines)["FIELDS"]
+    return plan.arrays[packing.arrays[2]].data[sent.start // fields : (sent.start + sent.shape[0]) // fields]
 
 
-def off(got, want):
+def misfits(result, expected):
     """Misfit of the displacements, and the largest of velocity, pressure and strain rate, all channels of a quantity together."""
-    found, quantities = {}, np.array([c.quantity for c in want.plan.channels])
-    for quantity in set(quantities):
-        found[quantity] = misfit(got.samples[:, quantities == quantity], want.samples[:, quantities == quantity])
-    moves = [np.cumsum(one.samples[:, quantities == "velocity"].astype(float), axis=0) for one in (got, want)]
-    return misfit(*moves), max(found.values())
+    quantities = np.array([channel.quantity for channel in expected.plan.channels])
+    samples = {name: [run.samples[:, quantities == name] for run in (result, expected)] for name in set(quantities)}
+    displacements = (np.cumsum(velocity.astype(float), axis=0) for velocity in samples["velocity"])
+    return misfit(*displacements), max(misfit(*pair) for pair in samples.values())

@@ -35,12 +35,9 @@ SMALL = [
     ("spacing = 100", "spacing = 100\nthreads = 4", "domain.threads", '"threads" belongs in [run]'),
     ("spacing = 100", "spacing = true", "domain.spacing", "true is not a number"),
     ("spacing = 100", 'spacing = "5 s"', "domain.spacing", "5 s", "a length"),
-    ("spacing = 100", 'spacing = "5 parsecs"', "domain.spacing", "parsecs"),
-    ("spacing = 100", "spacing = -100", "domain.spacing", "-100 m", "greater than 0"),
     ("spacing = 100", "spacing = 0", "domain.spacing", "must be greater than 0 m"),
     ("spacing = 100", "spacing = 100\nmax_frequency = 5", "domain.max_frequency", "are mutually exclusive"),
     ("spacing = 100\n", "", "domain.spacing", "neither spacing nor max_frequency", "max_frequency = 5"),
-    ("spacing = 100", "spacing = 100\nspacing = 200", "", "not valid TOML", "only once"),
     ("spacing = 100", "spacing = 100 m", "", "not valid TOML", '"100 m"'),
     ("spacing = 100", "spacing = 100\nelement_size = 200", "domain.element_size", 'method = "sem"'),
     ("spacing = 100", 'spacing = 100\nmesh = "a.msh"', "domain.mesh", 'method = "sem"'),
@@ -56,8 +53,6 @@ SMALL = [
     ('kind = "homogeneous"\n', "", "model.kind", f"write kind = {KINDS}"),
     ("rho = 2300\n", "", "model.rho", "missing"),
     ("rho = 2300", "rho = -2300", "model.rho", "-2300 kg/m3 is out of range", "greater than 0"),
-    ("vp = 3000", "vp = nan", "model.vp", "nan is not a finite number"),
-    ("vs = 1700", "vs = 2200", "model.vs", "2200 m/s", "2121.32", "vp / sqrt(2)"),
     ("vp = 3000\nvs = 1700\n", f"stiffness = {{ {CONSTANTS} }}\n", "model.stiffness", 'method = "sem"'),
     (MEDIUM, layers(-500), "model.layers.0.top", "-500"),
     (MEDIUM, layers(0, 1400), "model.layers.1.top", "not below the top of the previous layer, 0 m"),
@@ -68,14 +63,12 @@ SMALL = [
     (MEDIUM, 'kind = "file"\nfile = "small.toml"', "model.file", "small.toml", "netCDF"),
     ("duration = 1.0\n", "", "time.duration", "missing"),
     ("duration = 1.0", "duration = 0", "time.duration", "greater than 0 s"),
-    ("duration = 1.0", "duration = 1.0\nstep = 0.05", "time.step", "0.05 s", "unstable", "limit", "leave step out"),
     ("duration = 1.0", "duration = 1.0\nstep = 5", "time.step", "5 s", "longer than the run, 1 s"),
     ("duration = 1.0", "duration = 1.0\nstart = 1", "time.start", "1 s", "not before the end"),
     ("duration = 1.0", "duration = 1.0\nfrequency = 2", "time.frequency", "valid keys here: duration, step, start"),
     ('others = "cpml"', 'others = "cpml"\nbottom = "free"', "boundaries.bottom", "only at the top", '"cpml", "sponge"'),
     ('others = "cpml"', 'others = "cpml"\neast = "free"', "boundaries.east", "only at the top"),
     ('others = "cpml"', 'others = "free"', "boundaries.others", "only at the top"),
-    ('others = "cpml"', 'others = "cmpl"', "boundaries.others", '"cmpl"', 'did you mean "cpml"'),
     ('others = "cpml"', 'others = "stacey"', "boundaries.others", 'did you mean "a1"'),
     ('others = "cpml"', 'others = "pml"', "boundaries.others", 'did you mean "cpml"?'),
     (
@@ -91,33 +84,23 @@ SMALL = [
     ("thickness = 5", "thickness = 5, reflection = 2", "boundaries.cpml.reflection", "2", "less than 1"),
     (f"[[source]]\n{SOURCE}\n", "", "source", "missing"),
     (f"[[source]]\n{SOURCE}", f"[source]\n{SOURCE}", "source", "write [[source]] with double brackets"),
-    (AT, "at = [9500, 1500, -1000]", "source.0.at", "x = 9500 m", "0 to 3000 m", "move it inside"),
     (AT, "at = [1500, 1500, 1000]", "source.0.at", "z = 1000 m", "in the air", "depth"),
     (AT, "at = { x = 1, y = 1, z = 1, depth = 1 }", "source.0.at", "are mutually exclusive"),
     ('kind = "explosion"', 'kind = "explosoin"', "source.0.kind", 'did you mean "explosion"'),
     ("moment = 1e14\n", "", "source.0.moment", "missing", "write moment = 1e15"),
     ("moment = 1e14", "moment = -1e14", "source.0.moment", "-1e+14 N m is out of range"),
-    ('kind = "explosion"', f"{COUPLE}200", "source.0.dip", "200 deg", "90 deg"),
     ('kind = "explosion"', f"{COUPLE}20\nmagnitude = 4", "source.0.magnitude", "moment", "are mutually exclusive"),
-    ("wavelet = {", "wavelt = {", "source.0.wavelt", 'did you mean "wavelet"?'),
     (f"{{ kind = {WAVELET} }}", "5", "source.0.wavelet", "5 is not a table"),
-    (WAVELET, '"rickr", frequency = 2', "source.0.wavelet.kind", '"rickr"', 'did you mean "ricker"'),
     (WAVELET, '"ricker"', "source.0.wavelet.frequency", "missing", "write frequency = 5"),
     (WAVELET, '"samples", file = "nothing.txt"', "source.0.wavelet.file", "nothing.txt"),
     (WAVELET, '"samples", values = [0, 1, 2]', "source.0.wavelet", "only values is given"),
-    (
-        WAVELET,
-        '"samples", times = [0, 1, 2, 3], values = [0, 1, 2]',
-        "source.0.wavelet.values",
-        "3 values are given for 4",
-    ),
+    (WAVELET, '"samples", times = [0, 1, 2], values = [0, 1]', "source.0.wavelet.values", "2 values are given for 3"),
     (WAVELET, '"samples", times = [0, 1, 1, 2], values = [0, 1, 2, 3]', "source.0.wavelet.times.2", "not after"),
     (BURST, f'kind = "force"\n{AT}\nforce = [0, 0, 0]', "source.0.force", "zero"),
     (SOURCE, 'kind = "srf"\nfile = "none.srf"', "source.0.file", "cannot read", "none.srf", "relative to the scenario"),
     (SOURCE, CMT, "source.0.file", "small.toml:1:", "is not a line of a CMTSOLUTION", "docs/sources.md"),
     (BURST, f"{WAVE}1000", "source.0.wave", "periodic", 'west is "cpml"'),
     (BURST, f"{WAVE}1000\nincidence = 30", "source.0.incidence", "30 deg", "only vertical incidence"),
-    (STATION, "at = [2000, 1500, 10]", "receivers.0.at", "z = 10 m", "in the air"),
     (STATION, "at = [2000, -1500, 0]", "receivers.0.at", "y = -1500 m", "0 to 3000 m"),
     (STATION, f"{STATION}\nfile = 'a.csv'", "receivers.0", "at and file are mutually exclusive"),
     (f'name = "A"\n{STATION}', 'file = "stations.csv"', "receivers.0.file", "stations.csv"),
@@ -129,7 +112,6 @@ SMALL = [
     (LINE, "grid = { x = [0, 1, 2], y = [0, 1], z = 0 }", "receivers.1.grid.y", "[first, last, count]"),
     (LINE, "grid = { x = [0, 1, 2], y = [0, 1, 2] }", "receivers.1.grid", "neither z nor depth"),
     (LINE, FIBRE, "receivers.1.das.gauge", "10 m", "5 m"),
-    ('quantity = "velocity"', 'quantity = "displacement"', "snapshots.0.quantity", '"displacement"', '"velocity"'),
     (PLANE, "plane = { y = 9500 }", "snapshots.0.plane", "9500", "3000"),
     (PLANE, "plane = { surface = true }", "snapshots.0.plane", 'method = "sem"'),
     ("every = 0.25", "", "snapshots.0.every", "missing"),
@@ -142,11 +124,9 @@ SMALL = [
     ('["velocity"]', '["velocty"]', "output.waveforms.0", '"velocty"', 'did you mean "velocity"'),
     ('["velocity"]', '["velocity", "velocity"]', "output.waveforms.1", "listed twice"),
     ('["velocity"]', '"velocity"', "output.waveforms", 'write ["velocity"]'),
-    ('device = "cpu"', "order = 3", "run.order", "3", "2, 4, 6, 8, 10, 12, 14 or 16"),
     ('device = "cpu"', 'precision = "float16"', "run.precision", '"float16"', '"float32" or "float64"'),
     ('device = "cpu"', 'precision = "double"', "run.precision", 'did you mean "float64"?'),
     ('device = "cpu"', 'device = "gpu"', "run.device", '"gpu"', 'did you mean "cuda"'),
-    ('device = "cpu"', "threads = 0", "run.threads", "at least 1"),
     ('device = "cpu"', "degree = 4", "run.degree", 'method = "sem"'),
     ('method = "fd"', 'method = "fdtd"', "method", '"fdtd"', '"fd"', '"sem"', '"gravity"', 'did you mean "fd"?'),
 ]
@@ -189,20 +169,22 @@ MANY = [
     # a wrong model and a wrong survey; the model tells the spacing
     (
         [("vs = 1700", "vs = 2200"), (AT, "at = [9500, 1500, -1000]"), ("spacing = 100", "max_frequency = 5")],
-        [("model.vs", "2200"), ("source.0.at", "9500")],
+        [("model.vs", "2200 m/s", "2121.32", "vp / sqrt(2)")]
+        + [("source.0.at", "x = 9500 m", "0 to 3000 m", "move it inside")],
     ),
     # misspelt keys do not hide what only the model, the survey and the solver can see
     (
         [("duration = 1.0", "duration = 1.0\nstep = 0.05"), ("title = ", "titel = "), (AT, "at = [9500, 1500, -1000]")]
         + [(STATION, "at = [2000, 1500, 10]"), (PLANE, "plane = { x = -1 }"), ('others = "cpml"', 'others = "cmpl"')],
-        [("titel", "title"), ("time.step", "unstable"), ("boundaries.others", "cmpl"), ("source.0.at", "9500")]
-        + [("receivers.0.at", "air"), ("snapshots.0.plane", "x = -1 m")],
+        [("titel", "title"), ("time.step", "0.05 s", "unstable", "limit", "leave step out"), ("source.0.at", "9500")]
+        + [("boundaries.others", '"cmpl"', 'did you mean "cpml"'), ("receivers.0.at", "z = 10 m", "in the air")]
+        + [("snapshots.0.plane", "x = -1 m")],
     ),
     # the value behind a misspelt key or kind is looked at as well
     (
         [("duration = 1.0", 'duraton = "8 km"'), (WAVELET, '"gausian", taw = -1')],
-        [("source.0.wavelet.kind",), ("source.0.wavelet.taw", "did you mean"), ("time.duraton", "did you mean")]
-        + [("source.0.wavelet.taw", "-1 s is out of range")]
+        [("source.0.wavelet.kind", '"gausian"', 'did you mean "gaussian"'), ("source.0.wavelet.taw", "did you mean")]
+        + [("time.duraton", "did you mean"), ("source.0.wavelet.taw", "-1 s is out of range")]
         + [("time.duraton", '"8 km" is a length, but a time is required')],
     ),
     # what makes no scenario, so that only the tables are looked at
@@ -210,8 +192,9 @@ MANY = [
         [("spacing = 100", "spacing = -100"), (MEDIUM, layers(0, -500).replace("vp = 3000", 'vp = "3 kg"'))]
         + [('kind = "explosion"', f"{COUPLE}99"), (STATION, 'at = "there"'), (PLANE, "plane = { x = 1, y = 2 }")]
         + [('name = "section"', 'name = "a/b"'), ('quantity = "velocity"', 'quantity = "presure"'), (LINE, "")],
-        [("domain.spacing",), ("model.layers.0.vp",), ("model.layers.1.vp",), ("source.0.dip",), ("receivers.0.at",)]
-        + [("receivers.1",), ("snapshots.0.name",), ("snapshots.0.quantity",), ("snapshots.0.plane",)],
+        [("domain.spacing", "-100 m", "greater than 0"), ("model.layers.0.vp",), ("model.layers.1.vp",)]
+        + [("source.0.dip", "99 deg", "90 deg"), ("receivers.0.at",), ("receivers.1",), ("snapshots.0.name",)]
+        + [("snapshots.0.quantity", '"presure"', '"velocity"'), ("snapshots.0.plane",)],
     ),
 ]
 

@@ -86,7 +86,7 @@ def same_results(one, other, groups=(None, "snapshots/section", "snapshots/volum
 
 
 def changed(*changes, text=TEXT):
-    """A scenario, the small one, with (old, new) texts replaced; each old text must be there exactly once."""
+    """The scenario, or another text, with (old, new) texts replaced; each old text must be there exactly once."""
     for old, new in changes:
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the scenario"
         text = text.replace(old, new)

@@ -36,16 +36,16 @@ def test_q_follows_a_power_of_frequency():
     f = np.array([0.5, 2.0, 8.0, 20.0])
     for power in (0.3, -0.3):
         fitted = relaxation((0.5, 20.0), 1 / 30, 4, frequency=2.0, power=power, storage="full")
-        found = 1 / fitted.fitted_inverse_q(f, 1 / 50)
-        np.testing.assert_allclose(found, 50 * (f / 2.0) ** power, rtol=0.02)  # the fit's own error is 1.4 %
+        quality = 1 / fitted.fitted_inverse_q(f, 1 / 50)
+        np.testing.assert_allclose(quality, 50 * (f / 2.0) ** power, rtol=0.02)  # the fit's own error is 1.4 %
 
 
 def test_speeds_are_those_of_kjartansson():
     """c(f) = c0 (f / f0)^(atan(1/Q) / pi) where Q is constant: Kjartansson (1979), J. Geophys. Res. 84, 4737-4748."""
     f = np.geomspace(0.2, 5.0, 9)  # near its ends the band's limits are felt
     for storage, quality in (("full", 20.0), ("full", 100.0), ("paired", 20.0), ("coarse", 100.0)):
-        found = relaxation(BAND, 1 / quality, 4, storage=storage).speed(f, 1 / quality)
-        np.testing.assert_allclose(found, f ** (np.arctan(1 / quality) / np.pi), rtol=0.04 / quality)
+        speeds = relaxation(BAND, 1 / quality, 4, storage=storage).speed(f, 1 / quality)
+        np.testing.assert_allclose(speeds, f ** (np.arctan(1 / quality) / np.pi), rtol=0.04 / quality)
 
 
 def test_reference_frequency_and_unrelaxed_modulus():
@@ -113,8 +113,8 @@ def lattice_losses(fitted, loss, frequency, k):
         moduli_of(replace(fitted, polynomials=c).coefficients(loss), fitted.omega, 2 * np.pi * frequency, stored)[n]
         for n, (c, stored) in enumerate([(fitted.polynomials, fitted.stored), *of_shear])
     )
-    found = squared_frequencies(k, (POISSON - 2) * mu, mu, {(0, 1): xy, (0, 2): xz, (1, 2): yz})
-    return found.imag / found.real
+    squares = squared_frequencies(k, (POISSON - 2) * mu, mu, {(0, 1): xy, (0, 2): xz, (1, 2): yz})
+    return squares.imag / squares.real
 
 
 # Worst over 21 directions: coarse 1.7 % at Q = 100, 4.0 % at Q = 20 (8.9 % with one pattern, by parity); mixed 4.1 %; paired 2.2 %; full
@@ -224,9 +224,9 @@ def test_wrong_values_are_told_and_right_ones_pass():
         (None, {"qp": 80, "qs": 40, "epsilon": 0.2, "delta": 0.1, "gamma": 0.15, "attenuation": {"band": BAND}}),
         (None, {"qp": 50, "qs": 50 * best}),  # no bulk loss at all
     ):
-        found = rheology.problems(Homogeneous(**ROCK | values), region)
-        assert len(found) == (words is not None), (values, found)
-        assert all(p.key.startswith("model") and words in p.message for p in found), (values, found)
+        told = rheology.problems(Homogeneous(**ROCK | values), region)
+        assert len(told) == (words is not None), (values, told)
+        assert all(p.key.startswith("model") and words in p.message for p in told), (values, told)
 
 
 def test_keys_of_the_scenario():

@@ -121,9 +121,9 @@ def test_lines_inside():
     v_r = M / (2 pi rho vp^3) times an integral.
     """
     history, tau, t = fullspace.history("ricker", 10.0), 1 / (math.sqrt(2) * math.pi * 10), np.linspace(0, 0.8, 80)
-    wanted = 3e6 / (2 * np.pi * 2000 * 1500**2) * over_arrivals(lambda s: history(s, 1), 600 / 1500, t)
+    expected = 3e6 / (2 * np.pi * 2000 * 1500**2) * over_arrivals(lambda s: history(s, 1), 600 / 1500, t)
     found = lines.sh_force(600.0, 3e6, history, tau, t, 1500, 2000)
-    np.testing.assert_allclose(found, wanted, atol=1e-6 * np.abs(wanted).max())
+    np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
     t, vp, rho, x, h = np.linspace(0, 0.6, 80), 2000.0, 1000.0, 300.0, 400.0
     radial = 1e9 / (2 * np.pi * rho * vp**3) * over_arrivals(lambda s: history(s, 1), 500 / vp, t, power=1)
     found = lines.buried_explosion(x, h, 1e9, history, tau, t, (vp, 0.01, rho))
@@ -138,8 +138,8 @@ def test_speeds_of_guided_waves():
     assert [love, soft, hard] == pytest.approx([2273.585967, 526.8907636, 1426.585289], rel=1e-9)
     t = np.arange(0, 12, 0.01)
     records = [np.exp(-0.5 * ((t - x / 300) / 0.4) ** 2) * np.cos(2 * np.pi * 3 * (t - x / 310)) for x in (900, 1500)]
-    (found,) = guided.speeds(t, records, (900, 1500), [3.0], [320.0])
-    assert found == pytest.approx(310, rel=1e-3)
+    (speed,) = guided.speeds(t, records, (900, 1500), [3.0], [320.0])
+    assert speed == pytest.approx(310, rel=1e-3)
 
 
 # --- a full space ------------------------------------------------------------------------------------------------------------------------
@@ -166,8 +166,8 @@ def force_error(order, spacing, far, beyond, layer):
     source = force([0, 0, 0], [1e10, 0, 0], ricker(frequency, 0))
     data = ran(box(size, spacing, ROCK, source, 1, places, run={"order": order, "precision": "float64"}, **tables))
     medium = fullspace.history("ricker", frequency), data.time.values, VP, VS, RHO
-    wanted = [fullspace.point_force(x, (0, 0, 0), (1e10, 0, 0), *medium)[0] for x in places]
-    return misfit(data.velocity.values[:, 0], np.array(wanted))
+    expected = [fullspace.point_force(x, (0, 0, 0), (1e10, 0, 0), *medium)[0] for x in places]
+    return misfit(data.velocity.values[:, 0], np.array(expected))
 
 
 @pytest.mark.parametrize(
@@ -217,11 +217,11 @@ def test_every_quantity_of_a_moment_tensor_off_the_nodes():
     names = ("velocity", "displacement", "pressure", "strain", "strain_rate", "rotation_rate")
     data, failures = ran(homogeneous.infinite(source, PLACES, 3.2, 4, output={"waveforms": list(names)})), []
     for n, x in enumerate(PLACES):
-        wanted = exact_quantities(x, data.time.values)
-        errors = {name: misfit(data[name].values[n].reshape(wanted[name].shape), wanted[name]) for name in names}
+        expected = exact_quantities(x, data.time.values)
+        errors = {name: misfit(data[name].values[n].reshape(expected[name].shape), expected[name]) for name in names}
         failures += [(n, name, error) for name, error in errors.items() if not error < 0.01]
-        found, offset = (v[:, -10:].mean(axis=1) for v in (data.displacement.values[n], wanted["displacement"]))
-        assert np.linalg.norm(found - offset) < 0.01 * np.linalg.norm(offset), n
+        last, offset = (v[:, -10:].mean(axis=1) for v in (data.displacement.values[n], expected["displacement"]))
+        assert np.linalg.norm(last - offset) < 0.01 * np.linalg.norm(offset), n
     assert not failures
 
 
@@ -274,9 +274,9 @@ def column(component, axis, side, order, kind="a1", motion=None):
 def reflection(*case):
     """Largest amplitude after the direct wave, relative to it."""
     scenario, over = column(*case)
-    found = craton.run(scenario, device="cpu", progress=False)
-    samples = np.abs(found.samples).max(axis=1)
-    return samples[np.arange(len(samples)) * found.plan.dt > over].max() / samples.max()
+    result = craton.run(scenario, device="cpu", progress=False)
+    samples = np.abs(result.samples).max(axis=1)
+    return samples[np.arange(len(samples)) * result.plan.dt > over].max() / samples.max()
 
 
 @pytest.mark.parametrize(("axis", "side"), cases([(0, 1), (2, 0)], (0, 0), (1, 0), (1, 1), (2, 1)))

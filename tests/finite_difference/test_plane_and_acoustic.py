@@ -64,17 +64,17 @@ def test_plane_equals_three_dimensions(waves, kind):
     quantities = ("velocity", "strain_rate", "rotation_rate", *(["pressure"] if waves == "P-SV" else []))
     tables = {"time": {"duration": 0.5, "start": 0, "step": 0.0015}, "output": {"waveforms": quantities}}
     flat = plane(waves, source, boundaries={"others": others, "sponge": {"thickness": 10}}, **tables)
-    found, exact = ran(flat), ran(space(flat))
+    flat_data, space_data = ran(flat), ran(space(flat))
     # The same arithmetic: what is left are sums in another order. vy is between the planes of sources in three dimensions, and is
     # interpolated there; next to the ends of the y axis on fewer points.
     limit = 1e-11 if waves == "P-SV" else 5e-4
     for quantity in quantities:
         values, rest = (
-            found[quantity].fillna(0),
-            exact[quantity].values,
+            flat_data[quantity].fillna(0),
+            space_data[quantity].values,
         )  # components that one of several quantities lacks
-        wanted = exact[quantity].sel({dim: values[dim] for dim in values.dims if dim in ("component", "tensor")})
-        assert misfit(values.values, wanted.values) < limit, quantity
+        expected = space_data[quantity].sel({dim: values[dim] for dim in values.dims if dim in ("component", "tensor")})
+        assert misfit(values.values, expected.values) < limit, quantity
         whole = np.sqrt((values.values**2).sum())
         assert np.sqrt((rest**2).sum()) == pytest.approx(whole, rel=10 * limit), "a component is missing"
 
@@ -96,20 +96,20 @@ def test_acoustic_equals_the_elastic_scheme(faces, axes):
     size = PLANE if axes == 2 else SPACE
     boundaries = FACES[faces] | (around(size) if "periodic" in faces else {})
     options = {"boundaries": boundaries, "output": {"waveforms": ALL}}
-    found, wanted = (ran(water(size, waves, **options)).fillna(0) for waves in (None, ELASTIC[axes]))
+    acoustic, expected = (ran(water(size, waves, **options)).fillna(0) for waves in (None, ELASTIC[axes]))
     for quantity in ALL:
         # the same sums but for terms that are zero: four roundings a step of float64; rotation is a difference of strains
-        scale = np.abs(wanted["strain_rate" if quantity == "rotation_rate" else quantity].values).max()
-        rounding = 4 * found.sizes["time"] * np.finfo(float).eps
-        assert np.abs(found[quantity].values - wanted[quantity].values).max() < rounding * scale, quantity
+        scale = np.abs(expected["strain_rate" if quantity == "rotation_rate" else quantity].values).max()
+        rounding = 4 * acoustic.sizes["time"] * np.finfo(float).eps
+        assert np.abs(acoustic[quantity].values - expected[quantity].values).max() < rounding * scale, quantity
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("order", "weights"), [(2, "taylor"), (8, "holberg"), (16, "taylor")])
 def test_acoustic_orders(order, weights):
     settings = {"precision": "float64", "threads": 1, "order": order, "weights": weights}
-    found, wanted = (ran(water(PLANE, waves, run=settings)).pressure.values for waves in (None, "P-SV"))
-    assert misfit(found, wanted) < 1e-13
+    acoustic, expected = (ran(water(PLANE, waves, run=settings)).pressure.values for waves in (None, "P-SV"))
+    assert misfit(acoustic, expected) < 1e-13
 
 
 @pytest.mark.parametrize(("waves", "size"), cases([("P-SV", None), (None, PLANE)], ("SH", None), (None, SPACE)))
@@ -133,8 +133,8 @@ def test_shots_are_those_of_single_runs():
     assert list(together.shot.values) == names
     assert together.velocity.dims == ("shot", "receiver", "component", "time")
     alone = [ran(plane(source=[shot(n)], **single)).velocity.values for n in range(3)]
-    for name, wanted in zip(names, alone):
-        np.testing.assert_array_equal(together.velocity.sel(shot=name).values, wanted)
+    for name, expected in zip(names, alone):
+        np.testing.assert_array_equal(together.velocity.sel(shot=name).values, expected)
     entry = {k: v for k, v in shot(0).items() if k != "at"}
     shots = {"from": [200, -30], "to": [460, -30], "count": 3}
     line = ran(plane(source=[{**entry, "name": "S", "shots": shots}], **single))
@@ -156,10 +156,10 @@ def test_snapshots_of_the_plane(tmp_path, waves):
     for source, shots in ((None, ()), (many, ("shot",))):
         ran(plane(waves, source, snapshots=taken, time={"duration": 0.25, "start": 0}), out=tmp_path / str(shots))
         for name, vector in vectors.items():
-            found = stored(tmp_path / str(shots), f"snapshots/{name}")
-            assert found[name].dims == ("time", *(["component"] if vector else []), *shots, "z", "x")
-            assert not vector or list(found.component.values) == ["E", "Z"]
-            assert np.abs(found[name].values[-1]).max() > 0
+            series = stored(tmp_path / str(shots), f"snapshots/{name}")
+            assert series[name].dims == ("time", *(["component"] if vector else []), *shots, "z", "x")
+            assert not vector or list(series.component.values) == ["E", "Z"]
+            assert np.abs(series[name].values[-1]).max() > 0
 
 
 @pytest.mark.parametrize("size", cases([PLANE], SPACE))
@@ -169,10 +169,12 @@ def test_acoustic_snapshots(tmp_path, size):
     for waves in (None, ELASTIC[len(size)]):
         ran(water(size, waves, snapshots=asked, run={"precision": "float32"}), out=tmp_path / str(waves))
     for name in quantities:
-        found, wanted = (
+        acoustic, expected = (
             stored(tmp_path / str(w), f"snapshots/{name}")[name].values for w in (None, ELASTIC[len(size)])
         )
-        assert np.abs(wanted).max() > 0 and misfit(found, wanted) < 1e-5, name  # float32; other sums of normal stresses
+        assert np.abs(expected).max() > 0 and misfit(acoustic, expected) < 1e-5, (
+            name
+        )  # float32; other sums of normal stresses
 
 
 # --- against what is known ---------------------------------------------------------------------------------------------------------------
@@ -245,9 +247,11 @@ def test_acoustic_energy(order):
         one |= {"vp": rng.uniform(1200, 3000), "rho": rng.uniform(600, 3000)}
     tables = {"boundaries": {"others": "rigid"}, "receivers": [], "time": {"duration": 1.2, "start": 0}}
     model, run = {**WATER, "anomalies": boxes}, {"precision": "float64", "order": order}
-    found = energies(water(SPACE, model=model, run=run, **tables), 0.5, ("vx", "vy", "vz", "s"), acoustic_energy(order))
-    assert len(found) > 20 and found[0] > 0
-    assert np.ptp(found) < 1e-11 * np.mean(found)  # float64, some hundred steps
+    energy = energies(
+        water(SPACE, model=model, run=run, **tables), 0.5, ("vx", "vy", "vz", "s"), acoustic_energy(order)
+    )
+    assert len(energy) > 20 and energy[0] > 0
+    assert np.ptp(energy) < 1e-11 * np.mean(energy)  # float64, some hundred steps
 
 
 # --- what is chosen and refused ----------------------------------------------------------------------------------------------------------
@@ -288,8 +292,8 @@ def test_elastic_stays_where_a_part_is_solid_or_what_acoustic_waves_lack():
 def test_the_isotropic_part_of_a_moment_acts():
     assert any("only the isotropic" in text for text in craton.plan(water(PLANE, "acoustic", source=SHEARED)).warnings)
     same = [explosion([200, -100], RICKER, 2e12)]
-    found, wanted = (ran(water(PLANE, "acoustic", source=one)).pressure.values for one in (SHEARED, same))
-    assert misfit(found, wanted) < 1e-13
+    pressure, expected = (ran(water(PLANE, "acoustic", source=source)).pressure.values for source in (SHEARED, same))
+    assert misfit(pressure, expected) < 1e-13
 
 
 ALONG_Y = [force([300, -100], [0, 1e7, 0], RICKER)]

@@ -128,8 +128,8 @@ def test_energy_is_conserved():
     tensor = {"xx": 1e15, "yy": -0.5e15, "zz": 0.5e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
     sources = [moment_tensor([1110, 1133, -270], tensor, WAVELET), force([1110, 1133, 0], [1e10] * 3, WAVELET)]
     scenario = below_a_surface(sources, (), 4.0, {"others": "rigid"}, anisotropic_medium())
-    found = fdcase.energies(scenario, QUIET, (*VELOCITY, *STRESS), vti_energy)
-    assert found.min() > 0 and np.ptp(found) < 1e-11 * found.mean()
+    energy = fdcase.energies(scenario, QUIET, (*VELOCITY, *STRESS), vti_energy)
+    assert energy.min() > 0 and np.ptp(energy) < 1e-11 * energy.mean()
 
 
 @pytest.mark.long
@@ -168,7 +168,7 @@ def test_layers_hold_with_attenuation(top):
         model |= {"topography": {"x": x.tolist(), "z": (-300 + 150 * np.exp(-(((x - 1200) / 500) ** 2))).tolist()}}
     source = force([1200, 1300, -900], [1e10, 5e9, 1e10], WAVELET)
     faces = {"top": "free" if top == "free" else "rigid", "others": "cpml", "cpml": {"thickness": 5}}
-    assert left(below_a_surface(source, [[1500, 1500, -1000]], 12.0, faces, model), 4) < 1e-3
+    assert left(below_a_surface(source, [[1500, 1500, -1000]], 8.0, faces, model), 4) < 1e-3
 
 
 # --- a full space ------------------------------------------------------------------------------------------------------------------------
@@ -195,9 +195,9 @@ def in_full_space(method, model):
 def test_finite_differences_and_spectral_elements_agree():
     tilted, loss = THOMSEN | {"vs": 1700.0}, {"qp": 30.0, "qs": 20.0}
     band = {"band": [0.5, 30], "frequency": 5}
-    one = in_full_space("fd", tilted | loss | {"attenuation": band | {"storage": "full"}})
-    other, elastic = in_full_space("sem", tilted | loss | {"attenuation": band}), in_full_space("fd", tilted)
-    assert misfit(one, other) < 0.01 and misfit(elastic, one) > 0.2
+    grid = in_full_space("fd", tilted | loss | {"attenuation": band | {"storage": "full"}})
+    elements, elastic = in_full_space("sem", tilted | loss | {"attenuation": band}), in_full_space("fd", tilted)
+    assert misfit(grid, elements) < 0.01 and misfit(elastic, grid) > 0.2
 
 
 @pytest.mark.long
@@ -208,10 +208,10 @@ def test_full_space_with_constant_q(quality, storage):
     rock = {"kind": "homogeneous", "vp": 4000, "vs": 2300, "rho": 2500, "qp": quality, "qs": quality}
     source, places = force([0, 0, 0], [1e9, -0.4e9, 0.7e9], ricker(5, 0.25)), ([360, 210, -90], [-270, 270, 270])
     tables = {"origin": [-810] * 3, "boundaries": {"top": "cpml"}, "run": {"order": 8, "threads": 1}}
-    found = ran(box([1620] * 3, 30, rock | {"attenuation": attenuation}, source, 0.55, places, **tables))
-    for record, x in zip(found.velocity.values, places):
-        wanted, elastic = (constant_q(x, found.time.values, q) for q in (quality, np.inf))
-        assert misfit(record, wanted) < 0.01 and misfit(elastic, wanted) > 3 / quality  # Q matters here
+    data = ran(box([1620] * 3, 30, rock | {"attenuation": attenuation}, source, 0.55, places, **tables))
+    for record, x in zip(data.velocity.values, places):
+        expected, elastic = (constant_q(x, data.time.values, q) for q in (quality, np.inf))
+        assert misfit(record, expected) < 0.01 and misfit(elastic, expected) > 3 / quality  # Q matters here
 
 
 # --- in the plane ------------------------------------------------------------------------------------------------------------------------
@@ -290,12 +290,12 @@ def test_backus_average_is_that_of_continuous_stress_and_strain():
     """From the definition: layers share exx, eyy, szz; the average of what is not shared, by Hooke's law layer by layer."""
     rng = np.random.default_rng(0)
     kappa, mu, weights = rng.uniform(1, 5, 4), rng.uniform(0.5, 3, 4), rng.dirichlet(np.ones(4))
-    lam, found, (exx, eyy, szz) = kappa - 2 / 3 * mu, laminate.backus(kappa, mu, weights), (0.3, -0.7, 1.1)
+    lam, stiffness, (exx, eyy, szz) = kappa - 2 / 3 * mu, laminate.backus(kappa, mu, weights), (0.3, -0.7, 1.1)
     ezz = (szz - lam * (exx + eyy)) / (lam + 2 * mu)
     sxx = lam * (exx + eyy + ezz) + 2 * mu * exx
-    average = matrix(*found) @ [exx, eyy, (weights * ezz).sum()]
+    average = matrix(*stiffness) @ [exx, eyy, (weights * ezz).sum()]
     assert average[[0, 2]] == pytest.approx([(weights * sxx).sum(), szz], rel=1e-12)
-    assert found[3] == pytest.approx((weights * mu).sum())
+    assert stiffness[3] == pytest.approx((weights * mu).sum())
     one = laminate.backus(kappa[:1], mu[:1], np.ones(1))
     np.testing.assert_allclose(one, laminate.isotropic(kappa[0], mu[0]), rtol=1e-12)
 
@@ -311,23 +311,23 @@ def test_cut_cells_of_the_isotropic_and_of_the_anisotropic_step_agree():
     assert np.flatnonzero((np.abs(c11 - c33) > 1e-6 * c33)[:, 0, 0]).tolist() == [17]  # 730 m deep
     d11, d13, d33, d66 = cut_planes(model, grid)[17]
     k, m = kappa[17, 0, 0], mu[17, 0, 0]
-    wanted = [k + 4 / 3 * m + d11, k - 2 / 3 * m + d13, k + 4 / 3 * m + d33, m + d66]
-    np.testing.assert_allclose([v[17, 0, 0] for v in (c11, c13, c33, c66)], wanted, rtol=1e-12)
+    expected = [k + 4 / 3 * m + d11, k - 2 / 3 * m + d13, k + 4 / 3 * m + d33, m + d66]
+    np.testing.assert_allclose([v[17, 0, 0] for v in (c11, c13, c33, c66)], expected, rtol=1e-12)
 
 
 def test_planes_that_are_cut_and_by_how_much():
     plan = craton.plan(layered())
-    found = cut_planes(layered().model, plan.grid)
-    assert sorted(found) == [16, 28]  # z = -1400: its cell ends at -1450; z = -200 ends at -250
+    corrections = cut_planes(layered().model, plan.grid)
+    assert sorted(corrections) == [16, 28]  # z = -1400: its cell ends at -1450; z = -200 ends at -250
     values = [np.array([layer[n] for layer in STACK[:2]], float) for n in ("vp", "vs", "rho")]
     weights = np.array([0.8, 0.2])  # of the cell from -150 to -250
     _, kappa, mu = cells.mean(*values, weights, (0,))
-    wanted = laminate.backus(*cells.moduli(*values), weights) - laminate.isotropic(kappa, mu)
-    np.testing.assert_allclose(found[28], wanted, rtol=1e-9)
+    expected = laminate.backus(*cells.moduli(*values), weights) - laminate.isotropic(kappa, mu)
+    np.testing.assert_allclose(corrections[28], expected, rtol=1e-9)
     # Harmonic means are too soft along the layers, and never stiffer than the laminate: what is added has no negative eigenvalue.
-    assert np.linalg.eigvalsh(matrix(*found[28])).min() > -1e-9 * kappa
+    assert np.linalg.eigvalsh(matrix(*corrections[28])).min() > -1e-9 * kappa
     table = plan.arrays["laminate"].data
-    assert table[28] == pytest.approx(found[28], rel=1e-6) and not table[[15, 17, 27, 29]].any()
+    assert table[28] == pytest.approx(corrections[28], rel=1e-6) and not table[[15, 17, 27, 29]].any()
     assert "2 grid planes are crossed by layer interfaces; effective VTI medium used" in str(plan)
 
 

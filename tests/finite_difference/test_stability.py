@@ -146,8 +146,10 @@ def test_boundary_rows_are_exact_for_polynomials(order):
     for n in range(2 if order == 2 else 3):
         slope_half, slope = (n * p[: c.rows].astype(float) ** max(n - 1, 0) for p in (half, x))
         assert np.allclose(c.d1 @ x**n, slope_half, atol=1e-12)
-        got = c.d2 @ half**n - (n == 0) * np.eye(c.rows)[0] / c.hp  # the weak condition pulls towards zero traction
-        assert np.allclose(got, slope, atol=1e-12)
+        differences = (
+            c.d2 @ half**n - (n == 0) * np.eye(c.rows)[0] / c.hp
+        )  # the weak condition pulls towards zero traction
+        assert np.allclose(differences, slope, atol=1e-12)
         surface = c.surface @ half[: c.rows] ** n - (n == 1) * c.hp[0]
         assert surface == pytest.approx(float(n == 0), abs=1e-12)
 
@@ -188,8 +190,8 @@ def rayleigh_speed(order, per_wavelength, ratio=3**0.5):
 )
 def test_waves_at_ten_points_per_wavelength(order, standing, rayleigh):
     """Standing waves in a bar, Rayleigh's speed, and the step, which closures do not reduce."""
-    for found in bar(order, 60):
-        assert np.abs(found / (np.arange(1, 60) * pi / 60) - 1)[:12].max() < standing
+    for frequencies in bar(order, 60):
+        assert np.abs(frequencies / (np.arange(1, 60) * pi / 60) - 1)[:12].max() < standing
     assert abs(rayleigh_speed(order, 10) / RAYLEIGH_PER_VS - 1) < rayleigh
     assert abs(rayleigh_speed(order, 20) / RAYLEIGH_PER_VS - 1) < rayleigh / 3
     b, hm, hp = operators(order, 120)
@@ -200,9 +202,9 @@ def test_waves_at_ten_points_per_wavelength(order, standing, rayleigh):
 
 
 def test_standing_waves_converge_at_third_order_with_order_four():
-    exact, found = {n: np.arange(1, n // 10 + 1) * pi / n for n in (40, 80)}, {n: bar(4, n) for n in (40, 80)}
-    errors = [max(np.abs(f[: n // 10] / exact[n] - 1).max() for f in found[n]) for n in (40, 80)]
-    fixed = [max(abs(f[3] / (4 * pi / n) - 1) for f in found[n]) for n in (40, 80)]
+    exact, discrete = {n: np.arange(1, n // 10 + 1) * pi / n for n in (40, 80)}, {n: bar(4, n) for n in (40, 80)}
+    errors = [max(np.abs(f[: n // 10] / exact[n] - 1).max() for f in discrete[n]) for n in (40, 80)]
+    fixed = [max(abs(f[3] / (4 * pi / n) - 1) for f in discrete[n]) for n in (40, 80)]
     assert errors[1] < errors[0] and fixed[1] < fixed[0] / 6
 
 
@@ -228,8 +230,8 @@ def test_nothing_grows(name, monkeypatch):
 @pytest.mark.parametrize(("row", "limit"), [("peak", 1e-6), ("hills", 1e-6), ("hills-water", 1e-3)])
 def test_nothing_swings_on(row, limit):
     """A hill one cell wide at its top swung for ever at a tenth of the peak; what is left in water is eddies (docs/terrain.md)."""
-    found = measure(ROWS[row].scenario(None, "P-SV"), 20_000, "cpu", threads=1)
-    assert found["ratio"] < limit and not found["grows"]
+    measures = measure(ROWS[row].scenario(None, "P-SV"), 20_000, "cpu", threads=1)
+    assert measures["ratio"] < limit and not measures["grows"]
 
 
 def small(**tables):
@@ -246,8 +248,8 @@ def test_nothing_grows_in_space(faces):
     tensor = {"xx": 1e15, "yy": -0.5e15, "zz": 0.7e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
     source, faces = moment_tensor([911, 960, -730], tensor, ricker(3, 0.4)), {"cpml": {"thickness": 5}, **faces}
     time = {"duration": 1, "start": 0, "step": 0.0075}
-    found = measure(box([1900] * 3, 100, model, source, 1, boundaries=faces, time=time), 15_000, "cpu")
-    assert found["ratio"] <= found["half_ratio"] <= 1e-4
+    measures = measure(box([1900] * 3, 100, model, source, 1, boundaries=faces, time=time), 15_000, "cpu")
+    assert measures["ratio"] <= measures["half_ratio"] <= 1e-4
 
 
 def test_a_basin_at_the_layers_grows_only_where_they_stretch_without_bound(monkeypatch):
@@ -256,20 +258,20 @@ def test_a_basin_at_the_layers_grows_only_where_they_stretch_without_bound(monke
     model, faces = {"kind": "homogeneous", **stability_cases.ROCK, "anomalies": [body]}, {"cpml": {"thickness": 8}}
     source = force([60, 0], [0, -1e6], ricker(3))
     basin = box([800, 600], 25, model, source, 1.0, origin=[-400, -600], boundaries=faces)
-    found = measure(basin, 8000, "cpu")
-    assert not found["grows"] and found["rise"] < 0.8
+    measures = measure(basin, 8000, "cpu")
+    assert not measures["grows"] and measures["rise"] < 0.8
     monkeypatch.setattr(boundaries, "greatest_stretch", lambda d: np.inf)
-    found = measure(basin, 8000, "cpu")
-    assert found["grows"] and found["rise"] > 3
+    measures = measure(basin, 8000, "cpu")
+    assert measures["grows"] and measures["rise"] > 3
 
 
 def test_what_stays_and_what_leaves_is_seen():
     """Between rigid faces nothing leaves."""
-    found = measure(small(boundaries=RIGID), 2000, "cpu")
-    assert 0.05 < found["ratio"] < 1.5 and 0.05 < found["half_ratio"] < 1.5 and found["diverged"] is None
-    assert found["steps"][-1] == 2000 and len(found["steps"]) == len(found["velocity"])
-    found = measure(small(boundaries={"top": "cpml"}), 2000, "cpu")
-    assert found["ratio"] < 1e-5 < 0.1 < found["peak"] / found["velocity"].max() <= 1
+    measures = measure(small(boundaries=RIGID), 2000, "cpu")
+    assert 0.05 < measures["ratio"] < 1.5 and 0.05 < measures["half_ratio"] < 1.5 and measures["diverged"] is None
+    assert measures["steps"][-1] == 2000 and len(measures["steps"]) == len(measures["velocity"])
+    measures = measure(small(boundaries={"top": "cpml"}), 2000, "cpu")
+    assert measures["ratio"] < 1e-5 < 0.1 < measures["peak"] / measures["velocity"].max() <= 1
 
 
 class Growing:
@@ -309,12 +311,12 @@ def test_ranks_see_the_same():
 def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
     """The middle of a wide box is the small one: same points, same source; its width about four times."""
     row = ROWS["soft-top"]
-    one, wide = (row.scenario(tmp_path, "P-SV", n) for n in (1, 4))
-    assert one.source == wide.source and one.domain.spacing == wide.domain.spacing
-    offset = (one.domain.origin[0] - wide.domain.origin[0]) / one.domain.spacing
-    assert offset == round(offset) and wide.domain.size[0] / one.domain.size[0] == pytest.approx(4, rel=0.02)
-    (found,) = stability("cpu", "quick", ["soft-top"], steps=400)
-    assert found["until"] > 1 and found["trapped"] > 1e-4 and found["limit"] == TRAPPED
+    narrow, wide = (row.scenario(tmp_path, "P-SV", n) for n in (1, 4))
+    assert narrow.source == wide.source and narrow.domain.spacing == wide.domain.spacing
+    offset = (narrow.domain.origin[0] - wide.domain.origin[0]) / narrow.domain.spacing
+    assert offset == round(offset) and wide.domain.size[0] / narrow.domain.size[0] == pytest.approx(4, rel=0.02)
+    (measures,) = stability("cpu", "quick", ["soft-top"], steps=400)
+    assert measures["until"] > 1 and measures["trapped"] > 1e-4 and measures["limit"] == TRAPPED
     assert set(FORMS) == {"quick", "standard", "full"} and set(QUICK) <= set(ROWS)
     assert len(stability_cases.DATA["more"]) >= 12
     assert all(set(counts) == {"fd", "bodies", "sem"} for _, counts in FORMS.values())
@@ -323,11 +325,11 @@ def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
 @pytest.mark.parametrize("wave", cases(["P", "Rayleigh"], "S"))
 def test_layers_send_little_back(wave):
     """Less than -60 dB up to 60 degrees; the other angles and Rayleigh waves that come aslant are in `craton validate reflection`."""
-    found = measured(Incidence(wave, (0,) if wave == "Rayleigh" else (0, 40, 60)), "cpu")
-    assert all((ratios > 1e-7).all() and (ratios < 1e-3).all() for ratios in found.values()), found
+    amplitudes = measured(Incidence(wave, (0,) if wave == "Rayleigh" else (0, 40, 60)), "cpu")
+    assert all((ratios > 1e-7).all() and (ratios < 1e-3).all() for ratios in amplitudes.values()), amplitudes
 
 
 def test_walls_send_all_back():
     """A rigid wall 10 points behind the inner edge: what comes has gone 20 points further than to the mirror image, of 86."""
-    found = measured(Incidence("P", (0,), (("west", "rigid"),)), "cpu")
-    assert all(ratios[0] == pytest.approx((86 / 106) ** 0.5, rel=0.1) for ratios in found.values()), found
+    amplitudes = measured(Incidence("P", (0,), (("west", "rigid"),)), "cpu")
+    assert all(ratios[0] == pytest.approx((86 / 106) ** 0.5, rel=0.1) for ratios in amplitudes.values()), amplitudes

@@ -61,10 +61,10 @@ def waveforms(text):
     return craton.run(loads(text)).dataset.velocity.values
 
 
-def error(found, expected):
+def error(values, expected):
     """Worst relative L2 error of a receiver."""
-    difference = np.linalg.norm((found - expected).reshape(len(found), -1), axis=1)
-    return (difference / np.linalg.norm(expected.reshape(len(found), -1), axis=1)).max()
+    difference = np.linalg.norm((values - expected).reshape(len(values), -1), axis=1)
+    return (difference / np.linalg.norm(expected.reshape(len(values), -1), axis=1)).max()
 
 
 FAR = '[[receivers]]\nname = "far"\nat = [600, 600, -1900]\n[[receivers]]\nname = "A"'
@@ -82,12 +82,12 @@ def test_results_differ_from_float32_by_little_and_by_less_with_boxes(monkeypatc
     assert 1e-6 < error(boxed[1:], exact[1:]) < 2e-5 and 1e-5 < error(boxed[:1], exact[:1]) < 1e-3
     assert 2 * error(boxed[1:], exact[1:]) < error(bare[1:], exact[1:]) < 2e-2
     for name in ("section", "p"):
-        wanted, found = (one.snapshots[name].isel(time=-1).to_array().values for one in results)
-        off = np.abs(found - wanted)
+        exact_pictures, pictures = (one.snapshots[name].isel(time=-1).to_array().values for one in results)
+        off = np.abs(pictures - exact_pictures)
         if name == "p":  # cut off at the source's point; beside it a small sum of large stresses
-            assert np.abs(wanted).max() > 10 * np.abs(found).max()
-            off[..., 12:19, 12:19], wanted[..., 12:19, 12:19] = 0, 0
-        assert off.max() < 2e-3 * np.abs(wanted).max(), name
+            assert np.abs(exact_pictures).max() > 10 * np.abs(pictures).max()
+            off[..., 12:19, 12:19], exact_pictures[..., 12:19, 12:19] = 0, 0
+        assert off.max() < 2e-3 * np.abs(exact_pictures).max(), name
 
 
 @pytest.mark.long
@@ -96,8 +96,8 @@ def test_strong_fields_beside_a_source_do_not_end_at_the_largest_number(at, boun
     """Beside receivers, where 16 bits would end; with a box that ends beside it, at the absorbing layer."""
     old = "at = [1500, 1500, -1000]"
     assert old in HALF
-    exact, found = (waveforms(text.replace(old, f"at = [{at}]")) for text in (TEXT, HALF))
-    assert error(found, exact) < bound
+    exact, rounded = (waveforms(text.replace(old, f"at = [{at}]")) for text in (TEXT, HALF))
+    assert error(rounded, exact) < bound
 
 
 def test_boxes_whose_ghosts_reach_each_other_are_one():

@@ -47,9 +47,9 @@ def mountain(q=None, **more):
     return box((600, 400), 10, model | ({"attenuation": {"band": [1, 40]}} if q else {}), source, 0.6, places, **more)
 
 
-def peaks(found, parts):
+def peaks(data, parts):
     """Largest value in each of so many parts of the time."""
-    return [float(abs(part).max()) for part in np.array_split(found.velocity.values, parts, axis=-1)]
+    return [float(abs(part).max()) for part in np.array_split(data.velocity.values, parts, axis=-1)]
 
 
 # --- the model -------------------------------------------------------------------------------------------------------------------------
@@ -69,8 +69,8 @@ def test_cells_above_the_ground_are_empty_or_water_and_the_highest_hold_their_sh
     rho, kappa, mu = averages(**sea)
     assert np.allclose(rho[5:11, 0, 0], [2000, 2000, 1000, 1000, 1000, 500])
     assert (mu[7:] == 0).all() and (mu[:7] > 0).all() and np.allclose(kappa[8], 1000 * 1500**2)
-    found = extremes(Homogeneous(**ROCK, **sea), GRID)
-    assert found["rho"] == (1000, 2000) and found["vs"][0] == 0 and found["slowest"] == 1000
+    ranges = extremes(Homogeneous(**ROCK, **sea), GRID)
+    assert ranges["rho"] == (1000, 2000) and ranges["vs"][0] == 0 and ranges["slowest"] == 1000
 
 
 def test_slopes_keep_their_volume():
@@ -127,8 +127,8 @@ def test_wrong_grounds():
         ({"file": "/nowhere/dem.nc"}, "there is no file"),
     ):
         try:
-            (found,) = problems(Homogeneous(**ROCK, topography=topography), GRID)
-            assert found.key == "model.topography" and says in found.message, says
+            (problem,) = problems(Homogeneous(**ROCK, topography=topography), GRID)
+            assert problem.key == "model.topography" and says in problem.message, says
         except (ScenarioError, ValueError) as error:
             assert says in str(error), says
 
@@ -142,12 +142,12 @@ def dem(x=np.arange(0, 700, 50.0)):  # noqa: B008
 def test_ground_from_arrays_files_and_functions_and_back_from_text(tmp_path):
     """netCDF, zarr, GeoTIFF with rows from north to south; degrees are refused."""
     grid = Grid((0, -50, -200), 10.0, (24, 11, 60))
-    wanted = averages(grid, topography=dem())[0]
-    assert (wanted == 0).any()
+    expected = averages(grid, topography=dem())[0]
+    assert (expected == 0).any()
     dem().to_dataset().to_netcdf(tmp_path / "dem.nc", engine="h5netcdf")
     dem().to_dataset().to_zarr(tmp_path / "dem.zarr", consolidated=False)
     for name in ("dem.nc", "dem.zarr"):
-        assert (averages(grid, topography={"file": tmp_path / name})[0] == wanted).all(), name
+        assert (averages(grid, topography={"file": tmp_path / name})[0] == expected).all(), name
     row, section = dem(np.arange(0, 3300, 100.0)).isel(y=2, drop=True), Grid((0, 0, -200), 50.0, (8, 1, 60))
     tiled = xarray.DataArray(np.tile(row, (3, 1)), {"y": [-100.0, 0.0, 100.0], "x": row.x}, ("y", "x"))
     assert np.allclose(averages(section, topography=row)[0], averages(section, topography=tiled)[0])
@@ -158,7 +158,7 @@ def test_ground_from_arrays_files_and_functions_and_back_from_text(tmp_path):
     pytest.importorskip("rioxarray")
     rows = dem().isel(y=slice(None, None, -1))
     rows.rio.write_crs("EPSG:32633").rio.to_raster(tmp_path / "dem.tif")
-    assert np.allclose(averages(grid, topography={"file": tmp_path / "dem.tif"})[0], wanted, atol=1e-9)
+    assert np.allclose(averages(grid, topography={"file": tmp_path / "dem.tif"})[0], expected, atol=1e-9)
     rows.rio.write_crs("EPSG:4326").rio.to_raster(tmp_path / "degrees.tif")
     wrong = {"topography": {"file": tmp_path / "degrees.tif"}}
     refused(ScenarioError, "longitude and latitude", averages, grid, **wrong)
@@ -254,18 +254,18 @@ def test_many_shots_are_those_one_by_one():
     line = {"from": {"x": 200, "depth": 30}, "to": {"x": 420, "depth": 30}, "count": 3}
     source = {"kind": "explosion", "moment": 1e12, "wavelet": ricker(12)}
     together = mountain(source=[source | {"shots": line}])
-    found, xyz = ran(together).velocity, np.array(sources.positions(together, together.source[0]))
+    shots, xyz = ran(together).velocity, np.array(sources.positions(together, together.source[0]))
     assert len(set(np.round(xyz[:, 2], 3))) == 3  # each hangs below its own ground
     for n, (x, _, z) in enumerate(xyz):
         alone = ran(mountain(source=[source | {"at": [x, z]}])).velocity.values
-        assert np.abs(found.isel(shot=n).values - alone).max() < 1e-5 * abs(alone).max()
+        assert np.abs(shots.isel(shot=n).values - alone).max() < 1e-5 * abs(alone).max()
 
 
 def test_a_plane_wave_rises_below_the_ground_only():
     wave = {"kind": "plane_wave", "wave": "SV", "velocity": 0.1, "wavelet": ricker(12)}
     sides = {"top": "rigid", "bottom": "cpml", "others": "periodic"}
-    found = ran(mountain(source=[wave | {"z": -60}], boundaries=sides)).velocity
-    assert 0.1 < abs(found.values).max() < 1  # doubled at the surface, and what the mountain makes of it
+    velocity = ran(mountain(source=[wave | {"z": -60}], boundaries=sides)).velocity
+    assert 0.1 < abs(velocity.values).max() < 1  # doubled at the surface, and what the mountain makes of it
     (problem,) = survey_problems(mountain(source=[wave | {"z": 60}], boundaries=sides))
     assert problem.key == "source.0.z" and "cuts the topography" in problem.message
 
@@ -298,11 +298,11 @@ VTI = THOMSEN | {name: ROCK[name] for name in ("vp", "vs", "rho")}
 def test_flat_ground_is_the_free_surface(medium, spacing, lifts):
     """Order 4, 17 points per S wavelength at the peak frequency: 1.1 to 3.5 %, worst with the ground on a half plane; VTI, 33: 2.6 %."""
     free = {"top": "free", "others": "rigid"}
-    wanted = ran(scenario(medium, (3200, 1300), 0.0, spacing, boundaries=free))
+    expected = ran(scenario(medium, (3200, 1300), 0.0, spacing, boundaries=free))
     for lift in lifts:
         at, there = (900, -150 + lift), [(x, -100 + lift) for x in (1300, 1700)]
         asked = scenario(medium | {"topography": lift}, spacing=spacing, at=at, places=there)
-        assert misfit(velocities(asked, wanted.time.values), wanted.velocity.values) < 0.04, lift
+        assert misfit(velocities(asked, expected.time.values), expected.velocity.values) < 0.04, lift
 
 
 @pytest.mark.long
@@ -313,15 +313,15 @@ def test_slope_converges():
     def turn(along, out):
         return 900 + along * c - out * s, along * s + out * c
 
-    wanted = ran(scenario(top=0.0, spacing=10.0, boundaries={"top": "free", "others": "rigid"}))
+    expected = ran(scenario(top=0.0, spacing=10.0, boundaries={"top": "free", "others": "rigid"}))
     ground, errors = {"topography": {"x": [0, 3200], "z": [-900 * s / c, 2300 * s / c]}}, []
     for spacing in (20.0, 10.0):
         places = [turn(400, -100), turn(800, -100)]
         asked = scenario(ground, (3200, 2300), 700.0, spacing, turn(0, -150), places)
-        found = velocities(asked, wanted.time.values)
-        e, z = found[:, 0].copy(), found[:, -1].copy()
-        found[:, 0], found[:, -1] = c * e + s * z, c * z - s * e
-        errors.append(misfit(found, wanted.velocity.values))
+        turned = velocities(asked, expected.time.values)
+        e, z = turned[:, 0].copy(), turned[:, -1].copy()
+        turned[:, 0], turned[:, -1] = c * e + s * z, c * z - s * e
+        errors.append(misfit(turned, expected.velocity.values))
     assert errors[1] < 0.15 and errors[0] > 2 * errors[1], errors
 
 
@@ -337,9 +337,9 @@ def test_rough_mountain_is_stable_for_20000_steps(water):
         explosion({"x": 290, "depth": 12}, ricker(3.0, 0.4)),
         ({"x": 200, "depth": 0}, {"x": 400, "depth": 30}),
     )
-    found = ran(box((600, 400), 10.0, model, source, 20.0, places, origin=[0, -200], boundaries=RIGID))
-    assert found.sizes["time"] > 20000
-    values = found.velocity.values
+    data = ran(box((600, 400), 10.0, model, source, 20.0, places, origin=[0, -200], boundaries=RIGID))
+    assert data.sizes["time"] > 20000
+    values = data.velocity.values
     first, last = (np.sqrt((part**2).mean()) for part in (values[..., 2000:8000], values[..., -6000:]))
     assert 0.7 < last / first < 1.3  # the energy sloshes; growth of a mode would give powers of ten
 
@@ -355,9 +355,9 @@ def test_mountain_dies_out_over_20000_steps(more, left):
 
     The layers leave a swing of 7.3 s, which decays: each part is longer than half of that. All from 16 s on is small.
     """
-    found = ran(mountain(time={"duration": 40}, **more))
-    assert found.sizes["time"] > 40_000
-    first, *later = peaks(found, 10)
+    data = ran(mountain(time={"duration": 40}, **more))
+    assert data.sizes["time"] > 40_000
+    first, *later = peaks(data, 10)
     assert max(later[3:]) < left * first and all(b < 1.2 * a for a, b in zip(later, later[1:]))
 
 
@@ -368,8 +368,8 @@ def test_mountain_in_space_dies_out():
     model = {"kind": "homogeneous", **HARD, "topography": {"x": x, "y": x, "z": z}}
     source, place = explosion({"x": 140, "y": 150, "depth": 40}, ricker(14)), {"x": 150, "y": 140, "depth": 0}
     faces = {"top": "rigid", "others": "cpml", "cpml": {"thickness": 8}}
-    found = ran(box([300, 300, 310], 10, model, source, 2.0, [place], origin=[0, 0, -260], boundaries=faces))
-    first, *later = peaks(found, 6)
+    data = ran(box([300, 300, 310], 10, model, source, 2.0, [place], origin=[0, 0, -260], boundaries=faces))
+    first, *later = peaks(data, 6)
     assert later[-1] < 0.02 * first and all(b < 1.05 * a for a, b in zip(later, later[1:]))
 
 
@@ -384,8 +384,8 @@ def test_scholte_speed(floor):
     size, duration = [28 * wave, 660], 20 * wave / speed + 2.5 / frequency
     places = [[6 * wave + x, floor - 0.5 * wave] for x in away]
     faces = {"origin": [0, -330], "boundaries": {"top": "cpml", "others": "cpml"}}
-    found = ran(box(size, h, {"kind": "layers", "layers": stack}, source, duration, places, **faces))
-    t, z = found.time.values, found.velocity.values[:, -1]
+    data = ran(box(size, h, {"kind": "layers", "layers": stack}, source, duration, places, **faces))
+    t, z = data.time.values, data.velocity.values[:, -1]
     near = np.exp(-(((t - 1.5 / frequency - away[:, None] / speed) * frequency / 1.6) ** 2))
     phase = np.unwrap(np.angle((z * near * np.exp(-2j * np.pi * frequency * t)).sum(-1)))
     assert -2 * np.pi * frequency / np.polyfit(away, phase, 1)[0] == pytest.approx(speed, rel=0.003)
@@ -399,11 +399,11 @@ def test_hill_and_lake_in_space():
     places = ({"x": 220, "y": 300, "depth": 15}, {"x": 330, "y": 260, "depth": 25})
     tables = {"origin": [0, 0, -360], "boundaries": RIGID, "time": {"duration": 2.0, "start": -0.5}}
     tables |= {"run": {"threads": 1, "precision": "float64"}}
-    got = []
+    records = []
     for here, there in (places, places[::-1]):
         source = force(here, [0, 0, 1e9], ricker(4))
-        got.append(ran(box([600, 600, 460], 20, model, source, 2.0, [there], **tables)).velocity.values[0, -1])
-    assert np.abs(got[0] - got[1]).max() < 1e-9 * np.abs(got[0]).max()
+        records.append(ran(box([600, 600, 460], 20, model, source, 2.0, [there], **tables)).velocity.values[0, -1])
+    assert np.abs(records[0] - records[1]).max() < 1e-9 * np.abs(records[0]).max()
 
 
 @pytest.mark.long
@@ -413,8 +413,8 @@ def test_okamoto_on_a_small_grid():
     plan = build.build(asked)
     launched = {launch.op.name for phase in plan.phases for launch in phase.launches}
     assert {"a1_z0", "wrap", "sponge_y", "velocity_terrain"} <= launched and plan.grid.shape == (56, 48, 48)
-    found = craton.run(asked, device="cpu", progress=False).samples
-    parts = [abs(part).max() for part in np.array_split(found, 7)]
+    samples = craton.run(asked, device="cpu", progress=False).samples
+    parts = [abs(part).max() for part in np.array_split(samples, 7)]
     assert max(parts) > 1e-6 and parts[-1] < 0.9 * max(parts)
 
 
@@ -428,18 +428,18 @@ def elevations(longitude, latitude, values=None, names=("lat", "lon"), unit="m")
 
 
 def test_relief_between_points_and_its_averages():
-    made = relief.from_array(elevations(np.arange(-80.0, -49), np.arange(0.0, -31, -1)).T)
+    ground = relief.from_array(elevations(np.arange(-80.0, -49), np.arange(0.0, -31, -1)).T)
     x, y = np.random.default_rng(0).uniform((-80, -30), (-50, 0), (100, 2)).T
-    assert np.allclose(made(x, y), 100 * y + 10 * x) and np.allclose(made(x + 360, y), 100 * y + 10 * x)
-    assert np.isnan(made(np.array([-81.0, -60]), np.array([-5.0, 1]))).all()
+    assert np.allclose(ground(x, y), 100 * y + 10 * x) and np.allclose(ground(x + 360, y), 100 * y + 10 * x)
+    assert np.isnan(ground(np.array([-81.0, -60]), np.array([-5.0, 1]))).all()
     latitude, x = np.arange(-90, 91, 2.0), np.array([179.5, -179.5, 359.0, -1.0, 0.0])
     for longitude in (np.arange(-180, 180, 2.0), np.arange(-180, 181, 2.0), np.arange(0, 360, 2.0)):  # around the world
         z = 1e3 * np.cos(np.radians(longitude)) + latitude[:, None]
-        found = relief.from_array(elevations(longitude, latitude, z))(x, np.full(5, 10.0))
-        assert np.allclose(found, 1e3 * np.cos(np.radians(x)) + 10, atol=0.7)  # linear over 2 degrees
-    made = relief.from_array(elevations(np.arange(-80.0, -60, 0.25), np.arange(-30.0, -10, 0.25)))
-    coarse = made.lowered(1.0)
-    assert coarse.elevation.shape == (20, 20) and made.lowered(0.1).elevation.shape == made.elevation.shape
+        heights = relief.from_array(elevations(longitude, latitude, z))(x, np.full(5, 10.0))
+        assert np.allclose(heights, 1e3 * np.cos(np.radians(x)) + 10, atol=0.7)  # linear over 2 degrees
+    ground = relief.from_array(elevations(np.arange(-80.0, -60, 0.25), np.arange(-30.0, -10, 0.25)))
+    coarse = ground.lowered(1.0)
+    assert coarse.elevation.shape == (20, 20) and ground.lowered(0.1).elevation.shape == ground.elevation.shape
     assert np.allclose(coarse.elevation, 100 * coarse.latitude[:, None] + 10 * coarse.longitude)
 
 
@@ -465,9 +465,9 @@ def test_relief_from_files(tmp_path):
 
 def test_the_top_of_a_chunk_follows_the_relief():
     bumps = 2000 * np.sin(np.arange(31.0))[:, None] * np.cos(np.arange(31.0))
-    made = relief.from_array(elevations(np.arange(-80.0, -49), np.arange(-30.0, 1), bumps))
-    earth = chunk(prem.prem(), (-65, -15), (8, 8), 400e3, elements=(16, 16), growth=(), topography=made)
+    ground = relief.from_array(elevations(np.arange(-80.0, -49), np.arange(-30.0, 1), bumps))
+    earth = chunk(prem.prem(), (-65, -15), (8, 8), 400e3, elements=(16, 16), growth=(), topography=ground)
     part = earth.part()
     nodes = part.mesh.nodes[part.radius == 6371e3]
-    assert np.allclose(np.linalg.norm(nodes, axis=1) - 6371e3, made(*earth.frame.degrees(nodes)), atol=1e-6)
+    assert np.allclose(np.linalg.norm(nodes, axis=1) - 6371e3, ground(*earth.frame.degrees(nodes)), atol=1e-6)
     assert shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(4)).min() > 0

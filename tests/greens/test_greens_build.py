@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from common import misfit, refused
-from greenscase import ELEMENTS, PLANE, scenario
+from common import edited, misfit, refused
+from greenscase import ELEMENTS, PLANE, RUN, moment, scenario
 
 import craton
 from craton import greens
@@ -39,17 +39,16 @@ def test_a_build_that_was_interrupted_goes_on(tmp_path, monkeypatch):
         ran.append(self.name)
         return perform(self, log)
 
-    monkeypatch.setattr(store.GreensTask, "perform", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        greens.build(short(), tmp_path / "part", workers=1, progress=False)
+    with monkeypatch.context() as patched:
+        patched.setattr(store.GreensTask, "perform", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            greens.build(short(), tmp_path / "part", workers=1, progress=False)
     values = tmp_path / "part" / "result.zarr" / "values"
-    kept = os.stat(values / "0.0.0").st_mtime_ns
+    written = os.stat(values / "0.0.0").st_mtime_ns
     (values / "1.0.0.part").write_bytes(b"half")
-    monkeypatch.setattr(store.GreensTask, "perform", perform)
     part = greens.build(short(), tmp_path / "part", workers=1, progress=False)
-    assert os.stat(values / "0.0.0").st_mtime_ns == kept
-    both = (made.seismograms(list(short().source)).velocity.values for made in (part, whole))
-    np.testing.assert_array_equal(*both)
+    assert os.stat(values / "0.0.0").st_mtime_ns == written
+    np.testing.assert_array_equal(*(s.seismograms(list(short().source)).velocity.values for s in (part, whole)))
 
 
 def test_runs_of_a_store_begin_with_their_impulse():
@@ -57,7 +56,7 @@ def test_runs_of_a_store_begin_with_their_impulse():
     for base, at in ((PLANE, AT), (ELEMENTS, (600, 650, -300))):
         plain = store.prepare(scenario(base, at))
         span = LOWPASS_SPAN / base["greens"]["max_frequency"]
-        for start in (0.0, 0.7, -9.0) if base is PLANE else (0.7,):
+        for start in (0.0, -9.0) if base is PLANE else (0.7,):
             begun = store.prepare(scenario(base, at, time=base["time"] | {"start": start}))
             assert begun.texts == plain.texts, start
             assert -span - plain.planned.dt < begun.planned.start <= -span, start
@@ -65,17 +64,14 @@ def test_runs_of_a_store_begin_with_their_impulse():
 
 def delayed(delay=0.0, **wavelet):
     """A scenario that begins at t = 0, with a wavelet that is delayed to begin there or later."""
-    valley = scenario(PLANE, AT, time={"duration": 2.6, "start": 0.0})
-    source = valley.source[0].model_dump(exclude_none=True)
-    source["wavelet"] = {"delay": delay} | (wavelet or {"kind": "gaussian", "tau": 0.17})
-    return craton.Scenario(**PLANE | {"time": valley.time, "source": [source], "run": valley.run})
+    source = moment(AT) | {"wavelet": {"delay": delay} | (wavelet or {"kind": "gaussian", "tau": 0.17})}
+    return craton.Scenario(**edited(PLANE, time__start=0.0, source=[source], run=RUN))
 
 
 @pytest.fixture(scope="module")
 def valley(tmp_path_factory):
     """A store of a scenario with a start and a delayed wavelet, as of a forward run, in float64."""
-    out = tmp_path_factory.mktemp("valley") / "out"
-    return greens.build(delayed(1.0), out, workers=1, progress=False)
+    return greens.build(delayed(1.0), tmp_path_factory.mktemp("valley") / "out", workers=1, progress=False)
 
 
 LONG = np.linspace(0, 40, 801)
@@ -96,9 +92,9 @@ def test_wavelets_that_end_late_are_those_of_forward_runs(valley):
         run = run[..., run.time < 2.4]
         step, source = float(run.time[1] - run.time[0]), list(quake.source)
         assert not valley.warnings(source)
-        got = valley.seismograms(source, sampling=step / 2).velocity
-        where = np.round((run.time.values - got.time.values[0]) / (step / 2)).astype(int)
-        assert misfit(got[..., where], run) < bound, wavelet
+        computed = valley.seismograms(source, sampling=step / 2).velocity
+        times = np.round((run.time.values - computed.time.values[0]) / (step / 2)).astype(int)
+        assert misfit(computed[..., times], run) < bound, wavelet
 
 
 def test_sources_behind_the_end_of_a_store_give_nothing(valley):
@@ -116,15 +112,14 @@ def test_plans_and_builds_say_what_a_point_takes(tmp_path, capsys):
     path = tmp_path / "valley.toml"
     path.write_text(dumps(short()))
     assert main(["plan", str(path)]) == 0
-    told = capsys.readouterr().out
-    assert "Green's functions: about" in told
+    text = capsys.readouterr().out
+    assert "Green's functions: about" in text
     assert main(["greens", "build", str(path), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
-    said = next(line for line in told.splitlines() if "points of the grid" in line)
-    words = said.replace(",", "").replace(";", "").split()
+    (line,) = (line for line in text.splitlines() if "points of the grid" in line)
+    words = line.replace(",", "").replace(";", "").split()
     files = (tmp_path / "out" / "result.zarr" / "values").glob("[0-9]*")
-    points, nbytes = int(words[1]), int(words[-4])
-    assert points * nbytes == sum(file.stat().st_size - 4 for file in files)
-    assert said in capsys.readouterr().out
+    assert int(words[1]) * int(words[-4]) == sum(file.stat().st_size - 4 for file in files)
+    assert line in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("places, samples, dtype", [(20_000, 400, "float32"), (90_000, 60, "int16")])

@@ -1,6 +1,5 @@
 """What a store keeps: weighted sums of series on the CPU and by the GPU's text on the host, against NumPy; files."""
 
-import ctypes
 import zlib
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zarr
-from common import refused
-from kernelcase import built
+from common import edited, refused
+from greenscase import GROUND
+from kernelcase import launch, on_host
 
 import craton
 from craton.backends.cpu import CPU
-from craton.core.operator import BOX
 from craton.errors import ScenarioError
 from craton.greens import fields
 from craton.methods import METHODS
@@ -50,27 +49,18 @@ def test_sums_of_the_cpu_and_of_the_text_of_a_gpu(stored, machine, tmp_path):
     planned = series.plan([0, 1], PLACES, SAMPLES, stored, SUMS, 64)
     if machine == "cpu":
         program = CPU(threads=2).commit(planned, arrays=ready)
-        for name, given in rows.items():
-            program.backend.fill(program.arrays[name], given)
+        for name, array in rows.items():
+            program.backend.fill(program.arrays[name], array)
         program.phases[0].inner(0)
         np.testing.assert_allclose(program.arrays["sums"], expected, rtol=1e-5, atol=1e-3)
         return
     op = series.operator(stored)
-    x, y, z = op.block
-    call = ", ".join(f"({op.c_type(name)}*)a[{n}]" for n, name in enumerate(op.arrays))
-    head = f'extern "C" __attribute__((visibility("default"))) void run(void** a, const Box* box, const {op.params.name}* p)'
-    size = f"{{(unsigned)(box->i1 + {x - 1}) / {x}, 1, (unsigned)box->k1}}, {{{x}, {y}, {z}}}"
-    entry = f"{head} {{ launch({size}, [&] {{ {op.function}({call}, *box, *p); }}); }}"
-    text = f'#include "host_cuda.hpp"\n{op.source("float32")}\n{entry}\n'
-    library, sums = built(text, tmp_path / "sums"), np.zeros((SUMS, COLUMNS, SAMPLES))
-    arrays = {**ready, **rows, "sums": sums}
-    for launch in planned.phases[0].launches:
-        addresses = (arrays[name].ctypes.data if name else None for name in launch.arrays)
-        box = BOX.value("float32", **dict(zip((n for n, _ in BOX.fields), launch.box)))
-        params = op.params.value("float32", **launch.params)
-        rest = (ctypes.c_void_p(value.ctypes.data) for value in (box, params))
-        library.run((ctypes.c_void_p * len(op.arrays))(*addresses), *rest)
-    np.testing.assert_allclose(sums, expected, rtol=1e-5, atol=1e-3)
+    library, arrays = on_host([op], "float32", tmp_path / "sums"), ready | rows | {"sums": np.zeros(expected.shape)}
+    for launched in planned.phases[0].launches:
+        addresses = [arrays[name].ctypes.data if name else None for name in launched.arrays]
+        blocks = (-(-launched.box[5] // op.block[0]), 1, launched.box[1])
+        launch(library, op, "float32", addresses, launched.box, launched.params, blocks)
+    np.testing.assert_allclose(arrays["sums"], expected, rtol=1e-5, atol=1e-3)
 
 
 def test_what_is_left_out_is_lighter_than_allowed():
@@ -85,8 +75,8 @@ def test_what_is_left_out_is_lighter_than_allowed():
     for n in (0, 2):
         part = slice(first[n], first[n + 1])
         total = (np.abs(weight[n]) * magnitude[index[n]]).sum()
-        kept = (np.abs(heavy[part]) * magnitude[row[part]]).sum()
-        assert 0 <= total - kept <= 2e-4 * total and first[n + 1] - first[n] < 400
+        rest = (np.abs(heavy[part]) * magnitude[row[part]]).sum()
+        assert 0 <= total - rest <= 2e-4 * total and first[n + 1] - first[n] < 400
     first, row, _ = fields.lightened(index, weight, magnitude, 0.0)
     assert np.array_equal(np.sort(row[: first[1]]), np.sort(index[0]))
 
@@ -136,15 +126,14 @@ def field(request):
     tables = {
         "method": "sem",
         "domain": {"origin": [0, 0, -400], "size": [1200, 1200, 400], "element_size": 400},
-        "model": {"kind": "homogeneous", "vp": 2000, "vs": 1100, "rho": 2000},
+        "model": GROUND,
         "time": {"duration": 1.0},
         "source": [source],
     }
     if request.param != "boxes":
         x = np.arange(0, 1201, 100.0)
-        hill = (20 * np.sin(x / 300)[:, None] * np.cos(x / 200)).tolist()
-        tables["domain"]["size"][2] = 500
-        tables["model"]["topography"] = {"x": x.tolist(), "y": x.tolist(), "z": hill}
+        hill = {"x": x.tolist(), "y": x.tolist(), "z": (20 * np.sin(x / 300)[:, None] * np.cos(x / 200)).tolist()}
+        tables = edited(tables, domain__size=[1200, 1200, 500], model__topography=hill)
     return element_velocities(craton.Scenario(**tables), [450, 450, -90], [700, 750, 0])[0]
 
 

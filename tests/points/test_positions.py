@@ -1,19 +1,25 @@
-"""Positions of sources and receivers in both methods: by metres or on a map, in lines, grids, fibres and files of stations."""
+"""Positions of sources and receivers in both methods: by metres or on a map, in lines, grids, fibres and files of stations; records
+in true east, north and up: the same event and stations in boxes whose y axis points elsewhere.
+"""
 
+import functools
 import re
-from types import SimpleNamespace
 
+import fdcase
 import numpy as np
 import obspy
 import pytest
-from common import refused
+from common import edited, misfit, refused
+from fdcase import ran
 from obspy.core.inventory import Channel, Inventory, Network, Station
+from obspy.geodetics import gps2dist_azimuth
 
 import craton
 from craton.errors import ScenarioError
 from craton.io import sac
 from craton.model.globe import prem
 from craton.model.globe.chunk import chunk
+from craton.report import figures, pictures
 from craton.scenario import Scenario, dumps, loads
 from craton.survey import receivers, shots, source_files
 from craton.survey.checks import problems
@@ -27,18 +33,18 @@ PLAIN = {"origin": [-12000, -12000, -11000], "size": [24000, 24000, 12000], "spa
 TENSOR = np.array([[1.0, 0.3, 0.2], [0.3, -2.0, 0.5], [0.2, 0.5, 1.0]]) * 1e15
 WAVELET = {"kind": "gaussian", "tau": 0.3}
 BLAST = {"kind": "explosion", "at": [0, 0, -3000], "moment": 1e15, "wavelet": WAVELET}
+ROTATED = {  # a box of 24 km with topography of 300 m
+    "domain": PLAIN | {"geographic": MIDDLE | {"azimuth": 30}},
+    "model": {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2700, "topography": 300},
+    "time": {"duration": 1},
+    "source": [BLAST],
+    "receivers": [{"name": "A", "at": AT}],
+}
 
 
 def box(**tables):
-    """Scenario of a rotated box of 24 km with topography of 300 m."""
-    values = {
-        "domain": PLAIN | {"geographic": MIDDLE | {"azimuth": 30}},
-        "model": {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2700, "topography": 300},
-        "time": {"duration": 1},
-        "source": [BLAST],
-        "receivers": [{"name": "A", "at": AT}],
-    }
-    return Scenario(**(values | tables))
+    """Scenario of the rotated box."""
+    return Scenario(**ROTATED | tables)
 
 
 def at(longitude, latitude, z):
@@ -59,23 +65,22 @@ ENTRIES = [  # an entry of receivers, its positions
 
 def test_receivers_at_longitude_and_latitude():
     for entry, expected in ENTRIES:
-        scenario = box(receivers=[{"name": "A"} | entry])
-        assert receivers.build(scenario).xyz == pytest.approx(np.array(expected), abs=1e-3), entry
-        assert loads(dumps(scenario)) == scenario
+        case = box(receivers=[{"name": "A"} | entry])
+        assert receivers.build(case).xyz == pytest.approx(np.array(expected), abs=1e-3), entry
+        assert loads(dumps(case)) == case
 
 
 FDSN = "#Network | Station | Location | Channel | Latitude | Longitude | Elevation | Depth | Azimuth\n"
-FILES = {
-    "comma.csv": "network,station,longitude,latitude,depth\nGR,FUR,12.53,47.27,20\nBW,FUR,12.5,47.25,0\n",
-    "blanks.csv": "name lon lat depth\nGR.FUR 12.53 47.27 20\nBW.FUR 12.5 47.25 0\n",
-    "STATIONS": "FUR GR 47.27 12.53 565.0 20.0\nFUR BW 47.25 12.5 0.0 0.0\n",
-    "fdsn.txt": FDSN + "GR|FUR||HHZ|47.27|12.53|565.0|20.0|0.0\nGR|FUR||HHN|47.27|12.53|565.0|20.0|0.0\nBW|FUR||HHZ|47.25|12.5|0|0|0\n",
-}  # fmt: skip
 EPOCHS = "#Network|Station|Latitude|Longitude|Elevation|SiteName|StartTime|EndTime\n"
-ONE = {  # of a single station: its elevation
-    "stations.txt": (300, EPOCHS + "GR|FUR|47.27|12.53|565.0|Fürstenfeldbruck|2006-12-16T00:00:00|\n"),
-    "elevation.csv": (250, "station;name;lon;lat;elevation\nFUR;Bruck;12.53;47.27;0.25 km\n"),
-}
+TWO, ONE = ["GR.FUR", "BW.FUR"], ["FUR"]
+FILES = [  # name, text, names of stations, elevation of the first
+    ("a.csv", "network,station,longitude,latitude,depth\nGR,FUR,12.53,47.27,20\nBW,FUR,12.5,47.25,0\n", TWO, 280),
+    ("b.csv", "name lon lat depth\nGR.FUR 12.53 47.27 20\nBW.FUR 12.5 47.25 0\n", TWO, 280),
+    ("STATIONS", "FUR GR 47.27 12.53 565.0 20.0\nFUR BW 47.25 12.5 0.0 0.0\n", TWO, 280),
+    ("c.txt", FDSN + 2 * "GR|FUR||HHZ|47.27|12.53|565.0|20.0|0.0\n" + "BW|FUR||HHZ|47.25|12.5|0|0|0\n", TWO, 280),
+    ("d.txt", EPOCHS + "GR|FUR|47.27|12.53|565.0|Fürstenfeldbruck|2006-12-16T00:00:00|\n", ONE, 300),
+    ("e.csv", "station;name;lon;lat;elevation\nFUR;Bruck;12.53;47.27;0.25 km\n", ONE, 250),
+]
 HEADING = "#Network|Station|Latitude|Longitude\n"
 WRONG_FILES = [
     ("a.csv", "name,longitude,depth\nA,12.5,0\n", "it has no column latitude"),
@@ -87,30 +92,29 @@ WRONG_FILES = [
 
 
 def test_files_of_stations_name_and_place_receivers_or_are_refused_with_their_line(tmp_path):
-    """Text of stations without channels, and elevations of a table."""
+    """Also text of stations without channels, and elevations of a table."""
 
     def of(name, text):
         (tmp_path / name).write_text(text)
         return box(receivers=[{"file": str(tmp_path / name)}])
 
-    for name, text in FILES.items():
+    for name, text, stations, z in FILES:
         built = receivers.build(of(name, text))
-        assert built.names == ["GR.FUR", "BW.FUR"], name
-        assert built.xyz == pytest.approx(np.array([at(12.53, 47.27, 280), [0, 0, 300]]), abs=1e-3), name
-    for name, (z, text) in ONE.items():
-        built = receivers.build(of(name, text))
-        assert built.names == ["FUR"], name
-        assert built.xyz == pytest.approx(np.array([at(12.53, 47.27, z)]), abs=1e-3), name
+        assert built.names == stations, name
+        expected = [at(12.53, 47.27, z), [0, 0, 300]][: len(stations)]
+        assert built.xyz == pytest.approx(np.array(expected), abs=1e-3), name
     for name, text, message in WRONG_FILES:
         with pytest.raises(ScenarioError, match=message):
             craton.plan(of(name, text))
 
 
+def fibre(along, gauge):
+    """A table of receivers along a fibre."""
+    return {"receivers": [{"name": "F", "das": {"along": along, "spacing": 500, "gauge": gauge}}]}
+
+
 def test_a_fibre_along_longitude_and_latitude():
-    along = [AT, MIDDLE | {"depth": 100}]
-    fibres = receivers.build(
-        box(receivers=[{"name": "F", "das": {"along": along, "spacing": 500, "gauge": 100}}])
-    ).fibres
+    fibres = receivers.build(box(**fibre([AT, MIDDLE | {"depth": 100}], 100))).fibres
     assert len(fibres) == int((np.hypot(*LOCAL.xy(12.53, 47.27)) - 100) // 500) + 1
 
 
@@ -130,12 +134,11 @@ def test_mechanisms_at_longitude_and_latitude_are_in_true_axes():
 
 def test_shots_along_longitude_and_latitude_keep_their_force_when_they_are_alone():
     line = {"from": AT | {"depth": 10}, "to": MIDDLE | {"depth": 10}, "count": 2}
-    scenario = box(source=[{"kind": "force", "shots": line, "force": [1e9, 0, 0], "wavelet": WAVELET}])
-    together = source_files.build_all(scenario)
-    alone = [source_files.build_all(shot.scenario)[0] for shot in shots.split(scenario)]
-    for one, other in zip(together, alone, strict=True):
-        assert one.force == pytest.approx(other.force, abs=1)
-        assert one.xyz == pytest.approx(other.xyz, abs=1e-6)
+    case = box(source=[{"kind": "force", "shots": line, "force": [1e9, 0, 0], "wavelet": WAVELET}])
+    together = source_files.build_all(case)
+    for shared, shot in zip(together, shots.split(case), strict=True):
+        (alone,) = source_files.build_all(shot.scenario)
+        assert shared.force == pytest.approx(alone.force, abs=1) and shared.xyz == pytest.approx(alone.xyz, abs=1e-6)
     assert together[0].force[1] == pytest.approx(1e9 * np.sin(np.radians(30)), rel=2e-3)
 
 
@@ -148,12 +151,7 @@ def test_a_plan_says_where_sources_and_receivers_are_on_earth_and_in_the_box():
     assert f"longitude 12.53, latitude 47.27: ({x:.6g}, {y:.6g}, 300) m" in text
 
 
-def fibre(along, gauge):
-    """A table of receivers along a fibre."""
-    return {"receivers": [{"name": "F", "das": {"along": along, "spacing": 500, "gauge": gauge}}]}
-
-
-def one(**where):
+def receiver(**where):
     """A table of a single receiver or grid."""
     return {"receivers": [{"name": "A"} | where]}
 
@@ -161,14 +159,18 @@ def one(**where):
 PLACES = "domain.geographic gives"
 WRONG = [  # changes of the box, words of the message
     ({"domain": PLAIN}, f"add geographic|{PLACES}"),
-    ({"domain": PLAIN} | one(grid=GRID), PLACES),
-    (one(grid={"longitude": [12.5, 12.53, 2], "z": 10}), 'missing: "latitude" is required'),
-    (one(at=AT | {"depth": 0, "elevation": 0}), "depth and elevation are mutually exclusive"),
-    (one(at=AT | {"longitude": 92}), r"receivers.0.at: .* no place within 20 deg"),
-    (one(at=AT | {"longitude": 13}), "x = .* is outside the domain"),
+    ({"domain": PLAIN} | receiver(grid=GRID), PLACES),
+    (receiver(grid={"longitude": [12.5, 12.53, 2], "z": 10}), 'missing: "latitude" is required'),
+    (receiver(at=AT | {"depth": 0, "elevation": 0}), "depth and elevation are mutually exclusive"),
+    (receiver(at=AT | {"longitude": 92}), r"receivers.0.at: .* no place within 20 deg"),
+    (receiver(at=AT | {"longitude": 13}), "x = .* is outside the domain"),
     ({"source": [BLAST | {"at": AT | {"latitude": 7}}]}, r"source.0.at: .* no place within 20 deg"),
     (fibre([AT, MIDDLE], 10000), "gauge length, 10000 m, is longer than the fibre"),
     (fibre([AT, [0, 0, 0]], 5), "longitude and latitude for all"),
+    (receiver(at=[[1, -2, 0], [3]]), r"receivers.0.at.positions.1: \[3\] is not a list"),
+    (receiver(at=[]), "is not a list of three numbers"),
+    (receiver(at=[[1, -2, 0], AT]), "others have x and y"),
+    (receiver(at=[[1, -2, 0], [3, 0, -90000]]), '"A2": z = -90000 m is outside'),
 ]
 
 
@@ -178,85 +180,35 @@ def test_places_that_the_box_cannot_hold_are_refused():
             craton.plan(box(**changes))
 
 
-def test_elevations_of_a_file_are_refused_in_a_chunk_of_the_earth(tmp_path):
-    class Ground:
-        deep = False  # positions of a chunk already count from its ground
-
-        def off_map(self, longitude, latitude):
-            return np.zeros(len(longitude), bool)
-
-        def xyz(self, longitude, latitude, depth):
-            return np.stack([longitude, latitude, -depth], axis=-1)
-
-    there = SimpleNamespace(globe=Ground())
-    (tmp_path / "a.csv").write_text("name,longitude,latitude,elevation\nA,12.5,47.25,100\n")
-    entry = SimpleNamespace(file=str(tmp_path / "a.csv"), coordinates="geographic")
-    refused(ValueError, "in a chunk of the Earth positions count from the ground", receivers.read_file, entry, there)
-    (tmp_path / "a.csv").write_text("name,longitude,latitude,depth\nA,12.5,47.25,100\n")
-    names, xyz, deep, _ = receivers.read_file(entry, there)
-    assert names == ["A"] and xyz.tolist() == [[12.5, 47.25, -100]] and not deep
-
-
 # --- many positions in an entry ---------------------------------------------------------------------------------------------
 
-MANY = {
-    "fd": ({"origin": [0, -600], "size": [1200, 600], "spacing": 20}, [0, 2]),
-    "sem": ({"origin": [0, 0, -600], "size": [1200, 400, 600], "element_size": 200}, [0, 1, 2]),
-}
 
-
-def surveyed(method, source, stations):
-    """A scenario of explosions, in the plane by differences, in space by elements."""
-    blast = {"kind": "explosion", "moment": 1e9, "wavelet": {"kind": "gaussian", "tau": 0.05}}
-    return Scenario(
-        method=method,
-        domain=MANY[method][0],
-        model={"kind": "homogeneous", "vp": 1500, "vs": 800, "rho": 1800},
-        time={"duration": 0.3},
-        source=[blast | entry for entry in source],
-        receivers=stations,
-    )
-
-
-@pytest.mark.parametrize("method", MANY)
-def test_many_positions_are_one_entry_for_each(method):
+@pytest.mark.parametrize(
+    "method, axes, domain",
+    [
+        ("fd", [0, 2], {"origin": [0, -600], "size": [1200, 600], "spacing": 20}),
+        ("sem", [0, 1, 2], {"origin": [0, 0, -600], "size": [1200, 400, 600], "element_size": 200}),
+    ],
+)
+def test_many_positions_are_one_entry_for_each(method, axes, domain):
     """Of receivers one at each, of a source together, as entries one by one: bit for bit."""
-    pick = MANY[method][1]
-    sources = [[[x, 200, z][n] for n in pick] for x, z in ((300, -100), (500, -250))]
-    stations = np.array([[[x, 150, z][n] for n in pick] for x, z in ((600, -20), (700, -30))])
-    together = surveyed(method, [{"at": sources}], [{"name": "R", "at": stations}])
-    apart = surveyed(
-        method,
-        [{"at": where, "name": f"source 1.{n}"} for n, where in enumerate(sources, 1)],
-        [{"name": f"R{n}", "at": where} for n, where in enumerate(stations.tolist(), 1)],
-    )
-    assert loads(dumps(together)) == together
-    one, other = (craton.run(s, progress=False).dataset for s in (together, apart))
-    assert list(one.receiver.values) == ["R1", "R2"] and float(abs(one.velocity).max()) > 0
-    assert np.array_equal(one.velocity.values, other.velocity.values)
-
-
-def test_shots_may_be_a_list_of_positions():
-    """Each is the run of its source alone."""
+    blast = {"kind": "explosion", "moment": 1e9, "wavelet": {"kind": "gaussian", "tau": 0.05}}
     places, stations = (
-        [[300, -100], [500, -250], [420, -50]],
-        [{"name": "R", "at": [[600, -20], {"x": 700, "depth": 30}]}],
+        [[row[n] for n in axes] for row in rows]
+        for rows in (((300, 200, -100), (500, 200, -250)), ((600, 150, -20), (700, 150, -30)))
     )
-    together = craton.run(surveyed("fd", [{"shots": places}], stations), progress=False).dataset
-    assert list(together.shot.values) == ["source 1.1", "source 1.2", "source 1.3"]
-    alone = craton.run(surveyed("fd", [{"at": places[1]}], stations), progress=False).dataset
-    assert np.array_equal(together.velocity[1].values, alone.velocity.values)
-
-
-def test_many_positions_that_are_wrong_are_named():
-    for places, words in (
-        ([[1, -2], [3]], r"receivers.0.at.positions.1: \[3\] is not a list"),
-        ([], "is not a list of three numbers"),
-        ([[1, -2], {"longitude": 3, "latitude": 3}], "others have x and y"),
-        ([[1, -2], [3, -9000]], '"R2": z = -9000 m is outside'),
-    ):
-        with pytest.raises(ScenarioError, match=words):
-            craton.plan(surveyed("fd", [{"at": [300, -100]}], [{"name": "R", "at": places}]))
+    base = {"method": method, "domain": domain, "model": {"kind": "homogeneous", "vp": 1500, "vs": 800, "rho": 1800}}
+    base |= {"time": {"duration": 0.3}}
+    deep = dict(zip("xy", stations[1][:-1])) | {"depth": 30}
+    together = Scenario(**base, source=[blast | {"at": places}], receivers=[{"name": "R", "at": [stations[0], deep]}])
+    sources = [blast | {"at": place, "name": f"source 1.{n}"} for n, place in enumerate(places, 1)]
+    entries = [{"name": f"R{n}", "at": place} for n, place in enumerate(stations, 1)]
+    apart = Scenario(**base, source=sources, receivers=entries)
+    assert loads(dumps(together)) == together
+    assert [s.name for s in source_files.build_all(together)] == ["source 1.1", "source 1.2"]
+    joint, single = map(ran, (together, apart))
+    assert list(joint.receiver.values) == ["R1", "R2"] and float(abs(joint.velocity).max()) > 0
+    assert np.array_equal(joint.velocity.values, single.velocity.values)
 
 
 # --- stations: epochs, sensors, repeated ones, and those outside the domain ----------------------------------------------
@@ -265,23 +217,24 @@ MAP = Local(12.5, 47.25)
 ORIGIN = "2020-05-05T00:00:00"
 FLAT = {"kind": "homogeneous", "vp": 4000, "vs": 2300, "rho": 2500}
 HILL = FLAT | {"topography": {"x": [-3e3, 3e3], "y": [-3e3, 3e3], "z": [[300, 500], [400, 600]]}}
+SMALL = {  # a box of 6 km on a map
+    "domain": {"origin": [-3000, -3000, -6000], "size": [6000, 6000, 6000], "geographic": MIDDLE, "spacing": 300},
+    "model": FLAT,
+    "time": {"duration": 0.2},
+    "source": [BLAST | {"at": [0, 0, -1500], "wavelet": {"kind": "gaussian", "tau": 0.4, "delay": 0}}],
+    "output": {"waveforms": ["velocity", "displacement", "strain"]},
+    "boundaries": {"cpml": {"thickness": 4}},
+}
+IN_METHOD = {
+    "fd": {},
+    "sem": {"method": "sem", "domain__spacing": None, "domain__element_size": 1500, "boundaries": {}},
+}
 
 
-def scenario(*files, model=FLAT, method="fd", origin=None, source=None, **entry):
-    """Stations of files in a box of 6 km on a map."""
-    size, top = {"spacing": 300} if method == "fd" else {"element_size": 1500}, 1500 if model is HILL else 0
-    tables = {"boundaries": {"cpml": {"thickness": 3}}} if method == "fd" else {}
-    blast = BLAST | {"at": [0, 0, -1500], "wavelet": {"kind": "gaussian", "tau": 0.4, "delay": 0}}
-    return Scenario(
-        method=method,
-        domain={"origin": [-3000, -3000, -6000], "size": [6000, 6000, 6000 + top], "geographic": MIDDLE} | size,
-        model=model,
-        time={"duration": 0.2} | ({} if origin is None else {"origin": origin}),
-        source=[source or blast],
-        receivers=[{"file": str(file)} | entry for file in files],
-        output={"waveforms": ["velocity", "displacement", "strain"]},
-        **tables,
-    )
+def scenario(*files, outside="refuse", **changes):
+    """Stations of files in the small box."""
+    entries = [{"file": str(file), "outside": outside} for file in files]
+    return Scenario(**edited(SMALL, receivers=entries, **changes))
 
 
 def channel(code, location, latitude=47.26, depth=0.0, longitude=12.51, end=None):
@@ -291,8 +244,7 @@ def channel(code, location, latitude=47.26, depth=0.0, longitude=12.51, end=None
 
 def station(code, longitude, latitude, *channels, begin=None, end=None):
     """A station of an inventory; begin and end are years."""
-    dates = (None if year is None else obspy.UTCDateTime(year, 1, 1) for year in (begin, end))
-    begin, end = dates
+    begin, end = (None if year is None else obspy.UTCDateTime(year, 1, 1) for year in (begin, end))
     return Station(code, latitude, longitude, 500, channels=[*channels], start_date=begin, end_date=end)
 
 
@@ -314,7 +266,7 @@ MOVED = {  # in 2015
 }
 CMT = (
     "PDE 2010 6 9 0 33 16.4 47.25 12.5 2.0 4.9 4.8 ALPS\nevent name: a\ntime shift: 0\nhalf duration: 1\n"
-    "latitude: 47.25\nlongitude: 12.5\ndepth: 1.5\nMrr: 1e22\nMtt: -1e22\nMpp: 0e22\nMrt: 0e22\nMrp: 0e22\nMtp: 0e22\n"
+    "latitude: 47.25\nlongitude: 12.5\ndepth: 2\nMrr: 1e22\nMtt: -2e22\nMpp: 1e22\nMrt: 1.5e22\nMrp: -0.7e22\nMtp: 2.2e22\n"
 )
 
 
@@ -323,19 +275,19 @@ def test_a_station_stands_where_it_stood_at_the_origin_time(form, tmp_path):
     """That of the scenario, or of the event of a CMTSOLUTION."""
     moved, before, after = written(tmp_path / "s", *MOVED[form]), (12.48, 47.24), (12.51, 47.26)
     (tmp_path / "CMT").write_text(CMT)
-    event = {"kind": "cmtsolution", "file": str(tmp_path / "CMT")}
-    for origin, source, place, words in (
-        ("2010-05-05T00:00:00", None, before, ""),
-        (ORIGIN, None, after, ""),
-        (None, None, after, "the last epoch is taken: there is no origin time"),
-        ("1999-05-05T00:00:00", None, before, "the nearest epoch is taken"),
-        (None, event, before, ""),
+    event = {"source": [{"kind": "cmtsolution", "file": str(tmp_path / "CMT")}]}
+    for changes, place, words in (
+        ({"time__origin": "2010-05-05T00:00:00"}, before, ""),
+        ({"time__origin": ORIGIN}, after, ""),
+        ({}, after, "the last epoch is taken: there is no origin time"),
+        ({"time__origin": "1999-05-05T00:00:00"}, before, "the nearest epoch is taken"),
+        (event, before, ""),
     ):
-        found = receivers.build(scenario(moved, origin=origin, source=source))
-        assert found.names == ["MOVED"]
-        assert np.allclose(found.xyz[0], [*MAP.xy(*place), 0]), (origin, source)
-        assert len(found.warnings) == bool(words)
-        assert words in "".join(found.warnings) and ("GE.MOVED" in "".join(found.warnings)) == bool(words)
+        built = receivers.build(scenario(moved, **changes))
+        assert built.names == ["MOVED"]
+        assert np.allclose(built.xyz[0], [*MAP.xy(*place), 0]), changes
+        assert len(built.warnings) == bool(words)
+        assert words in "".join(built.warnings) and ("GE.MOVED" in "".join(built.warnings)) == bool(words)
 
 
 DEEP = [channel("HHZ", "00"), channel("HHN", "00"), channel("HHZ", "10", depth=200), channel("LDO", "30", 47.261)]
@@ -350,14 +302,12 @@ BOREHOLE = {  # a station with a seismometer at the ground and one 200 m below, 
 }
 
 
-@pytest.mark.parametrize("method, form", [("fd", "xml"), ("sem", "text")])
-def test_every_sensor_is_a_receiver(method, form, tmp_path):
-    found = craton.plan(scenario(written(tmp_path / "s", *BOREHOLE[form]), method=method)).receivers
-    assert list(found.names) == ["KIK01.00", "KIK01.10", "SURF"]
-    assert list(found.codes) == ["KIK01", "KIK01", "SURF"]
-    assert list(found.locations) == ["00", "10", ""]
-    assert np.allclose(found.xyz[:, 2], [0, -200, 0]) and np.allclose(found.xyz[0, :2], found.xyz[1, :2])
-    assert not found.warnings
+@pytest.mark.parametrize("form", BOREHOLE)
+def test_every_sensor_is_a_receiver(form, tmp_path):
+    built = receivers.build(scenario(written(tmp_path / "s", *BOREHOLE[form])))
+    assert built.names == ["KIK01.00", "KIK01.10", "SURF"] and built.codes == ["KIK01", "KIK01", "SURF"]
+    assert built.locations == ["00", "10", ""] and not built.warnings
+    assert np.allclose(built.xyz[:, 2], [0, -200, 0]) and np.allclose(built.xyz[0, :2], built.xyz[1, :2])
 
 
 def test_records_of_two_sensors_have_codes_of_their_own(tmp_path):
@@ -383,14 +333,14 @@ def test_sensors_of_other_times_and_of_one_place_are_told(tmp_path):
     ended = channel("HHZ", "10", depth=100, end=obspy.UTCDateTime(2005, 1, 1))
     sensors = [channel("HHZ", "00"), channel("HNZ", "20"), ended, channel("BHZ", "00", depth=5)]
     inventory = written(tmp_path / "s.xml", station("A", 12.51, 47.26, *sensors))
-    found = receivers.build(scenario(inventory, origin=ORIGIN))
-    assert found.names == ["A"] and found.xyz[0, 2] == 0
-    words = "\n".join(found.warnings)
+    built = receivers.build(scenario(inventory, time__origin=ORIGIN))
+    assert built.names == ["A"] and built.xyz[0, 2] == 0
+    words = "\n".join(built.warnings)
     assert "left out: GE.A.10" in words and "GE.A (00, 20) (one receiver for them)" in words
     assert "channels of one location at different places: GE.A" in words
 
 
-REPEATED = [  # CSV, STATIONS, FDSN's text
+REPEATED = [  # CSV, FDSN's text, STATIONS
     "name,network,longitude,latitude,depth\nB,GE,12.49,47.24,0\n" + 2 * "A,GE,12.51,47.26,0\n",
     EPOCHS + "GE|B|47.24|12.49|0|b||\n" + 2 * "GE|A|47.26|12.51|0|a||\n",
     "B GE 47.24 12.49 0 0\n" + 2 * "A GE 47.26 12.51 0 0\n",
@@ -400,17 +350,15 @@ REPEATED = [  # CSV, STATIONS, FDSN's text
 def test_equal_stations_are_one_with_a_word(tmp_path):
     """Of one file, and of two; one name at two places is refused."""
     for text in REPEATED:
-        (tmp_path / "s").write_text(text)
-        found = receivers.build(scenario(tmp_path / "s", origin=ORIGIN))
-        assert found.names == ["B", "A"]
-        assert np.allclose(found.xyz[1], [*MAP.xy(12.51, 47.26), 0])
-        (word,) = found.warnings
+        built = receivers.build(scenario(written(tmp_path / "s", text), time__origin=ORIGIN))
+        assert built.names == ["B", "A"] and np.allclose(built.xyz[1], [*MAP.xy(12.51, 47.26), 0])
+        (word,) = built.warnings
         assert "more than once at the same place: GE.A" in word
-    written(tmp_path / "t", station("A", 12.51, 47.26), station("C", 12.5, 47.25))
-    found = receivers.build(scenario(tmp_path / "s", tmp_path / "t", origin=ORIGIN))
-    assert found.names == ["B", "A", "C"] and len(found.warnings) == 2
-    (tmp_path / "s").write_text("A GE 47.26 12.51 0 0\nA GE 47.25 12.51 0 0\n")
-    refused(ScenarioError, '"A" is already taken', craton.plan, scenario(tmp_path / "s"))
+    others = written(tmp_path / "t", station("A", 12.51, 47.26), station("C", 12.5, 47.25))
+    built = receivers.build(scenario(tmp_path / "s", others, time__origin=ORIGIN))
+    assert built.names == ["B", "A", "C"] and len(built.warnings) == 2
+    moved = written(tmp_path / "s", "A GE 47.26 12.51 0 0\nA GE 47.25 12.51 0 0\n")
+    refused(ScenarioError, '"A" is already taken', craton.plan, scenario(moved))
 
 
 OUTSIDE = """IN XX 47.26 12.51 0 0
@@ -435,43 +383,147 @@ WORDS = {
 )
 def test_stations_outside_are_named_at_once_or_skipped(method, model, tmp_path):
     """Each by the coordinate that is outside, also where the ground is not known there."""
-    (tmp_path / "s").write_text(OUTSIDE)
+    changes = {"model": model, "domain__size": [6000, 6000, 6000 if model is FLAT else 7500]} | IN_METHOD[method]
+    stations = written(tmp_path / "s", OUTSIDE)
     with pytest.raises(ScenarioError) as raised:
-        craton.plan(scenario(tmp_path / "s", model=model, method=method))
+        craton.plan(scenario(stations, **changes))
     (problem,) = raised.value.problems
     assert all(f'"{name}": {words}' in problem.message for name, words in WORDS.items()), problem.message
     assert '"IN"' not in problem.message and "nan" not in problem.message
     assert 'outside = "skip"' in problem.remedy
-    planned = craton.plan(scenario(tmp_path / "s", model=model, method=method, outside="skip"))
+    planned = craton.plan(scenario(stations, outside="skip", **changes))
     assert list(planned.receivers.names) == ["IN"]
     rows = [text for key, text in planned.notes["Receivers"] if key == "skipped"]
     assert [row.partition(":")[0] for row in rows] == list(WORDS)
 
 
 def test_nothing_is_recorded_where_all_stations_are_outside_and_none_in_the_air(tmp_path):
-    (tmp_path / "s").write_text(OUTSIDE.partition("\n")[2])
+    none = written(tmp_path / "s", OUTSIDE.partition("\n")[2])
     with pytest.raises(ScenarioError, match="all 5 receivers of .* are outside"):
-        craton.plan(scenario(tmp_path / "s", outside="skip"))
-    (tmp_path / "s.csv").write_text("name,x,y,z\nA,0,0,0\nB,0,0,1400\nC,100,0,10\n")
-    found = receivers.build(scenario(tmp_path / "s.csv", model=HILL, outside="skip"))
-    assert found.names == ["A", "C"] and re.match("B: z = 1400 m is in the air", found.skipped[0])
+        craton.plan(scenario(none, outside="skip"))
+    high = written(tmp_path / "s.csv", "name,x,y,z\nA,0,0,0\nB,0,0,1400\nC,100,0,10\n")
+    built = receivers.build(scenario(high, outside="skip", model=HILL, domain__size=[6000, 6000, 7500]))
+    assert built.names == ["A", "C"] and re.match("B: z = 1400 m is in the air", built.skipped[0])
 
 
-def test_stations_outside_of_a_chunk_are_skipped(tmp_path):
+def test_stations_outside_of_a_chunk_are_skipped_and_elevations_refused(tmp_path):
+    """Positions of a chunk already count from its ground."""
     there = Globe(chunk(prem.prem(), (12.5, 47.25), (20, 16), 1500e3, elements=(8, 8), growth=()))
-    (tmp_path / "s").write_text(OUTSIDE.replace("DEEP XX 47.25 12.5 0 9000", "DEEP XX 47 12 0 2e6"))
-    s = Scenario(
-        method="sem",
-        domain={"chunk": MIDDLE | {"width": [20, 16], "elements": [8, 8], "bottom": 1500e3}},
-        model={"kind": "prem"},
-        time={"duration": 100},
-        source=[BLAST | {"at": {"longitude": 12, "latitude": 47, "depth": 10e3}}],
-        receivers=[{"file": str(tmp_path / "s")}],
-    )
-    s = s.model_copy(update={"domain": s.domain.on(there)})
-    (problem,) = problems(s)
+    written(tmp_path / "s", OUTSIDE.replace("DEEP XX 47.25 12.5 0 9000", "DEEP XX 47 12 0 2e6"))
+    written(tmp_path / "high.csv", "name,longitude,latitude,elevation\nA,12.5,47.25,100\n")
+
+    def case(name, outside):
+        s = Scenario(
+            method="sem",
+            domain={"chunk": MIDDLE | {"width": [20, 16], "elements": [8, 8], "bottom": 1500e3}},
+            model={"kind": "prem"},
+            time={"duration": 100},
+            source=[BLAST | {"at": {"longitude": 12, "latitude": 47, "depth": 10e3}}],
+            receivers=[{"file": str(tmp_path / name), "outside": outside}],
+        )
+        return s.model_copy(update={"domain": s.domain.on(there)})
+
+    (problem,) = problems(case("s", "refuse"))
     assert '"DEEP": ' in problem.message and '"AFAR": ' in problem.message
-    s = s.model_copy(update={"receivers": (s.receivers[0].model_copy(update={"outside": "skip"}),)})
-    found = receivers.build(s)
-    assert not problems(s) and found.names == ["IN", "NORTH", "WEST", "SOUTH"]
-    assert len(found.skipped) == 2
+    built = receivers.build(case("s", "skip"))
+    assert not problems(case("s", "skip")) and built.names == ["IN", "NORTH", "WEST", "SOUTH"]
+    assert len(built.skipped) == 2
+    (problem,) = problems(case("high.csv", "skip"))
+    assert "in a chunk of the Earth positions count from the ground" in problem.message
+
+
+# --- records in true east, north and up ---------------------------------------------------------------------------------------
+
+AROUND = {"A": (12.515, 47.258), "B": (12.483, 47.240), "C": (12.505, 47.235)}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """By azimuth of the box: datasets of an event and stations of files."""
+    folder = tmp_path_factory.mktemp("north")
+    cmt = written(folder / "CMTSOLUTION", CMT)
+    stations = written(folder / "s", "".join(f"{n} XX {lat} {lon} 0 100\n" for n, (lon, lat) in AROUND.items()))
+    event = {"kind": "cmtsolution", "file": str(cmt), "wavelet": {"kind": "gaussian", "tau": 0.4, "delay": 0}}
+    changes = {"title": "box", "source": [event], "time": {"duration": 2.2, "start": -1.1}, "domain__spacing": 200}
+    changes |= {"output": {"waveforms": ["velocity", "strain_rate"]}, "run": {"device": "cpu", "threads": 1}}
+
+    @functools.cache
+    def of(azimuth):
+        turned = scenario(stations, **changes, domain__geographic=MIDDLE | {"azimuth": azimuth})
+        return ran(turned)
+
+    return of
+
+
+@pytest.mark.parametrize("azimuth, limit", [(30, 0.03), (90, 1e-3)])
+def test_components_are_true_east_north_up(azimuth, limit, runs):
+    """By 90 degrees the grid falls on itself; by 30 positions lie elsewhere between its points."""
+    for quantity in ("velocity", "strain_rate")[: 1 + (azimuth == 90)]:
+        expected, values = runs(0)[quantity].values, runs(azimuth)[quantity].values
+        assert misfit(values, expected) < limit, quantity
+        assert misfit(values[:, ::-1], expected) > 0.5  # the test sees components that are exchanged
+
+
+def test_places_are_those_of_the_files(runs):
+    for name, place in AROUND.items():
+        for dataset in (runs(0), runs(90)):
+            seen = dataset.sel(receiver=name)
+            assert (float(seen.longitude), float(seen.latitude)) == pytest.approx(place, abs=1e-9)
+            assert float(seen.elevation) == -100
+            assert dataset.attrs["source_longitude"] == pytest.approx(12.5, abs=1e-9)
+            assert dataset.attrs["source_z"] == pytest.approx(-2000)
+        distance, *azimuths = gps2dist_azimuth(47.25, 12.5, *place[::-1])
+        assert float(seen.distance) == pytest.approx(distance, abs=0.01) and seen.distance.attrs["units"] == "m"
+        assert (float(seen.azimuth), float(seen.back_azimuth)) == pytest.approx(tuple(azimuths), abs=1e-4)
+
+
+def test_the_map_is_inverted_also_over_the_date_line():
+    x, y = np.random.default_rng(4).uniform(-3e5, 3e5, (2, 50))
+    for local in (Local(12.5, 47.25, 37.0), Local(179.5, -16.0)):
+        assert np.allclose(local.xy(*local.degrees(x, y)), (x, y), atol=1e-6)
+
+
+def test_axes_far_east_of_the_reference_turn_by_the_convergence():
+    local = Local(0.0, 45.0)
+    east, north, up = np.moveaxis(local.axes(np.array([[200e3, 0.0, 0.0]])), -1, 0)
+    longitude, latitude = local.degrees(200e3, 0.0)
+    further = np.array(local.xy(longitude, latitude + 1e-4)) - [200e3, 0.0]
+    assert np.allclose(north[0, :2], further / np.linalg.norm(further), atol=1e-7) and np.allclose(up, [[0, 0, 1]])
+    assert north[0, 0] < -0.01 and np.allclose(east[0] @ north[0], 0)
+
+
+@pytest.mark.parametrize("waves, force, alone", [("P-SV", [1e9, 1e9], "E"), ("SH", [0, 1e9, 0], "N")])
+def test_motion_of_a_plane_is_turned(waves, force, alone):
+    """A profile at an azimuth moves east and north; one from west to east has the components of its plane alone."""
+    flat, turned = (
+        ran(
+            fdcase.box(
+                [4000, 2000],
+                {"spacing": 50, "waves": waves, "geographic": MIDDLE | {"azimuth": azimuth}},
+                {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2200},
+                fdcase.force([0, -500], force, fdcase.ricker(5)),
+                0.8,
+                [[800, 0]],
+                origin=[-2000, -2000],
+            )
+        ).velocity
+        for azimuth in (0, 60)
+    )
+    motion = flat.sel(component=alone).values
+    assert list(flat.component.values) == (["E", "Z"] if waves == "P-SV" else ["N"])
+    assert list(turned.component.values) == (["E", "N", "Z"] if waves == "P-SV" else ["E", "N"])
+    c, s = (0.5, -np.sqrt(0.75)) if waves == "P-SV" else (np.sqrt(0.75), 0.5)
+    for component, share in (("E", c), ("N", s)):  # the meridian convergence is small here
+        assert np.allclose(turned.sel(component=component), share * motion, atol=1e-3 * np.abs(motion).max())
+
+
+def test_sections_count_from_a_source_that_stands_in_a_file(runs, tmp_path):
+    """Distances of the record section are those from the event, also when its file is gone."""
+    dataset = runs(90).isel(tensor=0, drop=True)
+    assert pictures._recorded_source(dataset) == [tuple(dataset.attrs[f"source_{axis}"] for axis in "xyz")]
+    scene = pictures.scene_of(tmp_path, dataset)  # no scenario there
+    assert scene["title"] == "box" and len(scene["sources"]) == 1
+    distance, unit = figures.distances(dataset.velocity, scene["sources"][0])
+    assert unit == "km" and np.allclose(1000 * distance, dataset.distance, rtol=1e-3)
+    wrong, _ = figures.distances(dataset.velocity)
+    assert not np.allclose(wrong, distance)

@@ -1,12 +1,12 @@
-"""Surveys: shots over workers are those of single runs; restarts, lost workers and failing shots cost what they must; fibres."""
+"""Surveys: shots over workers are those of single runs; restarts and failing shots cost what they must; fibres."""
 
+import asyncio
 import json
 import logging
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import types
 from pathlib import Path
@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import segyio
-import xarray as xr
-from common import refused
-from smallcase import write
+import smallcase
+from common import edited, refused, stored
 
 import craton
 from craton import shots
@@ -26,37 +25,50 @@ from craton.comm import placement, workers
 from craton.driver.recorder import Recorder
 from craton.errors import ComputationError, ResourceError, ScenarioError
 from craton.output.store import read_run
+from craton.scenario import dumps
 from craton.shots import runs
 from craton.shots.task import COMPARED, KEPT, Task, run_shot
 from craton.versions import versions
 
-XS = (1200, 1500, 1800)
-LINE = 'name = "S"\nshots = { from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = 3 }'
-AT = "at = [1500, 1500, -1000]"
-THREAD = ('device = "cpu"', 'device = "cpu"\nthreads = 1')
-SHORT = ("duration = 1.0", "duration = 0.8")
+XS = (300, 400, 500)
+SOURCE = {"name": "S", "kind": "explosion", "moment": 1e9, "wavelet": {"kind": "gaussian", "tau": 0.03}}
+RECEIVER = {"name": "R", "at": [600, -40]}
+SURVEY = {  # in the plane
+    "domain": {"origin": [0, -600], "size": [1200, 600], "spacing": 20},
+    "model": {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2200},
+    "time": {"duration": 0.3, "start": -0.15},
+    "source": [SOURCE | {"shots": [[x, -40] for x in XS]}],
+    "receivers": [RECEIVER],
+    "run": {"device": "cpu", "threads": 1},
+}
+NAMES = ["S.1", "S.2", "S.3"]
 
 
-@pytest.fixture
+def fibres(gauge=40):
+    """A receiver and a fibre."""
+    along = [[250, -100], [650, -100], [900, -300]]
+    return [RECEIVER, {"name": "F", "das": {"along": along, "spacing": 40, "gauge": gauge}}]
+
+
+def write(name, *places, **changes):
+    """Write the survey with other tables: shots at places, or a single source at one of them."""
+    if places:
+        changes["source"] = [SOURCE | ({"shots": [*places]} if len(places) > 1 else {"at": places[0]})]
+    Path(name).write_text(dumps(craton.Scenario(**edited(SURVEY, **changes))))
+    return name
+
+
+@pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder of its own with survey.toml, three shots in space."""
+    """A folder of its own with survey.toml, three shots."""
     monkeypatch.chdir(tmp_path)
-    write(tmp_path, (AT, LINE), THREAD, SHORT, name="survey.toml")
+    write("survey.toml")
     return tmp_path
 
 
-@pytest.fixture
-def counted(monkeypatch):
-    """Names of the shots that this process runs."""
-    names, inner = [], runs.run_shot
-    monkeypatch.setattr(runs, "run_shot", lambda task: (names.append(task.name), inner(task))[1])
-    return names
-
-
-def alone(folder, x, duration=SHORT):
-    """Waveforms of one shot that is run by itself."""
-    path = write(folder, (AT, f"at = [{x}, 1500, -1000]"), THREAD, duration, name=f"one{x}.toml")
-    return craton.run(craton.load(path), progress=False).dataset
+def alone(x, **changes):
+    """The result of one shot that is run by itself."""
+    return craton.run(craton.load(write("alone.toml", [x, -40], **changes)), progress=False)
 
 
 def survey(scenario="survey.toml", out="out", **options):
@@ -64,26 +76,21 @@ def survey(scenario="survey.toml", out="out", **options):
     return craton.run_survey(scenario, out, **{"workers": 1, "progress": False} | options)
 
 
-def stored(group=None):
-    """What the folder of the survey holds."""
-    return xr.open_zarr("out/result.zarr", group=group).load()
-
-
 @pytest.mark.costly("the only survey over processes in the short tier")
-def test_workers_give_what_single_runs_give(folder, capsys):
+def test_workers_give_what_single_runs_give(capsys):
     """Two processes, three shots: bit for bit, with the coordinates of the single run."""
     assert main(["survey", "survey.toml", "-o", "out", "--workers", "2"]) == 0
     text, err = capsys.readouterr()
     assert "done: 3 shots" in text and "velocity(shot, receiver, component, time)" in text and "3 of 3 shots" in err
-    found = stored()
-    assert list(found.shot.values) == ["S.1", "S.2", "S.3"]
-    assert found.velocity.dims == ("shot", "receiver", "component", "time")
-    for x, name in zip(XS, found.shot.values):
-        one = alone(folder, x)
-        np.testing.assert_array_equal(found.velocity.sel(shot=name).values, one.velocity.values)
-        assert found.source_x.sel(shot=name) == x and found.source_z.sel(shot=name) == -1000
-    for coordinate in ("receiver", "component", "time", "x", "y", "z"):
-        np.testing.assert_array_equal(found[coordinate].values, one[coordinate].values)
+    dataset = stored("out")
+    assert list(dataset.shot.values) == NAMES
+    assert dataset.velocity.dims == ("shot", "receiver", "component", "time")
+    for x, name in zip(XS, NAMES):
+        single = alone(x).dataset
+        np.testing.assert_array_equal(dataset.velocity.sel(shot=name).values, single.velocity.values)
+        assert dataset.source_x.sel(shot=name) == x and dataset.source_z.sel(shot=name) == -40
+    for coordinate in ("receiver", "component", "time", "x", "z"):
+        np.testing.assert_array_equal(dataset[coordinate].values, single[coordinate].values)
     run = read_run("out")
     crew = {shot["worker"] for shot in run["shots"].values()}
     assert run["state"] == "finished" and len(crew) == 2 and not any(w.endswith(f":{os.getpid()}") for w in crew)
@@ -91,100 +98,51 @@ def test_workers_give_what_single_runs_give(folder, capsys):
     assert craton.load("out/scenario.toml") == craton.load("survey.toml")
 
 
-@pytest.mark.costly("surveys go on after an interruption")
-def test_restart_runs_what_is_missing_and_another_survey_is_not_mixed_in(folder, counted):
-    outcome = survey()
-    assert counted == ["S.1", "S.2", "S.3"] and outcome.ran == 3
-    before = outcome.dataset.load()
-    assert survey().ran == 0 and len(counted) == 3
-    other = craton.load("survey.toml", ["source.0.moment=2e14"])
-    refused(ScenarioError, "holds a survey of another scenario", survey, other)
-    assert read_run("out")["state"] == "finished"
-    # the machine is no part of what is computed
-    assert survey(craton.load("survey.toml", ["run.threads=2"])).ran == 0 and len(counted) == 3
-    state = read_run("out")
-    del state["shots"]["S.2"]
-    state["shots"]["S.3"]["state"] = "failed"
-    Path("out/run.json").write_text(json.dumps(state))
-    assert survey().ran == 2 and counted[3:] == ["S.2", "S.3"]
-    np.testing.assert_array_equal(before.velocity.values, outcome.dataset.velocity.values)
-
-
-def test_a_failing_shot_is_told_at_the_end(folder, monkeypatch, capsys):
-    """A value that is not finite appears in the second shot; the others are kept, and a second start runs that one alone."""
-    sample, bad = Recorder.sample, craton.load("survey.toml").source[0].name + ".2"
+def test_a_failing_shot_is_told_and_a_restart_runs_what_is_missing(monkeypatch, capsys):
+    """A value that is not finite appears in the second shot; the others are kept. Another survey is not mixed in."""
+    names, run, sample = [], runs.run_shot, Recorder.sample
+    monkeypatch.setattr(runs, "run_shot", lambda task: (names.append(task.name), run(task))[1])
 
     def poisoned(self, step):
-        if step == 20 and any(bad in text for rows in self.plan.notes.values() for row in rows for text in row):
-            self.program.grid("vy")[20, 11, 12] = np.nan
+        if step == 20 and any("S.2" in text for rows in self.plan.notes.values() for row in rows for text in row):
+            field = self.program.grid("vx")
+            field[tuple(n // 2 for n in field.shape)] = np.nan
         sample(self, step)
 
-    monkeypatch.setattr(Recorder, "sample", poisoned)
-    assert main(["survey", "survey.toml", "-o", "out", "--workers", "1"]) == 4
+    with monkeypatch.context() as patched:
+        patched.setattr(Recorder, "sample", poisoned)
+        assert main(["survey", "survey.toml", "-o", "out", "--workers", "1"]) == 4
     err = capsys.readouterr().err
     assert "1 of 3 shots failed, 2 are kept in out" in err and "S.2: unstable at step" in err and "Traceback" not in err
-    run = read_run("out")
-    assert run["state"] == "failed"
-    assert [run["shots"][n]["state"] for n in ("S.1", "S.2", "S.3")] == ["finished", "failed", "finished"]
-    velocity = stored().velocity
-    assert np.isnan(velocity.sel(shot="S.2")).all() and np.isfinite(velocity.sel(shot=["S.1", "S.3"])).all()
-    monkeypatch.setattr(Recorder, "sample", sample)
-    assert survey().ran == 1
-    assert np.isfinite(stored().velocity).all()
-
-
-@pytest.mark.long
-def test_a_damaged_store_is_refused_and_can_be_replaced(folder):
-    """Before any shot runs; the folder is free afterwards."""
-    write(folder, (AT, LINE), THREAD, ("duration = 1.0", "duration = 0.1"), name="survey.toml")
-    survey()
-    Path("out/result.zarr/velocity/.zarray").unlink()
-    refused(ScenarioError, "result.zarr is damaged: velocity/.zarray: ", survey)
-    assert survey(force=True).ran == 3
-
-
-@pytest.mark.long
-def test_shot_of_a_killed_worker_is_run_again(folder):
-    """The first worker that is at work dies; another one, or its successor, runs the shot."""
-    long = ("duration = 1.0", "duration = 2")
-    made = shots.prepare(craton.load(write(folder, (AT, LINE), THREAD, long, name="long.toml")))
-    with workers.local([{}, {}]) as client:
-        pids, got = client.run(os.getpid), []
-        thread = threading.Thread(target=lambda: got.append(shots.run(made, "out", client=client, progress=False)))
-        thread.start()
-        address, (key, *_) = busy(client)
-        os.kill(pids[address], signal.SIGKILL)
-        thread.join(120)
-        until = time.monotonic() + 20
-        while any(client.run(lambda: len(KEPT)).values()):  # workers free the medium of their last shot
-            assert time.monotonic() < until
-            time.sleep(0.05)
-    ((outcome,), (_, name)) = got, key
-    run = read_run("out")
-    assert outcome.ran == 3 and not outcome.failed and run["state"] == "finished" and name in outcome.names
-    assert not run["shots"][name]["worker"].endswith(f":{pids[address]}")
-    for x, shot in zip(XS, outcome.names):
-        values = outcome.dataset.velocity.sel(shot=shot).values
-        np.testing.assert_array_equal(values, alone(folder, x, long).velocity.values)
-
-
-def busy(client):
-    """(address, keys) of a worker that has begun a shot."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        for address, keys in client.processing().items():
-            if keys:
-                return address, keys
-        time.sleep(0.02)
-    raise AssertionError("no worker took a shot")
+    state = read_run("out")
+    assert state["state"] == "failed" and names == NAMES
+    assert [state["shots"][name]["state"] for name in NAMES] == ["finished", "failed", "finished"]
+    before = stored("out").velocity
+    assert np.isnan(before.sel(shot="S.2")).all() and np.isfinite(before.sel(shot=["S.1", "S.3"])).all()
+    del state["shots"]["S.3"]
+    Path("out/run.json").write_text(json.dumps(state))
+    # workers of others run what is missing, and free the medium of their last shot
+    cleanups, client = [], types.SimpleNamespace(run=lambda function, **options: cleanups.append(function))
+    with monkeypatch.context() as patched:
+        patched.setattr(workers, "outcomes", lambda _, run, tasks: ((task, run(task)) for task in tasks.values()))
+        assert survey(client=client).ran == 2 and names[3:] == ["S.2", "S.3"] and len(KEPT) == 1
+    asyncio.run(cleanups[0]())
+    assert not KEPT
+    velocity = stored("out").velocity
+    assert np.isfinite(velocity).all()
+    np.testing.assert_array_equal(velocity.values[::2], before.values[::2])
+    refused(ScenarioError, "a survey of another scenario", survey, craton.load("survey.toml", ["source.0.moment=2e9"]))
+    # the machine is no part of what is computed
+    for others in ([], ["run.threads=2"]):
+        assert survey(craton.load("survey.toml", others)).ran == 0 and len(names) == 5
+    assert read_run("out")["state"] == "finished"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("count", [1, 2])
-def test_interrupted_and_restarted(folder, count):
+def test_interrupted_and_restarted(count):
     """Ctrl-C after the first of six shots: 75, what ended is readable and is not run again."""
-    six = LINE.replace("count = 3", "count = 6")
-    write(folder, (AT, six), THREAD, ("duration = 1.0", "duration = 2"), name="six.toml")
+    write("six.toml", *([x, -40] for x in range(200, 800, 100)), time__duration=5)
     words = [sys.executable, "-m", "craton", "survey", "six.toml", "-o", "out", "--workers", str(count)]
     running = subprocess.Popen(
         words,
@@ -204,7 +162,7 @@ def test_interrupted_and_restarted(folder, count):
     state = read_run("out")
     done = [name for name, shot in state["shots"].items() if shot["state"] == "finished"]
     assert state["state"] == "interrupted" and 1 <= len(done) < 6
-    assert np.isfinite(stored().velocity.sel(shot=done)).all()
+    assert np.isfinite(stored("out").velocity.sel(shot=done)).all()
     outcome = survey("six.toml")
     assert outcome.ran == 6 - len(done) and np.isfinite(outcome.dataset.velocity).all()
     assert read_run("out")["state"] == "finished"
@@ -214,68 +172,68 @@ def test_interrupted_and_restarted(folder, count):
 
 
 @pytest.mark.long
-def test_several_files_with_other_models(folder, counted):
-    """A shot for each file, on the time axis of the sampling; a file of shots gives several."""
-    sampled = ('waveforms = ["velocity"]', 'waveforms = ["velocity"]\nsampling = 0.02')
-    write(folder, sampled, SHORT, name="slow.toml")
-    write(folder, sampled, SHORT, ("vp = 3000", "vp = 3300"), name="fast.toml")
-    write(folder, sampled, SHORT, (AT, LINE), name="many.toml")
-    assert main(["survey", "slow.toml", "fast.toml", "many.toml", "-o", "out", "--workers", "1", "-q"]) == 0
-    found = stored()
-    assert list(found.shot.values) == counted == ["slow", "fast", "many.S.1", "many.S.2", "many.S.3"]
-    assert np.isfinite(found.velocity).all()
-    single = craton.run(craton.load("fast.toml"), progress=False).dataset.velocity.values[..., : found.sizes["time"]]
-    np.testing.assert_array_equal(found.velocity.sel(shot="fast").values, single)
-    np.testing.assert_array_equal(found.velocity.sel(shot="many.S.2").values, found.velocity.sel(shot="slow").values)
+def test_several_files_with_other_models(capsys):
+    """A shot for each file, on the time axis of the sampling; a file of shots gives several. A damaged store is refused, and replaced."""
+    write("slow.toml", [400, -40], output__sampling=0.004)
+    write("fast.toml", [400, -40], output__sampling=0.004, model__vp=3300)
+    write("many.toml", output__sampling=0.004)
+    command = ["survey", "slow.toml", "fast.toml", "many.toml", "-o", "out", "--workers", "1", "-q"]
+    assert main(command) == 0
+    velocity = stored("out").velocity
+    assert list(velocity.shot.values) == ["slow", "fast", *(f"many.{name}" for name in NAMES)]
+    assert np.isfinite(velocity).all()
+    single = craton.run(craton.load("fast.toml"), progress=False).dataset.velocity.values
+    np.testing.assert_array_equal(velocity.sel(shot="fast").values, single[..., : velocity.sizes["time"]])
+    np.testing.assert_array_equal(velocity.sel(shot="many.S.2").values, velocity.sel(shot="slow").values)
     assert craton.load("out/scenarios/fast.toml") == craton.load("fast.toml")
+    Path("out/result.zarr/velocity/.zarray").unlink()
+    assert main(command) == 2
+    assert "result.zarr is damaged: velocity/.zarray: " in capsys.readouterr().err
+    assert main([*command, "--force"]) == 0
+    np.testing.assert_array_equal(velocity.values, stored("out").velocity.values)
 
 
-def test_shots_begin_together(folder):
+def test_shots_begin_together():
     """Wavelets of other lengths: all runs begin where the longest has to, so that they share the samples."""
-    long, short = ({"kind": "gaussian", "tau": tau} for tau in (0.2, 0.1))
-    entries = [
-        {"kind": "explosion", "moment": 1e14, "shot": shot, "at": [x, 1500, -1000], "wavelet": wavelet}
-        for shot, x, wavelet in (("a", 1500, short), ("b", 900, long), ("b", 950, short))
-    ]
-    base = craton.load("survey.toml").model_dump(by_alias=True, exclude_none=True)
-    made = shots.prepare(craton.Scenario(**{**base, "source": entries}))
-    assert [len(shot.scenario.source) for shot in made.shots] == [1, 2]
-    (start,) = {shot.scenario.time.start for shot in made.shots}
-    assert start == craton.plan(made.shots[1].scenario).start < -1.0
-    np.testing.assert_allclose(made.shots[1].place(), [925, 1500, -1000])
+    long, short = ({"wavelet": {"kind": "gaussian", "tau": tau}} for tau in (0.2, 0.1))
+    rows = (("a", 500, short), ("b", 900, long), ("b", 950, short))
+    entries = [SOURCE | {"name": None, "shot": shot, "at": [x, -40]} | wavelet for shot, x, wavelet in rows]
+    prepared = shots.prepare(craton.Scenario(**edited(SURVEY, source=entries, time__start=None)))
+    assert [len(shot.scenario.source) for shot in prepared.shots] == [1, 2]
+    (start,) = {shot.scenario.time.start for shot in prepared.shots}
+    assert start == craton.plan(prepared.shots[1].scenario).start < -1.0
+    np.testing.assert_allclose(prepared.shots[1].place()[[0, -1]], [925, -40])
 
 
-@pytest.mark.parametrize("command", ["run", "survey"])
-def test_each_kind_of_scenario_has_its_command(command, folder, capsys):
-    write(folder, SHORT)
-    name, other = {"run": ("survey.toml", "craton survey"), "survey": ("small.toml", "craton run")}[command]
-    assert main([command, name, "-o", "out"]) == 2
-    assert other in capsys.readouterr().err and not Path("out").exists()
-
-
-def test_plan_is_that_of_one_shot(folder, capsys):
-    assert main(["plan", "survey.toml"]) == 0
+def test_each_kind_of_scenario_has_its_command(tmp_path, capsys):
+    """In the plane many shots may be one run, in space not; a plan is that of one shot."""
+    place = "at = [1500, 1500, -1000]"
+    smallcase.write(tmp_path, (place, f"shots = {{ from ={place[4:]}, to = [1800, 1500, -1000], count = 3 }}"))
+    write("single.toml", [400, -40])
+    for command, name, words in (("run", "small.toml", "craton survey"), ("survey", "single.toml", "craton run")):
+        assert main([command, name, "-o", "out"]) == 2
+        assert words in capsys.readouterr().err and not Path("out").exists()
+    assert main(["plan", "small.toml"]) == 0
     text = capsys.readouterr().out
-    assert "31 x 31 x 26" in text and "one of 3 runs" in text and "craton survey survey.toml" in text
+    assert "31 x 31 x 26" in text and "one of 3 runs" in text and "craton survey small.toml" in text
 
 
 BAD = [
-    ("source.0.shots={from=[1200,1500,-1000],to=[9800,1500,-1000],count=3}", "source.0.shots: x = 5500 m is outside"),
+    ("source.0.shots={from=[300,-40],to=[9800,-40],count=3}", "source.0.shots: x = 5050 m is outside"),
     ("time.step=0.05", "time.step: step = 0.05 s is unstable"),
     ("receivers=[]", "receivers: a survey keeps waveforms"),
     ("source.0.moment=-1", "source.0.moment"),
 ]
 
 
-def test_bad_surveys_are_refused(folder, capsys, monkeypatch):
+def test_bad_surveys_are_refused(capsys, monkeypatch):
     """Also files that do not go together, a group of ranks, and what does not fit."""
     for override, message in BAD:
         assert main(["survey", "survey.toml", "--set", override]) == 2, override
         err = capsys.readouterr().err
         assert message in err and "nothing was run, nothing was written" in err and not Path("survey").exists()
-    write(folder, SHORT, name="a.toml")
-    elsewhere = ("at = [2000, 1500, 0]", "at = [2100, 1500, 0]")
-    write(folder, SHORT, elsewhere, ('"velocity"]\n\n[run]', '"velocity", "pressure"]\n\n[run]'), name="b.toml")
+    write("a.toml", [400, -40])
+    write("b.toml", [400, -40], receivers=[RECEIVER | {"at": [700, -40]}], output__waveforms=["velocity", "pressure"])
     assert main(["survey", "a.toml", "b.toml", "-o", "out"]) == 2
     err = capsys.readouterr().err
     assert "b: receivers: other receivers than a" in err and "b: output.waveforms" in err and not Path("out").exists()
@@ -283,16 +241,20 @@ def test_bad_surveys_are_refused(folder, capsys, monkeypatch):
         patched.setenv("PMI_SIZE", "2")
         assert main(["survey", "survey.toml", "-o", "out"]) == 2
         assert "not a group of ranks" in capsys.readouterr().err
-    monkeypatch.setattr(cpu, "host_memory", lambda: (5_000_000, 10_000_000))
+    monkeypatch.setattr(cpu, "host_memory", lambda: (300_000, 10_000_000))
     refused(ResourceError, "2 shots at a time need", survey, workers=2)
     assert not Path("out").exists()
 
 
-def test_without_dask(folder, monkeypatch, capsys):
+def test_without_dask(monkeypatch, capsys):
+    """Shots run in this process, and are those of one run in the plane, which may have all of them."""
     monkeypatch.setattr(workers, "available", lambda: False)
     assert main(["survey", "survey.toml", "-o", "out", "--workers", "2"]) == 2
     assert "pip install 'craton[survey]'" in capsys.readouterr().err and not Path("out").exists()
     assert main(["survey", "survey.toml", "-o", "out", "-q"]) == 0 and read_run("out")["state"] == "finished"
+    together = craton.run(craton.load("survey.toml"), progress=False).dataset
+    assert list(together.shot.values) == NAMES
+    np.testing.assert_array_equal(together.velocity.values, stored("out").velocity.values)
 
 
 # --- workers ----------------------------------------------------------------------------------------------------------------
@@ -319,15 +281,15 @@ def test_workers_have_their_environment_and_log_nothing(capfd):
         for name in names:
             logging.getLogger(name).error("Failed to communicate with scheduler during heartbeat.")
 
-    given = [{"CUDA_VISIBLE_DEVICES": gpu, "OMP_NUM_THREADS": count} for gpu, count in (("7", "3"), ("1", "2"))]
-    with workers.local(given) as client:
-        found = client.run(lambda: (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["OMP_NUM_THREADS"]))
+    environments = [{"CUDA_VISIBLE_DEVICES": gpu, "OMP_NUM_THREADS": count} for gpu, count in (("7", "3"), ("1", "2"))]
+    with workers.local(environments) as client:
+        seen = client.run(lambda: (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["OMP_NUM_THREADS"]))
         parts = [f"distributed.{part}" for part in ("worker", "core", "nanny")]
         client.submit(speak, (*parts, "tornado.application", "asyncio")).result()
         speak(("distributed.scheduler", "asyncio"))
-    assert sorted(found.values()) == [("1", "2"), ("7", "3")]
-    said = capfd.readouterr().err
-    assert said.count("here") == 2 and "heartbeat" not in said
+    assert sorted(seen.values()) == [("1", "2"), ("7", "3")]
+    err = capfd.readouterr().err
+    assert err.count("here") == 2 and "heartbeat" not in err
 
 
 def test_exit_code_is_of_what_failed():
@@ -338,7 +300,7 @@ def test_exit_code_is_of_what_failed():
 
 
 def test_task_reports_what_went_wrong(folder):
-    text = Path("survey.toml").read_text().replace(LINE, AT)
+    text = Path(write("single.toml", [400, -40])).read_text()
     stranger = run_shot(Task("a", 0, text, "out/result.zarr", {"craton": "0"}))
     assert (stranger["state"], stranger["code"]) == ("failed", 3) and "survey was started with" in stranger["reason"]
     blind = run_shot(Task("a", 0, text, str(folder / "nowhere" / "result.zarr"), versions(*COMPARED)))
@@ -349,96 +311,56 @@ def test_task_reports_what_went_wrong(folder):
 
 # --- fibres -----------------------------------------------------------------------------------------------------------------
 
-FIBRES = """
-domain = { origin = [0, -600], size = [1200, 600], spacing = 20 }
-model = { kind = "homogeneous", vp = 3000, vs = 1700, rho = 2200 }
-time = { duration = 0.3, start = -0.15 }
-[[source]]
-kind = "explosion"
-AT
-moment = 1e9
-wavelet = { kind = "gaussian", tau = 0.03 }
-[[receivers]]
-name = "F"
-das = { along = [[250, -100], [650, -100], [900, -300]], spacing = 40, gauge = 40 }
-[output]
-sampling = 0.004
-"""
-TWO = "shots = [[300, -40], [500, -40]]"
-ONE = "at = [300, -40]"
-POINT = '[[receivers]]\nname = "R"\nat = [600, -40]\n[output]'
 
-
-@pytest.fixture
-def in_plane(tmp_path, monkeypatch):
-    """Writes a scenario of sources and fibres; its path."""
-    monkeypatch.chdir(tmp_path)
-
-    def made(at, more="[output]", gauge=40, name="s.toml"):
-        text = FIBRES.replace("AT", at).replace("[output]", more).replace("gauge = 40", f"gauge = {gauge}")
-        Path(name).write_text(text)
-        return name
-
-    return made
-
-
-@pytest.mark.long
-def test_a_survey_keeps_what_fibres_and_receivers_of_each_shot_recorded_and_goes_on(in_plane, capsys):
-    """Shots that are there are not run again, and one whose chunks are gone is."""
-    assert main(["survey", in_plane(TWO, POINT), "-o", "out"]) == 0
-    fibres, waves = stored("fibres"), stored().velocity
-    assert fibres.strain_rate.dims == ("shot", "channel", "time") and float(abs(fibres.strain_rate).max()) > 0
-    assert list(fibres.source_x.values) == [300, 500]
-    for n, x in enumerate((300, 500)):
-        single = craton.run(craton.load(in_plane(f"at = [{x}, -40]", POINT, name="one.toml")), progress=False)
-        assert np.array_equal(fibres.strain_rate[n], single.fibres.strain_rate)
-        assert np.array_equal(fibres.x, single.fibres.x) and np.array_equal(waves[n], single.dataset.velocity)
-    capsys.readouterr()
-    assert main(["survey", "s.toml", "-o", "out"]) == 0
-    assert "finished:" not in capsys.readouterr().out
-    (chunk,) = Path("out/result.zarr/fibres/strain_rate").glob("1.*")
-    chunk.unlink()
-    assert main(["survey", "s.toml", "-o", "out"]) == 0
-    assert np.array_equal(fibres.strain_rate, stored("fibres").strain_rate)
-    assert main(["check", "out"]) == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("command", [pytest.param("run", marks=pytest.mark.long), "survey"])
-def test_fibres_become_segy(command, in_plane):
-    """A trace for each channel, with its place and that of its source."""
-    at, count = (TWO, 2) if command == "survey" else (ONE, 1)
-    assert main([command, in_plane(at, POINT), "-o", "out"]) == 0
-    assert main(["convert", "out", "f.sgy", "--quantity", "fibre_strain_rate"]) == 0
-    data = stored("fibres")
-    with segyio.open("f.sgy", ignore_geometry=True) as file:
+def becomes_segy(out, count):
+    """A trace for each channel, with its place and that of its source, and one for each component."""
+    assert main(["convert", out, f"{out}.sgy", "--quantity", "fibre_strain_rate"]) == 0
+    data = stored(out, "fibres")
+    with segyio.open(f"{out}.sgy", ignore_geometry=True) as file:
         traces, fields = file.trace.raw[:], segyio.TraceField
         assert np.array_equal(traces, data.strain_rate.values.reshape(traces.shape))
         assert np.allclose(file.attributes(fields.GroupX)[:] / 100, np.tile(data.x, count), atol=0.01)
-        assert list(file.attributes(fields.SourceX)[:: data.sizes["channel"]] / 100) == [300, 500][:count]
-    assert main(["convert", "out", "v.sgy"]) == 0
-    with segyio.open("v.sgy", ignore_geometry=True) as file:
+        assert list(file.attributes(fields.SourceX)[:: data.sizes["channel"]] / 100) == list(
+            np.atleast_1d(data.source_x if count > 1 else 400)
+        )
+    assert main(["convert", out, f"{out}-v.sgy"]) == 0
+    with segyio.open(f"{out}-v.sgy", ignore_geometry=True) as file:
         assert file.tracecount == 2 * count  # of the receiver: velocity
 
 
-def test_fibres_alone_need_no_quantity_and_no_other_formats_or_fibres(in_plane, capsys):
+@pytest.mark.long
+def test_a_survey_keeps_what_fibres_and_receivers_of_each_shot_recorded_and_goes_on(capsys):
+    """Shots that are there are not run again, and one whose chunks are gone is."""
+    command = ["survey", write("fibres.toml", [300, -40], [400, -40], receivers=fibres()), "-o", "out"]
+    assert main(command) == 0
+    data, velocity = stored("out", "fibres"), stored("out").velocity
+    assert data.strain_rate.dims == ("shot", "channel", "time") and float(abs(data.strain_rate).max()) > 0
+    assert list(data.source_x.values) == [300, 400]
+    becomes_segy("out", 2)
+    for n, x in enumerate((300, 400)):
+        single = alone(x, receivers=fibres())
+        assert np.array_equal(data.strain_rate[n], single.fibres.strain_rate)
+        assert np.array_equal(data.x, single.fibres.x) and np.array_equal(velocity[n], single.dataset.velocity)
+    assert main(["run", "alone.toml", "-o", "single"]) == 0
+    becomes_segy("single", 1)
+    capsys.readouterr()
+    assert main(command) == 0
+    assert "finished:" not in capsys.readouterr().out
+    (chunk,) = Path("out/result.zarr/fibres/strain_rate").glob("1.*")
+    chunk.unlink()
+    assert main(command) == 0
+    assert np.array_equal(data.strain_rate, stored("out", "fibres").strain_rate)
+    assert main(["check", "out"]) == 0
+
+
+def test_fibres_alone_need_no_quantity_and_no_other_formats_or_fibres(capsys):
     """Nor do scenarios with other fibres make a survey, and one run has not many shots and fibres."""
-    assert main(["run", in_plane(ONE), "-o", "out"]) == 0
+    assert main(["run", write("s.toml", [300, -40], receivers=fibres()[1:]), "-o", "out"]) == 0
     assert main(["convert", "out", "f.su"]) == 0
     assert main(["convert", "out", "f.mseed"]) == 2
     assert "SEG-Y or SU" in capsys.readouterr().err
-    assert main(["survey", in_plane(ONE), in_plane(ONE, gauge=80, name="t.toml"), "-o", "other"]) == 2
+    assert main(["survey", "s.toml", write("t.toml", [300, -40], receivers=fibres(80)[1:]), "-o", "other"]) == 2
     assert "other receivers" in capsys.readouterr().err
-    many = craton.load(in_plane(TWO))
+    many = craton.load(write("many.toml", receivers=fibres()))
     refused(ScenarioError, "use craton survey", craton.plan, many)
     refused(ScenarioError, "fibres", craton.Problem, many)
-
-
-def test_shots_of_a_plane_one_by_one(in_plane):
-    """In the plane all shots may make one run; a survey of them gives the same."""
-    text = FIBRES.replace("AT", TWO).replace(
-        "das = { along = [[250, -100], [650, -100], [900, -300]], spacing = 40, gauge = 40 }", "at = [600, 0]"
-    )
-    Path("p.toml").write_text(text.replace("sampling = 0.004", ""))
-    together = craton.run(craton.load("p.toml"), progress=False).dataset
-    np.testing.assert_array_equal(together.velocity.values, survey("p.toml").dataset.velocity.values)

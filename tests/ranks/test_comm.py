@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from common import craton_command, linux, needs_mpi, refused
 from smallcase import pictured
+from talkcase import talk
 
 from craton.backends.cpu import CPU
-from craton.comm import Elsewhere, agree, agreed, broadcast, launcher, mpi, placement, pulse, ranks
+from craton.comm import Elsewhere, agree, agreed, launcher, mpi, placement, pulse, ranks
 from craton.comm.local import Alone, spawn
 from craton.errors import ResourceError, ScenarioError
 from craton.host import compile as host
@@ -25,25 +26,13 @@ from craton.host import compile as host
 
 
 def test_threads_sum_and_tell():
-    """Integers in float64: sums are exact whatever their order."""
-
-    def work(comm):
-        mine = np.arange(5.0) * 10**comm.rank
-        everywhere, on_last = comm.reduce(mine), comm.reduce(mine, root=comm.size - 1)
-        mine[:] = -1  # what was reduced belongs to the rank again
-        comm.barrier()
-        return everywhere, on_last, comm.gather({"rank": comm.rank}), broadcast(comm, comm.rank + 7)
-
     for size in (1, 2, 3, 8):
-        total = np.arange(5.0) * sum(10**rank for rank in range(size))
-        for rank, (everywhere, on_last, told, first) in enumerate(spawn(size, work)):
-            assert np.array_equal(everywhere, total) and told == [{"rank": n} for n in range(size)] and first == 7
-            assert np.array_equal(on_last, total) if rank == size - 1 else on_last is None
+        spawn(size, talk)
 
 
 @pytest.mark.parametrize("size", [2, 8])
 def test_a_thread_that_fails_leaves_nobody_waiting(size):
-    left = []
+    released = []
 
     def work(comm):
         if comm.rank == size - 1:
@@ -51,15 +40,15 @@ def test_a_thread_that_fails_leaves_nobody_waiting(size):
         try:
             comm.reduce(np.ones(3))
         finally:
-            left.append(comm.rank)
+            released.append(comm.rank)
 
     begin = time.perf_counter()
     refused(ZeroDivisionError, "a sad day", spawn, size, work)
-    assert time.perf_counter() - begin < 5 and sorted(left) == list(range(size - 1))
+    assert time.perf_counter() - begin < 5 and sorted(released) == list(range(size - 1))
 
 
 def test_an_error_of_one_becomes_one_of_all():
-    found = {}
+    errors = {}
 
     def work(comm):
         try:
@@ -67,14 +56,14 @@ def test_an_error_of_one_becomes_one_of_all():
                 if comm.rank == 2:
                     raise ResourceError("the disk is full")
         except Exception as error:
-            found[comm.rank] = error
+            errors[comm.rank] = error
         agree(comm)  # and nobody is out of step
         return comm.gather(comm.rank)
 
     assert spawn(3, work) == [[0, 1, 2]] * 3
-    assert type(found[2]) is ResourceError and isinstance(found[0], Elsewhere) and isinstance(found[1], Elsewhere)
-    assert re.fullmatch(r"rank 2 on \S+: the disk is full", str(found[0])) and found[0].exit_code == 3
-    assert [found[rank].agreed for rank in range(3)] == [3, 3, 3]
+    assert [type(errors[rank]) for rank in range(3)] == [Elsewhere, Elsewhere, ResourceError]
+    assert re.fullmatch(r"rank 2 on \S+: the disk is full", str(errors[0])) and errors[0].exit_code == 3
+    assert [errors[rank].agreed for rank in range(3)] == [3, 3, 3]
     refused(KeyError, "x", agree, Alone(), KeyError("x"))
     agree(Alone())
 
@@ -105,9 +94,10 @@ def test_cores_are_divided_among_those_that_share_them(monkeypatch):
 
 def test_threads_of_the_machine(monkeypatch):
     two, here = SimpleNamespace(rank=0, size=2), placement.Place(0, 2, 3)
-    for given, asked, threads in ((None, None, 3), (None, 5, 5), ("4", None, 4)):
-        monkeypatch.setenv("OMP_NUM_THREADS", given) if given else monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        assert placement.machine("cpu", two, here, threads=asked).threads == threads
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert [placement.machine("cpu", two, here, threads=asked).threads for asked in (None, 5)] == [3, 5]
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    assert placement.machine("cpu", two, here, threads=None).threads == 4
     monkeypatch.setenv("OMP_NUM_THREADS", "3,2")
     assert CPU().threads == 3
     for threads in (0, 2**12 + 1, 2**32 + 1):
@@ -140,10 +130,10 @@ def test_a_plan_without_a_compiler_needs_a_gpu(monkeypatch):
 @pytest.fixture
 def killed(monkeypatch):
     """Processes that were sent a signal; none is."""
-    found = []
-    monkeypatch.setattr(pulse.os, "kill", lambda pid, number: found.append(pid))
+    pids = []
+    monkeypatch.setattr(pulse.os, "kill", lambda pid, number: pids.append(pid))
     monkeypatch.setattr(pulse.threading.Thread, "start", lambda self: None)
-    return found
+    return pids
 
 
 @linux
@@ -193,15 +183,29 @@ def test_only_the_process_of_a_row_is_killed(killed):
 def started_by(monkeypatch):
     """Set the variables of a launcher, and no other's."""
 
-    def variables(**given):
-        for name in {name for _, *names in launcher.LAUNCHERS for name in names} | given.keys():
-            monkeypatch.setenv(name, given[name]) if name in given else monkeypatch.delenv(name, raising=False)
+    def started(**variables):
+        for _, *names in launcher.LAUNCHERS:
+            for name in names:
+                monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
 
-    return variables
+    return started
+
+
+VARIABLES = {  # number of processes, and which of them this is: of Open MPI, MPICH, MVAPICH and srun
+    "OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_RANK",
+    "PMI_SIZE": "PMI_RANK",
+    "MV2_COMM_WORLD_SIZE": "MV2_COMM_WORLD_RANK",
+    "SLURM_STEP_NUM_TASKS": "SLURM_PROCID",
+}
 
 
 def test_variables_of_launchers(started_by, monkeypatch):
     """Slurm gives a batch script the number of tasks that the job may have; only what srun starts is several processes."""
+    for size, rank in VARIABLES.items():
+        started_by(**{size: "4", rank: "1"})
+        assert (launcher.launch().size, launcher.launch().rank) == (4, 1)
     started_by(SLURM_NTASKS="4", SLURM_PROCID="0")
     assert launcher.launch() is None and isinstance(ranks(), Alone)
     for rank, size in (("first", "4"), ("4", "4"), ("-1", "4"), ("0", "9" * 30)):
@@ -213,16 +217,12 @@ def test_variables_of_launchers(started_by, monkeypatch):
     refused(ResourceError, "craton[mpi]", launcher.command, 2, ["run"])
 
 
-MORE_SIZES = (pytest.param(name, marks=pytest.mark.long) for name in ("OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"))
-
-
 @needs_mpi
-@pytest.mark.parametrize("variable", ["PMI_SIZE", *MORE_SIZES])
+@pytest.mark.parametrize("variable", ["PMI_SIZE", pytest.param("OMPI_COMM_WORLD_SIZE", marks=pytest.mark.long)])
 def test_launcher_and_library_that_do_not_belong_together(variable, tmp_path):
     """Each process believes that it is alone: refused by all, said by the first, nothing written."""
-    of_rank = next(rank for _, size, rank in launcher.LAUNCHERS if size == variable)
-    told = ({variable: "4", of_rank: number} for number in "01")
-    first, second = (craton_command("run", "any.toml", folder=tmp_path, code=2, **more) for more in told)
+    ranks_of_four = ({variable: "4", VARIABLES[variable]: rank} for rank in "01")
+    first, second = (craton_command("run", "any.toml", folder=tmp_path, code=2, **more) for more in ranks_of_four)
     assert "started 4 processes" in first.stderr and "craton run --ranks" in first.stderr, first.stderr
     assert "Traceback" not in first.stderr and not second.stderr and not list(tmp_path.iterdir())
 
@@ -272,24 +272,11 @@ def mpiexec(size, script, folder):
 
 
 TALK = """
-    import numpy as np
     from mpi4py import MPI
-    from craton.comm import Elsewhere, agreed, broadcast, ranks
+    from craton.comm import ranks
+    from talkcase import talk
     comm = ranks()
-    last = comm.size - 1
-    mine = np.arange(5.0) * 10**comm.rank
-    total = np.arange(5.0) * sum(10**rank for rank in range(comm.size))
-    on_last = comm.reduce(mine, root=last)
-    assert np.array_equal(comm.reduce(mine), total)
-    assert np.array_equal(on_last, total) if comm.rank == last else on_last is None
-    assert comm.gather("x" * comm.rank) == ["x" * n for n in range(comm.size)] and broadcast(comm, comm.rank + 7) == 7
-    try:
-        with agreed(comm):
-            if comm.rank == last:
-                raise KeyError("of the last")
-    except (KeyError, Elsewhere) as error:
-        assert "of the last" in str(error) and isinstance(error, KeyError) == (comm.rank == last)
-    comm.barrier()
+    talk(comm)
     odd = comm.rank % 2
     half = ranks(MPI.COMM_WORLD.Split(odd))
     assert half.gather(comm.rank) == list(range(odd, comm.size, 2)) and ranks(half) is half
@@ -301,9 +288,10 @@ TALK = """
 
 
 @needs_mpi
-@pytest.mark.parametrize("size", [3, *(pytest.param(size, marks=pytest.mark.long) for size in (1, 2))])
-def test_processes_sum_and_tell(size, tmp_path):
+@pytest.mark.parametrize("size", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_processes_sum_and_tell(size, tmp_path, monkeypatch):
     """Also by a communicator of the caller."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     done = mpiexec(size, TALK, tmp_path)
     assert (done.returncode, done.stdout.split()) == (0, ["size", str(size)]), done.stderr
 

@@ -35,14 +35,13 @@ LONG = pytest.mark.long
 def test_parts_cover_the_grid_once():
     plan = planned(loads(text(x=4100, y=4300, z=4500)))
     for ranks in (1, 2, 3, 5, 8, 12):
-        seen = np.zeros(plan.layout.shape, int)
-        parts = split(plan, ranks)
+        owners, parts = np.zeros(plan.layout.shape, int), split(plan, ranks)
         for rank, part in enumerate(parts):
-            seen[tuple(slice(a, b) for a, b in zip(part.box[::2], part.box[1::2]))] += 1
+            owners[tuple(slice(a, b) for a, b in zip(part.box[::2], part.box[1::2]))] += 1
             for (axis, side), other in part.faces.items():
                 assert parts[other].faces[axis, 1 - side] == rank
                 assert parts[other].range(axis)[1 - side] == part.range(axis)[side]
-        assert (seen == 1).all(), ranks
+        assert (owners == 1).all(), ranks
 
 
 def test_ranks_in_layers_have_fewer_points():
@@ -89,9 +88,9 @@ DEGREE = 3
 @cache
 def mesh_of_earth():
     """A part of a chunk with a doubling, its GLL points, its centroids, the chunk."""
-    made = chunk(prem.prem(), (0, 0), (24, 16), 1500e3, period=90, slices=(2, 2))
-    part = made.part()
-    return part, numbering.number(part.mesh.elements, DEGREE).points, part.mesh.centroids(), made
+    whole = chunk(prem.prem(), (0, 0), (24, 16), 1500e3, period=90, slices=(2, 2))
+    part = whole.part()
+    return part, numbering.number(part.mesh.elements, DEGREE).points, part.mesh.centroids(), whole
 
 
 @pytest.mark.parametrize("method", [METIS, pytest.param("bisection", marks=pytest.mark.long), "slices", "random"])
@@ -103,27 +102,26 @@ def test_pieces_name_the_points_that_they_share(method):
         pieces = sharing.pieces(points, rank)
         every = np.sort(np.concatenate([p.elements for p in pieces]))
         assert len(pieces) == ranks and np.array_equal(every, np.arange(len(points)))
-        holders, wanted = {}, {}
+        holders, expected = {}, {}
         for own, holder in zip(points.reshape(len(points), -1), rank):
             for point in own:
                 holders.setdefault(int(point), set()).add(int(holder))
         for point, several in sorted(holders.items()):
             for pair in permutations(several, 2):
-                wanted.setdefault(pair, []).append(point)
-        lists = {
-            (p.rank, r): points[p.elements].ravel()[places].tolist() for p in pieces for r, places in p.shared.items()
-        }
-        assert lists == wanted
+                expected.setdefault(pair, []).append(point)
         for piece in pieces:
-            touching = [any(len(holders[p]) > 1 for p in points[e].ravel().tolist()) for e in piece.elements]
+            own = points[piece.elements]
+            lists = {(piece.rank, other): own.ravel()[places].tolist() for other, places in piece.shared.items()}
+            assert lists == {pair: several for pair, several in expected.items() if pair[0] == piece.rank}
+            touching = [any(len(holders[point]) > 1 for point in element.ravel().tolist()) for element in own]
             assert all(touching[: piece.outer]) and not any(touching[piece.outer :])
-            for some in (piece.elements[: piece.outer], piece.elements[piece.outer :]):
-                assert (np.diff(some) > 0).all()
+            for in_order in (piece.elements[: piece.outer], piece.elements[piece.outer :]):
+                assert (np.diff(in_order) > 0).all()
             numbers = numbering.number(part.mesh.elements[piece.elements], DEGREE)  # of the rank
             table = np.empty(numbers.count, np.int64)
-            table[numbers.points.ravel()] = points[piece.elements].ravel()
-            for other, mine in piece.points(numbers.points).items():
-                assert table[mine].tolist() == wanted[piece.rank, other]
+            table[numbers.points.ravel()] = own.ravel()
+            for other, places in piece.points(numbers.points).items():
+                assert table[places].tolist() == expected[piece.rank, other]
 
 
 @pytest.mark.parametrize("method", [METIS, "bisection"])
@@ -185,39 +183,36 @@ def test_outer_elements_and_only_they_touch_shared_points(case):
         assert 0 < plan.subdomain.outer <= plan.subdomain.elements
         for phase in plan.phases:
             points = np.unique(np.concatenate([points_of(plan, phase.name, m) for m in phase.messages] or [[-1]]))
-            of_elements = [one for one in phase.launches if f"{one.op.name}_points" in plan.arrays and one.colours]
-            for one in of_elements:
-                touching = np.isin(plan.arrays[f"{one.op.name}_points"].data, points).any(axis=1)
-                moduli = plan.arrays[f"{one.op.name}_moduli"].data
+            for launch in phase.launches:
+                if f"{launch.op.name}_points" not in plan.arrays or not launch.colours:  # not of elements
+                    assert launch.outer
+                    continue
+                touching = np.isin(plan.arrays[f"{launch.op.name}_points"].data, points).any(axis=1)
+                moduli = plan.arrays[f"{launch.op.name}_moduli"].data
                 real = (moduli != 0).any(axis=tuple(range(1, moduli.ndim)))
-                assert touching[real].all() if one.outer else not touching.any()
-            assert all(one.outer for one in phase.launches if not any(one is e for e in of_elements))
-
-
-@pytest.mark.long
-def test_a_fluid_and_the_solid_below_it_stay_together():
-    found = plans("sea", 4, "random")
-    for plan in found:
-        if "coupling_solid" in plan.arrays:
-            assert {"displacement", "potential"} <= set(plan.arrays)
-        assert sum(own.elements for own in plan.partition) == 36 and plan.totals.points == run_alone("sea").plan.points
+                assert touching[real].all() if launch.outer else not touching.any()
 
 
 def test_plan_says_who_has_what(tmp_path, capsys):
-    """What `craton plan --ranks` counts is what the ranks have."""
+    """What `craton plan --ranks` counts is what the ranks have. A fluid and the solid below it stay together."""
     (tmp_path / "case.toml").write_text(elements("sea"))
     words = ("--ranks", "4", "--set", "run.partition=bisection")
     assert main(["plan", str(tmp_path / "case.toml"), *words]) == 0
-    said = capsys.readouterr().out
-    for word in ("Ranks: 4", "shared points", "outer", "memory", "imbalance", "efficiency"):
-        assert word in said
+    table = capsys.readouterr().out
+    words = ("Ranks: 4", "shared points", "outer", "memory", "imbalance", "efficiency")
+    assert [word for word in words if word not in table] == []
     counted = rank_loads(planned(shared("sea", partition="bisection")).weights, 4)
-    for one, plan in zip(counted, kept_plans("sea", 4, "bisection"), strict=True):
+    of_ranks = kept_plans("sea", 4, "bisection")
+    coupled = [plan for plan in of_ranks if "coupling_solid" in plan.arrays]
+    assert coupled and all({"displacement", "potential"} <= set(plan.arrays) for plan in coupled)
+    for load, plan in zip(counted, of_ranks, strict=True):
         own = plan.subdomain
-        assert (one.elements, one.outer, one.neighbours) == (own.elements, own.outer, len(own.neighbours))
-        assert one.shared == sum(neighbour.shared for neighbour in own.neighbours)
+        assert sum(part.elements for part in plan.partition) == 36
+        assert plan.totals.points == run_alone("sea").plan.points
+        assert (load.elements, load.outer, load.neighbours) == (own.elements, own.outer, len(own.neighbours))
+        assert load.shared == sum(neighbour.shared for neighbour in own.neighbours)
         buffers = [plan.arrays.get(f"shared_{field}_out") for field in ("force", "potential_force")]
-        assert one.sent == sum(a.shape[0] for a in buffers if a)
+        assert load.sent == sum(buffer.shape[0] for buffer in buffers if buffer)
 
 
 # --- slices of a chunk ------------------------------------------------------------------------------------------------------------------
@@ -229,42 +224,42 @@ def test_no_rank_asks_for_the_whole(ranks, monkeypatch):
     positions on a cut a receiver belongs to one rank; of a source each of its ranks takes its elements' share."""
     windows, real = [], Chunk.part
     monkeypatch.setattr(Chunk, "part", lambda self, window=None: windows.append(window) or real(self, window))
-    found = plans("mantle", ranks)
-    made = earth_chunk.chunk_of(shared("mantle"))
-    assert len(windows) == ranks and all(one is not None for one in windows)
-    assert max((one[1] - one[0]) * (one[3] - one[2]) for one in windows) <= (24 / ranks + 6) * 6 < 24 * 6
-    assert sum(plan.subdomain.elements for plan in found) == made.size == found[0].totals.grid.elements
-    assert found[0].totals.points == made.stack.points(3) == sum(plan.subdomain.points for plan in found)
-    own = made.slice_of(part := real(made).local(), ranks, 1)
-    assert sorted(part.numbers) == list(range(made.size))
-    assert [plan.subdomain.elements for plan in found] == np.bincount(own).tolist()
-    gathering = found[0].gathering
-    assert (np.diff(gathering.first) == 1).all() and len(gathering.source) == len(found[0].channels) > 0
-    assert sum("source_series" in plan.arrays for plan in found) == 2
+    of_ranks = plans("mantle", ranks)
+    whole = earth_chunk.chunk_of(shared("mantle"))
+    assert len(windows) == ranks and all(window is not None for window in windows)
+    assert max((b - a) * (d - c) for a, b, c, d in windows) <= (24 / ranks + 6) * 6 < 24 * 6
+    assert sum(plan.subdomain.elements for plan in of_ranks) == whole.size == of_ranks[0].totals.grid.elements
+    assert of_ranks[0].totals.points == whole.stack.points(3) == sum(plan.subdomain.points for plan in of_ranks)
+    owners = whole.slice_of(part := real(whole).local(), ranks, 1)
+    assert sorted(part.numbers) == list(range(whole.size))
+    assert [plan.subdomain.elements for plan in of_ranks] == np.bincount(owners).tolist()
+    gathering = of_ranks[0].gathering
+    assert (np.diff(gathering.first) == 1).all() and len(gathering.source) == len(of_ranks[0].channels) > 0
+    assert sum("source_series" in plan.arrays for plan in of_ranks) == 2
 
 
 def test_elements_have_the_same_number_and_order_in_any_part():
-    made = mesh_of_earth()[3]
-    whole = made.part().local()
-    place = dict(zip(whole.keys[whole.mesh.elements[:, 13]], whole.numbers))
-    for window in (*made.slices(2, 2), made.stack.around(made.slices(2, 2)[0], 1)):
-        part = made.part(window).local()
-        assert [place[key] for key in part.keys[part.mesh.elements[:, 13]]] == part.numbers.tolist()
+    of_earth = mesh_of_earth()[3]
+    whole = of_earth.part().local()
+    numbers = dict(zip(whole.keys[whole.mesh.elements[:, 13]], whole.numbers))
+    for window in (*of_earth.slices(2, 2), of_earth.stack.around(of_earth.slices(2, 2)[0], 1)):
+        part = of_earth.part(window).local()
+        assert [numbers[key] for key in part.keys[part.mesh.elements[:, 13]]] == part.numbers.tolist()
         there = np.flatnonzero(np.isin(whole.numbers, part.numbers))
         assert np.array_equal(whole.numbers[there], part.numbers)
 
 
 def test_large_chunks_are_built_in_slices(monkeypatch):
     """Without being asked to."""
-    asked = shared("mantle", partition="auto")
-    made = earth_chunk.chunk_of(asked)
-    assert earth_chunk.slices_of(asked, made, 2) is None
+    scenario = shared("mantle", partition="auto")
+    whole = earth_chunk.chunk_of(scenario)
+    assert earth_chunk.slices_of(scenario, whole, 2) is None
     monkeypatch.setattr(earth_chunk, "LARGE", 100)
-    assert earth_chunk.slices_of(asked, made, 4) == (4, 1) and earth_chunk.slices_of(asked, made, 1) is None
-    assert earth_chunk.slices_of(shared("mantle", partition="bisection"), made, 4) is None
+    assert earth_chunk.slices_of(scenario, whole, 4) == (4, 1) and earth_chunk.slices_of(scenario, whole, 1) is None
+    assert earth_chunk.slices_of(shared("mantle", partition="bisection"), whole, 4) is None
     marks = [plan.subdomain.checksum for plan in plans("mantle", 2, "auto")]
     assert len(set(marks)) == 2 and zlib.crc32(np.empty(0, np.int64)) not in marks
-    assert made.part().local().mesh.size == made.size
+    assert whole.part().local().mesh.size == whole.size
 
 
 @pytest.mark.parametrize("case, ranks, how", [("mantle", 2, "slices"), pytest.param("core", 3, "random", marks=LONG)])
@@ -274,18 +269,18 @@ def test_ranks_look_at_the_same_part_of_a_large_mesh(monkeypatch, case, ranks, h
     parts, likely = [], time_step.likely_elements
 
     def watched(d):
-        some = likely(d)
-        parts.append(d.subdomain.numbers[some])
-        return some
+        looked_at = likely(d)
+        parts.append(d.subdomain.numbers[looked_at])
+        return looked_at
 
     monkeypatch.setattr(time_step, "likely_elements", watched)
-    step, want = planned(shared(case)).dt, sorted(parts.pop().tolist())
+    step, expected = planned(shared(case)).dt, sorted(parts.pop().tolist())
     steps = {plan.dt for plan in plans(case, ranks, how)}
-    assert sorted(np.concatenate(parts).tolist()) == want and 0 < len(want) <= 150 and steps == {step}
+    assert sorted(np.concatenate(parts).tolist()) == expected and 0 < len(expected) <= 150 and steps == {step}
 
 
 def test_rasters_of_pictures_follow_the_design():
     """The median edge that all ranks know without the mesh is that of the mesh, but for the chunk's sides, where elements are narrower."""
     for case in ("mantle", "core"):
-        made = earth_chunk.chunk_of(shared(case))
-        assert earth_chunk.middle_edge(made) == pytest.approx(meshing.edges(made.part().mesh)[1], rel=0.25)
+        whole = earth_chunk.chunk_of(shared(case))
+        assert earth_chunk.middle_edge(whole) == pytest.approx(meshing.edges(whole.part().mesh)[1], rel=0.25)

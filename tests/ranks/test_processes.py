@@ -1,14 +1,16 @@
 """Processes of a run and real signals: parents that are killed, ranks that stop or hang, forks, threads side by side."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from contextlib import suppress
 
 import numpy as np
+import psutil
 import pytest
 import smallcase
 from common import linux, needs_mpi
@@ -19,19 +21,17 @@ from craton.comm import launcher, suspended
 from craton.driver import checkpoint
 from craton.driver.recorder import Recorder
 from craton.driver.saved import latest
-from craton.lock import start_of
 from craton.output.store import read_run
 
 SECTION = "result.zarr/snapshots/section/velocity/[0-9]*"
 
 
-def alive(pid):
-    """Whether a process is there and is no zombie."""
+def alive(process):
+    """Whether a process is there and is no zombie; a later one with its number is another."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    return state not in "ZX"
 
 
 def wait_for(condition, seconds=60):
@@ -44,7 +44,7 @@ def wait_for(condition, seconds=60):
 
 @pytest.fixture
 def job(tmp_path):
-    """A function that starts a long run on two ranks and gives it and their pids when it is in its time loop; what is left is ended."""
+    """A function that starts a long run on two ranks and gives it and them when it is in its time loop; what is left is ended."""
     started, out = [], tmp_path / "out"
 
     def start(*words):
@@ -52,26 +52,20 @@ def job(tmp_path):
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
         command = [sys.executable, "-P", "-m", "craton", "run", "small.toml", "-o", "out", "--ranks", "2", *words]
         pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes)
-        started.append(process)
-        wait_for(lambda: process.poll() is not None or list(out.glob(SECTION)))
-        assert process.poll() is None, process.stderr.read()
-        pids = [rank["pid"] for rank in read_run(out)["ranks"]]
-        started.extend((pid, start_of(pid)) for pid in pids)
-        return process, pids
+        run = psutil.Popen(command, cwd=tmp_path, env=environment, **pipes)
+        started.append(run)
+        wait_for(lambda: run.poll() is not None or list(out.glob(SECTION)))
+        assert run.poll() is None, run.stderr.read()
+        ranks = [psutil.Process(rank["pid"]) for rank in read_run(out)["ranks"]]
+        started.extend(ranks)
+        return run, ranks
 
     yield start
-    for process, *ranks in [started] if started else []:
-        for pid, begun in ranks:
-            if alive(pid) and start_of(pid) == begun:  # numbers of processes come again
-                os.kill(pid, signal.SIGKILL)
-        process.kill()
-        process.communicate()
-
-
-def launcher_of(parent):
-    """Pid of the mpiexec that a process has started."""
-    return int(Path(f"/proc/{parent}/task/{parent}/children").read_text().split()[0])
+    for process in reversed(started):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    for run in started[:1]:
+        run.communicate()
 
 
 @needs_mpi
@@ -80,26 +74,26 @@ def launcher_of(parent):
 def test_ranks_end_with_their_parent(job, tmp_path):
     """SIGKILL of the parent ends mpiexec and all ranks; a module beside the scenario is not imported."""
     (tmp_path / "bisect.py").write_text("raise SystemExit('a file of the working folder ran')\n")
-    process, ranks = job()
-    mpiexec = launcher_of(process.pid)
-    assert len(ranks) == 2 and all(map(alive, [mpiexec, *ranks]))
-    process.kill()
-    assert wait_for(lambda: not any(map(alive, [mpiexec, *ranks]))) < 10
+    run, ranks = job()
+    processes = [*run.children(), *ranks]
+    assert len(processes) == 3 and all(map(alive, processes))
+    run.kill()
+    assert wait_for(lambda: not any(map(alive, processes))) < 10
 
 
 @needs_mpi
 @linux
 @pytest.mark.long
 def test_a_stopped_rank_is_named_and_ends_the_run(job, tmp_path):
-    process, ranks = job("--set", "run.patience=2")
-    os.kill(ranks[1], signal.SIGSTOP)
+    run, ranks = job("--set", "run.patience=2")
+    ranks[1].suspend()
     begin = time.monotonic()
-    _, said = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 15 and process.returncode == 1, said
-    assert "rank 1 on " in said and "gave no sign of life for 2 s after step" in said, said
-    assert said.count("no sign of life") == 1
-    run = read_run(tmp_path / "out")
-    assert run["state"] == "failed" and "no sign of life" in run["reason"]
+    _, message = run.communicate(timeout=60)
+    assert time.monotonic() - begin < 15 and run.returncode == 1, message
+    assert "rank 1 on " in message and "gave no sign of life for 2 s after step" in message, message
+    assert message.count("no sign of life") == 1
+    record = read_run(tmp_path / "out")
+    assert record["state"] == "failed" and "no sign of life" in record["reason"]
     assert not any(map(alive, ranks))
 
 
@@ -107,11 +101,11 @@ def test_a_stopped_rank_is_named_and_ends_the_run(job, tmp_path):
 @pytest.mark.long
 def test_signals_of_a_batch_system_leave_a_checkpoint(job, tmp_path):
     """SIGTERM to every process at once, as systemd and Slurm send it; then a second request."""
-    process, ranks = job()
-    for pid in (*ranks, launcher_of(process.pid), process.pid):
-        os.kill(pid, signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 75 and "craton resume out" in said, said
+    run, ranks = job()
+    for process in (*ranks, *run.children(), run):
+        process.terminate()
+    _, message = run.communicate(timeout=60)
+    assert run.returncode == 75 and "craton resume out" in message, message
     assert latest(tmp_path / "out").step > 0 and read_run(tmp_path / "out")["state"] == "interrupted"
 
 
@@ -119,16 +113,16 @@ def test_signals_of_a_batch_system_leave_a_checkpoint(job, tmp_path):
 @pytest.mark.long
 def test_a_second_interruption_ends_at_once(job):
     """Also where the ranks cannot answer."""
-    process, ranks = job()
-    for pid in ranks:
-        os.kill(pid, signal.SIGSTOP)
-    process.send_signal(signal.SIGINT)
+    run, ranks = job()
+    for process in ranks:
+        process.suspend()
+    run.send_signal(signal.SIGINT)
     time.sleep(2 * launcher.REPEAT)
     begin = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 5 and process.returncode == 130, said
-    assert "interrupted twice" in said
+    run.send_signal(signal.SIGINT)
+    _, message = run.communicate(timeout=60)
+    assert time.monotonic() - begin < 5 and run.returncode == 130, message
+    assert "interrupted twice" in message
     wait_for(lambda: not any(map(alive, ranks)), 5)
 
 
@@ -137,18 +131,18 @@ def test_a_stopped_launcher_is_noticed(monkeypatch):
     """Which no rank would: it and all that it started end, others do not."""
     monkeypatch.setattr(suspended, "LOOK", 0.2)
     monkeypatch.setattr(suspended, "MORE", 0.5)
-    words, said = ["sh", "-c", "sleep 100 & sleep 100; true"], []
-    launched, other = (subprocess.Popen(words, start_new_session=True) for _ in range(2))
+    command, messages = ["sh", "-c", "sleep 100 & sleep 100; true"], []
+    launched, other = (psutil.Popen(command, start_new_session=True) for _ in range(2))
     wait_for(lambda: len(suspended.descendants(launched.pid)) == 3)
-    team = [pid for pid, _ in suspended.descendants(launched.pid)]
-    watch = suspended.LauncherWatch(launched, lambda: 0.2, said.append)
+    team = [psutil.Process(pid) for pid, _ in suspended.descendants(launched.pid)]
+    watch = suspended.LauncherWatch(launched, lambda: 0.2, messages.append)
     try:
         time.sleep(0.5)
-        assert not said and all(map(alive, team))
-        os.kill(team[1], signal.SIGSTOP)
+        assert not messages and all(map(alive, team))
+        team[1].suspend()
         assert launched.wait(20) == -signal.SIGKILL
         wait_for(lambda: not any(map(alive, team)), 20)
-        assert len(said) == 1 and f"process {team[1]}) was stopped" in said[0]
+        assert len(messages) == 1 and f"process {team[1].pid}) was stopped" in messages[0]
         assert len(suspended.descendants(other.pid)) == 3
     finally:
         watch.close()
@@ -157,33 +151,25 @@ def test_a_stopped_launcher_is_noticed(monkeypatch):
 
 
 def forked(work):
-    """Pid of a fork of this process that does some work, whose exit code it takes; it never goes on as a second pytest."""
-    pid = os.fork()
-    if pid == 0:
-        code = 99
-        try:
-            code = work()
-        finally:
-            os._exit(code)
-    return pid
+    """A fork of this process that does some work, whose exit code it takes."""
+    process = multiprocessing.get_context("fork").Process(target=lambda: sys.exit(work()), daemon=True)
+    process.start()
+    return process
 
 
-def exit_code(pid, seconds=60):
+def exit_code(process, seconds=60):
     """Exit code of a fork when it has ended, which it must; minus a signal's number."""
-    status = []
-    try:
-        wait_for(lambda: status.extend(os.waitpid(pid, os.WNOHANG)) or any(status), seconds)
-    except AssertionError:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        raise
-    return os.waitstatus_to_exitcode(status[-1])
+    process.join(seconds)
+    ended = not process.is_alive()
+    process.kill()
+    assert ended, "it took too long"
+    return process.exitcode
 
 
 @pytest.fixture
 def slow_command(tmp_path):
     """A function that begins a command in a fork whose steps take 10 ms and files of checkpoints 30, so that signals come in its midst,
-    and gives its pid when it has taken a picture. Signals may be ignored, as nohup leaves them.
+    and gives this when it has taken a picture. Signals may be ignored, as nohup leaves them.
     """
     sample, write = Recorder.sample, checkpoint.write
 
@@ -209,10 +195,9 @@ def slow_command(tmp_path):
             Recorder.sample, checkpoint.write = pausing, waiting
             return main([*words, "-q"])
 
-        before = pictures()
-        pid = forked(work)
+        before, process = pictures(), forked(work)
         wait_for(lambda: pictures() - before)
-        return pid
+        return process
 
     return start
 
@@ -228,23 +213,23 @@ def test_sequences_of_systemd_and_kubernetes(slow_command, tmp_path):
 
     systemd = slow_command("run", "small.toml", "-o", "out")
     for number in (signal.SIGTERM, signal.SIGCONT, signal.SIGHUP):
-        os.kill(systemd, number)
+        os.kill(systemd.pid, number)
     assert exit_code(systemd, 20) == 75 and read_run(out)["state"] == "interrupted"
     first = latest(out).step
 
     kubernetes = slow_command("resume", "out")
-    os.kill(kubernetes, signal.SIGTERM)
+    os.kill(kubernetes.pid, signal.SIGTERM)
     wait_for(lambda: checkpoint.saving(out), 20)
-    os.kill(kubernetes, signal.SIGKILL)
+    os.kill(kubernetes.pid, signal.SIGKILL)
     assert exit_code(kubernetes, 20) == -signal.SIGKILL and read_run(out)["state"] == "running"
     assert latest(out).step == first and checkpoint.saving(out)
 
     terminal = slow_command("resume", "out")
-    os.kill(terminal, signal.SIGHUP)
+    os.kill(terminal.pid, signal.SIGHUP)
     assert exit_code(terminal, 20) == 75 and latest(out).step > first
 
     nohup = slow_command("resume", "out", ignored=[signal.SIGHUP])
-    os.kill(nohup, signal.SIGHUP)
+    os.kill(nohup.pid, signal.SIGHUP)
     assert exit_code(nohup) == 0 and read_run(out)["state"] == "finished"
     smallcase.same_results(tmp_path / "whole", out, (None, "snapshots/section"))
 
@@ -252,13 +237,13 @@ def test_sequences_of_systemd_and_kubernetes(slow_command, tmp_path):
 @linux
 @pytest.mark.long
 def test_a_fork_after_threads_runs_and_threads_side_by_side_give_the_same_bits(tmp_path):
-    """A child of a process that ran with OpenMP threads runs as well; eight threads at once write eight folders alike."""
+    """A child of a process that ran with OpenMP threads runs as well; four threads at once write four folders alike."""
     scenario = smallcase.pictured(run_threads=2, time_duration=0.3)
     reference = craton.run(scenario, out=tmp_path / "alone", progress=False)
     child = forked(lambda: int(not np.array_equal(reference.samples, craton.run(scenario, progress=False).samples)))
     assert exit_code(child) == 0
-    outs = [tmp_path / f"thread {n}" for n in range(8)]
-    with ThreadPoolExecutor(8) as pool:
+    outs = [tmp_path / f"thread {n}" for n in range(4)]
+    with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda out: craton.run(scenario, out=out, progress=False), outs))
     for out in outs:
         smallcase.same_results(tmp_path / "alone", out)

@@ -3,7 +3,9 @@
 import shutil
 from itertools import product
 
+import numpy as np
 import refusals
+from attack import binaries
 from common import manifest
 
 from craton.cli import main
@@ -11,11 +13,13 @@ from craton.cli import main
 SCENARIO = refusals.MESH.replace("valley.msh", "mesh").replace("duration = 1.0", "duration = 0.1")
 SCENARIO = SCENARIO.replace(refusals.MEDIUM, f'kind = "regions"\nregions = {{ 1 = {{ {refusals.LAYER} }} }}')
 CORNERS = ((0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1))  # SPECFEM's order
+FILES = {name: f"absorbing_surface_file_{name}" for name in ("xmin", "xmax", "ymin", "ymax", "bottom")}
+FILES["zmax"] = "free_or_absorbing_surface_file_zmax"
 FACES = {"xmin": (0, 0), "xmax": (0, 1), "ymin": (1, 0), "ymax": (1, 1), "bottom": (2, 0), "zmax": (2, 1)}
 
 
 def brick():
-    """Eight elements of 1 km: nodes (m, 3), elements (ne, 8), material of each, faces; numbers begin at 0."""
+    """Eight elements of 1 km: nodes (m, 3), elements (ne, 8), faces; numbers begin at 0."""
     nodes = [(1000.0 * i, 1000.0 * j, 1000.0 * (k - 2)) for k, j, i in product(range(3), repeat=3)]
     cells = list(product(range(2), repeat=3))
     elements = [[((k + c) * 3 + j + b) * 3 + i + a for a, b, c in CORNERS] for k, j, i in cells]
@@ -23,24 +27,14 @@ def brick():
     for name, (axis, high) in FACES.items():
         own = [n for n, corner in enumerate(CORNERS) if corner[axis] == high]
         faces[name] = [(e, [elements[e][n] for n in own]) for e, cell in enumerate(cells) if cell[2 - axis] == high]
-    return {"nodes": nodes, "elements": elements, "materials": [1] * len(elements), "faces": faces}
+    return {"nodes": nodes, "elements": elements, "faces": faces}
 
 
 def write(folder, mesh):
-    """The files of a mesh, numbers from 1."""
+    """The files of a mesh."""
     shutil.rmtree(folder / "mesh", ignore_errors=True)
-    (folder / "mesh").mkdir()
-
-    def table(name, rows, counted=True):
-        lines = [" ".join(map(str, row)) for row in rows]
-        (folder / "mesh" / name).write_text("\n".join([str(len(lines)), *lines] if counted else lines) + "\n")
-
-    table("nodes_coords_file", [(n + 1, *xyz) for n, xyz in enumerate(mesh["nodes"])])
-    table("mesh_file", [(e + 1, *(n + 1 for n in own)) for e, own in enumerate(mesh["elements"])])
-    table("materials_file", [(e + 1, m) for e, m in enumerate(mesh["materials"])], counted=False)
-    for name, rows in mesh["faces"].items():
-        start = "free_or_absorbing" if name == "zmax" else "absorbing"
-        table(f"{start}_surface_file_{name}", [(e + 1, *(n + 1 for n in own)) for e, own in rows])
+    nodes, elements = np.array(mesh["nodes"]), np.array(mesh["elements"])
+    binaries.specfem(folder / "mesh", nodes, elements, {FILES[name]: rows for name, rows in mesh["faces"].items()})
 
 
 def folded(mesh):
@@ -57,9 +51,8 @@ def unused(mesh):
 
 
 def misordered(mesh):
-    mesh["elements"] = [
-        [own[n] for n in (0, 1, 3, 2, 4, 5, 7, 6)] for own in mesh["elements"]
-    ]  # x fastest, then y, then z
+    order = (0, 1, 3, 2, 4, 5, 7, 6)  # x fastest, then y, then z
+    mesh["elements"] = [[own[n] for n in order] for own in mesh["elements"]]
     mesh["faces"] = {}  # a file with them is refused earlier, as they are no faces of such elements
 
 
@@ -69,14 +62,12 @@ def untagged(mesh):
 
 def hanging(mesh):
     """One element in place of the two at the south-west and north-west above: the node between them hangs on its faces."""
-    one, other = 4, 6
-    mesh["elements"][one] = [mesh["elements"][other if b else one][n] for n, (_, b, _) in enumerate(CORNERS)]
-    for values in (mesh["elements"], mesh["materials"]):
-        del values[other]
-    renumbered = {e: e - (e > other) for e in range(8) if e != other}
-    mesh["faces"] = {
-        name: [(renumbered[e], own) for e, own in rows if e not in (one, other)] for name, rows in mesh["faces"].items()
-    }
+    south, north = 4, 6
+    nodes = mesh["elements"]
+    nodes[south] = [nodes[north if b else south][n] for n, (_, b, _) in enumerate(CORNERS)]
+    del nodes[north]
+    for name, rows in mesh["faces"].items():
+        mesh["faces"][name] = [(e - (e > north), own) for e, own in rows if e not in (south, north)]
 
 
 # a change of the mesh, or of the scenario: words of the message

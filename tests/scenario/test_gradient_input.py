@@ -124,9 +124,14 @@ def test_derivatives_by_shear_are_exact_beside_a_fluid_and_refused_in_one():
     assert Case(scenario(**LOSSY_SEA | {"source": [tensor]})).of_sources() < EXACT
 
 
+@pytest.mark.long
+def test_a_lower_q_is_taken_where_the_scenario_says_so():
+    lower = LOSSY | {"attenuation": {"band": [5, 50], "lowest_q": 10}}
+    problem = craton.Problem(scenario(model=lower, steps=4), parameters=BY_Q)
+    assert np.isfinite(problem.data(2 * problem.m0).velocity).all()
+
+
 def test_wrong_q_is_told():
     problem = craton.Problem(scenario(**LOSSY_SEA), parameters=BY_Q)
     for factor, words in ((1.3, ["Q below 20, ", "lowest_q"]), (-1, "below zero"), (np.nan, "finite")):
         refused(ScenarioError, words, problem.data, factor * problem.m0)
-    lower = LOSSY | {"attenuation": {"band": [5, 50], "lowest_q": 10}}
-    craton.Problem(scenario(model=lower, steps=4), parameters=BY_Q).data(2 * problem.m0)

@@ -96,14 +96,14 @@ def test_points_between_which_waves_change_by_a_third_are_refused():
     xyz = grid.reshape(-1, 3).astype(float)
     values = {f"u{axis}": np.repeat(series, len(xyz), axis=1) for axis in "xyz"}
     wavefield = Wavefield("two layers", xyz, values, 0.0, 0.02, {}, fewest=2)
-    for points, told in ((3.6, ["are off by 0.3"]), (4.5, [])):
+    for points, messages in ((3.6, ["are off by 0.3"]), (4.5, [])):
         incident = SampledIncident("injection.0", wavefield, np.zeros((2, 3)))
         slowest = np.array([points * 100.0 * incident.frequency])
         medium = {"vp": 1.7 * slowest, "vs": slowest, "rho": np.array([2000.0])}
         problems = incident.problems(None, incident.displaced, np.array([[50.0, 400, 400]]), medium, 0)
         assert incident.resolution["error"] == pytest.approx(1 - np.cos(np.pi / points), rel=1e-6)
-        assert len(problems) == len(told)
-        assert all(words in problem.message for words, problem in zip(told, problems))
+        assert len(problems) == len(messages)
+        assert all(words in problem.message for words, problem in zip(messages, problems))
 
 
 def test_a_box_is_moved_and_turned(tmp_path):

@@ -2,27 +2,17 @@
 
 import math
 import re
-import textwrap
 import tomllib
 
 import numpy as np
 import pytest
+import smallcase
 from common import refused
 from paths import ROOT
 
+from craton import Scenario, load
 from craton.errors import ScenarioError
-from craton.scenario import (
-    FiniteDifferenceScenario,
-    Gaussian,
-    Position,
-    Scenario,
-    dumps,
-    format_problems,
-    load,
-    loads,
-    reads,
-    with_overrides,
-)
+from craton.scenario import Gaussian, Position, dumps, format_problems, loads, reads, with_overrides
 from craton.tables.lines import line_map
 from craton.text import nearest
 from craton.units import DIMENSIONS, UnitError, si
@@ -55,12 +45,8 @@ at = [9000, 9000, 0]
 """
 
 
-def changed(*pairs, more=""):
-    text = GOOD
-    for old, new in pairs:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text + textwrap.dedent(more)
+def changed(*pairs):
+    return smallcase.changed(*pairs, text=GOOD)
 
 
 # --- what is read -------------------------------------------------------------------------------------------------------------------
@@ -322,7 +308,7 @@ def test_problems_are_found_on_their_lines():
 
 def test_misspelt_names_leave_a_scenario_for_further_checks():
     pairs = ("duration = 8", "duraton = 8"), ("strike", "striek")
-    reading = reads(changed(*pairs, more='[run]\ndevice = "gpu"\norder = "four"'))
+    reading = reads(changed(*pairs) + '[run]\ndevice = "gpu"\norder = "four"')
     assert {p.key for p in reading.problems} == {"time.duraton", "source.0.striek", "run.device", "run.order"}
     s = reading.scenario
     assert s.time.duration == 8 and s.run.device == "cuda" and s.run.order == 4
@@ -373,21 +359,12 @@ def test_nearest_names():
 
 
 def test_suspicious_magnitudes_warn_with_the_unit_meant():
-    pairs = [
-        ("vp = 6000", "vp = 5.8"),
-        ('"2.7 g/cm3"', "2.7"),
-        ("[9000, 9000, 0]", "[9, 9, 0]"),
-        ("spacing = 100", "spacing = 300"),
-    ]
-    warned = loads(changed(*pairs)).warnings
-    assert [w.split(":")[0] for w in warned] == [
-        "model.layers.1.vp",
-        "model.layers.1.rho",
-        *["domain.size"] * 3,
-        "receivers.0.at",
-    ]
-    assert "did you mean 5.8 km/s = 5800?" in warned[0] and "did you mean 2.7 g/cm3 = 2700?" in warned[1]
-    assert "35 points and extends over 10200 m" in warned[2] and "did you mean km?" in warned[-1]
+    pairs = [("vp = 6000", "vp = 5.8"), ('"2.7 g/cm3"', "2.7"), ("[9000, 9000, 0]", "[9, 9, 0]")]
+    warnings = loads(changed(*pairs, ("spacing = 100", "spacing = 300"))).warnings
+    keys = ["model.layers.1.vp", "model.layers.1.rho", *["domain.size"] * 3, "receivers.0.at"]
+    assert [warning.split(":")[0] for warning in warnings] == keys
+    assert "did you mean 5.8 km/s = 5800?" in warnings[0] and "did you mean 2.7 g/cm3 = 2700?" in warnings[1]
+    assert "35 points and extends over 10200 m" in warnings[2] and "did you mean km?" in warnings[-1]
 
 
 def test_points_complete_the_last_cell():
@@ -397,5 +374,5 @@ def test_points_complete_the_last_cell():
 
 
 def test_json_schema_for_editors():
-    schema = FiniteDifferenceScenario.model_json_schema()
+    schema = type(loads(GOOD)).model_json_schema()
     assert schema["additionalProperties"] is False and "domain" in schema["required"]

@@ -9,34 +9,21 @@ from refusals import CONSTANTS, MESH, SEM
 import craton
 from craton.conventions import FACES
 from craton.errors import ScenarioError
-from craton.scenario import (
-    FiniteDifferenceScenario,
-    Homogeneous,
-    Scenario,
-    SpectralScenario,
-    Stiffness,
-    dumps,
-    loads,
-    reads,
-)
+from craton.scenario import SCENARIOS, Homogeneous, Scenario, Stiffness, dumps, loads, reads
 
 
 def changed(*pairs, text=SEM):
-    """The scenario with texts replaced."""
-    for old, new in pairs:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text
+    return smallcase.changed(*pairs, text=text)
 
 
-def told(scenario):
+def warned(scenario):
     """Keys of its warnings."""
     return {text.partition(":")[0] for text in scenario.warnings}
 
 
 def test_the_same_file_by_both_methods():
     fd, sem = loads(smallcase.TEXT), loads(SEM)
-    assert type(fd) is FiniteDifferenceScenario and type(sem) is SpectralScenario
+    assert type(fd) is SCENARIOS["fd"] and type(sem) is SCENARIOS["sem"]
     assert all(getattr(sem, name) == getattr(fd, name) for name in ("source", "receivers", "snapshots", "model"))
     assert sem.face("top") == "free" and sem.face("west") == sem.face("bottom") == "pml"
     assert any("boundaries.others" in text and '"pml", in boxes' in text for text in sem.warnings)
@@ -62,11 +49,11 @@ def test_written_and_read_again(tmp_path):
 
 def test_built_in_python():
     tables = loads(SEM).model_dump(by_alias=True, exclude_none=True)
-    assert Scenario(**tables) == SpectralScenario(**tables) == loads(SEM)
+    assert Scenario(**tables) == SCENARIOS["sem"](**tables) == loads(SEM)
     refused(ScenarioError, "degree", Scenario, **tables | {"run": {"degree": 12}})
     # a key of another method in a table built before
     model = Homogeneous(vp=3000, vs=1700, rho=2300, qp=90, qs=50, attenuation={"band": [0.1, 9], "storage": "full"})
-    assert told(SpectralScenario(**tables | {"model": model})) == {"model.attenuation.storage"}
+    assert warned(SCENARIOS["sem"](**tables | {"model": model})) == {"model.attenuation.storage"}
 
 
 def test_old_key_of_the_element_size_is_read_with_a_note():
@@ -77,10 +64,10 @@ def test_old_key_of_the_element_size_is_read_with_a_note():
     note = 'domain.spacing: with method = "sem" this key is now called element_size; read as element_size = 400 m.'
     assert any(text.startswith(note) for text in scenario.warnings)
     assert sum(text.startswith(note) for text in craton.plan(scenario).warnings) == 1
-    assert "domain.spacing" not in told(loads(SEM))
+    assert "domain.spacing" not in warned(loads(SEM))
     tables = loads(SEM).model_dump(by_alias=True, exclude_none=True)
     tables["domain"]["spacing"] = tables["domain"].pop("element_size")
-    assert SpectralScenario(**tables) == loads(SEM)
+    assert SCENARIOS["sem"](**tables) == loads(SEM)
     missing = reads(changed((refusals.BOX, "spacing = 400"))).problems
     assert [p.key for p in missing] == ["domain.origin", "domain.size"]
     for key in ("spacing", "element_size"):
@@ -97,7 +84,7 @@ def test_isotropic_mean_of_an_isotropic_stiffness():
 
 def test_a_ground_above_which_nothing_is():
     scenario = loads(changed(('top = "free"', 'top = "rigid"'), ("vp = 3000\n", "vp = 3000\ntopography = -100\n")))
-    assert scenario.face("top") == "free" and "boundaries.top" in told(scenario)
+    assert scenario.face("top") == "free" and "boundaries.top" in warned(scenario)
 
 
 def test_keys_of_finite_differences_are_read_in_one_way():
@@ -109,9 +96,9 @@ def test_keys_of_finite_differences_are_read_in_one_way():
     assert kinds == dict.fromkeys(FACES) | {"top": "pml", "west": "stacey", "east": "pml"}
     assert scenario.face("south") == "pml" and scenario.domain.element_size == 400
     faces = {f"boundaries.{name}" for name in ("top", "west", "others", "faces.east")}
-    assert told(scenario) == {"domain.spacing", "model.attenuation.storage"} | faces
+    assert warned(scenario) == {"domain.spacing", "model.attenuation.storage"} | faces
     again = loads(dumps(scenario))
     assert again == scenario and again.warnings == [] and scenario.model_copy().warnings == scenario.warnings
     assert not [name for name in ("surface", "cpml", "sponge") if hasattr(scenario.boundaries, name)]
     ordered = loads(changed(('device = "cpu"', "order = 8\ngrid = [2, 1, 1]")))
-    assert told(ordered) == {"boundaries.others", "run.order", "run.grid"}
+    assert warned(ordered) == {"boundaries.others", "run.order", "run.grid"}

@@ -14,7 +14,7 @@ STRIKE_SLIP = {"kind": "moment_tensor", "tensor": {"xy": 1e12}}
 def scenario(method, model, source, z, receiver, ground=0, axes=3, tau=0.06, top="free", **domain):
     """A source at the elevation z and a receiver; with `ground` its surface is a topography at 100 m."""
     pick = {3: [0, 1, 2], 2: [0, 2]}[axes]
-    resolution = {"spacing": 50} if method == "fd" else {"element_size": 200}
+    resolution = {"spacing": 50} if method == "fd" else {"element_size": 400}
     if ground:
         model = model | {"topography": {"x": [0, 1600], "y": [0, 1600], "z": [[100] * 2] * 2}}
     at, station = ([place[i] for i in pick] for place in ([500, 800, z], [900, 900, receiver]))
@@ -31,7 +31,7 @@ def scenario(method, model, source, z, receiver, ground=0, axes=3, tau=0.06, top
     )
 
 
-def told(*words, **options):
+def warnings(*words, **options):
     """Warnings of a plan that are about the free surface."""
     return [w for w in craton.plan(scenario(*words, **options)).warnings if "free surface" in w]
 
@@ -57,25 +57,25 @@ def test_what_is_silent_is_told(method):
     do (reciprocity: strains xz are zero).
     """
     for axes in (2, 3) if method == "fd" else (3,):
-        (words,) = told(method, WATER, EXPLOSION, 0, -100, axes=axes)
+        (words,) = warnings(method, WATER, EXPLOSION, 0, -100, axes=axes)
         assert words.startswith("source 1 is on the free surface") and "put it a cell deeper" in words
-        assert told(method, WATER, EXPLOSION, -50, -100, axes=axes) == []
-        (words,) = told(method, WATER, EXPLOSION, -50, 0, axes=axes)
+        assert warnings(method, WATER, EXPLOSION, -50, -100, axes=axes) == []
+        (words,) = warnings(method, WATER, EXPLOSION, -50, 0, axes=axes)
         assert "record no pressure, which is 0 there: R" in words
-    (words,) = told(method, ROCK, DIP_SLIP, 0, 0)
+    (words,) = warnings(method, ROCK, DIP_SLIP, 0, 0)
     assert "shear tractions" in words
     for source, z in ((EXPLOSION, 0), (STRIKE_SLIP, 0), (DIP_SLIP, -50)):
-        assert told(method, ROCK, source, z, 0) == []
-    assert len(told(method, WATER, EXPLOSION, 100, 100, ground=200)) == 2
-    assert told(method, WATER, EXPLOSION, 50, 50, ground=200) == []
-    assert told(method, ROCK, EXPLOSION, 100, 100, ground=200) == []
+        assert warnings(method, ROCK, source, z, 0) == []
+    assert len(warnings(method, WATER, EXPLOSION, 100, 100, ground=200)) == 2
+    assert warnings(method, WATER, EXPLOSION, 50, 50, ground=200) == []
+    assert warnings(method, ROCK, EXPLOSION, 100, 100, ground=200) == []
 
 
 def test_what_is_told_in_the_plane_and_without_a_free_surface():
-    assert told("fd", WATER, EXPLOSION, 0, 0, axes=2, top="cpml") == []
+    assert warnings("fd", WATER, EXPLOSION, 0, 0, axes=2, top="cpml") == []
     for source, count in (({"yz": 1e12}, 1), ({"xy": 1e12}, 0)):
         tensor = {"kind": "moment_tensor", "tensor": source}
-        assert len(told("fd", ROCK, tensor, 0, 0, axes=2, waves="SH")) == count
+        assert len(warnings("fd", ROCK, tensor, 0, 0, axes=2, waves="SH")) == count
 
 
 @pytest.mark.long

@@ -1,6 +1,9 @@
 """The Earth in tests: PREM, a scenario of a chunk and of the whole, volumes of meshes, files of three-dimensional models."""
 
+from functools import partial
+
 import numpy as np
+import smallcase
 import xarray
 
 from craton.model.globe import prem
@@ -11,6 +14,9 @@ RADIUS = 6371e3
 GAUSS, WEIGHTS = np.polynomial.legendre.leggauss(4)
 CUBE = np.einsum("i,j,k->kji", *3 * [WEIGHTS]).ravel()
 CENTRE = (-67.25, -13.82)
+# A radial model of few layers: TauP takes seconds for PREM.
+SIMPLE = "0 5.8 3.2 2.6\n30 6.0 3.3 2.7\nmantle\n30 8.0 4.5 3.3\n2891 13 7.2 5.5\nouter-core\n2891 8 0 10\n"
+SIMPLE += "5150 10 0 12\ninner-core\n5150 11 3.5 12.8\n6371 11.2 3.6 13\n"
 
 TEXT = """
 method = "sem"
@@ -37,18 +43,9 @@ waveforms = ["displacement"]
 """
 
 
-def changed(*pairs, text=TEXT):
-    """The text of a scenario with (old, new) replaced; each old one must be there."""
-    for old, new in pairs:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
-
-
-CHUNK, LINE = (
-    TEXT[TEXT.index("longitude = ") : TEXT.index(" }\n[model]")],
-    TEXT[TEXT.index("[[rec") : TEXT.index("[out")],
-)
+changed = partial(smallcase.changed, text=TEXT)
+CHUNK = TEXT[TEXT.index("longitude = ") : TEXT.index(" }\n[model]")]
+LINE = TEXT[TEXT.index("[[rec") : TEXT.index("[out")]
 WHOLE = changed(
     (CHUNK, 'chunks = 6, elements = [8, 8], bottom = "centre"'),
     ('longitude = -67.0, latitude = -13.5, depth = "150 km"', 'longitude = 160, latitude = -80, depth = "20 km"'),

@@ -1,7 +1,10 @@
 """Prisms, points and a scenario of gravity; how answers are compared; Harmonica and choclo as they are."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from smallcase import changed
 
 from craton import gravity
 from craton.methods.gravity.fields import FIELDS
@@ -35,13 +38,12 @@ device = "cpu"
 """
 
 
-def small(*changes):
-    """The small scenario with (old, new) texts replaced; each old text must be there exactly once."""
-    text = SMALL
-    for old, new in changes:
-        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the scenario"
-        text = text.replace(old, new)
-    return text
+small = partial(changed, text=SMALL)
+
+
+def between(low, high):
+    """Prisms (n, 6) between opposite corners (n, 3)."""
+    return np.stack(np.broadcast_arrays(low, high), axis=2).reshape(-1, 6)
 
 
 def library(name):
@@ -55,9 +57,12 @@ def ensemble(count=400, signs=False, side=(5, 150), seed=SEED):
     """Random prisms below z = 0, densities of one sign or of both (which nearly cancel), points around them, some inside."""
     rng = np.random.default_rng(seed)
     centre, half = rng.uniform([0, 0, -1500], [4000, 3000, -200], (count, 3)), rng.uniform(*side, (count, 3))
-    prisms = np.stack([centre - half, centre + half], axis=2).reshape(count, 6)
     density = rng.uniform(-500 if signs else 100, 500, count)
-    return prisms, density, rng.uniform([-1000, -1000, -1000], [5000, 4000, 400], (150, 3)).T
+    return (
+        between(centre - half, centre + half),
+        density,
+        rng.uniform([-1000, -1000, -1000], [5000, 4000, 400], (150, 3)).T,
+    )
 
 
 def mesh(x, y, z, low=-500, empty=0.3, seed=1):
@@ -81,22 +86,22 @@ def volumes(prisms):
 
 def forward(prisms, density, points, names=FIELDS, **options):
     """Fields as an array (fields, points), by default by the direct sum."""
-    out = gravity.forward(prisms, density, points, names, device="cpu", **{"method": "direct"} | options)
-    return np.array([out[name] for name in names])
+    fields = gravity.forward(prisms, density, points, names, device="cpu", **{"method": "direct"} | options)
+    return np.array([fields[name] for name in names])
 
 
-def relative(found, expected):
+def relative(values, expected):
     """Greatest difference over the norm of what is expected, where that is finite."""
     if not np.isfinite(expected).any():
         return 0.0
-    return np.nanmax(np.abs(found - expected)) / np.sqrt(np.nansum(np.square(expected)))
+    return np.nanmax(np.abs(values - expected)) / np.sqrt(np.nansum(np.square(expected)))
 
 
-def close(found, expected, within=1e-9):
+def close(values, expected, within=1e-9):
     """Whether an array agrees in norm."""
-    return np.linalg.norm(np.asarray(found) - expected) < within * np.linalg.norm(expected)
+    return np.linalg.norm(np.asarray(values) - expected) < within * np.linalg.norm(expected)
 
 
-def greatest(found, exact):
+def greatest(values, exact):
     """Greatest error of each field over its greatest value."""
-    return np.max(np.abs(found - exact), axis=1) / np.max(np.abs(exact), axis=1)
+    return np.max(np.abs(values - exact), axis=1) / np.max(np.abs(exact), axis=1)

@@ -1,5 +1,7 @@
 """A small scenario for tests of the command line: 31 x 31 x 26 points, a second of computing at most."""
 
+from common import stored as opened
+
 TEXT = """\
 title = "Small case"
 method = "fd"
@@ -72,13 +74,6 @@ def pictured(**changes):
 
     more = [f"{key.replace('_', '.', 1)}={value}" for key, value in changes.items()]
     return loads(TEXT.replace("[output]", PICTURES), ("run.threads=1", *more))
-
-
-def opened(out, group=None):
-    """A group of a result."""
-    import xarray
-
-    return xarray.open_zarr(out / "result.zarr", group=group)
 
 
 def same_results(one, other, groups=(None, "snapshots/section", "snapshots/volume", "snapshots/p")):

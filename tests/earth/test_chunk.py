@@ -18,21 +18,16 @@ from craton.model.mesh.doubling import Layer, Stack
 from craton.survey import globe, receivers, source_files
 
 
-def exact_volume(a, b, low, high):
-    """Between two radii, over a gnomonic rectangle of widths a, b (radians)."""
-    return 4 * np.arcsin(np.sin(a / 2) * np.sin(b / 2)) * (high**3 - low**3) / 3
-
-
-def made_of(widths, bottom, elements, centre=CENTRE, **options):
-    """A chunk of elements that do not grow."""
-    return chunk(PREM, centre, widths, bottom, elements=elements, growth=(), **options)
+def plain(width=20, bottom=1500e3, elements=8, centre=CENTRE, **options):
+    """A square chunk of elements that do not grow."""
+    return chunk(PREM, centre, (width, width), bottom, elements=(elements, elements), growth=(), **options)
 
 
 @pytest.fixture(scope="module")
 def regional():
     """20 x 15 degrees down to 1500 km, with one doubling: the mesh of the regional reference, about."""
-    made = chunk(PREM, CENTRE, (20, 15), 1500e3, period=60, azimuth=30)
-    return made, made.part()
+    whole = chunk(PREM, CENTRE, (20, 15), 1500e3, period=60, azimuth=30)
+    return whole, whole.part()
 
 
 # --- bricks -----------------------------------------------------------------------------------------------------------------------------
@@ -76,15 +71,15 @@ def test_points_are_counted_without_a_mesh():
             assert stack.points(degree, window) == numbering.number(stack.build(window)[0], degree).count
 
 
-@pytest.mark.parametrize(("parts", "factor"), [((2, 1), 2), ((4, 2), 2), ((3, 2), 3)])
-def test_windows_are_parts_of_the_whole(parts, factor):
-    stack = tower(factor)
-    elements, keys, _, faces = stack.build()
-    built = [stack.build(window) for window in stack.slices(*parts)]
-    found = {tuple(row) for own, own_keys, *_ in built for row in own_keys[own]}
-    assert found == {tuple(row) for row in keys[elements]}
-    assert np.array_equal(np.unique(np.concatenate([own_keys for _, own_keys, *_ in built])), keys)
-    assert sum(len(rows) for *_, own in built for rows in own.values()) == sum(map(len, faces.values()))
+def test_windows_are_parts_of_the_whole():
+    for parts, factor in (((2, 1), 2), ((4, 2), 2), ((3, 2), 3)):
+        stack = tower(factor)
+        elements, keys, _, faces = stack.build()
+        built = [stack.build(window) for window in stack.slices(*parts)]
+        rows = {tuple(row) for own, own_keys, *_ in built for row in own_keys[own]}
+        assert rows == {tuple(row) for row in keys[elements]}, parts
+        assert np.array_equal(np.unique(np.concatenate([own_keys for _, own_keys, *_ in built])), keys), parts
+        assert sum(len(rows) for *_, own in built for rows in own.values()) == sum(map(len, faces.values())), parts
 
 
 def test_stacks_and_chunks_that_cannot_be():
@@ -110,24 +105,25 @@ def test_stacks_and_chunks_that_cannot_be():
 
 
 def test_volume_and_jacobians(regional):
-    made, part = regional
-    assert made.stack.coarsest == (2, 2)
+    whole, part = regional
+    assert whole.stack.coarsest == (2, 2)
     assert shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(4)).min() > 0
-    assert volume(part.mesh) == pytest.approx(exact_volume(*np.radians((20, 15)), 4871e3, RADIUS), rel=1e-6)
+    angle = 4 * np.arcsin(np.prod(np.sin(np.radians((20, 15)) / 2)))  # of a gnomonic rectangle
+    assert volume(part.mesh) == pytest.approx(angle * (RADIUS**3 - 4871e3**3) / 3, rel=1e-6)
     assert hexmesh.problems(part.mesh, 4) == []
     assert shape.quality(part.mesh.nodes, part.mesh.elements).min() > 0.5
 
 
 def test_elements_stop_at_discontinuities(regional):
-    made, part = regional
-    mesh, low, high = part.mesh, *(made.radii[part.sections + side][:, None] for side in (0, 1))
-    assert np.allclose(made.radii, [4871e3, 5701e3, 5971e3, 6151e3, 6346.6e3, 6356e3, 6371e3])
+    whole, part = regional
+    mesh, low, high = part.mesh, *(whole.radii[part.sections + side][:, None] for side in (0, 1))
+    assert np.allclose(whole.radii, [4871e3, 5701e3, 5971e3, 6151e3, 6346.6e3, 6356e3, 6371e3])
     radius = part.radius[mesh.elements]
     assert (radius >= low - 1e-3).all() and (radius <= high + 1e-3).all()
     assert np.allclose(np.linalg.norm(mesh.nodes, axis=1), part.radius, rtol=1e-15)
-    for n, r in enumerate(made.radii[:-1]):  # faces on it cover it: one below each surface element, or each coarse one
+    for n, r in enumerate(whole.radii[:-1]):  # faces on it cover it: one below each surface element, or each coarse one
         on = (np.abs(radius[:, [0, 2, 6, 8]] - r) < 1e-3).all(axis=1)
-        assert on.sum() >= made.stack.count[0] * made.stack.count[1] // 4 and (part.sections[on] == n).all()
+        assert on.sum() >= np.prod(whole.stack.count) // 4 and (part.sections[on] == n).all()
     names = [mesh.region_names[r] for r in mesh.regions[np.argsort(part.sections)]]
     assert list(dict.fromkeys(names)) == ["lower_mantle", "transition_zone", "upper_mantle", "crust"]
     honoured = chunk_layers.sections(PREM, 6000e3, (6291e3,))
@@ -156,16 +152,16 @@ def test_elements_resolve_the_shortest_period():
         {"elements": (24, 24)},
         {"period": 50.0, "growth": (300e3, 900e3)},
     ):
-        made, asked = chunk(PREM, CENTRE, (24, 24), "cmb", **options), "growth" in options
+        whole, asked = chunk(PREM, CENTRE, (24, 24), "cmb", **options), "growth" in options
         ppw = options.get("points_per_wavelength", 5.0)
         period = options.get("period", ppw * np.radians(1) * RADIUS / (4 * 3200))
-        for layer in made.stack.layers:
-            low, high = made.radii[layer.section : layer.section + 2]
+        for layer in whole.stack.layers:
+            low, high = whole.radii[layer.section : layer.section + 2]
             allowed = 4 * period * PREM.slowest(max(layer.levels[0], low), min(layer.levels[-1], high)) / ppw
-            wide = max(w / n * e for w, n, e in zip(made.widths, made.stack.count, layer.width)) * layer.levels[-1]
+            wide = max(w / n * e for w, n, e in zip(whole.widths, whole.stack.count, layer.width)) * layer.levels[-1]
             assert asked or (wide if layer.axis is None else wide / 2) <= 1.03 * allowed, options
             assert max(np.diff(layer.levels)) <= 1.2 * allowed, options
-        assert made.stack.coarsest == ((4, 4) if asked else (2, 2))
+        assert whole.stack.coarsest == ((4, 4) if asked else (2, 2))
 
 
 def test_growths_go_where_there_is_room():
@@ -177,23 +173,23 @@ def test_growths_go_where_there_is_room():
 
 
 def test_azimuth_turns_the_chunk():
-    north, east = (made_of((10, 4), 400e3, (10, 4), (20, 10), azimuth=a) for a in (0, 90))
-    assert np.allclose(north.directions(0, 0.02)[:2] / np.tan(0.02), (0, 1), atol=1e-3)
-    assert np.allclose(east.directions(0, 0.02)[:2] / np.tan(0.02), (1, 0), atol=1e-3)
+    north, east = (plain(10, 400e3, centre=(20, 10), azimuth=azimuth) for azimuth in (0, 90))
+    for turned, along in ((north, (0, 1)), (east, (1, 0))):
+        assert np.allclose(turned.directions(0, 0.02)[:2] / np.tan(0.02), along, atol=1e-3)
     xi, eta = np.random.default_rng(1).uniform(-0.4, 0.4, (2, 20))
     assert np.allclose(east.angles(east.directions(xi, eta) * 5e6), (xi, eta), atol=1e-14)
 
 
 def test_slices_have_the_nodes_of_the_whole():
-    made = chunk(PREM, CENTRE, (20, 20), 1500e3, period=80, slices=(3, 2))
-    whole, parts = made.part(), [made.part(window) for window in made.slices(3, 2)]
-    assert sum(p.mesh.size for p in parts) == whole.mesh.size and len({p.mesh.size for p in parts}) == 1
-    number = made.slice_of(whole, 3, 2)
+    sliced = chunk(PREM, CENTRE, (20, 20), 1500e3, period=80, slices=(3, 2))
+    whole, parts = sliced.part(), [sliced.part(window) for window in sliced.slices(3, 2)]
+    assert [part.mesh.size for part in parts] == 6 * [whole.mesh.size // 6]
+    number = sliced.slice_of(whole, 3, 2)
     for n, part in enumerate(parts):
         at = np.searchsorted(whole.keys, part.keys)
         assert np.array_equal(whole.keys[at], part.keys) and np.array_equal(whole.mesh.nodes[at], part.mesh.nodes)
         own = whole.keys[whole.mesh.elements[number == n]]
-        assert {tuple(r) for r in own} == {tuple(r) for r in part.keys[part.mesh.elements]}
+        assert set(map(tuple, own)) == set(map(tuple, part.keys[part.mesh.elements]))
     assert sum(len(p.mesh.faces["top"]) for p in parts) == len(whole.mesh.faces["top"])
     assert "west" not in parts[1].mesh.faces and "west" in parts[3].mesh.faces
     order, points = numbering.locality(whole.mesh), shape.gll_points(3)
@@ -216,34 +212,34 @@ FIGURES = {}, {"geographic": False}, {"elliptic": True}, {"elliptic": True, "top
 
 @pytest.mark.parametrize("options", FIGURES, ids=["sphere", "geocentric", "ellipsoid", "topography"])
 def test_places_round_trip(options):
-    made = made_of((20, 20), 1500e3, (8, 8), azimuth=20, **options)
+    turned = plain(azimuth=20, **options)
     longitude, latitude, depth = np.random.default_rng(2).uniform((-75, -22, 0), (-60, -6, 700e3), (200, 3)).T
-    back = made.whereabouts(made.place(longitude, latitude, depth))
+    places = turned.place(longitude, latitude, depth)
+    back = turned.whereabouts(places)
     assert np.allclose(back[:2], (longitude, latitude), atol=1e-11) and np.allclose(back[2], depth, atol=1e-6)
-    assert made.inside(made.place(longitude, latitude, depth)).all()
-    assert not made.inside(made.place([-67, -67, -30, 110], [-14, -14, -14, 14], [-9e3, 1600e3, 0, 0])).any()
-    part = made.part()
-    assert np.abs(made.whereabouts(part.mesh.nodes[part.radius == RADIUS])[2]).max() < 1e-6
+    assert turned.inside(places).all()
+    assert not turned.inside(turned.place([-67, -67, -30, 110], [-14, -14, -14, 14], [-9e3, 1600e3, 0, 0])).any()
+    part = turned.part()
+    assert np.abs(turned.whereabouts(part.mesh.nodes[part.radius == RADIUS])[2]).max() < 1e-6
     assert volume(part.mesh) > 0
     assert shape.determinants(part.mesh.nodes, part.mesh.elements, shape.gll_points(3)).min() > 0
 
 
 def test_distances_on_the_sphere():
     """5 degrees south of the Bolivia event, in the geocentric latitudes of its reference."""
-    made, five = made_of((20, 20), 1500e3, (8, 8), geographic=False), np.radians(5)
+    geocentric, five = plain(geographic=False), np.radians(5)
     south = RADIUS * np.array((0, -np.sin(five), np.cos(five)))
-    assert np.allclose(made.place(CENTRE[0], CENTRE[1] - 5), south, atol=1e-6)
-    assert np.allclose(made.place(*CENTRE, 647.1e3), (0, 0, 5723.9e3), atol=1e-6)
+    assert np.allclose(geocentric.place(CENTRE[0], CENTRE[1] - 5), south, atol=1e-6)
+    assert np.allclose(geocentric.place(*CENTRE, 647.1e3), (0, 0, 5723.9e3), atol=1e-6)
 
 
 def test_ellipsoid_is_that_of_maps():
     """To second order in the flattening: 70 m; up is the normal of the surface, and 0.19 degrees off the radius."""
-    made = made_of((10, 10), 400e3, (4, 4), (10, 48), elliptic=True)
-    for latitude, radius in {0.0: 6378137.0, 90.0: 6356752.314}.items():
-        assert float(made.ground(10.0, latitude)) == pytest.approx(radius, abs=25)
+    flat = plain(10, 400e3, 4, (10, 48), elliptic=True)
+    assert [float(flat.ground(10.0, at)) for at in (0.0, 90.0)] == pytest.approx([6378137.0, 6356752.314], abs=25)
     assert pyproj.Geod(ellps="WGS84").f == pytest.approx(sphere.FLATTENING, rel=1e-12)
-    place, normal = made.place(10.0, 48.0), made.axes(10.0, 48.0)[:, 2]
-    along = made.place(10.0, 48.0001) - made.place(10.0, 47.9999)
+    place, normal = flat.place(10.0, 48.0), flat.axes(10.0, 48.0)[:, 2]
+    along = flat.place(10.0, 48.0001) - flat.place(10.0, 47.9999)
     assert abs(along @ normal) / np.linalg.norm(along) < 3e-5
     assert np.degrees(np.arccos(normal @ place / np.linalg.norm(place))) == pytest.approx(0.191, abs=0.002)
 
@@ -251,8 +247,8 @@ def test_ellipsoid_is_that_of_maps():
 def test_flattening_with_depth():
     """Hydrostatic PREM: 1 / 299.8 at the surface, 1 / 392.5 at the core-mantle boundary, 1 / 413 at the inner core."""
     figure = sphere.clairaut(prem.prem(ocean=True), 1 / 299.8)
-    found = 1 / np.interp([RADIUS, 3480e3, 1221.5e3], figure.radii, figure.flattening)
-    assert np.allclose(found, (299.8, 392.5, 413), rtol=4e-3)
+    flattening = np.interp([RADIUS, 3480e3, 1221.5e3], figure.radii, figure.flattening)
+    assert np.allclose(1 / flattening, (299.8, 392.5, 413), rtol=4e-3)
     values = np.ones((8, 2)) * [[3e3], [8e3], [8e3], [4e3], [4e3], [1], [0], [0]]
     refused(ValueError, "centre", sphere.clairaut, radial_files.table("shell", [5e6, 6e6], values))
 
@@ -265,14 +261,14 @@ def test_geographic_latitudes():
 
 
 def test_topography_dies_out_at_the_moho():
-    made, plain = (made_of((6, 6), 400e3, (6, 6), topography=ground) for ground in (hills, None))
-    part, other = made.part(), plain.part()
-    up = np.linalg.norm(part.mesh.nodes, axis=1) - np.linalg.norm(other.mesh.nodes, axis=1)
+    hilly = plain(6, 400e3, 6, topography=hills)
+    part, flat = hilly.part(), plain(6, 400e3, 6).part()
+    up = np.linalg.norm(part.mesh.nodes, axis=1) - np.linalg.norm(flat.mesh.nodes, axis=1)
     assert np.abs(up[part.radius <= 6346.6e3]).max() == 0
     for radius, share in ((RADIUS, 1), (6356e3, 9.4 / 24.4)):
         at = np.isclose(part.radius, radius)
-        assert np.allclose(up[at], hills(*made.frame.degrees(part.mesh.nodes[at])) * share, atol=1e-6)
-    holed = made_of((6, 6), 400e3, (6, 6), topography=lambda x, y: np.where(x > -67, np.nan, 0))
+        assert np.allclose(up[at], hills(*hilly.frame.degrees(part.mesh.nodes[at])) * share, atol=1e-6)
+    holed = plain(6, 400e3, 6, topography=lambda x, y: np.where(x > -67, np.nan, 0))
     refused(ValueError, "no elevation", holed.part)
 
 
@@ -281,14 +277,14 @@ def test_topography_dies_out_at_the_moho():
 
 def test_axes_are_those_of_the_compass():
     """East, north and up by differences of places."""
-    made, at, step = made_of((20, 20), 1500e3, (8, 8), azimuth=20), np.array([-72.0, -8.0, 0.0]), 1e-4
-    axes = made.axes(*at[:2])
+    turned, at = plain(azimuth=20), np.array([-72.0, -8.0, 0.0])
+    axes = turned.axes(*at[:2])
     assert np.allclose(axes.T @ axes, np.eye(3), atol=1e-14) and np.linalg.det(axes) == pytest.approx(1)
-    for axis, change in zip(axes.T, np.diag([step, step, -10.0])):
-        along = made.place(*(at + change)) - made.place(*(at - change))
+    for axis, change in zip(axes.T, np.diag([1e-4, 1e-4, -10.0])):
+        along = turned.place(*(at + change)) - turned.place(*(at - change))
         assert np.allclose(along / np.linalg.norm(along), axis, atol=1e-7)
-    assert np.allclose(made.axes(*CENTRE), np.eye(3), atol=1e-14)
-    assert made.axes(np.zeros(4), np.zeros(4)).shape == (4, 3, 3)
+    assert np.allclose(turned.axes(*CENTRE), np.eye(3), atol=1e-14)
+    assert turned.axes(np.zeros(4), np.zeros(4)).shape == (4, 3, 3)
 
 
 def test_mechanisms_turn_with_their_place():
@@ -307,24 +303,17 @@ STATIONS = "LPAZ GT -16.2879 -68.1307 4717.0 20.0\nSAML AM -8.9489 -63.1831 120.
 
 @pytest.fixture
 def there(monkeypatch):
-    made = globe.Globe(made_of((20, 16), 1500e3, (8, 8), azimuth=15))
-    monkeypatch.setattr("craton.survey.geography.places", lambda domain, coordinates: made)
-    return made
+    around = globe.Globe(chunk(PREM, CENTRE, (20, 16), 1500e3, elements=(8, 8), growth=(), azimuth=15))
+    monkeypatch.setattr("craton.survey.geography.places", lambda domain, coordinates: around)
+    return around
 
 
 def test_events_and_stations_from_files(there, tmp_path):
     text = (DATA / "sources" / "CMTSOLUTION").read_text()
     (tmp_path / "CMTSOLUTION").write_text(text.replace(" -13.8200\n", " -12\n").replace("-67.2500", "-60"))
     (tmp_path / "STATIONS").write_text(STATIONS)
-    domain = SimpleNamespace(planar=False)
-    event = {
-        "kind": "cmtsolution",
-        "file": str(tmp_path / "CMTSOLUTION"),
-        "convention": "rtp",
-        "wavelet": None,
-        "name": None,
-    }
-    entry = SimpleNamespace(coordinates="geographic", **event)
+    domain, event = SimpleNamespace(planar=False), {"kind": "cmtsolution", "file": str(tmp_path / "CMTSOLUTION")}
+    entry = SimpleNamespace(coordinates="geographic", convention="rtp", wavelet=None, name=None, **event)
     (source,) = source_files.build(entry, "bolivia", SimpleNamespace(domain=domain), None)
     assert np.allclose(there.chunk.whereabouts(np.array(source.xyz)), (-60, -12, 647.1e3))
     rr, tt, pp, rt, rp = -7.59e20, 7.75e20, -0.16e20, -2.503e21, 0.42e20  # N m: those of the file in dyn cm
@@ -355,14 +344,14 @@ def test_records_get_the_axes_of_their_station(there):
         "pressure": (("receiver", "time"), np.ones((2, 2))),
     }
     stations = globe.stations(there, xyz, there.xyz(-67.25, -13.82, 600e3))
-    found = globe.local(xarray.Dataset(records, coords), stations)
-    assert np.allclose(found.velocity, np.array([0, 0, 1])[None, :, None] * time, atol=1e-14)
-    assert np.allclose(found.strain.isel(time=0), [[0, 1, 0, 0, 0, 0]] * 2, atol=1e-14)
-    assert found.velocity.attrs["units"] == "m/s" and (found.pressure == 1).all()
-    assert np.allclose(found.longitude, longitude) and np.allclose(found.latitude, latitude)
-    assert np.allclose(found.depth, 0, atol=1e-6)
+    local = globe.local(xarray.Dataset(records, coords), stations)
+    assert np.allclose(local.velocity, np.array([0, 0, 1])[None, :, None] * time, atol=1e-14)
+    assert np.allclose(local.strain.isel(time=0), [[0, 1, 0, 0, 0, 0]] * 2, atol=1e-14)
+    assert local.velocity.attrs["units"] == "m/s" and (local.pressure == 1).all()
+    assert np.allclose((local.longitude, local.latitude), (longitude, latitude))
+    assert np.allclose(local.depth, 0, atol=1e-6)
     obspy = pytest.importorskip("obspy.geodetics")
     for n in range(2):
         metres, azimuth, back = obspy.gps2dist_azimuth(-13.82, -67.25, latitude[n], longitude[n])
-        assert (found.azimuth[n], found.back_azimuth[n]) == pytest.approx((azimuth, back), abs=0.2)
-        assert float(found.distance[n]) == pytest.approx(np.degrees(metres / RADIUS), rel=6e-3)
+        assert (local.azimuth[n], local.back_azimuth[n]) == pytest.approx((azimuth, back), abs=0.2)
+        assert float(local.distance[n]) == pytest.approx(np.degrees(metres / RADIUS), rel=6e-3)

@@ -36,7 +36,7 @@ def even(tmp_path, **more):
 
 
 def at(place, **more):
-    return {**more, "at": dict(zip(("longitude", "latitude", "depth"), place))}
+    return more | {"at": dict(zip(("longitude", "latitude", "depth"), place))}
 
 
 def ran(model, source, stations, until, area=AREA):
@@ -109,14 +109,14 @@ def test_constant_q_damps_and_delays(tmp_path):
     source = at((0, 0, x), kind="force", force=[1e15, 0, 0], wavelet={"kind": "ricker", "frequency": 0.06})
     model, area = even(tmp_path, qp=quality, qs=quality), AREA | {"width": [6, 6], "bottom": 350e3, "period": 10.0}
     lossy = model | {"attenuation": {"band": [0.02, 0.3]}}
-    runs = [ran(one, source, [(0, 0)], 75.0, area) for one in (model, lossy)]
+    runs = [ran(medium, source, [(0, 0)], 75.0, area) for medium in (model, lossy)]
     frequency = np.linspace(0.045, 0.08, 8)
     omega, gamma = 2 * np.pi * frequency, math.atan(1 / quality) / math.pi
     factor = math.cos(math.pi * gamma / 2) * (1j * frequency / 1.0) ** gamma
-    one, other = spectra(runs, omega, 0, "E", 45.0, 28.0)
-    wanted = across(omega, x, VP * factor, VS * factor) / across(omega, x, VP, VS)
-    off = other / one / wanted
-    assert np.abs(wanted[-1]) < 0.75 and (-np.angle(wanted) / omega > 1).all()
+    elastic, damped = spectra(runs, omega, 0, "E", 45.0, 28.0)
+    expected = across(omega, x, VP * factor, VS * factor) / across(omega, x, VP, VS)
+    off = damped / elastic / expected
+    assert np.abs(expected[-1]) < 0.75 and (-np.angle(expected) / omega > 1).all()
     assert np.abs(np.abs(off) - 1).max() < 0.015 and np.abs(np.angle(off) / omega).max() < 0.05
 
 
@@ -138,14 +138,14 @@ def test_flattening_changes_travel_times(tmp_path):
     latitude, depth, stations = 80.0, 250e3, [(0.0, 81.5), (0.0, 83.0), (0.0, 78.0), (12.0, 80.0)]
     area = AREA | {"latitude": latitude, "geographic": True, "width": [8, 8], "period": 12.0}
     source = at((0.0, latitude, depth), **EXPLOSION | {"wavelet": {"kind": "gaussian", "tau": 3.0}})
-    runs = [ran(even(tmp_path), source, stations, 75.0, area | {"elliptic": e}) for e in (False, True)]
+    runs = [ran(even(tmp_path), source, stations, 70.0, area | {"elliptic": e}) for e in (False, True)]
     times = []
     for ground in (lambda *place: RADIUS * ellipsoid(*place) / np.linalg.norm(ellipsoid(*place)), ellipsoid):
         start = ground(0.0, latitude)
         start = start * (1 - depth / np.linalg.norm(start))
         times.append([time_between(ground(*station), start) for station in stations])
-    for n, (one, other) in enumerate(zip(*times)):
-        assert lag(*runs, "Z", n, one) == pytest.approx(other - one, abs=0.002)
+    for n, (round_, flat) in enumerate(zip(*times)):
+        assert lag(*runs, "Z", n, round_) == pytest.approx(flat - round_, abs=0.002)
     assert np.ptp(np.subtract(*times)) > 0.05
 
 
@@ -153,10 +153,9 @@ def test_flattening_changes_travel_times(tmp_path):
 def test_plateau_is_higher_by_its_height(tmp_path):
     """A plateau in the east: a pulse from below comes later by the longer way to its ground; in the west nothing changes."""
     height, depth, lon = 4000.0, 250e3, np.linspace(-6, 6, 121)
-    rise = height * 0.5 * (1 + np.sin(np.pi / 2 * np.clip(lon / 1.5, -1, 1)))
-    axes = {"lat": [-5.0, 0, 5], "lon": lon}
-    grid = xarray.DataArray(np.broadcast_to(rise, (3, 121)), axes, ("lat", "lon"), "z", {"units": "m"})
-    grid.to_netcdf(tmp_path / "relief.nc", engine="h5netcdf")
+    rise = np.tile(height * 0.5 * (1 + np.sin(np.pi / 2 * np.clip(lon / 1.5, -1, 1))), (3, 1))
+    relief = xarray.DataArray(rise, {"lat": [-5.0, 0, 5], "lon": lon}, name="z", attrs={"units": "m"})
+    relief.to_netcdf(tmp_path / "relief.nc", engine="h5netcdf")
     stations = [(-3.0, 0.5), (-2.0, -1.0), (2.0, -1.0), (3.0, 0.5)]
     cases = (0.0, AREA), (height / 2, AREA | {"topography": {"file": str(tmp_path / "relief.nc")}})
     runs = [ran(even(tmp_path), at((0.0, 0.0, depth + up), **EXPLOSION), stations, 70.0, area) for up, area in cases]
@@ -170,21 +169,17 @@ def test_plateau_is_higher_by_its_height(tmp_path):
 # --- media ------------------------------------------------------------------------------------------------------------------------------
 
 
-def laid_over(tmp_path, depths, longitudes, change):
-    """A file of changes of vp and vs in per cent, (longitude)."""
-    fields = {name: (np.array(change, float), "%") for name in ("dvp", "dvs")}
-    return {"file": str(emc_file(tmp_path / "over.nc", depths, (-10, 10), longitudes, **fields))}
-
-
 @pytest.mark.long
 def test_model_laid_over_is_that_model(tmp_path):
     """2 % faster down to 300 km: by a file of EMC's kind as by a radial model's own; times fall as those of straight rays do."""
     depth, stations = 250e3, [(0.5, 0.0), (-2.0, 1.0), (3.0, 0.5)]
-    source, area = at((0, 0, depth), **EXPLOSION), AREA | {"honour": [300e3], "elements": [18, 14], "period": None}
-    plain, over = even(tmp_path), laid_over(tmp_path, (0, 300), (-20, 20), (2, 2))
+    source, area = at((0, 0, depth), **EXPLOSION), AREA | {"honour": [300e3], "elements": [16, 12], "period": None}
+    axes = (0, 300), (-10, 10), (-20, 20)  # km, degrees
+    plain, over = even(tmp_path), emc_file(tmp_path / "over.nc", *axes, dvp=(2.0, "%"), dvs=(2.0, "%"))
     faster = {name: [1.02 * v, 1.02 * v, v, v] for name, v in (("vp", VP), ("vs", VS))}
     changed = table(tmp_path / "changed.csv", (0, 300, 300, 6371), **faster, rho=RHO)
-    runs = [ran(model, source, stations, 70.0, area) for model in (plain, plain | {"perturbation": over}, changed)]
+    models = plain, plain | {"perturbation": {"file": str(over)}}, changed
+    runs = [ran(model, source, stations, 70.0, area) for model in models]
     assert misfit(runs[1].velocity, runs[2].velocity) < 1e-6
     for n, station in enumerate(stations):
         time = time_between(placed(*station), placed(0, 0, RADIUS - depth))
@@ -192,71 +187,40 @@ def test_model_laid_over_is_that_model(tmp_path):
 
 
 @pytest.mark.long
-def test_model_laid_over_is_where_its_file_says(tmp_path):
-    """4 % faster east of 0.5 degrees alone."""
-    depth, stations, edge = 250e3, [(-2.5, 0.0), (3.0, 0.0)], (0.4, 0.6)
-    over = {"perturbation": laid_over(tmp_path, (0, 1000), (-20, *edge, 20), (0, 0, 4, 4))}
-    source, start = at((0, 0, depth), **EXPLOSION), placed(0, 0, RADIUS - depth)
-    before, after = (ran(even(tmp_path) | more, source, stations, 70.0) for more in ({}, over))
-    for n, station in enumerate(stations):
-        along = start + np.linspace(0, 1, 2001)[:, None] * (placed(*station) - start)
-        change = np.interp(np.degrees(np.arctan2(along[:, 1], along[:, 0])), edge, (0, 0.04))
-        time = time_between(placed(*station), start)
-        assert lag(before, after, "Z", n, time) == pytest.approx(np.mean(1 / (1 + change) - 1) * time, abs=0.03)
-
-
-@pytest.mark.long
 def test_anisotropy_splits_shear_waves(tmp_path):
     """PREM's medium at 100 km depth: along the horizontal SH is faster than SV, by 1.8 s in 270 km."""
     names = ("rho", "vpv", "vph", "vsv", "vsh", "eta")
-    values = dict(zip(names, prem.prem(True).parameters(RADIUS - 100e3)))
-    depth, vsv, vsh = 200e3, values["vsv"], values["vsh"]
+    medium, depth = dict(zip(names, prem.prem(True).parameters(RADIUS - 100e3))), 200e3
+    vsv, vsh = medium["vsv"], medium["vsh"]
     source = at((-1.5, 0, depth), kind="force", force=[0, 1e15, 1e15], wavelet={"kind": "ricker", "frequency": 0.08})
-    data = ran(table(tmp_path / "ti.csv", **values), source, [(1.0, 0.0, depth)], 90.0)
+    data = ran(table(tmp_path / "ti.csv", **medium), source, [(1.0, 0.0, depth)], 85.0)
     x = np.linalg.norm(placed(1.0, 0, RADIUS - depth) - placed(-1.5, 0, RADIUS - depth))
     turned = data.assign(velocity=data.velocity.copy(data=data.velocity.values[:, [0, 2, 1]]))  # north is up
-    found = lag(data, turned, "N", 0, x / vsh, half=20.0)
-    assert vsh > 1.02 * vsv and found == pytest.approx(x / vsv - x / vsh, rel=0.05)
+    later = lag(data, turned, "N", 0, x / vsh, half=20.0)
+    assert vsh > 1.02 * vsv and later == pytest.approx(x / vsv - x / vsh, rel=0.05)
 
 
 # --- boxes ------------------------------------------------------------------------------------------------------------------------------
 
 
-def off_the_box(tmp_path, degrees, count=12):
-    """Relative L2 between a chunk of a uniform Earth and a box of its size and elements; all lengths and times grow with its width."""
-    size, degree = degrees / 0.1, math.radians(1) * RADIUS
-    length, deep, layer = degrees * degree, 6000.0 * size, {"vp": 5500, "vs": 3200, "rho": 2600}
-    wavelet = {"kind": "gaussian", "tau": 0.15 * size}
+def test_chunk_of_no_width_is_a_box(tmp_path):
+    """A uniform Earth and a box of its size and elements: what remains is curvature, 7e-4 (relative L2) at 0.1 degrees."""
+    degree, layer = math.radians(1) * RADIUS, {"vp": 5500, "vs": 3200, "rho": 2600}
+    length, deep, wavelet = 0.1 * degree, 6000.0, {"kind": "gaussian", "tau": 0.15}
     source = {"kind": "force", "force": [1e12, 2e12, -3e12], "wavelet": wavelet}  # moments: shared
-    time = {"duration": 2.5 * size, "start": -0.8 * size, "step": 0.01 * size}
-    places = np.array([(0.002, -0.003, 2800), (0.011, 0.007, 0), (-0.02, 0.015, 0)]) * size
-    flat = (places * (degree, degree, -1)).tolist()
-    area = CENTRE | {"width": [degrees] * 2, "bottom": deep, "elements": [count] * 2}
-    box = {
-        "origin": [-length / 2, -length / 2, -deep],
-        "size": [length, length, deep],
-        "spacing": length / count * 1.0001,
-    }
+    places = np.array([(0.002, -0.003, 2800), (0.011, 0.007, 0), (-0.02, 0.015, 0)])
+    area = CENTRE | {"width": [0.1, 0.1], "bottom": deep, "elements": [8, 8]}
+    box = {"origin": [-length / 2, -length / 2, -deep], "size": [length, length, deep], "spacing": length / 8 * 1.0001}
     globe = {"domain": {"chunk": area}, "model": table(tmp_path / "even.csv", **layer)}
     plane = {"domain": box, "model": {"kind": "homogeneous"} | layer, "boundaries": {"top": "free", "others": "stacey"}}
-    runs = []
+    runs, flat = [], (places * (degree, degree, -1)).tolist()
     for kind, (focus, *others) in ((globe, [at(place)["at"] for place in places.tolist()]), (plane, flat)):
-        receivers = [{"name": f"R{n}", "at": place} for n, place in enumerate(others)]
-        given = {"source": [source | {"at": focus}], "receivers": receivers, "output": {"waveforms": ["displacement"]}}
-        runs.append(craton.run(Scenario(method="sem", time=time, **kind, **given), device="cpu", progress=False))
+        kind |= {"time": {"duration": 2.5, "start": -0.8, "step": 0.01}, "output": {"waveforms": ["displacement"]}}
+        kind |= {"source": [source | {"at": focus}]}
+        kind["receivers"] = [{"name": f"R{n}", "at": place} for n, place in enumerate(others)]
+        runs.append(craton.run(Scenario(method="sem", **kind), device="cpu", progress=False))
     assert runs[0].plan.grid.elements == runs[1].plan.grid.elements
-    return misfit(*(run.dataset.displacement.values for run in runs))
-
-
-def test_chunk_of_no_width_is_a_box(tmp_path):
-    """What remains is curvature: 7e-4 at 0.1 degrees."""
-    assert off_the_box(tmp_path, 0.1, 8) < 0.001
-
-
-@pytest.mark.long
-def test_curvature_grows_as_the_width(tmp_path):
-    narrow = off_the_box(tmp_path, 0.1)
-    assert narrow < 0.001 and 6 < off_the_box(tmp_path, 0.8) / narrow < 10
+    assert misfit(*(run.dataset.displacement for run in runs)) < 0.001
 
 
 # --- PREM -------------------------------------------------------------------------------------------------------------------------------
@@ -271,7 +235,7 @@ def test_regional_seismograms():
 
 @pytest.mark.long
 def test_surface_waves_arrive_in_time():
-    """For 75 s: phases of 60 to 120 s within 0.5 % of the travel time; the full case (`craton validate earth-surface`) groups, too."""
-    rows = surface_waves.surface("cpu", 75.0, (26.0, 18.0), 570.0)
+    """For 90 s: phases of 60 to 120 s within 0.5 % of the travel time; the full case (`craton validate earth-surface`) groups, too."""
+    rows = surface_waves.surface("cpu", 90.0, (24.0, 16.0), 540.0)
     phases = [row for row in rows if "phase late" in row["what"]]
     assert len(rows) == 20 and len(phases) == 8 and all(0 < row["misfit"] < row["limit"] for row in phases), phases

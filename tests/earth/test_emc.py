@@ -22,34 +22,26 @@ def linear(depth, lat, lon):
 
 FIELD = linear(DEPTH[:, None, None], LAT[:, None], LON)
 PLACES = np.random.default_rng(0).uniform((-80, -30, 0), (-50, 0, 700e3), (50, 3)).T
-WANTED = linear(PLACES[2] / 1e3, PLACES[1], PLACES[0])
-
-
+EXPECTED = linear(PLACES[2] / 1e3, PLACES[1], PLACES[0])
 GRID = DEPTH, LAT, LON
 
 
-def laid_over(given, places=PLACES, fluid=None):
-    """A medium of 9, 5 and 3.5 with a model (or its dataset) laid over it."""
-    values = np.zeros((8, len(places[0])))
-    values[:3] = [[9000], [5000], [3500]]
-    if fluid is not None:
-        values[VS, fluid] = 0
-    model = emc.from_dataset(given) if isinstance(given, xarray.Dataset) else given
-    return model.laid_over(values, *places)
+def laid_over(data, places=PLACES, fluid=()):
+    """A medium of 9, 5 and 3.5 with a model's dataset laid over it."""
+    values = np.tile([[9000.0], [5000], [3500], [0], [0], [0], [0], [0]], len(places[0]))
+    values[VS, list(fluid)] = 0
+    return emc.from_dataset(data).laid_over(values, *places)
 
 
 @pytest.mark.parametrize("dims", [("depth", "latitude", "longitude"), ("longitude", "latitude", "depth")])
 @pytest.mark.parametrize("turned", [False, True])
 def test_values_between_points(dims, turned):
     """In km and m, longitudes beyond 180 degrees, depths that fall."""
-    fields = {"Vs": (FIELD, "km.s-1"), "vp": (FIELD * 1.8e3, "m/s"), "RHO": (3.3, "g/cm3")}
-    axes = GRID
-    if turned:
-        axes = DEPTH[::-1] * 1e3, LAT, LON + 360
-        fields |= {name: (fields[name][0][::-1], fields[name][1]) for name in ("Vs", "vp")}
+    axes, field = ((DEPTH[::-1] * 1e3, LAT, LON + 360), FIELD[::-1]) if turned else (GRID, FIELD)
+    fields = {"Vs": (field, "km.s-1"), "vp": (field * 1.8e3, "m/s"), "RHO": (3.3, "g/cm3")}
     data = emc_data(*axes, dims, "m" if turned else "km", **fields)
     out = laid_over(data)
-    assert np.allclose(out[VS], 1e3 * WANTED, rtol=1e-12) and np.allclose(out[VP], 1.8e3 * WANTED, rtol=1e-12)
+    assert np.allclose(out[VS], 1e3 * EXPECTED, rtol=1e-12) and np.allclose(out[VP], 1.8e3 * EXPECTED, rtol=1e-12)
     assert np.allclose(out[RHO], 3300)
     assert any("Vs (km.s-1) as vs, times 1000" in line for line in emc.from_dataset(data).taken)
 
@@ -58,10 +50,11 @@ def test_relative_changes(tmp_path):
     """0.4 without a unit may be per cent or a ratio, unless the name tells."""
     for unit, size in (("%", 1), ("percent", 1), (None, 1), ("1", 0.01)):
         out = laid_over(emc_data(*GRID, dvs=(FIELD * size, unit)))
-        assert np.allclose(out[VS], 5000 * (1 + 0.01 * WANTED), rtol=1e-12), unit
+        assert np.allclose(out[VS], 5000 * (1 + 0.01 * EXPECTED), rtol=1e-12), unit
         assert np.allclose(out[VP], 9000) and np.allclose(out[RHO], 3500), unit
-    out = laid_over(emc.read(emc_file(tmp_path / "m.nc", *GRID, dvs=(FIELD, "%")), scaling={"vp": 0.5}))
-    assert np.allclose(out[VP], 9000 * (1 + 0.01 * WANTED / 2), rtol=1e-12) and np.allclose(out[RHO], 3500)
+    model = emc.read(emc_file(tmp_path / "m.nc", *GRID, dvs=(FIELD, "%")), scaling={"vp": 0.5})
+    out = model.laid_over(np.full((8, 50), 9000.0), *PLACES)
+    assert np.allclose(out[VP], 9000 * (1 + 0.01 * EXPECTED / 2), rtol=1e-12) and np.allclose(out[RHO], 9000)
     words = ["dvs has no unit", "may be per cent or ratios"]
     refused(ValueError, words, emc.from_dataset, emc_data(*GRID, dvs=(0.4, None)))
     for name, ratio in (("dvs_percent", 0.004), ("dlnvs", 0.4)):
@@ -73,7 +66,7 @@ def test_gaps_outside_fluids_and_around_the_world():
     field = np.full((4, 4, 4), 10.0)
     field[0, 0, 0] = np.nan
     places = [-78, -70, -90, -60, -60], [-28, -30, -20, -20, -20], [50e3, 0, 100e3, 800e3, 100e3]
-    out = laid_over(emc_data(*GRID, dvs=(field, "%"), dvp=(field, "%")), places, fluid=4)
+    out = laid_over(emc_data(*GRID, dvs=(field, "%"), dvp=(field, "%")), places, fluid=[4])
     assert np.allclose(out[VS], (5000, 5500, 5000, 5000, 0)) and np.allclose(out[VP], (9000, 9900, 9000, 9000, 9000))
     data = emc_data(DEPTH, LAT, [0, 90, 180, 270], dvs=(np.arange(4.0), "%"))
     out = laid_over(data, ([-45, 315, -90, 45], -10.0, 10e3))
@@ -90,14 +83,16 @@ def test_files_that_are_wrong(tmp_path):
     refused(ValueError, "no file", emc.read, tmp_path / "absent.nc")
     (tmp_path / "text.nc").write_text("no netCDF")
     refused(ValueError, "cannot read", emc.read, tmp_path / "text.nc")
-    refused(ValueError, "holds temperature", emc.from_dataset, emc_data(*GRID, temperature=(3.0, "K")))
-    refused(ValueError, "unit of vs, 'furlong/s'", emc.from_dataset, emc_data(*GRID, vs=(3.0, "furlong/s")))
-    refused(ValueError, "unit of depth", emc.from_dataset, emc_data(*GRID, unit="miles", vs=(3.0, "km/s")))
     plane = ("y", "x"), np.ones((2, 2))
     coords = {"depth": [0, 1], "latitude": plane, "longitude": plane}
-    flat = xarray.Dataset({"vs": (("depth", "y", "x"), np.ones((2, 2, 2)))}, coords)
-    refused(ValueError, "projected grid", emc.from_dataset, flat)
-    refused(ValueError, "no latitude", emc.from_dataset, xarray.Dataset({"vs": ("depth", [1.0])}, {"depth": [0.0]}))
+    for words, data in (
+        ("holds temperature", emc_data(*GRID, temperature=(3.0, "K"))),
+        ("unit of vs, 'furlong/s'", emc_data(*GRID, vs=(3.0, "furlong/s"))),
+        ("unit of depth", emc_data(*GRID, unit="miles", vs=(3.0, "km/s"))),
+        ("projected grid", xarray.Dataset({"vs": (("depth", "y", "x"), np.ones((2, 2, 2)))}, coords)),
+        ("no latitude", xarray.Dataset({"vs": ("depth", [1.0])}, {"depth": [0.0]})),
+    ):
+        refused(ValueError, words, emc.from_dataset, data)
 
 
 # --- points of a chunk ------------------------------------------------------------------------------------------------------------------
@@ -108,35 +103,35 @@ def coordinates(part, points):
     return np.moveaxis(chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1)
 
 
-def test_points_of_a_chunk(tmp_path):
-    made = chunk(PREM, (-65, -15), (8, 8), 900e3, elements=(6, 6), growth=())
-    part, points = made.part(), shape.gll_points(3)
+def test_points_of_a_chunk():
+    globe = chunk(PREM, (-65, -15), (8, 8), 900e3, elements=(6, 6), growth=())
+    part, points = globe.part(), shape.gll_points(3)
     plain = chunk_medium.medium(part, points)
     assert plain.shape == (8, part.mesh.size, 4, 4, 4)
-    assert np.allclose(plain[:3], made.model.speeds(part.radii(points)))
+    assert np.allclose(plain[:3], PREM.speeds(part.radii(points)))
     few = np.arange(0, part.mesh.size, 7)
-    out = chunk_medium.medium(part, points, few, emc.read(emc_file(tmp_path / "m.nc", *GRID, dvs=(FIELD, "%"))))
-    longitude, latitude, depth = made.whereabouts(chunk_medium.places(part, points, few))
+    out = chunk_medium.medium(part, points, few, emc.from_dataset(emc_data(*GRID, dvs=(FIELD, "%"))))
+    longitude, latitude, depth = globe.whereabouts(chunk_medium.places(part, points, few))
     change, inside = out[VS] / plain[VS][few] - 1, (depth > 1e3) & (depth < 699e3)
-    wanted = 0.01 * linear(depth / 1e3, latitude, longitude)
-    assert np.allclose(change[inside], wanted[inside], atol=2e-6)  # depth by 27 nodes: a metre
+    expected = 0.01 * linear(depth / 1e3, latitude, longitude)
+    assert np.allclose(change[inside], expected[inside], atol=2e-6)  # depth by 27 nodes: a metre
     assert np.allclose(change[depth > 701e3], 0) and (depth > 701e3).any()
 
 
 def test_stiffness_of_a_chunk():
     """The same about every radius: stretching along it; by position as by the mesh."""
-    made = chunk(prem.prem(transverse=True), (0, 0), (30, 30), 300e3, elements=(6, 6), growth=())
-    part, points = made.part(), shape.gll_points(2)
+    globe = chunk(prem.prem(transverse=True), (0, 0), (30, 30), 300e3, elements=(6, 6), growth=())
+    part, points = globe.part(), shape.gll_points(2)
     c, xyz = chunk_medium.stiffness(part, points), chunk_medium.places(part, points)
     x, y, z = np.moveaxis(xyz / np.linalg.norm(xyz, axis=-1, keepdims=True), -1, 0)
     strain = np.array([x * x, y * y, z * z, 2 * y * z, 2 * x * z, 2 * x * y])
     along = np.einsum("p...,pq...,q...->...", strain, c, strain)
-    assert np.allclose(along, made.model.moduli(part.radii(points))[1], rtol=1e-12)  # C = rho vpv^2
+    assert np.allclose(along, globe.model.moduli(part.radii(points))[1], rtol=1e-12)  # C = rho vpv^2
     assert np.allclose(c, c.swapaxes(0, 1))
-    sampler = chunk_sampler.ChunkSampler(made)
-    found = sampler.at(coordinates(part, points), part.mesh.centroids())["stiffness"]
-    whole = np.moveaxis(c.reshape(6, 6, part.mesh.size, -1)[np.triu_indices(6)], 0, 1)
-    assert sampler.anisotropic and np.allclose(found, whole, rtol=1e-5, atol=1e5)
+    sampler = chunk_sampler.ChunkSampler(globe)
+    by_position = sampler.at(coordinates(part, points), part.mesh.centroids())["stiffness"]
+    by_mesh = np.moveaxis(c.reshape(6, 6, part.mesh.size, -1)[np.triu_indices(6)], 0, 1)
+    assert sampler.anisotropic and np.allclose(by_position, by_mesh, rtol=1e-5, atol=1e5)
 
 
 FIGURES = [{}, {"elliptic": True, "topography": lambda x, y: 3000 * np.cos(x / 3) * np.sin(y / 2)}]
@@ -145,15 +140,15 @@ FIGURES = [{}, {"elliptic": True, "topography": lambda x, y: 3000 * np.cos(x / 3
 @pytest.mark.parametrize("options", FIGURES, ids=["sphere", "ellipsoid"])
 def test_the_medium_by_position_is_that_of_the_mesh(options):
     """What methods ask for by position, in any order of elements, is what the mesh knows of its nodes."""
-    made = chunk(PREM, (-65, -15), (8, 8), 900e3, elements=(8, 8), growth=(300e3,), **options)
-    part, points = made.part(), shape.gll_points(4)
+    globe = chunk(PREM, (-65, -15), (8, 8), 900e3, elements=(8, 8), growth=(300e3,), **options)
+    part, points = globe.part(), shape.gll_points(4)
     over = emc.from_dataset(emc_data(*GRID, dvs=(FIELD, "%"), rho=(3300.0, "kg/m3")))
-    found = chunk_sampler.ChunkSampler(made, over, lossy=True).at(coordinates(part, points), part.mesh.centroids())
-    wanted = chunk_medium.medium(part, points, over=over).reshape(8, part.mesh.size, -1)
+    medium = chunk_sampler.ChunkSampler(globe, over, lossy=True).at(coordinates(part, points), part.mesh.centroids())
+    by_mesh = chunk_medium.medium(part, points, over=over).reshape(8, part.mesh.size, -1)
     names = ("vp", "vs", "rho", "loss_p", "loss_s")
-    assert set(found) == set(names)
-    for name, row in zip(names, wanted):  # 27 nodes put points up to 50 m off; speeds grow by 1e-6 a metre at most
-        assert np.allclose(found[name], row, rtol=2e-5), name
+    assert set(medium) == set(names)
+    for name, row in zip(names, by_mesh):  # 27 nodes put points up to 50 m off; speeds grow by 1e-6 a metre at most
+        assert np.allclose(medium[name], row, rtol=2e-5), name
 
 
 @pytest.mark.parametrize("elliptic", [False, True], ids=["sphere", "ellipsoid"])
@@ -164,9 +159,10 @@ def test_compiled_code_has_the_bits_of_numpy(elliptic, monkeypatch):
     sampler = chunk_sampler.ChunkSampler(globe, lossy=True, dispersion=0.1)
     assert chunk_sampler.helper(radial.SPHERES) is not None
     compiled = [sampler.at(at), sampler.at(at[:0])]
+    assert compiled[0]["vp"].size > 1000
     for module in (chunk_sampler, radial):
         monkeypatch.setattr(module, "helper", lambda path: None)
-    for chosen, found in zip((at, at[:0]), compiled):
+    for chosen, medium in zip((at, at[:0]), compiled):
         expected = sampler.at(chosen)
-        assert list(found) == list(expected) and compiled[0]["vp"].size > 1000
-        assert all(np.array_equal(found[name], expected[name]) for name in expected)
+        assert list(medium) == list(expected)
+        assert all(np.array_equal(medium[name], expected[name]) for name in expected)

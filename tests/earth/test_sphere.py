@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from common import misfit
+from common import misfit, refused
 from earthcase import PREM, RADIUS, volume
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import spherical_jn, spherical_yn
@@ -36,58 +36,60 @@ def earth():
 # --- elements ---------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("asked", "growths", "least"),
-    [
-        ({"bottom": "cmb", "elements": (8, 8)}, 0, 0.85),
-        ({"bottom": "centre", "elements": (6, 6)}, 0, 0.69),
-        ({"bottom": 3500e3, "elements": (16, 16), "growth": (100e3,), "elliptic": True}, 1, 0.4),
-        pytest.param(
-            {"bottom": "centre", "elements": (32, 32), "growth": (60e3, 700e3)}, 2, 0.4, marks=pytest.mark.long
-        ),
-        pytest.param({"bottom": "centre", "period": 200}, 1, 0.4, marks=pytest.mark.long),
-        ({"bottom": "cmb", "chunks": 2, "elements": (16, 16), "growth": (100e3,)}, 1, 0.4),
-        ({"bottom": 4000e3, "chunks": 3, "elements": (16, 16), "growth": (100e3,)}, 1, 0.4),
-    ],
-)
-def test_all_elements_meet(asked, growths, least):
+GROWING = {"elements": (16, 16), "growth": (100e3,)}
+MESHES = [  # what is asked for, how often elements grow, least quality
+    ({"bottom": "cmb", "elements": (8, 8)}, 0, 0.85),
+    ({"bottom": "centre", "elements": (6, 6)}, 0, 0.69),
+    ({"bottom": 3500e3, "elliptic": True} | GROWING, 1, 0.4),
+    ({"bottom": "cmb", "chunks": 2} | GROWING, 1, 0.4),
+    ({"bottom": 4000e3, "chunks": 3} | GROWING, 1, 0.4),
+]
+LARGE = [
+    ({"bottom": "centre", "elements": (32, 32), "growth": (60e3, 700e3)}, 2, 0.4),
+    ({"bottom": "centre", "period": 200}, 1, 0.4),
+]
+
+
+@pytest.mark.parametrize("cases", [MESHES, pytest.param(LARGE, marks=pytest.mark.long)], ids=["small", "large"])
+def test_all_elements_meet(cases):
     """No node hangs and no Jacobian is negative, on any chunk and across all edges, growing or not; counts are those of the mesh."""
-    made = cubed_sphere(PREM, **asked)
-    mesh = made.part().mesh
-    assert hexmesh.problems(mesh) == [] and made.stack.coarsest == (2**growths,) * 2
-    assert mesh.size == made.size and mesh.quality().min() > least
-    assert all(numbering.number(mesh.elements, degree).count == made.stack.points(degree) for degree in (2, 3))
-    named = [tuple(row) for rows in mesh.faces.values() for row in rows]
-    assert len(named) == len(set(named)) and set(named) == {tuple(row) for row in hexmesh.boundary_faces(mesh)}
-    sides = set() if made.all_chunks == 6 else {"west", "east", "south", "north"}
-    assert set(mesh.faces) == {"top"} | sides | ({"bottom"} if made.radii[0] > 0 else set())
-    assert len(mesh.faces["top"]) == made.all_chunks * made.stack.edge**2
+    for asked, growths, least in cases:
+        globe = cubed_sphere(PREM, **asked)
+        mesh = globe.part().mesh
+        assert hexmesh.problems(mesh) == [] and globe.stack.coarsest == (2**growths,) * 2, asked
+        assert mesh.size == globe.size and mesh.quality().min() > least, asked
+        assert all(numbering.number(mesh.elements, degree).count == globe.stack.points(degree) for degree in (2, 3))
+        named = [tuple(row) for rows in mesh.faces.values() for row in rows]
+        assert len(named) == len(set(named)) and set(named) == set(map(tuple, hexmesh.boundary_faces(mesh))), asked
+        sides = set() if globe.all_chunks == 6 else {"west", "east", "south", "north"}
+        assert set(mesh.faces) == {"top"} | sides | ({"bottom"} if globe.radii[0] > 0 else set()), asked
+        assert len(mesh.faces["top"]) == globe.all_chunks * globe.stack.edge**2, asked
 
 
 def test_an_odd_number_of_bricks_is_refused():
-    layers = (Layer((0.0, 0.5, 1), (2, 2, 2), 0, 2, 2), Layer((1.0, 1.5, 2), (2, 2, 1), 0, 1, 2))
-    with pytest.raises(ValueError, match="odd"):
-        cube_stacks.CubeStacks(6, (*layers, Layer((2.0, 2.5, 3), (2, 1, 1), 0, 0, 2)))
+    widths = ((2, 2, 2), 2), ((2, 2, 1), 1), ((2, 1, 1), 0)
+    layers = tuple(Layer((n, n + 0.5, n + 1), *width, 0, axis, 2) for n, (*width, axis) in enumerate(widths))
+    refused(ValueError, "odd", cube_stacks.CubeStacks, 6, layers)
 
 
 def test_volume_and_mass(earth):
     """Of the mesh at its GLL points; PREM has 5.974e24 kg and a moment of inertia of 0.3308 of M a^2 (Dziewonski & Anderson 1981)."""
-    made, part = earth  # quadratic faces about a sphere, 7.5 degrees wide
+    globe, part = earth  # quadratic faces about a sphere, 7.5 degrees wide
     assert volume(part.mesh) == pytest.approx(4 / 3 * np.pi * RADIUS**3, rel=1e-6)
     points = shape.gll_points(4)
     weights = 2 / (20 * np.polynomial.legendre.legval(points, [0, 0, 0, 0, 1]) ** 2)
-    weights = np.einsum("i,j,k->kji", weights, weights, weights).ravel()
     xyz = shape.positions(part.mesh.nodes, part.mesh.elements, points)
-    rho = chunk_sampler.ChunkSampler(made).at(xyz.swapaxes(1, 2))["rho"]
-    mass = rho * shape.determinants(part.mesh.nodes, part.mesh.elements, points) * weights
+    rho = chunk_sampler.ChunkSampler(globe).at(xyz.swapaxes(1, 2))["rho"]
+    mass = rho * shape.determinants(part.mesh.nodes, part.mesh.elements, points)
+    mass *= np.einsum("i,j,k->kji", weights, weights, weights).ravel()
     r = np.linspace(0, RADIUS, 200001)
-    own = PREM.parameters((r[1:] + r[:-1]) / 2)[0]
-    total, inertia = (f * np.pi * (own * np.diff(r**n)).sum() for f, n in ((4 / 3, 3), (8 / 15, 5)))
+    shells = PREM.parameters((r[1:] + r[:-1]) / 2)[0]
+    total, inertia = (f * np.pi * (shells * np.diff(r**n)).sum() for f, n in ((4 / 3, 3), (8 / 15, 5)))
     assert mass.sum() == pytest.approx(total, rel=3e-5) == pytest.approx(5.974e24, rel=1e-3)
-    found = 2 / 3 * (mass * (xyz**2).sum(axis=2)).sum()
-    assert found == pytest.approx(inertia, rel=3e-5)
-    assert found / (mass.sum() * RADIUS**2) == pytest.approx(0.3308, abs=2e-4)
-    centre = (mass[..., None] * xyz).sum(axis=(0, 1)) / mass.sum()
+    moment = 2 / 3 * (mass * (xyz**2).sum(axis=2)).sum()
+    assert moment == pytest.approx(inertia, rel=3e-5)
+    assert moment / (mass.sum() * RADIUS**2) == pytest.approx(0.3308, abs=2e-4)
+    centre = np.einsum("ep,epx->x", mass, xyz) / mass.sum()
     assert np.allclose(centre, 0, atol=1.0)  # m; the mesh is its own mirror image
     cube = slice(-8 * 8 * 8 - 100, None)  # among others
     assert np.allclose(chunk_medium.medium(part, points, cube)[2].reshape(-1, 125), rho[cube], rtol=1e-4)
@@ -125,18 +127,17 @@ def test_places_all_around(earth):
 
 
 def test_three_chunks_are_what_they_say():
-    made = cubed_sphere(PREM, 3, (10, 0), elements=(4, 4), bottom=600e3, azimuth=0, geographic=False)
-    inside = [(10, 0), (100, 0), (10, 80), (100, 60)]
-    for place in (*inside, (-80, 0), (10, -60), (-170, 0)):
-        assert bool(made.inside(made.place(*place, 1e3))) == (place in inside), place
-    part = made.part()
+    chunks = cubed_sphere(PREM, 3, (10, 0), elements=(4, 4), bottom=600e3, azimuth=0, geographic=False)
+    longitude, latitude = [10, 100, 10, 100, -80, 10, -170], [0, 0, 80, 60, 0, -60, 0]
+    assert chunks.inside(chunks.place(longitude, latitude, 1e3)).tolist() == 4 * [True] + 3 * [False]
+    part = chunks.part()
     centroids, mesh = part.mesh.centroids(), part.mesh
-    assert made.inside(0.99 * centroids[part.sections == part.sections.max()]).all()
-    west = made.frame.degrees(mesh.nodes[mesh.elements[mesh.faces["west"][:, 0], 12]])[0]
-    assert np.allclose(west[np.abs(west + 35) < 5], -35) and made.frame.degrees(centroids)[1].max() > 70
-    globe = placing.globe.Globe(made)
-    assert "none of the 3 chunks" in globe.outside(made.place(-80, 0, 1e3))[0][1]
-    assert globe.outside(made.place(100, 0, 1e3)) == []
+    assert chunks.inside(0.99 * centroids[part.sections == part.sections.max()]).all()
+    west = chunks.frame.degrees(mesh.nodes[mesh.elements[mesh.faces["west"][:, 0], 12]])[0]
+    assert np.allclose(west[np.abs(west + 35) < 5], -35) and chunks.frame.degrees(centroids)[1].max() > 70
+    globe = placing.globe.Globe(chunks)
+    assert "none of the 3 chunks" in globe.outside(chunks.place(-80, 0, 1e3))[0][1]
+    assert globe.outside(chunks.place(100, 0, 1e3)) == []
 
 
 def test_flattened_with_topography_and_perturbation():
@@ -295,26 +296,20 @@ def mounted(scenario):
 
 
 RINGING = {  # shells, mode, periods, domain; greatest error of the frequency and of velocity (relative L2)
-    "torsion, elements of 22 degrees": (SOLID, Torsion, 1.0, {"elements": (4, 4)}, 5e-5, 3e-3),
-    "0S0": (SOLID, lambda: Breathing(SOLID, 0), 1.0, {"elements": (4, 4)}, 1e-4, 3e-3),
+    "torsion, elements of 22 degrees": (SOLID, Torsion, 0.5, {"elements": (4, 4)}, 5e-5, 3e-3),
+    "0S0": (SOLID, lambda: Breathing(SOLID, 0), 0.5, {"elements": (4, 4)}, 1e-4, 3e-3),
     "fluid core, 630 s": (CORES, lambda: Breathing(CORES, 1), 1.0, {"elements": (6, 6)}, 1e-4, 1e-2),
     "growing": (SOLID, lambda: Breathing(SOLID, 1), 0.4, {"elements": (12, 12), "growth": [100e3]}, 5e-4, 5e-3),
 }
 
 
-MARKS = {
-    "growing": pytest.mark.long,
-    "fluid core, 630 s": pytest.mark.costly("waves cross both fluid boundaries here alone"),
-}
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in RINGING])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long if n == "growing" else ()) for n in RINGING])
 def test_spheres_ring(tmp_path, name):
     """A mode from its own shape: its frequency, of which 0.01 % would be seen, and its motion. With a fluid core both fluid boundaries and
     the cube about the centre take part; growing elements stand in three layers, across all edges between chunks.
     """
-    shells, mode, length, domain, most, strayed = RINGING[name]
-    mode = mode()
+    shells, mode_of, length, domain, most, strayed = RINGING[name]
+    mode = mode_of()
     time = {"start": 0, "duration": length * 2 * np.pi / mode.omega}
     more = {"time": time, "output": {"waveforms": ["velocity"]}, "run": {"precision": "float64"}}
     scenario, d, planned, receivers = mounted(scenario_of(shells, tmp_path, domain, **more))
@@ -327,17 +322,17 @@ def test_spheres_ring(tmp_path, name):
         fields |= {"potential": potential, "potential_rate": before * potential}
     for values in fields.values():
         values[-1] = 0  # the dummy point
-    found = spectral.recorded(scenario, planned, "cpu", fields)
+    records = spectral.recorded(scenario, planned, "cpu", fields)
 
-    def wanted(factor):
-        return np.diff(np.cos(2 * np.arcsin(factor * mode.omega * dt / 2) * np.arange(len(found) + 1))) / dt
+    def series(factor):
+        return np.diff(np.cos(2 * np.arcsin(factor * mode.omega * dt / 2) * np.arange(len(records) + 1))) / dt
 
-    def missed(factor):
-        series = wanted(factor)
-        return np.linalg.norm(found - np.outer(series, series @ found / (series @ series)))
+    def off(factor):
+        times = series(factor)
+        return np.linalg.norm(records - np.outer(times, times @ records / (times @ times)))
 
-    error = minimize_scalar(missed, bounds=(0.98, 1.02), method="bounded", options={"xatol": 1e-8}).x - 1
-    assert abs(error) < most and misfit(found, np.outer(wanted(1.0), mode.displacement(receivers.xyz))) < strayed
+    error = minimize_scalar(off, bounds=(0.98, 1.02), method="bounded", options={"xatol": 1e-8}).x - 1
+    assert abs(error) < most and misfit(records, np.outer(series(1.0), mode.displacement(receivers.xyz))) < strayed
     assert d.mesh.size == 256 or domain != {"elements": (4, 4)}
 
 
@@ -368,7 +363,7 @@ def quake(folder, until, **domain):
 def test_a_mesh_turned_by_a_right_angle_is_the_same(tmp_path):
     """To rounding."""
     turns = {}, {"longitude": 90, "latitude": 0}
-    (first, distance), (same, again) = (quake(tmp_path, 300, elements=(4, 4), **turn) for turn in turns)
+    (first, distance), (same, again) = (quake(tmp_path, 200, elements=(4, 4), **turn) for turn in turns)
     assert distance[3] == pytest.approx(180, abs=1e-3) and np.allclose(distance, again, atol=1e-6)
     assert misfit(same, first) < 2e-5
 
@@ -378,8 +373,8 @@ def test_any_chunk_carries_the_same_waves(tmp_path):
     """Turned by any angle the mesh is another one: 2 % near the source, which 15 degrees an element do not resolve there, 0.1 % beyond
     90 degrees."""
     turns = {}, {"longitude": 33, "latitude": 22, "azimuth": 27}
-    (first, distance), (other, again) = (quake(tmp_path, 1600, elements=(6, 6), **turn) for turn in turns)
+    (first, distance), (turned, again) = (quake(tmp_path, 1600, elements=(6, 6), **turn) for turn in turns)
     assert np.allclose(distance, again, atol=1e-6)
-    strength, off = (np.linalg.norm(values, axis=(1, 2)) for values in (first, other - first))
+    strength, off = (np.linalg.norm(values, axis=(1, 2)) for values in (first, turned - first))
     assert (strength > 0.1 * strength.max()).all()
     assert (off < strength * [0.03, 0.03, 2e-3, 2e-3, 2e-3]).all(), off / strength

@@ -1,11 +1,10 @@
 """Travel times against the table of the reference, picks on synthetic pulses, and the figures of both."""
 
-import csv
-
 import numpy as np
+import pandas
 import pytest
 from common import refused
-from earthcase import CENTRE, PREM
+from earthcase import CENTRE, PREM, SIMPLE
 from paths import SHARED
 
 from craton.model.globe import radial_files, sphere
@@ -24,19 +23,17 @@ EARTH = SHARED / "references" / "earth"
 @pytest.mark.parametrize("depth", [647.1e3, pytest.param(150e3, marks=pytest.mark.long)])
 def test_times_of_prem_against_the_table_of_the_reference(depth):
     """TauP takes speeds between lines as linear: lines 20 km apart here, about 50 km in the table, which makes up to 3e-4 of the time."""
-    table = list(csv.DictReader((EARTH / "taup_prem.csv").open()))
-    rows = [r for r in table if abs(float(r["depth_km"]) - depth / 1e3) < 0.01]
-    if not rows:
+    table = pandas.read_csv(EARTH / "taup_prem.csv")
+    rows, checked = table[np.isclose(table.depth_km, depth / 1e3, atol=0.01)], 0
+    if rows.empty:
         pytest.skip(f"the table has no {depth / 1e3:g} km")
-    checked = 0
-    for distance in sorted({float(r["delta_deg"]) for r in rows})[:6]:
-        own = [r for r in rows if float(r["delta_deg"]) == distance]
-        single = [r for r in own if sum(o["phase"] == r["phase"] for o in own) == 1]
-        found = traveltimes.arrivals(PREM, depth, distance, {r["phase"] for r in single})
-        for row in single:
-            times = [a.time for a in found if a.phase == row["phase"]]
+    for distance in sorted(set(rows.delta_deg))[:6]:
+        single = rows[rows.delta_deg == distance].drop_duplicates("phase", keep=False)
+        arrivals = traveltimes.arrivals(PREM, depth, distance, set(single.phase))
+        for phase, expected in zip(single.phase, single.time_s):
+            times = [arrival.time for arrival in arrivals if arrival.phase == phase]
             if len(times) == 1:
-                assert times[0] == pytest.approx(float(row["time_s"]), rel=3e-4, abs=0.02)
+                assert times[0] == pytest.approx(expected, rel=3e-4, abs=0.02)
                 checked += 1
     assert checked >= 10
 
@@ -45,17 +42,16 @@ def test_times_of_prem_against_the_table_of_the_reference(depth):
 def simple(tmp_path_factory):
     """A model of few layers: TauP takes seconds for PREM."""
     path = tmp_path_factory.mktemp("model") / "simple.nd"
-    crust = "0 5.8 3.2 2.6\n30 6.0 3.3 2.7\nmantle\n30 8.0 4.5 3.3\n2891 13 7.2 5.5\nouter-core\n2891 8 0 10\n"
-    path.write_text(crust + "5150 10 0 12\ninner-core\n5150 11 3.5 12.8\n6371 11.2 3.6 13\n")
+    path.write_text(SIMPLE)
     return radial_files.model(path)
 
 
 @pytest.mark.parametrize("time", [None, pytest.param(437.34, marks=pytest.mark.long)], ids=["simple", "prem"])
 def test_curves_have_their_branches(simple, time):
-    given = PREM if time else simple, 647.1e3
-    distances, times = traveltimes.curves(*given, [5.0, 10.0, 20.0], ("p", "P", "PcP"))["PcP"]
+    model = PREM if time else simple
+    distances, times = traveltimes.curves(model, 647.1e3, [5.0, 10.0, 20.0], ("p", "P", "PcP"))["PcP"]
     assert (np.diff(times) > 0).all() and list(distances) == [5, 10, 20]
-    assert times == pytest.approx([traveltimes.arrivals(*given, distance, ["PcP"])[0].time for distance in distances])
+    assert times == pytest.approx([traveltimes.arrivals(model, 647.1e3, at, ["PcP"])[0].time for at in distances])
     assert time is None or times[0] == pytest.approx(time, abs=0.1)
 
 
@@ -65,36 +61,31 @@ def gaussian(t, sigma=3.0):
 
 def test_pulses_are_picked_between_samples():
     """The likeness is that at the nearest sample."""
-    step, start = 1.0, -20.0
-    t = start + step * np.arange(400)
-    for arrival in (100.0, 100.37):
-        for sign in (1, -1):
-            trace = sign * 3 * gaussian(t - arrival) + 20 * gaussian(t - 180.0)
-            time, likeness = traveltimes.delay(trace, gaussian, step, start, (70, 130))
-            assert time == pytest.approx(arrival, abs=0.02) and likeness == pytest.approx(sign, abs=5e-3)
-            assert traveltimes.delay(trace, gaussian, step, start, (170, 190))[0] == pytest.approx(180, abs=0.02)
-    refused(ValueError, "does not hold", traveltimes.delay, trace, gaussian, step, start, (900, 950))
+    t = np.arange(-20.0, 380.0)
+    for arrival, sign in ((100.0, 1), (100.37, 1), (100.37, -1)):
+        trace = sign * 3 * gaussian(t - arrival) + 20 * gaussian(t - 180.0)
+        time, likeness = traveltimes.delay(trace, gaussian, 1.0, -20.0, (70, 130))
+        assert time == pytest.approx(arrival, abs=0.02) and likeness == pytest.approx(sign, abs=5e-3)
+        assert traveltimes.delay(trace, gaussian, 1.0, -20.0, (170, 190))[0] == pytest.approx(180, abs=0.02)
+    refused(ValueError, "does not hold", traveltimes.delay, trace, gaussian, 1.0, -20.0, (900, 950))
 
 
 def test_onsets():
-    step, start = 0.1, 10.0
-    t = start + step * np.arange(3000)
+    t, sampling = 10 + 0.1 * np.arange(3000), (0.1, 10.0, 0.5, 10)
     noise = np.random.default_rng(3).normal(size=t.size) * 0.01
     trace = noise + np.where(t > 150, np.sin(2 * (t - 150)) * np.exp(-(t - 150) / 20), 0)
-    given = step, start, 0.5, 10
-    assert traveltimes.onset(trace, *given, ratio=30) == pytest.approx(150, abs=0.6)
-    assert traveltimes.onset(np.where(t > 150, 1.0, 0.0), *given) == pytest.approx(150, abs=0.6)
-    assert traveltimes.onset(noise, *given, ratio=30) is None
-    assert traveltimes.onset(trace, *given, ratio=30, window=(200, 220)) is None
+    assert traveltimes.onset(trace, *sampling, ratio=30) == pytest.approx(150, abs=0.6)
+    assert traveltimes.onset(np.where(t > 150, 1.0, 0.0), *sampling) == pytest.approx(150, abs=0.6)
+    assert traveltimes.onset(noise, *sampling, ratio=30) is None
+    assert traveltimes.onset(trace, *sampling, ratio=30, window=(200, 220)) is None
 
 
 def test_rows_of_a_seismogram(simple):
     """0.5 % of 100 s and 178 s are 0.5 and 0.89 s."""
-    step, start, off = 0.5, 0.0, {"p": 0.3, "s": 4.0}
-    t = start + step * np.arange(2000)
+    t, off = 0.5 * np.arange(2000), {"p": 0.3, "s": 4.0}
     expected = traveltimes.arrivals(simple, 647.1e3, 5.0, ("p", "s"))
     trace = sum(gaussian(t - a.time - off[a.phase]) for a in expected)
-    rows = traveltimes.compare(trace, gaussian, step, start, expected, 15.0)
+    rows = traveltimes.compare(trace, gaussian, 0.5, 0.0, expected, 15.0)
     assert [(r["phase"], r["passed"]) for r in rows] == [("p", True), ("s", False)]
     assert np.allclose([r["off"] for r in rows], [0.3, 4.0], atol=0.02)
 
@@ -103,8 +94,8 @@ def test_distances_and_azimuths():
     """Against ObsPy's great circles, which are spherical, too."""
     frame = sphere.Frame(*CENTRE, geographic=False)
     stations = np.array([(-67.25, -18.82), (-60.0, -13.82), (10.0, 50.0), (-67.25, -8.82)])
-    found, azimuth = traveltimes.distances(frame, CENTRE, stations)
-    assert np.allclose(found, [locations2degrees(*CENTRE[::-1], lat, lon) for lon, lat in stations], atol=1e-9)
+    distance, azimuth = traveltimes.distances(frame, CENTRE, stations)
+    assert np.allclose(distance, [locations2degrees(*CENTRE[::-1], lat, lon) for lon, lat in stations], atol=1e-9)
     assert np.allclose((azimuth[[0, 3]] + 1) % 360, (181, 1), atol=1e-6) and azimuth[1] == pytest.approx(90, abs=1.2)
 
 
@@ -115,8 +106,7 @@ def test_figures(tmp_path, simple):
     page = earth.travel_time_section(t, traces, distance, curves)
     assert len(page.axes[0].lines) == 5 and {text.get_text() for text in page.axes[0].texts} == {"p", "s"}
     page.savefig(tmp_path / "section.png")
-    made = chunk(PREM, CENTRE, (20, 20), 1500e3, period=80)
-    (axes,) = earth.chunk_map(made, CENTRE, [(-67.25, -18.82)], ["S5"]).axes
+    (axes,) = earth.chunk_map(chunk(PREM, CENTRE, (20, 20), 1500e3, period=80), CENTRE, [(-67.25, -18.82)], ["S5"]).axes
     assert axes.get_title(loc="left") == "11 x 11 elements at the surface, 968 in all"
     longitude = np.concatenate([line.get_xdata() for line in axes.lines])
     assert longitude.min() == pytest.approx(-78, abs=0.6) and longitude.max() == pytest.approx(-56.5, abs=0.6)

@@ -5,14 +5,13 @@ reference's norm at the same point, or where said so over all points of a survey
 """
 
 import ctypes
-import itertools
 import json
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
-from common import refused
-from gravitycase import GRADIENTS, GROUPS, SEED, ensemble, forward, relative, volumes
+from common import misfit, refused
+from gravitycase import GRADIENTS, GROUPS, SEED, between, ensemble, forward, relative, volumes
 from paths import DATA
 
 from craton import gravity
@@ -20,13 +19,10 @@ from craton.backends import backend
 from craton.core.operator import REALS, inlined
 from craton.driver.sweep import Runner
 from craton.host import compile as host
-from craton.methods import gravity as methods
-from craton.methods.gravity import choose, direct, far, fields, operators, tree
-from craton.methods.gravity.fields import FIELDS, G
+from craton.methods.gravity import choose, direct, far, operators, tree
+from craton.methods.gravity.fields import FIELDS, G, order
 from craton.methods.gravity.groups import Far
 from craton.methods.gravity.problem import problem
-
-SIDE_BY_SIDE = np.array([[0, 700, 0, 500, -900, -100], [700, 1500, 0, 500, -900, -100]], float)
 
 
 @cache
@@ -38,39 +34,37 @@ def reference():
     return np.array(data["prism"], float), data["density"], [case["name"] for case in data["cases"]], points, expected
 
 
-def worst(found, expected, limit):
-    """Cases (point, group) at which fields (10, n) miss the reference (n, 10), or which are nan where it is not."""
-    assert (np.isnan(found.T) == np.isnan(expected)).all()
-    cases = [(n, group) for n in range(len(expected)) for group in GROUPS]
-    off = {(n, g): relative(found[GROUPS[g], n], expected[n, GROUPS[g]]) for n, g in cases}
-    return {case: value for case, value in off.items() if not value < limit(case[0])}
+def by_series(prisms, density, points):
+    """Fields by the series of a single prism."""
+    plan = direct.plan(problem(prisms, density, points, FIELDS), 64, Far.within(6, 1e-13, 1e-13, (0, 1, 2)))
+    return Runner(backend("cpu")).sweep(plan)
+
+
+UTM = np.array([500_000.0, 4_502_000.0, 1000.0])
+WAYS = {  # how it is computed, where, greatest error near and 1,250 km away
+    "double": (forward, 0 * UTM, 1e-12, 1e-9),
+    "single": (partial(forward, precision="float32"), UTM, 2e-6, 2e-6),
+    "tree": (partial(forward, method="far"), 0 * UTM, 1e-7, 1e-7),
+    "tree, 12 digits": (partial(forward, method="far", rtol=1e-12), 0 * UTM, 1e-11, 1e-11),
+    "series": (by_series, 0 * UTM, np.inf, 1e-14),
+}
 
 
 # --- reference values -------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_closed_form_at_every_kind_of_point(precision):
+@pytest.mark.parametrize("way", [pytest.param(way, marks=pytest.mark.long if "12" in way else ()) for way in WAYS])
+def test_every_kind_of_point(way):
     """In single precision at UTM coordinates, which alone would fill all digits of a float; measured there 6e-7 = 5 eps."""
     prism, density, names, points, expected = reference()
-    shift = np.array([500_000.0, 4_502_000.0, 1000.0]) * (precision == "float32")
-    found = forward([prism + np.repeat(shift, 2)], density, points + shift[:, None], precision=precision)
-    double = [1e-9 if name == "very_far_1250km" else 1e-12 for name in names]
-    assert not worst(found, expected, lambda n: 2e-6 if precision == "float32" else double[n])
-
-
-@pytest.mark.parametrize("rtol", [None, pytest.param(1e-12, marks=pytest.mark.long)])
-def test_tree_holds_at_singular_points_too(rtol):
-    prism, density, _, points, expected = reference()
-    found = forward([prism], density, points, method="far", rtol=rtol)
-    assert not worst(found, expected, lambda n: 10 * (rtol or 1e-8))
-
-
-def test_series_far_away_has_all_digits():
-    prism, density, names, points, expected = reference()
-    asked = problem([prism], density, points, FIELDS)
-    found = Runner(backend("cpu")).sweep(direct.plan(asked, 64, Far.within(6, 1e-13, 1e-13, (0, 1, 2))))
-    assert not worst(found, expected, lambda n: 1e-14 if names[n] == "very_far_1250km" else np.inf)
+    fields_by, shift, near, away = WAYS[way]
+    fields = fields_by([prism + np.repeat(shift, 2)], density, points + shift[:, None])
+    assert (np.isnan(fields.T) == np.isnan(expected)).all()
+    for n, name in enumerate(names):
+        for rows in GROUPS.values():
+            if np.isfinite(expected[n, rows]).any():
+                off = relative(fields[rows, n], expected[n, rows])
+                assert off < (away if name == "very_far_1250km" else near), (name, rows, off)
 
 
 def test_elementary_functions_err_by_few_ulp():
@@ -85,15 +79,11 @@ def test_elementary_functions_err_by_few_ulp():
         signed = np.where(rng.random(a.size) < 0.5, -b, b).astype(real)
         aw, bw = a.astype(np.longdouble), b.astype(np.longdouble)
         logarithm = np.where(np.abs(aw - bw) < 0.5 * bw, np.log1p((aw - bw) / bw), np.log(aw / bw))
-        for other, rows in (
-            (b, (logarithm, np.arctan2(aw, bw))),
-            (signed, (None, np.arctan2(aw, signed.astype(bw.dtype)))),
-        ):
-            found = np.empty((2, a.size), real)
-            host.library(text).both(*(ctypes.c_void_p(v.ctypes.data) for v in (a, other, *found)), a.size)
-            for row, exact, most in zip(found, rows, (2.5, 3)):
-                if exact is not None:
-                    assert (np.abs(row - exact) / np.spacing(np.abs(exact).astype(real))).max() < most, real
+        angle = np.arctan2(aw, signed.astype(bw.dtype))
+        for n, divisor, exact, most in ((0, b, logarithm, 2.5), (1, signed, angle, 3)):
+            values = np.empty((2, a.size), real)
+            host.library(text).both(*(ctypes.c_void_p(v.ctypes.data) for v in (a, divisor, *values)), a.size)
+            assert (np.abs(values[n] - exact) / np.spacing(np.abs(exact).astype(real))).max() < most, real
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------------------------
@@ -105,17 +95,17 @@ def test_face_between_two_prisms_is_an_open_slit():
     The trace is 0 on a shared face; the normal gradient is above its limit from within either prism by that prism's 4 pi G rho; everything
     else is as within the mass.
     """
-    density, step, at = np.array([300.0, -120.0]), 1e-6, (700.0, 210.0, -430.0)
-    columns = forward(SIDE_BY_SIDE, density, ([700, 700 - step, 700 + step], *at[1:])).T
-    on, *beside = (dict(zip(FIELDS, column)) for column in columns)
-    jump = 4e9 * np.pi * G * density
+    side_by_side, density = [[0, 700, 0, 500, -900, -100], [700, 1500, 0, 500, -900, -100]], np.array([300.0, -120.0])
+    columns = forward(side_by_side, density, ([700, 700 - 1e-6, 700 + 1e-6], 210.0, -430.0)).T
+    (on, *beside), jump = (dict(zip(FIELDS, column)) for column in columns), 4e9 * np.pi * G * density
     largest = max(abs(on[name]) for name in GRADIENTS)
     assert abs(on["g_ee"] + on["g_nn"] + on["g_zz"]) < 1e-12 * largest
     for side, excess in zip(beside, jump):
         assert on["g_ee"] - side.pop("g_ee") == pytest.approx(excess, rel=1e-5)
         assert {name: on[name] for name in side} == pytest.approx(side, rel=1e-5)
-    halves, whole = forward(SIDE_BY_SIDE, 300.0, at), forward([[0, 1500, 0, 500, -900, -100]], 300.0, at)
-    difference = dict(zip(FIELDS, halves - whole))
+    at = 700.0, 210.0, -430.0
+    difference = forward(side_by_side, 300.0, at) - forward([[0, 1500, 0, 500, -900, -100]], 300.0, at)
+    difference = dict(zip(FIELDS, difference))
     assert difference.pop("g_ee") == pytest.approx(jump[0], rel=1e-12)
     assert max(map(abs, difference.values())) < 1e-12 * largest
 
@@ -130,22 +120,21 @@ def test_translation_changes_nothing(precision):
     assert np.array_equal(here, there)
 
 
-SUBSETS = [("g_z",), ("potential",), ("g_zz",), ("g_en",), ("g_e", "g_nz"), ("g_n", "g_z"), GRADIENTS, FIELDS[1:4]]
-KEPT = [("float64", ("g_z",)), ("float64", ("g_e", "g_nz")), ("float32", ("potential",))]
+SUBSETS = {"float64": [("g_z",), ("g_e", "g_nz")], "float32": [("potential",)]}
+MORE = {  # what is wanted is chosen by one text for both precisions; the series of single precision chooses apart
+    "float64": [("potential",), ("g_zz",), ("g_en",), ("g_n", "g_z"), GRADIENTS, FIELDS[1:4]],
+    "float32": [("g_z",), ("g_e", "g_nz"), GRADIENTS, FIELDS[1:4]],
+}
 
 
-@pytest.mark.parametrize(
-    ("precision", "names"),
-    [
-        pytest.param(*one, marks=() if one in KEPT else pytest.mark.long)
-        for one in itertools.product(("float64", "float32"), SUBSETS)
-    ],
-)
-def test_any_subset_gives_the_same_values(precision, names):
+@pytest.mark.parametrize("subsets", [SUBSETS, pytest.param(MORE, marks=pytest.mark.long)], ids=["some", "more"])
+def test_any_subset_gives_the_same_values(subsets):
     prisms, density, points = ensemble(100)
-    every = dict(zip(FIELDS, forward(prisms, density, points, precision=precision)))
-    for name, row in zip(names, forward(prisms, density, points, names, precision=precision)):
-        assert relative(row, every[name]) < (1e-13 if precision == "float64" else 3e-6)
+    for precision, most in (("float64", 1e-13), ("float32", 3e-6)):
+        every = dict(zip(FIELDS, forward(prisms, density, points, precision=precision)))
+        for names in subsets[precision]:
+            for name, row in zip(names, forward(prisms, density, points, names, precision=precision)):
+                assert relative(row, every[name]) < most, (precision, names, name)
 
 
 # --- single precision -------------------------------------------------------------------------------------------------------------------
@@ -154,28 +143,26 @@ def test_any_subset_gives_the_same_values(precision, names):
 def test_single_precision_over_a_survey():
     """Half a metre above eight layers of cells with relief: 1e-5 of the norm of each group of fields, and errors as stated."""
     rng = np.random.default_rng(SEED)
-    steps = np.arange(45) * 40.0
+    steps = np.arange(32) * 40.0
     x, y = (v.ravel() for v in np.meshgrid(steps, steps))
-    relief = 60 * np.sin(x / 300) * np.cos(y / 400)
-    layers = [np.stack([x, x + 40, y, y + 40, relief - 50 * (k + 1), relief - 50 * k], axis=1) for k in range(8)]
-    prisms, density = np.concatenate(layers), rng.uniform(1800, 3200, 8 * x.size)
-    at = rng.choice(x.size, 100, replace=False)
-    points = (x[at] + 20, y[at] + 20, relief[at] + 0.5)
-    out = gravity.forward(prisms, density, points, FIELDS, precision="float32", method="direct", device="cpu")
-    single, double = np.array([out[name] for name in FIELDS]), forward(prisms, density, points)
-    for rows in GROUPS.values():
-        assert np.linalg.norm(single[rows] - double[rows]) < 1e-5 * np.linalg.norm(double[rows])
-    for name, row, exact in zip(FIELDS, single, double):
-        assert 1 < out.error[name] / np.abs(row - exact).max() < 30, name
+    top = np.stack([x, y, 60 * np.sin(x / 300) * np.cos(y / 400)], axis=1)
+    prisms = np.concatenate([between(top - [0, 0, 50 * k + 50], top + [40, 40, -50 * k]) for k in range(8)])
+    density, points = rng.uniform(1800, 3200, len(prisms)), (rng.choice(top, 64, replace=False) + [20, 20, 0.5]).T
+    fields = gravity.forward(prisms, density, points, FIELDS, precision="float32", method="direct", device="cpu")
+    single, double = np.array([fields[name] for name in FIELDS]), forward(prisms, density, points)
+    assert all(misfit(single[rows], double[rows]) < 1e-5 for rows in GROUPS.values())
+    stated = np.array([fields.error[name] for name in FIELDS]) / np.abs(single - double).max(axis=1)
+    assert (stated > 1).all() and (stated < 30).all(), stated
 
 
 def test_sums_of_many_terms_keep_their_digits_in_single_precision():
+    """In one part: without batches g_z and g_zz would err by 5e-7."""
     rng = np.random.default_rng(SEED)
-    corner = rng.uniform([0, 0, -3000], [9000, 9000, -2000], (120_000, 3))
-    prisms = np.stack([corner, corner + 30], axis=2).reshape(-1, 6)
+    corner = rng.uniform([0, 0, -3000], [9000, 9000, -2000], (10_000, 3))
     points = rng.uniform([0, 0, 0], [9000, 9000, 100], (64, 3)).T
-    single, double = (forward(prisms, 100.0, points, precision=p)[[3, 6]] for p in ("float32", "float64"))
-    assert relative(single, double) < 1e-6  # g_z and g_zz
+    asked = (problem(between(corner, corner + 30), 100.0, points, FIELDS, precision) for precision in REALS)
+    single, double = (Runner(backend("cpu")).sweep(direct.plan(one, 1))[[3, 6]] for one in asked)
+    assert relative(single, double) < 1e-7
 
 
 # --- the tree ---------------------------------------------------------------------------------------------------------------------------
@@ -186,25 +173,21 @@ def sums_of_magnitudes(prisms, density, points):
     mass, half = np.abs(density) * volumes(prisms), 0.5 * np.linalg.norm(prisms[:, 1::2] - prisms[:, ::2], axis=1)
     r = np.linalg.norm(0.5 * (prisms[:, ::2] + prisms[:, 1::2])[:, :, None] - points, axis=1)
     r = np.maximum(r, half[:, None])
-    orders = map(fields.order, FIELDS)
-    return np.array([G * (1.0, 1e5, 2e9)[k] * (mass[:, None] / r ** (k + 1)).sum(axis=0) for k in orders])
+    return np.array([G * (1.0, 1e5, 2e9)[k] * (mass[:, None] / r ** (k + 1)).sum(axis=0) for k in map(order, FIELDS)])
 
 
-@pytest.mark.parametrize(
-    ("precision", "rtol"),
-    [
-        ("float64", 1e-8),
-        ("float32", 1e-6),
-        *(pytest.param("float64", rtol, marks=pytest.mark.long) for rtol in (1e-3, 1e-6, 1e-12)),
-        pytest.param("float32", 1e-5, marks=pytest.mark.long),
-    ],
-)
-def test_tree_keeps_its_bound(precision, rtol):
+SOME = [("float64", 1e-8), ("float32", 1e-6)]
+OTHERS = [("float64", 1e-3), ("float64", 1e-6), ("float64", 1e-12), ("float32", 1e-5)]
+
+
+@pytest.mark.parametrize("asked", [SOME, pytest.param(OTHERS, marks=pytest.mark.long)], ids=["some", "others"])
+def test_tree_keeps_its_bound(asked):
     """For each degree of the expansions: 10, 8, then 4, 8, 12, 6."""
     prisms, density, points = ensemble(6000, signs=True)
-    found = forward(prisms, density, points, method="far", rtol=rtol, precision=precision)
-    error, bound = np.abs(found - forward(prisms, density, points)), sums_of_magnitudes(prisms, density, points)
-    assert (error < max(rtol, 2e-13) * bound).all()
+    exact, bound = forward(prisms, density, points), sums_of_magnitudes(prisms, density, points)
+    for precision, rtol in asked:
+        fields = forward(prisms, density, points, method="far", rtol=rtol, precision=precision)
+        assert (np.abs(fields - exact) < max(rtol, 2e-13) * bound).all(), (precision, rtol)
 
 
 def test_tree_s_work_grows_much_slower_than_the_number_of_prisms():
@@ -213,9 +196,8 @@ def test_tree_s_work_grows_much_slower_than_the_number_of_prisms():
     for n in (3_000, 24_000):
         rng = np.random.default_rng(SEED)
         corner, side = rng.uniform([0, 0, -2000], [4000, 4000, -200], (n, 3)), 1500 / n ** (1 / 3)
-        prisms = np.stack([corner, corner + side], axis=2).reshape(n, 6)
         points = tuple(rng.uniform([1900, 1900, 50], [2100, 2100, 60], (64, 3)).T)
-        asked = problem(prisms, np.ones(n), points, ("g_z",), "float64", 1e-4)
+        asked = problem(between(corner, corner + side), np.ones(n), points, ("g_z",), "float64", 1e-6)
         plan = far.plan(asked, asked.prisms, asked.density, Runner(backend("cpu")))
         nodes, links, sphere = plan.arrays["nodes"].data, plan.arrays["links"].data, plan.tiles[0].load()["groups"][0]
         met, node = 0, 0
@@ -236,7 +218,7 @@ def test_tree_divides_what_it_holds():
         rng = np.random.default_rng(SEED)
         low = rng.uniform(-1, 1, (5 if kind == "few" else 3000, 3)) ** (9 if kind == "clustered" else 1)
         low[: 900 if kind == "one place" else 0] = 0.25
-        prisms = np.stack([low, low + 1e-4], axis=2).reshape(-1, 6)
+        prisms = between(low, low + 1e-4)
         grown = tree.build(prisms, 20)
         assert np.array_equal(np.sort(grown.order), np.arange(len(prisms)))
         assert np.array_equal(grown.prisms, prisms[grown.order])
@@ -257,17 +239,13 @@ def test_tree_divides_what_it_holds():
 # --- threads, machines, shapes ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["direct", "far"])
-def test_threads_change_nothing_at_all(method):
+def test_threads_and_hostile_machines_give_the_same_bits():
     prisms, density, points = ensemble(900)
-    one, three = (forward(prisms, density, points, method=method, threads=n) for n in (1, 3))
-    assert np.array_equal(one, three)
-
-
-def test_hostile_machine_gives_the_same_bits():
-    prisms, density, points = ensemble(200)
-    asked = problem(prisms, density, points, FIELDS)
-    plain, hostile = (methods.algorithm("direct").solve(asked, Runner(backend(name))) for name in ("cpu", "hostile"))
+    for method in ("direct", "far"):
+        single, three = (forward(prisms, density, points, method=method, threads=n) for n in (1, 3))
+        assert np.array_equal(single, three), method
+    asked = problem(*ensemble(200), FIELDS)
+    plain, hostile = (direct.solve(asked, Runner(backend(name))) for name in ("cpu", "hostile"))
     assert np.array_equal(plain, hostile)
 
 
@@ -281,13 +259,14 @@ def test_auto_takes_the_quickest_and_says_why():
 def test_shapes_orders_and_names():
     x, y = np.meshgrid(np.arange(3.0), np.arange(4.0))
     prisms, names = np.array([[0, 1, 0, 1, -1, 0]]), FIELDS[::-1]
-    out = gravity.forward(prisms, 1000, (x, y, 5.0), names, device="cpu")
-    assert list(out) == list(names) and out["potential"].shape == (4, 3) and out["potential"].min() > 0
-    strided = gravity.forward(np.repeat(prisms, 2, axis=0)[::2], [1000], (x.T, y.T, 5.0), FIELDS, device="cpu")
-    assert all(np.array_equal(strided[name], out[name].T) for name in names)
-    assert list(gravity.forward(prisms, 1000, (x, y, 5.0), "g_z", device="cpu")) == ["g_z"]
-    assert gravity.forward(np.zeros((0, 6)), [], (x, y, 0.0), device="cpu")["g_z"].tolist() == np.zeros((4, 3)).tolist()
-    assert gravity.forward(prisms, 1, ([], [], []), device="cpu")["g_z"].shape == (0,)
+    on_cpu = partial(gravity.forward, device="cpu")
+    fields = on_cpu(prisms, 1000, (x, y, 5.0), names)
+    assert list(fields) == list(names) and fields["potential"].shape == (4, 3) and fields["potential"].min() > 0
+    strided = on_cpu(np.repeat(prisms, 2, axis=0)[::2], [1000], (x.T, y.T, 5.0), FIELDS)
+    assert all(np.array_equal(strided[name], fields[name].T) for name in names)
+    assert list(on_cpu(prisms, 1000, (x, y, 5.0), "g_z")) == ["g_z"]
+    assert on_cpu(np.zeros((0, 6)), [], (x, y, 0.0))["g_z"].tolist() == np.zeros((4, 3)).tolist()
+    assert on_cpu(prisms, 1, ([], [], []))["g_z"].shape == (0,)
 
 
 def test_prisms_without_volume_attract_nothing():
@@ -306,7 +285,6 @@ BAD = [  # prisms, density, points, options, what is said
     ([UNIT, [0, 1, 3, 1, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is reversed: south"),
     ([UNIT, UNIT, [0, 1, 0, 1, 9, 1]], 1, (0, 0, 0), {}, "prism 2 is reversed: bottom"),
     ([UNIT, [0, 1, 0, np.nan, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is not finite"),
-    ([[0, INF, 0, 1, 0, 1]], 1, (0, 0, 0), {}, "prism 0 is not finite"),
     ([UNIT, [-INF, INF, 0, 1, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is not finite"),
     ([HUGE, HUGE, [0, 1, 0, 1, 0, INF]], 1, (0, 0, 0), {}, "prism 2 is not finite"),
     ([UNIT, UNIT], [1, np.nan], (0, 0, 0), {}, "density of prism 1"),

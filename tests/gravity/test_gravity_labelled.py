@@ -1,21 +1,20 @@
 """Gravity of labelled data: layers of Harmonica, volumes, tables of pandas, grids of Verde, against plain arrays and Harmonica."""
 
-import json
 from functools import partial
 
 import numpy as np
 import pandas
 import pytest
 import xarray
-from common import refused
-from gravitycase import close, library
+from common import manifest, refused
+from gravitycase import between, close, library
 
 import craton
 from craton import gravity
 from craton.conventions import GRAVITY
 
 EAST, NORTH, UPWARD = np.arange(5) * 200.0, 50 + np.arange(4) * 150.0, np.array([-700.0, -400.0, -100.0])
-FIELDS, SIDES = tuple(GRAVITY), ["west", "east", "south", "north", "bottom", "top"]
+DIMS, FIELDS, SIDES = ("northing", "easting"), tuple(GRAVITY), ["west", "east", "south", "north", "bottom", "top"]
 RNG = np.random.default_rng(3)
 SURFACE, DENSITY = RNG.uniform(-300, -50, (4, 5)), RNG.uniform(-400, 400, (4, 5))
 SURFACE[2, 3] = np.nan  # a column without a top
@@ -26,20 +25,16 @@ scenario = partial(craton.Scenario, method="gravity", run={"device": "cpu"})
 @pytest.fixture
 def layer():
     """Columns with a density each, above and below the reference, as Harmonica's `prism_layer` has them."""
-    dims = ("northing", "easting")
-    ends = {"top": np.maximum(SURFACE, -180), "bottom": np.fmin(SURFACE, -180)}
-    coords = {"easting": EAST, "northing": NORTH} | {name: (dims, values) for name, values in ends.items()}
-    return xarray.Dataset({"density": (dims, DENSITY)}, coords)
+    ends = {"top": (DIMS, np.maximum(SURFACE, -180)), "bottom": (DIMS, np.fmin(SURFACE, -180))}
+    return xarray.Dataset({"density": (DIMS, DENSITY)}, {"easting": EAST, "northing": NORTH} | ends)
 
 
 @pytest.fixture
 def grid():
     """As Verde makes grids: easting and northing as dimensions, upward over both."""
-    dims = ("northing", "easting")
-    coords = {"northing": [0, 250, 500.0], "easting": np.linspace(-100, 900, 4)}
-    return xarray.Dataset({"nothing": (dims, np.zeros((3, 4)))}, coords).assign_coords(
-        upward=(dims, 20 + np.arange(12.0).reshape(3, 4))
-    )
+    upward = DIMS, 20 + np.arange(12.0).reshape(3, 4)
+    coords = {"northing": [0, 250, 500.0], "easting": np.linspace(-100, 900, 4), "upward": upward}
+    return xarray.Dataset({"nothing": (DIMS, np.zeros((3, 4)))}, coords)
 
 
 def layer_file(folder, dataset, **more):
@@ -63,66 +58,53 @@ def test_layers_give_the_fields_of_their_prisms(layer, grid):
 
 @pytest.mark.long
 def test_layers_give_the_fields_of_harmonica(layer, grid):
-    theirs, verde = (
-        library("harmonica").prism_layer((EAST, NORTH), SURFACE, -180.0, {"density": DENSITY}),
-        library("verde"),
-    )
-    at = verde.grid_coordinates((-100, 900, 0, 500), shape=(3, 4), extra_coords=20.0)
+    theirs = library("harmonica").prism_layer((EAST, NORTH), SURFACE, -180.0, {"density": DENSITY})
+    at = library("verde").grid_coordinates((-100, 900, 0, 500), shape=(3, 4), extra_coords=20.0)
     coordinates = (*at[:2], grid.upward.values)
-    points = verde.make_xarray_grid(coordinates, at[0] * 0, "nothing", extra_coords_names="upward")
+    points = library("verde").make_xarray_grid(coordinates, at[0] * 0, "nothing", extra_coords_names="upward")
     out = forward(theirs, points=points, fields=FIELDS)
     assert all(close(out[name], theirs.prism_layer.gravity(coordinates, field=name)) for name in FIELDS)
     assert out.coords.equals(points.coords) and out.coords.equals(grid.coords) and theirs.equals(layer)
 
 
-PRISM, AT = (
-    [-300.0, 500.0, -200.0, 400.0, -900.0, -350.0],
-    (700.0, -450.0, 60.0),
-)  # off all planes of symmetry: no field is 0
-
-
 @pytest.mark.long
 def test_signs_are_those_of_harmonica_and_simpeg():
-    """SimPEG has choclo's functions behind gx, gy, gz, ..; z is upward there."""
-    harmonica, choclo, ours = library("harmonica"), library("choclo"), forward([PRISM], 300.0, AT, FIELDS)
+    """SimPEG has choclo's functions behind gx, gy, gz, ..; z is upward there. Off all planes of symmetry no field is 0."""
+    prism, at = [-300.0, 500.0, -200.0, 400.0, -900.0, -350.0], (700.0, -450.0, 60.0)
+    harmonica, choclo, ours = library("harmonica"), library("choclo"), forward([prism], 300.0, at, FIELDS)
     for name in FIELDS:
-        theirs = harmonica.prism_gravity(tuple(map(np.atleast_1d, AT)), PRISM, 300.0, name)[0]
-        assert float(ours[name]) == pytest.approx(theirs, rel=1e-10), name
+        theirs = [harmonica.prism_gravity(tuple(map(np.atleast_1d, at)), prism, 300.0, name)[0]]
         if name != "potential":
-            theirs = getattr(choclo.prism, "gravity_" + name[2:].replace("z", "u"))(*AT, *PRISM, 300.0)
-            theirs *= (1e5 if len(name) == 3 else 1e9) * (-1 if name in ("g_z", "g_ez", "g_nz") else 1)
-            assert float(ours[name]) == pytest.approx(theirs, rel=1e-10), name
-
-
-NAN_PRISM, NAN_AT = [0.0, 100, 0, 100, -100, 0], np.array([[50.0, 0, 100], [50.0, 0, 100], [0.0, -50, 0]])
+            value = getattr(choclo.prism, "gravity_" + name[2:].replace("z", "u"))(*at, *prism, 300.0)
+            unit = 1e5 if len(name) == 3 else 1e9
+            theirs.append(value * unit * (-1 if name in ("g_z", "g_ez", "g_nz") else 1))
+        assert [float(ours[name])] * len(theirs) == pytest.approx(theirs, rel=1e-10), name
 
 
 def test_points_without_a_limit_are_nan_and_warned_of(tmp_path, caplog):
-    names, at = ("g_z", "g_ee", "g_en"), tuple(NAN_AT)
-    with pytest.warns(UserWarning, match=r"nan in g_ee at 2, g_en at 2 of 3 points.*point 1 at \(0, 0, -50\) m"):
-        ours = forward([NAN_PRISM], 300, at, names)
-    assert [np.isnan(ours[name]).tolist() for name in names] == [[False] * 3, [False, True, True], [False, True, True]]
-    matrix = gravity.operator([NAN_PRISM], at, FIELDS, device="cpu")
+    prism, at = [0.0, 100, 0, 100, -100, 0], np.array([[50.0, 0, 100], [50.0, 0, 100], [0.0, -50, 0]])
+    with pytest.warns(UserWarning, match=r"nan in .*g_ee at 2, .*g_en at 2.* of 3 points.*point 1 at \(0, 0, -50\) m"):
+        ours = forward([prism], 300, tuple(at), FIELDS)
+    undefined = {"g_z": [False] * 3, "g_ee": [False, True, True], "g_en": [False, True, True]}
+    assert {name: np.isnan(ours[name]).tolist() for name in undefined} == undefined
+    matrix = gravity.operator([prism], tuple(at), FIELDS, device="cpu")
     with pytest.warns(UserWarning, match="g_en at 2"):
         matrix @ np.ones(1)
     with pytest.warns(UserWarning, match="nan in the transpose for 1 of 1 prisms"):
         matrix.T @ np.ones(30)
-    prisms = {"kind": "table", "rows": [[*NAN_PRISM, 300.0]]}
-    points = {"kind": "scattered", "at": NAN_AT.T.tolist()}
-    made = scenario(gravity={"fields": list(names)}, prisms=prisms, points=points)
-    craton.run(made, out=tmp_path / "out", progress=False)
-    said = json.loads((tmp_path / "out" / "run.json").read_text())["warnings"][-1]
-    assert said in caplog.text and "nan in g_ee at 2, g_en at 2 of 3 points" in said
+    points, prisms = {"kind": "scattered", "at": at.T.tolist()}, {"kind": "table", "rows": [[*prism, 300.0]]}
+    craton.run(scenario(gravity={"fields": "all"}, prisms=prisms, points=points), out=tmp_path / "out", progress=False)
+    warning = manifest(tmp_path / "out")["warnings"][-1]
+    assert warning in caplog.text and "nan in g_ee at 2, " in warning and "of 3 points" in warning
 
 
 def test_random_prisms_in_a_table_at_points_in_a_table():
     rng = np.random.default_rng(5)
     corner = rng.uniform([0, 0, -2000], [4000, 3000, -300], (30, 3))
-    sides = np.stack([corner, corner + rng.uniform(20, 280, (30, 3))], axis=2).reshape(30, 6)
+    sides = between(corner, corner + rng.uniform(20, 280, (30, 3)))
     density, places = rng.uniform(-500, 500, 30), rng.uniform([0, 0, 1], [4000, 3000, 900], (11, 3))
     table = pandas.DataFrame(sides, columns=SIDES).assign(contrast=density)
-    names = ["Easting", "Northing", "Upward"]
-    stations = pandas.DataFrame(places, columns=names, index=[f"S{n}" for n in range(11)])
+    stations = pandas.DataFrame(places, [f"S{n}" for n in range(11)], ["Easting", "Northing", "Upward"])
     out = forward(table, "contrast", stations, FIELDS)
     plain = forward(sides, density, tuple(places.T), FIELDS)
     assert all(close(out[name], plain[name]) for name in FIELDS)
@@ -135,20 +117,18 @@ def test_random_prisms_in_a_table_at_points_in_a_table():
 @pytest.mark.parametrize("names", [("easting", "northing", "upward"), ("x", "y", "depth")])
 def test_volumes_are_cells_around_their_points(names):
     """A density over x, y, z is that of cells around its points, whichever way the axes run; a linear operator has these columns."""
-    rho = np.random.default_rng(1).uniform(100, 400, (3, 4, 5))
+    rho, at = np.random.default_rng(1).uniform(100, 400, (3, 4, 5)), (np.array([100.0, 400.0]), 200.0, 30.0)
     x, y, z = names
     down = z == "depth"
     axes = {z: -UPWARD[::-1] if down else UPWARD, y: NORTH, x: EAST}
     volume = xarray.DataArray(rho[::-1] if down else rho, coords=axes)
-    at = (np.array([100.0, 400.0]), 200.0, 30.0)
     k, j, i = np.indices(rho.shape).reshape(3, -1)
     centre, half = np.stack([EAST[i], NORTH[j], UPWARD[k]], axis=1), np.array([100, 75, 150])
-    prisms = np.stack([centre - half, centre + half], axis=2).reshape(-1, 6)
-    expected = forward(prisms, rho.ravel(), at)["g_z"]
+    expected = forward(between(centre - half, centre + half), rho.ravel(), at)["g_z"]
     assert close(forward(volume, points=at)["g_z"], expected)
-    held = xarray.Dataset({"contrast": volume / 1000, "porosity": volume})
-    held.contrast.attrs["units"] = "g/cm3"
-    assert close(forward(held, "contrast", at)["g_z"], expected)
+    contrast = (volume / 1000).assign_attrs(units="g/cm3")
+    dataset = xarray.Dataset({"contrast": contrast, "porosity": volume})
+    assert close(forward(dataset, "contrast", at)["g_z"], expected)
     assert close(gravity.operator(volume, at, device="cpu") @ rho.ravel(), expected)
 
 
@@ -163,47 +143,40 @@ def test_points_of_every_shape(layer):
     level, levels = (xarray.Dataset(coords=axes | {"upward": up}) for up in (10.0, [10.0, 20.0, 30.0, 40.0]))
     heights = xarray.DataArray(np.full((3, 2), 10.0), coords=axes, name="upward")
     flat, cube, over = (forward(layer, points=points) for points in (level, levels, heights))
-    assert flat.g_z.dims == over.g_z.dims == ("northing", "easting")
-    assert cube.g_z.dims == ("upward", "northing", "easting") and float(over.upward.max()) == 10
+    assert flat.g_z.dims == over.g_z.dims == DIMS
+    assert cube.g_z.dims == ("upward", *DIMS) and float(over.upward.max()) == 10
     assert np.allclose(cube.g_z[0], flat.g_z) and np.allclose(over.g_z, flat.g_z)
 
 
 def columns(unit="m", height="m", mass="kg/m3", turned=(False, False)):
     """A layer of Harmonica's names in other units, with axes that may fall."""
     per = {"m": 1.0, "km": 1e3, "ft": 0.3048, "kg/m3": 1.0, "g/cm3": 1e3, "g cm^-3": 1e3}
-    rng, dims = np.random.default_rng(7), ("northing", "easting")
+    rng = np.random.default_rng(7)
     top, density = rng.uniform(-200, 0, (4, 5)), rng.uniform(-300, 400, (4, 5))
     values = {"top": (top, height), "bottom": (np.full((4, 5), -1000.0), height), "density": (density, mass)}
     out = xarray.Dataset(
-        {name: (dims, v / per[u], {"units": u}) for name, (v, u) in values.items()},
-        {d: (d, a / per[unit], {"units": unit}) for d, a in zip(dims, (NORTH, EAST))},
+        {name: (DIMS, v / per[u], {"units": u}) for name, (v, u) in values.items()},
+        {d: (d, a / per[unit], {"units": unit}) for d, a in zip(DIMS, (NORTH, EAST))},
     )
-    return out[{d: slice(None, None, -1) for d, falls in zip(dims, turned) if falls}]
+    return out[{d: slice(None, None, -1) for d, falls in zip(DIMS, turned) if falls}]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"mass": "g cm^-3", "height": "ft"},
-        {"turned": (True, True), "unit": "ft"},
-        *(
-            pytest.param(one, marks=pytest.mark.long)
-            for one in ({"mass": "g/cm3"}, {"height": "km"}, {"unit": "km"}, {"turned": (True, False)})
-        ),
-    ],
-    ids=str,
-)
-def test_layers_are_in_their_units_and_may_fall(other, tmp_path):
+FEET = {"unit": "ft", "height": "ft", "mass": "g cm^-3", "turned": (True, True)}
+KILOMETRES = {"unit": "km", "height": "km", "mass": "g/cm3", "turned": (True, False)}
+
+
+@pytest.mark.parametrize("units", [FEET, pytest.param(KILOMETRES, marks=pytest.mark.long)], ids=["feet", "km"])
+def test_layers_are_in_their_units_and_may_fall(units, tmp_path):
     """In Python and by a scenario; a linear operator has the columns in the order of the values."""
-    at, layer = (np.array([100.0, 700.0]), 120.0, 30.0), columns(**other)
-    expected, found = (forward(data, points=at, fields=FIELDS) for data in (columns(), layer))
-    assert all(close(found[name], expected[name]) for name in FIELDS)
-    density = columns(turned=other.get("turned", (False, False))).density.values.ravel()
+    at, layer = (np.array([100.0, 700.0]), 120.0, 30.0), columns(**units)
+    expected, fields = (forward(data, points=at, fields=FIELDS) for data in (columns(), layer))
+    assert all(close(fields[name], expected[name]) for name in FIELDS)
+    density = columns(turned=units["turned"]).density.values.ravel()
     assert close(gravity.operator(layer, at, device="cpu") @ density, expected["g_z"])
     assert close(forward(layer.drop_vars("density"), layer.density, at)["g_z"], expected["g_z"])
     points = {"kind": "scattered", "at": [[100, 120, 30], [700, 120, 30]]}
-    made = scenario(prisms=layer_file(tmp_path, layer), points=points)
-    assert close(craton.run(made, progress=False).dataset.g_z, expected["g_z"])
+    result = craton.run(scenario(prisms=layer_file(tmp_path, layer), points=points), progress=False)
+    assert close(result.dataset.g_z, expected["g_z"])
 
 
 def test_a_scenario_reads_a_layer_that_harmonica_saved(layer, tmp_path):
@@ -224,13 +197,13 @@ def test_tables_arrays_and_volumes_are_in_their_units():
     expected = forward(sides, density, at)["g_z"]
     table = pandas.DataFrame(sides / 1e3, columns=SIDES).assign(rho=density / 1e3)
     table.attrs["units"] = dict.fromkeys(SIDES, "km") | {"rho": "g/cm3"}
-    held = xarray.DataArray(density / 1e3, dims="prism", attrs={"units": "g/cm3"})
+    labelled = xarray.DataArray(density / 1e3, dims="prism", attrs={"units": "g/cm3"})
     stations = pandas.DataFrame({"x": at[0] / 1e3, "y": 0.09, "depth": -30.0})
     stations.attrs["units"] = {"x": "km", "y": "km"}
     x = xarray.DataArray(at[0] / 1e3, dims="p", attrs={"units": "km"})
     down = xarray.DataArray(-30.0, attrs={"positive": "down"})
-    for given in ((table, None, at), (sides, held, at), (sides, density, stations), (sides, density, (x, 90.0, down))):
-        assert close(forward(*given)["g_z"], expected)
+    asked = (table, None, at), (sides, labelled, at), (sides, density, stations), (sides, density, (x, 90.0, down))
+    assert all(close(forward(*arguments)["g_z"], expected) for arguments in asked)
     layer = columns()
     depths = layer.assign(bottom=(-layer.bottom).assign_attrs(positive="down"))
     assert close(forward(depths, points=at)["g_z"], forward(layer, points=at)["g_z"])
@@ -265,8 +238,8 @@ def test_bad_labels_are_named(layer, grid):
 
 
 def test_doubtful_densities_are_warned_of(layer, tmp_path):
-    for factor, said in ((1e-3, "no density is above 0.3988.*g/cm3"), (1e3, "reach 3.988e.05")):
-        with pytest.warns(UserWarning, match=said):
+    for factor, words in ((1e-3, "no density is above 0.3988.*g/cm3"), (1e3, "reach 3.988e.05")):
+        with pytest.warns(UserWarning, match=words):
             forward(layer.assign(density=layer.density * factor), points=(100.0, 200.0, 30.0))
     prisms = layer_file(tmp_path, layer.assign(density=layer.density * 1e-3), missing="drop", top=0)
     plan = craton.plan(scenario(prisms=prisms, points={"kind": "scattered", "at": [[100.0, 200.0, 30.0]]}))

@@ -1,13 +1,12 @@
 """Methods of gravity that use an ensemble's shape, nodes and convolution; the linear operator and its transpose. Referee: `direct`."""
 
 import time
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from common import refused
-from gravitycase import GRADIENTS, ensemble, forward, greatest, grid, mesh, relative, volumes
+from common import peak, refused
+from gravitycase import GRADIENTS, between, ensemble, forward, greatest, grid, mesh, volumes
 
 from craton import gravity
 from craton.backends import backend
@@ -29,17 +28,15 @@ def uneven():
 
 
 def compare(prisms, density, points, method, precision="float64", within=1e-9):
-    """Both answers; every field agrees in norm, and is nan at the same points."""
-    known = gravity.forward(prisms, density, points, FIELDS, device="cpu", method="direct")
-    found = gravity.forward(prisms, density, points, FIELDS, device="cpu", method=method, precision=precision)
-    assert found.method == method
-    for name in FIELDS:
-        assert found[name].shape == known[name].shape
-        np.testing.assert_array_equal(np.isnan(found[name]), np.isnan(known[name]), err_msg=name)
-        defined = ~np.isnan(known[name])
-        off = np.linalg.norm((found[name] - known[name])[defined])
-        assert off <= within * np.linalg.norm(known[name][defined]), name
-    return found
+    """Every field agrees in norm with that of `direct`, and is nan at the same points."""
+    fields = gravity.forward(prisms, density, points, FIELDS, device="cpu", method=method, precision=precision)
+    assert fields.method == method
+    for name, exact in zip(FIELDS, forward(prisms, density, points)):
+        assert fields[name].shape == exact.shape
+        np.testing.assert_array_equal(np.isnan(fields[name]), np.isnan(exact), err_msg=name)
+        defined = ~np.isnan(exact)
+        off = np.linalg.norm((fields[name] - exact)[defined])
+        assert off <= within * np.linalg.norm(exact[defined]), name
 
 
 def rate():
@@ -56,11 +53,6 @@ def box(x, y, z, count):
     return tuple(rng.uniform(*ends, count) for ends in (x, y, z))
 
 
-def along(x, y, z, west):
-    """Points on a face within the ensemble, or on its western one."""
-    return np.full(12, x[0 if west else 3]), np.linspace(y[0] + 1, y[-1] - 1, 12), np.full(12, z[2] + 1.5)
-
-
 PLACES = {
     "around": lambda x, y, z: box((x[0] - 600, x[-1] + 600), (y[0] - 600, y[-1] + 600), (10, 400), 150),
     "beside": lambda x, y, z: box((x[-1] + 1, x[-1] + 900), (y[0], y[-1]), (z[0] - 100, 0), 60),
@@ -69,13 +61,17 @@ PLACES = {
     "below, on the bottom": lambda x, y, z: box((x[0], x[-1]), (y[0], y[-1]), (z[0], z[0]), 30),
     "over edges": lambda x, y, z: (np.repeat(x[:5], 4), np.tile(y[:4], 5), np.full(20, 30.0)),
     "in the plane of a face": lambda x, y, z: (
-        np.full(20, x[3]),
+        x[3],
         np.linspace(y[-1] + 5, y[-1] + 500, 20),
         np.linspace(-200, 20, 20),
     ),
     "on vertices": lambda x, y, z: (np.repeat(x[:4], 4), np.tile(y[:4], 4), np.repeat(z[1:5], 4)),
-    "on faces within": lambda x, y, z: along(x, y, z, False),
-    "on the western face": lambda x, y, z: along(x, y, z, True),
+    "on faces within": lambda x, y, z: (np.full(12, x[3]), np.linspace(y[0] + 1, y[-1] - 1, 12), np.full(12, z[2] + 1)),
+    "on the western face": lambda x, y, z: (
+        np.full(9, x[0]),
+        np.linspace(y[0] + 1, y[-1] - 1, 9),
+        np.full(9, z[2] + 1),
+    ),
 }
 
 
@@ -87,12 +83,13 @@ def test_nodes_agree_with_direct(place):
 
 def test_nodes_of_an_irregular_ensemble():
     """Prisms of several sizes, some overlapping, that share faces."""
-    coarse, one = mesh(*(np.linspace(-400, 0, 5),) * 3, empty=0)
-    fine, two = mesh(*(np.linspace(0, 200, 5),) * 2, np.linspace(-200, 0, 3), seed=2, empty=0)
     planes = np.array([-100.0, 150]), np.array([-400.0, -50, 50]), np.array([-300.0, -100, 0])
-    across, three = mesh(*planes, seed=3, empty=0)
-    order = np.random.default_rng(0).permutation(len(one) + len(two) + len(three))
-    prisms, density = np.concatenate([coarse, fine, across])[order], np.concatenate([one, two, three])[order]
+    parts = [
+        mesh(*(np.linspace(-400, 0, 5),) * 3, empty=0),
+        mesh(*(np.linspace(0, 200, 5),) * 2, np.linspace(-200, 0, 3), seed=2, empty=0),
+        mesh(*planes, seed=3, empty=0),
+    ]
+    prisms, density = (np.random.default_rng(0).permutation(np.concatenate(rows)) for rows in zip(*parts))
     compare(prisms, density, box((-800, 800), (-800, 800), (5, 300), 80), "vertex")
     compare(prisms, density, box((-400, 200), (-400, 200), (-400, 0), 40), "vertex")
 
@@ -101,11 +98,10 @@ def test_third_difference_is_that_of_the_grid():
     x, y, z = uneven()
     prisms, density = mesh(x, y, z)
     expected = -np.diff(np.diff(np.diff(np.pad(density.reshape(5, 6, 8), 1), axis=0), axis=1), axis=2)
-    found = lattice.nodes(prisms[density != 0], density[density != 0], np)
-    values = np.zeros(expected.shape)
-    values[tuple(np.searchsorted(axis, at) for axis, at in zip((z, y, x), found.at.T[::-1]))] = found.coefficient
+    nodes, values = lattice.nodes(prisms[density != 0], density[density != 0], np), np.zeros(expected.shape)
+    values[tuple(np.searchsorted(axis, at) for axis, at in zip((z, y, x), nodes.at.T[::-1]))] = nodes.coefficient
     np.testing.assert_allclose(values, expected, atol=1e-10)
-    assert len(found.coefficient) == np.count_nonzero(np.abs(expected) > 1e-9)
+    assert len(nodes.coefficient) == np.count_nonzero(np.abs(expected) > 1e-9)
 
 
 def test_interiors_vanish():
@@ -114,12 +110,8 @@ def test_interiors_vanish():
     prisms, _ = mesh(edges, edges, edges)
     shifted = prisms + np.random.default_rng(0).choice([-1.2e-10, 0, 1.2e-10], prisms.shape)
     two = np.where(prisms[:, 0] < edges[6] - 0.01, 0.1, 0.7)
-    for cells, density, nodes in (
-        (prisms, np.full_like(two, 0.1), 8),
-        (prisms, two, 12),
-        (shifted, np.full_like(two, 0.1), 8),
-    ):
-        assert len(lattice.nodes(cells, density, np).coefficient) == nodes
+    for cells, density, count in ((prisms, 0 * two + 0.1, 8), (prisms, two, 12), (shifted, 0 * two + 0.1, 8)):
+        assert len(lattice.nodes(cells, density, np).coefficient) == count
 
 
 def test_nodes_by_a_raster_are_those_by_sorting():
@@ -128,10 +120,9 @@ def test_nodes_by_a_raster_are_those_by_sorting():
     prisms, density = mesh(edges, edges + 1e5, np.arange(-8.0, 1) * 12.5)
     prisms, density = prisms[density != 0], np.where(density[density != 0] > 0, 300.0, -170.0)
     prisms[::7, 5] = 0  # to the top: overlap what is above
-    known, (found, mass) = lattice.nodes(prisms, density, np), raster.nodes(prisms, density, machine)
-    np.testing.assert_array_equal(found.at, known.at)
-    np.testing.assert_allclose(found.coefficient, known.coefficient, rtol=1e-14)
-    for mine, theirs in zip(found.planes, known.planes):
+    expected, (nodes, mass) = lattice.nodes(prisms, density, np), raster.nodes(prisms, density, machine)
+    np.testing.assert_allclose(nodes.coefficient, expected.coefficient, rtol=1e-14)
+    for mine, theirs in zip((nodes, *nodes.planes), (expected, *expected.planes)):
         np.testing.assert_array_equal(mine.at, theirs.at)
     assert mass == pytest.approx(np.abs(density) @ volumes(prisms), rel=1e-14)
     prisms[3, 1] += 1.0
@@ -143,19 +134,17 @@ def test_corners_and_mass_of_many():
     for count in (1, 63, 64, 200):
         rng = np.random.default_rng(count)
         low = rng.uniform(-1e3, 1e3, (count, 3))
-        prisms = np.stack([low, low + rng.uniform(1, 9, low.shape)], axis=2).reshape(-1, 6)
-        ends = prisms[:, ::2].min(axis=0), prisms[:, 1::2].max(axis=0)
-        np.testing.assert_array_equal(vertex.corners(prisms), ends)
+        prisms = between(low, low + rng.uniform(1, 9, low.shape))
+        np.testing.assert_array_equal(vertex.corners(prisms), (low.min(axis=0), prisms[:, 1::2].max(axis=0)))
         asked = problem(prisms, rng.uniform(-5, 5, count), (0, 0, 10))
         assert vertex.mass(asked) == pytest.approx(np.abs(asked.density) @ volumes(prisms), rel=1e-13)
 
 
 def test_nodes_refuse_what_they_cannot():
     corner = np.random.default_rng(1).uniform(-1000, 0, (500, 3))
-    scattered = np.stack([corner, corner + 10], axis=2).reshape(-1, 6)
     prisms, density = mesh(*uneven(), empty=0)
     for asked, why in (
-        (problem(scattered, 1.0, (0, 0, 10), FIELDS), "share"),
+        (problem(between(corner, corner + 10), 1.0, (0, 0, 10), FIELDS), "share"),
         (problem(prisms, density, (EAST, NORTH, 3e6), FIELDS), "cancel"),
     ):
         answer = vertex.estimate(asked, rate())
@@ -167,17 +156,14 @@ def test_stated_error_of_nodes_holds():
     prisms, density = mesh(*uneven(), low=0, empty=0)
     for height in (50, 1000, 10000, 50000):
         points = grid(np.linspace(EAST, EAST + 800, 5), np.linspace(NORTH, NORTH + 800, 5), height)
-        stated = vertex.estimate(problem(prisms, density, points, FIELDS, rtol=1e-2), rate())
-        error = float(stated.why.split("error below ")[1])
-        found = forward(prisms, density, points, method="vertex", rtol=1e-2)
-        off = np.abs(found - forward(prisms, density, points)).max(axis=(1, 2))
-        middle = np.array([EAST + 400, NORTH + 300, -300])
-        away = np.linalg.norm(np.stack(points, axis=-1) - middle, axis=-1).min()
+        estimate = vertex.estimate(problem(prisms, density, points, FIELDS, rtol=1e-2), rate())
+        stated = float(estimate.why.split("error below ")[1])
+        fields = forward(prisms, density, points, method="vertex", rtol=1e-2)
+        off = np.abs(fields - forward(prisms, density, points)).max(axis=(1, 2))
+        away = np.linalg.norm(np.stack(points, axis=-1) - (EAST + 400, NORTH + 300, -300), axis=-1).min()
         for name, unit, power in (("g_z", 1e5, 2), ("g_zz", 1e9, 3), ("g_en", 1e9, 3)):
-            assert off[FIELDS.index(name)] <= error * G * (density @ volumes(prisms)) * unit / away**power, (
-                height,
-                name,
-            )
+            most = stated * G * (density @ volumes(prisms)) * unit / away**power
+            assert off[FIELDS.index(name)] <= most, (height, name)
 
 
 # --- convolution ------------------------------------------------------------------------------------------------------------------------
@@ -231,12 +217,10 @@ def test_single_precision_is_double():
 
 def test_convolution_says_why_not():
     prisms, density, points = convolution_case("over centres, outside too")
-    wider = prisms + np.array([0, 1, 0, 0, 0, 0]) * (prisms[:, :1] > 500)
-    shifted = prisms + np.array([0, 0, 7, 7, 0, 0]) * (prisms[:, 2:3] > 500)
     uneven_heights = points[2] + np.random.default_rng(0).uniform(0, 1, (80, *points[0].shape))[:, 0]
     for cells, at, why in (
-        (wider, points, "one width along x"),
-        (shifted, points, "regularly spaced along y"),
+        (prisms + np.array([0, 1, 0, 0, 0, 0]) * (prisms[:, :1] > 500), points, "one width along x"),
+        (prisms + np.array([0, 0, 7, 7, 0, 0]) * (prisms[:, 2:3] > 500), points, "regularly spaced along y"),
         (prisms, (points[0] * np.sqrt(2), *points[1:]), "simple multiple"),
         (prisms, (*points[:2], uneven_heights), "heights"),
     ):
@@ -248,12 +232,9 @@ def test_points_far_apart_take_no_memory_for_a_lattice():
     """Lattices of 1e7 steps and more to a side of a few points are refused before they are laid out."""
     prisms, density, _ = convolution_case("over centres, outside too")
     for apart in (2.0**31, 1e9 + 1):
-        points = np.array([[45.0, 45 + 90 * round(apart / 90)], [30.0, 30.0], [0.0, 0.0]])
-        tracemalloc.start()
-        best = estimates(problem(prisms, density, points, FIELDS), rate())
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert best[0].method != "fft" and not next(e for e in best if e.method == "fft").applies and peak < 1 << 20
+        points, best = np.array([[45.0, 45 + 90 * round(apart / 90)], [30.0, 30.0], [0.0, 0.0]]), []
+        assert peak(lambda: best.extend(estimates(problem(prisms, density, points, FIELDS), rate()))) < 1 << 20  # noqa: B023
+        assert best[0].method != "fft" and not next(e for e in best if e.method == "fft").applies
 
 
 def test_many_levels_fit_into_little_memory(monkeypatch):
@@ -268,10 +249,10 @@ def test_many_levels_fit_into_little_memory(monkeypatch):
 def test_kernels_of_a_large_grid_are_few_and_it_is_taken():
     """Mirrored distances once."""
     edges = A * np.arange(97)
-    prisms, density = mesh(edges, edges, np.array([-300.0, -100, 0]), empty=0)
-    asked = problem(prisms, density, grid(edges[:-1] + A / 2, edges[:-1] + A / 2, 20), FIELDS)
-    found = fft.columns(asked, backend("cpu"))
-    assert [len(fft.distances(axis, 1 << 20).at) for axis in (found.x, found.y)] == [96, 96]
+    cells = mesh(edges, edges, np.array([-300.0, -100, 0]), empty=0)
+    asked = problem(*cells, grid(edges[:-1] + A / 2, edges[:-1] + A / 2, 20), FIELDS)
+    columns = fft.columns(asked, backend("cpu"))
+    assert [len(fft.distances(axis, 1 << 20).at) for axis in (columns.x, columns.y)] == [96, 96]
     best = estimates(asked, rate())[0]
     assert best.method == "fft" and best.applies
 
@@ -286,15 +267,14 @@ def test_shapes():
         for shape in ((24,), (2, 3, 4), (24, 1)):
             points = x.reshape(shape), np.zeros(shape), np.full(shape, 9.0)
             assert forward(prisms, density, points, ("g_z",), method=method).shape == (1, *shape)
-        (one,), (known,) = (forward(prisms, density, (3.0, 4.0, 5.0), ("g_z",), method=m) for m in (method, "direct"))
-        assert one.shape == () and one == pytest.approx(known, rel=1e-12)
+        (value,), (exact,) = (forward(prisms, density, (3.0, 4.0, 5.0), ("g_z",), method=m) for m in (method, "direct"))
+        assert value.shape == () and value == pytest.approx(exact, rel=1e-12)
 
 
 def test_nothing_to_do():
-    slow = speed(backend("cpu"), ("g_z",), "float64")
     no_prisms = problem(np.zeros((0, 6)), np.zeros(0), (0, 0, 0))
     for asked in (no_prisms, problem([0, 1, 0, 1, -1, 0], 1.0, (np.zeros(0),) * 3)):
-        assert not vertex.estimate(asked, slow).applies and not fft.estimate(asked, slow).applies
+        assert not vertex.estimate(asked, rate()).applies and not fft.estimate(asked, rate()).applies
     cancelling = np.array([[0.0, 10, 0, 10, -10, 0]] * 2)
     assert not forward(cancelling, [1.0, -1.0], ([3.0, 4], [3.0, 4], [5.0, 6]), method="vertex").any()
 
@@ -304,38 +284,32 @@ def test_nothing_to_do():
 
 @pytest.mark.parametrize("method", ["direct", pytest.param("far", marks=pytest.mark.long), "vertex", "operator"])
 def test_tiles_and_parts_change_nothing_but_rounding(method, monkeypatch):
-    """Of prisms and of points."""
+    """Of prisms and of points. A tree in tiles is another one, nodes are shared by fewer: these are compared with `direct`."""
     prisms, density, points = ensemble(500)
     if method == "vertex":
-        axes = uneven()
-        prisms, density = mesh(*axes)
-        points = np.array(PLACES["around"](*axes))
-    data = np.random.default_rng(4).normal(size=points.shape[1])
+        prisms, density, points = *mesh(*uneven()), PLACES["around"](*uneven())
+    data = np.random.default_rng(4).normal(size=len(points[0]))
 
     def answer():
         if method == "operator":
             return gravity.operator(prisms, tuple(points), "g_z", device="cpu").T @ data
         return forward(prisms, density, points, method=method, rtol=1e-12 if method == "far" else None)
 
-    whole = forward(prisms, density, points) if method == "far" else answer()
-    for module, name, few in (
-        (direct, "PRISMS", 70),
-        (direct, "PAIRS", 1),
-        (far, "PRISMS", 200),
-        (far, "POINTS", 1e-2),
-        (vertex, "NODES", 100),
-        (linear, "POINTS", 64),
+    whole = forward(prisms, density, points) if method in ("far", "vertex") else answer()
+    for module, sizes in (
+        (direct, {"PRISMS": 70, "PAIRS": 1}),
+        (far, {"PRISMS": 200, "POINTS": 1e-2}),
+        (vertex, {"NODES": 100}),
+        (linear, {"POINTS": 64}),
     ):
-        monkeypatch.setattr(module, name, few)
+        for name, few in sizes.items():
+            monkeypatch.setattr(module, name, few)
     parts = answer()
     if method == "operator":
         np.testing.assert_allclose(parts, whole, rtol=1e-12, atol=1e-15)
-    elif method == "vertex":
-        assert (greatest(parts, forward(prisms, density, points)) < 1e-9).all()
     else:
-        assert relative(parts, whole) < {"far": 1e-11, "direct": 1e-14}[method]
-    if method == "direct":
-        assert np.abs(parts / whole - 1).max() < 1e-9
+        assert (greatest(parts, whole) < {"direct": 1e-14, "far": 1e-11, "vertex": 1e-9}[method]).all()
+    assert method != "direct" or np.abs(parts / whole - 1).max() < 1e-9
 
 
 # --- linear operator --------------------------------------------------------------------------------------------------------------------
@@ -350,31 +324,27 @@ def test_operator_and_its_transpose(device):
         pytest.skip(str(reason).splitlines()[0])
     rng = np.random.default_rng(11)
     low = rng.uniform(-1000, 1000, (150, 3))
-    prisms, points = (
-        np.stack([low, low + rng.uniform(5, 200, (150, 3))], axis=2).reshape(-1, 6),
-        rng.uniform(-2000, 2000, (3, 70)),
-    )
+    prisms, points = between(low, low + rng.uniform(5, 200, (150, 3))), tuple(rng.uniform(-2000, 2000, (3, 70)))
     prisms[7, 1] = prisms[7, 0]
-    for fields in (FIELDS[::-1], ("g_z",)):
-        jacobian, rng = gravity.operator(prisms, tuple(points), fields, device=device), np.random.default_rng(2)
-        assert jacobian.shape == (len(fields) * 70, 150) and jacobian.dtype == np.float64
+    for names in (FIELDS[::-1], ("g_z",)):
+        jacobian = gravity.operator(prisms, points, names, device=device)
+        assert jacobian.shape == (len(names) * 70, 150) and jacobian.dtype == np.float64
         density, data = rng.normal(size=150), rng.normal(size=jacobian.shape[0])
-        found, back = jacobian @ density, jacobian.T @ data
-        assert abs(found @ data - density @ back) <= 1e-12 * np.linalg.norm(found) * np.linalg.norm(data)
-        known = gravity.forward(prisms, density, tuple(points), fields, device=device, method="direct")
-        np.testing.assert_allclose(found, np.concatenate([known[name] for name in fields]), rtol=1e-13, atol=0)
+        fields, back = jacobian @ density, jacobian.T @ data
+        assert abs(fields @ data - density @ back) <= 1e-12 * np.linalg.norm(fields) * np.linalg.norm(data)
+        expected = gravity.forward(prisms, density, points, names, device=device, method="direct")
+        np.testing.assert_allclose(fields, np.concatenate([expected[name] for name in names]), rtol=1e-13, atol=0)
         assert back[7] == 0 and np.all(np.delete(back, 7) != 0)
         assert jacobian @ np.eye(150)[3] @ data == pytest.approx(back[3], rel=1e-11)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["direct", "auto"])
-@pytest.mark.parametrize("field", ["g_z", "g_n", "g_en"])
-def test_one_field_costs_less_than_nine(field, method):
+def test_one_field_costs_less_than_nine(method):
     """A loop over points that the compiler does not vectorise makes one field four times as dear: it did, for accelerations alone."""
     edges, rng = np.linspace(0, 8000, 25), np.random.default_rng(3)
     prisms, density = mesh(edges, edges, np.array([-2000, -1500, -1200, -700.0]), empty=0)
-    points = (*rng.uniform(0, 8000, (2, 3000)), np.full(3000, 50.0))
+    points = (*rng.uniform(0, 8000, (2, 2000)), np.full(2000, 50.0))
 
     def seconds(names):
         times = []
@@ -384,4 +354,5 @@ def test_one_field_costs_less_than_nine(field, method):
             times.append(time.process_time() - begin)
         return min(times)
 
-    assert seconds((field,)) < 0.9 * seconds(FIELDS[1:4] + GRADIENTS)
+    most = 0.9 * seconds(FIELDS[1:4] + GRADIENTS)
+    assert {name: spent for name in ("g_z", "g_n", "g_en") if not (spent := seconds((name,))) < most} == {}

@@ -9,12 +9,13 @@ import sys
 import textwrap
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
 import smallcase
-from common import linux, manifest, needs_mpi, refused, stored
-from gravitycase import FIELDS, SMALL, forward, greatest, mesh, small
+from common import difference, linux, manifest, needs_mpi, refused, stored
+from gravitycase import FIELDS, SMALL, ensemble, forward, greatest, mesh, small
 
 import craton
 from craton import gravity
@@ -34,6 +35,7 @@ from craton.methods.gravity.problem import problem
 from craton.scenario import loads
 
 long = pytest.mark.long
+DIRECT = ("[gravity]", '[gravity]\nmethod = "direct"')
 
 
 def cells(nx=9, ny=7, nz=5):
@@ -47,16 +49,9 @@ def asked(precision="float64", rtol=None, **options):
     return problem(*cells(**options), FIELDS, precision, rtol)
 
 
-def scattered(count=300, points=50):
-    rng = np.random.default_rng(9)
-    centre, half = rng.uniform(0, 1000, (count, 3)) - [0, 0, 1100], rng.uniform(5, 20, (count, 3))
-    prisms = np.stack([centre - half, centre + half], axis=2).reshape(count, 6)
-    return prisms, rng.uniform(-100, 300, count), tuple(rng.uniform(0, 1000, (3, points)) + [[0], [0], [10]])
-
-
-def together(size, made, method, **options):
+def together(size, problem, method, **options):
     """What every rank of a team gets: [(values, report)]."""
-    return spawn(size, lambda comm: solve(made, "cpu", method, threads=1, comm=comm, **options))
+    return spawn(size, lambda comm: solve(problem, "cpu", method, threads=1, comm=comm, **options))
 
 
 # --- shares -----------------------------------------------------------------------------------------------------------------------------
@@ -73,18 +68,18 @@ def test_balanced_remainder_rule():
 
 @pytest.mark.parametrize("way", [way for ways in shares.SHARES.values() for way in ways], ids=lambda way: way.__name__)
 def test_every_pair_is_in_one_share(way):
-    made = asked()
-    row = {tuple(prism): n for n, prism in enumerate(made.prisms)}
+    whole = asked()
+    row = {tuple(prism): n for n, prism in enumerate(whole.prisms)}
     for size in (3, 8):
-        seen, count = np.zeros((len(made.prisms), made.points.shape[1]), int), 0
+        times, count = np.zeros((len(whole.prisms), whole.points.shape[1]), int), 0
         for rank in range(size):
-            mine, places = way(made, rank, size)
-            rows = [row[tuple(prism)] for prism in mine.prisms]
-            assert np.array_equal(mine.points, made.points[:, places])
-            assert np.array_equal(mine.density, made.density[rows])
-            seen[np.ix_(rows, np.arange(seen.shape[1])[places])] += 1
-            count += mine.pairs
-        assert (seen == 1).all() and count == made.pairs
+            share, places = way(whole, rank, size)
+            rows = [row[tuple(prism)] for prism in share.prisms]
+            assert np.array_equal(share.points, whole.points[:, places])
+            assert np.array_equal(share.density, whole.density[rows])
+            times[np.ix_(rows, np.arange(times.shape[1])[places])] += 1
+            count += share.pairs
+        assert (times == 1).all() and count == whole.pairs
 
 
 def test_layers_stay_whole():
@@ -94,8 +89,8 @@ def test_layers_stay_whole():
 
 def test_the_tree_is_split_by_points_where_these_are_many():
     """Half of a tree costs nearly as much at every point; but half of it grows in half the time."""
-    made, rates = asked(), Speed(pairs=7e7, flops=3e10)
-    many = replace(made, prisms=np.tile(made.prisms, (50, 1)), density=np.tile(made.density, 50))
+    few, rates = asked(), Speed(pairs=7e7, flops=3e10)
+    many = replace(few, prisms=np.tile(few.prisms, (50, 1)), density=np.tile(few.density, 50))
     assert isinstance(shares.share(replace(many, points=many.points[:, :2]), "far", rates, 1, 2)[1], slice)
     assert len(shares.share(replace(many, points=np.tile(many.points, (1, 200))), "far", rates, 1, 2)[1]) > 0
 
@@ -103,44 +98,41 @@ def test_the_tree_is_split_by_points_where_these_are_many():
 # --- threads ----------------------------------------------------------------------------------------------------------------------------
 
 
+SIZES = [("float64", None, (3,)), ("float32", None, (2,))]  # of teams
+MORE = [("float64", None, (2, 8)), ("float64", 1e-9, (4,)), ("float32", None, (3, 8))]
+
+
 @pytest.mark.parametrize("method", ALGORITHMS)
-@pytest.mark.parametrize(
-    ("precision", "rtol", "sizes"),
-    [
-        ("float64", None, (3,)),
-        ("float32", None, (2,)),
-        pytest.param("float64", 1e-9, (2, 3, 4, 8), marks=long),
-        pytest.param("float32", None, (2, 3, 4, 8), marks=long),
-    ],
-)
-def test_ranks_change_nothing_but_rounding(method, precision, rtol, sizes):
+@pytest.mark.parametrize("cases", [SIZES, pytest.param(MORE, marks=long)], ids=["some", "more"])
+def test_ranks_change_nothing_but_rounding(method, cases):
     """Double: sums in another order. Single: closed form and series round every term to 6e-8, and a share has an origin of its own.
 
     `far` may err by rtol of the sum of magnitudes in either number of ranks.
     """
-    made = asked(precision, rtol)
-    alone, _ = solve(made, "cpu", method, threads=1)
-    allowed = {"float64": 2e-9 if method == "far" else 1e-12, "float32": 2e-6}[precision]
-    for size in sizes:
-        every = together(size, made, method)
-        assert all(np.array_equal(values, every[0][0]) for values, _ in every)
-        assert (greatest(every[0][0], alone) < allowed).all(), (size, greatest(every[0][0], alone))
-        assert {(report["method"], report["ranks"]) for _, report in every} == {(method, size)}
+    for precision, rtol, sizes in cases:
+        whole = asked(precision, rtol)
+        alone, _ = solve(whole, "cpu", method, threads=1)
+        allowed = {"float64": 2e-9 if method == "far" else 1e-12, "float32": 2e-6}[precision]
+        for size in sizes:
+            (values, _), *others = every = together(size, whole, method)
+            assert all(np.array_equal(again, values) for again, _ in others)
+            assert (greatest(values, alone) < allowed).all(), (precision, size, greatest(values, alone))
+            assert {(report["method"], report["ranks"]) for _, report in every} == {(method, size)}
 
 
 def test_all_take_the_method_of_the_whole():
     """A small share alone would be done otherwise."""
-    made = asked(nx=30, ny=30, nz=8)
-    chosen = solve(made, "cpu", threads=1)[1]["method"]
-    assert {report["method"] for _, report in together(8, made, "auto")} == {chosen}
+    whole = asked(nx=30, ny=30, nz=8)
+    chosen = solve(whole, "cpu", threads=1)[1]["method"]
+    assert {report["method"] for _, report in together(8, whole, "auto")} == {chosen}
 
 
 def test_more_ranks_than_work():
     prisms, _, (x, y, z) = cells(nx=2, ny=2, nz=1)
-    made = problem(prisms[:3], [100.0, 200, 300], (x[:1, :2], y[:1, :2], z[:1, :2]), FIELDS)
-    alone, _ = solve(made, "cpu", "direct", threads=1)
+    little = problem(prisms[:3], [100.0, 200, 300], (x[:1, :2], y[:1, :2], z[:1, :2]), FIELDS)
+    alone, _ = solve(little, "cpu", "direct", threads=1)
     for method in ALGORITHMS:
-        assert (greatest(together(8, made, method)[0][0], alone)[[3]] < 1e-8).all(), method
+        assert (greatest(together(8, little, method)[0][0], alone)[[3]] < 1e-8).all(), method
 
 
 def test_points_on_edges_are_undefined_for_every_number_of_ranks():
@@ -157,31 +149,28 @@ def test_points_on_edges_are_undefined_for_every_number_of_ranks():
 @pytest.mark.parametrize("method", ALGORITHMS)
 def test_stated_error_is_that_of_the_whole(method):
     """As for one rank: the true error is less than twice what is stated. Errors of ranks add up: up to N times as much is stated."""
-    made = asked("float32")
-    exact, _ = solve(replace(made, precision="float64"), "cpu", "direct", threads=1)
-    alone = solve(made, "cpu", method, threads=1)[1]["error"]
+    whole = asked("float32")
+    exact, _ = solve(replace(whole, precision="float64"), "cpu", "direct", threads=1)
+    alone = solve(whole, "cpu", method, threads=1)[1]["error"]
     for size in (3, 8):
-        values, report = together(size, made, method)[0]
-        errors = dict(zip(made.fields, np.abs(values - exact).max(axis=1)))
+        values, report = together(size, whole, method)[0]
+        errors = dict(zip(whole.fields, np.abs(values - exact).max(axis=1)))
         for name in ("g_z", "g_zz"):
-            said = report["error"][name]
-            assert errors[name] < 2 * said and 0.3 * alone[name] < said < 2 * size * alone[name], name
+            stated = report["error"][name]
+            assert errors[name] < 2 * stated and 0.3 * alone[name] < stated < 2 * size * alone[name], name
 
 
 def test_bad_input_is_refused_on_every_rank():
-    prisms, density, points = cells()
+    prisms, *others = cells()
     prisms[5, 0] = np.nan
-    given = prisms, density, points
-    said = spawn(3, lambda comm: refused(ValueError, "prism 5 is not finite", gravity.forward, *given, comm=comm))
-    assert len(said) == 3
-    refused(ValueError, "does not apply", gravity.forward, *scattered(), device="cpu", method="fft", devices=2)
+    wrong = partial(gravity.forward, prisms, *others)
+    assert len(spawn(3, lambda comm: refused(ValueError, "prism 5 is not finite", wrong, comm=comm))) == 3
+    refused(ValueError, "does not apply", gravity.forward, *ensemble(300), device="cpu", method="fft", devices=2)
     refused(ValueError, "either comm or devices", gravity.forward, *cells(), device="cpu", comm=Alone(), devices=2)
 
 
 def test_progress_is_shown_once(capfd, monkeypatch):
-    def lines(total, *more):
-        return lambda done: print(f"{done} of {total}", file=sys.stderr)
-
+    lines = lambda total, *more: lambda done: print(f"{done} of {total}", file=sys.stderr)  # noqa: E731
     monkeypatch.setattr(progress, "_lines", lines)
     together(3, asked(), "direct", progress=True)
     shown = capfd.readouterr().err.splitlines()
@@ -191,18 +180,12 @@ def test_progress_is_shown_once(capfd, monkeypatch):
 
 def test_a_scenario_over_threads(tmp_path):
     """`craton.run` of a team: rank 0 writes, every rank has the result."""
-    scenario = loads(small(("[gravity]", '[gravity]\nmethod = "direct"')))
+    scenario = loads(small(DIRECT))
     alone = craton.run(scenario, progress=False).dataset
-    every = spawn(3, lambda comm: craton.run(scenario, out=tmp_path / "out", progress=False, comm=comm))
-    for result in every:
-        assert (greatest(rows(result.dataset), rows(alone)) < 1e-12).all()
+    for result in spawn(3, lambda comm: craton.run(scenario, out=tmp_path / "out", progress=False, comm=comm)):
+        assert all(difference(result.dataset[name], alone[name]) < 1e-12 for name in ("g_z", "g_ez"))
     state = manifest(tmp_path / "out")
     assert state["state"] == "finished" and len(state["ranks"]) == 3
-
-
-def rows(dataset):
-    """Fields of the small scenario, (fields, points)."""
-    return np.stack([dataset[name].values.ravel() for name in ("g_z", "g_ez")])
 
 
 # --- little memory ----------------------------------------------------------------------------------------------------------------------
@@ -220,34 +203,28 @@ class Small(CPU):
 
 def test_trees_are_as_large_as_fits(monkeypatch):
     """8,192 prisms where there is room for 2,000: five trees, within rtol of one: of the sum of magnitudes, of one sign."""
-    rng = np.random.default_rng(3)
-    centre, half = rng.uniform(0, 1000, (8192, 3)) - [0, 0, 1100], rng.uniform(1, 6, (8192, 3))
-    prisms, density = np.stack([centre - half, centre + half], axis=2).reshape(-1, 6), rng.uniform(50, 300, 8192)
-    points = tuple(rng.uniform(0, 1000, (3, 40)) + [[0], [0], [10]])
+    prisms, density, points = ensemble(8192, side=(1, 6))
+    points[2] = np.abs(points[2])  # above all prisms
     trees, real = [], far.plan
-    monkeypatch.setattr(far, "plan", lambda made, prisms, *rest: trees.append(len(prisms)) or real(made, prisms, *rest))
+    monkeypatch.setattr(far, "plan", lambda asked, some, *more: trees.append(len(some)) or real(asked, some, *more))
     values = far.solve(problem(prisms, density, points, FIELDS), Runner(Small(threads=1, nbytes=4000 * far.NEEDED)))
     assert trees == [2000, 2000, 2000, 2000, 192]
     assert greatest(values, forward(prisms, density, points))[3] < 5e-8
 
 
 def test_methods_that_need_all_prisms_at_once_say_so():
-    made, machine = asked(), Small(threads=1, nbytes=30_000)
-    values, report = solve(made, machine)
+    machine = Small(threads=1, nbytes=30_000)
+    values, report = solve(asked(), machine)
     assert report["method"] in ("direct", "far") and set(report["estimates"]) == {"direct", "far"}
-    assert (greatest(values, solve(made, "cpu", "direct", threads=1)[0]) < 1e-8).all()
+    assert (greatest(values, solve(asked(), "cpu", "direct", threads=1)[0]) < 1e-8).all()
     for method in ("vertex", "fft"):
         refused(ValueError, "GiB at once", solve, asked(), machine, method)
 
 
-def planned(points):
-    axes = (("x = [0, 1000, 4]", f"x = [0, 1000, {points}]"), ("y = [0, 1000, 3]", f"y = [0, 1000, {points}]"))
-    return craton.plan(loads(small(("[gravity]", '[gravity]\nmethod = "direct"'), *axes)))
-
-
 def test_a_machine_needs_room_for_a_tile_only(monkeypatch):
     """Many points on a machine with less memory than they take on the host."""
-    plan = planned(2000)
+    axes = ("x = [0, 1000, 4]", "x = [0, 1000, 2000]"), ("y = [0, 1000, 3]", "y = [0, 1000, 2000]")
+    plan = craton.plan(loads(small(DIRECT, *axes)))
     assert plan.problem.points.shape == (3, 4_000_000) and plan.tile_nbytes < 0.3 * plan.nbytes
     machine, tiny = (Small(threads=1, nbytes=int(n)) for n in (0.4 * plan.nbytes, plan.tile_nbytes // 2))
     sums.check_memory(plan, machine)
@@ -267,64 +244,65 @@ def place(tmp_path):
     return tmp_path
 
 
-def process(place, *words, start=()):
-    """A command when it has ended; `start`: what launches it."""
-    command = [*start, sys.executable, *words]
-    return subprocess.run(command, cwd=place, text=True, capture_output=True, timeout=100)
-
-
-def mpiexec(size):
-    """What starts so many ranks."""
-    return launcher.mpiexec(), "-n", str(size)
+def process(place, *words, ranks=0):
+    """A Python command when it has ended; `ranks`: started by mpiexec."""
+    start = [launcher.mpiexec(), "-n", str(ranks)] if ranks else []
+    return subprocess.run([*start, sys.executable, *words], cwd=place, text=True, capture_output=True, timeout=100)
 
 
 @needs_mpi
 @long
 def test_ranks_of_the_command_line(place):
-    """One, two, three ranks, started by craton or by mpiexec: one result, one voice, a record of who took part."""
-    results = []
-    for size, start, words in ((1, mpiexec(1), ()), (2, (), ("--ranks", "2")), (3, mpiexec(3), ())):
-        out = place / f"out{size}"
-        done = process(place, "-m", "craton", "run", "small.toml", "-o", out.name, *words, start=start)
+    """One and two ranks, started by mpiexec or by craton: one result, one voice, a record of who took part."""
+    alone = craton.run(loads(SMALL), progress=False).dataset
+    for size, ranks, words in ((1, 1, ()), (2, 2, ()), (2, 0, ("--ranks", "2"))):
+        out = place / f"out{ranks}"
+        done = process(place, "-m", "craton", "run", "small.toml", "-o", out.name, *words, ranks=ranks)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("done:") == done.stdout.count("next: craton plot") == 1 and not done.stderr
-        state = manifest(out)
+        state, fields = manifest(out), stored(out)
         assert state["state"] == "finished" and [r["rank"] for r in state["ranks"]] == list(range(size))
         assert len({r["pid"] for r in state["ranks"]}) == size
-        results.append(rows(stored(out)))
-    assert all((greatest(values, results[0]) < 1e-12).all() for values in results)
+        assert all(difference(fields[name], alone[name]) < 1e-12 for name in ("g_z", "g_ez"))
 
 
 @needs_mpi
 @long
 def test_what_is_wrong_is_said_once(place, monkeypatch):
     (place / "wave.toml").write_text(smallcase.TEXT)
-    for words, says in (
-        (("wave.toml", "--ranks", "2", "--set", "run.grid=[3,1,1]"), "3 x 1 x 1 parts are not 2"),
-        (("small.toml", "--ranks", "2", "--set", "points.zz=1"), 'unknown key "zz"'),
-        (("nothing.toml", "--ranks", "2"), "nothing.toml"),
+    for words, message in (
+        (("wave.toml", "--set", "run.grid=[3,1,1]"), "3 x 1 x 1 parts are not 2"),
+        (("small.toml", "--set", "points.zz=1"), 'unknown key "zz"'),
+        (("nothing.toml",), "nothing.toml"),
     ):
-        done = process(place, "-m", "craton", "run", *words, "-o", "out")
-        assert done.returncode == 2 and done.stderr.count(says) == 1 and "nothing was written" in done.stderr, (
-            done.stderr
-        )
-        assert "Abort" not in done.stderr + done.stdout and not (place / "out").exists()
+        done = process(place, "-m", "craton", "run", *words, "--ranks", "2", "-o", "out")
+        assert done.returncode == 2 and done.stderr.count(message) == 1, done.stderr
+        assert "nothing was written" in done.stderr and "Abort" not in done.stderr + done.stdout
+        assert not (place / "out").exists()
     monkeypatch.chdir(place)
     assert main(["run", "small.toml", "--ranks", "0"]) == 2
-    done = process(place, "-m", "craton", "run", "small.toml", "--ranks", "3", start=mpiexec(2))
+    done = process(place, "-m", "craton", "run", "small.toml", "--ranks", "3", ranks=2)
     assert done.returncode == 2 and done.stderr.count("3 ranks, but mpiexec started 2") == 1
 
 
 FAULT = """
     import os, signal, sys, time
+    import numpy as np
+    from mpi4py import MPI
+    import craton.gravity
     import craton.methods.gravity.direct as direct
-    real = direct.solve
+    from craton.cli import main
+    prisms = np.array([[0, 100, 0, 100, -100, 0], [100, 250, 0, 100, -300, 0], [0, 100, 100, 200, -50, 0]])
+    points = (*np.meshgrid(np.linspace(-100, 300, 9), np.linspace(-100, 300, 7)), np.full((7, 9), 20.0))
+    asked = prisms, [300, -200, 500], points, ("g_z",), "cpu"
+    fields, alone = craton.gravity.forward(*asked, comm=MPI.COMM_WORLD), craton.gravity.forward(*asked)
+    assert fields["g_z"].shape == (7, 9) and fields.report["ranks"] == 2 and alone.report["ranks"] == 1
+    assert abs(fields["g_z"] - alone["g_z"]).max() < 1e-12 * abs(alone["g_z"]).max()
     def solve(problem, runner):
-        if os.environ["PMI_RANK"] == "1":
+        if MPI.COMM_WORLD.rank == 1:
             {act}
         time.sleep(60)
     direct.solve = solve
-    from craton.cli import main
     sys.exit(main(["run", "small.toml", "-o", "out", "-q", "--set", "gravity.method=direct"]))
     """
 LACK = "out of memory: Unable to allocate 5 TiB"
@@ -339,11 +317,11 @@ LACK = "out of memory: Unable to allocate 5 TiB"
         pytest.param("os.kill(os.getpid(), signal.SIGKILL)", 9, "", marks=long),
     ],
 )
-def test_a_rank_that_fails_ends_all(place, act, code, says, monkeypatch):
-    """MPICH's launcher ends with the number of the signal that killed a rank."""
+def test_ranks_share_plain_arrays_and_one_that_fails_ends_all(place, act, code, says, monkeypatch):
+    """In a script of mpiexec. MPICH's launcher ends with the number of the signal that killed a rank."""
     (place / "fault.py").write_text(textwrap.dedent(FAULT.format(act=act)))
     begin = time.perf_counter()
-    done = process(place, "fault.py", start=mpiexec(2))
+    done = process(place, "fault.py", ranks=2)
     assert done.returncode == code and time.perf_counter() - begin < 10
     assert done.stderr.count("craton: ") == bool(says) and says.format(host=Alone().host) in done.stderr, done.stderr
     state = manifest(place / "out")
@@ -358,13 +336,9 @@ def test_a_rank_that_fails_ends_all(place, act, code, says, monkeypatch):
 @pytest.fixture
 def running(place):
     """A run of minutes on two ranks that has begun: the process of `craton run`, its ranks' numbers. Single precision: short tiles."""
-    edits = [("bodies", "# bodies"), ("shape = [10, 10, 4]", "shape = [100, 100, 40]\ndensity = 300")]
-    edits += [
-        ("[0, 1000, 4]", "[0, 1000, 900]"),
-        ("[0, 1000, 3]", "[0, 1000, 900]"),
-        ("[run]", '[run]\nprecision = "float32"'),
-    ]
-    (place / "long.toml").write_text(small(*edits, ("[gravity]", '[gravity]\nmethod = "direct"')))
+    edits = [("bodies", "# bodies"), ("shape = [10, 10, 4]", "shape = [100, 100, 40]\ndensity = 300"), DIRECT]
+    edits += [(f"[0, 1000, {n}]", "[0, 1000, 900]") for n in (4, 3)] + [("[run]", '[run]\nprecision = "float32"')]
+    (place / "long.toml").write_text(small(*edits))
     command = [sys.executable, "-m", "craton", "run", "long.toml", "-o", "out", "--ranks", "2", "--oversubscribe", "-q"]
     pipes = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 (or ignored)
@@ -419,25 +393,3 @@ def test_a_killed_rank_takes_the_others_with_it(running, place):
     assert "BAD TERMINATION" not in said
     time.sleep(0.5)
     assert all(map(gone, ranks)) and manifest(place / "out")["state"] == "failed"
-
-
-SCRIPT = """
-    import numpy as np
-    from mpi4py import MPI
-    import craton.gravity
-    prisms = np.array([[0, 100, 0, 100, -100, 0], [100, 250, 0, 100, -300, 0], [0, 100, 100, 200, -50, 0]])
-    points = np.meshgrid(np.linspace(-100, 300, 9), np.linspace(-100, 300, 7))
-    points = (*points, np.full((7, 9), 20.0))
-    fields = craton.gravity.forward(prisms, [300, -200, 500], points, ("g_z",), "cpu", comm=MPI.COMM_WORLD)
-    assert MPI.COMM_WORLD.size == 2
-    alone = craton.gravity.forward(prisms, [300, -200, 500], points, ("g_z",), "cpu")
-    assert fields["g_z"].shape == (7, 9) and fields.report["ranks"] == 2 and alone.report["ranks"] == 1
-    assert abs(fields["g_z"] - alone["g_z"]).max() < 1e-12 * abs(alone["g_z"]).max()
-    """
-
-
-@needs_mpi
-def test_plain_arrays_in_a_script_of_mpiexec(place):
-    (place / "script.py").write_text(textwrap.dedent(SCRIPT))
-    done = process(place, "script.py", start=mpiexec(2))
-    assert done.returncode == 0, done.stderr

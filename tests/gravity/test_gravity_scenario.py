@@ -7,9 +7,10 @@ import numpy as np
 import pandas
 import pytest
 import xarray as xr
-from common import manifest, refused, stored
-from gravitycase import SMALL, mesh, small
+from common import difference, manifest, refused, stored
+from gravitycase import SMALL, between, mesh, small, volumes
 from paths import ROOT
+from smallcase import changed
 
 import craton
 from craton.cli import main
@@ -27,7 +28,7 @@ from craton.scenario import GravityScenario, dumps, loads
 SPHERES = ROOT / "examples" / "seven_spheres.toml"
 PRISMS = SMALL[SMALL.index("[prisms]") : SMALL.index("[points]")]
 POINTS = SMALL[SMALL.index("[points]") : SMALL.index("[run]")]
-X, Y = np.meshgrid(np.linspace(0, 1000, 4), np.linspace(0, 1000, 3))  # of the small scenario
+AT = (*np.meshgrid(np.linspace(0, 1000, 4), np.linspace(0, 1000, 3)), np.full((3, 4), 10.0))  # of the small scenario
 ALL = ('["g_z", "g_ez"]', '"all"')
 
 
@@ -35,13 +36,7 @@ ALL = ('["g_z", "g_ez"]', '"all"')
 def cli(tmp_path, monkeypatch, capsys):
     """Run a command line in a folder of its own: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        capsys.readouterr()
-        code = main([str(w) for w in words])
-        return code, *capsys.readouterr()
-
-    return call
+    return lambda *words: (main([str(word) for word in words]), *capsys.readouterr())
 
 
 def forward(*rows, points, fields=FIELDS):
@@ -55,17 +50,9 @@ def ran(text, tmp_path):
     return craton.run(loads(text, file=tmp_path / "s.toml"), device="cpu", progress=False).dataset
 
 
-def close(found, expected, names=("g_z", "g_ez")):
+def agree(fields, expected, names=("g_z", "g_ez")):
     """Whether fields agree to a part of the largest value."""
-    return all(np.allclose(found[n], expected[n], rtol=0, atol=1e-9 * np.abs(expected[n]).max()) for n in names)
-
-
-def problem_of(text, tmp_path):
-    """The only problem with which a scenario cannot be planned."""
-    with pytest.raises(ScenarioError) as error:
-        craton.plan(loads(text, file=tmp_path / "s.toml"))
-    (problem,) = error.value.problems
-    return problem
+    return all(difference(fields[name], expected[name]) < 1e-9 for name in names)
 
 
 # --- the example ------------------------------------------------------------------------------------------------------------------------
@@ -79,34 +66,32 @@ def test_seven_spheres_are_the_papers_case():
     assert not prisms_overlap.overlaps(plan.problem.prisms).size
 
 
-@pytest.mark.parametrize(("cells", "limit"), [(88, 0.015), pytest.param(175, 0.01, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("cells", "limit"), [(88, 0.015), pytest.param(140, 0.01, marks=pytest.mark.long)])
 def test_seven_spheres_run(cli, tmp_path, cells, limit):
     """On coarser cells and at fewer points; the fields are those of seven point masses to what such a staircase allows: a per cent."""
     sets = f"prisms.shape=[{cells}, {cells}, 50]", "points.x=[0, 22000, 12]", "points.y=[0, 22000, 9]"
-    words = [w for text in sets for w in ("--set", text)]
+    words = [word for text in sets for word in ("--set", text)]
     code, out, err = cli("run", SPHERES, "-o", "out", "--device", "cpu", *words)
     assert code == 0, err
     assert "method" in out and "done:" in out and "craton plot out" in out
-    found = stored(tmp_path / "out")
-    assert found.g_z.dims == ("y", "x") and found.g_z.shape == (9, 12) and float(found.z) == 100
-    assert len(found.data_vars) == 10 and {v.units for v in found.data_vars.values()} == {"J/kg", "mGal", "Eotvos"}
-    assert found.x.units == "m"
+    fields = stored(tmp_path / "out")
+    assert fields.g_z.dims == ("y", "x") and fields.g_z.shape == (9, 12) and float(fields.z) == 100
+    assert len(fields.data_vars) == 10 and {v.units for v in fields.data_vars.values()} == {"J/kg", "mGal", "Eotvos"}
+    assert fields.x.units == "m"
     scenario = craton.load(tmp_path / "out" / "scenario.toml")
     assert scenario == craton.load(SPHERES, (*sets, "run.device=cpu"))
-    x, y = np.meshgrid(found.x, found.y)
-    expected, gradient = 0, 0
+    g_z, g_zz = 0, 0
     for body in scenario.prisms[0].bodies:
         mass = 4 / 3 * np.pi * body.radius**3 * body.density
-        dx, dy, dz = (c - p for c, p in zip(body.center, (x, y, 100.0)))
+        dx, dy, dz = (c - p for c, p in zip(body.center, (*np.meshgrid(fields.x, fields.y), 100.0)))
         r = np.sqrt(dx**2 + dy**2 + dz**2)
-        expected = expected - 1e5 * G * mass * dz / r**3
-        gradient = gradient + 1e9 * G * mass * (3 * dz**2 / r**5 - 1 / r**3)
-    assert np.abs(found.g_z - expected).max() < limit * np.abs(expected).max()
-    assert np.abs(found.g_zz - gradient).max() < limit * np.abs(gradient).max()
-    assert np.abs(found.g_ee + found.g_nn + found.g_zz).max() < 1e-8 * np.abs(gradient).max()
-    told = manifest(tmp_path / "out")
-    assert told["state"] == "finished" and told["pairs"] == told["prisms"] * 108
-    assert told["method"] and told["device"].startswith("CPU")
+        g_z = g_z - 1e5 * G * mass * dz / r**3
+        g_zz = g_zz + 1e9 * G * mass * (3 * dz**2 / r**5 - 1 / r**3)
+    assert difference(fields.g_z, g_z) < limit and difference(fields.g_zz, g_zz) < limit
+    assert np.abs(fields.g_ee + fields.g_nn + fields.g_zz).max() < 1e-8 * np.abs(g_zz).max()
+    run = manifest(tmp_path / "out")
+    assert run["state"] == "finished" and run["pairs"] == run["prisms"] * 108
+    assert run["method"] and run["device"].startswith("CPU")
     assert cli("run", SPHERES, "-o", "out", *words)[0] == 2  # holds a finished run
     if cells < 100:
         return  # pictures take longer than the run
@@ -119,33 +104,29 @@ def test_plan_says_what_and_how_long(cli, tmp_path):
     (tmp_path / "s.toml").write_text(SMALL)
     code, out, err = cli("plan", "s.toml")
     assert code == 0 and err == "" and not (tmp_path / "s").exists()
-    for words in ("24 of 10 x 10 x 4 cells of 100 x 100 x 100 m", "24 prisms x 12 points = 288", "mass    1.2e+10 kg"):
-        assert words in out
-    assert "-> " in out and "direct" in out and "float64" in out
+    words = ["24 of 10 x 10 x 4 cells of 100 x 100 x 100 m", "24 prisms x 12 points = 288", "mass    1.2e+10 kg"]
+    assert [part for part in (*words, "-> ", "direct", "float64") if part not in out] == []
 
 
 # --- ensembles --------------------------------------------------------------------------------------------------------------------------
 
 
-def body(density, **shape):
-    """A body as a scenario has it."""
-    return SimpleNamespace(shape="sphere" if "radius" in shape else "box", density=density, **shape)
-
-
 def test_cells_keep_only_what_has_density():
     edges = prisms.edges(0, 10, 10)
-    bodies = [body(5, min=(0, 0, 0), max=(4, 10, 10)), body(-3, center=(5, 5, 5), radius=2.0)]
-    bodies += [body(0, min=(0, 0, 0), max=(1, 1, 1))]
-    found = prisms.cells(edges, edges, edges, 0, bodies)
+    bodies = [
+        SimpleNamespace(shape="box", density=5, min=(0, 0, 0), max=(4, 10, 10)),
+        SimpleNamespace(shape="sphere", density=-3, center=(5, 5, 5), radius=2.0),
+        SimpleNamespace(shape="box", density=0, min=(0, 0, 0), max=(1, 1, 1)),
+    ]
+    cells = prisms.cells(edges, edges, edges, 0, bodies)
     z, y, x = np.meshgrid(*3 * [edges[:-1] + 0.5], indexing="ij")
     expected = np.where(x < 4, 5.0, 0)
     expected[(x - 5) ** 2 + (y - 5) ** 2 + (z - 5) ** 2 <= 4] = -3
     expected[0, 0, 0] = 0
-    assert np.array_equal(found.dense(), expected) and len(found) == np.count_nonzero(expected) == len(found.prisms)
-    assert found.regular and found.spacing == (1, 1, 1) and (np.diff(found.index) > 0).all()
-    k, j, i = found.where
-    assert np.array_equal(found.prisms[:, ::2], np.stack([i, j, k], axis=1))
-    assert np.array_equal(found.prisms[:, 1::2] - found.prisms[:, ::2], np.ones((len(found), 3)))
+    assert np.array_equal(cells.dense(), expected) and len(cells) == np.count_nonzero(expected) == len(cells.prisms)
+    assert cells.regular and cells.spacing == (1, 1, 1) and (np.diff(cells.index) > 0).all()
+    corner = np.stack(cells.where[::-1], axis=1)
+    assert np.array_equal(cells.prisms, between(corner, corner + 1))
     uneven = prisms.cells([0, 1, 4], edges, edges, np.arange(200.0).reshape(10, 10, 2))
     assert uneven.spacing == (None, 1, 1) and not uneven.regular and len(uneven) == 199
 
@@ -158,14 +139,14 @@ def ground():
 
 
 def test_layer_between_surfaces():
-    found = prisms_layer.layer(ground(), 0.0, 2670, density_below=-1640)
-    assert len(found) == 11  # one of no height
-    assert (found.prisms[:, 4] < found.prisms[:, 5]).all() and list(found.density[4:6]) == [-1640, -1640]
-    assert list(found.prisms[0]) == [-25, 25, -50, 50, 0, 10] and list(found.prisms[4]) == [-25, 25, 50, 150, -5, 0]
+    columns = prisms_layer.layer(ground(), 0.0, 2670, density_below=-1640)
+    assert len(columns) == 11  # one of no height
+    assert (columns.prisms[:, 4] < columns.prisms[:, 5]).all() and list(columns.density[4:6]) == [-1640, -1640]
+    assert columns.prisms[[0, 4]].tolist() == [[-25, 25, -50, 50, 0, 10], [-25, 25, 50, 150, -5, 0]]
     both = prisms_layer.layer(ground() + 100, ground(), 1000)
     assert len(both) == 12 and np.allclose(both.prisms[:, 5] - both.prisms[:, 4], 100)
     turned = prisms_layer.layer(ground()[::-1, ::-1].T, 0.0, 2670, density_below=-1640)
-    assert np.array_equal(turned.prisms, found.prisms)
+    assert np.array_equal(turned.prisms, columns.prisms)
     coarse = surfaces.from_array(ground()[::2, ::3])  # linear between its points
     assert len(prisms_layer.layer(1000.0, coarse, 1.0)) == 4
     assert surfaces.elevations(coarse, surfaces.from_array(ground()))[0] == pytest.approx([10, 20, 30, 40])
@@ -173,15 +154,15 @@ def test_layer_between_surfaces():
 
 def test_cells_and_layers_refuse():
     unit, two = [0, 1], [0, 1, 2]
-    for arguments, part in (
+    for arguments, words in (
         (([0, 1, 1], unit, unit, 1.0), "edge 2 is 1 after 1"),
         (([0, np.nan], unit, unit, 1.0), "edge 1 of x is not finite"),
         ((unit, unit, two, np.full((2, 1, 1), [[[1.0]], [[np.nan]]])), "(k, j, i) = (1, 0, 0)"),
         ((unit, unit, two, np.ones((1, 1, 2))), "shape (1, 1, 2)"),
     ):
-        refused(ValueError, part, prisms.cells, *arguments)
+        refused(ValueError, words, prisms.cells, *arguments)
     hole = ground().where(ground() != 3)
-    for top, extra, part in (
+    for top, extra, words in (
         (ground(), {}, "2 of 12 points, the first at [1, 0] (x 0, y 100 m)"),
         (hole, {"density_below": 0}, "1 of 12 points have no elevation, the first at [2, 2]"),
         (ground() * np.inf, {"density_below": 0}, "infinite"),
@@ -190,22 +171,21 @@ def test_cells_and_layers_refuse():
         (5.0, {}, "both constant"),
     ):
         with np.errstate(invalid="ignore"):
-            refused(ValueError, part, prisms_layer.layer, top, 0.0, 2670, **extra)
+            refused(ValueError, words, prisms_layer.layer, top, 0.0, 2670, **extra)
 
 
 def test_surface_files(tmp_path):
     expected = surfaces.from_array(ground())
-    dataset = ground().rename(easting="x", northing="y").to_dataset(name="z")
-    dataset["z"] = (dataset.z / 1000).assign_attrs(units="km")
-    dataset.to_netcdf(tmp_path / "a.nc")
-    dataset.assign(other=dataset.z * 2).to_zarr(tmp_path / "b.zarr", zarr_format=2)
+    height = (ground() / 1000).assign_attrs(units="km").rename(easting="x", northing="y")
+    height.to_netcdf(tmp_path / "a.nc")
+    xr.Dataset({"z": height, "other": 2 * height}).to_zarr(tmp_path / "b.zarr", zarr_format=2)
     rows = "\n".join(" ".join(map(str, row)) for row in np.where(ground() == 3, -99, ground())[::-1])
     head = "ncols 4\nnrows 3\nxllcenter 0\nyllcorner -25\ncellsize 50\nNODATA_value -99\n"
     (tmp_path / "c.asc").write_text(f"{head}{rows}\n")
-    first, third = surfaces.read(tmp_path / "a.nc"), surfaces.read(tmp_path / "c.asc")
-    assert np.allclose(first.z, expected.z) and np.array_equal(first.x, expected.x)
+    netcdf, ascii_ = surfaces.read(tmp_path / "a.nc"), surfaces.read(tmp_path / "c.asc")
+    assert np.allclose(netcdf.z, expected.z) and np.array_equal(netcdf.x, expected.x)
     assert np.allclose(surfaces.read(tmp_path / "b.zarr", "other").z, 2 * expected.z)
-    assert np.array_equal(third.y, [0, 50, 100]) and np.isnan(third.z[2, 2]) and third.z[0, 3] == 40
+    assert np.array_equal(ascii_.y, [0, 50, 100]) and np.isnan(ascii_.z[2, 2]) and ascii_.z[0, 3] == 40
     refused(ValueError, "over two dimensions; name one", surfaces.read, tmp_path / "b.zarr", None)
     refused(ValueError, "no variable q", surfaces.read, tmp_path / "a.nc", "q")
     refused(ValueError, "no file", surfaces.read, tmp_path / "no.nc", None)
@@ -216,11 +196,11 @@ def test_geotiff(tmp_path):
     raster = ground().rename(easting="x", northing="y")
     holed = raster[::-1].astype("float32").where(ground().values[::-1] != 3)
     holed.rio.write_crs("EPSG:32632").rio.write_nodata(-99, encoded=True).rio.to_raster(tmp_path / "dem.tif")
-    found, expected = surfaces.read(tmp_path / "dem.tif"), surfaces.from_array(ground())
-    assert np.array_equal(found.x, expected.x) and np.array_equal(found.y, expected.y)
-    assert np.isnan(found.z[2, 2]) and np.array_equal(np.delete(found.z, 10), np.delete(expected.z, 10))
-    part = "1 of 12 points have no elevation, the first at [2, 2]"
-    refused(ValueError, part, prisms_layer.layer, found, -100.0, 2670)
+    surface, expected = surfaces.read(tmp_path / "dem.tif"), surfaces.from_array(ground())
+    assert np.array_equal(surface.x, expected.x) and np.array_equal(surface.y, expected.y)
+    assert np.array_equal(surface.z, np.where(expected.z == 3, np.nan, expected.z), equal_nan=True)
+    words = "1 of 12 points have no elevation, the first at [2, 2]"
+    refused(ValueError, words, prisms_layer.layer, surface, -100.0, 2670)
     raster[::-1].rio.write_crs("EPSG:32632").rio.to_raster(tmp_path / "whole.tif")
     assert len(prisms_layer.layer(tmp_path / "whole.tif", -100.0, 2670)) == 12
     raster.rio.write_crs("EPSG:4326").rio.to_raster(tmp_path / "degrees.tif")
@@ -241,9 +221,9 @@ def test_tables(tmp_path):
     first, second = prisms_table.table(tmp_path / "a.csv"), prisms_table.table(tmp_path / "b.txt", 300)
     assert first.prisms.tolist() == [row[:6] for row in ROWS[:2]]
     assert first.density.tolist() == [500, -200] and first.rows.tolist() == [0, 1]
-    assert len(second) == 3 and set(second.density) == {300} and second.rows.tolist() == [0, 1, 3]
+    assert second.density.tolist() == 3 * [300] and second.rows.tolist() == [0, 1, 3]
     assert np.allclose(prisms_table.table(tmp_path / "c.nc").prisms, first.prisms)
-    for text, part in (
+    for text, words in (
         (f"{HEADING}\n0,1,0,1,0,1,5\n0,1,4,3,0,1,5\n", "prism 1 is reversed: south = 4 > north = 3"),
         (f"{HEADING}\n0,1,0,1,0,nan,5\n", "prism 0 is not finite"),
         (f"{HEADING}\n0,1,0,1,0,1,inf\n", "prism 0 is not finite"),
@@ -252,7 +232,7 @@ def test_tables(tmp_path):
         (f"{HEADING}\n0,1,0,1\n", "4 columns under a heading of 7"),
     ):
         (tmp_path / "a.csv").write_text(text)
-        refused(ValueError, part, prisms_table.table, tmp_path / "a.csv")
+        refused(ValueError, words, prisms_table.table, tmp_path / "a.csv")
 
 
 def test_parquet_table(tmp_path):
@@ -263,47 +243,34 @@ def test_parquet_table(tmp_path):
 
 def test_overlaps_are_those_of_all_pairs():
     rng = np.random.default_rng(5)
-    low, p = rng.uniform(0, 1000, (700, 3)) // 5 * 5, np.empty((700, 6))  # many share planes
-    p[:, ::2], p[:, 1::2] = low, low + rng.integers(1, 30, (700, 3)) * 5.0
-    meet = ((p[:, None, ::2] < p[None, :, 1::2]) & (p[None, :, ::2] < p[:, None, 1::2])).all(axis=2)
-    expected = np.argwhere(np.triu(meet, 1))
-    assert len(expected) > 100 and np.array_equal(prisms_overlap.overlaps(p, 10**6), expected)
-    assert len(prisms_overlap.overlaps(np.repeat(p[:1], 50, axis=0), 7)) == 7
+    low = rng.uniform(0, 1000, (700, 3)) // 5 * 5  # many share planes
+    high = low + rng.integers(1, 30, (700, 3)) * 5.0
+    meet = ((low[:, None] < high[None]) & (low[None] < high[:, None])).all(axis=2)
+    expected, boxes = np.argwhere(np.triu(meet, 1)), between(low, high)
+    assert len(expected) > 100 and np.array_equal(prisms_overlap.overlaps(boxes, 10**6), expected)
+    assert len(prisms_overlap.overlaps(np.repeat(boxes[:1], 50, axis=0), 7)) == 7
     edges = prisms.edges(1 / 3, 1e5 / 7, 30) + 4e6  # neighbours that touch but for rounding
     assert not prisms_overlap.overlaps(prisms.cells(edges, edges, edges, 1.0).prisms).size
 
 
 def test_columns_of_different_depths_are_few_pairs(monkeypatch):
     """Relief: each column is compared to its neighbours in the plane, whatever their depths."""
-    looked, meeting = [], prisms_overlap.meeting
-    monkeypatch.setattr(prisms_overlap, "meeting", lambda *args: looked.append(len(args[2])) or meeting(*args))
-    p, _ = mesh(np.arange(101.0), np.arange(101.0), np.array([-10.0, 0]))
-    p[:, 4] -= 90 * np.random.default_rng(0).random(len(p))
-    assert not prisms_overlap.overlaps(p).size and sum(looked) < 50 * len(p)
+    compared, meeting = [], prisms_overlap.meeting
+    monkeypatch.setattr(prisms_overlap, "meeting", lambda *args: compared.append(len(args[2])) or meeting(*args))
+    columns, _ = mesh(np.arange(101.0), np.arange(101.0), np.array([-10.0, 0]))
+    columns[:, 4] -= 90 * np.random.default_rng(0).random(len(columns))
+    assert not prisms_overlap.overlaps(columns).size and sum(compared) < 50 * len(columns)
 
 
 # --- scenarios --------------------------------------------------------------------------------------------------------------------------
 
 MANY = """
-[[prisms]]
-kind = "rectilinear"
-x = [0, 10, 40]
-y = [0, 20]
-z = [-50, -30, -25]
-density = "0.3 g/cm3"
-[[prisms]]
-kind = "layer"
-top = { file = "dem.nc" }
-bottom = 0
-density = 2670
-density_below = -1640
-[[prisms]]
-kind = "table"
-rows = [[0, 10, 0, 10, -100, -90, 500], [10, 20, 0, 10, -100, -90, -500]]
-[[prisms]]
-kind = "file"
-file = "rho.nc"
-reference = 2
+prisms = [
+    { kind = "rectilinear", x = [0, 10, 40], y = [0, 20], z = [-50, -30, -25], density = "0.3 g/cm3" },
+    { kind = "layer", top = { file = "dem.nc" }, bottom = 0, density = 2670, density_below = -1640 },
+    { kind = "table", rows = [[0, 10, 0, 10, -100, -90, 500], [10, 20, 0, 10, -100, -90, -500]] },
+    { kind = "file", file = "rho.nc", reference = 2 },
+]
 """
 
 
@@ -319,14 +286,11 @@ def test_every_kind_of_prisms(tmp_path):
     for k, j, i in np.ndindex(2, 2, 2):
         west, south, bottom = 10 * i, 10 * j, 10 * k - 20
         rows.append([west, west + 10, south, south + 10, bottom, bottom + 10, 4 * k + 2 * j + i - 2])
-    assert close(ran(small((PRISMS, MANY), ALL), tmp_path), forward(*rows, points=(X, Y, 0 * X + 10)))
+    assert agree(ran(small((PRISMS, ""), ('title = "Small"\n', MANY), ALL), tmp_path), forward(*rows, points=AT))
 
 
-DRAPE, LINE, POINT = (
-    'kind = "drape"\nsurface = { file = "dem.nc" }\nheight = 2',
-    'kind = "profile"\nfrom = ',
-    ("point",),
-)
+DRAPE, LINE = 'kind = "drape"\nsurface = { file = "dem.nc" }\nheight = 2', 'kind = "profile"\nfrom = '
+POINT = ("point",)
 POINT_KINDS = {  # dimensions, shape, first heights
     DRAPE: (("y", "x"), (3, 4), [12, 22, 32]),
     DRAPE + "\nx = [0, 100, 5]\ny = [0, 0, 1]": (("y", "x"), (1, 5), [12, 17, 22]),
@@ -343,69 +307,65 @@ def test_every_kind_of_points(tmp_path):
     for text, (dims, shape, heights) in POINT_KINDS.items():
         scenario = loads(small((POINTS, f"[points]\n{text}\n\n"), ALL), file=tmp_path / "s.toml")
         assert loads(dumps(scenario)) == scenario
-        found = ran(dumps(scenario), tmp_path)
-        assert found.g_z.dims == dims and found.g_z.shape == shape and np.isfinite(found.g_z).all()
-        assert np.broadcast_to(found.z, shape).ravel()[: len(heights)].tolist() == heights
+        fields = ran(dumps(scenario), tmp_path)
+        assert fields.g_z.dims == dims and fields.g_z.shape == shape and np.isfinite(fields.g_z).all()
+        assert np.broadcast_to(fields.z, shape).ravel()[: len(heights)].tolist() == heights
         if "profile" in text:
-            assert found.distance.values == pytest.approx([0, 10, 20, 30, 40, 50]) and found.distance.units == "m"
-    assert found.x.dims == ("point",)
+            assert fields.distance.values == pytest.approx([0, 10, 20, 30, 40, 50]) and fields.distance.units == "m"
+    assert fields.x.dims == POINT
 
 
 def test_borehole_passes_through_the_masses(tmp_path):
     """Across a slab g_z falls by 4 pi G rho per metre inside: Poisson's equation, in g_zz."""
     hole = '[points]\nkind = "borehole"\nx = 430\ny = 370\ntop = 55\nbottom = -385\ncount = 45\n'
-    found = ran(small((POINTS, hole), ALL), tmp_path)
-    trace, z = (found.g_ee + found.g_nn + found.g_zz).values, found.z.values
+    fields = ran(small((POINTS, hole), ALL), tmp_path)
+    trace, z = (fields.g_ee + fields.g_nn + fields.g_zz).values, fields.z.values
     assert trace[(z < -100) & (z > -300)] == pytest.approx(-4e9 * np.pi * G * 500, rel=1e-9)
     assert np.abs(trace[(z > -100) | (z < -300)]).max() < 1e-7
 
 
 def test_curves_are_drawn(tmp_path):
     for kind in (LINE + "[0, 0, 10]\nto = [9000, 0, 10]", 'kind = "borehole"\nx = 0\ny = 0\ntop = 0\nbottom = -300'):
-        found = ran(small((POINTS, f"[points]\n{kind}\ncount = 20\n"), ALL), tmp_path)
-        page = fieldmaps.draw(found, "Curves")
+        page = fieldmaps.draw(ran(small((POINTS, f"[points]\n{kind}\ncount = 20\n"), ALL), tmp_path), "Curves")
         assert len(page.axes) == 3 and sum(len(axis.get_legend().get_texts()) for axis in page.axes) == 10
     few = ran(small((POINTS, '[points]\nkind = "scattered"\nat = [[1, 2, 3], [500, 600, 7]]\n')), tmp_path)
     assert len(fieldmaps.draw(few, "Points").axes) == 4  # two maps, each with its colour bar
 
 
 def test_scenario_in_python():
-    tables = {
-        "prisms": {"kind": "table", "rows": [[0, 10, 0, 10, -10, 0, 500]]},
-        "points": {"kind": "scattered", "at": [[5, 5, 5]]},
-    }
+    rows, points = [[0, 10, 0, 10, -10, 0, 500]], {"kind": "scattered", "at": [[5, 5, 5]]}
+    tables = {"prisms": {"kind": "table", "rows": rows}, "points": points}
     scenario = craton.Scenario(method="gravity", **tables)
     assert isinstance(scenario, GravityScenario) and scenario == GravityScenario(**tables)
     assert loads(dumps(scenario)) == scenario
     assert scenario.gravity.fields == ("g_z",) and scenario.run.precision == "float64"
     assert float(craton.run(scenario, device="cpu", progress=False).dataset.g_z[0]) > 0
     with pytest.raises(ScenarioError) as error:
-        GravityScenario(prisms=[], points=tables["points"])
+        GravityScenario(prisms=[], points=points)
     assert error.value.problems[0].key == "prisms"
     light = {"kind": "grid", "origin": [0, 0, -9], "size": [9, 9, 9], "shape": [3, 3, 3], "density": 2.67}
-    warned = GravityScenario(prisms=light, points=tables["points"]).warnings
-    assert "did you mean 2.67 g/cm3 = 2670?" in warned[0]
+    assert "did you mean 2.67 g/cm3 = 2670?" in GravityScenario(prisms=light, points=points).warnings[0]
 
 
 def test_snippets_of_the_page_are_scenarios():
     page = (ROOT / "docs" / "gravity.md").read_text(encoding="utf-8")
     snippets = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(snippets) == 2
     for text in snippets:
         scenario = loads('method = "gravity"\n' + text)
         assert loads(dumps(scenario)) == scenario and not scenario.warnings
-    texts = re.findall(r"```toml\n.*?```", page, re.DOTALL)
-    kinds = {kind for text in texts for kind in re.findall(r'kind = "(\w+)"', text)}
-    assert kinds == {"grid", "rectilinear", "layer", "table", "model", "file", "drape", "borehole"}
-    assert len(snippets) == 2
+    kinds = re.findall(r'kind = "(\w+)"', " ".join(re.findall(r"```toml\n.*?```", page, re.DOTALL)))
+    assert set(kinds) == {"grid", "rectilinear", "layer", "table", "model", "file", "drape", "borehole"}
 
 
 TABLE = '[prisms]\nkind = "table"\nrows = [{}]\n\n'
 UNEVEN = '[prisms]\nkind = "rectilinear"\nx = [0, 2, 1]\ny = [0, 1]\nz = [0, 1]\ndensity = 1\n\n'
 HOLE = '[points]\nkind = "borehole"\nx = 0\ny = 0\ntop = 0\nbottom = 9\ncount = 3\n\n'
 NO_SURFACE = '[points]\nkind = "drape"\nsurface = { file = "no.nc" }\nheight = 1\n\n'
-FOUR = "[0, 9, 0, 9, 0, 0, 5], [0, 9, 0, 9, 0, 9, 5], [20, 29, 0, 9, 0, 9, 5], [8, 25, 0, 9, 0, 9, 5]"
+FOUR = TABLE.format("[0, 9, 0, 9, 0, 0, 5], [0, 9, 0, 9, 0, 9, 5], [20, 29, 0, 9, 0, 9, 5], [8, 25, 0, 9, 0, 9, 5]")
 OUTSIDE = ("min = [200", "min = [-900"), ("max = [600", "max = [-100")
 REVERSED = "prism 0 is reversed: bottom = 0 > top = -10"
+CHECKED = "fields =", "check_overlap = true\nfields ="
 BAD = [  # edits, key, words, line
     ([("shape = [10", "shap = [10")], "prisms.shap", 'did you mean "shape"', 11),
     ([('"g_ez"', '"gz"')], "gravity.fields.1", 'did you mean "g_z"', 5),
@@ -421,57 +381,39 @@ BAD = [  # edits, key, words, line
     ([(POINTS, NO_SURFACE)], "points", "no.nc", 14),
     ([(PRISMS, UNEVEN)], "prisms.x.2", "not above", 9),
     ([(POINTS, HOLE)], "points.bottom", "not below", 19),
-    (
-        [("fields =", "check_overlap = true\nfields ="), (PRISMS, TABLE.format(FOUR))],
-        "prisms",
-        "prisms overlap: 1 and 3, 2 and 3",
-        8,
-    ),
+    ([CHECKED, (PRISMS, FOUR)], "prisms", "prisms overlap: 1 and 3, 2 and 3", 8),
 ]
 
 
 def test_bad_input(cli, tmp_path):
-    for changes, key, part, line in BAD:
+    for changes, key, words, line in BAD:
         (tmp_path / "s.toml").write_text(small(*changes))
         code, out, err = cli("run", "s.toml")
         assert code == 2 and out == "" and [p.name for p in tmp_path.iterdir()] == ["s.toml"], key
         assert err.startswith(f"s.toml:{line}: {key}: " if line else f"s.toml: {key}: "), err
-        assert part in err and "1 problem;" in err, err
-
-
-def test_method_that_does_not_apply(cli, tmp_path):
+        assert words in err and "1 problem;" in err, err
     edits = ("[gravity]", '[gravity]\nmethod = "fft"'), ("x = [0, 1000, 4]", "x = [0, 997, 4]")
     (tmp_path / "s.toml").write_text(small(*edits))
-    for command in ("run", "plan"):
+    for command in ("run", "plan"):  # a method that does not apply
         code, out, err = cli(command, "s.toml")
         assert code == 2 and "gravity.method" in err and 'method = "auto"' in err and not (tmp_path / "s").exists()
 
 
 # --- Earth models -----------------------------------------------------------------------------------------------------------------------
 
-WAVES = """\
-[domain]
-origin = [0, 0, -2000]
-size = [4000, 3000, 2000]
-spacing = 100
-[model]
+BOX = "origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nspacing = 100\n"  # of the small case
+LAYERS = """
 kind = "layers"
 layers = [{ top = 0, vp = 4000, vs = 2000, rho = 2300 }, { top = -1400, vp = 6000, vs = 3460, rho = 2700 }]
-anomalies = [{ shape = "box", min = [1000, 1000, -800], max = [2000, 1500, -400], rho = 2500 }]
-[time]
-duration = 1
-[[source]]
-kind = "explosion"
-at = [2000, 1500, -1000]
-moment = 1e14
-wavelet = { kind = "gaussian", tau = 0.1 }
 """
-BOX = "origin = [0, 0, -2000]\nsize = [4000, 3000, 2000]\nspacing = 100\n"
-INLINE = WAVES[WAVES.index("[model]") : WAVES.index("[time]")].replace("[model]", "[prisms.model]")
-PLAIN = WAVES[: WAVES.index("anomalies")] + WAVES[WAVES.index("[time]") :]
+ANOMALY = 'anomalies = [{ shape = "box", min = [1000, 1000, -800], max = [2000, 1500, -400], rho = 2500 }]\n'
+PLAIN, WAVES = (
+    changed(('\nkind = "homogeneous"\nvp = 3000\nvs = 1700\nrho = 2300\n', LAYERS + more)) for more in ("", ANOMALY)
+)
+INLINE = PRISMS, f'[prisms]\nkind = "model"\n{BOX}reference = "background"\n[prisms.model]{LAYERS}{ANOMALY}'
 FROM_FILE = PRISMS, '[prisms]\nkind = "model"\nfile = "w.toml"\nreference = "background"\n\n'
-ABOVE = np.array([500.0, 1500, 3900]), np.array([200.0, 1200, 2900]), np.array([50.0, 50, 300])
-BOXES = [[0, 4000, 0, 3000, -1400, 0, 2300], [0, 4000, 0, 3000, -2000, -1400, 2700]]
+ABOVE = np.array([500.0, 1500, 2900]), np.array([200.0, 1200, 2900]), np.array([50.0, 50, 300])
+BOXES = [[0, 3000, 0, 3000, -1400, 0, 2300], [0, 3000, 0, 3000, -2500, -1400, 2700]]
 BLOCK = [1000, 2000, 1000, 1500, -800, -400, 200]
 
 
@@ -481,43 +423,36 @@ def test_model_of_waves_as_prisms(tmp_path):
 
     waves = loads(WAVES)
     (tmp_path / "w.toml").write_text(WAVES)
-    expected, alone = forward(*BOXES, BLOCK, points=ABOVE), forward(BLOCK, points=ABOVE)
-    elements = WAVES.replace("spacing = 100", "element_size = 100").replace("[domain]", 'method = "sem"\n[domain]', 1)
+    elements = WAVES.replace("spacing = 100", "element_size = 100").replace('method = "fd"', 'method = "sem"')
     (tmp_path / "elements.toml").write_text(elements)
-    half = (0, 2000, 0, 3000, -1000, 0)
-    for found, wanted in (
-        (of(waves), expected),
-        (of(waves, shape=(8, 6, 10)), expected),
+    expected, alone = forward(*BOXES, BLOCK, points=ABOVE), forward(BLOCK, points=ABOVE)
+    anomaly = of(waves, reference="background")
+    for fields, exact in (
+        (of(waves, shape=(6, 6, 25)), expected),
         (of(tmp_path / "elements.toml"), expected),
-        (of(waves, reference="background"), alone),
-        (of(tmp_path / "w.toml", spacing=(500, 500, 200), reference="background"), alone),
-        (of(waves.model, region=half, spacing=100, reference=2300.0), alone),
+        (anomaly, alone),
+        (of(tmp_path / "w.toml", spacing=(500, 500, 100), reference="background"), alone),
+        (of(waves.model, region=(0, 2000, 0, 3000, -1000, 0), spacing=100, reference=2300.0), alone),
     ):
-        assert close(found, wanted, ("g_z", "g_n", "g_zz"))
-    assert of(waves, reference="background").report["pairs"] == 3 * 10 * 5 * 4
+        assert agree(fields, exact, ("g_z", "g_n", "g_zz"))
+    assert anomaly.report["pairs"] == 3 * 10 * 5 * 4
     refused(ValueError, "region", of, waves.model)
-    refused(
-        ScenarioError, "model", of, waves, region=(0, 1000, 0, 1000, -1000, 500)
-    )  # nothing is known above the layers
+    refused(ScenarioError, "model", of, waves, region=(0, 1000, 0, 1000, -1000, 500))  # above the layers
 
 
 def test_model_in_a_scenario(tmp_path):
+    """A background without anomalies is refused: less itself nothing would be left of the model."""
     (tmp_path / "w.toml").write_text(WAVES)
-    alone = forward(BLOCK, points=(X, Y, 0 * X + 10))
-    inline = PRISMS, f'[prisms]\nkind = "model"\n{BOX}reference = "background"\n{INLINE}'
-    assert all(close(ran(small(prisms, ALL), tmp_path), alone) for prisms in (FROM_FILE, inline))
-    (tmp_path / "w.toml").write_text(WAVES.replace("rho = 2300", "rho = -1"))
-    problem = problem_of(small(FROM_FILE), tmp_path)
-    assert problem.key == "prisms.file" and "w.toml" in problem.message
-
-
-def test_a_background_without_anomalies_is_refused(tmp_path):
-    """Less itself nothing would be left of the model: fields of zeros without a word."""
-    (tmp_path / "w.toml").write_text(PLAIN)
+    assert all(agree(ran(small(p, ALL), tmp_path), forward(BLOCK, points=AT)) for p in (FROM_FILE, INLINE))
     words = ["this one has none", '"mean"']
     refused(ValueError, words, craton.gravity.from_model, loads(PLAIN), ABOVE, reference="background", device="cpu")
-    problem = problem_of(small(FROM_FILE), tmp_path)
-    assert problem.key.startswith("prisms") and "this one has none" in problem.message
+    negative = WAVES.replace("rho = 2300", "rho = -1")
+    for text, word in ((negative, "w.toml"), (PLAIN, "this one has none")):
+        (tmp_path / "w.toml").write_text(text)
+        with pytest.raises(ScenarioError) as error:
+            craton.plan(loads(small(FROM_FILE), file=tmp_path / "s.toml"))
+        (problem,) = error.value.problems
+        assert problem.key == "prisms.file" and word in problem.message
 
 
 def test_dataset_as_prisms():
@@ -527,24 +462,21 @@ def test_dataset_as_prisms():
     def rho(x, y, z):
         return 2000 + 0.5 * x - 0.2 * y + 0.1 * z + 1e-4 * x * y - 1e-7 * x * y * z
 
-    values = rho(x, y[:, None], z[:, None, None])
+    of, values = prisms_model.of_anything, rho(x, y[:, None], z[:, None, None])
     dataset = xr.Dataset({"rho": (("z", "y", "x"), values / 1000, {"units": "g/cm3"})}, {"x": x, "y": y, "z": z})
     for options in ({}, {"spacing": (70, 130, 90)}, {"region": (50, 850, 10, 640, -390, -20), "shape": (5, 7, 3)}):
-        found = prisms_model.of_anything(dataset, **options)
-        middle = (found.prisms[:, ::2] + found.prisms[:, 1::2]) / 2
-        assert np.allclose(found.density, rho(*middle.T), rtol=1e-12)
-    assert prisms_model.of_anything(dataset).shape == (4, 3, 9)
-    contrast = prisms_model.of_anything(dataset, reference="mean")
-    p = contrast.prisms
-    masses = contrast.density * (p[:, 1] - p[:, 0]) * (p[:, 3] - p[:, 2])
+        cells = of(dataset, **options)
+        middle = (cells.prisms[:, ::2] + cells.prisms[:, 1::2]) / 2
+        assert np.allclose(cells.density, rho(*middle.T), rtol=1e-12)
+    assert of(dataset).shape == (4, 3, 9)
+    contrast = of(dataset, reference="mean")
+    masses = contrast.density * volumes(contrast.prisms)
     assert np.abs(np.bincount(contrast.where[0], masses)).max() < 1e-9 * np.abs(masses).max()
-    found = craton.gravity.from_model(dataset, (450.0, 300.0, 100.0), ("g_z",), device="cpu")
-    assert found["g_z"].shape == () and 0 < float(found["g_z"]) < 2e5 * np.pi * G * 2700 * 400
-    of, bare = prisms_model.of_anything, dataset.assign(rho=dataset.rho.assign_attrs(units=""))
+    g_z = craton.gravity.from_model(dataset, (450.0, 300.0, 100.0), ("g_z",), device="cpu")["g_z"]
+    assert g_z.shape == () and 0 < float(g_z) < 2e5 * np.pi * G * 2700 * 400
     hole = dataset.where((dataset.x != 200) | (dataset.y != 200) | (dataset.z != -400))
     refused(ValueError, "covers x from 0 to 900 m", of, dataset, region=(0, 1000, 0, 100, -100, 0), spacing=50)
     refused(ValueError, "[0, 1, 2]", of, hole)
     refused(ScenarioError, "no variable rho", of, dataset.rename(rho="vp"))
-    del bare.rho.attrs["units"]
-    refused(ValueError, "is it in g/cm3", of, bare)
-    assert of(bare.assign(rho=bare.rho.assign_attrs(units="kg/m3"))).density.max() < 100
+    refused(ValueError, "is it in g/cm3", of, dataset.assign(rho=dataset.rho.drop_attrs()))
+    assert of(dataset.assign(rho=dataset.rho.assign_attrs(units="kg/m3"))).density.max() < 100

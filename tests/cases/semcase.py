@@ -107,14 +107,23 @@ def constants_of(moduli):
     return c
 
 
-def gradients(element, local):
-    """G[e, r, p, q]: derivative along x_r at node p of the Lagrange function of node q; weights w det J (e, p)."""
+def slopes(element):
+    """Derivatives along xi, eta and zeta at nodes p of the Lagrange functions of nodes q, (3, p, q)."""
     one, d = np.eye(element.n), element.derivative.T
     axes = ((one, one, d), (one, d, one), (d, one, one))
-    reference = np.stack([np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1) for m in axes])
+    return np.stack([np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1) for m in axes])
+
+
+def metric(element, local):
+    """Derivative of the reference coordinates along x, y and z at nodes, (e, s, r, p); weights w det J (e, p)."""
     terms = mesh_terms.metric(element, local)
-    inverse = terms[:, :9].reshape(len(local), 3, 3, -1)
-    return np.einsum("esrp,spq->erpq", inverse, reference), terms[:, 9] * element.volume_weights
+    return terms[:, :9].reshape(len(local), 3, 3, -1), terms[:, 9] * element.volume_weights
+
+
+def gradients(element, local):
+    """G[e, r, p, q]: derivative along x_r at node p of the Lagrange function of node q; weights w det J (e, p)."""
+    inverse, weight = metric(element, local)
+    return np.einsum("esrp,spq->erpq", inverse, slopes(element)), weight
 
 
 def strain_of(mesh, u):

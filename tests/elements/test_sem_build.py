@@ -62,10 +62,10 @@ def test_places_material_and_masses(name):
     d, places, samples, _ = problem(name)
     some = np.random.default_rng(1).permutation(d.mesh.size)[:50]
     assert np.allclose(d.coordinates(some), places[some], atol=1e-9)
-    found = d.material(some)
-    assert set(found) == set(samples)
+    material = d.material(some)
+    assert set(material) == set(samples)
     for quantity, values in samples.items():
-        assert np.allclose(found[quantity], values[some], rtol=1e-12, atol=1e-12 * np.abs(values).max())
+        assert np.allclose(material[quantity], values[some], rtol=1e-12, atol=1e-12 * np.abs(values).max())
     spreads = [np.ptp(values, axis=-1).reshape(d.mesh.size, -1).max(axis=1) for values in samples.values()]
     spread, even = np.max(spreads, axis=0), d.sampler.uniform(places[:, 2], d.centres, d.mesh.regions)
     assert not spread[even].any() and (d.statistics.varying == (spread > 0)).all()
@@ -91,22 +91,20 @@ def test_arrays_of_families(name):
     d, _, samples, scenario = problem(name)
     local = mesh_terms.relative(d.mesh.nodes[d.mesh.elements])[0]
     seen = np.zeros(d.mesh.size, int)
+    expected = samples["stiffness"] if "stiffness" in samples else sampling.moduli(samples, d.relaxation)[0]
     plan = assemble(d, scenario, [], receivers.build(scenario), [])
     for own in families.families(d, d.layers):
         order = order_elements(own.elements, d.mesh.corners[own.elements], d.deterministic).elements
         there, e = order >= 0, order[order >= 0]
-        points, geometry, moduli = (
-            plan.arrays[f"{own.name}_{array}"].on_host() for array in ("points", "geometry", "moduli")
-        )
+        names = (f"{own.name}_{array}" for array in ("points", "geometry", "moduli"))
+        points, geometry, moduli = (plan.arrays[name].on_host() for name in names)
         seen[e] += 1
         assert (points[there] == d.points[e]).all() and not moduli[~there].any()
         assert (points[~there] == (d.state.fluid if own.fluid else d.state.solid)).all()
         assert np.allclose(nodes_of(own.kind.geometry, geometry[there]), local[e], atol=1e-4)
-        expected = 1 / samples["rho"][:, None] if own.fluid else samples.get("stiffness")
-        if expected is None:
-            expected = sampling.moduli(samples, d.relaxation)[0]
-        made = moduli[there].reshape(*moduli[there].shape[:2], -1)
-        assert np.allclose(made, expected[e], rtol=SINGLE, atol=SINGLE * np.abs(expected).max())
+        values = 1 / samples["rho"][:, None] if own.fluid else expected
+        of_elements = moduli[there].reshape(*moduli[there].shape[:2], -1)
+        assert np.allclose(of_elements, values[e], rtol=SINGLE, atol=SINGLE * np.abs(values).max())
     assert (seen == 1).all()
 
 
@@ -119,15 +117,13 @@ def test_blas_has_one_thread_within_blocks_that_end_in_any_order():
     if not blas_threads():
         pytest.skip("threadpoolctl does not know this NumPy's BLAS")
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
-        for first_ends_first in (False, True):
-            first, second = blas.one_thread(), blas.one_thread()
-            first.__enter__()
-            second.__enter__()
-            assert blas_threads() == {1}
-            one, other = (first, second) if first_ends_first else (second, first)
-            one.__exit__(None, None, None)
-            assert blas_threads() == {1}
-            other.__exit__(None, None, None)
+        for order in ((0, 1), (1, 0)):
+            blocks = blas.one_thread(), blas.one_thread()
+            for block in blocks:
+                block.__enter__()
+            for n in order:
+                assert blas_threads() == {1}
+                blocks[n].__exit__(None, None, None)
             assert blas_threads() == {2}
 
 
@@ -149,11 +145,10 @@ def twice(monkeypatch):
     def with_both(compute):
         assert batched.compiled() is not None
         compiled = compute()
-        with monkeypatch.context() as patch:
-            patch.setattr(batched, "compiled", lambda: None)
-            patch.setattr(sampling, "helper", lambda path: None)
-            patch.setattr(radial, "helper", lambda path: None)
-            return compiled, compute()
+        monkeypatch.setattr(batched, "compiled", lambda: None)
+        monkeypatch.setattr(sampling, "helper", lambda path: None)
+        monkeypatch.setattr(radial, "helper", lambda path: None)
+        return compiled, compute()
 
     return with_both
 
@@ -175,32 +170,32 @@ def test_shapes_and_quality(twice):
     assert looks[0].straight.sum() == 200 and np.isfinite(looks[0].edges[:, 0]).sum() == 100
 
 
-def test_masses_and_extremes(twice):
-    for degree in (2, 4, 8):
-        element, local, random = Element(degree), shapes(33), np.random.default_rng(1)
-        samples = {name: random.uniform(1, 2, (33, element.size)) for name in ("vp", "vs", "rho")}
-        samples["vs"][:, 3], samples["rho"][5:9] = 0.0, 7.0
-        whole = samples | {"stiffness": random.uniform(1, 2, (33, 21, element.size))}
-        points = random.integers(0, 50, (33, element.size)).astype(np.int32)
+@pytest.mark.parametrize("degree", [2, 4, 8])
+def test_masses_and_extremes(degree, twice):
+    element, local, random = Element(degree), shapes(33), np.random.default_rng(1)
+    samples = {name: random.uniform(1, 2, (33, element.size)) for name in ("vp", "vs", "rho")}
+    samples["vs"][:, 3], samples["rho"][5:9] = 0.0, 7.0
+    whole = samples | {"stiffness": random.uniform(1, 2, (33, 21, element.size))}
+    points = random.integers(0, 50, (33, element.size)).astype(np.int32)
 
-        def compute(element=element, local=local, samples=samples, whole=whole, points=points):
-            total, volume = np.zeros(50), mesh_statistics.volumes(element, local, mesh_terms.boxes(local))
-            mass = mesh_statistics.masses(volume, samples["rho"], element.volume_weights)
-            mesh_statistics.add_at(total, points, mass)
-            single = mesh_statistics.masses(volume[:, :1], samples["rho"][:, :1], mass[0])
-            return mass, total, single, mesh_statistics.slowest_in(samples), mesh_statistics.material_of(whole)
+    def compute():
+        total, volume = np.zeros(50), mesh_statistics.volumes(element, local, mesh_terms.boxes(local))
+        mass = mesh_statistics.masses(volume, samples["rho"], element.volume_weights)
+        mesh_statistics.add_at(total, points, mass)
+        single = mesh_statistics.masses(volume[:, :1], samples["rho"][:, :1], mass[0])
+        return mass, total, single, mesh_statistics.slowest_in(samples), mesh_statistics.material_of(whole)
 
-        same(*twice(compute))
+    same(*twice(compute))
 
 
-def test_impossible_material_has_the_same_message(twice):
-    for wrong in (np.nan, -1.0, 1e9, np.inf):
-        samples = {name: np.full((4, 8), value) for name, value in (("vp", 3e3), ("vs", 1e3), ("rho", 2e3))}
-        given = samples, np.zeros((4, 3)), np.arange(4)
-        assert mesh_statistics.impossible(*given) == []
-        samples["rho"][2, 5], samples["vs"][3, 1] = wrong, 0.0
-        first, second = twice(lambda given=given: mesh_statistics.impossible(*given))
-        assert first == second and len(first) == 2, wrong
+@pytest.mark.parametrize("wrong", [np.nan, -1.0, 1e9, np.inf])
+def test_impossible_material_has_the_same_message(wrong, twice):
+    samples = {name: np.full((4, 8), value) for name, value in (("vp", 3e3), ("vs", 1e3), ("rho", 2e3))}
+    given = samples, np.zeros((4, 3)), np.arange(4)
+    assert mesh_statistics.impossible(*given) == []
+    samples["rho"][2, 5], samples["vs"][3, 1] = wrong, 0.0
+    compiled, plain = twice(lambda: mesh_statistics.impossible(*given))
+    assert compiled == plain and len(compiled) == 2
 
 
 def test_layers(twice):
@@ -215,8 +210,7 @@ def test_layers(twice):
 
 @pytest.mark.parametrize("side", ["below", "above"])
 def test_radial_models(side, twice):
-    random = np.random.default_rng(4)
-    knots = np.array([1e6, 2e6, 3e6, 3.1e6, 6e6])
+    random, knots = np.random.default_rng(4), np.array([1e6, 2e6, 3e6, 3.1e6, 6e6])
     model = radial.RadialModel("m", knots, random.uniform(-1, 1, (4, 8, 4)), ("a", "b", "c", "d"))
     r = np.clip(random.uniform(1e6, 6e6, (200, 1)) + random.uniform(-9e5, 9e5, (200, 27)), 1e6, 6e6)
     r[0, :5] = knots
@@ -225,16 +219,15 @@ def test_radial_models(side, twice):
 
 
 def test_corner_stiffness_and_moduli(twice):
-    element, local, random = Element(4), shapes(40), np.random.default_rng(6)
+    element, local, random, code = Element(4), shapes(40), np.random.default_rng(6), batched.compiled()
     speed, inert = random.uniform(1, 2, (2, 40, 8))
     d = SimpleNamespace(element=element, shapes=lambda rows: local[rows])
     d.jacobian = lambda rows, nodes: mesh_terms.jacobian(element, local[rows], nodes)
-    given = d, np.arange(40), corner_nodes(element.n), speed, inert
-    same(*twice(lambda: corner_stiffness(*given)))
+    same(*twice(lambda: corner_stiffness(d, np.arange(40), corner_nodes(element.n), speed, inert)))
     places, samples = np.array([3, 0, 2]), {name: random.uniform(1, 2, (3, 27)) for name in ("vp", "vs", "rho")}
     for dtype in (np.float32, np.float64):
         out, expected = np.zeros((2, 5, 2, 27), dtype)
-        batched.compiled().moduli(samples, places, out)
+        code.moduli(samples, places, out)
         expected[places] = sampling.moduli(samples)[0]
         same(out, expected)
     refused(ValueError, "not contiguous", helpers.argument, np.zeros((4, 4))[:, 1])
@@ -266,15 +259,15 @@ MEDIA = {  # top and bottom of a box whose layers cut elements
 
 @pytest.mark.parametrize("name, precision", [*((name, "float32") for name in MEDIA), ("sea", "float64")])
 def test_moduli_kept_from_the_statistics_are_those_sampled_again(name, precision, monkeypatch):
-    rock, wet = {"vp": 3000, "vs": 1700, "rho": 2000}, name == "sea"
-    layers = [{"top": top} | rock | more for top, more in zip((0, -40 if wet else -50), MEDIA[name])]
-    model, moved = {"kind": "layers", "layers": layers}, 0.0 if wet else 0.2
-    case = stepcase.box((5, 4, 4), model=model, run={"degree": 3, "precision": precision}, moved=moved)
-    holding = stepcase.discretised(case)
-    assert holding.statistics.moduli is not None and holding.statistics.moduli.values is None
+    wet = name == "sea"
+    tops = [{"top": top, "vp": 3000, "vs": 1700, "rho": 2000} for top in (0, -40 if wet else -50)]
+    model = {"kind": "layers", "layers": [top | more for top, more in zip(tops, MEDIA[name])]}
+    moved, run = 0.0 if wet else 0.2, {"degree": 3, "precision": precision}
+    case = stepcase.box((5, 4, 4), model=model, run=run, moved=moved)
+    kept = stepcase.discretised(case)
+    assert kept.statistics.moduli is not None and kept.statistics.moduli.values is None
     monkeypatch.setattr(material, "KEPT", 0.0)
     sampled = stepcase.discretised(case)
     assert sampled.statistics.moduli is None
-    same(
-        *({f.family.name: [array.data for array in f.arrays.values()] for f in d.families} for d in (holding, sampled))
-    )
+    of_families = ([[a.data for a in f.arrays.values()] for f in d.families] for d in (kept, sampled))
+    same(*of_families)

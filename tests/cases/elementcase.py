@@ -1,9 +1,11 @@
 """Shared by the tests of spectral elements' sources and receivers: bricks of elements and what point tables need to know of a problem."""
 
+import tomllib
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import numpy as np
+import smallcase
 
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import mesh_terms, ranks
@@ -13,6 +15,8 @@ from craton.methods.spectral_element.state import State
 from craton.model.media.sampling import at_nodes
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.hexmesh import HexMesh, named_by_place
+
+SMALL = tomllib.loads(smallcase.TEXT) | {"method": "sem"}
 
 
 def hexahedra(axes):

@@ -1,7 +1,6 @@
 """Shared by the tests of injection: runs that record and runs that inject, how far records are apart, exact waves in layers."""
 
 import numpy as np
-import pytest
 import xarray as xr
 from common import misfit
 from scipy.interpolate import CubicSpline
@@ -46,11 +45,6 @@ CASE = {  # in spectral elements
     "recording": [{"name": "box", "from": [1100, 300, -900], "to": [2100, 1700, 0]}],
     "receivers": [{"name": "in", "at": [1500, 1050, 0]}, {"name": "out", "at": [2500, 900, -310]}],
 }
-
-
-def tiers(names, *short):
-    """Parameters of which all but a few are `long`."""
-    return [name if name in short else pytest.param(name, marks=pytest.mark.long) for name in names]
 
 
 def ran(base, out=None, anomaly=None, ranks=None, **changes):

@@ -6,7 +6,8 @@ import shutil
 import numpy as np
 import pytest
 import zarr
-from injectioncase import CASE, LAYERS, PLANE, PULSE, RUN, SPACE, apart, inject, leaves, off, ran, taking, tiers, untold
+from common import tiers
+from injectioncase import CASE, LAYERS, PLANE, PULSE, RUN, SPACE, apart, inject, leaves, off, ran, taking, untold
 from pointcase import stopping
 
 import craton

@@ -3,7 +3,7 @@ file, to the directory OUT; and what shows that they can fail."""
 
 import numpy as np
 import pytest
-from common import edited, misfit, refused, stored
+from common import edited, misfit, refused, stored, tiers
 from elementcase import SMALL
 
 import craton
@@ -29,12 +29,12 @@ DEAR = {
     "sem-colours": validation.CASES["sem-colours"],
     "sem-degrees": lambda device: spectral_waves.degrees(device, {n: LIMITS[n] for n in (2, 3, 4)}),
     "sem-space": lambda device: homogeneous.elements_space(device, (DOUBLE_COUPLE,), distances=(2.0,)),
-    "sem-layers": lambda device: surface.near_layers(device, window=8.0, most=200.0),
+    "sem-layers": lambda device: surface.near_layers(device, window=5.0, most=100.0),
     "sem-anisotropy": lambda device: spectral_waves.anisotropic(device, points=4),
 }
 
 
-@pytest.mark.parametrize("name", [*CHEAP, *(pytest.param(name, marks=pytest.mark.long) for name in DEAR)])
+@pytest.mark.parametrize("name", tiers(CHEAP | DEAR, *CHEAP))
 def test_validate(name):
     rows = (CHEAP | DEAR)[name]("cpu")
     failed = [row for row in rows if not row["passed"] or not 0 <= row["misfit"] <= row["limit"]]

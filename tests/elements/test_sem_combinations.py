@@ -32,7 +32,7 @@ SOURCES = [
 
 def model(medium, law):
     """The table of a model."""
-    rock, losses = ROCK | LAWS[law], {} if medium == "water" or "attenuation" not in law else LOSSES
+    rock, losses = ROCK | LAWS[law], LOSSES if medium != "water" and "attenuation" in law else {}
     band = {"attenuation": {"band": [1, 20]}} if losses else {}
     if medium == "sea":
         return {"kind": "layers", "layers": [{"top": 0} | WATER | losses, {"top": -80} | rock]} | band
@@ -53,14 +53,12 @@ def combination(rng):
     """A scenario of 2 x 2 x 2 elements of degree 2 and some 20 steps, parameters, and options of its gradient."""
     medium, law = rng.choice(("rock", "rock", "sea", "water")), rng.choice(list(LAWS))
     side = rng.choice(("stacey", "rigid", "free", "pml"))
-    places = [([61, 52, -30], medium != "rock"), ([91, 82, -110], medium == "water")]
+    sides = {"others": side, "east": "stacey"}
+    if side == "pml":
+        sides = {"west": "pml", "others": "stacey", "pml": {"thickness": 1, "friction": 0.3}}
     listed, waveforms = receivers(rng, medium)
-    layers = {"west": "pml", "others": "stacey", "pml": {"thickness": 1, "friction": 0.3}}
-    sides = layers if side == "pml" else {"others": side, "east": "stacey"}
-    sources = [
-        rng.choice(SOURCES[: 1 if fluid else None]) | {"at": at, "wavelet": RICKER}
-        for at, fluid in rng.sample(places, rng.choice((1, 2)))
-    ]
+    places = rng.sample([([61, 52, -30], medium != "rock"), ([91, 82, -110], medium == "water")], rng.choice((1, 2)))
+    sources = [rng.choice(SOURCES[: 1 if fluid else None]) | {"at": at, "wavelet": RICKER} for at, fluid in places]
     by = [("vp", "vs", "rho"), ("kappa", "mu", "rho")]
     if medium != "water" and "attenuation" in law:
         by.append(("vp", "vs", "inverse_qp", "inverse_qs", "rho"))

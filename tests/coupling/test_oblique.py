@@ -1,7 +1,5 @@
 """Oblique plane waves in layers with a free surface: the response against closed forms, runs against the response."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from common import misfit
@@ -75,18 +73,13 @@ def test_finite_differences_have_the_exact_response(wave, incidence):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("top, bound", [(0, 2e-3), (-420, 1.6e-2)])
-def test_what_misses_is_the_interface_of_the_grid(top, bound):
-    """On 40 m a half-space is right to 0.14 %; an interface, halfway between points, takes that to 1.4 %."""
-    stack = replace(STACK, tops=np.array([top, 0.0]))
-    if not top:
-        stack = Stack(np.zeros(1), *(getattr(STACK, name)[:1] for name in ("vp", "vs", "rho")))
+def test_a_half_space_is_right_on_a_coarse_grid():
+    """On 40 m to 0.14 %: what else misses is an interface of the grid, halfway between points."""
+    stack = Stack(np.zeros(1), *(getattr(STACK, name)[:1] for name in ("vp", "vs", "rho")))
     domain = {"origin": [0, -1520], "size": [3000, 1520], "spacing": 40, "waves": "P-SV"}
     boundaries = {"cpml": {"thickness": 8, "frequency": 2.0}}
-    rocks = [ROCK[0], ROCK[1] | {"top": top}] if top else [ROCK[1] | {"top": 0}]
-    misfits, _ = errors("SV", -20, stack, domain=domain, boundaries=boundaries, **layers(*rocks))
-    assert max(misfits) < bound
-    assert top == 0 or min(misfits) > 2e-3
+    misfits, _ = errors("SV", -20, stack, domain=domain, boundaries=boundaries, **layers(ROCK[1] | {"top": 0}))
+    assert max(misfits) < 2e-3
 
 
 def space(**changes):

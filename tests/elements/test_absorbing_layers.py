@@ -130,30 +130,16 @@ def box(half, others="pml", **changes):
     return SpectralScenario(**edited(tables, **changes))
 
 
-def velocity(*words, **changes):
-    """What receivers record in a box."""
-    return ran(box(*words, **changes), "cpu").velocity.values
-
-
-@pytest.mark.long
-def test_waves_leave_through_three_elements():
-    """Against a box whose sides answer late, through a layer besides."""
-    cases = ((360.0,), (280.0,), (280.0, "stacey"))
-    wide, layers, faces = (velocity(*case, time__duration=0.7) for case in cases)
-    assert misfit(layers, wide) <= 0.008 and misfit(faces, wide) >= 0.06
-
-
 @pytest.mark.long
 @pytest.mark.costly("the only run through layers across lines of the mesh, whose kernels are compiled for it")
 def test_lines_of_the_mesh_need_not_follow_the_layer(monkeypatch):
     """All elements of a layer taken as if they did not."""
     faces = {"west": "pml", "bottom": "pml", "others": "stacey", "pml": {"thickness": 2}}
-    small = {"time__duration": 0.3, "boundaries": faces}
-    plain, aligned = velocity(160.0, **small), build(box(160.0, **small)).operators
+    small = box(160.0, time__duration=0.3, boundaries=faces)
+    plain, aligned = ran(small, "cpu").velocity.values, build(small).operators
     monkeypatch.setattr(absorbing_layer, "ALIGNED", -1.0)
-    across = build(box(160.0, **small)).operators
-    assert any("across" in name for name in across) and not any("across" in name for name in aligned)
-    assert misfit(velocity(160.0, **small), plain) <= 1e-5
+    assert any("across" in name for name in build(small).operators) and not any("across" in name for name in aligned)
+    assert misfit(ran(small, "cpu").velocity.values, plain) <= 1e-5
 
 
 @pytest.mark.long
@@ -237,23 +223,23 @@ def test_full_space_in_a_small_box(frequency):
 # --- plans ------------------------------------------------------------------------------------------------------------------------------
 
 
-def rows_of(plan):
-    """What a plan tells of waves."""
-    return dict(plan.notes["Elastic waves"])
+def planned(*words, **changes):
+    """The plan of a box, and what it tells of waves."""
+    plan = build(box(*words, **changes))
+    return plan, dict(plan.notes["Elastic waves"])
 
 
 def test_boxes_have_layers_where_nothing_is_said():
-    receivers = [{"name": "A", "at": [80, 0, 0]}]
-    roomy, tight = (build(box(half, None, receivers=receivers)) for half in (320.0, 120.0))
-    rows = rows_of(roomy)
+    receivers = BOX["receivers"][:1]
+    roomy, rows = planned(320.0, None, receivers=receivers)
     assert rows["faces"] == "pml: west, east, south, north, bottom; free: top"
     assert rows["expected error"] == "of velocity, from the layers: about 0.14%"
     assert not any("stacey" in text for text in roomy.warnings)
-    rows = rows_of(tight)
+    tight, rows = planned(120.0, None, receivers=receivers)
     assert rows["faces"] == "stacey: west, east, south, north, bottom; free: top"
     assert "leave no room in " in rows["no layers"] and "10 %" in rows["first-order faces"]
     assert any(text.startswith('boundaries: "stacey" in place of') for text in tight.warnings)
-    rows = rows_of(build(box(160.0, "stacey")))
+    _, rows = planned(160.0, "stacey")
     assert "no layers" not in rows and "10 %" in rows["first-order faces"]
     refused(ScenarioError, "absorbing layers meet", build, box(120.0, receivers=[]))
     refused(ScenarioError, "absorbing layers meet", build, box(160.0, boundaries__pml={"thickness": 5}))
@@ -261,18 +247,15 @@ def test_boxes_have_layers_where_nothing_is_said():
 
 def test_plan_tells_of_layers():
     """They are as thick as waves need: 6.9, 5.8, 4.3 elements per P wavelength; at most a sixth of 30."""
-    plan = build(box(320.0, receivers=[{"name": "near", "at": [300, 0, 0]}, {"name": "inner", "at": [0, 0, 0]}]))
+    receivers = [{"name": "near", "at": [300, 0, 0]}, {"name": "inner", "at": [0, 0, 0]}]
+    plan, _ = planned(320.0, receivers=receivers)
     assert "convolutional PML, bottom 120 m, east 120 m" in str(plan)
     assert "inside an absorbing layer, where waves are damped: near" in plan.warnings
     domain = {"origin": [-600, -100, -200], "size": [1200, 200, 200], "element_size": EDGE}
     for frequency, elements in ((7.5, 3), (9, 4), (12, 5)):
-        wavelet = {"kind": "ricker", "frequency": frequency}
-        source = [{"kind": "force", "at": [0, 0, 0], "force": [0, 0, 1e9], "wavelet": wavelet}]
-        plan = build(box(600.0, "stacey", domain=domain, source=source, receivers=[], boundaries__west="pml"))
-        assert f"west {elements * EDGE:.0f} m" in rows_of(plan)["layers"]
-
-
-def test_width_in_metres():
+        source = [BOX["source"][0] | {"wavelet": {"kind": "ricker", "frequency": frequency}}]
+        more = {"domain": domain, "source": source, "receivers": [], "boundaries__west": "pml"}
+        assert f"west {elements * EDGE:.0f} m" in planned(600.0, "stacey", **more)[1]["layers"]
     plans = (build(box(160.0, boundaries__pml=pml)) for pml in ({"thickness": 2}, {"width": 80}))
     assert len({plan.arrays["solid_layer_x_box_rates"].data.tobytes() for plan in plans}) == 1
 

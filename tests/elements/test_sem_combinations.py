@@ -1,21 +1,17 @@
 """Transposes of random combinations of spectral elements: medium, faces, sources and receivers, by dot products.
 
-`COMBINATIONS=200 pytest tests/elements/test_sem_combinations.py` draws so many, others each time.
+`COMBINATIONS=200 pytest tests/elements/test_sem_combinations.py` draws so many.
 """
 
 import os
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from inversecase import RICKER, Case
 
 from craton.scenario import Scenario
 
 EXACT = 1e-13
-COUNT = int(os.environ.get("COMBINATIONS", 0))
-DRAWN = 5  # in the suite, the same ones each time
 
 ROCK, WATER = {"vp": 2500, "vs": 1400, "rho": 2200}, {"vp": 1500, "vs": 0, "rho": 1000}
 LOSSES, THOMSEN = {"qp": 80, "qs": 40}, {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
@@ -78,13 +74,8 @@ def combination(rng):
     return Case(scenario, rng.choice(by), storage=rng.choice(("auto", "checkpoints")))
 
 
-COMBINATIONS = st.integers(0, 2**63 - 1)  # seeds, uniform: see test_gradient_combinations.py
-OPTIONS = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
-
-
 @pytest.mark.long
-@settings(max_examples=COUNT or DRAWN, derandomize=not COUNT, **OPTIONS)
-@given(COMBINATIONS)
+@pytest.mark.parametrize("seed", range(int(os.environ.get("COMBINATIONS", 5))))
 def test_transposes_of_combinations(seed):
     case = combination(Random(seed))
     assert case.problem.data(case.m).to_array().any()

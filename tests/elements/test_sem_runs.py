@@ -10,8 +10,7 @@ import craton
 from craton import validation
 from craton.cli import main
 from craton.scenario import dumps
-from craton.validation import conserved, guided, homogeneous, spectral, spectral_conserved, spectral_waves, surface
-from craton.validation.exact import guided as exact_guided
+from craton.validation import conserved, homogeneous, spectral, spectral_conserved, spectral_waves, surface
 
 # --- exact solutions --------------------------------------------------------------------------------------------------------------------
 
@@ -54,31 +53,6 @@ def test_a_wrong_speed_is_seen(monkeypatch):
     real = spectral_waves.scenario_of
     monkeypatch.setattr(spectral_waves, "scenario_of", lambda model, *words, **more: real(medium, *words, **more))
     assert spectral_waves.shear_error(4, 0.8, "cpu") > 3 * LIMITS[4]
-
-
-def test_the_wave_along_the_sea_floor_keeps_both_sides_together():
-    """Its exact motion: the vertical one of rock and water is the same on the interface, the shear stress zero."""
-    for bottom in guided.BOTTOMS.values():
-        mode = spectral_waves.Scholte(exact_guided.scholte_speed(guided.WATER, bottom), 2e-3, bottom)
-        x, h = np.array([[120.0, 0, 0]]), 0.01
-        moves = {shift: mode.displacement(x + np.multiply(h, shift), 0.3)[0] for shift in ((0, 0, 0), (0, 0, -1))}
-        east, west = (mode.displacement(x + [side * h, 0, 0], 0.3)[0] for side in (1, -1))
-        here, below = moves.values()
-        rise = (mode.potential(x + [0, 0, h], 0.3) - mode.potential(x, 0.3)) / h / guided.WATER[1]
-        assert rise == pytest.approx(here[2:], rel=1e-4)
-        shear = (here - below)[0] / h + (east - west)[2] / (2 * h)
-        assert abs(shear) < 1e-4 * mode.k * np.abs(here).max()
-
-
-def test_soft_sea_floor_is_stable():
-    """Water over a bottom of like speeds: coupling lowers the limit of the step that each has alone; noise blew up within 60 steps."""
-    layers = [{"top": 1e6, "vp": 1500, "vs": 0, "rho": 1000}, {"top": 0, "vp": 1800, "vs": 600, "rho": 1900}]
-    planned = spectral.prepared(spectral_waves.scenario_of({"kind": "layers", "layers": layers}, 2000, 500, 5.0))[1]
-    fields = spectral_conserved.noise(planned)
-    program = spectral.begun(planned, "cpu", fields)
-    for step in range(120):
-        spectral_conserved.advance(program, step)
-    assert np.abs(program.host("displacement")).max() < 3 * np.abs(fields["displacement"]).max()
 
 
 @pytest.mark.long

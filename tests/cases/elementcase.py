@@ -59,8 +59,7 @@ class Toy:
     def __post_init__(self):
         self.element = Element(self.degree)
         self.fluid = np.zeros(self.mesh.size, bool) if self.fluid_elements is None else self.fluid_elements
-        found = numbering.number(self.mesh.elements, self.degree)
-        points = found.points.reshape(self.mesh.size, -1)
+        points = numbering.number(self.mesh.elements, self.degree).points.reshape(self.mesh.size, -1)
         self.points, self.counts = np.zeros_like(points), {}
         for name, some in (("solid", ~self.fluid), ("fluid", self.fluid)):
             own, numbers = np.unique(points[some], return_inverse=True)
@@ -100,12 +99,11 @@ class Toy:
 
     def filled(self, **fields):
         """The state with fields given as functions of x, y, z: three components of the solid's, one of the fluid's."""
-        out = np.zeros(self.size)
-        every = np.arange(self.mesh.size)
+        out, every = np.zeros(self.size), np.arange(self.mesh.size)
         for name, function in fields.items():
             some = every[self.fluid] if name.startswith(("potential", "pressure")) else every[~self.fluid]
             values = np.asarray(function(*self.coordinates(some).swapaxes(0, 1)))
             components = values if values.ndim == 3 else values[None]
-            for c, one in enumerate(components):
-                out[self.offset(name) + len(components) * self.points[some] + c] = one
+            for c, component in enumerate(components):
+                out[self.offset(name) + len(components) * self.points[some] + c] = component
         return out

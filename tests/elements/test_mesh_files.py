@@ -270,17 +270,15 @@ def gmsh_box(path, order, version, save_all=False):
         occ.synchronize()
         for _, curve in gmsh.model.getEntities(1):
             mesh.setTransfiniteCurve(curve, 4)
+        mesh.setTransfiniteAutomatic(recombine=True)
         groups = {"free surface": [], "absorbing": []}
         for _, face in gmsh.model.getEntities(2):
-            mesh.setTransfiniteSurface(face)
-            mesh.setRecombine(2, face)
             z = occ.getCenterOfMass(2, face)[2]
             if abs(z + 1000) > 1:  # not the interface
                 groups["free surface" if z > -1 else "absorbing"].append(face)
         for name, faces in groups.items():
             gmsh.model.addPhysicalGroup(2, faces, name=name)
         for _, volume in gmsh.model.getEntities(3):
-            mesh.setTransfiniteVolume(volume)
             deep = occ.getCenterOfMass(3, volume)[2] < -1000
             gmsh.model.addPhysicalGroup(3, [volume], name="rock" if deep else "sediment")
         mesh.generate(3)

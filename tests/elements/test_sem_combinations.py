@@ -75,7 +75,7 @@ def combination(rng):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(int(os.environ.get("COMBINATIONS", 5))))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("COMBINATIONS", 8))))
 def test_transposes_of_combinations(seed):
     case = combination(Random(seed))
     assert case.problem.data(case.m).to_array().any()

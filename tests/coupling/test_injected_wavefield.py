@@ -126,20 +126,19 @@ def test_waves_of_a_chunk_of_the_earth_are_injected_into_a_box(tmp_path):
 
     def at(x, y, depth=0.0):
         x, y = east.T @ [x, y]
-        longitude = 10 + x / degree / math.cos(math.radians(45))
-        return {"longitude": longitude, "latitude": 45 + y / degree, "depth": depth}
+        return {"longitude": 10 + x / degree / math.cos(math.radians(45)), "latitude": 45 + y / degree, "depth": depth}
 
     chunk = {"longitude": 10, "latitude": 45, "width": [0.07, 0.07], "bottom": 3600.0}
     chunk |= {"elements": [6, 6], "growth": [], "geographic": False, "azimuth": 20}
     box = {"name": "box", "longitude": 10, "latitude": 45, "azimuth": 30, "sampling": 450, "thickness": 900}
-    pulse = PULSE | {"tau": 0.35}
     places = [(200, -300, 0.0), (-300, 300, 450.0)]
+    source = CASE["source"][0] | {"force": [1e12, 2e12, -3e12], "wavelet": PULSE | {"tau": 0.35}}
     whole = {
         "method": "sem",
         "domain": {"chunk": chunk},
         "model": {"kind": "radial", "file": str(tmp_path / "even.csv")},
         "time": {"duration": 2.4, "start": -1.5},
-        "source": [CASE["source"][0] | {"force": [1e12, 2e12, -3e12], "at": at(2500, 300, 1500), "wavelet": pulse}],
+        "source": [source | {"at": at(2500, 300, 1500)}],
         "receivers": [{"name": f"R{n}", "at": at(*place)} for n, place in enumerate(places)],
         "recording": [box | {"from": [-900, -900, -900], "to": [900, 900, 0]}],
     }

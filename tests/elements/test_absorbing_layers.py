@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import semcase
 from common import edited, misfit, refused
+from elementcase import SMALL
 
 import craton
 from craton.backends.cpu import CPU
@@ -263,27 +264,19 @@ def test_plan_tells_of_layers():
 @pytest.mark.parametrize("method", ["fd", "sem"])
 def test_layers_are_those_of_the_speeds_that_are_given(method):
     """Whatever the model: the same profiles with and without a body slower and faster than the rest."""
-    name, spacing, thickness = ("cpml", {"spacing": 100}, 5) if method == "fd" else ("pml", {"element_size": 500}, 1)
-    wavelet = {"kind": "gaussian", "tau": 0.3}
+    name, spacing, thickness = ("cpml", 100, 5) if method == "fd" else ("pml", 500, 1)
 
-    def profiles(speeds, anomalies):
-        scenario = craton.Scenario(
-            method=method,
-            domain={"origin": [0, 0, -2000], "size": [2000, 2000, 2000]} | spacing,
-            model={"kind": "homogeneous", "vp": 3000, "vs": 1500, "rho": 2300, "anomalies": anomalies},
-            time={"duration": 0.1, "step": 0.004},
-            boundaries={"others": name, name: {"thickness": thickness, "frequency": 2.0} | speeds},
-            source=[{"kind": "explosion", "at": [600, 1000, -1000], "moment": 1e12, "wavelet": wavelet}],
-            receivers=[],
-        )
-        plan = craton.plan(scenario)
+    def profiles(speeds, *anomalies):
+        boundaries = {"others": name, name: {"thickness": thickness, "frequency": 2.0} | speeds}
+        more = {"method": method, "domain__spacing": spacing, "boundaries": boundaries, "time__step": 0.004}
+        plan = craton.plan(craton.Scenario(**edited(SMALL, model__anomalies=list(anomalies), **more)))
         assert f"made for {'waves of 900 .. 4000' if speeds else 'waves of'}" in str(plan.notes)
         return {n: a.data.tobytes() for n, a in plan.arrays.items() if a.kind == "boundary" and a.data is not None}
 
     body = {"shape": "box", "min": [800, 800, -1200], "max": [1200, 1200, -800], "vp": 3900, "vs": 1000, "rho": 2300}
     speeds = {"vp": [2000, 4000], "vs": [900, 2000]}
-    assert profiles(speeds, []) == profiles(speeds, [body])
-    assert profiles({}, []) != profiles({}, [body]) and profiles(speeds, [])
+    assert profiles(speeds) == profiles(speeds, body)
+    assert profiles({}) != profiles({}, body) and profiles(speeds)
 
 
 def test_what_layers_leave_is_stated_from_above():

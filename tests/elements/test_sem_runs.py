@@ -10,7 +10,8 @@ import craton
 from craton import validation
 from craton.cli import main
 from craton.scenario import dumps
-from craton.validation import conserved, homogeneous, spectral, spectral_conserved, spectral_waves, surface
+from craton.validation import conserved, guided, homogeneous, spectral, spectral_conserved, spectral_waves, surface
+from craton.validation.exact import guided as exact_guided
 
 # --- exact solutions --------------------------------------------------------------------------------------------------------------------
 
@@ -53,6 +54,18 @@ def test_a_wrong_speed_is_seen(monkeypatch):
     real = spectral_waves.scenario_of
     monkeypatch.setattr(spectral_waves, "scenario_of", lambda model, *words, **more: real(medium, *words, **more))
     assert spectral_waves.shear_error(4, 0.8, "cpu") > 3 * LIMITS[4]
+
+
+def test_the_wave_along_the_sea_floor_keeps_both_sides_together():
+    """Its exact motion: the vertical one of rock and water is the same on the interface, the shear stress zero."""
+    x, up, along = np.array([[[120.0, 0, 0]], [[0, 0, 0.01]], [[0.01, 0, 0]]])
+    for bottom in guided.BOTTOMS.values():
+        mode = spectral_waves.Scholte(exact_guided.scholte_speed(guided.WATER, bottom), 2e-3, bottom)
+        here, below, east, west = (mode.displacement(at, 0.3)[0] for at in (x, x - up, x + along, x - along))
+        rise = (mode.potential(x + up, 0.3) - mode.potential(x, 0.3)) / 0.01 / guided.WATER[1]
+        assert rise == pytest.approx(here[2:], rel=1e-4)
+        shear = (here - below)[0] / 0.01 + (east - west)[2] / 0.02
+        assert abs(shear) < 1e-4 * mode.k * np.abs(here).max()
 
 
 @pytest.mark.long

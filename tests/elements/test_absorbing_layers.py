@@ -78,7 +78,7 @@ SHORT = [(7, 3, False), (6, 1, False), (5, 3, True), (5, 1, True)]
 OTHERS = [(axes, fields, False) for axes, fields in ((1, 3), (1, 1), (2, 3), (2, 1), (4, 3), (4, 1), (6, 3), (7, 1))]
 
 
-@pytest.mark.parametrize("axes, fields, across", [*SHORT, *(pytest.param(*other, marks=LONG) for other in OTHERS)])
+@pytest.mark.parametrize("axes, fields, across", [*SHORT, *(pytest.param(*case, marks=LONG) for case in OTHERS)])
 def test_filters_are_those_of_the_trapezoidal_rule(axes, fields, across):
     """Also where the layers of west and bottom lie across lines of the mesh, of frames that say that they follow them."""
     mesh, random = semcase.Mesh(3, (2, 2, 1)), np.random.default_rng(3)

@@ -244,11 +244,13 @@ def test_damaged_meshes_are_described():
 def test_node_order_of_a_file_format_is_recognised():
     mesh = MOVED.elevated()
     for order in ("VTK", "gmsh", "Exodus", "SPECFEM"):
-        given = np.empty_like(mesh.elements)
-        given[:, shape.lexicographic(np.arange(27)[None], order)[0]] = mesh.elements  # node f of the format at column f
-        np.testing.assert_array_equal(shape.lexicographic(given, order), mesh.elements)
+        elements = np.empty_like(mesh.elements)
+        elements[:, shape.lexicographic(np.arange(27)[None], order)[0]] = (
+            mesh.elements
+        )  # node f of the format at column f
+        np.testing.assert_array_equal(shape.lexicographic(elements, order), mesh.elements)
         words = f"in the order of {order} the element is valid; 8 of 8 elements are affected"
-        assert words in messages(replace(mesh, elements=given))
+        assert words in messages(replace(mesh, elements=elements))
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------------------------
@@ -388,12 +390,12 @@ def test_compiled_numbers_are_those_of_numpy(degree, monkeypatch):
 
     def numbered():
         """Number of points, the points, which of them are marked, and their numbers in another order."""
-        found = numbering.number(elements, degree)
-        table = found.points.reshape(len(elements), -1)
-        flags, out = np.zeros(found.count, bool), np.zeros((50, table.shape[1]), np.int32)
+        points = numbering.number(elements, degree)
+        table = points.points.reshape(len(elements), -1)
+        flags, out = np.zeros(points.count, bool), np.zeros((50, table.shape[1]), np.int32)
         numbering.mark(flags, table, rows)
-        numbering.renumber(out, places, np.arange(found.count, dtype=np.int32)[::-1].copy(), table, rows)
-        return found.count, table, flags, out
+        numbering.renumber(out, places, np.arange(points.count, dtype=np.int32)[::-1].copy(), table, rows)
+        return points.count, table, flags, out
 
     compiled = numbered()
     assert numbering.helper(numbering.TEXT) is not None

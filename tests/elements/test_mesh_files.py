@@ -410,8 +410,8 @@ def test_fields_at_gll_points():
     mesh = sample(2)
     fine = subdivided(mesh, 4)
     assert fine.size == 64 * mesh.size and problems(replace(fine, faces=named_by_place(fine)), 1) == []
-    found = number(mesh.elements, 4)
-    assert len(fine.nodes) == found.count
-    np.testing.assert_array_equal(fine.elements[64 * 5], found.points[5][:2, :2, :2].ravel())
+    numbered = number(mesh.elements, 4)
+    assert len(fine.nodes) == numbered.count
+    np.testing.assert_array_equal(fine.elements[64 * 5], numbered.points[5][:2, :2, :2].ravel())
     assert len(boundary_faces(fine)) == 16 * len(boundary_faces(mesh))
     assert isinstance(fine, HexMesh) and fine.region_names == mesh.region_names

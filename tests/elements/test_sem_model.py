@@ -191,8 +191,10 @@ def test_sources_and_receivers_outside_the_mesh():
     deep, high = [SMALL["source"][0] | {"at": [1500, 1500, -2600]}], [{"name": "A", "at": [2000, 1500, 400]}]
     outside = scenario(source=deep, receivers=high)
     mesh = meshing.mesh_of(outside)
-    found = problems(place_on_mesh(outside, mesh), Places(mesh, np.zeros(mesh.size, bool)))
-    assert [p.key for p in found] == ["source.0.at", "receivers.0.at"] and "400 m from its nearest" in found[1].message
+    faults = problems(place_on_mesh(outside, mesh), Places(mesh, np.zeros(mesh.size, bool)))
+    assert [p.key for p in faults] == ["source.0.at", "receivers.0.at"] and "400 m from its nearest" in faults[
+        1
+    ].message
 
 
 def test_depths_count_from_the_top_of_a_mesh():

@@ -26,9 +26,9 @@ SEA = {"kind": "layers", "layers": [WATER | {"top": 0}, ROCK | {"top": -20}]}
 GRADIENT = {"kind": "layers", "layers": [ROCK | {"top": 0, "vp_gradient": 40}]}
 BENT = {"moved": 0.25, "curved": 0.04, "sheared": 0.2}
 CASES = {
-    "27 nodes": stepcase.box((2, 2, 2), run={"degree": 3}, **BENT),
+    "27 nodes": stepcase.box((2, 2, 2), run={"degree": 2}, **BENT),
     "anisotropic": stepcase.box((2, 2, 2), model=SHALE, run={"degree": 2}, **BENT),
-    "rigid": stepcase.box((2, 2, 2), run={"degree": 3}, boundaries="rigid"),
+    "rigid": stepcase.box((2, 2, 2), run={"degree": 2}, boundaries="rigid"),
     "coupled": stepcase.box((2, 2, 3), model=SEA, run={"degree": 2}, **BENT),
     "fluid": stepcase.box((2, 2, 2), model=FLUID, run={"degree": 4}, **BENT),
     "solid": stepcase.box((2, 2, 2), run={"degree": 3}),

@@ -127,7 +127,6 @@ SEM = {  # changes of CASE for both runs, those of the second, ranks that record
     "attenuation below a sea floor with relief": (wet(-900, 0, "rock", "water", model=LAND), {}, (1, 1), 1e-11),
     "rock alone": (wet(-900, -400, "rock"), {}, (1, 2), 1e-11),
     "water alone": (wet(-400, 0, "water"), {}, (1, 2), 1e-11),
-    "rock and water float32": (wet(-900, 0, "rock", "water", **SINGLE), {}, (1, 1), 2e-6),
 }
 SHORT = ("in space", "acoustic", "attenuation VTI topography")
 

@@ -287,6 +287,7 @@ def test_masses_and_extremes(degree, twice):
 
     def compute():
         total, volume = np.zeros(50), mesh_statistics.volumes(element, local, mesh_terms.boxes(local))
+        assert np.isfinite(volume).all()  # of boxes and others side by side
         mass = mesh_statistics.masses(volume, samples["rho"], element.volume_weights)
         mesh_statistics.add_at(total, points, mass)
         single = mesh_statistics.masses(volume[:, :1], samples["rho"][:, :1], mass[0])

@@ -56,6 +56,11 @@ def misfit(values, expected):
     return np.linalg.norm(values - expected) / np.linalg.norm(expected)
 
 
+def tiers(names, *short):
+    """Parameters of which all but a few are `long`."""
+    return [name if name in short else pytest.param(name, marks=pytest.mark.long) for name in names]
+
+
 def manifest(out):
     """What run.json of a folder says."""
     return json.loads((Path(out) / "run.json").read_text())

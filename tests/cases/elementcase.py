@@ -1,9 +1,11 @@
 """Shared by the tests of spectral elements' sources and receivers: bricks of elements and what point tables need to know of a problem."""
 
+import tomllib
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import numpy as np
+import smallcase
 
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import mesh_terms, ranks
@@ -13,6 +15,8 @@ from craton.methods.spectral_element.state import State
 from craton.model.media.sampling import at_nodes
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.hexmesh import HexMesh, named_by_place
+
+SMALL = tomllib.loads(smallcase.TEXT) | {"method": "sem"}
 
 
 def hexahedra(axes):
@@ -55,8 +59,7 @@ class Toy:
     def __post_init__(self):
         self.element = Element(self.degree)
         self.fluid = np.zeros(self.mesh.size, bool) if self.fluid_elements is None else self.fluid_elements
-        found = numbering.number(self.mesh.elements, self.degree)
-        points = found.points.reshape(self.mesh.size, -1)
+        points = numbering.number(self.mesh.elements, self.degree).points.reshape(self.mesh.size, -1)
         self.points, self.counts = np.zeros_like(points), {}
         for name, some in (("solid", ~self.fluid), ("fluid", self.fluid)):
             own, numbers = np.unique(points[some], return_inverse=True)
@@ -96,12 +99,11 @@ class Toy:
 
     def filled(self, **fields):
         """The state with fields given as functions of x, y, z: three components of the solid's, one of the fluid's."""
-        out = np.zeros(self.size)
-        every = np.arange(self.mesh.size)
+        out, every = np.zeros(self.size), np.arange(self.mesh.size)
         for name, function in fields.items():
             some = every[self.fluid] if name.startswith(("potential", "pressure")) else every[~self.fluid]
             values = np.asarray(function(*self.coordinates(some).swapaxes(0, 1)))
             components = values if values.ndim == 3 else values[None]
-            for c, one in enumerate(components):
-                out[self.offset(name) + len(components) * self.points[some] + c] = one
+            for c, component in enumerate(components):
+                out[self.offset(name) + len(components) * self.points[some] + c] = component
         return out

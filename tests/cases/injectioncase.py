@@ -2,6 +2,7 @@
 
 import numpy as np
 import xarray as xr
+from common import misfit
 from scipy.interpolate import CubicSpline
 
 import craton
@@ -12,7 +13,6 @@ from craton.survey import wavelets
 from craton.survey.layered_response import Stack, response
 
 RUN = {"device": "cpu", "threads": 1}
-DOUBLE = RUN | {"precision": "float64"}
 LAYERS = [
     {"top": 0, "vp": 2000, "vs": 1100, "rho": 2000},
     {"top": -430, "vp": 3000, "vs": 1700, "rho": 2300},  # cuts cells of 50 and 100 m
@@ -27,8 +27,6 @@ PLANE = {
     "recording": [{"name": "box", "from": [1200, -700], "to": [2000, 0]}],
     "receivers": [{"name": "in", "at": [1625, -210]}, {"name": "out", "at": [2300, -310]}],
 }
-# speeds between those of the layers: the same time step and absorbing layers
-ANOMALY = {"shape": "box", "min": [1500, -1000, -400], "max": [1700, 2000, -100], "vp": 2600, "vs": 1350, "rho": 2500}
 SPACE = {
     "domain": {"origin": [0, 0, -1600], "size": [2600, 2100, 1600], "spacing": 100},
     "model": {"kind": "layers", "layers": LAYERS},
@@ -51,20 +49,18 @@ CASE = {  # in spectral elements
 
 def ran(base, out=None, anomaly=None, ranks=None, **changes):
     """The result of a run of a case, over ranks of this process, with an anomaly if there is one."""
-    tables = {**base, "run": RUN} | changes
-    if out is None:
-        tables["recording"] = []
+    tables = {"run": RUN} | base | changes | ({} if out else {"recording": []})
     if anomaly:
         tables["model"] = tables["model"] | {"anomalies": [anomaly]}
     return craton.run(craton.Scenario(**tables), out=out, progress=False, devices=ranks)
 
 
-def taking(out, name="box"):
+def taking(out):
     """Changes of a run that takes a recording in place of its source."""
-    return {"source": [], "recording": [], "injection": [{"recorded": str(out), "name": name}]}
+    return {"source": [], "recording": [], "injection": [{"recorded": str(out), "name": "box"}]}
 
 
-def injected(out, base, anomaly=None, **changes):
+def inject(out, base, anomaly=None, **changes):
     """The result of a run into which the recorded field comes."""
     return ran(base, None, anomaly, **changes | taking(out))
 
@@ -98,11 +94,16 @@ def leaves(result, full):
 
 def together(result, full):
     """Velocity (time, receiver, component) of two runs at the times of the first that both have."""
-    velocity, other = (r.dataset.velocity.transpose("time", ...) for r in (result, full))
-    times = velocity.time.values
-    both = (times >= other.time.values[0]) & (times <= other.time.values[-1])
-    spline = CubicSpline(other.time.values, other.values)
-    return velocity.values[both], spline(times[both])
+    velocity, reference = (r.dataset.velocity.transpose("time", ...) for r in (result, full))
+    times, known = velocity.time.values, reference.time.values
+    both = (times >= known[0]) & (times <= known[-1])
+    return velocity.values[both], CubicSpline(known, reference.values)(times[both])
+
+
+def apart(result, full):
+    """Misfit (relative L2) at the first receiver, inside, and what is at the second, outside, over what was there at the most."""
+    values, expected = together(result, full)
+    return misfit(values[:, 0], expected[:, 0]), np.abs(values[:, 1]).max() / np.abs(expected[:, 1]).max()
 
 
 def problems(tables, part="message"):
@@ -112,6 +113,16 @@ def problems(tables, part="message"):
     except ScenarioError as error:
         return {problem.key: getattr(problem, part) for problem in error.problems}
     return {}
+
+
+def untold(*rows):
+    """Rows (tables, key, words) whose plan does not tell the words at the key, or at any where it is "", and what it tells."""
+    missing = []
+    for tables, key, words in rows:
+        messages = problems(tables)
+        if words not in (messages.get(key, "") if key else str(messages)):
+            missing.append((words, messages))
+    return missing
 
 
 # --- exact waves in layers ------------------------------------------------------------------------------------------
@@ -124,18 +135,16 @@ BOX = {"from": [600, -1000], "to": [2400, 0]}
 
 def section(wave, incidence, **changes):
     """Tables of a section of the layers, into which a plane wave comes."""
-    entry = {"wave": wave, **BOX, "incidence": incidence, "at": [1500, -1000], "wavelet": WAVELET}
-    waves = "SH" if wave == "SH" else "P-SV"
     places = {"in": [1720, 0], "deep": [1300, -700], "out": [2600, -100]}
-    tables = {
+    waves = "SH" if wave == "SH" else "P-SV"
+    return {
         "domain": {"origin": [0, -1500], "size": [3000, 1500], "spacing": 20, "waves": waves},
         "model": {"kind": "layers", "layers": ROCK},
         "time": {"duration": 1.6},
-        "injection": [entry],
+        "injection": [{"wave": wave, **BOX, "incidence": incidence, "at": [1500, -1000], "wavelet": WAVELET}],
         "receivers": [{"name": name, "at": at} for name, at in places.items()],
         "run": RUN | {"order": 8},
-    }
-    return tables | changes
+    } | changes
 
 
 def flat(wave, incidence, **changes):
@@ -149,17 +158,16 @@ def exact(times, along, z, names, wave="P", incidence=25, stack=STACK, frequency
     dt, speed = times[1] - times[0], 3200.0 if wave == "P" else 1800.0
     p, q = np.sin(np.radians(incidence)) / speed, np.cos(np.radians(incidence)) / speed
     count, first = 1 << int(np.ceil(np.log2(40 / dt))), round(5 / dt)
-    spectrum = np.fft.rfft(
-        wavelets.build(Ricker(**WAVELET | {"frequency": frequency}))(times[0] + (np.arange(count) - first) * dt)
-    )
+    pulse = wavelets.build(Ricker(**WAVELET | {"frequency": frequency}))
+    spectrum = np.fft.rfft(pulse(times[0] + (np.arange(count) - first) * dt))
     omega = 2 * np.pi * np.fft.rfftfreq(count, dt)
     spectrum = spectrum * np.exp(-1j * omega * (1000 + stack.tops[0]) * q)
-    moved, series = response(stack, wave, p, omega), np.zeros((len(names), len(times), len(z)))
+    motion, series = response(stack, wave, p, omega), np.zeros((len(names), len(times), len(z)))
     for level in np.unique(z):
         at = z == level
-        delays = np.exp(-1j * omega * p * along[at][:, None])
+        passed = spectrum * np.exp(-1j * omega * p * along[at][:, None])
         for name, values in zip(names, series):
-            values[:, at] = np.fft.irfft(spectrum * moved.at(level, name) * delays, count).T[first : first + len(times)]
+            values[:, at] = np.fft.irfft(passed * motion.at(level, name), count).T[first : first + len(times)]
     return series
 
 
@@ -168,9 +176,9 @@ def wavefield(spacing=50.0, thickness=200.0, dt=0.02, end=1.9):
     points, times = craton.injection_points(BOX["from"], BOX["to"], spacing, thickness), np.arange(-1.5, end, dt)
     x, z = points.x.values, points.z.values
     fields = exact(times, x - 1500, z, ("r", "z", "rr", "zz", "rz"))
-    layer = [int(level >= -400) for level in z]
-    medium = {name: ("point", getattr(STACK, name)[layer]) for name in ("vp", "vs", "rho")}
-    waves = {"velocity": (("component", "time", "point"), fields[:2])}
+    layer = (z >= -400).astype(int)
+    waves = {name: ("point", getattr(STACK, name)[layer]) for name in ("vp", "vs", "rho")}
+    waves |= {"velocity": (("component", "time", "point"), fields[:2])}
     waves |= {"stress": (("tensor", "time", "point"), fields[2:])}
     coordinates = {"time": times, "component": ["x", "z"], "tensor": ["xx", "zz", "xz"]}
-    return xr.Dataset(waves | medium, coordinates | {"x": ("point", x), "y": 0.0, "z": ("point", z)})
+    return xr.Dataset(waves, coordinates | {"x": ("point", x), "y": 0.0, "z": ("point", z)})

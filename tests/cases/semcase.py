@@ -59,22 +59,19 @@ class Mesh:
         """The kernels' geometry array."""
         if kind == "stored":
             return mesh_terms.metric(self.element, self.local)
-        return {"nodes": self.local, "corners": mesh_terms.corners(self.local)[0], "box": mesh_terms.boxes(self.local)}[
-            kind
-        ]
+        corners, edges = mesh_terms.corners(self.local)[0], mesh_terms.boxes(self.local)
+        return {"nodes": self.local, "corners": corners, "box": edges}[kind]
 
     def positions(self):
         """Coordinates of the global points, (count, 3)."""
-        out = np.zeros((self.count + 1, 3))
-        at = mesh_terms.coordinates(self.element, self.local) + self.centres[:, :, None]
-        out[self.points] = at.transpose(0, 2, 1)
+        out, at = np.zeros((self.count + 1, 3)), mesh_terms.coordinates(self.element, self.local)
+        out[self.points] = (at + self.centres[:, :, None]).transpose(0, 2, 1)
         return out[: self.count]
 
     def random(self, rows, per_node=True, low=0.5):
         """Values of the material, zero where elements fill up."""
-        rng = np.random.default_rng(self.seed + rows)
         shape = (self.size, rows, self.element.size) if per_node else (self.size, rows)
-        values = low + rng.random(shape)
+        values = low + np.random.default_rng(self.seed + rows).random(shape)
         values[self.real :] = 0
         return values
 
@@ -99,22 +96,30 @@ def constants_of(moduli):
         for (a, b), n in ROW.items():
             c[:, a, b] = c[:, b, a] = moduli[:, n]
         return c
-    lam, mu = moduli[:, 0], moduli[:, 1]
-    c[:, :3, :3] = lam[:, None, None]
+    c[:, :3, :3] = moduli[:, :1, None]  # lambda
     for a in range(3):
-        c[:, a, a] += 2 * mu
-        c[:, a + 3, a + 3] = mu
+        c[:, a, a] += 2 * moduli[:, 1]
+        c[:, a + 3, a + 3] = moduli[:, 1]
     return c
+
+
+def slopes(element):
+    """Derivatives along xi, eta and zeta at nodes p of the Lagrange functions of nodes q, (3, p, q)."""
+    one, d = np.eye(element.n), element.derivative.T
+    axes = ((one, one, d), (one, d, one), (d, one, one))
+    return np.stack([np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1) for m in axes])
+
+
+def metric(element, local):
+    """Derivative of the reference coordinates along x, y and z at nodes, (e, s, r, p); weights w det J (e, p)."""
+    terms = mesh_terms.metric(element, local)
+    return terms[:, :9].reshape(len(local), 3, 3, -1), terms[:, 9] * element.volume_weights
 
 
 def gradients(element, local):
     """G[e, r, p, q]: derivative along x_r at node p of the Lagrange function of node q; weights w det J (e, p)."""
-    one, d = np.eye(element.n), element.derivative.T
-    axes = ((one, one, d), (one, d, one), (d, one, one))
-    reference = np.stack([np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1) for m in axes])
-    terms = mesh_terms.metric(element, local)
-    inverse = terms[:, :9].reshape(len(local), 3, 3, -1)
-    return np.einsum("esrp,spq->erpq", inverse, reference), terms[:, 9] * element.volume_weights
+    inverse, weight = metric(element, local)
+    return np.einsum("esrp,spq->erpq", inverse, slopes(element)), weight
 
 
 def strain_of(mesh, u):

@@ -34,7 +34,7 @@ def test_soil_in_a_box_resonates(tmp_path):
         "spacing": 120,
         "margin": 1280,
         "stations": 9,
-        "duration": 3.2,
+        "duration": 2.8,
     }
     site = {"half": 640, "bottom": -400, "sampling": 160, "fine": 80, "radius": 480, "thickness": 200}
     small = module.Site(**size, **site, source=(-1800, -300, -1300))

@@ -46,11 +46,8 @@ def curved():
 
 def scattered():
     """Node numbers anywhere, most of them of no node."""
-    mesh = bricks(3, 3, 3)
-    new, nodes = (
-        np.random.default_rng(0).permutation(1000)[: len(mesh.nodes)].astype(np.int32),
-        np.full((1000, 3), np.nan),
-    )
+    mesh, nodes = bricks(3, 3, 3), np.full((1000, 3), np.nan)
+    new = np.random.default_rng(0).permutation(1000)[: len(mesh.nodes)].astype(np.int32)
     nodes[new] = mesh.nodes
     return replace(mesh, nodes=nodes, elements=new[mesh.elements], faces={})
 
@@ -67,29 +64,29 @@ NUMBERED = {
 
 @pytest.mark.parametrize("name", NUMBERED)
 def test_points_have_one_number_exactly_where_they_have_one_place(name):
-    made, degrees = NUMBERED[name]
+    mesh_of, degrees = NUMBERED[name]
     for degree in degrees:
-        mesh = made(degree)
-        found = numbering.number(mesh.elements, degree)
+        mesh = mesh_of(degree)
+        numbered = numbering.number(mesh.elements, degree)
         places = shape.positions(mesh.nodes, mesh.elements, shape.gll_points(degree)).reshape(-1, 3)
-        numbers = found.points.reshape(-1)
+        numbers = numbered.points.reshape(-1)
         first = np.unique(numbers, return_index=True)[1]
-        assert found.points.dtype == np.int32 and len(first) == found.count == numbers.max() + 1
+        assert numbered.points.dtype == np.int32 and len(first) == numbered.count == numbers.max() + 1
         assert (np.diff(first) > 0).all()  # numbered by first touch
         own = places[first]
         assert np.abs(places - own[numbers]).max() < 1e-12  # rounding of coordinates of size 1 to 10
         # The nearest two different points are 0.05 apart (degree 8); rounded to 1e-6, equal rows would be equal points.
-        assert len(np.unique(np.rint(own * 1e6), axis=0)) == found.count
-        assert name != "brick" or found.count == (3 * degree + 1) * (2 * degree + 1) * (4 * degree + 1)
+        assert len(np.unique(np.rint(own * 1e6), axis=0)) == numbered.count
+        assert name != "brick" or numbered.count == (3 * degree + 1) * (2 * degree + 1) * (4 * degree + 1)
 
 
 def test_few_and_many_elements():
     np.testing.assert_array_equal(numbering.number(np.arange(8)[None], 5).points.ravel(), np.arange(216))
     none = np.empty((0, 8), np.int32)
     assert numbering.number(none, 4).count == 0 and numbering.boundary_faces(none).shape == (0, 2)
-    found = numbering.chunks(none, 64)
-    order, limits = numbering.by_colour(found, numbering.colour(found))
-    assert len(found) == len(order) == 0 and limits.tolist() == [0]
+    chunks = numbering.chunks(none, 64)
+    order, limits = numbering.by_colour(chunks, numbering.colour(chunks))
+    assert len(chunks) == len(order) == 0 and limits.tolist() == [0]
     many = np.broadcast_to(np.arange(8), (3_000_000, 8))  # 729 points an element, more than 2^31 - 1 in all
     refused(ResourceError, "3000000 elements of degree 8", numbering.number, many, 8)
 
@@ -104,15 +101,17 @@ def test_faces_of_an_element_hold_the_points_on_them():
 
 
 def test_boundary_faces_of_a_brick():
+    """Also of its elements in another order."""
     mesh = turned(bricks(4, 3, 2))
-    assert len(boundary_faces(mesh)) == 2 * (12 + 8 + 6)
     sides = {"west": (6, 0, 0), "east": (6, 0, 4), "south": (8, 1, 0)}
     sides |= {"north": (8, 1, 3), "bottom": (12, 2, 0), "top": (12, 2, 2)}
-    assert mesh.faces.keys() == sides.keys()
-    for name, (count, axis, value) in sides.items():
-        rows = mesh.faces[name]
-        corners = mesh.nodes[numbering.face_corners(mesh.elements)[rows[:, 0], rows[:, 1]]]
-        assert len(rows) == count and (corners[:, :, axis] == value).all()
+    for ordered in (mesh, mesh.reordered(numbering.locality(mesh))):
+        assert len(boundary_faces(ordered)) == 2 * (12 + 8 + 6)
+        assert ordered.faces.keys() == sides.keys()
+        for name, (count, axis, value) in sides.items():
+            rows = ordered.faces[name]
+            corners = ordered.nodes[numbering.face_corners(ordered.elements)[rows[:, 0], rows[:, 1]]]
+            assert len(np.unique(rows, axis=0)) == len(rows) == count and (corners[:, :, axis] == value).all()
 
 
 # --- order, chunks, colours -------------------------------------------------------------------------------------------------------------
@@ -126,41 +125,33 @@ def test_locality_walks_from_neighbour_to_neighbour():
     np.testing.assert_allclose(np.linalg.norm(np.diff(mesh.centroids()[order], axis=0), axis=1), 1)
 
 
-def test_elements_in_another_order_keep_their_faces():
-    mesh = turned(bricks(4, 3, 2))
-    again = mesh.reordered(numbering.locality(mesh))
-    before, after = named_by_place(mesh), named_by_place(again)
-    for name, rows in after.items():
-        assert set(map(tuple, rows)) == set(map(tuple, again.faces[name])) and len(rows) == len(before[name])
-
-
-def test_chunks_of_one_colour_share_no_point():
-    for size in (1, 8, 64):
-        mesh = turned(bricks(9, 8, 7), seed=size)
-        mesh = mesh.reordered(numbering.locality(mesh))
-        found = numbering.chunks(mesh.elements, size)
-        colours = numbering.colour(found)
-        assert found.offsets[-1] == mesh.size and len(colours) == -(-mesh.size // size)
-        assert colours.max() < 20  # an element has 26 neighbours, 8 colours are the least; greedy takes 10 to 16
-        points = numbering.number(mesh.elements, 2).points
-        order, limits = numbering.by_colour(found, colours)
-        np.testing.assert_array_equal(np.sort(order), np.arange(mesh.size))
-        assert limits[-1] == mesh.size
-        for one, (low, high) in enumerate(pairwise(limits)):
-            chunks = [np.arange(found.offsets[c], found.offsets[c + 1]) for c in np.flatnonzero(colours == one)]
-            np.testing.assert_array_equal(order[low:high], np.concatenate(chunks))
-            together = np.concatenate([np.unique(points[chunk]) for chunk in chunks])
-            assert len(np.unique(together)) == len(together) > 0
+@pytest.mark.parametrize("size", [1, 8, 64])
+def test_chunks_of_one_colour_share_no_point(size):
+    mesh = turned(bricks(9, 8, 7), seed=size)
+    mesh = mesh.reordered(numbering.locality(mesh))
+    cut = numbering.chunks(mesh.elements, size)
+    colours = numbering.colour(cut)
+    assert cut.offsets[-1] == mesh.size and len(colours) == -(-mesh.size // size)
+    assert colours.max() < 20  # an element has 26 neighbours, 8 colours are the least; greedy takes 10 to 16
+    points = numbering.number(mesh.elements, 2).points
+    order, limits = numbering.by_colour(cut, colours)
+    np.testing.assert_array_equal(np.sort(order), np.arange(mesh.size))
+    assert limits[-1] == mesh.size
+    for colour, (low, high) in enumerate(pairwise(limits)):
+        chunks = [np.arange(cut.offsets[c], cut.offsets[c + 1]) for c in np.flatnonzero(colours == colour)]
+        np.testing.assert_array_equal(order[low:high], np.concatenate(chunks))
+        touched = np.concatenate([np.unique(points[chunk]) for chunk in chunks])
+        assert len(np.unique(touched)) == len(touched) > 0
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------------------------
 
 
-def told(mesh, degree=4):
-    """The messages and remedies for a mesh, joined; each problem has both."""
-    found = problems(mesh, degree)
-    assert all(p.key == "domain.mesh" and p.message and p.remedy for p in found)
-    return "\n".join(p.message for p in found)
+def messages(mesh, degree=4):
+    """The messages for a mesh, joined; each problem has a remedy, too."""
+    faults = problems(mesh, degree)
+    assert all(p.key == "domain.mesh" and p.message and p.remedy for p in faults)
+    return "\n".join(p.message for p in faults)
 
 
 def with_node(mesh, place, to):
@@ -242,9 +233,9 @@ DAMAGED = [  # a mesh, and the whole text of its messages or words in it
 def test_damaged_meshes_are_described():
     missing = []
     for n, (mesh, words) in enumerate(DAMAGED):
-        text = told(mesh)
-        missing += [(n, words, text)] if isinstance(words, str) and text != words else []
-        missing += [(n, word, text) for word in words if not isinstance(words, str) and word not in text]
+        text = messages(mesh)
+        if text != words if isinstance(words, str) else any(word not in text for word in words):
+            missing.append((n, words, text))
     assert missing == []
     assert (shape.determinants(BETWEEN.nodes, BETWEEN.elements, np.array([-1.0, 1.0])) > 0).all()
     refused(ValueError, "(2, 6); it must be", HexMesh, TWO.nodes, TWO.elements[:, :6])
@@ -253,11 +244,13 @@ def test_damaged_meshes_are_described():
 def test_node_order_of_a_file_format_is_recognised():
     mesh = MOVED.elevated()
     for order in ("VTK", "gmsh", "Exodus", "SPECFEM"):
-        given = np.empty_like(mesh.elements)
-        given[:, shape.lexicographic(np.arange(27)[None], order)[0]] = mesh.elements  # node f of the format at column f
-        np.testing.assert_array_equal(shape.lexicographic(given, order), mesh.elements)
+        elements = np.empty_like(mesh.elements)
+        elements[:, shape.lexicographic(np.arange(27)[None], order)[0]] = (
+            mesh.elements
+        )  # node f of the format at column f
+        np.testing.assert_array_equal(shape.lexicographic(elements, order), mesh.elements)
         words = f"in the order of {order} the element is valid; 8 of 8 elements are affected"
-        assert words in told(replace(mesh, elements=given))
+        assert words in messages(replace(mesh, elements=elements))
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------------------------
@@ -265,9 +258,8 @@ def test_node_order_of_a_file_format_is_recognised():
 
 def test_volume_and_quality():
     mesh, cube = turned(bricks(3, 3, 3, 0.3)), bricks(1, 1, 1)
-    weights = (
-        np.array([1, 4, 1]) / 3
-    )  # Simpson's rule: exact, the Jacobian of a trilinear map has degree 2 along each axis
+    # Simpson's rule: exact, the Jacobian of a trilinear map has degree 2 along each axis
+    weights = np.array([1, 4, 1]) / 3
     determinants = shape.determinants(mesh.nodes, mesh.elements, shape.gll_points(2))
     assert determinants.dot(np.einsum("k,j,i->kji", *3 * (weights,)).ravel()).sum() == pytest.approx(27, rel=1e-13)
     np.testing.assert_allclose(shape.quality(cube.nodes * (1, 5, 9), cube.elements), 1)
@@ -280,9 +272,9 @@ def test_products_do_not_depend_on_the_number_of_rows():
     for count in (1, 2, 3, 7, 17, 50):
         random = np.random.default_rng(count)
         rows, matrix = random.standard_normal((400, 27)), random.standard_normal((27, 125))
-        want = shape.product(rows, matrix)
-        assert np.array_equal(shape.product(rows[:count], matrix), want[:count]), count
-        assert np.allclose(want, rows @ matrix, rtol=0, atol=1e-13)
+        whole = shape.product(rows, matrix)
+        assert np.array_equal(shape.product(rows[:count], matrix), whole[:count]), count
+        assert np.allclose(whole, rows @ matrix, rtol=0, atol=1e-13)
 
 
 # --- the internal mesher ----------------------------------------------------------------------------------------------------------------
@@ -334,9 +326,8 @@ def test_elements_below_are_larger(refine):
     refine = [tuple(map(int, one.split())) for one in refine.split(",")]
     mesh = box_mesh(**BOX, interfaces=(-4900.0, -6000.0), refine=refine)
     assert problems(mesh, 4) == []
-    assert (
-        mesh.quality().min() > 0.6
-    )  # 45 degrees would be 0.71; transition layers are flattened to fit between interfaces
+    # 45 degrees would be 0.71; transition layers are flattened to fit between interfaces
+    assert mesh.quality().min() > 0.6
     assert volume(mesh).sum() == pytest.approx(30_000 * 24_000 * 20_000)
     size, z = lengths(mesh), mesh.centroids()[:, 2]
     total, first = np.prod([factor for _, factor in refine]), refine[0][0]
@@ -395,23 +386,21 @@ def test_compiled_numbers_are_those_of_numpy(degree, monkeypatch):
     cubes = [cube.transpose(random.permutation(3))[::-1, :, ::-1] for cube in cubes]
     elements = random.permutation(500)[random.permutation(np.reshape(cubes, (-1, 8)))]
     elements[3, 5] = elements[3, 2]  # of a bad mesh, too
-    compiled = numbering.number(elements, degree)
     rows, places = random.permutation(len(elements))[:50], np.arange(50)
-    table = compiled.points.reshape(len(elements), -1)
 
-    def again():
-        flags, out = np.zeros(compiled.count, bool), np.zeros((50, table.shape[1]), np.int32)
+    def numbered():
+        """Number of points, the points, which of them are marked, and their numbers in another order."""
+        points = numbering.number(elements, degree)
+        table = points.points.reshape(len(elements), -1)
+        flags, out = np.zeros(points.count, bool), np.zeros((50, table.shape[1]), np.int32)
         numbering.mark(flags, table, rows)
-        number = np.arange(compiled.count, dtype=np.int32)[::-1].copy()
-        numbering.renumber(out, places, number, table, rows)
-        return flags, out
+        numbering.renumber(out, places, np.arange(points.count, dtype=np.int32)[::-1].copy(), table, rows)
+        return points.count, table, flags, out
 
-    marked, renumbered = again()
+    compiled = numbered()
     assert numbering.helper(numbering.TEXT) is not None
     monkeypatch.setattr(numbering, "helper", lambda path: None)
-    plain = numbering.number(elements, degree)
-    assert compiled.count == plain.count and np.array_equal(compiled.points, plain.points)
-    assert np.array_equal(marked, again()[0]) and np.array_equal(renumbered, again()[1])
+    assert all(map(np.array_equal, compiled, numbered()))
 
 
 @pytest.mark.parametrize("size", [1, 16])

@@ -66,10 +66,11 @@ def assert_same(read, mesh, regions=None):
 
 def refusal(path):
     """The message for a file that cannot be used."""
-    with pytest.raises(ScenarioError) as error:
+    with pytest.raises(ScenarioError) as caught:
         read_mesh(path)
-    assert error.value.problems[0].remedy and error.value.problems[0].key == "domain.mesh"
-    return error.value.problems[0].message
+    problem = caught.value.problems[0]
+    assert problem.remedy and problem.key == "domain.mesh"
+    return problem.message
 
 
 # --- writers ----------------------------------------------------------------------------------------------------------------------------
@@ -86,12 +87,11 @@ def by_meshlane(path, mesh, cells=None, tags=True):
     cells = in_order(mesh, VTK) if cells is None else cells
     blocks = [(kind[cells.shape[1]], cells), *(("quad", quads(mesh, name)) for name in SIDES)]
     marks = [mesh.regions + 10, *(np.full(len(mesh.faces[name]), 1 + i) for i, name in enumerate(SIDES))]
-    data = {"gmsh:physical": marks, "gmsh:geometrical": marks} if tags else {}
+    data, gmsh = {"gmsh:physical": marks, "gmsh:geometrical": marks} if tags else {}, path.suffix == ".msh"
     names = {name: np.array([1 + i, 2]) for i, name in enumerate(SIDES)}
     names |= {f"layer {i}": np.array([9 + i, 3]) for i in (1, 2)}
-    form = {"file_format": "gmsh22", "binary": False} if path.suffix == ".msh" else {}
-    field = names if path.suffix == ".msh" else None
-    meshlane().write(path, meshlane().Mesh(mesh.nodes, blocks, cell_data=data, field_data=field), **form)
+    written = meshlane().Mesh(mesh.nodes, blocks, cell_data=data, field_data=names if gmsh else None)
+    meshlane().write(path, written, **{"file_format": "gmsh22", "binary": False} if gmsh else {})
 
 
 def letters(names, width=12):
@@ -173,6 +173,11 @@ def specfem(folder, mesh, real=repr):
 # --- formats ----------------------------------------------------------------------------------------------------------------------------
 
 
+def same(mesh):
+    """What has every name."""
+    return mesh
+
+
 def numbered(mesh):
     """What has only the numbers of its sides."""
     return replace(mesh, faces={str(1 + i): mesh.faces[name] for i, name in enumerate(SIDES)})
@@ -185,9 +190,9 @@ def in_blocks(mesh):
     return replace(mesh, faces=faces, regions=1 - mesh.regions)
 
 
-def same(mesh):
-    """What has every name."""
-    return mesh
+def untagged(path, mesh):
+    """Write a mesh whose sides are known by their places."""
+    by_meshlane(path, mesh, tags=False)
 
 
 FORTRAN = "{:.16e}".format
@@ -195,8 +200,8 @@ FORMATS = {  # file, writer, the mesh that is read from one, names of its region
     "Gmsh": ("mesh.msh", by_meshlane, same, ("layer 1", "layer 2")),
     "VTK": ("mesh.vtk", by_meshlane, numbered, ("10", "11")),
     "VTU": ("mesh.vtu", by_meshlane, numbered, ("10", "11")),
-    "plain VTK": ("plain.vtk", lambda path, mesh: by_meshlane(path, mesh, tags=False), same, None),  # sides by place
-    "plain VTU": ("plain.vtu", lambda path, mesh: by_meshlane(path, mesh, tags=False), same, None),
+    "plain VTK": ("plain.vtk", untagged, same, None),
+    "plain VTU": ("plain.vtu", untagged, same, None),
     "Exodus": ("mesh.exo", lambda path, mesh: as_hdf5(path, exodus(mesh)), in_blocks, ("block 11", "upper")),
     "classic Exodus": ("old.exo", lambda path, mesh: as_classic(path, exodus(mesh)), in_blocks, ("block 11", "upper")),
     "SPECFEM": ("MESH", specfem, same, ("1", "2")),
@@ -237,13 +242,13 @@ def test_elements_with_20_nodes_are_completed(tmp_path, suffix):
 
 
 def test_stray_nodes_of_surfaces_are_dropped_and_others_told(tmp_path):
-    mesh = sample(1)
+    mesh, library = sample(1), meshlane()
     m = len(mesh.nodes)
     blocks = [("hexahedron", in_order(mesh, VTK)), ("vertex", [[m]])]
-    stray = meshlane().Mesh(np.vstack([mesh.nodes, [(0, 0, 9000), (1, 1, 9000)]]), blocks)
-    meshlane().write(tmp_path / "mesh.vtu", stray)
-    found = [p.message for p in problems(read_mesh(tmp_path / "mesh.vtu"))]
-    assert found == [f"node {m} at (x, y, z) = (1, 1, 9000) m belongs to no element"]
+    stray = library.Mesh(np.vstack([mesh.nodes, [(0, 0, 9000), (1, 1, 9000)]]), blocks)
+    library.write(tmp_path / "mesh.vtu", stray)
+    messages = [p.message for p in problems(read_mesh(tmp_path / "mesh.vtu"))]
+    assert messages == [f"node {m} at (x, y, z) = (1, 1, 9000) m belongs to no element"]
 
 
 def gmsh_box(path, order, version, save_all=False):
@@ -265,17 +270,15 @@ def gmsh_box(path, order, version, save_all=False):
         occ.synchronize()
         for _, curve in gmsh.model.getEntities(1):
             mesh.setTransfiniteCurve(curve, 4)
+        mesh.setTransfiniteAutomatic(recombine=True)
         groups = {"free surface": [], "absorbing": []}
         for _, face in gmsh.model.getEntities(2):
-            mesh.setTransfiniteSurface(face)
-            mesh.setRecombine(2, face)
             z = occ.getCenterOfMass(2, face)[2]
             if abs(z + 1000) > 1:  # not the interface
                 groups["free surface" if z > -1 else "absorbing"].append(face)
         for name, faces in groups.items():
             gmsh.model.addPhysicalGroup(2, faces, name=name)
         for _, volume in gmsh.model.getEntities(3):
-            mesh.setTransfiniteVolume(volume)
             deep = occ.getCenterOfMass(3, volume)[2] < -1000
             gmsh.model.addPhysicalGroup(3, [volume], name="rock" if deep else "sediment")
         mesh.generate(3)
@@ -315,13 +318,13 @@ def test_exodus_files_that_cannot_be_used(tmp_path):
     path = tmp_path / "mesh.e"
     path.write_text("no mesh")
     assert "this is not an Exodus file" in refusal(path)
-    for gone, more, words in (
+    for missing, more, words in (
         ("coordz", {}, "it has no coordinates coordx, coordy, coordz"),
         ("connect", {}, "it has no element blocks"),
         ("none", tets, "it contains 24 tetrahedra; only hexahedra"),
         ("none", beyond, "the side set 'east' names element 10"),
     ):
-        as_hdf5(path, {name: v for name, v in whole.items() if not name.startswith(gone)} | more)
+        as_hdf5(path, {name: v for name, v in whole.items() if not name.startswith(missing)} | more)
         assert words in refusal(path)
 
 
@@ -330,16 +333,13 @@ def without_last(text):
     return text.rsplit(None, 1)[0]
 
 
+NO_FACE = "1 quadrilaterals are not faces of hexahedra, the first in 'west'"
 WRONG_SPECFEM = [  # file, change of its text, words
     ("nodes_coords_file", without_last, "nodes_coords_file announces 100 rows but contains 399 numbers"),
     ("mesh_file", lambda text: without_last(text) + " 999", "mesh_file names node 999, which does not exist"),
     ("materials_file", lambda text: text + "999 1\n", "materials_file names element 999"),
     ("mesh_file", lambda text: text + "end\n", "contains something that is not a number"),
-    (
-        FILES["west"],
-        lambda t: without_last(t) + " 7",
-        "1 quadrilaterals are not faces of hexahedra, the first in 'west'",
-    ),
+    (FILES["west"], lambda text: without_last(text) + " 7", NO_FACE),
 ]
 
 
@@ -398,20 +398,20 @@ def test_vtu_that_craton_writes(tmp_path, order):
 
 
 def test_series_of_vtu_files(tmp_path):
-    (tmp_path / "frames").mkdir()
     files = [(0.1 * n, tmp_path / "frames" / f"wave & {n}.vtu") for n in range(3)]
+    files[0][1].parent.mkdir()
     root = ElementTree.parse(write_series(tmp_path / "wave.pvd", files)).getroot()
     assert root.attrib["type"] == "Collection"
-    found = [(float(row.attrib["timestep"]), row.attrib["file"]) for row in root.iter("DataSet")]
-    assert found == [(0.1 * n, f"frames/wave & {n}.vtu") for n in range(3)]
+    rows = [(float(row.attrib["timestep"]), row.attrib["file"]) for row in root.iter("DataSet")]
+    assert rows == [(0.1 * n, f"frames/wave & {n}.vtu") for n in range(3)]
 
 
 def test_fields_at_gll_points():
     mesh = sample(2)
     fine = subdivided(mesh, 4)
     assert fine.size == 64 * mesh.size and problems(replace(fine, faces=named_by_place(fine)), 1) == []
-    found = number(mesh.elements, 4)
-    assert len(fine.nodes) == found.count
-    np.testing.assert_array_equal(fine.elements[64 * 5], found.points[5][:2, :2, :2].ravel())
+    numbered = number(mesh.elements, 4)
+    assert len(fine.nodes) == numbered.count
+    np.testing.assert_array_equal(fine.elements[64 * 5], numbered.points[5][:2, :2, :2].ravel())
     assert len(boundary_faces(fine)) == 16 * len(boundary_faces(mesh))
     assert isinstance(fine, HexMesh) and fine.region_names == mesh.region_names

@@ -1,4 +1,5 @@
-"""The plan of spectral elements against the plain way: every element sampled at all its nodes, in float64, one array for all; and compiled
+"""The reference element and what elements' shapes give: exact quadrature, derivatives, volumes, areas, damping of absorbing faces. The
+plan of spectral elements against the plain way: every element sampled at all its nodes, in float64, one array for all; and compiled
 batches of elements: the same bits as NumPy's, element for element.
 """
 
@@ -8,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import semcase
 import stepcase
 import threadpoolctl
 from common import refused
@@ -15,10 +17,10 @@ from common import refused
 from craton.backends.cpu import CPU
 from craton.host import helpers
 from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import batched, bench, families, material, mesh_statistics, mesh_terms
+from craton.methods.spectral_element import batched, bench, faces, families, material, mesh_statistics, mesh_terms
 from craton.methods.spectral_element.assembly import order_elements
 from craton.methods.spectral_element.build import assemble, discretise
-from craton.methods.spectral_element.element import Element
+from craton.methods.spectral_element.element import DEGREES, Element, lagrange, lagrange_slopes
 from craton.methods.spectral_element.time_step import corner_nodes, corner_stiffness
 from craton.methods.spectral_element.undamped import TEXT, advance, products_on_host
 from craton.model import blas
@@ -28,6 +30,111 @@ from craton.model.media.cells import in_order
 from craton.model.mesh import shape
 from craton.scenario import Layers
 from craton.survey import receivers, source_files
+
+# --- elements ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_quadrature_and_derivatives_are_exact_to_their_degree():
+    element = Element(4)
+    assert np.allclose(element.points, [-1, -np.sqrt(3 / 7), 0, np.sqrt(3 / 7), 1], rtol=0, atol=1e-16)
+    assert np.allclose(element.weights, [1 / 10, 49 / 90, 32 / 45, 49 / 90, 1 / 10], rtol=0, atol=1e-15)
+    for degree in DEGREES:
+        element = Element(degree)
+        for power in range(2 * degree):
+            assert abs(element.weights @ element.points**power - (1 + (-1) ** power) / (power + 1)) < 1e-14
+        assert abs(element.weights @ element.points ** (2 * degree) - 2 / (2 * degree + 1)) > 1e-6  # and no further
+        for power in range(degree + 1):
+            slope = power * element.points ** max(power - 1, 0)
+            assert np.allclose(element.derivative.T @ element.points**power, slope, rtol=0, atol=1e-12)
+
+
+def test_lagrange_polynomials_are_one_at_their_own_point():
+    points = Element(6).points
+    assert (lagrange(points, points) == np.eye(7)).all()
+    at, step = np.linspace(-1, 1, 12).reshape(3, 4), 1e-6
+    values = lagrange(points, at)
+    assert values.shape == (3, 4, 7) and np.allclose(values.sum(-1), 1, atol=1e-14)
+    assert np.allclose(values @ points**5, at**5, atol=1e-14)
+    numeric = (lagrange(points, at + step) - lagrange(points, at - step)) / (2 * step)
+    assert np.allclose(lagrange_slopes(points, at), numeric, atol=1e-7)
+
+
+@pytest.mark.parametrize("degree", [3, 4, 6])
+def test_volume_and_areas_of_curved_elements_agree(degree):
+    """The divergence theorem: volume from the Jacobian and from the closed surface, which has no net area."""
+    mesh = semcase.Mesh(degree, (3, 2, 2), distortion=0.25)
+    local = mesh.local[: mesh.real]
+    det = mesh_terms.determinants(mesh.element, local)
+    assert np.allclose(det, mesh_terms.cofactors(mesh_terms.jacobian(mesh.element, local))[1], rtol=1e-13)
+    volumes = (det * mesh.element.volume_weights).sum(1)
+    x = mesh_terms.coordinates(mesh.element, local).transpose(0, 2, 1)
+    for e in range(mesh.real):
+        vectors = mesh_terms.area_vectors(mesh.element, local, [(e, side) for side in range(6)])
+        assert np.abs(vectors.sum((0, 1))).max() < 1e-13
+        assert np.isclose((x[e][mesh.element.face_nodes] * vectors).sum() / 3, volumes[e], rtol=1e-13)
+
+
+def test_metric_terms_are_the_inverse_of_the_jacobian_the_slope_of_the_coordinates():
+    mesh = semcase.Mesh(4)
+    terms, jacobian = mesh_terms.metric(mesh.element, mesh.local), mesh_terms.jacobian(mesh.element, mesh.local)
+    inverse = terms[:, :9].reshape(mesh.size, 3, 3, -1)
+    assert np.allclose(np.einsum("esrp,etrp->estp", inverse, jacobian), np.eye(3)[:, :, None], atol=1e-12)
+    assert np.allclose(terms[:, 9], np.linalg.det(jacobian.transpose(0, 3, 1, 2)), rtol=1e-12)
+    x = mesh_terms.coordinates(mesh.element, mesh.local).reshape(mesh.size, 3, 5, 5, 5)
+    slopes = jacobian.reshape(mesh.size, 3, 3, 5, 5, 5)
+    for s, term in enumerate(("erkjl,li->erkji", "erkli,lj->erkji", "erlji,lk->erkji")):
+        assert np.allclose(np.einsum(term, x, mesh.element.derivative), slopes[:, s], atol=1e-13)
+
+
+@pytest.mark.parametrize("straight", [False, True])
+def test_boxes_and_straight_elements_are_recognised(straight):
+    mesh = semcase.Mesh(2, straight=straight, distortion=0.15 * straight)
+    bent = mesh.local.copy()
+    bent[3, 1, 13 if straight else 5] += 1e-4
+    if straight:
+        corners, recognised = mesh_terms.corners(mesh.local)
+        assert recognised.all() and (corners[:, :, [7, 1]] == mesh.local[:, :, [26, 2]]).all()
+        recognised = mesh_terms.corners(bent)[1]
+    else:
+        assert np.allclose(mesh_terms.boxes(mesh.local), [1.0, 0.8, 1.3])
+        edges = mesh_terms.boxes(bent)
+        recognised = np.isfinite(edges).all(axis=1)
+        assert np.isnan(edges[~recognised]).all()
+    assert np.flatnonzero(~recognised).tolist() == [3]
+
+
+def test_absorbing_faces_damp_p_and_s_waves():
+    mesh = semcase.Mesh(2, (1, 1, 1), distortion=0)
+
+    def damping(*sides):
+        """Points and terms of faces of the element."""
+        points = mesh.points[0, mesh.element.face_nodes[list(sides)]].ravel()
+        vectors = mesh_terms.area_vectors(mesh.element, mesh.local, [(0, side) for side in sides]).reshape(-1, 3)
+        medium = {name: np.full(len(points), value) for name, value in (("rho", 2.0), ("vp", 5.0), ("vs", 3.0))}
+        return faces.stacey_damping(points, vectors, medium)
+
+    points, c = damping(1)
+    assert np.allclose(c.sum(0), 0.8 * 1.3 * 2.0 * np.array([5.0, 3.0, 3.0, 0, 0, 0]), atol=1e-12) and len(points) == 9
+    points, c = damping(1, 3)
+    assert len(points) == 15 and np.isclose(c[:, 1].sum(), 2.0 * (0.8 * 1.3 * 3.0 + 1.0 * 1.3 * 5.0))
+
+
+def test_implicit_damping_is_the_inverse_matrix():
+    rng = np.random.default_rng(2)
+    a, mass = rng.standard_normal((4, 3, 3)), rng.random(4) + 0.1
+    full = a @ a.transpose(0, 2, 1)
+    c = full[:, (0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1)]
+    g = mesh_terms.implicit(c, mass, 0.4)[:, semcase.VOIGT]
+    assert np.allclose(g @ (np.eye(3) + 0.2 / mass[:, None, None] * full), np.eye(3), atol=1e-12)
+
+
+def test_pairs_of_solid_and_fluid_points_come_once():
+    solid, fluid, vectors = np.array([[5, 6], [6, 7]]), np.array([[1, 2], [2, 3]]), np.arange(12.0).reshape(2, 2, 3)
+    pairs, sums = mesh_terms.unique_pairs(solid, fluid, vectors)
+    assert pairs.tolist() == [[5, 1], [6, 2], [7, 3]] and sums.tolist() == [[0, 1, 2], [9, 11, 13], [9, 10, 11]]
+
+
+# --- plans ------------------------------------------------------------------------------------------------------------------------------
 
 SINGLE = 3e-7  # relative: an array in float32
 STRETCHED = {"vp_gradient": 0.5, "vs_gradient": 0.2}
@@ -50,10 +157,10 @@ def problem(name):
     scenario = bench.Box("small", (4, 4, 8), more, irregular, water).scenario()
     if not irregular:
         scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"element_size": 99.0})})
-    given = bench.irregular(scenario, moved=bench.MOVED * irregular)
-    d = discretise(scenario, given, source_files.build_all(scenario, None), SingleRank(), CPU(threads=1))
+    prepared = bench.irregular(scenario, moved=bench.MOVED * irregular)
+    d = discretise(scenario, prepared, source_files.build_all(scenario, None), SingleRank(), CPU(threads=1))
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
-    return d, places, given.sampler.at(places, d.mesh.nodes[d.mesh.elements].mean(axis=1), d.mesh.regions), scenario
+    return d, places, prepared.sampler.at(places, d.mesh.nodes[d.mesh.elements].mean(axis=1), d.mesh.regions), scenario
 
 
 @every_case
@@ -62,10 +169,10 @@ def test_places_material_and_masses(name):
     d, places, samples, _ = problem(name)
     some = np.random.default_rng(1).permutation(d.mesh.size)[:50]
     assert np.allclose(d.coordinates(some), places[some], atol=1e-9)
-    found = d.material(some)
-    assert set(found) == set(samples)
+    material = d.material(some)
+    assert set(material) == set(samples)
     for quantity, values in samples.items():
-        assert np.allclose(found[quantity], values[some], rtol=1e-12, atol=1e-12 * np.abs(values).max())
+        assert np.allclose(material[quantity], values[some], rtol=1e-12, atol=1e-12 * np.abs(values).max())
     spreads = [np.ptp(values, axis=-1).reshape(d.mesh.size, -1).max(axis=1) for values in samples.values()]
     spread, even = np.max(spreads, axis=0), d.sampler.uniform(places[:, 2], d.centres, d.mesh.regions)
     assert not spread[even].any() and (d.statistics.varying == (spread > 0)).all()
@@ -91,22 +198,20 @@ def test_arrays_of_families(name):
     d, _, samples, scenario = problem(name)
     local = mesh_terms.relative(d.mesh.nodes[d.mesh.elements])[0]
     seen = np.zeros(d.mesh.size, int)
+    expected = samples["stiffness"] if "stiffness" in samples else sampling.moduli(samples, d.relaxation)[0]
     plan = assemble(d, scenario, [], receivers.build(scenario), [])
     for own in families.families(d, d.layers):
         order = order_elements(own.elements, d.mesh.corners[own.elements], d.deterministic).elements
         there, e = order >= 0, order[order >= 0]
-        points, geometry, moduli = (
-            plan.arrays[f"{own.name}_{array}"].on_host() for array in ("points", "geometry", "moduli")
-        )
+        names = (f"{own.name}_{array}" for array in ("points", "geometry", "moduli"))
+        points, geometry, moduli = (plan.arrays[name].on_host() for name in names)
         seen[e] += 1
         assert (points[there] == d.points[e]).all() and not moduli[~there].any()
         assert (points[~there] == (d.state.fluid if own.fluid else d.state.solid)).all()
         assert np.allclose(nodes_of(own.kind.geometry, geometry[there]), local[e], atol=1e-4)
-        expected = 1 / samples["rho"][:, None] if own.fluid else samples.get("stiffness")
-        if expected is None:
-            expected = sampling.moduli(samples, d.relaxation)[0]
-        made = moduli[there].reshape(*moduli[there].shape[:2], -1)
-        assert np.allclose(made, expected[e], rtol=SINGLE, atol=SINGLE * np.abs(expected).max())
+        values = 1 / samples["rho"][:, None] if own.fluid else expected
+        of_elements = moduli[there].reshape(*moduli[there].shape[:2], -1)
+        assert np.allclose(of_elements, values[e], rtol=SINGLE, atol=SINGLE * np.abs(values).max())
     assert (seen == 1).all()
 
 
@@ -119,15 +224,13 @@ def test_blas_has_one_thread_within_blocks_that_end_in_any_order():
     if not blas_threads():
         pytest.skip("threadpoolctl does not know this NumPy's BLAS")
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
-        for first_ends_first in (False, True):
-            first, second = blas.one_thread(), blas.one_thread()
-            first.__enter__()
-            second.__enter__()
-            assert blas_threads() == {1}
-            one, other = (first, second) if first_ends_first else (second, first)
-            one.__exit__(None, None, None)
-            assert blas_threads() == {1}
-            other.__exit__(None, None, None)
+        for order in ((0, 1), (1, 0)):
+            blocks = blas.one_thread(), blas.one_thread()
+            for block in blocks:
+                block.__enter__()
+            for n in order:
+                assert blas_threads() == {1}
+                blocks[n].__exit__(None, None, None)
             assert blas_threads() == {2}
 
 
@@ -149,11 +252,10 @@ def twice(monkeypatch):
     def with_both(compute):
         assert batched.compiled() is not None
         compiled = compute()
-        with monkeypatch.context() as patch:
-            patch.setattr(batched, "compiled", lambda: None)
-            patch.setattr(sampling, "helper", lambda path: None)
-            patch.setattr(radial, "helper", lambda path: None)
-            return compiled, compute()
+        monkeypatch.setattr(batched, "compiled", lambda: None)
+        monkeypatch.setattr(sampling, "helper", lambda path: None)
+        monkeypatch.setattr(radial, "helper", lambda path: None)
+        return compiled, compute()
 
     return with_both
 
@@ -175,32 +277,33 @@ def test_shapes_and_quality(twice):
     assert looks[0].straight.sum() == 200 and np.isfinite(looks[0].edges[:, 0]).sum() == 100
 
 
-def test_masses_and_extremes(twice):
-    for degree in (2, 4, 8):
-        element, local, random = Element(degree), shapes(33), np.random.default_rng(1)
-        samples = {name: random.uniform(1, 2, (33, element.size)) for name in ("vp", "vs", "rho")}
-        samples["vs"][:, 3], samples["rho"][5:9] = 0.0, 7.0
-        whole = samples | {"stiffness": random.uniform(1, 2, (33, 21, element.size))}
-        points = random.integers(0, 50, (33, element.size)).astype(np.int32)
+@pytest.mark.parametrize("degree", [2, 4, 8])
+def test_masses_and_extremes(degree, twice):
+    element, local, random = Element(degree), shapes(33), np.random.default_rng(1)
+    samples = {name: random.uniform(1, 2, (33, element.size)) for name in ("vp", "vs", "rho")}
+    samples["vs"][:, 3], samples["rho"][5:9] = 0.0, 7.0
+    whole = samples | {"stiffness": random.uniform(1, 2, (33, 21, element.size))}
+    points = random.integers(0, 50, (33, element.size)).astype(np.int32)
 
-        def compute(element=element, local=local, samples=samples, whole=whole, points=points):
-            total, volume = np.zeros(50), mesh_statistics.volumes(element, local, mesh_terms.boxes(local))
-            mass = mesh_statistics.masses(volume, samples["rho"], element.volume_weights)
-            mesh_statistics.add_at(total, points, mass)
-            single = mesh_statistics.masses(volume[:, :1], samples["rho"][:, :1], mass[0])
-            return mass, total, single, mesh_statistics.slowest_in(samples), mesh_statistics.material_of(whole)
+    def compute():
+        total, volume = np.zeros(50), mesh_statistics.volumes(element, local, mesh_terms.boxes(local))
+        assert np.isfinite(volume).all()  # of boxes and others side by side
+        mass = mesh_statistics.masses(volume, samples["rho"], element.volume_weights)
+        mesh_statistics.add_at(total, points, mass)
+        single = mesh_statistics.masses(volume[:, :1], samples["rho"][:, :1], mass[0])
+        return mass, total, single, mesh_statistics.slowest_in(samples), mesh_statistics.material_of(whole)
 
-        same(*twice(compute))
+    same(*twice(compute))
 
 
-def test_impossible_material_has_the_same_message(twice):
-    for wrong in (np.nan, -1.0, 1e9, np.inf):
-        samples = {name: np.full((4, 8), value) for name, value in (("vp", 3e3), ("vs", 1e3), ("rho", 2e3))}
-        given = samples, np.zeros((4, 3)), np.arange(4)
-        assert mesh_statistics.impossible(*given) == []
-        samples["rho"][2, 5], samples["vs"][3, 1] = wrong, 0.0
-        first, second = twice(lambda given=given: mesh_statistics.impossible(*given))
-        assert first == second and len(first) == 2, wrong
+@pytest.mark.parametrize("wrong", [np.nan, -1.0, 1e9, np.inf])
+def test_impossible_material_has_the_same_message(wrong, twice):
+    samples = {name: np.full((4, 8), value) for name, value in (("vp", 3e3), ("vs", 1e3), ("rho", 2e3))}
+    medium = samples, np.zeros((4, 3)), np.arange(4)
+    assert mesh_statistics.impossible(*medium) == []
+    samples["rho"][2, 5], samples["vs"][3, 1] = wrong, 0.0
+    compiled, plain = twice(lambda: mesh_statistics.impossible(*medium))
+    assert compiled == plain and len(compiled) == 2
 
 
 def test_layers(twice):
@@ -215,8 +318,7 @@ def test_layers(twice):
 
 @pytest.mark.parametrize("side", ["below", "above"])
 def test_radial_models(side, twice):
-    random = np.random.default_rng(4)
-    knots = np.array([1e6, 2e6, 3e6, 3.1e6, 6e6])
+    random, knots = np.random.default_rng(4), np.array([1e6, 2e6, 3e6, 3.1e6, 6e6])
     model = radial.RadialModel("m", knots, random.uniform(-1, 1, (4, 8, 4)), ("a", "b", "c", "d"))
     r = np.clip(random.uniform(1e6, 6e6, (200, 1)) + random.uniform(-9e5, 9e5, (200, 27)), 1e6, 6e6)
     r[0, :5] = knots
@@ -225,16 +327,15 @@ def test_radial_models(side, twice):
 
 
 def test_corner_stiffness_and_moduli(twice):
-    element, local, random = Element(4), shapes(40), np.random.default_rng(6)
+    element, local, random, code = Element(4), shapes(40), np.random.default_rng(6), batched.compiled()
     speed, inert = random.uniform(1, 2, (2, 40, 8))
     d = SimpleNamespace(element=element, shapes=lambda rows: local[rows])
     d.jacobian = lambda rows, nodes: mesh_terms.jacobian(element, local[rows], nodes)
-    given = d, np.arange(40), corner_nodes(element.n), speed, inert
-    same(*twice(lambda: corner_stiffness(*given)))
+    same(*twice(lambda: corner_stiffness(d, np.arange(40), corner_nodes(element.n), speed, inert)))
     places, samples = np.array([3, 0, 2]), {name: random.uniform(1, 2, (3, 27)) for name in ("vp", "vs", "rho")}
     for dtype in (np.float32, np.float64):
         out, expected = np.zeros((2, 5, 2, 27), dtype)
-        batched.compiled().moduli(samples, places, out)
+        code.moduli(samples, places, out)
         expected[places] = sampling.moduli(samples)[0]
         same(out, expected)
     refused(ValueError, "not contiguous", helpers.argument, np.zeros((4, 4))[:, 1])
@@ -266,15 +367,15 @@ MEDIA = {  # top and bottom of a box whose layers cut elements
 
 @pytest.mark.parametrize("name, precision", [*((name, "float32") for name in MEDIA), ("sea", "float64")])
 def test_moduli_kept_from_the_statistics_are_those_sampled_again(name, precision, monkeypatch):
-    rock, wet = {"vp": 3000, "vs": 1700, "rho": 2000}, name == "sea"
-    layers = [{"top": top} | rock | more for top, more in zip((0, -40 if wet else -50), MEDIA[name])]
-    model, moved = {"kind": "layers", "layers": layers}, 0.0 if wet else 0.2
-    case = stepcase.box((5, 4, 4), model=model, run={"degree": 3, "precision": precision}, moved=moved)
-    holding = stepcase.discretised(case)
-    assert holding.statistics.moduli is not None and holding.statistics.moduli.values is None
+    wet = name == "sea"
+    tops = [{"top": top, "vp": 3000, "vs": 1700, "rho": 2000} for top in (0, -40 if wet else -50)]
+    model = {"kind": "layers", "layers": [top | more for top, more in zip(tops, MEDIA[name])]}
+    moved, run = 0.0 if wet else 0.2, {"degree": 3, "precision": precision}
+    case = stepcase.box((5, 4, 4), model=model, run=run, moved=moved)
+    kept = stepcase.discretised(case)
+    assert kept.statistics.moduli is not None and kept.statistics.moduli.values is None
     monkeypatch.setattr(material, "KEPT", 0.0)
     sampled = stepcase.discretised(case)
     assert sampled.statistics.moduli is None
-    same(
-        *({f.family.name: [array.data for array in f.arrays.values()] for f in d.families} for d in (holding, sampled))
-    )
+    of_families = ([[a.data for a in f.arrays.values()] for f in d.families] for d in (kept, sampled))
+    same(*of_families)

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-import smallcase
 import xarray as xr
-from common import refused
-from elementcase import Toy, brick
+from common import edited, refused
+from elementcase import SMALL, Toy, brick
 
 from craton.errors import ScenarioError
 from craton.methods.spectral_element import quality
@@ -13,7 +12,7 @@ from craton.methods.spectral_element.placing import Places, place_on_mesh, probl
 from craton.model.media import cells, layered, sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import meshing
-from craton.scenario import Homogeneous, Layers, Material, ModelFile, Regions, dumps, loads
+from craton.scenario import Homogeneous, Layers, Material, ModelFile, Regions, Scenario, dumps
 from craton.survey import receivers
 
 SOFT, ROCK, SEA = ({"vp": vp, "vs": vs, "rho": 2000} for vp, vs in ((2000, 1000), (3000, 1700), (1500, 0)))
@@ -40,14 +39,14 @@ def sampled(mesh, model, degree=3, **more):
 def test_nodes_on_an_interface_take_their_elements_side():
     """Where it is a plane of faces, and where it goes through elements of 67 m, but for 5 % of their height."""
     mesh = brick((2, 2, 4), CUBE)
-    found, at = sampled(mesh, TWO)
+    samples, at = sampled(mesh, TWO)
     upper = mesh.centroids()[:, 2] > -100
-    assert (found["vp"][upper] == 2000).all() and (found["rho"][~upper] == 2500).all()
-    np.testing.assert_allclose(found["vp"][~upper], 4000 + 0.5 * (-100 - at[~upper, 2]), rtol=1e-6)
-    found, at = sampled(brick((2, 2, 3), CUBE), TWO)
+    assert (samples["vp"][upper] == 2000).all() and (samples["rho"][~upper] == 2500).all()
+    np.testing.assert_allclose(samples["vp"][~upper], 4000 + 0.5 * (-100 - at[~upper, 2]), rtol=1e-6)
+    samples, at = sampled(brick((2, 2, 3), CUBE), TWO)
     clear = np.abs(at[:, 2] + 100) > 4
-    assert ((found["vs"] == 1000) == (at[:, 2] > -100))[clear].all()
-    assert set(np.unique(found["vs"][4:8])) == {1000.0, 2300.0}
+    assert ((samples["vs"] == 1000) == (at[:, 2] > -100))[clear].all()
+    assert set(np.unique(samples["vs"][4:8])) == {1000.0, 2300.0}
     flat = layered.build(TWO)
     low, high = flat.within(np.array([0, 1]))
     assert flat.layer(low[0]) == 0 and flat.layer(high[1]) == 1 and np.isinf(low[1]) and np.isinf(high[0])
@@ -56,53 +55,49 @@ def test_nodes_on_an_interface_take_their_elements_side():
 def test_layers_that_follow_the_ground_are_whole_although_faces_follow_it_nearly():
     x = np.linspace(0, 600, 61)
     table = {"x": x.tolist(), "z": (20 * np.sin(3 * x / 600)).tolist()}
-    model = layers(SOFT, ROCK, follow="surface", topography=table)
-    one = scenario()
-    domain = type(one.domain)(origin=(0, 0, -400), size=(600, 200, 500), element_size=100)
-    mesh = meshing.mesh_of(one.model_copy(update={"model": model, "domain": domain}))
-    found, _ = sampled(mesh, model)
-    centre = mesh.centroids()
+    model, wide = layers(SOFT, ROCK, follow="surface", topography=table), scenario()
+    domain = type(wide.domain)(origin=(0, 0, -400), size=(600, 200, 500), element_size=100)
+    mesh = meshing.mesh_of(wide.model_copy(update={"model": model, "domain": domain}))
+    samples, centre = sampled(mesh, model)[0], mesh.centroids()
     upper = centre[:, 2] > np.interp(centre[:, 0], table["x"], table["z"]) - 100
     assert upper.any() and not upper.all()
-    assert (found["vs"][upper] == 1000).all() and (found["vs"][~upper] == 1700).all()
+    assert (samples["vs"][upper] == 1000).all() and (samples["vs"][~upper] == 1700).all()
 
 
 def test_anomalies_and_files_as_in_finite_differences(tmp_path):
     x = np.linspace(0, 300, 7)
     axes = {"z": np.linspace(-200, 0, 5), "y": x, "x": x}
     values = np.broadcast_to(2000 + x, (5, 7, 7))
-    fields = {"vp": (tuple(axes), 2 * values), "vs": (tuple(axes), values), "rho": (tuple(axes), values)}
+    fields = {name: (tuple(axes), factor * values) for name, factor in (("vp", 2), ("vs", 1), ("rho", 1))}
     xr.Dataset(fields, axes).to_netcdf(tmp_path / "m.nc")
     slow = {"shape": "box", "min": [0, 0, -200], "max": [100, 300, 0], "dvp": -0.1}
-    found, at = sampled(brick(), ModelFile(file=tmp_path / "m.nc", anomalies=[slow]))
+    samples, at = sampled(brick(), ModelFile(file=tmp_path / "m.nc", anomalies=[slow]))
     inside = (at[:, 0] <= 100) & (np.arange(12) % 3 == 0)[:, None]  # the first of three elements along x ends at 100 m
-    np.testing.assert_allclose(found["vs"], 2000 + at[:, 0], rtol=1e-6)
-    np.testing.assert_allclose(found["vp"], 2 * (2000 + at[:, 0]) * np.where(inside, 0.9, 1), rtol=1e-6)
+    np.testing.assert_allclose(samples["vs"], 2000 + at[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(samples["vp"], 2 * (2000 + at[:, 0]) * np.where(inside, 0.9, 1), rtol=1e-6)
 
 
 def test_water_lies_in_elements_above_the_ground():
-    model = Homogeneous(**ROCK, topography=-100.0, water={"level": 0.0})
-    found, _ = sampled(brick((2, 2, 4), CUBE), model)
-    assert sampling.fluids(found).sum() == 8 and found["vp"].min() == 1500 and found["rho"].min() == 1000
+    samples, _ = sampled(brick((2, 2, 4), CUBE), Homogeneous(**ROCK, topography=-100.0, water={"level": 0.0}))
+    assert sampling.fluids(samples).sum() == 8 and samples["vp"].min() == 1500 and samples["rho"].min() == 1000
     mesh = brick((2, 2, 3), CUBE)
-    found, _ = sampled(mesh, layers(SEA, ROCK))
-    (problem,) = sampling.element_problems(found, mesh.centroids())
+    (problem,) = sampling.element_problems(sampled(mesh, layers(SEA, ROCK))[0], mesh.centroids())
     assert "element 4 at (50, 50, -100) m is partly fluid and partly solid; 4 elements" in problem.message
 
 
 def test_regions_have_media_of_their_own():
     mesh = brick((2, 2, 2), CUBE)
     numbers, names = (mesh.centroids()[:, 0] > 100).astype(int), ("rock", "sea")
-    found, _ = sampled(mesh, Regions(regions={"rock": ROCK, "sea": SEA}), regions=numbers, region_names=names)
-    assert (found["vs"][numbers == 0] == 1700).all() and (sampling.fluids(found) == (numbers == 1)).all()
-    mixed = Homogeneous(vp=5000, vs=2500, rho=2700, regions={"sea": Material(**SEA)})
-    found, _ = sampled(mesh, mixed, regions=numbers, region_names=names)
-    assert (found["vs"][numbers == 0] == 2500).all() and (found["vp"][numbers == 1] == 1500).all()
+    own = {"regions": numbers, "region_names": names}
+    samples, _ = sampled(mesh, Regions(regions={"rock": ROCK, "sea": SEA}), **own)
+    assert (samples["vs"][numbers == 0] == 1700).all() and (sampling.fluids(samples) == (numbers == 1)).all()
+    samples, _ = sampled(mesh, Homogeneous(vp=5000, vs=2500, rho=2700, regions={"sea": Material(**SEA)}), **own)
+    assert (samples["vs"][numbers == 0] == 2500).all() and (samples["vp"][numbers == 1] == 1500).all()
     wrong = Regions(regions={"rok": ROCK, "sea": SEA | {"vs": 1400}})
-    found = {p.key: p.message for p in sampling.problems(wrong, Region((0, 0, -200), (200, 200, 0)), names)}
-    assert 'did you mean "rock"' in found["model.regions.rok"]
-    assert 'the mesh region "rock" has no medium' in found["model.regions"]
-    assert "Poisson" in found["model.regions.sea.vs"] or "above vp" in found["model.regions.sea.vs"]
+    messages = {p.key: p.message for p in sampling.problems(wrong, Region((0, 0, -200), (200, 200, 0)), names)}
+    assert 'did you mean "rock"' in messages["model.regions.rok"]
+    assert 'the mesh region "rock" has no medium' in messages["model.regions"]
+    assert "Poisson" in messages["model.regions.sea.vs"] or "above vp" in messages["model.regions.sea.vs"]
 
 
 def test_21_constants_of_thomsen_and_of_the_user():
@@ -110,25 +105,24 @@ def test_21_constants_of_thomsen_and_of_the_user():
     own = {f"c{i}{i}": 4e10 for i in range(1, 7)} | {"c16": 1e9}
     thomsen = {"vp": 3000, "vs": 1500, "rho": 2000, "epsilon": 0.1, "delta": 0.05, "gamma": 0.2}
     model = layers(thomsen, {"rho": 2500, "stiffness": own})
-    found, _ = sampled(mesh, model)
-    upper = mesh.centroids()[:, 2] > -100
+    samples, upper = sampled(mesh, model)[0], mesh.centroids()[:, 2] > -100
     c11, c13, c33, c44, c66 = cells.stiffness(3000.0, 1500.0, 2000.0, 0.1, 0.05, 0.2)
-    expected = np.zeros((6, 6))
-    expected[:3, :3] = [[c11, c11 - 2 * c66, c13], [c11 - 2 * c66, c11, c13], [c13, c13, c33]]
-    expected[[3, 4, 5], [3, 4, 5]] = c44, c44, c66
-    wanted = np.tile(expected[np.triu_indices(6)], (upper.sum(), 1))
-    np.testing.assert_allclose(found["stiffness"][upper][:, :, 7], wanted, rtol=1e-12)
-    np.testing.assert_allclose(found["stiffness"][~upper][0, :, 7], model.layers[1].stiffness.constants)
-    assert found["rho"][~upper].max() == 2500
+    matrix = np.zeros((6, 6))
+    matrix[:3, :3] = [[c11, c11 - 2 * c66, c13], [c11 - 2 * c66, c11, c13], [c13, c13, c33]]
+    matrix[[3, 4, 5], [3, 4, 5]] = c44, c44, c66
+    expected = np.tile(matrix[np.triu_indices(6)], (upper.sum(), 1))
+    np.testing.assert_allclose(samples["stiffness"][upper][:, :, 7], expected, rtol=1e-12)
+    np.testing.assert_allclose(samples["stiffness"][~upper][0, :, 7], model.layers[1].stiffness.constants)
+    assert samples["rho"][~upper].max() == 2500
 
 
 def test_attenuation_gives_unrelaxed_moduli_and_losses():
     """Complex moduli at the reference frequency have the speeds that were given: real parts of 1 / speed."""
     model = Homogeneous(**ROCK, qp=100, qs=50, attenuation={"band": [0.5, 20], "mechanisms": 3})
-    found, _ = sampled(brick(), model)
-    assert (found["loss_p"] == 0.01).all() and (found["loss_s"] == 0.02).all()
-    fitted = sampling.relaxation(model, sampling.largest_inverse_q(found))
-    moduli, losses = sampling.moduli(found, fitted)
+    samples, _ = sampled(brick(), model)
+    assert (samples["loss_p"] == 0.01).all() and (samples["loss_s"] == 0.02).all()
+    fitted = sampling.relaxation(model, sampling.largest_inverse_q(samples))
+    moduli, losses = sampling.moduli(samples, fitted)
     kappa, mu = cells.moduli(3000, 1700, 2000)
     loss_kappa = ((kappa + 4 / 3 * mu) * 0.01 - 4 / 3 * mu * 0.02) / kappa
     np.testing.assert_allclose(losses[:, 1], loss_kappa, rtol=1e-12)
@@ -153,36 +147,30 @@ def test_slowest_waves():
 # --- meshes -----------------------------------------------------------------------------------------------------------------------------
 
 
-def scenario(*changes):
+def scenario(**changes):
     """The small case with elements of 500 m."""
-    return loads(
-        smallcase.changed(('method = "fd"', 'method = "sem"'), ("spacing = 100", "element_size = 500"), *changes)
-    )
+    return Scenario(**edited(SMALL, domain__spacing=500, **changes))
 
 
-MEDIUM = 'kind = "homogeneous"\nvp = 3000\nvs = 1700\nrho = 2300'
-TOPS = "{ top = 0, vp = 2000, vs = 1000, rho = 2000 }, { top = -700, vp = 3000, vs = 1700, rho = 2300 }"
-LAYERED = (MEDIUM, f'kind = "layers"\nlayers = [{TOPS}]')
-
-
-def ground(table):
-    """A change of the small case: topography."""
-    return ("vp = 3000\n", f"vp = 3000\ntopography = {table}\n")
+def ground(*levels, **more):
+    """The small case below a ground of some levels from west to east."""
+    topography = {"x": np.linspace(0, 3000, len(levels)).tolist(), "z": levels}
+    return scenario(model__topography=topography, **more)
 
 
 def test_box_with_layers():
-    made = scenario(LAYERED)
-    mesh = meshing.mesh_of(made)
+    soft = scenario(model=layers(SOFT, ROCK, -700))
+    mesh = meshing.mesh_of(soft)
     z = np.unique(mesh.nodes[:, 2])
     assert -700 in z and z[0] == -2500 and z[-1] == 0 and np.diff(z).max() <= 500 and mesh.order == 1
-    assert set(np.unique(sampled(mesh, made.model)[0]["vs"])) == {1000.0, 1700.0}
+    assert set(np.unique(sampled(mesh, soft.model)[0]["vs"])) == {1000.0, 1700.0}
     # degree 4, 1000 m/s, 5 points a wavelength of 500 m: 100 m apart
-    made = smallcase.changed(LAYERED, ('method = "fd"', 'method = "sem"'), ("spacing = 100", "max_frequency = 2"))
-    assert meshing.element_size_of(loads(made)) == 400
+    domain = {"origin": (0, 0, -2500), "size": (3000, 3000, 2500), "max_frequency": 2}
+    assert meshing.element_size_of(Scenario(**SMALL | {"model": soft.model, "domain": domain})) == 400
 
 
 def test_topography_bends_the_top():
-    hill = scenario(ground("{ x = [0, 1500, 3000], z = [-300, -100, -300] }"))
+    hill = ground(-300, -100, -300)
     mesh = meshing.mesh_of(hill)
     low, high = mesh.bounds()
     assert mesh.order == 2 and high[2] == pytest.approx(-100, abs=1) and low.tolist() == [0, 0, -2500]
@@ -191,28 +179,28 @@ def test_topography_bends_the_top():
 
 
 def test_water_needs_a_ground_below_it():
-    table = "{{ x = [0, 3000], z = [-300, {}] }}\nwater = {{ level = -100 }}"
-    sea = scenario(ground(table.format(-200)))
+    sea, coast = (ground(-300, east, model__water={"level": -100}) for east in (-200, -50))
     mesh = meshing.mesh_of(sea)
-    found, _ = sampled(mesh, sea.model)
-    assert mesh.bounds()[1][2] == -100 and sampling.fluids(found).any()
-    assert not sampling.element_problems(found, mesh.centroids())
-    coast = scenario(ground(table.format(-50)))
+    samples, _ = sampled(mesh, sea.model)
+    assert mesh.bounds()[1][2] == -100 and sampling.fluids(samples).any()
+    assert not sampling.element_problems(samples, mesh.centroids())
     refused(ScenarioError, "rises to -50 m, above the water at -100 m", meshing.mesh_of, coast)
 
 
 def test_sources_and_receivers_outside_the_mesh():
-    high, deep = ("at = [2000, 1500, 0]", "at = [2000, 1500, 400]"), ("1500, -1000]", "1500, -2600]")
-    one = scenario(high, deep)
-    mesh = meshing.mesh_of(one)
-    found = problems(place_on_mesh(one, mesh), Places(mesh, np.zeros(mesh.size, bool)))
-    assert [p.key for p in found] == ["source.0.at", "receivers.0.at"] and "400 m from its nearest" in found[1].message
+    deep, high = [SMALL["source"][0] | {"at": [1500, 1500, -2600]}], [{"name": "A", "at": [2000, 1500, 400]}]
+    outside = scenario(source=deep, receivers=high)
+    mesh = meshing.mesh_of(outside)
+    faults = problems(place_on_mesh(outside, mesh), Places(mesh, np.zeros(mesh.size, bool)))
+    assert [p.key for p in faults] == ["source.0.at", "receivers.0.at"] and "400 m from its nearest" in faults[
+        1
+    ].message
 
 
 def test_depths_count_from_the_top_of_a_mesh():
-    mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), bump=20)
-    domain = "origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nelement_size = 500", 'mesh = "m.msh"'
-    placed = place_on_mesh(scenario(("at = [2000, 1500, 0]", "at = { x = 100, y = 250, depth = 5 }"), domain), mesh)
+    mesh, at = brick((6, 5, 4), (600.0, 500.0, 200.0), bump=20), {"x": 100, "y": 250, "depth": 5}
+    scenario = Scenario(**SMALL | {"domain": {"mesh": "m.msh"}, "receivers": [{"name": "A", "at": at}]})
+    placed = place_on_mesh(scenario, mesh)
     place = receivers.collect(placed)[0][0][2][0]
     np.testing.assert_allclose(place, [100, 250, 20 * np.sin(0.5) - 5], rtol=1e-9)
     assert placed.domain.extent == pytest.approx((600, 500, 200 + mesh.bounds()[1][2]))
@@ -222,16 +210,17 @@ def test_depths_count_from_the_top_of_a_mesh():
 
 
 def test_quality_of_a_box_and_of_a_worst_element():
-    model, mesh = Homogeneous(vp=3000, vs=1500, rho=2000), brick((3, 3, 2), (300.0, 300.0, 100.0))
-    found = quality.quality(mesh, 4, Toy(mesh, model).material)
-    np.testing.assert_allclose(found.points(5.0), 1500 * 4 / (5 * 100))
-    np.testing.assert_allclose(found.aspect, 2)
-    np.testing.assert_allclose(found.skewness, 0, atol=1e-12)
-    rows = dict(quality.report(found, mesh, 5.0))
+    mesh = brick((3, 3, 2), (300.0, 300.0, 100.0))
+    material = Toy(mesh, Homogeneous(vp=3000, vs=1500, rho=2000)).material
+    even = quality.quality(mesh, 4, material)
+    np.testing.assert_allclose(even.points(5.0), 1500 * 4 / (5 * 100))
+    np.testing.assert_allclose(even.aspect, 2)
+    np.testing.assert_allclose(even.skewness, 0, atol=1e-12)
+    rows = dict(quality.report(even, mesh, 5.0))
     assert rows["points per wavelength"].startswith("12.0 at f95 = 5 Hz (ok) in element 0")
     assert "everywhere" in rows["skewness"]
     mesh.nodes[21] += [30, 20, 10]
-    found = quality.quality(mesh, 4, Toy(mesh, model).material)
-    assert found.jacobian.min() < 0.8 and found.skewness.max() > 0.2
-    assert "element" in dict(quality.report(found, mesh, 5.0))["skewness"]
-    assert "under-resolved" in quality.warnings(found, mesh, 50.0)[0] and not quality.warnings(found, mesh, 1.0)
+    bent = quality.quality(mesh, 4, material)
+    assert bent.jacobian.min() < 0.8 and bent.skewness.max() > 0.2
+    assert "element" in dict(quality.report(bent, mesh, 5.0))["skewness"]
+    assert "under-resolved" in quality.warnings(bent, mesh, 50.0)[0] and not quality.warnings(bent, mesh, 1.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import semcase
 import stepcase
+from common import tiers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,6 @@ from craton.methods.spectral_element.build import build
 from craton.methods.spectral_element.undamped import Undamped
 from craton.model.media import sampling
 
-LONG = pytest.mark.long
 ROCK, WATER = {"vp": 3000, "vs": 1700, "rho": 2200}, {"vp": 1500, "vs": 0, "rho": 1000}
 SOLID, FLUID = {"kind": "homogeneous"} | ROCK, {"kind": "homogeneous"} | WATER
 SHALE = SOLID | {"epsilon": 0.2, "delta": 0.1, "gamma": 0.15}
@@ -26,13 +26,11 @@ SEA = {"kind": "layers", "layers": [WATER | {"top": 0}, ROCK | {"top": -20}]}
 GRADIENT = {"kind": "layers", "layers": [ROCK | {"top": 0, "vp_gradient": 40}]}
 BENT = {"moved": 0.25, "curved": 0.04, "sheared": 0.2}
 CASES = {
-    "27 nodes": stepcase.box((2, 2, 2), run={"degree": 3}, **BENT),
+    "27 nodes": stepcase.box((2, 2, 2), run={"degree": 2}, **BENT),
     "anisotropic": stepcase.box((2, 2, 2), model=SHALE, run={"degree": 2}, **BENT),
-    "rigid": stepcase.box((2, 2, 2), run={"degree": 3}, boundaries="rigid"),
+    "rigid": stepcase.box((2, 2, 2), run={"degree": 2}, boundaries="rigid"),
     "coupled": stepcase.box((2, 2, 3), model=SEA, run={"degree": 2}, **BENT),
     "fluid": stepcase.box((2, 2, 2), model=FLUID, run={"degree": 4}, **BENT),
-}
-MORE = {
     "solid": stepcase.box((2, 2, 2), run={"degree": 3}),
     "gradient": stepcase.box((2, 2, 2), model=GRADIENT, run={"degree": 3}),
 }
@@ -50,14 +48,13 @@ def moving(d):
 def dense(d):
     """T as a matrix, solid first, by matrices of each element in NumPy; still points are left out."""
     g, weight = semcase.gradients(d.element, d.shapes(np.arange(d.mesh.size)))
-    found, (solid, fluid), free = d.material(np.arange(d.mesh.size)), (d.state.solid, d.state.fluid), moving(d)
+    material, (solid, fluid), free = d.material(np.arange(d.mesh.size)), (d.state.solid, d.state.fluid), moving(d)
     stiff = [np.zeros((3 * solid, 3 * solid)), np.zeros((fluid, fluid))]
-    for e in range(d.mesh.size):
-        at = d.points[e]
+    for e, at in enumerate(d.points):
         if d.fluid[e]:
-            stiff[1][np.ix_(at, at)] += np.einsum("rpq,rps,p->qs", g[e], g[e], weight[e] / found["rho"][e])
+            stiff[1][np.ix_(at, at)] += np.einsum("rpq,rps,p->qs", g[e], g[e], weight[e] / material["rho"][e])
             continue
-        law = semcase.constants_of(sampling.moduli({name: v[e : e + 1] for name, v in found.items()}, None)[0])[0]
+        law = semcase.constants_of(sampling.moduli({name: v[e : e + 1] for name, v in material.items()}, None)[0])[0]
         tensor = np.broadcast_to(law, (6, 6, law.shape[-1]))[semcase.VOIGT][:, :, semcase.VOIGT]  # [i, j, k, l, p]
         own = np.einsum("jpq,ijklp,lps,p->qisk", g[e], tensor, g[e], weight[e], optimize=True).reshape(3 * len(at), -1)
         rows = (3 * at[:, None] + np.arange(3)).ravel()
@@ -71,17 +68,16 @@ def dense(d):
         b = np.zeros((fluid, solid, 3))
         np.add.at(b, (pairs[:, 1], pairs[:, 0]), vectors)
         b = b.reshape(fluid, -1)
-        rate = free[cut:, None] / mass[1] * np.hstack([b, -stiff[1]])  # chi'' of (u, chi)
-        matrix[:cut] += b.T @ rate / mass[0]
-        matrix[cut:] = -rate
+        matrix[cut:] = -free[cut:, None] / mass[1] * np.hstack([b, -stiff[1]])  # of chi'', of (u, chi)
+        matrix[:cut] -= b.T @ matrix[cut:] / mass[0]
     return matrix * free * free[:, None]
 
 
-@pytest.mark.parametrize("name", [*CASES, *(pytest.param(name, marks=LONG) for name in MORE)])
+@pytest.mark.parametrize("name", tiers(CASES, "27 nodes", "anisotropic", "rigid", "coupled", "fluid"))
 def test_operator_against_dense_matrices(name):
     """The image of a random vector, the largest eigenvalue, and the limit, which is at most 0.6 % too careful: 1 % of the eigenvalue, four
     digits. ARPACK finds the same."""
-    d = stepcase.discretised((CASES | MORE)[name])
+    d = stepcase.discretised(CASES[name])
     matrix, operator, cut = dense(d), Undamped(d, d.families, CPU(threads=1)), 3 * d.state.solid
     x = np.random.default_rng(1).standard_normal(len(matrix)) * moving(d)
     operator.load({m: v for m, v in {"solid": x[:cut], "fluid": x[cut:]}.items() if m in operator.media})
@@ -97,7 +93,7 @@ def test_operator_against_dense_matrices(name):
 
 
 @pytest.mark.long
-@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@settings(max_examples=10, deadline=None, derandomize=True, database=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_random_scenarios_at_the_default_step(seed):
     """None diverges, the limit is never above the true one, the default step at least 0.93 of it; bench/cases/random_steps.py has 300."""
@@ -119,16 +115,6 @@ def test_the_limit_is_sharp_whatever_absorbs(model):
     assert below < 1 and above > 1e6
 
 
-def test_the_worst_mode_of_cubes_is_at_a_corner():
-    """What diverged: with vp / vs = 2.5 it allows 0.86 of the step of a box whose sides stand still."""
-    small = stepcase.discretised(stepcase.box((4, 4, 4)))
-    low, high = small.mesh.bounds()
-    where = (small.centres[small.stable.element] - low) / (high - low)
-    assert (np.abs(where - 0.5) > 0.3).all()
-    inside = stepcase.discretised(stepcase.box((6, 6, 6), boundaries="rigid")).stable.limit  # but for its top
-    assert 0.8 < small.stable.limit / inside < 0.87
-
-
 LARGE = {
     "sea": stepcase.box((12, 12, 12), model=SEA, run={"degree": 3}, moved=0.25),
     "cubes": stepcase.box((16, 15, 14)),
@@ -136,7 +122,7 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("name", ["sea", pytest.param("cubes", marks=LONG), pytest.param("bent", marks=LONG)])
+@pytest.mark.parametrize("name", tiers(LARGE, "sea"))
 def test_a_part_of_a_large_mesh_tells_its_step(monkeypatch, name):
     """The limit found on at most 1500 elements, where all are 1728 or 3360, is that of the whole to 0.2 %."""
     whole = stepcase.discretised(LARGE[name]).stable
@@ -150,8 +136,8 @@ def test_elements_that_are_all_but_folded_do_not_hide_others():
     """The likeliest of each kind in order, though a few have quotients a million times larger."""
     quotients = np.random.default_rng(5).permutation(np.linspace(0.8, 1, 4000))
     quotients[:20], kinds = 1e6, np.arange(4000) % 2
-    subdomain = SimpleNamespace(team=SingleRank(), numbers=np.arange(4000))
-    rows = time_step.likely_of_kinds(SimpleNamespace(subdomain=subdomain), quotients, kinds)
+    d = SimpleNamespace(subdomain=SimpleNamespace(team=SingleRank(), numbers=np.arange(4000)))
+    rows = time_step.likely_of_kinds(d, quotients, kinds)
     for kind in (0, 1):
         order = np.argsort(-quotients[kinds == kind], kind="stable")[: time_step.SEEDS]
         assert np.array_equal(rows[rows[:, 0] == kind, 2], 2 * order + kind)
@@ -159,11 +145,10 @@ def test_elements_that_are_all_but_folded_do_not_hide_others():
 
 def test_parts_of_rough_media_are_large():
     """Where every other element has a node a tenth faster than its mean; not where one in ten has."""
+    d = SimpleNamespace(mesh=SimpleNamespace(size=20000), subdomain=SimpleNamespace(team=SingleRank()))
     for share, most in ((0.5, time_step.MOST), (0.1, time_step.WHOLE)):
         fastest = np.where(np.arange(20000) < 20000 * share, 3300.0, 3000.0)
-        statistics = SimpleNamespace(fastest=fastest, constant={"vp": np.full(20000, 3000.0)})
-        d = SimpleNamespace(statistics=statistics, mesh=SimpleNamespace(size=20000))
-        d.subdomain = SimpleNamespace(team=SingleRank())
+        d.statistics = SimpleNamespace(fastest=fastest, constant={"vp": np.full(20000, 3000.0)})
         assert time_step.part_size(d) == most
 
 
@@ -207,7 +192,7 @@ def test_lanczos_waits_for_modes_that_show_late():
     """A mode 3 % above the others whose share of the start vector is 1e-4, and a bound above all eigenvalues; small and empty spaces."""
     values = np.append(np.linspace(0, 1, 20000), 1.03)
     start = np.append(np.random.default_rng(1).standard_normal(20000), 0.01)
-    found = lanczos.largest_eigenvalue(Diagonal(values, start))
-    assert found.value == pytest.approx(1.03, rel=1e-3) and 1.03 < found.bound < 1.03 * 1.011
+    late = lanczos.largest_eigenvalue(Diagonal(values, start))
+    assert late.value == pytest.approx(1.03, rel=1e-3) and 1.03 < late.bound < 1.03 * 1.011
     few = lanczos.largest_eigenvalue(Diagonal(np.array([1.0, 2.0, 5.0]), np.ones(3)))
     assert few.bound == pytest.approx(5) and lanczos.largest_eigenvalue(Diagonal(np.zeros(3), np.zeros(3))).bound == 0

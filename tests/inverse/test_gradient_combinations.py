@@ -20,7 +20,12 @@ REFUSED = (
     "a force on points of a CPML layer, or next to one",
     "a moment with shear on points of a fluid, or next to one",
 )
-REFUSED += ("SH waves have no pressure", "points along z are too few")
+REFUSED += (
+    "SH waves have no pressure",
+    "points along z are too few",
+    "layer of the top",
+    "a sea floor whose closed differences",
+)
 
 
 @pytest.mark.long
@@ -28,10 +33,8 @@ REFUSED += ("SH waves have no pressure", "points along z are too few")
 def test_transposes_of_combinations(number):
     rng = Random() if COUNT else Random(number)
     name = rng.choice(list(GRID))
-    # transposes miss by 1e-6 and more where a fluid ends within reach of a CPML layer along its lower side
-    faces = [f for f in FACES if f.get("top") != "cpml" or not {"sea", "lake", "water", "cavity"} & {*name.split()}]
     by = PARAMETERS.get(name, rng.choice((SPEEDS, ("kappa", "mu", "rho"))))
-    tables = {"boundaries": rng.choice(faces), "output": rng.choice(RECORDED), "run": {"order": rng.choice(ORDERS)}}
+    tables = {"boundaries": rng.choice(FACES), "output": rng.choice(RECORDED), "run": {"order": rng.choice(ORDERS)}}
     try:
         case = Case(scenario(**GRID[name] | tables), by, every=rng.choice((1, 3)))
         mismatches = case.of_medium(), case.of_sources()

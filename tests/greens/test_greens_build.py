@@ -1,5 +1,7 @@
 """What a store of Green's functions costs is told before; a build that ends early goes on; disks that are too small are refused."""
 
+import contextlib
+import io
 import os
 import tracemalloc
 from types import SimpleNamespace
@@ -70,8 +72,13 @@ def delayed(delay=0.0, **wavelet):
 
 @pytest.fixture(scope="module")
 def valley(tmp_path_factory):
-    """A store of a scenario with a start and a delayed wavelet, as of a forward run, in float64."""
-    return greens.build(delayed(1.0), tmp_path_factory.mktemp("valley") / "out", workers=1, progress=False)
+    """A store of a scenario with a start and a delayed wavelet, as of a forward run, in float64, built by the command line."""
+    folder = tmp_path_factory.mktemp("valley")
+    (folder / "valley.toml").write_text(dumps(delayed(1.0)))
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main(["greens", "build", str(folder / "valley.toml"), "-o", str(folder / "out"), "--workers", "1"]) == 0
+    (folder / "printed").write_text(printed.getvalue())
+    return greens.open(folder / "out")
 
 
 LONG = np.linspace(0, 40, 801)
@@ -107,19 +114,16 @@ def test_sources_behind_the_end_of_a_store_give_nothing(valley):
     assert np.abs(valley.synthesis.factor(rates)).max() == 0
 
 
-def test_plans_and_builds_say_what_a_point_takes(tmp_path, capsys):
+def test_plans_and_builds_say_what_a_point_takes(valley, capsys):
     """As many bytes as the files then have."""
-    path = tmp_path / "valley.toml"
-    path.write_text(dumps(short()))
-    assert main(["plan", str(path)]) == 0
+    folder = valley.path.parent
+    assert main(["plan", str(folder / "valley.toml")]) == 0
     text = capsys.readouterr().out
-    assert "Green's functions: about" in text
-    assert main(["greens", "build", str(path), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
     (line,) = (line for line in text.splitlines() if "points of the grid" in line)
     words = line.replace(",", "").replace(";", "").split()
-    files = (tmp_path / "out" / "result.zarr" / "values").glob("[0-9]*")
+    files = (valley.path / "result.zarr" / "values").glob("[0-9]*")
     assert int(words[1]) * int(words[-4]) == sum(file.stat().st_size - 4 for file in files)
-    assert line in capsys.readouterr().out
+    assert "Green's functions: about" in text and line in (folder / "printed").read_text()
 
 
 @pytest.mark.parametrize("places, samples, dtype", [(20_000, 400, "float32"), (90_000, 60, "int16")])

@@ -105,17 +105,12 @@ def test_hydrophones_of_many_shots_read_the_model_once(monkeypatch):
     x, z = np.arange(0, 1001, 50.0), np.arange(-300, 1, 20.0)
     vs = 500 + 0.1 * x - z[:, None, None] + np.zeros((len(z), 2, 1))
     values = {"vp": 1900 + 0 * vs, "vs": vs, "rho": 2000 + 0 * vs}
+    ground = xr.Dataset({n: (("z", "y", "x"), v) for n, v in values.items()}, {"x": x, "y": [-1.0, 1], "z": z})
     shots, line = ({"from": [a, -95], "to": [b, -95], "count": n} for a, b, n in ((200, 800, 5), (303, 707, 15)))
-    case = fdcase.box(
-        [1000, 300],
-        10,
-        xr.Dataset({name: (("z", "y", "x"), v) for name, v in values.items()}, {"x": x, "y": [-1.0, 1], "z": z}),
-        {"kind": "explosion", "shots": shots, "moment": 1e9, "wavelet": fdcase.ricker(5)},
-        0.1,
-        run={"precision": "float64"},
-        receivers=[{"name": "H", "line": line | {"from": [303, -104]}}],
-        output={"waveforms": ["pressure"]},
-    )
+    source = {"kind": "explosion", "shots": shots, "moment": 1e9, "wavelet": fdcase.ricker(5)}
+    tables = {"run": {"precision": "float64"}, "output": {"waveforms": ["pressure"]}}
+    tables["receivers"] = [{"name": "H", "line": line | {"from": [303, -104]}}]
+    case = fdcase.box([1000, 300], 10, ground, source, 0.1, **tables)
     opened, read = [], []
     open_file, read_block = readers.open_file, readers.Source.read
     monkeypatch.setattr(readers, "open_file", lambda *a, **k: opened.append(1) or open_file(*a, **k))

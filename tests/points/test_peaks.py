@@ -17,6 +17,7 @@ from craton.report.shaking import intensity
 from craton.survey.geography import Local
 
 QUANTITIES = ["pgv", "pga", "pgd", "arias", "cav", "squared_velocity", "duration", "sa"]
+MECHANISM, WAVELET = {"moment": 1e15, "strike": 30, "dip": 60, "rake": 70}, {"kind": "ricker", "frequency": 4}
 BASE = {
     "domain": {"origin": [0, 0, -1500], "size": [1800, 1600, 1500], "spacing": 100},
     "time": {"duration": 0.6},
@@ -26,10 +27,7 @@ BASE = {
         "kind": "layers",
         "layers": [{"top": 0, "vp": 3000, "vs": 1700, "rho": 2300}, {"top": -600, "vp": 4500, "vs": 2600, "rho": 2600}],
     },
-    "source": [
-        {"kind": "moment_tensor", "at": {"x": 900, "y": 700, "depth": 600}, "moment": 1e15, "strike": 30, "dip": 60}
-        | {"rake": 70, "wavelet": {"kind": "ricker", "frequency": 4}}
-    ],
+    "source": [{"kind": "moment_tensor", "at": {"x": 900, "y": 700, "depth": 600}, "wavelet": WAVELET} | MECHANISM],
     "receivers": [{"name": "G", "grid": {"x": [0, 1800, 19], "y": [0, 1600, 17], "depth": 0}}],
     "peaks": [{"name": "ground", "quantities": QUANTITIES, "periods": [0.2, 1.0], "resolution": 0.019}],
 }
@@ -131,13 +129,10 @@ def test_resumed_on_other_ranks_with_the_same_bits(method, before, after, result
 def test_below_topography_as_snapshots_of_the_highest_cells():
     """At every step, of a slope with a hill; a plane through it has sites below the ground only."""
     hill = {"x": [0.0, 700.0, 900.0, 1800.0], "z": [-300.0, -300.0, -100.0, -200.0]}
-    case = scenario(
-        model={"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300, "topography": hill},
-        receivers=[],
-        time__duration=0.1,
-        snapshots=[{"name": "all", "quantity": "velocity", "every": 1e-9}],
-        peaks=[{"name": "ground", "stride": 2}, {"name": "cut", "plane": {"z": -200}}],
-    )
+    model = {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300, "topography": hill}
+    snapshots = [{"name": "all", "quantity": "velocity", "every": 1e-9}]
+    peaks = [{"name": "ground", "stride": 2}, {"name": "cut", "plane": {"z": -200}}]
+    case = scenario(model=model, receivers=[], time__duration=0.1, snapshots=snapshots, peaks=peaks)
     result = craton.run(case, progress=False, warn=False)
     frames = np.abs(result.snapshots["all"].velocity).max("time")
     ground, cut = result.peaks["ground"], result.peaks["cut"]

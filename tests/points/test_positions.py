@@ -389,14 +389,10 @@ def test_stations_outside_of_a_chunk_are_skipped_and_elevations_refused(tmp_path
     written(tmp_path / "high.csv", "name,longitude,latitude,elevation\nA,12.5,47.25,100\n")
 
     def case(name, outside):
-        s = Scenario(
-            method="sem",
-            domain={"chunk": MIDDLE | {"width": [20, 16], "elements": [8, 8], "bottom": 1500e3}},
-            model={"kind": "prem"},
-            time={"duration": 100},
-            source=[BLAST | {"at": {"longitude": 12, "latitude": 47, "depth": 10e3}}],
-            receivers=[{"file": str(tmp_path / name), "outside": outside}],
-        )
+        domain = {"chunk": MIDDLE | {"width": [20, 16], "elements": [8, 8], "bottom": 1500e3}}
+        blast = [BLAST | {"at": {"longitude": 12, "latitude": 47, "depth": 10e3}}]
+        earth = {"method": "sem", "domain": domain, "model": {"kind": "prem"}, "source": blast, "boundaries": {}}
+        s = scenario(tmp_path / name, outside=outside, time__duration=100, **earth)
         return s.model_copy(update={"domain": s.domain.on(there)})
 
     (problem,) = problems(case("s", "refuse"))

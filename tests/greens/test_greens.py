@@ -9,7 +9,7 @@ import numpy as np
 import obspy
 import pytest
 import xarray as xr
-from common import difference, edited, manifest, misfit, refused
+from common import difference, edited, manifest, misfit, refused, tiers
 from filecase import rupture
 from greenscase import ELEMENTS, GROUND, PLANE, RUN, SPACE, TENSOR, moment, scenario
 from pointcase import example
@@ -108,7 +108,7 @@ def space(built):
 
 
 @pytest.mark.costly("stores of every kind against forward runs")
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in SHORT else pytest.mark.long) for n in CASES])
+@pytest.mark.parametrize("name", tiers(CASES, *SHORT))
 def test_seismograms_are_those_of_forward_runs(name, built):
     """Whole datasets, with components and coordinates, of positions as a forward run takes them."""
     _, places, end, bound = CASES[name]

@@ -51,8 +51,8 @@ def results():
     """Runs of both methods, with receivers at every site."""
     coords = craton.plan(scenario("sem", receivers=[])).peaks[0].coords
     x, y = ([float(c[0]), float(c[-1]), len(c)] for c in (coords["x"], coords["y"]))
-    sites = [{"name": "G", "grid": {"x": x, "y": y, "depth": 0}}]
-    cases = {"fd": scenario(), "sem": scenario("sem", receivers=sites)}
+    sites = {"name": "G", "grid": {"x": x, "y": y, "depth": 0}}
+    cases = {"fd": scenario(), "sem": scenario("sem", receivers=[sites])}
     return {method: craton.run(case, progress=False, warn=False) for method, case in cases.items()}
 
 
@@ -231,8 +231,7 @@ def test_east_is_true_east(results):
 def test_intensity():
     """Of Worden et al. (2012), at both sides of the corner and at its limits."""
     peak = np.array([1e-6, 0.01, 0.1, 3.0])
-    map_ = xarray.Dataset({"pgv": (("component", "x"), [peak, 0 * peak], {"units": "m/s"})})
-    map_ = map_.assign_coords(component=["E", "N"])
+    map_ = xarray.Dataset({"pgv": (("component", "x"), [peak, 0 * peak], {"units": "m/s"})}, {"component": ["E", "N"]})
     assert np.allclose(intensity(map_), [1.0, 3.78, 2.89 + 3.16, 10.0])
     refused(CratonError, "intensity needs pgv or pga", intensity, map_.drop_vars("pgv"))
 

@@ -349,12 +349,11 @@ def test_boxes_of_few_positions_are_those_of_many():
     """A look at all boxes, or at trees of them."""
     cells = Locator(brick(counts=(6, 5, 4), moved=0.3)).cells
     at = np.random.default_rng(2).uniform([-20, -20, -220], [320, 220, 20], (100, 3))
-    which, boxes = cells.all_candidates(at)
-    assert len(which) > 0 == len(cells.all_candidates(at[:0])[0])
-    for n in range(0, 100, 20):
-        own, few = cells.all_candidates(at[n : n + 20])
-        part = (which >= n) & (which < n + 20)
-        assert np.array_equal(own + n, which[part]) and np.array_equal(few, boxes[part])
+    together = cells.all_candidates(at)
+    assert len(together[0]) > 0 == len(cells.all_candidates(at[:0])[0])
+    apart = [cells.all_candidates(at[n : n + 20]) for n in range(0, 100, 20)]
+    assert np.array_equal(together[0], np.concatenate([20 * n + which for n, (which, _) in enumerate(apart)]))
+    assert np.array_equal(together[1], np.concatenate([boxes for _, boxes in apart]))
 
 
 # --- pictures on regular rasters -------------------------------------------------------------------------------------------

@@ -168,11 +168,7 @@ at = {{ longitude = 10, latitude = 20, depth = "{depth}" }}
 tensor = {{ {tensor} }}
 wavelet = {{ kind = "gaussian", tau = 5 }}
 [[receivers]]
-name = "C"
-at = {{ longitude = 10, latitude = 20 }}
-[[receivers]]
-name = "L"
-line = {{ from = {{ longitude = 9.5, latitude = 19 }}, to = {{ longitude = 10.5, latitude = 20.5, depth = "{reach}" }}, count = 3 }}
+line = {{ from = {{ longitude = 10, latitude = 20 }}, to = {{ longitude = 10.5, latitude = 20.5, depth = "{reach}" }}, count = 4 }}
 """
 # The source lies in the middle: with 2 and 4 ranks on the cut. Elements of the outer core are fluid.
 SHEAR, PUFF = "rr = 1e20, tt = -1e20, rp = 2e19", "rr = 1e20, tt = 1e20, pp = 1e20"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import semcase
 from common import difference, refused
-from kernelcase import PRECISIONS, tiers
+from kernelcase import PRECISIONS, tiers, unoptimised
 
 from craton.backends.base import interleaved, separate
 from craton.backends.cpu import CPU, slabs
 from craton.core.plan import ColourBoundaries
-from craton.methods.spectral_element import fixed_point, mesh_terms
+from craton.methods.spectral_element import mesh_terms
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import DEGREES
 from craton.model.media import attenuation
@@ -20,6 +20,11 @@ from craton.model.media import attenuation
 TOLERANCE = {"float32": 1e-5, "float64": 1e-12}
 EXAMPLE = attenuation.relaxation((0.1, 10.0), 1 / 20, storage="full")
 GEOMETRIES = ("stored", "nodes", "corners", "box")
+
+
+@pytest.fixture(autouse=True)
+def compiled_in_little_time(monkeypatch):
+    unoptimised(monkeypatch)
 
 
 def field(mesh, components=3, seed=2):
@@ -244,34 +249,3 @@ def test_counted_forces_do_not_depend_on_the_order_of_elements():
     dense = semcase.dense_force(mesh, u, moduli)
     assert difference(counts[0] * unit, dense) <= TOLERANCE["float32"]
     assert np.linalg.norm(counts[0] * unit - dense) < np.linalg.norm(reals - dense)
-
-
-def test_counted_forces_move_points_as_reals_do():
-    rng, n, unit = np.random.default_rng(1), 501, 2.0**-40
-    counts = rng.integers(-(2**41), 2**41, 3 * n)
-    arrays = {name: rng.standard_normal(3 * n).astype(np.float32) for name in ("displacement", "velocity")}
-    arrays |= {"inverse_mass": rng.random(n).astype(np.float32)}
-    box = (0, 1, 0, 1, 0, 3 * n)
-    counted = semcase.run(sem.update().exact(), arrays | {"force": counts}, box, {"dt": 0.3, "unit": unit}, "float32")
-    real = semcase.run(sem.update(), arrays | {"force": counts * unit}, box, {"dt": 0.3}, "float32")
-    assert not counted["force"].any()
-    for name in ("displacement", "velocity"):
-        np.testing.assert_array_equal(counted[name], real[name])
-
-
-def test_counted_forces_at_faces():
-    """Absorbing points and those where fluid and solid meet, against the operators on reals."""
-    rng, unit, wet = np.random.default_rng(1), 2.0**-38, 2.0**-44
-    points, box, n = np.array([2, 0, 5], np.int32), (0, 1, 0, 1, 0, 3), {"count": 3}
-    known = {"velocity": rng.standard_normal(27), "terms": rng.standard_normal((12, 3)), "displacement": rng.random(27)}
-    known |= {"points": points, "solid": points, "fluid": points[::-1].copy(), "potential_rate": rng.random(9)}
-    known |= {"vectors": rng.random((3, 3)), "fluid_inverse_mass": rng.random(9)}
-    counts = {"force": rng.integers(-(2**38), 2**38, 27), "potential_force": rng.integers(-(2**44), 2**44, 9)}
-    reals = {"force": counts["force"] * unit, "potential_force": counts["potential_force"] * wet}
-    cases = ((sem.stacey(), unit, {}), (sem.fluid_stacey(), wet, {}))
-    cases += ((sem.to_fluid(), wet, {"fluid_unit": wet}), (sem.to_solid(), unit, {"fluid_unit": wet}))
-    for op, own, fluid in cases:
-        more, exact, out = n | {"unit": own} | fluid, op.exact(fixed_point.units_of(op)), op.writes[0]
-        counted = semcase.run(exact, known | counts, box, more, "float32", laned=())[out] * own
-        expected = semcase.run(op, known | reals, box, n, "float32", laned=())[out]
-        assert (counted != reals[out]).any() and np.allclose(counted, expected, rtol=1e-5, atol=1e-6), op.name

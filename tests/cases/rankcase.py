@@ -168,6 +168,7 @@ at = {{ longitude = 10, latitude = 20, depth = "{depth}" }}
 tensor = {{ {tensor} }}
 wavelet = {{ kind = "gaussian", tau = 5 }}
 [[receivers]]
+name = "L"
 line = {{ from = {{ longitude = 10, latitude = 20 }}, to = {{ longitude = 10.5, latitude = 20.5, depth = "{reach}" }}, count = 4 }}
 """
 # The source lies in the middle: with 2 and 4 ranks on the cut. Elements of the outer core are fluid.

@@ -15,18 +15,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import kernelcase
 import numpy as np
 import pytest
 from common import refused
-from kernelcase import (
-    ARCHITECTURES,
-    PRECISIONS,
-    compiled_for_gpus,
-    every_operator,
-    needs_nvrtc,
-    shared_text,
-    unoptimised,
-)
+from kernelcase import ARCHITECTURES, PRECISIONS, compiled_for_gpus, every_operator, needs_nvrtc, shared_text
 
 from craton.backends import cpu, nvrtc
 from craton.core.operator import Operator, declared_in_text
@@ -167,9 +160,8 @@ def elements():
     """Cases of spectral elements: all operators at degree 4, plain elements at others, some in float64; see `elements_case`."""
     for name, op in every("sem").items():
         paired = op.file.name.startswith("pair_") or "pair_force" in " ".join(op.arrays)
-        if (paired and (name.startswith("fluid_pair_") or name.endswith(("_corners", "_box")))) or name.endswith(
-            LESSER
-        ):
+        lesser = (*LESSER, "_corners", "_box") if paired else LESSER
+        if name.endswith(lesser) or (paired and name.startswith("fluid_pair_")):
             continue
         more = not paired and (not op.span or name in OFTEN)
         for precision in PRECISIONS[: 1 + more]:
@@ -287,7 +279,7 @@ def test_the_catalogue_of_gravity_is_what_runs(precision, monkeypatch):
         idle = dict.fromkeys((op.name for op in chosen), ctypes.cast(nothing, ctypes.c_void_p).value)
         return idle | compiled(machine, cheap, precision)
 
-    unoptimised(monkeypatch)
+    kernelcase.unoptimised(monkeypatch)
     monkeypatch.setattr(cpu.CPU, "compile", watched)
     edges, (k, j, i) = np.arange(7) * 100.0, np.indices((6, 6, 6)).reshape(3, -1)
     prisms = np.stack([edges[i], edges[i + 1], edges[j], edges[j + 1], edges[k] - 600, edges[k + 1] - 600], axis=1)

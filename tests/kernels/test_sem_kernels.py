@@ -116,18 +116,6 @@ def test_memory_variables_follow_strain_that_is_linear_between_steps(bulk):
         memory, before = after["memory"], now
 
 
-def test_attenuated_anisotropy_relaxes_its_isotropic_part():
-    """Also: isotropy is a case of 21 constants."""
-    mesh, after = semcase.Mesh(2), []
-    u, moduli, loss = field(mesh), mesh.random(2), np.full((mesh.size, 2, mesh.element.size), 1 / 30)
-    rows = np.stack([semcase.constants_of(moduli)[:, a, b] for a, b in semcase.ROW], 1)
-    for full, values in ((False, moduli), (True, rows)):
-        kind = sem.Kind(2, relaxation=sem.relaxation_constants(EXAMPLE, 0.01), bulk=True, full=full)
-        arrays = semcase.solid(mesh, u, values) | {"memory": np.zeros((mesh.size, 27, kind.stored)), "loss": loss}
-        after.append(semcase.run(sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, times=2))
-    assert all(difference(after[1][name], after[0][name]) <= 1e-12 for name in ("force", "memory"))
-
-
 # --- points -----------------------------------------------------------------------------------------------------------------------------
 
 
@@ -137,14 +125,13 @@ UPDATES = [  # operator, the arrays of a leapfrog step, components
 ]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_update_is_one_leapfrog_step(threads):
+def test_update_is_one_leapfrog_step():
     """That of a fluid writes the pressure too."""
     for op, names, fields in UPDATES:
         (field, rate, force, mass), rng, count = names, np.random.default_rng(1), 5001 * fields
         arrays = {name: rng.standard_normal(count) for name in (field, rate, force, "pressure")}
         arrays[mass] = rng.random(5001)
-        after = semcase.run(op, arrays, (0, 1, 0, 1, 0, count), {"dt": 0.3}, machine=CPU(threads=threads))
+        after = semcase.run(op, arrays, (0, 1, 0, 1, 0, count), {"dt": 0.3}, machine=CPU(threads=2))
         acceleration = np.repeat(arrays[mass], fields) * arrays[force]
         expected = {rate: arrays[rate] + 0.3 * acceleration}
         expected[field] = arrays[field] + 0.3 * expected[rate]

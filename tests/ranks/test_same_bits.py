@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import rankcase
 import smallcase
-from common import edited, manifest, misfit, needs_mpi, refused, stored
+from common import manifest, misfit, needs_mpi, refused, stored
 from layeredcase import BOUNDARIES, text
 from paths import DATA
 from rankcase import alone, elements, fluid, hilly, misfits, plane, run_alone, same_bits, shared
@@ -90,7 +90,6 @@ GRIDS = {  # scenario, cuts: every boundary is cut along each axis. Media and or
 }
 MORE_GRIDS = {
     **{name: (text(name), [Z, (3, 1, 1), XY, (2, 2, 2)]) for name in BOUNDARIES},
-    "coarse attenuation": (lossy("coarse", 3), [XY, (1, 1, 3)]),
     "paired attenuation": (lossy("paired", 4), [XY, (1, 1, 3)]),
     "full attenuation": (lossy("full", 2), [XY, (1, 1, 3)]),
     "anisotropy": (anisotropic("free and absorbing"), [XZ]),
@@ -98,7 +97,6 @@ MORE_GRIDS = {
     "order 8 in double": (text(order=8, precision="float64", **TALL), [XZ]),
     "order 16": (text("rigid above", order=16, **TALL), [XZ]),  # closures of a free surface end at order 8
     "acoustic one-way": (fluid(text("one-way")), [XZ]),
-    "acoustic free and absorbing": (fluid(text()), [XY]),
     "acoustic rigid and damped": (fluid(text("rigid and damped")), [YZ]),
     "antiplane": (plane("SH"), [X, (3, 1, 2)]),
     "acoustic plane": (fluid(plane("P-SV")), [(3, 1, 2)]),
@@ -157,7 +155,6 @@ MORE_SHARED = {
     "solid float64": (5, "bisection"),
     "sea float64": (4, "random"),
     "mantle float32": (3, "slices"),
-    "blast in the core float64": (4, "slices"),
 }
 
 
@@ -180,14 +177,9 @@ def test_elements(name, shares):
 
 
 def test_hills_with_fast_assembly():
-    """Topography from an array, adds in any order: elements of 27 nodes that are no boxes."""
-    x, y = np.arange(0, 2001, 250.0), np.arange(0, 1501, 250.0)
-    height = 200 * np.exp(-((x[None] - 900) ** 2 + (y[:, None] - 700) ** 2) / 400**2)
-    tables = loads(elements("solid", "float64")).model_dump(by_alias=True, exclude_none=True)
-    tables["model"]["layers"][0]["top"] = 200
-    ground = {"x": x.tolist(), "y": y.tolist(), "z": height.tolist()}
-    tables = edited(tables, model__topography=ground, domain__size=[2000, 1500, 1700], run__assembly="fast")
-    alone, on_three = (craton.run(craton.Scenario(**tables), progress=False, devices=size) for size in (1, 3))
+    """Adds in any order; elements of 27 nodes that are no boxes."""
+    scenario = loads(elements("hill", "float64"), ["run.assembly=fast", "domain.size=[2000, 1500, 1700]"])
+    alone, on_three = (craton.run(scenario, progress=False, devices=size) for size in (1, 3))
     assert max(misfits(on_three, alone)) < 1e-12
 
 
@@ -295,7 +287,7 @@ def test_an_error_of_one_rank_is_one_of_all(victim, monkeypatch):
 
 
 def test_a_mesh_file_of_several_ranks_is_refused():
-    asked = loads(elements("solid").replace("[output]", "[output]\nmesh = true"))
+    asked = loads(elements("solid"), ["output.mesh=true"])
     refused(ScenarioError, "several ranks do not write the mesh", craton.run, asked, progress=False, devices=2)
 
 

@@ -123,7 +123,7 @@ OF_ELEMENTS = """
 method = "sem"
 domain = {{ origin = [0, 0, -1500], size = [2000, 1500, 1500], element_size = 500 }}
 model = {{ kind = "layers", layers = [{layers}] {model} }}
-time = {{ duration = 0.7, step = 0.006 }}
+time = {{ duration = 0.5, step = 0.006 }}
 boundaries = {{ {boundaries} }}
 source = [{source}]
 receivers = [{{ name = "R", line = {{ from = [500, 700, 0], to = [1750, 1000, -1250], count = 6 }} }}]

@@ -294,7 +294,7 @@ def test_a_mesh_file_of_several_ranks_is_refused():
 # --- stores -----------------------------------------------------------------------------------------------------------------------------
 
 
-PICTURED = smallcase.TEXT.replace("[output]", smallcase.PICTURES).replace("duration = 1.0", "duration = 0.75")
+PICTURED = smallcase.TEXT.replace("[output]", smallcase.PICTURES).replace("duration = 1.0", "duration = 0.5")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """craton.Simulation: the bits of craton.run, without planning, filling and compiling again."""
 
 import time
+from collections import Counter
 
 import benchscript
 import numpy as np
@@ -50,27 +51,27 @@ def test_the_bits_are_those_of_single_runs(case):
 
 def test_nothing_is_built_twice(monkeypatch):
     """A thousand runs of which none fills or compiles: here eleven, counted."""
-    counts = {"fill": 0, "medium": 0, "compile": 0}
+    counts = Counter()
 
-    def count(name, module, function):
+    def count(module, function):
         real = getattr(module, function)
 
-        def call(*arguments, **options):
-            counts[name] += 1
+        def counted(*arguments, **options):
+            counts[function] += 1
             return real(*arguments, **options)
 
-        monkeypatch.setattr(module, function, call)
+        monkeypatch.setattr(module, function, counted)
 
-    count("fill", material, "fill")
-    count("medium", build, "model_problems")
-    count("medium", elements, "build_medium")
-    count("fill", elements, "elements_of")
-    count("compile", compile, "_load")
+    count(material, "fill")
+    count(build, "model_problems")
+    count(elements, "build_medium")
+    count(elements, "elements_of")
+    count(compile, "_load")
     for case, most in (("plane", 8), ("elements", 3)):
         base = small_runs.scenario(case)
         many = craton.Simulation(base)
         many.run()
-        before, begin = dict(counts), time.process_time()
+        before, begin = counts.copy(), time.process_time()
         for number in range(most):
             many.run(source=small_runs.moved(base, number))
         assert (time.process_time() - begin) / most < 0.5  # s: an order more than it takes

@@ -253,9 +253,8 @@ def declarations(op):
 @of_each_method
 def test_declarations_are_what_the_texts_say(method):
     """Arrays and their types in order, those const that are only read; variants take the same arguments."""
-    different = {
-        (op.file, op.function, op.arrays, op.reads, op.types, op.variants): op for op in every(method).values()
-    }
+    listed = every(method).values()
+    different = {(op.file, op.function, op.arrays, op.reads, op.types, op.variants): op for op in listed}
     wrong = [words for op in different.values() for words in declarations(op)]
     assert len(different) > 10 and not wrong
 

@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace as Spec
 
 import numpy as np
+import pyproj
 import pytest
 from common import refused
 from paths import DATA
@@ -29,8 +30,8 @@ HERE = "domain.geographic = { longitude = -118.2, latitude = 34.1, azimuth = 20 
 NORTH = HERE.replace("20", "0")
 METRES = 'coordinates = "metres"'
 GAUSSIAN = 'wavelet = { kind = "gaussian", tau = 0.1 }\n'
-PLANE = '[[source]]\nkind = "plane_wave"\nz = -2000\n' + GAUSSIAN
-FIBRE = '[[receivers]]\nname = "F"\ndas = { along = ALONG }\n'
+PLANE = '[[source]]\nkind = "plane_wave"\nz = -2000\nwave = MORE\n' + GAUSSIAN
+FIBRE = '[[receivers]]\nname = "F"\ndas = { along = MORE }\n'
 
 
 def medium(xyz, vp=5000.0, vs=2900.0, rho=2600.0):
@@ -69,34 +70,18 @@ def fault(path, about=medium):
 # --- the map ----------------------------------------------------------------------------------------------------------------------------
 
 
-def krueger(longitude, latitude):
-    """Easting, northing from the equator, m, by Krueger's series to the fourth order in n (Karney 2011, J. Geodesy 85, 475)."""
-    lam, tau, f = np.radians(longitude), np.tan(np.radians(latitude)), 1 / 298.257223563
-    n, e = f / (2 - f), np.sqrt(f * (2 - f))
-    sigma = np.sinh(e * np.arctanh(e * tau / np.hypot(1, tau)))
-    conformal = tau * np.hypot(1, sigma) - sigma * np.hypot(1, tau)
-    zeta = np.arctan2(conformal, np.cos(lam)) + 1j * np.arcsinh(np.sin(lam) / np.hypot(conformal, np.cos(lam)))
-    alpha = (
-        n / 2 - 2 / 3 * n**2 + 5 / 16 * n**3 + 41 / 180 * n**4,
-        13 / 48 * n**2 - 3 / 5 * n**3 + 557 / 1440 * n**4,
-        61 / 240 * n**3 - 103 / 140 * n**4,
-        49561 / 161280 * n**4,
-    )
-    radius = 6378137.0 / (1 + n) * (1 + n**2 / 4 + n**4 / 64)
-    z = radius * (zeta + sum(a * np.sin(2 * j * zeta) for j, a in enumerate(alpha, 1)))
-    return z.imag, z.real
-
-
-def test_map_against_kruegers_series():
-    """To a micrometre within 300 km, also across the date line; the turn is that of the meridian, also beyond the pole."""
+def test_map_against_utm():
+    """To a micrometre within 300 km of points on the meridians of its zones, also across the date line; the turn is that of the
+    meridian, also beyond the pole.
+    """
     random = np.random.default_rng(0)
     far, azimuth = 300 / 111.2 * np.sqrt(random.random(2000)), 2 * np.pi * random.random(2000)
-    for longitude, latitude in [(-118.2, 34.1), (10.0, 47.0), (0.0, 0.0), (179.5, -60.0), (30.0, 80.0)]:
+    for zone, latitude in ((11, 34.1), (32, 47.0), (31, 0.0), (60, -60.0), (36, 80.0)):
+        utm, middle = pyproj.Proj(f"EPSG:{32600 + zone}"), 6 * zone - 183
         lat = latitude + far * np.cos(azimuth)
-        lon = longitude + far * np.sin(azimuth) / np.cos(np.radians(lat))
-        x, y = geography.Local(longitude, latitude).xy((lon + 180) % 360 - 180, lat)
-        east, north = krueger(lon - longitude, lat)
-        assert np.abs(x - east).max() < 1e-6 and np.abs(y - north + krueger(0, latitude)[1]).max() < 1e-6
+        lon = (middle + far * np.sin(azimuth) / np.cos(np.radians(lat)) + 180) % 360 - 180
+        offsets = np.array(utm(lon, lat)) - np.reshape(utm(middle, latitude), (2, 1))
+        assert np.abs(offsets / 0.9996 - geography.Local(middle, latitude).xy(lon, lat)).max() < 1e-6
     for longitude, latitude, reference in [(-118.9, 33.5, 34.1), (61.0, 88.0, 80.0), (-118.2, 34.1, 34.1)]:
         local = geography.Local(-118.2, reference)
         x, y = local.xy([longitude] * 2, [latitude - 1e-4, latitude + 1e-4])
@@ -214,12 +199,9 @@ def test_stations(tmp_path):
 def quake_of(form, depth, magnitude, path):
     """A scenario 12 km deep with an event of a file at a depth (m) of a magnitude."""
     if form == "cmtsolution":
-        name, tensor = (
-            (FILES / "CMTSOLUTION").read_text().split("latitude:")[0],
-            "Mrr: 0\nMtt: 0\nMpp: 0\nMrp: 0\nMtp: 0",
-        )
-        place = f"latitude: 34.1\nlongitude: -118.2\ndepth: {depth / 1e3:.7g}"
-        (path / "e").write_text(f"{name}{place}\n{tensor}\nMrt: {10 ** (1.5 * magnitude + 16.1):.6e}\n")
+        heading = (FILES / "CMTSOLUTION").read_text().split("latitude:")[0]
+        place = f"latitude: 34.1\nlongitude: -118.2\ndepth: {depth / 1e3:.7g}\nMrr: 0\nMtt: 0\nMpp: 0\nMrp: 0\nMtp: 0"
+        (path / "e").write_text(f"{heading}{place}\nMrt: {10 ** (1.5 * magnitude + 16.1):.6e}\n")
     elif form == "csv":
         heading = "longitude,latitude,depth,strike,dip,rake,magnitude,half_duration\n"
         (path / "e").write_text(heading + f"-118.2,34.1,{depth},10,60,30,{magnitude},1\n")
@@ -393,20 +375,16 @@ def test_plane_wave_directions():
 
 
 def test_impossible_fibres_and_plane_waves():
-    for along, says in (
-        ("[[0, 0, 0]], spacing = 10, gauge = 10", "receivers.0.das.along"),
-        ("[[0, 0, 0], [0, 0, 0]], spacing = 10, gauge = 10", "receivers.0.das.along.1"),
-        ("[[0, 0, 0], [5, 0, 0]], spacing = 10, gauge = 10", "10 m, is longer than the fibre, 5 m"),
-        ("[[0, 0, 0], [50, 0, 0]], spacing = 0, gauge = 10", "receivers.0.das.spacing"),
+    for table, words, says in (
+        (FIBRE, "[[0, 0, 0]], spacing = 10, gauge = 10", "receivers.0.das.along"),
+        (FIBRE, "[[0, 0, 0], [0, 0, 0]], spacing = 10, gauge = 10", "receivers.0.das.along.1"),
+        (FIBRE, "[[0, 0, 0], [50, 0, 0]], spacing = 0, gauge = 10", "receivers.0.das.spacing"),
+        (PLANE, '"P"\nincidence = 20', "source.0.incidence"),
+        (PLANE, '"P"\ndepth = 2', "source.0.z"),
+        (PLANE, '"P"\nvelocity = 0', "source.0.velocity"),
+        (PLANE, '"Q"', "source.0.wave"),
     ):
-        refused(ScenarioError, says, scenario, FIBRE.replace("ALONG", along))
-    above = FIBRE.replace("ALONG", "[[0, 0, 0], [0, 0, 50]], spacing = 10, gauge = 10")
-    check_problem(above, "receivers.0.das", "z = 50 m")
-    for line, key in (
-        ('wave = "P"\nincidence = 20', "incidence"),
-        ('wave = "P"\ndepth = 2', "z"),
-        ('wave = "P"\nvelocity = 0', "velocity"),
-        ('wave = "Q"', "wave"),
-    ):
-        refused(ScenarioError, f"source.0.{key}", scenario, PLANE + line)
-    check_problem(PLANE + 'wave = "P"\n', "source.0.wave", "periodic")
+        refused(ScenarioError, says, scenario, table.replace("MORE", words))
+    above = "[[0, 0, 0], [0, 0, 50]], spacing = 10, gauge = 10"
+    check_problem(FIBRE.replace("MORE", above), "receivers.0.das", "z = 50 m")
+    check_problem(PLANE.replace("MORE", '"P"'), "source.0.wave", "periodic")

@@ -5,6 +5,7 @@ import pandas
 import pytest
 import xarray
 from common import refused
+from filecase import inventory, quake
 
 import craton
 from craton.errors import ScenarioError
@@ -16,12 +17,11 @@ from craton.survey.event import origin_time
 from craton.survey.geography import Local
 
 obspy = pytest.importorskip("obspy")
-ev = pytest.importorskip("obspy.core.event")
-inv = pytest.importorskip("obspy.core.inventory")
 
 AXIS = np.linspace(-8000.0, 8000.0, 5)
 MEDIUM = {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2600}
 WAVELET = {"kind": "gaussian", "tau": 0.4}
+STATIONS = inventory({"GR": {"FUR": (12.51, 47.26, 500.0)}, "BW": {"FUR": (12.49, 47.24, 500.0)}})
 
 
 def crust(vs=2900.0):
@@ -33,19 +33,7 @@ def crust(vs=2900.0):
 
 
 def event(depth=4000.0):
-    """Event with a moment tensor and a duration."""
-    origin = ev.Origin(time=obspy.UTCDateTime(2020, 1, 1), longitude=12.5, latitude=47.25, depth=depth)
-    tensor = ev.MomentTensor(derived_origin_id=origin.resource_id)
-    tensor.tensor = ev.Tensor(m_rr=1e15, m_tt=-2e15, m_pp=1e15, m_rt=3e14, m_rp=0, m_tp=0)
-    tensor.source_time_function = ev.SourceTimeFunction(type="triangle", duration=2.4)
-    return ev.Event(origins=[origin], focal_mechanisms=[ev.FocalMechanism(moment_tensor=tensor)])
-
-
-def inventory():
-    """Two stations of two networks."""
-    places = {"GR": 0.01, "BW": -0.01}
-    networks = [inv.Network(code, [inv.Station("FUR", 47.25 + d, 12.5 + d, 500.0)]) for code, d in places.items()]
-    return inv.Inventory(networks, source="test")
+    return quake(12.5, 47.25, depth, (1e15, -2e15, 1e15, 3e14, 0, 0))
 
 
 def tables(**changes):
@@ -53,7 +41,7 @@ def tables(**changes):
     domain = {"origin": [-8000, -8000, -10000], "size": [16000, 16000, 10000], "spacing": 500}
     domain["geographic"] = {"longitude": 12.5, "latitude": 47.25}
     values = {"domain": domain, "boundaries": {"others": "sponge", "sponge": {"thickness": 4}}, "time": {"duration": 1}}
-    return values | {"model": crust(), "source": event(), "receivers": inventory()} | changes
+    return values | {"model": crust(), "source": event(), "receivers": STATIONS} | changes
 
 
 def of_table(columns):
@@ -153,7 +141,7 @@ def test_wrong_objects_and_tables_are_refused():
     ):
         refused(ScenarioError, message, lambda columns=columns: craton.plan(of_table(columns)))
     with pytest.raises(ScenarioError) as caught:
-        Scenario(**tables(model=inventory(), receivers=crust(), time={"duration": -1}))
+        Scenario(**tables(model=STATIONS, receivers=crust(), time={"duration": -1}))
     assert [problem.key for problem in caught.value.problems] == ["model", "receivers.0", "time.duration"]
     unwritable = tables(model=crust().assign_attrs(note={"a": object()}))
     refused(ScenarioError, "model.file: this Dataset cannot be written as .nc", Scenario, **unwritable)

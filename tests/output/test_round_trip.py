@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from common import misfit, refused
+from filecase import inventory, quake
 from paths import DATA
 
 import craton
@@ -18,14 +19,12 @@ from craton.survey import geography, receivers, source_files
 from craton.survey.shots import Shot
 
 obspy = pytest.importorskip("obspy")
-ev = pytest.importorskip("obspy.core.event")
-inv = pytest.importorskip("obspy.core.inventory")
 sac_reftime = pytest.importorskip("obspy.io.sac.util").get_sac_reftime
 geodetics = pytest.importorskip("obspy.geodetics")
 
 LONGITUDE, LATITUDE, DEPTH = 12.53, 47.26, 2500.0
 ORIGIN = "2021-03-04T05:06:07.891234"
-SHIFT, DURATION = 0.25, 2.4  # s: of the centroid after the origin time; two half durations
+SHIFT = 0.25  # s: of the centroid after the origin time
 SIX = (1.0e15, -2.0e15, 1.2e15, 1.5e15, -0.7e15, 2.2e15)  # rr tt pp rt rp tp, N m
 # Longitude, latitude, elevation
 NEAR = {
@@ -64,30 +63,13 @@ output = { waveforms = ["velocity", "acceleration"] }
 TURNED = ("domain.geographic.azimuth=35", "output.sampling=0.05")
 
 
-def event():
-    """One event with hypocentre, centroid, moment tensor and duration."""
-    where = {"longitude": LONGITUDE, "latitude": LATITUDE, "depth": DEPTH}
-    hypocentre, centroid = (ev.Origin(time=obspy.UTCDateTime(ORIGIN) + shift, **where) for shift in (0, SHIFT))
-    tensor = ev.MomentTensor(derived_origin_id=centroid.resource_id)
-    tensor.tensor = ev.Tensor(**dict(zip(quakeml.COMPONENTS, SIX)))
-    tensor.source_time_function = ev.SourceTimeFunction(type="triangle", duration=DURATION)
-    quake = ev.Event(origins=[hypocentre, centroid], focal_mechanisms=[ev.FocalMechanism(moment_tensor=tensor)])
-    quake.event_descriptions = [ev.EventDescription(text="Alps")]
-    quake.preferred_origin_id = hypocentre.resource_id
-    return quake
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Files of ObsPy."""
     path = tmp_path_factory.mktemp("round")
-    event().write(str(path / "event.xml"), format="QUAKEML")
+    quake(LONGITUDE, LATITUDE, DEPTH, SIX, ORIGIN, SHIFT).write(str(path / "event.xml"), format="QUAKEML")
     for name, networks in (("near", NEAR), ("all", ALL)):
-        inventory = inv.Inventory(source="test")
-        for code, places in networks.items():
-            stations = [inv.Station(k, y, x, z, site=inv.Site(k)) for k, (x, y, z) in places.items()]
-            inventory.networks.append(inv.Network(code, stations))
-        inventory.write(str(path / f"{name}.xml"), format="STATIONXML")
+        inventory(networks).write(str(path / f"{name}.xml"), format="STATIONXML")
     return path
 
 
@@ -102,26 +84,26 @@ def metres_apart(place, longitude=LONGITUDE, latitude=LATITUDE):
     return geodetics.gps2dist_azimuth(latitude, longitude, place["latitude"], place["longitude"])
 
 
-def check_event(quake):
+def check_event(event):
     """Its origin, centroid, mechanism and magnitude are those of the file."""
-    hypocentre, source = quake.preferred_origin(), quakeml.source_of(quake)
+    hypocentre, source = event.preferred_origin(), quakeml.source_of(event)
     assert abs(hypocentre.time - obspy.UTCDateTime(ORIGIN)) < 1e-5
     assert metres_apart(hypocentre)[0] < 1 and hypocentre.depth == pytest.approx(DEPTH, abs=1)
-    six = [getattr(quake.focal_mechanisms[0].moment_tensor.tensor, k) for k in quakeml.COMPONENTS]
+    six = [getattr(event.focal_mechanisms[0].moment_tensor.tensor, k) for k in quakeml.COMPONENTS]
     assert np.allclose(six, SIX, rtol=1e-6, atol=1e9)
-    assert source.shift == pytest.approx(SHIFT, abs=1e-3) and source.width == pytest.approx(DURATION / 2, rel=1e-3)
+    assert source.shift == pytest.approx(SHIFT, abs=1e-3) and source.width == pytest.approx(1.2, rel=1e-3)
     moment = np.linalg.norm(source.moment) / np.sqrt(2)
-    assert quake.preferred_magnitude().mag == pytest.approx((np.log10(moment) - 9.1) / 1.5)
-    assert quake.event_descriptions[0].text == "Alps"
+    assert event.preferred_magnitude().mag == pytest.approx((np.log10(moment) - 9.1) / 1.5)
+    assert event.event_descriptions[0].text == "Alps"
 
 
-def check_traces(stream, inventory, stations, first):
+def check_traces(stream, metadata, stations, first):
     """Codes, coordinates, start times and azimuths of the traces; responses take no part in them."""
     assert {(t.stats.network, t.stats.station) for t in stream} == {(net, s) for net in stations for s in stations[net]}
     for trace in stream:
         stats = trace.stats
         longitude, latitude, height = stations[stats.network][stats.station]
-        for place in (stats.coordinates, inventory.get_coordinates(trace.id, stats.starttime)):
+        for place in (stats.coordinates, metadata.get_coordinates(trace.id, stats.starttime)):
             assert metres_apart(place, longitude, latitude)[0] < 1
             assert place["elevation"] == pytest.approx(height, abs=1)
         distance, *angles = metres_apart({"longitude": longitude, "latitude": latitude})

@@ -50,7 +50,9 @@ def plane_wave(wave, tau, velocity=1.0, z=-1700):
     return table, lambda t: sign * velocity * np.exp(-0.5 * ((t - 7 * tau) / tau) ** 2) / (np.sqrt(2 * np.pi) * tau)
 
 
-@pytest.mark.parametrize("wave, waves", [("SV", ""), ("SH", ""), ("P", ""), ("SV", "P-SV"), ("P", "P-SV"), ("SH", "SH")])
+@pytest.mark.parametrize(
+    "wave, waves", [("SV", ""), ("SH", ""), ("P", ""), ("SV", "P-SV"), ("P", "P-SV"), ("SH", "SH")]
+)
 def test_plane_wave_has_its_amplitude_and_doubles_at_a_free_surface(wave, waves):
     """v(t) passes the plane at t, a point 700 m above it at 700 m / c, and the surface, 1700 m above, with twice its size.
 

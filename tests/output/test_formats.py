@@ -242,11 +242,13 @@ def shot(tmp_path_factory):
     return run_of(SMALL.replace('["velocity"]', '["pressure", "velocity", "strain"]'), tmp_path_factory.mktemp("shot"))
 
 
-def test_gathers_have_their_sources(survey, tmp_path):
+def test_gathers_have_their_sources_and_shots_their_waveforms_and_stations(survey, tmp_path):
     """Positions over shot in the dataset, and with them offsets in SEG-Y; traces of ObsPy have their shots."""
     data = stored(survey)
     assert np.array_equal(data.source_x, [300, 500, 700]) and np.array_equal(data.source_z, [-100] * 3)
-    assert main(["convert", str(survey), str(tmp_path / "g.sgy"), "--component", "Z"]) == 0
+    shot = "--shot", "source 1.2"
+    for name, *words in (("g.sgy", "--component", "Z"), ("w.mseed", *shot), ("s.xml", *shot)):
+        assert main(["convert", str(survey), str(tmp_path / name), *words]) == 0
     with segyio.open(tmp_path / "g.sgy", ignore_geometry=True) as file:
         assert np.array_equal(file.trace.raw[:], data.velocity.sel(component="Z").values.reshape(12, -1))
         fields = segyio.TraceField.GroupX, segyio.TraceField.SourceX, segyio.TraceField.offset
@@ -254,18 +256,12 @@ def test_gathers_have_their_sources(survey, tmp_path):
     assert np.array_equal(x[0] / 100, data.x) and np.array_equal(source_x[:, 0] / 100, data.source_x)
     assert np.array_equal(offset, data.x.values - data.source_x.values[:, None])
     assert [t.stats.shot for t in miniseed.stream(data)] == [f"source 1.{n}" for n in (1, 2, 3) for _ in range(4 * 2)]
-
-
-def test_waveforms_and_stations(survey, tmp_path):
-    data = stored(survey).sel(shot="source 1.2")
-    for name in ("w.mseed", "s.xml"):
-        assert main(["convert", str(survey), str(tmp_path / name), "--shot", "source 1.2"]) == 0
     assert len(obspy.read_inventory(str(tmp_path / "s.xml"))[0]) == 4
     traces = obspy.read(str(tmp_path / "w.mseed"))
     assert len(traces) == 8 and traces[0].stats.delta == pytest.approx(0.01)
     for trace in traces:
-        expected = data.velocity.sel(receiver=trace.stats.station, component=trace.stats.channel[-1])
-        assert np.array_equal(trace.data, expected.values)
+        place = {"shot": "source 1.2", "receiver": trace.stats.station, "component": trace.stats.channel[-1]}
+        assert np.array_equal(trace.data, data.velocity.sel(place).values)
 
 
 def test_snapshots(shot, tmp_path):

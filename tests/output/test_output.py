@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import warnings
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,7 +28,7 @@ from craton.output.snapshots import SnapshotWriter
 from craton.output.store import KINDS, Store, check_out, kind_of, read_run
 from craton.report import overview, pictures
 from craton.scenario import loads
-from craton.survey.channels import Channel, channels
+from craton.survey.channels import Channel
 
 
 def pulse_integral(t, shift, width=0.12):
@@ -41,30 +42,30 @@ def pulse_derivative(t, shift, width=0.12):
 # dataset
 
 
-def test_velocity_is_untouched_and_lives_at_half_steps():
+def test_units_and_places_are_told():
     ds = waveforms()
-    samples, used = recorded(["velocity"])
-    assert ds.velocity.dims == ("receiver", "component", "time")
-    np.testing.assert_array_equal(ds.time, START + (np.arange(STEPS) + 0.5) * DT)
-    for column, channel in enumerate(used):
-        trace = ds.velocity.sel(receiver=f"R{channel.receiver + 1}", component=channel.component)
-        np.testing.assert_array_equal(trace, samples[:, column])
-    assert list(ds.component.values) == ["E", "N", "Z"]
+    assert list(ds.component.values) == ["E", "N", "Z"] and list(ds.x.values) == [1000, 1500]
     assert ds.velocity.attrs["units"] == "m/s" and ds.time.attrs["units"] == "s" and ds.z.attrs["positive"] == "up"
-    np.testing.assert_array_equal(ds.x, [1000, 1500])
-    about = samples, used, stations(), DT, START
+    about = *recorded(["velocity"]), stations(), DT, START
     refused(ValueError, "no channel records pressure", dataset.waveforms, *about, ["pressure"])
 
 
 @pytest.mark.parametrize("sampling", [None, 0.025])
 def test_all_quantities_share_one_exact_time_axis(sampling):
+    """At half steps velocity is untouched."""
     names = ("velocity", "displacement", "acceleration", "pressure", "strain", "rotation_rate")
-    ds = waveforms(names, sampling=sampling)
+    ds, (samples, used) = waveforms(names, sampling=sampling), recorded(names)
+    columns = {(channel.receiver, channel.quantity, channel.component): c for c, channel in enumerate(used)}
     if sampling:
         np.testing.assert_allclose(ds.time, START + sampling * np.arange(ds.sizes["time"]), rtol=0, atol=1e-12)
         assert START + (STEPS - 0.5) * DT - sampling < float(ds.time[-1]) <= START + (STEPS - 0.5) * DT + 1e-12
+    else:
+        np.testing.assert_array_equal(ds.time, START + (np.arange(STEPS) + 0.5) * DT)
+        for row, component in product((0, 1), "ENZ"):
+            column = samples[:, columns[row, "velocity", component]]
+            np.testing.assert_array_equal(ds.velocity.sel(component=component)[row], column)
+    assert ds.velocity.dims == ("receiver", "component", "time")
     assert ds.strain.dims == ("receiver", "tensor", "time") and ds.pressure.dims == ("receiver", "time")
-    recorded_channels = [(ch.receiver, ch.quantity, ch.component) for ch in channels(2, names)]
     for name, rate, place, function in [
         ("velocity", "velocity", {"component": "N"}, pulse),
         ("pressure", "pressure", {}, pulse),
@@ -73,7 +74,7 @@ def test_all_quantities_share_one_exact_time_axis(sampling):
         ("strain", "strain_rate", {"tensor": "EZ"}, pulse_integral),
         ("rotation_rate", "rotation_rate", {"component": "E"}, pulse),
     ]:
-        c = recorded_channels.index((1, rate, *(place.values() or "P")))
+        c = columns[1, rate, *(place.values() or "P")]
         expected = (c + 1) * function(ds.time.values, 0.05 * c)
         # Anti-alias filter ripple 1e-4; half a step of delay would be 4e-2.
         np.testing.assert_allclose(ds[name].isel(receiver=1).sel(place), expected, atol=3e-4 * np.abs(expected).max())
@@ -91,31 +92,18 @@ def test_decimation_removes_what_the_output_cannot_carry():
 # OUT
 
 
-def test_complete_run_opens_without_warning(tmp_path):
-    store = Store(tmp_path / "a" / "out")
-    store.write_scenario(smallcase.TEXT)
-    axes = {"z": np.arange(-400.0, 1, 100), "y": 500.0, "x": np.arange(0.0, 701, 100)}
-    with store.snapshots() as writer:
-        writer.add_series("section", {"velocity": ("E", "N", "Z"), "pressure": ("P",)}, axes, [0.0, 0.5, 1.0])
-        for i in range(3):
-            writer.put("section", 0.5 * i, {"velocity": np.full((3, 5, 8), i + 1.0), "pressure": np.full((5, 8), -i)})
-    store.write_waveforms(waveforms(n=1))
-    second = waveforms(("velocity", "pressure"), dtype="float32", title="second", scenario=smallcase.TEXT)
-    store.write_waveforms(second)  # replaces the first
-    store.finish(peak=np.float32(2.0), reason=float("nan"))
+def test_complete_run_opens_without_warning(box):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for consolidated in (None, True, False):
-            ds = xr.open_zarr(store.zarr, consolidated=consolidated)
-            section = xr.open_zarr(store.zarr, group="snapshots/section", consolidated=consolidated)
-    assert ds.velocity.dtype == np.float32 and ds.time.dtype == np.float64 and ds.attrs["title"] == "second"
-    xr.testing.assert_identical(ds.load(), waveforms(("velocity", "pressure"), dtype="float32").assign_attrs(ds.attrs))
-    assert section.velocity.dims == ("time", "component", "z", "x") and section.pressure.dims == ("time", "z", "x")
-    assert float(section.y) == 500.0 and set(section.coords) == {"time", "component", "x", "y", "z"}
-    np.testing.assert_array_equal(section.velocity[:, 1, 2, 3], [1, 2, 3])
-    state = read_run(store.path)
-    assert state["state"] == "finished" and state["peak"] == 2.0 and state["reason"] == "nan"
-    assert sorted(p.name for p in store.path.iterdir()) == ["result.zarr", "run.json", "scenario.toml"]
+            ds = xr.open_zarr(box / "result.zarr", consolidated=consolidated)
+            upper, section = (
+                xr.open_zarr(box / "result.zarr", group=f"snapshots/{name}", consolidated=consolidated)
+                for name in ("upper", "section")
+            )
+    assert ds.velocity.dtype == np.float32 and ds.time.dtype == np.float64 and ds.attrs["title"] == "Small case"
+    assert section.velocity.dims == ("time", "component", "z", "x") and upper.pressure.dims == ("time", "y", "x")
+    assert float(section.y) == 1500.0 and set(section.coords) == {"time", "component", "x", "y", "z"}
 
 
 def test_run_stopped_early_keeps_only_the_frames_written(tmp_path):
@@ -179,7 +167,9 @@ def test_series_that_grow_are_whole_at_every_moment(step, tmp_path, monkeypatch)
 def test_finished_run_is_not_overwritten(tmp_path):
     store = Store(tmp_path / "out")
     store.write_waveforms(waveforms())
-    store.finish()
+    store.finish(peak=np.float32(2.0), reason=float("nan"))
+    state = read_run(store.path)
+    assert state["state"] == "finished" and state["peak"] == 2.0 and state["reason"] == "nan"
     (store.path / "notes.txt").write_text("mine")
     for attempt in (check_out, Store):
         refused(ScenarioError, ["holds a finished run", "--force"], attempt, store.path)

@@ -167,8 +167,9 @@ def test_numbered_codes_of_craton_are_known(tmp_path):
 
 
 def test_wrong_input_ends_with_2(calculated, capsys):
-    options = " --band 1 5000", " --quantity strain", " --inventory OUT/run.json"
-    waveforms = [f"OUT OUT/waveforms.mseed{words}" for words in options]
-    for words in ("OUT nothing-*.sac", "OUT OUT/run.json", "OUT/inputs OUT", *waveforms):
+    options = "--band 1 5000", "--band 5 1", "-o a.exe", "--quantity strain", "--inventory OUT/run.json"
+    waveforms = [f"OUT OUT/waveforms.mseed {words}" for words in options]
+    for words in (*waveforms, "OUT nothing-*.sac", "OUT OUT/run.json", "OUT/inputs OUT"):
         assert main(["compare", *words.replace("OUT", str(calculated[0])).split()]) == 2, words
-        assert "bug" not in capsys.readouterr().err
+        message = capsys.readouterr().err
+        assert "bug" not in message and ("half the sampling rate" in message) == ("band" in words)

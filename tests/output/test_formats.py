@@ -20,25 +20,19 @@ segyio = pytest.importorskip("segyio")
 
 # --- the table --------------------------------------------------------------------------------------------------------------------------
 
-WRITTEN = io.formats("waveform")
 CONVERTED = [row for holds in ("gather", "seismograms", "snapshots", "peaks", "recording") for row in io.formats(holds)]
 KNOWN = {"mesh": "Exodus (.e, .exo,", "raster": "ESRI ASCII grid (.asc)", "radial model": "TauP (.nd, .tvel)"}
 
 
 def test_rows_name_readers_and_writers():
-    """Of what `craton convert` alone writes, of the files of every run, and of what is read; no two claim a suffix."""
+    """Of what `craton convert` writes, of the files of every run, and of what is read; no two claim a suffix."""
     for row in io.FORMATS:
-        function = row.function(row.write if row in [*CONVERTED, *WRITTEN] else row.read)
-        words = list(inspect.signature(function).parameters)
-        if row in CONVERTED:
-            assert words[:2] == ["dataset", "path"] and row.suffixes and not row.file, row
-        elif row in WRITTEN:
-            assert words == ["dataset", "path", "network"] and row.file, row
-        else:
-            assert words and set(row.options) <= set(words), row
-            assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in row.suffixes), row
-            if not row.suffixes and row.holds != "source":  # of a source the scenario names the format
-                assert list(inspect.signature(row.function("recognises")).parameters) == ["path"], row
+        is_written = row in CONVERTED or row.file
+        words = inspect.signature(row.function(row.write if is_written else row.read)).parameters
+        assert ({"dataset", "path"} if is_written else set(row.options)) <= set(words), row
+        assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in row.suffixes), row
+        if not (row.suffixes or row.file or row.holds == "source"):  # of a source the scenario names the format
+            assert callable(row.function("recognises")), row
     claimed = [(row.holds, suffix) for row in io.FORMATS for suffix in row.suffixes]
     assert len(set(claimed)) == len(claimed)
 

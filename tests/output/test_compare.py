@@ -105,6 +105,21 @@ def test_two_instruments_are_two_and_an_accelerometer_is_none_of_velocity(calcul
     assert {p.quantity for p in pairs} == {"acceleration"}
 
 
+def test_shift_ratio_and_misfit_are_measured(calculated, tmp_path, capsys):
+    """Of data that are late by 0.09 s and twice as large; with a figure."""
+    out, _, stream = calculated
+    data = observed(stream.select(station="BBB"))
+    for trace in data:
+        trace.data = 2 * trace.data
+        trace.stats.starttime += 0.09
+    words = ["--band", "0.1", "5", "--align", "0.2", "-o", str(tmp_path / "c.png")]
+    assert main(["compare", str(out), str(written(data, tmp_path / "d")), *words]) == 0
+    assert "3 traces" in capsys.readouterr().out and (tmp_path / "c.png").stat().st_size > 10_000
+    for pair in compare(out, tmp_path / "d", (0.1, 5.0), 0.2):
+        assert pair.shift == pytest.approx(0.09, abs=1e-3) and pair.correlation > 0.99
+        assert pair.ratio == pytest.approx(0.5, rel=0.02) and pair.misfit == pytest.approx(0.5, rel=0.05)
+
+
 def test_displacement_is_not_compared_with_velocity(calculated, tmp_path):
     out, _, stream = calculated
     run(out.parent / "stations", tmp_path / "u", output__waveforms=["displacement"])

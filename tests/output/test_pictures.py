@@ -1,5 +1,5 @@
-"""craton plot: record sections, gathers, spectra, f-k and dispersion images, particle motion, maps, models; craton compare; films:
-every frame is there, on one scale, over what lies underneath.
+"""craton plot: record sections, gathers, spectra, f-k and dispersion images, particle motion, maps, models; films: every
+frame is there, on one scale, over what lies underneath.
 """
 
 import shutil
@@ -230,25 +230,6 @@ def test_model_before_the_run(line, quick, tmp_path, monkeypatch, capsys):
     assert list(medium["vs"][2:]) == [900, 1500]
     page = report.model_figures.figure_of(load(line / "scenario.toml"))
     assert set(np.asarray(page.axes[0].images[0].get_array()).ravel()) == {1800, 2600}
-
-
-def test_compare_measures_shift_ratio_and_misfit(line, quick, tmp_path, capsys):
-    obspy, waves = pytest.importorskip("obspy"), stored(line)
-    start = obspy.UTCDateTime(waves.attrs["origin_time"]) + float(waves.time[0]) + 0.03  # late by 0.03 s
-    header = {"delta": float(waves.time[1] - waves.time[0]), "starttime": start}
-    places, stream = [(name, part) for name in ("R5", "R9") for part in "EZ"], obspy.Stream()
-    for name, part in places:
-        record = 2 * waves.velocity.sel(receiver=name, component=part).values.astype(float)
-        stream.append(obspy.Trace(record, header | {"station": name, "channel": f"HX{part}"}))
-    data = tmp_path / "data.mseed"
-    stream.write(str(data), format="MSEED")
-    words = ["compare", str(line), str(data), "--band", "1", "12", "--align", "0.05", "-o", str(tmp_path / "c.png")]
-    assert main(words) == 0 and "4 traces" in capsys.readouterr().out and (tmp_path / "c.png").stat().st_size > 10_000
-    pairs = report.comparison.compare(line, data, (1.0, 12.0), 0.05)
-    assert [(p.name, p.component) for p in pairs] == places
-    for pair in pairs:
-        assert pair.shift == pytest.approx(0.03, abs=1e-3) and pair.correlation > 0.99
-        assert pair.ratio == pytest.approx(0.5, rel=0.02) and pair.misfit == pytest.approx(0.5, rel=0.05)
 
 
 def shown(out, **options):

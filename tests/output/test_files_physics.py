@@ -17,7 +17,6 @@ from craton.survey import sources as survey_sources
 
 MEDIUM = {"kind": "homogeneous", "vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
 RUN = {"device": "cpu", "precision": "float64", "threads": 1}
-CPML = {"top": "free", "others": "cpml", "cpml": {"thickness": 5}}
 PERIODIC = {"top": "free", "others": "periodic", "bottom": "cpml", "cpml": {"thickness": 12}}
 POINT = {"kind": "explosion", "at": [1200, 1300, -700], "moment": 1e15}
 POINT["wavelet"] = {"kind": "gaussian", "tau": 0.12, "delay": 0.7}
@@ -26,7 +25,7 @@ SUBFAULT = (1530.0, 1480.0, 0.91, 20, 70, 0.10, 30)
 
 
 def scenario(source, receivers=STATION, size=(3000, 3000, 2500), **others):
-    tables = {"time": {"duration": 1.4}, "boundaries": CPML, "run": RUN, "model": MEDIUM} | others
+    tables = {"time": {"duration": 1.4}, "boundaries": PERIODIC, "run": RUN, "model": MEDIUM} | others
     domain = {"origin": [0, 0, -size[2]], "size": list(size), "spacing": 100}
     return Scenario(**{"domain": domain, "source": source, "receivers": receivers} | tables)
 
@@ -67,7 +66,7 @@ def test_plane_wave_has_its_amplitude_and_doubles_at_a_free_surface(wave, waves)
         domain = {"origin": [0, -3600], "size": [400, 3600], "spacing": 50, "waves": waves}
         at = [{"name": "up", "at": [230, 0]}, {"name": "below", "at": [230, -1000]}]
         del table["azimuth"]
-    s = scenario([table], at, domain=domain, boundaries=PERIODIC, time={"duration": 3.6})
+    s = scenario([table], at, domain=domain, time={"duration": 3.6})
     data = craton.run(s, progress=False).dataset
     component = {"SV": "E", "SH": "N", "P": "Z"}[wave]
     t, peak = data.time.values, abs(gauss(7 * tau))
@@ -79,7 +78,7 @@ def test_plane_wave_has_its_amplitude_and_doubles_at_a_free_surface(wave, waves)
 
 def test_plane_wave_in_the_plan():
     table, _ = plane_wave("P", 0.1, z=-1500)
-    options = {"receivers": [{"name": "A", "at": [500, 500, 0]}], "size": (1000, 1000, 4000), "boundaries": PERIODIC}
+    options = {"receivers": [{"name": "A", "at": [500, 500, 0]}], "size": (1000, 1000, 4000)}
     planned = craton.plan(scenario([table], **options))
     assert "plane P wave, vertical, 3000 m/s" in str(planned) and not [w for w in planned.warnings if "plane" in w]
     anomaly = {"shape": "box", "min": [0, 0, -2000], "max": [400, 400, -1000], "dvp": -0.1}

@@ -307,19 +307,19 @@ def test_broken_files_give_a_problem_each(tmp_path):
     """And any file, or none."""
     pytest.importorskip("obspy")
     path = tmp_path / "broken"
-    for kind, old, new, says in BROKEN:
+    for kind, old, new, message in BROKEN:
         text = (FILES / KINDS[kind]).read_text()
         assert text.count(old) >= 1
         path.write_text(text.replace(old, new, 1))
-        check_problem(source(kind, path, METRES), "source.0.file", f"{path}:", says)
+        check_problem(source(kind, path, METRES), "source.0.file", f"{path}:", message)
     for kind in (*KINDS, "quakeml"):
         for content in ("", "hello\n", "1.0\nPOINTS 2\n", "\x00\x01\x02"):
             path.write_text(content)
             check_problem(source(kind, path), "source.0.file", str(path))
         check_problem(source(kind, "nowhere"), "source.0.file", "cannot read", "nowhere")
-    for row, says in (("1 2 0", ":1: 5 columns"), ("1 x 0 0", ":1: longitude is 'x'"), ("1 2 0 nan", ":1: burial")):
+    for row, message in (("1 2 0", ":1: 5 columns"), ("1 x 0 0", ":1: longitude is 'x'"), ("1 2 0 nan", ":1: burial")):
         path.write_text(f"A N {row}\n")
-        check_problem(f'[[receivers]]\nfile = "{path}"\n{METRES}\n', "receivers.0.file", says)
+        check_problem(f'[[receivers]]\nfile = "{path}"\n{METRES}\n', "receivers.0.file", message)
 
 
 def test_places_need_a_reference_and_lie_in_the_domain():
@@ -364,7 +364,7 @@ def test_plane_wave_directions():
 
 
 def test_impossible_fibres_and_plane_waves():
-    for table, words, says in (
+    for table, words, message in (
         (FIBRE, "[[0, 0, 0]], spacing = 10, gauge = 10", "receivers.0.das.along"),
         (FIBRE, "[[0, 0, 0], [0, 0, 0]], spacing = 10, gauge = 10", "receivers.0.das.along.1"),
         (FIBRE, "[[0, 0, 0], [50, 0, 0]], spacing = 0, gauge = 10", "receivers.0.das.spacing"),
@@ -373,7 +373,7 @@ def test_impossible_fibres_and_plane_waves():
         (PLANE, '"P"\nvelocity = 0', "source.0.velocity"),
         (PLANE, '"Q"', "source.0.wave"),
     ):
-        refused(ScenarioError, says, scenario, table.replace("MORE", words))
+        refused(ScenarioError, message, scenario, table.replace("MORE", words))
     above = "[[0, 0, 0], [0, 0, 50]], spacing = 10, gauge = 10"
     check_problem(FIBRE.replace("MORE", above), "receivers.0.das", "z = 50 m")
     check_problem(PLANE.replace("MORE", '"P"'), "source.0.wave", "periodic")

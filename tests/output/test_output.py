@@ -42,14 +42,6 @@ def pulse_derivative(t, shift, width=0.12):
 # dataset
 
 
-def test_units_and_places_are_told():
-    ds = waveforms()
-    assert list(ds.component.values) == ["E", "N", "Z"] and list(ds.x.values) == [1000, 1500]
-    assert ds.velocity.attrs["units"] == "m/s" and ds.time.attrs["units"] == "s" and ds.z.attrs["positive"] == "up"
-    about = *recorded(["velocity"]), stations(), DT, START
-    refused(ValueError, "no channel records pressure", dataset.waveforms, *about, ["pressure"])
-
-
 @pytest.mark.parametrize("sampling", [None, 0.025])
 def test_all_quantities_share_one_exact_time_axis(sampling):
     """At half steps velocity is untouched."""
@@ -87,6 +79,7 @@ def test_decimation_removes_what_the_output_cannot_carry():
     east, north, _ = dataset.waveforms(samples, *about, sampling=0.05).velocity.values[0]
     assert np.abs(east).max() < 1e-3  # 30 Hz would alias to 10 Hz at full amplitude
     assert np.isnan(north).all()  # no channel
+    refused(ValueError, "no channel records pressure", dataset.waveforms, samples, *about[:-1], ["pressure"])
 
 
 # OUT
@@ -102,6 +95,8 @@ def test_complete_run_opens_without_warning(box):
                 for name in ("upper", "section")
             )
     assert ds.velocity.dtype == np.float32 and ds.time.dtype == np.float64 and ds.attrs["title"] == "Small case"
+    assert list(ds.component.values) == ["E", "N", "Z"] and list(ds.x.values) == [2000, 1000, 1200, 1400]
+    assert ds.velocity.attrs["units"] == "m/s" and ds.time.attrs["units"] == "s" and ds.z.attrs["positive"] == "up"
     assert section.velocity.dims == ("time", "component", "z", "x") and upper.pressure.dims == ("time", "y", "x")
     assert float(section.y) == 1500.0 and set(section.coords) == {"time", "component", "x", "y", "z"}
 

@@ -413,6 +413,7 @@ def test_wrong_objects_and_tables_are_refused():
     place = {"x": [1], "y": [1], "z": [-1]}
     for columns, message in (
         ({"longitude": [1], "depth": [1], "moment": [1]}, "needs the columns longitude and latitude"),
+        (place | {"depth": [1], "moment": [1]}, "exactly one of the columns"),
         (place | {"strike": [1]}, "it needs a mechanism"),
         (place | {"moment": [1], "time": ["noon"]}, ":2: time is 'noon', not like"),
         (place | {"x": ["here"], "moment": [1]}, ":2: x: "),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from common import edited, refused
+from filecase import bare
 
 import craton
 from craton.cli import main
@@ -105,13 +106,14 @@ def test_two_instruments_are_two_and_an_accelerometer_is_none_of_velocity(calcul
     assert {p.quantity for p in pairs} == {"acceleration"}
 
 
-def test_shift_ratio_and_misfit_are_measured(calculated, tmp_path, capsys):
+def test_shift_ratio_and_misfit_are_measured(calculated, tmp_path, capsys, monkeypatch):
     """Of data that are late by 0.09 s and twice as large; with a figure."""
     out, _, stream = calculated
     data = observed(stream.select(station="BBB"))
     for trace in data:
         trace.data = 2 * trace.data
         trace.stats.starttime += 0.09
+    monkeypatch.setattr("craton.report.figures.figure", bare)
     words = ["--band", "0.1", "5", "--align", "0.2", "-o", str(tmp_path / "c.png")]
     assert main(["compare", str(out), str(written(data, tmp_path / "d")), *words]) == 0
     assert "3 traces" in capsys.readouterr().out and (tmp_path / "c.png").stat().st_size > 10_000

@@ -28,9 +28,9 @@ def scenario(method, prisms, points, **gravity):
 
 ALL = {"fields": "all"}
 SMALL = [
-    ("fft", (90, 1), 90, ALL),
-    ("far", (40, 6), 10, ALL),
-    ("direct", (2, 1), 500, {}),
+    ("fft", (64, 1), 64, ALL),
+    ("far", (28, 6), 8, ALL),
+    ("direct", (2, 1), 300, {}),
     ("vertex", (100, 20), 10, ALL),
 ]
 LARGE = [

@@ -60,18 +60,10 @@ PLACES = {
     "on top": lambda x, y, z: box((x[0], x[-1]), (y[0], y[-1]), (0, 0), 30),
     "below, on the bottom": lambda x, y, z: box((x[0], x[-1]), (y[0], y[-1]), (z[0], z[0]), 30),
     "over edges": lambda x, y, z: (np.repeat(x[:5], 4), np.tile(y[:4], 5), np.full(20, 30.0)),
-    "in the plane of a face": lambda x, y, z: (
-        x[3],
-        np.linspace(y[-1] + 5, y[-1] + 500, 20),
-        np.linspace(-200, 20, 20),
-    ),
+    "in a face's plane": lambda x, y, z: (x[3], np.linspace(y[-1] + 5, y[-1] + 500, 20), np.linspace(-200, 20, 20)),
     "on vertices": lambda x, y, z: (np.repeat(x[:4], 4), np.tile(y[:4], 4), np.repeat(z[1:5], 4)),
-    "on faces within": lambda x, y, z: (np.full(12, x[3]), np.linspace(y[0] + 1, y[-1] - 1, 12), np.full(12, z[2] + 1)),
-    "on the western face": lambda x, y, z: (
-        np.full(9, x[0]),
-        np.linspace(y[0] + 1, y[-1] - 1, 9),
-        np.full(9, z[2] + 1),
-    ),
+    "on faces within": lambda x, y, z: (x[3], np.linspace(y[0] + 1, y[-1] - 1, 12), z[2] + 1),
+    "on the western face": lambda x, y, z: (x[0], np.linspace(y[0] + 1, y[-1] - 1, 9), z[2] + 1),
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray
 from common import misfit
-from earthcase import RADIUS, emc_file
+from earthcase import RADIUS
 from scipy.interpolate import CubicSpline
 
 import craton
@@ -22,11 +22,10 @@ CENTRE = {"longitude": 0, "latitude": 0, "growth": [], "geographic": False}
 AREA = CENTRE | {"width": [8, 6], "bottom": 400e3, "period": 15.0}  # of S waves
 
 
-def table(path, depths=(0, 6371), **columns):
-    """A radial model's file of values at depths, km."""
-    rows = np.broadcast_arrays(np.array(depths), *columns.values())
-    text = [",".join(["depth_km", *columns]), *(",".join(map(str, row)) for row in np.transpose(rows))]
-    path.write_text("\n".join(text) + "\n")
+def table(path, **columns):
+    """A radial model's file of the same values from the surface to the centre."""
+    values = ",".join(map(str, columns.values()))
+    path.write_text(f"depth_km,{','.join(columns)}\n0,{values}\n6371,{values}\n")
     return {"kind": "radial", "file": str(path)}
 
 
@@ -167,23 +166,6 @@ def test_plateau_is_higher_by_its_height(tmp_path):
 
 
 # --- media ------------------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.long
-def test_model_laid_over_is_that_model(tmp_path):
-    """2 % faster down to 300 km: by a file of EMC's kind as by a radial model's own; times fall as those of straight rays do."""
-    depth, stations = 250e3, [(0.5, 0.0), (-2.0, 1.0), (3.0, 0.5)]
-    source, area = at((0, 0, depth), **EXPLOSION), AREA | {"honour": [300e3], "elements": [16, 12], "period": None}
-    axes = (0, 300), (-10, 10), (-20, 20)  # km, degrees
-    plain, over = even(tmp_path), emc_file(tmp_path / "over.nc", *axes, dvp=(2.0, "%"), dvs=(2.0, "%"))
-    faster = {name: [1.02 * v, 1.02 * v, v, v] for name, v in (("vp", VP), ("vs", VS))}
-    changed = table(tmp_path / "changed.csv", (0, 300, 300, 6371), **faster, rho=RHO)
-    models = plain, plain | {"perturbation": {"file": str(over)}}, changed
-    runs = [ran(model, source, stations, 70.0, area) for model in models]
-    assert misfit(runs[1].velocity, runs[2].velocity) < 1e-6
-    for n, station in enumerate(stations):
-        time = time_between(placed(*station), placed(0, 0, RADIUS - depth))
-        assert lag(*runs[:2], "Z", n, time) == pytest.approx(time * (1 / 1.02 - 1), abs=0.02)
 
 
 @pytest.mark.long

@@ -163,7 +163,7 @@ def columns(unit="m", height="m", mass="kg/m3", turned=(False, False)):
 
 def test_layers_are_in_their_units_and_may_fall(tmp_path):
     """In Python and by a scenario; a linear operator has the columns in the order of the values."""
-    at, turned = (np.array([100.0, 700.0]), 120.0, 30.0), (True, False)
+    at, turned = (np.array([100.0, 700.0]), 120.0, 30.0), (True, True)
     layer = columns("km", "ft", "g cm^-3", turned)
     expected, fields = (forward(data, points=at, fields=FIELDS) for data in (columns(), layer))
     assert all(close(fields[name], expected[name]) for name in FIELDS)

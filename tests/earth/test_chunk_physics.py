@@ -15,7 +15,6 @@ from craton.scenario import Scenario
 from craton.validation import earth, surface_waves
 
 VP, VS, RHO = 8000.0, 4600.0, 3300.0
-WGS84 = 6378137.0, 1 / 298.257223563
 PULSE = {"kind": "gaussian", "tau": 3.75}
 EXPLOSION = {"kind": "moment_tensor", "tensor": {"rr": 1e18, "tt": 1e18, "pp": 1e18}, "wavelet": PULSE}
 CENTRE = {"longitude": 0, "latitude": 0, "growth": [], "geographic": False}
@@ -119,33 +118,7 @@ def test_constant_q_damps_and_delays(tmp_path):
     assert np.abs(np.abs(off) - 1).max() < 0.015 and np.abs(np.angle(off) / omega).max() < 0.05
 
 
-# --- figure and ground ------------------------------------------------------------------------------------------------------------------
-
-
-def ellipsoid(longitude, latitude):
-    """Position on WGS84 at geographic latitude."""
-    (a, f), lon, lat = WGS84, math.radians(longitude), math.radians(latitude)
-    square = f * (2 - f)
-    n = a / math.sqrt(1 - square * math.sin(lat) ** 2)
-    flat = n * math.cos(lat)
-    return np.array([flat * math.cos(lon), flat * math.sin(lon), n * (1 - square) * math.sin(lat)])
-
-
-@pytest.mark.long
-def test_flattening_changes_travel_times(tmp_path):
-    """Rays are straight in a uniform Earth: times on WGS84 less those on the sphere of its volume, between the same geographic places."""
-    latitude, depth, stations = 80.0, 250e3, [(0.0, 81.5), (0.0, 83.0), (0.0, 78.0), (12.0, 80.0)]
-    area = AREA | {"latitude": latitude, "geographic": True, "width": [8, 8], "period": 12.0}
-    source = at((0.0, latitude, depth), **EXPLOSION | {"wavelet": {"kind": "gaussian", "tau": 3.0}})
-    runs = [ran(even(tmp_path), source, stations, 70.0, area | {"elliptic": e}) for e in (False, True)]
-    times = []
-    for ground in (lambda *place: RADIUS * ellipsoid(*place) / np.linalg.norm(ellipsoid(*place)), ellipsoid):
-        start = ground(0.0, latitude)
-        start = start * (1 - depth / np.linalg.norm(start))
-        times.append([time_between(ground(*station), start) for station in stations])
-    for n, (round_, flat) in enumerate(zip(*times)):
-        assert lag(*runs, "Z", n, round_) == pytest.approx(flat - round_, abs=0.002)
-    assert np.ptp(np.subtract(*times)) > 0.05
+# --- ground, media ------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long
@@ -163,9 +136,6 @@ def test_plateau_is_higher_by_its_height(tmp_path):
         ground = (RADIUS + up for up in (0.0, height * (station[0] > 0)))
         flat, high = (time_between(placed(*station, r), placed(0, 0, RADIUS - depth)) for r in ground)
         assert lag(*runs, "Z", n, flat) == pytest.approx(high - flat, abs=0.005)
-
-
-# --- media ------------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.long

@@ -1,6 +1,6 @@
 """The whole Earth as six chunks: what meets what, volume and mass, places all around, modes of spheres, sources on any chunk."""
 
-from dataclasses import dataclass
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -166,17 +166,7 @@ def test_flattened_with_topography_and_perturbation():
 AXIS = np.array([0.3, -0.5, 0.8])
 
 
-@dataclass(frozen=True)
-class Shell:
-    """A uniform shell between two radii (m)."""
-
-    low: float
-    high: float
-    vp: float
-    vs: float
-    rho: float
-
-
+Shell = namedtuple("Shell", "low high vp vs rho")  # uniform, between two radii
 SOLID = (Shell(0, RADIUS, 9000.0, 5000.0, 4500.0),)
 CORES = (
     Shell(0, 1500e3, 11000.0, 3500.0, 12000.0),
@@ -186,7 +176,7 @@ CORES = (
 
 
 class Breathing:
-    """1S0 of shells, fluid or solid, which is radial: u_r = -k (A j1(k r) + B y1(k r)) in each, k = omega / vp, the root of a determinant."""
+    """1S0, radial, of shells, fluid or solid: u_r = -k (A j1(k r) + B y1(k r)) in each, k = omega / vp, a root of a determinant."""
 
     def __init__(self, shells):
         self.shells = shells

@@ -20,6 +20,7 @@ EARTH = SHARED / "references" / "earth"
 
 
 @pytest.mark.skipif(not EARTH.exists(), reason="shared/ is not beside the checkout")
+@pytest.mark.costly("the only times that others computed; TauP takes seconds for PREM")
 def test_times_of_prem_against_the_table_of_the_reference():
     """TauP takes speeds between lines as linear: lines 20 km apart here, about 50 km in the table, which makes up to 3e-4 of the time."""
     table = pandas.read_csv(EARTH / "taup_prem.csv")

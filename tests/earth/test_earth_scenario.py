@@ -128,6 +128,8 @@ def test_plan_has_places_and_a_turned_mechanism():
     chunk = earth_chunk.chunk_of(scenario)
     elliptic = ("azimuth = 20", "azimuth = 20, elliptic = true")
     assert chunk.spherical and not earth_chunk.chunk_of(loads(changed(COARSE, elliptic))).spherical
+    transverse = earth_chunk.chunk_of(loads(changed(COARSE, (PLAIN, PLAIN + "\ntransverse = true"))))
+    assert transverse.model.anisotropic and not chunk.model.anisotropic
     axes, m = chunk.axes(-67.0, -13.5), moment_tensor([1e20, -1e20, 0, 0, 2e19, 0])
     assert np.array_equal(sources.moment_tensor(scenario.source[0]), m)
     plan, focus = craton.plan(scenario), {"source_longitude": -67, "source_latitude": -13.5, "source_depth": 150e3}

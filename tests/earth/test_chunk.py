@@ -94,7 +94,6 @@ def test_stacks_and_chunks_that_cannot_be():
         ({"period": -1.0}, "not above 0"),
         ({"elements": (0, 4)}, "1 or more"),
         ({"period": 50.0, "bottom": "moho"}, "cmb"),
-        ({"period": 50.0, "widths": (200, 10)}, "120 degrees"),
     ):
         refused(ValueError, words, chunk, PREM, CENTRE, **({"widths": (10, 10), "bottom": 1500e3} | options))
 

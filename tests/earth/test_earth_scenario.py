@@ -83,9 +83,7 @@ UNPLANNED = [
     (TEXT, [("period = 100", "elements = [9, 9], growth = [100_000]")], "domain.chunk", "must be multiples of 2"),
     (TEXT, [(PLAIN, 'kind = "radial"\nfile = "none.nd"')], "model.file", "no file"),
     (TEXT, [(PLAIN, PLAIN + '\nperturbation = { file = "none.nc" }')], "model.perturbation.file", ""),
-    (WHOLE, [("[8, 8]", "[9, 9]")], "domain.chunk", "must be multiples of 2"),
     (WHOLE, [("[8, 8]", "[10, 10], growth = [100_000]")], "domain.chunk", "must be multiples of 4"),
-    (WHOLE, [('"centre"', '"6371 km"')], "domain.chunk", "not between the surface and the bottom"),
     (WHOLE, [(SIX, TWO), MANTLE], "source.0.at", "none of the 2 chunks"),
     (WHOLE, [MANTLE], "receivers.1.at", "below the chunk"),
 ]

@@ -191,13 +191,10 @@ def test_signal_between_steps_ends_cleanly(number, cli, monkeypatch):
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-def test_signal_before_the_first_step(cli, monkeypatch):
+def test_ends_before_the_first_step(cli, monkeypatch):
     monkeypatch.setattr(waves, "check_memory", lambda *a: os.kill(os.getpid(), signal.SIGTERM))
     assert "interrupted" in cli("run small.toml -o out", code=130)[1] and not Path("out").exists()
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-
-
-def test_other_ends(cli, monkeypatch):
     for error, code in ((MemoryError(), 3), (RuntimeError("quite unexpected"), 1), (KeyboardInterrupt(), 130)):
         monkeypatch.setattr(api, "plan", Mock(side_effect=error))
         _, err = cli("plan small.toml", code=code)

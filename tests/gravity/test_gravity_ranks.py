@@ -1,4 +1,4 @@
-"""Gravity over ranks and in little memory: the same fields for any number of ranks, one voice, and an end for all when one fails."""
+"""Gravity over ranks and in little memory: the same fields for any number of ranks, one voice, an end for all; memory as foretold."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import pytest
 import smallcase
-from common import difference, linux, manifest, needs_mpi, refused, stored
+from common import difference, linux, manifest, needs_mpi, peak, refused, stored
 from gravitycase import FIELDS, SMALL, ensemble, forward, greatest, mesh, small
 
 import craton
@@ -29,9 +29,10 @@ from craton.driver.sums import solve
 from craton.driver.sweep import Runner
 from craton.errors import ResourceError
 from craton.lock import start_of
-from craton.methods.gravity import ALGORITHMS, far, shares
+from craton.methods.gravity import ALGORITHMS, chosen, far, fft, lattice, memory, shares, vertex
 from craton.methods.gravity.cost import Speed
 from craton.methods.gravity.problem import problem
+from craton.model.prisms import ensembles
 from craton.scenario import loads
 
 long = pytest.mark.long
@@ -233,6 +234,68 @@ def test_a_machine_needs_room_for_a_tile_only(monkeypatch):
     sums.check_memory(plan, machine, ranks=3)
     words = ["prisms and points on 4 ranks need ", " free on this host"]
     refused(ResourceError, words, sums.check_memory, plan, machine, ranks=4)
+
+
+BALL = {"shape": "sphere", "center": [2000, 2000, -500], "radius": 300, "density": 300}
+
+
+def under_points(method, prisms, points, **options):
+    """Cells that a body fills in part, under a grid of points over their middles."""
+    (nx, nz), middle = prisms, 2000 / prisms[0]
+    cells = {"origin": [0, 0, -1000], "size": [4000, 4000, 1000], "shape": [nx, nx, nz], "density": 100}
+    axis = [middle, 4000 - middle, points]
+    return craton.Scenario(
+        method="gravity",
+        gravity={"method": method} | options,
+        prisms={"kind": "grid", "bodies": [BALL]} | cells,
+        points={"kind": "grid", "x": axis, "y": axis, "z": 60},
+        run={"device": "cpu", "threads": 1},
+    )
+
+
+ALL = {"fields": "all"}
+FORETOLD = [
+    ("fft", (64, 1), 64, ALL),
+    ("far", (28, 6), 8, ALL),
+    ("direct", (2, 1), 300, {}),
+    ("vertex", (100, 20), 10, ALL),
+]
+MORE_FORETOLD = [
+    ("fft", (130, 1), 130, ALL),
+    ("far", (60, 8), 20, {}),
+    ("far", (40, 6), 10, {"rtol": 1e-12}),
+    ("vertex", (120, 20), 10, {}),
+]
+
+
+@pytest.mark.parametrize("cases", [FORETOLD, pytest.param(MORE_FORETOLD, marks=long)], ids=["small", "large"])
+def test_memory_of_gravity(cases):
+    """Within 10 %, of the method that is taken."""
+    for method, prisms, points, keys in cases:
+        scenario, machine = under_points(method, prisms, points, **keys), CPU(threads=1)
+        plan = craton.plan(scenario)
+        assert chosen(plan, machine)[0].method == method
+        whole, arrays = memory.process_bytes(plan, method, machine)
+        text = dict(memory.rows(plan, method, machine))["process on a CPU"]
+        assert f"about {whole / 2**20:,.0f} MiB at most" in text, method
+        del plan
+        measured = peak(lambda: craton.run(scenario, progress=False, warn=False))  # noqa: B023
+        assert abs(measured / arrays - 1) < 0.1, (method, measured / 2**20, arrays / 2**20)
+
+
+def test_blocks_change_nothing(monkeypatch):
+    """Nodes, cells, layers and masses found block by block are those found at once."""
+    scenario, machine, answers = under_points("auto", (20, 5), 20, fields=["g_z"]), CPU(threads=1), []
+    for _ in range(2):
+        whole = craton.plan(scenario).problem
+        nodes, grid = vertex.nodes(whole, machine), fft.columns(whole, machine)
+        order = np.lexsort(nodes.at.T)
+        answers.append((nodes.at[order], nodes.coefficient[order], grid.x.cell, grid.y.cell, grid.layer, grid.layers))
+        answers[-1] += (ensembles.mass(whole)[0],)
+        monkeypatch.setattr(lattice, "BLOCK", 300)
+        monkeypatch.setattr(ensembles, "BLOCK", 300)
+    for whole, blocks in zip(*answers):
+        assert np.allclose(whole, blocks, rtol=1e-12, atol=1e-9) and np.asarray(whole).dtype == np.asarray(blocks).dtype
 
 
 # --- the command line -------------------------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def test_commands_refuse_what_is_no_file(odd, tmp_path, capsys):
     (tmp_path / "done" / "result.zarr").mkdir(parents=True)
     (tmp_path / "done" / "run.json").write_text(json.dumps({"state": "finished"}))
     for words in COMMANDS:
-        for path in ("pipe", "/dev/zero", "/proc/self/mem"):
+        for path in ("pipe", "/dev/zero"):
             code = main([word.format(os.path.abspath(path)) for word in words.split()])
             message = capsys.readouterr().err
             assert code == 2 and odd[path] in message, (words, message)

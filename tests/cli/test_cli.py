@@ -124,9 +124,9 @@ def test_run_writes_what_it_says(cli):
         assert words in out
     assert re.search(r"steps +85 of 0\.0156", out) and re.search(r"done: 85 steps, [\d.]+ [MG]point-steps/s", out)
     assert "step 85 of 85" in err
-    said = {line.split()[0] for line in out.splitlines() if line.startswith("  small/")}
+    listed = {line.split()[0] for line in out.splitlines() if line.startswith("  small/")}
     names = ["event.quakeml", "result.zarr", "run.json", "scenario.toml", "stations.xml", "waveforms.mseed"]
-    assert said == {f"small/{p.name}" for p in Path("small").iterdir()} == {f"small/{name}" for name in names}
+    assert listed == {f"small/{p.name}" for p in Path("small").iterdir()} == {f"small/{name}" for name in names}
     assert manifest("small")["state"] == "finished"
     assert stored("small").velocity.sizes == {"receiver": 4, "component": 3, "time": 64}
     assert craton.load("small/scenario.toml") == craton.load("small.toml")
@@ -365,8 +365,8 @@ def test_validate_tells_failure_and_keeps_rows_and_figure(cli, monkeypatch):
     module.validate = lambda name, device, full: (row for row in rows if name in (None, "fd", row["case"]))
     monkeypatch.setitem(sys.modules, "craton.validation", module)
     monkeypatch.setattr(craton, "validation", module, raising=False)
-    for words, code, said in (("", 4, "1 of 2 within"), ("one", 0, "1 of 1 within"), ("two", 4, "0.2")):
-        assert said in cli(f"validate {words}", code=code)[0]
+    for words, code, message in (("", 4, "1 of 2 within"), ("one", 0, "1 of 1 within"), ("two", 4, "0.2")):
+        assert message in cli(f"validate {words}", code=code)[0]
     _, err = cli("validate ones", code=2)
     assert 'NAME: there is no case "ones"; did you mean "one"?' in err and "write one of fd, one or two" in err
     pytest.importorskip("matplotlib")

@@ -107,9 +107,9 @@ def answer(place, context):
             plain.settimeout(0.3)
             connection = speak(plain)
             connection.sendall(b"GET /info/main/workers.html HTTP/1.0\r\n\r\n")
-            said = connection.recv(4096)
-            if said and b"404" not in said and not said.startswith(b"\x15\x03"):  # TLS alert
-                return said
+            reply = connection.recv(4096)
+            if reply and b"404" not in reply and not reply.startswith(b"\x15\x03"):  # TLS alert
+                return reply
     return b""
 
 

@@ -35,17 +35,17 @@ def regional():
 
 def tower(factor):
     """Two growths by a factor, of both axes, over 4 x 2 of the largest elements."""
-    one, two = factor, factor**2
+    once, twice = factor, factor**2
     layers = (
-        Layer((0.0, 2), (two, two)),
-        Layer((2.0, 3, 5), (two, two), 0, 1, factor),
-        Layer((5.0, 6, 7), (two, one), 0, 0, factor),
-        Layer((7.0, 8), (one, one)),
-        Layer((8.0, 8.5, 9), (one, one), 0, 1, factor),
-        Layer((9.0, 9.5, 10), (one, 1), 0, 0, factor),
+        Layer((0.0, 2), (twice, twice)),
+        Layer((2.0, 3, 5), (twice, twice), 0, 1, factor),
+        Layer((5.0, 6, 7), (twice, once), 0, 0, factor),
+        Layer((7.0, 8), (once, once)),
+        Layer((8.0, 8.5, 9), (once, once), 0, 1, factor),
+        Layer((9.0, 9.5, 10), (once, 1), 0, 0, factor),
         Layer((10.0, 11), (1, 1)),
     )
-    return Stack((4 * two, 2 * two), layers)
+    return Stack((4 * twice, 2 * twice), layers)
 
 
 @pytest.mark.parametrize("factor", [2, 3])
@@ -163,10 +163,10 @@ def test_elements_resolve_the_shortest_period():
 
 def test_growths_go_where_there_is_room():
     """A growth in the crust, 9 km thick, becomes one below the Moho; one below everything is refused."""
-    given = PREM, CENTRE, (10, 10), 700e3
-    layers = chunk(*given, elements=(40, 40), growth=(20e3,)).stack.layers
+    area = PREM, CENTRE, (10, 10), 700e3
+    layers = chunk(*area, elements=(40, 40), growth=(20e3,)).stack.layers
     assert next(layer.levels[-1] for layer in layers[::-1] if layer.axis == 0) == 6346.6e3
-    refused(ValueError, "cannot be coarsened", chunk, *given, elements=(40, 40), growth=(690e3,))
+    refused(ValueError, "cannot be coarsened", chunk, *area, elements=(40, 40), growth=(690e3,))
 
 
 def test_azimuth_turns_the_chunk():

@@ -64,7 +64,7 @@ def windowed(data, receiver, component, centre, half):
 
 def spectra(runs, omega, *window):
     """Of a record of two runs."""
-    return [np.exp(-1j * omega[:, None] * t) @ values for t, values in (windowed(one, *window) for one in runs)]
+    return [np.exp(-1j * omega[:, None] * t) @ values for t, values in (windowed(run, *window) for run in runs)]
 
 
 def lag(first, second, component, receiver, centre, half=15.0):
@@ -81,9 +81,9 @@ def placed(longitude, latitude, r=RADIUS):
     return r * np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
 
 
-def time_between(one, other):
+def time_between(start, end):
     """Of P waves, along a straight ray."""
-    return np.linalg.norm(one - other) / VP
+    return np.linalg.norm(start - end) / VP
 
 
 # --- loss -------------------------------------------------------------------------------------------------------------------------------

@@ -29,8 +29,8 @@ from craton.validation.exact.modes import Waves
 @pytest.fixture(scope="module")
 def earth():
     """PREM down to the centre, elements growing once, turned so that no edge is on a meridian."""
-    made = cubed_sphere(PREM, centre=(30, 20), azimuth=25, bottom="centre", elements=(16, 16), growth=(100e3,))
-    return made, made.part()
+    globe = cubed_sphere(PREM, centre=(30, 20), azimuth=25, bottom="centre", elements=(16, 16), growth=(100e3,))
+    return globe, globe.part()
 
 
 # --- elements ---------------------------------------------------------------------------------------------------------------------------
@@ -96,12 +96,12 @@ def test_volume_and_mass(earth):
 
 
 def test_elements_lie_on_discontinuities_and_around_the_centre(earth):
-    made, part = earth
-    assert made.radii[0] == 0 and np.allclose(made.radii[1:], [*PREM.jumps(), RADIUS])
+    globe, part = earth
+    assert globe.radii[0] == 0 and np.allclose(globe.radii[1:], [*PREM.jumps(), RADIUS])
     distance = np.linalg.norm(part.mesh.nodes, axis=1)
     assert distance.min() < 1e-3 and np.allclose(distance, part.radius)
     inner, others = (np.unique(part.mesh.elements[(part.sections > 0) == outer]) for outer in (False, True))
-    assert np.allclose(distance[np.intersect1d(inner, others)], made.radii[1]) and distance[inner].max() < 1221.6e3
+    assert np.allclose(distance[np.intersect1d(inner, others)], globe.radii[1]) and distance[inner].max() < 1221.6e3
     assert part.mesh.region_names[part.mesh.regions[-1]] == "inner_core"
 
 
@@ -109,20 +109,20 @@ def test_elements_lie_on_discontinuities_and_around_the_centre(earth):
 
 
 def test_places_all_around(earth):
-    made, _ = earth
+    globe, _ = earth
     rng = np.random.default_rng(3)
     xyz = rng.normal(size=(200, 3))
     xyz *= (rng.uniform(0, RADIUS, 200) / np.linalg.norm(xyz, axis=1))[:, None]
-    assert made.inside(xyz).all() and made.inside(np.zeros((1, 3))).all()
-    assert not made.inside(np.array([[0, 0, 1.001 * RADIUS]])).any()
-    assert np.allclose(made.place(*made.whereabouts(xyz)), xyz, atol=1e-3)
-    assert np.allclose(made.place(30, 20), [0, 0, RADIUS], atol=1e-3)
-    assert np.allclose(made.place(-150, -20), [0, 0, -RADIUS], atol=1e-3)
-    assert np.allclose(made.axes(-150, -20)[:, 2], [0, 0, -1], atol=1e-9)
-    for chart in made.charts:  # each chunk's sides meet those of others
-        assert made.inside(0.9 * RADIUS * chart(np.array([0.0, np.pi / 4]), np.array([0.0, np.pi / 4]))).all()
+    assert globe.inside(xyz).all() and globe.inside(np.zeros((1, 3))).all()
+    assert not globe.inside(np.array([[0, 0, 1.001 * RADIUS]])).any()
+    assert np.allclose(globe.place(*globe.whereabouts(xyz)), xyz, atol=1e-3)
+    assert np.allclose(globe.place(30, 20), [0, 0, RADIUS], atol=1e-3)
+    assert np.allclose(globe.place(-150, -20), [0, 0, -RADIUS], atol=1e-3)
+    assert np.allclose(globe.axes(-150, -20)[:, 2], [0, 0, -1], atol=1e-9)
+    for chart in globe.charts:  # each chunk's sides meet those of others
+        assert globe.inside(0.9 * RADIUS * chart(np.array([0.0, np.pi / 4]), np.array([0.0, np.pi / 4]))).all()
     xi, eta = np.array([[-1, 1, 1], [1, 1, -1]]) * np.pi / 4
-    corners = np.concatenate([chart(xi, eta) for chart in made.charts])
+    corners = np.concatenate([chart(xi, eta) for chart in globe.charts])
     assert len(np.unique(np.round(corners, 9), axis=0)) <= 8
 
 
@@ -144,19 +144,19 @@ def test_flattened_with_topography_and_perturbation():
     """The figure's poles and equator; elevations of a grid of cells, up to the poles; a model laid over all around."""
     lon, lat = np.arange(-175.0, 180, 10), np.arange(-85.0, 90, 10)
     ground = relief.Relief(lon, lat, 1000 + 10 * lat[:, None] + 300 * np.cos(np.radians(lon)))
-    made = cubed_sphere(PREM, bottom="centre", elements=(8, 8), elliptic=True, topography=ground)
-    part = made.part()
+    globe = cubed_sphere(PREM, bottom="centre", elements=(8, 8), elliptic=True, topography=ground)
+    part = globe.part()
     mesh, top = part.mesh, part.radius == RADIUS
     assert shape.determinants(mesh.nodes, mesh.elements, shape.gll_points(4)).min() > 0
-    longitude, latitude = made.frame.degrees(mesh.nodes[top])
+    longitude, latitude = globe.frame.degrees(mesh.nodes[top])
     height = np.linalg.norm(mesh.nodes[top], axis=1) - ground(longitude, latitude)
     square = np.sin(np.radians(sphere.geocentric(latitude))) ** 2
     assert np.allclose(height, RADIUS * (1 - sphere.FLATTENING * (square - 1 / 3)), atol=1e-3) and latitude.max() > 89.9
     assert ground(np.array([0.0]), np.array([90.0]))[0] == pytest.approx(ground(0.0, 85.0))
     over = emc.Geographic(lon, lat, np.array([0.0, 3000e3]), {"vs": np.full((2, len(lat), len(lon)), 0.02)}, {})
     coordinates = shape.positions(mesh.nodes, mesh.elements, shape.gll_points(2)).swapaxes(1, 2)
-    plain, changed = (chunk_sampler.ChunkSampler(made, one).at(coordinates)["vs"] for one in (None, over))
-    depth = RADIUS - made.undone(np.moveaxis(coordinates, 1, -1))
+    plain, changed = (chunk_sampler.ChunkSampler(globe, laid).at(coordinates)["vs"] for laid in (None, over))
+    depth = RADIUS - globe.undone(np.moveaxis(coordinates, 1, -1))
     mantle = (plain > 0) & (np.abs(depth - 3000e3) > 2e3)
     assert np.allclose(changed[mantle], (plain * np.where(depth > 3001e3, 1.0, 1.02))[mantle], rtol=1e-12)
 
@@ -246,7 +246,7 @@ class Mantle:
         radial = xyz / r[:, None]
         cosine = (radial @ axis)[:, None]
         slope = 2 * cosine * (axis - cosine * radial) / 6**0.5
-        *u, w = (np.interp(r, self.radii, one)[:, None] for one in self.shapes)
+        *u, w = (np.interp(r, self.radii, row)[:, None] for row in self.shapes)
         return u[0] * (cosine**2 - 1 / 3) * radial + w * slope if u else w * np.cross(slope, radial)
 
 

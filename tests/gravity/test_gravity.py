@@ -161,7 +161,7 @@ def test_sums_of_many_terms_keep_their_digits_in_single_precision():
     corner = rng.uniform([0, 0, -3000], [9000, 9000, -2000], (10_000, 3))
     points = rng.uniform([0, 0, 0], [9000, 9000, 100], (64, 3)).T
     asked = (problem(between(corner, corner + 30), 100.0, points, FIELDS, precision) for precision in REALS)
-    single, double = (Runner(backend("cpu")).sweep(direct.plan(one, 1))[[3, 6]] for one in asked)
+    single, double = (Runner(backend("cpu")).sweep(direct.plan(survey, 1))[[3, 6]] for survey in asked)
     assert relative(single, double) < 1e-7
 
 
@@ -302,8 +302,8 @@ BAD = [  # prisms, density, points, options, what is said
 
 
 def test_bad_input_is_refused_by_name():
-    for prisms, density, points, options, said in BAD:
-        refused(ValueError, said, gravity.forward, prisms, density, points, **options)
+    for prisms, density, points, options, message in BAD:
+        refused(ValueError, message, gravity.forward, prisms, density, points, **options)
     assert len(problem([HUGE, HUGE, [0.9e308, 1.7e308] * 3], 1.0, (0, 0, 0)).prisms) == 3  # their sum overflows
     refused(ValueError, "prism 1 is reversed", gravity.operator, [UNIT, [0, 1, 0, 1, 1, 0]], (0, 0, 5), device="cpu")
     refused(ValueError, "unknown field", gravity.operator, UNIT, (0, 0, 5), ("g_x",), device="cpu")

@@ -213,7 +213,7 @@ def test_bad_labels_are_named(layer, grid):
     missing = layer.assign(density=layer.density.where(layer.density != layer.density[0, 0]))
     lonlat, table = grid.rename(easting="longitude", northing="latitude"), pandas.DataFrame({"west": [0], "east": [1]})
     furlong = xarray.DataArray(1.0, attrs={"units": "furlong"})
-    for arguments, said in (
+    for arguments, message in (
         ((layer, None, lonlat), ["no x or easting", "project to metres"]),
         ((layer, None, grid.drop_vars("upward")), "no upward or z"),
         ((layer, "rho", at), "no 'rho' among density"),
@@ -228,7 +228,7 @@ def test_bad_labels_are_named(layer, grid):
         ((own.assign_coords(easting=own.easting.assign_attrs(units="kg")), None, at), "'kg'"),
         ((own, None, (furlong, 0.0, 10.0)), "unknown unit"),
     ):
-        refused(ValueError, said, forward, *arguments)
+        refused(ValueError, message, forward, *arguments)
     with pytest.warns(UserWarning, match="1 prisms of the layer have no density"):
         forward(missing, points=at)
 

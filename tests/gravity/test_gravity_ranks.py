@@ -372,23 +372,23 @@ LACK = "out of memory: Unable to allocate 5 TiB"
 
 @needs_mpi
 @pytest.mark.parametrize(
-    "act, code, says",
+    "act, code, words",
     [
         ("raise RuntimeError('a sad day')", 1, "rank 1 on {host}: RuntimeError: a sad day"),
         pytest.param("raise MemoryError('Unable to allocate 5 TiB')", 3, f"rank 1 on {{host}}: {LACK}", marks=long),
         pytest.param("os.kill(os.getpid(), signal.SIGKILL)", 9, "", marks=long),
     ],
 )
-def test_ranks_share_plain_arrays_and_one_that_fails_ends_all(place, act, code, says, monkeypatch):
+def test_ranks_share_plain_arrays_and_one_that_fails_ends_all(place, act, code, words, monkeypatch):
     """In a script of mpiexec. MPICH's launcher ends with the number of the signal that killed a rank."""
     (place / "fault.py").write_text(textwrap.dedent(FAULT.format(act=act)))
     begin = time.perf_counter()
     done = process(place, "fault.py", ranks=2)
     assert done.returncode == code and time.perf_counter() - begin < 10
-    assert done.stderr.count("craton: ") == bool(says) and says.format(host=Alone().host) in done.stderr, done.stderr
+    assert done.stderr.count("craton: ") == bool(words) and words.format(host=Alone().host) in done.stderr, done.stderr
     state = manifest(place / "out")
-    assert state["state"] == ("failed" if says else "running")
-    assert not says or state["reason"].startswith(f"rank 1 on {Alone().host}: ")
+    assert state["state"] == ("failed" if words else "running")
+    assert not words or state["reason"].startswith(f"rank 1 on {Alone().host}: ")
     monkeypatch.chdir(place)  # what was left stands in nobody's way once the ranks have ended,
     while code := main(["run", "small.toml", "-o", "out"]):  # for which mpiexec does not wait
         assert code == 2 and time.perf_counter() - begin < 20

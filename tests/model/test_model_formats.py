@@ -410,14 +410,14 @@ def test_the_plan_says_how_water_thinner_than_a_cell_is_represented():
     slope = {"x": [0, 4000], "y": [0, 4000], "z": [[-200, 0]] * 2}
     sea = {"kind": "homogeneous", **SEDIMENT, "topography": slope, "water": {"level": -1}}
 
-    def said(*arguments):
+    def notes_of(*arguments):
         rows = [row for rows in planned(*arguments).notes.values() for row in rows]
         return {n: text for n, text, *_ in rows if "elements" in text or n == "thin water"}
 
-    assert said("fd", thin)["thin water"].startswith("30 m at least, less than a cell of 100 m; a cell")
-    assert "4 m at least, less than a cell of 100 m over 50% of its area" in said("fd", sea, 200)["thin water"]
-    assert "thin water" not in said("fd", deep)
-    assert "the thinnest 39 m high" in said("sem", sea | {"topography": -40})["fluid"]
+    assert notes_of("fd", thin)["thin water"].startswith("30 m at least, less than a cell of 100 m; a cell")
+    assert "4 m at least, less than a cell of 100 m over 50% of its area" in notes_of("fd", sea, 200)["thin water"]
+    assert "thin water" not in notes_of("fd", deep)
+    assert "the thinnest 39 m high" in notes_of("sem", sea | {"topography": -40})["fluid"]
 
 
 @both
@@ -427,8 +427,8 @@ def test_qs_of_a_fluid_is_ignored_and_no_part_of_the_fit(method):
     for more in ({}, {"qs": 0.01}, {"qs": 5000}):
         layers = [{"top": 0, **WATER, "qp": 500} | more, rock]
         plan = planned(method, {"kind": "layers", "layers": layers, "attenuation": {"band": [0.1, 2]}})
-        said = [w for w in plan.warnings if "model.layers.0" in w]
-        assert said == (["model.layers.0.qs: Qs of a fluid is ignored"] if more else [])
+        warnings = [w for w in plan.warnings if "model.layers.0" in w]
+        assert warnings == (["model.layers.0.qs: Qs of a fluid is ignored"] if more else [])
         rows = [row for rows in plan.notes.values() for row in rows if "mechanisms" in str(row)]
         plans.append((plan.dt, str(rows)))
     assert plans[0] == plans[1] == plans[2]

@@ -341,15 +341,14 @@ def test_bench_measures_gravity(measured, monkeypatch):
     monkeypatch.setattr(gravity_bench, "CELLS", (70, 70, 10))
     monkeypatch.setattr(gravity_bench, "GRID", (12, 8))
     monkeypatch.setattr(gravity_bench, "SIZES", {"cpu": (200, (6, 4), (3, 2))})
-    gravity_bench.seven_spheres.cache_clear()
+    monkeypatch.setattr(gravity_bench, "seven_spheres", gravity_bench.seven_spheres.__wrapped__)
     out, cases = measured("gravity")
-    gravity_bench.seven_spheres.cache_clear()
     rates, calls = cases[:4], cases[4:]
     assert out.count("Mpairs/s") == 8
     assert [case["precision"] for case in rates] == ["float64", "float64", "float32", "float32"]
     for case in rates:
-        assert case["pairs"] == 200 * 24 and min(case["pairs_per_second"], case["records_seconds"]) > 0
-        assert not case["whole_call"]
+        assert case["pairs"] == 200 * 24 and not case["whole_call"]
+        assert min(case["pairs_per_second"], case["records_seconds"]) > 0
     assert [case["points"] for case in calls] == [6, 6, 96, 96]
     assert calls[0]["method"] == "direct" and calls[0]["prisms"] > 400
     for case in calls:

@@ -41,10 +41,10 @@ MESHES = [  # what is asked for, how often elements grow, least quality
     ({"bottom": "cmb", "elements": (8, 8)}, 0, 0.85),
     ({"bottom": "centre", "elements": (6, 6)}, 0, 0.69),
     ({"bottom": 3500e3, "elliptic": True} | GROWING, 1, 0.4),
-    ({"bottom": "cmb", "chunks": 2} | GROWING, 1, 0.4),
     ({"bottom": 4000e3, "chunks": 3} | GROWING, 1, 0.4),
 ]
 LARGE = [
+    ({"bottom": "cmb", "chunks": 2} | GROWING, 1, 0.4),
     ({"bottom": "centre", "elements": (32, 32), "growth": (60e3, 700e3)}, 2, 0.4),
     ({"bottom": "centre", "period": 200}, 1, 0.4),
 ]

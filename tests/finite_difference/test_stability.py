@@ -8,7 +8,6 @@ import fdstepcase
 import numpy as np
 import pytest
 import xarray as xr
-from common import refused
 from fdcase import RIGID, box, cases, explosion, force, moment_tensor, ricker
 
 from craton.comm.local import Alone
@@ -138,9 +137,9 @@ def test_rows_hold_the_stencil_and_the_adjoint_and_are_exact_for_polynomials(ord
     x, half = np.arange(c.cols), np.arange(c.cols) + 0.5
     for n in range(2 if order == 2 else 3):
         slope_half, slope = (n * p[: c.rows].astype(float) ** max(n - 1, 0) for p in (half, x))
-        assert np.allclose(c.d1 @ x**n, slope_half, atol=1e-12)
+        assert np.allclose(c.d1 @ x**n, slope_half, rtol=1e-12, atol=1e-12)
         pull = (n == 0) * np.eye(c.rows)[0] / c.hp  # of the weak condition, towards zero traction
-        assert np.allclose(c.d2 @ half**n - pull, slope, atol=1e-12)
+        assert np.allclose(c.d2 @ half**n - pull, slope, rtol=1e-12, atol=1e-12)
         surface = c.surface @ half[: c.rows] ** n - (n == 1) * c.hp[0]
         assert surface == pytest.approx(float(n == 0), abs=1e-12)
 
@@ -293,8 +292,7 @@ def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
     assert offset == round(offset) and wide.domain.size[0] / narrow.domain.size[0] == pytest.approx(4, rel=0.02)
     (measures,) = stability("cpu", "quick", ["soft-top"], steps=400)
     assert measures["until"] > 1 and measures["trapped"] > 1e-4 and measures["limit"] == TRAPPED
-    assert set(FORMS) == {"quick", "standard", "full"} and set(QUICK) <= set(ROWS)
-    assert len(stability_cases.DATA["more"]) >= 12
+    assert list(FORMS) == ["quick", "standard", "full"] and set(QUICK) <= set(ROWS)
     assert all(set(counts) == {"fd", "bodies", "sem"} for _, counts in FORMS.values())
 
 

@@ -194,7 +194,7 @@ SHORT = ["hills", "mixed-faces"]
 SLOW = ("a1", "plate", "order-6", "thickness-5", "shifted", "plane-sh")
 # Less than the table asks for: a hill one cell wide at its top swung for ever at a tenth of the peak; what is left in water is
 # eddies (docs/terrain.md).
-LEFT = {"peak": 1e-6, "hills": 1e-6, "hills-water": 1e-3}
+LEFT = {"peak": 1e-6, "hills": 1e-6, "hills-water": 1e-4}
 
 
 @pytest.mark.parametrize("name", cases(SHORT, *(name for name in QUICK if name not in SHORT)))
@@ -206,7 +206,7 @@ def test_nothing_grows(name, monkeypatch):
     steps = 20_000 if name in SLOW or "water" in name else {"ranks": 8000, "sem": 1500}.get(name.split("-")[0], 10_000)
     (row,) = stability("cpu", "quick", [name], steps)
     assert row["passed"] == (name != "a1"), row  # so that a cure is noticed
-    assert row["late"] < LEFT.get(name, np.inf) and (name not in LEFT or row["late"] < 1.5 * row["half"]), row
+    assert row["late"] < LEFT.get(name, np.inf), row
 
 
 def small(**tables):

@@ -158,6 +158,6 @@ def measured_speed(direction, polarisation, waves=None, model=THOMSEN):
 def decay(direction, polarisation, model):
     """1/Q of a standing plane wave with memory variables: of the decay of its amplitudes, once these have set in."""
     a = standing(direction, polarisation, model, steps=900, duration=1.4, points=16)[2][150:]
-    (one, two), *_ = np.linalg.lstsq(np.stack([a[1:-1], a[:-2]], 1), a[2:], rcond=None)
-    root = np.log(np.roots([1, -one, -two])[0] + 0j)
+    (last, before), *_ = np.linalg.lstsq(np.stack([a[1:-1], a[:-2]], 1), a[2:], rcond=None)
+    root = np.log(np.roots([1, -last, -before])[0] + 0j)
     return 2 * -root.real / abs(root.imag)

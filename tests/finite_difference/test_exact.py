@@ -263,7 +263,7 @@ def reflection(*case):
     return samples[np.arange(len(samples)) * result.plan.dt > over].max() / samples.max()
 
 
-@pytest.mark.parametrize(("axis", "side"), cases([(0, 1), (2, 0)], (0, 0), (1, 0), (1, 1), (2, 1)))
+@pytest.mark.parametrize(("axis", "side"), cases([(2, 0)], (0, 0), (0, 1), (1, 0), (1, 1), (2, 1)))
 def test_plane_waves_leave(axis, side):
     """P, SV and SH at normal incidence, 17 points per S wavelength at the wavelet's peak frequency; A1 is exact but for the box scheme."""
     for component in range(3):

@@ -279,8 +279,8 @@ def test_what_grows_ends_the_run():
 
 def test_ranks_see_the_same():
     """The largest value of all ranks."""
-    one, two = (measure(small(run={"threads": 1, "grid": (2, 1, 1)}), 300, "cpu", ranks=n) for n in (1, 2))
-    assert np.array_equal(one["velocity"], two["velocity"])
+    alone, shared = (measure(small(run={"threads": 1, "grid": (2, 1, 1)}), 300, "cpu", ranks=n) for n in (1, 2))
+    assert np.array_equal(alone["velocity"], shared["velocity"])
 
 
 def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):

@@ -74,13 +74,13 @@ def test_results_differ_from_float32_by_little_and_by_less_with_boxes(monkeypatc
     """Channels beside the source's box are sampled in float32, those between boxes in 16 bits. Pictures are in SI units."""
     texts = [t.replace('[[receivers]]\nname = "A"', FAR, 1).replace("[output]", PRESSURE) for t in (TEXT, HALF)]
     results = [craton.run(loads(text)) for text in texts]
-    exact, boxed = (one.dataset.velocity.values for one in results)
+    exact, boxed = (result.dataset.velocity.values for result in results)
     monkeypatch.setattr(source_boxes, "RADIUS", 1)
     bare = waveforms(texts[1])
     assert 1e-6 < error(boxed[1:], exact[1:]) < 2e-5 and 1e-5 < error(boxed[:1], exact[:1]) < 1e-3
     assert 2 * error(boxed[1:], exact[1:]) < error(bare[1:], exact[1:]) < 2e-2
     for name in ("section", "p"):
-        exact_pictures, pictures = (one.snapshots[name].isel(time=-1).to_array().values for one in results)
+        exact_pictures, pictures = (result.snapshots[name].isel(time=-1).to_array().values for result in results)
         off = np.abs(pictures - exact_pictures)
         if name == "p":  # cut off at the source's point; beside it a small sum of large stresses
             assert np.abs(exact_pictures).max() > 10 * np.abs(pictures).max()

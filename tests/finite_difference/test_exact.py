@@ -25,7 +25,7 @@ from craton.validation.figure import draw
 # A full space of a quarter of the points: closer limits make up for the shorter way. The slice in the (x, z) plane, which
 # `test_slice_is_the_plane` compares with it.
 SMALL = {
-    "force-8": lambda device: homogeneous.full_space("single force", 8, device, 5, 0.00033),
+    "force-4": lambda device: homogeneous.full_space("single force", 4, device, 5, 0.002),
     "double-couple-4": lambda device: homogeneous.full_space("double couple", 4, device, 5, 0.002),
     "cpml-slice": lambda cpu: absorbing.limits("plane", *absorbing.energies(absorbing.plane_scenario(4.2), cpu)),
     "energy, order 4": lambda device: conserved.energy(device, orders=(4,), duration=1.6),
@@ -34,8 +34,8 @@ SMALL = {
     "scholte": lambda device: guided.scholte(device, bottoms=("soft bottom",)),
     "attenuation": lambda device: lossy.attenuating(device, runs=((20, "full"),), border=13, share=0.5),
 }
-# Minutes each on two cores (`craton validate fd` has them), or the other source with the other order
-LEFT_OUT = {"two-layers-100", "loh1", "force-4", "double-couple-8"}
+# Minutes each on two cores (`craton validate fd` has them), or of an order that other tests in a full space have (test_rheologies.py)
+LEFT_OUT = {"two-layers-100", "loh1", "force-8", "double-couple-8"}
 NAMES = sorted({*GROUPS["fd"], *SMALL} - LEFT_OUT)
 
 

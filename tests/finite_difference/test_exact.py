@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -40,7 +41,9 @@ NAMES = sorted({*GROUPS["fd"], *SMALL} - LEFT_OUT)
 
 
 @pytest.mark.parametrize("name", tiers(NAMES, "energy, order 4"))
-def test_validate(name):
+def test_validate(name, monkeypatch):
+    """In random media with a quarter of the bodies: most of the time of a plan is theirs."""
+    monkeypatch.setattr(conserved, "random_medium", partial(conserved.random_medium, boxes=15))
     rows = SMALL.get(name, CASES.get(name))("cpu")
     assert rows and all(set(row) - {"curves"} == {"what", "misfit", "limit", "passed"} for row in rows)
     assert all(row["passed"] and 0 < row["misfit"] <= row["limit"] for row in rows), json.dumps(rows, indent=1)

@@ -173,7 +173,7 @@ def test_explosion_and_hydrophone_exchange_at_the_floor():
 @pytest.mark.parametrize("method", cases(["fd"], "sem"))
 def test_side_says_where_a_position_on_the_floor_belongs(method):
     """Both methods alike: shear and velocity to the rock, explosions and pressure to the water, unless `side` says otherwise."""
-    fine, angles = {"fd": 50, "sem": {"element_size": 200}}[method], {"strike": 10, "dip": 40, "rake": 50}
+    fine, angles = {"fd": 100, "sem": {"element_size": 200}}[method], {"strike": 10, "dip": 40, "rake": 50}
 
     def sides(kind, side=None):
         stated = {} if side is None else {"side": side}

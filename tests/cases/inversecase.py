@@ -404,13 +404,6 @@ class Case:
                 best = abs(central(lambda e: self.problem.fun(self.m + e * self.dm), step) / slope - 1)
         return best
 
-    def order_of_remainder(self, largest=0.01):
-        """Power with which Taylor's remainder falls over four decades."""
-        value, slope = self.problem.fun(self.m), self.problem.jac(self.m) @ self.dm
-        steps = largest * 10.0 ** -np.arange(5)
-        rest = [abs(self.problem.fun(self.m + e * self.dm) - value - e * slope) for e in steps]
-        return np.polyfit(np.log(steps), np.log(rest), 1)[0]
-
 
 def central(function, step):
     """Derivative of a function at 0 by central differences of order 4."""

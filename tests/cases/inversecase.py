@@ -1,16 +1,12 @@
 """Small scenarios for tests of gradients, on grids and of elements, and what an exact gradient must satisfy."""
 
-import importlib.util
-import sys
-
 import numpy as np
 import pytest
-from paths import ROOT
 
 import craton
+from craton.inverse.observed import matched
 from craton.scenario import Scenario
 
-EXAMPLES = ROOT / "examples"
 EXACT, CENTRAL = 1e-13, 1e-8  # relative: of dot products, of central differences
 RICKER = {"kind": "ricker", "frequency": 20}
 ROCK = {"vp": 2500, "vs": 1400, "rho": 2200}
@@ -202,7 +198,7 @@ GRID |= {
     "sea floor, SH": SH | {"model": FLOOR},
     "attenuation": {"model": LOSSY} | AT_SURFACE | BOTH,
     "attenuation, pairs of mechanisms, CPML all around": {
-        "model": SOLID | LOSSES | {"attenuation": {"band": [5, 50], "storage": "paired"}},
+        "model": SOLID | LOSSES | {"attenuation": BAND["attenuation"] | {"storage": "paired"}},
         "boundaries": {"top": "cpml"},
     },
     "attenuation, SH": SH | {"model": LOSSY},
@@ -214,8 +210,8 @@ GRID |= {
         "model": LOSSY,
         "boundaries": SPONGE | {"bottom": "cpml", "sponge": {"thickness": 8, "strength": 0.1}},
         "source": [explosion(0.13, 0.12), force(0.4, 0.0)],
-        "output": {"waveforms": ["velocity", "pressure"]},
-    },
+    }
+    | BOTH,
     "topography with attenuation": {"model": LOSSY | GROUND, "receivers": ON_GROUND},
     "anisotropy": {"model": SOLID | THOMSEN} | AT_SURFACE,
     "anisotropy, SH": SH | {"model": SOLID | THOMSEN},
@@ -341,14 +337,6 @@ def with_data(path, **table):
     return scenario(source=SHOTS, gradient={"observed": str(path), "parameters": ["vp", "rho"]} | table)
 
 
-def example(name):
-    """An example as a module."""
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # its dataclass looks there
-    spec.loader.exec_module(module)
-    return module
-
-
 class Case:
     """A problem at a random medium, with data of another one.
 
@@ -363,10 +351,12 @@ class Case:
 
     def __init__(self, scenario, parameters=SPEEDS, misfit="l2", varied=0.02, **options):
         self.rng = np.random.default_rng(3)
-        blank = craton.Problem(scenario, None, misfit, parameters, on=options.get("on", "grid"))
-        self.m0 = blank.m0
-        observed = blank.data(self.random(varied))
-        self.problem = craton.Problem(scenario, observed, misfit, parameters, **options)
+        self.problem = problem = craton.Problem(scenario, None, misfit, parameters, **options)
+        self.m0 = problem.m0
+        observed, names = problem.data(self.random(varied)), problem.names
+        # as a second problem would have them, in a third of the time
+        data = [observed.sel(shot=name) for name in names] if len(names) > 1 else [observed]
+        problem.observed = [matched(each, run.blank()) for each, run in zip(data, problem.recordings)]
         self.m = self.random(varied)
         self.dm = self.m0 * self.rng.uniform(-1, 1, self.m0.shape)
 
@@ -382,19 +372,16 @@ class Case:
         peaks = np.abs(samples).max(axis=0)  # 0 of the pressure on a free surface
         residual = self.rng.standard_normal(samples.shape) / np.where(peaks > 0, peaks, np.inf)
         back, series = experiment.adjoint(residual, by_sources=True), experiment.linear.series
-        other = sum(
+        by_series = sum(
             float(series[step][:, n] @ source["series"])
             for name, step in (("force", "velocity"), ("moment", "stress"))
             for n, source in enumerate(back[name])
         )
-        return abs(float((samples * residual).sum()) - other) / np.sqrt((samples**2).sum(0) @ (residual**2).sum(0))
+        return abs(float((samples * residual).sum()) - by_series) / np.sqrt((samples**2).sum(0) @ (residual**2).sum(0))
 
     def of_medium(self):
         """Mismatch of <residual, Born data> and of <change, transposed residual>, relative."""
-        change = self.problem.born(self.dm, self.m)
-        residual = self.rng.standard_normal(change.shape)
-        back = self.problem.adjoint(residual, self.m)
-        return abs(change @ residual - back @ self.dm) / (np.linalg.norm(change) * np.linalg.norm(residual))
+        return mismatch(self.problem, self.m, self.dm, self.rng)
 
     def of_differences(self, steps=(3e-5, 6e-6)):
         """Mismatch of the gradient and of central differences of order 4, relative; of the first step for which it is small enough."""
@@ -409,3 +396,11 @@ def central(function, step):
     """Derivative of a function at 0 by central differences of order 4."""
     near, far = (function(k * step) - function(-k * step) for k in (1, 2))
     return (8 * near - far) / (12 * step)
+
+
+def mismatch(problem, m, dm, rng):
+    """Mismatch of <residual, Born data> and of <change, transposed residual>, relative."""
+    change = problem.born(dm, m)
+    residual = rng.standard_normal(change.shape)
+    back = problem.adjoint(residual, m)
+    return abs(change @ residual - back @ dm) / (np.linalg.norm(change) * np.linalg.norm(residual))

@@ -92,7 +92,7 @@ def test_the_command(out, observed, tmp_path, capsys):
 
 
 def test_a_plan_needs_no_data(tmp_path, capsys):
-    """Memory, storage and cost follow from shapes, in Python too; the gradient itself needs data."""
+    """Memory, storage and cost follow from shapes; the gradient itself needs data."""
     table = {"observed": str(tmp_path / "none.zarr"), "parameters": ["vp", "rho"]}
     asked = scenario(source=SHOTS[:1], gradient=table)
     plan = str(craton.plan(asked))
@@ -100,12 +100,9 @@ def test_a_plan_needs_no_data(tmp_path, capsys):
     for label in ("storage", "on the machine", "memory of programs", "memory of the host"):
         (row,) = (line for line in expected.splitlines() if line.startswith(f"{label}  "))
         assert row.removeprefix(label).strip() in plan
-    assert "none.zarr, which is not there yet" in plan
+    assert "none.zarr, which is not there yet" in plan and "forward runs for misfit and gradient" in plan
     file = tmp_path / "survey.toml"
     file.write_text(dumps(asked))
-    assert main(["plan", str(file)]) == 0
-    printed = capsys.readouterr().out
-    assert "which is not there yet" in printed and "forward runs for misfit and gradient" in printed
     assert main(["gradient", str(file), "-o", str(tmp_path / "out")]) == 2
     assert "there is no" in capsys.readouterr().err and not (tmp_path / "out").exists()
 

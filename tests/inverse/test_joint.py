@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from common import difference, refused
-from inversecase import FILE_OF_PLANE, SHAPES, SOLID, SPACING, central, extent, model_file, place, scenario
+from inversecase import FILE_OF_PLANE, SHAPES, SOLID, SPACING, central, extent, mismatch, model_file, place, scenario
 
 import craton
 import craton.gravity
@@ -44,21 +44,14 @@ def mismatch_of_differences(term, m, dm):
     return abs(central(lambda e: term.fun(m + e * dm), 1e-3) - slope) / abs(slope)
 
 
-def mismatch_of_transposes(gravity, m, dm):
-    """Mismatch of dot products, relative."""
-    change = gravity.born(dm, m)
-    residual = np.random.default_rng(1).standard_normal(change.shape)
-    mismatch = abs(change @ residual - gravity.adjoint(residual, m) @ dm)
-    return mismatch / (np.linalg.norm(change) * np.linalg.norm(residual))
-
-
-@pytest.mark.parametrize("reference", ["start", "mean", 2150.0])
-def test_gravity_has_an_exact_transpose(waves, reference):
-    gravity, (m, dm) = GravityProblem(waves, stations(), {"g_z": 7.0}, reference), moved(waves)
-    assert mismatch_of_transposes(gravity, m, dm) < 1e-13
-    assert mismatch_of_differences(gravity, m, dm) < 1e-8
-    again = GravityProblem(waves, gravity.data(m), reference=reference)
-    assert again.fun(m) == 0 and again.fun(waves.m0) > 0
+def test_gravity_has_an_exact_transpose(waves):
+    m, dm = moved(waves)
+    for reference in ("start", "mean", 2150.0):
+        gravity = GravityProblem(waves, stations(), {"g_z": 7.0}, reference)
+        assert mismatch(gravity, m, dm, np.random.default_rng(1)) < 1e-13, reference
+        assert mismatch_of_differences(gravity, m, dm) < 1e-8, reference
+        again = GravityProblem(waves, gravity.data(m), reference=reference)
+        assert again.fun(m) == 0 and again.fun(waves.m0) > 0, reference
 
 
 def test_gravity_is_that_of_the_model():
@@ -76,7 +69,7 @@ def test_gravity_on_the_grid_of_a_model_file(tmp_path):
     """Through the means over cells, and cross-gradients between the points of the file."""
     waves = craton.Problem(scenario(model=model_file(tmp_path, FILE_OF_PLANE)), on="model")
     gravity, (m, dm) = GravityProblem(waves, stations()), moved(waves)
-    assert mismatch_of_transposes(gravity, m, dm) < 1e-12
+    assert mismatch(gravity, m, dm, np.random.default_rng(1)) < 1e-12
     np.testing.assert_allclose(gravity.data(m).g_z - gravity.data().g_z, gravity.born(m - waves.m0)[:7], atol=1e-12)
     assert mismatch_of_differences(gravity + CrossGradient(waves, "vs", "rho"), m, dm) < 1e-8
 
@@ -97,8 +90,7 @@ def test_terms_of_the_model(waves):
     smooth = Tikhonov(waves, 0, {"vs": 2.0}), Tikhonov(waves, 1), Tikhonov(waves, 2, reference=0)
     for term in (*smooth, CrossGradient(waves, "vp", "rho")):
         assert mismatch_of_differences(term, m, dm) < 1e-8
-        other = dm[::-1]
-        assert term.hvp(dm, m) @ other == pytest.approx(term.hvp(other, m) @ dm, rel=1e-9)
+        assert term.hvp(dm, m) @ dm[::-1] == pytest.approx(term.hvp(dm[::-1], m) @ dm, rel=1e-9)
 
 
 def test_what_the_terms_of_the_model_are(waves):

@@ -66,15 +66,13 @@ def scenario(dimensions=2, steps=40, **tables):
     """
     size, y = extent(dimensions), lambda part: (part,) * (dimensions - 2)
     domain = {"size": size, "spacing": SPACING, "origin": [0] * (dimensions - 1) + [-size[-1]]}
-    domain |= tables.pop("domain", {})
-    if "waves" in tables:
-        domain["waves"] = tables.pop("waves")
+    domain |= {"waves": tables.pop("waves")} if "waves" in tables else {}
     pushed = force(0.6, *y(0.52), 0.6, components=[1e9, 2e9, 3e9][:dimensions])
     sources = tables.pop("source", [explosion(0.41, *y(0.5), 0.43), pushed])
     receivers = [station("A", 0.37, *y(0.5), 0.55), station("B", 0.62, *y(0.47), 0.0)]
     return Scenario(
         method="fd",
-        domain=domain,
+        domain=domain | tables.pop("domain", {}),
         model=tables.pop("model", SOLID),
         time={"duration": steps * 0.0018, "start": 0.0} | tables.pop("time", {}),
         boundaries={"top": "free", "others": "cpml", "cpml": {"thickness": 4}} | tables.pop("boundaries", {}),
@@ -131,13 +129,15 @@ def earth(transverse):
 LOSSES, BAND = {"qp": 40, "qs": 25}, {"attenuation": {"band": [5, 50]}}
 THOMSEN = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.08}
 LOSSY = SOLID | LOSSES | BAND
+PAIRED = SOLID | LOSSES | {"attenuation": BAND["attenuation"] | {"storage": "paired"}}
 WATER, SOIL = {"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": 0, "vp": 1200, "vs": 500, "rho": 1800}
 SOFT, FLOOR, DEEP_FLOOR, THIN_SEA = (
     layers(top, ROCK | {"top": z}) for top, z in ((SOIL, -85), (WATER, -85), (WATER, -115), (WATER, -45))
 )
 # interfaces within cells, one of them below a free surface
 IN_CELLS = [SOIL, ROCK | {"top": -30}, {"top": -112, "vp": 3000, "vs": 1700, "rho": 2400}]
-CUT = layers(*IN_CELLS)
+CUT, LOSSY_CUT = layers(*IN_CELLS), layers(*(layer | LOSSES for layer in IN_CELLS), **BAND)
+LOSSY_FLOOR = layers(WATER | LOSSES, ROCK | LOSSES | {"top": -85}, **BAND)
 # the first source lies in the first of them
 CAVITIES = [
     {"shape": "box", "min": [90, -1e3, -100], "max": [160, 1e3, 0], "vp": 1500, "vs": 0, "rho": 1000},
@@ -148,6 +148,7 @@ GROUND = {"topography": {"x": [0, 100, 180, 270], "z": [-30, -42, -25, -61]}}
 LAKE = {"water": {"level": -35, "vp": 1480, "rho": 1000}}
 FIBRE = {"name": "F", "das": {"along": [place(2, 0.2, 0.1), place(2, 0.8, 0.0)], "spacing": 20, "gauge": 40}}
 ON_GROUND = [station("A", 0.37, 0.55), {"name": "B", "at": [100, -45]}]
+STRAIN = {"output": {"waveforms": ["velocity", "strain_rate"]}}
 BOTH = {"output": {"waveforms": ["velocity", "pressure"]}}
 SPACE = {"dimensions": 3, "steps": 25}
 SH = {"waves": "SH", "source": [force(0.4, 0.4, components=(0, 1e9, 0))]}
@@ -192,39 +193,31 @@ GRID |= {
     "space, moment tensor": SPACE | {"source": [moment(0.43, 0.46, 0.38, tensor={"xx": 1e12, "xy": 3e12, "yz": 4e12})]},
     "space, CPML all around": SPACE | {"boundaries": {"top": "cpml"}},
     "space, sea floor": SPACE | {"model": FLOOR},
-    "space, sea floor, one layer": SPACE
-    | {"model": FLOOR, "steps": 14, "boundaries": {"others": "rigid", "south": "cpml"}},
+    "space, sea floor, one layer": {"dimensions": 3, "steps": 14, "model": FLOOR}
+    | {"boundaries": {"others": "rigid", "south": "cpml"}},
     "space, acoustic": SPACE | {"model": SEA, "source": [explosion(0.4, 0.4, 0.05)]} | BOTH,
     "sea floor, SH": SH | {"model": FLOOR},
     "attenuation": {"model": LOSSY} | AT_SURFACE | BOTH,
-    "attenuation, pairs of mechanisms, CPML all around": {
-        "model": SOLID | LOSSES | {"attenuation": BAND["attenuation"] | {"storage": "paired"}},
-        "boundaries": {"top": "cpml"},
-    },
+    "attenuation, pairs of mechanisms, CPML all around": {"model": PAIRED, "boundaries": {"top": "cpml"}},
     "attenuation, SH": SH | {"model": LOSSY},
-    "attenuation in water and soil": {"model": layers(WATER | LOSSES, ROCK | LOSSES | {"top": -85}, **BAND)}
-    | IN_BOTH_LAYERS
-    | BOTH,
+    "attenuation in water and soil": {"model": LOSSY_FLOOR} | IN_BOTH_LAYERS | BOTH,
     "attenuation in space": SPACE | {"model": LOSSY} | BOTH,
-    "attenuation in sponges": {
+    "attenuation in sponges": BOTH
+    | {
         "model": LOSSY,
         "boundaries": SPONGE | {"bottom": "cpml", "sponge": {"thickness": 8, "strength": 0.1}},
         "source": [explosion(0.13, 0.12), force(0.4, 0.0)],
-    }
-    | BOTH,
+    },
     "topography with attenuation": {"model": LOSSY | GROUND, "receivers": ON_GROUND},
     "anisotropy": {"model": SOLID | THOMSEN} | AT_SURFACE,
     "anisotropy, SH": SH | {"model": SOLID | THOMSEN},
     "anisotropy in space": SPACE | {"model": SOLID | THOMSEN} | BOTH,
     "topography with a lake": {"model": SOLID | GROUND | LAKE, "receivers": ON_GROUND[:1]} | BOTH,
-    "anisotropy with attenuation": {"model": LOSSY | THOMSEN, "output": {"waveforms": ["velocity", "strain_rate"]}}
-    | AT_SURFACE,
+    "anisotropy with attenuation": {"model": LOSSY | THOMSEN} | AT_SURFACE | STRAIN,
     "anisotropy with attenuation, SH": SH | {"model": LOSSY | THOMSEN},
-    "cut cells, SH": SH | {"model": CUT, "output": {"waveforms": ["strain_rate"]}},
+    "cut cells, SH": SH | {"model": CUT} | STRAIN,
     "cut cells in space": SPACE | {"model": CUT} | BOTH,
-    "cut cells with attenuation": {"model": layers(*(layer | LOSSES for layer in IN_CELLS), **BAND)}
-    | IN_SOIL_AND_ROCK
-    | BOTH,
+    "cut cells with attenuation": {"model": LOSSY_CUT} | IN_SOIL_AND_ROCK | BOTH,
     "anisotropy with attenuation in space": SPACE | {"steps": 20, "model": LOSSY | THOMSEN} | BOTH,
 }
 SIX = ("vp", "vs", *THOMSEN, "rho")
@@ -353,10 +346,10 @@ class Case:
         self.rng = np.random.default_rng(3)
         self.problem = problem = craton.Problem(scenario, None, misfit, parameters, **options)
         self.m0 = problem.m0
-        observed, names = problem.data(self.random(varied)), problem.names
+        observed = problem.data(self.random(varied))
         # as a second problem would have them, in a third of the time
-        data = [observed.sel(shot=name) for name in names] if len(names) > 1 else [observed]
-        problem.observed = [matched(each, run.blank()) for each, run in zip(data, problem.recordings)]
+        of_shots = zip(problem.names, problem.recordings)
+        problem.observed = [matched(problem._of_shot(observed, name), run.blank()) for name, run in of_shots]
         self.m = self.random(varied)
         self.dm = self.m0 * self.rng.uniform(-1, 1, self.m0.shape)
 

@@ -213,21 +213,17 @@ MPI = """
 
 @pytest.mark.long
 @needs_mpi
-def test_processes_have_the_same_gradient(tmp_path):
+def test_processes_have_the_same_gradient(tmp_path, monkeypatch):
     """Each of them the whole."""
     for method in METHODS:
         here, observed, _ = plain(method)
         observed.to_netcdf(tmp_path / f"observed_{method}.nc")
         (tmp_path / f"{method}.toml").write_text(dumps(here))
     (tmp_path / "gradient.py").write_text(textwrap.dedent(MPI))
-    done = subprocess.run(
-        [launcher.mpiexec(), "-n", "2", sys.executable, "-m", "mpi4py", "gradient.py"],
-        cwd=tmp_path,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
-        text=True,
-        capture_output=True,
-        timeout=180,
-    )
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    command = [launcher.mpiexec(), "-n", "2", sys.executable, "-m", "mpi4py", "gradient.py"]
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=180)
     assert done.returncode == 0, done.stderr
     for method in METHODS:
         for rank in range(2):

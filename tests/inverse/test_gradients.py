@@ -248,7 +248,7 @@ def test_a_linear_operator(plain):
 
 
 def test_what_elements_do_not_cover_is_refused_before_anything_runs(of_elements):
-    lossy, water = elements(model=small.RELAXING), elements(model=small.SEA_OVER_ROCK, waveforms=["pressure"])
+    lossy, water = elements(model=small.RELAXING), small.scenario_of("sea")
     for words, here, options in (
         ("pressure in an anisotropic", elements(model=small.ANISOTROPIC, waveforms=["pressure"]), {}),
         ("velocity in a fluid", elements(model=small.SEA_OVER_ROCK), {}),

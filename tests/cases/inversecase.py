@@ -285,11 +285,6 @@ def long(*values):
     return pytest.param(*values, marks=pytest.mark.long)
 
 
-def tiers(names, quick):
-    """Rows of names, those that are not quick for the long tier."""
-    return [name if name in quick else long(name) for name in names]
-
-
 def scenario_of(name, **more):
     """The scenario of a case with other tables."""
     make, tables, _ = CASES[name]

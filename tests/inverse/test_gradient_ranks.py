@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 import pytest
 import xarray as xr
-from common import needs_mpi, refused
-from inversecase import CASES, elements, explosion, force, long, scenario, scenario_of, tiers
+from common import needs_mpi, refused, tiers
+from inversecase import CASES, elements, explosion, force, long, scenario, scenario_of
 
 import craton
 from craton.backends.cpu import cores
@@ -109,7 +109,7 @@ QUICK += ("some steps saved, which run again",)
 
 
 @pytest.mark.costly("each storage of elements on ranks finds mutants of its own")
-@pytest.mark.parametrize("name", tiers(OF_ELEMENTS, QUICK))
+@pytest.mark.parametrize("name", tiers(OF_ELEMENTS, *QUICK))
 def test_every_medium_and_storage_of_elements(name, monkeypatch):
     """What nobody has sent is nan."""
     tables, options = OF_ELEMENTS[name]

@@ -6,7 +6,7 @@ from random import Random
 import inversecase as small
 import numpy as np
 import pytest
-from common import misfit, refused
+from common import misfit, refused, tiers
 from inversecase import CENTRAL, EXACT, Case, case_of, elements, force, long, place, scenario
 
 import craton
@@ -23,7 +23,7 @@ def lines(request, monkeypatch):
 
 
 @pytest.mark.costly("exact gradients find more mutants than any other test")
-@pytest.mark.parametrize("name", small.tiers(small.CASES, small.QUICK))
+@pytest.mark.parametrize("name", tiers(small.CASES, *small.QUICK))
 def test_gradients_are_exact(name, lines):
     """<F s, r> = <s, F^T r> by the series of sources, <B dm, r> = <dm, B^T r> by the medium, and central differences."""
     case = case_of(name)

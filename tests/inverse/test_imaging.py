@@ -5,15 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 from common import edited, misfit, refused, tiers
-from kernelcase import compiled_for_gpus
 from smallcase import changed
 
 import craton
 from craton.errors import ScenarioError
-from craton.methods.finite_difference import closure, operators
+from craton.methods.finite_difference import closure
 from craton.methods.finite_difference.imaging import imaging, surface
 from craton.methods.finite_difference.imaging import operators as differences
-from craton.methods.finite_difference.scheme import stencil
 from craton.scenario import Scenario, loads
 from craton.validation.compare import at_times, reference
 
@@ -173,14 +171,6 @@ def test_works_with_attenuation():
     tables = edited(PLANE, model=lossy, time={"duration": 0.5, "start": 0})
     values, default = (run(edited(tables, boundaries__surface=s)).dataset.velocity for s in ("imaging", "sbp"))
     assert misfit(values, default) < 0.06  # 0.031: a buried source, mostly body waves
-
-
-@pytest.mark.long
-def test_compiles_for_a_gpu():
-    rows = stencil(4, free=True)
-    steps = [make(rows) for make in (operators.velocity, operators.stress)]
-    texts = [(operators.at_surface(op, surface(kind, 4), rows), "float32", "sm_90") for op in steps for kind in KINDS]
-    assert [result.log for result in compiled_for_gpus(texts).values() if not result.ok] == []
 
 
 def test_bad_input_and_what_the_plan_says():

@@ -230,7 +230,6 @@ Q_OF_ELEMENTS, SLOW_BAND = {"qp": 80, "qs": 40}, {"attenuation": {"band": [1, 20
 SHALE = ROCK | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
 ANISOTROPIC = SOLID | SHALE
 RELAXING = SOLID | Q_OF_ELEMENTS | SLOW_BAND
-SEA_OVER_ROCK = layers(WATER, ROCK | {"top": -80})
 SEA_OVER_SHALE = layers(WATER | {"qp": 9999, "qs": 9999}, SHALE | Q_OF_ELEMENTS | {"top": -80})
 PML = {"west": "pml", "bottom": "pml", "pml": {"thickness": 1, "friction": 0.3}}
 FLOOR_IN_LAYER = {
@@ -246,7 +245,7 @@ RELAXING_SEA = {"model": SEA_OVER_SHALE | SLOW_BAND, "receivers": [SHALLOW]} | P
 ELEMENTS = {
     "plain elements": {},
     "solid": {"boundaries": {"west": "rigid", "top": "stacey"}, "waveforms": EVERYTHING},
-    "sea": {"model": SEA_OVER_ROCK} | PRESSURE,
+    "sea": {"model": layers(WATER, ROCK | {"top": -80})} | PRESSURE,
     "a sea over 21 constants": {"model": SEA_OVER_SHALE, "receivers": [DEEP], "waveforms": ["velocity", "strain_rate"]},
     "fluid": {"model": SEA | {"vp": 1500}, "source": [BLAST]} | PRESSURE,
 }

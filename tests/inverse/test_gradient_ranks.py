@@ -35,10 +35,9 @@ def outcome(here, **options):
     m = problem.m0 * (1 + 0.02 * rng.uniform(-1, 1, problem.m0.shape))
     arrays = {"born": problem.born(problem.m0 * rng.uniform(-1, 1, m.shape), m)}
     (experiment,) = problem.experiments
-    samples = experiment.samples
-    out = experiment.adjoint(rng.standard_normal(samples.shape), True, True)
-    arrays |= {"samples": samples, "illumination": out["illumination"]}
-    arrays |= {f"cells {n}": values for n, values in enumerate(out["cells"])}
+    arrays["samples"] = experiment.samples
+    out = experiment.adjoint(rng.standard_normal(experiment.samples.shape), True, True)
+    arrays |= {"illumination": out["illumination"]} | {f"cells {n}": values for n, values in enumerate(out["cells"])}
     for kind in ("force", "moment"):
         for n, source in enumerate(out[kind]):
             arrays |= {f"{kind} {n} {key}": np.asarray(v) for key, v in source.items()}
@@ -78,11 +77,9 @@ def same(outcome, expected, exact):
 def test_every_storage_and_cut_of_grids(name, storage, grid):
     """Of two and three ranks; what nobody has sent is nan."""
     tables, ranks = CASES[name][1], int(np.prod(grid))
-    more, options = {"steps": STEPS}, {"storage": storage}
-    if tables.get("dimensions") == 3:
-        more["boundaries"] = tables.get("boundaries", {}) | {"cpml": {"thickness": 3}}
-    if "attenuation" in name:
-        options["parameters"] = ("vs", "rho", "inverse_qp")
+    more = {"boundaries": tables.get("boundaries", {}) | {"cpml": {"thickness": 3}}} if "space" in name else {}
+    by_q = {"parameters": ("vs", "rho", "inverse_qp")} if "attenuation" in name else {}
+    more, options = more | {"steps": STEPS}, {"storage": storage} | by_q
     of_one, of_each = ({"memory": MEMORY / n} if storage == "checkpoints" else {} for n in (1, ranks))
     expected, alone = outcome(scenario_of(name, **more), device="cpu", **options | of_one)
     divided = scenario_of(name, **more, run=tables.get("run", {}) | {"grid": list(grid)})

@@ -271,13 +271,13 @@ def test_memory_of_gradients(name, monkeypatch):
     make, tables, options = MEASURED[name]
     here, options = make(**tables), options | {"device": "cpu"}
     problem = craton.Problem(here, **options)
-    told = host_memory.gradient_bytes(problem.experiments[0], problem.parameters.names)
-    assert f"{told / 2**20:,.1f} MiB of arrays at the peak" in problem.plan
+    foretold = host_memory.gradient_bytes(problem.experiments[0], problem.parameters.names)
+    assert f"{foretold / 2**20:,.1f} MiB of arrays at the peak" in problem.plan
     observed = problem.recordings[0].blank().fillna(0.0) + 1e-9
     del problem
     measured = peak(lambda: craton.gradient(here, observed, **options))
-    assert abs(measured / told - 1) < 0.1
-    monkeypatch.setattr(host_memory, "available", lambda: told - 1)
+    assert abs(measured / foretold - 1) < 0.1
+    monkeypatch.setattr(host_memory, "available", lambda: foretold - 1)
     with pytest.raises(ResourceError, match="the gradient needs .* of the host's memory"):
         craton.Problem(here, **options)
     planned = craton.Problem(here, memory=np.inf, **options)

@@ -49,6 +49,23 @@ def pytest_configure(config):
             os.environ["CXX"] = shlex.join([compiler, *(f"-fno-{name}" for name in LEFT_OUT), *QUICKER])
 
 
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys):
+    """Run a command line in a folder of its own, which must end with a code: standard output, standard error."""
+    from craton.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(words, *more, code=0):
+        capsys.readouterr()
+        ended = main([*words.split(), *more])
+        out, err = capsys.readouterr()
+        assert ended == code and ("Traceback" in err) == ("--debug" in words and code != 130), err
+        return out, err
+
+    return call
+
+
 def pytest_collection_finish():
     """What modules and the collection hold stays: it is not looked at each time that garbage is collected, half a second long."""
     gc.collect()

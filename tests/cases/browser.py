@@ -22,7 +22,7 @@ SCRIPT = (
 class Browser:
     """A browser with one page; `logged` has its messages and errors, `asked` the addresses that it asked for."""
 
-    def __init__(self, width=1200, height=1000):
+    def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True)
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
         self.process = subprocess.Popen(["sh", "-c", SCRIPT, PATH, self.folder.name], **pipes)
@@ -32,8 +32,7 @@ class Browser:
         self.session = self("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self(f"{domain}.enable")
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self("Emulation.setDeviceMetricsOverride", **size)
+        self("Emulation.setDeviceMetricsOverride", width=1200, height=1000, deviceScaleFactor=1, mobile=False)
 
     def __enter__(self):
         return self
@@ -91,12 +90,9 @@ class Browser:
         return answer["result"].get("value")
 
     def box(self, name):
-        """Place of an element in the window, scrolled into view: dict of left, top, width, height."""
+        """Place of an element in the window, scrolled into view: dict of x, y, left, top, width, height and others."""
         self.value(f"document.getElementById('{name}').scrollIntoView({{block: 'center'}})")
-        keys = "({left: r.left, top: r.top, width: r.width, height: r.height})"
-        return self.value(
-            f"(() => {{ const r = document.getElementById('{name}').getBoundingClientRect(); return {keys}; }})()"
-        )
+        return self.value(f"document.getElementById('{name}').getBoundingClientRect().toJSON()")
 
     def mouse(self, kind, x, y, **more):
         """One event of the mouse."""
@@ -117,7 +113,6 @@ class Browser:
 
     def screenshot(self, box):
         """PNG of a part of the window."""
-        clip = {"x": box["left"], "y": box["top"], "width": box["width"], "height": box["height"], "scale": 1}
-        clip["x"] += self.value("window.scrollX")
-        clip["y"] += self.value("window.scrollY")
+        place = {"x": box["x"] + self.value("window.scrollX"), "y": box["y"] + self.value("window.scrollY")}
+        clip = {"width": box["width"], "height": box["height"], "scale": 1} | place
         return base64.b64decode(self("Page.captureScreenshot", format="png", clip=clip)["data"])

@@ -81,25 +81,6 @@ def marched(scenario, machine, steps=60):
     return program.host("record")[:steps]
 
 
-def energies(scenario, quiet, names, measure_of):
-    """What the leapfrog conserves from some time on, when sources are made silent: `measure_of(program)(before, after)`
-    of fields before and after a step.
-    """
-    planned, series = craton.plan(scenario), []
-    last = int(quiet / planned.dt)
-    for name in ("stress_series", "velocity_series"):
-        planned.arrays[name].data[last:] = 0
-    program = commit(scenario, planned, backend("cpu", threads=1))
-    energy = measure_of(program)
-    for step in range(planned.steps):
-        looked = step > last and step % 11 == 0
-        before = {name: program.host(name) for name in names} if looked else {}
-        advance(program, step)
-        if looked:
-            series.append(energy(before, {name: program.host(name) for name in names}))
-    return np.array(series)
-
-
 # --- the plane and three dimensions --------------------------------------------------------------------------------------------------
 
 RICKER = ricker(7.0, 0.16)
@@ -177,6 +158,6 @@ def measured_speed(direction, polarisation, waves=None, model=THOMSEN):
 def decay(direction, polarisation, model):
     """1/Q of a standing plane wave with memory variables: of the decay of its amplitudes, once these have set in."""
     a = standing(direction, polarisation, model, steps=900, duration=1.4, points=16)[2][150:]
-    (one, two), *_ = np.linalg.lstsq(np.stack([a[1:-1], a[:-2]], 1), a[2:], rcond=None)
-    root = np.log(np.roots([1, -one, -two])[0] + 0j)
+    (last, before), *_ = np.linalg.lstsq(np.stack([a[1:-1], a[:-2]], 1), a[2:], rcond=None)
+    root = np.log(np.roots([1, -last, -before])[0] + 0j)
     return 2 * -root.real / abs(root.imag)

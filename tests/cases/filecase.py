@@ -71,3 +71,31 @@ def rupture(path, subfaults, samples, interval=0.02):
     ]
     path.write_text(f"1.0\nPOINTS {len(rows)}\n" + "\n".join(rows) + "\n")
     return {"kind": "srf", "file": str(path), "coordinates": "metres"}
+
+
+def quake(longitude, latitude, depth, six, time="2020-01-01", shift=0.0):
+    """Event of ObsPy, depth in m: hypocentre, a shift (s) later the centroid, and a moment tensor, N m, that lasts for 2.4 s."""
+    import obspy
+    from obspy.core import event as ev
+
+    place = {"longitude": longitude, "latitude": latitude, "depth": depth}
+    hypocentre, centroid = (ev.Origin(time=obspy.UTCDateTime(time) + later, **place) for later in (0, shift))
+    tensor = ev.MomentTensor(derived_origin_id=centroid.resource_id)
+    tensor.tensor = ev.Tensor(**dict(zip(("m_rr", "m_tt", "m_pp", "m_rt", "m_rp", "m_tp"), six)))
+    tensor.source_time_function = ev.SourceTimeFunction(type="triangle", duration=2.4)
+    mechanism = ev.FocalMechanism(moment_tensor=tensor)
+    event = ev.Event(origins=[hypocentre, centroid], focal_mechanisms=[mechanism])
+    event.event_descriptions = [ev.EventDescription(text="Alps")]
+    event.preferred_origin_id = hypocentre.resource_id
+    return event
+
+
+def inventory(networks):
+    """Inventory of ObsPy: {network: {station: (longitude, latitude, elevation in m)}}."""
+    from obspy.core import inventory as inv
+
+    filled = inv.Inventory(source="test")
+    for code, places in networks.items():
+        stations = [inv.Station(name, y, x, z, site=inv.Site(name)) for name, (x, y, z) in places.items()]
+        filled.networks.append(inv.Network(code, stations))
+    return filled

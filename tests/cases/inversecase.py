@@ -155,13 +155,14 @@ SH = {"waves": "SH", "source": [force(0.4, 0.4, components=(0, 1e9, 0))]}
 COUPLE = moment(0.6, 0.5, strike=30, dip=70, rake=20, moment=1e12)
 AT_SURFACE = {"source": [explosion(0.4, 0.06), force(0.4, 0.0)]}
 IN_BOTH_LAYERS = {"source": [explosion(0.41, 0.2), force(0.41, 0.6)]}
+ON_FLOOR = {"kind": "explosion", "at": [112, -85], "moment": 1e12}  # it acts on the water
 IN_SOIL_AND_ROCK = {"source": [explosion(0.41, 0.48), force(0.41, 0.13)]}
 SPONGE = {"others": "sponge", "sponge": {"thickness": 5, "strength": 0.1}}
 # the first of each physics, boundary and medium are tried in the short tier
 GRID = {
     "free surface and CPML": {},
     "sponge": {"boundaries": SPONGE},
-    "sea floor": {"model": FLOOR} | IN_BOTH_LAYERS | BOTH,
+    "sea floor": {"model": FLOOR, "source": [*IN_BOTH_LAYERS["source"], ON_FLOOR]} | BOTH,
     "sources at the surface": AT_SURFACE,
     "resampled, with a fibre": {
         "receivers": [station("A", 0.37, 0.55), FIBRE],

@@ -118,15 +118,7 @@ def parsed_header(command):
     return parsed.parent
 
 
-LIBRARIES = {}
-
-
-def built(text, path):
-    """The library of a text, compiled to that path once."""
-    if text not in LIBRARIES:
-        # Hidden, or shared arrays of templates would be one for all libraries of this process.
-        LIBRARIES[text] = build(text, path, "-fvisibility=hidden")
-    return LIBRARIES[text]
+LIBRARIES = {}  # by their texts
 
 
 def on_host(ops, precision, path, variant=None):
@@ -141,7 +133,10 @@ def on_host(ops, precision, path, variant=None):
         text += (
             f"launch({{g[0], g[1], g[2]}}, {{{x}, {y}, {z}}}, [&] {{ {op.function}({arguments}, *box, *p); }}); }}\n"
         )
-    return built(text, path)
+    if text not in LIBRARIES:
+        # Hidden, or shared arrays of templates would be one for all libraries of this process.
+        LIBRARIES[text] = build(text, path, "-fvisibility=hidden")
+    return LIBRARIES[text]
 
 
 def launch(library, op, precision, addresses, box, params, blocks):

@@ -39,7 +39,7 @@ SPEEDS = "vp = 3000\nvs = 1700\nrho = 2300\n"
 PLACE = "origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\n"
 VALLEY = "water = { level = 0 }\ntopography = { x = [0, 1500, 3000], z = [-40, -180, -40] }\n"
 HILLY = (SPEEDS, SPEEDS + VALLEY), ('top = "free"', 'top = "rigid"'), ("0, -2500]\n", "0, -2300]\n")
-CHUNK = (ROOT / "examples" / "earth_chunk.toml").read_text().replace("period = 40", "elements = [12, 4]")
+CHUNK = (ROOT / "examples" / "earth_chunk.toml").read_text().replace("period = 40", "growth = []\nelements = [4, 4]")
 SEA = "layers = [{ top = 0, vp = 1500, vs = 0, rho = 1000 }, { top = -500, vp = 3400, vs = 1900, rho = 2300 }]"
 TWO = "shots = { from = [300, -10], to = [700, -10], count = 2 }"
 
@@ -110,10 +110,7 @@ def plans(scenario, ranks=1):
     return spawn(ranks, rank) if ranks > 1 else [rank(Alone())]
 
 
-ALONE = [pytest.param(c, 1, marks=() if c in ("layers", "mesh") else pytest.mark.long) for c in CASES]
-
-
-@pytest.mark.parametrize("case, ranks", [*((case, 2) for case in CASES), *ALONE])
+@pytest.mark.parametrize("case, ranks", [*((case, 2) for case in CASES), ("layers", 1), ("mesh", 1)])
 def test_nothing_that_built_a_plan_is_reachable_from_it(case, ranks, tmp_path):
     scenario = CASES[case](tmp_path)
     for plan in plans(loads(scenario.replace("mesh = true", "") if ranks > 1 else scenario), ranks):

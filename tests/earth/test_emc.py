@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray
 from common import refused
-from earthcase import PREM, emc_data, emc_file
+from earthcase import PREM, RADIUS, emc_data, emc_file
 
 from craton.model.globe import chunk_medium, chunk_sampler, emc, prem, radial
 from craton.model.globe.chunk import chunk
@@ -33,8 +33,9 @@ def laid_over(data, places=PLACES, fluid=()):
     return emc.from_dataset(data).laid_over(values, *places)
 
 
-@pytest.mark.parametrize("dims", [("depth", "latitude", "longitude"), ("longitude", "latitude", "depth")])
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "dims, turned", [(("depth", "latitude", "longitude"), True), (("longitude", "latitude", "depth"), False)]
+)
 def test_values_between_points(dims, turned):
     """In km and m, longitudes beyond 180 degrees, depths that fall."""
     axes, field = ((DEPTH[::-1] * 1e3, LAT, LON + 360), FIELD[::-1]) if turned else (GRID, FIELD)
@@ -103,21 +104,6 @@ def coordinates(part, points):
     return np.moveaxis(chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1)
 
 
-def test_points_of_a_chunk():
-    globe = chunk(PREM, (-65, -15), (8, 8), 900e3, elements=(6, 6), growth=())
-    part, points = globe.part(), shape.gll_points(3)
-    plain = chunk_medium.medium(part, points)
-    assert plain.shape == (8, part.mesh.size, 4, 4, 4)
-    assert np.allclose(plain[:3], PREM.speeds(part.radii(points)))
-    few = np.arange(0, part.mesh.size, 7)
-    out = chunk_medium.medium(part, points, few, emc.from_dataset(emc_data(*GRID, dvs=(FIELD, "%"))))
-    longitude, latitude, depth = globe.whereabouts(chunk_medium.places(part, points, few))
-    change, inside = out[VS] / plain[VS][few] - 1, (depth > 1e3) & (depth < 699e3)
-    expected = 0.01 * linear(depth / 1e3, latitude, longitude)
-    assert np.allclose(change[inside], expected[inside], atol=2e-6)  # depth by 27 nodes: a metre
-    assert np.allclose(change[depth > 701e3], 0) and (depth > 701e3).any()
-
-
 def test_stiffness_of_a_chunk():
     """The same about every radius: stretching along it; by position as by the mesh."""
     globe = chunk(prem.prem(transverse=True), (0, 0), (30, 30), 300e3, elements=(6, 6), growth=())
@@ -134,15 +120,21 @@ def test_stiffness_of_a_chunk():
     assert sampler.anisotropic and np.allclose(by_position, by_mesh, rtol=1e-5, atol=1e5)
 
 
-FIGURES = [{}, {"elliptic": True, "topography": lambda x, y: 3000 * np.cos(x / 3) * np.sin(y / 2)}]
-
-
-@pytest.mark.parametrize("options", FIGURES, ids=["sphere", "ellipsoid"])
-def test_the_medium_by_position_is_that_of_the_mesh(options):
-    """What methods ask for by position, in any order of elements, is what the mesh knows of its nodes."""
-    globe = chunk(PREM, (-65, -15), (8, 8), 900e3, elements=(8, 8), growth=(300e3,), **options)
+def test_points_of_a_chunk():
+    """On an ellipsoid with topography: what methods ask for by position is what the mesh knows of its nodes, and of what is laid over."""
+    figure = {"elliptic": True, "topography": lambda x, y: 3000 * np.cos(x / 3) * np.sin(y / 2)}
+    globe = chunk(PREM, (-65, -15), (8, 8), 900e3, elements=(8, 8), growth=(300e3,), **figure)
     part, points = globe.part(), shape.gll_points(4)
     over = emc.from_dataset(emc_data(*GRID, dvs=(FIELD, "%"), rho=(3300.0, "kg/m3")))
+    plain, few = chunk_medium.medium(part, points), np.arange(0, part.mesh.size, 7)
+    assert plain.shape == (8, part.mesh.size, 5, 5, 5) and np.allclose(plain[:3], PREM.speeds(part.radii(points)))
+    changed = chunk_medium.medium(part, points, few, over)
+    longitude, latitude, _ = globe.whereabouts(chunk_medium.places(part, points, few))
+    depth = RADIUS - part.radii(points, few)
+    change, inside = changed[VS] / plain[VS][few] - 1, (depth > 1e3) & (depth < 699e3)
+    expected = 0.01 * linear(depth / 1e3, latitude, longitude)
+    assert np.allclose(change[inside], expected[inside], atol=2e-6)
+    assert np.allclose(change[depth > 701e3], 0) and (depth > 701e3).any()
     medium = chunk_sampler.ChunkSampler(globe, over, lossy=True).at(coordinates(part, points), part.mesh.centroids())
     by_mesh = chunk_medium.medium(part, points, over=over).reshape(8, part.mesh.size, -1)
     names = ("vp", "vs", "rho", "loss_p", "loss_s")

@@ -142,6 +142,10 @@ def test_tables_of_layers(tmp_path):
     r = np.linspace(5571e3, RADIUS, 50)
     assert np.allclose(csv.speeds(r), own.speeds(r)) and csv.regions == own.regions
     assert np.allclose(csv.parameters(6000e3)[6:], (1e-3, 5e-3))
+    values = [3300, 8000, 8200, 4400, 4500, 0.9]
+    rows = "\n".join(",".join(map(str, (depth, *values))) for depth in (0, 6371))
+    (tmp_path / "ti.csv").write_text(f"depth_km,rho,vpv,vph,vsv,vsh,eta\n{rows}\n")
+    assert np.allclose(radial_files.model(tmp_path / "ti.csv").parameters(6e6)[:6], values)
     for name, text, words in WRONG:
         (tmp_path / name).write_text(text)
         refused(ValueError, words, radial_files.model, tmp_path / name)

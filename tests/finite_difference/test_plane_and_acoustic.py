@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from common import refused, stored
-from fdcase import RICKER, box, cases, energies, explosion, force, marched, moment_tensor, plane, ran, space
+from common import edited, refused, stored
+from fdcase import RICKER, box, cases, explosion, force, marched, moment_tensor, plane, ran, space
 
 import craton
 from craton.errors import ScenarioError
 from craton.survey import wavelets
 from craton.validation.compare import misfit
-from craton.validation.conserved import planes
 
 WATER = {"kind": "homogeneous", "vp": 1500, "vs": 0, "rho": 1000}
 LAYERS = {
@@ -54,13 +53,12 @@ def shot(n, **more):
 TENSORS = {"P-SV": {"xx": 1e9, "zz": -5e8, "xz": 2e9}, "SH": {"xy": 1e9, "yz": -2e9}}
 
 
-PAIRS = cases([("P-SV", "moment_tensor"), ("SH", "moment_tensor")], ("SH", "force"), ("P-SV", "force"))
-
-
-@pytest.mark.parametrize(("waves", "kind"), PAIRS)
+@pytest.mark.parametrize(
+    ("waves", "kind"), cases([("P-SV", "tensor"), ("SH", "tensor")], ("SH", "force"), ("P-SV", "force"))
+)
 def test_plane_equals_three_dimensions(waves, kind):
     others = "cpml" if waves == "P-SV" else "sponge"  # a CPML for SH waves is made for their speed
-    source = [moment_tensor([303.3, -122.2], TENSORS[waves], RICKER)] if kind == "moment_tensor" else None
+    source = [moment_tensor([303.3, -122.2], TENSORS[waves], RICKER)] if kind == "tensor" else None
     quantities = ("velocity", "strain_rate", "rotation_rate", *(["pressure"] if waves == "P-SV" else []))
     tables = {"time": {"duration": 0.5, "start": 0, "step": 0.0015}, "output": {"waveforms": quantities}}
     flat = plane(waves, source, boundaries={"others": others, "sponge": {"thickness": 10}}, **tables)
@@ -69,14 +67,11 @@ def test_plane_equals_three_dimensions(waves, kind):
     # interpolated there; next to the ends of the y axis on fewer points.
     limit = 1e-11 if waves == "P-SV" else 5e-4
     for quantity in quantities:
-        values, rest = (
-            flat_data[quantity].fillna(0),
-            space_data[quantity].values,
-        )  # components that one of several quantities lacks
-        expected = space_data[quantity].sel({dim: values[dim] for dim in values.dims if dim in ("component", "tensor")})
+        values, whole = flat_data[quantity].fillna(0), space_data[quantity]  # nan: components that another quantity has
+        expected = whole.sel({dim: values[dim] for dim in values.dims if dim in ("component", "tensor")})
         assert misfit(values.values, expected.values) < limit, quantity
-        whole = np.sqrt((values.values**2).sum())
-        assert np.sqrt((rest**2).sum()) == pytest.approx(whole, rel=10 * limit), "a component is missing"
+        norms = [np.linalg.norm(data.values) for data in (whole, values)]
+        assert norms[0] == pytest.approx(norms[1], rel=10 * limit), "a component is missing"
 
 
 FACES = {
@@ -87,11 +82,12 @@ FACES = {
     "periodic a1": {"top": "rigid", "bottom": "a1"},
     "periodic cpml imaging": {"bottom": "cpml", "surface": "imaging"},
 }
-FEW = [("cpml", 2), ("sponge", 2), ("rigid", 2), ("periodic a1", 2)]
-REST = [(name, n) for name in FACES for n in (2, 3) if (name, n) not in FEW]
+FEW = [("cpml", 2), ("sponge", 2), ("rigid", 3), ("periodic a1", 2)]
 
 
-@pytest.mark.parametrize(("faces", "axes"), cases(FEW, *REST))
+@pytest.mark.parametrize(
+    ("faces", "axes"), cases(FEW, ("cpml", 3), ("a1", 3), ("sponge", 3), ("periodic cpml imaging", 2))
+)
 def test_acoustic_equals_the_elastic_scheme(faces, axes):
     size = PLANE if axes == 2 else SPACE
     boundaries = FACES[faces] | (around(size) if "periodic" in faces else {})
@@ -105,7 +101,7 @@ def test_acoustic_equals_the_elastic_scheme(faces, axes):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("order", "weights"), [(2, "taylor"), (8, "holberg"), (16, "taylor")])
+@pytest.mark.parametrize(("order", "weights"), [(2, "taylor"), (8, "holberg")])
 def test_acoustic_orders(order, weights):
     settings = {"precision": "float64", "threads": 1, "order": order, "weights": weights}
     acoustic, expected = (ran(water(PLANE, waves, run=settings)).pressure.values for waves in (None, "P-SV"))
@@ -135,15 +131,14 @@ def test_shots_are_those_of_single_runs():
     alone = [ran(plane(source=[shot(n)], **single)).velocity.values for n in range(3)]
     for name, expected in zip(names, alone):
         np.testing.assert_array_equal(together.velocity.sel(shot=name).values, expected)
-    entry = {k: v for k, v in shot(0).items() if k != "at"}
-    shots = {"from": [200, -30], "to": [460, -30], "count": 3}
-    line = ran(plane(source=[{**entry, "name": "S", "shots": shots}], **single))
+    entry = edited(shot(0), at=None)
+    line = ran(plane(source=[{**entry, "name": "S", "shots": LINE}], **single))
     assert list(line.shot.values) == ["S.1", "S.2", "S.3"]
     np.testing.assert_array_equal(line.velocity.sel(shot="S.2").values, alone[1])
     shots = [explosion([150 + 100 * n, -60], RICKER, shot=f"s{n}") for n in range(3)]
     together = craton.run(water(PLANE, source=shots), progress=False)
     assert together.dataset.pressure.dims[0] == "shot" and "s" in together.plan.arrays
-    alone = ran(water(PLANE, source=[{k: v for k, v in shots[1].items() if k != "shot"}])).pressure.values
+    alone = ran(water(PLANE, source=[edited(shots[1], shot=None)])).pressure.values
     np.testing.assert_array_equal(together.dataset.pressure.sel(shot="s1").values, alone)
 
 
@@ -153,7 +148,8 @@ def test_snapshots_of_the_plane(tmp_path, waves):
     taken = [{"name": name, "quantity": name, "every": 0.1, "stride": 2} for name in vectors]
     along = {"force": [0, 1e7, 0]} if waves == "SH" else {}
     many = [shot(n, shot=f"s{n}", **along) for n in range(2)]
-    for source, shots in ((None, ()), (many, ("shot",))):
+    runs = [(many, ("shot",)), *([(None, ())] if waves == "P-SV" else [])]
+    for source, shots in runs:
         ran(plane(waves, source, snapshots=taken, time={"duration": 0.25, "start": 0}), out=tmp_path / str(shots))
         for name, vector in vectors.items():
             series = stored(tmp_path / str(shots), f"snapshots/{name}")
@@ -169,12 +165,10 @@ def test_acoustic_snapshots(tmp_path, size):
     for waves in (None, ELASTIC[len(size)]):
         ran(water(size, waves, snapshots=asked, run={"precision": "float32"}), out=tmp_path / str(waves))
     for name in quantities:
-        acoustic, expected = (
-            stored(tmp_path / str(w), f"snapshots/{name}")[name].values for w in (None, ELASTIC[len(size)])
-        )
-        assert np.abs(expected).max() > 0 and misfit(acoustic, expected) < 1e-5, (
-            name
-        )  # float32; other sums of normal stresses
+        series = (stored(tmp_path / str(waves), f"snapshots/{name}") for waves in (None, ELASTIC[len(size)]))
+        acoustic, expected = (pictures[name].values for pictures in series)
+        # float32; other sums of normal stresses
+        assert np.abs(expected).max() > 0 and misfit(acoustic, expected) < 1e-5, name
 
 
 # --- against what is known ---------------------------------------------------------------------------------------------------------------
@@ -185,73 +179,36 @@ def slope(wavelet, t):
     return (wavelet(t + 1e-5) - wavelet(t - 1e-5)) / 2e-5
 
 
-def exploded(wavelet, r, t, c, planar):
-    """Pressure of an isotropic moment rate w: p = w'(t - r/c) / (4 pi c^2 r); in the plane the integral of that over a line."""
-    if not planar:
-        return slope(wavelet, t - r / c) / (4 * np.pi * c**2 * r)
-    u, du = np.linspace(0, 6, 3001, retstep=True)
-    values = slope(wavelet, t[:, None] - r / c * np.cosh(u))
-    return (values.sum(1) - values[:, 0] / 2) * du / (2 * np.pi * c**2)
+def exploded(wavelet, offset, moment, t, c):
+    """Pressure of an isotropic moment rate w: w'(t - r/c) / (4 pi c^2 r)."""
+    r = np.linalg.norm(offset)
+    return moment * slope(wavelet, t - r / c) / (4 * np.pi * c**2 * r)
 
 
 def pushed(wavelet, offset, push, t, c):
-    """Pressure of a force in space, minus div (F(t - r/c) / (4 pi r))."""
+    """Pressure of a force, minus div (F(t - r/c) / (4 pi r))."""
     r = np.linalg.norm(offset)
     return np.dot(offset, push) / r * (slope(wavelet, t - r / c) / (c * r) + wavelet(t - r / c) / r**2) / (4 * np.pi)
 
 
-@pytest.mark.parametrize("kind", cases([], "explosion in the plane", "explosion", "force"))
-def test_pressure_below_a_free_surface(kind):
+# 10.8 points per wavelength at f95: 0.07 and 0.40 % were reached; the force's falls to 0.23 % at 13.5 points
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "exact", "limit"), [(explosion, exploded, 0.0015), (force, pushed, 0.006)])
+def test_pressure_below_a_free_surface(kind, exact, limit):
     """A fluid with p = 0 on top: the source and its image of opposite pressure."""
-    size, c, mirror = [1000, 600] if "plane" in kind else [640, 600, 500], 1500.0, np.array([1, 1, -1])
-    across = 0 if "plane" in kind else 1
-    source, receiver = (np.array(x) * [1, across, 1] for x in ([303.3, 312.2, -151.1], [420.0, 260.0, -240.0]))
-    push = np.array([1e7, -4e6, 2e7])
-    act = force(at(size, *source), push.tolist(), RICKER) if kind == "force" else explosion(at(size, *source), RICKER)
+    mirror, push = np.array([1, 1, -1]), np.array([1e7, -4e6, 2e7])
+    source, receiver = np.array([303.3, 312.2, -151.1]), np.array([420.0, 260.0, -240.0])
+    act = force(source.tolist(), push.tolist(), RICKER) if kind is force else explosion(source.tolist(), RICKER)
     tables = {"boundaries": {"cpml": {"thickness": 15}}, "run": {"precision": "float64", "order": 8}}
-    receivers = [{"name": "R", "at": at(size, *receiver)}]
-    scenario = water(size, model=WATER, source=[act], receivers=receivers, **tables)
+    receivers = [{"name": "R", "at": receiver.tolist()}]
+    scenario = water([640, 600, 500], model=WATER, source=[act], receivers=receivers, **tables)
     data, wavelet = ran(scenario), wavelets.build(scenario.source[0].wavelet)
-    t, image = data.time.values, source * mirror
-    if kind == "force":
-        parts = [pushed(wavelet, receiver - x, f, t, c) for x, f in ((source, push), (image, push * mirror))]
-    else:
-        parts = [1e12 * exploded(wavelet, np.linalg.norm(receiver - x), t, c, len(size) == 2) for x in (source, image)]
-    # 10.8 points per wavelength at f95: 0.09, 0.07 and 0.40 % were reached; the force's falls to 0.23 % at 13.5 points
-    assert misfit(data.pressure.values[0], parts[0] - parts[1]) < (0.006 if kind == "force" else 0.0015)
-
-
-def acoustic_energy(order):
-    """Density at velocities and compliance at pressures, times the weight of their planes, as a function of their values."""
-
-    def weighted(program):
-        rho, lam = (program.backend.to_host(program.arrays[name]) for name in ("rho", "lam"))
-        window = program.plan.arrays["rho"].window
-        whole, half = planes(rho[window].shape[0], order)
-        weights = {"s": whole / np.where(lam[window] > 0, lam[window], np.inf)}  # pressure is zero on top
-        for a, w in zip("xyz", (whole, whole, half)):
-            shifted = tuple(slice(s.start + (a == b), s.stop + (a == b)) for b, s in zip("zyx", window))
-            weights[f"v{a}"] = w * (rho[window] + rho[shifted]) / 2
-        return lambda old, new: sum((w * old[n] * (old if n == "s" else new)[n]).sum() for n, w in weights.items())
-
-    return weighted
-
-
-@pytest.mark.parametrize("order", cases([4], 2, 8))
-def test_acoustic_energy(order):
-    """Rigid sides: the energy of the scheme, once the source is over, in a medium of random fluids."""
-    rng = np.random.default_rng(5)
-    low = rng.uniform([0, 0, -400], [300, 250, -50], (30, 3))
-    boxes = [{"shape": "box", "min": a.tolist(), "max": (a + rng.uniform(40, 150, 3)).tolist(), "vs": 0} for a in low]
-    for one in boxes:
-        one |= {"vp": rng.uniform(1200, 3000), "rho": rng.uniform(600, 3000)}
-    tables = {"boundaries": {"others": "rigid"}, "receivers": [], "time": {"duration": 1.2, "start": 0}}
-    model, run = {**WATER, "anomalies": boxes}, {"precision": "float64", "order": order}
-    energy = energies(
-        water(SPACE, model=model, run=run, **tables), 0.5, ("vx", "vy", "vz", "s"), acoustic_energy(order)
+    strengths = (push, push * mirror) if kind is force else (1e12, 1e12)
+    direct, image = (
+        exact(wavelet, receiver - x, strength, data.time.values, 1500.0)
+        for x, strength in zip((source, source * mirror), strengths)
     )
-    assert len(energy) > 20 and energy[0] > 0
-    assert np.ptp(energy) < 1e-11 * np.mean(energy)  # float64, some hundred steps
+    assert misfit(data.pressure.values[0], direct - image) < limit
 
 
 # --- what is chosen and refused ----------------------------------------------------------------------------------------------------------
@@ -271,8 +228,8 @@ def test_acoustic_is_chosen_where_all_is_fluid(size):
     assert "acoustic" in words(chosen) and "s" in chosen.arrays and not {"sxx", "rmu"} & set(chosen.arrays)
     assert words(forced) == "elastic although vs = 0 everywhere: domain.waves" and "sxx" in forced.arrays
     asked = craton.plan(water(size, "acoustic"))
-    one, other = ({name: (a.shape, a.start) for name, a in p.arrays.items()} for p in (asked, chosen))
-    assert one == other
+    shapes = [{name: (a.shape, a.start) for name, a in planned.arrays.items()} for planned in (asked, chosen)]
+    assert shapes[0] == shapes[1]
     operators = {op.name: op for op in chosen.operators.values()}
     reals = operators["acoustic_velocity"].reals_per_point + operators["acoustic_pressure"].reals_per_point
     assert reals == (14 if len(size) == 3 else 11)  # 30 and 18 of elastic waves
@@ -302,17 +259,13 @@ CUBE = {"origin": [0, 0, -500], "size": [900, 900, 500], "spacing": 10}
 ISOTROPIC = {"source": [moment_tensor([200, -100], {"xx": 1e12, "zz": 1e12}, RICKER)], **INSIDE}
 TURNED = {"source": [moment_tensor([200, -100], {"xz": 1e12}, RICKER)]}
 LINE = {"from": [200, -30], "to": [460, -30], "count": 3}
+PRESSURE = {"waveforms": ["pressure"]}
 LATTICE = {"receivers": [{"name": "G", "grid": {"x": [0, 100, 3], "y": [0, 100, 3], "z": 0}}]}
 WRONG = [
     (plane, {"domain": CUBE}, "source.0.at", "y is missing"),
     (plane, {"domain": {**CUBE, "waves": "SH"}}, "domain.waves", "only in 2-D"),
     (plane, {"source": ALONG_Y}, "source.0", "has no component in the (x, z) plane"),
-    (
-        plane,
-        {"domain": SH, "source": ALONG_Y, "output": {"waveforms": ["pressure"]}},
-        "output.waveforms.0",
-        "no pressure",
-    ),
+    (plane, {"domain": SH, "source": ALONG_Y, "output": PRESSURE}, "output.waveforms.0", "no pressure"),
     (plane, {"source": [shot(0, shot="a"), shot(1)]}, "source.1", "no shot"),
     (plane, {"source": [shot(0, shots=LINE)]}, "source.0.at", "at and shots are mutually exclusive"),
     (plane, LATTICE, "receivers.0.grid", "line"),
@@ -328,8 +281,8 @@ def test_bad_input():
     for make, changes, key, word in WRONG:
         with pytest.raises(ScenarioError) as caught:
             craton.plan(make(**changes) if make is plane else water(PLANE, "acoustic", **changes))
-        told = [(p.key, f"{p.message} {p.remedy}") for p in caught.value.problems]
-        failures += [] if any(key == k and word in text for k, text in told) else [(key, word, told)]
+        problems = [(p.key, f"{p.message} {p.remedy}") for p in caught.value.problems]
+        failures += [] if any(key == k and word in text for k, text in problems) else [(key, word, problems)]
     assert not failures
     for size, waves in ((PLANE, "elastic"), (SPACE, "P-SV")):
         refused((ScenarioError, ValueError), "2-D", water, size, waves)

@@ -4,17 +4,16 @@ import fdcase
 import numpy as np
 import pytest
 from common import misfit
-from fdcase import LOSSY, QUALITY, THOMSEN, box, cases, explosion, force, moment_tensor, ran, ricker
+from fdcase import LOSSY, QUALITY, THOMSEN, box, cases, explosion, force, ran, ricker
 
 import craton
 from craton.core.grid import Grid
 from craton.methods import METHODS
-from craton.methods.finite_difference import dependences, laminate, material
+from craton.methods.finite_difference import dependences, material
 from craton.methods.finite_difference.laminate import cut_planes
-from craton.methods.finite_difference.scheme import STRESS, VELOCITY
 from craton.model.media import cells, earth, rheology
 from craton.tables.medium import Layers
-from craton.validation.conserved import QUIET, WAVELET, planes, random_medium
+from craton.validation.conserved import WAVELET, random_medium
 from craton.validation.exact.constant_q import constant_q
 
 STIFFNESS = tuple(THOMSEN[name] for name in ("vp", "vs", "rho", "epsilon", "delta", "gamma"))
@@ -37,23 +36,22 @@ def christoffel(direction):
 
 
 # 24 points a wavelength and order 8: dispersion 1e-7. The issue's limit is 0.1 %; found 3e-6.
-@pytest.mark.parametrize("x, y, z", cases([(1, 2, -1)], (0, 0, 1), (1, 0, 0), (0, 1, 0), (1, 0, 1), (1, 1, 1)))
-def test_phase_speeds(x, y, z):
-    for speed, polarisation in christoffel((x, y, z)):
-        assert fdcase.measured_speed((x, y, z), polarisation) == pytest.approx(speed, rel=1e-5)
+IN_SPACE, IN_THE_PLANE = ((1, 2, -1),), ((0, 0, 1), (1, 0, 0), (1, 0, 1), (2, 0, -1))
 
 
-@pytest.mark.parametrize("waves", cases(["P-SV"], "SH"))
-def test_phase_speeds_in_the_plane(waves):
-    for direction in ((0, 0, 1), (1, 0, 0), (1, 0, 1), (2, 0, -1)):
+@pytest.mark.parametrize(
+    ("waves", "directions"),
+    cases([(None, IN_SPACE), ("P-SV", IN_THE_PLANE)], ("SH", IN_THE_PLANE), (None, IN_THE_PLANE)),
+)
+def test_phase_speeds(waves, directions):
+    for direction in directions:
         for speed, polarisation in christoffel(direction):
-            if (abs(polarisation[1]) > 0.5) == (waves == "SH"):
+            if waves is None or (abs(polarisation[1]) > 0.5) == (waves == "SH"):
                 assert fdcase.measured_speed(direction, polarisation, waves) == pytest.approx(speed, rel=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("axis", "polarisation", "wave"),
-    cases([(2, (0, 0, 1), "qP")], (2, (1, 0, 0), "qSV"), (0, (0, 1, 0), "SH"), (0, (1, 0, 0), "qP")),
+    ("axis", "polarisation", "wave"), cases([(2, (0, 0, 1), "qP")], (2, (1, 0, 0), "qSV"), (0, (0, 1, 0), "SH"))
 )
 def test_quality_along_the_axes(axis, polarisation, wave):
     """The isotropic part of the stiffness relaxes, as in spectral elements: 1/Q is its loss over the modulus of the wave."""
@@ -62,7 +60,7 @@ def test_quality_along_the_axes(axis, polarisation, wave):
     bulk = (c33 / QUALITY["qp"] - 4 / 3 * c44 / QUALITY["qs"]) / (c33 - 4 / 3 * c44)
     of_p = (lam + 2 / 3 * mu) * bulk + 4 / 3 * mu / QUALITY["qs"]
     lost = of_p if wave == "qP" else mu / QUALITY["qs"]
-    modulus = {"qP": c33 if axis == 2 else c11, "qSV": c44, "SH": c66}[wave]
+    modulus = {"qP": c33, "qSV": c44, "SH": c66}[wave]
     direction = tuple(int(n == axis) for n in range(3))
     assert fdcase.decay(direction, polarisation, THOMSEN | LOSSY) == pytest.approx(lost / modulus, rel=0.03)
 
@@ -80,9 +78,9 @@ def test_fastest_wave():
 
 def anisotropic_medium():
     """Boxes of random properties."""
-    model, rng = random_medium(boxes=30), np.random.default_rng(5)
-    for one in (model, *model["anomalies"]):
-        one |= {"epsilon": rng.uniform(0, 0.3), "delta": rng.uniform(-0.1, 0.2), "gamma": rng.uniform(0, 0.3)}
+    model, rng = random_medium(boxes=12), np.random.default_rng(5)
+    for medium in (model, *model["anomalies"]):
+        medium |= {"epsilon": rng.uniform(0, 0.3), "delta": rng.uniform(-0.1, 0.2), "gamma": rng.uniform(0, 0.3)}
     return model
 
 
@@ -93,82 +91,42 @@ def below_a_surface(sources, places, duration, faces, model):
     return box([2400, 2600, 2400], 100, model, sources, duration, places, run=run, **tables)
 
 
-def vti_energy(program):
-    """The energy from density of each velocity, compliance of each shear stress, stiffness of the normal ones, and the planes' weights."""
-    get = {n: program.backend.to_host(program.arrays[n]) for n in ("rho", "lam", "rmu", "d11", "d13", "r66")}
-    window = program.plan.arrays["rho"].window
-
-    def at(name, *axes):
-        shifts = [sum(a == axis for a in axes) for axis in "zyx"]
-        return get[name][tuple(slice(s.start + d, s.stop + d) for s, d in zip(window, shifts))]
-
-    whole, half = planes(at("rho").shape[0], 4)
-    density = {f"v{a}": w * (at("rho") + at("rho", a)) / 2 for w, a in zip((whole, whole, half), "xyz")}
-    pairs = (("sxy", "r66", "xy", whole), ("sxz", "rmu", "xz", half), ("syz", "rmu", "yz", half))
-    shear = {n: w * (at(m) + at(m, a) + at(m, b) + at(m, a, b)) / 4 for n, m, (a, b), w in pairs}
-    lam, mu, c66 = at("lam"), 1 / at("rmu"), 1 / at("r66")
-    c11, c13, c33 = lam + 2 * mu + at("d11"), lam + at("d13"), lam + 2 * mu
-    c = np.array([[c11, c11 - 2 * c66, c13], [c11 - 2 * c66, c11, c13], [c13, c13, c33]])
-    c = np.moveaxis(c, (0, 1), (-2, -1)).copy()
-    c[-1, :, :, 2, :] = c[-1, :, :, :, 2] = 0  # plane stress
-    c[-1, :, :, 2, 2] = 1
-    normal = np.linalg.inv(c) * whole[..., None, None]
-
-    def energy(before, after):
-        s = np.stack([before[n] for n in STRESS[:3]], -1)
-        kinetic = sum((w * before[n] * after[n]).sum() for n, w in density.items())
-        sheared = sum((w * before[n] ** 2).sum() for n, w in shear.items())
-        return kinetic + np.einsum("...a,...ab,...b", s, normal, s).sum() + sheared
-
-    return energy
+LAYERS = {"others": "cpml", "cpml": {"thickness": 5}}
 
 
-def test_energy_is_conserved():
-    """The energy of the leapfrog, velocities half a step before and after the stresses; rounding of some hundred steps."""
-    tensor = {"xx": 1e15, "yy": -0.5e15, "zz": 0.5e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
-    sources = [moment_tensor([1110, 1133, -270], tensor, WAVELET), force([1110, 1133, 0], [1e10] * 3, WAVELET)]
-    scenario = below_a_surface(sources, (), 4.0, {"others": "rigid"}, anisotropic_medium())
-    energy = fdcase.energies(scenario, QUIET, (*VELOCITY, *STRESS), vti_energy)
-    assert energy.min() > 0 and np.ptp(energy) < 1e-11 * energy.mean()
-
-
-@pytest.mark.long
-def test_reciprocity_with_layers_at_the_sides():
-    """Force on the surface and force inside, exchanged: the free surface and the sources know c13/c33."""
+@pytest.mark.parametrize(("faces", "duration"), cases([({"others": "rigid"}, 0.6)], (LAYERS, 1.2)), ids=str)
+def test_reciprocity(faces, duration):
+    """Force on the surface and force inside, exchanged: the operator is its own adjoint, the free surface and the sources know c13/c33."""
     places, axes = ([1100.0, 1200.0, 0.0], [1311.0, 1123.0, -433.0]), ([1.0, 0.4, -0.7], [0.2, -1.0, 0.5])
-    faces, records = {"others": "cpml", "cpml": {"thickness": 5}}, []
+    records = []
     for at, push in zip(places, axes):
         source = force(at, (1e10 * np.array(push)).tolist(), WAVELET)
-        asked = below_a_surface(source, places, 1.2, faces, anisotropic_medium())
+        asked = below_a_surface(source, places, duration, faces, anisotropic_medium())
         records.append(craton.run(asked, progress=False).samples.reshape(-1, 2, 3))
-    one, other = records[0][:, 1] @ axes[1], records[1][:, 0] @ axes[0]
-    assert np.abs(one - other).max() < 1e-11 * np.abs(one).max()
+    forth, back = records[0][:, 1] @ axes[1], records[1][:, 0] @ axes[0]
+    assert np.abs(forth).max() > 0 and np.abs(forth - back).max() < 1e-11 * np.abs(forth).max()
 
 
-def left(scenario, part):
-    """The largest velocity in the last part of a record over that of all."""
-    v = np.abs(ran(scenario).velocity.values[0]).max(0)
-    return v[-len(v) // part :].max() / v.max()
-
-
-@pytest.mark.long
-def test_layers_absorb():
-    """What is left some seconds after a wave has gone; 1.0e-3 of the peak found, 2.7e-3 in the isotropic medium of the same vp and vs."""
-    source = force([1200, 1300, -1200], [1e10, 5e9, 1e10], ricker(2.0, 0.6))
-    model, faces = {"kind": "homogeneous", **THOMSEN, "epsilon": 0.15}, {"top": "cpml", "others": "cpml"}
-    assert left(below_a_surface(source, [[1500, 1500, -1200]], 6.0, faces, model), 3) < 2e-3
+X = np.arange(0, 2401, 200.0)
+HILL = {"topography": {"x": X.tolist(), "z": (-300 + 150 * np.exp(-(((X - 1200) / 500) ** 2))).tolist()}}
+LOSSY_MEDIUM = anisotropic_medium() | LOSSY | {"qp": 40.0}
+ABSORBED = {  # model, face at the top, thickness of layers, limit
+    "whole space": ({"kind": "homogeneous", **THOMSEN, "epsilon": 0.15}, "cpml", 10, 2e-3),
+    "free surface, losses": (LOSSY_MEDIUM, "free", 5, 1e-3),
+    "hill, losses": (LOSSY_MEDIUM | HILL, "rigid", 5, 1e-3),
+}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("top", ["free", "ground"])
-def test_layers_hold_with_attenuation(top):
-    """A random medium below a free surface or a hill, absorbing layers at the other faces: waves go and nothing grows."""
-    model, x = anisotropic_medium() | LOSSY | {"qp": 40.0}, np.arange(0, 2401, 200.0)
-    if top == "ground":
-        model |= {"topography": {"x": x.tolist(), "z": (-300 + 150 * np.exp(-(((x - 1200) / 500) ** 2))).tolist()}}
-    source = force([1200, 1300, -900], [1e10, 5e9, 1e10], WAVELET)
-    faces = {"top": "free" if top == "free" else "rigid", "others": "cpml", "cpml": {"thickness": 5}}
-    assert left(below_a_surface(source, [[1500, 1500, -1000]], 8.0, faces, model), 4) < 1e-3
+@pytest.mark.parametrize("name", ABSORBED)
+def test_layers_absorb(name):
+    """Waves go and nothing grows: what is left of the peak after four seconds."""
+    model, top, thickness, limit = ABSORBED[name]
+    source = force([1200, 1300, -900], [1e10, 5e9, 1e10], ricker(2.0, 0.6))
+    faces = {"top": top, "others": "cpml", "cpml": {"thickness": thickness}}
+    data = ran(below_a_surface(source, [[1500, 1500, -1000]], 5.0, faces, model))
+    velocity = np.abs(data.velocity.values[0])
+    assert velocity[:, data.time.values > 4].max() < limit * velocity.max()
 
 
 # --- a full space ------------------------------------------------------------------------------------------------------------------------
@@ -185,7 +143,7 @@ def in_full_space(method, model):
         "method": method,
         "time": {"duration": 0.65, "start": 0},
         "boundaries": faces,
-        "run": {"threads": 1} | run,
+        "run": run | {"threads": 1},
     }
     asked = box([1600] * 3, fine, {"kind": "homogeneous"} | model, source, 1, (*places, [880, 760, -460]), **tables)
     return fdcase.velocities(asked, np.linspace(0, 0.6, 301))
@@ -196,19 +154,19 @@ def test_finite_differences_and_spectral_elements_agree():
     tilted, loss = THOMSEN | {"vs": 1700.0}, {"qp": 30.0, "qs": 20.0}
     band = {"band": [0.5, 30], "frequency": 5}
     grid = in_full_space("fd", tilted | loss | {"attenuation": band | {"storage": "full"}})
-    elements, elastic = in_full_space("sem", tilted | loss | {"attenuation": band}), in_full_space("fd", tilted)
-    assert misfit(grid, elements) < 0.01 and misfit(elastic, grid) > 0.2
+    assert misfit(grid, in_full_space("sem", tilted | loss | {"attenuation": band})) < 0.01
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("quality", "storage"), [(20, "mixed"), (20, "paired"), (100, "coarse")])
+@pytest.mark.parametrize(("quality", "storage"), [(20, "paired"), (100, "coarse")])
 def test_full_space_with_constant_q(quality, storage):
     """The issue's bound is 2 %; measured 0.5 % (Q = 20, two mechanisms a point) and 0.3 % (Q = 100, one), with the grid's dispersion."""
     attenuation = {"band": [0.5, 30], "frequency": 5, "storage": storage}
     rock = {"kind": "homogeneous", "vp": 4000, "vs": 2300, "rho": 2500, "qp": quality, "qs": quality}
     source, places = force([0, 0, 0], [1e9, -0.4e9, 0.7e9], ricker(5, 0.25)), ([360, 210, -90], [-270, 270, 270])
-    tables = {"origin": [-810] * 3, "boundaries": {"top": "cpml"}, "run": {"order": 8, "threads": 1}}
-    data = ran(box([1620] * 3, 30, rock | {"attenuation": attenuation}, source, 0.55, places, **tables))
+    tables = {"origin": [-690, -420, -510], "boundaries": {"top": "cpml"}, "run": {"order": 8, "threads": 1}}
+    size = [1470, 1110, 1200]  # 14 points around source and receivers
+    data = ran(box(size, 30, rock | {"attenuation": attenuation}, source, 0.55, places, **tables))
     for record, x in zip(data.velocity.values, places):
         expected, elastic = (constant_q(x, data.time.values, q) for q in (quality, np.inf))
         assert misfit(record, expected) < 0.01 and misfit(elastic, expected) > 3 / quality  # Q matters here
@@ -221,22 +179,9 @@ def pressure_in_the_plane(**model):
     """A hydrophone in water and a pressure on a point of the rock."""
     rock = {"top": -150, "vp": 2000, "vs": 900, "rho": 2000, **model}
     layers = {"kind": "layers", "layers": [{"top": 0, "vp": 1500, "vs": 0, "rho": 1025}, rock]}
-    tables = {"time": {"duration": 0.3, "start": 0.0, "step": 0.003}, "boundaries": {"cpml": {"thickness": 4}}}
-    tables |= {"output": {"waveforms": ["pressure"]}, "run": {"precision": "float64"}}
+    tables = {"boundaries": {"cpml": {"thickness": 4}}, "output": {"waveforms": ["pressure"]}}
+    tables |= {"time": {"duration": 0.3, "start": 0.0, "step": 0.003}, "run": {"precision": "float64"}}
     return box([600, 400], 20, layers, explosion([300, -40], ricker(8), 1e9), 0.3, ([400, -40], [400, -240]), **tables)
-
-
-@pytest.mark.long
-def test_pressure_in_the_plane():
-    """In water nothing of the rock's anisotropy is seen before its echo; nor where there is none."""
-    tilted, plain, isotropic = (
-        ran(pressure_in_the_plane(**thomsen)).pressure.values
-        for thomsen in ({"epsilon": 0.2, "delta": 0.1}, {"epsilon": 1e-12}, {})
-    )
-    early, peak = 42, np.abs(plain[0]).max()  # steps: some 0.16 s to the floor and up again
-    assert np.abs(tilted[0, ..., :early] - plain[0, ..., :early]).max() < 1e-4 * peak
-    assert np.abs(tilted - plain).max() > 1e-2 * peak
-    assert np.abs(isotropic - plain).max() < 1e-4 * peak  # layers are damped from their first point
 
 
 def test_pressure_is_a_third_of_the_trace_where_nothing_moves_across_the_plane():
@@ -279,25 +224,7 @@ def layered(layers=STACK, top="free", anomalies=(), model=None):
 def launches(scenario):
     """(name of the operator, box) of what is done to cut planes."""
     plan = craton.plan(scenario)
-    return [(one.op.name, one.box) for phase in plan.phases for one in phase.launches if "laminate" in one.op.name]
-
-
-def matrix(c11, c13, c33, c66):
-    return np.array([[c11, c11 - 2 * c66, c13], [c11 - 2 * c66, c11, c13], [c13, c13, c33]])
-
-
-def test_backus_average_is_that_of_continuous_stress_and_strain():
-    """From the definition: layers share exx, eyy, szz; the average of what is not shared, by Hooke's law layer by layer."""
-    rng = np.random.default_rng(0)
-    kappa, mu, weights = rng.uniform(1, 5, 4), rng.uniform(0.5, 3, 4), rng.dirichlet(np.ones(4))
-    lam, stiffness, (exx, eyy, szz) = kappa - 2 / 3 * mu, laminate.backus(kappa, mu, weights), (0.3, -0.7, 1.1)
-    ezz = (szz - lam * (exx + eyy)) / (lam + 2 * mu)
-    sxx = lam * (exx + eyy + ezz) + 2 * mu * exx
-    average = matrix(*stiffness) @ [exx, eyy, (weights * ezz).sum()]
-    assert average[[0, 2]] == pytest.approx([(weights * sxx).sum(), szz], rel=1e-12)
-    assert stiffness[3] == pytest.approx((weights * mu).sum())
-    one = laminate.backus(kappa[:1], mu[:1], np.ones(1))
-    np.testing.assert_allclose(one, laminate.isotropic(kappa[0], mu[0]), rtol=1e-12)
+    return [(each.op.name, each.box) for phase in plan.phases for each in phase.launches if "laminate" in each.op.name]
 
 
 def test_cut_cells_of_the_isotropic_and_of_the_anisotropic_step_agree():
@@ -307,6 +234,7 @@ def test_cut_cells_of_the_isotropic_and_of_the_anisotropic_step_agree():
     rho, c11, c13, c33, c44, c66 = earth.cell_stiffness(model, grid, 0, 25)
     values, kappa, mu = earth.cell_averages(model, grid, 0, 25)
     np.testing.assert_allclose(rho, values)
+    assert rho[17, 0, 0] == pytest.approx(0.8 * 2200 + 0.2 * 2500)
     np.testing.assert_allclose(c44, mu, rtol=1e-12)
     assert np.flatnonzero((np.abs(c11 - c33) > 1e-6 * c33)[:, 0, 0]).tolist() == [17]  # 730 m deep
     d11, d13, d33, d66 = cut_planes(model, grid)[17]
@@ -319,13 +247,6 @@ def test_planes_that_are_cut_and_by_how_much():
     plan = craton.plan(layered())
     corrections = cut_planes(layered().model, plan.grid)
     assert sorted(corrections) == [16, 28]  # z = -1400: its cell ends at -1450; z = -200 ends at -250
-    values = [np.array([layer[n] for layer in STACK[:2]], float) for n in ("vp", "vs", "rho")]
-    weights = np.array([0.8, 0.2])  # of the cell from -150 to -250
-    _, kappa, mu = cells.mean(*values, weights, (0,))
-    expected = laminate.backus(*cells.moduli(*values), weights) - laminate.isotropic(kappa, mu)
-    np.testing.assert_allclose(corrections[28], expected, rtol=1e-9)
-    # Harmonic means are too soft along the layers, and never stiffer than the laminate: what is added has no negative eigenvalue.
-    assert np.linalg.eigvalsh(matrix(*corrections[28])).min() > -1e-9 * kappa
     table = plan.arrays["laminate"].data
     assert table[28] == pytest.approx(corrections[28], rel=1e-6) and not table[[15, 17, 27, 29]].any()
     assert "2 grid planes are crossed by layer interfaces; effective VTI medium used" in str(plan)
@@ -354,6 +275,7 @@ def test_boxes_cover_the_plane_but_for_anomalies_and_layers_have_their_share():
     deep = {"shape": "box", "min": [1000, 500, -900], "max": [1500, 1000, -500], "dvp": 0.1}
     seen, expected = np.zeros((31, 29, 33), int), np.zeros((31, 29, 33), int)
     for name, (k0, k1, j0, j1, i0, i1) in launches(layered(anomalies=[sphere, shallow, deep])):
+        assert k0 < k1 and j0 < j1 and i0 < i1
         seen[k0:k1, j0:j1, i0:i1] += name.startswith("laminate")
     expected[[16, 28]] = 1
     expected[16, 8:19, 10:21] = 0  # x 1150 .. 1850, y 950 .. 1650 touch cells 11 .. 19, 9 .. 17 and, edges, one more
@@ -365,13 +287,3 @@ def test_boxes_cover_the_plane_but_for_anomalies_and_layers_have_their_share():
     assert set(boxes) == {"laminate", "laminate_surface", "cpml_laminate_x", "cpml_laminate_y"}
     assert {b[:2] for b in boxes["laminate"]} == {(16, 17)} and {b[:2] for b in boxes["laminate_surface"]} == {(28, 29)}
     assert sorted(b[2:4] for b in boxes["cpml_laminate_y"] if b[0] == 16) == [(0, 6), (22, 29)]
-
-
-def test_rectangles_without_a_hole():
-    assert laminate.without((0, 9, 0, 9), (9, 12, 0, 3)) == [(0, 9, 0, 9)]
-    assert laminate.without((0, 9, 0, 9), (-1, 12, -5, 30)) == []
-    seen = np.zeros((9, 8), int)
-    for j0, j1, i0, i1 in laminate.without((0, 9, 2, 8), (3, 5, 4, 20)):
-        seen[j0:j1, i0:i1] += 1
-    seen[3:5, 4:8] += 1
-    assert (seen[:, 2:] == 1).all() and not seen[:, :2].any()

@@ -8,7 +8,6 @@ import fdstepcase
 import numpy as np
 import pytest
 import xarray as xr
-from common import refused
 from fdcase import RIGID, box, cases, explosion, force, moment_tensor, ricker
 
 from craton.comm.local import Alone
@@ -29,6 +28,7 @@ HILL = {"topography": {"x": X, "y": X, "z": -40 + 25 * np.sin(X / 25) * np.cos(X
 LAKE = {"water": {"vp": 1500, "rho": 1000, "level": -35}}
 CLOSED = {"boundaries": RIGID}
 SMALL, EIGHT = {"shape": (18, 18, 17), **CLOSED}, {"order": 8, "shape": (24, 22, 22)}
+PLANE = {"shape": (40, 30), "waves": "P-SV"}
 
 
 def layers(*stack):
@@ -59,9 +59,11 @@ LIMITS = {  # model, what else, least of the limit used over the true one
     "hills, vp / vs 10": (rock(10, **HILL), {}, 0.98),
     "hills, vp / vs 1.5": (rock(1.5, **HILL), {}, 0.98),
     "hills, water": (rock(1.73, **HILL, **LAKE), {}, 0.98),
+    "plane, cut cells": (layers((0, ROCK), (-72, ROCK | {"rho": 1000, "vs": 600})), PLANE, 0.97),
+    "SH, cut cells": (layers((0, ROCK), (-72, ROCK | {"rho": 1000, "vs": 600})), PLANE | {"waves": "SH"}, 0.97),
 }
 # Texts that no other short test has:
-COMPILED = ("order 2", "holberg", "order 8", "order 16", "heavy slab, cut cells", "ocean, order 8")
+COMPILED = ("order 2", "holberg", "order 8", "order 16", "heavy slab, cut cells", "ocean, order 8", "SH, cut cells")
 
 
 def over_true(scenario):
@@ -76,16 +78,9 @@ def test_limit_is_a_bound(name):
     assert least < over_true(fdstepcase.box(model, **more)) < 1 + 1e-4
 
 
-@pytest.mark.parametrize("motion", cases(["P-SV"], "SH"))
-def test_limit_in_the_plane(motion):
-    """A layer that cuts cells."""
-    scenario = fdstepcase.plane(layers((0, ROCK), (-72, ROCK | {"rho": 1000, "vs": 600})), motion)
-    assert 0.97 < over_true(scenario) < 1 + 1e-4
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("order", [4, 8])
-@pytest.mark.parametrize("spread", [(0.0, 1.5, 0.0), (0.0, 3.0, 0.0), (0.3, 0.3, 0.3)], ids=str)
+@pytest.mark.parametrize("spread", [(0.0, 3.0, 0.0), (0.3, 0.3, 0.3)], ids=str)
 def test_limit_is_a_bound_in_random_media(tmp_path, order, spread):
     """Lognormal point by point: speeds, density, and a share of fluid cells. Where one point is the fastest the step could be longer.
 
@@ -106,23 +101,25 @@ def test_limit_is_a_bound_in_random_media(tmp_path, order, spread):
 @pytest.mark.parametrize("model", [rock(1.73), rock(1.73, **HILL)], ids=("flat", "hills"))
 def test_attenuation_keeps_the_unrelaxed_limit(model):
     """A step from rest has nearly the unrelaxed moduli, from which the limit is: within 3 %; 500 steps of 0.99 of it do not grow."""
-    lossy, shape = model | {"qp": 30, "qs": 15, "attenuation": {"band": [1, 30]}}, (14, 13, 12)
-    free = fdstepcase.box(lossy, shape=shape)
-    limit = fdstepcase.used(free)
-    assert 0.97 < over_true(free) < 1 and limit < fdstepcase.used(fdstepcase.box(model, shape=shape))
-    step = fdstepcase.Step(free.model_copy(update={"time": free.time.model_copy(update={"step": 0.99 * limit})}))
-    assert step.march(500) <= 1
+    elastic, lossy = (
+        fdstepcase.box(model | more, shape=(14, 13, 12))
+        for more in ({}, {"qp": 30, "qs": 15, "attenuation": {"band": [1, 30]}})
+    )
+    limit = fdstepcase.used(lossy)
+    assert 0.97 < over_true(lossy) < 1 and limit < fdstepcase.used(elastic)
+    step = fdstepcase.Step(lossy.model_copy(update={"time": lossy.time.model_copy(update={"step": 0.99 * limit})}))
+    largest = step.march(500)
+    assert largest[450:].max() <= largest[0]
 
 
 # --- closures of the free surface --------------------------------------------------------------------------------------------------------
 
-ORDERS = (2, 4, 6, 8)
 RAYLEIGH_PER_VS = 0.9194016867619662  # Vp / Vs = sqrt 3: sqrt(2 - 2 / sqrt 3)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_rows_hold_the_stencil_reach_and_the_adjoint(order):
-    """By which energy is conserved, and surface forces and receivers are reciprocal."""
+@pytest.mark.parametrize("order", (2, 4, 6, 8))
+def test_rows_hold_the_stencil_and_the_adjoint_and_are_exact_for_polynomials(order):
+    """By the adjoint energy is conserved, and surface forces and receivers are reciprocal."""
     c, taps, m = closure(order), taylor(order), order // 2
     moments = [2 * np.sum(taps * (np.arange(m) + 0.5) ** n) for n in range(1, order, 2)]
     assert np.allclose(moments, np.eye(m)[0], atol=1e-13)  # within, exact to its order
@@ -137,28 +134,14 @@ def test_rows_hold_the_stencil_reach_and_the_adjoint(order):
     assert np.allclose(c.hp[:, None] * c.d2[:, : c.rows], adjoint, rtol=1e-15, atol=1e-16)
     assert np.allclose(c.surface, -c.hm * c.d1[:, 0], rtol=1e-14)
     assert min(c.hp.min(), c.hm.min()) > 0.25
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_boundary_rows_are_exact_for_polynomials(order):
-    c = closure(order)
     x, half = np.arange(c.cols), np.arange(c.cols) + 0.5
     for n in range(2 if order == 2 else 3):
         slope_half, slope = (n * p[: c.rows].astype(float) ** max(n - 1, 0) for p in (half, x))
-        assert np.allclose(c.d1 @ x**n, slope_half, atol=1e-12)
-        differences = (
-            c.d2 @ half**n - (n == 0) * np.eye(c.rows)[0] / c.hp
-        )  # the weak condition pulls towards zero traction
-        assert np.allclose(differences, slope, atol=1e-12)
+        assert np.allclose(c.d1 @ x**n, slope_half, rtol=1e-12, atol=1e-12)
+        pull = (n == 0) * np.eye(c.rows)[0] / c.hp  # of the weak condition, towards zero traction
+        assert np.allclose(c.d2 @ half**n - pull, slope, rtol=1e-12, atol=1e-12)
         surface = c.surface @ half[: c.rows] ** n - (n == 1) * c.hp[0]
         assert surface == pytest.approx(float(n == 0), abs=1e-12)
-
-
-def test_order_two_is_stress_imaging_and_odd_ones_are_refused():
-    c = closure(2)
-    assert (c.hp.tolist(), c.hm.tolist()) == ([0.5], [1.0])
-    assert (c.d1.tolist(), c.d2.tolist()) == ([[-1.0, 1.0]], [[2.0, 0.0]])
-    refused(ValueError, "2, 4, 6, 8", closure, 3)
 
 
 def bar(order, cells):
@@ -201,37 +184,29 @@ def test_waves_at_ten_points_per_wavelength(order, standing, rayleigh):
     assert max(np.linalg.norm(s, 2) for s in (scaled, scaled[:, 1:])) <= radius * (1 + 1e-12)
 
 
-def test_standing_waves_converge_at_third_order_with_order_four():
-    exact, discrete = {n: np.arange(1, n // 10 + 1) * pi / n for n in (40, 80)}, {n: bar(4, n) for n in (40, 80)}
-    errors = [max(np.abs(f[: n // 10] / exact[n] - 1).max() for f in discrete[n]) for n in (40, 80)]
-    fixed = [max(abs(f[3] / (4 * pi / n) - 1) for f in discrete[n]) for n in (40, 80)]
-    assert errors[1] < errors[0] and fixed[1] < fixed[0] / 6
-
-
 # --- long runs ---------------------------------------------------------------------------------------------------------------------------
 
 # Elements along x, y and z in place of those of the table, half as many: as large, so as many steps of the same length, and the same
 # faces, edges and corners of layers, three elements thick; the source stays above those at the bottom.
 ELEMENTS = {"cubes": (8, 8, 7), "lossy": (8, 8, 7), "two-layers": (9, 9, 8), "sea-floor": (8, 8, 8)}
 SHORT = ["hills", "mixed-faces"]
+# Half the steps of the quick form are enough for most; the waves of these take longer to leave, and bodies of water beat.
+SLOW = ("a1", "plate", "order-6", "thickness-5", "shifted", "plane-sh")
+# Less than the table asks for: a hill one cell wide at its top swung for ever at a tenth of the peak; what is left in water is
+# eddies (docs/terrain.md).
+LEFT = {"peak": 1e-6, "hills": 1e-6, "hills-water": 1e-4}
 
 
 @pytest.mark.parametrize("name", cases(SHORT, *(name for name in QUICK if name not in SHORT)))
 def test_nothing_grows(name, monkeypatch):
-    """Planes and thin slices, the quick form of the table, but for A1 at the sides, of which plans warn: 8e-4 at 16,000 steps."""
+    """Planes and thin slices, as in the table's quick form, but for A1 at the sides, of which plans warn: 8e-4 at 16,000 steps."""
     for of_row, elements in ELEMENTS.items():
         if name.startswith(f"sem-{of_row}-"):
             monkeypatch.setitem(ROWS, name, replace(ROWS[name], elements=elements))
-    (row,) = stability("cpu", "quick", [name])
+    steps = 20_000 if name in SLOW or "water" in name else {"ranks": 8000, "sem": 1500}.get(name.split("-")[0], 10_000)
+    (row,) = stability("cpu", "quick", [name], steps)
     assert row["passed"] == (name != "a1"), row  # so that a cure is noticed
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("row", "limit"), [("peak", 1e-6), ("hills", 1e-6), ("hills-water", 1e-3)])
-def test_nothing_swings_on(row, limit):
-    """A hill one cell wide at its top swung for ever at a tenth of the peak; what is left in water is eddies (docs/terrain.md)."""
-    measures = measure(ROWS[row].scenario(None, "P-SV"), 20_000, "cpu", threads=1)
-    assert measures["ratio"] < limit and not measures["grows"]
+    assert row["late"] < LEFT.get(name, np.inf), row
 
 
 def small(**tables):
@@ -243,12 +218,12 @@ def small(**tables):
 @pytest.mark.long
 @pytest.mark.parametrize("faces", [{}, {"top": "cpml"}])
 def test_nothing_grows_in_space(faces):
-    """15,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in `bench physics`. Little is left."""
+    """5,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in `bench physics`. Little is left."""
     model = {"kind": "layers", "layers": surface.LAYERS[:1] + [{**surface.LAYERS[1], "top": -850}]}
     tensor = {"xx": 1e15, "yy": -0.5e15, "zz": 0.7e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
     source, faces = moment_tensor([911, 960, -730], tensor, ricker(3, 0.4)), {"cpml": {"thickness": 5}, **faces}
     time = {"duration": 1, "start": 0, "step": 0.0075}
-    measures = measure(box([1900] * 3, 100, model, source, 1, boundaries=faces, time=time), 15_000, "cpu")
+    measures = measure(box([1900] * 3, 100, model, source, 1, boundaries=faces, time=time), 5000, "cpu")
     assert measures["ratio"] <= measures["half_ratio"] <= 1e-4
 
 
@@ -304,8 +279,8 @@ def test_what_grows_ends_the_run():
 
 def test_ranks_see_the_same():
     """The largest value of all ranks."""
-    one, two = (measure(small(run={"threads": 1, "grid": (2, 1, 1)}), 300, "cpu", ranks=n) for n in (1, 2))
-    assert np.array_equal(one["velocity"], two["velocity"])
+    alone, shared = (measure(small(run={"threads": 1, "grid": (2, 1, 1)}), 300, "cpu", ranks=n) for n in (1, 2))
+    assert np.array_equal(alone["velocity"], shared["velocity"])
 
 
 def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
@@ -317,8 +292,7 @@ def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
     assert offset == round(offset) and wide.domain.size[0] / narrow.domain.size[0] == pytest.approx(4, rel=0.02)
     (measures,) = stability("cpu", "quick", ["soft-top"], steps=400)
     assert measures["until"] > 1 and measures["trapped"] > 1e-4 and measures["limit"] == TRAPPED
-    assert set(FORMS) == {"quick", "standard", "full"} and set(QUICK) <= set(ROWS)
-    assert len(stability_cases.DATA["more"]) >= 12
+    assert list(FORMS) == ["quick", "standard", "full"] and set(QUICK) <= set(ROWS)
     assert all(set(counts) == {"fd", "bodies", "sem"} for _, counts in FORMS.values())
 
 

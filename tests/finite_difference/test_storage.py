@@ -1,18 +1,16 @@
 """Fields and material in 16 bits: conversions, codes of material, accuracy against float32 by the real kernels, what is refused."""
 
-import ctypes
-
 import numpy as np
 import pytest
 import xarray
 from common import refused
 from fdcase import cases
-from kernelcase import BLOCK, build, run
+from kernelcase import BLOCK, launch, on_host, run, unoptimised
 from smallcase import TEXT
 
 import craton
+from craton.backends.base import aligned
 from craton.core.layout import Layout
-from craton.core.operator import BOX
 from craton.errors import ScenarioError
 from craton.methods.finite_difference import operators, source_boxes, storage
 from craton.methods.finite_difference.scheme import stencil
@@ -76,13 +74,13 @@ def test_results_differ_from_float32_by_little_and_by_less_with_boxes(monkeypatc
     """Channels beside the source's box are sampled in float32, those between boxes in 16 bits. Pictures are in SI units."""
     texts = [t.replace('[[receivers]]\nname = "A"', FAR, 1).replace("[output]", PRESSURE) for t in (TEXT, HALF)]
     results = [craton.run(loads(text)) for text in texts]
-    exact, boxed = (one.dataset.velocity.values for one in results)
+    exact, boxed = (result.dataset.velocity.values for result in results)
     monkeypatch.setattr(source_boxes, "RADIUS", 1)
     bare = waveforms(texts[1])
     assert 1e-6 < error(boxed[1:], exact[1:]) < 2e-5 and 1e-5 < error(boxed[:1], exact[:1]) < 1e-3
     assert 2 * error(boxed[1:], exact[1:]) < error(bare[1:], exact[1:]) < 2e-2
     for name in ("section", "p"):
-        exact_pictures, pictures = (one.snapshots[name].isel(time=-1).to_array().values for one in results)
+        exact_pictures, pictures = (result.snapshots[name].isel(time=-1).to_array().values for result in results)
         off = np.abs(pictures - exact_pictures)
         if name == "p":  # cut off at the source's point; beside it a small sum of large stresses
             assert np.abs(exact_pictures).max() > 10 * np.abs(pictures).max()
@@ -158,54 +156,31 @@ def test_a_value_beyond_the_samples_of_a_model_is_refused(tmp_path):
 # --- the streamed text -------------------------------------------------------------------------------------------------------------------
 
 
-def aligned_copy(values):
-    """A copy at an address that is a multiple of 128 bytes."""
-    raw = np.empty(values.size + 64, values.dtype)
-    skip = -raw.ctypes.data % 128 // raw.itemsize
-    raw[skip : skip + values.size] = values
-    return raw[skip : skip + values.size]
-
-
-def on_host(op, text, path, launched):
-    """A function run(arrays, box, params, blocks) of the text of a step, for GPUs through the threads of host_cuda.hpp."""
-    arguments = ", ".join(f"({op.c_type(name)}*)a[{n}]" for n, name in enumerate(op.arrays))
-    call, head = f"{op.function}({arguments}, *box, *p);", ""
-    if launched:
-        head, block = '#include "host_cuda.hpp"\n', f"{{{BLOCK[0]}, {BLOCK[1]}, 1}}"
-        call = f"launch({{g[0], g[1], g[2]}}, {block}, [&] {{ {call} }});"
-    entry = 'extern "C" void run(void** a, const Box* box, const FDParams* p, const unsigned* g)'
-    return build(f"{head}{text}\n{entry} {{ {call} }}\n", path).run
-
-
 @pytest.mark.parametrize("step", cases([operators.velocity], operators.stress))
-def test_streamed_step_does_what_the_plain_body_does(step, tmp_path):
-    op = storage.on_16_bits(step(stencil(4)), stencil(4), False)
-    layout, box, rng = (Layout((7, 6, 61), 2, alignment=64), (0, 7, 0, 6, 3, 58), np.random.default_rng(2))
+def test_streamed_step_does_what_the_plain_body_does(step, tmp_path, monkeypatch):
+    """The text for GPUs, run on the host, against the body of the CPU."""
+    unoptimised(monkeypatch)
+    op, vec = storage.on_16_bits(step(stencil(4)), stencil(4), False), storage.STREAMED[step.__name__][0]
+    layout, box, rng = Layout((7, 6, 61), 2, alignment=64), (0, 7, 0, 6, 3, 58), np.random.default_rng(2)
     codes = storage.codes({"rho": (2000, 2600), "vs": (1000, 2000), "lam": (2e9, 1e10)})
-    known = {f"{n}_{part}": v for n, code in codes.items() for part, v in code._asdict().items()}
-    known |= {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 6}
-    known["dt_h"] = 1e-11 * (1e14 if step is operators.velocity else 1)
-    setting = storage.STREAMED[step.__name__]
-    streamed = op.as_variant(operators.variant("float32", (setting[0], *BLOCK, 4, 1)))
-    structs = op.params.value("float32", **known), BOX.value("float32", **dict(zip((n for n, _ in BOX.fields), box)))
-    params, bounds = (ctypes.c_void_p(one.ctypes.data) for one in structs)
-    blocks = (ctypes.c_uint * 3)(-(-box[5] // (setting[0] * BLOCK[0])), -(-6 // BLOCK[1]), -(-7 // 4))
+    params = {f"{n}_{part}": v for n, code in codes.items() for part, v in code._asdict().items()}
+    params |= {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 6}
+    params["dt_h"] = 1e-11 * (1e14 if step is operators.velocity else 1)
+    params = {name: params[name] for name, _ in op.params.fields}
     before = {}
-    for name in op.arrays:
-        kind, count = dict(op.types).get(name), layout.block(1)
-        if kind == "field":
-            before[name] = rng.standard_normal(count).astype("f2")
-        elif kind:
-            before[name] = rng.integers(0, 65536, count).astype("u2")
-    after, start = [], 2 * (layout.start(0) + layout.first)
-    for one in (op, streamed):
-        arrays = {name: aligned_copy(values) for name, values in before.items()}
-        starts = [int(arrays[n].ctypes.data + start) if n in arrays else None for n in op.arrays]
-        run_text = on_host(op, one.source("float32"), tmp_path / f"{one is streamed}.so", one is streamed)
-        run_text((ctypes.c_void_p * len(starts))(*starts), bounds, params, blocks)
-        after.append(arrays)
+    for name, kind in dict(op.types).items():
+        values = rng.standard_normal(layout.padded) if kind == "field" else rng.integers(0, 65536, layout.padded)
+        before[name] = values.astype("f2" if kind == "field" else "u2")
+    plain = run(op, op.arrays, {name: values.copy() for name, values in before.items()}, box, params, layout, "float32")
+    variant = operators.variant("float32", (vec, *BLOCK, 4, 1))
+    fast = {name: aligned(values.shape, values.dtype) for name, values in before.items()}
+    for name, values in fast.items():
+        values[...] = before[name]
+    addresses = [fast[name].ctypes.data + 2 * int(layout.first) if name in fast else None for name in op.arrays]
+    library = on_host([op], "float32", tmp_path / "streamed.so", variant)
+    launch(library, op, "float32", addresses, box, params, (-(-58 // (vec * BLOCK[0])), -(-6 // BLOCK[1]), -(-7 // 4)))
     for name in set(op.writes[:6]) & set(before):
-        plain, fast = (arrays[name].astype(float) for arrays in after)
-        assert np.abs(plain - before[name]).max() > 0.1
-        assert np.abs(fast - plain).max() <= 2 * np.spacing(np.float16(np.abs(plain).max()))
-        assert (fast != plain).mean() < 0.005
+        expected, values, start = (np.asarray(arrays[name], float) for arrays in (plain, fast, before))
+        assert np.abs(expected - start).max() > 0.1
+        assert np.abs(values - expected).max() <= 2 * np.spacing(np.float16(np.abs(expected).max()))
+        assert (values != expected).mean() < 0.005

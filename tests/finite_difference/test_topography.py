@@ -47,11 +47,6 @@ def mountain(q=None, **more):
     return box((600, 400), 10, model | ({"attenuation": {"band": [1, 40]}} if q else {}), source, 0.6, places, **more)
 
 
-def peaks(data, parts):
-    """Largest value in each of so many parts of the time."""
-    return [float(abs(part).max()) for part in np.array_split(data.velocity.values, parts, axis=-1)]
-
-
 # --- the model -------------------------------------------------------------------------------------------------------------------------
 
 
@@ -88,7 +83,7 @@ NEEDLES = ROUGH | {"z": np.random.default_rng(6).uniform(-60, 70, (37, 49))}
 @pytest.mark.parametrize("ground", [ROUGH, NEEDLES], ids=["rough", "needles"])
 def test_rock_stands_on_rock_in_blocks(ground, water):
     """A cell of rock with none beside it to both sides has no shear stress: there is none such, nor on water, in whole grids and parts."""
-    model, grid = (Homogeneous(**ROCK, topography=ground, water=water), Grid((0.0, 0.0, -100.0), 10.0, (20, 10, 13)))
+    model, grid = Homogeneous(**ROCK, topography=ground, water=water), Grid((0.0, 0.0, -100.0), 10.0, (20, 10, 13))
     whole = cell_averages(model, grid, 0, 20)
     rho, solid = whole[0], whole[2] > 0
     assert not (solid[1:] & ~solid[:-1]).any() and not ((rho[1:] > 0) & (rho[:-1] == 0)).any()
@@ -199,10 +194,10 @@ def test_receivers_far_below_the_ground_are_placed_together(monkeypatch):
     places = [(1000.3 + 13.7 * n, z) for n, z in enumerate(np.linspace(-1200, -65, 24))]
     ground = {"topography": lambda x: 60 * np.sin(x / 300)}
     asked = scenario(ground, places=places, output={"waveforms": ["velocity", "strain_rate"]})
-    together, singly, counted = craton.plan(asked), receiver_points.channel_rows, []
-    monkeypatch.setattr(receiver_points, "channel_rows", lambda *of: counted.append(of) or singly(*of))
-    craton.plan(asked)
-    assert 0 < len(counted) < len(together.channels) / 2
+    singly, calls = receiver_points.channel_rows, []
+    monkeypatch.setattr(receiver_points, "channel_rows", lambda *of: calls.append(of) or singly(*of))
+    together = craton.plan(asked)
+    assert 0 < len(calls) < len(together.channels) / 2
     monkeypatch.setattr(receiver_points, "close_to_others", lambda d, xyz: np.ones(len(xyz), bool))
     one_by_one = craton.plan(asked)
     for name in ("sample_first", "sample_source", "sample_weight"):
@@ -256,9 +251,8 @@ def test_many_shots_are_those_one_by_one():
     together = mountain(source=[source | {"shots": line}])
     shots, xyz = ran(together).velocity, np.array(sources.positions(together, together.source[0]))
     assert len(set(np.round(xyz[:, 2], 3))) == 3  # each hangs below its own ground
-    for n, (x, _, z) in enumerate(xyz):
-        alone = ran(mountain(source=[source | {"at": [x, z]}])).velocity.values
-        assert np.abs(shots.isel(shot=n).values - alone).max() < 1e-5 * abs(alone).max()
+    alone = ran(mountain(source=[source | {"at": [xyz[1, 0], xyz[1, 2]]}])).velocity.values
+    assert np.abs(shots.isel(shot=1).values - alone).max() < 1e-5 * abs(alone).max()
 
 
 def test_a_plane_wave_rises_below_the_ground_only():
@@ -293,7 +287,7 @@ VTI = THOMSEN | {name: ROCK[name] for name in ("vp", "vs", "rho")}
 
 @pytest.mark.parametrize(
     ("medium", "spacing", "lifts"),
-    cases([({}, 20.0, (0.0, 5.0, 10.0)), (VTI, 10.0, (0.0, 5.0))], (VTI | LOSSY, 10.0, (0.0, 5.0))),
+    cases([({}, 20.0, (5.0, 10.0)), (VTI, 10.0, (5.0,))], (VTI | LOSSY, 10.0, (0.0, 5.0))),
 )
 def test_flat_ground_is_the_free_surface(medium, spacing, lifts):
     """Order 4, 17 points per S wavelength at the peak frequency: 1.1 to 3.5 %, worst with the ground on a half plane; VTI, 33: 2.6 %."""
@@ -306,89 +300,18 @@ def test_flat_ground_is_the_free_surface(medium, spacing, lifts):
 
 
 @pytest.mark.long
-def test_slope_converges():
-    """A half-space under a slope of 15 degrees is a flat one turned: the misfit falls by two and more when the spacing is halved."""
-    c, s = np.cos(np.deg2rad(15)), np.sin(np.deg2rad(15))
-
-    def turn(along, out):
-        return 900 + along * c - out * s, along * s + out * c
-
-    expected = ran(scenario(top=0.0, spacing=10.0, boundaries={"top": "free", "others": "rigid"}))
-    ground, errors = {"topography": {"x": [0, 3200], "z": [-900 * s / c, 2300 * s / c]}}, []
-    for spacing in (20.0, 10.0):
-        places = [turn(400, -100), turn(800, -100)]
-        asked = scenario(ground, (3200, 2300), 700.0, spacing, turn(0, -150), places)
-        turned = velocities(asked, expected.time.values)
-        e, z = turned[:, 0].copy(), turned[:, -1].copy()
-        turned[:, 0], turned[:, -1] = c * e + s * z, c * z - s * e
-        errors.append(misfit(turned, expected.velocity.values))
-    assert errors[1] < 0.15 and errors[0] > 2 * errors[1], errors
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("water", [None, {"level": 60.0}])
-def test_rough_mountain_is_stable_for_20000_steps(water):
-    """Rigid faces, no absorption, the default step: what does not decay must not grow either."""
-    x = np.arange(0, 601, 10.0)
-    z = 50 + 90 * np.exp(-(((x - 300) / 80) ** 2)) + np.random.default_rng(3).normal(0, 6, x.size)
-    stack = [{"top": 300, "vp": 3000, "vs": 1000, "rho": 2000}, {"top": -20, "vp": 6000, "vs": 3400, "rho": 2900}]
-    model = {"kind": "layers", "layers": stack, "topography": {"x": x, "z": z}} | ({"water": water} if water else {})
-    source, places = (
-        explosion({"x": 290, "depth": 12}, ricker(3.0, 0.4)),
-        ({"x": 200, "depth": 0}, {"x": 400, "depth": 30}),
-    )
-    data = ran(box((600, 400), 10.0, model, source, 20.0, places, origin=[0, -200], boundaries=RIGID))
-    assert data.sizes["time"] > 20000
-    values = data.velocity.values
-    first, last = (np.sqrt((part**2).mean()) for part in (values[..., 2000:8000], values[..., -6000:]))
-    assert 0.7 < last / first < 1.3  # the energy sloshes; growth of a mode would give powers of ten
-
-
-@pytest.mark.long
 @pytest.mark.parametrize(
-    ("more", "left"),
-    [({}, 1e-3), ({"q": 20.0}, 1e-3), ({"q": 20.0, "boundaries": RIGID}, 0.1)],
-    ids=["cpml", "cpml, Q = 20", "rigid, Q = 20"],
+    ("more", "limit"), [({}, 1e-3), ({"q": 20.0, "boundaries": RIGID}, 0.1)], ids=["cpml", "rigid, Q = 20"]
 )
-def test_mountain_dies_out_over_20000_steps(more, left):
+def test_mountain_dies_out_over_20000_steps(more, limit):
     """With CPML on three faces, and with attenuation: what a mode that grows would have raised by powers of ten has died out.
 
     The layers leave a swing of 7.3 s, which decays: each part is longer than half of that. All from 16 s on is small.
     """
     data = ran(mountain(time={"duration": 40}, **more))
     assert data.sizes["time"] > 40_000
-    first, *later = peaks(data, 10)
-    assert max(later[3:]) < left * first and all(b < 1.2 * a for a, b in zip(later, later[1:]))
-
-
-@pytest.mark.long
-def test_mountain_in_space_dies_out():
-    x = np.arange(0, 301, 10.0)
-    z = -40 + 60 * np.exp(-(((x - 150) / 50) ** 2 + ((x[:, None] - 140) / 60) ** 2))
-    model = {"kind": "homogeneous", **HARD, "topography": {"x": x, "y": x, "z": z}}
-    source, place = explosion({"x": 140, "y": 150, "depth": 40}, ricker(14)), {"x": 150, "y": 140, "depth": 0}
-    faces = {"top": "rigid", "others": "cpml", "cpml": {"thickness": 8}}
-    data = ran(box([300, 300, 310], 10, model, source, 2.0, [place], origin=[0, 0, -260], boundaries=faces))
-    first, *later = peaks(data, 6)
-    assert later[-1] < 0.02 * first and all(b < 1.05 * a for a, b in zip(later, later[1:]))
-
-
-@pytest.mark.parametrize("floor", cases([0.0], 3.0))
-def test_scholte_speed(floor):
-    """Water over soft sediment, 15 points per Scholte wavelength: its phase speed within 0.3 %, wherever the floor cuts cells."""
-    speed, h = 526.891, 10.0  # the root of the secular equation, shared/references/rheology
-    wave = 15 * h
-    frequency, away = speed / wave, np.arange(8, 17, 0.25) * wave
-    stack = [{"top": 330, "vp": 1500, "vs": 0, "rho": 1000}, {"top": floor, "vp": 1800, "vs": 600, "rho": 1900}]
-    source = force([6 * wave, floor - 0.3 * wave], [0, 1e9], ricker(frequency, 1.5 / frequency))
-    size, duration = [28 * wave, 660], 20 * wave / speed + 2.5 / frequency
-    places = [[6 * wave + x, floor - 0.5 * wave] for x in away]
-    faces = {"origin": [0, -330], "boundaries": {"top": "cpml", "others": "cpml"}}
-    data = ran(box(size, h, {"kind": "layers", "layers": stack}, source, duration, places, **faces))
-    t, z = data.time.values, data.velocity.values[:, -1]
-    near = np.exp(-(((t - 1.5 / frequency - away[:, None] / speed) * frequency / 1.6) ** 2))
-    phase = np.unwrap(np.angle((z * near * np.exp(-2j * np.pi * frequency * t)).sum(-1)))
-    assert -2 * np.pi * frequency / np.polyfit(away, phase, 1)[0] == pytest.approx(speed, rel=0.003)
+    first, *later = (float(abs(part).max()) for part in np.array_split(data.velocity.values, 10, axis=-1))
+    assert max(later[3:]) < limit * first and all(b < 1.2 * a for a, b in zip(later, later[1:]))
 
 
 def test_hill_and_lake_in_space():
@@ -397,12 +320,12 @@ def test_hill_and_lake_in_space():
     z = 60 * np.exp(-(((x - 220) / 80) ** 2 + ((x[:, None] - 300) / 90) ** 2)) - 60 * np.exp(-(((x - 420) / 60) ** 2))
     model = ROCK | {"topography": {"x": x, "y": x, "z": z}, "water": {"level": -10}}
     places = ({"x": 220, "y": 300, "depth": 15}, {"x": 330, "y": 260, "depth": 25})
-    tables = {"origin": [0, 0, -360], "boundaries": RIGID, "time": {"duration": 2.0, "start": -0.5}}
+    tables = {"origin": [0, 0, -360], "boundaries": RIGID, "time": {"duration": 1.2, "start": -0.5}}
     tables |= {"run": {"threads": 1, "precision": "float64"}}
     records = []
     for here, there in (places, places[::-1]):
         source = force(here, [0, 0, 1e9], ricker(4))
-        records.append(ran(box([600, 600, 460], 20, model, source, 2.0, [there], **tables)).velocity.values[0, -1])
+        records.append(ran(box([600, 600, 460], 20, model, source, 1, [there], **tables)).velocity.values[0, -1])
     assert np.abs(records[0] - records[1]).max() < 1e-9 * np.abs(records[0]).max()
 
 
@@ -450,13 +373,10 @@ def test_relief_from_files(tmp_path):
     (tmp_path / "bad.nc").write_text("text")
     for name in (("one.nc",), ("two.nc", "z")):
         assert float(relief.read(tmp_path / name[0], *name[1:])(-60.0, -10.0)) == pytest.approx(-1600)
-    for name, words in (
-        (("two.nc",), "z, tid over two dimensions"),
-        (("two.nc", "depth"), "no variable depth"),
-        (("none.nc",), "no file"),
-        (("bad.nc",), "bad.nc"),
-    ):
-        refused(ValueError, words, relief.read, tmp_path / name[0], *name[1:])
+    refused(ValueError, "z, tid over two dimensions", relief.read, tmp_path / "two.nc")
+    refused(ValueError, "no variable depth", relief.read, tmp_path / "two.nc", "depth")
+    for name, words in (("none.nc", "no file"), ("bad.nc", "bad.nc")):
+        refused(ValueError, words, relief.read, tmp_path / name)
     x = np.arange(5.0)
     refused(ValueError, "longitude and latitude", relief.from_array, elevations(x, x, names=("northing", "easting")))
     refused(ValueError, "must be in m", relief.from_array, elevations(x, x, unit="feet"))

@@ -1,7 +1,5 @@
 """Water and solids: position of the floor, sources and receivers of either side, differences along every axis that end at contacts."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from common import misfit, refused
@@ -53,8 +51,7 @@ def recorded(floor, method, **fine):
     tables["receivers"] = [{"name": name, "at": [1200.0, -600.0, z]} for name, z in at.items()]
     tables |= {"boundaries": {"others": "pml" if method == "sem" else "cpml"}}
     tables |= {"output": {"waveforms": ["velocity", "pressure"]}}
-    asked = box([7000.0, 6500.0, 5000.0], fine, layers(floor), source, 1, **tables)
-    data = ran(asked)
+    data = ran(box([7000.0, 6500.0, 5000.0], fine, layers(floor), source, 1, **tables))
     rows = {(what, name): data[what].sel(receiver=name).values for what in ("velocity", "pressure") for name in at}
     return {key: CubicSpline(data.time.values, values, axis=-1)(TIMES) for key, values in rows.items()}
 
@@ -73,7 +70,7 @@ def test_finite_differences_agree_with_elements():
         assert errors["pressure", name] < 0.01 and errors["velocity", name] < 0.012, (name, errors)
 
 
-@pytest.mark.parametrize(("tensor", "fine"), cases([("xz", 10.0)], ("xz", 5.0), ("xx", 5.0), ("zz", 5.0)))
+@pytest.mark.parametrize(("tensor", "fine"), cases([("xz", 10.0)], ("xx", 5.0), ("zz", 5.0)))
 def test_sources_just_below_the_floor_radiate_what_they_do_on_a_fine_grid(tensor, fine):
     """Three quarters of a cell below it, 12 points per wavelength of the water at f95; shear was off by 75 %."""
     records, source = [], moment([800.0, -415.0], ricker(3.16), **{tensor: 1e12})
@@ -97,16 +94,16 @@ def test_planes_lie_on_both_sides_of_the_floor():
     assert planned.grid.vertical is None and "represented 10 m" in str(planned.notes)
 
 
-@pytest.mark.parametrize(("order", "floor"), cases([(4, -30)], (4, -200), (4, -50), (6, -80), (8, -80)))
+@pytest.mark.parametrize(("order", "floor"), cases([(4, -30)], (4, -50), (8, -80)))
 def test_water_comes_to_rest_above_a_source_beside_the_floor(order, floor):
-    """Static stress of the rock leaves water at rest that is 10 to 1.5 cells deep. It grew without end."""
+    """Static stress of the rock leaves water at rest that is 1.5 to 4 cells deep. It grew without end."""
     asked = plane(floor, moment([800.0, floor - 14.0]), duration=6.0, run={"threads": 1, "order": order})
     velocity = np.abs(ran(asked).velocity.values)
     late = velocity.shape[-1] * 2 // 3
     assert velocity[..., late:].max() < 6e-3 * velocity.max()  # of layers; eddies were 0.2 and more
 
 
-@pytest.mark.parametrize(("order", "beside"), cases([(4, 13.0)], (4, 55.0), (6, 13.0), (8, 13.0), (8, 55.0)))
+@pytest.mark.parametrize(("order", "beside"), cases([(4, 13.0)], (4, 55.0), (8, 13.0)))
 def test_a_cavity_comes_to_rest_beside_a_source(order, beside):
     """Static stress of rock does not move water behind walls and corners: eddies have no stiffness."""
     cavity = {"shape": "sphere", "center": [800, 0, -500], "radius": 120, **WATER}
@@ -143,7 +140,7 @@ def test_weights_reach_points_of_their_own_side_only(step):
         assert ((heights[field == 0] > floor) == (z > 0)).all(), z  # vx; on the floor that of the rock
 
 
-@pytest.mark.parametrize("count", cases([8], 25))
+@pytest.mark.parametrize("count", cases([4], 12))
 def test_no_shear_is_put_where_a_fluid_touches(count):
     """Sources beside a slope, by the places of their tables: it would stay and drive the water for ever."""
     ground = {"x": [0.0, 600.0, 1000.0, 1600.0], "z": [-150.0, -150.0, -400.0, -400.0]}
@@ -176,7 +173,7 @@ def test_explosion_and_hydrophone_exchange_at_the_floor():
 @pytest.mark.parametrize("method", cases(["fd"], "sem"))
 def test_side_says_where_a_position_on_the_floor_belongs(method):
     """Both methods alike: shear and velocity to the rock, explosions and pressure to the water, unless `side` says otherwise."""
-    fine, angles = {"fd": 50, "sem": {"element_size": 200}}[method], {"strike": 10, "dip": 40, "rake": 50}
+    fine, angles = {"fd": 100, "sem": {"element_size": 200}}[method], {"strike": 10, "dip": 40, "rake": 50}
 
     def sides(kind, side=None):
         stated = {} if side is None else {"side": side}
@@ -192,7 +189,6 @@ def test_side_says_where_a_position_on_the_floor_belongs(method):
     assert sides("explosion") == ["fluid", "solid"]
     assert sides("explosion", "solid") == ["solid", "solid"]
     assert sides("explosion", "fluid") == ["fluid", "fluid"]
-    assert sides("moment_tensor", "solid") == ["solid", "solid"]
     refused(ScenarioError, "shear is not possible in a fluid", sides, "moment_tensor", "fluid")
 
 
@@ -205,8 +201,8 @@ def test_the_plan_states_the_error_beside_the_floor():
     ground = {"topography": {"x": [0.0, 1600.0], "z": [-380.0, -420.0]}}
     model = {"kind": "homogeneous", "vp": 3200.0, "vs": 1800.0, "rho": 2200.0} | ground | SEA
     near, far = (
-        craton.plan(plane(-400.0, one, domain=HIGHER, model=model))
-        for one in (source, source | {"at": [800.0, -600.0]})
+        craton.plan(plane(-400.0, each, domain=HIGHER, model=model))
+        for each in (source, source | {"at": [800.0, -600.0]})
     )
     assert "in steps of whole cells" in str(near.notes) and "about 75 %" in str(near.notes)
     assert any("has steps" in text for text in near.warnings) and not any("has steps" in text for text in far.warnings)
@@ -218,10 +214,10 @@ COUNT = 60  # points of a line
 HARD = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
 
 
-def lines_with_cuts(line, seed=0, count=100):
+def lines_with_cuts(line):
     """Cuts of random lines, the differences of each and their numbers, (integer points, half points)."""
-    rng = np.random.default_rng(seed)
-    for _ in range(count):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
         cuts, out = np.zeros(COUNT, bool), np.zeros((COUNT, COUNT))
         cuts[rng.choice(np.arange(20, 40), rng.integers(1, 8), replace=False)] = True
         codes = line.codes(cuts)
@@ -262,8 +258,15 @@ MEDIA = {  # size, waves, order, elevation of a level floor in place of cavities
     "level in space, order 6": ([400, 400, 800], None, 6, -405.0, {}),
     "level, thin water": (FLAT, None, 4, -45.0, {}),
 }
-SHORT = [("plane", "free"), ("SH", "rigid"), ("space", "free"), ("level", "free"), ("level, SH", "rigid")]
-REST = [case for case in product(MEDIA, ("rigid", "free")) if case not in SHORT]
+SHORT = [("plane", "free"), ("SH", "rigid"), ("space", "free"), ("level", "free")]
+REST = [
+    ("plane", "rigid"),
+    ("level", "rigid"),
+    ("level, SH", "rigid"),
+    ("level, thin water", "rigid"),
+    ("level, thin water", "free"),
+]
+REST += [(name, "free") for name in ("plane, order 8", "space, order 6", "Q", "level in space, order 6")]
 
 
 def closed(name, top):
@@ -302,8 +305,8 @@ def asymmetry(step, asked, top):
             masses[-1][-1] = 0  # above the surface
     mass = np.concatenate([each.ravel() for each in masses])
     x, y = (rng.standard_normal(len(mass)) * (mass > 0) for _ in range(2))
-    one, other = (mass * x) @ step.twice(y), (mass * y) @ step.twice(x)
-    return abs(one - other) / (np.linalg.norm(mass * x) * np.linalg.norm(y)), d.floor
+    off = (mass * x) @ step.twice(y) - (mass * y) @ step.twice(x)
+    return abs(off) / (np.linalg.norm(mass * x) * np.linalg.norm(y)), d.floor
 
 
 @pytest.mark.parametrize(("name", "top"), cases(SHORT, *REST))

@@ -90,24 +90,14 @@ def test_elementary_functions_err_by_few_ulp():
 
 
 def test_face_between_two_prisms_is_an_open_slit():
-    """Each prism gives its limit from outside, as in choclo and Harmonica.
-
-    The trace is 0 on a shared face; the normal gradient is above its limit from within either prism by that prism's 4 pi G rho; everything
-    else is as within the mass.
+    """Each prism gives its limit from outside, as in choclo and Harmonica: the normal gradient on the face is above that within one prism
+    by 4 pi G rho of the other (so that the trace is 0), everything else is as within the mass.
     """
-    side_by_side, density = [[0, 700, 0, 500, -900, -100], [700, 1500, 0, 500, -900, -100]], np.array([300.0, -120.0])
-    columns = forward(side_by_side, density, ([700, 700 - 1e-6, 700 + 1e-6], 210.0, -430.0)).T
-    (on, *beside), jump = (dict(zip(FIELDS, column)) for column in columns), 4e9 * np.pi * G * density
-    largest = max(abs(on[name]) for name in GRADIENTS)
-    assert abs(on["g_ee"] + on["g_nn"] + on["g_zz"]) < 1e-12 * largest
-    for side, excess in zip(beside, jump):
-        assert on["g_ee"] - side.pop("g_ee") == pytest.approx(excess, rel=1e-5)
-        assert {name: on[name] for name in side} == pytest.approx(side, rel=1e-5)
-    at = 700.0, 210.0, -430.0
-    difference = forward(side_by_side, 300.0, at) - forward([[0, 1500, 0, 500, -900, -100]], 300.0, at)
-    difference = dict(zip(FIELDS, difference))
-    assert difference.pop("g_ee") == pytest.approx(jump[0], rel=1e-12)
-    assert max(map(abs, difference.values())) < 1e-12 * largest
+    side_by_side, at = [[0, 700, 0, 500, -900, -100], [700, 1500, 0, 500, -900, -100]], (700.0, 210.0, -430.0)
+    on, within = forward(side_by_side, 300.0, at), forward([[0, 1500, 0, 500, -900, -100]], 300.0, at)
+    excess = dict(zip(FIELDS, on - within))
+    assert excess.pop("g_ee") == pytest.approx(4e9 * np.pi * G * 300, rel=1e-12)
+    assert max(map(abs, excess.values())) < 1e-12 * np.abs(on[GROUPS["gradient"]]).max()
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
@@ -120,9 +110,9 @@ def test_translation_changes_nothing(precision):
     assert np.array_equal(here, there)
 
 
-SUBSETS = {"float64": [("g_z",), ("g_e", "g_nz")], "float32": [("potential",)]}
+SUBSETS = {"float64": [("g_e", "g_nz")], "float32": [("potential",)]}
 MORE = {  # what is wanted is chosen by one text for both precisions; the series of single precision chooses apart
-    "float64": [("potential",), ("g_zz",), ("g_en",), ("g_n", "g_z"), GRADIENTS, FIELDS[1:4]],
+    "float64": [("potential",), ("g_z",), ("g_zz",), ("g_en",), ("g_n", "g_z"), GRADIENTS, FIELDS[1:4]],
     "float32": [("g_z",), ("g_e", "g_nz"), GRADIENTS, FIELDS[1:4]],
 }
 
@@ -161,7 +151,7 @@ def test_sums_of_many_terms_keep_their_digits_in_single_precision():
     corner = rng.uniform([0, 0, -3000], [9000, 9000, -2000], (10_000, 3))
     points = rng.uniform([0, 0, 0], [9000, 9000, 100], (64, 3)).T
     asked = (problem(between(corner, corner + 30), 100.0, points, FIELDS, precision) for precision in REALS)
-    single, double = (Runner(backend("cpu")).sweep(direct.plan(one, 1))[[3, 6]] for one in asked)
+    single, double = (Runner(backend("cpu")).sweep(direct.plan(survey, 1))[[3, 6]] for survey in asked)
     assert relative(single, double) < 1e-7
 
 
@@ -302,8 +292,8 @@ BAD = [  # prisms, density, points, options, what is said
 
 
 def test_bad_input_is_refused_by_name():
-    for prisms, density, points, options, said in BAD:
-        refused(ValueError, said, gravity.forward, prisms, density, points, **options)
+    for prisms, density, points, options, message in BAD:
+        refused(ValueError, message, gravity.forward, prisms, density, points, **options)
     assert len(problem([HUGE, HUGE, [0.9e308, 1.7e308] * 3], 1.0, (0, 0, 0)).prisms) == 3  # their sum overflows
     refused(ValueError, "prism 1 is reversed", gravity.operator, [UNIT, [0, 1, 0, 1, 1, 0]], (0, 0, 5), device="cpu")
     refused(ValueError, "unknown field", gravity.operator, UNIT, (0, 0, 5), ("g_x",), device="cpu")

@@ -1,4 +1,4 @@
-"""Gravity over ranks and in little memory: the same fields for any number of ranks, one voice, and an end for all when one fails."""
+"""Gravity over ranks and in little memory: the same fields for any number of ranks, one voice, an end for all; memory as foretold."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import pytest
 import smallcase
-from common import difference, linux, manifest, needs_mpi, refused, stored
+from common import difference, linux, manifest, needs_mpi, peak, refused, stored
 from gravitycase import FIELDS, SMALL, ensemble, forward, greatest, mesh, small
 
 import craton
@@ -29,9 +29,10 @@ from craton.driver.sums import solve
 from craton.driver.sweep import Runner
 from craton.errors import ResourceError
 from craton.lock import start_of
-from craton.methods.gravity import ALGORITHMS, far, shares
+from craton.methods.gravity import ALGORITHMS, chosen, far, fft, lattice, memory, shares, vertex
 from craton.methods.gravity.cost import Speed
 from craton.methods.gravity.problem import problem
+from craton.model.prisms import ensembles
 from craton.scenario import loads
 
 long = pytest.mark.long
@@ -235,6 +236,68 @@ def test_a_machine_needs_room_for_a_tile_only(monkeypatch):
     refused(ResourceError, words, sums.check_memory, plan, machine, ranks=4)
 
 
+BALL = {"shape": "sphere", "center": [2000, 2000, -500], "radius": 300, "density": 300}
+
+
+def under_points(method, prisms, points, **options):
+    """Cells that a body fills in part, under a grid of points over their middles."""
+    (nx, nz), middle = prisms, 2000 / prisms[0]
+    cells = {"origin": [0, 0, -1000], "size": [4000, 4000, 1000], "shape": [nx, nx, nz], "density": 100}
+    axis = [middle, 4000 - middle, points]
+    return craton.Scenario(
+        method="gravity",
+        gravity={"method": method} | options,
+        prisms={"kind": "grid", "bodies": [BALL]} | cells,
+        points={"kind": "grid", "x": axis, "y": axis, "z": 60},
+        run={"device": "cpu", "threads": 1},
+    )
+
+
+ALL = {"fields": "all"}
+FORETOLD = [
+    ("fft", (64, 1), 64, ALL),
+    ("far", (28, 6), 8, ALL),
+    ("direct", (2, 1), 300, {}),
+    ("vertex", (100, 20), 10, ALL),
+]
+MORE_FORETOLD = [
+    ("fft", (130, 1), 130, ALL),
+    ("far", (60, 8), 20, {}),
+    ("far", (40, 6), 10, {"rtol": 1e-12}),
+    ("vertex", (120, 20), 10, {}),
+]
+
+
+@pytest.mark.parametrize("cases", [FORETOLD, pytest.param(MORE_FORETOLD, marks=long)], ids=["small", "large"])
+def test_memory_of_gravity(cases):
+    """Within 10 %, of the method that is taken."""
+    for method, prisms, points, keys in cases:
+        scenario, machine = under_points(method, prisms, points, **keys), CPU(threads=1)
+        plan = craton.plan(scenario)
+        assert chosen(plan, machine)[0].method == method
+        whole, arrays = memory.process_bytes(plan, method, machine)
+        text = dict(memory.rows(plan, method, machine))["process on a CPU"]
+        assert f"about {whole / 2**20:,.0f} MiB at most" in text, method
+        del plan
+        measured = peak(lambda: craton.run(scenario, progress=False, warn=False))  # noqa: B023
+        assert abs(measured / arrays - 1) < 0.1, (method, measured / 2**20, arrays / 2**20)
+
+
+def test_blocks_change_nothing(monkeypatch):
+    """Nodes, cells, layers and masses found block by block are those found at once."""
+    scenario, machine, answers = under_points("auto", (20, 5), 20, fields=["g_z"]), CPU(threads=1), []
+    for _ in range(2):
+        whole = craton.plan(scenario).problem
+        nodes, grid = vertex.nodes(whole, machine), fft.columns(whole, machine)
+        order = np.lexsort(nodes.at.T)
+        answers.append((nodes.at[order], nodes.coefficient[order], grid.x.cell, grid.y.cell, grid.layer, grid.layers))
+        answers[-1] += (ensembles.mass(whole)[0],)
+        monkeypatch.setattr(lattice, "BLOCK", 300)
+        monkeypatch.setattr(ensembles, "BLOCK", 300)
+    for whole, blocks in zip(*answers):
+        assert np.allclose(whole, blocks, rtol=1e-12, atol=1e-9) and np.asarray(whole).dtype == np.asarray(blocks).dtype
+
+
 # --- the command line -------------------------------------------------------------------------------------------------------------------
 
 
@@ -253,16 +316,16 @@ def process(place, *words, ranks=0):
 @needs_mpi
 @long
 def test_ranks_of_the_command_line(place):
-    """One and two ranks, started by mpiexec or by craton: one result, one voice, a record of who took part."""
+    """Two ranks, started by mpiexec or by craton: one result, one voice, a record of who took part."""
     alone = craton.run(loads(SMALL), progress=False).dataset
-    for size, ranks, words in ((1, 1, ()), (2, 2, ()), (2, 0, ("--ranks", "2"))):
+    for ranks, words in ((2, ()), (0, ("--ranks", "2"))):
         out = place / f"out{ranks}"
         done = process(place, "-m", "craton", "run", "small.toml", "-o", out.name, *words, ranks=ranks)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("done:") == done.stdout.count("next: craton plot") == 1 and not done.stderr
         state, fields = manifest(out), stored(out)
-        assert state["state"] == "finished" and [r["rank"] for r in state["ranks"]] == list(range(size))
-        assert len({r["pid"] for r in state["ranks"]}) == size
+        assert state["state"] == "finished" and [r["rank"] for r in state["ranks"]] == [0, 1]
+        assert len({r["pid"] for r in state["ranks"]}) == 2
         assert all(difference(fields[name], alone[name]) < 1e-12 for name in ("g_z", "g_ez"))
 
 
@@ -273,7 +336,6 @@ def test_what_is_wrong_is_said_once(place, monkeypatch):
     for words, message in (
         (("wave.toml", "--set", "run.grid=[3,1,1]"), "3 x 1 x 1 parts are not 2"),
         (("small.toml", "--set", "points.zz=1"), 'unknown key "zz"'),
-        (("nothing.toml",), "nothing.toml"),
     ):
         done = process(place, "-m", "craton", "run", *words, "--ranks", "2", "-o", "out")
         assert done.returncode == 2 and done.stderr.count(message) == 1, done.stderr
@@ -310,23 +372,23 @@ LACK = "out of memory: Unable to allocate 5 TiB"
 
 @needs_mpi
 @pytest.mark.parametrize(
-    "act, code, says",
+    "act, code, words",
     [
         ("raise RuntimeError('a sad day')", 1, "rank 1 on {host}: RuntimeError: a sad day"),
         pytest.param("raise MemoryError('Unable to allocate 5 TiB')", 3, f"rank 1 on {{host}}: {LACK}", marks=long),
         pytest.param("os.kill(os.getpid(), signal.SIGKILL)", 9, "", marks=long),
     ],
 )
-def test_ranks_share_plain_arrays_and_one_that_fails_ends_all(place, act, code, says, monkeypatch):
+def test_ranks_share_plain_arrays_and_one_that_fails_ends_all(place, act, code, words, monkeypatch):
     """In a script of mpiexec. MPICH's launcher ends with the number of the signal that killed a rank."""
     (place / "fault.py").write_text(textwrap.dedent(FAULT.format(act=act)))
     begin = time.perf_counter()
     done = process(place, "fault.py", ranks=2)
     assert done.returncode == code and time.perf_counter() - begin < 10
-    assert done.stderr.count("craton: ") == bool(says) and says.format(host=Alone().host) in done.stderr, done.stderr
+    assert done.stderr.count("craton: ") == bool(words) and words.format(host=Alone().host) in done.stderr, done.stderr
     state = manifest(place / "out")
-    assert state["state"] == ("failed" if says else "running")
-    assert not says or state["reason"].startswith(f"rank 1 on {Alone().host}: ")
+    assert state["state"] == ("failed" if words else "running")
+    assert not words or state["reason"].startswith(f"rank 1 on {Alone().host}: ")
     monkeypatch.chdir(place)  # what was left stands in nobody's way once the ranks have ended,
     while code := main(["run", "small.toml", "-o", "out"]):  # for which mpiexec does not wait
         assert code == 2 and time.perf_counter() - begin < 20
@@ -368,28 +430,21 @@ def gone(pid):
         return True
 
 
-@needs_mpi
-@linux
-@long
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_all_ranks(running, place, number):
-    process, ranks = running
-    time.sleep(0.5)
-    process.send_signal(number)
-    _, said = process.communicate(timeout=45)  # 10 s alone; the suite runs two tests at a time
-    assert process.returncode == 130 and said.count("interrupted") == 1, said
-    time.sleep(0.5)
-    assert all(map(gone, ranks)) and manifest(place / "out")["state"] == "interrupted"
+HOW = [(signal.SIGINT, 130, "interrupted", "interrupted"), (signal.SIGTERM, 130, "interrupted", "interrupted")]
+HOW += [(signal.SIGKILL, 1, "was ended from outside: Killed (signal 9)", "failed")]
 
 
 @needs_mpi
 @linux
 @long
-def test_a_killed_rank_takes_the_others_with_it(running, place):
+@pytest.mark.parametrize("number, code, words, state", HOW, ids=["Ctrl-C", "SIGTERM", "a killed rank"])
+def test_a_signal_ends_all_ranks(running, place, number, code, words, state):
+    """Of the command, or the death of one rank."""
     process, ranks = running
-    os.kill(ranks[1], signal.SIGKILL)
-    _, said = process.communicate(timeout=10)
-    assert process.returncode == 1 and "was ended from outside: Killed (signal 9)" in said
-    assert "BAD TERMINATION" not in said
+    killed = number == signal.SIGKILL
     time.sleep(0.5)
-    assert all(map(gone, ranks)) and manifest(place / "out")["state"] == "failed"
+    os.kill(ranks[1] if killed else process.pid, number)
+    _, message = process.communicate(timeout=10 if killed else 45)  # 10 s alone; the suite runs two tests at a time
+    assert process.returncode == code and message.count(words) == 1 and "BAD TERMINATION" not in message, message
+    time.sleep(0.5)
+    assert all(map(gone, ranks)) and manifest(place / "out")["state"] == state

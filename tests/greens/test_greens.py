@@ -9,7 +9,8 @@ import numpy as np
 import obspy
 import pytest
 import xarray as xr
-from common import difference, edited, manifest, misfit, refused
+from common import difference, edited, manifest, misfit, refused, tiers
+from filecase import rupture
 from greenscase import ELEMENTS, GROUND, PLANE, RUN, SPACE, TENSOR, moment, scenario
 from pointcase import example
 
@@ -61,19 +62,17 @@ ON_MAP = edited(
     receivers=[{"name": "A", "at": [800, 760, 0]}],
     greens={"from": [700, 700, -600], "to": [800, 800, -500], "max_frequency": 3.5},
 )
-STORED = [edited(PLANE, greens__storage=storage) for storage in ("float32", "16 bits")]
-IN_PLANE = [(1013.7, -331.9), (1100, 0)]
-DEEPER, EAST = (
-    {"longitude": x, "latitude": y, "depth": z} for x, y, z in ((179.7, -14.1, 33e3), (-179.9, -13.9, 10e3))
-)
+DEEPER = {"longitude": 179.7, "latitude": -14.1, "depth": 33e3}
+EAST = {"longitude": -179.9, "latitude": -13.9, "depth": 10e3}
 GREAT = {"tau": 40, "tensor": {name: 1e5 * value for name, value in TENSOR.items()}}
+IN_16_BITS = edited(PLANE, greens__storage="16 bits")
 CASES = {  # tables, places of sources, end of what is compared, bound of relative L2 at each station
     # at depth, on the free surface and below it; layers, a station in the ground
     "space": (SPACE, [(1213.7, 1167.1, -331.9), (1300, 1250, 0), (1241.3, 1150, -43.7)], 1.5, 1e-5),
-    "plane with attenuation": (STORED[0], IN_PLANE, 2.0, 1e-5),
-    "plane with attenuation in 16 bits": (STORED[1], IN_PLANE, 2.0, 1e-3),
+    "plane with attenuation in 16 bits": (IN_16_BITS, [(1013.7, -331.9), (1100, 0)], 2.0, 1e-3),
     # moments that are distributed over elements and such that are not, on the free surface
     "elements": (ELEMENTS, [(613.7, 667.1, -331.9), (700, 600, 0)], 1.3, 1e-5),
+    # with attenuation, in float32
     "below a hill": (BELOW_HILL, [(1413.7, -331.9), (1500, 30.0), (1620, -20)], 2.35, 1e-5),
     "elements below hills": (BELOW_HILLS, [(613.7, 667.1, -331.9), {"x": 613.7, "y": 667.1, "depth": 10}], 1.4, 1e-5),
     "a chunk of the Earth across the date line": (DATE_LINE, [DEEPER, EAST], 60, 1e-5),
@@ -108,7 +107,7 @@ def space(built):
 
 
 @pytest.mark.costly("stores of every kind against forward runs")
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in SHORT else pytest.mark.long) for n in CASES])
+@pytest.mark.parametrize("name", tiers(CASES, *SHORT))
 def test_seismograms_are_those_of_forward_runs(name, built):
     """Whole datasets, with components and coordinates, of positions as a forward run takes them."""
     _, places, end, bound = CASES[name]
@@ -162,12 +161,9 @@ def test_slopes_are_those_of_differences(space):
 
 
 def test_finite_faults_are_those_of_forward_runs(space, tmp_path):
-    """Subfaults with slip rates of their own, from an SRF file: x, y, depth in km, strike, dip, area, onset, interval; rake, slip."""
-    rates, rows = 100 * np.hanning(42)[1:-1] ** 4, []
-    for fault, rake in (("1230 1180 0.33 20 70 1e10 0.1", 30), ("1290 1240 0.21 80 50 1e10 0.25", -60)):
-        rows += [f"{fault} 0.04", f"{rake} {sum(rates) * 0.04:.6g} 40 0 0 0 0", "  ".join(f"{v:.9e}" for v in rates)]
-    (tmp_path / "r.srf").write_text("\n".join(["1.0\nPOINTS 2", *rows, ""]))
-    fault = {"kind": "srf", "file": str(tmp_path / "r.srf"), "coordinates": "metres"}
+    """Subfaults with slip rates, from an SRF file: x, y, depth in km, strike, dip, onset, rake."""
+    subfaults = [(1230, 1180, 0.33, 20, 70, 0.1, 30), (1290, 1240, 0.21, 80, 50, 0.25, -60)]
+    fault = rupture(tmp_path / "r.srf", subfaults, 100 * np.hanning(42)[1:-1] ** 4, 0.04)
     quake = craton.Scenario(**SPACE, run=RUN, source=[fault])
     reference = craton.run(quake, progress=False).dataset.velocity
     reference = reference[..., (reference.time > 0) & (reference.time < 1.6)]
@@ -240,17 +236,17 @@ def test_samples_beyond_memory_are_refused_before_they_are_made(space, tmp_path,
 
 
 def test_wavelets_of_dicts_are_those_of_their_numbers_and_files(tmp_path):
-    def frequency(**table):
-        return wavelet_of(table).peak_frequency
-
-    assert [frequency(kind="ricker", frequency=kind(2)) for kind in (np.float32, np.int64)] == [2, 2]
+    assert [wavelet_of({"kind": "ricker", "frequency": of(2)}).peak_frequency for of in (np.float32, np.int64)] == [
+        2,
+        2,
+    ]
     t, path = np.linspace(0, 1, 101), tmp_path / "wavelet.txt"
-    for expected in (3, 9):  # the same file, written again
-        values = np.sin(2 * np.pi * expected * t) * np.sin(np.pi * t) ** 2
+    for frequency in (3, 9):  # the same file, written again
+        values = np.sin(2 * np.pi * frequency * t) * np.sin(np.pi * t) ** 2
         np.savetxt(path, np.c_[t, values])
         listed = {"times": t, "values": list(values.astype(np.float32))}
         for samples in ({"file": path}, {"file": str(path)}, listed):
-            assert frequency(kind="samples", **samples) == pytest.approx(expected, rel=0.01)
+            assert wavelet_of({"kind": "samples"} | samples).peak_frequency == pytest.approx(frequency, rel=0.01)
 
 
 def test_the_command_line_writes_seismograms(space, tmp_path, capsys):
@@ -290,36 +286,32 @@ def test_no_other_command_replaces_a_store_and_one_that_ended_early_is_refused(s
     refused(ScenarioError, "not complete", greens.open, tmp_path)
 
 
-def test_files_for_mtuq_are_those_of_unit_couples(space, tmp_path):
-    """Names, basis, units and times: their sum is the displacement of a tensor, radial and transverse."""
+def test_files_for_mtuq_are_those_of_unit_couples(space, tmp_path, capsys):
+    """Names, basis, units and times: their sum is the displacement of a tensor, radial and transverse. The command line writes those of
+    the place of the store's source, never over files that are there.
+    """
     at, units = [1213.7, 1167.1, -331.9], {"rr": 3.0, "tt": -1.0, "pp": 0.5, "rt": 2.0, "rp": -1.5, "tp": 0.7}
-    assert space.write_mtuq(at, tmp_path, GAUSSIAN)
+    assert space.write_mtuq(at, tmp_path / "both", GAUSSIAN)
     tensor = {"zz": 3.0, "yy": -1.0, "xx": 0.5, "yz": -2.0, "xz": -1.5, "xy": -0.7}
-    entry = moment(at, tensor, **GAUSSIAN)
-    expected = rotated(space.seismograms([entry], quantities=("displacement",))).displacement
-    assert len(list(tmp_path.iterdir())) == 2 * 3 * 6
+    expected = rotated(space.seismograms([moment(at, tensor, **GAUSSIAN)], quantities=("displacement",))).displacement
+    assert len(list((tmp_path / "both").iterdir())) == 2 * 3 * 6
     for component in "ZRT":
-        traces = {name: obspy.read(tmp_path / f"XX.B.DI.{component}.M{name}.sac")[0] for name in units}
+        traces = {name: obspy.read(tmp_path / "both" / f"XX.B.DI.{component}.M{name}.sac")[0] for name in units}
         displacement = expected.sel(receiver="B", component=component).values
         total = sum(value * traces[name].data for name, value in units.items())
         np.testing.assert_allclose(total, displacement, atol=1e-5 * float(np.abs(displacement).max()))
         assert abs(traces["rr"].stats.sac.b - float(expected.time[0])) < 1e-5
-
-
-def test_the_command_line_writes_files_for_mtuq(space, tmp_path, capsys):
-    """At the place of the store's source: those of Python; never over files that are there."""
-    folder = tmp_path / "mtuq"
-    query = ["greens", "query", str(space.path), "--mtuq", str(folder)]
+    query = ["greens", "query", str(space.path), "--mtuq", str(tmp_path / "mtuq")]
     assert main([*query, "--station", "B"]) == 0
     assert space.write_mtuq(list(CASES["space"][1][0]), tmp_path / "python", stations=["B"])
-    names = sorted(path.name for path in folder.iterdir())
-    assert names == sorted(f"XX.B.DI.{c}.M{m}.sac" for c in "ZRT" for m in ("rr", "tt", "pp", "rt", "rp", "tp"))
-    for name in names:
-        assert (folder / name).read_bytes() == (tmp_path / "python" / name).read_bytes()
-    assert main(query) == 2
-    assert "holds SAC files" in capsys.readouterr().err
-    assert main([*query, "--force", "--quantity", "velocity"]) == 2
-    assert "leave out -o and --quantity" in capsys.readouterr().err
+    files, expected = ({path.name: path.read_bytes() for path in (tmp_path / n).iterdir()} for n in ("mtuq", "python"))
+    assert files == expected and set(files) == {f"XX.B.DI.{c}.M{name}.sac" for c in "ZRT" for name in units}
+    for more, words in (
+        ([], "holds SAC files"),
+        (["--force", "--quantity", "velocity"], "leave out -o and --quantity"),
+    ):
+        assert main([*query, *more]) == 2
+        assert words in capsys.readouterr().err
 
 
 @pytest.mark.long

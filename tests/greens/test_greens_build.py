@@ -1,13 +1,14 @@
 """What a store of Green's functions costs is told before; a build that ends early goes on; disks that are too small are refused."""
 
+import contextlib
+import io
 import os
-import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from common import edited, misfit, refused
-from greenscase import ELEMENTS, PLANE, RUN, moment, scenario
+from common import edited, misfit, peak, refused
+from greenscase import PLANE, RUN, moment, scenario
 
 import craton
 from craton import greens
@@ -31,18 +32,16 @@ def short():
 def test_a_build_that_was_interrupted_goes_on(tmp_path, monkeypatch):
     """Forces that are there are kept as they are; half a file of a killed process is none."""
     whole = greens.build(short(), tmp_path / "whole", workers=1, progress=False)
-    ran, perform = [], store.GreensTask.perform
+    performs = iter([store.GreensTask.perform])
 
     def interrupted(self, log):
-        if ran:
+        if (perform := next(performs, None)) is None:
             raise KeyboardInterrupt
-        ran.append(self.name)
         return perform(self, log)
 
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(store.GreensTask, "perform", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            greens.build(short(), tmp_path / "part", workers=1, progress=False)
+        greens.build(short(), tmp_path / "part", workers=1, progress=False)
     values = tmp_path / "part" / "result.zarr" / "values"
     written = os.stat(values / "0.0.0").st_mtime_ns
     (values / "1.0.0.part").write_bytes(b"half")
@@ -53,13 +52,11 @@ def test_a_build_that_was_interrupted_goes_on(tmp_path, monkeypatch):
 
 def test_runs_of_a_store_begin_with_their_impulse():
     """Whatever time.start says: the same runs as without it."""
-    for base, at in ((PLANE, AT), (ELEMENTS, (600, 650, -300))):
-        plain = store.prepare(scenario(base, at))
-        span = LOWPASS_SPAN / base["greens"]["max_frequency"]
-        for start in (0.0, -9.0) if base is PLANE else (0.7,):
-            begun = store.prepare(scenario(base, at, time=base["time"] | {"start": start}))
-            assert begun.texts == plain.texts, start
-            assert -span - plain.planned.dt < begun.planned.start <= -span, start
+    plain, span = store.prepare(scenario(PLANE, AT)), LOWPASS_SPAN / PLANE["greens"]["max_frequency"]
+    for start in (0.7, -9.0):
+        begun = store.prepare(scenario(PLANE, AT, time=PLANE["time"] | {"start": start}))
+        assert begun.texts == plain.texts, start
+        assert -span - plain.planned.dt < begun.planned.start <= -span, start
 
 
 def delayed(delay=0.0, **wavelet):
@@ -70,8 +67,13 @@ def delayed(delay=0.0, **wavelet):
 
 @pytest.fixture(scope="module")
 def valley(tmp_path_factory):
-    """A store of a scenario with a start and a delayed wavelet, as of a forward run, in float64."""
-    return greens.build(delayed(1.0), tmp_path_factory.mktemp("valley") / "out", workers=1, progress=False)
+    """A store of a scenario with a start and a delayed wavelet, as of a forward run, in float64, built by the command line."""
+    folder = tmp_path_factory.mktemp("valley")
+    (folder / "valley.toml").write_text(dumps(delayed(1.0)))
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main(["greens", "build", str(folder / "valley.toml"), "-o", str(folder / "out"), "--workers", "1"]) == 0
+    (folder / "printed").write_text(printed.getvalue())
+    return greens.open(folder / "out")
 
 
 LONG = np.linspace(0, 40, 801)
@@ -107,40 +109,33 @@ def test_sources_behind_the_end_of_a_store_give_nothing(valley):
     assert np.abs(valley.synthesis.factor(rates)).max() == 0
 
 
-def test_plans_and_builds_say_what_a_point_takes(tmp_path, capsys):
+def test_plans_and_builds_say_what_a_point_takes(valley, capsys):
     """As many bytes as the files then have."""
-    path = tmp_path / "valley.toml"
-    path.write_text(dumps(short()))
-    assert main(["plan", str(path)]) == 0
+    folder = valley.path.parent
+    assert main(["plan", str(folder / "valley.toml")]) == 0
     text = capsys.readouterr().out
-    assert "Green's functions: about" in text
-    assert main(["greens", "build", str(path), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
     (line,) = (line for line in text.splitlines() if "points of the grid" in line)
     words = line.replace(",", "").replace(";", "").split()
-    files = (tmp_path / "out" / "result.zarr" / "values").glob("[0-9]*")
+    files = (valley.path / "result.zarr" / "values").glob("[0-9]*")
     assert int(words[1]) * int(words[-4]) == sum(file.stat().st_size - 4 for file in files)
-    assert line in capsys.readouterr().out
+    assert "Green's functions: about" in text and line in (folder / "printed").read_text()
 
 
 @pytest.mark.parametrize("places, samples, dtype", [(20_000, 400, "float32"), (90_000, 60, "int16")])
 def test_a_field_takes_the_memory_that_is_planned(tmp_path, places, samples, dtype):
     """Within a tenth, from the first picture to the file; arrays alone, as Python counts them."""
-    picture, factor = np.ones(places), np.ones(places)
-    tracemalloc.start()
-    try:
+    picture, field = np.ones(places), []
+
+    def sort():
         pictures = store.Pictures(places, samples)
         for n in range(samples):
             pictures.put("greens", n, {"v": n * picture})
-        field = pictures.finished()
-        # and what makes a picture, before it is taken
-        sorting = tracemalloc.get_traced_memory()[1] + 28 * places
-        tracemalloc.reset_peak()
-        fields.write(tmp_path, 0, [field], factor, dtype)
-        peak = max(sorting, tracemalloc.get_traced_memory()[1])
-    finally:
-        tracemalloc.stop()
-    np.testing.assert_array_equal(field[3], np.arange(samples))
-    assert abs(peak / store.bytes_of_field(places, samples) - 1) < 0.1
+        field[:] = [pictures.finished()]
+
+    sorting = peak(sort) + 28 * places  # and what makes a picture, before it is taken
+    writing = peak(lambda: fields.write(tmp_path, 0, field, picture, dtype)) + field[0].nbytes
+    np.testing.assert_array_equal(field[0][3], np.arange(samples))
+    assert abs(max(sorting, writing) / store.bytes_of_field(places, samples) - 1) < 0.1
 
 
 def test_what_does_not_fit_into_memory_or_on_disk_is_refused(tmp_path, monkeypatch):

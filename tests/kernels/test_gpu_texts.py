@@ -151,11 +151,11 @@ def same_elements(op, written, arrays, params, precision, folder, rounding=16):
 RELAXATION = ((0.9, 0.05, 0.1, 0.5, 0.1, 0.1, 0.1), (0.8, 0.06, 0.2, 0.4, 0.1, 0.1, 0.1))
 KINDS = {
     "attenuated": sem.Kind(2, relaxation=RELAXATION, bulk=True),
-    "corners": sem.Kind(4, "corners"),
     "full": sem.Kind(3, full=True),
     "layer": sem.Kind(4, "box", axes=1),
     "across": sem.Kind(3, axes=3, general=True),
     "high layer": sem.Kind(8, "stored", axes=4),
+    "corners": sem.Kind(4, "corners"),
     "stored": sem.Kind(2, "stored", per_node=False),
     "high": sem.Kind(6),
     "corner": sem.Kind(2, axes=7, full=True),
@@ -163,7 +163,7 @@ KINDS = {
 FORCES = [(name, "float32") for name in KINDS] + [(name, "float64") for name in ("attenuated", "across", "stored")]
 
 
-@pytest.mark.parametrize("name, precision", tiers(FORCES, FORCES[:6]))
+@pytest.mark.parametrize("name, precision", tiers(FORCES, FORCES[:5]))
 def test_forces_of_elements(name, precision, tmp_path):
     kind, rng = KINDS[name], np.random.default_rng(5)
     mesh = semcase.mesh_of(kind.degree, kind.geometry, (3, 1, 1))

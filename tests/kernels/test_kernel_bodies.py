@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from kernelcase import ABSENT, LONGEST, PRECISIONS, commit, inside, run, tiers, unchanged_outside
+from kernelcase import ABSENT, LONGEST, PRECISIONS, commit, inside, run, tiers, unchanged_outside, unoptimised
 
 from craton.core.layout import Layout
 from craton.core.plan import Launch
@@ -29,6 +29,12 @@ EXTENT = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
 WITHIN = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], PART[::2], PART[1::2]))  # PART in arrays of the layer
 DT_H = 0.05
 HALF_STEPS = ("velocity", "stress")
+
+
+@pytest.fixture(autouse=True)
+def compiled_in_little_time(monkeypatch):
+    unoptimised(monkeypatch)
+
 
 both = pytest.mark.parametrize("precision", [PRECISIONS[0], pytest.param(PRECISIONS[1], marks=pytest.mark.long)])
 # Each order and each precision; a text treats them apart.
@@ -456,66 +462,20 @@ def test_rigid(precision):
     assert (after["vz"][at] == 0).all() and unchanged_outside(before["vz"], after["vz"], at)
 
 
-@both
-def test_wrap(precision):
-    reach, names = 4, ("vx", "syz", "szz")
-    layout = Layout(SHAPE, reach)
-    before = random_fields(layout, precision)
-    for axis, side in np.ndindex(3, 2):
-        n, box = SHAPE[2 - axis], [v for m in SHAPE for v in (0, m)]
-        low = n if side else -reach
-        box[2 * (2 - axis) : 2 * (3 - axis)] = low, low + reach
-        shift = (-n if side else n) * (1, layout.row, layout.plane)[axis]
-        params = {"row": layout.row, "plane": layout.plane, "shift": shift}
-        after = run(operators.wrap(), names, before, tuple(box), params, layout, precision)
-        for name in names:
-            whole = np.take(before[name][layout.window()], np.arange(low, low + reach), axis=2 - axis, mode="wrap")
-            np.testing.assert_array_equal(after[name][inside(layout, box)], whole)
-            assert unchanged_outside(before[name], after[name], inside(layout, box))
-
-
 # --- points -----------------------------------------------------------------------------------------------------------------------------
-
-
-def table(rng, places, rows, columns, precision):
-    """Random rows of `places` targets or channels: starts of each one's rows, column and weight of each row."""
-    first = np.concatenate([[0], np.sort(rng.integers(0, rows + 1, places - 1)), [rows]]).astype(np.int32)
-    return first, rng.integers(0, columns, rows, dtype=np.int32), rng.standard_normal(rows).astype(precision)
-
-
-def in_table(op, values, count, params, precision):
-    """What an operator writes, run on so many rows of a table of points."""
-    layout, box = Layout(SHAPE, 2), (0, 1, 0, 1, 0, count)
-    return run(op, op.arrays, dict(zip(op.arrays, values)), box, params, layout, precision)[op.writes[0]]
-
-
-@both
-def test_inject(precision):
-    rng, layout = np.random.default_rng(5), Layout(SHAPE, 2)
-    places, rows, columns, step = 23, 61, 4, 2
-    first, column, weight = table(rng, places, rows, columns, precision)
-    target = np.sort(rng.choice(np.arange(-300, 4000), places, replace=False))  # ghosts before the first point too
-    state, series = random_fields(layout, precision)["vx"], rng.standard_normal((7, columns)).astype(precision)
-    values = (state, target.astype(np.int64), first, column, weight, series, np.array([step], np.int32))
-    after = in_table(points.INJECT, values, places, {"columns": columns, "slots": 1}, precision)
-    added, magnitude = np.zeros(after.size), abs(state.astype(float)).ravel()
-    of = np.repeat(target, np.diff(first)) + layout.first
-    products = weight.astype(float) * series.astype(float)[step, column]
-    np.add.at(added, of, products)
-    np.add.at(magnitude, of, abs(products))
-    assert unchanged_outside(state.ravel(), after.ravel(), np.unique(of))
-    close(after.ravel(), state.astype(float).ravel() + added, magnitude, np.diff(first).max(), slice(None))
 
 
 @both
 def test_sample(precision):
-    rng, layout = np.random.default_rng(6), Layout(SHAPE, 2)
+    """Random rows of nine channels, first[n] .. first[n + 1] those of channel n; ghosts before the first point too."""
+    rng, layout, op = np.random.default_rng(6), Layout(SHAPE, 2), points.SAMPLE
     channels, rows, slots, step = 9, 70, 5, 13
-    first, _, weight = table(rng, channels, rows, 1, precision)
+    first = np.concatenate([[0], np.sort(rng.integers(0, rows + 1, channels - 1)), [rows]]).astype(np.int32)
     source, ring = rng.integers(-300, 4000, rows), rng.standard_normal((slots, channels)).astype(precision)
-    state = random_fields(layout, precision)["vy"]
-    values = (ring, state, source, first, weight, np.array([step], np.int32))
-    after = in_table(points.SAMPLE, values, channels, {"columns": channels, "slots": slots}, precision)
+    weight, state = rng.standard_normal(rows).astype(precision), random_fields(layout, precision)["vy"]
+    arrays = dict(zip(op.arrays, (ring, state, source, first, weight, np.array([step], np.int32))))
+    params = {"columns": channels, "slots": slots}
+    after = run(op, op.arrays, arrays, (0, 1, 0, 1, 0, channels), params, layout, precision)[op.writes[0]]
     products = weight.astype(float) * state.astype(float).ravel()[source + layout.first]
     channel = np.repeat(np.arange(channels), np.diff(first))
     expected, magnitude = (np.bincount(channel, p, channels) for p in (products, abs(products)))

@@ -7,9 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from common import refused
+from damagecase import damage
 
 from craton.errors import ResourceError
 from craton.host import compile as host
@@ -110,27 +110,13 @@ def test_cupy_gets_a_folder_of_this_user_alone(tmp_path, monkeypatch):
 # --- damaged, old, locked ---------------------------------------------------------------------------------------------------------------
 
 
-def flipped(path):
-    """Flip 64 bytes in the middle."""
-    contents = np.frombuffer(path.read_bytes(), np.uint8).copy()
-    contents[contents.size // 2 :][:64] ^= 255
-    path.write_bytes(contents)
-
-
-def folder_instead(path):
-    """Put a folder in its place."""
-    path.unlink()
-    path.mkdir()
-    (path / "file").touch()
-
-
 DAMAGES = {
-    "empty": lambda path: path.write_bytes(b""),
-    "garbage": lambda path: path.write_bytes(b"\x7fELF" + bytes(range(256)) * 20),
-    "a folder": folder_instead,
-    "cut in half": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "64 bytes flipped": flipped,
-    "longer": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
+    "empty": lambda path: damage(path, b""),
+    "garbage": lambda path: damage(path, b"\x7fELF" + bytes(range(256)) * 20),
+    "a folder": lambda path: damage(path, lambda path: (path / "another").mkdir(parents=True)),
+    "cut in half": lambda path: damage(path, path.stat().st_size // 2),
+    "a bit flipped": lambda path: damage(path, 0.5),
+    "longer": lambda path: damage(path, path.read_bytes() + b"\0"),
     "of another kernel": lambda path: path.rename(path.with_name(path.name[:-4] + "f.so")),
 }
 
@@ -213,16 +199,6 @@ def test_a_compiler_or_cache_that_is_none_is_refused_in_words(entry, tmp_path, m
     assert not list(entry.parent.iterdir())
 
 
-def wrapper(folder):
-    """A compiler that notes its calls in folder/calls."""
-    command, path = host.compiler(), folder / "noting-cxx"
-    if command[0] == sys.executable:
-        pytest.skip("needs a C++ compiler of its own, not the ziglang wheel")
-    path.write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\nexec {command[0]} "$@"\n')
-    path.chmod(0o755)
-    return path
-
-
 PROGRAM = """
 from craton.backends.cpu import CPU
 from craton.methods.finite_difference import operators
@@ -233,7 +209,12 @@ assert all(CPU().compile([operators.stress(stencil(2)), operators.velocity(stenc
 
 def compilations(folder, processes):
     """Calls of the compiler other than the search for OpenMP, after processes side by side that compile a text and the runner."""
-    own = {"CRATON_CACHE": str(folder / "cache"), "CXX": str(wrapper(folder)), "PYTHONPATH": os.pathsep.join(sys.path)}
+    command, noting = host.compiler(), folder / "noting-cxx"
+    if command[0] == sys.executable:
+        pytest.skip("needs a C++ compiler of its own, not the ziglang wheel")
+    noting.write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\nexec {command[0]} "$@"\n')
+    noting.chmod(0o755)
+    own = {"CRATON_CACHE": str(folder / "cache"), "CXX": str(noting), "PYTHONPATH": os.pathsep.join(sys.path)}
     words, more = [sys.executable, "-c", PROGRAM], {"env": os.environ | own, "stderr": subprocess.PIPE, "text": True}
     for process in [subprocess.Popen(words, **more) for _ in range(processes)]:
         assert process.wait() == 0, process.stderr.read()

@@ -5,7 +5,6 @@ import inspect
 import re
 
 import pytest
-from common import edited
 from paths import PACKAGE, ROOT
 
 import craton
@@ -66,15 +65,3 @@ def test_the_scenario_of_a_new_method_needs_no_other_edit(monkeypatch):
     first, second = caught.value.problems
     assert 'did you mean "acoustic-2d"' in first.message
     assert second.remedy == '"boundaries" belongs to scenarios with method = "fd"'
-
-
-def test_a_method_is_one_row(monkeypatch):
-    """Another object in the row of a method takes all its verbs: here one that plans as before and says another thing."""
-
-    class Other(type(METHODS["fd"])):
-        def dataset(self, result):
-            return super().dataset(result).assign_attrs(method="other")
-
-    scenario = craton.Scenario(**edited(TABLES, model__vs=1700), receivers=[{"name": "R", "at": [300, -300]}])
-    monkeypatch.setitem(METHODS, "fd", Other())
-    assert craton.run(scenario, device="cpu", progress=False).dataset.attrs["method"] == "other"

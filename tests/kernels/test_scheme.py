@@ -6,7 +6,6 @@ import pytest
 
 from craton import api
 from craton.methods.finite_difference import scheme
-from craton.validation import conserved
 
 PHASE = np.linspace(1e-3, np.pi, 20001)
 SOURCE = fdcase.explosion([3000, 3000, -3000], fdcase.ricker(2))
@@ -85,11 +84,3 @@ def test_plans_say_what_a_choice_costs():
     assert f"{d[0]:+.2%} along an axis, {d[2]:+.2%} along the diagonal" in notes["at max_frequency"]
     snapshots = [{"name": "s", "quantity": "velocity", "every": 0.1}]
     assert "spatial and temporal" in planned(8, "holberg", "cpml", snapshots=snapshots)[1]["in snapshots"]
-
-
-@pytest.mark.long
-def test_below_a_free_surface_with_long_and_optimised_differences():
-    """Energy is conserved to rounding: each axis has its own integration by parts; reciprocity."""
-    rows = conserved.energy("cpu", orders=(10,), duration=1.5, weights="holberg")
-    rows += conserved.reciprocity("cpu", orders=(16,), places=conserved.PLACES[1:], weights="holberg")
-    assert all(row["passed"] for row in rows), rows

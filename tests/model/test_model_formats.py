@@ -179,9 +179,7 @@ def test_properties_from_segy_and_constants(tmp_path):
     assert problem.key == "model.properties.rho.file" and "are not those of vp" in problem.message
     assert "states no sample interval" in problem_of(file=files["vs"]).message
     refused(ScenarioError, "file and properties are mutually exclusive", box, right | {"file": files["vs"]})
-    refused(
-        ScenarioError, "none of the properties comes from a file", problem_of, {"vp": 3000, "vs": 1500, "rho": 2400}
-    )
+    refused(ScenarioError, "none of the properties comes from a file", problem_of, {"vp": 3, "vs": 1, "rho": 2})
 
 
 def test_a_line_of_segy_is_a_section_and_its_interval_millimetres(tmp_path):
@@ -298,9 +296,7 @@ def test_a_wrong_table_of_layers_is_refused(tmp_path):
     for text, words in (
         ("depth vp vs\n0 1 2\n", "no column rho"),
         ("vp vs rho\n1 2 3\n", "its columns are"),
-        ("depth vp vs rho qmu\n0 1 2 3 4\n", "'qmu' is unknown"),
         ("0 5 3 2\n1 5 3 2\n", "column '0' is unknown"),
-        ("depth_s vp vs rho\n0 1 2 3\n", "unknown"),
         ("depth (s) vp vs rho\n0 1 2 3\n", "is a time, but a length is required"),
         ("depth vp vs rho\n3 5 3 2\n1 5 3 2\n", "must rise"),
         ("thickness vp vs rho\n0 5 3 2\n1 5 3 2\n", "a thickness is not above 0"),
@@ -328,26 +324,23 @@ def plane(model):
     return box(model, CENTRE | {"at": [500, -40]}, origin=[0, -1000], size=[2000, 1000], spacing=20)
 
 
-@pytest.mark.long
 def test_a_section_without_y_is_a_model_of_the_plane(tmp_path):
     fields = {n: (("z", "x"), section(SX, SZ[:, None]) * f) for n, f in (("vp", 1), ("vs", 0.5), ("rho", 0.8))}
     ds = xarray.Dataset(fields, {"x": SX, "z": SZ})
     by_depth = ds.assign_coords(z=-ds.z).rename(z="depth").transpose("x", "depth")
-    for n, dataset in enumerate((by_depth, ds.isel(x=slice(None, None, -1), z=slice(None, None, -1)))):
-        dataset.to_netcdf(tmp_path / f"{n}.nc")
-        for model in (dataset, {"kind": "file", "file": str(tmp_path / f"{n}.nc")}):
-            scenario = plane(model)
-            craton.plan(scenario)
-            vp, vs, rho = earth.point_values(scenario.model, IN_SECTION)
-            assert vp == pytest.approx(section(IN_SECTION[:, 0], IN_SECTION[:, 2]), rel=1e-12)
-            assert vs == pytest.approx(vp / 2) and rho == pytest.approx(0.8 * vp)
-            remedies = [p.remedy for p in earth.problems(box(model).model, REGION) if "y runs" in p.message]
-            assert remedies and "a domain in the (x, z) plane" in remedies[0]
+    by_depth.to_netcdf(tmp_path / "m.nc")
+    for model in (
+        ds.isel(x=slice(None, None, -1), z=slice(None, None, -1)),
+        {"kind": "file", "file": str(tmp_path / "m.nc")},
+    ):
+        vp, vs, rho = earth.point_values(plane(model).model, IN_SECTION)
+        assert vp == pytest.approx(section(IN_SECTION[:, 0], IN_SECTION[:, 2]), rel=1e-12)
+        assert vs == pytest.approx(vp / 2) and rho == pytest.approx(0.8 * vp)
+        remedies = [p.remedy for p in earth.problems(box(model).model, REGION) if "y runs" in p.message]
+        assert remedies and "a domain in the (x, z) plane" in remedies[0]
 
 
 FALLING = {"endian": "big", "spacing": [-20, -20], "origin": [2000, -1000]}
-
-
 BIG = {"type": "float64", "endian": "big"}
 
 
@@ -415,14 +408,14 @@ def test_the_plan_says_how_water_thinner_than_a_cell_is_represented():
     slope = {"x": [0, 4000], "y": [0, 4000], "z": [[-200, 0]] * 2}
     sea = {"kind": "homogeneous", **SEDIMENT, "topography": slope, "water": {"level": -1}}
 
-    def said(*arguments):
+    def notes_of(*arguments):
         rows = [row for rows in planned(*arguments).notes.values() for row in rows]
         return {n: text for n, text, *_ in rows if "elements" in text or n == "thin water"}
 
-    assert said("fd", thin)["thin water"].startswith("30 m at least, less than a cell of 100 m; a cell")
-    assert "4 m at least, less than a cell of 100 m over 50% of its area" in said("fd", sea, 200)["thin water"]
-    assert "thin water" not in said("fd", deep)
-    assert "the thinnest 39 m high" in said("sem", sea | {"topography": -40})["fluid"]
+    assert notes_of("fd", thin)["thin water"].startswith("30 m at least, less than a cell of 100 m; a cell")
+    assert "4 m at least, less than a cell of 100 m over 50% of its area" in notes_of("fd", sea, 200)["thin water"]
+    assert "thin water" not in notes_of("fd", deep)
+    assert "the thinnest 39 m high" in notes_of("sem", sea | {"topography": -40})["fluid"]
 
 
 @both
@@ -432,8 +425,8 @@ def test_qs_of_a_fluid_is_ignored_and_no_part_of_the_fit(method):
     for more in ({}, {"qs": 0.01}, {"qs": 5000}):
         layers = [{"top": 0, **WATER, "qp": 500} | more, rock]
         plan = planned(method, {"kind": "layers", "layers": layers, "attenuation": {"band": [0.1, 2]}})
-        said = [w for w in plan.warnings if "model.layers.0" in w]
-        assert said == (["model.layers.0.qs: Qs of a fluid is ignored"] if more else [])
+        warnings = [w for w in plan.warnings if "model.layers.0" in w]
+        assert warnings == (["model.layers.0.qs: Qs of a fluid is ignored"] if more else [])
         rows = [row for rows in plan.notes.values() for row in rows if "mechanisms" in str(row)]
         plans.append((plan.dt, str(rows)))
     assert plans[0] == plans[1] == plans[2]

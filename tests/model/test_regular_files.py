@@ -69,7 +69,7 @@ def test_commands_refuse_what_is_no_file(odd, tmp_path, capsys):
     (tmp_path / "done" / "result.zarr").mkdir(parents=True)
     (tmp_path / "done" / "run.json").write_text(json.dumps({"state": "finished"}))
     for words in COMMANDS:
-        for path in ("pipe", "/dev/zero", "/proc/self/mem"):
+        for path in ("pipe", "/dev/zero"):
             code = main([word.format(os.path.abspath(path)) for word in words.split()])
             message = capsys.readouterr().err
             assert code == 2 and odd[path] in message, (words, message)
@@ -96,17 +96,15 @@ def test_swollen_netcdf_and_zarr_are_refused(tmp_path):
     refused(FileError, "too few", open_recording, tmp_path / "out", "box")
 
 
-@pytest.mark.parametrize("name", ["m.nc", pytest.param("m.zarr", marks=pytest.mark.long)])
-def test_constant_compressed_models_are_read(name, tmp_path):
+def test_constant_compressed_models_are_read(tmp_path):
     """32 MB of one value, which deflate makes 1,000 times shorter and zstandard 20,000 times."""
     values, axes = np.full((200, 200, 200), 3000.0, np.float32), {axis: 10.0 * np.arange(200) for axis in "xyz"}
     data = xr.Dataset({"vp": (("z", "y", "x"), values)}, axes)
-    write, more = (
-        (data.to_netcdf, {"encoding": {"vp": {"zlib": True, "complevel": 9}}}) if name == "m.nc" else (data.to_zarr, {})
-    )
-    write(tmp_path / name, **more)
-    with io.read(tmp_path / name, "gridded model") as read:
-        assert read.vp.shape == (200, 200, 200) and float(read.vp[7, 8, 9]) == 3000
+    data.to_netcdf(tmp_path / "m.nc", encoding={"vp": {"zlib": True, "complevel": 9}})
+    data.to_zarr(tmp_path / "m.zarr")
+    for name in ("m.nc", "m.zarr"):
+        with io.read(tmp_path / name, "gridded model") as model:
+            assert model.vp.shape == (200, 200, 200) and float(model.vp[7, 8, 9]) == 3000
 
 
 def test_wide_coordinates_without_values_are_refused(tmp_path):

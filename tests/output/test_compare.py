@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from common import edited, refused
+from filecase import bare
 
 import craton
 from craton.cli import main
@@ -105,6 +106,22 @@ def test_two_instruments_are_two_and_an_accelerometer_is_none_of_velocity(calcul
     assert {p.quantity for p in pairs} == {"acceleration"}
 
 
+def test_shift_ratio_and_misfit_are_measured(calculated, tmp_path, capsys, monkeypatch):
+    """Of data that are late by 0.09 s and twice as large; with a figure."""
+    out, _, stream = calculated
+    data = observed(stream.select(station="BBB"))
+    for trace in data:
+        trace.data = 2 * trace.data
+        trace.stats.starttime += 0.09
+    monkeypatch.setattr("craton.report.figures.figure", bare)
+    words = ["--band", "0.1", "5", "--align", "0.2", "-o", str(tmp_path / "c.png")]
+    assert main(["compare", str(out), str(written(data, tmp_path / "d")), *words]) == 0
+    assert "3 traces" in capsys.readouterr().out and (tmp_path / "c.png").stat().st_size > 10_000
+    for pair in compare(out, tmp_path / "d", (0.1, 5.0), 0.2):
+        assert pair.shift == pytest.approx(0.09, abs=1e-3) and pair.correlation > 0.99
+        assert pair.ratio == pytest.approx(0.5, rel=0.02) and pair.misfit == pytest.approx(0.5, rel=0.05)
+
+
 def test_displacement_is_not_compared_with_velocity(calculated, tmp_path):
     out, _, stream = calculated
     run(out.parent / "stations", tmp_path / "u", output__waveforms=["displacement"])
@@ -120,8 +137,14 @@ def test_displacement_is_not_compared_with_velocity(calculated, tmp_path):
 
 
 def test_components_1_and_2_are_turned_by_their_azimuths_or_refused(calculated, tmp_path, caplog):
-    """Against hand-turned records; the directions are those of an inventory, or of SAC headers."""
+    """Against hand-turned records; the directions are those of an inventory, or of SAC headers. Radial and transverse are those of
+    the source.
+    """
     out, dataset, stream = calculated
+    pairs = compare(
+        out, written(obspy.Stream(observed(stream.select(station="BBB"))).rotate("NE->RT"), tmp_path / "rt")
+    )
+    assert len(pairs) == 3 and max(p.misfit for p in pairs) < 1e-4
     east, north, up = (dataset.velocity.sel(receiver="GE.BBB", component=c).values for c in "ENZ")
     turn = np.radians(25)
     turned = {"1": np.cos(turn) * north + np.sin(turn) * east, "2": np.cos(turn) * east - np.sin(turn) * north, "Z": up}
@@ -150,13 +173,6 @@ def test_components_1_and_2_are_turned_by_their_azimuths_or_refused(calculated, 
     assert "passed over: README" in caplog.text
 
 
-def test_radial_and_transverse_are_those_of_the_source(calculated, tmp_path):
-    out, _, stream = calculated
-    rotated = obspy.Stream(observed(stream.select(station="BBB"))).rotate("NE->RT")
-    pairs = compare(out, written(rotated, tmp_path / "d"))
-    assert len(pairs) == 3 and max(p.misfit for p in pairs) < 1e-4
-
-
 def test_numbered_codes_of_craton_are_known(tmp_path):
     """Names that MiniSEED cannot hold are numbered in the file."""
     names = ["upper slope", "lower slope"]
@@ -168,8 +184,9 @@ def test_numbered_codes_of_craton_are_known(tmp_path):
 
 
 def test_wrong_input_ends_with_2(calculated, capsys):
-    options = " --band 1 5000", " --quantity strain", " --inventory OUT/run.json"
-    waveforms = [f"OUT OUT/waveforms.mseed{words}" for words in options]
-    for words in ("OUT nothing-*.sac", "OUT OUT/run.json", "OUT/inputs OUT", *waveforms):
+    options = "--band 1 5000", "--band 5 1", "-o a.exe", "--quantity strain", "--inventory OUT/run.json"
+    waveforms = [f"OUT OUT/waveforms.mseed {words}" for words in options]
+    for words in (*waveforms, "OUT nothing-*.sac", "OUT OUT/run.json", "OUT/inputs OUT"):
         assert main(["compare", *words.replace("OUT", str(calculated[0])).split()]) == 2, words
-        assert "bug" not in capsys.readouterr().err
+        message = capsys.readouterr().err
+        assert "bug" not in message and ("half the sampling rate" in message) == ("band" in words)

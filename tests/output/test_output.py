@@ -4,9 +4,9 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import sys
 import warnings
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,10 +25,10 @@ from craton.io import fdsn, miniseed
 from craton.output import dataset, export
 from craton.output.shots import check_survey_out
 from craton.output.snapshots import SnapshotWriter
-from craton.output.store import KINDS, Store, check_out, check_space, kind_of, read_run
+from craton.output.store import KINDS, Store, check_out, kind_of, read_run
 from craton.report import overview, pictures
 from craton.scenario import loads
-from craton.survey.channels import Channel, channels
+from craton.survey.channels import Channel
 
 
 def pulse_integral(t, shift, width=0.12):
@@ -42,30 +42,22 @@ def pulse_derivative(t, shift, width=0.12):
 # dataset
 
 
-def test_velocity_is_untouched_and_lives_at_half_steps():
-    ds = waveforms()
-    samples, used = recorded(["velocity"])
-    assert ds.velocity.dims == ("receiver", "component", "time")
-    np.testing.assert_array_equal(ds.time, START + (np.arange(STEPS) + 0.5) * DT)
-    for column, channel in enumerate(used):
-        trace = ds.velocity.sel(receiver=f"R{channel.receiver + 1}", component=channel.component)
-        np.testing.assert_array_equal(trace, samples[:, column])
-    assert list(ds.component.values) == ["E", "N", "Z"]
-    assert ds.velocity.attrs["units"] == "m/s" and ds.time.attrs["units"] == "s" and ds.z.attrs["positive"] == "up"
-    np.testing.assert_array_equal(ds.x, [1000, 1500])
-    about = samples, used, stations(), DT, START
-    refused(ValueError, "no channel records pressure", dataset.waveforms, *about, ["pressure"])
-
-
 @pytest.mark.parametrize("sampling", [None, 0.025])
 def test_all_quantities_share_one_exact_time_axis(sampling):
+    """At half steps velocity is untouched."""
     names = ("velocity", "displacement", "acceleration", "pressure", "strain", "rotation_rate")
-    ds = waveforms(names, sampling=sampling)
+    ds, (samples, used) = waveforms(names, sampling=sampling), recorded(names)
+    columns = {(channel.receiver, channel.quantity, channel.component): c for c, channel in enumerate(used)}
     if sampling:
         np.testing.assert_allclose(ds.time, START + sampling * np.arange(ds.sizes["time"]), rtol=0, atol=1e-12)
         assert START + (STEPS - 0.5) * DT - sampling < float(ds.time[-1]) <= START + (STEPS - 0.5) * DT + 1e-12
+    else:
+        np.testing.assert_array_equal(ds.time, START + (np.arange(STEPS) + 0.5) * DT)
+        for row, component in product((0, 1), "ENZ"):
+            column = samples[:, columns[row, "velocity", component]]
+            np.testing.assert_array_equal(ds.velocity.sel(component=component)[row], column)
+    assert ds.velocity.dims == ("receiver", "component", "time")
     assert ds.strain.dims == ("receiver", "tensor", "time") and ds.pressure.dims == ("receiver", "time")
-    recorded_channels = [(ch.receiver, ch.quantity, ch.component) for ch in channels(2, names)]
     for name, rate, place, function in [
         ("velocity", "velocity", {"component": "N"}, pulse),
         ("pressure", "pressure", {}, pulse),
@@ -74,7 +66,7 @@ def test_all_quantities_share_one_exact_time_axis(sampling):
         ("strain", "strain_rate", {"tensor": "EZ"}, pulse_integral),
         ("rotation_rate", "rotation_rate", {"component": "E"}, pulse),
     ]:
-        c = recorded_channels.index((1, rate, *(place.values() or "P")))
+        c = columns[1, rate, *(place.values() or "P")]
         expected = (c + 1) * function(ds.time.values, 0.05 * c)
         # Anti-alias filter ripple 1e-4; half a step of delay would be 4e-2.
         np.testing.assert_allclose(ds[name].isel(receiver=1).sel(place), expected, atol=3e-4 * np.abs(expected).max())
@@ -87,36 +79,26 @@ def test_decimation_removes_what_the_output_cannot_carry():
     east, north, _ = dataset.waveforms(samples, *about, sampling=0.05).velocity.values[0]
     assert np.abs(east).max() < 1e-3  # 30 Hz would alias to 10 Hz at full amplitude
     assert np.isnan(north).all()  # no channel
+    refused(ValueError, "no channel records pressure", dataset.waveforms, samples, *about[:-1], ["pressure"])
 
 
 # OUT
 
 
-def test_complete_run_opens_without_warning(tmp_path):
-    store = Store(tmp_path / "a" / "out")
-    store.write_scenario(smallcase.TEXT)
-    axes = {"z": np.arange(-400.0, 1, 100), "y": 500.0, "x": np.arange(0.0, 701, 100)}
-    with store.snapshots() as writer:
-        writer.add_series("section", {"velocity": ("E", "N", "Z"), "pressure": ("P",)}, axes, [0.0, 0.5, 1.0])
-        for i in range(3):
-            writer.put("section", 0.5 * i, {"velocity": np.full((3, 5, 8), i + 1.0), "pressure": np.full((5, 8), -i)})
-    store.write_waveforms(waveforms(n=1))
-    second = waveforms(("velocity", "pressure"), dtype="float32", title="second", scenario=smallcase.TEXT)
-    store.write_waveforms(second)  # replaces the first
-    store.finish(peak=np.float32(2.0), reason=float("nan"))
+def test_complete_run_opens_without_warning(box):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for consolidated in (None, True, False):
-            ds = xr.open_zarr(store.zarr, consolidated=consolidated)
-            section = xr.open_zarr(store.zarr, group="snapshots/section", consolidated=consolidated)
-    assert ds.velocity.dtype == np.float32 and ds.time.dtype == np.float64 and ds.attrs["title"] == "second"
-    xr.testing.assert_identical(ds.load(), waveforms(("velocity", "pressure"), dtype="float32").assign_attrs(ds.attrs))
-    assert section.velocity.dims == ("time", "component", "z", "x") and section.pressure.dims == ("time", "z", "x")
-    assert float(section.y) == 500.0 and set(section.coords) == {"time", "component", "x", "y", "z"}
-    np.testing.assert_array_equal(section.velocity[:, 1, 2, 3], [1, 2, 3])
-    state = read_run(store.path)
-    assert state["state"] == "finished" and state["peak"] == 2.0 and state["reason"] == "nan"
-    assert sorted(p.name for p in store.path.iterdir()) == ["result.zarr", "run.json", "scenario.toml"]
+            ds = xr.open_zarr(box / "result.zarr", consolidated=consolidated)
+            upper, section = (
+                xr.open_zarr(box / "result.zarr", group=f"snapshots/{name}", consolidated=consolidated)
+                for name in ("upper", "section")
+            )
+    assert ds.velocity.dtype == np.float32 and ds.time.dtype == np.float64 and ds.attrs["title"] == "Small case"
+    assert list(ds.component.values) == ["E", "N", "Z"] and list(ds.x.values) == [2000, 1000, 1200, 1400]
+    assert ds.velocity.attrs["units"] == "m/s" and ds.time.attrs["units"] == "s" and ds.z.attrs["positive"] == "up"
+    assert section.velocity.dims == ("time", "component", "z", "x") and upper.pressure.dims == ("time", "y", "x")
+    assert float(section.y) == 1500.0 and set(section.coords) == {"time", "component", "x", "y", "z"}
 
 
 def test_run_stopped_early_keeps_only_the_frames_written(tmp_path):
@@ -132,11 +114,12 @@ def test_run_stopped_early_keeps_only_the_frames_written(tmp_path):
     assert ds.divergence.dims == ("time", "z", "y", "x") and ds.sizes["time"] == 20 and float(ds.divergence.min()) == 1
 
 
-def test_error_of_the_thread_reaches_the_caller(tmp_path):
+def test_bad_frames_are_refused_at_once_and_an_error_of_the_thread_reaches_the_caller(tmp_path):
     path = tmp_path / "r.zarr"
     writer = SnapshotWriter(path, depth=1)
     writer.add_series("s", {"pressure": ()}, {"z": np.arange(3.0), "x": np.arange(4.0)}, np.arange(100.0))
-    writer.put("s", 0.0, {"pressure": np.zeros((3, 4))})
+    refused(ValueError, "no frame at 200 s", writer.put, "s", 200.0, {"pressure": np.zeros((3, 4))})
+    refused(ValueError, "shapes", writer.put, "s", 0.0, {"pressure": np.zeros((4, 3))})
     writer._queue.put((lambda: (shutil.rmtree(path), path.write_text("in the way")), ()))
     with pytest.raises(ResourceError, match=r"could not write snapshots to .*r\.zarr"):
         for t in range(1, 100):
@@ -176,20 +159,14 @@ def test_series_that_grow_are_whole_at_every_moment(step, tmp_path, monkeypatch)
     assert 8 < moves < 100
 
 
-def test_bad_frames_are_refused_at_once(tmp_path):
-    with SnapshotWriter(tmp_path / "r.zarr") as writer:
-        writer.add_series("s", {"pressure": ()}, {"z": np.arange(3.0), "x": np.arange(4.0)}, [0.0, 1.0])
-        refused(ValueError, "no frame at 7 s", writer.put, "s", 7.0, {"pressure": np.zeros((3, 4))})
-        refused(ValueError, "shapes", writer.put, "s", 1.0, {"pressure": np.zeros((4, 3))})
-
-
 def test_finished_run_is_not_overwritten(tmp_path):
     store = Store(tmp_path / "out")
     store.write_waveforms(waveforms())
-    store.finish()
+    store.finish(peak=np.float32(2.0), reason=float("nan"))
+    state = read_run(store.path)
+    assert state["state"] == "finished" and state["peak"] == 2.0 and state["reason"] == "nan"
     (store.path / "notes.txt").write_text("mine")
-    for attempt in (check_out, Store):
-        refused(ScenarioError, ["holds a finished run", "--force"], attempt, store.path)
+    refused(ScenarioError, ["holds a finished run", "--force"], Store, store.path)
     assert (store.zarr / "velocity").exists()
     again = Store(store.path, force=True)
     assert not again.zarr.exists() and read_run(store.path)["state"] == "running"
@@ -198,26 +175,22 @@ def test_finished_run_is_not_overwritten(tmp_path):
     Store(store.path)  # a failed run may be replaced
 
 
-def of_kind(path, kind, how):
-    """A finished OUT of a kind; an old or damaged one tells it by what lies there."""
-    store = Store(path, kind=kind)
-    if kind in ("greens", "gradient"):
-        (store.zarr / {"greens": "values", "gradient": "misfit"}[kind]).mkdir(parents=True)
-    (path / "scenario.toml").write_text("mine")
-    store.finish(**({} if kind == "run" else {"survey": "abc"}))
-    if kind != "run":
-        (path / "shots").mkdir()
-    state = {k: v for k, v in read_run(path).items() if k != "kind"}
-    if how != "new":
-        (path / "run.json").write_text(json.dumps(state) if how == "old" else "{")
-    return path
+FOLDERS = {"run": [], "survey": ["shots"], "gradient": ["shots", "result.zarr/misfit"]}
+FOLDERS["greens"] = ["shots", "result.zarr/values"]
 
 
 @pytest.mark.parametrize("how", ["new", "old", "damaged"])
 def test_only_what_is_of_its_kind_is_replaced(tmp_path, how):
-    """By force, and where it did not finish; whatever the other one is."""
+    """By force, and where it did not finish; an old or damaged OUT tells its kind by what lies there."""
     for there in KINDS:
-        out = of_kind(tmp_path / there, there, how)
+        out = tmp_path / there
+        store = Store(out, kind=there)
+        for folder in FOLDERS[there]:
+            (out / folder).mkdir(parents=True)
+        (out / "scenario.toml").write_text("mine")
+        store.finish(**({} if there == "run" else {"survey": "abc"}))
+        state = {key: value for key, value in read_run(out).items() if how == "new" or key != "kind"}
+        (out / "run.json").write_text("{" if how == "damaged" else json.dumps(state))
         assert kind_of(out) == there
         for kind in set(KINDS) - {there}:
             words = f"holds {KINDS[there]}, which"
@@ -243,65 +216,47 @@ def test_what_others_made_is_never_replaced(tmp_path, name):
     assert (tmp_path / "thesis.tex").exists()
 
 
-def test_foreign_running_and_unwritable_out_are_refused(tmp_path, monkeypatch):
-    (tmp_path / "thesis.tex").write_text("x")
-    refused(ScenarioError, "not from craton", Store, tmp_path)
-    for place in (tmp_path / "thesis.tex", tmp_path / "thesis.tex" / "out", Path("/proc/no/out")):
+def test_out_that_cannot_be_written_or_drawn_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path / "file", tmp_path / "file" / "out", Path("/proc/no/out")):
         refused(ResourceError, "cannot write to", Store, place)
-    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "run.json").write_text(json.dumps({"state": "running", "pid": os.getppid(), "host": socket.gethostname()}))
-    refused(ScenarioError, "being written by process", check_out, out)
-    check_space(tmp_path / "new", 1)
-    refused(ResourceError, "GiB are free", check_space, tmp_path / "new", 1 << 60)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # the tests may run as root, who may write anywhere
     refused(ResourceError, "not writable", check_out, tmp_path / "new")
     refused(CratonError, "neither waveforms nor snapshots", overview, tmp_path)
 
 
-@pytest.mark.parametrize("method", ["fd", "sem"])
-def test_samples_finer_than_the_steps_are_refused(method):
-    """Where the step is chosen by the plan as well: nothing lies between steps."""
-    text = smallcase.TEXT
-    if method == "sem":
-        text = text.replace('"fd"', '"sem"').replace("spacing = 100", "element_size = 500")
-        text = text.replace('others = "cpml"\ncpml = { thickness = 5 }', 'others = "stacey"')
-    step = craton.plan(loads(text)).dt
+def test_samples_finer_than_the_chosen_steps_are_refused_and_others_have_their_bytes():
+    step = craton.plan(loads(smallcase.TEXT)).dt
     for sampling in (step / 10, 0.99 * step):
         words = "output.sampling: ", "is shorter than the time step"
-        refused(ScenarioError, words, craton.plan, loads(text, [f"output.sampling={sampling}"]))
-
-
-def test_bytes_are_those_of_the_waveforms():
+        refused(ScenarioError, words, craton.plan, loads(smallcase.TEXT, [f"output.sampling={sampling}"]))
     quantities = ["velocity", "displacement", "acceleration"]
     scenario = loads(smallcase.TEXT, ["output.sampling=0.03", f"output.waveforms={quantities}", "snapshots=[]"])
-    written = craton.run(scenario, progress=False, warn=False).dataset
-    assert waves.written_bytes(scenario, craton.plan(scenario)) == sum(written[name].nbytes for name in quantities)
+    dataset = craton.run(scenario, progress=False, warn=False).dataset
+    assert waves.written_bytes(scenario, craton.plan(scenario)) == sum(dataset[name].nbytes for name in quantities)
 
 
 # waveforms for ObsPy
 
 
-def test_mseed_and_stationxml_read_back(tmp_path):
+def test_codes_and_channels_of_mseed_and_stationxml(tmp_path, monkeypatch):
+    """Of waveforms in a box that lies nowhere; samples, times and places are those of test_round_trip.py."""
     obspy = pytest.importorskip("obspy")
-    ds = waveforms(("velocity", "displacement", "pressure", "strain"), dtype="float32")
-    assert [p.name for p in export(ds, tmp_path, "XX")] == ["waveforms.mseed", "stations.xml"]
+    dataset = waveforms(("velocity", "displacement", "pressure", "strain"), dtype="float32")
+    assert [p.name for p in export(dataset, tmp_path, "XX")] == ["waveforms.mseed", "stations.xml"]
     stream = obspy.read(str(tmp_path / "waveforms.mseed"))
-    assert len(stream) == 2 * (3 + 3 + 1 + 6)
-    trace = stream.select(id="XX.R2..HXN")[0]
-    np.testing.assert_array_equal(trace.data, ds.velocity.sel(receiver="R2", component="N").values)
-    assert abs(trace.stats.starttime - (obspy.UTCDateTime(2000, 1, 1) + START + 0.5 * DT)) < 1e-6
-    assert abs(trace.stats.delta - DT) < 1e-9 and trace.data.dtype == np.float32
     inventory = obspy.read_inventory(str(tmp_path / "stations.xml"))
-    assert set(inventory.get_contents()["channels"]) == {t.id for t in stream}
-    assert {"XX.R1..HDH", "XX.R1.DI.HXZ", "XX.R1.EZ.HSE"} <= {t.id for t in stream}
+    ids = set(inventory.get_contents()["channels"])
+    assert ids == {t.id for t in stream} and len(ids) == len(stream) == 2 * (3 + 3 + 1 + 6)
+    assert {"XX.R1..HDH", "XX.R1.DI.HXZ", "XX.R1.EZ.HSE"} <= ids and stream[0].data.dtype == np.float32
     up = inventory.select(station="R2", channel="HXZ", location="")[0][0][0]
     assert (up.azimuth, up.dip, up.response.instrument_sensitivity.input_units) == (0.0, -90.0, "M/S")
     assert abs(obspy.geodetics.gps2dist_azimuth(0, 0, 0, up.longitude)[0] - 1500) < 5  # WGS84 against the sphere
-    stream = miniseed.stream(waveforms(sampling=0.025), "AB")
-    assert {t.stats.channel for t in stream} == {"BXE", "BXN", "BXZ"} and stream[0].stats.network == "AB"
-    assert stream[0].stats.starttime == obspy.UTCDateTime(2000, 1, 1) + START and stream[0].stats.delta == 0.025
+    ids = {trace.id for trace in miniseed.stream(waveforms(n=1, sampling=0.025), "AB")}
+    assert ids == {"AB.R1..BXE", "AB.R1..BXN", "AB.R1..BXZ"}
+    monkeypatch.setitem(sys.modules, "obspy", None)
+    refused(ResourceError, "ObsPy", miniseed.stream, waveforms())
 
 
 def test_codes_of_bands_and_stations():
@@ -310,10 +265,3 @@ def test_codes_of_bands_and_stations():
     codes = fdsn.station_codes([f"profile {i}" for i in range(2000)])
     assert len(set(codes)) == 2000 and max(map(len, codes)) == 5 and codes[0] == "P0001"
     assert len(set(fdsn.station_codes(["a", "A", "ä"]))) == 3
-
-
-def test_without_obspy_the_log_says_so(tmp_path, monkeypatch, caplog):
-    monkeypatch.setitem(sys.modules, "obspy", None)
-    monkeypatch.setitem(sys.modules, "obspy.core", None)
-    assert export(waveforms(), tmp_path) == [] and "craton[seis]" in caplog.text and not list(tmp_path.iterdir())
-    refused(ResourceError, "ObsPy", miniseed.stream, waveforms())

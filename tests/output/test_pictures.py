@@ -1,5 +1,8 @@
-"""craton plot: record sections, gathers, spectra, f-k and dispersion images, particle motion, maps, models; craton compare."""
+"""craton plot: record sections, gathers, spectra, f-k and dispersion images, particle motion, maps, models; films: every
+frame is there, on one scale, over what lies underneath.
+"""
 
+import shutil
 import sys
 from types import SimpleNamespace
 from unittest.mock import MagicMock
@@ -7,16 +10,31 @@ from unittest.mock import MagicMock
 import benchscript
 import numpy as np
 import pytest
+import smallcase
 import typer
 import xarray as xr
-from common import plain, refused
-from filecase import LINE, bare, waveforms
+from common import manifest, plain, refused, stored
+from filecase import LINE, bare, run_of, waveforms
 
 from craton import report
 from craton.cli.app import app, main
+from craton.driver.films import Films
 from craton.driver.result import Result
 from craton.errors import CratonError
-from craton.report import FIGURES, figures, pictures, record_sections, scene3d, shot_gathers, station_maps
+from craton.report import (
+    FIGURES,
+    figures,
+    films,
+    pictures,
+    record_sections,
+    scales,
+    scene3d,
+    shot_gathers,
+    station_maps,
+    style,
+    underlays,
+)
+from craton.report import stage as stages
 from craton.scenario import Layers, load, loads
 from craton.survey import traveltimes
 
@@ -27,12 +45,6 @@ pytest.importorskip("matplotlib")
 def quick(monkeypatch):
     """Figures are drawn without their layout."""
     monkeypatch.setattr(figures, "figure", bare)
-
-
-@pytest.fixture
-def waves(line):
-    """Waveforms along the line."""
-    return xr.open_zarr(line / "result.zarr").load()
 
 
 def pixels(path):
@@ -49,7 +61,7 @@ def colours(page, path):
 
 
 def test_figures_are_drawn_with_their_options(line, quick, capsys):
-    names = ["section", "gathers", "spectrogram", "motion", "fk", "dispersion", "spectra", "map"]
+    names = ["records", "section", "gathers", "spectrogram", "motion", "fk", "dispersion", "spectra", "map"]
     options = ["--component", "E", "--station", "R3", "--by", "offset", "--reduce", "2", "--db", "30"]
     with figures.resolution(60):
         assert main(["plot", str(line), *names, *options]) == 0
@@ -71,8 +83,10 @@ def test_figures_are_drawn_with_their_options(line, quick, capsys):
 
 
 @pytest.mark.parametrize("name", ["overview", "radial", "records", "snapshots"])
-def test_pictures_show_something(box, name):
-    """At less than half of their own resolution, 160 dots per inch."""
+def test_pictures_show_something(box, name, monkeypatch):
+    """At less than half of their own resolution, 160 dots per inch; one with its layout."""
+    if name != "overview":
+        monkeypatch.setattr(figures, "figure", bare)
     with figures.resolution(70):
         path = FIGURES[name](box)
     assert path == box / f"{name}.png"
@@ -94,9 +108,8 @@ def test_overview_takes_the_vertical_section_and_its_liveliest_component(box):
 
 
 def test_record_sections_and_snapshots(quick, tmp_path):
-    """Of few and of many receivers; of a plane where nothing moves."""
-    for n in (3, 12, 70):
-        assert colours(figures.record_section(waveforms(n=n)), tmp_path / "s.png") > 20
+    """Of many receivers; of a plane where nothing moves."""
+    assert colours(figures.record_section(waveforms(n=70)), tmp_path / "s.png") > 20
     axes = {"z": np.arange(-3, 1) * 100.0, "x": np.arange(6) * 100.0, "time": 0.0}
     frame = xr.DataArray(np.zeros((4, 6)), axes, ("z", "x"), "velocity")
     places = {"sources": [(100, 0, -100)], "receivers": [(200, 900, 0)], "interfaces": [-150]}
@@ -106,8 +119,7 @@ def test_record_sections_and_snapshots(quick, tmp_path):
 
 def test_offsets_have_the_sign_of_the_line():
     for row, expected in (
-        ([(0, 0), (100, 0), (300, 0)], [-200, -100, 100]),  # towards the east
-        ([(300, 0), (100, 0), (0, 0)], [100, -100, -200]),  # the same, listed backwards
+        ([(300, 0), (100, 0), (0, 0)], [100, -100, -200]),  # towards the east, listed backwards
         ([(200, 300), (200, 0), (200, -100)], [300, 0, -100]),  # towards the north
         ([(200, 0), (230, 40), (260, 80)], [0, 50, 100]),  # aslant
     ):
@@ -117,7 +129,7 @@ def test_offsets_have_the_sign_of_the_line():
 
 
 @pytest.mark.parametrize("receivers", [12, 70])
-def test_gathers_have_time_downwards_over_signed_offset(tmp_path, receivers):
+def test_gathers_have_time_downwards_over_signed_offset(quick, tmp_path, receivers):
     """Two shots at the ends of a line: positive offsets and negative ones; the end of the records is at the bottom."""
     x = np.linspace(0.0, 2000.0, receivers)
     sources = {f"source_{axis}": ("shot", [0.0, end]) for axis, end in zip("xyz", (2000.0, 0, 0))}
@@ -148,19 +160,17 @@ def test_interfaces_follow_the_ground():
 
 def test_prefixes():
     for unit, peak, factor, text in (
-        ("m/s", 0.0031, 1000.0, "mm/s"),
         ("m/s", 0.25, 100.0, "cm/s"),
         ("Pa", 2.5e6, 1e-6, "MPa"),
-        ("Pa", 0.02, 1000.0, "mPa"),
         ("1/s", 2e-6, 1e6, "10⁻⁶ 1/s"),
         ("m", 0.0, 1.0, "m"),
     ):
-        assert report.style.prefixed(unit, peak) == (pytest.approx(factor), text)
+        assert style.prefixed(unit, peak) == (pytest.approx(factor), text)
 
 
-def test_section_stands_where_it_says(waves, quick):
+def test_section_stands_where_it_says(line, quick):
     """Places of traces, reduced times, arrivals and true amplitudes, read from the drawn lines."""
-    array, origin = waves.velocity, (300.0, 0.0, -10.0)
+    array, origin = stored(line).velocity, (300.0, 0.0, -10.0)
     times = {"P": np.linspace(0.1, 0.6, 12)}
     axis = record_sections.draw(array, times, origin, "Z", "offset", "all", 2.0).axes[0]
     offsets, traces = (array.x.values - 300) / 1000, array.sel(component="Z").values  # from west to east
@@ -172,8 +182,9 @@ def test_section_stands_where_it_says(waves, quick):
     assert [line[0, 0] for line in marks.get_segments()] == pytest.approx(times["P"] - np.abs(offsets) / 2)
 
 
-def test_arrivals_come_before_the_motion(line, waves):
+def test_arrivals_come_before_the_motion(line):
     """Before the computed P the record is nearly silent, after S it is not: wavelet and times belong together."""
+    waves = stored(line)
     times = record_sections.box_arrivals(line, waves, (300.0, 0.0, -10.0))
     assert (times["S"] > times["P"]).all()
     half = 0.2  # s, of the Ricker wavelet
@@ -221,33 +232,9 @@ def test_model_before_the_run(line, quick, tmp_path, monkeypatch, capsys):
     assert set(np.asarray(page.axes[0].images[0].get_array()).ravel()) == {1800, 2600}
 
 
-def test_compare_measures_shift_ratio_and_misfit(line, waves, quick, tmp_path, capsys):
-    obspy = pytest.importorskip("obspy")
-    start = obspy.UTCDateTime(waves.attrs["origin_time"]) + float(waves.time[0]) + 0.03  # late by 0.03 s
-    header = {"delta": float(waves.time[1] - waves.time[0]), "starttime": start}
-    places, stream = [(name, part) for name in ("R5", "R9") for part in "EZ"], obspy.Stream()
-    for name, part in places:
-        record = 2 * waves.velocity.sel(receiver=name, component=part).values.astype(float)
-        stream.append(obspy.Trace(record, header | {"station": name, "channel": f"HX{part}"}))
-    data = tmp_path / "data.mseed"
-    stream.write(str(data), format="MSEED")
-    words = ["compare", str(line), str(data), "--band", "1", "12", "--align", "0.05", "-o", str(tmp_path / "c.png")]
-    assert main(words) == 0 and "4 traces" in capsys.readouterr().out and (tmp_path / "c.png").stat().st_size > 10_000
-    pairs = report.comparison.compare(line, data, (1.0, 12.0), 0.05)
-    assert [(p.name, p.component) for p in pairs] == places
-    for pair in pairs:
-        assert pair.shift == pytest.approx(0.03, abs=1e-3) and pair.correlation > 0.99
-        assert pair.ratio == pytest.approx(0.5, rel=0.02) and pair.misfit == pytest.approx(0.5, rel=0.05)
-    same = report.comparison.compare(line, line)
-    assert len(same) == 24 and max(p.misfit for p in same) < 1e-12
-    for words in ("--band 1 500", "--band 5 1", f"-o {tmp_path}/a.exe"):
-        assert main(["compare", str(line), str(data), *words.split()]) == 2
-    assert main(["film", str(line), "--series", "nope"]) == 2 and "half the sampling rate" in capsys.readouterr().err
-
-
 def shown(out, **options):
     """The plotter of `show` for the run in a folder."""
-    waves = xr.open_zarr(out / "result.zarr")
+    waves = stored(out)
     run = SimpleNamespace(scenario=load(out / "scenario.toml"), dataset=waves, snapshots=pictures.read_snapshots(out))
     run.plan = SimpleNamespace(receivers=waves.receiver.values)
     return Result.show(run, **options)
@@ -299,8 +286,8 @@ def test_scene_as_pyvista_has_it(box):
     plotter.close()
 
 
-def test_peaks_of_stations_are_those_of_the_horizontal_vector(waves):
-    array = waves.velocity
+def test_peaks_of_stations_are_those_of_the_horizontal_vector(line):
+    array = stored(line).velocity
     peaks, words = station_maps.peaks_of(array)
     assert words == "largest absolute value" and peaks == pytest.approx(np.abs(array.values).max((1, 2)))
     both = array.assign_coords(component=["E", "N"])
@@ -339,3 +326,98 @@ def test_every_figure_of_every_method_is_drawn_or_refused(name, quick, tmp_path,
             assert cases.ink(path) > 0.005, figure
             drawn.add(figure)
     assert drawn >= DRAWN[name]
+
+
+# --- films of snapshots -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_a_film_is_made_while_the_run_goes_on(tmp_path):
+    """Of all frames at the end; the folder is one that a new run takes away, with a checksum in run.json."""
+    out = run_of(smallcase.changed(("every = 0.25", 'every = 0.125\nfilm = "gif"')), tmp_path)
+    frames = pytest.importorskip("imageio.v3").imread(out / "films" / "section.gif", index=None)
+    assert len(frames) == stored(out, "snapshots/section").sizes["time"] >= 7
+    assert manifest(out)["state"] == "finished" and [p.name for p in (out / "films").iterdir()] == ["section.gif"]
+
+
+@pytest.mark.long
+def test_a_film_as_mp4_of_a_component(box, tmp_path, capsys):
+    pytest.importorskip("imageio_ffmpeg")
+    path = tmp_path / "waves.mp4"
+    assert main(["film", str(box), "-o", str(path), "--series", "section", "--component", "Z", "--rate", "5"]) == 0
+    assert capsys.readouterr().out.strip() == str(path)
+    frames = pytest.importorskip("imageio.v3").imread(path, plugin="FFMPEG", index=None)
+    assert len(frames) == stored(box, "snapshots/section").sizes["time"] and frames.shape[2] == 960
+    assert [p.name for p in tmp_path.iterdir()] == ["waves.mp4"]
+    assert main(["film", str(box), "-o", str(path)]) == 2  # is there already
+
+
+def test_a_film_of_the_first_shot_of_a_survey(box, tmp_path):
+    """Whose folder lies in that of the survey, beside those of later shots."""
+    shutil.copy(box / "scenario.toml", tmp_path)
+    first, second = (shutil.copytree(box, tmp_path / "shots" / stem) for stem in ("00000-A", "00001-B"))
+    shutil.rmtree(second / "result.zarr" / "snapshots" / "section")
+    assert set(pictures.read_snapshots(tmp_path)) == {"section", "upper"}
+    array, _ = films.plane_over_time(tmp_path, "section", "Z")
+    np.testing.assert_array_equal(array, films.plane_over_time(box, "section", "Z")[0])
+    refused(CratonError, "surveys with --snapshots", films.plane_over_time, tmp_path / "shots")
+
+
+def test_frames_have_the_colours_of_the_bar_over_the_model(box):
+    """Positive red-brown, negative blue, as the norm has it; nothing over the model where nothing moves; a time that changes."""
+    array, scene = films.plane_over_time(box, "section", "Z")
+    stage = stages.Stage.set_up(array, scene, box)
+    top, bottom, left, right = stage.box
+    limit, shape = stages.shared_limit(array), array.shape[1:]
+    still = stage.painted(np.zeros(shape), "t = 0 s")
+    inside = still[top + 2 : bottom - 2, left + 2 : right - 2].astype(int)
+    upper, lower = inside[: len(inside) // 4], inside[-len(inside) // 4 :]
+    assert upper[..., 0].min() > lower[..., 0].max() - 40 and upper.mean() > lower.mean() + 20
+    middle = (top + bottom) // 2 - 60, right - 60
+    norm, colours = scales.shared_norm(limit), style.wave_colours()
+    below = stage.below[middle[0] - top, middle[1] - left]
+    for value in (limit, -limit, 0.1 * limit):
+        painted = stage.painted(np.full(shape, value), "t = 0 s")[middle][:3]
+        expected = 255 * np.array(colours(norm(value))[:3])
+        # on white the very colour; on grey what white would add is grey
+        assert np.abs(painted - (expected - expected.min() / 255 * (255 - below))).max() < 3
+    empty = stage.painted(np.full(shape, np.nan), "t = 1 s")
+    assert np.array_equal(empty[middle], still[middle]) and not np.array_equal(empty, still)
+    # the first frames are not saturated, the last not blank
+    shares = np.nanmax(np.abs(array.values), axis=(1, 2)) / stage.limit
+    assert 0.9 < max(shares) < 2.5
+    last = int(np.flatnonzero(shares > 4 / scales.KNEE)[-1])
+    assert np.abs(stage.frame(array, last).astype(int) - stage.painted(np.zeros(shape), "")).max() > 25
+
+
+def test_relief_is_lit_from_the_north_west():
+    along = np.linspace(0, 1000, 21)
+    hill = -(((along[:, None] - 500) ** 2 + (along - 500) ** 2) ** 0.5)
+    light = underlays.relief(hill, along, along)
+    assert light[15, 5] > light[10, 10] - 1e-9 > light[5, 15] + 0.1
+
+
+def test_films_follow_the_frames(monkeypatch, tmp_path):
+    """Begun after an eighth, then when frames have doubled, one at a time, and at the end."""
+    process = SimpleNamespace(returncode=0, stderr=None, communicate=lambda: ("", ""))
+    popen = MagicMock(return_value=process)
+    monkeypatch.setattr("craton.driver.films.subprocess.Popen", popen)
+    written, counts = Films(tmp_path, {"a": "mp4"}, {"a": 240}), []
+    for count in range(1, 241):
+        process.poll = lambda count=count: None if 60 <= count < 70 else 0
+        written.taken("a", count)
+        counts += [count] * (popen.call_count - len(counts))
+    written.taken("other", 1)
+    written.finish()
+    assert counts == [30, 70, 140] and popen.call_count == 4
+
+
+def test_films_that_cannot_be(box, line, capsys):
+    for out, words, message in (
+        (box, "-o x.avi", "a film ends in .mp4, .gif or .webp"),
+        (box, "-o x.mp4 --series none", "there are section, upper"),
+        (box, "-o x.mp4 --series section --component R", "there are E, N, Z"),
+        (box, "-o x.mp4 --rate 0", "frames per second"),
+        (line, "--series none", "has no snapshots"),
+    ):
+        assert main(["film", str(out), *words.split()]) in (1, 2) and message in capsys.readouterr().err

@@ -1,31 +1,35 @@
-"""What goes in comes out: stations and an event in files of ObsPy, through runs, back into ObsPy."""
+"""What goes in comes out: stations and an event in files of ObsPy, through runs, back into ObsPy; objects of xarray, pandas and ObsPy
+in place of files, and the run folder that keeps them.
+"""
 
 import numpy as np
+import pandas
 import pytest
 import xarray as xr
 from common import misfit, refused
+from filecase import inventory, quake
 from paths import DATA
 
 import craton
 from craton.cli.app import main
 from craton.errors import CratonError, ScenarioError
-from craton.io import cmtsolution, fdsn, quakeml, stationxml
+from craton.io import cmtsolution, fdsn, objects, quakeml, stationxml
 from craton.io.contents import moment_tensor
+from craton.output import inputs
 from craton.output.rotation import rotated
-from craton.scenario import loads
+from craton.scenario import Scenario, dumps, loads
 from craton.shots.survey import on_earth
 from craton.survey import geography, receivers, source_files
+from craton.survey.event import origin_time
 from craton.survey.shots import Shot
 
 obspy = pytest.importorskip("obspy")
-ev = pytest.importorskip("obspy.core.event")
-inv = pytest.importorskip("obspy.core.inventory")
 sac_reftime = pytest.importorskip("obspy.io.sac.util").get_sac_reftime
 geodetics = pytest.importorskip("obspy.geodetics")
 
 LONGITUDE, LATITUDE, DEPTH = 12.53, 47.26, 2500.0
 ORIGIN = "2021-03-04T05:06:07.891234"
-SHIFT, DURATION = 0.25, 2.4  # s: of the centroid after the origin time; two half durations
+SHIFT = 0.25  # s: of the centroid after the origin time
 SIX = (1.0e15, -2.0e15, 1.2e15, 1.5e15, -0.7e15, 2.2e15)  # rr tt pp rt rp tp, N m
 # Longitude, latitude, elevation
 NEAR = {
@@ -64,30 +68,13 @@ output = { waveforms = ["velocity", "acceleration"] }
 TURNED = ("domain.geographic.azimuth=35", "output.sampling=0.05")
 
 
-def event():
-    """One event with hypocentre, centroid, moment tensor and duration."""
-    where = {"longitude": LONGITUDE, "latitude": LATITUDE, "depth": DEPTH}
-    hypocentre, centroid = (ev.Origin(time=obspy.UTCDateTime(ORIGIN) + shift, **where) for shift in (0, SHIFT))
-    tensor = ev.MomentTensor(derived_origin_id=centroid.resource_id)
-    tensor.tensor = ev.Tensor(**dict(zip(quakeml.COMPONENTS, SIX)))
-    tensor.source_time_function = ev.SourceTimeFunction(type="triangle", duration=DURATION)
-    quake = ev.Event(origins=[hypocentre, centroid], focal_mechanisms=[ev.FocalMechanism(moment_tensor=tensor)])
-    quake.event_descriptions = [ev.EventDescription(text="Alps")]
-    quake.preferred_origin_id = hypocentre.resource_id
-    return quake
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Files of ObsPy."""
     path = tmp_path_factory.mktemp("round")
-    event().write(str(path / "event.xml"), format="QUAKEML")
+    quake(LONGITUDE, LATITUDE, DEPTH, SIX, ORIGIN, SHIFT).write(str(path / "event.xml"), format="QUAKEML")
     for name, networks in (("near", NEAR), ("all", ALL)):
-        inventory = inv.Inventory(source="test")
-        for code, places in networks.items():
-            stations = [inv.Station(k, y, x, z, site=inv.Site(k)) for k, (x, y, z) in places.items()]
-            inventory.networks.append(inv.Network(code, stations))
-        inventory.write(str(path / f"{name}.xml"), format="STATIONXML")
+        inventory(networks).write(str(path / f"{name}.xml"), format="STATIONXML")
     return path
 
 
@@ -102,26 +89,26 @@ def metres_apart(place, longitude=LONGITUDE, latitude=LATITUDE):
     return geodetics.gps2dist_azimuth(latitude, longitude, place["latitude"], place["longitude"])
 
 
-def check_event(quake):
+def check_event(event):
     """Its origin, centroid, mechanism and magnitude are those of the file."""
-    hypocentre, source = quake.preferred_origin(), quakeml.source_of(quake)
+    hypocentre, source = event.preferred_origin(), quakeml.source_of(event)
     assert abs(hypocentre.time - obspy.UTCDateTime(ORIGIN)) < 1e-5
     assert metres_apart(hypocentre)[0] < 1 and hypocentre.depth == pytest.approx(DEPTH, abs=1)
-    six = [getattr(quake.focal_mechanisms[0].moment_tensor.tensor, k) for k in quakeml.COMPONENTS]
+    six = [getattr(event.focal_mechanisms[0].moment_tensor.tensor, k) for k in quakeml.COMPONENTS]
     assert np.allclose(six, SIX, rtol=1e-6, atol=1e9)
-    assert source.shift == pytest.approx(SHIFT, abs=1e-3) and source.width == pytest.approx(DURATION / 2, rel=1e-3)
+    assert source.shift == pytest.approx(SHIFT, abs=1e-3) and source.width == pytest.approx(1.2, rel=1e-3)
     moment = np.linalg.norm(source.moment) / np.sqrt(2)
-    assert quake.preferred_magnitude().mag == pytest.approx((np.log10(moment) - 9.1) / 1.5)
-    assert quake.event_descriptions[0].text == "Alps"
+    assert event.preferred_magnitude().mag == pytest.approx((np.log10(moment) - 9.1) / 1.5)
+    assert event.event_descriptions[0].text == "Alps"
 
 
-def check_traces(stream, inventory, stations, first):
+def check_traces(stream, metadata, stations, first):
     """Codes, coordinates, start times and azimuths of the traces; responses take no part in them."""
     assert {(t.stats.network, t.stats.station) for t in stream} == {(net, s) for net in stations for s in stations[net]}
     for trace in stream:
         stats = trace.stats
         longitude, latitude, height = stations[stats.network][stats.station]
-        for place in (stats.coordinates, inventory.get_coordinates(trace.id, stats.starttime)):
+        for place in (stats.coordinates, metadata.get_coordinates(trace.id, stats.starttime)):
             assert metres_apart(place, longitude, latitude)[0] < 1
             assert place["elevation"] == pytest.approx(height, abs=1)
         distance, *angles = metres_apart({"longitude": longitude, "latitude": latitude})
@@ -132,9 +119,14 @@ def check_traces(stream, inventory, stations, first):
 
 
 def test_a_rotated_box(turned, folder):
-    stations = turned.inventory()
+    """Also a flat response is removed without a trace."""
+    stations, stream = turned.inventory(), turned.stream()
     check_event(turned.event())
-    check_traces(turned.stream(), stations, NEAR, float(turned.dataset.time[0]))
+    check_traces(stream, stations, NEAR, float(turned.dataset.time[0]))
+    for location, output in (("", "VEL"), ("AC", "ACC")):
+        (raw,) = stream.select(station="BBB", location=location, component="N")
+        trace = raw.copy().remove_response(stations, output=output, zero_mean=False, taper=False)
+        assert np.allclose(trace.data, raw.data, atol=1e-3 * np.abs(raw.data).max())
     assert "GE.AAA" in str(stations) and "IU.AAA" in str(stations)
     assert {str(name) for name in turned.dataset.receiver.values} >= {"GE.AAA", "IU.AAA"}
     straight = craton.run(loads(BOX, TURNED[1:], file=folder / "s.toml"), device="cpu", progress=False)
@@ -182,14 +174,6 @@ def test_files_of_a_run(turned, folder):
         assert len(station.synthetic) == len(expected) == 6
         assert all(np.array_equal(station.synthetic.select(id=trace.id)[0].data, trace.data) for trace in expected)
         assert station.StationXML[0].code == "IU" and station.coordinates["elevation_in_m"] == 640
-
-
-def test_a_flat_response_is_removed_without_a_trace(turned):
-    stream, stations = turned.stream().select(station="BBB"), turned.inventory()
-    for location, output in (("", "VEL"), ("AC", "ACC")):
-        (raw,) = stream.select(location=location, component="N")
-        trace = raw.copy().remove_response(stations, output=output, zero_mean=False, taper=False)
-        assert np.allclose(trace.data, raw.data, atol=1e-3 * np.abs(raw.data).max())
 
 
 def test_the_whole_earth(folder):
@@ -275,14 +259,12 @@ def test_origin_times(folder):
 
 
 def test_the_same_code_in_two_networks_of_two_files(folder):
-    """CSV with a network column beside an inline receiver; the same network twice is refused."""
+    """CSV with a network column beside an inline receiver."""
     (folder / "s.csv").write_text("name, network, x, y, z\nA, N1, 0, 0, 0\nB, N1, 100, 0, 0\n")
     text = BOX.replace('{ file = "near.xml" }', '{ name = "A", at = [0, 100, 0] }, { file = "s.csv" }')
     built = receivers.build(loads(text, file=folder / "s.toml"))
     assert built.names == ["XX.A", "N1.A", "B"] and built.codes == ["A", "A", "B"]
     assert built.networks == ["XX", "N1", "N1"]
-    twice = loads(text + 'output.network = "N1"', file=folder / "s.toml")
-    refused(ScenarioError, '"A" is already taken by another receiver', receivers.build, twice)
 
 
 def test_first_lines_of_cmtsolutions(tmp_path):
@@ -312,3 +294,133 @@ def test_a_rupture_has_a_hypocentre_and_a_centroid():
         assert about.event[name.replace("source", "centroid")] == pytest.approx(value)
     moment = moment_tensor(about.event["source_moment_tensor"])
     assert np.linalg.norm(moment) == pytest.approx(np.linalg.norm(rupture.moment), rel=1e-5)
+
+
+# --- objects in place of files ----------------------------------------------------------------------------------------------------------
+
+AXIS = np.linspace(-8000.0, 8000.0, 5)
+MEDIUM = {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2600}
+WAVELET = {"kind": "gaussian", "tau": 0.4}
+STATIONS = inventory({"GR": {"FUR": (12.51, 47.26, 500.0)}, "BW": {"FUR": (12.49, 47.24, 500.0)}})
+
+
+def crust(vs=2900.0):
+    """Model of a speed that grows along x."""
+    speed = np.broadcast_to(vs + 0.02 * AXIS, (6, 5, 5))
+    values = {"vp": 1.7 * speed, "vs": speed, "rho": 0.9 * speed}
+    axes = {"x": AXIS, "y": AXIS, "z": np.linspace(-10000.0, 0.0, 6)}
+    return xr.Dataset({k: (("z", "y", "x"), v) for k, v in values.items()}, axes)
+
+
+def event(depth=4000.0):
+    return quake(12.5, 47.25, depth, (1e15, -2e15, 1e15, 3e14, 0, 0))
+
+
+def tables(**changes):
+    """Tables of a box with objects."""
+    domain = {"origin": [-8000, -8000, -10000], "size": [16000, 16000, 10000], "spacing": 500}
+    domain["geographic"] = {"longitude": 12.5, "latitude": 47.25}
+    values = {"domain": domain, "boundaries": {"others": "sponge", "sponge": {"thickness": 4}}, "time": {"duration": 1}}
+    return values | {"model": crust(), "source": event(), "receivers": STATIONS} | changes
+
+
+def of_table(columns):
+    """The scenario whose sources are the rows of a table."""
+    source = {"file": pandas.DataFrame(columns), "wavelet": WAVELET}
+    return Scenario(**tables(source=source, model=MEDIUM, receivers=[]))
+
+
+@pytest.fixture(scope="module")
+def scenario():
+    """Scenario with an object in each place."""
+    return Scenario(**tables())
+
+
+def test_a_run_of_objects_keeps_them_as_standard_files(scenario, tmp_path):
+    craton.run(scenario, out=tmp_path / "out", progress=False, device="cpu")
+    assert 'file = "inputs/model.nc"' in (tmp_path / "out" / "scenario.toml").read_text()
+    again = craton.load(tmp_path / "out" / "scenario.toml")
+    assert again.source[0].kind == "quakeml"
+    with xr.open_dataset(again.model.file) as dataset:
+        assert dataset.equals(crust())
+    assert len(obspy.read_inventory(again.receivers[0].file).get_contents()["stations"]) == 2
+    assert obspy.read_events(again.source[0].file)[0].origins[0].depth == 4000
+    built = receivers.build(again)
+    assert built.names == ["GR.FUR", "BW.FUR"]
+    assert built.xyz[0, :2] == pytest.approx(geography.Local(12.5, 47.25).xy(12.51, 47.26))
+    (source,) = source_files.build_all(again)
+    assert source.xyz[2] == -4000 and source.moment[2, 2] == 1e15
+
+
+def test_equal_objects_give_equal_scenarios_and_others_do_not(scenario):
+    values = tables(source=scenario.source, receivers=scenario.receivers)
+    assert Scenario(**values) == scenario
+    faster = Scenario(**(values | {"model": crust(3000.0)}))
+    assert faster.model.file != scenario.model.file and faster != scenario and objects.is_temporary(scenario.model.file)
+    assert inputs.Inputs(scenario, limit=0).files("inputs")[scenario.model.file] == "inputs/model.nc"
+
+
+def test_objects_replace_tables_of_a_file_and_stand_beside_other_keys(scenario, tmp_path):
+    (tmp_path / "box.toml").write_text(dumps(scenario))
+    table = pandas.DataFrame({"x": [0.0], "y": [100.0], "z": [-50.0]}, index=pandas.Index(["A"], name="name"))
+    ground = xr.DataArray(np.full((3, 3), 0.0), {"x": AXIS[::2], "y": AXIS[::2]}, ("y", "x"))
+    others = {"receivers": [table, {"name": "B", "at": [0, 0, 0]}]}
+    others["source"] = {"file": event(3000.0), "wavelet": WAVELET}
+    others["model"] = {"file": crust(), "attenuation": {"band": [0.1, 1]}, "topography": ground}
+    changed = craton.load(tmp_path / "box.toml", ["time.duration=2"], **others)
+    assert changed.time.duration == 2
+    assert changed.model.attenuation is not None and changed.model.topography.z[0][0] == 0
+    assert changed.source[0].kind == "quakeml" and changed.source[0].wavelet.tau == 0.4
+    built = receivers.build(changed)
+    assert built.names == ["A", "B"] and built.xyz[0].tolist() == [0, 100, -50]
+
+
+def test_a_table_of_sources_gives_every_mechanism():
+    columns = {"longitude": [12.5, 12.51], "latitude": [47.25, 47.25], "depth": ["2 km", "2500"]}
+    columns |= {"magnitude": [4.0, 4.2], "half_duration": [1.0, 2.0], "time_shift": [0.0, 0.5]}
+    rows = pandas.DataFrame(columns)
+    first, second = source_files.build_all(Scenario(**tables(source=rows)))
+    assert (first.name, second.name) == ("source 1.1", "source 1.2")
+    assert first.moment == pytest.approx(np.eye(3) * 10 ** (1.5 * 4.0 + 9.1), rel=0.02)
+    assert second.xyz[2] == -2500 and second.wavelet.delay == 0.5
+    rows = rows.assign(strike=30, dip=60, rake=90)
+    moment = source_files.build_all(Scenario(**tables(source=rows)))[0].moment
+    assert np.trace(moment) == pytest.approx(0, abs=1e9) and moment[2, 2] > 1e15
+    metres = {"x": [10.0], "y": [20.0], "z": [-30.0]}
+    (force,) = source_files.build_all(of_table(metres | {"fx": [1.0], "fy": [2.0], "fz": [3.0]}))
+    assert force.xyz == (10, 20, -30) and force.force.tolist() == [1, 2, 3]
+    six = {"mrr": [1e15], "mtt": [2e15], "mpp": [3e15], "mrt": [4e14], "mrp": [5e14], "mtp": [6e14]}
+    (source,) = source_files.build_all(of_table(metres | six))
+    assert source.moment[2, 2] == 1e15 and source.moment[0, 2] == 5e14 and source.moment[1, 2] == -4e14
+    # times are the origin time and shifts
+    times = ["2020-01-01T00:00:02.5", "2020-01-01T01:00:00+01:00"]
+    two = {"x": 0.0, "y": 0.0, "z": [-1.0, -2.0], "moment": 1.0, "time": times, "time_shift": [0, 1]}
+    scenario = of_table(two)
+    assert origin_time(scenario) == "2020-01-01T00:00:00"
+    assert [s.wavelet.delay for s in source_files.build_all(scenario)] == [2.5, 1.0]
+
+
+def test_a_simulation_takes_objects_as_well(scenario):
+    simulation = craton.Simulation(scenario, device="cpu")
+    table = pandas.DataFrame({"longitude": [12.5], "latitude": [47.25]}, index=["TOP"])
+    changed = simulation.changed(event(3000.0), table, WAVELET)
+    assert changed.source[0].wavelet.tau == 0.4 and changed.model == scenario.model
+    assert source_files.build_all(changed)[0].xyz[2] == -3000 and receivers.build(changed).names == ["TOP"]
+    refused(ScenarioError, "xarray Dataset cannot stand here", simulation.changed, source=crust())
+
+
+def test_wrong_objects_and_tables_are_refused():
+    place = {"x": [1], "y": [1], "z": [-1]}
+    for columns, message in (
+        ({"longitude": [1], "depth": [1], "moment": [1]}, "needs the columns longitude and latitude"),
+        (place | {"depth": [1], "moment": [1]}, "exactly one of the columns"),
+        (place | {"strike": [1]}, "it needs a mechanism"),
+        (place | {"moment": [1], "time": ["noon"]}, ":2: time is 'noon', not like"),
+        (place | {"x": ["here"], "moment": [1]}, ":2: x: "),
+    ):
+        refused(ScenarioError, message, lambda columns=columns: craton.plan(of_table(columns)))
+    with pytest.raises(ScenarioError) as caught:
+        Scenario(**tables(model=STATIONS, receivers=crust(), time={"duration": -1}))
+    assert [problem.key for problem in caught.value.problems] == ["model", "receivers.0", "time.duration"]
+    unwritable = tables(model=crust().assign_attrs(note={"a": object()}))
+    refused(ScenarioError, "model.file: this Dataset cannot be written as .nc", Scenario, **unwritable)

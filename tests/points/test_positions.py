@@ -3,14 +3,13 @@ in true east, north and up: the same event and stations in boxes whose y axis po
 """
 
 import functools
-import re
 
 import fdcase
 import numpy as np
 import obspy
 import pytest
-from common import edited, misfit, refused
-from fdcase import ran
+from common import edited, misfit
+from fdcase import cases, ran
 from obspy.core.inventory import Channel, Inventory, Network, Station
 from obspy.geodetics import gps2dist_azimuth
 
@@ -52,6 +51,11 @@ def at(longitude, latitude, z):
     return [*map(float, LOCAL.xy(longitude, latitude)), z]
 
 
+def fibre(along, gauge):
+    """A table of receivers along a fibre."""
+    return {"receivers": [{"name": "F", "das": {"along": along, "spacing": 500, "gauge": gauge}}]}
+
+
 HALFWAY = [*(np.array(LOCAL.xy(12.53, 47.27)) / 2), 300]
 GRID = {"longitude": [12.5, 12.53, 2], "latitude": [47.25, 47.27, 2], "z": 10}
 ENTRIES = [  # an entry of receivers, its positions
@@ -63,11 +67,13 @@ ENTRIES = [  # an entry of receivers, its positions
 ]
 
 
-def test_receivers_at_longitude_and_latitude():
+def test_receivers_and_a_fibre_at_longitude_and_latitude():
     for entry, expected in ENTRIES:
         case = box(receivers=[{"name": "A"} | entry])
         assert receivers.build(case).xyz == pytest.approx(np.array(expected), abs=1e-3), entry
         assert loads(dumps(case)) == case
+    fibres = receivers.build(box(**fibre([AT, MIDDLE | {"depth": 100}], 100))).fibres
+    assert len(fibres) == int((np.hypot(*LOCAL.xy(12.53, 47.27)) - 100) // 500) + 1
 
 
 FDSN = "#Network | Station | Location | Channel | Latitude | Longitude | Elevation | Depth | Azimuth\n"
@@ -81,13 +87,10 @@ FILES = [  # name, text, names of stations, elevation of the first
     ("d.txt", EPOCHS + "GR|FUR|47.27|12.53|565.0|Fürstenfeldbruck|2006-12-16T00:00:00|\n", ONE, 300),
     ("e.csv", "station;name;lon;lat;elevation\nFUR;Bruck;12.53;47.27;0.25 km\n", ONE, 250),
 ]
-HEADING = "#Network|Station|Latitude|Longitude\n"
 WRONG_FILES = [
     ("a.csv", "name,longitude,depth\nA,12.5,0\n", "it has no column latitude"),
-    ("a.csv", "name,longitude,latitude\nA,12.5,north\n", 'a.csv:2: "north" is not a number'),
-    ("a.txt", HEADING + "GR|FUR|47.25\n", "3 columns under a heading of 4"),
-    ("a.txt", HEADING + "GR|FUR|x|12.5\n", ":2:.*latitude"),
-    ("a.txt", HEADING, "no stations"),
+    ("a.txt", "#Network|Station|Latitude|Longitude\nGR|FUR|x|12.5\n", ":2:.*latitude"),
+    ("a.txt", "#Network|Station|Latitude|Longitude\n", "no stations"),
 ]
 
 
@@ -106,16 +109,6 @@ def test_files_of_stations_name_and_place_receivers_or_are_refused_with_their_li
     for name, text, message in WRONG_FILES:
         with pytest.raises(ScenarioError, match=message):
             craton.plan(of(name, text))
-
-
-def fibre(along, gauge):
-    """A table of receivers along a fibre."""
-    return {"receivers": [{"name": "F", "das": {"along": along, "spacing": 500, "gauge": gauge}}]}
-
-
-def test_a_fibre_along_longitude_and_latitude():
-    fibres = receivers.build(box(**fibre([AT, MIDDLE | {"depth": 100}], 100))).fibres
-    assert len(fibres) == int((np.hypot(*LOCAL.xy(12.53, 47.27)) - 100) // 500) + 1
 
 
 def test_mechanisms_at_longitude_and_latitude_are_in_true_axes():
@@ -163,7 +156,6 @@ WRONG = [  # changes of the box, words of the message
     (receiver(grid={"longitude": [12.5, 12.53, 2], "z": 10}), 'missing: "latitude" is required'),
     (receiver(at=AT | {"depth": 0, "elevation": 0}), "depth and elevation are mutually exclusive"),
     (receiver(at=AT | {"longitude": 92}), r"receivers.0.at: .* no place within 20 deg"),
-    (receiver(at=AT | {"longitude": 13}), "x = .* is outside the domain"),
     ({"source": [BLAST | {"at": AT | {"latitude": 7}}]}, r"source.0.at: .* no place within 20 deg"),
     (fibre([AT, MIDDLE], 10000), "gauge length, 10000 m, is longer than the fibre"),
     (fibre([AT, [0, 0, 0]], 5), "longitude and latitude for all"),
@@ -184,21 +176,14 @@ def test_places_that_the_box_cannot_hold_are_refused():
 
 
 @pytest.mark.parametrize(
-    "method, axes, domain",
-    [
-        ("fd", [0, 2], {"origin": [0, -600], "size": [1200, 600], "spacing": 20}),
-        ("sem", [0, 1, 2], {"origin": [0, 0, -600], "size": [1200, 400, 600], "element_size": 200}),
-    ],
+    "method, axes, fine", [("fd", (0, 2), {"spacing": 20}), ("sem", (0, 1, 2), {"element_size": 200})]
 )
-def test_many_positions_are_one_entry_for_each(method, axes, domain):
+def test_many_positions_are_one_entry_for_each(method, axes, fine):
     """Of receivers one at each, of a source together, as entries one by one: bit for bit."""
-    blast = {"kind": "explosion", "moment": 1e9, "wavelet": {"kind": "gaussian", "tau": 0.05}}
-    places, stations = (
-        [[row[n] for n in axes] for row in rows]
-        for rows in (((300, 200, -100), (500, 200, -250)), ((600, 150, -20), (700, 150, -30)))
-    )
-    base = {"method": method, "domain": domain, "model": {"kind": "homogeneous", "vp": 1500, "vs": 800, "rho": 1800}}
-    base |= {"time": {"duration": 0.3}}
+    pairs = [(300, 200, -100), (500, 200, -250)], [(600, 150, -20), (700, 150, -30)], [(0, 0, -600), (1200, 400, 600)]
+    places, stations, (origin, size) = ([[row[n] for n in axes] for row in pair] for pair in pairs)
+    blast, domain = BLAST | {"wavelet": {"kind": "gaussian", "tau": 0.05}}, {"origin": origin, "size": size} | fine
+    base = {"method": method, "domain": domain, "model": FLAT, "time": {"duration": 0.15}}
     deep = dict(zip("xy", stations[1][:-1])) | {"depth": 30}
     together = Scenario(**base, source=[blast | {"at": places}], receivers=[{"name": "R", "at": [stations[0], deep]}])
     sources = [blast | {"at": place, "name": f"source 1.{n}"} for n, place in enumerate(places, 1)]
@@ -224,10 +209,6 @@ SMALL = {  # a box of 6 km on a map
     "source": [BLAST | {"at": [0, 0, -1500], "wavelet": {"kind": "gaussian", "tau": 0.4, "delay": 0}}],
     "output": {"waveforms": ["velocity", "displacement", "strain"]},
     "boundaries": {"cpml": {"thickness": 4}},
-}
-IN_METHOD = {
-    "fd": {},
-    "sem": {"method": "sem", "domain__spacing": None, "domain__element_size": 1500, "boundaries": {}},
 }
 
 
@@ -348,79 +329,67 @@ REPEATED = [  # CSV, FDSN's text, STATIONS
 
 
 def test_equal_stations_are_one_with_a_word(tmp_path):
-    """Of one file, and of two; one name at two places is refused."""
+    """Of one file, and of two."""
     for text in REPEATED:
         built = receivers.build(scenario(written(tmp_path / "s", text), time__origin=ORIGIN))
         assert built.names == ["B", "A"] and np.allclose(built.xyz[1], [*MAP.xy(12.51, 47.26), 0])
         (word,) = built.warnings
         assert "more than once at the same place: GE.A" in word
-    others = written(tmp_path / "t", station("A", 12.51, 47.26), station("C", 12.5, 47.25))
-    built = receivers.build(scenario(tmp_path / "s", others, time__origin=ORIGIN))
+    more = written(tmp_path / "t", station("A", 12.51, 47.26), station("C", 12.5, 47.25))
+    built = receivers.build(scenario(tmp_path / "s", more, time__origin=ORIGIN))
     assert built.names == ["B", "A", "C"] and len(built.warnings) == 2
-    moved = written(tmp_path / "s", "A GE 47.26 12.51 0 0\nA GE 47.25 12.51 0 0\n")
-    refused(ScenarioError, '"A" is already taken', craton.plan, scenario(moved))
 
 
-OUTSIDE = """IN XX 47.26 12.51 0 0
-NORTH XX 47.40 12.51 0 0
-WEST XX 47.25 12.3 0 0
-SOUTH XX 47.1 12.5 0 0
-DEEP XX 47.25 12.5 0 9000
-AFAR XX -30 100 0 0
-"""
-WORDS = {
-    "NORTH": "y = 16676",
-    "WEST": "x = -15140",
-    "SOUTH": "y = -16676",
-    "DEEP": "z = -",
-    "AFAR": "its place is more than 20 deg from the reference",
+INSIDE = "IN XX 47.26 12.51 0 0\n"
+OUTSIDE = {  # stations: places, words of the refusal
+    "NORTH": ("47.40 12.51 0 0", "y = 16676"),
+    "WEST": ("47.25 12.3 0 0", "x = -15140"),
+    "SOUTH": ("47.1 12.5 0 0", "y = -16676"),
+    "DEEP": ("47.25 12.5 0 9000", "z = -"),
+    "AFAR": ("-30 100 0 0", "its place is more than 20 deg from the reference"),
 }
+AROUND_BOX = "".join(f"{name} XX {place}\n" for name, (place, _) in OUTSIDE.items())
 
 
-@pytest.mark.parametrize(
-    "method, model",
-    [("fd", HILL), ("sem", FLAT), *(pytest.param(*p, marks=pytest.mark.long) for p in (("fd", FLAT), ("sem", HILL)))],
-)
+@pytest.mark.parametrize("method, model", cases([("fd", HILL), ("sem", FLAT)], ("fd", FLAT), ("sem", HILL)))
 def test_stations_outside_are_named_at_once_or_skipped(method, model, tmp_path):
     """Each by the coordinate that is outside, also where the ground is not known there."""
-    changes = {"model": model, "domain__size": [6000, 6000, 6000 if model is FLAT else 7500]} | IN_METHOD[method]
-    stations = written(tmp_path / "s", OUTSIDE)
+    changes = {"model": model, "domain__size": [6000, 6000, 6000 if model is FLAT else 7500]}
+    if method == "sem":
+        changes |= {"method": "sem", "domain__spacing": None, "domain__element_size": 1500, "boundaries": {}}
+    stations = written(tmp_path / "s", INSIDE + AROUND_BOX)
     with pytest.raises(ScenarioError) as raised:
         craton.plan(scenario(stations, **changes))
     (problem,) = raised.value.problems
-    assert all(f'"{name}": {words}' in problem.message for name, words in WORDS.items()), problem.message
+    assert all(f'"{name}": {words}' in problem.message for name, (_, words) in OUTSIDE.items()), problem.message
     assert '"IN"' not in problem.message and "nan" not in problem.message
     assert 'outside = "skip"' in problem.remedy
     planned = craton.plan(scenario(stations, outside="skip", **changes))
     assert list(planned.receivers.names) == ["IN"]
     rows = [text for key, text in planned.notes["Receivers"] if key == "skipped"]
-    assert [row.partition(":")[0] for row in rows] == list(WORDS)
+    assert [row.partition(":")[0] for row in rows] == list(OUTSIDE)
 
 
 def test_nothing_is_recorded_where_all_stations_are_outside_and_none_in_the_air(tmp_path):
-    none = written(tmp_path / "s", OUTSIDE.partition("\n")[2])
+    nowhere = written(tmp_path / "s", AROUND_BOX)
     with pytest.raises(ScenarioError, match="all 5 receivers of .* are outside"):
-        craton.plan(scenario(none, outside="skip"))
+        craton.plan(scenario(nowhere, outside="skip"))
     high = written(tmp_path / "s.csv", "name,x,y,z\nA,0,0,0\nB,0,0,1400\nC,100,0,10\n")
     built = receivers.build(scenario(high, outside="skip", model=HILL, domain__size=[6000, 6000, 7500]))
-    assert built.names == ["A", "C"] and re.match("B: z = 1400 m is in the air", built.skipped[0])
+    assert built.names == ["A", "C"] and built.skipped[0].startswith("B: z = 1400 m is in the air")
 
 
 def test_stations_outside_of_a_chunk_are_skipped_and_elevations_refused(tmp_path):
     """Positions of a chunk already count from its ground."""
     there = Globe(chunk(prem.prem(), (12.5, 47.25), (20, 16), 1500e3, elements=(8, 8), growth=()))
-    written(tmp_path / "s", OUTSIDE.replace("DEEP XX 47.25 12.5 0 9000", "DEEP XX 47 12 0 2e6"))
+    written(tmp_path / "s", INSIDE + AROUND_BOX.replace("47.25 12.5 0 9000", "47 12 0 2e6"))
     written(tmp_path / "high.csv", "name,longitude,latitude,elevation\nA,12.5,47.25,100\n")
 
     def case(name, outside):
-        s = Scenario(
-            method="sem",
-            domain={"chunk": MIDDLE | {"width": [20, 16], "elements": [8, 8], "bottom": 1500e3}},
-            model={"kind": "prem"},
-            time={"duration": 100},
-            source=[BLAST | {"at": {"longitude": 12, "latitude": 47, "depth": 10e3}}],
-            receivers=[{"file": str(tmp_path / name), "outside": outside}],
-        )
+        domain = {"chunk": MIDDLE | {"width": [20, 16], "elements": [8, 8], "bottom": 1500e3}}
+        blast = [BLAST | {"at": {"longitude": 12, "latitude": 47, "depth": 10e3}}]
+        earth = {"method": "sem", "domain": domain, "model": {"kind": "prem"}, "source": blast, "boundaries": {}}
+        s = scenario(tmp_path / name, outside=outside, time__duration=100, **earth)
         return s.model_copy(update={"domain": s.domain.on(there)})
 
     (problem,) = problems(case("s", "refuse"))
@@ -483,32 +452,13 @@ def test_the_map_is_inverted_also_over_the_date_line():
         assert np.allclose(local.xy(*local.degrees(x, y)), (x, y), atol=1e-6)
 
 
-def test_axes_far_east_of_the_reference_turn_by_the_convergence():
-    local = Local(0.0, 45.0)
-    east, north, up = np.moveaxis(local.axes(np.array([[200e3, 0.0, 0.0]])), -1, 0)
-    longitude, latitude = local.degrees(200e3, 0.0)
-    further = np.array(local.xy(longitude, latitude + 1e-4)) - [200e3, 0.0]
-    assert np.allclose(north[0, :2], further / np.linalg.norm(further), atol=1e-7) and np.allclose(up, [[0, 0, 1]])
-    assert north[0, 0] < -0.01 and np.allclose(east[0] @ north[0], 0)
-
-
 @pytest.mark.parametrize("waves, force, alone", [("P-SV", [1e9, 1e9], "E"), ("SH", [0, 1e9, 0], "N")])
 def test_motion_of_a_plane_is_turned(waves, force, alone):
     """A profile at an azimuth moves east and north; one from west to east has the components of its plane alone."""
-    flat, turned = (
-        ran(
-            fdcase.box(
-                [4000, 2000],
-                {"spacing": 50, "waves": waves, "geographic": MIDDLE | {"azimuth": azimuth}},
-                {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2200},
-                fdcase.force([0, -500], force, fdcase.ricker(5)),
-                0.8,
-                [[800, 0]],
-                origin=[-2000, -2000],
-            )
-        ).velocity
-        for azimuth in (0, 60)
-    )
+    domain, push = {"spacing": 50, "waves": waves}, fdcase.force([0, -500], force, fdcase.ricker(5))
+    at, origin = [[800, 0]], [-2000, -2000]
+    boxes = (domain | {"geographic": MIDDLE | {"azimuth": azimuth}} for azimuth in (0, 60))
+    flat, turned = (ran(fdcase.box([4000, 2000], box, FLAT, push, 0.8, at, origin)).velocity for box in boxes)
     motion = flat.sel(component=alone).values
     assert list(flat.component.values) == (["E", "Z"] if waves == "P-SV" else ["N"])
     assert list(turned.component.values) == (["E", "N", "Z"] if waves == "P-SV" else ["E", "N"])
@@ -525,5 +475,4 @@ def test_sections_count_from_a_source_that_stands_in_a_file(runs, tmp_path):
     assert scene["title"] == "box" and len(scene["sources"]) == 1
     distance, unit = figures.distances(dataset.velocity, scene["sources"][0])
     assert unit == "km" and np.allclose(1000 * distance, dataset.distance, rtol=1e-3)
-    wrong, _ = figures.distances(dataset.velocity)
-    assert not np.allclose(wrong, distance)
+    assert not np.allclose(figures.distances(dataset.velocity)[0], distance)

@@ -179,20 +179,6 @@ def test_only_the_process_of_a_row_is_killed(killed):
 # --- launchers --------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def started_by(monkeypatch):
-    """Set the variables of a launcher, and no other's."""
-
-    def started(**variables):
-        for _, *names in launcher.LAUNCHERS:
-            for name in names:
-                monkeypatch.delenv(name, raising=False)
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-
-    return started
-
-
 VARIABLES = {  # number of processes, and which of them this is: of Open MPI, MPICH, MVAPICH and srun
     "OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_RANK",
     "PMI_SIZE": "PMI_RANK",
@@ -201,8 +187,16 @@ VARIABLES = {  # number of processes, and which of them this is: of Open MPI, MP
 }
 
 
-def test_variables_of_launchers(started_by, monkeypatch):
+def test_variables_of_launchers(monkeypatch):
     """Slurm gives a batch script the number of tasks that the job may have; only what srun starts is several processes."""
+
+    def started_by(**variables):
+        for _, *names in launcher.LAUNCHERS:
+            for name in names:
+                monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
     for size, rank in VARIABLES.items():
         started_by(**{size: "4", rank: "1"})
         assert (launcher.launch().size, launcher.launch().rank) == (4, 1)

@@ -166,25 +166,21 @@ def exit_code(process, seconds=60):
     return process.exitcode
 
 
-@pytest.fixture
-def slow_command(tmp_path):
-    """A function that begins a command in a fork whose steps take 10 ms and files of checkpoints 30, so that signals come in its midst,
-    and gives this when it has taken a picture. Signals may be ignored, as nohup leaves them.
-    """
-    sample, write = Recorder.sample, checkpoint.write
+@pytest.mark.long
+def test_sequences_of_systemd_and_kubernetes(tmp_path):
+    """TERM and HUP at once, then a grace: 75. TERM and a grace that ends in the midst of a checkpoint: the one before stays.
+    HUP under nohup: it goes on. In the end every bit is there. Slow steps and files of checkpoints: signals come in their midst."""
+    out = tmp_path / "out"
 
-    def pausing(self, step):
-        time.sleep(0.01)
-        sample(self, step)
-
-    def waiting(*arguments):
-        time.sleep(0.03)
-        return write(*arguments)
+    def slowed(function, seconds):
+        return lambda *arguments: (time.sleep(seconds), function(*arguments))[1]
 
     def pictures():
-        return {path.stat().st_mtime_ns for path in (tmp_path / "out").glob(SECTION)}
+        return {path.stat().st_mtime_ns for path in out.glob(SECTION)}
 
     def start(*words, ignored=()):
+        """A fork of a command that has taken a picture."""
+
         def work():
             os.chdir(tmp_path)
             quiet = os.open(os.devnull, os.O_RDWR)
@@ -192,43 +188,35 @@ def slow_command(tmp_path):
                 os.dup2(quiet, number)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
-            Recorder.sample, checkpoint.write = pausing, waiting
+            Recorder.sample, checkpoint.write = slowed(Recorder.sample, 0.01), slowed(checkpoint.write, 0.03)
             return main([*words, "-q"])
 
         before, process = pictures(), forked(work)
         wait_for(lambda: pictures() - before)
         return process
 
-    return start
-
-
-@pytest.mark.long
-def test_sequences_of_systemd_and_kubernetes(slow_command, tmp_path):
-    """TERM and HUP at once, then a grace: 75. TERM and a grace that ends in the midst of a checkpoint: the one before stays.
-    HUP under nohup: it goes on. In the end every bit is there."""
     threads, longer = ('device = "cpu"', 'device = "cpu"\nthreads = 1'), ("duration = 1.0", "duration = 1.5")
     file = smallcase.write(tmp_path, ("every = 0.25", "every = 0.02"), threads, longer)
     craton.run(craton.load(file), out=tmp_path / "whole", progress=False, warn=False)
-    out = tmp_path / "out"
 
-    systemd = slow_command("run", "small.toml", "-o", "out")
+    systemd = start("run", "small.toml", "-o", "out")
     for number in (signal.SIGTERM, signal.SIGCONT, signal.SIGHUP):
         os.kill(systemd.pid, number)
     assert exit_code(systemd, 20) == 75 and read_run(out)["state"] == "interrupted"
     first = latest(out).step
 
-    kubernetes = slow_command("resume", "out")
+    kubernetes = start("resume", "out")
     os.kill(kubernetes.pid, signal.SIGTERM)
     wait_for(lambda: checkpoint.saving(out), 20)
     os.kill(kubernetes.pid, signal.SIGKILL)
     assert exit_code(kubernetes, 20) == -signal.SIGKILL and read_run(out)["state"] == "running"
     assert latest(out).step == first and checkpoint.saving(out)
 
-    terminal = slow_command("resume", "out")
+    terminal = start("resume", "out")
     os.kill(terminal.pid, signal.SIGHUP)
     assert exit_code(terminal, 20) == 75 and latest(out).step > first
 
-    nohup = slow_command("resume", "out", ignored=[signal.SIGHUP])
+    nohup = start("resume", "out", ignored=[signal.SIGHUP])
     os.kill(nohup.pid, signal.SIGHUP)
     assert exit_code(nohup) == 0 and read_run(out)["state"] == "finished"
     smallcase.same_results(tmp_path / "whole", out, (None, "snapshots/section"))

@@ -1,6 +1,7 @@
 """craton.Simulation: the bits of craton.run, without planning, filling and compiling again."""
 
 import time
+from collections import Counter
 
 import benchscript
 import numpy as np
@@ -39,11 +40,10 @@ def test_the_bits_are_those_of_single_runs(case):
     many, source = craton.Simulation(base), small_runs.moved(base, 1)
     ricker = {"kind": "ricker", "frequency": 4}
     receivers = [{"name": "Q", "at": [1000, 0] if case == "plane" else [1000, 900, 0]}]
-    moved, wavelet = many.run(source=source), many.run(wavelet=ricker)
-    other, back = many.run(receivers=receivers, wavelet=ricker), many.run()
-    assert wavelet.scenario.source[0].wavelet.kind == "ricker" and list(other.dataset.receiver.values) == ["Q"]
-    single = (changed(base, source=[source]), wavelet.scenario, other.scenario, base)
-    for result, scenario in zip((moved, wavelet, other, back), single):
+    moved, other, back = many.run(source=source), many.run(receivers=receivers, wavelet=ricker), many.run()
+    assert other.scenario.source[0].wavelet.kind == "ricker" and list(other.dataset.receiver.values) == ["Q"]
+    single = (changed(base, source=[source]), other.scenario, base)
+    for result, scenario in zip((moved, other, back), single):
         alone = craton.run(scenario, progress=False)
         assert np.array_equal(result.samples, alone.samples) and result.dataset.equals(alone.dataset)
         assert np.abs(alone.samples).max() > 0 and result.plan.start == alone.plan.start
@@ -51,27 +51,27 @@ def test_the_bits_are_those_of_single_runs(case):
 
 def test_nothing_is_built_twice(monkeypatch):
     """A thousand runs of which none fills or compiles: here eleven, counted."""
-    counts = {"fill": 0, "medium": 0, "compile": 0}
+    counts = Counter()
 
-    def count(name, module, function):
+    def count(module, function):
         real = getattr(module, function)
 
-        def call(*arguments, **options):
-            counts[name] += 1
+        def counted(*arguments, **options):
+            counts[function] += 1
             return real(*arguments, **options)
 
-        monkeypatch.setattr(module, function, call)
+        monkeypatch.setattr(module, function, counted)
 
-    count("fill", material, "fill")
-    count("medium", build, "model_problems")
-    count("medium", elements, "build_medium")
-    count("fill", elements, "elements_of")
-    count("compile", compile, "_load")
+    count(material, "fill")
+    count(build, "model_problems")
+    count(elements, "build_medium")
+    count(elements, "elements_of")
+    count(compile, "_load")
     for case, most in (("plane", 8), ("elements", 3)):
         base = small_runs.scenario(case)
         many = craton.Simulation(base)
         many.run()
-        before, begin = dict(counts), time.process_time()
+        before, begin = counts.copy(), time.process_time()
         for number in range(most):
             many.run(source=small_runs.moved(base, number))
         assert (time.process_time() - begin) / most < 0.5  # s: an order more than it takes

@@ -39,6 +39,7 @@ from craton.methods.finite_difference.imaging import surface
 from craton.methods.shared import recorded, timing
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.tables import sampling
+from craton.model.ground import terrain
 from craton.model.media import checks, earth, rheology
 from craton.model.media.cells import Region
 from craton.survey import channels as survey_channels
@@ -122,7 +123,27 @@ def model_problems(scenario, grid):
     wrong = earth.problems(scenario.model, grid)
     if all(isinstance(problem, checks.Unlikely) for problem in wrong):
         wrong += rheology.problems(scenario.model, grid) or acoustic.problems(scenario, grid)
+        wrong += ground_problems(scenario, grid)
     return wrong
+
+
+def ground_problems(scenario, grid):
+    """Return a problem where ground or water rises into an absorbing layer at the top."""
+    ground, kind = terrain.build(scenario.model), scenario.boundaries.face("top")
+    if ground is None or kind not in ("cpml", "sponge"):
+        return []
+    highest = terrain.highest(ground, grid)
+    layer = grid.bounds("z")[1] - getattr(scenario.boundaries, kind).thickness * grid.steps[2]
+    if highest < layer:
+        return []
+    message = (
+        f'the surface rises to {highest:.10g} m, into the "{kind}" layer of the top, which begins at {layer:.10g} m'
+    )
+    return [
+        Problem(
+            "boundaries.top", message, 'use "free" or "rigid": nothing is to be absorbed in the air above the ground'
+        )
+    ]
 
 
 def surface_problems(scenario):

@@ -5,7 +5,7 @@ import numpy as np
 from craton import memory
 from craton.conventions import FACES
 from craton.errors import Problem, ResourceError
-from craton.methods.finite_difference import points
+from craton.methods.finite_difference import adjoint, points
 from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 from craton.survey.planes import PlaneWave
@@ -56,7 +56,23 @@ def refused_on_grid(d, sources):
         elif s.force is not None and touches_layer(d, s):
             words = f"{s.name}: a force on points of a CPML layer, or next to one"
             wrong.append(("source", words, "move it inwards"))
+    if floor_near_layer(d):
+        words = (
+            "a sea floor whose closed differences are within reach of a CPML layer: its transpose is not exact there"
+        )
+        wrong.append(("boundaries", words, "make the domain higher or deeper, or the layer thinner, by a few spacings"))
     return [Problem(key, f"gradients do not cover {words}", remedy) for key, words, remedy in wrong]
+
+
+def floor_near_layer(d):
+    """Return True where differences that end at a level floor have norms of their own (closure.py) at points that the differences of
+    a layer above or below it reach: what the transposed layer adds there is not divided by them.
+    """
+    if d.floor is None:
+        return False
+    lowest, highest = d.floor + 1 - d.floor_closure.rows, d.floor + d.floor_closure.rows
+    reached = {side: adjoint.reached(d, 2, side)[0][:2] for axis, side in d.faces("cpml") if axis == 2}
+    return (0 in reached and lowest < reached[0][1]) or (1 in reached and highest > reached[1][0])
 
 
 def touches_layer(d, source):

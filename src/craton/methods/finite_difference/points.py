@@ -168,12 +168,15 @@ def averaged_density(d, at, axis):
     return (rho[tuple(here)] + rho[tuple(after)]) / 2
 
 
-def moment_rows(d, source):
+def moment_rows(d, source, fluid_first=None):
     """(index, weight) of a moment tensor, to be multiplied by its moment rate.
 
     szz is held at zero on a free surface: there, what Mzz would add appears in the horizontal
-    normal stresses. Pressure is, too.
+    normal stresses. Pressure is, too. On a contact a tensor without shear acts on the fluid, unless
+    `fluid_first` says otherwise.
     """
+    if fluid_first is None:
+        fluid_first = sides.isotropic(d, source.moment)
     glut = (
         {"s": isotropic(source.moment, d.planar)}
         if d.acoustic
@@ -182,9 +185,7 @@ def moment_rows(d, source):
     for field, moment in glut.items():
         if moment == 0 or field not in d.fields:
             continue
-        index, at, weights = nodes(
-            d, field, place(d, source.xyz, source.shot), fluid_first=sides.isotropic(d, source.moment)
-        )
+        index, at, weights = nodes(d, field, place(d, source.xyz, source.shot), fluid_first=fluid_first)
         weights = -d.dt / d.volume * moment * weights / d.norms(at[0], d.half(field)[2])
         top = d.free & (at[0] == d.grid.shape[0] - 1) if field in ("szz", "s") else np.zeros(len(index), bool)
         yield index[~top], weights[~top]

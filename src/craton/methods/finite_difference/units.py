@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.methods.finite_difference import points
+from craton.methods.finite_difference import points, sides
 from craton.methods.shared.unit_sources import AXES, MOVED, PARTS, collected, components, shifted
 
 __all__ = ["PARTS", "collected", "rows"]
@@ -26,9 +26,11 @@ def rows(d, source, kind):
 
 
 def _rows_of(d, source, kind, strength):
-    """Rows of a source with another strength."""
+    """Rows of a source with another strength, on its side of a contact."""
     changed = replace(source, **{kind: strength})
-    return list((points.force_rows if kind == "force" else points.moment_rows)(d, changed))
+    if kind == "force":
+        return list(points.force_rows(d, changed))
+    return list(points.moment_rows(d, changed, sides.isotropic(d, source.moment)))
 
 
 def _moved(d, source, kind, axis):

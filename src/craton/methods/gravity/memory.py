@@ -2,7 +2,7 @@
 method that will be taken.
 
 Bytes for each prism, point, node of a tree and place of a lattice are counted from the arrays that
-the methods make; tests/gravity/test_gravity_memory.py compares them with what is allocated.
+the methods make; tests/gravity/test_gravity_ranks.py compares them with what is allocated.
 """
 
 from craton.memory import array_bytes

@@ -427,6 +427,18 @@ def _lookup(ground, region, name):
     return np.unique(np.concatenate([[low, high], nodes[(nodes > low) & (nodes < high)]]))
 
 
+def highest(terrain, region):
+    """Return the elevation of the highest matter on a grid or region, ground or water, m.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    region : Grid or Region
+    """
+    x, y = (_lookup(terrain.ground, region, axis) for axis in "xy")
+    return float(terrain.top(x, y[:, None]).max())
+
+
 def problems(terrain, region, key="model"):
     """Problems of a terrain on a grid or region: gaps, too small, above or below the domain.
 
@@ -446,15 +458,15 @@ def problems(terrain, region, key="model"):
         return [Problem(where, message, "fill the gaps of the surface, or make the domain smaller")]
     low, high = region.bounds("z")
     room = getattr(region, "spacing", 0.0)
-    lowest, highest = float(z.min()), float(terrain.top(x, y[:, None]).max())
+    lowest, upper = float(z.min()), highest(terrain, region)
     problems = []
-    if highest > high - room * (1 - 1e-9):
+    if upper > high - room * (1 - 1e-9):
         problems.append(
             Problem(
                 where,
-                f"the surface rises to {highest:.10g} m, the domain to {high:.10g} m: "
+                f"the surface rises to {upper:.10g} m, the domain to {high:.10g} m: "
                 f"it needs {'a spacing of ' if room else ''}air above it",
-                f"raise the top of the domain above {highest + room:.10g} m (domain.size)",
+                f"raise the top of the domain above {upper + room:.10g} m (domain.size)",
             )
         )
     if lowest <= low:

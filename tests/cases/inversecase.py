@@ -1,16 +1,12 @@
 """Small scenarios for tests of gradients, on grids and of elements, and what an exact gradient must satisfy."""
 
-import importlib.util
-import sys
-
 import numpy as np
 import pytest
-from paths import ROOT
 
 import craton
+from craton.inverse.observed import matched
 from craton.scenario import Scenario
 
-EXAMPLES = ROOT / "examples"
 EXACT, CENTRAL = 1e-13, 1e-8  # relative: of dot products, of central differences
 RICKER = {"kind": "ricker", "frequency": 20}
 ROCK = {"vp": 2500, "vs": 1400, "rho": 2200}
@@ -70,15 +66,13 @@ def scenario(dimensions=2, steps=40, **tables):
     """
     size, y = extent(dimensions), lambda part: (part,) * (dimensions - 2)
     domain = {"size": size, "spacing": SPACING, "origin": [0] * (dimensions - 1) + [-size[-1]]}
-    domain |= tables.pop("domain", {})
-    if "waves" in tables:
-        domain["waves"] = tables.pop("waves")
+    domain |= {"waves": tables.pop("waves")} if "waves" in tables else {}
     pushed = force(0.6, *y(0.52), 0.6, components=[1e9, 2e9, 3e9][:dimensions])
     sources = tables.pop("source", [explosion(0.41, *y(0.5), 0.43), pushed])
     receivers = [station("A", 0.37, *y(0.5), 0.55), station("B", 0.62, *y(0.47), 0.0)]
     return Scenario(
         method="fd",
-        domain=domain,
+        domain=domain | tables.pop("domain", {}),
         model=tables.pop("model", SOLID),
         time={"duration": steps * 0.0018, "start": 0.0} | tables.pop("time", {}),
         boundaries={"top": "free", "others": "cpml", "cpml": {"thickness": 4}} | tables.pop("boundaries", {}),
@@ -135,13 +129,15 @@ def earth(transverse):
 LOSSES, BAND = {"qp": 40, "qs": 25}, {"attenuation": {"band": [5, 50]}}
 THOMSEN = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.08}
 LOSSY = SOLID | LOSSES | BAND
+PAIRED = SOLID | LOSSES | {"attenuation": BAND["attenuation"] | {"storage": "paired"}}
 WATER, SOIL = {"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": 0, "vp": 1200, "vs": 500, "rho": 1800}
 SOFT, FLOOR, DEEP_FLOOR, THIN_SEA = (
     layers(top, ROCK | {"top": z}) for top, z in ((SOIL, -85), (WATER, -85), (WATER, -115), (WATER, -45))
 )
 # interfaces within cells, one of them below a free surface
 IN_CELLS = [SOIL, ROCK | {"top": -30}, {"top": -112, "vp": 3000, "vs": 1700, "rho": 2400}]
-CUT = layers(*IN_CELLS)
+CUT, LOSSY_CUT = layers(*IN_CELLS), layers(*(layer | LOSSES for layer in IN_CELLS), **BAND)
+LOSSY_FLOOR = layers(WATER | LOSSES, ROCK | LOSSES | {"top": -85}, **BAND)
 # the first source lies in the first of them
 CAVITIES = [
     {"shape": "box", "min": [90, -1e3, -100], "max": [160, 1e3, 0], "vp": 1500, "vs": 0, "rho": 1000},
@@ -152,6 +148,7 @@ GROUND = {"topography": {"x": [0, 100, 180, 270], "z": [-30, -42, -25, -61]}}
 LAKE = {"water": {"level": -35, "vp": 1480, "rho": 1000}}
 FIBRE = {"name": "F", "das": {"along": [place(2, 0.2, 0.1), place(2, 0.8, 0.0)], "spacing": 20, "gauge": 40}}
 ON_GROUND = [station("A", 0.37, 0.55), {"name": "B", "at": [100, -45]}]
+STRAIN = {"output": {"waveforms": ["velocity", "strain_rate"]}}
 BOTH = {"output": {"waveforms": ["velocity", "pressure"]}}
 SPACE = {"dimensions": 3, "steps": 25}
 SH = {"waves": "SH", "source": [force(0.4, 0.4, components=(0, 1e9, 0))]}
@@ -197,39 +194,31 @@ GRID |= {
     "space, moment tensor": SPACE | {"source": [moment(0.43, 0.46, 0.38, tensor={"xx": 1e12, "xy": 3e12, "yz": 4e12})]},
     "space, CPML all around": SPACE | {"boundaries": {"top": "cpml"}},
     "space, sea floor": SPACE | {"model": FLOOR},
-    "space, sea floor, one layer": SPACE
-    | {"model": FLOOR, "steps": 14, "boundaries": {"others": "rigid", "south": "cpml"}},
+    "space, sea floor, one layer": {"dimensions": 3, "steps": 14, "model": FLOOR}
+    | {"boundaries": {"others": "rigid", "south": "cpml"}},
     "space, acoustic": SPACE | {"model": SEA, "source": [explosion(0.4, 0.4, 0.05)]} | BOTH,
     "sea floor, SH": SH | {"model": FLOOR},
     "attenuation": {"model": LOSSY} | AT_SURFACE | BOTH,
-    "attenuation, pairs of mechanisms, CPML all around": {
-        "model": SOLID | LOSSES | {"attenuation": {"band": [5, 50], "storage": "paired"}},
-        "boundaries": {"top": "cpml"},
-    },
+    "attenuation, pairs of mechanisms, CPML all around": {"model": PAIRED, "boundaries": {"top": "cpml"}},
     "attenuation, SH": SH | {"model": LOSSY},
-    "attenuation in water and soil": {"model": layers(WATER | LOSSES, ROCK | LOSSES | {"top": -85}, **BAND)}
-    | IN_BOTH_LAYERS
-    | BOTH,
+    "attenuation in water and soil": {"model": LOSSY_FLOOR} | IN_BOTH_LAYERS | BOTH,
     "attenuation in space": SPACE | {"model": LOSSY} | BOTH,
-    "attenuation in sponges": {
+    "attenuation in sponges": BOTH
+    | {
         "model": LOSSY,
         "boundaries": SPONGE | {"bottom": "cpml", "sponge": {"thickness": 8, "strength": 0.1}},
         "source": [explosion(0.13, 0.12), force(0.4, 0.0)],
-        "output": {"waveforms": ["velocity", "pressure"]},
     },
     "topography with attenuation": {"model": LOSSY | GROUND, "receivers": ON_GROUND},
     "anisotropy": {"model": SOLID | THOMSEN} | AT_SURFACE,
     "anisotropy, SH": SH | {"model": SOLID | THOMSEN},
     "anisotropy in space": SPACE | {"model": SOLID | THOMSEN} | BOTH,
     "topography with a lake": {"model": SOLID | GROUND | LAKE, "receivers": ON_GROUND[:1]} | BOTH,
-    "anisotropy with attenuation": {"model": LOSSY | THOMSEN, "output": {"waveforms": ["velocity", "strain_rate"]}}
-    | AT_SURFACE,
+    "anisotropy with attenuation": {"model": LOSSY | THOMSEN} | AT_SURFACE | STRAIN,
     "anisotropy with attenuation, SH": SH | {"model": LOSSY | THOMSEN},
-    "cut cells, SH": SH | {"model": CUT, "output": {"waveforms": ["strain_rate"]}},
+    "cut cells, SH": SH | {"model": CUT} | STRAIN,
     "cut cells in space": SPACE | {"model": CUT} | BOTH,
-    "cut cells with attenuation": {"model": layers(*(layer | LOSSES for layer in IN_CELLS), **BAND)}
-    | IN_SOIL_AND_ROCK
-    | BOTH,
+    "cut cells with attenuation": {"model": LOSSY_CUT} | IN_SOIL_AND_ROCK | BOTH,
     "anisotropy with attenuation in space": SPACE | {"steps": 20, "model": LOSSY | THOMSEN} | BOTH,
 }
 SIX = ("vp", "vs", *THOMSEN, "rho")
@@ -242,7 +231,6 @@ Q_OF_ELEMENTS, SLOW_BAND = {"qp": 80, "qs": 40}, {"attenuation": {"band": [1, 20
 SHALE = ROCK | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
 ANISOTROPIC = SOLID | SHALE
 RELAXING = SOLID | Q_OF_ELEMENTS | SLOW_BAND
-SEA_OVER_ROCK = layers(WATER, ROCK | {"top": -80})
 SEA_OVER_SHALE = layers(WATER | {"qp": 9999, "qs": 9999}, SHALE | Q_OF_ELEMENTS | {"top": -80})
 PML = {"west": "pml", "bottom": "pml", "pml": {"thickness": 1, "friction": 0.3}}
 FLOOR_IN_LAYER = {
@@ -258,7 +246,7 @@ RELAXING_SEA = {"model": SEA_OVER_SHALE | SLOW_BAND, "receivers": [SHALLOW]} | P
 ELEMENTS = {
     "plain elements": {},
     "solid": {"boundaries": {"west": "rigid", "top": "stacey"}, "waveforms": EVERYTHING},
-    "sea": {"model": SEA_OVER_ROCK} | PRESSURE,
+    "sea": {"model": layers(WATER, ROCK | {"top": -80})} | PRESSURE,
     "a sea over 21 constants": {"model": SEA_OVER_SHALE, "receivers": [DEEP], "waveforms": ["velocity", "strain_rate"]},
     "fluid": {"model": SEA | {"vp": 1500}, "source": [BLAST]} | PRESSURE,
 }
@@ -295,11 +283,6 @@ for kind, by in (("isotropic", SPEEDS), ("transverse", ("c11", "c13", "c33", "c4
 def long(*values):
     """A row of a table for the long tier."""
     return pytest.param(*values, marks=pytest.mark.long)
-
-
-def tiers(names, quick):
-    """Rows of names, those that are not quick for the long tier."""
-    return [name if name in quick else long(name) for name in names]
 
 
 def scenario_of(name, **more):
@@ -342,14 +325,6 @@ def with_data(path, **table):
     return scenario(source=SHOTS, gradient={"observed": str(path), "parameters": ["vp", "rho"]} | table)
 
 
-def example(name):
-    """An example as a module."""
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # its dataclass looks there
-    spec.loader.exec_module(module)
-    return module
-
-
 class Case:
     """A problem at a random medium, with data of another one.
 
@@ -364,10 +339,12 @@ class Case:
 
     def __init__(self, scenario, parameters=SPEEDS, misfit="l2", varied=0.02, **options):
         self.rng = np.random.default_rng(3)
-        blank = craton.Problem(scenario, None, misfit, parameters, on=options.get("on", "grid"))
-        self.m0 = blank.m0
-        observed = blank.data(self.random(varied))
-        self.problem = craton.Problem(scenario, observed, misfit, parameters, **options)
+        self.problem = problem = craton.Problem(scenario, None, misfit, parameters, **options)
+        self.m0 = problem.m0
+        observed = problem.data(self.random(varied))
+        # as a second problem would have them, in a third of the time
+        of_shots = zip(problem.names, problem.recordings)
+        problem.observed = [matched(problem._of_shot(observed, name), run.blank()) for name, run in of_shots]
         self.m = self.random(varied)
         self.dm = self.m0 * self.rng.uniform(-1, 1, self.m0.shape)
 
@@ -383,19 +360,16 @@ class Case:
         peaks = np.abs(samples).max(axis=0)  # 0 of the pressure on a free surface
         residual = self.rng.standard_normal(samples.shape) / np.where(peaks > 0, peaks, np.inf)
         back, series = experiment.adjoint(residual, by_sources=True), experiment.linear.series
-        other = sum(
+        by_series = sum(
             float(series[step][:, n] @ source["series"])
             for name, step in (("force", "velocity"), ("moment", "stress"))
             for n, source in enumerate(back[name])
         )
-        return abs(float((samples * residual).sum()) - other) / np.sqrt((samples**2).sum(0) @ (residual**2).sum(0))
+        return abs(float((samples * residual).sum()) - by_series) / np.sqrt((samples**2).sum(0) @ (residual**2).sum(0))
 
     def of_medium(self):
         """Mismatch of <residual, Born data> and of <change, transposed residual>, relative."""
-        change = self.problem.born(self.dm, self.m)
-        residual = self.rng.standard_normal(change.shape)
-        back = self.problem.adjoint(residual, self.m)
-        return abs(change @ residual - back @ self.dm) / (np.linalg.norm(change) * np.linalg.norm(residual))
+        return mismatch(self.problem, self.m, self.dm, self.rng)
 
     def of_differences(self, steps=(3e-5, 6e-6)):
         """Mismatch of the gradient and of central differences of order 4, relative; of the first step for which it is small enough."""
@@ -405,15 +379,16 @@ class Case:
                 best = abs(central(lambda e: self.problem.fun(self.m + e * self.dm), step) / slope - 1)
         return best
 
-    def order_of_remainder(self, largest=0.01):
-        """Power with which Taylor's remainder falls over four decades."""
-        value, slope = self.problem.fun(self.m), self.problem.jac(self.m) @ self.dm
-        steps = largest * 10.0 ** -np.arange(5)
-        rest = [abs(self.problem.fun(self.m + e * self.dm) - value - e * slope) for e in steps]
-        return np.polyfit(np.log(steps), np.log(rest), 1)[0]
-
 
 def central(function, step):
     """Derivative of a function at 0 by central differences of order 4."""
     near, far = (function(k * step) - function(-k * step) for k in (1, 2))
     return (8 * near - far) / (12 * step)
+
+
+def mismatch(problem, m, dm, rng):
+    """Mismatch of <residual, Born data> and of <change, transposed residual>, relative."""
+    change = problem.born(dm, m)
+    residual = rng.standard_normal(change.shape)
+    back = problem.adjoint(residual, m)
+    return abs(change @ residual - back @ dm) / (np.linalg.norm(change) * np.linalg.norm(residual))

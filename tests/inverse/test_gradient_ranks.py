@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 import pytest
 import xarray as xr
-from common import needs_mpi, refused
-from inversecase import CASES, elements, explosion, force, long, scenario, scenario_of, tiers
+from common import needs_mpi, refused, tiers
+from inversecase import CASES, elements, explosion, force, long, scenario, scenario_of
 
 import craton
 from craton.backends.cpu import cores
@@ -35,10 +35,9 @@ def outcome(here, **options):
     m = problem.m0 * (1 + 0.02 * rng.uniform(-1, 1, problem.m0.shape))
     arrays = {"born": problem.born(problem.m0 * rng.uniform(-1, 1, m.shape), m)}
     (experiment,) = problem.experiments
-    samples = experiment.samples
-    out = experiment.adjoint(rng.standard_normal(samples.shape), True, True)
-    arrays |= {"samples": samples, "illumination": out["illumination"]}
-    arrays |= {f"cells {n}": values for n, values in enumerate(out["cells"])}
+    arrays["samples"] = experiment.samples
+    out = experiment.adjoint(rng.standard_normal(experiment.samples.shape), True, True)
+    arrays |= {"illumination": out["illumination"]} | {f"cells {n}": values for n, values in enumerate(out["cells"])}
     for kind in ("force", "moment"):
         for n, source in enumerate(out[kind]):
             arrays |= {f"{kind} {n} {key}": np.asarray(v) for key, v in source.items()}
@@ -48,13 +47,11 @@ def outcome(here, **options):
 
 
 def same(outcome, expected, exact):
-    """Equal in every bit or to rounding, and not all zeros."""
+    """Equal, or to rounding, and not all zeros."""
     assert outcome.keys() == expected.keys()
     for name, values in expected.items():
         scale = np.linalg.norm(np.nan_to_num(values))
         assert scale > 0 or name not in ("born", "samples", "cells 0", "cells 1") + ("illumination",) * exact, name
-        if exact:
-            assert np.array_equal(outcome[name], values), name
         bound = 0.0 if exact else OF_POSITION if name.endswith("position") else ROUNDING
         assert np.array_equal(np.isnan(outcome[name]), np.isnan(values)), name
         assert np.linalg.norm(np.nan_to_num(outcome[name] - values)) <= bound * scale, name
@@ -80,11 +77,9 @@ def same(outcome, expected, exact):
 def test_every_storage_and_cut_of_grids(name, storage, grid):
     """Of two and three ranks; what nobody has sent is nan."""
     tables, ranks = CASES[name][1], int(np.prod(grid))
-    more, options = {"steps": STEPS}, {"storage": storage}
-    if tables.get("dimensions") == 3:
-        more["boundaries"] = tables.get("boundaries", {}) | {"cpml": {"thickness": 3}}
-    if "attenuation" in name:
-        options["parameters"] = ("vs", "rho", "inverse_qp")
+    more = {"boundaries": tables.get("boundaries", {}) | {"cpml": {"thickness": 3}}} if "space" in name else {}
+    by_q = {"parameters": ("vs", "rho", "inverse_qp")} if "attenuation" in name else {}
+    more, options = more | {"steps": STEPS}, {"storage": storage} | by_q
     of_one, of_each = ({"memory": MEMORY / n} if storage == "checkpoints" else {} for n in (1, ranks))
     expected, alone = outcome(scenario_of(name, **more), device="cpu", **options | of_one)
     divided = scenario_of(name, **more, run=tables.get("run", {}) | {"grid": list(grid)})
@@ -111,7 +106,7 @@ QUICK += ("some steps saved, which run again",)
 
 
 @pytest.mark.costly("each storage of elements on ranks finds mutants of its own")
-@pytest.mark.parametrize("name", tiers(OF_ELEMENTS, QUICK))
+@pytest.mark.parametrize("name", tiers(OF_ELEMENTS, *QUICK))
 def test_every_medium_and_storage_of_elements(name, monkeypatch):
     """What nobody has sent is nan."""
     tables, options = OF_ELEMENTS[name]
@@ -215,21 +210,17 @@ MPI = """
 
 @pytest.mark.long
 @needs_mpi
-def test_processes_have_the_same_gradient(tmp_path):
+def test_processes_have_the_same_gradient(tmp_path, monkeypatch):
     """Each of them the whole."""
     for method in METHODS:
         here, observed, _ = plain(method)
         observed.to_netcdf(tmp_path / f"observed_{method}.nc")
         (tmp_path / f"{method}.toml").write_text(dumps(here))
     (tmp_path / "gradient.py").write_text(textwrap.dedent(MPI))
-    done = subprocess.run(
-        [launcher.mpiexec(), "-n", "2", sys.executable, "-m", "mpi4py", "gradient.py"],
-        cwd=tmp_path,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
-        text=True,
-        capture_output=True,
-        timeout=180,
-    )
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    command = [launcher.mpiexec(), "-n", "2", sys.executable, "-m", "mpi4py", "gradient.py"]
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=180)
     assert done.returncode == 0, done.stderr
     for method in METHODS:
         for rank in range(2):

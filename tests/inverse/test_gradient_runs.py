@@ -4,7 +4,7 @@ problem's misfit (test_gradients.py), they are those of runs.
 
 import inversecase as small
 import pytest
-from common import misfit
+from common import misfit, tiers
 from inversecase import BAND, CASES, CENTRAL, LOSSES, PARAMETERS, ROCK, SPEEDS, THOMSEN, elements, layers, scenario
 
 import craton
@@ -56,7 +56,7 @@ def with_bodies(name, share):
     return make(**tables | {"model": model, "time": {"step": 0.0013 if make is scenario else 0.002}})
 
 
-@pytest.mark.parametrize("name", small.tiers(MEDIA, QUICK))
+@pytest.mark.parametrize("name", tiers(MEDIA, *QUICK))
 def test_data_and_misfit_are_those_of_runs(name):
     start, changed = (with_bodies(name, share) for share in (1.05, 1.08))
     runs = [craton.run(here, progress=False).dataset.fillna(0.0) for here in (start, changed)]

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from inversecase import EXAMPLES, example
+from paths import ROOT
+from pointcase import example
 
 import craton
 
@@ -33,16 +34,16 @@ def test_joint_inversion_halves_the_error_of_density():
 
 def test_inversion_in_space(monkeypatch):
     """A shot on the free surface of a box and one in each well, for vp and vs."""
-    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.syspath_prepend(ROOT / "examples")
     box, gradients = example("fwi_3d"), []
     problem, truth, models, values = box.invert(box.SMALL, 3, report=quiet, gradients=gradients)
     assert len(problem.recordings) == 5 and problem.shape == (2, 16, 21, 21)
     errors = [box.error(truth, m, problem) for m in models]
     assert values[-1] < 0.3 and (np.diff(values) < 0).all(), values
     assert errors[-1] < 0.85 and (np.diff(errors) < 0).all(), errors
-    kept = box.history(box.SMALL, problem, truth, models, values, gradients)
-    assert kept["error_of_vs"] == errors and kept["shots"] == 5
-    assert len(kept["seconds_of_gradients"]) >= 3 and min(kept["seconds_of_gradients"]) > 0.01
+    history = box.history(box.SMALL, problem, truth, models, values, gradients)
+    assert history["error_of_vs"] == errors and history["shots"] == 5
+    assert len(history["seconds_of_gradients"]) >= 3 and min(history["seconds_of_gradients"]) > 0.01
 
 
 def test_a_moment_tensor_in_three_iterations():
@@ -79,7 +80,7 @@ def test_a_banana_in_a_chunk_of_the_earth_says_what_a_faster_ball_does(tmp_path)
     """The travel time of runs with a ball faster and slower, and of all that is faster."""
     pytest.importorskip("obspy")
     banana = example("banana_doughnut_prem")
-    model = (("kind", "radial"), ("file", str(EXAMPLES / "files" / "prem_no_crust.nd")))
+    model = (("kind", "radial"), ("file", str(ROOT / "examples" / "files" / "prem_no_crust.nd")))
     size = {"distance": 24.0, "bottom": 1500e3, "width": (36.0, 14.0), "elements": (10, 4)}
     path = banana.Path(**size, period=60.0, degree=3, precision="float64", model=model)
     kernels = banana.kernel(path)

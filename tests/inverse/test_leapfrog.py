@@ -59,17 +59,14 @@ def test_oscillator_moves_as_if_time_were_continuous():
             assert difference(corrected[late], expected[late]) < 5e-6, n
 
 
-def test_maps_undo_each_other():
+def test_maps_undo_each_other_and_keep_what_stays():
+    """A step, as of displacement or of a moment, keeps its height, to the end."""
     n = 1500
     series = pulse(np.arange(n + 100) * DT - 20)[:, None]
     there = leapfrog.for_leapfrog(series, DT, 0.5)
     # exp(-(0.6 * 2 tau / dt)^2 / 2) = 1e-5 of the spectrum is above 0.6 of w dt / 2
     assert difference(leapfrog.from_leapfrog(there, DT, 0.5)[:n], series[:n]) < 1e-6
     assert difference(there[:n], series[:n]) > 1e-2
-
-
-def test_what_stays_is_kept():
-    """A step, as of displacement or of a moment, keeps its height, to the end."""
     step = 0.5 * (1 + np.tanh((np.arange(2000) * DT - 20) / 0.5))[:, None]
     clean = slice(600, 2000 - leapfrog.extra(2000))
     for mapped in (leapfrog.for_leapfrog(step, DT), leapfrog.from_leapfrog(step, DT)):
@@ -111,8 +108,6 @@ def test_blocks_precision_and_nothing(monkeypatch):
 
 
 LIMIT = 3e-4  # of the peak
-
-
 QUANTITIES = ("velocity", "displacement", "pressure")
 
 
@@ -123,10 +118,14 @@ def run(step):
 
 
 def test_seismograms_do_not_depend_on_the_step():
+    """And the plan says what was corrected."""
     coarse, fine = run(0.014), run(0.0035)
     assert coarse.plan.extra == leapfrog.extra(72) and coarse.plan.steps == 72 + coarse.plan.extra
     assert len(coarse.samples) == coarse.plan.steps
     assert coarse.plan.end == pytest.approx(72 * 0.014) and coarse.dataset.time[-1] == pytest.approx(1.0)
+    padding = f"72 from 0 s to 1.008 s + {coarse.plan.extra} padding steps for the time-dispersion correction"
+    for words in (padding, "spatial discretisation; time dispersion is corrected"):
+        assert words in str(coarse.plan), str(coarse.plan)
 
     def errors():
         datasets = coarse.dataset, fine.dataset
@@ -137,13 +136,3 @@ def test_seismograms_do_not_depend_on_the_step():
     for result in (coarse, fine):  # as if the computation had failed: then nothing is corrected
         result._dataset, result._corrected, result.error = None, None, ComputationError("")
     assert errors()["velocity"] > 10 * LIMIT
-
-
-def test_the_plan_says_so():
-    plan = craton.plan(loads(changed()))
-    for words in (
-        f"{plan.steps - plan.extra} from",
-        f"{plan.extra} padding steps for the time-dispersion correction",
-        "spatial discretisation; time dispersion is corrected",
-    ):
-        assert words in str(plan)

@@ -1,4 +1,4 @@
-"""Free surfaces by stress imaging: rows, eigenvalues of half-spaces, Lamb's problem against the default, space, bad input."""
+"""Free surfaces by stress imaging: rows, eigenvalues of half-spaces, Lamb's problem against the default, long runs, space, bad input."""
 
 from itertools import product
 
@@ -106,6 +106,32 @@ def test_lamb(kind):
     coarse, middle, fine = (lamb(kind, h) for h in (10, 5, 2.5))
     assert middle < coarse / 5 and fine < middle / 8
     assert middle < 0.015 and lamb("sbp", 5) < middle / 300  # 0.011 to 0.013, and 1.6e-5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind, order", [("imaging", 8), ("imaging-2", 4)])
+def test_stable_for_thousands_of_steps(kind, order):
+    """A random medium in a box with rigid sides, at 99.9 % of the stability limit: waves stay, and stay as large."""
+    radius = np.hypot(2 * np.abs(closure.taylor(order)).sum(), surface(kind, order).spectral_radius)
+    step = 0.999 * 2 * 40 / (5500 * radius)
+    lowest, highest = (-100, -1300, 100, 100, 2000, 1.5, 1500), (1700, -50, 600, 600, 5500, 3, 3000)
+    boxes = [
+        {"shape": "box", "min": [x, -1e5, z], "max": [x + dx, 1e5, z + dz], "vp": vp, "vs": vp / ratio, "rho": rho}
+        for x, z, dx, dz, vp, ratio, rho in np.random.default_rng(7).uniform(lowest, highest, (30, 7)).tolist()
+    ]
+    push = {"kind": "force", "force": [1e9, 1e9], "wavelet": {"kind": "ricker", "frequency": 6, "delay": 0.2}}
+    tables = {
+        "domain": {"origin": [0, -1200], "size": [1800, 1200], "spacing": 40},
+        "model": {"kind": "homogeneous", "vp": 5500, "vs": 3000, "rho": 2400, "anomalies": boxes},
+        "source": [push | {"at": at} for at in ([933, -170], [1033, 0])],
+        "receivers": [{"name": "A", "at": [600, 0]}, {"name": "B", "at": [1200, -80]}],
+        "boundaries": {"others": "rigid", "surface": kind},
+        "run": {"order": order, "precision": "float64", "threads": 1},
+        "time": {"duration": 5000 * step, "start": 0, "step": step},
+    }
+    quarters = [np.sqrt((part**2).mean()) for part in np.array_split(run(tables).samples, 4)]
+    # a reverberating box: rms fluctuates by 10 %. The slowest growth of the one-sided rows above is e^6 over these steps
+    assert 0.7 < quarters[3] / quarters[1] < 1.4, quarters
 
 
 # a small plane with an interface that cuts cells, and CPML

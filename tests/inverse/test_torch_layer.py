@@ -64,8 +64,32 @@ def test_a_layer_among_others(torch):
 
 
 def test_tensors_and_arrays_of_the_cpu_share_their_memory(torch):
-    tensor = torch.ones(3, dtype=torch.float64)
-    assert np.shares_memory(craton.torch.on_host(tensor), tensor.numpy())
+    """Parameters, data, and both derivatives: written by one, read by the other."""
+    from craton.torch import function, on_host
+
+    class Doubled:  # in place of a layer
+        shape, problem = (3,), None
+
+        def vector(self, fields):
+            self.given = on_host(fields[0])
+            return self.given
+
+        def data(self, m):
+            self.returned = [2 * m]
+            return self.returned
+
+        def transposed(self, m, derivatives):
+            (self.slope,) = derivatives
+            self.back = np.array([2 * self.slope])
+            return self.back
+
+    layer, field = Doubled(), torch.ones(3, dtype=torch.float64, requires_grad=True)
+    out = function().apply(layer, field)[0]
+    slope = torch.arange(3, dtype=torch.float64)
+    out.backward(slope)
+    shared = ((layer.given, field), (layer.returned[0], out), (layer.slope, slope), (layer.back, field.grad))
+    assert all(np.shares_memory(array, tensor.detach().numpy()) for array, tensor in shared)
+    np.testing.assert_array_equal(field.grad, [0, 2, 4])
 
 
 def test_wrong_tensors_are_told(torch):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import refusals
 import smallcase
+from attack import corpus
 from refusals import AT, MEDIUM
 from smallcase import write
 
@@ -129,28 +130,18 @@ def test_huge_and_tiny_numbers_are_refused_before_anything_is_made():
 # --- model files ------------------------------------------------------------------------------------------------------------------------
 
 
-def model_file(folder, extent=3000.0, nan=False, drop=()):
-    """A netCDF model of 4 x 4 x 4 points from (0, 0, -extent) to (extent, extent, 0)."""
-    xarray = pytest.importorskip("xarray")
-    pytest.importorskip("h5netcdf")
-    x, z = np.linspace(0, extent, 4), np.linspace(-extent, 0, 4)
-    values = {name: np.full((4, 4, 4), v) for name, v in (("vp", 3000.0), ("vs", 1700.0), ("rho", 2300.0))}
-    if nan:
-        values["vp"][1, 2, 3] = np.nan
-    fields = {name: (("z", "y", "x"), v) for name, v in values.items() if name not in drop}
-    xarray.Dataset(fields, {"x": x, "y": x, "z": z}).to_netcdf(folder / "model.nc", engine="h5netcdf")
-
-
 def test_wrong_model_files(cli, tmp_path):
     path = write(tmp_path, (MEDIUM, 'kind = "file"\nfile = "model.nc"'))
-    model_file(tmp_path)
+    corpus.model(tmp_path / "model.nc")
     assert cli("plan", path.name)[0] == 0
+    vp = np.full((4, 4, 4), 3000.0)
+    vp[1, 2, 3] = np.nan
     for options, words in (
-        ({"nan": True}, ("nan", "(3000, 2000, -2000)", "1 of 64")),
-        ({"drop": ("rho",)}, ("model.nc", "no variable rho", "vp, vs")),
-        ({"extent": 2600.0}, ("model.nc", "x", "2600", "3000")),
+        ({"vp": vp}, ("nan", "(3000, 2000, -2000)", "1 of 64")),
+        ({"rho": None}, ("model.nc", "no variable rho", "vp, vs")),
+        ({"side": 2600.0}, ("model.nc", "x", "2600", "3000")),
     ):
-        model_file(tmp_path, **options)
+        corpus.model(tmp_path / "model.nc", **options)
         code, text = cli("run", path.name, "-o", "out")
         assert code == 2 and all(word in text for word in words) and "Traceback" not in text, text
         assert all(len(b) <= 3 and b[0].startswith("small.toml:11: model.file: ") for b in counted(text)), text

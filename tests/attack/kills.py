@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import psutil
 from common import manifest, stored
+from refusals import SEM
 from smallcase import changed
 
 from attack.folders import RESUME, shots
@@ -26,12 +27,6 @@ SETTINGS = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "
 MARK = "ATTACK"  # variable of the environment of all that is started
 OFTEN = '[run]\nthreads = 1\ncheckpoint = "0.7 s"\npatience = "10 s"\n'
 LONG = (("duration = 1.0", "duration = 3"), ("[run]\n", OFTEN))
-ELEMENTS = (
-    ('method = "fd"', 'method = "sem"'),
-    ("spacing = 100", "element_size = 300"),
-    ("cpml = { thickness = 5 }\n", ""),
-    ('others = "cpml"', 'others = "stacey"'),
-)
 GRAVITY = """\
 title = "Small"
 method = "gravity"
@@ -42,7 +37,7 @@ run = { device = "cpu", threads = 1, patience = "10 s" }
 """
 RUN, SURVEY = (["craton", command, "small.toml", "-o", "out", "-q"] for command in ("run", "survey"))
 CASES = {}  # a scenario, the words of its command line, those that go on with what is left
-for method, text, most in (("fd", changed(*LONG), 4), ("sem", changed(*LONG, *ELEMENTS), 3), ("gravity", GRAVITY, 4)):
+for method, text, most in (("fd", changed(*LONG), 4), ("sem", changed(*LONG, text=SEM), 3), ("gravity", GRAVITY, 4)):
     CASES[method] = text, RUN, RESUME
     for ranks in range(2, most + 1):
         together = [*RUN, "--ranks", str(ranks), "--oversubscribe"]

@@ -10,18 +10,12 @@ import psutil
 from smallcase import changed, opened
 
 import craton
+from attack.kills import GRAVITY
 from attack.survey import survey_of
 from craton.scenario import loads
 
 SIDE_BY_SIDE, ROUNDS, MOST = 8, 50, 5000
 LIMITS = {"bytes": 20 << 20, "descriptors": 0, "threads": 0}  # of what grows from the 10th part on
-GRAVITY = """
-method = "gravity"
-gravity.fields = ["g_z"]
-prisms = { kind = "grid", origin = [0, 0, -100], size = [100, 100, 100], shape = [4, 4, 4], density = 300 }
-points = { kind = "grid", x = [0, 100, 4], y = [0, 100, 4], z = 10 }
-run.device = "cpu"
-"""
 
 
 def usage(runs):
@@ -33,7 +27,8 @@ def usage(runs):
 
 def attack(chosen):
     """Run small scenarios of two methods in turn; growth from the 10th part on."""
-    wave, gravity = survey_of(2, 10).shots[0].scenario, loads(GRAVITY)
+    wave = survey_of(2, 10).shots[0].scenario
+    gravity = loads(GRAVITY, ("prisms.shape=[4, 4, 4]", "points.x=[0, 100, 4]", "points.y=[0, 100, 4]"))
     most, end, done, history = min(chosen.most, MOST), time.monotonic() + chosen.seconds, 0, []
     while done < most and time.monotonic() < end:
         craton.run(wave if done % 2 else gravity, progress=False, warn=False)

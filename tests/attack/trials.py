@@ -1,5 +1,6 @@
 """Trials one after another, for some seconds: each is drawn from its seed and number alone, so that these give it again."""
 
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -58,7 +59,7 @@ def attacked(chosen, place, server):
         largest |= {key: max(value, largest.get(key, 0)) for key, value in outcome.measures.items()}
         if outcome.wrong:
             last = " / ".join([line for line in outcome.said.splitlines() if line.strip()][-2:])[:300]
-            print(f"{', '.join(outcome.wrong)}: {name}: {outcome.case}: {outcome.about}: {last}", flush=True)
+            print(f"{', '.join(outcome.wrong)}: {name}: {outcome.case}: {outcome.about}: {last}", file=sys.stderr)
             if chosen.keep and outcome.data:
                 chosen.keep.mkdir(parents=True, exist_ok=True)
                 (chosen.keep / name.replace(" ", "_")).write_bytes(outcome.data)

@@ -169,6 +169,7 @@ MISUSE = {
     "run smal.toml": (2, 'smal.toml: there is no such file; did you mean "small.toml"?', f"-> scenario files {LISTED}"),
     "plan thesis": (2, "folder"),
     "run latin.toml": (2, "UTF-8"),
+    "run small.toml --set run.order=3": (2, ": run.order: 3 is not 2, 4, 6, 8, 10, 12, 14 or 16"),
     "run small.toml --set domain.spcing=50": (2, "domain.spcing", "spacing"),
     "run small.toml --set domain.spacing": (2, "not key.path=value", "--set domain.spacing=200"),
     "run small.toml --set source.3.moment=1e12": (2, "a list of 1", "no item 3", "from 0 to 0"),
@@ -226,12 +227,11 @@ def test_what_does_not_fit_is_told(cli, tmp_path, monkeypatch):
 
 def test_no_compiler(tmp_path):
     """A machine without a compiler, in a process of its own: what was found is remembered."""
-    path = write(tmp_path)
+    write(tmp_path)
     environment = {k: v for k, v in os.environ.items() if k != "CXX"} | {"PATH": str(tmp_path)}
-    code = "import importlib.util as u; f = u.find_spec; u.find_spec = lambda name, *a: None if name == 'ziglang' else f(name, *a)\n"
-    code += "import sys; from craton.cli import main; sys.exit(main(['run', 'small.toml', '-o', 'out']))"
-    before, words = listing(tmp_path), [sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=path.parent, env=environment, text=True, capture_output=True)
+    code = "import sys; sys.modules['ziglang'] = None\nfrom craton.cli import main; sys.exit(main(sys.argv[1:]))"
+    before, words = listing(tmp_path), [sys.executable, "-c", code, "run", "small.toml", "-o", "out"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, text=True, capture_output=True)
     assert done.returncode == 3 and "Traceback" not in done.stderr, done.stderr
     assert "no C++ compiler found" in done.stderr and "pip install craton[compiler]" in done.stderr
     assert listing(tmp_path) == before

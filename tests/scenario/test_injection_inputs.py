@@ -80,8 +80,6 @@ def test_zarr_holds_what_netcdf_holds(waves, file, tmp_path):
 def test_at_moves_the_points_of_a_file(waves, file, tmp_path):
     path = tmp_path / "moved.nc"
     waves.assign_coords(x=waves.x - 500.0, z=waves.z + 40.0).to_netcdf(path)
-    with pytest.raises(ScenarioError, match="does not cover the box"):
-        plan(taking(path))
     values, expected = incident_values(taking(path, at=[500, -40])), incident_values(taking(file))
     assert np.abs(values - expected).max() < 1e-6 * np.abs(expected).max()
 

@@ -64,7 +64,7 @@ def brick(side):
 
 def cube(path):
     """Eight hexahedra in a format by the end of the name; `old.msh` is binary Gmsh 2.2."""
-    nodes, elements = brick(1000.0)
+    nodes, elements = brick(3000.0)
     if path.suffix == ".e":
         exodus(path, nodes, elements)
     elif not path.suffix:

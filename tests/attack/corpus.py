@@ -3,6 +3,7 @@
 import re
 import shutil
 
+import gravitycase
 import numpy as np
 import refusals
 from paths import DATA as ALL_DATA
@@ -34,23 +35,22 @@ WIDE = [
     ("size = [3000, 3000, 2500]", "size = [12000, 12000, 12000]"),
     ("spacing = 125", "spacing = 500"),
 ]
-GRAVITY = """method = "gravity"
-gravity = { fields = ["g_z"] }
-prisms = { kind = "table", file = "p.END" }
-points = { kind = "grid", x = [0, 100, 3], y = [0, 100, 3], z = 10 }
-"""
-ELEMENTS = """method = "sem"
+PRISMS = gravitycase.SMALL[gravitycase.SMALL.index('kind = "grid"') : gravitycase.SMALL.index("\n[points]")]
+GRAVITY = changed((PRISMS, 'kind = "table"\nfile = "p.END"\n'), text=gravitycase.SMALL)
+MESH = changed(
+    ("valley.msh", "FILE"),
+    ("duration = 1.0", "duration = 0.05"),
+    ('others = "cpml"\ncpml = { thickness = 5 }', 'others = "stacey"'),
+    text=refusals.MESH,
+)
+REDUCED = """method = "sem"
+domain = { origin = [0, 0, -800], size = [1200, 1200, 800], element_size = 400 }
 model = { kind = "homogeneous", vp = 3000, vs = 1700, rho = 2300 }
 time = { duration = 0.05 }
 boundaries = { others = "stacey" }
 run = { device = "cpu" }
 receivers = [{ name = "A", at = [600, 500, -100] }]
-"""
-MESH = f"""{ELEMENTS}domain = {{ mesh = "FILE" }}
-source = [{{ kind = "explosion", at = [500, 500, -500], moment = 1e14, {WAVELET} }}]
-"""
-REDUCED = f"""{ELEMENTS}domain = {{ origin = [0, 0, -800], size = [1200, 1200, 800], element_size = 400 }}
-injection = [{{ file = "w.h5drm", from = [400, 400, -400], to = [800, 800, 0] }}]
+injection = [{ file = "w.h5drm", from = [400, 400, -400], to = [800, 800, 0] }]
 """
 PLANE = """domain = { origin = [0, -600], size = [900, 600], spacing = 50 }
 model = { kind = "homogeneous", vp = 2000, vs = 1100, rho = 2200 }

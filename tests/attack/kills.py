@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import suppress
 
+import gravitycase
 import psutil
 from common import manifest, stored
 from refusals import SEM
@@ -27,14 +28,14 @@ SETTINGS = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "
 MARK = "ATTACK"  # variable of the environment of all that is started
 OFTEN = '[run]\nthreads = 1\ncheckpoint = "0.7 s"\npatience = "10 s"\n'
 LONG = (("duration = 1.0", "duration = 3"), ("[run]\n", OFTEN))
-GRAVITY = """\
-title = "Small"
-method = "gravity"
-gravity = { fields = ["g_z", "g_ez"], method = "direct" }
-prisms = { kind = "grid", origin = [0, 0, -400], size = [1000, 1000, 400], shape = [30, 30, 10], density = 300 }
-points = { kind = "grid", x = [0, 1000, 70], y = [0, 1000, 70], z = 10 }
-run = { device = "cpu", threads = 1, patience = "10 s" }
-"""
+GRAVITY = changed(
+    ("[gravity]", '[gravity]\nmethod = "direct"'),
+    ("[10, 10, 4]", "[30, 30, 10]"),
+    ("[0, 1000, 4]", "[0, 1000, 70]"),
+    ("[0, 1000, 3]", "[0, 1000, 70]"),
+    ("[run]", '[run]\nthreads = 1\npatience = "10 s"'),
+    text=gravitycase.SMALL,
+)
 RUN, SURVEY = (["craton", command, "small.toml", "-o", "out", "-q"] for command in ("run", "survey"))
 CASES = {}  # a scenario, the words of its command line, those that go on with what is left
 for method, text, most in (("fd", changed(*LONG), 4), ("sem", changed(*LONG, text=SEM), 3), ("gravity", GRAVITY, 4)):

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import gravitycase
 import psutil
 from smallcase import changed, opened
 
 import craton
-from attack.kills import GRAVITY
 from attack.survey import survey_of
 from craton.scenario import loads
 
@@ -27,8 +27,7 @@ def usage(runs):
 
 def attack(chosen):
     """Run small scenarios of two methods in turn; growth from the 10th part on."""
-    wave = survey_of(2, 10).shots[0].scenario
-    gravity = loads(GRAVITY, ("prisms.shape=[4, 4, 4]", "points.x=[0, 100, 4]", "points.y=[0, 100, 4]"))
+    wave, gravity = survey_of(2, 10).shots[0].scenario, loads(gravitycase.SMALL)
     most, end, done, history = min(chosen.most, MOST), time.monotonic() + chosen.seconds, 0, []
     while done < most and time.monotonic() < end:
         craton.run(wave if done % 2 else gravity, progress=False, warn=False)

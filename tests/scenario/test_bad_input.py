@@ -193,11 +193,11 @@ def test_wrong_command_lines(cli, tmp_path):
     (tmp_path / "thesis" / "chapter.tex").write_text("words")
     (tmp_path / "done" / "run.json").write_text('{"state": "finished"}')
     (tmp_path / "locked").mkdir(mode=0o555)
-    other = {"run small.toml --device cuda": available()}
-    other["run small.toml -o locked/out"] = not hasattr(os, "geteuid") or os.geteuid() == 0  # root may write everywhere
+    skip = {"run small.toml --device cuda": available()}
+    skip["run small.toml -o locked/out"] = not hasattr(os, "geteuid") or os.geteuid() == 0  # root may write everywhere
     failures = []
     for words, (expected, *parts) in MISUSE.items():
-        if other.get(words):
+        if skip.get(words):
             continue
         command = [word.replace("_", " ") for word in words.split()]
         code, text = cli(*command)

@@ -154,9 +154,9 @@ def test_paths_are_relative_to_the_file(tmp_path):
     s = load(file)
     assert s.receivers[3].file == str(tmp_path / "a" / "stations.csv")
     assert s.source[2].wavelet.file == str(tmp_path / "a" / "wavelet.txt")
-    other = tmp_path / "s.toml"
-    other.write_text(dumps(s))
-    assert load(other) == s
+    rewritten = tmp_path / "s.toml"
+    rewritten.write_text(dumps(s))
+    assert load(rewritten) == s
 
 
 def test_built_in_python():

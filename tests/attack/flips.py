@@ -28,11 +28,14 @@ class Flip:
         self.path, self.contents = path, path.read_bytes()
         self.place = random.randrange(8 * len(self.contents))
 
-    def __enter__(self):
+    def turn(self):
+        """Turn the bit for good."""
         flipped = bytearray(self.contents)
         flipped[self.place // 8] ^= 1 << self.place % 8
         self.path.write_bytes(flipped)
         return self
+
+    __enter__ = turn
 
     def __exit__(self, *error):
         self.path.write_bytes(self.contents)
@@ -52,8 +55,8 @@ class Trials(folders.Trials):
         folder = self.copied(kind)
         files = [path for path in sorted((folder / "out").rglob("*")) if holds_results(path, f"{folder}/out/{start}")]
         path = random.choices(files, random.choice((None, [path.stat().st_size for path in files])))[0]
-        with Flip(path, random) as flip:
-            answer = self.server.ask(words, folder)
+        flip = Flip(path, random).turn()
+        answer = self.server.ask(words, folder)
         wrong = [] if noticed(answer) else [f"not noticed: {path.name}"]
         return self.outcome(kind, f"{path.relative_to(folder)}: bit {flip.place}", words, answer, wrong)
 

@@ -1,4 +1,4 @@
-"""python -m attack inputs|folders|flips|soak|survey|kills: an attack for some seconds, with what failed and how to see it again."""
+"""python -m attack inputs|folders|flips|soak|survey|kills: an attack for some seconds, told in JSON, and how to see failures again."""
 
 import argparse
 import json
@@ -17,18 +17,13 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--most", type=int, default=10**9)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", help="folder for inputs that fail, and for a list of accepted ones")
+    parser.add_argument("--keep", type=Path, help="folder for inputs that fail")
     parser.add_argument("--only", default="", help="inputs and kills: regular expression for names of cases")
-    parser.add_argument("--record", type=Path, help="JSON file that counts are added to")
     chosen = parser.parse_args()
-    module = import_module("attack.trials" if chosen.kind in ("inputs", "folders") else f"attack.{chosen.kind}")
     describe = ["git", "describe", "--always", "--dirty=+"]  # at the start: files may change under a long attack
     commit = subprocess.run(describe, capture_output=True, text=True, cwd=Path(__file__).parent).stdout.strip()
-    result = {"commit": commit} | module.attack(chosen)
-    if chosen.record:
-        record = json.loads(chosen.record.read_text()) if chosen.record.exists() else {}
-        record.setdefault("attacks", []).append(result)
-        chosen.record.write_text(json.dumps(record, indent=1) + "\n")
+    module = import_module(f"attack.{chosen.kind if chosen.kind in ('soak', 'survey') else 'trials'}")
+    result = {"commit": commit, "kind": chosen.kind} | module.attack(chosen)
     print(json.dumps(result, indent=1))
     return 1 if result["failures"] else 0
 

@@ -6,7 +6,6 @@ import tomllib
 import warnings
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from io import BytesIO, TextIOWrapper
 from numbers import Real
 
 import numpy as np
@@ -45,21 +44,15 @@ def faults(name, case, path):
         The damaged file.
     """
     if path.name == case[1]:
-        return scenario_faults(path.read_bytes())
+        # as craton reads it; by the schema that `craton schema` prints
+        worst = best_match(validator().iter_errors(tomllib.loads(path.read_text("utf-8-sig"))))
+        return [f"{worst.json_path}: {worst.message}"[:300]] if worst else []
     if name.split()[0] not in HOLDS:
         return []
     return [f"{key}: {fault}" for key, values in contents(name, *case) if (fault := content_fault(key, values))]
 
 
 # Scenarios
-
-
-def scenario_faults(after):
-    """What is wrong with a scenario by the schema that `craton schema` prints."""
-    # ends of lines of any system, as craton reads them
-    document = tomllib.loads(TextIOWrapper(BytesIO(after), encoding="utf-8-sig").read())
-    worst = best_match(validator().iter_errors(document))
-    return [f"{worst.json_path}: {worst.message}"[:300]] if worst else []
 
 
 @lru_cache(1)
@@ -111,34 +104,30 @@ def contents(name, folder, toml, file):
         read = io.read(folder / file, holds, kind, **options)
         if holds == "gridded model":
             with read as dataset:
-                return list(arrays(dataset.load()))
-        if holds == "wavelet":
-            return list(zip(("time", "sample"), map(np.asarray, read)))
-        if holds == "table":
+                read = dataset.load()
+        elif holds == "wavelet":
+            read = dict(zip(("time", "sample"), read))
+        elif holds == "table":
             names, column = read
-            return [(name, np.asarray(column(name))) for name in names]
+            read = {name: column(name) for name in names}
         return list(arrays(read))
 
 
 def arrays(read, name=""):
     """Yield name and array of all numbers that a reader has returned."""
     if hasattr(read, "coords"):
-        variables = read.data_vars if hasattr(read, "data_vars") else {"elevation": read}
-        yield from ((str(key), values.values) for key, values in (*read.coords.items(), *variables.items()))
-    elif isinstance(read, list) and read and is_dataclass(read[0]):
-        for field in fields(read[0]):
-            yield from arrays([v for v in (getattr(entry, field.name) for entry in read) if v is not None], field.name)
+        dataset = read if hasattr(read, "data_vars") else read.to_dataset(name="elevation")
+        read = {key: variable.values for key, variable in dataset.variables.items()}
     elif is_dataclass(read):
-        for field in fields(read):
-            yield from arrays(getattr(read, field.name), field.name)
-    elif isinstance(read, dict):
+        read = {field.name: getattr(read, field.name) for field in fields(read)}
+    if isinstance(read, dict):
         for key, values in read.items():
             yield from arrays(values, str(key))
-    elif isinstance(read, Real | list | tuple | np.ndarray):
-        try:
-            yield name, np.asarray(read)
-        except ValueError:  # rows of several lengths
-            yield from ((name, np.asarray(row)) for row in read)
+    elif isinstance(read, list | tuple):  # of entries, or rows of several lengths
+        for entry in read:
+            yield from arrays(entry, name)
+    elif isinstance(read, Real | np.ndarray):
+        yield name, np.asarray(read)
 
 
 def content_fault(name, values):

@@ -2,21 +2,31 @@
 
 import struct
 from importlib.util import find_spec
+from itertools import product
 
 import numpy as np
+import xarray as xr
+
+CORNERS = ((0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1))  # SPECFEM's order
+
+
+def to_file(fields, axes, path, **attributes):
+    """Write netCDF-4, or zarr by the end of the name."""
+    dataset = xr.Dataset(fields, axes, attributes)
+    if path.suffix == ".zarr":
+        dataset.to_zarr(path, zarr_format=2)
+    else:
+        dataset.to_netcdf(path, engine="h5netcdf")
 
 
 def segy(path):
-    """A SEG-Y cube, where segyio is there."""
-    if not find_spec("segyio"):
-        return False
+    """A SEG-Y cube."""
     import segyio
 
     segyio.tools.from_array(str(path), np.full((3, 3, 6), 3000, "float32"), dt=4000)
     with segyio.open(path, "r+", ignore_geometry=True) as file:
         for n in range(9):
             file.header[n] = {181: n // 3 * 1500, 185: n % 3 * 1500, 71: 1}
-    return True
 
 
 def rfile(path):
@@ -34,66 +44,59 @@ def prisms(path):
     columns = {"west": (0.0, 10.0), "east": (10.0, 20.0), "south": (0.0, 0.0), "north": (10.0, 10.0)}
     columns |= {"bottom": (-20.0, -20.0), "top": (-10.0, -10.0), "density": (300.0, -200.0)}
     if path.suffix == ".csv":
-        path.write_text("\n".join(",".join(map(str, row)) for row in (columns, *zip(*columns.values()))))
+        np.savetxt(path, np.array(list(columns.values())).T, "%g", ",", header=",".join(columns), comments="")
     elif path.suffix == ".nc":
-        netcdf(path, {name: ("prism", np.array(values)) for name, values in columns.items()})
+        to_file({name: ("prism", np.array(values)) for name, values in columns.items()}, {}, path)
     elif find_spec("pyarrow"):
         import pyarrow
         from pyarrow import parquet
 
         parquet.write_table(pyarrow.table(columns), path)
-    else:
-        return False
-    return True
+    return path.exists()
 
 
-def netcdf(path, fields, **attributes):
-    """A file of netCDF-4."""
-    import xarray as xr
-
-    xr.Dataset(fields, attrs=attributes).to_netcdf(path, engine="h5netcdf")
+def brick(side):
+    """Nodes (27, 3) and elements (8, 8) of a cube below the origin, cut into eight; x varies first."""
+    nodes = np.array(list(product(range(3), repeat=3)), float)[:, ::-1] * side / 2 - [0, 0, side]
+    elements = [[((k + c) * 3 + j + b) * 3 + i + a for a, b, c in CORNERS] for k, j, i in product(range(2), repeat=3)]
+    return nodes, np.array(elements)
 
 
 def cube(path):
     """Eight hexahedra in a format by the end of the name; `old.msh` is binary Gmsh 2.2."""
-    x = np.linspace(0, 1000, 3)
-    points = np.stack(np.meshgrid(x, x, x - 1000, indexing="ij"), -1).reshape(-1, 3)
-    corner = np.array([0, 9, 12, 3, 1, 10, 13, 4])
-    cells = np.array([corner + 9 * i + 3 * j + k for i in range(2) for j in range(2) for k in range(2)])
+    nodes, elements = brick(3000.0)
     if path.suffix == ".e":
-        exodus(path, points, cells)
+        exodus(path, nodes, elements)
     elif not path.suffix:
-        specfem(path, points, cells)
-    elif find_spec("meshio"):
+        specfem(path, nodes, elements)
+    else:
         import meshio
 
         form = {".msh": "gmsh", ".vtu": "vtu", ".vtk": "vtk"}[path.suffix]
-        mesh = meshio.Mesh(points, [("hexahedron", cells)])
+        mesh = meshio.Mesh(nodes, [("hexahedron", elements)])
         meshio.write(path, mesh, file_format="gmsh22" if path.stem == "old" else form)
-    else:
-        return False
-    return True
 
 
-def specfem(folder, points, cells, faces=()):
+def specfem(folder, nodes, elements, faces=()):
     """The files of SPECFEM's external meshers: nodes, elements, a material of all, tables of elements and nodes by the end of a name."""
     folder.mkdir()
-    for name, rows in {"nodes_coords_file": points, "mesh_file": cells + 1}.items():
+    for name, rows in {"nodes_coords_file": nodes, "mesh_file": elements + 1}.items():
         lines = (" ".join(map(str, (number, *row))) for number, row in enumerate(rows.tolist(), 1))
         (folder / name).write_text(f"{len(rows)}\n" + "\n".join(lines) + "\n")
-    (folder / "materials_file").write_text("".join(f"{number} 1\n" for number in range(1, len(cells) + 1)))
+    (folder / "materials_file").write_text("".join(f"{number} 1\n" for number in range(1, len(elements) + 1)))
     for name, rows in dict(faces).items():
-        lines = (" ".join(str(number + 1) for number in (element, *nodes)) for element, nodes in rows)
+        lines = (" ".join(str(number + 1) for number in (element, *own)) for element, own in rows)
         (folder / name).write_text("\n".join([str(len(rows)), *lines]) + "\n")
 
 
-def exodus(path, points, cells):
+def exodus(path, nodes, elements):
     """An Exodus file of one block."""
-    fields = {f"coord{axis}": ("num_nodes", points[:, n]) for n, axis in enumerate("xyz")}
-    fields["connect1"] = (("num_el_in_blk1", "num_nod_per_el1"), (cells + 1).astype("int32"), {"elem_type": "HEX8"})
+    fields = {f"coord{axis}": ("num_nodes", nodes[:, n]) for n, axis in enumerate("xyz")}
+    dims = ("num_el_in_blk1", "num_nod_per_el1")
+    fields["connect1"] = (dims, (elements + 1).astype("int32"), {"elem_type": "HEX8"})
     fields["eb_prop1"] = ("num_el_blk", np.array([1], "int32"), {"name": "ID"})
     fields["eb_status"] = ("num_el_blk", np.array([1], "int32"))
-    netcdf(path, fields, version=np.float32(5), api_version=np.float32(5), floating_point_word_size=np.int32(8))
+    to_file(fields, {}, path, version=np.float32(5), api_version=np.float32(5), floating_point_word_size=np.int32(8))
 
 
 def reduced(path):

@@ -1,6 +1,5 @@
 """Runs whose processes are killed at random: all must end, nothing may stay, and what is resumed must have every bit."""
 
-import json
 import os
 import re
 import shutil
@@ -8,18 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
-from random import Random
-from tempfile import TemporaryDirectory
+from contextlib import suppress
 
-import numpy as np
-import xarray as xr
+import gravitycase
+import psutil
+from common import manifest, stored
+from refusals import SEM
 from smallcase import changed
 
-from attack.processes import MARK, family, send
-from attack.server import Server
+from attack.folders import RESUME, shots
+from attack.trials import Outcome
 
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGSTOP")
 # s within which all must have ended: 10 s of patience, graces, and the rest of a run; of a survey, where Dask starts a
@@ -28,56 +25,26 @@ ENDED, ENDED_SURVEY = 60, 150
 SUSPENDED = 1  # s that a stopped command or scheduler waits before it is continued
 # Dask of its own gives up a stopped worker after five minutes
 SETTINGS = {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "60 s"}
+MARK = "ATTACK"  # variable of the environment of all that is started
 OFTEN = '[run]\nthreads = 1\ncheckpoint = "0.7 s"\npatience = "10 s"\n'
 LONG = (("duration = 1.0", "duration = 3"), ("[run]\n", OFTEN))
-LINE = 'name = "S"\nshots = { from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = 6 }'
-ELEMENTS = (
-    ('method = "fd"', 'method = "sem"'),
-    ("spacing = 100", "element_size = 300"),
-    ("cpml = { thickness = 5 }\n", ""),
-    ('others = "cpml"', 'others = "stacey"'),
+GRAVITY = changed(
+    ("[gravity]", '[gravity]\nmethod = "direct"'),
+    ("[10, 10, 4]", "[30, 30, 10]"),
+    ("[0, 1000, 4]", "[0, 1000, 70]"),
+    ("[0, 1000, 3]", "[0, 1000, 70]"),
+    ("[run]", '[run]\nthreads = 1\npatience = "10 s"'),
+    text=gravitycase.SMALL,
 )
-GRAVITY = """\
-title = "Small"
-method = "gravity"
-gravity = { fields = ["g_z", "g_ez"], method = "direct" }
-prisms = { kind = "grid", origin = [0, 0, -400], size = [1000, 1000, 400], shape = [30, 30, 10], density = 300 }
-points = { kind = "grid", x = [0, 1000, 70], y = [0, 1000, 70], z = 10 }
-run = { device = "cpu", threads = 1, patience = "10 s" }
-"""
-SURVEY = ["survey", "small.toml", "-o", "out", "-q"]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A scenario, the words of its command line, and those that go on with what is left: on ranks, or as a survey."""
-
-    text: str
-    ranks: int = 1
-    survey: tuple = ()  # or where its shots run
-
-    @property
-    def words(self):
-        """Command line."""
-        ranks = ["--ranks", str(self.ranks), "--oversubscribe"] if self.ranks > 1 else []
-        return [*SURVEY, *self.survey] if self.survey else ["run", "small.toml", "-o", "out", "-q", *ranks]
-
-    def goes_on(self, out):
-        """Command line that goes on with what is left."""
-        if self.survey:
-            return [*SURVEY, "--workers", "1"]
-        crowded = ["--oversubscribe"] if self.ranks > 1 else []
-        return ["resume", "out", "-q", *crowded] if any(out.glob("checkpoints/step_*")) else self.words
-
-
-CASES = {
-    f"{name}, {ranks} ranks" if ranks > 1 else name: Case(text, ranks)
-    for name, text, most in (("fd", changed(*LONG), 4), ("sem", changed(*LONG, *ELEMENTS), 3), ("gravity", GRAVITY, 4))
-    for ranks in range(1, most + 1)
-} | {
-    f"survey on {words[0][2:]}": Case(changed(*LONG, ("at = [1500, 1500, -1000]", LINE)), survey=words)
-    for words in (("--workers", "2"), ("--scheduler", "scheduler.json"))  # of Dask, with two workers
-}
+RUN, SURVEY = (["craton", command, "small.toml", "-o", "out", "-q"] for command in ("run", "survey"))
+CASES = {}  # a scenario, the words of its command line, those that go on with what is left
+for method, text, most in (("fd", changed(*LONG), 4), ("sem", changed(*LONG, text=SEM), 3), ("gravity", GRAVITY, 4)):
+    CASES[method] = text, RUN, RESUME
+    for ranks in range(2, most + 1):
+        together = [*RUN, "--ranks", str(ranks), "--oversubscribe"]
+        CASES[f"{method}, {ranks} ranks"] = text, together, [*RESUME, "--oversubscribe"]
+for words in (["--workers", "2"], ["--scheduler", "scheduler.json"]):
+    CASES[f"survey on {words[0][2:]}"] = changed(*LONG, shots(6)), [*SURVEY, *words], [*SURVEY[1:], "--workers", "1"]
 
 
 def wait_until(condition, seconds):
@@ -87,35 +54,51 @@ def wait_until(condition, seconds):
         time.sleep(0.03)
 
 
+def family(mark):
+    """Living processes of a mark, by pid; those that have ended and wait for their parent are left out."""
+    living = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                living.append(process)
+    return living
+
+
 class Attempt:
     """One case in a folder; all its processes bear marks, and have ended at its end.
 
     Parameters
     ----------
-    case : Case
+    case : tuple
+        Of CASES.
     folder : Path
     mark : str
     """
 
     def __init__(self, case, folder, mark):
-        self.case, self.folder, self.out, self.mark = case, folder, folder / "out", mark
-        self.cluster_mark, self.cluster, self.command = f"{mark}-cluster", [], None
+        (text, self.words, self.on), self.folder, self.out = case, folder, folder / "out"
+        self.mark, self.cluster_mark, self.cluster = mark, f"{mark}-cluster", []
+        self.is_survey = self.words[1] == "survey"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        (folder / "small.toml").write_text(case.text)
+        (folder / "small.toml").write_text(text)
 
     def __enter__(self):
-        if "--scheduler" in self.case.survey:
-            self.start_cluster()
-        self.command = self.started(["craton", *self.case.words], self.mark)
-        sign = "shots/*.log" if self.case.survey else "run.json"
+        if "--scheduler" in self.words:  # a cluster of a scheduler and two workers, as a user starts it
+            place = ["--scheduler-file", "scheduler.json", "--no-dashboard", "--host", "127.0.0.1"]
+            self.cluster = [self.started(["dask", "scheduler", *place, "--port", "0"], self.cluster_mark)]
+            wait_until((self.folder / "scheduler.json").exists, 60)
+            words = ["dask", "worker", *place, "--no-nanny", "--nthreads", "1"]
+            self.cluster += [self.started(words, self.cluster_mark) for _ in range(2)]
+        self.command = self.started(self.words, self.mark)
+        sign = "shots/*.log" if self.is_survey else "run.json"
         wait_until(lambda: self.command.poll() is not None or any(self.out.glob(sign)), 60)
         return self
 
     def __exit__(self, *error):
-        for mark in (self.mark, self.cluster_mark):
-            for process in family(mark):
-                send(process, signal.SIGKILL)
+        for process in family(self.mark) + family(self.cluster_mark):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         for child in (self.command, *self.cluster):
             child.wait(30)
 
@@ -126,20 +109,12 @@ class Attempt:
             options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
             return subprocess.Popen([sys.executable, "-P", "-m", *words], stdout=said, stderr=said, **options)
 
-    def start_cluster(self):
-        """Start a scheduler and two workers, as a user does."""
-        place = ["--scheduler-file", "scheduler.json", "--no-dashboard", "--host", "127.0.0.1"]
-        self.cluster = [self.started(["dask", "scheduler", *place, "--port", "0"], self.cluster_mark)]
-        wait_until((self.folder / "scheduler.json").exists, 60)
-        words = ["dask", "worker", *place, "--no-nanny", "--nthreads", "1"]
-        self.cluster += [self.started(words, self.cluster_mark) for _ in range(2)]
-
     def processes(self):
         """Living processes by what they are: name -> list of Process."""
         words = {"proxy": "hydra_pmi_proxy", "mpiexec": "mpiexec", "scheduler": "dask scheduler", "rank": "mpi4py"}
         words["tracker"] = "resource_tracker"  # of multiprocessing: it only removes shared memory
         kinds = {}
-        for process in (*family(self.mark), *family(self.cluster_mark)):
+        for process in family(self.mark) + family(self.cluster_mark):
             line = " ".join(process.cmdline()) if process.is_running() else ""
             kind = next((kind for kind, word in words.items() if word in line), "worker")
             kinds.setdefault("parent" if process.pid == self.command.pid else kind, []).append(process)
@@ -149,22 +124,22 @@ class Attempt:
     def kill(self, random, duration):
         """Send one signal to one process at a random moment: kind and signal, or None where all had ended."""
         time.sleep(random.uniform(0, 0.9 * duration))
-        kinds = self.processes()
-        if self.command.poll() is not None or "parent" not in kinds:
-            return None
-        kind = random.choice(sorted(kinds))
-        process, name = random.choice(kinds[kind]), random.choice(SIGNALS)
-        if not send(process, getattr(signal, name)):
-            return None
-        if name == "SIGSTOP" and kind in ("parent", "scheduler"):
-            # what was suspended goes on where it was; all others are noticed and ended
-            time.sleep(SUSPENDED)
-            send(process, signal.SIGCONT)
-        return kind, name
+        with suppress(psutil.NoSuchProcess):
+            kinds = self.processes()
+            if self.command.poll() is None and "parent" in kinds:
+                kind, name = random.choice(sorted(kinds)), random.choice(SIGNALS)
+                process = random.choice(kinds[kind])
+                process.send_signal(getattr(signal, name))
+                if name == "SIGSTOP" and kind in ("parent", "scheduler"):
+                    # what was suspended goes on where it was; all others are noticed and ended
+                    time.sleep(SUSPENDED)
+                    process.resume()
+                return kind, name
+        return None
 
-    def left(self, kind):
+    def outlives(self, kind):
         """What has not ended in time, after a process of a kind was signalled."""
-        limit = ENDED_SURVEY if self.case.survey else ENDED
+        limit = ENDED_SURVEY if self.is_survey else ENDED
         wait_until(lambda: self.command.poll() is not None and not family(self.mark), limit)
         wrong = [f"{len(family(self.mark))} processes left after {limit} s"] if family(self.mark) else []
         # a cluster is its user's: it stays, unless its scheduler is gone
@@ -173,71 +148,40 @@ class Attempt:
             wrong += ["workers outlive their scheduler"] if family(self.cluster_mark) else []
         return wrong
 
-    def result(self):
-        """Values of the result, by name."""
-        with xr.open_zarr(self.out / "result.zarr", chunks=None) as store:
-            return {name: values.values for name, values in store.data_vars.items()}
-
-    def unreadable(self):
-        """Failures of what lies in OUT after a kill."""
-        try:
-            if (self.out / "run.json").exists():
-                json.loads((self.out / "run.json").read_text())
-            if (self.out / "result.zarr" / ".zmetadata").exists():
-                self.result()
-        except Exception as error:
-            return [f"OUT is not readable: {type(error).__name__}: {error}"[:200]]
-        return []
-
-    def gone_on(self, server, expected):
+    def continued(self, server, expected):
         """Check what is left and go on with it until it is finished, with the bits of an undisturbed run: failures."""
         if not (self.out / "run.json").exists():
             return []
         answer = server.ask(["check", "out"], self.folder)
-        if answer.code == 0 and json.loads((self.out / "run.json").read_text()).get("state") != "finished":
-            answer = server.ask(self.case.goes_on(self.out), self.folder)
+        if answer.code == 0 and manifest(self.out).get("state") != "finished":
+            can_go_on = self.is_survey or any(self.out.glob("checkpoints/step_*"))
+            answer = server.ask(self.on if can_go_on else self.words[1:], self.folder)
         if answer.code:
             return [f"checked and went on: exit code {answer.code}: {(answer.text + answer.error)[-200:]}"]
-        values = self.result()
-        same = values.keys() == expected.keys()
-        same = same and all(np.array_equal(values[name], expected[name], equal_nan=True) for name in values)
-        return [] if same else ["the result has other bits"]
+        return [] if stored(self.out).equals(expected) else ["the result has other bits"]
 
 
-def reference_of(case, folder, mark):
-    """Result of a run that nobody disturbs, and its duration from the first sign on, s."""
-    with Attempt(case, folder, mark) as attempt:
-        began = time.monotonic()
-        assert attempt.command.wait(300) == 0, (folder / "said.txt").read_text()
-        return attempt.result(), time.monotonic() - began
+class Trials:
+    """Trials of killed processes: parameters as of those of inputs."""
 
+    def __init__(self, server, place, chosen):
+        self.server, self.folder, self.undisturbed = server, place / "run", {}
+        self.names = [name for name in CASES if re.search(chosen.only, name)]
 
-def attack(chosen):
-    """Kill for some seconds, or so many times: counts of victims and of failures."""
-    cases, victims, failures, slowest, number = Counter(), Counter(), Counter(), {}, 0
-    end, names = time.monotonic() + chosen.seconds, [name for name in sorted(CASES) if re.search(chosen.only, name)]
-    with TemporaryDirectory(prefix="kills") as place, Server() as server:
-        folder, references = Path(place) / "one", {}
-        while cases.total() < chosen.most and time.monotonic() < end:
-            random, mark = Random(f"{chosen.seed} {number}"), f"{os.getpid()}-{chosen.seed}-{number}"
-            name = random.choices(names, [1 / CASES[name].ranks for name in names])[0]
-            if name not in references:
-                references[name] = reference_of(CASES[name], folder, f"{mark}-reference")
-            with Attempt(CASES[name], folder, mark) as running:
-                victim = running.kill(random, references[name][1])
+    def trial(self, random):
+        """Kill one process of a case, or suspend it, and go on with what is left."""
+        name, mark = random.choice(self.names), f"{os.getpid()}-{random.random()}"
+        if name not in self.undisturbed:
+            with Attempt(CASES[name], self.folder, f"{mark}-undisturbed") as attempt:
                 began = time.monotonic()
-                wrong = running.left(victim[0]) if victim else []
-            if victim:
-                words = " to ".join(victim[::-1])
-                cases[name] += 1
-                victims[words] += 1
-                slowest[words] = max(round(time.monotonic() - began, 1), slowest.get(words, 0))
-                wrong = [*wrong, *running.unreadable()] or running.gone_on(server, references[name][0])
-                failures.update(f"{name}: {words}: {failure}" for failure in wrong)
-                for failure in wrong:
-                    said = " / ".join((folder / "said.txt").read_text().strip().splitlines()[-2:])[:300]
-                    print(f"{name}: {words}: {failure}: seed {chosen.seed} number {number}: {said}", flush=True)
-            number += 1
-    tables = {"cases": cases, "victims": victims, "slowest end, s": slowest, "failures": failures}
-    counts = {"kind": "kills", "seed": chosen.seed, "tried": cases.total(), "load": os.getloadavg()[0]}
-    return counts | {table: dict(sorted(rows.items())) for table, rows in tables.items()}
+                assert attempt.command.wait(300) == 0, (self.folder / "said.txt").read_text()
+                self.undisturbed[name] = stored(attempt.out), time.monotonic() - began
+        expected, duration = self.undisturbed[name]
+        with Attempt(CASES[name], self.folder, mark) as attempt:
+            victim, began = attempt.kill(random, duration), time.monotonic()
+            wrong = attempt.outlives(victim[0]) if victim else []
+            ended = round(time.monotonic() - began, 1)
+        wrong = wrong or attempt.continued(self.server, expected)
+        words = " to ".join(victim[::-1]) if victim else "ended before"
+        said = (self.folder / "said.txt").read_text()
+        return Outcome(f"{name}: {words}", words, wrong, said, {f"s until the end, {words}": ended})

@@ -1,6 +1,7 @@
 """Damage: of bytes, of texts with numbers, of folders."""
 
 import re
+from functools import partial
 
 NUMBER = re.compile(rb"-?\d+\.?\d*(?:[eE][-+]?\d+)?")
 NUMBERS = (b"0", b"-1", b"1e300", b"-1e300", b"nan", b"inf", b"1e18", b"99999999999999999999", b"1e-300", b"true",
@@ -11,30 +12,18 @@ BYTES = (b"\x00", b"\xff", b"\x7f\xff\xff\xff", b"\x80\x00\x00\x00", b"\xff\xff\
 
 def damaged(data, random):
     """Bytes with one to four wounds."""
-    return wounded(data, random)[0]
-
-
-def wounded(data, random):
-    """Bytes with one to four wounds, and the names of these."""
-    text, names = b"\x00" not in data[:4096], []
+    wounds = WOUNDS if b"\x00" in data[:4096] else TEXT_WOUNDS + WOUNDS
     for _ in range(random.choice((1, 1, 1, 2, 4))):
-        wound = random.choice(TEXT_WOUNDS + WOUNDS if text else WOUNDS)
-        data = wound(data, random)
-        names.append(wound.__name__)
-    return data, names
+        data = random.choice(wounds)(data, random)
+    return data
 
 
 def flipped(data, random, most=1 << 60):
-    """One to eight bits turned."""
+    """One to eight bits turned, of so many bytes."""
     data = bytearray(data)
     for _ in range(random.choice((1, 1, 2, 8)) if data else 0):
         data[random.randrange(min(len(data), most))] ^= 1 << random.randrange(8)
     return bytes(data)
-
-
-def flipped_head(data, random):
-    """Bits of the first 512 bytes turned: headers of binary files."""
-    return flipped(data, random, 512)
 
 
 def cut(data, random):
@@ -49,16 +38,10 @@ def overwritten(data, random):
 
 
 def repeated(data, random):
-    """A part comes again, up to a hundred times."""
+    """A part comes again, up to a hundred times, or is missing."""
     first = random.randrange(len(data) + 1)
-    last = min(first + random.choice((1, 16, 256, 4096)), len(data))
-    return data[:last] + data[first:last] * random.choice((1, 3, 100)) + data[last:]
-
-
-def removed(data, random):
-    """A part is missing."""
-    first = random.randrange(len(data) + 1)
-    return data[:first] + data[first + random.choice((1, 4, 64, 1024)) :]
+    last = first + random.choice((1, 4, 16, 64, 256, 1024, 4096))
+    return data[:first] + data[first:last] * random.choice((0, 0, 0, 2, 4, 101)) + data[last:]
 
 
 def another_number(data, random):
@@ -71,20 +54,17 @@ def another_number(data, random):
 
 
 def lines_moved(data, random):
-    """Lines exchanged, lost or doubled."""
+    """A line lost, doubled, or moved to another place."""
     lines = data.split(b"\n")
-    i, j = random.randrange(len(lines)), random.randrange(len(lines))
-    how = random.choice(("exchanged", "lost", "doubled"))
-    if how == "exchanged":
-        lines[i], lines[j] = lines[j], lines[i]
-    elif how == "lost":
-        del lines[i]
-    else:
-        lines.insert(j, lines[i])
+    line, how = random.choice(lines), random.choice(("lost", "doubled", "moved"))
+    if how != "doubled":
+        lines.remove(line)
+    if how != "lost":
+        lines.insert(random.randrange(len(lines) + 1), line)
     return b"\n".join(lines)
 
 
-WOUNDS = (flipped, flipped_head, cut, overwritten, overwritten, repeated, removed)
+WOUNDS = (flipped, partial(flipped, most=512), cut, overwritten, overwritten, repeated, repeated)  # 512: headers
 TEXT_WOUNDS = (another_number, another_number, another_number, lines_moved)
 
 
@@ -92,13 +72,11 @@ def damage_folder(folder, random):
     """Damage a file of a folder, or remove it, empty it, make it a folder, exchange it; the name of the file."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     path = random.choice(files)
-    how = random.choice(("removed", "emptied", "a folder", "exchanged", *6 * ("wounded",)))
-    if how in ("removed", "a folder"):
-        path.unlink()
-        if how == "a folder":
-            path.mkdir()
-    elif how == "exchanged":
-        path.write_bytes(random.choice(files).read_bytes())
-    else:
-        path.write_bytes(b"" if how == "emptied" else damaged(path.read_bytes(), random))
+    sound, how = path.read_bytes(), random.choice(("removed", "emptied", "a folder", "exchanged", *6 * ("wounded",)))
+    contents = {"emptied": b"", "exchanged": random.choice(files).read_bytes(), "wounded": damaged(sound, random)}
+    path.unlink()
+    if how == "a folder":
+        path.mkdir()
+    elif how != "removed":
+        path.write_bytes(contents[how])
     return str(path.relative_to(folder))

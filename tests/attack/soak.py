@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import gravitycase
 import psutil
 from smallcase import changed, opened
 
@@ -15,7 +16,6 @@ from craton.scenario import loads
 
 SIDE_BY_SIDE, ROUNDS, MOST = 8, 50, 5000
 LIMITS = {"bytes": 20 << 20, "descriptors": 0, "threads": 0}  # of what grows from the 10th part on
-BODY = {"shape": "sphere", "center": [50, 50, -50], "radius": 40, "density": 300}
 
 
 def usage(runs):
@@ -27,14 +27,7 @@ def usage(runs):
 
 def attack(chosen):
     """Run small scenarios of two methods in turn; growth from the 10th part on."""
-    wave = survey_of(2, 10).shots[0].scenario
-    gravity = craton.Scenario(
-        method="gravity",
-        gravity={"fields": ["g_z"]},
-        prisms={"kind": "grid", "origin": [0, 0, -100], "size": [100, 100, 100], "shape": [4, 4, 4], "bodies": [BODY]},
-        points={"kind": "grid", "x": [0, 100, 4], "y": [0, 100, 4], "z": 10},
-        run={"device": "cpu"},
-    )
+    wave, gravity = survey_of(2, 10).shots[0].scenario, loads(gravitycase.SMALL)
     most, end, done, history = min(chosen.most, MOST), time.monotonic() + chosen.seconds, 0, []
     while done < most and time.monotonic() < end:
         craton.run(wave if done % 2 else gravity, progress=False, warn=False)
@@ -45,23 +38,23 @@ def attack(chosen):
     grown = {key: history[-1][key] - history[0][key] for key in LIMITS}
     failures = {key: grown[key] for key, limit in LIMITS.items() if grown[key] > limit}
     rounds = min(ROUNDS, most)
-    if apart := side_by_side(wave, rounds):
-        failures["runs side by side that differ"] = apart
-    counts = {"kind": "soak", "tried": done, "runs side by side": SIDE_BY_SIDE * rounds, "history": history}
+    if different := side_by_side(wave, rounds):
+        failures["runs side by side that differ"] = different
+    counts = {"tried": done, "runs side by side": SIDE_BY_SIDE * rounds, "history": history}
     return counts | {"failures": failures}
 
 
 def side_by_side(scenario, rounds):
     """How many of eight runs at once, in memory and into folders in turn, give other bits than one alone."""
-    pictured, differ = loads(changed(("duration = 1.0", "duration = 0.5")), ("run.threads=1",)), 0
+    pictured, different = loads(changed(("duration = 1.0", "duration = 0.5")), ("run.threads=1",)), 0
     with TemporaryDirectory(prefix="soak") as place, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         cases = [(scenario, None), (pictured, Path(place))]
         alone = [bits_of(case, folder and folder / "alone") for case, folder in cases]
         for number in range(rounds):
             case, folder = cases[number % 2]
             outs = [folder and folder / f"{number}.{n}" for n in range(SIDE_BY_SIDE)]
-            differ += sum(bits != alone[number % 2] for bits in pool.map(bits_of, [case] * SIDE_BY_SIDE, outs))
-    return differ
+            different += sum(bits != alone[number % 2] for bits in pool.map(bits_of, [case] * SIDE_BY_SIDE, outs))
+    return different
 
 
 def bits_of(scenario, out):

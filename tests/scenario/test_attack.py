@@ -11,7 +11,7 @@ from craton.cli.convert import RECORDED
 from craton.io import FORMATS
 
 # sound inputs whose plans take a tenth of a second
-CHEAP = "^(source|stations|wavelet|mesh|prisms|topography asc|topography tif|model segy|model bin|layers|radial)"
+CHEAP = "^(source|stations|wavelet|mesh|prisms|topography asc|topography tif|topography rfile|model segy|model bin|layers|radial)"
 CASES = {  # of each reader, by what a file holds and its format
     "source": {"csv": "events.csv", "fsp": "event.fsp", "cmtsolution": "CMTSOLUTION_cartesian"}
     | {"forcesolution": "FORCESOLUTION", "srf": "rupture_v2.srf", "quakeml": "event.xml"},
@@ -45,7 +45,7 @@ def server():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind, count, only", [("inputs", 25, CHEAP), ("folders", 8, "")])
+@pytest.mark.parametrize("kind, count, only", [("inputs", 80, CHEAP), ("folders", 8, "")])
 def test_what_is_damaged_is_refused_or_read(kind, count, only, server, tmp_path):
     """What is sound is read: otherwise damage would not reach the readers."""
     chosen = Namespace(kind=kind, seconds=300, most=count, seed=0, keep=None, only=only)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import refusals
 import smallcase
+from attack import corpus
 from refusals import AT, MEDIUM
 from smallcase import write
 
@@ -129,28 +130,18 @@ def test_huge_and_tiny_numbers_are_refused_before_anything_is_made():
 # --- model files ------------------------------------------------------------------------------------------------------------------------
 
 
-def model_file(folder, extent=3000.0, nan=False, drop=()):
-    """A netCDF model of 4 x 4 x 4 points from (0, 0, -extent) to (extent, extent, 0)."""
-    xarray = pytest.importorskip("xarray")
-    pytest.importorskip("h5netcdf")
-    x, z = np.linspace(0, extent, 4), np.linspace(-extent, 0, 4)
-    values = {name: np.full((4, 4, 4), v) for name, v in (("vp", 3000.0), ("vs", 1700.0), ("rho", 2300.0))}
-    if nan:
-        values["vp"][1, 2, 3] = np.nan
-    fields = {name: (("z", "y", "x"), v) for name, v in values.items() if name not in drop}
-    xarray.Dataset(fields, {"x": x, "y": x, "z": z}).to_netcdf(folder / "model.nc", engine="h5netcdf")
-
-
 def test_wrong_model_files(cli, tmp_path):
     path = write(tmp_path, (MEDIUM, 'kind = "file"\nfile = "model.nc"'))
-    model_file(tmp_path)
+    corpus.model(tmp_path / "model.nc")
     assert cli("plan", path.name)[0] == 0
+    vp = np.full((4, 4, 4), 3000.0)
+    vp[1, 2, 3] = np.nan
     for options, words in (
-        ({"nan": True}, ("nan", "(3000, 2000, -2000)", "1 of 64")),
-        ({"drop": ("rho",)}, ("model.nc", "no variable rho", "vp, vs")),
-        ({"extent": 2600.0}, ("model.nc", "x", "2600", "3000")),
+        ({"vp": vp}, ("nan", "(3000, 2000, -2000)", "1 of 64")),
+        ({"rho": None}, ("model.nc", "no variable rho", "vp, vs")),
+        ({"side": 2600.0}, ("model.nc", "x", "2600", "3000")),
     ):
-        model_file(tmp_path, **options)
+        corpus.model(tmp_path / "model.nc", **options)
         code, text = cli("run", path.name, "-o", "out")
         assert code == 2 and all(word in text for word in words) and "Traceback" not in text, text
         assert all(len(b) <= 3 and b[0].startswith("small.toml:11: model.file: ") for b in counted(text)), text
@@ -178,6 +169,7 @@ MISUSE = {
     "run smal.toml": (2, 'smal.toml: there is no such file; did you mean "small.toml"?', f"-> scenario files {LISTED}"),
     "plan thesis": (2, "folder"),
     "run latin.toml": (2, "UTF-8"),
+    "run small.toml --set run.order=3": (2, ": run.order: 3 is not 2, 4, 6, 8, 10, 12, 14 or 16"),
     "run small.toml --set domain.spcing=50": (2, "domain.spcing", "spacing"),
     "run small.toml --set domain.spacing": (2, "not key.path=value", "--set domain.spacing=200"),
     "run small.toml --set source.3.moment=1e12": (2, "a list of 1", "no item 3", "from 0 to 0"),
@@ -201,11 +193,11 @@ def test_wrong_command_lines(cli, tmp_path):
     (tmp_path / "thesis" / "chapter.tex").write_text("words")
     (tmp_path / "done" / "run.json").write_text('{"state": "finished"}')
     (tmp_path / "locked").mkdir(mode=0o555)
-    other = {"run small.toml --device cuda": available()}
-    other["run small.toml -o locked/out"] = not hasattr(os, "geteuid") or os.geteuid() == 0  # root may write everywhere
+    skip = {"run small.toml --device cuda": available()}
+    skip["run small.toml -o locked/out"] = not hasattr(os, "geteuid") or os.geteuid() == 0  # root may write everywhere
     failures = []
     for words, (expected, *parts) in MISUSE.items():
-        if other.get(words):
+        if skip.get(words):
             continue
         command = [word.replace("_", " ") for word in words.split()]
         code, text = cli(*command)
@@ -235,12 +227,11 @@ def test_what_does_not_fit_is_told(cli, tmp_path, monkeypatch):
 
 def test_no_compiler(tmp_path):
     """A machine without a compiler, in a process of its own: what was found is remembered."""
-    path = write(tmp_path)
+    write(tmp_path)
     environment = {k: v for k, v in os.environ.items() if k != "CXX"} | {"PATH": str(tmp_path)}
-    code = "import importlib.util as u; f = u.find_spec; u.find_spec = lambda name, *a: None if name == 'ziglang' else f(name, *a)\n"
-    code += "import sys; from craton.cli import main; sys.exit(main(['run', 'small.toml', '-o', 'out']))"
-    before, words = listing(tmp_path), [sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=path.parent, env=environment, text=True, capture_output=True)
+    code = "import sys; sys.modules['ziglang'] = None\nfrom craton.cli import main; sys.exit(main(sys.argv[1:]))"
+    before, words = listing(tmp_path), [sys.executable, "-c", code, "run", "small.toml", "-o", "out"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, text=True, capture_output=True)
     assert done.returncode == 3 and "Traceback" not in done.stderr, done.stderr
     assert "no C++ compiler found" in done.stderr and "pip install craton[compiler]" in done.stderr
     assert listing(tmp_path) == before

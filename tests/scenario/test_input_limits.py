@@ -1,15 +1,11 @@
 """Files and keys within limits: huge and tiny numbers, huge counts, damaged binary files; readers that read many rows at once."""
 
-import gc
 import re
-from contextlib import suppress
-from random import Random
 
 import numpy as np
 import pytest
 import smallcase
 from attack import binaries, corpus
-from attack.mutate import damaged
 from common import refused
 
 from craton import io, memory
@@ -142,35 +138,6 @@ def test_rows_of_plain_numbers_are_read_as_others_are(tmp_path):
         unit.write_text(EVENTS.format(columns, numbers, numbers).replace("2,3,", "2,3 m,"))
         names = ("longitude", "latitude", "depth", "shift", "width", "plane", "coordinates")
         same_sources(plain, unit, "csv", names, ("moment", "force"))
-
-
-BINARY = {
-    "m.rfile": ("gridded model", binaries.rfile),
-    "cube.e": ("mesh", binaries.cube),
-    "cube.vtu": ("mesh", binaries.cube),
-    "old.msh": ("mesh", binaries.cube),
-    "vp.sgy": ("gridded model", binaries.segy),
-    "p.nc": ("table", binaries.prisms),
-    "dem.tif": ("raster", corpus.geotiff),
-}
-
-
-@pytest.mark.long
-def test_damaged_binary_files_are_read_or_refused(tmp_path):
-    gc.freeze()  # what cannot be closed has all objects looked at: not those of other tests
-    for name, (holds, make) in BINARY.items():
-        path = tmp_path / name
-        if make(path) is False:
-            continue  # the library of this format is not installed
-        sound = path.read_bytes()
-        for seed in range(8):
-            path.write_bytes(damaged(sound, Random(f"{name} {seed}")))
-            with suppress(FileError, OSError, ValueError):
-                contents = io.read(path, holds)
-                if hasattr(contents, "__enter__"):
-                    with contents as dataset:
-                        dataset.load()
-    gc.unfreeze()
 
 
 def test_an_hdf5_file_without_an_end_is_refused(tmp_path, monkeypatch):

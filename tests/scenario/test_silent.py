@@ -13,19 +13,21 @@ STRIKE_SLIP = {"kind": "moment_tensor", "tensor": {"xy": 1e12}}
 
 def scenario(method, model, source, z, receiver, ground=0, axes=3, tau=0.06, top="free", **domain):
     """A source at the elevation z and a receiver; with `ground` its surface is a topography at 100 m."""
-    pick = {3: [0, 1, 2], 2: [0, 2]}[axes]
+
+    def placed(*place):
+        return list(place) if axes == 3 else [place[0], place[2]]
+
     resolution = {"spacing": 50} if method == "fd" else {"element_size": 400}
     if ground:
         model = model | {"topography": {"x": [0, 1600], "y": [0, 1600], "z": [[100] * 2] * 2}}
-    at, station = ([place[i] for i in pick] for place in ([500, 800, z], [900, 900, receiver]))
-    domain = {"origin": [[0, 0, -1200][i] for i in pick], **resolution, **domain}
+    box = {"origin": placed(0, 0, -1200), "size": placed(1600, 1600, 1200 + ground)}
     return craton.Scenario(
         method=method,
-        domain={"size": [[1600, 1600, 1200 + ground][i] for i in pick]} | domain,
+        domain=box | resolution | domain,
         model=model,
         time={"duration": 0.7, "start": -0.3},
-        source=[source | {"at": at, "wavelet": {"kind": "gaussian", "tau": tau, "delay": 0}}],
-        receivers=[{"name": "R", "at": station}],
+        source=[source | {"at": placed(500, 800, z), "wavelet": {"kind": "gaussian", "tau": tau, "delay": 0}}],
+        receivers=[{"name": "R", "at": placed(900, 900, receiver)}],
         output={"waveforms": ["velocity", "pressure"][: 1 if "waves" in domain else 2]},
         boundaries={"top": top} | ({"cpml": {"thickness": 5}} if method == "fd" else {}),
     )

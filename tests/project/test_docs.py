@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import typer
 import xarray
+from common import tiers
 from paths import ROOT
 
 import craton
@@ -26,13 +27,13 @@ from craton.cli import app, main
 from craton.cli.plan import one_run, shots_apart
 from craton.methods.gravity import options, prism_options
 from craton.report import earth_pictures, figures
-from craton.scenario import FiniteDifferenceScenario, Scenario, dumps, load, loads
+from craton.scenario import FiniteDifferenceScenario, Scenario, dumps, load, loads, with_overrides
 
 DOCS, EXAMPLES_FOLDER = ROOT / "docs", ROOT / "examples"
 EXAMPLES = sorted(p for p in EXAMPLES_FOLDER.glob("*.toml") if "fd" in tomllib.loads(p.read_text()).get("method", "fd"))
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md")), ROOT / "CONTRIBUTING.md", *sorted((DOCS / "developer").glob("*.md"))]
-SHORT = ("README.md", "run.md", "CONTRIBUTING.md")  # pages that `make test` works through
+SHORT = ("README.md", "run.md", "python.md", "gravity.md", "CONTRIBUTING.md")  # pages that `make test` works through
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # what a page has the reader write: the text after a line that ends with the file's name and a colon
 WRITTEN = re.compile(r"`([\w.-]+)`[^\n`]*:\n\n```(?:toml|csv|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -49,12 +50,9 @@ COARSE = {
     "bolivia_1994": ["domain.chunk.elements=[16, 16]", *BRIEF],
     "globe": ["domain.chunk.elements=[4, 4]", "domain.chunk.growth=[]", *BRIEF],
 }
+# coarser grids of scenarios that a page makes in Python, by their names there
+COARSE_OBJECTS = {"blast": ["domain.spacing=75", "boundaries.cpml.thickness=6"]}
 maker = benchscript.load("make_tables", DOCS)
-
-
-def tiered(page):
-    """A page as a parameter; those that are not named are long."""
-    return pytest.param(page, id=page.name, marks=() if page.name in SHORT else pytest.mark.long)
 
 
 def fenced(page, *languages):
@@ -84,16 +82,19 @@ def shortened(path, longest=math.inf):
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """A folder with shortened examples, which is the current one; pictures are coarse."""
+    """A folder with shortened examples, which is the current one; pictures are coarse, not laid out, and drawn in this process."""
+    pytest.importorskip("matplotlib")
     folder = tmp_path / "examples"
     folder.mkdir()
     for path in EXAMPLES:
         (folder / path.name).write_text(shortened(path))
     for name, changes in COARSE.items():
         (folder / f"{name}.toml").write_text(dumps(load(EXAMPLES_FOLDER / f"{name}.toml", changes)))
-    line = folder / "survey_3d.toml"
-    line.write_text(dumps(load(line, ["source.0.shots.count=3"])))
+    survey = folder / "survey_3d.toml"
+    survey.write_text(dumps(load(survey, ["source.0.shots.count=3"])))
     monkeypatch.setattr(earth_pictures, "CURVES", 4)  # distances with travel times by TauP
+    monkeypatch.setattr("craton.cli.report.processes", lambda: 1)
+    monkeypatch.setattr("matplotlib.layout_engine.ConstrainedLayoutEngine.execute", lambda *_: None)
     monkeypatch.chdir(tmp_path)
     with figures.resolution(50):
         yield tmp_path
@@ -118,23 +119,25 @@ def command(line, folder):
 
 
 @pytest.mark.costly("the pages that a newcomer reads first")
-@pytest.mark.parametrize("page", [tiered(page) for page in PAGES if fenced(page, "sh", "python")])
-def test_page_runs(page, workplace, capfd):
+@pytest.mark.parametrize("name", tiers([page.name for page in PAGES if fenced(page, "sh", "python")], *SHORT))
+def test_page_runs(name, workplace, capfd):
     pytest.importorskip("obspy")
-    pytest.importorskip("matplotlib")
+    (page,) = (page for page in PAGES if page.name == name)
     names = {"__name__": "__main__"}
-    for name, text in WRITTEN.findall(page.read_text(encoding="utf-8")):
-        (workplace / name).write_text(text, encoding="utf-8")
+    for file, text in WRITTEN.findall(page.read_text(encoding="utf-8")):
+        (workplace / file).write_text(text, encoding="utf-8")
     for kind, text in fenced(page, "sh", "python"):
         if kind == "python":
-            exec(compile(text, f"{page.name}, block beginning {text[:40]!r}", "exec"), names)
+            exec(compile(text, f"{name}, block beginning {text[:40]!r}", "exec"), names)
+            coarse = {key: with_overrides(names[key], changes) for key, changes in COARSE_OBJECTS.items() if key in names}
+            names |= coarse
         else:
             for line in filter(str.strip, text.splitlines()):
                 command(line, workplace)
     if page == README:  # at R1, 10 km off, a moment of 1e18 N m moves the ground by centimetres to metres per second
-        said = capfd.readouterr().out
-        peaks = re.search(r"R1 +peak velocity +E ([\d.]+) +N ([\d.]+) +Z ([\d.]+) m/s", said).groups()
-        assert all(0.01 < float(peak) < 10 for peak in peaks) and "points per wavelength" in said
+        printed = capfd.readouterr().out
+        peaks = re.search(r"R1 +peak velocity +E ([\d.]+) +N ([\d.]+) +Z ([\d.]+) m/s", printed).groups()
+        assert all(0.01 < float(peak) < 10 for peak in peaks) and "points per wavelength" in printed
 
 
 def test_readme_begins_with_two_commands_a_picture_and_a_short_script():

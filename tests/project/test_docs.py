@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 from operator import attrgetter
 from pathlib import Path
@@ -93,6 +94,7 @@ def workplace(tmp_path, monkeypatch):
     survey = folder / "survey_3d.toml"
     survey.write_text(dumps(load(survey, ["source.0.shots.count=3"])))
     monkeypatch.setattr(earth_pictures, "CURVES", 4)  # distances with travel times by TauP
+    monkeypatch.setitem(sys.modules, "pyvista", None)  # a second of harmonica's import, for pictures that no page draws
     monkeypatch.setattr("craton.cli.report.processes", lambda: 1)
     monkeypatch.setattr("matplotlib.layout_engine.ConstrainedLayoutEngine.execute", lambda *_: None)
     monkeypatch.chdir(tmp_path)

@@ -131,7 +131,9 @@ def test_page_runs(name, workplace, capfd):
     for kind, text in fenced(page, "sh", "python"):
         if kind == "python":
             exec(compile(text, f"{name}, block beginning {text[:40]!r}", "exec"), names)
-            coarse = {key: with_overrides(names[key], changes) for key, changes in COARSE_OBJECTS.items() if key in names}
+            coarse = {
+                key: with_overrides(names[key], changes) for key, changes in COARSE_OBJECTS.items() if key in names
+            }
             names |= coarse
         else:
             for line in filter(str.strip, text.splitlines()):

@@ -110,8 +110,10 @@ def test_every_operator_is_launched(waves, never):
 
 
 @pytest.mark.long
-def test_same_machine_agrees_in_every_bit(tmp_path, capsys):
-    """Names are given by their beginnings; several ranks of one machine against one, sums of series of both storages."""
+def test_same_machine_agrees_in_every_bit_and_alone_it_compares_nothing(tmp_path, monkeypatch, capsys):
+    """Names are given by their beginnings; several ranks of one machine against one, sums of series of both storages. Alone, as for
+    compute-sanitizer: one machine, finite numbers.
+    """
     out = tmp_path / "every.json"
     words = ["--device", "hostile", "--threads", "1", "--steps", "4", "--only", "cpml", "SH cpml", "sums of"]
     assert harness.main(["every", *words, "--out", str(out)]) == 0
@@ -121,6 +123,10 @@ def test_same_machine_agrees_in_every_bit(tmp_path, capsys):
     assert min(rows[0]["peaks"].values()) > 0 and all(row["steps"] == 4 for row in rows[:8])
     assert [row["operators"] for row in rows[8:]] == [["sum_series"], ["sum_series_16"]]
     assert "10 of 10 rows passed" in capsys.readouterr().out
+    monkeypatch.setattr(every, "difference", None)
+    only = ["--only", "topography", "Q paired, resumed"]
+    assert harness.main(["every", *ONE_THREAD, "--steps", "2", "--alone", *only]) == 0
+    assert "peak" in capsys.readouterr().out
 
 
 def test_a_difference_fails_and_the_rest_goes_on(monkeypatch, capsys):
@@ -142,15 +148,6 @@ def test_a_difference_fails_and_the_rest_goes_on(monkeypatch, capsys):
     assert all(
         words in printed for words in ("(stresses)", "FAILED: RuntimeError: no such kernel", "2 of 4 rows passed")
     )
-
-
-@pytest.mark.long
-def test_alone_it_compares_nothing(monkeypatch, capsys):
-    """As for compute-sanitizer: one machine, finite numbers."""
-    monkeypatch.setattr(every, "difference", None)
-    only = ["--only", "topography", "Q paired, resumed"]
-    assert harness.main(["every", *ONE_THREAD, "--steps", "2", "--alone", *only]) == 0
-    assert "peak" in capsys.readouterr().out
 
 
 def test_recorded_estimates_hold():

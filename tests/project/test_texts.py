@@ -17,7 +17,7 @@ from craton.report import figures
 from craton.report.page.contents import Contents
 from craton.text import in_ascii
 
-TITLE = "Ü $\\frac { 東京"
+TITLE = "Ü $\\frac {$ 東京"
 STATIONS = "#Network|Station|Latitude|Longitude|Elevation\nGE|{0}|0.01|0.01|1\nÜ|{0}|0.012|0.01|1\n"
 ON_EARTH = ("spacing = 100\n\n", "spacing = 100\ngeographic = { longitude = 0, latitude = 0 }\n")
 

@@ -23,7 +23,7 @@ def stopping(patch, *steps, error=None):
     """Let runs be told to stop, or fail, after these steps, one after another."""
     sample, waiting = Recorder.sample, list(steps)
 
-    def told(self, step):
+    def stopped(self, step):
         if waiting and step == waiting[0] and self.comm.rank == 0:
             waiting.pop(0)
             if error:
@@ -31,7 +31,7 @@ def stopping(patch, *steps, error=None):
             self.stopped = "SIGTERM"
         sample(self, step)
 
-    patch.setattr(Recorder, "sample", told)
+    patch.setattr(Recorder, "sample", stopped)
 
 
 def interrupted(work, *arguments, stop=(), **options):
@@ -44,10 +44,9 @@ def interrupted(work, *arguments, stop=(), **options):
 
 def exchange(first, second):
     """Exchange two files."""
-    aside = first.with_name("aside")
-    first.rename(aside)
-    second.rename(first)
-    aside.rename(second)
+    contents = first.read_bytes()
+    second.replace(first)
+    second.write_bytes(contents)
 
 
 def damage(path, how):
@@ -94,9 +93,9 @@ def missed(rows, sound, place, within, look):
     shutil.copytree(sound, place)
     for name, how, words in rows:
         damage(place / part / name, how)
-        right, said = look(place, words)
-        if not right or words not in said or "Traceback" in said or "bug in craton" in said:
-            failures.append(f"{name} {str(how)[:80]}: {words}\n{said}")
+        is_right, message = look(place, words)
+        if not is_right or words not in message or "Traceback" in message or "bug in craton" in message:
+            failures.append(f"{name} {str(how)[:80]}: {words}\n{message}")
         shutil.rmtree(place / part, ignore_errors=True)
         shutil.copytree(sound / part, place / part)
     return "\n\n".join(failures)

@@ -17,22 +17,20 @@ from craton.output import inputs
 from craton.report import fieldmaps, pictures
 
 CMT = DATA / "sources" / "CMTSOLUTION_cartesian"
-VALUES = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
+STATIONS = 'coordinates = "metres"\n\n[[receivers]]\nfile = "stations.csv"'
 FILES = (
     ("spacing = 100", "spacing = 150"),
     ('kind = "homogeneous"\nvp = 3000\nvs = 1700\nrho = 2300', 'kind = "file"\nfile = "data/model.zarr"'),
     ('kind = "explosion"\nat = [1500, 1500, -1000]\nmoment = 1e14', 'kind = "cmtsolution"\nfile = "data/CMT"'),
-    (
-        '[[receivers]]\nname = "A"\nat = [2000, 1500, 0]',
-        'coordinates = "metres"\n\n[[receivers]]\nfile = "stations.csv"',
-    ),
+    ('[[receivers]]\nname = "A"\nat = [2000, 1500, 0]', STATIONS),
 )
 
 
 def written(folder):
     """A scenario with a model, a source and stations from files, one of them beside it, two elsewhere."""
     x, z = np.linspace(-100, 3100, 5), np.linspace(-2600, 100, 6)
-    fields = {name: (("z", "y", "x"), np.full((6, 5, 5), value)) for name, value in VALUES.items()}
+    values = (("vp", 3000.0), ("vs", 1700.0), ("rho", 2300.0))
+    fields = {name: (("z", "y", "x"), np.full((6, 5, 5), value)) for name, value in values}
     (folder / "data").mkdir(parents=True)
     xr.Dataset(fields, {"x": x, "y": x, "z": z}).to_zarr(folder / "data" / "model.zarr")
     shutil.copy(CMT, folder / "data" / "CMT")
@@ -78,8 +76,9 @@ def test_a_moved_folder_is_resumed_and_plotted(moved):
     craton.resume(out, progress=False)
     same_results(moved / "whole", out, RESULTS)
     assert pictures.scene_of(out)["title"] == "Small case"
-    again = craton.load(out / "scenario.toml")
-    craton.run(again, out=out, force=True, progress=False)  # from its own copies, in its own place
+    craton.run(
+        craton.load(out / "scenario.toml"), out=out, force=True, progress=False
+    )  # from its own copies, in its own place
     same_results(moved / "whole", out, RESULTS)
     assert (out / "inputs" / "CMT").read_text() == CMT.read_text()
 
@@ -109,18 +108,12 @@ def test_large_files_are_referenced_and_names_stay_apart(tmp_path):
     assert both.files("inputs")[str(stations)] == "inputs/2_stations.csv"
 
 
-GRAVITY = """\
-method = "gravity"
-prisms = [{ kind = "model", file = "a/case.toml", spacing = 1000, reference = 2000 }]
-points = { kind = "grid", x = [0, 3000, 2], y = [0, 3000, 2], z = 100 }
-"""
-
-
 def test_a_scenario_in_a_scenario_is_kept_with_its_files(tmp_path):
     """Gravity of the model of a wave scenario."""
     written(tmp_path / "a")
-    (tmp_path / "gravity.toml").write_text(GRAVITY)
-    scenario = craton.load(tmp_path / "gravity.toml")
+    prisms = [{"kind": "model", "file": str(tmp_path / "a" / "case.toml"), "spacing": 1000, "reference": 2000}]
+    points = {"kind": "grid", "x": [0, 3000, 2], "y": [0, 3000, 2], "z": 100}
+    scenario = craton.Scenario(method="gravity", prisms=prisms, points=points)
     first = craton.run(scenario, out=tmp_path / "out", progress=False, device="cpu")
     shutil.rmtree(tmp_path / "a")
     nested = tomllib.loads((tmp_path / "out" / "inputs" / "case.toml").read_text())

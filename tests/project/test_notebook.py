@@ -7,7 +7,6 @@ import logging
 import sys
 import types
 from contextlib import redirect_stderr
-from typing import get_args
 
 import benchscript
 import numpy as np
@@ -28,17 +27,6 @@ small_runs = benchscript.load("cases.small_runs")
 SNAPSHOT = {"name": "map", "quantity": "velocity", "plane": {"z": 0}, "every": 0.1}
 
 
-def tables_in(annotation, tables):
-    """`tables`, with all classes of tables that a type leads to."""
-    if isinstance(annotation, type) and issubclass(annotation, Table) and annotation not in tables:
-        tables.add(annotation)
-        for field in annotation.model_fields.values():
-            tables_in(field.annotation, tables)
-    for part in get_args(annotation):
-        tables_in(part, tables)
-    return tables
-
-
 @pytest.fixture(scope="module")
 def result():
     base = small_runs.scenario("space")
@@ -47,12 +35,14 @@ def result():
 
 
 def test_every_table_is_at_hand():
-    tables = set()
-    for scenario in SCENARIOS.values():
-        tables_in(scenario, tables)
+    """Those of all methods, as their schemas name them."""
+    parts = [spec for kind in SCENARIOS.values() for spec in kind.model_json_schema()["$defs"].values()]
+    tables = {spec["title"]: spec for spec in parts if spec["type"] == "object"}
     assert len(tables) > 60
-    for kind in tables:
-        assert getattr(craton, kind.__name__) is kind and kind.__doc__.strip() and kind.__name__ in dir(craton), kind
+    for name, spec in tables.items():
+        table = getattr(craton, name)
+        assert name in dir(craton) and table.__doc__.strip() and issubclass(table, Table), name
+        assert table.model_json_schema()["properties"].keys() == spec["properties"].keys(), name
     layers = craton.Layers(layers=[craton.Layer(top=0, vp=3000, vs="1.7 km/s", rho=2300)])
     assert layers.layers[0].vs == 1700 and {"run", "Simulation", "gravity"} <= set(dir(craton))
     with pytest.raises(AttributeError, match="no attribute 'Layerz'"):
@@ -107,16 +97,14 @@ def test_messages_of_the_command_line():
 @pytest.fixture
 def displayed(monkeypatch):
     """What a notebook shows, with a stand-in for IPython, which tests do without."""
-    shown = []
+    shown, ipython = [], types.ModuleType("IPython")
 
     def display(bundle, raw, display_id):
         shown.append(bundle)
         return types.SimpleNamespace(update=lambda bundle, raw: shown.append(bundle))
 
-    ipython = types.ModuleType("IPython")
     ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
-    ipython.display = types.ModuleType("IPython.display")
-    ipython.display.display = display
+    ipython.display = types.SimpleNamespace(display=display)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
     monkeypatch.setattr(notebook, "EVERY", 0.0)
@@ -125,8 +113,8 @@ def displayed(monkeypatch):
 
 def test_progress_in_a_notebook(displayed, capsys):
     with progress_bar(40, 1000, "a < b") as report:
-        for done in (10, 40):
-            report(done)
+        report(10)
+        report(40)
     assert [bundle["text/plain"].split("%")[0] for bundle in displayed] == [f"a < b {n} " for n in (0, 25, 100)]
     assert 'value="10" max="40"' in displayed[1]["text/html"] and "a &lt; b" in displayed[1]["text/html"]
     assert "point-steps/s" in displayed[1]["text/plain"] and "s left" in displayed[1]["text/plain"]
@@ -137,8 +125,7 @@ def test_progress_in_a_notebook(displayed, capsys):
 
 
 def test_no_notebook():
-    assert notebook.displayer() is None
-    assert np.isfinite(notebook.EVERY)
+    assert notebook.displayer() is None and np.isfinite(notebook.EVERY)
 
 
 # --- the viewer: what it sends to the browser, and what the browser does with it -----------------------------------------------------
@@ -173,16 +160,13 @@ def test_contents_are_the_snapshots_and_the_traces():
     assert picture["shape"] == [6, 21, 61] and picture["label"] == "velocity Z"
     assert picture["x"] == {"name": "x", "unit": "m", "first": 0, "last": 3000}
     values = np.frombuffer(frames, np.int8).reshape(6, 21, 61) * picture["limit"] / 127
-    true = result.snapshots["section"].velocity.sel(component="Z").values
-    in_scale = np.abs(true) < picture["limit"]
-    assert np.abs(values - true)[in_scale].max() < picture["limit"] / 127
+    exact = result.snapshots["section"].velocity.sel(component="Z").values
+    assert np.abs(values - exact)[np.abs(exact) < picture["limit"]].max() < picture["limit"] / 127
     middles = [np.average(X, weights=v.sum(axis=0)) for v in values[[0, 5]]]
     assert middles == [pytest.approx(x, abs=5) for x in (500, 2500)]
-    receivers = about["receivers"]
-    assert receivers["names"] == ["A", "B", "C"] and receivers["x"] == [500, 1500, 2500]
-    assert receivers["y"] == [0, 0, 0]  # z in a vertical plane
-    sent = np.frombuffer(traces, np.float32).reshape(3, 2, 121)
-    np.testing.assert_array_equal(sent, result.dataset.velocity.values.astype(np.float32))
+    places = {"names": ["A", "B", "C"], "x": [500, 1500, 2500], "y": [0, 0, 0]}  # y: z in a vertical plane
+    assert about["receivers"].items() >= places.items()
+    assert traces == result.dataset.velocity.values.astype(np.float32).tobytes()
     json.dumps(about, allow_nan=False)
 
 
@@ -192,8 +176,8 @@ def test_large_series_are_thinned_and_wrong_names_refused(monkeypatch):
     about, frames, _ = viewer.contents(result_with(), component="E")
     assert about["picture"]["shape"] == [2, 21, 21] and len(frames) == 2 * 21 * 21
     assert about["picture"]["times"] == [0, pytest.approx(0.6)] and set(frames) == {0}
-    words = 'no series of snapshots "map"\n    there are: section'
-    refused(CratonError, words, viewer.contents, result_with(), series="map")
+    there_are = 'no series of snapshots "map"\n    there are: section'
+    refused(CratonError, there_are, viewer.contents, result_with(), series="map")
     refused(CratonError, 'no component "N"', viewer.contents, result_with(), component="N")
     volume = result_with().snapshots["section"].expand_dims(y=2, axis=2)
     refused(CratonError, '"box" is no plane: y, z, x', viewer.contents, result_with(box=volume), series="box")
@@ -210,16 +194,15 @@ def test_widget_of_a_result(monkeypatch):
     pytest.importorskip("anywidget")
     widget = craton.Result.view(result_with())
     assert widget.about["title"] == "A moving spot" and len(widget.frames) == 6 * 21 * 61
-    state = widget.get_state()
-    assert {"about", "frames", "traces", "frame", "receiver", "_esm"} <= set(state)
-    assert "export default { render }" in state["_esm"]
+    assert {"about", "frames", "traces", "frame", "receiver", "_esm"} <= set(widget.get_state())
+    assert "export default { render }" in widget.get_state()["_esm"]
 
 
 def page_of(result):
     """HTML that does for the viewer what a notebook does."""
-    about, frames, traces = viewer.contents(result)
+    about, *parts = viewer.contents(result)
     values = {"about": about, "frame": 0, "receiver": 0}
-    data = {name: base64.b64encode(part).decode() for name, part in (("frames", frames), ("traces", traces))}
+    data = {name: base64.b64encode(part).decode() for name, part in zip(("frames", "traces"), parts)}
     script = viewer.SCRIPT.read_text(encoding="utf-8").replace("export default { render };", "")
     return f"""<!doctype html><meta charset="utf-8"><body id="body"><script type="module">
 {script}
@@ -247,8 +230,7 @@ def colours(browser, name):
 def red_place(browser):
     """Mean place of what is red on the picture, as a share of its width and height."""
     shown = colours(browser, "picture")[:, 57:746]
-    red = (shown[..., 0] - shown[..., 2] > 0.4) & (shown[..., 1] < 0.5)
-    row, column = np.nonzero(red)
+    row, column = np.nonzero((shown[..., 0] - shown[..., 2] > 0.4) & (shown[..., 1] < 0.5))
     return column.mean() / shown.shape[1], row.mean() / shown.shape[0]
 
 

@@ -7,6 +7,7 @@ import tomllib
 import pytest
 from paths import ROOT
 
+from craton import versions
 from craton.cli.app import main
 from craton.scenario import SCENARIOS
 
@@ -36,8 +37,7 @@ def test_examples_fit(validator):
 
 def test_lists_of_positions_fit(validator):
     values = tomllib.loads((EXAMPLES[0].parent / "two_layers.toml").read_text(encoding="utf-8"))
-    (source,) = values["source"]
-    line = [[0, 0, -100], [100, 0, -100]]
+    (source,), line = values["source"], [[0, 0, -100], [100, 0, -100]]
     for at in (line, [{"x": 0, "y": 0, "depth": 100}], [0, 0, -100]):
         assert validator.is_valid(values | {"receivers": [{"name": "A", "at": at}]})
         assert validator.is_valid(values | {"source": [source | {"at": at}]})
@@ -70,25 +70,19 @@ def test_one_method(capsys):
 
 
 def test_version(capsys):
-    from craton.versions import versions
-
     assert main(["--version"]) == 0
     words = capsys.readouterr().out.split()
-    assert words[:2] == ["craton", versions("craton")["craton"] + ","] and words[2] == "commit"
+    assert words[:3] == ["craton", versions.versions("craton")["craton"] + ",", "commit"]
     assert re.fullmatch(r"[0-9a-f]{7,40}(-dirty)?", words[3])  # this is a clone
 
 
 def test_commit_of_a_wheel_of_a_copy_and_of_neither(tmp_path, monkeypatch):
     """A file says it; an installed package does not ask the repository that happens to lie around it."""
-    from craton import versions
-
-    package = tmp_path / "site" / "src" / "craton"
+    package, commit = tmp_path / "site" / "src" / "craton", versions.source_commit.__wrapped__
     package.mkdir(parents=True)
-    monkeypatch.setattr(versions, "PACKAGE", package)
-    commit = versions.source_commit.__wrapped__
     (tmp_path / ".git").mkdir()
+    monkeypatch.setattr(versions, "PACKAGE", package)
     assert commit() is None
-    (tmp_path / "site" / "COMMIT").write_text("1234567\n")
-    assert commit() == "1234567"
-    (package / "COMMIT").write_text("89abcde\n")
-    assert commit() == "89abcde"
+    for folder, text in ((tmp_path / "site", "1234567"), (package, "89abcde")):
+        (folder / "COMMIT").write_text(text + "\n")
+        assert commit() == text

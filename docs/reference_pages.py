@@ -62,11 +62,9 @@ def write_commands(folder):
     ----------
     folder : Path
     """
-    import typer
+    from craton.cli import app
 
-    from craton.cli.app import app
-
-    group = typer.main.get_command(app)
+    group = app.command()
     context = group.make_context("craton", [], resilient_parsing=True)
     parts = ["# Commands\n\n`craton COMMAND --help` prints the same.\n"]
     for name in group.list_commands(context):

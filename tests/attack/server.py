@@ -10,13 +10,10 @@ import traceback
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from multiprocessing import get_context
 from tempfile import TemporaryFile
 from unittest.mock import patch
-
-import typer.main
 
 import craton
 from craton.cli import main
@@ -92,7 +89,6 @@ def import_all():
     for name in (*modules, *libraries):
         with suppress(ImportError):
             import_module(name)
-    typer.main.get_command = lru_cache(typer.main.get_command)
 
 
 def unbounded(words, folder):

@@ -11,13 +11,12 @@ import benchscript
 import numpy as np
 import pytest
 import smallcase
-import typer
 import xarray as xr
 from common import manifest, plain, refused, stored
 from filecase import LINE, bare, run_of, waveforms
 
 from craton import report
-from craton.cli.app import app, main
+from craton.cli.app import command, main
 from craton.driver.films import Films
 from craton.driver.result import Result
 from craton.errors import CratonError
@@ -77,8 +76,8 @@ def test_figures_are_drawn_with_their_options(line, quick, capsys):
         (["kernels"], "craton gradient writes it"),
     ):
         assert main(["plot", str(line), *words]) != 0 and message in capsys.readouterr().err
-    command = typer.main.get_command(app).commands["plot"]
-    text = plain(" ".join(str(getattr(p, "help", "")) for p in command.params))
+    plot = command().commands["plot"]
+    text = plain(" ".join(str(getattr(p, "help", "")) for p in plot.params))
     assert all(name in text for name in FIGURES), set(FIGURES)
 
 

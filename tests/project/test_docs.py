@@ -18,7 +18,6 @@ from pathlib import Path
 import benchscript
 import numpy as np
 import pytest
-import typer
 import xarray
 from common import refused, tiers
 from paths import ROOT
@@ -153,7 +152,7 @@ def test_readme_begins_with_two_commands_a_picture_and_a_short_script():
 
 def test_commands_in_the_text_are_known():
     """`craton ...` between backticks or on an indented line: commands and options exist; arguments may be left out."""
-    known = typer.main.get_command(app.app)
+    known = app.command()
     for page in PAGES:
         text = FENCED.sub("", page.read_text())
         for line in re.findall(r"`craton ([^`]+)`|^    craton (.+)$", text, flags=re.MULTILINE):

@@ -5,6 +5,7 @@ The work of each command is in a module of its own, imported when it is called.
 
 import os
 import sys
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -45,6 +46,12 @@ for group in (runs, shots, figures, machine):
     app.add_typer(group.app)
 
 
+@cache
+def command():
+    """Return the command with all its commands, built once in a process that runs several."""
+    return typer.main.get_command(app)
+
+
 def main(arguments=None):
     """Run a command line.
 
@@ -68,7 +75,7 @@ def main(arguments=None):
         sys.modules.setdefault("dask", None)
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        work = typer.main.get_command(app).main(arguments, prog_name="craton", standalone_mode=False)
+        work = command().main(arguments, prog_name="craton", standalone_mode=False)
         code = work() if callable(work) else work  # help and completion end with a code at once
         sys.stdout.flush()
         return code or 0

@@ -173,7 +173,15 @@ GRID = {
     "anisotropy, topography with a lake": {"model": SOLID | THOMSEN | GROUND | LAKE, "receivers": ON_GROUND[:1]},
     "cut cells": {"model": CUT} | IN_SOIL_AND_ROCK | BOTH,
 }
-QUICK = [*GRID, "plain elements", "sea", "relaxing elements", "a sea floor along a layer"]
+QUICK = [
+    *GRID,
+    "anisotropy with attenuation",
+    "plain elements",
+    "sea",
+    "relaxing elements",
+    "a sea floor along a layer",
+]
+QUICK += ["layers that relax, across lines of the mesh"]
 GRID |= {
     "CPML all around": {"boundaries": {"top": "cpml"}},
     "rigid": {"boundaries": {"top": "rigid", "others": "rigid"}},

@@ -117,7 +117,6 @@ def test_waves_that_do_not_fit_are_told_before_anything_runs(tmp_path):
     assert untold(*rows) == []
 
 
-@pytest.mark.long
 def test_waves_of_a_chunk_of_the_earth_are_injected_into_a_box(tmp_path):
     """Global to local: a box turned by 30 degrees in a chunk turned by 20."""
     (tmp_path / "even.csv").write_text("depth_km,vp,vs,rho\n0,5500,3200,2600\n6371,5500,3200,2600\n")

@@ -16,6 +16,7 @@ from craton.driver import waves
 from craton.driver.run import plan
 from craton.errors import Interrupted
 from craton.output.recordings import open_recording
+from craton.scenario import dumps
 from craton.validation.absorbing import advance
 
 DOUBLE = RUN | {"precision": "float64"}
@@ -223,6 +224,12 @@ def test_the_box_holds_the_full_field_and_only_what_bodies_scatter_leaves_it(nam
     assert off(run, whole, "in") < inside
     assert off(run, whole, "out", less=full) < scattered
     assert leaves(run, full) > least
+
+
+def test_a_recording_is_sought_beside_the_scenario(tmp_path):
+    file = tmp_path / "basin.toml"
+    file.write_text(dumps(craton.Scenario(**PLANE | taking(tmp_path / "regional"))).replace(f"{tmp_path}/", ""))
+    assert craton.load(file).injection[0].recorded == str(tmp_path / "regional")
 
 
 def same_recording(*folders):

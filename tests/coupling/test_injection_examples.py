@@ -27,17 +27,9 @@ def test_a_mountain_scatters_and_amplifies():
 def test_soil_in_a_box_resonates(tmp_path):
     """Between vs / 4h of a layer as thick, 0.75 Hz, and twice as much."""
     module = example("soil_box")
-    size = {
-        "length": 6000,
-        "width": 4440,
-        "depth": 3600,
-        "spacing": 120,
-        "margin": 1280,
-        "stations": 9,
-        "duration": 2.8,
-    }
+    size = {"length": 6000, "width": 4440, "depth": 3600, "spacing": 120, "margin": 1280}
     site = {"half": 640, "bottom": -400, "sampling": 160, "fine": 80, "radius": 480, "thickness": 200}
-    small = module.Site(**size, **site, source=(-1800, -300, -1300))
+    small = module.Site(**size, **site, stations=9, duration=2.8, source=(-1800, -300, -1300))
     rock, soil = module.run(small, tmp_path)
     frequency, ratio = module.spectral_ratio(rock, soil)
     band = (frequency > 0.4) & (frequency < 2.0)

@@ -189,7 +189,7 @@ def test_waves_at_ten_points_per_wavelength(order, standing, rayleigh):
 # Elements along x, y and z in place of those of the table, half as many: as large, so as many steps of the same length, and the same
 # faces, edges and corners of layers, three elements thick; the source stays above those at the bottom.
 ELEMENTS = {"cubes": (8, 8, 7), "lossy": (8, 8, 7), "two-layers": (9, 9, 8), "sea-floor": (8, 8, 8)}
-SHORT = ["hills", "mixed-faces"]
+SHORT = ["hills", "mixed-faces", "sem-cubes-stacey"]
 # Half the steps of the quick form are enough for most; the waves of these take longer to leave, and bodies of water beat.
 SLOW = ("a1", "plate", "order-6", "thickness-5", "shifted", "plane-sh")
 # Less than the table asks for: a hill one cell wide at its top swung for ever at a tenth of the peak; what is left in water is

@@ -51,7 +51,6 @@ def agree(fields, expected, names=("g_z", "g_ez")):
 # --- the example ------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 def test_seven_spheres_are_the_papers_case_and_the_benchmarks():
     plan = craton.plan(craton.load(SPHERES))
     assert len(plan.problem.prisms) == bench.LARGE[0] == 251_946  # the number that the paper prints
@@ -146,6 +145,9 @@ def test_layer_between_surfaces():
     coarse = surfaces.from_array(ground()[::2, ::3])  # linear between its points
     assert len(prisms_layer.layer(1000.0, coarse, 1.0)) == 4
     assert surfaces.elevations(coarse, surfaces.from_array(ground()))[0] == pytest.approx([10, 20, 30, 40])
+    hollow = ground().copy()
+    hollow[-2, 1] = np.nan  # beside the last row, whose values count
+    assert len(prisms_layer.layer(hollow + 100, hollow, 1000, missing="drop")) == 11
 
 
 def test_cells_and_layers_refuse():

@@ -19,8 +19,7 @@ from craton.methods.spectral_element.greens import element_velocities
 from craton.methods.spectral_element.points import element_parts, rows_of_points
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("stored", ["int16", "float32"])
+@pytest.mark.parametrize("stored", [pytest.param("int16", marks=pytest.mark.long), "float32"])
 def test_sums_of_the_text_of_a_gpu(stored, tmp_path):
     """Stored columns, their scales, and rows of three sums; one of them has none."""
     rng, sums, columns, places, samples = np.random.default_rng(4), 3, 2, 40, 150

@@ -70,7 +70,7 @@ def same(outcome, expected, exact):
         long("anisotropy, topography with a lake", "increments", (1, 1, 2)),
         long("attenuation in space", "increments", (1, 2, 1)),
         long("attenuation in sponges", "increments", (1, 1, 2)),
-        long("cut cells in space", "boundaries", (1, 1, 2)),
+        ("cut cells in space", "boundaries", (1, 1, 2)),
         ("cut cells", "increments", (2, 1, 1)),
     ],
 )

@@ -32,7 +32,7 @@ MEDIA |= {
     "plain elements": (elements, {}, SPEEDS),
     "relaxing elements": (*CASES["relaxing elements"][:2], small.WITH_Q),
 }
-QUICK = ("sea floor", "cut cells", "plain elements")
+QUICK = ("sea floor", "cut cells", "plain elements", "a sea over 21 constants that relax")
 
 
 def with_bodies(name, share):

@@ -88,7 +88,6 @@ def test_sums_by_parameters_give_the_gradient_of_those_of_fields(name, monkeypat
     assert misfit(slopes[1], slopes[0]) < (1e-5 if single else 1e-13)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("options", [{"sums": "parameters"}, {"sums": "parameters", "every": 3}, {"every": 2}])
 def test_the_linearised_operators_are_transposes(options):
     """Also after the forward field was taken back, and in place of a second forward run."""
@@ -266,7 +265,7 @@ MEASURED = {
 }
 
 
-@pytest.mark.parametrize("name", tiers(MEASURED, "plane, increments"))
+@pytest.mark.parametrize("name", tiers(MEASURED, "plane, increments", "elements"))
 def test_memory_of_gradients(name, monkeypatch):
     make, tables, options = MEASURED[name]
     here, options = make(**tables), options | {"device": "cpu"}

@@ -189,7 +189,9 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("verb, kind, fluid, precision", tiers(PAIRS, PAIRS[:3]), ids=lambda value: str(value)[:12])
+@pytest.mark.parametrize(
+    "verb, kind, fluid, precision", tiers(PAIRS, (*PAIRS[:3], PAIRS[5])), ids=lambda value: str(value)[:12]
+)
 def test_forces_of_two_fields(verb, kind, fluid, precision, tmp_path):
     """Forces of both; sums, or what a change scatters."""
     mesh, rng, fields = semcase.mesh_of(kind.degree, kind.geometry, (3, 1, 1)), np.random.default_rng(5), 3 - 2 * fluid

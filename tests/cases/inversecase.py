@@ -173,15 +173,8 @@ GRID = {
     "anisotropy, topography with a lake": {"model": SOLID | THOMSEN | GROUND | LAKE, "receivers": ON_GROUND[:1]},
     "cut cells": {"model": CUT} | IN_SOIL_AND_ROCK | BOTH,
 }
-QUICK = [
-    *GRID,
-    "anisotropy with attenuation",
-    "plain elements",
-    "sea",
-    "relaxing elements",
-    "a sea floor along a layer",
-]
-QUICK += ["layers that relax, across lines of the mesh"]
+QUICK = [*GRID, "anisotropy with attenuation", "plain elements", "sea", "relaxing elements"]
+QUICK += ["a sea floor along a layer", "layers that relax, across lines of the mesh"]
 GRID |= {
     "CPML all around": {"boundaries": {"top": "cpml"}},
     "rigid": {"boundaries": {"top": "rigid", "others": "rigid"}},

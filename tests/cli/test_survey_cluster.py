@@ -17,6 +17,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+import dask
 import numpy as np
 import pytest
 import slurm
@@ -310,6 +311,7 @@ def test_unknown_scheduler_is_told_at_once(survey):
             began = time.monotonic()
             message = survey(3, f"survey.toml -o out --scheduler {place}")
             assert time.monotonic() - began < 3 and "scheduler" in message and not Path("out").exists(), place
+    assert dask.base.get_scheduler() is None  # what does not start is not Dask's default
 
 
 jobqueue = pytest.mark.skipif(not find_spec("dask_jobqueue"), reason="needs dask-jobqueue")

@@ -213,13 +213,8 @@ def test_keys_of_the_scenario():
     model = loads(TEXT).model
     assert (model.qp, model.attenuation.band, model.attenuation.mechanisms) == (40, (0.1, 10), 3)
     assert loads(TEXT, ["model.attenuation.mechanisms=2"]).warnings == []
-    wrong = (
-        "attenuation.band=[1]",
-        "attenuation.band=[3, 1]",
-        "attenuation.mechanisms=5",
-        "attenuation.storage=paired",
-    )
-    for text in ("qp=0", "attenuation.banf=1", *wrong):
+    wrong = ("banf=1", "band=[1]", "band=[3, 1]", "mechanisms=5", "storage=paired")
+    for text in ("qp=0", *(f"attenuation.{setting}" for setting in wrong)):
         assert [p.key for p in reads(TEXT, [f"model.{text}"]).problems] == [f"model.{text.split('=')[0]}"]
     assert "did you mean 1/Q, Q = 20" in loads(TEXT, ["model.qs=0.05"]).warnings[0]
     assert any("are the two exchanged?" in w for w in loads(TEXT, ["model.qp=10"]).warnings)

@@ -143,7 +143,7 @@ def in_full_space(method, model):
         "method": method,
         "time": {"duration": 0.65, "start": 0},
         "boundaries": faces,
-        "run": run | {"threads": 1},
+        "run": {"threads": 1} | run,
     }
     asked = box([1600] * 3, fine, {"kind": "homogeneous"} | model, source, 1, (*places, [880, 760, -460]), **tables)
     return fdcase.velocities(asked, np.linspace(0, 0.6, 301))

@@ -260,11 +260,8 @@ MEDIA = {  # size, waves, order, elevation of a level floor in place of cavities
 }
 SHORT = [("plane", "free"), ("SH", "rigid"), ("space", "free"), ("level", "free")]
 REST = [
-    ("plane", "rigid"),
-    ("level", "rigid"),
-    ("level, SH", "rigid"),
-    ("level, thin water", "rigid"),
     ("level, thin water", "free"),
+    *((name, "rigid") for name in ("plane", "level", "level, SH", "level, thin water")),
 ]
 REST += [(name, "free") for name in ("plane, order 8", "space, order 6", "Q", "level in space, order 6")]
 

@@ -195,7 +195,8 @@ def remote(address):
     address = address_of(address)
     try:
         knock(address)
-        client = Client(address, timeout=f"{ANSWER}s")
+        # not Dask's default client: one that cannot start would stay it, and every later use of Dask in this process fail
+        client = Client(address, timeout=f"{ANSWER}s", set_as_default=False)
     except (OSError, TimeoutError, ValueError, TypeError) as error:
         reason = str(error) or type(error).__name__
         raise ResourceError(f"no Dask scheduler answers at {address}: {reason}") from error

@@ -229,6 +229,7 @@ def test_segments_of_layers_that_relax_give_the_same_bits(monkeypatch):
     same_in_parts(case, parts, "of 4 segments, which run again")
 
 
+@pytest.mark.costly("mostly kernels that other tests of elements need, too")
 def test_velocities_of_absorbing_points_go_to_the_host_where_they_do_not_fit():
     case = Case(elements())
     case.problem.jac(case.m)

@@ -57,6 +57,7 @@ def same(outcome, expected, exact):
         assert np.linalg.norm(np.nan_to_num(outcome[name] - values)) <= bound * scale, name
 
 
+@pytest.mark.costly("the only gradients of grids over ranks")
 @pytest.mark.parametrize(
     "name, storage, grid",
     [

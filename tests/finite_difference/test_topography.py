@@ -174,6 +174,9 @@ def test_ground_from_a_function():
     assert z.shape == (500, 500) and z[0, -1] == pytest.approx(10) and z[-1, 0] == pytest.approx(-50)
     unknown = {"domain": {"origin": [0, -200], "size": [600, 400]}, "model": rock | {"topography": hill}}
     refused(ScenarioError, "spacing", mountain, **unknown)
+    refused(
+        ScenarioError, '"cpml" layer of the top', craton.plan, mountain(boundaries={"others": "cpml", "top": "cpml"})
+    )
 
 
 # --- positions -------------------------------------------------------------------------------------------------------------------------

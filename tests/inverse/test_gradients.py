@@ -38,6 +38,13 @@ def test_gradients_are_exact(name, lines):
 
 
 PLAIN, RELAXING_LAYERS = ("free surface and CPML", "plain elements"), "layers that relax, across lines of the mesh"
+
+
+def test_a_sea_floor_beside_a_layer_is_refused():
+    beside = scenario(model=small.FLOOR, source=[small.explosion(0.41, 0.2)], boundaries={"top": "cpml"})
+    refused(ScenarioError, "a level sea floor so near a CPML layer", craton.Problem, beside)
+
+
 MODULI = ("c11", "c13", "c33", "c44", "c66", "rho")
 # case, parameters, largest variation. Q alone, so that nothing else hides it
 BY = [
@@ -287,7 +294,7 @@ REFUSED = [
     "SH waves have no pressure",
     "points along z are too few",
     "layer of the top",
-    "a sea floor whose closed differences",
+    "a level sea floor so near a CPML layer",
 ]
 
 

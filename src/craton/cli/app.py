@@ -48,7 +48,7 @@ for group in (runs, shots, figures, machine):
 
 @cache
 def command():
-    """Return the command with all its commands, built once in a process that runs several."""
+    """Return the command line; it is built once, also in a process that runs several commands."""
     return typer.main.get_command(app)
 
 

@@ -133,17 +133,11 @@ def ground_problems(scenario, grid):
     if ground is None or kind not in ("cpml", "sponge"):
         return []
     highest = terrain.highest(ground, grid)
-    layer = grid.bounds("z")[1] - getattr(scenario.boundaries, kind).thickness * grid.steps[2]
-    if highest < layer:
+    lower_side = grid.bounds("z")[1] - getattr(scenario.boundaries, kind).thickness * grid.steps[2]
+    if highest < lower_side:
         return []
-    message = (
-        f'the surface rises to {highest:.10g} m, into the "{kind}" layer of the top, which begins at {layer:.10g} m'
-    )
-    return [
-        Problem(
-            "boundaries.top", message, 'use "free" or "rigid": nothing is to be absorbed in the air above the ground'
-        )
-    ]
+    message = f'the surface rises to {highest:.10g} m, into the "{kind}" layer of the top, which begins at {lower_side:.10g} m'
+    return [Problem("boundaries.top", message, 'use "free" or "rigid": no waves enter the air above the ground')]
 
 
 def surface_problems(scenario):

@@ -57,10 +57,10 @@ def refused_on_grid(d, sources):
             words = f"{s.name}: a force on points of a CPML layer, or next to one"
             wrong.append(("source", words, "move it inwards"))
     if floor_near_layer(d):
-        words = (
-            "a sea floor whose closed differences are within reach of a CPML layer: its transpose is not exact there"
+        words = "a level sea floor so near a CPML layer that differences at the floor and in the layer overlap"
+        wrong.append(
+            ("boundaries", words, "move the boundary away from the floor, or make the layer thinner, by a few spacings")
         )
-        wrong.append(("boundaries", words, "make the domain higher or deeper, or the layer thinner, by a few spacings"))
     return [Problem(key, f"gradients do not cover {words}", remedy) for key, words, remedy in wrong]
 
 

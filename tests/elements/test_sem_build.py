@@ -367,10 +367,10 @@ MEDIA = {  # top and bottom of a box whose layers cut elements
 
 @pytest.mark.parametrize("name, precision", [*((name, "float32") for name in MEDIA), ("sea", "float64")])
 def test_moduli_kept_from_the_statistics_are_those_sampled_again(name, precision, monkeypatch):
-    wet = name == "sea"
-    tops = [{"top": top, "vp": 3000, "vs": 1700, "rho": 2000} for top in (0, -40 if wet else -50)]
+    is_sea = name == "sea"
+    tops = [{"top": top, "vp": 3000, "vs": 1700, "rho": 2000} for top in (0, -40 if is_sea else -50)]
     model = {"kind": "layers", "layers": [top | more for top, more in zip(tops, MEDIA[name])]}
-    moved, run = 0.0 if wet else 0.2, {"degree": 3, "precision": precision}
+    moved, run = 0.0 if is_sea else 0.2, {"degree": 3, "precision": precision}
     case = stepcase.box((5, 4, 4), model=model, run=run, moved=moved)
     kept = stepcase.discretised(case)
     assert kept.statistics.moduli is not None and kept.statistics.moduli.values is None

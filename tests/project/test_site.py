@@ -70,11 +70,11 @@ def test_links_and_anchors_lead_somewhere():
 def test_files_named_are_there():
     """By the end of their paths, on the developer's pages."""
     files = [*ROOT.joinpath("src").rglob("*"), *ROOT.joinpath("tests").rglob("*.py")]
-    there = [f"/{path.relative_to(ROOT)}" + "/" * path.is_dir() for path in files]
+    paths = [f"/{path.relative_to(ROOT)}" + "/" * path.is_dir() for path in files]
     unnamed = ("vocabulary", "versioning", "packaging")
     for page in [DOCS / "one_run.md", *(p for p in DEVELOPER if p.stem not in unnamed)]:
         names = re.findall(r"`([\w/]+(?:\.(?:py|h|cpp|cu)|/))`", page.read_text())
-        missing = [name for name in names if not any(path.endswith("/" + name) for path in there)]
+        missing = [name for name in names if not any(path.endswith("/" + name) for path in paths)]
         assert len(names) > 5 and not missing, page.name
 
 

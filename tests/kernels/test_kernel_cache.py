@@ -117,7 +117,7 @@ DAMAGES = {
     "cut in half": lambda path: damage(path, path.stat().st_size // 2),
     "a bit flipped": lambda path: damage(path, 0.5),
     "longer": lambda path: damage(path, path.read_bytes() + b"\0"),
-    "of another kernel": lambda path: path.rename(path.with_name(path.name[:-4] + "f.so")),
+    "of another kernel": lambda path: path.rename(path.with_name(path.stem[:-1] + "0f"[path.stem[-1] == "0"] + ".so")),
 }
 
 

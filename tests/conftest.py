@@ -15,9 +15,9 @@ import pytest
 BARS = {"not long": ("make test", 360), "": ("make test-all", 1500)}  # s on two cores, by the argument of -m
 MOST = 3.0  # CPU seconds of a test of the short tier, those of the processes that it starts included
 
-# Passes of GCC's -O3 that take a quarter of the time of a thousand compilations, and no bit changes without them
-# (test_machines.py: `test_flags_of_the_package_give_the_same_bits`). $CXX takes them to every process. Without "ivopts" differences
-# of order 8 take 16 % longer: it stays.
+# Passes of GCC's -O3 that take two fifths of the time of the suite's compilations, and no bit changes without them (test_machines.py:
+# `test_flags_of_the_package_give_the_same_bits`). $CXX takes them to every process. Vectors stay: what a kernel claims of its
+# arrays is tried, and without them small runs take longer than compilations gain.
 LEFT_OUT = (
     "unswitch-loops",
     "tree-partial-pre",
@@ -29,6 +29,14 @@ LEFT_OUT = (
     "loop-unroll-and-jam",
     "loop-interchange",
     "version-loops-for-strides",
+    "gcse",
+    "tree-pre",
+    "tree-vrp",
+    "tree-ccp",
+    "tree-dominator-opts",
+    "thread-jumps",
+    "schedule-insns2",
+    "ivopts",
 )
 # Registers are given out function by function, not loop by loop: a tenth of the time of compilations, 2 % more of the kernels'.
 QUICKER = ("-fira-region=one",)

@@ -228,7 +228,7 @@ BY_Q = ("inverse_qp", "inverse_qs")
 # what elements are tried on: tables, and options of the problem
 
 WITH_Q = (*SPEEDS, *BY_Q)
-Q_OF_ELEMENTS, SLOW_BAND = {"qp": 80, "qs": 40}, {"attenuation": {"band": [1, 20]}}
+Q_OF_ELEMENTS, SLOW_BAND = {"qp": 80, "qs": 40}, {"attenuation": {"band": [1, 20], "mechanisms": 2}}
 SHALE = ROCK | {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
 ANISOTROPIC = SOLID | SHALE
 RELAXING = SOLID | Q_OF_ELEMENTS | SLOW_BAND

@@ -47,8 +47,7 @@ GROUPS["no receivers"] = RESULTS[1:]
 
 
 RUNS = [("pictures", 1, 1), ("no receivers", 1, 1), ("attenuation and A1", 2, 1), ("elements", 1, 2)]
-RUNS += [("elements", 2, 2)]
-LONG = [("pictures", 1, 3), ("attenuation and A1", 3, 2), ("plane", 2, 2)]
+LONG = [("pictures", 1, 3), ("attenuation and A1", 3, 2), ("plane", 2, 2), ("elements", 2, 2)]
 LONG += [("elements in colours", 2, 1), ("16 bits", 1, 1)]
 
 

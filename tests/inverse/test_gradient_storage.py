@@ -89,7 +89,7 @@ def test_sums_by_parameters_give_the_gradient_of_those_of_fields(name, monkeypat
 
 
 @pytest.mark.costly("sums by parameters in space: kernels that nothing else in the short tier compiles")
-@pytest.mark.parametrize("options", [{"sums": "parameters"}, {"sums": "parameters", "every": 3}, {"every": 2}])
+@pytest.mark.parametrize("options", [long({"sums": "parameters"}), {"sums": "parameters", "every": 3}, {"every": 2}])
 def test_the_linearised_operators_are_transposes(options):
     """Also after the forward field was taken back, and in place of a second forward run."""
     case = Case(scenario(3, steps=16), **KEPT, **options)

@@ -34,7 +34,7 @@ EXAMPLES = sorted(p for p in EXAMPLES_FOLDER.glob("*.toml") if "fd" in tomllib.l
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md")), ROOT / "CONTRIBUTING.md", *sorted((DOCS / "developer").glob("*.md"))]
 # pages that `make test` works through
-SHORT = [f"{name}.md" for name in ("README", "run", "python", "gravity", "terrain", "CONTRIBUTING")]
+SHORT = [f"{name}.md" for name in ("README", "run", "python", "gravity", "CONTRIBUTING")]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # what a page has the reader write: the text after a line that ends with the file's name and a colon
 WRITTEN = re.compile(r"`([\w.-]+)`[^\n`]*:\n\n```(?:toml|csv|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -5,13 +5,12 @@ import sys
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from craton.errors import ScenarioError
-from craton.io.vtu import write_mesh, write_series
+from craton.io.vtu import write_mesh
 from craton.model.mesh import shape
 from craton.model.mesh.box import box_mesh
 from craton.model.mesh.files import read_mesh
@@ -395,15 +394,6 @@ def test_vtu_that_craton_writes(tmp_path, order):
     assert set(top[top > 0]) == {1 << 5} and [p.name for p in tmp_path.iterdir()] == ["mesh.vtu"]
     with pytest.raises(ValueError, match="there are 48 elements"):
         write_mesh(tmp_path / "mesh.vtu", mesh, cell_data={"vs": np.zeros(3)})
-
-
-def test_series_of_vtu_files(tmp_path):
-    files = [(0.1 * n, tmp_path / "frames" / f"wave & {n}.vtu") for n in range(3)]
-    files[0][1].parent.mkdir()
-    root = ElementTree.parse(write_series(tmp_path / "wave.pvd", files)).getroot()
-    assert root.attrib["type"] == "Collection"
-    rows = [(float(row.attrib["timestep"]), row.attrib["file"]) for row in root.iter("DataSet")]
-    assert rows == [(0.1 * n, f"frames/wave & {n}.vtu") for n in range(3)]
 
 
 def test_fields_at_gll_points():

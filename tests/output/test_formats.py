@@ -173,20 +173,6 @@ def test_frames_of_a_volume_and_of_a_plane(tmp_path):
     assert np.array_equal(values["pressure"], data.pressure[1, :, 2])
 
 
-def test_a_mesh(tmp_path):
-    points = np.array([(x, y, z) for z in (0, 1) for y in (0, 1) for x in (0, 1, 3)], float)
-    cells = np.array([[0, 1, 4, 3, 6, 7, 10, 9], [1, 2, 5, 4, 7, 8, 11, 10]])
-    arrays = {"height": points[:, 2]}, {"vp": np.array([3.0, 4.0])}
-    with h5py.File(vtkhdf.write_mesh(tmp_path / "m.vtkhdf", points, cells, 12, *arrays)) as file:
-        root = root_of(file, "UnstructuredGrid")
-        numbers = [list(root[f"NumberOf{name}"]) for name in ("Points", "Cells", "ConnectivityIds")]
-        assert numbers == [[12], [2], [16]] and np.array_equal(root["Points"], points)
-        assert root["Types"].dtype == np.uint8 and list(root["Types"]) == [12, 12]
-        assert list(root["Offsets"]) == [0, 8, 16] and root["Connectivity"].dtype == root["Offsets"].dtype == np.int64
-        assert np.array_equal(root["Connectivity"], cells.ravel())
-        assert np.array_equal(root["PointData/height"], points[:, 2]) and list(root["CellData/vp"]) == [3, 4]
-
-
 @pytest.mark.long
 def test_vtk_reads_the_frames(tmp_path):
     for data, south, north in ((series(), 0, 200), (series().isel(y=2), 100, 100)):
@@ -212,8 +198,6 @@ def test_what_formats_cannot_hold_is_refused(tmp_path):
     ):
         write = segy.write_gathers if "shot" in dataset.dims else vtkhdf.write_snapshots
         refused(CratonError, words, write, dataset, tmp_path / name, **options)
-    mesh = np.zeros((8, 3)), np.zeros((1, 8)), 12, {}, {"vp": [1, 2]}
-    refused(CratonError, "2 values", vtkhdf.write_mesh, tmp_path / "a.vtkhdf", *mesh)
     assert not list(tmp_path.iterdir())
 
 

@@ -1,7 +1,7 @@
-"""VTKHDF (version 2): snapshots over time and meshes, which ParaView and PyVista open.
+"""VTKHDF (version 2): snapshots over time, which ParaView and PyVista open.
 
 Format: docs.vtk.org, "VTKHDF file format". Snapshots are temporal ImageData, arrays
-(time, z, y, x[, component]); meshes are UnstructuredGrid in one part.
+(time, z, y, x[, component]).
 """
 
 from pathlib import Path
@@ -60,7 +60,7 @@ def write_snapshots(dataset, path):
                 copy_images(fields, f"{name}{label}", values, counts)
                 offsets[f"{name}{label}"] = np.arange(dataset.sizes["time"])
 
-    return _written(path, "ImageData", fill)
+    return _written(path, fill)
 
 
 def uniform(dataset, axis):
@@ -130,59 +130,7 @@ def copy_images(group, name, array, counts):
         out[n] = array.isel(time=n).values.reshape(shape)
 
 
-def write_mesh(path, points, cells, kind, point_data=None, cell_data=None):
-    """Write a mesh of cells of one kind.
-
-    Parameters
-    ----------
-    path : path-like
-        Ends in ``.vtkhdf``.
-    points : (m, 3) array
-        Nodes, m.
-    cells : (ne, nodes) array of int
-        Nodes of the cells in VTK's order.
-    kind : int
-        VTK's number of the cell type: 12 hexahedron, 29 triquadratic hexahedron.
-    point_data, cell_data : dict of str to arrays, optional
-        Values at the m nodes or of the ne cells: (m,) or (m, components).
-
-    Returns
-    -------
-    pathlib.Path
-
-    Raises
-    ------
-    CratonError
-        An array of another length than nodes or cells.
-    ResourceError
-        h5py is not installed, or the file cannot be written.
-    """
-    sections = {
-        "PointData": ("nodes", len(points), point_data or {}),
-        "CellData": ("cells", len(cells), cell_data or {}),
-    }
-    for place, count, arrays in sections.values():
-        for name, values in arrays.items():
-            if len(values) != count:
-                raise CratonError(f"{name} has {len(values)} values, the mesh {count} {place}")
-
-    def fill(root):
-        root["NumberOfPoints"] = np.array([len(points)])
-        root["NumberOfCells"] = np.array([len(cells)])
-        root["NumberOfConnectivityIds"] = np.array([np.size(cells)])
-        root["Points"] = np.asarray(points, float)
-        root["Connectivity"] = np.asarray(cells, np.int64).ravel()
-        root["Offsets"] = np.arange(len(cells) + 1, dtype=np.int64) * np.shape(cells)[1]
-        root["Types"] = np.full(len(cells), kind, np.uint8)
-        for section, (_, _, arrays) in sections.items():
-            group = root.create_group(section)
-            for name, values in arrays.items():
-                group[name] = np.asarray(values)
-
-    return _written(path, "UnstructuredGrid", fill)
-
-
-def _written(path, kind, fill):
+def _written(path, fill):
     """Write a file under another name, then rename it."""
     path = Path(path)
     if path.suffix != ENDING:
@@ -197,7 +145,7 @@ def _written(path, kind, fill):
         with h5py.File(partial, "w") as file:
             root = file.create_group("VTKHDF", track_order=True)
             root.attrs["Version"] = np.array(VERSION, np.int64)
-            root.attrs["Type"] = np.bytes_(kind)
+            root.attrs["Type"] = np.bytes_("ImageData")
             fill(root)
         partial.replace(path)
     except OSError as error:

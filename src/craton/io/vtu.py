@@ -1,7 +1,6 @@
 """Meshes of hexahedra and fields on them for ParaView and PyVista: VTK unstructured grids (.vtu)."""
 
 from base64 import b64encode
-from os.path import relpath
 from pathlib import Path
 
 import numpy as np
@@ -58,35 +57,6 @@ def write_mesh(path, mesh, point_data=None, cell_data=None):
         "Cells": cells,
     }
     _write(path, sections, f'NumberOfPoints="{len(mesh.nodes)}" NumberOfCells="{mesh.size}"')
-    return path
-
-
-def write_series(path, files):
-    """Write a .pvd file: a series in time of .vtu files, which ParaView opens as one.
-
-    Parameters
-    ----------
-    path : path-like
-        Ends in ``.pvd``.
-    files : sequence of (float, path-like)
-        Time, s, and file; files are named relative to `path`.
-
-    Returns
-    -------
-    pathlib.Path
-    """
-    path = Path(path)
-    names = [(time, Path(relpath(file, path.parent)).as_posix()) for time, file in files]
-    rows = [f'<DataSet timestep="{time!r}" file="{_escaped(name)}"/>' for time, name in names]
-    text = [
-        '<?xml version="1.0"?>',
-        '<VTKFile type="Collection" version="1.0">',
-        "<Collection>",
-        *rows,
-        "</Collection>",
-        "</VTKFile>",
-    ]
-    path.write_text("\n".join(text) + "\n", encoding="utf-8")
     return path
 
 

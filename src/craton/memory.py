@@ -1,6 +1,7 @@
 """Memory of this computer that this process may still take, and bytes of arrays that are held."""
 
 import os
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,10 +44,16 @@ def available():
     return min(left + _left_of_limits(), default=None)
 
 
+LOCK = threading.Lock()
+LIMITS = []  # of readers side by side, as ranks that are threads are
+OWN = []  # the process's own limits, as they were before the first of them
+
+
 @contextmanager
 def limited(nbytes):
     """Inside, whatever takes so much more memory than the process has now gets a MemoryError; where
-    the computer knows such limits.
+    the computer knows such limits. Of several threads the lowest limit holds, and the last leaves
+    the process as the first found it.
 
     Parameters
     ----------
@@ -56,14 +63,25 @@ def limited(nbytes):
     if resource is None or not status.exists():
         yield
         return
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = _sizes(status)["VmData"] + nbytes
-    limits = [most] + [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+    with LOCK:
+        if not LIMITS:
+            OWN[:] = resource.getrlimit(resource.RLIMIT_DATA)
+        LIMITS.append(most)
+        _limit_data()
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        with LOCK:
+            LIMITS.remove(most)
+            _limit_data()
+
+
+def _limit_data():
+    """Set the lowest of the limits that hold now."""
+    soft, hard = OWN
+    known = [*LIMITS, *(limit for limit in OWN if limit != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(known) if LIMITS else soft, hard))
 
 
 def array_bytes(*roots):

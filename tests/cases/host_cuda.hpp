@@ -58,7 +58,7 @@ template <class F> void launch(dim3_ g, dim3_ b, F&& body)
     Thread* team = new Thread[n];
     for (unsigned t = 0; t < n; t++) {
         team[t] = {{}, t, &body};
-        pthread_create(&team[t].handle, nullptr, of_one, &team[t]);
+        if (pthread_create(&team[t].handle, nullptr, of_one, &team[t])) __builtin_trap();  // the others would wait for ever
     }
     for (unsigned t = 0; t < n; t++) pthread_join(team[t].handle, nullptr);
     delete[] team;

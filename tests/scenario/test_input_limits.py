@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import smallcase
 from attack import binaries, corpus
-from common import refused
+from common import linux, refused
 
 from craton import io, memory
 from craton.errors import ResourceError, ScenarioError
@@ -89,6 +89,22 @@ def test_what_does_not_fit_is_refused(monkeypatch, tmp_path):
     assert np.ones(20 << 20).nbytes == 160 << 20
     with pytest.raises(ScenarioError, match="zero byte"):
         check_out(f"{tmp_path}/a\0b")
+
+
+@linux
+def test_readers_side_by_side_leave_the_process_as_it_was():
+    """The second took the limit of the first for the process's own, and left it: later work had no memory."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    first, second = memory.limited(1 << 30), memory.limited(2 << 30)
+    first.__enter__()
+    tight = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    second.__enter__()
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == tight > 1 << 30
+    first.__exit__(None, None, None)
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] > tight
+    second.__exit__(None, None, None)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
 def test_pictures_of_every_step_are_not_counted_one_by_one():

@@ -45,43 +45,44 @@ def available():
 
 
 LOCK = threading.Lock()
-LIMITS = []  # of readers side by side, as ranks that are threads are
-OWN = []  # the process's own limits, as they were before the first of them
+ALLOWED = []  # bytes that each reader may take now: ranks that are threads read at the same time
+OWN = []  # soft and hard limit of the process, as the first reader found them
 
 
 @contextmanager
 def limited(nbytes):
     """Inside, whatever takes so much more memory than the process has now gets a MemoryError; where
-    the computer knows such limits. Of several threads the lowest limit holds, and the last leaves
-    the process as the first found it.
+    the computer knows such limits. Readers in several threads may take what all of them are
+    allowed; the last restores the limit that the first found.
 
     Parameters
     ----------
     nbytes : int
     """
-    status = Path("/proc/self/status")
-    if resource is None or not status.exists():
+    if resource is None or not Path("/proc/self/status").exists():
         yield
         return
-    most = _sizes(status)["VmData"] + nbytes
     with LOCK:
-        if not LIMITS:
+        if not ALLOWED:
             OWN[:] = resource.getrlimit(resource.RLIMIT_DATA)
-        LIMITS.append(most)
+        ALLOWED.append(nbytes)
         _limit_data()
     try:
         yield
     finally:
         with LOCK:
-            LIMITS.remove(most)
+            ALLOWED.remove(nbytes)
             _limit_data()
 
 
 def _limit_data():
-    """Set the lowest of the limits that hold now."""
+    """Limit the process's data to what it has now and what all readers may take; without readers,
+    restore its own limit.
+    """
     soft, hard = OWN
-    known = [*LIMITS, *(limit for limit in OWN if limit != resource.RLIM_INFINITY)]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(known) if LIMITS else soft, hard))
+    most = _sizes(Path("/proc/self/status"))["VmData"] + sum(ALLOWED)
+    limits = [most] + [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits) if ALLOWED else soft, hard))
 
 
 def array_bytes(*roots):

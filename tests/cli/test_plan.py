@@ -99,9 +99,6 @@ def intruders(plan):
     ]
 
 
-DEAR = pytest.param("chunk", 2, marks=pytest.mark.long)
-
-
 def plans(scenario, ranks=1):
     """The plans of all ranks."""
 
@@ -113,9 +110,10 @@ def plans(scenario, ranks=1):
     return spawn(ranks, rank) if ranks > 1 else [rank(Alone())]
 
 
-@pytest.mark.parametrize(
-    "case, ranks", [("layers", 1), ("mesh", 1), *(DEAR if c == "chunk" else (c, 2) for c in CASES)]
-)
+OVER_RANKS = [(name, 2) for name in CASES if name != "chunk"] + [pytest.param("chunk", 2, marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("case, ranks", [*OVER_RANKS, ("layers", 1), ("mesh", 1)])
 def test_nothing_that_built_a_plan_is_reachable_from_it(case, ranks, tmp_path):
     scenario = CASES[case](tmp_path)
     for plan in plans(loads(scenario.replace("mesh = true", "") if ranks > 1 else scenario), ranks):

@@ -93,18 +93,21 @@ def test_what_does_not_fit_is_refused(monkeypatch, tmp_path):
 
 @linux
 def test_readers_side_by_side_leave_the_process_as_it_was():
-    """The second took the limit of the first for the process's own, and left it: later work had no memory."""
+    """The second took the limit of the first for the process's own, and left it: later work had no memory. Each has its own share."""
     resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    first, second = memory.limited(1 << 30), memory.limited(2 << 30)
-    first.__enter__()
-    tight = resource.getrlimit(resource.RLIMIT_DATA)[0]
-    second.__enter__()
-    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == tight > 1 << 30
-    first.__exit__(None, None, None)
-    assert resource.getrlimit(resource.RLIMIT_DATA)[0] > tight
-    second.__exit__(None, None, None)
-    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    first, second, limits = memory.limited(1 << 30), memory.limited(2 << 30), []
+    acts = (
+        lambda: None,
+        first.__enter__,
+        second.__enter__,
+        lambda: first.__exit__(*3 * [None]),
+        lambda: second.__exit__(*3 * [None]),
+    )
+    for act in acts:
+        act()
+        limits.append(resource.getrlimit(resource.RLIMIT_DATA))
+    assert limits[0] == limits[-1] and limits[1][0] < limits[3][0] < limits[2][0]
+    assert limits[2][0] - limits[1][0] == pytest.approx(2 << 30, rel=0.1)
 
 
 def test_pictures_of_every_step_are_not_counted_one_by_one():

@@ -392,7 +392,7 @@ class Store:
                 if n:
                     part.to_zarr(aside, append_dim="receiver", **how)
                 else:
-                    _begin(aside, part, encoding=_encoding(part, samples), **how)
+                    _create(aside, part, encoding=_encoding(part, samples), **how)
             _move_in(aside, target)
             if target != self.zarr:
                 import zarr
@@ -409,9 +409,9 @@ class Store:
         return SnapshotWriter(self.zarr, depth)
 
 
-def _begin(aside, dataset, **how):
-    """Write a new store; a small one by way of memory, since zarr asks a thread for each of a hundred small files, which takes three
-    times as long.
+def _create(aside, dataset, **how):
+    """Create a store and write a dataset to it. A small one is encoded in memory and its files are
+    written here: zarr hands each of them to a thread, which takes two to three times as long.
     """
     from zarr.storage import MemoryStore
 

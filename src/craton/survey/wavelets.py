@@ -5,7 +5,7 @@ f95, when it starts and is over).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +20,7 @@ LONGEST_GRID = 1 << 18
 # of a low-pass pulse: its spectrum is integrated up to LOWPASS_TOP times its frequency; it is
 # below 1e-9 of its peak LOWPASS_SPAN periods of that frequency from its centre
 LOWPASS_TOP, LOWPASS_NODES, LOWPASS_SPAN = 2.0, 256, 6.5
+gauss_legendre = lru_cache(np.polynomial.legendre.leggauss)  # 256 nodes take 10 ms
 F95_LOWPASS, END_LOWPASS = 0.8514376313197741, 2.7734  # f95, and periods to 1e-4 of the peak
 
 
@@ -184,7 +185,7 @@ def lowpass_shape(t, frequency):
         Hz.
     """
     x, t = LOWPASS_SPAN, np.asarray(t, dtype=float) * frequency
-    node, weight = np.polynomial.legendre.leggauss(LOWPASS_NODES)
+    node, weight = gauss_legendre(LOWPASS_NODES)
     f = LOWPASS_TOP * (node + 1) / 2
     amplitude = LOWPASS_TOP * weight * lowpass_spectrum(f, 1.0)
     inside = np.abs(t) < x

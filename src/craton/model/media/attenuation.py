@@ -244,7 +244,7 @@ def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="
     return _relaxation(band, float(largest), mechanisms, frequency, float(power), storage)
 
 
-# a plan asks for the same fit at several places, and a fit takes half a second
+# a plan asks for the same fit at several places
 @lru_cache(maxsize=32)
 def _relaxation(band, largest, mechanisms, frequency, power, storage):
     """Fit mechanisms as `relaxation` says; the arrays cannot be written to, as they are shared."""
@@ -254,9 +254,10 @@ def _relaxation(band, largest, mechanisms, frequency, power, storage):
     omega = 2 * np.pi * np.geomspace(*band, SAMPLES)
     shape = (omega / (2 * np.pi * frequency)) ** -power
     nodes = largest * np.sin(np.arange(1, NODES + 1) * np.pi / (2 * NODES))
-    trials = [_frequencies(band, middle, mechanisms, span) for span in (SPANS if mechanisms > 1 else [0.0])]
-    fits = [_fit(omega, rates, nodes[NODES // 2] * shape, stored) for rates in trials]
-    rates = trials[int(np.argmin([worst for worst, _ in fits]))]
+    spans = SPANS if mechanisms > 1 else [0.0]
+    trials = np.array([_frequencies(band, middle, mechanisms, span) for span in spans])
+    worst, _ = _fit(omega, trials, np.tile(nodes[NODES // 2] * shape, (len(trials), 1)), stored)
+    rates = trials[int(np.argmin(worst))]
     fitted = _polynomials(omega, rates, nodes, shape, stored)
     shear = fitted if of_shear == stored else _polynomials(omega, rates, nodes, shape, of_shear)
     if fitted is None or shear is None:
@@ -270,7 +271,7 @@ def _polynomials(omega, rates, nodes, shape, stored):
     """Coefficients of Y_l(s) from fits at the losses `nodes`: (DEGREE, L); None where a relaxed
     modulus would not be positive.
     """
-    values = np.array([_fit(omega, rates, s * shape, stored)[1] for s in nodes])
+    _, values = _fit(omega, np.tile(rates, (len(nodes), 1)), nodes[:, None] * shape, stored)
     least = 1 - values[:, list(stored)].sum(-1).max(-1)
     if not np.isfinite(values).all() or (least <= 0).any():
         return None
@@ -343,44 +344,52 @@ def _frequencies(band, middle, count, span):
 
 
 def _fit(omega, rates, loss, stored):
-    """Coefficients (L,) for a wanted 1/Q at omega, and the worst relative error of 1/Q: (error,
-    coefficients).
+    """Fit coefficients (m, L) of the rates (m, L) to 1/Q, `loss` (m, n) at omega (n,), and return the worst relative errors
+    of 1/Q (m,) with them: infinite, with nan, where a modulus would not be positive.
 
     Im M = loss Re M is linear in Y (Emmerich & Korn 1987, eq. 23) but for the variance over the
     classes: that of the round before is taken.
     """
-    # of the points, that store each mechanism
-    share = np.bincount(np.ravel(stored), minlength=len(rates)) / len(stored)
-    r = share * rates / (rates + 1j * omega[:, None])
-    matrix = (loss[:, None] * r.real - r.imag) / loss[:, None]
-    weight, target, best = np.ones(len(omega)), np.ones(len(omega)), (np.inf, None)
+    share = np.bincount(np.ravel(stored), minlength=rates.shape[1]) / len(
+        stored
+    )  # of the points, that store each mechanism
+    r = share * rates[:, None] / (rates[:, None] + 1j * omega[:, None])
+    matrix = (loss[..., None] * r.real - r.imag) / loss[..., None]
+    weight, target = np.ones(loss.shape), np.ones(loss.shape)
+    best, coefficients = np.full(len(rates), np.inf), np.full(rates.shape, np.nan)
     for _ in range(ROUNDS):
-        y = _non_negative(matrix * weight[:, None], target * weight)
-        m = relaxed(y, rates, omega, stored)
+        y = _non_negative(matrix * weight[..., None], target * weight)
+        m = relaxed(y, rates[:, None], omega, stored)
         with np.errstate(all="ignore"):
             error = np.abs(m.imag / (m.real * loss) - 1)
-        if not np.isfinite(error).all() or (m.real <= 0).any():
+        possible = np.isfinite(error).all(1) & (m.real > 0).all(1)
+        worst = np.where(possible, error.max(1), np.inf)
+        better = worst < best
+        best[better], coefficients[better] = worst[better], y[better]
+        if not possible.any():
             break
-        best = min(best, (float(error.max()), y), key=lambda pair: pair[0])
-        lost = m - 1 + (r * y).sum(-1)  # what is not linear
-        target = 1 + lost.real - lost.imag / loss
-        weight = weight * np.sqrt(error / error.max() + 1e-3)
-        weight /= weight.max()
-    return best if best[1] is not None else (np.inf, np.full(len(rates), np.nan))
+        error[~possible] = 1  # their rounds are of no use any more, nor do they disturb the others
+        lost = m - 1 + (r * y[:, None]).sum(-1)  # what is not linear
+        target = np.where(possible[:, None], 1 + lost.real - lost.imag / loss, target)
+        weight = weight * np.sqrt(error / error.max(1, keepdims=True) + 1e-3)
+        weight /= weight.max(1, keepdims=True)
+    return best, coefficients
 
 
 def _non_negative(matrix, target):
-    """Least squares without negative unknowns: those that come out negative are left out, the worst
-    first.
+    """Least squares without negative unknowns, (m, L), of matrices (m, n, L): those that come out negative are left out, the
+    worst first.
 
-    scipy.optimize.nnls solves a round exactly and fits in 0.16 s rather than 0.20 s. After all
-    rounds the worst error of Q is the same in 174 of 176 fits (1 to 4 mechanisms, Q 10 to 100), and
-    in two it is larger: 1.2 % rather than 0.9 %.
+    scipy.optimize.nnls solves a round exactly. After all rounds the worst error of Q is the same in 174 of 176 fits (1 to 4
+    mechanisms, Q 10 to 100), and in two it is larger: 1.2 % rather than 0.9 %.
     """
-    used = np.ones(matrix.shape[1], dtype=bool)
-    while True:
-        y = np.zeros(len(used))
-        y[used] = np.linalg.lstsq(matrix[:, used], target, rcond=None)[0]
-        if (y >= 0).all() or used.sum() == 1:
-            return np.maximum(y, 0)
-        used[np.argmin(y)] = False
+    used = np.ones(matrix[:, 0].shape, bool)
+    y = np.zeros(used.shape)
+    rows = np.arange(len(matrix))  # those that are to be solved
+    while len(rows):
+        kept = used[rows]
+        inverse = np.linalg.pinv(matrix[rows] * kept[:, None], rcond=matrix.shape[1] * np.finfo(float).eps)
+        y[rows] = np.where(kept, (inverse @ target[rows][..., None])[..., 0], 0)
+        rows = rows[(y[rows].min(1) < 0) & (kept.sum(1) > 1)]
+        used[rows, y[rows].argmin(1)] = False
+    return np.maximum(y, 0)

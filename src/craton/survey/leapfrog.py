@@ -23,8 +23,10 @@ Spectra at frequencies off the FFT's grid: FFT of twice the length and a Kaiser-
 """
 
 import math
+from functools import cache
 
 import numpy as np
+from numpy.polynomial.polynomial import polyvander
 
 from craton.model.media.cells import in_parallel
 
@@ -34,6 +36,7 @@ TAPER = 1.25  # times the band of the sources: what is above is gone
 LEVEL = 1e-7  # of a wavelet's largest amplitude: its band ends where it stays below
 RING = 12  # periods of the band's end; before them the ringing is below 4e-5 of the peak
 WIDTH = 12  # points of the window in frequency
+DEGREE = 18  # of the polynomials that the window is in frequency
 BETA = math.pi * math.sqrt((WIDTH / 2) ** 2 * 1.5**2 - 0.8)
 SLAB = 1 << 13  # frequencies of which a thread takes the window
 BLOCK = 1 << 19  # values of one FFT of several series: they stay in the cache
@@ -224,24 +227,36 @@ def _spectrum(rows, phase, shift):
     grid = np.fft.rfft(rows / _window_transform(at / length), length)
     grid *= np.exp(2j * np.pi * middle / length * np.arange(grid.shape[1]))
     position = phase * length / (2 * np.pi)
-    first = np.ceil(position - WIDTH / 2).astype(int)
     out = np.zeros((len(rows), len(phase)), complex)
 
     def add(part):
+        first, window = _window(position[part])
         for point in range(WIDTH):
-            index = first[part] + point
+            index = first + point
             values = grid[:, np.abs(index)]
             np.conjugate(values, out=values, where=index < 0)
-            out[:, part] += values * _window(position[part] - index)
+            out[:, part] += values * window[point]
         out[:, part] *= np.exp(-1j * phase[part] * (middle + shift))
 
     in_parallel(add, [slice(n, n + SLAB) for n in range(0, len(phase), SLAB)])
     return out
 
 
-def _window(x):
-    """Return the Kaiser-Bessel window of WIDTH points at x."""
-    return np.i0(BETA * np.sqrt(np.maximum(1 - (2 * x / WIDTH) ** 2, 0)))
+def _window(position):
+    """Return the first of the WIDTH points of a grid around each position (n,), and the window's values at them, (WIDTH, n)."""
+    first = np.ceil(position - WIDTH / 2).astype(int)
+    return first, _window_polynomials().T @ polyvander(2 * (first - position) + WIDTH - 1, DEGREE).T
+
+
+@cache
+def _window_polynomials():
+    """Polynomials, (degree + 1, WIDTH), of the Kaiser-Bessel window at its WIDTH points, in twice the first one's distance from
+    the middle of the places that it may have, -1 to 1 (Barnett, Magland & af Klinteberg 2019, SIAM J. Sci. Comput. 41, C479):
+    error 1e-13 of the peak, a tenth of the time of `numpy.i0`.
+    """
+    off = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+    x = (off[:, None] + 1 - WIDTH) / 2 + np.arange(WIDTH)
+    return np.linalg.solve(polyvander(off, DEGREE), np.i0(BETA * np.sqrt(1 - (2 * x / WIDTH) ** 2)))
 
 
 def _window_transform(t):
@@ -366,12 +381,11 @@ def _spectrum_transposed(spectra, phase, shift, n):
     length, middle = _good(max(2 * n, 8 * WIDTH)), n // 2
     at = np.arange(n) - middle
     spectra = spectra * np.exp(1j * phase * (middle + shift))
-    position = phase * length / (2 * np.pi)
-    first = np.ceil(position - WIDTH / 2).astype(int)
+    first, window = _window(phase * length / (2 * np.pi))
     grid = np.zeros((len(spectra), length // 2 + 1), complex)
     for point in range(WIDTH):
         index = first + point
-        part = spectra * _window(position - index)
+        part = spectra * window[point]
         np.conjugate(part, out=part, where=index < 0)
         np.add.at(grid, (slice(None), np.abs(index)), part)
     grid *= np.exp(-2j * np.pi * middle / length * np.arange(grid.shape[1]))

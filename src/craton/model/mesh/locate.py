@@ -362,15 +362,11 @@ class Locator:
         inside = np.flatnonzero(cell >= 0)
         distance[inside] = self.cells.missed(cell[inside], local[inside], xyz[inside])
         if with_nearest:
-            lost = cell[others] < 0
-            turns = [(others[lost], column[lost]) for column in candidates.T]
-            at, is_lost = todo[which], cell[todo[which]] < 0
+            lost, held = cell[others] < 0, cell[todo[which]] < 0
             # of flat elements, the one below a position need not be among the nearest centres
-            turns += [
-                (at[now], cells[now]) for now in (is_lost & (turn == n) for n in range(int(turn.max(initial=-1)) + 1))
-            ]
-            for places, candidate in turns:
-                self._approach(places, candidate, xyz, nearest, local, distance)
+            places = np.concatenate([np.repeat(others[lost], candidates.shape[1]), todo[which[held]]])
+            around = np.concatenate([candidates[lost].ravel(), cells[held]])
+            self._approach(places, around, xyz, nearest, local, distance)
         return cell, local, nearest, distance
 
     def lowest(self, located, xyz, order):
@@ -416,12 +412,13 @@ class Locator:
         cell[todo[inside]], local[todo[inside]] = cells[inside], coordinates[inside]
 
     def _approach(self, places, cells, xyz, nearest, local, distance):
-        """Note the cells that are nearer to positions `places` outside than those before."""
+        """Note of the cells around each position of `places` outside the one that is nearest, the first of several."""
         clipped = np.clip(self.cells.inverse(cells, xyz[places])[0], -1, 1)
         far = self.cells.missed(cells, clipped, xyz[places])
-        closer = far < distance[places]
-        at = places[closer]
-        nearest[at], local[at], distance[at] = cells[closer], clipped[closer], far[closer]
+        order = np.lexsort((far, places))
+        at, first = np.unique(places[order], return_index=True)
+        taken = order[first]
+        nearest[at], local[at], distance[at] = cells[taken], clipped[taken], far[taken]
 
 
 def problems(located, xyz, keys, names=None):

@@ -174,7 +174,7 @@ GRID = {
     "cut cells": {"model": CUT} | IN_SOIL_AND_ROCK | BOTH,
 }
 QUICK = [*GRID, "anisotropy with attenuation", "plain elements", "sea", "relaxing elements"]
-QUICK += ["a sea floor along a layer", "layers that relax, across lines of the mesh"]
+QUICK += ["layers that relax, across lines of the mesh"]
 GRID |= {
     "CPML all around": {"boundaries": {"top": "cpml"}},
     "rigid": {"boundaries": {"top": "rigid", "others": "rigid"}},

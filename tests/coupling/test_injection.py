@@ -213,7 +213,7 @@ BODIES = {  # changes of a run without bodies, a body, bounds: inside, outside, 
 
 
 @pytest.mark.costly("fluid, attenuation and elements in one")
-@pytest.mark.parametrize("name", tiers(BODIES, "plane", "lossy sea", "lossy sea in elements"))
+@pytest.mark.parametrize("name", tiers(BODIES, "plane", "lossy sea in elements"))
 def test_the_box_holds_the_full_field_and_only_what_bodies_scatter_leaves_it(name, incident):
     """Around the box a small domain may be, and in it another body."""
     (full, out, base), (domain, anomaly, inside, outside, scattered, least) = incident(name), BODIES[name]

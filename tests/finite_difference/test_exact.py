@@ -29,7 +29,7 @@ SMALL = {
     "force-4": lambda device: homogeneous.full_space("single force", 4, device, 5, 0.002),
     "double-couple-4": lambda device: homogeneous.full_space("double couple", 4, device, 5, 0.002),
     "cpml-slice": lambda cpu: absorbing.limits("plane", *absorbing.energies(absorbing.plane_scenario(4.2), cpu)),
-    "energy, order 4": lambda device: conserved.energy(device, orders=(4,), duration=1.6),
+    "energy, order 4": lambda device: conserved.energy(device, orders=(4,), duration=1.8),
     "energy": lambda device: conserved.energy(device, orders=(8,), duration=2.0),
     "reciprocity": lambda device: conserved.reciprocity(device, orders=(4,), places=conserved.PLACES[1:3]),
     "scholte": lambda device: guided.scholte(device, bottoms=("soft bottom",)),

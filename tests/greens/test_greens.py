@@ -80,7 +80,7 @@ CASES = {  # tables, places of sources, end of what is compared, bound of relati
 }
 GAUSSIAN = {"kind": "gaussian", "tau": 0.25}
 IN_AIR = {"below a hill": [1700, 0, 90], "elements below hills": [600, 650, 95]}
-SHORT = ("space", "plane with attenuation in 16 bits", "elements below hills", "a box on a map")
+SHORT = ("plane with attenuation in 16 bits", "elements below hills", "a box on a map")
 
 
 def quake_of(name, at):

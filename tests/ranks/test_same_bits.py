@@ -69,7 +69,7 @@ def anisotropic(boundaries):
 WAVE = '[[source]]\nkind = "plane_wave"\nwave = "SV"\nz = -1200\nwavelet = { kind = "gaussian", tau = 0.05 }'
 WET, TALL = "water = { level = 100 }\n", {"x": 4100, "z": 4300}
 X, Y, Z, XY, XZ, YZ = (2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 1), (2, 1, 2), (1, 2, 2)
-GRIDS = {  # scenario, cuts: every boundary but one-way is cut along each axis. Media and orders meet absorbing layers in MORE_GRIDS: five kernels
+GRIDS = {  # scenario, cuts. Media and orders meet absorbing layers, and waves one-way sides, in MORE_GRIDS: five kernels
     "free and absorbing": (text(), [X, YZ]),
     "periodic sides": (text("periodic sides"), [Y, XZ]),
     "rigid and damped": (text("rigid and damped"), [Z, XY]),

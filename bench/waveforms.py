@@ -1,7 +1,9 @@
 """Hash the waveforms of small scenarios over all methods, and compare the hashes with those of another version of the package.
 
-The script runs each scenario on the CPU with one thread, waves in single precision. A hash is the SHA-256 of the recorded samples'
-bytes, of gravity that of the fields. Hashes depend on processor and compiler: compare only files which the same machine has written.
+The script runs each scenario on one thread of the CPU, or on a GPU, waves in single precision. A hash is the SHA-256 of the bytes of
+all arrays that a scenario leaves: recorded samples, of gravity the fields, and what the run stores of snapshots, peaks, recordings
+and Green's functions. A scenario with `after` injects what the scenario of that name has recorded. Hashes depend on device and
+compiler: compare only files which the same machine has written.
 
 usage: PYTHONPATH=src python3 bench/waveforms.py --out FILE.json         write the hashes
        PYTHONPATH=src python3 bench/waveforms.py --against FILE.json     compare, a line per scenario; exit code 1 where a hash differs
@@ -22,8 +24,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import zarr
 
 import craton
+import craton.greens
 
 HERE = Path(__file__).parent
 
@@ -50,27 +54,48 @@ def kind(name):
     return (kind(like) if like else {}) | texts
 
 
+DEVICE = ["cpu"]  # that scenarios run on
 DATA = tomllib.loads((HERE / "waveforms.toml").read_text())
 SCENARIOS = {name: tables_of(name) for name in DATA["scenarios"]}
 
 
-def run(tables, folder):
-    """Run a scenario.
+def arrays_of(name, folder):
+    """Run a scenario, those before it included, and return all arrays that it leaves: list of ndarray.
 
     Parameters
     ----------
-    tables : dict of str to str
-        TOML texts of the scenario's tables.
-    folder : path-like
-        Folder that the scenario file is written to.
-
-    Returns
-    -------
-    Result
+    name : str
+    folder : pathlib.Path
+        Folder that the scenario file is written to, and OUT.
     """
-    path = Path(folder) / "scenario.toml"
+    tables, out = dict(SCENARIOS[name]), folder / "out"
+    if before := tables.pop("after", None):
+        (folder / "before").mkdir()
+        arrays_of(before, folder / "before")
+    path = folder / "scenario.toml"
     path.write_text("\n".join(tables.values()) + "\n")
-    return craton.run(craton.load(path), device="cpu", progress=False)
+    for file, text in DATA["files"].items():
+        (folder / file).write_text(text)
+    changes = [f"run.device={DEVICE[0]}"]
+    if DEVICE[0] != "cpu" and "sem" in name and "box" not in str(tables):  # atomics add in any order; boxes have no colours
+        changes.append("run.assembly=colour")
+    scenario = craton.load(path, changes)
+    if "greens" in tables:
+        craton.greens.build(scenario, out, workers=1, progress=False)
+        return stored(out)
+    stores = any(section in tables for section in ("snapshots", "peaks", "recording"))
+    result = craton.run(scenario, out=out if stores else None, progress=False)
+    return [*values(result), *(stored(out / "result.zarr") if stores else [])]
+
+
+def stored(path):
+    """Return the arrays of all groups of a store below its root, in the order of their names: list of ndarray."""
+    arrays = []
+    for metadata in sorted(path.rglob(".zarray")):
+        array = np.asarray(zarr.open_array(metadata.parent, mode="r")[...])
+        if metadata.parent.parent != path and array.dtype.kind in "fi":
+            arrays.append(array)
+    return arrays
 
 
 def values(result):
@@ -129,11 +154,11 @@ def hashes(report):
         Hash of each scenario that has not failed.
     """
     table = {}
-    for name, tables in SCENARIOS.items():
+    for name in SCENARIOS:
         begin = time.perf_counter()
         try:
             with TemporaryDirectory() as folder:
-                arrays = values(run(tables, folder))
+                arrays = arrays_of(name, Path(folder))
         except Exception as error:  # the other scenarios still run
             report(name, None, f"{type(error).__name__}: {error}")
             continue
@@ -228,10 +253,10 @@ def waveforms():
         Arrays by the scenario's name and their number, "NAME/0".
     """
     arrays = {}
-    for name, tables in SCENARIOS.items():
+    for name in SCENARIOS:
         begin = time.perf_counter()
         with TemporaryDirectory() as folder:
-            recorded = values(run(tables, folder))
+            recorded = arrays_of(name, Path(folder))
         arrays |= {f"{name}/{n}": array for n, array in enumerate(recorded)}
         print(f"{name:<28} {time.perf_counter() - begin:.1f} s", flush=True)
     return arrays
@@ -298,7 +323,9 @@ def main(words=None):
     task.add_argument("--values", metavar="FILE.npz", help="write the waveforms themselves")
     task.add_argument("--near", metavar="FILE.npz", help="compare with the waveforms of another processor")
     parser.add_argument("--record", metavar="FILE.json", help="of --near: where differences go")
+    parser.add_argument("--device", default="cpu", help="cpu, or a GPU: cuda")
     options = parser.parse_args(words)
+    DEVICE[0] = options.device
     if options.values:
         np.savez(options.values, **waveforms())
         return 0

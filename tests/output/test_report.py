@@ -255,7 +255,6 @@ def test_coastlines():
     land = [(12.5, 47.2), (21.0, 39.5), (-60.0, -15.0), (133.0, -25.0), (100.0, 60.0)]
     sea = [(-30.0, 30.0), (160.0, 0.0), (51.0, 42.0), (80.0, -20.0)]  # the Caspian among them
     assert all(on_land(*place) for place in land) and not any(on_land(*place) for place in sea)
-    assert coastlines.nearest_shore(-9.3, 38.7) < 1.0 and coastlines.nearest_shore(85.0, 45.0) > 15.0
     assert np.nanmax(np.abs(np.diff(coastlines.shores(), axis=0))) < 30  # no line across the map
 
 

@@ -19,14 +19,3 @@ def test_the_tree_is_clean(name):
     pytest.importorskip(module)
     done = subprocess.run([sys.executable, "-m", module, *words], cwd=ROOT, text=True, capture_output=True, timeout=300)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-
-
-def test_few_lines_are_kept_from_the_formatter():
-    marked = [
-        f"{path.relative_to(ROOT)}:{n}"
-        for folder in ("src", "tests", "bench")
-        for path in (ROOT / folder).rglob("*.py")
-        for n, line in enumerate(path.read_text().splitlines(), 1)
-        if line.rstrip().endswith("# fmt" + ": skip") or line.strip() == "# fmt" + ": off"
-    ]
-    assert len(marked) < 20, marked

@@ -61,14 +61,6 @@ def test_public_names_hold_no_forbidden_word():
     compare(lambda name: bool(words_of(name) & words), FORBIDDEN_NAMES)
 
 
-def test_every_row_of_the_table_is_whole():
-    assert len(rows()) > 40 and all(len(row) == 4 and row[0] and row[1] and row[3] for row in rows())
-    terms = [row[0] for row in rows()]
-    assert len(set(terms)) == len(terms) and terms == sorted(terms, key=str.lower)
-    assert not forbidden() & {word for term in terms for word in words_of(term.replace(" ", "_").replace("-", "_"))}
-    assert all(pronoun in PAGE.read_text() for pronoun in PRONOUNS)
-
-
 def test_the_reader_of_names_sees_them():
     text = "class FirstLook:\n    wet: int\n    def see(self, one): ...\ndef _hidden(found): ...\ndef plan(wanted, *, kept): ..."
     assert list(names_in(ast.parse(text))) == ["FirstLook", "wet", "see", "self", "one", "plan", "wanted", "kept"]

@@ -37,19 +37,3 @@ def shores():
         line = np.where((artificial & np.roll(artificial, 1))[:, None], np.nan, ring)
         lines += [line, [[np.nan, np.nan]]]
     return np.concatenate(lines)
-
-
-def nearest_shore(longitude, latitude):
-    """Return the great-circle distance to the nearest point of a coastline, degrees.
-
-    Parameters
-    ----------
-    longitude, latitude : float
-        Degrees.
-    """
-    points = np.radians(np.concatenate(land()))
-    here = np.radians([longitude, latitude])
-    cosine = np.sin(here[1]) * np.sin(points[:, 1]) + np.cos(here[1]) * np.cos(points[:, 1]) * np.cos(
-        points[:, 0] - here[0]
-    )
-    return float(np.degrees(np.arccos(np.clip(cosine.max(), -1, 1))))

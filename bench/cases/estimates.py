@@ -13,7 +13,6 @@ import numpy as np
 
 from craton import api
 from craton.benchmark import randomise
-from craton.comm.local import Alone
 from craton.driver import waves
 from craton.driver.march import march
 from craton.driver.recorder import Recorder
@@ -68,11 +67,11 @@ def loop_seconds(scenario, plan, machine, repeats=5, clock=time.process_time):
     program = waves.commit(scenario, plan, machine)
     randomise(program, machine)
     recorder, seconds = Recorder(program), []
-    march(program, Alone(), recorder, 1, 0)
+    march(program, recorder, 1, 0)
     count = max(3, min(40, (plan.steps - 2) // (repeats + 1)))
     for n in range(repeats):
         begin = clock()
-        march(program, Alone(), recorder, 1 + (n + 1) * count, 1 + n * count)
+        march(program, recorder, 1 + (n + 1) * count, 1 + n * count)
         machine.finish()
         seconds.append((clock() - begin) / count)
     return float(np.median(seconds))

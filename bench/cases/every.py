@@ -17,7 +17,7 @@ import numpy as np
 from bench.harness import difference, expanded, merged, tables
 from craton import api
 from craton.backends import backend
-from craton.comm.halos import exchange
+from craton.comm.halos import connect
 from craton.comm.local import Alone, spawn
 from craton.driver.checkpoint import Checkpoints
 from craton.driver.march import march
@@ -69,7 +69,7 @@ class Blind:
 def outcome(scenario, plan, machine, steps):
     """Fields and record after some steps on one machine."""
     program = commit(scenario, plan, machine)
-    march(program, Alone(), Blind(), steps)
+    march(program, Blind(), steps)
     return fields(program) | measured(program), recorded(program, steps)
 
 
@@ -77,11 +77,11 @@ def resumed(scenario, plan, machine, steps):
     """The same by two programs, the second of which goes on from the first one's checkpoint."""
     with TemporaryDirectory() as folder:
         first, half = commit(scenario, plan, machine), steps // 2
-        march(first, Alone(), Blind(), half)
+        march(first, Blind(), half)
         Checkpoints(folder, first, Alone(), "").save(half, recorded(first, half))
         second, saved = commit(scenario, plan, machine), latest(folder)
         saved.restore(second, 0)
-        march(second, Alone(), Blind(), steps, half)
+        march(second, Blind(), steps, half)
         record = np.concatenate([saved.record, recorded(second, steps)[half:]])
         return fields(second), record
 
@@ -111,7 +111,8 @@ def by_ranks(scenario, plan, make, grid, steps):
     def rank(comm):
         local = plan_of_rank(plan, comm.rank, comm.size, grid)
         program = commit(scenario, local, make())
-        march(program, exchange(program, comm), Blind(), steps)
+        connect(program, comm)
+        march(program, Blind(), steps)
         blocks = comm.collect(recorded(program, steps))
         record = local.gathering.join_columns(blocks, program.backend) if blocks else None
         return local.subdomain.box, fields(program), record

@@ -16,7 +16,6 @@ import numpy as np
 import craton
 from bench.harness import difference, merged
 from craton.core.plan import STATE
-from craton.inverse.division import on_one_rank
 from craton.inverse.experiment import march
 
 SHARED = ("material", "back", "store", "history")  # arrays of both programs
@@ -211,7 +210,7 @@ def timed(report, points, every, storage, sums):
     experiment.run(problem.parameters.cells(problem.m0))
     prepared = time.perf_counter() - begin
     state, repeats = experiment.state, report.options.repeats
-    plain = on_one_rank(report.machine.commit(state.plain, state.fills(state.plain)))
+    plain = report.machine.commit(state.plain, state.fills(state.plain))
     step = {"plain": seconds_per_step(plain, steps, repeats)}
     del plain
     step["keeping"] = seconds_per_step(experiment.program, steps, repeats)

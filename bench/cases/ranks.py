@@ -76,27 +76,24 @@ def randomise(program):
     backend.finish()
 
 
-def exchange_of(program, comm, overlap=True):
-    """The exchange, with or without overlap."""
-    if not hasattr(program.backend, "stream"):
-        return halos.exchange(program, comm)
-    from craton.comm.device import on_device
+def connect(program, comm, overlap=True):
+    """Let the program exchange, with or without overlap."""
 
     def note(text):
         if comm.rank == 0:
             print(f"note: {text}", file=sys.stderr)
 
-    return on_device(program, comm, note, overlap)
+    halos.connect(program, comm, note, overlap)
 
 
-def repeats(comm, options, program, exchange):
+def repeats(comm, options, program):
     """Seconds a step of several repeats, the slowest rank: median and spread."""
 
     def steps(count):
         program.backend.finish()
         comm.barrier()
         begin = time.perf_counter()
-        march(program, exchange, Blind(), count)
+        march(program, Blind(), count)
         program.backend.finish()
         return max(comm.gather(time.perf_counter() - begin)) / count
 
@@ -107,17 +104,23 @@ def repeats(comm, options, program, exchange):
     return {"seconds_per_step": median, "spread": float((max(seconds) - min(seconds)) / median)}
 
 
-def waiting_of(comm, program, exchange, count=20):
+def waiting_of(comm, program, count=20):
     """Fraction of the step that a rank's kernels wait for halos, mean over the ranks, by events around each wait."""
     program.backend.finish()
     comm.barrier()
+    exchange = program.exchange
     exchange.timing, before, begin = True, exchange.waited, time.perf_counter()
-    march(program, exchange, Blind(), count)
+    march(program, Blind(), count)
     program.backend.finish()
     spent = time.perf_counter() - begin
     exchange.timing, on_device = False, hasattr(exchange, "seconds_waited")
     waited = exchange.seconds_waited() if on_device else exchange.waited - before
     return float(np.mean(comm.gather(waited / spent)))
+
+
+def name_of(exchange):
+    """How halos go."""
+    return exchange.name if exchange else "none"
 
 
 def give_back(exchange, here):
@@ -208,27 +211,28 @@ def measure(comm, options, shape, faces, grid=None, overlap=True, graph=False, w
     begin, asked = time.perf_counter(), cube(shape, faces, grid, device=options.device)
     planned, here = plan_of_rank(asked, api.plan(asked), comm), machine_of(comm, options)
     program = waves.commit(asked, planned, here)
-    exchange = comm if comm.size == 1 else exchange_of(program, comm, overlap)
+    connect(program, comm, overlap)
     randomise(program)
     if comm.size > 1:
-        halos.fill(program, exchange)
+        halos.fill(program)
     here.finish()
     ready, running = time.perf_counter() - begin, program
     if graph and comm.size > 1:
         from craton.comm.device import one_graph
 
-        running = one_graph(program, exchange)
-    times = repeats(comm, options, running, exchange)
+        running = one_graph(program)
+    times = repeats(comm, options, running)
     waits = waiting and comm.size > 1 and not graph
-    waited = waiting_of(comm, running, exchange) if waits else None
+    waited = waiting_of(comm, running) if waits else None
     points, parts = int(np.prod(shape, dtype=np.int64)), planned.partition
     row = {"shape_xyz": list(shape), "points": points, "gpus": comm.size, "faces": list(faces)}
     row |= {"grid_xyz": list(parts[0].ranks[::-1]) if parts else [1, 1, 1], "order": 4}
     row |= {"overlap": overlap, "how": "one graph" if running is not program else "graphs"}
-    row |= {"exchange": getattr(exchange, "name", "none"), "ready_seconds": ready} | times
+    row |= {"exchange": name_of(program.exchange), "ready_seconds": ready} | times
     row |= {"gpoint_steps_per_second": points / times["seconds_per_step"] / 1e9}
     row |= traffic(comm, planned) | {"waiting_fraction": waited}
     row["reals_per_point"] = max(comm.gather(planned.nbytes / 4 / planned.points))
+    exchange = program.exchange
     del program, running
     give_back(exchange, here)
     return row
@@ -315,15 +319,17 @@ def measure_elements(report, law, medium, ways, comm, count):
     for way in ways if comm.size > 1 else ("none",):
         begin = time.perf_counter()
         program = waves.commit(scenario, all_first(planned) if way == "after" else planned, here)
-        exchange = Alone() if way == "none" else exchange_of(program, comm, way != "waits")
+        if way != "none":
+            connect(program, comm, way != "waits")
         randomise(program)
         ready = time.perf_counter() - begin
-        times = repeats(comm, options, program, exchange)
+        times = repeats(comm, options, program)
         rate = common["elements"] / times["seconds_per_step"]
-        waited = waiting_of(comm, program, exchange) if way != "none" else 0.0
-        row = common | {"way": way, "exchange": getattr(exchange, "name", "none")} | times
+        waited = waiting_of(comm, program) if way != "none" else 0.0
+        row = common | {"way": way, "exchange": name_of(program.exchange)} | times
         row |= {"elements_per_second": rate, "waiting_fraction": waited}
         yield row | {"ready_seconds": ready}
+        exchange = program.exchange
         del program
         give_back(exchange, here)
 

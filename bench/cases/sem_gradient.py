@@ -12,7 +12,6 @@ usage: python3 -m bench sem_gradient [check speed] [--small] [--size 48 64] [--o
 from bench.cases.gradient import LIMITS, LOSS, WAVELET, compared, seconds_per_step
 from bench.harness import merged
 from craton.comm.placement import planner
-from craton.inverse.division import on_one_rank
 from craton.inverse.elements import ElementExperiment
 from craton.methods.spectral_element.bench import Box, irregular
 from craton.methods.spectral_element.linearised import Linearised
@@ -101,7 +100,7 @@ def timed(report, size, name):
         step["back"] = seconds_per_step(experiment._reversal(), steps, repeats)
         memory = sum(array.nbytes for n, array in experiment._reversal().plan.arrays.items() if "store" not in n)
         experiment.forget()
-        plain = on_one_rank(report.machine.commit(state.forward(0)))
+        plain = report.machine.commit(state.forward(0))
         step["plain"] = seconds_per_step(plain, steps, repeats)
         traffic = sum(plain.plan.traffic.values())
         del plain

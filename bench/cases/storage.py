@@ -23,7 +23,6 @@ from bench.cases import builders
 from bench.harness import difference
 from craton import api, benchmark
 from craton.backends.cpu import CPU
-from craton.comm.local import Alone
 from craton.driver import waves as driver
 from craton.driver.march import march
 from craton.driver.recorder import Recorder
@@ -103,7 +102,7 @@ def stepped(scenario, machines):
     for machine in machines:
         program = driver.commit(scenario, api.plan(scenario), machine)
         benchmark.randomise(program, machine)
-        march(program, Alone(), Recorder(program), 1, 0)
+        march(program, Recorder(program), 1, 0)
         state = [program.host(name).ravel() for name in (*VELOCITY, *STRESS)]
         fields.append(np.concatenate(state).astype(np.float32))
     off = np.abs(fields[-1] - fields[0])

@@ -11,7 +11,6 @@ import numpy as np
 
 from craton import api
 from craton.backends import backend
-from craton.comm.local import Alone
 from craton.comm.placement import planner
 from craton.driver import waves
 from craton.driver.march import march
@@ -124,7 +123,7 @@ def timed(scenario, plan, machine, bandwidth):
 
     def steps(first, count):
         begin = time.perf_counter()
-        march(program, Alone(), recorder, first + count, first)
+        march(program, recorder, first + count, first)
         machine.finish()
         return time.perf_counter() - begin
 

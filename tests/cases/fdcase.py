@@ -10,7 +10,6 @@ from craton.backends import backend
 from craton.driver.waves import commit
 from craton.methods.finite_difference.scheme import HALF, VELOCITY
 from craton.scenario import Scenario
-from craton.validation.absorbing import advance
 
 RIGID = {"top": "rigid", "others": "rigid"}
 THOMSEN = {"vp": 3000.0, "vs": 1500.0, "rho": 2300.0, "epsilon": 0.25, "delta": 0.1, "gamma": 0.2}
@@ -77,7 +76,7 @@ def marched(scenario, machine, steps=60):
     """The record of a few steps; no guard, which would see the hostile machine's nan in the padding."""
     program = commit(scenario, craton.plan(scenario), backend(machine, threads=1))
     for step in range(steps):
-        advance(program, step)
+        program.step(step)
     return program.host("record")[:steps]
 
 
@@ -143,7 +142,7 @@ def standing(direction, polarisation, model, waves=None, steps=60, duration=0.2,
             phase = k[2] * z[:, None, None] + k[1] * y[:, None] * (waves is None) + k[0] * x
             field[...] = shapes[name] = polarisation[axis] * np.cos(phase)
     for step in range(steps):
-        advance(program, step)
+        program.step(step)
         amplitudes.append(sum((shapes[name] * program.grid(name)).sum() for name in shapes))
     return np.linalg.norm(k), planned.dt, np.array(amplitudes)
 

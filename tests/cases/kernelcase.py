@@ -143,7 +143,7 @@ def launch(library, op, precision, addresses, box, params, blocks):
     """Run an operator of a library on arrays at addresses, None where one is absent."""
     pointers = (ctypes.c_void_p * len(op.arrays))(*addresses)
     bounds = BOX.value(precision, **dict(zip(BOUNDS, box)))
-    values = op.params.value(precision, **{name: params[name] for name, _ in op.params.fields})
+    values = op.params.value(precision, **{name: params[name] for name in op.params.names})
     structs = (ctypes.c_void_p(s.ctypes.data) for s in (bounds, values))
     library[f"run_{op.name}"](pointers, *structs, (ctypes.c_uint * 3)(*blocks))
 

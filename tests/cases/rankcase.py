@@ -11,8 +11,8 @@ import craton
 from craton.backends import backend
 from craton.backends.cpu import CPU
 from craton.comm import Together
-from craton.comm.halos import exchange
-from craton.comm.local import Alone, spawn
+from craton.comm.halos import connect
+from craton.comm.local import spawn
 from craton.driver import waves
 from craton.driver.march import march
 from craton.methods import METHODS
@@ -86,7 +86,7 @@ def alone(scenario):
     """The plan of one rank, fields and record after a few steps."""
     plan = planned(loads(scenario))
     program = waves.commit(loads(scenario), plan, CPU(threads=1))
-    march(program, Alone(), BLIND, STEPS)
+    march(program, BLIND, STEPS)
     assert plan.slots >= STEPS
     return plan, fields_of(program), program.host("record")[:STEPS]
 
@@ -98,7 +98,8 @@ def same_bits(text, grid, device="hostile", threads=1):
     def rank(comm):
         local = plan_of_rank(plan, comm.rank, comm.size, grid)
         program = waves.commit(scenario, local, backend(device, threads=threads))
-        march(program, exchange(program, comm), BLIND, STEPS)
+        connect(program, comm)
+        march(program, BLIND, STEPS)
         own = program.host("record")[:STEPS] if "record" in program.arrays else np.empty((STEPS, 0), plan.precision)
         blocks = comm.collect(own)
         joined = local.gathering.join_columns(blocks, program.backend) if blocks else None

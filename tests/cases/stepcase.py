@@ -16,7 +16,6 @@ from craton.model.mesh import hexmesh
 from craton.model.mesh.hexmesh import named_by_place
 from craton.scenario import SpectralScenario
 from craton.survey.receivers import build as receivers_of
-from craton.validation.absorbing import advance
 from craton.validation.spectral import given
 
 KINDS = ("homogeneous", "layers", "gradient", "anisotropic", "lossy", "sea", "lake")
@@ -214,7 +213,7 @@ def marched(scenario, d, dt, steps, every=20):
             rate[program.arrays.get(rigid_points, slice(0))] = 0
             weights[name] = scale**2 * mass[:, None]
     for step in range(steps):
-        advance(program, step)
+        program.step(step)
         if step % every == every - 1:
             energies.append(max(energy(program.arrays[name], mass) for name, mass in weights.items()))
             if not np.isfinite(energies[-1]):

@@ -17,7 +17,6 @@ from craton.driver.run import plan
 from craton.errors import Interrupted
 from craton.output.recordings import open_recording
 from craton.scenario import dumps
-from craton.validation.absorbing import advance
 
 DOUBLE = RUN | {"precision": "float64"}
 WATER = {"vp": 1500, "vs": 0, "rho": 1000}
@@ -290,7 +289,7 @@ def test_a_hostile_machine_injects_the_same_bits(incident, monkeypatch):
     for name in ("cpu", "hostile"):
         program = waves.commit(scenario, plan(scenario), backend(name, threads=1))
         for step in range(80):
-            advance(program, step)
+            program.step(step)
         records.append(program.host("record")[:80])
     assert np.abs(records[0]).max() > 0
     assert np.array_equal(*records)

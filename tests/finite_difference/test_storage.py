@@ -166,7 +166,7 @@ def test_streamed_step_does_what_the_plain_body_does(step, tmp_path, monkeypatch
     params = {f"{n}_{part}": v for n, code in codes.items() for part, v in code._asdict().items()}
     params |= {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 6}
     params["dt_h"] = 1e-11 * (1e14 if step is operators.velocity else 1)
-    params = {name: params[name] for name, _ in op.params.fields}
+    params = {name: params[name] for name in op.params.names}
     before = {}
     for name, kind in dict(op.types).items():
         values = rng.standard_normal(layout.padded) if kind == "field" else rng.integers(0, 65536, layout.padded)

@@ -8,7 +8,6 @@ from common import refused
 
 import craton
 from craton.backends import backend
-from craton.comm.local import Alone
 from craton.driver import waves
 from craton.driver.growth import EVERY, Growth, squares
 from craton.driver.march import march
@@ -123,7 +122,7 @@ def test_energy_is_kept_and_its_growth_ends_a_run_of_either_method(scenario):
             if step > growth.first and step % 7 == 0:
                 energies.append(growth.energy())
 
-    march(program, Alone(), Looking(), growth.first + 600)
+    march(program, Looking(), growth.first + 600)
     first, last = np.split(np.array(energies[: len(energies) // 2 * 2]), 2)
     assert first.mean() > 0 and last.mean() == pytest.approx(first.mean(), rel=0.35)
 
@@ -133,4 +132,4 @@ def test_energy_is_kept_and_its_growth_ends_a_run_of_either_method(scenario):
             super().sample(step)
 
     words, program = "the energy grows, tenfold from step", waves.commit(scenario, plan, machine)
-    refused(ComputationError, words, march, program, Alone(), Growing(program), plan.steps)
+    refused(ComputationError, words, march, program, Growing(program), plan.steps)

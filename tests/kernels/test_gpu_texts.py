@@ -62,7 +62,7 @@ def compare(ops, precision, order, vec, folder, written, boxes=BOXES, steps=(0,)
         expected, (k0, k1, j0, j1, i0, i1) = before, box
         grid = [-(-n // s) for n, s in zip((i1 - i0 // vec * vec, j1 - j0, k1 - k0), v.span)]  # as the host counts them
         for op in ops * (2 - back):
-            known = {name: params[name] for name, _ in op.params.fields}
+            known = {name: params[name] for name in op.params.names}
             expected = run_on_grid(op, op.arrays, expected, box, known, layout, precision)
             starts = {n: a.ctypes.data + (n != "step") * int(layout.first) * a.itemsize for n, a in after.items()}
             launch(library, op, precision, [starts.get(n) for n in op.arrays], box, params, grid)
@@ -202,7 +202,7 @@ def test_forces_of_two_fields(verb, kind, fluid, precision, tmp_path):
     arrays |= {"sums": rng.random((mesh.size, rows, mesh.element.size)), "step": np.array([6], np.int32)}
     arrays |= arrays_of(kind, mesh, fields, rng, second="change" in op.arrays)
     known = {"first": 0, "every": 3, "steps": 6, "slots": 1, "count": mesh.size}
-    params = {n: known[n] for n, _ in op.params.fields}
+    params = {n: known[n] for n in op.params.names}
     same_elements(op, {into, "sums", "memory", "second_memory", "layer"}, arrays, params, precision, tmp_path)
 
 

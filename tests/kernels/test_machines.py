@@ -26,7 +26,6 @@ from craton.methods import METHODS
 from craton.methods.finite_difference import operators
 from craton.scenario import loads
 from craton.validation import stability
-from craton.validation.absorbing import advance
 
 STEPS = 12
 
@@ -40,7 +39,7 @@ def plan(kind="free and absorbing", order=4, precision="float32"):
 def march(program, steps=STEPS):
     """A few steps, neighbours' points first."""
     for step in range(steps):
-        advance(program, step)
+        program.step(step)
     return program
 
 

@@ -22,7 +22,7 @@ from craton import api
 from craton.backends import backend
 from craton.cli import main
 from craton.comm import Together, launcher
-from craton.comm.halos import OnHost, exchange
+from craton.comm.halos import OnHost, connect
 from craton.comm.local import spawn
 from craton.core.gathering import divide_channels, sampling_launches
 from craton.core.partition import split
@@ -197,7 +197,8 @@ def marched(case, size, partition, devices=("hostile",), steps=12):
         plan = rankcase.planned(shared(case, partition=partition), Together(comm))
         programs = [backend(device, threads=1).commit(plan) for device in devices]
         for program in programs:
-            march(program, exchange(program, comm), rankcase.BLIND, steps)
+            connect(program, comm)
+            march(program, rankcase.BLIND, steps)
         return programs
 
     return zip(*spawn(size, rank))

@@ -283,6 +283,8 @@ class Program:
         Time that the commit took.
     rolling : dict of str to Rolling
         Series whose rings are filled as the run goes.
+    exchange : Exchange or None
+        Passes what ranks share between phases (`craton.comm.halos.connect`); None on one rank.
     """
 
     plan: StepPlan
@@ -291,6 +293,19 @@ class Program:
     arrays: dict
     seconds: float = 0.0
     rolling: dict = field(default_factory=dict)
+    exchange: Any = None
+
+    def step(self, number: int) -> None:
+        """Run one time step, or one pass of a plan that has no time. Ranks exchange what they share while the points
+        that no neighbour waits for are computed.
+        """
+        for phase in self.phases:
+            phase.outer(number)
+            if self.exchange is not None:
+                self.exchange.start(phase.shared)
+            phase.inner(number)
+            if self.exchange is not None:
+                self.exchange.finish(phase.shared)
 
     def grid(self, name):
         """Return the grid's points of a field, as an array of the machine.

@@ -353,7 +353,8 @@ def whole_groups(launch, plan):
         A limit of the box or of its turns lies within a group of LANES elements.
     """
     if any(plan.arrays[name].lanes for name in launch.arrays if name):
-        limits = (*launch.box[4:], *(launch.colours.runs if launch.colours else ()), launch.params.get("first", 0))
+        elements = (launch.params[name] for name in launch.op.params.of_role("element"))
+        limits = (*launch.box[4:], *(launch.colours.runs if launch.colours else ()), *elements)
         wrong = [n for n in limits if n % LANES]
         if wrong:
             raise ValueError(

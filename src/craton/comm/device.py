@@ -182,14 +182,14 @@ class Pinned(Beside):
         self.events[id(shared)][1].record(self.side)
 
 
-def one_graph(program, exchange):
+def one_graph(program):
     """Make a step of a program one graph, its exchange by NCCL in it: the host launches once a
     step.
 
     Events that order the streams become edges of the graph. Not the default: a step's launches are
     hidden behind kernels unless a GPU has fewer than some ten million points.
     """
-    machine, side = program.backend, exchange.side
+    machine, side = program.backend, program.exchange.side
     machine.finish()
     side.synchronize()
     with machine.stream:
@@ -197,9 +197,9 @@ def one_graph(program, exchange):
         try:
             for stage in program.phases:
                 queue(stage.outer)
-                exchange.start(stage.shared)
+                program.exchange.start(stage.shared)
                 queue(stage.inner)
-                exchange.finish(stage.shared)
+                program.exchange.finish(stage.shared)
         finally:
             graph = machine.stream.end_capture()
     whole = replace(

@@ -40,27 +40,28 @@ class OnHost:
             shared.unpack(0)
 
 
-def exchange(program, comm, say=None):
-    """Return the Exchange of a program of one of several ranks, ghosts filled; all must call it.
+def connect(program, comm, say=None, overlap=True):
+    """Let a program exchange what it shares with other ranks, and fill its ghosts; all ranks must call.
 
-    `say` is told what is slow.
+    `say` is told what is slow. Without `overlap` a device waits for its neighbours before it computes inner points.
     """
+    if comm.size == 1:
+        return
     if program.backend.shares_host_memory:
-        between = OnHost(program, comm)
+        program.exchange = OnHost(program, comm)
     else:
         from craton.comm.device import on_device
 
-        between = on_device(program, comm, say)
-    fill(program, between)
-    return between
+        program.exchange = on_device(program, comm, say, overlap)
+    fill(program)
 
 
-def fill(program, exchange):
+def fill(program):
     """Fill all ghosts from what neighbours have now.
 
     What neighbours add within a step is nothing between steps.
     """
     for phase, stage in zip(program.plan.phases, program.phases):
         if phase.halos:
-            exchange.start(stage.shared)
-            exchange.finish(stage.shared)
+            program.exchange.start(stage.shared)
+            program.exchange.finish(stage.shared)

@@ -47,12 +47,6 @@ class Alone:
         """Return the array alone."""
         return [array]
 
-    def start(self, shared):
-        """Nothing to send."""
-
-    def finish(self, shared):
-        """Nothing to wait for."""
-
 
 class Left(CratonError):
     """A rank stops because another one, for which it waits, has ended."""

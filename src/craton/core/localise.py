@@ -215,7 +215,7 @@ def _cut_launch(whole_launch, plan, cut, records):
         return _cut_table(whole_launch, plan, cut)
     if not whole_launch.on_grid:
         return ([] if whole_launch.op.function == "peaks" else [whole_launch]), {}
-    if "shift" in whole_launch.params and _split_behind(whole_launch, cut):
+    if whole_launch.op.params.of_role("shift") and _split_behind(whole_launch, cut):
         return [], {}
     box = cut.box(whole_launch.box)
     return ([replace(whole_launch, box=box, params=_cut_scalars(whole_launch, cut))] if box else []), {}
@@ -228,33 +228,32 @@ def _split_behind(whole_launch, cut):
 
 
 def _cut_scalars(whole_launch, cut):
-    """Return the scalars of a launch with strides, distances and limits of the part."""
-    p, low, old, new = (dict(whole_launch.params), dict(zip("kji", cut.subdomain.box[::2])), cut.old, cut.new)
-    p |= {"row": new.row, "plane": new.plane}
-    if "sheet" in p:
-        p["sheet"] = (
-            new.plane
-            if p["sheet"] == old.plane
-            else cut.layout(replace(old, shape=(old.shape[0], 1, old.shape[2]))).plane
-        )
-    if "field" in p:
-        p["field"] = new.field
-    if "top" in p:
-        p["top"] -= low["k"]
-    if "shift" in p:
-        p["shift"] = _cut_shift(p["shift"], old, new)
-    if "past" in p:
-        p["past"] = p["past"] // old.field * new.field
-    if "points" in p:
-        p |= {"points": int(np.prod(new.shape)), "nj": new.shape[1], "ni": new.shape[2]}
-    if "k1" in p:
-        p |= {f"{name}{side}": p[f"{name}{side}"] - low[name] for name in "kji" for side in (0, 1)}
-    elif "k0" in p:
-        for name, n in zip("kji", range(3)):
-            first, (a, b) = p[f"{name}0"], cut.subdomain.box[2 * n : 2 * n + 2]
-            begin, end = max(first, a), min(first + p[f"n{name}"], b)
-            p |= {f"{name}0": begin - a, f"n{name}": max(end - begin, 0)}
-    return p
+    """Return the scalars of a launch with strides, distances, places and limits of the part, by their roles."""
+    old, new, struct = cut.old, cut.new, whole_launch.op.params
+    given, low, high = whole_launch.params, *(dict(zip("kji", cut.subdomain.box[n::2])) for n in (0, 1))
+    size, out = dict(zip("kji", new.shape)), dict(given)
+    strides = {"row": new.row, "plane": new.plane, "field": new.field}
+    for name, _, role in struct.scalars:
+        if role in strides:
+            out[name] = strides[role]
+        elif role == "sheet":
+            flat = replace(old, shape=(old.shape[0], 1, old.shape[2]))
+            out[name] = new.plane if given[name] == old.plane else cut.layout(flat).plane
+        elif role in low:
+            out[name] = given[name] - low[role]
+        elif role == "shift":
+            out[name] = _cut_shift(given[name], old, new)
+        elif role == "fields":
+            out[name] = given[name] // old.field * new.field
+        elif role == "points":
+            out[name] = int(np.prod(new.shape))
+        elif role.startswith("size "):
+            out[name] = size[role[-1]]
+    for axis in "kji":
+        for first, count in zip(struct.of_role(f"begin {axis}"), struct.of_role(f"count {axis}")):
+            begin, end = max(given[first], low[axis]), min(given[first] + given[count], high[axis])
+            out |= {first: begin - low[axis], count: max(end - begin, 0)}
+    return out
 
 
 def _cut_shift(shift, old, new):

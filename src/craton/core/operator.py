@@ -5,8 +5,9 @@
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,29 @@ KERNEL = re.compile(r"^(?://[^\n]*\n)*KERNEL(?:_BOUNDS\([^)]*\))?\s+(\w+)\s*\(.*
 SHARED = Path(__file__).parent.parent / "methods" / "shared" / "kernels"
 
 
+class Scalar(NamedTuple):
+    """A scalar of a kernel.
+
+    Parameters
+    ----------
+    name : str
+    type : str
+        ``"i32"``, ``"i64"``, ``"f64"`` or ``"real"``.
+    role : str
+        What it is on the grid, by which it changes where a rank has a part of the grid; empty where it is the same there:
+
+        - ``"row"``, ``"plane"``, ``"field"``: stride of a field's memory; ``"sheet"``: plane of an array that may have one
+          row a plane; ``"fields"``: distance of whole fields; ``"shift"``: distance of a whole axis
+        - ``"k"``, ``"j"``, ``"i"``: place along z, y, x; ``"begin k"`` and ``"count k"``: places from one on, of which a part has some
+        - ``"points"``, ``"size j"``, ``"size i"``: number of all points, of those along an axis
+        - ``"element"``: number of an element
+    """
+
+    name: str
+    type: str
+    role: str = ""
+
+
 @dataclass(frozen=True)
 class Struct:
     """Scalars of a kernel, declared once: a NumPy dtype for the host, a C struct for the machine.
@@ -34,12 +58,26 @@ class Struct:
     ----------
     name : str
         Name of the C struct.
-    fields : tuple of (str, str)
-        Name and type (``"i32"``, ``"i64"``, ``"f64"`` or ``"real"``) of each member.
+    fields : tuple of (str, str) or (str, str, str)
+        Name, type and perhaps role of each member, see `Scalar`.
     """
 
     name: str
     fields: tuple
+
+    @cached_property
+    def scalars(self) -> tuple[Scalar, ...]:
+        """The members."""
+        return tuple(Scalar(*field) for field in self.fields)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the members, in order."""
+        return tuple(scalar.name for scalar in self.scalars)
+
+    def of_role(self, role: str) -> tuple[str, ...]:
+        """Return the names of the members of a role."""
+        return tuple(scalar.name for scalar in self.scalars if scalar.role == role)
 
     def dtype(self, precision):
         """Return the aligned NumPy dtype with the layout of the C struct.
@@ -50,11 +88,11 @@ class Struct:
             ``"float32"`` or ``"float64"``: what ``"real"`` is.
         """
         types = {"i32": np.int32, "i64": np.int64, "f64": np.float64, "real": np.dtype(precision)}
-        return np.dtype([(name, types[kind]) for name, kind in self.fields], align=True)
+        return np.dtype([(scalar.name, types[scalar.type]) for scalar in self.scalars], align=True)
 
     def text(self):
         """Return the C declaration."""
-        return f"struct {self.name} {{ " + " ".join(f"{C_TYPES[kind]} {name};" for name, kind in self.fields) + " };"
+        return f"struct {self.name} {{ " + " ".join(f"{C_TYPES[s.type]} {s.name};" for s in self.scalars) + " };"
 
     def value(self, precision, **values):
         """Return one value as a size-1 structured array; raise TypeError on a missing or an unknown
@@ -66,7 +104,7 @@ class Struct:
         **values
             A number for each field of the struct.
         """
-        names = {name for name, _ in self.fields}
+        names = set(self.names)
         if names != set(values):
             raise TypeError(
                 f"{self.name}: missing {sorted(names - set(values))}, unknown {sorted(set(values) - names)}"

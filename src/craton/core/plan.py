@@ -157,7 +157,7 @@ class Launch:
     @property
     def on_grid(self):
         """True where the box counts points of the grid."""
-        return "plane" in self.params
+        return bool(self.op.params.of_role("plane"))
 
     @property
     def points(self):
@@ -254,6 +254,8 @@ class StepPlan:
     partition : tuple of Subdomain
         Subdomains of all ranks; empty on one rank.
     rank : int
+    gatherings : dict of str to Gathering
+        What makes whole records of those of all ranks, by array; empty on one rank.
     """
 
     precision: str
@@ -262,6 +264,7 @@ class StepPlan:
     phases: tuple
     partition: tuple = ()
     rank: int = 0
+    gatherings: dict = field(default_factory=dict)
 
     @property
     def subdomain(self):

@@ -1,11 +1,12 @@
 """Checkpoints: all that changes in time, on disk, so that a run which was interrupted goes on and
 ends with the same bits.
 
-    checkpoints/step_000001200/manifest.json      what it belongs to: steps, ranks and their
-    subdomains, scenario, versions; size and SHA-256 of every file beside it; its own checksum
-                               record.npy         samples so far, (steps, channels)
-                               rank_0/NAME.npy    whole arrays as the machine has them, ghosts and
-                               padding included; of elements also their numbers and points
+    checkpoints/step_000001200/
+        manifest.json      what it belongs to: steps, ranks and their subdomains, scenario, versions; size and SHA-256 of
+                           every file beside it; its own checksum
+        record.npy         samples so far, (steps, channels)
+        rank_0/NAME.npy    whole arrays as the machine has them, ghosts and padding included; of elements also their
+                           numbers and points
 
 A new one is written beside the old ones under a name that begins with a dot, and renamed when all
 ranks have written theirs; then all but the last two are removed. Whenever the program is killed, a

@@ -56,9 +56,7 @@ def sweep(program, report=None):
     for tile in plan.tiles:
         for name, values in tile.load().items():
             machine.fill(program.arrays[name], values)
-        for phase in program.phases:
-            phase.outer(0)
-            phase.inner(0)
+        program.step(0)
         done += tile.work
         if tile.store is not None:
             totals = machine.to_host(program.arrays[plan.total]).reshape(len(out), -1)

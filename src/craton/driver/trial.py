@@ -44,9 +44,7 @@ def step_seconds(plan, machine, clock=time.perf_counter):
     most = min(MOST, plan.steps - 1)
     while len(seconds) <= min(LEAST, most) or (len(seconds) <= most and clock() - begin < SECONDS):
         start = clock()
-        for phase in program.phases:
-            phase.outer(len(seconds))
-            phase.inner(len(seconds))
+        program.step(len(seconds))
         machine.finish()
         seconds.append(clock() - start)
     return float(np.median(seconds[1:] or seconds))

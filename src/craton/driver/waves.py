@@ -282,18 +282,17 @@ def keep(result, store, progress=False):
 def march(
     scenario, program, writer, progress, comm, checkpoints=None, saved=None, chunks=None, waveforms=None, tapes=None
 ):
-    """Return the time loop with its recorder; an error that ends it early is kept in the result,
-    beside what was recorded.
+    """Run the time loop and return the Result, which keeps an error that ends the loop early beside what was recorded.
 
     A run that is interrupted leaves a checkpoint.
     """
-    from craton.comm.halos import exchange
+    from craton.comm.halos import connect
     from craton.driver.march import march as loop
     from craton.driver.progress import progress_bar
     from craton.driver.recorder import Recorder, Signals
 
     planned, error = program.plan, None
-    halos = comm if comm.size == 1 else exchange(program, comm, say if comm.rank == 0 else None)
+    connect(program, comm, say if comm.rank == 0 else None)
     with progress_bar(
         planned.steps, planned.totals.points, planned.title, not progress, saved.step if saved else 0
     ) as report:
@@ -305,7 +304,7 @@ def march(
         )
         with Signals(recorder):
             try:
-                loop(program, halos, recorder, planned.steps, recorder.begun)
+                loop(program, recorder, planned.steps, recorder.begun)
             except CratonError as e:
                 if comm.size > 1 and not hasattr(e, "agreed"):
                     raise
@@ -320,7 +319,7 @@ def march(
         scenario,
         planned,
         recorder.recorded,
-        timings(program, recorder, time.perf_counter(), halos, comm),
+        timings(program, recorder, time.perf_counter(), comm),
         error=error,
         measured=peaks.collected(program, comm) if planned.peaks else {},
     )
@@ -341,7 +340,7 @@ def say(text):
     logging.getLogger("craton").info(text)
 
 
-def timings(program, recorder, end, halos, comm):
+def timings(program, recorder, end, comm):
     """Return what run.json says of the run: compile and first step apart from steady steps."""
     from craton.versions import versions
 
@@ -350,11 +349,10 @@ def timings(program, recorder, end, halos, comm):
     first = clock.get("first step", end)
     steady = recorder.done - recorder.begun - 1
     rate = steady * points / (end - first) if steady > 0 and end > first else 0.0
-    shared = (
-        {"waiting": comm.gather(halos.waited / max(end - clock["start"], 1e-9)), "exchange": halos.name}
-        if comm.size > 1
-        else {}
-    )
+    shared = {}
+    if program.exchange is not None:
+        waiting = comm.gather(program.exchange.waited / max(end - clock["start"], 1e-9))
+        shared = {"waiting": waiting, "exchange": program.exchange.name}
     return {
         "device": machine.describe(),
         "precision": planned.precision,

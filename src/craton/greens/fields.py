@@ -176,8 +176,7 @@ class Fields:
         filled = np.concatenate([first, np.full(slots + 1 - len(first), first[-1], np.int32)])
         for name, values in (("row", row), ("first", filled), ("weight", heavy)):
             self.machine.fill(program.arrays[name], values)
-        for phase in program.phases:
-            phase.inner(0)
+        program.step(0)
         return program.arrays["sums"][: len(index)]
 
     def _program(self, columns, slots):

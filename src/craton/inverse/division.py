@@ -2,43 +2,12 @@
 sums are those of the whole.
 """
 
-from dataclasses import dataclass, field, fields
-from typing import Any
-
 import numpy as np
 
-from craton.backends.base import Program
 from craton.comm import agreed
-from craton.comm.halos import exchange
+from craton.comm.halos import connect
 from craton.comm.local import Alone
 from craton.methods.shared.ranks import steps_of_rank
-
-
-@dataclass
-class RankProgram(Program):
-    """A program with its neighbours.
-
-    Parameters
-    ----------
-    exchange : Exchange
-        Of halos.
-    gatherings : dict of str to Gathering
-        What makes whole records of those of all ranks; empty on one rank.
-    """
-
-    exchange: Any = field(default_factory=Alone)
-    gatherings: dict = field(default_factory=dict)
-
-
-def on_one_rank(program):
-    """Return a program of a rank without neighbours as a RankProgram."""
-    return with_neighbours(program, Alone(), {})
-
-
-def with_neighbours(program, halos, gatherings):
-    """Return a program as a RankProgram; parameters as there."""
-    of_program = {part.name: getattr(program, part.name) for part in fields(Program)}
-    return RankProgram(**of_program, exchange=halos, gatherings=gatherings)
 
 
 class Ranks:
@@ -88,7 +57,7 @@ class Division(Ranks):
         self.partition = partition
 
     def commit(self, machine, state, plan, arrays=None):
-        """Return a plan on the machine of this rank: RankProgram. Of all ranks.
+        """Return a plan on the machine of this rank, connected: Program. Of all ranks.
 
         Parameters
         ----------
@@ -100,12 +69,11 @@ class Division(Ranks):
         arrays : dict, optional
             See `Machine.commit`.
         """
-        if self.alone:
-            return on_one_rank(machine.commit(plan, state.fills(plan), arrays))
         with agreed(self.comm):
-            local, gatherings = steps_of_rank(plan, self.partition, self.comm.rank)
+            local = plan if self.alone else steps_of_rank(plan, self.partition, self.comm.rank)
             program = machine.commit(local, state.fills(local), arrays)
-        return with_neighbours(program, exchange(program, self.comm), gatherings)
+        connect(program, self.comm)
+        return program
 
     def record(self, program, name, steps):
         """Return a record of all ranks, (steps, columns) host array, on each; no columns where the
@@ -113,16 +81,17 @@ class Division(Ranks):
 
         Parameters
         ----------
-        program : RankProgram
+        program : Program
         name : str
             Of the array.
         steps : int
         """
         empty = np.zeros((steps, 0), program.plan.precision)
         block = program.host(name) if name in program.arrays else empty
-        if name not in program.gatherings:
+        gatherings = program.plan.gatherings
+        if name not in gatherings:
             return block
-        return program.gatherings[name].join_columns(self.comm.gather(block), program.backend)
+        return gatherings[name].join_columns(self.comm.gather(block), program.backend)
 
     def whole(self, machine, values):
         """Return values of all points from those of the points of each rank: the array itself on one

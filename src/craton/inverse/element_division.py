@@ -5,8 +5,8 @@ records and sums are those of the whole mesh.
 import numpy as np
 
 from craton.comm import Together, agreed
-from craton.comm.halos import exchange
-from craton.inverse.division import Ranks, on_one_rank, with_neighbours
+from craton.comm.halos import connect
+from craton.inverse.division import Ranks
 from craton.memory import array_bytes
 
 
@@ -45,7 +45,7 @@ class ElementDivision(Ranks):
         return state if self.alone else self.elements.steps(state)
 
     def commit(self, machine, plan, arrays=None):
-        """Return a plan of `steps` on the machine of this rank: RankProgram. Of all ranks.
+        """Return a plan of `steps` on the machine of this rank, connected: Program. Of all ranks.
 
         Parameters
         ----------
@@ -54,11 +54,10 @@ class ElementDivision(Ranks):
         arrays : dict, optional
             See `Machine.commit`.
         """
-        if self.alone:
-            return on_one_rank(machine.commit(plan, arrays=arrays))
         with agreed(self.comm):
             program = machine.commit(plan, arrays=arrays)
-        return with_neighbours(program, exchange(program, self.comm), {})
+        connect(program, self.comm)
+        return program
 
     def kept_bytes(self, replayed):
         """Return the bytes of what is saved of a step and of a checkpoint: the most of a rank, and of
@@ -77,7 +76,7 @@ class ElementDivision(Ranks):
 
         Parameters
         ----------
-        program : RankProgram
+        program : Program
         name : str
             Of the array.
         rows : int
@@ -97,7 +96,7 @@ class ElementDivision(Ranks):
 
         Parameters
         ----------
-        program : RankProgram
+        program : Program
         """
         sums = self.elements.collected(program)
         if self.alone:
@@ -111,7 +110,7 @@ class ElementDivision(Ranks):
 
         Parameters
         ----------
-        program : RankProgram
+        program : Program
         """
         light = self.elements.light(program)
         return light if self.alone else self.total(self.elements.of_points(light))

@@ -330,13 +330,9 @@ def nbytes_of(plan, without):
 
 
 def march(program, first, last, wait=True):
-    """Run steps first to last - 1 of a `RankProgram`; `wait` until they are done."""
+    """Run steps first to last - 1 of a program; `wait` until they are done."""
     for step in range(first, last):
-        for phase in program.phases:
-            phase.outer(step)
-            program.exchange.start(phase.shared)
-            phase.inner(step)
-            program.exchange.finish(phase.shared)
+        program.step(step)
     if wait:
         program.backend.finish()
 

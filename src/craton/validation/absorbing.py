@@ -95,18 +95,11 @@ def energies(scenario, device, every=0.05):
     inside = tuple(slice(THICKNESS, -THICKNESS) if cpml else slice(None) for cpml in layered)
     gap, times, values = round(every / planned.dt), [], []
     for step in range(planned.steps):
-        advance(program, step)
+        program.step(step)
         if (step + 1) % gap == 0:
             times.append((step + 1) * planned.dt)
             values.append(energy_of(program, inside))
     return np.array(times), np.array(values) / max(values)
-
-
-def advance(program, step):
-    """One time step."""
-    for phase in program.phases:
-        phase.outer(step)
-        phase.inner(step)
 
 
 def energy_of(program, inside):

@@ -9,7 +9,7 @@ from craton.backends import backend
 from craton.driver import waves
 from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.scenario import Scenario
-from craton.validation.absorbing import STRESS, advance
+from craton.validation.absorbing import STRESS
 from craton.validation.compare import row
 from craton.validation.spectral import by_elements
 
@@ -74,11 +74,11 @@ def energies(scenario, order, device, every=11):
     for step in range(planned.steps):
         if step > quiet and step % every == 0:
             before = {name: program.host(name) for name in ("vx", "vy", "vz", *STRESS)}
-            advance(program, step)
+            program.step(step)
             after = [program.host(name) for name in ("vx", "vy", "vz")]
             values.append(energy_of(weights, before, after))
         else:
-            advance(program, step)
+            program.step(step)
     return np.array(values), (len(values) - 1) * every
 
 

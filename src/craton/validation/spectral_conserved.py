@@ -7,7 +7,6 @@ import numpy as np
 from craton import api
 from craton.scenario import SpectralScenario
 from craton.validation import conserved
-from craton.validation.absorbing import advance
 from craton.validation.compare import misfit, row
 from craton.validation.spectral import UNUSED, begun, by_elements, distorted, positions, prepared
 from craton.validation.spectral_waves import RHO, constants, tilted
@@ -74,7 +73,7 @@ def energies(planned, program, steps, every=10):
     """Return the conserved energy now and then."""
     terms, totals, last = Terms(planned), [], None
     for step in range(steps):
-        advance(program, step)
+        program.step(step)
         now = terms.state(program)
         if last is not None and step > 1 and step % every == 0:
             totals.append(terms.energy(last, now))
@@ -158,7 +157,7 @@ def rest(device):
             u = np.broadcast_to(motion, xyz.shape).copy()
             u[-1] = 0
             program = begun(planned, device, {"displacement": u})
-            advance(program, 0)
+            program.step(0)
             largest = planned.dt * (2 / d.stable.limit) ** 2 * np.abs(u).max()
             worst = max(worst, np.abs(program.host("velocity")).max() / largest)
         rows.append(
@@ -196,7 +195,7 @@ def absorbed(device, crossings=3.0):
     u[-1] = 0
     program, mass, kinetic = begun(planned, device, {"displacement": u}), Terms(planned).mass, []
     for step in range(int(crossings * 2400 / 2000 / planned.dt)):
-        advance(program, step)
+        program.step(step)
         kinetic.append((mass[:, None] * program.host("velocity")[:-1] ** 2).sum())
     return [
         row(

@@ -13,7 +13,7 @@ import numpy as np
 
 from craton import api
 from craton.backends import backend
-from craton.comm.halos import exchange
+from craton.comm.halos import connect
 from craton.comm.local import Alone, spawn
 from craton.driver import waves
 from craton.driver.march import march
@@ -184,7 +184,7 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=Fa
 def ran(scenario, planned, steps, device, comm, region, report, threads):
     """Return a Watch after the run of one rank, whether it diverged, and how long it took (s)."""
     program = waves.commit(scenario, plan_of_rank(scenario, planned, comm), backend(device, threads=threads))
-    halos = comm if comm.size == 1 else exchange(program, comm)
+    connect(program, comm)
     watch, diverged, begin = (
         Watch(program, comm, steps, region, report if comm.rank == 0 else None),
         False,
@@ -192,7 +192,7 @@ def ran(scenario, planned, steps, device, comm, region, report, threads):
     )
     try:
         with np.errstate(invalid="ignore", over="ignore"):
-            march(program, halos, watch, steps)
+            march(program, watch, steps)
     except Diverged:
         diverged = True
     program.backend.finish()

@@ -6,13 +6,17 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch
-from craton.methods.finite_difference.operators import HERE
+from craton.methods.finite_difference.operators import EXTENTS, FIELD, HERE, POINTS, ROW_AND_PLANE
 
 STORE = Struct(
     "StoreParams",
     (
-        *((name, "i64") for name in ("row", "plane", "field", "points")),
-        *((name, "i32") for name in ("top", "nj", "ni", "last", "every", "slots")),
+        *ROW_AND_PLANE,
+        FIELD,
+        POINTS,
+        ("top", "i32", "k"),
+        *EXTENTS,
+        *((name, "i32") for name in ("last", "every", "slots")),
     ),
 )
 PARTS = ("velocity", "stress")

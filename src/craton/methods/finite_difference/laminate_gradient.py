@@ -21,8 +21,10 @@ CUT = Struct(
     "CutParams",
     (
         *operators.FD.fields,
-        *((name, "i64") for name in ("field", "points")),
-        *((name, "i32") for name in ("nj", "ni", "last", "every", "slots")),
+        operators.FIELD,
+        operators.POINTS,
+        *operators.EXTENTS,
+        *((name, "i32") for name in ("last", "every", "slots")),
     ),
 )
 NORMAL = STRESS[:4]  # sxx, syy, szz, sxy

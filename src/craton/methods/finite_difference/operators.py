@@ -11,11 +11,18 @@ from craton.core.operator import Operator, Struct, Variant
 from craton.methods.finite_difference.scheme import STRESS, VELOCITY
 
 HERE = Path(__file__).parent / "kernels"
-FD = Struct("FDParams", (("row", "i64"), ("plane", "i64"), ("sheet", "i64"), ("top", "i32"), ("dt_h", "real")))
-SLAB = Struct("SlabParams", (*FD.fields, *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni"))))
+ROW_AND_PLANE = (("row", "i64", "row"), ("plane", "i64", "plane"))
+FIELD = ("field", "i64", "field")
+FD = Struct("FDParams", (*ROW_AND_PLANE, ("sheet", "i64", "sheet"), ("top", "i32", "k"), ("dt_h", "real")))
+BEGINS, COUNTS = (
+    tuple((name.format(a), "i32", f"{role} {a}") for a in "kji") for name, role in (("{}0", "begin"), ("n{}", "count"))
+)
+SLAB = Struct("SlabParams", (*FD.fields, *BEGINS, *COUNTS))
 # with the distance of memory variables
-RELAXING = {s.name: Struct(s.name, (*s.fields, ("field", "i64"))) for s in (FD, SLAB)}
-WRAP = Struct("WrapParams", (("row", "i64"), ("plane", "i64"), ("shift", "i64")))
+RELAXING = {s.name: Struct(s.name, (*s.fields, FIELD)) for s in (FD, SLAB)}
+WRAP = Struct("WrapParams", (*ROW_AND_PLANE, ("shift", "i64", "shift")))
+# number of all points, and of those along y and x
+POINTS, EXTENTS = ("points", "i64", "points"), (("nj", "i32", "size j"), ("ni", "i32", "size i"))
 
 # Cyclic names of the fields along the axes (A, B, C) that start at x, y, z.
 CYCLIC_VELOCITY = (("vx", "vy", "vz"), ("vy", "vz", "vx"), ("vz", "vx", "vy"))

@@ -29,7 +29,7 @@ SUM = Struct(
     "SumParams",
     (
         *fd.FD.fields,
-        ("field", "i64"),
+        fd.FIELD,
         *((f"{part}_{n}", "i32") for part in ("first", "last", "back") for n in "kji"),
         *((name, "i32") for name in ("k1", "j1", "i1", "every", "last")),
     ),

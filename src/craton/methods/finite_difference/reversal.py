@@ -45,7 +45,12 @@ from craton.methods.shared.tables import injection, table_of
 
 BACK = Struct(
     "BackParams",
-    (*fd.FD.fields, ("field", "i64"), *((name, "i32") for name in (*backward_fields.BOUNDS, "every", "last"))),
+    (
+        *fd.FD.fields,
+        fd.FIELD,
+        *((n, "i32", n[0]) for n in backward_fields.BOUNDS),
+        *((n, "i32") for n in ("every", "last")),
+    ),
 )
 HISTORY = Struct("HistoryParams", tuple((name, "i32") for name in ("columns", "slots", "last")))
 GROUPS = (16, 12, 8)  # values that share a scale in 16 bits: what takes the fewest bytes

@@ -38,8 +38,14 @@ from craton.methods.finite_difference.scheme import HALF
 PARAMS = Struct(
     "StrainParams",
     (
-        *((name, "i64") for name in ("row", "plane", "sheet", "field", "points", "past")),
-        *((name, "i32") for name in ("top", "nj", "ni", "last", "every", "slots")),
+        *operators.ROW_AND_PLANE,
+        ("sheet", "i64", "sheet"),
+        operators.FIELD,
+        operators.POINTS,
+        ("past", "i64", "fields"),
+        ("top", "i32", "k"),
+        *operators.EXTENTS,
+        *((name, "i32") for name in ("last", "every", "slots")),
         ("dt_h", "real"),
     ),
 )

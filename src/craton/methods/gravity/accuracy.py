@@ -153,7 +153,7 @@ def convolution(problem, values, runner):
     """Return rounding of transforms, spread evenly over the lattice, and that of the closed form in
     the kernels.
     """
-    spread = vars(problem)["_spread"] + greatest(values)
+    spread = problem.memo["spread"] + greatest(values)
     return fft.NOISE * EPSILON * spread + closed_form(problem, values, runner)
 
 

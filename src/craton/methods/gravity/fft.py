@@ -27,7 +27,7 @@ FEW = 1 << 16  # points that are looked at on the host first
 NEEDED = 140, 50
 AREA = 1 << 29  # places of the padded lattice, at most
 FINDING = 64  # bytes of the host to find the distances along an axis, for each of its places
-# roundings of a value after the transforms, over `_spread` and the greatest value; twice what was
+# roundings of a value after the transforms, over `spread` and the greatest value; twice what was
 # measured or more
 NOISE = 2.0
 
@@ -99,7 +99,7 @@ def columns(problem, machine):
             prisms, _ = lattice.prisms_of(problem, machine.xp)
             return lattice.columns(prisms, machine.xp.asarray(problem.points), machine.to_host, machine.xp)
 
-    return lattice.remembered(problem, "_columns", find)
+    return lattice.remembered(problem, "columns", find)
 
 
 def least_places(columns):
@@ -212,9 +212,7 @@ class Kernel:
         machine.fill(self.program.arrays["faces"], prism)
         total = self.program.arrays[self.plan.total]
         total[...] = 0
-        for phase in self.program.phases:
-            phase.outer(0)
-            phase.inner(0)
+        self.program.step(0)
         total = total[:, : self.count].reshape(len(total), len(self.y.at), len(self.x.at))
         return total * machine.asarray(self.plan.scale)[:, None, None]
 
@@ -290,7 +288,7 @@ def solve(problem, runner):
                 here = grid.level == level
                 rows, columns_ = (grid.y.point[here] * grid.y.stride, grid.x.point[here] * grid.x.stride)
                 out[:, machine.to_host(here)] = machine.to_host(values[:, rows, columns_])
-    vars(problem)["_spread"] = np.sqrt(power.max(axis=0) / (shape[0] * shape[1]))  # for accuracy.py
+    problem.memo["spread"] = np.sqrt(power.max(axis=0) / (shape[0] * shape[1]))  # for accuracy.py
     return out
 
 

@@ -19,15 +19,14 @@ FEW_PAIRS = 1 << 20  # pairs of planes that are told apart by a table
 
 def remembered(problem, name, make):
     """Return what `make()` finds out about a problem, found once."""
-    kept = vars(problem)
-    if name not in kept:
-        kept[name] = make()
-    return kept[name]
+    if name not in problem.memo:
+        problem.memo[name] = make()
+    return problem.memo[name]
 
 
 def prisms_of(problem, xp):
     """Prisms and density as arrays of `xp`."""
-    return remembered(problem, f"_{xp.__name__}", lambda: (xp.asarray(problem.prisms), xp.asarray(problem.density)))
+    return remembered(problem, xp.__name__, lambda: (xp.asarray(problem.prisms), xp.asarray(problem.density)))
 
 
 @dataclass(frozen=True)

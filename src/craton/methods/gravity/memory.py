@@ -28,7 +28,7 @@ def process_bytes(plan, method, machine):
     """
     problem, held = plan.problem, array_bytes(plan)
     prisms, results = len(problem.prisms), 8 * len(problem.fields) * problem.points.shape[1]
-    before = held - array_bytes(*(vars(problem).get(name) for name in ("_nodes", "_columns")))
+    before = held - array_bytes(*(problem.memo.get(name) for name in ("nodes", "columns")))
     found = FOUND * min(prisms, lattice.BLOCK)
     needed = SOLVING[method](problem, machine) if problem.pairs else 0
     arrays = max(before + MADE * prisms, held + found, held + 2 * results, held + needed)

@@ -2,7 +2,7 @@
 border.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class Problem:
         themselves otherwise.
     shape : tuple of int
         Shape of the points' arrays.
+    memo : dict
+        What methods have found out about these prisms and points and keep: `lattice.remembered`.
     """
 
     prisms: np.ndarray
@@ -46,6 +48,7 @@ class Problem:
     rtol: float = 1e-8
     ensemble: Any = None
     shape: tuple = ()
+    memo: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def pairs(self):
@@ -86,7 +89,7 @@ def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=
         prisms, density = prisms[kept], density[kept]
         on_device = {}
     asked = Problem(prisms, density, points, ordered(fields), precision, rtol or RTOL[precision], ensemble, shape)
-    vars(asked).update(on_device)
+    asked.memo.update(on_device)
     return asked
 
 
@@ -143,7 +146,7 @@ def copies(prisms, density, machine):
     if machine is None or machine.width < DEVICE or not MANY <= len(prisms) <= MOST:
         return {}
     with machine.work():
-        return {f"_{machine.xp.__name__}": (machine.xp.asarray(prisms), machine.xp.asarray(density))}
+        return {machine.xp.__name__: (machine.xp.asarray(prisms), machine.xp.asarray(density))}
 
 
 def sound_there(prisms, density, machine):

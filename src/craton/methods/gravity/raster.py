@@ -57,7 +57,7 @@ def launch(machine, op, arrays, points, **params):
     plan = SimpleNamespace(
         precision="float64", arrays={name: Array("scratch", a.shape, a.dtype) for name, a in arrays.items()}
     )
-    given = dict.fromkeys((name for name, _ in PARAMS.fields), 0) | params
+    given = dict.fromkeys(PARAMS.names, 0) | params
     points_launch = Launch(op, op.arrays, (0, 1, 0, -(-points // LANES), 0, LANES), given)
     machine.single(points_launch, SimpleNamespace(plan=plan, arrays=arrays))()
 

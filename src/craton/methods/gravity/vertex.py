@@ -59,10 +59,10 @@ def nodes(problem, machine):
             given = lattice.prisms_of(problem, machine.xp)
             if machine.width < DEVICE:
                 return lattice.nodes(*given, machine.xp)
-            vertices, vars(problem)["_mass"] = raster.nodes(*given, machine) or (None, None)
+            vertices, problem.memo["mass"] = raster.nodes(*given, machine) or (None, None)
             return vertices or lattice.nodes(*given, machine.xp)
 
-    return lattice.remembered(problem, "_nodes", find)
+    return lattice.remembered(problem, "nodes", find)
 
 
 def middle(rows):
@@ -130,15 +130,15 @@ def estimate(problem, speed):
 
 def mass(problem):
     """Mass of all prisms without signs, kg."""
-    if vars(problem).get("_mass") is None:
+    if problem.memo.get("mass") is None:
         total = 0.0
         for n in range(0, len(problem.prisms), ROWS):  # what is in between stays in the cache
             west, east, south, north, bottom, top = problem.prisms[n : n + ROWS].T
             total += float(
                 (np.abs(problem.density[n : n + ROWS]) * ((east - west) * (north - south) * (top - bottom))).sum()
             )
-        vars(problem)["_mass"] = total
-    return vars(problem)["_mass"]
+        problem.memo["mass"] = total
+    return problem.memo["mass"]
 
 
 def corners(prisms):
@@ -181,7 +181,7 @@ def split_off(problem, vertices, machine):
     On its outer faces the field is the limit from outside: there points step outside by a rounding
     error.
     """
-    return lattice.remembered(problem, "_special", lambda: _split_off(problem, vertices, machine))
+    return lattice.remembered(problem, "special", lambda: _split_off(problem, vertices, machine))
 
 
 def _split_off(problem, vertices, machine):

@@ -12,7 +12,8 @@ from craton.core.plan import Array, Launch, Message
 
 FILE = Path(__file__).parent / "kernels" / "halo.h"
 PARAMS = Struct(
-    "HaloParams", (("row", "i64"), ("plane", "i64"), *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni")))
+    "HaloParams",
+    (("row", "i64", "row"), ("plane", "i64", "plane"), *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni"))),
 )
 TOGETHER = 3  # fields
 

@@ -59,9 +59,7 @@ def plan_of_rank(plan, rank, ranks, grid=None):
 
 
 def steps_of_rank(plan, partition, rank):
-    """Return the steps of one rank, and what makes whole records of those of all ranks.
-
-    The record of a rank holds as many steps as that of the whole; of a `Plan`, too, the notes are
+    """Return the steps of one rank. The record of a rank holds as many steps as that of the whole; of a `Plan`, too, the notes are
     those of the whole.
 
     Parameters
@@ -74,8 +72,7 @@ def steps_of_rank(plan, partition, rank):
 
     Returns
     -------
-    (StepPlan, dict of str to Gathering)
-        By the name of the array of a record.
+    StepPlan
     """
     records, gatherings = {}, {}
     for launch in sampling_launches(plan):
@@ -84,7 +81,7 @@ def steps_of_rank(plan, partition, rank):
         slots = plan.arrays[name].shape[0]
         records[name] = record_columns(plan, columns[rank], launch, partition[rank], slots)
     local = with_messages(localise_plan(plan, partition[rank], records), partition[rank])
-    return replace(local, partition=tuple(partition), rank=rank), gatherings
+    return replace(local, partition=tuple(partition), rank=rank, gatherings=gatherings)
 
 
 def with_messages(local, subdomain):

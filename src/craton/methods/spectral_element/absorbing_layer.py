@@ -4,8 +4,8 @@ of elements; see layer.h.
 With p = d/dt, the derivative across a layer is multiplied by 1/s, s = 1 + d / (alpha + p)
 (Komatitsch & Martin 2007), twice:
 
-    rho p^2 u = 1/s_x d_x sigma_x + 1/s_y d_y sigma_y + 1/s_z d_z sigma_z,   sigma = C : (d_x / s_x,
-    d_y / s_y, d_z / s_z) u
+    rho p^2 u = 1/s_x d_x sigma_x + 1/s_y d_y sigma_y + 1/s_z d_z sigma_z
+    sigma = C : (d_x / s_x, d_y / s_y, d_z / s_z) u
 
 This is the stretched equation of Xie et al. (2014), s_x s_y s_z rho p^2 u = ..., divided by s_x s_y
 s_z: each direction keeps its own two filters, in faces, edges and corners of the domain alike, the

@@ -29,7 +29,7 @@ from craton.methods.spectral_element import (
     ranks,
     snapshots,
 )
-from craton.methods.spectral_element.discretisation import Discretisation, Medium, fields_of
+from craton.methods.spectral_element.discretisation import Discretisation, Medium, fields_of, places_of
 from craton.methods.spectral_element.element import Element
 from craton.methods.spectral_element.mesh_statistics import scan_elements
 from craton.methods.spectral_element.state import FLUID, SOLID
@@ -192,7 +192,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None)
     timing.refuse_series(steps, len(sources))
     padding = leapfrog.extra(steps) if scenario.receivers or scenario.recording else 0
     units = fixed_point.choose_units(medium, sources, start + np.arange(steps + padding) * dt, dt)
-    d = Discretisation(
+    return Discretisation(
         **fields_of(medium),
         layers=layers,
         families=element_families,
@@ -203,8 +203,6 @@ def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None)
         extra=padding,
         units=units,
     )
-    vars(d)["places"] = medium.places  # with the locators that have been built
-    return d
 
 
 def build_medium(scenario, prepared, team):
@@ -221,18 +219,20 @@ def build_medium(scenario, prepared, team):
     statistics = ranks.combine_statistics(subdomain, scanned)
     relaxation = sampling.relaxation(scenario.model, statistics.loss)
     names = {*subdomain.mesh.faces, *(("top", "bottom") if scenario.domain.globe is None else ())}
+    owned, ground = ghosted.owned_by(subdomain), terrain.build(scenario.model)
     medium = Medium(
-        **fields_of(ghosted.owned_by(subdomain)),
+        **fields_of(owned),
         precision=scenario.run.precision,
         deterministic=scenario.run.assembly == "colour",
         face_kinds={name: scenario.face(name) for name in names},
         not_layered="",
         globe=scenario.domain.globe,
-        ground=terrain.build(scenario.model),
+        ground=ground,
         sampler=prepared.sampler,
         subdomain=subdomain,
         statistics=statistics,
         relaxation=relaxation,
+        places=places_of(subdomain, owned.fluid, ground, scenario.domain.globe),
     )
     return absorbing_layer.with_default_faces(medium, scenario)
 

@@ -3,7 +3,6 @@ step.
 """
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,12 @@ def fields_of(instance):
     is built.
     """
     return {field.name: getattr(instance, field.name) for field in fields(instance)}
+
+
+def places_of(subdomain, fluid, ground, globe) -> Places:
+    """Return what finds positions in the owned elements of a rank."""
+    team = subdomain.team if subdomain.whole is None else None
+    return Places(subdomain.mesh, fluid, ground, subdomain.whole, subdomain.numbers, globe, team)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,6 +50,8 @@ class Medium(ElementGeometry):
     statistics : mesh_statistics.MeshStatistics
     relaxation : Relaxation or None
         Mechanisms of attenuation.
+    places : Places
+        Finds positions in the mesh; successors share it, with the locators that have been built.
     """
 
     precision: str
@@ -57,6 +64,7 @@ class Medium(ElementGeometry):
     subdomain: Any
     statistics: Any
     relaxation: Any
+    places: Places
 
     @property
     def anisotropic(self):
@@ -108,13 +116,6 @@ class Medium(ElementGeometry):
         all ranks must call.
         """
         return elements_holding(self.places, self.locate(xyz, False), xyz, self.subdomain.team)
-
-    @cached_property
-    def places(self):
-        """The `Places` that finds positions in the mesh."""
-        subdomain = self.subdomain
-        team = subdomain.team if subdomain.whole is None else None
-        return Places(self.mesh, self.fluid, self.ground, subdomain.whole, subdomain.numbers, self.globe, team)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

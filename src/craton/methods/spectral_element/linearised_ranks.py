@@ -13,7 +13,7 @@ import numpy as np
 
 from craton.methods.shared.tables import stacked_rows
 from craton.methods.spectral_element import build, ranks
-from craton.methods.spectral_element.discretisation import fields_of
+from craton.methods.spectral_element.discretisation import fields_of, places_of
 from craton.methods.spectral_element.families import arrange_families
 from craton.methods.spectral_element.geometry import ElementGeometry
 from craton.methods.spectral_element.linearised_steps import Discretised, Steps, Sums, arrays_of
@@ -95,6 +95,7 @@ class RankElements(Discretised):
             "subdomain": subdomain,
             "statistics": d.statistics.select(numbers, of_points),
             "layers": layers,
+            "places": places_of(subdomain, owned.fluid, d.ground, d.globe),
             "nodal": {name: values[numbers] for name, values in d.nodal.items()},
         }
         start = NodalDiscretisation(**named)

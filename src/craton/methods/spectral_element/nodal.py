@@ -61,12 +61,8 @@ def nodal(d):
     names = [name for name in names if name in values]
     medium = {name: np.ascontiguousarray(values[name], float) for name in names}
     named = fields_of(d) | {"statistics": statistics, "nodal": medium, "families": None}
-    out = NodalDiscretisation(**named)
-    vars(out)["places"] = d.places
-    families = arrange_families(out, d.layers)
-    out = NodalDiscretisation(**named | {"families": families})
-    vars(out)["places"] = d.places
-    return out
+    families = arrange_families(NodalDiscretisation(**named), d.layers)
+    return NodalDiscretisation(**named | {"families": families})
 
 
 def moduli_of(d):
@@ -280,9 +276,7 @@ def with_medium(d, medium, masses):
     named = fields_of(d) | {"nodal": medium, "statistics": statistics}
     out = NodalDiscretisation(**named)
     families = [with_moduli(out, arranged) for arranged in d.families]
-    out = NodalDiscretisation(**named | {"families": families})
-    vars(out)["places"] = d.places
-    return out
+    return NodalDiscretisation(**named | {"families": families})
 
 
 def with_moduli(d, arranged):

@@ -1,5 +1,4 @@
-"""The operators of spectral elements, declared: what each writes and reads, its constants, its
-least traffic.
+"""The operators of spectral elements, declared: what each writes and reads, its constants, its least memory traffic.
 
 Arrays of elements are logically (ne, rows, n^3), `Array(..., lanes=True)`; ne a multiple of
 `LANES`. Elements that fill up have the dummy point everywhere, the shape of a true element, and
@@ -12,23 +11,17 @@ Limits of boxes and of `runs` are multiples of `LANES`. `first` is the row of `p
 0 of the other arrays has: runs of elements of different kinds may share one array of points.
 `order` has rows as the box counts them.
 
-=============
-============================================================================================================================
-force          ((N + 1) * 3,) reals, component fastest; so are displacement, velocity. Doubles for
-an operator's `exact()` memory         (ne, n^3, `Kind.stored`) reals: attenuation's variables, kind
-"wavefield"; "" without points         (ne, n^3) int32: global points geometry       "stored": (ne,
-10, n^3), see mesh_terms.metric; "nodes": (ne, 3, 27), mesh_terms.relative; "corners": (ne, 3, 8),
-of
-               elements with straight edges, mesh_terms.corners; "box": (ne, 3), mesh_terms.boxes
-moduli         isotropic (ne, 2, n^3): lambda, mu; 21 constants (ne, 21, n^3): c11 c12 .. c16 c22 ..
-c66 of xx yy zz yz xz xy;
-               fluid (ne, 1, n^3): 1 / rho. Without `per_node` (ne, rows)
-loss           (ne, 1 or 2, n^3) or (ne, 1 or 2): 1/Q_mu, 1/Q_kappa; "" without attenuation
-layer          (ne, 6 or, in a fluid, 2 of each of the layer's directions, n^3) reals, memory
-variables; of elements in absorbing layers rates          (ne, 2 or 8 of each direction, n^3): see
-layer.h order          (ne,) int32: elements by colour, `ColourBoundaries.order` has the limits; ""
-where not coloured =============
-============================================================================================================================
+force     ((N + 1) * 3,) reals, component fastest; so are displacement, velocity. Doubles for an operator's `exact()`
+memory    (ne, n^3, `Kind.stored`) reals: attenuation's variables, kind "wavefield"; "" without
+points    (ne, n^3) int32: global points
+geometry  "stored": (ne, 10, n^3), see mesh_terms.metric; "nodes": (ne, 3, 27), mesh_terms.relative; "corners": (ne, 3, 8),
+          of elements with straight edges, mesh_terms.corners; "box": (ne, 3), mesh_terms.boxes
+moduli    isotropic (ne, 2, n^3): lambda, mu; 21 constants (ne, 21, n^3): c11 c12 .. c16 c22 .. c66 of xx yy zz yz xz xy;
+          fluid (ne, 1, n^3): 1 / rho. Without `per_node` (ne, rows)
+loss      (ne, 1 or 2, n^3) or (ne, 1 or 2): 1/Q_mu, 1/Q_kappa; "" without attenuation
+layer     (ne, 6 or, in a fluid, 2 of each of the layer's directions, n^3) reals: memory variables of elements in absorbing layers
+rates     (ne, 2 or 8 of each direction, n^3): see layer.h
+order     (ne,) int32: elements by colour, `ColourBoundaries.order` has the limits; "" where not coloured
 """
 
 from dataclasses import dataclass, replace
@@ -41,7 +34,7 @@ from craton.core.plan import LANES
 from craton.methods.spectral_element.element import Element
 
 HERE = Path(__file__).parent / "kernels"
-ELEMENT = Struct("ElementParams", (("first", "i32"),))
+ELEMENT = Struct("ElementParams", (("first", "i32", "element"),))
 UPDATE = Struct("UpdateParams", (("dt", "real"),))
 FACE = Struct("FaceParams", (("count", "i32"),))
 GEOMETRY = {"stored": 0, "nodes": 1, "box": 2, "corners": 3}

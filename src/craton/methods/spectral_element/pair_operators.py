@@ -10,7 +10,7 @@ from craton.core.operator import Struct
 from craton.methods.spectral_element import operators
 from craton.methods.spectral_element.operators import ELEMENT, pointwise
 
-CORRELATED = Struct("PairElementParams", (("first", "i32"), ("every", "i32")))
+CORRELATED = Struct("PairElementParams", (("first", "i32", "element"), ("every", "i32")))
 PAIR = Struct("PairParams", (*((name, "i32") for name in ("count", "half", "slots", "steps", "every")), ("dt", "real")))
 NOTHING = {"count": 0, "half": 0, "slots": 1, "steps": 0, "every": 1, "dt": 0.0}
 BLOCK = 128  # points of a GPU's block

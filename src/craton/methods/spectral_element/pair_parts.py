@@ -155,7 +155,7 @@ class Parts:
                     op,
                     tuple((absent | names).get(a, a) for a in op.arrays),
                     (0, 1, 0, 1, 0, len(order)),
-                    {name: known[name] for name, _ in op.params.fields},
+                    {name: known[name] for name in op.params.names},
                     colours=ColourBoundaries(order.colours.runs),
                     outer=family.outer,
                 )

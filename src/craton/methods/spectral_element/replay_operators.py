@@ -10,7 +10,9 @@ from craton.core.operator import Struct
 from craton.methods.spectral_element import operators, pair_operators
 from craton.methods.spectral_element.pair_operators import fields_of, point_block, rows_of
 
-REPLAY = Struct("ReplayParams", tuple((name, "i32") for name in ("first", "every", "steps", "slots", "count")))
+REPLAY = Struct(
+    "ReplayParams", (("first", "i32", "element"), *((name, "i32") for name in ("every", "steps", "slots", "count")))
+)
 SAVE = Struct("SaveParams", (("slots", "i32"), ("count", "i32")))
 # reals of an element's block beside its nodes: shape, quadrature rule
 BESIDE = 200

@@ -3,20 +3,19 @@ fields at the element's nodes.
 
 Attributes of the discretised problem, `d`, that these functions use:
 
-    d.element             Element
-    d.points              (ne, n^3) or (ne, n, n, n) numbers of the nodes: of solid elements among
-    the points of the solid, of fluid ones
-                          among those of the fluid
-    d.fluid               (ne,) bool
-    d.offset(field)       start in "state" of "displacement", "velocity" (3 reals a solid point),
-    "potential", "potential_rate", "pressure"
-                          (1 real a fluid point), in "forces" of "force" (3 a solid point),
-                          "potential_force" (1 a fluid point)
-    d.coordinates(e)      (len(e), 3, n^3) coordinates of the nodes of elements e, m, from any
-    origin that each element may have of its own d.material(e)         dict of arrays over these
-    nodes as in `media.sampling`: rho, vp, vs, perhaps stiffness (len(e), 21, n^3) d.locate(xyz,
-    prefer_fluid)
-                          Located, see `placing.Places.locate`; `d.places` is that Places
+    d.element           Element
+    d.points            (ne, n^3) or (ne, n, n, n) numbers of the nodes: of solid elements among the points of the solid,
+                        of fluid ones among those of the fluid
+    d.fluid             (ne,) bool
+    d.offset(field)     start in "state" of "displacement", "velocity" (3 reals a solid point), "potential",
+                        "potential_rate", "pressure" (1 real a fluid point); in "forces" of "force" (3 a solid point),
+                        "potential_force" (1 a fluid point)
+    d.coordinates(e)    (len(e), 3, n^3) coordinates of the nodes of elements e, m, from any origin that each element may
+                        have of its own
+    d.material(e)       dict of arrays over these nodes as in `media.sampling`: rho, vp, vs, perhaps stiffness
+                        (len(e), 21, n^3)
+    d.locate(xyz, prefer_fluid)
+                        Located, see `placing.Places.locate`; `d.places` is that Places
     d.precision, d.dt, d.start, d.steps
 """
 
@@ -41,29 +40,32 @@ class Sites:
     element : (n,) int array
     local : (n, 3) array
         Reference coordinates.
+    known : (values, slopes), optional
+        Where they have been evaluated.
     """
 
     d: Any
     element: np.ndarray
     local: np.ndarray
+    known: tuple | None = None
 
     def __len__(self):
         return len(self.element)
 
     def part(self, rows):
         """Return the sites of some rows, a slice, with the polynomials of all."""
-        sites_of_rows = Sites(self.d, self.element[rows], self.local[rows])
-        vars(sites_of_rows).update(values=self.values[rows], slopes=self.slopes[rows])
-        return sites_of_rows
+        return Sites(self.d, self.element[rows], self.local[rows], (self.values[rows], self.slopes[rows]))
 
     @cached_property
     def values(self):
         """Lagrange polynomials of the element's nodes at the positions: (n, n^3)."""
-        return _product(_along(lagrange, self.d.element, self.local))
+        return self.known[0] if self.known else _product(_along(lagrange, self.d.element, self.local))
 
     @cached_property
     def slopes(self):
         """Their derivatives along x, y, z, 1/m: (n, 3, n^3)."""
+        if self.known:
+            return self.known[1]
         _, reference = polynomials(self.d.element, self.local)
         return slopes_in_space(reference, nodes_of(self.d, self.element))
 

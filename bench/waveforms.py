@@ -77,7 +77,9 @@ def arrays_of(name, folder):
     for file, text in DATA["files"].items():
         (folder / file).write_text(text)
     changes = [f"run.device={DEVICE[0]}"]
-    if DEVICE[0] != "cpu" and "sem" in name and "box" not in str(tables):  # atomics add in any order; boxes have no colours
+    if (
+        DEVICE[0] != "cpu" and "sem" in name and "box" not in str(tables)
+    ):  # atomics add in any order; boxes have no colours
         changes.append("run.assembly=colour")
     scenario = craton.load(path, changes)
     if "greens" in tables:

@@ -1,4 +1,4 @@
-"""Derives the tables of finite_difference/closure.py: accuracy conditions in rational arithmetic, free numbers, and their fit.
+"""Derives the tables of finite_difference/equations/closure.py: accuracy conditions in rational arithmetic, free numbers, and their fit.
 
     python bench/derive_closure.py            prints the tables, checks them against the module, prints their accuracy
     python bench/derive_closure.py --fit 4    searches the free numbers of an order anew (minutes for orders 6 and 8)
@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import brentq, least_squares
 
-from craton.methods.finite_difference import closure
+from craton.methods.finite_difference.equations import closure
 
 TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 NAMES = ("degree", "chosen", "fit", "rayleigh", "modes")

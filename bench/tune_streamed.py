@@ -14,8 +14,8 @@ import cupy as cp
 import numpy as np
 
 from craton.core.operator import BOX, Variant
-from craton.methods.finite_difference import operators
-from craton.methods.finite_difference.scheme import stencil
+from craton.methods.finite_difference.equations import operators
+from craton.methods.finite_difference.equations.scheme import stencil
 
 STREAMED = operators.HERE / "elastic_streamed.cu"
 PLAIN_BLOCK = (32, 4, 4)

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from craton.comm import Together, ranks
 from craton.comm.placement import planner
-from craton.methods.spectral_element import build, families, placing, points
+from craton.methods.spectral_element import build, points
+from craton.methods.spectral_element.mesh import families, placing
 from craton.model.media import cells
 from craton.scenario import loads
 

@@ -18,9 +18,9 @@ from craton.backends.cpu import CPU
 from craton.core.layout import Layout
 from craton.core.operator import BOX
 from craton.core.plan import LANES, Array, ColourBoundaries, Launch, Phase, StepPlan
-from craton.methods.spectral_element import mesh_terms
-from craton.methods.spectral_element import operators as sem
-from craton.methods.spectral_element.element import Element
+from craton.methods.spectral_element.equations import operators as sem
+from craton.methods.spectral_element.mesh import mesh_terms
+from craton.methods.spectral_element.mesh.element import Element
 
 BOUNDS = tuple(name for name, _ in BOX.fields)
 MECHANISMS = ((0.99, 0.004, 0.009, 1.2), (0.95, 0.02, 0.04, 1.1), (0.8, 0.1, 0.15, 1.3))

@@ -23,8 +23,8 @@ from craton.driver.checkpoint import Checkpoints
 from craton.driver.march import march
 from craton.driver.saved import latest
 from craton.driver.waves import commit
-from craton.methods.shared import series
-from craton.methods.shared.ranks import plan_of_rank
+from craton.methods.waves import series
+from craton.methods.waves.ranks.ranks import plan_of_rank
 from craton.scenario import Scenario
 
 LIMITS = {"float32": 1e-5, "float64": 1e-12}  # of the relative L2; rounding grows with the square root of the steps

@@ -13,8 +13,8 @@ from bench.cases.gradient import LIMITS, LOSS, WAVELET, compared, seconds_per_st
 from bench.harness import merged
 from craton.comm.placement import planner
 from craton.inverse.elements import ElementExperiment
+from craton.methods.spectral_element.adjoint.linearised import Linearised
 from craton.methods.spectral_element.bench import Box, irregular
-from craton.methods.spectral_element.linearised import Linearised
 
 ROCK = {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300}
 TENSOR = {"xx": 1e13, "yy": -4e12, "zz": 3e12, "xy": 5e12, "xz": -2e12, "yz": 6e12}

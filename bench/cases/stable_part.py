@@ -23,9 +23,11 @@ import numpy as np
 
 from bench.cases.start_up import THOMSEN
 from bench.harness import ROOT
-from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import bench, build, families, time_step
-from craton.methods.spectral_element.undamped import Undamped
+from craton.methods.spectral_element import bench, build
+from craton.methods.spectral_element.equations import time_step
+from craton.methods.spectral_element.equations.undamped import Undamped
+from craton.methods.spectral_element.mesh import families
+from craton.methods.waves.ranks.sharing import SingleRank
 from craton.model.blas import one_thread
 from craton.model.media.cells import Region
 from craton.model.media.sampling import sampler

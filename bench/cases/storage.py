@@ -27,8 +27,8 @@ from craton.driver import waves as driver
 from craton.driver.march import march
 from craton.driver.recorder import Recorder
 from craton.methods.finite_difference import bench as differences
-from craton.methods.finite_difference import operators
-from craton.methods.finite_difference.scheme import STRESS, VELOCITY
+from craton.methods.finite_difference.equations import operators
+from craton.methods.finite_difference.equations.scheme import STRESS, VELOCITY
 from craton.scenario import Scenario
 
 FACES = {"plain": ("rigid", "rigid"), "free top, CPML": ("free", "cpml")}

@@ -30,7 +30,7 @@ from craton.methods.gravity.prism_options import (
     SurfaceFile,
     TablePrisms,
 )
-from craton.methods.spectral_element.chunk_options import Chunk, Relief
+from craton.methods.spectral_element.mesh.chunk_options import Chunk, Relief
 from craton.methods.spectral_element.options import (
     ElementDomain,
     ElementOutput,

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import smallcase
 
-from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import mesh_terms, ranks
-from craton.methods.spectral_element.element import Element
-from craton.methods.spectral_element.placing import Places
-from craton.methods.spectral_element.state import State
+from craton.methods.spectral_element import ranks
+from craton.methods.spectral_element.equations.state import State
+from craton.methods.spectral_element.mesh import mesh_terms
+from craton.methods.spectral_element.mesh.element import Element
+from craton.methods.spectral_element.mesh.placing import Places
+from craton.methods.waves.ranks.sharing import SingleRank
 from craton.model.media.sampling import at_nodes
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.hexmesh import HexMesh, named_by_place

@@ -8,7 +8,7 @@ import craton
 from craton import api
 from craton.backends import backend
 from craton.driver.waves import commit
-from craton.methods.finite_difference.scheme import HALF, VELOCITY
+from craton.methods.finite_difference.equations.scheme import HALF, VELOCITY
 from craton.scenario import Scenario
 
 RIGID = {"top": "rigid", "others": "rigid"}

@@ -6,7 +6,7 @@ import numpy as np
 from craton.backends.cpu import CPU
 from craton.driver.waves import commit
 from craton.methods.finite_difference.build import build, fastest, grid_of, stability_limit
-from craton.methods.finite_difference.scheme import STRESS, VELOCITY
+from craton.methods.finite_difference.equations.scheme import STRESS, VELOCITY
 
 MEMORY = ("memory", "memory variables")  # kinds of arrays
 TOP = {"top": "free", "others": "rigid"}

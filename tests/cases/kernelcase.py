@@ -20,9 +20,10 @@ from craton.core.operator import BOX
 from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.errors import ResourceError
 from craton.host import compile as host
-from craton.methods.finite_difference import catalogue, operators
-from craton.methods.finite_difference.scheme import ORDERS, stencil
-from craton.methods.shared import points, series
+from craton.methods.finite_difference import catalogue
+from craton.methods.finite_difference.equations import operators
+from craton.methods.finite_difference.equations.scheme import ORDERS, stencil
+from craton.methods.waves import points, series
 
 ABSENT = ("memory", "d11", "d13", "r66", "qp", "qs")  # in an isotropic medium without attenuation
 PRECISIONS = ("float32", "float64")

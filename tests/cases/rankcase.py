@@ -16,7 +16,7 @@ from craton.comm.local import spawn
 from craton.driver import waves
 from craton.driver.march import march
 from craton.methods import METHODS
-from craton.methods.shared.ranks import plan_of_rank
+from craton.methods.waves.ranks.ranks import plan_of_rank
 from craton.scenario import loads
 
 BLIND = SimpleNamespace(sample=lambda step: None)  # a recorder that looks at nothing

@@ -7,9 +7,9 @@ import numpy as np
 from craton.backends.cpu import CPU
 from craton.core.layout import Layout
 from craton.core.plan import LANES, Array, Launch, Phase, StepPlan
-from craton.methods.spectral_element import mesh_terms
-from craton.methods.spectral_element import operators as sem
-from craton.methods.spectral_element.element import Element
+from craton.methods.spectral_element.equations import operators as sem
+from craton.methods.spectral_element.mesh import mesh_terms
+from craton.methods.spectral_element.mesh.element import Element
 
 VOIGT = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
 LANED = ("points", "geometry", "moduli", "memory", "loss", "layer", "rates")  # arrays of elements

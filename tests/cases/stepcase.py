@@ -6,10 +6,10 @@ import numpy as np
 from elementcase import hexahedra
 
 from craton.backends.cpu import CPU
-from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import fixed_point
 from craton.methods.spectral_element.build import assemble, discretise
-from craton.methods.spectral_element.undamped import Undamped
+from craton.methods.spectral_element.equations import fixed_point
+from craton.methods.spectral_element.equations.undamped import Undamped
+from craton.methods.waves.ranks.sharing import SingleRank
 from craton.model.media import sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import hexmesh

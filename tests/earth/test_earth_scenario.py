@@ -17,7 +17,7 @@ from craton.cli.plan import one_run
 from craton.core import elements
 from craton.errors import ScenarioError
 from craton.io.contents import moment_tensor
-from craton.methods.spectral_element import counting
+from craton.methods.spectral_element.mesh import counting
 from craton.model.globe import earth_chunk
 from craton.model.mesh import numbering
 from craton.scenario import dumps, loads, reads

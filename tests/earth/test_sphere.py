@@ -11,9 +11,9 @@ from scipy.special import spherical_jn, spherical_yn
 
 import craton
 from craton.backends.cpu import CPU
-from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import placing
 from craton.methods.spectral_element.build import assemble, discretise
+from craton.methods.spectral_element.mesh import placing
+from craton.methods.waves.ranks.sharing import SingleRank
 from craton.model.globe import chunk_medium, chunk_sampler, cube_stacks, emc, sphere
 from craton.model.globe.cubed_sphere import cubed_sphere
 from craton.model.ground import relief

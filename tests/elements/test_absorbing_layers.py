@@ -12,9 +12,9 @@ from elementcase import SMALL
 import craton
 from craton.backends.cpu import CPU
 from craton.errors import ScenarioError
-from craton.methods.spectral_element import absorbing_layer
-from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.build import build as built
+from craton.methods.spectral_element.equations import absorbing_layer
+from craton.methods.spectral_element.equations import operators as sem
 from craton.scenario import SpectralScenario
 from craton.validation import homogeneous as full
 from craton.validation.spectral import ran

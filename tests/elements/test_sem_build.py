@@ -16,13 +16,15 @@ from common import refused
 
 from craton.backends.cpu import CPU
 from craton.host import helpers
-from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import batched, bench, faces, families, material, mesh_statistics, mesh_terms
-from craton.methods.spectral_element.assembly import order_elements
+from craton.methods.spectral_element import bench
 from craton.methods.spectral_element.build import assemble, discretise
-from craton.methods.spectral_element.element import DEGREES, Element, lagrange, lagrange_slopes
-from craton.methods.spectral_element.time_step import corner_nodes, corner_stiffness
-from craton.methods.spectral_element.undamped import TEXT, advance, products_on_host
+from craton.methods.spectral_element.equations import faces, material
+from craton.methods.spectral_element.equations.time_step import corner_nodes, corner_stiffness
+from craton.methods.spectral_element.equations.undamped import TEXT, advance, products_on_host
+from craton.methods.spectral_element.mesh import batched, families, mesh_statistics, mesh_terms
+from craton.methods.spectral_element.mesh.assembly import order_elements
+from craton.methods.spectral_element.mesh.element import DEGREES, Element, lagrange, lagrange_slopes
+from craton.methods.waves.ranks.sharing import SingleRank
 from craton.model import blas
 from craton.model.globe import radial
 from craton.model.media import sampling

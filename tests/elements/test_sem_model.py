@@ -7,8 +7,8 @@ from common import edited, refused
 from elementcase import SMALL, Toy, brick
 
 from craton.errors import ScenarioError
-from craton.methods.spectral_element import quality
-from craton.methods.spectral_element.placing import Places, place_on_mesh, problems
+from craton.methods.spectral_element.mesh import quality
+from craton.methods.spectral_element.mesh.placing import Places, place_on_mesh, problems
 from craton.model.media import cells, layered, sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import meshing

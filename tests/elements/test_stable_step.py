@@ -11,10 +11,10 @@ from common import tiers
 from craton.backends.cpu import CPU
 from craton.comm import Together
 from craton.comm.local import spawn
-from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import faces, lanczos, time_step
 from craton.methods.spectral_element.build import build
-from craton.methods.spectral_element.undamped import Undamped
+from craton.methods.spectral_element.equations import faces, lanczos, time_step
+from craton.methods.spectral_element.equations.undamped import Undamped
+from craton.methods.waves.ranks.sharing import SingleRank
 from craton.model.media import sampling
 
 ROCK, WATER = {"vp": 3000, "vs": 1700, "rho": 2200}, {"vp": 1500, "vs": 0, "rho": 1000}

@@ -12,8 +12,8 @@ from kernelcase import inside, run, unchanged_outside
 
 import craton
 from craton.core.layout import Layout
-from craton.methods.finite_difference import operators
-from craton.methods.finite_difference.scheme import stencil
+from craton.methods.finite_difference.equations import operators
+from craton.methods.finite_difference.equations.scheme import stencil
 from craton.validation import CASES, FULL, GROUPS, absorbing, compare, conserved, guided, homogeneous, lossy, validate
 from craton.validation.compare import misfit, reference
 from craton.validation.exact import fullspace, lines

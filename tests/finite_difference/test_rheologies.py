@@ -9,8 +9,9 @@ from fdcase import LOSSY, QUALITY, THOMSEN, box, cases, explosion, force, ran, r
 import craton
 from craton.core.grid import Grid
 from craton.methods import METHODS
-from craton.methods.finite_difference import dependences, material
-from craton.methods.finite_difference.laminate import cut_planes
+from craton.methods.finite_difference.adjoint import dependences
+from craton.methods.finite_difference.equations import material
+from craton.methods.finite_difference.equations.laminate import cut_planes
 from craton.model.media import cells, earth, rheology
 from craton.tables.medium import Layers
 from craton.validation.conserved import WAVELET, random_medium

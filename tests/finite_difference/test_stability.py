@@ -11,8 +11,8 @@ import xarray as xr
 from fdcase import RIGID, box, cases, explosion, force, moment_tensor, ricker
 
 from craton.comm.local import Alone
-from craton.methods.finite_difference import boundaries
-from craton.methods.finite_difference.closure import closure, operators, taylor
+from craton.methods.finite_difference.equations import boundaries
+from craton.methods.finite_difference.equations.closure import closure, operators, taylor
 from craton.validation import stability_cases, surface
 from craton.validation.reflection import Incidence, measured
 from craton.validation.stability import FORMS, QUICK, ROWS, TRAPPED, Diverged, Watch, measure, stability

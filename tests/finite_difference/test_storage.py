@@ -12,9 +12,9 @@ import craton
 from craton.backends.base import aligned
 from craton.core.layout import Layout
 from craton.errors import ScenarioError
-from craton.methods.finite_difference import operators, source_boxes, storage
-from craton.methods.finite_difference.scheme import stencil
-from craton.methods.finite_difference.storage import Code
+from craton.methods.finite_difference.equations import operators, source_boxes, storage
+from craton.methods.finite_difference.equations.scheme import stencil
+from craton.methods.finite_difference.equations.storage import Code
 from craton.scenario import loads
 
 HALF = TEXT.replace("[run]", '[run]\nstorage = "half"')

@@ -8,11 +8,10 @@ from fdstepcase import SILENT, Step
 from scipy.interpolate import CubicSpline
 
 import craton
-from craton.core.sparse import Sparse
 from craton.errors import ScenarioError
 from craton.methods.finite_difference import build, sides
-from craton.methods.finite_difference.contact import Line
-from craton.methods.finite_difference.scheme import taylor
+from craton.methods.finite_difference.equations.contact import Line, Sparse
+from craton.methods.finite_difference.equations.scheme import taylor
 
 WATER = {"vp": 1500.0, "vs": 0.0, "rho": 1020.0}
 ROCK = {"vp": 4000.0, "vs": 2200.0, "rho": 2400.0}

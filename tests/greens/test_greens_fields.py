@@ -14,9 +14,9 @@ from kernelcase import launch, on_host
 from craton.errors import ScenarioError
 from craton.greens import fields
 from craton.methods import METHODS
-from craton.methods.shared import series
 from craton.methods.spectral_element.greens import element_velocities
 from craton.methods.spectral_element.points import element_parts, rows_of_points
+from craton.methods.waves import series
 
 
 @pytest.mark.parametrize("stored", [pytest.param("int16", marks=pytest.mark.long), "float32"])

@@ -21,7 +21,7 @@ from craton.core import plan as limits
 from craton.driver import records
 from craton.errors import ResourceError
 from craton.memory import array_bytes
-from craton.methods.spectral_element import host_memory
+from craton.methods.spectral_element import build
 
 memory = benchscript.load("cases.memory")
 QUANTITIES = 'output.waveforms=["velocity", "displacement", "pressure"]'
@@ -165,7 +165,7 @@ def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
     """Meshes by the number of their elements, from that on which cannot fit; the search for the stable step."""
     scenario = craton.Scenario(**memory.elements(400))
     with monkeypatch.context() as patch:
-        patch.setattr(host_memory, "available", lambda: 500_000)
+        patch.setattr(build, "available", lambda: 500_000)
         refused(ResourceError, "has 144 elements, and 127 fit", craton.plan, scenario)
         fine = craton.Scenario(**memory.elements(1.6))
         refused(ResourceError, "has 2,250,000,000 elements", craton.plan, fine)

@@ -20,7 +20,7 @@ from craton.cli import main
 from craton.comm import launcher
 from craton.comm.local import Alone
 from craton.errors import ComputationError, ScenarioError
-from craton.methods.spectral_element import absorbing_layer
+from craton.methods.spectral_element.equations import absorbing_layer
 from craton.scenario import dumps
 
 # L2, relative, float64: forces of elements are added in another order; derivatives by position are differences of rows nearly alike

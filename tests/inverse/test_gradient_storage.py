@@ -16,7 +16,7 @@ from craton.errors import ResourceError, ScenarioError
 from craton.inverse import host_memory, storage
 from craton.inverse.experiment import Experiment
 from craton.methods import METHODS
-from craton.methods.spectral_element import absorbing_layer
+from craton.methods.spectral_element.equations import absorbing_layer
 
 # relative errors of a gradient in float64; with boundaries in 16 bits
 EXACT, SIXTEEN = 1e-10, 1e-4

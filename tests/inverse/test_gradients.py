@@ -11,7 +11,7 @@ from inversecase import CENTRAL, EXACT, Case, case_of, elements, force, long, pl
 
 import craton
 from craton.errors import ScenarioError
-from craton.methods.spectral_element import absorbing_layer
+from craton.methods.spectral_element.equations import absorbing_layer
 from craton.survey import filters, leapfrog
 
 

@@ -14,11 +14,12 @@ from kernelcase import run as run_on_grid
 from craton.backends.base import aligned
 from craton.core.layout import Layout
 from craton.core.operator import Variant
-from craton.methods.finite_difference import operators, relaxing, reversal
-from craton.methods.finite_difference.scheme import FIELDS, STRESS, stencil
-from craton.methods.spectral_element import operators as sem
-from craton.methods.spectral_element import pair_operators as pair
-from craton.methods.spectral_element import replay_operators as replay
+from craton.methods.finite_difference.adjoint import reversal
+from craton.methods.finite_difference.equations import operators, relaxing
+from craton.methods.finite_difference.equations.scheme import FIELDS, STRESS, stencil
+from craton.methods.spectral_element.adjoint import pair_operators as pair
+from craton.methods.spectral_element.adjoint import replay_operators as replay
+from craton.methods.spectral_element.equations import operators as sem
 from craton.model.media.attenuation import relaxation
 
 

@@ -14,11 +14,15 @@ from kernelcase import ABSENT, LONGEST, PRECISIONS, commit, inside, run, tiers, 
 
 from craton.core.layout import Layout
 from craton.core.plan import Launch
-from craton.methods.finite_difference import operators, relaxing
-from craton.methods.finite_difference.closure import HIGHEST, closure, taylor  # whose weights test_scheme.py checks
-from craton.methods.finite_difference.closure import operators as dense_closure
-from craton.methods.finite_difference.scheme import FIELDS, STRESS, stencil
-from craton.methods.shared import points
+from craton.methods.finite_difference.equations import operators, relaxing
+from craton.methods.finite_difference.equations.closure import (  # whose weights test_scheme.py checks
+    HIGHEST,
+    closure,
+    taylor,
+)
+from craton.methods.finite_difference.equations.closure import operators as dense_closure
+from craton.methods.finite_difference.equations.scheme import FIELDS, STRESS, stencil
+from craton.methods.waves import points
 from craton.model.media import attenuation
 
 AXES = "xyz"

@@ -201,8 +201,8 @@ def test_a_compiler_or_cache_that_is_none_is_refused_in_words(entry, tmp_path, m
 
 PROGRAM = """
 from craton.backends.cpu import CPU
-from craton.methods.finite_difference import operators
-from craton.methods.finite_difference.scheme import stencil
+from craton.methods.finite_difference.equations import operators
+from craton.methods.finite_difference.equations.scheme import stencil
 assert all(CPU().compile([operators.stress(stencil(2)), operators.velocity(stencil(2))], "float32").values())
 """
 

@@ -26,13 +26,14 @@ from craton.core.operator import Operator, declared_in_text
 from craton.errors import ResourceError
 from craton.gravity import forward, operator
 from craton.methods import METHODS
-from craton.methods.finite_difference import operators, relaxing, reversal
-from craton.methods.finite_difference.scheme import stencil
+from craton.methods.finite_difference.adjoint import reversal
+from craton.methods.finite_difference.equations import operators, relaxing
+from craton.methods.finite_difference.equations.scheme import stencil
 from craton.methods.gravity import catalogue as gravity
 from craton.methods.gravity import linear, raster, vertex
 from craton.methods.gravity import operators as sums
-from craton.methods.shared import sharing
-from craton.methods.spectral_element import operators as sem
+from craton.methods.spectral_element.equations import operators as sem
+from craton.methods.waves.ranks import sharing
 from craton.model.media import attenuation
 
 

@@ -23,7 +23,7 @@ from craton.driver import waves
 from craton.errors import ScenarioError
 from craton.host import compile as host
 from craton.methods import METHODS
-from craton.methods.finite_difference import operators
+from craton.methods.finite_difference.equations import operators
 from craton.scenario import loads
 from craton.validation import stability
 

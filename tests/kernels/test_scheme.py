@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from craton import api
-from craton.methods.finite_difference import scheme
+from craton.methods.finite_difference.equations import scheme
 
 PHASE = np.linspace(1e-3, np.pi, 20001)
 SOURCE = fdcase.explosion([3000, 3000, -3000], fdcase.ricker(2))

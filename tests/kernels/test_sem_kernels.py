@@ -11,9 +11,9 @@ from kernelcase import PRECISIONS, tiers, unoptimised
 from craton.backends.base import interleaved, separate
 from craton.backends.cpu import CPU, slabs
 from craton.core.plan import ColourBoundaries
-from craton.methods.spectral_element import mesh_terms
-from craton.methods.spectral_element import operators as sem
-from craton.methods.spectral_element.element import DEGREES
+from craton.methods.spectral_element.equations import operators as sem
+from craton.methods.spectral_element.mesh import mesh_terms
+from craton.methods.spectral_element.mesh.element import DEGREES
 from craton.model.media import attenuation
 
 # Relative to the largest force: sums of some 100 products; cofactors of coordinates cost float32 a digit.

@@ -22,9 +22,10 @@ from craton.io import keyed, limits, long_table, miniseed, stationxml
 from craton.io.contents import FileError
 from craton.io.text_table import read_stations
 from craton.methods import METHODS
-from craton.methods.finite_difference import build, faults, material, receiver_points
+from craton.methods.finite_difference import build, faults, receiver_points
 from craton.methods.finite_difference import catalogues as on_grid
-from craton.methods.shared.tables import stacked_rows, table_of
+from craton.methods.finite_difference.equations import material
+from craton.methods.waves.tables import stacked_rows, table_of
 from craton.model.media import readers
 from craton.scenario import loads
 from craton.survey import catalogues, source_files

@@ -14,9 +14,9 @@ from fdcase import cases
 
 from craton.core.layout import Layout
 from craton.core.plan import Launch
-from craton.methods.shared import points as tables
 from craton.methods.spectral_element import couples, points, snapshots
-from craton.methods.spectral_element.placing import Places, mesh_top
+from craton.methods.spectral_element.mesh.placing import Places, mesh_top
+from craton.methods.waves import points as tables
 from craton.model.globe import earth_chunk
 from craton.model.mesh import locate
 from craton.model.mesh.locate import Cells, Locator

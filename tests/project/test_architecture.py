@@ -140,9 +140,9 @@ def test_files_import_each_other_in_no_circle():
 
 def test_readers_of_imports_and_circles_see_them():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
-    text = "import craton.errors\nfrom . import shared\ndef f():\n    from craton import backends\n    from ..comm import local\n"
+    text = "import craton.errors\nfrom . import waves\ndef f():\n    from craton import backends\n    from ..comm import local\n"
     probe, tree = PACKAGE / "methods" / "probe.py", ast.parse(text)
-    on_import = {"craton.errors", "craton.methods.shared"}
+    on_import = {"craton.errors", "craton.methods.waves"}
     assert files_imported(probe, tree, False) == on_import
     assert files_imported(probe, tree, True) == on_import | {"craton.backends", "craton.comm.local"}
     assert {"craton.backends.cpu", "craton.backends.cuda"} <= files_named(PACKAGE / "backends" / "__init__.py")

@@ -84,9 +84,9 @@ def test_snapshots_that_do_not_fit_are_not_taken(result, monkeypatch, caplog):
 
 
 def test_messages_of_the_command_line():
-    from craton.cli.log import show
+    from craton.cli.commands.options import show_messages
 
-    show(), show()
+    show_messages(), show_messages()
     logger, heard = logging.getLogger("craton"), io.StringIO()
     with redirect_stderr(heard):
         logger.warning("so %s", "it is")

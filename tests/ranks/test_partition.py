@@ -18,10 +18,10 @@ from craton.cli import main
 from craton.core import elements as sharing
 from craton.core.partition import split
 from craton.errors import CratonError, ResourceError, ScenarioError
-from craton.methods.shared.ranks import plan_of_rank
-from craton.methods.shared.sharing import Sharing
-from craton.methods.spectral_element import time_step
+from craton.methods.spectral_element.equations import time_step
 from craton.methods.spectral_element.ranks import rank_loads
+from craton.methods.waves.ranks.ranks import plan_of_rank
+from craton.methods.waves.ranks.sharing import Sharing
 from craton.model.globe import earth_chunk, prem
 from craton.model.globe.chunk import Chunk, chunk
 from craton.model.mesh import meshing, numbering

@@ -29,9 +29,10 @@ from craton.core.partition import split
 from craton.driver import waves
 from craton.driver.march import march
 from craton.errors import ComputationError, ResourceError, ScenarioError
-from craton.methods.shared.ranks import plan_of_rank
-from craton.methods.spectral_element import fixed_point, ranks
+from craton.methods.spectral_element import ranks
 from craton.methods.spectral_element.discretisation import Medium
+from craton.methods.spectral_element.equations import fixed_point
+from craton.methods.waves.ranks.ranks import plan_of_rank
 from craton.scenario import loads
 
 LONG = pytest.mark.long

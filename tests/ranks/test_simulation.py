@@ -14,9 +14,10 @@ from craton.driver.simulation import fixed, unchanged
 from craton.errors import ScenarioError
 from craton.host import compile
 from craton.methods import METHODS
-from craton.methods.finite_difference import build, material
-from craton.methods.shared.reuse import Reuse
+from craton.methods.finite_difference import build
+from craton.methods.finite_difference.equations import material
 from craton.methods.spectral_element import build as elements
+from craton.methods.waves.reuse import Reuse
 
 small_runs = benchscript.load("cases.small_runs")
 ROCK = {"vp": 2500, "vs": 1400, "rho": 2100}

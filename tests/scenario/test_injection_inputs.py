@@ -11,8 +11,8 @@ from craton import io
 from craton.driver.run import plan
 from craton.errors import ScenarioError
 from craton.io.contents import Wavefield
-from craton.methods.shared.recorded import series_name
-from craton.methods.shared.sampled import SampledIncident
+from craton.methods.waves.coupling.recorded import series_name
+from craton.methods.waves.coupling.sampled import SampledIncident
 from craton.output.recordings import open_recording
 from craton.survey import leapfrog
 

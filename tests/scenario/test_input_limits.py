@@ -13,7 +13,7 @@ from craton.errors import ResourceError, ScenarioError
 from craton.io import hdf5, keyed
 from craton.io.contents import FileError
 from craton.methods import METHODS
-from craton.methods.shared import timing
+from craton.methods.waves import timing
 from craton.output.store import check_out
 from craton.scenario import loads
 

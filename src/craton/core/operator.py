@@ -24,7 +24,7 @@ C_TYPES = {
 REALS = {"float32": "float", "float64": "double"}
 # A kernel and the comment right above it, from the first column to the brace in the first column.
 KERNEL = re.compile(r"^(?://[^\n]*\n)*KERNEL(?:_BOUNDS\([^)]*\))?\s+(\w+)\s*\(.*?^\}\n", re.S | re.M)
-SHARED = Path(__file__).parent.parent / "methods" / "shared" / "kernels"
+KERNELS = Path(__file__).parent.parent / "methods" / "kernels"  # that every method shares
 
 
 class Scalar(NamedTuple):
@@ -314,9 +314,9 @@ def inlined(file):
 
     def text_of(path):
         def include(match):
-            included = next((d / match[1] for d in (path.parent, SHARED) if (d / match[1]).exists()), None)
+            included = next((d / match[1] for d in (path.parent, KERNELS) if (d / match[1]).exists()), None)
             if included is None:
-                raise FileNotFoundError(f"{path}: cannot find {match[1]!r} beside it or in {SHARED}")
+                raise FileNotFoundError(f"{path}: cannot find {match[1]!r} beside it or in {KERNELS}")
             if included in seen:
                 return ""
             seen.add(included)

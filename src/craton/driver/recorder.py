@@ -9,9 +9,9 @@ import numpy as np
 
 from craton.comm import agreed
 from craton.comm.local import Alone
+from craton.core.rolling import Rings
 from craton.driver import records
 from craton.driver.growth import Growth
-from craton.driver.rings import Rings
 from craton.driver.snapshots import Camera, Collected, tiling
 from craton.errors import ComputationError, Interrupted
 

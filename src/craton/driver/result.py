@@ -144,11 +144,11 @@ class Result:
         plan = self.plan
         if plan.receivers.fibres is None:
             return None
-        from craton.output.fibres import dataset
+        from craton.output.dataset import of_fibres
 
         source = plan.receivers.source
         place = {} if source is None else {f"source_{a}": v for a, v in zip("xyz", source)}
-        return dataset(
+        return of_fibres(
             self.records,
             plan.channels,
             plan.receivers.fibres,

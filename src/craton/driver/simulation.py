@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from craton.errors import Problem, ScenarioError
 from craton.methods import METHODS
-from craton.methods.shared.reuse import Reuse
+from craton.methods.waves.reuse import Reuse
 from craton.tables.fields import Table
 from craton.tables.objects import as_files
 

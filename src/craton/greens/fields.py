@@ -8,7 +8,7 @@ import numpy as np
 
 from craton.backends import backend
 from craton.integrity import Damaged
-from craton.methods.shared import series
+from craton.methods.waves import series
 from craton.model.media.cells import in_parallel
 
 FOLDER = "values"

@@ -7,7 +7,7 @@ import numpy as np
 from craton.comm import agreed
 from craton.comm.halos import connect
 from craton.comm.local import Alone
-from craton.methods.shared.ranks import steps_of_rank
+from craton.methods.waves.ranks.ranks import steps_of_rank
 
 
 class Ranks:

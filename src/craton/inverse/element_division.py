@@ -15,7 +15,7 @@ class ElementDivision(Ranks):
 
     Parameters
     ----------
-    linear : craton.methods.spectral_element.linearised.Linearised
+    linear : craton.methods.spectral_element.adjoint.linearised.Linearised
     comm : Comm
     everywhere : bool
         See `Ranks`.

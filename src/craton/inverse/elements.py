@@ -19,7 +19,7 @@ class ElementExperiment:
 
     Parameters
     ----------
-    linear : craton.methods.spectral_element.linearised.Linearised
+    linear : craton.methods.spectral_element.adjoint.linearised.Linearised
     machine : Machine
     every : int
         Every how many steps fields are correlated; 1 is exact.

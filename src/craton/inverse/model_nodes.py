@@ -23,7 +23,7 @@ class NodeParameters(PointParameters):
     ----------
     names, medium
         See `PointParameters`.
-    nodes : craton.methods.spectral_element.nodal.Nodes
+    nodes : craton.methods.spectral_element.adjoint.nodal.Nodes
     """
 
     nodes: Any

@@ -75,7 +75,7 @@ class Method(Protocol):
             Ranks that plan a subdomain each (`plans_by_rank`).
         machine : backend, optional
             Where operators are applied (`tries_operators`).
-        reuse : craton.methods.shared.reuse.Reuse, optional
+        reuse : craton.methods.waves.reuse.Reuse, optional
             Keeps what the next plan of the same domain, model, boundaries, run and time takes over.
 
         Raises
@@ -98,7 +98,7 @@ class Method(Protocol):
 
     def linearised(self, scenario, machine=None):
         """Return the scenario as `craton.inverse` needs it: plans of its forward, transposed and
-        perturbed steps, see `craton.methods.finite_difference.linearised.Linearised`.
+        perturbed steps, see `craton.methods.finite_difference.adjoint.linearised.Linearised`.
 
         Parameters
         ----------

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
-from craton.output import fibres
-from craton.output.dataset import cf_dataset, receiver_coordinates, waveforms
+from craton.output.dataset import cf_dataset, of_fibres, receiver_coordinates, waveforms
 from craton.output.inspection import inspect_metadata
 from craton.output.packing import packed
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, consolidate
@@ -214,7 +213,7 @@ def _lay_out_fibres(path, planned, sampling, names, of_shots, times, attributes)
     channels = [channel for channel in planned.channels if channel.terms]
     series = np.ones((planned.steps, len(channels)), planned.precision)
     settings = planned.dt, planned.start, sampling, attributes, planned.steps - planned.extra
-    sample = fibres.dataset(series, channels, planned.receivers.fibres, *settings)
+    sample = of_fibres(series, channels, planned.receivers.fibres, *settings)
     coordinates = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items()}
     coordinates["time"] = ("time", times, sample.time.attrs)
     coordinates["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})

@@ -7,7 +7,7 @@ import numpy as np
 from craton import api
 from craton.backends import backend
 from craton.driver import waves
-from craton.methods.finite_difference.closure import HIGHEST, closure
+from craton.methods.finite_difference.equations.closure import HIGHEST, closure
 from craton.scenario import Scenario
 from craton.validation.absorbing import STRESS
 from craton.validation.compare import row

@@ -10,8 +10,8 @@ from craton.backends import backend
 from craton.comm.local import Alone
 from craton.comm.placement import planner
 from craton.driver import waves
-from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element.build import assemble, build, discretise
+from craton.methods.waves.ranks.sharing import SingleRank
 from craton.model.media import sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import meshing

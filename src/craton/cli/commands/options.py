@@ -1,5 +1,7 @@
 """Options that several commands share, and how a command's work is deferred."""
 
+import logging
+import sys
 from enum import StrEnum
 from importlib import import_module
 from typing import Annotated
@@ -7,6 +9,7 @@ from typing import Annotated
 import typer
 
 from craton.conventions import DEVICES
+from craton.text import printable
 
 Device = StrEnum("Device", {name: name for name in DEVICES})
 
@@ -42,9 +45,24 @@ def call(module, **arguments):
     """
 
     def work():
-        from craton.cli.log import show
-
-        show()
+        show_messages()
         return import_module(f"craton.cli.{module}").command(**arguments)
 
     return work
+
+
+class ToStandardError(logging.Handler):
+    """Writes ``warning: ...`` and ``note: ...`` to what standard error is at that moment."""
+
+    def emit(self, record):
+        """Write one message."""
+        word = "warning" if record.levelno >= logging.WARNING else "note"
+        print(f"{word}: {printable(record.getMessage())}", file=sys.stderr, flush=True)
+
+
+def show_messages():
+    """Show messages of the logger "craton" from now on."""
+    logger = logging.getLogger("craton")
+    if not any(isinstance(handler, ToStandardError) for handler in logger.handlers):
+        logger.addHandler(ToStandardError())
+    logger.setLevel(logging.INFO)

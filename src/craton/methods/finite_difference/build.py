@@ -11,34 +11,37 @@ from craton.core.grid import Grid
 from craton.core.plan import Array, Launch, Phase, Plan
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference import (
-    acoustic,
     catalogues,
-    contact,
     faults,
     injection,
-    laminate,
-    material,
     notes,
-    operators,
     peaks,
     points,
     ranks,
     receiver_points,
+    sides,
+    snapshots,
+)
+from craton.methods.finite_difference.discretisation import Discretisation
+from craton.methods.finite_difference.equations import (
+    acoustic,
+    contact,
+    laminate,
+    material,
+    operators,
     relaxing,
     scheme,
     sea_floor,
-    sides,
-    snapshots,
     source_boxes,
     storage,
 )
-from craton.methods.finite_difference.boundaries import BOUNDARIES, inside_layer
-from craton.methods.finite_difference.closure import HIGHEST
-from craton.methods.finite_difference.discretisation import Discretisation
-from craton.methods.finite_difference.imaging import surface
-from craton.methods.shared import recorded, timing
-from craton.methods.shared.reuse import Reuse
-from craton.methods.shared.tables import sampling
+from craton.methods.finite_difference.equations.boundaries import BOUNDARIES, inside_layer
+from craton.methods.finite_difference.equations.closure import HIGHEST
+from craton.methods.finite_difference.equations.imaging import surface
+from craton.methods.waves import timing
+from craton.methods.waves.coupling import recorded
+from craton.methods.waves.reuse import Reuse
+from craton.methods.waves.tables import sampling
 from craton.model.ground import terrain
 from craton.model.media import checks, earth, rheology
 from craton.model.media.cells import Region
@@ -66,7 +69,7 @@ def build(scenario, reuse=None):
     Parameters
     ----------
     scenario : craton.Scenario
-    reuse : craton.methods.shared.reuse.Reuse, optional
+    reuse : craton.methods.waves.reuse.Reuse, optional
         Keeps what the next plan of the same medium takes over.
 
     Returns

@@ -2,20 +2,12 @@
 
 from dataclasses import replace
 
-from craton.methods.finite_difference import (
-    increments,
-    laminate_gradient,
-    parameter_sums,
-    relaxing,
-    reversal,
-    scheme,
-    source_boxes,
-    storage,
-    strains,
-)
-from craton.methods.finite_difference import operators as fd
-from craton.methods.finite_difference.closure import HIGHEST, closure
-from craton.methods.shared import halo, peaks, points
+from craton.methods.finite_difference.adjoint import increments, laminate_gradient, parameter_sums, reversal, strains
+from craton.methods.finite_difference.equations import operators as fd
+from craton.methods.finite_difference.equations import relaxing, scheme, source_boxes, storage
+from craton.methods.finite_difference.equations.closure import HIGHEST, closure
+from craton.methods.waves import peaks, points
+from craton.methods.waves.ranks import halo
 from craton.model.media import attenuation
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference import faults, points, sides
-from craton.methods.shared import histories
-from craton.methods.shared.gathered import table_arrays
+from craton.methods.waves import histories
+from craton.methods.waves.ranks.gathered import table_arrays
 from craton.survey.catalogues import Catalogue
 
 NAME = "catalogue"

@@ -23,10 +23,10 @@ from functools import partial
 
 import numpy as np
 
-from craton.methods.finite_difference import contact, relaxing
 from craton.methods.finite_difference import crossing_law as law
+from craton.methods.finite_difference.equations import contact, relaxing
+from craton.methods.finite_difference.equations.scheme import HALF, VELOCITY
 from craton.methods.finite_difference.points import TENSOR
-from craton.methods.finite_difference.scheme import HALF, VELOCITY
 
 
 @dataclass(frozen=True)

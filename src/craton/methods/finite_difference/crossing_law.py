@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from craton.methods.finite_difference import laminate, material, relaxing
+from craton.methods.finite_difference.equations import laminate, material, relaxing
 
 
 class Around:

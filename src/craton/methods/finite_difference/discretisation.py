@@ -10,11 +10,11 @@ import numpy as np
 
 from craton.conventions import FACES
 from craton.core.layout import ALIGNMENT, LEFT, Layout, rounded
-from craton.methods.finite_difference import relaxing, sea_floor, storage, vti
-from craton.methods.finite_difference.closure import closure
-from craton.methods.finite_difference.imaging import surface
-from craton.methods.finite_difference.scheme import ACOUSTIC, HALF, MOTION, VELOCITY, stencil
-from craton.methods.shared import guided
+from craton.methods.finite_difference.equations import relaxing, sea_floor, storage, vti
+from craton.methods.finite_difference.equations.closure import closure
+from craton.methods.finite_difference.equations.imaging import surface
+from craton.methods.finite_difference.equations.scheme import ACOUSTIC, HALF, MOTION, VELOCITY, stencil
+from craton.methods.waves import guided
 from craton.model.ground import terrain
 from craton.model.media import earth, rheology
 

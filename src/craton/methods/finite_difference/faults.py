@@ -10,11 +10,12 @@ import numpy as np
 
 from craton.core.plan import Array, Launch
 from craton.errors import Problem, ResourceError, ScenarioError
-from craton.methods.finite_difference import material, points, sides
-from craton.methods.shared import points as operators
-from craton.methods.shared.interpolate import fitted_many
-from craton.methods.shared.slip import BLOCK, SORTED, available, joined, windows
-from craton.methods.shared.tables import table_of
+from craton.methods.finite_difference import points, sides
+from craton.methods.finite_difference.equations import material
+from craton.methods.waves import points as operators
+from craton.methods.waves.interpolate import fitted_many
+from craton.methods.waves.slip import BLOCK, SORTED, available, joined, windows
+from craton.methods.waves.tables import table_of
 from craton.model.media import earth
 from craton.survey import leapfrog
 from craton.survey.faults import FiniteFault

@@ -22,10 +22,11 @@ import numpy as np
 
 from craton.core.snapshots import SnapshotSeries
 from craton.errors import Problem
-from craton.methods.finite_difference import material, points, sides
+from craton.methods.finite_difference import points, sides
+from craton.methods.finite_difference.equations import material
+from craton.methods.finite_difference.equations.scheme import HALF, VELOCITY
 from craton.methods.finite_difference.points import TENSOR
-from craton.methods.finite_difference.scheme import HALF, VELOCITY
-from craton.methods.shared.interpolate import NODES, axis_weights_many
+from craton.methods.waves.interpolate import NODES, axis_weights_many
 
 MARGIN = NODES // 2  # points beside a position that its weights reach
 ROUND = 6  # digits of positions in units of the spacing, as of sources

@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from craton.errors import Problem
-from craton.methods.finite_difference import contact, receiver_points, relaxing, vti
-from craton.methods.finite_difference.boundaries import inside_layer
+from craton.methods.finite_difference import receiver_points
 from craton.methods.finite_difference.crossing import Box, crossings
-from craton.methods.finite_difference.scheme import HALF
-from craton.methods.shared import recorded, shell
-from craton.methods.shared.interpolate import NODES
-from craton.methods.shared.oblique import side_problems
-from craton.methods.shared.tables import injection, table_of
+from craton.methods.finite_difference.equations import contact, relaxing, vti
+from craton.methods.finite_difference.equations.boundaries import inside_layer
+from craton.methods.finite_difference.equations.scheme import HALF
+from craton.methods.waves.coupling import recorded, shell
+from craton.methods.waves.coupling.oblique import side_problems
+from craton.methods.waves.interpolate import NODES
+from craton.methods.waves.tables import injection, table_of
 from craton.tables.fields import spatial
 from craton.text import first_of
 

@@ -1,6 +1,6 @@
 """Finite differences on the staggered grid as a `craton.methods.protocol.Method`."""
 
-from craton.methods.shared.waves import WaveMethod
+from craton.methods.waves.waves import WaveMethod
 
 
 class FiniteDifferences(WaveMethod):
@@ -27,16 +27,16 @@ class FiniteDifferences(WaveMethod):
         from functools import partial
 
         from craton.methods.finite_difference.build import restore
-        from craton.methods.finite_difference.material import fill
+        from craton.methods.finite_difference.equations.material import fill
 
         return {"material": partial(fill, d=restore(scenario, plan))}
 
     def linearised(self, scenario, machine=None):
         """See `Method.linearised`."""
-        from craton.methods.finite_difference.storage import refuse
+        from craton.methods.finite_difference.equations.storage import refuse
 
         refuse(scenario, "for gradients")
-        from craton.methods.finite_difference.linearised import Linearised
+        from craton.methods.finite_difference.adjoint.linearised import Linearised
 
         return Linearised(scenario.model_copy(update={"peaks": (), "recording": ()}))
 
@@ -79,7 +79,7 @@ class FiniteDifferences(WaveMethod):
 
     def refuse_ranks(self, scenario, ranks):
         """Refuse several ranks where fields are kept in 16 bits."""
-        from craton.methods.finite_difference.storage import refuse
+        from craton.methods.finite_difference.equations.storage import refuse
 
         if ranks > 1:
             words = f"on several ranks ({ranks})"
@@ -88,7 +88,7 @@ class FiniteDifferences(WaveMethod):
     def cut(self, scenario, plan, ranks):
         """Boxes of the ranks, their halos, memory and expected efficiency."""
         self.refuse_ranks(scenario, ranks)
-        from craton.methods.shared.cuts import of_grid
+        from craton.methods.waves.ranks.cuts import of_grid
 
         return of_grid(scenario, plan, ranks)
 

@@ -6,11 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from craton.methods.finite_difference import acoustic, boundaries, laminate, relaxing, scheme, sides, storage
-from craton.methods.finite_difference.sea_floor import level_floor
-from craton.methods.shared import guided
-from craton.methods.shared.notes import media, memory, phases, receivers, sources_of, steps, with_media
-from craton.methods.shared.recorded import notes as injected
+from craton.methods.finite_difference import sides
+from craton.methods.finite_difference.equations import acoustic, boundaries, laminate, relaxing, scheme, storage
+from craton.methods.finite_difference.equations.sea_floor import level_floor
+from craton.methods.waves import guided
+from craton.methods.waves.coupling.recorded import notes as injected
+from craton.methods.waves.notes import media, memory, phases, receivers, sources_of, steps, with_media
 from craton.model.media import cells, layered
 
 ON_GROUND = 20  # points of the shortest wave where it runs along topography: docs/terrain.md

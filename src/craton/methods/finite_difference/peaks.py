@@ -8,10 +8,10 @@ filled cell of each column, as snapshots have it.
 import numpy as np
 
 from craton.methods.finite_difference import receiver_points
-from craton.methods.finite_difference.boundaries import inside_layer
-from craton.methods.finite_difference.scheme import VELOCITY
+from craton.methods.finite_difference.equations.boundaries import inside_layer
+from craton.methods.finite_difference.equations.scheme import VELOCITY
 from craton.methods.finite_difference.snapshots import shown
-from craton.methods.shared import peaks
+from craton.methods.waves import peaks
 from craton.model.ground import terrain
 from craton.tables.receivers import Plane
 

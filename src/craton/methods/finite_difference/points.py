@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.methods.finite_difference import material, sides
-from craton.methods.finite_difference.acoustic import isotropic
-from craton.methods.finite_difference.scheme import VELOCITY
-from craton.methods.shared.interpolate import REACH, axis_weights, point_indices, point_weights, scattered_weights
-from craton.methods.shared.tables import injection, table_of
+from craton.methods.finite_difference import sides
+from craton.methods.finite_difference.equations import material
+from craton.methods.finite_difference.equations.acoustic import isotropic
+from craton.methods.finite_difference.equations.scheme import VELOCITY
+from craton.methods.waves.interpolate import REACH, axis_weights, point_indices, point_weights, scattered_weights
+from craton.methods.waves.tables import injection, table_of
 from craton.survey import leapfrog
 from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault

@@ -8,7 +8,7 @@ import numpy as np
 
 from craton.core.partition import GridWeights
 from craton.core.plan import Halo
-from craton.methods.finite_difference.boundaries import slab_depths
+from craton.methods.finite_difference.equations.boundaries import slab_depths
 
 # Of a point on top of the plain step, in plain points: bench/results/fd_h200.json, 768^3, order 4,
 # float32.

@@ -12,11 +12,12 @@ import numpy as np
 
 from craton.core.deferred import Deferred
 from craton.errors import ResourceError
-from craton.methods.finite_difference import material, sides
+from craton.methods.finite_difference import sides
+from craton.methods.finite_difference.equations import material
+from craton.methods.finite_difference.equations.scheme import VELOCITY
 from craton.methods.finite_difference.points import COMPONENT_AXES, nodes, place, velocity_at
-from craton.methods.finite_difference.scheme import VELOCITY
-from craton.methods.shared.interpolate import NODES, AxisWeights
-from craton.methods.shared.tables import stacked_rows
+from craton.methods.waves.interpolate import NODES, AxisWeights
+from craton.methods.waves.tables import stacked_rows
 from craton.survey.channels import columns
 
 SHORT = 64  # rows of a channel up to which those of many are copied together

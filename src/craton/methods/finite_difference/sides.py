@@ -8,9 +8,9 @@ ever. Sources and receivers therefore take points of their own side only.
 import numpy as np
 
 from craton.errors import Problem
-from craton.methods.finite_difference import material
-from craton.methods.finite_difference.sea_floor import ON_FLOOR, highest_solid
-from craton.methods.shared.interpolate import NODES
+from craton.methods.finite_difference.equations import material
+from craton.methods.finite_difference.equations.sea_floor import ON_FLOOR, highest_solid
+from craton.methods.waves.interpolate import NODES
 from craton.model.media import earth
 from craton.text import first_of
 

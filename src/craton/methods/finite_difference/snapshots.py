@@ -6,11 +6,11 @@ import numpy as np
 
 from craton.conventions import components
 from craton.core.snapshots import GridSampling, SnapshotSeries
-from craton.methods.finite_difference import storage
-from craton.methods.finite_difference.material import trace_share
+from craton.methods.finite_difference.equations import storage
+from craton.methods.finite_difference.equations.material import trace_share
+from craton.methods.finite_difference.equations.scheme import VELOCITY
 from craton.methods.finite_difference.points import COMPONENT_AXES
-from craton.methods.finite_difference.scheme import VELOCITY
-from craton.methods.shared.timing import picture_steps
+from craton.methods.waves.timing import picture_steps
 from craton.model.ground import terrain
 from craton.survey.snapshots import problems
 

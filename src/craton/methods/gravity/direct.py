@@ -6,8 +6,7 @@ In double the closed form throughout; in single the series of order 6 takes far 
 import numpy as np
 
 from craton.core.layout import Layout
-from craton.core.plan import Array, Launch, Phase
-from craton.core.sweep import SweepPlan, Tile
+from craton.core.plan import Array, Launch, Phase, SweepPlan, Tile
 from craton.methods.gravity.cost import Estimate
 from craton.methods.gravity.fields import kinds, scale
 from craton.methods.gravity.groups import Far, Frame, morton_order

@@ -8,8 +8,7 @@ r^2 (accelerations) or 2 G |m| / r^3 (gradients).
 import numpy as np
 
 from craton.core.layout import Layout
-from craton.core.plan import Array, Launch, Phase
-from craton.core.sweep import SweepPlan, Tile
+from craton.core.plan import Array, Launch, Phase, SweepPlan, Tile
 from craton.methods.gravity import direct, tree
 from craton.methods.gravity.cost import GROW, Estimate, walk
 from craton.methods.gravity.fields import kinds

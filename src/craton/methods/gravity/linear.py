@@ -9,8 +9,7 @@ import numpy as np
 
 from craton.core.layout import Layout
 from craton.core.operator import Operator
-from craton.core.plan import Array, Launch, Phase
-from craton.core.sweep import SweepPlan, Tile
+from craton.core.plan import Array, Launch, Phase, SweepPlan, Tile
 from craton.methods.gravity import direct
 from craton.methods.gravity.fields import scale, undefined
 from craton.methods.gravity.operators import ATTRACT, BLOCK, HERE, LANES, TYPES, collect, constants, flops

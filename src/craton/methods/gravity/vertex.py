@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from craton.core.operator import Operator
-from craton.core.plan import Array
-from craton.core.sweep import Tile
+from craton.core.plan import Array, Tile
 from craton.methods.gravity import direct, lattice, raster
 from craton.methods.gravity.cost import Estimate
 from craton.methods.gravity.fields import order

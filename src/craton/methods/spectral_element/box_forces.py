@@ -10,9 +10,10 @@ passed through, the same filter for all nodes: no memory variables are needed.
 
 import numpy as np
 
-from craton.methods.spectral_element import material, mesh_terms
-from craton.methods.spectral_element.element import lagrange_slopes
-from craton.methods.spectral_element.operators import relaxation_constants
+from craton.methods.spectral_element.equations import material
+from craton.methods.spectral_element.equations.operators import relaxation_constants
+from craton.methods.spectral_element.mesh import mesh_terms
+from craton.methods.spectral_element.mesh.element import lagrange_slopes
 from craton.methods.spectral_element.sites import VOIGT
 from craton.model.media import sampling
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.methods.shared.shell import turned_axes
-from craton.methods.spectral_element.faces import coupled_pairs
+from craton.methods.spectral_element.equations.faces import coupled_pairs
+from craton.methods.waves.coupling.shell import turned_axes
 
 SPEEDS = ("vp", "vs", "rho")
 INVERSE_Q = {"inverse_qp": "loss_p", "inverse_qs": "loss_s"}  # labels, and names of the model's

@@ -10,31 +10,20 @@ import numpy as np
 from craton.core.grid import Cells, ElementGrid, ElementTable
 from craton.core.plan import Array, ElementIdentity, Launch, Phase, Plan
 from craton.errors import Problem, ScenarioError
-from craton.methods.shared import recorded, timing
-from craton.methods.shared.reuse import Reuse
-from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import (
-    absorbing_layer,
-    faces,
-    families,
-    fixed_point,
-    host_memory,
-    injection,
-    material,
-    notes,
-    operators,
-    peaks,
-    placing,
-    points,
-    ranks,
-    snapshots,
-)
+from craton.memory import array_bytes, available
+from craton.methods.spectral_element import injection, notes, peaks, points, ranks, snapshots
 from craton.methods.spectral_element.discretisation import Discretisation, Medium, fields_of, places_of
-from craton.methods.spectral_element.element import Element
-from craton.methods.spectral_element.mesh_statistics import scan_elements
-from craton.methods.spectral_element.state import FLUID, SOLID
-from craton.methods.spectral_element.subdomain import build_subdomain, mesh_bounds
-from craton.methods.spectral_element.time_step import stable_step
+from craton.methods.spectral_element.equations import absorbing_layer, faces, fixed_point, material, operators
+from craton.methods.spectral_element.equations.state import FLUID, SOLID
+from craton.methods.spectral_element.equations.time_step import stable_step
+from craton.methods.spectral_element.mesh import families, placing
+from craton.methods.spectral_element.mesh.element import Element
+from craton.methods.spectral_element.mesh.mesh_statistics import scan_elements
+from craton.methods.spectral_element.mesh.subdomain import build_subdomain, mesh_bounds
+from craton.methods.waves import timing
+from craton.methods.waves.coupling import recorded
+from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.reuse import Reuse
 from craton.model.blas import one_thread
 from craton.model.globe import earth_chunk
 from craton.model.ground import terrain
@@ -58,6 +47,9 @@ from craton.survey.whereabouts import located
 DIVERGENCE_LIMIT = 1e3
 
 
+MESH_BYTES = 120  # of an element in a mesh of corners, at least
+
+
 @one_thread()
 def build(scenario, prepared=None, team=None, machine=None, reuse=None):
     """Build the plan of a scenario.
@@ -72,7 +64,7 @@ def build(scenario, prepared=None, team=None, machine=None, reuse=None):
     machine : backend
         Machine on which the stable step is found; needed even if the scenario names a step, which
         is checked.
-    reuse : craton.methods.shared.reuse.Reuse, optional
+    reuse : craton.methods.waves.reuse.Reuse, optional
         Keeps what the next plan of the same medium takes over.
 
     Returns
@@ -146,7 +138,7 @@ def prepare_mesh(scenario, team):
     box = None if scenario.domain.mesh else meshing.region_of(scenario)
     if box is not None:
         refuse(sampling.problems(scenario.model, box))
-    mesh = meshing.mesh_of(scenario, host_memory.most_elements(scenario.run.degree, team.size))
+    mesh = meshing.mesh_of(scenario, most_elements(scenario.run.degree, team.size))
     team.every(lambda: refuse(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None)
     region = Region(*map(tuple, mesh.bounds()))
     if box is None:
@@ -167,7 +159,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None)
     team : craton.comm.Together, optional
     machine : backend
         Machine on which the stable step is found.
-    reuse : craton.methods.shared.reuse.Reuse, optional
+    reuse : craton.methods.waves.reuse.Reuse, optional
         As of `build`.
 
     Returns
@@ -262,8 +254,8 @@ def assemble(d, scenario, sources, receivers, channels, incident=(), reuse=None)
     sources : list of PointSource and FiniteFault
     receivers : craton.survey.receivers.Receivers
     channels : list of Channel
-    incident : list of craton.methods.shared.recorded.Incident
-    reuse : craton.methods.shared.reuse.Reuse, optional
+    incident : list of craton.methods.waves.coupling.recorded.Incident
+    reuse : craton.methods.waves.reuse.Reuse, optional
         As of `build`.
 
     Returns
@@ -332,10 +324,10 @@ def assemble(d, scenario, sources, receivers, channels, incident=(), reuse=None)
         *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, grid.spacing),
     ]
     if team.size > 1:
-        plan.planning = host_memory.of_planning(d, plan)
+        plan.planning = bytes_of_planning(d, plan)
         return ranks.complete_plan(d, plan)
     plan.weights = ranks.weigh_elements(scenario, d.subdomain.whole, d.fluid)
-    plan.planning = host_memory.of_planning(d, plan)
+    plan.planning = bytes_of_planning(d, plan)
     plan.notes = notes.sections(d, plan, sources, scenario, incident)
     return plan
 
@@ -506,3 +498,29 @@ def cells_of(d):
     # Hz, at 5 points a wavelength
     values["highest frequency"] = d.statistics.quality.points(1.0) / 5
     return Cells(d.mesh.nodes, d.mesh.elements, d.mesh.regions, d.mesh.faces, values)
+
+
+def most_elements(degree, ranks=1):
+    """Return the elements of a box whose plan fits into the memory that is free, or None where that
+    is not known.
+
+    Each rank has the corners, their numbers and centres of all elements; of its own ones the
+    numbers of points, in the mesh and as the kernels take them, masses and three fields.
+    """
+    free = available()
+    if free is None:
+        return None
+    own = 2 * 4 * (degree + 1) ** 3 + (8 + 3 * 3 * 4) * degree**3
+    return int(free / (ranks * MESH_BYTES + own))
+
+
+def bytes_of_planning(d, plan):
+    """Return the most bytes of arrays that were held while a plan was made: in the search for the
+    stable step, or at the end.
+
+    Parameters
+    ----------
+    d : Discretisation
+    plan : Plan
+    """
+    return max(d.stable.nbytes, array_bytes(d, plan.held))

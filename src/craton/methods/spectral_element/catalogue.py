@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from craton.methods.shared import sharing
-from craton.methods.spectral_element import fixed_point, pair_operators, replay_operators
-from craton.methods.spectral_element import operators as sem
-from craton.methods.spectral_element.element import DEGREES
+from craton.methods.spectral_element.adjoint import pair_operators, replay_operators
+from craton.methods.spectral_element.equations import fixed_point
+from craton.methods.spectral_element.equations import operators as sem
+from craton.methods.spectral_element.mesh.element import DEGREES
+from craton.methods.waves.ranks import sharing
 from craton.model.media import attenuation
 
 COUNTED = (

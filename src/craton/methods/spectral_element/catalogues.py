@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import numpy as np
 
-from craton.methods.shared import histories
-from craton.methods.shared.gathered import table_arrays
 from craton.methods.spectral_element.couples import TOUCH
 from craton.methods.spectral_element.sites import numbers, sites, vector_index
+from craton.methods.waves import histories
+from craton.methods.waves.ranks.gathered import table_arrays
 from craton.model.mesh.locate import Located
 from craton.survey.catalogues import Catalogue
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.methods.spectral_element.element import lagrange
+from craton.methods.spectral_element.mesh.element import lagrange
 from craton.model.mesh.locate import Located
 
 MOST = 256  # moments that are distributed: each has rows for 27 elements

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from craton.methods.spectral_element.geometry import ElementGeometry
-from craton.methods.spectral_element.placing import Places
+from craton.methods.spectral_element.mesh.geometry import ElementGeometry
+from craton.methods.spectral_element.mesh.placing import Places
 from craton.methods.spectral_element.ranks import assign_positions, elements_holding
 
 

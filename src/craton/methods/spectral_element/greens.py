@@ -24,9 +24,11 @@ from numpy.polynomial.legendre import legvander
 from craton.conventions import TENSOR_AXES
 from craton.core.snapshots import SnapshotSeries
 from craton.errors import Problem, ScenarioError
-from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import absorbing_layer, build, couples, placing
+from craton.methods.spectral_element import build, couples
+from craton.methods.spectral_element.equations import absorbing_layer
+from craton.methods.spectral_element.mesh import placing
 from craton.methods.spectral_element.points import element_parts
+from craton.methods.waves.ranks.sharing import SingleRank
 from craton.survey import receivers
 from craton.survey.globe import in_corners
 from craton.survey.wavelets import lowpass

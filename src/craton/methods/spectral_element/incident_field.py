@@ -5,10 +5,10 @@ or computed at their points; and where it does not fit the run.
 import numpy as np
 
 from craton.errors import Problem
-from craton.methods.shared import recorded
-from craton.methods.shared.oblique import side_problems
-from craton.methods.shared.sampled import medium_problem
 from craton.methods.spectral_element.box_layer import SPEEDS, means
+from craton.methods.waves.coupling import recorded
+from craton.methods.waves.coupling.oblique import side_problems
+from craton.methods.waves.coupling.sampled import medium_problem
 
 SAME_POINT = 1e-4  # of the shortest distance between points: positions that are the same
 SAME_Q = 1e-4  # relative, of 1/Q and of mechanisms

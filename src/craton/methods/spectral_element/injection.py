@@ -19,14 +19,14 @@ from dataclasses import replace
 import numpy as np
 
 from craton.errors import Problem
-from craton.methods.shared import recorded, shell
-from craton.methods.shared.recorded_ranks import joined, numbered
-from craton.methods.shared.tables import injection, table_of
 from craton.methods.spectral_element.box_forces import forces
 from craton.methods.spectral_element.box_layer import INVERSE_Q, SPEEDS, Box, around_box, places_around
 from craton.methods.spectral_element.incident_field import incident_values, mechanisms_of
 from craton.methods.spectral_element.ranks import ELSEWHERE
 from craton.methods.spectral_element.sites import VOIGT, at_sites, materials, numbers, sites, vector_index
+from craton.methods.waves.coupling import recorded, shell
+from craton.methods.waves.coupling.recorded import joined, numbered
+from craton.methods.waves.tables import injection, table_of
 from craton.text import first_of
 
 

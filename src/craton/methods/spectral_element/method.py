@@ -1,7 +1,7 @@
 """Spectral elements as a `craton.methods.protocol.Method`."""
 
 from craton.errors import Problem, ScenarioError
-from craton.methods.shared.waves import WaveMethod
+from craton.methods.waves.waves import WaveMethod
 
 
 class SpectralElements(WaveMethod):
@@ -24,7 +24,7 @@ class SpectralElements(WaveMethod):
 
     def linearised(self, scenario, machine=None):
         """See `Method.linearised`."""
-        from craton.methods.spectral_element.linearised import Linearised
+        from craton.methods.spectral_element.adjoint.linearised import Linearised
 
         return Linearised(scenario.model_copy(update={"peaks": (), "recording": ()}), machine)
 
@@ -34,7 +34,7 @@ class SpectralElements(WaveMethod):
         """
         if scenario.domain.chunk is None:
             return None
-        from craton.methods.spectral_element.counting import count
+        from craton.methods.spectral_element.mesh.counting import count
         from craton.model.globe.earth_chunk import LARGE, chunk_of
 
         return count(scenario, planner(), ranks) if ranks > 1 or chunk_of(scenario).size > LARGE else None
@@ -66,8 +66,8 @@ class SpectralElements(WaveMethod):
 
     def cut(self, scenario, plan, ranks):
         """Elements, shared points, memory and expected efficiency of the ranks."""
-        from craton.methods.shared.cuts import of_elements
         from craton.methods.spectral_element.ranks import rank_loads
+        from craton.methods.waves.ranks.cuts import of_elements
 
         return of_elements(plan, rank_loads(plan.weights, ranks))
 

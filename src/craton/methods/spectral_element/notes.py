@@ -4,9 +4,10 @@ memory, phases.
 
 import numpy as np
 
-from craton.methods.shared.notes import media, memory, phases, receivers, sources_of, with_media
-from craton.methods.shared.recorded import notes as injected
-from craton.methods.spectral_element import absorbing_layer, chunk_notes, quality
+from craton.methods.spectral_element.equations import absorbing_layer
+from craton.methods.spectral_element.mesh import chunk_notes, quality
+from craton.methods.waves.coupling.recorded import notes as injected
+from craton.methods.waves.notes import media, memory, phases, receivers, sources_of, with_media
 from craton.model.media import earth
 
 # What first-order faces leave: `craton validate sem` and bench/NOTES.md

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import PrivateAttr
 
 from craton.conventions import FACES
-from craton.methods.spectral_element.chunk_options import Chunk, beside_chunk, chunk_problems
+from craton.methods.spectral_element.mesh.chunk_options import Chunk, beside_chunk, chunk_problems
 from craton.tables.fields import (
     Distance,
     FilePath,

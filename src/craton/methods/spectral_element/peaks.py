@@ -4,12 +4,12 @@ give the velocity there.
 
 import numpy as np
 
-from craton.methods.shared import peaks
-from craton.methods.shared.tables import stacked_rows
-from craton.methods.spectral_element.absorbing_layer import inside_layers
+from craton.methods.spectral_element.equations.absorbing_layer import inside_layers
 from craton.methods.spectral_element.points import is_fluid_at, quantity_rows, rows_without_zeros
 from craton.methods.spectral_element.sites import numbers, polynomials, sites
 from craton.methods.spectral_element.snapshots import axis, raster
+from craton.methods.waves import peaks
+from craton.methods.waves.tables import stacked_rows
 from craton.tables.receivers import Plane
 
 BATCH = 4096  # sites whose rows are made at a time

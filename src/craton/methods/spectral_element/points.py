@@ -15,11 +15,6 @@ import numpy as np
 from craton.core.gathering import partial_sums
 from craton.core.plan import Array, Launch
 from craton.errors import Problem, ResourceError, ScenarioError
-from craton.methods.shared import points as operators
-from craton.methods.shared.reuse import Reuse
-from craton.methods.shared.sharing import SingleRank
-from craton.methods.shared.slip import BLOCK, MOST, SORTED, available, joined, windows
-from craton.methods.shared.tables import Rows, injection, joined_rows, of_values, sampling, table_of
 from craton.methods.spectral_element import catalogues, couples
 from craton.methods.spectral_element.ranks import ELSEWHERE
 from craton.methods.spectral_element.sites import (
@@ -31,6 +26,11 @@ from craton.methods.spectral_element.sites import (
     vector_index,
     velocity_rows,
 )
+from craton.methods.waves import points as operators
+from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.reuse import Reuse
+from craton.methods.waves.slip import BLOCK, MOST, SORTED, available, joined, windows
+from craton.methods.waves.tables import Rows, injection, joined_rows, of_values, sampling, table_of
 from craton.survey import leapfrog
 from craton.survey.catalogues import Catalogue
 from craton.survey.channels import columns
@@ -89,7 +89,7 @@ def sources(d, all_sources, carried=np.inf, reuse=None):
     all_sources : list of PointSource and FiniteFault
     carried : float
         Frequency up to which the slip rates of finite faults are kept, Hz.
-    reuse : craton.methods.shared.reuse.Reuse, optional
+    reuse : craton.methods.waves.reuse.Reuse, optional
         Keeps the parts that elements take, for sources that differ in their wavelets only.
 
     Returns

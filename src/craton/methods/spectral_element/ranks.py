@@ -14,8 +14,9 @@ from craton.core import elements
 from craton.core.elements import ElementWeights
 from craton.core.subdomain import Neighbour, Subdomain, Totals
 from craton.errors import Problem, ScenarioError
-from craton.methods.spectral_element import mesh_statistics, operators
-from craton.methods.spectral_element.subdomain import number_by_medium, select_elements
+from craton.methods.spectral_element.equations import operators
+from craton.methods.spectral_element.mesh import mesh_statistics
+from craton.methods.spectral_element.mesh.subdomain import number_by_medium, select_elements
 from craton.model.mesh import numbering
 
 ELSEWHERE = -2  # in place of an element: another rank has the position

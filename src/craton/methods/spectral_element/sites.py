@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.methods.spectral_element.element import lagrange, lagrange_slopes
+from craton.methods.spectral_element.mesh.element import lagrange, lagrange_slopes
 
 VOIGT = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])  # row of Hooke's law of a pair of axes
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from craton.conventions import components
 from craton.core.snapshots import ElementSampling, SnapshotSeries
-from craton.methods.shared.timing import picture_steps
-from craton.methods.spectral_element.element import Element
+from craton.methods.spectral_element.mesh.element import Element
 from craton.methods.spectral_element.points import quantity_rows
 from craton.methods.spectral_element.sites import numbers, polynomials, sites
+from craton.methods.waves.timing import picture_steps
 
 BATCH = 4096  # places per batch
 # bytes of the matrices of one series: larger matrices are made anew for each snapshot

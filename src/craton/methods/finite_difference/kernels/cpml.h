@@ -114,7 +114,7 @@ KERNEL cpml_laminate(
     }
 }
 
-// Transposes of what these layers do, for adjoint fields in energy units (adjoint.py). The step differences, then remembers; its transpose
+// Transposes of what these layers do, for adjoint fields in energy units (transposed.py). The step differences, then remembers; its transpose
 // remembers, then differences: of an adjoint field f and a memory variable psi,
 //   t = psi + f,   psi <- b t,   q = (1/kappa - 1) f + a t
 // and q is differentiated along A by the kernels above with TRANSPOSED = 1, whose slab is the layer and whose box reaches beyond it; they add

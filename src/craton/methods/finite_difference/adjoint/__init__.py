@@ -1,0 +1,1 @@
+"""Linearised finite differences: transposed and perturbed steps, and the chain rules of their media."""

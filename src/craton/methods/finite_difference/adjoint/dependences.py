@@ -1,0 +1,222 @@
+"""Rows of point tables that depend on the medium, and how: what gradients need beside the steps.
+
+Two ratios enter: the vertical strain below a traction-free surface, c13 / c33, of vertical
+receivers and forces and of moments on the highest plane; and the share of pressure that the normal
+stresses in the (x, z) plane stand for. The density in the rows of forces needs nothing here: it is
+that of the increments (increments.h).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from craton.methods.finite_difference import points
+from craton.methods.finite_difference.equations.scheme import VELOCITY
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """A column whose rows depend on a ratio of one cell's moduli.
+
+    Parameters
+    ----------
+    column : int
+        Of the record, or of the sources that act in a half step.
+    ratio : str
+        ``"vertical strain"``, ``"pressure"`` or, of one normal stress in an anisotropic medium,
+        ``"pressure sxx"`` and ``"pressure szz"``.
+    cell : tuple of int
+        (k, j, i).
+    rows : (index, weight)
+        What the rows change by where the ratio changes by 1.
+    """
+
+    column: int
+    ratio: str
+    cell: tuple
+    rows: tuple
+
+
+def derivative(ratio, *moduli):
+    """Return the derivatives of a ratio by the moduli of a cell, 1/Pa.
+
+    Parameters
+    ----------
+    ratio : str
+        See `Dependence`.
+    *moduli : float
+        Bulk and shear modulus, or c11, c13, c33, c44, c66, Pa.
+    """
+    if len(moduli) > 2:
+        c11, c13, c33, c44, c66 = moduli
+        if ratio == "vertical strain":
+            return 0.0, 1 / c33, -c13 / c33**2, 0.0, 0.0
+        if c44 == 0:
+            return (0.0,) * 5
+        # see `material.trace_share`
+        det = c11 * c33 - c13**2
+        by_det = -c66 / det**2
+        of_q = by_det * c33, -2 * by_det * c13, by_det * c11, 0.0, 1 / det
+        factor, own = (-2 * c33, 2) if ratio == "pressure sxx" else (2 * c13, 1)
+        slopes = [factor * slope / 3 for slope in of_q]
+        slopes[own] += (-2 if own == 2 else 2) * c66 / det / 3
+        return tuple(slopes)
+    kappa, mu = moduli
+    if ratio == "vertical strain":
+        stiff = kappa + 4 / 3 * mu
+        return 2 * mu / stiff**2, -2 * kappa / stiff**2
+    lam = kappa - 2 / 3 * mu
+    by_lam, by_mu = mu / (6 * (lam + mu) ** 2), -lam / (6 * (lam + mu) ** 2)
+    return by_lam, by_mu - 2 / 3 * by_lam
+
+
+def of_receivers(d, channels, receivers):
+    """Return the list of `Dependence` of recorded channels.
+
+    Parameters
+    ----------
+    d : Discretisation
+    channels : list of Channel
+    receivers : Receivers
+    """
+    out = []
+    for column, channel in enumerate(channels):
+        if channel.terms:
+            for xyz, axis, factor in channel.terms:
+                if VELOCITY[axis] in d.fields:
+                    out += _vertical(d, column, axis, points.place(d, xyz), factor)
+            continue
+        position = points.place(d, receivers.xyz[channel.receiver], channel.shot)
+        if channel.quantity == "velocity":
+            out += _vertical(d, column, "ENZ".index(channel.component), position, 1.0)
+        elif channel.quantity == "pressure" and d.planar and not d.acoustic:
+            out += _pressure(d, column, position)
+    return out
+
+
+def _vertical(d, column, axis, position, factor):
+    """Dependence of a velocity component at a position, times a factor."""
+    if not points.on_surface(d, axis, position):
+        return []
+    parts = [(index, factor * w) for _, index, _, w in points.surface_strain(d, position)]
+    rows = tuple(np.concatenate(part) for part in zip(*parts))
+    return [Dependence(column, "vertical strain", _cell(d, position), rows)]
+
+
+def _cell(d, position):
+    """Index (k, j, i) of the cell below a position on a free surface."""
+    return tuple(int(v[0]) for v in d.cell(points.surface_cell(d, position)))
+
+
+def _pressure(d, column, position):
+    """Dependences of the pressure in the plane, one for each point."""
+    parts = [points.nodes(d, field, position, fluid_first=True) for field in d.normal]
+    groups = {"pressure": parts}
+    if d.anisotropic:  # each normal stress has a share of its own
+        groups = {f"pressure {field}": [part] for field, part in zip(d.normal, parts)}
+    cells = [tuple(map(int, cell)) for cell in zip(*d.cell(parts[0][1]))]
+    return [
+        Dependence(
+            column, ratio, cell, (np.array([index[n] for index, *_ in group]), np.full(len(group), -group[0][2][n]))
+        )
+        for ratio, group in groups.items()
+        for n, cell in enumerate(cells)
+    ]
+
+
+def of_forces(d, sources):
+    """Return the list of `Dependence` of forces, columns counted in the order of those sources.
+
+    Parameters
+    ----------
+    d : Discretisation
+    sources : list of PointSource
+        Those with a force.
+    """
+    out = []
+    for column, source in enumerate(sources):
+        position = points.place(d, source.xyz, source.shot)
+        force = source.force[2]
+        if not force or "vz" not in d.fields or not points.on_surface(d, 2, position):
+            continue
+        parts = []
+        for axis, index, at, weights in points.surface_strain(d, position):
+            norms = d.norms(at[0], d.half(VELOCITY[axis])[2])
+            mass = points.averaged_density(d, at, axis) * d.volume * norms
+            parts.append((index, d.dt * force * weights / mass))
+        rows = tuple(np.concatenate(part) for part in zip(*parts))
+        out.append(Dependence(column, "vertical strain", _cell(d, position), rows))
+    return out
+
+
+def of_moments(d, sources):
+    """Return the list of `Dependence` of moments on the highest plane below a free surface; see
+    `points.moment_rows`.
+
+    Parameters
+    ----------
+    d : Discretisation
+    sources : list of PointSource
+        Those with a moment.
+    """
+    out, horizontal = [], [f for f in ("sxx", "syy") if f in d.fields]
+    for column, source in enumerate(sources):
+        if not (d.free and source.moment[2, 2] and "szz" in d.fields):
+            continue
+        position = points.place(d, source.xyz, source.shot)
+        index, at, weights = points.nodes(d, "szz", position)
+        weights = d.dt / d.volume * source.moment[2, 2] * weights / d.norms(at[0], 0)
+        for n in np.flatnonzero(at[0] == d.grid.shape[0] - 1):
+            point = tuple(int(a[n]) for a in at)
+            place = d.layout.offset(*point)
+            rows = (np.array([d.start_of(f) + place for f in horizontal]), np.full(len(horizontal), weights[n]))
+            cell = tuple(int(v) for v in d.cell(point))
+            out.append(Dependence(column, "vertical strain", cell, rows))
+    return out
+
+
+def by_moduli(dependences, values, cells):
+    """Return dJ/d(moduli) of the cells from dJ/d(ratio) of each dependence.
+
+    Parameters
+    ----------
+    dependences : list of Dependence
+    values : sequence of float
+        dJ/d(ratio).
+    cells : (rho, kappa, mu) or (rho, c11, c13, c33, c44, c66)
+        (nz, ny, nx) each.
+    """
+    moduli = [np.asarray(v, float) for v in cells[1:]]
+    out = np.zeros((len(moduli), *moduli[0].shape))
+    for dependence, value in zip(dependences, values):
+        at = dependence.cell
+        for n, slope in enumerate(_slopes(dependence, moduli)):
+            out[(n, *at)] += value * slope
+    return out
+
+
+def _slopes(dependence, moduli):
+    """Return derivatives of a ratio by the moduli of its cell, none by shear moduli that are 0."""
+    values = [modulus[dependence.cell] for modulus in moduli]
+    shear = (1,) if len(values) == 2 else (3, 4)
+    slopes = derivative(dependence.ratio, *values)
+    return [0.0 if n in shear and values[n] == 0 else slope for n, slope in enumerate(slopes)]
+
+
+def changes(dependences, by, cells):
+    """Return by how much each ratio changes where the moduli of the cells do: the transpose of
+    `by_moduli`.
+
+    Parameters
+    ----------
+    dependences : list of Dependence
+    by : sequence of (nz, ny, nx) arrays
+        Changes of the moduli, Pa.
+    cells : (rho, kappa, mu) or (rho, c11, c13, c33, c44, c66)
+    """
+    moduli = [np.asarray(v, float) for v in cells[1:]]
+    out = np.zeros(len(dependences))
+    for n, dependence in enumerate(dependences):
+        slopes = _slopes(dependence, moduli)
+        out[n] = sum(slope * change[dependence.cell] for slope, change in zip(slopes, by))
+    return out

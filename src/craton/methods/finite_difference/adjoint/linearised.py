@@ -1,0 +1,255 @@
+"""A scenario as an inversion sees it: discretised once, the medium of its cells and that of the steps."""
+
+from copy import copy
+from dataclasses import replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from craton.conventions import OF_Q
+from craton.core.partition import split
+from craton.errors import Problem, ScenarioError
+from craton.methods.finite_difference import build, points, ranks
+from craton.methods.finite_difference.adjoint import coverage, increments, parameter_sums, quality, reversal
+from craton.methods.finite_difference.adjoint.linearised_state import State
+from craton.methods.finite_difference.adjoint.quality import WITH_Q
+from craton.methods.finite_difference.equations import laminate, relaxing, scheme, vti
+from craton.methods.waves import q_parameters
+from craton.methods.waves.reuse import Reuse
+from craton.model.media import earth
+from craton.survey import channels as survey_channels
+from craton.survey import receivers as survey_receivers
+from craton.survey import source_files
+from craton.survey.whereabouts import located
+
+# measured bytes of a cell, see bench/NOTES.md: with attenuation or without; in the plane or in space
+# and with attenuation or without
+CHAIN_BYTES = {False: 102, True: 134}
+CHAIN_ANISOTROPIC = {(True, False): 406, (False, False): 622, (True, True): 476, (False, True): 448}
+CHAIN_WITH_Q = 132
+RECEIVERS = "gradients need receivers: add [[receivers]]"
+
+
+class Linearised:
+    """A scenario of one run, discretised once, with a medium that may change.
+
+    Time step, absorbing layers and sources' series stay those of the scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+
+    Raises
+    ------
+    ScenarioError
+        The scenario is wrong, or asks for what gradients do not cover.
+    ResourceError
+        The parameters do not fit into memory.
+    """
+
+    def __init__(self, scenario):
+        self.scenario = scenario
+        build.refuse(coverage.refused_tables(scenario))
+        self.grid = build.grid_of(scenario)
+        build.refuse(build.problems(scenario, self.grid, Reuse(keep=False)))
+        coverage.refuse_large(self.grid)
+        values = partial(earth.point_values, scenario.model)
+        self.sources = source_files.build_all(scenario, values)
+        self.receivers = located(survey_receivers.build(scenario), scenario, self.sources)
+        self.d = build.discretise(scenario, self.grid, self.sources)
+        build.refuse(coverage.refused_on_grid(self.d, self.sources))
+        self.channels = survey_channels.channels(
+            len(self.receivers), scenario.output.waveforms, self.d.motion, max(len(self.d.shots), 1)
+        )
+        self.channels += self.receivers.fibre_channels()
+        if not self.channels:
+            raise ScenarioError([Problem("receivers", RECEIVERS, "")])
+
+    @cached_property
+    def cells(self):
+        """Density, bulk and shear modulus of the scenario's model, averaged over the cells:
+        (nz, ny, nx) each, kg/m3 and Pa; with attenuation at its frequency, in cells that the
+        ground cuts those of the matter in them.
+        """
+        averages_of = earth.cell_stiffness if self.d.anisotropic else earth.cell_averages
+        averages = averages_of(self.scenario.model, self.grid, 0, self.grid.shape[0], False)
+        return tuple(np.array(v, float) for v in averages)
+
+    def start(self, names):
+        """Return the cells of the scenario's model that parameters are made of: `cells`, and for
+        parameters of Q behind them 1/Qp and 1/Qs.
+
+        Parameters
+        ----------
+        names : tuple of str
+
+        Raises
+        ------
+        ScenarioError
+            The medium has no Q, or an infinite one where Q and not 1/Q is asked for.
+        """
+        if not set(names) & set(OF_Q):
+            return self.cells
+        of_q = q_parameters.refuse(names, lambda: self.inverse_q, self.d.relaxation, self.d.anisotropic, "cells")
+        return (*self.cells, *of_q)
+
+    @cached_property
+    def inverse_q(self):
+        """1/Qp and 1/Qs of the cells of the scenario's model, (nz, ny, nx) each; None without
+        attenuation.
+        """
+        if self.d.relaxation is None:
+            return None
+        thin = relaxing.inverse_q_of_model(self.d, self.grid)
+        return tuple(np.broadcast_to(loss, self.grid.shape) for loss in thin)
+
+    @property
+    def largest_inverse_q(self):
+        """Largest 1/Q for which the mechanisms are good; None without attenuation."""
+        return q_parameters.largest(self.d.relaxation)
+
+    @cached_property
+    def fluid(self):
+        """True in the cells of an anisotropic medium that hold a fluid, (nz, ny, nx)."""
+        return self.cells[4] == 0
+
+    @cached_property
+    def series(self):
+        """What forces and moments inject at each step, (steps, sources) by half step."""
+        arrays, _, _ = points.sources(self.d, self.sources)
+        return {
+            step: np.asarray(arrays[f"{step}_series"].data, float)
+            for step in increments.PARTS
+            if f"{step}_series" in arrays
+        }
+
+    def held(self):
+        """Return what of the scenario's medium stays whatever the parameters are, as (label, text)
+        rows.
+        """
+        planes = laminate.planes(self.d)
+        if not laminate.boxes(self.d):
+            return []
+        words = "what Backus averages of the layers add to isotropic moduli is held"
+        return [("planes that interfaces cut", f"{len(planes)}: {words}")]
+
+    # --- steps taken back, see reversal.py ----------------------------------------------------
+
+    def irreversible(self):
+        """Return why the steps cannot be taken back, or ""."""
+        return reversal.refusal(self.d)
+
+    def margin(self, bits):
+        """Return what is to be kept of the field beside absorbing layers, values of so many bits."""
+        return reversal.margin_of(self.d, bits)
+
+    def outside_layers(self):
+        """Return True at the points whose medium gradients are by where steps are taken back."""
+        return reversal.inside(self.d)
+
+    def partition(self, count, bits):
+        """Return the subdomains of several ranks: tuple of Subdomain.
+
+        Parameters
+        ----------
+        count : int
+            Ranks.
+        bits : int
+            Of what is kept beside absorbing layers, see `margin`; 0 where nothing is.
+
+        Raises
+        ------
+        ScenarioError
+            The grid is too small for so many.
+        """
+        plain, align = self.at(self.cells).plain, reversal.EDGE if bits == 16 else 1
+        weights = ranks.gradient_weights(self.d, plain.weights, align)
+        return tuple(split(replace(plain, weights=weights), count, self.scenario.run.grid))
+
+    def traffic(self, kind, every, by_parameters=False):
+        """Return the least traffic of misfit and gradient, in plain forward runs.
+
+        Parameters
+        ----------
+        kind : str
+            What is stored: ``"increments"``, ``"checkpoints"``, ``"boundaries"`` or so.
+        every : int
+        by_parameters : bool
+            Sums of steps taken back are one for each parameter.
+        """
+        return reversal.traffic(self.d, kind, every, by_parameters)
+
+    def chain_bytes(self, count):
+        """Return the bytes of a cell that the chain rule takes at its peak, from the sums to `count`
+        parameters (rho, kappa, mu and so on).
+        """
+        if self.d.anisotropic:
+            return CHAIN_ANISOTROPIC[bool(self.d.planar), bool(self.d.relaxing)]
+        return CHAIN_WITH_Q if count == WITH_Q else CHAIN_BYTES[bool(self.d.relaxing)]
+
+    def sums(self, by_parameters):
+        """Return the number of the sums of a gradient: for each parameter or for each field."""
+        names = parameter_sums.names if by_parameters else increments.sums_of
+        return len(names(self.d))
+
+    def in_packed_rows(self):
+        """Return the same with rows of fields that are padded as little as possible."""
+        out = copy(self)
+        out.d = self.d.in_packed_rows()
+        return out
+
+    def least_bytes(self):
+        """Return the bytes of the arrays of the whole grid in steps taken back."""
+        return reversal.least_bytes(self.d)
+
+    def sums_need_fields(self):
+        """Return why sums of steps taken back cannot be those of parameters, or ""."""
+        return parameter_sums.refusal(self.d)
+
+    def unsummed(self, by_parameters):
+        """Return the points that have no sums of steps taken back; see `reversal.unsummed`."""
+        return reversal.unsummed(self.d, by_parameters)
+
+    @property
+    def waves(self):
+        """What is computed: ``"acoustic"``, ``"P-SV"``, ``"SH"`` or, in space, ``"elastic"``."""
+        return "acoustic" if self.d.acoustic else self.d.motion or "elastic"
+
+    @property
+    def fastest(self):
+        """Fastest wave that the time step carries, m/s."""
+        d, spacing = self.d, self.grid.spacing
+        radii = [d.closure] * d.free + [d.floor_closure] * (d.floor is not None)
+        radius = max((one.spectral_radius for one in radii), default=None)
+        return scheme.stable_step(d.stencil, spacing, 1.0, radius) / d.dt
+
+    def at(self, cells):
+        """Return the `State` of a medium.
+
+        Parameters
+        ----------
+        cells : (rho, kappa, mu)
+            (nz, ny, nx) each, kg/m3 and Pa; with 1/Qp and 1/Qs where these change.
+        """
+        moving, inverse_q = quality.on_grid(self.d, *self.parts(cells))
+        changing = self.d.anisotropic or len(cells) == WITH_Q
+        return State(self, self.d.with_cells(moving, inverse_q if changing else None), cells)
+
+    def on_grid(self, cells):
+        """Return density and moduli of the steps, from those of the cells: unrelaxed, times the part
+        of a cell that is not air.
+
+        Parameters
+        ----------
+        cells : (rho, kappa, mu)
+            With 1/Qp and 1/Qs where these change.
+        """
+        return quality.on_grid(self.d, *self.parts(cells))[0]
+
+    def parts(self, cells):
+        """Return density and moduli of cells, in a fluid tied to one modulus, and 1/Qp and 1/Qs, of
+        the model where they stay; None without attenuation.
+        """
+        if self.d.anisotropic:
+            return vti.tied(cells, self.fluid), self.inverse_q
+        return cells[:3], cells[3:] or self.inverse_q

@@ -1,0 +1,262 @@
+"""The transposed time loop of the elastic staggered grid, made of the operators of the forward one.
+
+A step is v' = v + dt B D s, s' = s + dt C D' v' (B = 1/rho, C the stiffness, D and D' the staggered
+differences). With the norms H of the scheme (closure.py; 1 but below a free surface) they obey
+H D = -(H D')^T. The adjoint variables of v and s are written
+
+    a rho H v^   and   -a C^-1 H s^          (a: one number that scales the misfit's derivative)
+
+and v^, s^ then obey the step itself, backwards in time: residuals are injected, velocities advance
+by the velocity step, stresses by the stress step. Nothing is divided by a modulus or a density
+that may vanish. What is not of this form is transposed by itself: memory variables of layers
+(cpml.h) and damped velocities (damping.h); sponge, rigid faces and periodic axes are their own
+transposes, in the reverse order. With attenuation the step is the forward one, too, and what is correlated are
+strains (strains.py). Correlated with the increments that the forward step gave (increments.h), v^
+and s^ are the gradient by density and by compliances (sensitivity.py).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from craton.core.plan import Array, Launch, Phase, StepPlan
+from craton.methods.finite_difference import build, ranks
+from craton.methods.finite_difference.adjoint import increments, laminate_gradient, strains
+from craton.methods.finite_difference.equations import boundaries, contact, laminate, material, operators, relaxing
+from craton.methods.waves import points as tables
+from craton.methods.waves.tables import injection, of_values, table_of
+
+
+def plan(d, residuals, taps, slots, every=1):
+    """Return the plan of the transposed steps of a `Discretisation`, last step first.
+
+    Parameters
+    ----------
+    d : Discretisation
+    residuals : dict of str to list of (index, weight)
+        Rows by which each recorded column enters the adjoint fields (``"state"``), and with
+        attenuation their memory variables (``"memory"``); the array ``residual_series``,
+        (steps, columns), holds the misfit's derivative, last step first.
+    taps : dict of str to list of (index, weight)
+        What is sampled of the adjoint fields, into arrays (steps, columns) of their names:
+        ``"moment"`` where moments act on stresses, ``"force"`` where forces act on velocities.
+    slots, every : int
+        See `craton.methods.finite_difference.adjoint.increments`.
+
+    Returns
+    -------
+    StepPlan
+    """
+    arrays, pieces = faces(d)
+    pieces["stress"] = [*pieces.get("stress", ()), *laminate_gradient.stressed(d)]
+    arrays |= build.wavefield(d) | material.arrays(d) | increments.store(d, slots)
+    arrays |= increments.sums(d) | {"step": Array("points", (1,), np.int32)} | strains.memory(d)
+    more, inject = injected(d, residuals)
+    arrays |= more
+    sampled = {name: tap(d, name, rows) for name, rows in taps.items() if rows}
+    for more, _ in sampled.values():
+        arrays |= more
+    moment, force = ([launch] for _, launch in (sampled.get(n, ({}, None)) for n in taps_order()))
+    advance = {"columns": 1, "slots": 1}
+    phases = {
+        "residual": [*inject, *moment, *reversed(pieces.get("stress_after", []))],
+        "adjoint velocity": half_step(d, "velocity", pieces),
+        "correlation": [*force, *strains.correlated(d, slots, every)],
+        "adjoint stress": half_step(d, "stress", pieces),
+        "advance": [Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), advance)],
+    }
+    return StepPlan(
+        precision=d.precision,
+        layout=d.layout,
+        arrays=arrays,
+        phases=tuple(
+            phase_of(d, name, launches, {"residual": "stress", "adjoint velocity": "velocity"})
+            for name, launches in phases.items()
+        ),
+    )
+
+
+def phase_of(d, name, launches, exchanged, renamed=None):
+    """Return a phase whose neighbours wait for all of its launches.
+
+    Parameters
+    ----------
+    d : Discretisation
+    name : str
+    launches : iterable of (Launch or None)
+    exchanged : dict of str to str
+        By the name of a phase, whether ghosts of ``"velocity"`` or ``"stress"`` are exchanged
+        after it.
+    renamed : callable, optional
+        Name of a second field of each that is exchanged, by that of the first.
+    """
+    halos = ranks.halos(d, exchanged[name]) if name in exchanged else ()
+    if renamed:
+        halos += tuple(replace(halo, field=renamed(halo.field)) for halo in halos)
+    # a layer differences what it has remembered: its points are not to be divided
+    launches = tuple(replace(launch, outer=True) for launch in launches if launch)
+    return Phase(name, launches, halos)
+
+
+def injected(d, residuals):
+    """Arrays and launches that inject residuals, all by the series of ``residual_series``."""
+    arrays, launches = {}, []
+    for into, rows in residuals.items():
+        name = "residual" if into == "state" else f"residual_{into}"
+        columns = [np.full(len(index), n) for n, (index, _) in enumerate(rows)]
+        parts = [(*row, column) for row, column in zip(rows, columns)]
+        table = table_of(*(np.concatenate(part) for part in zip(*parts)))
+        if into != "state" and not len(table[0]):
+            continue
+        series = np.zeros((d.steps, len(rows)))
+        more, launch = injection(name, table, series, d.precision, into)
+        more.pop(f"{name}_series")
+        names = tuple("residual_series" if n == f"{name}_series" else n for n in launch.arrays)
+        arrays |= more | {"residual_series": Array("points", series.shape, d.precision, series)}
+        launches.append(replace(launch, arrays=names, places=d.layout.place(table[0])))
+    return arrays, launches
+
+
+def taps_order():
+    """Names of the taps, in the order in which a transposed step meets them."""
+    return "moment", "force"
+
+
+def tap(d, name, rows):
+    """Arrays and launch that sample rows of the adjoint fields at every step into an array (steps,
+    columns).
+    """
+    source, weight = (np.concatenate(part) for part in zip(*rows))
+    first = np.cumsum([0, *(len(index) for index, _ in rows)])
+    arrays = {name: Array("record", (d.steps, len(rows)), d.precision)}
+    arrays |= of_values(f"{name}_tap", source=(source, np.int64), first=(first, np.int32), weight=(weight, d.precision))
+    sampled = "memory" if d.relaxing and name == "moment" else "state"
+    names = (name, sampled, *(f"{name}_tap_{part}" for part in ("source", "first", "weight")))
+    params = {"columns": len(rows), "slots": d.steps}
+    return arrays, Launch(tables.SAMPLE, (*names, "step"), (0, 1, 0, 1, 0, len(rows)), params)
+
+
+def faces(d):
+    """Arrays of the faces of the grid, of cut cells and of a sea floor, and their launches by place
+    in the forward step; those of CPML layers transposed.
+    """
+    arrays, pieces = laminate.table(d), {}
+    for name, kind in (*boundaries.BOUNDARIES.items(), ("contact", contact.contact)):
+        more, launches = kind(d)
+        arrays |= more
+        for phase, phase_launches in launches.items():
+            if name == "cpml":
+                phase_launches = [
+                    transposed_damping(d, launch) for launch in phase_launches if launch.op.function == "damping"
+                ]
+            pieces.setdefault(phase, []).extend(phase_launches)
+    for step in increments.PARTS:
+        more, launches = layers(d, step)
+        arrays |= more
+        for place, place_launches in launches.items():
+            pieces.setdefault(place, []).extend(place_launches)
+    return arrays, pieces
+
+
+def half_step(d, name, pieces):
+    """Return the launches of the transposed half step by which velocities or stresses advance.
+
+    The transpose of the forward stress step advances adjoint velocities: what followed that step
+    (sponge) has acted on adjoint stresses, and what followed the velocity step acts last.
+    """
+    plain, *surface = build.steps_of(d, name)
+    layered = pieces.get(name, ())
+    steps = [plain, *layered, *surface]
+    if d.relaxing and name == "stress":  # as `build.phase_of`
+        steps = [plain, *surface, *layered]
+    begins = [*pieces.get(f"{name}_first", ())]  # ghosts of a periodic axis
+    if name == "velocity":
+        ends = [*pieces.get("velocity_after", ()), *pieces.get("velocity_last", ())]
+        steps += reversed(ends)
+    return [*begins, *steps]
+
+
+def transposed_damping(d, launch):
+    """Return the transpose of a launch that damps velocities in a CPML layer."""
+    axis = dict(launch.op.defines)["AXIS"]
+    op = operators.damping(axis, d.motion, transposed=True)
+    return replace(launch, op=op)
+
+
+def layers(d, step):
+    """Arrays and launches of all CPML layers for the transposed half step by which `step`,
+    velocities or stresses, advance: along each axis it remembers the fields that the step
+    differentiates, then differences what it remembered along the layers' normal.
+    """
+    arrays, launches = {}, []
+    for axis in sorted({axis for axis, _ in d.faces("cpml")}):
+        arrays |= scratch(d, axis)
+        sides = [side for a, side in d.faces("cpml") if a == axis]
+        launches += [remembered(d, step, axis, side) for side in sides]
+        launches += [differentiated(d, step, axis, side) for side in sides]
+        for side in sides if step == "stress" else ():
+            around = reached(d, axis, side)
+            launches += laminate_gradient.remembered(d, axis, *around, scratch_names(d, axis))
+    return arrays, {step: launches}
+
+
+def scratch(d, axis):
+    """Fields that hold q of cpml.h in the layers across an axis; those of all axes share them."""
+    layout = d.layout
+    part = {"first": layout.first, "window": layout.window(), "defined": build.defined(d)}
+    return {
+        name: Array("boundary", layout.padded, d.precision, over=layout, **part)
+        for name in scratch_names(d, axis)
+        if name
+    }
+
+
+def scratch_names(d, axis):
+    """Names of the scratch fields of the components along (A, B, C); "" where there is none."""
+    velocity, _ = boundaries.cyclic(d, axis)
+    return tuple(f"q_{n}" if name else "" for n, name in enumerate(d.names(*velocity)))
+
+
+def tractions(d, axis):
+    """Names of the stresses on planes across an axis: (saa, sab, sca)."""
+    _, (saa, *_) = boundaries.cyclic(d, axis)
+    return d.names(saa, *operators.CYCLIC_SHEAR[axis])
+
+
+def remembered(d, step, axis, side):
+    """Return the launch that remembers adjoint stresses for the step of velocities, or velocities
+    for that of stresses, in a layer.
+    """
+    face, of = f"{'xyz'[axis]}{side}", "stress" if step == "velocity" else "velocity"
+    fields = tractions(d, axis) if of == "stress" else d.names(*boundaries.cyclic(d, axis)[0])
+    names = (*scratch_names(d, axis), f"psi_{of}_{face}", *fields, f"cpml_{face}")
+    op = operators.remember(d.stencil, axis, of)
+    thickness = d.scenario.boundaries.cpml.thickness
+    slab, *_ = boundaries.slab_depths(d, axis, side, thickness)
+    return Launch(op, names, boundaries.layer(d, axis, side), boundaries.slab_params(d, slab))
+
+
+def differentiated(d, step, axis, side):
+    """Return the launch that adds what differences of q along an axis give to velocities or
+    stresses, in a layer and as far beyond as they reach.
+    """
+    q, (box, params) = scratch_names(d, axis), reached(d, axis, side)
+    velocity, normal = boundaries.cyclic(d, axis)
+    if step == "velocity":
+        op = operators.cpml_velocity(d.stencil, axis, transposed=True)
+        return Launch(op, (*d.names(*velocity), "", *q, "rho", ""), box, params)
+    op = operators.cpml_stress(d.stencil, axis, d.relaxing, d.free, transposed=True)
+    shear = operators.CYCLIC_SHEAR[axis]
+    names = d.names(*normal, *shear, "", "memory", *q, *operators.MEDIUM, "")
+    return Launch(op, names, box, relaxing.params(d, params))
+
+
+def reached(d, axis, side):
+    """Return the box of a layer and of the points beyond it that differences of what it remembers
+    reach, and scalars of the layer.
+    """
+    layer = boundaries.layer(d, axis, side)
+    first, last = layer[2 * (2 - axis) : 2 * (2 - axis) + 2]
+    n = d.grid.shape[2 - axis]
+    box = d.slab(axis, max(first - d.reach * side, 0), min(last + d.reach * (1 - side), n))
+    return box, boundaries.slab_params(d, layer)

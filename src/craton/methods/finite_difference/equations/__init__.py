@@ -1,0 +1,1 @@
+"""The equations on the staggered grid: operators, media, boundaries, contacts."""

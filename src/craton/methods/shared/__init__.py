@@ -1,1 +1,0 @@
-"""Kernel headers and operators that every solver shares."""

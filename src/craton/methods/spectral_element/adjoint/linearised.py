@@ -1,0 +1,394 @@
+"""A scenario of spectral elements as an inversion sees it: what is covered, and the plans of its
+forward, reversed and perturbed (Born) steps for one medium of the nodes.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from craton.conventions import OF_Q
+from craton.errors import Problem, ScenarioError
+from craton.methods.spectral_element import build, points
+from craton.methods.spectral_element.adjoint import nodal, pair_operators, pair_parts, pairs, replay, replay_operators
+from craton.methods.spectral_element.adjoint.constants import C44, ConstantsRule, RelaxingConstantsRule
+from craton.methods.spectral_element.adjoint.linearised_ranks import RankElements
+from craton.methods.spectral_element.adjoint.linearised_state import HALF_STEPS, State
+from craton.methods.spectral_element.adjoint.linearised_steps import Discretised
+from craton.methods.spectral_element.adjoint.relaxing_rule import RelaxingRule
+from craton.methods.spectral_element.equations.time_step import stable_step
+from craton.methods.spectral_element.sites import sites
+from craton.methods.waves import q_parameters
+from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.reuse import Reuse
+from craton.survey import leapfrog
+from craton.survey.catalogues import Catalogue
+from craton.survey.faults import FiniteFault
+
+# measured bytes of a node, see bench/NOTES.md: without attenuation and with it; of 21 constants
+CHAIN_BYTES = {False: 103, True: 438}
+CHAIN_CONSTANTS = {False: 536, True: 807}
+RECEIVERS = "gradients need receivers: add [[receivers]]"
+
+
+BEYOND_GRADIENTS = {FiniteFault: "a finite fault", Catalogue: "a file of more than 1,000 sources"}
+
+
+def refused_tables(scenario):
+    """Return what gradients do not cover yet and the tables of a scenario say: list of Problem.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
+    if not scenario.injection:
+        return []
+    words = "gradients of spectral elements do not cover injections"
+    return [Problem("injection", words, "leave it out")]
+
+
+def refused_on_mesh(d, sources, channels, rows):
+    """Return what gradients do not cover yet and the discretisation shows: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    sources : list
+    channels : list of Channel
+    rows : list of (index, weight)
+        Of each channel.
+    """
+    wrong = []
+    in_rock = {
+        channel.quantity
+        for channel, (index, _) in zip(channels, rows)
+        if pair_parts.field_of(d, index[0]) != "pressure"
+    }
+    if d.anisotropic and "pressure" in in_rock:
+        words = "pressure in an anisotropic medium"
+        wrong.append(("receivers", words, "record velocity or strain rate"))
+    for source in sources:
+        if kind := BEYOND_GRADIENTS.get(type(source)):
+            wrong.append(("source", f"{source.name}: {kind}", "use point sources"))
+    moving = {
+        channel.quantity
+        for channel, (index, _) in zip(channels, rows)
+        if pair_parts.field_of(d, index[0]) == "potential_rate"
+    }
+    for quantity in sorted(moving):
+        wrong.append(("receivers", f"{quantity} in a fluid", "record its pressure"))
+    return [
+        Problem(key, f"gradients of spectral elements do not cover {words}", remedy) for key, words, remedy in wrong
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """What one source injects into one element of a fluid, or everywhere in the solid.
+
+    Parameters
+    ----------
+    source : int
+        Number of the source.
+    row : (index, weight)
+        In the block "forces".
+    site : Sites or None
+        Where in a fluid; the weights have the bulk modulus there.
+    """
+
+    source: int
+    row: tuple
+    site: Any = None
+
+
+class Linearised(Discretised):
+    """A scenario of one run, discretised once, with a medium of the nodes that may change.
+
+    Mesh, time step, and sources' series stay those of the scenario.
+
+    Parameters
+    ----------
+    scenario : craton.SpectralScenario
+    machine : backend
+        Where operators are applied to find the stable step.
+    prepared : craton.model.mesh.prepared.Prepared, optional
+        Mesh and model that replace those of the scenario.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario is wrong, or asks for what gradients do not cover.
+    """
+
+    def __init__(self, scenario, machine, prepared=None):
+        build.refuse(refused_tables(scenario))
+        self.machine, reuse = machine, Reuse()
+        fast = scenario.run.model_copy(update={"assembly": "fast"})
+        run = build.discretised_run(scenario.model_copy(update={"run": fast}), prepared, SingleRank(), machine, reuse)
+        d, _, self.sources, receivers, channels, _ = run
+        if not channels:
+            raise ScenarioError([Problem("receivers", RECEIVERS, "")])
+        self.scenario = scenario
+        self.plan = replace(build.assemble(*run, reuse), arrays={}, phases=())
+        self.channels = self.plan.channels
+        self.rows, in_fluid = points.channel_rows(d, self.channels, receivers)
+        build.refuse(refused_on_mesh(d, self.sources, self.channels, self.rows))
+        self.d = nodal.nodal(d)
+        self.rule = rule_of(d)(self.d)
+        self.grid = nodal.Nodes(self.d, self.rule.weights)
+        self.sites = self._sites_of_pressure(receivers, in_fluid)
+        self.columns = columns_of(self.d, self.sources)
+        self.elements = build.elements_of(self.d)
+
+    def _sites_of_pressure(self, receivers, in_fluid):
+        """Return the site of each channel of pressure in the solid, whose rows have the bulk modulus:
+        dict by channel.
+        """
+        chosen = [n for n, channel in enumerate(self.channels) if channel.quantity == "pressure" and not in_fluid[n]]
+        xyz = receivers.xyz[[self.channels[n].receiver for n in chosen]]
+        located = self.d.locate(xyz, True) if chosen else None
+        return {n: sites(self.d, located.some([m])) for m, n in enumerate(chosen)}
+
+    @cached_property
+    def cells(self):
+        """Density, bulk and shear modulus of the scenario's model at the nodes, or density and 21
+        constants: (ne, n^3) each, kg/m3 and Pa.
+        """
+        return nodal.moduli_of(self.d)
+
+    @property
+    def largest_inverse_q(self):
+        """Largest 1/Q for which the mechanisms are good; None without attenuation."""
+        return q_parameters.largest(self.d.relaxation)
+
+    def start(self, names):
+        """Return the cells that parameters are made of: `cells`, and for parameters of Q behind them
+        1/Qp and 1/Qs.
+
+        Raises
+        ------
+        ScenarioError
+            The medium has no Q, or an infinite one where Q and not 1/Q is asked for.
+        """
+        if not set(names) & set(OF_Q):
+            return self.cells
+        relaxation = self.d.relaxation if self.relaxes else None
+        of_q = q_parameters.refuse(names, self._losses, relaxation, self.d.anisotropic, "nodes")
+        return (*self.cells, *of_q)
+
+    def _losses(self):
+        """1/Qp and 1/Qs of the nodes."""
+        return self.d.nodal["loss_p"], self.d.nodal["loss_s"]
+
+    @property
+    def relaxes(self):
+        """True where elements have memory variables of attenuation."""
+        return any(arranged.family.kind.relaxation for arranged in self.d.families)
+
+    def irreversible(self):
+        """Return why the steps cannot be taken back, or ""."""
+        if self.d.layers is not None:
+            return "absorbing layers remember"
+        return "attenuation remembers" if self.relaxes else ""
+
+    @cached_property
+    def histories(self):
+        """What the columns inject at each step, (steps, columns)."""
+        series, _ = points.histories(self.d, self.sources)
+        return series[:, [column.source for column in self.columns]]
+
+    @cached_property
+    def series(self):
+        """Forces and moment rates as the leapfrog has them, (steps, sources) by half step."""
+        rates = np.stack([s.wavelet(self._times(s)) for s in self.sources], axis=1)
+        return {
+            HALF_STEPS[kind]: leapfrog.for_leapfrog(rates[:, chosen], self.d.dt, place)
+            for kind, place in (("force", 0.0), ("moment", 0.5))
+            if (chosen := self.of_kind(kind))
+        }
+
+    def _times(self, source):
+        """Return the times of a source's series, s."""
+        half = 0.5 if source.force is None else 0.0
+        return self.d.start + (np.arange(self.d.steps) + half) * self.d.dt
+
+    def of_kind(self, kind):
+        """Return the numbers of the sources that are forces or moments: list."""
+        return [n for n, s in enumerate(self.sources) if (s.force is not None) == (kind == "force")]
+
+    waves = "elastic"
+    fastest = np.inf  # `at` refuses what is too fast
+    # where the fields with which a run ends lie in the pairs, and how many components they have
+    ends: ClassVar[dict] = {
+        "displacement": ("pair", 3),
+        "velocity": ("pair_rate", 3),
+        "potential": ("fluid_pair", 1),
+        "potential_rate": ("fluid_pair_rate", 1),
+    }
+
+    def on_grid(self, cells):
+        """Return what the steps have of the nodes' density and moduli: these themselves."""
+        return cells
+
+    def chain_bytes(self, count):
+        """Return the bytes of a node that the chain rule takes at its peak, from the sums to `count`
+        parameters (rho, kappa, mu and so on).
+        """
+        if self.d.anisotropic:
+            return CHAIN_CONSTANTS[self.relaxes]
+        return CHAIN_BYTES[self.relaxes]
+
+    def refuse_machine(self, machine):
+        """Refuse a machine that cannot march both fields at once.
+
+        Raises
+        ------
+        ScenarioError
+        """
+        precision, degree = self.d.precision, self.d.element.degree
+        highest = pair_operators.HIGHEST[precision]
+        if self.irreversible():
+            highest = max(n for n in range(1, highest + 1) if replay_operators.fits(n, precision))
+        if not machine.shares_host_memory and degree > highest:
+            words = f"gradients in {precision} on a GPU need a degree of at most {highest}"
+            remedy = 'set run.degree, run.precision = "float32" or run.device = "cpu"'
+            raise ScenarioError([Problem("run.degree", f"{degree}: {words}", remedy)])
+
+    def residual_series(self, derivative, orders):
+        """See `pairs.residual_series`."""
+        return pairs.residual_series(derivative, orders, self.d.dt)
+
+    @property
+    def rows_of_sums(self):
+        """Rows of the sums of an element, most of all families."""
+        kinds = (arranged.family for arranged in self.d.families)
+        return max(2, *(pair_operators.rows_of(f.kind, f.fluid) for f in kinds))
+
+    def sums(self, collected, factor):
+        """Return what reversed steps summed, see `nodal.ChainRule.gradient`.
+
+        Parameters
+        ----------
+        collected : linearised_steps.Sums
+            Of the whole mesh.
+        factor : float
+            Of all sums.
+        """
+        of_points = [factor * values for values in collected.points]
+        of_faces = [None if values is None else factor * self.d.dt * values for values in collected.faces]
+        of_points, of_faces = replay.undamped(self.d, self.elements[0], of_points, of_faces)
+        return factor * self.d.dt * collected.elements, of_points, of_faces
+
+    def illumination(self, light):
+        """Return the integral of squared accelerations at the nodes, (ne, n^3), (m/s2)2 s; nan in a
+        fluid.
+
+        Parameters
+        ----------
+        light : (points,) array
+            Sums of the solid's points; empty without a solid.
+        """
+        d = self.d
+        out = np.full((d.mesh.size, d.element.size), np.nan)
+        if d.state.solid:
+            out[~d.fluid] = (light / d.dt)[d.points[~d.fluid]]
+        return out
+
+    def of_rank(self, team):
+        """Return the elements that a rank has: `RankElements`; all ranks must call.
+
+        Parameters
+        ----------
+        team : craton.comm.Together
+        """
+        return RankElements(self, team)
+
+    def at(self, cells):
+        """Return the `State` of a medium.
+
+        Parameters
+        ----------
+        cells : (rho, kappa, mu)
+            (ne, n^3) each, kg/m3 and Pa.
+
+        Raises
+        ------
+        ScenarioError
+            Fluid elements that shear, solid ones that do not, waves too fast for the time step.
+        """
+        self._refuse_media(cells[C44] if self.d.anisotropic else cells[2])
+        d = self.rule.discretisation(cells)
+        self._refuse_speeds(cells, d)
+        return State(self, cells, d)
+
+    def _refuse_media(self, mu):
+        """Refuse to make a solid of a fluid, or the other way round."""
+        fluid = self.d.fluid[:, None]
+        for wrong, words in (
+            (fluid & (mu != 0), "fluid nodes have a shear modulus"),
+            (~fluid & (mu == 0), "solid nodes have no shear modulus"),
+        ):
+            if wrong.any():
+                words = f"{int(wrong.sum())} {words}"
+                raise ScenarioError([Problem("m", words, "bound the parameters")])
+
+    def _refuse_speeds(self, cells, d):
+        """Refuse a medium for which the time step is unstable; it is looked at closely only where
+        waves are faster than the step allows for at once, and in an anisotropic medium.
+        """
+        ratio = 1.0 if self.d.anisotropic else self._faster(cells)
+        same = not self.d.anisotropic or d.nodal["stiffness"] is self.d.nodal["stiffness"]
+        if same and ratio * self.d.dt <= self.d.stable.limit:
+            return
+        limit = stable_step(d, d.families, self.machine).limit
+        if d.dt > limit:
+            words = f"the time step {d.dt:.6g} s is unstable for this medium: the limit is {limit:.6g} s"
+            raise ScenarioError([Problem("m", words, "bound vp, or set a shorter time.step")])
+
+    def _faster(self, cells):
+        """Return by which factor waves of high frequency are faster than at the start, at most."""
+        squares = []
+        for rho, (kappa, mu) in ((medium[0], self.rule.unrelaxed(medium)) for medium in (cells, self.cells)):
+            squares.append(((kappa + 4 / 3 * mu) / rho, mu / rho))
+        ratios = [now / np.where(start > 0, start, np.inf) for now, start in zip(*squares)]
+        return float(np.sqrt(np.max(ratios)))
+
+
+def rule_of(d):
+    """Return the class of the chain rule of a `Discretisation`."""
+    if d.anisotropic:
+        return ConstantsRule if d.relaxation is None else RelaxingConstantsRule
+    return nodal.ChainRule if d.relaxation is None or d.fluid.all() else RelaxingRule
+
+
+def columns_of(d, sources):
+    """Return the `Column` of each source, of one in a fluid for each of its elements: list.
+
+    Parameters
+    ----------
+    d : NodalDiscretisation
+    sources : list of PointSource
+    """
+    index, weight, column = points.rows_of_points(d, sources)
+    out = [Column(n, (index[column == n], weight[column == n])) for n in range(len(sources))]
+    fluid = [n for n, c in enumerate(out) if d.state.fluid and len(c.row[0]) and _in_fluid(d, c)]
+    parts = [_parts_in_fluid(d, n, sources[n]) for n in fluid]
+    return [c for n, c in enumerate(out) if n not in fluid] + [c for part in parts for c in part]
+
+
+def _in_fluid(d, column):
+    """Return True where a column adds to the potential."""
+    start, count, _ = d.state.fields["potential_force"]
+    return start <= column.row[0][0] < start + count
+
+
+def _parts_in_fluid(d, number, source):
+    """Return the columns of a source in a fluid."""
+    _, located, parts = d.elements_holding(np.array([source.xyz], float))
+    out = []
+    for m in range(len(located.element)):
+        site = sites(d, located.some([m]))
+        index, weight = points.moment_rows(d, site, source.moment[None])
+        out.append(Column(number, (index.ravel(), weight.ravel() / parts[0]), site))
+    return out

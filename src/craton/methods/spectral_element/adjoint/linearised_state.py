@@ -1,0 +1,205 @@
+"""One medium of a linearised scenario of spectral elements: what its steps are made of, and the chain
+rule from their sums to the medium and to sources.
+"""
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from craton.methods.spectral_element import points
+from craton.methods.spectral_element.adjoint import pairs
+from craton.methods.spectral_element.adjoint.linearised_steps import Steps, arrays_of
+from craton.methods.spectral_element.adjoint.pair_parts import field_of
+from craton.methods.spectral_element.sites import at_sites
+from craton.methods.waves import unit_sources
+
+HALF_STEPS = {"force": "velocity", "moment": "stress"}
+
+
+class State(Steps):
+    """Plans and chain rule of a `Linearised` scenario with one medium.
+
+    Parameters
+    ----------
+    problem : Linearised
+    cells : (rho, kappa, mu)
+        (ne, n^3) each.
+    d : NodalDiscretisation
+    """
+
+    def __init__(self, problem, cells, d):
+        self.problem, self.cells, self.d = problem, cells, d
+        bulk = problem.rule.BULK
+        kappa, start = cells[bulk], problem.cells[bulk]
+        self.of_receivers = {n: _at(site, kappa) / _at(site, start) for n, site in problem.sites.items()}
+        self.of_sources = {
+            n: _at(column.site, start) / _at(column.site, kappa)
+            for n, column in enumerate(problem.columns)
+            if column.site is not None
+        }
+
+    @cached_property
+    def rows(self):
+        """(index, weight) of each channel."""
+        return [(index, weight * self.of_receivers.get(n, 1.0)) for n, (index, weight) in enumerate(self.problem.rows)]
+
+    @cached_property
+    def injected(self):
+        """(index, weight) of each column of sources."""
+        return [
+            (column.row[0], column.row[1] * self.of_sources.get(n, 1.0))
+            for n, column in enumerate(self.problem.columns)
+        ]
+
+    @cached_property
+    def orders(self):
+        """How often the field that a channel records is differentiated by time: (channels,)."""
+        return np.array([pairs.DERIVATIVES[field_of(self.d, index[0])] for index, _ in self.rows], int)
+
+    @cached_property
+    def arrays(self):
+        """Arrays of mesh, medium and faces: those of the start, with the medium of this state."""
+        return arrays_of(self.d, self.problem.elements[0])
+
+    @property
+    def launches(self):
+        """Launches of elements and of faces, and what ranks exchange; see `build.elements_of`."""
+        return self.problem.elements[1:]
+
+    @property
+    def histories(self):
+        """What the columns of sources inject, (steps, columns)."""
+        return self.problem.histories
+
+    @property
+    def acting(self):
+        """Numbers of the columns of sources in `injected`: all of them."""
+        return range(len(self.injected))
+
+    @property
+    def plain(self):
+        """The plan of a run without its arrays, as `craton plan` would make it of this medium."""
+        return self.problem.plan
+
+    def taps(self, by_sources):
+        """Return rows in whose places the transposed field is sampled: of unit sources, where these
+        are asked for, and of columns in a fluid.
+        """
+        units = self.units if by_sources else []
+        return [*units, *(self.injected[n] for n in self.of_sources)]
+
+    # --- the medium ---------------------------------------------------------------------------
+
+    def gradient(self, sums, of_receivers, of_sources):
+        """Return dJ/d(rho, kappa, mu) of the nodes.
+
+        Parameters
+        ----------
+        sums : (of_elements, of_points, of_faces)
+            See `nodal.ChainRule.gradient`.
+        of_receivers, of_sources : dict of int to float
+            dJ by the relative change of the bulk modulus at channels and columns.
+        """
+        out = self.problem.rule.gradient(self.cells, *sums)
+        by_kappa = out[self.problem.rule.BULK]
+        for n, value in of_receivers.items():
+            self._add_at(by_kappa, self.problem.sites[n], value)
+        for n, value in of_sources.items():
+            self._add_at(by_kappa, self.problem.columns[n].site, -value)
+        return out
+
+    def _add_at(self, by_kappa, site, value):
+        """Add the derivative by the relative change of the bulk modulus at a site."""
+        kappa = _at(site, self.cells[self.problem.rule.BULK])
+        by_kappa[site.element[0]] += value / kappa * site.values[0]
+
+    def perturbation(self, changes):
+        """Return what changes to first order: see `nodal.ChainRule.changes`; and by how much the bulk
+        modulus at channels and columns does, relatively: two dicts.
+        """
+        bulk = self.problem.rule.BULK
+        kappa, d_kappa = self.cells[bulk], changes[bulk]
+        relative = [
+            {n: _at(site, d_kappa) / _at(site, kappa) for n, site in places.items()}
+            for places in (self.problem.sites, {n: self.problem.columns[n].site for n in self.of_sources})
+        ]
+        return self.problem.rule.changes(self.cells, changes), *relative
+
+    # --- sources ------------------------------------------------------------------------------
+
+    @cached_property
+    def units(self):
+        """Rows of unit sources in the places of forces, then of moments, and of the derivatives by
+        position: `unit_sources.PARTS` of each source.
+        """
+        return [
+            row
+            for kind in ("force", "moment")
+            for n in self.problem.of_kind(kind)
+            for row in self._units_of(self.problem.sources[n], kind)
+        ]
+
+    def _units_of(self, source, kind):
+        """Rows of the unit sources of one."""
+        d, step = self.d, unit_sources.MOVED * float(np.cbrt(self.d.statistics.smallest))
+        shifts = [(axis, sign) for axis in range(unit_sources.AXES) for sign in (1, -1)]
+        places = [unit_sources.shifted(source, axis, sign * step) for axis, sign in shifts]
+        located = d.locate(np.array([place.xyz for place in places]), False).element
+        inside = (located >= 0).reshape(-1, 2).all(axis=1).repeat(2)
+        places = [place if ok else source for ok, place in zip(inside, places)]
+        units = [replace(source, **{kind: unit}) for unit in unit_sources.components(kind)]
+        index, weight, column = points.rows_of_points(self._of_places(source), [*units, *places])
+        rows = [(index[column == n], weight[column == n]) for n in range(len(units) + len(places))]
+        moved = [
+            (at, sign / (2 * step) * ok * by) for (at, by), ok, (_, sign) in zip(rows[len(units) :], inside, shifts)
+        ]
+        joined = [tuple(np.concatenate(part) for part in zip(*moved[n : n + 2])) for n in range(0, len(moved), 2)]
+        return [*rows[: len(units)], *joined]
+
+    def _of_places(self, source):
+        """Return the discretisation by which a source is placed: in a solid that of the start, in a
+        fluid that of this medium.
+        """
+        fluid = any(self.problem.sources[c.source] is source for c in self._columns_in_fluid())
+        return self.d if fluid else self.problem.d
+
+    def _columns_in_fluid(self):
+        """Columns of sources in a fluid."""
+        return [self.problem.columns[n] for n in self.of_sources]
+
+    def units_of(self, kind):
+        """Return the number of rows of unit sources of forces or moments."""
+        return unit_sources.PARTS[kind] * len(self.problem.of_kind(kind))
+
+    def by_sources(self, kind, taps):
+        """Return what the misfit changes by with the forces or moments.
+
+        Parameters
+        ----------
+        kind : str
+            ``"force"`` or ``"moment"``.
+        taps : (steps, columns) array
+            dJ by what each unit source injects at each step.
+
+        Returns
+        -------
+        list of dict
+            See `craton.methods.finite_difference.adjoint.linearised_state.State.by_sources`.
+        """
+        chosen = self.problem.of_kind(kind)
+        if not chosen:
+            return []
+        series, count = self.problem.series[HALF_STEPS[kind]], unit_sources.PARTS[kind]
+        if kind == "moment":  # from moments to moment rates
+            later = np.cumsum(taps[::-1], axis=0)[::-1] - taps
+            taps = self.d.dt * later
+        return [
+            unit_sources.collected(self.problem.sources[n], kind, taps[:, count * m : count * (m + 1)], series[:, m])
+            for m, n in enumerate(chosen)
+        ]
+
+
+def _at(site, values):
+    """Return values of the nodes at a site."""
+    return float(at_sites(site, values[site.element])[0])

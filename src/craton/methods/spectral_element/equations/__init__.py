@@ -1,0 +1,1 @@
+"""The equations on elements: operators, moduli, faces, absorbing layers, the stable step."""

@@ -1,0 +1,1 @@
+"""Elements and their points: geometry, order in memory, material at nodes, the parts of ranks."""

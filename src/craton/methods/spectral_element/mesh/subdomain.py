@@ -1,0 +1,273 @@
+"""Subdomain of a rank: owned elements, shared GLL points, one ring of ghost elements.
+
+A rank knows corner nodes of the whole mesh, or, of a chunk of the Earth in slices, only those
+around its own elements. Everything that counts GLL points is made for the owned elements and the
+ghost elements around them, because the mass of a point is the sum over all elements that hold it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from craton.core import elements
+from craton.methods.spectral_element.equations.state import State
+from craton.methods.spectral_element.mesh import mesh_terms
+from craton.methods.spectral_element.mesh.geometry import ElementGeometry
+from craton.methods.waves.ranks.sharing import Sharing, SingleRank
+from craton.model.mesh import numbering
+
+
+@dataclass(frozen=True, eq=False)
+class Subdomain:
+    """Subdomain of a rank: owned elements and the GLL points that it shares with other ranks.
+
+    Parameters
+    ----------
+    team : craton.comm.Together, or SingleRank
+    mesh : HexMesh
+        The owned elements, outer ones first.
+    outer : int
+        Number of outer elements, for which neighbours wait.
+    points : (m, n^3) int32 array
+        Local numbers of the elements' points, counted separately in the solid and in the fluid.
+    counts : (int, int)
+        Local points of the solid and of the fluid.
+    shared : dict of str to Sharing
+        Points of the "solid" and of the "fluid" that other ranks have, too.
+    media : (bool, bool)
+        True where any rank has solid, fluid.
+    numbers : (m,) int array
+        Numbers of the owned elements in the whole mesh.
+    bounds : (2, 3) array
+        Lowest and highest x, y, z of the whole mesh, m.
+    whole : HexMesh or None
+        The whole mesh; None where no rank has it.
+    """
+
+    team: Any
+    mesh: Any
+    outer: int
+    points: np.ndarray
+    counts: tuple
+    shared: dict
+    media: tuple
+    numbers: np.ndarray
+    bounds: np.ndarray
+    whole: Any
+
+    @property
+    def state(self):
+        """Where the fields of the owned points lie."""
+        return State(*self.counts)
+
+
+def build_subdomain(prepared, element, fluid, owner, team=None):
+    """Build the `Subdomain` of a rank, and the geometry of its owned elements followed by the ghost
+    elements.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    element : Element
+    fluid : (ne,) bool array
+        Fluid elements.
+    owner : (ne,) int array
+        Rank of each element.
+    team : craton.comm.Together, optional
+
+    Returns
+    -------
+    subdomain : Subdomain
+    ghosted : ElementGeometry
+    """
+    team = team or SingleRank()
+    if team.size == 1:
+        return build_single_subdomain(prepared, element, fluid, team)
+    mesh, numbers, is_owned = prepared.mesh, element_numbers(prepared), owner == team.rank
+    # owned elements, and those that complete their points' masses
+    nearby = elements.touching_elements(mesh.corners, is_owned, True)
+    numbered = numbering.number(mesh.elements[nearby], element.degree)
+    ids, solid_count, fluid_count = number_by_medium(
+        numbered.points.reshape(len(nearby), -1), numbered.count, fluid[nearby]
+    )
+    border = piece_at_border(mesh.corners[nearby], owner[nearby], team.rank, ids, solid_count, fluid[nearby])
+    inner = np.setdiff1d(np.flatnonzero(is_owned[nearby]), border.elements)
+    order = np.concatenate([border.elements, inner, np.flatnonzero(~is_owned[nearby])])
+    size, places, fluid_here = (len(border.elements) + len(inner), nearby[order], fluid[nearby[order]])
+    points, counts, ghosted_counts = number_owned_first(ids, order, (solid_count, fluid_count), fluid_here, size)
+    ghosted_mesh = select_elements(mesh, places).elevated()
+    ghosted = geometry_of(ghosted_mesh, element, fluid_here, points, ghosted_counts)
+    media = team.every(lambda: (not fluid.all(), bool(fluid.any())))
+    subdomain = Subdomain(
+        team=team,
+        mesh=leading_elements(ghosted_mesh, size),
+        outer=border.outer,
+        points=points[:size],
+        counts=counts,
+        shared=sharing_by_medium(team, border, points, fluid_here),
+        media=tuple(map(any, zip(*media))),
+        numbers=numbers[places[:size]],
+        bounds=mesh_bounds(prepared, team),
+        whole=mesh if prepared.owner is None else None,
+    )
+    return subdomain, ghosted
+
+
+def build_single_subdomain(prepared, element, fluid, team):
+    """Return the `Subdomain` and geometry of a rank that owns all elements."""
+    mesh = prepared.mesh
+    numbered = numbering.number(mesh.elements, element.degree)
+    points, *counts = number_by_medium(numbered.points.reshape(mesh.size, -1), numbered.count, fluid)
+    geometry = geometry_of(mesh.elevated(), element, fluid, points, tuple(counts))
+    nothing_shared = {"solid": Sharing(team), "fluid": Sharing(team)}
+    subdomain = Subdomain(
+        team=team,
+        mesh=geometry.mesh,
+        outer=0,
+        points=points,
+        counts=tuple(counts),
+        shared=nothing_shared,
+        media=(counts[0] > 0, counts[1] > 0),
+        numbers=element_numbers(prepared),
+        bounds=mesh_bounds(prepared, team),
+        whole=mesh,
+    )
+    return subdomain, geometry
+
+
+def geometry_of(mesh, element, fluid, points, counts):
+    """Return the `ElementGeometry` of a mesh with `counts` (solid, fluid) points."""
+    return ElementGeometry(
+        mesh=mesh, element=element, fluid=fluid, points=points, state=State(*counts), centres=mesh_terms.centres(mesh)
+    )
+
+
+def element_numbers(prepared):
+    """Return the numbers of the elements of a `Prepared` mesh in the whole mesh: (ne,) int."""
+    return np.arange(prepared.mesh.size) if prepared.numbers is None else prepared.numbers
+
+
+def piece_at_border(corners, owner, rank, ids, solid, fluid):
+    """Return the `elements.Piece` of the owned elements that touch other ranks' elements.
+
+    Parameters
+    ----------
+    corners : (ne, 8) int array
+        Corner nodes of the owned elements and the ghost elements.
+    owner : (ne,) int array
+    rank : int
+    ids : (ne, n^3) int array
+        Numbers of the points, counted separately in the solid and in the fluid.
+    solid : int
+        Points of the solid.
+    fluid : (ne,) bool array
+    """
+    touched = np.zeros((2, int(corners.max()) + 1), bool)
+    for side, chosen in enumerate((owner == rank, owner != rank)):
+        touched[side, corners[chosen]] = True
+    nearby = np.flatnonzero(touched.all(axis=0)[corners].any(axis=1))
+    piece = elements.piece_from_neighbourhood(rank, nearby, ids[nearby] + solid * fluid[nearby, None], owner[nearby])
+    return elements.Piece(rank, piece.elements[: piece.outer], piece.outer, piece.shared)
+
+
+def number_owned_first(ids, order, counts, fluid, size):
+    """Renumber the points of elements in another order: those of the first `size` elements, the
+    owned ones, come first in each medium.
+
+    Returns
+    -------
+    points : (ne, n^3) int32 array
+    owned, total : (int, int)
+        Points of the solid and of the fluid: of the owned elements, of all.
+    """
+    points, owned_counts, total_counts = np.empty((len(order), ids.shape[1]), np.int32), [], []
+    for in_medium, count in zip((~fluid, fluid), counts):
+        owned, used, rows = np.zeros(count, bool), np.zeros(count, bool), np.flatnonzero(in_medium)
+        split = int(np.searchsorted(rows, size))
+        for flags, part in ((owned, rows[:split]), (used, rows[split:])):
+            numbering.mark(flags, ids, order[part])
+        number, ghosts = (np.cumsum(owned, dtype=np.int32) - np.int32(1), np.flatnonzero(used & ~owned))
+        owned_counts.append(int(owned.sum()))
+        total_counts.append(owned_counts[-1] + len(ghosts))
+        number[ghosts] = np.arange(owned_counts[-1], total_counts[-1], dtype=np.int32)
+        numbering.renumber(points, rows, number, ids, order[rows])
+    return points, tuple(owned_counts), tuple(total_counts)
+
+
+def sharing_by_medium(team, piece, points, fluid):
+    """Return the `Sharing` of the points of each medium, by its name, from a piece and the points
+    of its elements.
+    """
+    lists = piece.points(points)
+    in_fluid = {rank: fluid[places // points.shape[1]] for rank, places in piece.shared.items()}
+    shared = {}
+    for medium, is_fluid in (("solid", False), ("fluid", True)):
+        of_medium = {rank: numbers[in_fluid[rank] == is_fluid] for rank, numbers in lists.items()}
+        shared[medium] = Sharing(team, {rank: numbers for rank, numbers in sorted(of_medium.items()) if len(numbers)})
+    return shared
+
+
+def number_by_medium(points, count, fluid):
+    """Return number points separately in the two media.
+
+    A point on both sides of an interface between fluid and solid is in both.
+
+    Parameters
+    ----------
+    points : (ne, nodes) int array
+    count : int
+        Points of the mesh.
+    fluid : (ne,) bool array
+
+    Returns
+    -------
+    points : (ne, nodes) int array
+        Numbers in the element's own medium.
+    solid, fluid : int
+        Points of each medium.
+    """
+    if not fluid.any():
+        return points, count, 0
+    out, counts = np.empty_like(points), []
+    for in_medium in (~fluid, fluid):
+        used, rows = np.zeros(count, bool), np.flatnonzero(in_medium)
+        numbering.mark(used, points, rows)
+        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        numbering.renumber(out, rows, number, points, rows)
+        counts.append(int(used.sum()))
+    return out, *counts
+
+
+# --- meshes of selected elements ------------------------------------------------------------------
+
+
+def mesh_bounds(prepared, team):
+    """Return the lowest and highest x, y, z of the whole mesh, (2, 3), m, of which a rank may have
+    only a part; all ranks must call.
+    """
+    if prepared.bounds is not None or prepared.owner is None:
+        return prepared.mesh.bounds() if prepared.bounds is None else prepared.bounds
+    owned = replace(prepared.mesh, elements=prepared.mesh.elements[prepared.owner == team.rank], regions=None, faces={})
+    low, high = zip(*team.every(owned.bounds))
+    return np.array([np.min(low, axis=0), np.max(high, axis=0)])
+
+
+def leading_elements(mesh, size):
+    """Return the mesh of the first `size` elements, with all nodes; nothing is copied."""
+    faces = {name: rows[rows[:, 0] < size] for name, rows in mesh.faces.items()}
+    return replace(mesh, elements=mesh.elements[:size], regions=mesh.regions[:size], faces=faces)
+
+
+def select_elements(mesh, chosen):
+    """Return the mesh of chosen elements (m,) in their order, with the nodes that they use."""
+    place, used = np.full(mesh.size, -1, np.int32), np.zeros(len(mesh.nodes), bool)
+    place[chosen] = np.arange(len(chosen), dtype=np.int32)
+    nodes = mesh.elements[chosen]
+    used[nodes] = True
+    numbers = (np.cumsum(used, dtype=np.int32) - 1)[nodes]
+    faces = {
+        name: np.column_stack([place[rows[:, 0]], rows[:, 1]])[place[rows[:, 0]] >= 0]
+        for name, rows in mesh.faces.items()
+    }
+    return replace(mesh, nodes=mesh.nodes[used], elements=numbers, regions=mesh.regions[chosen], faces=faces)

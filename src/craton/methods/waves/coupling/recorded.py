@@ -1,0 +1,485 @@
+"""Injections of recordings and the recordings themselves, whatever the method: rings that sample
+places, clocks that agree, values by step.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from craton import io
+from craton.core.gathering import partial_sums
+from craton.core.plan import Array, Launch
+from craton.core.recording import Recording, slots_for
+from craton.core.rolling import Rolling
+from craton.errors import Problem, ScenarioError
+from craton.io.contents import Wavefield
+from craton.methods.waves import points as operators
+from craton.methods.waves.coupling.oblique import plane_incident
+from craton.methods.waves.coupling.sampled import SampledIncident, medium_problem
+from craton.methods.waves.tables import of_values
+from craton.output.recordings import Recorded, RecordedRows, open_recording
+from craton.tables.fields import spatial
+
+QUIET = 1e-6  # of the largest value: what a recording may hold before the run begins
+SAME_STEP = 1e-9  # relative
+ALIGNED = 1e-3  # of a step
+SAME_MEDIUM = 1e-4  # relative
+OTHER_CONTACT = (
+    "contacts of fluid and solid are elsewhere, or of another shape (a body within some five points of a level "
+    "sea floor changes the differences all along it)"
+)
+MEDIUM = ("vp", "vs", "rho", "qp", "qs")  # labels of places
+
+
+@dataclass(frozen=True, eq=False)
+class Incident:
+    """A recording that is injected into a run.
+
+    Parameters
+    ----------
+    key : str
+        Of the scenario, for messages: ``"injection.0"``.
+    recorded : Recorded
+    """
+
+    key: str
+    recorded: Recorded
+
+    wavelet, resampled = None, False
+
+    @property
+    def band(self):
+        """Highest frequency, Hz."""
+        return self.about["band"] or np.inf
+
+    @property
+    def about(self):
+        """What the recording says of itself."""
+        return self.recorded.about
+
+    def shift(self, start):
+        """Return the steps from the start of the recording to a start, s; not a whole number where the clocks
+        do not agree.
+        """
+        return (start - self.about["start"]) / self.about["dt"]
+
+    @property
+    def corners(self):
+        """Corners of the box of elements, m."""
+        return np.array(self.about["from"]), np.array(self.about["to"])
+
+    def describe(self):
+        """Return what it is, in words."""
+        return f'"{self.recorded.name}" of {self.recorded.path}'
+
+    def clock_problems(self, d):
+        """Return where recording and run do not agree in time: list of Problem."""
+        dt, start, steps = self.about["dt"], self.about["start"], self.recorded.steps
+        shift, key = self.shift(d.start), f"{self.key}.recorded"
+        if abs(d.dt - dt) > SAME_STEP * dt:
+            words = f"it was recorded with steps of {dt:.9g} s, the run has {d.dt:.9g} s"
+            remedy = f"write time.step = {dt:.12g}, or record it with this step"
+            return [Problem(key, words, remedy)]
+        if abs(shift - round(shift)) > ALIGNED:
+            words = f"the recording begins at {start:.9g} s, the run at {d.start:.9g} s: no whole number of steps apart"
+            remedy = f"write time.start = {start:.12g}, or leave start out"
+            return [Problem("time.start", words, remedy)]
+        if d.steps + round(shift) > steps:
+            last = start + steps * dt
+            words = f"it ends at {last:.6g} s, the run needs it to {d.start + d.steps * dt:.6g} s"
+            longest = last - d.extra * dt
+            remedy = f"record it for longer, or write time.duration = {longest:.6g} at most"
+            return [Problem(key, words, remedy)]
+        return []
+
+
+def opened(scenario, method):
+    """Return the injections of a scenario, opened: list of `Incident`, and list of Problem.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    method : str
+        That of the run: ``"fd"``.
+    """
+    incident, problems = [], []
+    for n, entry in enumerate(scenario.injection):
+        key = f"injection.{n}"
+        if not hasattr(entry, "recorded"):
+            make = partial(plane_incident, scenario) if hasattr(entry, "wave") else of_file
+            wave, wrong = make(key, entry)
+            incident += [wave] * (wave is not None)
+            problems += wrong
+            continue
+        try:
+            recorded = open_recording(entry.recorded, entry.name)
+        except (OSError, ValueError, KeyError) as error:
+            remedy = "name the folder of a run with [[recording]], and the recording"
+            problems.append(Problem(f"{key}.recorded", str(error), remedy))
+            continue
+        if recorded.about.get("sampling"):
+            incident.append(of_points(key, recorded))
+            continue
+        other = recorded.about.get("method")
+        if other != method:
+            words = f'it was recorded with method = "{other}", this run has "{method}"'
+            remedy = "record it with the same method, or with sampling, for runs of any grid"
+            problems.append(Problem(f"{key}.recorded", words, remedy))
+            continue
+        incident.append(Incident(key, recorded))
+    return incident, problems
+
+
+def of_file(key, entry):
+    """Return the `SampledIncident` of a file, and list of Problem.
+
+    Parameters
+    ----------
+    key : str
+        Of the scenario.
+    entry : InjectedWavefield
+    """
+    try:
+        waves = io.read(entry.file, "wavefield")
+    except (OSError, ValueError) as error:
+        remedy = getattr(error, "remedy", "") or "name a file of waves around the box"
+        return None, [Problem(f"{key}.file", str(error), remedy)]
+    if entry.at is not None:
+        waves = replace(waves, xyz=waves.xyz + spatial(entry.at))
+    corners = np.array([spatial(entry.from_), spatial(entry.to)])
+    return SampledIncident(key, waves, corners), []
+
+
+def of_points(key, recorded):
+    """Return the `SampledIncident` of a recording at points.
+
+    Parameters
+    ----------
+    key : str
+    recorded : Recorded
+    """
+    about, labels = recorded.about, recorded.labels
+    names = list(dict.fromkeys(map(str, labels["field"])))
+    count = len(labels["field"]) // len(names)
+    values = recorded.whole()
+    waves = Wavefield(
+        f'"{recorded.name}" of {recorded.path}',
+        np.stack([labels[axis][:count] for axis in "xyz"], axis=1),
+        {name: values[:, n * count : (n + 1) * count] for n, name in enumerate(names)},
+        about["start"],
+        about["dt"],
+        {name: labels[name][:count] for name in MEDIUM if name in labels},
+        {name: 0.5 if name[0] == "v" else 1.0 for name in names},
+        leapfrog=True,
+    )
+    corners = np.array([spatial(about["from"]), spatial(about["to"])])
+    return SampledIncident(key, waves, corners, about["band"] or np.inf)
+
+
+def timed(scenario, incident, begin):
+    """Return the scenario with the step and the start of its first recording, where it names none.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    incident : list of Incident
+    begin : float
+        Where its sources begin, s; infinite without sources.
+    """
+    begin = min([begin, *(wave.begin for wave in incident if wave.wavelet)])
+    begin = min([begin, *(wave.about["start"] for wave in incident if wave.resampled)])
+    abouts = [wave.about for wave in incident if not (wave.wavelet or wave.resampled)]
+    if not abouts:
+        resampled = any(wave.resampled for wave in incident)
+        start = begin if resampled else min(begin, 0.0)
+        return with_time(scenario, {"start": start}) if incident else scenario
+    about, time = abouts[0], scenario.time
+    step = time.step or about["dt"]
+    start = time.start
+    if start is None:
+        earlier = max(np.ceil((about["start"] - begin) / step - ALIGNED), 0) if begin < np.inf else 0
+        start = about["start"] - earlier * step
+    return with_time(scenario, {"step": step, "start": start})
+
+
+def with_time(scenario, values):
+    """Return the scenario with keys of its table ``time`` where it does not name them.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    values : dict
+    """
+    time = scenario.time
+    values = {name: value for name, value in values.items() if getattr(time, name) is None}
+    return scenario.model_copy(update={"time": time.model_copy(update=values)})
+
+
+def carriers(sources, incident):
+    """Return sources, and incident waves that have a wavelet.
+
+    Parameters
+    ----------
+    sources : list of sources
+    incident : list of Incident and PlaneIncident
+    """
+    return [*sources, *(wave for wave in incident if wave.wavelet)]
+
+
+def clock_problems(d, incident):
+    """Return where incident waves and run do not agree in time: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    incident : list of Incident and PlaneIncident
+    """
+    return [problem for wave in incident for problem in wave.clock_problems(d)]
+
+
+def values_of(d, wave, places, late):
+    """Return the values of some places of a recording for every step of a run, and list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    wave : Incident
+    places : (n,) int array
+    late : (n,) int array
+        Steps by which the run takes each value later than it was recorded.
+
+    Returns
+    -------
+    series : Rolling, shape (steps, n)
+    problems : list of Problem
+    """
+    recorded, shift = wave.recorded, round(wave.shift(d.start))
+    # the row of the first value that is taken late stands before the first one that is not
+    first = max(shift - 1, 0)
+    # a ring of one row would stand for series of all steps (points.h)
+    slots = max(2, slots_for(len(places), d.steps, recorded.values.dtype))
+    largest = largest_values(recorded, places, first, d.steps + shift, slots)
+    if not np.isfinite(largest).all():
+        words = "it is not complete: the run that recorded it was stopped"
+        return None, [Problem(f"{wave.key}.recorded", words, "run it again, or resume it")]
+    before = largest_values(recorded, places, 0, first, slots).max(initial=0.0)
+    if before > QUIET * max(largest.max(initial=0.0), before):
+        words = f"waves have come before the run begins, at {d.start:.6g} s"
+        remedy = f"write time.start = {wave.about['start']:.12g}, or leave start out"
+        return None, [Problem("time.start", words, remedy)]
+    late = np.asarray(late, bool)
+    rows = RecordedRows(recorded.path, recorded.name, places, late, shift, largest)
+    return Rolling(rows, (d.steps, len(places)), np.dtype(d.precision), slots), []
+
+
+def largest_values(recorded, places, first, last, rows):
+    """Return the largest magnitude of some places in the rows first .. last - 1 of a recording,
+    nan where any is, (n,): read in blocks of some rows.
+    """
+    largest = np.zeros(len(places), recorded.values.dtype)
+    for low in range(first, last, rows):
+        block = recorded.columns(places, low, min(low + rows, last))
+        largest = np.maximum(largest, np.abs(block).max(axis=0))
+    return largest
+
+
+def medium_problems(wave, places, medium, xyz):
+    """Return where the medium at some places is not that of a recording: list of Problem.
+
+    Parameters
+    ----------
+    wave : Incident
+    places : (n,) int array
+    medium : dict of str to (n,) array
+        vp, vs, m/s, and rho, kg/m3; Qp and Qs; `contact`, a number for differences that end at
+        contacts of fluid and solid, nan elsewhere.
+    xyz : (n, 3) array
+        m.
+    """
+    for name, values in medium.items():
+        label = wave.recorded.labels.get(name)
+        recorded_values = np.full(len(places), np.nan) if label is None else label[places]
+        differs = np.abs(values - recorded_values) > SAME_MEDIUM * np.maximum(np.abs(recorded_values), 1.0)
+        differs |= np.isnan(values) != np.isnan(recorded_values)
+        if differs.any():
+            n = int(np.flatnonzero(differs)[0])
+            words = f"{name} = {values[n]:.6g} instead of {recorded_values[n]:.6g}"
+            words = OTHER_CONTACT if name == "contact" else words
+            return [medium_problem(wave.key, words, xyz[n])]
+    return []
+
+
+def checked(value, problems):
+    """Return a value that was made without problems.
+
+    Parameters
+    ----------
+    value : object
+    problems : list of Problem
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if problems:
+        raise ScenarioError(problems)
+    return value
+
+
+def peak_of(series, columns=...):
+    """Return the largest magnitude of some columns of series, 0 without any.
+
+    Parameters
+    ----------
+    series : (steps, n) array or Rolling
+    columns : index expression
+    """
+    if isinstance(series, Rolling):
+        return float(series.read.largest[columns].max(initial=0.0))
+    return float(np.abs(series[:, columns]).max(initial=0.0))
+
+
+def band_with(band, sources, incident):
+    """Return the highest frequency of a run, Hz, with that of its recordings.
+
+    Parameters
+    ----------
+    band : float
+        That of its sources, infinite without any.
+    sources : list of sources
+    incident : list of Incident
+    """
+    bands = [wave.band for wave in incident]
+    return max([band] * bool(sources) + bands, default=band)
+
+
+def notes(plan, incident):
+    """Return the rows of `craton plan` on injections.
+
+    Parameters
+    ----------
+    plan : Plan
+    incident : list of Incident
+    """
+    rows = []
+    for n, wave in enumerate(incident):
+        series = plan.arrays[series_name(n)]
+        words = f"{series.shape[1]:,} incident values a step, {series.nbytes / 2**20:,.1f} MiB"
+        if isinstance(series.data, Rolling):
+            whole = series.data.shape[0] * series.nbytes / series.data.slots
+            words += f" of {whole / 2**20:,.1f} MiB: read {series.data.slots} steps at a time"
+        words += f"; {wave.words}" if wave.resampled else ""
+        rows.append(("injection", f"{wave.describe()}: {words}"))
+    return rows
+
+
+def series_name(number):
+    """Name of the array of the incident values of an injection, (steps, values)."""
+    return f"injection{number}_series"
+
+
+def ring(name, source, labels, about, d, band, state="state", first=None, weight=None):
+    """Return the `Recording` of some entries of the state, its arrays, and the launch that samples
+    them.
+
+    Parameters
+    ----------
+    name : str
+    source : (rows,) int array
+        Places in the state.
+    labels, about : dict
+        See `Recording`.
+    d : Discretisation
+    band : float
+        Highest frequency of the run, Hz.
+    state : str
+        Array that holds them.
+    first : (places + 1,) int array, optional
+        Where the rows of each place begin; by default each has one.
+    weight : (rows,) array, optional
+        By default 1.
+    """
+    first = np.arange(len(source) + 1) if first is None else first
+    weight = np.ones(len(source)) if weight is None else weight
+    places = len(first) - 1
+    slots, array = slots_for(places, d.steps, d.precision), f"recording_{name}"
+    arrays = {array: Array("record", (slots, places), d.precision)}
+    arrays |= of_values(array, source=(source, np.int64), first=(first, np.int32), weight=(weight, d.precision))
+    names = (array, state, *(f"{array}_{part}" for part in ("source", "first", "weight")), "step")
+    params: dict[str, Any] = {"columns": places, "slots": slots}
+    launch = Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, places), params)
+    about = about | {"dt": float(d.dt), "start": float(d.start), "layers": d.layer_words}
+    about["band"] = float(band) if np.isfinite(band) else None
+    return Recording(name, array, slots, labels, about, d.steps, d.precision), arrays, launch
+
+
+def layer_warnings(d, incident, table):
+    """Return a warning for each recording whose run had absorbing layers made for other speeds.
+
+    Parameters
+    ----------
+    d : Discretisation
+    incident : list of Incident
+    table : str
+        Of the layers in the scenario.
+    """
+    return [
+        f"the absorbing layers of this run are made for {d.layer_words}, those of {wave.describe()} for "
+        f"{theirs}: records may differ by 0.5 %; give both runs the same vp and vs in {table}"
+        for wave in incident
+        if not (wave.wavelet or wave.resampled)
+        if d.layer_words and (theirs := wave.about.get("layers", d.layer_words)) not in ("", d.layer_words)
+    ]
+
+
+def joined(ringed, numbers, team):
+    """Return the `Recording` of all ranks, and the arrays and launches that sample the places of
+    this one; all ranks must call.
+
+    Parameters
+    ----------
+    ringed : (Recording, dict of str to Array, Launch)
+        Of this rank's places, as `craton.methods.waves.coupling.recorded.ring` returns it.
+    numbers : (places,) int array
+        Number of each place among those of all ranks.
+    team : craton.comm.Together, or SingleRank
+
+    Returns
+    -------
+    recording : Recording
+    arrays : dict of str to Array
+    launches : list of Launch
+        Empty where this rank has no place.
+    """
+    recording, arrays, launch = ringed
+    if team.size == 1:
+        return recording, arrays, [launch]
+    numbers_of_ranks, labels = zip(*team.every(lambda: (numbers, recording.labels)))
+    order = np.argsort(np.concatenate(numbers_of_ranks))
+    slots = slots_for(len(order), recording.steps, recording.precision)
+    whole = replace(
+        recording,
+        slots=slots,
+        labels={name: np.concatenate([of[name] for of in labels])[order] for name in labels[0]},
+        gathering=partial_sums(numbers_of_ranks, len(order), operators.SAMPLE),
+    )
+    if not len(numbers):
+        return whole, {}, []
+    ring = replace(arrays[recording.array], shape=(slots, len(numbers)))
+    sampling = replace(launch, params=launch.params | {"slots": slots})
+    return whole, arrays | {recording.array: ring}, [sampling]
+
+
+def numbered(count, team):
+    """Return the numbers of this rank's places where those of one rank stand behind those of the
+    other: (count,) int array; all ranks must call.
+
+    Parameters
+    ----------
+    count : int
+        Places of this rank.
+    team : craton.comm.Together, or SingleRank
+    """
+    return sum(team.every(lambda: count)[: team.rank]) + np.arange(count)

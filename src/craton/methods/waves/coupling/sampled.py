@@ -1,0 +1,309 @@
+"""Waves that were sampled on another grid, or by another program, as incident waves of an injection:
+interpolated in space onto the places, and resampled to the steps, of the run.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+
+from craton.errors import Problem
+from craton.io.contents import Wavefield
+from craton.methods.waves.coupling.lattice import NoLattice, interpolation, lattice_of
+from craton.survey import leapfrog
+
+TOGETHER = 2048  # places whose series are computed at a time
+CARRIED = 1e-2  # of the largest amplitude: the highest frequency that counts has this
+QUIET = 1e-3  # of the largest value: the first one, where waves have come before it
+SAMPLES = 2.5  # a period of the highest frequency that counts
+POINTS = 3.5  # a wavelength of it
+WORST = 0.3  # relative error of that frequency
+SAME_MEDIUM = 1e-2  # relative; the medium is known at the points around a place only
+SAME_POINT = 1e-3  # m: positions that are the same
+PLACES = {"v": 0.5, "s": 0.0, "u": 0.0}  # of values within a step
+
+
+def medium_problem(key, words, place, subject="medium"):
+    """Return the Problem of a box beside which two runs differ.
+
+    Parameters
+    ----------
+    key : str
+        Of the scenario.
+    words : str
+        What differs, and how.
+    place : (3,) array
+        Where, m.
+    subject : str
+        ``"medium"`` or ``"attenuation"``.
+    """
+    where = ", ".join(f"{v:.6g}" for v in place)
+    message = f"at the box the {subject} is not that of the recording: {words} at ({where}) m"
+    remedy = "let the media agree at the sides of the box; anomalies belong inside"
+    return Problem(key, message, remedy)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledIncident:
+    """Waves at points around a box.
+
+    Parameters
+    ----------
+    key : str
+        Of the scenario, for messages: ``"injection.0"``.
+    waves : Wavefield
+    corners : (2, 3) array
+        Of the box, m.
+    band : float
+        Highest frequency, Hz.
+    resolution : dict
+        Slowest speed and error of the interpolation, once the places of the run are known.
+    """
+
+    key: str
+    waves: Wavefield
+    corners: np.ndarray
+    band: float = np.inf
+    resolution: dict = field(default_factory=dict)
+
+    wavelet, resampled = None, True
+
+    @property
+    def about(self):
+        """When it begins, s; it asks for no step."""
+        return {"start": self.waves.start, "dt": None}
+
+    @cached_property
+    def frequency(self):
+        """Highest frequency that counts, Hz: above it no spectrum of a velocity or displacement
+        has more than a hundredth of the largest amplitude.
+        """
+        every = []
+        for name, series in self.waves.values.items():
+            if name[0] in "uv":
+                frequencies, amplitude = leapfrog.amplitudes(series, self.waves.interval)
+                every.append(amplitude)
+        largest = np.max(every, axis=0)
+        return float(frequencies[largest > CARRIED * largest.max()].max(initial=0.0))
+
+    @cached_property
+    def lattice(self):
+        """The `Lattice` of the points, None where they are scattered."""
+        try:
+            return lattice_of(self.waves.xyz)
+        except NoLattice:
+            return None
+
+    def describe(self):
+        """Return what it is, in words."""
+        waves = self.waves
+        kind = "a lattice of points" if self.lattice is not None else "scattered points"
+        return f"{waves.name}: {len(waves.xyz):,} points on {kind}, every {waves.interval:.4g} s"
+
+    def clock_problems(self, d):
+        """Return where the waves do not cover the run, begin in motion, or are sampled too coarsely:
+        list of Problem.
+        """
+        waves, key, end = self.waves, self.key, d.start + (d.steps - d.extra) * d.dt
+        if waves.end < end - 0.5 * max(waves.interval, d.dt):
+            words = f"the waves end at {waves.end:.6g} s, the run at {end:.6g} s"
+            remedy = f"record them for longer, or write time.duration = {waves.end:.6g} at most"
+            return [Problem(key, words, remedy)]
+        known = [series for name, series in waves.values.items() if name[0] in "uv"]
+        peak = max(float(np.abs(series).max()) for series in known)
+        before = max(int(np.floor((d.start - waves.start) / waves.interval)), 0) + 1
+        early = max(float(np.abs(series[:before]).max()) for series in known)
+        if not peak:
+            return [Problem(key, "the waves are zero everywhere", "give others")]
+        if self.frequency * waves.interval * SAMPLES > 1:
+            samples = 1 / (self.frequency * waves.interval)
+            words = (
+                f"an interval of {waves.interval:.4g} s is too long: at {self.frequency:.4g} Hz the waves "
+                f"have a hundredth of their largest amplitude, {samples:.2g} samples a period"
+            )
+            return [Problem(key, words, f"give {SAMPLES:g} samples a period, or filter them")]
+        if early > QUIET * peak:
+            words = f"waves have come before the run begins, at {d.start:.6g} s"
+            if d.start <= waves.start:
+                words = f"the waves begin in motion, at {waves.start:.6g} s"
+            remedy = f"begin from rest; write time.start = {waves.start:.6g}, or leave start out"
+            return [Problem("time.start" if d.start > waves.start else key, words, remedy)]
+        return []
+
+    def points_per_wavelength(self, slowest):
+        """Return points per wavelength of the slowest speed, m/s, at the highest frequency that
+        counts.
+        """
+        lines = np.array(self.lattice.number.shape) > 1
+        return slowest / max(self.frequency, 1e-30) / self.lattice.spacing[lines].max()
+
+    def weights(self, xyz):
+        """Return weights (positions, points) of values at positions (n, 3), m, their largest
+        relative error per wavenumber or None, and which have too few points around them.
+        """
+        if self.lattice is not None:
+            onto = interpolation(self.lattice, xyz, self.waves.fewest)
+            return onto.matrix, onto.error, onto.missing
+        from scipy.sparse import csr_array
+        from scipy.spatial import cKDTree
+
+        distance, point = cKDTree(self.waves.xyz).query(xyz)
+        shape = len(xyz), len(self.waves.xyz)
+        matrix = csr_array((np.ones(len(xyz)), (np.arange(len(xyz)), point)), shape=shape)
+        return matrix, lambda wavenumber: 0.0, distance > SAME_POINT
+
+    @property
+    def displaced(self):
+        """Fields from which displacements are made, tuple of str."""
+        letter = "u" if "ux" in self.waves.values else "v"
+        return tuple(letter + axis for axis in "xyz")
+
+    def problems(self, d, fields, xyz, medium, reach):
+        """Return where the waves do not cover places of a run, are sampled too coarsely or in another
+        medium: list of Problem.
+
+        Parameters
+        ----------
+        d : Discretisation
+        fields : sequence of str
+            That are needed there.
+        xyz : (n, 3) array
+            m.
+        medium : dict of str to (n,) array
+            vp, vs, rho of the run.
+        reach : float
+            m over which the run averages its medium.
+        """
+        absent = sorted({name for name in fields if not self.source_of(name)})
+        if absent:
+            words = f"it has no {', '.join(absent)}, which the run needs at the box"
+            remedy = "give velocity or displacement, and for finite differences stress or strain"
+            return [Problem(self.key, words, remedy)]
+        _, error, missing = self.weights(xyz)
+        if missing.any():
+            x, y, z = xyz[np.flatnonzero(missing)[0]]
+            low, high = self.waves.xyz.min(axis=0), self.waves.xyz.max(axis=0)
+            limits = ", ".join(f"{a:,.6g} to {b:,.6g}" for a, b in zip(low, high))
+            words = (
+                f"it does not cover the box: {missing.sum():,} of {len(xyz):,} places of the run lack points "
+                f"around them, the first at ({x:.6g}, {y:.6g}, {z:.6g}) m; its points span {limits} m"
+            )
+            if self.lattice is None:
+                words += f", and scattered points are taken only within {SAME_POINT} m of a place"
+            remedy = "sample a thicker layer on both sides of the box, on a regular lattice"
+            return [Problem(self.key, words, remedy)]
+        slowest = float((medium["vs"] if np.all(medium["vs"] > 0) else medium["vp"]).min())
+        self.resolution.update(slowest=slowest, error=error(2 * np.pi * self.frequency / slowest))
+        if self.lattice is not None and self.points_per_wavelength(slowest) < POINTS:
+            words = (
+                f"{self.points_per_wavelength(slowest):.2g} points a wavelength at {self.frequency:.4g} Hz, where "
+                f"the waves have a hundredth of their largest amplitude, at {slowest:.5g} m/s"
+            )
+            remedy = f"sample them with {POINTS:g} points a wavelength or more, or filter them"
+            return [Problem(self.key, words, remedy)]
+        if self.resolution["error"] > WORST:
+            words = (
+                f"between its points waves of {self.frequency:.4g} Hz, where they have a hundredth of their largest "
+                f"amplitude, are off by {self.resolution['error']:.2g}"
+            )
+            remedy = "sample them with more points a wavelength, or in a thicker layer, or filter them"
+            return [Problem(self.key, words, remedy)]
+        return self.medium_problems(xyz, medium, reach)
+
+    def medium_problems(self, xyz, medium, reach):
+        """Return where the medium of the run lies outside that of the points around: list of
+        Problem.
+        """
+        if self.lattice is None:
+            return []
+        corners = list(self.lattice.corners(xyz, reach))
+        known = np.all([number >= 0 for number in corners], axis=0)
+        for name, values in medium.items():
+            if name not in self.waves.medium:
+                continue
+            around = np.array([self.waves.medium[name][number] for number in corners])
+            low, high = around.min(axis=0), around.max(axis=0)
+            room = SAME_MEDIUM * np.maximum(np.abs(high), 1.0)
+            differs = known & ((values < low - room) | (values > high + room))
+            if differs.any():
+                n = int(np.flatnonzero(differs)[0])
+                words = f"{name} = {values[n]:.6g} instead of {low[n]:.6g} to {high[n]:.6g}"
+                return [medium_problem(self.key, words, xyz[n])]
+        return []
+
+    def source_of(self, name):
+        """Return the field from which that of a name is made, and whether it is differentiated;
+        None where there is none.
+        """
+        if name in self.waves.values:
+            return name, False
+        if name[0] == "v" and f"u{name[1:]}" in self.waves.values:
+            return f"u{name[1:]}", True
+        return None
+
+    def series(self, d, fields, xyz, precision=None):
+        """Return velocities, half a step after each step, displacements and stresses, at it: (steps,
+        n).
+
+        Parameters
+        ----------
+        d : Discretisation
+        fields : (n,) array of str
+        xyz : (n, 3) array
+            m.
+        precision : dtype, optional
+            By default that of the run.
+        """
+        out = np.zeros((d.steps, len(fields)), precision or d.precision)
+        waves = self.waves
+        for name in np.unique(fields):
+            source, rate = self.source_of(str(name))
+            away = waves.start - d.start, waves.place.get(source, 0.0)
+            onto_steps = partial(
+                leapfrog.resampled,
+                interval=waves.interval,
+                offset=away,
+                steps=d.steps,
+                dt=d.dt,
+                shift=PLACES[name[0]],
+                leapfrog=waves.leapfrog,
+                rate=rate,
+            )
+            chosen, values = np.flatnonzero(fields == name), waves.values[source]
+            matrix = self.weights(xyz[chosen])[0]
+            used = np.unique(matrix.indices)
+            # both are linear: first what makes fewer series
+            in_time_first = len(used) <= len(chosen)
+            values, matrix = values[:, used], matrix[:, used]
+            values = onto_steps(values).astype(out.dtype) if in_time_first else values
+            for begin in range(0, len(chosen), TOGETHER):
+                columns = slice(begin, begin + TOGETHER)
+                series = (matrix[columns] @ values.T).T
+                out[:, chosen[columns]] = series if in_time_first else onto_steps(series)
+        return out
+
+    def displacement(self, d, xyz):
+        """Return displacements at each step, component fastest: (steps, 3 n), m.
+
+        Parameters
+        ----------
+        d : Discretisation
+        xyz : (n, 3) array
+            m.
+        """
+        fields, places = np.tile(self.displaced, len(xyz)), np.repeat(xyz, 3, axis=0)
+        velocity = self.series(d, fields, places, float)
+        if fields[0][0] == "u":
+            return velocity
+        start = np.zeros((1, velocity.shape[1]))
+        return np.concatenate([start, d.dt * velocity.cumsum(axis=0)])[:-1]
+
+    @property
+    def words(self):
+        """What the plan says of its sampling."""
+        samples, slowest = 1 / (self.frequency * self.waves.interval), self.resolution["slowest"]
+        words = f"up to {self.frequency:.4g} Hz, where they have a hundredth of their largest amplitude, {samples:.3g} samples a period"
+        if self.lattice is None:
+            return f"{words}, taken at the points themselves"
+        points, error = self.points_per_wavelength(slowest), self.resolution["error"]
+        return f"{words}, {points:.3g} points a wavelength at {slowest:.5g} m/s, interpolated with errors up to {error:.2g} there"

@@ -1,0 +1,165 @@
+"""Peak maps of a plan: the operator that measures at every step, its arrays, and its launch."""
+
+import numpy as np
+
+from craton.core.operator import KERNELS, Operator, Struct
+from craton.core.peaks import INTEGRALS, KIND, MAXIMA, PeakSeries, nigam_jennings
+from craton.core.plan import Array, Launch
+from craton.errors import Problem, ScenarioError
+from craton.methods.waves.tables import of_values
+from craton.survey import geography
+
+FILE = KERNELS / "peaks.h"
+PARAMS = Struct("PeakParams", (*((name, "i32") for name in ("count", "together", "last", "every")), ("dt", "real")))
+DOUBLES = ("displaced", "sums", "oscillators", "recursion")
+TYPES = (*((name, "f64") for name in DOUBLES), ("source", "i64"), ("first", "i32"), ("step", "i32"))
+WRITES = ("before", "displaced", "largest", "sums", "pushed", "oscillators", "oscillators_largest", "history")
+READS = ("state", "ghosts", "source", "first", "weight", "axes", "recursion", "step")
+MOST_ROWS = 2**31 - 1  # rows are counted in 32 bits
+BINS = 256  # values of the history behind the significant duration, where no resolution is given
+BESIDE = {"together": 0, "last": 0, "every": 1, "dt": 1.0}  # scalars that gathering does not read
+TURNED = 1e-12  # of axes, below which nothing is turned
+ROWS_OF_SITE = 40  # rows that a site has about, for the traffic of the declaration
+
+GATHER = Operator(
+    "gather_points",
+    FILE,
+    ("values",),
+    ("state", "source"),
+    PARAMS,
+    reals_per_point=4,
+    types=TYPES,
+    pointwise=False,
+    grain=(1, 1, 4096),
+)
+
+
+def operator(series):
+    """Return the operator that measures what a series asks for; see peaks.h.
+
+    Parameters
+    ----------
+    series : PeakSeries
+    """
+    fields, integrals = series.fields, series.integrals
+    rows = {of.upper(): fields.index(of) if of in fields else -1 for of in MAXIMA.values()}
+    rows |= {of.upper(): integrals.index(of) if of in integrals else -1 for of in INTEGRALS}
+    constants = rows | {"PERIODS": len(series.oscillators), "HISTORY": int(series.bins > 0)}
+    values = 8 * len(fields) + 12 * len(integrals) + 6 + 12 * ("displacement" in fields)
+    return Operator(
+        "_".join(["peaks", *series.quantities, str(len(series.oscillators))]),
+        FILE,
+        WRITES,
+        READS,
+        PARAMS,
+        reals_per_point=values + 38 * len(series.oscillators) + 3 * ROWS_OF_SITE,
+        flops=2 * ROWS_OF_SITE + 10 * len(fields) + 48 * len(series.oscillators),
+        kernel="peaks",
+        defines=tuple(constants.items()),
+        types=TYPES,
+        pointwise=False,
+        grain=(1, 1, 4096),
+    )
+
+
+def operators():
+    """Return an operator that measures everything, with two periods, and the one that gathers what
+    other ranks need: list of Operator.
+    """
+    quantities = (*MAXIMA, *INTEGRALS, "duration", "sa")
+    everything = PeakSeries("", {}, {}, np.arange(1), quantities, (0.3, 1.0), 0.05, 1.0, 0.0, 9, 3)
+    return [operator(everything), GATHER]
+
+
+def on_earth(domain, xyz):
+    """Return true east, north and up at sites of a box, (n, 3, 3) as columns, None where these are
+    its axes; longitude and latitude of the sites, and the reference of a `PeakSeries`.
+
+    Parameters
+    ----------
+    domain : Domain of a scenario
+    xyz : (n, 3) array
+        m.
+    """
+    local = geography.local_of(domain)
+    if local is None:
+        return None, {}, {}
+    axes = local.axes(xyz)
+    reference = {f"map_{key}": getattr(local, key) for key in ("longitude", "latitude", "azimuth")}
+    places = dict(zip(("longitude", "latitude"), local.degrees(xyz[:, 0], xyz[:, 1])))
+    is_turned = not np.allclose(axes, np.eye(3), rtol=0, atol=TURNED)
+    return (axes if is_turned else None), places, reference
+
+
+def series_of(d, spec, coords, places, where, points=None, reference=None):
+    """Return the `PeakSeries` of one table of a scenario.
+
+    Parameters
+    ----------
+    d : the discretised problem
+        With dt, start, steps and extra, the padding steps, which do not count.
+    spec : craton.tables.peaks.Peaks
+    coords, places, where, points, reference
+        As of `PeakSeries`.
+    """
+    last = d.steps - d.extra
+    every = max(1, last // BINS if spec.resolution is None else round(spec.resolution / d.dt))
+    return PeakSeries(
+        name=spec.name,
+        coords=coords,
+        places=places,
+        where=where,
+        quantities=tuple(spec.quantities),
+        periods=tuple(spec.periods),
+        damping=spec.damping,
+        dt=d.dt,
+        start=d.start,
+        last=last,
+        every=every,
+        points=points,
+        reference=reference or {},
+    )
+
+
+def measuring(series, rows, precision, together=False, axes=None):
+    """Return the arrays and the launch of a series; none where it has no site here.
+
+    Parameters
+    ----------
+    series : PeakSeries
+    rows : (first, source, weight)
+        As of `tables.stacked_rows`: of E, N, Z of each site, or with `together` of each site.
+    precision : str
+    together : bool
+        All components share rows; component c lies c behind in the state.
+    axes : (n, 3, 3) array, optional
+        East, north, up of each site in the axes of the state, as columns.
+    """
+    count = len(series.where)
+    if not count:
+        return {}, []
+    first, source, weight = rows
+    if first[-1] > MOST_ROWS:
+        message = f"the map {series.name} needs {first[-1]:,} rows, {MOST_ROWS:,} are possible"
+        raise ScenarioError([Problem("peaks", message, "use a larger stride")])
+    named = series.array
+    arrays = of_values(named("sites"), source=(source, np.int64), first=(first, np.int32), weight=(weight, precision))
+    if axes is not None:
+        turned = np.ascontiguousarray(axes.transpose(1, 2, 0)).reshape(9, count)
+        arrays |= of_values(named("sites"), axes=(turned, precision))
+    periods = series.oscillators
+    if periods:
+        table = np.stack([nigam_jennings(t, series.damping, series.dt).ravel() for t in periods])
+        arrays |= of_values(named("sites"), recursion=(table, np.float64))
+    shapes = series.rows
+    for part, n in shapes.items():
+        dtype = np.float64 if part in DOUBLES else precision
+        arrays[named(part)] = Array(KIND, (n, count), dtype)
+    present = {*shapes, *(name.rsplit("_", 1)[1] for name in arrays if "_sites_" in name)}
+    table_names = ("source", "first", "weight", "axes", "recursion")
+    names = [named(part) if part in present else "" for part in WRITES]
+    names += ["state", ""]
+    names += [named(f"sites_{part}") if part in present else "" for part in table_names]
+    params = {"count": count, "together": int(together), "last": series.last, "every": series.every, "dt": series.dt}
+    box = (0, 1, 0, 1, 0, count)
+    return arrays, [Launch(operator(series), (*names, "step"), box, params)]

@@ -1,0 +1,1 @@
+"""Parts of grids and meshes on several ranks: what is cut, shared and exchanged."""

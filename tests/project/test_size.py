@@ -7,8 +7,8 @@ from paths import PACKAGE
 from tree import texts, walked
 
 CEILINGS = {  # what is counted: at most so many, and how far below that the ceiling is lowered
-    "lines of Python": (56_655, 100),
-    "lines of docstrings": (32_702, 100),
+    "lines of Python": (56_577, 100),
+    "lines of docstrings": (32_688, 100),
     "files": (628, 3),
     "hasattr and getattr with a default": (286, 3),
     "isinstance of craton's own classes": (104, 3),

@@ -97,11 +97,11 @@ def build(scenario, reuse=None):
     d = discretise(scenario, grid, sources, reuse)
     if d.in_half:
         distances = source_boxes.distances(d, sources)
-        d = replace(d, amplitude=storage.amplitude(d, sources, distances)).sharing(d)
+        d = replace(d, amplitude=storage.amplitude(d, sources, distances))
     waves = recorded.carriers(sources, incident)
     if len(waves) > len(sources):
         frequency = max(wave.wavelet.peak_frequency for wave in waves)
-        d = replace(d, frequency=frequency).sharing(d)
+        d = replace(d, frequency=frequency)
     refuse(injection.problems(d, incident))
     refuse(sides.source_problems(d, sources))
     channels = survey_channels.channels(len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1))
@@ -212,7 +212,8 @@ def discretise(scenario, grid, sources, reuse=None):
     extra = leapfrog.extra(steps) if scenario.receivers or scenario.recording else 0
     frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
     shots = survey_sources.shots(scenario)
-    d = Discretisation(
+    fluid_only = acoustic.chosen(scenario, grid, sources, speeds)
+    return Discretisation(
         scenario,
         grid,
         order,
@@ -224,10 +225,10 @@ def discretise(scenario, grid, sources, reuse=None):
         frequency,
         extra,
         shots,
-        acoustic.chosen(scenario, grid, sources, speeds),
+        fluid_only,
         storage=scenario.run.storage,
+        memo=reuse.get("medium", dict, (fluid_only, shots)),
     )
-    return d.sharing(reuse.get("medium", lambda: d, (d.acoustic, d.shots)))
 
 
 def restore(scenario, plan):

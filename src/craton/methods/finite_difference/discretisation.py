@@ -2,7 +2,7 @@
 closure, periodic axes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,28 +19,18 @@ from craton.model.ground import terrain
 from craton.model.media import earth, rheology
 
 PACKED = 4  # reals, of which a thread of a GPU loads so many at once
-# what follows from grid, medium and boundaries, and so is that of another plan of these
-OF_MEDIUM = (
-    "relaxation",
-    "relaxing",
-    "speeds",
-    "backward",
-    "guiding",
-    "anisotropic",
-    "stencil",
-    "layout",
-    "sheet",
-    "ground",
-    "vacuum_planes",
-    "full_planes",
-    "whole_cells",
-    "cell_contents",
-    "laminates",
-    "contacts",
-    "closure",
-    "floor",
-    "floor_closure",
-)
+
+
+def of_medium(find):
+    """Return a property that follows from grid, medium and boundaries: found once for all discretisations that share a `memo`."""
+    name = find.__name__
+
+    def remembered(self):
+        if name not in self.memo:
+            self.memo[name] = find(self)
+        return self.memo[name]
+
+    return property(remembered, doc=find.__doc__)
 
 
 @dataclass(frozen=True)
@@ -80,6 +70,8 @@ class Discretisation:
         Velocity as it is kept over velocity in m/s; 1 unless it is kept in 16 bits.
     packed : bool
         Rows of fields are multiples of `PACKED` reals, not of lines of 128 bytes.
+    memo : dict
+        What has been found out of the medium, see `of_medium`; with another medium or grid, a new one.
     """
 
     scenario: Any
@@ -99,37 +91,24 @@ class Discretisation:
     storage: str = "full"
     amplitude: float = 1.0
     packed: bool = False
+    memo: dict = field(default_factory=dict, repr=False, compare=False)
 
     def with_cells(self, cells, inverse_q=None):
         """Return the same with the medium of its cells: rho, kappa, mu, and 1/Qp, 1/Qs if these
         change.
         """
-        return replace(self, cells=tuple(cells), inverse_q=inverse_q).sharing(self)
+        return replace(self, cells=tuple(cells), inverse_q=inverse_q)
 
     def in_packed_rows(self):
         """Return the same with shorter rows; see `packed`."""
-        out = replace(self, packed=True).sharing(self)
-        for name in ("layout", "sheet"):
-            vars(out).pop(name, None)
-        return out
+        return replace(self, packed=True, memo={k: v for k, v in self.memo.items() if k not in ("layout", "sheet")})
 
-    def sharing(self, other):
-        """Return self, with what `other` knows of the same medium on the same grid.
-
-        Parameters
-        ----------
-        other : Discretisation
-        """
-        known = vars(other)
-        vars(self).update({name: known[name] for name in OF_MEDIUM if name in known})
-        return self
-
-    @cached_property
+    @of_medium
     def relaxation(self):
         """Mechanisms of attenuation, or None."""
         return rheology.relaxation(self.scenario.model, self.grid)
 
-    @cached_property
+    @of_medium
     def relaxing(self):
         """Their constants in kernels; empty without attenuation."""
         return relaxing.constants(self.relaxation, self.dt, self.planar)
@@ -139,7 +118,7 @@ class Discretisation:
         """How many memory variables of attenuation a point has."""
         return relaxing.count(self)
 
-    @cached_property
+    @of_medium
     def speeds(self):
         """What `earth.extremes` says of the model on the grid."""
         return earth.extremes(self.scenario.model, self.grid)
@@ -149,7 +128,7 @@ class Discretisation:
         """Slowest wave of the model, m/s."""
         return self.speeds["slowest"]
 
-    @cached_property
+    @of_medium
     def backward(self):
         """How far waves of an anisotropic medium run backwards, see `rheology.backwardness`; 0 in
         an isotropic one.
@@ -158,7 +137,7 @@ class Discretisation:
             rheology.backwardness(self.scenario.model, self.grid) if self.anisotropic and self.motion != "SH" else 0.0
         )
 
-    @cached_property
+    @of_medium
     def guiding(self):
         """How well the medium and the faces guide waves along an absorbing layer, 0 (not at all) to
         2.
@@ -200,7 +179,7 @@ class Discretisation:
         """True where some of the medium, or all of it, is fluid."""
         return self.speeds["vs"][0] == 0 or (self.ground is not None and self.ground.water is not None)
 
-    @cached_property
+    @of_medium
     def anisotropic(self):
         """True where the medium has Thomsen's parameters."""
         return rheology.anisotropic(self.scenario.model, self.grid)
@@ -288,7 +267,7 @@ class Discretisation:
         """Points to each side that differences reach."""
         return self.order // 2
 
-    @cached_property
+    @of_medium
     def stencil(self):
         """Differences along the axes."""
         return stencil(
@@ -335,12 +314,12 @@ class Discretisation:
         is_periodic = any(axis == 0 for axis, _ in self.faces("periodic"))
         return rounded(self.reach, PACKED) if self.packed and not is_periodic else LEFT
 
-    @cached_property
+    @of_medium
     def layout(self):
         """Memory of a field."""
         return Layout(self.shape, self.reach, self.planar, self.alignment, self.right)
 
-    @cached_property
+    @of_medium
     def sheet(self):
         """Memory of a material parameter: of one plane for all shots."""
         return Layout(self.grid.shape, self.reach, self.planar, self.alignment, self.right)
@@ -350,12 +329,12 @@ class Discretisation:
         """True where the top plane is a free surface."""
         return self.face("top") == "free" and self.ground is None
 
-    @cached_property
+    @of_medium
     def ground(self):
         """The `Terrain`, None where the model has no topography."""
         return terrain.build(self.scenario.model)
 
-    @cached_property
+    @of_medium
     def vacuum_planes(self):
         """First plane with an empty cell, and the plane above the highest with a filled one."""
         if self.ground is None:
@@ -363,7 +342,7 @@ class Discretisation:
         filled = terrain.filled(self.ground, self.grid)
         return int(filled.min()), int(filled.max())
 
-    @cached_property
+    @of_medium
     def full_planes(self):
         """Number of planes from the bottom up that hold nothing but ground."""
         full = self.vacuum_planes[0]
@@ -371,22 +350,22 @@ class Discretisation:
             full -= 1
         return full
 
-    @cached_property
+    @of_medium
     def whole_cells(self):
         """By plane, which cells are full, as far as they were asked for."""
         return {}
 
-    @cached_property
+    @of_medium
     def cell_contents(self):
         """By plane, what cells hold, as far as sides.py was asked for it."""
         return {}
 
-    @cached_property
+    @of_medium
     def laminates(self):
         """What laminate.py has found of the cells that interfaces cut, by name, once it was asked."""
         return {}
 
-    @cached_property
+    @of_medium
     def contacts(self):
         """What contact.py has found of the sea floor, by name, once it was asked."""
         return {}
@@ -412,7 +391,7 @@ class Discretisation:
                 self.whole_cells[k] = terrain.whole(self.ground, self.grid, (k, k + 1, *whole))[0]
         return np.stack([self.whole_cells[k][j0:j1, i0:i1] for k in range(k0, k1)])
 
-    @cached_property
+    @of_medium
     def closure(self):
         """Differences and norms below the free surface, or None."""
         return (
@@ -421,12 +400,12 @@ class Discretisation:
             else None
         )
 
-    @cached_property
+    @of_medium
     def floor(self):
         """Highest solid plane below a level sea floor that has a closure, else None."""
         return sea_floor.closed_plane(self.scenario, self.grid) if self.partly_fluid else None
 
-    @cached_property
+    @of_medium
     def floor_closure(self):
         """Differences and norms on both sides of a level sea floor, half points in place of integer
         ones.

@@ -457,7 +457,7 @@ def series_of(d, wave, sources):
     if wave.wavelet:
         layers = d.scenario.model.model_copy(update={"anomalies": ()})
         scenario = d.scenario.model_copy(update={"model": layers})
-        wrong = side_problems(d, wave, medium(d, points), medium(replace(d, scenario=scenario), points), xyz)
+        wrong = side_problems(d, wave, medium(d, points), medium(replace(d, scenario=scenario, memo={}), points), xyz)
         return (None, wrong) if wrong else (wave.series(d, np.array(d.fields)[fields], xyz), [])
     if wave.resampled:
         names = np.array(d.fields)[fields]

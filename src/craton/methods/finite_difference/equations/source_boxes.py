@@ -200,7 +200,7 @@ def to_surface(d, box):
 
 def arrays(d, box):
     """Arrays of a box: fields, and the material in float32, made now."""
-    layout, fine = box.layout, replace(d, storage="full")
+    layout, fine = box.layout, replace(d, storage="full", memo={})
     part = {"first": layout.first, "window": layout.window()}
     whole = {name: np.zeros(layout.padded, np.float32) for name in material.NAMES}
     material.fill(whole, box.box, fine)

@@ -78,11 +78,6 @@ def test_a_case_that_fails_is_told(monkeypatch, capsys):
     assert "0 of 6 rows passed" in capsys.readouterr().out
 
 
-def test_figures_of_differences():
-    assert harness.difference([1.0, 3.0], [1.0, 2.0]) == {"largest": 0.5, "l2": pytest.approx(0.2**0.5)}
-    assert harness.difference([0.0], [0.0]) == {"largest": 0.0, "l2": 0.0}
-
-
 def test_kernels_of_elements_are_checked_on_any_machine():
     """Here the CPU against itself: what `bench elements` compares on a GPU."""
     elements = benchscript.load("cases.elements")

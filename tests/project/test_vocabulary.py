@@ -59,10 +59,3 @@ def test_public_names_are_no_pronouns():
 def test_public_names_hold_no_forbidden_word():
     words = forbidden()
     compare(lambda name: bool(words_of(name) & words), FORBIDDEN_NAMES)
-
-
-def test_the_reader_of_names_sees_them():
-    text = "class FirstLook:\n    wet: int\n    def see(self, one): ...\ndef _hidden(found): ...\ndef plan(wanted, *, kept): ..."
-    assert list(names_in(ast.parse(text))) == ["FirstLook", "wet", "see", "self", "one", "plan", "wanted", "kept"]
-    assert words_of("FirstLook") == {"FirstLook", "first", "look"}
-    assert words_of("cell_size") == {"cell_size", "cell", "size"}

@@ -29,21 +29,21 @@ def lines(text):
     return {n for n, line in enumerate(text.splitlines(), 1) if line.strip()[:1] not in ("", "#")}
 
 
-def asked(nodes, own):
+def asked(nodes, classes):
     """How often a file asks whether an object has an attribute, and whether it is of one of our own classes."""
     calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     attributes = sum((call.func.id, len(call.args)) in (("hasattr", 2), ("getattr", 3)) for call in calls)
     kinds = [ast.walk(call.args[1]) for call in calls if call.func.id == "isinstance"]
-    return attributes, sum(any(getattr(n, "id", getattr(n, "attr", "")) in own for n in names) for names in kinds)
+    return attributes, sum(any(getattr(n, "id", getattr(n, "attr", "")) in classes for n in names) for names in kinds)
 
 
 @pytest.fixture(scope="module")
 def counts():
     """What of `src` is counted, by the names of CEILINGS."""
     python = {path: nodes for path, nodes in walked().items() if path.suffix == ".py"}
-    own = {node.name for nodes in python.values() for node in nodes if isinstance(node, ast.ClassDef)}
+    classes = {node.name for nodes in python.values() for node in nodes if isinstance(node, ast.ClassDef)}
     docstrings = {path: documented(nodes) for path, nodes in python.items()}
-    questions = [asked(nodes, own) for nodes in python.values()]
+    questions = [asked(nodes, classes) for nodes in python.values()]
     kernels = [path for suffix in ("h", "cu", "cpp") for path in PACKAGE.rglob(f"*.{suffix}")]
     numbers = (
         sum(len(lines(texts()[path]) - docstrings[path]) for path in python),

@@ -230,28 +230,28 @@ def _split_behind(whole_launch, cut):
 def _cut_scalars(whole_launch, cut):
     """Return the scalars of a launch with strides, distances, places and limits of the part, by their roles."""
     old, new, struct = cut.old, cut.new, whole_launch.op.params
-    given, low, high = whole_launch.params, *(dict(zip("kji", cut.subdomain.box[n::2])) for n in (0, 1))
-    size, out = dict(zip("kji", new.shape)), dict(given)
+    scalars, low, high = whole_launch.params, *(dict(zip("kji", cut.subdomain.box[n::2])) for n in (0, 1))
+    size, out = dict(zip("kji", new.shape)), dict(scalars)
     strides = {"row": new.row, "plane": new.plane, "field": new.field}
     for name, _, role in struct.scalars:
         if role in strides:
             out[name] = strides[role]
         elif role == "sheet":
             flat = replace(old, shape=(old.shape[0], 1, old.shape[2]))
-            out[name] = new.plane if given[name] == old.plane else cut.layout(flat).plane
+            out[name] = new.plane if scalars[name] == old.plane else cut.layout(flat).plane
         elif role in low:
-            out[name] = given[name] - low[role]
+            out[name] = scalars[name] - low[role]
         elif role == "shift":
-            out[name] = _cut_shift(given[name], old, new)
+            out[name] = _cut_shift(scalars[name], old, new)
         elif role == "fields":
-            out[name] = given[name] // old.field * new.field
+            out[name] = scalars[name] // old.field * new.field
         elif role == "points":
             out[name] = int(np.prod(new.shape))
         elif role.startswith("size "):
             out[name] = size[role[-1]]
     for axis in "kji":
         for first, count in zip(struct.of_role(f"begin {axis}"), struct.of_role(f"count {axis}")):
-            begin, end = max(given[first], low[axis]), min(given[first] + given[count], high[axis])
+            begin, end = max(scalars[first], low[axis]), min(scalars[first] + scalars[count], high[axis])
             out |= {first: begin - low[axis], count: max(end - begin, 0)}
     return out
 

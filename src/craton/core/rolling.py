@@ -74,7 +74,7 @@ def with_rings(plan):
 
 
 class Rings:
-    """Fills the rings of a program (`craton.core.rolling`).
+    """Fills the rings of a program as the run goes: rows of incident waves, a block ahead.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ PACKED = 4  # reals, of which a thread of a GPU loads so many at once
 
 
 def of_medium(find):
-    """Return a property that follows from grid, medium and boundaries: found once for all discretisations that share a `memo`."""
+    """Return a property that depends on grid, medium and boundaries alone: computed once for all discretisations that share a `memo`."""
     name = find.__name__
 
     def remembered(self):
@@ -71,7 +71,7 @@ class Discretisation:
     packed : bool
         Rows of fields are multiples of `PACKED` reals, not of lines of 128 bytes.
     memo : dict
-        What has been found out of the medium, see `of_medium`; with another medium or grid, a new one.
+        Values of the properties `of_medium`; `replace` with another medium, grid or storage needs a new one.
     """
 
     scenario: Any

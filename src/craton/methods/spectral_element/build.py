@@ -510,8 +510,8 @@ def most_elements(degree, ranks=1):
     free = available()
     if free is None:
         return None
-    own = 2 * 4 * (degree + 1) ** 3 + (8 + 3 * 3 * 4) * degree**3
-    return int(free / (ranks * MESH_BYTES + own))
+    bytes_of_points = 2 * 4 * (degree + 1) ** 3 + (8 + 3 * 3 * 4) * degree**3  # of an element that a rank owns
+    return int(free / (ranks * MESH_BYTES + bytes_of_points))
 
 
 def bytes_of_planning(d, plan):

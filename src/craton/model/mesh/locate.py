@@ -412,7 +412,7 @@ class Locator:
         cell[todo[inside]], local[todo[inside]] = cells[inside], coordinates[inside]
 
     def _approach(self, places, cells, xyz, nearest, local, distance):
-        """Note of the cells around each position of `places` outside the one that is nearest, the first of several."""
+        """Note the nearest of the cells around each position of `places`, which lie outside all cells; of equally near ones the first."""
         clipped = np.clip(self.cells.inverse(cells, xyz[places])[0], -1, 1)
         far = self.cells.missed(cells, clipped, xyz[places])
         order = np.lexsort((far, places))

@@ -6,19 +6,9 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch
-from craton.methods.finite_difference.equations.operators import EXTENTS, FIELD, HERE, POINTS, ROW_AND_PLANE
+from craton.methods.finite_difference.equations.operators import FIELD, HERE, POINTS, ROW_AND_PLANE, STORED
 
-STORE = Struct(
-    "StoreParams",
-    (
-        *ROW_AND_PLANE,
-        FIELD,
-        POINTS,
-        ("top", "i32", "k"),
-        *EXTENTS,
-        *((name, "i32") for name in ("last", "every", "slots")),
-    ),
-)
+STORE = Struct("StoreParams", (*ROW_AND_PLANE, FIELD, POINTS, ("top", "i32", "k"), *STORED))
 PARTS = ("velocity", "stress")
 OVER = (None, ("z", 0), ("y", 0), ("x", 0))  # how arrays of numbers of points follow the grid
 BY_Q = " by 1/Q"  # behind the names of sums by it

@@ -17,16 +17,7 @@ from craton.errors import Problem
 from craton.methods.finite_difference.equations import laminate, operators
 from craton.methods.finite_difference.equations.scheme import STRESS, VELOCITY
 
-CUT = Struct(
-    "CutParams",
-    (
-        *operators.FD.fields,
-        operators.FIELD,
-        operators.POINTS,
-        *operators.EXTENTS,
-        *((name, "i32") for name in ("last", "every", "slots")),
-    ),
-)
+CUT = Struct("CutParams", (*operators.FD.fields, operators.FIELD, operators.POINTS, *operators.STORED))
 NORMAL = STRESS[:4]  # sxx, syy, szz, sxy
 FORWARD = ("ux", "uy", "uz"), ("txx", "tyy", "tzz", "txy")
 ARRAYS = {  # written, read

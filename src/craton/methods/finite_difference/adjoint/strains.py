@@ -37,8 +37,7 @@ PARAMS = Struct(
         operators.POINTS,
         ("past", "i64", "fields"),
         ("top", "i32", "k"),
-        *operators.EXTENTS,
-        *((name, "i32") for name in ("last", "every", "slots")),
+        *operators.STORED,
         ("dt_h", "real"),
     ),
 )

@@ -14,15 +14,16 @@ HERE = Path(__file__).parents[1] / "kernels"
 ROW_AND_PLANE = (("row", "i64", "row"), ("plane", "i64", "plane"))
 FIELD = ("field", "i64", "field")
 FD = Struct("FDParams", (*ROW_AND_PLANE, ("sheet", "i64", "sheet"), ("top", "i32", "k"), ("dt_h", "real")))
-BEGINS, COUNTS = (
-    tuple((name.format(a), "i32", f"{role} {a}") for a in "kji") for name, role in (("{}0", "begin"), ("n{}", "count"))
+SLAB = Struct(
+    "SlabParams",
+    (*FD.fields, *((f"{a}0", "i32", f"begin {a}") for a in "kji"), *((f"n{a}", "i32", f"count {a}") for a in "kji")),
 )
-SLAB = Struct("SlabParams", (*FD.fields, *BEGINS, *COUNTS))
 # with the distance of memory variables
 RELAXING = {s.name: Struct(s.name, (*s.fields, FIELD)) for s in (FD, SLAB)}
 WRAP = Struct("WrapParams", (*ROW_AND_PLANE, ("shift", "i64", "shift")))
-# number of all points, and of those along y and x
-POINTS, EXTENTS = ("points", "i64", "points"), (("nj", "i32", "size j"), ("ni", "i32", "size i"))
+POINTS = ("points", "i64", "points")
+# of stores of increments: points along y and x; the last step, every how many one is stored, how many fit
+STORED = (("nj", "i32", "size j"), ("ni", "i32", "size i"), *((name, "i32") for name in ("last", "every", "slots")))
 
 # Cyclic names of the fields along the axes (A, B, C) that start at x, y, z.
 CYCLIC_VELOCITY = (("vx", "vy", "vz"), ("vy", "vz", "vx"), ("vz", "vx", "vy"))

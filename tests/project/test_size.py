@@ -7,7 +7,7 @@ from paths import PACKAGE
 from tree import texts, walked
 
 CEILINGS = {  # what is counted: at most so many, and how far below that the ceiling is lowered
-    "lines of Python": (56_577, 100),
+    "lines of Python": (56_556, 100),
     "lines of docstrings": (32_688, 100),
     "files": (628, 3),
     "hasattr and getattr with a default": (286, 3),

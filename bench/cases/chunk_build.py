@@ -19,8 +19,10 @@ from pathlib import Path
 
 from craton.comm import Together, ranks
 from craton.comm.placement import planner
-from craton.methods.spectral_element import build, points
+from craton.methods.spectral_element import build
+from craton.methods.spectral_element.equations import faces
 from craton.methods.spectral_element.mesh import families, placing
+from craton.methods.waves import problem, receivers, sources
 from craton.model.media import cells
 from craton.scenario import loads
 
@@ -34,9 +36,9 @@ PHASES = (
     ("stable step", build, "stable_step"),
     ("places", placing, "problems"),
     ("element arrays", families, "arrange_families"),
-    ("faces", build.faces, "absorbing_faces"),
-    ("sources", points, "sources"),
-    ("receivers", points, "recording"),
+    ("faces", faces, "absorbing_faces"),
+    ("sources", sources, "sources"),
+    ("receivers", receivers, "recording"),
 )
 
 
@@ -112,7 +114,7 @@ def measured(surface, team):
     phases, begin, cpu = Phases(), time.perf_counter(), time.process_time()
     for name, module, function in PHASES:
         phases.watch(name, module, function)
-    plan = build.build(loads(TEXT.replace("SURFACE", str(surface))), team=team, machine=planner())
+    plan = problem.build(build.MeshDomain(loads(TEXT.replace("SURFACE", str(surface))), team=team, machine=planner()))
     wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
     return {
         "elements": plan.subdomain.elements,

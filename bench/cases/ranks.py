@@ -37,7 +37,8 @@ from craton.driver import waves
 from craton.driver.march import march
 from craton.driver.run import plan_of_rank
 from craton.methods.spectral_element import bench as boxes
-from craton.methods.spectral_element.build import build
+from craton.methods.spectral_element.build import MeshDomain
+from craton.methods.waves.problem import build
 from craton.scenario import Scenario
 
 COUNTS = (1, 2, 4, 8)
@@ -307,7 +308,7 @@ def measure_elements(report, law, medium, ways, comm, count):
     run_table = {"device": options.device, "partition": partition}
     scenario = boxes.Box(law, shape, medium).scenario(run=run_table)
     team = Together(comm) if comm.size > 1 else None
-    planned = build(scenario, boxes.irregular(scenario), team, planner())
+    planned = build(MeshDomain(scenario, boxes.irregular(scenario), team, planner()))
     built, here, parts = (time.perf_counter() - begin, machine_of(comm, options), planned.partition)
     sizes = [part.elements for part in parts] if parts else [planned.grid.elements]
     shared = [part.neighbours for part in parts or ()]

@@ -154,13 +154,14 @@ def plan_of(case, folder, stages, machine):
     chunks = CHUNKS | LARGE_CHUNKS
     if case in chunks:
         from bench.cases.chunk_build import TEXT, Copies
-        from craton.methods.spectral_element import build
+        from craton.methods.spectral_element.build import MeshDomain
+        from craton.methods.waves.problem import build
 
         surface, ranks = chunks[case]
         scenario = loads(TEXT.replace("SURFACE", str(surface)))
         stages.end("scenario")
         team = Copies(ranks) if ranks > 1 else None
-        plan = build.build(scenario, team=team, machine=planner())
+        plan = build(MeshDomain(scenario, team=team, machine=planner()))
         return scenario, plan, plan.subdomain.elements if team else plan.grid.elements
     for nx, ny, nz, name in (*BOXES, *LARGE_BOXES):
         if case == name:

@@ -31,6 +31,7 @@ MAGNITUDES = (-10.0, 10.5)  # moment magnitudes that earthquakes have, with room
 VECTOR = ("E", "N", "Z")
 TENSOR = ("EE", "NN", "ZZ", "EN", "EZ", "NZ")
 TENSOR_AXES = tuple((VECTOR.index(a), VECTOR.index(b)) for a, b in TENSOR)
+COMPONENT_AXES = dict(zip(TENSOR, TENSOR_AXES))
 QUANTITIES = {
     "velocity": (VECTOR, "m/s", "particle velocity"),
     "displacement": (VECTOR, "m", "displacement"),

@@ -55,6 +55,7 @@ class Toy:
     start: float = 0.0
     steps: int = 100
     extra: int = 0
+    spacing: float = 20.0
     element: Element = field(init=False)
 
     def __post_init__(self):

@@ -5,8 +5,9 @@ import numpy as np
 
 from craton.backends.cpu import CPU
 from craton.driver.waves import commit
-from craton.methods.finite_difference.build import build, fastest, grid_of, stability_limit
+from craton.methods.finite_difference.build import GridDomain, fastest, grid_of, stability_limit
 from craton.methods.finite_difference.equations.scheme import STRESS, VELOCITY
+from craton.methods.waves.problem import build
 
 MEMORY = ("memory", "memory variables")  # kinds of arrays
 TOP = {"top": "free", "others": "rigid"}
@@ -17,7 +18,7 @@ class Step:
     """One leapfrog step of a plan on the CPU, sources silent."""
 
     def __init__(self, scenario):
-        self.plan = build(scenario)
+        self.plan = build(GridDomain(scenario))
         self.program = commit(scenario, self.plan, CPU(threads=1, fuse=False))
         self.phases = {stage.name: stage for stage in self.program.phases}
         self.velocities, self.stresses = (

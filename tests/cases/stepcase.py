@@ -6,10 +6,13 @@ import numpy as np
 from elementcase import hexahedra
 
 from craton.backends.cpu import CPU
-from craton.methods.spectral_element.build import assemble, discretise
+from craton.methods.spectral_element.build import discretise
 from craton.methods.spectral_element.equations import fixed_point
 from craton.methods.spectral_element.equations.undamped import Undamped
+from craton.methods.spectral_element.space import ElementSpace
+from craton.methods.waves.problem import Setup, assemble
 from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.reuse import Reuse
 from craton.model.media import sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import hexmesh
@@ -203,7 +206,9 @@ def marched(scenario, d, dt, steps, every=20):
     if d.exact:
         forces = [10 * scale * np.sqrt(mass.max(initial=0)) for scale, mass in zip((frequency, 1.0), d.statistics.mass)]
         d = replace(d, units=fixed_point.FixedPoint(*map(fixed_point.unit, forces)))
-    program = CPU(threads=1).commit(assemble(d, scenario, [], receivers_of(scenario), []))
+    program = CPU(threads=1).commit(
+        assemble(Setup(ElementSpace(d), scenario, [], receivers_of(scenario), [], []), Reuse(keep=False))
+    )
     rng, weights, energies = np.random.default_rng(3), {}, []
     fields, rigid = ("velocity", "potential_rate"), ("rigid_points_points", "fluid_rigid_points")
     for name, rigid_points, scale, mass in zip(fields, rigid, (1.0, frequency), d.statistics.mass):

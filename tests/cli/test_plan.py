@@ -126,7 +126,7 @@ def test_nothing_that_built_a_plan_is_reachable_from_it(case, ranks, tmp_path):
 def test_the_finder_of_intruders_finds_them():
     (plan,) = plans(loads(text()))
     plan.notes = {"builder": fd.restore(loads(text()), plan)}
-    assert {path for path, _ in intruders(plan)} >= {"plan.notes['builder']", "plan.notes['builder'].scenario"}
+    assert {path for path, _ in intruders(plan)} >= {"plan.notes['builder']", "plan.notes['builder'].boundaries"}
     plan.notes = {"function": [len, plan.grid.axis]}
     assert len(intruders(plan)) >= 2
 

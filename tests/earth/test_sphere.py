@@ -11,9 +11,12 @@ from scipy.special import spherical_jn, spherical_yn
 
 import craton
 from craton.backends.cpu import CPU
-from craton.methods.spectral_element.build import assemble, discretise
+from craton.methods.spectral_element.build import discretise
 from craton.methods.spectral_element.mesh import placing
+from craton.methods.spectral_element.space import ElementSpace
+from craton.methods.waves.problem import Setup, assemble
 from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.reuse import Reuse
 from craton.model.globe import chunk_medium, chunk_sampler, cube_stacks, emc, sphere
 from craton.model.globe.cubed_sphere import cubed_sphere
 from craton.model.ground import relief
@@ -269,7 +272,12 @@ def mounted(scenario):
     scenario, own = placing.place_on_earth(scenario, SingleRank())
     d, receivers = discretise(scenario, own, [], SingleRank(), CPU(threads=1)), survey_receivers.build(scenario)
     channels = survey_channels.channels(len(receivers), ("velocity",))
-    return scenario, d, assemble(d, scenario, [], receivers, channels), receivers
+    return (
+        scenario,
+        d,
+        assemble(Setup(ElementSpace(d), scenario, [], receivers, channels, []), Reuse(keep=False)),
+        receivers,
+    )
 
 
 RINGING = {  # shells, periods, domain; greatest error of the frequency and of velocity (relative L2)

@@ -1,6 +1,5 @@
 """Absorbing layers of spectral elements: kernels against NumPy, waves that leave, static offsets, noise that does not grow, refusals."""
 
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,16 +11,21 @@ from elementcase import SMALL
 import craton
 from craton.backends.cpu import CPU
 from craton.errors import ScenarioError
-from craton.methods.spectral_element.build import build as built
+from craton.methods.spectral_element.build import MeshDomain
 from craton.methods.spectral_element.equations import absorbing_layer
 from craton.methods.spectral_element.equations import operators as sem
+from craton.methods.waves.problem import build as built
 from craton.scenario import SpectralScenario
 from craton.validation import homogeneous as full
 from craton.validation.spectral import ran
 
 DT, EDGE = 0.01, 40.0
 LONG = pytest.mark.long
-build = partial(built, machine=CPU(threads=1))
+
+
+def build(scenario):
+    """The plan of a scenario."""
+    return built(MeshDomain(scenario, machine=CPU(threads=1)))
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------------------------

@@ -17,14 +17,17 @@ from common import refused
 from craton.backends.cpu import CPU
 from craton.host import helpers
 from craton.methods.spectral_element import bench
-from craton.methods.spectral_element.build import assemble, discretise
+from craton.methods.spectral_element.build import discretise
 from craton.methods.spectral_element.equations import faces, material
 from craton.methods.spectral_element.equations.time_step import corner_nodes, corner_stiffness
 from craton.methods.spectral_element.equations.undamped import TEXT, advance, products_on_host
 from craton.methods.spectral_element.mesh import batched, families, mesh_statistics, mesh_terms
 from craton.methods.spectral_element.mesh.assembly import order_elements
 from craton.methods.spectral_element.mesh.element import DEGREES, Element, lagrange, lagrange_slopes
+from craton.methods.spectral_element.space import ElementSpace
+from craton.methods.waves.problem import Setup, assemble
 from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.reuse import Reuse
 from craton.model import blas
 from craton.model.globe import radial
 from craton.model.media import sampling
@@ -201,7 +204,7 @@ def test_arrays_of_families(name):
     local = mesh_terms.relative(d.mesh.nodes[d.mesh.elements])[0]
     seen = np.zeros(d.mesh.size, int)
     expected = samples["stiffness"] if "stiffness" in samples else sampling.moduli(samples, d.relaxation)[0]
-    plan = assemble(d, scenario, [], receivers.build(scenario), [])
+    plan = assemble(Setup(ElementSpace(d), scenario, [], receivers.build(scenario), [], []), Reuse(keep=False))
     for own in families.families(d, d.layers):
         order = order_elements(own.elements, d.mesh.corners[own.elements], d.deterministic).elements
         there, e = order >= 0, order[order >= 0]

@@ -11,9 +11,10 @@ from common import tiers
 from craton.backends.cpu import CPU
 from craton.comm import Together
 from craton.comm.local import spawn
-from craton.methods.spectral_element.build import build
+from craton.methods.spectral_element.build import MeshDomain
 from craton.methods.spectral_element.equations import faces, lanczos, time_step
 from craton.methods.spectral_element.equations.undamped import Undamped
+from craton.methods.waves.problem import build
 from craton.methods.waves.ranks.sharing import SingleRank
 from craton.model.media import sampling
 
@@ -155,8 +156,8 @@ def test_ranks_take_the_step_of_one(monkeypatch, whole, assembly, precision):
     monkeypatch.setattr(time_step, "WHOLE", whole)
     run = {"degree": 3, "assembly": assembly, "precision": precision, "partition": "random"}
     scenario = stepcase.box((4, 3, 4), model=SEA, run=run).scenario
-    alone = build(scenario, machine=CPU(threads=1)).dt
-    assert spawn(3, lambda comm: build(scenario, None, Together(comm), CPU(threads=1)).dt) == [alone] * 3
+    alone = build(MeshDomain(scenario, machine=CPU(threads=1))).dt
+    assert spawn(3, lambda comm: build(MeshDomain(scenario, None, Together(comm), CPU(threads=1))).dt) == [alone] * 3
 
 
 def test_step_of_a_fluid_and_of_attenuation():

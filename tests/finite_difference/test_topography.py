@@ -11,8 +11,10 @@ from fdcase import LOSSY, RIGID, THOMSEN, box, cases, explosion, force, ran, ric
 
 import craton
 from craton.core.grid import Grid
+from craton.core.layout import Layout
 from craton.errors import ScenarioError
-from craton.methods.finite_difference import build, faults, points, receiver_points, snapshots
+from craton.methods.finite_difference import many_moments, points, snapshots
+from craton.methods.waves import tables
 from craton.model import cell_averages, extremes, problems
 from craton.model.globe import prem
 from craton.model.globe.chunk import chunk
@@ -197,11 +199,11 @@ def test_receivers_far_below_the_ground_are_placed_together(monkeypatch):
     places = [(1000.3 + 13.7 * n, z) for n, z in enumerate(np.linspace(-1200, -65, 24))]
     ground = {"topography": lambda x: 60 * np.sin(x / 300)}
     asked = scenario(ground, places=places, output={"waveforms": ["velocity", "strain_rate"]})
-    singly, calls = receiver_points.channel_rows, []
-    monkeypatch.setattr(receiver_points, "channel_rows", lambda *of: calls.append(of) or singly(*of))
+    singly, calls = points.nodes, []
+    monkeypatch.setattr(points, "nodes", lambda *of: calls.append(of) or singly(*of))
     together = craton.plan(asked)
     assert 0 < len(calls) < len(together.channels) / 2
-    monkeypatch.setattr(receiver_points, "close_to_others", lambda d, xyz: np.ones(len(xyz), bool))
+    monkeypatch.setattr(points, "cut_around", lambda d, xyz: np.ones(len(xyz), bool))
     one_by_one = craton.plan(asked)
     for name in ("sample_first", "sample_source", "sample_weight"):
         assert np.array_equal(together.arrays[name].data, one_by_one.arrays[name].data)
@@ -210,7 +212,8 @@ def test_receivers_far_below_the_ground_are_placed_together(monkeypatch):
 def surroundings(ground, grid, **more):
     """What weights of sources and receivers know of a discretised model of rock alone."""
     whole = {"whole_box": lambda box: terrain.whole(ground, grid, box), "cell": lambda at: at}
-    return SimpleNamespace(grid=grid, ground=ground, planar=False, **whole, **more)
+    layout = Layout(grid.shape, 4)
+    return SimpleNamespace(grid=grid, ground=ground, planar=False, shape=grid.shape, layout=layout, **whole, **more)
 
 
 SLOPE_X, SLOPE_GRID = np.arange(0, 201, 20.0), Grid((0.0, 0.0, -200.0), 10.0, (30, 21, 21))
@@ -220,30 +223,41 @@ def test_faults_act_on_matter_only():
     """A subfault below a slope: no weight on a point with air around it, the moment is kept; one in the air is refused."""
     slope = {"x": SLOPE_X, "y": SLOPE_X, "z": np.tile(SLOPE_X / 5, (11, 1))}
     ground, grid = terrain.build(Homogeneous(**ROCK, topography=slope)), SLOPE_GRID
-    norms = {"partly_fluid": False, "vacuum_planes": (19, 25), "norms": lambda k, half: np.ones(len(k))}
-    d = surroundings(ground, grid, **norms)
+    more = {
+        "partly_fluid": False,
+        "vacuum_planes": (19, 25),
+        "norms": lambda k, half: np.ones(len(k)),
+        "start_of": lambda field: 0,
+    }
+    d = surroundings(ground, grid, half={"sxx": (0, 0, 0), "sxy": (1, 1, 0), "sxz": (1, 0, 1)}.get, **more)
     places = np.array([[10.3, 9.7, 21.0], [4.0, 12.2, 10.5]])  # the surface lies at 22.05 and at 20.8
     rock = sum(ground.shares(grid, 0, 30))
-    for half in ((0, 0, 0), (1, 1, 0), (1, 0, 1)):
-        (k, j, i), weights = faults.around(d, places, half, 8)
-        plain = faults.around(SimpleNamespace(**vars(d) | {"ground": None}), places, half, 8)[1]
-        assert np.allclose(weights.sum(1), 1) and (weights[1] == plain[1]).all() and not (weights[0] == plain[0]).all()
-        assert (rock[k[0], j[0], i[0]][weights[0] != 0] > terrain.FULL).all()
-    refused(ScenarioError, "in the air", faults.around, d, places + np.array([0, 0, 4.0]), (0, 0, 0), 8)
+
+    def rows(d, field, places):
+        return tables.stacked(len(places), [many_moments.around_many(d, field, places, 8)])
+
+    for field in ("sxx", "sxy", "sxz"):
+        first, index, weights = rows(d, field, places)
+        of_first = slice(0, first[1])
+        plain = rows(SimpleNamespace(**vars(d) | {"ground": None}), field, places)[2]
+        assert np.allclose(np.add.reduceat(weights, first[:-1]), 1) and not (weights == plain)[of_first].all()
+        assert (weights == plain)[first[1] :].all()
+        assert (rock[d.layout.place(index[of_first])][weights[of_first] != 0] > terrain.FULL).all()
+    refused(ScenarioError, "in the air", rows, d, "sxx", places + np.array([0, 0, 4.0]))
 
 
 def test_points_deep_in_rock_are_interpolated_as_without_topography():
     """Also those less than half a cell from a grid point, whose eight points begin one further down."""
     level = {"x": SLOPE_X, "y": SLOPE_X, "z": np.zeros((11, 11))}
     halves = {"vx": (1, 0, 0), "vz": (0, 0, 1), "sxx": (0, 0, 0), "sxz": (1, 0, 1)}
-    d = surroundings(terrain.build(Homogeneous(**ROCK, topography=level)), SLOPE_GRID, half=halves.get)
+    d = surroundings(
+        terrain.build(Homogeneous(**ROCK, topography=level)), SLOPE_GRID, half=halves.get, start_of=lambda field: 0
+    )
     for position in np.random.default_rng(0).uniform(5, 15, (20, 3)):
-        for field, half in halves.items():
-            *at, _ = points.point_weights(tuple(position), half, (30, 21, 21))
-            assert np.array_equal(at, points.point_indices(tuple(position), half, (30, 21, 21)))
-            assert not points.reaches_other(d, field, at, None)
-            shallow = (*position[:2], 20.2)
-            assert points.reaches_other(d, field, points.point_indices(shallow, half, (30, 21, 21)), None)
+        for field in halves:
+            shallow = np.array([*position[:2], 20.2])
+            deep, near = (points.spread(d, field, at[None], np.zeros(1, int)).axes for at in (position, shallow))
+            assert not points.reaches_other(d, field, deep, None) and points.reaches_other(d, field, near, None)
             k, _, _, weights = points.own_points(d, field, shallow, None, None)
             assert k.max() <= 20 and abs(weights.sum() - 1) < 1e-9
 
@@ -276,7 +290,7 @@ def test_a_fibre_along_the_ground():
 
 def test_air_shows_nothing_in_pictures():
     slope, at = {"topography": {"x": [0, 3200], "z": [0, -200]}}, {"x": 900, "depth": 100}
-    plan = build.build(scenario(slope, places=(), at=at, snapshots=[{"name": "s", "every": 0.3}]))
+    plan = craton.plan(scenario(slope, places=(), at=at, snapshots=[{"name": "s", "every": 0.3}]))
     (series,) = plan.snapshots
     ones = {name: np.ones(plan.arrays[name].shape)[plan.arrays[name].window] for name in series.reads}
     picture = snapshots.picture(series, ones)
@@ -336,7 +350,7 @@ def test_hill_and_lake_in_space():
 def test_okamoto_on_a_small_grid():
     """The set-up of Okamoto et al. (2010): A1, sponge and periodic sides, an ocean and hills, 700 steps without growth."""
     asked = benchscript.load("cases.builders").okamoto((48, 48, 56), 700, spacing=1600.0)
-    plan = build.build(asked)
+    plan = craton.plan(asked)
     launched = {launch.op.name for phase in plan.phases for launch in phase.launches}
     assert {"a1_z0", "wrap", "sponge_y", "velocity_terrain"} <= launched and plan.grid.shape == (56, 48, 48)
     samples = craton.run(asked, device="cpu", progress=False).samples

@@ -148,7 +148,7 @@ def test_no_shear_is_put_where_a_fluid_touches(count):
     for x in rng.uniform(560, 1040, count):
         z = float(np.interp(x, ground["x"], ground["z"])) - rng.uniform(2, 60)
         asked = plane(-200.0, moment([x, z], xz=1e12), domain=HIGHER, model=model)
-        planned = build.build(asked)
+        planned = craton.plan(asked)
         d = build.discretise(asked, planned.grid, [])
         index = planned.arrays["stress_target"].data
         field = (index + planned.layout.first) // planned.layout.field

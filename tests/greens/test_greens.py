@@ -169,7 +169,7 @@ def test_finite_faults_are_those_of_forward_runs(space, tmp_path):
     reference = reference[..., (reference.time > 0) & (reference.time < 1.6)]
     moments = moments_of(space._changed(list(quake.source)), space._medium)
     computed = space._sum(moments, [0, 1], reference.time.values)
-    assert misfit(computed, reference.values) < 5e-5  # a run cuts slip rates off at 1e-6 of their peak (slip.CUT)
+    assert misfit(computed, reference.values) < 5e-5  # a run cuts slip rates off at 1e-6 of their peak (windows.CUT)
 
 
 def test_the_pulse_has_the_spectrum_that_is_taken_out():

@@ -15,7 +15,7 @@ from craton.errors import ScenarioError
 from craton.greens import fields
 from craton.methods import METHODS
 from craton.methods.spectral_element.greens import element_velocities
-from craton.methods.spectral_element.points import element_parts, rows_of_points
+from craton.methods.spectral_element.space import ElementSpace, element_parts
 from craton.methods.waves import series
 
 
@@ -111,7 +111,9 @@ def field(request):
 
 def at_nodes(field, at):
     """Index and weight of what a moment sees of the velocities at nodes."""
-    index, weight, _ = rows_of_points(field.medium, [SimpleNamespace(xyz=np.array(at), moment=MOMENT, force=None)])
+    index, weight, _ = ElementSpace(field.medium).point_rows(
+        [SimpleNamespace(xyz=np.array(at), moment=MOMENT, force=None)]
+    )
     return index - field.medium.offset("force"), weight
 
 

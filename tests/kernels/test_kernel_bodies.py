@@ -22,7 +22,7 @@ from craton.methods.finite_difference.equations.closure import (  # whose weight
 )
 from craton.methods.finite_difference.equations.closure import operators as dense_closure
 from craton.methods.finite_difference.equations.scheme import FIELDS, STRESS, stencil
-from craton.methods.waves import points
+from craton.methods.waves import tables
 from craton.model.media import attenuation
 
 AXES = "xyz"
@@ -472,7 +472,7 @@ def test_rigid(precision):
 @both
 def test_sample(precision):
     """Random rows of nine channels, first[n] .. first[n + 1] those of channel n; ghosts before the first point too."""
-    rng, layout, op = np.random.default_rng(6), Layout(SHAPE, 2), points.SAMPLE
+    rng, layout, op = np.random.default_rng(6), Layout(SHAPE, 2), tables.SAMPLE
     channels, rows, slots, step = 9, 70, 5, 13
     first = np.concatenate([[0], np.sort(rng.integers(0, rows + 1, channels - 1)), [rows]]).astype(np.int32)
     source, ring = rng.integers(-300, 4000, rows), rng.standard_normal((slots, channels)).astype(precision)

@@ -7,10 +7,13 @@ from common import refused
 from filecase import rupture
 
 import craton
+from craton import memory
 from craton.errors import ResourceError
 from craton.io import srf
 from craton.methods.finite_difference import build as fd
-from craton.methods.finite_difference import faults as grid_faults
+from craton.methods.finite_difference import many_moments
+from craton.methods.finite_difference.space import GridSpace
+from craton.methods.waves import windows as slip_windows
 from craton.scenario import Scenario
 from craton.survey import faults, geography, leapfrog, source_files
 from craton.survey import sources as survey_sources
@@ -102,7 +105,7 @@ def test_fault_equals_point_sources(tmp_path, monkeypatch, places, width, bound)
     They differ by how samples are joined (straight lines here, cubics there): (w dt)^2 / 12 for the interval of 0.02 s, 1e-3 at 1 Hz,
     and by the mean over a step.
     """
-    monkeypatch.setattr(grid_faults, "MANY", 0 if width == 4 else grid_faults.MANY)
+    monkeypatch.setattr(many_moments, "FEW", 0 if width == 4 else many_moments.FEW)
     slip, points = sum(SMOOTH) * 0.02 * 1e-2, []
     for x, y, depth, strike, dip, onset, rake in places:
         times = [onset + 0.02 * (n - 1) for n in range(len(SMOOTH) + 2)]
@@ -134,8 +137,8 @@ def test_windows_are_short_and_equal_columns_of_the_whole_run(tmp_path):
     s = scenario([table], time={"duration": 20.0})
     fault = faults.build(srf.read(tmp_path / "r.srf"), "f", geography.Places(None), medium)
     d = fd.discretise(s, fd.grid_of(s), [fault])
-    band = grid_faults.highest(d)
-    begin, counts, values = grid_faults.windows(d, fault, band)
+    band = GridSpace(d).carried
+    begin, counts, values = slip_windows.of_fault(d, fault, band)
     assert counts.max() * d.dt < 3.5 and values.nbytes < 0.2 * 8 * d.steps * len(counts)
     sums = np.add.reduceat(values, np.cumsum(counts) - counts) * d.dt
     assert np.allclose(sums, fault.slips(), rtol=1e-4) and (begin >= 0).all() and (begin + counts <= d.steps).all()
@@ -154,7 +157,7 @@ def test_plan_of_a_fault_begins_with_it_prints_its_bytes_and_refuses_what_does_n
     stress = [launch.op.name for launch in plan.phases[1].launches]
     # a phase may be cut at its first step
     assert stress.index("window") < stress.index("stress") < stress.index("inject")
-    monkeypatch.setattr(grid_faults, "available", lambda: 48 * 5000)
+    monkeypatch.setattr(memory, "available", lambda: 48 * 5000)
     refused(ResourceError, ["tables of 3 slipping subfaults do not fit: 5,000 rows ", "merge"], craton.plan, s)
 
 

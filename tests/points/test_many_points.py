@@ -22,10 +22,12 @@ from craton.io import keyed, limits, long_table, miniseed, stationxml
 from craton.io.contents import FileError
 from craton.io.text_table import read_stations
 from craton.methods import METHODS
-from craton.methods.finite_difference import build, faults, receiver_points
-from craton.methods.finite_difference import catalogues as on_grid
+from craton.methods.finite_difference import build, many_moments
 from craton.methods.finite_difference.equations import material
-from craton.methods.waves.tables import stacked_rows, table_of
+from craton.methods.finite_difference.space import GridSpace
+from craton.methods.waves import receivers as channel_rows
+from craton.methods.waves import tables
+from craton.methods.waves.sources import sources as tables_of_sources
 from craton.model.media import readers
 from craton.scenario import loads
 from craton.survey import catalogues, source_files
@@ -48,31 +50,31 @@ def receivers_of(path, xyz):
 
 def test_rows_made_together_are_those_made_one_by_one(tmp_path, monkeypatch):
     """Of receivers on points, between them, on the surface and at the edges of the grid; also when they are made later."""
-    xyz = np.random.default_rng(3).uniform(0, 1, (30, 3)) * [3000, 3000, -2500]
+    xyz = np.random.default_rng(3).uniform(0, 1, (18, 3)) * [3000, 3000, -2500]
     xyz[:7, 2] = 0
     xyz[6:10] = xyz[6:10].round(-2)
     xyz[10:15, 0] = xyz[10:15, 0].round(-1) / 20
-    expected, together = {}, receiver_points.rows_of
+    expected, together = {}, channel_rows.rows_of_channels
 
-    def both(d, channels, receivers, later):
-        single = [receiver_points.channel_rows(d, c, receivers.xyz[c.receiver]) for c in channels]
-        rows = stacked_rows([tuple(map(np.concatenate, zip(*rows))) for rows in single])
+    def both(of_grid, channels, receivers):
+        single = [together(of_grid, [channel], receivers)[0] for channel in channels]
+        rows = tables.stacked_rows([(index, weight) for _, index, weight in single])
         expected.update(zip(("sample_first", "sample_source", "sample_weight"), rows, strict=True))
-        return together(d, channels, receivers, later)
+        return together(of_grid, channels, receivers)
 
-    monkeypatch.setattr(receiver_points, "rows_of", both)
+    monkeypatch.setattr(channel_rows, "rows_of_channels", both)
     space = smallcase.TEXT.replace(BETWEEN, receivers_of(tmp_path / "r.csv", xyz))
     plane = smallcase.TEXT.replace(BETWEEN, receivers_of(tmp_path / "p.csv", xyz * [1, 0, 1]))
     for old, new in (("[0, 0, -2500]", "[0, -2500]"), ("[3000, 3000, 2500]", "[3000, 2500]"), ("1500, 1500,", "1500,")):
         plane = plane.replace(old, new)
     for text, count, *more in ((space, 13), (plane, 7), (space, 13, "boundaries.top=cpml", "run.order=8")):
         arrays = craton.plan(loads(text, ("run.precision=float64", ALL, *more))).arrays
-        assert len(expected["sample_first"]) == 30 * count + 1
+        assert len(expected["sample_first"]) == len(xyz) * count + 1
         for name, values in expected.items():
             rows = arrays[name].on_host()
             assert arrays[name].shape == values.shape and rows.tobytes() == values.astype(rows.dtype).tobytes(), name
-        assert isinstance(arrays["sample_source"].data, np.ndarray) == (receiver_points.LATER > 0)
-        monkeypatch.setattr(receiver_points, "LATER", 0 if text is plane else receiver_points.LATER)
+        assert isinstance(arrays["sample_source"].data, np.ndarray) == (tables.LATER > 0)
+        monkeypatch.setattr(tables, "LATER", 0 if text is plane else tables.LATER)
 
 
 def test_a_table_of_many_rows(tmp_path):
@@ -282,14 +284,15 @@ def test_as_many_single_sources(changes, wavelet, worst, any_count, tmp_path, mo
 def test_rows_are_counted_before_they_are_made(top, any_count, tmp_path, monkeypatch):
     """Those of finite faults, which are sorted whole; in blocks of few sources, to the last bit."""
     any_count(True)
-    monkeypatch.setattr(on_grid, "BLOCK", 7)
+    monkeypatch.setattr(many_moments, "BLOCK", 7)
     (tmp_path / "c.csv").write_text(table(40))
     case = scenario(tmp_path / "c.csv", overrides=(f'boundaries.top="{top}"',))
     sources = source_files.build_all(case)
     d = build.discretise(case, build.grid_of(case), sources)
-    arrays, _, _ = on_grid.sources(d, sources)
-    index, weight, source = faults.rows(d, sources)
-    expected = table_of(index, weight, sources[0].histories[2][source])
+    arrays, _, _ = tables_of_sources(GridSpace(d), sources)
+    rows = GridSpace(d).moment_blocks(sources[0].points, sources[0].tensors)
+    index, weight, source = (np.concatenate(part) for part in zip(*rows))
+    expected = tables.table_of(index, weight, sources[0].histories[2][source])
     for name, values in zip(("target", "first", "column", "weight"), expected, strict=True):
         rows = arrays[f"catalogue_{name}"].on_host()
         assert arrays[f"catalogue_{name}"].shape == values.shape and np.array_equal(rows, values.astype(rows.dtype))

@@ -12,11 +12,15 @@ from common import edited
 from elementcase import Toy, brick
 from fdcase import cases
 
+from craton.conventions import COMPONENT_AXES
 from craton.core.layout import Layout
 from craton.core.plan import Launch
-from craton.methods.spectral_element import couples, points, snapshots
+from craton.methods.spectral_element import couples, snapshots
 from craton.methods.spectral_element.mesh.placing import Places, mesh_top
-from craton.methods.waves import points as tables
+from craton.methods.spectral_element.space import ElementSpace, source_problems
+from craton.methods.waves import pictures, tables
+from craton.methods.waves.receivers import recording, rows_of_channels
+from craton.methods.waves.sources import acting, histories
 from craton.model.globe import earth_chunk
 from craton.model.mesh import locate
 from craton.model.mesh.locate import Cells, Locator
@@ -56,8 +60,8 @@ def close(values, expected, relative=0.0, absolute=0.0):
 def recorded(d, quantity, xyz, state):
     """Components of a quantity at one receiver."""
     receivers = Receivers(["R"], np.atleast_2d(np.asarray(xyz, float)))
-    rows, _ = points.channel_rows(d, channels(1, [quantity]), receivers)
-    return np.array([(weight * state[index]).sum(axis=-1) for index, weight in rows])
+    (first, index, weight), _ = rows_of_channels(ElementSpace(d), channels(1, [quantity]), receivers)
+    return np.add.reduceat(weight * state[index], first[:-1])
 
 
 # --- positions --------------------------------------------------------------------------------------------------------------------------
@@ -141,7 +145,7 @@ def gradient(x, y, z):
 
 def six(tensor):
     """Components EE NN ZZ EN EZ NZ."""
-    return [tensor[axes] for axes in points.COMPONENT_AXES.values()]
+    return [tensor[axes] for axes in COMPONENT_AXES.values()]
 
 
 AT = (137.0, 61.0, -93.0)
@@ -176,7 +180,7 @@ def test_velocity_strain_rotation_and_pressure_of_polynomials_in_solids():
         close(recorded(d, quantity, AT, state), expected, *bounds)
     end = (20.0, 120.0, -10.0)
     channel = Channel(0, "fibre_strain_rate", "", True, terms=((AT, 0, 0.5), (end, 2, -2.0)))
-    ((_, (index, weight), _),) = points.fibre_rows(box, [(0, channel)])
+    (_, index, weight), _ = rows_of_channels(ElementSpace(box), [channel], Receivers([], np.empty((0, 3))))
     close((weight * moving[index]).sum(), 0.5 * polynomial(*AT)[0] - 2 * polynomial(*end)[2], 1e-12)
 
 
@@ -192,7 +196,9 @@ def test_both_sides_of_a_sea_floor_and_quantities_of_a_fluid():
     second = np.array([6 * x * y, 0, 12 * z**2, 3 * x**2, 0, 0]) / 100**2 / 1000
     close(recorded(d, "strain_rate", at, state), second, 1e-9, 1e-15)
     close(recorded(d, "pressure", at, state), 2 * at[0] - at[1] * at[2], 1e-12)
-    placed, *_ = points.recording(d, channels(1, ["pressure", "velocity"]), Receivers(["H"], np.array([at])), 10)
+    placed, *_ = recording(
+        ElementSpace(d), channels(1, ["pressure", "velocity"]), Receivers(["H"], np.array([at])), 10, "float64"
+    )
     assert [c.place for c in placed] == [0.0, 0.5, 0.5, 0.5]
 
 
@@ -202,15 +208,20 @@ def test_rows_of_many_channels_are_those_of_each():
     quantities = ["curl", "velocity", "pressure", "divergence"]
     fibre = Channel(-1, "fibre_strain_rate", "", True, terms=((tuple(xyz[0]), 0, 0.5), (tuple(xyz[1]), 2, -2.0)))
     every = [*channels(len(xyz), quantities), fibre]
-    _, _, arrays, _ = points.recording(d, every, Receivers([f"R{n}" for n in range(len(xyz))], xyz), 10)
+    _, _, arrays, _ = recording(
+        ElementSpace(d), every, Receivers([f"R{n}" for n in range(len(xyz))], xyz), 10, "float64"
+    )
     first, index, weight = (arrays[f"sample_{part}"].data for part in ("first", "source", "weight"))
     rows = {}
     for n, at in enumerate(xyz):
         for quantity in quantities:
-            single = channels(1, [quantity])
-            alone, _ = points.channel_rows(d, single, Receivers(["R"], at[None]))
-            rows |= {(n, quantity, c.component): row for c, row in zip(single, alone, strict=True)}
-    ((_, rows[-1, "fibre_strain_rate", ""], _),) = points.fibre_rows(d, [(0, fibre)])
+            for c in channels(1, [quantity]):
+                rows[n, quantity, c.component] = rows_of_channels(ElementSpace(d), [c], Receivers(["R"], at[None]))[0][
+                    1:
+                ]
+    rows[-1, "fibre_strain_rate", ""] = rows_of_channels(ElementSpace(d), [fibre], Receivers([], np.empty((0, 3))))[0][
+        1:
+    ]
     assert len(first) == len(every) + 1 and first[-1] == len(index)
     assert {*d.fluid[d.locate(xyz).element].tolist()} == {True, False}
     for n, channel in enumerate(every):
@@ -231,7 +242,7 @@ def source(xyz=AT, moment=None, force=None):
 
 def force_of(d, sources):
     """What the sources add to the state per unit of their series."""
-    index, weight, _ = points.rows_of_points(d, sources)
+    index, weight, _ = ElementSpace(d).point_rows(sources)
     out = np.zeros(d.size)
     np.add.at(out, index, weight)
     return out
@@ -260,7 +271,7 @@ def test_forces_and_moments_do_the_right_work():
 def strain_error(mesh, at, count=20, wave=2 * np.pi / 125):
     """By how much a moment's work on plane waves, 5 points of degree 4 long, differs from the exact one: relative."""
     d, rng, errors, works = Toy(mesh, MODEL), np.random.default_rng(2), [], []
-    unit, pairs = np.eye(3), points.COMPONENT_AXES.values()
+    unit, pairs = np.eye(3), COMPONENT_AXES.values()
     couples_of_axes = [np.maximum(np.outer(unit[a], unit[b]), np.outer(unit[b], unit[a])) for a, b in pairs]
     units = [force_of(d, [source(at, moment=moment)]) for moment in couples_of_axes]
     for direction, b, phase in zip(*rng.standard_normal((2, count, 3)), rng.uniform(0, 6, count)):
@@ -304,14 +315,14 @@ def test_explosion_in_a_fluid_and_what_a_fluid_does_not_have():
     close((state * weight).sum(), -3e9 / (1000 * 1500**2) * (50.0**2 + 210), 1e-10)
     shear = [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     for part, kind in (("a force", {"force": [1, 0, 0]}), ("with shear", {"moment": shear})):
-        (problem,) = points.source_problems(d, [source(at, **kind)])
+        (problem,) = source_problems(d, [source(at, **kind)])
         assert part in problem.message and "(50, 60, -70) m" in problem.message
-    assert not points.source_problems(d, [source((50, 60, -370), force=[1, 0, 0])])
+    assert not source_problems(d, [source((50, 60, -370), force=[1, 0, 0])])
 
 
 def test_moments_are_the_sum_of_their_rates():
     d = Toy(brick(), MODEL, dt=1e-3, steps=120)
-    series, rates = points.histories(d, [source(moment=np.eye(3)), source(force=[1, 0, 0])])
+    series, rates = histories(ElementSpace(d), [source(moment=np.eye(3)), source(force=[1, 0, 0])])
     half = d.start + (np.arange(d.steps) + 0.5) * d.dt
     expected = np.concatenate([[0], np.cumsum(leapfrog.for_leapfrog(rates[:, :1], d.dt, 0.5)[:, 0])[:-1]]) * d.dt
     np.testing.assert_allclose(series[:, 0], expected, rtol=1e-14)
@@ -329,7 +340,9 @@ def test_a_held_series_keeps_its_last_value_and_slip_is_integrated_window_by_win
         advance()
         np.testing.assert_array_equal(after["now"], expected)
     rates, at = np.array([1.0, 2.0, 3.0, 10.0, 20.0]), np.array([0, 3, 3, 5])
-    np.testing.assert_allclose(points.integrate_slip(rates, at, 0.5), [0.5, 1.5, 3.0, 5.0, 15.0])
+    np.testing.assert_allclose(
+        acting(SimpleNamespace(integrates=True, d=SimpleNamespace(dt=0.5)), rates, at), [0.5, 1.5, 3.0, 5.0, 15.0]
+    )
 
 
 def test_samples_of_one_quantity_at_two_places_in_the_step():
@@ -361,7 +374,10 @@ def test_boxes_of_few_positions_are_those_of_many():
 
 def shot(d, state, **spec):
     """The series of a snapshot and its picture of a state."""
-    series, fields = snapshots.series_of(d, Snapshot(**{"name": "p", "every": 0.02} | spec), 20.0), d.state.fields
+    series, fields = (
+        pictures.series_of(ElementSpace(d), Snapshot(**{"name": "p", "every": 0.02} | spec)),
+        d.state.fields,
+    )
     parts = {name: state[fields[name][0] :][: fields[name][1] * fields[name][2]] for name in series.reads}
     return series, snapshots.picture_maker(series)(parts)
 
@@ -397,7 +413,7 @@ def test_derived_quantities_of_pictures():
         ("divergence", trace),
         ("pressure", -KAPPA * trace),
         ("curl", [g[2, 1] - g[1, 2], g[0, 2] - g[2, 0], g[1, 0] - g[0, 1]]),
-        ("strain_rate", [(g[a, b] + g[b, a]) / 2 for a, b in points.COMPONENT_AXES.values()]),
+        ("strain_rate", [(g[a, b] + g[b, a]) / 2 for a, b in COMPONENT_AXES.values()]),
     ):
         close(shot(d, state, plane={"y": 93.0}, quantity=quantity)[1], expected, absolute=1e-5 * np.abs(expected).max())
 

@@ -17,6 +17,7 @@ from craton.methods import METHODS
 from craton.methods.finite_difference import build
 from craton.methods.finite_difference.equations import material
 from craton.methods.spectral_element import build as elements
+from craton.methods.spectral_element.equations import step
 from craton.methods.waves.reuse import Reuse
 
 small_runs = benchscript.load("cases.small_runs")
@@ -66,7 +67,7 @@ def test_nothing_is_built_twice(monkeypatch):
     count(material, "fill")
     count(build, "model_problems")
     count(elements, "build_medium")
-    count(elements, "elements_of")
+    count(step, "elements_of")
     count(compile, "_load")
     for case, most in (("plane", 8), ("elements", 3)):
         base = small_runs.scenario(case)
@@ -82,12 +83,12 @@ def test_nothing_is_built_twice(monkeypatch):
 def test_arrays_that_differ_are_filled_again():
     """Values of material are taken over in place; everything that changes in time begins with zeros."""
     base, reuse = small_runs.scenario("plane"), Reuse()
-    first = build.build(base, reuse)
-    second = build.build(base.model_copy(update={"title": "again"}), reuse)
+    first = craton.plan(base, reuse=reuse)
+    second = craton.plan(base.model_copy(update={"title": "again"}), reuse=reuse)
     program = CPU(threads=1).commit(first, METHODS[base.method].fills(base, first))
     ready = unchanged(second, first, {name: program.arrays[name] for name in fixed(first)})
     assert "material" in ready and not {"state", "record", "step"} & set(ready)
-    other = build.build(changed(base, run={"precision": "float64"}))
+    other = craton.plan(changed(base, run={"precision": "float64"}))
     assert unchanged(other, first, program.arrays) == {}
 
 

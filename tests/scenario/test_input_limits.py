@@ -13,7 +13,7 @@ from craton.errors import ResourceError, ScenarioError
 from craton.io import hdf5, keyed
 from craton.io.contents import FileError
 from craton.methods import METHODS
-from craton.methods.waves import timing
+from craton.methods.waves import pictures, timing
 from craton.output.store import check_out
 from craton.scenario import loads
 
@@ -76,7 +76,7 @@ def test_an_rfile_with_bytes_too_many_or_too_few_is_refused(tmp_path):
 
 def test_what_does_not_fit_is_refused(monkeypatch, tmp_path):
     """Series of sources; parameters of 2.4e10 cells of three moduli, 580 GB; a reader that takes too much."""
-    monkeypatch.setattr(timing, "available", lambda: 1 << 30)
+    monkeypatch.setattr(memory, "available", lambda: 1 << 30)
     timing.refuse_series(1_000_000, 10)
     with pytest.raises(Exception, match="100 sources over 1,000,000 steps take 2.4 GiB"):
         timing.refuse_series(1_000_000, 100)
@@ -114,8 +114,8 @@ def test_pictures_of_every_step_are_not_counted_one_by_one():
     class Steps:
         start, end, dt, steps, extra = -0.1, 1.0, 0.01, 115, 5
 
-    steps, times = timing.picture_steps(Steps, 0.005, 0.5)
-    steps_of_many, times_of_many = timing.picture_steps(Steps, 1e-9, 0.5)
+    steps, times = pictures.picture_steps(Steps, 0.005, 0.5)
+    steps_of_many, times_of_many = pictures.picture_steps(Steps, 1e-9, 0.5)
     assert steps_of_many[-1] == steps[-1] == 109
     assert set(steps) <= set(steps_of_many) and len(steps_of_many) - len(steps) <= 1
     assert np.array_equal(times_of_many[-len(steps) :], times)

@@ -38,6 +38,7 @@ class PlaneWave:
     moment: None = None
     delayed: bool = False
     warnings: tuple = ()
+    shot: int = 0
 
     @property
     def force(self):

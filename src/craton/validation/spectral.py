@@ -10,8 +10,11 @@ from craton.backends import backend
 from craton.comm.local import Alone
 from craton.comm.placement import planner
 from craton.driver import waves
-from craton.methods.spectral_element.build import assemble, build, discretise
+from craton.methods.spectral_element.build import MeshDomain, discretise
+from craton.methods.spectral_element.space import ElementSpace
+from craton.methods.waves.problem import Setup, assemble, build
 from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.reuse import Reuse
 from craton.model.media import sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import meshing
@@ -82,7 +85,7 @@ def given(scenario, mesh):
 
 def ran(scenario, device, mesh=None):
     """Return the dataset of a run, perhaps on a mesh of one's own."""
-    planned, machine = build(scenario, given(scenario, mesh), machine=planner()), backend(device)
+    planned, machine = build(MeshDomain(scenario, given(scenario, mesh), machine=planner())), backend(device)
     waves.check_memory(planned, machine)
     return waves.compute(scenario, planned, machine.commit(planned), Alone(), progress=False).finished().dataset
 
@@ -115,7 +118,8 @@ def prepared(scenario, mesh=None):
         survey_receivers.build(scenario),
     )
     d = discretise(scenario, own, [], SingleRank(), planner())
-    return d, assemble(d, scenario, [], receivers, survey_channels.channels(len(receivers), scenario.output.waveforms))
+    channels = survey_channels.channels(len(receivers), scenario.output.waveforms)
+    return d, assemble(Setup(ElementSpace(d), scenario, [], receivers, channels, []), Reuse(keep=False))
 
 
 def positions(d, fluid=False):

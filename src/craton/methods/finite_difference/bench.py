@@ -3,9 +3,10 @@
 import tomllib
 from pathlib import Path
 
-from craton.methods.finite_difference.build import build
+from craton.methods.finite_difference.build import GridDomain
 from craton.methods.finite_difference.options import FiniteDifferenceScenario
 from craton.methods.protocol import BenchCase
+from craton.methods.waves.problem import build
 
 SIZES, LARGE = {"cpu": (150, 220)}, (384, 512, 768)  # points along an edge of a cube
 PLANES, CUBES, SHOTS = (480, 960, 1440, 1920), (96, 144, 192, 288, 384), (1, 64)
@@ -34,7 +35,7 @@ def cases(name, device):
 
 def case_of(scenario, *figures):
     """Return the case of a scenario."""
-    return BenchCase(scenario, lambda machine: build(scenario), *figures)
+    return BenchCase(scenario, lambda machine: build(GridDomain(scenario)), *figures)
 
 
 def thousand_steps(plan, seconds):

@@ -1,4 +1,4 @@
-"""Build the Plan of the elastic staggered grid from a scenario: step, arrays, phases."""
+"""The grid of a scenario as a `craton.methods.waves.problem.Domain`: size, step, what is wrong with them."""
 
 import math
 from dataclasses import replace
@@ -8,117 +8,63 @@ import numpy as np
 
 from craton.conventions import components
 from craton.core.grid import Grid
-from craton.core.plan import Array, Launch, Phase, Plan
-from craton.errors import Problem, ScenarioError
-from craton.methods.finite_difference import (
-    catalogues,
-    faults,
-    injection,
-    notes,
-    peaks,
-    points,
-    ranks,
-    receiver_points,
-    sides,
-    snapshots,
-)
+from craton.errors import Problem
 from craton.methods.finite_difference.discretisation import Discretisation
-from craton.methods.finite_difference.equations import (
-    acoustic,
-    contact,
-    laminate,
-    material,
-    operators,
-    relaxing,
-    scheme,
-    sea_floor,
-    source_boxes,
-    storage,
-)
-from craton.methods.finite_difference.equations.boundaries import BOUNDARIES, inside_layer
+from craton.methods.finite_difference.equations import acoustic, relaxing, scheme, sea_floor, source_boxes, storage
 from craton.methods.finite_difference.equations.closure import HIGHEST
 from craton.methods.finite_difference.equations.imaging import surface
-from craton.methods.waves import timing
-from craton.methods.waves.coupling import recorded
+from craton.methods.finite_difference.space import GridSpace
+from craton.methods.waves.problem import refuse, step_problems, times
 from craton.methods.waves.reuse import Reuse
-from craton.methods.waves.tables import sampling
 from craton.model.ground import terrain
 from craton.model.media import checks, earth, rheology
 from craton.model.media.cells import Region
-from craton.survey import channels as survey_channels
-from craton.survey import leapfrog, silence, source_files
 from craton.survey import problems as survey_problems
-from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
-from craton.survey import warnings as survey_warnings
-from craton.survey.planes import PlaneWave
-from craton.survey.shots import refusal
-from craton.survey.sources import largest_moment
-from craton.survey.whereabouts import located
-from craton.text import first_of
+from craton.survey.snapshots import problems as snapshot_problems
 
 MOST_POINTS = 1 << 52
 LONGEST = 2**31 - 64  # points along an axis
-# a run has diverged beyond this multiple of the velocity that all sources could give to one cell
-DIVERGED = 1e3
 
 
-def build(scenario, reuse=None):
-    """Discretise a scenario.
+class GridDomain:
+    """The grid of a scenario; see `Domain`."""
 
-    Parameters
-    ----------
-    scenario : craton.Scenario
-    reuse : craton.methods.waves.reuse.Reuse, optional
-        Keeps what the next plan of the same medium takes over.
+    method = "fd"
 
-    Returns
-    -------
-    Plan
+    def __init__(self, scenario, reuse=None):
+        self.scenario, self.reuse = scenario, reuse or Reuse(keep=False)
+        self.grid = self.reuse.get("grid", lambda: grid_of(scenario))
+        self.values = partial(earth.point_values, scenario.model)
 
-    Raises
-    ------
-    ScenarioError
-        With every problem found: model, sources, receivers, step, size.
-    """
-    reuse = reuse or Reuse(keep=False)
-    grid = reuse.get("grid", lambda: grid_of(scenario))
-    refuse(problems(scenario, grid, reuse))
-    values = partial(earth.point_values, scenario.model)
-    sources = source_files.build_all(scenario, values)
-    refuse(acoustic.source_problems(scenario, sources))
-    refuse(storage.source_problems(scenario, sources))
-    receivers = located(survey_receivers.build(scenario), scenario, sources)
-    sources, receivers = silence.warned(scenario, sources, receivers, values)
-    incident = recorded.checked(*recorded.opened(scenario, "fd"))
-    begin = survey_sources.start_time(scenario, sources) if sources else math.inf
-    scenario = recorded.timed(scenario, incident, begin)
-    refuse(step_problems(scenario, grid, reuse))
-    d = discretise(scenario, grid, sources, reuse)
-    if d.in_half:
-        distances = source_boxes.distances(d, sources)
-        d = replace(d, amplitude=storage.amplitude(d, sources, distances))
-    waves = recorded.carriers(sources, incident)
-    if len(waves) > len(sources):
-        frequency = max(wave.wavelet.peak_frequency for wave in waves)
-        d = replace(d, frequency=frequency)
-    refuse(injection.problems(d, incident))
-    refuse(sides.source_problems(d, sources))
-    channels = survey_channels.channels(len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1))
-    channels += receivers.fibre_channels()
-    return assemble(d, sources, receivers, channels, reuse, incident)
+    @property
+    def fastest(self):
+        """Fastest wave speed, m/s."""
+        return self.reuse.get("fastest", lambda: fastest(self.scenario, self.grid))
 
+    def problems(self):
+        """Return what is wrong with size, model, step, surface and output: list of Problem."""
+        scenario, grid = self.scenario, self.grid
+        wrong = self.reuse.get("model problems", lambda: model_problems(scenario, grid))
+        if not wrong:
+            limit = stability_limit(scenario, grid, self.fastest)
+            wrong = [*step_problems(scenario, limit, "grid"), *storage.problems(scenario, grid)]
+        return [*size_problems(scenario, grid), *wrong, *surface_problems(scenario), *output_problems(scenario)]
 
-def problems(scenario, grid, reuse):
-    """All problems of a scenario on a grid: size, model, step, sources, receivers, snapshots: list
-    of Problem.
-    """
-    wrong_model = reuse.get("model problems", lambda: model_problems(scenario, grid))
-    wrong_step = [] if wrong_model else step_problems(scenario, grid, reuse)
-    others = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
-    others += output_problems(scenario)
-    others += [] if wrong_model else storage.problems(scenario, grid)
-    return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *others]
+    def in_media(self, sources):
+        """Return the sources; refuse those that waves without shear, or fields in 16 bits, cannot have."""
+        refuse(acoustic.source_problems(self.scenario, sources))
+        refuse(storage.source_problems(self.scenario, sources))
+        return sources
+
+    def discretise(self, scenario, sources, waves):
+        """Return the `GridSpace` with its time step."""
+        d = discretise(scenario, self.grid, sources, self.fastest, self.reuse)
+        if d.in_half:
+            d = replace(d, amplitude=storage.amplitude(d, sources, source_boxes.distances(d, sources)))
+        if len(waves) > len(sources):
+            d = replace(d, frequency=max(wave.wavelet.peak_frequency for wave in waves))
+        return GridSpace(d)
 
 
 def model_problems(scenario, grid):
@@ -167,12 +113,6 @@ def output_problems(scenario):
     ]
 
 
-def refuse(problems):
-    """Raise all problems at once, if there are any."""
-    if problems:
-        raise ScenarioError(problems)
-
-
 def grid_of(scenario):
     """Return the grid of a scenario; without a spacing it is derived from max_frequency and
     points_per_wavelength.
@@ -193,62 +133,47 @@ def derived_spacing(scenario):
     """
     domain = scenario.domain
     region = Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
-    refuse(earth.problems(scenario.model, region) + survey_problems(scenario) + snapshots.problems(scenario))
+    refuse(earth.problems(scenario.model, region) + survey_problems(scenario) + snapshot_problems(scenario))
     spacing = earth.extremes(scenario.model, region)["slowest"] / (domain.max_frequency * domain.points_per_wavelength)
     digits = 2 - math.floor(math.log10(spacing))
     return math.floor(spacing * 10**digits) / 10**digits
 
 
-def discretise(scenario, grid, sources, reuse=None):
-    """Order, step, start and number of steps."""
-    reuse = reuse or Reuse(keep=False)
-    order, precision = scenario.run.order, scenario.run.precision
-    vp_max = reuse.get("fastest", lambda: fastest(scenario, grid))
+def discretise(scenario, grid, sources, vp_max=None, reuse=None):
+    """Return the `Discretisation` of a scenario on a grid: order, step, start and number of steps."""
+    reuse, vp_max = reuse or Reuse(keep=False), vp_max or fastest(scenario, grid)
     speeds = reuse.get("speeds", lambda: earth.extremes(scenario.model, grid))
-    dt = timing.time_step(scenario, stability_limit(scenario, grid, vp_max))
-    start = timing.start_time(scenario, sources, dt)
-    steps = timing.step_count(scenario, start, dt)
-    timing.refuse_series(steps, len(sources))
-    extra = leapfrog.extra(steps) if scenario.receivers or scenario.recording else 0
-    frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
-    shots = survey_sources.shots(scenario)
-    fluid_only = acoustic.chosen(scenario, grid, sources, speeds)
+    shots, fluid_only = survey_sources.shots(scenario), acoustic.chosen(scenario, grid, sources, speeds)
+    limit = stability_limit(scenario, grid, vp_max)
     return Discretisation(
-        scenario,
-        grid,
-        order,
-        precision,
-        dt,
-        start,
-        steps + extra,
-        vp_max,
-        frequency,
-        extra,
-        shots,
-        fluid_only,
-        storage=scenario.run.storage,
+        **of_tables(scenario),
+        grid=grid,
+        **times(scenario, sources, limit, "grid"),
+        limit=limit,
+        vp_max=vp_max,
+        frequency=max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing,
+        shots=shots,
+        acoustic=fluid_only,
         memo=reuse.get("medium", dict, (fluid_only, shots)),
     )
 
 
+def of_tables(scenario):
+    """Return what a `Discretisation` takes from the tables of a scenario, by name."""
+    run = scenario.run
+    tables = {"model": scenario.model, "boundaries": scenario.boundaries, "motion": scenario.domain.motion}
+    return tables | {name: getattr(run, name) for name in ("order", "weights", "precision", "storage")}
+
+
 def restore(scenario, plan):
-    """Return the `Discretisation` of a plan, without what follows from its sources: for the medium,
-    which is no part of the plan.
-    """
+    """Return the `Discretisation` of a plan, without what follows from its sources: for the medium, and what lies in it."""
     return Discretisation(
-        scenario,
-        plan.grid.undivided,
-        scenario.run.order,
-        plan.precision,
-        plan.dt,
-        plan.start,
-        plan.steps,
-        np.nan,
-        np.nan,
-        plan.extra,
-        plan.shots,
+        **of_tables(scenario) | {"precision": plan.precision},
+        grid=plan.grid.undivided,
+        **{name: getattr(plan, name) for name in ("dt", "start", "steps", "extra", "shots")},
+        vp_max=np.nan,
+        frequency=np.nan,
         acoustic="s" in plan.arrays,
-        storage=scenario.run.storage,
     )
 
 
@@ -298,235 +223,11 @@ def stability_limit(scenario, grid, vp_max):
     """Largest stable step, s."""
     free = scenario.boundaries.face("top") == "free" and scenario.model.topography is None
     rise = float(grid.steps[2] / grid.spacing)
-    run, floor = scenario.run, sea_floor.closed_plane(scenario, grid) is not None
+    run, floor = (
+        scenario.run,
+        sea_floor.closed_plane(scenario.model, scenario.boundaries, scenario.run.order, grid) is not None,
+    )
     radii = [surface(scenario.boundaries.surface, run.order)] * free + [surface("sbp", run.order)] * floor
     radius = max((one.spectral_radius / rise for one in radii), default=None)
     stencil = scheme.stencil(run.order, run.weights, free or floor, scenario.domain.motion, rise)
     return scheme.stable_step(stencil, grid.spacing, vp_max, radius)
-
-
-def step_problems(scenario, grid, reuse):
-    """Return a step beyond the stability limit."""
-    vp_max = reuse.get("fastest", lambda: fastest(scenario, grid))
-    step, limit = scenario.time.step, stability_limit(scenario, grid, vp_max)
-    if step is None or step <= limit:
-        return []
-    return [
-        Problem(
-            "time.step",
-            f"step = {step:g} s is unstable: the stability limit on this grid and model is {limit:.4g} s",
-            f"use at most {limit:.4g} s, or leave step out to use {timing.time_step_for(limit):.4g} s",
-        )
-    ]
-
-
-def assemble(d, sources, receivers, channels, reuse, incident=()):
-    """Return the plan: arrays, phases, and what `craton plan` says of it."""
-    plan = arranged(d, sources, receivers, channels, reuse, incident=incident)
-    plan.warnings = warnings(d, sources, receivers, incident)
-    plan.warnings += injection.warnings(d, incident, sources, receivers)
-    limit = stability_limit(d.scenario, d.grid, d.vp_max)
-    plan.notes = notes.sections(d, plan, sources, limit, incident)
-    return plan
-
-
-def arranged(d, sources, receivers, channels, reuse, more=({}, {}), incident=()):
-    """Arrays and phases of the plan; `more` are further arrays, and launches by phase; `incident`
-    the recordings that are injected.
-    """
-    slots = timing.slots(d.steps, len(channels))
-    arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
-    pieces = {phase: list(launches) for phase, launches in more[1].items()}
-    arrays |= more[0]
-    medium = (d.acoustic, d.shots)
-    kinds = dict.fromkeys(BOUNDARIES.values(), (*medium, d.frequency))
-    for kind, key in (kinds | dict.fromkeys((laminate.laminate, contact.contact), medium)).items():
-        boundary_arrays, launches = reuse.get(kind.__name__, lambda kind=kind: kind(d), key)
-        arrays |= boundary_arrays
-        for phase, phase_launches in launches.items():
-            pieces.setdefault(phase, []).extend(phase_launches)
-    source_arrays, injections, band = points.sources(d, sources)
-    for separate in (faults, catalogues):
-        more_arrays, launches, more_band = separate.sources(d, sources)
-        for phase, phase_launches in launches.items():
-            pieces.setdefault(phase, []).extend(phase_launches)
-        arrays |= more_arrays
-        band = max(more_band, band if np.isfinite(band) or not more_band else 0.0)
-    injected_arrays, injected, peak = injection.injections(d, incident)
-    for phase, phase_launches in injected.items():
-        pieces.setdefault(phase, []).extend(phase_launches)
-    band = recorded.band_with(band, sources, incident)
-    recordings, ring_arrays, recording = injection.recordings(d, band)
-    arrays |= injected_arrays | ring_arrays
-    rows = reuse.get(
-        "rows of channels",
-        lambda: receiver_points.rows_of(d, channels, receivers, later=not d.in_half),
-        (d.acoustic, channels, receivers.xyz.tobytes()),
-    )
-    if d.in_half:
-        rows = (*rows[:2], rows[2] / storage.scales(d, rows[1]))
-    record_arrays, record = sampling(*rows, slots, d.precision)
-    of_steps = (*medium, d.dt, d.start, d.steps, d.extra)
-    series, peak_arrays, measuring = reuse.get("peaks", lambda: peaks.maps(d), of_steps)
-    arrays |= source_arrays | record_arrays | peak_arrays
-    steps = reuse.get("steps", lambda: {name: steps_of(d, name) for name in ("velocity", "stress")}, medium)
-    phases = tuple(phase_of(d, name, steps[name], pieces, injections.get(name)) for name in steps) + (
-        Phase("record", (*measuring, *recording, *record)),
-    )
-    if d.in_half:
-        tables = source_arrays | record_arrays
-        box_arrays, phases = source_boxes.kept_in_half(d, phases, tables)
-        arrays |= box_arrays
-        arrays = {name: array for name, array in arrays.items() if name not in source_arrays}
-    return Plan(
-        title=d.scenario.title,
-        solver="fd_elastic",
-        precision=d.precision,
-        grid=d.grid,
-        layout=d.layout,
-        arrays=arrays,
-        phases=phases,
-        steps=d.steps,
-        dt=d.dt,
-        start=d.start,
-        channels=channels,
-        receivers=receivers,
-        slots=slots,
-        limit=divergence_limit(d, sources, peak),
-        scale=d.amplitude,
-        watched=d.velocity,
-        kinetic=tuple((name, "") for name in d.velocity),
-        quiet=survey_sources.end_time(sources, incident),
-        snapshots=tuple(snapshots.series_of(d, spec) for spec in d.scenario.snapshots),
-        extra=d.extra,
-        band=band,
-        shots=d.shots,
-        peaks=tuple(series),
-        recordings=tuple(recordings),
-        weights=ranks.weights(d),
-    )
-
-
-def warnings(d, sources, receivers, incident=()):
-    """Warnings about a valid scenario that is probably not what was meant: list of str."""
-    sentences = [
-        *d.scenario.warnings,
-        *survey_warnings(d.scenario, sources, d.start),
-        *receivers.warnings,
-        *acoustic.warnings(d, sources),
-        *sides.warnings(d, sources),
-    ]
-    in_layer = [source.name for source in sources if inside_layer(d, source.points).any()]
-    in_layer += [receivers.names[n] for n in np.flatnonzero(inside_layer(d, receivers.xyz))]
-    if in_layer:
-        words = f"inside an absorbing layer, where waves are damped: {first_of(in_layer)}"
-        sentences.append(words)
-    return sentences + growing(d) + notes.too_coarse(d, recorded.carriers(sources, incident))
-
-
-def growing(d):
-    """Return a warning for A1 at a side of a solid: it grows slowly at vp / vs = 1.73, sooner at
-    larger ratios (validation/stability_cases.py).
-    """
-    media = getattr(d.scenario.model, "layers", None) or [d.scenario.model]
-    ratio = max((m.vp / m.vs for m in media if getattr(m, "vs", 0)), default=0)
-    if not ratio or not any(axis < 2 for axis, _ in d.faces("a1")):
-        return []
-    return [
-        f"A1 at a side face grows in long runs, sooner for larger vp / vs ({ratio:.2f} here; within 2,000 steps at 2.5): "
-        'use "sponge" or "cpml"'
-    ]
-
-
-def wavefield(d):
-    """Return the state: all fields in one block, so that point tables need one index, and each
-    field as a part of it.
-    """
-    layout, dtype = d.layout, np.dtype(d.kept_as[0])
-    parts = {
-        "first": layout.first,
-        "part_of": "state",
-        "window": layout.window(),
-        "defined": defined(d),
-        "over": layout,
-    }
-    state = {
-        "state": Array(
-            "wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + layout.first, over=layout
-        )
-    }
-    return state | {
-        name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts)
-        for n, name in enumerate(d.fields)
-    }
-
-
-def defined(d):
-    """Slices in which a field is initialised: the grid, and the ghost points beyond its edges,
-    which stay zero.
-    """
-    bare = {axis for axis, _ in d.faces("periodic")} | ({1} if d.planar else set())
-    return tuple(
-        slice(o, o + n) if 2 - axis in bare else slice(o - d.reach, o + n + d.reach)
-        for axis, (o, n) in enumerate(zip(d.layout.origin, d.shape))
-    )
-
-
-def phase_of(d, name, steps, pieces, injection):
-    """One half step: ghosts that it reads, the step itself, layers, the step below a free surface
-    (which sets szz last), damping, edges.
-
-    Forces come before the velocity step and moments after the stress step: nothing then stands
-    between the two, and a machine may take both in one pass through memory.
-    """
-    before, after = ([injection], []) if name == "velocity" else ([], [injection])
-    plain, *surface = steps
-    steps = [plain, *pieces.get(name, ()), *surface]
-    # layers add to memory variables what follows the step, and leave szz = 0 alone
-    if d.relaxing and name == "stress":
-        steps = [plain, *surface, *pieces.get(name, ())]
-    ends = [f"{name}_{place}" for place in ("updated", "after", "last")]
-    steps = [*steps, *(launch for end in ends for launch in pieces.get(end, ()))]
-    begins = [f"{name}_{place}" for place in ("first", "before")]
-    first = [launch for begin in begins for launch in pieces.get(begin, ())]
-    launches = [*first, *before, *steps, *after]
-    return Phase(name, tuple(launch for launch in launches if launch), ranks.halos(d, name))
-
-
-def steps_of(d, name):
-    """Return the plain step, below the planes that the closure of a free surface covers or that
-    topography cuts, and the step of those planes.
-
-    Above the highest point of a topography nothing is computed.
-    """
-    plain = replace(d.stencil, terrain=False)
-    op = operators.velocity(plain) if name == "velocity" else operators.stress(plain, d.relaxing)
-    scalars = d.fd_params if name == "velocity" else relaxing.params(d, d.fd_params)
-    full, empty = d.vacuum_planes
-    top = min(d.grid.shape[0] - d.surface_planes, full)
-    names = d.names(*op.arrays)
-    launches = [Launch(op, names, d.slab(2, 0, top), scalars)]
-    if full < empty:
-        launches.append(Launch(operators.among_air(op), names, d.slab(2, full, empty), scalars))
-    if d.free:
-        launches.append(
-            Launch(operators.at_surface(op, d.closure, d.stencil), names, d.slab(2, top, d.grid.shape[0]), scalars)
-        )
-    return launches
-
-
-def divergence_limit(d, sources, peak=0.0):
-    """Particle velocity beyond which a run has diverged, m/s: `DIVERGED` times what all sources
-    could give to one cell, and incident waves of a `peak` velocity.
-    """
-    rho, vs = d.speeds["rho"][0], d.slowest
-    volume, times = d.volume, d.start + np.arange(d.steps) * d.dt
-    total = peak
-    for s in sources:
-        impulse = np.abs(s.wavelet(times)).sum() * d.dt
-        if isinstance(s, PlaneWave):
-            total += abs(s.velocity) * s.wavelet.peak
-            continue
-        strength = np.abs(s.force).max() if s.force is not None else largest_moment(s) / vs
-        total += impulse * strength / (rho * volume)
-    return float(DIVERGED * total) if total > 0 else np.inf

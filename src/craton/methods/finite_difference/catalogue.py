@@ -6,7 +6,7 @@ from craton.methods.finite_difference.adjoint import increments, laminate_gradie
 from craton.methods.finite_difference.equations import operators as fd
 from craton.methods.finite_difference.equations import relaxing, scheme, source_boxes, storage
 from craton.methods.finite_difference.equations.closure import HIGHEST, closure
-from craton.methods.waves import peaks, points
+from craton.methods.waves import peaks, tables
 from craton.methods.waves.ranks import halo
 from craton.model.media import attenuation
 
@@ -34,10 +34,10 @@ def operators(order, motion=None):
     others = [
         fd.rigid(),
         *map(fd.wrap, counts),
-        points.INJECT,
-        points.WINDOW,
-        points.SAMPLE,
-        points.ADVANCE,
+        tables.INJECT,
+        tables.WINDOW,
+        tables.SAMPLE,
+        tables.ADVANCE,
         *(peaks.operators() if motion is None else ()),
     ]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in counts]

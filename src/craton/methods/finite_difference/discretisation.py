@@ -39,17 +39,23 @@ class Discretisation:
 
     Parameters
     ----------
-    scenario : Scenario
+    model, boundaries : table of the scenario
     grid : Grid
     order : int
         Order in space.
+    weights : str
+        Of the differences, ``"taylor"`` or ``"holberg"``.
     precision : str
+    motion : str or None
+        ``"P-SV"`` or ``"SH"`` in the (x, z) plane, None in space.
     dt, start : float
         Step and time of the first stress state, s.
     steps : int
         Those of `extra` included.
     vp_max : float
         Fastest wave, m/s: stability and CPML.
+    limit : float
+        Largest stable step, s.
     frequency : float
         Peak frequency of the sources, Hz: CPML.
     extra : int
@@ -74,15 +80,19 @@ class Discretisation:
         Values of the properties `of_medium`; `replace` with another medium, grid or storage needs a new one.
     """
 
-    scenario: Any
+    model: Any
+    boundaries: Any
     grid: Any
     order: int
+    weights: str
     precision: str
+    motion: str | None
     dt: float
     start: float
     steps: int
     vp_max: float
     frequency: float
+    limit: float = np.nan
     extra: int = 0
     shots: tuple = ()
     acoustic: bool = False
@@ -106,7 +116,7 @@ class Discretisation:
     @of_medium
     def relaxation(self):
         """Mechanisms of attenuation, or None."""
-        return rheology.relaxation(self.scenario.model, self.grid)
+        return rheology.relaxation(self.model, self.grid)
 
     @of_medium
     def relaxing(self):
@@ -121,7 +131,7 @@ class Discretisation:
     @of_medium
     def speeds(self):
         """What `earth.extremes` says of the model on the grid."""
-        return earth.extremes(self.scenario.model, self.grid)
+        return earth.extremes(self.model, self.grid)
 
     @property
     def slowest(self):
@@ -133,9 +143,7 @@ class Discretisation:
         """How far waves of an anisotropic medium run backwards, see `rheology.backwardness`; 0 in
         an isotropic one.
         """
-        return (
-            rheology.backwardness(self.scenario.model, self.grid) if self.anisotropic and self.motion != "SH" else 0.0
-        )
+        return rheology.backwardness(self.model, self.grid) if self.anisotropic and self.motion != "SH" else 0.0
 
     @of_medium
     def guiding(self):
@@ -145,9 +153,7 @@ class Discretisation:
         A plate between two faces that reflect: 2. Topography, anisotropy, or a fluid beside a
         solid: 1. Otherwise by how much vp or vs varies, up to 1.
         """
-        reflecting = [
-            {self.face(name) for name in FACES if FACES[name][0] == axis} for axis in self.scenario.domain.axes
-        ]
+        reflecting = [{self.face(name) for name in FACES if FACES[name][0] == axis} for axis in self.axes]
         if any(not kinds & {"cpml", "periodic"} for kinds in reflecting):
             return guided.PLATE
         if self.ground is not None or self.anisotropic:
@@ -157,7 +163,7 @@ class Discretisation:
     @property
     def layer_speeds(self):
         """Speeds for which the CPML layers are made."""
-        return guided.speeds_of(self.scenario.boundaries.cpml, self.speeds, self.vp_max)
+        return guided.speeds_of(self.boundaries.cpml, self.speeds, self.vp_max)
 
     @property
     def layer_ratio(self):
@@ -182,7 +188,7 @@ class Discretisation:
     @of_medium
     def anisotropic(self):
         """True where the medium has Thomsen's parameters."""
-        return rheology.anisotropic(self.scenario.model, self.grid)
+        return rheology.anisotropic(self.model, self.grid)
 
     @property
     def law(self):
@@ -190,9 +196,9 @@ class Discretisation:
         return (("VTI", 1),) if self.anisotropic else ()
 
     @property
-    def motion(self):
-        """``"P-SV"`` or ``"SH"`` in the (x, z) plane, None in space."""
-        return self.scenario.domain.motion
+    def axes(self):
+        """Names of the axes that anything depends on."""
+        return "xz" if self.planar else "xyz"
 
     @property
     def planar(self):
@@ -272,7 +278,7 @@ class Discretisation:
         """Differences along the axes."""
         return stencil(
             self.order,
-            self.scenario.run.weights,
+            self.weights,
             self.free or self.floor is not None,
             self.motion,
             self.rise,
@@ -332,7 +338,7 @@ class Discretisation:
     @of_medium
     def ground(self):
         """The `Terrain`, None where the model has no topography."""
-        return terrain.build(self.scenario.model)
+        return terrain.build(self.model)
 
     @of_medium
     def vacuum_planes(self):
@@ -395,15 +401,13 @@ class Discretisation:
     def closure(self):
         """Differences and norms below the free surface, or None."""
         return (
-            surface(self.scenario.boundaries.surface, 2 * len(self.stencil.vertical)).stretched(self.rise)
-            if self.free
-            else None
+            surface(self.boundaries.surface, 2 * len(self.stencil.vertical)).stretched(self.rise) if self.free else None
         )
 
     @of_medium
     def floor(self):
         """Highest solid plane below a level sea floor that has a closure, else None."""
-        return sea_floor.closed_plane(self.scenario, self.grid) if self.partly_fluid else None
+        return sea_floor.closed_plane(self.model, self.boundaries, self.order, self.grid) if self.partly_fluid else None
 
     @of_medium
     def floor_closure(self):
@@ -420,11 +424,11 @@ class Discretisation:
     @property
     def faced(self):
         """Names of the faces."""
-        return [name for name, (axis, _) in FACES.items() if axis in self.scenario.domain.axes]
+        return [name for name, (axis, _) in FACES.items() if axis in self.axes]
 
     def face(self, name):
         """Kind of boundary on a face."""
-        return self.scenario.boundaries.face(name)
+        return self.boundaries.face(name)
 
     def faces(self, kind):
         """(axis, side) of the faces of one kind, axis 0, 1, 2 for x, y, z."""
@@ -437,7 +441,7 @@ class Discretisation:
         A perfectly matched layer wants a medium that does not vary along its normal; where it does,
         waves can grow.
         """
-        n, thickness = self.grid.shape[2 - axis], self.scenario.boundaries.cpml.thickness
+        n, thickness = self.grid.shape[2 - axis], self.boundaries.cpml.thickness
         layered = [side for a, side in self.faces("cpml") if a == axis]
         return (thickness if 0 in layered else 0), (n - thickness if 1 in layered else n)
 

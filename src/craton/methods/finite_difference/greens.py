@@ -16,6 +16,7 @@ moments there stand on points that lie wholly in matter (points.py).
 
 import math
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from craton.errors import Problem
 from craton.methods.finite_difference import points, sides
 from craton.methods.finite_difference.equations import material
 from craton.methods.finite_difference.equations.scheme import HALF, VELOCITY
-from craton.methods.finite_difference.points import TENSOR
-from craton.methods.waves.interpolate import NODES, axis_weights_many
+from craton.methods.finite_difference.points import TENSOR, Spread
+from craton.methods.waves.interpolate import NODES, AxisWeights
 
 MARGIN = NODES // 2  # points beside a position that its weights reach
 ROUND = 6  # digits of positions in units of the spacing, as of sources
@@ -188,94 +189,53 @@ class StrainRates:
         Parameters
         ----------
         xyz : (n, 3) array
-            m, inside the volume.
+            Positions, m.
         six : (n, 6) array
-            EE, NN, ZZ, EN, EZ, NZ of each.
+            Moments xx, yy, zz, xy, xz, yz, N m.
 
         Returns
         -------
-        index : (n, points) int array
-            Places.
-        weight : (n, points) array
+        index, weight : (n, places) array
         """
         position = np.round((np.asarray(xyz, float) - self.origin) / self.steps, ROUND)
-        six = np.asarray(six, float)
-        index, weight = self._regular(position, six)
-        if self.terrain is not None:
-            full = self.terrain.full_planes
-            for n in np.flatnonzero(position[:, 2] + MARGIN + 1 >= full):
-                index[n], weight[n] = self._among_air(position[n], six[n], index.shape[1])
-        return index, weight
-
-    def _among_air(self, position, six, width):
-        """Places and weights of one moment on points that lie wholly in matter, as of points.py,
-        filled up with zeros to a width.
-        """
-        index, weight = np.zeros(width, np.int64), np.zeros(width)
-        begin, (_, ny, nx) = 0, self.counts
-        for number, stress in enumerate(self.stresses):
-            _, at, weights = points.nodes(self.terrain, stress, tuple(position))
-            k, j, i = (a - first for a, first in zip(at, self.box[::2]))
-            part = slice(begin, begin + len(weights))
-            point = (k * ny + (0 if self.planar else j)) * nx + i
-            index[part] = point * len(self.stresses) + number
-            weight[part] = weights * six[list(TENSOR).index(stress)]
-            begin += len(weights)
-        return index, weight
-
-    def _regular(self, position, six):
-        """Places and weights of moments with nothing but matter around."""
-        along = self._along_axes(position)
-        order = list(TENSOR)
-        parts = []
-        for number, stress in enumerate(self.stresses):
-            point, weight = self._products([along[a, HALF[stress][a]] for a in range(3)])
-            moment = six[:, order.index(stress), None]
-            parts.append((point * len(self.stresses) + number, weight * moment))
+        moments = dict(zip(TENSOR, np.asarray(six, float).T))
+        parts = [
+            self._rows_of(number, stress, position, moments[stress]) for number, stress in enumerate(self.stresses)
+        ]
         return tuple(np.concatenate(part, axis=1) for part in zip(*parts))
 
-    def _along_axes(self, position):
-        """Points of the box and weights, (n, points) each, along each axis, of points that lie at
-        whole and at half spacings: dict (axis, half).
-        """
-        axes = [0, 2] if self.planar else [0, 1, 2]
-        keys = [(axis, half) for axis in axes for half in (0, 1)]
-        last = np.array([[self.shape[2 - axis] - 1 - half] for axis, half in keys])
-        at = np.stack([position[:, axis] - half / 2 for axis, half in keys])
-        inside = (at >= MARGIN).all(axis=1) & (at <= last - MARGIN).all(axis=1)
-        fitted = {}
-        if inside.any():  # together: the ends of the grid do not matter
-            parts = axis_weights_many(at[inside].ravel(), 0, 2 * max(self.shape))
-            parts = [part.reshape(inside.sum(), len(position), -1) for part in parts]
-            pooled = [key for key, within in zip(keys, inside) if within]
-            fitted = {key: (f[:, 0], w) for key, f, w in zip(pooled, parts[0], parts[2])}
-        for key, x, end in zip(keys, at, last):
-            if key not in fitted:
-                fitted[key] = axis_weights_many(x, 0, end[0])[::2]
-        out = {key: self._in_box(key[0], *pair) for key, pair in fitted.items()}
-        if self.planar:
-            single = np.zeros((len(position), 1), np.int64), np.ones((len(position), 1))
-            out |= {(1, 0): single, (1, 1): single}
-        return out
+    def _rows_of(self, number, stress, position, moment):
+        """Places and weights, (n, places) each, of one stress; among air on points that lie wholly in matter."""
+        near = np.zeros(len(position), bool)
+        if self.terrain is not None:
+            near = position[:, 2] + MARGIN + 1 >= self.terrain.full_planes
+        axes = [self._along(position[~near], axis, HALF[stress][axis]) for axis in range(3)]
+        blocks = [(np.flatnonzero(~near)[some], *rows) for some, *rows in Spread(None, number, axes, self).blocks()]
+        for n in np.flatnonzero(near):
+            _, (k, j, i), weights = points.nodes(self.terrain, stress, tuple(position[n]))
+            j = np.full_like(k, self.box[2]) if self.planar else j
+            blocks.append(([n], (number + self.offset(k, j, i))[None], weights[None]))
+        width = max((index.shape[1] for _, index, _ in blocks), default=0)
+        index, weight = np.zeros((len(position), width), np.int64), np.zeros((len(position), width))
+        for some, of_index, of_weight in blocks:
+            index[some, : of_index.shape[1]], weight[some, : of_index.shape[1]] = of_index, of_weight
+        return index, weight * moment[:, None]
 
-    def _in_box(self, axis, first, weights):
-        """Numbers in the box of points along an axis, and their weights: (n, points) each."""
-        n = 2 - axis
-        at = first[:, None] - self.box[2 * n] + np.arange(weights.shape[1])
-        # weights behind the last are zero, and may lie outside
-        return np.minimum(at, self.counts[n] - 1), weights
+    def _along(self, position, axis, half):
+        """Points and weights along an axis; in the plane one along y."""
+        if self.planar and axis == 1:
+            one = np.ones(len(position), int)
+            return SimpleNamespace(first=self.box[2] * one, count=one, weights=one[:, None].astype(float))
+        return AxisWeights(position[:, axis] - half / 2, 0, self.shape[2 - axis] - 1 - half)
 
-    def _products(self, axes):
-        """Points of the box and weights of products along x, y, z: (n, points) each."""
-        (i, wx), (j, wy), (k, wz) = axes
+    def offset(self, k, j, i):
+        """Return the first place of points (k, j, i) of the grid."""
+        k0, _, j0, _, i0, _ = self.box
         _, ny, nx = self.counts
-        rows = k[:, :, None] * ny + j[:, None, :]
-        point = rows[:, :, :, None] * nx + i[:, None, None, :]
-        weight = wz[:, :, None, None] * wy[:, None, :, None] * wx[:, None, None, :]
-        return point.reshape(len(i), -1), weight.reshape(len(i), -1)
+        return (((k - k0) * ny + (j - j0)) * nx + (i - i0)) * len(self.stresses)
 
 
-def strain_rates(d, low, high, stations):
+def strain_rates(d, low, high, stations, scenario):
     """Return the `StrainRates` of a volume of a `Discretisation`.
 
     Parameters
@@ -312,7 +272,7 @@ def strain_rates(d, low, high, stations):
         d.closure if d.free and reaches_closure(d, box) else None,
         ratio,
         d if d.ground is not None else None,
-        d.scenario,
+        scenario,
     ), []
 
 

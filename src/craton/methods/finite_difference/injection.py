@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from craton.errors import Problem
-from craton.methods.finite_difference import receiver_points
 from craton.methods.finite_difference.crossing import Box, crossings
 from craton.methods.finite_difference.equations import contact, relaxing, vti
 from craton.methods.finite_difference.equations.boundaries import inside_layer
 from craton.methods.finite_difference.equations.scheme import HALF
+from craton.methods.finite_difference.points import at_surface, spread
 from craton.methods.waves.coupling import recorded, shell
 from craton.methods.waves.coupling.oblique import side_problems
 from craton.methods.waves.interpolate import NODES
-from craton.methods.waves.tables import injection, table_of
+from craton.methods.waves.tables import Changed, injection, stacked, table_of
 from craton.tables.fields import spatial
 from craton.text import first_of
 
@@ -94,7 +94,7 @@ def reachable(d, axis):
     return int(inside[0]) + reach, int(inside[-1]) - reach
 
 
-def recordings(d, band):
+def recordings(d, specs, band):
     """Return the recordings of a scenario, their arrays and launches: list of Recording, dict, list.
 
     Parameters
@@ -104,7 +104,7 @@ def recordings(d, band):
         Highest frequency of the run, Hz.
     """
     all_recordings, arrays, launches = [], {}, []
-    for spec in d.scenario.recording:
+    for spec in specs:
         if spec.sampling:
             recording, more, launch = sampled_recording(d, spec, band)
             all_recordings.append(recording)
@@ -154,20 +154,17 @@ def sampled_recording(d, spec, band):
     positions = np.round((around.xyz - d.grid.origin) / d.grid.steps, 6)
     if d.planar:
         positions[:, 1] = 0
-    spreads, count = [], len(positions)
+    parts, count = [], len(positions)
     at_top = positions[:, 2] > d.grid.shape[0] - 1 - ON_POINT
     for n, name in enumerate(names):
         numbers, chosen = n * count + np.arange(count), np.ones(count, bool)
         if name == "vz" and d.free:
-            whole = np.full((len(names) * count, 3), np.nan)
-            whole[numbers] = positions
-            spreads += receiver_points.surface_terms(d, whole, numbers[at_top])
+            parts += [Changed(part, names=numbers[at_top]) for _, part in at_surface(d, positions[at_top])]
             chosen = ~at_top
         elif d.free and (name == shell.IN_FLUID or (name[0] == "s" and "z" in name)):
             chosen = ~at_top  # no traction on the free surface
-        term = receiver_points.Term(name)
-        spreads.append(receiver_points.spread(d, term, positions[chosen], numbers[chosen]))
-    first, index, weight = receiver_points.laid_out(d, len(names) * count, {}, spreads)
+        parts.append(spread(d, name, positions[chosen], numbers[chosen]))
+    first, index, weight = stacked(len(names) * count, parts, d.precision)
     size = int(index.max()) + 1
     rows = csr_array((weight, index, first), shape=(len(names) * count, size))
     cells = tuple(np.rint(positions[:, axis]).astype(int) for axis in (2, 1, 0))
@@ -199,9 +196,8 @@ def sampled_problems(d, spec, key):
 
 def differences(d):
     """Differences of a run, in words that two runs can compare."""
-    run = d.scenario.run
-    surface = f", boundaries.surface {d.scenario.boundaries.surface}" if d.free else ""
-    return f"run.order {run.order}, weights {run.weights}{surface}"
+    surface = f", boundaries.surface {d.boundaries.surface}" if d.free else ""
+    return f"run.order {d.order}, weights {d.weights}{surface}"
 
 
 def attenuation(d):
@@ -277,7 +273,7 @@ def contacts(d, at):
     return out
 
 
-def problems(d, incident):
+def problems(d, specs, incident):
     """Return what is wrong with boxes of recordings and with injections: list of Problem.
 
     Parameters
@@ -286,7 +282,7 @@ def problems(d, incident):
     incident : list of recorded.Incident
     """
     wrong = []
-    for n, spec in enumerate(d.scenario.recording):
+    for n, spec in enumerate(specs):
         key = f"recording.{n}"
         if spec.sampling:
             wrong += sampled_problems(d, spec, key)
@@ -367,7 +363,7 @@ def attenuation_problems(d, wave, offset):
     return []
 
 
-def warnings(d, incident, sources, receivers):
+def warnings(d, specs, incident, sources, receivers):
     """Return warnings of sources in the boxes of recordings, and of receivers that take points on
     both sides of a box: list of str.
 
@@ -379,7 +375,7 @@ def warnings(d, incident, sources, receivers):
     receivers : Receivers
     """
     sentences = recorded.layer_warnings(d, incident, "boundaries.cpml")
-    for spec in d.scenario.recording:
+    for spec in specs:
         if spec.sampling:
             sentences += shell.source_warning(shell_of(d, spec), sources)
             continue
@@ -455,9 +451,8 @@ def series_of(d, wave, sources):
         if wrong:
             return None, wrong
     if wave.wavelet:
-        layers = d.scenario.model.model_copy(update={"anomalies": ()})
-        scenario = d.scenario.model_copy(update={"model": layers})
-        wrong = side_problems(d, wave, medium(d, points), medium(replace(d, scenario=scenario, memo={}), points), xyz)
+        layers = replace(d, model=d.model.model_copy(update={"anomalies": ()}), memo={})
+        wrong = side_problems(d, wave, medium(d, points), medium(layers, points), xyz)
         return (None, wrong) if wrong else (wave.series(d, np.array(d.fields)[fields], xyz), [])
     if wave.resampled:
         names = np.array(d.fields)[fields]

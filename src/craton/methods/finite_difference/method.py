@@ -16,11 +16,12 @@ class FiniteDifferences(WaveMethod):
 
     def plan(self, scenario, team=None, machine=None, reuse=None):
         """See `Method.plan`; the whole grid, whoever asks."""
-        from craton.methods.finite_difference.build import build
+        from craton.methods.finite_difference.build import GridDomain
+        from craton.methods.waves.problem import build
         from craton.model.media.blocks import read_ahead
 
         with read_ahead(scenario.model):
-            return build(scenario, reuse)
+            return build(GridDomain(scenario, reuse))
 
     def fills(self, scenario, plan):
         """Density and elastic parameters at the points of the grid."""
@@ -54,22 +55,23 @@ class FiniteDifferences(WaveMethod):
     def moment_field(self, scenario, low, high):
         """See `Method.moment_field`: strain rates at the points of stress."""
         from craton.methods.finite_difference import build, greens
+        from craton.survey import receivers, source_files
 
-        grid = build.grid_of(scenario)
-        d = build.discretise(scenario, grid, build.source_files.build_all(scenario))
-        return greens.strain_rates(d, low, high, build.survey_receivers.build(scenario))
+        d = build.discretise(scenario, build.grid_of(scenario), source_files.build_all(scenario))
+        return greens.strain_rates(d, low, high, receivers.build(scenario), scenario)
 
     def moment_rows(self, scenario, about):
         """See `Method.moment_rows`."""
         from functools import partial
 
         from craton.methods.finite_difference import build, greens
+        from craton.model.media import earth
 
         terrain = None
         if getattr(scenario.model, "topography", None) is not None:
             bare = scenario.model_copy(update={"source": ()})
             terrain = build.discretise(bare, build.grid_of(bare), [])
-        medium = partial(build.earth.point_values, scenario.model)
+        medium = partial(earth.point_values, scenario.model)
         return scenario, medium, greens.of_about(about, terrain).rows
 
     def subdomain(self, scenario, plan, rank, ranks):

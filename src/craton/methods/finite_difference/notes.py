@@ -38,18 +38,19 @@ SURFACE = {
 }
 
 
-def sections(d, plan, sources, limit, incident=()):
+def sections(d, plan, setup):
     """All sections, in the order in which they are printed."""
+    scenario = setup.scenario
     return {
         plan.title or ("Acoustic waves" if d.acoustic else "Elastic waves"): [
-            *algorithm(d, sources),
+            *algorithm(d, setup.sources),
             *storage.notes(d, plan),
         ],
         "Grid": grid(d),
-        "Time": time(d, limit),
-        "Resolution": resolution(d, sources),
-        "Sources": [*source_rows(d, sources, incident), *injected(plan, incident)],
-        "Receivers": [*receivers(plan, d.scenario.output.waveforms), *receiver_media(d, plan)],
+        "Time": time(d),
+        "Resolution": resolution(d, setup.sources, scenario),
+        "Sources": [*source_rows(d, setup), *injected(plan, setup.incident)],
+        "Receivers": [*receivers(plan, scenario.output.waveforms), *receiver_media(d, plan, scenario.output.waveforms)],
         "Memory": memory(plan),
         "Phases of a step": phases(plan),
     }
@@ -66,14 +67,14 @@ def algorithm(d, sources):
     for face in ("top", "bottom", "west", "east", "south", "north"):
         if face in d.faced:
             kinds.setdefault(d.face(face), []).append(face)
-    chosen = " with Holberg weights" if d.scenario.run.weights == "holberg" else ""
+    chosen = " with Holberg weights" if d.weights == "holberg" else ""
     vertical = 2 * len(d.stencil.vertical)
     lower = (
         ""
         if d.rise != 1 or d.stencil.vertical == d.stencil.horizontal
         else f" (along z Taylor weights of order {vertical})"
     )
-    closure = f"{lower}, {SURFACE[d.scenario.boundaries.surface]} at the free surface" if d.free else ""
+    closure = f"{lower}, {SURFACE[d.boundaries.surface]} at the free surface" if d.free else ""
     waves = f"{'acoustic' if d.acoustic else d.motion} waves in the (x, z) plane, " if d.planar else ""
     grid = f"velocity-{'pressure' if d.acoustic else 'stress'} staggered grid"
     stored, mu = ("rho, lambda", "") if d.acoustic else ("rho, lambda, 1/mu", " and harmonic means of mu")
@@ -94,17 +95,17 @@ def algorithm(d, sources):
     ]
 
 
-def source_rows(d, sources, incident):
+def source_rows(d, setup):
     """Return the sources; where fluid and solid meet, each point with its medium."""
-    rows = sources_of(sources, d.scenario.domain, incident)
-    return with_media(rows, sources, partial(sides.source_in_fluid, d)) if d.partly_fluid else rows
+    rows = sources_of(setup.sources, setup.scenario.domain, setup.incident)
+    return with_media(rows, setup.sources, partial(sides.source_in_fluid, d)) if d.partly_fluid else rows
 
 
-def receiver_media(d, plan):
+def receiver_media(d, plan, waveforms):
     """Return the media of the receivers, where fluid and solid meet."""
     if not d.partly_fluid or not len(plan.receivers):
         return []
-    pressure = {*d.scenario.output.waveforms} == {"pressure"}
+    pressure = {*waveforms} == {"pressure"}
     return media(plan.receivers.names, sides.medium_at(d, plan.receivers.xyz, pressure))
 
 
@@ -117,7 +118,7 @@ def sea_floor(d, sources):
         words = "in steps of whole cells, up to half a spacing from that of the model"
         error = sampled and STEPS / sampled[2]
     else:
-        floor = level_floor(d.scenario.model)
+        floor = level_floor(d.model)
         off = abs(floor - d.grid.origin[2] - (highest + 0.5) * d.grid.steps[2])
         words = f"level at {floor:,.6g} m, half-way between two planes of points"
         if off > 1e-6 * d.grid.spacing:
@@ -136,7 +137,7 @@ def absorbing(d):
     """
     if not d.faces("cpml"):
         return []
-    thickness = d.scenario.boundaries.cpml.thickness
+    thickness = d.boundaries.cpml.thickness
     measured = REFLECTED[max((n for n in REFLECTED if n <= thickness), default=min(REFLECTED))]
     damping = boundaries.damping_strength(d) / guided.DAMPING
     unbounded = boundaries.greatest_stretch(d) == np.inf
@@ -171,8 +172,8 @@ def thin_water(d):
         x, y = (d.grid.axis(name) for name in "xy")
         depths = ground.water.level - ground.surface(x, y[:, None])
         depths = depths[depths > 0]
-    elif d.scenario.model.kind == "layers" and d.partly_fluid:
-        medium = layered.build(d.scenario.model)
+    elif d.model.kind == "layers" and d.partly_fluid:
+        medium = layered.build(d.model)
         low, high = d.grid.bounds("z") if ground is None else (-np.inf, np.inf)
         fluid = [upper - lower for n, lower, upper in medium.sections(low, high) if not medium.tops[1, n]]
         depths = np.array(fluid)
@@ -187,7 +188,7 @@ def thin_water(d):
 
 def grid(d):
     """Points and extent."""
-    extent = "  ".join("{} {:,.0f} .. {:,.0f}".format(a, *d.grid.bounds(a)) for a in d.scenario.domain.axes)
+    extent = "  ".join("{} {:,.0f} .. {:,.0f}".format(a, *d.grid.bounds(a)) for a in d.axes)
     shots = (
         [
             (
@@ -201,12 +202,15 @@ def grid(d):
     return [("points", d.grid.words().replace(" points", "")), ("extent", f"{extent}  m"), *shots]
 
 
-def time(d, limit):
+def time(d):
     """Step against the stability limit."""
-    return [("step", f"{d.dt:.6g} s = {d.dt / limit:.3f} of the stability limit {limit:.6g} s"), ("steps", steps(d))]
+    return [
+        ("step", f"{d.dt:.6g} s = {d.dt / d.limit:.3f} of the stability limit {d.limit:.6g} s"),
+        ("steps", steps(d)),
+    ]
 
 
-def resolution(d, sources):
+def resolution(d, sources, scenario):
     """Points per wavelength at f95 and the phase velocity error that follows."""
     ranges = d.speeds
     rows = [
@@ -221,7 +225,7 @@ def resolution(d, sources):
     if sampled:
         f95, slow, points = sampled
         judged = "ok" if points >= fewest(d) else "TOO FEW"
-        if judged == "ok" and d.scenario.model.topography is not None and points < ON_GROUND:
+        if judged == "ok" and d.model.topography is not None and points < ON_GROUND:
             judged = f"ok inside; surface waves along the topography need {ON_GROUND}"
         rows += [
             (
@@ -233,14 +237,14 @@ def resolution(d, sources):
                 dispersion(d, 0.0, slow, f95) + " (spatial discretisation; time dispersion is corrected)",
             ),
         ]
-        if d.scenario.snapshots:
+        if scenario.snapshots:
             rows.append(("in snapshots", dispersion(d, d.dt, slow, f95) + " (spatial and temporal discretisation)"))
-    return rows + highest(d, ranges["slowest"])
+    return rows + highest(d, scenario.domain, ranges["slowest"])
 
 
-def highest(d, slow):
+def highest(d, domain, slow):
     """Return the error of phase velocity at the scenario's max_frequency."""
-    frequency = d.scenario.domain.max_frequency
+    frequency = domain.max_frequency
     return (
         [("at max_frequency", f"{dispersion(d, 0.0, slow, frequency)} (spatial discretisation) at {frequency:.4g} Hz")]
         if frequency
@@ -261,7 +265,7 @@ def dispersion(d, step, slow, frequency):
 
 def fewest(d):
     """Points per wavelength required by all difference operators."""
-    return max(FEWEST[d.scenario.run.weights][d.order], FEWEST["taylor"][2 * len(d.stencil.vertical)] if d.free else 0)
+    return max(FEWEST[d.weights][d.order], FEWEST["taylor"][2 * len(d.stencil.vertical)] if d.free else 0)
 
 
 def sampling(d, sources):

@@ -1,72 +1,206 @@
-"""Sources and receivers as point tables on the staggered grid: (index, weight, column) rows, sorted
-by what they add to.
+"""Points of the staggered grid around positions: which of them carry the value of a field, or its derivative, and with what weights.
 
-A force F in a cell of volume V adds dt F / (rho V) to velocity; a moment rate M' adds -dt M' / V to
-stress (stress glut, Aki & Richards 2002, section 3.4). Sources are spread with the weights that
-would interpolate a receiver there, divided by the norm of the scheme: exchanging source and
-receiver then changes nothing but rounding.
+Positions are in spacings from the grid's first point; in the plane y counts shots. Weights are the products of weights along x, y and z
+(interpolate.py); where the ground or a contact of fluid and solid cuts those points, weights of points in one medium take their place.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from craton.methods.finite_difference import sides
 from craton.methods.finite_difference.equations import material
-from craton.methods.finite_difference.equations.acoustic import isotropic
 from craton.methods.finite_difference.equations.scheme import VELOCITY
-from craton.methods.waves.interpolate import REACH, axis_weights, point_indices, point_weights, scattered_weights
-from craton.methods.waves.tables import injection, table_of
-from craton.survey import leapfrog
-from craton.survey.catalogues import Catalogue
-from craton.survey.faults import FiniteFault
-from craton.survey.planes import PlaneWave
+from craton.methods.waves.interpolate import NODES, REACH, AxisWeights, scattered_weights
+from craton.methods.waves.tables import Changed, Rows, scaled
 
-SEPARATE = FiniteFault | Catalogue  # sources with tables of their own
 # Stress components of a symmetric tensor, by axes.
 TENSOR = {"sxx": (0, 0), "syy": (1, 1), "szz": (2, 2), "sxy": (0, 1), "sxz": (0, 2), "syz": (1, 2)}
-COMPONENT_AXES = {"EE": (0, 0), "NN": (1, 1), "ZZ": (2, 2), "EN": (0, 1), "EZ": (0, 2), "NZ": (1, 2)}
+ROWS = 1 << 20  # points that are weighted at a time
+TILE = 64  # points of the grid to a side of the tiles in which the medium at the surface is asked
+ON_TOP = 1e-6  # of the spacing
 
 
-def place(d, xyz, shot=0):
-    """Position in units of the spacing from the grid's first point, as given to 1e-6 of the
-    spacing: no rounding of decimal numbers.
+def positions_of(d, xyz, shots=0) -> np.ndarray:
+    """Return positions (n, 3) in spacings to six digits, so that decimal numbers lie on the points they mean; xyz (n, 3), m."""
+    columns = zip(np.asarray(xyz, float).reshape(-1, 3).T, d.grid.origin, d.grid.steps)
+    out = np.stack([_rounded_as_python((column - origin) / step) for column, origin, step in columns], axis=1)
+    if d.planar:
+        out[:, 1] = shots
+    return out
 
-    In the plane, y counts shots.
+
+def _rounded_as_python(values: np.ndarray) -> np.ndarray:
+    """Return values, (n,), to six decimals with the bits of Python's `round`: NumPy's rounds decimals by division."""
+    scaled = values * 1e6
+    whole = np.rint(scaled)
+    out = whole / 1e6
+    doubtful = ~((np.abs(np.abs(scaled - whole) - 0.5) > 1e-3) & (np.abs(scaled) < 1e10))
+    out[doubtful] = [round(value, 6) for value in values[doubtful].tolist()]
+    return out
+
+
+# --- many positions -------------------------------------------------------------------------------
+
+
+class Spread(NamedTuple):
+    """Rows of sums over the points of one field, from the points along each axis (`AxisWeights` along x, y, z)."""
+
+    numbers: np.ndarray
+    start: int
+    axes: list
+    layout: Any
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of points of each sum."""
+        return np.prod([axis.count for axis in self.axes], axis=0)
+
+    def blocks(self):
+        """Yield which sums (m,), index and weight (m, points) of sums that have equally many points along each axis."""
+        counts = np.stack([axis.count for axis in self.axes])
+        together = np.ravel_multi_index(tuple(counts), tuple(counts.max(axis=1, initial=0) + 1))
+        for name in np.flatnonzero(np.bincount(together)):
+            alike = np.flatnonzero(together == name)
+            along = counts[:, alike[0]]
+            for part in np.array_split(alike, -(-len(alike) * int(along.prod()) // ROWS)):
+                yield part, *self._products(part, along)
+
+    def _products(self, part, along):
+        """Index and weight (m, points) of some sums."""
+        (i, wx), (j, wy), (k, wz) = (
+            (axis.first[part, None] + np.arange(n), axis.weights[part, :n]) for axis, n in zip(self.axes, along)
+        )
+        index = self.layout.offset(k[:, :, None, None], j[:, None, :, None], i[:, None, None, :])
+        weights = wz[:, :, None, None] * wy[:, None, :, None] * wx[:, None, None, :]
+        return (self.start + index).reshape(len(part), -1), weights.reshape(len(part), -1)
+
+
+def around(d, field, positions, derivative=None, fluid_first=False, in_matter=True) -> Iterator:
+    """Yield the rows of a field, or its derivative along an axis (x, y, z as 0, 1, 2), at positions (n, 3), numbered as these are.
+
+    On a contact of fluid and solid they are of the solid, unless `fluid_first`, one bool or one of each position. Points in the air or,
+    beside a contact in steps, in the other medium are left out if `in_matter`: one position after the other.
     """
-    x, y, z = (round((x - o) / h, 6) for x, o, h in zip(xyz, d.grid.origin, d.grid.steps.tolist()))
-    return (x, shot if d.planar else y, z)
+    cut = cut_around(d, positions) if in_matter else np.zeros(len(positions), bool)
+    first = np.broadcast_to(fluid_first, len(positions))
+    whole = np.flatnonzero(~cut)
+    media = [(None, whole)]
+    if d.partly_fluid and sides.flat_floor(d) is not None:
+        fluid = sides.in_fluid(d, positions[whole], first[whole])
+        media = [(in_fluid, whole[fluid == in_fluid]) for in_fluid in (False, True)]
+    for in_fluid, some in media:
+        if len(some):
+            part = spread(d, field, positions[some], some, derivative, in_fluid)
+            at_floor = in_fluid is not None and field in ("sxz", "syz")
+            yield Changed(part, lambda _, index, weight: weight * _off_floor(d, index)) if at_floor else part
+    rows = [nodes(d, field, tuple(positions[n].tolist()), derivative, first[n]) for n in np.flatnonzero(cut)]
+    if rows:
+        index, _, weight = zip(*rows)
+        counts = np.array([len(one) for one in index])
+        yield Rows(np.flatnonzero(cut), counts, np.concatenate(index), np.concatenate(weight))
 
 
-def nodes(d, field, position, derivative=None, vertical=None, fluid_first=False):
+def _off_floor(d, index):
+    """Return which points do not lie on a level sea floor, where shear stress is zero."""
+    return d.layout.place(index)[0] != sides.flat_floor(d)
+
+
+def spread(d, field, positions, numbers, derivative=None, fluid=None, vertical=None, **options) -> Spread:
+    """Return the rows of one field at positions with matter of one medium around.
+
+    `vertical` are first plane and weights along z, options those of `AxisWeights`.
+    """
+    half, ends = d.half(field), [(0, d.shape[2 - a] - 1) for a in range(3)]
+    ends = [(low, high - half[a]) for a, (low, high) in enumerate(ends)]
+    if fluid is not None:
+        ends[2] = sides.limits(d, field, fluid, ends[2][1])
+    axes = [
+        AxisWeights(positions[:, a] - half[a] / 2, *ends[a], int(derivative == a), **options)
+        for a in ((0, 1) if vertical else (0, 1, 2))
+    ]
+    if vertical:
+        (first, weights), n = vertical, len(numbers)
+        count, weights = np.full(n, len(weights)), np.tile(weights, (n, 1))
+        axes.append(SimpleNamespace(first=np.full(n, first), count=count, weights=weights))
+    return Spread(numbers, d.start_of(field), axes, d.layout)
+
+
+def at_surface(d, positions) -> Iterator:
+    """Yield (field, rows) of the vertical velocity at positions on the free surface, where it has no points: it follows from that below
+    and the vertical strain of a surface without traction.
+    """
+    if not len(positions):
+        return
+    top, weights = d.grid.shape[0] - 1, d.closure.surface
+    yield "vz", spread(d, "vz", positions, np.arange(len(positions)), vertical=(top - len(weights), weights[::-1]))
+    positions = positions.copy()
+    positions[:, 2] = float(top)
+    ratio = _vertical_strain(d, np.rint(positions[:, ::-1]).astype(np.int64).T)
+    scale = -d.closure.hp[0] * d.rise
+    for axis in d.horizontal:
+        for part in around(d, VELOCITY[axis], positions, axis):
+            yield VELOCITY[axis], scaled(scaled(part, scale), ratio)
+
+
+def _vertical_strain(d, at):
+    """Return `material.vertical_strain` at many points (k, j, i) of one plane, tile by tile of the grid."""
+    out, tile = np.empty(at.shape[1]), (at[1] // TILE) * (1 << 32) + at[2] // TILE
+    order = np.argsort(tile, kind="stable")
+    for numbers in np.split(order, np.flatnonzero(np.diff(tile[order])) + 1):
+        if len(numbers):
+            out[numbers] = material.vertical_strain(d, list(at[:, numbers]))
+    return out
+
+
+def on_surface(d, positions) -> np.ndarray:
+    """Return which positions (n, 3) lie on a free surface, where the vertical velocity has no points."""
+    return d.free & (np.abs(positions[:, 2] - (d.grid.shape[0] - 1)) <= ON_TOP)
+
+
+def cut_around(d, positions) -> np.ndarray:
+    """Return which positions, (n, 3), have cells that are not full, or both fluid and solid, so near that points around them may lie in
+    the air or in the other medium.
+    """
+    cut = np.zeros(len(positions), bool)
+    if d.ground is not None:
+        cut = np.floor(positions[:, 2]) + NODES > d.full_planes
+    rest = np.flatnonzero(~cut)
+    cut[rest] = sides.close_to_contact(d, positions[rest])
+    return cut
+
+
+# --- one position ---------------------------------------------------------------------------------
+
+
+def nodes(d, field, position, derivative=None, fluid_first=False):
     """Index in the state, (k, j, i) and weight of the points of one field around a position, on its
     side of a contact of fluid and solid; on the contact that of the solid unless `fluid_first`.
     """
-    around, limits, fluid = (position, d.half(field), d.shape, derivative, vertical), None, None
-    if d.partly_fluid and vertical is None:
-        fluid = bool(sides.in_fluid(d, [position], fluid_first)[0])
-        if sides.flat_floor(d) is not None:
-            limits = sides.limits(d, field, fluid, d.grid.shape[0] - 1 - d.half(field)[2])
-    if (d.ground is not None or (fluid is not None and limits is None)) and reaches_other(
-        d, field, point_indices(*around), fluid
-    ):
-        k, j, i, weights = own_points(d, field, position, derivative, fluid)
-    else:
-        k, j, i, weights = point_weights(*around, limits)
-        if limits and field in ("sxz", "syz"):  # zero on the floor
-            k, j, i, weights = (n[k != sides.flat_floor(d)] for n in (k, j, i, weights))
-    return d.start_of(field) + d.layout.offset(k, j, i), (k, j, i), weights
+    fluid = bool(sides.in_fluid(d, [position], fluid_first)[0]) if d.partly_fluid else None
+    level = d.partly_fluid and sides.flat_floor(d) is not None
+    part = spread(d, field, np.array([position]), np.zeros(1, int), derivative, fluid if level else None)
+    stepped = fluid is not None and not level
+    if (d.ground is not None or stepped) and reaches_other(d, field, part.axes, fluid if stepped else None):
+        k, j, i, weights = own_points(d, field, position, derivative, fluid if stepped else None)
+        return d.start_of(field) + d.layout.offset(k, j, i), (k, j, i), weights
+    ((_, index, weights),) = part.blocks()
+    return index[0], d.layout.place(index[0]), weights[0]
 
 
-def reaches_other(d, field, at, fluid):
-    """Return True where some points (k, j, i) of a field do not lie wholly in matter, or not on the
-    side of the fluid or of the solid.
+def reaches_other(d, field, axes, fluid):
+    """Return True where some of the points of a field along axes x, y, z (`AxisWeights` of one position) do not lie wholly in matter, or
+    not on the side of the fluid or of the solid.
     """
-    cells = d.cell(at)
+    spans = [(int(axis.first[0]), int(axis.count[0])) for axis in axes[::-1]]
+    if d.planar:  # y counts shots
+        spans[1] = (0, 1)
     # the cells of the points, and those behind them, whose mean the points carry
-    box = [v for a, n in zip(cells, d.grid.shape) for v in (int(a.min()), min(int(a.max()) + 2, n))]
+    box = [v for (first, n), size in zip(spans, d.grid.shape) for v in (first, min(first + n + 1, size))]
     use = usable_points(d, box, d.half(field), fluid)
-    return not use[tuple(a - low for a, low in zip(cells, box[::2]))].all()
+    return not use[tuple(slice(0, n) for _, n in spans)].all()
 
 
 def own_points(d, field, position, derivative, fluid):
@@ -99,148 +233,3 @@ def usable_points(d, box, half, fluid=None):
     if fluid is not None:
         use = use & sides.own_points(d, wider, half, fluid)
     return use[inside]
-
-
-def velocity_at(d, axis, position):
-    """(axis of the field, index, (k, j, i), weight) rows whose sum is a velocity component at a
-    position; forces use them, too.
-
-    The vertical one on a free surface, where it has no points: the scheme's own extrapolation
-    (closure.py), corrected by the vertical strain that keeps szz zero, -lambda / (lambda + 2 mu)
-    (exx + eyy).
-    """
-    if not on_surface(d, axis, position):
-        yield axis, *nodes(d, VELOCITY[axis], position)
-        return
-    surface = d.closure.surface
-    first = d.grid.shape[0] - 1 - len(surface)
-    yield 2, *nodes(d, "vz", position, vertical=(first, surface[::-1]))
-    ratio = material.vertical_strain(d, surface_cell(d, position))[0]
-    for a, index, at, weights in surface_strain(d, position):
-        yield a, index, at, ratio * weights
-
-
-def on_surface(d, axis, position):
-    """Return True for a vertical velocity on a free surface, where it has no points."""
-    return axis == 2 and d.free and abs(position[2] - (d.grid.shape[0] - 1)) <= 1e-6
-
-
-def surface_cell(d, position):
-    """Index (k, j, i), arrays of one, of the cell whose vertical strain corrects a velocity on a
-    free surface.
-    """
-    return [np.full(1, v) for v in (d.grid.shape[0] - 1, round(position[1]), round(position[0]))]
-
-
-def surface_strain(d, position):
-    """(axis of the field, index, (k, j, i), weight) rows whose sum, times `vertical_strain`, is the
-    correction of a vertical velocity on a free surface.
-    """
-    on_top = (*position[:2], float(d.grid.shape[0] - 1))
-    for a in d.horizontal:
-        index, at, weights = nodes(d, VELOCITY[a], on_top, derivative=a)
-        yield a, index, at, -d.closure.hp[0] * d.rise * weights
-
-
-def force_rows(d, source):
-    """(index, weight) of a point force, to be multiplied by its wavelet."""
-    if isinstance(source, PlaneWave):
-        yield from plane_rows(d, source)
-        return
-    for component, force in enumerate(source.force):
-        if force and VELOCITY[component] in d.fields:
-            for axis, index, at, weights in velocity_at(d, component, place(d, source.xyz, source.shot)):
-                mass = averaged_density(d, at, axis) * d.volume * d.norms(at[0], d.half(VELOCITY[axis])[2])
-                yield index, d.dt * force * weights / mass
-
-
-def averaged_density(d, at, axis):
-    """Density where a velocity component is: mean of its two neighbours along the axis, as in the
-    kernel.
-    """
-    at = d.cell(at)
-    box = [v for a in at for v in (int(a.min()), int(a.max()) + 1)]
-    box[2 * (2 - axis) + 1] += 1
-    low, (rho, _, _) = material.around(
-        d, [min(v, n) if high else v for v, n, high in zip(box, np.repeat(d.grid.shape, 2), (0, 1) * 3)]
-    )
-    here = [a - start for a, start in zip(at, low)]
-    after = [np.minimum(a + (m == 2 - axis), n - 1) for m, (a, n) in enumerate(zip(here, rho.shape))]
-    return (rho[tuple(here)] + rho[tuple(after)]) / 2
-
-
-def moment_rows(d, source, fluid_first=None):
-    """(index, weight) of a moment tensor, to be multiplied by its moment rate.
-
-    szz is held at zero on a free surface: there, what Mzz would add appears in the horizontal
-    normal stresses. Pressure is, too. On a contact a tensor without shear acts on the fluid, unless
-    `fluid_first` says otherwise.
-    """
-    if fluid_first is None:
-        fluid_first = sides.isotropic(d, source.moment)
-    glut = (
-        {"s": isotropic(source.moment, d.planar)}
-        if d.acoustic
-        else {f: source.moment[axes] for f, axes in TENSOR.items()}
-    )
-    for field, moment in glut.items():
-        if moment == 0 or field not in d.fields:
-            continue
-        index, at, weights = nodes(d, field, place(d, source.xyz, source.shot), fluid_first=fluid_first)
-        weights = -d.dt / d.volume * moment * weights / d.norms(at[0], d.half(field)[2])
-        top = d.free & (at[0] == d.grid.shape[0] - 1) if field in ("szz", "s") else np.zeros(len(index), bool)
-        yield index[~top], weights[~top]
-        if top.any() and not d.acoustic:
-            ratio = -material.vertical_strain(d, [a[top] for a in at])
-            for other in (f for f in ("sxx", "syy") if f in d.fields):
-                yield (d.start_of(other) + d.layout.offset(*(a[top] for a in at)), ratio * weights[top])
-
-
-def plane_rows(d, source):
-    """(index, weight) of a plane wave: the same force on every point of its plane, spread along z
-    only.
-
-    A force F per area adds dt F / (rho h) to velocity; density cancels, since F is 2 rho c v
-    (`craton.survey.planes`).
-    """
-    position = place(d, source.xyz)
-    nz, ny, nx = d.grid.shape
-    for axis, force in enumerate(source.force):
-        if force and VELOCITY[axis] in d.fields:
-            half = d.half(VELOCITY[axis])[2]
-            first, weights = axis_weights(position[2] - half / 2, 0, nz - 1 - half)
-            k = first + np.arange(len(weights))
-            weights = d.dt * force / d.grid.steps[2] * weights / d.norms(k, half)
-            k, j, i = (a.ravel() for a in np.meshgrid(k, np.arange(ny), np.arange(nx), indexing="ij"))
-            yield d.start_of(VELOCITY[axis]) + d.layout.offset(k, j, i), np.repeat(weights, nx * ny)
-
-
-def sources(d, point_sources):
-    """Arrays and launches that inject forces (velocity phase) and moments (stress phase), both by
-    column of their own series.
-
-    Also the highest frequency that a source carries, Hz; infinite without sources. Series are those
-    that make up for the leapfrog.
-    """
-    arrays, launches, bands = {}, {}, []
-    for phase, rows_of, chosen, shift in (
-        ("velocity", force_rows, [s for s in point_sources if s.force is not None], 0.0),
-        (
-            "stress",
-            moment_rows,
-            [s for s in point_sources if s.moment is not None and not isinstance(s, SEPARATE)],
-            0.5,
-        ),
-    ):
-        if chosen:
-            times = d.start + (np.arange(d.steps) + shift) * d.dt
-            series = np.stack([s.wavelet(times) for s in chosen], axis=1)
-            rows = [
-                (index, weight, np.full(len(index), n)) for n, s in enumerate(chosen) for index, weight in rows_of(d, s)
-            ]
-            table = table_of(*(np.concatenate(part) for part in zip(*rows)))
-            more, launch = injection(phase, table, leapfrog.for_leapfrog(series, d.dt, shift), d.precision)
-            arrays |= more
-            bands.append(leapfrog.band(series, d.dt))
-            launches[phase] = replace(launch, places=d.layout.place(table[0]))
-    return arrays, launches, max(bands, default=np.inf)

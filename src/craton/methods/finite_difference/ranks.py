@@ -43,7 +43,7 @@ def weights(d):
     cost = {axis: np.ones(n) for axis, n in zip("zyx", d.shape)}
     for kind, extra in (("cpml", CPML), ("sponge", dict.fromkeys(range(3), SPONGE))):
         for axis, side in d.faces(kind):
-            box, *_ = slab_depths(d, axis, side, getattr(d.scenario.boundaries, kind).thickness)
+            box, *_ = slab_depths(d, axis, side, getattr(d.boundaries, kind).thickness)
             cost["xyz"[axis]][slice(*box[2 * (2 - axis) : 2 * (2 - axis) + 2])] += extra[axis]
     if d.free:
         cost["z"][d.shape[0] - d.surface_planes :] += SURFACE
@@ -75,7 +75,7 @@ def gradient_weights(d, weights, align):
     """
     ends = {}
     for kind in ("cpml", "sponge"):
-        thickness = getattr(d.scenario.boundaries, kind).thickness
+        thickness = getattr(d.boundaries, kind).thickness
         for axis, side in d.faces(kind):
             planes = list(ends.get("xyz"[axis], (0, 0)))
             planes[side] = thickness + side + d.reach

@@ -27,21 +27,9 @@ def in_fluid(d, positions, fluid_first: bool) -> np.ndarray:
     xyz = (d.grid.origin + d.grid.steps * above_and_below).reshape(-1, 3)
     if d.planar:
         xyz[:, 1] = 0.0
-    fluid = earth.in_fluid(d.scenario.model, xyz)
-    return (np.any if fluid_first else np.all)(fluid.reshape(2, -1), axis=0)
-
-
-def split(d, positions, fluid_first: bool):
-    """Yield (whether in the fluid, numbers) of positions (n, 3) in units of the spacing; None in
-    place of the first where there is no level floor to keep to one side of.
-    """
-    if not d.partly_fluid or flat_floor(d) is None:
-        yield None, np.arange(len(positions))
-        return
-    fluid = in_fluid(d, positions, fluid_first)
-    for side in (False, True):
-        if (fluid == side).any():
-            yield side, np.flatnonzero(fluid == side)
+    fluid = earth.in_fluid(d.model, xyz)
+    above, below = fluid.reshape(2, -1)
+    return np.where(fluid_first, above | below, above & below)
 
 
 def contents(d, box) -> np.ndarray:
@@ -64,7 +52,7 @@ def kinds(rho: np.ndarray, mu: np.ndarray) -> np.ndarray:
 def flat_floor(d) -> int | None:
     """Return the highest solid plane where the floor is level and no anomaly comes near it."""
     if "flat" not in d.contacts:
-        d.contacts["flat"] = highest_solid(d.scenario, d.grid) if d.partly_fluid else None
+        d.contacts["flat"] = highest_solid(d.model, d.order, d.grid) if d.partly_fluid else None
     return d.contacts["flat"]
 
 

@@ -2,25 +2,24 @@
 integer points from these.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
-from craton.conventions import components
-from craton.core.snapshots import GridSampling, SnapshotSeries
+from craton.conventions import COMPONENT_AXES
+from craton.core.snapshots import GridSampling
 from craton.methods.finite_difference.equations import storage
+from craton.methods.finite_difference.equations.boundaries import inside_layer
 from craton.methods.finite_difference.equations.material import trace_share
 from craton.methods.finite_difference.equations.scheme import VELOCITY
-from craton.methods.finite_difference.points import COMPONENT_AXES
-from craton.methods.waves.timing import picture_steps
+from craton.methods.waves.peaks import Sites
 from craton.model.ground import terrain
-from craton.survey.snapshots import problems
-
-__all__ = ["picture", "problems", "series_of"]
+from craton.tables.receivers import Plane
 
 
-def series_of(d, spec):
-    """Return the `SnapshotSeries` of one table of the scenario."""
+def raster(d, spec):
+    """Return coordinates by axis, the slices of fields to read, and the `GridSampling` of a table of snapshots."""
     is_pressure = spec.quantity == "pressure"
-    steps, times = picture_steps(d, spec.every, 1.0 if is_pressure else 0.5)
     fields = d.normal if is_pressure else d.velocity
     coords, lattice = shown(d, spec)
     sampling = GridSampling(
@@ -33,18 +32,8 @@ def series_of(d, spec):
         shots=len(d.shots) if d.planar else None,
         scale=storage.scale(d, next(iter(fields))) if d.in_half else None,
     )
-    whole = SnapshotSeries(
-        spec.name,
-        spec.quantity,
-        components(spec.quantity, d.motion),
-        coords,
-        steps,
-        times,
-        dict.fromkeys(fields),
-        sampling,
-        d.precision,
-    )
-    return whole.within({})
+    block, chosen = sampling.window({})
+    return coords, dict.fromkeys(fields, block), replace(sampling, chosen=chosen)
 
 
 def shown(d, spec):
@@ -61,6 +50,41 @@ def shown(d, spec):
         else:
             coords[axis], lattice[axis] = d.grid.axis(axis)[:: spec.stride], (0, n, spec.stride)
     return ({"shot": np.arange(1, len(d.shots) + 1)} if d.planar and d.shots else {}) | coords, lattice
+
+
+def sites_of_map(d, spec):
+    """Return the `Sites` of a map of peaks: points of the grid."""
+    plane = Plane(z=float(d.grid.bounds("z")[1])) if spec.on_ground else spec.plane
+    coords, lattice = shown(d, spec.model_copy(update={"plane": plane}))
+    axes = [np.atleast_1d(n if isinstance(n, int) else np.arange(*n)) for n in lattice.values()]
+    points, places, filled = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")]), {}, None
+    if d.ground is not None:
+        filled = np.broadcast_to(terrain.filled(d.ground, d.grid), d.grid.shape[1:])[points[1], points[2]]
+        if spec.on_ground:
+            coords.pop("z")
+            points[0] = np.maximum(filled - 1, 0)
+    xyz = np.stack([d.grid.axis(a)[n] for a, n in zip("xyz", points[::-1])], axis=1)
+    usable = ~inside_layer(d, xyz) & (True if filled is None else points[0] < filled)
+    if filled is not None and spec.on_ground:
+        elevation = np.where(usable, xyz[:, 2], np.nan)
+        places = {"elevation": (tuple(coords), elevation.reshape([len(c) for c in coords.values()]))}
+    return Sites(coords, xyz, np.flatnonzero(usable), places, points=points[:, usable])
+
+
+def centred_rows(d, points):
+    """Return rows that are means of the two points of a velocity beside each site; at either end of
+    the grid, where one is missing, the other.
+    """
+    source = np.empty((points.shape[1], 3, 2), np.int64)
+    for c, name in enumerate(VELOCITY):
+        half = d.half(name)
+        axis = 2 - half.index(1)
+        for side in (0, 1):
+            at = points.copy()
+            at[axis] = np.clip(at[axis] - 1 + side, 0, d.shape[axis] - 2)
+            source[:, c, side] = d.start_of(name) + d.layout.offset(*at)
+    first = 2 * np.arange(3 * points.shape[1] + 1)
+    return first, source.ravel(), np.full(source.size, 0.5, d.precision)
 
 
 def shares(d):

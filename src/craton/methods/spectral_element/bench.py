@@ -6,8 +6,9 @@ from functools import partial
 import numpy as np
 
 from craton.methods.protocol import BenchCase
-from craton.methods.spectral_element.build import build
+from craton.methods.spectral_element.build import MeshDomain
 from craton.methods.spectral_element.options import SpectralScenario
+from craton.methods.waves.problem import build
 from craton.model.media import sampling
 from craton.model.mesh import meshing, numbering
 from craton.model.mesh.prepared import Prepared
@@ -79,7 +80,7 @@ class Box:
         """Return the plan, which a machine's operators help to make."""
         scenario = self.scenario()
         mesh = irregular(scenario) if self.irregular else None
-        return build(scenario, mesh, machine=machine)
+        return build(MeshDomain(scenario, mesh, machine=machine))
 
 
 def cases(device):

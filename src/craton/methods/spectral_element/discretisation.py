@@ -3,6 +3,7 @@ step.
 """
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from craton.methods.spectral_element.mesh.geometry import ElementGeometry
 from craton.methods.spectral_element.mesh.placing import Places
 from craton.methods.spectral_element.ranks import assign_positions, elements_holding
+from craton.model.globe import earth_chunk
+from craton.model.mesh import meshing
 
 
 def fields_of(instance):
@@ -70,6 +73,13 @@ class Medium(ElementGeometry):
     def anisotropic(self):
         """True where the law has 21 constants, not two."""
         return self.sampler.anisotropic
+
+    @cached_property
+    def spacing(self):
+        """Median distance of the points of the whole mesh, m; of a chunk of the Earth that of its middle elements."""
+        whole = self.globe is None
+        edge = meshing.edges(self.subdomain.whole)[1] if whole else earth_chunk.middle_edge(self.globe.chunk)
+        return edge / self.element.degree
 
     @property
     def exact(self):

@@ -27,7 +27,7 @@ from craton.errors import Problem, ScenarioError
 from craton.methods.spectral_element import build, couples
 from craton.methods.spectral_element.equations import absorbing_layer
 from craton.methods.spectral_element.mesh import placing
-from craton.methods.spectral_element.points import element_parts
+from craton.methods.spectral_element.space import element_parts
 from craton.methods.waves.ranks.sharing import SingleRank
 from craton.survey import receivers
 from craton.survey.globe import in_corners

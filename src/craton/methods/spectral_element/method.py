@@ -18,9 +18,12 @@ class SpectralElements(WaveMethod):
 
     def plan(self, scenario, team=None, machine=None, reuse=None):
         """See `Method.plan`; of several ranks the plan of this one."""
-        from craton.methods.spectral_element.build import build
+        from craton.methods.spectral_element.build import MeshDomain
+        from craton.methods.waves.problem import build
+        from craton.model.blas import one_thread
 
-        return build(scenario, team=team, machine=machine, reuse=reuse)
+        with one_thread():
+            return build(MeshDomain(scenario, None, team, machine, reuse))
 
     def linearised(self, scenario, machine=None):
         """See `Method.linearised`."""

@@ -19,8 +19,9 @@ LITTLE = 5e-4  # error of which nothing more is said
 GUIDED = 0.009  # measured in two layers, sides 2.2 km away
 
 
-def sections(d, plan, sources, scenario, incident=()):
+def sections(d, plan, setup):
     """Return all sections, in the order in which they are printed."""
+    scenario, sources, incident = setup.scenario, setup.sources, setup.incident
     return {
         plan.title or "Elastic waves": algorithm(d, plan, scenario.boundaries.pml.reflection),
         **({"Chunk": chunk_notes.describe_chunk(scenario, d.globe.chunk, d.sampler.over)} if d.globe else {}),

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from craton.conventions import COMPONENT_AXES
 from craton.methods.spectral_element.mesh.element import lagrange, lagrange_slopes
 
 VOIGT = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])  # row of Hooke's law of a pair of axes
@@ -163,3 +164,65 @@ def vector_index(d, field, number):
     m), component by component.
     """
     return (d.offset(field) + np.arange(3)[:, None] + 3 * number[:, None, :]).reshape(len(number), 3 * number.shape[1])
+
+
+# --- quantities -----------------------------------------------------------------------------------
+
+
+def quantity_rows(d, positions, quantity, component):
+    """Return (index, weight), (n, m) each, of one component of a quantity at sites that are all in
+    a solid or all in a fluid.
+    """
+    if quantity == "pressure":
+        return pressure_rows(d, positions)
+    in_fluid = len(positions) and d.fluid[positions.element[0]]
+    if quantity == "velocity" and not in_fluid:
+        first = d.offset("velocity") + "ENZ".index(component)
+        return first + 3 * numbers(d, positions.element), positions.values
+    weights = np.zeros((len(positions), 3, positions.values.shape[1]))
+    if quantity == "velocity":
+        weights[:, "ENZ".index(component)] = positions.values
+    elif quantity == "strain_rate":
+        a, b = COMPONENT_AXES[component]
+        weights[:, a] += positions.slopes[:, b] / 2
+        weights[:, b] += positions.slopes[:, a] / 2
+    elif quantity in ("rotation_rate", "curl"):
+        a, part = "ENZ".index(component), 0.5 if quantity == "rotation_rate" else 1.0
+        b, c = (a + 1) % 3, (a + 2) % 3
+        weights[:, c], weights[:, b] = part * positions.slopes[:, b], -part * positions.slopes[:, c]
+    elif quantity == "divergence":
+        weights[:] = positions.slopes
+    else:
+        raise ValueError(f"{quantity} is not recorded")
+    return velocity_rows(d, positions, weights)
+
+
+def pressure_rows(d, positions):
+    """Return (index, weight) of pressure; in a solid, minus a third of the trace of the elastic
+    stress.
+    """
+    number = numbers(d, positions.element)
+    if len(positions) and d.fluid[positions.element[0]]:
+        return d.offset("pressure") + number, positions.values
+    weight = -np.einsum("nab,nbm->nam", mean_stress(positions, materials(d, positions.element)), positions.slopes)
+    return vector_index(d, "displacement", number), weight.reshape(len(positions), -1)
+
+
+def mean_stress(positions, material):
+    """Return a third of the trace of the stress due to displacement gradients u_a,b at sites:
+    symmetric (n, 3, 3), Pa.
+    """
+    if "stiffness" not in material:
+        kappa = at_sites(positions, material["rho"] * (material["vp"] ** 2 - 4 / 3 * material["vs"] ** 2))
+        return kappa[:, None, None] * np.eye(3)
+    constants, law = at_sites(positions, material["stiffness"]), np.empty((len(positions), 6, 6))
+    upper = np.triu_indices(6)
+    law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = constants
+    return law[:, :3].sum(axis=1)[:, VOIGT] / 3
+
+
+def is_fluid_at(d, element):
+    """Return which elements are fluid; the values where there is no element, -1 or `ELSEWHERE`,
+    have no meaning.
+    """
+    return d.fluid[np.maximum(element, -1)]

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from craton.conventions import components
-from craton.core.snapshots import ElementSampling, SnapshotSeries
+from craton.core.snapshots import ElementSampling
+from craton.methods.spectral_element.equations.absorbing_layer import inside_layers
 from craton.methods.spectral_element.mesh.element import Element
-from craton.methods.spectral_element.points import quantity_rows
-from craton.methods.spectral_element.sites import numbers, polynomials, sites
-from craton.methods.waves.timing import picture_steps
+from craton.methods.spectral_element.sites import numbers, polynomials, quantity_rows, sites
+from craton.methods.waves.peaks import Sites
+from craton.tables.receivers import Plane
 
 BATCH = 4096  # places per batch
 # bytes of the matrices of one series: larger matrices are made anew for each snapshot
@@ -21,28 +21,13 @@ FIELDS = {False: "velocity", True: "potential_rate"}
 STRESS = {False: "displacement", True: "pressure"}  # fields that snapshots of pressure are made of
 
 
-def series_of(d, spec, spacing):
-    """Return the `SnapshotSeries` of one table of a scenario.
-
-    Pressure in a fluid is one step earlier than that of the solid, whose time is the time of the
-    snapshot.
-
-    Parameters
-    ----------
-    d : the discretised problem
-        See `craton.methods.spectral_element.sites`; and end, extra as of a plan, and state: points
-        of the solid and of the fluid.
-    spec : Snapshot
-    spacing : float
-        Spacing of the raster, m: the average distance of GLL points.
+def raster(d, spec):
+    """Return coordinates by axis, what of fields to read, and the `ElementSampling` of the media of a table of snapshots; all ranks must
+    call.
     """
-    coords, xyz = raster(d, d.subdomain.bounds, spec, spacing)
-    steps, times = picture_steps(d, spec.every, 1.0 if spec.quantity == "pressure" else 0.5)
+    coords, xyz = places_of(d, spec)
     sampling = element_samplings(d, d.locate(xyz, False, nearest=False), spec.quantity)
-    reads = {field_of(spec.quantity, group.in_fluid): (slice(None),) for group in sampling}
-    return SnapshotSeries(
-        spec.name, spec.quantity, components(spec.quantity), coords, steps, times, reads, sampling, d.precision
-    )
+    return coords, {field_of(spec.quantity, group.in_fluid): (slice(None),) for group in sampling}, sampling
 
 
 def field_of(quantity, in_fluid):
@@ -50,10 +35,10 @@ def field_of(quantity, in_fluid):
     return (STRESS if quantity == "pressure" else FIELDS)[in_fluid]
 
 
-def raster(d, bounds, spec, spacing):
+def places_of(d, spec):
     """Return coordinates by axis in memory order, and (n, 3) places."""
-    low, high = bounds
-    axes = {a: axis(low[i], high[i], spacing)[:: spec.stride] for i, a in enumerate("xyz")}
+    low, high = d.subdomain.bounds
+    axes = {a: axis(low[i], high[i], d.spacing)[:: spec.stride] for i, a in enumerate("xyz")}
     if spec.plane is not None and spec.plane.surface:
         y, x = np.meshgrid(axes["y"], axes["x"], indexing="ij")
         # beside the mesh: above it, which is outside, too
@@ -64,6 +49,48 @@ def raster(d, bounds, spec, spacing):
         coords[spec.plane.axis] = float(spec.plane.coordinate)
     grid = np.meshgrid(*(np.atleast_1d(c) for c in coords.values()), indexing="ij")
     return coords, np.stack(grid[::-1], axis=-1).reshape(-1, 3)
+
+
+def sites_of_map(d, spec):
+    """Return the `Sites` of a map of peaks: of a chunk of the Earth on its ground, else as of snapshots; all ranks must call."""
+    places, axes = {}, None
+    if d.globe is not None:
+        coords, places, xyz, axes = on_globe(d.globe, d.spacing * spec.stride)
+    else:
+        plane = Plane(surface=True) if spec.on_ground else spec.plane
+        coords, xyz = places_of(d, spec.model_copy(update={"plane": plane}))
+        if spec.on_ground:
+            elevation = np.where(xyz[:, 2] <= d.subdomain.bounds[1][2], xyz[:, 2], np.nan)
+            places = {"elevation": (tuple(coords), elevation.reshape([len(c) for c in coords.values()]))}
+    located = d.locate(xyz, False)
+    where = np.flatnonzero(located.element >= 0)
+    return Sites(coords, xyz, where[~inside_layers(d, xyz[where])], places, axes)
+
+
+def on_globe(globe, spacing):
+    """Return the lattice of a chunk of the Earth, on the ground: of one chunk over its gnomonic
+    angles eta and xi, of several over latitude and longitude, degrees; as `lattice`.
+    """
+    chunk = globe.chunk
+    step = spacing / chunk.model.radius
+    if len(chunk.charts) == 1:
+        xi, eta = (axis(-w / 2, w / 2, step) for w in chunk.widths)
+        directions = chunk.directions(*np.meshgrid(xi, eta)).reshape(-1, 3)
+        longitude, latitude = chunk.frame.degrees(directions)
+        coords = {"eta": np.degrees(eta), "xi": np.degrees(xi)}
+        shape = len(eta), len(xi)
+        flat = (a.reshape(shape) for a in (longitude, latitude))
+        places = {n: (("eta", "xi"), a) for n, a in zip(("longitude", "latitude"), flat)}
+    else:
+        latitude = np.degrees(axis(-np.pi / 2, np.pi / 2, step))
+        longitude = np.degrees(axis(-np.pi, np.pi, step))[:-1]
+        coords, places = {"latitude": latitude, "longitude": longitude}, {}
+        longitude, latitude = (a.ravel() for a in np.meshgrid(longitude, latitude))
+    xyz = globe.xyz(longitude, latitude)
+    # of the sides, which rounding may have left
+    beyond = ~chunk.inside(xyz)
+    xyz[beyond] = 3 * chunk.model.radius
+    return coords, places, xyz, globe.axes(xyz)
 
 
 def axis(low, high, spacing):
@@ -93,6 +120,24 @@ def element_samplings(d, located, quantity):
                 )
             )
     return tuple(samplings)
+
+
+def solid_rows(d, located):
+    """Return rows of the eastern velocity of all sites in a solid; north and up lie behind it."""
+    counts, sources, weights = [np.zeros(1, np.int64)], [], []
+    for first in range(0, len(located.element), BATCH):
+        batch = located.some(slice(first, first + BATCH))
+        values, _ = polynomials(d.element, batch.local)
+        nonzero = values != 0
+        counts.append(nonzero.sum(axis=1))
+        sources.append((d.offset("velocity") + 3 * numbers(d, batch.element))[nonzero])
+        weights.append(values[nonzero])
+    empty = np.empty(0, np.int64)
+    return (
+        np.cumsum(np.concatenate(counts)),
+        np.concatenate([empty, *sources]),
+        np.concatenate([np.empty(0), *weights]),
+    )
 
 
 class Interpolator:

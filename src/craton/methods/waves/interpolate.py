@@ -2,7 +2,6 @@
 receivers, their adjoint for sources.
 """
 
-import math
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -18,63 +17,24 @@ MANY = 1 << 16  # different positions from which the last bit of weights gives w
 DEGREE = 6  # polynomials of lower degree are exact
 
 
-def axis_weights(position, lowest, highest, derivative=0):
-    """Weights on integer indices for the value (or first derivative) at `position`, in units of the
-    spacing.
+class AxisWeights:
+    """Weights on integer indices for the values (or first derivatives) at positions along an axis, in units of the spacing.
 
     Constrained least squares: exact for polynomials below degree 6 and, within that, closest to the
     exact exponential over wavenumbers up to pi/2 per spacing. On eight points it is more accurate
     than the Kaiser-windowed sinc of Hicks (2002) on the same points over that band, and it holds at
     the edge of the grid too, where only points within `lowest` .. `highest` may be used.
 
-    Returns
-    -------
-    first : int
-        Index of the first point.
-    weights : ndarray
-        One weight per point.
-    """
-    first, count = axis_points(position, lowest, highest, derivative)
-    if count == 1 and derivative == 0:
-        return first, np.ones(1)
-    return first, _fitted(round(position - first, 12), count, derivative)
-
-
-def axis_points(position, lowest, highest, derivative=0):
-    """Return the first point and the number of points of `axis_weights`."""
-    nearest = round(position)
-    if derivative == 0 and abs(position - nearest) < 1e-9 and lowest <= nearest <= highest:
-        return nearest, 1
-    below = math.floor(position)
-    first = below - NODES // 2 + 1
-    if first < lowest or first + NODES - 1 > highest:
-        count = min(EDGE_NODES[derivative], highest - lowest + 1)
-        return min(max(below - count // 2 + 1, lowest), highest - count + 1), count
-    return first, NODES
-
-
-def axis_weights_many(positions, lowest, highest, derivative=0):
-    """Return first points (n,), their numbers (n,) and weights (n, NODES) of `AxisWeights`.
-
-    Parameters
-    ----------
-    positions, lowest, highest, derivative
-        See there.
-    """
-    axis = AxisWeights(positions, lowest, highest, derivative)
-    return axis.first, axis.count, axis.weights
-
-
-class AxisWeights:
-    """The weights of `axis_weights` for many positions, each with the same bits.
-
     Parameters
     ----------
     positions : ndarray, shape (n,)
-        In units of the spacing.
     lowest, highest : int
         Limits of the indices.
     derivative : int, optional
+    width : int, optional
+        Points of a position away from the limits.
+    together : bool
+        Solve for all positions at once: a hundred times faster for thousands of them, to the last bit that of each position alone.
 
     Attributes
     ----------
@@ -84,62 +44,50 @@ class AxisWeights:
         Number of its points.
     """
 
-    def __init__(self, positions, lowest, highest, derivative=0):
+    def __init__(self, positions, lowest, highest, derivative=0, width=NODES, together=False):
         self.positions = positions = np.asarray(positions, dtype=float)
-        self.derivative = derivative
+        self.derivative, self.width, self.together = derivative, width, together
         nearest, below = np.rint(positions), np.floor(positions).astype(np.int64)
         on_point = (lowest <= nearest) & (nearest <= highest) & (np.abs(positions - nearest) < 1e-9)
         on_point &= derivative == 0
-        first = below - NODES // 2 + 1
-        at_edge = (first < lowest) | (first + NODES - 1 > highest)
+        first = below - width // 2 + 1
+        at_edge = (first < lowest) | (first + width - 1 > highest)
         self.of_edge = min(EDGE_NODES[derivative], highest - lowest + 1)
         edge_first = np.maximum(below - self.of_edge // 2 + 1, lowest)
         edge_first = np.minimum(edge_first, highest - self.of_edge + 1)
-        self.count = np.where(on_point, 1, np.where(at_edge, self.of_edge, NODES))
+        self.count = np.where(on_point, 1, np.where(at_edge, self.of_edge, width))
         first = np.where(at_edge, edge_first, first)
         self.first = np.where(on_point, nearest.astype(np.int64), first)
         self.on_point = on_point
 
     @cached_property
     def weights(self):
-        """Weights, shape (n, NODES): zero behind the last point."""
-        weights = np.zeros((len(self.positions), NODES))
+        """Weights, shape (n, width) or wider: zero behind the last point."""
+        weights = np.zeros((len(self.positions), max(self.width, self.of_edge)))
         weights[self.on_point, 0] = 1.0
-        for points in {self.of_edge, NODES}:
+        for points in {self.of_edge, self.width}:
             rows = np.flatnonzero((self.count == points) & ~self.on_point)
             x = np.round(self.positions[rows] - self.first[rows], 12)
             different, of_row = np.unique(x, return_inverse=True)
-            weights[rows, :points] = _solved_one_by_one(different, points, self.derivative)[of_row]
+            solve = fitted_many if self.together else _solved_one_by_one
+            weights[rows, :points] = solve(different, points, self.derivative)[of_row]
         return weights
 
 
 def _solved_one_by_one(x, count, derivative):
-    """Weights, shape (n, count), with the bits that `_solved` gives for each x alone: a system with
-    many right sides rounds otherwise. Beyond MANY they are solved together.
+    """Return `fitted_many` with the bits that each x has alone: a system with many right sides rounds otherwise. Beyond MANY they are
+    solved together.
     """
     if len(x) > MANY:
-        return _solved(x, count, derivative).T
+        return fitted_many(x, count, derivative)
     system, right = _system(x, count, derivative)
     systems = np.broadcast_to(system, (len(x), *system.shape))
     return np.linalg.solve(systems, right.T[:, :, None])[:, :count, 0]
 
 
-def fitted_many(x, count):
-    """Weights, shape (n, count), on 0 .. count - 1 for the values at positions x, shape (n,); see
-    `axis_weights`.
-    """
-    return _solved(np.asarray(x, dtype=float), count, 0).T
-
-
-@lru_cache(4096)
-def _fitted(x, count, derivative):
-    """Weights on 0 .. count - 1 for the value or derivative at x; see `axis_weights`."""
-    return _solved(np.array([x]), count, derivative)[:, 0]
-
-
-def _solved(x, count, derivative):
-    """Weights, shape (count, n)."""
-    return np.linalg.solve(*_system(x, count, derivative))[:count]
+def fitted_many(x, count, derivative=0):
+    """Return weights, (n, count), on 0 .. count - 1 for the values or derivatives at positions x, (n,); see `AxisWeights`."""
+    return np.linalg.solve(*_system(np.asarray(x, dtype=float), count, derivative))[:count].T
 
 
 def _system(x, count, derivative):
@@ -205,49 +153,3 @@ def scattered_weights(position, half, at, derivative=None):
     wanted = np.zeros(matrix.shape[1])
     wanted[0 if derivative is None else 1 + axes.index(derivative)] = 1.0
     return left @ (right @ wanted / singular) * root[:, 0]
-
-
-def point_indices(position, half, shape, derivative=None, vertical=None):
-    """Return indices (k, j, i), flat, of the points of `point_weights`, without their weights."""
-    spans = [
-        axis_points(position[a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(derivative == a))
-        for a in ((0, 1) if vertical else (0, 1, 2))
-    ]
-    spans += [(vertical[0], len(vertical[1]))] if vertical else []
-    ranges = (np.arange(first, first + count) for first, count in reversed(spans))
-    return tuple(index.ravel() for index in np.meshgrid(*ranges, indexing="ij"))
-
-
-def point_weights(position, half, shape, derivative=None, vertical=None, limits=None):
-    """Weights around one position on the points of a staggered field.
-
-    Parameters
-    ----------
-    position : tuple of float
-        (x, y, z) in units of the spacing from the grid's point (0, 0, 0).
-    half : tuple of int
-        Axes (x, y, z) along which the field lies half a cell later.
-    shape : tuple of int
-        Points of the grid along (z, y, x).
-    derivative : int, optional
-        Axis of a first derivative, per spacing.
-    vertical : (int, ndarray), optional
-        First index and weights along z, in place of the fitted ones.
-    limits : (int, int), optional
-        Lowest and highest index along z that may be used.
-
-    Returns
-    -------
-    k, j, i : ndarray of int
-        Indices, flat.
-    weights : ndarray
-        One weight per index.
-    """
-    own = (0, 1) if vertical else (0, 1, 2)
-    ends = [(0, shape[2 - a] - 1 - half[a]) for a in range(3)]
-    ends[2] = limits or ends[2]
-    fitted = [axis_weights(position[a] - half[a] / 2, *ends[a], int(derivative == a)) for a in own]
-    firsts, axes = zip(*fitted, *([vertical] if vertical else []))
-    k, j, i = np.meshgrid(*(firsts[a] + np.arange(len(axes[a])) for a in (2, 1, 0)), indexing="ij")
-    weights = axes[2][:, None, None] * axes[1][:, None] * axes[0]
-    return k.ravel(), j.ravel(), i.ravel(), weights.ravel()

@@ -1,5 +1,7 @@
 """Peak maps of a plan: the operator that measures at every step, its arrays, and its launch."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from craton.core.operator import KERNELS, Operator, Struct
@@ -69,6 +71,55 @@ def operators():
     quantities = (*MAXIMA, *INTEGRALS, "duration", "sa")
     everything = PeakSeries("", {}, {}, np.arange(1), quantities, (0.3, 1.0), 0.05, 1.0, 0.0, 9, 3)
     return [operator(everything), GATHER]
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Where a map of peaks measures.
+
+    Parameters
+    ----------
+    coords : dict
+        Coordinates of the map by dimension, in memory order, and those of planes.
+    xyz : (n, 3) array
+        Positions of the whole map, m.
+    where : int array
+        Which of them have a medium, and lie outside of absorbing layers.
+    places : dict of str to (dims, array)
+        Further coordinates.
+    axes : (n, 3, 3) array, optional
+        True east, north and up as columns, where the space knows them.
+    points : int array, optional
+        Points (k, j, i) of a grid that the sites are, (3, sites).
+    """
+
+    coords: dict
+    xyz: np.ndarray
+    where: np.ndarray
+    places: dict = field(default_factory=dict)
+    axes: np.ndarray | None = None
+    points: np.ndarray | None = None
+
+
+def maps(space, scenario):
+    """Return the series, arrays and launches of all maps of peaks of a scenario; all ranks must call."""
+    all_series, arrays, launches = [], {}, []
+    for spec in scenario.peaks:
+        sites = space.sites(spec)
+        axes, places, reference = sites.axes, sites.places, {}
+        if axes is None:
+            axes, degrees, reference = on_earth(scenario.domain, sites.xyz)
+            dims = tuple(name for name, c in sites.coords.items() if np.ndim(c))
+            shape = [len(sites.coords[name]) for name in dims]
+            places = places | {name: (dims, values.reshape(shape)) for name, values in degrees.items()}
+        series = series_of(space.d, spec, sites.coords, places, sites.where, sites.points, reference)
+        together, rows = space.rows_of_sites(sites)
+        turned = None if axes is None else axes[sites.where]
+        map_arrays, map_launches = measuring(series, rows, space.d.precision, together, turned)
+        all_series.append(series)
+        arrays |= map_arrays
+        launches += map_launches
+    return tuple(all_series), arrays, launches
 
 
 def on_earth(domain, xyz):

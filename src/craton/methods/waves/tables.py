@@ -1,15 +1,47 @@
-"""Point tables as arrays and launches of a plan: rows sorted by what they add to, time series
-beside them, the ring of the record.
-"""
+"""Point tables of a plan: the operators that inject sources, sample receivers and count steps; rows, arrays and launches."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from craton.core.deferred import Part
+from craton.core.deferred import Deferred, Part
+from craton.core.operator import KERNELS, Operator, Struct
 from craton.core.plan import Array, Launch
 from craton.core.rolling import Rolling
-from craton.methods.waves import points as operators
+from craton.errors import ResourceError
+
+SHORT = 64  # points of a sum up to which those of many are copied together
+LATER = 1 << 22  # rows above which they are made when a run begins
+MOST_ROWS = 2**31 - 1
+FILE = KERNELS / "points.h"
+PARAMS = Struct("PointParams", (("columns", "i32"), ("slots", "i32")))
+TYPES = (
+    ("target", "i64"),
+    ("source", "i64"),
+    ("first", "i32"),
+    ("column", "i32"),
+    ("begin", "i32"),
+    ("at", "i64"),
+    ("step", "i32"),
+)
+
+TABLE = ("target", "first", "column", "weight", "series", "step")
+
+INJECT = Operator("inject", FILE, ("state",), TABLE, PARAMS, types=(*TYPES, ("state", "force")), pointwise=False)
+SAMPLE = Operator(
+    "sample",
+    FILE,
+    ("ring",),
+    ("state", "source", "first", "weight", "step"),
+    PARAMS,
+    types=(*TYPES, ("state", "field")),
+    pointwise=False,
+)
+WINDOW = Operator("window", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False)
+HOLD = Operator("hold", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False)
+ADVANCE = Operator("advance", FILE, ("step",), (), PARAMS, types=TYPES, pointwise=False)
 
 
 def table_of(index, weight, column):
@@ -33,9 +65,7 @@ def injection(name, table, series, precision, into="state"):
         series=(series, precision),
     )
     names = (into, *(f"{name}_{part}" for part in ("target", "first", "column", "weight", "series")), "step")
-    return arrays, Launch(
-        operators.INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": series.shape[1], "slots": 1}
-    )
+    return arrays, Launch(INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": series.shape[1], "slots": 1})
 
 
 def of_values(name, **values):
@@ -48,50 +78,117 @@ def of_values(name, **values):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of some channels, the rows of one channel behind those of the other.
+    """Rows of some sums over points of the state, the points of one sum behind those of the other.
 
     Parameters
     ----------
-    channels : (n,) array of int
-    counts : (n,) array of int
-        Number of rows of each channel.
-    index, weight : (rows,) arrays
-        Index in the state, and weight, of each row.
+    numbers, counts : (n,) int array
+        Number of each sum, no sum twice, and of its points.
+    index : (points,) int array
+        In the state.
+    weight : (points,) array
     """
 
-    channels: np.ndarray
+    numbers: np.ndarray
     counts: np.ndarray
     index: np.ndarray
     weight: np.ndarray
 
-    def by_channel(self):
-        """Return (channel, (index, weight)) of each channel: list."""
-        ends = np.cumsum(self.counts)[:-1]
-        rows = zip(np.split(self.index, ends), np.split(self.weight, ends))
-        return list(zip(self.channels.tolist(), rows))
+    @classmethod
+    def without_zeros(cls, numbers, index, weight):
+        """Return the rows of sums over index and weight, (n, m) each, without points of weight 0; one stays of a sum of zeros."""
+        nonzero = weight != 0
+        nonzero[~nonzero.any(axis=1), 0] = True
+        return cls(numbers, nonzero.sum(axis=1), index[nonzero], weight[nonzero])
+
+    def blocks(self):
+        """Yield which sums (m,), index and weight (m, points), of sums of equally many points."""
+        begins = np.cumsum(self.counts) - self.counts
+        for count in np.unique(self.counts):
+            chosen = np.flatnonzero(self.counts == count)
+            at = begins[chosen, None] + np.arange(count)
+            yield chosen, self.index[at], self.weight[at]
 
 
-def joined_rows(parts):
-    """Return the channels of some `Rows`, rising, and their rows as `stacked_rows`.
+class Changed(NamedTuple):
+    """Rows that are others with weights of their own, `change` (numbers, index, weight) of each block, or with other numbers."""
+
+    part: Any
+    change: Callable | None = None
+    names: np.ndarray | None = None
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Number of each sum."""
+        return self.part.numbers if self.names is None else self.names[self.part.numbers]
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of points of each sum."""
+        return self.part.counts
+
+    def blocks(self):
+        """See `Rows.blocks`."""
+        for some, index, weight in self.part.blocks():
+            yield some, index, self.change(self.part.numbers[some], index, weight) if self.change else weight
+
+
+def scaled(part, factor) -> Changed:
+    """Return rows with weights times a factor, one number or one by the number of each sum."""
+    return Changed(part, lambda n, _, weight: (factor if np.ndim(factor) == 0 else factor[n, None]) * weight)
+
+
+def stacked(count, parts, precision=float, later=False):
+    """Return the rows of all sums, one behind the other: first rows (count + 1,), indices, weights.
 
     Parameters
     ----------
+    count : int
+        Number of sums.
     parts : list of Rows
-        No channel twice.
+        Or what has the same numbers, counts and blocks; the points of a sum follow in the order of the parts.
+    precision : dtype
+    later : bool
+        Leave indices and weights of many rows to be made when a run begins.
+
+    Raises
+    ------
+    ResourceError
+        There are more than can be counted in 32 bits.
     """
-    none = [np.empty(0, np.int64)]
-    channels = np.concatenate([*(part.channels for part in parts), *none])
-    order = np.argsort(channels, kind="stable")
-    counts = np.concatenate([*(part.counts for part in parts), *none])[order]
-    first = np.concatenate([[0], np.cumsum(counts)])
-    index, weight = np.empty(first[-1], np.int64), np.empty(first[-1])
-    channels = channels[order]
+    lengths = np.zeros(count, np.int64)
     for part in parts:
-        begins = first[np.searchsorted(channels, part.channels)]
-        shift = begins - np.cumsum(part.counts) + part.counts
-        at = np.arange(len(part.index)) + np.repeat(shift, part.counts)
-        index[at], weight[at] = part.index, part.weight
-    return channels, (first, index, weight)
+        lengths[part.numbers] += part.counts
+    first = np.append(0, np.cumsum(lengths))
+    if first[-1] > MOST_ROWS:
+        raise ResourceError(
+            f"{count:,} channels take {first[-1]:,} points of the grid, {MOST_ROWS:,} at most are "
+            "possible: take fewer receivers, or put them on points of the grid"
+        )
+    if later and first[-1] > LATER:
+        rows = Deferred(lambda: _filled(first, parts, precision))
+        return first, rows.part(0, first[-1], np.int64), rows.part(1, first[-1], precision)
+    return first, *_filled(first, parts, precision)
+
+
+def _filled(first, parts, precision):
+    """Return indices and weights of the rows of `stacked`."""
+    source, weight = np.empty(first[-1], np.int64), np.empty(first[-1], precision)
+    free = first[:-1].copy()
+    for part in parts:
+        of_part = part.numbers
+        for some, index, weights in part.blocks():
+            rows, numbers = index.shape[1], of_part[some]
+            begins = free[numbers]
+            free[numbers] = begins + rows
+            if rows <= SHORT:
+                to = begins[:, None] + np.arange(rows)
+                source[to], weight[to] = index, weights
+                continue
+            for begin, row_index, row_weights in zip(begins.tolist(), index, weights):
+                source[begin : begin + rows] = row_index
+                weight[begin : begin + rows] = row_weights
+    return source, weight
 
 
 def stacked_rows(rows):
@@ -128,8 +225,6 @@ def sampling(first, source, weight, slots, precision):
         arrays["record"] = Array("record", (slots, channels), precision)
         arrays |= of_values("sample", source=(source, np.int64), first=(first, np.int32), weight=(weight, precision))
         names = ("record", "state", "sample_source", "sample_first", "sample_weight", "step")
-        launches.append(
-            Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, channels), {"columns": channels, "slots": slots})
-        )
-    launches.append(Launch(operators.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}))
+        launches.append(Launch(SAMPLE, names, (0, 1, 0, 1, 0, channels), {"columns": channels, "slots": slots}))
+    launches.append(Launch(ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}))
     return arrays, launches

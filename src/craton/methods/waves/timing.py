@@ -2,14 +2,11 @@
 
 import math
 
-import numpy as np
-
+from craton import memory
 from craton.errors import Problem, ResourceError, ScenarioError
-from craton.methods.waves.slip import available
 from craton.survey import sources as survey_sources
 from craton.text import number
 
-FREQUENT = 1e-2  # of a step: pictures that follow each other within it are as frequent as steps
 MOST_STEPS = 2**31 - 1  # kernels count steps in 32 bits
 SERIES_BYTES = 3 * 8  # of a step of one column: its values, and those for the leapfrog in two precisions
 WORK_BYTES = 128  # of a step, for the transforms of a block of columns (measured: 104)
@@ -79,8 +76,8 @@ def refuse_series(steps, columns):
     needed = SERIES_BYTES * steps * columns + WORK_BYTES * steps
     if not columns or needed < FEW_BYTES:
         return
-    free = available()
-    if needed > free:
+    free = memory.available()
+    if free is not None and needed > free:
         raise ResourceError(
             f"the series of {columns:,} source{'s' * (columns > 1)} over {steps:,} steps take "
             f"{needed / 2**30:,.1f} GiB while they are made, of {free / 2**30:,.1f} GiB that are "
@@ -91,19 +88,3 @@ def refuse_series(steps, columns):
 def slots(steps, channels):
     """Return steps that the record of some channels holds before it is drained."""
     return max(1, min(SLOTS, steps, RECORD_BYTES // max(8 * channels, 1)))
-
-
-def picture_steps(d, every, place):
-    """Return steps after which pictures are taken `every` so many seconds, and their times, of a
-    field that step n leaves at n + `place` steps.
-
-    `d` has start, end, dt, steps and extra.
-    """
-    last = d.steps - d.extra - 1
-    if every < FREQUENT * d.dt:  # each step has pictures of its own: these are not counted
-        first = np.clip(np.rint((every - d.start) / d.dt - place), 0, last)
-        steps = np.arange(int(first), last + 1)
-        return steps, d.start + (steps + place) * d.dt
-    wanted = np.arange(1, int(d.end / every) + 1) * every
-    steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - place), 0, last).astype(int))
-    return steps, d.start + (steps + place) * d.dt

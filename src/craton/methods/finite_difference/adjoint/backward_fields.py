@@ -4,7 +4,7 @@ the forward one in the block ``back``; and the box in which the latter is taken 
 
 from dataclasses import replace
 
-from craton.methods.finite_difference import build
+from craton.methods.finite_difference.equations import half_steps
 from craton.methods.finite_difference.equations.scheme import STRESS, VELOCITY
 
 # names of the forward field's components in kernels, and in plans
@@ -20,7 +20,7 @@ def inner(d):
     """
     box = list(d.box)
     for kind, beyond in (("cpml", 1), ("sponge", 0)):
-        thickness = getattr(d.scenario.boundaries, kind).thickness
+        thickness = getattr(d.boundaries, kind).thickness
         for axis, side in d.faces(kind):
             n = d.grid.shape[2 - axis]
             # profiles of a CPML at half points begin half a point further inside
@@ -31,7 +31,7 @@ def inner(d):
 def arrays(d):
     """Arrays of the field that is taken back: the block ``back`` and its parts."""
     out = {}
-    for name, array in build.wavefield(d).items():
+    for name, array in half_steps.wavefield(d).items():
         kind = {"kind": "forward field"}
         if name == "state":
             out["back"] = replace(array, **kind)

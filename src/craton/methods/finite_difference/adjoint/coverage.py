@@ -1,12 +1,10 @@
 """What of a scenario gradients do not cover yet, and grids too large for their parameters, with the remedy."""
 
-import numpy as np
-
 from craton import memory
 from craton.conventions import FACES
 from craton.errors import Problem, ResourceError
-from craton.methods.finite_difference import points
 from craton.methods.finite_difference.adjoint import transposed
+from craton.methods.finite_difference.space import GridSpace
 from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
 from craton.survey.planes import PlaneWave
@@ -80,10 +78,11 @@ def touches_layer(d, source):
     """Return True for a force on points whose medium is that of the edge of a CPML layer: its
     weights have the density of their own cells, the step has that of the edge.
     """
-    offsets = [d.layout.place(index) for index, _ in points.force_rows(d, source)]
+    index, _, _ = GridSpace(d).point_rows([source])
+    offsets = d.layout.place(index)
     for axis in (*d.horizontal, 2):
         low, high = d.unstretched(axis)
-        at = np.concatenate([place[2 - axis] for place in offsets])
+        at = offsets[2 - axis]
         beyond = (low > 0 and at.min() < low) or (high < d.grid.shape[2 - axis] and at.max() + 1 >= high)
         if beyond:
             return True

@@ -12,6 +12,7 @@ import numpy as np
 
 from craton.methods.finite_difference import points
 from craton.methods.finite_difference.equations.scheme import VELOCITY
+from craton.methods.finite_difference.space import averaged_density
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +85,9 @@ def of_receivers(d, channels, receivers):
         if channel.terms:
             for xyz, axis, factor in channel.terms:
                 if VELOCITY[axis] in d.fields:
-                    out += _vertical(d, column, axis, points.place(d, xyz), factor)
+                    out += _vertical(d, column, axis, _position(d, xyz), factor)
             continue
-        position = points.place(d, receivers.xyz[channel.receiver], channel.shot)
+        position = _position(d, receivers.xyz[channel.receiver], channel.shot)
         if channel.quantity == "velocity":
             out += _vertical(d, column, "ENZ".index(channel.component), position, 1.0)
         elif channel.quantity == "pressure" and d.planar and not d.acoustic:
@@ -94,18 +95,39 @@ def of_receivers(d, channels, receivers):
     return out
 
 
+def _position(d, xyz, shot=0):
+    """Position in spacings."""
+    return tuple(points.positions_of(d, [xyz], shot)[0].tolist())
+
+
+def _on_surface(d, position):
+    """Return True where the vertical velocity has no points."""
+    return bool(points.on_surface(d, np.array([position]))[0])
+
+
+def _surface_strain(d, position):
+    """Yield (axis of the field, index, (k, j, i), weight) rows whose sum, times the vertical strain, is the vertical velocity above that
+    of the highest points.
+    """
+    on_top = (*position[:2], float(d.grid.shape[0] - 1))
+    for a in d.horizontal:
+        index, at, weights = points.nodes(d, VELOCITY[a], on_top, derivative=a)
+        yield a, index, at, -d.closure.hp[0] * d.rise * weights
+
+
 def _vertical(d, column, axis, position, factor):
     """Dependence of a velocity component at a position, times a factor."""
-    if not points.on_surface(d, axis, position):
+    if axis != 2 or not _on_surface(d, position):
         return []
-    parts = [(index, factor * w) for _, index, _, w in points.surface_strain(d, position)]
+    parts = [(index, factor * w) for _, index, _, w in _surface_strain(d, position)]
     rows = tuple(np.concatenate(part) for part in zip(*parts))
     return [Dependence(column, "vertical strain", _cell(d, position), rows)]
 
 
 def _cell(d, position):
     """Index (k, j, i) of the cell below a position on a free surface."""
-    return tuple(int(v[0]) for v in d.cell(points.surface_cell(d, position)))
+    at = [np.full(1, v) for v in (d.grid.shape[0] - 1, round(position[1]), round(position[0]))]
+    return tuple(int(v[0]) for v in d.cell(at))
 
 
 def _pressure(d, column, position):
@@ -135,14 +157,14 @@ def of_forces(d, sources):
     """
     out = []
     for column, source in enumerate(sources):
-        position = points.place(d, source.xyz, source.shot)
+        position = _position(d, source.xyz, source.shot)
         force = source.force[2]
-        if not force or "vz" not in d.fields or not points.on_surface(d, 2, position):
+        if not force or "vz" not in d.fields or not _on_surface(d, position):
             continue
         parts = []
-        for axis, index, at, weights in points.surface_strain(d, position):
+        for axis, index, at, weights in _surface_strain(d, position):
             norms = d.norms(at[0], d.half(VELOCITY[axis])[2])
-            mass = points.averaged_density(d, at, axis) * d.volume * norms
+            mass = averaged_density(d, at, axis) * d.volume * norms
             parts.append((index, d.dt * force * weights / mass))
         rows = tuple(np.concatenate(part) for part in zip(*parts))
         out.append(Dependence(column, "vertical strain", _cell(d, position), rows))
@@ -151,7 +173,7 @@ def of_forces(d, sources):
 
 def of_moments(d, sources):
     """Return the list of `Dependence` of moments on the highest plane below a free surface; see
-    `points.moment_rows`.
+    `GridSpace.moments`.
 
     Parameters
     ----------
@@ -163,7 +185,7 @@ def of_moments(d, sources):
     for column, source in enumerate(sources):
         if not (d.free and source.moment[2, 2] and "szz" in d.fields):
             continue
-        position = points.place(d, source.xyz, source.shot)
+        position = _position(d, source.xyz, source.shot)
         index, at, weights = points.nodes(d, "szz", position)
         weights = d.dt / d.volume * source.moment[2, 2] * weights / d.norms(at[0], 0)
         for n in np.flatnonzero(at[0] == d.grid.shape[0] - 1):

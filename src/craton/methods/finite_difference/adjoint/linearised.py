@@ -2,25 +2,22 @@
 
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
 from craton.conventions import OF_Q
 from craton.core.partition import split
 from craton.errors import Problem, ScenarioError
-from craton.methods.finite_difference import build, points, ranks
+from craton.methods.finite_difference import ranks
 from craton.methods.finite_difference.adjoint import coverage, increments, parameter_sums, quality, reversal
 from craton.methods.finite_difference.adjoint.linearised_state import State
 from craton.methods.finite_difference.adjoint.quality import WITH_Q
+from craton.methods.finite_difference.build import GridDomain
 from craton.methods.finite_difference.equations import laminate, relaxing, scheme, vti
-from craton.methods.waves import q_parameters
-from craton.methods.waves.reuse import Reuse
+from craton.methods.waves import q_parameters, sources
+from craton.methods.waves.problem import refuse, set_up
 from craton.model.media import earth
-from craton.survey import channels as survey_channels
-from craton.survey import receivers as survey_receivers
-from craton.survey import source_files
-from craton.survey.whereabouts import located
 
 # measured bytes of a cell, see bench/NOTES.md: with attenuation or without; in the plane or in space
 # and with attenuation or without
@@ -48,20 +45,14 @@ class Linearised:
     """
 
     def __init__(self, scenario):
-        self.scenario = scenario
-        build.refuse(coverage.refused_tables(scenario))
-        self.grid = build.grid_of(scenario)
-        build.refuse(build.problems(scenario, self.grid, Reuse(keep=False)))
-        coverage.refuse_large(self.grid)
-        values = partial(earth.point_values, scenario.model)
-        self.sources = source_files.build_all(scenario, values)
-        self.receivers = located(survey_receivers.build(scenario), scenario, self.sources)
-        self.d = build.discretise(scenario, self.grid, self.sources)
-        build.refuse(coverage.refused_on_grid(self.d, self.sources))
-        self.channels = survey_channels.channels(
-            len(self.receivers), scenario.output.waveforms, self.d.motion, max(len(self.d.shots), 1)
-        )
-        self.channels += self.receivers.fibre_channels()
+        refuse(coverage.refused_tables(scenario))
+        domain = GridDomain(scenario)
+        refuse(domain.problems())
+        coverage.refuse_large(domain.grid)
+        self.setup = setup = set_up(domain)
+        self.d, self.grid, self.scenario = setup.space.d, domain.grid, scenario
+        self.sources, self.receivers, self.channels = setup.sources, setup.receivers, setup.channels
+        refuse(coverage.refused_on_grid(self.d, self.sources))
         if not self.channels:
             raise ScenarioError([Problem("receivers", RECEIVERS, "")])
 
@@ -116,7 +107,7 @@ class Linearised:
     @cached_property
     def series(self):
         """What forces and moments inject at each step, (steps, sources) by half step."""
-        arrays, _, _ = points.sources(self.d, self.sources)
+        arrays, _, _ = sources.sources(self.setup.space, self.sources)
         return {
             step: np.asarray(arrays[f"{step}_series"].data, float)
             for step in increments.PARTS

@@ -8,7 +8,6 @@ from functools import cached_property, partial
 import numpy as np
 
 from craton.errors import Problem
-from craton.methods.finite_difference import build, points
 from craton.methods.finite_difference.adjoint import (
     dependences,
     increments,
@@ -24,7 +23,9 @@ from craton.methods.finite_difference.adjoint import (
 )
 from craton.methods.finite_difference.adjoint.quality import WITH_Q
 from craton.methods.finite_difference.equations import material, vti
-from craton.methods.finite_difference.receiver_points import rows_of
+from craton.methods.finite_difference.space import GridSpace
+from craton.methods.waves.problem import assemble, refuse
+from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.reuse import Reuse
 from craton.methods.waves.tables import injection, sampling, stacked_rows, table_of
 
@@ -53,7 +54,7 @@ class State:
     def __init__(self, problem, d, given):
         self.problem, self.d, self.given = problem, d, given
         self.cells = d.cells
-        build.refuse(laminate_gradient.fluid_problems(d))
+        refuse(laminate_gradient.fluid_problems(d))
         self.medium = medium_of(d)
         self.forces = [s for s in problem.sources if s.force is not None]
         self.moments = [s for s in problem.sources if s.moment is not None]
@@ -70,7 +71,7 @@ class State:
     def rows(self):
         """(index, weight) of each channel."""
         problem = self.problem
-        first, index, weight = rows_of(self.d, problem.channels, problem.receivers)
+        (first, index, weight), _ = rows_of_channels(GridSpace(self.d), problem.channels, problem.receivers)
         weight = weight.astype(float)
         return [(index[a:b], weight[a:b]) for a, b in zip(first, first[1:])]
 
@@ -107,8 +108,8 @@ class State:
 
     def _arranged(self, sources, more=({}, {})):
         """Return a plan with sources, and with more arrays and launches."""
-        problem = self.problem
-        return build.arranged(self.d, sources, problem.receivers, problem.channels, Reuse(keep=False), more)
+        setup = replace(self.problem.setup, space=GridSpace(self.d), sources=sources)
+        return assemble(setup, Reuse(keep=False), more)
 
     def _recording(self, plan, rows):
         """Return the plan with a record of all steps of some rows."""
@@ -235,11 +236,11 @@ class State:
         if self.d.relaxing:
             return
         words = "derivatives by a moment with shear on points of a fluid, or next to one"
-        build.refuse(
+        refuse(
             [
                 Problem("source", f"{s.name}: {words}", "move it into the solid")
                 for s in self.moments
-                if any(self._without_modulus(*rows) for rows in points.moment_rows(self.d, s))
+                if self._without_modulus(*GridSpace(self.d).point_rows([s])[:2])
             ]
         )
 

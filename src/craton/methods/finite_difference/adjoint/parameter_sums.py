@@ -23,7 +23,7 @@ from craton.methods.finite_difference.adjoint import backward_fields
 from craton.methods.finite_difference.equations import boundaries, contact, laminate
 from craton.methods.finite_difference.equations import operators as fd
 from craton.methods.finite_difference.equations.scheme import MOTION, STRESS, VELOCITY
-from craton.methods.waves import points as tables
+from craton.methods.waves import tables
 from craton.methods.waves.tables import of_values, table_of
 
 SUM = Struct(

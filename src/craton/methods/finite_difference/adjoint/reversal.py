@@ -24,8 +24,6 @@ import numpy as np
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch, StepPlan
 from craton.core.subdomain import clip
-from craton.methods.finite_difference import build
-from craton.methods.finite_difference import points as sources_of
 from craton.methods.finite_difference.adjoint import (
     backward_fields,
     increments,
@@ -34,10 +32,12 @@ from craton.methods.finite_difference.adjoint import (
     transposed,
 )
 from craton.methods.finite_difference.adjoint.backward_fields import BACKWARD, FORWARD, TENSION, inner
-from craton.methods.finite_difference.equations import boundaries, contact, laminate, material
+from craton.methods.finite_difference.equations import boundaries, contact, half_steps, laminate, material
 from craton.methods.finite_difference.equations import operators as fd
 from craton.methods.finite_difference.equations.scheme import STRESS, VELOCITY
-from craton.methods.waves import points as tables
+from craton.methods.finite_difference.space import GridSpace
+from craton.methods.waves import sources as acting
+from craton.methods.waves import tables
 from craton.methods.waves.tables import injection, table_of
 
 BACK = Struct(
@@ -373,7 +373,7 @@ def steps_back(d, part, every, light, by_parameters):
     plain_stencil = replace(d.stencil, terrain=False)
     light = light and part == "velocity" and not by_parameters
     plain = backward(plain_stencil, part, light, not by_parameters)
-    for launch in build.steps_of(d, part):
+    for launch in half_steps.steps_of(d, part):
         surface = dict(launch.op.defines).get("SURFACE")
         op = fd.at_surface(plain, d.closure, d.stencil) if surface else plain
         names = backward_fields.names(d, op)
@@ -462,22 +462,22 @@ def taken_out(d, sources, every, by_parameters):
     What forces added is part of the velocities' increments: it depends on the density as these do.
     With sums by parameters it is summed by the launches of ``"density"``.
     """
-    arrays, launches, _ = sources_of.sources(d, sources)
+    arrays, launches, _ = acting.sources(GridSpace(d), sources)
     names = {name: f"{name}_out" for name in arrays} | {"state": "back"}
     out = {names[name]: array for name, array in arrays.items()}
     taken = {}
     if "stress" in launches:
         series = out["stress_series_out"]
         out["stress_series_out"] = replace(series, data=-np.asarray(series.data)[::-1])
-        taken["stress"] = [renamed(launches["stress"], names)]
+        taken["stress"] = [renamed(launches["stress"][0], names)]
     if "velocity" in launches and by_parameters:
         series = out["velocity_series_out"]
         out["velocity_series_out"] = replace(series, data=-np.asarray(series.data)[::-1])
-        taken["velocity"] = [renamed(launches["velocity"], names)]
+        taken["velocity"] = [renamed(launches["velocity"][0], names)]
         more, taken["density"] = parameter_sums.of_forces(d, arrays, "velocity_series_out", every)
         out |= more
     elif "velocity" in launches:
-        launch = launches["velocity"]
+        (launch,) = launches["velocity"]
         fields = ["back", "sums", "state", *(names.get(name, name) for name in launch.arrays[1:])]
         params = {"columns": launch.params["columns"], "every": every, "last": d.steps - 1}
         taken["velocity"] = [Launch(TAKE_OUT, tuple(fields), launch.box, params, launch.places)]
@@ -534,7 +534,7 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_pa
         Its array ``back`` is to hold the state at the end of the forward run.
     """
     arrays, pieces = transposed.faces(d)
-    arrays |= build.wavefield(d) | backward_fields.arrays(d) | material.arrays(d)
+    arrays |= half_steps.wavefield(d) | backward_fields.arrays(d) | material.arrays(d)
     arrays |= sums(d, light, by_parameters)
     # sums are of points outside the layers, what these remember of points inside
     remembered = {n: name for n, name in REMEMBERED.items() if name in arrays}
@@ -552,12 +552,12 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_pa
         if rows:
             more, sampled[name] = transposed.tap(d, name, rows)
             arrays |= more
-    names, half_steps = {field: BACKWARD(field) for field in d.fields}, {}
+    names, launches_back = {field: BACKWARD(field) for field in d.fields}, {}
     for part in ("stress", "velocity"):
         begins = pieces.get(f"{part}_first", [])
         held, before, behind = closures_back(d, part, every, light)
         arrays |= held
-        half_steps[part] = [
+        launches_back[part] = [
             *(residual["stress"] + out.get("stress", []) if part == "stress" else ()),
             *begins,
             *(renamed(launch, names) for launch in begins),
@@ -566,13 +566,13 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_pa
             *steps_back(d, part, every, light, by_parameters),
             *behind,
         ]
-    summed = {part: [] for part in half_steps}
+    summed = {part: [] for part in launches_back}
     if by_parameters:
-        summed = {part: parameter_sums.launches(d, part, every, light) for part in half_steps}
+        summed = {part: parameter_sums.launches(d, part, every, light) for part in launches_back}
     last = pieces.get("velocity_last", [])
     phases = {
         "backward stress": [
-            *half_steps["stress"],
+            *launches_back["stress"],
             *summed["stress"],
             sampled.get("moment"),
             *reversed(pieces.get("stress_after", [])),
@@ -580,7 +580,7 @@ def plan(d, residuals, taps, sources, margin, slots, every=1, light=False, by_pa
             *restoring(d, margin, slots, "stress"),
         ],
         "backward velocity": [
-            *half_steps["velocity"],
+            *launches_back["velocity"],
             *out.get("velocity", []),
             *reversed([*pieces.get("velocity_after", []), *last]),
             *(renamed(launch, names) for launch in last),

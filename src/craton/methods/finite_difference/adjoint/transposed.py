@@ -20,10 +20,18 @@ from dataclasses import replace
 import numpy as np
 
 from craton.core.plan import Array, Launch, Phase, StepPlan
-from craton.methods.finite_difference import build, ranks
+from craton.methods.finite_difference import ranks
 from craton.methods.finite_difference.adjoint import increments, laminate_gradient, strains
-from craton.methods.finite_difference.equations import boundaries, contact, laminate, material, operators, relaxing
-from craton.methods.waves import points as tables
+from craton.methods.finite_difference.equations import (
+    boundaries,
+    contact,
+    half_steps,
+    laminate,
+    material,
+    operators,
+    relaxing,
+)
+from craton.methods.waves import tables
 from craton.methods.waves.tables import injection, of_values, table_of
 
 
@@ -49,7 +57,7 @@ def plan(d, residuals, taps, slots, every=1):
     """
     arrays, pieces = faces(d)
     pieces["stress"] = [*pieces.get("stress", ()), *laminate_gradient.stressed(d)]
-    arrays |= build.wavefield(d) | material.arrays(d) | increments.store(d, slots)
+    arrays |= half_steps.wavefield(d) | material.arrays(d) | increments.store(d, slots)
     arrays |= increments.sums(d) | {"step": Array("points", (1,), np.int32)} | strains.memory(d)
     more, inject = injected(d, residuals)
     arrays |= more
@@ -164,10 +172,10 @@ def half_step(d, name, pieces):
     The transpose of the forward stress step advances adjoint velocities: what followed that step
     (sponge) has acted on adjoint stresses, and what followed the velocity step acts last.
     """
-    plain, *surface = build.steps_of(d, name)
+    plain, *surface = half_steps.steps_of(d, name)
     layered = pieces.get(name, ())
     steps = [plain, *layered, *surface]
-    if d.relaxing and name == "stress":  # as `build.phase_of`
+    if d.relaxing and name == "stress":  # as `half_steps.phase_of`
         steps = [plain, *surface, *layered]
     begins = [*pieces.get(f"{name}_first", ())]  # ghosts of a periodic axis
     if name == "velocity":
@@ -203,7 +211,7 @@ def layers(d, step):
 def scratch(d, axis):
     """Fields that hold q of cpml.h in the layers across an axis; those of all axes share them."""
     layout = d.layout
-    part = {"first": layout.first, "window": layout.window(), "defined": build.defined(d)}
+    part = {"first": layout.first, "window": layout.window(), "defined": half_steps.defined(d)}
     return {
         name: Array("boundary", layout.padded, d.precision, over=layout, **part)
         for name in scratch_names(d, axis)
@@ -231,7 +239,7 @@ def remembered(d, step, axis, side):
     fields = tractions(d, axis) if of == "stress" else d.names(*boundaries.cyclic(d, axis)[0])
     names = (*scratch_names(d, axis), f"psi_{of}_{face}", *fields, f"cpml_{face}")
     op = operators.remember(d.stencil, axis, of)
-    thickness = d.scenario.boundaries.cpml.thickness
+    thickness = d.boundaries.cpml.thickness
     slab, *_ = boundaries.slab_depths(d, axis, side, thickness)
     return Launch(op, names, boundaries.layer(d, axis, side), boundaries.slab_params(d, slab))
 

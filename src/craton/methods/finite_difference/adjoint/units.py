@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.methods.finite_difference import points, sides
+from craton.methods.finite_difference import sides
+from craton.methods.finite_difference.space import GridSpace
 from craton.methods.waves.unit_sources import AXES, MOVED, PARTS, collected, components, shifted
 
 __all__ = ["PARTS", "collected", "rows"]
@@ -21,16 +22,14 @@ def rows(d, source, kind):
     kind : str
         ``"force"`` or ``"moment"``.
     """
-    table = [_joined(_rows_of(d, source, kind, unit)) for unit in components(kind)]
+    table = [_rows_of(d, source, kind, unit) for unit in components(kind)]
     return [*table, *(_moved(d, source, kind, axis) for axis in range(AXES))]
 
 
 def _rows_of(d, source, kind, strength):
     """Rows of a source with another strength, on its side of a contact."""
-    changed = replace(source, **{kind: strength})
-    if kind == "force":
-        return list(points.force_rows(d, changed))
-    return list(points.moment_rows(d, changed, sides.isotropic(d, source.moment)))
+    fluid_first = [kind == "moment" and sides.isotropic(d, source.moment)]
+    return GridSpace(d).point_rows([replace(source, **{kind: strength})], fluid_first)[:2]
 
 
 def _moved(d, source, kind, axis):
@@ -44,13 +43,6 @@ def _moved(d, source, kind, axis):
     parts = []
     for sign in (1, -1):
         strength = source.force if kind == "force" else source.moment
-        moved = _rows_of(d, shifted(source, axis, sign * step), kind, strength)
-        parts += [(index, sign / (2 * step) * weight) for index, weight in moved]
-    return _joined(parts)
-
-
-def _joined(parts):
-    """Return rows as one table."""
-    if not parts:
-        return np.zeros(0, int), np.zeros(0)
+        index, weight = _rows_of(d, shifted(source, axis, sign * step), kind, strength)
+        parts.append((index, sign / (2 * step) * weight))
     return tuple(np.concatenate(part) for part in zip(*parts))

@@ -21,7 +21,7 @@ def chosen(scenario, grid, sources, speeds):
     """
     if scenario.domain.waves is not None:
         return scenario.domain.waves == "acoustic"
-    return fluid(speeds) and not kept_elastic(scenario, grid, sources)
+    return fluid(speeds) and not kept_elastic(scenario.model, grid, sources)
 
 
 def fluid(speeds):
@@ -39,10 +39,10 @@ def beyond(model, grid):
     return [name for name, wanted in found.items() if wanted]
 
 
-def kept_elastic(scenario, grid, sources):
+def kept_elastic(model, grid, sources):
     """Why a fluid is computed with the elastic scheme, in words; empty where it is not."""
-    shearing = [s.name for s in sources if sheared(s, scenario.domain.planar)]
-    return [*beyond(scenario.model, grid), *([f"shear in the moment of {', '.join(shearing)}"] if shearing else [])]
+    shearing = [s.name for s in sources if sheared(s, grid.planar)]
+    return [*beyond(model, grid), *([f"shear in the moment of {', '.join(shearing)}"] if shearing else [])]
 
 
 def problems(scenario, grid):
@@ -108,5 +108,5 @@ def notes(d, sources):
         return [("waves", "acoustic (vs = 0 everywhere): velocity and pressure only")]
     if d.motion == "SH" or not fluid(d.speeds):
         return []
-    reasons = kept_elastic(d.scenario, d.grid, sources) or ["domain.waves"]
+    reasons = kept_elastic(d.model, d.grid, sources) or ["domain.waves"]
     return [("waves", f"elastic although vs = 0 everywhere: {'; '.join(reasons)}")]

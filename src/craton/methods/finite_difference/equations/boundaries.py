@@ -51,7 +51,7 @@ def layer(d, axis, side):
     """Return the box of the points where a CPML stretches a field: one more on the high side, whose
     half point lies in the layer.
     """
-    n, thickness = d.grid.shape[2 - axis], d.scenario.boundaries.cpml.thickness
+    n, thickness = d.grid.shape[2 - axis], d.boundaries.cpml.thickness
     return d.slab(axis, n - thickness - 1, n) if side else d.slab(axis, 0, thickness)
 
 
@@ -122,7 +122,7 @@ def damping_profile(d, depth, thickness, frequency):
     """1 - exp(-rate dt) of g and alpha at `depth` points into the layer, (2, n): see damping.h."""
     ratio = np.clip(depth / thickness, 0, None)
     fastest = d.layer_speeds.fastest
-    d0 = strongest(thickness, d.grid.spacing, fastest, d.scenario.boundaries.cpml)
+    d0 = strongest(thickness, d.grid.spacing, fastest, d.boundaries.cpml)
     g = d0 * (damping_strength(d) * ratio ** guided.power(d.layer_ratio) + BACKWARD_DAMPING * d.backward * ratio**2)
     rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]
     return -np.expm1(-d.dt * np.stack(rates))
@@ -132,7 +132,7 @@ def cpml(d):
     """Convolutional PML, with damped velocities where waves are guided: memory variables in the
     layers only.
     """
-    options = d.scenario.boundaries.cpml
+    options = d.boundaries.cpml
     thickness, frequency = options.thickness, options.frequency or d.frequency
     limits = (ALPHA_FLOOR if d.guiding else UNGUIDED_FLOOR, greatest_stretch(d))
     arrays, phases = {}, {"velocity": [], "stress": [], "velocity_after": []}
@@ -213,7 +213,7 @@ def sponge(d):
 
 def sponge_profile(d, axis, side):
     """Return the box of a sponge, and what it multiplies fields by along its axis."""
-    options = d.scenario.boundaries.sponge
+    options = d.boundaries.sponge
     box, depth, _ = slab_depths(d, axis, side, options.thickness)
     return box, np.exp(-((options.strength * np.clip(depth, 0, None)) ** 2))
 
@@ -292,7 +292,7 @@ BOUNDARIES = {"cpml": cpml, "sponge": sponge, "a1": a1, "rigid": rigid, "periodi
 
 def inside_layer(d, xyz):
     """Return which positions, shape (n, 3), are within an absorbing layer: (n,) booleans."""
-    xyz, options = np.asarray(xyz, float).reshape(-1, 3), d.scenario.boundaries
+    xyz, options = np.asarray(xyz, float).reshape(-1, 3), d.boundaries
     inside = np.zeros(len(xyz), bool)
     for kind, planes in (("cpml", options.cpml.thickness), ("sponge", options.sponge.thickness), ("a1", d.reach)):
         for axis, side in d.faces(kind):

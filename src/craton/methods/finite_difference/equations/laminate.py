@@ -60,7 +60,7 @@ def planes(d):
     if "planes" not in d.laminates:
         d.laminates["planes"] = {
             k: change
-            for k, change in cut_planes(d.scenario.model, d.grid).items()
+            for k, change in cut_planes(d.model, d.grid).items()
             if k in inner_planes(d) and k < lowest_air(d) and not beside_floor(d, k)
         }
     return d.laminates["planes"]
@@ -111,7 +111,7 @@ def isotropic(kappa, mu):
 
 def inner_planes(d):
     """Range of planes without CPML layers along z and the plane of a free surface."""
-    thickness, nz = d.scenario.boundaries.cpml.thickness, d.grid.shape[0]
+    thickness, nz = d.boundaries.cpml.thickness, d.grid.shape[0]
     return range(
         thickness if d.face("bottom") == "cpml" else 0,
         {"cpml": nz - 1 - thickness, "free": nz - 1}.get(d.face("top"), nz),
@@ -131,7 +131,7 @@ def rectangles(d, k):
     touches.
     """
     found = [d.box[2:]]
-    for anomaly in anomalies.build(d.scenario.model):
+    for anomaly in anomalies.build(d.model):
         (z0, z1), *others = (touched(d.grid, anomaly, axis) for axis in (2, 1, 0))
         if d.planar:
             others[0] = (0, d.shape[1]) if others[0][0] < others[0][1] else (0, 0)
@@ -229,13 +229,13 @@ def stiffness(d, changes):
 
 def overlaps(d, face, boxes):
     """Parts of boxes in the CPML layer of a face."""
-    slab, *_ = slab_depths(d, *face, d.scenario.boundaries.cpml.thickness)
+    slab, *_ = slab_depths(d, *face, d.boundaries.cpml.thickness)
     return [common for box in boxes if (common := clip(box, slab))]
 
 
 def in_layer(d, axis, side, box):
     """Return the launch for a box in the CPML layer of a face (axis, side)."""
-    slab, *_ = slab_depths(d, axis, side, d.scenario.boundaries.cpml.thickness)
+    slab, *_ = slab_depths(d, axis, side, d.boundaries.cpml.thickness)
     a, h = "xy"[axis], "yx"[axis]
     names = d.names(
         f"s{a}{a}", f"s{h}{h}", "szz", "sxy", f"v{a}", f"v{h}", f"psi_stress_{a}{side}", f"cpml_{a}{side}", "laminate"

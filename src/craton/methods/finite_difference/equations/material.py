@@ -54,7 +54,7 @@ def fill(arrays, box, d):
         at, grid = part
         return at, parameters(d, grid, arrays)
 
-    with read_ahead(d.scenario.model):
+    with read_ahead(d.model):
         for at, values in in_order(parameters_of, parts_of(d, runs)):
             for name, out in arrays.items():
                 out[at] = values[name]

@@ -171,7 +171,7 @@ def medium(d, grid):
     """
     if d.cells is not None:
         return window(d.cells, grid), thin_inverse_q(d, grid)
-    cells = tuple(map(thin, cell_averages(d.scenario.model, grid, 0, grid.shape[0])))
+    cells = tuple(map(thin, cell_averages(d.model, grid, 0, grid.shape[0])))
     if d.relaxation is None:
         return cells, None
     return unrelaxed(d.relaxation, cells, inverse_q_of_model(d, grid))
@@ -208,14 +208,14 @@ def inverse_q(d, grid):
 
 def inverse_q_of_model(d, grid):
     """1/Qp and 1/Qs that the model gives for the cells of a part of the grid: thin arrays."""
-    return tuple(map(thin, cell_losses(d.scenario.model, grid, 0, grid.shape[0])))
+    return tuple(map(thin, cell_losses(d.model, grid, 0, grid.shape[0])))
 
 
 def reference_medium(d, grid):
     """Density, bulk and shear modulus that the model gives for the cells of a part of the grid,
     (nz, ny, nx) each: where it has attenuation, those of its reference frequency.
     """
-    return cell_averages(d.scenario.model, grid, 0, grid.shape[0])
+    return cell_averages(d.model, grid, 0, grid.shape[0])
 
 
 def words(d):
@@ -288,7 +288,7 @@ def notes(d):
     r = d.relaxation
     if r is None:
         return []
-    found = [values for *_, values in rheology.samples(d.scenario.model, d.grid)]
+    found = [values for *_, values in rheology.samples(d.model, d.grid)]
     # Qs of a fluid is ignored
     losses = np.concatenate([np.ravel(q) for v in found for q in (v[3], v[4] * (v[1] > 0))])
     losses = np.unique(losses[losses > 0][:: max(len(losses) // 1000, 1)])

@@ -41,30 +41,26 @@ def level_floor(model) -> float | None:
     return float(medium.breaks[count]) if count and not np.any(fluid[count:]) else None
 
 
-def highest_solid(scenario, grid) -> int | None:
+def highest_solid(model, order, grid) -> int | None:
     """Return the highest solid plane below a level floor; None where the floor is not level, a body
     of fluid is elsewhere, or a body lies so near that differences about the floor reach it.
     """
-    floor = level_floor(scenario.model)
+    floor = level_floor(model)
     if floor is None:
         return None
-    room = (closure(min(scenario.run.order, HIGHEST)).rows + 1) * grid.steps[2]
-    for given, body in zip(scenario.model.anomalies, anomalies.build(scenario.model)):
+    room = (closure(min(order, HIGHEST)).rows + 1) * grid.steps[2]
+    for given, body in zip(model.anomalies, anomalies.build(model)):
         if given.vs == 0 or body.lower[2] - room < floor < body.upper[2] + room:
             return None
     return math.floor((floor - grid.origin[2]) / grid.steps[2] + ON_FLOOR)
 
 
-def closed_plane(scenario, grid) -> int | None:
+def closed_plane(model, boundaries, order, grid) -> int | None:
     """Return the highest solid plane below a level floor that has room for a closure on both sides."""
-    solid = highest_solid(scenario, grid)
-    if solid is None or scenario.run.order == 2:
+    solid = highest_solid(model, order, grid)
+    if solid is None or order == 2:
         return None
-    rows, nz, layer = (
-        closure(min(scenario.run.order, HIGHEST)).rows,
-        grid.shape[0],
-        scenario.boundaries.cpml.thickness,
-    )
-    below = solid + 1 - (layer if scenario.boundaries.face("bottom") == "cpml" else 0)
-    above = nz - 1 - solid - {"cpml": layer + 1, "free": rows + 1}.get(scenario.boundaries.face("top"), 0)
+    rows, nz, layer = (closure(min(order, HIGHEST)).rows, grid.shape[0], boundaries.cpml.thickness)
+    below = solid + 1 - (layer if boundaries.face("bottom") == "cpml" else 0)
+    above = nz - 1 - solid - {"cpml": layer + 1, "free": rows + 1}.get(boundaries.face("top"), 0)
     return solid if min(below, above) >= rows else None

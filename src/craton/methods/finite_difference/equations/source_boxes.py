@@ -12,8 +12,7 @@ from craton.core.plan import Array, Launch
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference.equations import material, operators, storage
 from craton.methods.finite_difference.equations.scheme import VELOCITY
-from craton.methods.waves import points
-from craton.methods.waves.tables import injection
+from craton.methods.waves.tables import INJECT, SAMPLE, injection
 
 RADIUS = 12  # points from the outermost point that a source adds to, to each side
 PARAMS = Struct(
@@ -119,7 +118,7 @@ def limits_of(d):
     layers, and of the outermost points that a rigid face holds.
     """
     faces = {kind: d.faces(kind) for kind in ("cpml", "rigid")}
-    thickness = {"cpml": d.scenario.boundaries.cpml.thickness + 1, "rigid": 1}
+    thickness = {"cpml": d.boundaries.cpml.thickness + 1, "rigid": 1}
     limits = np.array([[0, n] for n in d.grid.shape])
     for kind, members in faces.items():
         for axis, side in members:
@@ -281,7 +280,7 @@ def kept_in_half(d, phases, tables):
     tables : dict of str to Array
         Of sources and channels, by name.
     """
-    sources = {phase.name: launch for phase in phases for launch in phase.launches if launch.op is points.INJECT}
+    sources = {phase.name: launch for phase in phases for launch in phase.launches if launch.op is INJECT}
     boxes = around(d, tables, sources)
     box_arrays = {name: array for box in boxes for name, array in arrays(d, box).items()}
     changed = []
@@ -335,9 +334,7 @@ def sampled(d, boxes, tables, launches):
         names = ("record", box.name("state"), "sample_in_boxes", *plain.arrays[3:])
         runs = np.split(channels, np.flatnonzero(np.diff(channels) > 1) + 1)
         added += [
-            Launch(points.SAMPLE, names, (0, 1, 0, 1, int(run[0]), int(run[-1]) + 1), plain.params)
-            for run in runs
-            if len(run)
+            Launch(SAMPLE, names, (0, 1, 0, 1, int(run[0]), int(run[-1]) + 1), plain.params) for run in runs if len(run)
         ]
     if not added:
         return {}, launches

@@ -18,7 +18,7 @@ from craton.core.plan import Launch
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference.equations import operators
 from craton.methods.finite_difference.equations.scheme import VELOCITY
-from craton.methods.waves import points
+from craton.methods.waves import tables
 from craton.model.media import earth, rheology
 from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
@@ -42,7 +42,7 @@ STREAMED = {"velocity": (8, 32, 4, 16, 3), "stress": (4, 32, 4, 32, 4)}
 CODES = tuple((f"{name}_{part}", "i32") for name in ("rho", "lam", "rmu") for part in ("base", "step"))
 PARAMS = {s.name: Struct(s.name, (*s.fields, *CODES)) for s in (operators.FD, operators.SLAB)}
 BOX_FIELD = re.compile(r"box\d+_vx")  # of boxes in float32, see source_boxes.py
-SAMPLE = points.SAMPLE.specialised("sample_half", HALF=1)
+SAMPLE = tables.SAMPLE.specialised("sample_half", HALF=1)
 REMEDY = "leave run.storage out"
 
 
@@ -126,7 +126,7 @@ def amplitude(d, sources, distances):
     """
     times, peak = d.start + np.arange(d.steps) * d.dt, 0.0
     for source, distance in zip(sources, distances):
-        vp, vs, rho = (v[0] for v in earth.point_values(d.scenario.model, [source.xyz]))
+        vp, vs, rho = (v[0] for v in earth.point_values(d.model, [source.xyz]))
         series = source.wavelet(times)
         value, rate = np.abs(series).max(), np.abs(np.gradient(series, d.dt)).max()
         spread = 4 * np.pi * rho * vs**2 * distance
@@ -216,7 +216,7 @@ def converted(d, launch, phase):
     The spacing of the scheme takes up the impedance: dt / h times Z for velocity, over Z for
     stress.
     """
-    if launch.op is points.SAMPLE:
+    if launch.op is tables.SAMPLE:
         return replace(launch, op=SAMPLE)
     if not launch.on_grid:
         return launch
@@ -275,7 +275,7 @@ def notes(d, plan):
         ),
         ("expected error", f"of waveforms, relative L2 against float32, median of receivers: {errors}"),
     ]
-    if d.scenario.snapshots:
+    if plan.snapshots:
         velocity, stress = (HIGHEST / scale(d, field) for field in ("vx", "sxx"))
         words = f"of 16 bits: beside a source cut off at {velocity:.2g} m/s and {stress:.2g} Pa"
         rows.append(("snapshots", words))

@@ -23,7 +23,7 @@ def medium(d, grid):
     """
     if d.cells is not None:
         return relaxing.window(d.cells, grid), relaxing.thin_inverse_q(d, grid)
-    cells = tuple(map(relaxing.thin, cell_stiffness(d.scenario.model, grid, 0, grid.shape[0])))
+    cells = tuple(map(relaxing.thin, cell_stiffness(d.model, grid, 0, grid.shape[0])))
     if d.relaxation is None:
         return cells, None
     return unrelaxed(d.relaxation, cells, relaxing.inverse_q_of_model(d, grid))
@@ -50,7 +50,7 @@ def unrelaxed(relaxation, cells, inverse_q):
 
 def reference_medium(d, grid):
     """Density, bulk and shear modulus of waves along z, see `relaxing.reference_medium`."""
-    return departure(*cell_stiffness(d.scenario.model, grid, 0, grid.shape[0]))
+    return departure(*cell_stiffness(d.model, grid, 0, grid.shape[0]))
 
 
 def stiffness(d, grid):

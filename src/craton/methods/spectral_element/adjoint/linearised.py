@@ -10,18 +10,22 @@ import numpy as np
 
 from craton.conventions import OF_Q
 from craton.errors import Problem, ScenarioError
-from craton.methods.spectral_element import build, points
 from craton.methods.spectral_element.adjoint import nodal, pair_operators, pair_parts, pairs, replay, replay_operators
 from craton.methods.spectral_element.adjoint.constants import C44, ConstantsRule, RelaxingConstantsRule
 from craton.methods.spectral_element.adjoint.linearised_ranks import RankElements
 from craton.methods.spectral_element.adjoint.linearised_state import HALF_STEPS, State
 from craton.methods.spectral_element.adjoint.linearised_steps import Discretised
 from craton.methods.spectral_element.adjoint.relaxing_rule import RelaxingRule
+from craton.methods.spectral_element.build import MeshDomain
+from craton.methods.spectral_element.equations.step import elements_of
 from craton.methods.spectral_element.equations.time_step import stable_step
 from craton.methods.spectral_element.sites import sites
+from craton.methods.spectral_element.space import ElementSpace, moment_rows
 from craton.methods.waves import q_parameters
-from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.problem import assemble, refuse, set_up
+from craton.methods.waves.receivers import rows_of_channels
 from craton.methods.waves.reuse import Reuse
+from craton.methods.waves.sources import histories
 from craton.survey import leapfrog
 from craton.survey.catalogues import Catalogue
 from craton.survey.faults import FiniteFault
@@ -122,24 +126,25 @@ class Linearised(Discretised):
     """
 
     def __init__(self, scenario, machine, prepared=None):
-        build.refuse(refused_tables(scenario))
+        refuse(refused_tables(scenario))
         self.machine, reuse = machine, Reuse()
         fast = scenario.run.model_copy(update={"assembly": "fast"})
-        run = build.discretised_run(scenario.model_copy(update={"run": fast}), prepared, SingleRank(), machine, reuse)
-        d, _, self.sources, receivers, channels, _ = run
-        if not channels:
+        setup = set_up(MeshDomain(scenario.model_copy(update={"run": fast}), prepared, None, machine, reuse))
+        d, self.sources, receivers = setup.space.d, setup.sources, setup.receivers
+        if not setup.channels:
             raise ScenarioError([Problem("receivers", RECEIVERS, "")])
         self.scenario = scenario
-        self.plan = replace(build.assemble(*run, reuse), arrays={}, phases=())
+        self.plan = replace(assemble(setup, reuse), arrays={}, phases=())
         self.channels = self.plan.channels
-        self.rows, in_fluid = points.channel_rows(d, self.channels, receivers)
-        build.refuse(refused_on_mesh(d, self.sources, self.channels, self.rows))
+        (first, *rows), at = rows_of_channels(setup.space, self.channels, receivers)
+        self.rows = list(zip(*(np.split(values, first[1:-1]) for values in rows)))
+        refuse(refused_on_mesh(d, self.sources, self.channels, self.rows))
         self.d = nodal.nodal(d)
         self.rule = rule_of(d)(self.d)
         self.grid = nodal.Nodes(self.d, self.rule.weights)
-        self.sites = self._sites_of_pressure(receivers, in_fluid)
+        self.sites = self._sites_of_pressure(receivers, ~np.isnan(at))
         self.columns = columns_of(self.d, self.sources)
-        self.elements = build.elements_of(self.d)
+        self.elements = elements_of(self.d)
 
     def _sites_of_pressure(self, receivers, in_fluid):
         """Return the site of each channel of pressure in the solid, whose rows have the bulk modulus:
@@ -195,7 +200,7 @@ class Linearised(Discretised):
     @cached_property
     def histories(self):
         """What the columns inject at each step, (steps, columns)."""
-        series, _ = points.histories(self.d, self.sources)
+        series, _ = histories(ElementSpace(self.d), self.sources)
         return series[:, [column.source for column in self.columns]]
 
     @cached_property
@@ -370,7 +375,7 @@ def columns_of(d, sources):
     d : NodalDiscretisation
     sources : list of PointSource
     """
-    index, weight, column = points.rows_of_points(d, sources)
+    index, weight, column = ElementSpace(d).point_rows(sources)
     out = [Column(n, (index[column == n], weight[column == n])) for n in range(len(sources))]
     fluid = [n for n, c in enumerate(out) if d.state.fluid and len(c.row[0]) and _in_fluid(d, c)]
     parts = [_parts_in_fluid(d, n, sources[n]) for n in fluid]
@@ -389,6 +394,6 @@ def _parts_in_fluid(d, number, source):
     out = []
     for m in range(len(located.element)):
         site = sites(d, located.some([m]))
-        index, weight = points.moment_rows(d, site, source.moment[None])
+        index, weight = moment_rows(d, site, source.moment[None])
         out.append(Column(number, (index.ravel(), weight.ravel() / parts[0]), site))
     return out

@@ -11,12 +11,13 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from craton.methods.spectral_element import build, ranks
+from craton.methods.spectral_element import ranks
 from craton.methods.spectral_element.adjoint.linearised_steps import Discretised, Steps, Sums, arrays_of
 from craton.methods.spectral_element.adjoint.nodal import NodalDiscretisation, with_medium
 from craton.methods.spectral_element.adjoint.pair_parts import MEDIA
 from craton.methods.spectral_element.discretisation import fields_of, places_of
 from craton.methods.spectral_element.equations.state import FORCE
+from craton.methods.spectral_element.equations.step import elements_of
 from craton.methods.spectral_element.mesh.families import arrange_families
 from craton.methods.spectral_element.mesh.geometry import ElementGeometry
 from craton.methods.spectral_element.mesh.subdomain import build_subdomain
@@ -63,7 +64,7 @@ class RankElements(Discretised):
         ]
         self.places = [self._places(n) for n in (0, 1)]
         self.d = self._discretisation(subdomain, ghosted)
-        self.elements = build.elements_of(self.d)
+        self.elements = elements_of(self.d)
         self.absorbing = [self._absorbing(prefix, n) for n, (prefix, _) in enumerate(MEDIA)]
         described = ranks.described(self.d)
         self.partition = tuple(team.every(lambda: described))

@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from craton.methods.spectral_element import points
 from craton.methods.spectral_element.adjoint import pairs
 from craton.methods.spectral_element.adjoint.linearised_steps import Steps, arrays_of
 from craton.methods.spectral_element.adjoint.pair_parts import field_of
 from craton.methods.spectral_element.sites import at_sites
+from craton.methods.spectral_element.space import ElementSpace
 from craton.methods.waves import unit_sources
 
 HALF_STEPS = {"force": "velocity", "moment": "stress"}
@@ -64,7 +64,7 @@ class State(Steps):
 
     @property
     def launches(self):
-        """Launches of elements and of faces, and what ranks exchange; see `build.elements_of`."""
+        """Launches of elements and of faces, and what ranks exchange; see `step.elements_of`."""
         return self.problem.elements[1:]
 
     @property
@@ -149,7 +149,7 @@ class State(Steps):
         inside = (located >= 0).reshape(-1, 2).all(axis=1).repeat(2)
         places = [place if ok else source for ok, place in zip(inside, places)]
         units = [replace(source, **{kind: unit}) for unit in unit_sources.components(kind)]
-        index, weight, column = points.rows_of_points(self._of_places(source), [*units, *places])
+        index, weight, column = ElementSpace(self._of_places(source)).point_rows([*units, *places])
         rows = [(index[column == n], weight[column == n]) for n in range(len(units) + len(places))]
         moved = [
             (at, sign / (2 * step) * ok * by) for (at, by), ok, (_, sign) in zip(rows[len(units) :], inside, shifts)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.core.plan import STATE, StepPlan
-from craton.methods.spectral_element import build
 from craton.methods.spectral_element.adjoint import pair_operators, pairs, replay
 from craton.methods.spectral_element.adjoint.pair_parts import MEDIA
-from craton.methods.spectral_element.equations import faces
+from craton.methods.spectral_element.equations import faces, step
 from craton.methods.waves.tables import injection, sampling, stacked_rows, table_of
 
 
@@ -23,7 +22,7 @@ class Steps:
     arrays : dict of str to Array
         Of mesh, medium and faces, see `arrays_of`.
     launches : (dict, list, dict)
-        Of elements and of faces, and what ranks exchange; see `build.elements_of`.
+        Of elements and of faces, and what ranks exchange; see `step.elements_of`.
     rows, injected : list of (index, weight)
         Of channels in "state", and of columns of sources in "forces".
     acting : sequence of int
@@ -80,12 +79,12 @@ class Steps:
             more, inject = injection("source", table, self.histories, d.precision, "forces")
             arrays, sources = arrays | more, [inject]
         recorded, record = sampling(*stacked_rows(self.rows), d.steps, d.precision)
-        phases = build.phases_of(d, sources, elements, edges, exchanges)
+        phases = step.phases_of(d, sources, elements, edges, exchanges)
         plan = StepPlan(
             precision=d.precision,
             layout=d.state.layout,
             arrays=arrays | recorded,
-            phases=(build.phase("save", first), *phases, build.phase("record", record)),
+            phases=(step.phase("save", first), *phases, step.phase("record", record)),
         )
         return self._of_rank(plan)
 
@@ -151,7 +150,7 @@ def arrays_of(d, start):
     start : dict of str to Array
         Those of the medium of the start.
     """
-    new = build.inverse_mass_arrays(d) | faces.absorbing_faces(d)[0]
+    new = step.inverse_mass_arrays(d) | faces.absorbing_faces(d)[0]
     for arranged in d.families:
         for part in ("moduli", "loss"):
             name = f"{arranged.family.name}_{part}"
@@ -238,7 +237,7 @@ class Discretised:
     ----------
     d : NodalDiscretisation
     elements : tuple
-        What `build.elements_of` returns.
+        What `step.elements_of` returns.
     rows_of_sums : int
         Rows of the sums of an element, most of all families of the whole mesh.
     """

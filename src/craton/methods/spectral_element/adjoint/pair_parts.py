@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from craton.core.plan import Array, ColourBoundaries, Launch, StepPlan
-from craton.methods.spectral_element import build
 from craton.methods.spectral_element.adjoint import pair_operators, replay_operators
+from craton.methods.spectral_element.equations import step
 from craton.methods.spectral_element.equations.faces import launch_on_points
 from craton.methods.spectral_element.equations.state import PairState
 from craton.methods.spectral_element.mesh import families
-from craton.methods.waves import points as tables
+from craton.methods.waves import tables
 from craton.methods.waves.ranks.sharing import Sharing
 from craton.methods.waves.tables import injection, of_values, stacked_rows, table_of
 
@@ -341,7 +341,7 @@ class Parts:
             launches = [*injected, *coupling.get(medium, ())]
             elements = self.elements(make, of_family, medium)
             complete = halves[medium] if self.coupled else sorted({*sum(halves.values(), ())})
-            phase = build.phase(medium, launches, elements, self.exchange(medium, complete))
+            phase = step.phase(medium, launches, elements, self.exchange(medium, complete))
             first = (replace(launch, outer=True) for launch in before)
             out[medium] = replace(phase, launches=(*first, *phase.launches))
             before = injected = ()

@@ -13,7 +13,7 @@ import numpy as np
 from craton.core.plan import Array, Launch
 from craton.methods.spectral_element.adjoint import pair_operators
 from craton.methods.spectral_element.adjoint.pair_parts import COMPONENTS, MEDIA, Parts, field_of, forces_at, moved
-from craton.methods.spectral_element.build import phase
+from craton.methods.spectral_element.equations.step import phase
 
 # how often a recorded field is differentiated by time
 DERIVATIVES = {"displacement": 0, "velocity": 1, "potential": 0, "potential_rate": 1, "pressure": 2}

@@ -18,7 +18,7 @@ import numpy as np
 from craton.core.plan import Array, ColourBoundaries, Launch
 from craton.methods.spectral_element.adjoint import pair_operators, pairs, replay_operators
 from craton.methods.spectral_element.adjoint.pair_parts import MEDIA, Parts
-from craton.methods.spectral_element.build import phase
+from craton.methods.spectral_element.equations.step import phase
 from craton.methods.spectral_element.mesh import families
 
 SAVED = {"path": "displacement", "fluid_path": "potential"}

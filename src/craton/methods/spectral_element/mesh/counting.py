@@ -17,7 +17,9 @@ import numpy as np
 from craton.core.performance import ElementSpeeds, step_seconds
 from craton.methods.spectral_element import build
 from craton.methods.spectral_element.mesh import chunk_notes, families
+from craton.methods.waves.problem import refuse, step_problems
 from craton.methods.waves.ranks.sharing import SingleRank
+from craton.methods.waves.timing import time_step_for
 from craton.model.globe import earth_chunk
 from craton.model.mesh.doubling import BRICKS
 from craton.model.mesh.prepared import Prepared
@@ -153,10 +155,10 @@ def count(scenario, machine, ranks=1):
     """
     chunk = earth_chunk.chunk_of(scenario)
     on_earth = scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(chunk))})
-    build.refuse(survey_problems(on_earth))
+    refuse(survey_problems(on_earth))
     limit, per_element = columns(scenario, chunk, machine)
-    step = scenario.time.step or build.timing.time_step_for(limit)
-    build.refuse(build.step_problems(scenario, limit))
+    step = scenario.time.step or time_step_for(limit)
+    refuse(step_problems(scenario, limit, "mesh"))
     degree = scenario.run.degree
     largest_slice, points, shared, outer, grid = (count_sphere if chunk.all_chunks > 1 else count_chunk)(
         chunk, ranks, degree

@@ -15,7 +15,7 @@ from craton.core.recording import Recording, slots_for
 from craton.core.rolling import Rolling
 from craton.errors import Problem, ScenarioError
 from craton.io.contents import Wavefield
-from craton.methods.waves import points as operators
+from craton.methods.waves import tables as operators
 from craton.methods.waves.coupling.oblique import plane_incident
 from craton.methods.waves.coupling.sampled import SampledIncident, medium_problem
 from craton.methods.waves.tables import of_values

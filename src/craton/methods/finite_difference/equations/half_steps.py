@@ -1,0 +1,132 @@
+"""Fields of the staggered grid in memory, and the launches of a step: two half steps and the record, with boundaries, sources and what
+crosses the sides of boxes at their places.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from craton.core.plan import Array, Launch, Phase
+from craton.methods.finite_difference import ranks
+from craton.methods.finite_difference.equations import contact, laminate, material, operators, relaxing, source_boxes
+from craton.methods.finite_difference.equations.boundaries import BOUNDARIES
+
+# where in a step the tables of sources act
+SOURCES = {"velocity": "velocity_begun", "stress": "stress_ended", "windows": "stress_first", "moments": "stress_last"}
+
+
+def equations(d, arrays, launches, tables, reuse):
+    """Return all arrays of a plan, and the phases of a step.
+
+    Parameters
+    ----------
+    d : Discretisation
+    arrays : dict of str to Array
+        Of tables and boxes.
+    launches : list of dict of str to list of Launch
+        By where in a step they run.
+    tables : dict of str to Array
+        Those of `arrays` that sources and receivers have.
+    reuse : Reuse
+    """
+    own, pieces = wavefield(d) | relaxing.arrays(d) | material.arrays(d), {}
+    medium = (d.acoustic, d.shots)
+    kinds = dict.fromkeys(BOUNDARIES.values(), (*medium, d.frequency))
+    more, *of_tables = launches
+    add(pieces, more)
+    for kind, key in (kinds | dict.fromkeys((laminate.laminate, contact.contact), medium)).items():
+        boundary_arrays, of_boundary = reuse.get(kind.__name__, lambda kind=kind: kind(d), key)
+        own |= boundary_arrays
+        add(pieces, of_boundary)
+    for some in of_tables:
+        add(pieces, {SOURCES.get(place, place): of_place for place, of_place in some.items()})
+    steps = reuse.get("steps", lambda: {name: steps_of(d, name) for name in ("velocity", "stress")}, medium)
+    phases = *(phase_of(d, name, steps[name], pieces) for name in steps), Phase("record", tuple(pieces["record"]))
+    arrays = own | arrays
+    if d.in_half:
+        box_arrays, phases = source_boxes.kept_in_half(d, phases, tables)
+        injected = [name for name in tables if name.startswith(("velocity_", "stress_"))]
+        arrays = {name: array for name, array in (arrays | box_arrays).items() if name not in injected}
+    return arrays, phases
+
+
+def add(pieces, launches):
+    """Add launches by where in a step they run to others."""
+    for place, of_place in launches.items():
+        pieces.setdefault(place, []).extend(of_place)
+
+
+def wavefield(d):
+    """Return the state: all fields in one block, so that point tables need one index, and each
+    field as a part of it.
+    """
+    layout, dtype = d.layout, np.dtype(d.kept_as[0])
+    parts = {
+        "first": layout.first,
+        "part_of": "state",
+        "window": layout.window(),
+        "defined": defined(d),
+        "over": layout,
+    }
+    state = {
+        "state": Array(
+            "wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + layout.first, over=layout
+        )
+    }
+    return state | {
+        name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts)
+        for n, name in enumerate(d.fields)
+    }
+
+
+def defined(d):
+    """Slices in which a field is initialised: the grid, and the ghost points beyond its edges,
+    which stay zero.
+    """
+    bare = {axis for axis, _ in d.faces("periodic")} | ({1} if d.planar else set())
+    return tuple(
+        slice(o, o + n) if 2 - axis in bare else slice(o - d.reach, o + n + d.reach)
+        for axis, (o, n) in enumerate(zip(d.layout.origin, d.shape))
+    )
+
+
+def phase_of(d, name, steps, pieces):
+    """One half step: ghosts that it reads, the step itself, layers, the step below a free surface
+    (which sets szz last), damping, edges.
+
+    Forces come before the velocity step and moments after the stress step: nothing then stands
+    between the two, and a machine may take both in one pass through memory.
+    """
+    plain, *surface = steps
+    steps = [plain, *pieces.get(name, ()), *surface]
+    # layers add to memory variables what follows the step, and leave szz = 0 alone
+    if d.relaxing and name == "stress":
+        steps = [plain, *surface, *pieces.get(name, ())]
+    places = [
+        [f"{name}_{place}" for place in ends]
+        for ends in (("first", "before", "begun"), ("updated", "after", "last", "ended"))
+    ]
+    before, after = ([launch for place in ends for launch in pieces.get(place, ())] for ends in places)
+    return Phase(name, (*before, *steps, *after), ranks.halos(d, name))
+
+
+def steps_of(d, name):
+    """Return the plain step, below the planes that the closure of a free surface covers or that
+    topography cuts, and the step of those planes.
+
+    Above the highest point of a topography nothing is computed.
+    """
+    plain = replace(d.stencil, terrain=False)
+    op = operators.velocity(plain) if name == "velocity" else operators.stress(plain, d.relaxing)
+    scalars = d.fd_params if name == "velocity" else relaxing.params(d, d.fd_params)
+    full, empty = d.vacuum_planes
+    top = min(d.grid.shape[0] - d.surface_planes, full)
+    names = d.names(*op.arrays)
+    launches = [Launch(op, names, d.slab(2, 0, top), scalars)]
+    if full < empty:
+        launches.append(Launch(operators.among_air(op), names, d.slab(2, full, empty), scalars))
+    if d.free:
+        launches.append(
+            Launch(operators.at_surface(op, d.closure, d.stencil), names, d.slab(2, top, d.grid.shape[0]), scalars)
+        )
+    return launches

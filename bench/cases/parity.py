@@ -21,7 +21,7 @@ from craton import api
 from craton.methods.finite_difference import bench as differences
 from craton.methods.spectral_element import bench as elements
 from craton.scenario import Scenario
-from craton.validation import earth
+from craton.validation.compare import CASES, merged
 
 LIMITS = {"float32": 1e-4, "float64": 1e-12}  # of the largest difference
 OKAMOTO = 1e-5  # of the L2: Okamoto et al. (2010) report 2e-6 to 9e-6
@@ -74,17 +74,16 @@ def okamoto(size=None, steps=None):
 
 def earth_force(steps=None, step=0.2):
     """An upward force at 150 km depth in a chunk of PREM, about 5,000 elements, 10,000 steps."""
-    stations = [earth.placed(far, azimuth) for far in (2, 4, 6, 8) for azimuth in (20, 110)]
-    tables = {
-        "method": "sem",
-        "domain": {"chunk": earth.chunk((0.55, 0.6), 22.0, 1500e3, 44.0)},
-        "model": {"kind": "prem"},
-        "time": {"start": 0, "duration": (steps or 10_000) * step, "step": step},
-        "source": [earth.force((0.0, 0.0), 150e3, 1e15)],
-        "receivers": [{"name": f"S{n}", "at": earth.at(x)} for n, x in enumerate(stations)],
-        "output": {"waveforms": ["displacement"]},
+    places = [np.radians((far, azimuth)) for far in (2, 4, 6, 8) for azimuth in (20, 110)]
+    north = [np.degrees(np.arcsin(np.sin(d) * np.cos(a))) for d, a in places]
+    east = [np.degrees(np.arctan2(np.sin(d) * np.sin(a), np.cos(d))) for d, a in places]
+    stations = [{"longitude": float(x), "latitude": float(y)} for x, y in zip(east, north)]
+    changes = {
+        "domain": {"chunk": {"width": [22, 22], "period": 44}},
+        "time": {"duration": (steps or 10_000) * step, "step": step},
+        "receivers": [{"name": f"S{n}", "at": at} for n, at in enumerate(stations)],
     }
-    return {"machines": partial(Scenario, **tables)}
+    return {"machines": partial(Scenario, **merged(CASES["earth-force"]["scenario"], changes))}
 
 
 def assembly(kind, duration=2.0):

@@ -20,27 +20,26 @@ import time
 import numpy as np
 
 from bench.harness import HERE, tables
-from craton import api
+from craton import api, validation
 from craton.backends import backend
 from craton.driver import waves
 from craton.errors import CratonError
 from craton.scenario import Scenario
-from craton.validation import absorbing, earth, surface
-from craton.validation.compare import misfit, reference, row
+from craton.validation import CASES, absorbing
+from craton.validation.compare import misfit, row
 from craton.validation.exact.constant_q import constant_q
-from craton.validation.homogeneous import full_space
 from craton.validation.stability import QUICK, ROWS, stability
 
 STEPS, GRID = 100_000, 32  # of the small grid: steps, points along each axis
 MODELS = {
     "homogeneous": {"kind": "homogeneous", "vp": 5000, "vs": 2600, "rho": 2500},
-    "layers": {"kind": "layers", "layers": surface.LAYERS},
+    "layers": CASES["two-layers"]["scenario"]["model"],
 }
 
 
-def rows(report, part, validation):
+def rows(report, part, found_rows):
     """Rows of a validation, without their curves."""
-    for found in validation:
+    for found in found_rows:
         kept = {key: value for key, value in found.items() if key != "curves"}
         verdict = "yes" if kept["passed"] else "NO"
         text = f"{kept['what']:<75} {kept['misfit']:.3g}  limit {kept['limit']:.3g}  {verdict}"
@@ -49,9 +48,15 @@ def rows(report, part, validation):
 
 def bar(report, duration=20.0):
     """The bar of 101 x 101 x 641 points, CPML 10 on all faces: energy ratio, and that it never grows."""
-    scenario = absorbing.bar_scenario(duration)
+    tables = CASES["cpml-slice"]["scenario"]
+    faces, source = (
+        {"top": "cpml", "others": "cpml", "cpml": {"thickness": 10}},
+        tables["source"][0] | {"at": [790, 500, 4270]},
+    )
+    domain, time = {"origin": [0, 0, 0], "size": [1000, 1000, 6400], "spacing": 10}, {"duration": duration, "start": 0}
+    scenario = Scenario(**tables | {"domain": domain, "time": time, "boundaries": faces, "source": [source]})
     times, left = absorbing.energies(scenario, report.options.device, every=0.1)
-    rows(report, "bar", absorbing.limits("CPML bar", times, left))
+    rows(report, "bar", absorbing.decay("CPML bar", times, left))
     moments = (2.5, 2.8, 3, 4, 6, 10, 15, 20)
     report.keep("bar, energy / peak", {str(t): float(np.interp(t, times, left)) for t in moments})
 
@@ -72,7 +77,7 @@ def marched(scenario, device, count):
     """Largest velocity now and then over `count` steps; whole runs."""
     program, largest = waves.commit(scenario, api.plan(scenario), backend(device)), []
     for step in range(count):
-        absorbing.advance(program, step)
+        program.step(step)
         if (step < 400 and step % 20 == 19) or (step + 1) % max(count // 20, 1) == 0:
             speeds = (abs(program.host(name)).max() for name in ("vx", "vy", "vz"))
             largest.append(max(map(float, speeds)))
@@ -81,22 +86,18 @@ def marched(scenario, device, count):
 
 def lamb(report):
     """Lamb's problem at 10 m."""
-    rows(report, "lamb", surface.lamb(report.options.device, spacing=10.0))
+    rows(report, "lamb", validation.rows("lamb", report.options.device))
 
 
 def far(report):
     """Both sources at 5 to 20 wavelengths, orders 4 and 8."""
-    for source in ("double couple", "single force"):
-        for order in (4, 8):
-            rows(report, "far", full_space(source, order, report.options.device, reach=20))
+    for name in ("double-couple-4", "double-couple-8", "force-4", "force-8"):
+        rows(report, "far", validation.rows(name, report.options.device, "full"))
 
 
 def layered(report):
-    """The two layers of Michea & Komatitsch (2010) at 100 m, sources of three widths."""
-    kept = reference("two_layers")
-    for tau in (0.16, 0.12):
-        times, records = surface.layers_run(kept, 100.0, tau, report.options.device)
-        rows(report, "layered", surface.layers_rows(kept, times, records, 100.0, tau, 0.03))
+    """The two layers of Michea & Komatitsch (2010) at 100 m, sources of two widths, and at 200 m."""
+    rows(report, "layered", validation.rows("two-layers-100", report.options.device))
 
 
 # --- constant Q -------------------------------------------------------------------------------
@@ -146,7 +147,8 @@ def long_runs(report):
             continue
         begin = time.perf_counter()
         try:
-            found = next(stability(options.device, form, [name], options.steps, shape))
+            case = {"form": form, "names": [name], "steps": options.steps, "shape": shape}
+            found = next(stability(case, options.device))
             found |= {"all_seconds": time.perf_counter() - begin}
         except (CratonError, ValueError) as error:
             found = {"name": name, "error": str(error), "passed": False}
@@ -231,7 +233,8 @@ def times(report):
 
 def bolivia(report):
     """Rows of the validation on a finer mesh."""
-    rows(report, "bolivia", earth.bolivia(report.options.device, report.setting("period", 30.0)))
+    finer = {"scenario": {"domain": {"chunk": {"period": report.setting("period", 30.0)}}}}
+    rows(report, "bolivia", validation.rows("earth-bolivia", report.options.device, changes=finer))
 
 
 PARTS = {

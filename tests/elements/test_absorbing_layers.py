@@ -7,6 +7,7 @@ import pytest
 import semcase
 from common import edited, misfit, refused
 from elementcase import SMALL
+from fdcase import ran, ricker
 
 import craton
 from craton.backends.cpu import CPU
@@ -16,8 +17,7 @@ from craton.methods.spectral_element.equations import absorbing_layer
 from craton.methods.spectral_element.equations import operators as sem
 from craton.methods.waves.problem import build as built
 from craton.scenario import SpectralScenario
-from craton.validation import homogeneous as full
-from craton.validation.spectral import ran
+from craton.validation import CASES, solutions
 
 DT, EDGE = 0.01, 40.0
 LONG = pytest.mark.long
@@ -141,10 +141,10 @@ def test_lines_of_the_mesh_need_not_follow_the_layer(monkeypatch):
     """All elements of a layer taken as if they did not."""
     faces = {"west": "pml", "bottom": "pml", "others": "stacey", "pml": {"thickness": 2}}
     small = box(160.0, time__duration=0.3, boundaries=faces)
-    plain, aligned = ran(small, "cpu").velocity.values, build(small).operators
+    plain, aligned = ran(small).velocity.values, build(small).operators
     monkeypatch.setattr(absorbing_layer, "ALIGNED", -1.0)
     assert any("across" in name for name in build(small).operators) and not any("across" in name for name in aligned)
-    assert misfit(ran(small, "cpu").velocity.values, plain) <= 1e-5
+    assert misfit(ran(small).velocity.values, plain) <= 1e-5
 
 
 @pytest.mark.long
@@ -153,7 +153,7 @@ def test_static_offset_stays():
     wavelet = {"kind": "gaussian", "tau": 0.03, "delay": 0.15}
     source = [{"kind": "explosion", "at": [10, 0, -90], "moment": 1e12, "wavelet": wavelet}]
     more = {"source": source, "output": {"waveforms": ["displacement"]}, "time__duration": 0.7}
-    moves = (ran(box(half, **more), "cpu").displacement.values for half in (280.0, 320.0))
+    moves = (ran(box(half, **more)).displacement.values for half in (280.0, 320.0))
     small, large = (values[..., -200:].mean(axis=-1) for values in moves)
     assert np.abs(small - large).max() <= 0.01 * np.abs(large).max()
 
@@ -176,7 +176,7 @@ def sea(floor, depth, others="rigid", duration=1.2, half=200, **boundaries):
 
 def pressure(scenario):
     """What receivers record."""
-    return ran(scenario, "cpu").pressure.values
+    return ran(scenario).pressure.values
 
 
 def test_a_sea_floor_along_a_layer_is_as_deep_as_the_layer_makes_it():
@@ -210,19 +210,20 @@ def test_an_ocean_leaves_through_layers_across_its_floor():
 def test_full_space_in_a_small_box(frequency):
     """A force, three elements from stations to layers on all sides, until all has left; `stacey` leaves 3 to 5 %."""
     places = [np.array(x) for x in ([150.0, 110.0, 60.0], [-130.0, 180.0, -170.0])]
-    at, half = np.array([10.0, -20.0, 15.0]), 540
+    source = CASES["force-4"]["scenario"]["source"][0] | {"at": [10.0, -20.0, 15.0], "wavelet": ricker(frequency)}
+    half = 540
     scenario = SpectralScenario(
         domain={"origin": 3 * [-half], "size": 3 * [2 * half], "element_size": 120},
-        model={"kind": "homogeneous", "vp": full.VP, "vs": full.VS, "rho": full.RHO},
+        model=CASES["force-4"]["scenario"]["model"],
         boundaries={"top": "pml"},
         time={"duration": 2.2 / frequency + 0.15, "start": -1.2 / frequency},
-        source=[full.source_table("single force", at, frequency)],
+        source=[source],
         receivers=[{"name": f"R{n}", "at": x.tolist()} for n, x in enumerate(places)],
         run={"device": "cpu"},
     )
-    data = ran(scenario, "cpu")
-    exact = [full.exact("single force", x, at, frequency, data.time.values) for x in places]
-    assert misfit(data.velocity.values, np.array(exact)) <= 0.003
+    data = ran(scenario)
+    _, exact = solutions.full_space(CASES["force-4"]["scenario"] | {"source": [source]}, data)
+    assert misfit(data.velocity.values, exact) <= 0.003
 
 
 # --- plans ------------------------------------------------------------------------------------------------------------------------------

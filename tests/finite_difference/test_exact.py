@@ -11,10 +11,11 @@ from fdcase import box, cases, force, moment_tensor, ran, ricker
 from kernelcase import inside, run, unchanged_outside
 
 import craton
+from craton import validation
 from craton.core.layout import Layout
 from craton.methods.finite_difference.equations import operators
 from craton.methods.finite_difference.equations.scheme import stencil
-from craton.validation import CASES, FULL, GROUPS, absorbing, compare, conserved, guided, homogeneous, lossy, validate
+from craton.validation import CASES, GROUPS, absorbing, compare, conserved, validate, waveforms
 from craton.validation.compare import misfit, reference
 from craton.validation.exact import fullspace, lines
 from craton.validation.exact import guided as exact_guided
@@ -23,53 +24,62 @@ from craton.validation.figure import draw
 # --- the cases of `craton validate` ------------------------------------------------------------------------------------------------------
 
 
-# A full space of a quarter of the points: closer limits make up for the shorter way. The slice in the (x, z) plane, which
-# `test_slice_is_the_plane` compares with it.
-SMALL = {
-    "force-4": lambda device: homogeneous.full_space("single force", 4, device, 5, 0.002),
-    "double-couple-4": lambda device: homogeneous.full_space("double couple", 4, device, 5, 0.002),
-    "cpml-slice": lambda cpu: absorbing.limits("plane", *absorbing.energies(absorbing.plane_scenario(4.2), cpu)),
-    "energy, order 4": lambda device: conserved.energy(device, orders=(4,), duration=1.8),
-    "energy": lambda device: conserved.energy(device, orders=(8,), duration=2.0),
-    "reciprocity": lambda device: conserved.reciprocity(device, orders=(4,), places=conserved.PLACES[1:3]),
-    "scholte": lambda device: guided.scholte(device, bottoms=("soft bottom",)),
-    "attenuation": lambda device: lossy.attenuating(device, runs=((20, "full"),), border=13, share=0.5),
-}
+def slice_in_the_plane(duration):
+    """Tables of the slice as a computation in the (x, z) plane: force per metre along y."""
+    tables = CASES["cpml-slice"]["scenario"]
+    (line, *_), domain = tables["source"], {"origin": [0, 0], "size": [1000, 6400], "spacing": 10, "waves": "P-SV"}
+    line = line | {"at": line["at"][::2], "force": [f / 10 for f in line["force"][::2]]}
+    faces = {"top": "cpml", "others": "cpml", "cpml": {"thickness": 10}}
+    return tables | {
+        "domain": domain,
+        "boundaries": faces,
+        "source": [line],
+        "time": {"duration": duration, "start": 0},
+    }
+
+
+SPACE, ORDER_8 = CASES["force-4"]["scenario"], {"orders": [8], "scenario": {"time": {"duration": 2.0}}}
 # Minutes each on two cores (`craton validate fd` has them), or of an order that other tests in a full space have (test_rheologies.py)
 LEFT_OUT = {"two-layers-100", "loh1", "force-8", "double-couple-8"}
-NAMES = sorted({*GROUPS["fd"], *SMALL} - LEFT_OUT)
+NAMES = sorted({*GROUPS["fd"], "energy, order 8"} - LEFT_OUT)
 
 
-@pytest.mark.parametrize("name", tiers(NAMES, "energy, order 4"))
+@pytest.mark.parametrize("name", tiers(NAMES, "energy"))
 def test_validate(name, monkeypatch):
     """In random media with a quarter of the bodies: most of the time of a plan is theirs."""
     monkeypatch.setattr(conserved, "random_medium", partial(conserved.random_medium, boxes=15))
-    rows = SMALL.get(name, CASES.get(name))("cpu")
-    assert rows and all(set(row) - {"curves"} == {"what", "misfit", "limit", "passed"} for row in rows)
+    if name == "cpml-slice":  # in the (x, z) plane, which `test_slice_is_the_plane` compares with it
+        rows = absorbing.cpml_slice({"what": "plane", "scenario": slice_in_the_plane(4.2)}, "cpu")
+    else:
+        rows = list(validation.rows(name.split(",")[0], "cpu", "small", ORDER_8 if "8" in name else None))
+    assert rows and all(set(row) - {"curves", "case"} == {"what", "misfit", "limit", "passed"} for row in rows)
     assert all(row["passed"] and 0 < row["misfit"] <= row["limit"] for row in rows), json.dumps(rows, indent=1)
 
 
 @pytest.mark.long
 def test_slice_is_the_plane():
     """Energies of the slice, periodic along y, are those of the plane to rounding: while the waves are in the layers, too."""
-    step, energies = craton.plan(absorbing.slice_scenario(0.3)).dt, []
-    for scenario in (absorbing.slice_scenario(0.3), absorbing.plane_scenario(0.3)):
-        same_step = scenario.model_copy(update={"time": scenario.time.model_copy(update={"step": step})})
-        energies.append(absorbing.energies(same_step, "cpu")[1])
+    whole, plane = CASES["cpml-slice"]["scenario"] | {"time": {"duration": 0.3, "start": 0}}, slice_in_the_plane(0.3)
+    time = {"time": {"duration": 0.3, "start": 0, "step": craton.plan(craton.Scenario(**whole)).dt}}
+    energies = [absorbing.energies(craton.Scenario(**tables | time), "cpu")[1] for tables in (whole, plane)]
     assert len(energies[0]) > 4 and 0.1 < energies[0][-1] < 0.9
     np.testing.assert_allclose(*energies, rtol=1e-9)
 
 
 def test_groups_and_full_sizes(monkeypatch):
-    for name in CASES:
-        monkeypatch.setitem(CASES, name, lambda device: [{"what": device, "misfit": 0.0}])
-    monkeypatch.setitem(FULL, "lamb", lambda device: [{"what": "large"}])
-    assert list(validate("force-4", device="cpu")) == [{"case": "force-4", "what": "cpu", "misfit": 0.0}]
+    def named(case, device):
+        return [{"what": device, "misfit": case.get("limit")}]
+
+    for name in validation.RUNS:
+        monkeypatch.setitem(validation.RUNS, name, named)
+    assert list(validate("force-4", device="cpu")) == [{"case": "force-4", "what": "cpu", "misfit": 0.01}]
     of_groups = [row["case"] for group in GROUPS for row in validate(group)]
     assert [row["case"] for row in validate()] == of_groups == list(CASES)
-    assert [row["what"] for row in validate(["force-4", "lamb"], "small")] == ["small", "small"]
-    assert [row["what"] for row in validate("lamb", full=True)] == ["large"]
-    assert set(FULL) <= set(CASES)
+    assert [row["case"] for row in validate(["force-4", "lamb"], "small")] == ["force-4", "lamb"]
+    monkeypatch.setitem(
+        validation.RUNS, "waveforms", lambda case, device: [{"what": case["scenario"]["domain"]["spacing"]}]
+    )
+    assert [row["what"] for full in (False, True) for row in validate("lamb", full=full)] == [10, 5]
     passed = [compare.row("what", value, 1.0)["passed"] for value in (0.5, 1.0, 1.1, np.nan)]
     assert passed == [True, True, False, False]
 
@@ -124,20 +134,22 @@ def test_lines_inside():
 
 def test_speeds_of_guided_waves():
     """The roots that independent programs give: LOH.1's layer at 0.9 Hz, water over sediment and over rock; speeds of two records."""
-    love = exact_guided.love_speed(0.9, 1000.0, guided.LAYER, guided.HALF_SPACE)
-    soft, hard = (exact_guided.scholte_speed(guided.WATER, guided.BOTTOMS[f"{n} bottom"]) for n in ("soft", "hard"))
+    love = exact_guided.love_speed(0.9, 1000.0, (2000.0, 2600.0), (3464.0, 2700.0))
+    bottoms = (1800.0, 600.0, 1900.0), (3400.0, 1963.0, 2500.0)
+    soft, hard = (exact_guided.scholte_speed((1500.0, 1000.0), bottom) for bottom in bottoms)
     assert [love, soft, hard] == pytest.approx([2273.585967, 526.8907636, 1426.585289], rel=1e-9)
     t = np.arange(0, 12, 0.01)
     records = [np.exp(-0.5 * ((t - x / 300) / 0.4) ** 2) * np.cos(2 * np.pi * 3 * (t - x / 310)) for x in (900, 1500)]
-    (speed,) = guided.speeds(t, records, (900, 1500), [3.0], [320.0])
+    (speed,) = waveforms.phase_speeds(t, records, (900, 1500), [3.0], [320.0])
     assert speed == pytest.approx(310, rel=1e-3)
 
 
 # --- a full space ------------------------------------------------------------------------------------------------------------------------
 
-VP, VS, RHO = homogeneous.VP, homogeneous.VS, homogeneous.RHO
+ROCK = SPACE["model"]
+VP, VS, RHO = (ROCK[name] for name in ("vp", "vs", "rho"))
 KAPPA = RHO * (VP**2 - 4 / 3 * VS**2)
-ROCK = {"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO}
+ONE_PERCENT = 2.7299  # peak frequencies of a Ricker at which its spectrum is 1 %
 
 
 def force_error(order, spacing):
@@ -145,7 +157,7 @@ def force_error(order, spacing):
 
     CPML of 10 points is 600 m away: what it reflects stays below the errors that are compared.
     """
-    frequency, distances = VS / 1000 / homogeneous.ONE_PERCENT, {(1, 0, 0): 2000, (1, 0, 1): 1333, (1, 1, 1): 1133}
+    frequency, distances = VS / 1000 / ONE_PERCENT, {(1, 0, 0): 2000, (1, 0, 1): 1333, (1, 1, 1): 1133}
     places = [2 * round(x / (2 * spacing)) * spacing * np.array(way) for way, x in distances.items()]
     border = math.ceil(600 / spacing) + 10
     size = [(math.ceil(x / spacing) + 2 * border + 1) * spacing for x in (2000, 1133, 1333)]
@@ -175,6 +187,13 @@ AT = np.array([1540.0, 1530.0, 1575.0])
 PLACES = [AT + np.array(d) for d in ((1211.0, 33.0, 47.0), (1163.0, 1219.0, 871.0), (420.0, 1250.0, 1181.0))]
 
 
+def infinite(source, places, duration, **tables):
+    """A full space of the size that the places need, 14 points between them and the faces."""
+    size = (np.ceil(np.max([AT, *places], axis=0) / 100) + 14) * 100
+    tables |= {"origin": [0, 0, 0], "boundaries": SPACE["boundaries"]}
+    return box(size.tolist(), 100.0, ROCK, source, duration, [x.tolist() for x in places], **tables)
+
+
 def exact_quantities(x, t):
     """Every quantity at x, gradients by central differences of the exact motion."""
     history = fullspace.history("gaussian", TAU)
@@ -202,7 +221,7 @@ def test_every_quantity_of_a_moment_tensor_off_the_nodes():
     """
     source = moment_tensor(AT.tolist(), TENSOR, {"kind": "gaussian", "tau": TAU})
     names = ("velocity", "displacement", "pressure", "strain", "strain_rate", "rotation_rate")
-    data, failures = ran(homogeneous.infinite(source, PLACES, 3.2, 4, output={"waveforms": list(names)})), []
+    data, failures = ran(infinite(source, PLACES, 3.2, output={"waveforms": list(names)})), []
     for n, x in enumerate(PLACES):
         expected = exact_quantities(x, data.time.values)
         errors = {name: misfit(data[name].values[n].reshape(expected[name].shape), expected[name]) for name in names}
@@ -215,8 +234,8 @@ def test_every_quantity_of_a_moment_tensor_off_the_nodes():
 @pytest.mark.long
 def test_single_precision_is_enough():
     """float32 keeps 6e-8 a step; some hundred steps and their sums leave 1e-6 to 1e-5 of the motion."""
-    source = homogeneous.source_table("double couple", AT, 0.7)
-    scenarios = [homogeneous.infinite(source, PLACES, 2.5, 4, run={"precision": p}) for p in ("float32", "float64")]
+    source = CASES["double-couple-4"]["scenario"]["source"][0] | {"at": AT.tolist(), "wavelet": ricker(0.7)}
+    scenarios = [infinite(source, PLACES, 2.5, run={"precision": p}) for p in ("float32", "float64")]
     single, double = (craton.run(scenario, device="cpu", progress=False).samples for scenario in scenarios)
     assert single.dtype == np.float32 and double.dtype == np.float64
     assert 0 < misfit(single.astype(float), double) < 1e-5

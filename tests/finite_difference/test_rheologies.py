@@ -14,7 +14,7 @@ from craton.methods.finite_difference.equations import material
 from craton.methods.finite_difference.equations.laminate import cut_planes
 from craton.model.media import cells, earth, rheology
 from craton.tables.medium import Layers
-from craton.validation.conserved import WAVELET, random_medium
+from craton.validation.conserved import random_medium
 from craton.validation.exact.constant_q import constant_q
 
 STIFFNESS = tuple(THOMSEN[name] for name in ("vp", "vs", "rho", "epsilon", "delta", "gamma"))
@@ -101,7 +101,7 @@ def test_reciprocity(faces, duration):
     places, axes = ([1100.0, 1200.0, 0.0], [1311.0, 1123.0, -433.0]), ([1.0, 0.4, -0.7], [0.2, -1.0, 0.5])
     records = []
     for at, push in zip(places, axes):
-        source = force(at, (1e10 * np.array(push)).tolist(), WAVELET)
+        source = force(at, (1e10 * np.array(push)).tolist(), ricker(4, 0.3))
         asked = below_a_surface(source, places, duration, faces, anisotropic_medium())
         records.append(craton.run(asked, progress=False).samples.reshape(-1, 2, 3))
     forth, back = records[0][:, 1] @ axes[1], records[1][:, 0] @ axes[0]

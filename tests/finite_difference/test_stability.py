@@ -13,7 +13,7 @@ from fdcase import RIGID, box, cases, explosion, force, moment_tensor, ricker
 from craton.comm.local import Alone
 from craton.methods.finite_difference.equations import boundaries
 from craton.methods.finite_difference.equations.closure import closure, operators, taylor
-from craton.validation import stability_cases, surface
+from craton.validation import CASES, stability_cases
 from craton.validation.reflection import Incidence, measured
 from craton.validation.stability import FORMS, QUICK, ROWS, TRAPPED, Diverged, Watch, measure, stability
 
@@ -204,14 +204,14 @@ def test_nothing_grows(name, monkeypatch):
         if name.startswith(f"sem-{of_row}-"):
             monkeypatch.setitem(ROWS, name, replace(ROWS[name], elements=elements))
     steps = 20_000 if name in SLOW or "water" in name else {"ranks": 8000, "sem": 1500}.get(name.split("-")[0], 10_000)
-    (row,) = stability("cpu", "quick", [name], steps)
+    (row,) = stability({"form": "quick", "names": [name], "steps": steps}, "cpu")
     assert row["passed"] == (name != "a1"), row  # so that a cure is noticed
     assert row["late"] < LEFT.get(name, np.inf), row
 
 
 def small(**tables):
     """A plane of rock, 40 x 30 points."""
-    model, source = {"kind": "homogeneous", **stability_cases.ROCK}, explosion([10, -300], ricker(5), 1e13)
+    model, source = stability_cases.DATA["models"]["rock"], explosion([10, -300], ricker(5), 1e13)
     return box([1000, 750], 25, model, source, 1.0, origin=[-500, -750], **tables)
 
 
@@ -219,7 +219,8 @@ def small(**tables):
 @pytest.mark.parametrize("faces", [{}, {"top": "cpml"}])
 def test_nothing_grows_in_space(faces):
     """5,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in `bench physics`. Little is left."""
-    model = {"kind": "layers", "layers": surface.LAYERS[:1] + [{**surface.LAYERS[1], "top": -850}]}
+    upper, lower = CASES["two-layers"]["scenario"]["model"]["layers"]
+    model = {"kind": "layers", "layers": [upper, lower | {"top": -850}]}
     tensor = {"xx": 1e15, "yy": -0.5e15, "zz": 0.7e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
     source, faces = moment_tensor([911, 960, -730], tensor, ricker(3, 0.4)), {"cpml": {"thickness": 5}, **faces}
     time = {"duration": 1, "start": 0, "step": 0.0075}
@@ -230,7 +231,7 @@ def test_nothing_grows_in_space(faces):
 def test_a_basin_at_the_layers_grows_only_where_they_stretch_without_bound(monkeypatch):
     """A basin of Vs 250 in Vs 2000 up to the layers: the mode at 3 Vs / 4 H = 1.9 Hz, backward there: 0.4 decades in 1,000 steps."""
     body = {"shape": "box", "min": [-300, -1e4, -100], "max": [200, 1e4, 0], "vp": 1500, "vs": 250, "rho": 1700}
-    model, faces = {"kind": "homogeneous", **stability_cases.ROCK, "anomalies": [body]}, {"cpml": {"thickness": 8}}
+    model, faces = stability_cases.DATA["models"]["rock"] | {"anomalies": [body]}, {"cpml": {"thickness": 8}}
     source = force([60, 0], [0, -1e6], ricker(3))
     basin = box([800, 600], 25, model, source, 1.0, origin=[-400, -600], boundaries=faces)
     measures = measure(basin, 8000, "cpu")
@@ -290,7 +291,7 @@ def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
     assert narrow.source == wide.source and narrow.domain.spacing == wide.domain.spacing
     offset = (narrow.domain.origin[0] - wide.domain.origin[0]) / narrow.domain.spacing
     assert offset == round(offset) and wide.domain.size[0] / narrow.domain.size[0] == pytest.approx(4, rel=0.02)
-    (measures,) = stability("cpu", "quick", ["soft-top"], steps=400)
+    (measures,) = stability({"form": "quick", "names": ["soft-top"], "steps": 400}, "cpu")
     assert measures["until"] > 1 and measures["trapped"] > 1e-4 and measures["limit"] == TRAPPED
     assert list(FORMS) == ["quick", "standard", "full"] and set(QUICK) <= set(ROWS)
     assert all(set(counts) == {"fd", "bodies", "sem"} for _, counts in FORMS.values())

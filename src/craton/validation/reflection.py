@@ -19,7 +19,7 @@ from craton.validation.compare import row
 VP, VS, RHO = 2000 * math.sqrt(3), 2000.0, 2400.0
 # m; Hz, Ricker: 25 points to the S wavelength of its peak, 10 to the shortest
 SPACING, FREQUENCY = 25.0, 3.2
-RAYLEIGH = 0.9194 * VS  # for this ratio of vp and vs
+SPEEDS = {"P": VP, "S": VS, "Rayleigh": 0.9194 * VS}  # the last for this ratio of vp and vs
 THICKNESS = 10  # points of the layer
 # points from the layer's inner edge: apart, so that none is in the middle of the source
 SOURCE, RECEIVER = 50, 36
@@ -34,30 +34,14 @@ QUANTITIES = {"P": "pressure", "S": "rotation_rate"}
 
 @dataclass(frozen=True)
 class Incidence:
-    """Waves that come upon a layer.
-
-    Parameters
-    ----------
-    wave : str
-        ``"P"``, ``"S"`` or ``"Rayleigh"``.
-    angles : tuple of float
-        Of incidence, degrees.
-    boundaries, run : dict
-        Tables of the scenario: what is measured.
-    plane : bool
-        In the (x, z) plane; Rayleigh waves there have angle 0 alone.
+    """Waves, "P", "S" or "Rayleigh", that come upon a layer at some angles, degrees; `boundaries` of the scenario are what is measured.
+    Rayleigh waves have angle 0 alone in the (x, z) plane.
     """
 
     wave: str
     angles: tuple = ANGLES
     boundaries: tuple = ()
-    run: tuple = ()
     plane: bool = True
-
-    @property
-    def speed(self):
-        """Of the wave, m/s."""
-        return {"P": VP, "S": VS, "Rayleigh": RAYLEIGH}[self.wave]
 
     @property
     def ways(self):
@@ -68,7 +52,7 @@ class Incidence:
         """When the wave that the layer sent back reaches each receiver, s after the source's
         centre.
         """
-        return [SPACING * math.hypot(SOURCE + RECEIVER, way) / self.speed for way in self.ways]
+        return [SPACING * math.hypot(SOURCE + RECEIVER, way) / SPEEDS[self.wave] for way in self.ways]
 
     def scenario(self, large):
         """Return the box with the layer, or the one that goes on beyond; x = 0 at the layer's inner
@@ -92,7 +76,6 @@ class Incidence:
             source=self.sources(),
             receivers=[{"name": f"R{n}", "at": at} for n, at in enumerate(self.receivers(large))],
             output={"waveforms": ["velocity", *([] if surface else [QUANTITIES[self.wave]])]},
-            run=dict(self.run),
         )
 
     def place(self, x, along):
@@ -122,28 +105,17 @@ class Incidence:
         ]
 
 
-def measured(incidence, device="auto"):
-    """Return what a layer sends back.
-
-    Parameters
-    ----------
-    incidence : Incidence
-    device : str
-
-    Returns
-    -------
-    dict of str to ndarray
-        Amplitudes over those of the incident wave, for each angle: ``"velocity"``, all waves that
-        come back, and of body waves ``"same"``: those of the kind that came in (by pressure or
-        rotation).
+def measured(incidence: Incidence, device="auto") -> dict[str, np.ndarray]:
+    """Return amplitudes that a layer sends back over those of the incident wave, for each angle: "velocity", of all waves that come back,
+    and of body waves "same", of the kind that came in (by pressure or rotation).
     """
     small, large = (api.run(incidence.scenario(size), device=device, progress=False).dataset for size in (False, True))
     t, count = small.time.values, len(incidence.angles)
-    names = {"velocity": "velocity"}
-    if incidence.wave in QUANTITIES:
-        names["same"] = QUANTITIES[incidence.wave]
+    names = {"velocity": "velocity", "same": QUANTITIES.get(incidence.wave)}
     peaks = {}
     for key, name in names.items():
+        if name is None:
+            continue
         # no rotation about x and z
         small_run, large_run = (np.nan_to_num(data[name].values.astype(float)) for data in (small, large))
         back, incident = (
@@ -158,16 +130,11 @@ def measured(incidence, device="auto"):
     return peaks
 
 
-def decibel(ratio):
-    """20 log10 of an amplitude's ratio."""
-    return 20 * np.log10(ratio)
-
-
-def reflection(device="auto", full=False):
+def reflection(case, device):
     """Rows: reflected over incident amplitude of P and S waves at each angle; of Rayleigh waves at
-    0, or at each (in space) if `full`.
+    0, or at each in space.
     """
-    along = Incidence("Rayleigh", ANGLES, plane=False) if full else Incidence("Rayleigh", (0,))
+    along = Incidence("Rayleigh", ANGLES, plane=False) if case["space"] else Incidence("Rayleigh", (0,))
     return [row for incidence in (Incidence("P"), Incidence("S"), along) for row in rows(incidence, device)]
 
 
@@ -176,9 +143,9 @@ def rows(incidence, device):
     than what came.
     """
     peaks = measured(incidence, device)
-    words = [f"{decibel(ratio):.0f} dB" for ratio in peaks["velocity"]]
+    words = [f"{level:.0f} dB" for level in 20 * np.log10(peaks["velocity"])]
     if "same" in peaks:
-        words = [f"{text}, of its kind {decibel(ratio):.0f} dB" for text, ratio in zip(words, peaks["same"])]
+        words = [f"{text}, of its kind {level:.0f} dB" for text, level in zip(words, 20 * np.log10(peaks["same"]))]
     return [
         row(f"{incidence.wave} at {angle} degrees: sent back {text}", ratio, LIMIT if angle <= UNTIL else 1.0)
         for angle, text, ratio in zip(incidence.angles, words, peaks["velocity"])

@@ -1,6 +1,4 @@
-"""Shared by the cases of spectral elements: scenarios of finite differences made theirs, runs on
-distorted meshes, from initial states.
-"""
+"""Runs of spectral elements on meshes of one's own, distorted ones among them, and from initial states."""
 
 from dataclasses import replace
 
@@ -25,54 +23,7 @@ from craton.survey import channels as survey_channels
 from craton.survey import receivers as survey_receivers
 
 MOST_MOVED, MOST_CURVED = 0.15, 0.03  # of an edge
-# `prepared` leaves it out
-UNUSED = {"kind": "explosion", "at": [0, 0, 0], "moment": 1.0, "wavelet": {"kind": "ricker", "frequency": 1}}
-
-
-def by_elements(scenario, spacing, degree=4, box=None, run=None, absorbing="stacey"):
-    """Return a scenario of finite differences by spectral elements, absorbing faces in place of
-    CPML.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    spacing : float
-        Edge of the elements, m.
-    degree : int
-    box : (origin, size), optional
-        In place of the scenario's.
-    run : dict, optional
-        Keys of its table.
-    absorbing : str
-        Kind of the faces that absorb: "stacey", "pml".
-    """
-    tables = scenario.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
-    origin, size = box or (scenario.domain.origin, scenario.domain.size)
-    kinds = {name: kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)}
-    faces = {"others": absorbing} | {name: absorbing if kind == "cpml" else kind for name, kind in kinds.items()}
-    kept = {key: value for key, value in tables.get("run", {}).items() if key in ("precision", "device", "threads")}
-    changed = {
-        "method": "sem",
-        "domain": {"origin": list(origin), "size": list(size), "element_size": spacing},
-        "boundaries": faces,
-        "run": kept | {"degree": degree} | (run or {}),
-    }
-    return SpectralScenario(**tables | changed)
-
-
-def grown(low, high, border, spacing, top=None):
-    """Origin and size of a box of whole elements around two corners; up to `top` where there is
-    one.
-    """
-    low, high = np.asarray(low, float), np.asarray(high, float)
-    count = np.ceil((high - low + 2 * border) / spacing - 1e-9)
-    origin = (low + high) / 2 - count * spacing / 2
-    if top is not None:
-        origin[2], count[2] = (
-            top - np.ceil((top - low[2] + border) / spacing) * spacing,
-            np.ceil((top - low[2] + border) / spacing),
-        )
-    return origin.tolist(), (count * spacing).tolist()
+UNUSED = {"kind": "explosion", "moment": 1.0, "wavelet": {"kind": "ricker", "frequency": 1}}  # `prepared` leaves it out
 
 
 def given(scenario, mesh):
@@ -83,11 +34,11 @@ def given(scenario, mesh):
     return Prepared(mesh.reordered(locality(mesh)), sampler)
 
 
-def ran(scenario, device, mesh=None):
-    """Return the dataset of a run, perhaps on a mesh of one's own."""
+def run_on_mesh(scenario, device, mesh):
+    """Run on a mesh of one's own and return the Result."""
     planned, machine = build(MeshDomain(scenario, given(scenario, mesh), machine=planner())), backend(device)
     waves.check_memory(planned, machine)
-    return waves.compute(scenario, planned, machine.commit(planned), Alone(), progress=False).finished().dataset
+    return waves.compute(scenario, planned, machine.commit(planned), Alone(), progress=False).finished()
 
 
 def distorted(scenario, seed=5):
@@ -109,6 +60,13 @@ def moved(mesh, most, seed):
 
 
 # --- from an initial state ------------------------------------------------------------------------
+
+
+def without_source(tables):
+    """Return the scenario of tables that have no source."""
+    box = tables["domain"]
+    middle = [low + size / 2 for low, size in zip(box["origin"], box["size"])]
+    return SpectralScenario(**tables, source=[UNUSED | {"at": middle}])
 
 
 def prepared(scenario, mesh=None):

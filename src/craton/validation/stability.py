@@ -20,7 +20,6 @@ from craton.driver.march import march
 from craton.driver.progress import progress_bar
 from craton.driver.run import plan_of_rank
 from craton.validation import stability_cases as cases
-from craton.validation import stability_elements as elements
 from craton.validation.compare import row as told
 from craton.validation.spectral import positions
 
@@ -37,7 +36,7 @@ OFTEN, SELDOM = 10, 100  # steps between looks: in the beginning, and later at m
 # looked at together: what of it a plan has
 FIELDS = (("vx", "vy", "vz"), ("velocity",), ("pressure",))
 TINY = 1e-300
-ROWS = cases.ROWS | elements.ROWS
+ROWS = cases.ROWS
 # Shape (where a row has it) and steps by `length` of a row; in the suite spectral elements without what
 # needs a wide box, or long.
 FORMS = {
@@ -47,8 +46,8 @@ FORMS = {
 }
 SHORT = ("cubes", "two-layers", "lossy")
 QUICK = (
-    *cases.ROWS,
-    *(name for name in elements.ROWS if name.split("-", 1)[1].rsplit("-", 1)[0] in SHORT),
+    *(name for name, row in ROWS.items() if row.method == "fd"),
+    *(f"sem-{name}-{kind}" for kind in cases.ABSORBING for name in SHORT),
     "sem-sea-floor-pml",
 )
 WIDE = 4  # widths of the box that trapped waves are compared with
@@ -88,9 +87,8 @@ class Watch:
         planned = self.program.plan
         self.beginning = int(BEGINNING * -planned.start / planned.dt) if planned.start < 0 else self.total // 10
         self.seldom = max(1, min(SELDOM, self.total // 400))
-        names = self.program.plan.arrays
-        self.groups = [[name for name in group if name in names] for group in FIELDS]
-        self.groups = [group for group in self.groups if group]
+        present = ([name for name in group if name in planned.arrays] for group in FIELDS)
+        self.groups = [group for group in present if group]
 
     def sample(self, step):
         """Look after `step`, where it is time."""
@@ -138,7 +136,7 @@ def lasting(scenario, steps):
     return api.plan(scenario.model_copy(update={"time": scenario.time.model_copy(update=span)}))
 
 
-def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=False, threads=None):
+def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=False):
     """Run a scenario for a number of steps and see how its largest particle velocity decays.
 
     Parameters
@@ -165,31 +163,24 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=Fa
         rise : late over what it was in the half of the run about its middle; grows : whether that
         is more than `GROWTH`;
         diverged : step at which it was seen to diverge, or None; where : x, y, z (m) of the largest
-        value at the end, of one rank; dt (s), seconds, rate (point-steps per second), points.
+        value at the end, of one rank; dt (s), seconds, rate (point-steps per second).
     """
     planned = lasting(scenario, steps)
     region = region and region(planned)
     with progress_bar(steps, planned.points, scenario.title, not progress) as report:
-        parts = (
-            spawn(ranks, lambda comm: ran(scenario, planned, steps, device, comm, region, report, threads))
-            if ranks > 1
-            else [ran(scenario, planned, steps, device, Alone(), region, report, threads)]
-        )
-    watch, diverged, seconds = parts[0]
-    about = {"dt": planned.dt, "start": planned.start, "points": planned.points, "seconds": seconds}
+        one_rank = partial(ran, scenario, planned, steps, device, region, report)
+        watch, diverged, seconds = spawn(ranks, one_rank)[0] if ranks > 1 else one_rank(Alone())
+    about = {"dt": planned.dt, "seconds": seconds}
     about |= {"rate": planned.points * watch.steps[-1] / seconds, "where": None if ranks > 1 else where(watch)}
     return summary(watch, diverged, steps) | about
 
 
-def ran(scenario, planned, steps, device, comm, region, report, threads):
+def ran(scenario, planned, steps, device, region, report, comm):
     """Return a Watch after the run of one rank, whether it diverged, and how long it took (s)."""
-    program = waves.commit(scenario, plan_of_rank(scenario, planned, comm), backend(device, threads=threads))
+    program = waves.commit(scenario, plan_of_rank(scenario, planned, comm), backend(device))
     connect(program, comm)
-    watch, diverged, begin = (
-        Watch(program, comm, steps, region, report if comm.rank == 0 else None),
-        False,
-        time.perf_counter(),
-    )
+    watch = Watch(program, comm, steps, region, report if comm.rank == 0 else None)
+    diverged, begin = False, time.perf_counter()
     try:
         with np.errstate(invalid="ignore", over="ignore"):
             march(program, watch, steps)
@@ -220,47 +211,32 @@ def summary(watch, diverged, steps):
     late = series[at > (1 - LAST) * steps]
     half, middle = (series[np.abs(at - steps / 2) <= part * steps] for part in (LAST / 2, 1 / 4))
     largest = float(max(np.fmax.reduce(series), DIVERGED * peak)) if diverged else float(late.max())
-    decay = {
-        "steps": at,
-        "velocity": series,
-        "peak": peak,
-        "diverged": int(at[-1]) if diverged else None,
-        "late": largest,
-    }
-    rise = np.inf if diverged else largest / max(middle.max(initial=0), TINY)
-    decay |= {"half": float(half.max()) if half.size else largest, "rise": float(rise), "grows": bool(rise > GROWTH)}
-    return decay | {"ratio": largest / peak, "half_ratio": decay["half"] / peak}
+    rise = float(np.inf if diverged else largest / max(middle.max(initial=0), TINY))
+    half = float(half.max()) if half.size else largest
+    decay = {"steps": at, "velocity": series, "diverged": int(at[-1]) if diverged else None}
+    decay |= {"peak": peak, "half": half, "late": largest, "rise": rise, "grows": rise > GROWTH}
+    return decay | {"ratio": largest / peak, "half_ratio": half / peak}
 
 
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def stability(device="auto", form="standard", names=None, steps=None, shape=None):
-    """Rows of the table of long runs.
+def stability(case, device="auto"):
+    """Yield the rows of the table of long runs: as all rows of `craton.validation`, and what `outcome` adds.
 
     Parameters
     ----------
+    case : dict
+        form, a key of `FORMS`; perhaps names, keys of `ROWS` (by default all, of the quick form `QUICK`), and steps and shape in place of
+        those of the form.
     device : str
-    form : str
-        A key of `FORMS`.
-    names : sequence of str, optional
-        Keys of `ROWS`; by default all, of the quick form `QUICK`.
-    steps, shape : int, str, optional
-        In place of those of the form.
-
-    Yields
-    ------
-    dict
-        As all rows of `craton.validation`; besides name, shape, steps, half, late (over the peak),
-        diverged (step, or None), seconds, rate; and of waves that the structure keeps what
-        `against_wide` gives.
     """
-    for name in names or (QUICK if form == "quick" else ROWS):
-        row = ROWS[name]
-        wanted, counts = FORMS[form]
-        wanted = shape or wanted
-        chosen = wanted if wanted in row.shapes else row.shapes[-1 if wanted in cases.PLANAR else 0]
-        yield outcome(name, device, steps or counts[row.length], chosen, progress=sys.stderr.isatty())
+    shape, counts = FORMS[case["form"]]
+    shape = case.get("shape") or shape
+    for name in case.get("names") or (QUICK if case["form"] == "quick" else ROWS):
+        shapes, steps = ROWS[name].shapes, case.get("steps") or counts[ROWS[name].length]
+        chosen = shape if shape in shapes else shapes[-1 if shape in cases.PLANAR else 0]
+        yield outcome(name, device, steps, chosen, progress=sys.stderr.isatty())
 
 
 def outcome(name, device, steps, shape="space", progress=False):
@@ -295,40 +271,35 @@ def against_wide(row, folder, shape, device, dt):
     """
     scenarios = [row.scenario(folder, shape, wide) for wide in (1, WIDE)]
     scenarios = [s.model_copy(update={"time": s.time.model_copy(update={"step": dt})}) for s in scenarios]
-    small, wide = (s.domain.extent[0] / 2 for s in scenarios)
+    small, wide = (s.domain.extent[0] / 2 for s in scenarios)  # half widths, m
     delay = 1.2 / row.frequency  # of the wavelet's main part
-    until = (2 * wide - row.layer - small) / fastest(scenarios[0]) + 2 * delay
+    until = (2 * wide - row.layer - small) / fastest(row.model) + 2 * delay
     region = partial(inside, half=small - row.layer, of_elements=row.method == "sem")
     runs = [measure(s, int(until / dt), device, region=region) for s in scenarios]
-    small, large = (f["late"] for f in runs)
-    peak = runs[1]["peak"]
-    return {
-        "difference": abs(small - large) / max(large, LATE / TRAPPED * peak),
-        "until": until,
-        "trapped": large / peak,
-    }
+    (small, large), peak = (run["late"] for run in runs), runs[1]["peak"]
+    difference = abs(small - large) / max(large, LATE / TRAPPED * peak)
+    return {"difference": difference, "until": until, "trapped": large / peak}
 
 
 def inside(planned, half, of_elements):
     """Index of the points of each field with |x| and |y| at most so many metres: dict."""
     if of_elements:
         d = planned.grid.where.args[0]
-        near = {
-            name: np.abs(positions(d, name == "pressure")[:-1, :2]).max(axis=1) <= half
+        return {
+            name: np.flatnonzero(np.abs(positions(d, name == "pressure")[:-1, :2]).max(axis=1) <= half)
             for name in FIELDS[1] + FIELDS[2]
             if name in planned.arrays
         }
-        return {name: np.flatnonzero(chosen) for name, chosen in near.items()}
     grid = planned.grid
-    chosen = [
-        np.flatnonzero(np.abs(low + grid.spacing * np.arange(n)) <= half)
-        for low, n in zip((b[0] for b in map(grid.bounds, "xy")), grid.shape[:0:-1])
-    ]
-    x, y = (slice(some[0], some[-1] + 1) for some in chosen)
+    x, y = (
+        slice(near[0], near[-1] + 1)
+        for axis, n in zip("xy", grid.shape[:0:-1])
+        for near in [np.flatnonzero(np.abs(grid.bounds(axis)[0] + grid.spacing * np.arange(n)) <= half)]
+    )
     return dict.fromkeys((name for name in FIELDS[0] if name in planned.arrays), (slice(None), y, x))
 
 
-def fastest(scenario):
+def fastest(model: dict) -> float:
     """Largest P speed of a model of layers, m/s."""
-    media = getattr(scenario.model, "layers", None) or [scenario.model]
-    return max(m.vp * np.sqrt(1 + 2 * max(m.epsilon or 0, 0)) for m in media)
+    media = model.get("layers", [model])
+    return max(m["vp"] * np.sqrt(1 + 2 * max(m.get("epsilon", 0), 0)) for m in media)

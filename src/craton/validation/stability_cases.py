@@ -1,13 +1,14 @@
-"""Long runs in small boxes, as data: the media, faces and sources in which absorbing layers are
+"""Long runs in small boxes, as data (stability.toml): the media, faces and sources in which absorbing layers are
 known to grow, and those that must not.
 
 Boxes of finite differences have 48 x 48 x 40 points of 25 m, x = y = 0 in the middle of the ground,
 a CPML of 10 points, a free top, float32 and order 4 unless a row says otherwise; those of bodies
-36 x 36 x 28. The same rows can be computed in a thin slice (y periodic) or in the (x, z) plane.
+36 x 36 x 28. The same rows can be computed in a thin slice (y periodic) or in the (x, z) plane. Spectral elements
+have small meshes, and rows for each kind of absorbing faces.
 """
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 
@@ -15,8 +16,7 @@ import numpy as np
 
 from craton.scenario import Scenario
 
-POINTS, SPACING, THICKNESS = (48, 48, 40), 25.0, 10
-ROCK = {"vp": 3464.0, "vs": 2000.0, "rho": 2400.0}
+SPACING, THICKNESS = 25.0, 10
 # of a run: three dimensions, y periodic, the (x, z) plane
 SHAPES = ("space", "slice", "P-SV", "SH")
 PLANAR = SHAPES[2:]
@@ -24,6 +24,17 @@ SLICE = 5  # points along y of a slice
 EXTREMES = (0.2, 3.0)  # of the S speed of a random medium, over its mean
 MOMENT = {"xx": 0.7e13, "yy": 1.3e13, "zz": -0.9e13, "xz": 0.6e13}
 SHEAR = {"xy": 0.8e13, "yz": -0.5e13}  # besides, outside the plane
+FACES = {"fd": {"top": "free", "others": "cpml", "cpml": {"thickness": THICKNESS}}, "sem": {"top": "free"}}
+PERIODIC = {"south": "periodic", "north": "periodic"}
+OFF = {"fd": (0.68, -0.32), "sem": (0.3, -0.2)}  # cells from the middle to the source along x and y
+ABSORBING = ("stacey", "pml")  # kinds of absorbing faces that are tried in every row of elements
+# What the rows of a table of stability.toml share
+SHARED = {
+    "issue": {},
+    "more": {},
+    "bodies": {"kept": True, "elements": (35, 35, 27)},
+    "elements": {"method": "sem", "elements": (10, 10, 8), "shapes": ("space",)},
+}
 
 
 @dataclass(frozen=True)
@@ -36,15 +47,22 @@ class LongRun:
         In words.
     model : dict
         Table of the scenario; kind "random" is `random_medium`.
+    method : str
     boundaries, run : dict
         Tables of the scenario, where they are not the default.
+    edge, elements : float, tuple of int
+        Spacing of points or edge of an element, m; cells or elements along x, y and z.
     frequency, depth : float
         Peak frequency of the Ricker wavelet, Hz; depth of the source, m. Waves of less than three
         points do not move on a grid: where there are such, they stay, and the row is `trapped`.
     source : dict
         Kind and strength of the source, in place of a moment tensor.
+    domain, at : dict, optional
+        Table of the scenario in place of a box, and the place of the source in it.
     trapped : bool
         The structure keeps waves: they are compared with those in a wide box.
+    kept : bool
+        Waves may stay in a body that touches or crosses layers, but not grow.
     shapes : tuple of str
         Of `SHAPES`, those in which the row makes sense.
     ranks : int
@@ -53,59 +71,62 @@ class LongRun:
 
     what: str
     model: dict
+    method: str = "fd"
     boundaries: dict = field(default_factory=dict)
     run: dict = field(default_factory=dict)
+    edge: float = SPACING
+    elements: tuple = (47, 47, 39)
     frequency: float = 5.0
     depth: float = 310.0
     source: dict = field(default_factory=dict)
+    domain: dict | None = None
+    at: dict | None = None
     trapped: bool = False
+    kept: bool = False
     shapes: tuple = SHAPES[:3]
     ranks: int = 1
-    method = length = "fd"
-    points, kept = POINTS, False
-    layer = THICKNESS * SPACING  # m, that waves in a wide box are compared without
 
-    def scenario(self, folder, shape="space", wide=1):
-        """Return the Scenario of the row; its duration means nothing.
+    @property
+    def length(self) -> str:
+        """What the number of steps goes by."""
+        return "bodies" if self.kept else self.method
 
-        Parameters
-        ----------
-        folder : Path
-            Where the file of a random medium is written; the plan reads it.
-        shape : str
-            One of `SHAPES`.
-        wide : float
-            Widths of the usual box along x and y, about: the middle stays where it is.
+    @property
+    def layer(self) -> float:
+        """Width along the sides, m, that waves in a wide box are compared without: the CPML, or three elements."""
+        return (THICKNESS if self.method == "fd" else 3) * self.edge
+
+    def scenario(self, folder: Path, shape="space", wide=1):
+        """Return the scenario of the row in a shape; its duration means nothing. The file of a random medium is written to `folder`,
+        where the plan reads it; `wide`: widths of the usual box along x and y, about, whose middle stays where it is.
         """
-        *across, down = (n - 1 for n in self.points)
+        *across, down = self.elements
         cells = [n + 2 * ceil((wide - 1) * n / 2) for n in across] + [down]
         if shape == "slice":
             cells[1] = SLICE - 1
-        size = SPACING * np.array(cells, float)
+        size = self.edge * np.array(cells, float)
         low = np.array([-size[0] / 2, -size[1] / 2, -size[2]])
         axes = [0, 2] if shape in PLANAR else [0, 1, 2]
-        domain = {"origin": low[axes].tolist(), "size": size[axes].tolist(), "spacing": SPACING}
+        domain = {"origin": low[axes].tolist(), "size": size[axes].tolist(), "spacing": self.edge}
         if shape in PLANAR and self.model.get("vs") != 0:
             domain["waves"] = shape
+        model = random_medium(self.model, folder, low, low + size) if self.model["kind"] == "random" else self.model
+        x, y = OFF[self.method] if shape == "space" else (OFF[self.method][0], 0.24)
+        place = [[x * self.edge, y * self.edge, -self.depth][axis] for axis in axes]
+        kind = {"kind": "moment_tensor", "tensor": MOMENT | (SHEAR if shape not in PLANAR else {})}
+        if shape == "SH":
+            kind = {"kind": "force", "force": [0, 1e10, 0]}
+        wavelet = {"kind": "ricker", "frequency": self.frequency}
         return Scenario(
+            method=self.method,
             title=self.what,
-            domain=domain,
-            model=model(self.model, folder, low, low + size),
-            time={"duration": 1.0},
-            boundaries=faces(self.boundaries, shape),
-            source=[source(self, shape)],
+            domain=self.domain or domain,
+            model=dict(model),
+            time={"duration": self.edge},
+            boundaries=FACES[self.method] | self.boundaries | (PERIODIC if shape == "slice" else {}),
+            source=[(self.source or kind) | {"at": self.at or place, "wavelet": wavelet}],
             run=dict(self.run),
         )
-
-
-@dataclass(frozen=True)
-class Body(LongRun):
-    """A row of a body that touches or crosses layers, in a smaller box: waves may stay in it, but
-    not grow.
-    """
-
-    length = "bodies"
-    points, kept = (36, 36, 28), True
 
 
 def hills(x, y=0.0):
@@ -140,72 +161,30 @@ RELIEF = {relief.__name__: relief for relief in (hills, valleys, peak, slope)}
 DATA = tomllib.loads(Path(__file__).with_name("stability.toml").read_text("utf-8"))
 
 
-def rows_of(kind, table):
-    """Rows by name.
-
-    Parameters
-    ----------
-    kind : type
-        `LongRun`, or that of another method.
-    table : dict
-        Of stability.toml: fields of each row; a model by its name, or with the name of its
-        topography.
-    """
+def load():
+    """Rows by name; a model by its name, or with the name of its topography."""
     rows = {}
-    for name, keys in table.items():
-        model = keys["model"]
-        model = DATA["models"][model] if isinstance(model, str) else model
-        relief = {key: RELIEF[value] for key, value in model.items() if key == "topography"}
-        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in keys.items()}
-        rows[name] = kind(**fields | {"model": model | relief})
+    for table, shared in SHARED.items():
+        for name, keys in DATA[table].items():
+            model = keys["model"]
+            model = DATA["models"][model] if isinstance(model, str) else model
+            relief = {key: RELIEF[value] for key, value in model.items() if key == "topography"}
+            fields = {key: tuple(value) if isinstance(value, list) else value for key, value in keys.items()}
+            row = LongRun(**shared | fields | {"model": model | relief})
+            if row.method == "fd":
+                rows[name] = row
+                continue
+            for kind in ABSORBING:
+                rows[f"sem-{name}-{kind}"] = replace(row, boundaries={"others": kind} | row.boundaries)
     return rows
 
 
-ROWS = rows_of(LongRun, DATA["issue"] | DATA["more"]) | rows_of(Body, DATA["bodies"])
+ROWS = load()
 
 
-def faces(boundaries, shape):
-    """Return the table of the faces; y periodic in a slice."""
-    table = {"top": "free", "others": "cpml", "cpml": {"thickness": THICKNESS}, **boundaries}
-    if shape == "slice":
-        table |= {"south": "periodic", "north": "periodic"}
-    return table
-
-
-def source(row, shape):
-    """Return the source off the middle and off the points."""
-    at = [17.0, -8.0 if shape == "space" else 6.0, -row.depth]
-    kind = {"kind": "moment_tensor", "tensor": MOMENT | (SHEAR if shape not in PLANAR else {})}
-    if shape in PLANAR:
-        at = at[::2]
-    if shape == "SH":
-        kind = {"kind": "force", "force": [0, 1e10, 0]}
-    return {**(row.source or kind), "at": at, "wavelet": {"kind": "ricker", "frequency": row.frequency}}
-
-
-def model(table, folder, low, high):
-    """Return the table of the model, a random one as a file."""
-    return random_medium(table, folder, low, high) if table["kind"] == "random" else table
-
-
-def random_medium(table, folder, low, high, seed=11):
-    """Return a medium of normally distributed S speed within `EXTREMES`, correlated over
-    `correlation` points (Gaussian), vp / vs constant.
-
-    Parameters
-    ----------
-    table : dict
-        ``vs`` (mean, m/s), ``deviation`` (standard, relative), ``correlation`` (points), ``ratio``
-        vp / vs, perhaps ``qp``, ``qs`` and ``attenuation``.
-    folder : Path
-    low, high : array
-        Corners of the box, m.
-    seed : int
-
-    Returns
-    -------
-    dict
-        Table of a model of kind "file".
+def random_medium(table: dict, folder: Path, low, high, seed=11) -> dict:
+    """Return a model of kind "file" of normally distributed S speed: mean `vs`, m/s, relative standard `deviation` within `EXTREMES`,
+    correlated over `correlation` points (Gaussian), `ratio` vp / vs; perhaps `qp`, `qs` and `attenuation`. `low`, `high`: corners, m.
     """
     import xarray
     from scipy.ndimage import gaussian_filter

@@ -211,9 +211,8 @@ def test_full_space_in_a_small_box(frequency):
     """A force, three elements from stations to layers on all sides, until all has left; `stacey` leaves 3 to 5 %."""
     places = [np.array(x) for x in ([150.0, 110.0, 60.0], [-130.0, 180.0, -170.0])]
     source = CASES["force-4"]["scenario"]["source"][0] | {"at": [10.0, -20.0, 15.0], "wavelet": ricker(frequency)}
-    half = 540
     scenario = SpectralScenario(
-        domain={"origin": 3 * [-half], "size": 3 * [2 * half], "element_size": 120},
+        domain={"origin": 3 * [-540], "size": 3 * [1080], "element_size": 120},
         model=CASES["force-4"]["scenario"]["model"],
         boundaries={"top": "pml"},
         time={"duration": 2.2 / frequency + 0.15, "start": -1.2 / frequency},

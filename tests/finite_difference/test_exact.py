@@ -24,21 +24,17 @@ from craton.validation.figure import draw
 # --- the cases of `craton validate` ------------------------------------------------------------------------------------------------------
 
 
-def slice_in_the_plane(duration):
+def slice_in_the_plane():
     """Tables of the slice as a computation in the (x, z) plane: force per metre along y."""
-    tables = CASES["cpml-slice"]["scenario"]
-    (line, *_), domain = tables["source"], {"origin": [0, 0], "size": [1000, 6400], "spacing": 10, "waves": "P-SV"}
+    line = SLICE["source"][0]
     line = line | {"at": line["at"][::2], "force": [f / 10 for f in line["force"][::2]]}
+    domain = {"origin": [0, 0], "size": [1000, 6400], "spacing": 10, "waves": "P-SV"}
     faces = {"top": "cpml", "others": "cpml", "cpml": {"thickness": 10}}
-    return tables | {
-        "domain": domain,
-        "boundaries": faces,
-        "source": [line],
-        "time": {"duration": duration, "start": 0},
-    }
+    return SLICE | {"domain": domain, "boundaries": faces, "source": [line]}
 
 
-SPACE, ORDER_8 = CASES["force-4"]["scenario"], {"orders": [8], "scenario": {"time": {"duration": 2.0}}}
+SPACE, SLICE = CASES["force-4"]["scenario"], CASES["cpml-slice"]["scenario"]
+ORDER_8 = {"orders": [8], "scenario": {"time": {"duration": 2.0}}}
 # Minutes each on two cores (`craton validate fd` has them), or of an order that other tests in a full space have (test_rheologies.py)
 LEFT_OUT = {"two-layers-100", "loh1", "force-8", "double-couple-8"}
 NAMES = sorted({*GROUPS["fd"], "energy, order 8"} - LEFT_OUT)
@@ -49,9 +45,9 @@ def test_validate(name, monkeypatch):
     """In random media with a quarter of the bodies: most of the time of a plan is theirs."""
     monkeypatch.setattr(conserved, "random_medium", partial(conserved.random_medium, boxes=15))
     if name == "cpml-slice":  # in the (x, z) plane, which `test_slice_is_the_plane` compares with it
-        rows = absorbing.cpml_slice({"what": "plane", "scenario": slice_in_the_plane(4.2)}, "cpu")
+        rows = absorbing.cpml_slice({"what": "plane", "scenario": slice_in_the_plane()}, "cpu")
     else:
-        rows = list(validation.rows(name.split(",")[0], "cpu", "small", ORDER_8 if "8" in name else None))
+        rows = list(validation.rows(name.split(",")[0], "cpu", "small", ORDER_8 if ", order 8" in name else None))
     assert rows and all(set(row) - {"curves", "case"} == {"what", "misfit", "limit", "passed"} for row in rows)
     assert all(row["passed"] and 0 < row["misfit"] <= row["limit"] for row in rows), json.dumps(rows, indent=1)
 
@@ -59,19 +55,17 @@ def test_validate(name, monkeypatch):
 @pytest.mark.long
 def test_slice_is_the_plane():
     """Energies of the slice, periodic along y, are those of the plane to rounding: while the waves are in the layers, too."""
-    whole, plane = CASES["cpml-slice"]["scenario"] | {"time": {"duration": 0.3, "start": 0}}, slice_in_the_plane(0.3)
-    time = {"time": {"duration": 0.3, "start": 0, "step": craton.plan(craton.Scenario(**whole)).dt}}
-    energies = [absorbing.energies(craton.Scenario(**tables | time), "cpu")[1] for tables in (whole, plane)]
+    time = {"duration": 0.3, "start": 0}
+    time = {"time": time | {"step": craton.plan(craton.Scenario(**SLICE | {"time": time})).dt}}
+    both = (SLICE, slice_in_the_plane())
+    energies = [absorbing.energies(craton.Scenario(**tables | time), "cpu")[1] for tables in both]
     assert len(energies[0]) > 4 and 0.1 < energies[0][-1] < 0.9
     np.testing.assert_allclose(*energies, rtol=1e-9)
 
 
 def test_groups_and_full_sizes(monkeypatch):
-    def named(case, device):
-        return [{"what": device, "misfit": case.get("limit")}]
-
     for name in validation.RUNS:
-        monkeypatch.setitem(validation.RUNS, name, named)
+        monkeypatch.setitem(validation.RUNS, name, lambda case, device: [{"what": device, "misfit": case.get("limit")}])
     assert list(validate("force-4", device="cpu")) == [{"case": "force-4", "what": "cpu", "misfit": 0.01}]
     of_groups = [row["case"] for group in GROUPS for row in validate(group)]
     assert [row["case"] for row in validate()] == of_groups == list(CASES)
@@ -149,7 +143,6 @@ def test_speeds_of_guided_waves():
 ROCK = SPACE["model"]
 VP, VS, RHO = (ROCK[name] for name in ("vp", "vs", "rho"))
 KAPPA = RHO * (VP**2 - 4 / 3 * VS**2)
-ONE_PERCENT = 2.7299  # peak frequencies of a Ricker at which its spectrum is 1 %
 
 
 def force_error(order, spacing):
@@ -157,7 +150,7 @@ def force_error(order, spacing):
 
     CPML of 10 points is 600 m away: what it reflects stays below the errors that are compared.
     """
-    frequency, distances = VS / 1000 / ONE_PERCENT, {(1, 0, 0): 2000, (1, 0, 1): 1333, (1, 1, 1): 1133}
+    frequency, distances = VS / 1000 / 2.7299, {(1, 0, 0): 2000, (1, 0, 1): 1333, (1, 1, 1): 1133}
     places = [2 * round(x / (2 * spacing)) * spacing * np.array(way) for way, x in distances.items()]
     border = math.ceil(600 / spacing) + 10
     size = [(math.ceil(x / spacing) + 2 * border + 1) * spacing for x in (2000, 1133, 1333)]

@@ -13,7 +13,7 @@ from fdcase import RIGID, box, cases, explosion, force, moment_tensor, ricker
 from craton.comm.local import Alone
 from craton.methods.finite_difference.equations import boundaries
 from craton.methods.finite_difference.equations.closure import closure, operators, taylor
-from craton.validation import CASES, stability_cases
+from craton.validation import CASES, merged, stability_cases
 from craton.validation.reflection import Incidence, measured
 from craton.validation.stability import FORMS, QUICK, ROWS, TRAPPED, Diverged, Watch, measure, stability
 
@@ -219,8 +219,7 @@ def small(**tables):
 @pytest.mark.parametrize("faces", [{}, {"top": "cpml"}])
 def test_nothing_grows_in_space(faces):
     """5,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in `bench physics`. Little is left."""
-    upper, lower = CASES["two-layers"]["scenario"]["model"]["layers"]
-    model = {"kind": "layers", "layers": [upper, lower | {"top": -850}]}
+    model = merged(CASES["two-layers"]["scenario"]["model"], {"layers": {"1": {"top": -850}}})
     tensor = {"xx": 1e15, "yy": -0.5e15, "zz": 0.7e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
     source, faces = moment_tensor([911, 960, -730], tensor, ricker(3, 0.4)), {"cpml": {"thickness": 5}, **faces}
     time = {"duration": 1, "start": 0, "step": 0.0075}

@@ -9,13 +9,14 @@ usage: python3 -m bench pictures [draw] --device cpu [--only plane chunk] [--set
 
 import copy
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import craton
 from craton.errors import CratonError
-from craton.report import FIGURES
+from craton.report import FIGURES, plot
 from craton.report.films import film
 from craton.report.page import report as page
 from craton.scenario import Scenario
@@ -316,7 +317,7 @@ def attempt(work, out, path):
     """What came of drawing a run: dict."""
     begin = time.process_time()
     try:
-        work(out, path)
+        work(out, path=path)
     except CratonError as error:
         return {"passed": True, "drawn": False, "says": str(error)}
     row = {"drawn": True, "bytes": path.stat().st_size, "seconds": time.process_time() - begin}
@@ -335,7 +336,7 @@ def draw(report):
         with report.guarded("draw", name):
             if not (out / "result.zarr").exists():
                 compute(name, out, report.options.device, report.options.small)
-            works = {figure: (folder / f"{name}-{figure}.png", FIGURES[figure]) for figure in names} | {
+            works = {figure: (folder / f"{name}-{figure}.png", partial(plot, name=figure)) for figure in names} | {
                 "film": (folder / f"{name}.gif", film),
                 "report": (folder / f"{name}.html", page),
             }

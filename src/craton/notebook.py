@@ -3,36 +3,24 @@
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from craton.errors import CratonError
+from craton.report.rasters import robust_limit
+from craton.report.wavefield import chosen, component_of, plane_of
 
 SCRIPT = Path(__file__).with_name("viewer.js")
 MOST_BYTES = 24 * 2**20  # of pictures that are sent to the browser
 MOST_POINTS = 400  # along an axis of a picture: what a screen shows
 MOST_SAMPLES = 4000  # of a trace
-LOUDEST = 0.995  # share of the values that the colour scale holds
+LOUDEST = 99.5  # percent of the values, those near zero apart, that the colour scale holds
 
 
 def view(result, series=None, component=None):
-    """Return a widget that shows a result: `craton.Result.view` of it.
+    """Return a widget, anywidget.AnyWidget, that shows a result of waves: `craton.Result.view` of it.
 
-    Parameters
-    ----------
-    result : craton.Result
-        Of waves.
-    series : str, optional
-        Name of the series of snapshots on a plane; by default the first one.
-    component : str, optional
-        Component of a vector: ``"Z"``, which is the default, ``"E"``, ``"N"``.
-
-    Returns
-    -------
-    anywidget.AnyWidget
-        Its traits ``frame`` and ``receiver`` follow what is shown and may be set.
-
-    Raises
-    ------
-    CratonError
-        anywidget is missing; the result is of gravity; there is no such series or component.
+    By default it shows the first series of snapshots and the vertical component. Its traits ``frame`` and ``receiver``
+    follow what is shown and may be set.
     """
     about, frames, traces = contents(result, series, component)
     return viewer_class()(about=about, frames=frames, traces=traces)
@@ -64,88 +52,33 @@ def viewer_class():
 
 
 def contents(result, series=None, component=None):
-    """Return what the viewer shows.
-
-    Parameters
-    ----------
-    result : craton.Result
-    series, component : str, optional
-        See `view`.
-
-    Returns
-    -------
-    about : dict
-        Title, axes, times, names and places of receivers; for JSON.
-    frames : bytes
-        Pictures (time, row from below, column), int8, 127 at ``about["picture"]["limit"]``.
-    traces : bytes
-        (receiver, component, time), float32.
+    """Return what the viewer shows: title, axes, times, names and places of receivers as a dict for JSON; pictures
+    (time, row from below, column), int8, 127 at ``["picture"]["limit"]``; and traces (receiver, component, time),
+    float32, both as bytes.
     """
     if "time" not in result.dataset.dims:
         raise CratonError(
             "the viewer shows waves, and this result has no time.\n    draw its fields: result.dataset.g_z.plot()"
         )
-    name = chosen("series of snapshots", series, list(result.snapshots))
-    picture, frames = (None, b"") if name is None else picture_of(result, name, component)
-    receivers, traces = receivers_of(result, picture)
+    name = chosen("series of snapshots", series, result.snapshots)
+    picture, frames = (None, b"") if name is None else picture_of(result.snapshots[name], name, component)
+    receivers, traces = receivers_of(result.dataset, picture)
     about = {"title": result.plan.title, "picture": picture, "receivers": receivers}
     return about, frames, traces
 
 
-def chosen(kind, name, names, preferred=None):
-    """Return a name out of some, or the preferred or first one; None where there is none.
-
-    Parameters
-    ----------
-    kind : str
-        What has the names, for the message.
-    name : str or None
-        As asked for.
-    names : list of str
-    preferred : str, optional
-    """
-    if name is None:
-        return preferred if preferred in names else next(iter(names), None)
-    if name not in names:
-        known = ", ".join(names) or "none"
-        raise CratonError(f'there is no {kind} "{name}"\n    there are: {known}')
-    return name
-
-
-def picture_of(result, name, component):
-    """Return axes, times and scale of a series, and its frames as bytes.
-
-    Parameters
-    ----------
-    result : craton.Result
-    name : str
-        Of the series.
-    component : str or None
-    """
-    import numpy as np
-
-    dataset = result.snapshots[name]
-    quantity = next(iter(dataset.data_vars))
-    field = dataset[quantity]
-    for dim in [dim for dim in field.dims if dim.startswith("component")]:
-        names = [str(each) for each in field[dim].values]
-        component = chosen("component", component, names, "Z")
-        field = field.sel({dim: component})
-    if "shot" in field.dims:
-        field = field.isel(shot=0)
-    if field.ndim != 3:
-        raise CratonError(
-            f'series "{name}" is no plane: {", ".join(map(str, field.dims[1:]))}\n'
-            "    view a series with a plane, or draw this one with PyVista"
-        )
-    field = thinned(field)
+def picture_of(dataset, name, component):
+    """Return axes, times and scale of a series, dict for JSON, and its frames as bytes."""
+    plane = component_of(plane_of(dataset), component, "Z")
+    field = thinned(plane)
     values = np.nan_to_num(np.asarray(field.values, float))
-    limit = float(np.quantile(np.abs(values), LOUDEST)) or float(np.abs(values).max()) or 1.0
+    limit = robust_limit(values, LOUDEST)
     frames = np.round(np.clip(values / limit, -1, 1) * 127).astype(np.int8)
     _, rows, columns = field.dims
+    part = next((str(field[dim].values) for dim in ("component", "tensor") if dim in field.coords), "")
     picture = {
         "name": name,
-        "label": f"{quantity} {component or ''}".strip(),
+        "label": f"{field.name} {part}".strip(),
         "unit": field.attrs.get("units", ""),
         "limit": limit,
         "shape": list(frames.shape),
@@ -157,43 +90,23 @@ def picture_of(result, name, component):
 
 
 def thinned(field):
-    """Return a series with so few points and times that a browser takes it at once.
-
-    Parameters
-    ----------
-    field : xarray.DataArray
-        (time, row, column).
-    """
+    """Return a series (time, row, column) with so few points and times that a browser takes it at once."""
     time, rows, columns = field.dims
     field = field.isel({dim: slice(None, None, -(-field.sizes[dim] // MOST_POINTS)) for dim in (rows, columns)})
     return field.isel({time: slice(None, None, max(1, -(-field.size // MOST_BYTES)))})
 
 
-def axis(field, dim):
-    """Return name, unit, first and last coordinate of an axis: dict.
-
-    Parameters
-    ----------
-    field : xarray.DataArray
-    dim : str
-    """
+def axis(field, dim) -> dict:
+    """Return name, unit, first and last coordinate of an axis."""
     values = field[dim].values
     unit = field[dim].attrs.get("units", "m")
     return {"name": str(dim), "unit": unit, "first": float(values[0]), "last": float(values[-1])}
 
 
-def receivers_of(result, picture):
-    """Return names, places in the picture and times of the receivers, and their traces as bytes.
-
-    Parameters
-    ----------
-    result : craton.Result
-    picture : dict or None
-        Axes, by which places are chosen; x and y where there is none.
+def receivers_of(dataset, picture):
+    """Return names, places and times of the receivers, dict for JSON, and their traces as bytes; places are those along
+    the axes of a picture, else along x and y.
     """
-    import numpy as np
-
-    dataset = result.dataset
     quantity = next(name for name in dataset.data_vars if "receiver" in dataset[name].dims)
     traces = dataset[quantity]
     if "shot" in traces.dims:

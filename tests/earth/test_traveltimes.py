@@ -3,13 +3,15 @@
 import numpy as np
 import pandas
 import pytest
+import xarray as xr
 from common import refused
 from earthcase import CENTRE, PREM, SIMPLE
 from paths import SHARED
 
 from craton.model.globe import radial_files, sphere
 from craton.model.globe.chunk import chunk
-from craton.report import earth
+from craton.report import figures, station_maps
+from craton.report.traces import draw_profile
 
 pytest.importorskip("obspy")
 from obspy.geodetics import locations2degrees  # noqa: E402
@@ -98,11 +100,20 @@ def test_figures(tmp_path, simple):
     t, distance = np.arange(0, 900, 1.0), np.array([2.0, 5, 9])
     traces = np.array([gaussian(t - 80 - 10 * d) for d in distance])
     curves = traveltimes.curves(simple, 647.1e3, np.arange(2, 10, 2.0), ("p", "s"))
-    page = earth.travel_time_section(t, traces, distance, curves)
-    assert len(page.axes[0].lines) == 5 and {text.get_text() for text in page.axes[0].texts} == {"p", "s"}
+    places = {"distance": ("receiver", distance, {"units": "degree"}), "receiver": ["A", "B", "C"], "time": t}
+    array = xr.DataArray(traces, places, ("receiver", "time"), "displacement")
+    with figures.figure(6, 6) as page:
+        draw_profile(axes := page.subplots(), array, None, curves, scale="trace")
+    assert len(axes.lines) == 5 and {text.get_text() for text in axes.texts} == {"p", "s", "A", "B", "C"}
     page.savefig(tmp_path / "section.png")
-    (axes,) = earth.chunk_map(chunk(PREM, CENTRE, (20, 20), 1500e3, period=80), CENTRE, [(-67.25, -18.82)], ["S5"]).axes
+    made = chunk(PREM, CENTRE, (20, 20), 1500e3, period=80)
+    places = {"longitude": ("receiver", [-67.25]), "latitude": ("receiver", [-18.82]), "receiver": ["S5"]}
+    source = dict(zip(("source_longitude", "source_latitude"), CENTRE))
+    axes = station_maps.globe_map(xr.Dataset(coords=places, attrs=source), made).axes[1]
     assert axes.get_title(loc="left") == "11 x 11 elements at the surface, 968 in all"
-    longitude = np.concatenate([line.get_xdata() for line in axes.lines])
-    assert longitude.min() == pytest.approx(-78, abs=0.6) and longitude.max() == pytest.approx(-56.5, abs=0.6)
-    axes.figure.savefig(tmp_path / "map.png")
+    lines = np.concatenate([line.get_xydata() for line in axes.lines if line.get_color() == "#b3261e"])
+    assert np.abs(lines).max(axis=0) == pytest.approx(
+        np.sin(np.radians([10, 12.5])), abs=0.01
+    )  # about the middle of both
+    with figures.resolution(40):
+        axes.figure.savefig(tmp_path / "map.png")

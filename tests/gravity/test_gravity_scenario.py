@@ -22,7 +22,7 @@ from craton.model.prisms import from_model as prisms_model
 from craton.model.prisms import layer as prisms_layer
 from craton.model.prisms import overlap as prisms_overlap
 from craton.model.prisms import table as prisms_table
-from craton.report import fieldmaps
+from craton.report.gravity import figure_of
 from craton.scenario import GravityScenario, dumps, loads
 
 SPHERES = ROOT / "examples" / "seven_spheres.toml"
@@ -310,10 +310,10 @@ def test_every_kind_of_points(tmp_path):
 
 def test_curves_are_drawn(tmp_path):
     for kind in (LINE + "[0, 0, 10]\nto = [9000, 0, 10]", 'kind = "borehole"\nx = 0\ny = 0\ntop = 0\nbottom = -300'):
-        page = fieldmaps.draw(ran(small((POINTS, f"[points]\n{kind}\ncount = 20\n"), ALL), tmp_path), "Curves")
+        page = figure_of(ran(small((POINTS, f"[points]\n{kind}\ncount = 20\n"), ALL), tmp_path), "Curves")
         assert len(page.axes) == 3 and sum(len(axis.get_legend().get_texts()) for axis in page.axes) == 10
     few = ran(small((POINTS, '[points]\nkind = "scattered"\nat = [[1, 2, 3], [500, 600, 7]]\n')), tmp_path)
-    assert len(fieldmaps.draw(few, "Points").axes) == 4  # two maps, each with its colour bar
+    assert len(figure_of(few, "Points").axes) == 4  # two maps, each with its colour bar
 
 
 def test_scenario_in_python():

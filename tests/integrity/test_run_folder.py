@@ -14,7 +14,8 @@ from smallcase import opened, same_results, write
 import craton
 from craton.errors import ScenarioError
 from craton.output import inputs
-from craton.report import fieldmaps, pictures
+from craton.report.gravity import bodies_of
+from craton.report.runs import Run
 
 CMT = DATA / "sources" / "CMTSOLUTION_cartesian"
 STATIONS = 'coordinates = "metres"\n\n[[receivers]]\nfile = "stations.csv"'
@@ -75,7 +76,7 @@ def test_a_moved_folder_is_resumed_and_plotted(moved):
     shutil.copy(CMT, out / "inputs" / "CMT")
     craton.resume(out, progress=False)
     same_results(moved / "whole", out, RESULTS)
-    assert pictures.scene_of(out)["title"] == "Small case"
+    assert Run(out).title == "Small case"
     craton.run(
         craton.load(out / "scenario.toml"), out=out, force=True, progress=False
     )  # from its own copies, in its own place
@@ -85,9 +86,10 @@ def test_a_moved_folder_is_resumed_and_plotted(moved):
 
 def test_a_figure_without_its_scenario_says_so(moved, tmp_path, caplog):
     (tmp_path / "scenario.toml").write_text("[domain\n")
-    assert pictures.scene_of(tmp_path)["title"] == "" and fieldmaps.outlines(tmp_path) == []
-    assert caplog.text.count("scenario.toml cannot be read, the figure is drawn without it") == 2
-    assert fieldmaps.outlines(moved / "whole") == []  # waves have no prisms
+    run = Run(tmp_path)
+    assert run.title == tmp_path.name and bodies_of(run.scenario) == []
+    assert caplog.text.count("scenario.toml cannot be read, the figure is drawn without it") == 1
+    assert bodies_of(Run(moved / "whole").scenario) == []  # waves have no prisms
 
 
 def test_large_files_are_referenced_and_names_stay_apart(tmp_path):

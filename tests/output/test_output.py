@@ -26,7 +26,8 @@ from craton.output import dataset, export
 from craton.output.shots import check_survey_out
 from craton.output.snapshots import SnapshotWriter
 from craton.output.store import KINDS, Store, check_out, kind_of, read_run
-from craton.report import overview, pictures
+from craton.report import plot
+from craton.report.runs import read_snapshots
 from craton.scenario import loads
 from craton.survey.channels import Channel
 
@@ -108,7 +109,7 @@ def test_run_stopped_early_keeps_only_the_frames_written(tmp_path):
         writer.add_series("s", {"divergence": ()}, axes, np.arange(50) * 0.1)
         for n in range(20):
             writer.put("s", 0.1 * n, {"divergence": np.full((3, 2, 4), n + 1.0)})
-        values = pictures.read_snapshots(tmp_path / "out")["s"].divergence.values
+        values = read_snapshots(tmp_path / "out")["s"].divergence.values
         assert len(values) >= 20 - 4 and (values == np.arange(1.0, len(values) + 1)[:, None, None, None]).all()
     ds = xr.open_zarr(tmp_path / "out" / "result.zarr", group="snapshots/s")
     assert ds.divergence.dims == ("time", "z", "y", "x") and ds.sizes["time"] == 20 and float(ds.divergence.min()) == 1
@@ -223,7 +224,7 @@ def test_out_that_cannot_be_written_or_drawn_is_refused(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # the tests may run as root, who may write anywhere
     refused(ResourceError, "not writable", check_out, tmp_path / "new")
-    refused(CratonError, "neither waveforms nor snapshots", overview, tmp_path)
+    refused(CratonError, "neither waveforms nor snapshots", plot, tmp_path, "overview")
 
 
 def test_samples_finer_than_the_chosen_steps_are_refused_and_others_have_their_bytes():

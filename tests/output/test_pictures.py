@@ -3,7 +3,6 @@ frame is there, on one scale, over what lies underneath.
 """
 
 import shutil
-import sys
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -15,25 +14,27 @@ import xarray as xr
 from common import manifest, plain, refused, stored
 from filecase import LINE, bare, run_of, waveforms
 
-from craton import report
 from craton.cli.app import command, main
 from craton.driver.films import Films
-from craton.driver.result import Result
 from craton.errors import CratonError
+from craton.model.ground import terrain
 from craton.report import (
     FIGURES,
+    arrivals,
     figures,
     films,
-    pictures,
-    record_sections,
-    scales,
-    scene3d,
-    shot_gathers,
+    models,
+    plot,
+    rasters,
+    runs,
+    signals,
     station_maps,
     style,
+    traces,
     underlays,
+    wavefield,
 )
-from craton.report import stage as stages
+from craton.report.runs import Run
 from craton.scenario import Layers, load, loads
 from craton.survey import traveltimes
 
@@ -87,7 +88,7 @@ def test_pictures_show_something(box, name, monkeypatch):
     if name != "overview":
         monkeypatch.setattr(figures, "figure", bare)
     with figures.resolution(70):
-        path = FIGURES[name](box)
+        path = plot(box, name)
     assert path == box / f"{name}.png"
     image = pixels(path)
     assert image.shape[0] > 300 and image.shape[1] > 1000 * 70 / 160
@@ -96,10 +97,11 @@ def test_pictures_show_something(box, name, monkeypatch):
 
 
 def test_overview_takes_the_vertical_section_and_its_liveliest_component(box):
-    series = pictures.read_snapshots(box)
-    scene = pictures.scene_of(box)
-    assert scene == {"title": "Small case", "sources": [(1500.0, 1500.0, -1000.0)], "interfaces": [-1400.0]}
-    frame = pictures._section(list(series.items())[::-1], scene["sources"])
+    run = Run(box)
+    series = dict(reversed(run.snapshots.items()))
+    assert run.title == "Small case" and run.sources == [(1500.0, 1500.0, -1000.0)] and run.interfaces == [-1400.0]
+    run.snapshots = series
+    frame = wavefield.liveliest(wavefield.section_of(run))[0]
     assert frame.dims == ("z", "x") and float(frame.y) == 1500
     assert np.abs(series["section"].velocity.sel(time=float(frame.time))).max(["x", "z"]).idxmax() == frame.component
     name = {"E": "east", "N": "north", "Z": "up"}[str(frame.component.values)]
@@ -108,11 +110,13 @@ def test_overview_takes_the_vertical_section_and_its_liveliest_component(box):
 
 def test_record_sections_and_snapshots(quick, tmp_path):
     """Of many receivers; of a plane where nothing moves."""
-    assert colours(figures.record_section(waveforms(n=70)), tmp_path / "s.png") > 20
+    assert colours(traces.figure_of(waveforms(n=70).velocity), tmp_path / "s.png") > 20
     axes = {"z": np.arange(-3, 1) * 100.0, "x": np.arange(6) * 100.0, "time": 0.0}
     frame = xr.DataArray(np.zeros((4, 6)), axes, ("z", "x"), "velocity")
-    places = {"sources": [(100, 0, -100)], "receivers": [(200, 900, 0)], "interfaces": [-150]}
-    figures.snapshot(frame, **places).savefig(tmp_path / "s.png")
+    places = {"sources": [(100, 0, -100)], "stations": [(200, 900, 0)], "interfaces": [-150]}
+    with figures.figure(6, 4) as page:
+        wavefield.draw_snapshot(page.subplots(), frame, **places)
+    page.savefig(tmp_path / "s.png")
     assert (pixels(tmp_path / "s.png").min(axis=-1) < 0.5).any()
 
 
@@ -124,7 +128,7 @@ def test_offsets_have_the_sign_of_the_line():
     ):
         places = {axis: ("receiver", np.array(values, float)) for axis, values in zip("xy", zip(*row))}
         array = waveforms(n=3).velocity.assign_coords(places)
-        assert np.allclose(shot_gathers.signed_offsets(array, (200.0, 0.0, -50.0)), expected), row
+        assert np.allclose(traces.signed_offsets(array, (200.0, 0.0, -50.0)), expected), row
 
 
 @pytest.mark.parametrize("receivers", [12, 70])
@@ -135,13 +139,13 @@ def test_gathers_have_time_downwards_over_signed_offset(quick, tmp_path, receive
     array = xr.concat([waveforms(n=receivers).velocity] * 2, "shot").assign_coords(shot=["A", "B"], **sources)
     array = array.assign_coords(x=("receiver", x), y=("receiver", 0 * x))
     with figures.figure(8, 4) as page:
-        assert shot_gathers.draw_shots(page, array) in "ENZ"
+        assert traces.draw_shots(page, array) in "ENZ"
     first, second = page.axes
     assert first.get_ylim() == (float(array.time[-1]), float(array.time[0]))
     beside = 2 * 2.0 / (receivers - 1)
     for axis, low, high in ((first, 0, 2), (second, -2, 0)):
-        images = [c.get_coordinates()[..., 0] for c in axis.collections if hasattr(c, "get_coordinates")]
-        along = np.concatenate([line.get_xdata() for line in axis.lines]) if receivers == 12 else images[0]
+        lines = [line.get_xdata() for line in axis.lines]
+        along = np.concatenate(lines) if receivers == 12 else np.array(axis.images[0].get_extent()[:2])
         assert low - beside <= along.min() and along.max() <= high + beside
     assert colours(page, tmp_path / "gathers.png") > 20
 
@@ -152,9 +156,10 @@ def test_interfaces_follow_the_ground():
     hill = {"x": [0.0, 1000.0, 3000.0], "z": [0.0, 500.0, 100.0]}
     frame = xr.DataArray(np.zeros((3, 5)), {"z": [-2.0, -1, 0], "x": np.linspace(0, 2000, 5), "y": 0.0}, ("z", "x"))
     for follow, expected in (("surface", [-400, -150, 100, 0, -100]), ("level", [-400] * 5)):
-        ground, second = pictures._interfaces(Layers(kind="layers", layers=stack, follow=follow, topography=hill))
-        assert np.allclose(figures.along(frame, "x", ground), [0, 250, 500, 400, 300])
-        assert np.allclose(figures.along(frame, "x", second), expected)
+        model = Layers(kind="layers", layers=stack, follow=follow, topography=hill)
+        ground, second = runs.interfaces_of(model, terrain.build(model))
+        assert np.allclose(wavefield.along(frame, "x", ground), [0, 250, 500, 400, 300])
+        assert np.allclose(wavefield.along(frame, "x", second), expected)
 
 
 def test_prefixes():
@@ -171,10 +176,11 @@ def test_section_stands_where_it_says(line, quick):
     """Places of traces, reduced times, arrivals and true amplitudes, read from the drawn lines."""
     array, origin = stored(line).velocity, (300.0, 0.0, -10.0)
     times = {"P": np.linspace(0.1, 0.6, 12)}
-    axis = record_sections.draw(array, times, origin, "Z", "offset", "all", 2.0).axes[0]
-    offsets, traces = (array.x.values - 300) / 1000, array.sel(component="Z").values  # from west to east
-    size = 0.9 * np.ptp(offsets) / 11 / np.abs(traces).max()
-    for drawn, offset, trace in zip(axis.lines, offsets, traces):
+    with figures.figure(8, 6) as page:
+        traces.draw_profile(axis := page.subplots(), array, times, None, origin, "Z", "offset", "all", 2.0)
+    offsets, samples = (array.x.values - 300) / 1000, array.sel(component="Z").values  # from west to east
+    size = 0.9 * np.ptp(offsets) / 11 / np.abs(samples).max()
+    for drawn, offset, trace in zip(axis.lines, offsets, samples):
         assert drawn.get_xdata() == pytest.approx(array.time.values - abs(offset) / 2)
         assert drawn.get_ydata() == pytest.approx(offset + size * trace, abs=1e-6)
     marks = next(c for c in axis.collections if type(c).__name__ == "LineCollection")
@@ -184,7 +190,7 @@ def test_section_stands_where_it_says(line, quick):
 def test_arrivals_come_before_the_motion(line):
     """Before the computed P the record is nearly silent, after S it is not: wavelet and times belong together."""
     waves = stored(line)
-    times = record_sections.box_arrivals(line, waves, (300.0, 0.0, -10.0))
+    times = arrivals.at_receivers(Run(line))[0]
     assert (times["S"] > times["P"]).all()
     half = 0.2  # s, of the Ricker wavelet
     for row in range(4, 12):
@@ -201,19 +207,19 @@ def test_dispersion_and_fk_find_the_velocity():
     velocity = np.linspace(200, 500, 301)
     inside = (frequency > 8) & (frequency < 25)
     band, frequency, speed = band[:, inside], frequency[inside], speed[inside]
-    image = report.signals.phase_velocities(band, along, frequency, velocity)
+    image = signals.phase_velocities(band, along, frequency, velocity)
     assert velocity[image.argmax(axis=0)] == pytest.approx(speed, rel=0.02)
     wavenumber = np.linspace(-0.15, 0.15, 601)
-    power = np.abs(report.signals.wavenumbers(band, along, wavenumber))
+    power = np.abs(signals.wavenumbers(band, along, wavenumber))
     assert wavenumber[power.argmax(axis=1)] == pytest.approx(frequency / speed, abs=1.5e-3)
-    slow, fast = report.signals.velocity_limits(band, along, frequency)
+    slow, fast = signals.velocity_limits(band, along, frequency)
     assert slow < speed.min() and fast > speed.max()
 
 
 def test_spectrogram_follows_a_sweep():
     time = np.arange(2000) * 0.002
     trace = np.sin(2 * np.pi * (10 * time + 5 * time**2))  # 10 to 50 Hz
-    frequency, times, level = report.signals.levels(trace, 0.002)
+    frequency, times, level = signals.levels(trace, 0.002)
     inside = (times > 0.4) & (times < 3.6)
     assert frequency[level.argmax(axis=0)][inside] == pytest.approx(10 + 10 * times[inside], abs=1.5)
 
@@ -224,65 +230,11 @@ def test_model_before_the_run(line, quick, tmp_path, monkeypatch, capsys):
     assert main(["plot", str(line.parent / "s.toml"), "overview"]) == 2
     sea = "model.water = { level = -20 }\nmodel.topography = -60\n"
     wet = loads(LINE.replace("[0, -600]", "[0, -500]").replace("time =", sea + "time ="))
-    medium = report.model_figures.medium_at(wet, np.array([[100.0, 0, z] for z in (-10, -30, -100, -300)]))
+    medium = models.medium_at(wet, np.array([[100.0, 0, z] for z in (-10, -30, -100, -300)]))
     assert np.isnan(medium["vp"][0]) and medium["vs"][1] == 0 and medium["vp"][1] == wet.model.water.vp
     assert list(medium["vs"][2:]) == [900, 1500]
-    page = report.model_figures.figure_of(load(line / "scenario.toml"))
+    page = models.figure_of(load(line / "scenario.toml"))
     assert set(np.asarray(page.axes[0].images[0].get_array()).ravel()) == {1800, 2600}
-
-
-def shown(out, **options):
-    """The plotter of `show` for the run in a folder."""
-    waves = stored(out)
-    run = SimpleNamespace(scenario=load(out / "scenario.toml"), dataset=waves, snapshots=pictures.read_snapshots(out))
-    run.plan = SimpleNamespace(receivers=waves.receiver.values)
-    return Result.show(run, **options)
-
-
-def liveliest(box):
-    """Values (x, z) of the section at 0.25 s, of the component that moves most."""
-    frame = pictures.read_snapshots(box)["section"].velocity.sel(time=0.25, method="nearest").load()
-    return frame.isel(component=int(np.abs(frame.values).mean(axis=(1, 2)).argmax())).transpose("x", "z").values
-
-
-def test_scene_in_three_dimensions(box, line, monkeypatch):
-    """What PyVista is told: planes, receivers and the source where they are, the values in its order; the model without snapshots."""
-    vista = MagicMock()
-    monkeypatch.setitem(sys.modules, "pyvista", vista)
-    plotter, expected = shown(box, time=0.25), liveliest(box)
-    assert plotter is vista.Plotter.return_value and plotter.show.called
-    assert list(vista.Box.call_args.args[0]) == [0, 3000, 0, 3000, -2500, 0]
-    x, y, z = next(call.args for call in vista.StructuredGrid.call_args_list if call.args[0].shape[1] == 1)
-    assert (np.asarray(y) == 1500).all() and (x[:, 0, 0] == np.arange(0, 3001, 100)).all()
-    assert (z[0, 0] == np.arange(-2500, 1, 100)).all()
-    fields = dict(call.args for call in vista.StructuredGrid.return_value.__setitem__.call_args_list)
-    (name,) = [name for name in fields if "Particle velocity" in name]
-    assert name.endswith("(m/s)") and fields[name] == pytest.approx(expected.ravel(order="F"))
-    sources, receivers = (np.asarray(call.args[0]).tolist() for call in vista.PolyData.call_args_list)
-    assert sources == [[1500, 1500, -1000]] and receivers == [[x, 1500, 0] for x in (2000, 1000, 1200, 1400)]
-    drawn = [call.kwargs.get("scalars") for call in plotter.add_mesh.call_args_list]
-    assert name in drawn and not vista.ImageData.called
-    scene3d.scene(load(box / "scenario.toml"))
-    refused(CratonError, "x, y and z", shown, line)  # of a run in a plane
-    about = vista.ImageData.call_args.kwargs
-    assert list(about["origin"]) == [0, 0, -2500] and list(about["dimensions"]) == [60, 60, 50]
-    assert list(about["spacing"] * [59, 59, 49]) == pytest.approx([3000, 3000, 2500])
-    ((label, values),) = [call.args for call in vista.ImageData.return_value.__setitem__.call_args_list]
-    volume = np.reshape(values, (60, 60, 50), order="F")
-    assert label == report.model_figures.LABELS["vs"]
-    assert (volume[:, :, 0] == 2600).all() and (volume[:, :, -1] == 1700).all()
-
-
-@pytest.mark.long
-def test_scene_as_pyvista_has_it(box):
-    """Planes, the model, receivers and the source are where they are; nothing is rendered."""
-    pytest.importorskip("pyvista")
-    plotter, expected = shown(box, time=0.25, off_screen=True), liveliest(box)
-    for place in ([0, 3000, 1500, 1500, -2500, 0], [1500, 1500, 1500, 1500, -1000, -1000]):
-        assert any(np.allclose(mesh.bounds, place, atol=1) for mesh in plotter.meshes)
-    values = [mesh[name] for mesh in plotter.meshes for name in mesh.array_names if "Particle velocity" in name]
-    assert np.asarray(values[0]) == pytest.approx(expected.ravel(order="F"))
-    plotter.close()
 
 
 def test_peaks_of_stations_are_those_of_the_horizontal_vector(line):
@@ -314,11 +266,11 @@ def test_every_figure_of_every_method_is_drawn_or_refused(name, quick, tmp_path,
     cases = benchscript.load("cases.pictures")
     cases.compute(name, tmp_path / "out", "cpu", small=True)
     drawn = set()
-    for figure, draw in FIGURES.items():
+    for figure in FIGURES:
         path = tmp_path / f"{figure}.png"
         try:
             with figures.resolution(40):
-                draw(tmp_path / "out", path)
+                plot(tmp_path / "out", figure, path)
         except CratonError as error:
             assert "has no" in str(error) or "needs" in str(error), error
         else:
@@ -356,37 +308,38 @@ def test_a_film_of_the_first_shot_of_a_survey(box, tmp_path):
     shutil.copy(box / "scenario.toml", tmp_path)
     first, second = (shutil.copytree(box, tmp_path / "shots" / stem) for stem in ("00000-A", "00001-B"))
     shutil.rmtree(second / "result.zarr" / "snapshots" / "section")
-    assert set(pictures.read_snapshots(tmp_path)) == {"section", "upper"}
-    array, _ = films.plane_over_time(tmp_path, "section", "Z")
-    np.testing.assert_array_equal(array, films.plane_over_time(box, "section", "Z")[0])
-    refused(CratonError, "surveys with --snapshots", films.plane_over_time, tmp_path / "shots")
+    assert set(runs.read_snapshots(tmp_path)) == {"section", "upper"}
+    array = films.plane_over_time(Run(tmp_path), "section", "Z")
+    np.testing.assert_array_equal(array, films.plane_over_time(Run(box), "section", "Z"))
+    refused(CratonError, "surveys with --snapshots", films.plane_over_time, Run(tmp_path / "shots"))
 
 
 def test_frames_have_the_colours_of_the_bar_over_the_model(box):
     """Positive red-brown, negative blue, as the norm has it; nothing over the model where nothing moves; a time that changes."""
-    array, scene = films.plane_over_time(box, "section", "Z")
-    stage = stages.Stage.set_up(array, scene, box)
-    top, bottom, left, right = stage.box
-    limit, shape = stages.shared_limit(array), array.shape[1:]
-    still = stage.painted(np.zeros(shape), "t = 0 s")
-    inside = still[top + 2 : bottom - 2, left + 2 : right - 2].astype(int)
+    run = Run(box)
+    array = films.plane_over_time(run, "section", "Z")
+    limit, values = films.shared_limit(array), (0.0, np.nan, 1.0, -1.0, 0.1)
+    steps = array.isel(time=slice(0, 5)).copy(data=np.stack([np.full(array.shape[1:], limit * v) for v in values]))
+    still, empty, *others = (picture[..., :3].astype(int) for picture in films.frames(steps, run, limit))
+    moved = np.argwhere((others[0][..., 0] - others[0][..., 2] > 60) & (others[1][..., 2] - others[1][..., 0] > 60))
+    (top, left), (bottom, right) = moved.min(axis=0), moved.max(axis=0)
+    inside = still[top + 2 : bottom - 2, left + 2 : right - 2]
+    assert inside.size > 0.3 * still.size
     upper, lower = inside[: len(inside) // 4], inside[-len(inside) // 4 :]
     assert upper[..., 0].min() > lower[..., 0].max() - 40 and upper.mean() > lower.mean() + 20
     middle = (top + bottom) // 2 - 60, right - 60
-    norm, colours = scales.shared_norm(limit), style.wave_colours()
-    below = stage.below[middle[0] - top, middle[1] - left]
-    for value in (limit, -limit, 0.1 * limit):
-        painted = stage.painted(np.full(shape, value), "t = 0 s")[middle][:3]
-        expected = 255 * np.array(colours(norm(value))[:3])
+    norm, colours, below = rasters.shared_norm(limit), style.wave_colours(), empty[middle]
+    for value, picture in zip(values[2:], others):
+        expected = 255 * np.array(colours(norm(limit * value))[:3])
         # on white the very colour; on grey what white would add is grey
-        assert np.abs(painted - (expected - expected.min() / 255 * (255 - below))).max() < 3
-    empty = stage.painted(np.full(shape, np.nan), "t = 1 s")
-    assert np.array_equal(empty[middle], still[middle]) and not np.array_equal(empty, still)
+        assert np.abs(picture[middle] - (expected - expected.min() / 255 * (255 - below))).max() < 4
+    assert np.array_equal(below, still[middle]) and not np.array_equal(empty[:top], still[:top])  # the clock
     # the first frames are not saturated, the last not blank
-    shares = np.nanmax(np.abs(array.values), axis=(1, 2)) / stage.limit
+    shares = np.nanmax(np.abs(array.values), axis=(1, 2)) / limit
     assert 0.9 < max(shares) < 2.5
-    last = int(np.flatnonzero(shares > 4 / scales.KNEE)[-1])
-    assert np.abs(stage.frame(array, last).astype(int) - stage.painted(np.zeros(shape), "")).max() > 25
+    last = int(np.flatnonzero(shares > 4 / rasters.KNEE)[-1])
+    (picture,) = films.frames(array.isel(time=[last]), run, limit)
+    assert np.abs(picture[top:bottom, left:right, :3] - still[top:bottom, left:right]).max() > 25
 
 
 def test_relief_is_lit_from_the_north_west():
@@ -414,8 +367,8 @@ def test_films_follow_the_frames(monkeypatch, tmp_path):
 def test_films_that_cannot_be(box, line, capsys):
     for out, words, message in (
         (box, "-o x.avi", "a film ends in .mp4, .gif or .webp"),
-        (box, "-o x.mp4 --series none", "there are section, upper"),
-        (box, "-o x.mp4 --series section --component R", "there are E, N, Z"),
+        (box, "-o x.mp4 --series none", "there are: section, upper"),
+        (box, "-o x.mp4 --series section --component R", "there are: E, N, Z"),
         (box, "-o x.mp4 --rate 0", "frames per second"),
         (line, "--series none", "has no snapshots"),
     ):

@@ -17,8 +17,9 @@ from PIL import Image
 
 from craton.cli.app import main
 from craton.errors import CratonError
+from craton.model.globe.sphere import Frame
 from craton.model.prisms import ensembles, from_scenario
-from craton.report import arrivals, beachball, coastlines, figures, prism_figures, station_maps
+from craton.report import arrivals, beachball, coastlines, figures, models, station_maps
 from craton.report.page import drawings
 from craton.scenario import load
 
@@ -259,9 +260,11 @@ def test_coastlines():
 
 
 def test_orthographic_projection_and_great_circles():
-    east, north, seen = station_maps.orthographic([10.0, 100.0, 10.0], [50.0, 50.0, 80.0], (10.0, 50.0))
-    assert east[0] == pytest.approx(0) and seen.all() and north[[0, 2]] == pytest.approx([0, np.sin(np.radians(30))])
-    assert not station_maps.orthographic(190.0, -50.0, (10.0, 50.0))[2]
+    with figures.figure(4, 4) as page:
+        axis = page.subplots()
+        station_maps.draw_seen(axis, Frame(10, 50, geographic=False), [10.0, 10.0, 190.0], [50.0, 80.0, -50.0])
+    (x, y), up = axis.lines[0].get_data(), np.sin(np.radians(30))
+    assert x[:2] == pytest.approx([0, 0]) and y[:2] == pytest.approx([0, up]) and np.isnan(x[2])
     longitude, latitude = station_maps.great_circle((0.0, 0.0), (90.0, 0.0), 3)
     assert longitude == pytest.approx([0, 45, 90]) and latitude == pytest.approx([0, 0, 0])
 
@@ -276,5 +279,5 @@ def test_page_of_gravity_tells_its_errors(tmp_path):
     assert "Not drawn" not in text and text.count("data:image/png") == 3
     box = from_scenario.build(load(out / "scenario.toml").prisms)[0]
     for up in (1, 2):
-        x, y, values = prism_figures.mass_per_area(box, 0, up)
-        assert np.diff(y) @ values @ np.diff(x) == pytest.approx(ensembles.mass(box)[0][0], rel=1e-12)
+        view = models.mass_per_area(box, "x", "xyz"[up])
+        assert float((view * view.area).sum()) == pytest.approx(ensembles.mass(box)[0][0], rel=1e-12)

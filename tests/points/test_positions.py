@@ -18,7 +18,8 @@ from craton.errors import ScenarioError
 from craton.io import sac
 from craton.model.globe import prem
 from craton.model.globe.chunk import chunk
-from craton.report import figures, pictures
+from craton.report import traces
+from craton.report.runs import Run, recorded_source
 from craton.scenario import Scenario, dumps, loads
 from craton.survey import receivers, shots, source_files
 from craton.survey.checks import problems
@@ -470,9 +471,10 @@ def test_motion_of_a_plane_is_turned(waves, force, alone):
 def test_sections_count_from_a_source_that_stands_in_a_file(runs, tmp_path):
     """Distances of the record section are those from the event, also when its file is gone."""
     dataset = runs(90).isel(tensor=0, drop=True)
-    assert pictures._recorded_source(dataset) == [tuple(dataset.attrs[f"source_{axis}"] for axis in "xyz")]
-    scene = pictures.scene_of(tmp_path, dataset)  # no scenario there
-    assert scene["title"] == "box" and len(scene["sources"]) == 1
-    distance, unit = figures.distances(dataset.velocity, scene["sources"][0])
+    assert recorded_source(dataset) == [tuple(dataset.attrs[f"source_{axis}"] for axis in "xyz")]
+    run = Run(tmp_path)  # no scenario there
+    run.every_shot = dataset
+    assert run.title == "box" and len(run.sources) == 1
+    distance, unit = traces.distances(dataset.velocity, run.origin)
     assert unit == "km" and np.allclose(1000 * distance, dataset.distance, rtol=1e-3)
-    assert not np.allclose(figures.distances(dataset.velocity)[0], distance)
+    assert not np.allclose(traces.distances(dataset.velocity)[0], distance)

@@ -34,7 +34,8 @@ PUBLIC = DRIVER | {"driver"}
 COMMANDS = PUBLIC | {"report", "api", "shots", "inverse", "greens", "gravity", "benchmark", "validation"}
 ALLOWED = {
     **dict.fromkeys(("errors", "versions", "text", "lock", "memory"), set()),
-    **dict.fromkeys(("conventions", "integrity", "notebook"), {"errors"}),
+    **dict.fromkeys(("conventions", "integrity"), {"errors"}),
+    "notebook": {"errors", "report"},
     "citations": {"text", "versions"},
     "host": {"errors", "lock"},
     "units": {"text"},
@@ -48,7 +49,7 @@ ALLOWED = {
     "scenario": SCENARIO,
     "backends": MACHINE,
     "comm": MACHINE | {"backends"},
-    "driver": DRIVER | {"report", "notebook"},
+    "driver": DRIVER | {"notebook"},
     "report": SCENARIO | {"scenario"},
     **dict.fromkeys(("api", "gravity"), PUBLIC),
     "shots": PUBLIC | {"api"},

@@ -26,7 +26,7 @@ import craton
 from craton.cli import app, main
 from craton.cli.plan import one_run, shots_apart
 from craton.methods.gravity import options, prism_options
-from craton.report import earth_pictures, figures
+from craton.report import arrivals, figures
 from craton.scenario import FiniteDifferenceScenario, Scenario, dumps, load, loads, with_overrides
 
 DOCS, EXAMPLES_FOLDER = ROOT / "docs", ROOT / "examples"
@@ -92,7 +92,7 @@ def workplace(tmp_path, monkeypatch):
         (folder / f"{name}.toml").write_text(dumps(load(EXAMPLES_FOLDER / f"{name}.toml", changes)))
     survey = folder / "survey_3d.toml"
     survey.write_text(dumps(load(survey, ["source.0.shots.count=3"])))
-    monkeypatch.setattr(earth_pictures, "CURVES", 4)  # distances with travel times by TauP
+    monkeypatch.setattr(arrivals, "CURVES", 4)  # distances with travel times by TauP
     monkeypatch.setitem(sys.modules, "pyvista", None)  # a second of harmonica's import, for pictures that no page draws
     monkeypatch.setattr("craton.cli.report.processes", lambda: 1)
     monkeypatch.setattr("matplotlib.layout_engine.ConstrainedLayoutEngine.execute", lambda *_: None)

@@ -13,8 +13,7 @@ from craton import io
 from craton.cli import main
 from craton.io import fdsn, sac
 from craton.io.contents import FileError
-from craton.report import figures
-from craton.report.page.contents import Contents
+from craton.report import FIGURES, figures
 from craton.text import in_ascii
 
 TITLE = "Ü $\\frac {$ 東京"
@@ -82,7 +81,7 @@ def test_logarithmic_axes_have_powers(tmp_path):
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_picture_that_fails_is_named_and_the_page_takes_a_dollar_as_it_is(out, processes, monkeypatch):
-    monkeypatch.setattr(Contents, "_model", lambda self, path: {}["no such thing"])
+    monkeypatch.setitem(FIGURES, "model", lambda run: {}["no such thing"])
     monkeypatch.setattr("craton.cli.report.processes", lambda: processes)
     assert main(["report", str(out)]) == 0
     page = (out / "report.html").read_text("utf-8")

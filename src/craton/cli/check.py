@@ -111,6 +111,15 @@ def refuse_present(key, path, force, is_folder=False):
         refuse(key, f"{path} is there already", "name another file, or add --force")
 
 
+def refuse_no_results(out):
+    """Refuse a word that is not the folder of a run."""
+    if not Path(out).is_dir():
+        refuse("OUT", f"there is no folder {out}", "name the folder of a run; craton run makes one")
+    if not (Path(out) / "result.zarr").is_dir():
+        remedy = "name the folder that craton run, craton survey or craton gradient wrote to"
+        refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
+
+
 def regular_file(key, path, folders=False):
     """Refuse a word of the command line that names no regular file."""
     from craton.io.contents import FileError

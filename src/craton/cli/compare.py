@@ -26,7 +26,7 @@ def command(out, data, band=None, align=0.0, quantity=None, inventory=None, file
         PNG to write; ``OUT/compare.png`` when absent.
     """
     from craton.report import comparison
-    from craton.report.pictures import read_waveforms
+    from craton.report.runs import read_waveforms
 
     file = Path(file or Path(out) / "compare.png")
     picture_file("-o", file)

@@ -216,7 +216,7 @@ def snapshots(out, series=None):
     series : str, optional
         Its name; by default the first one.
     """
-    from craton.report.pictures import read_snapshots
+    from craton.report.runs import read_snapshots
 
     named = read_snapshots(out)
     if not named:

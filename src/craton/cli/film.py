@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.cli.check import refuse, refuse_present, results_of
+from craton.cli.check import refuse, refuse_no_results, refuse_present, results_of
 
 
 def command(out, file=None, series=None, component=None, rate=None, force=False):
@@ -26,9 +26,7 @@ def command(out, file=None, series=None, component=None, rate=None, force=False)
     path = Path(file or Path(out) / f"{series or 'film'}.mp4")
     if path.suffix.lower() not in ENDINGS:
         refuse("-o", f"{path.name}: a film ends in {NAMED}", "name it film.mp4")
-    if not (Path(out) / "result.zarr").is_dir():
-        remedy = "name the folder that craton run wrote to"
-        refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
+    refuse_no_results(out)
     refuse_present("-o", path, force or not file)
     if rate is not None and not 0 < rate <= 120:
         refuse("--rate", f"{rate:g} frames per second", "give a number above 0, at most 120")

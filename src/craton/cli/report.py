@@ -5,7 +5,7 @@ import socket
 import sys
 from pathlib import Path
 
-from craton.cli.check import refuse, refuse_present, results_of
+from craton.cli.check import refuse, refuse_no_results, refuse_present, results_of
 
 COPIED = 1 << 26  # bytes; larger than caches
 
@@ -22,11 +22,7 @@ def command(out, file=None):
     """
     from craton.report.page import report
 
-    if not Path(out).is_dir():
-        refuse("OUT", f"there is no folder {out}", "name the folder of a run; craton run makes one")
-    if not (Path(out) / "result.zarr").is_dir():
-        remedy = "name the folder that craton run, craton survey or craton gradient wrote to"
-        refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
+    refuse_no_results(out)
     if file is not None:
         if Path(file).suffix.lower() not in (".html", ".htm"):
             refuse("-o", f"{file} does not end in .html", "name it report.html")

@@ -259,34 +259,6 @@ class Result:
 
         return citations(self.scenario, self.plan, self.report)
 
-    def show(self, time=None, off_screen=False):
-        """Show the run in three dimensions with PyVista: its snapshots at one time, or the model
-        where there are none, sources and receivers. Returns the pyvista.Plotter; off the screen it
-        is not shown, and its ``screenshot`` writes a picture.
-
-        Parameters
-        ----------
-        time : float, optional
-            Of the snapshots, s; by default the middle of the first series.
-        off_screen : bool
-
-        Raises
-        ------
-        ResourceError
-            PyVista is missing.
-        CratonError
-            It is no run in a box in three dimensions.
-        """
-        from craton.report.scene3d import scene
-
-        has_domain = hasattr(self.scenario, "domain")
-        waves = self.dataset if has_domain and len(self.plan.receivers) else None
-        series = self.snapshots if has_domain else {}
-        plotter = scene(self.scenario, waves, series, time, off_screen)
-        if not off_screen:
-            plotter.show()
-        return plotter
-
     def rotate(self, components="RT"):
         """Return the dataset with radial and transverse components in place of east and north; see
         `craton.output.rotation.rotated`. ObsPy's ``result.stream().rotate("NE->RT")`` does the same.

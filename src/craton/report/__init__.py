@@ -1,16 +1,18 @@
-"""What people look at after a run: figures of datasets, and pictures of an OUT directory."""
+"""What people look at after a run: figures, films, a page, comparisons with data, all from its folder."""
 
-from craton.report.fieldmaps import maps, profiles
-from craton.report.gradient_pictures import kernels
-from craton.report.model_figures import model
-from craton.report.pictures import gathers, overview, radial, records, snapshots
-from craton.report.record_sections import section
+from pathlib import Path
+
+from craton.report.gradients import kernels
+from craton.report.gravity import maps, profiles
+from craton.report.models import model
+from craton.report.runs import Run
 from craton.report.shaking import peaks
 from craton.report.signals import dispersion, fk, motion, spectra, spectrogram
 from craton.report.station_maps import station_map
+from craton.report.traces import gathers, radial, records, section
+from craton.report.wavefield import overview, snapshots
 
-# Name for `craton plot OUT NAME` -> function(out_dir, path=None, **options) that writes a PNG and
-# returns its path; its options are those of the command.
+# Name for `craton plot OUT NAME` -> function(run, **options) that returns a figure; its options are those of the command.
 FIGURES = {
     "overview": overview,
     "records": records,
@@ -30,3 +32,11 @@ FIGURES = {
     "dispersion": dispersion,
     "kernels": kernels,
 }
+
+
+def plot(run, name, path=None, **options) -> Path:
+    """Draw a figure of `FIGURES` of a run, or of its folder, as PNG, by default OUT/NAME.png, and return its path."""
+    run = run if isinstance(run, Run) else Run(run)
+    path = Path(path or run.out / f"{name}.png")
+    FIGURES[name](run, **options).savefig(path, format="png", dpi=160)
+    return path

@@ -1,25 +1,29 @@
-"""First arrivals of P and S in a box: direct and head waves in the profile of the model below the
-source, exact where that is a stack of homogeneous layers.
+"""Arrivals: in a box the first P and S, direct and head waves in the profile of the model below the source, exact where
+that is a stack of homogeneous layers; on the Earth travel times by TauP.
 """
+
+import logging
 
 import numpy as np
 
+from craton.errors import CratonError, ResourceError
+from craton.model.ground import terrain
+from craton.model.media import earth
+from craton.survey import traveltimes
+
 SAMPLES = 240  # of the profile, over its depth
 HALVINGS = 40  # of the interval that holds an interface, and of that of a ray parameter
+# Arrivals are marked at the centre of the wavelet; that of these kinds begins at its delay.
+ONSETS = ("brune", "kuepper")
+PHASES = ("p", "P", "s", "S", "PcP", "ScS")
+AROUND = ("P", "S", "PP", "SS", "Pdiff", "PKP", "PKIKP", "SKS")  # where there is more than one chunk
+CURVES = 40  # distances at which travel times are computed
 
 
 def profile(speeds_at, top, bottom):
-    """Return layers of constant speed: elevations of their tops, falling, m, (n,), and P and S
-    speeds, m/s, (2, n).
-
-    Gradients become layers as thin as a sample; interfaces are located by halving.
-
-    Parameters
-    ----------
-    speeds_at : callable
-        P and S speeds (2, m) at elevations (m,), m/s.
-    top, bottom : float
-        Elevations, m.
+    """Return layers of constant speed: elevations of their tops, falling, m, (n,), and P and S speeds, m/s, (2, n);
+    `speeds_at` gives them (2, m) at elevations (m,). Gradients become layers as thin as a sample; interfaces are
+    located by halving.
     """
     z = np.linspace(top, bottom, SAMPLES)
     speeds = np.asarray(speeds_at(z), float)
@@ -37,19 +41,10 @@ def profile(speeds_at, top, bottom):
 
 
 def first_arrivals(tops, speeds, source, receivers, distance):
-    """Travel times of the first arrival of one kind of wave, s: the earliest of the direct wave and
-    of head waves along deeper interfaces; NaN where the wave cannot pass (S in a fluid).
-
-    Parameters
-    ----------
-    tops : (n,) array
-        Elevations of the layers' tops, falling, m.
-    speeds : (n,) array
-        m/s.
-    source : float
-        Elevation, m.
-    receivers, distance : (m,) arrays
-        Elevations, m, and horizontal distances from the source, m.
+    """Return travel times (m,) of the first arrival of one kind of wave, s: the earliest of the direct wave and of head
+    waves along deeper interfaces; NaN where the wave cannot pass (S in a fluid). `tops` are elevations of the layers'
+    tops (n,), falling, m, `speeds` theirs (n,), m/s; `source` and `receivers` (m,) elevations, m, `distance` (m,)
+    horizontal distances, m.
     """
     tops, speeds = np.asarray(tops, float), np.asarray(speeds, float)
     receivers, distance = np.asarray(receivers, float), np.asarray(distance, float)
@@ -63,33 +58,15 @@ def first_arrivals(tops, speeds, source, receivers, distance):
 
 
 def thicknesses(tops, low, high):
-    """Thickness of each layer between two elevations, m: (n,).
-
-    Parameters
-    ----------
-    tops : (n,) array
-        m, falling; the first layer goes on above its top.
-    low, high : float
-        m.
-    """
+    """Return the thickness of each layer (n,) between two elevations, m; the first layer goes on above its top."""
     upper = np.concatenate([[np.inf], tops[1:]])
     lower = np.concatenate([tops[1:], [-np.inf]])
     return np.clip(np.minimum(upper, high) - np.maximum(lower, low), 0.0, None)
 
 
 def direct(tops, speeds, source, receiver, distance):
-    """Travel times of the wave that goes from source to receivers without turning, s: (m,).
-
-    The ray parameter is found by halving: the distance grows with it.
-
-    Parameters
-    ----------
-    tops, speeds : (n,) arrays
-        m, m/s.
-    source, receiver : float
-        Elevations, m.
-    distance : (m,) array
-        m.
+    """Return travel times (m,) of the wave that goes from source to receivers, at one elevation each, without turning,
+    s; see `first_arrivals`. The ray parameter is found by halving: the distance grows with it.
     """
     thick = thicknesses(tops, min(source, receiver), max(source, receiver))
     crossed = thick > 0
@@ -112,19 +89,8 @@ def direct(tops, speeds, source, receiver, distance):
 
 
 def head(tops, speeds, source, receiver, distance):
-    """Travel times of the earliest head wave, s: (m,), infinite where there is none.
-
-    It runs along the top of a layer below source and receiver that is faster than all that its legs
-    cross.
-
-    Parameters
-    ----------
-    tops, speeds : (n,) arrays
-        m, m/s.
-    source, receiver : float
-        Elevations, m.
-    distance : (m,) array
-        m.
+    """Return travel times (m,) of the earliest head wave, s, infinite where there is none; see `first_arrivals`. It
+    runs along the top of a layer below source and receiver that is faster than all that its legs cross.
     """
     earliest = np.full(len(distance), np.inf)
     for layer in range(1, len(tops)):
@@ -143,21 +109,8 @@ def head(tops, speeds, source, receiver, distance):
 
 
 def of_model(model, source, receivers):
-    """Travel times from a source to receivers in the profile of a model below the source: dict of
-    ``"P"`` and ``"S"`` to (n,) arrays, s; a wave that reaches none is left out.
-
-    Parameters
-    ----------
-    model : model of a scenario
-    source : (3,) array_like
-        Position, m.
-    receivers : (n, 3) array_like
-        Positions, m.
-
-    Raises
-    ------
-    ScenarioError
-        A file of the model that cannot be read.
+    """Return travel times from a source to receivers (n, 3), m, in the profile of a model below the source: (n,)
+    arrays, s, by phase; a wave that reaches none is left out.
     """
     source, receivers = np.asarray(source, float), np.asarray(receivers, float).reshape(-1, 3)
     if model.kind == "regions" or not len(receivers):
@@ -173,12 +126,9 @@ def of_model(model, source, receivers):
 
 
 def _below(model, x, y):
-    """Return the function that gives P and S speeds (2, n) at elevations below and above a point of
-    the map, water included.
+    """Return the function that gives P and S speeds (2, n) at elevations below and above a point of the map, water
+    included.
     """
-    from craton.model.ground import terrain
-    from craton.model.media import earth
-
     ground, water = terrain.build(model), getattr(model, "water", None)
     floor = None if ground is None or water is None else float(ground.surface(x, y))
 
@@ -191,15 +141,64 @@ def _below(model, x, y):
     return speeds
 
 
-def wavelet_delay(wavelet):
-    """Return the time of a wavelet's centre or onset, s; 0 of none.
-
-    Parameters
-    ----------
-    wavelet : wavelet of a scenario, or None
+def at_receivers(run):
+    """Return the times of first arrivals at the receivers of a run, s, by phase, at the time of its only source's
+    wavelet, and how they were computed, in words; empty where they are not known.
     """
-    if wavelet is None:
-        return 0.0
+    if run.on_earth:
+        return on_earth(run) if run.chunk is not None else ({}, "")
+    if not run.has_waves or len(run.sources) != 1:
+        return {}, ""
+    try:
+        times = of_model(run.scenario.model, run.origin, run.stations)
+    except (OSError, CratonError) as error:
+        logging.getLogger("craton").warning("no arrivals: %s", error)
+        return {}, ""
+    delay, name = delay_of(run)
+    words = (
+        "P and S mark the first arrivals, direct or head waves, in the profile of the model below "
+        f"the source, at the {name} of the wavelet ({delay:g} s)."
+    )
+    return {phase: row + delay for phase, row in times.items()}, words if times else ""
+
+
+def delay_of(run) -> tuple[float, str]:
+    """Return the time of the first source's wavelet, s, and whether that is its centre, onset or centroid."""
     from craton.survey import wavelets
 
-    return float(wavelets.build(wavelet).delay)
+    source = next(iter(run.scenario.source), None)
+    wavelet = getattr(source, "wavelet", None)  # ruptures in files have none
+    if wavelet is None:
+        return float(run.attributes.get("centroid_time", 0.0)), "centroid"
+    return float(wavelets.build(wavelet).delay), "onset" if wavelet.kind in ONSETS else "centre"
+
+
+def on_earth(run):
+    """Return the times of the first P and S at each receiver by TauP, s, and what they are in words; empty where ObsPy
+    is missing or the source is not known.
+    """
+    if "source_depth" not in run.waves.attrs:
+        return {}, ""
+    depth = float(run.waves.attrs["source_depth"])
+    times = {phase: np.full(run.waves.sizes["receiver"], np.nan) for phase in "PS"}
+    try:
+        for row, distance in enumerate(run.waves.distance.values):
+            for arrival in traveltimes.arrivals(run.chunk.model, depth, distance, ("ttbasic",)):
+                name = arrival.phase[0].upper()
+                if name in times and not arrival.time >= times[name][row]:
+                    times[name][row] = arrival.time
+    except ResourceError:
+        return {}, "Arrivals need ObsPy: pip install 'craton[seis]'."
+    return times, "P and S mark the first arrivals by TauP in the model's profile, that leave the source as such."
+
+
+def curves(run) -> dict:
+    """Return travel times by TauP over the distances of the receivers of a chunk of the Earth: distances, degrees, and
+    times, s, (2, m) by phase; empty where ObsPy is missing.
+    """
+    distance, phases = run.waves.distance.values, PHASES if run.chunk.all_chunks == 1 else AROUND
+    places = np.linspace(max(distance.min() - 1, 0.1), min(distance.max() + 1, 180.0), CURVES)
+    try:
+        return traveltimes.curves(run.chunk.model, float(run.waves.attrs["source_depth"]), places, phases)
+    except ResourceError:
+        return {}

@@ -9,27 +9,17 @@ STEPS = (61, 241)  # of the take-off angle and the azimuth
 
 
 def tensor_of(six):
-    """Moment tensor (3, 3) in north, east, down from its six components up, south, east.
-
-    Parameters
-    ----------
-    six : (6,) array_like
-        rr, tt, pp, rt, rp, tp (r up, t south, p east), any unit.
+    """Return the moment tensor (3, 3) in north, east, down from its six components up, south, east: rr, tt, pp, rt, rp,
+    tp (r up, t south, p east), any unit.
     """
     rr, tt, pp, rt, rp, tp = map(float, six)
     return np.array([[tt, -tp, rt], [-tp, pp, -rp], [rt, -rp, rr]])
 
 
 def radiated(tensor, azimuth, takeoff):
-    """Far-field amplitude of P waves in a direction, the quadratic form of Aki and Richards (2002,
-    eq. 4.29): positive where the first motion is compressional.
-
-    Parameters
-    ----------
-    tensor : (3, 3) array
-        In north, east, down.
-    azimuth, takeoff : array_like
-        Clockwise from north, and from the downward vertical, degrees.
+    """Return the far-field amplitude of P waves of a tensor (3, 3), in north, east, down, at azimuths clockwise from
+    north and take-off angles from the downward vertical, degrees: the quadratic form of Aki and Richards (2002, eq.
+    4.29), positive where the first motion is compressional.
     """
     azimuth, takeoff = np.radians(azimuth), np.radians(takeoff)
     direction = np.stack(
@@ -39,28 +29,17 @@ def radiated(tensor, azimuth, takeoff):
 
 
 def projected(azimuth, takeoff):
-    """Place on the equal-area (Schmidt) projection of the lower hemisphere, of radius 1: east and
-    north.
-
-    Parameters
-    ----------
-    azimuth, takeoff : array_like
-        Degrees.
+    """Return the place of azimuths and take-off angles, degrees, on the equal-area (Schmidt) projection of the lower
+    hemisphere, of radius 1: east and north.
     """
     radius = np.sqrt(2.0) * np.sin(np.radians(takeoff) / 2)
     return radius * np.sin(np.radians(azimuth)), radius * np.cos(np.radians(azimuth))
 
 
 def compressional(six, turn=0.0):
-    """Outlines of the compressional part of a beachball of radius 1 about (0, 0): list of
-    matplotlib.path.Path.
-
-    Parameters
-    ----------
-    six : (6,) array_like
-        Moment tensor as `tensor_of` takes it.
-    turn : float
-        Azimuth of the direction that is up in the picture, degrees.
+    """Return the outlines of the compressional part of a beachball of radius 1 about (0, 0), list of
+    matplotlib.path.Path, of six components as `tensor_of` takes them; `turn` is the azimuth of the direction that is up
+    in the picture, degrees.
     """
     from contourpy import contour_generator
     from matplotlib.path import Path
@@ -75,19 +54,7 @@ def compressional(six, turn=0.0):
 
 
 def patches(six, centre, radius, turn=0.0, colour=COLOUR):
-    """Return the patches of a beachball, in their order: list of matplotlib.patches.Patch.
-
-    Parameters
-    ----------
-    six : (6,) array_like
-        Moment tensor as `tensor_of` takes it.
-    centre : (float, float)
-    radius : float
-    turn : float
-        Azimuth of the direction that is up in the picture, degrees.
-    colour : colour
-        Of compression; dilatation is white.
-    """
+    """Return the patches of a beachball in their order, compression in a colour, dilatation white; see `compressional`."""
     from matplotlib.patches import Circle, PathPatch
     from matplotlib.transforms import Affine2D
 
@@ -103,20 +70,7 @@ def patches(six, centre, radius, turn=0.0, colour=COLOUR):
 
 
 def draw(axis, six, place, size=0.42, turn=0.0):
-    """Draw a beachball of a size in inches upon a point of a map of any scales.
-
-    Parameters
-    ----------
-    axis : matplotlib.axes.Axes
-    six : (6,) array_like
-        Moment tensor as `tensor_of` takes it.
-    place : (float, float)
-        In data coordinates.
-    size : float
-        Diameter, inches.
-    turn : float
-        Azimuth of the direction that is up in the map, degrees.
-    """
+    """Draw a beachball of a diameter in inches upon a point of a map of any scales; see `compressional`."""
     from matplotlib.offsetbox import AnnotationBbox, DrawingArea
 
     half = 36 * size  # points

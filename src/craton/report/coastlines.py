@@ -14,22 +14,15 @@ SOURCE = "coastlines: Natural Earth, 1:110 million"
 
 @lru_cache(1)
 def land():
-    """Return the rings of all land, closed: tuple of (n, 2) arrays of longitude and latitude,
-    degrees.
-    """
+    """Return the rings of all land, closed: tuple of (n, 2) arrays of longitude and latitude, degrees."""
     with (files("craton.report") / "coastlines.npz").open("rb") as file, np.load(file) as data:
         points, starts = data["points"] / 100.0, data["starts"]
     return tuple(points[a:b] for a, b in zip(starts, starts[1:]))
 
 
 def shores():
-    """Return the coastlines as lines: the rings without the edges of the map at 180 degrees and at
-    the South Pole, NaN between lines.
-
-    Returns
-    -------
-    (n, 2) ndarray
-        Longitude, latitude, degrees.
+    """Return the coastlines as lines, longitude and latitude in degrees (n, 2), NaN between them: the rings without the
+    edges of the map at 180 degrees and at the South Pole.
     """
     lines = []
     for ring in land():

@@ -10,8 +10,9 @@ import numpy as np
 
 from craton.io.fdsn import CODES
 from craton.report import figures
-from craton.report.pictures import read_waveforms
+from craton.report.runs import read_waveforms
 from craton.report.seismograms import Receivers, of_files, of_run, origin_of, refuse, tell
+from craton.report.style import prefixed
 from craton.text import first_of
 
 CORNERS = 4  # of the Butterworth filter, which runs forwards and backwards
@@ -21,25 +22,9 @@ LEAST = 16  # samples that two traces have in common
 
 @dataclass(frozen=True)
 class Pair:
-    """A computed and an observed trace on one time axis, filtered and aligned, and their misfits.
-
-    Parameters
-    ----------
-    name, component : str
-    time : (n,) array
-        s after the origin time, of the computed trace.
-    computed, observed : (n,) arrays
-        The latter moved by `shift`.
-    shift : float
-        By which the observed trace is late, s.
-    misfit : float
-        |computed - observed| / |observed|, root of sums of squares.
-    correlation : float
-        Coefficient, -1 to 1.
-    ratio : float
-        Of root mean squares, computed over observed.
-    quantity : str
-        What both are, where that is known.
+    """A computed and an observed trace on one time axis, filtered and aligned: `time` in s after the origin time (n,),
+    both traces, the observed one moved by `shift`, s, by which it is late; the misfit |computed - observed| /
+    |observed|, the correlation coefficient, and the ratio of root mean squares, computed over observed.
     """
 
     name: str
@@ -55,33 +40,12 @@ class Pair:
 
 
 def compare(out_dir, data, band=None, align=0.0, quantity=None, inventory=None):
-    """Return the pairs of traces of a run and of data with the same codes of network, station,
-    location and component, and the same quantity: list of `Pair`.
-
-    Codes of network that are empty or XX, and an empty location of a receiver, match any other.
-    What is not compared is told in the log.
-
-    Parameters
-    ----------
-    out_dir : path-like
-        OUT directory of a run of one shot.
-    data : path-like
-        A file of ObsPy (MiniSEED, SAC, ...), a folder or a pattern of such files, or the OUT
-        directory of another run.
-    band : (float, float), optional
-        Pass band of both, Hz.
-    align : float
-        Observed traces are moved by up to so many seconds to where they correlate best.
-    quantity : str, optional
-        What is compared; by default what the data may be, velocity before displacement before
-        acceleration.
-    inventory : path-like, optional
-        StationXML with azimuths and dips of the channels.
-
-    Raises
-    ------
-    ScenarioError
-        There are no waveforms, or no trace can be compared: says why.
+    """Return the pairs of traces of a run and of data with the same codes of network, station, location and component,
+    and the same quantity: list of `Pair`. `data` is a file of ObsPy (MiniSEED, SAC, ...), a folder or a pattern of such
+    files, or the folder of another run; `band` a pass band, Hz; observed traces are moved by up to `align` s to where
+    they correlate best; `inventory` is StationXML with the directions of channels. By default the quantity is what the
+    data may be, velocity before displacement before acceleration. Codes of network that are empty or XX, and an empty
+    location of a receiver, match any other. What is not compared is told in the log.
     """
     waves = read_waveforms(out_dir)
     if waves is None:
@@ -113,17 +77,8 @@ def compare(out_dir, data, band=None, align=0.0, quantity=None, inventory=None):
 
 
 def traces_of(data, waves, out_dir, inventory=None):
-    """Return the seismograms of a file, folder or pattern, or of another run: list of Seismogram.
-
-    Parameters
-    ----------
-    data : path-like
-    waves : xarray.Dataset
-        Of the run that they are compared with.
-    out_dir : path-like
-        Its folder, whose inputs may say the directions of channels.
-    inventory : path-like, optional
-        See `compare`.
+    """Return the seismograms of a file, folder or pattern, or of another run, which are to be compared with the
+    waveforms of a run: list of Seismogram. Inputs in the run's folder may say the directions of channels.
     """
     if not (Path(data) / "result.zarr").is_dir():
         inputs = sorted(Path(out_dir).glob("inputs/*.xml"))
@@ -172,18 +127,9 @@ def _compared(receivers, rows, trace, found, chosen, stated, band, align):
 
 
 def paired(name, component, time, computed, times, samples, band=None, align=0.0):
-    """Return a `Pair` of two traces on the samples of the computed one that both cover; None where
-    they have fewer than sixteen in common, or one is silent.
-
-    Parameters
-    ----------
-    name, component : str
-    time, computed : (n,) arrays
-        s, and samples.
-    times, samples : (m,) arrays
-        The observed trace; NaN in its gaps, at which each piece is filtered by itself.
-    band, align
-        As `compare` takes them.
+    """Return a `Pair` of two traces on the samples of the computed one (n,) at `time`, s, that both cover; None where
+    they have fewer than sixteen in common, or one is silent. The observed trace, `samples` (m,) at `times`, is NaN in
+    its gaps, at which each piece is filtered by itself; see `compare`.
     """
     times, samples = np.asarray(times, float), np.asarray(samples, float)
     observed = Pieces(times, samples, band)
@@ -211,15 +157,7 @@ def paired(name, component, time, computed, times, samples, band=None, align=0.0
 
 
 class Pieces:
-    """An observed trace between its gaps, each piece filtered by itself, at any time in them.
-
-    Parameters
-    ----------
-    times, samples : (m,) arrays
-        s; samples are NaN in gaps.
-    band : (float, float), optional
-        Hz.
-    """
+    """An observed trace between its gaps, where `samples` are NaN, each piece filtered by itself, at any time in them."""
 
     def __init__(self, times, samples, band=None):
         from scipy.interpolate import CubicSpline
@@ -234,20 +172,14 @@ class Pieces:
         ]
 
     def cover(self, time, margin=0.0):
-        """Whether times are in a piece, farther than a margin, s, from its ends: (n,) booleans.
-
-        Parameters
-        ----------
-        time : (n,) array
-        margin : float
-        """
+        """Return whether times are in a piece, farther than a margin, s, from its ends: (n,) booleans."""
         inside = np.zeros(len(time), bool)
         for curve in self.curves:
             inside |= (time >= curve.x[0] + margin) & (time <= curve.x[-1] - margin)
         return inside
 
     def __call__(self, time):
-        """Values at times, s: (n,); NaN outside of the pieces."""
+        """Return the values at times, s: (n,); NaN outside of the pieces."""
         values = np.full(len(time), np.nan)
         for curve in self.curves:
             inside = (time >= curve.x[0]) & (time <= curve.x[-1])
@@ -256,20 +188,8 @@ class Pieces:
 
 
 def filtered(samples, step, band=None):
-    """Return samples as double precision, in a pass band without phase shift where one is given.
-
-    Parameters
-    ----------
-    samples : (n,) array
-    step : float
-        s.
-    band : (float, float), optional
-        Hz.
-
-    Raises
-    ------
-    ScenarioError
-        The band is not below the Nyquist frequency.
+    """Return samples, `step` s apart, as double precision, in a pass band (Hz, Hz) without phase shift where one is
+    given.
     """
     samples = np.asarray(samples, float)
     if band is None:
@@ -285,7 +205,7 @@ def filtered(samples, step, band=None):
 
 
 def _shift(time, computed, observed, align, step):
-    """Shift within `align` at which two traces correlate best, s, between samples by a parabola."""
+    """Return the shift within `align` at which two traces correlate best, s, between samples by a parabola."""
     if not align:
         return 0.0
     count = max(int(align / step), 1)
@@ -302,24 +222,13 @@ def _shift(time, computed, observed, align, step):
 
 
 def draw(pairs, unit="", title=""):
-    """Draw pairs of traces, computed over observed; of many the first `MOST`.
-
-    Parameters
-    ----------
-    pairs : list of Pair
-    unit : str
-    title : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Return a figure of pairs of traces, computed over observed; of many the first `MOST`."""
     shown = pairs[:MOST]
     with figures.figure(10, 0.9 + 0.85 * len(shown)) as page:
         axes = page.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
         for axis, pair in zip(axes, shown):
             peak = max(float(np.abs(pair.observed).max()), float(np.abs(pair.computed).max()))
-            factor, prefix = figures.prefixed(unit, peak)
+            factor, prefix = prefixed(unit, peak)
             axis.plot(pair.time, factor * pair.observed, color="0.25", linewidth=1.5, label="observed")
             axis.plot(pair.time, factor * pair.computed, color="#d55e00", linewidth=0.9, label="computed")
             axis.set_ylabel(f"{pair.name} {pair.component}\n({prefix})", fontsize=8)
@@ -333,12 +242,7 @@ def draw(pairs, unit="", title=""):
 
 
 def table(pairs):
-    """Return misfits of pairs in lines, and their median.
-
-    Parameters
-    ----------
-    pairs : list of Pair
-    """
+    """Return misfits of pairs in lines, and their median."""
     width = max(7, *(len(pair.name) for pair in pairs))
     lines = [f"{'station':<{width}}  comp  {'misfit':>8}  {'cc':>7}  {'shift s':>8}  {'ratio':>7}"]
     lines += [

@@ -2,123 +2,105 @@
 MP4, GIF or WebP.
 """
 
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from craton.errors import CratonError, ResourceError
-from craton.report.pictures import TAKEN, read_snapshots, scene_of
-from craton.report.stage import Stage, sample
+from craton.report import figures, rasters, underlays
+from craton.report.runs import Run
+from craton.report.style import clear_colours
+from craton.report.wavefield import TAKEN, chosen, component_of, draw_snapshot, liveliest, plane_of, sample
 
 ENDINGS = (".mp4", ".gif", ".webp")
 NAMED = f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
 SECONDS = 12.0  # that a film lasts
 RATES = (4, 30)  # frames per second
+DPI = 100
+WIDE, MOST, LEAST = 9.6, 8.0, 3.2  # inches: width of a film, largest and smallest height
+NEAR = 4.0  # times the usual largest value of a frame: a source's next cells are beyond the scale
 PRESET = ("-preset", "veryfast", "-threads", "1")  # of x264: a third of the time at the same size
 
 
-def film(out_dir, path, series=None, component=None, rate=None, most=None):
-    """Write a film of a series of snapshots.
+def film(run, path, series=None, component=None, rate=None, most=None):
+    """Write a film of a series of snapshots of a run, also one that goes on, and return its path, which ends in one of
+    `ENDINGS`.
 
-    Parameters
-    ----------
-    out_dir : path-like
-        OUT directory of a run, also one that goes on.
-    path : path-like
-        The film, ``.mp4``, ``.gif`` or ``.webp``.
-    series : str, optional
-        Name of the snapshots; by default the first one.
-    component : str, optional
-        Of the quantity; by default the one with most to see.
-    rate : float, optional
-        Frames per second; by default such that the film lasts about 12 s.
-    most : int, optional
-        Frames; of more an even choice is shown.
-
-    Returns
-    -------
-    pathlib.Path
-
-    Raises
-    ------
-    CratonError
-        There are no such snapshots, no such component, or the ending is unknown.
-    ResourceError
-        A library is missing, or the film cannot be written.
+    By default it is the first series and the component with most to see, at such a rate, frames per second, that the
+    film lasts about 12 s; of more frames than `most` an even choice is shown.
     """
-    path = Path(path)
+    path, run = Path(path), run if isinstance(run, Run) else Run(run)
     if path.suffix.lower() not in ENDINGS:
         raise CratonError(f"{path.name}: a film ends in {NAMED}")
-    array, scene = plane_over_time(out_dir, series, component)
+    array = plane_over_time(run, series, component)
     if most is not None and array.sizes["time"] > most:
-        shown = np.linspace(0, array.sizes["time"] - 1, most).round().astype(int)
-        array = array.isel(time=shown)
-    stage = Stage.set_up(array, scene, Path(out_dir))
-    rate = rate or float(np.clip(array.sizes["time"] / SECONDS, *RATES))
-    write(path, (stage.frame(array, n) for n in range(array.sizes["time"])), stage.shape, rate)
+        array = array.isel(time=np.linspace(0, array.sizes["time"] - 1, most).round().astype(int))
+    write(path, frames(array, run), rate or float(np.clip(array.sizes["time"] / SECONDS, *RATES)))
     return path
 
 
-def plane_over_time(out_dir, series=None, component=None):
-    """Return the frames of a film, (time, rows, columns), and the scene of the run.
+def plane_over_time(run, series=None, component=None):
+    """Return the frames of a film: (time, rows, columns)."""
+    if not run.snapshots:
+        raise CratonError(f"{run.out} has no snapshots: {TAKEN}")
+    array = plane_of(run.snapshots[chosen("series of snapshots", series, run.snapshots)], run.origin)
+    return liveliest(array)[1] if component is None else component_of(array, component)
 
-    Parameters
-    ----------
-    out_dir, series, component
-        As of `film`.
+
+def shared_limit(array) -> float:
+    """Return the limit of a colour scale for all frames (time, rows, columns): nearly the largest value of any, but not
+    that of the first moments at a source on the plane, many times all others.
     """
-    named = {name: ds for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")}
-    if not named:
-        raise CratonError(f"{out_dir} has no snapshots: {TAKEN}")
-    if series is not None and series not in named:
-        raise CratonError(f"{out_dir} has no snapshots {series}: there are {', '.join(named)}")
-    scene = scene_of(out_dir)
-    dataset = named[series or next(iter(named))]
-    array = dataset[next(iter(dataset.data_vars))]
-    if all(axis in array.dims for axis in "xyz"):
-        y = scene["sources"][0][1] if scene["sources"] else float(array.y.mean())
-        array = array.sel(y=y, method="nearest")
-    dim = next((d for d in array.dims if d not in ("time", "x", "y", "z")), None)
-    if dim is None:
-        return array, scene
-    known = [str(name) for name in array[dim].values]
-    if component is not None and component not in known:
-        raise CratonError(f"there is no component {component}: there are {', '.join(known)}")
-    return array.sel({dim: component or liveliest(array, dim)}), scene
+    values = (array.isel(time=int(n)).values for n in sample(array.sizes["time"]))
+    limits = [rasters.robust_limit(frame) for frame in values if np.nanmax(np.abs(frame), initial=0)]
+    return min(max(limits), NEAR * float(np.median(limits))) if limits else 1.0
 
 
-def liveliest(array, dim):
-    """Return the name of the component with most to see: strong waves, and all over the plane.
-
-    Parameters
-    ----------
-    array : xarray.DataArray
-    dim : str
-        Of the components.
+def frames(array, run, limit=None):
+    """Yield the pictures (height, width, 4) of a film, bytes: what stands still is drawn once, the waves, what lies
+    over them, and the time for each.
     """
-    chosen = array.isel(time=sample(array.sizes["time"]))
-    score = np.sqrt(np.abs(chosen)).mean([d for d in chosen.dims if d != dim])
-    return str(array[dim].values[int(np.nanargmax(score.values))])
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    limit = limit or shared_limit(array)
+    array = evenly_spaced(array)
+    first = array.isel(time=0).load()
+    spans = [float(np.ptp(first[d].values)) or 1.0 for d in first.dims]
+    with figures.figure(WIDE, float(np.clip(0.78 * WIDE * spans[0] / spans[1] + 1.0, LEAST, MOST))) as page:
+        page.set_dpi(DPI)
+        axis, canvas = page.subplots(), FigureCanvasAgg(page)
+        options = {"limit": limit, "is_shared": True, "colours": clear_colours()}
+        image, words = draw_snapshot(axis, first, run.sources, (), run.interfaces, **options)
+        figures.headline(page, run.title)
+        figures.title(axis, "", figures.heading(first))
+        rasters.mark_shared(rasters.colour_bar(image, [axis], words, "both"), image.norm.vmax)
+        underlays.draw_ground(axis, first, run)
+        clock = axis.set_title("t = 0 s", loc="left")
+        moving = sorted([image, *axis.lines, *axis.collections, *axis.texts, clock], key=lambda part: part.zorder)
+        for part in moving:
+            part.set_animated(True)  # drawn by hand
+        underlays.underlay(axis, first, run)
+        canvas.draw()
+    still, factor = canvas.copy_from_bbox(page.bbox), image.norm.vmax / limit
+    for frame in array:
+        image.set_data(image.to_rgba(np.ma.masked_invalid(frame.values * factor), bytes=True))
+        clock.set_text(f"t = {float(frame.time):.4g} s")
+        canvas.restore_region(still)
+        for part in moving:
+            part.draw(canvas.get_renderer())
+        yield np.asarray(canvas.buffer_rgba()).copy()
 
 
-def write(path, pictures, shape, rate):
-    """Write pictures (height, width, 4) as a film.
+def evenly_spaced(array):
+    """Return frames at evenly spaced points, each that of the nearest point where they are not."""
+    uneven = [dim for dim in array.dims[1:] if not rasters.is_even(array[dim].values)]
+    ends = {dim: (array[dim].values[0], array[dim].values[-1]) for dim in uneven}
+    return array.sel({dim: np.linspace(*ends[dim], array.sizes[dim]) for dim in uneven}, method="nearest")
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        Ends in one of `ENDINGS`.
-    pictures : iterable of (height, width, 4) uint8 array
-    shape : (int, int)
-        Height and width of the pictures.
-    rate : float
-        Frames per second.
 
-    Raises
-    ------
-    ResourceError
-        A library is missing, or the film cannot be written.
-    """
+def write(path, pictures, rate):
+    """Write pictures (height, width, 4), bytes, as a film of so many frames per second."""
     aside = path.with_name(f".{path.name}.{path.suffix[1:]}")
     try:
         if path.suffix.lower() == ".gif":
@@ -126,7 +108,7 @@ def write(path, pictures, shape, rate):
         elif path.suffix.lower() == ".webp":
             write_webp(aside, pictures, rate)
         else:
-            write_mp4(aside, pictures, shape, rate)
+            write_mp4(aside, pictures, rate)
         aside.replace(path)
     except OSError as error:
         raise ResourceError(f"could not write {path}: {error}") from error
@@ -134,13 +116,14 @@ def write(path, pictures, shape, rate):
         aside.unlink(missing_ok=True)
 
 
-def write_mp4(path, pictures, shape, rate):
+def write_mp4(path, pictures, rate):
     """Write pictures as H.264, which every browser plays."""
     try:
         import imageio_ffmpeg
     except ImportError:
         raise missing("imageio-ffmpeg") from None
-    size = tuple(n - n % 2 for n in shape[::-1])  # of 4:2:0
+    first = next(pictures)
+    size = tuple(n - n % 2 for n in first.shape[1::-1])  # of 4:2:0
     writer = imageio_ffmpeg.write_frames(
         str(path),
         size,
@@ -153,7 +136,7 @@ def write_mp4(path, pictures, shape, rate):
     )
     writer.send(None)
     try:
-        for picture in pictures:
+        for picture in chain([first], pictures):
             writer.send(np.ascontiguousarray(picture[: size[1], : size[0]]))
     finally:
         writer.close()
@@ -183,12 +166,7 @@ def write_webp(path, pictures, rate):
 
 
 def halved(picture):
-    """Return a picture of half the size, each pixel the mean of four.
-
-    Parameters
-    ----------
-    picture : (height, width, 3) uint8 array
-    """
+    """Return a picture (height, width, 3), bytes, at half of its size, each pixel the mean of four."""
     height, width = (n - n % 2 for n in picture.shape[:2])
     four = picture[:height, :width].reshape(height // 2, 2, width // 2, 2, 3)
     return four.mean(axis=(1, 3), dtype=np.float32).astype(np.uint8)

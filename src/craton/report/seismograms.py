@@ -28,21 +28,10 @@ PRESSURE = ("D",)
 
 @dataclass(frozen=True, eq=False)
 class Seismogram:
-    """One trace.
-
-    Parameters
-    ----------
-    network, station, location, channel : str
-        Codes; of a run, `channel` is its component.
-    times, samples : (n,) arrays
-        s after the origin time; NaN in gaps.
-    quantity : str or None
-        What it measures, as far as that is stated.
-    azimuth, dip : float or None
-        Direction, degrees, where a header or an inventory states it.
-    guessed : bool
-        The quantity is that of the instrument in the channel code, from which the data may have
-        been converted.
+    """One trace: its codes, of a run with its component as channel; samples (n,) at times in s after the origin time,
+    NaN in gaps; what it measures, as far as that is stated, and azimuth and dip of its direction, degrees, where a
+    header or an inventory states them. The quantity is `guessed` where it is that of the instrument in the channel
+    code, from which the data may have been converted.
     """
 
     network: str
@@ -57,14 +46,7 @@ class Seismogram:
     guessed: bool = False
 
     def may_be(self, quantity, stated=False):
-        """Whether it may measure a quantity: bool.
-
-        Parameters
-        ----------
-        quantity : str
-        stated : bool
-            The user says that it does: a guess of ours does not count then.
-        """
+        """Return whether it may measure a quantity; a guess of ours does not count where it is `stated` by the user."""
         if self.quantity is None or stated and self.guessed:
             return quantity in MOTION and self.channel[1:2] not in PRESSURE
         return self.quantity == quantity
@@ -76,33 +58,17 @@ class Seismogram:
 
 
 def refuse(key, message, remedy=""):
-    """Raise a problem of one word of the command line.
-
-    Parameters
-    ----------
-    key, message, remedy : str
-    """
+    """Raise a problem of one word of the command line."""
     raise ScenarioError([Problem(key, message, remedy)])
 
 
 def tell(words):
-    """Say in the log what is not compared.
-
-    Parameters
-    ----------
-    words : str
-    """
+    """Say in the log what is not compared."""
     logging.getLogger("craton").warning("%s", words)
 
 
 def of_run(waves, quantity):
-    """Return the seismograms of one quantity of a run: list.
-
-    Parameters
-    ----------
-    waves : xarray.Dataset
-    quantity : str
-    """
+    """Return the seismograms of one quantity of a run: list."""
     array = waves[quantity].load()
     time, parts = array.time.values, figures.components(array)
     codes = [codes_of(waves, name) for name in ("network", "station", "location")]
@@ -114,13 +80,8 @@ def of_run(waves, quantity):
 
 
 def codes_of(waves, name):
-    """Return the codes of all receivers: list of str, names of receivers where there are none.
-
-    Parameters
-    ----------
-    waves : xarray.Dataset
-    name : str
-        ``"network"``, ``"station"`` or ``"location"``.
+    """Return the codes of all receivers, "network", "station" or "location", names of receivers where there are none:
+    list of str.
     """
     if name in waves.coords:
         return [str(code) for code in waves[name].values]
@@ -129,12 +90,7 @@ def codes_of(waves, name):
 
 
 def files_of(data):
-    """Return the files that a path, a folder or a pattern names: list of Path.
-
-    Parameters
-    ----------
-    data : path-like
-    """
+    """Return the files that a path, a folder or a pattern names: list of Path."""
     path = Path(data)
     if path.is_dir():
         found = sorted(p for p in path.iterdir() if p.is_file())
@@ -149,26 +105,9 @@ def files_of(data):
 
 
 def of_files(data, origin_time, inputs=(), inventory=None):
-    """Return the seismograms of files that ObsPy reads: list.
-
-    Parameters
-    ----------
-    data : path-like
-        A file, a folder, or a pattern.
-    origin_time : str
-        Of the run, UTC.
-    inputs : sequence of path-like
-        Files that may be StationXML, as the .xml files among the data, with the directions of
-        channels.
-    inventory : path-like, optional
-        StationXML that counts before them.
-
-    Raises
-    ------
-    ScenarioError
-        Nothing can be read.
-    ResourceError
-        ObsPy is missing.
+    """Return the seismograms of a file, folder or pattern that ObsPy reads, in times after an origin time (UTC): list.
+    `inputs` may be StationXML with the directions of channels, as the .xml files among the data; a stated inventory
+    counts before them.
     """
     try:
         import obspy
@@ -200,7 +139,7 @@ def of_files(data, origin_time, inputs=(), inventory=None):
 
 
 def _inventories(paths, stated):
-    """Return the inventories of files: list; of them those that can be read, and the stated one."""
+    """Return the inventories of those files that can be read, and the stated one: list."""
     import obspy
 
     found = []
@@ -232,7 +171,7 @@ def _of_trace(trace, origin, inventories):
 
 
 def _direction(trace, sac, inventories):
-    """Azimuth and dip of a trace, degrees, by inventory or SAC header; None, None without."""
+    """Return azimuth and dip of a trace, degrees, by inventory or SAC header; None, None without."""
     for inventory in inventories:
         try:
             stated = inventory.get_orientation(trace.id, trace.stats.starttime)
@@ -247,13 +186,7 @@ def _direction(trace, sac, inventories):
 
 
 class Receivers:
-    """Receivers of a run by the codes that seismograms have.
-
-    Parameters
-    ----------
-    waves : xarray.Dataset
-        Of one shot.
-    """
+    """Receivers of a run of one shot by the codes that seismograms have."""
 
     def __init__(self, waves):
         self.waves = waves
@@ -270,12 +203,8 @@ class Receivers:
                 self.rows.setdefault(code, []).append(n)
 
     def find(self, trace):
-        """Return numbers of the receivers whose codes are those of a seismogram, and it with what
-        its channel code says: (list of int, Seismogram).
-
-        Parameters
-        ----------
-        trace : Seismogram
+        """Return numbers of the receivers whose codes are those of a seismogram, and the seismogram with what its
+        channel code says.
         """
         rows = [n for n in self.rows.get(trace.station, ()) if self._same_network(n, trace)]
         exact = [n for n in rows if self.codes[n][0] == trace.network]
@@ -294,14 +223,8 @@ class Receivers:
         return mine == trace.network or mine in UNSTATED or trace.network in UNSTATED
 
     def along(self, n, quantity, trace):
-        """Return what a receiver records along the direction of a seismogram: samples; None where
-        the direction is not known, or not recorded.
-
-        Parameters
-        ----------
-        n : int
-        quantity : str
-        trace : Seismogram
+        """Return what a receiver records of a quantity along the direction of a seismogram: samples; None where the
+        direction is not known, or not recorded.
         """
         parts, dim = self.parts[quantity], _dim(self.waves[quantity])
         parts = {name: values[n] for name, values in parts.items()}
@@ -324,8 +247,8 @@ class Receivers:
 
 @cache
 def _written(location, sensor):
-    """Return what craton writes of a receiver: dict from location and channel, without its band, to
-    quantity and component.
+    """Return what craton writes of a receiver: dict from location and channel, without its band, to quantity and
+    component.
     """
     site = SimpleNamespace(location=location, sensor=sensor)
     along = {None: (*TENSOR, "RR", "TT", "RT", "RZ", "TZ"), "D": (None,)}
@@ -342,11 +265,6 @@ def _dim(array):
 
 
 def origin_of(waves):
-    """Return the origin time of a run's waveforms, UTC: str.
-
-    Parameters
-    ----------
-    waves : xarray.Dataset
-    """
+    """Return the origin time of a run's waveforms, UTC."""
     stated = waves.coords.get("origin_time", waves.attrs.get("origin_time", ORIGIN_TIME))
     return str(getattr(stated, "values", stated))

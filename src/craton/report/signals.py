@@ -1,16 +1,14 @@
-"""Pictures of signals: spectra, spectrograms, particle motion, and of lines of receivers the
-frequency-wavenumber and dispersion images by which surface waves are told.
+"""Signals: spectra, spectrograms, particle motion, and of lines of receivers the frequency-wavenumber and dispersion
+images by which surface waves are told.
 """
-
-from pathlib import Path
 
 import numpy as np
 
 from craton.errors import CratonError, Problem, ScenarioError
-from craton.report import figures
-from craton.report.pictures import read_waveforms, scene_of
-from craton.report.record_sections import component_of
-from craton.report.style import prefixed, typeset
+from craton.report import figures, rasters
+from craton.report.figures import COMPONENT_NAMES, component_name
+from craton.report.style import colour_of, prefixed, typeset
+from craton.report.traces import component_of, direction_of
 
 RANGE = 50.0  # dB shown by default
 POINTS = 240  # wavenumbers and velocities of an image
@@ -18,55 +16,35 @@ STRAIGHT = 0.02  # of its length, that receivers of a line may lie off it
 LEAST = 6  # receivers of a line
 
 
-def spectrogram(out_dir, path=None, station=None, component=None, db=RANGE):
-    """Trace of one station and its spectrogram; ``OUT/spectrogram.png``.
-
-    Parameters
-    ----------
-    out_dir : path-like
-        OUT directory of a run.
-    path : path-like, optional
-        PNG to write.
-    station : str, optional
-        By default the first.
-    component : str, optional
-        By default the vertical one, or the last.
-    db : float
-        Below the largest value, shown.
-    """
-    array = _array(out_dir)
-    row, name = station_of(array, station), component_of(array, component)[1]
-    trace, time = component_of(array, component)[0][row], array.time.values
-    step = float(time[1] - time[0])
-    frequency, moments, level = levels(trace, step)
+def spectrogram(run, station=None, component=None, db=RANGE):
+    """Draw the trace of one station, by default the first, and its spectrogram down to so many dB below the largest value."""
+    array = run.waveforms
+    row, (traces, name), time = station_of(array, station), component_of(array, component), array.time.values
+    trace = traces[row]
+    frequency, moments, level = levels(trace, float(time[1] - time[0]))
     with figures.figure(9.5, 5.6) as page:
         top, low = page.subplots(2, 1, sharex=True, height_ratios=[1, 2.4])
         factor, unit = prefixed(array.attrs.get("units", ""), float(np.abs(trace).max(initial=0)))
-        top.plot(time, trace * factor, color=figures.COLOURS.get(name[-1:], "#333333"), linewidth=0.9)
+        top.plot(time, trace * factor, color=colour_of(name), linewidth=0.9)
         top.set_ylabel(unit)
-        words = figures.COMPONENT_NAMES.get(name, name).lower()
-        top.set_title(f"Station {array.receiver.values[row]}: {figures.label(array).lower()}, {words}", loc="left")
-        look = {"cmap": "magma", "vmin": -db, "vmax": 0, "shading": "nearest", "rasterized": True}
-        image = low.pcolormesh(time[0] + moments, frequency, level, **look)
+        words = f"Station {array.receiver.values[row]}: {figures.label(array).lower()}, {component_name(name)}"
+        figures.title(top, words)
+        draw_levels(low, time[0] + moments, frequency, level, db)
         high = frequency[np.flatnonzero((level > -db).any(axis=1))[-1]]
-        low.set_ylim(0, min(1.2 * high, frequency[-1]))
-        low.set(xlabel="Time (s)", ylabel="Frequency (Hz)", xlim=(time[0], time[-1]))
-        bar = page.colorbar(image, ax=low, pad=0.01)
-        bar.set_label("Power (dB below the largest)")
-    return _save(page, path or Path(out_dir) / "spectrogram.png")
+        low.set(xlabel="Time (s)", xlim=(time[0], time[-1]), ylim=(0, min(1.2 * high, frequency[-1])))
+    return page
+
+
+def draw_levels(axis, x, frequency, level, db):
+    """Draw levels (frequencies, n), dB, over x (n,) and frequency, Hz, with their bar."""
+    image = rasters.draw_cells(axis, x, frequency, level, cmap="magma", vmin=-db, vmax=0)
+    axis.set_ylabel("Frequency (Hz)")
+    rasters.colour_bar(image, [axis], "Power (dB below the largest)")
 
 
 def levels(trace, step, periods=4.0):
-    """Spectrogram of a trace in dB below its largest value: frequencies, Hz, times from its first
-    sample, s, and levels (frequencies, times).
-
-    Parameters
-    ----------
-    trace : (n,) array
-    step : float
-        s.
-    periods : float
-        Of the mean frequency of the trace, in a window.
+    """Return the spectrogram of a trace (n,) in dB below its largest value: frequencies, Hz, times from its first
+    sample, s, and levels (frequencies, times), in windows of so many periods of its mean frequency.
     """
     from scipy.signal import ShortTimeFFT
 
@@ -86,13 +64,8 @@ def levels(trace, step, periods=4.0):
 
 
 def tapered(traces, part=0.05):
-    """Return traces that fade over a part of their length at the end, without their first value:
-    what a record cuts off is no jump.
-
-    Parameters
-    ----------
-    traces : (..., n) array
-    part : float
+    """Return traces (..., n) that fade over a part of their length at the end, without their first value: what a record
+    cuts off is no jump.
     """
     count = max(int(part * traces.shape[-1]), 1)
     window = np.ones(traces.shape[-1])
@@ -100,35 +73,23 @@ def tapered(traces, part=0.05):
     return (traces - traces[..., :1]) * window
 
 
-def spectra(out_dir, path=None, db=RANGE + 30):
-    """Amplitude spectra of each component at all receivers, their mean in bold;
-    ``OUT/spectra.png``.
-
-    Parameters
-    ----------
-    out_dir : path-like
-        OUT directory of a run.
-    path : path-like, optional
-        PNG to write.
-    db : float
-        Below the largest value, shown.
-    """
-    array = _array(out_dir)
+def spectra(run, db=RANGE + 30):
+    """Draw amplitude spectra of each component at all receivers, their mean in bold, down to so many dB below the largest."""
+    array = run.waveforms
     parts, time = figures.components(array), array.time.values
     step = float(time[1] - time[0])
     frequency = np.fft.rfftfreq(2 * len(time), step)[1:]
     bands = {n: np.abs(np.fft.rfft(tapered(np.nan_to_num(v)), 2 * len(time))[:, 1:]) * step for n, v in parts.items()}
     top = max(float(band.max(initial=0)) for band in bands.values()) or 1.0
-    with figures.figure(9.5, 4.6) as page:
+    with figures.figure(9.5, 4.8) as page:
         axes = page.subplots(1, len(bands), sharex=True, sharey=True, squeeze=False)[0]
         high = 0.0
         for axis, (name, band) in zip(axes, bands.items()):
             level = 20 * np.log10(np.maximum(band / top, 1e-30))
-            colour = figures.COLOURS.get(name[-1:], "#333333")
-            axis.semilogx(frequency, level.T, color=colour, linewidth=0.4, alpha=0.4)
+            axis.semilogx(frequency, level.T, color=colour_of(name), linewidth=0.4, alpha=0.4)
             mean = 10 * np.log10(np.maximum((band**2).mean(axis=0) / top**2, 1e-30))
-            axis.semilogx(frequency, mean, color=colour, linewidth=1.8)
-            axis.set_title(figures.COMPONENT_NAMES.get(name, name), loc="left")
+            axis.semilogx(frequency, mean, color=colour_of(name), linewidth=1.8)
+            figures.title(axis, COMPONENT_NAMES.get(name, name))
             axis.set_xlabel("Frequency (Hz)")
             axis.grid(which="both", linewidth=0.3, color="0.85")
             seen = np.flatnonzero((level > -db).any(axis=0))
@@ -137,34 +98,21 @@ def spectra(out_dir, path=None, db=RANGE + 30):
         unit = typeset(array.attrs.get("units", ""))
         axes[0].set_ylabel(f"dB, 0 dB is {top:.3g} {f'({unit})' if '/' in unit else unit}/Hz")
         count = array.sizes["receiver"]
-        words = f"{figures.label(array)}, " + (
-            f"{count} receivers; thick: their root mean square" if count > 1 else "1 receiver"
-        )
-        axes[-1].set_title(words, loc="right", **figures.ASIDE)
-    return _save(page, path or Path(out_dir) / "spectra.png")
+        words = f"{count} receivers; thick: their root mean square" if count > 1 else "1 receiver"
+        figures.headline(page, f"{figures.label(array)}, {words}")
+    return page
 
 
-def motion(out_dir, path=None, station=None):
-    """Particle motion of one station in the planes of its components, coloured by time;
-    ``OUT/motion.png``.
-
-    Parameters
-    ----------
-    out_dir : path-like
-        OUT directory of a run.
-    path : path-like, optional
-        PNG to write.
-    station : str, optional
-        By default the first.
-    """
+def motion(run, station=None):
+    """Draw the particle motion of one station, by default the first, in the planes of its components, coloured by time."""
     from matplotlib.collections import LineCollection
 
-    array = _array(out_dir)
+    array = run.waveforms
     row = station_of(array, station)
     parts = {n: np.nan_to_num(v) for n, v in figures.components(array.isel(receiver=row)).items()}
     pairs = [p for p in (("E", "N"), ("E", "Z"), ("N", "Z"), ("R", "T"), ("R", "Z")) if set(p) <= set(parts)]
     if not pairs:
-        raise CratonError(f"{out_dir}: particle motion needs two components of {array.name}")
+        raise CratonError(f"{run.out}: particle motion needs two components of {array.name}")
     peak = max(float(np.abs(v).max(initial=0)) for v in parts.values())
     factor, unit = prefixed(array.attrs.get("units", ""), peak)
     limit = 1.05 * peak * factor or 1.0
@@ -177,50 +125,30 @@ def motion(out_dir, path=None, station=None):
             lines.set_array(array.time.values[:-1])
             axis.add_collection(lines)
             axis.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
-            axis.set_xlabel(f"{figures.COMPONENT_NAMES[pair[0]]} ({unit})")
-            axis.set_ylabel(f"{figures.COMPONENT_NAMES[pair[1]]} ({unit})")
-        bar = page.colorbar(lines, ax=list(axes), pad=0.01)
-        bar.set_label("Time (s)")
-        axes[0].set_title(f"Station {array.receiver.values[row]}: {figures.label(array).lower()}", loc="left")
-    return _save(page, path or Path(out_dir) / "motion.png")
+            axis.set(xlabel=f"{COMPONENT_NAMES[pair[0]]} ({unit})", ylabel=f"{COMPONENT_NAMES[pair[1]]} ({unit})")
+        page.colorbar(lines, ax=list(axes), pad=0.01).set_label("Time (s)")
+        figures.title(axes[0], f"Station {array.receiver.values[row]}: {figures.label(array).lower()}")
+    return page
 
 
-def fk(out_dir, path=None, component=None, db=RANGE):
-    """Frequency-wavenumber spectrum of a line of receivers; ``OUT/fk.png``.
-
-    Waves that run in the direction of the line (towards the east, on lines that run north towards
-    the north) have positive wavenumbers.
-
-    Parameters
-    ----------
-    out_dir : path-like
-        OUT directory of a run.
-    path : path-like, optional
-        PNG to write.
-    component : str, optional
-        By default the vertical one, or the last.
-    db : float
-        Below the largest value, shown.
+def fk(run, component=None, db=RANGE):
+    """Draw the frequency-wavenumber spectrum of a line of receivers; waves that run towards the east, or along lines that run
+    north the north, have positive wavenumbers.
     """
-    array = _array(out_dir)
-    traces, name = component_of(array, component)
-    along, step = line_of(array), float(array.time[1] - array.time[0])
-    frequency, band = _band(traces, step)
+    array = run.waveforms
+    (traces, name), along = component_of(array, component), line_of(array)
+    frequency, band = _band(traces, float(array.time[1] - array.time[0]))
     nyquist = 0.5 / np.median(np.diff(np.sort(along)))
     wavenumber = np.linspace(-nyquist, nyquist, 2 * POINTS + 1)
     power = np.abs(wavenumbers(band, along, wavenumber)) ** 2
     level = 10 * np.log10(np.maximum(power / max(float(power.max()), 1e-300), 1e-30))
     with figures.figure(8.5, 5.6) as page:
         axis = page.subplots()
-        look = {"cmap": "magma", "vmin": -db, "vmax": 0, "shading": "nearest", "rasterized": True}
-        image = axis.pcolormesh(wavenumber * 1000, frequency, level, **look)
-        axis.set(xlabel="Wavenumber (1/km)", ylabel="Frequency (Hz)", ylim=(0, frequency[-1]))
+        draw_levels(axis, wavenumber * 1000, frequency, level, db)
+        axis.set(xlabel="Wavenumber (1/km)", ylim=(0, frequency[-1]))
         _velocities(axis, frequency[-1], nyquist)
-        bar = page.colorbar(image, ax=axis, pad=0.01)
-        bar.set_label("Power (dB below the largest)")
-        words = f"{figures.label(array)}, {figures.COMPONENT_NAMES.get(name, name).lower()}, {len(along)} receivers"
-        axis.set_title(words, loc="left")
-    return _save(page, path or Path(out_dir) / "fk.png")
+        figures.title(axis, f"{figures.label(array)}, {component_name(name)}, {len(along)} receivers")
+    return page
 
 
 def _velocities(axis, top, nyquist):
@@ -240,74 +168,41 @@ def _velocities(axis, top, nyquist):
         axis.annotate(f"{velocity:g} m/s", place, **look)
 
 
-def dispersion(out_dir, path=None, component=None):
-    """Phase velocity over frequency along a line of receivers, by the phase shifts of Park et al.
-    (1998); ``OUT/dispersion.png``.
-
-    Parameters
-    ----------
-    out_dir : path-like
-        OUT directory of a run.
-    path : path-like, optional
-        PNG to write.
-    component : str, optional
-        By default the vertical one, or the last.
-    """
-    array = _array(out_dir)
-    scene = scene_of(out_dir, array.to_dataset(name=str(array.name)))
-    traces, name = component_of(array, component)
-    along, step = line_of(array), float(array.time[1] - array.time[0])
-    traces, along = one_side(traces, along, array, scene["sources"])
-    frequency, band = _band(traces, step)
+def dispersion(run, component=None):
+    """Draw phase velocities over frequency along a line of receivers, by the phase shifts of Park et al. (1998)."""
+    array = run.waveforms
+    (traces, name), along = component_of(array, component), line_of(array)
+    traces, along = one_side(traces, along, array, run.origin)
+    frequency, band = _band(traces, float(array.time[1] - array.time[0]))
     slow, fast = velocity_limits(band, along, frequency)
     velocity = np.linspace(slow, fast, POINTS)
-    image_values = phase_velocities(band, along, frequency, velocity)
     with figures.figure(8.5, 5.0) as page:
         axis = page.subplots()
-        look = {"cmap": "magma", "vmin": 0, "vmax": 1, "shading": "nearest", "rasterized": True}
-        image = axis.pcolormesh(frequency, velocity, image_values, **look)
+        coherence = phase_velocities(band, along, frequency, velocity)
+        image = rasters.draw_cells(axis, frequency, velocity, coherence, cmap="magma", vmin=0, vmax=1)
         axis.set(xlabel="Frequency (Hz)", ylabel="Phase velocity (m/s)", ylim=(slow, fast))
         length = np.ptp(along)
         axis.plot(frequency, np.clip(frequency * length, slow, fast), color="white", linewidth=0.8, linestyle=":")
-        bar = page.colorbar(image, ax=axis, pad=0.01)
-        bar.set_label("Coherence of phases, 1 at the largest of each frequency")
-        words = f"{figures.label(array)}, {figures.COMPONENT_NAMES.get(name, name).lower()}, {len(along)} receivers"
-        axis.set_title(words, loc="left")
-        axis.set_title(f"dotted: one wavelength on {length / 1000:.3g} km", loc="right", **figures.ASIDE)
-    return _save(page, path or Path(out_dir) / "dispersion.png")
+        rasters.colour_bar(image, [axis], "Coherence of phases, 1 at the largest of each frequency")
+        words = f"{figures.label(array)}, {component_name(name)}, {len(along)} receivers"
+        figures.title(axis, words, f"dotted: one wavelength on {length / 1000:.3g} km")
+    return page
 
 
 # --- transforms -----------------------------------------------------------------------------------
 
 
 def wavenumbers(band, along, wavenumber):
-    """Return spectra over frequency and wavenumber (frequencies, wavenumbers): the sum of spectra
-    (receivers, frequencies) times exp(2 pi i k x), at any distances.
-
-    Parameters
-    ----------
-    band : (n, f) array
-        Of numpy.fft.rfft: a wave that arrives at time x / c has the phase exp(-2 pi i f x / c).
-    along : (n,) array
-        m.
-    wavenumber : (k,) array
-        1/m, f / c.
+    """Return spectra over frequency and wavenumber (f, k), the latter in 1/m: the sum of spectra (n, f) at distances
+    (n,), m, times exp(2 pi i k x). A wave that arrives at time x / c has the phase exp(-2 pi i f x / c), as
+    numpy.fft.rfft has it.
     """
     return band.T @ np.exp(2j * np.pi * along[:, None] * wavenumber)
 
 
 def phase_velocities(band, along, frequency, velocity):
-    """Return the coherence of phases (velocities, frequencies), each frequency by its largest: |sum
-    of D / |D| exp(2 pi i f x / c)| over receivers (Park, Miller and Xia 1998).
-
-    Parameters
-    ----------
-    band : (n, f) array
-        Spectra as `wavenumbers` takes them.
-    along : (n,) array
-        Distances from the source, m.
-    frequency, velocity : arrays
-        Hz, m/s.
+    """Return the coherence of phases (velocities, frequencies), each frequency by its largest: |sum of D / |D| exp(2 pi
+    i f x / c)| over receivers at distances x from the source, m (Park, Miller and Xia 1998).
     """
     phases = band / np.maximum(np.abs(band), 1e-300)
     out = np.empty((len(velocity), len(frequency)))
@@ -317,21 +212,11 @@ def phase_velocities(band, along, frequency, velocity):
 
 
 def line_of(array):
-    """Distances of receivers along their line, m, towards the east (or the north).
-
-    Parameters
-    ----------
-    array : xarray.DataArray
-
-    Raises
-    ------
-    CratonError
-        There are fewer than six, or they do not lie on a line.
+    """Return the distances of receivers along their line, m, towards the east (or the north); fewer than six, or some
+    off the line, are refused.
     """
-    places = np.stack([array.x.values, array.y.values], axis=1).astype(float)
+    places, line = direction_of(array)
     away = places - places.mean(axis=0)
-    line = np.linalg.svd(away, full_matrices=False)[2][0]
-    line = line * (1.0 if line[np.argmax(np.abs(line))] >= 0 else -1.0)
     along = away @ line
     off = np.linalg.norm(away - along[:, None] * line, axis=1).max(initial=0)
     if len(along) < LEAST or off > STRAIGHT * np.ptp(along):
@@ -339,30 +224,20 @@ def line_of(array):
     return along
 
 
-def one_side(traces, along, array, sources):
-    """Return the traces on the side of the source that has more of them, and their distances from
-    it, m.
-
-    Parameters
-    ----------
-    traces : (n, nt) array
-    along : (n,) array
-        m, as `line_of` gives them.
-    array : xarray.DataArray
-    sources : sequence of (x, y, z)
-        m; the first receiver stands for a missing one.
+def one_side(traces, along, array, origin):
+    """Return the traces (n, nt) on the side of the source that has more of them, and their distances from it, m;
+    without a source all, from the first on.
     """
-    if not sources:
+    if origin is None:
         return traces, along - along.min()
-    distance = np.hypot(array.x.values - sources[0][0], array.y.values - sources[0][1])
+    distance = np.hypot(array.x.values - origin[0], array.y.values - origin[1])
     middle = along[np.argmin(distance)]
-    sides = [along >= middle, along <= middle]
-    side = max(sides, key=np.count_nonzero)
+    side = max((along >= middle, along <= middle), key=np.count_nonzero)
     return traces[side], distance[side]
 
 
 def _band(traces, step):
-    """Frequencies, Hz, and spectra (n, f) of traces in which they have energy, without zero."""
+    """Return frequencies, Hz, and spectra (n, f) of traces in which they have energy, without zero."""
     count = 2 * traces.shape[1]
     frequency, band = np.fft.rfftfreq(count, step), np.fft.rfft(tapered(traces), count)
     level = np.sqrt((np.abs(band) ** 2).mean(axis=0))
@@ -373,17 +248,8 @@ def _band(traces, step):
 
 
 def velocity_limits(band, along, frequency):
-    """Slowest and fastest velocity of a dispersion image, m/s: those that hold the energy of the f-k
-    spectrum, with a margin.
-
-    Parameters
-    ----------
-    band : (n, f) array
-        Spectra as `wavenumbers` takes them.
-    along : (n,) array
-        m.
-    frequency : (f,) array
-        Hz.
+    """Return the slowest and the fastest velocity of a dispersion image, m/s: those that hold the energy of the
+    spectrum over wavenumber, with a margin.
     """
     nyquist = 0.5 / np.median(np.abs(np.diff(np.sort(along))))
     wavenumber = np.linspace(0, nyquist, POINTS + 1)[1:]
@@ -395,36 +261,8 @@ def velocity_limits(band, along, frequency):
     return 0.5 * slow, 1.5 * max(fast, 1.2 * slow)
 
 
-# --- what is drawn --------------------------------------------------------------------------------
-
-
-def _array(out_dir):
-    """First quantity of the waveforms of a run, of the first shot.
-
-    Raises
-    ------
-    CratonError
-        There are none.
-    """
-    waves = read_waveforms(out_dir)
-    if waves is None:
-        raise CratonError(f"{out_dir} has no waveforms to plot")
-    return waves[next(iter(waves.data_vars))].load()
-
-
-def station_of(array, station=None):
-    """Return the number of a receiver by its name; 0 without one.
-
-    Parameters
-    ----------
-    array : xarray.DataArray
-    station : str, optional
-
-    Raises
-    ------
-    ScenarioError
-        There is none of this name.
-    """
+def station_of(array, station=None) -> int:
+    """Return the number of a receiver by its name; 0 without one."""
     names = [str(name) for name in array.receiver.values]
     if station is None:
         return 0
@@ -433,8 +271,3 @@ def station_of(array, station=None):
         words = f"there is no receiver {station}"
         raise ScenarioError([Problem("--station", words, f"choose one of {shown}")])
     return names.index(station)
-
-
-def _save(page, path):
-    page.savefig(path, format="png", dpi=160)
-    return Path(path)

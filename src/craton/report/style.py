@@ -1,9 +1,9 @@
-"""The look of craton's figures: type, colours that colour-blind people tell apart, and units with a
-prefix.
-"""
+"""The look of figures: type, colours that colour-blind people tell apart, and units with a prefix."""
 
 import math
 import re
+
+import numpy as np
 
 STYLE = {
     "font.size": 9.5,
@@ -23,6 +23,10 @@ STYLE = {
 # Okabe & Ito (2008), by the last letter of the component; P is pressure.
 COLOURS = {"E": "#0072b2", "N": "#d55e00", "Z": "#007a5a", "P": "#333333"}
 COLOURS |= {"R": COLOURS["E"], "T": COLOURS["N"]}
+LINES = ("#0072b2", "#d55e00", "#007a5a", "#cc79a7", "#b8860b", "#56b4e9", "#333333", "#7a5195")  # of curves
+INK, GOLD = "#20262e", "#f2c200"
+SEA, AIR = "#eaf1f7", "#f2f4f6"
+DASHED = (0, (5, 3))
 # Blue through white to red-brown, equal in lightness on both sides.
 _WAVES = ("#08254f", "#1f5f9f", "#6fa9d3", "#c9dfee", "#ffffff", "#f6d5bf", "#e08e5e", "#ae4320", "#561404")
 _RAISED = str.maketrans("-−0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -40,29 +44,30 @@ _PREFIXES = (
 
 
 def wave_colours():
-    """Diverging colour map for wavefields, white at zero."""
+    """Return the diverging colour map of wavefields, white at zero."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("craton_waves", _WAVES, N=513)
 
 
-def prefixed(unit, peak):
-    """Factor and unit that bring `peak` to between about 1 and 1000: ``prefixed("m/s", 0.0031) ->
-    (1000.0, "mm/s")``.
+def clear_colours():
+    """Return the colours of `wave_colours`, covering what lies below as little as they can: on white they are the same."""
+    from matplotlib.colors import ListedColormap
 
-    Parameters
-    ----------
-    unit : str
-        SI unit, "m/s", "Pa", "1/s".
-    peak : float
-        Largest absolute value to show.
+    on_white = wave_colours()(np.arange(513))[:, :3]
+    cover = 1.0 - on_white.min(axis=1, keepdims=True)
+    bare = (on_white - (1.0 - cover)) / np.maximum(cover, 1e-6)
+    return ListedColormap(np.concatenate([np.clip(bare, 0, 1), cover], axis=1), "craton_clear_waves")
 
-    Returns
-    -------
-    factor : float
-        Multiply values by this.
-    unit : str
-        Unit of the product; a power of ten where the unit takes no prefix.
+
+def colour_of(component: str) -> str:
+    """Return the colour of a component's traces."""
+    return COLOURS.get(component[-1:], INK)
+
+
+def prefixed(unit: str, peak: float) -> tuple[float, str]:
+    """Return the factor and the unit that bring `peak` to between about 1 and 1000, a power of ten where the SI unit
+    takes no prefix: ``prefixed("m/s", 0.0031) -> (1000.0, "mm/s")``.
     """
     if not peak or not math.isfinite(peak):
         return 1.0, typeset(unit)
@@ -76,21 +81,11 @@ def prefixed(unit, peak):
     return 10.0**-power, f"10{raised(power)} {typeset(unit)}".removesuffix(" 1").strip()
 
 
-def typeset(unit):
-    """Return a unit with its exponents raised: ``typeset("m2 s-3") -> "m² s⁻³"``.
-
-    Parameters
-    ----------
-    unit : str
-    """
+def typeset(unit: str) -> str:
+    """Return a unit with its exponents raised: ``typeset("m2 s-3") -> "m² s⁻³"``."""
     return re.sub(r"(?<=[A-Za-z])-?\d+", lambda power: raised(power[0]), unit)
 
 
-def raised(power):
-    """Return a power as superscripts.
-
-    Parameters
-    ----------
-    power : int or str
-    """
+def raised(power: int | str) -> str:
+    """Return a power as superscripts."""
     return str(power).translate(_RAISED)

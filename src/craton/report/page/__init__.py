@@ -10,51 +10,20 @@ from craton.report.page.drawings import Drawings
 
 
 def report(out_dir, path=None, bandwidth=None, processes=1):
-    """Write a page about a run: what was run, map, model, seismograms to zoom and pick, wavefield,
-    fields, kernels, shots, time, files with checksums.
+    """Write a page about a run, a survey or a gradient and return its path, by default ``OUT/report.html``.
 
-    Parameters
-    ----------
-    out_dir : path-like
-        OUT directory of a run, a survey or a gradient.
-    path : path-like, optional
-        HTML to write; ``OUT/report.html`` when absent.
-    bandwidth : float, optional
-        Copy bandwidth of this machine, bytes/s, to compare the run's traffic with.
-    processes : int
-        Copies of this process that draw pictures at the same time, see
-        `craton.report.page.drawings.Drawings`.
-
-    Returns
-    -------
-    pathlib.Path
-
-    Raises
-    ------
-    CratonError
-        OUT holds nothing to show, or is damaged.
-    ResourceError
-        matplotlib is missing, or the page cannot be written.
+    `bandwidth` is the copy bandwidth of this machine, bytes/s, with which the run's traffic is compared; `processes`
+    copies of this process draw pictures at the same time, see `craton.report.page.drawings.Drawings`.
     """
+    path = Path(path or Path(out_dir) / "report.html")
     with Drawings(processes) as drawings:
-        return write(Contents(Path(out_dir), bandwidth, drawings), path)
-
-
-def write(contents, path=None):
-    """Write the page of contents and return its path.
-
-    Parameters
-    ----------
-    contents : Contents
-    path : path-like, optional
-        ``OUT/report.html`` when absent.
-    """
-    if not contents.run and not contents.attributes:
-        raise CratonError(f"{contents.out} holds no run to report on")
-    path = Path(path or contents.out / "report.html")
-    lead = f"{contents.kind}, {contents.attributes.get('source', 'craton')}, folder {contents.out.resolve().name}"
-    sections = contents.sections
-    text = markup.document(contents.title, lead, sections, contents.records)
+        contents = Contents(out_dir, bandwidth, drawings)
+        run = contents.run
+        if not contents.state and not run.attributes:
+            raise CratonError(f"{out_dir} holds no run to report on")
+        source = run.attributes.get("source", "craton")
+        lead = f"{contents.kind}, {source}, folder {run.out.resolve().name}"
+        text = markup.document(run.title, lead, contents.sections, contents.records)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, text)

@@ -12,13 +12,9 @@ DPI = 110
 
 
 class Drawings:
-    """Pictures that are asked for one after another and fetched at the end.
-
-    Parameters
-    ----------
-    processes : int
-        Copies of this process that draw at the same time; with 1 this process draws by itself. Only
-        for a process that may be copied as it is, on systems that can.
+    """Pictures that are asked for one after another and fetched at the end, drawn by so many copies of this process at
+    the same time; with 1 this process draws by itself. Only for a process that may be copied as it is, on systems that
+    can.
     """
 
     def __init__(self, processes=1):
@@ -40,14 +36,8 @@ class Drawings:
         self.folder.cleanup()
 
     def add(self, draw, kind="png"):
-        """Begin a picture, or let it wait for its turn; returns its number.
-
-        Parameters
-        ----------
-        draw : callable
-            Writes a picture to the path ``path``.
-        kind : str
-            Ending of the picture.
+        """Begin a picture, or let it wait for its turn, and return its number; `draw` writes it to the path ``path``,
+        which ends in `kind`.
         """
         number = len(self.works)
         self.works.append((draw, Path(self.folder.name) / f"{number}.{kind}"))
@@ -57,18 +47,7 @@ class Drawings:
         return number
 
     def picture(self, number):
-        """Return the bytes of a picture.
-
-        Parameters
-        ----------
-        number : int
-            Of `add`.
-
-        Raises
-        ------
-        CratonError
-            It cannot be drawn.
-        """
+        """Return the bytes of a picture; an error of drawing it is raised here."""
         while number in self.running or number in self.waiting:
             wait([process.sentinel for process in self.running.values()])
             self._begin()
@@ -92,25 +71,13 @@ class Drawings:
 
 
 def drawn(draw, path):
-    """Draw a picture for a page.
-
-    Parameters
-    ----------
-    draw : callable
-    path : pathlib.Path
-    """
+    """Draw a picture for a page."""
     with figures.resolution(DPI):
         draw(path=path)
 
 
 def draw_aside(draw, path):
-    """Draw a picture in a copy of a process; why it cannot be drawn is left beside it.
-
-    Parameters
-    ----------
-    draw : callable
-    path : pathlib.Path
-    """
+    """Draw a picture in a copy of a process; why it cannot be drawn is left beside it."""
     part = path.with_name(f"part-{path.name}")
     try:
         drawn(draw, part)

@@ -10,15 +10,7 @@ MOST_FILES = 40
 
 
 def summary(run, attributes):
-    """Return the table of what was run, and on what.
-
-    Parameters
-    ----------
-    run : dict
-        Of run.json.
-    attributes : dict
-        Of the results.
-    """
+    """Return the table of what was run, and on what, by run.json and the attributes of the results."""
     counts = [("points", "points"), ("prisms", "prisms"), ("pairs", "pairs of prisms and points")]
     rows = [
         ("state", ", ".join(str(run[key]) for key in ("state", "reason") if run.get(key))),
@@ -38,13 +30,7 @@ def summary(run, attributes):
 
 
 def warnings(run):
-    """Return the warnings of a run, and why it ended early.
-
-    Parameters
-    ----------
-    run : dict
-        Of run.json.
-    """
+    """Return the warnings of a run, and why it ended early."""
     lines = [f'<div class="warning">{markup.escaped(message)}</div>' for message in run.get("warnings") or ()]
     if run.get("state") not in (None, "finished"):
         words = markup.escaped(f"The run is {run['state']}. {run.get('reason', '')}".strip())
@@ -53,15 +39,7 @@ def warnings(run):
 
 
 def timings(run, bandwidth=None):
-    """Return where the time went, and how near it is to what the machine's memory allows.
-
-    Parameters
-    ----------
-    run : dict
-        Of run.json.
-    bandwidth : float, optional
-        Copy bandwidth of the machine, bytes/s, measured now.
-    """
+    """Return where the time went, and how near it is to what the machine's memory allows: its copy bandwidth, bytes/s."""
     seconds = run.get("seconds")
     if isinstance(seconds, (int, float)):
         rows = [("computation", duration(seconds))]
@@ -97,26 +75,14 @@ def _traffic(run, steady, bandwidth):
 
 
 def inputs(run):
-    """Return the table of the files that the scenario named, with their checksums.
-
-    Parameters
-    ----------
-    run : dict
-        Of run.json.
-    """
+    """Return the table of the files that the scenario named, with their checksums."""
     entries = [entry for entry in run.get("inputs") or () if isinstance(entry, dict)]
     rows = [(e.get("key"), e.get("file") or e.get("from"), e.get("sha256")) for e in entries]
     return markup.table(rows, ("key", "file", "SHA-256")) if rows else ""
 
 
 def files(run):
-    """Return the table of the files of OUT with their checksums, arrays of stores counted.
-
-    Parameters
-    ----------
-    run : dict
-        Of run.json.
-    """
+    """Return the table of the files of OUT with their checksums, arrays of stores counted."""
     rows, stores = [], {}
     for name, row in rows_of(run)[0].items():
         if ".zarr/" in name:
@@ -137,12 +103,7 @@ def files(run):
 
 
 def scenario_text(out_dir):
-    """Return the scenario as it was run, folded; several of a survey one after another.
-
-    Parameters
-    ----------
-    out_dir : path-like
-    """
+    """Return the scenario as it was run, folded; several of a survey one after another."""
     names = [Path(out_dir) / "scenario.toml", *sorted(Path(out_dir).glob("scenarios/*.toml"))]
     return "\n".join(
         markup.folded(str(path.relative_to(out_dir)), path.read_text(encoding="utf-8"))

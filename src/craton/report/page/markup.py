@@ -15,14 +15,8 @@ def escaped(value):
 
 
 def table(rows, head=(), numbers=()):
-    """Return a table; the first cell of a row is its heading where there is no `head`.
-
-    Parameters
-    ----------
-    rows : iterable of sequences
-    head : sequence of str
-    numbers : sequence of int
-        Columns that hold numbers.
+    """Return a table with a class of page.css for its columns of numbers; without a `head` the first cell of a row is
+    its heading.
     """
     look = [' class="number"' if n in numbers else "" for n in range(len(head) or 99)]
     lines = ["<table>"]
@@ -44,15 +38,7 @@ def paragraph(text, kind=""):
 
 
 def image(data, caption, kind="png"):
-    """Return a picture inside the page, with what it shows in words.
-
-    Parameters
-    ----------
-    data : bytes
-    caption : str
-    kind : str
-        ``"png"``, or ``"webp"`` for a film.
-    """
+    """Return a picture inside the page, "png" or, for a film, "webp", with what it shows in words."""
     data = base64.b64encode(data).decode()
     words = escaped(caption)
     return f'<figure><img src="data:image/{kind};base64,{data}" alt="{words}"><figcaption>{words}</figcaption></figure>'
@@ -64,16 +50,7 @@ def folded(summary, text):
 
 
 def section(name, title, *parts):
-    """Return a section; empty where it has no parts.
-
-    Parameters
-    ----------
-    name : str
-        Anchor.
-    title : str
-    parts : str
-        HTML; empty ones are left out.
-    """
+    """Return a section with an anchor and a title; empty where it has no parts."""
     parts = [part for part in parts if part]
     if not parts:
         return ""
@@ -81,25 +58,13 @@ def section(name, title, *parts):
 
 
 def asset(name):
-    """Return the text of a file of this package.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return the text of a file of this package."""
     return (files("craton.report.page") / name).read_text(encoding="utf-8")
 
 
 def document(title, lead, sections, records=None):
-    """Return the whole page; it needs no other file and no network.
-
-    Parameters
-    ----------
-    title, lead : str
-    sections : sequence of (str, str, str)
-        Anchor, name in the line of links, HTML as `section` gives it.
-    records : dict, optional
-        Of `viewer.packed`, for the canvases.
+    """Return the whole page, which needs no other file and no network, of sections (anchor, title, HTML) and the
+    records of `viewer.packed`, for the canvases.
     """
     links = "".join(f'<a href="#{name}">{escaped(label)}</a>' for name, label, _ in sections)
     data = script = ""

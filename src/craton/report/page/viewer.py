@@ -5,28 +5,17 @@ import base64
 import numpy as np
 
 from craton.report import figures
-from craton.report.shot_gathers import signed_offsets
+from craton.report.traces import places_of
 
 SAMPLES = 1_000_000  # of a page at most: 2.7 MB as text
 TRACES = 240  # receivers of a page at most
 
 
 def packed(array, arrivals=None, origin=None):
-    """Return what the canvases need of waveforms: dict for JSON.
+    """Return what the canvases need of waveforms of one shot, over receiver, perhaps component, and time: dict for JSON.
 
-    Parameters
-    ----------
-    array : xarray.DataArray
-        Over receiver, perhaps component, and time, of one shot.
-    arrivals : dict of str to (n,) array, optional
-        Travel times to each receiver, s; NaN where there is none.
-    origin : (3,) array_like, optional
-        Position of the source, m.
-
-    Returns
-    -------
-    dict
-        ``shown`` and ``total`` receivers, among the rest.
+    `arrivals` are travel times to each receiver by phase, s, NaN where there is none; `origin` is the position of the
+    source, m.
     """
     total = array.sizes["receiver"]
     chosen = _chosen(array)
@@ -38,7 +27,10 @@ def packed(array, arrivals=None, origin=None):
     peaks = np.abs(values).max(axis=-1, initial=0)
     whole = np.round(32767 * values / np.where(peaks > 0, peaks, 1.0)[..., None]).astype("<i2")
     time = array.time.values
-    keys = _keys(array, chosen, origin)
+    keys = {
+        name: {"label": label, "unit": unit, "values": [float(f"{v:.7g}") for v in np.nan_to_num(places)[chosen]]}
+        for name, (label, unit, places) in places_of(array, origin).items()
+    }
     return {
         "quantity": figures.label(array),
         "unit": array.attrs.get("units", ""),
@@ -79,18 +71,3 @@ def _thinned(values, stride):
 
     taps = firwin(20 * stride + 1, 0.8 / stride).reshape((1,) * (values.ndim - 1) + (-1,))
     return oaconvolve(values, taps, mode="same", axes=-1)[..., ::stride]
-
-
-def _keys(array, chosen, origin):
-    """Return what the section may be drawn over: dict of dict with label, unit and values."""
-    distance, unit = figures.distances(array, origin)
-    rows = {"distance": ("Distance", unit, distance)}
-    if "azimuth" in array.coords:
-        rows["azimuth"] = ("Azimuth", "degrees", array.azimuth.values)
-    if unit == "km":
-        rows["offset"] = ("Offset along the line", "km", signed_offsets(array, origin) / 1000)
-    rows["number"] = ("Receiver", "number", np.arange(1, array.sizes["receiver"] + 1))
-    return {
-        name: {"label": label, "unit": unit, "values": [float(f"{v:.7g}") for v in np.nan_to_num(values)[chosen]]}
-        for name, (label, unit, values) in rows.items()
-    }

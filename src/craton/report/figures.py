@@ -36,7 +36,8 @@ def figure(width: float, height: float):
         x, y = FRAME / width, FRAME / height
         page.get_layout_engine().set(rect=(x, y, 1 - 2 * x, 1 - 2 * y))
         yield page
-        for axis in (axis for axes in page.axes for axis in (axes.xaxis, axes.yaxis)):
+        every = [axes for outer in page.axes for axes in (outer, *outer.child_axes)]  # colour bars stand in others
+        for axis in (axis for axes in every for axis in (axes.xaxis, axes.yaxis)):
             if isinstance(axis.get_major_formatter(), LogFormatter):
                 axis.set_major_formatter(_powers())
                 axis.set_minor_formatter(_powers(labelOnlyBase=False))

@@ -78,7 +78,7 @@ def sections(scenario):
                 continue
             axis.set_facecolor(AIR)
             rasters.colour_bar(rasters.draw_plane(axis, frame, cmap="cividis"), [axis], LABELS[frame.name])
-            figures.mark_on_plane(axis, frame, "station", stations, s=24)
+            figures.mark_on_plane(axis, frame, "station", stations, s=24, edgecolors="white")
             figures.mark_on_plane(axis, frame, "source", shots[:MOST])
             (fixed,) = {*"xy"} - {*frame.dims}
             place = f" at {fixed} = {float(frame[fixed]) / 1000:.4g} km" * (not is_plane)

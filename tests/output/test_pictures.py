@@ -1,4 +1,4 @@
-"""craton plot: record sections, gathers, spectra, f-k and dispersion images, particle motion, maps, models; films: every
+"""craton plot: record sections, gathers, spectra, dispersion images, particle motion, maps, models; films: every
 frame is there, on one scale, over what lies underneath.
 """
 
@@ -61,7 +61,7 @@ def colours(page, path):
 
 
 def test_figures_are_drawn_with_their_options(line, quick, capsys):
-    names = ["records", "section", "gathers", "spectrogram", "motion", "fk", "dispersion", "spectra", "map"]
+    names = ["records", "section", "gathers", "spectrogram", "motion", "dispersion", "spectra", "map"]
     options = ["--component", "E", "--station", "R3", "--by", "offset", "--reduce", "2", "--db", "30"]
     with figures.resolution(60):
         assert main(["plot", str(line), *names, *options]) == 0
@@ -198,7 +198,7 @@ def test_arrivals_come_before_the_motion(line):
         assert float(size.where(size.time < times["P"][row] - half, drop=True).max()) < 0.02 * float(size.max()), row
 
 
-def test_dispersion_and_fk_find_the_velocity():
+def test_dispersion_finds_the_velocity():
     """A pulse of phase velocity c(f) along an uneven line: the largest coherence is at c(f), the largest power at f / c(f)."""
     along = np.sort(np.random.default_rng(1).uniform(0, 500, 40))
     frequency = np.fft.rfftfreq(512, 0.005)
@@ -249,7 +249,7 @@ def test_peaks_of_stations_are_those_of_the_horizontal_vector(line):
 WAVES = {"overview", "records", "radial", "gathers", "section", "snapshots", "map", "model"}
 WAVES |= {"spectra", "spectrogram", "motion"}
 DRAWN = {
-    "plane": WAVES | {"fk", "dispersion"},
+    "plane": WAVES | {"dispersion"},
     "relief": WAVES | {"peaks"},
     "chunk": WAVES,
     "gradient": {"overview", "kernels", "model"},

@@ -7,7 +7,7 @@ from craton.report.gravity import maps, profiles
 from craton.report.models import model
 from craton.report.runs import Run
 from craton.report.shaking import peaks
-from craton.report.signals import dispersion, fk, motion, spectra, spectrogram
+from craton.report.signals import dispersion, motion, spectra, spectrogram
 from craton.report.station_maps import station_map
 from craton.report.traces import gathers, radial, records, section
 from craton.report.wavefield import overview, snapshots
@@ -28,7 +28,6 @@ FIGURES = {
     "spectra": spectra,
     "spectrogram": spectrogram,
     "motion": motion,
-    "fk": fk,
     "dispersion": dispersion,
     "kernels": kernels,
 }

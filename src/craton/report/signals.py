@@ -1,5 +1,5 @@
-"""Signals: spectra, spectrograms, particle motion, and of lines of receivers the frequency-wavenumber and dispersion
-images by which surface waves are told.
+"""Signals: spectra, spectrograms, particle motion, and of lines of receivers the dispersion images by which
+surface waves are told.
 """
 
 import numpy as np
@@ -29,17 +29,16 @@ def spectrogram(run, station=None, component=None, db=RANGE):
         top.set_ylabel(unit)
         words = f"Station {array.receiver.values[row]}: {figures.label(array).lower()}, {component_name(name)}"
         figures.title(top, words)
-        draw_levels(low, time[0] + moments, frequency, level, db)
+        image = rasters.draw_cells(low, time[0] + moments, frequency, level, cmap="magma", vmin=-db, vmax=0)
+        rasters.colour_bar(image, [low], "Power (dB below the largest)")
         high = frequency[np.flatnonzero((level > -db).any(axis=1))[-1]]
-        low.set(xlabel="Time (s)", xlim=(time[0], time[-1]), ylim=(0, min(1.2 * high, frequency[-1])))
+        low.set(
+            xlabel="Time (s)",
+            ylabel="Frequency (Hz)",
+            xlim=(time[0], time[-1]),
+            ylim=(0, min(1.2 * high, frequency[-1])),
+        )
     return page
-
-
-def draw_levels(axis, x, frequency, level, db):
-    """Draw levels (frequencies, n), dB, over x (n,) and frequency, Hz, with their bar."""
-    image = rasters.draw_cells(axis, x, frequency, level, cmap="magma", vmin=-db, vmax=0)
-    axis.set_ylabel("Frequency (Hz)")
-    rasters.colour_bar(image, [axis], "Power (dB below the largest)")
 
 
 def levels(trace, step, periods=4.0):
@@ -129,43 +128,6 @@ def motion(run, station=None):
         page.colorbar(lines, ax=list(axes), pad=0.01).set_label("Time (s)")
         figures.title(axes[0], f"Station {array.receiver.values[row]}: {figures.label(array).lower()}")
     return page
-
-
-def fk(run, component=None, db=RANGE):
-    """Draw the frequency-wavenumber spectrum of a line of receivers; waves that run towards the east, or along lines that run
-    north the north, have positive wavenumbers.
-    """
-    array = run.waveforms
-    (traces, name), along = component_of(array, component), line_of(array)
-    frequency, band = _band(traces, float(array.time[1] - array.time[0]))
-    nyquist = 0.5 / np.median(np.diff(np.sort(along)))
-    wavenumber = np.linspace(-nyquist, nyquist, 2 * POINTS + 1)
-    power = np.abs(wavenumbers(band, along, wavenumber)) ** 2
-    level = 10 * np.log10(np.maximum(power / max(float(power.max()), 1e-300), 1e-30))
-    with figures.figure(8.5, 5.6) as page:
-        axis = page.subplots()
-        draw_levels(axis, wavenumber * 1000, frequency, level, db)
-        axis.set(xlabel="Wavenumber (1/km)", ylim=(0, frequency[-1]))
-        _velocities(axis, frequency[-1], nyquist)
-        figures.title(axis, f"{figures.label(array)}, {component_name(name)}, {len(along)} receivers")
-    return page
-
-
-def _velocities(axis, top, nyquist):
-    """Draw lines of round apparent velocities on an f-k spectrum."""
-    from matplotlib.patheffects import withStroke
-
-    rim = [withStroke(linewidth=1.5, foreground="black")]
-    look = {"color": "white", "fontsize": 7.5, "ha": "right", "path_effects": rim}
-    steepest = top / nyquist
-    for velocity in (100, 200, 500, 1000, 2000, 3000, 5000, 8000):
-        if velocity < steepest / 4 or velocity > 6 * steepest:
-            continue
-        for sign in (-1, 1):
-            k = min(top / velocity, nyquist)
-            axis.plot([0, sign * k * 1000], [0, k * velocity], color="white", linewidth=0.6, alpha=0.7)
-        place = (k * 1000 * 0.93, k * velocity * 0.93)
-        axis.annotate(f"{velocity:g} m/s", place, **look)
 
 
 def dispersion(run, component=None):

@@ -19,11 +19,11 @@ def plot(
         typer.Argument(
             metavar="[NAME]...",
             help="Figures: overview, records, radial, gathers, section, snapshots, map, model, "
-            "peaks, maps, profiles, spectra, spectrogram, motion, fk, dispersion, kernels.",
+            "peaks, maps, profiles, spectra, spectrogram, motion, dispersion, kernels.",
             show_default=False,
         ),
     ] = None,
-    component: Annotated[str | None, typer.Option(help="Component: section, spectrogram, fk, dispersion.")] = None,
+    component: Annotated[str | None, typer.Option(help="Component: section, spectrogram, dispersion.")] = None,
     station: Annotated[str | None, typer.Option(help="Receiver: spectrogram, motion.")] = None,
     by: Annotated[str | None, typer.Option(help="Section over distance, azimuth, offset or number.")] = None,
     scale: Annotated[str | None, typer.Option(help="Section by the peak of each station, trace, or all.")] = None,
@@ -31,7 +31,7 @@ def plot(
         float | None, typer.Option(min=0.001, metavar="KM/S", help="Section with times reduced by a velocity.")
     ] = None,
     gain: Annotated[float | None, typer.Option(min=0.001, help="Of amplitudes: section, gathers.")] = None,
-    db: Annotated[float | None, typer.Option(min=1, help="Range of spectra, spectrogram, fk, dB.")] = None,
+    db: Annotated[float | None, typer.Option(min=1, help="Range of spectra and spectrogram, dB.")] = None,
     debug: Debug = False,
 ):
     """Draw a run: PNG files in its folder.

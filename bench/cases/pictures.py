@@ -9,7 +9,6 @@ usage: python3 -m bench pictures [draw] --device cpu [--only plane chunk] [--set
 
 import copy
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from craton.errors import CratonError
 from craton.report import FIGURES, plot
 from craton.report.films import film
 from craton.report.page import report as page
+from craton.report.runs import Run
 from craton.scenario import Scenario
 
 GAUSSIAN = {"kind": "gaussian", "tau": 0.12}
@@ -313,11 +313,16 @@ def ink(path):
     return float((np.asarray(Image.open(path).convert("L")) < 250).mean())
 
 
+def drawing(work, *words):
+    """Return a function of a folder and a path that draws a picture of the run."""
+    return lambda out, path: work(Run(out), *words, path)
+
+
 def attempt(work, out, path):
     """What came of drawing a run: dict."""
     begin = time.process_time()
     try:
-        work(out, path=path)
+        work(out, path)
     except CratonError as error:
         return {"passed": True, "drawn": False, "says": str(error)}
     row = {"drawn": True, "bytes": path.stat().st_size, "seconds": time.process_time() - begin}
@@ -336,8 +341,8 @@ def draw(report):
         with report.guarded("draw", name):
             if not (out / "result.zarr").exists():
                 compute(name, out, report.options.device, report.options.small)
-            works = {figure: (folder / f"{name}-{figure}.png", partial(plot, name=figure)) for figure in names} | {
-                "film": (folder / f"{name}.gif", film),
+            works = {figure: (folder / f"{name}-{figure}.png", drawing(plot, figure)) for figure in names} | {
+                "film": (folder / f"{name}.gif", drawing(film)),
                 "report": (folder / f"{name}.html", page),
             }
             for figure, (path, work) in works.items():

@@ -27,7 +27,7 @@ from craton.output.shots import check_survey_out
 from craton.output.snapshots import SnapshotWriter
 from craton.output.store import KINDS, Store, check_out, kind_of, read_run
 from craton.report import plot
-from craton.report.runs import read_snapshots
+from craton.report.runs import Run, read_snapshots
 from craton.scenario import loads
 from craton.survey.channels import Channel
 
@@ -224,7 +224,7 @@ def test_out_that_cannot_be_written_or_drawn_is_refused(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # the tests may run as root, who may write anywhere
     refused(ResourceError, "not writable", check_out, tmp_path / "new")
-    refused(CratonError, "neither waveforms nor snapshots", plot, tmp_path, "overview")
+    refused(CratonError, "neither waveforms nor snapshots", plot, Run(tmp_path), "overview")
 
 
 def test_samples_finer_than_the_chosen_steps_are_refused_and_others_have_their_bytes():

@@ -88,7 +88,7 @@ def test_pictures_show_something(box, name, monkeypatch):
     if name != "overview":
         monkeypatch.setattr(figures, "figure", bare)
     with figures.resolution(70):
-        path = plot(box, name)
+        path = plot(Run(box), name)
     assert path == box / f"{name}.png"
     image = pixels(path)
     assert image.shape[0] > 300 and image.shape[1] > 1000 * 70 / 160
@@ -270,7 +270,7 @@ def test_every_figure_of_every_method_is_drawn_or_refused(name, quick, tmp_path,
         path = tmp_path / f"{figure}.png"
         try:
             with figures.resolution(40):
-                plot(tmp_path / "out", figure, path)
+                plot(Run(tmp_path / "out"), figure, path)
         except CratonError as error:
             assert "has no" in str(error) or "needs" in str(error), error
         else:

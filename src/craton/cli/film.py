@@ -22,6 +22,7 @@ def command(out, file=None, series=None, component=None, rate=None, force=False)
         Replace the file.
     """
     from craton.report.films import ENDINGS, NAMED, film
+    from craton.report.runs import Run
 
     path = Path(file or Path(out) / f"{series or 'film'}.mp4")
     if path.suffix.lower() not in ENDINGS:
@@ -31,4 +32,4 @@ def command(out, file=None, series=None, component=None, rate=None, force=False)
     if rate is not None and not 0 < rate <= 120:
         refuse("--rate", f"{rate:g} frames per second", "give a number above 0, at most 120")
     with results_of(out):
-        print(film(out, path, series, component, rate))
+        print(film(Run(out), path, series, component, rate))

@@ -5,7 +5,6 @@ from pathlib import Path
 from craton.report.gradients import kernels
 from craton.report.gravity import maps, profiles
 from craton.report.models import model
-from craton.report.runs import Run
 from craton.report.shaking import peaks
 from craton.report.signals import dispersion, motion, spectra, spectrogram
 from craton.report.station_maps import station_map
@@ -34,8 +33,7 @@ FIGURES = {
 
 
 def plot(run, name, path=None, **options) -> Path:
-    """Draw a figure of `FIGURES` of a run, or of its folder, as PNG, by default OUT/NAME.png, and return its path."""
-    run = run if isinstance(run, Run) else Run(run)
+    """Draw a figure of `FIGURES` of a `Run` as PNG, by default OUT/NAME.png, and return its path."""
     path = Path(path or run.out / f"{name}.png")
     FIGURES[name](run, **options).savefig(path, format="png", dpi=160)
     return path

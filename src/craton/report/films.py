@@ -9,7 +9,6 @@ import numpy as np
 
 from craton.errors import CratonError, ResourceError
 from craton.report import figures, rasters, underlays
-from craton.report.runs import Run
 from craton.report.style import clear_colours
 from craton.report.wavefield import TAKEN, chosen, component_of, draw_snapshot, liveliest, plane_of, sample
 
@@ -30,7 +29,7 @@ def film(run, path, series=None, component=None, rate=None, most=None):
     By default it is the first series and the component with most to see, at such a rate, frames per second, that the
     film lasts about 12 s; of more frames than `most` an even choice is shown.
     """
-    path, run = Path(path), run if isinstance(run, Run) else Run(run)
+    path = Path(path)
     if path.suffix.lower() not in ENDINGS:
         raise CratonError(f"{path.name}: a film ends in {NAMED}")
     array = plane_over_time(run, series, component)

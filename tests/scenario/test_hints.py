@@ -8,7 +8,7 @@ from smallcase import TEXT
 
 from craton.scenario import SCENARIOS, reads
 from craton.tables.fields import Table
-from craton.tables.hints import HINTS, hint_for
+from craton.tables.problems import hint_for, hints
 
 LAYERED = TEXT.replace(refusals.MEDIUM, refusals.layers(0))
 TABLES = ("domain", "model", "time", "boundaries", "output", "run")
@@ -40,14 +40,10 @@ def with_key(table, word):
 
 
 def test_every_word_of_a_table_gets_its_hint():
-    pairs = []
-    for hint in HINTS:
-        for table in hint.tables:
-            for word in hint.words.split():
-                pairs.append((table, word))
-                problems = [p for p in reads(with_key(table, word)).problems if p.key.endswith(word)]
-                assert [p.remedy for p in problems] == [hint.remedy], (table, word, problems)
-    assert len(pairs) == len(set(pairs)) and len({word for _, word in pairs}) > 100
+    for (table, word), remedy in hints().items():
+        problems = [p for p in reads(with_key(table, word)).problems if p.key.endswith(word)]
+        assert [p.remedy for p in problems] == [remedy], (table, word, problems)
+    assert len({word for _, word in hints()}) > 100
     assert hint_for(("model", "layers", 0, "Thickness")) == hint_for(("model", "layers", "thickness"))
     assert hint_for(("model", "layers", 0, "thicknes")) is None
 
@@ -63,6 +59,6 @@ def test_keys_in_remedies_exist():
         return names
 
     names = {"rr", "xx"}.union(*(keys_in(kind, set()) for kind in SCENARIOS.values()))
-    for hint in HINTS:
-        for key in re.findall(r"(?:write|and|or|with|\{|,) (\w+) = ", hint.remedy):
-            assert key in names, (key, hint.remedy)
+    for remedy in hints().values():
+        for key in re.findall(r"(?:write|and|or|with|\{|,) (\w+) = ", remedy):
+            assert key in names, (key, remedy)

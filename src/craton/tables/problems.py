@@ -2,6 +2,9 @@
 remedies, all at once.
 """
 
+import tomllib
+from functools import cache
+from pathlib import Path
 from typing import get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -9,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 from craton.errors import Problem
 from craton.tables.fields import Table
 from craton.tables.foreign import adopt, dotted
-from craton.tables.hints import hint_for
 from craton.tables.objects import as_files
 from craton.text import control, listed, nearest, shown
 
@@ -149,6 +151,20 @@ def _unknown_key(loc, path, values, root, scenarios):
     elif owner := _owner(name, root, method):
         remedy = f'"{name}" belongs {owner}'
     return Problem(dotted(path), message, remedy)
+
+
+@cache
+def hints() -> dict[tuple[str, str], str]:
+    """Return what to write instead of the words of other programs, by table and word."""
+    rows = tomllib.loads(Path(__file__).with_name("hints.toml").read_text("utf-8"))["hints"]
+    return {(t, word): row["remedy"] for row in rows for t in row["tables"] for word in row["words"].split()}
+
+
+def hint_for(path) -> str | None:
+    """Return what to write instead of an unknown key: ``("model", "layers", 0, "thickness")``."""
+    *tables, word = [step for step in path if not isinstance(step, int)]
+    tables = tables[:2] if tables[:2] == ["model", "regions"] else tables  # names are the user's
+    return hints().get((".".join(tables), str(word).lower().replace("-", "_")))
 
 
 def _owner(name, root, method):

@@ -1,6 +1,5 @@
 """Checkpoints: a run that was interrupted goes on with the same bits; what cannot go on is refused in words; a kill leaves a whole one."""
 
-import json
 import os
 import signal
 import subprocess
@@ -154,7 +153,7 @@ def test_processes_that_are_killed_or_stopped_go_on(duration, ranks, tmp_path):
 
 # --- what cannot go on ------------------------------------------------------------------------------------------------------------------
 
-RUNNING = json.dumps({"state": "running", "pid": os.getppid(), "host": os.uname().nodename})
+RUNNING = b'{"host": "elsewhere", "boot": "x", "pid": 7}'
 LAST = "checkpoints/step_000000041/manifest.json"
 REFUSED = [
     ("scenario.toml", ("3000.0", "3001.0"), "not the scenario that the checkpoint was written with"),
@@ -165,7 +164,7 @@ REFUSED = [
     ("run.json", None, "there is no run in"),
     ("run.json", b'{"state": "finished"}', "there is nothing to go on with"),
     ("", checkpoint.remove, "has left no checkpoint"),
-    ("run.json", RUNNING.encode(), "is being written by process"),
+    (".lock", RUNNING, "is being written by process 7 on elsewhere"),
 ]
 
 

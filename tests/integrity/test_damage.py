@@ -5,7 +5,6 @@ import json
 import os
 import random
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -119,19 +118,6 @@ def test_the_older_one_is_taken_where_the_newer_one_is_damaged(runs, out, capsys
 
 
 # --- the rest of a folder ---------------------------------------------------------------------------------------------------------------
-
-
-def test_odd_process_numbers_block_nothing(out):
-    """An earlier version of craton left these."""
-    about = {"state": "running", "host": socket.gethostname()}
-    # a process that started later has the number
-    old = about | {"pid": os.getppid(), "updated": "2020-01-01T00:00:00Z"}
-    odd = (-1, -5, 0, 1 << 40, 1e30, "a", None, True, [], {"a": 1}, os.getpid())
-    for run in [about | {"pid": pid} for pid in odd] + [old]:
-        (out / "run.json").write_text(json.dumps(run))
-        assert resumable(out).step == 41, run
-    (out / "run.json").write_text(json.dumps(old | {"updated": "2999-01-01T00:00:00Z"}))
-    refused(ScenarioError, f"being written by process {os.getppid()}", resumable, out)
 
 
 VELOCITY = "snapshots/section/velocity"

@@ -16,12 +16,12 @@ def command(out):
         The directory of a run or a survey.
     """
     from craton.cli.check import refuse
-    from craton.output.store import check_alone, read_run
+    from craton.output.store import check_alone
 
     out = Path(out)
     if not (out / "run.json").exists():
         refuse("OUT", f"there is no run in {out}", "name the folder of a run")
-    check_alone(out, read_run(out))
+    check_alone(out)
     damages = 0
     for name, damaged, words in parts(out):
         damages += damaged

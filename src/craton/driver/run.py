@@ -335,7 +335,7 @@ def resumable(out):
     if not (out / "run.json").exists():
         remedy = "name the directory that `craton run` wrote to"
         raise ScenarioError([Problem("OUT", f"there is no run in {out}", remedy)])
-    check_alone(out, state)
+    check_alone(out)
     if state.get("state") == "finished":
         raise ScenarioError([Problem("OUT", f"the run in {out} is finished: there is nothing to go on with", "")])
     if not folders(out):

@@ -45,7 +45,7 @@ def check_survey_out(path, survey, force=False):
     if force or kind_of(path) != survey.kind:
         check_out(path, force, survey.kind)
         return
-    check_alone(path, run)
+    check_alone(path)
     if run.get("survey") != survey.digest:
         remedy = "choose another directory, or add --force to replace it"
         raise ScenarioError([Problem("-o", f"{path} holds a survey of another scenario", remedy)])

@@ -14,7 +14,7 @@ import numpy as np
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.integrity import Damaged, read_json, replace_file, sealed
 from craton.io import formats
-from craton.lock import Held, acquire, holder, is_running, started_at
+from craton.lock import Held, acquire, holder
 from craton.output.digests import ARRAYS, FILES, check_chunks, check_files, digests_of, row_of, rows_of, scenarios_of
 from craton.output.packing import packed
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, consolidate
@@ -22,8 +22,7 @@ from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, co
 FINISHED = "finished"
 RESULT = "result.zarr"
 LOCK = ".lock"  # held for as long as OUT is written
-FORMAT = 2  # of run.json; 1 had no number and no checksum, and its runs no lock
-CLOCKS_APART = 5.0  # s by which the clock may have been set
+FORMAT = 2  # of run.json
 # Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever
 # removed.
 OWN = (
@@ -119,7 +118,7 @@ def check_out(path, force=False, kind="run"):
         raise ScenarioError([Problem("-o", message, "choose another name")])
     try:
         _check_writable(path)
-        check_alone(path, read_run(path))
+        check_alone(path)
         _check_contents(path, force, kind)
     except OSError as error:
         raise _unwritable(path, error) from error
@@ -149,23 +148,20 @@ def _check_contents(path, force, kind):
         raise ScenarioError([Problem("-o", f"{path} {words}", remedy)])
 
 
-def check_alone(path, state):
-    """Refuse an OUT that a process still writes, by its lock; where an earlier version of craton
-    wrote it, by its `read_run`.
-    """
+def check_alone(path):
+    """Refuse an OUT that a process still writes, by its lock."""
     held = holder(Path(path) / LOCK)
     if held:
-        raise _being_written(path, held.words, held.seconds)
-    if state.get("format") != FORMAT and _alive(state):
-        raise _being_written(path, f"process {state['pid']}")
+        raise _being_written(path, held)
 
 
-def _being_written(path, writer, seconds=None):
-    """Return the error of an OUT that has a writer; `seconds` until its lease on it ends."""
+def _being_written(path, held):
+    """Return the error of an OUT whose lock another process has."""
     remedy = "choose another directory, or wait until it has ended"
-    if seconds:
-        remedy = f"if that computer or process is dead, try again in {seconds:.0f} s, or remove {Path(path) / LOCK}"
-    return ScenarioError([Problem("-o", f"{path} is being written by {writer}", remedy)])
+    if held.seconds:
+        lock = Path(path) / LOCK
+        remedy = f"if that computer or process is dead, try again in {held.seconds:.0f} s, or remove {lock}"
+    return ScenarioError([Problem("-o", f"{path} is being written by {held.words}", remedy)])
 
 
 def _unwritable(path, error):
@@ -184,7 +180,7 @@ def _locked(path):
     try:
         return acquire(path / LOCK, signs=True)
     except Held as held:
-        raise _being_written(path, held.words, held.seconds) from None
+        raise _being_written(path, held) from None
 
 
 def ended(path, failure, who=""):
@@ -478,23 +474,6 @@ def _existing(path):
     """`path` or its nearest ancestor that exists."""
     path = path.absolute()
     return next(p for p in (path, *path.parents) if os.path.lexists(p))
-
-
-def _alive(state):
-    """Return True where the process that a run.json names still runs on this host, and is not a
-    later one with its number.
-    """
-    pid, host = state.get("pid"), state.get("host")
-    if state.get("state") != "running" or host != socket.gethostname() or pid == os.getpid():
-        return False
-    if type(pid) is not int or not 0 < pid < 1 << 31 or not is_running(pid):
-        return False
-    begun = started_at(pid)
-    try:
-        written = datetime.fromisoformat(state["updated"]).timestamp()
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return True
-    return begun is None or begun < written + CLOCKS_APART
 
 
 def _replace(path, text):

@@ -11,42 +11,26 @@ from pathlib import Path
 from craton.errors import ResourceError
 
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-SYMLINKS = 40  # on the way to a file, as Linux allows
 
 
-def private_folder(path, remedy):
-    """Create a folder that only this user may enter, and check it and every folder on the way to it.
+def private_folder(path, remedy: str) -> Path:
+    """Create a folder that only this user may enter, check it and every folder on the way to it, and return its
+    absolute path.
 
-    Each folder from the root on must belong to this user or to root, and no other user may be able
-    to write to it; a folder with the sticky bit, as /tmp, may be writable. A folder that is there
-    and readable by others is closed to them.
-
-    Parameters
-    ----------
-    path : path-like
-    remedy : str
-        What to do where it is refused.
-
-    Returns
-    -------
-    Path
-        Absolute.
-
-    Raises
-    ------
-    ResourceError
-        It cannot be created, or another user could put files into it.
+    Each folder from the root on must belong to this user or to root, and no other user may be able to write to it; a
+    folder with the sticky bit, as /tmp, may be writable. A folder that is there and readable by others is closed to
+    them. Raises ResourceError, with the remedy, where it cannot be created or another user could put files into it.
     """
     path = Path(os.path.abspath(path))
     try:
         for missing in reversed([p for p in (path, *path.parents) if not os.path.lexists(p)]):
             missing.mkdir(mode=0o700, exist_ok=True)
+        state = path.stat()  # of links that lead round it says so
         for step in steps_to(path):
             reason = refusal(os.lstat(step))
             if reason:
                 where = f"{path}" if step == path else f"{step}, on the way to {path},"
                 raise ResourceError(f"{where} {reason}: what lies there could be theirs\n    {remedy}")
-        state = path.stat()
         if not stat.S_ISDIR(state.st_mode):
             raise OSError(20, "it is no folder")
         if not os.access(path, os.R_OK | os.X_OK):
@@ -58,13 +42,8 @@ def private_folder(path, remedy):
     return path
 
 
-def refusal(state):
-    """Return why what an lstat describes is not trusted, in words; None where it is.
-
-    Parameters
-    ----------
-    state : os.stat_result
-    """
+def refusal(state: os.stat_result) -> str | None:
+    """Return why what an lstat describes is not trusted, in words; None where it is."""
     if state.st_uid not in trusted_owners():
         return f"belongs to {owner_name(state.st_uid)}"
     if stat.S_ISLNK(state.st_mode):
@@ -77,30 +56,12 @@ def refusal(state):
     return "may be written by other users" if shared else None
 
 
-def steps_to(path):
-    """Return every folder and symbolic link that is passed on the way to an absolute path, itself
-    included: list of Path.
-
-    Parameters
-    ----------
-    path : Path
-    """
-    steps, here, waiting, links = [], Path("/"), list(Path(path).parts[1:]), 0
-    steps.append(here)
-    while waiting:
-        name = waiting.pop(0)
-        step = here.parent if name == ".." else here / name
-        steps.append(step)
-        if not step.is_symlink():
-            here = step
-            continue
-        links += 1
-        if links > SYMLINKS:
-            raise OSError(40, "too many symbolic links")
-        target = Path(os.readlink(step))
-        here = Path("/") if target.is_absolute() else here
-        waiting = [*target.parts[target.is_absolute() :], *waiting]
-    return steps
+def steps_to(path: Path):
+    """Yield every folder and symbolic link that is passed on the way to an absolute path, itself included."""
+    for step in (*reversed(path.parents), path):
+        yield step
+        if step.is_symlink():
+            yield from steps_to(step.parent / os.readlink(step))
 
 
 def trusted_owners():
@@ -122,13 +83,8 @@ def _owners_outside():
     return ()
 
 
-def is_own_group(gid):
-    """Return True for a group that has no member but this user, which bears its name.
-
-    Parameters
-    ----------
-    gid : int
-    """
+def is_own_group(gid: int) -> bool:
+    """Return True for a group that has no member but this user, which bears its name."""
     try:
         import grp
         import pwd
@@ -139,13 +95,8 @@ def is_own_group(gid):
     return group.gr_name == user.pw_name and not set(group.gr_mem) - {user.pw_name}
 
 
-def owner_name(uid):
-    """Return a user in words.
-
-    Parameters
-    ----------
-    uid : int
-    """
+def owner_name(uid: int) -> str:
+    """Return a user in words."""
     try:
         import pwd
 
@@ -154,17 +105,10 @@ def owner_name(uid):
         return f"user {uid}"
 
 
-def trusted_bytes(path):
+def trusted_bytes(path) -> bytes:
     """Return the contents of a regular file that no other user can have written.
 
-    Parameters
-    ----------
-    path : path-like
-
-    Raises
-    ------
-    OSError
-        It is not there, no regular file, or not trusted; strerror says which.
+    Raises OSError where it is not there, no regular file or not trusted; its strerror says which.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(handle, "rb") as file:

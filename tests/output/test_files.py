@@ -183,13 +183,13 @@ def test_quakeml(monkeypatch):
 
 
 def test_stations(tmp_path):
-    table = stations.read(FILES / "STATIONS")
+    table = stations.read_specfem(FILES / "STATIONS")
     assert table.names == ["BOZ", "LKWY"] and list(table.depth) == [0, 12.5]
     assert list(table.y) == [45.647, 44.5652] and table.x[0] == -111.6296
     metres = receivers.build(scenario(f'[[receivers]]\nfile = "STATIONS_cartesian"\n{METRES}\n'))
     assert metres.names == ["X20", "X30"] and np.array_equal(metres.xyz, [[1200, 1800, 0], [1700, 1800, -150]])
     (tmp_path / "s").write_text("A N1 1 2 0 0\nA N2 3 4 0 0\n")
-    assert stations.read(tmp_path / "s").names == ["N1.A", "N2.A"]
+    assert stations.read_specfem(tmp_path / "s").names == ["N1.A", "N2.A"]
     pytest.importorskip("obspy")
     degrees = receivers.build(scenario('[[receivers]]\nfile = "stations.xml"\n', geographic=NORTH))
     expected = [*geography.Local(-118.2, 34.1).xy(-118.189, 34.109), -100]
@@ -317,7 +317,11 @@ def test_broken_files_give_a_problem_each(tmp_path):
             path.write_text(content)
             check_problem(source(kind, path), "source.0.file", str(path))
         check_problem(source(kind, "nowhere"), "source.0.file", "cannot read", "nowhere")
-    for row, message in (("1 2 0", ":1: 5 columns"), ("1 x 0 0", ":1: longitude is 'x'"), ("1 2 0 nan", ":1: burial")):
+    for row, message in (
+        ("1 2 0", ":1: 5 columns"),
+        ("1 x 0 0", ':1: longitude: "x" is not a number'),
+        ("1 2 0 nan", ":1: burial"),
+    ):
         path.write_text(f"A N {row}\n")
         check_problem(f'[[receivers]]\nfile = "{path}"\n{METRES}\n', "receivers.0.file", message)
 

@@ -18,9 +18,9 @@ import craton
 from craton import io
 from craton.driver import records, waves
 from craton.greens.sources import parts_of
-from craton.io import keyed, limits, long_table, miniseed, stationxml
+from craton.io import keyed, limits, miniseed, stationxml
 from craton.io.contents import FileError
-from craton.io.text_table import read_stations
+from craton.io.stations import read_table
 from craton.methods import METHODS
 from craton.methods.finite_difference import build, many_moments
 from craton.methods.finite_difference.equations import material
@@ -83,24 +83,24 @@ def test_a_table_of_many_rows(tmp_path):
     rows = [f"R{n}, {x:.3f} ,{y:.3f},{z:.3f}\n" for n, (x, y, z) in enumerate(rng.random((20_000, 3)))]
     path.write_text(heading + "".join(rows))
     begin = time.process_time()
-    fast = read_stations(path)
+    fast = read_table(path)
     assert time.process_time() - begin < 0.5
     rows[7] = rows[7].replace(" ,", " m,")
     path.write_text(heading + "".join(rows))
-    slow = read_stations(path)
+    slow = read_table(path)
     for column in ("names", "codes", "networks"):
         assert getattr(fast, column) == getattr(slow, column)
     for column in ("x", "y", "depth"):
         assert getattr(fast, column).tobytes() == getattr(slow, column).tobytes()
     for row, message, end in (
-        ("R3,1,2\n", "line 5 has 3", None),
-        ("R3,1,2\n", "line 5 has 3", 9),
+        ("R3,1,2\n", "line 5: 3 columns", None),
+        ("R3,1,2\n", "line 5: 3 columns", 9),
         ("R3,1,2,nan\n", "line 5", 9),
         (",1,2,3\n", "line 5", 9),
     ):
         path.write_text(heading + "".join([*rows[:3], row, *rows[4:end]]))
         with pytest.raises(ValueError, match=message):
-            read_stations(path)
+            read_table(path)
 
 
 def test_hydrophones_of_many_shots_read_the_model_once(monkeypatch):
@@ -254,7 +254,6 @@ def blocks_of(count):
 @pytest.fixture
 def any_count(monkeypatch):
     """Files of any length are catalogues where the test says so."""
-    monkeypatch.setattr(long_table, "LONG", 1)
     return lambda as_arrays: monkeypatch.setattr(catalogues, "MANY", 0 if as_arrays else 10**9)
 
 
@@ -310,31 +309,29 @@ def test_twenty_thousand_in_little_time(kind, tmp_path):
 
 
 def test_blocks_in_several_chunks(tmp_path, monkeypatch):
-    """A file that is read in parts of some lines is the same; one that is not alike is read block by block."""
+    """A file that is read in parts of some lines is the same, and one with its lines in another order."""
     path, text = tmp_path / "c", blocks_of(50)
     path.write_text(text)
     whole = io.read(path, "source", "cmtsolution")
     monkeypatch.setattr(keyed, "CHUNK", 500)
     parts = io.read(path, "source", "cmtsolution")
-    path.write_text(
-        smallcase.changed(
-            ("latorUTM: 1500.25\nlongorUTM: 1002.45\n", "longorUTM: 1002.45\nlatorUTM: 1500.25\n"), text=text
-        )
-    )
-    single = io.read(path, "source", "cmtsolution")
-    assert isinstance(single, list) and len(parts) == len(single) == 50
-    for a, b, c in zip(whole, parts, single, strict=True):
+    changed = "latorUTM: 1500.25\nlongorUTM: 1002.45\n", "# a comment\n\nlongorUTM: 1002.45 m\nlatorUTM: 1500.25\n"
+    path.write_text(smallcase.changed(changed, text=text))
+    mixed = io.read(path, "source", "cmtsolution")
+    for a, b, c in zip(whole, parts, mixed, strict=True):
         assert (a.longitude, a.shift, a.name) == (b.longitude, b.shift, b.name) == (c.longitude, c.shift, c.name)
         assert a.moment.tobytes() == b.moment.tobytes() == c.moment.tobytes()
 
 
-def test_many_that_are_not_alike_are_refused(tmp_path, monkeypatch):
-    """They would be read one by one."""
-    monkeypatch.setattr(limits, "MOST_ROWS", 20)
+def test_many_with_a_fault_or_unlike_the_others_are_refused(tmp_path, monkeypatch):
+    """The latter would be made one by one."""
     monkeypatch.setattr("craton.io.source_table.MOST_ROWS", 20)
+    monkeypatch.setattr(limits, "MOST_ROWS", 20)
+    strike = table(50).splitlines()[8].split(",")[4]
     for kind, text, old, new, message in (
-        ("csv", table(50), "E7,", "E7,1 km", "line 9"),
-        ("cmtsolution", blocks_of(50), "longorUTM: 1000.35", "longorUTM: x", "a source from number 1 on is unlike"),
+        ("csv", table(50), f",{strike},", ",,", "line 9 has not all entries: more than 20"),
+        ("csv", table(50), "E7,", "E7,x", "line 9: x: "),
+        ("cmtsolution", blocks_of(50), "longorUTM: 1000.35", "longorUTM: x", "line 97: longitude is 'x'"),
     ):
         (tmp_path / "c").write_text(text.replace(old, new))
         with pytest.raises((FileError, ValueError), match=message):

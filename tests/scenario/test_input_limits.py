@@ -10,7 +10,7 @@ from common import linux, refused
 
 from craton import io, memory
 from craton.errors import ResourceError, ScenarioError
-from craton.io import hdf5, keyed
+from craton.io import hdf5
 from craton.io.contents import FileError
 from craton.methods import METHODS
 from craton.methods.waves import pictures, timing
@@ -38,7 +38,7 @@ ODD = [
     ("e.srf", RUPTURE, "longitude of the rupture, number 1 is 1e"),
     # each of the others was accepted before, as another source or station than the file meant
     ("e.csv", COUPLE + "1,2,3,10,20,30,1e300\n", "line 2: a magnitude of 1e.300 is out"),
-    ("e.csv", COUPLE + "1,2,3,10,20,30,4,5\n", "line 2 has 8 columns, the heading 7"),
+    ("e.csv", COUPLE + "1,2,3,10,20,30,4,5\n", "line 2: 8 columns, not 7"),
     ("e.csv", COUPLE + "1,2,3,1_0,20,30,4\n", "strike: '1_0' is not a number"),
     ("e.csv", COUPLE + "1,2,3,,20,30,4\n", "line 2: the mechanism is not complete"),
     ("e.csv", COUPLE.replace("st", "sd") + "1,2,3,10,20,30,4\n", "did you mean strike"),
@@ -49,7 +49,7 @@ ODD = [
     ("e.csv", HALF.format(-1), "a half duration or frequency is -1: below 0"),
     ("e.csv", HALF.format(1).replace("half", "h\xff\xff\xfff"), "is no UTF-8 text"),
     ("s.csv", "name,longitude,latitude,d\xff\nA,1,2,3\n", "is no UTF-8 text"),
-    ("s.txt", FDSN + "CI|A|34|-118|1|Site\n", "line 2: 6 columns under a heading of 5"),
+    ("s.txt", FDSN + "CI|A|34|-118|1|Site\n", "line 2: 6 columns, not 5"),
     ("e.cmt", EVENT.replace(" 01 00 ", " 01 700 ", 1), "the origin time is no date"),
     ("w.txt", "0 0\n1 1_0\n", "line 2 is not a time and a value"),
 ]
@@ -126,27 +126,6 @@ def same_sources(path, other, kind, names, arrays):
     for source, expected in zip(*(io.read(file, "source", kind) for file in (path, other)), strict=True):
         assert [name for name in names if getattr(source, name) != getattr(expected, name)] == []
         assert all(np.array_equal(getattr(source, name), getattr(expected, name)) for name in arrays)
-
-
-def test_blocks_that_are_alike_are_read_as_others_are(tmp_path):
-    """A comment does not change how they are read; another order of lines has them read one by one."""
-    text = (corpus.DATA / "CMTSOLUTION").read_text()
-    lines = [line for line in text.splitlines() if line.strip()]
-    alike, mixed = tmp_path / "alike", tmp_path / "mixed"
-    alike.write_text("\n".join(lines * 3))
-    mixed.write_text("\n".join([*lines * 2, lines[0], *lines[:0:-1]]))
-    names = ("longitude", "latitude", "depth", "shift", "width", "name", "origin")
-    same_sources(alike, mixed, "cmtsolution", names, ("moment",))
-
-
-def test_columns_of_plain_numbers_are_read_bit_for_bit_or_refused():
-    rng = np.random.default_rng(1)
-    values = rng.normal(size=2000) * 10.0 ** rng.uniform(-300, 300, 2000)
-    values = np.concatenate([values, [5e-324, 1.7976931348623157e308, 0.1, 123456789012345678.0]])
-    read = keyed._plain_floats("\n".join(map(repr, values.tolist())))
-    assert read.tobytes() == values.tobytes()
-    for column in ("1-2\n3", "1.2.3", "1\n\n2", "1\n2\n", "\n1", "", "1e", "1_0", "1 2", "nan", "+-1"):
-        assert keyed._plain_floats(column) is None
 
 
 def test_rows_of_plain_numbers_are_read_as_others_are(tmp_path):

@@ -52,6 +52,7 @@ class Format:
     write: str | Callable = "write"
     options: tuple[str, ...] = ()
     file: str = ""
+    recognises: str = "recognises"
 
     def function(self, name):
         """Return the function of the module that has a name.
@@ -82,7 +83,7 @@ class Format:
         if self.suffixes:
             return path.suffix.lower() in self.suffixes
         regular.check(path, self.holds in FOLDERS)
-        return self.function("recognises")(path)
+        return self.function(self.recognises)(path)
 
 
 TEXT = ("source", "station", "wavelet")  # callers name the line of what is wrong in these
@@ -92,13 +93,13 @@ FORMATS = [
     Format("csv", "source", "source_table"),
     Format("fsp", "source", "fsp", options=("subfaults",)),
     Format("cmtsolution", "source", "cmtsolution", options=("convention",)),
-    Format("forcesolution", "source", "forcesolution"),
+    Format("forcesolution", "source", "cmtsolution", read="read_forces"),
     Format("srf", "source", "srf"),
     Format("quakeml", "source", "quakeml"),
     Format("StationXML", "station", "stationxml"),
-    Format("FDSN text", "station", "fdsn_text"),
-    Format("STATIONS", "station", "stations"),
-    Format("CSV", "station", "text_table", read="read_stations"),
+    Format("FDSN text", "station", "stations", read="read_fdsn", recognises="is_fdsn"),
+    Format("STATIONS", "station", "stations", read="read_specfem", recognises="is_specfem"),
+    Format("CSV", "station", "stations", read="read_table", recognises="is_table"),
     Format("text", "wavelet", "text_table", read="read_samples"),
     Format("Gmsh", "mesh", "gmsh_vtk", (".msh",)),
     Format("VTK", "mesh", "gmsh_vtk", (".vtk", ".vtu")),

@@ -1,346 +1,136 @@
-"""Text files of SPECFEM3D with lines ``key: value``, and numbers and lines of text files."""
+"""Text files of SPECFEM3D with lines ``key: value`` in blocks, one for each source, column by column."""
 
-import difflib
-import warnings
-from dataclasses import dataclass, field
-from itertools import chain
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from craton.io.contents import floats
-from craton.io.limits import refuse_many, refuse_unlike
+from craton.io.limits import refuse_many
 
 EVENT, FUNCTION = "event name", "source time function"  # may be missing; the first is text
-HEAD = 1 << 20  # characters in which a first line is looked for
-CHUNK = 1 << 25  # characters of lines that are read at a time
-PLAIN = b"0123456789+-.eE\n"  # what numbers in lines of their own are made of
-MISSPELT = 0.8  # likeness of a name to a known one, by difflib
+CHUNK = 1 << 23  # characters of lines that are read at a time
 ALIASES = {"latorutm": "latitude", "longorutm": "longitude", "hdur or f0": "hdurorf0", "f0": "hdurorf0"}
+TITLE, EMPTY = 0, -1  # kinds of lines; those with the key n - 1 are of kind n
 
 
-@dataclass
-class Block:
-    """The lines of one source: its title, and by key in small letters the numbers, texts and line
-    numbers.
+@dataclass(eq=False)
+class Blocks:
+    """Sources of a file: their title lines, the texts and numbers of each key (nan where an optional one is missing),
+    and the numbers of all lines (0 where one is missing).
     """
 
-    title: str
-    line: int
-    values: dict = field(default_factory=dict)
-    texts: dict = field(default_factory=dict)
-    lines: dict = field(default_factory=dict)
+    titles: list[str]
+    starts: np.ndarray
+    texts: list[str]
+    values: dict[str, np.ndarray]
+    lines: dict[str, np.ndarray]
+
+    def __len__(self):
+        return len(self.titles)
 
 
-def lines_of(path):
-    """Lines of a text file that are not empty and no comment.
+class _Kinds(dict):
+    """Kinds of lines by their texts up to the colon."""
 
-    Parameters
-    ----------
-    path : path-like
+    def __init__(self, keys):
+        self.keys_of_file = keys
 
-    Returns
-    -------
-    list of (int, str)
-        Number of the line, from 1, and its text.
-    """
-    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
-    lines = enumerate(text.splitlines(), 1)
-    if "#" not in text:
-        return [(n, line) for n, line in lines if line and not line.isspace()]
-    return [(n, line) for n, line in lines if line.strip() and not line.lstrip().startswith("#")]
+    def __missing__(self, head):
+        name = " ".join(head.lower().split())
+        name = ALIASES.get(name, name)
+        if name in self.keys_of_file:
+            self[head] = 1 + self.keys_of_file.index(name)
+            return self[head]
+        return EMPTY if not name or name.startswith("#") else TITLE
 
 
-def refuse_odd_table(lines, rows, names, used, known):
-    """Refuse a table with a used column that stands twice, a misspelt one, or a row that is longer
-    than the heading.
+def blocks_of(path, keys: Sequence[str], noun: str) -> Blocks:
+    """Read the blocks of a file: a title line, then lines with all of `keys` in any order; a million in seconds, some
+    20,000 at a time.
 
-    Parameters
-    ----------
-    lines : list of (int, str)
-        As of `lines_of`: the heading and the rows.
-    rows : list of list of str
-        Cells below the heading.
-    names : list of str
-        Of the columns.
-    used : collection of str
-        Names of columns that are read of this table.
-    known : collection of str
-        Names of columns whose numbers are read where a table has them.
-
-    Raises
-    ------
-    ValueError
-    """
-    refuse_unreadable(lines[0][0], names)
-    if twice := next((name for name in used if names.count(name) > 1), None):
-        raise ValueError(f"line {lines[0][0]}: the column {twice} stands twice")
-    missing = [name for name in known if name not in names]
-    for name in set(names).difference(known, used):
-        if close := difflib.get_close_matches(name, missing, 1, MISSPELT):
-            raise ValueError(f"line {lines[0][0]}: the column {name!r} is not known; did you mean {close[0]}?")
-    for (n, _), cells in zip(lines[1:], rows):
-        if len(cells) > len(names) and any(map(str.strip, cells[len(names) :])):
-            raise ValueError(f"line {n} has {len(cells)} columns, the heading {len(names)}")
-
-
-def refuse_unreadable(line, names):
-    """Refuse names of columns with bytes that are no text: the column would be missing.
-
-    Parameters
-    ----------
-    line : int
-        Of the heading.
-    names : list of str
-
-    Raises
-    ------
-    ValueError
-    """
-    for name in names:
-        if "\ufffd" in name:
-            raise ValueError(f"line {line}: the column {name!r} is no UTF-8 text")
-
-
-def first_line(path):
-    """Return the first line of a text file that is not empty and no comment; empty without one.
-
-    Parameters
-    ----------
-    path : path-like
-    """
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        read = 0
-        while read < HEAD and (line := file.readline(HEAD)):
-            read += len(line)
-            if line.strip() and not line.lstrip().startswith("#"):
-                return line
-    return ""
-
-
-def blocks_of(path, keys, noun):
-    """Blocks of ``key: value`` lines, each behind a title line and with all its keys.
-
-    Parameters
-    ----------
-    path : path-like
-    keys : sequence of str
-        Those that a block must have, with numbers.
-    noun : str
-        Name of the format, for messages.
-
-    Returns
-    -------
-    list of Block
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    ValueError
-        A line that is wrong or missing: says which.
-    """
-    blocks = []
-    for n, line in lines_of(path):
-        key, value = _key(line, (*keys, EVENT, FUNCTION))
-        if key is None:
-            blocks.append(Block(line.strip(), n))
-        elif not blocks:
-            raise ValueError(f"line {n}: {line.strip()[:40]!r} is before the title line of a source")
-        else:
-            _take(blocks[-1], n, key, value)
-    if not blocks:
-        raise ValueError(f"line 1: the file is empty, so it is not a {noun}")
-    for block in blocks:
-        missing = [k for k in keys if k not in block.values]
-        if len(missing) == len(keys):
-            raise ValueError(
-                f'line {block.line}: {block.title[:40]!r} is not a line of a {noun}, such as "{keys[0]}: 0"'
-            )
-        if missing:
-            raise ValueError(f'line {block.line}: the source that starts here has no "{missing[0]}"')
-    return blocks
-
-
-def columns_of(path, keys):
-    """Titles, texts and numbers of a file whose blocks all have the same lines in the same order,
-    column by column: a million blocks in seconds, some 100,000 at a time. None of another file, and
-    of one with a fault, which `blocks_of` reads and names.
-
-    Parameters
-    ----------
-    path : path-like
-    keys : sequence of str
-        As of `blocks_of`.
-
-    Returns
-    -------
-    titles : list of str
-    texts : list of str
-        Names of events; empty where the file has none.
-    values : dict of str to ndarray, shape (n,)
-
-    Raises
-    ------
-    FileError
-        More sources than a run can have; or more than can be read one by one, with one that is not
-        like the others.
-    """
-    layout, rest, parts, count = None, [], [], 0
-    for text in _texts_of_lines(path):
-        lines = rest + _without_comments(text)
-        layout = layout or _layout(lines, keys)
-        if layout is None:
-            return None
-        whole = len(lines) // len(layout) * len(layout)
-        if not whole:
-            rest = lines
-            continue
-        part = _columns(lines[:whole], layout)
-        if part is None:
-            refuse_unlike(_blocks(path), f"a source from number {count + 1:,} on is unlike the first")
-            return None
-        parts.append(part)
-        rest, count = lines[whole:], count + whole // len(layout)
-        refuse_many(count)
-    if rest or not parts:
-        return None
-    titles, texts, values = zip(*parts)
-    joined = {name: np.concatenate([part[name] for part in values]) for name in values[0]}
-    return [*chain(*titles)], [*chain(*texts)], joined
-
-
-def _texts_of_lines(path):
-    """Texts of many whole lines each, one after another."""
-    rest = ""
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        while text := file.read(CHUNK):
-            lines, end, last = (rest + text).rpartition("\n")
-            yield lines
-            rest = last
-    yield rest
-
-
-def _blocks(path):
-    """Count the lines of a file that state a depth, as each block does."""
-    return sum(text.lower().count("\ndepth") for text in _texts_of_lines(path))
-
-
-def _without_comments(text):
-    """Lines of a text that are neither empty nor comments."""
-    lines = filter(str.strip, text.split("\n"))
-    return [line for line in lines if not line.lstrip().startswith("#")] if "#" in text else [*lines]
-
-
-def _layout(lines, keys):
-    """(key, text up to the colon) of the lines of the first block, the title being None; None of a
-    file that is to be read block by block.
+    `noun` names the format. Raises ValueError that says which line is wrong or missing, FileError for more sources than
+    a run can have.
     """
     names = (*keys, EVENT, FUNCTION)
-    layout = [_key(line, names)[0] for line in lines[: len(names) + 2]]
-    period = next((n for n, key in enumerate(layout) if n and key is None), len(layout))
-    held = set(layout[1:period])
-    odd = layout[0] is not None or FUNCTION in held
-    if odd or len(held) != period - 1 or not set(keys) <= held:
-        return None
-    return [(key, line[: line.index(":") + 1] if key else "") for key, line in zip(layout[:period], lines)]
+    kind_of, parts, count, first, lines, more = _Kinds(names), [], 0, 1, [], True
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        while more:
+            more = file.readlines(CHUNK)
+            lines, kinds, words = lines + more, [], []
+            for line in lines:
+                head, _, rest = line.partition(":")
+                kinds.append(kind_of[head])
+                words.append(rest)
+            kinds = np.array(kinds, np.int8)
+            titles = np.flatnonzero(kinds == TITLE)
+            end = len(lines) if not more else titles[-1] if len(titles) else 0  # the last block may go on
+            if end:
+                parts.append(_blocks(lines[:end], kinds[:end], words[:end], first, names, len(keys), noun))
+                count += len(parts[-1])
+                refuse_many(count)
+            first, lines = first + end, lines[end:]
+    if not count:
+        raise ValueError(f"line 1: the file is empty, so it is not a {noun}")
+    joined = [
+        {key: np.concatenate([getattr(p, name)[key] for p in parts]) for key in names} for name in ("values", "lines")
+    ]
+    texts = ([text for part in parts for text in getattr(part, name)] for name in ("titles", "texts"))
+    titles, events = texts
+    return Blocks(titles, np.concatenate([part.starts for part in parts]), events, *joined)
 
 
-def _columns(lines, layout):
-    """Titles, names of events and numbers of blocks of one layout; None where a line differs."""
-    period, texts, values = len(layout), [""] * (len(lines) // len(layout)), {}
-    for place, (name, head) in enumerate(layout[1:], 1):
-        column = "\n" + "\n".join(lines[place::period])
-        if column.count("\n" + head) != len(texts):
-            return None
-        column = column.replace("\n" + head + " ", "\n").replace("\n" + head, "\n")[1:]
+def _blocks(lines_of_file, kinds, words, first, names, needed, noun):
+    """Return the `Blocks` of lines from a line number on, of their kinds and the words behind their colons."""
+    number = first + np.arange(len(lines_of_file))
+    block = np.cumsum(kinds == TITLE) - 1
+    starts = number[kinds == TITLE]
+    titles = [lines_of_file[n].strip() for n in np.flatnonzero(kinds == TITLE)]
+    stray = (block < 0) & (kinds != EMPTY)
+    if stray.any():
+        n = int(stray.argmax())
+        raise ValueError(f"line {first + n}: {lines_of_file[n].strip()[:40]!r} is before the title line of a source")
+    words = np.array(words, object)
+    lines, values, texts = {}, {}, [""] * len(titles)
+    for kind, name in enumerate(names, 1):
+        found = kinds == kind
+        places, at = block[found], number[found]
+        twice = np.flatnonzero(np.diff(places) == 0)
+        if len(twice):
+            raise ValueError(f'line {at[twice[0] + 1]}: "{name}" occurs twice, also in line {at[twice[0]]}')
+        lines[name], values[name] = np.zeros(len(titles), int), np.full(len(titles), np.nan)
+        lines[name][places] = at
         if name == EVENT:
-            texts = [cell.strip() for cell in column.split("\n")]
-            continue
-        values[name] = _floats(column)
-        if values[name] is None or not np.isfinite(values[name]).all():
-            return None
-    titles = [title.strip() for title in lines[::period]]
-    names = tuple(name for name, _ in layout[1:])
-    if any(_key(title, names)[0] for title in dict.fromkeys(titles) if ":" in title):
-        return None
-    return titles, texts, values
+            for place, text in zip(places, words[found]):
+                texts[place] = text.strip()
+        else:
+            values[name][places] = _numbers(words[found].tolist(), at, name)
+    missing = np.array([lines[name] == 0 for name in names[:needed]])
+    if missing.any():
+        n = int(missing.any(axis=0).argmax())
+        if missing[:, n].all():
+            raise ValueError(f'line {starts[n]}: {titles[n][:40]!r} is not a line of a {noun}, such as "{names[0]}: 0"')
+        raise ValueError(f'line {starts[n]}: the source that starts here has no "{names[missing[:, n].argmax()]}"')
+    return Blocks(titles, starts, texts, values, lines)
 
 
-def _floats(column):
-    """Numbers of the lines of a text, of which each is one, perhaps with words behind it or
-    Fortran's exponent; None where one is not.
-    """
-    values = _plain_floats(column)
-    if values is not None:
-        return values
-    texts = column.split("\n")
+def _numbers(texts, lines, name):
+    """Return the finite numbers that texts begin with, perhaps with words behind them or Fortran's exponents (1.d10)."""
     try:
-        return floats(texts)
+        values = floats(texts)
+        if np.isfinite(values).all():
+            return values
     except ValueError:
         pass
-    try:
-        return floats([text.split()[0].lower().replace("d", "e") for text in texts])
-    except (ValueError, IndexError):
-        return None
-
-
-def _plain_floats(column):
-    """Numbers of the lines of a text without anything else; None of another text."""
-    plain = column.isascii() and not column.encode().translate(None, PLAIN)
-    if not plain or "\n\n" in column or column[:1] in ("", "\n") or column[-1] == "\n":
-        return None
-    try:
-        with warnings.catch_warnings(action="error"):
-            values = np.fromstring(column, sep=" ")
-    except (DeprecationWarning, ValueError):  # such as 1-2
-        return None
-    return values if len(values) == column.count("\n") + 1 else None
-
-
-def _key(line, keys):
-    """(key, text behind it) of a line; (None, "") where it has none of the keys."""
-    name, colon, rest = line.partition(":")
-    name = " ".join(name.lower().split())
-    name = ALIASES.get(name, name)
-    return (name, rest.strip()) if colon and name in keys else (None, "")
-
-
-def _take(block, n, key, value):
-    if key in block.lines:
-        raise ValueError(f'line {n}: "{key}" occurs twice, also in line {block.lines[key]}')
-    block.lines[key] = n
-    if key == EVENT:
-        block.texts[key] = value
-    else:
-        block.values[key] = number(value.split()[0] if value else "", n, key)
-
-
-def number(word, line, name):
-    """Return a finite number, with Fortran's exponents (1.d10).
-
-    Parameters
-    ----------
-    word : str
-    line : int
-    name : str
-        What it is, for messages.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        Says line and name.
-    """
-    try:
-        value = float(floats([word.lower().replace("d", "e")])[0])
-    except ValueError:
-        value = float("nan")
-    if not np.isfinite(value):
-        raise ValueError(
-            f"line {line}: {name} is {word!r}, not a number" if word else f"line {line}: {name} has no value"
-        )
-    return value
+    values = np.empty(len(texts))
+    for n, (line, text) in enumerate(zip(lines, texts)):
+        word = (text.split() or [""])[0]
+        try:
+            values[n] = floats([word.lower().replace("d", "e")])[0]
+        except ValueError:
+            values[n] = np.nan
+        if not np.isfinite(values[n]):
+            raise ValueError(
+                f"line {line}: {name} is {word!r}, not a number" if word else f"line {line}: {name} has no value"
+            )
+    return values

@@ -1,53 +1,169 @@
-"""Text tables under a heading of column names: numbers, stations; separated by commas, semicolons,
-tabs or blanks.
+"""Text tables under a heading of column names, separated by commas, semicolons, tabs or blanks: columns of numbers with
+units and of texts; columns of plain numbers; samples of a wavelet.
 """
 
 import csv
+import difflib
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
 
 import numpy as np
 
-from craton.io import long_table
-from craton.io.contents import FileError, Stations, floats, unique_codes
-from craton.io.keyed import lines_of, refuse_odd_table
-from craton.io.long_table import SEPARATORS
+from craton.io.contents import FileError, floats
 from craton.units import UnitError, si
 
-# Other names of the columns of stations, as FDSN text, ObsPy and tables of networks have them.
-STATION_COLUMNS = {"station": "name", "lon": "longitude", "lat": "latitude", "burial": "depth"}
-STATION_COLUMNS |= {"net": "network", "sta": "name", "elev": "elevation", "code": "name"}
-TEXT_COLUMNS = ("name", "network")
-NUMBER_COLUMNS = ("longitude", "latitude", "x", "y", "z", "depth", "elevation")
-ANGLES = {"longitude": "angle", "latitude": "angle"}
+SEPARATORS = ",;\t"
+HEAD = 1 << 20  # characters in which a first line is looked for
+FORTRAN = re.compile(r"([\d.])[dD]([-+]?\d+)$")  # an exponent
+MISSPELT = 0.8  # likeness of a name to a known one, by difflib
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns of a table by name: numbers in SI units, nan where a cell is empty; texts; and the line of each row."""
+
+    numbers: dict[str, np.ndarray]
+    texts: dict[str, list[str]]
+    lines: Sequence[int]
 
 
 def recognises(path):
-    """Any text may be a table.
-
-    Parameters
-    ----------
-    path : path-like
-    """
+    """Any text may be a table."""
     return True
 
 
-def read(path):
-    """Read columns of numbers.
+def columns(
+    path,
+    dimensions: dict[str, str],
+    texts: Sequence[str],
+    renamed: Callable[[list[str]], list[str]],
+    required: Callable[[list[str]], Sequence[str]],
+    heading: Sequence[str] = (),
+    separator: str | None = None,
+    refuse_many: Callable[[int], None] = lambda rows: None,
+) -> Columns:
+    """Read the columns with the names of `dimensions` (numbers that may carry a unit) and `texts`.
 
-    Parameters
-    ----------
-    path : pathlib.Path
+    `renamed` returns our names of the columns of a heading; `required` those of them that may not be empty, and raises
+    ValueError where one is missing. A file without a heading, or with one that begins with "#", is read with the `heading` given.
+    Raises ValueError that says which line is wrong; `refuse_many` may refuse the number of rows before they are read.
+    """
+    data = Path(path).read_bytes()
+    at, first = first_line(path)
+    if not heading and separator is None:
+        separator = max(SEPARATORS, key=first.count)
+        separator = separator if separator in first else None
+    names = renamed([*heading] or _cells(first, separator))
+    used = {name: place for place, name in enumerate(names) if name in dimensions or name in texts}
+    _refuse_odd_heading(1 if heading else at, names, used, dimensions)
+    needed = required(names)
+    skipped = at - 1 if heading else at
+    rows = data.count(b"\n") + (not data.endswith(b"\n")) - skipped
+    refuse_many(rows)
+    table = _plain_columns(data, skipped, rows, separator, names, used, dimensions)
+    if table is None or not all("" not in table.texts[name] for name in needed if name in table.texts):
+        lines = lines_of(path)[0 if heading else 1 :]
+        table = _columns_by_row(lines, separator, names, used, needed, dimensions)
+    return table
 
-    Returns
-    -------
-    names : list of str
-    column : callable
-        Values of a name.
 
-    Raises
-    ------
-    FileError
-        Something that is no number, or rows of another length than the heading.
+def _plain_columns(data, skipped, rows, separator, names, used, dimensions):
+    """Return the columns of a table without comments, units and empty cells: a million rows in seconds. None of others."""
+    kinds = [float if name in dimensions else object for name in names]
+    try:
+        with TextIOWrapper(BytesIO(data), encoding="utf-8-sig", errors="replace") as file:
+            dtype = np.dtype({"names": [*map(str, range(len(names)))], "formats": kinds})
+            quote = None if separator == "|" else '"'
+            table = np.loadtxt(file, dtype, None, separator, skiprows=skipped, ndmin=1, quotechar=quote)
+    except ValueError:
+        return None
+    values = {name: table[str(place)].copy() for name, place in used.items() if name in dimensions}
+    if b"#" in data or len(table) != rows or not all(np.isfinite(column).all() for column in values.values()):
+        return None
+    texts = {name: [*map(str.strip, table[str(place)])] for name, place in used.items() if name not in dimensions}
+    return Columns(values, texts, range(skipped + 1, skipped + 1 + rows))
+
+
+def _columns_by_row(lines, separator, names, used, needed, dimensions):
+    """Return the columns of any table, or say which line is wrong."""
+    rows = [_cells(line, separator) for _, line in lines]
+    least = max((used[name] for name in needed), default=0)
+    for (n, _), cells in zip(lines, rows):
+        if len(cells) <= least or separator and any(map(str.strip, cells[len(names) :])):
+            raise ValueError(f"line {n}: {len(cells)} columns, not {len(names)}: {' '.join(names)}")
+    table = Columns({}, {}, [n for n, _ in lines])
+    for name, place in used.items():
+        column = [cells[place].strip() if place < len(cells) else "" for cells in rows]
+        if name in needed and "" in column:
+            raise ValueError(f"line {lines[column.index('')][0]}: no {name}")
+        if name in dimensions:
+            values = [_in_si(n, name, text, dimensions[name]) for n, text in zip(table.lines, column)]
+            table.numbers[name] = np.array(values, float)
+        else:
+            table.texts[name] = column
+    return table
+
+
+def _cells(line, separator):
+    if separator is None:
+        return line.split()
+    quoting = csv.QUOTE_NONE if separator == "|" else csv.QUOTE_MINIMAL
+    return next(csv.reader([line], delimiter=separator, skipinitialspace=True, quoting=quoting))
+
+
+def _in_si(line, name, text, dimension):
+    """Return a cell as a number in SI units, nan where it is empty; Fortran's exponents (1.d10) are understood."""
+    if not text:
+        return np.nan
+    try:
+        if "_" in text:
+            raise UnitError(f"{text!r} is not a number")
+        try:
+            value = float(FORTRAN.sub(r"\1e\2", text))
+        except ValueError:
+            value = text
+        return si(value, dimension)
+    except UnitError as error:
+        raise ValueError(f"line {line}: {name}: {error}") from None
+
+
+def _refuse_odd_heading(line, names, used, known):
+    """Refuse columns that stand twice, are misspelt, or whose names are no text: they would be missing."""
+    for name in names:
+        if "\ufffd" in name:
+            raise ValueError(f"line {line}: the column {name!r} is no UTF-8 text")
+        if name in used and names.count(name) > 1:
+            raise ValueError(f"line {line}: the column {name} stands twice")
+        close = name not in used and difflib.get_close_matches(name, set(known) - set(names), 1, MISSPELT)
+        if close:
+            raise ValueError(f"line {line}: the column {name!r} is not known; did you mean {close[0]}?")
+
+
+def lines_of(path) -> list[tuple[int, str]]:
+    """Return the lines of a text file that are not empty and no comment, with their numbers from 1."""
+    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    lines = enumerate(text.splitlines(), 1)
+    return [(n, line) for n, line in lines if line and not line.isspace() and not line.lstrip().startswith("#")]
+
+
+def first_line(path) -> tuple[int, str]:
+    """Return number and text of the first line of a text file that is not empty and no comment; 1 and "" without one."""
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        read = n = 0
+        while read < HEAD and (line := file.readline(HEAD)):
+            read, n = read + len(line), n + 1
+            if line.strip() and not line.lstrip().startswith("#"):
+                return n, line.rstrip("\n")
+    return 1, ""
+
+
+def read(path: Path):
+    """Read columns of numbers: their names, and a function that returns the values of a name.
+
+    Raises FileError for something that is no number, or rows of another length than the heading.
     """
     with open(path, encoding="utf-8-sig") as file:
         heading = _heading(file)
@@ -83,182 +199,10 @@ def _heading(file):
     return comment
 
 
-def read_stations(path):
-    """Read receivers: columns ``name, x, y`` and ``z`` (up) or ``depth``, or ``name, longitude,
-    latitude`` and ``depth`` or ``elevation``, and perhaps ``network``, in any order; lengths may
-    carry a unit.
+def read_samples(path: Path) -> tuple[list[float], list[float]]:
+    """Read times (s) and values in two columns, separated by blanks, commas or semicolons; "#" and "%" start a comment.
 
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    Stations
-        In the axes of the model, or on Earth: at the depth below the ground where the file has one
-        (0 without both), else at the elevation. A column ``network`` goes before codes that stand
-        twice.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    ValueError
-        A column is missing, or a row is wrong: says which.
-    """
-    if table := _long_table(path):
-        return _stations(*table)
-    lines = lines_of(path)
-    if len(lines) < 2:
-        raise ValueError("no receivers: the file needs a header with column names and at least one row")
-    separator = max(SEPARATORS, key=lines[0][1].count)
-    split = (
-        (lambda line: next(csv.reader([line], delimiter=separator, skipinitialspace=True)))
-        if separator in lines[0][1]
-        else str.split
-    )
-    if separator in lines[0][1] and not any('"' in line for _, line in lines):
-        heading, *rows = (line.split(separator) for _, line in lines)
-    else:
-        heading, *rows = (split(line) for _, line in lines)
-    names = _renamed([name.strip().lower() for name in heading])
-    columns = _columns(names)
-    if separator in lines[0][1]:  # between blanks, names may have several words
-        refuse_odd_table(lines, rows, names, columns, NUMBER_COLUMNS)
-    return _stations(columns, *(_plain_columns(rows, columns) or _columns_by_row(lines[1:], rows, columns)))
-
-
-def _stations(columns, texts, values):
-    """Return `Stations` from the texts and SI numbers of each column."""
-    codes = texts["name"]
-    networks = texts.get("network", [""] * len(codes))
-    on_earth = "longitude" in columns
-    x, y = ("longitude", "latitude") if on_earth else ("x", "y")
-    deep = "depth" in columns or not {"z", "elevation"} & set(columns)
-    elevation = values.get("elevation")
-    height = values.get("z", elevation)
-    depth = values.get("depth", np.zeros(len(codes))) if deep else -height
-    where = "geographic" if on_earth else "model"
-    return Stations(
-        unique_codes(list(zip(networks, codes))),
-        values[x],
-        values[y],
-        depth,
-        deep,
-        where,
-        networks,
-        codes,
-        elevation if deep else None,
-    )
-
-
-def _long_table(path):
-    """Columns, texts and SI numbers of a long table of plain cells; None of others, which are to be
-    read row by row, with a message for each fault.
-    """
-    table = long_table.opened(path)
-    if table is None:
-        return None
-    names = _renamed([name.strip().lower() for name in table.heading])
-    columns = _columns(names)
-    refuse_odd_table([(1, "")], [], names, columns, NUMBER_COLUMNS)
-    texts = table.cells([c for c in columns if c in TEXT_COLUMNS], columns, object)
-    values = table.cells([c for c in columns if c not in TEXT_COLUMNS], columns, float)
-    if texts is None or values is None or not all(texts["name"]):
-        return None
-    return columns, texts, values
-
-
-def _renamed(heading):
-    """Our names of the columns; beside a station's code, its name is that of a site."""
-    if {"station", "sta", "code"} & set(heading):
-        heading = ["site" if name == "name" else name for name in heading]
-    return [STATION_COLUMNS.get(name, name) for name in heading]
-
-
-def _columns(heading):
-    """Place of name, position and height in a row, by name."""
-    on_earth = {"longitude", "latitude"} & set(heading)
-    needed = ("name", "longitude", "latitude") if on_earth else ("name", "x", "y")
-    missing = [c for c in needed if c not in heading]
-    if missing or not on_earth and ("z" in heading) == ("depth" in heading):
-        fault = (
-            ("it has no column " + ", ".join(missing)) if missing else "it needs exactly one of the columns z and depth"
-        )
-        raise ValueError(f"{fault}; its columns are {', '.join(heading)}")
-    heights = ("depth", "elevation", "network") if on_earth else ("z", "depth", "network")
-    return {c: heading.index(c) for c in (*needed, *heights) if c in heading}
-
-
-def _plain_columns(rows, columns):
-    """Texts and SI numbers by column, of rows without units and faults; None of others, which are
-    to be read one by one.
-    """
-    if min(map(len, rows)) <= max(columns.values()):
-        return None
-    columns_of = {name: [cells[place] for cells in rows] for name, place in columns.items()}
-    texts = {c: [t.strip() for t in columns_of[c]] for c in TEXT_COLUMNS if c in columns}
-    try:
-        values = {c: floats(columns_of[c]) for c in columns if c not in texts}
-    except ValueError:
-        return None
-    if not all(texts["name"]) or not all(np.isfinite(column).all() for column in values.values()):
-        return None
-    return texts, values
-
-
-def _columns_by_row(lines, rows, columns):
-    """Return the same from rows that may carry units; says which line is wrong."""
-    table = [_station(n, cells, columns) for (n, _), cells in zip(lines, rows)]
-    texts = {c: [row[c] for row in table] for c in TEXT_COLUMNS if c in columns}
-    return texts, {c: np.array([row[c] for row in table]) for c in columns if c not in texts}
-
-
-def _station(number, cells, columns):
-    """Values of a row by column."""
-    try:
-        row = {name: cells[place].strip() for name, place in columns.items()}
-        if not row["name"]:
-            raise ValueError("the name is empty")
-        return {
-            name: text if name in TEXT_COLUMNS else _in_si(text, ANGLES.get(name, "length"))
-            for name, text in row.items()
-        }
-    except IndexError:
-        raise ValueError(f"line {number} has {len(cells)} columns, fewer than the header") from None
-    except ValueError as error:
-        raise ValueError(f"line {number}: {error}") from None
-
-
-def _in_si(text, dimension):
-    if "_" in text:
-        raise UnitError(f"{text!r} is not a number")
-    try:
-        value = float(text)
-    except ValueError:
-        value = text
-    return si(value, dimension)
-
-
-def read_samples(path):
-    """Read times and values in two columns, separated by blanks, commas or semicolons; ``#`` and
-    ``%`` start a comment.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-
-    Returns
-    -------
-    times, values : list of float
-        Times in s.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    ValueError
-        A line that is not two numbers (a heading as the first line is passed over); says which.
+    A first line that is not two numbers is a heading; a later one raises ValueError that says which.
     """
     rows, heading = [], True
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):

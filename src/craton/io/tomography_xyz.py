@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.io.contents import FileError, floats
-from craton.io.keyed import lines_of
+from craton.io.text_table import lines_of
 
 COLUMNS = ("x", "y", "z", "vp", "vs", "rho", "qp", "qs")
 ENOUGH = 1e-3  # of the spacing: coordinates are often rounded

@@ -122,15 +122,17 @@ def _numbers(texts, lines, name):
             return values
     except ValueError:
         pass
-    values = np.empty(len(texts))
-    for n, (line, text) in enumerate(zip(lines, texts)):
-        word = (text.split() or [""])[0]
-        try:
-            values[n] = floats([word.lower().replace("d", "e")])[0]
-        except ValueError:
-            values[n] = np.nan
-        if not np.isfinite(values[n]):
-            raise ValueError(
-                f"line {line}: {name} is {word!r}, not a number" if word else f"line {line}: {name} has no value"
-            )
-    return values
+    return np.array([number((text.split() or [""])[0], line, name) for line, text in zip(lines, texts)])
+
+
+def number(word: str, line: int, name: str) -> float:
+    """Return a finite number, with Fortran's exponents (1.d10); what is none is named with its line."""
+    try:
+        value = float(floats([word.lower().replace("d", "e")])[0])
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise ValueError(
+            f"line {line}: {name} is {word!r}, not a number" if word else f"line {line}: {name} has no value"
+        )
+    return value

@@ -32,7 +32,7 @@ def test_rows_name_readers_and_writers():
         assert ({"dataset", "path"} if is_written else set(row.options)) <= set(words), row
         assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in row.suffixes), row
         if not (row.suffixes or row.file or row.holds == "source"):  # of a source the scenario names the format
-            assert callable(row.function("recognises")), row
+            assert callable(row.function(row.recognises)), row
     claimed = [(row.holds, suffix) for row in io.FORMATS for suffix in row.suffixes]
     assert len(set(claimed)) == len(claimed)
 

@@ -107,7 +107,7 @@ def for_mtuq(store, files, folder, stations, sampling, force):
     """Write the Green's functions of the place of a file's source; see `query`."""
     from craton.greens import open as open_store
     from craton.greens.mtuq import place_of, write_mtuq
-    from craton.io.obspy_files import has_obspy
+    from craton.io.libraries import has_obspy
 
     if any(folder.glob("*.sac")) and not force:
         refuse("--mtuq", f"{folder} holds SAC files", "name another folder, or add --force")

@@ -7,8 +7,9 @@ The file is netCDF, either HDF5 or classic.
 
 import numpy as np
 
-from craton.io.contents import FileError
+from craton.io.contents import FileError, MissingLibrary
 from craton.io.hdf5 import refuse_endless
+from craton.io.libraries import library
 from craton.io.mesh_parts import MeshParts
 
 SIDES = np.array([2, 1, 3, 0, 4, 5])  # local face of sides 1 to 6 of a hexahedron
@@ -87,10 +88,7 @@ def _opened(path):
         raise FileError(
             "this is not an Exodus file: it is neither HDF5 nor classic netCDF", 'CUBIT: export mesh "name.e".'
         )
-    try:
-        import h5py
-    except ImportError:
-        raise FileError("Exodus meshes need h5py", "Install it: pip install h5py (or craton[mesh]).") from None
+    h5py = library("h5py", "an Exodus mesh", MissingLibrary)
     refuse_endless(path)
     held = h5py.File(path, "r")
     return _File(held, held.close)

@@ -4,8 +4,9 @@ import warnings
 
 import numpy as np
 
-from craton.errors import CratonError, ResourceError
-from craton.io.contents import FileError
+from craton.errors import CratonError
+from craton.io.contents import FileError, MissingLibrary
+from craton.io.libraries import library, written
 
 
 def read(path, variable=None, part=None):
@@ -30,13 +31,9 @@ def read(path, variable=None, part=None):
     FileError
         rioxarray is missing, or cannot read the file.
     """
-    try:
-        import rioxarray
-        from rasterio.errors import NotGeoreferencedWarning
-    except ImportError:
-        raise FileError(
-            f"{path.name}: GeoTIFF needs rioxarray (pip install 'craton[geo]'); netCDF and .asc do not"
-        ) from None
+    rioxarray = library("rioxarray", f"{path.name}: GeoTIFF", MissingLibrary)
+    from rasterio.errors import NotGeoreferencedWarning
+
     try:
         with warnings.catch_warnings():
             # a raster without a place would lie at x = y = 0 with cells of 1 m
@@ -79,24 +76,21 @@ def write_map(dataset, path):
     ResourceError
         rasterio is missing, or the file cannot be written.
     """
-    try:
-        import rasterio
-    except ImportError:
-        raise ResourceError("GeoTIFF needs rasterio: pip install 'craton[geo]'") from None
+    rasterio = library("rasterio", "GeoTIFF")
     dataset = in_degrees(dataset)
     bands = [band for array in dataset.data_vars.values() for band in bands_of(array)]
     transform, system = placed(dataset)
     height, width = bands[0][1].shape
     form = {"driver": "GTiff", "height": height, "width": width, "count": len(bands)}
     form |= {"dtype": "float32", "nodata": np.nan, "compress": "deflate"}
-    try:
-        with rasterio.open(path, "w", **form, crs=system, transform=transform) as file:
-            for number, (name, values, unit) in enumerate(bands, 1):
-                file.write(np.asarray(values[::-1], np.float32), number)  # north is up
-                file.set_band_description(number, name)
-                file.set_band_unit(number, unit)
-    except (OSError, rasterio.errors.RasterioError) as error:
-        raise ResourceError(f"could not write {path}: {error}") from error
+    with (
+        written(path, rasterio.errors.RasterioError) as partial,
+        rasterio.open(partial, "w", **form, crs=system, transform=transform) as file,
+    ):
+        for number, (name, values, unit) in enumerate(bands, 1):
+            file.write(np.asarray(values[::-1], np.float32), number)  # north is up
+            file.set_band_description(number, name)
+            file.set_band_unit(number, unit)
     return path
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.errors import ResourceError
-from craton.io.contents import FileError, Wavefield, errors_of_libraries
+from craton.io.contents import FileError, MissingLibrary, Wavefield, errors_of_libraries
 from craton.io.hdf5 import refuse_endless
+from craton.io.libraries import library, written
 
 KM = 1000.0
 DATA, METADATA = "DRM_Data", "DRM_Metadata"
@@ -37,8 +37,7 @@ def read(path):
     FileError
         Groups or values are missing or do not fit each other.
     """
-    import h5py
-
+    h5py = library("h5py", f"{path.name}: H5DRM", MissingLibrary)
     refuse_endless(path)
     try:
         file = h5py.File(path, "r")
@@ -109,19 +108,9 @@ def write(dataset, path):
     ResourceError
         h5py is not installed, or the file cannot be written.
     """
-    try:
-        import h5py
-    except ImportError as error:
-        remedy = "install it with: pip install 'craton[netcdf]'"
-        raise ResourceError(f"writing {Path(path).name} needs h5py; {remedy}") from error
-    partial = Path(path).with_name(Path(path).name + ".partial")
-    try:
-        with h5py.File(partial, "w") as file:
-            _fill(file, dataset)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise ResourceError(f"cannot write {path}: {error.strerror or error}") from error
+    h5py = library("h5py", f"writing {Path(path).name}")
+    with written(path) as partial, h5py.File(partial, "w") as file:
+        _fill(file, dataset)
     return path
 
 

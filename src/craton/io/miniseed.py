@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.errors import ResourceError
 from craton.io.fdsn import channel_code, components, sites, span
-from craton.io.obspy_files import has_obspy
+from craton.io.libraries import has_obspy, library
 
 TOGETHER = 1000  # traces that ObsPy writes at a time: its start takes as long as ten of them
 HEADER_BYTES = 128  # of a record at most
@@ -39,10 +38,7 @@ def stream(dataset, network="XX"):
     ResourceError
         If ObsPy is not installed.
     """
-    try:
-        import obspy
-    except ImportError as error:
-        raise ResourceError("an obspy.Stream needs ObsPy; install it with: pip install 'craton[seis]'") from error
+    obspy = library("obspy", "an obspy.Stream")
     if "shot" in dataset.dims:
         return obspy.Stream(
             [_of_shot(trace, name) for name in dataset.shot.values for trace in stream(dataset.sel(shot=name), network)]

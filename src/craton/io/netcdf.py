@@ -3,9 +3,9 @@
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from craton.errors import ResourceError
 from craton.io.contents import FileError, close_quietly, errors_of_libraries
 from craton.io.hdf5 import refuse_endless
+from craton.io.libraries import library, written
 from craton.io.regular import check, refuse_swollen
 from craton.units import UnitError, si
 
@@ -225,10 +225,7 @@ def write_map(dataset, path):
     ResourceError
         h5netcdf is missing, or the file cannot be written.
     """
-    if find_spec("h5netcdf") is None:
-        raise ResourceError("netCDF needs h5netcdf: pip install 'craton[netcdf]'")
-    try:
-        dataset.to_netcdf(path, engine="h5netcdf")
-    except OSError as error:
-        raise ResourceError(f"could not write {path}: {error.strerror or error}") from error
+    library("h5netcdf", "netCDF")
+    with written(path) as partial:
+        dataset.to_netcdf(partial, engine="h5netcdf")
     return path

@@ -6,7 +6,7 @@ from craton.conventions import magnitude_to_moment, moment_to_magnitude
 from craton.errors import CratonError
 from craton.io.contents import FileSource, moment_tensor
 from craton.io.fdsn import origin_time, source_place
-from craton.io.obspy_files import has_obspy, read_with_obspy
+from craton.io.libraries import has_obspy, read_with_obspy
 
 COMPONENTS = ("m_rr", "m_tt", "m_pp", "m_rt", "m_rp", "m_tp")
 

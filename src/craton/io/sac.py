@@ -8,8 +8,8 @@ import numpy as np
 
 from craton.errors import ResourceError
 from craton.io.fdsn import METRES_PER_DEGREE, orientation, sites_of_traces, source_place
+from craton.io.libraries import has_obspy
 from craton.io.miniseed import stream
-from craton.io.obspy_files import has_obspy
 from craton.text import in_ascii
 
 KILOMETRE = 1000.0

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.errors import CratonError, ResourceError
+from craton.errors import CratonError
+from craton.io.libraries import library, written
 from craton.text import in_ascii
 
 FORMATS = {".sgy": "SEGY", ".segy": "SEGY", ".su": "SU"}
@@ -58,7 +59,7 @@ def write_gathers(dataset, path, quantity=None, component=None):
     gathers, names = traces_of(dataset, quantity, component)
     interval, delay = sampling_of(dataset)
     rows = geometry(dataset)
-    obspy = _obspy(path)
+    obspy = library("obspy", f"writing {path.name}")
     stream = obspy.Stream()
     for number, (shot, receiver) in enumerate(np.ndindex(gathers.shape[:2])):
         row = rows(shot, receiver) | {
@@ -204,15 +205,6 @@ def _scaled(metres):
     return round(float(metres) * SCALAR)
 
 
-def _obspy(path):
-    try:
-        import obspy
-    except ImportError as error:
-        remedy = "install it with: pip install 'craton[seis]'"
-        raise ResourceError(f"writing {path.name} needs ObsPy; {remedy}") from error
-    return obspy
-
-
 def _trace(obspy, samples, interval, row):
     from obspy.core.util import AttribDict
     from obspy.io.segy.segy import SEGYTraceHeader
@@ -246,13 +238,8 @@ def _write(stream, path, kind, dataset, interval, shape):
             textual_file_header_encoding="EBCDIC",
         )
         about = {"data_encoding": IEEE}
-    partial = path.with_name(path.name + ".partial")
-    try:
+    with written(path) as partial:
         stream.write(str(partial), format=kind, byteorder=">" if kind == "SEGY" else "<", **about)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise ResourceError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _text(dataset, shape):

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from craton.io.contents import sensors
 from craton.io.fdsn import CODES, RADIAL, channel_code, components, is_seismic, orientation, sites, span
-from craton.io.obspy_files import has_obspy, read_with_obspy
+from craton.io.libraries import has_obspy, read_with_obspy
 
 PLACE = ("latitude", "longitude", "ground", "depth", "elevation")
 # A receiver whose codes and numbers no other part of a file has.

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.errors import CratonError, ResourceError
+from craton.errors import CratonError
+from craton.io.libraries import library, written
 
 VERSION = (2, 2)
 ENDING = ".vtkhdf"
@@ -135,21 +136,10 @@ def _written(path, fill):
     path = Path(path)
     if path.suffix != ENDING:
         raise CratonError(f"the name of a VTKHDF file ends in {ENDING}, not {path.name}")
-    try:
-        import h5py
-    except ImportError as error:
-        remedy = "install it with: pip install 'craton[netcdf]'"
-        raise ResourceError(f"writing {path.name} needs h5py; {remedy}") from error
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with h5py.File(partial, "w") as file:
-            root = file.create_group("VTKHDF", track_order=True)
-            root.attrs["Version"] = np.array(VERSION, np.int64)
-            root.attrs["Type"] = np.bytes_("ImageData")
-            fill(root)
-        partial.replace(path)
-    except OSError as error:
-        raise ResourceError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    h5py = library("h5py", f"writing {path.name}")
+    with written(path) as partial, h5py.File(partial, "w") as file:
+        root = file.create_group("VTKHDF", track_order=True)
+        root.attrs["Version"] = np.array(VERSION, np.int64)
+        root.attrs["Type"] = np.bytes_("ImageData")
+        fill(root)
     return path

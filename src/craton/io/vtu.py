@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.errors import ResourceError
+from craton.io.libraries import written
 from craton.io.mesh_parts import NODE_ORDERS
 
 TYPES = {8: 12, 27: 29}  # VTK_HEXAHEDRON, VTK_TRIQUADRATIC_HEXAHEDRON
@@ -104,17 +104,10 @@ def _write(path, sections, sizes):
         header.append(f"</{section}>")
     start = '<?xml version="1.0"?>\n<VTKFile type="UnstructuredGrid" version="1.0" byte_order="LittleEndian" header_type="UInt64">\n'
     body = "\n".join(["<UnstructuredGrid>", f"<Piece {sizes}>", *header, "</Piece>", "</UnstructuredGrid>"])
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with open(partial, "wb") as file:
-            file.write(f'{start}{body}\n<AppendedData encoding="base64">\n_'.encode())
-            for block in blocks:
-                file.write(block)
-            file.write(b"\n</AppendedData>\n</VTKFile>\n")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise ResourceError(f"cannot write {path}: {error.strerror or error}") from error
+    with written(path) as partial, open(partial, "wb") as file:
+        file.write(f'{start}{body}\n<AppendedData encoding="base64">\n_'.encode())
+        file.writelines(blocks)
+        file.write(b"\n</AppendedData>\n</VTKFile>\n")
 
 
 def _escaped(text):

@@ -125,7 +125,11 @@ STORE = [
     (f"{VELOCITY}/0.0.0.0", 900, "it has 900 of"),
     (f"{VELOCITY}/0.0.0.0", 0, "fewer than its header"),
     (f"{VELOCITY}/.zarray", b"{", "it is no JSON"),
-    (f"{VELOCITY}/.zarray", b'{"zarr_format": 2,"shape":[1e9],"chunks":[1]}', "its shape and chunks cannot be right"),
+    (
+        f"{VELOCITY}/.zarray",
+        b'{"zarr_format": 2,"shape":[1e9],"chunks":[1]}',
+        "its shape, chunks, dtype or codecs cannot be right",
+    ),
     (f"{VELOCITY}/.zattrs", None, "it is missing"),
     (f"{VELOCITY}/.zattrs", b"[]", "it holds no JSON object"),
     ("snapshots/section/.zgroup", b"{}", "it states no format that is known"),

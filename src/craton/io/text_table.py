@@ -98,7 +98,7 @@ def _columns_by_row(lines, separator, names, used, needed, dimensions):
     for name, place in used.items():
         column = [cells[place].strip() if place < len(cells) else "" for cells in rows]
         if name in needed and "" in column:
-            raise ValueError(f"line {lines[column.index('')][0]}: no {name}")
+            raise ValueError(f"line {lines[column.index('')][0]}: the {name} is empty")
         if name in dimensions:
             values = [_in_si(n, name, text, dimensions[name]) for n, text in zip(table.lines, column)]
             table.numbers[name] = np.array(values, float)

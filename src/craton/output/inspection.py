@@ -4,12 +4,8 @@ stores.
 
 import math
 import re
-import struct
-import zlib
 from contextlib import contextmanager
 from pathlib import Path
-
-import numpy as np
 
 from craton.errors import CratonError
 from craton.integrity import KEY, Damaged, read_json, unsealed
@@ -18,7 +14,6 @@ CHUNK_NAME = re.compile(r"\d{1,18}(\.\d{1,18})*")
 METADATA = (".zgroup", ".zattrs", ".zarray", ".zmetadata")
 CHECKSUM = 4  # bytes of CRC-32 before a chunk
 BLOSC_HEADER = 16  # bytes: versions, flags, size of an element; then three sizes of 4 bytes
-MOST_ELEMENTS = 1 << 50  # of an array
 MOST_CHUNK_BYTES = 1 << 32
 
 
@@ -116,7 +111,7 @@ def inspect_metadata(root, consolidated=True):
     consolidated : bool
         See `inspect_store`.
     """
-    damages, count, arrays = [], 0, []
+    damages, count, arrays = {}, 0, []
     for path in sorted(root.rglob(".z*")):
         if path.name in METADATA:
             count += 1
@@ -125,14 +120,14 @@ def inspect_metadata(root, consolidated=True):
                 if path.name in (".zgroup", ".zarray") and fields.get("zarr_format") != 2:
                     raise Damaged(path, "it states no format that is known")
                 if path.name == ".zarray":
-                    arrays.append(ArrayFiles.described(path, fields))
+                    arrays.append(ArrayFiles(path.parent))
                 if path.name == ".zmetadata":
                     compare_consolidated(path, fields, consolidated)
             except Damaged as damage:
-                damages.append(damage)
+                damages[damage.path] = damage
     if not (root / ".zgroup").exists():
-        damages.append(Damaged(root / ".zgroup", "it is missing"))
-    return sorted(damages, key=lambda damage: damage.path.name == ".zmetadata"), count, arrays
+        damages[root / ".zgroup"] = Damaged(root / ".zgroup", "it is missing")
+    return sorted(damages.values(), key=lambda damage: damage.path.name == ".zmetadata"), count, arrays
 
 
 def compare_consolidated(path, fields, exactly=True):
@@ -211,137 +206,72 @@ def named_damage(root):
         raise
 
 
-def compare_checksum(path, contents, at_end=False):
-    """Raise Damaged where a chunk does not have the checksum that it begins or ends with."""
-    values = memoryview(contents)
-    stated, values = (values[-CHECKSUM:], values[:-CHECKSUM]) if at_end else (values[:CHECKSUM], values[CHECKSUM:])
-    if zlib.crc32(values) != int.from_bytes(stated, "little"):
-        raise Damaged(path, "its checksum does not match")
-
-
-def chunks_of(folder, axes):
-    """Return the lengths of the chunks of an array of a store along its last axes: dict.
-
-    Parameters
-    ----------
-    folder : Path
-    axes : list of str
-
-    Raises
-    ------
-    Damaged
-    """
-    try:
-        array = ArrayFiles.described(folder / ".zarray", read_json(folder / ".zarray"))
-    except FileNotFoundError as error:
-        raise Damaged(folder / ".zarray", "it is missing") from error
-    return dict(zip(axes, array.chunks[len(array.chunks) - len(axes) :]))
+def chunks_of(folder: Path, axes: list[str]) -> dict[str, int]:
+    """Return the lengths of the chunks of an array of a store along its last axes."""
+    if not (folder / ".zarray").exists():
+        raise Damaged(folder / ".zarray", "it is missing")
+    chunks = ArrayFiles(folder).array.chunks
+    return dict(zip(axes, chunks[len(chunks) - len(axes) :]))
 
 
 class ArrayFiles:
-    """Chunks of an array of a zarr store, format 2.
+    """Chunks of an array of a zarr store, format 2, in a folder."""
 
-    Parameters
-    ----------
-    folder : Path
-    shape, chunks : tuple of int
-    dtype : numpy dtype
-    codecs : list of dict
-        Configurations of filters and compressor, in the order in which they encode.
-    """
+    def __init__(self, folder: Path):
+        import zarr
 
-    def __init__(self, folder, shape, chunks, dtype, codecs):
-        self.folder, self.shape, self.chunks, self.dtype = folder, shape, chunks, dtype
-        self.codecs = codecs
-        self.nbytes = math.prod(chunks) * dtype.itemsize
-
-    @classmethod
-    def described(cls, path, fields):
-        """Return the array that a .zarray describes; its numbers are checked.
-
-        Parameters
-        ----------
-        path : Path
-        fields : dict
-
-        Raises
-        ------
-        Damaged
-        """
-        shape, chunks = fields.get("shape"), fields.get("chunks")
-        rows = [row for row in (shape, chunks) if isinstance(row, list)]
-        lengths = [n for row in rows for n in row]
-        if len(rows) < 2 or len(shape) != len(chunks) or len(shape) > 32:
-            raise Damaged(path, "its shape and chunks cannot be right")
-        if not all(type(n) is int and 0 <= n <= MOST_ELEMENTS for n in lengths) or 0 in chunks:
-            raise Damaged(path, "its shape and chunks cannot be right")
+        self.folder = folder
+        if (folder / ".zattrs").exists():
+            read_json(folder / ".zattrs")  # zarr reads both
         try:
-            dtype = np.dtype(fields.get("dtype"))
-        except (TypeError, ValueError, SyntaxError) as error:
-            raise Damaged(path, "its dtype cannot be right") from error
-        filters = fields.get("filters") or []
-        if not isinstance(filters, list):
-            raise Damaged(path, "its filters cannot be right")
-        codecs = [*filters, fields.get("compressor")]
-        codecs = [codec for codec in codecs if codec is not None]
-        if not all(isinstance(codec, dict) and isinstance(codec.get("id"), str) for codec in codecs):
-            raise Damaged(path, "its compressor cannot be right")
-        array = cls(path.parent, tuple(shape), tuple(chunks), dtype, codecs)
-        if not isinstance(fields.get("dtype"), str) or array.nbytes > MOST_CHUNK_BYTES:
-            raise Damaged(path, "its chunks cannot be right")
-        return array
+            self.array = zarr.open_array(folder, mode="r", zarr_format=2)
+        except Exception as error:  # zarr raises what Python raises on odd values
+            raise Damaged(folder / ".zarray", "its shape, chunks, dtype or codecs cannot be right") from error
+        self.codecs = [*(self.array.filters or ()), *(self.array.compressors or ())]
+        self.nbytes = math.prod(self.array.chunks) * self.array.dtype.itemsize
+        if self.nbytes > MOST_CHUNK_BYTES:
+            raise Damaged(folder / ".zarray", "its chunks cannot be right")
 
-    def inspect(self, path, decode):
-        """Raise Damaged where a chunk is.
-
-        Parameters
-        ----------
-        path : Path
-        decode : bool
+    def inspect(self, path: Path, decode: bool):
+        """Raise Damaged where a chunk is: by its length and, with `decode`, by its checksum, or where it has none by
+        its contents.
         """
         index = [int(n) for n in path.name.split(".")]
-        limits = [-(-n // chunk) for n, chunk in zip(self.shape, self.chunks)] or [1]
+        limits = [-(-n // chunk) for n, chunk in zip(self.array.shape, self.array.chunks)] or [1]
         if len(index) != len(limits) or any(n >= limit for n, limit in zip(index, limits)):
             return  # a chunk of a series that was shortened is not read
+        names = [codec.codec_id for codec in self.codecs]
         try:
-            length = path.stat().st_size
-            if [codec["id"] for codec in self.codecs[-2:]] == ["blosc", "crc32"]:
-                self.compare_header(path, length, CHECKSUM)
-            elif self.codecs and self.codecs[-1]["id"] == "blosc":
-                self.compare_header(path, length)
-            elif not self.codecs and length != self.nbytes:
-                raise Damaged(path, f"it has {length:,} of {self.nbytes:,} bytes")
-            if decode and self.codecs:
+            if "blosc" in names[-2:]:
+                self.compare_header(path, CHECKSUM if names[-1] == "crc32" else 0)
+            if decode:
                 self.decode(path)
         except OSError as error:
             raise Damaged(path, error.strerror or str(error)) from error
 
-    def compare_header(self, path, length, begin=0):
+    def compare_header(self, path: Path, begin: int):
         """Compare the length of a file with what its header, which begins at a byte, says."""
+        length = path.stat().st_size
         with open(path, "rb") as file:
             file.seek(begin)
             header = file.read(BLOSC_HEADER)
         if len(header) < BLOSC_HEADER:
             raise Damaged(path, f"it has {length:,} bytes, fewer than its header")
-        nbytes, _, compressed = struct.unpack("<III", header[4:])
+        compressed = int.from_bytes(header[-4:], "little")
         if begin + compressed != length:
             raise Damaged(path, f"it has {length:,} of {begin + compressed:,} bytes")
-        if self.codecs[0]["id"] == "blosc" and self.dtype != object and nbytes != self.nbytes:
-            raise Damaged(path, f"it holds {nbytes:,} bytes, not {self.nbytes:,}")
 
-    def decode(self, path):
-        """Decompress a chunk."""
-        from numcodecs import get_codec
-
-        try:
-            values = path.read_bytes()
-            for codec in reversed(self.codecs):
-                if codec["id"] == "crc32":
-                    compare_checksum(path, values, codec.get("location") == "end")
-                values = get_codec(dict(codec)).decode(values)
-        except Damaged:
-            raise
-        except Exception as error:  # codecs raise what they like
-            raise Damaged(path, f"it cannot be decompressed ({error})") from error
-        if self.dtype != object and np.asarray(memoryview(values)).nbytes != self.nbytes:
+    def decode(self, path: Path):
+        """Compare the checksum of a chunk, or decompress one that has none."""
+        values = path.read_bytes()
+        for codec in reversed(self.codecs):
+            is_checksum = codec.codec_id == "crc32"
+            try:
+                values = codec.decode(values)
+            except Exception as error:  # codecs raise what they like
+                reason = "its checksum does not match" if is_checksum else f"it cannot be decompressed ({error})"
+                raise Damaged(path, reason) from error
+            if is_checksum:
+                return
+        if self.array.dtype != object and memoryview(values).nbytes != self.nbytes:
             raise Damaged(path, f"it does not hold {self.nbytes:,} bytes")

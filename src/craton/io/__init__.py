@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from craton.io import limits, regular
-from craton.io.contents import FileError, UnknownFormat, errors_of_libraries, warnings_of_libraries
+from craton.io.contents import UnknownFormat, errors_of_libraries, warnings_of_libraries
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,6 @@ class Format:
         """
         if self.suffixes:
             return path.suffix.lower() in self.suffixes
-        regular.check(path, self.holds in FOLDERS)
         return self.function(self.recognises)(path)
 
 
@@ -177,8 +176,8 @@ def read(path, holds, name=None, **options):
         The file cannot be opened.
     """
     path = Path(path)
-    if name is None and not path.exists():
-        raise FileError(f"there is no file {path}", f"Looked for {path.resolve()}.")
+    if name is None or path.exists():
+        regular.check(path, holds in FOLDERS, LARGEST_TEXT if holds in TEXT else None)
     rows = formats(holds)
     row = next((row for row in rows if (row.name == name if name else row.matches(path))), None)
     if row is None:
@@ -186,8 +185,6 @@ def read(path, holds, name=None, **options):
         raise UnknownFormat(
             f"{holds} files with the suffix {path.suffix or '(none)'} are not supported", f"Supported are {known}."
         )
-    if path.exists():
-        regular.check(path, holds in FOLDERS, LARGEST_TEXT if holds in TEXT else None)
     # what overflows while it is read is not finite then, and refused
     with errors_of_libraries(path, says_line=holds in TEXT), warnings_of_libraries(path):
         contents = row.function(row.read)(path, **options)

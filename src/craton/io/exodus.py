@@ -8,7 +8,6 @@ The file is netCDF, either HDF5 or classic.
 import numpy as np
 
 from craton.io.contents import FileError, MissingLibrary
-from craton.io.hdf5 import refuse_endless
 from craton.io.libraries import library
 from craton.io.mesh_parts import MeshParts
 
@@ -89,7 +88,6 @@ def _opened(path):
             "this is not an Exodus file: it is neither HDF5 nor classic netCDF", 'CUBIT: export mesh "name.e".'
         )
     h5py = library("h5py", "an Exodus mesh", MissingLibrary)
-    refuse_endless(path)
     held = h5py.File(path, "r")
     return _File(held, held.close)
 

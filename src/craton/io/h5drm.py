@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from craton.io.contents import FileError, MissingLibrary, Wavefield, errors_of_libraries
-from craton.io.hdf5 import refuse_endless
 from craton.io.libraries import library, written
 
 KM = 1000.0
@@ -38,7 +37,6 @@ def read(path):
         Groups or values are missing or do not fit each other.
     """
     h5py = library("h5py", f"{path.name}: H5DRM", MissingLibrary)
-    refuse_endless(path)
     try:
         file = h5py.File(path, "r")
     except OSError as error:

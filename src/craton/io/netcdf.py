@@ -4,7 +4,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from craton.io.contents import FileError, close_quietly, errors_of_libraries
-from craton.io.hdf5 import refuse_endless
 from craton.io.libraries import library, written
 from craton.io.regular import check, refuse_swollen
 from craton.units import UnitError, si
@@ -54,7 +53,6 @@ def opened(path, group=None):
     import xarray
 
     check(path, folders=True)
-    refuse_endless(path)
     if path.is_dir():
         refuse_swollen(path)
     kind = {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}

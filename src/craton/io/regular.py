@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from craton.io.contents import FileError, errors_of_libraries
+from craton.io.hdf5 import refuse_endless
 
 KINDS = {stat.S_ISCHR: "device", stat.S_ISBLK: "device", stat.S_ISFIFO: "pipe"}
 KINDS |= {stat.S_ISSOCK: "socket", stat.S_ISDIR: "folder"}
@@ -15,21 +16,9 @@ CODECS = 50_000  # times at most that those of zarr shorten: bzip2 46,000, zstan
 REMEDY = "Give the path of a file."
 
 
-def check(path, folders=False, most=None):
-    """Refuse what is no regular file; links count as what they lead to.
-
-    Parameters
-    ----------
-    path : path-like
-    folders : bool
-        Whether a folder does as well, all of whose files are then looked at.
-    most : int, optional
-        Bytes above which a file is refused.
-
-    Raises
-    ------
-    FileError
-        There is nothing, or a device, pipe, socket, folder, or file of the kind of /proc.
+def check(path, folders: bool = False, most: int | None = None):
+    """Raise FileError for what is no regular file of at most so many bytes, and for HDF5 that cannot be read or holds
+    less than its headings state; links count as what they lead to. With `folders` a folder of regular files does as well.
     """
     path = Path(path)
     try:
@@ -49,20 +38,11 @@ def check(path, folders=False, most=None):
     if most is not None and status.st_size > most:
         words = f"{path} has {status.st_size:,} bytes: files up to {most:,} are read"
         raise FileError(words, "Split the file.")
+    refuse_endless(path)
 
 
 def refuse_swollen(folder):
-    """Refuse a folder of zarr that has too few bytes for the values that its headings state.
-
-    Parameters
-    ----------
-    folder : path-like
-
-    Raises
-    ------
-    FileError
-        Also where a heading cannot be read.
-    """
+    """Refuse a folder of zarr that has too few bytes for the values that its headings state, or an odd heading."""
     import zarr
 
     with errors_of_libraries(folder):

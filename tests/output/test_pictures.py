@@ -320,7 +320,7 @@ def test_frames_have_the_colours_of_the_bar_over_the_model(box):
     array = films.plane_over_time(run, "section", "Z")
     limit, values = films.shared_limit(array), (0.0, np.nan, 1.0, -1.0, 0.1)
     steps = array.isel(time=slice(0, 5)).copy(data=np.stack([np.full(array.shape[1:], limit * v) for v in values]))
-    still, empty, *others = (picture[..., :3].astype(int) for picture in films.frames(steps, run, limit))
+    still, empty, *others = (picture[..., :3].astype(int) for picture in films.images(steps, run, limit))
     moved = np.argwhere((others[0][..., 0] - others[0][..., 2] > 60) & (others[1][..., 2] - others[1][..., 0] > 60))
     (top, left), (bottom, right) = moved.min(axis=0), moved.max(axis=0)
     inside = still[top + 2 : bottom - 2, left + 2 : right - 2]
@@ -338,7 +338,7 @@ def test_frames_have_the_colours_of_the_bar_over_the_model(box):
     shares = np.nanmax(np.abs(array.values), axis=(1, 2)) / limit
     assert 0.9 < max(shares) < 2.5
     last = int(np.flatnonzero(shares > 4 / rasters.KNEE)[-1])
-    (picture,) = films.frames(array.isel(time=[last]), run, limit)
+    (picture,) = films.images(array.isel(time=[last]), run, limit)
     assert np.abs(picture[top:bottom, left:right, :3] - still[top:bottom, left:right]).max() > 25
 
 

@@ -7,10 +7,10 @@ from paths import PACKAGE
 from tree import texts, walked
 
 CEILINGS = {  # what is counted: at most so many, and how far below that the ceiling is lowered
-    "lines of Python": (56_283, 100),
-    "lines of docstrings": (32_401, 100),
-    "files": (628, 3),
-    "hasattr and getattr with a default": (286, 3),
+    "lines of Python": (53_892, 100),
+    "lines of docstrings": (29_929, 100),
+    "files": (610, 3),
+    "hasattr and getattr with a default": (265, 3),
     "isinstance of craton's own classes": (100, 3),
 }
 

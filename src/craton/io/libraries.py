@@ -18,14 +18,14 @@ EXTRAS |= {"pyasdf": "asdf", "segyio": "segy"}
 LEFT_OUT = ("could not convert", "could not be converted", "value of nan")
 
 
-def library(name: str, what: str, error=ResourceError):
+def library(name: str, purpose: str, error=ResourceError):
     """Return a module; where it is not installed, raise an error that says what needs it and how to install it."""
     try:
         return import_module(name)
     except ImportError:
         spelt = {"obspy": "ObsPy", "pyarrow.parquet": "pyarrow"}.get(name, name)
         package = f"'craton[{EXTRAS[name]}]'" if name in EXTRAS else name.partition(".")[0]
-        raise error(f"{what} needs {spelt}; install it with: pip install {package}") from None
+        raise error(f"{purpose} needs {spelt}; install it with: pip install {package}") from None
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def film(run, path, series=None, component=None, rate=None, most=None):
     array = plane_over_time(run, series, component)
     if most is not None and array.sizes["time"] > most:
         array = array.isel(time=np.linspace(0, array.sizes["time"] - 1, most).round().astype(int))
-    write(path, frames(array, run), rate or float(np.clip(array.sizes["time"] / SECONDS, *RATES)))
+    write(path, images(array, run), rate or float(np.clip(array.sizes["time"] / SECONDS, *RATES)))
     return path
 
 
@@ -56,7 +56,7 @@ def shared_limit(array) -> float:
     return min(max(limits), NEAR * float(np.median(limits))) if limits else 1.0
 
 
-def frames(array, run, limit=None):
+def images(array, run, limit=None):
     """Yield the pictures (height, width, 4) of a film, bytes: what stands still is drawn once, the waves, what lies
     over them, and the time for each.
     """

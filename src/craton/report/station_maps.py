@@ -163,9 +163,9 @@ def globe_map(waves, chunk=None):
             is_region = n == 1 and not is_wide
             for edge, is_side in chunk_lines(chunk):
                 if is_side or is_region:
-                    draw_seen(axis, view, *edge, color="#b3261e", linewidth=1.2 if is_side else 0.3)
+                    draw_visible(axis, view, *edge, color="#b3261e", linewidth=1.2 if is_side else 0.3)
             for path in (great_circle(place, there) for place in known for there in stations):
-                draw_seen(axis, view, *path, color="#1f5f9f", linewidth=0.6, alpha=0.7)
+                draw_visible(axis, view, *path, color="#1f5f9f", linewidth=0.6, alpha=0.7)
             east, north, up = view.direction(*stations.T).T
             seen = up > 0
             figures.mark(axis, "station", east[seen], north[seen], s=30)
@@ -199,11 +199,11 @@ def draw_globe(axis, frame, radius, step, colour):
     lines = [(fine, np.full_like(fine, latitude)) for latitude in range(step - 90, 90, step)]
     lines += [(np.full_like(fine, longitude), fine / 2) for longitude in range(-180, 180, step)]
     for line in lines:
-        draw_seen(axis, frame, *line, radius, color=colour, linewidth=0.4)
-    draw_seen(axis, frame, *coastlines.shores().T, radius, color="0.25", linewidth=0.7)
+        draw_visible(axis, frame, *line, radius, color=colour, linewidth=0.4)
+    draw_visible(axis, frame, *coastlines.shores().T, radius, color="0.25", linewidth=0.7)
 
 
-def draw_seen(axis, frame, longitude, latitude, radius=1.0, **look):
+def draw_visible(axis, frame, longitude, latitude, radius=1.0, **look):
     """Draw the part of a line that is seen from above the middle of a frame."""
     x, y, up = radius * frame.direction(longitude, latitude).T
     axis.plot(np.where(up > 0, x, np.nan), y, **look)

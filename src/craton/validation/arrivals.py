@@ -20,15 +20,15 @@ LOOKS = 0.05  # relative L2: a mesh for 60 s takes 3 to 8 % of the amplitude the
 MARGIN = 60.0  # s before and after the surface waves
 
 
-def seen_on(wave, traces):
+def with_wave(wave, traces):
     """Return the records (receivers, nt) on which a wave is seen."""
     component, sign = COMPONENTS[wave]
     return sign * traces[:, component]
 
 
-def offsets(run, data, seen):
+def offsets(run, data, comparison):
     """Misfit of displacement, and the static offsets up and north against those observed."""
-    t, traces, expected = seen
+    t, traces, expected = comparison
     text = run["what"].format(**run)
     rows = [
         row(
@@ -46,14 +46,14 @@ def offsets(run, data, seen):
     return rows
 
 
-def body_waves(run, data, seen):
+def body_waves(run, data, comparison):
     """How much later each phase is picked than on the exact seismograms, over its travel time; `times` (TauP) say where to look."""
-    t, traces, expected = seen
+    t, traces, expected = comparison
     sigma, rows = run["scenario"]["source"][0]["wavelet"]["tau"], []
     for phase, times in run["times"].items():
         late = [
             (picked(found, t, time, sigma) - picked(exact, t, time, sigma), time)
-            for found, exact, time in zip(seen_on(phase, traces), seen_on(phase, expected), times)
+            for found, exact, time in zip(with_wave(phase, traces), with_wave(phase, expected), times)
             if time
         ]
         text = ", ".join(f"{off:+.2f} of {time:.0f}" for off, time in late)
@@ -68,19 +68,19 @@ def picked(trace, t, time, sigma):
     return delay(trace, lambda lag: -lag * np.exp(-((lag / sigma) ** 2) / 2), t[1] - t[0], t[0], window)[0]
 
 
-def surface_waves(run, data, seen):
+def surface_waves(run, data, comparison):
     """Misfit of Love and Rayleigh waves, and how late phase and group arrive at some periods, over the travel time to the far station.
 
     The reference has all overtones: those of Love waves travel with the fundamental mode and move its phase by up to 0.8 % of its travel
     time here. A band about a period is cut out by a Gaussian of that length in time; its phase is compared when the fundamental mode's
     group arrives, after distance / U, and the time at which its envelope is highest.
     """
-    t, traces, expected = seen
+    t, traces, expected = comparison
     model, rows = prem(run["scenario"]["model"].get("transverse", False)), []
     distances = model.radius * np.radians([receiver["at"]["longitude"] for receiver in run["scenario"]["receivers"]])
     for kind in ("rayleigh", "love"):
         waves, name = Waves(model, kind), f"{run['what'].format(**run)}: {kind.capitalize()} wave"
-        records = list(zip(seen_on(kind, traces), seen_on(kind, expected), distances))
+        records = list(zip(with_wave(kind, traces), with_wave(kind, expected), distances))
         for found, exact, x in records:
             window = (t > x / waves.at(2 * np.pi / PERIODS[-1]).phase - MARGIN) & (t < x / 3.7e3 + MARGIN)
             found, exact = found[window], exact[window]

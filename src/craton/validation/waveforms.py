@@ -17,11 +17,13 @@ def misfits(case: dict, device: str) -> list[dict]:
     rows, compared = [], []
     for run in runs(case):
         data, about = computed(run, device)
-        seen = seismograms(run, data, compared) if "exact" in run else None
-        views = [with_width(run, seen, width) for width in run["widths"]] if "widths" in run else [(run, seen)]
+        comparison = seismograms(run, data, compared) if "exact" in run else None
+        views = (
+            [with_width(run, comparison, width) for width in run["widths"]] if "widths" in run else [(run, comparison)]
+        )
         if run["measure"] != "none":
             rows += [one for view, traces in views for one in MEASURES[run["measure"]](view | about, data, traces)]
-        compared.append((run, seen))
+        compared.append((run, comparison))
     return rows + (trend(case["trend"], compared) if "trend" in case else [])
 
 
@@ -45,9 +47,9 @@ def seismograms(run, data, earlier):
     return t[inside], at_times(data.time.values, values, t[inside]), expected[..., inside]
 
 
-def with_width(run, seen, width):
+def with_width(run, comparison, width):
     """Return the same run and seismograms for a wider Gaussian source."""
-    t, traces, _ = seen
+    t, traces, _ = comparison
     wavelet = run["scenario"]["source"][0]["wavelet"]
     view = merged(run, {"scenario": {"source": {"0": {"wavelet": {"tau": width, "delay": 4 * width}}}}})
     expected = solutions.two_layers(view["scenario"])[1][..., : len(t)]
@@ -57,8 +59,8 @@ def with_width(run, seen, width):
 def trend(about, compared):
     """Row: the worst misfit of the last run over that of the first."""
     if "width" in about:
-        compared = [with_width(run, seen, about["width"]) for run, seen in compared]
-    worst = [max(map(misfit, *seen[1:])) for _, seen in compared]
+        compared = [with_width(run, comparison, about["width"]) for run, comparison in compared]
+    worst = [max(map(misfit, *comparison[1:])) for _, comparison in compared]
     t, traces, expected = compared[-1][1]
     curves = (t, traces[-1][about["curve"]], expected[-1][about["curve"]]) if "curve" in about else None
     text = about["what"].format(misfits=", ".join(f"{m:.2g}" for m in worst))
@@ -73,9 +75,9 @@ def words(run, **more):
 # --- measures: rows of a run, its dataset and seismograms -----------------------------------------
 
 
-def each(run, data, seen):
+def each(run, data, comparison):
     """Misfit at every receiver, or a power of it."""
-    t, traces, expected = seen
+    t, traces, expected = comparison
     curve, power = run.get("curve", 0), run.get("power", 1)
     return [
         row(f"{words(run)} {place}", misfit(found, exact) ** power, run["limit"], (t, found[curve], exact[curve]))
@@ -83,25 +85,25 @@ def each(run, data, seen):
     ]
 
 
-def worst(run, data, seen):
+def worst(run, data, comparison):
     """Largest misfit of all receivers, or a power of it."""
-    t, traces, expected = seen
+    t, traces, expected = comparison
     curve, largest = run.get("curve", 0), max(map(misfit, traces, expected)) ** run.get("power", 1)
     return [row(words(run, count=len(traces)), largest, run["limit"], (t, traces[-1][curve], expected[-1][curve]))]
 
 
-def together(run, data, seen):
+def together(run, data, comparison):
     """Misfit of all receivers together, each up to the end of its S wave."""
-    t, traces, expected = seen
+    t, traces, expected = comparison
     over = np.linalg.norm(solutions.places(data), axis=1) / run["scenario"]["model"]["vs"] + run["pulse"]
     traces, expected = (values * (t <= over[:, None, None]) for values in (traces, expected))
     text = words(run, worst=max(map(misfit, traces, expected)))
     return [row(text, misfit(traces, expected), run["limit"], (t, traces[-1][0], expected[-1][0]))]
 
 
-def spectra(run, data, seen):
+def spectra(run, data, comparison):
     """Amplitude and phase of spectra where they are strong, all components together, and velocity."""
-    t, traces, expected = seen
+    t, traces, expected = comparison
     ratios = []
     for found, exact in zip(traces, expected):
         spectrum, exact_spectrum = (np.fft.rfft(values, 4 * len(t)) for values in (found, exact))

@@ -332,7 +332,7 @@ def test_frames_have_the_colours_of_the_bar_over_the_model(box):
     for value, picture in zip(values[2:], others):
         expected = 255 * np.array(colours(norm(limit * value))[:3])
         # on white the very colour; on grey what white would add is grey
-        assert np.abs(picture[middle] - (expected - expected.min() / 255 * (255 - below))).max() < 4
+        assert np.abs(picture[middle] - (expected - expected.min() / 255 * (255 - below))).max() < 3
     assert np.array_equal(below, still[middle]) and not np.array_equal(empty[:top], still[:top])  # the clock
     # the first frames are not saturated, the last not blank
     shares = np.nanmax(np.abs(array.values), axis=(1, 2)) / limit

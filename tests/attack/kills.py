@@ -130,7 +130,7 @@ class Attempt:
                 kind, name = random.choice(sorted(kinds)), random.choice(SIGNALS)
                 process = random.choice(kinds[kind])
                 process.send_signal(getattr(signal, name))
-                if name == "SIGSTOP" and kind in ("parent", "scheduler"):
+                if name == "SIGSTOP" and kind in ("parent", "scheduler", "mpiexec", "proxy"):
                     # what was suspended goes on where it was; all others are noticed and ended
                     time.sleep(SUSPENDED)
                     process.resume()

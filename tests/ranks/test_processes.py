@@ -17,7 +17,7 @@ from common import linux, needs_mpi
 
 import craton
 from craton.cli import main
-from craton.comm import launcher, suspended
+from craton.comm import launcher
 from craton.driver import checkpoint
 from craton.driver.recorder import Recorder
 from craton.driver.saved import latest
@@ -124,30 +124,6 @@ def test_a_second_interruption_ends_at_once(job):
     assert time.monotonic() - begin < 5 and run.returncode == 130, message
     assert "interrupted twice" in message
     wait_for(lambda: not any(map(alive, ranks)), 5)
-
-
-@linux
-def test_a_stopped_launcher_is_noticed(monkeypatch):
-    """Which no rank would: it and all that it started end, others do not."""
-    monkeypatch.setattr(suspended, "LOOK", 0.2)
-    monkeypatch.setattr(suspended, "MORE", 0.5)
-    command, messages = ["sh", "-c", "sleep 100 & sleep 100; true"], []
-    launched, other = (psutil.Popen(command, start_new_session=True) for _ in range(2))
-    wait_for(lambda: len(suspended.descendants(launched.pid)) == 3)
-    team = [psutil.Process(pid) for pid, _ in suspended.descendants(launched.pid)]
-    watch = suspended.LauncherWatch(launched, lambda: 0.2, messages.append)
-    try:
-        time.sleep(0.5)
-        assert not messages and all(map(alive, team))
-        team[1].suspend()
-        assert launched.wait(20) == -signal.SIGKILL
-        wait_for(lambda: not any(map(alive, team)), 20)
-        assert len(messages) == 1 and f"process {team[1].pid}) was stopped" in messages[0]
-        assert len(suspended.descendants(other.pid)) == 3
-    finally:
-        watch.close()
-        os.killpg(other.pid, signal.SIGKILL)
-        other.wait()
 
 
 def forked(work):

@@ -108,7 +108,7 @@ def together(ranks, words, out):
     from craton.driver.checkpoint import saving
     from craton.output.store import ended
 
-    code, reason = launcher.run(ranks, words, busy=lambda: saving(out), patience=lambda: patience_of(out))
+    code, reason = launcher.run(ranks, words, busy=lambda: saving(out))
     if reason:
         hint = (
             "\n    -> signal 9 that nobody sent: the system was short of memory; use fewer ranks"
@@ -124,17 +124,6 @@ def together(ranks, words, out):
             else RuntimeError(reason or "a rank failed"),
         )
     return code_of_interruption(out) if code == RESUMABLE else code
-
-
-def patience_of(out):
-    """Return the patience of the run in a folder, s; that of all runs where it does not say."""
-    from craton.comm.pulse import PATIENCE
-    from craton.scenario import load
-
-    try:
-        return load(Path(out) / "scenario.toml").run.patience
-    except (CratonError, OSError):
-        return PATIENCE
 
 
 def run_rank(file, overrides, out, force, quiet, comm):

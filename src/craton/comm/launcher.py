@@ -16,8 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from craton.comm.pulse import LAUNCHER
-from craton.comm.pulse import PATIENCE as PULSE
-from craton.comm.suspended import LauncherWatch
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.text import shown
 
@@ -201,13 +199,12 @@ def end_with_parent():
     return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def run(ranks, words, busy=lambda: False, patience=lambda: PULSE):
+def run(ranks, words, busy=lambda: False):
     """Run `craton` with these words on so many ranks of this host.
 
     Ctrl-C goes to the launcher once, which passes it on to every rank; a second one ends all at
     once. Ranks that do not end soon are killed, but for as long as `busy` says that they are
-    writing what must not be lost. They end as well when this process is killed, and when the
-    launcher is stopped for longer than `patience` says.
+    writing what must not be lost. They end as well when this process is killed.
 
     Returns
     -------
@@ -230,11 +227,7 @@ def run(ranks, words, busy=lambda: False, patience=lambda: PULSE):
     readers = [threading.Thread(target=talk.forward, args=pipe, daemon=True) for pipe in pipes]
     for reader in readers:
         reader.start()
-    watch = LauncherWatch(process, patience, talk.note_silence)
-    try:
-        code, interruptions = _wait(process, busy)
-    finally:
-        watch.close()
+    code, interruptions = _wait(process, busy)
     for reader in readers:
         reader.join(1)
     return talk.outcome(code, interruptions)
@@ -326,10 +319,6 @@ class Talk:
                 waiting = ""
             else:
                 waiting += line
-
-    def note_silence(self, words):
-        """Note what stands still."""
-        self.silent = words
 
     def note(self, line):
         """Learn from a line of the launcher's own."""

@@ -1,19 +1,19 @@
-"""Several GPUs: scaling of finite differences and of spectral elements, sums and exchanges by NCCL, shared gravity; parity with one GPU.
+"""Several GPUs: scaling of finite differences and of spectral elements, shared gravity; parity with one GPU.
 
 usage: PYTHONPATH=src mpirun -n 4 python3 -m bench ranks [PART ...] --out FILE.json     each rank has a GPU
-       python3 -m bench ranks nccl gravity --gpus 4                                     GPUs as threads of one process
+       python3 -m bench ranks gravity --gpus 4                                          GPUs as threads of one process
        python3 -m bench ranks --device cpu --gpus 2 --small                             to try it
 
 One start with 4 ranks measures 1, 2 and 4 GPUs (the first ranks of the world work, the others wait); threads measure 1 and all, and their
 Python takes turns: small cases suffer. Seconds are wall clock of whole steps between two barriers, of the slowest rank; fields are random;
 median of --repeats.
 
-Finite differences (scaling_h200): parity, weak, laden, strong512, strong1024, cuts, overlap, okamoto, graph.
+Finite differences (scaling_h200): parity, weak, laden, strong512, strong1024, cuts, overlap, okamoto.
 Spectral elements (sem_ranks_h200): elements_parity, elements (material at each node), laws (of each element): boxes of about 400,000
 irregular elements a GPU (--set elements=N partition=slices), 100 m, degree 4, float32, Stacey faces, a free surface. Tests as in Komatitsch
 et al. (2010): "overlap", outer elements first and the exchange behind the inner ones; "waits", the same, but inner elements wait for it;
 "after", all elements, then the exchange; "none", all elements and no exchange.
-ranks_h200: nccl, gravity (threads only; --set prisms=250000 points=60000): wall clock of whole calls, best of three after a first one.
+ranks_h200: gravity (threads only; --set prisms=250000 points=60000): wall clock of whole calls, best of three after a first one.
 """
 
 import gc
@@ -77,6 +77,39 @@ def randomise(program):
     backend.finish()
 
 
+class Watched:
+    """An exchange whose waits are timed; without overlap inner points wait for it as well."""
+
+    def __init__(self, program, overlap):
+        self.exchange, self.machine, self.overlap = program.exchange, program.backend, overlap
+        self.on_device, self.pairs = not program.backend.shares_host_memory, []
+
+    def start(self, shared):
+        self.exchange.start(shared)
+        if not self.overlap:
+            self.wait(shared)
+
+    def finish(self, shared):
+        if self.overlap:
+            self.wait(shared)
+
+    def wait(self, shared):
+        if shared and self.on_device:
+            begin, end = (self.machine.cupy.cuda.Event() for _ in range(2))
+            begin.record(self.machine.stream)
+            self.exchange.finish(shared)
+            end.record(self.machine.stream)
+            self.pairs.append((begin, end))
+        else:
+            self.exchange.finish(shared)
+
+    def seconds(self):
+        """Seconds of all waits so far."""
+        self.machine.finish()
+        between = self.machine.cupy.cuda.get_elapsed_time if self.on_device else None
+        return sum(between(*pair) for pair in self.pairs) / 1e3 if self.on_device else self.exchange.waited
+
+
 def connect(program, comm, overlap=True):
     """Let the program exchange, with or without overlap."""
 
@@ -84,7 +117,9 @@ def connect(program, comm, overlap=True):
         if comm.rank == 0:
             print(f"note: {text}", file=sys.stderr)
 
-    halos.connect(program, comm, note, overlap)
+    halos.connect(program, comm, note)
+    if comm.size > 1:
+        program.exchange = Watched(program, overlap)
 
 
 def repeats(comm, options, program):
@@ -109,26 +144,23 @@ def waiting_of(comm, program, count=20):
     """Fraction of the step that a rank's kernels wait for halos, mean over the ranks, by events around each wait."""
     program.backend.finish()
     comm.barrier()
-    exchange = program.exchange
-    exchange.timing, before, begin = True, exchange.waited, time.perf_counter()
+    before, begin = program.exchange.seconds(), time.perf_counter()
     march(program, Blind(), count)
     program.backend.finish()
     spent = time.perf_counter() - begin
-    exchange.timing, on_device = False, hasattr(exchange, "seconds_waited")
-    waited = exchange.seconds_waited() if on_device else exchange.waited - before
-    return float(np.mean(comm.gather(waited / spent)))
+    return float(np.mean(comm.gather((program.exchange.seconds() - before) / spent)))
 
 
 def name_of(exchange):
     """How halos go."""
-    return exchange.name if exchange else "none"
+    return exchange.exchange.name if exchange else "none"
 
 
 def give_back(exchange, here):
     """Give communicators and the device's memory back."""
     here.finish()
-    if hasattr(exchange, "group"):
-        exchange.group.close()
+    if exchange and exchange.on_device:
+        exchange.exchange.close()
     gc.collect()
     if hasattr(here, "cupy"):
         here.cupy.get_default_memory_pool().free_all_blocks()
@@ -207,7 +239,7 @@ def cube(shape, faces, grid=None, duration=20, device="cuda"):
     return Scenario(**base | changes)
 
 
-def measure(comm, options, shape, faces, grid=None, overlap=True, graph=False, waiting=False):
+def measure(comm, options, shape, faces, grid=None, overlap=True, waiting=False):
     """One case on the ranks of `comm`: a row, the same on all of them."""
     begin, asked = time.perf_counter(), cube(shape, faces, grid, device=options.device)
     planned, here = plan_of_rank(asked, api.plan(asked), comm), machine_of(comm, options)
@@ -217,24 +249,18 @@ def measure(comm, options, shape, faces, grid=None, overlap=True, graph=False, w
     if comm.size > 1:
         halos.fill(program)
     here.finish()
-    ready, running = time.perf_counter() - begin, program
-    if graph and comm.size > 1:
-        from craton.comm.device import one_graph
-
-        running = one_graph(program)
-    times = repeats(comm, options, running)
-    waits = waiting and comm.size > 1 and not graph
-    waited = waiting_of(comm, running) if waits else None
+    ready = time.perf_counter() - begin
+    times = repeats(comm, options, program)
+    waited = waiting_of(comm, program) if waiting and comm.size > 1 else None
     points, parts = int(np.prod(shape, dtype=np.int64)), planned.partition
     row = {"shape_xyz": list(shape), "points": points, "gpus": comm.size, "faces": list(faces)}
     row |= {"grid_xyz": list(parts[0].ranks[::-1]) if parts else [1, 1, 1], "order": 4}
-    row |= {"overlap": overlap, "how": "one graph" if running is not program else "graphs"}
-    row |= {"exchange": name_of(program.exchange), "ready_seconds": ready} | times
+    row |= {"overlap": overlap, "exchange": name_of(program.exchange), "ready_seconds": ready} | times
     row |= {"gpoint_steps_per_second": points / times["seconds_per_step"] / 1e9}
     row |= traffic(comm, planned) | {"waiting_fraction": waited}
     row["reals_per_point"] = max(comm.gather(planned.nbytes / 4 / planned.points))
     exchange = program.exchange
-    del program, running
+    del program
     give_back(exchange, here)
     return row
 
@@ -254,23 +280,16 @@ def cases(part, n, most, small):
         "strong1024": [plain | {"shape": (large,) * 3, "waiting": True}],
         "cuts": [plain | {"grid": grid} for grid in GRIDS.get(n, ())],
         "overlap": [plain | case | {"waiting": True} for case in both] * (n > 1),
-        "graph": [plain | {"graph": graph} for graph in (False, True)] * (n > 1),
         "okamoto": [{"shape": shape, "faces": f} for f in (PLAIN, LADEN)] * (n == most and n >= 4),
     }[part]
 
 
 def scaling(part):
-    """A function of the report that measures a part; what a graph with NCCL in it fails with is told, not raised."""
+    """A function of the report that measures a part."""
 
     def rows_of(report, team, count):
         for case in cases(part, count, report.comm.size, report.options.small):
-            try:
-                yield measure(team, report.options, **case)
-            except Exception as error:
-                if not case.get("graph"):
-                    raise
-                skipped = f"{type(error).__name__}: {error}"
-                yield {"gpus": team.size, "skipped": skipped, "gpoint_steps_per_second": 0.0}
+            yield measure(team, report.options, **case)
 
     def work(report):
         unit = "gpoint_steps_per_second"
@@ -361,50 +380,6 @@ GRAVITY += [("direct", "float64", ("g_z", "g_zz", "g_en")), ("far", "float64", (
 # --- NCCL and gravity: threads of one process -------------------------------------------------
 
 
-def nccl(report):
-    """Sums and exchanges with the neighbours of a ring, timed by events, median of twenty."""
-    options = report.options
-    for count in (n for n in COUNTS[1:] if n <= (options.gpus or 4) and options.device != "cpu"):
-        for nbytes in (4 << 20, 19 << 20):
-            results = spawn(count, lambda comm, nbytes=nbytes: ring(comm, nbytes))
-            right, rates = zip(*results)
-            row = {"gpus": count, "bytes": nbytes, "right": all(right), "passed": all(right)}
-            report.add("nccl", row | {"out_per_gpu": min(rates)})
-
-
-def ring(comm, nbytes):
-    """Whether a sum and an exchange are right, and bytes per second out of each GPU."""
-    import cupy
-
-    from craton.comm.nccl import Nccl
-
-    cupy.cuda.Device(comm.rank).use()
-    stream, size, rank = cupy.cuda.Stream(non_blocking=True), comm.size, comm.rank
-    with stream:
-        group, total = Nccl(comm, stream), size * (size + 1) / 2
-        whole = group.reduce(cupy.full(1000, rank + 1.0))
-        last = group.reduce(cupy.full(1000, rank + 1.0, cupy.float32), root=size - 1)
-        right = bool((whole == total).all()) and (rank != size - 1 or bool((last == total).all()))
-        out = [cupy.full(nbytes // 4, 10 * rank + side, cupy.float32) for side in (0, 1)]
-        into = [cupy.zeros(nbytes // 4, cupy.float32) for _ in (0, 1)]
-        peers = ((rank - 1) % size, (rank + 1) % size)
-        sides = (0, 1) if size > 2 else (1,)  # one message to each neighbour; two ranks have one
-        messages = [(peers[side], out[side], into[side]) for side in sides]
-        seconds = []
-        for _ in range(25):
-            begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-            begin.record(stream)
-            group.exchange(messages)
-            end.record(stream)
-            end.synchronize()
-            seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
-        for side in sides:
-            sent_from = 1 - side if size > 2 else side  # a neighbour sends from the side that faces this rank
-            right = right and bool((into[side] == 10 * peers[side] + sent_from).all())
-        group.close()
-    return right, len(sides) * nbytes / float(np.median(seconds[5:]))
-
-
 def gravity(report):
     """Seconds of a whole call by number of GPUs, and how far the results are from those of one."""
     options = report.options
@@ -427,15 +402,15 @@ def gravity(report):
             report.add("gravity", row | {"difference": off, "efficiency": efficiency})
 
 
-WAVES = ("weak", "laden", "strong512", "strong1024", "cuts", "overlap", "okamoto", "graph")
-THREADS = {"nccl": nccl, "gravity": gravity}  # start ranks of their own
+WAVES = ("weak", "laden", "strong512", "strong1024", "cuts", "overlap", "okamoto")
+THREADS = {"gravity": gravity}  # start ranks of their own
 PARTS = {"parity": parity} | {part: scaling(part) for part in WAVES}
 PARTS |= {"elements_parity": elements_parity, "laws": laws("laws", LAWS, ("overlap", "none"))}
 PARTS |= {"elements": laws("elements", {"material at each node": boxes.VARYING}, WAYS)} | THREADS
 
 
 def launch(options):
-    """Start the ranks: those of MPI, or --gpus threads; nccl and gravity start ranks of their own."""
+    """Start the ranks: those of MPI, or --gpus threads; gravity starts ranks of its own."""
     this = sys.modules[__name__]
     if set(options.parts) & set(THREADS):
         if set(options.parts) - set(THREADS):

@@ -195,7 +195,7 @@ class Machine(Protocol):
 
 
 class DeviceMachine(Machine, Protocol):
-    """A machine with memory of its own (`shares_host_memory` False): what `craton.comm.device`
+    """A machine with memory of its own (`shares_host_memory` False): what `craton.comm.halos`
     needs to exchange on a second stream.
 
     Parameters
@@ -240,7 +240,7 @@ class Shared:
     pack, unpack : callable or list of callable
         What fills and empties the buffers of the messages, in the form in which the exchange of the
         machine takes it: functions of the step in host memory (`comm.halos.OnHost`), lists of calls
-        for a stream of their own on a device (`comm.device`).
+        for a stream of their own on a device (`OnDevice`).
     """
 
     messages: tuple

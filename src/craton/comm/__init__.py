@@ -1,18 +1,10 @@
 """Ranks that work together: sums, small messages, agreed errors, exchange of shared points; no
 physics.
 
-`ranks()` is the communicator of a command line; `ranks(comm)` accepts a caller's own. TRANSPORTS
-names what can be underneath.
+`ranks()` is the communicator of a command line; `ranks(comm)` accepts a caller's own.
 """
 
 from craton.comm.base import Comm, Elsewhere, Exchange, Together, agree, agreed, broadcast
-
-TRANSPORTS = {
-    "alone": "craton.comm.local:Alone",  # one rank
-    "threads": "craton.comm.local:Member",  # ranks of one process
-    "mpi": "craton.comm.mpi:Mpi",  # processes, host memory
-    "nccl": "craton.comm.nccl:Nccl",  # GPUs, device memory; small messages by one of the others
-}
 
 
 def ranks(comm=None):
@@ -41,4 +33,4 @@ def ranks(comm=None):
     return mpi.world() if comm is None else mpi.Mpi(comm)
 
 
-__all__ = ["TRANSPORTS", "Comm", "Elsewhere", "Exchange", "Together", "agree", "agreed", "broadcast", "ranks"]
+__all__ = ["Comm", "Elsewhere", "Exchange", "Together", "agree", "agreed", "broadcast", "ranks"]

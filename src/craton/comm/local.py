@@ -159,56 +159,6 @@ def summed(parts):
     return out
 
 
-def spawn(size, work):
-    """Run ``work(comm)`` as `size` ranks, threads of this process.
-
-    Returns
-    -------
-    list
-        What each rank returned.
-
-    Raises
-    ------
-    BaseException
-        The error of the first rank that failed by itself; no rank is left waiting for it.
-    """
-    team, results, errors = Team(size), [None] * size, {}
-
-    def run_rank(rank):
-        try:
-            results[rank] = work(Member(team, rank))
-        except BaseException as error:
-            errors[rank] = error
-        finally:
-            team.leave()
-
-    threads = [
-        threading.Thread(target=run_rank, args=(rank,), daemon=True, name=f"rank {rank}") for rank in range(size)
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        for thread in threads:
-            thread.join()
-    except KeyboardInterrupt:
-        team.leave()
-        raise
-    if errors:
-        raise first_error(errors)
-    return results
-
-
-def first_error(errors):
-    """Return the error of the first rank that failed by itself.
-
-    Parameters
-    ----------
-    errors : dict of int to BaseException
-        By rank.
-    """
-    return min(errors.items(), key=lambda item: (isinstance(item[1], Left | Elsewhere), item[0]))[1]
-
-
 class Threads:
     """Ranks of this process that keep their threads: for work that comes one piece after another.
 
@@ -245,5 +195,30 @@ class Threads:
             self.team.leave()
             raise
         if errors := {rank: error for rank, error in failures.items() if error is not None}:
-            raise first_error(errors)
+            # that of a rank which failed by itself, before those of ranks that waited for it
+            raise min(errors.items(), key=lambda item: (isinstance(item[1], Left | Elsewhere), item[0]))[1]
         return [future.result() for future in futures]
+
+
+def spawn(size, work):
+    """Run ``work(comm)`` as `size` ranks, threads of this process.
+
+    Returns
+    -------
+    list
+        What each rank returned.
+
+    Raises
+    ------
+    BaseException
+        The error of the first rank that failed by itself; no rank is left waiting for it.
+    """
+    ranks = Threads(size)
+
+    def once(comm):
+        try:
+            return work(comm)
+        finally:
+            ranks.team.leave()
+
+    return ranks.run(once)

@@ -140,23 +140,6 @@ def map_of(all_series, name):
     return next(owners, None)
 
 
-def put_together(values, where, shares):
-    """Fill the columns of an array with those of other ranks, by the numbers of the sites.
-
-    Parameters
-    ----------
-    values : (rows, n) array
-        Written in place.
-    where : (n,) int array
-        Sites of its columns, rising.
-    shares : iterable of ((m,) int array, (rows, m) array)
-        Sites and columns of each of the other ranks.
-    """
-    for sites, columns in shares:
-        _, here, theirs = np.intersect1d(where, sites, return_indices=True)
-        values[:, here] = columns[:, theirs]
-
-
 def nigam_jennings(period, damping, dt):
     """Return the exact recursion of an oscillator over a step in which the ground's acceleration
     changes linearly.

@@ -1,232 +1,293 @@
-"""State of a grid that other ranks have computed, cut anew: the arrays of a rank, point by point
-from those of the ranks of another partition.
+"""State that other ranks have computed, cut anew: each value is found by the numbers of its rows in the whole
+grid or mesh.
 """
 
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from craton.core.gathering import owner_of
 from craton.core.layout import Layout
 from craton.core.localise import localise_plan
-from craton.core.peaks import map_of, put_together
+from craton.core.peaks import map_of
+from craton.core.plan import LANES
 from craton.core.subdomain import Subdomain
 from craton.errors import CratonError
 
+OTHER_ELEMENTS = "the ranks that wrote the checkpoint had other elements: go on with as many ranks as before"
+
 
 @dataclass(frozen=True, eq=False)
-class Span:
-    """Part of an array along one of its dimensions, in indices of the whole grid.
+class Rows:
+    """Rows of an array along one dimension, by their numbers in the whole.
 
     Parameters
     ----------
-    offset : int
-        Index of the grid at the first element of the array.
-    low, high : int
-        First and last + 1 index of the grid.
+    numbers : (m,) int array
+        Of points of a grid along an axis, elements of a mesh, or sites of a map.
+    rows : (m, ...) int array
+        The row of each number, or those of the points of an element; -1 for none.
+    owned, needed : (m,) bool array, or ... for all
+        Rows whose values other ranks take from here, and those that must be there.
+    centres : (m, 3) array or None
+        Of elements, m.
     """
 
-    offset: int
-    low: int
-    high: int
+    numbers: np.ndarray
+    rows: np.ndarray
+    owned: Any = ...
+    needed: Any = ...
+    centres: np.ndarray | None = None
 
-    def common(self, other, shift):
-        """Return the slices of both arrays that hold the same indices, those of `other` moved by
-        `shift`; None where they have none.
+    def common(self, other):
+        """Return the rows here, and those that the other rank owns, of the same numbers.
 
-        Parameters
-        ----------
-        other : Span
-        shift : int
+        Raises
+        ------
+        CratonError
+            Elements of the same numbers lie elsewhere.
         """
-        low, high = max(self.low, other.low + shift), min(self.high, other.high + shift)
-        if low >= high:
-            return None
-        return (
-            slice(low - self.offset, high - self.offset),
-            slice(low - shift - other.offset, high - shift - other.offset),
-        )
+        numbers, rows = other.numbers[other.owned], other.rows[other.owned]
+        found, order = np.isin(self.numbers, numbers), np.argsort(numbers, kind="stable")
+        place = order[np.searchsorted(numbers, self.numbers[found], sorter=order)]
+        if self.centres is not None and len(place):
+            centres = self.centres[found]
+            if np.abs(centres - other.centres[other.owned][place]).max() > 1e-5 * max(1.0, np.abs(self.centres).max()):
+                raise CratonError(OTHER_ELEMENTS)
+        here, there = self.rows[found].ravel(), rows[place].ravel()
+        both = (here >= 0) & (there >= 0)
+        return here[both], there[both]
 
 
-def recut(whole, partition, plan, read):
-    """Return a function of a name that gives the values of an array of a rank, host array of the
-    shape in its plan.
+def every(numbers):
+    """Return Rows, one for each number, in their order."""
+    return Rows(np.asarray(numbers), np.arange(len(numbers)))
+
+
+def recut(here, others):
+    """Return a function of a name that gives the values of an array of a rank, put together from those of other
+    ranks: host array of the shape in its plan.
 
     Parameters
     ----------
-    whole : Plan
-        Plan of the whole grid.
-    partition : sequence of Subdomain
-        Of the ranks whose arrays are read; one that owns the whole grid has no neighbours.
-    plan : Plan
-        Of the rank that takes the values.
-    read : callable
-        ``read(rank, name)`` gives an array of one of the others.
+    here : GridRank or MeshRank
+        The rank that takes the values.
+    others : list of GridRank or MeshRank
     """
-    sources = [
-        (subdomain, (localise_plan(whole, subdomain) if len(partition) > 1 else whole).arrays)
-        for subdomain in partition
-    ]
-    periodic = whole.weights.periodic
 
     def values_of(name):
-        spec = plan.arrays[name]
-        values, count = np.zeros(spec.shape, spec.dtype), 0
-        series = map_of(plan.peaks, name)
-        if series:
-            all_sites = map_of(whole.peaks, name)
-            owner = owner_of(partition, all_sites.points)
-            shares = ((all_sites.where[owner == n], n) for n in range(len(partition)))
-            shares = ((sites, read(n, name)) for sites, n in shares if len(sites))
-            put_together(values, series.where, shares)
-            return values
-        for rank, (subdomain, arrays) in enumerate(sources):
-            source = arrays.get(name)
-            if source is None or 0 in source.shape:
-                continue
-            if spec.over is None:
-                return np.array(read(rank, name))  # the same on every rank
-            array = read(rank, name)
-            if array.shape != tuple(source.shape):
-                raise CratonError(f"{name} of rank {rank} has shape {array.shape}")
-            copy = copy_block if isinstance(spec.over, Layout) else copy_along_axes
-            count += copy(values, spec, plan.subdomain, array, source, subdomain, whole, periodic)
-        if isinstance(spec.over, tuple) and count != values.size:
-            raise CratonError(f"{count:,} of {values.size:,} values of {name} are there")
+        spec = here.plan.arrays[name]
+        values = np.zeros(spec.shape, spec.dtype)
+        parts = {key: part for key, *part in here.parts(name, {name: values})}
+        if not parts:
+            return np.array(others[0].arrays[name])  # the same on every rank
+        filled = {key: np.zeros(view.shape[: len(rows)], bool) for key, (view, rows) in parts.items()}
+        for key, source, other_rows in (part for other in others for part in other.parts(name, other.arrays)):
+            view, rows = parts[key]
+            target, chosen = (np.ix_(*side) for side in zip(*map(Rows.common, rows, other_rows)))
+            if all(axis.size for axis in target):
+                view[target], filled[key][target] = source[chosen], True
+        for key, (_, rows) in parts.items():
+            needed = (row.rows[row.needed].ravel() for row in rows)
+            if not filled[key][np.ix_(*(row[row >= 0] for row in needed))].all():
+                raise CratonError(OTHER_ELEMENTS)
         return values
 
     return values_of
 
 
-def copy_along_axes(values, spec, subdomain, array, source, other, whole, periodic):
-    """Copy what two arrays along axes of the grid have in common; return the number of values.
+@dataclass(frozen=True, eq=False)
+class GridRank:
+    """A rank of a grid.
 
     Parameters
     ----------
-    values : ndarray
-        Array of the rank that takes them, written in place.
-    spec, subdomain : Array, Subdomain
-        Of it.
-    array, source, other : ndarray, Array, Subdomain
-        The array that is read, and what it is.
     whole : Plan
         Plan of the whole grid.
-    periodic : str
-        Axes whose ends are neighbours.
-    """
-    here, there = ([along_axis(a, n, s) for n in range(len(a.shape))] for a, s in ((spec, subdomain), (source, other)))
-    pairs = [a.common(b, 0) for a, b in zip(here, there)]
-    if any(pair is None for pair in pairs):
-        return 0
-    target, chosen = (tuple(pair[n] for pair in pairs) for n in (0, 1))
-    values[target] = array[chosen]
-    return values[target].size
-
-
-def along_axis(spec, n, subdomain):
-    """Return the Span of a dimension of an array along axes of the grid.
-
-    Parameters
-    ----------
-    spec : Array
-    n : int
-        Dimension.
     subdomain : Subdomain
+    plan : Plan
+        Of the rank, of which arrays and maps of peaks count.
+    arrays : mapping of str to ndarray, optional
+        Its arrays, where others take values from them.
     """
-    length, over = spec.shape[n], spec.over[n]
-    offset = 0 if over is None else over[1] + subdomain.range(over[0])[0]
-    return Span(offset, offset, offset + length)
+
+    whole: Any
+    subdomain: Subdomain
+    plan: Any
+    arrays: Any = None
+
+    @classmethod
+    def of(cls, whole, partition, rank, arrays):
+        """Return one of the ranks of a partition; one that owns the whole grid has no neighbours."""
+        plan = localise_plan(whole, partition[rank]) if len(partition) > 1 else whole
+        peaks = (replace(s, where=s.where[owner_of(partition, s.points) == rank]) for s in whole.peaks)
+        return cls(whole, partition[rank], replace(plan, peaks=tuple(peaks)), arrays)
+
+    def parts(self, name, arrays):
+        """Return the parts of an array whose rows have numbers: list of key, view, Rows of the dimensions."""
+        spec, series = self.plan.arrays.get(name), map_of(self.plan.peaks, name)
+        if series:
+            return peak_parts(series.where, name, arrays)
+        if spec is None or spec.over is None or 0 in spec.shape:
+            return []
+        if arrays[name].shape != tuple(spec.shape):
+            raise CratonError(f"{name} of rank {self.subdomain.rank} has shape {arrays[name].shape}")
+        if not isinstance(spec.over, Layout):
+            firsts = [over or (None, 0) for over in spec.over]
+            return [("", arrays[name], [self.rows(n, *first) for n, first in zip(spec.shape, firsts)])]
+        of, size = spec.over, int(np.prod(spec.over.padded))
+        axes = [axis if n == count else None for axis, n, count in zip("zyx", of.shape, self.subdomain.shape)]
+        rows = [self.rows(n, axis, -origin) for n, axis, origin in zip(of.padded, axes, of.origin)]
+        starts = range(of.start(0), spec.shape[0], of.field)
+        return [(start // of.field, arrays[name][start : start + size].reshape(of.padded), rows) for start in starts]
+
+    def rows(self, count, axis, first):
+        """Return the Rows of a dimension along an axis, None for none, of which the first has a number in this
+        rank; ghosts behind an edge of the grid belong to the rank at that edge.
+        """
+        numbers, rows = np.arange(first, first + count), np.arange(count)
+        if axis is None:
+            return Rows(numbers, rows)
+        (low, high), total = self.subdomain.range(axis), self.whole.layout.shape["zyx".index(axis)]
+        numbers, is_periodic = numbers + low, axis in self.whole.weights.periodic
+        needed = (low <= numbers) & (numbers < high)
+        if is_periodic:
+            return Rows(numbers % total, rows, needed, needed)
+        return Rows(numbers, rows, needed | (numbers < 0) & (low == 0) | (numbers >= total) & (high == total), needed)
 
 
-def copy_block(values, spec, subdomain, array, source, other, whole, periodic):
-    """Copy the points of a block of fields, ghosts included, of which the other rank is the owner;
-    return the number of values.
-
-    Parameters
-    ----------
-    values, spec, subdomain, array, source, other, whole, periodic
-        See `copy_along_axes`.
-    """
-    old, new, count = source.over, spec.over, 0
-    here = padded_spans(new, subdomain)
-    there = [
-        owned_span(span, other, axis, whole, axis in periodic) for span, axis in zip(padded_spans(old, other), "zyx")
-    ]
-    length = dict(zip("zyx", whole.layout.shape))
-    shifts = [(-length[a], 0, length[a]) if a in periodic else (0,) for a in "zyx"]
-    for shift in product(*shifts):
-        pairs = [a.common(b, s) for a, b, s in zip(here, there, shift)]
-        if any(pair is None for pair in pairs):
-            continue
-        target, chosen = (tuple(pair[n] for pair in pairs) for n in (0, 1))
-        for number in range((spec.shape[0] - new.lead) // new.field):
-            part = field(values, new, number)[target]
-            part[...] = field(array, old, number)[chosen]
-            count += part.size
-    return count
-
-
-def field(block, layout, number):
-    """Return a field of a block as the padded array that it is: a view.
-
-    Parameters
-    ----------
-    block : ndarray
-    layout : Layout
-    number : int
-        Of the field, from 0.
-    """
-    start, size = layout.start(number), int(np.prod(layout.padded))
-    return block[start : start + size].reshape(layout.padded)
-
-
-def padded_spans(layout, subdomain):
-    """Return the Span of each dimension of a padded array.
-
-    Parameters
-    ----------
-    layout : Layout
-    subdomain : Subdomain
-    """
-    lows = [
-        low if n == subdomain.shape[axis] else 0 for axis, (low, n) in enumerate(zip(subdomain.box[::2], layout.shape))
-    ]
-    return [
-        Span(low - origin, low - origin, low - origin + length)
-        for low, origin, length in zip(lows, layout.origin, layout.padded)
-    ]
-
-
-def owned_span(span, subdomain, axis, whole, is_periodic):
-    """Return the part of a Span that a rank owns: its points, and ghosts behind an edge of the grid
-    that has no other side.
-
-    Parameters
-    ----------
-    span : Span
-    subdomain : Subdomain
-    axis : str
-    whole : Plan
-        Plan of the whole grid.
-    is_periodic : bool
-        The ends of the axis are neighbours.
-    """
-    low, high = subdomain.range(axis)
-    n = whole.layout.shape["zyx".index(axis)]
-    if span.high - span.low < high - low:  # a plane of several shots: one row of media for all
-        return span
-    first = span.low if low == 0 and not is_periodic else max(low, span.low)
-    last = span.high if high == n and not is_periodic else min(high, span.high)
-    return Span(span.offset, first, last)
-
-
-def whole_partition(plan):
-    """Return the partition of a run on one rank.
+@dataclass(frozen=True, eq=False)
+class MeshRank:
+    """A rank of a mesh.
 
     Parameters
     ----------
     plan : Plan
-        Plan of the whole grid.
+        Of the rank that takes the values: names of arrays and fields are the same on all ranks.
+    families : list of str
+        Families of its elements.
+    fields : dict
+        `field_places` of its plan.
+    arrays : mapping of str to ndarray
+        Its arrays, among them its `identity_tables`.
     """
-    return (Subdomain.whole(plan.layout.shape),)
+
+    plan: Any
+    families: list
+    fields: dict
+    arrays: Any
+
+    @classmethod
+    def of(cls, plan):
+        """Return the rank of a plan."""
+        return cls(plan, list(plan.elements.numbers), field_places(plan), identity_tables(plan))
+
+    def parts(self, name, arrays):
+        """Return the parts of an array whose rows have numbers: list of key, view, Rows of the dimensions."""
+        plan, spec, series = self.plan, self.plan.arrays[name], map_of(self.plan.peaks, name)
+        if series:
+            return peak_parts(self.arrays[series.array("where")], name, arrays)
+        if name in plan.elements.tables:
+            table, field = plan.elements.tables[name]
+            if name not in arrays:
+                return []
+            return [("", arrays[name].T, [self.points(field, self.arrays[table])])]
+        if spec.lanes:
+            family = max((f for f in plan.elements.numbers if name.startswith(f + "_")), key=len)
+            same = {f: f + name.removeprefix(family) for f in self.of_medium(plan.elements.fields[family][0])}
+            rows = {f: self.elements([f]) for f in same if same[f] in arrays}
+            return [("", one_after_another(arrays[same[f]], len(of.numbers)), [of]) for f, of in rows.items()]
+        fields = {field for of in plan.elements.fields.values() for field in of if plan.arrays[field].part_of == name}
+        return [
+            (field, view(arrays[name], self.fields[field]), [self.points(field)])
+            for field in sorted(fields)
+            if field in self.fields
+        ]
+
+    def of_medium(self, field):
+        """Return the families of the medium that a field is of."""
+        media = {f.split("_")[0] for f, fields in self.plan.elements.fields.items() if field in fields}
+        return [family for family in self.families if family.split("_")[0] in media]
+
+    def elements(self, families, rows=None):
+        """Return the Rows of elements, or those of their points: (elements, points)."""
+        numbers, centres = (
+            np.concatenate([self.arrays[f"{f}_{part}"] for f in families]) for part in ("numbers", "centres")
+        )
+        rows = np.arange(len(numbers)) if rows is None else rows
+        return Rows(numbers, rows, *[numbers >= 0] * 2, centres)
+
+    def points(self, field, table=None):
+        """Return the Rows of the points of a field, or of those of a table of points, by element."""
+        families = self.of_medium(field)
+        points = np.concatenate([np.reshape(p, (len(p), -1)) for p in (self.arrays[f"{f}_points"] for f in families)])
+        if table is not None:
+            place = np.full(self.fields[field][1], -1)
+            place[table] = np.arange(len(table))
+            points = place[points]
+        return self.elements(families, points)
+
+
+def identity_tables(plan):
+    """Return the arrays by which elements and points of a rank are found again: dict by name.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of elements.
+    """
+    elements = plan.elements
+    tables = {f"{family}_numbers": numbers for family, numbers in elements.numbers.items()}
+    tables |= {f"{family}_centres": centres for family, centres in elements.centres.items()}
+    names = [f"{family}_points" for family in elements.numbers]
+    names += [table for table, _ in elements.tables.values()]
+    tables |= {series.array("where"): series.where for series in plan.peaks}
+    return tables | {name: plan.arrays[name].data for name in names}
+
+
+def field_places(plan):
+    """Return where the fields of a rank lie: name to [first element in the block, *shape].
+
+    Parameters
+    ----------
+    plan : Plan
+        Of elements.
+    """
+    names = {name for fields in plan.elements.fields.values() for name in fields}
+    return {name: [plan.arrays[name].start, *plan.arrays[name].shape] for name in sorted(names)}
+
+
+def peak_parts(where, name, arrays):
+    """Return the part of an array of a map of peaks, whose columns are sites."""
+    return [("", arrays[name], [every(range(len(arrays[name]))), every(where)])] if len(where) else []
+
+
+def view(block, place):
+    """Return a field of a block as (points, components).
+
+    Parameters
+    ----------
+    block : ndarray
+    place : list of int
+        First element, points, components.
+    """
+    start, points, *components = place
+    count = components[0] if components else 1
+    return block[start : start + points * count].reshape(points, count)
+
+
+def one_after_another(array, count):
+    """Return elements one after another, which a machine may have kept side by side.
+
+    Parameters
+    ----------
+    array : ndarray
+    count : int
+        Number of elements.
+    """
+    if len(array) == count:
+        return array
+    if array.shape[-1] != LANES or len(array) * LANES != count:
+        raise CratonError(f"an array of {count} elements has shape {array.shape}")
+    return np.moveaxis(np.asarray(array), -1, 1).reshape(count, *array.shape[1:-1])

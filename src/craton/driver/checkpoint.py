@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.comm import agreed
-from craton.core.recut_elements import field_places, identity_tables
+from craton.core.recut import field_places, identity_tables
 from craton.errors import ResourceError
 from craton.integrity import digest, replace_file, sealed, sync_folder
 from craton.versions import versions

@@ -15,16 +15,14 @@ import numpy as np
 from craton.backends.base import as_lanes
 from craton.comm import agreed, broadcast
 from craton.core.plan import LANES
-from craton.core.recut import recut, whole_partition
-from craton.core.recut_elements import ElementRecut
+from craton.core.recut import GridRank, MeshRank, recut
+from craton.core.subdomain import Subdomain
 from craton.driver.checkpoint import CHUNK, FOLDER, MUST_AGREE, RECORD
 from craton.driver.manifest import read_manifest
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.integrity import Damaged, check_file, digest
 from craton.methods import METHODS
 from craton.versions import versions
-
-FAMILY = re.compile(r"rank_(\d{1,7})/(\w+)_numbers\.npy")
 
 
 @dataclass(frozen=True)
@@ -202,7 +200,7 @@ class Saved:
         """
         for name in program.plan.changing:
             file, target = f"rank_{rank}/{name}.npy", program.arrays[name]
-            values = self.source(name) if self.source else self.load(file, mmap_mode="r")
+            values = self.source(name) if self.source else FilesOfRank(self, rank)[name]
             if program.plan.arrays[name].lanes:
                 values = as_lanes(values, target.shape, LANES)
             if values.shape != tuple(target.shape) or values.dtype != target.dtype:
@@ -232,31 +230,46 @@ class Saved:
             It is not of this run.
         """
         self.check_numbers(plan)
+        files = [FilesOfRank(self, rank) for rank in range(self.ranks)]
         if plan.elements:
-            source = ElementRecut(plan, self.about["fields"], self.families(), self.of_rank)
-            return replace(self, source=source)
-        partition = whole_partition(whole)
+            others = [MeshRank(plan, of.families, self.about["fields"][rank], of) for rank, of in enumerate(files)]
+            return replace(self, source=recut(MeshRank.of(plan), others))
+        partition = (Subdomain.whole(whole.layout.shape),)
         if self.ranks > 1:
             partition = METHODS[scenario.method].subdomain(scenario, whole, 0, self.ranks).partition
         self.check_subdomains(partition)
-        return replace(self, source=recut(whole, partition, plan, self.of_rank))
-
-    def families(self):
-        """Return the names of the families of elements of each rank that wrote it: list of list."""
-        names: list[list[str]] = [[] for _ in range(self.ranks)]
-        for name in self.about["files"]:
-            match = FAMILY.fullmatch(name)
-            if match:
-                names[int(match[1])].append(match[2])
-        return names
-
-    def of_rank(self, rank, name):
-        """Return an array that a rank has written."""
-        return self.load(f"rank_{rank}/{name}.npy", mmap_mode="r")
+        others = [GridRank.of(whole, partition, rank, of) for rank, of in enumerate(files)]
+        return replace(self, source=recut(GridRank(whole, plan.subdomain, plan), others))
 
     def newer(self):
         """Return the folders of checkpoints after this one."""
         return [folder for folder in folders(self.out) if folder.name > self.folder.name]
+
+
+@dataclass(frozen=True)
+class FilesOfRank:
+    """The arrays that a rank has written, by name.
+
+    Parameters
+    ----------
+    saved : Saved
+    rank : int
+    """
+
+    saved: Saved
+    rank: int
+
+    def __contains__(self, name):
+        return f"rank_{self.rank}/{name}.npy" in self.saved.about["files"]
+
+    def __getitem__(self, name):
+        return self.saved.load(f"rank_{self.rank}/{name}.npy", mmap_mode="r")
+
+    @property
+    def families(self):
+        """Names of the families of elements that it had."""
+        pattern = re.compile(rf"rank_{self.rank}/(\w+)_numbers\.npy")
+        return [match[1] for name in self.saved.about["files"] if (match := pattern.fullmatch(name))]
 
 
 def counted(ranks):

@@ -255,7 +255,7 @@ def measure(comm, options, shape, faces, grid=None, overlap=True, waiting=False)
     points, parts = int(np.prod(shape, dtype=np.int64)), planned.partition
     row = {"shape_xyz": list(shape), "points": points, "gpus": comm.size, "faces": list(faces)}
     row |= {"grid_xyz": list(parts[0].ranks[::-1]) if parts else [1, 1, 1], "order": 4}
-    row |= {"overlap": overlap, "exchange": name_of(program.exchange), "ready_seconds": ready} | times
+    row |= {"overlap": overlap, "how": "graphs", "exchange": name_of(program.exchange), "ready_seconds": ready} | times
     row |= {"gpoint_steps_per_second": points / times["seconds_per_step"] / 1e9}
     row |= traffic(comm, planned) | {"waiting_fraction": waited}
     row["reals_per_point"] = max(comm.gather(planned.nbytes / 4 / planned.points))

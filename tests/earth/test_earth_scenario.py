@@ -217,10 +217,12 @@ def test_counts_of_slices():
     scenario = loads(changed(("period = 100", "elements = [16, 16], growth = [300_000]")))
     count, chunk = counting.count(scenario, CPU(threads=1), 4), earth_chunk.chunk_of(scenario)
     whole = chunk.part()
-    points = numbering.number(whole.mesh.elements, 4).points
-    piece = elements.pieces(points, chunk.slice_of(whole, 2, 2))[0]
-    assert count.grid == (2, 2) and count.elements == len(piece.elements) and count.outer >= piece.outer
-    assert count.shared == sum(len(numbers) for rank, numbers in piece.shared.items() if rank in (1, 2))
+    numbered, owner = numbering.number(whole.mesh.elements, 4), chunk.slice_of(whole, 2, 2)
+    points = numbered.points.reshape(len(owner), -1)
+    shared = elements.shared_points(points, numbered.count, owner, 0)
+    outer = np.isin(points, np.concatenate([*shared.values()])).any(axis=1) & (owner == 0)
+    assert count.grid == (2, 2) and count.elements == (owner == 0).sum() and count.outer >= outer.sum()
+    assert count.shared == sum(len(numbers) for rank, numbers in shared.items() if rank in (1, 2))
     refused(ScenarioError, "cannot be divided evenly", counting.count, scenario, CPU(threads=1), 1000)
 
 

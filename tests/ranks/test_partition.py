@@ -67,14 +67,14 @@ def test_shares_that_cannot_be(monkeypatch):
     refused(ScenarioError, "2 x 2 x 1 parts are not 3", split, plan, 3, (2, 2, 1))
     refused(ScenarioError, "40 ranks for 36 elements", craton.run, shared("solid"), progress=False, devices=40)
     refused(ScenarioError, "11 ranks: 8 x 4 columns of the largest elements", plans, "core", 11)
-    points, centroids = mesh_of_earth()[1:3]
-    refused(ScenarioError, "5000 ranks", sharing.partition, points, centroids, 5000, "bisection")
+    corners, centroids = mesh_of_earth()[1:3]
+    refused(ScenarioError, "5000 ranks", sharing.partition, corners, centroids, 5000, "bisection")
     real = builtins.__import__
     missing = lambda name, *a, **k: real("_absent_" if name == "pymetis" else name, *a, **k)  # noqa: E731
     monkeypatch.setattr(builtins, "__import__", missing)
-    refused(ResourceError, "pip install pymetis", sharing.partition, points, centroids, 2, "metis")
+    refused(ResourceError, "pip install pymetis", sharing.partition, corners, centroids, 2, "metis")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    asked, chosen = (sharing.partition(points, centroids, 2, *how) for how in (("bisection",), ()))
+    asked, chosen = (sharing.partition(corners, centroids, 2, *how) for how in (("bisection",), ()))
     assert np.array_equal(asked, chosen)
 
 
@@ -85,36 +85,39 @@ PYMETIS = pytest.mark.skipif(not importlib.util.find_spec("pymetis"), reason="py
 
 @cache
 def mesh_of_earth():
-    """A part of a chunk with a doubling, its GLL points, its centroids, the chunk."""
+    """A part of a chunk with a doubling, its corners, its centroids, the chunk."""
     whole = chunk(prem.prem(), (0, 0), (24, 16), 1500e3, period=90, slices=(2, 2))
     part = whole.part()
-    return part, numbering.number(part.mesh.elements, 3).points, part.mesh.centroids(), whole
+    return part, part.mesh.corners, part.mesh.centroids(), whole
 
 
 @pytest.mark.parametrize("method", [pytest.param("metis", marks=PYMETIS), "bisection"])
 def test_weights_are_balanced_and_cuts_short(method):
     """Fewer shared points than a third of those of a scattered partition."""
-    part, points, centroids, _ = mesh_of_earth()
+    part, corners, centroids, _ = mesh_of_earth()
+    numbered = numbering.number(part.mesh.elements, 3)
+    points = numbered.points.reshape(len(corners), -1)
     for weights in (np.where(part.sections == 0, 3.0, 1.0), np.ones(len(points))):
         for ranks in (3, 7):
-            load = np.bincount(sharing.partition(points, centroids, ranks, method, weights), weights)
+            load = np.bincount(sharing.partition(corners, centroids, ranks, method, weights), weights)
             assert load.max() / load.mean() < 1.06  # 3 % by METIS, and an element of 3 in about 100
 
     def count(how):
-        pieces = sharing.pieces(points, sharing.partition(points, centroids, 4, how))
-        return sum(len(own) for piece in pieces for own in piece.shared.values())
+        owner = sharing.partition(corners, centroids, 4, how)
+        shared = (sharing.shared_points(points, numbered.count, owner, rank) for rank in range(4))
+        return sum(len(own) for of_rank in shared for own in of_rank.values())
 
     assert count(method) < count("random") / 3
 
 
 def test_dual_graph():
     """Each face has an element behind it, or is a side of the chunk."""
-    part, points, _, _ = mesh_of_earth()
-    offsets, behind = sharing.neighbours(points)
+    part, corners, _, _ = mesh_of_earth()
+    offsets, behind = sharing.neighbours(corners)
     degree = np.diff(offsets)
-    sides = np.bincount(np.concatenate([rows[:, 0] for rows in part.mesh.faces.values()]), minlength=len(points))
-    assert np.array_equal(degree + sides, np.full(len(points), 6))
-    pairs = set(zip(np.repeat(np.arange(len(points)), degree).tolist(), behind.tolist()))
+    sides = np.bincount(np.concatenate([rows[:, 0] for rows in part.mesh.faces.values()]), minlength=len(corners))
+    assert np.array_equal(degree + sides, np.full(len(corners), 6))
+    pairs = set(zip(np.repeat(np.arange(len(corners)), degree).tolist(), behind.tolist()))
     assert all((b, a) in pairs and a != b for a, b in pairs)
 
 

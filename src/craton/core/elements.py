@@ -1,12 +1,11 @@
-"""Partition of a mesh's elements over ranks: owner of each element, points that ranks share, outer
-elements.
-"""
+"""Partition of a mesh's elements over ranks: owner of each element, points that ranks share."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.model.mesh import numbering
 
 INTEGER = 1000  # METIS weighs in whole numbers: the mean weight of an element is this
 
@@ -37,75 +36,27 @@ class ElementWeights:
     method: str
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """Owned elements of one rank, and the points that it shares.
-
-    Parameters
-    ----------
-    rank : int
-    elements : (m,) array
-        Numbers of its elements in the whole mesh (or in its own, where it built that itself): first
-        the outer elements, which hold a shared point, then the inner ones; each group in the order
-        of the mesh.
-    outer : int
-        Number of outer elements.
-    shared : dict of int to (s,) int64 array
-        For each neighbour the points that both have, as places ``position in elements * n^3 +
-        node``. Both sides list the same points in the same order, that of the points' numbers in
-        the whole mesh.
-    """
-
-    rank: int
-    elements: np.ndarray
-    outer: int
-    shared: dict
-
-    def points(self, numbering):
-        """Return the numbers of the shared points by neighbour, in the order of `shared`, from a
-        numbering (m, n, n, n) of the elements.
-        """
-        flat = np.asarray(numbering).reshape(-1)
-        return {rank: flat[places] for rank, places in self.shared.items()}
-
-
 # --- owner of each element ------------------------------------------------------------------------
 
 
-def neighbours(points):
+def neighbours(corners):
     """Return the dual graph: the elements across the faces of each element.
 
     Parameters
     ----------
-    points : (ne, n, n, n) integer array
-        Numbers of GLL points, or (ne, 2, 2, 2) those of the corners.
+    corners : (ne, 8) integer array
+        Numbers of their corner nodes, lexicographic.
 
     Returns
     -------
     offsets, adjacency : (ne + 1,), (edges,) int32 arrays
         Neighbours of element e are adjacency[offsets[e]:offsets[e + 1]].
     """
-    corners = np.asarray(points)[:, :: points.shape[1] - 1, :: points.shape[1] - 1, :: points.shape[1] - 1]
-    faces = np.concatenate([corners.take(side, axis=axis).reshape(-1, 4) for axis in (3, 2, 1) for side in (0, 1)])
-    faces = np.sort(faces, axis=1)
-    order = np.argsort(_hash_corners(faces), kind="stable")
-    same = (faces[order[1:]] == faces[order[:-1]]).all(axis=1)
-    a, b = order[:-1][same] % len(corners), order[1:][same] % len(corners)
-    first, second = np.concatenate([a, b]), np.concatenate([b, a])
-    by_first = np.lexsort((second, first))
-    offsets = np.searchsorted(first[by_first], np.arange(len(corners) + 1))
-    return offsets.astype(np.int32), second[by_first].astype(np.int32)
-
-
-def _hash_corners(faces):
-    """Return a hash of the corners of each face; among 10 million elements, faces with different
-    corners almost surely differ.
-    """
-    key = np.zeros(len(faces), np.uint64)
-    for corner in faces.T:
-        key = (key ^ corner.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(29)
-    return key
+    pairs = numbering.inner_faces(corners)[:, ::2]
+    first, second = np.concatenate([pairs, pairs[:, ::-1]]).T
+    order = np.lexsort((second, first))
+    offsets = np.searchsorted(first[order], np.arange(len(corners) + 1))
+    return offsets.astype(np.int32), second[order].astype(np.int32)
 
 
 def metis(graph, centroids, ranks, weights, seed=0):
@@ -185,13 +136,13 @@ def scatter(graph, centroids, ranks, weights, seed=0):
 METHODS = {"metis": metis, "bisection": bisection, "slices": slices, "random": scatter}
 
 
-def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pairs=None):
+def partition(corners, centroids, ranks, method="auto", weights=None, seed=0, pairs=None):
     """Partition the elements of a mesh: the rank of each element.
 
     Parameters
     ----------
-    points : (ne, n, n, n) integer array
-        Numbers of GLL points (`Numbering.points`) or of corners.
+    corners : (ne, 8) integer array
+        Numbers of their corner nodes, lexicographic.
     centroids : (ne, 3) array
     ranks : int
     method : "auto", "metis", "bisection", "slices" or "random"
@@ -227,7 +178,7 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pai
     chosen = METHODS[_default_method() if method == "auto" else method]
 
     def graph():
-        offsets, adjacency = neighbours(points)
+        offsets, adjacency = neighbours(corners)
         return contract_graph(offsets, adjacency, group)
 
     return chosen(graph, centres, ranks, total, seed)[group]
@@ -263,60 +214,6 @@ def _default_method():
 # --- what ranks share -----------------------------------------------------------------------------
 
 
-def pieces(points, ranks):
-    """Return the `Piece` of every rank from a mesh that is whole on this one.
-
-    Parameters
-    ----------
-    points : (ne, n, n, n) integer array
-        Numbers of GLL points in the whole mesh.
-    ranks : (ne,) array
-        Rank of each element.
-
-    Returns
-    -------
-    list of Piece
-    """
-    points, ranks = np.asarray(points), np.asarray(ranks)
-    count = int(ranks.max()) + 1
-    flat = points.reshape(len(points), -1)
-    last, common = np.empty(int(flat.max()) + 1, np.int32), np.zeros(int(flat.max()) + 1, bool)
-    # of several ranks one stays: the others find it instead of themselves
-    last[flat] = ranks[:, None]
-    common[flat[last[flat] != ranks[:, None]]] = True
-    touched = np.flatnonzero(common[flat].any(axis=1))
-    keys = np.unique((flat[touched].astype(np.int64) * count + ranks[touched, None])[common[flat[touched]]])
-    holders = _holders(*np.divmod(keys, count), count)
-    out = []
-    for rank in range(count):
-        owned = np.flatnonzero(ranks == rank)
-        out.append(piece(rank, owned, flat[owned], holders[rank]))
-    return out
-
-
-def _holders(point, rank, count):
-    """Return for each rank the numbers, rising, of the points that it shares, by neighbour; from
-    (point, rank) pairs sorted by point.
-    """
-    out: list[dict] = [{} for _ in range(count)]
-    starts = np.flatnonzero(np.diff(point, prepend=-1))
-    lengths = np.diff(np.append(starts, len(point)))
-    # pairs of holders `reach` places apart in the list of a point
-    for reach in range(1, int(lengths.max(initial=1))):
-        starts_of_pairs = np.flatnonzero(
-            (np.arange(len(point)) - np.repeat(starts, lengths)) + reach < np.repeat(lengths, lengths)
-        )
-        a, b, shared = rank[starts_of_pairs], rank[starts_of_pairs + reach], point[starts_of_pairs]
-        for pair in np.unique(a * count + b):
-            both = shared[a * count + b == pair]
-            for holder, other in (divmod(int(pair), count), divmod(int(pair), count)[::-1]):
-                out[holder].setdefault(other, []).append(both)
-    return [
-        {other: np.sort(np.concatenate(lists)) for other, lists in sorted(lists_by_neighbour.items())}
-        for lists_by_neighbour in out
-    ]
-
-
 def touching_elements(corners, ranks, rank):
     """Return the elements of a rank and those that touch them, rising, from corner nodes (ne, 8)
     and the rank of each element.
@@ -326,57 +223,28 @@ def touching_elements(corners, ranks, rank):
     return np.flatnonzero(touched[corners].any(axis=1))
 
 
-def piece_from_neighbourhood(rank, elements, ids, ranks):
-    """Return the `Piece` of a rank from its own elements and the `touching_elements`.
+def shared_points(ids, count, ranks, rank, chosen=True):
+    """Return the points that a rank has in common with each other one: dict of rank to numbers, rising.
 
     Parameters
     ----------
-    rank : int
-    elements : (m,) array
-        Their numbers, rising.
     ids : (m, nodes) integer array
-        Numbers of their points in the order in which these elements touch them: then both sides
-        have shared points in one order, for all elements that hold such a point are among those of
-        both.
+        Numbers of the points of its elements and of all that touch them, counted in the order in which
+        these elements touch them: then both sides have shared points in one order.
+    count : int
+        Number of points.
     ranks : (m,) array
-    """
-    is_owned, common = np.zeros(int(ids.max()) + 1, bool), {}
-    is_owned[ids[ranks == rank]] = True
-    for other in np.unique(ranks[ranks != rank]):
-        is_theirs = np.zeros(len(is_owned), bool)
-        is_theirs[ids[ranks == other]] = True
-        both = np.flatnonzero(is_owned & is_theirs)
-        if len(both):
-            common[int(other)] = both
-    owned = np.flatnonzero(ranks == rank)
-    return piece(rank, elements[owned], ids[owned], common)
-
-
-def piece(rank, elements, ids, common):
-    """Return the `Piece` of a rank from its own elements and the points that it shares.
-
-    Parameters
-    ----------
+        Rank of each element.
     rank : int
-    elements : (m,) array
-        Their numbers.
-    ids : (m, ...) integer array
-        Numbers of their points in the whole mesh.
-    common : dict of int to array
-        For each neighbour the numbers, rising, of the points that both have.
+    chosen : (m,) bool array, optional
+        Elements that count.
     """
-    ids = np.asarray(ids).reshape(len(elements), -1)
-    all_shared = np.unique(np.concatenate([*common.values(), np.empty(0, np.int64)]))
-    outside = _is_member(ids, all_shared).any(axis=1)
-    order = np.concatenate([np.flatnonzero(outside), np.flatnonzero(~outside)])
-    outer = int(outside.sum())
-    outer_points, places = np.unique(ids[order[:outer]], return_index=True)
-    shared = {other: places[np.searchsorted(outer_points, points)] for other, points in common.items()}
-    return Piece(rank, np.asarray(elements)[order], outer, shared)
 
+    def points_of(one):
+        flags = np.zeros(count, bool)
+        numbering.mark(flags, ids, np.flatnonzero((ranks == one) & chosen))
+        return flags
 
-def _is_member(ids, members):
-    """Return which ids are in a rising list of members."""
-    if not len(members):
-        return np.zeros(ids.shape, bool)
-    return members[np.minimum(np.searchsorted(members, ids), len(members) - 1)] == ids
+    own = points_of(rank)
+    common = {int(other): np.flatnonzero(own & points_of(other)) for other in np.unique(ranks) if other != rank}
+    return {other: points for other, points in common.items() if len(points)}

@@ -2,7 +2,9 @@
 by bench/cases/scaling_model.py.
 """
 
+import itertools
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -12,12 +14,12 @@ from craton.core.subdomain import shells
 
 @dataclass(frozen=True)
 class Speeds:
-    """Speeds of a GPU and its links; the defaults are those of H200s of one host (bench/NOTES.md).
+    """Speeds of a GPU and its links; the defaults are those of a grid on H200s of one host (bench/NOTES.md).
 
     Parameters
     ----------
     rate : float
-        Plain points a second.
+        Plain points a second, or what else costs are counted in.
     bandwidth : float
         Bytes a second out of a rank.
     latency : float
@@ -42,7 +44,7 @@ def step_seconds(cost, outer, nbytes, speeds):
     Parameters
     ----------
     cost, outer : float
-        All owned points, and those in the slabs that neighbours wait for, in plain points.
+        Of all that the rank owns, and of what neighbours wait for, as `Speeds.rate` counts.
     nbytes : float
         Bytes sent in a step.
     """
@@ -54,85 +56,35 @@ def step_seconds(cost, outer, nbytes, speeds):
     )
 
 
-@dataclass(frozen=True)
-class ElementSpeeds(Speeds):
-    """Speeds of spectral elements on a GPU.
-
-    Parameters
-    ----------
-    traffic : float
-        Bytes a second of a step's least traffic: 247 M isotropic elements of 27 nodes, degree 4,
-        float32 on an H200.
-
-    Fitted to one and two H200s with 399,748 elements each (bench/results/sem_ranks_h200.json):
-    1.620 ms alone, 1.629 without the exchange, 1.639 with it behind the inner elements.
-    """
-
-    traffic: float = 2.2e12
-    launch: float = 5e-6
+# Of spectral elements, whose cost is the least traffic in bytes. Fitted to one and two H200s with 399,748
+# isotropic elements of 27 nodes each, degree 4, float32 (bench/results/sem_ranks_h200.json): 1.620 ms alone,
+# 1.629 without the exchange, 1.639 with it behind the inner elements.
+OF_ELEMENTS = Speeds(rate=2.2e12, thin=1.0, launch=5e-6)
 
 
-def element_seconds(load, itemsize, speeds):
-    """Return the seconds of a step of a rank with a load: outer elements, then inner ones while
-    sums at shared points travel.
-
-    Parameters
-    ----------
-    load : object with cost, outer_cost, sent
-        Reals.
-    itemsize : int
-    speeds : ElementSpeeds
-    """
-    outer, inner = (n * itemsize / speeds.traffic for n in (load.outer_cost, load.cost - load.outer_cost))
-    travel = load.sent * itemsize / speeds.bandwidth + 2 * speeds.latency if load.sent else 0.0
-    return outer + max(inner, travel) + (2 * speeds.launch if load.sent else 0.0)
-
-
-def table(partition, weights, halos, itemsize, speeds, thickness=4):
-    """Return for each rank (subdomain, cost in plain points, bytes sent in a step, seconds of a
-    step).
+def grid_loads(partition, weights, phases, itemsize, thickness=4):
+    """Return for each rank (cost in plain points, points that neighbours wait for, bytes sent in a step).
 
     Parameters
     ----------
     partition : list of Subdomain
     weights : GridWeights
-    halos : list of list of Halo
-        For each phase.
+    phases : sequence of Phase
+        All fields of a phase are sent as thick as the thickest.
     itemsize : int
         Bytes of a real.
-    speeds : Speeds
     thickness : int
         Points of the slabs that neighbours wait for.
     """
     limits = [np.unique([n for subdomain in partition for n in subdomain.box[2 * a : 2 * a + 2]]) for a in range(3)]
-    uncut = costs(limits, replace(weights, cut=dict.fromkeys("zyx", 0.0)))
-    rows = []
-    for subdomain, cost in zip(partition, uncut):
-        nbytes = sum(sent(subdomain, face, halos) for face in subdomain.faces) * itemsize
-        outer = sum(
-            float(np.prod([b - a for a, b in zip(box[::2], box[1::2])])) for box in shells(subdomain, thickness, 32)[0]
-        )
-        rows.append(
-            (subdomain, float(cost), nbytes, step_seconds(float(cost), min(outer, float(cost)), nbytes, speeds))
-        )
-    return rows
-
-
-def sent(subdomain, face, halos):
-    """Return the numbers sent to the neighbour behind a face in a step; all fields of a phase have
-    the halo of the thickest.
-
-    Parameters
-    ----------
-    subdomain : Subdomain
-    face : (str, int)
-        Axis and side.
-    halos : list of list of Halo
-        For each phase.
-    """
-    axis, side = face
-    total = 0
-    for of_phase in halos:
-        along = [halo for halo in of_phase if halo.axis == axis]
-        total += len(along) * max((halo.low if side else halo.high for halo in along), default=0)
-    return total * int(np.prod([n for a, n in zip("zyx", subdomain.shape) if a != axis], dtype=np.int64))
+    uncut = map(float, costs(limits, replace(weights, cut=dict.fromkeys("zyx", 0.0))))
+    planes = {}
+    for axis, side in itertools.product("xyz", (0, 1)):
+        of_phases = [[h.low if side else h.high for h in p.halos if h.axis == axis] for p in phases]
+        planes[axis, side] = sum(len(thick) * max(thick, default=0) for thick in of_phases)
+    loads = []
+    for own, cost in zip(partition, uncut):
+        reals = sum(planes[face] * prod(own.shape) // own.shape["zyx".index(face[0])] for face in own.faces)
+        outer = sum(prod([b - a for a, b in zip(box[::2], box[1::2])]) for box in shells(own, thickness, 32)[0])
+        loads.append((cost, min(float(outer), cost), reals * itemsize))
+    return loads

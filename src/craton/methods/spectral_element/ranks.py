@@ -63,7 +63,7 @@ def partition(weights, ranks):
     """
     w = weights
     pairs = interface(w.corners, w.fluid)
-    return elements.partition(w.corners.reshape(-1, 2, 2, 2), w.centroids, ranks, w.method, w.cost, pairs=pairs)
+    return elements.partition(w.corners, w.centroids, ranks, w.method, w.cost, pairs=pairs)
 
 
 @dataclass(frozen=True)
@@ -93,31 +93,41 @@ class Load:
 
 
 def rank_loads(weights, ranks):
-    """Return the `Load` of each of `ranks` ranks, counted from nodes, edges and faces of the mesh
-    alone: list.
-    """
+    """Return the `Load` of each of `ranks` ranks, from nodes, edges and faces of the mesh alone: list."""
+    from scipy.sparse import coo_array
+
     cost, fluid = weights.cost, weights.fluid
     owner = partition(weights, ranks) if ranks > 1 else np.zeros(len(cost), np.int32)
     numbered = numbering.number(weights.corners, 2)
     points, solid, _ = number_by_medium(numbered.points.reshape(len(cost), -1), numbered.count, fluid)
+    points += solid * fluid[:, None]
+    # of several ranks one stays: the others find it instead of themselves
+    last, common = np.empty(points.max() + 1, np.int32), np.zeros(points.max() + 1, bool)
+    last[points] = owner[:, None]
+    common[points[last[points] != owner[:, None]]] = True
+    element, node = np.nonzero(common[points])
+    holds = coo_array((np.ones(len(node), bool), (points[element, node], owner[element])), shape=(len(last), ranks))
+    holds = holds.tocsr()  # which ranks have a shared point
     middles = sum((n == 1).astype(int) for n in np.indices((3, 3, 3))).ravel()
-    weight = float(weights.degree - 1) ** middles
-    loads = []
-    for piece in elements.pieces(points + solid * fluid[:, None], owner):
-        shared = [(weight[places % 27], fluid[piece.elements[places // 27]]) for places in piece.shared.values()]
-        outer = piece.elements[: piece.outer]
-        loads.append(
-            Load(
-                elements=len(piece.elements),
-                outer=piece.outer,
-                cost=float(cost[piece.elements].sum()),
-                outer_cost=float(cost[outer].sum()),
-                neighbours=len(shared),
-                shared=int(sum(count.sum() for count, _ in shared)),
-                sent=int(sum((count * np.where(is_fluid, 1, 3)).sum() for count, is_fluid in shared)),
-            )
-        )
-    return loads
+    weight, sent = np.zeros(len(last)), np.zeros(len(last))
+    weight[points[element, node]] = float(weights.degree - 1) ** middles[node]
+    sent[points[element, node]] = np.where(fluid[element], 1, 3)
+    between = [(holds.T.astype(float) @ holds.multiply(of[:, None])).tocsr() for of in (weight, weight * sent)]
+    for of in between:
+        of.setdiag(0)
+        of.eliminate_zeros()
+    is_outer = np.zeros(len(cost), bool)
+    is_outer[element] = True
+    columns = (
+        np.bincount(owner, minlength=ranks),
+        np.bincount(owner[is_outer], minlength=ranks),
+        np.bincount(owner, cost, ranks),
+        np.bincount(owner[is_outer], cost[is_outer], ranks),
+        np.diff(between[0].indptr),
+        between[0].sum(axis=1).astype(int),
+        between[1].sum(axis=1).astype(int),
+    )
+    return [Load(*row) for row in zip(*(column.tolist() for column in columns))]
 
 
 def interface(corners, fluid):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.core.performance import ElementSpeeds, step_seconds
+from craton.core.performance import OF_ELEMENTS, step_seconds
 from craton.methods.spectral_element import build
 from craton.methods.spectral_element.mesh import chunk_notes, families
 from craton.methods.waves.problem import refuse, step_problems
@@ -120,7 +120,7 @@ class Counted:
     def _times(self):
         full, without_exchange = self.seconds
         per = self.chunk.size / full
-        links_ = f"; {ElementSpeeds().bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs"
+        links_ = f"; {OF_ELEMENTS.bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs"
         rows = [
             ("steps", f"{self.steps:,} of {self.step:.4g} s, the stability limit of columns of elements times 0.95"),
             ("GPUs", f"H200 assumed: {self.rate / 1e6:.0f} M elements/s each" + (links_ if self.ranks > 1 else "")),
@@ -236,8 +236,8 @@ def rate_of(scenario, chunk):
 
 
 def links(rate, ranks):
-    """Return `ElementSpeeds` of a number of GPUs, in elements."""
-    within_host = ElementSpeeds(rate=rate, thin=1.0)
+    """Return the `Speeds` of a number of GPUs, in elements."""
+    within_host = replace(OF_ELEMENTS, rate=rate)
     return (
         within_host if ranks <= HOST else replace(within_host, bandwidth=NETWORK, latency=within_host.latency + FARTHER)
     )

@@ -84,28 +84,34 @@ def build_subdomain(prepared, element, fluid, owner, team=None):
     team = team or SingleRank()
     if team.size == 1:
         return build_single_subdomain(prepared, element, fluid, team)
-    mesh, numbers, is_owned = prepared.mesh, element_numbers(prepared), owner == team.rank
+    mesh, numbers = prepared.mesh, element_numbers(prepared)
     # owned elements, and those that complete their points' masses
-    nearby = elements.touching_elements(mesh.corners, is_owned, True)
+    nearby = elements.touching_elements(mesh.corners, owner, team.rank)
     numbered = numbering.number(mesh.elements[nearby], element.degree)
-    ids, solid_count, fluid_count = number_by_medium(
-        numbered.points.reshape(len(nearby), -1), numbered.count, fluid[nearby]
-    )
-    border = piece_at_border(mesh.corners[nearby], owner[nearby], team.rank, ids, solid_count, fluid[nearby])
-    inner = np.setdiff1d(np.flatnonzero(is_owned[nearby]), border.elements)
-    order = np.concatenate([border.elements, inner, np.flatnonzero(~is_owned[nearby])])
-    size, places, fluid_here = (len(border.elements) + len(inner), nearby[order], fluid[nearby[order]])
-    points, counts, ghosted_counts = number_owned_first(ids, order, (solid_count, fluid_count), fluid_here, size)
+    ids, *of_media = number_by_medium(numbered.points.reshape(len(nearby), -1), numbered.count, fluid[nearby])
+    media, is_owned, common = (~fluid[nearby], fluid[nearby]), owner[nearby] == team.rank, []
+    is_outer = np.zeros(len(nearby), bool)
+    for in_medium, count in zip(media, of_media):
+        common.append(elements.shared_points(ids, count, owner[nearby], team.rank, in_medium))
+        is_shared = np.zeros(numbered.count, bool)
+        is_shared[np.concatenate([np.empty(0, int), *common[-1].values()])] = True
+        is_outer |= is_shared[ids].any(axis=1) & in_medium & is_owned
+    order = np.lexsort((~is_outer, ~is_owned))  # outer elements, inner ones, ghosts
+    size, places, fluid_here = int(is_owned.sum()), nearby[order], fluid[nearby[order]]
+    points, own_numbers, counts, ghosted_counts = number_owned_first(ids, order, of_media, fluid_here, size)
     ghosted_mesh = select_elements(mesh, places).elevated()
     ghosted = geometry_of(ghosted_mesh, element, fluid_here, points, ghosted_counts)
     media = team.every(lambda: (not fluid.all(), bool(fluid.any())))
     subdomain = Subdomain(
         team=team,
         mesh=leading_elements(ghosted_mesh, size),
-        outer=border.outer,
+        outer=int(is_outer.sum()),
         points=points[:size],
         counts=counts,
-        shared=sharing_by_medium(team, border, points, fluid_here),
+        shared={
+            medium: Sharing(team, {rank: own[shared] for rank, shared in lists.items()})
+            for medium, own, lists in zip(("solid", "fluid"), own_numbers, common)
+        },
         media=tuple(map(any, zip(*media))),
         numbers=numbers[places[:size]],
         bounds=mesh_bounds(prepared, team),
@@ -148,29 +154,6 @@ def element_numbers(prepared):
     return np.arange(prepared.mesh.size) if prepared.numbers is None else prepared.numbers
 
 
-def piece_at_border(corners, owner, rank, ids, solid, fluid):
-    """Return the `elements.Piece` of the owned elements that touch other ranks' elements.
-
-    Parameters
-    ----------
-    corners : (ne, 8) int array
-        Corner nodes of the owned elements and the ghost elements.
-    owner : (ne,) int array
-    rank : int
-    ids : (ne, n^3) int array
-        Numbers of the points, counted separately in the solid and in the fluid.
-    solid : int
-        Points of the solid.
-    fluid : (ne,) bool array
-    """
-    touched = np.zeros((2, int(corners.max()) + 1), bool)
-    for side, chosen in enumerate((owner == rank, owner != rank)):
-        touched[side, corners[chosen]] = True
-    nearby = np.flatnonzero(touched.all(axis=0)[corners].any(axis=1))
-    piece = elements.piece_from_neighbourhood(rank, nearby, ids[nearby] + solid * fluid[nearby, None], owner[nearby])
-    return elements.Piece(rank, piece.elements[: piece.outer], piece.outer, piece.shared)
-
-
 def number_owned_first(ids, order, counts, fluid, size):
     """Renumber the points of elements in another order: those of the first `size` elements, the
     owned ones, come first in each medium.
@@ -178,10 +161,12 @@ def number_owned_first(ids, order, counts, fluid, size):
     Returns
     -------
     points : (ne, n^3) int32 array
+    numbers : list of int32 array
+        New number of each point of the solid and of the fluid.
     owned, total : (int, int)
         Points of the solid and of the fluid: of the owned elements, of all.
     """
-    points, owned_counts, total_counts = np.empty((len(order), ids.shape[1]), np.int32), [], []
+    points, numbers, owned_counts, total_counts = np.empty((len(order), ids.shape[1]), np.int32), [], [], []
     for in_medium, count in zip((~fluid, fluid), counts):
         owned, used, rows = np.zeros(count, bool), np.zeros(count, bool), np.flatnonzero(in_medium)
         split = int(np.searchsorted(rows, size))
@@ -192,20 +177,8 @@ def number_owned_first(ids, order, counts, fluid, size):
         total_counts.append(owned_counts[-1] + len(ghosts))
         number[ghosts] = np.arange(owned_counts[-1], total_counts[-1], dtype=np.int32)
         numbering.renumber(points, rows, number, ids, order[rows])
-    return points, tuple(owned_counts), tuple(total_counts)
-
-
-def sharing_by_medium(team, piece, points, fluid):
-    """Return the `Sharing` of the points of each medium, by its name, from a piece and the points
-    of its elements.
-    """
-    lists = piece.points(points)
-    in_fluid = {rank: fluid[places // points.shape[1]] for rank, places in piece.shared.items()}
-    shared = {}
-    for medium, is_fluid in (("solid", False), ("fluid", True)):
-        of_medium = {rank: numbers[in_fluid[rank] == is_fluid] for rank, numbers in lists.items()}
-        shared[medium] = Sharing(team, {rank: numbers for rank, numbers in sorted(of_medium.items()) if len(numbers)})
-    return shared
+        numbers.append(number)
+    return points, numbers, tuple(owned_counts), tuple(total_counts)
 
 
 def number_by_medium(points, count, fluid):

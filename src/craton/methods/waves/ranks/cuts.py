@@ -4,97 +4,88 @@ memory of each rank.
 
 import numpy as np
 
+from craton.core.partition import split
+from craton.core.performance import OF_ELEMENTS, Speeds, grid_loads, step_seconds
+from craton.methods.waves.ranks.ranks import plan_of_rank
+
 SHOWN = 16  # ranks that are listed one by one
 
 
 def of_grid(scenario, planned, ranks):
-    """Return the section, in lines.
+    """Return the section of a grid, in lines.
 
     Raises
     ------
     ScenarioError
         The grid cannot be cut so.
     """
-    from craton.core.partition import split
-    from craton.core.performance import Speeds, step_seconds, table
-
-    partition, speeds = split(planned, ranks, scenario.run.grid), Speeds()
-    rows = table(
-        partition,
-        planned.weights,
-        [phase.halos for phase in planned.phases],
-        np.dtype(planned.precision).itemsize,
-        speeds,
-    )
-    whole, slowest = sum(cost for _, cost, _, _ in rows), max(seconds for *_, seconds in rows)
-    efficiency = step_seconds(whole, 0, 0, speeds) / (ranks * slowest)
-    even = whole / (ranks * max(cost for _, cost, _, _ in rows))
-    sent = [n for _, _, n, _ in rows]
-    (nbytes, per_point), size = memory(planned, partition), np.dtype(planned.precision).itemsize
-    return "\n".join(
-        [
-            f"Ranks: {ranks} as {' x '.join(map(str, partition[0].ranks[::-1]))} along x, y, z",
-            *shown([line(rank, *row) for rank, row in enumerate(rows)]),
-            f"  halos       {max(sent) / 1e6:,.2f} MB a step out of a rank, {sum(sent) / 1e6:,.1f} MB in all",
-            f"  memory      {nbytes / 2**30:,.2f} GiB on the largest rank, {size * per_point:.1f} bytes per grid point "
-            f"({per_point:.2f} {planned.precision})",
-            f"  efficiency  {efficiency:.1%} expected of {ranks} GPUs ({even:.1%} if halos cost nothing); assumed: "
-            f"{speeds.rate / 1e9:g} G points/s, {speeds.bandwidth / 1e9:g} GB/s and {speeds.latency * 1e6:g} us between neighbours",
-        ]
-    )
-
-
-def shown(lines):
-    """Return the lines of the first ranks, and how many more there are."""
-    return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"  ... and {len(lines) - SHOWN} more"]
-
-
-def line(rank, subdomain, cost, nbytes, seconds):
-    """One rank."""
-    k0, k1, j0, j1, i0, i1 = subdomain.box
-    box = f"x {i0}..{i1 - 1}  y {j0}..{j1 - 1}  z {k0}..{k1 - 1}"
-    return f"  rank {rank:<6} {box:<44} {subdomain.points / 1e6:>10,.2f} M points, sends {nbytes / 1e6:,.2f} MB, {seconds * 1e3:.3f} ms"
-
-
-def memory(planned, partition):
-    """Bytes of the plan of the rank with the most points, and its values per grid point."""
-    from craton.methods.waves.ranks.ranks import plan_of_rank
-
+    partition, size = split(planned, ranks, scenario.run.grid), np.dtype(planned.precision).itemsize
     largest = max(partition, key=lambda subdomain: subdomain.points)
-    local = plan_of_rank(planned, largest.rank, len(partition), largest.ranks[::-1])
-    return local.nbytes, local.nbytes / np.dtype(planned.precision).itemsize / largest.points
+    nbytes = plan_of_rank(planned, largest.rank, ranks, largest.ranks[::-1]).nbytes
+    per_point = nbytes / largest.points
+    about = {
+        "": f"{ranks} as {' x '.join(map(str, partition[0].ranks[::-1]))} along x, y, z",
+        "memory": f"{nbytes / 2**30:,.2f} GiB on the largest rank, {per_point:.1f} bytes per grid point "
+        f"({per_point / size:.2f} {planned.precision})",
+    }
+    words = [f"{'  '.join(map(limits, 'xyz', part.box[4::-2], part.box[::-2])):<44}" for part in partition]
+    words = [f"{text} {part.points / 1e6:>10,.2f} M points" for text, part in zip(words, partition)]
+    return section(about, words, grid_loads(partition, planned.weights, planned.phases, size), Speeds(), "G points/s")
+
+
+def limits(axis, first, end):
+    """Return the points of a rank along an axis, in words."""
+    return f"{axis} {first}..{end - 1}"
 
 
 def of_elements(planned, loads):
     """Return the section for spectral elements, in lines, from the `Load` of every rank."""
-    from craton.core.performance import ElementSpeeds, element_seconds
-
-    speeds, size = ElementSpeeds(), np.dtype(planned.precision).itemsize
-    ranks = len(loads)
-    seconds, costs = ([element_seconds(load, size, speeds) for load in loads], [load.cost for load in loads])
-    even, elements = sum(costs) / ranks / max(costs), sum(load.elements for load in loads)
-    efficiency = sum(costs) * size / speeds.traffic / (ranks * max(seconds))
+    size, elements = np.dtype(planned.precision).itemsize, sum(load.elements for load in loads)
+    outer = [load.outer / load.elements for load in loads]
     nbytes = max(planned.nbytes * load.elements / elements + (2 * size + 12) * load.sent for load in loads)
-    sent, outer = ([load.sent * size / 1e6 for load in loads], [load.outer / load.elements for load in loads])
-    return "\n".join(
-        [
-            f"Ranks: {ranks}",
-            *shown([element_line(rank, load, size, time) for rank, (load, time) in enumerate(zip(loads, seconds))]),
-            f"  shared points  {sum(load.shared for load in loads):,}; in a step {max(sent):,.2f} MB "
-            f"out of a rank, {sum(sent):,.1f} MB in all",
-            f"  outer          {sum(load.outer for load in loads) / elements:.1%} of the elements, {max(outer):.1%} on a rank",
-            f"  memory         about {nbytes / 2**30:,.2f} GiB on the largest rank",
-            f"  imbalance      the slowest rank has {max(costs) / np.mean(costs) - 1:.1%} more to do than the mean",
-            f"  efficiency     {efficiency:.1%} expected of {ranks} GPUs ({even:.1%} if the exchange costs nothing); assumed: "
-            f"{speeds.traffic / 1e12:g} TB/s of least traffic; {speeds.bandwidth / 1e9:g} GB/s, "
-            f"{speeds.latency * 1e6:g} us between neighbours",
-        ]
-    )
+    about = {
+        "": f"{len(loads)}",
+        "shared points": f"{sum(load.shared for load in loads):,}",
+        "outer": f"{sum(load.outer for load in loads) / elements:.1%} of the elements, {max(outer):.1%} on a rank",
+        "memory": f"about {nbytes / 2**30:,.2f} GiB on the largest rank",
+    }
+    words = [
+        f"{load.elements:>11,} elements, {share:6.1%} outer, {load.neighbours:>3} neighbours, {load.shared:>10,} shared points"
+        for load, share in zip(loads, outer)
+    ]
+    costs = [(load.cost * size, load.outer_cost * size, load.sent * size) for load in loads]
+    return section(about, words, costs, OF_ELEMENTS, "GB/s of least traffic")
 
 
-def element_line(rank, load, size, seconds):
-    """One rank."""
-    return (
-        f"  rank {rank:<6} {load.elements:>11,} elements, {load.outer / load.elements:6.1%} outer, {load.neighbours:>3} neighbours, "
-        f"{load.shared:>10,} shared points, sends {load.sent * size / 1e6:,.3f} MB, {seconds * 1e3:.3f} ms"
-    )
+def section(about, words, loads, speeds, unit):
+    """Return the section of a partition, in lines.
+
+    Parameters
+    ----------
+    about : dict of str to str
+        Ranks, under an empty name, and what else is told of the whole.
+    words : list of str
+        What each rank owns.
+    loads : list of (float, float, int)
+        Cost, that of what neighbours wait for, and bytes sent in a step, by rank.
+    speeds : Speeds
+    unit : str
+        Of 1e9 of its rate.
+    """
+    costs, _, sent = zip(*loads)
+    seconds, ranks = [step_seconds(*load, speeds) for load in loads], len(loads)
+    efficiency = step_seconds(sum(costs), 0, 0, speeds) / (ranks * max(seconds))
+    lines = [
+        f"  rank {rank:<6} {text}, sends {nbytes / 1e6:,.3f} MB, {time * 1e3:.3f} ms"
+        for rank, (text, nbytes, time) in enumerate(zip(words, sent, seconds))
+    ]
+    about = about | {
+        "exchange": f"{max(sent) / 1e6:,.2f} MB a step out of a rank, {sum(sent) / 1e6:,.1f} MB in all",
+        "imbalance": f"the slowest rank has {max(costs) / np.mean(costs) - 1:.1%} more to do than the mean",
+        "efficiency": f"{efficiency:.1%} expected of {ranks} GPUs ({np.mean(costs) / max(costs):.1%} if the exchange costs "
+        f"nothing); assumed: {speeds.rate / 1e9:g} {unit}, {speeds.bandwidth / 1e9:g} GB/s and "
+        f"{speeds.latency * 1e6:g} us between neighbours",
+    }
+    more = [f"  ... and {ranks - SHOWN} more"] * (ranks > SHOWN)
+    rows = [f"  {name:<14} {text}" for name, text in about.items() if name]
+    return "\n".join([f"Ranks: {about['']}", *lines[:SHOWN], *more, *rows])

@@ -125,8 +125,8 @@ def test_source_and_receiver_on_the_cut():
     scenario = text(middle=1350, receivers='[[receivers]]\nname = "C"\nat = [1350, 1220, 0]')
     assert same_bits(scenario, X)[0].box[5] == 14
     plan = alone(scenario)[0]
-    columns, gathering = divide_channels(plan, split(plan, 2, X), *sampling_launches(plan))
-    assert (np.diff(gathering.first) > 1).any() and all(len(of_rank.rows) for of_rank in columns)
+    tables, gathering = divide_channels(plan, split(plan, 2, X), *sampling_launches(plan))
+    assert (np.diff(gathering.first) > 1).any() and all((np.diff(first) == 1).any() for first, _, _ in tables)
 
 
 def test_a_sea_floor_may_be_cut_along_z():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.core.layout import Layout
-from craton.core.localise import Cut
+from craton.core.localise import Cut, select_rows
 from craton.core.operator import Operator
 from craton.core.plan import Array, Launch, Phase, StepPlan
 
@@ -115,26 +115,6 @@ def partial_sums(channels, count, op):
 # --- of a grid ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Columns that a rank records.
-
-    Parameters
-    ----------
-    channels : int array
-        Channels all of whose points it owns.
-    rows : int array
-        Rows of the table of all channels, owned points of channels of several ranks: each is a
-        column behind those of `channels`.
-    """
-
-    channels: np.ndarray
-    rows: np.ndarray
-
-    def __len__(self):
-        return len(self.channels) + len(self.rows)
-
-
 def sampling_launches(plan):
     """Return the launches of a plan that sample, in their order: list of Launch.
 
@@ -155,26 +135,29 @@ def divide_channels(plan, partition, launch):
         Of the whole grid.
     partition : list of Subdomain
     launch : Launch
+
+    Returns
+    -------
+    list of (int array, int array, array)
+        Of each rank: where its columns begin among its entries of the launch's table, which these are, their
+        weights.
+    Gathering
     """
     source, first, weight = (np.asarray(plan.arrays[name].data) for name in names_of(launch))
     owner, counts = owner_of(partition, plan.layout.place(source)), np.diff(first)
-    sampled, single = counts > 0, np.full(len(counts), -1)
-    low, high = (f.reduceat(owner, first[:-1][sampled]) for f in (np.minimum, np.maximum))
-    single[sampled] = np.where(low == high, low, -1)
-    of_several = np.repeat(single < 0, counts)
-    columns = [
-        Columns(np.flatnonzero(single == rank), np.flatnonzero(of_several & (owner == rank)))
-        for rank in range(len(partition))
-    ]
-    entries = of_several.copy()
-    entries[first[:-1][sampled]] = True  # a channel of one rank: one column, at its first row
-    column, start = np.empty(len(source), np.int64), 0
-    for of_rank in columns:
-        column[np.concatenate([first[of_rank.channels], of_rank.rows])] = start + np.arange(len(of_rank))
-        start += len(of_rank)
-    limits = np.append(0, np.cumsum(np.where(single < 0, counts, 1)))
-    weights = np.where(of_several, weight, 1)[entries].astype(weight.dtype)
-    return columns, Gathering(limits, column[entries], weights, launch.op)
+    low, high = (f.reduceat(owner, first[:-1][counts > 0]) for f in (np.minimum, np.maximum))
+    is_divided = np.repeat(low != high, counts[counts > 0])  # entries of channels of several ranks: a column each
+    begins = is_divided.copy()
+    begins[first[:-1][counts > 0]] = True
+    start = np.flatnonzero(begins)
+    of_rank, tables, weights = owner[start], [], np.where(is_divided, 1, weight)
+    for rank in range(len(partition)):
+        begin, entries = select_rows(np.append(start, len(source)), np.flatnonzero(of_rank == rank))
+        tables.append((begin, entries, weights[entries]))
+    column = np.empty(len(start), np.int64)
+    column[np.argsort(of_rank, kind="stable")] = np.arange(len(start))
+    weights = np.where(is_divided, weight, 1)[start].astype(weight.dtype)
+    return tables, Gathering(np.searchsorted(start, first), column, weights, launch.op)
 
 
 def owner_of(partition, points):
@@ -201,38 +184,27 @@ def names_of(launch):
     return [names[name] for name in ("source", "first", "weight")]
 
 
-def record_columns(plan, columns, launch, subdomain, slots):
+def record_columns(plan, table, launch, subdomain, slots):
     """Return arrays and launches of a rank's record; none where it records nothing.
 
     Parameters
     ----------
     plan : Plan
         Of the whole grid.
-    columns : Columns
-        Of the rank.
+    table : (int array, int array, array)
+        Of the rank, see `divide_channels`.
     launch : Launch
         Samples all channels of the whole.
     subdomain : Subdomain
     slots : int
         Steps that the record holds.
     """
-    if not len(columns):
+    first, entries, weight = table
+    count, names, record = len(first) - 1, names_of(launch), launch.arrays[0]
+    if not count:
         return {}, []
-    names = names_of(launch)
-    source, first, weight = (np.asarray(plan.arrays[name].data) for name in names)
-    rows = np.concatenate([np.empty(0, int), *(np.arange(first[c], first[c + 1]) for c in columns.channels)])
-    counts = np.append(np.diff(first)[columns.channels], np.ones(len(columns.rows), int))
-    cut = Cut(plan.layout, replace(plan.layout, shape=subdomain.shape), subdomain)
-    values = (
-        cut.move(source[np.append(rows, columns.rows)]),
-        np.append(0, np.cumsum(counts)),
-        np.append(weight[rows], np.ones(len(columns.rows))),
-    )
-    arrays = {
-        name: replace(plan.arrays[name], shape=v.shape, data=np.asarray(v, plan.arrays[name].dtype))
-        for name, v in zip(names, values)
-    }
-    record = launch.arrays[0]
-    arrays[record] = replace(plan.arrays[record], shape=(slots, len(counts)))
-    params = {"columns": len(counts), "slots": slots}
-    return arrays, [replace(launch, box=(0, 1, 0, 1, 0, len(counts)), params=params)]
+    source = Cut.of(plan, subdomain).move(np.asarray(plan.arrays[names[0]].data)[entries])
+    arrays = {name: plan.arrays[name].of(values) for name, values in zip(names, (source, first, weight))}
+    arrays[record] = replace(plan.arrays[record], shape=(slots, count))
+    params = {"columns": count, "slots": slots}
+    return arrays, [replace(launch, box=(0, 1, 0, 1, 0, count), params=params)]

@@ -37,6 +37,11 @@ class Cut:
     new: Layout
     subdomain: Subdomain
 
+    @classmethod
+    def of(cls, plan, subdomain):
+        """Return the map from a plan of the whole grid to a subdomain."""
+        return cls(plan.layout, replace(plan.layout, shape=subdomain.shape), subdomain)
+
     def layout(self, of):
         """Return the part's layout for one of the whole grid, which may have fewer rows in a plane
         (the plane of several shots).
@@ -110,7 +115,7 @@ def localise_plan(plan, subdomain, records=None):
     CratonError
         An array does not say how it follows the grid.
     """
-    cut = Cut(plan.layout, replace(plan.layout, shape=subdomain.shape), subdomain)
+    cut = Cut.of(plan, subdomain)
     arrays = {name: _cut_array(spec, name, cut) for name, spec in plan.arrays.items()}
     phases = []
     for phase in plan.phases:
@@ -276,20 +281,25 @@ def _cut_table(whole_launch, plan, cut):
     if not owned.any():
         return [], {}
     chosen = np.flatnonzero(owned)
-    counts = np.diff(first.data)
-    rows = np.repeat(owned, counts)
-    values = (
-        cut.move(target.data[chosen]),
-        np.append(0, np.cumsum(counts[chosen])),
-        np.asarray(column.data)[rows],
-        np.asarray(weight.data)[rows],
-    )
-    arrays = {
-        named[name]: replace(spec, shape=v.shape, data=np.asarray(v, spec.dtype))
-        for name, spec, v in zip(TABLE, (target, first, column, weight), values)
-    }
+    begin, rows = select_rows(first.data, chosen)
+    values = (cut.move(target.data[chosen]), begin, *(np.asarray(spec.data)[rows] for spec in (column, weight)))
+    arrays = {named[name]: plan.arrays[named[name]].of(v) for name, v in zip(TABLE, values)}
     places = tuple(n[chosen] - low for n, low in zip(whole_launch.places, cut.subdomain.box[::2]))
     return [replace(whole_launch, box=(0, 1, 0, 1, 0, len(chosen)), places=places)], arrays
+
+
+def select_rows(first, chosen):
+    """Return where chosen rows of a table begin among their entries, and which entries of the table these are.
+
+    Parameters
+    ----------
+    first : (rows + 1,) int array
+        Where each row of the table begins.
+    chosen : int array
+    """
+    counts = np.diff(first)[chosen]
+    begin = np.append(0, np.cumsum(counts))
+    return begin, np.arange(begin[-1]) + np.repeat(np.asarray(first)[chosen] - begin[:-1], counts)
 
 
 def _cut_history(whole_launch, plan, cut):
@@ -305,10 +315,7 @@ def _cut_history(whole_launch, plan, cut):
     chosen = owned[:, 0]
     moved, count = cut.move(groups[chosen]).ravel(), int(chosen.sum())
     row = history.shape[1] // len(chosen) * count
-    arrays = {
-        names["history"]: replace(history, shape=(history.shape[0], row)),
-        names["source"]: replace(source, shape=moved.shape, data=moved),
-    }
+    arrays = {names["history"]: replace(history, shape=(history.shape[0], row)), names["source"]: source.of(moved)}
     low, high = (int(chosen[:n].sum()) for n in whole_launch.box[4:])
     params = whole_launch.params | {"columns": count}
     local = replace(whole_launch, box=(0, 1, 0, 1, low, high), params=params)

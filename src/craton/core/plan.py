@@ -4,7 +4,7 @@ Arrays, scalars, an ordered list of phases; no method computes physics.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,10 @@ class Array:
         if isinstance(self.data, Rolling):
             return self.data.nbytes
         return 0 if self.part_of else math.prod(map(int, self.shape)) * np.dtype(self.dtype).itemsize
+
+    def of(self, values):
+        """Return the array with other values, and their shape."""
+        return replace(self, shape=np.shape(values), data=np.asarray(values, self.dtype))
 
     def on_host(self):
         """Return the initial values as a host array."""

@@ -70,7 +70,7 @@ class Division(Ranks):
             See `Machine.commit`.
         """
         with agreed(self.comm):
-            local = plan if self.alone else steps_of_rank(plan, self.partition, self.comm.rank)
+            local = plan if self.alone else steps_of_rank(plan, self.partition, self.comm.rank)[0]
             program = machine.commit(local, state.fills(local), arrays)
         connect(program, self.comm)
         return program

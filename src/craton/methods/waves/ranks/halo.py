@@ -41,6 +41,26 @@ def _operator(name, writes, reads, fields):
     )
 
 
+def buffers(name, out, into, precision):
+    """Return the buffers of an exchange, ``NAME_out`` and ``NAME_in``, with a part ``NAME_out_RANK`` for each other
+    rank, and the messages between these: dict of str to Array, tuple of Message.
+
+    Parameters
+    ----------
+    out, into : dict of int to int
+        Reals that go to other ranks, and that come from them, by rank.
+    precision : str
+    """
+    arrays = {}
+    for way, sizes in (("out", out), ("in", into)):
+        ends = dict(zip(sizes, np.cumsum(list(sizes.values())).tolist()))
+        arrays[f"{name}_{way}"] = Array("halos", (max(ends.values(), default=0),), precision)
+        for rank, size in sizes.items():
+            part = {"part_of": f"{name}_{way}", "start": ends[rank] - size}
+            arrays[f"{name}_{way}_{rank}"] = Array("halos", (size,), precision, **part)
+    return arrays, tuple(Message(rank, f"{name}_out_{rank}", f"{name}_in_{rank}") for rank in out)
+
+
 def exchange(plan, subdomain, phase):
     """Return the buffers of a rank, and its phase with the messages to its neighbours and the
     launches that pack and unpack them.
@@ -48,24 +68,30 @@ def exchange(plan, subdomain, phase):
     What goes to one rank is one message, also where it lies behind two faces: slabs in the order of
     the sender's faces.
     """
-    arrays, messages, launches = {}, [], {"out": [], "in": []}
-    for rank in sorted({neighbour.rank for neighbour in subdomain.neighbours}):
-        faces = [face for face, other in subdomain.faces.items() if other == rank]
-        names = {way: f"halo_{phase.name}_{rank}_{way}" for way in launches}
-        for way, name in names.items():
-            size = 0
-            for axis, side in sorted(faces, key=lambda face: (face[0], face[1] if way == "out" else 1 - face[1])):
-                for n, halos in enumerate(_threes([halo for halo in phase.halos if halo.axis == axis])):
-                    part = f"{name}_{axis}{side}{n or ''}"
-                    box = slab(subdomain.shape, axis, limits(subdomain.shape, halos, (axis, side), way))
-                    arrays[part] = Array("halos", (len(halos) * points(box),), plan.precision, part_of=name, start=size)
-                    launches[way].append(copy_of_slab(plan.layout, [halo.field for halo in halos], box, part, way))
-                    size += arrays[part].shape[0]
-            arrays |= {name: Array("halos", (size,), plan.precision)} if size else {}
-        messages += [Message(rank, names["out"], names["in"])] if size else []
-    return arrays, replace(
-        phase, messages=tuple(messages), packing=tuple(launches["out"]), unpacking=tuple(launches["in"])
-    )
+    name, slabs = f"halo_{phase.name}", {"out": {}, "in": {}}
+    for way, of_ranks in slabs.items():
+        for (axis, side), rank in sorted(
+            subdomain.faces.items(), key=lambda item: (item[1], item[0][0], item[0][1] ^ (way == "in"))
+        ):
+            for halos in _threes([halo for halo in phase.halos if halo.axis == axis]):
+                box = slab(subdomain.shape, axis, limits(subdomain.shape, halos, (axis, side), way))
+                of_ranks.setdefault(rank, []).append(([halo.field for halo in halos], box))
+    sizes = [
+        {rank: sum(len(fields) * points(box) for fields, box in parts) for rank, parts in of_ranks.items()}
+        for of_ranks in slabs.values()
+    ]
+    if not sizes[0]:
+        return {}, phase
+    arrays, messages = buffers(name, *sizes, plan.precision)
+    launches = {"out": [], "in": []}
+    for way, of_ranks in slabs.items():
+        start = 0
+        for n, (fields, box) in enumerate(part for parts in of_ranks.values() for part in parts):
+            part, size = f"{name}_{way}_slab{n}", len(fields) * points(box)
+            arrays[part] = Array("halos", (size,), plan.precision, part_of=f"{name}_{way}", start=start)
+            launches[way].append(copy_of_slab(plan.layout, fields, box, part, way))
+            start += size
+    return arrays, replace(phase, messages=messages, packing=tuple(launches["out"]), unpacking=tuple(launches["in"]))
 
 
 def limits(shape, halos, face, way):

@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from craton.core.gathering import owner_of
-from craton.core.localise import Cut
-from craton.core.plan import Array, Launch, Message, Phase
+from craton.core.localise import Cut, select_rows
+from craton.core.plan import Launch, Phase
 from craton.methods.waves.peaks import BESIDE, GATHER
+from craton.methods.waves.ranks.halo import buffers
 from craton.methods.waves.tables import of_values
 
 SITES = ("source", "first", "weight")
@@ -48,34 +49,26 @@ def maps_of_rank(plan, partition, rank):
 def map_of_rank(plan, whole, partition, rank):
     """Return the series, arrays, phase of messages and launches of a rank for one map."""
     named = whole.array
-    source, first, weight = (plan.arrays[named(f"sites_{part}")].data for part in SITES)
-    of_site, counts = owner_of(partition, whole.points), np.diff(first)
-    owner = owner_of(partition, plan.layout.place(source))
-    taker = np.repeat(np.repeat(of_site, 3), counts)
-    subdomain = partition[rank]
-    cut = Cut(plan.layout, replace(plan.layout, shape=subdomain.shape), subdomain)
+    tables = [plan.arrays[named(f"sites_{part}")] for part in SITES]
+    source, first, weight = (table.data for table in tables)
+    of_site, owner = owner_of(partition, whole.points), owner_of(partition, plan.layout.place(source))
+    taker = np.repeat(np.repeat(of_site, 3), np.diff(first))
+    cut = Cut.of(plan, partition[rank])
     sent, taken = exchanged(source, owner, taker, rank, len(partition))
     arrays, phase = messages(whole, cut, sent, taken, plan.precision)
     sites = np.flatnonzero(of_site == rank)
     local = replace(whole, where=whole.where[sites], points=whole.points[:, sites])
     if not len(sites):
         return local, arrays, phase, []
-    rows = np.flatnonzero(taker == rank)
-    values = {
-        "source": local_sources(source[rows], owner[rows], taken, rank, cut),
-        "first": np.append(0, np.cumsum(counts.reshape(-1, 3)[sites])),
-        "weight": weight[rows],
-    }
-    tables = {part: (v, plan.arrays[named(f"sites_{part}")].dtype) for part, v in values.items()}
-    arrays |= of_values(named("sites"), **tables)
+    begin, rows = select_rows(first, (3 * sites[:, None] + np.arange(3)).ravel())
+    values = local_sources(source[rows], owner[rows], taken, rank, cut), begin, weight[rows]
+    arrays |= {named(f"sites_{part}"): table.of(v) for part, table, v in zip(SITES, tables, values)}
     arrays |= {named(part): replace(plan.arrays[named(part)], shape=(n, len(sites))) for part, n in whole.rows.items()}
     launch = launch_of(plan, whole)
     names = list(launch.arrays)
-    names[launch.op.arrays.index("ghosts")] = named("ghosts") if taken else ""
-    axes = named("sites_axes")
-    if axes in names:
-        arrays |= of_values(named("sites"), axes=(plan.arrays[axes].data[:, sites], plan.precision))
-    recursion = named("sites_recursion")
+    names[launch.op.arrays.index("ghosts")] = named("sites_in") if taken else ""
+    axes, recursion = named("sites_axes"), named("sites_recursion")
+    arrays |= {axes: plan.arrays[axes].of(plan.arrays[axes].data[:, sites])} if axes in names else {}
     arrays |= {recursion: plan.arrays[recursion]} if recursion in names else {}
     params = launch.params | {"count": len(sites)}
     box = (0, 1, 0, 1, 0, len(sites))
@@ -126,22 +119,11 @@ def messages(series, cut, sent, taken, precision):
     """Return the buffers and the phase in which ranks send each other values of points; a message
     holds one value at least.
     """
-    named, arrays, launches, both = series.array, {}, [], []
-    size = sum(max(len(points), 1) for points in taken.values())
-    if taken:
-        arrays[named("ghosts")] = Array("halos", (size,), precision)
-    start = 0
-    for other, points in taken.items():
-        out, into = named(f"to_{other}"), named(f"from_{other}")
-        count = max(len(points), 1)
-        arrays[into] = Array("halos", (count,), precision, part_of=named("ghosts"), start=start)
-        arrays[out] = Array("halos", (max(len(sent[other]), 1),), precision)
-        start += count
-        both.append(Message(other, out, into))
-        if len(sent[other]):
-            arrays |= of_values(out, source=(cut.move(sent[other]), np.int64))
-            box = (0, 1, 0, 1, 0, len(sent[other]))
-            params = {"count": len(sent[other]), **BESIDE}
-            launches.append(Launch(GATHER, (out, "state", f"{out}_source"), box, params))
-    phase = Phase(f"sites of {series.name}", (), messages=tuple(both), packing=tuple(launches))
-    return arrays, phase
+    name, launches = series.array("sites"), []
+    arrays, both = buffers(name, *({rank: max(len(p), 1) for rank, p in of.items()} for of in (sent, taken)), precision)
+    for other, points in sent.items():
+        if len(points):
+            out, box = f"{name}_out_{other}", (0, 1, 0, 1, 0, len(points))
+            arrays |= of_values(out, source=(cut.move(points), np.int64))
+            launches.append(Launch(GATHER, (out, "state", f"{out}_source"), box, {"count": len(points), **BESIDE}))
+    return arrays if sent else {}, Phase(f"sites of {series.name}", (), messages=both, packing=tuple(launches))

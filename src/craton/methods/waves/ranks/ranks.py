@@ -29,17 +29,8 @@ def plan_of_rank(plan, rank, ranks, grid=None):
     ScenarioError
         The grid cannot be cut so.
     """
-    partition = split(plan, ranks, grid)
-    slots, records, gatherings = plan.slots, {}, {}
-    for launch in sampling_launches(plan):
-        name = launch.arrays[0]
-        columns, gatherings[name] = divide_channels(plan, partition, launch)
-        rows = plan.arrays[name].shape[0]
-        if name == "record":
-            most = RECORD_BYTES // max(8 * max(map(len, columns)), 1)
-            rows = slots = max(1, min(plan.slots, most))
-        records[name] = record_columns(plan, columns[rank], launch, partition[rank], rows)
-    local = with_messages(localise_plan(plan, partition[rank], records), partition[rank])
+    partition = tuple(split(plan, ranks, grid))
+    local, slots = steps_of_rank(plan, partition, rank, RECORD_BYTES)
     series, measured, exchanging, launches = maps_of_rank(plan, partition, rank)
     *phases, last = local.phases
     last = replace(last, launches=(*launches, *last.launches))
@@ -47,20 +38,18 @@ def plan_of_rank(plan, rank, ranks, grid=None):
         local,
         arrays=local.arrays | measured,
         phases=(*phases, *exchanging, last),
-        slots=slots,
+        slots=slots.get("record", plan.slots),
         weights=None,
-        partition=tuple(partition),
-        rank=rank,
-        gathering=gatherings.get("record"),
+        gathering=local.gatherings.get("record"),
         peaks=series,
-        recordings=tuple(replace(recording, gathering=gatherings[recording.array]) for recording in plan.recordings),
+        recordings=tuple(replace(r, gathering=local.gatherings[r.array]) for r in plan.recordings),
         all_ranks=plan.totals,
     )
 
 
-def steps_of_rank(plan, partition, rank):
-    """Return the steps of one rank. The record of a rank holds as many steps as that of the whole; of a `Plan`, too, the notes are
-    those of the whole.
+def steps_of_rank(plan, partition, rank, most=None):
+    """Return the steps of one rank, and how many steps its records hold, by name: as many as those of the whole,
+    or what has `most` bytes on the rank that has most columns. Of a `Plan`, too, the notes are those of the whole.
 
     Parameters
     ----------
@@ -69,19 +58,24 @@ def steps_of_rank(plan, partition, rank):
     partition : tuple of Subdomain
         Of all ranks.
     rank : int
+    most : int, optional
 
     Returns
     -------
-    StepPlan
+    StepPlan, dict of str to int
     """
-    records, gatherings = {}, {}
+    records, gatherings, slots = {}, {}, {}
     for launch in sampling_launches(plan):
         name = launch.arrays[0]
-        columns, gatherings[name] = divide_channels(plan, partition, launch)
-        slots = plan.arrays[name].shape[0]
-        records[name] = record_columns(plan, columns[rank], launch, partition[rank], slots)
+        tables, gatherings[name] = divide_channels(plan, partition, launch)
+        slots[name] = plan.arrays[name].shape[0]
+        if name == "record" and most is not None:
+            columns = max(len(first) - 1 for first, _, _ in tables)
+            slots[name] = max(1, min(slots[name], most // (8 * max(columns, 1))))
+        records[name] = record_columns(plan, tables[rank], launch, partition[rank], slots[name])
     local = with_messages(localise_plan(plan, partition[rank], records), partition[rank])
-    return replace(local, partition=tuple(partition), rank=rank, gatherings=gatherings)
+    local = replace(local, partition=partition, rank=rank, gatherings=gatherings)
+    return local, slots
 
 
 def with_messages(local, subdomain):

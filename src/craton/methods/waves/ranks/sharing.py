@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from craton.core.operator import KERNELS, Operator, Struct
-from craton.core.plan import Array, Launch, Message
+from craton.core.plan import Array, Launch
+from craton.methods.waves.ranks.halo import buffers
 
 FILE = KERNELS / "sharing.h"
 PARAMS = Struct("SharedParams", (("count", "i32"),))
@@ -169,27 +170,20 @@ class Sharing:
         """
         if not self.lists:
             return {}, {}
-        counts = [len(numbers) for numbers in self.lists.values()]
-        starts = np.concatenate([[0], np.cumsum(counts)])
+        name, counts = f"shared_{field}{of_name}", {rank: len(numbers) for rank, numbers in self.lists.items()}
+        starts = np.concatenate([[0], np.cumsum(list(counts.values()))])
         first, source = self.rows(dict(zip(self.lists, starts)))
-        name, total = f"shared_{field}{of_name}", int(starts[-1])
+        total, sizes = int(starts[-1]), {rank: fields * count for rank, count in counts.items()}
+        arrays, messages = buffers(name, sizes, sizes, precision)
         tables = {
             "packed": np.concatenate(list(self.lists.values())),
             "points": self.points,
             "first": first,
             "source": source,
         }
-        arrays = {
+        arrays |= {
             f"{name}_{part}": Array("shared points", v.shape, np.int32, v.astype(np.int32))
             for part, v in tables.items()
-        }
-        arrays |= {f"{name}_{way}": Array("halos", (fields * total,), precision) for way in ("out", "in")}
-        arrays |= {
-            f"{name}_{way}_{rank}": Array(
-                "halos", (fields * count,), precision, start=int(fields * start), part_of=f"{name}_{way}"
-            )
-            for rank, start, count in zip(self.lists, starts, counts)
-            for way in ("out", "in")
         }
         packing, adding = (op.exact(()) if exact else op for op in (pack(fields), add(fields)))
         packs = Launch(packing, (f"{name}_out", field, f"{name}_packed"), (0, 1, 0, 1, 0, total), {"count": total})
@@ -199,7 +193,6 @@ class Sharing:
             (0, 1, 0, 1, 0, len(self.points)),
             {"count": len(self.points)},
         )
-        messages = tuple(Message(rank, f"{name}_out_{rank}", f"{name}_in_{rank}") for rank in self.lists)
         return arrays, {"messages": messages, "packing": (packs,), "unpacking": (adds,)}
 
     def rows(self, starts):

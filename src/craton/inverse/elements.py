@@ -5,7 +5,7 @@ of motion can be reversed where absorbing points have their velocities saved.
 import numpy as np
 
 from craton.errors import ComputationError, ResourceError
-from craton.inverse.element_division import ElementDivision
+from craton.inverse.division import ElementDivision
 from craton.inverse.experiment import SHARE, march, rest
 from craton.memory import array_bytes
 from craton.text import megabytes
@@ -110,14 +110,14 @@ class ElementExperiment:
             if store:
                 self._end(program, last)
         self.state, self.local, self.program = state, local, program if store else None
-        self.record = self._recorded(program, local)
+        self.record = self._recorded(program)
         if not np.isfinite(self.record).all():
             raise ComputationError("the wavefield diverged: use a shorter time.step")
         return self.samples
 
-    def _recorded(self, program, local):
+    def _recorded(self, program):
         """Return the record of all channels, (steps, channels)."""
-        return self.division.record(program, "record", self.steps, local.columns("record"))
+        return self.division.record(program, "record", self.steps)
 
     def _plan_forward(self, steps, slots):
         """Return the plan of the forward steps of a `Steps`."""
@@ -189,8 +189,7 @@ class ElementExperiment:
     def _fill_residual(self, program, series):
         """Fill what the channels of this rank inject; without any there is no such array."""
         if "residual_series" in program.arrays:
-            here, _ = self.local.columns("record")
-            values = series[:, here].astype(program.plan.precision)
+            values = series[:, self.local.recorded].astype(program.plan.precision)
             self.machine.fill(program.arrays["residual_series"], values)
 
     def _reversal(self, **options):
@@ -205,7 +204,7 @@ class ElementExperiment:
                 for name, array in plan.arrays.items()
                 if _taken_over(name, array, forward.plan.arrays)
             }
-            self.others[key] = self.division.commit(self.machine, plan, shared)
+            self.others[key] = self.division.commit(self.machine, plan, arrays=shared)
         else:
             rest(self.others[key])
         return self.others[key]
@@ -244,7 +243,7 @@ class ElementExperiment:
 
     def _collected(self, program, derivative, scale, illumination, by_sources):
         """Return what the sums of a reversed run say; see `adjoint`."""
-        state, taps = self.state, self._taps(program, scale, by_sources)
+        state, taps = self.state, self._taps(program, scale)
         collected = self.division.sums(program)
         light = self.division.light(program) if illumination else None
         if not self.division.leads:
@@ -264,12 +263,11 @@ class ElementExperiment:
             out["illumination"] = self.linear.illumination(light)
         return out
 
-    def _taps(self, program, scale, by_sources):
+    def _taps(self, program, scale):
         """Return what a reversed run sampled in the places of sources, (steps, columns), first step
         first.
         """
-        columns = self.local.columns("taps", by_sources)
-        sampled = self.division.record(program, "taps", self.steps + 1, columns)
+        sampled = self.division.record(program, "taps", self.steps + 1)
         return self.linear.d.dt / scale * sampled[1:][::-1]
 
     # --- perturbed ----------------------------------------------------------------------------
@@ -286,7 +284,7 @@ class ElementExperiment:
         perturbation = state.perturbation(changes)
         program = self.division.commit(self.machine, self.local.born(perturbation))
         march(program, 0, self.steps)
-        samples = self._recorded(program, self.local)
+        samples = self._recorded(program)
         for n, relative in perturbation[1].items():
             samples[:, n] += relative * self.record[:, n]
         return samples

@@ -111,7 +111,7 @@ class Experiment:
     def run_state(self, state, store=True):
         """Run a medium by its `State`; see `run`."""
         plan = state.forward(self.slots if store else 0, self.every)
-        program = self.division.commit(self.machine, state, plan, self.big)
+        program = self.division.commit_state(self.machine, state, plan, self.big)
         self.state, self.others, self.checkpoints = state, {}, []
         self.program = program if store else None
         if store:
@@ -132,7 +132,7 @@ class Experiment:
 
     def _samples_of(self, program, name="record"):
         """Return a record of a program, (steps, columns), in float64."""
-        return self.division.record(program, name, self.steps).astype(float)
+        return self.division.record(program, name, self.steps)
 
     def load(self, segment):
         """Make the store hold the increments of a segment."""
@@ -287,7 +287,7 @@ class Experiment:
         if key not in self.others:
             plan = getattr(self.state, name)(self.slots, self.every, **options)
             shared = {key: self.program.arrays[key] for key in ("material", "store")}
-            self.others[key] = self.division.commit(self.machine, self.state, plan, shared)
+            self.others[key] = self.division.commit_state(self.machine, self.state, plan, shared)
         else:
             rest(self.others[key])
         return self.others[key]

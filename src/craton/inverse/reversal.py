@@ -64,7 +64,7 @@ class Reversed(Experiment):
     def run_state(self, state, store=True):
         """See `Experiment.run_state`."""
         plan = state.forward(0, margin=(self.margin, self.slots) if store else None)
-        program = self.division.commit(self.machine, state, plan, self.big)
+        program = self.division.commit_state(self.machine, state, plan, self.big)
         self.state, self.others = state, {}
         self.program = program if store else None
         if store:
@@ -132,7 +132,7 @@ class Reversed(Experiment):
         if "beside" not in self.others:
             plan = state.forward(1, self.every)
             shared = {"store": program.arrays["store"], "material": program.arrays["material"]}
-            self.others["beside"] = self.division.commit(self.machine, state, plan, shared)
+            self.others["beside"] = self.division.commit_state(self.machine, state, plan, shared)
         beside = self.others["beside"]
         rest(beside)
         for n in range(self.steps):
@@ -158,7 +158,7 @@ class Reversed(Experiment):
             shared |= {name: self.program.arrays[name] for name in self._taken_over(plan)}
         else:
             plan = self.state.born(1, self.every)
-        self.others[key] = self.division.commit(self.machine, self.state, plan, shared)
+        self.others[key] = self.division.commit_state(self.machine, self.state, plan, shared)
         rest(self.others[key])  # memory variables are as the forward steps left them
         return self.others[key]
 

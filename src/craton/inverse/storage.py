@@ -15,8 +15,7 @@ from craton.comm.placement import place
 from craton.conventions import GRADIENT_STORAGES, GRADIENT_SUMS
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.inverse.checks import choice
-from craton.inverse.division import Division
-from craton.inverse.element_division import ElementDivision
+from craton.inverse.division import Division, ElementDivision
 from craton.inverse.elements import ElementExperiment
 from craton.inverse.elements_replayed import ReplayedElements
 from craton.inverse.experiment import SHARE, Experiment, slots_for

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from craton.core.gathering import partial_sums
 from craton.methods.spectral_element import ranks
 from craton.methods.spectral_element.adjoint.linearised_steps import Discretised, Steps, Sums, arrays_of
 from craton.methods.spectral_element.adjoint.nodal import NodalDiscretisation, with_medium
@@ -21,6 +22,7 @@ from craton.methods.spectral_element.equations.step import elements_of
 from craton.methods.spectral_element.mesh.families import arrange_families
 from craton.methods.spectral_element.mesh.geometry import ElementGeometry
 from craton.methods.spectral_element.mesh.subdomain import build_subdomain
+from craton.methods.waves.points import SAMPLE
 from craton.methods.waves.tables import stacked_rows
 from craton.model.mesh.prepared import Prepared
 
@@ -178,14 +180,19 @@ class RankElements(Discretised):
         sums : Sums
             Of the steps of this rank.
         """
-        of_elements = np.zeros((self.whole.mesh.size, *sums.elements.shape[1:]))
-        of_elements[self.numbers] = sums.elements
         of_points = [self.of_points(values, n) for n, values in enumerate(sums.points)]
-        of_faces = [
-            self._of_faces(values, absorbing, prefix)
-            for values, absorbing, (prefix, _) in zip(sums.faces, self.absorbing, MEDIA)
-        ]
-        return Sums(of_elements, of_points, of_faces)
+        of_faces = [self._of_faces(*of) for of in zip(sums.faces, self.absorbing, (prefix for prefix, _ in MEDIA))]
+        return Sums(placed(sums.elements, self.numbers, self.whole.mesh.size), of_points, of_faces)
+
+    def _of_faces(self, values, absorbing, prefix):
+        """Return sums of all absorbing points of a medium with those that this rank takes, else 0."""
+        everywhere = self.linear.elements[0].get(f"{prefix}stacey_points")
+        if everywhere is None:
+            return None
+        if values is None:
+            return np.zeros((1 if prefix else 6, everywhere.shape[0]))
+        place, taken = absorbing
+        return placed(values[:, taken].T, place[taken], everywhere.shape[0]).T
 
     def of_points(self, values, n=0):
         """Return values of the points of the whole mesh with those that this rank takes, else 0.
@@ -197,20 +204,8 @@ class RankElements(Discretised):
         n : int
             0: solid, 1: fluid.
         """
-        out = np.zeros((self.whole.state.solid, self.whole.state.fluid)[n])
-        out[self.points[n][self.owned[n]]] = values[self.owned[n]]
-        return out
-
-    def _of_faces(self, values, absorbing, prefix):
-        """Return sums of all absorbing points of a medium with those that this rank takes, else 0."""
-        if f"{prefix}stacey_points" not in self.linear.elements[0]:
-            return None
-        count = self.linear.elements[0][f"{prefix}stacey_points"].shape[0]
-        out = np.zeros((1 if prefix else 6, count))
-        if values is not None:
-            place, taken = absorbing
-            out[:, place[taken]] = values[:, taken]
-        return out
+        count = (self.whole.state.solid, self.whole.state.fluid)[n]
+        return placed(values[self.owned[n]], self.points[n][self.owned[n]], count)
 
 
 class RankSteps(Steps):
@@ -225,7 +220,6 @@ class RankSteps(Steps):
 
     def __init__(self, share, state):
         self.share, self.state = share, state
-        self.partition, self.rank = share.partition, share.team.rank
         self.d = share.medium(state.d)
         start, *self.launches = share.elements
         # made here: ranks that are threads of one process would wait for each other's
@@ -240,14 +234,24 @@ class RankSteps(Steps):
         """See `Steps.taps`; those that this rank has."""
         return self.share.rows(self.state.taps(by_sources), "forces")[0]
 
-    def columns(self, name, by_sources=False):
-        """See `Steps.columns`."""
-        if name == "record":
-            return self.recorded, len(self.state.rows)
-        rows = self.state.taps(by_sources)
-        return self.share.rows(rows, "forces")[1], len(rows)
+    def _of_rank(self, plan, by_sources=None):
+        """Return a plan with the subdomains of all ranks and what joins their records; of all ranks."""
+        numbers, name, rows = self.recorded, "record", self.state.rows
+        if by_sources is not None:
+            name, rows = "taps", self.state.taps(by_sources)
+            numbers = self.share.rows(rows, "forces")[1]
+        gathering = partial_sums(self.share.team.every(lambda: numbers), len(rows), SAMPLE)
+        rank = self.share.team.rank
+        return replace(plan, partition=self.share.partition, rank=rank, gatherings={name: gathering})
 
     def born(self, changes):
         """See `Steps.born`; of changes of the whole mesh."""
         moduli, *others = changes
         return super().born((self.share.changes(*moduli), *others))
+
+
+def placed(values, places, count):
+    """Return values (m, ...) in their places among `count`, all else 0."""
+    out = np.zeros((count, *values.shape[1:]))
+    out[places] = values
+    return out

@@ -2,7 +2,8 @@
 spectral elements: on the whole mesh, or on the elements of a rank.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,12 +32,11 @@ class Steps:
         What these inject.
     of_sources : dict of int to float
         Columns, of the whole run, that the bulk modulus scales.
-    partition, rank
-        See `StepPlan`.
+    recorded : sequence of int or slice
+        Numbers, among the channels of the whole run, of those in `rows`.
     """
 
-    partition: tuple = ()
-    rank = 0
+    recorded: Any = slice(None)
 
     def taps(self, by_sources):
         """Return rows in whose places the transposed field is sampled.
@@ -47,19 +47,6 @@ class Steps:
             Those of unit sources, too.
         """
         raise NotImplementedError
-
-    def columns(self, name, by_sources=False):
-        """Return the numbers of the columns of a record in the whole run, and how many it has.
-
-        Parameters
-        ----------
-        name : str
-            ``"record"`` or ``"taps"``.
-        by_sources : bool
-            As of the plan that sampled taps.
-        """
-        rows = self.rows if name == "record" else self.taps(by_sources)
-        return np.arange(len(rows)), len(rows)
 
     def forward(self, slots, replayed=False):
         """Return the plan of steps that record all channels, and with slots save what `reversal`, or
@@ -107,7 +94,8 @@ class Steps:
         """
         stores, *_ = self.saves(max(slots, 1), False)
         sources, taps = (self.injected, self.histories), self.taps(by_sources)
-        return self._of_rank(pairs.reversal(self.d, self.arrays, sources, self.rows, taps, stores, every, light))
+        plan = pairs.reversal(self.d, self.arrays, sources, self.rows, taps, stores, every, light)
+        return self._of_rank(plan, by_sources)
 
     def transposed(self, slots, every=1, light=False, by_sources=False):
         """Return the plan of the steps back of the transposed field alone; see `replay.transposed`,
@@ -115,7 +103,8 @@ class Steps:
         """
         stores, *_ = self.saves(slots, True)
         steps, taps = len(self.histories), self.taps(by_sources)
-        return self._of_rank(replay.transposed(self.d, self.arrays, steps, self.rows, taps, stores, every, light))
+        plan = replay.transposed(self.d, self.arrays, steps, self.rows, taps, stores, every, light)
+        return self._of_rank(plan, by_sources)
 
     def born(self, changes):
         """Return the plan of the steps of the field and its Born field; see `pairs.born`.
@@ -134,11 +123,9 @@ class Steps:
         values = change_arrays(self.d, moduli)
         return self._of_rank(pairs.born(self.d, self.arrays, sources, scattered, self.rows, values))
 
-    def _of_rank(self, plan):
-        """Return a plan with the subdomains of all ranks, by which a machine knows what neighbours
-        wait for.
-        """
-        return replace(plan, partition=self.partition, rank=self.rank)
+    def _of_rank(self, plan, by_sources=None):
+        """Return a plan with what it knows of other ranks; `by_sources` of one that samples `taps`."""
+        return plan
 
 
 def arrays_of(d, start):

@@ -206,7 +206,8 @@ def test_variables_of_launchers(monkeypatch):
         started_by(PMI_SIZE=size, PMI_RANK=rank)
         refused(ScenarioError, ("PMI_RANK = ", " is not a rank of PMI_SIZE"), launcher.launch)
     started_by(PMI_SIZE="4")
-    monkeypatch.setattr(launcher, "find_spec", lambda name: None)
+    for module in (launcher, mpi):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
     refused(ScenarioError, ("mpi4py is not installed", "craton[mpi]"), ranks)
     refused(ResourceError, "craton[mpi]", launcher.command, 2, ["run"])
 

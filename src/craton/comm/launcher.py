@@ -64,27 +64,21 @@ class Launch:
 
 
 def launch():
-    """Return the Launch of this process, or None where no launcher's variables are set."""
-    for family, size, rank in LAUNCHERS:
-        if os.environ.get(size, "").isdecimal():
-            return Launch(family, *_numbers(size, rank))
-    return None
-
-
-def _numbers(size, rank):
-    """Return the number of processes and that of this one, from a launcher's variables.
+    """Return the Launch of this process, or None where no launcher's variables are set.
 
     Raises
     ------
     ScenarioError
         They are no such numbers.
     """
-    count, number = os.environ[size], os.environ.get(rank) or "0"
-    is_number = number.isdecimal() and len(count) < 10
-    if is_number and (int(number) < int(count) or not int(count)):
-        return int(count), int(number)
-    remedy = f"start craton by an MPI launcher, or unset {size} and {rank}"
-    raise _wrong(f"{rank} = {shown(number)} is not a rank of {size} = {shown(count)}", remedy)
+    for family, size, rank in LAUNCHERS:
+        count, number = os.environ.get(size, ""), os.environ.get(rank) or "0"
+        if count.isdecimal():
+            if len(count) < 10 and number.isdecimal() and (int(number) < int(count) or not int(count)):
+                return Launch(family, int(count), int(number))
+            remedy = f"start craton by an MPI launcher, or unset {size} and {rank}"
+            raise _wrong(f"{rank} = {shown(number)} is not a rank of {size} = {shown(count)}", remedy)
+    return None
 
 
 def started():
@@ -96,41 +90,27 @@ def started():
     )
 
 
-def check_installed():
-    """Refuse where mpi4py is not there: the processes would know nothing of each other."""
-    if find_spec("mpi4py") is None:
-        refuse("mpi4py is not installed", INSTALL)
-
-
-def check_library(version):
-    """Refuse a library that cannot begin under this launcher. It would end the program without a
-    word that helps.
+def check_library(version, size=None):
+    """Refuse a library that cannot begin under this launcher, which would end the program without a word that
+    helps; once it has begun, refuse processes that began one by one although the launcher started several.
 
     Parameters
     ----------
     version : str
         What the library says that it is.
+    size : int, optional
+        Processes that it sees.
     """
     launched = launch()
-    if launched and launched.size > 1 and launched.family == "Open MPI" and "Open MPI" not in version:
-        _strangers(launched, version)
-
-
-def check_size(size, version):
-    """Refuse processes that began one by one although a launcher started several."""
-    launched = launch()
-    if launched and launched.size > 1 and size == 1:
-        _strangers(launched, version)
-
-
-def _strangers(launched, version):
-    library = " ".join(version.split()[:3])
-    refuse(
-        f"{launched.family} started {launched.size} processes, but with the MPI library here ({library}) they do not find each other: "
-        "each would run alone and write over the others",
-        "use `craton run --ranks N`, or the mpiexec that belongs to the library "
-        f"(of this environment: {mpiexec(default='none')})",
-    )
+    stranger = size == 1 or (launched and launched.family == "Open MPI" and "Open MPI" not in version)
+    if launched and launched.size > 1 and stranger:
+        library = " ".join(version.split()[:3])
+        refuse(
+            f"{launched.family} started {launched.size} processes, but with the MPI library here ({library}) they do not "
+            "find each other: each would run alone and write over the others",
+            "use `craton run --ranks N`, or the mpiexec that belongs to the library "
+            f"(of this environment: {mpiexec(default='none')})",
+        )
 
 
 def refuse(message, remedy):
@@ -234,38 +214,24 @@ def run(ranks, words, busy=lambda: False):
 
 
 def _wait(process, busy):
-    """Exit code of the launcher, and how often it was interrupted.
-
-    The first Ctrl-C becomes the launcher's signal, which is sent again after a while; a second one
-    kills at once.
+    """Exit code of the launcher, and how often it was interrupted: the first Ctrl-C becomes the launcher's
+    signal, which is sent again where ranks do not end; a second one kills at once.
     """
     interruptions, first = 0, 0.0
     while True:
         try:
-            return process.wait(), interruptions
+            return process.wait(1 if interruptions else None), interruptions
+        except subprocess.TimeoutExpired:
+            late = time.monotonic() - first - PATIENCE
+            if late > 0 and not busy():
+                process.send_signal(signal.SIGINT if late < 2 else signal.SIGKILL)
         except KeyboardInterrupt:
             if not interruptions:
                 interruptions, first = 1, time.monotonic()
                 process.send_signal(signal.SIGINT)
-                _later(PATIENCE, lambda: process.send_signal(signal.SIGINT), busy)
-                _later(PATIENCE + 2, process.kill, busy)
             elif time.monotonic() - first > REPEAT:
                 interruptions = 2
                 process.kill()
-
-
-def _later(seconds, end, busy):
-    """Do something after a while, and not while `busy`."""
-
-    def act():
-        if busy():
-            _later(1, end, busy)
-        else:
-            end()
-
-    timer = threading.Timer(seconds, act)
-    timer.daemon = True
-    timer.start()
 
 
 @dataclass

@@ -7,6 +7,7 @@ import pickle
 import socket
 import sys
 import time
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -30,7 +31,8 @@ def load():
     ScenarioError
         The library cannot be loaded, or does not belong to the launcher.
     """
-    launcher.check_installed()
+    if find_spec("mpi4py") is None:  # the processes would know nothing of each other
+        launcher.refuse("mpi4py is not installed", launcher.INSTALL)
     # the rank that fails has said why
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
     import mpi4py
@@ -48,7 +50,7 @@ def load():
         launcher.end_with_parent()()
     if not MPI.Is_initialized():
         MPI.Init_thread()
-    launcher.check_size(MPI.COMM_WORLD.size, version)
+    launcher.check_library(version, MPI.COMM_WORLD.size)
     return MPI
 
 

@@ -398,10 +398,7 @@ def restart(out, comm):
             tell_damage(out)
         whole = plan(scenario, comm)
         planned = plan_of_rank(scenario, whole, comm)
-        if comm.size == saved.ranks:
-            saved.check_plan(planned)
-        else:
-            saved = saved.for_ranks(scenario, whole, planned)
+        saved = saved.for_plan(scenario, whole, planned)
         if comm.rank == 0:
             refuse_damaged_store(Path(out) / RESULT, [f.name for f in planned.snapshots])
     return scenario, planned, saved

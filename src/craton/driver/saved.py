@@ -123,35 +123,43 @@ class Saved:
         except (KeyError, TypeError, ValueError) as error:
             raise Damaged(self.out / "run.json", f"its inputs cannot be right ({error})") from error
 
-    def check_plan(self, plan):
-        """Refuse a plan that is not the one which was interrupted: a file that the scenario names
-        may have changed.
+    def for_plan(self, scenario, whole, plan):
+        """Return the checkpoint for the plan of a rank; on another number of ranks, its arrays are put together
+        from those of the ranks that wrote it.
 
         Parameters
         ----------
+        scenario : Scenario
+        whole : Plan
+            Plan of the whole grid; of elements that of this rank.
         plan : Plan
-            Of one of as many ranks as wrote it.
-        """
-        self.check_numbers(plan)
-        self.check_subdomains(plan.partition or (plan.subdomain,))
+            Of this rank.
 
-    def check_numbers(self, plan):
-        """Refuse a plan with other steps, or with other channels than the record."""
+        Raises
+        ------
+        ScenarioError
+            It is not of this run: a file that the scenario names may have changed.
+        """
         other = [key for key in MUST_AGREE if self.about[key] != getattr(plan, key)]
         if other:
             self.refuse_plan(other)
         if plan.rank == 0:
             self.check_record(len(plan.channels))
-
-    def check_subdomains(self, partition):
-        """Refuse other subdomains than those of the ranks that wrote it.
-
-        Parameters
-        ----------
-        partition : sequence of Subdomain
-        """
+        partition, as_many = plan.partition or (plan.subdomain,), max(len(plan.partition), 1) == self.ranks
+        files = [FilesOfRank(self, rank) for rank in range(self.ranks)]
+        if plan.elements and not as_many:
+            others = [MeshRank(plan, of.families, self.about["fields"][rank], of) for rank, of in enumerate(files)]
+            return replace(self, source=recut(MeshRank.of(plan), others))
+        if not as_many and self.ranks > 1:
+            partition = METHODS[scenario.method].subdomain(scenario, whole, 0, self.ranks).partition
+        elif not as_many:
+            partition = (Subdomain.whole(whole.layout.shape),)
         if self.about["subdomains"] != [subdomain.fingerprint for subdomain in partition]:
             self.refuse_plan(["subdomains"])
+        if as_many:
+            return self
+        others = [GridRank.of(whole, partition, rank, of) for rank, of in enumerate(files)]
+        return replace(self, source=recut(GridRank(whole, plan.subdomain, plan), others))
 
     def refuse_plan(self, names):
         """Raise what of a plan is not as it was."""
@@ -212,35 +220,6 @@ class Saved:
                 program.backend.fill(flat[first : first + count], np.array(values[first : first + count]))
         program.backend.finish()
 
-    def for_ranks(self, scenario, whole, plan):
-        """Return the checkpoint for a rank of a run on another number of ranks: its arrays are put
-        together from those of the ranks that wrote it.
-
-        Parameters
-        ----------
-        scenario : Scenario
-        whole : Plan
-            Plan of the whole grid; of elements that of this rank.
-        plan : Plan
-            Of this rank.
-
-        Raises
-        ------
-        ScenarioError
-            It is not of this run.
-        """
-        self.check_numbers(plan)
-        files = [FilesOfRank(self, rank) for rank in range(self.ranks)]
-        if plan.elements:
-            others = [MeshRank(plan, of.families, self.about["fields"][rank], of) for rank, of in enumerate(files)]
-            return replace(self, source=recut(MeshRank.of(plan), others))
-        partition = (Subdomain.whole(whole.layout.shape),)
-        if self.ranks > 1:
-            partition = METHODS[scenario.method].subdomain(scenario, whole, 0, self.ranks).partition
-        self.check_subdomains(partition)
-        others = [GridRank.of(whole, partition, rank, of) for rank, of in enumerate(files)]
-        return replace(self, source=recut(GridRank(whole, plan.subdomain, plan), others))
-
     def newer(self):
         """Return the folders of checkpoints after this one."""
         return [folder for folder in folders(self.out) if folder.name > self.folder.name]
@@ -294,12 +273,10 @@ def latest(out):
     ----------
     out : path-like
     """
-    for folder in folders(out):
-        try:
-            return Saved(Path(out), folder, read_manifest(folder))
-        except (Damaged, ScenarioError):
-            continue
-    return None
+    try:
+        return last_manifest(out)
+    except (ResourceError, ScenarioError):
+        return None
 
 
 def last_manifest(out):

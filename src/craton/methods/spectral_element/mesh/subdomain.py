@@ -81,31 +81,34 @@ def build_subdomain(prepared, element, fluid, owner, team=None):
     subdomain : Subdomain
     ghosted : ElementGeometry
     """
-    team = team or SingleRank()
-    if team.size == 1:
-        return build_single_subdomain(prepared, element, fluid, team)
-    mesh, numbers = prepared.mesh, element_numbers(prepared)
+    team, mesh, numbers = team or SingleRank(), prepared.mesh, element_numbers(prepared)
+    is_single = team.size == 1
     # owned elements, and those that complete their points' masses
-    nearby = elements.touching_elements(mesh.corners, owner, team.rank)
+    nearby = slice(None) if is_single else elements.touching_elements(mesh.corners, owner, team.rank)
     numbered = numbering.number(mesh.elements[nearby], element.degree)
-    ids, *of_media = number_by_medium(numbered.points.reshape(len(nearby), -1), numbered.count, fluid[nearby])
-    media, is_owned, common = (~fluid[nearby], fluid[nearby]), owner[nearby] == team.rank, []
-    is_outer = np.zeros(len(nearby), bool)
-    for in_medium, count in zip(media, of_media):
-        common.append(elements.shared_points(ids, count, owner[nearby], team.rank, in_medium))
-        is_shared = np.zeros(numbered.count, bool)
-        is_shared[np.concatenate([np.empty(0, int), *common[-1].values()])] = True
-        is_outer |= is_shared[ids].any(axis=1) & in_medium & is_owned
-    order = np.lexsort((~is_outer, ~is_owned))  # outer elements, inner ones, ghosts
-    size, places, fluid_here = int(is_owned.sum()), nearby[order], fluid[nearby[order]]
-    points, own_numbers, counts, ghosted_counts = number_owned_first(ids, order, of_media, fluid_here, size)
-    ghosted_mesh = select_elements(mesh, places).elevated()
-    ghosted = geometry_of(ghosted_mesh, element, fluid_here, points, ghosted_counts)
+    ids, *of_media = number_by_medium(numbered.points.reshape(-1, element.size), numbered.count, fluid[nearby])
+    if is_single:
+        places, size, outer, points = nearby, mesh.size, 0, ids
+        own_numbers = common = ({}, {})
+        counts = ghosted_counts = tuple(of_media)
+    else:
+        media, is_owned, common = (~fluid[nearby], fluid[nearby]), owner[nearby] == team.rank, []
+        is_outer = np.zeros(len(nearby), bool)
+        for in_medium, count in zip(media, of_media):
+            common.append(elements.shared_points(ids, count, owner[nearby], team.rank, in_medium))
+            is_shared = np.zeros(numbered.count, bool)
+            is_shared[np.concatenate([np.empty(0, int), *common[-1].values()])] = True
+            is_outer |= is_shared[ids].any(axis=1) & in_medium & is_owned
+        order = np.lexsort((~is_outer, ~is_owned))  # outer elements, inner ones, ghosts
+        places, size, outer = nearby[order], int(is_owned.sum()), int(is_outer.sum())
+        points, own_numbers, counts, ghosted_counts = number_owned_first(ids, order, of_media, fluid[places], size)
+    ghosted_mesh = (mesh if is_single else select_elements(mesh, places)).elevated()
+    ghosted = geometry_of(ghosted_mesh, element, fluid[places], points, ghosted_counts)
     media = team.every(lambda: (not fluid.all(), bool(fluid.any())))
     subdomain = Subdomain(
         team=team,
         mesh=leading_elements(ghosted_mesh, size),
-        outer=int(is_outer.sum()),
+        outer=outer,
         points=points[:size],
         counts=counts,
         shared={
@@ -113,33 +116,11 @@ def build_subdomain(prepared, element, fluid, owner, team=None):
             for medium, own, lists in zip(("solid", "fluid"), own_numbers, common)
         },
         media=tuple(map(any, zip(*media))),
-        numbers=numbers[places[:size]],
+        numbers=numbers[places][:size],
         bounds=mesh_bounds(prepared, team),
-        whole=mesh if prepared.owner is None else None,
+        whole=mesh if is_single or prepared.owner is None else None,
     )
     return subdomain, ghosted
-
-
-def build_single_subdomain(prepared, element, fluid, team):
-    """Return the `Subdomain` and geometry of a rank that owns all elements."""
-    mesh = prepared.mesh
-    numbered = numbering.number(mesh.elements, element.degree)
-    points, *counts = number_by_medium(numbered.points.reshape(mesh.size, -1), numbered.count, fluid)
-    geometry = geometry_of(mesh.elevated(), element, fluid, points, tuple(counts))
-    nothing_shared = {"solid": Sharing(team), "fluid": Sharing(team)}
-    subdomain = Subdomain(
-        team=team,
-        mesh=geometry.mesh,
-        outer=0,
-        points=points,
-        counts=tuple(counts),
-        shared=nothing_shared,
-        media=(counts[0] > 0, counts[1] > 0),
-        numbers=element_numbers(prepared),
-        bounds=mesh_bounds(prepared, team),
-        whole=mesh,
-    )
-    return subdomain, geometry
 
 
 def geometry_of(mesh, element, fluid, points, counts):

@@ -11,7 +11,6 @@ from craton.core.gathering import owner_of
 from craton.core.layout import Layout
 from craton.core.localise import localise_plan
 from craton.core.peaks import map_of
-from craton.core.plan import LANES
 from craton.core.subdomain import Subdomain
 from craton.errors import CratonError
 
@@ -195,15 +194,20 @@ class MeshRank:
             return [("", arrays[name].T, [self.points(field, self.arrays[table])])]
         if spec.lanes:
             family = max((f for f in plan.elements.numbers if name.startswith(f + "_")), key=len)
-            same = {f: f + name.removeprefix(family) for f in self.of_medium(plan.elements.fields[family][0])}
-            rows = {f: self.elements([f]) for f in same if same[f] in arrays}
-            return [("", one_after_another(arrays[same[f]], len(of.numbers)), [of]) for f, of in rows.items()]
-        fields = {field for of in plan.elements.fields.values() for field in of if plan.arrays[field].part_of == name}
-        return [
-            (field, view(arrays[name], self.fields[field]), [self.points(field)])
-            for field in sorted(fields)
-            if field in self.fields
-        ]
+            out = []
+            for of in self.of_medium(plan.elements.fields[family][0]):
+                if (same := of + name.removeprefix(family)) in arrays:
+                    values, rows = arrays[same], self.elements([of])
+                    if len(values) < len(rows.rows):  # the machine kept elements side by side
+                        values = np.moveaxis(values, -1, 1).reshape(-1, *values.shape[1:-1])
+                    out.append(("", values, [rows]))
+            return out
+        out = []
+        for field, (start, *shape) in self.fields.items():
+            if field in plan.arrays and plan.arrays[field].part_of == name:
+                values = arrays[name][start : start + np.prod(shape)].reshape(shape[0], -1)
+                out.append((field, values, [self.points(field)]))
+        return out
 
     def of_medium(self, field):
         """Return the families of the medium that a field is of."""
@@ -261,33 +265,3 @@ def field_places(plan):
 def peak_parts(where, name, arrays):
     """Return the part of an array of a map of peaks, whose columns are sites."""
     return [("", arrays[name], [every(range(len(arrays[name]))), every(where)])] if len(where) else []
-
-
-def view(block, place):
-    """Return a field of a block as (points, components).
-
-    Parameters
-    ----------
-    block : ndarray
-    place : list of int
-        First element, points, components.
-    """
-    start, points, *components = place
-    count = components[0] if components else 1
-    return block[start : start + points * count].reshape(points, count)
-
-
-def one_after_another(array, count):
-    """Return elements one after another, which a machine may have kept side by side.
-
-    Parameters
-    ----------
-    array : ndarray
-    count : int
-        Number of elements.
-    """
-    if len(array) == count:
-        return array
-    if array.shape[-1] != LANES or len(array) * LANES != count:
-        raise CratonError(f"an array of {count} elements has shape {array.shape}")
-    return np.moveaxis(np.asarray(array), -1, 1).reshape(count, *array.shape[1:-1])

@@ -68,76 +68,44 @@ def exchange(plan, subdomain, phase):
     What goes to one rank is one message, also where it lies behind two faces: slabs in the order of
     the sender's faces.
     """
-    name, slabs = f"halo_{phase.name}", {"out": {}, "in": {}}
-    for way, of_ranks in slabs.items():
-        for (axis, side), rank in sorted(
-            subdomain.faces.items(), key=lambda item: (item[1], item[0][0], item[0][1] ^ (way == "in"))
-        ):
-            for halos in _threes([halo for halo in phase.halos if halo.axis == axis]):
-                box = slab(subdomain.shape, axis, limits(subdomain.shape, halos, (axis, side), way))
-                of_ranks.setdefault(rank, []).append(([halo.field for halo in halos], box))
-    sizes = [
-        {rank: sum(len(fields) * points(box) for fields, box in parts) for rank, parts in of_ranks.items()}
-        for of_ranks in slabs.values()
-    ]
-    if not sizes[0]:
-        return {}, phase
-    arrays, messages = buffers(name, *sizes, plan.precision)
-    launches = {"out": [], "in": []}
-    for way, of_ranks in slabs.items():
+    name, arrays, launches, sizes = f"halo_{phase.name}", {}, {"out": [], "in": []}, {"out": {}, "in": {}}
+    for way in launches:
         start = 0
-        for n, (fields, box) in enumerate(part for parts in of_ranks.values() for part in parts):
-            part, size = f"{name}_{way}_slab{n}", len(fields) * points(box)
-            arrays[part] = Array("halos", (size,), plan.precision, part_of=f"{name}_{way}", start=start)
+        for rank, fields, box in slabs(subdomain, phase, way):
+            part = f"{name}_{way}_slab{len(launches[way])}"
             launches[way].append(copy_of_slab(plan.layout, fields, box, part, way))
+            size = len(fields) * launches[way][-1].points
+            arrays[part] = Array("halos", (size,), plan.precision, part_of=f"{name}_{way}", start=start)
+            sizes[way][rank] = sizes[way].get(rank, 0) + size
             start += size
-    return arrays, replace(phase, messages=messages, packing=tuple(launches["out"]), unpacking=tuple(launches["in"]))
+    if not start:
+        return {}, phase
+    whole, messages = buffers(name, sizes["out"], sizes["in"], plan.precision)
+    packing, unpacking = map(tuple, launches.values())
+    return whole | arrays, replace(phase, messages=messages, packing=packing, unpacking=unpacking)
 
 
-def limits(shape, halos, face, way):
-    """First and last + 1 index of the points that go to the neighbour behind a face, or of the
-    ghosts that come from it.
+def slabs(subdomain, phase, way):
+    """Yield (rank, fields, box) of the points that go to neighbours, ``"out"``, or of the ghosts that come from
+    them, ``"in"``: up to three fields each, rank by rank.
     """
-    (axis, side), low, high = (face, max(halo.low for halo in halos), max(halo.high for halo in halos))
-    n = shape["zyx".index(axis)]
-    sent, taken = ((0, high), (-low, 0)) if side == 0 else ((n - low, n), (n, n + high))
-    return sent if way == "out" else taken
+    sides = sorted(subdomain.faces.items(), key=lambda item: (item[1], item[0][0], item[0][1] ^ (way == "in")))
+    for (axis, side), rank in sides:
+        halos, n = [halo for halo in phase.halos if halo.axis == axis], "zyx".index(axis)
+        for together in (halos[first : first + TOGETHER] for first in range(0, len(halos), TOGETHER)):
+            low, high, end = max(h.low for h in together), max(h.high for h in together), subdomain.shape[n]
+            box = [v for count in subdomain.shape for v in (0, count)]
+            if way == "out":
+                box[2 * n : 2 * n + 2] = (end - low, end) if side else (0, high)
+            else:
+                box[2 * n : 2 * n + 2] = (end, end + high) if side else (-low, 0)
+            yield rank, [halo.field for halo in together], tuple(box)
 
 
 def copy_of_slab(layout, fields, box, buffer, way):
     """Return the launch that packs up to three fields of a slab into a buffer, or unpacks them."""
     padded = (*fields, *[""] * (TOGETHER - len(fields)))
     op, names = (pack, (buffer, *padded)) if way == "out" else (unpack, (*padded, buffer))
-    return Launch(op(len(fields)), names, box, scalars(layout, box))
-
-
-def slab(shape, axis, limits):
-    """All points with an index along an axis within limits, as a box."""
-    box = [v for n in shape for v in (0, n)]
-    n = 2 * "zyx".index(axis)
-    box[n : n + 2] = limits
-    return tuple(int(v) for v in box)
-
-
-def points(box):
-    """Return number of points of a box."""
-    return int(np.prod([b - a for a, b in zip(box[::2], box[1::2])], dtype=np.int64))
-
-
-def scalars(layout, box):
-    """Scalars of an operator on a slab."""
     k0, k1, j0, j1, i0, i1 = box
-    return {
-        "row": layout.row,
-        "plane": layout.plane,
-        "k0": k0,
-        "j0": j0,
-        "i0": i0,
-        "nk": k1 - k0,
-        "nj": j1 - j0,
-        "ni": i1 - i0,
-    }
-
-
-def _threes(halos):
-    return [halos[n : n + TOGETHER] for n in range(0, len(halos), TOGETHER)]
+    scalars = {"row": layout.row, "plane": layout.plane, "k0": k0, "j0": j0, "i0": i0}
+    return Launch(op(len(fields)), names, box, scalars | {"nk": k1 - k0, "nj": j1 - j0, "ni": i1 - i0})

@@ -196,31 +196,18 @@ class Requests:
         self.comm.pulse.work()
 
 
-class EndAll:
-    """Exception hook that ends all ranks instead of leaving the others waiting for ever.
-
-    Parameters
-    ----------
-    comm : Mpi
-    before : callable
-        The hook that prints the exception.
-    """
-
-    def __init__(self, comm, before):
-        self.comm, self.before = comm, before
-
-    def __call__(self, kind, error, trace):
-        """Print the exception, then end all ranks."""
-        comm = self.comm
-        time.sleep(min(0.5 * comm.rank, 3))  # where several fail alike, one says it
-        self.before(kind, error, trace)
-        print(f"rank {comm.rank} on {comm.host}: {kind.__name__}: {error}; all ranks end", file=sys.stderr)
-        comm.abort(1)
-
-
 def end_all_when_one_fails(comm):
     """From now on an exception that nobody catches ends all ranks instead of leaving the others
     waiting for ever.
     """
-    if not isinstance(sys.excepthook, EndAll):
-        sys.excepthook = EndAll(comm, sys.excepthook)
+    before = sys.excepthook
+
+    def end_all(kind, error, trace):
+        """Print the exception, then end all ranks."""
+        time.sleep(min(0.5 * comm.rank, 3))  # where several fail alike, one says it
+        before(kind, error, trace)
+        print(f"rank {comm.rank} on {comm.host}: {kind.__name__}: {error}; all ranks end", file=sys.stderr)
+        comm.abort(1)
+
+    if before.__name__ != end_all.__name__:
+        sys.excepthook = end_all

@@ -18,7 +18,7 @@ import hashlib
 import os
 import shutil
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -157,18 +157,13 @@ class Checkpoints:
                 discard(other)
 
 
-class on_disk:  # noqa: N801 (a context, used like a function)
+@contextmanager
+def on_disk(folder):
     """Inside, a disk that is full or not writable is said in words."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if isinstance(error, OSError):
-            raise ResourceError(f"could not write a checkpoint to {self.folder}: {error.strerror or error}") from error
+    try:
+        yield
+    except OSError as error:
+        raise ResourceError(f"could not write a checkpoint to {folder}: {error.strerror or error}") from error
 
 
 def write(path, array, to_host=np.asarray):

@@ -73,7 +73,7 @@ def test_shares_that_cannot_be(monkeypatch):
     missing = lambda name, *a, **k: real("_absent_" if name == "pymetis" else name, *a, **k)  # noqa: E731
     monkeypatch.setattr(builtins, "__import__", missing)
     refused(ResourceError, "pip install pymetis", sharing.partition, corners, centroids, 2, "metis")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(sharing, "find_spec", lambda name: None)
     asked, chosen = (sharing.partition(corners, centroids, 2, *how) for how in (("bisection",), ()))
     assert np.array_equal(asked, chosen)
 

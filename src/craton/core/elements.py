@@ -1,6 +1,7 @@
 """Partition of a mesh's elements over ranks: owner of each element, points that ranks share."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -93,12 +94,9 @@ def bisection(graph, centroids, ranks, weights, seed=0):
             out[members] = first_rank
             continue
         place = centroids[members]
-        members = members[np.argsort(place[:, np.ptp(place, axis=0).argmax()], kind="stable")]
-        total = np.cumsum(weights[members])
         low = count // 2
-        cut = int(np.searchsorted(total - weights[members] / 2, total[-1] * low / count))
-        cut = min(max(cut, low), len(members) - (count - low))  # an element for each rank
-        todo += [(members[:cut], first_rank, low), (members[cut:], first_rank + low, count - low)]
+        parts = _cut_by_weight(place[:, np.ptp(place, axis=0).argmax()], members, weights, (low, count - low))
+        todo += zip(parts, (first_rank, first_rank + low), (low, count - low))
     return out
 
 
@@ -110,20 +108,21 @@ def slices(graph, centroids, ranks, weights, seed=0):
     counts = [(n, ranks // n) for n in range(1, ranks + 1) if ranks % n == 0]
     nx, ny = min(counts, key=lambda c: abs(np.log(extent[0] / c[0] * c[1] / extent[1])))
     out = np.empty(len(centroids), np.int32)
-    for i, strip in enumerate(_cut_by_weight(centroids[:, 0], np.arange(len(centroids)), weights, nx)):
-        for j, members in enumerate(_cut_by_weight(centroids[:, 1], strip, weights, ny)):
+    everything = np.arange(len(centroids))
+    for i, strip in enumerate(_cut_by_weight(centroids[:, 0], everything, weights, np.ones(nx, int))):
+        for j, members in enumerate(_cut_by_weight(centroids[strip, 1], strip, weights, np.ones(ny, int))):
             out[members] = j * nx + i
     return out
 
 
-def _cut_by_weight(along, members, weights, count):
-    """Cut elements into `count` runs of equal weight along an axis; no run is empty where there are
-    enough elements.
+def _cut_by_weight(along, members, weights, shares):
+    """Cut elements at positions along an axis into runs whose weights are in proportion to whole shares; each run
+    has as many elements as its share at least.
     """
-    members = members[np.argsort(along[members], kind="stable")]
-    total = np.cumsum(weights[members])
-    cuts = np.searchsorted(total - weights[members] / 2, total[-1] * np.arange(1, count) / count)
-    return np.split(members, np.clip(cuts, np.arange(1, count), len(members) - np.arange(count - 1, 0, -1)))
+    members = members[np.argsort(along, kind="stable")]
+    total, ends = np.cumsum(weights[members]), np.cumsum(shares)
+    cuts = np.searchsorted(total - weights[members] / 2, total[-1] * ends[:-1] / ends[-1])
+    return np.split(members, np.clip(cuts, ends[:-1], len(members) - (ends[-1] - ends[:-1])))
 
 
 def scatter(graph, centroids, ranks, weights, seed=0):
@@ -175,7 +174,8 @@ def partition(corners, centroids, ranks, method="auto", weights=None, seed=0, pa
     weights = np.ones(len(centroids)) if weights is None else np.asarray(weights, float)
     total = np.bincount(group, weights)
     centres = np.stack([np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1)
-    chosen = METHODS[_default_method() if method == "auto" else method]
+    default = "metis" if find_spec("pymetis") else "bisection"
+    chosen = METHODS[default if method == "auto" else method]
 
     def graph():
         offsets, adjacency = neighbours(corners)
@@ -203,12 +203,6 @@ def contract_graph(offsets, adjacency, group):
     a, b = group[np.repeat(np.arange(len(group)), np.diff(offsets))], group[adjacency]
     keys = np.unique(a[a != b].astype(np.int64) * count + b[a != b])
     return np.searchsorted(keys, np.arange(count + 1) * count).astype(np.int32), (keys % count).astype(np.int32)
-
-
-def _default_method():
-    from importlib.util import find_spec
-
-    return "metis" if find_spec("pymetis") else "bisection"
 
 
 # --- what ranks share -----------------------------------------------------------------------------

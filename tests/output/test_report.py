@@ -262,7 +262,7 @@ def test_coastlines():
 def test_orthographic_projection_and_great_circles():
     with figures.figure(4, 4) as page:
         axis = page.subplots()
-        station_maps.draw_seen(axis, Frame(10, 50, geographic=False), [10.0, 10.0, 190.0], [50.0, 80.0, -50.0])
+        station_maps.draw_visible(axis, Frame(10, 50, geographic=False), [10.0, 10.0, 190.0], [50.0, 80.0, -50.0])
     (x, y), up = axis.lines[0].get_data(), np.sin(np.radians(30))
     assert x[:2] == pytest.approx([0, 0]) and y[:2] == pytest.approx([0, up]) and np.isnan(x[2])
     longitude, latitude = station_maps.great_circle((0.0, 0.0), (90.0, 0.0), 3)

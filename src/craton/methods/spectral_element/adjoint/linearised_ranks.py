@@ -22,8 +22,7 @@ from craton.methods.spectral_element.equations.step import elements_of
 from craton.methods.spectral_element.mesh.families import arrange_families
 from craton.methods.spectral_element.mesh.geometry import ElementGeometry
 from craton.methods.spectral_element.mesh.subdomain import build_subdomain
-from craton.methods.waves.points import SAMPLE
-from craton.methods.waves.tables import stacked_rows
+from craton.methods.waves.tables import SAMPLE, stacked_rows
 from craton.model.mesh.prepared import Prepared
 
 NOT_HERE = -1  # in place of the number of a point

@@ -338,7 +338,7 @@ def test_a_recording_at_points_is_injected_on_another_grid(name, tmp_path):
     if name == "elastic":  # waves that are interpolated do not cross a floor
         ponds = (body([x, -1e3, -100], [1700, 2e3, 0], WATER) for x in (1100, 1500))
         pond, pool = ({"model": model | {"anomalies": [water]}} for water in ponds)
-        assert untold((taken | pond, "", "fluid and solid meet at the sides")) == []
+        assert untold((taken | pond, "", "do not pass fluid at the sides")) == []
         plan(craton.Scenario(**taken | pool))
 
 
@@ -372,9 +372,9 @@ def test_the_plan_states_what_recordings_and_injections_take(incident):
 
 
 def test_receivers_and_sources_next_to_the_sides_are_told(incident):
-    for name, beside, inside, source, words in (
-        ("plane", [1150, -300], [1600, -300], [1100, -600], 'in the box of the recording "box"'),
-        ("lossy sea in elements", [900, 900, 0], [1500, 1000, 0], [1300, 900, -700], "in the box of recording.0"),
+    for name, beside, inside, source in (
+        ("plane", [1150, -300], [1600, -300], [1100, -600]),
+        ("lossy sea in elements", [900, 900, 0], [1500, 1000, 0], [1300, 900, -700]),
     ):
         _, out, base = incident(name)
         receivers = [{"name": "side", "at": beside}, {"name": "in", "at": inside}]
@@ -382,7 +382,7 @@ def test_receivers_and_sources_next_to_the_sides_are_told(incident):
         assert any("total and the scattered field: side" in text for text in warnings)
         assert not any("recording" in text for text in warnings)
         planned = plan(craton.Scenario(**base | {"source": [base["source"][0] | {"at": source}]}))
-        assert any(words in text for text in planned.warnings)
+        assert any('in the box of the recording "box"' in text for text in planned.warnings)
         assert "MiB on disk" in dict(planned.notes["Memory"])["recording box"]
 
 
@@ -451,7 +451,7 @@ WRONG = {
     "lossy sea": [
         (layered(SEA), AGAINST, "this run has no attenuation"),
         (lossy("full", WET_Q), AGAINST, "with coarse storage"),
-        (lossy("coarse", WET_Q, lowest=15), AGAINST, "down to Q = 20, those of this run down to 15"),
+        (lossy("coarse", WET_Q, lowest=15), AGAINST, "lowest_q 20; this run has lowest_q 15"),
         (lossy("coarse", [*WET_Q[:2], WET_Q[2] | {"qs": 60}]), "injection.0", "instead of"),
         ({"domain": GRID | {"origin": [50, -1500]}}, AGAINST, "odd number of points apart along x"),
         (LOW | {"injection": [WAVE]}, "injection.0", "the exact response is one of elastic layers"),
@@ -459,22 +459,22 @@ WRONG = {
         (lossy("coarse", WET_Q, anomalies=[POCKET]), "", "contacts of fluid and solid are elsewhere"),
     ],
     "lossy sea in elements": [
-        ({"domain": SHORE["domain"] | {"element_size": 380}}, AGAINST, "has no point at"),
+        ({"domain": SHORE["domain"] | {"element_size": 380}}, AGAINST, "it has no potential at"),
         (land(TOP | {"vp": 2100}, BOTTOM), "injection.0", "instead of"),
-        ({"run": RUN | {"assembly": "colour"}}, "injection", "colour"),
+        ({"run": RUN | {"assembly": "colour"}}, "injection.0", "colour"),
         (CUBES, AGAINST, 'method = "sem"'),
         (one_box([0, 300, -900], [1000, 1700, 0]), RECORDING, "reaches the boundary"),
         (one_box([810, 300, -900], [850, 310, 0]), RECORDING, "no element"),
         ({"time": {"duration": 1.3}}, AGAINST, "it ends at"),
-        (land(TOP | {"qs": 30}, BOTTOM), "", "fitted down to Q = 30"),
-        (land(TOP, BOTTOM | {"qs": 60}), "", "inverse_qs = 0.0"),
-        (land(attenuation=None), "", "the recording has attenuation and the other has none"),
+        (land(TOP | {"qs": 30}, BOTTOM), "", "lowest_q 30"),
+        (land(TOP, BOTTOM | {"qs": 60}), "", "qs = "),
+        (land(attenuation=None), "", "this run has no attenuation"),
         ({"recording": [TURNED]}, RECORDING, "by longitude outside a"),
         (CUBES | {"recording": [TURNED], "injection": []}, "", "longitude outside"),
-        ({"model": LOSSY["model"]}, "", "potential, of fluid or solid elements"),
+        ({"model": LOSSY["model"]}, "", "it has no u"),
     ],
-    "elements": [({"run": RUN | {"degree": 3}, "time": {"duration": 0.5}}, AGAINST, "of degree 4")],
-    "elements at points": [(wet(-400, 0, "water") | SINGLE, "", "not injected yet where the box reaches fluid")],
+    "elements": [({"run": RUN | {"degree": 3}, "time": {"duration": 0.5}}, AGAINST, "degree 4")],
+    "elements at points": [(wet(-400, 0, "water") | SINGLE, "", "do not pass fluid at the sides")],
 }
 
 

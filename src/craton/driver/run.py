@@ -66,7 +66,7 @@ def plan(scenario, comm=None, reuse=None):
 
     method = METHODS[scenario.method]
     team = Together(comm) if comm is not None and comm.size > 1 and method.plans_by_rank else None
-    machine = planner(comm, scenario.run.threads) if method.tries_operators else None
+    machine = planner(comm, scenario.run.threads) if method.tries_operators(scenario) else None
     return method.plan(scenario, team, machine, reuse)
 
 

@@ -97,7 +97,7 @@ class Problem(Term):
         shots = shots_of(scenario)
         self.names = list(shots)
         method = METHODS[scenario.method]
-        trial = planner(threads=scenario.run.threads) if method.tries_operators else None
+        trial = planner(threads=scenario.run.threads) if method.tries_operators(scenario) else None
         linear = [method.linearised(shot, trial) for shot in shots.values()]
         self.recordings = [Recording(run.scenario, run.at(run.cells).plain) for run in linear]
         grid, names = linear[0].grid, tuple(parameters)

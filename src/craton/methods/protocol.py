@@ -45,8 +45,6 @@ class Method(Protocol):
         Several ranks can share a run.
     plans_by_rank : bool
         Each rank plans its own subdomain; otherwise the whole is planned and then cut.
-    tries_operators : bool
-        Operators are applied while it plans: `plan` needs a machine.
     benches : tuple of str
         Names of its benchmarks (`craton bench NAME`).
     """
@@ -55,7 +53,6 @@ class Method(Protocol):
     drive: str
     many_ranks: bool
     plans_by_rank: bool
-    tries_operators: bool
     benches: tuple
 
     def scenario(self):
@@ -64,6 +61,9 @@ class Method(Protocol):
 
         Its keys of other methods are read, left out or refused as its `FOREIGN` says.
         """
+
+    def tries_operators(self, scenario) -> bool:
+        """Return whether operators are applied while a scenario is planned: `plan` needs a machine."""
 
     def plan(self, scenario, team=None, machine=None, reuse=None):
         """Return the plan of a scenario.

@@ -28,12 +28,12 @@ LONGEST = 2**31 - 64  # points along an axis
 
 
 class GridDomain:
-    """The grid of a scenario; see `Domain`."""
+    """The grid of a scenario; see `Domain`. Recordings and injections try the step on a machine."""
 
     method = "fd"
 
-    def __init__(self, scenario, reuse=None):
-        self.scenario, self.reuse = scenario, reuse or Reuse(keep=False)
+    def __init__(self, scenario, reuse=None, machine=None):
+        self.scenario, self.reuse, self.machine = scenario, reuse or Reuse(keep=False), machine
         self.grid = self.reuse.get("grid", lambda: grid_of(scenario))
         self.values = partial(earth.point_values, scenario.model)
 
@@ -64,7 +64,7 @@ class GridDomain:
             d = replace(d, amplitude=storage.amplitude(d, sources, source_boxes.distances(d, sources)))
         if len(waves) > len(sources):
             d = replace(d, frequency=max(wave.wavelet.peak_frequency for wave in waves))
-        return GridSpace(d)
+        return GridSpace(d, self.machine)
 
 
 def model_problems(scenario, grid):

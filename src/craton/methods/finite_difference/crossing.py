@@ -12,21 +12,24 @@ other: sources that are exact for any linear scheme, to rounding (total-field/sc
 Taflove & Hagness 2005, section 5.10; multiple point sources, Robertsson & Chapman 2000, Geophysics
 65, 908). For an entry that takes the value at q to the point p it is A[p, q] (I[p] - I[q]).
 
-A box that ends at a free surface is open there: no difference crosses its top. Memory variables of
-attenuation are part of the field: a strain rate whose difference crosses a side changes stresses and
-these, see crossing_law.py.
+A box that ends at a free surface is open there: no difference crosses its top. Memory variables of attenuation are part
+of the field.
+
+A is found by trial: the kernels of the step, on a slab of the grid around each side, are applied to fields that are 1 in
+one plane along the side, plane after plane. A difference along an axis, and no other, takes fields to fields that are
+half a point away along it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from craton.methods.finite_difference import crossing_law as law
-from craton.methods.finite_difference.equations import contact, relaxing
-from craton.methods.finite_difference.equations.scheme import HALF, VELOCITY
-from craton.methods.finite_difference.points import TENSOR
+from craton.core.localise import localise_plan
+from craton.core.subdomain import Subdomain
+from craton.methods.finite_difference.equations import contact, material, relaxing
+
+ROUNDING = 1e-14  # of the largest weight: what is left where differences end at contacts
 
 
 @dataclass(frozen=True)
@@ -95,194 +98,84 @@ class Crossing:
     weight: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class Derivative:
-    """A derivative along an axis in a half step, and what it changes.
+def crossings(d, box, step, machine):
+    """Return the `Crossing` of the half steps: dict by ``"velocity"`` and ``"stress"``, and with attenuation of the
+    ``"memory"`` variables.
 
-    Parameters
-    ----------
-    field : str
-        Field that changes, or whose memory variable does.
-    source : str
-        Field that is differentiated.
-    factor : callable
-        Of the discretisation and points (k, j, i): what the derivative is multiplied by.
-    variable : int or None
-        Number of the memory variable in its block; it holds strain rates times the spacing.
-    surface_only : bool
-        It changes the plane of the free surface alone.
+    `step` is the `StepPlan` of the grid in float64, without sources and receivers; parts of it run on the `machine`.
     """
-
-    field: str
-    source: str
-    factor: Callable
-    variable: int | None = None
-    surface_only: bool = False
-
-
-def crossings(d, box):
-    """Return the `Crossing` of both half steps: dict by ``"velocity"`` and ``"stress"``, and with
-    attenuation of the ``"memory"`` variables.
-
-    Parameters
-    ----------
-    d : Discretisation
-    box : Box
-    """
-    parts = {"velocity": [], "stress": []} | ({"memory": []} if d.relaxing else {})
+    parts = {}
     for axis in box.axes:
-        for step, derivative in derivatives(d, axis):
-            for pairs in sides(d, box, axis, HALF[derivative.field][axis]):
-                parts[step].append(entries(d, box, axis, derivative, pairs))
-            parts[step] += closed_entries(d, box, axis, derivative)
-    return {step: Crossing(*(np.concatenate(columns) for columns in zip(*rows))) for step, rows in parts.items()}
-
-
-def derivatives(d, axis):
-    """Yield what crosses sides along an axis: ``"velocity"``, ``"stress"`` or ``"memory"``, and the
-    `Derivative`.
-    """
-    for a, field in enumerate(VELOCITY):
-        other = stress_of(a, axis) if not d.acoustic else "s" if a == axis else ""
-        if field in d.fields and other in d.fields:
-            yield "velocity", Derivative(field, other, partial(law.buoyancy, axis=a))
-    for field in d.stress:
-        a, b = TENSOR.get(field, (0, 0))
-        if a == b and VELOCITY[axis] in d.fields:
-            factor = partial(law.column, axis=axis, component=a)
-            yield "stress", Derivative(field, VELOCITY[axis], factor)
-        elif a != b and axis in (a, b) and VELOCITY[a + b - axis] in d.fields:
-            factor = partial(law.shear, axes=(a, b), field=field)
-            yield "stress", Derivative(field, VELOCITY[a + b - axis], factor)
-    if d.relaxing:
-        yield from (("memory", derivative) for derivative in remembered(d, axis))
-
-
-def remembered(d, axis):
-    """Yield the `Derivative` along an axis of each memory variable that takes it.
-
-    On a free surface the variables of the vertical strain rate take the horizontal ones, by the
-    vertical one that keeps szz zero.
-    """
-    mechanisms = relaxing.Mechanisms(d)
-    for field in d.stress:
-        a, b = TENSOR[field]
-        if axis in (a, b) and VELOCITY[a + b - axis] in d.fields:
-            for n in range(mechanisms.count(field)):
-                factor = partial(law.driven, field=field, number=n)
-                variable = mechanisms.slot(n, field)
-                yield Derivative(field, VELOCITY[a + b - axis], factor, variable)
-    if not d.free or axis == 2 or not {"szz", VELOCITY[axis]} <= {*d.fields}:
-        return
-    for n in range(mechanisms.count("szz")):
-        factor = partial(law.driven_by_surface, axis=axis, number=n)
-        yield Derivative("szz", VELOCITY[axis], factor, mechanisms.slot(n, "szz"), True)
-
-
-def stress_of(a, b):
-    """Name of a component of stress."""
-    return next(name for name, axes in TENSOR.items() if set(axes) == {a, b})
-
-
-def sides(d, box, axis, to_half):
-    """Yield, for each side across an axis, what a difference takes through it: (indices of
-    targets, indices of sources, weights).
-    """
-    weights, rows = d.stencil.axes[axis], []
-    reach = len(weights)
-    for n in range(box.low[axis] - reach, box.high[axis] + reach + 1):
-        inside = box.holds(axis, to_half, n)
-        for m, c in enumerate(weights, 1):
-            for at, weight in ((n + m - 1 + to_half, c), (n - m + to_half, -c)):
-                if inside != box.holds(axis, 1 - to_half, at):
-                    rows.append((n, at, weight if inside else -weight))
-    lines = np.array([n for n, _, _ in rows])
-    for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(lines) > 1) + 1):
-        targets, sources, values = zip(*(rows[n] for n in part))
-        yield np.array(targets), np.array(sources), np.array(values)
-
-
-def entries(d, box, axis, derivative, pairs):
-    """Return places of targets, places of sources, and weights, of one derivative through a side.
-
-    Targets and sources differ only along the axis: along the others they are inside.
-    """
-    targets, sources, values = pairs
-    lines = inside_lines(d, box, derivative)
-    lines[axis] = np.arange(len(targets))
-    if not all(map(len, lines)):
-        return np.zeros(0, int), np.zeros(0, int), np.zeros(0)
-    at = [a.ravel() for a in np.meshgrid(*lines[::-1], indexing="ij")]
-    number, beside = at[2 - axis], list(at)
-    at[2 - axis], beside[2 - axis] = targets[number], sources[number]
-    return weighted(d, derivative, at, beside, values[number])
-
-
-def weighted(d, derivative, at, beside, values):
-    """Return places of targets, places of sources, and weights, of the weights of a derivative from
-    points `beside` to points `at`, (k, j, i) each.
-    """
-    weight = values * derivative.factor(d, at)
-    if derivative.variable is None:
-        start, weight = d.start_of(derivative.field), weight * d.dt / d.grid.spacing
-    else:
-        start = derivative.variable * d.layout.field
-    return start + d.layout.offset(*at), place(d, derivative.source, beside), weight
-
-
-def closed_entries(d, box, axis, derivative):
-    """Return what `entries` returns of the differences along an axis that end at contacts of fluid
-    and solid (contact.h): list.
-
-    Parameters
-    ----------
-    d : Discretisation
-    box : Box
-    axis : int
-    derivative : Derivative
-    """
-    closed = contact.closures(d)
-    if closed is None:
-        return []
-    column = contact.column(derivative.field, derivative.source, axis)
-    numbers = closed.rows[closed.situations.numbers, column]
-    patterns = closed.patterns[numbers[numbers > 0]]
-    points = zip(closed.situations.points, closed.box[::2])
-    at = [n[numbers > 0] + low for n, low in points]
-    lines = inside_lines(d, box, derivative)
-    others = [a for a in range(3) if a != axis]
-    on_lines = np.logical_and.reduce([np.isin(at[2 - a], lines[a]) for a in others])
-    half, out = HALF[derivative.field][axis], []
-    size = patterns.shape[1] // 2
-    for n, offset in enumerate(range(half - size, half + size)):
-        n_of = at[2 - axis]
-        inside = box.holds(axis, half, n_of)
-        chosen = on_lines & (inside != box.holds(axis, 1 - half, n_of + offset)) & (patterns[:, n] != 0)
-        if not chosen.any():
-            continue
-        targets = [v[chosen] for v in at]
-        sources = list(targets)
-        sources[2 - axis] = targets[2 - axis] + offset
-        values = np.where(inside[chosen], 1, -1) * patterns[chosen, n]
-        out.append(weighted(d, derivative, targets, sources, values))
+        for limits in slabs(d, box, axis):
+            part = Subdomain(limits)
+            local = localise_plan(replace(step, partition=(part,)), part)
+            program = machine.commit(local, {"material": partial(material.fill, d=d)})
+            for names in alike(d, axis):
+                for n in range(*part.range("xyz"[axis])):
+                    for kind, rows in entries(d, box, axis, program, names, n):
+                        parts.setdefault(kind, []).append(rows)
+    out = {}
+    for kind, rows in parts.items():
+        target, source, weight = (np.concatenate(columns) for columns in zip(*rows))
+        real = np.abs(weight) > ROUNDING * np.abs(weight).max()
+        out[kind] = Crossing(target[real], source[real], weight[real])
     return out
 
 
-def inside_lines(d, box, derivative):
-    """Return the indices along x, y, z of the points inside a box that a derivative changes: list
-    of arrays.
+def slabs(d, box, axis):
+    """Yield the parts of the grid (k0, k1, j0, j1, i0, i1) in which differences along an axis reach through a side."""
+    closed = contact.closures(d)
+    reach = d.reach if closed is None else max(d.reach, closed.patterns.shape[1] // 2)
+    ends = [box.low[axis], *([] if axis == 2 and box.open_top else [box.high[axis]])]
+    lines = np.unique(np.add.outer(ends, np.arange(-reach, reach + 1)).clip(0, d.grid.shape[2 - axis] - 1))
+    for run in np.split(lines, np.flatnonzero(np.diff(lines) > 1) + 1):
+        ranges = [(low, high + 1) for low, high in zip(box.low, box.high)]
+        ranges[axis] = int(run[0]), int(run[-1]) + 1
+        # even and odd points may have other mechanisms of attenuation
+        yield tuple(n for low, high in ranges[::-1] for n in (low - low % 2, high))
+
+
+def alike(d, axis):
+    """Yield names of fields of one half step that lie alike along an axis: no field takes two of them along it."""
+    others = {f"s{a}{a}" for a in "xyz"} - {"s" + 2 * "xyz"[axis]}
+    for fields in (d.velocity, [name for name in d.stress if name not in others]):
+        for half in (0, 1):
+            if names := [name for name in fields if d.half(name)[axis] == half]:
+                yield names
+
+
+def entries(d, box, axis, program, names, n):
+    """Yield what a step makes of fields that are 1 in a plane n across an axis, as far as it crosses a side:
+    ``"velocity"``, ``"stress"`` or ``"memory"``, and (targets, sources, weights).
     """
-    field, top = derivative.field, d.grid.shape[0] - 1
-    lines = [np.arange(*box.limits(a, half)) for a, half in enumerate(d.half(field))]
-    if d.planar:
-        lines[1] = np.zeros(1, int)
-    if derivative.surface_only:
-        lines[2] = lines[2][lines[2] == top]
-    elif d.free and field in ("szz", "s"):  # held at zero on the free surface
-        lines[2] = lines[2][lines[2] < top]
-    return lines
-
-
-def place(d, field, at):
-    """Place in the state of points (k, j, i) of a field."""
-    return d.start_of(field) + d.layout.offset(*at)
+    corner, layout, moves = program.plan.subdomain.box[::2], program.plan.layout, names[0] in d.velocity
+    blocks = {"state": d.fields} | ({"memory": relaxing.Mechanisms(d).fields} if d.relaxing else {})
+    with program.backend.work():
+        for block in blocks:
+            program.arrays[block][...] = 0
+        for name in names:
+            program.grid(name)[(slice(None),) * (2 - axis) + (n - corner[2 - axis],)] = 1
+    program.step(0)
+    starts = {d.half(name): d.start_of(name) for name in names}
+    for block, fields in blocks.items():
+        values = program.host(block)
+        for number, name in enumerate(fields):
+            half = d.half(name)
+            start = starts.get((*half[:axis], 1 - half[axis], *half[axis + 1 :]))  # of a field half a point away
+            if start is None or (name in d.velocity) == moves:
+                continue
+            lines = [np.arange(*box.limits(other, half[other])) for other in range(3)]
+            across = np.arange(*program.plan.subdomain.range("xyz"[axis]))
+            inside = box.holds(axis, half[axis], across)
+            crosses = inside != box.holds(axis, 1 - half[axis], n)
+            lines[axis], sign = across[crosses], np.where(inside[crosses], 1, -1)
+            first = layout.start(number)
+            of_field = values[first : first + np.prod(layout.padded)].reshape(layout.padded)[layout.window()]
+            weight = of_field[np.ix_(*(line - low for line, low in zip(lines[::-1], corner)))]
+            weight = weight * np.expand_dims(sign, tuple({0, 1, 2} - {2 - axis}))
+            target = number * d.layout.field + d.layout.offset(*np.ix_(*lines[::-1]))
+            lines[axis] = np.array([n])
+            source = np.broadcast_to(start + d.layout.offset(*np.ix_(*lines[::-1])), target.shape)
+            some = weight != 0
+            kind = "velocity" if not moves else "stress" if block == "state" else "memory"
+            yield kind, (target[some], source[some], weight[some])

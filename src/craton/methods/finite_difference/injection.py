@@ -1,8 +1,8 @@
-"""Recordings on the sides of a box of the staggered grid, and their injection into another run on
-the same points of space: which values, what they add, and what does not fit.
-"""
+"""Boxes of the staggered grid whose sides incident waves cross: see `craton.methods.waves.coupling.boxes`."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +10,14 @@ from craton.errors import Problem
 from craton.methods.finite_difference.crossing import Box, crossings
 from craton.methods.finite_difference.equations import contact, relaxing, vti
 from craton.methods.finite_difference.equations.boundaries import inside_layer
+from craton.methods.finite_difference.equations.half_steps import step_alone
 from craton.methods.finite_difference.equations.scheme import HALF
 from craton.methods.finite_difference.points import at_surface, spread
-from craton.methods.waves.coupling import recorded, shell
-from craton.methods.waves.coupling.oblique import side_problems
+from craton.methods.waves.coupling import boxes, recorded, shell
 from craton.methods.waves.interpolate import NODES
+from craton.methods.waves.ranks.sharing import SingleRank
 from craton.methods.waves.tables import Changed, injection, stacked, table_of
 from craton.tables.fields import spatial
-from craton.text import first_of
 
 MARGIN = NODES // 2  # points beside a position that its weights reach
 ON_POINT = 1e-3  # of half a spacing: positions that are the same
@@ -26,49 +26,169 @@ PHASES = {  # where in a step, and to which array, crossings are added
     "stress": ("stress_last", "state"),
     "memory": ("stress_last", "memory"),
 }
-SAME_FIT = 1e-9  # relative, of the lowest Q
-FAR = 1 << 19  # half spacings; places are told apart by three such numbers
 
 
-def box_of(d, low, high):
-    """Return the `Box` of the grid points nearest to two corners, m."""
-    corners = [np.rint((np.array(spatial(c)) - d.grid.origin) / d.grid.steps).astype(int) for c in (low, high)]
-    if d.planar:
-        for corner in corners:
-            corner[1] = 0
-    open_top = d.face("top") == "free" and corners[1][2] >= d.grid.shape[0] - 1
-    return Box(*(tuple(map(int, c)) for c in corners), bool(open_top), d.planar)
-
-
-def box_problems(d, box, key):
-    """Return what stands against a box: list of Problem.
+class GridBoxes:
+    """Boxes of a grid, as `craton.methods.waves.coupling.boxes.Boxes`.
 
     Parameters
     ----------
     d : Discretisation
-    box : Box
-    key : str
-        Of the scenario.
+    machine : backend
+        On which the step is tried.
     """
-    refused = [(d.cells is not None, "the medium is that of an inversion", "leave it out")]
-    problems = [Problem(key, f"there is no box yet where {words}", remedy) for holds, words, remedy in refused if holds]
-    for axis in box.axes:
-        first, last = reachable(d, axis)
-        shallowest = below_surface(d) if axis == 2 and box.open_top else last
-        if box.high[axis] - box.low[axis] < 2:
-            words = f"the box is less than two points wide along {'xyz'[axis]}"
-            problems.append(Problem(key, words, "make it larger, or the spacing smaller"))
-        elif box.low[axis] < first or (box.high[axis] > last and not (axis == 2 and box.open_top)):
-            low, high = (d.grid.origin[axis] + d.grid.steps[axis] * n for n in (first, last))
-            words = f"the box is too close to a boundary along {'xyz'[axis]}"
-            remedy = f"keep it between {low:,.6g} and {high:,.6g} m"
-            top = " , or end it at the free surface" if axis == 2 and d.face("top") == "free" else ""
-            problems.append(Problem(key, words, remedy + top.replace(" ,", ",")))
-        elif box.low[axis] > shallowest:
-            limit = d.grid.origin[2] + d.grid.steps[2] * shallowest
-            words = "the lower side of the box lies among the differences below the free surface"
-            problems.append(Problem(key, words, f"let it reach down to {limit:,.6g} m or deeper"))
-    return problems
+
+    method, team, on_earth, layers = "fd", SingleRank(), False, "boundaries.cpml"
+    beside, outside_points = f"less than {MARGIN} points from", "outside the domain or in absorbing layers"
+
+    def __init__(self, d, machine=None):
+        self.d, self.precision, self.machine = d, d.precision, machine
+        self.reach, self.tolerance = d.grid.spacing, ON_POINT * d.grid.spacing
+        self.refused_points = [
+            (d.ground is not None, "where the medium has topography", "record without sampling"),
+            (d.partly_fluid, "where the model has fluid parts", "leave the fluid out"),
+        ]
+        surface = f", boundaries.surface {d.boundaries.surface}" if d.free else ""
+        self.alike = {"differences": f"run.order {d.order}, weights {d.weights}{surface}"}
+        self.alike |= recorded.attenuation_of(d.relaxation)
+
+    def box(self, spec):
+        """Return the `Box` of the grid points nearest to the corners of a table."""
+        return self.nearest(spec.from_, spec.to)
+
+    def nearest(self, low, high):
+        """Return the `Box` of the grid points nearest to two corners, m."""
+        d = self.d
+        corners = [np.rint((np.array(spatial(c)) - d.grid.origin) / d.grid.steps).astype(int) for c in (low, high)]
+        if d.planar:
+            for corner in corners:
+                corner[1] = 0
+        open_top = d.face("top") == "free" and corners[1][2] >= d.grid.shape[0] - 1
+        return Box(*(tuple(map(int, c)) for c in corners), bool(open_top), d.planar)
+
+    def box_of_wave(self, wave):
+        """Return the `Box` of an incident wave in the points of this grid, and list of Problem."""
+        if wave.wavelet or wave.resampled:
+            return self.nearest(*wave.corners), []
+        d, about, key = self.d, wave.about, f"{wave.key}.recorded"
+        theirs = (about["spacing"], about.get("vertical", about["spacing"]))
+        for name, recorded_step, step in zip(("spacing", "vertical_spacing"), theirs, d.grid.steps[1:]):
+            if abs(recorded_step - step) > 1e-9 * step:
+                words = f"it was recorded with a {name} of {recorded_step:.9g} m, the grid has {step:.9g} m"
+                return None, [Problem(key, words, f"write the same domain.{name} in both runs")]
+        offset = (np.array(about["origin"]) - d.grid.origin) / d.grid.steps
+        if d.planar:
+            offset[1] = 0.0
+        if np.abs(offset - np.rint(offset)).max() > ON_POINT:
+            words = "its points do not lie on points of this grid"
+            return None, [Problem(key, words, "move domain.origin by a part of the spacing")]
+        low, high = (np.array(about[name]) + np.rint(offset).astype(int) for name in ("low", "high"))
+        box = Box(tuple(map(int, low)), tuple(map(int, high)), about["open_top"], d.planar)
+        if box.open_top and (d.face("top") != "free" or box.high[2] != d.grid.shape[0] - 1):
+            words = "the box is open at a free surface at its top, which this run does not have there"
+            remedy = 'give both runs boundaries.top = "free" at the same elevation'
+            return None, [Problem(key, words, remedy)]
+        odd = [axis for axis, n in zip("xyz", np.rint(offset)) if n % 2]
+        if odd and d.relaxing and not relaxing.Mechanisms(d).alike:
+            words = (
+                f"the grids are an odd number of points apart along {', '.join(odd)}, and next points "
+                f'have other mechanisms where attenuation.storage is "{d.relaxation.storage}"'
+            )
+            remedy = f"move domain.origin by {d.grid.spacing:g} m along {', '.join(odd)}"
+            return box, [Problem(key, words, f'{remedy}, or write storage = "full" in both runs')]
+        return box, []
+
+    def box_problems(self, box, key):
+        """Return what stands against a box: list of Problem."""
+        d = self.d
+        if d.cells is not None:
+            return [Problem(key, "there is no box yet where the medium is that of an inversion", "leave it out")]
+        problems = []
+        for axis in box.axes:
+            first, last = reachable(d, axis)
+            shallowest = below_surface(d) if axis == 2 and box.open_top else last
+            if box.high[axis] - box.low[axis] < 2:
+                words = f"the box is less than two points wide along {'xyz'[axis]}"
+                problems.append(Problem(key, words, "make it larger, or the spacing smaller"))
+            elif box.low[axis] < first or (box.high[axis] > last and not (axis == 2 and box.open_top)):
+                low, high = (d.grid.origin[axis] + d.grid.steps[axis] * n for n in (first, last))
+                words = f"the box is too close to a boundary along {'xyz'[axis]}"
+                top = ", or end it at the free surface" if axis == 2 and d.face("top") == "free" else ""
+                problems.append(Problem(key, words, f"keep it between {low:,.6g} and {high:,.6g} m{top}"))
+            elif box.low[axis] > shallowest:
+                limit = d.grid.origin[2] + d.grid.steps[2] * shallowest
+                words = "the lower side of the box lies among the differences below the free surface"
+                problems.append(Problem(key, words, f"let it reach down to {limit:,.6g} m or deeper"))
+        return problems
+
+    def about(self, box):
+        """Return what a recording says of its box: dict."""
+        grid = self.d.grid
+        return {
+            "spacing": float(grid.spacing),
+            "vertical": float(grid.steps[2]),
+            "low": list(box.low),
+            "high": list(box.high),
+            "origin": [float(v) for v in grid.origin],
+            "open_top": box.open_top,
+        }
+
+    def sides(self, box):
+        """Return the `GridSides` of a box."""
+        step = step_alone(replace(self.d, precision="float64"))
+        return GridSides(self.d, crossings(self.d, box, step, self.machine))
+
+    def positions_beside(self, box, xyz):
+        """Return which positions (n, 3), m, are in a box or so near that their weights reach into it, and which are so
+        deep inside that they do not reach out of it: (n,) bool arrays.
+        """
+        n = (np.asarray(xyz, float).reshape(-1, 3) - self.d.grid.origin) / self.d.grid.steps
+        around, deep = np.ones((2, len(n)), bool)
+        for axis in box.axes:
+            low, high = box.low[axis], np.inf if axis == 2 and box.open_top else box.high[axis]
+            around &= (n[:, axis] > low - MARGIN) & (n[:, axis] < high + MARGIN)
+            deep &= (n[:, axis] >= low + MARGIN) & (n[:, axis] <= high - MARGIN)
+        return around, deep
+
+    def peak(self, places, series):
+        """Return the largest velocity of incident values, m/s."""
+        return recorded.peak_of(series, np.isin(places.fields, self.d.velocity))
+
+    def shell_of(self, spec):
+        """Return the `Shell` of a recording at points."""
+        return shell.shell_of(spec, self.d.grid.bounds("z")[1] if self.d.face("top") == "free" else np.inf)
+
+    def outside(self, xyz):
+        """Return which positions (n, 3), m, are outside the domain or in absorbing layers, (n,) bool."""
+        d, axes = self.d, [0, 2] if self.d.planar else [0, 1, 2]
+        low, high = np.array([d.grid.bounds(axis) for axis in "xyz"]).T
+        beyond = (xyz < low - ON_POINT) | (xyz > high + ON_POINT)
+        return beyond[:, axes].any(axis=1) | inside_layer(d, xyz)
+
+    def read(self, around):
+        """Return a `Shell`, the fields there, weights (fields x points, state), medium and the numbers of the values."""
+        from scipy.sparse import csr_array
+
+        d = self.d
+        names = [name for name in (*shell.VELOCITY, *shell.STRESS, shell.IN_FLUID) if name in d.fields]
+        positions = np.round((around.xyz - d.grid.origin) / d.grid.steps, 6)
+        if d.planar:
+            positions[:, 1] = 0
+        parts, count = [], len(positions)
+        at_top = positions[:, 2] > d.grid.shape[0] - 1 - ON_POINT
+        for n, name in enumerate(names):
+            numbers, chosen = n * count + np.arange(count), np.ones(count, bool)
+            if name == "vz" and d.free:
+                parts += [Changed(part, names=numbers[at_top]) for _, part in at_surface(d, positions[at_top])]
+                chosen = ~at_top
+            elif d.free and (name == shell.IN_FLUID or (name[0] == "s" and "z" in name)):
+                chosen = ~at_top  # no traction on the free surface
+            parts.append(spread(d, name, positions[chosen], numbers[chosen]))
+        first, index, weight = stacked(len(names) * count, parts, d.precision)
+        rows = csr_array((weight, index, first), shape=(len(names) * count, int(index.max()) + 1))
+        cells = tuple(np.rint(positions[:, axis]).astype(int) for axis in (2, 1, 0))
+        quality = {name: np.zeros(count) for name in ("qp", "qs")}
+        return around, names, rows, quality | medium(d, cells), np.arange(len(names) * count)
 
 
 def below_surface(d):
@@ -94,136 +214,60 @@ def reachable(d, axis):
     return int(inside[0]) + reach, int(inside[-1]) - reach
 
 
-def recordings(d, specs, band):
-    """Return the recordings of a scenario, their arrays and launches: list of Recording, dict, list.
+@dataclass(frozen=True, eq=False)
+class GridSides:
+    """The sides of a box, as `craton.methods.waves.coupling.boxes.Sides`.
 
     Parameters
     ----------
     d : Discretisation
-    band : float
-        Highest frequency of the run, Hz.
+    crossings : dict of str to Crossing
     """
-    all_recordings, arrays, launches = [], {}, []
-    for spec in specs:
-        if spec.sampling:
-            recording, more, launch = sampled_recording(d, spec, band)
-            all_recordings.append(recording)
-            arrays |= more
-            launches.append(launch)
-            continue
-        box = box_of(d, spec.from_, spec.to)
-        sources = np.unique(np.concatenate([c.source for c in crossings(d, box).values()]))
-        about = {
-            "method": "fd",
-            "spacing": float(d.grid.spacing),
-            "vertical": float(d.grid.steps[2]),
-            "low": list(box.low),
-            "high": list(box.high),
-            "origin": [float(v) for v in d.grid.origin],
-            "open_top": box.open_top,
-            "differences": differences(d),
-            **attenuation(d),
-        }
-        recording, more, launch = recorded.ring(spec.name, sources, labels(d, sources), about, d, band)
-        all_recordings.append(recording)
-        arrays |= more
-        launches.append(launch)
-    return all_recordings, arrays, launches
 
+    d: Any
+    crossings: dict
 
-def shell_of(d, spec):
-    """Return the `Shell` of a recording at points."""
-    top = d.grid.bounds("z")[1] if d.face("top") == "free" else np.inf
-    return shell.shell_of(spec, top)
+    @cached_property
+    def places(self):
+        """The `Places` that differences through the sides take."""
+        d = self.d
+        state = np.unique(np.concatenate([crossing.source for crossing in self.crossings.values()]))
+        fields, xyz, points = where(d, state)
+        around, at_contacts = medium(d, points), contacts(d, points)
+        fluid = np.isfinite(at_contacts) | ((around["vs"] == 0) & (around["vs"] > 0).any())
+        around |= {"contact": at_contacts} if d.partly_fluid else {}
+        # the velocity step takes the stress that the step before has left
+        late = np.isin(fields, d.stress)
+        return boxes.Places(fields, xyz, state, late, around, fluid, np.arange(len(state)))
 
+    def without_anomalies(self, wave):
+        """Return vp, vs and rho of the layers alone at the places: dict."""
+        layers = replace(self.d, model=self.d.model.model_copy(update={"anomalies": ()}), memo={})
+        return medium(layers, self.d.layout.place(self.places.state))
 
-def sampled_recording(d, spec, band):
-    """Return the `Recording` of a shell of points, its arrays and launch.
-
-    Parameters
-    ----------
-    d : Discretisation
-    spec : craton.tables.injection.Recording
-    band : float
-        Hz.
-    """
-    from scipy.sparse import csr_array
-
-    around = shell_of(d, spec)
-    names = [name for name in (*shell.VELOCITY, *shell.STRESS, shell.IN_FLUID) if name in d.fields]
-    positions = np.round((around.xyz - d.grid.origin) / d.grid.steps, 6)
-    if d.planar:
-        positions[:, 1] = 0
-    parts, count = [], len(positions)
-    at_top = positions[:, 2] > d.grid.shape[0] - 1 - ON_POINT
-    for n, name in enumerate(names):
-        numbers, chosen = n * count + np.arange(count), np.ones(count, bool)
-        if name == "vz" and d.free:
-            parts += [Changed(part, names=numbers[at_top]) for _, part in at_surface(d, positions[at_top])]
-            chosen = ~at_top
-        elif d.free and (name == shell.IN_FLUID or (name[0] == "s" and "z" in name)):
-            chosen = ~at_top  # no traction on the free surface
-        parts.append(spread(d, name, positions[chosen], numbers[chosen]))
-    first, index, weight = stacked(len(names) * count, parts, d.precision)
-    size = int(index.max()) + 1
-    rows = csr_array((weight, index, first), shape=(len(names) * count, size))
-    cells = tuple(np.rint(positions[:, axis]).astype(int) for axis in (2, 1, 0))
-    about = {"method": "fd", **attenuation(d)}
-    return shell.ring(around, names, rows, with_quality(medium(d, cells)), about, d, band)
-
-
-def sampled_problems(d, spec, key):
-    """Return what stands against a recording at points: list of Problem."""
-    refused = [
-        (d.ground is not None, "where the medium has topography", "record without sampling"),
-        (d.partly_fluid, "where the model has fluid parts", "leave the fluid out"),
-        (spec.longitude is not None, "by longitude outside a chunk", "write origin, m"),
-    ]
-    wrong = [
-        Problem(key, f"there is no recording at points yet {words}", remedy)
-        for holds, words, remedy in refused
-        if holds
-    ]
-    if wrong:
-        return wrong
-    xyz = shell_of(d, spec).xyz
-    bounds = np.array([d.grid.bounds(axis) for axis in "xyz"])
-    beyond = (xyz < bounds[:, 0] - ON_POINT) | (xyz > bounds[:, 1] + ON_POINT)
-    outside = beyond[:, [0, 2] if d.planar else [0, 1, 2]].any(axis=1)
-    outside |= inside_layer(d, xyz)
-    return shell.outside_problems(key, outside, xyz, "outside the domain or in absorbing layers")
-
-
-def differences(d):
-    """Differences of a run, in words that two runs can compare."""
-    surface = f", boundaries.surface {d.boundaries.surface}" if d.free else ""
-    return f"run.order {d.order}, weights {d.weights}{surface}"
-
-
-def attenuation(d):
-    """Return what a recording says of the attenuation of its run: dict."""
-    about = {"attenuation": relaxing.words(d)}
-    return about | ({"lowest_q": 1 / d.relaxation.largest} if d.relaxing else {})
-
-
-def labels(d, index):
-    """Field, position and medium of places of the state: dict of arrays."""
-    fields, xyz, points = where(d, index)
-    names, of_contacts = np.array(d.fields)[fields], {}
-    if d.partly_fluid:
-        of_contacts = {"contact": contacts(d, points)}
-    return {"field": names, **dict(zip("xyz", xyz.T)), **medium(d, points), **of_contacts}
+    def launches(self, name, series):
+        """Return arrays, and launches by phase, that inject the values of all steps, (steps, n)."""
+        arrays, launches = {}, {}
+        for kind, crossing in self.crossings.items():
+            table = table_of(crossing.target, crossing.weight, np.searchsorted(self.places.state, crossing.source))
+            more, launch = injection(f"{name}_{kind}", table, series, self.d.precision, PHASES[kind][1])
+            arrays |= more | {f"{name}_series": more[f"{name}_{kind}_series"]}
+            del arrays[f"{name}_{kind}_series"]
+            names = tuple(f"{name}_series" if a.endswith("_series") else a for a in launch.arrays)
+            launch = replace(launch, arrays=names, places=self.d.layout.place(table[0]))
+            launches.setdefault(PHASES[kind][0], []).append(launch)
+        return arrays, launches
 
 
 def where(d, index):
-    """Numbers of the fields, positions (n, 3), m, and points (k, j, i) of places of the state."""
+    """Return names of the fields, positions (n, 3), m, and points (k, j, i) of places of the state."""
     fields = (index + d.layout.first) // d.layout.field
     points = d.layout.place(index)
     half = np.array([HALF[name] for name in d.fields])[fields] / 2
     xyz = d.grid.origin + d.grid.steps * (np.stack(points[::-1], axis=1) + half)
     if d.planar:
         xyz[:, 1] = 0.0
-    return fields, xyz, points
+    return np.array(d.fields)[fields], xyz, points
 
 
 def medium(d, at):
@@ -247,11 +291,6 @@ def medium(d, at):
     return dict(zip(names, out))
 
 
-def with_quality(medium):
-    """Return the medium of some places with Qp and Qs, 0 where there is no attenuation: dict."""
-    return {name: np.zeros(len(medium["vp"])) for name in ("qp", "qs")} | medium
-
-
 def contacts(d, at):
     """Numbers that stand for the differences that end at contacts of fluid and solid (contact.py)
     at points (k, j, i); nan where none does: (n,) array.
@@ -271,252 +310,3 @@ def contacts(d, at):
     numbers = (patterns * any_weights).sum((1, 2))  # of no two situations the same
     out[in_box] = np.where(different > 0, numbers, np.nan)[which]
     return out
-
-
-def problems(d, specs, incident):
-    """Return what is wrong with boxes of recordings and with injections: list of Problem.
-
-    Parameters
-    ----------
-    d : Discretisation
-    incident : list of recorded.Incident
-    """
-    wrong = []
-    for n, spec in enumerate(specs):
-        key = f"recording.{n}"
-        if spec.sampling:
-            wrong += sampled_problems(d, spec, key)
-        elif spec.longitude is not None:
-            words = "there is no box by longitude outside a chunk of the Earth"
-            wrong.append(Problem(key, words, "leave longitude and latitude out"))
-        else:
-            wrong += box_problems(d, box_of(d, spec.from_, spec.to), key)
-    wrong += recorded.clock_problems(d, incident)
-    for wave in incident:
-        box, reason = box_here(d, wave)
-        wrong += reason or box_problems(d, box, wave.key)
-    return wrong
-
-
-def box_here(d, wave):
-    """Return the `Box` of an incident wave in the points of this grid, and list of Problem."""
-    if wave.wavelet or wave.resampled:
-        return box_of(d, *wave.corners), []
-    about = wave.about
-    theirs = (about["spacing"], about.get("vertical", about["spacing"]))
-    for along, recorded_step, step in zip(("", " along z"), theirs, d.grid.steps[1:]):
-        if abs(recorded_step - step) > 1e-9 * step:
-            words = f"it was recorded with a spacing of {recorded_step:.9g} m{along}, the grid has {step:.9g} m"
-            remedy = "use the same spacing in both runs"
-            if along:
-                remedy = "write the same domain.vertical_spacing in both runs"
-            return None, [Problem(f"{wave.key}.recorded", words, remedy)]
-    offset = (np.array(about["origin"]) - d.grid.origin) / d.grid.steps
-    if d.planar:
-        offset[1] = 0.0
-    if np.abs(offset - np.rint(offset)).max() > ON_POINT:
-        words = "its points do not lie on points of this grid"
-        remedy = "move domain.origin by a part of the spacing"
-        return None, [Problem(f"{wave.key}.recorded", words, remedy)]
-    low, high = (np.array(about[name]) + np.rint(offset).astype(int) for name in ("low", "high"))
-    box = Box(tuple(map(int, low)), tuple(map(int, high)), about["open_top"], d.planar)
-    if box.open_top and (d.face("top") != "free" or box.high[2] != d.grid.shape[0] - 1):
-        words = "the box is open at a free surface at its top, which this run does not have there"
-        remedy = 'give both runs boundaries.top = "free" at the same elevation'
-        return None, [Problem(f"{wave.key}.recorded", words, remedy)]
-    if about["differences"] != differences(d):
-        words = f"it was recorded with {about['differences']}; this run has {differences(d)}"
-        return None, [Problem(f"{wave.key}.recorded", words, "use the same differences in both runs")]
-    return box, attenuation_problems(d, wave, np.rint(offset).astype(int))
-
-
-def attenuation_problems(d, wave, offset):
-    """Return where the mechanisms of attenuation are not those of a recording: list of Problem.
-
-    Parameters
-    ----------
-    d : Discretisation
-    wave : recorded.Incident
-    offset : (3,) int array
-        From the first point of this grid to that of the recording's, in points.
-    """
-    about, key = wave.about, f"{wave.key}.recorded"
-    recorded_lowest, lowest = about.get("lowest_q"), attenuation(d).get("lowest_q")
-    if recorded_lowest and lowest and abs(lowest - recorded_lowest) > SAME_FIT * lowest:
-        words = f"its mechanisms were fitted down to Q = {recorded_lowest:.9g}, those of this run down to {lowest:.9g}"
-        remedy = f"write attenuation.lowest_q = {recorded_lowest:.9g}"
-        if lowest < recorded_lowest:
-            remedy = f"record it anew with attenuation.lowest_q = {lowest:.9g}"
-        return [Problem(key, words, remedy)]
-    recorded_words = about.get("attenuation", relaxing.NONE)
-    if recorded_words != relaxing.words(d):
-        words = f"it was recorded with {recorded_words}; this run has {relaxing.words(d)}"
-        return [Problem(key, words, "use the same model.attenuation in both runs")]
-    odd = [axis for axis, n in zip("xyz", offset) if n % 2]
-    if odd and d.relaxing and not relaxing.Mechanisms(d).alike:
-        words = (
-            f"the grids are an odd number of points apart along {', '.join(odd)}, and next points "
-            f'have other mechanisms where attenuation.storage is "{d.relaxation.storage}"'
-        )
-        remedy = f"move domain.origin by {d.grid.spacing:g} m along {', '.join(odd)}"
-        return [Problem(key, words, f'{remedy}, or write storage = "full" in both runs')]
-    return []
-
-
-def warnings(d, specs, incident, sources, receivers):
-    """Return warnings of sources in the boxes of recordings, and of receivers that take points on
-    both sides of a box: list of str.
-
-    Parameters
-    ----------
-    d : Discretisation
-    incident : list of recorded.Incident
-    sources : list of sources
-    receivers : Receivers
-    """
-    sentences = recorded.layer_warnings(d, incident, "boundaries.cpml")
-    for spec in specs:
-        if spec.sampling:
-            sentences += shell.source_warning(shell_of(d, spec), sources)
-            continue
-        box = box_of(d, spec.from_, spec.to)
-        names = [s.name for s in sources if np.any(beside(d, box, s.points)[0])]
-        words = f'in the box of the recording "{spec.name}", or less than {MARGIN} points from it, so that it is no incident wave: '
-        sentences += [words + first_of(names)] * bool(names)
-    for wave in incident:
-        around, deep = beside(d, box_here(d, wave)[0], receivers.xyz)
-        names = [receivers.names[n] for n in np.flatnonzero(around & ~deep)]
-        words = f"less than {MARGIN} points from a side of an injection's box, where records mix the total and the scattered field: "
-        sentences += [words + first_of(names)] * bool(names)
-    return sentences
-
-
-def beside(d, box, xyz):
-    """Return which positions (n, 3), m, are in a box or so near that their weights reach into it,
-    and which are so deep inside that they do not reach out of it: (n,) bool arrays.
-    """
-    n = (np.asarray(xyz, float).reshape(-1, 3) - d.grid.origin) / d.grid.steps
-    around, deep = np.ones((2, len(n)), bool)
-    for axis in box.axes:
-        low, high = box.low[axis], np.inf if axis == 2 and box.open_top else box.high[axis]
-        around &= (n[:, axis] > low - MARGIN) & (n[:, axis] < high + MARGIN)
-        deep &= (n[:, axis] >= low + MARGIN) & (n[:, axis] <= high - MARGIN)
-    return around, deep
-
-
-def injections(d, incident):
-    """Return arrays, and launches by phase, that inject recordings, and the largest velocity of
-    them, m/s.
-
-    Parameters
-    ----------
-    d : Discretisation
-    incident : list of recorded.Incident
-
-    Raises
-    ------
-    ScenarioError
-        A recording has not the places that are needed, or another medium, or is not complete.
-    """
-    arrays, launches, peak = {}, {}, 0.0
-    for n, wave in enumerate(incident):
-        parts = crossings(d, box_here(d, wave)[0])
-        sources = np.unique(np.concatenate([c.source for c in parts.values()]))
-        series = recorded.checked(*series_of(d, wave, sources))
-        fields = where(d, sources)[0]
-        moving = np.isin(fields, [d.fields.index(name) for name in d.velocity])
-        peak = max(peak, recorded.peak_of(series, moving))
-        for step, crossing in parts.items():
-            table = table_of(crossing.target, crossing.weight, np.searchsorted(sources, crossing.source))
-            name = f"injection{n}_{step}"
-            phase, into = PHASES[step]
-            more, launch = injection(name, table, series, d.precision, into)
-            shared = recorded.series_name(n)
-            more[shared] = more.pop(f"{name}_series")
-            names = tuple(shared if a == f"{name}_series" else a for a in launch.arrays)
-            arrays |= more
-            launches.setdefault(phase, []).append(replace(launch, arrays=names, places=d.layout.place(table[0])))
-    return arrays, launches, peak
-
-
-def series_of(d, wave, sources):
-    """Return the values at every step of places of the state, (steps, n), and list of Problem.
-
-    The velocity step takes the stress that the step before has left.
-    """
-    fields, xyz, points = where(d, sources)
-    beside_contact = contacts(d, points)
-    if wave.wavelet or wave.resampled:
-        wrong = fluid_problems(wave, medium(d, points)["vs"], beside_contact, xyz)
-        if wrong:
-            return None, wrong
-    if wave.wavelet:
-        layers = replace(d, model=d.model.model_copy(update={"anomalies": ()}), memo={})
-        wrong = side_problems(d, wave, medium(d, points), medium(layers, points), xyz)
-        return (None, wrong) if wrong else (wave.series(d, np.array(d.fields)[fields], xyz), [])
-    if wave.resampled:
-        names = np.array(d.fields)[fields]
-        around = with_quality(medium(d, points))
-        wrong = wave.problems(d, names, xyz, around, d.grid.spacing)
-        return (None, wrong) if wrong else (wave.series(d, names, xyz), [])
-    places, missing = places_of(d, wave, fields, xyz)
-    if missing is not None:
-        x, y, z = missing
-        words = f"it has no {d.fields[fields[places < 0][0]]} at ({x:.6g}, {y:.6g}, {z:.6g}) m"
-        remedy = "record it anew with [[recording]]"
-        return None, [Problem(f"{wave.key}.recorded", words, remedy)]
-    around = medium(d, points)
-    if d.partly_fluid or "contact" in wave.recorded.labels:
-        around["contact"] = beside_contact
-    wrong = recorded.medium_problems(wave, places, around, xyz)
-    if wrong:
-        return None, wrong
-    late = np.isin(fields, [d.fields.index(name) for name in d.stress])
-    return recorded.values_of(d, wave, places, late)
-
-
-def fluid_problems(wave, vs, contact_numbers, xyz):
-    """Return where the sides of a box of waves that are not recorded on this grid cross fluid and
-    solid: list of Problem.
-
-    Parameters
-    ----------
-    wave : PlaneIncident or SampledIncident
-    vs, contact_numbers : (n,) arrays
-        m/s, and `contacts`, at places around the box.
-    xyz : (n, 3) array
-        m.
-    """
-    beside_fluid = np.isfinite(contact_numbers) | ((vs == 0) if (vs > 0).any() else False)
-    if not beside_fluid.any():
-        return []
-    x, y, z = xyz[np.flatnonzero(beside_fluid)[0]]
-    words = f"fluid and solid meet at the sides of the box, near ({x:.6g}, {y:.6g}, {z:.6g}) m"
-    remedy = "keep the fluid inside the box, or record the waves on this grid, without sampling"
-    return [Problem(wave.key, words, remedy)]
-
-
-def places_of(d, wave, fields, xyz):
-    """Return the places in a recording of fields at positions, -1 where there is none, and the
-    first position without one.
-    """
-    recorded_labels = wave.recorded.labels
-    numbers = {name: n for n, name in enumerate(d.fields)}
-    label_fields = np.array([numbers.get(str(name), -1) for name in recorded_labels["field"]])
-    keys = [
-        key_of(d, *pair)
-        for pair in ((label_fields, np.stack([recorded_labels[a] for a in "xyz"], axis=1)), (fields, xyz))
-    ]
-    order = np.argsort(keys[0])
-    nearest = np.minimum(np.searchsorted(keys[0][order], keys[1]), len(order) - 1)
-    places = np.where(keys[0][order][nearest] == keys[1], order[nearest], -1)
-    absent = np.flatnonzero(places < 0)
-    return places, xyz[absent[0]] if len(absent) else None
-
-
-def key_of(d, fields, xyz):
-    """Return numbers that tell fields at positions apart, on this grid."""
-    n = np.rint(2 * (xyz - d.grid.origin) / d.grid.steps).astype(np.int64)
-    if d.planar:
-        n[:, 1] = 0
-    return ((fields * FAR + n[:, 0]) * FAR + n[:, 1]) * FAR + n[:, 2]

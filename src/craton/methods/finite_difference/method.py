@@ -14,6 +14,10 @@ class FiniteDifferences(WaveMethod):
 
         return FiniteDifferenceScenario
 
+    def tries_operators(self, scenario):
+        """See `Method.tries_operators`: to find what crosses the sides of boxes."""
+        return bool(scenario.recording or scenario.injection)
+
     def plan(self, scenario, team=None, machine=None, reuse=None):
         """See `Method.plan`; the whole grid, whoever asks."""
         from craton.methods.finite_difference.build import GridDomain
@@ -21,7 +25,7 @@ class FiniteDifferences(WaveMethod):
         from craton.model.media.blocks import read_ahead
 
         with read_ahead(scenario.model):
-            return build(GridDomain(scenario, reuse))
+            return build(GridDomain(scenario, reuse, machine))
 
     def fills(self, scenario, plan):
         """Density and elastic parameters at the points of the grid."""

@@ -13,11 +13,13 @@ from functools import partial
 import numpy as np
 
 from craton.conventions import COMPONENT_AXES
-from craton.methods.finite_difference import injection, many_moments, notes, ranks, sides, snapshots
+from craton.methods.finite_difference import many_moments, notes, ranks, sides, snapshots
 from craton.methods.finite_difference.equations import acoustic, half_steps, material, storage
 from craton.methods.finite_difference.equations.boundaries import inside_layer
 from craton.methods.finite_difference.equations.scheme import VELOCITY
+from craton.methods.finite_difference.injection import GridBoxes
 from craton.methods.finite_difference.points import TENSOR, around, at_surface, on_surface, positions_of
+from craton.methods.waves.coupling import boxes
 from craton.methods.waves.coupling.recorded import carriers
 from craton.methods.waves.interpolate import AxisWeights
 from craton.methods.waves.ranks.sharing import SingleRank
@@ -44,8 +46,8 @@ class GridSpace:
     injected = "state"
     team = SingleRank()
 
-    def __init__(self, d):
-        self.d, self.motion, self.shots = d, d.motion, d.shots
+    def __init__(self, d, machine=None):
+        self.d, self.machine, self.motion, self.shots = d, machine, d.motion, d.shots
 
     @property
     def medium_key(self):
@@ -243,16 +245,16 @@ class GridSpace:
     # --- boxes and the plan -----------------------------------------------------------------------
 
     def injections(self, incident):
-        """Return arrays, launches and largest velocity of incident waves; see `injection.injections`."""
-        return injection.injections(self.d, incident)
+        """Return arrays, launches and largest velocity of incident waves; see `boxes.injections`."""
+        return boxes.injections(GridBoxes(self.d, self.machine), incident)
 
     def recordings(self, scenario, band):
-        """Return the recordings of a scenario, their arrays and launches; see `injection.recordings`."""
-        return injection.recordings(self.d, scenario.recording, band)
+        """Return the recordings of a scenario, their arrays and launches; see `boxes.recordings`."""
+        return boxes.recordings(GridBoxes(self.d, self.machine), scenario.recording, band)
 
     def problems(self, scenario, sources, incident):
         """Return what is wrong with sources in fluids, recordings and injections: list of Problem."""
-        wrong = injection.problems(self.d, scenario.recording, incident)
+        wrong = boxes.problems(GridBoxes(self.d), scenario.recording, incident)
         return wrong or sides.source_problems(self.d, sources)
 
     @property
@@ -289,7 +291,7 @@ class GridSpace:
             *[words + first_of(in_layer)] * bool(in_layer),
             *growing(d),
             *notes.too_coarse(d, carriers(sources, incident)),
-            *injection.warnings(d, setup.scenario.recording, incident, sources, receivers),
+            *boxes.warnings(GridBoxes(d), setup.scenario.recording, incident, sources, receivers),
         ]
 
     def completed(self, plan, setup):

@@ -4,7 +4,7 @@
 class PrismGravity:
     """Gravity and its gradient tensor from ensembles of rectangular prisms."""
 
-    name, drive, many_ranks, plans_by_rank, tries_operators = "gravity", "sweep", True, False, False
+    name, drive, many_ranks, plans_by_rank = "gravity", "sweep", True, False
     benches = ("gravity",)
 
     def scenario(self):
@@ -12,6 +12,10 @@ class PrismGravity:
         from craton.methods.gravity.options import GravityScenario
 
         return GravityScenario
+
+    def tries_operators(self, scenario):
+        """See `Method.tries_operators`: none is."""
+        return False
 
     def plan(self, scenario, team=None, machine=None, reuse=None):
         """See `Method.plan`."""

@@ -7,14 +7,19 @@ common.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from craton.methods.spectral_element.equations.faces import coupled_pairs
+from craton.methods.spectral_element.equations.state import FLUID, SOLID
+from craton.methods.waves.coupling.boxes import Places
 from craton.methods.waves.coupling.shell import turned_axes
 
 SPEEDS = ("vp", "vs", "rho")
-INVERSE_Q = {"inverse_qp": "loss_p", "inverse_qs": "loss_s"}  # labels, and names of the model's
+QUALITY = {"qp": "loss_p", "qs": "loss_s"}  # and the model's names of 1 / Q
+FIELDS = {"solid": ("displacement", "ux", "uy", "uz"), "fluid": ("potential", "potential")}
+PAIR_NAMES = ("pair_ux", "pair_uy", "pair_uz", "pair_pressure")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +73,7 @@ def along_ground(chunk, xyz, longitude, latitude, azimuth):
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Elements of one medium and of this rank outside a box that share points with it, whoever has
-    the box.
+    """Elements of one medium and of this rank outside a box that share points with it, whoever has the box.
 
     Parameters
     ----------
@@ -80,15 +84,12 @@ class Layer:
         Their points, rising.
     local : (n, n^3) int array
         Rows of `points` of each element's nodes.
-    total : (n, n^3) bool array
-        Nodes that the box has, too.
     """
 
     medium: str
     elements: np.ndarray
     points: np.ndarray
     local: np.ndarray
-    total: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +101,11 @@ class Pairs:
     solid, fluid : (p,) int array
     vectors : (p, 3) array
         Area vectors that point out of the fluid, m2.
-    solid_inside : (p,) bool array
-        True where the box has the solid point.
     """
 
     solid: np.ndarray
     fluid: np.ndarray
     vectors: np.ndarray
-    solid_inside: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,21 +114,40 @@ class Surroundings:
 
     Parameters
     ----------
+    box : Box
     inside : (ni,) int array
         Elements inside the box.
-    solid, fluid : Layer
+    layers : dict of str to Layer
+        Of "solid" and "fluid".
     pairs : Pairs
+    within : dict of str to (n,) bool array
+        Points of "solid" and "fluid" that the box has.
     """
 
+    box: Box
     inside: np.ndarray
-    solid: Layer
-    fluid: Layer
+    layers: dict
     pairs: Pairs
+    within: dict
 
     @property
     def elements(self):
         """The elements of both layers."""
-        return np.concatenate([self.solid.elements, self.fluid.elements])
+        return np.concatenate([layer.elements for layer in self.layers.values()])
+
+    @cached_property
+    def points(self):
+        """Points of the layers and the pairs, rising, by medium."""
+        return {medium: np.union1d(layer.points, getattr(self.pairs, medium)) for medium, layer in self.layers.items()}
+
+    def renumbered(self, fields):
+        """Return the rows of `points` of points (m,) by the names of fields there."""
+        return {name: np.searchsorted(self.points[medium_of(name)], numbers) for name, numbers in fields.items()}
+
+
+def medium_of(field):
+    """Return the medium of a field."""
+    return "fluid" if field in FLUID else "solid"
 
 
 def around_box(d, box):
@@ -142,7 +159,7 @@ def around_box(d, box):
     box : Box
     """
     inside = box.holds(d)
-    points, layers, within = np.asarray(d.points).reshape(d.mesh.size, -1), [], {}
+    points, layers, within = np.asarray(d.points).reshape(d.mesh.size, -1), {}, {}
     for fluid, (medium, shared) in enumerate(d.subdomain.shared.items()):
         of_medium = d.fluid == bool(fluid)
         flags = np.zeros(d.subdomain.counts[fluid])
@@ -150,136 +167,93 @@ def around_box(d, box):
         within[medium] = shared.complete(flags) > 0
         outside = np.flatnonzero(~inside & of_medium)
         elements = outside[within[medium][points[outside]].any(axis=1)]
-        layers.append(layer_of(medium, elements, points[elements], within[medium]))
-    return Surroundings(np.flatnonzero(inside), *layers, pairs_of(d, within))
-
-
-def layer_of(medium, elements, points, within):
-    """Return the `Layer` of elements (n,) with points (n, n^3), of which a box has those flagged in
-    `within`.
-    """
-    numbers, local = np.unique(points, return_inverse=True)
-    return Layer(medium, elements, numbers, local.reshape(points.shape), within[points])
-
-
-def pairs_of(d, within):
-    """Return the `Pairs` of which a box has one point; all ranks must call.
-
-    Parameters
-    ----------
-    d : Medium
-    within : dict of str to (n,) bool array
-        Points of "solid" and "fluid" that the box has.
-    """
+        numbers, local = np.unique(points[elements], return_inverse=True)
+        layers[medium] = Layer(medium, elements, numbers, local.reshape(points[elements].shape))
     pairs, vectors = coupled_pairs(d)
     solid, fluid = pairs.T
     split = within["solid"][solid] != within["fluid"][fluid]
-    inside = within["solid"][solid[split]]
-    return Pairs(solid[split], fluid[split], vectors[split], inside)
+    return Surroundings(box, np.flatnonzero(inside), layers, Pairs(solid[split], fluid[split], vectors[split]), within)
 
 
 # --- values ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Values of the incident field at points around a box, all fields of one point side by side.
-
-    Parameters
-    ----------
-    fields : tuple of str
-    late : tuple of bool
-        For each field, whether a step takes what the step before has left.
-    xyz : (m, 3) array
-        m.
-    medium : dict of str to (m,) array
-        vp, vs, rho; empty where it is not compared.
-    inverse_q : dict of str to (m,) array
-        1/Qp, 1/Qs; empty without attenuation.
-    state, forces : (m, fields) int array
-        Places in the blocks "state", where they are recorded, and "forces", where they are injected.
-    rows : (k,) int array
-        Points that this rank records.
-    """
-
-    fields: tuple
-    late: tuple
-    xyz: np.ndarray
-    medium: dict
-    inverse_q: dict
-    state: np.ndarray
-    forces: np.ndarray
-    rows: np.ndarray
-
-
 def places_around(d, around):
-    """Return the `Places` around a box: dict of "solid", "fluid" and "pairs", without media that
-    the model has not; all ranks must call.
-
-    Parameters
-    ----------
-    d : Medium
-    around : Surroundings
+    """Return the `boxes.Places` around a box: displacements and potentials in the layers, then displacement and pressure
+    at pairs; all ranks must call.
     """
-    solid, fluid = d.subdomain.media
-    out = {"solid": solid_places(d, around.solid)} if solid else {}
-    out |= {"fluid": fluid_places(d, around.fluid)} if fluid else {}
-    return out | ({"pairs": pair_places(d, around.pairs)} if solid and fluid else {})
+
+    def values(names, fields, xyz, once, medium):
+        """Return fields, positions, places in the state, flags and the medium of values at points, side by side."""
+        unknown, count = np.full(len(xyz), np.nan), len(names)
+        media = [np.repeat(medium.get(name, unknown), count) for name in medium_names(d)]
+        state = entries(d.state, fields).ravel()
+        return np.tile(names, len(xyz)), np.repeat(xyz, count, axis=0), state, np.repeat(once, count), *media
+
+    present = dict(zip(FIELDS, d.subdomain.media))
+    parts = [values(*layer_values(d, layer)) for medium, layer in around.layers.items() if present[medium]]
+    if all(present.values()):
+        fields = {"displacement": around.pairs.solid, "pressure": around.pairs.fluid}
+        every = np.ones(len(around.pairs.solid), bool)
+        parts.append(values(PAIR_NAMES, fields, pair_positions(d, around.pairs), every, {}))
+    fields, xyz, state, once, *media = (np.concatenate(column) for column in zip(*parts))
+    medium = dict(zip(medium_names(d), media))
+    late, fluid = fields != "pair_pressure", ~np.isin(fields, FIELDS["solid"])
+    return Places(fields, xyz, state, late, medium, fluid, np.flatnonzero(once))
 
 
-def solid_places(d, layer):
-    """Return the `Places` of displacements in a layer; all ranks must call."""
-    return Places(
-        ("ux", "uy", "uz"),
-        (True, True, True),
-        positions(d, layer),
-        means_of(d, layer, dict(zip(SPEEDS, SPEEDS))),
-        means_of(d, layer, INVERSE_Q) if d.relaxation is not None else {},
-        components(d, "displacement", layer.points),
-        components(d, "force", layer.points),
-        recorded_rows(d, layer),
-    )
+def layer_values(d, layer):
+    """Return names, field and points, positions, flags of points that this rank records, and the medium of a layer; all
+    ranks must call.
+    """
+    field, *names = FIELDS[layer.medium]
+    # a point of several ranks is recorded by the lowest
+    rows = np.arange(len(layer.points))
+    recorded_rows = d.subdomain.shared[layer.medium].assign_items(layer.points, rows, np.ones(len(rows)))[0]
+    xyz = np.zeros((len(rows), 3))
+    xyz[layer.local] = d.coordinates(layer.elements).transpose(0, 2, 1)
+    return names, {field: layer.points}, xyz, np.isin(rows, recorded_rows), medium_at(d, layer)
 
 
-def fluid_places(d, layer):
-    """Return the `Places` of potentials in a layer; all ranks must call."""
-    lossless = dict.fromkeys(INVERSE_Q, np.zeros(len(layer.points)))
-    return Places(
-        ("potential",),
-        (True,),
-        positions(d, layer),
-        means_of(d, layer, dict(zip(SPEEDS, SPEEDS))),
-        lossless if d.relaxation is not None else {},
-        components(d, "potential", layer.points),
-        components(d, "potential_force", layer.points),
-        recorded_rows(d, layer),
-    )
+def medium_names(d):
+    """Return what of the medium two runs compare: tuple of str."""
+    return (*SPEEDS, *(QUALITY if d.relaxation is not None else ()))
 
 
-def pair_places(d, pairs):
-    """Return the `Places` of displacement and pressure at pairs of points."""
-    columns = [
-        np.concatenate([components(d, of_solid, pairs.solid), components(d, of_fluid, pairs.fluid)], axis=1)
-        for of_solid, of_fluid in (("displacement", "pressure"), ("force", "potential_force"))
-    ]
-    fields = ("pair_ux", "pair_uy", "pair_uz", "pair_pressure")
-    late, rows = (True, True, True, False), np.arange(len(pairs.solid))
-    return Places(fields, late, pair_positions(d, pairs), {}, {}, *columns, rows)
-
-
-def components(d, field, points):
-    """Return the places of all components of a field at points (m,): (m, components)."""
-    if not len(points):  # a rank may not have the medium
-        return np.empty((0, 1 if field in ("potential", "potential_force", "pressure") else 3), int)
-    start, _, count = d.state.fields[field]
-    return start + count * points[:, None].astype(np.int64) + np.arange(count)
-
-
-def positions(d, layer):
-    """Return positions of the points of a layer, (m, 3), m."""
-    out = np.zeros((len(layer.points), 3))
-    out[layer.local] = d.coordinates(layer.elements).transpose(0, 2, 1)
+def medium_at(d, layer):
+    """Return the means of vp, vs and rho over the elements of a layer at its points, with attenuation Qp and Qs, 0 where
+    there is none: dict; all ranks must call.
+    """
+    samples = d.material(layer.elements)
+    if layer.medium == "fluid":
+        samples |= dict.fromkeys(QUALITY.values(), np.zeros(layer.local.shape))
+    out = means(d, layer, {name: samples[QUALITY.get(name, name)] for name in medium_names(d)})
+    for name in QUALITY.keys() & out.keys():
+        out[name] = np.divide(1, out[name], out=np.zeros(len(layer.points)), where=out[name] > 0)
     return out
+
+
+def layer_without(d, stack, layer):
+    """Return vp, vs and rho of the flat layers of a `Stack` at the values of a layer of the solid: dict; all ranks must
+    call.
+    """
+    z = d.coordinates(layer.elements)[:, 2]
+    numbers = stack.layer(z + 1e-6 * (d.centres[layer.elements][:, 2:] - z))
+    speeds = {"vp": stack.vp, "vs": stack.vs, "rho": stack.rho}
+    return {
+        name: np.repeat(column, 3)
+        for name, column in means(d, layer, {name: values[numbers] for name, values in speeds.items()}).items()
+    }
+
+
+def entries(state, fields):
+    """Return the places (m, components) of fields at points (m,) in their block of a `State`."""
+    columns = []
+    for name, points in fields.items():
+        # a rank may not have the medium
+        start, _, count = state.fields.get(name, (0, 0, {**SOLID, **FLUID}[name]))
+        columns.append(start + count * points[:, None].astype(np.int64) + np.arange(count))
+    return np.concatenate(columns, axis=1)
 
 
 def pair_positions(d, pairs):
@@ -290,25 +264,6 @@ def pair_positions(d, pairs):
     numbers, first = np.unique(points[elements], return_index=True)
     xyz = d.coordinates(elements).transpose(0, 2, 1).reshape(-1, 3)
     return xyz[first[np.searchsorted(numbers, pairs.solid)]]
-
-
-def means_of(d, layer, names):
-    """Return means of values of the model over the layer's elements at its points; all ranks must
-    call.
-
-    Parameters
-    ----------
-    d : Medium
-    layer : Layer
-    names : dict of str to str
-        Names of the values in the model, by those that are returned.
-
-    Returns
-    -------
-    dict of str to (m,) array
-    """
-    samples = d.material(layer.elements)
-    return means(d, layer, {label: samples[name] for label, name in names.items()})
 
 
 def means(d, layer, values):
@@ -333,11 +288,3 @@ def means(d, layer, values):
     points, totals = shared.unite_points(layer.points, np.stack([counts, *sums], axis=1))
     totals = totals[np.searchsorted(points, layer.points)]
     return {name: totals[:, n + 1] / totals[:, 0] for n, name in enumerate(values)}
-
-
-def recorded_rows(d, layer):
-    """Return the rows of the points of a layer that this rank records: those that no lower rank has
-    in its part of the layer; all ranks must call.
-    """
-    rows, once = np.arange(len(layer.points)), np.ones(len(layer.points))
-    return d.subdomain.shared[layer.medium].assign_items(layer.points, rows, once)[0]

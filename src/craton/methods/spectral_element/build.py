@@ -64,7 +64,7 @@ class MeshDomain:
         call.
         """
         prepared, self.prepared, self.values = self.prepared, None, None
-        return ElementSpace(discretise(scenario, prepared, sources, self.team, self.machine, self.reuse))
+        return ElementSpace(discretise(scenario, prepared, sources, self.team, self.machine, self.reuse), self.machine)
 
 
 def mesh_and_tables(scenario, prepared, team):

@@ -14,9 +14,10 @@ from craton.core.grid import Cells, ElementGrid, ElementTable
 from craton.core.plan import ElementIdentity
 from craton.errors import Problem, ScenarioError
 from craton.memory import array_bytes
-from craton.methods.spectral_element import couples, injection, notes, ranks, snapshots
+from craton.methods.spectral_element import couples, notes, ranks, snapshots
 from craton.methods.spectral_element.equations import absorbing_layer, step
 from craton.methods.spectral_element.equations.state import FLUID, SOLID
+from craton.methods.spectral_element.injection import ElementBoxes
 from craton.methods.spectral_element.mesh import placing
 from craton.methods.spectral_element.ranks import ELSEWHERE
 from craton.methods.spectral_element.sites import (
@@ -29,6 +30,7 @@ from craton.methods.spectral_element.sites import (
     sites,
     vector_index,
 )
+from craton.methods.waves.coupling import boxes
 from craton.methods.waves.tables import Changed, Rows, stacked
 from craton.model.mesh import meshing
 from craton.model.mesh.locate import Located
@@ -64,8 +66,8 @@ class ElementSpace:
     medium_key = ()
     motion, shots = None, ()  # in space, one by one
 
-    def __init__(self, d):
-        self.d = d
+    def __init__(self, d, machine=None):
+        self.d, self.machine = d, machine
 
     @property
     def team(self):
@@ -169,18 +171,17 @@ class ElementSpace:
     # --- boxes and the plan -----------------------------------------------------------------------
 
     def injections(self, incident):
-        """Return arrays, launches and largest value of incident waves; see `injection.injections`."""
-        arrays, launches, peak = injection.injections(self.d, incident)
-        return arrays, {"incident": launches}, peak
+        """Return arrays, launches and largest value of incident waves; see `boxes.injections`."""
+        return boxes.injections(ElementBoxes(self.d, self.machine), incident)
 
     def recordings(self, scenario, band):
-        """Return the recordings of a scenario, their arrays and launches; see `injection.recordings`."""
-        return injection.recordings(self.d, scenario, band)
+        """Return the recordings of a scenario, their arrays and launches; see `boxes.recordings`."""
+        return boxes.recordings(ElementBoxes(self.d, self.machine, scenario.domain.top), scenario.recording, band)
 
     def problems(self, scenario, sources, incident):
         """Return what lies outside the mesh or in a fluid that cannot have it, and is wrong with boxes; all ranks must call."""
         wrong = placing.problems(scenario, self.d) or source_problems(self.d, sources)
-        return wrong or injection.problems(self.d, scenario, incident)
+        return wrong or boxes.problems(ElementBoxes(self.d, top=scenario.domain.top), scenario.recording, incident)
 
     @property
     def smallest(self):
@@ -215,7 +216,9 @@ class ElementSpace:
             *notes.warnings(d, sources),
             *absorbing_layer.warn_inside_layers(d, positions),
             *absorbing_layer.warn_contrasts(d),
-            *injection.warnings(d, scenario, setup.incident, sources, receivers),
+            *boxes.warnings(
+                ElementBoxes(d, top=scenario.domain.top), scenario.recording, setup.incident, sources, receivers
+            ),
             *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, median),
         ]
 

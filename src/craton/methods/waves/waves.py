@@ -17,10 +17,14 @@ class WaveMethod:
     waves = "Elastic waves"  # title of a run that has none
     # of the copy bandwidth that a whole time step reaches on a GPU, judged by its least traffic
     reached = 0.8
-    drive, many_ranks, plans_by_rank, tries_operators = "march", True, False, False
+    drive, many_ranks, plans_by_rank = "march", True, False
 
     def outline(self, scenario, ranks, planner):
         """Plans are quick: none is needed."""
+
+    def tries_operators(self, scenario):
+        """See `Method.tries_operators`: none is."""
+        return False
 
     def fills(self, scenario, plan):
         """See `Method.fills`; none."""

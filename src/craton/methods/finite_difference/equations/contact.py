@@ -445,15 +445,6 @@ def along_axis(d, axis: int, ghosts: int) -> np.ndarray:
     return np.clip(at, first, last - 1)
 
 
-def column(field: str, source: str, axis: int) -> int:
-    """Return the column of `Closures.rows` of the derivative of a field along an axis that changes
-    another.
-    """
-    if field in VELOCITY:
-        return 3 * VELOCITY.index(field) + axis
-    return PAIRS + 3 * VELOCITY.index(source) + axis
-
-
 def closures(d) -> Closures | None:
     """Return the `Closures` of a grid, None where nothing is to be added."""
     if "closures" not in d.contacts:

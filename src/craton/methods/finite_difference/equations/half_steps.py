@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.core.plan import Array, Launch, Phase
+from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.methods.finite_difference import ranks
 from craton.methods.finite_difference.equations import contact, laminate, material, operators, relaxing, source_boxes
 from craton.methods.finite_difference.equations.boundaries import BOUNDARIES
+from craton.methods.waves.reuse import Reuse
 
+HALVES = "velocity", "stress"
 # where in a step the tables of sources act
 SOURCES = {"velocity": "velocity_begun", "stress": "stress_ended", "windows": "stress_first", "moments": "stress_last"}
 
@@ -29,18 +31,11 @@ def equations(d, arrays, launches, tables, reuse):
         Those of `arrays` that sources and receivers have.
     reuse : Reuse
     """
-    own, pieces = wavefield(d) | relaxing.arrays(d) | material.arrays(d), {}
-    medium = (d.acoustic, d.shots)
-    kinds = dict.fromkeys(BOUNDARIES.values(), (*medium, d.frequency))
     more, *of_tables = launches
-    add(pieces, more)
-    for kind, key in (kinds | dict.fromkeys((laminate.laminate, contact.contact), medium)).items():
-        boundary_arrays, of_boundary = reuse.get(kind.__name__, lambda kind=kind: kind(d), key)
-        own |= boundary_arrays
-        add(pieces, of_boundary)
+    own, pieces = medium_and_layers(d, reuse, more)
     for some in of_tables:
         add(pieces, {SOURCES.get(place, place): of_place for place, of_place in some.items()})
-    steps = reuse.get("steps", lambda: {name: steps_of(d, name) for name in ("velocity", "stress")}, medium)
+    steps = reuse.get("steps", lambda: {name: steps_of(d, name) for name in HALVES}, (d.acoustic, d.shots))
     phases = *(phase_of(d, name, steps[name], pieces) for name in steps), Phase("record", tuple(pieces["record"]))
     arrays = own | arrays
     if d.in_half:
@@ -48,6 +43,28 @@ def equations(d, arrays, launches, tables, reuse):
         injected = [name for name in tables if name.startswith(("velocity_", "stress_"))]
         arrays = {name: array for name, array in (arrays | box_arrays).items() if name not in injected}
     return arrays, phases
+
+
+def step_alone(d):
+    """Return the `StepPlan` of a step without sources and receivers."""
+    arrays, pieces = medium_and_layers(d, Reuse(keep=False), {})
+    phases = tuple(phase_of(d, name, steps_of(d, name), pieces) for name in HALVES)
+    return StepPlan(precision=d.precision, layout=d.layout, arrays=arrays, phases=phases)
+
+
+def medium_and_layers(d, reuse, more):
+    """Return the arrays of fields and medium, and the launches of layers, surfaces and contacts behind `more`, by where in
+    a step they run.
+    """
+    arrays, pieces = wavefield(d) | relaxing.arrays(d) | material.arrays(d), {}
+    medium = (d.acoustic, d.shots)
+    kinds = dict.fromkeys(BOUNDARIES.values(), (*medium, d.frequency))
+    add(pieces, more)
+    for kind, key in (kinds | dict.fromkeys((laminate.laminate, contact.contact), medium)).items():
+        boundary_arrays, of_boundary = reuse.get(kind.__name__, lambda kind=kind: kind(d), key)
+        arrays |= boundary_arrays
+        add(pieces, of_boundary)
+    return arrays, pieces
 
 
 def add(pieces, launches):

@@ -7,7 +7,6 @@ from craton.methods.waves import q_parameters
 from craton.model.media import attenuation, rheology
 from craton.model.media.earth import cell_averages, cell_losses
 
-NONE = "no attenuation"
 NODES = 512  # intervals up to the largest 1/Q, at whose ends `stiffer` is exact
 PIECE = 1 << 12  # values at a time: temporaries stay in the cache
 
@@ -89,6 +88,12 @@ class Mechanisms:
         if field in self.d.normal:
             return n * normals + number
         return self.normal * normals + n * (len(self.d.stress) - normals) + number - normals
+
+    @property
+    def fields(self):
+        """Name of the stress that each memory variable belongs to, in the order of the block."""
+        slots = {self.slot(n, field): field for field in self.d.stress for n in range(self.count(field))}
+        return [slots[n] for n in range(len(slots))]
 
     def place(self, n, field, points):
         """Return the places of the n-th memory variable of a stress at points in the block of
@@ -216,19 +221,6 @@ def reference_medium(d, grid):
     (nz, ny, nx) each: where it has attenuation, those of its reference frequency.
     """
     return cell_averages(d.model, grid, 0, grid.shape[0])
-
-
-def words(d):
-    """Return the mechanisms of a run but for the lowest Q, in words that two runs can compare."""
-    r = d.relaxation
-    if r is None:
-        return NONE
-    low, high = r.band
-    power = f", power {r.power:.9g}" if r.power else ""
-    return (
-        f"attenuation by {len(r.omega)} mechanisms with {r.storage} storage from {low:.9g} to "
-        f"{high:.9g} Hz, speeds of {r.frequency:.9g} Hz{power}"
-    )
 
 
 def window(arrays, grid):

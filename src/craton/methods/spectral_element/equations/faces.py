@@ -175,15 +175,20 @@ def coupling(d, units):
     d : Medium
     units : fixed_point.FixedPoint or fixed_point.FloatingPoint
     """
-    pairs, vectors = coupled_pairs(d)
+    return coupling_of(*coupled_pairs(d), d.precision, units)
+
+
+def coupling_of(pairs, vectors, precision, units, **renamed):
+    """Return what `coupling` does of pairs of points (m, 2) with area vectors (m, 3); the launch that acts on the solid
+    takes other arrays by the names `renamed`.
+    """
     if not len(pairs):
         return {}, {"solid": [], "fluid": []}
     arrays = point_arrays(
-        "coupling", solid=(pairs[:, 0], np.int32), fluid=(pairs[:, 1], np.int32), vectors=(vectors.T, d.precision)
+        "coupling", solid=(pairs[:, 0], np.int32), fluid=(pairs[:, 1], np.int32), vectors=(vectors.T, precision)
     )
-    to_fluid, to_solid = (
-        launch_on_points(op, "coupling", len(pairs)) for op in (operators.to_fluid(), operators.to_solid())
-    )
+    to_fluid = launch_on_points(operators.to_fluid(), "coupling", len(pairs))
+    to_solid = launch_on_points(operators.to_solid(), "coupling", len(pairs), **renamed)
     return arrays, {"fluid": [units.launch(to_fluid, True)], "solid": [units.launch(to_solid, False)]}
 
 

@@ -101,7 +101,7 @@ def merge_rare_shapes(shape):
 
 def unless_few(flags):
     """Return the flags; all False where few are True."""
-    return flags if flags.mean() >= FEW else np.zeros_like(flags)
+    return flags if flags.sum() >= FEW * len(flags) else np.zeros_like(flags)
 
 
 def family(d, elements, geometry, per_node, fluid, outer=False, axes=0, across=False):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from craton.errors import Problem
+from craton.methods.waves.coupling.sampled import summed
 from craton.model.ground import terrain
 from craton.survey import leapfrog, wavelets
 from craton.survey.layered_response import Stack, response
@@ -109,17 +110,17 @@ class PlaneIncident:
         return [Problem("time.start", words, remedy)]
 
     def parts(self, field):
-        """Return what a velocity or stress in x, y, z is made of: list of (component, factor), see
+        """Return what a velocity, displacement or stress in x, y, z is made of: list of (component, factor), see
         `craton.survey.layered_response`.
 
         Parameters
         ----------
         field : str
-            ``"vx"``, ``"sxz"`` and the like.
+            ``"vx"``, ``"ux"``, ``"sxz"`` and the like.
         """
         (x, y), names = self.travel, {"x": 0, "y": 1, "z": 2}
         axes = {"r": (x, y, 0), "t": (y, -x, 0), "z": (0, 0, 1)}
-        if field[0] == "v":
+        if field[0] != "s":
             parts = [(c, axes[c][names[field[1]]]) for c in "rtz"]
         else:
             a, b = (names[axis] for axis in field[1:])
@@ -129,8 +130,8 @@ class PlaneIncident:
             ]
         return [(c, factor) for c, factor in parts if abs(factor) > 1e-12]
 
-    def series(self, d, fields, xyz):
-        """Return velocities, half a step after each step, or stresses, at it: (steps, n).
+    def series(self, d, fields, xyz, precision):
+        """Return velocities, half a step after each step, displacements or stresses, at it: (steps, n).
 
         Parameters
         ----------
@@ -138,6 +139,7 @@ class PlaneIncident:
         fields : (n,) array of str
         xyz : (n, 3) array
             m.
+        precision : dtype
         """
         count = LENGTH * d.steps
         phase = np.pi * np.arange(count // 2 + 1) / count
@@ -148,11 +150,11 @@ class PlaneIncident:
         of_stack = response(self.stack, self.settings.wave, p, omega)
         back = q * (self.origin[2] - self.stack.tops[0]) + p * (self.origin[:2] @ self.travel)
         spectrum = np.fft.rfft(history[:, 0], count) * np.exp(1j * omega * back)
-        out = np.zeros((d.steps, len(fields)), d.precision)
+        out = np.zeros((d.steps, len(fields)), precision)
         heights, level = np.unique(xyz[:, 2].round(6), return_inverse=True)
         for field, number in sorted(set(zip(map(str, fields), level.tolist()))):
             height = heights[number]
-            late = np.exp(2j * phase * (0.5 if field[0] == "v" else 0.0))
+            late = np.exp(2j * phase * (0.0 if field[0] == "s" else 0.5))
             parts = [factor * of_stack.at(height, c) for c, factor in self.parts(field)]
             if not parts:
                 continue
@@ -162,21 +164,9 @@ class PlaneIncident:
                 columns = chosen[first : first + TOGETHER]
                 along = p * (xyz[columns, :2] @ self.travel)
                 shifted = whole * np.exp(-1j * omega * along[:, None])
-                out[:, columns] = np.fft.irfft(shifted, count)[:, : d.steps].T
+                values = np.fft.irfft(shifted, count)[:, : d.steps].T
+                out[:, columns] = summed(values, d.dt) if field[0] == "u" else values
         return out
-
-    def displacement(self, d, xyz):
-        """Return displacements at each step, component fastest: (steps, 3 n), m.
-
-        Parameters
-        ----------
-        d : Discretisation
-        xyz : (n, 3) array
-            m.
-        """
-        fields = np.tile(["vx", "vy", "vz"], len(xyz))
-        velocity = self.series(d, fields, np.repeat(xyz, 3, axis=0)).astype(float)
-        return np.concatenate([np.zeros((1, velocity.shape[1])), d.dt * velocity.cumsum(axis=0)])[:-1]
 
 
 def plane_incident(scenario, key, settings):

@@ -2,6 +2,7 @@
 places, clocks that agree, values by step.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -26,6 +27,8 @@ QUIET = 1e-6  # of the largest value: what a recording may hold before the run b
 SAME_STEP = 1e-9  # relative
 ALIGNED = 1e-3  # of a step
 SAME_MEDIUM = 1e-4  # relative
+SAME_NUMBER = 1e-9  # relative, of what recordings say of their runs
+LOSSLESS = "no attenuation"
 OTHER_CONTACT = (
     "contacts of fluid and solid are elsewhere, or of another shape (a body within some five points of a level "
     "sea floor changes the differences all along it)"
@@ -228,17 +231,6 @@ def carriers(sources, incident):
     return [*sources, *(wave for wave in incident if wave.wavelet)]
 
 
-def clock_problems(d, incident):
-    """Return where incident waves and run do not agree in time: list of Problem.
-
-    Parameters
-    ----------
-    d : Discretisation
-    incident : list of Incident and PlaneIncident
-    """
-    return [problem for wave in incident for problem in wave.clock_problems(d)]
-
-
 def values_of(d, wave, places, late):
     """Return the values of some places of a recording for every step of a run, and list of Problem.
 
@@ -285,29 +277,62 @@ def largest_values(recorded, places, first, last, rows):
     return largest
 
 
-def medium_problems(wave, places, medium, xyz):
-    """Return where the medium at some places is not that of a recording: list of Problem.
+def attenuation_of(relaxation):
+    """Return what a recording says of the mechanisms of attenuation of its run, None without: dict."""
+    r = relaxation
+    if r is None:
+        return {"attenuation": LOSSLESS}
+    low, high = r.band
+    power = f", power {r.power:.9g}" if r.power else ""
+    words = (
+        f"attenuation by {len(r.omega)} mechanisms with {r.storage} storage from {low:.9g} to "
+        f"{high:.9g} Hz, speeds of {r.frequency:.9g} Hz{power}"
+    )
+    return {"attenuation": words, "lowest_q": float(1 / r.largest)}
 
-    Parameters
-    ----------
-    wave : Incident
-    places : (n,) int array
-    medium : dict of str to (n,) array
-        vp, vs, m/s, and rho, kg/m3; Qp and Qs; `contact`, a number for differences that end at
-        contacts of fluid and solid, nan elsewhere.
-    xyz : (n, 3) array
-        m.
+
+def matching_values(wave, places, tolerance, team):
+    """Return where a recording holds the values of `Places`, (n,) int array, and list of Problem; all ranks must call.
+
+    Positions that are less than a `tolerance` (m) apart are the same.
     """
-    for name, values in medium.items():
-        label = wave.recorded.labels.get(name)
-        recorded_values = np.full(len(places), np.nan) if label is None else label[places]
-        differs = np.abs(values - recorded_values) > SAME_MEDIUM * np.maximum(np.abs(recorded_values), 1.0)
-        differs |= np.isnan(values) != np.isnan(recorded_values)
+    from scipy.spatial import cKDTree
+
+    labels, out, missing = wave.recorded.labels, np.zeros(len(places.fields), int), []
+    names, counts = np.unique(labels["field"], return_counts=True)
+    theirs = dict(zip(map(str, names), map(int, counts)))
+    ours: Counter = sum(team.every(lambda: Counter(map(str, places.fields[places.rows]))), Counter())
+    xyz = np.stack([labels[axis] for axis in "xyz"], axis=1)
+    for name in np.unique(places.fields):
+        rows, values = (np.flatnonzero(fields == name) for fields in (places.fields, labels["field"]))
+        if len(values):
+            distance, nearest = cKDTree(xyz[values]).query(places.xyz[rows])
+            out[rows] = values[nearest]
+            rows = rows[distance > tolerance]
+        missing += rows.tolist()
+    words = ""
+    if missing:
+        x, y, z = places.xyz[missing[0]]
+        words = f"it has no {places.fields[missing[0]]} at ({x:.6g}, {y:.6g}, {z:.6g}) m"
+    elif theirs != ours:
+        name = next(name for name in sorted({*theirs, *ours}) if theirs.get(name) != ours[name])
+        words = f"it has {theirs.get(name, 0):,} values of {name}, this run takes {ours[name]:,}"
+    remedy = "let medium and mesh or grid of both runs agree at the sides of the box, or record it anew"
+    return out, [Problem(f"{wave.key}.recorded", words, remedy)] * bool(words)
+
+
+def medium_problems(wave, points, places):
+    """Return where the medium at `Places` is not that of a recording, whose values they take at `points`: list of Problem."""
+    labels = wave.recorded.labels
+    for name in dict.fromkeys([*places.medium, *(name for name in labels if name not in ("field", *"xyz"))]):
+        unknown = np.full(len(points), np.nan)
+        values, expected = places.medium.get(name, unknown), labels[name][points] if name in labels else unknown
+        differs = np.abs(values - expected) > SAME_MEDIUM * np.maximum(np.abs(expected), 1.0)
+        differs |= np.isnan(values) != np.isnan(expected)
         if differs.any():
             n = int(np.flatnonzero(differs)[0])
-            words = f"{name} = {values[n]:.6g} instead of {recorded_values[n]:.6g}"
-            words = OTHER_CONTACT if name == "contact" else words
-            return [medium_problem(wave.key, words, xyz[n])]
+            words = OTHER_CONTACT if name == "contact" else f"{name} = {values[n]:.6g} instead of {expected[n]:.6g}"
+            return [medium_problem(wave.key, words, places.xyz[n])]
     return []
 
 

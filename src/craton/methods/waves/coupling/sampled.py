@@ -43,6 +43,11 @@ def medium_problem(key, words, place, subject="medium"):
     return Problem(key, message, remedy)
 
 
+def summed(velocity, dt):
+    """Return displacements at each step of velocities half a step after it, (steps, n)."""
+    return np.concatenate([np.zeros((1, velocity.shape[1])), dt * velocity.cumsum(axis=0)])[:-1]
+
+
 @dataclass(frozen=True, eq=False)
 class SampledIncident:
     """Waves at points around a box.
@@ -152,12 +157,6 @@ class SampledIncident:
         matrix = csr_array((np.ones(len(xyz)), (np.arange(len(xyz)), point)), shape=shape)
         return matrix, lambda wavenumber: 0.0, distance > SAME_POINT
 
-    @property
-    def displaced(self):
-        """Fields from which displacements are made, tuple of str."""
-        letter = "u" if "ux" in self.waves.values else "v"
-        return tuple(letter + axis for axis in "xyz")
-
     def problems(self, d, fields, xyz, medium, reach):
         """Return where the waves do not cover places of a run, are sampled too coarsely or in another
         medium: list of Problem.
@@ -218,9 +217,8 @@ class SampledIncident:
             return []
         corners = list(self.lattice.corners(xyz, reach))
         known = np.all([number >= 0 for number in corners], axis=0)
-        for name, values in medium.items():
-            if name not in self.waves.medium:
-                continue
+        for name in self.waves.medium:
+            values = medium.get(name, np.zeros(len(xyz)))  # a run without attenuation has no Q
             around = np.array([self.waves.medium[name][number] for number in corners])
             low, high = around.min(axis=0), around.max(axis=0)
             room = SAME_MEDIUM * np.maximum(np.abs(high), 1.0)
@@ -232,18 +230,12 @@ class SampledIncident:
         return []
 
     def source_of(self, name):
-        """Return the field from which that of a name is made, and whether it is differentiated;
-        None where there is none.
-        """
-        if name in self.waves.values:
-            return name, False
-        if name[0] == "v" and f"u{name[1:]}" in self.waves.values:
-            return f"u{name[1:]}", True
-        return None
+        """Return the field from which that of a name is made, None where there is none."""
+        other = {"u": "v", "v": "u"}.get(name[0], "s") + name[1:]
+        return next((source for source in (name, other) if source in self.waves.values), None)
 
-    def series(self, d, fields, xyz, precision=None):
-        """Return velocities, half a step after each step, displacements and stresses, at it: (steps,
-        n).
+    def series(self, d, fields, xyz, precision):
+        """Return velocities, half a step after each step, displacements and stresses, at it: (steps, n).
 
         Parameters
         ----------
@@ -251,13 +243,13 @@ class SampledIncident:
         fields : (n,) array of str
         xyz : (n, 3) array
             m.
-        precision : dtype, optional
-            By default that of the run.
+        precision : dtype
         """
-        out = np.zeros((d.steps, len(fields)), precision or d.precision)
+        out = np.zeros((d.steps, len(fields)), precision)
         waves = self.waves
         for name in np.unique(fields):
-            source, rate = self.source_of(str(name))
+            source = self.source_of(str(name))
+            integrated = name[0] == "u" and source[0] == "v"
             away = waves.start - d.start, waves.place.get(source, 0.0)
             onto_steps = partial(
                 leapfrog.resampled,
@@ -265,9 +257,9 @@ class SampledIncident:
                 offset=away,
                 steps=d.steps,
                 dt=d.dt,
-                shift=PLACES[name[0]],
+                shift=PLACES["v" if integrated else name[0]],
                 leapfrog=waves.leapfrog,
-                rate=rate,
+                rate=name[0] == "v" and source[0] == "u",
             )
             chosen, values = np.flatnonzero(fields == name), waves.values[source]
             matrix = self.weights(xyz[chosen])[0]
@@ -279,24 +271,9 @@ class SampledIncident:
             for begin in range(0, len(chosen), TOGETHER):
                 columns = slice(begin, begin + TOGETHER)
                 series = (matrix[columns] @ values.T).T
-                out[:, chosen[columns]] = series if in_time_first else onto_steps(series)
+                series = series if in_time_first else onto_steps(series)
+                out[:, chosen[columns]] = summed(series, d.dt) if integrated else series
         return out
-
-    def displacement(self, d, xyz):
-        """Return displacements at each step, component fastest: (steps, 3 n), m.
-
-        Parameters
-        ----------
-        d : Discretisation
-        xyz : (n, 3) array
-            m.
-        """
-        fields, places = np.tile(self.displaced, len(xyz)), np.repeat(xyz, 3, axis=0)
-        velocity = self.series(d, fields, places, float)
-        if fields[0][0] == "u":
-            return velocity
-        start = np.zeros((1, velocity.shape[1]))
-        return np.concatenate([start, d.dt * velocity.cumsum(axis=0)])[:-1]
 
     @property
     def words(self):

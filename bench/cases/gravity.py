@@ -20,11 +20,10 @@ import craton.gravity
 from bench.harness import median_seconds, picture, tables
 from craton.backends import backend
 from craton.driver.sweep import Runner, sweep
-from craton.methods.gravity import direct, far, fft, lattice, vertex
+from craton.methods.gravity import direct, far, fft, lattice, tiles, vertex
 from craton.methods.gravity.bench import EXTENT, HEIGHT, seven_spheres
 from craton.methods.gravity.cost import speed
 from craton.methods.gravity.fields import FIELDS
-from craton.methods.gravity.groups import Far
 from craton.methods.gravity.problem import problem
 
 NINE = FIELDS[1:]
@@ -37,7 +36,7 @@ def settings():
     """Rates of the direct sum: label -> (fields, precision, series)."""
     for label, case in tables("gravity")["rates"].items():
         series = case.get("series")
-        series = Far(0) if series == "none" else Far.within(*series) if series else None
+        series = direct.Far() if series == "none" else direct.series(*series) if series else None
         yield label, (FIELDS_BY_COUNT[case["fields"]], case["precision"], series)
 
 
@@ -155,20 +154,20 @@ SHAPES = ((64, 1, 1), (32, 1, 1), (64, 2, 1), (64, 4, 1), (32, 4, 2))
 
 def blocks(report):
     """Which block (threads along x, y, z) and how many waves of blocks suit the kernels."""
-    machine, waves = report.machine, direct.WAVES
+    machine, waves = report.machine, tiles.WAVES
     if machine.name == "cpu":
         return
     settings = [(SHAPES[0], n) for n in (1, 2, 4, 8)] + [(shape, 4) for shape in SHAPES[1:]]
     try:
         for label, planned in block_cases(machine):
             row = {"case": label}
-            for shape, direct.WAVES in settings:
+            for shape, tiles.WAVES in settings:
                 program = machine.commit(in_blocks(planned(), shape))
                 seconds, pairs = kernel_seconds(machine, program, 3)
-                row[f"{'x'.join(map(str, shape))}, {direct.WAVES} waves"] = pairs / seconds
+                row[f"{'x'.join(map(str, shape))}, {tiles.WAVES} waves"] = pairs / seconds
             report.add("blocks", row)
     finally:
-        direct.WAVES = waves
+        tiles.WAVES = waves
 
 
 def block_cases(machine):

@@ -21,7 +21,6 @@ from craton.driver.sweep import Runner
 from craton.host import compile as host
 from craton.methods.gravity import choose, direct, far, operators, tree
 from craton.methods.gravity.fields import FIELDS, G, order
-from craton.methods.gravity.groups import Far
 from craton.methods.gravity.problem import problem
 
 
@@ -36,7 +35,7 @@ def reference():
 
 def by_series(prisms, density, points):
     """Fields by the series of a single prism."""
-    plan = direct.plan(problem(prisms, density, points, FIELDS), 64, Far.within(6, 1e-13, 1e-13, (0, 1, 2)))
+    plan = direct.plan(problem(prisms, density, points, FIELDS), 64, direct.series(6, 1e-13, 1e-13, (0, 1, 2)))
     return Runner(backend("cpu")).sweep(plan)
 
 

@@ -29,9 +29,9 @@ from craton.methods import METHODS
 from craton.methods.finite_difference.adjoint import reversal
 from craton.methods.finite_difference.equations import operators, relaxing
 from craton.methods.finite_difference.equations.scheme import stencil
-from craton.methods.gravity import catalogue as gravity
-from craton.methods.gravity import linear, raster, vertex
 from craton.methods.gravity import operators as sums
+from craton.methods.gravity import raster
+from craton.methods.gravity.fields import FIELDS
 from craton.methods.spectral_element.equations import operators as sem
 from craton.methods.waves.ranks import sharing
 from craton.model.media import attenuation
@@ -197,7 +197,7 @@ def attractions():
             of = ARCHITECTURES[not op.name.startswith(("attract", "outline")) :]
             case = Case(op, precision, of, registers, f"{name}-{asked}", 0, STACK.get(op.name, 0))
             yield f"{name}-{asked}", case
-    nine, far = gravity.FIELDS[1:], (3.0, 10.0)
+    nine, far = FIELDS[1:], (3.0, 10.0)
     for op, precision, registers in (
         (sums.attract(("g_z",), "float64"), "float64", 96),
         (sums.attract(nine, "float64"), "float64", 184),
@@ -205,8 +205,8 @@ def attractions():
         (sums.attract(nine, "float32", 6, far), "float32", 112),
         (sums.attract_clusters(nine, "float64", 10, far), "float64", 255),
         (sums.attract_clusters(("g_z",), "float32", 8, far), "float32", 96),
-        (vertex.attract_nodes(nine), "float64", 96),
-        (linear.gather(nine), "float64", 192),
+        (sums.attract_nodes(nine), "float64", 96),
+        (sums.gather(nine), "float64", 192),
     ):
         yield f"{op.name} up to {registers}", Case(op, precision, ARCHITECTURES[1:], registers)
 
@@ -262,7 +262,7 @@ def test_declarations_are_what_the_texts_say(method):
 
 def test_catalogues_have_every_kernel():
     """Each KERNEL of the folders' texts is there; each operator of gravity has a budget."""
-    files = {"sem": [*sem.HERE.glob("*.h"), sharing.FILE], "gravity": [*raster.HERE.glob("*.h")]}
+    files = {"sem": [*sem.HERE.glob("*.h"), sharing.FILE], "gravity": [*sums.HERE.glob("*.h")]}
     for method in files:
         texts = [path.read_text() for path in files[method]]
         written = {name for text in texts for name in re.findall(r"^KERNEL (\w+)\(", text, flags=re.M)}
@@ -289,8 +289,8 @@ def test_the_catalogue_of_gravity_is_what_runs(precision, monkeypatch):
     density, points = np.random.default_rng(1).uniform(1, 2, 216), (np.arange(5.0) * 90, 20.0, 30.0)
     raster.nodes(prisms, density, cpu.CPU())  # only a device asks for it by itself
     for method in ("direct", "far", "vertex"):
-        forward(prisms, density, points, gravity.FIELDS, "cpu", precision, method)
-    jacobian = operator(prisms, points, gravity.FIELDS, device="cpu")
+        forward(prisms, density, points, FIELDS, "cpu", precision, method)
+    jacobian = operator(prisms, points, FIELDS, device="cpu")
     assert (jacobian.T @ np.ones(50)).shape == (216,)
     listed = {(op.name, op.source(of)) for op, of in METHODS["gravity"].operators(4, precision).values()}
     assert {name for name, _ in listed - seen} <= {"collect"}  # one of them for each precision

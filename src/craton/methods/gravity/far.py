@@ -9,11 +9,11 @@ import numpy as np
 
 from craton.core.layout import Layout
 from craton.core.plan import Array, Launch, Phase, SweepPlan, Tile
-from craton.methods.gravity import direct, tree
+from craton.methods.gravity import direct, tiles, tree
 from craton.methods.gravity.cost import GROW, Estimate, walk
 from craton.methods.gravity.fields import kinds
-from craton.methods.gravity.groups import Frame, morton_order
-from craton.methods.gravity.operators import LANES, attract_clusters, harmonics, leaf_moments, parent_moments
+from craton.methods.gravity.operators import LANES, attract_clusters, of_nodes
+from craton.model.prisms.morton import morton_order
 
 POINTS = 4  # of a tile for every point that the machine takes at a time
 # prisms of a leaf at most, on a CPU and on a device: there growing costs more than walking
@@ -59,24 +59,39 @@ def solve(problem, runner):
 
 
 def plan(problem, prisms, density, runner):
-    """Return the plan of a walk through the tree of some of the problem's prisms."""
-    grown = tree.build(prisms, LEAF[runner.machine.width >= DEVICE])
+    """Return the plan of a walk through the tree of some of the problem's prisms: tiles of points, all of which walk the
+    tree; few points share it out among parts.
+    """
+    width = runner.machine.width
+    grown = tree.build(prisms, LEAF[width >= DEVICE])
     degree, orders = degree_for(problem.rtol), kinds(problem.fields)
     prisms, density = grown.prisms, density[grown.order]
-    frame = Frame(problem)
+    frame = tiles.Frame(problem)
     centre = frame.rounded(grown.centre)
     radius = grown.radius + np.linalg.norm(centre - grown.centre, axis=1)
     coefficients, given = expansions(moments_plan(grown, density, (centre, radius), degree + 2), runner.machine)
-    mass = (
-        np.abs(density) * (prisms[:, 1] - prisms[:, 0]) * (prisms[:, 3] - prisms[:, 2]) * (prisms[:, 5] - prisms[:, 4])
-    )
+    west, east, south, north, bottom, top = prisms.T
+    mass = np.abs(density) * (east - west) * (north - south) * (top - bottom)
     mass = np.diff(np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0)[0]
     power = tree.powers(coefficients, degree + 2)
     reach = tree.reaches(power, mass, radius, degree, problem.rtol, orders)
-    pairs = direct.pairwise(problem, problem.rtol)
-    sources = given | source_arrays(frame, grown, (centre, radius, reach, coefficients))
+    targets = frame.targets(problem.points, morton_order(problem.points))
+    groups = -(-tile_points(problem, width) // LANES)
+    parts = int(np.clip(-(-width // (groups * LANES)), 1, 256))
+    given |= source_arrays(frame, grown, (centre, radius, reach, coefficients)) | shares(grown, parts)
+    pairs = direct.pairwise(problem.precision, problem.fields, problem.rtol)
     op = attract_clusters(problem.fields, problem.precision, degree, pairs.starts)
-    return walk_plan(problem, frame, runner.machine.width, op, grown, sources, pairs)
+    made, before = frame.records(op, len(prisms), pairs.ratio)
+    made |= {name: Array("sources", a.shape, a.dtype, a) for name, a in given.items()}
+    sources = tiles.Sources(len(prisms), len(prisms), {})
+    return tiles.plan(
+        op, problem.fields, frame.factors, targets, sources, groups, parts, problem.precision, made, before
+    )
+
+
+def tile_points(problem, width):
+    """Return the points of a tile."""
+    return tiles.balanced(problem.points.shape[1], min(max(int(POINTS * width), LANES), direct.POINTS))
 
 
 def expansions(planned, machine):
@@ -111,7 +126,8 @@ def moments_plan(grown, density, balls, degree):
     arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in data.items()}
     arrays["moments"] = Array("scratch", (nodes, matrix.shape[1]), np.float64)
     arrays["out"] = Array("sums", (nodes, 2 * len(matrix)), np.float64)
-    ops = [leaf_moments(degree), *[parent_moments(degree)] * (len(cuts) - 2), harmonics(degree)]
+    ops = [of_nodes(name, degree) for name in ("leaf_moments", "parent_moments", "harmonics")]
+    ops[1:2] *= len(cuts) - 2
     phases = tuple(over_nodes(op, int(a), int(b)) for op, a, b in zip(ops, [*cuts[:-1], 0], [*cuts[1:], nodes]))
     layout, tiles = Layout((1, -(-nodes // LANES), LANES), 0), [Tile(dict, 0, slice(None))]
     return SweepPlan(
@@ -159,41 +175,14 @@ def source_arrays(frame, grown, clusters):
     return {"nodes": nodes, "moments": moments, "links": links}
 
 
-def walk_plan(problem, frame, width, op, grown, sources, pairs):
-    """Tiles of points, all of which walk the tree; few points share it out among parts."""
-    chosen = morton_order(problem.points) if problem.points.size else np.arange(0)
-    size = direct.balanced(len(chosen), min(max(int(POINTS * width), LANES), direct.POINTS))
-    groups = -(-size // LANES)
-    parts = int(np.clip(-(-width // (groups * LANES)), 1, 256))
-    heads, first = shares(grown, parts)
-    sources = sources | {"heads": heads, "first": first}
-    arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in sources.items()}
-    stride = groups * LANES
-    tiles = [
-        _tile(problem, frame, chosen[p : p + stride], stride, len(grown.order)) for p in range(0, len(chosen), stride)
-    ]
-    return direct.assemble(problem, frame, op, tiles, parts, groups, arrays, pairs)
-
-
 def shares(grown, parts):
-    """Subtrees for each of `parts` walkers: (heads, first) with part k walking heads[first[k] ..
-    first[k + 1]].
-    """
+    """Return the subtrees for each of `parts` walkers: part k walks heads[first[k] .. first[k + 1]]."""
     if parts == 1:
-        return np.array([0], np.int32), np.array([0, 1], np.int32)
+        return {"heads": np.array([0], np.int32), "first": np.array([0, 1], np.int32)}
     largest = max(len(grown.order) // (4 * parts), 1)
-    size, above = (
-        grown.stop - grown.start,
-        np.where(grown.parent >= 0, (grown.stop - grown.start)[grown.parent], 1 << 60),
-    )
+    size = grown.stop - grown.start
+    above = np.where(grown.parent >= 0, size[grown.parent], 1 << 60)
     heads = np.flatnonzero(((size <= largest) | grown.leaf) & (above > largest))
     ends = np.cumsum(size[heads])
     first = np.searchsorted(ends, np.linspace(0, ends[-1], parts + 1)[1:-1])
-    return heads.astype(np.int32), np.concatenate([[0], first, [len(heads)]]).astype(np.int32)
-
-
-def _tile(problem, frame, chosen, stride, sources):
-    def load():
-        return frame.place(problem.points[:, chosen], stride, len(problem.fields))
-
-    return Tile(load, len(chosen) * sources, chosen)
+    return {"heads": heads.astype(np.int32), "first": np.concatenate([[0], first, [len(heads)]]).astype(np.int32)}

@@ -190,7 +190,7 @@ class Kernel:
         x, y = np.meshgrid(-self.x.at, -self.y.at)
         points = np.stack([x.ravel(), y.ravel(), np.zeros(x.size)])
         self.problem = Problem(np.array([[-1.0, 1, -1, 1, -1, 1]]), np.ones(1), points, fields)
-        self.plan = direct.plan(self.problem, machine.width)
+        self.plan = direct.plan(self.problem, machine.width, most=self.count)  # in one tile
         self.program = machine.commit(self.plan)
         (tile,) = self.plan.tiles
         for name, values in tile.load().items():

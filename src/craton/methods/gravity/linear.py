@@ -7,30 +7,11 @@ from warnings import warn
 
 import numpy as np
 
-from craton.core.layout import Layout
-from craton.core.operator import Operator
-from craton.core.plan import Array, Launch, Phase, SweepPlan, Tile
-from craton.methods.gravity import direct
+from craton.methods.gravity import direct, tiles
 from craton.methods.gravity.fields import scale, undefined
-from craton.methods.gravity.operators import ATTRACT, BLOCK, HERE, LANES, TYPES, collect, constants, flops
+from craton.methods.gravity.operators import gather
 
 POINTS = 1 << 18  # of a tile
-
-
-def gather(fields):
-    """Points at prisms; see transpose.h."""
-    return Operator(
-        "gather",
-        HERE / "transpose.h",
-        ("partial",),
-        ("faces", "data", "first"),
-        ATTRACT,
-        flops=flops(fields),
-        defines=constants(fields, "float64", 0),
-        types=TYPES,
-        grain=(1, 1),
-        block=BLOCK,
-    )
 
 
 def operator(problem, runner, fields, prisms, count):
@@ -82,55 +63,11 @@ def operator(problem, runner, fields, prisms, count):
 
 
 def transpose_plan(problem, data, width):
-    """Return the plan of J.T @ data, data (fields, points): prisms take the place of points, points
-    that of prisms.
-    """
+    """Return the plan of J.T @ data, data (fields, points): prisms take the place of points, points that of prisms."""
     records = np.concatenate([problem.points, data * scale(problem.fields)[:, None]]).T.copy()
-    count, size = len(problem.prisms), min(POINTS, max(len(records), 1))
-    most = min(max(direct.PAIRS * max(width // 16, 1) // size, LANES), max(count, 1))
-    groups = -(-direct.balanced(count, most) // LANES)
-    parts, stride = direct.split(groups, width, size), groups * LANES
-    arrays = {
-        "faces": Array("points", (6, stride), np.float64),
-        "data": Array("sources", (size, records.shape[1]), np.float64),
-        "first": Array("sources", (parts + 1,), np.int32),
-        "partial": Array("record", (parts, 1, stride), np.float64),
-        "total": Array("sums", (1, stride), np.float64),
-    }
-    op, last = gather(problem.fields), collect(("potential",))  # one number for each prism
-    params = {"stride": stride, "parts": parts}
-    phases = (
-        Phase("sum", (Launch(op, op.arrays, (0, parts, 0, groups, 0, LANES), params),)),
-        Phase("collect", (Launch(last, last.arrays, (0, 1, 0, groups, 0, LANES), params),)),
-    )
-    tiles = [
-        _tile(
-            problem.prisms, slice(p, p + stride), records[s : s + size], parts, stride, s == 0, s + size >= len(records)
-        )
-        for p in range(0, count, stride)
-        for s in range(0, len(records), size)
-    ]
-    layout = Layout((parts, groups, LANES), 0)
-    return SweepPlan(
-        precision="float64",
-        layout=layout,
-        arrays=arrays,
-        phases=phases,
-        tiles=tiles,
-        count=(1, count),
-        scale=np.ones(1),
-    )
-
-
-def _tile(prisms, chosen, records, parts, stride, first, last):
-    def load():
-        out = {"data": records, "first": np.linspace(0, len(records), parts + 1).astype(np.int32)}
-        if first:
-            faces = prisms[chosen].T
-            out |= {
-                "faces": np.pad(faces, ((0, 0), (0, stride - faces.shape[1])), mode="edge"),
-                "total": np.zeros((1, stride)),
-            }
-        return out
-
-    return Tile(load, len(prisms[chosen]) * len(records), chosen if last else None)
+    faces, order = problem.prisms.T, np.arange(len(problem.prisms))
+    targets = tiles.Targets(order, lambda chosen, stride: {"faces": tiles.padded(faces[:, chosen], stride)})
+    sources = tiles.streamed(data=records, most=POINTS)
+    groups, parts = tiles.cut(targets, sources, width, max(width // 16, 1), max(len(order), 1))
+    # one number for each prism
+    return tiles.plan(gather(problem.fields), ("potential",), np.ones(1), targets, sources, groups, parts)

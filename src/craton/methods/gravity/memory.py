@@ -81,7 +81,7 @@ def _far(problem, machine):
         8 * len(tree.monomials(degree + 2)),
     )
     single = problem.precision == "float32"
-    walk = min(direct.balanced(problem.points.shape[1], far.POINTS * machine.width), direct.POINTS)
+    walk = far.tile_points(problem, machine.width)
     growing = nodes * (cartesian + 2 * whole) + TREE[0] * len(part)
     making = nodes * (whole + 3 * kept) + TREE[1] * len(part)
     walking = nodes * kept * (1 if single else 2) + TREE[2][single] * len(part)

@@ -139,9 +139,29 @@ class PrismGravity:
 
     def operators(self, order, precision):
         """See `Method.operators`; there is no order."""
-        from craton.methods.gravity.catalogue import DOUBLE, operators
+        from craton.methods.gravity import direct, far
+        from craton.methods.gravity import operators as kernels
+        from craton.methods.gravity.fields import FIELDS
+        from craton.methods.gravity.problem import RTOL
 
-        return {name: (op, "float64" if name in DOUBLE else precision) for name, op in operators(precision).items()}
+        rtol = RTOL[precision]
+        series, degree = direct.pairwise(precision, FIELDS), far.degree_for(rtol)
+        tolerated = direct.pairwise(precision, FIELDS, rtol)
+        walk = kernels.attract_clusters(FIELDS, precision, degree, tolerated.starts)
+        asked = (
+            kernels.attract(FIELDS, precision, series.order, series.starts),
+            walk,
+            kernels.kernel("records", walk.defines),
+            kernels.kernel("collect", kernels.constants(FIELDS)),
+        )
+        always_double = (
+            *(kernels.of_nodes(name, degree + 2) for name in ("leaf_moments", "parent_moments", "harmonics")),
+            kernels.attract_nodes(FIELDS),
+            kernels.gather(FIELDS),
+            *map(kernels.kernel, ("outline", "scatter", "pick")),
+        )
+        listed = [(op, precision) for op in asked] + [(op, "float64") for op in always_double]
+        return {op.name: (op, real) for op, real in listed}
 
     def bench(self, name, device):
         """See `Method.bench`."""

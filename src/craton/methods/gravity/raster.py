@@ -6,58 +6,23 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch
 from craton.methods.gravity.lattice import ULPS, Nodes, Planes
-from craton.methods.gravity.operators import HERE, LANES
+from craton.methods.gravity.operators import FLOATS, LANES, RASTER, kernel
 
 THREADS = 4096  # that share the prisms out to find their outline
 MOST = 15 << 20  # prisms: a grid of blocks ends at 2^24
 PLACES = 1 << 28  # of the lattice at most, and
 CROWD = 1000  # times the number of prisms
-FLOATS = ("x", "y", "z", "dx", "dy", "dz", "ulps")
-PARAMS = Struct(
-    "RasterParams", (*((n, "i32") for n in ("count", "threads", "nx", "ny", "nz")), *((n, "f64") for n in FLOATS))
-)
-DOUBLES = ("partial", "faces", "density", "corners", "planes", "nodes")
-TYPES = (*((name, "f64") for name in DOUBLES), ("bad", "i32"), ("keys", "i64"))
 
 
-def kernel(name, writes, reads):
-    """One of the operators of raster.h."""
-    return Operator(
-        name,
-        HERE / "raster.h",
-        writes,
-        reads,
-        PARAMS,
-        defines=(("LANES", LANES),),
-        types=TYPES,
-        pointwise=name != "scatter",
-    )
-
-
-def outline():
-    """Bounds, least sides, mass of prisms."""
-    return kernel("outline", ("partial",), ("faces", "density"))
-
-
-def scatter():
-    """Prisms to the corners of a lattice."""
-    return kernel("scatter", ("corners", "planes", "bad"), ("faces", "density"))
-
-
-def pick():
-    """Corners that are not zero, as nodes."""
-    return kernel("pick", ("nodes",), ("corners", "planes", "keys"))
-
-
-def launch(machine, op, arrays, points, **params):
-    """Run an operator once on arrays of the machine."""
+def launch(machine, name, arrays, points, **params):
+    """Run an operator of raster.h once on arrays of the machine."""
+    op = kernel(name)
     plan = SimpleNamespace(
         precision="float64", arrays={name: Array("scratch", a.shape, a.dtype) for name, a in arrays.items()}
     )
-    given = dict.fromkeys(PARAMS.names, 0) | params
+    given = dict.fromkeys(RASTER.names, 0) | params
     points_launch = Launch(op, op.arrays, (0, 1, 0, -(-points // LANES), 0, LANES), given)
     machine.single(points_launch, SimpleNamespace(plan=plan, arrays=arrays))()
 
@@ -76,7 +41,7 @@ def nodes(prisms, density, machine):
         return None
     given = {"faces": prisms, "density": density}
     arrays = given | {"partial": xp.empty((11, THREADS))}
-    launch(machine, outline(), arrays, THREADS, count=count, threads=THREADS)
+    launch(machine, "outline", arrays, THREADS, count=count, threads=THREADS)
     rows = machine.to_host(arrays["partial"])
     begin, end, width, mass, rho = (
         rows[:3].min(axis=1),
@@ -95,14 +60,14 @@ def nodes(prisms, density, machine):
         "planes": xp.full(sum(shape), np.nan),
         "bad": xp.zeros(1, np.int32),
     }
-    launch(machine, scatter(), arrays, count, count=count, **params)
+    launch(machine, "scatter", arrays, count, count=count, **params)
     if int(arrays["bad"][0]):
         return None
     keys = xp.flatnonzero(xp.abs(arrays["corners"]) > ULPS * rho)
     if not len(keys):
         return None
     corners = arrays | {"keys": keys.astype(np.int64, copy=False), "nodes": xp.empty((len(keys), 4))}
-    launch(machine, pick(), corners, len(keys), count=len(keys), **params)
+    launch(machine, "pick", corners, len(keys), count=len(keys), **params)
     records, planes = machine.to_host(corners["nodes"]), machine.to_host(arrays["planes"])
     spaced = [begin[axis] + step[axis] * np.arange(shape[axis]) for axis in range(3)]
     at = [

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from craton.methods import gravity
-from craton.methods.gravity.groups import morton_order
 from craton.methods.gravity.operators import LANES
+from craton.model.prisms.morton import morton_order
 
 
 def balanced(count, rank, size):
@@ -41,7 +41,7 @@ def some_points(problem, rank, size):
     """Return groups of points that lie together, dealt out in turn: every rank gets as many near
     the masses.
     """
-    order = morton_order(problem.points) if problem.points.size else np.arange(0)
+    order = morton_order(problem.points)
     group = np.arange(len(order)) // LANES
     chosen = np.sort(order[group % size == rank])
     return replace(problem, points=np.ascontiguousarray(problem.points[:, chosen])), chosen

@@ -8,12 +8,10 @@ from math import comb, factorial
 
 import numpy as np
 
-from craton.methods.gravity.groups import spread
+from craton.model.prisms.morton import BLOCK, LEVELS, morton_code
 
-LEVELS = 21  # of a Morton code
 SHALLOW, PACKED = 13, 24  # levels that share 64 bits with an index, and the index's bits
 NEAREST = 1.4  # of the distances from which an expansion serves, in radii
-BLOCK = 1 << 14  # prisms that are treated at a time
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def sort(prisms, leaf):
     Thirteen levels and the index share a number where that suffices: sorting numbers is several
     times as quick as sorting indices.
     """
-    code, count = centre_codes(prisms), len(prisms)
+    code, count = morton_code((prisms[:, ::2] + prisms[:, 1::2]).T), len(prisms)
     if count <= 1 << PACKED:
         key = code >> np.uint64(63 - 3 * SHALLOW) << np.uint64(PACKED) | np.arange(count, dtype=np.uint64)
         key.sort()
@@ -88,22 +86,6 @@ def sort(prisms, leaf):
             return (key & np.uint64((1 << PACKED) - 1)).astype(np.int64), levels
     order = np.argsort(code, kind="stable")
     return order, parting(code[order], LEVELS)
-
-
-def centre_codes(prisms):
-    """Morton codes of the prisms' centres, over their cube; block by block, so that what is in
-    between stays in the cache.
-    """
-    blocks = [slice(n, n + BLOCK) for n in range(0, len(prisms), BLOCK)]
-    ends = [(rows.min(axis=0), rows.max(axis=0)) for rows in (prisms[b, ::2] + prisms[b, 1::2] for b in blocks)]
-    low, high = np.min([e[0] for e in ends], axis=0), np.max([e[1] for e in ends], axis=0)
-    scale = (2**LEVELS - 1) / max(float((high - low).max()), 1e-300)
-    code = np.zeros(len(prisms), np.uint64)
-    for b in blocks:
-        for axis in range(3):
-            cell = ((prisms[b, 2 * axis] + prisms[b, 2 * axis + 1] - low[axis]) * scale).astype(np.uint64)
-            code[b] |= spread(cell) << np.uint64(2 - axis)
-    return code
 
 
 def parting(code, levels):

@@ -9,13 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton.core.operator import Operator
-from craton.core.plan import Array, Tile
-from craton.methods.gravity import direct, lattice, raster
+from craton.methods.gravity import direct, lattice, raster, tiles
 from craton.methods.gravity.cost import Estimate
 from craton.methods.gravity.fields import order
-from craton.methods.gravity.groups import Frame
-from craton.methods.gravity.operators import ATTRACT, BLOCK, HERE, LANES, TYPES, constants, flops
+from craton.methods.gravity.operators import attract_nodes
 
 NODES = 1 << 18  # of a tile
 ALONE = "the prisms share too few faces"
@@ -30,22 +27,6 @@ FIND = 5e-7  # s for each prism
 NEEDED = 270
 # error of a term relative to C R^(2 - n), about twice the greatest measured: logarithms reach 10
 NOISE = 8 * 2.2e-16
-
-
-def attract_nodes(fields):
-    """Nodes at points; see vertex.h."""
-    return Operator(
-        "attract_nodes",
-        HERE / "vertex.h",
-        ("partial",),
-        ("points", "nodes", "first"),
-        ATTRACT,
-        flops=flops(fields) // 3,
-        defines=constants(fields, "float64", 0),
-        types=TYPES,
-        grain=(1, 1),
-        block=BLOCK,
-    )
 
 
 def nodes(problem, machine):
@@ -206,40 +187,13 @@ def _split_off(problem, vertices, machine):
 
 
 def plan(problem, at, coefficient, width):
-    """Return the plan of a sum over nodes (n, 3) with coefficients (n,); a node is four reals,
-    streamed like prisms.
-    """
-    problem = replace(problem, precision="float64")
-    size, points = min(NODES, max(len(at), 1)), problem.points.shape[1]
-    most = min(max(direct.PAIRS * max(width // 16, 1) // size, LANES), max(points, 1))
-    groups = -(-direct.balanced(points, most) // LANES)
-    parts = direct.split(groups, width, size)
-    stride, frame = groups * LANES, Frame(problem)
-    records = np.concatenate([at, coefficient[:, None]], axis=1)
-    tiles = [
-        _tile(
-            problem, frame, slice(p, p + stride), records[s : s + size], parts, stride, s == 0, s + size >= len(records)
-        )
-        for p in range(0, points, stride)
-        for s in range(0, max(len(records), 1), size)
-    ]
-    sources = {"nodes": Array("sources", (size, 4), np.float64), "first": Array("sources", (parts + 1,), np.int32)}
-    return direct.assemble(problem, frame, attract_nodes(problem.fields), tiles, parts, groups, sources)
-
-
-def _tile(problem, frame, chosen, records, parts, stride, first, last):
-    """One tile; its arrays are made when it is its turn."""
-
-    def load():
-        out = {"nodes": records, "first": np.linspace(0, len(records), parts + 1).astype(np.int32)}
-        if first:
-            out |= {
-                "points": frame.points(problem.points[:, chosen], stride),
-                "total": np.zeros((len(problem.fields), stride)),
-            }
-        return out
-
-    return Tile(load, len(problem.points[0, chosen]) * len(records), chosen if last else None)
+    """Return the plan of a sum over nodes (n, 3) with coefficients (n,); a node is four reals, streamed like prisms."""
+    frame, points = tiles.Frame(replace(problem, precision="float64")), problem.points
+    order = np.arange(points.shape[1])
+    targets = tiles.Targets(order, lambda chosen, stride: {"points": frame.points(points[:, chosen], stride)})
+    sources = tiles.streamed(nodes=np.concatenate([at, coefficient[:, None]], axis=1), most=NODES)
+    groups, parts = tiles.cut(targets, sources, width, max(width // 16, 1), max(len(order), 1))
+    return tiles.plan(attract_nodes(problem.fields), problem.fields, frame.factors, targets, sources, groups, parts)
 
 
 def solve(problem, runner):

@@ -10,6 +10,8 @@ own.
 
 import numpy as np
 
+from craton.model.prisms.morton import morton_order
+
 LEAF = 8  # prisms of a leaf
 BATCH = 1 << 17  # pairs of boxes looked at together
 # part of a prism's side by which it is shrunk on either side: neighbours that touch but for
@@ -37,8 +39,10 @@ def overlaps(prisms, most=10):
     solid = np.flatnonzero((low < high).all(axis=1))
     if len(solid) < 2:
         return np.empty((0, 2), np.int64)
-    order = solid[ordered((low[solid] + high[solid]) / 2, (high - low)[solid].mean(axis=0))]
-    low, high = low[order], high[order]
+    low, high = low[solid], high[solid]
+    # lengths in mean sides: columns whose depths differ keep to the order of the plane
+    order = morton_order(((low + high) / (high - low).mean(axis=0)).T[::-1])
+    low, high, order = low[order], high[order], solid[order]
     batches, levels = [], grow(low, high)
     stack = [(len(levels) - 1, np.zeros((1, 2), np.int64))]
     while stack and sum(map(len, batches)) < most:
@@ -65,46 +69,6 @@ def shrunk(prisms):
     low, high = prisms[:, ::2], prisms[:, 1::2]
     skin = SKIN * (high - low) + 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
     return low + skin, high - skin
-
-
-def ordered(centres, sides):
-    """Order of points along a Morton curve: neighbours in the order are neighbours in space.
-
-    Lengths along an axis count in mean sides of the prisms: columns whose depths differ keep to the
-    order of the plane.
-
-    Parameters
-    ----------
-    centres : (n, 3) array
-        m.
-    sides : (3,) array
-        Mean sides of the prisms, m.
-    """
-    lengths = (centres - centres.min(axis=0)) / sides
-    places = (lengths / (lengths.max() or 1) * ((1 << 21) - 1)).astype(np.uint64)
-    key = np.zeros(len(centres), np.uint64)
-    for axis in range(3):
-        key |= spread(places[:, axis]) << np.uint64(axis)
-    return np.argsort(key, kind="stable")
-
-
-def spread(values):
-    """Return the lower 21 bits with two zeros between each.
-
-    Parameters
-    ----------
-    values : (n,) array of uint64
-    """
-    steps = (
-        (32, 0x1F00000000FFFF),
-        (16, 0x1F0000FF0000FF),
-        (8, 0x100F00F00F00F00F),
-        (4, 0x10C30C30C30C30C3),
-        (2, 0x1249249249249249),
-    )
-    for shift, mask in steps:
-        values = (values | values << np.uint64(shift)) & np.uint64(mask)
-    return values
 
 
 def grow(low, high):

@@ -179,15 +179,14 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
     from craton.backends import backend
     from craton.driver.sweep import Runner
     from craton.methods.gravity import linear
-    from craton.methods.gravity.problem import check_prisms, problem
+    from craton.methods.gravity.problem import checked, problem
+    from craton.model.prisms.ensembles import have_volume
     from craton.model.prisms.labelled import arrays_of
     from craton.survey.labelled import coordinates_of
 
-    prisms, ones = check_prisms(arrays_of(prisms, 1.0)[0], 1.0)
+    prisms, ones, *_ = checked(arrays_of(prisms, 1.0)[0], 1.0)
     points, _ = coordinates_of(points)
-    places = np.flatnonzero(
-        (prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4])
-    )
+    places = np.flatnonzero(have_volume(prisms))
     fields = (fields,) if isinstance(fields, str) else tuple(fields)
     asked = problem(prisms[places], ones[places], points, fields)
     return linear.operator(asked, Runner(backend(device, threads=threads)), fields, places, len(prisms))

@@ -270,13 +270,13 @@ def test_prisms_without_volume_attract_nothing():
 UNIT, INF = [0.0, 1.0, 0.0, 1.0, 0.0, 1.0], np.inf
 HUGE = [1.7e308 * s for s in (-1, 1) * 3]
 BAD = [  # prisms, density, points, options, what is said
-    ([UNIT, [2, 1, 0, 1, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is reversed: west = 2.0 > east = 1.0"),
+    ([UNIT, [2, 1, 0, 1, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is reversed: west = 2 > east = 1"),
     ([UNIT, [0, 1, 3, 1, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is reversed: south"),
     ([UNIT, UNIT, [0, 1, 0, 1, 9, 1]], 1, (0, 0, 0), {}, "prism 2 is reversed: bottom"),
     ([UNIT, [0, 1, 0, np.nan, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is not finite"),
     ([UNIT, [-INF, INF, 0, 1, 0, 1]], 1, (0, 0, 0), {}, "prism 1 is not finite"),
     ([HUGE, HUGE, [0, 1, 0, 1, 0, INF]], 1, (0, 0, 0), {}, "prism 2 is not finite"),
-    ([UNIT, UNIT], [1, np.nan], (0, 0, 0), {}, "density of prism 1"),
+    ([UNIT, UNIT], [1, np.nan], (0, 0, 0), {}, "prism 1 is not finite: [0.0, 1.0, 0.0, 1.0, 0.0, 1.0], density nan"),
     ([UNIT], [1, 2], (0, 0, 0), {}, "1 prisms but 2 densities"),
     ([UNIT[:5]], 1, (0, 0, 0), {}, "shape"),
     ([UNIT], 1, (0, [0, INF], 0), {}, "point 1 is not finite"),

@@ -141,12 +141,7 @@ def decide(problem, machine, method, comm):
     decision = None
     with agreed(comm):
         if comm.rank == 0:
-            if method != "auto":
-                gravity.algorithm(method)
-            best = gravity.choose(problem, machine)
-            chosen = best[0] if method == "auto" else next(e for e in best if e.method == method)
-            if not chosen.applies and problem.pairs:
-                raise ValueError(f"method {method!r} does not apply: {chosen.why}")
+            chosen, best = gravity.choose(problem, machine, method)
             decision = {
                 "method": chosen.method,
                 "why": chosen.why,

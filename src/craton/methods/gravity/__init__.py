@@ -34,26 +34,34 @@ def estimates(problem, speed):
     return sorted(each, key=lambda e: (not e.applies, e.seconds))
 
 
-def choose(problem, machine):
-    """Return what every method would cost on a machine, the best first."""
+def choose(problem, machine, method="auto"):
+    """Return the estimate of the method that is taken on a machine, and those of all, the best first.
+
+    Raises
+    ------
+    ValueError
+        There is no method of that name, or it does not apply.
+    """
     from craton.methods.gravity.cost import speed
 
-    return estimates(problem, speed(machine, problem.fields, problem.precision))
+    if method != "auto":
+        algorithm(method)
+    best = estimates(problem, speed(machine, problem.fields, problem.precision))
+    taken = best[0] if method == "auto" else next(e for e in best if e.method == method)
+    if not taken.applies and problem.pairs:
+        raise ValueError(f'"{method}" does not apply: {taken.why}')
+    return taken, best
 
 
 def chosen(plan, machine):
-    """Estimate of the method that will be taken for a plan, and of all methods, the best first.
+    """`choose` for a plan.
 
     Raises
     ------
     ScenarioError
         The method asked for does not apply.
     """
-    best = choose(plan.problem, machine)
-    taken = best[0] if plan.method == "auto" else next((e for e in best if e.method == plan.method), None)
-    if taken is None or (not taken.applies and plan.problem.pairs):
-        why = taken.why if taken else "it is not there"
-        raise ScenarioError(
-            [Problem("gravity.method", f'"{plan.method}" does not apply: {why}', 'write method = "auto"')]
-        )
-    return taken, best
+    try:
+        return choose(plan.problem, machine, plan.method)
+    except ValueError as error:
+        raise ScenarioError([Problem("gravity.method", str(error), 'write method = "auto"')]) from None

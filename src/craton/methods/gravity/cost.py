@@ -86,11 +86,3 @@ def speed(machine, fields, precision):
 def walk(prisms, degree):
     """Return closed forms that one point's walk through a tree is worth."""
     return min(WALK[degree] * max(log10(max(prisms, 1)) - 3, 0.5), prisms)
-
-
-def words(seconds):
-    """Return a duration for people."""
-    for limit, unit, name in ((1, 1e-3, "ms"), (100, 1, "s"), (6000, 60, "min")):
-        if seconds < limit:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{seconds / 3600:.3g} h"

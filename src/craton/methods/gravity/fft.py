@@ -9,6 +9,7 @@ every `refine`-th place of it, points at every `stride`-th.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from math import log2, prod
 from typing import Any
 
@@ -137,34 +138,28 @@ def blocks(grid, fields, area, room):
 
 def estimate(problem, speed):
     """Return what the transforms cost."""
+    unfit = partial(Estimate, "fft", 0.0, applies=False)
     if not problem.pairs:
-        return Estimate("fft", 0.0, "there is nothing to do", False)
+        return unfit("there is nothing to do")
+    free = speed.machine.memory()[0]
     copied = NEEDED[0] * len(problem.prisms) + NEEDED[1] * problem.points.shape[1]
-    if copied > speed.machine.memory()[0]:
-        return Estimate(
-            "fft", 0.0, f"to find the lattice of prisms and points needs {copied / 2**30:.1f} GiB at once", False
-        )
+    if copied > free:
+        return unfit(f"to find the lattice of prisms and points needs {copied / 2**30:.1f} GiB at once")
     grid = columns(problem, speed.machine)
     if isinstance(grid, str):
-        return Estimate("fft", 0.0, grid, False)
-    shape, fields, combinations = (sizes(grid), len(problem.fields), len(grid.layers) * len(grid.levels))
-    area, most = shape[0] * shape[1], 4 * problem.pairs // combinations
-    room = 0.5 * speed.machine.memory()[0]
+        return unfit(grid)
+    shape, fields, combinations = sizes(grid), len(problem.fields), len(grid.layers) * len(grid.levels)
+    area, most, room = shape[0] * shape[1], 4 * problem.pairs // combinations, 0.5 * free
     if area > AREA or FINDING * sum(shape) > room:
-        return Estimate("fft", 0.0, f"{shape[0]:,} x {shape[1]:,} places of the lattice are too many", False)
+        return unfit(f"{shape[0]:,} x {shape[1]:,} places of the lattice are too many")
     # mirrored distances count once: no less than a half along each axis
     least = least_places(grid)
     places = least if least > most else places_of(grid, shape)
     if places > most or combinations > MANY:
-        return Estimate(
-            "fft",
-            0.0,
-            f"{places} distances for each of {combinations} pairs of layer and level are too much work",
-            False,
-        )
+        return unfit(f"{places} distances for each of {combinations} pairs of layer and level are too much work")
     needed = 8 * (area * (2 * fields + 5) + places * (3 * fields + 4))
     if needed > room:
-        return Estimate("fft", 0.0, f"{shape[0]} x {shape[1]} places need {needed / 1e9:.1f} GB", False)
+        return unfit(f"{shape[0]} x {shape[1]} places need {needed / 1e9:.1f} GB")
     level_blocks = blocks(grid, fields, area, room)
     different = sum(len(kernels(grid, block)) for block in level_blocks)
     transforms = different * fields + len(level_blocks) * len(grid.layers) + fields * len(grid.levels)

@@ -2,10 +2,13 @@
 
 import numpy as np
 
+from craton.conventions import GRAVITY
+from craton.text import nearest
+
 G = 6.6743e-11  # m3 kg-1 s-2, CODATA 2018 as in choclo and Harmonica
 # z downward
-FIELDS = ("potential", "g_e", "g_n", "g_z", "g_ee", "g_nn", "g_zz", "g_en", "g_ez", "g_nz")
-UNITS = {name: "J/kg" if name == "potential" else "mGal" if len(name) == 3 else "Eotvos" for name in FIELDS}
+FIELDS = tuple(GRAVITY)
+UNITS = {name: unit for name, (unit, _) in GRAVITY.items()}
 FROM_SI = {"J/kg": 1.0, "mGal": 1e5, "Eotvos": 1e9}
 
 
@@ -20,12 +23,9 @@ def ordered(fields):
     fields = (fields,) if isinstance(fields, str) else tuple(fields)
     for name in fields:
         if name not in FIELDS:
-            from difflib import get_close_matches
-
-            similar = get_close_matches(str(name), FIELDS, 1)
-            raise ValueError(
-                f"unknown field {name!r}{f', did you mean {similar[0]!r}?' if similar else ''} (fields are {', '.join(FIELDS)})"
-            )
+            similar = nearest(name, FIELDS)
+            hint = f", did you mean {similar!r}?" if similar else ""
+            raise ValueError(f"unknown field {name!r}{hint} (fields are {', '.join(FIELDS)})")
     if not fields:
         raise ValueError(f"no field asked for (fields are {', '.join(FIELDS)})")
     return tuple(name for name in FIELDS if name in fields)

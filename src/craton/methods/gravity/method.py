@@ -76,7 +76,7 @@ class PrismGravity:
     def estimate(self, plan, machine, step=None):
         """Return the algorithm that will be taken and why, and what the others would cost."""
         from craton.methods.gravity import chosen, memory
-        from craton.methods.gravity.cost import words
+        from craton.text import duration
 
         taken, estimates = chosen(plan, machine)
         rows = memory.rows(plan, taken.method, machine)
@@ -85,21 +85,21 @@ class PrismGravity:
         for e in estimates:
             mark = "->" if e is taken else "  "
             lines.append(
-                f"  {mark} {e.method:<7} {'about ' + words(e.seconds) if e.applies else 'no':<13} {e.why}".rstrip()
+                f"  {mark} {e.method:<7} {'about ' + duration(e.seconds) if e.applies else 'no':<13} {e.why}".rstrip()
             )
         return "\n".join(lines)
 
     def header(self, scenario, plan, machine, out):
         """Fields, prisms, points, algorithm, device."""
         from craton.methods.gravity import chosen
-        from craton.methods.gravity.cost import words
+        from craton.text import duration
 
         (taken, _), problem = chosen(plan, machine), plan.problem
         rows = [
             ("fields", ", ".join(scenario.gravity.fields)),
             ("prisms", f"{len(problem.prisms):,}"),
             ("points", f"{problem.points.shape[1]:,}, {plan.points.words}"),
-            ("method", f"{taken.method}, {plan.precision}: {taken.why}, about {words(taken.seconds)}"),
+            ("method", f"{taken.method}, {plan.precision}: {taken.why}, about {duration(taken.seconds)}"),
             ("device", machine.describe()),
             ("out", f"{out}"),
         ]
@@ -107,12 +107,11 @@ class PrismGravity:
 
     def summary(self, result, paths):
         """How fast it was, how exact it is, and where everything is."""
-        from craton.methods.gravity.cost import words
-        from craton.text import interactions
+        from craton.text import duration, interactions
 
         report = result.report
         lines = [
-            f"done: {report['pairs']:,} pairs by {report['method']} in {words(report['seconds'])}, "
+            f"done: {report['pairs']:,} pairs by {report['method']} in {duration(report['seconds'])}, "
             f"{interactions(report['pairs'], report['seconds'])}"
         ]
         units = {}

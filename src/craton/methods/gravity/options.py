@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
-from craton.conventions import GRAVITY
+from craton.methods.gravity.fields import FIELDS
 from craton.methods.gravity.prism_options import Prisms, SurfaceFile
 from craton.tables.fields import (
     FilePath,
@@ -29,7 +29,6 @@ from craton.tables.receivers import Axis, too_many
 from craton.tables.schema import PATIENCE, Device, Document, Patience, Precision, Threads, not_empty
 from craton.text import number
 
-FIELDS = tuple(GRAVITY)
 MOST_POINTS = 1 << 28  # of a grid
 
 

@@ -137,12 +137,12 @@ class SurfaceFile(Table):
     variable: Text | None = None
 
 
-_KINDS = union(lambda value: "SurfaceFile" if isinstance(value, dict) else "level", SurfaceFile, level=Length)
-Surface = Annotated[_KINDS, NO_FILE_NAME]
-_DENSITIES = union(
-    lambda value: "SurfaceFile" if isinstance(value, dict) else "contrast", SurfaceFile, contrast=Contrast
-)
-ColumnDensity = Annotated[_DENSITIES, NO_FILE_NAME]
+def _file_or(name, quantity):
+    kinds = union(lambda value: "SurfaceFile" if isinstance(value, dict) else name, SurfaceFile, **{name: quantity})
+    return Annotated[kinds, NO_FILE_NAME]
+
+
+Surface, ColumnDensity = _file_or("level", Length), _file_or("contrast", Contrast)
 
 
 class LayerPrisms(Table):

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from craton.methods.gravity.fields import ordered
-
-SIDES = (("west", "east"), ("south", "north"), ("bottom", "top"))
+from craton.model.prisms.ensembles import have_volume, refuse_wrong
 
 
 @dataclass(frozen=True)
@@ -80,91 +79,50 @@ def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=
     prisms, density, solid, on_device = checked(prisms, density, machine)
     points, shape = check_points(points)
     if not (solid and np.count_nonzero(density) == len(density)):
-        kept = (
-            (density != 0)
-            & (prisms[:, 1] > prisms[:, 0])
-            & (prisms[:, 3] > prisms[:, 2])
-            & (prisms[:, 5] > prisms[:, 4])
-        )
-        prisms, density = prisms[kept], density[kept]
-        on_device = {}
+        has_mass, on_device = (density != 0) & have_volume(prisms), {}
+        prisms, density = prisms[has_mass], density[has_mass]
     asked = Problem(prisms, density, points, ordered(fields), precision, rtol or RTOL[precision], ensemble, shape)
     asked.memo.update(on_device)
     return asked
 
 
-def check_prisms(prisms, density):
-    """Prisms (M, 6) and density (M,) as contiguous float64 arrays, or a ValueError that names the
-    first bad prism.
-    """
-    return checked(prisms, density)[:2]
-
-
 def checked(prisms, density, machine=None):
-    """Return what `check_prisms` gives, whether every prism has a volume, and copies on the
-    machine, as `lattice.prisms_of` remembers them.
+    """Return prisms (M, 6) and density (M,) as contiguous float64 arrays, whether every prism has a volume, and copies on a
+    machine with memory of its own, which looks at many quicker than the host, as `lattice.prisms_of` remembers them.
+
+    Raises
+    ------
+    ValueError
+        Names the first bad prism.
     """
     prisms, density = np.asarray(prisms, np.float64), np.asarray(density, np.float64)
-    if prisms.size == 6 and prisms.ndim == 1:
-        prisms = prisms[None]
-    if prisms.size == 0:
-        prisms = prisms.reshape(0, 6)
+    if prisms.size in (0, 6) and prisms.ndim < 2:
+        prisms = prisms.reshape(-1, 6)
     if prisms.ndim != 2 or prisms.shape[1] != 6:
         raise ValueError(f"prisms have shape {prisms.shape}, not (M, 6): west, east, south, north, bottom, top")
     density = np.broadcast_to(density, len(prisms)) if density.ndim == 0 else density.reshape(-1)
     if len(density) != len(prisms):
         raise ValueError(f"{len(prisms)} prisms but {len(density)} densities")
     prisms, density = np.ascontiguousarray(prisms), np.ascontiguousarray(density)
-    on_device = copies(prisms, density, machine)
-    solid = sound_there(*next(iter(on_device.values())), machine) if on_device else sound(prisms)
-    if not (solid or finite(prisms)):
-        refuse(~np.isfinite(prisms).all(axis=1), lambda n: f"prism {n} is not finite: {prisms[n].tolist()}")
-    if not finite(density):
-        refuse(~np.isfinite(density), lambda n: f"the density of prism {n} is not finite: {density[n]}")
+    if machine is None or machine.width < DEVICE or not MANY <= len(prisms) <= MOST:
+        solid, on_device = sound(prisms, density, np, ROWS), {}
+    else:
+        with machine.work():
+            copies = machine.xp.asarray(prisms), machine.xp.asarray(density)
+            solid, on_device = sound(*copies, machine.xp, len(prisms)), {machine.xp.__name__: copies}
     if not solid:
-        for axis, names in enumerate(SIDES):
-            low, high = prisms[:, 2 * axis], prisms[:, 2 * axis + 1]
-            refuse(
-                low > high,
-                lambda n, sides=names, a=low, b=high: (
-                    f"prism {n} is reversed: {sides[0]} = {a[n]} > {sides[1]} = {b[n]}"
-                ),
-            )
+        refuse_wrong(prisms, density)
     return prisms, density, solid, on_device
 
 
-def finite(values):
-    """Return True if all are; a sum that overflows is no proof of the contrary."""
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(values.sum()))
-
-
-def copies(prisms, density, machine):
-    """Arrays of a machine with memory of its own, {name: (prisms, density)}; empty where the host
-    looks itself.
-    """
-    if machine is None or machine.width < DEVICE or not MANY <= len(prisms) <= MOST:
-        return {}
-    with machine.work():
-        return {machine.xp.__name__: (machine.xp.asarray(prisms), machine.xp.asarray(density))}
-
-
-def sound_there(prisms, density, machine):
-    """`sound` on a machine, densities looked at too."""
-    with machine.work():
-        sides = prisms.reshape(-1)
-        fine = machine.xp.isfinite(prisms.sum() + density.sum()) & ((sides[1::2] - sides[::2]).min() > 0)
-        return bool(fine)
-
-
-def sound(prisms):
-    """Return True if every side is finite and every lower one lies below its upper one; in rows
-    that stay in the cache.
-    """
-    for n in range(0, len(prisms), ROWS):
-        sides = prisms[n : n + ROWS].reshape(-1)
-        if not (finite(sides) and (sides[1::2] - sides[::2]).min() > 0):
-            return False
+def sound(prisms, density, xp, rows):
+    """Return whether all is finite and every lower side lies below its upper one; so many rows at a time."""
+    with np.errstate(all="ignore"):  # a sum that overflows is looked at again
+        for n in range(0, len(prisms), rows):
+            sides = prisms[n : n + rows].reshape(-1)
+            finite = xp.isfinite(sides.sum() + density[n : n + rows].sum())
+            if not (finite & ((sides[1::2] - sides[::2]).min() > 0)):
+                return False
     return True
 
 
@@ -182,12 +140,7 @@ def check_points(points):
             f"the coordinates of the points have shapes {x.shape}, {y.shape}, {z.shape}: they must be one shape"
         ) from None
     out = np.stack([c.reshape(-1) for c in (x, y, z)])
-    if not finite(out):
-        refuse(~np.isfinite(out).all(axis=0), lambda n: f"point {n} is not finite: {out[:, n].tolist()}")
+    if not np.isfinite(out).all():
+        n = int(np.argmax(~np.isfinite(out).all(axis=0)))
+        raise ValueError(f"point {n} is not finite: {out[:, n].tolist()}")
     return out, x.shape
-
-
-def refuse(bad, message):
-    """Raise for the first bad one."""
-    if bad.any():
-        raise ValueError(message(int(np.argmax(bad))))

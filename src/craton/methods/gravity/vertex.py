@@ -6,6 +6,7 @@ falls, leave 1e-4 of the field.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -13,15 +14,14 @@ from craton.methods.gravity import direct, lattice, raster, tiles
 from craton.methods.gravity.cost import Estimate
 from craton.methods.gravity.fields import order
 from craton.methods.gravity.operators import attract_nodes
+from craton.model.prisms import ensembles
 
 NODES = 1 << 18  # of a tile
-ALONE = "the prisms share too few faces"
 DEVICE = 1 << 15  # width of a machine on which sorting costs more than filling a lattice
 CHEAPER = 3.7  # closed forms of a node in that of a prism, measured
 SAMPLE = 4096  # prisms looked at first
 # prisms, points: beyond and below the nodes are not counted for an estimate alone
 MANY, FEW = 100_000, 128
-ROWS = 1 << 14  # prisms that are looked at at a time
 FIND = 5e-7  # s for each prism
 # bytes of the machine for each prism to find the nodes: 210 measured, and a copy of the prisms
 NEEDED = 270
@@ -30,11 +30,9 @@ NOISE = 8 * 2.2e-16
 
 
 def nodes(problem, machine):
-    """Return the ensemble's Nodes on a machine, found once; or in words why they do not help."""
+    """Return the ensemble's Nodes on a machine, found once."""
 
     def find():
-        if shared(middle(problem.prisms)) > 0.5:
-            return ALONE
         with machine.work():
             given = lattice.prisms_of(problem, machine.xp)
             if machine.width < DEVICE:
@@ -67,71 +65,39 @@ def shared(prisms):
 
 def estimate(problem, speed):
     """Return what the nodes cost."""
+    unfit = partial(Estimate, "vertex", 0.0, applies=False)
     if not problem.pairs:
-        return Estimate("vertex", 0.0, "there is nothing to do", False)
-    prisms, points = len(problem.prisms), problem.points.shape[1]
-    if NEEDED * prisms > speed.machine.memory()[0]:
-        return Estimate(
-            "vertex",
-            0.0,
-            f"to find the nodes of {prisms} prisms needs {NEEDED * prisms / 2**30:.1f} GiB at once",
-            False,
-        )
+        return unfit("there is nothing to do")
+    prisms, points, machine = len(problem.prisms), problem.points.shape[1], speed.machine
+    if NEEDED * prisms > machine.memory()[0]:
+        return unfit(f"to find the nodes of {prisms} prisms needs {NEEDED * prisms / 2**30:.1f} GiB at once")
+    if shared(middle(problem.prisms)) > 0.5:
+        return unfit("the prisms share too few faces")
     # then finding the nodes would cost more than it can tell
     if prisms > MANY and (points < FEW or different(middle(problem.density))):
-        if shared(middle(problem.prisms)) > 0.5:
-            return Estimate("vertex", 0.0, ALONE, False)
-        count, special, rough, box = (
-            prisms,
-            0,
-            np.sqrt(8.0) * np.linalg.norm(problem.density),
-            corners(problem.prisms),
-        )
+        count, special, rough = prisms, 0, np.sqrt(8.0) * np.linalg.norm(problem.density)
+        low, high = problem.prisms.T[::2], problem.prisms.T[1::2]
+        box = np.array([[side.min() for side in low], [side.max() for side in high]])
     else:
         try:
-            vertices = nodes(problem, speed.machine)
+            vertices = nodes(problem, machine)
         except OverflowError as reason:
-            vertices = str(reason)
-        if isinstance(vertices, str):
-            return Estimate("vertex", 0.0, vertices, False)
-        count, special = (len(vertices.coefficient), len(split_off(problem, vertices, speed.machine)[1]))
-        rough, box = (np.linalg.norm(speed.machine.to_host(vertices.coefficient)), ends(vertices, speed.machine))
+            return unfit(str(reason))
+        count, special = len(vertices.coefficient), len(split_off(problem, vertices, machine)[1])
+        rough, box = np.linalg.norm(machine.to_host(vertices.coefficient)), ends(vertices, machine)
     error = bound(problem, rough, box)
     seconds = speed.start + (count * (points - special) / CHEAPER + special * prisms) / speed.double + FIND * prisms
     if error > problem.rtol:
-        return Estimate(
-            "vertex",
-            seconds,
-            f"far from a small body nodes cancel: error {error:.1e}, allowed {problem.rtol:.1e}",
-            False,
-        )
+        return unfit(f"far from a small body nodes cancel: error {error:.1e}, allowed {problem.rtol:.1e}")
     return Estimate("vertex", seconds, f"{count} nodes for {prisms} prisms, error below {error:.1e}")
 
 
 def mass(problem):
-    """Mass of all prisms without signs, kg."""
+    """Return the mass of all prisms without signs, kg."""
     if problem.memo.get("mass") is None:
-        total = 0.0
-        for n in range(0, len(problem.prisms), ROWS):  # what is in between stays in the cache
-            west, east, south, north, bottom, top = problem.prisms[n : n + ROWS].T
-            total += float(
-                (np.abs(problem.density[n : n + ROWS]) * ((east - west) * (north - south) * (top - bottom))).sum()
-            )
-        problem.memo["mass"] = total
+        (more, less), _ = ensembles.mass(problem)
+        problem.memo["mass"] = more - less
     return problem.memo["mass"]
-
-
-def corners(prisms):
-    """Corners of the box around all prisms; many side by side, because minima over long rows are
-    several times as quick.
-    """
-    whole = len(prisms) // 64 * 64
-    parts = [
-        prisms[whole:],
-        *(f(prisms[:whole].reshape(-1, 384), axis=0).reshape(64, 6) for f in (np.min, np.max) if whole),
-    ]
-    rows = np.concatenate(parts)
-    return rows[:, ::2].min(axis=0), rows[:, 1::2].max(axis=0)
 
 
 def bound(problem, rough, box):

@@ -35,6 +35,29 @@ def doubtful(density):
     return None
 
 
+def have_volume(prisms):
+    """Return which prisms (M, 6) have a volume: (M,) bool."""
+    return (prisms[:, ::2] < prisms[:, 1::2]).all(axis=1)
+
+
+def refuse_wrong(prisms, density, name=""):
+    """Raise a ValueError for the first of prisms (M, 6) that is not finite, or whose bounds are reversed; `name` begins its
+    message.
+    """
+    infinite = ~np.isfinite(prisms).all(axis=1) | ~np.isfinite(density)
+    refuse(infinite, name, lambda n: f"is not finite: {prisms[n].tolist()}, density {density[n]}")
+    for low, high in ((0, 1), (2, 3), (4, 5)):
+        words = f"is reversed: {SIDES[low]} = {{:.10g}} > {SIDES[high]} = {{:.10g}}"
+        refuse(prisms[:, low] > prisms[:, high], name, lambda n, a=low, w=words: w.format(*prisms[n, a : a + 2]))
+
+
+def refuse(wrong, name, words):
+    """Raise a ValueError for the first prism that is wrong; `words(n)` says in what."""
+    if wrong.any():
+        n, many = int(np.argmax(wrong)), f" ({wrong.sum()} such prisms)" if wrong.sum() > 1 else ""
+        raise ValueError(f"{name}prism {n} {words(n)}{many}")
+
+
 @dataclass(frozen=True)
 class Cells:
     """Cells between planes x, y, z = const, of which only those with density are kept.
@@ -255,7 +278,10 @@ def inside(shape, axes, body):
     body : body of a scenario
     """
     sphere = body.shape == "sphere"
-    low, high = (_corner(body, sign) for sign in (-1, 1))
+    if sphere:
+        low, high = np.subtract(body.center, body.radius), np.add(body.center, body.radius)
+    else:
+        low, high = body.min, body.max
     centres = [(edges[1:] + edges[:-1]) / 2 for edges in axes]
     spans = [slice(np.searchsorted(c, a), np.searchsorted(c, b, side="right")) for c, a, b in zip(centres, low, high)]
     x, y, z = (c[span] for c, span in zip(centres, spans))
@@ -270,13 +296,6 @@ def inside(shape, axes, body):
         place = (k + spans[2].start, j + spans[1].start, i + spans[0].start)
         planes.append(np.ravel_multi_index(place, shape).astype(np.int64, copy=False))
     return np.concatenate(planes)
-
-
-def _corner(body, sign):
-    """Lower (-1) or upper (1) corner of the box around a body."""
-    if body.shape == "sphere":
-        return [c + sign * body.radius for c in body.center]
-    return body.min if sign < 0 else body.max
 
 
 def union(ensembles):

@@ -83,9 +83,7 @@ def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
                 f"the model covers {axis} from {model_points[0]:.10g} to {model_points[-1]:.10g} m, "
                 f"but the cells extend from {cell_edges[0]:.10g} to {cell_edges[-1]:.10g} m"
             )
-    rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
-    _finite(rho, source.axes, name)
-    _heavy(rho, dataset, name)
+    rho = _density_of(source, name)
     x, y, z = (_means(model_points, cell_edges) for model_points, cell_edges in zip(source.axes, axes))
 
     def density(k0, k1):
@@ -105,9 +103,7 @@ def of_cells(path, reference=0.0):
         As in `of_model`.
     """
     with readers.open_model(path, "prisms.file", ("rho",)) as source:
-        rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
-        _finite(rho, source.axes, Path(path).name)
-        _heavy(rho, source.dataset, Path(path).name)
+        rho = _density_of(source, Path(path).name)
         axes = tuple(edges_around(axis, name) for axis, name in zip(source.axes, AXES))
     return _contrast(axes, lambda k0, k1: rho[k0:k1], reference, None)
 
@@ -206,32 +202,30 @@ def _opened(path):
         return dataset.load()
 
 
-def _finite(rho, axes, name):
+def _density_of(source, name):
+    """Return the density of a model (z, y, x), kg/m3; refuse what is not finite, and what looks like g/cm3 without a unit."""
+    rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
     if not np.isfinite(rho).all():
         k, j, i = np.argwhere(~np.isfinite(rho))[0]
-        where = ", ".join(f"{a} {axis[n]:.10g}" for a, axis, n in zip(AXES, axes, (i, j, k)))
+        where = ", ".join(f"{a} {axis[n]:.10g}" for a, axis, n in zip(AXES, source.axes, (i, j, k)))
         raise ValueError(f"{name}: the density at [{k}, {j}, {i}] ({where} m) is not finite")
-
-
-def _heavy(rho, dataset, name):
-    """Refuse densities without a unit that look like g/cm3."""
-    names = {str(n).lower(): n for n in dataset.variables}
-    stated = netcdf.stated_unit(dataset[next(names[n] for n in readers.VARIABLES["rho"] if n in names)])
-    if not stated and 0 < rho.min() <= rho.max() < checks.LIGHT:
+    names = {str(n).lower(): n for n in source.dataset.variables}
+    variable = source.dataset[next(names[n] for n in readers.VARIABLES["rho"] if n in names)]
+    if not netcdf.stated_unit(variable) and 0 < rho.min() <= rho.max() < checks.LIGHT:
         raise ValueError(
             f"{name}: the density is {rho.min():.6g} to {rho.max():.6g} kg/m3: is it in g/cm3? "
             'Write its units attribute, "g/cm3" or "kg/m3"'
         )
+    return rho
 
 
 def _contrast(axes, density, reference, without):
     """Cells of density(k0, k1) less the reference; what is left is nothing where the two are equal
     to rounding.
     """
-    if isinstance(reference, str) and (reference not in REFERENCES or (reference == "background" and without is None)):
-        raise ValueError(
-            f"reference {reference!r}: give a density in kg/m3, or {' or '.join(map(repr, REFERENCES if without else REFERENCES[1:]))}"
-        )
+    allowed = REFERENCES if without else REFERENCES[1:]
+    if isinstance(reference, str) and reference not in allowed:
+        raise ValueError(f"reference {reference!r}: give a density in kg/m3, or {' or '.join(map(repr, allowed))}")
     x, y, z = (np.asarray(axis, float) for axis in axes)
     plane = (len(x) - 1) * (len(y) - 1)
     area = np.diff(y)[:, None] * np.diff(x) / ((x[-1] - x[0]) * (y[-1] - y[0]))
@@ -239,13 +233,10 @@ def _contrast(axes, density, reference, without):
     for k0 in range(0, len(z) - 1, step):
         k1 = min(k0 + step, len(z) - 1)
         rho = density(k0, k1)
-        less = (
-            without(k0, k1)
-            if reference == "background"
-            else (rho * area).sum(axis=(1, 2), keepdims=True)
-            if reference == "mean"
-            else float(reference)
-        )
+        if reference == "mean":
+            less = (rho * area).sum(axis=(1, 2), keepdims=True)
+        else:
+            less = without(k0, k1) if reference == "background" else float(reference)
         left = (rho - less).reshape(-1)
         nonzero = np.flatnonzero(np.abs(left) > SAME * np.abs(rho).reshape(-1))
         index.append(nonzero + k0 * plane)

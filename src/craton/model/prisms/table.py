@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from craton import io
-from craton.model.prisms.ensembles import SIDES, PrismList
+from craton.model.prisms.ensembles import SIDES, PrismList, have_volume, refuse, refuse_wrong
 from craton.units import LARGEST
 
 ALIASES = {"density": ("density", "rho", "density_contrast")}
@@ -48,33 +48,17 @@ def listed(prisms, density, name="the list"):
         For messages.
     """
     prisms, density = np.asarray(prisms, float).reshape(-1, 6), np.asarray(density, float)
-    _refuse(
-        ~np.isfinite(prisms).all(axis=1) | ~np.isfinite(density),
-        name,
-        lambda n: f"is not finite: {prisms[n].tolist()}, {density[n]}",
-    )
-    _refuse(
+    refuse_wrong(prisms, density, f"{name}: ")
+    refuse(
         (np.abs(prisms) > LARGEST["length"]).any(axis=1) | (np.abs(density) > LARGEST["density"]),
-        name,
+        f"{name}: ",
         lambda n: (
             f"is out of range: {prisms[n].tolist()} m, {density[n]} kg/m3; no more than "
             f"{LARGEST['length']:g} m and {LARGEST['density']:g} kg/m3 are possible"
         ),
     )
-    for low, high in ((0, 1), (2, 3), (4, 5)):
-        _refuse(prisms[:, low] > prisms[:, high], name, lambda n, a=low, b=high: _reversed(prisms[n], a, b))
-    has_mass = (density != 0) & (prisms[:, ::2] < prisms[:, 1::2]).all(axis=1)
+    has_mass = (density != 0) & have_volume(prisms)
     return PrismList(prisms[has_mass], density[has_mass], np.flatnonzero(has_mass))
-
-
-def _reversed(prism, low, high):
-    return f"is reversed: {SIDES[low]} = {prism[low]:.10g} > {SIDES[high]} = {prism[high]:.10g}"
-
-
-def _refuse(bad, name, words):
-    if bad.any():
-        n = int(np.argmax(bad))
-        raise ValueError(f"{name}: prism {n} {words(n)}" + (f" ({bad.sum()} such prisms)" if bad.sum() > 1 else ""))
 
 
 def read(file, names, optional=()):

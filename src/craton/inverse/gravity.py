@@ -63,17 +63,19 @@ class GravityProblem(Term):
         self._values = np.concatenate([observed[n].values.ravel() for n in names]).astype(float)
         self._weights = weights_of(weights, self.observed)
         self._reference = self._reference_of(reference)
+        x, y = (np.diff(np.stack(cells.edges(self.grid, name)), axis=0)[0] for name in "xy")
+        self._areas = (y[:, None] * x)[None] if isinstance(reference, str) and reference == "mean" else None
         self._prisms = prisms_of(self.grid, across)
         self.operator = operator(self._prisms, self.observed, self.fields, device, threads)
         self._m = self._residual = None
 
     def _reference_of(self, reference):
-        """Return the density to subtract, or None for the mean of each layer."""
+        """Return the density to subtract, kg/m3; nothing where the mean of each layer is."""
         if isinstance(reference, str):
             if reference not in REFERENCES:
                 remedy = f"give kg/m3, an array, or {' or '.join(REFERENCES)}"
                 raise ScenarioError([Fault("reference", f"{reference!r} is no density", remedy)])
-            return self.parameters.cells(self.m0)[0] if reference == "start" else None
+            return self.parameters.cells(self.m0)[0] if reference == "start" else 0.0
         try:
             values = np.broadcast_to(np.asarray(reference, float), self.grid.shape)
         except ValueError:
@@ -83,42 +85,25 @@ class GravityProblem(Term):
             raise ScenarioError([Fault("reference", "is not finite", "give kg/m3")])
         return values
 
-    def _contrast(self, density):
-        """Return the density of the cells less the reference."""
-        if self._reference is not None:
-            return density - self._reference
-        return density - self._layer_means(density, self._areas)
-
-    def _layer_means(self, values, weights):
-        return (values * weights).sum((1, 2), keepdims=True) / weights.sum()
-
-    @property
-    def _areas(self):
-        """Horizontal areas of the cells, over their sum: (1, ny, nx)."""
-        x, y = (np.diff(np.stack(cells.edges(self.grid, name)), axis=0)[0] for name in "xy")
-        return (y[:, None] * x)[None]
+    def _less_means(self, density):
+        """Return the density of the cells, less the mean of each layer where that is the reference."""
+        if self._areas is None:
+            return density
+        return density - (density * self._areas).sum((1, 2), keepdims=True) / self._areas.sum()
 
     def _predicted(self, m):
-        return self.operator @ self._contrast(self.parameters.cells(m)[0]).ravel()
-
-    def _by_density(self, by_contrast):
-        """Transpose of the change of `_contrast` with density."""
-        by_contrast = by_contrast.reshape(self.grid.shape)
-        if self._reference is not None:
-            return by_contrast
-        total = by_contrast.sum((1, 2), keepdims=True)
-        return by_contrast - self._areas * total / self._areas.sum()
+        density = self.parameters.cells(m)[0]
+        return self.operator @ (self._less_means(density) - self._reference).ravel()
 
     def _changed(self, m, dm):
         """Change of the weighted data with the parameters."""
-        density = np.asarray(self.parameters.changes(m, dm)[0])
-        if self._reference is None:
-            density = density - self._layer_means(density, self._areas)
-        return self.operator @ density.ravel()
+        return self.operator @ self._less_means(np.asarray(self.parameters.changes(m, dm)[0])).ravel()
 
     def _transposed(self, m, by_data):
         """Transpose of `_changed`, (n,)."""
-        by_density = self._by_density(self.operator.T @ by_data)
+        by_density = (self.operator.T @ by_data).reshape(self.grid.shape)
+        if self._areas is not None:
+            by_density = by_density - self._areas * by_density.sum((1, 2), keepdims=True) / self._areas.sum()
         zero = np.zeros_like(by_density)
         return self.parameters.gradient(m, (by_density, zero, zero))
 

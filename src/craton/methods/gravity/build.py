@@ -11,6 +11,7 @@ from craton.errors import Problem, ScenarioError
 from craton.methods.gravity import direct
 from craton.methods.gravity.operators import LANES, record
 from craton.methods.gravity.problem import problem
+from craton.model.ground.surfaces import as_surface
 from craton.model.prisms import ensembles as prisms
 from craton.model.prisms import from_scenario as prisms_scenario
 from craton.model.prisms import table as prisms_table
@@ -117,7 +118,7 @@ def build(scenario):
     except ScenarioError as error:
         problems += error.problems
     try:
-        laid = points.build(scenario.points, prisms_scenario.surface, prisms_table.read)
+        laid = points.build(scenario.points, as_surface, prisms_table.read)
     except ValueError as error:
         problems.append(Problem("points", str(error)))
     if problems:
@@ -134,49 +135,35 @@ def build(scenario):
 def sections(plan, scenario):
     """Return what `craton plan` prints."""
     task, rtol = plan.problem, scenario.gravity.rtol
-    named = [
-        ("prisms" if len(plan.ensembles) == 1 else f"prisms {i}", prisms_scenario.describe(e))
-        for i, e in enumerate(plan.ensembles)
+    several = len(plan.ensembles) > 1
+    ensembles = [
+        (f"prisms {i}" if several else "prisms", prisms_scenario.describe(e)) for i, e in enumerate(plan.ensembles)
     ]
+    box = extent(task.prisms[:, ::2].min(axis=0), task.prisms[:, 1::2].max(axis=0))
+    xyz, pairs = task.points, f"{len(task.prisms):,} prisms x {task.points.shape[1]:,} points = {task.pairs:,}"
     return {
         plan.title or "Gravity": [
             ("method", f"{plan.method}, {task.precision}" + (f", rtol {rtol:g}" if rtol else "")),
             ("fields", ", ".join(task.fields)),
         ],
-        "Prisms": [
-            *named,
-            ("extent", extent(task.prisms[:, ::2].min(axis=0), task.prisms[:, 1::2].max(axis=0))),
-            *weight(plan),
+        "Prisms": [*ensembles, ("extent", box), ("mass", weight(task))],
+        "Points": [
+            ("layout", plan.points.words),
+            ("extent", extent(xyz.min(axis=1), xyz.max(axis=1)) if xyz.size else "no points"),
         ],
-        "Points": [("layout", plan.points.words), *span(task.points)],
-        "Work": [
-            (
-                "pairs",
-                f"{len(task.prisms):,} prisms x {task.points.shape[1]:,} points = {task.pairs:,}, {len(task.fields)} fields each",
-            )
-        ],
+        "Work": [("pairs", f"{pairs}, {len(task.fields)} fields each")],
     }
 
 
-def weight(plan):
+def weight(problem):
     """Mass and its centre; excess and missing mass where densities are contrasts of both signs."""
-    (more, less), centre = prisms.mass(plan.problem)
+    (more, less), centre = prisms.mass(problem)
     if centre is None:
-        return [("mass", f"{more + less:.6g} kg: excess {more:.6g}, missing {-less:.6g}")]
-    return [("mass", f"{more + less:.6g} kg, centre ({', '.join(f'{c:,.0f}' for c in centre)}) m")]
-
-
-def span(xyz):
-    """Extent of the points."""
-    return [("extent", extent(xyz.min(axis=1), xyz.max(axis=1)))] if xyz.size else [("extent", "no points")]
+        return f"{more + less:.6g} kg: excess {more:.6g}, missing {-less:.6g}"
+    return f"{more + less:.6g} kg, centre ({', '.join(f'{c:,.0f}' for c in centre)}) m"
 
 
 def extent(low, high):
     """Return a box in words."""
-    return (
-        "  ".join(
-            f"{a} {p:,.0f} .. {q:,.0f}" if q > p else f"{a} {p:,.10g}"
-            for a, p, q in zip("xyz", np.asarray(low), np.asarray(high))
-        )
-        + "  m"
-    )
+    sides = [f"{a} {p:,.0f} .. {q:,.0f}" if q > p else f"{a} {p:,.10g}" for a, p, q in zip("xyz", low, high)]
+    return "  ".join(sides) + "  m"

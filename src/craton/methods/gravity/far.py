@@ -8,7 +8,7 @@ r^2 (accelerations) or 2 G |m| / r^3 (gradients).
 import numpy as np
 
 from craton.core.layout import Layout
-from craton.core.plan import Array, Launch, Phase, SweepPlan, Tile
+from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.methods.gravity import direct, tiles, tree
 from craton.methods.gravity.cost import GROW, Estimate, walk
 from craton.methods.gravity.fields import kinds
@@ -69,7 +69,7 @@ def plan(problem, prisms, density, runner):
     frame = tiles.Frame(problem)
     centre = frame.rounded(grown.centre)
     radius = grown.radius + np.linalg.norm(centre - grown.centre, axis=1)
-    coefficients, given = expansions(moments_plan(grown, density, (centre, radius), degree + 2), runner.machine)
+    coefficients, given = expansions(grown, density, (centre, radius), degree + 2, runner.machine)
     west, east, south, north, bottom, top = prisms.T
     mass = np.abs(density) * (east - west) * (north - south) * (top - bottom)
     mass = np.diff(np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0)[0]
@@ -94,34 +94,26 @@ def tile_points(problem, width):
     return tiles.balanced(problem.points.shape[1], min(max(int(POINTS * width), LANES), direct.POINTS))
 
 
-def expansions(planned, machine):
-    """Complex coefficients (nodes, terms) by a plan of moments, and the prisms that it left on the
-    machine.
-    """
-    program = machine.commit(planned)
-    program.step(0)
-    given = {name: program.arrays[name] for name in ("faces", "density")}
-    return machine.to_host(program.arrays[planned.total]).view(np.complex128), given
-
-
-def moments_plan(grown, density, balls, degree):
-    """Coefficients of all nodes, (nodes, real and imaginary parts), as a plan: moments of the
+def expansions(grown, density, balls, degree, machine):
+    """Return the complex coefficients (nodes, terms) of all nodes, and the prisms as they lie on the machine: moments of the
     leaves, then level by level those above.
     """
     nodes, matrix = len(grown.start), tree.from_cartesian(degree)
     spans, family, listed, cuts = levels(grown)
     rows, columns = np.nonzero(matrix)
     weights = matrix[rows, columns]
-    data = {
+    integers = {
+        "spans": spans,
+        "family": family,
+        "list": listed,
+        "terms": np.searchsorted(rows, np.arange(len(matrix) + 1)),
+        "columns": columns,
+    }
+    data = {name: values.astype(np.int32) for name, values in integers.items()} | {
         "faces": grown.prisms,
         "density": density,
         "centres": np.concatenate([balls[0], balls[1][:, None]], axis=1),
-        "spans": spans.astype(np.int32),
-        "family": family.astype(np.int32),
-        "list": listed.astype(np.int32),
         "weights": np.stack([weights.real, weights.imag], axis=1),
-        "terms": np.searchsorted(rows, np.arange(len(matrix) + 1)).astype(np.int32),
-        "columns": columns.astype(np.int32),
     }
     arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in data.items()}
     arrays["moments"] = Array("scratch", (nodes, matrix.shape[1]), np.float64)
@@ -129,17 +121,11 @@ def moments_plan(grown, density, balls, degree):
     ops = [of_nodes(name, degree) for name in ("leaf_moments", "parent_moments", "harmonics")]
     ops[1:2] *= len(cuts) - 2
     phases = tuple(over_nodes(op, int(a), int(b)) for op, a, b in zip(ops, [*cuts[:-1], 0], [*cuts[1:], nodes]))
-    layout, tiles = Layout((1, -(-nodes // LANES), LANES), 0), [Tile(dict, 0, slice(None))]
-    return SweepPlan(
-        precision="float64",
-        layout=layout,
-        arrays=arrays,
-        phases=phases,
-        tiles=tiles,
-        count=(nodes, 2 * len(matrix)),
-        scale=np.ones(nodes),
-        total="out",
-    )
+    layout = Layout((1, -(-nodes // LANES), LANES), 0)
+    program = machine.commit(StepPlan(precision="float64", layout=layout, arrays=arrays, phases=phases))
+    program.step(0)
+    given = {name: program.arrays[name] for name in ("faces", "density")}
+    return machine.to_host(program.arrays["out"]).view(np.complex128), given
 
 
 def over_nodes(op, begin, end):

@@ -39,8 +39,6 @@ class Distances:
 
     Parameters
     ----------
-    size : int
-        Length of the transform.
     place : ndarray of int
         Where each distance belongs in the transform's first operand.
     at : ndarray
@@ -51,7 +49,6 @@ class Distances:
         +1 or -1 of each distance.
     """
 
-    size: int
     place: Any
     at: Any
     which: Any
@@ -70,9 +67,9 @@ def distances(axis, size):
         # faces at half a width exactly: points may lie on them
         whole, rest = each // axis.refine, each % axis.refine
         at = whole * (axis.width / 2) + rest * (axis.width / (2 * axis.refine))
-        return Distances(size, step % size, at, which, np.where(twice < 0, -1.0, 1.0))
+        return Distances(step % size, at, which, np.where(twice < 0, -1.0, 1.0))
     at = axis.first - step * (axis.width / axis.refine)
-    return Distances(size, step % size, at, np.arange(len(at)), np.ones(len(at)))
+    return Distances(step % size, at, np.arange(len(at)), np.ones(len(at)))
 
 
 def sizes(columns):

@@ -181,11 +181,7 @@ def edges_around(centres, noun="coordinate"):
     centres = np.asarray(centres, float)
     if len(centres) < 2:
         raise ValueError(f"{noun} has {len(centres)} value, but at least 2 are needed to know the width of a cell")
-    bad = np.flatnonzero(~(np.diff(centres) > 0))
-    if len(bad):
-        raise ValueError(
-            f"{noun} does not increase: value {bad[0] + 1} is {centres[bad[0] + 1]:.10g} after {centres[bad[0]]:.10g}"
-        )
+    _refuse_falling(centres, f"{noun} does not increase: value")
     middle = (centres[1:] + centres[:-1]) / 2
     return np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])
 
@@ -216,11 +212,10 @@ def cells(x, y, z, density=0.0, bodies=()):
     """
     x, y, z = (_checked_edges(values, name) for values, name in zip((x, y, z), AXES))
     shape = tuple(len(values) - 1 for values in (z, y, x))
+    index, values = _sparse(shape, (x, y, z), bodies)
     if not np.ndim(density) and float(density) == 0:
-        index, values = _sparse(shape, (x, y, z), bodies)
         return Cells(x, y, z, index[values != 0], values[values != 0])
     full = _full(shape, density)
-    index, values = _sparse(shape, (x, y, z), bodies)
     full[index] = values
     index = np.flatnonzero(full)
     return Cells(x, y, z, index, full[index])
@@ -233,12 +228,16 @@ def _checked_edges(values, name):
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise ValueError(f"edge {bad[0]} of {name} is not finite: {values[bad[0]]}")
-    bad = np.flatnonzero(~(np.diff(values) > 0))
-    if len(bad):
-        raise ValueError(
-            f"the edges of {name} do not increase: edge {bad[0] + 1} is {values[bad[0] + 1]:.10g} after {values[bad[0]]:.10g}"
-        )
+    _refuse_falling(values, f"the edges of {name} do not increase: edge")
     return values
+
+
+def _refuse_falling(values, words):
+    """Refuse values that do not rise."""
+    falls = np.flatnonzero(~(np.diff(values) > 0))
+    if len(falls):
+        n = falls[0]
+        raise ValueError(f"{words} {n + 1} is {values[n + 1]:.10g} after {values[n]:.10g}")
 
 
 def _full(shape, density):

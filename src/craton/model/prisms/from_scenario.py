@@ -71,13 +71,9 @@ def _empty(table, at):
     return Problem(at, "no prism has a density and a volume other than zero", remedy)
 
 
-def _grid(table):
-    region = np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
-    return prisms.cells(*prisms_model.axes_of(region, table.shape, table.spacing), table.density, table.bodies)
-
-
-def _rectilinear(table):
-    return prisms.cells(table.x, table.y, table.z, table.density, table.bodies)
+def _region(table):
+    """West, east, south, north, bottom, top of a table with origin and size, m."""
+    return np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
 
 
 def _layer(table):
@@ -91,19 +87,12 @@ def _table(table):
     if table.file is not None:
         return prisms_table.table(table.file, table.density)
     rows = np.array(table.rows, float).reshape(len(table.rows), -1)
-    return prisms_table.listed(
-        rows[:, :6], rows[:, 6] if table.density is None else np.full(len(rows), table.density), "rows"
-    )
-
-
-def _file(table):
-    return prisms_model.of_cells(table.file, table.reference)
+    density = rows[:, 6] if table.density is None else np.full(len(rows), table.density)
+    return prisms_table.listed(rows[:, :6], density, "rows")
 
 
 def _model(table):
-    region = (
-        None if table.origin is None else np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
-    )
+    region = None if table.origin is None else _region(table)
     try:
         return prisms_model.of_anything(table.model or table.file, region, table.shape, table.spacing, table.reference)
     except ScenarioError as error:
@@ -115,17 +104,14 @@ def _model(table):
         ) from None
 
 
-KINDS = {"grid": _grid, "rectilinear": _rectilinear, "layer": _layer, "table": _table, "file": _file, "model": _model}
-
-
-def surface(table):
-    """Return a Surface of a table with file and variable.
-
-    Parameters
-    ----------
-    table : table of a scenario
-    """
-    return surfaces.as_surface(table)
+KINDS = {
+    "grid": lambda t: prisms.cells(*prisms_model.axes_of(_region(t), t.shape, t.spacing), t.density, t.bodies),
+    "rectilinear": lambda t: prisms.cells(t.x, t.y, t.z, t.density, t.bodies),
+    "layer": _layer,
+    "table": _table,
+    "file": lambda t: prisms_model.of_cells(t.file, t.reference),
+    "model": _model,
+}
 
 
 def overlap_problems(ensembles, tables):

@@ -125,7 +125,7 @@ def build(scenario):
         raise ScenarioError(problems)
     asked = scenario.gravity
     whole = prisms.union(ensembles)
-    task = problem(whole.prisms, whole.density, laid.xyz, asked.fields, scenario.run.precision, asked.rtol, whole)
+    task = problem(whole.prisms, whole.density, laid.xyz, asked.fields, scenario.run.precision, asked.rtol)
     plan = GravityPlan(scenario.title, task, laid, ensembles, asked.method)
     plan.notes = sections(plan, scenario)
     plan.warnings = [*scenario.warnings, *prisms_scenario.warnings(ensembles, scenario.prisms)]

@@ -17,7 +17,7 @@ import numpy as np
 
 from craton.methods.gravity import direct, lattice
 from craton.methods.gravity.cost import Estimate
-from craton.methods.gravity.problem import Problem
+from craton.methods.gravity.problem import Problem, remembered
 
 SLOWER = 12  # long arithmetic in the time of an equal number of operations of a transform, measured
 LEVELS = 4096  # more heights than this are no grid
@@ -79,25 +79,20 @@ def sizes(columns):
     return tuple(next_fast_len(axis.reach[1] - axis.reach[0] + 1, real=True) for axis in (columns.y, columns.x))
 
 
+@remembered
 def columns(problem, machine):
-    """Return the problem as lattice.Columns, found once; or in words why it is none."""
-
-    def find():
-        if (
-            problem.points.shape[1] > 1
-            and len(np.unique(problem.points[2, :: max(problem.points.shape[1] // 8192, 1)])) > LEVELS
-        ):
-            return "the points lie at too many heights"
-        for n in range(2 * (problem.points.shape[1] <= FEW)):
-            width = float(problem.prisms[0, 2 * n + 1] - problem.prisms[0, 2 * n])
-            # told by the points alone: prisms need not be looked at
-            if lattice.spaced(problem.points[n], width, 1e-4 * width, np) is None:
-                return lattice.UNSPACED + (" along x", " along y")[n]
-        with machine.work():
-            prisms, _ = lattice.prisms_of(problem, machine.xp)
-            return lattice.columns(prisms, machine.xp.asarray(problem.points), machine.to_host, machine.xp)
-
-    return lattice.remembered(problem, "columns", find)
+    """Return the problem as lattice.Columns; or in words why it is none."""
+    points = problem.points
+    if points.shape[1] > 1 and len(np.unique(points[2, :: max(points.shape[1] // 8192, 1)])) > LEVELS:
+        return "the points lie at too many heights"
+    for n in range(2 * (points.shape[1] <= FEW)):
+        width = float(problem.prisms[0, 2 * n + 1] - problem.prisms[0, 2 * n])
+        # told by the points alone: prisms need not be looked at
+        if lattice.spaced(points[n], width, 1e-4 * width, np) is None:
+            return lattice.UNSPACED + (" along x", " along y")[n]
+    with machine.work():
+        prisms, _ = lattice.prisms_of(problem, machine.xp)
+        return lattice.columns(prisms, machine.xp.asarray(points), machine.to_host, machine.xp)
 
 
 def least_places(columns):

@@ -17,16 +17,11 @@ BLOCK = 1 << 18  # prisms that are looked at together
 FEW_PAIRS = 1 << 20  # pairs of planes that are told apart by a table
 
 
-def remembered(problem, name, make):
-    """Return what `make()` finds out about a problem, found once."""
-    if name not in problem.memo:
-        problem.memo[name] = make()
-    return problem.memo[name]
-
-
 def prisms_of(problem, xp):
-    """Prisms and density as arrays of `xp`."""
-    return remembered(problem, xp.__name__, lambda: (xp.asarray(problem.prisms), xp.asarray(problem.density)))
+    """Return prisms and density as arrays of `xp`; the memo keeps them."""
+    if xp.__name__ not in problem.memo:
+        problem.memo[xp.__name__] = xp.asarray(problem.prisms), xp.asarray(problem.density)
+    return problem.memo[xp.__name__]
 
 
 @dataclass(frozen=True)
@@ -113,16 +108,10 @@ def third_difference(planes_of, prisms, density, xp):
     density), those that are not zero.
     """
     least = ULPS * largest(xp, density)
-    parts = [
-        _differences(
-            planes_of,
-            [axis.places(prisms[part, 2 * n], prisms[part, 2 * n + 1], xp) for n, axis in enumerate(planes_of)],
-            density[part],
-            least,
-            xp,
-        )
-        for part in blocks(len(prisms))
-    ]
+    parts = []
+    for part in blocks(len(prisms)):
+        places = [axis.places(prisms[part, 2 * n], prisms[part, 2 * n + 1], xp) for n, axis in enumerate(planes_of)]
+        parts.append(_differences(planes_of, places, density[part], least, xp))
     if len(parts) == 1:
         return parts[0]
     return combined(*(xp.concatenate(each) for each in zip(*parts)), least, xp)
@@ -134,26 +123,24 @@ def _differences(planes_of, places, density, least, xp):
     One axis after the other: prisms of equal density side by side leave nothing between them, so
     that few ends of rows, then few corners remain to be sorted.
     """
+
+    def differ(lower, upper, values):
+        return combined(xp.concatenate([lower, upper]), xp.concatenate([-values, values]), least, xp)
+
     nx, ny, nz = (len(axis.at) for axis in planes_of)
     (west, east), (south, north), (bottom, top) = places
     wide, tall = int((north - south).max()), int((top - bottom).max())
     if float(nx) * ny * wide * nz * tall > 2.0**62:
         raise OverflowError("too many planes")
     row = (bottom * tall + top - bottom - 1) * (ny * wide) + south * wide + north - south - 1
-    key, value = combined(
-        xp.concatenate([row * nx + west, row * nx + east]), xp.concatenate([-density, density]), least, xp
-    )
+    key, value = differ(row * nx + west, row * nx + east, density)
     i, row = key % nx, key // nx
     j, layer = row % (ny * wide), row // (ny * wide)
     south = (layer * ny + j // wide) * nx + i
-    key, value = combined(
-        xp.concatenate([south, south + (j % wide + 1) * nx]), xp.concatenate([-value, value]), least, xp
-    )
+    key, value = differ(south, south + (j % wide + 1) * nx, value)
     level, layer = key % (nx * ny), key // (nx * ny)
     bottom = (layer // tall) * (nx * ny) + level
-    return combined(
-        xp.concatenate([bottom, bottom + (layer % tall + 1) * (nx * ny)]), xp.concatenate([-value, value]), least, xp
-    )
+    return differ(bottom, bottom + (layer % tall + 1) * (nx * ny), value)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ border.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
 
 import numpy as np
 
@@ -30,13 +30,10 @@ class Problem:
     rtol : float
         Error allowed to approximate methods at a point, relative to the sum of the magnitudes of
         all prisms' attractions (see far.py).
-    ensemble : object, optional
-        What the prisms were made of, where they are regular; methods that need to know find out
-        themselves otherwise.
     shape : tuple of int
         Shape of the points' arrays.
     memo : dict
-        What methods have found out about these prisms and points and keep: `lattice.remembered`.
+        What methods have found out about these prisms and points and keep: `remembered`.
     """
 
     prisms: np.ndarray
@@ -45,7 +42,6 @@ class Problem:
     fields: tuple
     precision: str = "float64"
     rtol: float = 1e-8
-    ensemble: Any = None
     shape: tuple = ()
     memo: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -55,6 +51,18 @@ class Problem:
         return len(self.prisms) * self.points.shape[1]
 
 
+def remembered(find):
+    """Decorate a function that finds out something about a problem: once, the memo keeps it under the function's name."""
+
+    @wraps(find)
+    def once(problem, *others):
+        if find.__name__ not in problem.memo:
+            problem.memo[find.__name__] = find(problem, *others)
+        return problem.memo[find.__name__]
+
+    return once
+
+
 ROWS = 1 << 13  # prisms looked at together
 # prisms that a machine of at least DEVICE points side by side looks at
 MANY, MOST = 8 * ROWS, 1 << 24
@@ -62,7 +70,7 @@ DEVICE = 1 << 15
 RTOL = {"float64": 1e-8, "float32": 1e-6}
 
 
-def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=None, ensemble=None, machine=None):
+def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=None, machine=None):
     """Check everything; on a machine, if one is given, that looks at many prisms quicker than the
     host does.
 
@@ -81,7 +89,7 @@ def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=
     if not (solid and np.count_nonzero(density) == len(density)):
         has_mass, on_device = (density != 0) & have_volume(prisms), {}
         prisms, density = prisms[has_mass], density[has_mass]
-    asked = Problem(prisms, density, points, ordered(fields), precision, rtol or RTOL[precision], ensemble, shape)
+    asked = Problem(prisms, density, points, ordered(fields), precision, rtol or RTOL[precision], shape)
     asked.memo.update(on_device)
     return asked
 

@@ -14,6 +14,7 @@ from craton.methods.gravity import direct, lattice, raster, tiles
 from craton.methods.gravity.cost import Estimate
 from craton.methods.gravity.fields import order
 from craton.methods.gravity.operators import attract_nodes
+from craton.methods.gravity.problem import remembered
 from craton.model.prisms import ensembles
 
 NODES = 1 << 18  # of a tile
@@ -29,18 +30,16 @@ NEEDED = 270
 NOISE = 8 * 2.2e-16
 
 
+@remembered
 def nodes(problem, machine):
-    """Return the ensemble's Nodes on a machine, found once."""
-
-    def find():
-        with machine.work():
-            given = lattice.prisms_of(problem, machine.xp)
-            if machine.width < DEVICE:
-                return lattice.nodes(*given, machine.xp)
-            vertices, problem.memo["mass"] = raster.nodes(*given, machine) or (None, None)
-            return vertices or lattice.nodes(*given, machine.xp)
-
-    return lattice.remembered(problem, "nodes", find)
+    """Return the ensemble's Nodes on a machine."""
+    with machine.work():
+        given = lattice.prisms_of(problem, machine.xp)
+        found = raster.nodes(*given, machine) if machine.width >= DEVICE else None
+        if found is None:
+            return lattice.nodes(*given, machine.xp)
+        vertices, problem.memo["mass"] = found
+        return vertices
 
 
 def middle(rows):
@@ -92,12 +91,11 @@ def estimate(problem, speed):
     return Estimate("vertex", seconds, f"{count} nodes for {prisms} prisms, error below {error:.1e}")
 
 
+@remembered
 def mass(problem):
     """Return the mass of all prisms without signs, kg."""
-    if problem.memo.get("mass") is None:
-        (more, less), _ = ensembles.mass(problem)
-        problem.memo["mass"] = more - less
-    return problem.memo["mass"]
+    (more, less), _ = ensembles.mass(problem)
+    return more - less
 
 
 def bound(problem, rough, box):
@@ -120,17 +118,13 @@ def ends(vertices, machine):
     return at[:, 0], at[:, 1]
 
 
+@remembered
 def split_off(problem, vertices, machine):
-    """Points (3, N) for the nodes, and indices of those that need the closed form's rules:
-    gradients on faces and edges in the ensemble.
+    """Return points (3, N) for the nodes, and indices of those that need the closed form's rules: gradients on faces and
+    edges in the ensemble.
 
-    On its outer faces the field is the limit from outside: there points step outside by a rounding
-    error.
+    On its outer faces the field is the limit from outside: there points step outside by a rounding error.
     """
-    return lattice.remembered(problem, "special", lambda: _split_off(problem, vertices, machine))
-
-
-def _split_off(problem, vertices, machine):
     points = problem.points
     if not any(order(name) == 2 for name in problem.fields):
         return points, np.zeros(0, int)

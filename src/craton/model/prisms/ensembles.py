@@ -84,21 +84,11 @@ class Cells:
         return len(self.z) - 1, len(self.y) - 1, len(self.x) - 1
 
     @property
-    def where(self):
-        """k, j, i of the cells with density: tuple of (M,) arrays."""
-        return np.unravel_index(self.index, self.shape)
-
-    @property
     def spacing(self):
         """Width of the cells along x, y, z, m, each a float where all are equal along that axis,
         else None.
         """
         return tuple(_equal(edges) for edges in (self.x, self.y, self.z))
-
-    @property
-    def regular(self):
-        """Whether the cells are equal."""
-        return None not in self.spacing
 
     @cached_property
     def prisms(self):
@@ -109,12 +99,6 @@ class Cells:
             for axis, (edges, place) in enumerate(((self.x, i), (self.y, j), (self.z, k))):
                 out[n : n + BLOCK, 2 * axis] = edges[place]
                 out[n : n + BLOCK, 2 * axis + 1] = edges[place + 1]
-        return out
-
-    def dense(self):
-        """Density of all cells: (nz, ny, nx) array, kg/m3."""
-        out = np.zeros(self.shape)
-        out.ravel()[self.index] = self.density
         return out
 
     def __len__(self):

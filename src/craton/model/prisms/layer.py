@@ -57,10 +57,7 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
                 "(of sea water: water minus rock, -1640 kg/m3), or 0 to leave these prisms out"
             )
         density = np.where(crossed, float(density_below), density)
-    return _prisms(grid, np.fmin(low, high), np.fmax(low, high), density, lost)
-
-
-def _prisms(grid, low, high, density, lost):
+    low, high = np.fmin(low, high), np.fmax(low, high)
     solid = ~lost & (high > low) & (density != 0)
     j, i = np.nonzero(solid)
     x, y = edges_around(grid.x, "x"), edges_around(grid.y, "y")

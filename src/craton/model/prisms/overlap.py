@@ -35,7 +35,9 @@ def overlaps(prisms, most=10):
         Pairs a < b, in rising order, at most `most`; empty where no two prisms overlap.
     """
     prisms = np.asarray(prisms, float).reshape(-1, 6)
-    low, high = shrunk(prisms)
+    low, high = prisms[:, ::2], prisms[:, 1::2]
+    skin = SKIN * (high - low) + 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
+    low, high = low + skin, high - skin
     solid = np.flatnonzero((low < high).all(axis=1))
     if len(solid) < 2:
         return np.empty((0, 2), np.int64)
@@ -56,19 +58,6 @@ def overlaps(prisms, most=10):
             batches.append(order[within[within[:, 0] != within[:, 1]]])
     pairs = np.sort(np.concatenate(batches), axis=1) if batches else np.empty((0, 2), np.int64)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))][:most]
-
-
-def shrunk(prisms):
-    """Corners of the prisms, drawn in by a skin.
-
-    Parameters
-    ----------
-    prisms : (M, 6) array
-        West, east, south, north, bottom, top, m.
-    """
-    low, high = prisms[:, ::2], prisms[:, 1::2]
-    skin = SKIN * (high - low) + 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
-    return low + skin, high - skin
 
 
 def grow(low, high):

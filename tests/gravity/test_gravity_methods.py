@@ -222,7 +222,7 @@ def test_many_levels_fit_into_little_memory(monkeypatch):
     """One level after the other where the spectra of all would not fit: the same answer."""
     asked, machine = problem(*convolution_case("inside, many heights"), ("g_z",)), backend("cpu")
     together = fft.solve(asked, Runner(machine))
-    monkeypatch.setattr(direct, "POINTS", 64)  # distances have one tile, however many there are
+    monkeypatch.setattr(direct, "POINTS", 64)  # distances in several tiles
     monkeypatch.setattr(type(machine), "memory", lambda self: (1, 1))
     apart = fft.solve(replace(asked), Runner(machine))
     np.testing.assert_allclose(apart, together, atol=1e-14 * np.abs(together).max())

@@ -61,15 +61,15 @@ def pairwise(precision: str, fields, tolerance=0.0) -> Far:
     return series(6, tolerance, tolerance, kinds(fields)) if tolerance else Far()
 
 
-def plan(problem, width, far=None, most=None):
+def plan(problem, width, far=None):
     """Return the plan of a direct sum for a machine of that width; `far`: series for far pairs, by default none in double,
-    order 6 in single; `most`: points of a tile.
+    order 6 in single.
     """
     frame, far = tiles.Frame(problem), far or pairwise(problem.precision, problem.fields)
     order = morton_order(problem.points) if far.order else np.arange(problem.points.shape[1])
     targets = frame.targets(problem.points, order)
     sources = tiles.streamed(faces=problem.prisms, density=problem.density, most=PRISMS)
-    groups, parts = tiles.cut(targets, sources, width, width, min(most or POINTS, max(len(order), 1)))
+    groups, parts = tiles.cut(targets, sources, width, width, min(POINTS, max(len(order), 1)))
     op = attract(problem.fields, problem.precision, far.order, far.starts)
     made, before = frame.records(op, sources.size, far.ratio)
     return tiles.plan(

@@ -172,36 +172,33 @@ class Kernel:
     """
 
     def __init__(self, grid, fields, shape, machine):
-        self.machine, self.x, self.y = (machine, distances(grid.x, shape[1]), distances(grid.y, shape[0]))
+        self.machine, self.x, self.y = machine, distances(grid.x, shape[1]), distances(grid.y, shape[0])
         self.half = 0.5 * np.array([grid.x.width, grid.y.width])
         x, y = np.meshgrid(-self.x.at, -self.y.at)
         points = np.stack([x.ravel(), y.ravel(), np.zeros(x.size)])
-        self.problem = Problem(np.array([[-1.0, 1, -1, 1, -1, 1]]), np.ones(1), points, fields)
-        self.plan = direct.plan(self.problem, machine.width, most=self.count)  # in one tile
-        self.program = machine.commit(self.plan)
-        (tile,) = self.plan.tiles
-        for name, values in tile.load().items():
-            machine.fill(self.program.arrays[name], values)
+        one = Problem(np.array([[-1.0, 1, -1, 1, -1, 1]]), np.ones(1), points, fields)
+        self.program, self.loaded = machine.commit(direct.plan(one, machine.width)), None
         self.index = [machine.asarray(a) for a in (self.y.which, self.x.which, self.y.place, self.x.place)]
         self.sign = [[machine.asarray(s) for s in (np.ones_like(axis.sign), axis.sign)] for axis in (self.y, self.x)]
-
-    @property
-    def count(self):
-        """Distances computed."""
-        return self.problem.points.shape[1]
 
     def values(self, bottom, top):
         """Fields (fields, distances in y, distances in x) of unit density over G, in the fields'
         units.
         """
-        (hx, hy), machine = self.half, self.machine
-        prism = np.array([[-hx, hx, -hy, hy, bottom, top]])
-        machine.fill(self.program.arrays["faces"], prism)
-        total = self.program.arrays[self.plan.total]
-        total[...] = 0
-        self.program.step(0)
-        total = total[:, : self.count].reshape(len(total), len(self.y.at), len(self.x.at))
-        return total * machine.asarray(self.plan.scale)[:, None, None]
+        (hx, hy), machine, arrays = self.half, self.machine, self.program.arrays
+        prism, scale = np.array([[-hx, hx, -hy, hy, bottom, top]]), machine.asarray(self.program.plan.scale)[:, None]
+        parts, total = [], arrays["total"]
+        for tile in self.program.plan.tiles:
+            if tile is not self.loaded:  # one that is alone stays
+                for name, values in tile.load().items():
+                    machine.fill(arrays[name], values)
+                self.loaded = tile
+            machine.fill(arrays["faces"], prism)
+            total[...] = 0
+            self.program.step(0)
+            parts.append(total[:, : len(tile.store)] * scale)
+        values = machine.xp.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+        return values.reshape(len(values), len(self.y.at), len(self.x.at))
 
     def whole(self, values, field, out):
         """One field at all distances, mirrored ones with their sign, in its places of the

@@ -4,6 +4,7 @@ prisms; no solver word here.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -72,6 +73,7 @@ class Cells:
         Their densities, kg/m3, none of them zero.
     """
 
+    rows: ClassVar[None] = None  # of a list that was given
     x: np.ndarray
     y: np.ndarray
     z: np.ndarray
@@ -101,6 +103,13 @@ class Cells:
                 out[n : n + BLOCK, 2 * axis + 1] = edges[place + 1]
         return out
 
+    @property
+    def words(self):
+        """How many cells there are and how large, for people."""
+        nz, ny, nx = self.shape
+        width = " x ".join("unequal" if w is None else f"{w:.5g}" for w in self.spacing)
+        return f"{len(self):,} of {nx} x {ny} x {nz} cells of {width} m"
+
     def __len__(self):
         return len(self.index)
 
@@ -123,6 +132,11 @@ class PrismList:
     prisms: np.ndarray
     density: np.ndarray
     rows: np.ndarray | None = None
+
+    @property
+    def words(self):
+        """How many prisms there are, for people."""
+        return f"{len(self):,} prisms"
 
     def __len__(self):
         return len(self.density)

@@ -130,7 +130,7 @@ def overlap_problems(ensembles, tables):
     def name(n):
         which = int(np.searchsorted(counts, n, side="right")) - 1
         row = int(n - counts[which])
-        rows = getattr(ensembles[which], "rows", None)
+        rows = ensembles[which].rows
         return f"{row if rows is None else int(rows[row])}" + (f" of {key(tables, which)}" if len(tables) > 1 else "")
 
     words = [f"{name(a)} and {name(b)}" for a, b in pairs[:SHOWN]]
@@ -170,15 +170,5 @@ def warnings(ensembles, tables):
 
 
 def describe(ensemble):
-    """Return an ensemble in words.
-
-    Parameters
-    ----------
-    ensemble : Cells or PrismList
-    """
-    rho = f"density {ensemble.density.min():,.6g} to {ensemble.density.max():,.6g} kg/m3"
-    if not hasattr(ensemble, "shape"):
-        return f"{len(ensemble):,} prisms, {rho}"
-    nz, ny, nx = ensemble.shape
-    width = " x ".join("unequal" if w is None else f"{w:.5g}" for w in ensemble.spacing) + " m"
-    return f"{len(ensemble):,} of {nx} x {ny} x {nz} cells of {width}, {rho}"
+    """Return an ensemble (Cells or PrismList) in words."""
+    return f"{ensemble.words}, density {ensemble.density.min():,.6g} to {ensemble.density.max():,.6g} kg/m3"

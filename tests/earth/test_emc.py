@@ -6,7 +6,7 @@ import xarray
 from common import refused
 from earthcase import PREM, RADIUS, emc_data, emc_file
 
-from craton.model.globe import chunk_medium, chunk_sampler, emc, prem, radial
+from craton.model.globe import chunk_sampler, emc, prem
 from craton.model.globe.chunk import chunk
 from craton.model.media import properties
 from craton.model.mesh import shape
@@ -99,25 +99,23 @@ def test_files_that_are_wrong(tmp_path):
 # --- points of a chunk ------------------------------------------------------------------------------------------------------------------
 
 
-def coordinates(part, points):
-    """Points of all elements, (elements, 3, points)."""
-    return np.moveaxis(chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1)
+def positions(part, points):
+    """Points of all elements, (elements, points, 3)."""
+    return shape.positions(part.mesh.nodes, part.mesh.elements, points)
 
 
 def test_stiffness_of_a_chunk():
-    """The same about every radius: stretching along it; by position as by the mesh."""
+    """The same about every radius: stretching along it."""
     globe = chunk(prem.prem(transverse=True), (0, 0), (30, 30), 300e3, elements=(6, 6), growth=())
-    part, points = globe.part(), shape.gll_points(2)
-    c, xyz = chunk_medium.stiffness(part, points), chunk_medium.places(part, points)
+    sampler, xyz = chunk_sampler.ChunkSampler(globe), positions(globe.part(), shape.gll_points(2))
     x, y, z = np.moveaxis(xyz / np.linalg.norm(xyz, axis=-1, keepdims=True), -1, 0)
     strain = np.array([x * x, y * y, z * z, 2 * y * z, 2 * x * z, 2 * x * y])
-    along = np.einsum("p...,pq...,q...->...", strain, c, strain)
-    assert np.allclose(along, globe.model.moduli(part.radii(points))[1], rtol=1e-12)  # C = rho vpv^2
-    assert np.allclose(c, c.swapaxes(0, 1))
-    sampler = chunk_sampler.ChunkSampler(globe)
-    by_position = sampler.at(coordinates(part, points), part.mesh.centroids())["stiffness"]
-    by_mesh = np.moveaxis(c.reshape(6, 6, part.mesh.size, -1)[np.triu_indices(6)], 0, 1)
-    assert sampler.anisotropic and np.allclose(by_position, by_mesh, rtol=1e-5, atol=1e5)
+    rows, columns = np.triu_indices(6)
+    c = np.moveaxis(sampler.at(xyz.swapaxes(1, 2))["stiffness"], 1, 0)
+    along = (c * strain[rows] * strain[columns] * np.where(rows == columns, 1, 2)[:, None, None]).sum(axis=0)
+    assert sampler.anisotropic and np.allclose(
+        along, globe.model.moduli(sampler.radii(xyz))[1], rtol=1e-12
+    )  # C = rho vpv^2
 
 
 def test_points_of_a_chunk():
@@ -125,36 +123,19 @@ def test_points_of_a_chunk():
     figure = {"elliptic": True, "topography": lambda x, y: 3000 * np.cos(x / 3) * np.sin(y / 2)}
     globe = chunk(PREM, (-65, -15), (8, 8), 900e3, elements=(8, 8), growth=(300e3,), **figure)
     part, points = globe.part(), shape.gll_points(4)
+    values, _ = shape.shape(3, *shape.lattice(points))
+    low, high = (globe.radii[part.sections + side][:, None] for side in (0, 1))
+    r = np.clip(part.radius[part.mesh.elements] @ values, low + 0.01, high - 0.01)
     over = emc.from_dataset(emc_data(*GRID, dvs=(FIELD, "%"), rho=(3300.0, "kg/m3")))
-    plain, few = chunk_medium.medium(part, points), np.arange(0, part.mesh.size, 7)
-    assert plain.shape == (8, part.mesh.size, 5, 5, 5) and np.allclose(plain[:3], PREM.speeds(part.radii(points)))
-    changed = chunk_medium.medium(part, points, few, over)
-    longitude, latitude, _ = globe.whereabouts(chunk_medium.places(part, points, few))
-    depth = RADIUS - part.radii(points, few)
-    change, inside = changed[VS] / plain[VS][few] - 1, (depth > 1e3) & (depth < 699e3)
-    expected = 0.01 * linear(depth / 1e3, latitude, longitude)
-    assert np.allclose(change[inside], expected[inside], atol=2e-6)
+    xyz = positions(part, points)
+    plain, medium = (
+        chunk_sampler.ChunkSampler(globe, laid, lossy=True).at(xyz.swapaxes(1, 2)) for laid in (None, over)
+    )
+    # 27 nodes put points up to 50 m off; speeds grow by 1e-6 a metre at most
+    for name, row in zip(("vp", "vs", "rho", "loss_p", "loss_s"), (*PREM.speeds(r), *PREM.inverse_q(r)), strict=True):
+        assert np.allclose(plain[name], row, rtol=2e-5), name
+    longitude, latitude, _ = globe.whereabouts(xyz)
+    depth, change = RADIUS - r, medium["vs"] / plain["vs"] - 1
+    inside, expected = (depth > 1e3) & (depth < 699e3), 0.01 * linear(depth / 1e3, latitude, longitude)
+    assert np.allclose(change[inside], expected[inside], atol=2e-6) and np.allclose(medium["rho"][inside], 3300)
     assert np.allclose(change[depth > 701e3], 0) and (depth > 701e3).any()
-    medium = chunk_sampler.ChunkSampler(globe, over, lossy=True).at(coordinates(part, points), part.mesh.centroids())
-    by_mesh = chunk_medium.medium(part, points, over=over).reshape(8, part.mesh.size, -1)
-    names = ("vp", "vs", "rho", "loss_p", "loss_s")
-    assert set(medium) == set(names)
-    for name, row in zip(names, by_mesh):  # 27 nodes put points up to 50 m off; speeds grow by 1e-6 a metre at most
-        assert np.allclose(medium[name], row, rtol=2e-5), name
-
-
-@pytest.mark.parametrize("elliptic", [False, True], ids=["sphere", "ellipsoid"])
-def test_compiled_code_has_the_bits_of_numpy(elliptic, monkeypatch):
-    """Of elements on both sides of discontinuities, with nodes on them, and of none."""
-    globe = chunk(PREM, (0, 0), (30, 30), 900e3, elements=(6, 6), growth=(), elliptic=elliptic)
-    at = coordinates(globe.part(), shape.gll_points(4))
-    sampler = chunk_sampler.ChunkSampler(globe, lossy=True, dispersion=0.1)
-    assert chunk_sampler.helper(radial.SPHERES) is not None
-    compiled = [sampler.at(at), sampler.at(at[:0])]
-    assert compiled[0]["vp"].size > 1000
-    for module in (chunk_sampler, radial):
-        monkeypatch.setattr(module, "helper", lambda path: None)
-    for chosen, medium in zip((at, at[:0]), compiled):
-        expected = sampler.at(chosen)
-        assert list(medium) == list(expected)
-        assert all(np.array_equal(medium[name], expected[name]) for name in expected)

@@ -84,9 +84,8 @@ def test_few_and_many_elements():
     np.testing.assert_array_equal(numbering.number(np.arange(8)[None], 5).points.ravel(), np.arange(216))
     none = np.empty((0, 8), np.int32)
     assert numbering.number(none, 4).count == 0 and numbering.boundary_faces(none).shape == (0, 2)
-    chunks = numbering.chunks(none, 64)
-    order, limits = numbering.by_colour(chunks, numbering.colour(chunks))
-    assert len(chunks) == len(order) == 0 and limits.tolist() == [0]
+    chunks = ordering.chunks(none, 64)
+    assert len(chunks) == len(ordering.colour(chunks)) == 0
     many = np.broadcast_to(np.arange(8), (3_000_000, 8))  # 729 points an element, more than 2^31 - 1 in all
     refused(ResourceError, "3000000 elements of degree 8", numbering.number, many, 8)
 
@@ -105,7 +104,7 @@ def test_boundary_faces_of_a_brick():
     mesh = turned(bricks(4, 3, 2))
     sides = {"west": (6, 0, 0), "east": (6, 0, 4), "south": (8, 1, 0)}
     sides |= {"north": (8, 1, 3), "bottom": (12, 2, 0), "top": (12, 2, 2)}
-    for ordered in (mesh, mesh.reordered(numbering.locality(mesh))):
+    for ordered in (mesh, mesh.reordered(ordering.locality(mesh))):
         assert len(boundary_faces(ordered)) == 2 * (12 + 8 + 6)
         assert ordered.faces.keys() == sides.keys()
         for name, (count, axis, value) in sides.items():
@@ -119,7 +118,7 @@ def test_boundary_faces_of_a_brick():
 
 def test_locality_walks_from_neighbour_to_neighbour():
     mesh = bricks(8, 8, 8)
-    order = numbering.locality(mesh)
+    order = ordering.locality(mesh)
     np.testing.assert_array_equal(np.sort(order), np.arange(512))
     # On a cube of a power of two, Hilbert's curve steps to a neighbour each time: distance 1.
     np.testing.assert_allclose(np.linalg.norm(np.diff(mesh.centroids()[order], axis=0), axis=1), 1)
@@ -128,19 +127,15 @@ def test_locality_walks_from_neighbour_to_neighbour():
 @pytest.mark.parametrize("size", [1, 8, 64])
 def test_chunks_of_one_colour_share_no_point(size):
     mesh = turned(bricks(9, 8, 7), seed=size)
-    mesh = mesh.reordered(numbering.locality(mesh))
-    cut = numbering.chunks(mesh.elements, size)
-    colours = numbering.colour(cut)
+    mesh = mesh.reordered(ordering.locality(mesh))
+    cut = ordering.chunks(mesh.elements, size)
+    colours = ordering.colour(cut)
     assert cut.offsets[-1] == mesh.size and len(colours) == -(-mesh.size // size)
     assert colours.max() < 20  # an element has 26 neighbours, 8 colours are the least; greedy takes 10 to 16
     points = numbering.number(mesh.elements, 2).points
-    order, limits = numbering.by_colour(cut, colours)
-    np.testing.assert_array_equal(np.sort(order), np.arange(mesh.size))
-    assert limits[-1] == mesh.size
-    for colour, (low, high) in enumerate(pairwise(limits)):
-        chunks = [np.arange(cut.offsets[c], cut.offsets[c + 1]) for c in np.flatnonzero(colours == colour)]
-        np.testing.assert_array_equal(order[low:high], np.concatenate(chunks))
-        touched = np.concatenate([np.unique(points[chunk]) for chunk in chunks])
+    for colour in range(colours.max() + 1):
+        chunks = [points[a:b] for (a, b), c in zip(pairwise(cut.offsets), colours) if c == colour]
+        touched = np.concatenate([np.unique(chunk) for chunk in chunks])
         assert len(np.unique(touched)) == len(touched) > 0
 
 
@@ -376,44 +371,19 @@ def test_boxes_that_cannot_be_meshed():
         refused(ScenarioError, words, box_mesh, **BOX | change)
 
 
-# --- compiled ---------------------------------------------------------------------------------------------------------------------------
+# --- tables of points and colours ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("degree", [1, 2, 4])
-def test_compiled_numbers_are_those_of_numpy(degree, monkeypatch):
-    random, nodes = np.random.default_rng(degree), np.arange(5 * 6 * 7).reshape(7, 6, 5)
-    cubes = np.lib.stride_tricks.sliding_window_view(nodes, (2, 2, 2)).reshape(-1, 2, 2, 2)
-    cubes = [cube.transpose(random.permutation(3))[::-1, :, ::-1] for cube in cubes]
-    elements = random.permutation(500)[random.permutation(np.reshape(cubes, (-1, 8)))]
-    elements[3, 5] = elements[3, 2]  # of a bad mesh, too
-    rows, places = random.permutation(len(elements))[:50], np.arange(50)
-
-    def numbered():
-        """Number of points, the points, which of them are marked, and their numbers in another order."""
-        points = numbering.number(elements, degree)
-        table = points.points.reshape(len(elements), -1)
-        flags, out = np.zeros(points.count, bool), np.zeros((50, table.shape[1]), np.int32)
-        numbering.mark(flags, table, rows)
-        numbering.renumber(out, places, np.arange(points.count, dtype=np.int32)[::-1].copy(), table, rows)
-        return points.count, table, flags, out
-
-    compiled = numbered()
-    assert numbering.helper(numbering.TEXT) is not None
-    monkeypatch.setattr(numbering, "helper", lambda path: None)
-    assert all(map(np.array_equal, compiled, numbered()))
+def test_marked_and_renumbered_points():
+    random, points = np.random.default_rng(1), numbering.number(bricks(5, 4, 3).elements, 2)
+    table, rows, places = points.points.reshape(60, -1), random.permutation(60)[:20], random.permutation(30)[:20]
+    flags, out = np.zeros(points.count, bool), np.zeros((30, 27), np.int32)
+    number = random.permutation(points.count).astype(np.int32)
+    numbering.mark(flags, table, rows)
+    numbering.renumber(out, places, number, table, rows)
+    assert np.array_equal(np.flatnonzero(flags), np.unique(table[rows])) and not np.delete(out, places, axis=0).any()
+    assert np.array_equal(out[places], number[table[rows]])
 
 
-@pytest.mark.parametrize("size", [1, 16])
-def test_compiled_colours_are_those_of_numpy(size, monkeypatch):
-    nodes = np.arange(21**3).reshape(21, 21, 21)
-    cubes = np.lib.stride_tricks.sliding_window_view(nodes, (2, 2, 2)).reshape(-1, 8)
-
-    def coloured():
-        cut = ordering.chunks(cubes, size)
-        return cut.offsets, cut.starts, cut.nodes, ordering.colour(cut)
-
-    compiled = coloured()
-    many = ordering.chunks(np.tile(np.arange(8), (65, 1)), 1)
-    refused(ValueError, "more than 64 chunks", ordering.colour, many)
-    monkeypatch.setattr(ordering, "helper", lambda path: None)
-    assert all(map(np.array_equal, compiled, coloured())) and len(np.unique(compiled[3])) >= 8
+def test_too_many_chunks_meet():
+    refused(ValueError, "more than 64 chunks", ordering.colour, ordering.chunks(np.tile(np.arange(8), (65, 1)), 1))

@@ -1,8 +1,8 @@
-"""Compiled helpers of set-up: C++ texts that do what NumPy beside them does, with the same bits.
+"""Compiled helpers of set-up: C++ texts that modules call from NumPy.
 
 A helper takes a batch of elements or points on one thread; threads take batches side by side, as
 they do with NumPy. Sums and products are rounded one by one, as NumPy rounds them: the compiler
-must not contract them. Where there is no compiler, NumPy does the work.
+must not contract them.
 """
 
 import ctypes
@@ -10,7 +10,6 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from craton.errors import ResourceError
 from craton.host import compile as host
 
 FLAGS = tuple("-ffp-contract=off" if f == "-ffp-contract=fast" else f for f in host.FLAGS)
@@ -60,14 +59,5 @@ def argument(value):
 
 @cache
 def helper(path):
-    """Return the `Helper` of a C++ text, or None where no compiler can make it.
-
-    Parameters
-    ----------
-    path : Path
-        Of the text.
-    """
-    try:
-        return Helper(host.library(path.read_text(), FLAGS))
-    except ResourceError:
-        return None
+    """Return the `Helper` of a C++ text, a Path."""
+    return Helper(host.library(path.read_text(), FLAGS))

@@ -10,7 +10,7 @@ from craton.methods.spectral_element.build import MeshDomain
 from craton.methods.spectral_element.options import SpectralScenario
 from craton.methods.waves.problem import build
 from craton.model.media import sampling
-from craton.model.mesh import meshing, numbering
+from craton.model.mesh import meshing, ordering
 from craton.model.mesh.prepared import Prepared
 
 EDGE = 100.0  # of an element, m
@@ -116,4 +116,4 @@ def irregular(scenario, moved=MOVED, seed=1):
     nodes, random = mesh.nodes.copy(), np.random.default_rng(seed)
     nodes[inner] += moved * EDGE * random.uniform(-1, 1, (int(inner.sum()), 3))
     mesh = replace(mesh, nodes=nodes).elevated()
-    return Prepared(mesh.reordered(numbering.locality(mesh)), sampling.sampler(scenario.model, region))
+    return Prepared(mesh.reordered(ordering.locality(mesh)), sampling.sampler(scenario.model, region))

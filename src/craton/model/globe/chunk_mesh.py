@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from craton.model.globe.planet import INWARD, Planet
-from craton.model.mesh import ordering, shape
+from craton.model.globe.planet import Planet
+from craton.model.mesh import ordering
 from craton.model.mesh.hexmesh import HexMesh
 
 
@@ -62,27 +62,3 @@ class Part:
         same order in all parts.
         """
         return self.reordered(ordering.along_curve(*self.chunk.unrolled(self.centres())))
-
-    def radii(self, points, chosen=slice(None)):
-        """Radii of the spherical model at GLL points, (ne, n, n, n) [k][j][i], m, each well inside
-        its element's section.
-
-        Parameters
-        ----------
-        points : (n,) array
-            Reference coordinates along each axis.
-        chosen : slice or array
-            Elements.
-        """
-        n = len(points)
-        values, _ = shape.shape(3, *shape.lattice(np.asarray(points, float)))
-        r = shape.product(self.radius[self.mesh.elements[chosen]], values)
-        # about the centre radii are not what lies linearly between those of nodes
-        if self.chunk.radii[0] == 0:
-            central = self.sections[chosen] == 0
-            r[central] = self.chunk.undone(
-                shape.positions(self.mesh.nodes, self.mesh.elements[chosen][central], np.asarray(points, float))
-            )
-        low, high = (self.chunk.radii[self.sections[chosen] + side][:, None] for side in (0, 1))
-        away = INWARD * self.chunk.model.radius
-        return np.clip(r, low + away, high - away).reshape(-1, n, n, n)

@@ -59,7 +59,7 @@ class ChunkSampler:
         """
         coordinates = np.ascontiguousarray(coordinates, float)
         xyz = np.moveaxis(coordinates, 1, -1)
-        r, model = self._radii_of(coordinates), self.chunk.model
+        r, model = self.radii(xyz), self.chunk.model
         vp, vs, rho, loss_p, loss_s = self._values(model, r, xyz)
         if self.dispersion:
             vp, vs = vp * (1 + self.dispersion * loss_p), vs * (1 + self.dispersion * loss_s)
@@ -89,9 +89,7 @@ class ChunkSampler:
         radial_medium = model.medium(r, self.lossy or self.dispersion != 0 or self.over is not None)
         if self.over is None:
             return radial_medium
-        values = np.zeros((8, *r.shape))
-        values[:5] = radial_medium
-        return self.over.laid_over(values, *self.chunk.frame.degrees(xyz), model.radius - r)[:5]
+        return self.over.laid_over(radial_medium, *self.chunk.frame.degrees(xyz), model.radius - r)
 
     def _stiffness(self, values, xyz, vp, vs, rho):
         """Return the 21 constants (ne, 21, n) about the radial direction; what is laid over the
@@ -104,37 +102,12 @@ class ChunkSampler:
         return np.moveaxis(radial.stiffness(radial.love(values), axis)[UPPER], 0, 1)
 
     def radii(self, xyz):
-        """Radii in the spherical model, m, of nodes (ne, n, 3), each within the section that its
-        element lies in.
+        """Radii in the spherical model, m, of nodes (ne, n, 3), each within the section that its element lies in.
 
-        That is the one half-way between its highest and lowest node; a wide element's centre may
-        lie below a thin crust.
-
-        Parameters
-        ----------
-        xyz : (ne, n, 3) array
-            Positions, m.
+        That is the one half-way between its highest and lowest node; a wide element's centre may lie below a thin
+        crust.
         """
-        return self._settled(self.chunk.undone(xyz))
-
-    def _radii_of(self, coordinates):
-        """Return `radii` of positions (ne, 3, n)."""
-        compiled = helper(radial.SPHERES)
-        if compiled is None or not self.chunk.spherical:
-            return self.radii(np.moveaxis(coordinates, 1, -1))
-        r = np.empty(coordinates.shape[::2])
-        compiled.call("lengths", *r.shape, coordinates, r)
-        return self._settled(r)
-
-    def _settled(self, r):
-        """Put radii (ne, n) into the section of their element."""
-        limits, compiled = self.chunk.radii, helper(radial.SPHERES)
-        if compiled is not None and r.size:
-            r, limits = np.ascontiguousarray(r), np.ascontiguousarray(limits, float)
-            away = float(INWARD * self.chunk.model.radius)
-            compiled.call("settle", *r.shape, len(limits) - 1, limits, away, r)
-            return r
-        middle = (r.min(axis=1) + r.max(axis=1)) / 2
-        section = np.clip(np.searchsorted(limits, middle, side="right") - 1, 0, len(limits) - 2)[:, None]
-        away = INWARD * self.chunk.model.radius
-        return np.clip(r, limits[section] + away, limits[section + 1] - away)
+        r, limits = np.ascontiguousarray(self.chunk.undone(xyz)), np.ascontiguousarray(self.chunk.radii, float)
+        away = float(INWARD * self.chunk.model.radius)
+        helper(radial.SPHERES).call("settle", *r.shape, len(limits) - 1, limits, away, r)
+        return r

@@ -10,7 +10,7 @@ import numpy as np
 
 from craton.host.helpers import helper
 
-SPHERES = Path(__file__).parent / "spheres.cpp"  # the compiled form of polynomials at nodes
+SPHERES = Path(__file__).parent / "spheres.cpp"  # polynomials at nodes
 # Shear and pressure speeds along the vertical (v) and across it (h), eta = F / (A - 2 L); qkappa
 # and qmu stand for losses, 1 / Q.
 PARAMETERS = ("rho", "vpv", "vph", "vsv", "vsh", "eta", "qkappa", "qmu")
@@ -84,40 +84,22 @@ class RadialModel:
             Piece to evaluate, in place of the one that holds r.
         """
         r = np.asarray(r, float)
-        if piece is None and r.ndim == 2 and r.size:
+        if piece is None and r.ndim == 2:
             return self._of_elements(r, side, rows)
-        piece = np.broadcast_to(self.piece(r, side) if piece is None else piece, r.shape)
-        x, out = r / self.radius, np.empty((len(self.coefficients[0, rows]), *r.shape))
-        for p in np.unique(piece):
-            here = piece == p
-            out[:, here] = _horner(self.coefficients[p, rows], x[here])
-        return out
+        pieces = np.broadcast_to(self.piece(r, side) if piece is None else piece, r.shape)
+        x, values = (r / self.radius)[..., None], 0.0
+        for coefficients in np.moveaxis(self.coefficients[:, rows][pieces], -1, 0)[::-1]:
+            values = values * x + coefficients
+        return np.moveaxis(values, -1, 0)
 
-    def _of_elements(self, r, side, parameter_rows):
-        """Return the same at radii (ne, n), of which most rows lie in one piece each."""
-        if (compiled := helper(SPHERES)) is not None:
-            return self._by_compiled(compiled, r, side, parameter_rows)
-        low, high = self.piece(np.stack([r.min(axis=1), r.max(axis=1)]), side)
-        x = r / self.radius
-        out = _of_rows(self.coefficients[low][:, parameter_rows], x)
-        # the next piece further up, where a row reaches into it
-        for n in range(1, int((high - low).max()) + 1):
-            rows_above = np.flatnonzero(high - low >= n)
-            knots = self.knots[low[rows_above] + n, None]
-            is_above = r[rows_above] > knots if _below(side) else r[rows_above] >= knots
-            above = _of_rows(self.coefficients[low[rows_above] + n][:, parameter_rows], x[rows_above])
-            out[:, rows_above] = np.where(is_above, above, out[:, rows_above])
-        return out
-
-    def _by_compiled(self, compiled, r, side, parameter_rows):
-        """Return what `_of_elements` does, by compiled code, with the same bits."""
-        coefficients = np.ascontiguousarray(self.coefficients[:, parameter_rows])
-        pieces, rows, powers = coefficients.shape
+    def _of_elements(self, r, side, rows):
+        """Return parameters at radii (ne, n), by compiled code."""
+        coefficients = np.ascontiguousarray(self.coefficients[:, rows])
+        pieces, count, powers = coefficients.shape
         r, knots = np.ascontiguousarray(r), np.ascontiguousarray(self.knots, float)
-        out, fuzz = np.empty((rows, *r.shape)), 1e-9 * self.radius
-        below = int(_below(side))
-        sizes = (pieces, knots, rows, powers, coefficients)
-        if compiled.call("polynomials", *r.shape, r, below, fuzz, self.radius, *sizes, out):
+        out, fuzz = np.empty((count, *r.shape)), 1e-9 * self.radius
+        sizes = (pieces, knots, count, powers, coefficients)
+        if helper(SPHERES).call("polynomials", *r.shape, r, int(_below(side)), fuzz, self.radius, *sizes, out):
             self.piece(r, side)  # raises its error
         return out
 
@@ -272,25 +254,6 @@ def _below(side):
     return side == "below"
 
 
-def _horner(coefficients, x):
-    """Polynomials (m, d) at x (k,): (m, k)."""
-    out = np.zeros((len(coefficients), len(x)))
-    for power in range(coefficients.shape[1] - 1, -1, -1):
-        out = out * x + coefficients[:, power, None]
-    return out
-
-
-def _of_rows(coefficients, x):
-    """Polynomials (ne, m, d), those of each row, at x (ne, n): (m, ne, n)."""
-    out = np.empty((coefficients.shape[1], *x.shape))
-    for values, powers in zip(out, coefficients.transpose(1, 2, 0)):
-        values[...] = powers[-1, :, None]
-        for power in powers[-2::-1]:
-            values *= x
-            values += power[:, None]
-    return out
-
-
 def love(parameters):
     """Love's A, C, F, L, N (Pa) from `PARAMETERS` (8, ...) (Dziewonski & Anderson 1981, section 3).
 
@@ -338,21 +301,6 @@ def _of_waves(vp, vs, kappa, mu):
     return (1 - shear) * kappa + shear * mu, np.where(vs > 0, mu, 0.0)
 
 
-def thomsen(parameters):
-    """epsilon, delta, gamma about the vertical of `PARAMETERS` (8, ...) (Thomsen 1986, eq. 8, 9,
-    17); 0 in a fluid's gamma.
-
-    Parameters
-    ----------
-    parameters : (8, ...) array
-        `PARAMETERS`.
-    """
-    a, c, f, l, n = love(parameters)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        gamma = np.where(l > 0, (n - l) / (2 * l), 0.0)
-    return (a - c) / (2 * c), ((f + l) ** 2 - (c - l) ** 2) / (2 * c * (c - l)), gamma
-
-
 def stiffness(moduli, axis):
     """Stiffness of a transversely isotropic medium about any axis.
 
@@ -384,27 +332,3 @@ def stiffness(moduli, axis):
                 + (a + c - 2 * f - 4 * l) * v[i] * v[j] * v[k] * v[m]
             )
     return out
-
-
-def described(model, r, side="below", piece=None):
-    """Properties vp, vs, rho, qp, qs, epsilon, delta, gamma (`properties.NAMES`, losses 1 / Q) at
-    radii: array (8, ...).
-
-    vp and vs are those along the vertical where the model is transversely isotropic, as Thomsen's
-    parameters want them.
-
-    Parameters
-    ----------
-    model : RadialModel
-    r : array_like
-        Radius, m.
-    side : str
-        ``"below"`` or ``"above"``: which values a discontinuity gives.
-    piece : array_like of int, optional
-        Piece to evaluate, in place of the one that holds r.
-    """
-    values = model.parameters(r, side, piece)
-    if not model.anisotropic:
-        vp, vs, rho = speeds(values)
-        return np.array([vp, vs, rho, *inverse_q(values), *np.zeros((3, *np.shape(vp)))])
-    return np.array([values[1], values[3], values[0], *inverse_q(values), *thomsen(values)])

@@ -1,5 +1,4 @@
-// A spherical Earth model at the nodes of elements (chunk_sampler.py: radii; radial.py: _of_elements), rounded
-// operation by operation as NumPy does.
+// A spherical Earth model at the nodes of elements (chunk_sampler.py: radii; radial.py: _of_elements).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,15 +6,6 @@
 using Index = std::int64_t;
 
 extern "C" {
-
-// distances r (count, nodes) from the centre, m, of positions (count, 3, nodes), m
-void lengths(Index count, Index nodes, const double* xyz, double* r)
-{
-    for (Index e = 0; e < count; e++) {
-        const double *x = xyz + 3 * e * nodes, *y = x + nodes, *z = y + nodes;
-        for (Index n = 0; n < nodes; n++) r[e * nodes + n] = std::sqrt((x[n] * x[n] + y[n] * y[n]) + z[n] * z[n]);
-    }
-}
 
 // move radii (count, nodes) into the section, of `sections` between rising limits, in which the middle of their
 // lowest and highest is, a little away from its ends

@@ -21,7 +21,7 @@ from craton.text import nearest
 
 INWARDS = 1e-6  # of the way to the centre
 NEARLY = 0.05  # of an element's height, within which a node takes the layer of the centre
-LAYERS = Path(__file__).parent / "layers.cpp"  # the compiled form of flat layers at nodes
+LAYERS = Path(__file__).parent / "layers.cpp"  # flat layers at nodes
 BLOCK = 256  # elements at a time: their temporaries stay in the cache
 UPPER = np.triu_indices(6)
 SHEAR = [15, 18, 20]  # c44, c55, c66 among the 21 constants
@@ -74,8 +74,8 @@ class Sampler:
         regions : (ne,) array of int, optional
             Number of each element's region.
         """
-        if self._plain and (compiled := helper(LAYERS)) is not None:
-            return self._layered(compiled, coordinates, centres)
+        if self._plain:
+            return self._layered(coordinates, centres)
         count, nodes = len(coordinates), coordinates.shape[2]
         out = {name: np.empty((count, nodes)) for name in self.outputs}
         if self.anisotropic:
@@ -94,20 +94,16 @@ class Sampler:
         dry = self.ground is None or self.ground.water is None
         return flat and dry and not self.anisotropic
 
-    def _layered(self, compiled, coordinates, centres):
-        """Return what `at` does of flat layers, by compiled code, with the same bits."""
+    def _layered(self, coordinates, centres):
+        """Return the medium at nodes in flat layers, by compiled code with the bits of `_block`."""
         medium, names = self.medium, len(self.names)
         z, middle = (np.ascontiguousarray(a, float) for a in (coordinates[:, 2], centres[:, 2]))
         lowest, highest = medium.within(np.arange(len(medium.breaks)))
         tables = [np.ascontiguousarray(a[:names], float) for a in (medium.tops, medium.gradients)]
         tops, values = np.ascontiguousarray(medium.breaks, float), np.empty((names, *z.shape))
         layers = (len(tops), tops, lowest, highest)
-        compiled.call("layered", *z.shape, z, middle, INWARDS, NEARLY, *layers, names, *tables, values)
-        named = dict(zip(self.names, values))
-        out = {name: named[name] for name in ("rho", "vp", "vs")}
-        if self.lossy:
-            out |= {"loss_p": named["qp"], "loss_s": np.where(named["vs"] > 0, named["qs"], 0.0)}
-        return out
+        helper(LAYERS).call("layered", *z.shape, z, middle, INWARDS, NEARLY, *layers, names, *tables, values)
+        return self._named(values)[1]
 
     def uniform(self, z, centres, regions=None):
         """Elements that certainly have one medium at all their nodes: (ne,) bool.
@@ -147,13 +143,18 @@ class Sampler:
         values = [np.array(np.broadcast_to(v, x.shape)) for v in anomalies.apply(self.bodies, x, y, z, values)]
         self._put_water(values, constants, centres)
         self._put_regions(values, constants, regions)
+        named, out = self._named(values)
+        if self.anisotropic:
+            out["stiffness"] = self._stiffness(named, constants)
+        return out
+
+    def _named(self, values):
+        """Return the looked-up values by their names, and those that `at` gives."""
         named = dict(zip(self.names, values))
         out = {name: named[name] for name in ("rho", "vp", "vs")}
         if self.lossy:
             out |= {"loss_p": named["qp"], "loss_s": np.where(named["vs"] > 0, named["qs"], 0.0)}
-        if self.anisotropic:
-            out["stiffness"] = self._stiffness(named, constants)
-        return out
+        return named, out
 
     def _in_medium(self, x, y, z, centres):
         """Values of the medium without anomalies, and the constants of its layers (ne, nodes, 21),

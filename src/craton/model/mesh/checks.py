@@ -35,8 +35,7 @@ def problems(mesh, degree=4, key="domain.mesh"):
     broken = _arrays(mesh)
     if broken:
         return [Problem(key, *texts) for texts in broken]
-    faces, count = numbering.faces_of(mesh.elements)
-    owners = np.bincount(faces.ravel(), minlength=count)[faces]
+    owners = numbering.sharing(mesh.elements)
     outer = np.argwhere(owners == 1)
     findings = [
         *_unused(mesh),

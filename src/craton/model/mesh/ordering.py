@@ -3,7 +3,6 @@ point.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,7 @@ from craton.model.mesh.shape import CORNERS
 BITS = 16  # of each coordinate along the curve
 GROUP = 64  # chunks of a group, when groups are coloured
 PASSES = 10  # of colouring again
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-TOO_MANY = "more than 64 chunks meet: use smaller chunks"
-TEXT = Path(__file__).parent / "ordering.cpp"  # the compiled form
+TEXT = Path(__file__).parent / "ordering.cpp"
 
 
 @dataclass(frozen=True)
@@ -111,15 +108,10 @@ def chunks(elements, size):
 
 def _incidence(offsets, owner, nodes):
     """Chunks from pairs of a chunk, rising, and a node, in which pairs may come more than once."""
-    if (compiled := helper(TEXT)) is not None:
-        before = np.searchsorted(owner, np.arange(len(offsets)))
-        nodes, starts = np.array(nodes, np.int64), np.empty(len(offsets), np.int64)
-        count = compiled.call("incidence", len(offsets) - 1, before, nodes, starts)
-        return Chunks(offsets, starts, nodes[:count].copy())
-    span = int(nodes.max(initial=0)) + 1
-    pairs = np.sort(owner * span + nodes)
-    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
-    return Chunks(offsets, np.searchsorted(pairs, np.arange(len(offsets)) * span), pairs % span)
+    before = np.searchsorted(owner, np.arange(len(offsets)))
+    nodes, starts = np.array(nodes, np.int64), np.empty(len(offsets), np.int64)
+    count = helper(TEXT).call("incidence", len(offsets) - 1, before, nodes, starts)
+    return Chunks(offsets, starts, nodes[:count].copy())
 
 
 def colour(chunks):
@@ -156,34 +148,6 @@ def colour(chunks):
     return colours
 
 
-def by_colour(chunks, colours):
-    """Elements sorted by the colour of their chunk; within a colour, chunks and elements keep their
-    order.
-
-    Parameters
-    ----------
-    chunks : Chunks
-    colours : (nc,) integer array
-
-    Returns
-    -------
-    permutation : (ne,) array
-        New order [i] = old number, for `HexMesh.reordered`.
-    limits : (colours + 1,) array
-        Elements of colour c are limits[c] to limits[c + 1] - 1 in the new order.
-    """
-    sequence = np.argsort(colours, kind="stable")
-    lengths = np.diff(chunks.offsets)
-    counts = np.zeros(int(np.max(colours, initial=-1)) + 1, np.int64)
-    np.add.at(counts, colours, lengths)
-    return _joined(chunks.offsets[sequence], lengths[sequence]), np.append(0, np.cumsum(counts))
-
-
-def _joined(starts, lengths):
-    """Return the ranges of the given starts and lengths, one behind the other."""
-    return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-
-
 def _grouped(chunks):
     """Chunks of `GROUP` chunks."""
     owner = np.repeat(np.arange(len(chunks)) // GROUP, np.diff(chunks.starts))
@@ -195,33 +159,10 @@ def _greedy(chunks, rounds):
     """Return the lowest colour free at the nodes of each chunk, round after round; chunks of one
     round share no node.
     """
-    sequence = np.argsort(rounds, kind="stable")
-    if (compiled := helper(TEXT)) is not None:
-        return _greedy_by_compiled(compiled, chunks, sequence)
-    lengths = np.diff(chunks.starts)[sequence]
-    ends = np.cumsum(lengths)
-    nodes = chunks.nodes[_joined(chunks.starts[sequence], lengths)]
-    # bit c: colour c is taken at this node
-    used = np.zeros(int(nodes.max(initial=0)) + 1, np.uint64)
-    bits = np.empty(len(sequence), np.uint64)
-    limits = np.flatnonzero(np.diff(rounds[sequence], prepend=-1, append=rounds.max() + 1))
-    for low, high in pairwise(limits):
-        window = slice(ends[low] - lengths[low], ends[high - 1])
-        taken = np.bitwise_or.reduceat(used[nodes[window]], ends[low:high] - lengths[low:high] - window.start)
-        if (taken == ALL).any():
-            raise ValueError(TOO_MANY)
-        bits[low:high] = ~taken & (taken + np.uint64(1))
-        used[nodes[window]] |= np.repeat(bits[low:high], lengths[low:high])
-    out = np.empty(len(sequence), np.int32)
-    out[sequence] = np.log2(bits.astype(float))
-    return out
-
-
-def _greedy_by_compiled(compiled, chunks, sequence):
-    """Return what `_greedy` does, by compiled code."""
     used = np.zeros(int(chunks.nodes.max(initial=0)) + 1, np.uint64)
-    out, count = np.empty(len(sequence), np.int32), len(sequence)
+    out = np.empty(len(chunks), np.int32)
+    sequence = np.argsort(rounds, kind="stable")
     tables = (np.ascontiguousarray(a, np.int64) for a in (sequence, chunks.starts, chunks.nodes))
-    if not compiled.call("greedy", count, *tables, used, out):
-        raise ValueError(TOO_MANY)
+    if not helper(TEXT).call("greedy", len(chunks), *tables, used, out):
+        raise ValueError("more than 64 chunks meet: use smaller chunks")
     return out

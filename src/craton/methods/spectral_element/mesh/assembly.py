@@ -12,7 +12,7 @@ import numpy as np
 
 from craton.core.plan import LANES, ColourBoundaries
 from craton.methods.spectral_element.equations.operators import CHUNK
-from craton.model.mesh import numbering
+from craton.model.mesh import ordering
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def order_elements(which, corners, coloured=False):
     coloured : bool
         Colour single elements, too, for deterministic assembly.
     """
-    cut = numbering.chunks(corners, CHUNK)
-    colours, lengths = numbering.colour(cut), np.diff(cut.offsets)
+    cut = ordering.chunks(corners, CHUNK)
+    colours, lengths = ordering.colour(cut), np.diff(cut.offsets)
     sequence = np.lexsort((-lengths, colours))
     padding = -lengths[sequence] % LANES
     full = lengths[sequence] + padding
@@ -81,7 +81,7 @@ def colour_elements(place, corners):
     """Return places sorted by the colour of their elements, and the limits of colours; padding,
     which adds nothing, comes last.
     """
-    colours = numbering.colour(numbering.chunks(corners, 1))
+    colours = ordering.colour(ordering.chunks(corners, 1))
     of_place = np.where(place >= 0, colours[np.maximum(place, 0)], colours.max(initial=0))
     by_colour = np.argsort(of_place, kind="stable").astype(np.int32)
     return by_colour, tuple(np.searchsorted(of_place[by_colour], np.arange(colours.max(initial=0) + 2)).tolist())

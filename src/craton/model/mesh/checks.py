@@ -32,20 +32,26 @@ def problems(mesh, degree=4, key="domain.mesh"):
         exist, a coordinate that is no number, an element that names a node twice), only that is
         told.
     """
-    broken = _arrays(mesh)
-    if broken:
-        return [Problem(key, *texts) for texts in broken]
-    owners = numbering.sharing(mesh.elements)
-    outer = np.argwhere(owners == 1)
-    findings = [
-        *_unused(mesh),
-        *_jacobians(mesh, degree),
-        *_shared(mesh, owners),
-        *_middles(mesh),
-        *_loose(mesh, outer),
-    ]
-    findings += [*_regions(mesh), *_tags(mesh, outer)]
+    for check in ARRAYS:
+        if findings := list(check(mesh)):
+            break
+    else:
+        owners = numbering.sharing(mesh.elements)
+        findings = [found for check in CHECKS for found in check(mesh, owners, degree)]
     return [Problem(key, *texts) for texts in findings]
+
+
+def _found(wrong, noun, words):
+    """Give (message, remedy) of the first of some things that are `wrong` (n,), with their count; `words` has them by
+    number.
+    """
+    if wrong.any():
+        text, remedy = words(int(np.argmax(wrong)))
+        yield text + _share(wrong.sum(), len(wrong), noun), remedy
+
+
+def _share(count, total, noun):
+    return f"; {count} of {total} {noun} are affected" if count > 1 else ""
 
 
 def _place(xyz):
@@ -58,52 +64,84 @@ def _element(mesh, e):
     return f"element {e} (numbers begin at 0; its centre is {_place(centre)})"
 
 
-def _share(count, total, noun):
-    return f"; {count} of {total} {noun} are affected" if count > 1 else ""
+def _face(mesh, e, f):
+    return f"the face {FACE_NAMES[f]} of {_element(mesh, e)}"
 
 
-def _arrays(mesh):
-    """Problems that make every other look-up meaningless: (message, remedy)."""
-    elements, count = mesh.elements, len(mesh.nodes)
+# --- arrays: without them every other look-up is meaningless --------------------------------------
+
+
+def _empty(mesh):
     if not mesh.size:
-        return [("the mesh has no hexahedra", "Mesh the volume with hexahedra of 8 or 27 nodes.")]
-    out = (elements < 0) | (elements >= count)
-    if out.any():
-        e, place = np.argwhere(out)[0]
-        text = f"element {e} names node {elements[e, place]}, but the nodes are 0 to {count - 1}"
-        return [
-            (
-                text + _share(out.any(axis=1).sum(), mesh.size, "elements"),
-                "Write the mesh again; node numbers begin at 0.",
-            )
-        ]
-    wrong = ~np.isfinite(mesh.nodes).all(axis=1)
-    if wrong.any():
-        n = np.argmax(wrong)
-        text = f"node {n} lies at {_place(mesh.nodes[n])}, which is not finite"
-        return [(text + _share(wrong.sum(), count, "nodes"), "Give it finite coordinates in metres.")]
-    return _twice(mesh)
+        yield "the mesh has no hexahedra", "Mesh the volume with hexahedra of 8 or 27 nodes."
+
+
+def _unknown(mesh):
+    out = (mesh.elements < 0) | (mesh.elements >= len(mesh.nodes))
+
+    def words(e):
+        text = f"element {e} names node {mesh.elements[e][out[e]][0]}, but the nodes are 0 to {len(mesh.nodes) - 1}"
+        return text, "Write the mesh again; node numbers begin at 0."
+
+    return _found(out.any(axis=1), "elements", words)
+
+
+def _infinite(mesh):
+    def words(n):
+        return f"node {n} lies at {_place(mesh.nodes[n])}, which is not finite", "Give it finite coordinates in metres."
+
+    return _found(~np.isfinite(mesh.nodes).all(axis=1), "nodes", words)
 
 
 def _twice(mesh):
     ordered = np.sort(mesh.elements, axis=1)  # corners and middles alike
-    twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-    if not twice.any():
-        return []
-    e = np.argmax(twice)
-    node = ordered[e, 1:][ordered[e, 1:] == ordered[e, :-1]][0]
-    text = f"{_element(mesh, e)} contains node {node} twice, so it is not a hexahedron{_share(twice.sum(), mesh.size, 'elements')}"
-    return [(text, "Mesh with hexahedra only; wedges and pyramids written as hexahedra cannot be used.")]
+    twice = ordered[:, 1:] == ordered[:, :-1]
+
+    def words(e):
+        text = f"{_element(mesh, e)} contains node {ordered[e, 1:][twice[e]][0]} twice, so it is not a hexahedron"
+        return text, "Mesh with hexahedra only; wedges and pyramids written as hexahedra cannot be used."
+
+    return _found(twice.any(axis=1), "elements", words)
 
 
-def _unused(mesh):
-    used = np.zeros(len(mesh.nodes), bool)
-    used[mesh.elements.ravel()] = True
-    if used.all():
-        return []
-    n = np.argmin(used)
-    text = f"node {n} at {_place(mesh.nodes[n])} belongs to no element{_share((~used).sum(), len(used), 'nodes')}"
-    return [(text, "Remove the node, or add the elements that use it.")]
+# --- nodes and elements; `owners` (ne, 6) counts the elements of each face ------------------------
+
+
+def _unused(mesh, owners, degree):
+    unused = np.ones(len(mesh.nodes), bool)
+    unused[mesh.elements.ravel()] = False
+
+    def words(n):
+        text = f"node {n} at {_place(mesh.nodes[n])} belongs to no element"
+        return text, "Remove the node, or add the elements that use it."
+
+    return _found(unused, "nodes", words)
+
+
+def _jacobians(mesh, owners, degree):
+    """Elements in another node order, left-handed or folded ones."""
+    least, where = _least(mesh, mesh.elements, degree)
+    limit = _limit(mesh, mesh.elements)
+    rest = np.flatnonzero(least <= limit)
+    for name, order in _orders(mesh) if len(rest) else ():
+        turned = mesh.elements[rest][:, order]
+        good = _least(mesh, turned, degree)[0] > _limit(mesh, turned)
+        if good.any():
+            yield _misordered(mesh, rest[good], name)
+        rest = rest[~good]
+    if not len(rest):
+        return
+    with np.errstate(all="ignore"):  # elements of no size, too
+        worst = rest[np.argmin(np.nan_to_num(least[rest] / limit[rest]))]
+    local = [c[where[worst]] for c in shape.lattice(shape.gll_points(degree))]
+    values, _ = shape.shape(mesh.order + 1, *(np.array([c]) for c in local))
+    spot = values[:, 0] @ mesh.nodes[mesh.elements[worst]]
+    yield (
+        f"{_element(mesh, worst)} has the Jacobian {least[worst]:.6g} m3 at (xi, eta, zeta) = "
+        f"({local[0]:.3g}, {local[1]:.3g}, {local[2]:.3g}), which is {_place(spot)}; "
+        f"it must be positive{_share(len(rest), mesh.size, 'elements')}",
+        "The element is folded or flat: move its nodes apart, smooth the mesh, or mesh again with a smaller element there.",
+    )
 
 
 def _least(mesh, elements, degree):
@@ -128,24 +166,6 @@ def _limit(mesh, elements):
     return FLAT * np.ptp(corners, axis=1).max(axis=1) ** 3
 
 
-def _jacobians(mesh, degree):
-    """Elements in another node order, left-handed or folded ones."""
-    least, where = _least(mesh, mesh.elements, degree)
-    bad = np.flatnonzero(least <= _limit(mesh, mesh.elements))
-    if not len(bad):
-        return []
-    rest, faults = bad, []
-    for name, order in _orders(mesh):
-        turned = mesh.elements[rest][:, order]
-        good = _least(mesh, turned, degree)[0] > _limit(mesh, turned)
-        if good.any():
-            faults.append(_misordered(mesh, rest[good], name))
-        rest = rest[~good]
-    if len(rest):
-        faults.append(_folded(mesh, rest, least, where, degree))
-    return faults
-
-
 def _orders(mesh):
     """(format, permutation) of the orders in which nodes may have been given by mistake."""
     width = mesh.elements.shape[1]
@@ -157,115 +177,84 @@ def _orders(mesh):
 
 def _misordered(mesh, elements, name):
     share = _share(len(elements), mesh.size, "elements")
-    text = _element(mesh, elements[0])
+    text = f"{_element(mesh, elements[0])} has its nodes in the wrong order: "
     if name == "mirrored":
         return (
-            f"{text} has its nodes in the wrong order: xi, eta, zeta are left-handed, its Jacobian is negative everywhere{share}",
+            f"{text}xi, eta, zeta are left-handed, its Jacobian is negative everywhere{share}",
             "Exchange its lower and upper nodes, or mirror the mesh's coordinates and its elements together.",
         )
     label = "VTK, gmsh and Exodus" if mesh.order == 1 else name
     return (
-        f"{text} has its nodes in the wrong order: in the order of {label} the element is valid{share}",
+        f"{text}in the order of {label} the element is valid{share}",
         f"Order them lexicographically, xi fastest, then eta, then zeta: craton.model.mesh.shape.lexicographic(elements, {name!r}).",
     )
 
 
-def _folded(mesh, rest, least, where, degree):
-    with np.errstate(all="ignore"):  # elements of no size, too
-        worst = rest[np.argmin(np.nan_to_num(least[rest] / _limit(mesh, mesh.elements[rest])))]
-    local = [c[where[worst]] for c in shape.lattice(shape.gll_points(degree))]
-    values, _ = shape.shape(mesh.order + 1, *(np.array([c]) for c in local))
-    spot = values[:, 0] @ mesh.nodes[mesh.elements[worst]]
-    return (
-        f"{_element(mesh, worst)} has the Jacobian {least[worst]:.6g} m3 at (xi, eta, zeta) = "
-        f"({local[0]:.3g}, {local[1]:.3g}, {local[2]:.3g}), which is {_place(spot)}; "
-        f"it must be positive{_share(len(rest), mesh.size, 'elements')}",
-        "The element is folded or flat: move its nodes apart, smooth the mesh, or mesh again with a smaller element there.",
-    )
+def _shared(mesh, owners, degree):
+    """Faces of more than two elements."""
+
+    def words(e):
+        f = int(np.argmax(owners[e] > 2))
+        text = f"{_face(mesh, e, f)} is shared by {owners[e, f]} elements; at most two can share a face"
+        return text, "Remove the overlapping elements."
+
+    return _found((owners > 2).any(axis=1), "elements", words)
 
 
-def _shared(mesh, owners):
-    """Faces of more than two elements; `owners` (ne, 6) counts them."""
-    if owners.max() <= 2:
-        return []
-    e, f = np.argwhere(owners > 2)[0]
-    text = f"the face {FACE_NAMES[f]} of {_element(mesh, e)} is shared by {owners[e, f]} elements; at most two can share a face"
-    return [(text, "Remove the overlapping elements.")]
-
-
-def _middles(mesh):
+def _middles(mesh, owners, degree):
     """27-node elements that share corners but not the nodes between them."""
     if mesh.order == 1:
-        return []
+        return ()
     points = numbering.number(mesh.elements, 2)
-    node = np.empty(points.count, np.int32)
-    node[points.points.reshape(-1)] = mesh.elements.reshape(-1)
-    differs = node[points.points.reshape(mesh.size, 27)] != mesh.elements
-    if not differs.any():
-        return []
-    e, place = np.argwhere(differs)[0]
-    first, second = mesh.elements[e, place], node[points.points.reshape(mesh.size, 27)[e, place]]
-    text = (
-        f"{_element(mesh, e)} has node {first} where its neighbour, with which it shares the corners, has node {second}"
-    )
-    return [
-        (
-            text + _share(differs.any(axis=1).sum(), mesh.size, "elements"),
-            "Use one node for both: merge duplicate nodes when meshing.",
-        )
-    ]
+    at, node = points.points.reshape(mesh.size, 27), np.empty(points.count, np.int32)
+    node[at] = mesh.elements
+    differs = node[at] != mesh.elements
+
+    def words(e):
+        first, second = (nodes[e][differs[e]][0] for nodes in (mesh.elements, node[at]))
+        text = f"{_element(mesh, e)} has node {first} where its neighbour, with which it shares the corners, has node {second}"
+        return text, "Use one node for both: merge duplicate nodes when meshing."
+
+    return _found(differs.any(axis=1), "elements", words)
 
 
-def _loose(mesh, rows):
+def _loose(mesh, owners, degree):
     """Duplicate and hanging nodes: both leave unmatched faces, so nodes of boundary faces are all
     that need a look.
     """
     from scipy.spatial import cKDTree
 
+    rows = np.argwhere(owners == 1)
     quads = numbering.face_corners(mesh.elements)[rows[:, 0], rows[:, 1]]
     numbers = np.unique(quads)
     tree = cKDTree(mesh.nodes[numbers])
     corners = mesh.nodes[quads]
     edge = np.sqrt(((corners[:, [1, 3, 2, 0]] - corners[:, [0, 1, 3, 2]]) ** 2).sum(axis=2).min())
-    pairs = numbers[tree.query_pairs(NEAR * edge, output_type="ndarray")] if len(numbers) > 1 else np.empty((0, 2), int)
-    faults = [_duplicate(mesh, pairs)] if len(pairs) else []
-    hanging = _hanging(mesh, rows, quads, tree, np.unique(pairs))
-    return faults + ([hanging] if hanging else [])
-
-
-def _duplicate(mesh, pairs):
-    first, second = np.sort(pairs, axis=1)[np.lexsort(np.sort(pairs, axis=1).T[::-1])[0]]
-    text = f"nodes {first} and {second} lie at the same place, {_place(mesh.nodes[first])}: the elements there are not connected"
-    suffix = f"; {len(pairs)} pairs of nodes coincide" if len(pairs) > 1 else ""
-    return (
-        text + suffix,
-        "Merge duplicate nodes when meshing (Gmsh: Coherence Mesh; CUBIT: imprint and merge before meshing).",
-    )
-
-
-def _hanging(mesh, rows, quads, tree, doubled):
-    """Return a node that lies on an unmatched face without being one of its corners: message and
-    remedy, or None.
-    """
-    numbers = np.unique(quads)
+    pairs = np.sort(numbers[tree.query_pairs(NEAR * edge, output_type="ndarray")].reshape(-1, 2), axis=1)
+    if len(pairs):
+        first, second = min(pairs.tolist())
+        text = f"nodes {first} and {second} lie at the same place, {_place(mesh.nodes[first])}: the elements there are not connected"
+        yield (
+            text + (f"; {len(pairs)} pairs of nodes coincide" if len(pairs) > 1 else ""),
+            "Merge duplicate nodes when meshing (Gmsh: Coherence Mesh; CUBIT: imprint and merge before meshing).",
+        )
+    # a node on a face without being one of its corners
     places = mesh.nodes[mesh.elements[rows[:, 0][:, None], numbering.face_nodes(mesh.order)[rows[:, 1]]]]
     centres = places.mean(axis=1)
     radii = np.sqrt(((places - centres[:, None]) ** 2).sum(axis=2).max(axis=1))
     candidates = tree.query_ball_point(centres, radii)
-    face = np.repeat(np.arange(len(rows)), [len(ids) for ids in candidates])
-    node = numbers[np.concatenate([np.asarray(ids, int) for ids in candidates])] if len(face) else np.empty(0, int)
-    other = ~(quads[face] == node[:, None]).any(axis=1) & ~np.isin(node, doubled)
+    face = np.repeat(np.arange(len(rows)), [len(near) for near in candidates])
+    node = numbers[np.concatenate([np.empty(0, int), *candidates]).astype(int)]
+    other = ~(quads[face] == node[:, None]).any(axis=1) & ~np.isin(node, pairs)
     face, node = face[other], node[other]
     on = _lies_on(places[face], mesh.nodes[node], radii[face])
-    if not on.any():
-        return None
-    n, (e, f) = node[on][0], rows[face[on][0]]
-    count = len(np.unique(node[on]))
-    return (
-        f"node {n} at {_place(mesh.nodes[n])} is a hanging node: it lies on the face {FACE_NAMES[f]} of {_element(mesh, e)} "
-        "but is not one of its corners" + _share(count, len(numbers), "nodes of unmatched faces"),
-        "Elements must share whole faces: refine with transition elements, or mesh both sides together.",
-    )
+    if on.any():
+        n, (e, f) = node[on][0], rows[face[on][0]]
+        text = f"node {n} at {_place(mesh.nodes[n])} is a hanging node: it lies on {_face(mesh, e, f)} but is not one of its corners"
+        yield (
+            text + _share(len(np.unique(node[on])), len(numbers), "nodes of unmatched faces"),
+            "Elements must share whole faces: refine with transition elements, or mesh both sides together.",
+        )
 
 
 def _lies_on(places, target, sizes, turns=8):
@@ -288,56 +277,55 @@ def _lies_on(places, target, sizes, turns=8):
 
 def _surface(p, s, t, places):
     """Points of faces at (s, t) in [-1, 1]^2 and the derivatives there: three (m, 3) arrays."""
-    values, slopes = shape.shape(p, s, t, np.full_like(s, -1.0))
-    weights = (values, slopes[0], slopes[1])
-    return tuple(np.einsum("am,mac->mc", w[: p * p], places) for w in weights)
+    values, slopes = shape.functions(p, np.stack([s, t], axis=1))
+    return tuple(np.einsum("ma,mac->mc", w, places) for w in (values, slopes[..., 0], slopes[..., 1]))
 
 
-def _regions(mesh):
-    lacking = (mesh.regions < 0) | (mesh.regions >= max(1, len(mesh.region_names)))
-    if not lacking.any():
-        return []
-    e = np.argmax(lacking)
-    text = f"{_element(mesh, e)} has no material tag{_share(lacking.sum(), mesh.size, 'elements')}"
-    return [(text, f"Put every element into one of the regions ({', '.join(mesh.region_names) or 'none is named'}).")]
+# --- regions and face sets ------------------------------------------------------------------------
 
 
-def _tags(mesh, outer):
+def _regions(mesh, owners, degree):
+    names = ", ".join(mesh.region_names) or "none is named"
+
+    def words(e):
+        return f"{_element(mesh, e)} has no material tag", f"Put every element into one of the regions ({names})."
+
+    return _found((mesh.regions < 0) | (mesh.regions >= max(1, len(mesh.region_names))), "elements", words)
+
+
+def _tags(mesh, owners, degree):
     """Boundary faces in no set or in two, and rows of sets that name no face."""
-    findings, coded = [], {}
+    coded = {}
     for name, rows in mesh.faces.items():
-        bad = (rows[:, 0] < 0) | (rows[:, 0] >= mesh.size) | (rows[:, 1] < 0) | (rows[:, 1] > 5)
+        bad = (rows < 0).any(axis=1) | (rows[:, 0] >= mesh.size) | (rows[:, 1] > 5)
         if bad.any():
             e, f = rows[np.argmax(bad)]
-            findings.append(
-                (
-                    f"the face set {name!r} names face {f} of element {e}; elements are 0 to {mesh.size - 1}, faces 0 to 5",
-                    "Write the face set again.",
-                )
+            text = (
+                f"the face set {name!r} names face {f} of element {e}; elements are 0 to {mesh.size - 1}, faces 0 to 5"
             )
+            yield text, "Write the face set again."
         coded[name] = rows[~bad] @ np.array([6, 1])
-    outer = outer @ np.array([6, 1])
-    tagged = np.concatenate([np.empty(0, int), *coded.values()])
-    missing = outer[~np.isin(outer, tagged)]
-    if len(missing):
-        findings.append(_untagged(mesh, missing, len(outer)))
-    twice = np.unique(tagged[np.isin(tagged, outer)], return_counts=True)
-    twice = twice[0][twice[1] > 1]
-    if len(twice):
-        names = [name for name, codes in coded.items() if twice[0] in codes]
-        text = f"the face {FACE_NAMES[twice[0] % 6]} of {_element(mesh, twice[0] // 6)} is in the face sets "
-        text += " and ".join(map(repr, names)) + _share(len(twice), len(outer), "boundary faces")
-        findings.append((text, "Put each boundary face into one set: it has one boundary condition."))
-    return findings
+    outer = np.argwhere(owners == 1) @ np.array([6, 1])
+    count = np.bincount(np.concatenate([np.empty(0, int), *coded.values()]), minlength=6 * mesh.size)[outer]
+
+    def untagged(n):
+        e, f = divmod(int(outer[n]), 6)
+        centre = mesh.nodes[mesh.elements[e][numbering.face_nodes(mesh.order)[f]]].mean(axis=0)
+        names = ", ".join(map(repr, mesh.faces)) or "there is none"
+        return (
+            f"the face {FACE_NAMES[f]} of element {e} lies on the boundary, at {_place(centre)}, and is in no face set ({names})",
+            "Put it into a face set (physical surface, side set), so that it gets a boundary condition; "
+            "if it lies inside the mesh, the elements there do not share their nodes.",
+        )
+
+    def in_two(n):
+        names = " and ".join(repr(name) for name, codes in coded.items() if outer[n] in codes)
+        text = f"{_face(mesh, *divmod(int(outer[n]), 6))} is in the face sets {names}"
+        return text, "Put each boundary face into one set: it has one boundary condition."
+
+    yield from _found(count == 0, "boundary faces", untagged)
+    yield from _found(count > 1, "boundary faces", in_two)
 
 
-def _untagged(mesh, missing, count):
-    e, f = divmod(int(missing[0]), 6)
-    centre = mesh.nodes[mesh.elements[e][numbering.face_nodes(mesh.order)[f]]].mean(axis=0)
-    names = ", ".join(map(repr, mesh.faces)) or "there is none"
-    return (
-        f"the face {FACE_NAMES[f]} of element {e} lies on the boundary, at {_place(centre)}, and is in no face set ({names})"
-        + _share(len(missing), count, "boundary faces"),
-        "Put it into a face set (physical surface, side set), so that it gets a boundary condition; "
-        "if it lies inside the mesh, the elements there do not share their nodes.",
-    )
+ARRAYS = (_empty, _unknown, _infinite, _twice)
+CHECKS = (_unused, _jacobians, _shared, _middles, _loose, _regions, _tags)

@@ -88,8 +88,8 @@ def test_files_that_are_wrong(tmp_path):
     coords = {"depth": [0, 1], "latitude": plane, "longitude": plane}
     for words, data in (
         ("holds temperature", emc_data(*GRID, temperature=(3.0, "K"))),
-        ("unit of vs, 'furlong/s'", emc_data(*GRID, vs=(3.0, "furlong/s"))),
-        ("unit of depth", emc_data(*GRID, unit="miles", vs=(3.0, "km/s"))),
+        ("units attribute of vs of the dataset, 'furlong/s'", emc_data(*GRID, vs=(3.0, "furlong/s"))),
+        ("units attribute of depth", emc_data(*GRID, unit="miles", vs=(3.0, "km/s"))),
         ("projected grid", xarray.Dataset({"vs": (("depth", "y", "x"), np.ones((2, 2, 2)))}, coords)),
         ("no latitude", xarray.Dataset({"vs": ("depth", [1.0])}, {"depth": [0.0]})),
     ):

@@ -88,7 +88,6 @@ def test_sides_jumps_and_crusts_of_prem():
     assert np.allclose(PREM.jumps() / 1e3, [1221.5, 3480, 5701, 5971, 6151, 6346.6, 6356])
     assert PREM.region(6346.6e3) == "upper_mantle" and PREM.region(6346.6e3, "above") == "crust"
     assert PREM.boundary("outer_core") == (1221.5e3, 3480e3)
-    assert PREM.fluid("outer_core") and not PREM.fluid("inner_core")
     assert PREM.slowest(6346.6e3, RADIUS) == 3200 and PREM.slowest(6151e3, 6346.6e3) == pytest.approx(4418.85, abs=0.1)
     assert PREM.slowest(2000e3, 3480e3) == pytest.approx(8064.8, abs=0.1)
     assert prem.prem(ocean=True).region(6370e3) == "ocean" and prem.prem(ocean=True).speeds(6370e3)[0] == 1450

@@ -18,7 +18,7 @@ from craton.methods.waves.problem import Setup, assemble
 from craton.methods.waves.ranks.sharing import SingleRank
 from craton.methods.waves.reuse import Reuse
 from craton.model.globe import chunk_sampler, cube_stacks, emc, sphere
-from craton.model.globe.cubed_sphere import cubed_sphere
+from craton.model.globe.chunk import chunk
 from craton.model.ground import relief
 from craton.model.mesh import hexmesh, numbering, shape
 from craton.model.mesh.doubling import Layer
@@ -32,7 +32,7 @@ from craton.validation.exact.modes import Waves
 @pytest.fixture(scope="module")
 def earth():
     """PREM down to the centre, elements growing once, turned so that no edge is on a meridian."""
-    globe = cubed_sphere(PREM, centre=(30, 20), azimuth=25, bottom="centre", elements=(16, 16), growth=(100e3,))
+    globe = chunk(PREM, (30, 20), chunks=6, azimuth=25, bottom="centre", elements=(16, 16), growth=(100e3,))
     return globe, globe.part()
 
 
@@ -57,13 +57,15 @@ LARGE = [
 def test_all_elements_meet(cases):
     """No node hangs and no Jacobian is negative, on any chunk and across all edges, growing or not; counts are those of the mesh."""
     for asked, growths, least in cases:
-        globe = cubed_sphere(PREM, **asked)
+        globe = chunk(PREM, **{"chunks": 6} | asked)
         mesh = globe.part().mesh
         assert hexmesh.problems(mesh) == [] and globe.stack.coarsest == (2**growths,) * 2, asked
         assert mesh.size == globe.size and mesh.quality().min() > least, asked
         assert all(numbering.number(mesh.elements, degree).count == globe.stack.points(degree) for degree in (2, 3))
         named = [tuple(row) for rows in mesh.faces.values() for row in rows]
-        assert len(named) == len(set(named)) and set(named) == set(map(tuple, hexmesh.boundary_faces(mesh))), asked
+        assert len(named) == len(set(named)) and set(named) == set(
+            map(tuple, numbering.boundary_faces(mesh.elements))
+        ), asked
         sides = set() if globe.all_chunks == 6 else {"west", "east", "south", "north"}
         assert set(mesh.faces) == {"top"} | sides | ({"bottom"} if globe.radii[0] > 0 else set()), asked
         assert len(mesh.faces["top"]) == globe.all_chunks * globe.stack.edge**2, asked
@@ -72,7 +74,7 @@ def test_all_elements_meet(cases):
 def test_an_odd_number_of_bricks_is_refused():
     widths = ((2, 2, 2), 2), ((2, 2, 1), 1), ((2, 1, 1), 0)
     layers = tuple(Layer((n, n + 0.5, n + 1), *width, 0, axis, 2) for n, (*width, axis) in enumerate(widths))
-    refused(ValueError, "odd", cube_stacks.CubeStacks, 6, layers)
+    refused(ValueError, "odd", cube_stacks.CubeStacks, (6, 6), layers)
 
 
 def test_volume_and_mass(earth):
@@ -128,7 +130,7 @@ def test_places_all_around(earth):
 
 
 def test_three_chunks_are_what_they_say():
-    chunks = cubed_sphere(PREM, 3, (10, 0), elements=(4, 4), bottom=600e3, azimuth=0, geographic=False)
+    chunks = chunk(PREM, (10, 0), chunks=3, elements=(4, 4), bottom=600e3, azimuth=0, geographic=False)
     longitude, latitude = [10, 100, 10, 100, -80, 10, -170], [0, 0, 80, 60, 0, -60, 0]
     assert chunks.inside(chunks.place(longitude, latitude, 1e3)).tolist() == 4 * [True] + 3 * [False]
     part = chunks.part()
@@ -145,7 +147,7 @@ def test_flattened_with_topography_and_perturbation():
     """The figure's poles and equator; elevations of a grid of cells, up to the poles; a model laid over all around."""
     lon, lat = np.arange(-175.0, 180, 10), np.arange(-85.0, 90, 10)
     ground = relief.Relief(lon, lat, 1000 + 10 * lat[:, None] + 300 * np.cos(np.radians(lon)))
-    globe = cubed_sphere(PREM, bottom="centre", elements=(8, 8), elliptic=True, topography=ground)
+    globe = chunk(PREM, chunks=6, bottom="centre", elements=(8, 8), elliptic=True, topography=ground)
     part = globe.part()
     mesh, top = part.mesh, part.radius == RADIUS
     assert shape.determinants(mesh.nodes, mesh.elements, shape.gll_points(4)).min() > 0

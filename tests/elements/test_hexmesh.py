@@ -11,7 +11,7 @@ from elementcase import brick
 from craton.errors import ResourceError, ScenarioError
 from craton.model.mesh import numbering, ordering, shape
 from craton.model.mesh.box import box_mesh
-from craton.model.mesh.hexmesh import HexMesh, boundary_faces, named_by_place, problems
+from craton.model.mesh.hexmesh import HexMesh, named_by_place, problems
 
 
 def bricks(nx, ny, nz, moved=0.0, seed=1):
@@ -105,7 +105,7 @@ def test_boundary_faces_of_a_brick():
     sides = {"west": (6, 0, 0), "east": (6, 0, 4), "south": (8, 1, 0)}
     sides |= {"north": (8, 1, 3), "bottom": (12, 2, 0), "top": (12, 2, 2)}
     for ordered in (mesh, mesh.reordered(ordering.locality(mesh))):
-        assert len(boundary_faces(ordered)) == 2 * (12 + 8 + 6)
+        assert len(numbering.boundary_faces(ordered.elements)) == 2 * (12 + 8 + 6)
         assert ordered.faces.keys() == sides.keys()
         for name, (count, axis, value) in sides.items():
             rows = ordered.faces[name]
@@ -179,7 +179,7 @@ def hanging(order):
     nodes, ids = np.unique(np.vstack([coarse.nodes, fine.nodes / 2 + (1, 0, 0)]), axis=0, return_inverse=True)
     mesh = HexMesh(nodes, ids.reshape(-1)[np.vstack([coarse.elements, fine.elements + 8])])
     mesh = mesh if order == 1 else mesh.elevated()
-    return replace(mesh, faces={"all": boundary_faces(mesh)})
+    return replace(mesh, faces={"all": numbering.boundary_faces(mesh.elements)})
 
 
 GOOD, TWO, EIGHT, MOVED = turned(bricks(3, 3, 3, 0.3)), bricks(2, 1, 1), bricks(2, 2, 2), bricks(2, 2, 2, 0.3)

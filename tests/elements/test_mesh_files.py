@@ -14,8 +14,8 @@ from craton.io.vtu import write_mesh
 from craton.model.mesh import shape
 from craton.model.mesh.box import box_mesh
 from craton.model.mesh.files import read_mesh
-from craton.model.mesh.hexmesh import HexMesh, boundary_faces, named_by_place, problems, subdivided
-from craton.model.mesh.numbering import face_corners, face_nodes, number
+from craton.model.mesh.hexmesh import HexMesh, named_by_place, problems, subdivided
+from craton.model.mesh.numbering import boundary_faces, face_corners, face_nodes, number
 
 SIDES = ("west", "east", "south", "north", "bottom", "top")
 # Where the nodes of a hexahedron lie in each format, written out here from the formats' manuals and independent of craton's own tables.
@@ -403,5 +403,5 @@ def test_fields_at_gll_points():
     numbered = number(mesh.elements, 4)
     assert len(fine.nodes) == numbered.count
     np.testing.assert_array_equal(fine.elements[64 * 5], numbered.points[5][:2, :2, :2].ravel())
-    assert len(boundary_faces(fine)) == 16 * len(boundary_faces(mesh))
+    assert len(boundary_faces(fine.elements)) == 16 * len(boundary_faces(mesh.elements))
     assert isinstance(fine, HexMesh) and fine.region_names == mesh.region_names

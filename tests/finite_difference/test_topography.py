@@ -396,7 +396,7 @@ def test_relief_from_files(tmp_path):
         refused(ValueError, words, relief.read, tmp_path / name)
     x = np.arange(5.0)
     refused(ValueError, "longitude and latitude", relief.from_array, elevations(x, x, names=("northing", "easting")))
-    refused(ValueError, "must be in m", relief.from_array, elevations(x, x, unit="feet"))
+    refused(ValueError, "units attribute of the elevations, 'feet'", relief.from_array, elevations(x, x, unit="feet"))
     refused(ValueError, "not in degrees", relief.from_array, elevations(x, 1e3 * x))
 
 

@@ -10,7 +10,7 @@ from craton.conventions import GRAVITY
 from craton.errors import CratonError, ScenarioError
 from craton.model.globe.earth_chunk import chunk_of
 from craton.model.ground import terrain
-from craton.model.media import followed
+from craton.model.media import layered
 from craton.scenario import load
 from craton.survey.sources import positions
 
@@ -170,7 +170,7 @@ def interfaces_of(model, ground):
     tops = [layer.top for layer in (getattr(model, "layers", None) or [])[1:]]
     if ground is None:
         return tops
-    follow = followed.asked(model)
+    follow = layered.follows(model)
     return [ground.surface, *((lambda x, y, top=top: top + ground.surface(x, y)) if follow else top for top in tops)]
 
 

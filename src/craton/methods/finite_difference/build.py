@@ -81,7 +81,7 @@ def ground_problems(scenario, grid):
     ground, kind = terrain.build(scenario.model), scenario.boundaries.face("top")
     if ground is None or kind not in ("cpml", "sponge"):
         return []
-    highest = terrain.highest(ground, grid)
+    highest = terrain.heights(ground, grid)[1]
     lower_side = grid.bounds("z")[1] - getattr(scenario.boundaries, kind).thickness * grid.steps[2]
     if highest < lower_side:
         return []

@@ -3,17 +3,17 @@ model, whole or slice by slice.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from craton.model.globe import chunk_layers, sphere
-from craton.model.globe.chunk_mesh import Part
+from craton.model.globe.cube_stacks import WHOLE, CubeStacks
+from craton.model.globe.cubed_sphere import CUBE, CubedSphere
 from craton.model.globe.planet import INWARD, Planet
 from craton.model.media import cells
 from craton.model.mesh.doubling import QUARTERS, Stack
-from craton.model.mesh.hexmesh import HexMesh
 
+CENTRE = "centre"  # bottom of a mesh of the whole Earth
 WIDEST = 120.0  # degrees: beyond, the gnomonic elements at the edges are too thin
 FLUID_CORE = "outer_core"
 BLOCK = 1 << 14  # nodes placed at a time
@@ -28,23 +28,15 @@ class Chunk(Planet):
     ----------
     widths : (float, float)
         Along xi and eta, radians.
-    stack : bricks.Stack
-        Its elements in index space.
     """
 
     widths: tuple
-    stack: Any
     all_chunks = 1
 
     @property
     def charts(self):
         """Functions of two angles that give directions, of each chunk."""
         return (self.directions,)
-
-    @property
-    def size(self):
-        """Number of elements."""
-        return self.stack.size
 
     def directions(self, xi, eta):
         """Return unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono
@@ -119,24 +111,8 @@ class Chunk(Planet):
         """
         return self.stack.slices(xi, eta)
 
-    def part(self, window=None):
-        """Return the mesh of one window, or of the whole: `Part`. Slices meet in nodes of equal
-        `Part.keys`.
-
-        Parameters
-        ----------
-        window : tuple of int, optional
-            x0, x1, y0, y1; the whole by default.
-        """
-        elements, keys, layers, faces = self.stack.build(window)
-        nodes, radius = self._nodes(keys)
-        sections = np.array([layer.section for layer in self.stack.layers])[layers]
-        faces = {name: rows for name, rows in faces.items() if len(rows)}
-        mesh = HexMesh(nodes, elements, self.regions(sections), self.region_names, faces)
-        return Part(self, mesh, keys, radius, sections.astype(np.int32), self.stack.numbers(window))
-
-    def _nodes(self, keys):
-        """Positions (m, 3), m, and radii in the spherical model of nodes by their numbers."""
+    def nodes(self, keys):
+        """Return positions (m, 3), m, and radii in the spherical model of nodes by their numbers."""
         x, y = (
             np.tan((np.arange(QUARTERS * n + 1) / (QUARTERS * n) - 0.5) * w)
             for n, w in zip(self.stack.count, self.widths)
@@ -197,8 +173,8 @@ class Chunk(Planet):
 
 def chunk(
     model,
-    centre,
-    widths,
+    centre=(0.0, 0.0),
+    widths=(90.0, 90.0),
     bottom="cmb",
     period=None,
     elements=None,
@@ -212,8 +188,9 @@ def chunk(
     elliptic=False,
     topography=None,
     root=None,
+    chunks=1,
 ):
-    """Design the mesh of a chunk of the Earth.
+    """Design the mesh of a chunk of the Earth, or of two, three or all six chunks of a cubed sphere.
 
     Parameters
     ----------
@@ -221,12 +198,12 @@ def chunk(
     centre : (float, float)
         Longitude and latitude, degrees.
     widths : (float, float)
-        Along xi and eta, degrees at the centre, up to 120.
-    bottom : "cmb" or float
-        The core-mantle boundary, or a depth in m.
+        Along xi and eta, degrees at the centre, up to 120; several chunks have 90.
+    bottom : "cmb", "centre" or float
+        The core-mantle boundary, the Earth's centre (of six chunks), or a depth in m.
     period, elements : float, or (int, int)
         One of them: the shortest period, s, to be resolved; or elements along xi and eta at the
-        surface.
+        surface (equal numbers in several chunks).
     azimuth : float
         Of the eta axis, degrees clockwise from north.
     points_per_wavelength : float
@@ -236,11 +213,12 @@ def chunk(
         Of the elements.
     growth : "auto" or sequence of float
         Depths, m, below which elements become twice as large along xi and eta (the next place where
-        there is room); "auto": where wave speeds allow; () for none.
+        there is room); "auto": where wave speeds allow; () for none. In several chunks elements
+        grow in three layers, one for each axis of the cube.
     honour : sequence of float
         Depths, m, on which element faces shall lie beside the model's discontinuities.
     slices : (int, int)
-        Numbers of blocks along xi and eta into which the chunk shall be cut.
+        Numbers of blocks along xi and eta into which a single chunk shall be cut.
     geographic : bool
         Latitudes are geographic, else geocentric.
     elliptic : bool
@@ -249,122 +227,84 @@ def chunk(
         Elevation (m) at longitudes and latitudes (arrays, degrees).
     root : float, optional
         Depth, m, at which topography has died out; by default that of the Moho.
+    chunks : int
+        1, 2, 3 or 6: the first about `centre`, the second east of it, the third north of both.
 
     Returns
     -------
-    Chunk
+    Chunk or CubedSphere
 
     Raises
     ------
     ValueError
         With what is wrong and what to change.
     """
-    _check(widths, period, elements)
-    wide = tuple(np.radians(widths))
-    radii = chunk_layers.sections(model, bottom_radius(model, bottom), [model.radius - d for d in honour])
-    sizes, depths = element_sizes(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
-    stack = Stack(*divided(radii, sizes, wide, elements, depths, slices))
-    around = surroundings(model, centre, geographic, elliptic, topography, root)
-    return Chunk(widths=wide, stack=stack, azimuth=float(azimuth), radii=radii, **around)
-
-
-def surroundings(model, centre, geographic, elliptic, topography, root):
-    """Frame, figure and topography of a `Planet`; see `chunk`.
-
-    Parameters
-    ----------
-    model : RadialModel
-    centre : (float, float)
-        Longitude and latitude, degrees.
-    geographic : bool
-        Whether latitudes are geographic.
-    elliptic : bool
-        Whether the Earth is flattened.
-    topography : callable or None
-        Elevation, m, at longitude and latitude, degrees.
-    root : float or None
-        Depth, m, to which topography reaches; the Moho by default.
-    """
-    depth = model.radius - root if root is not None else _moho(model)
-    frame = sphere.Frame(float(centre[0]), float(centre[1]), geographic)
-    return {
-        "frame": frame,
+    _check(model, chunks, widths, bottom, period, elements)
+    single, filled, wide = chunks == 1, bottom == CENTRE, tuple(np.radians(widths))
+    honoured = [model.radius - d for d in honour]
+    if filled:
+        low = CUBE * min([model.radius, *model.jumps(), *honoured])
+    else:
+        low = model.boundary(FLUID_CORE)[1] if isinstance(bottom, str) else model.radius - float(bottom)
+    radii = chunk_layers.sections(model, low, honoured)
+    if period is None:
+        edge = max(w / n for w, n in zip(wide, elements)) * model.radius
+        period = edge * points_per_wavelength / (degree * model.slowest(radii[-2], radii[-1]))
+    sizes = chunk_layers.Sizes(model, period, points_per_wavelength, degree)
+    doublings = None if isinstance(growth, str) else [model.radius - d for d in sorted(growth)]
+    parts, axes = (slices, 2) if single else ((2, 2), 3)
+    count, layers = divided(radii, sizes, wide, elements, doublings, parts, axes)
+    if root is not None:
+        root = model.radius - root
+    else:
+        root = model.boundary("crust")[0] if "crust" in model.regions else model.radius * 0.99
+    earth = {
+        "frame": sphere.Frame(float(centre[0]), float(centre[1]), geographic),
         "model": model,
         "figure": sphere.clairaut(model) if elliptic else None,
         "topography": topography,
-        "root": depth,
+        "root": root,
+        "azimuth": float(azimuth),
+        "radii": np.array([0.0, *radii[1:]]) if filled else radii,
     }
+    if single:
+        return Chunk(widths=wide, stack=Stack(count, layers), **earth)
+    return CubedSphere(stack=CubeStacks(count, layers, chunks, filled), **earth)
 
 
-def element_sizes(model, radii, wide, period, elements, points, degree, growth):
-    """`chunk_layers.Sizes`, and the radii of doublings where depths are given; see `chunk`.
-
-    Parameters
-    ----------
-    model : RadialModel
-    radii : array_like
-        m, rising.
-    wide : tuple of float
-        Angles along xi and eta, radians.
-    period : float, optional
-        Shortest period, s.
-    elements : tuple of int or None
-        Along xi and eta at the surface.
-    points : float
-        GLL points per wavelength.
-    degree : int
-    growth : str or sequence of float
-        ``"auto"`` or depths of doublings, m.
-    """
-    if period is None:
-        edge = max(w / n for w, n in zip(wide, elements)) * model.radius
-        period = edge * points / (degree * model.slowest(radii[-2], radii[-1]))
-    doubling_radii = None if isinstance(growth, str) else [model.radius - d for d in sorted(growth)]
-    return chunk_layers.Sizes(model, period, points, degree), doubling_radii
-
-
-def _check(widths, period, elements):
-    if len(widths) != 2 or not all(0 < w <= WIDEST for w in widths):
-        raise ValueError(f"widths = {tuple(widths)} must be two angles up to {WIDEST:g} degrees")
-    check_size(period, elements)
-
-
-def check_size(period, elements):
-    """Refuse what does not say how large elements are.
-
-    Parameters
-    ----------
-    period : float, optional
-        Shortest period, s.
-    elements : tuple of int or None
-        Along xi and eta at the surface.
-    """
-    if (period is None) == (elements is None):
-        raise ValueError("give either period (s, the shortest) or elements (along xi and eta at the surface)")
-    if period is not None and not period > 0:
-        raise ValueError(f"period = {period} s is not above 0")
-    if elements is not None and (len(elements) != 2 or min(elements) < 1):
-        raise ValueError(f"elements = {tuple(elements)} must be two numbers, 1 or more")
-
-
-def bottom_radius(model, bottom):
-    """Radius, m, of the bottom as `chunk` has it.
-
-    Parameters
-    ----------
-    model : RadialModel
-    bottom : float or str
-        Depth, m, or ``"cmb"``.
-    """
-    if not isinstance(bottom, str):
-        return model.radius - float(bottom)
-    if bottom != "cmb":
-        raise ValueError(f'bottom = {bottom!r} is neither "cmb" nor a depth in m')
-    return model.boundary(FLUID_CORE)[1]
-
-
-def _moho(model):
-    return model.boundary("crust")[0] if "crust" in model.regions else model.radius * 0.99
+def _check(model, chunks, widths, bottom, period, elements):
+    """Refuse what no chunk can be made of."""
+    filled, several, asked = bottom == CENTRE, chunks > 1, (1, 1) if elements is None else tuple(elements)
+    rules = (
+        (
+            len(widths) == 2 and all(0 < w <= WIDEST for w in widths),
+            f"widths = {tuple(widths)} must be two angles up to {WIDEST:g} degrees",
+        ),
+        (
+            (period is None) != (elements is None),
+            "give either period (s, the shortest) or elements (along xi and eta at the surface)",
+        ),
+        (period is None or period > 0, f"period = {period} s is not above 0"),
+        (len(asked) == 2 and min(asked) >= 1, f"elements = {asked} must be two numbers, 1 or more"),
+        (
+            not isinstance(bottom, str) or bottom in ("cmb", CENTRE),
+            f'bottom = {bottom!r} is neither "cmb" nor a depth in m',
+        ),
+        (chunks in (1, 2, 3, WHOLE), f"chunks = {chunks} is neither 1, 2, 3 nor 6"),
+        (not filled or chunks == WHOLE, f'bottom = "{CENTRE}" needs chunks = {WHOLE}, all around the centre'),
+        (
+            not filled or model.knots[0] <= 0,
+            f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: it does not reach the centre",
+        ),
+        (
+            not several or len(set(asked)) == 1,
+            f"elements = {asked}: several chunks need the same number of elements along xi and eta",
+        ),
+        (not several or tuple(widths) == (90, 90), f"widths = {tuple(widths)}: several chunks have 90 degrees"),
+    )
+    for is_kept, message in rules:
+        if not is_kept:
+            raise ValueError(message)
 
 
 def divided(radii, sizes, wide, elements, doubling_radii, slices, axes=2):

@@ -40,11 +40,6 @@ class ChunkSampler:
         """21 constants in place of two."""
         return self.chunk.model.anisotropic
 
-    @property
-    def outputs(self):
-        """Names of the values of one number a node."""
-        return ("rho", "vp", "vs", *(("loss_p", "loss_s") if self.lossy else ()))
-
     def at(self, coordinates, centres=None, regions=None):
         """Return the medium at nodes: dict of arrays (ne, n), stiffness (ne, 21, n) in the chunk's
         axes; see `sampling.at_nodes`.
@@ -60,7 +55,10 @@ class ChunkSampler:
         coordinates = np.ascontiguousarray(coordinates, float)
         xyz = np.moveaxis(coordinates, 1, -1)
         r, model = self.radii(xyz), self.chunk.model
-        vp, vs, rho, loss_p, loss_s = self._values(model, r, xyz)
+        medium = model.medium(r, self.lossy or self.dispersion != 0 or self.over is not None)
+        if self.over is not None:
+            medium = self.over.laid_over(medium, *self.chunk.frame.degrees(xyz), model.radius - r)
+        vp, vs, rho, loss_p, loss_s = medium
         if self.dispersion:
             vp, vs = vp * (1 + self.dispersion * loss_p), vs * (1 + self.dispersion * loss_s)
         out = {"rho": rho, "vp": vp, "vs": vs}
@@ -84,12 +82,6 @@ class ChunkSampler:
             Number of each element's region.
         """
         return np.zeros(len(z), bool)
-
-    def _values(self, model, r, xyz):
-        radial_medium = model.medium(r, self.lossy or self.dispersion != 0 or self.over is not None)
-        if self.over is None:
-            return radial_medium
-        return self.over.laid_over(radial_medium, *self.chunk.frame.degrees(xyz), model.radius - r)
 
     def _stiffness(self, values, xyz, vp, vs, rho):
         """Return the 21 constants (ne, 21, n) about the radial direction; what is laid over the

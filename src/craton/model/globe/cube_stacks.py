@@ -43,14 +43,14 @@ WHOLE = len(SIX)
 
 
 @dataclass(frozen=True, eq=False)
-class CubeStacks:
+class CubeStacks(Stack):
     """Layers from below on some sides of a cube, and its inside.
 
     Parameters
     ----------
-    edge : int
-        Elements along an edge of the cube at the top.
-    layers : tuple of bricks.Layer
+    count : (int, int)
+        Elements along an edge of the cube at the top, twice.
+    layers : tuple of Layer
         `width` along x, y, z of the cube, `axis` one of them: see `chunk_layers.stack`.
     sides : int
         How many of the sides `SIX`, from the first on, there are.
@@ -58,50 +58,25 @@ class CubeStacks:
         The cube itself is filled with elements, as many along its edge as the lowest layer has.
     """
 
-    edge: int
-    layers: tuple
     sides: int = WHOLE
     filled: bool = False
 
     def __post_init__(self):
+        super().__post_init__()
         if any(layer.axis is not None and self.edge // layer.width[layer.axis] % 2 for layer in self.layers):
             raise ValueError(
                 f"{self.edge} elements along the edge of a chunk are odd where elements are coarsened, so neighbouring chunks do not match"
             )
 
     @property
-    def count(self):
-        """Elements along both axes of a side at the top."""
-        return self.edge, self.edge
-
-    @property
-    def coarsest(self):
-        """Width of the largest elements along them, in elements of the top."""
-        return self.stacks[0].coarsest
-
-    @property
-    def levels(self):
-        """Vertical coordinates of all levels, rising."""
-        return self.stacks[0].levels
-
-    def heights(self, k):
-        """Vertical coordinates at places K: linear between levels.
-
-        Parameters
-        ----------
-        k : array_like of int
-        """
-        return self.stacks[0].heights(k)
+    def edge(self):
+        """Elements along an edge of the cube at the top."""
+        return self.count[0]
 
     @property
     def inner(self):
         """Elements along an edge of the filled cube."""
         return self.edge // self.layers[0].width[0] if self.filled else 0
-
-    @property
-    def size(self):
-        """Number of elements."""
-        return sum(self.counts)
 
     @property
     def counts(self):
@@ -131,21 +106,13 @@ class CubeStacks:
         degree : int
         """
         total = sum(stack.points(degree) for stack in self.stacks)
-        for a, b in self._meeting():
-            along = self._along(a, b)
-            total -= self.stacks[a].points(degree, (0, self.edge, 0, 0) if along == 0 else (0, 0, 0, self.edge))
+        normals = SIX[: self.sides, 2]
+        for a, b in np.argwhere(np.tril(normals @ normals.T == 0)):
+            is_along_xi = SIX[a, 0] @ normals[b] == 0
+            total -= self.stacks[a].points(degree, (0, self.edge, 0, 0) if is_along_xi else (0, 0, 0, self.edge))
         corners = {2: 0, 3: 1, WHOLE: 8}.get(self.sides, 0)
         inside = max(self.inner * degree - 1, 0) ** 3
         return total + corners * self.stacks[0].points(degree, (0, 0, 0, 0)) + inside
-
-    def _meeting(self):
-        """Pairs of sides that share an edge."""
-        normals = SIX[: self.sides, 2]
-        return [(a, b) for a in range(self.sides) for b in range(a) if normals[a] @ normals[b] == 0]
-
-    def _along(self, a, b):
-        """Axis of side a, 0 xi or 1 eta, along its edge with side b."""
-        return int(np.abs(SIX[a, 0] @ SIX[b, 2]))
 
     # --- the lattice ------------------------------------------------------------------------------
 
@@ -213,39 +180,29 @@ class CubeStacks:
         faces : dict of str to (nf, 2) int32 arrays
             Rows (element, local face): "top", "bottom" where the cube is not filled, and what other
             sides of a stack no neighbour joins.
+        numbers : (ne,) array of int
+            Of each element in the part.
         """
         window = (0, self.edge, 0, self.edge) if window is None else window
         block = (0, self.inner) * 3 if sides is None and block is None else block or (0,) * 6
         nodes, layers, faces, first = [], [], {}, 0
         for side in range(self.sides) if sides is None else sides:
-            side_nodes, of_layer, outer = self._side(side, window)
-            for name in self._open(side):
-                faces.setdefault(name, []).append(outer[name] + (first, 0))
-            nodes.append(side_nodes), layers.append(of_layer)
-            first += len(side_nodes)
+            is_open = self._open(side)
+            for n in range(len(self.layers)):
+                corners = self.stacks[side].corners(n, window)
+                for name, rows in self.stacks[side].sides(corners).items():
+                    if name in is_open:
+                        faces.setdefault(name, []).append(rows + (first, 0))
+                nodes.append(all_nodes(self.keys(self.on_cube(side, corners))))
+                layers.append(np.full(len(corners), n, np.int32))
+                first += len(corners)
         if self.filled:
             cube = all_nodes(self.keys(self._cube(block)))
             nodes.append(cube), layers.append(np.zeros(len(cube), np.int32))
         keys, elements = np.unique(np.concatenate(nodes), return_inverse=True)
+        elements = elements.reshape(-1, 27).astype(np.int32)
         face_sets = {name: np.concatenate(rows).astype(np.int32) for name, rows in faces.items()}
-        return elements.reshape(-1, 27).astype(np.int32), keys, np.concatenate(layers), face_sets
-
-    def _side(self, side, window):
-        """Node numbers (ne, 27), layers and faces of one side."""
-        stack, nodes, faces = (self.stacks[side], [], {name: [np.empty((0, 2), int)] for name in SIDES})
-        layers, first = [], 0
-        for n in range(len(stack.layers)):
-            corners = stack.corners(n, window)
-            for name, rows in stack.sides(corners).items():
-                faces[name].append(rows + (first, 0))
-            nodes.append(all_nodes(self.keys(self.on_cube(side, corners))))
-            layers.append(np.full(len(corners), n, np.int32))
-            first += len(corners)
-        return (
-            np.concatenate(nodes),
-            np.concatenate(layers),
-            {name: np.concatenate(rows) for name, rows in faces.items()},
-        )
+        return elements, keys, np.concatenate(layers), face_sets, np.arange(len(elements))
 
     def _open(self, side):
         """Names of the sides of a stack beyond which there is nothing."""

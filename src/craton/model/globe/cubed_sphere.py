@@ -21,33 +21,21 @@ from itertools import product
 
 import numpy as np
 
-from craton.model.globe import chunk_layers
-from craton.model.globe.chunk import bottom_radius, check_size, divided, element_sizes, surroundings
-from craton.model.globe.chunk_mesh import Part
-from craton.model.globe.cube_stacks import SIX, WHOLE, CubeStacks
+from craton.model.globe.cube_stacks import SIX, WHOLE
 from craton.model.globe.planet import Planet, directed
 from craton.model.mesh.doubling import QUARTERS
-from craton.model.mesh.hexmesh import HexMesh
 
-CHUNKS = (1, 2, 3, WHOLE)
 WIDTH = np.pi / 2  # of a chunk, radians
 CUBE = 0.55  # of the innermost section's radius: R of the cube's surface
 ROUND = 0.5  # of the cube's surface is sphere, the rest cube
-CENTRE = "centre"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CubedSphere(Planet):
     """Geometry of several chunks or the whole sphere, and the positions of all nodes; interface as
     `chunk.Chunk`.
-
-    Parameters
-    ----------
-    stack : cube_stacks.CubeStacks
-        Its elements in index space.
     """
 
-    stack: CubeStacks
     widths = (WIDTH, WIDTH)  # of each chunk
 
     @property
@@ -59,11 +47,6 @@ class CubedSphere(Planet):
     def charts(self):
         """Functions of two angles that give directions, of each chunk."""
         return tuple(partial(self.directions, chunk=n) for n in range(self.all_chunks))
-
-    @property
-    def size(self):
-        """Number of elements."""
-        return self.stack.size
 
     @property
     def turn(self):
@@ -115,24 +98,10 @@ class CubedSphere(Planet):
         """
         return "" if self._aside(xyz) else f"in none of the {self.all_chunks} chunks of 90 degrees"
 
-    def part(self, sides=None, window=None, block=None):
-        """Return the mesh, or a part of it; see `cube_stacks.CubeStacks.build`.
-
-        Parameters
-        ----------
-        sides : sequence of int, optional
-        window : tuple of int, optional
-            x0, x1, y0, y1; the whole by default.
-        block : tuple of int, optional
-            Of the cube in the middle.
-        """
-        elements, keys, layers, faces = self.stack.build(sides, window, block)
-        sections = np.array([layer.section for layer in self.stack.layers], np.int32)[layers]
+    def nodes(self, keys):
+        """Return positions (m, 3), m, and radii in the spherical model of nodes by their numbers."""
         directions, radius = directed(self._spherical(self.stack.places(keys)))
-        nodes = self.positions(directions @ self.turn.T, radius)
-        faces = {name: rows for name, rows in faces.items() if len(rows)}
-        mesh = HexMesh(nodes, elements, self.regions(sections), self.region_names, faces)
-        return Part(self, mesh, keys, radius, sections, np.arange(mesh.size))
+        return self.positions(directions @ self.turn.T, radius), radius
 
     def unrolled(self, places):
         """Positions of places (m, 4) on the spherical Earth from 0 along each axis, m; and how far
@@ -227,81 +196,3 @@ def interpolated(t):
             weight = np.prod((1 + np.array(ends)[fixed] * t[:, fixed]) / 2, axis=1)
             out += (-1.0) ** (len(fixed) + 1) * weight[:, None] * surface(at)
     return out
-
-
-# --- design ---------------------------------------------------------------------------------------
-
-
-def cubed_sphere(
-    model,
-    chunks=WHOLE,
-    centre=(0.0, 0.0),
-    bottom="cmb",
-    period=None,
-    elements=None,
-    azimuth=0.0,
-    points_per_wavelength=5.0,
-    degree=4,
-    growth="auto",
-    honour=(),
-    geographic=True,
-    elliptic=False,
-    topography=None,
-    root=None,
-):
-    """Design the mesh of two, three or all six chunks of 90 degrees of the Earth.
-
-    Parameters
-    ----------
-    chunks : int
-        2, 3 or 6: the first about `centre`, the second east of it, the third north of both.
-    bottom : "cmb", "centre" or float
-        The core-mantle boundary, the Earth's centre (all six chunks), or a depth in m.
-    period, elements : float, or (int, int)
-        One of them: the shortest period, s, to be resolved; or elements at the surface along xi and
-        eta of each chunk (equal numbers).
-
-    All others are those of `chunk.chunk`; elements grow in three layers, one for each axis of the
-    cube.
-
-    Returns
-    -------
-    CubedSphere
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and what to change.
-    """
-    filled = bottom == CENTRE
-    _check(chunks, filled, model, period, elements)
-    depths = [model.radius - d for d in honour]
-    radii = chunk_layers.sections(
-        model, _cube_radius(model, depths) if filled else bottom_radius(model, bottom), depths
-    )
-    wide = (WIDTH, WIDTH)
-    sizes, doubling_radii = element_sizes(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
-    count, layers = divided(radii, sizes, wide, elements, doubling_radii, (2, 2), axes=3)
-    radii = np.array([0.0, *radii[1:]]) if filled else radii
-    stack = CubeStacks(count[0], layers, chunks, filled)
-    around = surroundings(model, centre, geographic, elliptic, topography, root)
-    return CubedSphere(stack=stack, azimuth=float(azimuth), radii=radii, **around)
-
-
-def _check(chunks, filled, model, period, elements):
-    check_size(period, elements)
-    if chunks not in CHUNKS[1:]:
-        raise ValueError(f"chunks = {chunks} is neither 2, 3 nor 6; one chunk has a width")
-    if filled and chunks != WHOLE:
-        raise ValueError(f'bottom = "{CENTRE}" needs chunks = {WHOLE}, all around the centre')
-    if filled and model.knots[0] > 0:
-        raise ValueError(f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: it does not reach the centre")
-    if elements is not None and elements[0] != elements[1]:
-        raise ValueError(
-            f"elements = {tuple(elements)}: several chunks need the same number of elements along xi and eta"
-        )
-
-
-def _cube_radius(model, depths):
-    """Radius of the cube in the innermost section, m."""
-    return CUBE * min([model.radius, *model.jumps(), *depths])

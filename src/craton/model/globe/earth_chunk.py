@@ -10,7 +10,6 @@ from craton.errors import Problem, ScenarioError
 from craton.model.globe import emc, prem, radial_files
 from craton.model.globe.chunk import chunk
 from craton.model.globe.chunk_sampler import ChunkSampler
-from craton.model.globe.cubed_sphere import cubed_sphere
 from craton.model.ground import relief
 from craton.model.mesh.prepared import Prepared
 
@@ -35,7 +34,7 @@ def radial_model(model):
         return prem.prem(model.transverse, model.ocean)
     if model.kind == "ak135":
         return radial_files.ak135()
-    return _read("model.file", lambda: radial_files.model(model.file), "see docs/earth.md for the file format")
+    return _tried("model.file", lambda: radial_files.model(model.file), "see docs/earth.md for the file format")
 
 
 def chunk_of(scenario, slices=(1, 1)):
@@ -57,7 +56,9 @@ def chunk_of(scenario, slices=(1, 1)):
     spec = scenario.domain.chunk
     model = radial_model(scenario.model)
     ground = (
-        None if spec.topography is None else _read("domain.chunk.topography.file", lambda: _ground(spec.topography), "")
+        None
+        if spec.topography is None
+        else _tried("domain.chunk.topography.file", lambda: _ground(spec.topography), "")
     )
     options = {
         "bottom": spec.bottom,
@@ -71,10 +72,12 @@ def chunk_of(scenario, slices=(1, 1)):
         "geographic": spec.geographic,
         "elliptic": spec.elliptic,
         "topography": ground,
+        "chunks": spec.chunks,
     }
-    if spec.chunks > 1:
-        return _made("domain.chunk", lambda: cubed_sphere(model, spec.chunks, spec.centre, **options))
-    return _made("domain.chunk", lambda: chunk(model, spec.centre, spec.width, slices=slices, **options))
+    if spec.chunks == 1:
+        options |= {"widths": spec.width, "slices": slices}
+    remedy = "change bottom, growth, elements or period"
+    return _tried("domain.chunk", lambda: chunk(model, spec.centre, **options), remedy)
 
 
 def _ground(table):
@@ -82,22 +85,15 @@ def _ground(table):
     return elevation if table.smoothing is None else elevation.lowered(table.smoothing)
 
 
-def _read(key, how, remedy):
+def _tried(key, how, remedy):
     try:
         return how()
     except OSError as error:
         raise ScenarioError(
             [Problem(key, f"cannot be read: {error.strerror or error}", "give the path of the file")]
         ) from None
-    except ValueError as error:
-        raise ScenarioError([Problem(key, str(error), remedy)]) from None
-
-
-def _made(key, how):
-    try:
-        return how()
     except (ValueError, KeyError) as error:
-        raise ScenarioError([Problem(key, str(error.args[0]), "change bottom, growth, elements or period")]) from None
+        raise ScenarioError([Problem(key, str(error.args[0]), remedy)]) from None
 
 
 def sampler(scenario, chunk):
@@ -127,7 +123,7 @@ def perturbation(model):
     if model.perturbation is None:
         return None
     file, remedy = (model.perturbation.file, "it needs vp, vs, or their changes, on longitude, latitude, depth")
-    return _read("model.perturbation.file", lambda: emc.read(file), remedy)
+    return _tried("model.perturbation.file", lambda: emc.read(file), remedy)
 
 
 def share_covered(over, chunk):
@@ -140,12 +136,10 @@ def share_covered(over, chunk):
     chunk : Chunk or CubedSphere
     """
     middles = (np.arange(LATTICE) + 0.5) / LATTICE
-    xi, eta = (w * (middles - 0.5) for w in getattr(chunk, "widths", (np.pi / 2,) * 2))
-    xi, eta = np.meshgrid(xi, eta)
+    xi, eta = np.meshgrid(*(w * (middles - 0.5) for w in chunk.widths))
     x, y = np.tan(xi), np.tan(eta)
     area = (1 + x**2) * (1 + y**2) / (1 + x**2 + y**2) ** 1.5
-    is_filled = bool(getattr(chunk.stack, "inner", 0))
-    top, bottom = chunk.model.radius, 0.0 if is_filled else chunk.radii[0]
+    top, bottom = chunk.model.radius, chunk.radii[0]
     radius = (bottom + (top - bottom) * middles)[:, None, None]
     covered = [over.covered(*chunk.frame.degrees(chart(xi, eta)), top - radius) for chart in chunk.charts]
     return float((covered * area * radius**2).sum() / (len(covered) * (area * radius**2).sum()))
@@ -329,7 +323,7 @@ def layers_in_words(chunk):
     rows, radius = [], chunk.model.radius
     for section in range(len(chunk.radii) - 2, -1, -1):
         section_layers = [layer for layer in chunk.stack.layers if layer.section == section]
-        grown = sum(getattr(layer, "factor", 1) > 1 for layer in section_layers)
+        grown = sum(layer.factor > 1 for layer in section_layers)
         top, bottom = (radius - r for r in (chunk.radii[section + 1], chunk.radii[section]))
         text = f"{top / 1e3:.4g} to {bottom / 1e3:.4g} km {chunk.model.region((chunk.radii[section] + chunk.radii[section + 1]) / 2)}"
         rows.append(f"{text}: {len(section_layers)}" + (f" (elements grow in {grown})" if grown else ""))

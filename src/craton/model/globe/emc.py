@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from craton import io
-from craton.model.ground.relief import ROUNDING, to_poles
+from craton.io import netcdf
+from craton.model.ground.relief import ROUNDING, around_the_world
 from craton.model.interpolate import weights
 from craton.model.media import properties
 
@@ -24,23 +25,7 @@ ABSOLUTE = {"vp": ("vp", "vpv", "v_p", "alpha"), "vs": ("vs", "vsv", "v_s", "bet
 PAIRS = {"vp": ("vpv", "vph"), "vs": ("vsv", "vsh")}
 PERCENT = ("%", "percent", "per cent", "pct")
 WHOLE = ("1", "fraction", "ratio", "")
-THOUSANDS = (
-    "km/s",
-    "km.s-1",
-    "km s-1",
-    "km.s^-1",
-    "kilometers/second",
-    "km s^-1",
-    "g/cm3",
-    "g/cm^3",
-    "g.cm-3",
-    "g/cc",
-    "g cm-3",
-    "mg/m3",
-)
-UNITS = ("m/s", "m.s-1", "m s-1", "kg/m3", "kg/m^3", "kg.m-3", "kg m-3")
-METRES = ("m", "meter", "meters", "metre", "metres")
-KILOMETRES = ("km", "kilometer", "kilometers", "kilometre", "kilometres", "")
+SPELT = {"kilometers/second": "km/s", "mg/m3": "t/m3"}  # units in lower case
 HALF_CIRCLE = 180.0
 
 
@@ -122,12 +107,8 @@ class Geographic:
 
     def _place(self, longitude, latitude, depth):
         """Return indices and parts along depth, latitude and longitude; nan outside."""
-        turned = self.longitude[0] + (np.asarray(longitude, float) - self.longitude[0]) % 360.0
-        around = self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0) >= 360.0 - 1e-6
-        longitude = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
-        latitude = to_poles(self.latitude, latitude) if around else latitude
-        axes = (self.depth, depth), (self.latitude, latitude), (longitude, turned)
-        return [weights(axis, np.asarray(at, float), ROUNDING)[::2] for axis, at in axes]
+        east, north = around_the_world(self.longitude, self.latitude, longitude, latitude)
+        return [place[::2] for place in (weights(self.depth, np.asarray(depth, float), ROUNDING), north, east)]
 
     def _interpolated(self, field, place):
         out = 0.0
@@ -219,7 +200,8 @@ def _axes(dataset, words, name):
                 f"{name}: {theirs} has {variable.ndim} dimensions, the model is on a projected grid; "
                 "convert it to one of longitude and latitude first, with EMC's tools"
             )
-        axis = np.asarray(variable.values, float) * (_depth_scale(variable, name) if ours == "depth" else 1.0)
+        scale = _scale(variable, "length", f"{theirs} of {name}", 1e3) if ours == "depth" else 1.0
+        axis = np.asarray(variable.values, float) * scale
         if ours == "depth" and str(variable.attrs.get("positive", "down")).lower() == "up":
             axis = -axis
         if ours == "longitude":
@@ -233,13 +215,6 @@ def _axes(dataset, words, name):
             axis, rising = axis[:-1], rising[:-1]
         axis_names.append(theirs), values.append(axis), order.append(rising)
     return [dataset[a].dims[0] for a in axis_names], values, order
-
-
-def _depth_scale(variable, name):
-    unit = str(variable.attrs.get("units", "")).strip().lower()
-    if unit not in (*METRES, *KILOMETRES):
-        raise ValueError(f"{name}: the unit of depth, {unit!r}, is neither m nor km")
-    return 1.0 if unit in METRES else 1e3
 
 
 def _absolute(dataset, words, ours, axes, order, name, taken):
@@ -264,7 +239,11 @@ def _field(dataset, words, names, axes, order, name, taken, ours, relative):
         if key in variable.attrs:
             values = np.where(values == variable.attrs[key], np.nan, values)
     unit = str(variable.attrs.get("units", "")).strip()
-    factor = _ratio(unit, values, theirs, name) if relative else _scale(unit, values, theirs, name)
+    if relative:
+        factor = _ratio(unit, values, theirs, name)
+    else:
+        usual = 1e3 if np.nanmax(values) < 100 else 1.0  # km/s or g/cm3
+        factor = _scale(variable, "density" if ours == "rho" else "velocity", f"{theirs} of {name}", usual)
     taken.append(
         f"{theirs} ({unit or 'no unit'}) as {'relative change of ' if relative else ''}{ours}, times {factor:g}"
     )
@@ -284,10 +263,9 @@ def _ratio(unit, values, theirs, name):
     raise ValueError(f"{name}: the unit of {theirs}, {unit!r}, is neither per cent nor 1")
 
 
-def _scale(unit, values, theirs, name):
-    """Factor to SI. Without a unit, values below 100 are km/s or g/cm3."""
-    if unit.lower() in THOUSANDS or (unit == "" and np.nanmax(values) < 100):
-        return 1e3
-    if unit.lower() in (*UNITS, ""):
-        return 1.0
-    raise ValueError(f"{name}: the unit of {theirs}, {unit!r}, is not understood; write km/s, m/s, g/cm3 or kg/m3")
+def _scale(variable, dimension, name, usual):
+    """Return the factor from the unit of a variable to SI, `usual` without one."""
+    unit = netcdf.stated_unit(variable).lower()
+    if not unit:
+        return usual
+    return netcdf.factor(variable.assign_attrs(units=SPELT.get(unit, unit)), dimension, name)

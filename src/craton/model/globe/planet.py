@@ -1,13 +1,16 @@
 """An Earth with places on and in it: a radial model, its figure and topography about the frame of a
-mesh.
+mesh; the mesh of it or of a part.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from craton.model.globe import sphere
+from craton.model.mesh import ordering
+from craton.model.mesh.doubling import Stack
+from craton.model.mesh.hexmesh import HexMesh
 
 # of the radius: so far from a section's ends its model is looked up, that rounding does not change
 # sides
@@ -39,15 +42,23 @@ class Planet:
         has them).
     root : float
         Radius, m, at which topography has died out.
+    stack : Stack or CubeStacks
+        Its elements in index space.
     """
 
     frame: sphere.Frame
     azimuth: float
     radii: np.ndarray
     model: Any
+    stack: Stack
     figure: Any = None
     topography: Any = None
     root: float = 0.0
+
+    @property
+    def size(self):
+        """Number of elements."""
+        return self.stack.size
 
     @property
     def region_names(self):
@@ -58,15 +69,17 @@ class Planet:
         """Name of the region that each section lies in."""
         return [self.model.region((a + b) / 2) for a, b in zip(self.radii[:-1], self.radii[1:])]
 
-    def regions(self, sections):
-        """Index into `region_names` of elements in some sections.
-
-        Parameters
-        ----------
-        sections : (ne,) array of int
+    def part(self, *which):
+        """Return the mesh, or that of the part that the stack builds of `which`: `Part`. Parts meet in nodes of equal
+        `Part.keys`.
         """
+        elements, keys, layers, faces, numbers = self.stack.build(*which)
+        sections = np.array([layer.section for layer in self.stack.layers], np.int32)[layers]
         names = self.region_names
-        return np.array([names.index(name) for name in self.section_names()])[sections]
+        regions = np.array([names.index(name) for name in self.section_names()])[sections]
+        faces = {name: rows for name, rows in faces.items() if len(rows)}
+        nodes, radius = self.nodes(keys)
+        return Part(self, HexMesh(nodes, elements, regions, names, faces), keys, radius, sections, numbers)
 
     def turned(self, x, y):
         """East and north of places x along xi and y along eta.
@@ -207,6 +220,59 @@ class Planet:
         floor = self.distance(directions, np.full(height.shape, self.radii[0]))
         fuzz = INWARD * self.model.radius
         return (height >= floor - fuzz) & (height <= self.ground(*self.frame.degrees(xyz)) + fuzz)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The mesh of a chunk or of a slice of it.
+
+    Parameters
+    ----------
+    chunk : Planet
+    mesh : HexMesh
+        Nodes in the chunk's axes, m. Faces "top", "bottom", and of the chunk's own sides "west",
+        "east" (xi), "south", "north" (eta).
+    keys : (m,) int64 array
+        Number of each node in the whole chunk.
+    radius : (m,) array
+        Of each node in the spherical model, m: before flattening and topography.
+    sections : (ne,) int32 array
+        Number of the section of `Chunk.radii` that each element lies in.
+    numbers : (ne,) int64 array
+        Of each element in the whole chunk.
+    """
+
+    chunk: Any
+    mesh: HexMesh
+    keys: np.ndarray
+    radius: np.ndarray
+    sections: np.ndarray
+    numbers: np.ndarray
+
+    def reordered(self, permutation):
+        """Return the part with its elements in another order: new [i] = old number.
+
+        Parameters
+        ----------
+        permutation : (ne,) array of int
+            New [i] = old number.
+        """
+        return replace(
+            self,
+            mesh=self.mesh.reordered(permutation),
+            sections=self.sections[permutation],
+            numbers=self.numbers[permutation],
+        )
+
+    def centres(self):
+        """Places of the elements' centres in the stack: (ne, 3), or (ne, 4) on a cube."""
+        return self.chunk.stack.places(self.keys[self.mesh.elements[:, 13]])
+
+    def local(self):
+        """Return the part with its elements along a space-filling curve; any two elements have the
+        same order in all parts.
+        """
+        return self.reordered(ordering.along_curve(*self.chunk.unrolled(self.centres())))
 
 
 def length(xyz):

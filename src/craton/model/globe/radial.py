@@ -217,16 +217,6 @@ class RadialModel:
             raise KeyError(f"{self.name} has no region {region}; it has {', '.join(dict.fromkeys(self.regions))}")
         return float(self.knots[pieces[0]]), float(self.knots[pieces[-1] + 1])
 
-    def fluid(self, region):
-        """Return true for a region without shear strength.
-
-        Parameters
-        ----------
-        region : str
-        """
-        bottom, top = self.boundary(region)
-        return float(self.speeds((bottom + top) / 2)[1]) == 0.0
-
     def slowest(self, bottom, top):
         """Lowest wave speed between two radii, m/s: of shear waves, of pressure waves where it is
         fluid.

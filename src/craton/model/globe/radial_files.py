@@ -37,11 +37,12 @@ def model(name):
         return MODELS[str(name)]()
     path = Path(name)
     try:
-        return from_table(path.stem, io.read(path, "radial model"))
+        rows = io.read(path, "radial model")
     except UnknownFormat as error:
         raise ValueError(
             f"{name} is not a radial model: {', '.join(MODELS)}, or a file; {error}; {error.remedy}"
         ) from None
+    return table(path.stem, rows.radius, _parameters(rows.columns), moho=rows.moho)
 
 
 def ak135():
@@ -49,26 +50,6 @@ def ak135():
     1996), continental crust.
     """
     return model(Path(__file__).with_name("ak135.nd"))
-
-
-def from_table(name, rows):
-    """Return a model that is linear between the rows of a file.
-
-    Parameters
-    ----------
-    name : str
-    rows : RadialTable
-
-    Returns
-    -------
-    RadialModel
-
-    Raises
-    ------
-    ValueError
-        Depths that are not in order, values that are impossible.
-    """
-    return table(name, rows.radius, _parameters(rows.columns), moho=rows.moho)
 
 
 # --- tables to models -----------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from craton import io
+from craton.io.netcdf import factor
 from craton.model.interpolate import weights
 
 AXES = {"latitude": ("lat", "latitude", "y"), "longitude": ("lon", "longitude", "x")}
-METRES = ("", "m", "meter", "meters", "metre", "metres")
 ROUNDING = 1e-9  # steps outside a grid that count as its edge
 
 
@@ -33,13 +33,7 @@ class Relief:
 
     def __call__(self, longitude, latitude):
         """Elevations at places in degrees, arrays of one shape."""
-        east = self.longitude[0] + (np.asarray(longitude, float) - self.longitude[0]) % 360.0
-        spacing = np.diff(self.longitude).max()
-        around = self.longitude[-1] + spacing - self.longitude[0] >= 360.0 - 1e-6
-        x = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
-        east = np.where((east > x[-1]) & (east - 360.0 >= x[0] - 1e-9), east - 360.0, east)
-        north = to_poles(self.latitude, latitude) if around else np.asarray(latitude, float)
-        (i, _, p), (j, _, q) = weights(x, east, ROUNDING), weights(self.latitude, north, ROUNDING)
+        (i, _, p), (j, _, q) = around_the_world(self.longitude, self.latitude, longitude, latitude)
         columns = [i, (i + 1) % len(self.longitude)]
         south, north = (
             (1 - p) * self.elevation[row, columns[0]] + p * self.elevation[row, columns[1]] for row in (j, j + 1)
@@ -65,20 +59,19 @@ class Relief:
         )
 
 
-def to_poles(axis, latitude):
-    """Latitudes; those beyond an end of an axis that is a spacing or less from the pole are moved
-    to it: grids of cells end there.
+def around_the_world(x, y, longitude, latitude):
+    """Return `weights` along longitudes x and latitudes y, rising, of places, all in degrees; nan beyond them.
 
-    Parameters
-    ----------
-    axis : (n,) array
-        Latitudes of the grid, degrees, rising.
-    latitude : array_like
-        Degrees.
+    Where x goes around the Earth the point after the last is the first, and latitudes beyond an end of y that is a
+    spacing or less from the pole are moved to it: grids of cells end there.
     """
-    latitude, spacing = np.asarray(latitude, float), np.diff(axis).max(initial=0) * (1 + 1e-9)
-    low, high = (axis[0] if axis[0] <= spacing - 90 else -np.inf, axis[-1] if axis[-1] >= 90 - spacing else np.inf)
-    return np.clip(latitude, low, high)
+    east, latitude = x[0] + (np.asarray(longitude, float) - x[0]) % 360.0, np.asarray(latitude, float)
+    if x[-1] - x[0] + np.diff(x).max(initial=0) >= 360.0 - 1e-6:
+        x, spacing = np.append(x, x[0] + 360.0), np.diff(y).max(initial=0) * (1 + 1e-9)
+        low, high = (y[0] if y[0] <= spacing - 90 else -np.inf, y[-1] if y[-1] >= 90 - spacing else np.inf)
+        latitude = np.clip(latitude, low, high)
+    east = np.where((east > x[-1]) & (east - 360.0 >= x[0] - 1e-9), east - 360.0, east)
+    return weights(x, east, ROUNDING), weights(y, latitude, ROUNDING)
 
 
 def read(path, variable=None):
@@ -117,16 +110,13 @@ def from_array(array, name="the elevations"):
                 f"{name} has the dimensions {', '.join(map(str, array.dims))}; it needs longitude and latitude, in degrees"
             )
         dims[ours] = theirs
-    unit = str(array.attrs.get("units", "")).strip().lower()
-    if unit not in METRES:
-        raise ValueError(f"{name} is in {unit!r}; it must be in m")
     array = array.transpose(dims["latitude"], dims["longitude"]).sortby(list(dims.values()))
     latitude, longitude = (np.asarray(array[d].values, float) for d in (dims["latitude"], dims["longitude"]))
     if np.abs(latitude).max(initial=0) > 90 or np.ptp(longitude) > 360 + 1e-9 or min(len(latitude), len(longitude)) < 2:
         raise ValueError(
             f"{name}: {dims['longitude']} and {dims['latitude']} are not in degrees, or have fewer than two values"
         )
-    values = np.asarray(array.values, float)
+    values = np.asarray(array.values, float) * factor(array, "length", name)
     if longitude[-1] - longitude[0] >= 360 - 1e-9:  # -180 and 180 are one
         longitude, values = longitude[:-1], values[:, :-1]
     return Relief(longitude, latitude, values)

@@ -427,18 +427,6 @@ def _lookup(ground, region, name):
     return np.unique(np.concatenate([[low, high], nodes[(nodes > low) & (nodes < high)]]))
 
 
-def highest(terrain, region):
-    """Return the elevation of the highest matter on a grid or region, ground or water, m.
-
-    Parameters
-    ----------
-    terrain : Terrain
-    region : Grid or Region
-    """
-    x, y = (_lookup(terrain.ground, region, axis) for axis in "xy")
-    return float(terrain.top(x, y[:, None]).max())
-
-
 def problems(terrain, region, key="model"):
     """Problems of a terrain on a grid or region: gaps, too small, above or below the domain.
 
@@ -458,7 +446,7 @@ def problems(terrain, region, key="model"):
         return [Problem(where, message, "fill the gaps of the surface, or make the domain smaller")]
     low, high = region.bounds("z")
     room = getattr(region, "spacing", 0.0)
-    lowest, upper = float(z.min()), highest(terrain, region)
+    lowest, upper = float(z.min()), heights(terrain, region)[1]
     problems = []
     if upper > high - room * (1 - 1e-9):
         problems.append(

@@ -319,11 +319,6 @@ def in_parallel(work, items):
         pass
 
 
-def set_working():
-    """Say that this thread is one of those among which work is divided."""
-    WORKING.now = True
-
-
 def in_order(work, items):
     """Results of `work` for each item, in order, computed on the cores of this process, few at a
     time; the first error is raised. Work that is itself a part of such work stays on its thread.
@@ -340,7 +335,7 @@ def in_order(work, items):
     from concurrent.futures import ThreadPoolExecutor
 
     workers = min(count, len(items))
-    with one_thread(), ThreadPoolExecutor(workers, initializer=set_working) as pool:
+    with one_thread(), ThreadPoolExecutor(workers, initializer=setattr, initargs=(WORKING, "now", True)) as pool:
         waiting = deque()
         for item in items:
             waiting.append(pool.submit(work, item))

@@ -117,17 +117,30 @@ def points(key, xyz, vp, vs, rho, noun="points"):
     problems = []
     if sound(vp, vs, rho):
         return problems
-    for error, mask in wrong(vp, vs, rho).items():
-        count = int(mask.sum())
-        if count:
-            first = np.unravel_index(np.argmax(mask), mask.shape)
-            x, y, z = (np.broadcast_to(c, mask.shape)[first] for c in xyz)
-            where = f" at (x, y, z) = ({x:.10g}, {y:.10g}, {z:.10g}) m"
-            message, remedy = _sentence(error, vp[first], vs[first], rho[first], where)
-            if error in NAMES and np.isnan(dict(zip(NAMES, (vp, vs, rho)))[error]).all():
-                message = f"{error} is nan everywhere"
-            problems.append(Problem(key, f"{message}; {count} of {mask.size} {noun} are affected", remedy))
+    for fault, mask in wrong(vp, vs, rho).items():
+
+        def words(first, where, fault=fault):
+            message, remedy = _sentence(fault, vp[first], vs[first], rho[first], where)
+            is_nan = fault in NAMES and np.isnan(dict(zip(NAMES, (vp, vs, rho)))[fault]).all()
+            return f"{fault} is nan everywhere" if is_nan else message, remedy
+
+        problems += located(key, xyz, mask, noun, words)
     return problems
+
+
+def located(key, xyz, wrong, noun, words):
+    """Return the problem of some points that are `wrong`, with their count and the place of the first: list of at most
+    one Problem.
+
+    Coordinates `xyz` broadcast to the shape of `wrong`, m; `words` gives message and remedy for the index of the first
+    and its place in words.
+    """
+    if not wrong.any():
+        return []
+    first = np.unravel_index(np.argmax(wrong), wrong.shape)
+    x, y, z = (np.broadcast_to(c, wrong.shape)[first] for c in xyz)
+    message, remedy = words(first, f" at (x, y, z) = ({x:.10g}, {y:.10g}, {z:.10g}) m")
+    return [Problem(key, f"{message}; {wrong.sum()} of {wrong.size} {noun} are affected", remedy)]
 
 
 class Unlikely(Problem):

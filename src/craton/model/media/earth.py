@@ -12,7 +12,7 @@ import numpy as np
 
 from craton.errors import ScenarioError
 from craton.model.ground import terrain
-from craton.model.media import anomalies, blocks, cells, checks, followed, gridded, layered, readers
+from craton.model.media import anomalies, blocks, cells, checks, gridded, layered, properties, readers
 
 CUT = 4  # samples per axis in a cell that the surface of an anomaly cuts
 BATCH = 1 << 18  # samples held at a time while such cells are averaged
@@ -51,10 +51,7 @@ def cell_averages(model, grid, k0, k1, cut=True):
     ScenarioError
         A model file cannot be read.
     """
-    ground = terrain.build(model)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        averages = _averages(model, grid, k0, k1, cells.ELASTIC)
-    return averages if ground is None else terrain.fill(ground, grid, k0, k1, averages, cut)
+    return _below_ground(model, grid, k0, k1, cells.ELASTIC, cut)
 
 
 def cell_losses(model, grid, k0, k1):
@@ -105,9 +102,14 @@ def cell_stiffness(model, grid, k0, k1, cut=True):
     -------
     rho, c11, c13, c33, c44, c66 : arrays (k1 - k0, ny, nx), float64
     """
+    return _below_ground(model, grid, k0, k1, cells.VTI, cut)
+
+
+def _below_ground(model, grid, k0, k1, average, cut):
+    """Return an average over cells with the surface in them."""
     ground = terrain.build(model)
     with np.errstate(divide="ignore", invalid="ignore"):
-        averages = _averages(model, grid, k0, k1, cells.VTI)
+        averages = _averages(model, grid, k0, k1, average)
     return averages if ground is None else terrain.fill(ground, grid, k0, k1, averages, cut)
 
 
@@ -140,7 +142,7 @@ def medium_of(model, box, names=checks.NAMES):
     """
     if model.kind != "file":
         flat, ground = layered.build(model, names), terrain.build(model)
-        return followed.Followed(flat, ground) if followed.asked(model) else flat
+        return layered.Followed(flat, ground) if layered.follows(model) else flat
     return blocks.part_of(model, box, names)
 
 
@@ -240,26 +242,37 @@ def extremes(model, region):
     """
     ground = terrain.build(model)
     region = region if ground is None else terrain.clipped(ground, region)
-    box = cells.box(region)
     seen = (
         []
         if getattr(model, "water", None) is None
         else [_summary(*(np.full(1, v) for v in (model.water.vp, 0.0, model.water.rho)))]
     )
-    if model.kind == "file":
-        with readers.open_file(model) as source:
-            seen += [_summary(*slab.fields) for slab in source.slabs(box)]
-    else:
-        seen += [_summary(*layered.build(model).ends(*_depths(model, ground, region)))]
-    bodies = anomalies.build(model)
-    medium = medium_of(model, around(bodies, box)) if any(a.meets(box) for a in bodies) else None
-    for anomaly in (a for a in bodies if a.meets(box)):
-        xyz = anomalies.samples(anomaly, box, medium.breaks)
-        if len(xyz[0]):
-            seen.append(_summary(*anomalies.apply(bodies, *xyz, medium.values(*xyz))))
+    seen += [_summary(*values) for *_, values in samples(model, region, checks.NAMES)]
     low, high, slowest = zip(*seen)
     limits = zip((*checks.NAMES, "lam"), np.min(low, 0), np.max(high, 0))
     return {name: (float(a), float(b)) for name, a, b in limits} | {"slowest": float(min(slowest))}
+
+
+def samples(model, region, names=properties.NAMES):
+    """Give values that show the extremes of a model in a grid or `Region`: (key, (x, y, z), values of `names`), arrays
+    that broadcast together.
+
+    Both ends of each layer, the points of a file, a lattice in each anomaly.
+    """
+    box = cells.box(region)
+    if model.kind == "file":
+        with readers.open_file(model, variables=names) as source:
+            yield from (("file", slab.points(), slab.fields) for slab in source.slabs(box))
+    else:
+        medium = layered.build(model, names)
+        for i, z, values in medium.ends(*_depths(model, terrain.build(model), region)):
+            yield medium.keys[i], (box[0][0], box[1][0], z), values
+    bodies = anomalies.build(model)
+    medium = medium_of(model, around(bodies, box), names) if any(a.meets(box) for a in bodies) else None
+    for i, anomaly in enumerate(bodies):
+        xyz = anomalies.samples(anomaly, box, medium.breaks) if anomaly.meets(box) else [np.empty(0)]
+        if len(xyz[0]):
+            yield f"anomalies.{i}", xyz, anomalies.apply(bodies, *xyz, medium.values(*xyz))
 
 
 def _depths(model, ground, region):
@@ -267,7 +280,7 @@ def _depths(model, ground, region):
     follows that.
     """
     low, high = region.bounds("z")
-    if not followed.asked(model):
+    if not layered.follows(model):
         return low, high
     _, highest = terrain.heights(ground, region)
     return low - highest, 0.0
@@ -337,10 +350,10 @@ def _layer_problems(model, ground, region, key):
     low, high = _depths(model, ground, region) if ground is not None else region.bounds("z")
     (x0, y0, _), (x1, y1, _) = zip(*(region.bounds(name) for name in "xyz"))
     medium = layered.build(model)
-    if ground is not None and not followed.asked(model):  # ground above the first layer is of it
+    if ground is not None and not layered.follows(model):  # ground above the first layer is of it
         high = max(min(high, float(medium.breaks[0])), low)
     wrong = layered.problems(medium, cells.Region((x0, y0, low), (x1, y1, high)), key)
-    return wrong or checks.unlikely(model, key, [medium.ends(low, high)])
+    return wrong or checks.unlikely(model, key, (values for *_, values in medium.ends(low, high)))
 
 
 def _file_problems(model, region, box, key):

@@ -1,6 +1,9 @@
-"""Media that depend on depth only: homogeneous and layered, each layer constant or linear in depth."""
+"""Media that depend on depth only: homogeneous and layered, each layer constant or linear in depth below an elevation
+or below the ground.
+"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +13,7 @@ from craton.model.media import cells, checks, properties
 # points per part of a cell where a gradient makes the moduli cubic in depth: exact to rounding for
 # any sane gradient
 GAUSS = 5
+PIECES = 8  # samples along z of a cell in layers that follow the ground
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,10 @@ class Layered:
         z : array_like
             m, up.
         """
-        layer = self.layer(z)
+        return self._in_layer(self.layer(z), z)
+
+    def _in_layer(self, layer, z):
+        """Return the same at points as if they were in some layers."""
         depth = np.maximum(self.breaks[layer] - z, 0.0)
         return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
 
@@ -126,17 +133,76 @@ class Layered:
         return [(i, a, b) for i, a, b in ends if b > a or a == b == low == high]
 
     def ends(self, low, high):
-        """vp, vs, rho (each (m,)) at both ends of each section; between them they are linear.
+        """Return both ends of each section between two elevations, m: list of (layer, z (2,), values (2,) there);
+        between them values are linear.
+        """
+        sections = [(i, np.array(ends)) for i, *ends in self.sections(low, high)]
+        return [(i, z, self._in_layer(i, z)) for i, z in sections]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Layers at constant depth below the ground; see `Layered` for the names.
+
+    Parameters
+    ----------
+    flat : Layered
+        In which z = 0 is the ground.
+    terrain : Terrain
+    """
+
+    flat: Layered
+    terrain: Any
+    breaks: np.ndarray = field(default_factory=lambda: np.empty(0))  # none at the same z everywhere
+
+    whole = (1, PIECES, 1)
+
+    def values(self, x, y, z):
+        """vp, vs (m/s), rho (kg/m3) and what else the layers have at points (arrays that broadcast
+        together).
 
         Parameters
         ----------
-        low, high : float
-            Elevation, m.
+        x, y : array_like
+            m.
+        z : array_like
+            m, up.
         """
-        sections = self.sections(low, high)
-        layer = np.repeat([s[0] for s in sections], 2)
-        depth = np.maximum(self.breaks[layer] - np.array([s[1:] for s in sections]).ravel(), 0.0)
-        return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
+        return self.flat.values(x, y, np.asarray(z, float) - self.terrain.surface(x, y))
+
+    def averages(self, grid, k0, k1, average=cells.ELASTIC):
+        """Density and moduli of the cells of planes k0 to k1 - 1, without anomalies, from `PIECES`
+        samples along z.
+
+        Parameters
+        ----------
+        grid : Grid
+        k0 : int
+            First plane.
+        k1 : int
+            One past the last plane.
+        average : Average
+            What is averaged, and how.
+        """
+        x, y = grid.axis("x"), grid.axis("y")[:, None]
+        ground = self.terrain.surface(x, y)
+        out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(average.size))
+        z = cells.middles(*cells.edges(grid, "z"), PIECES)
+
+        def plane(k):
+            mean = average(
+                self.flat.values(0, 0, z[k][:, None, None] - ground), np.full((PIECES, 1, 1), 1 / PIECES), (0,)
+            )
+            for whole, part in zip(out, mean):
+                whole[k - k0] = part
+
+        cells.in_parallel(plane, range(k0, k1))
+        return out
+
+
+def follows(model):
+    """Return whether the layers of a model count from its topography."""
+    return getattr(model, "follow", "level") == "surface" and getattr(model, "topography", None) is not None
 
 
 def build(model, names=checks.NAMES):
@@ -183,13 +249,10 @@ def problems(layered, region, key):
                 "Raise this top to the top of the domain, or lower the domain.",
             )
         )
-    for i, bottom, _ in layered.sections(low, high):
+    for i, z, values in layered.ends(low, high):
         if layered.gradients[:, i].any() and not checks.values("", *layered.tops[:, i]):
-            depth = max(layered.breaks[i] - bottom, 0.0)
-            values = layered.tops[:, i] + layered.gradients[:, i] * depth
-            problems += checks.values(
-                _key(layered, i, key), *values, f" at z = {bottom:.10g} m, as extrapolated by the gradient"
-            )
+            where = f" at z = {z[0]:.10g} m, as extrapolated by the gradient"
+            problems += checks.values(_key(layered, i, key), *(value[0] for value in values), where)
     return problems
 
 

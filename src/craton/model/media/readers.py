@@ -182,11 +182,11 @@ class Source:
             for axis in AXES
         ]
         is_held = [name not in OPTIONAL or any(word in names for word in OPTIONAL[name]) for name in variables]
+        dataset = dataset.isel({name: slice(None, None, -1) for name, _, is_falling in axes if is_falling})
         fields = [self._field(dataset, names, name, axes) if known else None for name, known in zip(variables, is_held)]
         if self._problems:
             raise ScenarioError(self._problems)
         self.axes = tuple(values for _, values, _ in axes)
-        self._flipped = tuple(flipped for *_, flipped in axes)
         self._fields = tuple(zip(variables, fields))
 
     def _complain(self, message, remedy=""):
@@ -273,21 +273,15 @@ class Source:
         ranges : tuple of (int, int)
             On x, y, z, as of `ranges`.
         """
-        index = [
-            slice(len(axis) - stop, len(axis) - start) if flipped else slice(start, stop)
-            for axis, (start, stop), flipped in zip(self.axes, ranges, self._flipped)
-        ]
-        turn = tuple(slice(None, None, -1 if flipped else 1) for flipped in reversed(self._flipped))
+        z, y, x = (slice(*limits) for limits in reversed(ranges))
 
         def block(name, field):
             if field is None:
                 return np.zeros([stop - start for start, stop in reversed(ranges)])
             array, scale = field
-            of_array = tuple(reversed(index)) if array.ndim == 3 else (index[2], index[0])
-            values = np.asarray(array[of_array].values, dtype=float)
-            values = values if array.ndim == 3 else values[:, None]
+            values = array[z, y, x].values if array.ndim == 3 else array[z, x].values[:, None]
             with np.errstate(divide="ignore", over="ignore"):
-                return properties.inside(name, np.ascontiguousarray(values[turn]) * scale)
+                return properties.inside(name, np.ascontiguousarray(values, dtype=float) * scale)
 
         values = {name: block(name, field) for name, field in self._fields}
         if "qs" in values:

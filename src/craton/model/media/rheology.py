@@ -5,47 +5,11 @@ loss, and the mechanisms fitted to it.
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.model.media import anomalies, attenuation, cells, checks, earth, layered, properties, readers
+from craton.model.media import attenuation, cells, checks, earth
 
 COARSE = 1 / 60  # largest 1/Q for which it is taken where the scenario leaves the storage open
 EXACT = 1e-9  # of 1/Q: rounding where bulk loss is zero
 PIECE = 4096  # samples at a time, each in many directions: temporaries stay in the cache
-
-
-def samples(model, region):
-    """Values that show the extremes of a model in a grid or `Region`: yields (key, (x, y, z),
-    values of `properties.NAMES`).
-
-    Both ends of each layer, the points of a file, a lattice in each anomaly; arrays that broadcast
-    together.
-
-    Parameters
-    ----------
-    model : model of a scenario
-    region : Grid or Region
-    """
-    box = cells.box(region)
-    if model.kind == "file":
-        with readers.open_file(model, variables=properties.NAMES) as source:
-            yield from (("file", slab.points(), slab.fields) for slab in source.slabs(box))
-    else:
-        medium = layered.build(model, properties.NAMES)
-        ends = medium.ends(*box[2])
-        for n, (i, low, high) in enumerate(medium.sections(*box[2])):
-            z = np.array([low, high])
-            yield (medium.keys[i], (box[0][0], box[1][0], z), tuple(values[2 * n : 2 * n + 2] for values in ends))
-    yield from _in_anomalies(model, box)
-
-
-def _in_anomalies(model, box):
-    bodies = anomalies.build(model)
-    if not any(a.meets(box) for a in bodies):
-        return
-    medium = earth.medium_of(model, earth.around(bodies, box), properties.NAMES)
-    for i, anomaly in enumerate(bodies):
-        xyz = anomalies.samples(anomaly, box, medium.breaks) if anomaly.meets(box) else [np.empty(0)]
-        if len(xyz[0]):
-            yield f"anomalies.{i}", xyz, anomalies.apply(bodies, *xyz, medium.values(*xyz))
 
 
 def problems(model, region, key="model"):
@@ -64,8 +28,14 @@ def problems(model, region, key="model"):
     """
     problems, worst, has_q = [], 0.0, False
     try:
-        for where, xyz, values in samples(model, region):
-            problems += _at_points(".".join(part for part in (key, where) if part), xyz, values)
+        for where, xyz, values in earth.samples(model, region):
+            at = ".".join(part for part in (key, where) if part)
+            for (sentence, remedy), mask in _wrong(*np.broadcast_arrays(*values)).items():
+
+                def words(first, where, sentence=sentence, remedy=remedy):
+                    return sentence + where, remedy
+
+                problems += checks.located(at, xyz, mask, "sampled points", words)
             worst, has_q = (max(worst, _largest(values)), has_q or any(np.any(v) for v in values[3:5]))
     except ScenarioError as error:
         return list(error.problems)
@@ -85,23 +55,6 @@ def problems(model, region, key="model"):
             )
         ]
     return []
-
-
-def _at_points(key, xyz, values):
-    """One problem for each kind of wrong value, with its count and first place."""
-    problems = []
-    for (sentence, remedy), mask in _wrong(*np.broadcast_arrays(*values)).items():
-        if mask.any():
-            first = np.unravel_index(np.argmax(mask), mask.shape)
-            place = "({:.10g}, {:.10g}, {:.10g})".format(*(np.broadcast_to(c, mask.shape)[first] for c in xyz))
-            problems.append(
-                Problem(
-                    key,
-                    f"{sentence} at (x, y, z) = {place} m; {mask.sum()} of {mask.size} sampled points are affected",
-                    remedy,
-                )
-            )
-    return problems
 
 
 def _wrong(vp, vs, rho, qp, qs, epsilon, delta, gamma):
@@ -130,7 +83,11 @@ def _largest(values):
 def _fit(table, largest):
     """Mechanisms of an attenuation table for losses up to `largest`, or to that of its lowest Q."""
     largest = max(largest, table.largest_inverse_q)
-    storage = table.storage or _storage(table.mechanisms, largest * (1 - EXACT))
+    return fitted(table, largest, table.storage or _storage(table.mechanisms, largest * (1 - EXACT)))
+
+
+def fitted(table, largest, storage):
+    """Return the `Relaxation` of an attenuation table for losses up to `largest`, 1/Q."""
     return attenuation.relaxation(table.band, largest, table.mechanisms, table.frequency, table.power, storage)
 
 
@@ -155,7 +112,7 @@ def relaxation(model, region):
     table = getattr(model, "attenuation", None)
     if table is None:
         return None
-    return _fit(table, max(_largest(values) for *_, values in samples(model, region)))
+    return _fit(table, max(_largest(values) for *_, values in earth.samples(model, region)))
 
 
 def fastest(model, region, relaxation, speed="vp"):
@@ -171,7 +128,10 @@ def fastest(model, region, relaxation, speed="vp"):
     """
     n = checks.NAMES.index(speed)  # Qp and Qs stand three places further on
     return float(
-        max((values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max() for *_, values in samples(model, region))
+        max(
+            (values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max()
+            for *_, values in earth.samples(model, region)
+        )
     )
 
 
@@ -258,7 +218,7 @@ def largest(value, model, region):
     region : Grid or Region
     """
     most = 0.0
-    for *_, values in samples(model, region):
+    for *_, values in earth.samples(model, region):
         flat = [np.ravel(v) for v in np.broadcast_arrays(*values)]
         pieces = [[v[start : start + PIECE] for v in flat] for start in range(0, flat[0].size, PIECE)]
         most = max(most, *cells.in_order(lambda piece: value(*piece), pieces))
@@ -306,4 +266,4 @@ def anisotropic(model, region):
     model : model of a scenario
     region : Grid or Region
     """
-    return any(np.any(v) for *_, values in samples(model, region) for v in values[5:])
+    return any(np.any(v) for *_, values in earth.samples(model, region) for v in values[5:])

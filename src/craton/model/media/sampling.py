@@ -16,7 +16,7 @@ import numpy as np
 from craton.errors import Problem
 from craton.host.helpers import helper
 from craton.model.ground import terrain
-from craton.model.media import anomalies, attenuation, cells, checks, earth, followed, layered, properties, rheology
+from craton.model.media import anomalies, cells, checks, earth, layered, properties, rheology
 from craton.text import nearest
 
 INWARDS = 1e-6  # of the way to the centre
@@ -76,14 +76,14 @@ class Sampler:
         """
         if self._plain:
             return self._layered(coordinates, centres)
-        count, nodes = len(coordinates), coordinates.shape[2]
-        out = {name: np.empty((count, nodes)) for name in self.outputs}
-        if self.anisotropic:
-            out["stiffness"] = np.empty((count, 21, nodes))
-        for start in range(0, count, BLOCK):
+        count = len(coordinates)
+        out = {}
+        for start in range(0, max(count, 1), BLOCK):
             rows = slice(start, start + BLOCK)
             part = self._block(coordinates[rows], np.asarray(centres)[rows], None if regions is None else regions[rows])
             for name, values in part.items():
+                if not start:
+                    out[name] = np.empty((count, *values.shape[1:]))
                 out[name][rows] = values
         return out
 
@@ -129,11 +129,6 @@ class Sampler:
         for number in self.regions:
             is_uniform |= regions == number
         return is_uniform
-
-    @property
-    def outputs(self):
-        """Names of the values of one number a node."""
-        return ("rho", "vp", "vs", *(("loss_p", "loss_s") if self.lossy else ()))
 
     def _block(self, coordinates, centres, regions):
         """Values at the nodes of some elements."""
@@ -245,7 +240,7 @@ def sampler(model, region, region_names=()):
     lossy = model.attenuation is not None
     names = properties.NAMES[: 8 if anisotropic else 5 if lossy else 3]
     bodies, ground = ([], None) if only_regions else (anomalies.build(model), terrain.build(model))
-    medium = None if only_regions else _medium(model, region, names, ground)
+    medium = None if only_regions else earth.medium_of(model, cells.box(region), names)
     return Sampler(
         names,
         medium,
@@ -256,14 +251,6 @@ def sampler(model, region, region_names=()):
         anisotropic,
         lossy,
     )
-
-
-def _medium(model, region, names, ground):
-    """Return the medium with just these properties, in their order."""
-    if model.kind == "file":
-        return earth.medium_of(model, cells.box(region), names)
-    flat = layered.build(model, names)
-    return followed.Followed(flat, ground) if followed.asked(model) else flat
 
 
 def _anisotropic(medium):
@@ -369,9 +356,7 @@ def relaxation(model, largest):
     table = model.attenuation
     if table is None or not largest:
         return None
-    return attenuation.relaxation(
-        table.band, max(largest, table.largest_inverse_q), table.mechanisms, table.frequency, table.power, "full"
-    )
+    return rheology.fitted(table, max(largest, table.largest_inverse_q), "full")
 
 
 def moduli(samples, relaxation=None):

@@ -242,7 +242,7 @@ def _piece(top, bottom, slab, steps, width):
 
 def _flat(origin, size, stack, order):
     """Return the mesh of a stack of layers before it follows its surfaces."""
-    elements, keys, number, faces = stack.build()
+    elements, keys, number, faces, _ = stack.build()
     if order == 1:
         corners = elements[:, shape.CORNERS[27]]
         used = np.zeros(len(keys), bool)

@@ -73,6 +73,11 @@ class Layer:
     axis: int | None = None
     factor: int = 1
 
+    @property
+    def pieces(self):
+        """Elements of each column."""
+        return 1 if self.axis is None else len(BRICKS[self.factor])
+
 
 @dataclass(frozen=True, eq=False)
 class Stack:
@@ -80,6 +85,7 @@ class Stack:
 
     count: tuple
     layers: tuple
+    inner = 0  # elements along an edge of a cube within
 
     def __post_init__(self):
         coarse = self.coarsest
@@ -115,10 +121,7 @@ class Stack:
         return [self._elements(layer) for layer in self.layers]
 
     def _elements(self, layer):
-        columns = (self.count[0] // layer.width[0]) * (self.count[1] // layer.width[1])
-        if layer.axis is None:
-            return columns
-        return columns * len(BRICKS[layer.factor])
+        return (self.count[0] // layer.width[0]) * (self.count[1] // layer.width[1]) * layer.pieces
 
     def points(self, degree, window=None):
         """Return number of different GLL points of the stack, or of a window of it, without
@@ -171,13 +174,10 @@ class Stack:
     def _known(self):
         return {}
 
-    def _base(self, index):
-        """Level of the lower side of a layer."""
-        return int(self._bases[index])
-
     @cached_property
     def _bases(self):
-        return np.cumsum([0, *(len(layer.levels) - 1 for layer in self.layers)])
+        """Level of the lower side of each layer."""
+        return np.cumsum([0, *(len(layer.levels) - 1 for layer in self.layers)]).tolist()
 
     def slices(self, px, py):
         """Limits of equal parts in elements of the top: rows (x0, x1, y0, y1), one for each slice,
@@ -203,24 +203,6 @@ class Stack:
         x, y = (w * (np.arange(p + 1) * (n // w) // p) for p, n, w in zip((px, py), self.count, self.coarsest))
         return np.array([(x[i], x[i + 1], y[j], y[j + 1]) for j in range(py) for i in range(px)])
 
-    def numbers(self, window=None):
-        """Return number in the whole stack of each element that `build` makes of a window, in its
-        order: (ne,) int64.
-
-        Parameters
-        ----------
-        window : tuple of int, optional
-            x0, x1, y0, y1; the whole by default.
-        """
-        x0, x1, y0, y1 = (0, self.count[0], 0, self.count[1]) if window is None else window
-        first, numbers = 0, [np.empty(0, np.int64)]
-        for layer in self.layers:
-            (wx, wy), each = layer.width, 1 if layer.axis is None else len(BRICKS[layer.factor])
-            columns = np.arange(y0 // wy, y1 // wy)[:, None] * (self.count[0] // wx) + np.arange(x0 // wx, x1 // wx)
-            numbers.append((first + columns[:, :, None] * each + np.arange(each)).ravel())
-            first += self._elements(layer)
-        return np.concatenate(numbers)
-
     def corners(self, index, window):
         """Places (I, J, K) of the corners of the elements of layer `index` over a window (x0, x1,
         y0, y1): (ne, 8, 3) int64.
@@ -237,7 +219,7 @@ class Stack:
         """
         layer = self.layers[index]
         wide = [np.arange(low // w, high // w) for low, high, w in zip(window[::2], window[1::2], layer.width)]
-        base = self._base(index)
+        base = self._bases[index]
         across, along = (layer.axis, 1 - layer.axis) if layer.axis is not None else (0, 1)
         # (count, nq, 4, 2) in the plane of `across` and the vertical
         quads = _quads(layer, wide[across])
@@ -323,14 +305,17 @@ class Stack:
             Layer of each element.
         faces : dict of str to (nf, 2) int32 arrays
             Rows (element, local face) on the sides of the whole stack, by `SIDES`.
+        numbers : (ne,) int64 array
+            Of each element in the whole stack.
         """
         window = (0, self.count[0], 0, self.count[1]) if window is None else tuple(map(int, window))
-        elements, keys, layers, faces = ([], [np.empty(0, np.int64)], [], {name: [] for name in SIDES})
-        first, nodes, shared = 0, 0, 0
-        for n in range(len(self.layers)):
+        x0, x1, y0, y1 = window
+        elements, keys, layers, faces, numbers = ([], [np.empty(0, np.int64)], [], {name: [] for name in SIDES}, [])
+        first, nodes, shared, below = 0, 0, 0, 0
+        for n, layer in enumerate(self.layers):
             corners = self.corners(n, window)
             node_keys, inverse = different(all_nodes(self.keys(corners)))
-            above = self.keys(np.array([0, 0, QUARTERS * self._base(n) + 1]))
+            above = self.keys(np.array([0, 0, QUARTERS * self._bases[n] + 1]))
             # on its lower side: the last nodes of the layer below
             shared = int(np.searchsorted(node_keys, above)) if n else 0
             elements.append((inverse.reshape(-1, 27) + (nodes - shared)).astype(np.int32))
@@ -339,11 +324,16 @@ class Stack:
             for name, rows in self.sides(corners).items():
                 faces[name].append(rows + (first, 0))
             first, nodes = first + len(corners), nodes + len(node_keys) - shared
+            (wx, wy), each = layer.width, layer.pieces
+            columns = np.arange(y0 // wy, y1 // wy)[:, None] * (self.count[0] // wx) + np.arange(x0 // wx, x1 // wx)
+            numbers.append((below + columns[:, :, None] * each + np.arange(each)).ravel())
+            below += self._elements(layer)
         return (
             np.concatenate(elements),
             np.concatenate(keys),
             np.concatenate(layers),
             {name: np.concatenate(rows).astype(np.int32) for name, rows in faces.items()},
+            np.concatenate(numbers),
         )
 
     def sides(self, corners):

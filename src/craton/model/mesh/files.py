@@ -2,6 +2,7 @@
 sets.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,14 +68,12 @@ def assembled(parts):
     elements, names = parts.gathered()
     nodes, renumbered = _used(parts, elements)
     regions, region_names = _regions(names)
-    corners = renumbered[elements[:, :8]]
-    mesh = HexMesh(nodes, shape.lexicographic(corners, "VTK"), regions, region_names)
-    if elements.shape[1] == 27:
-        mesh = HexMesh(nodes, shape.lexicographic(renumbered[elements], "VTK"), regions, region_names)
-    elif elements.shape[1] == 20:
+    corners = shape.lexicographic(renumbered[elements[:, :8]], "VTK")
+    own = shape.lexicographic(renumbered[elements], "VTK") if elements.shape[1] == 27 else corners
+    mesh = HexMesh(nodes, own, regions, region_names)
+    if elements.shape[1] == 20:
         mesh = completed(mesh, _serendipity(parts.points[elements]))
-    faces = _face_sets(parts, renumbered, shape.lexicographic(corners, "VTK"))
-    return HexMesh(mesh.nodes, mesh.elements, regions, region_names, faces or named_by_place(mesh))
+    return replace(mesh, faces=_face_sets(parts, renumbered, corners) or named_by_place(mesh))
 
 
 def _only_hexahedra(parts):

@@ -7,7 +7,7 @@ import numpy as np
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.checks import problems
 
-__all__ = ["HexMesh", "boundary_faces", "completed", "named_by_place", "problems", "subdivided"]
+__all__ = ["HexMesh", "completed", "named_by_place", "problems", "subdivided"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,16 +146,6 @@ def subdivided(mesh, degree):
     return HexMesh(nodes, np.stack(corners, axis=1), np.repeat(mesh.regions, n**3), mesh.region_names)
 
 
-def boundary_faces(mesh):
-    """Faces that belong to one element only: (nf, 2) int32 rows (element, local face).
-
-    Parameters
-    ----------
-    mesh : HexMesh
-    """
-    return numbering.boundary_faces(mesh.elements)
-
-
 def named_by_place(mesh):
     """Return sets of the boundary faces of a mesh that names none: sides of the bounding box, and
     what looks up or down.
@@ -171,7 +161,7 @@ def named_by_place(mesh):
         size); of the others top and bottom by the sign of z of the outward normal. Names without
         faces are left out.
     """
-    rows = boundary_faces(mesh)
+    rows = numbering.boundary_faces(mesh.elements)
     corners = mesh.nodes[numbering.face_corners(mesh.elements)[rows[:, 0], rows[:, 1]]]
     low, high = mesh.bounds()
     tolerance = 1e-6 * (high - low).max()

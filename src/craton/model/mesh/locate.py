@@ -483,8 +483,8 @@ class MeshTop:
         """
         x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
         at = np.stack([x.ravel(), y.ravel()], axis=1)
-        parts = [self._elevations(at[start : start + BATCH]) for start in range(0, max(len(at), 1), BATCH)]
-        return np.concatenate(parts).reshape(x.shape)
+        parts = [self.faces_at(at[start : start + BATCH]) for start in range(0, max(len(at), 1), BATCH)]
+        return np.concatenate([np.where(face >= 0, z, np.nan) for face, _, z in parts]).reshape(x.shape)
 
     def top(self, x, y):
         """Return the highest elevation that still counts as on the top, m: a little above it, as
@@ -502,10 +502,6 @@ class MeshTop:
         """`ROOM` of the faces' longest edges, in the middle, m."""
         low, high = self.cells[1].boxes
         return ROOM * float(np.median((high - low).max(axis=1)))
-
-    def _elevations(self, at):
-        face, local, z = self.faces_at(at)
-        return np.where(face >= 0, z, np.nan)
 
     def faces_at(self, at):
         """Face (-1 beside the mesh), its reference coordinates and its elevation at places (n, 2).

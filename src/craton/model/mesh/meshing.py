@@ -8,7 +8,7 @@ import numpy as np
 
 from craton.errors import Problem, ScenarioError
 from craton.model.ground import terrain
-from craton.model.media import cells, earth, followed, layered
+from craton.model.media import cells, earth, layered
 from craton.model.media.cells import Region
 
 BLOCK = 1 << 12  # elements measured at a time
@@ -99,7 +99,7 @@ def top_of(scenario):
     curved = not isinstance(ground.ground, terrain.Level)
     if ground.water is None:
         return domain.top, ground.surface, curved
-    highest = highest_ground(ground, region_of(scenario))
+    highest = terrain.heights(terrain.Terrain(ground.ground), region_of(scenario))[1]
     if highest >= ground.water.level:
         level = f"{ground.water.level:.10g} m"
         message = f"the topography rises to {highest:.10g} m, above the water at {level}: water with a coastline cannot be meshed"
@@ -107,17 +107,6 @@ def top_of(scenario):
             [Problem("model.water", message, 'raise water.level, leave water out, or use method = "fd"')]
         )
     return ground.water.level, None, curved
-
-
-def highest_ground(ground, region):
-    """Highest elevation of the ground without the water over a region, m.
-
-    Parameters
-    ----------
-    ground : Terrain
-    region : Region
-    """
-    return terrain.heights(terrain.Terrain(ground.ground), region)[1]
 
 
 def interfaces_of(scenario):
@@ -135,7 +124,7 @@ def interfaces_of(scenario):
     if model.kind != "layers":
         return interfaces
     tops = layered.build(model).breaks[1:]  # the first layer goes on above its top
-    if followed.asked(model):
+    if layered.follows(model):
         lowest = terrain.heights(ground, region_of(scenario))[0]
         return interfaces + [_below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]]
     roof = domain.top if ground is None else terrain.heights(ground, region_of(scenario))[0]

@@ -4,7 +4,7 @@ import numpy as np
 
 from craton.core.plan import Array
 from craton.methods.waves import q_parameters
-from craton.model.media import attenuation, rheology
+from craton.model.media import attenuation, earth, rheology
 from craton.model.media.earth import cell_averages, cell_losses
 
 NODES = 512  # intervals up to the largest 1/Q, at whose ends `stiffer` is exact
@@ -280,7 +280,7 @@ def notes(d):
     r = d.relaxation
     if r is None:
         return []
-    found = [values for *_, values in rheology.samples(d.model, d.grid)]
+    found = [values for *_, values in earth.samples(d.model, d.grid)]
     # Qs of a fluid is ignored
     losses = np.concatenate([np.ravel(q) for v in found for q in (v[3], v[4] * (v[1] > 0))])
     losses = np.unique(losses[losses > 0][:: max(len(losses) // 1000, 1)])
